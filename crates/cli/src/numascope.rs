@@ -1,0 +1,178 @@
+//! The command line of the original NUMAscope, for `numa` called by that name.
+
+use crate::Global;
+use crate::observe::Observe;
+use crate::verbs;
+use anyhow::{Context, bail};
+use numakit_recording::{Reader, numascope};
+use numakit_sensors::Selection;
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::BufWriter;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Duration;
+
+/// What the original prints for a wrong command line, in our words.
+pub const USAGE: &str = "\
+usage: numascope [OPTION]... stat|record|live [CMD [ARG]...]
+  -events A,B      what to sample (default: everything for record, a selection for stat)
+  -interval MS     milliseconds between two samples, 1 to 3600000 (default 100)
+  -discrete        each instance by itself instead of sums
+  -list            list what can be sampled
+  -filename F      the recording; a name that ends in .json gets the original's format
+  -overwrite       replace the recording if it exists
+  -listenAddr A    where 'live' listens
+orders are taken at /run/numascope-ctl when run as root; all else is in 'numa --help'";
+
+/// The options as they stand on the line.
+#[derive(Debug, Default, PartialEq)]
+struct Line {
+    events: Option<String>,
+    interval: Option<u64>,
+    discrete: bool,
+    list: bool,
+    filename: Option<PathBuf>,
+    overwrite: bool,
+    verb: Option<String>,
+    command: Vec<OsString>,
+}
+
+/// Runs such a command line (without the program's name).
+pub fn run(words: impl Iterator<Item = OsString>) -> anyhow::Result<ExitCode> {
+    let line = Line::parse(words)?;
+    let global = Global::host();
+    if line.list {
+        return verbs::list::List::default().run(&global);
+    }
+    let events = line.events.as_deref().map(str::parse::<Selection>).transpose()?;
+    let observe = Observe::original(events);
+    let interval = Duration::from_millis(line.interval.unwrap_or(100));
+    match line.verb.as_deref() {
+        Some("stat") => {
+            verbs::stat::Stat::original(interval, line.discrete, observe, line.command).run(&global)
+        }
+        Some("record") => record(line, interval, observe, &global),
+        Some("live") => {
+            bail!("'live' is not part of this numa yet; use 'numascope stat' or 'numascope record'")
+        }
+        Some(other) => bail!("unknown mode '{other}'; it is stat, record or live\n{USAGE}"),
+        None => bail!("no mode given; it is stat, record or live\n{USAGE}"),
+    }
+}
+
+/// Records; into the original's format when the file's name asks for it.
+fn record(line: Line, interval: Duration, observe: Observe, global: &Global) -> anyhow::Result<ExitCode> {
+    let file = line.filename.unwrap_or_else(|| "output.json".into());
+    if file.extension().is_none_or(|e| e != "json") {
+        return verbs::record::Record::original(Some(file), line.overwrite, interval, observe, line.command)
+            .run(global);
+    }
+    if file.exists() && !line.overwrite {
+        bail!("{} exists; give another name with -filename, or -overwrite", file.display());
+    }
+    let arrows = file.with_extension("arrows");
+    let record = verbs::record::Record::original(
+        Some(arrows.clone()),
+        line.overwrite,
+        interval,
+        observe,
+        line.command,
+    );
+    let code = record.run(global)?;
+    if arrows.exists() {
+        convert(&arrows, &file).with_context(|| format!("the recording is kept as {}", arrows.display()))?;
+        std::fs::remove_file(&arrows)?;
+    }
+    Ok(code)
+}
+
+fn convert(from: &Path, to: &Path) -> anyhow::Result<()> {
+    let mut reader = Reader::open(from)?;
+    let header = reader.header().clone();
+    let mut writer = numascope::Writer::new(BufWriter::new(File::create(to)?), &header)?;
+    while let Some(batch) = reader.next_batch() {
+        writer.batch(&batch)?;
+    }
+    writer.finish()?;
+    Ok(())
+}
+
+impl Line {
+    /// Options come first, with one dash or two, their value behind `=` or as the next word.
+    fn parse(words: impl Iterator<Item = OsString>) -> anyhow::Result<Self> {
+        let mut line = Self::default();
+        let mut words = words.peekable();
+        while let Some(word) = words.next() {
+            let text = word.to_string_lossy().into_owned();
+            let Some(option) = text.strip_prefix('-').filter(|o| !o.is_empty() && line.verb.is_none()) else {
+                line.verb = Some(text);
+                line.command = words.collect();
+                break;
+            };
+            let option = option.strip_prefix('-').unwrap_or(option);
+            let (name, attached) =
+                option.split_once('=').map_or((option, None), |(n, v)| (n, Some(v.to_owned())));
+            let mut value = || {
+                let next = || words.next().map(|w| w.to_string_lossy().into_owned());
+                attached.clone().or_else(next).with_context(|| format!("-{name} needs a value\n{USAGE}"))
+            };
+            match name {
+                "events" => line.events = Some(value()?),
+                "interval" => line.interval = Some(milliseconds(&value()?)?),
+                "filename" => line.filename = Some(value()?.into()),
+                "listenAddr" => drop(value()?),
+                "discrete" => line.discrete = attached.as_deref() != Some("false"),
+                "list" => line.list = attached.as_deref() != Some("false"),
+                "overwrite" => line.overwrite = attached.as_deref() != Some("false"),
+                "h" | "help" => bail!("{USAGE}"),
+                _ => bail!("unknown option '-{name}'\n{USAGE}"),
+            }
+        }
+        Ok(line)
+    }
+}
+
+fn milliseconds(text: &str) -> anyhow::Result<u64> {
+    match text.parse() {
+        Ok(ms @ 1..=3_600_000) => Ok(ms),
+        _ => bail!("-interval '{text}' is not a number of milliseconds from 1 to 3600000"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(text: &str) -> anyhow::Result<Line> {
+        Line::parse(text.split_whitespace().map(OsString::from))
+    }
+
+    #[test]
+    fn lines_of_the_original_are_read() {
+        let line = parse(
+            "-events pgfault,numa_hit -interval=10 --discrete -overwrite -filename f.json record ls -l",
+        )
+        .unwrap();
+        let expected = Line {
+            events: Some("pgfault,numa_hit".into()),
+            interval: Some(10),
+            discrete: true,
+            filename: Some("f.json".into()),
+            overwrite: true,
+            verb: Some("record".into()),
+            command: vec!["ls".into(), "-l".into()],
+            ..Line::default()
+        };
+        assert_eq!(line, expected);
+        assert!(parse("-list").unwrap().list);
+        assert_eq!(parse("-listenAddr 0.0.0.0:80 live").unwrap().verb.as_deref(), Some("live"));
+    }
+
+    #[test]
+    fn wrong_lines_are_refused() {
+        for text in ["-interval 0 stat", "-interval x stat", "-interval", "-nonsense stat", "-events"] {
+            assert!(parse(text).is_err(), "{text}");
+        }
+    }
+}

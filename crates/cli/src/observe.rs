@@ -1,0 +1,151 @@
+//! The options that `stat` and `record` share, and the observation that they describe.
+
+use crate::Global;
+use anyhow::{Context, anyhow, bail};
+use clap::{Args, ValueEnum};
+use numakit_model::CpuSet;
+use numakit_recording::{Priority, Settings};
+use numakit_sensors::Selection;
+use numakit_session::setup::{Setup, sampler_cpus};
+use numakit_session::{Ended, Session, interval};
+use numakit_sys::command::quoted;
+use std::ffi::OsString;
+use std::process::ExitCode;
+use std::time::Duration;
+
+/// Options that `stat` and `record` share.
+#[derive(Debug, Args)]
+pub struct Observe {
+    /// What to sample: names and patterns parted by commas, '!' leaves out; 'numa list' shows all
+    #[arg(short, long, value_name = "LIST|GLOB")]
+    pub events: Option<Selection>,
+    /// Run the sampler on this CPU only, not on all allowed ones of the first allowed node
+    #[arg(long, value_name = "N")]
+    cpu: Option<u32>,
+    /// How the sampler is scheduled
+    #[arg(long, value_name = "HOW", default_value = "auto")]
+    priority: PriorityChoice,
+    /// Also take orders at the path of the original NUMAscope, /run/numascope-ctl (root only)
+    #[arg(long)]
+    ctl_compat: bool,
+    #[arg(skip)]
+    original: bool,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum PriorityChoice {
+    /// Real-time where permitted, else normal
+    Auto,
+    /// As any other thread
+    Normal,
+    /// Real-time, or an error
+    Realtime,
+}
+
+/// Reads an interval for clap.
+pub fn interval_of(text: &str) -> Result<Duration, String> {
+    interval::parse(text)
+}
+
+/// An observation that is set up but not begun.
+pub struct Prepared {
+    /// What is sampled.
+    pub setup: Setup,
+    /// How.
+    pub settings: Settings,
+    compatible: bool,
+    original: bool,
+}
+
+impl Observe {
+    /// As the original command line has it: its FIFO where it can be had.
+    pub fn original(events: Option<Selection>) -> Self {
+        let ctl_compat = numakit_sys::user::id() == 0;
+        Self { events, cpu: None, priority: PriorityChoice::Auto, ctl_compat, original: true }
+    }
+
+    /// Looks for the machine and its sensors.
+    pub fn prepare(
+        &self,
+        global: &Global,
+        every: Duration,
+        default: &Selection,
+        command: &[OsString],
+    ) -> anyhow::Result<Prepared> {
+        let root = global.root()?;
+        let topology = numakit_topology::read(&root)?;
+        let line = (!command.is_empty()).then(|| quoted(command));
+        let selection = self.events.as_ref().unwrap_or(default);
+        let setup = Setup::new(&root, &topology, selection, every, line)?;
+        // Another machine's CPUs say nothing about this one's.
+        let here = if root.is_host() { sampler_cpus(&topology) } else { CpuSet::new() };
+        let cpus = match self.cpu {
+            None => here,
+            Some(cpu) => {
+                let allowed = numakit_sys::sched::affinity().context("cannot tell the allowed CPUs")?;
+                if !allowed.contains(cpu) {
+                    bail!(
+                        "--cpu {cpu} is not one of the CPUs that this process may use; choose one of {allowed}"
+                    );
+                }
+                CpuSet::range(cpu, cpu)
+            }
+        };
+        let priority = match self.priority {
+            PriorityChoice::Auto => Priority::Auto,
+            PriorityChoice::Normal => Priority::Normal,
+            PriorityChoice::Realtime => Priority::Realtime,
+        };
+        Ok(Prepared {
+            setup,
+            settings: Settings { interval: every, cpus, priority },
+            compatible: self.ctl_compat,
+            original: self.original,
+        })
+    }
+}
+
+impl Prepared {
+    /// Opens the session; says what does not work.
+    pub fn open(&self) -> anyhow::Result<(Session, numakit_session::Waker)> {
+        let (session, waker) = Session::open(self.setup.header.clone(), self.compatible)?;
+        if let Some(error) = session.control_error() {
+            if self.compatible && !self.original {
+                return Err(anyhow!(
+                    "--ctl-compat cannot be had: {error}; run it as root, without another recorder"
+                ));
+            }
+            eprintln!("numa: orders from outside cannot come in: {error}");
+        }
+        Ok((session, waker))
+    }
+}
+
+/// Starts the command; when that fails, gives up as a shell would.
+pub fn spawn(mut session: Session, command: &[OsString]) -> Result<Session, ExitCode> {
+    if command.is_empty() {
+        return Ok(session);
+    }
+    match session.spawn(command) {
+        Ok(()) => Ok(session),
+        Err(error) => {
+            eprintln!("numa: {error}");
+            session.abandon();
+            Err(ExitCode::from(error.status()))
+        }
+    }
+}
+
+/// The exit code of an observation: the command's status, or 1 when a recording failed.
+pub fn exit_code(ended: &Ended) -> ExitCode {
+    for failure in &ended.failures {
+        eprintln!("numa: {failure}");
+    }
+    match ended.status {
+        Some(status) if status != 0 || ended.failures.is_empty() => {
+            ExitCode::from(u8::try_from(status).unwrap_or(1))
+        }
+        _ if ended.failures.is_empty() => ExitCode::SUCCESS,
+        _ => ExitCode::from(1),
+    }
+}

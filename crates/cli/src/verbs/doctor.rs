@@ -1,0 +1,51 @@
+//! `numa doctor`.
+
+use crate::Global;
+use anyhow::Context;
+use clap::Args;
+use numakit_sensors::Probe;
+use numakit_sensors::checkup::{self, Process, State};
+use numakit_session::run_directory;
+use numakit_sys::sched;
+use numakit_terminal::doctor;
+use std::process::ExitCode;
+
+/// Say what is missing here for full measurements, what was seen, and the exact fix
+///
+/// The exit code is 0 when everything that the machine can give is there, and 1 when something
+/// is missing that its fix brings. What only another kernel or machine can give is a note.
+///
+/// --json gives {"missing": NUMBER, "findings": [{state, about, seen, fix}]}, where state is
+/// "ok", "note" or "missing" and fix is empty where all is well.
+#[derive(Debug, Args)]
+pub struct Doctor {
+    /// Write JSON
+    #[arg(long)]
+    json: bool,
+}
+
+impl Doctor {
+    /// Looks and says.
+    pub fn run(self, global: &Global) -> anyhow::Result<ExitCode> {
+        let root = global.root()?;
+        let process = root.is_host().then(process).transpose()?;
+        let topology = numakit_topology::read(&root).context("the machine cannot be read")?;
+        let findings = checkup::check(&Probe::new(&root, &topology), &topology, process.as_ref());
+        if self.json {
+            println!("{:#}", doctor::json(&findings));
+        } else {
+            print!("{}", doctor::text(&findings, numakit_sys::tty::columns()));
+        }
+        Ok(ExitCode::from(u8::from(doctor::count(&findings, State::Missing) > 0)))
+    }
+}
+
+fn process() -> anyhow::Result<Process> {
+    Ok(Process {
+        program: std::env::current_exe().map_or_else(|_| "numa".to_owned(), |p| p.display().to_string()),
+        user: std::env::var("USER").unwrap_or_else(|_| "*".to_owned()),
+        realtime: sched::may_use_realtime(),
+        open_files: sched::raise_open_files().context("the limit of open files cannot be read")?,
+        run_directory: run_directory::open().map(|p| p.display().to_string()).map_err(|e| e.to_string()),
+    })
+}

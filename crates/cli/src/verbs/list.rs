@@ -1,0 +1,52 @@
+//! `numa list`.
+
+use crate::Global;
+use anyhow::Context;
+use clap::Args;
+use numakit_sensors::Probe;
+use numakit_sensors::select::where_to_look;
+use numakit_terminal::list::Listing;
+use std::process::ExitCode;
+
+/// List what can be measured here, and why the rest cannot
+///
+/// A PATTERN with *, ? or [..] is compared with whole names, with or without their sensor;
+/// any other text is looked for in names and descriptions. The exit code is 1 when nothing
+/// fits. Full names, names without the sensor and patterns are what -e takes.
+///
+/// --json gives {"sensors": [{name, help, available, why}], "metrics": [{name, unit, kind,
+/// bits, scope, count, instances, help, source, resolution_ns, available, why}]}. count is the
+/// number of series, instances the node or CPU numbers as a list such as "0-3,8" or null, bits
+/// the width of a counter or null, resolution_ns the shortest time over which a difference
+/// means something (0: any), why null or {missing, seen, fix}. With a PATTERN, sensors is empty.
+#[derive(Debug, Default, Args)]
+pub struct List {
+    /// What to look for
+    pattern: Option<String>,
+    /// Write JSON
+    #[arg(long)]
+    json: bool,
+}
+
+impl List {
+    /// Lists.
+    pub fn run(self, global: &Global) -> anyhow::Result<ExitCode> {
+        let root = global.root()?;
+        // What cannot be raised is enough for most machines.
+        let _ = numakit_sys::sched::raise_open_files();
+        let topology = numakit_topology::read(&root).context("the machine cannot be read")?;
+        let probe = Probe::new(&root, &topology);
+        let listing = Listing::of(&probe, self.pattern.as_deref());
+        if self.json {
+            println!("{:#}", listing.json());
+        } else if !listing.is_empty() {
+            print!("{}", listing.table(numakit_sys::tty::columns()));
+        }
+        if listing.is_empty() {
+            let pattern = self.pattern.unwrap_or_default();
+            eprintln!("numa: nothing fits '{pattern}'; {}", where_to_look(&probe.nearest(&pattern)));
+            return Ok(ExitCode::from(1));
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+}

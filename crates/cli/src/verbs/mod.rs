@@ -1,0 +1,12 @@
+//! One file per verb: its options and how they map to calls.
+
+pub mod capture;
+pub mod ctl;
+pub mod doctor;
+pub mod export;
+pub mod list;
+pub mod record;
+pub mod recover;
+pub mod report;
+pub mod stat;
+pub mod topo;

@@ -1,0 +1,37 @@
+//! `numa recover`.
+
+use crate::Global;
+use clap::Args;
+use numakit_recording::recover;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// Make a whole recording of what a killed 'numa record' left in FILE and FILE.tail
+///
+/// The exit status is 1 when something was lost.
+#[derive(Debug, Args)]
+pub struct Recover {
+    /// The recording
+    #[arg(value_name = "FILE", required = true)]
+    recordings: Vec<PathBuf>,
+}
+
+impl Recover {
+    /// Recovers.
+    pub fn run(self, _: &Global) -> anyhow::Result<ExitCode> {
+        let mut code = ExitCode::SUCCESS;
+        for path in &self.recordings {
+            let done = recover(path)?;
+            println!("{}: {} rows were there, {} added", path.display(), done.held, done.added);
+            if done.lost > 0 {
+                println!("{}: {} rows are lost", path.display(), done.lost);
+                code = ExitCode::from(1);
+            }
+            if let Some((bytes, aside)) = done.damaged {
+                println!("{}: {bytes} damaged bytes were moved to {}", path.display(), aside.display());
+                code = ExitCode::from(1);
+            }
+        }
+        Ok(code)
+    }
+}

@@ -1,0 +1,44 @@
+//! `numa report`.
+
+use crate::Global;
+use clap::Args;
+use numakit_recording::Reader;
+use numakit_terminal::report::{analyse, page};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// Say in words what a recording shows
+///
+/// One page: the machine, what was lost, where memory was allocated (by node and phase), page
+/// faults, memory, CPUs, what changed most, what the recording cost, and what to try next. A
+/// phase goes from a label to the next one; that of the command under observation is 'command'.
+/// The exit status is 1 when the recording was damaged and the page is of its whole part.
+#[derive(Debug, Args)]
+pub struct Report {
+    /// A recording of numa or of NUMAscope
+    #[arg(value_name = "FILE")]
+    recording: PathBuf,
+    /// Only this phase
+    #[arg(long, value_name = "LABEL")]
+    phase: Option<String>,
+    /// Write JSON
+    #[arg(long)]
+    json: bool,
+}
+
+impl Report {
+    /// Reads and writes.
+    pub fn run(self, global: &Global) -> anyhow::Result<ExitCode> {
+        let mut reader = Reader::open(&self.recording)?;
+        let header = reader.header().clone();
+        let batches = std::iter::from_fn(|| reader.next_batch());
+        let mut report = analyse(&header, batches, self.phase.as_deref())?;
+        report.losses.damage = reader.damage().map(str::to_owned);
+        if self.json {
+            println!("{}", serde_json::to_string_pretty(&report)?);
+        } else {
+            print!("{}", page(&report, global.color()));
+        }
+        Ok(ExitCode::from(u8::from(report.losses.damage.is_some())))
+    }
+}

@@ -1,0 +1,171 @@
+//! `numa stat`.
+
+use crate::Global;
+use crate::observe::{self, Observe};
+use clap::{Args, ValueEnum};
+use numakit_recording::Ring;
+use numakit_recording::ring::Entry;
+use numakit_session::Waker;
+use numakit_sys::{clock, tty};
+use numakit_terminal::columns::Per;
+use numakit_terminal::stat::{Format, Options, StatTable, needed};
+use std::ffi::OsString;
+use std::io::{self, Write};
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Show what the machine's memory does, line by line
+///
+/// Rates are per second, levels as they are; '-' is what was not measured. The first line
+/// comes after two samples. -e chooses other columns; 'numa list' shows what there is.
+#[derive(Debug, Args)]
+pub struct Stat {
+    /// Time between two lines, from 1ms to 1h
+    #[arg(short, long, value_name = "TIME", default_value = "100ms", value_parser = observe::interval_of)]
+    interval: Duration,
+    /// End after so many samples
+    #[arg(short = 'n', long, value_name = "COUNT", value_parser = clap::value_parser!(u64).range(1..))]
+    count: Option<u64>,
+    /// What has a line of its own
+    #[arg(long, value_name = "WHAT")]
+    per: Option<PerChoice>,
+    /// Write comma-separated values
+    #[arg(long, conflicts_with = "json")]
+    csv: bool,
+    /// Write one JSON object per line
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    observe: Observe,
+    /// A command to run and observe
+    #[arg(last = true, value_name = "CMD")]
+    command: Vec<OsString>,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum PerChoice {
+    /// Each node
+    Node,
+    /// Each CPU
+    Cpu,
+    /// The machine
+    Machine,
+}
+
+impl PerChoice {
+    fn per(self) -> Per {
+        match self {
+            Self::Node => Per::Node,
+            Self::Cpu => Per::Cpu,
+            Self::Machine => Per::Machine,
+        }
+    }
+}
+
+/// Samples that wait for a slow reader of our output; more are dropped and told.
+const WAITING: usize = 1000;
+
+impl Stat {
+    /// A table as the original command line asks for it.
+    pub fn original(interval: Duration, discrete: bool, observe: Observe, command: Vec<OsString>) -> Self {
+        let per = (!discrete).then_some(PerChoice::Machine);
+        Self { interval, count: None, per, csv: false, json: false, observe, command }
+    }
+
+    /// Shows.
+    pub fn run(self, global: &Global) -> anyhow::Result<ExitCode> {
+        let mut prepared = self.observe.prepare(global, self.interval, &Default::default(), &self.command)?;
+        let chosen = self.observe.events.is_some();
+        if !chosen {
+            let header = &prepared.setup.header;
+            let per = self.per.map_or(Per::Machine, PerChoice::per);
+            let wanted = needed(&header.series, header.topology.as_ref(), per);
+            prepared.setup.narrow(&wanted);
+        }
+        let header = &prepared.setup.header;
+        let table = StatTable::new(header, self.options(chosen, global))?;
+        if table.left_out() > 0 {
+            eprintln!(
+                "numa: {} more columns do not fit this terminal; choose some with -e, or use a pipe, --csv or --json",
+                table.left_out()
+            );
+        }
+        let ring = Arc::new(Ring::in_memory(header.series.len(), WAITING)?);
+        let (mut session, waker) = prepared.open()?;
+        session.start(prepared.setup.sensors, prepared.settings, Some(Arc::clone(&ring)))?;
+        let mut printer = Printer { table, ring, left: self.count, columns: header.series.len() };
+        let thread = std::thread::Builder::new().name("printer".into()).spawn(move || printer.run(&waker))?;
+        let session = match observe::spawn(session, &self.command) {
+            Ok(session) => session,
+            Err(code) => return Ok(code),
+        };
+        let ended = session.run(Duration::from_millis(250), |_| {})?;
+        thread.join().unwrap_or_else(|_| Err(io::Error::other("the output failed")))?;
+        Ok(observe::exit_code(&ended))
+    }
+
+    fn options(&self, chosen: bool, global: &Global) -> Options {
+        let format = match (self.csv, self.json) {
+            (true, _) => Format::Csv,
+            (_, true) => Format::Json,
+            _ => Format::Text,
+        };
+        Options {
+            per: self.per.map(PerChoice::per),
+            chosen,
+            format,
+            color: global.color(),
+            width: tty::columns(),
+            repeat: tty::rows().unwrap_or(20),
+        }
+    }
+}
+
+/// Takes rows out of the ring and writes lines.
+struct Printer {
+    table: StatTable,
+    ring: Arc<Ring>,
+    left: Option<u64>,
+    columns: usize,
+}
+
+impl Printer {
+    /// Longest sleep while nothing comes.
+    const PATIENCE: u64 = 3_600_000_000_000;
+
+    fn run(&mut self, waker: &Waker) -> io::Result<()> {
+        let mut values = vec![None; self.columns];
+        let mut text = String::new();
+        let mut out = io::stdout().lock();
+        loop {
+            let open = self.ring.wait(1, clock::monotonic() + Self::PATIENCE);
+            let pending = self.ring.pending(WAITING);
+            let empty = pending.is_empty();
+            text.clear();
+            for entry in pending.entries() {
+                match entry {
+                    _ if self.left == Some(0) => break,
+                    Entry::Label { time, index } => {
+                        self.table.label(time, &pending.label_text(index), &mut text)
+                    }
+                    Entry::Row(row) => {
+                        row.values(&mut values);
+                        let shown = self.table.sample(row.time(), &values, &mut text);
+                        self.left = self.left.map(|left| left - u64::from(shown));
+                    }
+                }
+            }
+            pending.done();
+            out.write_all(text.as_bytes())?;
+            out.flush()?;
+            if self.left == Some(0) {
+                waker.stop();
+                return Ok(());
+            }
+            if !open && empty {
+                return Ok(());
+            }
+        }
+    }
+}

@@ -1,0 +1,73 @@
+//! `numa topo`.
+
+use crate::Global;
+use anyhow::{Context, bail};
+use clap::Args;
+use numakit_model::Topology;
+use numakit_terminal::topology::{Look, hardware, svg, tree};
+use numakit_topology::synthetic;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+/// Characters in a line where there is no terminal that says.
+const WIDTH: usize = 100;
+
+/// Show the machine: packages, nodes, caches, cores, distances
+///
+/// Without an option it prints a tree. The machine may also be another one: a capture with
+/// --sysroot, or one that does not exist with --synthetic.
+#[derive(Debug, Args)]
+pub struct Topo {
+    /// Write JSON
+    #[arg(long, conflicts_with_all = ["hardware", "svg"])]
+    json: bool,
+    /// Write what 'numactl --hardware' writes
+    #[arg(long, conflicts_with = "svg")]
+    hardware: bool,
+    /// Draw the machine into a file; '-' is standard output
+    #[arg(long, value_name = "FILE")]
+    svg: Option<PathBuf>,
+    /// Show a machine that is described, as in 'package:2 node:2(mem=32G) core:4 pu:2', or the
+    /// one in a file that ends in .json
+    #[arg(long, value_name = "DESCRIPTION|FILE", conflicts_with = "sysroot")]
+    synthetic: Option<String>,
+}
+
+impl Topo {
+    /// Shows.
+    pub fn run(self, global: &Global) -> anyhow::Result<ExitCode> {
+        let topology = self.topology(global)?;
+        if self.json {
+            print!("{}", numakit_topology::json::text(&topology));
+        } else if self.hardware {
+            print!("{}", hardware(&topology));
+        } else if let Some(path) = &self.svg {
+            write_drawing(path, &svg(&topology))?;
+        } else {
+            let width = numakit_sys::tty::columns().unwrap_or(WIDTH);
+            print!("{}", tree(&topology, Look { color: global.color(), width }));
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+
+    fn topology(&self, global: &Global) -> anyhow::Result<Topology> {
+        match &self.synthetic {
+            Some(description) => match synthetic::load(description) {
+                Ok(topology) => Ok(topology),
+                Err(error) => bail!("--synthetic: {error}"),
+            },
+            None => numakit_topology::read(&global.root()?).context("the machine cannot be read"),
+        }
+    }
+}
+
+fn write_drawing(path: &Path, drawing: &str) -> anyhow::Result<()> {
+    if path == Path::new("-") {
+        print!("{drawing}");
+        return Ok(());
+    }
+    fs::write(path, drawing).with_context(|| {
+        format!("{} cannot be written; name a file in a folder that you may write to", path.display())
+    })
+}

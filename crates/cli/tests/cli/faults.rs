@@ -1,0 +1,142 @@
+use crate::runner::{Done, Folder, wait_until};
+use std::process::Command;
+
+#[test]
+fn unknown_events_name_the_nearest() {
+    let folder = Folder::new("events");
+    folder.run("record -e pgfalt -- true").says(2, "pgfault");
+    folder.run("stat -n 1 -e pgfault,,x").says(2, "empty item");
+    assert_eq!(std::fs::read_dir(&folder.0).unwrap().count(), 1, "nothing was made");
+}
+
+#[test]
+fn impossible_intervals_are_refused() {
+    let folder = Folder::new("intervals");
+    for interval in ["0ms", "0s", "2h", "1us", "5", "fast", "1e99s"] {
+        folder.run(&format!("record -i {interval} -- true")).says(2, "interval");
+        folder.run(&format!("stat -i {interval} -n 1")).says(2, "interval");
+    }
+    folder.run("record --interval=-1s -- true").says(2, "interval");
+}
+
+#[test]
+fn an_unreadable_root_is_refused_and_half_a_one_is_told() {
+    let folder = Folder::new("root");
+    folder.run("--sysroot none record -- true").says(2, "--sysroot none cannot be read");
+    std::fs::create_dir_all(folder.path("half/proc")).unwrap();
+    std::fs::write(folder.path("half/proc/vmstat"), "pgfault 7\nnr_free_pages 5\ngarbage\npgfree x\n")
+        .unwrap();
+    let done = folder.run("--sysroot half record -e vmstat -o a.arrows -- true");
+    // A root without any CPU is no machine: a clear refusal, or a recording of what is there.
+    if done.code == 0 {
+        let rows = folder.read("a.arrows");
+        assert_eq!(rows.values("vmstat.pgfault"), [7, 7]);
+    } else {
+        done.says(2, "half");
+    }
+}
+
+#[test]
+fn a_full_disk_is_told_at_the_start_or_keeps_what_was_sampled() {
+    if numakit_sys::user::id() != 0 {
+        println!("skipped: mounting a small file system needs root");
+        return;
+    }
+    let folder = Folder::new("disk");
+    let small = folder.path("small");
+    std::fs::create_dir(&small).unwrap();
+    let mounted =
+        Command::new("mount").args(["-t", "tmpfs", "-o", "size=700k", "none"]).arg(&small).status().unwrap();
+    if !mounted.success() {
+        println!("skipped: this root may not mount a file system");
+        return;
+    }
+    let too_small = folder.run("record -e vmstat -o small/a.arrows -- true");
+    let begun = folder.run("record -i 1ms -e pgfault,pgfree -o small/b.arrows -- true");
+    let rest = "x".repeat(700 << 10);
+    let started = folder.start("record -i 1ms -e pgfault,pgfree -o small/c.arrows");
+    let _ = std::fs::write(small.join("rest"), rest);
+    wait_until(|| {
+        folder.run("ctl status").out.split(' ').nth(2).is_none_or(|n| n.parse::<u64>().unwrap() > 1100)
+    });
+    let _ = folder.run("ctl stop");
+    let stopped = started.end();
+    let kept = folder.read("small/c.arrows");
+    std::fs::remove_file(small.join("rest")).unwrap();
+    let recovered = folder.run("recover small/c.arrows");
+    let whole = folder.read("small/c.arrows");
+    Command::new("umount").arg(&small).status().unwrap();
+    too_small.says(2, "free some space");
+    begun.says(0, "samples");
+    stopped.says(1, "numa recover");
+    assert!(kept.samples() > 1000, "{}", kept.samples());
+    assert_eq!((recovered.code, whole.samples()), (0, kept.samples()));
+}
+
+#[test]
+fn a_directory_that_goes_away_is_told_and_nothing_is_lost() {
+    let folder = Folder::new("away");
+    std::fs::create_dir(folder.path("out")).unwrap();
+    let name = format!("numakit-away-{}.arrows", std::process::id());
+    let started = folder.start(&format!("record -i 1ms -e pgfault -o out/{name}"));
+    std::fs::remove_dir_all(folder.path("out")).unwrap();
+    folder.run("ctl stop").says(0, "");
+    started.end().says(1, "all of it was saved as");
+    let saved = std::env::temp_dir().join(name);
+    assert!(crate::runner::read(&saved).samples() >= 2);
+    std::fs::remove_file(saved).unwrap();
+}
+
+#[test]
+fn every_verb_runs_as_nobody() {
+    if numakit_sys::user::id() != 0 {
+        println!("skipped: becoming nobody needs root; the other tests run as this user already");
+        return;
+    }
+    let folder = Folder::new("nobody");
+    let run = |arguments: &str| {
+        let mut command = Command::new("setpriv");
+        command.args(["--reuid=65534", "--regid=65534", "--clear-groups"]).arg(numa_for_all(&folder));
+        command
+            .args(arguments.split_whitespace())
+            .current_dir(folder.path("home"))
+            .env_remove("XDG_RUNTIME_DIR");
+        Done::of(command.output().unwrap())
+    };
+    std::fs::create_dir(folder.path("home")).unwrap();
+    let status = Command::new("chown").arg("65534:65534").arg(folder.path("home")).status().unwrap();
+    assert!(status.success());
+    for (arguments, codes) in [
+        ("topo", &[0][..]),
+        ("topo --json", &[0]),
+        ("list", &[0]),
+        ("doctor", &[0, 1]),
+        ("stat -i 10ms -n 2", &[0]),
+        ("record -i 10ms -o a.arrows -- true", &[0]),
+        ("report a.arrows", &[0]),
+        ("export a.arrows --to csv", &[0]),
+        ("recover a.arrows", &[0]),
+        ("capture -o c.tar.zst", &[0]),
+    ] {
+        let done = run(arguments);
+        assert!(codes.contains(&done.code), "{arguments}: {} {} {}", done.code, done.out, done.err);
+    }
+    run("record --priority realtime -- true").says(2, "CAP_SYS_NICE");
+    run("record --ctl-compat -- true").says(2, "root");
+}
+
+/// The binary where everyone may run it: the build folder may be closed to others.
+fn numa_for_all(folder: &Folder) -> std::path::PathBuf {
+    let target = folder.path("numa");
+    if !target.exists() {
+        std::fs::copy(env!("CARGO_BIN_EXE_numa"), &target).unwrap();
+    }
+    target
+}
+
+#[test]
+fn cpus_that_are_not_allowed_are_refused() {
+    let folder = Folder::new("cpu");
+    folder.run("record --cpu 9999 -- true").says(2, "choose one of");
+    folder.run("record --cpu 0 -e self -o a.arrows -- true").says(0, "");
+}

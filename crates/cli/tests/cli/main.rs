@@ -1,0 +1,10 @@
+//! The command as its users run it.
+
+#![allow(clippy::unwrap_used)]
+
+mod control;
+mod export;
+mod faults;
+mod numascope;
+mod record;
+mod runner;

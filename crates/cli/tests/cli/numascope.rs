@@ -1,0 +1,34 @@
+use crate::runner::{Done, Folder};
+use std::process::Command;
+
+fn numascope(folder: &Folder, arguments: &str) -> Done {
+    let link = folder.path("numascope");
+    if !link.exists() {
+        std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_numa"), &link).unwrap();
+    }
+    let mut command = Command::new(link);
+    command
+        .args(arguments.split_whitespace())
+        .current_dir(&folder.0)
+        .env("XDG_RUNTIME_DIR", folder.path("run"));
+    Done::of(command.output().unwrap())
+}
+
+#[test]
+fn lines_of_the_original_work() {
+    let folder = Folder::new("numascope");
+    assert!(numascope(&folder, "-list").out.contains("pgfault"));
+    let done = numascope(&folder, "-events pgfault,pgfree -interval 5 -filename f.json record sleep 0.1");
+    assert_eq!(done.code, 0, "{}", done.err);
+    let rows = folder.read("f.json");
+    assert!(rows.samples() > 3 && rows.header.series.len() == 2);
+    let done = numascope(&folder, "-events pgfault -filename f.json record true");
+    done.says(2, "-overwrite");
+    let done = numascope(&folder, "-overwrite -events pgfault -filename f.json record true");
+    assert_eq!(done.code, 0, "{}", done.err);
+    let done = numascope(&folder, "-interval 10 -events pgfault stat sleep 0.1");
+    assert!(done.code == 0 && done.out.contains("pgfault"), "{}{}", done.out, done.err);
+    numascope(&folder, "-interval 0 stat").says(2, "1 to 3600000");
+    numascope(&folder, "-events pgfalt record true").says(2, "pgfault");
+    numascope(&folder, "dance").says(2, "stat, record or live");
+}

@@ -1,0 +1,137 @@
+use crate::runner::{Folder, wait_until};
+
+#[test]
+fn a_command_is_observed_from_start_to_end() {
+    let folder = Folder::new("observe");
+    let done = folder.run("record -i 2ms -o a.arrows -- sleep 0.1");
+    assert_eq!(done.code, 0, "{}", done.err);
+    let rows = folder.read("a.arrows");
+    assert!(rows.damage.is_none() && rows.samples() >= 2);
+    assert_eq!(rows.header.command.as_deref(), Some("sleep 0.1"));
+    let labels = rows.labels();
+    assert!(
+        labels.contains(&"numakit:command sleep 0.1") && labels.contains(&"numakit:exit 0"),
+        "{labels:?}"
+    );
+    assert!(rows.header.topology.is_some() && !rows.header.kernel.is_empty());
+    assert!(rows.values("vmstat.pgfault").windows(2).all(|w| w[0] <= w[1]));
+    assert!(!folder.path("a.arrows.tail").exists());
+}
+
+#[test]
+fn a_short_command_at_a_long_interval_has_a_row_at_both_ends() {
+    let folder = Folder::new("ends");
+    folder.run("record -i 1h -e pgfault -o a.arrows -- true").says(0, "2 samples");
+    assert_eq!(folder.read("a.arrows").values("vmstat.pgfault").len(), 2);
+}
+
+#[test]
+fn the_status_is_that_of_the_command() {
+    let folder = Folder::new("status");
+    for (script, code) in [("exit 0", 0), ("exit 7", 7), ("kill -KILL $$", 137), ("kill -TERM $$", 143)] {
+        let done = folder.numa("record -e pgfault --").args(["sh", "-c", script]).output().unwrap();
+        assert_eq!(done.status.code(), Some(code), "{script}");
+    }
+    folder
+        .run("record -e pgfault -o none.arrows -- /no/such/program")
+        .says(127, "cannot run '/no/such/program'");
+    folder.run("record -e pgfault -o none.arrows -- /").says(126, "cannot run '/'");
+    assert!(!folder.path("none.arrows").exists());
+}
+
+#[test]
+fn signals_end_a_recording_cleanly() {
+    let folder = Folder::new("signals");
+    for signal in ["INT", "TERM", "HUP"] {
+        let started = folder.start(&format!("record -e pgfault -o {signal}.arrows"));
+        started.signal(signal);
+        assert_eq!(started.end().code, 0);
+        let rows = folder.read(&format!("{signal}.arrows"));
+        assert!(rows.damage.is_none() && rows.samples() >= 2);
+    }
+    assert_eq!(std::fs::read_dir(folder.path("run/numakit")).unwrap().count(), 0);
+}
+
+#[test]
+fn a_signal_reaches_the_command_and_its_end_is_ours() {
+    let folder = Folder::new("forward");
+    let mut command = folder.numa("record -e pgfault -o a.arrows --");
+    command.args(["sh", "-c", "trap 'exit 5' TERM; touch ready; while :; do sleep 0.01; done"]);
+    let child = command.stderr(std::process::Stdio::piped()).spawn().unwrap();
+    wait_until(|| folder.path("ready").exists());
+    std::process::Command::new("kill").arg(child.id().to_string()).status().unwrap();
+    assert_eq!(child.wait_with_output().unwrap().status.code(), Some(5));
+    assert!(folder.read("a.arrows").labels().contains(&"numakit:exit 5"));
+}
+
+#[test]
+fn names_are_chosen_and_kept() {
+    let folder = Folder::new("names");
+    folder.run("record -e pgfault -- true").says(0, "recording to numa-1.arrows");
+    folder.run("record -e pgfault -- true").says(0, "recording to numa-2.arrows");
+    let first = std::fs::read(folder.path("numa-1.arrows")).unwrap();
+    folder.run("record -e pgfault -o numa-1.arrows -- true").says(2, "exists; give another name, or --force");
+    assert_eq!(std::fs::read(folder.path("numa-1.arrows")).unwrap(), first);
+    folder.run("record -e pgfault -o numa-1.arrows --force -- true").says(0, "samples");
+    assert_ne!(std::fs::read(folder.path("numa-1.arrows")).unwrap(), first);
+}
+
+#[test]
+fn two_recorders_work_beside_each_other() {
+    let folder = Folder::new("two");
+    let one = folder.start("record -i 1ms -o one.arrows");
+    let two = folder.start("record -i 1ms -o two.arrows");
+    folder.run("ctl stop").says(2, "several run");
+    for started in [one, two] {
+        folder.run(&format!("ctl --pid {} stop", started.child.id())).says(0, "");
+        assert_eq!(started.end().code, 0);
+    }
+    for name in ["one.arrows", "two.arrows"] {
+        let rows = folder.read(name);
+        assert!(rows.damage.is_none() && rows.samples() > 5);
+    }
+}
+
+#[test]
+fn a_killed_recorder_loses_at_most_the_row_being_written() {
+    let folder = Folder::new("kill");
+    let started = folder.start("record -i 1ms -e vmstat,self -o a.arrows");
+    folder.run("ctl label before").says(0, "");
+    wait_until(|| {
+        folder.run("ctl status").out.split(' ').nth(2).is_some_and(|n| n.parse::<u64>().unwrap() > 1300)
+    });
+    started.signal("KILL");
+    started.end();
+    let rows = folder.read("a.arrows");
+    assert!(rows.damage.is_none() && rows.samples() > 1300, "{:?}", rows.damage);
+    assert!(rows.labels().contains(&"before"));
+    let samples = rows.samples();
+    let done = folder.run("recover a.arrows");
+    assert!(done.code == 0 && done.out.contains("added"), "{}{}", done.out, done.err);
+    let again = folder.read("a.arrows");
+    assert_eq!((again.samples(), again.damage), (samples, None));
+    assert!(!folder.path("a.arrows.tail").exists());
+    // What the killed one left in the run directory is cleared by whoever comes next.
+    folder.run("ctl stop").says(2, "no numa is running");
+    assert_eq!(std::fs::read_dir(folder.path("run/numakit")).unwrap().count(), 0);
+}
+
+#[test]
+fn pyarrow_and_polars_load_a_recording() {
+    let Some(python) = std::env::var_os("NUMAKIT_PYTHON") else {
+        println!(
+            "skipped: NUMAKIT_PYTHON names no python with pyarrow and polars; 'cargo xtask test' sets it"
+        );
+        return;
+    };
+    let folder = Folder::new("python");
+    folder.run("record -i 1ms -o a.arrows -- sleep 1.2").says(0, "samples");
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/load_recording.py");
+    let output =
+        std::process::Command::new(python).arg(script).arg(folder.path("a.arrows")).output().unwrap();
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{text}{}", String::from_utf8_lossy(&output.stderr));
+    let rows = folder.read("a.arrows");
+    let total = rows.samples() + rows.labels().len();
+    assert!(text.contains(&format!("rows {total}")), "{total}: {text}");
+}

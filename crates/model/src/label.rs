@@ -1,0 +1,94 @@
+//! Text between the samples: what a person noted, and what the recorder itself noted.
+
+/// Longest text of a label, in bytes; longer commands are refused whole.
+pub const MAX_BYTES: usize = 4096;
+
+/// What the recorder itself writes starts with this; people cannot type it.
+pub const RESERVED: &str = "numakit:";
+
+/// What the recorder itself notes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Event {
+    /// The command under observation was started: its words.
+    CommandStarted(String),
+    /// It ended: exit status, 128+signal when killed.
+    CommandEnded(i32),
+    /// Sampling was paused.
+    Paused,
+    /// Sampling goes on.
+    Resumed,
+    /// The interval became this many nanoseconds.
+    Interval(u64),
+    /// So many ticks were missed just before this row.
+    Lost(u64),
+    /// So many rows were sampled but could not be kept, because the consumer was too slow.
+    Dropped(u64),
+    /// The wall clock was set; difference in nanoseconds.
+    ClockStep(i64),
+    /// A sensor stopped giving values, and why.
+    Absent(String),
+    /// A sensor gives values again.
+    Back(String),
+}
+
+impl Event {
+    /// The label's text.
+    pub fn text(&self) -> String {
+        match self {
+            Self::CommandStarted(words) => format!("{RESERVED}command {words}"),
+            Self::CommandEnded(status) => format!("{RESERVED}exit {status}"),
+            Self::Paused => format!("{RESERVED}pause"),
+            Self::Resumed => format!("{RESERVED}resume"),
+            Self::Interval(ns) => format!("{RESERVED}interval {ns}ns"),
+            Self::Lost(n) => format!("{RESERVED}lost {n}"),
+            Self::Dropped(n) => format!("{RESERVED}dropped {n}"),
+            Self::ClockStep(ns) => format!("{RESERVED}clock {ns:+}ns"),
+            Self::Absent(what) => format!("{RESERVED}absent {what}"),
+            Self::Back(what) => format!("{RESERVED}back {what}"),
+        }
+    }
+
+    /// Reads a label's text back; `None` for what a person wrote.
+    pub fn parse(text: &str) -> Option<Self> {
+        let rest = text.strip_prefix(RESERVED)?;
+        let (word, value) = rest.split_once(' ').unwrap_or((rest, ""));
+        Some(match word {
+            "command" => Self::CommandStarted(value.to_owned()),
+            "exit" => Self::CommandEnded(value.parse().ok()?),
+            "pause" => Self::Paused,
+            "resume" => Self::Resumed,
+            "interval" => Self::Interval(value.strip_suffix("ns")?.parse().ok()?),
+            "lost" => Self::Lost(value.parse().ok()?),
+            "dropped" => Self::Dropped(value.parse().ok()?),
+            "clock" => Self::ClockStep(value.strip_suffix("ns")?.parse().ok()?),
+            "absent" => Self::Absent(value.to_owned()),
+            "back" => Self::Back(value.to_owned()),
+            _ => return None,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn events_print_and_parse() {
+        for event in [
+            Event::CommandStarted("sleep 1".into()),
+            Event::CommandEnded(143),
+            Event::Paused,
+            Event::Resumed,
+            Event::Interval(5_000_000),
+            Event::Lost(3),
+            Event::Dropped(9),
+            Event::ClockStep(-3_600_000_000_000),
+            Event::Absent("node: gone".into()),
+            Event::Back("node".into()),
+        ] {
+            assert_eq!(Event::parse(&event.text()), Some(event));
+        }
+        assert_eq!(Event::parse("start of phase 2"), None);
+        assert_eq!(Event::parse("numakit:other"), None);
+    }
+}

@@ -1,0 +1,13 @@
+//! Values that every numakit crate shares. Nothing here does I/O or reads a clock.
+
+pub mod cpuset;
+pub mod label;
+pub mod metric;
+pub mod suggest;
+pub mod topology;
+mod unavailable;
+
+pub use cpuset::{CpuSet, ParseSetError};
+pub use metric::{Instance, Kind, Metric, Scope, Series, Unit};
+pub use topology::Topology;
+pub use unavailable::Unavailable;

@@ -1,0 +1,123 @@
+//! A record batch as rows. Nothing that a damaged file says is believed unchecked.
+
+use super::{Malformed, Message};
+use crate::batch::{Batch, Column};
+use arrow_ipc::{CompressionType, RecordBatch};
+
+/// The most that one batch may unpack to.
+const MAX_BYTES: usize = 512 << 20;
+const MAX_ROWS: i64 = 1 << 20;
+
+/// The rows of a message; `None` for messages that hold no rows.
+pub(crate) fn batch(message: &Message, columns: usize) -> Result<Option<Batch>, Malformed> {
+    let table = message.table()?;
+    let Some(record) = table.header_as_record_batch() else { return Ok(None) };
+    let rows = record.length();
+    if !(0..=MAX_ROWS).contains(&rows) || (rows as usize).saturating_mul(columns + 3) > MAX_BYTES / 9 {
+        return Err(Malformed::new(format!("a batch claims {rows} rows of {columns} columns")));
+    }
+    let mut buffers = Buffers::new(&record, &message.body, rows as usize)?;
+    let time = buffers.words()?;
+    let took = buffers.words()?;
+    let label = buffers.texts()?;
+    let columns = (0..columns).map(|_| buffers.column()).collect::<Result<Vec<_>, _>>()?;
+    Ok(Some(Batch { time: time.values, took: took.values, label, columns }))
+}
+
+struct Buffers<'a> {
+    record: &'a RecordBatch<'a>,
+    body: &'a [u8],
+    rows: usize,
+    next: usize,
+    packed: bool,
+}
+
+impl<'a> Buffers<'a> {
+    fn new(record: &'a RecordBatch<'a>, body: &'a [u8], rows: usize) -> Result<Self, Malformed> {
+        let packed = match record.compression().map(|c| c.codec()) {
+            None => false,
+            Some(CompressionType::ZSTD) => true,
+            Some(_) => {
+                return Err(Malformed::new(
+                    "its batches are packed with lz4; numa reads zstd and plain ones",
+                ));
+            }
+        };
+        Ok(Self { record, body, rows, next: 0, packed })
+    }
+
+    fn words(&mut self) -> Result<Column, Malformed> {
+        self.column()
+    }
+
+    fn column(&mut self) -> Result<Column, Malformed> {
+        let valid = self.valid()?;
+        let bytes = self.buffer(self.rows * 8)?;
+        if bytes.len() < self.rows * 8 {
+            return Err(Malformed::new("a column is shorter than its batch"));
+        }
+        let word = |chunk: &[u8]| chunk.try_into().map(u64::from_le_bytes).unwrap_or(0);
+        Ok(Column { values: bytes.chunks_exact(8).take(self.rows).map(word).collect(), valid })
+    }
+
+    fn texts(&mut self) -> Result<Vec<Option<String>>, Malformed> {
+        let valid = self.valid()?;
+        let offsets = self.buffer((self.rows + 1) * 4)?;
+        let bytes = self.buffer(self.rows.saturating_mul(1 << 16).min(MAX_BYTES))?;
+        if offsets.len() < (self.rows + 1) * 4 && self.rows > 0 {
+            return Err(Malformed::new("the labels are shorter than their batch"));
+        }
+        let at = |row: usize| -> Option<usize> {
+            let offset = offsets.get(row * 4..row * 4 + 4)?.try_into().ok().map(u32::from_le_bytes)?;
+            usize::try_from(offset).ok()
+        };
+        let text = |row: usize| -> Result<Option<String>, Malformed> {
+            if !valid[row] {
+                return Ok(None);
+            }
+            let range = at(row).zip(at(row + 1)).and_then(|(from, to)| bytes.get(from..to));
+            let range = range.ok_or_else(|| Malformed::new("a label lies outside of its batch"))?;
+            Ok(Some(String::from_utf8_lossy(range).into_owned()))
+        };
+        (0..self.rows).map(text).collect()
+    }
+
+    fn valid(&mut self) -> Result<Vec<bool>, Malformed> {
+        let bits = self.buffer(self.rows.div_ceil(8) + 64)?;
+        if bits.is_empty() {
+            return Ok(vec![true; self.rows]);
+        }
+        if bits.len() * 8 < self.rows {
+            return Err(Malformed::new("a column's validity is shorter than its batch"));
+        }
+        Ok((0..self.rows).map(|row| bits[row / 8] >> (row % 8) & 1 == 1).collect())
+    }
+
+    /// The next buffer, unpacked, of at most so many bytes (padding not counted).
+    fn buffer(&mut self, most: usize) -> Result<Vec<u8>, Malformed> {
+        let most = most + 64;
+        let buffers = self.record.buffers().ok_or_else(|| Malformed::new("a batch has no buffers"))?;
+        if self.next >= buffers.len() {
+            return Err(Malformed::new("a batch has fewer columns than the schema"));
+        }
+        let place = buffers.get(self.next);
+        self.next += 1;
+        let start = usize::try_from(place.offset()).ok();
+        let length = usize::try_from(place.length()).ok();
+        let bytes = start
+            .zip(length)
+            .and_then(|(start, length)| self.body.get(start..start.checked_add(length)?))
+            .ok_or_else(|| Malformed::new("a buffer lies outside of its batch"))?;
+        if !self.packed || bytes.is_empty() {
+            return Ok(bytes.to_vec());
+        }
+        let (head, packed) =
+            bytes.split_first_chunk::<8>().ok_or_else(|| Malformed::new("a packed buffer has no length"))?;
+        match i64::from_le_bytes(*head) {
+            -1 => Ok(packed.to_vec()),
+            length if (0..=most as i64).contains(&length) => zstd::bulk::decompress(packed, length as usize)
+                .map_err(|_| Malformed::new("a packed buffer is damaged")),
+            _ => Err(Malformed::new("a packed buffer claims an impossible length")),
+        }
+    }
+}

@@ -1,0 +1,127 @@
+//! Messages of an Arrow stream: a length, a metadata table, a body.
+
+use super::Malformed;
+use std::io::{self, Read};
+
+/// Marks the end of the stream.
+pub(crate) const END_OF_STREAM: [u8; 8] = [0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0];
+
+const CONTINUATION: [u8; 4] = [0xff; 4];
+const MAX_META: usize = 256 << 20;
+const MAX_BODY: i64 = 1 << 30;
+
+/// One message.
+#[derive(Debug)]
+pub(crate) struct Message {
+    /// The metadata table.
+    pub meta: Vec<u8>,
+    /// The buffers.
+    pub body: Vec<u8>,
+}
+
+impl Message {
+    /// The message as it stands in the stream.
+    pub fn framed(meta: &[u8], body: Vec<u8>) -> Vec<u8> {
+        let padded = meta.len().next_multiple_of(8);
+        let mut out = Vec::with_capacity(8 + padded + body.len());
+        out.extend_from_slice(&CONTINUATION);
+        out.extend_from_slice(&(padded as u32).to_le_bytes());
+        out.extend_from_slice(meta);
+        out.resize(8 + padded, 0);
+        out.extend_from_slice(&body);
+        out
+    }
+
+    /// The checked metadata table.
+    pub fn table(&self) -> Result<arrow_ipc::Message<'_>, Malformed> {
+        table(&self.meta)
+    }
+}
+
+fn table(meta: &[u8]) -> Result<arrow_ipc::Message<'_>, Malformed> {
+    let limits = flatbuffers::VerifierOptions { max_tables: 4_000_000, ..Default::default() };
+    arrow_ipc::root_as_message_with_opts(&limits, meta)
+        .map_err(|_| Malformed::new("a message's table is damaged"))
+}
+
+/// What follows in a stream.
+#[derive(Debug)]
+pub(crate) enum Next {
+    /// A whole message.
+    Message(Message),
+    /// The stream ends as it should.
+    End,
+    /// It ends where a message should begin: its writer did not close it.
+    Open,
+    /// It ends within a message, or what follows is none.
+    Damaged(Malformed),
+}
+
+/// The messages of a stream, one at a time.
+#[derive(Debug)]
+pub(crate) struct Messages<R> {
+    from: R,
+    /// Bytes of whole messages so far.
+    pub whole: u64,
+}
+
+impl<R: Read> Messages<R> {
+    /// Reads from the start of a stream.
+    pub fn new(from: R) -> Self {
+        Self { from, whole: 0 }
+    }
+
+    /// The next message.
+    pub fn next(&mut self) -> io::Result<Next> {
+        let mut start = [0; 8];
+        match self.fill(&mut start)? {
+            0 => return Ok(Next::Open),
+            8 => {}
+            _ => return Ok(Next::Damaged(Malformed::new("it ends within the start of a message"))),
+        }
+        if start == END_OF_STREAM {
+            self.whole += 8;
+            return Ok(Next::End);
+        }
+        let length = u32::from_le_bytes([start[4], start[5], start[6], start[7]]) as usize;
+        if start[..4] != CONTINUATION || length > MAX_META || length == 0 {
+            return Ok(Next::Damaged(Malformed::new("no message begins where one should")));
+        }
+        let Some(meta) = self.take(length)? else {
+            return Ok(Next::Damaged(Malformed::new("it ends within a message's table")));
+        };
+        let body = match table(&meta) {
+            Ok(table) => table.bodyLength(),
+            Err(error) => return Ok(Next::Damaged(error)),
+        };
+        if !(0..=MAX_BODY).contains(&body) {
+            return Ok(Next::Damaged(Malformed::new("a message has an impossible length")));
+        }
+        let Some(body) = self.take(body as usize)? else {
+            return Ok(Next::Damaged(Malformed::new("it ends within a batch")));
+        };
+        self.whole += 8 + (meta.len() + body.len()) as u64;
+        Ok(Next::Message(Message { meta, body }))
+    }
+
+    /// So many bytes, or none if the stream ends before. Memory grows with what is really
+    /// there, not with what a damaged length claims.
+    fn take(&mut self, length: usize) -> io::Result<Option<Vec<u8>>> {
+        let mut bytes = Vec::with_capacity(length.min(1 << 20));
+        self.from.by_ref().take(length as u64).read_to_end(&mut bytes)?;
+        Ok((bytes.len() == length).then_some(bytes))
+    }
+
+    fn fill(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let mut filled = 0;
+        while filled < buffer.len() {
+            match self.from.read(&mut buffer[filled..]) {
+                Ok(0) => break,
+                Ok(n) => filled += n,
+                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+                Err(e) => return Err(e),
+            }
+        }
+        Ok(filled)
+    }
+}

@@ -1,0 +1,151 @@
+//! The header of a recording as the schema of an Arrow stream.
+
+use super::{Malformed, Message};
+use crate::header::{AbsentMetric, Header};
+use arrow_ipc::writer::{DictionaryTracker, IpcDataGenerator, IpcWriteOptions};
+use arrow_schema::{DataType, Field, Schema, TimeUnit};
+use numakit_model::{Instance, Kind, Metric, Scope, Series, Topology, Unit};
+use serde::{Deserialize, Serialize};
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+/// The key of the schema's metadata that holds [`Meta`] as JSON.
+const KEY: &str = "numakit";
+/// The version of [`Meta`]; readers refuse greater ones.
+const FORMAT: u32 = 1;
+
+/// Columns before the series.
+pub(super) const FIXED: [&str; 3] = ["time", "took", "label"];
+
+#[derive(Debug, Serialize, Deserialize)]
+struct Meta {
+    format: u32,
+    program: String,
+    host: String,
+    kernel: String,
+    command: Option<String>,
+    started: u64,
+    interval: u64,
+    page_size: u64,
+    metrics: Vec<Metric>,
+    #[serde(default)]
+    absent: Vec<AbsentMetric>,
+    topology: Option<Topology>,
+}
+
+/// The first message of a stream.
+pub(crate) fn message_of(header: &Header) -> Vec<u8> {
+    let mut seen = HashSet::new();
+    let metrics = header.series.iter().map(|s| &s.metric).filter(|m| seen.insert(m.name.as_str()));
+    let metrics: Vec<Metric> = metrics.map(|m| (**m).clone()).collect();
+    let meta = Meta {
+        format: FORMAT,
+        program: header.program.clone(),
+        host: header.host.clone(),
+        kernel: header.kernel.clone(),
+        command: header.command.clone(),
+        started: header.started,
+        interval: header.interval,
+        page_size: header.page_size,
+        metrics,
+        absent: header.absent.clone(),
+        topology: header.topology.clone(),
+    };
+    let json = serde_json::to_string(&meta).unwrap_or_default();
+    let schema = Schema::new_with_metadata(fields(header), HashMap::from([(KEY.to_owned(), json)]));
+    let encoded = IpcDataGenerator::default().schema_to_bytes_with_dictionary_tracker(
+        &schema,
+        &mut DictionaryTracker::new(false),
+        &IpcWriteOptions::default(),
+    );
+    Message::framed(&encoded.ipc_message, Vec::new())
+}
+
+fn fields(header: &Header) -> Vec<Field> {
+    let mut fields = vec![
+        Field::new(FIXED[0], DataType::Timestamp(TimeUnit::Nanosecond, Some("UTC".into())), false),
+        Field::new(FIXED[1], DataType::UInt64, false),
+        Field::new(FIXED[2], DataType::Utf8, true),
+    ];
+    fields.extend(header.series.iter().map(|series| {
+        let kind = if series.metric.kind == Kind::Rate { DataType::Int64 } else { DataType::UInt64 };
+        Field::new(series.name(), kind, true)
+    }));
+    fields
+}
+
+/// The header that a schema stands for.
+pub(crate) fn header_of(message: &Message) -> Result<Header, Malformed> {
+    let table = message.table()?;
+    let schema = table.header_as_schema().ok_or_else(|| Malformed::new("it does not begin with a schema"))?;
+    let json = schema
+        .custom_metadata()
+        .and_then(|pairs| pairs.iter().find(|p| p.key() == Some(KEY)))
+        .and_then(|pair| pair.value())
+        .ok_or_else(|| Malformed::new("it is an Arrow stream, but not one that numa recorded"))?;
+    let meta: Meta =
+        serde_json::from_str(json).map_err(|e| Malformed::new(format!("its metadata is damaged: {e}")))?;
+    if meta.format > FORMAT {
+        return Err(Malformed::new(format!(
+            "it has format {} and this numa reads up to {FORMAT}; use a newer numa",
+            meta.format
+        )));
+    }
+    Ok(Header {
+        series: series_of(&schema, meta.metrics)?,
+        topology: meta.topology,
+        host: meta.host,
+        kernel: meta.kernel,
+        command: meta.command,
+        program: meta.program,
+        started: meta.started,
+        interval: meta.interval,
+        page_size: meta.page_size,
+        absent: meta.absent,
+    })
+}
+
+fn series_of(schema: &arrow_ipc::Schema<'_>, metrics: Vec<Metric>) -> Result<Vec<Series>, Malformed> {
+    let known: HashMap<String, Arc<Metric>> =
+        metrics.into_iter().map(|m| (m.name.clone(), Arc::new(m))).collect();
+    let fields = schema.fields().ok_or_else(|| Malformed::new("its schema has no columns"))?;
+    if fields.len() < FIXED.len() {
+        return Err(Malformed::new("its schema lacks the columns time, took and label"));
+    }
+    let mut series = Vec::with_capacity(fields.len() - FIXED.len());
+    for (index, field) in fields.iter().enumerate() {
+        let name = field.name().unwrap_or_default();
+        if let Some(fixed) = FIXED.get(index) {
+            if name != *fixed {
+                return Err(Malformed::new(format!("column {index} is '{name}' and not '{fixed}'")));
+            }
+            continue;
+        }
+        if field.type_as_int().is_none_or(|int| int.bitWidth() != 64) {
+            return Err(Malformed::new(format!("column '{name}' is not of 64-bit integers")));
+        }
+        let (metric, instance) = match name.rsplit_once('@') {
+            Some((metric, instance)) => (metric, Instance::parse(instance)),
+            None => (name, Some(Instance::Machine)),
+        };
+        let instance =
+            instance.ok_or_else(|| Malformed::new(format!("column '{name}' names no known place")))?;
+        let metric =
+            known.get(metric).cloned().unwrap_or_else(|| Arc::new(undescribed(metric, instance.scope())));
+        series.push(Series { metric, instance });
+    }
+    Ok(series)
+}
+
+/// A column that the metadata does not describe: shown as a level, which invents nothing.
+fn undescribed(name: &str, scope: Scope) -> Metric {
+    Metric {
+        name: name.to_owned(),
+        unit: Unit::Count,
+        kind: Kind::Gauge,
+        scope,
+        help: String::new(),
+        source: String::new(),
+        resolution: std::time::Duration::ZERO,
+    }
+}

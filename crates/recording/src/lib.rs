@@ -1,0 +1,23 @@
+//! From sensors to everything that looks at samples: the sampler, the ring that is the only
+//! junction, the rates derived from raw values, and the formats that recordings are kept in.
+
+mod arrow;
+mod batch;
+pub mod csv;
+mod header;
+pub mod numascope;
+pub mod rates;
+mod reader;
+mod recover;
+pub mod ring;
+pub mod sampler;
+mod writer;
+
+pub use batch::{Batch, Column};
+pub use header::{AbsentMetric, Header};
+pub use rates::Rates;
+pub use reader::{OpenError, Reader};
+pub use recover::{RecoverError, Recovered, recover};
+pub use ring::Ring;
+pub use sampler::{Command, Priority, Sampler, Settings};
+pub use writer::{Recorder, WriteError, tail_of};

@@ -1,0 +1,154 @@
+//! The only place where differences, wraps and rates are computed.
+
+use numakit_model::{Kind, Series};
+
+/// Turns rows of raw values into what people look at: counters become rates per second in
+/// the metric's own unit, gauges stay levels, rates stay rates.
+///
+/// No rate is given over less time than the metric's resolution; until enough time has
+/// passed the slot is `None` and the difference goes on growing.
+#[derive(Debug, Clone)]
+pub struct Rates {
+    series: Vec<State>,
+    out: Vec<Option<f64>>,
+}
+
+#[derive(Debug, Clone)]
+struct State {
+    kind: Kind,
+    resolution: u64,
+    last: Option<(u64, u64)>,
+}
+
+impl Rates {
+    /// For rows of these series.
+    pub fn new(series: &[Series]) -> Self {
+        let state = |s: &Series| State {
+            kind: s.metric.kind,
+            resolution: u64::try_from(s.metric.resolution.as_nanos()).unwrap_or(u64::MAX),
+            last: None,
+        };
+        Self { series: series.iter().map(state).collect(), out: vec![None; series.len()] }
+    }
+
+    /// The next row: its time in ns and its raw values. The answer is valid until the next call.
+    pub fn push(&mut self, time: u64, values: &[Option<u64>]) -> &[Option<f64>] {
+        for ((state, out), value) in self.series.iter_mut().zip(&mut self.out).zip(values) {
+            *out = value.and_then(|v| state.next(time, v));
+        }
+        &self.out
+    }
+
+    /// Forgets earlier rows, so that no rate spans a gap such as a pause.
+    pub fn forget(&mut self) {
+        self.series.iter_mut().for_each(|s| s.last = None);
+    }
+}
+
+impl State {
+    fn next(&mut self, time: u64, value: u64) -> Option<f64> {
+        let bits = match self.kind {
+            Kind::Gauge => return Some(value as f64),
+            Kind::Rate => return Some(value as i64 as f64),
+            Kind::Counter { bits } => bits,
+        };
+        let Some((last_time, last)) = self.last else {
+            self.last = Some((time, value));
+            return None;
+        };
+        let elapsed = time.saturating_sub(last_time);
+        if elapsed == 0 || elapsed < self.resolution {
+            return None;
+        }
+        self.last = Some((time, value));
+        Some(difference(last, value, bits)? as f64 * 1e9 / elapsed as f64)
+    }
+}
+
+/// How far a counter of that width moved. `None` where it went back: a counter of 64 bits
+/// does not wrap in practice, and one that dropped by less than half its range was corrected
+/// or reset, not wrapped.
+pub fn difference(from: u64, to: u64, bits: u8) -> Option<u64> {
+    if to >= from {
+        return Some(to - from);
+    }
+    if bits >= 64 {
+        return None;
+    }
+    let range = 1u64 << bits;
+    let moved = range.checked_sub(from)?.checked_add(to)?;
+    (moved < range / 2).then_some(moved)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use numakit_model::{Instance, Metric, Scope, Unit};
+    use proptest::prelude::*;
+    use std::sync::Arc;
+    use std::time::Duration;
+
+    fn series(kind: Kind, resolution: Duration) -> Series {
+        let metric = Metric {
+            name: "test.value".into(),
+            unit: Unit::Count,
+            kind,
+            scope: Scope::Machine,
+            help: String::new(),
+            source: String::new(),
+            resolution,
+        };
+        Series::new(&Arc::new(metric), Instance::Machine)
+    }
+
+    const MS: u64 = 1_000_000;
+
+    #[test]
+    fn a_counter_becomes_a_rate_and_a_gauge_stays() {
+        let mut rates = Rates::new(&[
+            series(Kind::COUNTER, Duration::ZERO),
+            series(Kind::Gauge, Duration::ZERO),
+            series(Kind::Rate, Duration::ZERO),
+        ]);
+        assert_eq!(rates.push(0, &[Some(100), Some(7), Some(-5i64 as u64)]), [None, Some(7.0), Some(-5.0)]);
+        assert_eq!(rates.push(100 * MS, &[Some(150), Some(3), None]), [Some(500.0), Some(3.0), None]);
+    }
+
+    #[test]
+    fn a_gap_is_bridged_and_a_step_back_is_not_a_rate() {
+        let mut rates = Rates::new(&[series(Kind::COUNTER, Duration::ZERO)]);
+        rates.push(0, &[Some(10)]);
+        assert_eq!(rates.push(100 * MS, &[None]), [None]);
+        assert_eq!(rates.push(200 * MS, &[Some(20)]), [Some(50.0)]);
+        assert_eq!(rates.push(300 * MS, &[Some(19)]), [None]);
+        assert_eq!(rates.push(400 * MS, &[Some(29)]), [Some(100.0)]);
+    }
+
+    #[test]
+    fn nothing_finer_than_the_resolution_is_shown() {
+        let mut rates = Rates::new(&[series(Kind::COUNTER, Duration::from_millis(10))]);
+        rates.push(0, &[Some(0)]);
+        for ms in 1..10 {
+            assert_eq!(rates.push(ms * MS, &[Some(0)]), [None]);
+        }
+        assert_eq!(rates.push(10 * MS, &[Some(1)]), [Some(100.0)]);
+    }
+
+    #[test]
+    fn narrow_counters_wrap() {
+        assert_eq!(difference(u64::from(u32::MAX), 1, 32), Some(2));
+        assert_eq!(difference(1 << 31, 0, 32), None);
+        assert_eq!(difference(u64::MAX, 0, 64), None);
+        assert_eq!(difference(u64::MAX, 3, 48), None);
+    }
+
+    proptest! {
+        #[test]
+        fn differences_invert_addition(from: u64, step in 0u64..1 << 31, bits in 32u8..64) {
+            let from = from & ((1 << bits) - 1);
+            let to = (from + step) & ((1 << bits) - 1);
+            prop_assume!(step < 1 << (bits - 1));
+            prop_assert_eq!(difference(from, to, bits), Some(step));
+        }
+    }
+}

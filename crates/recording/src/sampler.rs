@@ -1,0 +1,438 @@
+//! The thread that samples: the only one that touches sensors, and the only producer of
+//! every ring. In its steady state it neither allocates nor locks.
+
+use crate::ring::Ring;
+use numakit_model::CpuSet;
+use numakit_model::label::Event;
+use numakit_sensors::{Sensor, Tick};
+use numakit_sys::clock::{self, Alarm};
+use numakit_sys::sched;
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+/// The shortest interval.
+pub const SHORTEST: Duration = Duration::from_millis(1);
+/// The longest interval.
+pub const LONGEST: Duration = Duration::from_secs(3600);
+
+/// How the sampler thread is scheduled.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Priority {
+    /// Real-time where permitted, else normal.
+    Auto,
+    /// As any other thread.
+    Normal,
+    /// Real-time, or an error.
+    Realtime,
+}
+
+/// How to sample.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// Time between two samples.
+    pub interval: Duration,
+    /// Where the sampler runs; empty: anywhere.
+    pub cpus: CpuSet,
+    /// How urgently.
+    pub priority: Priority,
+}
+
+/// What a running sampler is told.
+#[derive(Debug)]
+pub enum Command {
+    /// Note this text now.
+    Label(String),
+    /// Note an event now.
+    Note(Event),
+    /// Take no samples until told.
+    Pause,
+    /// Take samples again.
+    Resume,
+    /// Change the interval.
+    Interval(Duration),
+    /// Take one sample now, beside those of the interval.
+    Sample,
+    /// Give rows to this ring too.
+    Attach(Arc<Ring>),
+    /// Give no more rows to this ring, and close it.
+    Detach(Arc<Ring>),
+    /// Take no more samples and close all rings.
+    Stop,
+}
+
+/// What a sampler tells of itself while it runs.
+#[derive(Debug, Default)]
+pub struct State {
+    samples: AtomicU64,
+    lost: AtomicU64,
+    interval: AtomicU64,
+    paused: AtomicBool,
+    realtime: AtomicBool,
+}
+
+impl State {
+    /// Samples taken.
+    pub fn samples(&self) -> u64 {
+        self.samples.load(Ordering::Relaxed)
+    }
+
+    /// Ticks that were missed.
+    pub fn lost(&self) -> u64 {
+        self.lost.load(Ordering::Relaxed)
+    }
+
+    /// Present interval.
+    pub fn interval(&self) -> Duration {
+        Duration::from_nanos(self.interval.load(Ordering::Relaxed))
+    }
+
+    /// Whether sampling is paused.
+    pub fn paused(&self) -> bool {
+        self.paused.load(Ordering::Relaxed)
+    }
+
+    /// Whether the thread got real-time priority.
+    pub fn realtime(&self) -> bool {
+        self.realtime.load(Ordering::Relaxed)
+    }
+}
+
+/// A running sampler. Dropping it stops it.
+#[derive(Debug)]
+pub struct Sampler {
+    alarm: Arc<Alarm>,
+    commands: Sender<Command>,
+    state: Arc<State>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Sampler {
+    /// Starts sampling into these rings; the first sample is taken at once.
+    pub fn start(
+        sensors: Vec<Box<dyn Sensor>>,
+        settings: Settings,
+        rings: Vec<Arc<Ring>>,
+    ) -> io::Result<Self> {
+        let (commands, inbox) = channel();
+        let (ready, started) = channel();
+        let alarm = Arc::new(Alarm::new());
+        let state = Arc::new(State::default());
+        state.interval.store(nanos(settings.interval), Ordering::Relaxed);
+        let mut run = Run {
+            slots: sensors.into_iter().map(Slot::new).collect(),
+            outputs: rings.into_iter().map(Output::new).collect(),
+            inbox,
+            alarm: Arc::clone(&alarm),
+            state: Arc::clone(&state),
+            time: Time::now(),
+            lost: 0,
+        };
+        let thread = std::thread::Builder::new().name("sampler".into()).spawn(move || {
+            let realtime = settle(&settings);
+            run.state.realtime.store(matches!(realtime, Ok(true)), Ordering::Relaxed);
+            let failed = realtime.is_err();
+            let _ = ready.send(realtime.map(|_| ()));
+            if !failed {
+                run.run();
+            }
+            run.outputs.iter().for_each(|o| o.ring.close());
+        })?;
+        let sampler = Self { alarm, commands, state, thread: Some(thread) };
+        started.recv().unwrap_or_else(|_| Err(io::Error::other("the sampler did not start")))?;
+        Ok(sampler)
+    }
+
+    /// Tells it something; done before the next sample.
+    pub fn send(&self, command: Command) {
+        if self.commands.send(command).is_ok() {
+            self.alarm.ring();
+        }
+    }
+
+    /// What it tells of itself.
+    pub fn state(&self) -> &State {
+        &self.state
+    }
+
+    /// Whether it still runs.
+    pub fn running(&self) -> bool {
+        self.thread.as_ref().is_some_and(|t| !t.is_finished())
+    }
+
+    /// Takes no more samples, closes all rings and waits for the thread. The number of
+    /// samples taken.
+    pub fn stop(mut self) -> u64 {
+        self.end();
+        self.state.samples()
+    }
+
+    fn end(&mut self) {
+        self.send(Command::Stop);
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Drop for Sampler {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+/// Where and how urgently this thread runs; whether it is real-time.
+fn settle(settings: &Settings) -> io::Result<bool> {
+    if !settings.cpus.is_empty() {
+        sched::set_affinity(&settings.cpus)?;
+    }
+    sched::set_timer_slack()?;
+    match settings.priority {
+        Priority::Normal => Ok(false),
+        Priority::Auto => Ok(sched::set_realtime().is_ok()),
+        Priority::Realtime => sched::set_realtime().map(|()| true),
+    }
+}
+
+fn nanos(interval: Duration) -> u64 {
+    interval.clamp(SHORTEST, LONGEST).as_nanos() as u64
+}
+
+/// UTC at the start and the monotonic clock since.
+struct Time {
+    offset: u64,
+    step: i64,
+    checked: u64,
+}
+
+impl Time {
+    /// Steps shorter than this are not told from a slow reading of two clocks.
+    const STEP: u64 = 50_000_000;
+
+    fn now() -> Self {
+        let monotonic = clock::monotonic();
+        Self { offset: clock::utc().saturating_sub(monotonic), step: 0, checked: monotonic }
+    }
+
+    fn utc(&self, monotonic: u64) -> u64 {
+        self.offset + monotonic
+    }
+
+    /// At most once a second: how far the wall clock was set since the last look.
+    fn stepped(&mut self, monotonic: u64) -> Option<i64> {
+        if monotonic < self.checked + 1_000_000_000 {
+            return None;
+        }
+        self.checked = monotonic;
+        let wall = clock::utc().wrapping_sub(clock::monotonic());
+        let step = wall.wrapping_sub(self.offset) as i64;
+        let change = step - self.step;
+        if change.unsigned_abs() < Self::STEP {
+            return None;
+        }
+        self.step = step;
+        Some(change)
+    }
+}
+
+/// A sensor and its part of the row.
+struct Slot {
+    sensor: Box<dyn Sensor>,
+    period: u64,
+    next: u64,
+    failing: bool,
+    told: u64,
+}
+
+impl Slot {
+    fn new(sensor: Box<dyn Sensor>) -> Self {
+        let period = u64::try_from(sensor.period().as_nanos()).unwrap_or(u64::MAX);
+        Self { sensor, period, next: 0, failing: false, told: 0 }
+    }
+
+    /// A label when the sensor began or ceased to fail; at most one a second.
+    fn change(&mut self, now: u64) -> Option<Event> {
+        let failure = self.sensor.failure();
+        if failure.is_some() == self.failing || (self.told != 0 && now < self.told + 1_000_000_000) {
+            return None;
+        }
+        self.failing = failure.is_some();
+        self.told = now;
+        let name = self.sensor.series().first().map_or("", |s| s.metric.sensor());
+        Some(match failure {
+            Some(why) => Event::Absent(format!("{name}: {why}")),
+            None => Event::Back(name.to_owned()),
+        })
+    }
+}
+
+/// A ring, and the labels that it had no room for yet.
+struct Output {
+    ring: Arc<Ring>,
+    late: Vec<(u64, String)>,
+}
+
+impl Output {
+    /// Labels that wait for room; more than these are a runaway writer.
+    const MOST_LATE: usize = 10_000;
+
+    fn new(ring: Arc<Ring>) -> Self {
+        Self { ring, late: Vec::new() }
+    }
+
+    fn label(&mut self, time: u64, text: &str) {
+        self.catch_up();
+        if (!self.late.is_empty() || !self.ring.push_label(time, text)) && self.late.len() < Self::MOST_LATE {
+            self.late.push((time, text.to_owned()));
+        }
+    }
+
+    fn catch_up(&mut self) {
+        while let Some((time, text)) = self.late.first() {
+            if !self.ring.push_label(*time, text) {
+                break;
+            }
+            self.late.remove(0);
+        }
+    }
+
+    fn row(&mut self, time: u64, took: u64, values: &[Option<u64>]) {
+        if !self.late.is_empty() {
+            self.catch_up();
+        }
+        let dropped = self.ring.take_dropped();
+        if dropped > 0 {
+            self.label(time, &Event::Dropped(dropped).text());
+        }
+        self.ring.push(time, took, values);
+    }
+}
+
+struct Run {
+    slots: Vec<Slot>,
+    outputs: Vec<Output>,
+    inbox: Receiver<Command>,
+    alarm: Arc<Alarm>,
+    state: Arc<State>,
+    time: Time,
+    lost: u64,
+}
+
+impl Run {
+    fn run(&mut self) {
+        let columns = self.slots.iter().map(|s| s.sensor.series().len()).sum();
+        let mut values: Vec<Option<u64>> = vec![None; columns];
+        let mut due = clock::monotonic();
+        loop {
+            let until = if self.state.paused() { u64::MAX / 2 } else { due };
+            if !self.alarm.sleep_until(until) {
+                match self.obey(&mut values) {
+                    Obeyed::Stop => return,
+                    Obeyed::Restart => due = clock::monotonic(),
+                    Obeyed::GoOn => {}
+                }
+                continue;
+            }
+            let tick = Tick { due, woke: clock::monotonic(), lost: self.lost };
+            self.sample(&tick, &mut values);
+            due = self.next(due);
+        }
+    }
+
+    fn sample(&mut self, tick: &Tick, values: &mut [Option<u64>]) {
+        values.fill(None);
+        let mut rest = &mut *values;
+        let mut changed = None;
+        for slot in &mut self.slots {
+            let (mine, others) = rest.split_at_mut(slot.sensor.series().len());
+            rest = others;
+            if tick.due < slot.next {
+                continue;
+            }
+            slot.next = tick.due + slot.period;
+            slot.sensor.read(tick, mine);
+            changed = changed.or_else(|| slot.change(tick.woke));
+        }
+        let end = clock::monotonic();
+        if let Some(event) = changed {
+            self.note(tick.woke, &event.text());
+        }
+        if let Some(step) = self.time.stepped(end) {
+            self.note(tick.woke, &Event::ClockStep(step).text());
+        }
+        let time = self.time.utc(tick.woke);
+        for output in &mut self.outputs {
+            output.row(time, end - tick.woke, values);
+        }
+        self.state.samples.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// The next tick. Ticks whose whole interval has passed are lost, counted and told.
+    fn next(&mut self, due: u64) -> u64 {
+        let interval = self.state.interval.load(Ordering::Relaxed);
+        let next = due + interval;
+        let now = clock::monotonic();
+        let missed = now.saturating_sub(next) / interval;
+        if missed > 0 {
+            self.lost += missed;
+            self.state.lost.store(self.lost, Ordering::Relaxed);
+            self.note(now, &Event::Lost(missed).text());
+        }
+        next + missed * interval
+    }
+
+    fn obey(&mut self, values: &mut [Option<u64>]) -> Obeyed {
+        let mut result = Obeyed::GoOn;
+        while let Ok(command) = self.inbox.try_recv() {
+            let now = clock::monotonic();
+            match command {
+                Command::Label(text) => self.note(now, &text),
+                Command::Note(event) => self.note(now, &event.text()),
+                Command::Pause if !self.state.paused() => {
+                    self.state.paused.store(true, Ordering::Relaxed);
+                    self.note(now, &Event::Paused.text());
+                }
+                Command::Resume if self.state.paused() => {
+                    self.state.paused.store(false, Ordering::Relaxed);
+                    self.note(now, &Event::Resumed.text());
+                    result = Obeyed::Restart;
+                }
+                Command::Pause | Command::Resume => {}
+                Command::Interval(interval) => {
+                    self.state.interval.store(nanos(interval), Ordering::Relaxed);
+                    self.note(now, &Event::Interval(nanos(interval)).text());
+                    self.slots.iter_mut().for_each(|s| s.next = 0);
+                    result = Obeyed::Restart;
+                }
+                Command::Sample => {
+                    self.slots.iter_mut().for_each(|s| s.next = 0);
+                    self.sample(&Tick { due: now, woke: now, lost: self.lost }, values);
+                }
+                Command::Attach(ring) => self.outputs.push(Output::new(ring)),
+                Command::Detach(ring) => {
+                    self.outputs.retain(|o| !Arc::ptr_eq(&o.ring, &ring));
+                    ring.close();
+                }
+                Command::Stop => return Obeyed::Stop,
+            }
+        }
+        result
+    }
+
+    fn note(&mut self, monotonic: u64, text: &str) {
+        let time = self.time.utc(monotonic);
+        self.outputs.iter_mut().for_each(|o| o.label(time, text));
+    }
+}
+
+enum Obeyed {
+    GoOn,
+    Restart,
+    Stop,
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,163 @@
+use super::*;
+use crate::ring::Entry;
+use numakit_model::{Instance, Kind, Metric, Scope, Series, Unit};
+use std::sync::Mutex;
+
+/// Counts its reads; fails while told to.
+struct Counting {
+    series: Vec<Series>,
+    period: Duration,
+    reads: u64,
+    failing: Arc<AtomicBool>,
+    ticks: Arc<Mutex<Vec<Tick>>>,
+}
+
+fn counting(period: Duration) -> Counting {
+    let metric = Metric {
+        name: "test.reads".into(),
+        unit: Unit::Count,
+        kind: Kind::COUNTER,
+        scope: Scope::Machine,
+        help: String::new(),
+        source: String::new(),
+        resolution: Duration::ZERO,
+    };
+    let series = vec![Series::new(&Arc::new(metric), Instance::Machine)];
+    Counting { series, period, reads: 0, failing: Arc::default(), ticks: Arc::default() }
+}
+
+impl Sensor for Counting {
+    fn series(&self) -> &[Series] {
+        &self.series
+    }
+    fn keep(&mut self, _: &dyn Fn(&Series) -> bool) {}
+    fn period(&self) -> Duration {
+        self.period
+    }
+    fn read(&mut self, tick: &Tick, out: &mut [Option<u64>]) {
+        self.reads += 1;
+        self.ticks.lock().unwrap().push(*tick);
+        if !self.failing.load(Ordering::Relaxed) {
+            out[0] = Some(self.reads);
+        }
+    }
+    fn failure(&self) -> Option<String> {
+        self.failing.load(Ordering::Relaxed).then(|| "told to".into())
+    }
+}
+
+fn settings(interval: Duration) -> Settings {
+    Settings { interval, cpus: CpuSet::new(), priority: Priority::Normal }
+}
+
+/// Waits (without a limit of its own) until the condition holds.
+fn until(condition: impl Fn() -> bool) {
+    while !condition() {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+fn drain(ring: &Ring) -> (Vec<Option<u64>>, Vec<String>) {
+    let pending = ring.pending(usize::MAX >> 1);
+    let (mut rows, mut labels) = (Vec::new(), Vec::new());
+    for entry in pending.entries() {
+        match entry {
+            Entry::Row(row) => rows.push(row.value(0)),
+            Entry::Label { index, .. } => labels.push(pending.label_text(index)),
+        }
+    }
+    pending.done();
+    (rows, labels)
+}
+
+#[test]
+fn ticks_stand_on_a_grid_from_the_start() {
+    let sensor = counting(Duration::ZERO);
+    let ticks = Arc::clone(&sensor.ticks);
+    let ring = Arc::new(Ring::in_memory(1, 1000).unwrap());
+    let sampler =
+        Sampler::start(vec![Box::new(sensor)], settings(Duration::from_millis(2)), vec![ring]).unwrap();
+    until(|| sampler.state().samples() >= 20);
+    sampler.stop();
+    let ticks = ticks.lock().unwrap();
+    let first = ticks[0].due;
+    for tick in ticks.iter() {
+        assert_eq!((tick.due - first) % 2_000_000, 0, "no drift");
+        assert!(tick.woke >= tick.due, "never early");
+    }
+    // Every tick of the grid was either taken or counted as lost.
+    let last = ticks.last().unwrap();
+    assert_eq!((last.due - first) / 2_000_000 + 1, ticks.len() as u64 + last.lost);
+}
+
+#[test]
+fn commands_take_effect_in_their_order_and_two_labels_stay_two() {
+    let ring = Arc::new(Ring::in_memory(1, 10_000).unwrap());
+    let sampler =
+        Sampler::start(vec![Box::new(counting(Duration::ZERO))], settings(LONGEST), vec![Arc::clone(&ring)])
+            .unwrap();
+    until(|| sampler.state().samples() == 1);
+    for text in ["one", "two"] {
+        sampler.send(Command::Label(text.into()));
+    }
+    sampler.send(Command::Pause);
+    sampler.send(Command::Interval(SHORTEST));
+    until(|| sampler.state().interval() == SHORTEST);
+    assert_eq!(sampler.state().samples(), 1, "paused");
+    sampler.send(Command::Resume);
+    until(|| sampler.state().samples() >= 3);
+    let second = Arc::new(Ring::in_memory(1, 10_000).unwrap());
+    sampler.send(Command::Attach(Arc::clone(&second)));
+    until(|| second.waiting_rows() >= 2);
+    sampler.send(Command::Detach(Arc::clone(&second)));
+    until(|| !second.wait(usize::MAX >> 1, 0));
+    sampler.stop();
+    let (rows, labels) = drain(&ring);
+    assert!(rows.len() >= 5);
+    let own: Vec<&String> = labels.iter().filter(|l| !l.starts_with("numakit:lost")).collect();
+    assert_eq!(own, ["one", "two", "numakit:pause", "numakit:interval 1000000ns", "numakit:resume"]);
+}
+
+#[test]
+fn a_slow_sensor_is_read_at_its_own_period() {
+    let ring = Arc::new(Ring::in_memory(2, 1000).unwrap());
+    let slow = counting(Duration::from_millis(10));
+    let sensors: Vec<Box<dyn Sensor>> = vec![Box::new(slow), Box::new(counting(Duration::ZERO))];
+    let sampler =
+        Sampler::start(sensors, settings(Duration::from_millis(1)), vec![Arc::clone(&ring)]).unwrap();
+    until(|| sampler.state().samples() >= 50);
+    sampler.stop();
+    let (rows, _) = drain(&ring);
+    let measured = rows.iter().filter(|v| v.is_some()).count();
+    assert!(rows[0].is_some() && rows[1].is_none());
+    assert!(measured >= 2 && measured <= rows.len() / 2, "{measured} of {}", rows.len());
+}
+
+#[test]
+fn a_failing_sensor_is_told_once_and_its_values_are_null() {
+    let sensor = counting(Duration::ZERO);
+    let failing = Arc::clone(&sensor.failing);
+    let ring = Arc::new(Ring::in_memory(1, 100_000).unwrap());
+    let sampler =
+        Sampler::start(vec![Box::new(sensor)], settings(SHORTEST), vec![Arc::clone(&ring)]).unwrap();
+    until(|| sampler.state().samples() >= 3);
+    failing.store(true, Ordering::Relaxed);
+    let at = sampler.state().samples();
+    until(|| sampler.state().samples() >= at + 10);
+    sampler.stop();
+    let (rows, labels) = drain(&ring);
+    let told: Vec<&String> = labels.iter().filter(|l| l.starts_with("numakit:absent")).collect();
+    assert_eq!(told, ["numakit:absent test: told to"]);
+    assert!(rows.last().unwrap().is_none() && rows[0].is_some());
+}
+
+#[test]
+fn a_set_clock_is_told_once() {
+    let mut time = Time::now();
+    let now = clock::monotonic() + 2_000_000_000;
+    assert_eq!(time.stepped(now), None);
+    time.offset -= 3_600_000_000_000;
+    let step = time.stepped(now + 2_000_000_000).unwrap();
+    assert!((step - 3_600_000_000_000).unsigned_abs() < Time::STEP);
+    assert_eq!(time.stepped(now + 4_000_000_000), None);
+}

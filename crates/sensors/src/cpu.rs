@@ -1,0 +1,240 @@
+//! `cpu`: what /proc/stat says: ticks of each CPU by what it did, and the machine's
+//! interrupts, context switches and processes.
+//!
+//! Ticks are 10 ms long, so no share of a CPU is to be had over less. The kernel may take
+//! back some of `iowait`; that is a correction and not a wrap.
+
+use crate::layout::digits;
+use crate::sensor::{Absent, Probed, Sensor, SensorEntry, Tick, fix_for, metric, narrow};
+use crate::watched::Watched;
+use numakit_model::{CpuSet, Instance, Kind, Metric, Scope, Series, Topology, Unavailable, Unit};
+use numakit_sys::SysRoot;
+use std::sync::Arc;
+use std::time::Duration;
+
+const PATH: &str = "/proc/stat";
+const TICK: Duration = Duration::from_millis(10);
+
+/// Line of the table of sensors.
+pub const ENTRY: SensorEntry = SensorEntry {
+    name: "cpu",
+    help: "What each CPU did, in ticks of 10 ms, and the machine's interrupts and context switches.",
+    known: || ticks().chain(totals()).collect(),
+    probe,
+};
+
+/// The numbers of a CPU's line, in order.
+const TICKS: [(&str, &str); 10] = [
+    ("user", "Ran programs, with guests and without niced programs."),
+    ("nice", "Ran niced programs, with niced guests."),
+    ("system", "Ran the kernel."),
+    ("idle", "Had nothing to do."),
+    ("iowait", "Had nothing to do while a thread that last ran here waited for storage."),
+    ("irq", "Served interrupts."),
+    ("softirq", "Served deferred parts of interrupts."),
+    ("steal", "Waited for the host to let it run."),
+    ("guest", "Ran guests; also part of user."),
+    ("guest_nice", "Ran niced guests; also part of nice."),
+];
+
+/// Other lines: what they start with, name, kind, description.
+const TOTALS: [(&str, &str, Kind, &str); 5] = [
+    ("intr", "interrupts", Kind::COUNTER, "Interrupts served."),
+    ("ctxt", "context_switches", Kind::COUNTER, "Changes from one thread to another."),
+    ("processes", "forks", Kind::COUNTER, "Processes and threads started."),
+    ("procs_running", "procs_running", Kind::Gauge, "Threads that run or could run."),
+    ("procs_blocked", "procs_blocked", Kind::Gauge, "Threads that wait for storage."),
+];
+
+fn ticks() -> impl Iterator<Item = Metric> {
+    TICKS.iter().map(|(name, help)| Metric {
+        resolution: TICK,
+        ..metric(&format!("cpu.{name}"), Unit::Ticks, Kind::COUNTER, Scope::Cpu, help, PATH)
+    })
+}
+
+fn totals() -> impl Iterator<Item = Metric> {
+    TOTALS.iter().map(|(_, name, kind, help)| {
+        metric(&format!("cpu.{name}"), Unit::Count, *kind, Scope::Machine, help, PATH)
+    })
+}
+
+/// A line of /proc/stat.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Line<'a> {
+    /// One CPU: its number and the text of its numbers.
+    Cpu(u32, &'a [u8]),
+    /// A line that starts with a word, and what follows it.
+    Other(&'a [u8], &'a [u8]),
+}
+
+/// Takes a line apart (without its line end).
+pub fn line(text: &[u8]) -> Line<'_> {
+    let space = text.iter().position(|&b| b == b' ').unwrap_or(text.len());
+    let (word, rest) = text.split_at(space);
+    match word.strip_prefix(b"cpu").and_then(digits) {
+        Some((id, [])) if id <= u64::from(numakit_model::cpuset::MAX_ID) => Line::Cpu(id as u32, rest),
+        _ => Line::Other(word, rest),
+    }
+}
+
+/// The numbers of a line, parted by spaces, up to the first thing that is none.
+pub fn numbers(mut text: &[u8]) -> impl Iterator<Item = u64> {
+    std::iter::from_fn(move || {
+        let start = text.iter().position(|&b| b != b' ')?;
+        let (value, rest) = digits(&text[start..])?;
+        text = rest;
+        Some(value)
+    })
+}
+
+/// Lines that are whole.
+fn lines(text: &[u8]) -> impl Iterator<Item = &[u8]> {
+    text.split_inclusive(|&b| b == b'\n').filter_map(|l| l.strip_suffix(b"\n"))
+}
+
+#[derive(Debug)]
+struct Stat {
+    file: Watched,
+    buffer: Vec<u8>,
+    series: Vec<Series>,
+    absent: Vec<Absent>,
+    cpus: Vec<Cpu>,
+    totals: [Option<usize>; TOTALS.len()],
+}
+
+/// A CPU of which something is wanted.
+#[derive(Debug)]
+struct Cpu {
+    id: u32,
+    slots: [Option<usize>; TICKS.len()],
+    present: bool,
+}
+
+fn probe(root: &SysRoot, topology: &Topology) -> Probed {
+    let unavailable = |seen: String| Unavailable::new("activity of the CPUs", seen, fix_for(root, PATH));
+    let mut file = Watched::open(root, PATH).map_err(|e| unavailable(e.to_string()))?;
+    let mut buffer = Vec::new();
+    if !file.read(&mut buffer) {
+        return Err(unavailable(file.failure().map_or_else(String::new, ToString::to_string)));
+    }
+    let mut fields = 0;
+    let mut shown = CpuSet::new();
+    let mut words: Vec<&[u8]> = Vec::new();
+    for line in lines(&buffer).map(line) {
+        match line {
+            Line::Cpu(id, rest) => {
+                fields = fields.max(numbers(rest).take(TICKS.len()).count());
+                shown.insert(id);
+            }
+            Line::Other(word, rest) if numbers(rest).next().is_some() => words.push(word),
+            Line::Other(..) => {}
+        }
+    }
+    if fields == 0 {
+        return Err(unavailable(format!("{PATH} has no line 'cpu0 NUMBER...'")));
+    }
+    let not_here = |metric: Metric| {
+        let seen = format!("{PATH} of this kernel does not have it");
+        let why = Unavailable::new(metric.name.clone(), seen, "boot a kernel that is newer");
+        Absent { metric, why }
+    };
+    let mut series = Vec::new();
+    let mut absent: Vec<Absent> = ticks().skip(fields).map(not_here).collect();
+    let metrics: Vec<Arc<Metric>> = ticks().take(fields).map(Arc::new).collect();
+    let mut cpus = Vec::new();
+    for id in topology.online.or(&topology.offline).or(&shown).iter() {
+        let mut slots = [None; TICKS.len()];
+        for (slot, metric) in slots.iter_mut().zip(&metrics) {
+            *slot = Some(series.len());
+            series.push(Series::new(metric, Instance::Cpu(id)));
+        }
+        cpus.push(Cpu { id, slots, present: true });
+    }
+    let mut places = [None; TOTALS.len()];
+    for ((place, metric), (word, ..)) in places.iter_mut().zip(totals()).zip(TOTALS) {
+        if words.contains(&word.as_bytes()) {
+            *place = Some(series.len());
+            series.push(Series::new(&Arc::new(metric), Instance::Machine));
+        } else {
+            absent.push(not_here(metric));
+        }
+    }
+    Ok(Box::new(Stat { file, buffer, series, absent, cpus, totals: places }))
+}
+
+impl Sensor for Stat {
+    fn series(&self) -> &[Series] {
+        &self.series
+    }
+
+    fn absent(&self) -> &[Absent] {
+        &self.absent
+    }
+
+    fn keep(&mut self, wanted: &dyn Fn(&Series) -> bool) {
+        let successors = narrow(&mut self.series, wanted);
+        let cpus = self.cpus.iter_mut().flat_map(|c| &mut c.slots);
+        for slot in cpus.chain(&mut self.totals) {
+            *slot = slot.and_then(|old| successors[old]);
+        }
+        self.cpus.retain(|c| c.slots.iter().any(Option::is_some));
+    }
+
+    fn period(&self) -> Duration {
+        if self.cpus.is_empty() { Duration::ZERO } else { TICK }
+    }
+
+    fn files(&self) -> usize {
+        1
+    }
+
+    fn read(&mut self, _: &Tick, out: &mut [Option<u64>]) {
+        if !self.file.read(&mut self.buffer) {
+            return;
+        }
+        self.cpus.iter_mut().for_each(|c| c.present = false);
+        // The kernel prints the CPUs in rising order, so the next one is mostly the next one.
+        let mut next = 0;
+        for line in lines(&self.buffer).map(line) {
+            match line {
+                Line::Cpu(id, rest) => {
+                    let at = match self.cpus.get(next) {
+                        Some(cpu) if cpu.id == id => next,
+                        _ => match self.cpus.binary_search_by_key(&id, |c| c.id) {
+                            Ok(at) => at,
+                            Err(_) => continue,
+                        },
+                    };
+                    next = at + 1;
+                    self.cpus[at].present = true;
+                    put(self.cpus[at].slots.iter().zip(numbers(rest)), out);
+                }
+                Line::Other(word, rest) => {
+                    if let Some(at) = TOTALS.iter().position(|(w, ..)| w.as_bytes() == word) {
+                        put(self.totals[at..=at].iter().zip(numbers(rest)), out);
+                    }
+                }
+            }
+        }
+    }
+
+    fn failure(&self) -> Option<String> {
+        if let Some(error) = self.file.failure() {
+            return Some(error.to_string());
+        }
+        let gone: CpuSet = self.cpus.iter().filter(|c| !c.present).map(|c| c.id).collect();
+        (!gone.is_empty()).then(|| format!("CPU {gone} is offline"))
+    }
+}
+
+fn put<'a>(values: impl Iterator<Item = (&'a Option<usize>, u64)>, out: &mut [Option<u64>]) {
+    for (slot, value) in values {
+        if let Some(place) = slot.and_then(|s| out.get_mut(s)) {
+            *place = Some(value);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,129 @@
+//! What the kernel's names mean: the text tables in `data/`, one line per name.
+
+use crate::layout::Entry;
+use crate::sensor::metric;
+use numakit_model::{Kind, Metric, Scope, Unit};
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
+/// A line of a table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Known {
+    /// The kernel's name.
+    pub name: &'static str,
+    /// Counter or gauge.
+    pub kind: Kind,
+    /// Unit of the value as the kernel prints it.
+    pub unit: Unit,
+    /// One sentence.
+    pub help: &'static str,
+}
+
+/// The names of one kind of file.
+#[derive(Debug)]
+pub struct Table {
+    lines: Vec<Known>,
+    by_name: HashMap<&'static str, usize>,
+}
+
+/// /proc/vmstat and nodeN/vmstat.
+pub static VMSTAT: LazyLock<Table> = LazyLock::new(|| Table::new(include_str!("../data/vmstat.txt")));
+/// nodeN/numastat.
+pub static NUMASTAT: LazyLock<Table> = LazyLock::new(|| Table::new(include_str!("../data/numastat.txt")));
+/// nodeN/meminfo.
+pub static MEMINFO: LazyLock<Table> = LazyLock::new(|| Table::new(include_str!("../data/meminfo.txt")));
+
+impl Known {
+    /// The metric of this line.
+    pub fn metric(&self, sensor: &str, scope: Scope, source: &str) -> Metric {
+        metric(&format!("{sensor}.{}", self.name), self.unit, self.kind, scope, self.help, source)
+    }
+}
+
+/// The metric of a line that no table has.
+pub fn unknown(entry: &Entry<'_>, sensor: &str, scope: Scope, source: &str, kind: Kind) -> Metric {
+    let unit = if entry.kibibytes { Unit::Kibibytes } else { Unit::Count };
+    let help =
+        format!("Unknown to this version of numakit; by its name and place taken for a {}.", kind.name());
+    metric(&format!("{sensor}.{}", entry.name), unit, kind, scope, &help, source)
+}
+
+impl Table {
+    // The tables are part of the program; that each of their lines is sound is tested.
+    fn new(text: &'static str) -> Self {
+        let lines: Vec<Known> = sound_lines(text).filter_map(parse).collect();
+        let by_name = lines.iter().enumerate().map(|(at, known)| (known.name, at)).collect();
+        Self { lines, by_name }
+    }
+
+    /// The line of a name.
+    pub fn get(&self, name: &str) -> Option<&Known> {
+        self.by_name.get(name).map(|&at| &self.lines[at])
+    }
+
+    /// Every line, in the table's order.
+    pub fn iter(&self) -> impl Iterator<Item = &Known> {
+        self.lines.iter()
+    }
+}
+
+fn sound_lines(text: &'static str) -> impl Iterator<Item = &'static str> {
+    text.lines().filter(|l| !l.is_empty() && !l.starts_with('#'))
+}
+
+fn parse(line: &'static str) -> Option<Known> {
+    let (name, rest) = line.split_once(' ')?;
+    let (kind, rest) = rest.trim_start().split_once(' ')?;
+    let (unit, help) = rest.trim_start().split_once(' ')?;
+    let kind = match kind {
+        "counter" => Kind::COUNTER,
+        "gauge" => Kind::Gauge,
+        _ => return None,
+    };
+    let unit = Unit::ALL.into_iter().find(|u| u.name() == unit)?;
+    Some(Known { name, kind, unit, help: help.trim() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::HashSet;
+
+    #[test]
+    fn every_line_of_every_table_is_sound_and_no_name_comes_twice() {
+        for text in [
+            include_str!("../data/vmstat.txt"),
+            include_str!("../data/numastat.txt"),
+            include_str!("../data/meminfo.txt"),
+        ] {
+            let mut names = HashSet::new();
+            for line in sound_lines(text) {
+                let known = parse(line).unwrap_or_else(|| panic!("not a line of a table: {line}"));
+                assert!(names.insert(known.name), "{} is there twice", known.name);
+                assert!(known.help.ends_with('.') && known.help.len() > 10, "{line}");
+            }
+            assert!(names.len() > 5);
+        }
+        assert_eq!(VMSTAT.iter().count(), VMSTAT.by_name.len());
+    }
+
+    #[test]
+    fn gauges_and_counters_are_told_apart() {
+        for (name, kind, unit) in [
+            ("nr_free_pages", Kind::Gauge, Unit::Pages),
+            ("nr_dirtied", Kind::COUNTER, Unit::Pages),
+            ("nr_written", Kind::COUNTER, Unit::Pages),
+            ("nr_dirty_threshold", Kind::Gauge, Unit::Pages),
+            ("nr_kernel_stack", Kind::Gauge, Unit::Kibibytes),
+            ("nr_tlb_remote_flush", Kind::COUNTER, Unit::Count),
+            ("workingset_nodes", Kind::Gauge, Unit::Count),
+            ("pgpgin", Kind::COUNTER, Unit::Kibibytes),
+            ("numa_hit", Kind::COUNTER, Unit::Count),
+        ] {
+            let known = VMSTAT.get(name).unwrap();
+            assert_eq!((known.kind, known.unit), (kind, unit), "{name}");
+        }
+        assert!(MEMINFO.iter().all(|k| k.kind == Kind::Gauge));
+        assert!(NUMASTAT.iter().all(|k| k.kind == Kind::COUNTER));
+    }
+}

@@ -1,0 +1,201 @@
+//! Files of `name value` lines, such as /proc/vmstat and nodeN/meminfo, read in one pass.
+//!
+//! The kernel prints the same names in the same order at every read. A [`Layout`] remembers
+//! them, so that a read compares the expected name and takes the digits behind it; only when
+//! the names differ are they looked up, and the new order is remembered.
+
+use crate::watched::PATIENCE;
+use std::collections::HashMap;
+
+/// Most lines of a file that are looked at. Kernels have a few hundred; more is not one.
+pub const MAX_LINES: usize = 4096;
+
+/// Longest name that becomes a series.
+const MAX_NAME: usize = 64;
+
+/// A line of such a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Entry<'a> {
+    /// What the line starts with, up to the spaces before the value: `Node 0 MemFree:`.
+    pub key: &'a [u8],
+    /// The name alone: `MemFree`.
+    pub name: &'a str,
+    /// The value is followed by `kB`.
+    pub kibibytes: bool,
+}
+
+/// The lines of a file that have a name and a number; others are passed over.
+pub fn entries(text: &[u8]) -> impl Iterator<Item = Entry<'_>> {
+    text.split_inclusive(|&b| b == b'\n').take(MAX_LINES).filter_map(entry)
+}
+
+fn entry(line: &[u8]) -> Option<Entry<'_>> {
+    let key = key_of(line);
+    let (_, kibibytes) = number(&line[key.len()..])?;
+    let text = std::str::from_utf8(key).ok()?;
+    let text = match text.strip_prefix("Node ") {
+        Some(rest) => rest.trim_start_matches(|c: char| c.is_ascii_digit()).trim_start(),
+        None => text,
+    };
+    let name = text.strip_suffix(':').unwrap_or(text);
+    let sound = |c: u8| c.is_ascii_alphanumeric() || b"_()-.".contains(&c);
+    (!name.is_empty() && name.len() <= MAX_NAME && name.bytes().all(sound)).then_some(Entry {
+        key,
+        name,
+        kibibytes,
+    })
+}
+
+/// What stands before the value, or the whole line (without its end) when there is none.
+fn key_of(line: &[u8]) -> &[u8] {
+    let line = line.strip_suffix(b"\n").unwrap_or(line);
+    let words = line.strip_suffix(b" kB").unwrap_or(line);
+    let Some(space) = words.iter().rposition(|&b| b == b' ') else { return line };
+    let end = words[..space].iter().rposition(|&b| b != b' ').map_or(0, |last| last + 1);
+    &words[..end]
+}
+
+/// The number that follows a key: spaces, digits, perhaps ` kB`, line end. Without the line
+/// end the digits may be cut off, so it is no number.
+#[inline]
+fn number(rest: &[u8]) -> Option<(u64, bool)> {
+    let start = rest.iter().position(|&b| b != b' ')?;
+    let (value, after) = digits(&rest[start..])?;
+    match after {
+        [b'\n', ..] => Some((value, false)),
+        [b' ', b'k', b'B', b'\n', ..] => Some((value, true)),
+        _ => None,
+    }
+}
+
+/// Leading decimal digits and what follows them. `None` without any, or beyond 64 bits.
+#[inline]
+pub fn digits(text: &[u8]) -> Option<(u64, &[u8])> {
+    let mut value = 0u64;
+    let mut at = 0;
+    while let Some(digit) = text.get(at).map(|b| b.wrapping_sub(b'0')).filter(|&d| d < 10) {
+        value = value.checked_mul(10)?.checked_add(u64::from(digit))?;
+        at += 1;
+    }
+    (at > 0).then(|| (value, &text[at..]))
+}
+
+/// Which line holds which value.
+#[derive(Debug, Default)]
+pub struct Layout {
+    // The keys of all lines, one behind the other.
+    keys: Vec<u8>,
+    lines: Vec<Line>,
+    // Wanted keys that the file did not have when it was last looked at.
+    gone: Vec<(Box<[u8]>, u32)>,
+    // Reads until they are looked for again.
+    wait: u32,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Line {
+    key_len: u32,
+    slot: u32,
+}
+
+/// The slot of lines that nobody wants.
+const UNWANTED: u32 = u32::MAX;
+
+impl Layout {
+    /// The layout of this content, where these keys are wanted, each for its own slot of
+    /// the output.
+    pub fn new<'a>(text: &[u8], wanted: impl IntoIterator<Item = (&'a [u8], usize)>) -> Self {
+        let gone = wanted.into_iter().map(|(key, slot)| (key.into(), slot as u32)).collect();
+        let mut layout = Self { gone, ..Self::default() };
+        layout.learn(text);
+        layout
+    }
+
+    /// Moves values to other slots; keys whose slot has no successor are no longer wanted.
+    pub fn keep(&mut self, successor: &dyn Fn(usize) -> Option<usize>) {
+        let moved = |slot: u32| successor(slot as usize).map_or(UNWANTED, |s| s as u32);
+        for line in self.lines.iter_mut().filter(|l| l.slot != UNWANTED) {
+            line.slot = moved(line.slot);
+        }
+        for (_, slot) in &mut self.gone {
+            *slot = moved(*slot);
+        }
+        self.gone.retain(|(_, slot)| *slot != UNWANTED);
+        self.forget_tail();
+    }
+
+    /// Whether no key is wanted any more.
+    pub fn is_empty(&self) -> bool {
+        self.lines.is_empty() && self.gone.is_empty()
+    }
+
+    /// A wanted key that the last content did not have.
+    pub fn missing(&self) -> Option<&[u8]> {
+        self.gone.first().map(|(key, _)| &**key)
+    }
+
+    /// Takes the wanted values out of the content. Slots without a sound value are left alone.
+    pub fn read(&mut self, text: &[u8], out: &mut [Option<u64>]) {
+        self.wait = self.wait.saturating_sub(1);
+        let look_again = self.wait == 0 && !self.gone.is_empty();
+        if look_again || !self.pass(text, out) {
+            self.learn(text);
+            self.pass(text, out);
+        }
+    }
+
+    /// One pass by the remembered order. False as soon as a line is not the expected one.
+    fn pass(&self, mut text: &[u8], out: &mut [Option<u64>]) -> bool {
+        let mut keys = self.keys.as_slice();
+        for line in &self.lines {
+            let (key, further) = keys.split_at(line.key_len as usize);
+            keys = further;
+            let Some(rest) = text.strip_prefix(key) else { return false };
+            if !matches!(rest.first(), None | Some(b' ' | b'\n')) {
+                return false;
+            }
+            if line.slot != UNWANTED
+                && let Some((value, _)) = number(rest)
+                && let Some(slot) = out.get_mut(line.slot as usize)
+            {
+                *slot = Some(value);
+            }
+            text = rest.iter().position(|&b| b == b'\n').map_or(&[], |end| &rest[end + 1..]);
+        }
+        true
+    }
+
+    /// Remembers the order of this content.
+    fn learn(&mut self, text: &[u8]) {
+        let mut wanted: HashMap<Box<[u8]>, u32> = self.gone.drain(..).collect();
+        let mut at = 0;
+        for line in self.lines.drain(..) {
+            let key = &self.keys[at..at + line.key_len as usize];
+            at += key.len();
+            if line.slot != UNWANTED {
+                wanted.insert(key.into(), line.slot);
+            }
+        }
+        self.keys.clear();
+        for line in text.split_inclusive(|&b| b == b'\n').take(MAX_LINES) {
+            let key = key_of(line);
+            let slot = wanted.remove(key).unwrap_or(UNWANTED);
+            self.keys.extend_from_slice(key);
+            self.lines.push(Line { key_len: key.len() as u32, slot });
+        }
+        self.gone = wanted.into_iter().collect();
+        self.gone.sort_by_key(|(_, slot)| *slot);
+        self.wait = PATIENCE;
+        self.forget_tail();
+    }
+
+    /// Lines behind the last wanted one need not be looked at.
+    fn forget_tail(&mut self) {
+        let used = self.lines.iter().rposition(|l| l.slot != UNWANTED).map_or(0, |last| last + 1);
+        self.lines.truncate(used);
+        self.keys.truncate(self.lines.iter().map(|l| l.key_len as usize).sum());
+    }
+}
+
+#[cfg(test)]
+mod tests;

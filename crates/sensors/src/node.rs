@@ -1,0 +1,149 @@
+//! `node`: numastat, vmstat and meminfo of every node, under the kernel's own names.
+//!
+//! Where numastat and vmstat of a node have the same name, it is numastat's.
+
+use crate::keyed::Keyed;
+use crate::known::{MEMINFO, NUMASTAT, Table, VMSTAT, unknown};
+use crate::layout::{Entry, entries};
+use crate::sensor::{Absent, Probed, Sensor, SensorEntry, fix_for};
+use crate::switches::Switches;
+use crate::vmstat::{Order, describe};
+use crate::watched::Watched;
+use numakit_model::{Instance, Kind, Metric, Scope, Series, Topology, Unavailable, Unit};
+use numakit_sys::{ReadError, SysRoot};
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+const FOLDER: &str = "/sys/devices/system/node";
+const SENSOR: &str = "node";
+const FILES: [&str; 3] = ["numastat", "vmstat", "meminfo"];
+
+/// Line of the table of sensors.
+pub const ENTRY: SensorEntry = SensorEntry {
+    name: SENSOR,
+    help: "Allocations, memory counters and levels of each node.",
+    known: all_known,
+    probe,
+};
+
+fn all_known() -> Vec<Metric> {
+    // Of the lines of vmstat a node shows those that are kept by node; that ends at the events.
+    let of_nodes = |name: &str| VMSTAT.iter().take_while(|k| k.name != "pgpgin").any(|k| k.name == name);
+    let mut names = HashSet::new();
+    let tables: [(&str, &Table); 3] = [("numastat", &NUMASTAT), ("vmstat", &VMSTAT), ("meminfo", &MEMINFO)];
+    tables
+        .into_iter()
+        .flat_map(|(file, table)| table.iter().map(move |line| (file, line)))
+        .filter(|(file, line)| *file != "vmstat" || of_nodes(line.name))
+        .filter(|(_, line)| names.insert(line.name))
+        .map(|(file, line)| line.metric(SENSOR, Scope::Node, &source(file)))
+        .collect()
+}
+
+fn source(file: &str) -> String {
+    format!("{FOLDER}/nodeN/{file}")
+}
+
+fn probe(root: &SysRoot, topology: &Topology) -> Probed {
+    let missing = "counters and levels of nodes";
+    let nodes: Vec<u32> = topology.nodes.iter().filter(|n| !n.implicit).map(|n| n.os_index).collect();
+    if nodes.is_empty() {
+        let seen = format!("{FOLDER} shows no node");
+        let fix = "boot a kernel that is built with CONFIG_NUMA; until then use the sensor vmstat";
+        return Err(Unavailable::new(missing, seen, fix));
+    }
+    let mut builder = Builder { switches: Switches::look(root), ..Builder::default() };
+    let mut failure = None;
+    for &node in &nodes {
+        let mut names = HashSet::new();
+        for file in FILES {
+            let path = format!("{FOLDER}/node{node}/{file}");
+            if let Err(why) = builder.add(root, &path, file, node, &mut names) {
+                if !why.is_missing() {
+                    builder.sensor.add_unread(why.to_string());
+                }
+                failure.get_or_insert(why);
+            }
+        }
+    }
+    match (builder.sensor.series().is_empty(), failure) {
+        (true, Some(why)) => Err(Unavailable::new(missing, why.to_string(), fix_for(root, &why.path))),
+        (true, None) => {
+            let seen = format!("no file in {FOLDER}/node{} has a line 'NAME NUMBER'", nodes[0]);
+            Err(Unavailable::new(missing, seen, fix_for(root, FOLDER)))
+        }
+        _ => Ok(Box::new(builder.sensor)),
+    }
+}
+
+#[derive(Default)]
+struct Builder {
+    switches: Switches,
+    sensor: Keyed,
+    // One metric for all nodes.
+    metrics: HashMap<String, Arc<Metric>>,
+    absent: HashSet<String>,
+    content: Vec<u8>,
+}
+
+impl Builder {
+    fn add(
+        &mut self,
+        root: &SysRoot,
+        path: &str,
+        file: &'static str,
+        node: u32,
+        names: &mut HashSet<String>,
+    ) -> Result<(), ReadError> {
+        let mut watched = Watched::open(root, path)?;
+        let mut content = std::mem::take(&mut self.content);
+        if !watched.read(&mut content) {
+            return watched.failure().cloned().map_or(Ok(()), Err);
+        }
+        let mut order = Order::default();
+        let mut columns = Vec::new();
+        for entry in entries(&content) {
+            if !names.insert(entry.name.to_owned()) {
+                continue;
+            }
+            if let Some(why) = self.switches.why_off(entry.name) {
+                if self.absent.insert(entry.name.to_owned()) {
+                    let metric = metric_of(&entry, &mut order, file);
+                    self.sensor.add_absent(Absent { metric, why: why.clone() });
+                }
+                continue;
+            }
+            let metric = match self.metrics.get(entry.name) {
+                Some(metric) => metric,
+                None => {
+                    let metric = Arc::new(metric_of(&entry, &mut order, file));
+                    self.metrics.entry(entry.name.to_owned()).or_insert(metric)
+                }
+            };
+            columns.push((entry.key, Series::new(metric, Instance::Node(node))));
+        }
+        self.sensor.add(watched, &content, columns);
+        self.content = content;
+        Ok(())
+    }
+}
+
+fn metric_of(entry: &Entry<'_>, order: &mut Order, file: &str) -> Metric {
+    let source = source(file);
+    let (table, guess): (&Table, Kind) = match file {
+        "vmstat" => return describe(entry, order, SENSOR, Scope::Node, &source),
+        "numastat" => (&NUMASTAT, Kind::COUNTER),
+        _ => (&MEMINFO, Kind::Gauge),
+    };
+    let Some(line) = table.get(entry.name) else {
+        return unknown(entry, SENSOR, Scope::Node, &source, guess);
+    };
+    let mut metric = line.metric(SENSOR, Scope::Node, &source);
+    if entry.kibibytes {
+        metric.unit = Unit::Kibibytes;
+    }
+    metric
+}
+
+#[cfg(test)]
+mod tests;

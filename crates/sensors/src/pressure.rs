@@ -1,0 +1,165 @@
+//! `pressure`: how long work was held up for want of CPU, memory or storage (PSI), exact to
+//! the microsecond when read.
+
+use crate::layout::digits;
+use crate::sensor::{Absent, Probed, Sensor, SensorEntry, Tick, metric, narrow};
+use crate::watched::Watched;
+use numakit_model::{Instance, Kind, Metric, Scope, Series, Topology, Unavailable, Unit};
+use numakit_sys::SysRoot;
+use std::sync::Arc;
+
+const FOLDER: &str = "/proc/pressure";
+
+/// Line of the table of sensors.
+pub const ENTRY: SensorEntry = SensorEntry {
+    name: "pressure",
+    help: "Time for which work was held up for want of CPU, memory or storage.",
+    known: || VALUES.iter().map(describe).collect(),
+    probe,
+};
+
+/// File, line of it, description.
+type Value = (&'static str, &'static str, &'static str);
+
+const VALUES: [Value; 7] = [
+    ("cpu", "some", "Time in which at least one thread waited for a CPU."),
+    ("cpu", "full", "Time in which all threads waited for a CPU; always 0 for a whole machine."),
+    ("memory", "some", "Time in which at least one thread waited for memory."),
+    ("memory", "full", "Time in which all threads with work to do waited for memory."),
+    ("io", "some", "Time in which at least one thread waited for storage."),
+    ("io", "full", "Time in which all threads with work to do waited for storage."),
+    ("irq", "full", "Time in which interrupts kept all threads of a CPU from running."),
+];
+
+fn describe((file, line, help): &Value) -> Metric {
+    let name = format!("pressure.{file}_{line}");
+    metric(&name, Unit::Microseconds, Kind::COUNTER, Scope::Machine, help, &format!("{FOLDER}/{file}"))
+}
+
+/// The total of the line `some` or `full`, in microseconds.
+pub fn total(text: &[u8], line: &str) -> Option<u64> {
+    let lines = text.split_inclusive(|&b| b == b'\n');
+    let rest = lines.filter_map(|l| l.strip_prefix(line.as_bytes())).find(|l| l.starts_with(b" "))?;
+    let word = rest.split(|&b| b == b' ').find_map(|w| w.strip_prefix(b"total="))?;
+    match digits(word)? {
+        (value, b"\n") => Some(value),
+        _ => None,
+    }
+}
+
+#[derive(Debug, Default)]
+struct Pressure {
+    series: Vec<Series>,
+    absent: Vec<Absent>,
+    files: Vec<File>,
+    buffer: Vec<u8>,
+}
+
+#[derive(Debug)]
+struct File {
+    watched: Watched,
+    // Lines and where their totals go.
+    lines: Vec<(&'static str, usize)>,
+}
+
+fn probe(root: &SysRoot, _: &Topology) -> Probed {
+    let mut sensor = Pressure::default();
+    for value @ &(name, line, _) in &VALUES {
+        let path = format!("{FOLDER}/{name}");
+        let metric = describe(value);
+        match sensor.open(root, &path, line) {
+            Ok(at) => {
+                sensor.files[at].lines.push((line, sensor.series.len()));
+                sensor.series.push(Series::new(&Arc::new(metric), Instance::Machine));
+            }
+            Err(seen) => {
+                let why = Unavailable::new(metric.help.trim_end_matches('.'), seen, fix(name));
+                sensor.absent.push(Absent { metric, why });
+            }
+        }
+    }
+    if sensor.series.is_empty() {
+        let seen = sensor.absent.swap_remove(0).why.seen;
+        return Err(Unavailable::new("pressure stall information", seen, fix("cpu")));
+    }
+    Ok(Box::new(sensor))
+}
+
+fn fix(file: &str) -> &'static str {
+    match file {
+        "irq" => "boot a kernel 6.1 or newer that is built with CONFIG_IRQ_TIME_ACCOUNTING",
+        _ => "add psi=1 to the kernel's command line and boot again (the kernel needs CONFIG_PSI)",
+    }
+}
+
+impl Pressure {
+    /// The place of the file, if it has a total in that line.
+    fn open(&mut self, root: &SysRoot, path: &str, line: &str) -> Result<usize, String> {
+        let known = self.files.iter().position(|f| f.watched.path() == path);
+        let at = match known {
+            Some(at) => at,
+            None => {
+                let watched = Watched::open(root, path).map_err(|e| e.to_string())?;
+                self.files.push(File { watched, lines: Vec::new() });
+                self.files.len() - 1
+            }
+        };
+        let file = &mut self.files[at].watched;
+        let seen = if !file.read(&mut self.buffer) {
+            file.failure().map_or_else(String::new, ToString::to_string)
+        } else if total(&self.buffer, line).is_none() {
+            format!("{path} has no line '{line} ... total=NUMBER'")
+        } else {
+            return Ok(at);
+        };
+        if known.is_none() {
+            self.files.pop();
+        }
+        Err(seen)
+    }
+}
+
+impl Sensor for Pressure {
+    fn series(&self) -> &[Series] {
+        &self.series
+    }
+
+    fn absent(&self) -> &[Absent] {
+        &self.absent
+    }
+
+    fn keep(&mut self, wanted: &dyn Fn(&Series) -> bool) {
+        let successors = narrow(&mut self.series, wanted);
+        for file in &mut self.files {
+            file.lines.retain_mut(|(_, slot)| match successors[*slot] {
+                Some(new) => {
+                    *slot = new;
+                    true
+                }
+                None => false,
+            });
+        }
+        self.files.retain(|f| !f.lines.is_empty());
+    }
+
+    fn files(&self) -> usize {
+        self.files.len()
+    }
+
+    fn read(&mut self, _: &Tick, out: &mut [Option<u64>]) {
+        for file in &mut self.files {
+            if file.watched.read(&mut self.buffer) {
+                for &(line, slot) in &file.lines {
+                    out[slot] = total(&self.buffer, line);
+                }
+            }
+        }
+    }
+
+    fn failure(&self) -> Option<String> {
+        self.files.iter().find_map(|f| f.watched.failure()).map(ToString::to_string)
+    }
+}
+
+#[cfg(test)]
+mod tests;

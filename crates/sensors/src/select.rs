@@ -1,0 +1,216 @@
+//! Which series are wanted: the list that `-e` takes.
+//!
+//! Items are parted by commas; `!ITEM` leaves out. An item is a name or a pattern (`*`, `?`,
+//! `[..]`) and stands for the first of these that anything fits:
+//! 1. the full name of a series (`node.MemFree@node0`), of a metric, with all its instances
+//!    (`node.MemFree`), or of a sensor, with all it has (`node`);
+//! 2. the kernel's bare name, of the whole machine (`pgfault`, `numa_hit`);
+//! 3. the kernel's bare name, of anything else (`MemFree`, `numa_hit@node0`).
+//!
+//! Without any item that takes in, everything of [`DEFAULT`] is taken, so `!node` is
+//! everything but the nodes.
+
+use crate::{Probe, SENSORS, Sensor, glob};
+use numakit_model::{Instance, Metric, Scope, Series, Unavailable, suggest};
+use std::collections::HashSet;
+use std::str::FromStr;
+use std::sync::Arc;
+use thiserror::Error;
+
+/// The sensors that are read when nothing else is asked for, each whole.
+pub const DEFAULT: &[&str] = &["vmstat", "node", "cpu", "pressure", "self"];
+
+/// What is asked for.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Selection {
+    take: Vec<String>,
+    leave: Vec<String>,
+}
+
+/// What is asked for cannot be had.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum SelectError {
+    /// An item is empty.
+    #[error(
+        "the list of events '{0}' has an empty item; give names or patterns parted by commas, for instance 'pgfault,numa_*'"
+    )]
+    Empty(String),
+    /// Nothing of that name is known.
+    #[error("unknown event '{item}'; {}", where_to_look(.nearest))]
+    Unknown {
+        /// As it was given.
+        item: String,
+        /// Known names that are like it.
+        nearest: Vec<String>,
+    },
+    /// The name is known, but not to be had here.
+    #[error("event '{item}' is not to be had here: {why}")]
+    Absent {
+        /// As it was given.
+        item: String,
+        /// Why.
+        why: Unavailable,
+    },
+    /// Everything that is taken is also left out.
+    #[error("nothing is left of the events '{0}'; leave out less")]
+    Nothing(String),
+}
+
+/// The nearest names and how to see all, as the end of a message.
+pub fn where_to_look(nearest: &[String]) -> String {
+    match nearest {
+        [] => "'numa list' shows all".to_owned(),
+        names => format!("nearest: {}; 'numa list' shows all", names.join(", ")),
+    }
+}
+
+impl FromStr for Selection {
+    type Err = SelectError;
+
+    fn from_str(text: &str) -> Result<Self, SelectError> {
+        let mut selection = Self::default();
+        for item in text.split(',').map(str::trim) {
+            let (list, item) = match item.strip_prefix('!') {
+                Some(item) => (&mut selection.leave, item.trim()),
+                None => (&mut selection.take, item),
+            };
+            if item.is_empty() {
+                return Err(SelectError::Empty(text.to_owned()));
+            }
+            list.push(item.to_owned());
+        }
+        Ok(selection)
+    }
+}
+
+impl std::fmt::Display for Selection {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let leave = self.leave.iter().map(|item| format!("!{item}"));
+        f.write_str(&self.take.iter().cloned().chain(leave).collect::<Vec<_>>().join(","))
+    }
+}
+
+impl Probe {
+    /// The sensors that are needed, each with what is wanted of it.
+    pub fn select(self, selection: &Selection) -> Result<Vec<Box<dyn Sensor>>, SelectError> {
+        let identity = |s: &Series| (Arc::as_ptr(&s.metric), s.instance);
+        let flags = self.wanted(selection)?;
+        let chosen = self.series().zip(flags).filter(|(_, wanted)| *wanted);
+        let chosen: HashSet<_> = chosen.map(|(series, _)| identity(series)).collect();
+        let mut sensors = self.sensors;
+        for sensor in &mut sensors {
+            sensor.keep(&|s| chosen.contains(&identity(s)));
+        }
+        sensors.retain(|s| !s.series().is_empty());
+        Ok(sensors)
+    }
+
+    /// For each series of [`Probe::series`], whether it is wanted.
+    fn wanted(&self, selection: &Selection) -> Result<Vec<bool>, SelectError> {
+        let names = Names::of(self);
+        let mut wanted = match selection.take.is_empty() {
+            true => self.series().map(|s| DEFAULT.contains(&s.metric.sensor())).collect(),
+            false => vec![false; names.full.len()],
+        };
+        for (items, value) in [(&selection.take, true), (&selection.leave, false)] {
+            for item in items {
+                let found = names.find(item);
+                if found.is_empty() && (value || self.why_absent(item).is_none()) {
+                    return Err(self.error(item));
+                }
+                found.into_iter().for_each(|at| wanted[at] = value);
+            }
+        }
+        if wanted.contains(&true) { Ok(wanted) } else { Err(SelectError::Nothing(selection.to_string())) }
+    }
+
+    fn error(&self, item: &str) -> SelectError {
+        let item = item.to_owned();
+        if let Some(why) = self.why_absent(&item) {
+            return SelectError::Absent { item, why };
+        }
+        let nearest = self.nearest(&item);
+        SelectError::Unknown { item, nearest }
+    }
+
+    /// Why nothing of what an item means can be read, if it means something.
+    fn why_absent(&self, item: &str) -> Option<Unavailable> {
+        // An instance may be asked for; absent metrics have none.
+        let item = item.split('@').next().unwrap_or(item);
+        if let Some(absent) = self.absent().find(|a| means(item, &a.metric)) {
+            return Some(absent.why.clone());
+        }
+        for (entry, why) in &self.unavailable {
+            if fits(item, entry.name) || (entry.known)().iter().any(|m| means(item, m)) {
+                return Some(why.clone());
+            }
+        }
+        if self.series().any(|s| means(item, &s.metric)) {
+            return None;
+        }
+        let known = SENSORS.iter().flat_map(|e| (e.known)()).find(|m| means(item, m))?;
+        let seen = format!("{} does not show it", known.source);
+        let fix = "use a kernel whose version and configuration have it, or leave it out";
+        Some(Unavailable::new(known.name, seen, fix))
+    }
+
+    /// Known names that are like an item: full ones if it has a point, else bare ones.
+    pub fn nearest(&self, item: &str) -> Vec<String> {
+        let text: String = item.split('@').next().unwrap_or(item).replace(['*', '?', '[', ']'], "");
+        let mut known = HashSet::new();
+        for metric in self.series().map(|s| &s.metric) {
+            known.insert(if text.contains('.') { metric.name.as_str() } else { metric.bare() });
+        }
+        if !text.contains('.') {
+            known.extend(SENSORS.iter().map(|e| e.name));
+        }
+        suggest::nearest(&text, known, 3).into_iter().map(str::to_owned).collect()
+    }
+}
+
+fn fits(item: &str, name: &str) -> bool {
+    item == name || (glob::is_pattern(item) && glob::matches(item, name))
+}
+
+/// Whether an item means a metric, wherever it is measured.
+fn means(item: &str, metric: &Metric) -> bool {
+    fits(item, &metric.name) || fits(item, metric.bare())
+}
+
+/// Whether an item means a series, which has this full name.
+type Meaning<'a> = &'a dyn Fn(&Series, &str) -> bool;
+
+/// The names of all series, to look items up.
+struct Names<'a> {
+    full: Vec<(&'a Series, String)>,
+}
+
+impl<'a> Names<'a> {
+    fn of(probe: &'a Probe) -> Self {
+        Self { full: probe.series().map(|s| (s, s.name())).collect() }
+    }
+
+    /// The places of the series that an item stands for.
+    fn find(&self, item: &str) -> Vec<usize> {
+        let by_name = |s: &Series, name: &str| {
+            fits(item, name) || fits(item, &s.metric.name) || fits(item, s.metric.sensor())
+        };
+        let bare = |s: &Series| {
+            fits(item, s.metric.bare())
+                || (s.instance != Instance::Machine
+                    && item.contains('@')
+                    && fits(item, &format!("{}{}", s.metric.bare(), s.instance)))
+        };
+        let of_machine = |s: &Series, _: &str| s.metric.scope == Scope::Machine && bare(s);
+        let of_others = |s: &Series, _: &str| bare(s);
+        let meanings: [Meaning<'_>; 3] = [&by_name, &of_machine, &of_others];
+        let places = |meaning: Meaning<'_>| {
+            let fitting = self.full.iter().enumerate().filter(|(_, (series, name))| meaning(series, name));
+            fitting.map(|(at, _)| at).collect::<Vec<_>>()
+        };
+        meanings.into_iter().map(places).find(|found| !found.is_empty()).unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,87 @@
+//! `self`: what the sampling itself costs. It is the last sensor of the table, so that the
+//! reading of all others is part of its tick.
+
+use crate::sensor::{Probed, Sensor, SensorEntry, Tick, metric, narrow};
+use numakit_model::{Instance, Kind, Metric, Scope, Series, Topology, Unit};
+use numakit_sys::{SysRoot, clock};
+use std::sync::Arc;
+
+/// Line of the table of sensors.
+pub const ENTRY: SensorEntry =
+    SensorEntry { name: "self", help: "What the sampling itself costs.", known, probe };
+
+const VALUES: [(&str, Unit, Kind, &str, &str); 4] = [
+    ("cpu", Unit::Nanoseconds, Kind::COUNTER, "CPU time of the thread that samples.", "its CPU clock"),
+    ("process_cpu", Unit::Nanoseconds, Kind::COUNTER, "CPU time of this whole process.", "its CPU clock"),
+    ("wakeup", Unit::Nanoseconds, Kind::Gauge, "How late the tick began.", "the sampler"),
+    ("lost", Unit::Count, Kind::COUNTER, "Ticks that were missed.", "the sampler"),
+];
+
+fn known() -> Vec<Metric> {
+    let describe = |&(name, unit, kind, help, source): &_| {
+        metric(&format!("self.{name}"), unit, kind, Scope::Machine, help, source)
+    };
+    VALUES.iter().map(describe).collect()
+}
+
+fn value(which: usize, tick: &Tick) -> u64 {
+    match which {
+        0 => clock::thread_cpu(),
+        1 => clock::process_cpu(),
+        2 => tick.woke.saturating_sub(tick.due),
+        _ => tick.lost,
+    }
+}
+
+struct SelfCost {
+    series: Vec<Series>,
+    // Which value each series is.
+    values: Vec<usize>,
+}
+
+fn probe(_: &SysRoot, _: &Topology) -> Probed {
+    let series: Vec<Series> =
+        known().into_iter().map(|m| Series::new(&Arc::new(m), Instance::Machine)).collect();
+    let values = (0..series.len()).collect();
+    Ok(Box::new(SelfCost { series, values }))
+}
+
+impl Sensor for SelfCost {
+    fn series(&self) -> &[Series] {
+        &self.series
+    }
+
+    fn keep(&mut self, wanted: &dyn Fn(&Series) -> bool) {
+        let successors = narrow(&mut self.series, wanted);
+        let mut old = successors.iter();
+        self.values.retain(|_| old.next().is_some_and(Option::is_some));
+    }
+
+    fn read(&mut self, tick: &Tick, out: &mut [Option<u64>]) {
+        for (slot, &which) in out.iter_mut().zip(&self.values) {
+            *slot = Some(value(which, tick));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use numakit_sys::root::Tree;
+
+    #[test]
+    fn the_cost_is_there_for_every_root_and_follows_the_tick() {
+        let mut sensor = probe(&SysRoot::of_tree(Tree::new()), &Topology::default()).unwrap();
+        let tick = Tick { due: 100, woke: 130, lost: 7 };
+        let mut out = [None; 4];
+        sensor.read(&tick, &mut out);
+        let first = out[0].unwrap();
+        assert_eq!(out[2..], [Some(30), Some(7)]);
+        sensor.keep(&|s| s.name() != "self.process_cpu" && s.name() != "self.wakeup");
+        assert_eq!(sensor.series().iter().map(Series::name).collect::<Vec<_>>(), ["self.cpu", "self.lost"]);
+        let mut out = [None; 2];
+        sensor.read(&tick, &mut out);
+        assert!(out[0].unwrap() >= first);
+        assert_eq!(out[1], Some(7));
+    }
+}

@@ -1,0 +1,94 @@
+//! What the kernel can be told not to count. While it is off the counters stand still, which
+//! must not look like a measured zero.
+
+use numakit_model::Unavailable;
+use numakit_sys::SysRoot;
+
+/// Counters of page allocations by node, under either of their names.
+pub const ALLOCATION: &[&str] = &[
+    "numa_hit",
+    "numa_miss",
+    "numa_foreign",
+    "numa_interleave",
+    "numa_local",
+    "numa_other",
+    "interleave_hit",
+    "local_node",
+    "other_node",
+];
+
+/// Counters of automatic NUMA balancing.
+pub const BALANCING: &[&str] = &[
+    "numa_pte_updates",
+    "numa_huge_pte_updates",
+    "numa_hint_faults",
+    "numa_hint_faults_local",
+    "numa_pages_migrated",
+    "numa_task_migrated",
+    "numa_task_swapped",
+];
+
+/// Where the kernel is told whether to count allocations by node.
+pub const NUMA_STAT: &str = "/proc/sys/vm/numa_stat";
+/// Where the kernel is told whether to balance.
+pub const NUMA_BALANCING: &str = "/proc/sys/kernel/numa_balancing";
+
+/// The state of the switches when it was looked at.
+#[derive(Debug, Clone, Default)]
+pub struct Switches {
+    allocation_off: Option<Unavailable>,
+    balancing_off: Option<Unavailable>,
+    balancing_known: bool,
+}
+
+impl Switches {
+    /// Looks. A kernel that has no such switch counts, if it has the counters.
+    pub fn look(root: &SysRoot) -> Self {
+        let off = |path: &str, missing: &str, fix: &str| {
+            let value = root.text(path).ok()?;
+            (value.trim() == "0").then(|| Unavailable::new(missing, format!("{path} is 0"), fix))
+        };
+        Self {
+            allocation_off: off(NUMA_STAT, "counters of allocations by node", "sysctl vm.numa_stat=1"),
+            balancing_off: off(
+                NUMA_BALANCING,
+                "counters of automatic NUMA balancing",
+                "sysctl kernel.numa_balancing=1",
+            ),
+            balancing_known: root.exists(NUMA_BALANCING),
+        }
+    }
+
+    /// Why a counter that the kernel shows stands still.
+    pub fn why_off(&self, name: &str) -> Option<&Unavailable> {
+        if ALLOCATION.contains(&name) {
+            self.allocation_off.as_ref()
+        } else if BALANCING.contains(&name) {
+            self.balancing_off.as_ref()
+        } else {
+            None
+        }
+    }
+
+    /// Why a file does not show the counters of allocations by node.
+    pub fn allocation_not_shown(&self, path: &str) -> Unavailable {
+        Unavailable::new(
+            "counters of allocations by node",
+            format!("{path} has no numa_hit"),
+            "boot a kernel that is built with CONFIG_NUMA",
+        )
+    }
+
+    /// Why a file does not show the counters of automatic NUMA balancing.
+    pub fn balancing_not_shown(&self, path: &str) -> Unavailable {
+        let seen = match self.balancing_known {
+            true => format!("{path} has no numa_hint_faults"),
+            false => format!("{path} has no numa_hint_faults, and there is no {NUMA_BALANCING}"),
+        };
+        Unavailable::new(
+            "counters of automatic NUMA balancing",
+            seen,
+            "boot a kernel that is built with CONFIG_NUMA_BALANCING",
+        )
+    }
+}

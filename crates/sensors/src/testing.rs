@@ -1,0 +1,43 @@
+//! What tests of sensors share.
+
+use crate::{Sensor, SensorEntry, Tick};
+use numakit_model::Topology;
+use numakit_model::topology::Node;
+use numakit_sys::SysRoot;
+use numakit_sys::root::Tree;
+use std::collections::BTreeMap;
+
+/// Values of one read by series name.
+pub type Values = BTreeMap<String, Option<u64>>;
+
+/// A root in memory with these files.
+pub fn root(files: &[(&str, &str)]) -> SysRoot {
+    let mut tree = Tree::new();
+    for (path, content) in files {
+        tree.file(path, *content);
+    }
+    SysRoot::of_tree(tree)
+}
+
+/// A machine with these nodes.
+pub fn nodes(ids: &[u32]) -> Topology {
+    let nodes = ids.iter().map(|&os_index| Node { os_index, ..Node::default() }).collect();
+    Topology { nodes, ..Topology::default() }
+}
+
+/// Probes where it must succeed.
+pub fn sensor(entry: &SensorEntry, root: &SysRoot, topology: &Topology) -> Box<dyn Sensor> {
+    (entry.probe)(root, topology).unwrap_or_else(|why| panic!("{why}"))
+}
+
+/// One read.
+pub fn read(sensor: &mut dyn Sensor) -> Values {
+    let mut out = vec![None; sensor.series().len()];
+    sensor.read(&Tick::default(), &mut out);
+    sensor.series().iter().map(|s| s.name()).zip(out).collect()
+}
+
+/// The names and reasons of what is absent.
+pub fn absent(sensor: &dyn Sensor) -> Vec<(String, String)> {
+    sensor.absent().iter().map(|a| (a.metric.name.clone(), a.why.to_string())).collect()
+}

@@ -1,0 +1,134 @@
+//! Sensors on captures of real machines and on this one, against a second, simpler reading
+//! of the same files.
+
+use numakit_model::topology::Node;
+use numakit_model::{Topology, Unavailable};
+use numakit_sensors::{Probe, Tick};
+use numakit_sys::SysRoot;
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+fn topology(root: &SysRoot) -> Topology {
+    let names = root.list("/sys/devices/system/node").unwrap_or_default();
+    let numbers = names.iter().filter_map(|n| n.strip_prefix("node")?.parse().ok());
+    let nodes = numbers.map(|os_index| Node { os_index, ..Node::default() }).collect();
+    Topology { nodes, ..Topology::default() }
+}
+
+fn read(probe: &mut Probe) -> BTreeMap<String, Option<u64>> {
+    let mut values = BTreeMap::new();
+    for sensor in &mut probe.sensors {
+        let mut out = vec![None; sensor.series().len()];
+        sensor.read(&Tick::default(), &mut out);
+        assert_eq!(sensor.failure(), None);
+        values.extend(sensor.series().iter().map(|s| s.name()).zip(out));
+    }
+    values
+}
+
+fn captures() -> Vec<PathBuf> {
+    let folder = std::env::var_os("NUMAKIT_CAPTURES").map_or_else(
+        || PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/captures"),
+        PathBuf::from,
+    );
+    let Ok(entries) = std::fs::read_dir(&folder) else {
+        println!("skipped: no captures in {}; name their folder in NUMAKIT_CAPTURES", folder.display());
+        return Vec::new();
+    };
+    let mut found: Vec<_> = entries.filter_map(|e| Some(e.ok()?.path())).collect();
+    found.retain(|p| p.to_string_lossy().ends_with(".tar.bz2"));
+    found.sort();
+    found
+}
+
+/// The values that the text of a machine's files has, by series name.
+fn expected(root: &SysRoot, topology: &Topology) -> BTreeMap<String, u64> {
+    let mut values = BTreeMap::new();
+    for node in &topology.nodes {
+        for file in ["meminfo", "vmstat", "numastat"] {
+            let path = format!("/sys/devices/system/node/node{}/{file}", node.os_index);
+            for line in root.text(&path).unwrap_or_default().lines() {
+                let line = line.strip_prefix(&format!("Node {} ", node.os_index)).unwrap_or(line);
+                let mut words = line.split_whitespace();
+                let (Some(name), Some(value)) = (words.next(), words.next()) else { continue };
+                let name = format!("node.{}@node{}", name.trim_end_matches(':'), node.os_index);
+                values.extend(value.parse().ok().map(|v| (name, v)));
+            }
+        }
+    }
+    let fields = "user nice system idle iowait irq softirq steal guest guest_nice";
+    for line in root.text("/proc/stat").unwrap_or_default().lines() {
+        let Some((word, rest)) = line.split_once(' ') else { continue };
+        if let Some(cpu) = word.strip_prefix("cpu").filter(|c| !c.is_empty()) {
+            for (field, value) in fields.split(' ').zip(rest.split_whitespace()) {
+                values.extend(value.parse().ok().map(|v| (format!("cpu.{field}@cpu{cpu}"), v)));
+            }
+        } else if word == "ctxt" {
+            values.extend(rest.parse().ok().map(|v| ("cpu.context_switches".to_owned(), v)));
+        }
+    }
+    values
+}
+
+#[test]
+fn captured_machines_give_what_their_files_say() {
+    for path in captures() {
+        let root = SysRoot::open(&path).unwrap();
+        let topology = topology(&root);
+        let mut probe = Probe::new(&root, &topology);
+        let values = read(&mut probe);
+        let expected = expected(&root, &topology);
+        assert!(expected.len() > 20, "{}: only {} values", path.display(), expected.len());
+        for (name, value) in &expected {
+            assert_eq!(values.get(name), Some(&Some(*value)), "{name} of {}", path.display());
+        }
+        assert!(values.iter().filter(|(n, _)| !n.starts_with("self.")).all(|(_, v)| v.is_some()));
+        let has_nodes = !topology.nodes.is_empty();
+        assert_eq!(probe.sensors.iter().any(|s| s.series()[0].metric.sensor() == "node"), has_nodes);
+        // None of the captures has these files.
+        let missing: Vec<String> = probe.missing().map(|(name, _)| name).collect();
+        assert!(missing.contains(&"vmstat".to_owned()) && missing.contains(&"pressure".to_owned()));
+    }
+}
+
+#[test]
+fn every_name_of_this_kernel_is_sampled_and_known() {
+    let root = SysRoot::host();
+    let probe = Probe::new(&root, &topology(&root));
+    let absent: Vec<&str> = probe.absent().map(|a| a.metric.name.as_str()).collect();
+    for line in root.text("/proc/vmstat").unwrap().lines() {
+        let name = format!("vmstat.{}", line.split(' ').next().unwrap());
+        let series = probe.series().find(|s| s.metric.name == name);
+        assert!(series.is_some() != absent.contains(&name.as_str()), "{name}");
+        if let Some(series) = series
+            && series.metric.help.starts_with("Unknown")
+        {
+            println!("{name} is not in data/vmstat.txt; add a line");
+        }
+    }
+}
+
+#[test]
+fn values_of_this_machine_are_live() {
+    let root = SysRoot::host();
+    let mut probe = Probe::new(&root, &topology(&root));
+    let first = read(&mut probe);
+    let block = vec![1u8; 4 << 20];
+    assert!(std::hint::black_box(&block).iter().step_by(4096).all(|&b| b == 1));
+    let second = read(&mut probe);
+    for name in ["vmstat.pgfault", "self.cpu", "self.process_cpu"] {
+        assert!(first[name].unwrap() < second[name].unwrap(), "{name}");
+    }
+    for (name, value) in &first {
+        assert!(value.is_some(), "{name}");
+    }
+}
+
+#[test]
+fn an_empty_machine_has_reasons_and_no_panic() {
+    let root = SysRoot::of_tree(numakit_sys::root::Tree::new());
+    let probe = Probe::new(&root, &Topology::default());
+    assert_eq!(probe.series().count(), 4, "only the cost of sampling itself");
+    let sound = |why: &Unavailable| !why.missing.is_empty() && !why.seen.is_empty() && !why.fix.is_empty();
+    assert_eq!(probe.missing().filter(|(_, why)| sound(why)).count(), 4);
+}

@@ -1,0 +1,61 @@
+//! `files`: how many files the whole machine has open.
+
+use crate::layout::digits;
+use crate::watched::Watched;
+use crate::{Probed, Sensor, SensorEntry, Tick, fix_for, metric};
+use numakit_model::{Instance, Kind, Metric, Scope, Series, Topology, Unavailable, Unit};
+use numakit_sys::SysRoot;
+use std::sync::Arc;
+
+const PATH: &str = "/proc/sys/fs/file-nr";
+
+/// Line of the table of sensors.
+pub const ENTRY: SensorEntry = SensorEntry {
+    name: "files",
+    help: "Open files of the whole machine.",
+    known: || vec![open_files()],
+    probe,
+};
+
+fn open_files() -> Metric {
+    metric("files.open", Unit::Count, Kind::Gauge, Scope::Machine, "Files that are open.", PATH)
+}
+
+struct Files {
+    file: Watched,
+    series: Vec<Series>,
+    buffer: Vec<u8>,
+}
+
+fn probe(root: &SysRoot, _: &Topology) -> Probed {
+    let file = Watched::open(root, PATH)
+        .map_err(|e| Unavailable::new("number of open files", e.to_string(), fix_for(root, PATH)))?;
+    let series = vec![Series::new(&Arc::new(open_files()), Instance::Machine)];
+    Ok(Box::new(Files { file, series, buffer: Vec::new() }))
+}
+
+impl Sensor for Files {
+    fn series(&self) -> &[Series] {
+        &self.series
+    }
+
+    fn keep(&mut self, wanted: &dyn Fn(&Series) -> bool) {
+        self.series.retain(|s| wanted(s));
+    }
+
+    fn files(&self) -> usize {
+        1
+    }
+
+    fn read(&mut self, _: &Tick, out: &mut [Option<u64>]) {
+        if let Some(slot) = out.first_mut()
+            && self.file.read(&mut self.buffer)
+        {
+            *slot = digits(&self.buffer).map(|(value, _)| value);
+        }
+    }
+
+    fn failure(&self) -> Option<String> {
+        self.file.failure().map(ToString::to_string)
+    }
+}

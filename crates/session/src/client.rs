@@ -1,0 +1,78 @@
+//! Giving orders to a running observation from another process.
+
+use crate::run_directory;
+use std::io::{self, BufRead, BufReader, Write};
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+use thiserror::Error;
+
+/// Why an order did not arrive, or was refused.
+#[derive(Debug, Error)]
+pub enum ClientError {
+    /// Nothing runs.
+    #[error("no numa is running for this user (looked in {0}); start one with 'numa record' or 'numa stat'")]
+    Nobody(PathBuf),
+    /// Several run.
+    #[error("several run: processes {0}; choose one with --pid")]
+    Several(String),
+    /// That process does not listen.
+    #[error("process {0} is no running numa of this user; these are: {1}")]
+    NotThere(u32, String),
+    /// The order was refused.
+    #[error("{0}")]
+    Refused(String),
+    /// The connection failed.
+    #[error("cannot talk to process {0}: {1}")]
+    Io(u32, io::Error),
+}
+
+/// Longest wait for an answer.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Sends one order to the process, or to the only one there is, and returns its answer.
+pub fn send(process: Option<u32>, order: &str) -> Result<String, ClientError> {
+    let directory = run_directory::open().map_err(|error| ClientError::Io(0, error))?;
+    let (process, stream) = connect(&directory, process)?;
+    ask(stream, order).map_err(|error| ClientError::Io(process, error))?.map_err(ClientError::Refused)
+}
+
+fn connect(directory: &Path, wanted: Option<u32>) -> Result<(u32, UnixStream), ClientError> {
+    let mut running = Vec::new();
+    for process in run_directory::processes(directory) {
+        match UnixStream::connect(run_directory::socket(directory, process)) {
+            Ok(stream) => running.push((process, stream)),
+            Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
+                run_directory::forget(directory, process);
+            }
+            Err(_) => {}
+        }
+    }
+    let names = |running: &[(u32, UnixStream)]| {
+        let names: Vec<String> = running.iter().map(|(p, _)| p.to_string()).collect();
+        if names.is_empty() { "none".to_owned() } else { names.join(", ") }
+    };
+    let all = names(&running);
+    match wanted {
+        Some(wanted) => running
+            .into_iter()
+            .find(|(process, _)| *process == wanted)
+            .ok_or(ClientError::NotThere(wanted, all)),
+        None if running.len() > 1 => Err(ClientError::Several(all)),
+        None => running.pop().ok_or_else(|| ClientError::Nobody(directory.to_owned())),
+    }
+}
+
+fn ask(mut stream: UnixStream, order: &str) -> io::Result<Result<String, String>> {
+    stream.set_read_timeout(Some(PATIENCE))?;
+    stream.write_all(order.replace('\n', " ").as_bytes())?;
+    stream.write_all(b"\n")?;
+    let mut answer = String::new();
+    BufReader::new(stream).read_line(&mut answer)?;
+    let answer = answer.trim_end();
+    Ok(match answer.split_once(' ').unwrap_or((answer, "")) {
+        ("ok", text) => Ok(text.to_owned()),
+        ("error", why) => Err(why.to_owned()),
+        _ => Err("it ended without an answer".to_owned()),
+    })
+}

@@ -1,0 +1,16 @@
+//! One running observation: the sampler, the recording it fills, the command under
+//! observation, and the orders that come in while it runs.
+
+pub mod client;
+mod endpoint;
+pub mod interval;
+mod lines;
+pub mod order;
+pub mod run_directory;
+mod session;
+pub mod setup;
+
+pub use endpoint::Endpoint;
+pub use lines::Lines;
+pub use order::Order;
+pub use session::{Ended, Recorded, Session, SessionError, Status, Waker};

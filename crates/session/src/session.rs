@@ -1,0 +1,393 @@
+//! The life of an observation, in one thread: signals, orders, the command's end.
+
+use crate::endpoint::Endpoint;
+use crate::interval;
+use crate::order::Order;
+use numakit_model::label::Event;
+use numakit_recording::sampler::{Command, State};
+use numakit_recording::{Header, Recorder, Ring, Sampler, Settings, WriteError};
+use numakit_sensors::Sensor;
+use numakit_sys::command::{Running, quoted, start_failure_status};
+use numakit_sys::poll;
+use numakit_sys::signal::{self, Signals};
+use std::ffi::OsString;
+use std::io::{self, Read, Write};
+use std::os::fd::AsFd;
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+use thiserror::Error;
+
+/// An observation that cannot go on or begin.
+#[derive(Debug, Error)]
+pub enum SessionError {
+    /// Something of the system.
+    #[error("{what}: {error}")]
+    System {
+        /// What was tried.
+        what: &'static str,
+        /// What the system said.
+        error: io::Error,
+    },
+    /// The command did not start.
+    #[error("cannot run '{command}': {error}")]
+    Command {
+        /// Its words.
+        command: String,
+        /// What the system said.
+        error: io::Error,
+    },
+    /// The recording could not be begun.
+    #[error(transparent)]
+    Write(#[from] WriteError),
+}
+
+impl SessionError {
+    /// The exit status for it: 127 and 126 for a command that did not start, else 2.
+    pub fn status(&self) -> u8 {
+        match self {
+            Self::Command { error, .. } => start_failure_status(error),
+            _ => 2,
+        }
+    }
+}
+
+fn system(what: &'static str) -> impl FnOnce(io::Error) -> SessionError {
+    move |error| SessionError::System { what, error }
+}
+
+/// How an observation ended.
+#[derive(Debug, Default)]
+pub struct Ended {
+    /// The command's status, 128 + signal when it was killed; `None` without a command or
+    /// when we ended before it.
+    pub status: Option<i32>,
+    /// Recordings that were closed whole.
+    pub recorded: Vec<Recorded>,
+    /// What went wrong with others.
+    pub failures: Vec<WriteError>,
+    /// Samples taken.
+    pub samples: u64,
+    /// Ticks missed.
+    pub lost: u64,
+}
+
+/// A recording that was closed whole.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Recorded {
+    /// The file.
+    pub path: PathBuf,
+    /// Samples in it.
+    pub samples: u64,
+    /// Its size.
+    pub bytes: u64,
+}
+
+/// How an observation goes.
+#[derive(Debug, Clone, Default)]
+pub struct Status {
+    /// Since the start.
+    pub elapsed: Duration,
+    /// Samples taken.
+    pub samples: u64,
+    /// Ticks missed.
+    pub lost: u64,
+    /// Present interval.
+    pub interval: Duration,
+    /// Whether sampling is paused.
+    pub paused: bool,
+    /// The file that is recorded to, and its size.
+    pub recording: Option<(PathBuf, u64)>,
+}
+
+/// After this long a line in a FIFO that has no end is taken as whole.
+const LINE_PATIENCE: Duration = Duration::from_millis(200);
+
+/// Ends a running observation from another thread.
+#[derive(Debug)]
+pub struct Waker(UnixStream);
+
+impl Waker {
+    /// Ends it as the order `stop` does.
+    pub fn stop(&self) {
+        let _ = (&self.0).write_all(b"s");
+    }
+}
+
+/// An observation.
+pub struct Session {
+    header: Header,
+    signals: Signals,
+    endpoint: Option<Endpoint>,
+    control_error: Option<io::Error>,
+    wake: UnixStream,
+    sampler: Option<Sampler>,
+    recorder: Option<Recorder>,
+    command: Option<Running>,
+    begun: Instant,
+    stopping: bool,
+    partial_since: Option<Instant>,
+    ended: Ended,
+}
+
+impl Session {
+    /// Collects the signals and opens the doors. Call before any other thread exists.
+    pub fn open(header: Header, compatible: bool) -> Result<(Self, Waker), SessionError> {
+        let signals =
+            Signals::collect(&[signal::INTERRUPT, signal::TERMINATE, signal::HANGUP, signal::CHILD])
+                .map_err(system("cannot collect signals"))?;
+        let (wake, waker) = UnixStream::pair().map_err(system("cannot make a socket"))?;
+        let (endpoint, control_error) = match Endpoint::open(compatible) {
+            Ok(endpoint) => (Some(endpoint), None),
+            Err(error) => (None, Some(error)),
+        };
+        let session = Self {
+            header,
+            signals,
+            endpoint,
+            control_error,
+            wake,
+            sampler: None,
+            recorder: None,
+            command: None,
+            begun: Instant::now(),
+            stopping: false,
+            partial_since: None,
+            ended: Ended::default(),
+        };
+        Ok((session, Waker(waker)))
+    }
+
+    /// Why no orders can come in, if so.
+    pub fn control_error(&self) -> Option<&io::Error> {
+        self.control_error.as_ref()
+    }
+
+    /// Begins a recording; the one before is closed.
+    pub fn record(&mut self, path: &Path, force: bool) -> Result<(), WriteError> {
+        let recorder = Recorder::create(path, &self.header, force)?;
+        if let Some(sampler) = &self.sampler {
+            sampler.send(Command::Attach(Arc::clone(recorder.ring())));
+        }
+        self.close_recording();
+        self.recorder = Some(recorder);
+        Ok(())
+    }
+
+    /// Begins to sample into the recording, if any, and the ring of a view, if any. Returns
+    /// once the first sample was taken.
+    pub fn start(
+        &mut self,
+        sensors: Vec<Box<dyn Sensor>>,
+        settings: Settings,
+        view: Option<Arc<Ring>>,
+    ) -> Result<(), SessionError> {
+        let rings = self.recorder.iter().map(|r| Arc::clone(r.ring())).chain(view).collect();
+        let sampler = Sampler::start(sensors, settings, rings)
+            .map_err(system("cannot start the sampler (real-time priority needs CAP_SYS_NICE or 'ulimit -r 1'; --priority auto does without)"))?;
+        while sampler.state().samples() == 0 && sampler.running() {
+            std::thread::sleep(Duration::from_micros(200));
+        }
+        self.sampler = Some(sampler);
+        Ok(())
+    }
+
+    /// Whether the sampler got real-time priority.
+    pub fn realtime(&self) -> bool {
+        self.state().is_some_and(State::realtime)
+    }
+
+    /// Starts the command under observation.
+    pub fn spawn(&mut self, words: &[OsString]) -> Result<(), SessionError> {
+        let command = quoted(words);
+        self.tell(Command::Note(Event::CommandStarted(command.clone())));
+        self.command = Some(Running::start(words).map_err(|error| SessionError::Command { command, error })?);
+        Ok(())
+    }
+
+    /// Gives up before anything of worth was recorded: the recording is removed.
+    pub fn abandon(mut self) {
+        self.sampler = None;
+        if let Some(recorder) = self.recorder.take() {
+            let path = recorder.path().to_owned();
+            if recorder.finish().is_ok() {
+                let _ = std::fs::remove_file(path);
+            }
+        }
+    }
+
+    /// Runs until the command ends, a signal or an order ends it, or the recording fails.
+    /// Calls `idle` about every so often.
+    pub fn run(mut self, every: Duration, mut idle: impl FnMut(&Status)) -> Result<Ended, SessionError> {
+        while !self.stopping {
+            self.wait(every)?;
+            self.take_signals();
+            self.take_orders();
+            self.watch();
+            idle(&self.status());
+        }
+        Ok(self.end())
+    }
+
+    fn wait(&self, every: Duration) -> Result<(), SessionError> {
+        let unfinished = self.endpoint.as_ref().is_some_and(Endpoint::unfinished);
+        let timeout = if unfinished { every.min(LINE_PATIENCE) } else { every };
+        let mut fds = vec![self.signals.as_fd(), self.wake.as_fd()];
+        fds.extend(self.endpoint.iter().flat_map(Endpoint::fds));
+        poll::readable(&fds, Some(timeout)).map_err(system("cannot wait"))?;
+        Ok(())
+    }
+
+    fn take_signals(&mut self) {
+        while let Some(signal) = self.signals.next() {
+            if signal.number == signal::CHILD {
+                continue;
+            }
+            // The first signal goes to the command, whose end ends us; a second one, or one
+            // without a command, ends us at once.
+            match self.command.take() {
+                Some(command) => {
+                    if signal.from_process {
+                        command.signal(signal.number);
+                    }
+                    if self.ended.status.is_none() {
+                        self.ended.status = Some(128 + signal.number);
+                        self.command = Some(command);
+                    } else {
+                        self.stopping = true;
+                    }
+                }
+                None => self.stopping = true,
+            }
+        }
+    }
+
+    fn take_orders(&mut self) {
+        let mut byte = [0];
+        if poll::readable(&[self.wake.as_fd()], Some(Duration::ZERO)).is_ok_and(|r| r[0])
+            && self.wake.read(&mut byte).is_ok()
+        {
+            self.stopping = true;
+        }
+        let Some(mut endpoint) = self.endpoint.take() else { return };
+        let received = endpoint.serve(&mut |order| self.obey(order));
+        match self.partial_since {
+            Some(since) if !received && since.elapsed() >= LINE_PATIENCE => {
+                endpoint.flush(&mut |order| self.obey(order));
+            }
+            _ => {}
+        }
+        self.partial_since = match self.partial_since.filter(|_| !received) {
+            _ if !endpoint.unfinished() => None,
+            since => since.or_else(|| Some(Instant::now())),
+        };
+        self.endpoint = Some(endpoint);
+    }
+
+    fn obey(&mut self, order: Order) -> Result<String, String> {
+        match order {
+            Order::Record(path) => {
+                self.record(&path, false).map_err(|e| e.to_string())?;
+                return Ok(format!("recording to {}", path.display()));
+            }
+            Order::Label(text) => self.tell(Command::Label(text)),
+            Order::Pause => self.tell(Command::Pause),
+            Order::Resume => self.tell(Command::Resume),
+            Order::Interval(interval) => self.tell(Command::Interval(interval)),
+            Order::Stop => self.stopping = true,
+            Order::Status => return Ok(self.status().to_string()),
+        }
+        Ok(String::new())
+    }
+
+    fn tell(&self, command: Command) {
+        if let Some(sampler) = &self.sampler {
+            sampler.send(command);
+        }
+    }
+
+    /// Looks whether the command or the writer ended.
+    fn watch(&mut self) {
+        if let Some(command) = &mut self.command
+            && let Ok(Some(status)) = command.ended()
+        {
+            self.command = None;
+            self.ended.status = Some(status);
+            self.tell(Command::Sample);
+            self.tell(Command::Note(Event::CommandEnded(status)));
+            self.stopping = true;
+            return;
+        }
+        if self.recorder.as_ref().is_some_and(Recorder::failed) {
+            self.stopping = self.command.is_none();
+            self.close_recording();
+        }
+    }
+
+    fn close_recording(&mut self) {
+        let Some(recorder) = self.recorder.take() else { return };
+        if let Some(sampler) = &self.sampler {
+            let ring = Arc::clone(recorder.ring());
+            sampler.send(Command::Detach(Arc::clone(&ring)));
+            // Nothing may be put into the ring after its last batch was taken.
+            while sampler.running() && !ring.closed() {
+                std::thread::sleep(Duration::from_micros(200));
+            }
+        }
+        let (path, ring, bytes) = (recorder.path().to_owned(), Arc::clone(recorder.ring()), recorder.size());
+        match recorder.finish() {
+            Ok(()) => {
+                let (samples, bytes) = (ring.total_rows(), bytes.load(Ordering::Relaxed));
+                self.ended.recorded.push(Recorded { path, samples, bytes });
+            }
+            Err(error) => self.ended.failures.push(error),
+        }
+    }
+
+    fn state(&self) -> Option<&State> {
+        self.sampler.as_ref().map(Sampler::state)
+    }
+
+    fn status(&self) -> Status {
+        let recording = self.recorder.as_ref().map(|r| (r.path().to_owned(), r.bytes()));
+        let mut status = Status { elapsed: self.begun.elapsed(), recording, ..Status::default() };
+        if let Some(state) = self.state() {
+            status.samples = state.samples();
+            status.lost = state.lost();
+            status.interval = state.interval();
+            status.paused = state.paused();
+        }
+        status
+    }
+
+    fn end(mut self) -> Ended {
+        if self.state().is_some_and(|s| !s.paused()) && self.ended.status.is_none() {
+            self.tell(Command::Sample);
+        }
+        if let Some(sampler) = self.sampler.take() {
+            self.ended.lost = sampler.state().lost();
+            self.ended.samples = sampler.stop();
+        }
+        self.close_recording();
+        std::mem::take(&mut self.ended)
+    }
+}
+
+impl std::fmt::Display for Status {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let paused = if self.paused { " (paused)" } else { "" };
+        write!(
+            f,
+            "interval {}{paused}, {} samples, {} lost",
+            interval::format(self.interval),
+            self.samples,
+            self.lost
+        )?;
+        match &self.recording {
+            Some((path, bytes)) => write!(f, ", recording to {}, {} KiB", path.display(), bytes / 1024),
+            None => write!(f, ", not recording"),
+        }
+    }
+}

@@ -1,0 +1,95 @@
+//! What is sampled, where the sampler runs, and the header that tells both.
+
+use numakit_model::{CpuSet, Topology};
+use numakit_recording::{AbsentMetric, Header};
+use numakit_sensors::{Probe, SelectError, Selection, Sensor};
+use numakit_sys::{SysRoot, clock, sched};
+use std::collections::HashSet;
+use std::time::Duration;
+
+/// Sensors narrowed to what was asked for, and the header of their rows.
+pub struct Setup {
+    /// To be sampled.
+    pub sensors: Vec<Box<dyn Sensor>>,
+    /// Of a recording or a view.
+    pub header: Header,
+}
+
+impl Setup {
+    /// Looks for the sensors of a machine and keeps what is selected.
+    pub fn new(
+        root: &SysRoot,
+        topology: &Topology,
+        selection: &Selection,
+        interval: Duration,
+        command: Option<String>,
+    ) -> Result<Self, SelectError> {
+        // Three files a node stay open. What cannot be raised is enough for most machines; a
+        // file that cannot be opened is told by its sensor.
+        let _ = sched::raise_open_files();
+        let probe = Probe::new(root, topology);
+        let absent = probe.missing().map(|(name, why)| AbsentMetric { name, why: why.clone() }).collect();
+        let sensors = probe.select(selection)?;
+        let line = |path: &str| root.text(path).map(|t| t.trim().to_owned()).unwrap_or_default();
+        let header = Header {
+            series: sensors.iter().flat_map(|s| s.series().iter().cloned()).collect(),
+            topology: Some(topology.clone()),
+            host: line("/proc/sys/kernel/hostname"),
+            kernel: line("/proc/sys/kernel/osrelease"),
+            command,
+            program: concat!("numa ", env!("CARGO_PKG_VERSION")).to_owned(),
+            started: clock::utc(),
+            interval: u64::try_from(interval.as_nanos()).unwrap_or(u64::MAX),
+            page_size: topology.page_size,
+            absent,
+        };
+        Ok(Self { sensors, header })
+    }
+}
+
+impl Setup {
+    /// Keeps only these series of the header, and samples no more than that.
+    pub fn narrow(&mut self, wanted: &[bool]) {
+        let names: HashSet<String> =
+            self.header.series.iter().zip(wanted).filter(|(_, w)| **w).map(|(s, _)| s.name()).collect();
+        self.sensors.iter_mut().for_each(|s| s.keep(&|series| names.contains(&series.name())));
+        self.sensors.retain(|s| !s.series().is_empty());
+        self.header.series = self.sensors.iter().flat_map(|s| s.series().iter().cloned()).collect();
+    }
+}
+
+/// Where the sampler runs: the allowed CPUs of the first allowed node that has any, so that
+/// its own memory is near it and the other nodes are left alone.
+pub fn sampler_cpus(topology: &Topology) -> CpuSet {
+    let nodes = topology.nodes.iter();
+    let near = |allowed: bool| {
+        nodes
+            .clone()
+            .filter(|n| !allowed || topology.allowed_nodes.contains(n.os_index))
+            .map(|n| n.cpus.and(&topology.allowed))
+            .find(|cpus| !cpus.is_empty())
+    };
+    near(true).or_else(|| near(false)).unwrap_or_else(|| topology.allowed.clone())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use numakit_model::topology::Node;
+
+    #[test]
+    fn the_sampler_runs_on_the_first_allowed_node() {
+        let node = |os_index, cpus| Node { os_index, cpus, ..Node::default() };
+        let mut topology = Topology {
+            nodes: vec![node(0, CpuSet::new()), node(1, CpuSet::range(0, 3)), node(2, CpuSet::range(4, 7))],
+            allowed: CpuSet::range(2, 5),
+            allowed_nodes: CpuSet::range(0, 2),
+            ..Topology::default()
+        };
+        assert_eq!(sampler_cpus(&topology), CpuSet::range(2, 3));
+        topology.allowed_nodes = CpuSet::range(2, 2);
+        assert_eq!(sampler_cpus(&topology), CpuSet::range(4, 5));
+        topology.allowed_nodes = CpuSet::new();
+        assert_eq!(sampler_cpus(&topology), CpuSet::range(2, 3));
+    }
+}

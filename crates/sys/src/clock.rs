@@ -1,0 +1,113 @@
+//! Clocks, and a sleep until an absolute time that another thread can end.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+
+fn read(clock: libc::clockid_t) -> u64 {
+    let mut ts = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: the pointer is to a live timespec; these clocks exist on every Linux.
+    unsafe { libc::clock_gettime(clock, &mut ts) };
+    ts.tv_sec as u64 * 1_000_000_000 + ts.tv_nsec as u64
+}
+
+/// Nanoseconds of the clock that never jumps.
+pub fn monotonic() -> u64 {
+    read(libc::CLOCK_MONOTONIC)
+}
+
+/// Nanoseconds since 1970, UTC.
+pub fn utc() -> u64 {
+    read(libc::CLOCK_REALTIME)
+}
+
+/// Nanoseconds of CPU that the calling thread has used.
+pub fn thread_cpu() -> u64 {
+    read(libc::CLOCK_THREAD_CPUTIME_ID)
+}
+
+/// Nanoseconds of CPU that all threads of this process have used.
+pub fn process_cpu() -> u64 {
+    read(libc::CLOCK_PROCESS_CPUTIME_ID)
+}
+
+/// A sleep until an absolute monotonic time that [`Alarm::ring`] ends early.
+#[derive(Debug, Default)]
+pub struct Alarm {
+    rung: AtomicU32,
+}
+
+impl Alarm {
+    /// An alarm that has not rung.
+    pub const fn new() -> Self {
+        Self { rung: AtomicU32::new(0) }
+    }
+
+    /// Ends the present sleep, or the next one if nobody sleeps. Callable from any thread.
+    pub fn ring(&self) {
+        self.rung.store(1, Ordering::Release);
+        // SAFETY: the futex word outlives the call; waking has no other precondition.
+        unsafe {
+            libc::syscall(
+                libc::SYS_futex,
+                self.rung.as_ptr(),
+                libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG,
+                1,
+            );
+        }
+    }
+
+    /// Sleeps until `deadline` (monotonic nanoseconds); one system call, no drift.
+    /// True if the time came, false if the alarm rang before; ringing is then used up.
+    pub fn sleep_until(&self, deadline: u64) -> bool {
+        loop {
+            if self.rung.load(Ordering::Acquire) != 0 {
+                self.rung.store(0, Ordering::Release);
+                return false;
+            }
+            let until = libc::timespec {
+                tv_sec: (deadline / 1_000_000_000) as _,
+                tv_nsec: (deadline % 1_000_000_000) as _,
+            };
+            // SAFETY: the futex word and the timespec outlive the call. FUTEX_WAIT_BITSET takes
+            // an absolute time of CLOCK_MONOTONIC.
+            let result = unsafe {
+                libc::syscall(
+                    libc::SYS_futex,
+                    self.rung.as_ptr(),
+                    libc::FUTEX_WAIT_BITSET | libc::FUTEX_PRIVATE_FLAG,
+                    0,
+                    &until,
+                    std::ptr::null::<u32>(),
+                    libc::FUTEX_BITSET_MATCH_ANY,
+                )
+            };
+            if result < 0 && std::io::Error::last_os_error().raw_os_error() == Some(libc::ETIMEDOUT) {
+                return true;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Arc;
+
+    #[test]
+    fn a_sleep_ends_at_its_time_and_not_before() {
+        let alarm = Alarm::new();
+        let deadline = monotonic() + 5_000_000;
+        assert!(alarm.sleep_until(deadline));
+        assert!(monotonic() >= deadline);
+    }
+
+    #[test]
+    fn a_ring_ends_a_sleep_once() {
+        let alarm = Arc::new(Alarm::new());
+        let ringer = Arc::clone(&alarm);
+        let far = monotonic() + 60_000_000_000;
+        let thread = std::thread::spawn(move || ringer.ring());
+        assert!(!alarm.sleep_until(far));
+        thread.join().unwrap();
+        assert!(alarm.sleep_until(monotonic()));
+    }
+}

@@ -1,0 +1,129 @@
+//! Starting the command under observation, and pipes that have a name.
+
+use crate::check;
+use std::ffi::{CString, OsStr, OsString};
+use std::fs::File;
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::Path;
+use std::process::{Child, Command};
+
+/// A running command. Its end is announced by [`crate::signal::CHILD`].
+#[derive(Debug)]
+pub struct Running {
+    child: Child,
+}
+
+impl Running {
+    /// Starts a program with its arguments. Signals that this process collects reach the
+    /// command as usual.
+    pub fn start(words: &[OsString]) -> io::Result<Self> {
+        let Some((program, arguments)) = words.split_first() else {
+            return Err(io::Error::new(io::ErrorKind::NotFound, "no command given"));
+        };
+        let mut command = Command::new(program);
+        command.args(arguments);
+        // SAFETY: between fork and exec only sigprocmask and signal are called, both
+        // async-signal-safe.
+        unsafe { command.pre_exec(unblock_signals) };
+        Ok(Self { child: command.spawn()? })
+    }
+
+    /// Process id.
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// The exit status once it has ended: its own, or 128 + the signal that killed it.
+    pub fn ended(&mut self) -> io::Result<Option<i32>> {
+        Ok(self
+            .child
+            .try_wait()?
+            .map(|status| status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0))))
+    }
+
+    /// Sends it a signal.
+    pub fn signal(&self, signal: i32) {
+        // SAFETY: plain integers; the child is not reaped while we hold it.
+        unsafe { libc::kill(self.child.id() as i32, signal) };
+    }
+}
+
+fn unblock_signals() -> io::Result<()> {
+    // SAFETY: the set is initialised before use; SIG_DFL is a valid disposition.
+    unsafe {
+        let mut set: libc::sigset_t = std::mem::zeroed();
+        libc::sigemptyset(&mut set);
+        libc::sigprocmask(libc::SIG_SETMASK, &set, std::ptr::null_mut());
+        libc::signal(libc::SIGPIPE, libc::SIG_DFL);
+    }
+    Ok(())
+}
+
+/// The exit status that a shell would give for a command that cannot be started.
+pub fn start_failure_status(error: &io::Error) -> u8 {
+    if error.kind() == io::ErrorKind::NotFound { 127 } else { 126 }
+}
+
+/// Makes a pipe with a name that only this user can write to, and opens it so that it
+/// never reports an end when a writer closes it. Reads do not block.
+pub fn named_pipe(path: &Path, mode: u32) -> io::Result<File> {
+    let name = CString::new(path.as_os_str().as_bytes())?;
+    // SAFETY: the name is a C string that outlives the call.
+    check(unsafe { libc::mkfifo(name.as_ptr(), mode) } as i64)?;
+    File::options()
+        .read(true)
+        .write(true)
+        .custom_flags(libc::O_NONBLOCK | libc::O_CLOEXEC | libc::O_NOFOLLOW)
+        .open(path)
+}
+
+/// Flag for opening a pipe without waiting for its other end; an error when there is none.
+pub const NO_WAIT: i32 = libc::O_NONBLOCK;
+
+/// Words as one line for people, with quotes where a shell would need them.
+pub fn quoted(words: &[impl AsRef<OsStr>]) -> String {
+    let quote = |word: &OsStr| {
+        let text = word.to_string_lossy();
+        let plain = |c: char| c.is_alphanumeric() || "-_./=:,+@%^".contains(c);
+        if !text.is_empty() && text.chars().all(plain) {
+            text.into_owned()
+        } else {
+            format!("'{}'", text.replace('\'', r"'\''"))
+        }
+    };
+    words.iter().map(|w| quote(w.as_ref())).collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn run(script: &str) -> i32 {
+        let words: Vec<OsString> = ["sh", "-c", script].iter().map(OsString::from).collect();
+        let mut running = Running::start(&words).unwrap();
+        loop {
+            if let Some(status) = running.ended().unwrap() {
+                return status;
+            }
+            std::thread::yield_now();
+        }
+    }
+
+    #[test]
+    fn statuses_are_those_of_a_shell() {
+        assert_eq!(run("exit 7"), 7);
+        assert_eq!(run("kill -TERM $$"), 143);
+        let missing = Running::start(&["/no/such/program".into()]).unwrap_err();
+        assert_eq!(start_failure_status(&missing), 127);
+        let directory = Running::start(&["/".into()]).unwrap_err();
+        assert_eq!(start_failure_status(&directory), 126);
+    }
+
+    #[test]
+    fn words_are_quoted_where_needed() {
+        assert_eq!(quoted(&["a", "b c", "it's", ""]), r"a 'b c' 'it'\''s' ''");
+    }
+}

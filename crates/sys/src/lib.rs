@@ -1,0 +1,19 @@
+//! The one door to the operating system. All `unsafe` and every system call of the Rust
+//! crates is here, each behind a safe function that states what it promises.
+
+pub mod clock;
+pub mod command;
+pub mod memory;
+pub mod poll;
+pub mod root;
+pub mod sched;
+pub mod signal;
+pub mod tty;
+pub mod user;
+
+pub use root::{ReadError, Source, SysRoot};
+
+/// The value of a C call, or the error that it left in errno.
+fn check(result: i64) -> std::io::Result<i64> {
+    if result < 0 { Err(std::io::Error::last_os_error()) } else { Ok(result) }
+}

@@ -1,0 +1,115 @@
+//! Memory that threads share word by word, on its own or as the content of a file.
+
+use crate::check;
+use std::fs::File;
+use std::io;
+use std::os::fd::AsRawFd;
+use std::sync::atomic::AtomicU64;
+
+/// Zeroed words shared between threads (and, when of a file, kept when the process dies).
+#[derive(Debug)]
+pub struct Words {
+    pointer: *const AtomicU64,
+    len: usize,
+}
+
+// SAFETY: the memory is only ever reached as atomics, and unmapped when the last owner drops it.
+unsafe impl Send for Words {}
+// SAFETY: as above.
+unsafe impl Sync for Words {}
+
+impl Words {
+    /// Fresh memory of this many words; pages cost nothing until they are written.
+    pub fn anonymous(len: usize) -> io::Result<Self> {
+        Self::map(len, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS, -1)
+    }
+
+    /// The content of a file, which is first allocated in full, so that a full disk is an
+    /// error here and not a signal later.
+    pub fn of_file(file: &File, len: usize) -> io::Result<Self> {
+        let bytes = (len * 8) as libc::off_t;
+        file.set_len(bytes as u64)?;
+        loop {
+            // SAFETY: plain integers; the descriptor is open.
+            match unsafe { libc::posix_fallocate(file.as_raw_fd(), 0, bytes) } {
+                0 => break,
+                libc::EINTR => {}
+                error => return Err(io::Error::from_raw_os_error(error)),
+            }
+        }
+        Self::map(len, libc::MAP_SHARED, file.as_raw_fd())
+    }
+
+    fn map(len: usize, flags: i32, fd: i32) -> io::Result<Self> {
+        let len = len.max(1);
+        // SAFETY: a new mapping at an address of the kernel's choice.
+        let pointer = unsafe {
+            libc::mmap(std::ptr::null_mut(), len * 8, libc::PROT_READ | libc::PROT_WRITE, flags, fd, 0)
+        };
+        if pointer == libc::MAP_FAILED {
+            return Err(io::Error::last_os_error());
+        }
+        Ok(Self { pointer: pointer.cast(), len })
+    }
+
+    /// Keeps the pages in memory, where the limits allow it.
+    pub fn lock(&self) -> io::Result<()> {
+        // SAFETY: the range is this mapping.
+        check(unsafe { libc::mlock(self.pointer.cast(), self.len * 8) } as i64)?;
+        Ok(())
+    }
+}
+
+impl std::ops::Deref for Words {
+    type Target = [AtomicU64];
+    fn deref(&self) -> &[AtomicU64] {
+        // SAFETY: the mapping is `len` words, page-aligned, and lives as long as `self`.
+        unsafe { std::slice::from_raw_parts(self.pointer, self.len) }
+    }
+}
+
+impl Drop for Words {
+    fn drop(&mut self) {
+        // SAFETY: the range is this mapping and nobody holds a reference into it any more.
+        unsafe { libc::munmap(self.pointer.cast_mut().cast(), self.len * 8) };
+    }
+}
+
+/// Tells the allocator of C to keep to one heap: threads here allocate rarely, and each
+/// further heap costs memory that stays resident.
+pub fn single_heap() {
+    // SAFETY: plain integers.
+    #[cfg(target_env = "gnu")]
+    unsafe {
+        libc::mallopt(libc::M_ARENA_MAX, 1);
+        libc::mallopt(libc::M_TRIM_THRESHOLD, 256 * 1024);
+        libc::mallopt(libc::M_MMAP_THRESHOLD, 256 * 1024);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Read;
+    use std::sync::atomic::Ordering;
+
+    #[test]
+    fn words_of_a_file_are_its_content() {
+        let path = std::env::temp_dir().join(format!("numakit-words-{}", std::process::id()));
+        let file = File::options().read(true).write(true).create(true).truncate(true).open(&path).unwrap();
+        let words = Words::of_file(&file, 600).unwrap();
+        words[599].store(0x0102_0304, Ordering::Relaxed);
+        drop(words);
+        let mut bytes = Vec::new();
+        File::open(&path).unwrap().read_to_end(&mut bytes).unwrap();
+        std::fs::remove_file(&path).unwrap();
+        assert_eq!(bytes.len(), 4800);
+        assert_eq!(u64::from_ne_bytes(bytes[4792..].try_into().unwrap()), 0x0102_0304);
+    }
+
+    #[test]
+    fn fresh_words_are_zero() {
+        let words = Words::anonymous(1000).unwrap();
+        assert!(words.iter().all(|w| w.load(Ordering::Relaxed) == 0));
+    }
+}

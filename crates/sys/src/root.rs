@@ -1,0 +1,280 @@
+//! Where /sys and /proc are read from: this machine, a directory, or an archive. With any
+//! root but the host, nothing of the host is ever read.
+
+pub mod archive;
+mod directory;
+mod tree;
+
+use std::collections::BTreeSet;
+use std::fs::File;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+use thiserror::Error;
+pub use tree::Tree;
+
+/// A file of the root that could not be read.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("{path}: {reason}")]
+pub struct ReadError {
+    /// Path below the root.
+    pub path: String,
+    /// What the system said.
+    pub reason: String,
+    /// Its class.
+    pub kind: io::ErrorKind,
+}
+
+impl ReadError {
+    fn new(path: &str, error: &io::Error) -> Self {
+        let reason = match error.kind() {
+            io::ErrorKind::NotFound => "no such file".to_owned(),
+            io::ErrorKind::PermissionDenied => "permission denied".to_owned(),
+            _ => error.to_string(),
+        };
+        Self { path: path.to_owned(), reason, kind: error.kind() }
+    }
+
+    /// The file is not there, as opposed to unreadable.
+    pub fn is_missing(&self) -> bool {
+        self.kind == io::ErrorKind::NotFound
+    }
+}
+
+/// The place that all paths start from. Cheap to clone; clones share the same place.
+#[derive(Debug, Clone)]
+pub struct SysRoot {
+    place: Arc<Place>,
+    name: String,
+    touched: Option<Arc<Mutex<BTreeSet<String>>>>,
+}
+
+#[derive(Debug)]
+enum Place {
+    Host,
+    Directory(OwnedFd),
+    Tree(Mutex<Tree>),
+}
+
+/// The largest file that is read whole, in bytes.
+const MAX_FILE: usize = 64 << 20;
+
+impl SysRoot {
+    /// This machine.
+    pub fn host() -> Self {
+        Self::of(Place::Host, "this machine".to_owned())
+    }
+
+    /// A directory that holds `sys` and `proc` (or one folder that does), or an archive of
+    /// such a directory: tar, plain or packed with gzip, bzip2 or zstd.
+    pub fn open(path: &Path) -> io::Result<Self> {
+        let name = path.display().to_string();
+        let place = if path.is_dir() {
+            Place::Directory(directory::open(path)?)
+        } else {
+            Place::Tree(Mutex::new(archive::read(path)?))
+        };
+        Ok(Self::of(place, name))
+    }
+
+    /// Files held in memory, which tests may change while somebody reads.
+    pub fn of_tree(tree: Tree) -> Self {
+        Self::of(Place::Tree(Mutex::new(tree)), "memory".to_owned())
+    }
+
+    fn of(place: Place, name: String) -> Self {
+        Self { place: Arc::new(place), name, touched: None }
+    }
+
+    /// The same place, keeping a list of every path that is looked at.
+    pub fn traced(&self) -> Self {
+        Self { touched: Some(Arc::default()), ..self.clone() }
+    }
+
+    /// Paths that were looked at since [`SysRoot::traced`].
+    pub fn touched(&self) -> Vec<String> {
+        let Some(touched) = &self.touched else { return Vec::new() };
+        lock(touched).iter().cloned().collect()
+    }
+
+    /// Whether this is the machine that we run on.
+    pub fn is_host(&self) -> bool {
+        matches!(*self.place, Place::Host)
+    }
+
+    /// `this machine`, or the path that was opened.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Changes the files of a root in memory; nothing happens to other roots.
+    pub fn change(&self, change: impl FnOnce(&mut Tree)) {
+        if let Place::Tree(tree) = &*self.place {
+            change(&mut lock(tree));
+        }
+    }
+
+    /// Opens a file to be read again and again.
+    pub fn source(&self, path: &str) -> Result<Source, ReadError> {
+        self.touch(path);
+        let from = match &*self.place {
+            Place::Host => From::File(File::open(path).map_err(|e| ReadError::new(path, &e))?),
+            Place::Directory(root) => {
+                From::File(directory::open_file(root, path).map_err(|e| ReadError::new(path, &e))?)
+            }
+            Place::Tree(tree) => {
+                lock(tree).read(path).map_err(|e| ReadError::new(path, &e))?;
+                From::Tree(Arc::clone(&self.place))
+            }
+        };
+        Ok(Source { path: path.to_owned(), from })
+    }
+
+    /// The whole content of a file.
+    pub fn bytes(&self, path: &str) -> Result<Vec<u8>, ReadError> {
+        let mut content = Vec::new();
+        self.source(path)?.read(&mut content)?;
+        Ok(content)
+    }
+
+    /// Reads a file of /sys into the front of the buffer, in one go and without allocating: the
+    /// kernel gives such a file whole. Returns how much was read; all of the buffer means that
+    /// there may be more.
+    pub fn front(&self, path: &str, buffer: &mut [u8]) -> Result<usize, ReadError> {
+        self.touch(path);
+        let read = match &*self.place {
+            Place::Host => File::open(path).and_then(|file| file.read_at(buffer, 0)),
+            Place::Directory(root) => {
+                directory::open_file(root, path).and_then(|file| file.read_at(buffer, 0))
+            }
+            Place::Tree(tree) => lock(tree).read(path).map(|content| {
+                let length = content.len().min(buffer.len());
+                buffer[..length].copy_from_slice(&content[..length]);
+                length
+            }),
+        };
+        read.map_err(|e| ReadError::new(path, &e))
+    }
+
+    /// The whole content of a file as text; bytes that are not UTF-8 are replaced.
+    pub fn text(&self, path: &str) -> Result<String, ReadError> {
+        self.bytes(path).map(|b| match String::from_utf8(b) {
+            Ok(text) => text,
+            Err(error) => String::from_utf8_lossy(error.as_bytes()).into_owned(),
+        })
+    }
+
+    /// The names in a directory, sorted.
+    pub fn list(&self, path: &str) -> Result<Vec<String>, ReadError> {
+        self.touch(path);
+        let names = match &*self.place {
+            Place::Host => std::fs::read_dir(path).map(|entries| {
+                entries.filter_map(|e| e.ok()).map(|e| e.file_name().to_string_lossy().into_owned()).collect()
+            }),
+            Place::Directory(root) => directory::list(root, path),
+            Place::Tree(tree) => lock(tree).list(path),
+        };
+        let mut names: Vec<String> = names.map_err(|e| ReadError::new(path, &e))?;
+        names.sort();
+        Ok(names)
+    }
+
+    /// Where a symbolic link points, as it is written in the link.
+    pub fn link(&self, path: &str) -> Result<String, ReadError> {
+        self.touch(path);
+        let target = match &*self.place {
+            Place::Host => std::fs::read_link(path).map(|p| p.to_string_lossy().into_owned()),
+            Place::Directory(root) => directory::read_link(root, path),
+            Place::Tree(tree) => lock(tree).link(path),
+        };
+        target.map_err(|e| ReadError::new(path, &e))
+    }
+
+    /// Whether a file or directory is there (a dangling link is not).
+    pub fn exists(&self, path: &str) -> bool {
+        self.touch(path);
+        match &*self.place {
+            Place::Host => Path::new(path).exists(),
+            Place::Directory(root) => directory::exists(root, path),
+            Place::Tree(tree) => lock(tree).exists(path),
+        }
+    }
+
+    fn touch(&self, path: &str) {
+        if let Some(touched) = &self.touched {
+            lock(touched).insert(path.to_owned());
+        }
+    }
+}
+
+/// A file of the root that is read again and again.
+#[derive(Debug)]
+pub struct Source {
+    path: String,
+    from: From,
+}
+
+#[derive(Debug)]
+enum From {
+    File(File),
+    Tree(Arc<Place>),
+}
+
+impl Source {
+    /// The path below the root.
+    pub fn path(&self) -> &str {
+        &self.path
+    }
+
+    /// Replaces the buffer's content by the file's present content, to its end. Allocates
+    /// only when the file outgrows the buffer.
+    pub fn read(&mut self, buffer: &mut Vec<u8>) -> Result<(), ReadError> {
+        let result = match &self.from {
+            From::File(file) => read_to_end(file, buffer),
+            From::Tree(place) => {
+                buffer.clear();
+                match &**place {
+                    Place::Tree(tree) => lock(tree).read(&self.path).map(|b| buffer.extend_from_slice(b)),
+                    _ => Ok(()),
+                }
+            }
+        };
+        result.map_err(|e| ReadError::new(&self.path, &e))
+    }
+}
+
+/// Reads from the start until the system says that nothing follows: files of /proc give at
+/// most a page a call.
+fn read_to_end(file: &File, buffer: &mut Vec<u8>) -> io::Result<()> {
+    let mut filled = 0;
+    // All of the capacity is kept initialised, so that a read needs no clearing.
+    buffer.resize(buffer.capacity().max(4096 + 1024), 0);
+    loop {
+        if filled == buffer.len() {
+            if filled >= MAX_FILE {
+                return Err(io::Error::new(io::ErrorKind::FileTooLarge, "larger than 64 MiB"));
+            }
+            buffer.resize(filled * 2, 0);
+        }
+        match file.read_at(&mut buffer[filled..], filled as u64) {
+            Ok(0) => break,
+            Ok(n) => filled += n,
+            Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+            Err(e) => {
+                buffer.clear();
+                return Err(e);
+            }
+        }
+    }
+    buffer.truncate(filled);
+    Ok(())
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests;

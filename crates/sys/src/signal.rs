@@ -1,0 +1,82 @@
+//! Signals as something to read, and the default for broken pipes.
+
+use crate::check;
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+
+/// A signal that came in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Signal {
+    /// Its number.
+    pub number: i32,
+    /// True when a process sent it to us alone; false when the kernel did, as for a key
+    /// pressed on the terminal, which the whole process group gets.
+    pub from_process: bool,
+}
+
+/// The signals that end an observation, as a descriptor to poll.
+#[derive(Debug)]
+pub struct Signals {
+    fd: OwnedFd,
+}
+
+impl Signals {
+    /// Blocks these signals in this thread (and in threads started later) and collects them.
+    /// Call before any other thread exists.
+    pub fn collect(signals: &[i32]) -> io::Result<Self> {
+        let set = set_of(signals);
+        // SAFETY: the set is initialised.
+        let error = unsafe { libc::pthread_sigmask(libc::SIG_BLOCK, &set, std::ptr::null_mut()) };
+        if error != 0 {
+            return Err(io::Error::from_raw_os_error(error));
+        }
+        // SAFETY: the set is initialised; the new descriptor belongs to nobody else.
+        let fd = check(unsafe { libc::signalfd(-1, &set, libc::SFD_CLOEXEC | libc::SFD_NONBLOCK) } as i64)?;
+        // SAFETY: as above.
+        Ok(Self { fd: unsafe { OwnedFd::from_raw_fd(fd as i32) } })
+    }
+
+    /// The next signal that came in, if any.
+    pub fn next(&self) -> Option<Signal> {
+        // SAFETY: all zero bytes are a valid value of this plain structure.
+        let mut info: libc::signalfd_siginfo = unsafe { std::mem::zeroed() };
+        let size = size_of::<libc::signalfd_siginfo>();
+        // SAFETY: the buffer is as long as said.
+        let got = unsafe { libc::read(self.fd.as_raw_fd(), (&raw mut info).cast(), size) };
+        (got == size as isize)
+            .then_some(Signal { number: info.ssi_signo as i32, from_process: info.ssi_code <= 0 })
+    }
+}
+
+impl AsFd for Signals {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
+}
+
+fn set_of(signals: &[i32]) -> libc::sigset_t {
+    // SAFETY: sigemptyset initialises the set before it is used.
+    unsafe {
+        let mut set: libc::sigset_t = std::mem::zeroed();
+        libc::sigemptyset(&mut set);
+        for &signal in signals {
+            libc::sigaddset(&mut set, signal);
+        }
+        set
+    }
+}
+
+/// Interrupt from the keyboard.
+pub const INTERRUPT: i32 = libc::SIGINT;
+/// Polite request to end.
+pub const TERMINATE: i32 = libc::SIGTERM;
+/// The terminal went away.
+pub const HANGUP: i32 = libc::SIGHUP;
+/// A child process ended.
+pub const CHILD: i32 = libc::SIGCHLD;
+
+/// Makes a write to a closed pipe end this process silently, as other Unix filters do.
+pub fn default_broken_pipe() {
+    // SAFETY: SIG_DFL is always a valid disposition.
+    unsafe { libc::signal(libc::SIGPIPE, libc::SIG_DFL) };
+}

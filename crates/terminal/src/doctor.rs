@@ -1,0 +1,93 @@
+//! `numa doctor`: findings as text and as JSON.
+
+use crate::wrap::wrap;
+use numakit_sensors::checkup::{Finding, State};
+use serde_json::{Value, json};
+use std::fmt::Write;
+
+/// Where the text of a finding begins.
+const INDENT: usize = 9;
+
+fn word(state: State) -> &'static str {
+    match state {
+        State::Ok => "ok",
+        State::Note => "note",
+        State::Missing => "missing",
+    }
+}
+
+/// Each finding with its fix, broken to this width, and what it comes to.
+pub fn text(findings: &[Finding], width: Option<usize>) -> String {
+    let mut out = String::new();
+    let inner = width.map(|w| w.saturating_sub(INDENT).max(20));
+    for finding in findings {
+        let mut state = word(finding.state);
+        let mut put = |text: &str| {
+            for line in wrap(text, inner) {
+                _ = writeln!(out, "{state:<INDENT$}{line}");
+                state = "";
+            }
+        };
+        put(&format!("{}: {}", finding.about, finding.seen));
+        if !finding.fix.is_empty() {
+            put(&format!("fix: {}", finding.fix));
+        }
+    }
+    let missing = count(findings, State::Missing);
+    _ = match missing {
+        0 => writeln!(out, "\nEverything that this machine can give is there."),
+        1 => writeln!(out, "\n1 thing is missing that can be had."),
+        n => writeln!(out, "\n{n} things are missing that can be had."),
+    };
+    out
+}
+
+/// The same as JSON, as `numa doctor --help` describes.
+pub fn json(findings: &[Finding]) -> Value {
+    let one = |f: &Finding| json!({"state": word(f.state), "about": f.about, "seen": f.seen, "fix": f.fix});
+    json!({
+        "missing": count(findings, State::Missing),
+        "findings": findings.iter().map(one).collect::<Vec<_>>(),
+    })
+}
+
+/// How many findings count so.
+pub fn count(findings: &[Finding], state: State) -> usize {
+    findings.iter().filter(|f| f.state == state).count()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn findings() -> Vec<Finding> {
+        let finding = |state, about: &str, seen: &str, fix: &str| Finding {
+            state,
+            about: about.into(),
+            seen: seen.into(),
+            fix: fix.into(),
+        };
+        vec![
+            finding(State::Ok, "vmstat", "187 series", ""),
+            finding(State::Missing, "real-time priority", "not permitted", "ulimit -r 1"),
+        ]
+    }
+
+    #[test]
+    fn findings_have_their_fix_below_them() {
+        let expected = "ok       vmstat: 187 series\n\
+                        missing  real-time priority: not permitted\n         fix: ulimit -r 1\n\n\
+                        1 thing is missing that can be had.\n";
+        assert_eq!(text(&findings(), None), expected);
+        assert!(text(&findings(), Some(30)).lines().take(5).all(|l| l.chars().count() <= 30));
+        assert!(text(&findings()[..1], None).ends_with("Everything that this machine can give is there.\n"));
+    }
+
+    #[test]
+    fn json_has_the_same() {
+        let value = json(&findings());
+        assert_eq!(value["missing"], 1);
+        assert_eq!(value["findings"][1]["fix"], "ulimit -r 1");
+        assert_eq!(value["findings"][0]["state"], "ok");
+    }
+}

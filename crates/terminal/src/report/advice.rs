@@ -1,0 +1,175 @@
+//! What to try next: one table. A line is shown only when the recording supports it.
+
+use super::criteria::{
+    CANNOT_TELL, FULL_PERCENT, HUGE_PAGES, LOST_PERCENT, MAJOR_FAULTS, MANY_FAULTS, MANY_MOVES, STALL,
+};
+use super::value::{Advice, Report};
+use crate::units::{Quantity, duration};
+
+/// What speaks for a line, and the node that it is about.
+type Found = Option<(String, Option<u32>)>;
+
+struct Line {
+    name: &'static str,
+    /// Looks whether the report supports it.
+    when: fn(&Report) -> Found,
+    /// `{node}` and `{command}` are put in, and `{slower}`, an interval twice as long.
+    commands: &'static [&'static str],
+}
+
+const LINES: &[Line] = &[
+    Line { name: "count allocations", when: counters_off, commands: &["sysctl vm.numa_stat=1"] },
+    Line {
+        name: "keep threads beside their memory",
+        when: remote,
+        commands: &[
+            "numactl --cpunodebind={node} --membind={node} {command}",
+            "numa stat --per node -e 'node.local_node,node.other_node,node.numa_miss,node.numa_foreign'",
+        ],
+    },
+    Line {
+        name: "make room or spread",
+        when: overflowed,
+        commands: &[
+            "numa stat --per node -e 'node.MemFree,node.numa_foreign,node.FilePages'",
+            "numactl --interleave=all {command}",
+        ],
+    },
+    Line {
+        name: "bind what is used from afar",
+        when: remote_accesses,
+        commands: &[
+            "numactl --cpunodebind=0 --membind=0 {command}",
+            "numa stat -e 'vmstat.numa_hint_faults,vmstat.numa_hint_faults_local,vmstat.numa_pages_migrated'",
+        ],
+    },
+    Line {
+        name: "stop moving pages",
+        when: moving,
+        commands: &[
+            "sysctl kernel.numa_balancing=0",
+            "numa stat -e 'vmstat.numa_pages_migrated,vmstat.pgmigrate_success'",
+        ],
+    },
+    Line {
+        name: "make huge pages available",
+        when: huge_refused,
+        commands: &["echo 1 > /proc/sys/vm/compact_memory", "cat /sys/kernel/mm/transparent_hugepage/defrag"],
+    },
+    Line {
+        name: "use huge pages",
+        when: no_huge,
+        commands: &[
+            "cat /sys/kernel/mm/transparent_hugepage/enabled",
+            "echo always > /sys/kernel/mm/transparent_hugepage/enabled",
+        ],
+    },
+    Line {
+        name: "avoid waiting for storage",
+        when: storage,
+        commands: &[
+            "numa stat -e 'vmstat.pgmajfault,vmstat.pswpin,vmstat.pgpgin,vmstat.workingset_refault_file'",
+        ],
+    },
+    Line {
+        name: "need less memory",
+        when: stalled,
+        commands: &[
+            "numa stat -e 'pressure.memory*,vmstat.pgscan_direct,vmstat.pgsteal_kswapd,vmstat.nr_free_pages'",
+        ],
+    },
+    Line { name: "sample less often", when: lost, commands: &["numa record -i {slower} -- {command}"] },
+    Line { name: "record longer", when: short, commands: &["numa record -i 1ms -- {command}"] },
+];
+
+pub(super) fn advice(report: &Report) -> Vec<Advice> {
+    let command = report.recording.command.as_deref().unwrap_or("COMMAND");
+    let slower = report.recording.interval_seconds.map_or_else(|| "10ms".into(), |s| interval(2.0 * s));
+    let line = |line: &Line| {
+        let (because, node) = (line.when)(report)?;
+        let node = node.map_or_else(|| "0".to_owned(), |n| n.to_string());
+        let filled = |text: &&str| {
+            text.replace("{node}", &node).replace("{slower}", &slower).replace("{command}", command)
+        };
+        Some(Advice { name: line.name, because, commands: line.commands.iter().map(filled).collect() })
+    };
+    LINES.iter().filter_map(line).collect()
+}
+
+/// As `-i` takes it.
+fn interval(seconds: f64) -> String {
+    duration(seconds).replace(' ', "")
+}
+
+fn counters_off(report: &Report) -> Found {
+    let switch = |why: &&numakit_model::Unavailable| why.fix.contains("vm.numa_stat");
+    let why = report.losses.absent.iter().map(|g| &g.why).find(switch)?;
+    Some((why.seen.clone(), None))
+}
+
+fn remote(report: &Report) -> Found {
+    let worst = report.locality.worst()?;
+    Some((
+        format!("node {} is {}: {}", worst.node, worst.verdict.word, worst.verdict.because),
+        Some(worst.node),
+    ))
+}
+
+fn overflowed(report: &Report) -> Found {
+    let node = report.locality.nodes.iter().find(|n| n.signs.iter().any(|s| s.starts_with("overflowed")))?;
+    let sign = node.signs.iter().find(|s| s.starts_with("overflowed"))?;
+    let memory = report.memory.iter().find(|m| m.node == Some(node.node));
+    let full = memory.filter(|m| m.total_bytes.is_some_and(|t| m.least_bytes * 100.0 < t * FULL_PERCENT));
+    let free = full
+        .map_or_else(String::new, |m| format!("; it had only {} free", Quantity::Bytes.words(m.least_bytes)));
+    Some((format!("node {} {sign}{free}", node.node), Some(node.node)))
+}
+
+fn remote_accesses(report: &Report) -> Found {
+    let verdict = &report.locality.accesses;
+    let bad = ["mixed", "mostly remote"].contains(&verdict.word.as_str());
+    bad.then(|| (format!("sampled accesses are {}: {}", verdict.word, verdict.because), None))
+}
+
+fn moving(report: &Report) -> Found {
+    let rate = report.faults.pages_moved_per_second.filter(|&r| r >= MANY_MOVES)?;
+    report.faults.hint_per_second.filter(|&r| r > 0.0)?;
+    Some((format!("{} pages were moved between nodes or places", Quantity::Rate.words(rate)), None))
+}
+
+fn huge_refused(report: &Report) -> Found {
+    let verdict = &report.faults.huge_pages;
+    let bad = HUGE_PAGES.steps[1..].iter().any(|s| s.1 == verdict.word);
+    bad.then(|| (format!("huge pages were {}: {} got one", verdict.word, verdict.because), None))
+}
+
+fn no_huge(report: &Report) -> Found {
+    let rate = report.faults.minor_per_second.filter(|&r| r >= MANY_FAULTS)?;
+    let asked = report.faults.huge? + report.faults.small?;
+    let why = format!("{} page faults, and hardly any asked for a huge page", Quantity::Rate.words(rate));
+    (asked * 100.0 < report.faults.minor?).then_some((why, None))
+}
+
+fn storage(report: &Report) -> Found {
+    let rate = report.faults.major_per_second.filter(|&r| r >= MAJOR_FAULTS)?;
+    Some((format!("{} page faults waited for storage", Quantity::Rate.words(rate)), None))
+}
+
+fn stalled(report: &Report) -> Found {
+    let verdict = &report.pressure.memory;
+    let bad = STALL.steps[..2].iter().any(|s| s.1 == verdict.word);
+    bad.then(|| (format!("threads waited for memory {}", verdict.because), None))
+}
+
+fn lost(report: &Report) -> Found {
+    let losses = &report.losses;
+    let why = format!("{} of the ticks were lost", Quantity::Percent.words(losses.lost_percent));
+    (losses.lost_percent >= LOST_PERCENT).then_some((why, None))
+}
+
+/// Too little was recorded to judge, on a machine that could be judged.
+fn short(report: &Report) -> Found {
+    let verdict = &report.locality.verdict;
+    let few = verdict.word == CANNOT_TELL && verdict.events.is_some() && !report.locality.nodes.is_empty();
+    few.then(|| (verdict.because.clone(), None))
+}

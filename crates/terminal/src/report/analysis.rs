@@ -1,0 +1,288 @@
+//! From tallies to the report.
+
+use super::criteria::{HUGE_PAGES, STALL};
+use super::locality::locality;
+use super::movers::movers;
+use super::tally::{Level, Movement, Notes, Phase, Tally};
+use super::value::*;
+use crate::columns::{Formula, Index, named};
+use crate::units::Quantity;
+use numakit_model::{CpuSet, Instance};
+use numakit_recording::Header;
+
+/// What one phase holds, ready for formulas.
+pub(super) struct Facts<'a> {
+    header: &'a Header,
+    index: &'a Index<'a>,
+    sums: Vec<Option<f64>>,
+    rates: Vec<Option<f64>>,
+    pub(super) samples: u64,
+}
+
+impl<'a> Facts<'a> {
+    fn new(header: &'a Header, index: &'a Index<'a>, phase: &Phase) -> Self {
+        let seconds = phase.covered as f64 / 1e9;
+        let sums: Vec<Option<f64>> = phase.sums.iter().map(|s| s.map(|s| s as f64)).collect();
+        let rates = sums.iter().map(|s| s.filter(|_| seconds > 0.0).map(|s| s / seconds)).collect();
+        Self { header, index, sums, rates, samples: phase.samples }
+    }
+
+    /// What happened altogether.
+    pub(super) fn sum(&self, formula: &Formula, quantity: Quantity, place: Instance) -> Option<f64> {
+        self.index.bind(formula, quantity, place)?.value(&self.sums)
+    }
+
+    /// What happened per second, or a share.
+    pub(super) fn rate(&self, formula: &Formula, quantity: Quantity, place: Instance) -> Option<f64> {
+        self.index.bind(formula, quantity, place)?.value(&self.rates)
+    }
+
+    /// A column of `numa stat`, over the whole phase.
+    pub(super) fn column(&self, name: &str, place: Instance) -> Option<f64> {
+        let column = named(name)?;
+        self.rate(&column.formula, column.quantity, place)
+    }
+
+    /// Why a formula cannot be computed at that place; `None` when its series are there.
+    pub(super) fn missing(&self, formula: &Formula, place: Instance) -> Option<String> {
+        if self.index.bind(formula, Quantity::Count, place).is_some() {
+            return None;
+        }
+        let names = formula.names();
+        let covers = |absent: &str| names.iter().any(|n| *n == absent || n.split('.').next() == Some(absent));
+        let why = self.header.absent.iter().find(|a| covers(&a.name)).map(|a| a.why.to_string());
+        Some(why.unwrap_or_else(|| {
+            format!("not in the recording; record with -e {}", names.first().unwrap_or(&"'vmstat*'"))
+        }))
+    }
+
+    /// The nodes that have series of their own.
+    pub(super) fn nodes(&self) -> Vec<u32> {
+        nodes_of(self.header).iter().collect()
+    }
+
+    /// How many nodes the machine has, where that is known.
+    pub(super) fn node_count(&self) -> Option<usize> {
+        match &self.header.topology {
+            Some(topology) if !topology.nodes.is_empty() => Some(topology.nodes.len()),
+            _ => Some(nodes_of(self.header).len()).filter(|&n| n > 0),
+        }
+    }
+}
+
+fn nodes_of(header: &Header) -> CpuSet {
+    let node = |place| if let Instance::Node(node) = place { Some(node) } else { None };
+    header.series.iter().filter_map(|s| node(s.instance)).collect()
+}
+
+pub(super) fn report(header: &Header, tally: &Tally, selected: Option<&str>) -> Report {
+    let page_size = match (header.page_size, &header.topology) {
+        (0, Some(topology)) => topology.page_size,
+        (size, _) => size,
+    };
+    let index = Index::new(&header.series, header.topology.as_ref(), page_size);
+    let of_name = |name: &str| tally.phases.iter().skip(1).find(|p| p.name == name);
+    let phase = selected.and_then(of_name).unwrap_or(&tally.phases[0]);
+    let facts = Facts::new(header, &index, phase);
+    Report {
+        recording: recording(header, tally, phase, selected),
+        machine: machine(header),
+        losses: losses(header, &tally.notes, tally.phases[0].samples),
+        locality: locality(&facts),
+        phases: tally.phases.iter().skip(1).map(|p| phase_report(header, &index, p)).collect(),
+        more_phases: tally.notes.more_phases,
+        faults: faults(&facts),
+        memory: memory(header, &index, &tally.movements),
+        cpus: cpus(header, &facts),
+        pressure: pressure(&facts),
+        movers: movers(header, tally, &index),
+        cost: cost(tally, &facts),
+        advice: Vec::new(),
+    }
+}
+
+fn recording(header: &Header, tally: &Tally, phase: &Phase, selected: Option<&str>) -> Recording {
+    let first = tally.first.unwrap_or(header.started);
+    Recording {
+        program: header.program.clone(),
+        host: header.host.clone(),
+        kernel: header.kernel.clone(),
+        command: header.command.clone(),
+        exit_status: tally.notes.exit_status,
+        started: if header.started > 0 { header.started } else { first },
+        seconds: seconds(tally.end.saturating_sub(first)),
+        interval_seconds: (header.interval > 0).then(|| seconds(header.interval)),
+        samples: tally.phases[0].samples,
+        series: header.series.len(),
+        phase: selected.map(str::to_owned),
+        covered_seconds: seconds(phase.covered),
+        covered_samples: phase.samples,
+    }
+}
+
+fn machine(header: &Header) -> Option<Machine> {
+    let topology = header.topology.as_ref()?;
+    Some(Machine {
+        nodes: topology.nodes.len(),
+        packages: topology.packages.len(),
+        cores: topology.cores.len(),
+        cpus: topology.online.len(),
+        memory_bytes: topology.memory_kb().map(|kb| kb.saturating_mul(1024)),
+    })
+}
+
+fn losses(header: &Header, notes: &Notes, samples: u64) -> Losses {
+    let mut absent: Vec<AbsentGroup> = Vec::new();
+    for metric in &header.absent {
+        match absent.iter_mut().find(|group| group.why == metric.why) {
+            Some(group) => group.names.push(metric.name.clone()),
+            None => absent.push(AbsentGroup { names: vec![metric.name.clone()], why: metric.why.clone() }),
+        }
+    }
+    let due = samples.saturating_add(notes.dropped).saturating_add(notes.lost);
+    Losses {
+        lost_ticks: notes.lost,
+        lost_percent: if due == 0 { 0.0 } else { 100.0 * notes.lost as f64 / due as f64 },
+        dropped_rows: notes.dropped,
+        damage: None,
+        pauses: notes.pauses,
+        paused_seconds: seconds(notes.paused),
+        clock_steps: notes
+            .clock_steps
+            .iter()
+            .map(|&(at, by)| ClockStep { at_seconds: seconds(at), by_seconds: by as f64 / 1e9 })
+            .collect(),
+        interval_changes: notes
+            .intervals
+            .iter()
+            .map(|&(at, ns)| IntervalChange { at_seconds: seconds(at), interval_seconds: seconds(ns) })
+            .collect(),
+        failures: notes
+            .failures
+            .iter()
+            .map(|(at, what)| Failure { at_seconds: seconds(*at), what: what.clone() })
+            .collect(),
+        more_notes: notes.more,
+        absent,
+    }
+}
+
+fn phase_report(header: &Header, index: &Index<'_>, phase: &Phase) -> PhaseReport {
+    let facts = Facts::new(header, index, phase);
+    let locality = locality(&facts);
+    PhaseReport {
+        name: phase.name.clone(),
+        times: phase.times,
+        seconds: seconds(phase.covered),
+        samples: phase.samples,
+        worst_node: locality.worst().map(|n| n.node),
+        locality,
+        minor_faults_per_second: facts.column("minor", Instance::Machine),
+        major_faults_per_second: facts.column("major", Instance::Machine),
+    }
+}
+
+fn faults(facts: &Facts<'_>) -> Faults {
+    let rate = |name| facts.column(name, Instance::Machine);
+    let sum = |name| {
+        let column = named(name)?;
+        facts.sum(&column.formula, column.quantity, Instance::Machine)
+    };
+    Faults {
+        minor_per_second: rate("minor"),
+        major_per_second: rate("major"),
+        minor: sum("minor"),
+        major: sum("major"),
+        huge: sum("huge"),
+        small: sum("small"),
+        huge_pages: HUGE_PAGES.judge(facts, Instance::Machine),
+        hint_per_second: rate("hint"),
+        pages_moved_per_second: rate("moved"),
+    }
+}
+
+/// Of each node; of the machine where no node says.
+fn memory(header: &Header, index: &Index<'_>, movements: &[Movement]) -> Vec<Memory> {
+    let level = |names: &[&str], place| -> Option<(usize, Level)> {
+        let at = *index.find(names, place).first()?;
+        if let Movement::Level(level) = &movements[at] { Some((at, (*level)?)) } else { None }
+    };
+    let bytes = |at: usize, value: u64| {
+        let mut row = vec![None; at + 1];
+        row[at] = Some(value as f64);
+        index.single(at, Quantity::Bytes)?.value(&row)
+    };
+    let of_place = |node: Option<u32>| {
+        let place = node.map_or(Instance::Machine, Instance::Node);
+        let names: &[&str] = if node.is_some() { &["node.MemFree"] } else { &["vmstat.nr_free_pages"] };
+        let (at, free) = level(names, place)?;
+        let said =
+            level(&["node.MemTotal"], place).filter(|_| node.is_some()).and_then(|(at, l)| bytes(at, l.end));
+        let topology = header.topology.as_ref();
+        let known = || match node {
+            Some(node) => topology?.node(node)?.memory_kb,
+            None => topology?.memory_kb(),
+        };
+        Some(Memory {
+            node,
+            total_bytes: said.or_else(|| known().map(|kb| kb as f64 * 1024.0)),
+            begin_bytes: bytes(at, free.begin)?,
+            end_bytes: bytes(at, free.end)?,
+            least_bytes: bytes(at, free.least)?,
+        })
+    };
+    let nodes: Vec<Memory> = nodes_of(header).iter().filter_map(|n| of_place(Some(n))).collect();
+    if nodes.is_empty() { of_place(None).into_iter().collect() } else { nodes }
+}
+
+/// Of each node whose CPUs are known, and of the machine first.
+fn cpus(header: &Header, facts: &Facts<'_>) -> Vec<Cpu> {
+    let known = header.topology.iter().flat_map(|t| &t.nodes).map(|n| Some(n.os_index));
+    let nodes: Vec<Option<u32>> =
+        if facts.node_count().is_some_and(|n| n > 1) { known.collect() } else { Vec::new() };
+    let of_place = |node: Option<u32>| {
+        let place = node.map_or(Instance::Machine, Instance::Node);
+        let share = |name| facts.column(name, place);
+        let cpu = Cpu {
+            node,
+            user_percent: share("user"),
+            system_percent: share("system"),
+            idle_percent: share("idle"),
+        };
+        cpu.user_percent.or(cpu.idle_percent).is_some().then_some(cpu)
+    };
+    [None].into_iter().chain(nodes).filter_map(of_place).collect()
+}
+
+fn pressure(facts: &Facts<'_>) -> Pressure {
+    let share = |names| facts.rate(&Formula::Of(names), Quantity::Percent, Instance::Machine);
+    Pressure {
+        memory: STALL.judge(facts, Instance::Machine),
+        cpu_percent: share(&["pressure.cpu_some"]),
+        io_percent: share(&["pressure.io_some"]),
+    }
+}
+
+fn cost(tally: &Tally, facts: &Facts<'_>) -> Cost {
+    let cpu = |names| facts.sum(&Formula::Of(names), Quantity::Seconds, Instance::Machine);
+    let share = |names| facts.rate(&Formula::Of(names), Quantity::Percent, Instance::Machine);
+    let ns = |value: Option<f64>| value.map(|v| v / 1e9);
+    // The first sample has no difference.
+    let differences = facts.samples.saturating_sub(1);
+    Cost {
+        cpu_seconds_per_sample: cpu(&["self.cpu"])
+            .filter(|_| differences > 0)
+            .map(|s| s / differences as f64),
+        sampler_percent: share(&["self.cpu"]),
+        process_percent: share(&["self.process_cpu"]),
+        wakeup_p50_seconds: ns(tally.wakeup.quantile(0.5)),
+        wakeup_p99_seconds: ns(tally.wakeup.quantile(0.99)),
+        wakeup_max_seconds: ns(tally.wakeup.largest()),
+        took_p50_seconds: ns(tally.took.quantile(0.5).filter(|&t| t > 0.0)),
+        took_p99_seconds: ns(tally.took.quantile(0.99).filter(|&t| t > 0.0)),
+    }
+}
+
+fn seconds(ns: u64) -> f64 {
+    ns as f64 / 1e9
+}

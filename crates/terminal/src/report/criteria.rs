@@ -1,0 +1,167 @@
+//! How numbers become words: the one table of inputs, thresholds and words.
+
+use super::analysis::Facts;
+use super::value::Verdict;
+use crate::columns::Formula::{self, Of, Share, Sum};
+use crate::units::{Quantity, grouped};
+use numakit_model::Instance;
+
+/// A verdict that the data does not support.
+pub(super) const CANNOT_TELL: &str = "cannot tell";
+
+/// Ticks lost beyond this share are worth a hint, in hundredths.
+pub(super) const LOST_PERCENT: f64 = 1.0;
+/// Minor faults per second beyond this, without huge pages, are worth a hint.
+pub(super) const MANY_FAULTS: f64 = 10_000.0;
+/// Major faults per second beyond this are worth a hint.
+pub(super) const MAJOR_FAULTS: f64 = 10.0;
+/// Pages moved per second beyond this are worth a hint.
+pub(super) const MANY_MOVES: f64 = 10_000.0;
+/// A node whose least free memory is below this share of its memory was full, in hundredths.
+pub(super) const FULL_PERCENT: f64 = 5.0;
+
+/// A line of the table.
+pub(super) struct Criterion {
+    pub(super) name: &'static str,
+    /// What the share is of, as in "63 % of 12,000 allocations".
+    pub(super) of: &'static str,
+    /// The share that is judged, in hundredths.
+    pub(super) share: Formula,
+    /// What the share is of; `None`: of time.
+    pub(super) events: Option<Formula>,
+    /// Fewer events than this say nothing.
+    pub(super) minimum: f64,
+    /// From the highest threshold to 0: from that share on, the word, and what it means.
+    pub(super) steps: &'static [(f64, &'static str, &'static str)],
+}
+
+const LOCAL: &[&str] = &["node.local_node", "vmstat.numa_local"];
+const OTHER: &[&str] = &["node.other_node", "vmstat.numa_other"];
+const HIT: &[&str] = &["node.numa_hit"];
+const MISS: &[&str] = &["node.numa_miss"];
+const FOREIGN: &[&str] = &["node.numa_foreign"];
+const INTERLEAVED: &[&str] = &["node.interleave_hit", "vmstat.numa_interleave"];
+const HINT: &[&str] = &["vmstat.numa_hint_faults"];
+const HINT_LOCAL: &[&str] = &["vmstat.numa_hint_faults_local"];
+const HUGE: &[&str] = &["vmstat.thp_fault_alloc"];
+const SMALL: &[&str] = &["vmstat.thp_fault_fallback"];
+
+pub(super) static LOCALITY: Criterion = Criterion {
+    name: "locality of allocation",
+    of: "allocations",
+    share: Share(&[LOCAL], &[LOCAL, OTHER]),
+    events: Some(Sum(&[LOCAL, OTHER])),
+    minimum: 1000.0,
+    steps: &[
+        (95.0, "local", "nearly all memory was allocated by the CPUs beside it"),
+        (80.0, "mostly local", "some memory was allocated from other nodes"),
+        (50.0, "mixed", "much memory was allocated from other nodes"),
+        (0.0, "mostly remote", "most memory was allocated from other nodes"),
+    ],
+};
+
+pub(super) static INTERLEAVING: Criterion = Criterion {
+    name: "interleaving",
+    of: "allocations",
+    share: Share(&[INTERLEAVED], &[LOCAL, OTHER]),
+    events: Some(Sum(&[LOCAL, OTHER])),
+    minimum: 1000.0,
+    steps: &[
+        (50.0, "interleaved", "memory was spread over nodes on purpose, so remote allocations are expected"),
+        (0.0, "", ""),
+    ],
+};
+
+pub(super) static OVERFLOW: Criterion = Criterion {
+    name: "overflow",
+    of: "allocations that preferred it",
+    share: Share(&[FOREIGN], &[HIT, FOREIGN]),
+    events: Some(Sum(&[HIT, FOREIGN])),
+    minimum: 1000.0,
+    steps: &[(5.0, "overflowed", "allocations that preferred the node got memory on others"), (0.0, "", "")],
+};
+
+pub(super) static SPILL: Criterion = Criterion {
+    name: "spill",
+    of: "allocations on it",
+    share: Share(&[MISS], &[HIT, MISS]),
+    events: Some(Sum(&[HIT, MISS])),
+    minimum: 1000.0,
+    steps: &[
+        (5.0, "took overflow", "the node gave memory to allocations that preferred others"),
+        (0.0, "", ""),
+    ],
+};
+
+pub(super) static ACCESS: Criterion = Criterion {
+    name: "locality of sampled accesses",
+    of: "hint faults",
+    share: Share(&[HINT_LOCAL], &[HINT]),
+    events: Some(Of(HINT)),
+    minimum: 1000.0,
+    steps: &[
+        (95.0, "local", "threads used memory of their own node"),
+        (80.0, "mostly local", "threads used some memory of other nodes"),
+        (50.0, "mixed", "threads used much memory of other nodes"),
+        (0.0, "mostly remote", "threads mostly used memory of other nodes"),
+    ],
+};
+
+pub(super) static HUGE_PAGES: Criterion = Criterion {
+    name: "huge pages",
+    of: "faults that asked for a huge page",
+    share: Share(&[HUGE], &[HUGE, SMALL]),
+    events: Some(Sum(&[HUGE, SMALL])),
+    minimum: 10.0,
+    steps: &[
+        (90.0, "given", "faults that asked for a huge page got one"),
+        (50.0, "often refused", "many faults got small pages, because no huge page was free"),
+        (0.0, "mostly refused", "most faults got small pages, because no huge page was free"),
+    ],
+};
+
+pub(super) static STALL: Criterion = Criterion {
+    name: "memory pressure",
+    of: "the time",
+    share: Of(&["pressure.memory_some"]),
+    events: None,
+    minimum: 0.0,
+    steps: &[
+        (10.0, "starved", "threads waited for memory much of the time"),
+        (1.0, "pressed", "threads waited for memory at times"),
+        (0.0, "none", "threads hardly ever waited for memory"),
+    ],
+};
+
+/// The table.
+pub(super) static CRITERIA: [&Criterion; 7] =
+    [&LOCALITY, &INTERLEAVING, &OVERFLOW, &SPILL, &ACCESS, &HUGE_PAGES, &STALL];
+
+impl Criterion {
+    /// The verdict on one place.
+    pub(super) fn judge(&self, facts: &Facts<'_>, place: Instance) -> Verdict {
+        let events = self.events.as_ref().and_then(|f| facts.sum(f, Quantity::Count, place));
+        let cannot = |because| Verdict { word: CANNOT_TELL.into(), because, percent: None, events };
+        if let Some(missing) = facts.missing(&self.share, place) {
+            return cannot(missing);
+        }
+        if self.events.is_some() && events.is_none_or(|n| n < self.minimum) {
+            let seen = events.map_or_else(|| "no".to_owned(), grouped);
+            return cannot(format!("{seen} {}, fewer than {}", self.of, grouped(self.minimum)));
+        }
+        let Some(percent) = facts.rate(&self.share, Quantity::Percent, place) else {
+            return cannot(format!("too short: {} of it", samples(facts.samples)));
+        };
+        let step = self.steps.iter().find(|step| percent >= step.0);
+        let word = step.map_or("", |step| step.1).to_owned();
+        let because = match events {
+            Some(n) => format!("{} of {} {}", Quantity::Percent.words(percent), grouped(n), self.of),
+            None => format!("{} of {}", Quantity::Percent.words(percent), self.of),
+        };
+        Verdict { word, because, percent: Some(percent), events }
+    }
+}
+
+fn samples(n: u64) -> String {
+    if n == 1 { "1 sample".to_owned() } else { format!("{} samples", grouped(n as f64)) }
+}

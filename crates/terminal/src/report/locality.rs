@@ -1,0 +1,70 @@
+//! Where memory was allocated, by node. Allocation is not access: a page is counted once,
+//! when it is given out, and may be used from anywhere afterwards.
+
+use super::analysis::Facts;
+use super::criteria::{ACCESS, CANNOT_TELL, INTERLEAVING, LOCALITY, OVERFLOW, SPILL};
+use super::value::{Locality, NodeLocality, Verdict};
+use crate::columns::Formula::Of;
+use crate::units::Quantity;
+use numakit_model::Instance;
+
+pub(super) fn locality(facts: &Facts<'_>) -> Locality {
+    let nodes: Vec<NodeLocality> = facts.nodes().into_iter().map(|node| of_node(facts, node)).collect();
+    let one = facts.node_count() == Some(1);
+    let alone = |verdict: Verdict| match one {
+        true => Verdict {
+            word: CANNOT_TELL.into(),
+            because: "the machine has one node, so all memory is local".into(),
+            ..verdict
+        },
+        false => verdict,
+    };
+    Locality {
+        verdict: alone(of_place(facts, Instance::Machine)),
+        accesses: alone(ACCESS.judge(facts, Instance::Machine)),
+        nodes: if one { Vec::new() } else { nodes },
+    }
+}
+
+/// Memory that was spread on purpose is not called remote.
+fn of_place(facts: &Facts<'_>, place: Instance) -> Verdict {
+    let local = LOCALITY.judge(facts, place);
+    let spread = INTERLEAVING.judge(facts, place);
+    let intended = !spread.word.is_empty() && spread.word != CANNOT_TELL;
+    if intended && local.word != CANNOT_TELL {
+        let because = format!(
+            "{} were interleaved; {} local",
+            spread.because,
+            Quantity::Percent.words(local.percent.unwrap_or(0.0))
+        );
+        return Verdict { word: spread.word, because, ..local };
+    }
+    local
+}
+
+fn of_node(facts: &Facts<'_>, node: u32) -> NodeLocality {
+    let place = Instance::Node(node);
+    let count = |names| facts.sum(&Of(names), Quantity::Count, place);
+    let sign = |verdict: Verdict| {
+        let found = !verdict.word.is_empty() && verdict.word != CANNOT_TELL;
+        found.then(|| format!("{}: {}", verdict.word, verdict.because))
+    };
+    NodeLocality {
+        node,
+        verdict: of_place(facts, place),
+        local: count(&["node.local_node"]),
+        remote: count(&["node.other_node"]),
+        miss: count(&["node.numa_miss"]),
+        foreign: count(&["node.numa_foreign"]),
+        signs: [&OVERFLOW, &SPILL].into_iter().filter_map(|c| sign(c.judge(facts, place))).collect(),
+    }
+}
+
+impl Locality {
+    /// The node with the least local allocations, if its verdict is one of the worse half.
+    pub fn worst(&self) -> Option<&NodeLocality> {
+        let bad = |n: &&NodeLocality| LOCALITY.steps[2..].iter().any(|step| step.1 == n.verdict.word);
+        let percent = |n: &NodeLocality| n.verdict.percent.unwrap_or(100.0);
+        self.nodes.iter().filter(bad).min_by(|a, b| percent(a).total_cmp(&percent(b)))
+    }
+}

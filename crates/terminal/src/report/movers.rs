@@ -1,0 +1,120 @@
+//! Which series changed most.
+//!
+//! A counter's swing is from its quiet rate (the tenth part of all slots of 100 ms lies below)
+//! to its peak; a level's is from its least to its most. Both are powers of ten after a floor
+//! was added to each end: 10 events per second, 1 % of the memory, 10 things. So what is rare
+//! or small next to the machine does not count, and a rise from nothing is not infinite.
+
+use super::tally::{Level, Movement, Tally};
+use super::value::{Change, Mover};
+use crate::columns::Index;
+use crate::units::Quantity;
+use numakit_model::{Instance, Kind, Series};
+use numakit_recording::Header;
+use std::collections::HashSet;
+
+/// How many are shown, and how many of them may be rates while there are levels.
+const MOST: usize = 10;
+const MOST_RATES: usize = 6;
+/// Less than a factor of two is no move.
+const LEAST_SWING: f64 = 0.301;
+/// Share of the slots that are quiet.
+const QUIET: f64 = 0.1;
+/// Fewer slots say nothing.
+const FEWEST_SLOTS: u64 = 3;
+const FLOOR_RATE: f64 = 10.0;
+const FLOOR_COUNT: f64 = 10.0;
+const FLOOR_MEMORY: f64 = 0.01;
+/// Memory of a machine that does not say.
+const UNKNOWN_MEMORY: f64 = 1073741824.0;
+
+pub(super) fn movers(header: &Header, tally: &Tally, index: &Index<'_>) -> Vec<Mover> {
+    let first = tally.first.unwrap_or(0);
+    let mover = |(at, (series, movement)): (usize, (&Series, &Movement))| {
+        // What the recording itself does is told as its cost.
+        if series.metric.sensor() == "self" {
+            return None;
+        }
+        match movement {
+            Movement::Rates { .. } => rate(series, movement, first),
+            Movement::Level(level) => self::level(header, index, at, series, (*level)?),
+        }
+    };
+    let all = header.series.iter().zip(&tally.movements).enumerate().filter_map(mover);
+    let mut all: Vec<Mover> = all.filter(|m| m.swing >= LEAST_SWING).collect();
+    all.sort_by(|a, b| b.swing.total_cmp(&a.swing).then_with(|| a.series.cmp(&b.series)));
+    // One metric is told once, with the instance or sensor that moved most.
+    let mut told = HashSet::new();
+    all.retain(|m| told.insert(bare(&m.series).to_owned()));
+    let (rates, levels): (Vec<Mover>, Vec<Mover>) =
+        all.into_iter().partition(|m| matches!(m.change, Change::Rate { .. }));
+    let of_rates = MOST_RATES.max(MOST.saturating_sub(levels.len()));
+    let rates: Vec<Mover> = rates.into_iter().take(of_rates).collect();
+    let of_levels = MOST - rates.len();
+    rates.into_iter().chain(levels.into_iter().take(of_levels)).collect()
+}
+
+fn bare(series: &str) -> &str {
+    let metric = series.split_once('@').map_or(series, |(metric, _)| metric);
+    metric.split_once('.').map_or(metric, |(_, bare)| bare)
+}
+
+fn swing(least: f64, most: f64, floor: f64) -> f64 {
+    ((most + floor) / (least + floor)).log10()
+}
+
+fn rate(series: &Series, movement: &Movement, first: u64) -> Option<Mover> {
+    let Movement::Rates { rates, peak_at } = movement else { return None };
+    if rates.total() < FEWEST_SLOTS {
+        return None;
+    }
+    // A counter of time is a share of time.
+    let (unit, factor) = match (series.metric.unit.seconds(), series.metric.kind) {
+        (Some(seconds), Kind::Counter { .. }) => ("%", 100.0 * seconds),
+        _ => (series.metric.unit.name(), 1.0),
+    };
+    let quiet = rates.quantile(QUIET)? * factor;
+    let peak = rates.largest()? * factor;
+    let floor = if unit == "%" { 1.0 } else { FLOOR_RATE };
+    let change = Change::Rate {
+        unit,
+        quiet,
+        peak,
+        peak_at_seconds: peak_at.saturating_sub(first) as f64 / 1e9,
+        active_percent: 100.0 * rates.above_zero() as f64 / rates.total() as f64,
+    };
+    // The host's idle time moves as its load does, the other way.
+    let idle = matches!(series.metric.name.as_str(), "cpu.idle");
+    (!idle).then(|| Mover { series: series.name(), swing: swing(quiet, peak, floor), change })
+}
+
+fn level(header: &Header, index: &Index<'_>, at: usize, series: &Series, level: Level) -> Option<Mover> {
+    let memory = index.single(at, Quantity::Bytes);
+    let bytes = |value: u64| {
+        let mut row = vec![None; at + 1];
+        row[at] = Some(value as f64);
+        memory.as_ref()?.value(&row)
+    };
+    let (unit, values, floor) =
+        match (bytes(level.begin), bytes(level.end), bytes(level.least), bytes(level.most)) {
+            (Some(begin), Some(end), Some(least), Some(most)) => {
+                ("bytes", [begin, end, least, most], FLOOR_MEMORY * memory_of(header, series))
+            }
+            _ => {
+                let values = [level.begin, level.end, level.least, level.most].map(|v| v as f64);
+                (series.metric.unit.name(), values, FLOOR_COUNT)
+            }
+        };
+    let [begin, end, least, most] = values;
+    let change = Change::Level { unit, begin, end, least, most };
+    Some(Mover { series: series.name(), swing: swing(least, most, floor), change })
+}
+
+/// Memory of the place that the series is of.
+fn memory_of(header: &Header, series: &Series) -> f64 {
+    let of_place = || match series.instance {
+        Instance::Node(node) => header.topology.as_ref()?.node(node)?.memory_kb,
+        _ => header.topology.as_ref()?.memory_kb(),
+    };
+    of_place().filter(|&kb| kb > 0).map_or(UNKNOWN_MEMORY, |kb| kb as f64 * 1024.0)
+}

@@ -1,0 +1,433 @@
+//! The report as a page of text.
+
+use super::criteria::CANNOT_TELL;
+use super::value::*;
+use crate::events::status_words;
+use crate::table::page_table;
+use crate::units::{Quantity, duration, grouped, utc};
+
+/// Names of absent metrics that are spelled out.
+const MOST_NAMES: usize = 3;
+
+/// The page. Nothing is wider than 100 characters but what the recording itself says.
+pub fn page(report: &Report, color: bool) -> String {
+    let mut page = Page { text: String::new(), color };
+    page.head(report);
+    page.losses(report);
+    page.locality(&report.locality);
+    page.phases(report);
+    page.faults(report);
+    page.memory(report);
+    page.cpus(report);
+    page.movers(report);
+    page.cost(&report.cost);
+    page.advice(report);
+    page.text
+}
+
+struct Page {
+    text: String,
+    color: bool,
+}
+
+const INDENT: &str = "  ";
+const FACT_WIDTH: usize = 10;
+
+impl Page {
+    fn line(&mut self, text: &str) {
+        self.text.push_str(text.trim_end());
+        self.text.push('\n');
+    }
+
+    /// A fact with its name; long ones go on below, under the fact.
+    fn fact(&mut self, name: &str, text: &str) {
+        let mut name = name;
+        for line in crate::wrap::wrap(text, Some(100 - FACT_WIDTH - 1)) {
+            self.line(&format!("{name:<FACT_WIDTH$} {line}"));
+            name = "";
+        }
+    }
+
+    fn section(&mut self, title: &str) {
+        let (on, off) = if self.color { ("\x1b[1m", "\x1b[0m") } else { ("", "") };
+        self.text.push_str(&format!("\n{on}{title}{off}\n"));
+    }
+
+    fn head(&mut self, report: &Report) {
+        let recording = &report.recording;
+        self.fact("Machine", &machine(report));
+        if let Some(command) = &recording.command {
+            let status =
+                recording.exit_status.map_or_else(String::new, |s| format!(" ({})", status_words(s)));
+            self.fact("Command", &format!("{command}{status}"));
+        }
+        let interval =
+            recording.interval_seconds.map_or_else(String::new, |s| format!(" every {}", duration(s)));
+        let program = match recording.program.as_str() {
+            "" => String::new(),
+            program => format!(", by {program}"),
+        };
+        self.fact(
+            "Recorded",
+            &format!(
+                "{}, {}: {} of {} series{interval}{program}",
+                utc(recording.started),
+                duration(recording.seconds),
+                counted(recording.samples, "sample"),
+                grouped(recording.series as f64),
+            ),
+        );
+        if let Some(phase) = &recording.phase {
+            self.fact(
+                "Only",
+                &format!(
+                    "phase '{phase}': {}, {}",
+                    duration(recording.covered_seconds),
+                    counted(recording.covered_samples, "sample")
+                ),
+            );
+        }
+    }
+
+    fn losses(&mut self, report: &Report) {
+        let losses = &report.losses;
+        let mut lost = Vec::new();
+        if losses.lost_ticks > 0 {
+            let share = Quantity::Percent.words(losses.lost_percent);
+            lost.push(format!("{} ({share}) came too late", counted(losses.lost_ticks, "tick")));
+        }
+        if losses.dropped_rows > 0 {
+            lost.push(format!(
+                "{} dropped because the writer was too slow",
+                counted(losses.dropped_rows, "sample")
+            ));
+        }
+        if let Some(damage) = &losses.damage {
+            lost.push(format!("the file is damaged: {damage}"));
+        }
+        let lost = if lost.is_empty() { "nothing".to_owned() } else { lost.join("; ") };
+        self.fact("Lost", &lost);
+        if losses.pauses > 0 {
+            self.fact(
+                "Paused",
+                &format!("{}, {} together", times(losses.pauses), duration(losses.paused_seconds)),
+            );
+        }
+        for step in &losses.clock_steps {
+            let way = if step.by_seconds < 0.0 { "back" } else { "forward" };
+            let by = duration(step.by_seconds.abs());
+            self.fact(
+                "Clock",
+                &format!("set {way} by {by} at {}; times here go on as before", duration(step.at_seconds)),
+            );
+        }
+        for change in &losses.interval_changes {
+            let (to, at) = (duration(change.interval_seconds), duration(change.at_seconds));
+            self.fact("Interval", &format!("{to} from {at} on"));
+        }
+        for failure in &losses.failures {
+            self.fact("Failed", &format!("at {}: {}", duration(failure.at_seconds), failure.what));
+        }
+        if losses.more_notes > 0 {
+            self.fact("", &format!("and {} more such notes", grouped(losses.more_notes as f64)));
+        }
+        let mut name = "Not there";
+        for group in &losses.absent {
+            self.fact(name, &format!("{} ({})", group.why, names(&group.names)));
+            name = "";
+        }
+    }
+
+    fn locality(&mut self, locality: &Locality) {
+        let verdict = &locality.verdict;
+        self.section(&format!("Locality of allocation: {}", verdict.word));
+        let cannot = verdict.word == CANNOT_TELL;
+        self.line(&format!(
+            "{INDENT}{}{}",
+            verdict.because,
+            if cannot || verdict.word == "interleaved" { "" } else { " were local" }
+        ));
+        if let Some(worst) = locality.worst() {
+            self.line(&format!(
+                "{INDENT}worst: node {}, {}: {}",
+                worst.node, worst.verdict.word, worst.verdict.because
+            ));
+        }
+        let rows: Vec<Vec<String>> = locality.nodes.iter().map(node_row).collect();
+        self.text.push_str(&page_table(
+            &["node", "local", "remote", "miss", "foreign", "local%", "<verdict"],
+            &rows,
+            INDENT,
+        ));
+        for node in &locality.nodes {
+            for sign in &node.signs {
+                self.line(&format!("{INDENT}node {} {sign}", node.node));
+            }
+        }
+        if !cannot {
+            self.line(&format!(
+                "{INDENT}This is where memory was allocated, not from where it was used afterwards."
+            ));
+        }
+        if locality.accesses.word != CANNOT_TELL {
+            let accesses = &locality.accesses;
+            self.line(&format!(
+                "{INDENT}Sampled accesses (NUMA balancing): {}: {} were local",
+                accesses.word, accesses.because
+            ));
+        }
+    }
+
+    fn phases(&mut self, report: &Report) {
+        if report.phases.is_empty() || report.recording.phase.is_some() {
+            return;
+        }
+        self.section("Phases");
+        let row = |phase: &PhaseReport| {
+            let verdict = &phase.locality.verdict;
+            let worst = phase.worst_node.map_or_else(String::new, |n| format!(", worst node {n}"));
+            vec![
+                shortened(&phase.name),
+                grouped(phase.times as f64),
+                duration(phase.seconds),
+                value(Quantity::Count, verdict.events),
+                value(Quantity::Percent, verdict.percent),
+                value(Quantity::Rate, phase.minor_faults_per_second),
+                value(Quantity::Rate, phase.major_faults_per_second),
+                format!("{}{worst}", verdict.word),
+            ]
+        };
+        let rows: Vec<Vec<String>> = report.phases.iter().map(row).collect();
+        let headings = ["phase", "times", "length", "allocated", "local", "minor", "major", "<verdict"];
+        self.text.push_str(&page_table(&headings, &rows, INDENT));
+        if report.more_phases > 0 {
+            self.line(&format!(
+                "{INDENT}and {} more labels that are not told apart",
+                grouped(report.more_phases as f64)
+            ));
+        }
+    }
+
+    fn faults(&mut self, report: &Report) {
+        let faults = &report.faults;
+        if faults.minor.is_none() && faults.huge.is_none() {
+            return;
+        }
+        self.section("Faults and huge pages");
+        let pair = |sum: Option<f64>, rate: Option<f64>| {
+            format!("{} ({})", value(Quantity::Count, sum), value(Quantity::Rate, rate))
+        };
+        self.fact("  minor", &pair(faults.minor, faults.minor_per_second));
+        self.fact("  major", &pair(faults.major, faults.major_per_second));
+        let verdict = &faults.huge_pages;
+        let because = match verdict.word.as_str() {
+            CANNOT_TELL => verdict.because.clone(),
+            _ => format!("{} got one", verdict.because),
+        };
+        self.fact("  huge", &format!("{}: {because}", verdict.word));
+        if let Some(rate) = faults.pages_moved_per_second.filter(|&r| r > 0.0) {
+            self.fact("  moved", &format!("{} pages", Quantity::Rate.words(rate)));
+        }
+        if let Some(rate) = faults.hint_per_second.filter(|&r| r > 0.0) {
+            self.fact("  hint", &format!("{} faults of NUMA balancing", Quantity::Rate.words(rate)));
+        }
+    }
+
+    fn memory(&mut self, report: &Report) {
+        let bytes = |v: f64| Quantity::Bytes.words(v);
+        let row = |m: &Memory| {
+            let total = m.total_bytes.map_or_else(|| "-".to_owned(), bytes);
+            vec![place(m.node), total, bytes(m.begin_bytes), bytes(m.end_bytes), bytes(m.least_bytes)]
+        };
+        let rows: Vec<Vec<String>> = report.memory.iter().map(row).collect();
+        if !rows.is_empty() {
+            self.section("Memory");
+            self.text.push_str(&page_table(
+                &["node", "total", "free at begin", "at end", "least free"],
+                &rows,
+                INDENT,
+            ));
+        }
+        let memory = &report.pressure.memory;
+        if memory.percent.is_some() {
+            self.line(&format!(
+                "{INDENT}memory pressure: {}; threads waited for memory {}",
+                memory.word, memory.because
+            ));
+        }
+    }
+
+    fn cpus(&mut self, report: &Report) {
+        let row = |cpu: &Cpu| {
+            let share = |v| value(Quantity::Percent, v);
+            vec![place(cpu.node), share(cpu.user_percent), share(cpu.system_percent), share(cpu.idle_percent)]
+        };
+        let rows: Vec<Vec<String>> = report.cpus.iter().map(row).collect();
+        if rows.is_empty() {
+            return;
+        }
+        self.section("CPUs");
+        self.text.push_str(&page_table(&["node", "programs", "kernel", "idle"], &rows, INDENT));
+        let waits = [("a CPU", report.pressure.cpu_percent), ("storage", report.pressure.io_percent)];
+        let waits: Vec<String> = waits
+            .into_iter()
+            .filter_map(|(what, share)| {
+                Some(format!("for {what} {} of the time", Quantity::Percent.words(share?)))
+            })
+            .collect();
+        if !waits.is_empty() {
+            self.line(&format!("{INDENT}threads waited {}", waits.join(", ")));
+        }
+    }
+
+    fn movers(&mut self, report: &Report) {
+        self.section("What changed most");
+        if report.movers.is_empty() {
+            self.line(&format!(
+                "{INDENT}nothing changed by more than a factor of two, or the recording is shorter than 0.3 s"
+            ));
+        }
+        let split = |rate: bool| {
+            report.movers.iter().filter(move |m| matches!(m.change, Change::Rate { .. }) == rate)
+        };
+        let rows: Vec<Vec<String>> = split(true).map(mover_row).collect();
+        self.text.push_str(&page_table(&["per second", "quiet", "peak", "peak at", "active"], &rows, INDENT));
+        let rows: Vec<Vec<String>> = split(false).map(mover_row).collect();
+        self.text.push_str(&page_table(&["level", "begin", "end", "least", "most"], &rows, INDENT));
+    }
+
+    fn cost(&mut self, cost: &Cost) {
+        let time = |v: Option<f64>| v.map_or_else(|| "-".to_owned(), duration);
+        let mut lines = Vec::new();
+        if cost.cpu_seconds_per_sample.is_some() {
+            let share = value(Quantity::Percent, cost.sampler_percent);
+            let whole = value(Quantity::Percent, cost.process_percent);
+            let each = time(cost.cpu_seconds_per_sample);
+            lines.push(format!("{each} of CPU per sample, {share} of a core; the whole recorder {whole}"));
+        }
+        if cost.wakeup_max_seconds.is_some() {
+            let [half, most, max] =
+                [cost.wakeup_p50_seconds, cost.wakeup_p99_seconds, cost.wakeup_max_seconds].map(time);
+            lines.push(format!("ticks began late by {half} (half of them), {most} (99 of 100), {max} (all)"));
+        }
+        if cost.took_p50_seconds.is_some() {
+            let [half, most] = [cost.took_p50_seconds, cost.took_p99_seconds].map(time);
+            lines.push(format!("reading a sample took {half} (half of them), {most} (99 of 100)"));
+        }
+        if !lines.is_empty() {
+            self.section("Cost of the recording");
+            lines.iter().for_each(|line| self.line(&format!("{INDENT}{line}")));
+        }
+    }
+
+    fn advice(&mut self, report: &Report) {
+        if report.advice.is_empty() {
+            return;
+        }
+        self.section("What to try next");
+        for (number, advice) in report.advice.iter().enumerate() {
+            for (at, line) in crate::wrap::wrap(&format!("{}: {}", advice.name, advice.because), Some(95))
+                .iter()
+                .enumerate()
+            {
+                let lead = if at == 0 { format!("{:>3}. ", number + 1) } else { "     ".to_owned() };
+                self.line(&format!("{lead}{line}"));
+            }
+            advice.commands.iter().for_each(|command| self.line(&format!("       {command}")));
+        }
+    }
+}
+
+fn machine(report: &Report) -> String {
+    let mut parts = Vec::new();
+    if let Some(machine) = &report.machine {
+        let counts = [
+            (machine.nodes, "node"),
+            (machine.packages, "package"),
+            (machine.cores, "core"),
+            (machine.cpus, "CPU"),
+        ];
+        parts.extend(counts.into_iter().filter(|c| c.0 > 0).map(|(n, what)| counted(n as u64, what)));
+        parts.extend(machine.memory_bytes.map(|b| Quantity::Bytes.words(b as f64)));
+    }
+    if !report.recording.kernel.is_empty() {
+        parts.push(format!("kernel {}", report.recording.kernel));
+    }
+    if !report.recording.host.is_empty() {
+        parts.push(format!("host {}", report.recording.host));
+    }
+    if parts.is_empty() { "not in the recording".to_owned() } else { parts.join(", ") }
+}
+
+fn node_row(node: &NodeLocality) -> Vec<String> {
+    let count = |v| value(Quantity::Count, v);
+    let verdict = match node.verdict.word.as_str() {
+        CANNOT_TELL => format!("{CANNOT_TELL}: {}", node.verdict.because),
+        word => word.to_owned(),
+    };
+    let percent = value(Quantity::Percent, node.verdict.percent);
+    vec![
+        node.node.to_string(),
+        count(node.local),
+        count(node.remote),
+        count(node.miss),
+        count(node.foreign),
+        percent,
+        verdict,
+    ]
+}
+
+fn mover_row(mover: &Mover) -> Vec<String> {
+    match mover.change {
+        Change::Rate { unit, quiet, peak, peak_at_seconds, active_percent } => {
+            let rate = |v: f64| match unit {
+                "%" => Quantity::Percent.words(v),
+                "count" | "pages" => Quantity::Rate.words(v),
+                _ => format!("{} {unit}/s", Quantity::Rate.field(Some(v), 5).trim()),
+            };
+            let active = Quantity::Percent.words(active_percent);
+            vec![mover.series.clone(), rate(quiet), rate(peak), duration(peak_at_seconds), active]
+        }
+        Change::Level { unit, begin, end, least, most } => {
+            let level = |v: f64| match unit {
+                "bytes" => Quantity::Bytes.words(v),
+                "count" => grouped(v),
+                _ => format!("{} {unit}", grouped(v)),
+            };
+            vec![mover.series.clone(), level(begin), level(end), level(least), level(most)]
+        }
+    }
+}
+
+fn value(quantity: Quantity, value: Option<f64>) -> String {
+    value.map_or_else(|| "-".to_owned(), |v| quantity.words(v))
+}
+
+fn place(node: Option<u32>) -> String {
+    node.map_or_else(|| "all".to_owned(), |n| n.to_string())
+}
+
+fn counted(n: u64, what: &str) -> String {
+    format!("{} {what}{}", grouped(n as f64), if n == 1 { "" } else { "s" })
+}
+
+fn times(n: u64) -> String {
+    if n == 1 { "once".to_owned() } else { format!("{} times", grouped(n as f64)) }
+}
+
+fn names(all: &[String]) -> String {
+    let shown = all.iter().take(MOST_NAMES).cloned().collect::<Vec<_>>().join(", ");
+    match all.len().saturating_sub(MOST_NAMES) {
+        0 => shown,
+        more => format!("{shown} and {more} more"),
+    }
+}
+
+/// A name of a phase for a table: one line, not too long.
+fn shortened(name: &str) -> String {
+    let visible: String = name.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+    match visible.char_indices().nth(24) {
+        None => visible,
+        Some((at, _)) => format!("{}...", &visible[..at]),
+    }
+}

@@ -1,0 +1,294 @@
+//! One pass over the rows: sums by phase, and for the selected phase how each series moved.
+//! Memory depends on the number of series and phases, not on the length of the recording.
+
+use super::histogram::Histogram;
+use numakit_model::label::Event;
+use numakit_model::{Kind, Metric, Series};
+use numakit_recording::rates::difference;
+use numakit_recording::{Batch, Header, Rates};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Names of phases that are told apart; later ones are counted.
+const MOST_PHASES: usize = 64;
+/// Events of one kind that are kept with their words; later ones are counted.
+const MOST_NOTES: usize = 20;
+/// Rates are taken over at least this time, so that one event in a short interval is no peak.
+pub(super) const SLOT: Duration = Duration::from_millis(100);
+
+/// The phase of the command under observation.
+pub(super) const COMMAND: &str = "command";
+
+/// What happened in one phase.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Phase {
+    pub(super) name: String,
+    /// How often it began.
+    pub(super) times: u64,
+    pub(super) samples: u64,
+    /// Time that its samples cover, ns; pauses are not part of it.
+    pub(super) covered: u64,
+    /// How far each counter moved; `None` without two values.
+    pub(super) sums: Vec<Option<u64>>,
+}
+
+/// How a series moved in the selected phase.
+#[derive(Debug, Clone)]
+pub(super) enum Movement {
+    /// Rates per second, and when (ns) the largest was.
+    Rates { rates: Histogram, peak_at: u64 },
+    /// A level.
+    Level(Option<Level>),
+}
+
+/// A gauge from the first sample to the last.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Level {
+    pub(super) begin: u64,
+    pub(super) end: u64,
+    pub(super) least: u64,
+    pub(super) most: u64,
+}
+
+/// What the recorder noted of itself.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Notes {
+    pub(super) exit_status: Option<i32>,
+    pub(super) lost: u64,
+    pub(super) dropped: u64,
+    pub(super) pauses: u64,
+    pub(super) paused: u64,
+    pub(super) clock_steps: Vec<(u64, i64)>,
+    pub(super) intervals: Vec<(u64, u64)>,
+    pub(super) failures: Vec<(u64, String)>,
+    /// Notes that had no room.
+    pub(super) more: u64,
+    /// User labels that began a phase beyond the most.
+    pub(super) more_phases: u64,
+}
+
+/// The running state.
+pub(super) struct Tally {
+    selected: Option<String>,
+    kinds: Vec<Kind>,
+    last: Vec<Option<u64>>,
+    slots: Rates,
+    slot_values: Vec<Option<u64>>,
+    wakeup_at: Option<usize>,
+    last_time: Option<u64>,
+    current: Option<usize>,
+    command: Command,
+    paused_at: Option<u64>,
+    inside: bool,
+    pub(super) first: Option<u64>,
+    pub(super) end: u64,
+    /// The whole recording, then the phases in the order in which they began.
+    pub(super) phases: Vec<Phase>,
+    pub(super) movements: Vec<Movement>,
+    pub(super) wakeup: Histogram,
+    pub(super) took: Histogram,
+    pub(super) notes: Notes,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Command {
+    Outside,
+    Runs(usize),
+    /// Ended since the last sample, so part of the next interval is its.
+    Ended(usize),
+}
+
+impl Tally {
+    pub(super) fn new(header: &Header, selected: Option<&str>) -> Self {
+        let series = &header.series;
+        let movement = |s: &Series| match s.metric.kind {
+            Kind::Gauge => Movement::Level(None),
+            _ => Movement::Rates { rates: Histogram::default(), peak_at: 0 },
+        };
+        Self {
+            selected: selected.map(str::to_owned),
+            kinds: series.iter().map(|s| s.metric.kind).collect(),
+            last: vec![None; series.len()],
+            slots: Rates::new(&over_slots(series)),
+            slot_values: vec![None; series.len()],
+            wakeup_at: series.iter().position(|s| s.metric.name == "self.wakeup"),
+            last_time: None,
+            current: None,
+            command: Command::Outside,
+            paused_at: None,
+            inside: selected.is_none(),
+            first: None,
+            end: 0,
+            phases: vec![Phase { times: 1, sums: vec![None; series.len()], ..Phase::default() }],
+            movements: series.iter().map(movement).collect(),
+            wakeup: Histogram::default(),
+            took: Histogram::default(),
+            notes: Notes::default(),
+        }
+    }
+
+    pub(super) fn batch(&mut self, batch: &Batch) {
+        let mut values = vec![None; self.last.len()];
+        for row in 0..batch.len() {
+            let time = batch.time[row];
+            self.first.get_or_insert(time);
+            self.end = self.end.max(time);
+            match batch.label.get(row).and_then(Option::as_deref) {
+                Some(text) => self.label(time, text),
+                None => {
+                    batch.row(row, &mut values);
+                    self.sample(time, batch.took.get(row).copied().unwrap_or(0), &values);
+                }
+            }
+        }
+    }
+
+    /// Since the first row, ns.
+    fn since_start(&self, time: u64) -> u64 {
+        time.saturating_sub(self.first.unwrap_or(time))
+    }
+
+    fn label(&mut self, time: u64, text: &str) {
+        let at = self.since_start(time);
+        match Event::parse(text) {
+            None => self.current = self.begin(text),
+            Some(Event::CommandStarted(_)) => {
+                if let Some(phase) = self.begin(COMMAND) {
+                    self.command = Command::Runs(phase);
+                }
+            }
+            Some(Event::CommandEnded(status)) => {
+                self.notes.exit_status = Some(status);
+                if let Command::Runs(phase) = self.command {
+                    self.command = Command::Ended(phase);
+                }
+            }
+            Some(Event::Paused) => {
+                self.notes.pauses += 1;
+                self.paused_at = Some(time);
+                self.gap();
+            }
+            Some(Event::Resumed) => {
+                self.notes.paused += self.paused_at.take().map_or(0, |since| time.saturating_sub(since));
+                self.gap();
+            }
+            Some(Event::Lost(n)) => self.notes.lost = self.notes.lost.saturating_add(n),
+            Some(Event::Dropped(n)) => self.notes.dropped = self.notes.dropped.saturating_add(n),
+            Some(Event::Interval(ns)) => note(&mut self.notes.intervals, (at, ns), &mut self.notes.more),
+            Some(Event::ClockStep(ns)) => note(&mut self.notes.clock_steps, (at, ns), &mut self.notes.more),
+            Some(Event::Absent(what)) => note(&mut self.notes.failures, (at, what), &mut self.notes.more),
+            Some(Event::Back(what)) => {
+                note(&mut self.notes.failures, (at, format!("{what} is back")), &mut self.notes.more);
+            }
+        }
+    }
+
+    fn begin(&mut self, name: &str) -> Option<usize> {
+        if let Some(at) = self.phases.iter().skip(1).position(|p| p.name == name) {
+            self.phases[at + 1].times += 1;
+            return Some(at + 1);
+        }
+        if self.phases.len() > MOST_PHASES {
+            self.notes.more_phases += 1;
+            return None;
+        }
+        let sums = vec![None; self.last.len()];
+        self.phases.push(Phase { name: name.to_owned(), times: 1, sums, ..Phase::default() });
+        Some(self.phases.len() - 1)
+    }
+
+    fn gap(&mut self) {
+        self.last.fill(None);
+        self.last_time = None;
+        self.slots.forget();
+    }
+
+    /// An interval in which a label falls belongs to the phase that begins there. The command
+    /// has the intervals of its start and of its end.
+    fn sample(&mut self, time: u64, took: u64, values: &[Option<u64>]) {
+        let command = match self.command {
+            Command::Outside => None,
+            Command::Runs(phase) => Some(phase),
+            Command::Ended(phase) => {
+                self.command = Command::Outside;
+                Some(phase)
+            }
+        };
+        let phases = [Some(0), self.current, command.filter(|c| Some(*c) != self.current)];
+        let phases: Vec<usize> = phases.into_iter().flatten().collect();
+        let elapsed = self.last_time.map_or(0, |last| time.saturating_sub(last));
+        for &phase in &phases {
+            self.phases[phase].samples += 1;
+            self.phases[phase].covered += elapsed;
+        }
+        let selected = self.selected.as_deref();
+        let inside = selected.is_none_or(|name| phases[1..].iter().any(|&p| self.phases[p].name == name));
+        if inside {
+            self.selected_sample(time, took, values);
+        }
+        self.inside = inside;
+        self.add(&phases, values);
+        self.last_time = Some(time);
+    }
+
+    fn add(&mut self, phases: &[usize], values: &[Option<u64>]) {
+        for (at, (value, last)) in values.iter().zip(&mut self.last).enumerate() {
+            let Some(value) = *value else { continue };
+            let before = last.replace(value);
+            let (Kind::Counter { bits }, Some(before)) = (self.kinds[at], before) else { continue };
+            let Some(moved) = difference(before, value, bits) else { continue };
+            for &phase in phases {
+                let sum = &mut self.phases[phase].sums[at];
+                *sum = Some(sum.unwrap_or(0).saturating_add(moved));
+            }
+        }
+    }
+
+    fn selected_sample(&mut self, time: u64, took: u64, values: &[Option<u64>]) {
+        if !self.inside {
+            // The first interval of the phase began with the sample before it.
+            self.slots.forget();
+            self.slot_values.copy_from_slice(&self.last);
+            if let Some(last) = self.last_time {
+                self.slots.push(last, &self.slot_values);
+            }
+        }
+        self.took.add(took as f64);
+        if let Some(late) = self.wakeup_at.and_then(|at| values[at]) {
+            self.wakeup.add(late as f64);
+        }
+        let rates = self.slots.push(time, values);
+        for ((movement, value), rate) in self.movements.iter_mut().zip(values).zip(rates) {
+            match movement {
+                Movement::Rates { rates, peak_at } => {
+                    let Some(rate) = rate.map(f64::abs) else { continue };
+                    if rates.largest().is_none_or(|largest| rate > largest) {
+                        *peak_at = time;
+                    }
+                    rates.add(rate);
+                }
+                Movement::Level(level) => {
+                    let Some(value) = *value else { continue };
+                    let level =
+                        level.get_or_insert(Level { begin: value, end: value, least: value, most: value });
+                    level.end = value;
+                    level.least = level.least.min(value);
+                    level.most = level.most.max(value);
+                }
+            }
+        }
+    }
+}
+
+fn note<T>(notes: &mut Vec<T>, what: T, more: &mut u64) {
+    if notes.len() < MOST_NOTES { notes.push(what) } else { *more += 1 }
+}
+
+/// The series with rates over at least a slot.
+fn over_slots(series: &[Series]) -> Vec<Series> {
+    let longer = |s: &Series| {
+        let resolution = s.metric.resolution.max(SLOT);
+        Series { metric: Arc::new(Metric { resolution, ..(*s.metric).clone() }), instance: s.instance }
+    };
+    series.iter().map(longer).collect()
+}

@@ -1,0 +1,279 @@
+//! What a report holds. This is the JSON of `numa report --json`; `null` is not measured.
+
+use numakit_model::Unavailable;
+use serde::Serialize;
+
+/// A recording, understood.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Report {
+    /// What was recorded and how.
+    pub recording: Recording,
+    /// The machine; none in recordings of other programs.
+    pub machine: Option<Machine>,
+    /// What the recording does not have.
+    pub losses: Losses,
+    /// Where memory was allocated.
+    pub locality: Locality,
+    /// The labelled phases, in the order in which they first began.
+    pub phases: Vec<PhaseReport>,
+    /// Labels that began phases beyond those that are told apart.
+    pub more_phases: u64,
+    /// Page faults and huge pages.
+    pub faults: Faults,
+    /// Free memory of each node.
+    pub memory: Vec<Memory>,
+    /// What the CPUs did.
+    pub cpus: Vec<Cpu>,
+    /// Share of the time in which work waited.
+    pub pressure: Pressure,
+    /// The series that changed most.
+    pub movers: Vec<Mover>,
+    /// What the recording itself cost.
+    pub cost: Cost,
+    /// What to try next.
+    pub advice: Vec<Advice>,
+}
+
+/// What was recorded and how.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[allow(missing_docs)]
+pub struct Recording {
+    pub program: String,
+    pub host: String,
+    pub kernel: String,
+    pub command: Option<String>,
+    /// 128+signal when killed.
+    pub exit_status: Option<i32>,
+    /// ns since 1970 UTC.
+    pub started: u64,
+    /// From the first row to the last.
+    pub seconds: f64,
+    pub interval_seconds: Option<f64>,
+    pub samples: u64,
+    pub series: usize,
+    /// The phase that this report is about; none: the whole recording.
+    pub phase: Option<String>,
+    /// Time that the samples of this report cover.
+    pub covered_seconds: f64,
+    /// Samples of this report.
+    pub covered_samples: u64,
+}
+
+/// The machine.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[allow(missing_docs)]
+pub struct Machine {
+    pub nodes: usize,
+    pub packages: usize,
+    pub cores: usize,
+    pub cpus: usize,
+    pub memory_bytes: Option<u64>,
+}
+
+/// What the recording does not have; always of the whole recording.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[allow(missing_docs)]
+pub struct Losses {
+    pub lost_ticks: u64,
+    pub lost_percent: f64,
+    pub dropped_rows: u64,
+    /// What could not be read of the file, and why.
+    pub damage: Option<String>,
+    pub pauses: u64,
+    pub paused_seconds: f64,
+    pub clock_steps: Vec<ClockStep>,
+    pub interval_changes: Vec<IntervalChange>,
+    /// Sensors that stopped giving values, or came back.
+    pub failures: Vec<Failure>,
+    /// Such notes beyond those that are kept.
+    pub more_notes: u64,
+    /// What was not there when the recording began.
+    pub absent: Vec<AbsentGroup>,
+}
+
+/// The wall clock was set.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[allow(missing_docs)]
+pub struct ClockStep {
+    pub at_seconds: f64,
+    pub by_seconds: f64,
+}
+
+/// The interval was changed.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[allow(missing_docs)]
+pub struct IntervalChange {
+    pub at_seconds: f64,
+    pub interval_seconds: f64,
+}
+
+/// A sensor stopped giving values, or came back.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[allow(missing_docs)]
+pub struct Failure {
+    pub at_seconds: f64,
+    pub what: String,
+}
+
+/// Metrics that are absent for one reason.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[allow(missing_docs)]
+pub struct AbsentGroup {
+    pub names: Vec<String>,
+    pub why: Unavailable,
+}
+
+/// A judgement by one line of the table of criteria.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Verdict {
+    /// One of the words of the table, or `cannot tell`.
+    pub word: String,
+    /// The numbers or the reason behind it.
+    pub because: String,
+    /// The share that was judged.
+    pub percent: Option<f64>,
+    /// The events that it is a share of.
+    pub events: Option<f64>,
+}
+
+/// Where memory was allocated.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[allow(missing_docs)]
+pub struct Locality {
+    pub verdict: Verdict,
+    /// Sampled accesses, where NUMA balancing is on.
+    pub accesses: Verdict,
+    pub nodes: Vec<NodeLocality>,
+}
+
+/// Allocations on one node.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct NodeLocality {
+    /// The kernel's number.
+    pub node: u32,
+    /// How local they were.
+    pub verdict: Verdict,
+    /// By its own CPUs.
+    pub local: Option<f64>,
+    /// By CPUs of other nodes.
+    pub remote: Option<f64>,
+    /// Got memory here although they preferred another node.
+    pub miss: Option<f64>,
+    /// Preferred this node but got memory elsewhere.
+    pub foreign: Option<f64>,
+    /// What else the criteria found.
+    pub signs: Vec<String>,
+}
+
+/// One phase: from its label to the next one.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[allow(missing_docs)]
+pub struct PhaseReport {
+    pub name: String,
+    /// How often it began.
+    pub times: u64,
+    pub seconds: f64,
+    pub samples: u64,
+    pub locality: Locality,
+    /// The node with the least local allocations, where that is worth a look.
+    pub worst_node: Option<u32>,
+    pub minor_faults_per_second: Option<f64>,
+    pub major_faults_per_second: Option<f64>,
+}
+
+/// Page faults and huge pages.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[allow(missing_docs)]
+pub struct Faults {
+    pub minor_per_second: Option<f64>,
+    pub major_per_second: Option<f64>,
+    pub minor: Option<f64>,
+    pub major: Option<f64>,
+    /// Faults that got a huge page.
+    pub huge: Option<f64>,
+    /// Faults that got small pages instead.
+    pub small: Option<f64>,
+    pub huge_pages: Verdict,
+    pub hint_per_second: Option<f64>,
+    pub pages_moved_per_second: Option<f64>,
+}
+
+/// Free memory; of a node, or of the machine where nodes are not known.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[allow(missing_docs)]
+pub struct Memory {
+    pub node: Option<u32>,
+    pub total_bytes: Option<f64>,
+    pub begin_bytes: f64,
+    pub end_bytes: f64,
+    pub least_bytes: f64,
+}
+
+/// Shares of CPU time; of a node, or of the machine where nodes are not known.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[allow(missing_docs)]
+pub struct Cpu {
+    pub node: Option<u32>,
+    pub user_percent: Option<f64>,
+    pub system_percent: Option<f64>,
+    pub idle_percent: Option<f64>,
+}
+
+/// Share of the time in which at least one thread waited.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[allow(missing_docs)]
+pub struct Pressure {
+    pub memory: Verdict,
+    pub cpu_percent: Option<f64>,
+    pub io_percent: Option<f64>,
+}
+
+/// A series that changed much.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Mover {
+    /// Its name.
+    pub series: String,
+    /// Powers of ten between its least and its most, after a floor was added to both.
+    pub swing: f64,
+    /// How it changed.
+    #[serde(flatten)]
+    pub change: Change,
+}
+
+/// How a series changed.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+#[allow(missing_docs)]
+pub enum Change {
+    /// Per second.
+    Rate { unit: &'static str, quiet: f64, peak: f64, peak_at_seconds: f64, active_percent: f64 },
+    /// Bytes where the unit is bytes.
+    Level { unit: &'static str, begin: f64, end: f64, least: f64, most: f64 },
+}
+
+/// What the recording itself cost.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[allow(missing_docs)]
+pub struct Cost {
+    pub cpu_seconds_per_sample: Option<f64>,
+    /// Of one core.
+    pub sampler_percent: Option<f64>,
+    /// Of one core, with the writing of the file.
+    pub process_percent: Option<f64>,
+    pub wakeup_p50_seconds: Option<f64>,
+    pub wakeup_p99_seconds: Option<f64>,
+    pub wakeup_max_seconds: Option<f64>,
+    pub took_p50_seconds: Option<f64>,
+    pub took_p99_seconds: Option<f64>,
+}
+
+/// Something to try.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[allow(missing_docs)]
+pub struct Advice {
+    /// Name of the line in the table of advice.
+    pub name: &'static str,
+    /// What in this recording speaks for it.
+    pub because: String,
+    pub commands: Vec<String>,
+}

@@ -1,0 +1,339 @@
+//! The table of `numa stat`: rows of samples in, lines of text out.
+
+mod chosen;
+mod guide;
+
+pub use guide::guide;
+
+use crate::columns::{Bound, Index, Per, columns};
+use crate::table::{Head, Layout};
+use crate::units::{Quantity, clock, plain};
+use numakit_model::label::{Event, RESERVED};
+use numakit_model::{CpuSet, Instance, Kind, Series, Topology};
+use numakit_recording::{Header, Rates};
+use serde_json::{Value, json};
+use thiserror::Error;
+
+/// How the table is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Format {
+    /// For people.
+    Text,
+    /// Comma-separated values, one line per sample or label.
+    Csv,
+    /// One JSON object per line.
+    Json,
+}
+
+/// What the table shows and how.
+#[derive(Debug, Clone, Copy)]
+pub struct Options {
+    /// What has a line of its own. `None`: the machine, or with chosen series one column each.
+    pub per: Option<Per>,
+    /// True: the series of the header were chosen one by one and are the columns. False: the
+    /// default columns.
+    pub chosen: bool,
+    /// How it is written.
+    pub format: Format,
+    /// Whether text has colours.
+    pub color: bool,
+    /// Text has only the columns that fit this width; `None`: all.
+    pub width: Option<usize>,
+    /// Lines of text from one heading to the next: the height of the terminal, or 20.
+    pub repeat: usize,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { per: None, chosen: false, format: Format::Text, color: false, width: None, repeat: 20 }
+    }
+}
+
+/// There is nothing to show.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum StatError {
+    /// No series belongs to what should have a line.
+    #[error("no series is measured per {0}; use --per machine, or ask 'numa doctor' what is missing")]
+    NoPlaces(&'static str),
+    /// None of the default columns is measured.
+    #[error(
+        "none of the columns of 'numa stat' can be measured here; choose series with -e (see 'numa list'), or ask 'numa doctor' what is missing"
+    )]
+    NoColumns,
+    /// Chosen series that no line can show.
+    #[error("none of the chosen series can be shown per {0}; leave --per out")]
+    NotPer(&'static str),
+}
+
+/// A column of this table: a figure for each place.
+#[derive(Debug)]
+struct Figure {
+    /// Name in CSV and JSON, before the place.
+    name: String,
+    head: Head,
+    quantity: Quantity,
+    bound: Vec<Option<Bound>>,
+}
+
+/// Turns samples and labels into lines.
+#[derive(Debug)]
+pub struct StatTable {
+    options: Options,
+    places: Vec<Instance>,
+    figures: Vec<Figure>,
+    layout: Layout,
+    rates: Rates,
+    /// A line needs the difference of two samples.
+    needs_two: bool,
+    /// No line since the start or the last gap.
+    fresh: bool,
+    started: Option<u64>,
+    /// Lines since the last headings; `None` before the first.
+    lines: Option<usize>,
+    keys: Vec<String>,
+    /// What did not fit the width.
+    left_out: usize,
+}
+
+/// Width of the time, in seconds.
+const TIME_WIDTH: usize = 8;
+
+impl StatTable {
+    /// A table of the series of this header.
+    pub fn new(header: &Header, options: Options) -> Result<Self, StatError> {
+        let index = Index::new(&header.series, header.topology.as_ref(), page_size(header));
+        let places = places(&header.series, header.topology.as_ref(), options.per.unwrap_or(Per::Machine))?;
+        let mut figures = match (options.chosen, options.per) {
+            (true, _) => chosen::figures(&header.series, &index, &places, options),
+            (false, per) => defaults(&index, &places, per.unwrap_or(Per::Machine)),
+        };
+        if options.format == Format::Text {
+            figures.retain(|f| f.bound.iter().any(Option::is_some));
+        }
+        if !figures.iter().any(|f| f.bound.iter().any(Option::is_some)) {
+            return Err(match options.chosen {
+                true => StatError::NotPer(options.per.map_or("machine", Per::name)),
+                false => StatError::NoColumns,
+            });
+        }
+        let mut layout = layout_of(options.per, &figures);
+        let mut left_out = 0;
+        if let (Some(width), Format::Text) = (options.width, options.format) {
+            let leading = layout_of(options.per, &[]).widths().count();
+            let fitting = layout.fitting(width).saturating_sub(leading).max(1);
+            left_out = figures.len().saturating_sub(fitting);
+            figures.truncate(fitting);
+            layout = layout_of(options.per, &figures);
+        }
+        let counter = |at: usize| matches!(header.series[at].metric.kind, Kind::Counter { .. });
+        let needs_two = figures.iter().flat_map(|f| &f.bound).flatten().flat_map(Bound::columns).any(counter);
+        let keys = keys(&figures, &places);
+        let rates = Rates::new(&header.series);
+        let table = Self {
+            options,
+            places,
+            figures,
+            layout,
+            rates,
+            needs_two,
+            fresh: true,
+            started: None,
+            lines: None,
+            keys,
+            left_out,
+        };
+        Ok(table)
+    }
+
+    /// How many columns the width had no room for.
+    pub fn left_out(&self) -> usize {
+        self.left_out
+    }
+
+    /// Adds the lines of a sample: its time (ns since 1970 UTC) and raw values, one per series
+    /// of the header. False when it has none: a rate needs two samples.
+    pub fn sample(&mut self, time: u64, values: &[Option<u64>], out: &mut String) -> bool {
+        let started = *self.started.get_or_insert(time);
+        let rates = self.rates.push(time, values);
+        if std::mem::replace(&mut self.fresh, false) && self.needs_two {
+            return false;
+        }
+        let figure = |place: usize, f: &Figure| f.bound[place].as_ref().and_then(|b| b.value(rates));
+        let rows: Vec<Vec<Option<f64>>> = (0..self.places.len())
+            .map(|place| self.figures.iter().map(|f| figure(place, f)).collect())
+            .collect();
+        match self.options.format {
+            Format::Text => self.text(time.saturating_sub(started), &rows, out),
+            Format::Csv => self.csv(time, &rows, out),
+            Format::Json => self.json(time, &rows, out),
+        }
+        true
+    }
+
+    /// Adds the line of a label. No rate spans a pause.
+    pub fn label(&mut self, time: u64, text: &str, out: &mut String) {
+        let event = Event::parse(text);
+        if matches!(event, Some(Event::Paused | Event::Resumed)) {
+            self.rates.forget();
+            self.fresh = true;
+        }
+        match self.options.format {
+            Format::Text => {
+                let words = event.as_ref().map_or_else(|| visible(text), crate::events::words);
+                let (on, off) = self.paint("36");
+                out.push_str(&format!("{on}-- {words} --{off}\n"));
+                self.lines = self.lines.map(|n| n + 1);
+            }
+            Format::Csv => {
+                self.csv_heading(out);
+                let quoted = text.replace('"', "\"\"").replace(['\n', '\r'], " ");
+                out.push_str(&format!("{},\"{quoted}\"{}\n", seconds(time), ",".repeat(self.keys.len())));
+            }
+            Format::Json => {
+                let key = if text.starts_with(RESERVED) { "event" } else { "label" };
+                let text = text.strip_prefix(RESERVED).unwrap_or(text);
+                out.push_str(&format!("{}\n", json!({"time": number(time as f64 / 1e9), key: text})));
+            }
+        }
+    }
+
+    fn paint(&self, code: &str) -> (String, &'static str) {
+        if self.options.color { (format!("\x1b[{code}m"), "\x1b[0m") } else { (String::new(), "") }
+    }
+
+    fn text(&mut self, elapsed: u64, rows: &[Vec<Option<f64>>], out: &mut String) {
+        // Headings never part the lines of one sample.
+        if self.lines.is_none_or(|n| n + rows.len() > self.options.repeat.max(4)) {
+            let (on, off) = self.paint("1");
+            let headings = self.layout.headings();
+            self.lines = Some(headings.len());
+            headings.iter().for_each(|line| out.push_str(&format!("{on}{line}{off}\n")));
+        }
+        for (place, row) in self.places.iter().zip(rows) {
+            let mut fields = vec![clock(elapsed as f64 / 1e9, TIME_WIDTH)];
+            if let Some(number) = number_of(*place) {
+                fields.push(number.to_string());
+            }
+            let leading = fields.len();
+            let widths = self.layout.widths().skip(leading);
+            let figures = self.figures.iter().zip(row).zip(widths);
+            fields.extend(figures.map(|((figure, value), width)| figure.quantity.field(*value, width)));
+            out.push_str(&self.layout.line(fields));
+            out.push('\n');
+        }
+        self.lines = self.lines.map(|n| n + rows.len());
+    }
+
+    fn csv_heading(&mut self, out: &mut String) {
+        if self.lines.replace(0).is_none() {
+            out.push_str("time,label");
+            self.keys.iter().for_each(|key| out.push_str(&format!(",{key}")));
+            out.push('\n');
+        }
+    }
+
+    fn csv(&mut self, time: u64, rows: &[Vec<Option<f64>>], out: &mut String) {
+        self.csv_heading(out);
+        out.push_str(&format!("{},", seconds(time)));
+        for value in rows.iter().flatten() {
+            out.push(',');
+            out.push_str(&value.map(plain).unwrap_or_default());
+        }
+        out.push('\n');
+    }
+
+    fn json(&self, time: u64, rows: &[Vec<Option<f64>>], out: &mut String) {
+        // Written by hand, so that the values stay in the order of the columns.
+        out.push_str(&format!("{{\"time\":{}", number(time as f64 / 1e9)));
+        for (key, value) in self.keys.iter().zip(rows.iter().flatten()) {
+            let value = value.map_or(Value::Null, number);
+            out.push_str(&format!(",{}:{value}", Value::from(key.as_str())));
+        }
+        out.push_str("}\n");
+    }
+}
+
+/// Which of these series the default columns need: `numa stat` samples only those.
+pub fn needed(series: &[Series], topology: Option<&Topology>, per: Per) -> Vec<bool> {
+    let mut needed = vec![false; series.len()];
+    let index = Index::new(series, topology, 1);
+    for place in places(series, topology, per).unwrap_or_default() {
+        for bound in columns(per).filter_map(|c| index.bind(&c.formula, c.quantity, place)) {
+            bound.columns().for_each(|at| needed[at] = true);
+        }
+    }
+    needed
+}
+
+fn page_size(header: &Header) -> u64 {
+    match (header.page_size, &header.topology) {
+        (0, Some(topology)) => topology.page_size,
+        (size, _) => size,
+    }
+}
+
+/// What has a line: what the series are of.
+fn places(series: &[Series], topology: Option<&Topology>, per: Per) -> Result<Vec<Instance>, StatError> {
+    let cpus =
+        || series.iter().filter_map(|s| if let Instance::Cpu(cpu) = s.instance { Some(cpu) } else { None });
+    let places: Vec<Instance> = match per {
+        Per::Machine => vec![Instance::Machine],
+        Per::Cpu => cpus().collect::<CpuSet>().iter().map(Instance::Cpu).collect(),
+        Per::Node => {
+            let own = series
+                .iter()
+                .filter_map(|s| if let Instance::Node(node) = s.instance { Some(node) } else { None });
+            let of_cpus = cpus().filter_map(|cpu| Some(topology?.node_of_cpu(cpu)?.os_index));
+            own.chain(of_cpus).collect::<CpuSet>().iter().map(Instance::Node).collect()
+        }
+    };
+    if places.is_empty() { Err(StatError::NoPlaces(per.name())) } else { Ok(places) }
+}
+
+fn defaults(index: &Index<'_>, places: &[Instance], per: Per) -> Vec<Figure> {
+    let figure = |column: &'static crate::columns::Column| Figure {
+        name: column.name.to_owned(),
+        head: Head { group: column.group.into(), heading: column.heading.into(), width: column.width },
+        quantity: column.quantity,
+        bound: places.iter().map(|&p| index.bind(&column.formula, column.quantity, p)).collect(),
+    };
+    columns(per).map(figure).collect()
+}
+
+fn layout_of(per: Option<Per>, figures: &[Figure]) -> Layout {
+    let mut heads = vec![Head { group: String::new(), heading: "seconds".into(), width: TIME_WIDTH }];
+    if let Some(per @ (Per::Node | Per::Cpu)) = per {
+        heads.push(Head { group: String::new(), heading: per.name().into(), width: 4 });
+    }
+    heads.extend(figures.iter().map(|f| f.head.clone()));
+    Layout::new(heads)
+}
+
+/// Names of the values of a sample, in the order of lines and columns.
+fn keys(figures: &[Figure], places: &[Instance]) -> Vec<String> {
+    places.iter().flat_map(|place| figures.iter().map(move |f| format!("{}{place}", f.name))).collect()
+}
+
+fn number_of(place: Instance) -> Option<u32> {
+    match place {
+        Instance::Node(n) | Instance::Cpu(n) => Some(n),
+        _ => None,
+    }
+}
+
+/// Exact to the microsecond.
+fn seconds(time: u64) -> String {
+    format!("{}.{:06}", time / 1_000_000_000, time / 1000 % 1_000_000)
+}
+
+fn number(value: f64) -> Value {
+    json!((value * 1e6).round() / 1e6)
+}
+
+/// Text of a label on one line.
+fn visible(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
+}
+
+#[cfg(test)]
+mod tests;

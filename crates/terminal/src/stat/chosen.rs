@@ -1,0 +1,132 @@
+//! Columns of series that were chosen one by one.
+
+use super::{Figure, Format, Options};
+use crate::columns::{Bound, Index};
+use crate::table::Head;
+use crate::units::Quantity;
+use numakit_model::{Instance, Kind, Metric, Series, Unit};
+use std::collections::{HashMap, HashSet};
+
+/// Longest heading that is not shortened.
+const LONGEST: usize = 12;
+
+struct Chosen<'a> {
+    name: String,
+    group: String,
+    metric: &'a Metric,
+    bound: Vec<Option<Bound>>,
+}
+
+/// The columns: one per series, or one per metric when places have their own lines. Text has
+/// base units; CSV and JSON keep the metric's own, as exports of recordings do.
+pub(super) fn figures(
+    series: &[Series],
+    index: &Index<'_>,
+    places: &[Instance],
+    options: Options,
+) -> Vec<Figure> {
+    let of_values = |metric: &Metric| match options.format {
+        Format::Text => quantity(metric),
+        _ => Quantity::Count,
+    };
+    let mut seen = HashSet::new();
+    let chosen: Vec<Chosen<'_>> = match options.per {
+        None => series
+            .iter()
+            .enumerate()
+            .map(|(at, s)| Chosen {
+                name: s.name(),
+                group: group(s),
+                metric: &s.metric,
+                bound: vec![index.single(at, of_values(&s.metric))],
+            })
+            .collect(),
+        Some(_) => series
+            .iter()
+            .filter(|s| seen.insert(&s.metric.name))
+            .map(|s| Chosen {
+                name: s.metric.name.clone(),
+                group: s.metric.sensor().to_owned(),
+                metric: &s.metric,
+                bound: places
+                    .iter()
+                    .map(|&p| index.together(&s.metric.name, of_values(&s.metric), p))
+                    .collect(),
+            })
+            .collect(),
+    };
+    let names: Vec<(&str, &str)> = chosen.iter().map(|c| (c.group.as_str(), c.metric.bare())).collect();
+    let headings = headings(&names);
+    let figure = |(chosen, heading): (Chosen<'_>, String)| {
+        let quantity = quantity(chosen.metric);
+        let head = Head { group: chosen.group, heading, width: quantity.width() };
+        Figure { name: chosen.name, head, quantity, bound: chosen.bound }
+    };
+    chosen.into_iter().zip(headings).map(figure).collect()
+}
+
+/// What stands over the columns of one place.
+fn group(series: &Series) -> String {
+    match series.instance {
+        Instance::Machine => series.metric.sensor().to_owned(),
+        place => place.to_string().trim_start_matches('@').to_owned(),
+    }
+}
+
+/// How the values of a metric are shown: a counter of time is a share of time.
+fn quantity(metric: &Metric) -> Quantity {
+    let counter = matches!(metric.kind, Kind::Counter { .. });
+    match metric.unit {
+        Unit::Ticks | Unit::Nanoseconds | Unit::Microseconds | Unit::Milliseconds if counter => {
+            Quantity::Percent
+        }
+        Unit::Ticks | Unit::Nanoseconds | Unit::Microseconds | Unit::Milliseconds => Quantity::Seconds,
+        _ if metric.kind != Kind::Gauge => Quantity::Rate,
+        Unit::Pages | Unit::Bytes | Unit::Kibibytes => Quantity::Bytes,
+        Unit::Count => Quantity::Count,
+    }
+}
+
+/// Headings for names in groups: long names lose the ends of their words; where two of a
+/// group would look alike, both keep their whole names.
+fn headings(names: &[(&str, &str)]) -> Vec<String> {
+    let short: Vec<(&str, String)> = names.iter().map(|(group, name)| (*group, shortened(name))).collect();
+    let mut times: HashMap<&(&str, String), usize> = HashMap::new();
+    short.iter().for_each(|key| *times.entry(key).or_default() += 1);
+    let heading = |(key, (_, name)): (&(&str, String), &(&str, &str))| match times[key] {
+        1 => key.1.clone(),
+        _ => (*name).to_owned(),
+    };
+    short.iter().zip(names).map(heading).collect()
+}
+
+/// `compact_daemon_wake` is `comp_daem_wa`: as many letters of each word as fit.
+fn shortened(name: &str) -> String {
+    if name.chars().count() <= LONGEST {
+        return name.to_owned();
+    }
+    let cut = |letters: usize| {
+        let words = name.split('_').map(|w| w.chars().take(letters).collect::<String>());
+        words.collect::<Vec<_>>().join("_")
+    };
+    let fits = (1..name.len()).rev().map(cut).find(|text| text.chars().count() <= LONGEST);
+    fits.unwrap_or_else(|| name.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn headings_are_short_and_tell_columns_apart() {
+        assert_eq!(shortened("pgfault"), "pgfault");
+        assert_eq!(shortened("compact_daemon_wake"), "com_dae_wak");
+        assert_eq!(shortened("numa_hint_faults"), "num_hin_fau");
+        let names =
+            [("vmstat", "pgsteal_kswapd_dma"), ("vmstat", "pgsteal_kswapd_dma32"), ("node0", "numa_hit")];
+        assert_eq!(headings(&names)[2], "numa_hit");
+        let clash =
+            [("vmstat", "numa_hint_faults"), ("vmstat", "numa_hint_faulty"), ("node0", "numa_hint_faults")];
+        assert_eq!(headings(&clash), ["numa_hint_faults", "numa_hint_faulty", "num_hin_fau"]);
+    }
+}

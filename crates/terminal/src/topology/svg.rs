@@ -1,0 +1,48 @@
+//! The machine as a drawing: its parts as nested boxes, and its distances as a heat map.
+
+mod drawing;
+mod heat;
+mod machine;
+
+use super::phrases as say;
+use drawing::{MARGIN, grid, stack, text_line};
+use numakit_model::Topology;
+
+/// Width to height of a page that looks good on a slide.
+const PAGE: f64 = 1.5;
+
+/// A complete SVG file.
+pub fn svg(t: &Topology) -> String {
+    let title = say::summary(t);
+    let mut parts = vec![text_line(&title, 20.0, "title")];
+    // Of this machine there is nothing to say; another one has a name or a description.
+    if t.origin != "sysfs" {
+        let origin: String = t.origin.chars().take(100).collect();
+        parts.push(text_line(&origin, 12.0, "note"));
+    }
+    let machine = stack([machine::draw(t)].into_iter().chain(machine::legend(t)).collect(), 10.0);
+    let distances = t.distances.as_ref().filter(|d| d.nodes.len() > 1).map(heat::draw);
+    let main: Vec<_> = [machine].into_iter().chain(distances).collect();
+    parts.push(grid(&main, 24.0, PAGE));
+    let page = stack(parts, 10.0);
+    let (width, height) = (page.width + 2.0 * MARGIN, page.height + 2.0 * MARGIN);
+    let body = page.at(MARGIN, MARGIN);
+    format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width:.0}\" height=\"{height:.0}\" \
+         viewBox=\"0 0 {width:.0} {height:.0}\" role=\"img\">\n<title>{}</title>\n<style>{STYLE}</style>\n\
+         <rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n{body}</svg>\n",
+        drawing::escape(&title)
+    )
+}
+
+/// Colours by what a box is; the drawing itself names classes only.
+const STYLE: &str = "
+text{font-family:Helvetica,Arial,'Liberation Sans',sans-serif;fill:#1f2933}
+.title{font-weight:bold}.name{font-weight:bold}.note{fill:#52606d}.c{text-anchor:middle}.r{text-anchor:end}
+rect{stroke-width:1}
+.board{fill:#f1f3f5;stroke:#868e96}.package{fill:#e7edf6;stroke:#5b7db1}.die{fill:#f3f6fb;stroke:#8ea6cc}
+.node{fill:#fff;stroke:#3d8361}.mem{fill:#d3eadd;stroke:none}.far{fill:#e3f4f4;stroke:#2b8a8a}
+.cache{fill:#fdf0d5;stroke:#d9a441}.core{fill:#f4f6f8;stroke:#b8c4d0}.pu{fill:#3f6fb5;stroke:none}
+.num{fill:#fff}.shut{fill:#ced4da;stroke:none}.shutnum{fill:#5f6b76}.off{fill:#fff;stroke:#adb5bd;stroke-dasharray:3 2}
+.shutmem{fill:#e1e5e9;stroke:none}.light{fill:#fff}
+";

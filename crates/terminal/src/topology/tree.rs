@@ -1,0 +1,279 @@
+//! The machine as a tree of text.
+
+use super::homes;
+use super::matrix::matrix;
+use super::outline::{Item, Part, outline, private_caches};
+use super::phrases as say;
+use numakit_model::topology::{Cache, Core, Node};
+use numakit_model::{CpuSet, Topology};
+use std::collections::BTreeMap;
+
+/// How a tree is shown.
+#[derive(Debug, Clone, Copy)]
+pub struct Look {
+    /// Names stand out by bold letters.
+    pub color: bool,
+    /// Characters in a line; only the lists of cores and the matrix keep to it.
+    pub width: usize,
+}
+
+impl Look {
+    fn bold(&self, text: &str) -> String {
+        if self.color { format!("\x1b[1m{text}\x1b[0m") } else { text.to_owned() }
+    }
+}
+
+/// The whole page: what the machine is, its parts, distances, devices, and what was odd.
+pub fn tree(t: &Topology, look: Look) -> String {
+    let mut out = format!("{}\n", look.bold(&say::summary(t)));
+    for (what, set) in [("offline", &t.offline), ("not allowed", &t.not_allowed())] {
+        if !set.is_empty() {
+            out += &format!("{what}: {}\n", say::cpus(set));
+        }
+    }
+    let kept = t.node_ids().minus(&t.allowed_nodes);
+    if !kept.is_empty() {
+        out += &format!("no memory allowed from: {}\n", say::nodes(&kept));
+    }
+    out.push('\n');
+    let parts = outline(t);
+    Writer { t, look, out: &mut out }.items(&parts.iter().collect::<Vec<_>>(), &CpuSet::new(), "");
+    if let Some(distances) = t.distances.as_ref().filter(|d| d.nodes.len() > 1) {
+        out += &format!("\n{}\n{}", look.bold("distances"), matrix(distances, look.width));
+    }
+    out += &devices(t, look);
+    if !t.notes.is_empty() {
+        out.push('\n');
+        t.notes.iter().for_each(|note| out += &format!("note: {note}\n"));
+    }
+    out
+}
+
+fn devices(t: &Topology, look: Look) -> String {
+    let mut by_place: BTreeMap<(u32, &str), Vec<&str>> = BTreeMap::new();
+    for device in &t.devices {
+        if let Some(node) = device.node {
+            let class = if device.class.is_empty() { "device" } else { device.class.as_str() };
+            by_place.entry((node, class)).or_default().push(device.name.trim_start_matches("pci "));
+        }
+    }
+    if by_place.is_empty() {
+        return String::new();
+    }
+    let line = |((node, class), names): ((u32, &str), Vec<&str>)| {
+        let more = if names.len() > 4 { format!(" and {} more", names.len() - 4) } else { String::new() };
+        format!("  node {node}: {class} {}{more}\n", names[..names.len().min(4)].join(", "))
+    };
+    format!("\n{}\n{}", look.bold("devices"), by_place.into_iter().map(line).collect::<String>())
+}
+
+struct Writer<'a, 'o> {
+    t: &'a Topology,
+    look: Look,
+    out: &'o mut String,
+}
+
+/// What stands in one line of the tree: a part, or all cores of a kind.
+enum Line<'i, 'a> {
+    Part(&'i Item<'a>),
+    Cores(Vec<&'a Core>),
+}
+
+impl<'a> Writer<'a, '_> {
+    fn items(&mut self, items: &[&Item<'a>], parent: &CpuSet, indent: &str) {
+        let mut lines: Vec<Line<'_, 'a>> = Vec::new();
+        let mut cores: BTreeMap<String, Vec<&'a Core>> = BTreeMap::new();
+        for &item in items {
+            match item.part {
+                Part::Core(core) => cores.entry(self.core_words(core)).or_default().push(core),
+                _ => lines.push(Line::Part(item)),
+            }
+        }
+        let mut cores: Vec<Vec<&Core>> = cores.into_values().collect();
+        cores.sort_by_key(|group| group[0].cpus.first());
+        let at = lines.iter().position(|l| matches!(l, Line::Part(item) if item.cpus.is_empty()));
+        let at = at.unwrap_or(lines.len());
+        lines.splice(at..at, cores.into_iter().map(Line::Cores));
+        let last = lines.len().saturating_sub(1);
+        for (at, line) in lines.iter().enumerate() {
+            let outermost = indent.is_empty() && !items.iter().any(|i| matches!(i.part, Part::Core(_)));
+            let (branch, below) = match (outermost, at == last) {
+                (true, _) => ("", "  "),
+                (false, false) => ("├─ ", "│  "),
+                (false, true) => ("└─ ", "   "),
+            };
+            let below = format!("{indent}{below}");
+            match line {
+                Line::Cores(cores) => self.cores(cores, &format!("{indent}{branch}"), &below, parent),
+                Line::Part(item) => self.part(item, &format!("{indent}{branch}"), &below),
+            }
+        }
+    }
+
+    fn part(&mut self, item: &Item<'a>, start: &str, below: &str) {
+        let (name, rest) = self.words(item);
+        let mut words = vec![self.look.bold(&name)];
+        words.extend(rest);
+        let mut inside: Vec<&Item<'a>> = item.inside.iter().collect();
+        // A cache for all of this part is told in its line.
+        while let Some((at, cache)) = whole_cache(&inside, &item.cpus) {
+            words.push(say::cache(cache));
+            let hidden = inside.remove(at);
+            inside.splice(at..at, &hidden.inside);
+        }
+        let memory = match item.part {
+            Part::Node(node) => memory_lines(node),
+            _ => Vec::new(),
+        };
+        if memory.is_empty()
+            && let Some(cores) = self.only_cores(&inside, &item.cpus)
+        {
+            words.extend(cores);
+            inside.clear();
+        }
+        *self.out += &format!("{start}{}\n", words.join("  "));
+        for (at, line) in memory.iter().enumerate() {
+            let branch = if inside.is_empty() && at + 1 == memory.len() { "└─ " } else { "├─ " };
+            *self.out += &format!("{below}{branch}{line}\n");
+        }
+        self.items(&inside, &item.cpus, below);
+    }
+
+    fn words(&self, item: &Item<'a>) -> (String, Vec<String>) {
+        let cpus = say::cpus(&item.cpus);
+        match item.part {
+            Part::Board(at) => (format!("board {at}"), vec![say::nodes(&self.t.boards[at])]),
+            Part::Drawer(at) => (format!("drawer {at}"), vec![cpus]),
+            Part::Book(at) => (format!("book {at}"), vec![cpus]),
+            Part::Package(package) => (say::package(package), vec![cpus]),
+            Part::Die(at) => (format!("die {at}"), vec![cpus]),
+            Part::Cluster => ("cluster".to_owned(), vec![cpus]),
+            Part::Cache(cache) => (say::cache(cache), vec![cpus]),
+            Part::Core(_) => ("core".to_owned(), vec![cpus]),
+            Part::Node(node) => (format!("node {}", node.os_index), self.node_words(node, cpus)),
+        }
+    }
+
+    fn node_words(&self, node: &Node, cpus: String) -> Vec<String> {
+        let memory = match (node.memory_kb, node.free_kb) {
+            (None, _) => "memory not known".to_owned(),
+            (Some(0), _) => "no memory".to_owned(),
+            (Some(all), Some(free)) if free < all => {
+                format!("{} ({} free)", say::memory(all), say::memory(free))
+            }
+            (Some(all), _) => say::memory(all),
+        };
+        let nearest = homes::nearest(self.t, node);
+        let cpus = match (node.cpus.is_empty(), nearest.is_empty()) {
+            (false, _) => cpus,
+            (true, true) => "no CPUs".to_owned(),
+            (true, false) => format!("no CPUs, nearest to {}", say::nodes(&nearest)),
+        };
+        let shared = self.t.nodes.iter().filter(|other| other.os_index != node.os_index);
+        let shared: CpuSet = shared.filter(|o| o.cpus.intersects(&node.cpus)).map(|o| o.os_index).collect();
+        let mut words = vec![memory, cpus];
+        if !shared.is_empty() {
+            words.push(format!("(shares CPUs with {})", say::nodes(&shared)));
+        }
+        if node.implicit {
+            words.push("(implicit: the kernel shows no nodes)".to_owned());
+        }
+        if !self.t.allowed_nodes.contains(node.os_index) {
+            words.push("(memory not allowed)".to_owned());
+        }
+        words
+    }
+
+    /// What cores must have in common to stand in one line.
+    fn core_words(&self, core: &Core) -> String {
+        let mut words = Vec::new();
+        if let Some(kind) = core.kind.and_then(|kind| self.t.kinds.get(kind as usize)) {
+            words.push(kind.name.clone());
+        }
+        if self.t.cores.iter().any(|core| core.cpus.len() > 1) {
+            words.push(format!("{} each", say::count(core.cpus.len(), "PU")));
+        }
+        let mut caches: Vec<(String, usize)> = Vec::new();
+        for cache in private_caches(self.t, core) {
+            let name = say::cache(cache);
+            match caches.iter_mut().find(|(known, _)| *known == name) {
+                Some((_, times)) => *times += 1,
+                None => caches.push((name, 1)),
+            }
+        }
+        let times =
+            |(name, times): (String, usize)| if times > 1 { format!("{times} x {name}") } else { name };
+        words.extend(caches.into_iter().map(times));
+        words.join(", ")
+    }
+
+    /// How many cores, what they are like, and their CPUs unless the line above says the same.
+    fn cores_words(&self, cores: &[&Core], parent: &CpuSet) -> Vec<String> {
+        let all: CpuSet = cores.iter().flat_map(|core| core.cpus.iter()).collect();
+        let single = cores.iter().all(|core| core.cpus.len() == 1);
+        let list = match single {
+            true if all == *parent => String::new(),
+            true => say::cpus(&all),
+            false => short_list(cores),
+        };
+        let words = [say::count(cores.len(), "core"), self.core_words(cores[0]), list];
+        words.into_iter().filter(|words| !words.is_empty()).collect()
+    }
+
+    fn cores(&mut self, cores: &[&Core], start: &str, below: &str, parent: &CpuSet) {
+        let mut line = start.to_owned();
+        for (at, words) in self.cores_words(cores, parent).into_iter().enumerate() {
+            // Lists are never broken: what does not fit has a line of its own.
+            if line.chars().count() + 2 + words.len() > self.look.width {
+                *self.out += &format!("{line}\n");
+                line = format!("{below}   {words}");
+            } else {
+                line += &format!("{}{words}", if at == 0 { "" } else { "  " });
+            }
+        }
+        *self.out += &format!("{line}\n");
+    }
+
+    /// The cores, where nothing else is inside and no list of theirs is needed.
+    fn only_cores(&self, inside: &[&Item<'a>], cpus: &CpuSet) -> Option<Vec<String>> {
+        let core = |item: &&Item<'a>| match item.part {
+            Part::Core(core) => Some(core),
+            _ => None,
+        };
+        let cores: Vec<&Core> = inside.iter().map(core).collect::<Option<_>>()?;
+        let first = self.core_words(cores.first()?);
+        let alike = cores.iter().all(|core| core.cpus.len() == 1 && self.core_words(core) == first);
+        let words = self.cores_words(&cores, cpus);
+        (alike && words.last().is_some_and(|last| !last.starts_with("CPU"))).then_some(words)
+    }
+}
+
+/// What firmware and the kernel say of the node's memory beyond its size.
+fn memory_lines(node: &Node) -> Vec<String> {
+    let caches = node.memory_side_caches.iter().map(|c| format!("memory-side cache {}", say::size(c.size)));
+    let access = node.access.iter().filter_map(|access| {
+        let who = if access.class == 0 { "" } else { " (CPUs only)" };
+        Some(format!("{} from {}{who}", say::performance(access)?, say::nodes(&access.initiators)))
+    });
+    let used = node.huge_pages.iter().filter(|pool| pool.count > 0);
+    let pools = used.map(|pool| format!("{} huge pages of {}", pool.count, say::memory(pool.size_kb)));
+    caches.chain(access).chain(pools).collect()
+}
+
+/// The CPUs of each core; the middle of a long list is left out.
+fn short_list(cores: &[&Core]) -> String {
+    const SHOWN: usize = 12;
+    let mut parts: Vec<String> = cores.iter().map(|core| core.cpus.to_string()).collect();
+    if parts.len() > SHOWN {
+        parts.splice(SHOWN - 1..cores.len() - 1, ["...".to_owned()]);
+    }
+    parts.join(" ")
+}
+
+/// A cache that serves all of these CPUs, where nothing else does.
+fn whole_cache<'a>(inside: &[&Item<'a>], cpus: &CpuSet) -> Option<(usize, &'a Cache)> {
+    inside.iter().enumerate().find_map(|(at, item)| match item.part {
+        Part::Cache(cache) if item.cpus == *cpus => Some((at, cache)),
+        _ => None,
+    })
+}

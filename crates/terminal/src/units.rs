@@ -1,0 +1,299 @@
+//! Numbers for people: SI prefixes for rates and counts, IEC for memory, fixed widths.
+
+/// What a number is, and so how it is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Quantity {
+    /// Events per second: `12`, `1.23k`.
+    Rate,
+    /// Things: whole numbers, `999`, `1.23M`.
+    Count,
+    /// Bytes of memory: `512`, `1.50Gi`.
+    Bytes,
+    /// Hundredths of something: `7.5`, `100`.
+    Percent,
+    /// Seconds: `12.5us`, `1.20s`.
+    Seconds,
+}
+
+/// A value that was not measured.
+pub const ABSENT: &str = "-";
+
+/// A value that is too large for any prefix, or no number.
+const BEYOND: &str = "#";
+
+const SI: [(f64, &str); 11] = [
+    (1.0, ""),
+    (1e3, "k"),
+    (1e6, "M"),
+    (1e9, "G"),
+    (1e12, "T"),
+    (1e15, "P"),
+    (1e18, "E"),
+    (1e21, "Z"),
+    (1e24, "Y"),
+    (1e27, "R"),
+    (1e30, "Q"),
+];
+const IEC: [(f64, &str); 9] = [
+    (1.0, ""),
+    (1024.0, "Ki"),
+    (1048576.0, "Mi"),
+    (1073741824.0, "Gi"),
+    (1099511627776.0, "Ti"),
+    (1125899906842624.0, "Pi"),
+    (1152921504606846976.0, "Ei"),
+    (1180591620717411303424.0, "Zi"),
+    (1208925819614629174706176.0, "Yi"),
+];
+const TIME: [(f64, &str); 7] =
+    [(1e-9, "ns"), (1e-6, "us"), (1e-3, "ms"), (1.0, "s"), (1e3, "ks"), (1e6, "Ms"), (1e9, "Gs")];
+
+impl Quantity {
+    /// The narrowest field in which every value that is not negative keeps two digits.
+    pub fn width(self) -> usize {
+        match self {
+            Self::Rate | Self::Count | Self::Percent => 5,
+            Self::Bytes | Self::Seconds => 6,
+        }
+    }
+
+    /// Exactly `width` characters, to the right. A number that does not fit loses digits, then
+    /// takes a larger prefix; the field never grows.
+    pub fn field(self, value: Option<f64>, width: usize) -> String {
+        let text = value.map_or_else(|| ABSENT.to_owned(), |v| self.fit(v, width));
+        format!("{text:>width$}")
+    }
+
+    /// A number with its unit, for a sentence.
+    pub fn words(self, value: f64) -> String {
+        match self {
+            Self::Rate => format!("{}/s", self.fit(value, usize::MAX)),
+            Self::Count if value.abs() < 1e6 => grouped(value),
+            Self::Count => self.fit(value, usize::MAX),
+            Self::Bytes => {
+                let text = self.fit(value, usize::MAX);
+                let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+                format!("{digits} {}B", &text[digits.len()..])
+            }
+            Self::Percent => format!("{} %", self.fit(value, usize::MAX)),
+            Self::Seconds => duration(value),
+        }
+    }
+
+    fn steps(self) -> &'static [(f64, &'static str)] {
+        match self {
+            Self::Rate | Self::Count | Self::Percent => &SI,
+            Self::Bytes => &IEC,
+            Self::Seconds => &TIME,
+        }
+    }
+
+    /// Digits behind the point for a size below 1000.
+    fn decimals(self, size: f64, prefixed: bool) -> usize {
+        let small = match self {
+            Self::Count | Self::Bytes if !prefixed => return 0,
+            Self::Rate if !prefixed => [9.95, 0.995],
+            Self::Percent if !prefixed => [99.95, 0.0],
+            _ => [99.95, 9.995],
+        };
+        2 - small.iter().filter(|limit| size >= **limit).count()
+    }
+
+    fn fit(self, value: f64, width: usize) -> String {
+        if value == 0.0 {
+            return "0".to_owned();
+        }
+        for (place, (scale, suffix)) in self.steps().iter().enumerate() {
+            let scaled = value / scale;
+            // What would be written with four digits takes the next prefix.
+            if !scaled.is_finite() || scaled.abs() >= 999.5 {
+                continue;
+            }
+            let prefixed = place > 0 || self == Self::Seconds;
+            let most = self.decimals(scaled.abs(), prefixed);
+            let fitting =
+                (0..=most).rev().map(|d| format!("{scaled:.d$}{suffix}")).find(|text| text.len() <= width);
+            if let Some(text) = fitting {
+                return text;
+            }
+        }
+        BEYOND.to_owned()
+    }
+}
+
+/// A whole number with commas: `12,345`.
+pub fn grouped(value: f64) -> String {
+    let digits = format!("{:.0}", value.abs());
+    let mut text = String::new();
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    if value < 0.0 && digits != "0" { format!("-{text}") } else { text }
+}
+
+/// A length of time for a sentence: `12.5 us`, `2.50 s`, `3 min 20 s`, `2 h 5 min`.
+pub fn duration(seconds: f64) -> String {
+    if seconds.abs() < 59.95 {
+        let text = Quantity::Seconds.fit(seconds, usize::MAX);
+        let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+        let unit = if seconds == 0.0 { "s" } else { &text[digits.len()..] };
+        let digits =
+            if digits.contains('.') { digits.trim_end_matches('0').trim_end_matches('.') } else { digits };
+        return format!("{digits} {unit}");
+    }
+    let whole = seconds.round() as i64;
+    match whole.abs() {
+        0..3600 => format!("{} min {} s", whole / 60, (whole % 60).abs()),
+        3600..86400 => format!("{} h {} min", whole / 3600, (whole % 3600).abs() / 60),
+        _ => format!("{} d {} h", whole / 86400, (whole % 86400).abs() / 3600),
+    }
+}
+
+/// Seconds with three decimals in a field that never grows: decimals go first.
+pub fn clock(seconds: f64, width: usize) -> String {
+    let text = (0..=3).rev().map(|d| format!("{seconds:.d$}")).find(|t| t.len() <= width);
+    format!("{:>width$}", text.unwrap_or_else(|| BEYOND.to_owned()))
+}
+
+/// `2026-11-20 19:29:34 UTC` from ns since 1970.
+pub fn utc(ns: u64) -> String {
+    let seconds = ns / 1_000_000_000;
+    let (days, second) = (seconds / 86400, seconds % 86400);
+    // Days are counted from 0000-03-01, so that the leap day is the last of its year.
+    let day = days + 719_468;
+    let era = day / 146_097;
+    let of_era = day % 146_097;
+    let year_of_era = (of_era - of_era / 1460 + of_era / 36524 - of_era / 146_096) / 365;
+    let of_year = of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let march = (5 * of_year + 2) / 153;
+    let month = if march < 10 { march + 3 } else { march - 9 };
+    let year = year_of_era + era * 400 + u64::from(month <= 2);
+    let date = of_year - (153 * march + 2) / 5 + 1;
+    format!(
+        "{year:04}-{month:02}-{date:02} {:02}:{:02}:{:02} UTC",
+        second / 3600,
+        second / 60 % 60,
+        second % 60
+    )
+}
+
+/// A number for another program: at most three decimals, none that say nothing.
+pub fn plain(value: f64) -> String {
+    let text = format!("{value:.3}");
+    match text.trim_end_matches('0').trim_end_matches('.') {
+        "-0" => "0".to_owned(),
+        text => text.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Quantity::*;
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn numbers_look_like_this() {
+        for (quantity, value, text) in [
+            (Rate, 0.0, "0"),
+            (Rate, 0.05, "0.05"),
+            (Rate, 7.0, "7.0"),
+            (Rate, 9.96, "10"),
+            (Rate, 999.4, "999"),
+            (Rate, 999.6, "1.00k"),
+            (Rate, 12_345.0, "12.3k"),
+            (Rate, 123_456.0, "123k"),
+            (Rate, 999_600.0, "1.00M"),
+            (Rate, -1234.0, "-1.2k"),
+            (Count, 12.0, "12"),
+            (Count, 1_500_000.0, "1.50M"),
+            (Percent, 7.25, "7.2"),
+            (Percent, 99.94, "99.9"),
+            (Percent, 99.96, "100"),
+            (Percent, 100.0, "100"),
+            (Rate, f64::NAN, "#"),
+            (Rate, f64::INFINITY, "#"),
+        ] {
+            assert_eq!(quantity.field(Some(value), 5).trim(), text, "{quantity:?} {value}");
+        }
+        for (quantity, value, text) in [
+            (Bytes, 512.0, "512"),
+            (Bytes, 1023.0, "1.00Ki"),
+            (Bytes, 1536.0 * 1048576.0, "1.50Gi"),
+            (Bytes, 1000.0 * 1048576.0, "0.98Gi"),
+            (Seconds, 12.5e-6, "12.5us"),
+            (Seconds, 1.2, "1.20s"),
+            (Seconds, 0.9996, "1.00s"),
+        ] {
+            assert_eq!(quantity.field(Some(value), 6).trim(), text, "{quantity:?} {value}");
+        }
+        assert_eq!(Rate.field(None, 5), "    -");
+    }
+
+    #[test]
+    fn sentences_have_units() {
+        assert_eq!(Rate.words(12_345.0), "12.3k/s");
+        assert_eq!(Bytes.words(1.5 * 1073741824.0), "1.50 GiB");
+        assert_eq!(Bytes.words(12.0), "12 B");
+        assert_eq!(Count.words(12_345.0), "12,345");
+        assert_eq!(Count.words(123.0), "123");
+        assert_eq!(Percent.words(12.34), "12.3 %");
+        for (seconds, text) in [
+            (0.0, "0 s"),
+            (0.01, "10 ms"),
+            (12.5e-6, "12.5 us"),
+            (2.5, "2.5 s"),
+            (100.0, "1 min 40 s"),
+            (59.97, "1 min 0 s"),
+            (7500.0, "2 h 5 min"),
+            (90000.0, "1 d 1 h"),
+        ] {
+            assert_eq!(duration(seconds), text);
+        }
+    }
+
+    #[test]
+    fn times_and_plain_numbers() {
+        assert_eq!(utc(0), "1970-01-01 00:00:00 UTC");
+        assert_eq!(utc(951_782_400_000_000_000), "2000-02-29 00:00:00 UTC");
+        assert_eq!(utc(1_795_202_974_000_000_000), "2026-11-20 19:29:34 UTC");
+        assert_eq!(clock(1.5, 8), "   1.500");
+        assert_eq!(clock(12345.6789, 8), "12345.68");
+        assert_eq!(clock(123456789.0, 8), "       #");
+        assert_eq!([plain(1.0), plain(0.1239), plain(-0.0001), plain(100.0)], ["1", "0.124", "0", "100"]);
+    }
+
+    fn read_back(text: &str, quantity: Quantity) -> f64 {
+        let text = text.trim();
+        let number = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+        let scale = quantity.steps().iter().find(|s| s.1 == &text[number.len()..]).map_or(1.0, |s| s.0);
+        number.parse::<f64>().unwrap() * scale
+    }
+
+    proptest! {
+        #[test]
+        fn a_field_never_grows(value: f64, width in 1usize..12) {
+            for quantity in [Rate, Count, Bytes, Percent, Seconds] {
+                prop_assert_eq!(quantity.field(Some(value), width).len(), width);
+            }
+            prop_assert_eq!(clock(value.abs(), width).len(), width);
+        }
+
+        #[test]
+        fn a_field_says_the_value(exponent in -2.0f64..24.0) {
+            let value = 10f64.powf(exponent);
+            for quantity in [Rate, Count, Bytes, Percent, Seconds] {
+                let text = quantity.field(Some(value), quantity.width());
+                let smallest = match quantity { Rate => 0.005, Count | Bytes => 0.5, Percent => 0.05, Seconds => 0.0 };
+                // Two digits at least: 10 prefixed needs 0.5 of 10, 5 %.
+                if exponent < 11.9 || quantity != Seconds {
+                    let error = (read_back(&text, quantity) - value).abs();
+                    prop_assert!(error <= smallest + value * 0.051, "{} as {}", value, text);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,382 @@
+//! Recordings made by hand, and what the report says of them.
+
+mod machines;
+
+use machines::{MS, Machine};
+use numakit_model::Unavailable;
+use numakit_model::label::Event;
+use numakit_recording::Batch;
+use numakit_terminal::report::{Change, Report, analyse, page};
+
+fn report(machine: &Machine, phase: Option<&str>) -> Report {
+    analyse(&machine.header, machine.batches.clone(), phase).unwrap()
+}
+
+fn close(value: Option<f64>, expected: f64) {
+    let value = value.expect("measured");
+    assert!((value - expected).abs() <= 1e-6 * expected.abs().max(1.0), "{value} is not {expected}");
+}
+
+/// Compares with the page in tests/golden; `UPDATE=1` writes it.
+fn golden(name: &str, text: &str) {
+    let path = format!("{}/tests/golden/{name}.txt", env!("CARGO_MANIFEST_DIR"));
+    if std::env::var_os("UPDATE").is_some() {
+        std::fs::write(&path, text).unwrap();
+    }
+    let expected = std::fs::read_to_string(&path).unwrap_or_default();
+    assert_eq!(text, expected, "{name} has changed; look at it and run again with UPDATE=1");
+    assert!(text.lines().all(|l| l.chars().count() <= 100), "wider than 100 characters:\n{text}");
+}
+
+/// Four nodes; in `compute`, most memory of node 2 is allocated by CPUs of other nodes,
+/// because node 0 is full.
+fn bad_node() -> Machine {
+    let mut machine = Machine::new(4);
+    machine.header.command = Some("./solver --threads 16".into());
+    let why = Unavailable::new(
+        "processor counters",
+        "/proc/sys/kernel/perf_event_paranoid is 4",
+        "sysctl kernel.perf_event_paranoid=2",
+    );
+    machine.absent(&["perf.cycles", "perf.instructions", "perf.remote_dram", "perf.local_dram"], &why);
+    machine.sample();
+    machine.event(Event::CommandStarted("./solver --threads 16".into()));
+    machine.label("warm up");
+    for tick in 0..300 {
+        if tick == 100 {
+            machine.label("compute");
+        }
+        let compute = tick >= 100;
+        for node in 0..4 {
+            let (local, other) = if compute && node == 2 { (30, 170) } else { (100, 2) };
+            machine.allocate(node, local, other, if compute && node == 2 { 160 } else { 0 });
+            let free = machine.values[&format!("node.MemFree@node{node}")].unwrap();
+            machine.set(
+                &format!("node.MemFree@node{node}"),
+                Some(free - if node == 0 { 100_000 } else { 10_000 }),
+            );
+            for cpu in 4 * node..4 * node + 4 {
+                machine.add(&format!("cpu.{}@cpu{cpu}", if compute { "user" } else { "idle" }), 1);
+            }
+        }
+        if compute {
+            machine.add("node.numa_foreign@node0", 160);
+        }
+        machine.add("vmstat.pgfault", if compute { 400 } else { 20 });
+        machine.add("vmstat.thp_fault_alloc", 1);
+        machine.add("vmstat.thp_fault_fallback", u64::from(compute) * 3);
+        machine.add("vmstat.numa_hint_faults", 10);
+        machine.add("vmstat.numa_hint_faults_local", if compute { 4 } else { 10 });
+        machine.add("pressure.memory_some", if compute { 300 } else { 0 });
+        machine.sample();
+    }
+    machine.event(Event::Lost(4));
+    machine.event(Event::CommandEnded(0));
+    machine.sample();
+    machine
+}
+
+#[test]
+fn a_page_of_four_nodes_with_a_bad_one() {
+    let machine = bad_node();
+    golden("four-nodes", &page(&report(&machine, None), false));
+    golden("four-nodes-warm-up", &page(&report(&machine, Some("warm up")), false));
+}
+
+#[test]
+fn a_page_of_one_node() {
+    let mut machine = Machine::new(1);
+    machine.header.command = Some("touch-memory 1G".into());
+    machine.without(&["hint_faults", "pgmigrate"]);
+    let why = Unavailable::new(
+        "counters of automatic NUMA balancing",
+        "/proc/vmstat has no numa_hint_faults, and there is no /proc/sys/kernel/numa_balancing",
+        "boot a kernel that is built with CONFIG_NUMA_BALANCING",
+    );
+    machine.absent(&["vmstat.numa_hint_faults", "vmstat.numa_hint_faults_local"], &why);
+    for tick in 0..200u64 {
+        if tick == 50 {
+            machine.event(Event::CommandStarted("touch-memory 1G".into()));
+        }
+        if tick == 150 {
+            machine.event(Event::CommandEnded(139));
+        }
+        if (50..150).contains(&tick) {
+            machine.allocate(0, 2622, 0, 0);
+            machine.add("vmstat.pgfault", 2622);
+            let free = machine.values["node.MemFree@node0"].unwrap();
+            machine.set("node.MemFree@node0", Some(free - 10_488));
+        }
+        machine.add("cpu.idle@cpu0", 1);
+        machine.sample();
+    }
+    golden("one-node", &page(&report(&machine, None), false));
+}
+
+#[test]
+fn a_page_of_a_damaged_recording() {
+    let mut machine = Machine::new(2);
+    machine.sample();
+    machine.event(Event::ClockStep(-3_600_000_000_000));
+    machine.event(Event::Paused);
+    machine.time += 2_000 * MS;
+    machine.event(Event::Resumed);
+    machine.event(Event::Interval(20 * MS));
+    machine.event(Event::Absent("node: /sys/devices/system/node/node1/numastat: no such file".into()));
+    for _ in 0..3 {
+        machine.allocate(0, 10, 1, 0);
+        machine.sample();
+    }
+    machine.event(Event::Dropped(7));
+    machine.event(Event::Lost(1));
+    machine.sample();
+    let mut report = report(&machine, None);
+    report.losses.damage =
+        Some("the last 812 of 40960 bytes could not be read: it ends within a batch".into());
+    golden("damaged", &page(&report, false));
+}
+
+#[test]
+fn numbers_of_the_bad_node_are_right() {
+    let machine = bad_node();
+    let whole = report(&machine, None);
+    let node = &whole.locality.nodes[2];
+    assert_eq!(
+        (node.local, node.remote, node.miss),
+        (Some(100.0 * 100.0 + 200.0 * 30.0), Some(200.0 + 200.0 * 170.0), Some(32_000.0))
+    );
+    close(node.verdict.percent, 100.0 * 16_000.0 / 50_200.0);
+    assert_eq!(node.verdict.word, "mostly remote");
+    assert_eq!(whole.locality.worst().unwrap().node, 2);
+    assert!(node.signs[0].starts_with("took overflow"));
+    assert!(whole.locality.nodes[0].signs[0].starts_with("overflowed"));
+    assert_eq!(whole.locality.nodes[1].verdict.word, "local");
+    let names: Vec<&str> = whole.phases.iter().map(|p| p.name.as_str()).collect();
+    assert_eq!(names, ["command", "warm up", "compute"]);
+    assert_eq!(whole.phases.iter().map(|p| p.samples).collect::<Vec<_>>(), [301, 100, 201]);
+    assert_eq!(whole.phases[1].locality.nodes[2].verdict.word, "local");
+    assert_eq!((whole.phases[1].worst_node, whole.phases[2].worst_node), (None, Some(2)));
+    close(whole.phases[1].minor_faults_per_second, 2000.0);
+    close(whole.phases[2].minor_faults_per_second, 200.0 * 400.0 / 2.01);
+    assert_eq!((whole.losses.lost_ticks, whole.recording.exit_status), (4, Some(0)));
+    close(Some(whole.losses.lost_percent), 100.0 * 4.0 / 306.0);
+    let compute = report(&machine, Some("compute"));
+    assert_eq!(compute.recording.covered_samples, 201);
+    close(Some(compute.recording.covered_seconds), 2.01);
+    close(compute.cpus[0].user_percent, 100.0);
+    close(whole.cpus[1].user_percent, 100.0 * 200.0 / 300.0);
+    assert_eq!(compute.faults.huge_pages.word, "mostly refused");
+    close(compute.faults.huge_pages.percent, 25.0);
+    assert_eq!(compute.pressure.memory.word, "pressed");
+    assert_eq!(whole.memory[0].begin_bytes - whole.memory[0].least_bytes, 300.0 * 100_000.0 * 1024.0);
+    close(whole.cost.cpu_seconds_per_sample, 50e-6);
+    close(whole.cost.sampler_percent, 0.5);
+    close(whole.cost.wakeup_max_seconds, 900e-6);
+    let p50 = whole.cost.wakeup_p50_seconds.unwrap();
+    assert!((p50 - 10e-6).abs() < 0.5e-6, "{p50}");
+}
+
+#[test]
+fn advice_follows_from_the_data() {
+    let names = |r: &Report| r.advice.iter().map(|a| a.name).collect::<Vec<_>>();
+    let machine = bad_node();
+    let whole = report(&machine, None);
+    for name in [
+        "keep threads beside their memory",
+        "make room or spread",
+        "make huge pages available",
+        "sample less often",
+    ] {
+        assert!(names(&whole).contains(&name), "{name}: {:?}", names(&whole));
+    }
+    let bind = whole.advice.iter().find(|a| a.name.starts_with("keep")).unwrap();
+    assert_eq!(bind.commands[0], "numactl --cpunodebind=2 --membind=2 ./solver --threads 16");
+    let calm = report(&machine, Some("warm up"));
+    assert_eq!(names(&calm), ["sample less often"]);
+    let mut quiet = Machine::new(1);
+    (0..50).for_each(|_| quiet.sample());
+    assert!(names(&report(&quiet, None)).is_empty());
+}
+
+#[test]
+fn movers_are_what_moved_and_not_the_sampler() {
+    let whole = report(&bad_node(), None);
+    let names: Vec<&str> = whole.movers.iter().map(|m| m.series.as_str()).collect();
+    assert!(names.contains(&"vmstat.pgfault") && names.contains(&"node.other_node@node2"), "{names:?}");
+    assert!(!names.iter().any(|n| n.starts_with("self.")));
+    assert!(!names.contains(&"vmstat.thp_fault_alloc"), "it is steady: {names:?}");
+    assert!(names.len() <= 10);
+    let free = whole.movers.iter().find(|m| m.series == "node.MemFree@node0").unwrap();
+    assert!(matches!(free.change, Change::Level { unit: "bytes", begin, end, .. } if begin > end));
+    let faults = whole.movers.iter().find(|m| m.series == "vmstat.pgfault").unwrap();
+    let Change::Rate { quiet, peak, active_percent, .. } = faults.change else { panic!("a counter") };
+    assert!((quiet / 2000.0 - 1.0).abs() < 0.06, "{quiet}");
+    close(Some(peak), 40_000.0);
+    close(Some(active_percent), 100.0);
+}
+
+#[test]
+fn memory_that_is_spread_on_purpose_is_not_called_remote() {
+    let mut machine = Machine::new(4);
+    for _ in 0..100 {
+        for node in 0..4 {
+            machine.allocate(node, 25, 75, 0);
+            machine.add(&format!("node.interleave_hit@node{node}"), 90);
+        }
+        machine.sample();
+    }
+    let report = report(&machine, None);
+    assert_eq!(report.locality.verdict.word, "interleaved");
+    assert!(report.locality.nodes.iter().all(|n| n.verdict.word == "interleaved"));
+    assert!(report.locality.worst().is_none() && report.advice.is_empty());
+}
+
+#[test]
+fn it_says_why_it_cannot_tell() {
+    let verdict = |machine: &Machine| report(machine, None).locality.verdict;
+    let mut few = Machine::new(2);
+    few.sample();
+    few.allocate(0, 999, 0, 0);
+    few.sample();
+    assert_eq!(verdict(&few).word, "cannot tell");
+    assert_eq!(verdict(&few).because, "999 allocations, fewer than 1,000");
+    few.allocate(0, 1, 0, 0);
+    few.sample();
+    assert_eq!(verdict(&few).word, "local");
+    let mut off = Machine::new(2);
+    off.without(&["local_node", "other_node", "numa_hit"]);
+    let why = Unavailable::new(
+        "counters of allocations by node",
+        "/proc/sys/vm/numa_stat is 0",
+        "sysctl vm.numa_stat=1",
+    );
+    off.absent(&["node.local_node", "node.other_node"], &why);
+    (0..3).for_each(|_| off.sample());
+    assert_eq!(verdict(&off).because, why.to_string());
+    assert_eq!(report(&off, None).advice[0].commands, ["sysctl vm.numa_stat=1"]);
+    let mut one = Machine::new(1);
+    one.sample();
+    one.allocate(0, 5000, 0, 0);
+    one.sample();
+    assert_eq!(verdict(&one).because, "the machine has one node, so all memory is local");
+    let mut other = Machine::new(2);
+    other.without(&["node."]);
+    other.sample();
+    assert!(verdict(&other).because.starts_with("not in the recording; record with -e "));
+}
+
+#[test]
+fn little_and_nothing_are_no_numbers() {
+    let empty = Machine::new(2);
+    let nothing = report(&empty, None);
+    assert_eq!((nothing.recording.samples, nothing.recording.seconds), (0, 0.0));
+    assert!(nothing.memory.is_empty() && nothing.movers.is_empty() && nothing.advice.is_empty());
+    page(&nothing, false);
+    let mut one = Machine::new(2);
+    one.allocate(0, 1 << 40, 0, 0);
+    one.sample();
+    let row = report(&one, None);
+    assert_eq!(row.locality.verdict.word, "cannot tell", "one row has no difference");
+    assert_eq!((row.faults.minor, row.faults.minor_per_second), (None, None));
+    assert_eq!((row.memory.len(), row.cost.cpu_seconds_per_sample), (2, None));
+    page(&row, true);
+}
+
+#[test]
+fn a_pause_an_absence_and_a_step_back_add_nothing() {
+    let mut machine = Machine::new(2);
+    let fault = "vmstat.pgfault";
+    machine.sample();
+    machine.add(fault, 100);
+    machine.sample();
+    machine.event(Event::Paused);
+    machine.time += 5_000 * MS;
+    machine.add(fault, 1_000_000);
+    machine.event(Event::Resumed);
+    machine.sample();
+    machine.add(fault, 10);
+    machine.sample();
+    let kept = machine.values[fault];
+    machine.set(fault, None);
+    machine.sample();
+    machine.set(fault, kept.map(|v| v + 5));
+    machine.sample();
+    machine.set(fault, Some(3));
+    machine.sample();
+    machine.add(fault, 2);
+    machine.sample();
+    let report = report(&machine, None);
+    assert_eq!(report.faults.minor, Some(100.0 + 10.0 + 5.0 + 2.0));
+    close(Some(report.recording.covered_seconds), 0.06);
+    close(report.faults.minor_per_second, 117.0 / 0.06);
+    assert_eq!(report.losses.pauses, 1);
+    close(Some(report.losses.paused_seconds), 5.0);
+}
+
+#[test]
+fn labels_that_come_again_are_one_phase_and_unknown_ones_are_named() {
+    let mut machine = Machine::new(2);
+    machine.sample();
+    for label in ["a", "b", "a", "", "ghost"] {
+        if !label.is_empty() {
+            machine.label(label);
+        }
+        if label != "ghost" {
+            machine.add("vmstat.pgfault", 10);
+            machine.sample();
+        }
+    }
+    let whole = report(&machine, None);
+    let phases: Vec<(&str, u64, u64)> =
+        whole.phases.iter().map(|p| (p.name.as_str(), p.times, p.samples)).collect();
+    assert_eq!(phases, [("a", 2, 3), ("b", 1, 1), ("ghost", 1, 0)]);
+    assert_eq!(report(&machine, Some("a")).faults.minor, Some(30.0));
+    assert_eq!(report(&machine, Some("ghost")).faults.minor, None);
+    let error = analyse(&machine.header, machine.batches.clone(), Some("c")).unwrap_err().to_string();
+    assert_eq!(error, "the recording has no phase 'c'; give one of 'a', 'b', 'ghost'");
+    let none = analyse(&machine.header, Vec::<Batch>::new(), Some("c")).unwrap_err().to_string();
+    assert!(none.contains("no labels at all"), "{none}");
+}
+
+#[test]
+fn many_labels_take_bounded_memory() {
+    let mut machine = Machine::new(1);
+    for n in 0..1000 {
+        machine.label(&format!("step {n}"));
+        machine.event(Event::Absent("x".into()));
+        machine.sample();
+    }
+    let report = report(&machine, None);
+    assert_eq!((report.phases.len() as u64 + report.more_phases, report.phases.len()), (1000, 64));
+    assert_eq!(report.losses.failures.len() as u64 + report.losses.more_notes, 1000);
+    assert!(report.losses.failures.len() <= 20);
+}
+
+#[test]
+fn a_recording_of_another_program_says_what_it_can() {
+    let mut text = String::from(r#"[["NumaConnect2",2,0],["reads:0","reads:1","odd"]"#);
+    for row in 0..50u64 {
+        let burst = if row == 40 { 900_000 } else { 100 };
+        text.push_str(&format!(",[{},{burst},100,-3]", 1_000_000 + row * 100_000));
+    }
+    let (header, batch, damage) = numakit_recording::numascope::read(format!("{text}]").as_bytes()).unwrap();
+    assert_eq!(damage, None);
+    let report = analyse(&header, [batch], None).unwrap();
+    assert_eq!(report.machine, None);
+    assert_eq!((report.recording.samples, report.locality.verdict.word.as_str()), (50, "cannot tell"));
+    assert_eq!(report.movers.len(), 1);
+    assert_eq!(report.movers[0].series, "numaconnect2.reads@card0");
+    assert!(
+        matches!(report.movers[0].change, Change::Rate { peak, peak_at_seconds, .. } if peak == 900_000.0 && peak_at_seconds == 4.0)
+    );
+    assert!(page(&report, false).starts_with("Machine    not in the recording\n"));
+}
+
+#[test]
+fn json_holds_the_same() {
+    let json = serde_json::to_value(report(&bad_node(), None)).unwrap();
+    assert_eq!(json["locality"]["nodes"][2]["verdict"]["word"], "mostly remote");
+    assert_eq!(json["movers"][0]["kind"], "rate");
+    assert_eq!(json["losses"]["damage"], serde_json::Value::Null);
+    assert_eq!(json["phases"][2]["worst_node"], 2);
+}

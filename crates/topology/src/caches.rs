@@ -1,0 +1,104 @@
+//! Caches, each once.
+
+use crate::cpus::CPU;
+use crate::reader::Reader;
+use crate::values;
+use numakit_model::CpuSet;
+use numakit_model::topology::{Cache, CacheKind};
+use std::collections::HashMap;
+
+/// Reads the caches of each CPU that no cache read before explains.
+///
+/// A CPU is passed over when it shares every single cache of another CPU, as hardware threads
+/// of a core do. All other CPUs are read, so that one with more or fewer caches is seen.
+pub(crate) fn read(reader: &mut Reader<'_>, online: &CpuSet) -> Vec<Cache> {
+    let mut found = Found::default();
+    let mut explained = CpuSet::new();
+    for cpu in online.iter() {
+        if explained.contains(cpu) {
+            continue;
+        }
+        if let Some(shared) = found.read_cpu(reader, cpu, online) {
+            explained = explained.or(&shared);
+        }
+    }
+    let mut caches = found.caches;
+    caches.sort_by_key(|c| (c.level, c.kind as u8, c.cpus.first()));
+    caches.dedup();
+    caches
+}
+
+#[derive(Default)]
+struct Found {
+    caches: Vec<Cache>,
+    covered: HashMap<(u32, CacheKind), CpuSet>,
+    /// One more than the highest index seen.
+    indexes: u32,
+}
+
+impl Found {
+    /// Reads the caches of a CPU; returns the CPUs that share all of them.
+    fn read_cpu(&mut self, reader: &mut Reader<'_>, cpu: u32, online: &CpuSet) -> Option<CpuSet> {
+        let mut shared: Option<CpuSet> = None;
+        let mut index = 0;
+        // One index beyond those seen so far: a CPU may have more caches than the others.
+        while index <= self.indexes.max(1) {
+            if let Some((level, kind)) = identify(reader, cpu, index) {
+                self.indexes = self.indexes.max(index + 1);
+                let cpus = self.place(reader, cpu, index, (level, kind), online);
+                shared = Some(shared.map_or_else(|| cpus.clone(), |s| s.and(&cpus)));
+            }
+            index += 1;
+        }
+        shared
+    }
+
+    /// Adds the cache unless one of its level and kind is known to serve this CPU; returns the
+    /// CPUs that share it.
+    fn place(
+        &mut self,
+        reader: &mut Reader<'_>,
+        cpu: u32,
+        index: u32,
+        id: (u32, CacheKind),
+        online: &CpuSet,
+    ) -> CpuSet {
+        if self.covered.get(&id).is_some_and(|known| known.contains(cpu)) {
+            let serving = |c: &&Cache| (c.level, c.kind) == id && c.cpus.contains(cpu);
+            return self.caches.iter().rfind(serving).map(|c| c.cpus.clone()).unwrap_or_default();
+        }
+        let mut value = |name: &str| {
+            let number = reader.number(format_args!("{CPU}/cpu{cpu}/cache/index{index}/{name}"));
+            number.and_then(|n| u32::try_from(n).ok())
+        };
+        let line_size = value("coherency_line_size").filter(|&n| n > 0);
+        let ways = value("ways_of_associativity");
+        let directory = format!("{CPU}/cpu{cpu}/cache/index{index}");
+        let size = reader.value(format_args!("{directory}/size"), values::size).filter(|&n| n > 0);
+        let shared = reader
+            .set(format_args!("{directory}/shared_cpu_map"), format_args!("{directory}/shared_cpu_list"));
+        let covered = self.covered.entry(id).or_default();
+        // No map, or one of zeros: the CPU's own. A CPU has one cache of a kind.
+        let mut cpus = shared.unwrap_or_default().and(online).minus(covered);
+        cpus.insert(cpu);
+        cpus.iter().for_each(|cpu| covered.insert(cpu));
+        self.caches.push(Cache { level: id.0, kind: id.1, size, line_size, ways, cpus: cpus.clone() });
+        cpus
+    }
+}
+
+fn identify(reader: &mut Reader<'_>, cpu: u32, index: u32) -> Option<(u32, CacheKind)> {
+    let level = reader.number(format_args!("{CPU}/cpu{cpu}/cache/index{index}/level"))?;
+    let level = u32::try_from(level).ok().filter(|level| (1..=9).contains(level))?;
+    let kind = reader.bytes(format_args!("{CPU}/cpu{cpu}/cache/index{index}/type"));
+    Some((level, kind_of(kind.unwrap_or(b""))))
+}
+
+/// The kernel's word for what a cache holds; anything unknown counts as unified.
+pub fn kind_of(word: &[u8]) -> CacheKind {
+    match values::trim(word) {
+        b"Data" => CacheKind::Data,
+        b"Instruction" => CacheKind::Instruction,
+        _ => CacheKind::Unified,
+    }
+}

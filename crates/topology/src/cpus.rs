@@ -1,0 +1,47 @@
+//! Which CPUs run, and which are there but do not.
+
+use crate::TopologyError;
+use crate::reader::Reader;
+use numakit_model::CpuSet;
+
+pub(crate) const CPU: &str = "/sys/devices/system/cpu";
+
+pub(crate) struct Cpus {
+    pub online: CpuSet,
+    pub offline: CpuSet,
+}
+
+/// From `online` and `present`; where a kernel lacks them, from the directories of the CPUs;
+/// and where a capture lacks those too, from /proc/stat.
+pub(crate) fn read(reader: &mut Reader<'_>) -> Result<Cpus, TopologyError> {
+    let named = reader.list(format_args!("{CPU}/online")).filter(|cpus| !cpus.is_empty());
+    let present = reader.list(format_args!("{CPU}/present")).filter(|cpus| !cpus.is_empty());
+    let known = match (&named, present) {
+        (Some(_), Some(present)) => present,
+        _ => reader.numbered(CPU, "cpu").unwrap_or_default(),
+    };
+    let mut online = named.unwrap_or_else(|| running(reader, &known));
+    if online.is_empty() {
+        online =
+            reader.value(format_args!("/proc/stat"), |b| Ok::<_, String>(of_stat(b))).unwrap_or_default();
+        if online.is_empty() {
+            let seen = format!("neither {CPU} nor /proc/stat names one");
+            return Err(TopologyError::NoCpus { root: reader.root.name().to_owned(), seen });
+        }
+        reader.note(format!("{CPU} names no CPU; they were taken from /proc/stat"));
+    }
+    Ok(Cpus { offline: known.minus(&online), online })
+}
+
+/// Those whose own `online` file does not say 0. The first CPU often has no such file.
+fn running(reader: &mut Reader<'_>, known: &CpuSet) -> CpuSet {
+    known.iter().filter(|cpu| reader.bytes(format_args!("{CPU}/cpu{cpu}/online")) != Some(b"0")).collect()
+}
+
+/// The CPUs that have a line in /proc/stat.
+pub fn of_stat(bytes: &[u8]) -> CpuSet {
+    let lines = bytes.split(|&b| b == b'\n').filter_map(|line| line.strip_prefix(b"cpu"));
+    lines
+        .filter_map(|line| std::str::from_utf8(line.split(|&b| b == b' ').next()?).ok()?.parse().ok())
+        .collect()
+}

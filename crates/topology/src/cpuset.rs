@@ -1,0 +1,125 @@
+//! Which CPUs and nodes a process there may use.
+
+use crate::reader::Reader;
+use crate::values;
+use numakit_model::CpuSet;
+
+pub(crate) struct Allowed {
+    pub cpus: CpuSet,
+    pub nodes: CpuSet,
+}
+
+/// What `/proc/self/status` says, which is the result of cpusets and affinity; captures
+/// without it have the files of the cpuset. What nothing restricts is allowed.
+pub(crate) fn read(reader: &mut Reader<'_>, online: &CpuSet, nodes: &CpuSet) -> Allowed {
+    let status = reader.text(format_args!("/proc/self/status")).map(of_status).unwrap_or_default();
+    let (cpus, mems) = match status {
+        (None, None) => of_cpuset(reader).unwrap_or_default(),
+        known => known,
+    };
+    // A cpuset may name more than is online. One that leaves nothing was not understood.
+    let limit = |set: Option<CpuSet>, all: &CpuSet| {
+        set.map(|set| set.and(all)).filter(|set| !set.is_empty()).unwrap_or_else(|| all.clone())
+    };
+    Allowed { cpus: limit(cpus, online), nodes: limit(mems, nodes) }
+}
+
+/// The lists of allowed CPUs and nodes in a status file.
+pub fn of_status(status: &str) -> (Option<CpuSet>, Option<CpuSet>) {
+    let list = |field: &str| {
+        let value = status.lines().find_map(|line| line.strip_prefix(field)?.strip_prefix(':'))?;
+        values::list(value.as_bytes()).ok()
+    };
+    (list("Cpus_allowed_list"), list("Mems_allowed_list"))
+}
+
+/// Where a kernel keeps cpusets and how it calls their files.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Mount {
+    /// The mount point.
+    pub path: String,
+    /// The kind.
+    pub kind: MountKind,
+}
+
+/// The generations of cpusets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MountKind {
+    /// cgroup v2, for cpusets only if its root says so.
+    Unified,
+    /// cgroup v1 with the cpuset controller.
+    Controller,
+    /// cgroup v1 mounted with `noprefix`, and the file system of its own that came before.
+    Legacy,
+}
+
+impl MountKind {
+    fn files(self) -> [&'static str; 2] {
+        match self {
+            Self::Unified => ["cpuset.cpus.effective", "cpuset.mems.effective"],
+            Self::Controller => ["cpuset.cpus", "cpuset.mems"],
+            Self::Legacy => ["cpus", "mems"],
+        }
+    }
+}
+
+/// The mounts in /proc/mounts that may hold cpusets, in the order given there.
+pub fn mounts(text: &str) -> Vec<Mount> {
+    let one = |line: &str| {
+        let mut words = line.split_ascii_whitespace().skip(1);
+        let (path, system, options) = (words.next()?, words.next()?, words.next()?);
+        let has = |option| options.split(',').any(|o| o == option);
+        let kind = match system {
+            "cgroup2" => MountKind::Unified,
+            "cgroup" if has("cpuset") && has("noprefix") => MountKind::Legacy,
+            "cgroup" if has("cpuset") => MountKind::Controller,
+            "cpuset" => MountKind::Legacy,
+            _ => return None,
+        };
+        Some(Mount { path: path.to_owned(), kind })
+    };
+    text.lines().filter_map(one).collect()
+}
+
+/// The path of the group in /proc/self/cgroup: of the cpuset controller, or of v2.
+pub fn group(text: &str, kind: MountKind) -> Option<&str> {
+    text.lines().find_map(|line| {
+        let mut parts = line.splitn(3, ':');
+        let (number, controllers, path) = (parts.next()?, parts.next()?, parts.next()?);
+        let fits = match kind {
+            MountKind::Unified => number == "0" && controllers.is_empty(),
+            _ => controllers.split(',').any(|c| c == "cpuset"),
+        };
+        fits.then_some(path)
+    })
+}
+
+fn of_cpuset(reader: &mut Reader<'_>) -> Option<(Option<CpuSet>, Option<CpuSet>)> {
+    let mut mounts = mounts(reader.text(format_args!("/proc/mounts"))?);
+    mounts.retain(|m| m.kind != MountKind::Unified || has_cpusets(reader, &m.path));
+    let mount = mounts.first()?;
+    let groups = reader.text(format_args!("/proc/self/cgroup")).and_then(|text| group(text, mount.kind));
+    let path = match groups.map(str::to_owned) {
+        Some(path) => path,
+        None => reader.text(format_args!("/proc/self/cpuset")).unwrap_or("/").to_owned(),
+    };
+    let [cpus, mems] = mount.kind.files().map(|file| nearest(reader, &mount.path, &path, file));
+    Some((cpus, mems))
+}
+
+fn has_cpusets(reader: &mut Reader<'_>, mount: &str) -> bool {
+    let controllers = reader.text(format_args!("{mount}/cgroup.controllers")).unwrap_or("");
+    controllers.split_ascii_whitespace().any(|c| c == "cpuset")
+}
+
+/// The file of the group, or of the nearest group above that has it with something in it.
+fn nearest(reader: &mut Reader<'_>, mount: &str, group: &str, file: &str) -> Option<CpuSet> {
+    let mut group = group.trim_end_matches('/');
+    loop {
+        let set = reader.list(format_args!("{mount}{group}/{file}")).filter(|set| !set.is_empty());
+        if set.is_some() {
+            return set;
+        }
+        group = &group[..group.rfind('/')?];
+    }
+}

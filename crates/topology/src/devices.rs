@@ -1,0 +1,43 @@
+//! PCI devices whose node is known and whose place matters to programs.
+
+use crate::reader::Reader;
+use numakit_model::topology::Device;
+
+const PCI: &str = "/sys/bus/pci/devices";
+
+pub(crate) fn read(reader: &mut Reader<'_>) -> Vec<Device> {
+    let names = reader.root.list(PCI).unwrap_or_default();
+    let mut devices = Vec::new();
+    for name in names {
+        let class = reader.value(format_args!("{PCI}/{name}/class"), |b| Ok::<_, String>(class_of(b)));
+        let Some(class) = class.flatten() else { continue };
+        let node = reader.number(format_args!("{PCI}/{name}/numa_node"));
+        // -1 stands for no node.
+        if let Some(node) = node.and_then(|n| u32::try_from(n).ok()) {
+            devices.push(Device { name: format!("pci {name}"), class: class.to_owned(), node: Some(node) });
+        }
+    }
+    devices
+}
+
+/// The PCI base classes that are shown, by their number. The last is for devices that fit none.
+const CLASSES: [(&str, &str); 6] = [
+    ("01", "storage"),
+    ("02", "network"),
+    ("03", "display"),
+    ("0b", "accelerator"),
+    ("12", "accelerator"),
+    ("ff", ""),
+];
+
+fn class_of(content: &[u8]) -> Option<&'static str> {
+    let text = std::str::from_utf8(content).ok()?;
+    let code = text.strip_prefix("0x")?.get(..2)?;
+    CLASSES.into_iter().find(|(base, _)| *base == code).map(|(_, class)| class)
+}
+
+/// The class file of a device of this class.
+pub(crate) fn class_code(class: &str) -> String {
+    let base = CLASSES.into_iter().find(|(_, name)| *name == class).map_or("ff", |(base, _)| base);
+    format!("0x{base}0000\n")
+}

@@ -1,0 +1,313 @@
+//! The /sys and /proc of a machine that does not exist, for tests and benchmarks: what
+//! [`crate::read`] reads from it is the topology that it was made of.
+
+use crate::cpus::CPU;
+use crate::devices::class_code;
+use crate::nodes::NODE;
+use crate::page_size::vector_of;
+use numakit_model::topology::{Cache, CacheKind, Node};
+use numakit_model::{CpuSet, Topology};
+use numakit_sys::root::Tree;
+use std::fmt::Write;
+use std::fs;
+use std::io;
+use std::path::Path;
+
+/// Counter files that are copied as they are, since no topology says what they hold.
+#[derive(Debug, Clone)]
+pub struct Texts {
+    /// /proc/vmstat.
+    pub vmstat: String,
+    /// nodeN/vmstat.
+    pub node_vmstat: String,
+    /// nodeN/numastat.
+    pub numastat: String,
+}
+
+impl Default for Texts {
+    fn default() -> Self {
+        Self {
+            vmstat: "nr_free_pages 1000\nnuma_hit 100\nnuma_miss 0\npgfault 100\npgmajfault 0\n".to_owned(),
+            node_vmstat: "nr_free_pages 1000\nnuma_hit 100\nnuma_miss 0\n".to_owned(),
+            numastat:
+                "numa_hit 100\nnuma_miss 0\nnuma_foreign 0\ninterleave_hit 0\nlocal_node 100\nother_node 0\n"
+                    .to_owned(),
+        }
+    }
+}
+
+/// Writes the files below a directory, which must not hold a `sys` or `proc` yet.
+pub fn write_tree(topology: &Topology, texts: &Texts, directory: &Path) -> io::Result<()> {
+    let mut last = String::new();
+    each_file(topology, texts, &mut |path, content| {
+        let file = directory.join(path.trim_start_matches('/'));
+        let parent = path.rsplit_once('/').map_or("", |(parent, _)| parent);
+        if parent != last {
+            last = parent.to_owned();
+            fs::create_dir_all(file.parent().unwrap_or(directory))?;
+        }
+        // A name without content stands for a directory.
+        content.map_or_else(|| fs::create_dir_all(&file), |content| fs::write(&file, content))
+    })
+}
+
+/// The files in memory.
+pub fn tree(topology: &Topology, texts: &Texts) -> Tree {
+    let mut tree = Tree::new();
+    // Memory refuses nothing.
+    let _ = each_file(topology, texts, &mut |path, content| {
+        match content {
+            Some(content) => tree.file(path, content),
+            None => tree.directory(path),
+        };
+        Ok(())
+    });
+    tree
+}
+
+type Put<'a> = dyn FnMut(&str, Option<&[u8]>) -> io::Result<()> + 'a;
+
+fn each_file(t: &Topology, texts: &Texts, put: &mut Put<'_>) -> io::Result<()> {
+    let known = t.online.or(&t.offline);
+    let masks = Masks { words: known.last().unwrap_or(0) as usize / 32 + 1 };
+    for (name, cpus) in
+        [("online", &t.online), ("present", &known), ("possible", &known), ("offline", &t.offline)]
+    {
+        put(&format!("{CPU}/{name}"), Some(line(cpus).as_bytes()))?;
+    }
+    write_kinds(t, put)?;
+    let places = Places::of(t, &masks);
+    for cpu in known.iter() {
+        put(&format!("{CPU}/cpu{cpu}/online"), Some(if t.online.contains(cpu) { b"1\n" } else { b"0\n" }))?;
+        if t.online.contains(cpu) {
+            places.write(cpu, put)?;
+        }
+    }
+    if !t.nodes.iter().any(|node| node.implicit) {
+        write_nodes(t, texts, &masks, put)?;
+    }
+    for device in &t.devices {
+        let directory = device.name.replace("pci ", "/sys/bus/pci/devices/");
+        put(&format!("{directory}/class"), Some(class_code(&device.class).as_bytes()))?;
+        let node = device.node.map_or(-1, i64::from);
+        put(&format!("{directory}/numa_node"), Some(format!("{node}\n").as_bytes()))?;
+    }
+    write_proc(t, texts, put)
+}
+
+/// Kinds of cores in the files that their names come from.
+fn write_kinds(t: &Topology, put: &mut Put<'_>) -> io::Result<()> {
+    for kind in &t.kinds {
+        if kind.name.starts_with("cpu_") {
+            put(&format!("/sys/devices/{}/cpus", kind.name), Some(line(&kind.cpus).as_bytes()))?;
+            continue;
+        }
+        let base =
+            kind.name.strip_suffix(" MHz base").map(|mhz| ("cpufreq/base_frequency", format!("{mhz}000\n")));
+        let capacity =
+            kind.name.strip_prefix("capacity ").map(|value| ("cpu_capacity", format!("{value}\n")));
+        let Some((file, content)) = base.or(capacity) else { continue };
+        for cpu in kind.cpus.iter() {
+            put(&format!("{CPU}/cpu{cpu}/{file}"), Some(content.as_bytes()))?;
+        }
+    }
+    Ok(())
+}
+
+fn write_proc(t: &Topology, texts: &Texts, put: &mut Put<'_>) -> io::Result<()> {
+    let total = t.memory_kb().unwrap_or(0);
+    let free = t.nodes.iter().filter_map(|n| n.free_kb).fold(0, u64::saturating_add);
+    let meminfo = format!("MemTotal:       {total} kB\nMemFree:        {free} kB\n");
+    put("/proc/meminfo", Some(meminfo.as_bytes()))?;
+    let mut stat = "cpu  1000 0 1000 100000 10 0 10 0 0 0\n".to_owned();
+    for cpu in t.online.iter() {
+        // Writing to a string cannot fail.
+        let _ = writeln!(stat, "cpu{cpu} 10 0 10 1000 1 0 1 0 0 0");
+    }
+    stat.push_str(
+        "intr 1000\nctxt 1000\nbtime 1700000000\nprocesses 100\nprocs_running 1\nprocs_blocked 0\n",
+    );
+    put("/proc/stat", Some(stat.as_bytes()))?;
+    put("/proc/vmstat", Some(texts.vmstat.as_bytes()))?;
+    let status = format!("Cpus_allowed_list:\t{}\nMems_allowed_list:\t{}\n", t.allowed, t.allowed_nodes);
+    put("/proc/self/status", Some(status.as_bytes()))?;
+    put("/proc/self/auxv", Some(&vector_of(t.page_size)))
+}
+
+fn write_nodes(t: &Topology, texts: &Texts, masks: &Masks, put: &mut Put<'_>) -> io::Result<()> {
+    let ids = t.node_ids();
+    let with = |has: &dyn Fn(&Node) -> bool| -> CpuSet {
+        t.nodes.iter().filter(|node| has(node)).map(|node| node.os_index).collect()
+    };
+    put(&format!("{NODE}/online"), Some(line(&ids).as_bytes()))?;
+    put(&format!("{NODE}/possible"), Some(line(&ids).as_bytes()))?;
+    put(&format!("{NODE}/has_cpu"), Some(line(&with(&|n| !n.cpus.is_empty())).as_bytes()))?;
+    put(&format!("{NODE}/has_memory"), Some(line(&with(&|n| n.memory_kb != Some(0))).as_bytes()))?;
+    for (at, node) in t.nodes.iter().enumerate() {
+        let directory = format!("{NODE}/node{}", node.os_index);
+        put(&format!("{directory}/cpulist"), Some(line(&node.cpus).as_bytes()))?;
+        put(&format!("{directory}/cpumap"), Some(masks.text(&node.cpus).as_bytes()))?;
+        put(&format!("{directory}/numastat"), Some(texts.numastat.as_bytes()))?;
+        put(&format!("{directory}/vmstat"), Some(texts.node_vmstat.as_bytes()))?;
+        if let Some(row) = t.distances.as_ref().and_then(|d| d.rows.get(at)) {
+            let row: Vec<String> = row.iter().map(u32::to_string).collect();
+            put(&format!("{directory}/distance"), Some(format!("{}\n", row.join(" ")).as_bytes()))?;
+        }
+        put(&format!("{directory}/meminfo"), Some(meminfo(node).as_bytes()))?;
+        write_memory(node, &directory, put)?;
+    }
+    Ok(())
+}
+
+fn meminfo(node: &Node) -> String {
+    let fields = [("MemTotal", node.memory_kb), ("MemFree", node.free_kb)];
+    let known = fields.into_iter().filter_map(|(name, value)| Some((name, value?)));
+    known.map(|(name, value)| format!("Node {} {name}: {value:>14} kB\n", node.os_index)).collect()
+}
+
+fn write_memory(node: &Node, directory: &str, put: &mut Put<'_>) -> io::Result<()> {
+    for pool in &node.huge_pages {
+        let file = format!("{directory}/hugepages/hugepages-{}kB/nr_hugepages", pool.size_kb);
+        put(&file, Some(format!("{}\n", pool.count).as_bytes()))?;
+    }
+    for access in &node.access {
+        let place = format!("{directory}/access{}/initiators", access.class);
+        let values = [
+            ("read_bandwidth", access.read_bandwidth),
+            ("write_bandwidth", access.write_bandwidth),
+            ("read_latency", access.read_latency),
+            ("write_latency", access.write_latency),
+        ];
+        for (name, value) in values {
+            put(&format!("{place}/{name}"), Some(format!("{}\n", value.unwrap_or(0)).as_bytes()))?;
+        }
+        for initiator in access.initiators.iter() {
+            put(&format!("{place}/node{initiator}"), None)?;
+        }
+    }
+    for cache in &node.memory_side_caches {
+        let place = format!("{directory}/memory_side_cache/index{}", cache.level);
+        put(&format!("{place}/size"), Some(format!("{}\n", cache.size).as_bytes()))?;
+        put(&format!("{place}/line_size"), Some(format!("{}\n", cache.line_size).as_bytes()))?;
+    }
+    Ok(())
+}
+
+/// For each CPU the files of the groups that it is in; their texts are made once a group.
+struct Places {
+    topology: Vec<Vec<(&'static str, String)>>,
+    of_cpu: Vec<Vec<usize>>,
+    caches: Vec<Vec<(&'static str, String)>>,
+    caches_of_cpu: Vec<Vec<usize>>,
+}
+
+impl Places {
+    fn of(t: &Topology, masks: &Masks) -> Self {
+        let slots = t.online.last().map_or(0, |last| last as usize + 1);
+        let mut places = Self {
+            topology: Vec::new(),
+            of_cpu: vec![Vec::new(); slots],
+            caches: Vec::new(),
+            caches_of_cpu: vec![Vec::new(); slots],
+        };
+        let id = |id: Option<u32>| format!("{}\n", id.map_or(-1, i64::from));
+        let sets = |set: &CpuSet, mask, list| vec![(mask, masks.text(set)), (list, line(set))];
+        for core in &t.cores {
+            let mut files = sets(&core.cpus, "thread_siblings", "thread_siblings_list");
+            files.extend(sets(&core.cpus, "core_cpus", "core_cpus_list"));
+            files.push(("core_id", id(core.os_index)));
+            places.add(&core.cpus, files);
+        }
+        for package in &t.packages {
+            let mut files = sets(&package.cpus, "core_siblings", "core_siblings_list");
+            files.extend(sets(&package.cpus, "package_cpus", "package_cpus_list"));
+            files.push(("physical_package_id", id(package.os_index)));
+            places.add(&package.cpus, files);
+        }
+        let others = [
+            (&t.dies, "die_cpus", "die_cpus_list"),
+            (&t.clusters, "cluster_cpus", "cluster_cpus_list"),
+            (&t.books, "book_siblings", "book_siblings_list"),
+            (&t.drawers, "drawer_siblings", "drawer_siblings_list"),
+        ];
+        for (groups, mask, list) in others {
+            groups.iter().for_each(|set| places.add(set, sets(set, mask, list)));
+        }
+        for cache in &t.caches {
+            for cpu in cache.cpus.iter() {
+                if let Some(of_cpu) = places.caches_of_cpu.get_mut(cpu as usize) {
+                    of_cpu.push(places.caches.len());
+                }
+            }
+            places.caches.push(cache_files(cache, masks));
+        }
+        places
+    }
+
+    fn add(&mut self, cpus: &CpuSet, files: Vec<(&'static str, String)>) {
+        for cpu in cpus.iter() {
+            if let Some(of_cpu) = self.of_cpu.get_mut(cpu as usize) {
+                of_cpu.push(self.topology.len());
+            }
+        }
+        self.topology.push(files);
+    }
+
+    fn write(&self, cpu: u32, put: &mut Put<'_>) -> io::Result<()> {
+        for &group in &self.of_cpu[cpu as usize] {
+            for (name, content) in &self.topology[group] {
+                put(&format!("{CPU}/cpu{cpu}/topology/{name}"), Some(content.as_bytes()))?;
+            }
+        }
+        for (index, &cache) in self.caches_of_cpu[cpu as usize].iter().enumerate() {
+            for (name, content) in &self.caches[cache] {
+                put(&format!("{CPU}/cpu{cpu}/cache/index{index}/{name}"), Some(content.as_bytes()))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn cache_files(cache: &Cache, masks: &Masks) -> Vec<(&'static str, String)> {
+    let kind = match cache.kind {
+        CacheKind::Data => "Data\n",
+        CacheKind::Instruction => "Instruction\n",
+        CacheKind::Unified => "Unified\n",
+    };
+    let mut files = vec![
+        ("level", format!("{}\n", cache.level)),
+        ("type", kind.to_owned()),
+        ("shared_cpu_map", masks.text(&cache.cpus)),
+        ("shared_cpu_list", line(&cache.cpus)),
+    ];
+    files.extend(cache.size.map(|size| ("size", size_text(size))));
+    files.extend(cache.line_size.map(|size| ("coherency_line_size", format!("{size}\n"))));
+    files.extend(cache.ways.map(|ways| ("ways_of_associativity", format!("{ways}\n"))));
+    files
+}
+
+fn size_text(bytes: u64) -> String {
+    if bytes.is_multiple_of(1024) { format!("{}K\n", bytes / 1024) } else { format!("{bytes}\n") }
+}
+
+fn line(set: &CpuSet) -> String {
+    format!("{set}\n")
+}
+
+/// Writes masks as wide as the kernel of this machine would.
+struct Masks {
+    words: usize,
+}
+
+impl Masks {
+    fn text(&self, set: &CpuSet) -> String {
+        let mut words = vec![0u32; self.words];
+        for id in set.iter() {
+            if let Some(word) = words.get_mut(id as usize / 32) {
+                *word |= 1 << (id % 32);
+            }
+        }
+        let words: Vec<String> = words.iter().rev().map(|word| format!("{word:08x}")).collect();
+        words.join(",") + "\n"
+    }
+}

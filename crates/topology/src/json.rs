@@ -1,0 +1,176 @@
+//! Topologies as JSON text, written and read back.
+
+use numakit_model::topology::Core;
+use numakit_model::{CpuSet, Topology};
+use serde::Serialize;
+use serde_json::ser::{Formatter, Serializer};
+use std::io::{self, Write};
+use thiserror::Error;
+
+/// The most CPUs that a description or a JSON file may ask for.
+pub const MAX_CPUS: u32 = 65_536;
+/// The most nodes.
+pub const MAX_NODES: usize = 4096;
+
+/// A JSON text that is no machine.
+#[derive(Debug, Error)]
+pub enum JsonError {
+    /// Not JSON, or a field of the wrong kind.
+    #[error("not a machine as JSON: {0}; write one with 'numa topo --json' and change that")]
+    Syntax(#[from] serde_json::Error),
+    /// Fields that contradict each other.
+    #[error("{0}")]
+    Content(String),
+}
+
+/// The machine as JSON, one list entry a line.
+pub fn text(topology: &Topology) -> String {
+    let mut out = Vec::new();
+    // Neither the memory nor the values of a topology can refuse to be written.
+    let _ = topology.serialize(&mut Serializer::with_formatter(&mut out, Lines { depth: 0 }));
+    out.push(b'\n');
+    String::from_utf8_lossy(&out).into_owned()
+}
+
+/// Reads a machine. What a hand-written file leaves out is filled in: CPUs that some list
+/// names are online, everything is allowed, and each CPU is a core.
+pub fn parse(text: &str) -> Result<Topology, JsonError> {
+    let mut topology: Topology = serde_json::from_str(text)?;
+    complete(&mut topology);
+    check(&topology).map_err(JsonError::Content)?;
+    Ok(topology)
+}
+
+fn complete(t: &mut Topology) {
+    if t.online.is_empty() {
+        let nodes = t.nodes.iter().map(|n| &n.cpus);
+        let all = nodes.chain(t.packages.iter().map(|p| &p.cpus)).chain(t.cores.iter().map(|c| &c.cpus));
+        t.online = all.fold(CpuSet::new(), |all, cpus| all.or(cpus));
+    }
+    if t.allowed.is_empty() {
+        t.allowed = t.online.clone();
+    }
+    if t.allowed_nodes.is_empty() {
+        t.allowed_nodes = t.node_ids();
+    }
+    // What `check` will refuse is not worth its memory.
+    if t.cores.is_empty() && t.online.last() < Some(MAX_CPUS) {
+        let core = |cpu| Core { cpus: CpuSet::range(cpu, cpu), ..Core::default() };
+        t.cores = t.online.iter().map(core).collect();
+    }
+    if t.page_size == 0 {
+        t.page_size = 4096;
+    }
+    if t.origin.is_empty() {
+        t.origin = "JSON".to_owned();
+    }
+}
+
+fn check(t: &Topology) -> Result<(), String> {
+    if t.nodes.is_empty() {
+        return Err(
+            "there are no nodes; give at least {\"os_index\": 0, \"cpus\": \"0-3\"} in \"nodes\"".into()
+        );
+    }
+    if t.nodes.len() > MAX_NODES {
+        return Err(format!("{} nodes are more than {MAX_NODES}; give fewer", t.nodes.len()));
+    }
+    match t.online.last() {
+        None => return Err("no CPU is online; name CPUs in \"nodes\" or in \"online\"".into()),
+        Some(last) if last >= MAX_CPUS => {
+            return Err(format!("CPU {last} is beyond {}; number CPUs from 0", MAX_CPUS - 1));
+        }
+        Some(_) => {}
+    }
+    let nodes = t.nodes.iter().map(|n| ("node", &n.cpus));
+    let packages = t.packages.iter().map(|p| ("package", &p.cpus));
+    let cores = t.cores.iter().map(|c| ("core", &c.cpus));
+    let caches = t.caches.iter().map(|c| ("cache", &c.cpus));
+    for (what, cpus) in nodes.chain(packages).chain(cores).chain(caches).chain([("allowed", &t.allowed)]) {
+        if !cpus.is_subset(&t.online) {
+            let odd = cpus.minus(&t.online);
+            return Err(format!(
+                "{what} {cpus} has CPUs {odd} that are not in \"online\"; add them there or remove them"
+            ));
+        }
+    }
+    let mut seen = CpuSet::new();
+    for core in &t.cores {
+        if core.cpus.is_empty() || seen.intersects(&core.cpus) {
+            return Err(format!(
+                "core {{{}}} is empty or shares CPUs with another; give each CPU to one core",
+                core.cpus
+            ));
+        }
+        seen = seen.or(&core.cpus);
+        if core.kind.is_some_and(|kind| kind as usize >= t.kinds.len()) {
+            return Err(format!(
+                "core {{{}}} is of a kind that \"kinds\" does not have; add it there",
+                core.cpus
+            ));
+        }
+    }
+    let ids = t.node_ids();
+    match t.devices.iter().find(|d| d.node.is_some_and(|node| !ids.contains(node))) {
+        Some(device) => {
+            Err(format!("device {} is at a node that is not there; the nodes are {ids}", device.name))
+        }
+        None => Ok(()),
+    }
+}
+
+/// The fields of the machine and the entries of its lists on lines of their own; all below
+/// that in one line.
+struct Lines {
+    depth: usize,
+}
+
+impl Lines {
+    fn open(&mut self, bracket: &[u8], writer: &mut (impl Write + ?Sized)) -> io::Result<()> {
+        self.depth += 1;
+        writer.write_all(bracket)
+    }
+
+    fn close(&mut self, bracket: &[u8], writer: &mut (impl Write + ?Sized)) -> io::Result<()> {
+        self.depth -= 1;
+        if self.depth < 2 {
+            self.new_line(writer)?;
+        }
+        writer.write_all(bracket)
+    }
+
+    fn part(&mut self, first: bool, writer: &mut (impl Write + ?Sized)) -> io::Result<()> {
+        if !first {
+            writer.write_all(if self.depth > 2 { b", " } else { b"," })?;
+        }
+        if self.depth <= 2 { self.new_line(writer) } else { Ok(()) }
+    }
+
+    fn new_line(&self, writer: &mut (impl Write + ?Sized)) -> io::Result<()> {
+        writer.write_all(&b"\n    "[..1 + 2 * self.depth.min(2)])
+    }
+}
+
+impl Formatter for Lines {
+    fn begin_array<W: ?Sized + Write>(&mut self, writer: &mut W) -> io::Result<()> {
+        self.open(b"[", writer)
+    }
+    fn end_array<W: ?Sized + Write>(&mut self, writer: &mut W) -> io::Result<()> {
+        self.close(b"]", writer)
+    }
+    fn begin_array_value<W: ?Sized + Write>(&mut self, writer: &mut W, first: bool) -> io::Result<()> {
+        self.part(first, writer)
+    }
+    fn begin_object<W: ?Sized + Write>(&mut self, writer: &mut W) -> io::Result<()> {
+        self.open(b"{", writer)
+    }
+    fn end_object<W: ?Sized + Write>(&mut self, writer: &mut W) -> io::Result<()> {
+        self.close(b"}", writer)
+    }
+    fn begin_object_key<W: ?Sized + Write>(&mut self, writer: &mut W, first: bool) -> io::Result<()> {
+        self.part(first, writer)
+    }
+    fn begin_object_value<W: ?Sized + Write>(&mut self, writer: &mut W) -> io::Result<()> {
+        writer.write_all(b": ")
+    }
+}

@@ -1,0 +1,117 @@
+//! Kinds of cores on hybrid machines.
+
+use crate::cpus::CPU;
+use crate::reader::Reader;
+use numakit_model::CpuSet;
+use numakit_model::topology::{Core, CoreKind};
+use std::collections::BTreeMap;
+
+/// The counter units that hybrid x86 kernels name their kinds by, slowest first.
+const UNITS: [&str; 3] = ["cpu_lowpower", "cpu_atom", "cpu_core"];
+
+/// Finds the kinds and tells each core its own. Where all cores are alike there are none.
+///
+/// What names a kind best comes first: the counter units, then the model of the core, then the base
+/// frequency (exact for a kind, where the highest frequency differs from core to core), and
+/// only then the capacity, which varies a little inside a kind.
+pub(crate) fn read(reader: &mut Reader<'_>, mut cores: Vec<Core>) -> (Vec<CoreKind>, Vec<Core>) {
+    let mut kinds = units(reader, &cores);
+    if kinds.is_empty() {
+        kinds = by_value(reader, &cores, "regs/identification/midr_el1", hexadecimal, model_name);
+        sort_by_capacity(reader, &mut kinds);
+    }
+    if kinds.is_empty() {
+        kinds = by_value(reader, &cores, "cpufreq/base_frequency", decimal, |khz| {
+            format!("{} MHz base", khz / 1000)
+        });
+    }
+    if kinds.is_empty() {
+        kinds = by_value(reader, &cores, "cpu_capacity", decimal, |c| format!("capacity {c}"));
+        merge_near(&mut kinds);
+    }
+    if kinds.len() < 2 {
+        return (Vec::new(), cores);
+    }
+    for core in &mut cores {
+        core.kind = kinds.iter().position(|k| k.cpus.intersects(&core.cpus)).map(|at| at as u32);
+    }
+    (kinds.into_iter().map(|k| CoreKind { name: k.name, cpus: k.cpus }).collect(), cores)
+}
+
+struct Kind {
+    value: u64,
+    name: String,
+    cpus: CpuSet,
+}
+
+fn units(reader: &mut Reader<'_>, cores: &[Core]) -> Vec<Kind> {
+    let online = cores.iter().fold(CpuSet::new(), |all, core| all.or(&core.cpus));
+    let found = UNITS.into_iter().zip(0..).filter_map(|(unit, value)| {
+        let cpus = reader.list(format_args!("/sys/devices/{unit}/cpus"))?.and(&online);
+        (!cpus.is_empty()).then(|| Kind { value, name: unit.to_owned(), cpus })
+    });
+    let kinds: Vec<Kind> = found.collect();
+    if kinds.len() < 2 { Vec::new() } else { kinds }
+}
+
+/// Groups the cores by a number that one CPU of each shows. Nothing, where the first core does
+/// not show it or all are equal.
+fn by_value(
+    reader: &mut Reader<'_>,
+    cores: &[Core],
+    file: &str,
+    parse: fn(&[u8]) -> Result<u64, String>,
+    name: fn(u64) -> String,
+) -> Vec<Kind> {
+    let mut groups: BTreeMap<u64, CpuSet> = BTreeMap::new();
+    for core in cores {
+        let Some(cpu) = core.cpus.first() else { continue };
+        match reader.value(format_args!("{CPU}/cpu{cpu}/{file}"), parse) {
+            Some(value) => {
+                let group = groups.entry(value).or_default();
+                core.cpus.iter().for_each(|cpu| group.insert(cpu));
+            }
+            None if groups.is_empty() => break,
+            None => {}
+        }
+    }
+    if groups.len() < 2 {
+        return Vec::new();
+    }
+    groups.into_iter().map(|(value, cpus)| Kind { value, name: name(value), cpus }).collect()
+}
+
+fn decimal(bytes: &[u8]) -> Result<u64, String> {
+    let value = crate::values::number(bytes)?;
+    u64::try_from(value).map_err(|_| format!("{value} is negative"))
+}
+
+fn hexadecimal(bytes: &[u8]) -> Result<u64, String> {
+    let text = String::from_utf8_lossy(crate::values::trim(bytes));
+    // The lowest four bits are the patch level, the same kind of core may differ in it.
+    let value = u64::from_str_radix(text.trim_start_matches("0x"), 16);
+    value.map(|v| v & !0xf).map_err(|_| "no hexadecimal number".to_owned())
+}
+
+fn model_name(midr: u64) -> String {
+    format!("part {:#x} of implementer {:#x}", midr >> 4 & 0xfff, midr >> 24 & 0xff)
+}
+
+fn sort_by_capacity(reader: &mut Reader<'_>, kinds: &mut [Kind]) {
+    for kind in kinds.iter_mut() {
+        let cpu = kind.cpus.first().unwrap_or_default();
+        kind.value = reader.value(format_args!("{CPU}/cpu{cpu}/cpu_capacity"), decimal).unwrap_or(0);
+    }
+    kinds.sort_by_key(|kind| kind.value);
+}
+
+/// Capacities within 10% of the group's smallest are one kind.
+fn merge_near(kinds: &mut Vec<Kind>) {
+    kinds.dedup_by(|next, kept| {
+        let near = next.value.saturating_mul(10) <= kept.value.saturating_mul(11);
+        if near {
+            kept.cpus = kept.cpus.or(&next.cpus);
+        }
+        near
+    });
+}

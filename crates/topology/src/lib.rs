@@ -1,0 +1,91 @@
+//! The topology of a machine, from what its kernel shows, from a description, or from JSON.
+//!
+//! Every file is read through [`SysRoot`]; with a root given, nothing of the host is read.
+//! Whatever the files hold, reading gives a topology or an error, and never panics.
+
+pub mod boards;
+pub mod caches;
+pub mod capture;
+pub mod cpus;
+pub mod cpuset;
+pub mod devices;
+pub mod distances;
+pub mod fabricate;
+mod hmat;
+pub mod json;
+mod kinds;
+mod nodes;
+mod packages;
+pub mod page_size;
+mod reader;
+pub mod synthetic;
+pub mod values;
+
+pub use json::JsonError;
+pub use synthetic::DescriptionError;
+
+use numakit_model::Topology;
+use numakit_sys::SysRoot;
+use reader::Reader;
+use thiserror::Error;
+
+/// A root that holds no machine.
+#[derive(Debug, Error)]
+pub enum TopologyError {
+    /// No source names a single CPU.
+    #[error(
+        "{root} shows no CPU: {seen}; give a folder or archive that holds the sys and proc of a machine, \
+         such as one made by 'numa capture'"
+    )]
+    NoCpus {
+        /// The root.
+        root: String,
+        /// What was looked at.
+        seen: String,
+    },
+}
+
+/// Reads the topology of the machine whose /sys and /proc are below this root. What is odd
+/// about them is in the notes of the result.
+pub fn read(root: &SysRoot) -> Result<Topology, TopologyError> {
+    let mut reader = Reader::new(root);
+    let cpus::Cpus { online, offline } = cpus::read(&mut reader)?;
+    let nodes = nodes::read(&mut reader, &online);
+    let distances = distances::read(&mut reader, &nodes);
+    let levels = packages::read(&mut reader, &online);
+    let (kinds, cores) = kinds::read(&mut reader, levels.cores);
+    let ids = nodes.nodes.iter().map(|n| n.os_index).collect();
+    let cpuset::Allowed { cpus: allowed, nodes: allowed_nodes } = cpuset::read(&mut reader, &online, &ids);
+    let mut topology = Topology {
+        origin: origin(root),
+        page_size: page_size::read(&mut reader),
+        caches: caches::read(&mut reader, &online),
+        devices: devices::read(&mut reader),
+        nodes: nodes.nodes,
+        packages: levels.packages,
+        dies: levels.dies,
+        clusters: levels.clusters,
+        books: levels.books,
+        drawers: levels.drawers,
+        online,
+        offline,
+        allowed,
+        allowed_nodes,
+        distances,
+        kinds,
+        cores,
+        ..Topology::default()
+    };
+    topology.boards = boards::find(&topology);
+    topology.notes = reader.into_notes();
+    Ok(topology)
+}
+
+/// Where a topology comes from, without the folders that lead there.
+fn origin(root: &SysRoot) -> String {
+    if root.is_host() {
+        return "sysfs".to_owned();
+    }
+    let name = root.name().trim_end_matches('/');
+    format!("capture {}", name.rsplit('/').next().unwrap_or(name))
+}

@@ -1,0 +1,97 @@
+//! NUMA nodes: their CPUs and memory.
+
+use crate::cpus::CPU;
+use crate::reader::Reader;
+use crate::{hmat, values};
+use numakit_model::CpuSet;
+use numakit_model::topology::{HugePages, Node};
+
+pub(crate) const NODE: &str = "/sys/devices/system/node";
+
+pub(crate) struct Nodes {
+    pub nodes: Vec<Node>,
+    /// The nodes that the kernel says are online, which is what distance columns stand for.
+    pub online: CpuSet,
+}
+
+/// The nodes that are online and have a directory. `has_cpu` and `has_memory` are not looked
+/// at: on real machines they are empty or name nodes that are offline.
+pub(crate) fn read(reader: &mut Reader<'_>, online_cpus: &CpuSet) -> Nodes {
+    let shown = reader.numbered(NODE, "node").unwrap_or_default();
+    if shown.is_empty() {
+        return Nodes { nodes: vec![implicit(reader, online_cpus)], online: CpuSet::new() };
+    }
+    let online = reader.list(format_args!("{NODE}/online")).filter(|nodes| nodes.intersects(&shown));
+    let online = online.unwrap_or_else(|| shown.clone());
+    if online != shown {
+        let (bare, off) = (online.minus(&shown), shown.minus(&online));
+        for (what, ids) in [("has no directory", bare), ("is offline", off)] {
+            if !ids.is_empty() {
+                reader.note(format!("node {ids} {what} and is left out"));
+            }
+        }
+    }
+    let nodes: Vec<Node> = shown.and(&online).iter().map(|id| read_one(reader, id, online_cpus)).collect();
+    note_odd_cpus(reader, &nodes, online_cpus);
+    Nodes { nodes, online }
+}
+
+/// The whole machine as one node.
+fn implicit(reader: &mut Reader<'_>, online_cpus: &CpuSet) -> Node {
+    reader.note("the kernel shows no nodes; one stands for the whole machine");
+    let memory = reader.bytes(format_args!("/proc/meminfo"));
+    let [memory_kb, free_kb] = ["MemTotal", "MemFree"].map(|f| values::meminfo_kb(memory.unwrap_or(b""), f));
+    Node { cpus: online_cpus.clone(), memory_kb, free_kb, implicit: true, ..Node::default() }
+}
+
+fn read_one(reader: &mut Reader<'_>, id: u32, online_cpus: &CpuSet) -> Node {
+    // The map holds offline CPUs too.
+    let cpus = reader.set(format_args!("{NODE}/node{id}/cpumap"), format_args!("{NODE}/node{id}/cpulist"));
+    if cpus.is_none() {
+        reader.note(format!("node {id} does not say which CPUs it has"));
+    }
+    let memory = reader.bytes(format_args!("{NODE}/node{id}/meminfo"));
+    let [memory_kb, free_kb] = ["MemTotal", "MemFree"].map(|f| values::meminfo_kb(memory.unwrap_or(b""), f));
+    Node {
+        os_index: id,
+        cpus: cpus.unwrap_or_default().and(online_cpus),
+        memory_kb,
+        free_kb,
+        implicit: false,
+        huge_pages: huge_pages(reader, id),
+        access: hmat::access(reader, id),
+        memory_side_caches: hmat::memory_side_caches(reader, id),
+    }
+}
+
+fn huge_pages(reader: &mut Reader<'_>, id: u32) -> Vec<HugePages> {
+    let directory = format!("{NODE}/node{id}/hugepages");
+    let names = reader.root.list(&directory).unwrap_or_default();
+    let sizes = names.iter().filter_map(|n| n.strip_prefix("hugepages-")?.strip_suffix("kB")?.parse().ok());
+    let mut pools: Vec<HugePages> = sizes
+        .filter_map(|size_kb: u64| {
+            let count = reader.number(format_args!("{directory}/hugepages-{size_kb}kB/nr_hugepages"))?;
+            Some(HugePages { size_kb, count: u64::try_from(count).ok()? })
+        })
+        .collect();
+    pools.sort_by_key(|pool| pool.size_kb);
+    pools
+}
+
+fn note_odd_cpus(reader: &mut Reader<'_>, nodes: &[Node], online_cpus: &CpuSet) {
+    let mut seen = CpuSet::new();
+    let mut twice = CpuSet::new();
+    for node in nodes {
+        if seen.intersects(&node.cpus) {
+            twice = twice.or(&seen.and(&node.cpus));
+        }
+        seen = seen.or(&node.cpus);
+    }
+    if !twice.is_empty() {
+        reader.note(format!("CPUs {twice} are in several nodes"));
+    }
+    let homeless = online_cpus.minus(&seen);
+    if !homeless.is_empty() {
+        reader.note(format!("CPUs {homeless} are online but in no node ({CPU}/online, {NODE})"));
+    }
+}

@@ -1,0 +1,94 @@
+//! Machines from a line of text: `package:2 node:2(mem=32G) core:4 pu:2`.
+
+mod build;
+mod grammar;
+
+use crate::json;
+use numakit_model::Topology;
+use std::fmt;
+use std::path::Path;
+
+/// A description that is no machine, and where it stops being one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DescriptionError {
+    text: String,
+    at: usize,
+    problem: String,
+    fix: String,
+}
+
+impl DescriptionError {
+    fn new(at: usize, problem: impl Into<String>, fix: impl Into<String>) -> Self {
+        Self { text: String::new(), at, problem: problem.into(), fix: fix.into() }
+    }
+
+    /// The byte of the description that the error is about.
+    pub fn at(&self) -> usize {
+        self.at
+    }
+}
+
+impl fmt::Display for DescriptionError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let before = self.text.get(..self.at).unwrap_or(&self.text);
+        let column = before.chars().count();
+        writeln!(f, "{} at column {}", self.problem, column + 1)?;
+        writeln!(f, "  {}", self.text)?;
+        writeln!(f, "  {}^", " ".repeat(column))?;
+        write!(f, "{}", self.fix)
+    }
+}
+
+impl std::error::Error for DescriptionError {}
+
+/// Descriptions longer than this are refused.
+const MAX_LENGTH: usize = 4096;
+
+/// The machine that a description tells of.
+pub fn parse(text: &str) -> Result<Topology, DescriptionError> {
+    // A line in, a line shown: other blanks count as spaces.
+    let text: String = text.chars().map(|c| if c.is_whitespace() { ' ' } else { c }).collect();
+    let machine = if text.len() > MAX_LENGTH {
+        let fix = format!("descriptions have up to {MAX_LENGTH} bytes; use a JSON file");
+        Err(DescriptionError::new(0, format!("{} bytes are too long", text.len()), fix))
+    } else {
+        grammar::parse(&text).and_then(|description| build::build(&description, text.trim()))
+    };
+    machine.map_err(|error| DescriptionError { text: text.chars().take(200).collect(), ..error })
+}
+
+/// The machine that the argument of `--synthetic` tells of: a description, or the name of a
+/// JSON file, which ends in `.json`.
+pub fn load(argument: &str) -> Result<Topology, LoadError> {
+    if !argument.ends_with(".json") {
+        return Ok(parse(argument)?);
+    }
+    let path = Path::new(argument);
+    let text = std::fs::read_to_string(path)
+        .map_err(|error| LoadError::Unreadable { path: argument.to_owned(), error })?;
+    json::parse(&text).map_err(|error| LoadError::Json { path: argument.to_owned(), error })
+}
+
+/// Why an argument of `--synthetic` is no machine.
+#[derive(Debug, thiserror::Error)]
+pub enum LoadError {
+    /// A description with an error in it.
+    #[error(transparent)]
+    Description(#[from] DescriptionError),
+    /// A file that cannot be read.
+    #[error("{path}: {error}; give a file written by 'numa topo --json'")]
+    Unreadable {
+        /// The file.
+        path: String,
+        /// What the system said.
+        error: std::io::Error,
+    },
+    /// A file that is no machine.
+    #[error("{path}: {error}")]
+    Json {
+        /// The file.
+        path: String,
+        /// What is wrong with it.
+        error: json::JsonError,
+    },
+}

@@ -1,0 +1,293 @@
+//! From a description to a machine.
+
+use super::DescriptionError;
+use super::grammar::{DEFAULT_MEMORY_KB, Description, Level, Numbering, Part};
+use crate::boards;
+use crate::json::{MAX_CPUS, MAX_NODES};
+use numakit_model::topology::{Cache, CacheKind, Core, Device, Distances, Node, Package};
+use numakit_model::{CpuSet, Topology};
+
+type Result<T> = std::result::Result<T, DescriptionError>;
+
+const DEFAULT_L3: u64 = 32 << 20;
+const DEFAULT_L2: u64 = 1 << 20;
+const LINE: u32 = 64;
+
+/// The machine as counts: every part of a kind is alike, so a core's places follow from its
+/// position alone.
+struct Shape<'a> {
+    /// Each level with how many there are of it in the whole machine.
+    levels: Vec<(Part, Level, usize)>,
+    cores: usize,
+    threads: usize,
+    description: &'a Description,
+}
+
+pub fn build(description: &Description, text: &str) -> Result<Topology> {
+    let shape = Shape::of(description)?;
+    let nodes = shape.nodes();
+    let distances = shape.distances(&nodes)?;
+    let online = CpuSet::range(0, (shape.cores * shape.threads) as u32 - 1);
+    let mut topology = Topology {
+        origin: format!("synthetic {text}"),
+        page_size: 4096,
+        allowed: online.clone(),
+        allowed_nodes: nodes.iter().map(|n| n.os_index).collect(),
+        online,
+        packages: shape.packages(),
+        dies: if shape.total(Part::Die).is_some() { shape.groups(Part::Die) } else { Vec::new() },
+        cores: shape.core_list(),
+        caches: shape.caches(),
+        devices: shape.devices(&nodes)?,
+        nodes,
+        distances: Some(distances),
+        ..Topology::default()
+    };
+    restrict(&mut topology, description)?;
+    topology.boards = boards::find(&topology);
+    let named = shape.total(Part::Board).unwrap_or(1);
+    if named > 1 && topology.boards.len() != named {
+        topology.notes.push(format!("the distances do not tell the {named} boards apart"));
+    }
+    Ok(topology)
+}
+
+impl<'a> Shape<'a> {
+    fn of(description: &'a Description) -> Result<Self> {
+        let mut given = description.levels.clone();
+        let has = |given: &[(Part, Level)], part| given.iter().position(|(p, _)| *p == part);
+        let one = |part| (part, Level { count: 1, ..Level::default() });
+        // Without nodes the machine, or each board, is one; without packages each node is one.
+        for (part, outside) in [(Part::Node, Part::Board), (Part::Package, Part::Node)] {
+            if has(&given, part).is_none() {
+                given.insert(has(&given, outside).map_or(0, |at| at + 1), one(part));
+            }
+        }
+        for part in [Part::Core, Part::Pu] {
+            if has(&given, part).is_none() {
+                let last = if part == Part::Core { has(&given, Part::Pu) } else { None };
+                given.insert(last.unwrap_or(given.len()), one(part));
+            }
+        }
+        let mut total = 1usize;
+        let mut levels = Vec::new();
+        for (part, level) in given {
+            total = total.saturating_mul(level.count as usize);
+            let most = if part == Part::Node { MAX_NODES } else { MAX_CPUS as usize };
+            if total > most {
+                let what = if part == Part::Node { "nodes" } else { "CPUs" };
+                let fix = format!("make it at most {most} {what}");
+                return Err(DescriptionError::new(
+                    level.at,
+                    format!("{total} or more {what} are too many"),
+                    fix,
+                ));
+            }
+            levels.push((part, level, total));
+        }
+        let of = |part| levels.iter().find(|(p, ..)| *p == part).map_or(1, |(.., total)| *total);
+        let (cores, pus) = (of(Part::Core), of(Part::Pu));
+        Ok(Self { cores, threads: pus / cores, levels, description })
+    }
+
+    fn total(&self, part: Part) -> Option<usize> {
+        self.levels.iter().find(|(p, ..)| *p == part).map(|(.., total)| *total)
+    }
+
+    /// The number of a hardware thread.
+    fn cpu(&self, core: usize, thread: usize) -> u32 {
+        let in_package = self.cores / self.total(Part::Package).unwrap_or(1);
+        let number = match self.description.numbering {
+            Numbering::Sequential => core * self.threads + thread,
+            Numbering::Interleaved => thread * self.cores + core,
+            Numbering::RoundRobin => {
+                let packages = self.cores / in_package;
+                thread * self.cores + core % in_package * packages + core / in_package
+            }
+        };
+        number as u32
+    }
+
+    fn cpus(&self, cores: std::ops::Range<usize>) -> CpuSet {
+        cores.flat_map(|core| (0..self.threads).map(move |thread| self.cpu(core, thread))).collect()
+    }
+
+    /// The CPUs of each part of a kind.
+    fn groups(&self, part: Part) -> Vec<CpuSet> {
+        let total = self.total(part).unwrap_or(1);
+        let each = self.cores / total;
+        (0..total).map(|at| self.cpus(at * each..(at + 1) * each)).collect()
+    }
+
+    fn packages(&self) -> Vec<Package> {
+        let groups = self.groups(Part::Package).into_iter().zip(0..);
+        groups.map(|(cpus, id)| Package { os_index: Some(id), cpus }).collect()
+    }
+
+    fn core_list(&self) -> Vec<Core> {
+        let in_package = self.cores / self.total(Part::Package).unwrap_or(1);
+        let core = |at: usize| Core {
+            os_index: Some((at % in_package) as u32),
+            cpus: self.cpus(at..at + 1),
+            kind: None,
+        };
+        let mut cores: Vec<Core> = (0..self.cores).map(core).collect();
+        cores.sort_by_key(|core| core.cpus.first());
+        cores
+    }
+
+    fn caches(&self) -> Vec<Cache> {
+        let mut caches = Vec::new();
+        let mut add = |level, kind, size, groups: Vec<CpuSet>| {
+            let ways = Some(if level == 1 { 8 } else { 16 });
+            let cache = |cpus| Cache { level, kind, size: Some(size), line_size: Some(LINE), ways, cpus };
+            caches.extend(groups.into_iter().map(cache));
+        };
+        for (part, level, _) in &self.levels {
+            match part {
+                Part::L3 => add(3, CacheKind::Unified, level.size.unwrap_or(DEFAULT_L3), self.groups(*part)),
+                Part::L2 => add(2, CacheKind::Unified, level.size.unwrap_or(DEFAULT_L2), self.groups(*part)),
+                Part::Core => {
+                    if let Some(size) = level.l1 {
+                        add(1, CacheKind::Data, size, self.groups(*part));
+                        add(1, CacheKind::Instruction, size, self.groups(*part));
+                    }
+                    if let Some(size) = level.l2 {
+                        add(2, CacheKind::Unified, size, self.groups(*part));
+                    }
+                }
+                _ => {}
+            }
+        }
+        caches.sort_by_key(|c: &Cache| (c.level, c.kind as u8, c.cpus.first()));
+        caches
+    }
+
+    fn nodes(&self) -> Vec<Node> {
+        let level = self.levels.iter().find(|(part, ..)| *part == Part::Node);
+        let memory = level.and_then(|(_, level, _)| level.memory_kb).unwrap_or(DEFAULT_MEMORY_KB);
+        let near = self.groups(Part::Node).into_iter().map(|cpus| (cpus, memory));
+        let far = self.description.far.iter();
+        let far = far.flat_map(|far| (0..far.count).map(|_| (CpuSet::new(), far.memory_kb)));
+        let node = |((cpus, memory), os_index)| Node {
+            os_index,
+            cpus,
+            memory_kb: Some(memory),
+            free_kb: Some(memory),
+            ..Node::default()
+        };
+        near.chain(far.take(MAX_NODES + 1)).zip(0..).map(node).collect()
+    }
+
+    fn devices(&self, nodes: &[Node]) -> Result<Vec<Device>> {
+        let device = |((at, class, node), bus): (&(usize, String, u32), usize)| {
+            if *node as usize >= nodes.len() {
+                let fix = format!("the nodes are 0 to {}", nodes.len() - 1);
+                return Err(DescriptionError::new(*at, format!("there is no node {node}"), fix));
+            }
+            Ok(Device { name: format!("pci 0000:{bus:02x}:00.0"), class: class.clone(), node: Some(*node) })
+        };
+        self.description.devices.iter().zip(1..).map(device).collect()
+    }
+
+    fn distances(&self, nodes: &[Node]) -> Result<Distances> {
+        if nodes.len() > MAX_NODES {
+            let at = self.description.far.last().map_or(0, |far| far.at);
+            let fix = format!("make it at most {MAX_NODES} nodes");
+            return Err(DescriptionError::new(at, "too many nodes", fix));
+        }
+        let near = self.total(Part::Node).unwrap_or(1);
+        let steps = self.steps(near)?;
+        let far = self.far_nodes(near);
+        let base =
+            |a: usize, b: usize| steps.iter().find(|(span, _)| a / span == b / span).map_or(10, |s| s.1);
+        let home = |at: usize| far.get(at.wrapping_sub(near)).map_or((at, at, 0), |f| *f);
+        let value = |a: usize, b: usize| {
+            if a == b {
+                return steps[0].1;
+            }
+            let ((a_first, a_last, a_added), (b_first, b_last, b_added)) = (home(a), home(b));
+            base(a_first.min(b_first), a_last.max(b_last)).saturating_add(a_added + b_added).min(255)
+        };
+        let rows = (0..nodes.len()).map(|a| (0..nodes.len()).map(|b| value(a, b)).collect()).collect();
+        Distances::new((0..nodes.len() as u32).collect(), rows)
+            .map_err(|why| DescriptionError::new(0, why, "make the machine smaller"))
+    }
+
+    /// Up to how many nodes in a row each distance holds: 1 for the node itself, then the parts
+    /// that hold several nodes from the inside out, and the machine last.
+    fn steps(&self, near: usize) -> Result<Vec<(usize, u32)>> {
+        let outside = self.levels.iter().take_while(|(part, ..)| *part != Part::Node);
+        let mut spans: Vec<usize> = outside.map(|(.., total)| near / total).chain([near]).collect();
+        spans.retain(|&span| span > 1);
+        spans.sort_unstable();
+        spans.dedup();
+        let boards = self.total(Part::Board).unwrap_or(1) > 1;
+        let (at, values) = match &self.description.distances {
+            Some((at, values)) => (*at, values.clone()),
+            None => match (spans.len(), boards) {
+                (0, _) => (0, vec![10]),
+                (_, false) => (0, vec![10, 20]),
+                (1, true) => (0, vec![10, 100]),
+                (_, true) => (0, vec![10, 20, 100]),
+            },
+        };
+        if values.len() > spans.len() + 1 {
+            let most = spans.len() + 1;
+            let fix = format!("give at most {most}: local first, the whole machine last");
+            let problem = format!("{} distances are more than this machine's {most} steps", values.len());
+            return Err(DescriptionError::new(at, problem, fix));
+        }
+        let lacking = spans.len() + 1 - values.len();
+        // Parts without a value of their own have that of the next one outside.
+        let value = |step: usize| values[(step + 1).saturating_sub(lacking).max(1).min(values.len() - 1)];
+        let outer = spans.iter().enumerate().map(|(step, &span)| (span, value(step)));
+        Ok(std::iter::once((1, values[0])).chain(outer).collect())
+    }
+
+    /// The first and last node of the package that each CPU-less node belongs to, and what is
+    /// added to its distance. Several are spread evenly over the packages.
+    fn far_nodes(&self, near: usize) -> Vec<(usize, usize, u32)> {
+        let packages = self.total(Part::Package).unwrap_or(1);
+        let one = |at: usize, count: usize, added: u32| {
+            let package = at * packages / count;
+            let first = package * near / packages;
+            let last = ((package + 1) * near).div_ceil(packages) - 1;
+            (first, last.max(first), added)
+        };
+        let groups = self.description.far.iter();
+        groups.flat_map(|f| (0..f.count as usize).map(move |at| one(at, f.count as usize, f.added))).collect()
+    }
+}
+
+/// Takes CPUs offline and limits what is allowed.
+fn restrict(t: &mut Topology, description: &Description) -> Result<()> {
+    if let Some((at, offline)) = &description.offline {
+        t.offline = offline.and(&t.online);
+        t.online = t.online.minus(offline);
+        t.allowed = t.online.clone();
+        if t.online.is_empty() {
+            return Err(DescriptionError::new(*at, "no CPU is left online", "take fewer CPUs offline"));
+        }
+        let online = t.online.clone();
+        let cut = |cpus: &mut CpuSet| {
+            *cpus = cpus.and(&online);
+            !cpus.is_empty()
+        };
+        t.packages.retain_mut(|p| cut(&mut p.cpus));
+        t.dies.retain_mut(cut);
+        t.cores.retain_mut(|c| cut(&mut c.cpus));
+        t.caches.retain_mut(|c| cut(&mut c.cpus));
+        t.nodes.iter_mut().for_each(|n| {
+            cut(&mut n.cpus);
+        });
+    }
+    if let Some((at, allowed)) = &description.allowed {
+        t.allowed = allowed.and(&t.online);
+        if t.allowed.is_empty() {
+            let fix = format!("name some of CPUs {}", t.online);
+            return Err(DescriptionError::new(*at, "none of these CPUs is online", fix));
+        }
+    }
+    Ok(())
+}

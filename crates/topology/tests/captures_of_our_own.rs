@@ -1,0 +1,107 @@
+//! What `numa capture` takes reads back as the same machine, and holds nothing about people.
+
+use numakit_model::Topology;
+use numakit_sys::SysRoot;
+use numakit_sys::root::Tree;
+use numakit_topology::capture::Capture;
+use numakit_topology::{fabricate, read, synthetic};
+use std::path::{Path, PathBuf};
+
+fn folder(name: &str) -> PathBuf {
+    let path = std::env::temp_dir().join(format!("numakit-capture-{name}-{}", std::process::id()));
+    let _ = std::fs::remove_dir_all(&path);
+    std::fs::create_dir_all(&path).unwrap();
+    path
+}
+
+/// Written to a file and read from it.
+fn again(capture: &Capture, name: &str) -> Topology {
+    let folder = folder(name);
+    let path = folder.join("machine.tar.zst");
+    capture.write(&std::fs::File::create(&path).unwrap()).unwrap();
+    let topology = read(&SysRoot::open(&path).unwrap()).unwrap();
+    std::fs::remove_dir_all(folder).unwrap();
+    topology
+}
+
+/// Memory changes while it is looked at.
+fn steady(topology: &Topology) -> Topology {
+    let mut topology = Topology { origin: String::new(), ..topology.clone() };
+    topology.nodes.iter_mut().for_each(|node| (node.free_kb, node.memory_kb) = (None, None));
+    topology
+}
+
+#[test]
+fn this_machine_reads_back() {
+    let capture = Capture::take(&SysRoot::host(), |_, _| {}).unwrap();
+    assert_eq!(steady(&again(&capture, "host")), steady(capture.topology()));
+}
+
+#[test]
+fn the_seven_machines_read_back() {
+    let folder = std::env::var("NUMAKIT_CAPTURES")
+        .unwrap_or_else(|_| concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/captures").to_owned());
+    let Ok(entries) = std::fs::read_dir(&folder) else {
+        println!("skipped: no captures in {folder}; name their folder in NUMAKIT_CAPTURES");
+        return;
+    };
+    for path in entries.map(|e| e.unwrap().path()).filter(|p| p.to_string_lossy().ends_with(".tar.bz2")) {
+        let capture = Capture::take(&SysRoot::open(&path).unwrap(), |_, _| {}).unwrap();
+        let copy = Topology { origin: capture.topology().origin.clone(), ..again(&capture, "seven") };
+        assert_eq!(&copy, capture.topology(), "{}", path.display());
+    }
+}
+
+#[test]
+fn what_others_look_at_is_taken_too() {
+    let mut tree = fabricate::tree(&synthetic::parse("node:2 core:2").unwrap(), &fabricate::Texts::default());
+    tree.file("/proc/pressure/cpu", "some avg10=0.00\n");
+    let root = SysRoot::of_tree(tree);
+    let capture = Capture::take(&root, |root, topology| {
+        let _ = root.text("/proc/pressure/cpu");
+        let _ = root.text("/proc/pressure/irq");
+        for node in &topology.nodes {
+            let _ = root.text(&format!("/sys/devices/system/node/node{}/numastat", node.os_index));
+        }
+    })
+    .unwrap();
+    let copy = SysRoot::of_tree(capture.tree().clone());
+    assert_eq!(copy.text("/proc/pressure/cpu").unwrap(), "some avg10=0.00\n");
+    assert!(!copy.exists("/proc/pressure/irq"));
+    assert!(copy.exists("/sys/devices/system/node/node1/numastat"));
+    let pressure = capture.contents().into_iter().find(|c| c.place == "/proc/pressure").unwrap();
+    assert_eq!((pressure.files, pressure.bytes), (1, 16));
+    assert_eq!(capture.contents().iter().map(|c| c.files).sum::<usize>(), capture.tree().files().count());
+}
+
+#[test]
+fn nothing_about_people_is_taken() {
+    let mut tree = fabricate::tree(&synthetic::parse("node:1 core:2").unwrap(), &fabricate::Texts::default());
+    let secrets = [
+        ("/proc/self/status", "Name:\talice-job\nUid:\t1001\nCpus_allowed_list:\t1\nMems_allowed_list:\t0\n"),
+        ("/proc/self/cgroup", "0::/user.slice/user-alice.slice\n"),
+        ("/proc/mounts", "alice-nas:/home /home nfs rw 0 0\ncgroup2 /sys/fs/cgroup cgroup2 rw 0 0\n"),
+        ("/proc/sys/kernel/hostname", "alice-laptop\n"),
+        ("/sys/class/dmi/id/product_serial", "alice-123\n"),
+        ("/proc/stat.alice", "x\n"),
+    ];
+    for (path, content) in secrets {
+        tree.file(path, content);
+    }
+    let capture = Capture::take(&SysRoot::of_tree(tree), |root, _| {
+        secrets.iter().for_each(|(path, _)| drop(root.text(path)));
+    })
+    .unwrap();
+    for (path, content) in capture.tree().files() {
+        assert!(!path.contains("alice") && !String::from_utf8_lossy(content).contains("alice"), "{path}");
+    }
+    let copy = SysRoot::of_tree(capture.tree().clone());
+    assert_eq!(copy.text("/proc/self/status").unwrap(), "Cpus_allowed_list:\t1\nMems_allowed_list:\t0\n");
+    assert_eq!(read(&copy).unwrap().allowed.to_string(), "1");
+}
+
+#[test]
+fn a_root_without_a_machine_gives_no_capture() {
+    assert!(Capture::take(&SysRoot::of_tree(Tree::new()), |_, _| {}).is_err());
+    assert!(SysRoot::open(Path::new("/nonexistent")).is_err());
+}

@@ -1,0 +1,37 @@
+//! What people and programs type.
+
+use numakit_model::label::{Event, MAX_BYTES};
+use numakit_sensors::Selection;
+use numakit_session::{Lines, Order};
+
+/// The control pipe: bytes in pieces, then lines, then orders. The first byte is the length
+/// of the pieces.
+pub fn lines(input: &[u8]) {
+    let Some((&piece, bytes)) = input.split_first() else { return };
+    let mut lines = Lines::default();
+    let mut order = |line: &[u8]| {
+        assert!(line.len() <= MAX_BYTES + 1);
+        if let Ok(Order::Label(text)) = Order::parse(line) {
+            assert_eq!(Event::parse(&text), None, "only the recorder writes its own labels");
+        }
+    };
+    for part in bytes.chunks(usize::from(piece).max(1)) {
+        lines.push(part, &mut order);
+    }
+    lines.flush(&mut order);
+}
+
+/// `5ms`: what parses is printed so that it parses to the same.
+pub fn interval(input: &[u8]) {
+    use numakit_session::interval::{format, parse};
+    if let Ok(interval) = parse(&String::from_utf8_lossy(input)) {
+        assert_eq!(parse(&format(interval)), Ok(interval));
+    }
+}
+
+/// The list of `-e`.
+pub fn events(input: &[u8]) {
+    if let Ok(selection) = String::from_utf8_lossy(input).parse::<Selection>() {
+        assert_eq!(selection.to_string().parse(), Ok(selection));
+    }
+}

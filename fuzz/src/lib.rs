@@ -1,0 +1,41 @@
+//! Everything that reads input from outside, as functions of bytes. A target passes if it
+//! returns: no panic, no endless loop, no unbounded memory.
+//!
+//! Each target has a folder of samples in `corpus/`, which the tests run it over.
+
+mod control;
+mod files;
+mod machine;
+mod recording;
+mod sets;
+
+/// A parser under test.
+#[derive(Debug, Clone, Copy)]
+pub struct Target {
+    /// Also the name of its folder in `corpus/`.
+    pub name: &'static str,
+    /// Feeds it one input.
+    pub run: fn(&[u8]),
+}
+
+/// All of them.
+pub const TARGETS: &[Target] = &[
+    Target { name: "cpulist", run: sets::list },
+    Target { name: "cpumask", run: sets::mask },
+    Target { name: "topology", run: machine::topology },
+    Target { name: "sensors", run: machine::sensors },
+    Target { name: "synthetic", run: machine::synthetic },
+    Target { name: "topology_json", run: machine::json },
+    Target { name: "archive", run: machine::archive },
+    Target { name: "recording", run: recording::any },
+    Target { name: "tail", run: recording::tail },
+    Target { name: "numascope", run: recording::numascope },
+    Target { name: "control", run: control::lines },
+    Target { name: "interval", run: control::interval },
+    Target { name: "events", run: control::events },
+];
+
+/// The target of that name.
+pub fn find(name: &str) -> Option<Target> {
+    TARGETS.iter().copied().find(|target| target.name == name)
+}

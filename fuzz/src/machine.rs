@@ -1,0 +1,107 @@
+//! Machines: the files of /sys and /proc, and what describes a machine otherwise.
+
+use crate::files;
+use numakit_model::Topology;
+use numakit_sensors::{Probe, Tick};
+use numakit_sys::SysRoot;
+use numakit_sys::root::Tree;
+
+/// Files from text. A line `> PATH` begins a file, `> PATH -> TARGET` is a symbolic link.
+fn add_files(tree: &mut Tree, text: &[u8]) {
+    let mut path: Option<String> = None;
+    let mut content: Vec<u8> = Vec::new();
+    for line in text.split_inclusive(|&b| b == b'\n') {
+        let Some(name) = line.strip_prefix(b"> ") else {
+            content.extend_from_slice(line);
+            continue;
+        };
+        if let Some(path) = path.take() {
+            tree.file(&path, std::mem::take(&mut content));
+        }
+        let name = String::from_utf8_lossy(name).trim().to_owned();
+        match name.split_once(" -> ") {
+            Some((link, target)) => drop(tree.symlink(link, target)),
+            None => path = Some(name),
+        }
+        content.clear();
+    }
+    if let Some(path) = path {
+        tree.file(&path, content);
+    }
+}
+
+fn tree(text: &[u8]) -> Tree {
+    let mut tree = Tree::new();
+    add_files(&mut tree, text);
+    tree
+}
+
+/// Reads the topology of files.
+pub fn topology(input: &[u8]) {
+    if let Ok(topology) = numakit_topology::read(&SysRoot::of_tree(tree(input))) {
+        let text = numakit_topology::json::text(&topology);
+        assert!(!text.is_empty());
+    }
+}
+
+/// Probes and reads all sensors; what follows a line `>>` changes the files after the probe.
+pub fn sensors(input: &[u8]) {
+    let mark = b"\n>>\n";
+    let split = input.windows(mark.len()).position(|w| w == mark);
+    let (before, after) = split.map_or((input, &[][..]), |at| (&input[..at + 1], &input[at + mark.len()..]));
+    let root = SysRoot::of_tree(tree(before));
+    let topology = numakit_topology::read(&root).unwrap_or_default();
+    let mut probe = Probe::new(&root, &topology);
+    read_all(&mut probe);
+    root.change(|tree| add_files(tree, after));
+    read_all(&mut probe);
+}
+
+fn read_all(probe: &mut Probe) {
+    for sensor in &mut probe.sensors {
+        let mut out = vec![None; sensor.series().len()];
+        sensor.read(&Tick::default(), &mut out);
+    }
+}
+
+/// `package:2 node:2 core:4`.
+pub fn synthetic(input: &[u8]) {
+    match numakit_topology::synthetic::parse(&String::from_utf8_lossy(input)) {
+        Ok(topology) => reads_back(&topology),
+        Err(error) => assert!(!error.to_string().is_empty()),
+    }
+}
+
+/// A machine as JSON.
+pub fn json(input: &[u8]) {
+    if let Ok(topology) = numakit_topology::json::parse(&String::from_utf8_lossy(input)) {
+        reads_back(&topology);
+    }
+}
+
+/// The largest machines only make the fuzzer slow.
+const MAX_READ_BACK: usize = 1024;
+
+fn reads_back(topology: &Topology) {
+    if topology.online.len() > MAX_READ_BACK || topology.nodes.len() > MAX_READ_BACK {
+        return;
+    }
+    let text = numakit_topology::json::text(topology);
+    match numakit_topology::json::parse(&text) {
+        Ok(again) => assert_eq!(&again, topology),
+        Err(error) => panic!("{error}: {text}"),
+    }
+}
+
+/// A capture. Packed ones are left to the libraries that unpack them.
+pub fn archive(input: &[u8]) {
+    if input.get(257..262) == Some(b"ustar") {
+        let path = files::put("capture.tar", input);
+        let root = SysRoot::open(&path);
+        files::remove(&path);
+        if let Ok(root) = root {
+            // Only that it returns is wanted.
+            let _ = numakit_topology::read(&root);
+        }
+    }
+}

@@ -1,0 +1,68 @@
+//! Recordings: ours, their tails, and those of NUMAscope.
+
+use crate::files;
+use numakit_recording::{Header, Reader, Ring, tail_of};
+use std::path::Path;
+use std::sync::LazyLock;
+
+/// A recording that was not closed: readers look for its tail.
+const UNCLOSED: &[u8] = include_bytes!("../corpus/recording/unclosed");
+
+/// The side file of that recording, before its first row.
+static EMPTY_TAIL: LazyLock<Vec<u8>> = LazyLock::new(|| {
+    let path = files::put("c.arrows", UNCLOSED);
+    let header = Reader::open(&path).map_or_else(|error| panic!("{error}"), |r| r.header().clone());
+    empty_tail(&header, &path)
+});
+
+fn empty_tail(header: &Header, path: &Path) -> Vec<u8> {
+    let file = std::fs::File::options().read(true).write(true).truncate(true).open(path);
+    let ring = file.and_then(|file| Ring::in_file(header, &file));
+    assert!(ring.is_ok(), "{ring:?}");
+    let content = std::fs::read(path).unwrap_or_default();
+    files::remove(path);
+    content
+}
+
+fn read(path: &Path) {
+    let Ok(mut reader) = Reader::open(path) else { return };
+    let columns = reader.header().series.len();
+    while let Some(batch) = reader.next_batch() {
+        assert_eq!(batch.columns.len(), columns);
+        assert!(batch.columns.iter().all(|c| c.values.len() == batch.len() && c.valid.len() == batch.len()));
+    }
+}
+
+/// A file of any kind.
+pub fn any(input: &[u8]) {
+    let path = files::put("a.arrows", input);
+    read(&path);
+    files::remove(&path);
+}
+
+/// The side file of a recording. It is large and mostly empty, so the input says which of
+/// its words are not: two bytes for the place, eight for the value.
+pub fn tail(input: &[u8]) {
+    let mut content = EMPTY_TAIL.clone();
+    for patch in input.chunks_exact(10) {
+        let at = usize::from(u16::from_le_bytes([patch[0], patch[1]])) * 8;
+        if let Some(word) = content.get_mut(at..at + 8) {
+            word.copy_from_slice(&patch[2..]);
+        }
+    }
+    let path = files::put("b.arrows", UNCLOSED);
+    let tail = tail_of(&path);
+    let written = std::fs::write(&tail, content);
+    assert!(written.is_ok(), "{written:?}");
+    read(&path);
+    files::remove(&path);
+    files::remove(&tail);
+}
+
+/// The JSON of NUMAscope.
+pub fn numascope(input: &[u8]) {
+    if let Ok((header, batch, _)) = numakit_recording::numascope::read(input) {
+        assert_eq!(batch.columns.len(), header.series.len());
+        assert!(batch.columns.iter().all(|column| column.values.len() == batch.len()));
+    }
+}

@@ -1,0 +1,37 @@
+//! The floors: the least that any program must pay for the same work, in C.
+
+use crate::{install, process, workspace};
+use anyhow::Result;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::SystemTime;
+
+const PROGRAMS: [(&str, &[&str]); 3] =
+    [("floor_vmstat", &[]), ("floor_topology", &[]), ("compute", &["-fopenmp", "-lm"])];
+
+/// Compiles those that are out of date and gives the folder that they are in.
+pub fn build() -> Result<PathBuf> {
+    install::need(&["gcc", "--version"], &["gcc", "libc6-dev"])?;
+    let dir = workspace::target().join("floor");
+    fs::create_dir_all(&dir)?;
+    for (name, flags) in PROGRAMS {
+        let source = workspace::root().join(format!("xtask/floor/{name}.c"));
+        let program = dir.join(name);
+        if changed(&program) < changed(&source) {
+            let mut gcc = Command::new("gcc");
+            gcc.args(["-std=gnu11", "-O2", "-Wall", "-Wextra", "-Werror", "-o"]);
+            process::run(gcc.arg(program).arg(source).args(flags))?;
+        }
+    }
+    Ok(dir)
+}
+
+/// One of them, ready to be given arguments.
+pub fn program(name: &str) -> Result<Command> {
+    Ok(Command::new(build()?.join(name)))
+}
+
+fn changed(path: &Path) -> Option<SystemTime> {
+    fs::metadata(path).and_then(|meta| meta.modified()).ok()
+}

@@ -1,0 +1,91 @@
+//! A machine that exists as files only, in memory; gone when dropped.
+
+use crate::process;
+use anyhow::{Context, Result};
+use std::fmt::Write;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// Files of a node whose lines are series.
+const NODE_FILES: [&str; 3] = ["vmstat", "numastat", "meminfo"];
+
+/// A fabricated /sys and /proc.
+#[derive(Debug)]
+pub struct Machine {
+    dir: PathBuf,
+    nodes: u32,
+}
+
+impl Machine {
+    /// Makes the machine of a synthetic description; its nodes count what node 0 here counts.
+    pub fn fabricate(synthetic: &str, nodes: u32) -> Result<Self> {
+        let machine = Self { dir: format!("/dev/shm/numakit-bench-{}", std::process::id()).into(), nodes };
+        let mut fabricate = example("fabricate");
+        process::run(fabricate.arg(synthetic).arg(&machine.dir).stdout(Stdio::null()))?;
+        for file in NODE_FILES {
+            let path = format!("/sys/devices/system/node/node0/{file}");
+            let text = fs::read_to_string(&path).context(path)?;
+            machine.write(file, |node| text.replace("Node 0 ", &format!("Node {node} ")))?;
+        }
+        Ok(machine)
+    }
+
+    /// The root of its files.
+    pub fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    /// Adds keys to each node's vmstat until the node has so many series.
+    pub fn pad(&self, series: usize) -> Result<()> {
+        let lines =
+            |file: &str| Ok::<_, anyhow::Error>(fs::read_to_string(self.node(0).join(file))?.lines().count());
+        let present: usize = NODE_FILES.iter().map(|file| lines(file)).sum::<Result<usize>>()?;
+        let mut text = fs::read_to_string(self.node(0).join("vmstat"))?;
+        for key in present..series {
+            writeln!(text, "padding_{key} {}", key * 1000)?;
+        }
+        self.write("vmstat", |_| text.clone())
+    }
+
+    /// Writes a list of the files that reading the topology reads, one path a line.
+    pub fn list_files(&self) -> Result<PathBuf> {
+        let files = process::read(example("read").arg("--files").arg(&self.dir))?;
+        let list: String = files.lines().map(|path| format!("{}{path}\n", self.dir.display())).collect();
+        let path = self.dir.join("files");
+        fs::write(&path, list)?;
+        Ok(path)
+    }
+
+    /// Reads the topology; gives the microseconds that it took.
+    pub fn read_time(&self) -> Result<f64> {
+        let said = process::read(example("read").arg(&self.dir))?;
+        let took = said.trim().strip_suffix(" us").and_then(|text| text.rsplit(' ').next());
+        Ok(took.with_context(|| format!("no time in: {said}"))?.parse()?)
+    }
+
+    fn node(&self, node: u32) -> PathBuf {
+        self.dir.join(format!("sys/devices/system/node/node{node}"))
+    }
+
+    fn write(&self, file: &str, content: impl Fn(u32) -> String) -> Result<()> {
+        for node in 0..self.nodes {
+            let path = self.node(node).join(file);
+            fs::write(&path, content(node)).with_context(|| path.display().to_string())?;
+        }
+        Ok(())
+    }
+}
+
+/// A program beside the crate `topology`.
+fn example(name: &str) -> Command {
+    process::cargo(&["run", "--quiet", "--release", "-p", "numakit-topology", "--example", name, "--"])
+}
+
+impl Drop for Machine {
+    fn drop(&mut self) {
+        if let Err(error) = fs::remove_dir_all(&self.dir) {
+            eprintln!("{} is left behind: {error}", self.dir.display());
+        }
+    }
+}

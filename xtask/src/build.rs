@@ -1,0 +1,39 @@
+//! `cargo xtask build`: the program, its man pages and its shell completions.
+
+use crate::{process, workspace};
+use anyhow::{Result, bail};
+use std::fs;
+use std::io::ErrorKind;
+use std::os::unix::fs::symlink;
+use std::path::Path;
+use std::process::ExitCode;
+
+/// Builds and says where the results are.
+pub fn run(words: &[String]) -> Result<ExitCode> {
+    if let Some(word) = words.first() {
+        bail!("build takes no arguments, got '{word}'");
+    }
+    everything()?;
+    println!("{}\n{}", workspace::numa().display(), share().display());
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The release build, target/share with what belongs into /usr/share, and the second name.
+pub fn everything() -> Result<()> {
+    process::run(&mut process::cargo(&["build", "--release", "--quiet"]))?;
+    let mut generate = process::cargo(&["run", "--release", "--quiet", "-p", "numakit-cli"]);
+    process::run(generate.args(["--example", "generate", "--"]).arg(share()))?;
+    link("numa", &workspace::target().join("release/numascope"))
+}
+
+fn share() -> std::path::PathBuf {
+    workspace::target().join("share")
+}
+
+fn link(to: &str, path: &Path) -> Result<()> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != ErrorKind::NotFound => return Err(error.into()),
+        _ => {}
+    }
+    Ok(symlink(to, path)?)
+}

@@ -1,0 +1,42 @@
+//! Programs that tasks need: as root they are installed, otherwise the command is said.
+
+use crate::process;
+use anyhow::{Result, bail};
+use std::process::{Command, Stdio};
+
+/// Makes sure that `probe` runs; `packages` are the Debian
+/// packages that bring it.
+pub fn need(probe: &[&str], packages: &[&str]) -> Result<()> {
+    if works(probe) {
+        return Ok(());
+    }
+    let install = format!("apt-get install -y {}", packages.join(" "));
+    if !is_root() {
+        bail!("'{}' does not work here; install it with: sudo {install}", probe.join(" "));
+    }
+    println!("{install}");
+    process::run(Command::new("apt-get").arg("update").stdout(Stdio::null()))?;
+    process::run(Command::new("apt-get").args(["install", "-y"]).args(packages).stdout(Stdio::null()))?;
+    if !works(probe) {
+        bail!("'{}' still does not work after: {install}", probe.join(" "));
+    }
+    Ok(())
+}
+
+/// Makes sure that a component of the Rust toolchain is there.
+pub fn need_component(probe: &[&str], component: &str) -> Result<()> {
+    if !works(probe) {
+        process::run(Command::new("rustup").args(["component", "add", component]))?;
+    }
+    Ok(())
+}
+
+fn works(probe: &[&str]) -> bool {
+    let Some((program, arguments)) = probe.split_first() else { return true };
+    let status = Command::new(program).args(arguments).stdout(Stdio::null()).stderr(Stdio::null()).status();
+    status.is_ok_and(|s| s.success())
+}
+
+fn is_root() -> bool {
+    process::read(Command::new("id").arg("-u")).is_ok_and(|id| id.trim() == "0")
+}

@@ -1,0 +1,88 @@
+//! The tasks of this repository. `cargo xtask` lists them.
+
+mod bench;
+mod build;
+mod fuzz;
+mod install;
+mod process;
+mod python;
+mod run;
+mod test;
+mod workspace;
+
+use anyhow::{Result, bail};
+use std::process::ExitCode;
+
+struct Task {
+    name: &'static str,
+    arguments: &'static str,
+    help: &'static str,
+    run: fn(&[String]) -> Result<ExitCode>,
+}
+
+const TASKS: &[Task] = &[
+    Task {
+        name: "run",
+        arguments: "[-- VERB ...]",
+        help: "build everything, then start numa with that verb (default: stat)",
+        run: run::run,
+    },
+    Task {
+        name: "build",
+        arguments: "",
+        help: "release build with man pages and shell completions",
+        run: build::run,
+    },
+    Task {
+        name: "test",
+        arguments: "",
+        help: "format, lints, all tests; ends with 'N passed, N failed, N skipped'",
+        run: test::run,
+    },
+    Task {
+        name: "bench",
+        arguments: "[NAME...]",
+        help: "measure against floors and peers, print ratios (default: all)",
+        run: bench::run,
+    },
+    Task {
+        name: "fuzz",
+        arguments: "[TARGET...] [--seconds N]",
+        help: "fuzz each target for N seconds (default: all, 60)",
+        run: fuzz::run,
+    },
+];
+
+fn main() -> ExitCode {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    match start(&words) {
+        Ok(code) => code,
+        Err(error) => {
+            eprintln!("xtask: {error:#}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn start(words: &[String]) -> Result<ExitCode> {
+    let Some((name, arguments)) = words.split_first() else {
+        print_tasks();
+        return Ok(ExitCode::SUCCESS);
+    };
+    if ["help", "--help", "-h"].contains(&name.as_str()) {
+        print_tasks();
+        return Ok(ExitCode::SUCCESS);
+    }
+    match TASKS.iter().find(|task| task.name == name) {
+        Some(task) => (task.run)(arguments),
+        None => bail!("no task '{name}'; 'cargo xtask' lists the tasks"),
+    }
+}
+
+fn print_tasks() {
+    println!("Usage: cargo xtask TASK\n");
+    for task in TASKS {
+        let call = format!("{} {}", task.name, task.arguments);
+        println!("  {call:<31} {}", task.help);
+    }
+}

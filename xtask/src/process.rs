@@ -1,0 +1,62 @@
+//! Running other programs. An error names the whole command line.
+
+use anyhow::{Context, Result, bail};
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::process::{Command, Output};
+
+/// A cargo command in the repository.
+pub fn cargo(words: &[&str]) -> Command {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let mut command = Command::new(cargo);
+    command.args(words).current_dir(crate::workspace::root());
+    command
+}
+
+/// The command line, for messages.
+pub fn line(command: &Command) -> String {
+    let words = std::iter::once(command.get_program()).chain(command.get_args());
+    words.map(OsStr::to_string_lossy).collect::<Vec<_>>().join(" ")
+}
+
+/// Runs to the end with output shown; an exit status other than 0 is an error.
+pub fn run(command: &mut Command) -> Result<()> {
+    let line = line(command);
+    let status = command.status().with_context(|| format!("cannot start: {line}"))?;
+    if !status.success() {
+        bail!("{status}: {line}");
+    }
+    Ok(())
+}
+
+/// Runs to the end and gives what it printed; the error holds its diagnostics.
+pub fn read(command: &mut Command) -> Result<String> {
+    let line = line(command);
+    let Output { status, stdout, stderr } =
+        command.output().with_context(|| format!("cannot start: {line}"))?;
+    if !status.success() {
+        bail!("{status}: {line}\n{}", String::from_utf8_lossy(&stderr).trim_end());
+    }
+    Ok(String::from_utf8(stdout)?)
+}
+
+/// Figures that a program printed, one `name value` a line.
+#[derive(Debug, Clone)]
+pub struct Figures(BTreeMap<String, f64>);
+
+impl Figures {
+    /// Runs a program and reads its figures.
+    pub fn of(command: &mut Command) -> Result<Self> {
+        let text = read(command)?;
+        let pair = |line: &str| {
+            let (name, value) = line.split_once(' ')?;
+            Some((name.to_owned(), value.trim().parse().ok()?))
+        };
+        Ok(Self(text.lines().filter_map(pair).collect()))
+    }
+
+    /// One of them.
+    pub fn get(&self, name: &str) -> Result<f64> {
+        self.0.get(name).copied().with_context(|| format!("no figure '{name}' among {:?}", self.0.keys()))
+    }
+}

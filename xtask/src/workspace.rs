@@ -1,0 +1,21 @@
+//! Where things are.
+
+use std::path::{Path, PathBuf};
+
+/// The top folder of the repository.
+pub fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap_or(Path::new("."))
+}
+
+/// Where cargo builds, and where tasks keep what they make.
+pub fn target() -> PathBuf {
+    match std::env::var_os("CARGO_TARGET_DIR") {
+        Some(dir) => root().join(dir),
+        None => root().join("target"),
+    }
+}
+
+/// The release build of the program.
+pub fn numa() -> PathBuf {
+    target().join("release/numa")
+}

@@ -1,0 +1,59 @@
+//! Rules about source files that no lint covers.
+
+use crate::{files, read};
+use std::path::Path;
+
+const MAX_LINES: usize = 800;
+const MEANINGLESS: [&str; 8] = ["util", "utils", "common", "helper", "helpers", "misc", "shared", "stuff"];
+
+fn sources_of_crates() -> Vec<std::path::PathBuf> {
+    let mut sources = files(&["rs"]);
+    sources.retain(|path| path.starts_with("crates"));
+    sources
+}
+
+/// The workspace forbids unsafe code; only crates/sys opts out.
+#[test]
+fn every_package_but_sys_takes_the_lints_of_the_workspace() {
+    assert!(read("Cargo.toml").contains("unsafe_code = \"forbid\""));
+    for path in files(&["toml"]).iter().filter(|p| p.ends_with("Cargo.toml")) {
+        let manifest = read(path);
+        let is_package = manifest.contains("[package]");
+        if is_package && path != Path::new("crates/sys/Cargo.toml") {
+            assert!(
+                manifest.contains("[lints]\nworkspace = true"),
+                "{}: add [lints] workspace = true",
+                path.display()
+            );
+        }
+    }
+}
+
+#[test]
+fn files_are_short() {
+    for path in files(&["rs", "c", "h", "py", "ts", "md"]) {
+        let lines = read(&path).lines().count();
+        assert!(lines <= MAX_LINES, "{} has {lines} lines, at most {MAX_LINES}", path.display());
+    }
+}
+
+#[test]
+fn files_are_named_for_what_they_hold() {
+    for path in files(&["rs", "c", "h", "py", "ts"]) {
+        let vague = path
+            .iter()
+            .filter_map(|part| Path::new(part).file_stem()?.to_str())
+            .find(|stem| MEANINGLESS.contains(stem));
+        assert_eq!(vague, None, "{}: say what is in it", path.display());
+    }
+}
+
+/// Exit codes are returned from main, so that files are closed and buffers written.
+#[test]
+fn nothing_exits_but_main() {
+    for path in sources_of_crates() {
+        if !path.ends_with("src/main.rs") {
+            assert!(!read(&path).contains("process::exit("), "{} ends the process", path.display());
+        }
+    }
+}
