@@ -9,7 +9,8 @@ import sys
 import pyarrow
 from pyarrow import ipc
 
-LEVEL = 3
+# As in crates/recording/src/arrow/encode.rs.
+LEVEL = 1
 
 
 def main():

@@ -4,7 +4,7 @@ use numakit_sys::{ReadError, Source, SysRoot};
 
 /// Reads to let pass before a failed file is opened again: a CPU or node that went away is
 /// found again soon, and one that stays away costs nothing.
-pub const PATIENCE: u32 = 100;
+pub const PATIENCE: u32 = 10;
 
 /// An open file of a [`SysRoot`].
 #[derive(Debug)]

@@ -308,6 +308,13 @@ impl Session {
         }
     }
 
+    /// A recording holds the state at its end too, wherever in an interval that is.
+    fn sample_end(&self) {
+        if self.recorder.is_some() && self.state().is_some_and(|s| !s.paused()) {
+            self.tell(Command::Sample);
+        }
+    }
+
     /// Looks whether the command or the writer ended.
     fn watch(&mut self) {
         if let Some(command) = &mut self.command
@@ -315,7 +322,7 @@ impl Session {
         {
             self.command = None;
             self.ended.status = Some(status);
-            self.tell(Command::Sample);
+            self.sample_end();
             self.tell(Command::Note(Event::CommandEnded(status)));
             self.stopping = true;
             return;
@@ -363,8 +370,8 @@ impl Session {
     }
 
     fn end(mut self) -> Ended {
-        if self.state().is_some_and(|s| !s.paused()) && self.ended.status.is_none() {
-            self.tell(Command::Sample);
+        if self.ended.status.is_none() {
+            self.sample_end();
         }
         if let Some(sampler) = self.sampler.take() {
             self.ended.lost = sampler.state().lost();

@@ -3,7 +3,7 @@
 mod chosen;
 mod guide;
 
-pub use guide::guide;
+pub use guide::{guide, help};
 
 use crate::columns::{Bound, Index, Per, columns};
 use crate::table::{Head, Layout};
@@ -326,8 +326,10 @@ fn seconds(time: u64) -> String {
     format!("{}.{:06}", time / 1_000_000_000, time / 1000 % 1_000_000)
 }
 
+/// To the microsecond or millionth; whole numbers without a point.
 fn number(value: f64) -> Value {
-    json!((value * 1e6).round() / 1e6)
+    let rounded = (value * 1e6).round() / 1e6;
+    if rounded.fract() == 0.0 && rounded.abs() < 9e15 { json!(rounded as i64) } else { json!(rounded) }
 }
 
 /// Text of a label on one line.

@@ -1,5 +1,7 @@
 //! Recordings made by hand, and what the report says of them.
 
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
 mod machines;
 
 use machines::{MS, Machine};
@@ -204,6 +206,11 @@ fn movers_are_what_moved_and_not_the_sampler() {
     let names: Vec<&str> = whole.movers.iter().map(|m| m.series.as_str()).collect();
     assert!(names.contains(&"vmstat.pgfault") && names.contains(&"node.other_node@node2"), "{names:?}");
     assert!(!names.iter().any(|n| n.starts_with("self.")));
+    let alike: Vec<&String> = whole.movers.iter().flat_map(|m| &m.alike).collect();
+    assert!(
+        alike.iter().any(|n| *n == "node.numa_miss@node2" || *n == "node.numa_foreign@node0"),
+        "{alike:?}"
+    );
     assert!(!names.contains(&"vmstat.thp_fault_alloc"), "it is steady: {names:?}");
     assert!(names.len() <= 10);
     let free = whole.movers.iter().find(|m| m.series == "node.MemFree@node0").unwrap();
@@ -379,4 +386,65 @@ fn json_holds_the_same() {
     assert_eq!(json["movers"][0]["kind"], "rate");
     assert_eq!(json["losses"]["damage"], serde_json::Value::Null);
     assert_eq!(json["phases"][2]["worst_node"], 2);
+}
+
+/// All rows in batches of that many.
+fn rebatched(machine: &Machine, rows: usize) -> Vec<Batch> {
+    let columns = machine.header.series.len();
+    let mut values = vec![None; columns];
+    let mut batches: Vec<Batch> = Vec::new();
+    for (batch, row) in machine.batches.iter().flat_map(|b| (0..b.len()).map(move |row| (b, row))) {
+        if batches.last().is_none_or(|b| b.len() >= rows) {
+            batches.push(Batch::empty(columns));
+        }
+        let last = batches.last_mut().unwrap();
+        match &batch.label[row] {
+            Some(text) => last.push_label(batch.time[row], text.clone()),
+            None => {
+                batch.row(row, &mut values);
+                last.push_sample(batch.time[row], batch.took[row], &values);
+            }
+        }
+    }
+    batches
+}
+
+#[test]
+fn it_does_not_matter_how_rows_are_batched() {
+    let machine = bad_node();
+    let expected = report(&machine, Some("compute"));
+    for rows in [1, 100, 10_000] {
+        assert_eq!(analyse(&machine.header, rebatched(&machine, rows), Some("compute")).unwrap(), expected);
+    }
+}
+
+proptest::proptest! {
+    #![proptest_config(proptest::prelude::ProptestConfig { failure_persistence: None, ..Default::default() })]
+
+    /// Whatever the rows hold, there is a page, and no share beyond 100 %.
+    #[test]
+    fn any_rows_give_a_page(rows in proptest::collection::vec((0u64..1 << 62, 0usize..14, 0u64..u64::MAX), 0..40)) {
+        let machine = Machine::new(2);
+        let mut batch = Batch::empty(machine.header.series.len());
+        for (time, kind, value) in rows {
+            let events = [
+                Event::Paused, Event::Resumed, Event::Lost(value), Event::Dropped(value), Event::Interval(value),
+                Event::ClockStep(value as i64), Event::CommandStarted("x".into()), Event::CommandEnded(value as i32),
+            ];
+            match events.get(kind) {
+                Some(event) => batch.push_label(time, event.text()),
+                None if kind == 8 => batch.push_label(time, format!("{}", value % 5)),
+                None => {
+                    let row: Vec<Option<u64>> = (0..machine.header.series.len() as u64)
+                        .map(|at| (value.rotate_left(at as u32) % 5 > 0).then(|| value.rotate_right(at as u32)))
+                        .collect();
+                    batch.push_sample(time, value, &row);
+                }
+            }
+        }
+        let report = analyse(&machine.header, [batch], None).unwrap();
+        proptest::prop_assert!(report.losses.lost_percent <= 100.0);
+        proptest::prop_assert!(report.cpus.iter().all(|c| c.user_percent.is_none_or(|p| (0.0..=100.0).contains(&p))));
+        proptest::prop_assert!(page(&report, false).contains("Locality of allocation"));
+    }
 }

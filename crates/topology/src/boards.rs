@@ -69,23 +69,17 @@ impl Matrix {
 
     /// Positions of nodes that are joined by steps of at most `near`.
     fn groups(&self, near: u32) -> Vec<Vec<usize>> {
-        let mut group_of = vec![None; self.ids.len()];
+        let mut left: Vec<usize> = (0..self.ids.len()).collect();
         let mut groups: Vec<Vec<usize>> = Vec::new();
-        for start in 0..self.ids.len() {
-            if group_of[start].is_some() {
-                continue;
-            }
-            let mut group = vec![start];
-            group_of[start] = Some(groups.len());
+        while !left.is_empty() {
+            let mut group = vec![left.remove(0)];
             let mut next = 0;
             while let Some(&at) = group.get(next) {
                 next += 1;
-                for to in 0..self.ids.len() {
-                    if group_of[to].is_none() && self.rows[at][to] <= near {
-                        group_of[to] = Some(groups.len());
-                        group.push(to);
-                    }
-                }
+                let (reached, rest) = left.into_iter().partition(|&to| self.rows[at][to] <= near);
+                let reached: Vec<usize> = reached;
+                group.extend(reached);
+                left = rest;
             }
             group.sort_unstable();
             groups.push(group);

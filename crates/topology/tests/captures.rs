@@ -1,4 +1,5 @@
 //! The seven captured machines give exactly their facts.
+#![allow(clippy::unwrap_used)]
 
 use numakit_model::topology::{CacheKind, MemorySideCache, Node};
 use numakit_model::{CpuSet, Topology};

@@ -1,4 +1,5 @@
 //! What `numa capture` takes reads back as the same machine, and holds nothing about people.
+#![allow(clippy::unwrap_used)]
 
 use numakit_model::Topology;
 use numakit_sys::SysRoot;

@@ -1,5 +1,6 @@
 //! What real /sys trees hold, point by point. Each test takes a regular machine and makes it
 //! as odd as one that was seen.
+#![allow(clippy::unwrap_used)]
 
 use numakit_model::topology::CacheKind;
 use numakit_model::{CpuSet, Topology};

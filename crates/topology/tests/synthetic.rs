@@ -1,4 +1,5 @@
 //! Descriptions, and machines that are made of them and read back.
+#![allow(clippy::unwrap_used)]
 
 use numakit_model::{CpuSet, Topology};
 use numakit_sys::SysRoot;

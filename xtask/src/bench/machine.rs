@@ -36,13 +36,13 @@ impl Machine {
         &self.dir
     }
 
-    /// Adds keys to each node's vmstat until the node has so many series.
-    pub fn pad(&self, series: usize) -> Result<()> {
-        let lines =
+    /// Adds keys to the vmstat of each node until its files have so many lines.
+    pub fn pad(&self, lines: usize) -> Result<()> {
+        let count =
             |file: &str| Ok::<_, anyhow::Error>(fs::read_to_string(self.node(0).join(file))?.lines().count());
-        let present: usize = NODE_FILES.iter().map(|file| lines(file)).sum::<Result<usize>>()?;
+        let present: usize = NODE_FILES.iter().map(|file| count(file)).sum::<Result<usize>>()?;
         let mut text = fs::read_to_string(self.node(0).join("vmstat"))?;
-        for key in present..series {
+        for key in present..lines {
             writeln!(text, "padding_{key} {}", key * 1000)?;
         }
         self.write("vmstat", |_| text.clone())

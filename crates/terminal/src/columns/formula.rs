@@ -1,7 +1,7 @@
 //! Formulas over series, found by name and place and computed from rates, levels or sums.
 
 use crate::units::Quantity;
-use numakit_model::{Instance, Series, Topology};
+use numakit_model::{Instance, Series, Topology, Unit};
 use std::collections::HashMap;
 use std::fmt;
 
@@ -147,6 +147,7 @@ impl<'a> Index<'a> {
             Quantity::Seconds => unit.seconds(),
             // Time per time, unless it counts what is a share already.
             Quantity::Percent => Some(unit.seconds().map_or(1.0, |s| 100.0 * s)),
+            Quantity::Rate if unit == Unit::Kibibytes => Some(1024.0),
             Quantity::Rate | Quantity::Count => Some(1.0),
         }
     }

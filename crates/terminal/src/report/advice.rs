@@ -40,7 +40,7 @@ const LINES: &[Line] = &[
         when: remote_accesses,
         commands: &[
             "numactl --cpunodebind=0 --membind=0 {command}",
-            "numa stat -e 'vmstat.numa_hint_faults,vmstat.numa_hint_faults_local,vmstat.numa_pages_migrated'",
+            "numa stat -e 'vmstat.numa_hint*,vmstat.numa_pages_migrated'",
         ],
     },
     Line {
@@ -74,9 +74,7 @@ const LINES: &[Line] = &[
     Line {
         name: "need less memory",
         when: stalled,
-        commands: &[
-            "numa stat -e 'pressure.memory*,vmstat.pgscan_direct,vmstat.pgsteal_kswapd,vmstat.nr_free_pages'",
-        ],
+        commands: &["numa stat -e 'pressure.memory*,vmstat.pgscan_direct,vmstat.nr_free_pages'"],
     },
     Line { name: "sample less often", when: lost, commands: &["numa record -i {slower} -- {command}"] },
     Line { name: "record longer", when: short, commands: &["numa record -i 1ms -- {command}"] },
@@ -140,7 +138,7 @@ fn moving(report: &Report) -> Found {
 fn huge_refused(report: &Report) -> Found {
     let verdict = &report.faults.huge_pages;
     let bad = HUGE_PAGES.steps[1..].iter().any(|s| s.1 == verdict.word);
-    bad.then(|| (format!("huge pages were {}: {} got one", verdict.word, verdict.because), None))
+    bad.then(|| (format!("huge pages were {}: {}", verdict.word, verdict.because), None))
 }
 
 fn no_huge(report: &Report) -> Found {

@@ -96,7 +96,7 @@ pub(super) fn report(header: &Header, tally: &Tally, selected: Option<&str>) -> 
         cpus: cpus(header, &facts),
         pressure: pressure(&facts),
         movers: movers(header, tally, &index),
-        cost: cost(tally, &facts),
+        cost: cost(tally, phase, &facts),
         advice: Vec::new(),
     }
 }
@@ -142,7 +142,7 @@ fn losses(header: &Header, notes: &Notes, samples: u64) -> Losses {
     let due = samples.saturating_add(notes.dropped).saturating_add(notes.lost);
     Losses {
         lost_ticks: notes.lost,
-        lost_percent: if due == 0 { 0.0 } else { 100.0 * notes.lost as f64 / due as f64 },
+        lost_percent: if due == 0 { 0.0 } else { 100.0 * (notes.lost as f64 / due as f64) },
         dropped_rows: notes.dropped,
         damage: None,
         pauses: notes.pauses,
@@ -263,16 +263,12 @@ fn pressure(facts: &Facts<'_>) -> Pressure {
     }
 }
 
-fn cost(tally: &Tally, facts: &Facts<'_>) -> Cost {
+fn cost(tally: &Tally, phase: &Phase, facts: &Facts<'_>) -> Cost {
     let cpu = |names| facts.sum(&Formula::Of(names), Quantity::Seconds, Instance::Machine);
     let share = |names| facts.rate(&Formula::Of(names), Quantity::Percent, Instance::Machine);
     let ns = |value: Option<f64>| value.map(|v| v / 1e9);
-    // The first sample has no difference.
-    let differences = facts.samples.saturating_sub(1);
     Cost {
-        cpu_seconds_per_sample: cpu(&["self.cpu"])
-            .filter(|_| differences > 0)
-            .map(|s| s / differences as f64),
+        cpu_seconds_per_sample: cpu(&["self.cpu"]).map(|s| s / phase.intervals.max(1) as f64),
         sampler_percent: share(&["self.cpu"]),
         process_percent: share(&["self.process_cpu"]),
         wakeup_p50_seconds: ns(tally.wakeup.quantile(0.5)),

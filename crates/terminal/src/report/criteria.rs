@@ -23,8 +23,9 @@ pub(super) const FULL_PERCENT: f64 = 5.0;
 /// A line of the table.
 pub(super) struct Criterion {
     pub(super) name: &'static str,
-    /// What the share is of, as in "63 % of 12,000 allocations".
+    /// What the share is of, and what that share did, as in "63 % of 12,000 allocations were local".
     pub(super) of: &'static str,
+    pub(super) did: &'static str,
     /// The share that is judged, in hundredths.
     pub(super) share: Formula,
     /// What the share is of; `None`: of time.
@@ -49,6 +50,7 @@ const SMALL: &[&str] = &["vmstat.thp_fault_fallback"];
 pub(super) static LOCALITY: Criterion = Criterion {
     name: "locality of allocation",
     of: "allocations",
+    did: "were local",
     share: Share(&[LOCAL], &[LOCAL, OTHER]),
     events: Some(Sum(&[LOCAL, OTHER])),
     minimum: 1000.0,
@@ -63,6 +65,7 @@ pub(super) static LOCALITY: Criterion = Criterion {
 pub(super) static INTERLEAVING: Criterion = Criterion {
     name: "interleaving",
     of: "allocations",
+    did: "were interleaved",
     share: Share(&[INTERLEAVED], &[LOCAL, OTHER]),
     events: Some(Sum(&[LOCAL, OTHER])),
     minimum: 1000.0,
@@ -75,6 +78,7 @@ pub(super) static INTERLEAVING: Criterion = Criterion {
 pub(super) static OVERFLOW: Criterion = Criterion {
     name: "overflow",
     of: "allocations that preferred it",
+    did: "got memory elsewhere",
     share: Share(&[FOREIGN], &[HIT, FOREIGN]),
     events: Some(Sum(&[HIT, FOREIGN])),
     minimum: 1000.0,
@@ -84,6 +88,7 @@ pub(super) static OVERFLOW: Criterion = Criterion {
 pub(super) static SPILL: Criterion = Criterion {
     name: "spill",
     of: "allocations on it",
+    did: "preferred another node",
     share: Share(&[MISS], &[HIT, MISS]),
     events: Some(Sum(&[HIT, MISS])),
     minimum: 1000.0,
@@ -96,6 +101,7 @@ pub(super) static SPILL: Criterion = Criterion {
 pub(super) static ACCESS: Criterion = Criterion {
     name: "locality of sampled accesses",
     of: "hint faults",
+    did: "were local",
     share: Share(&[HINT_LOCAL], &[HINT]),
     events: Some(Of(HINT)),
     minimum: 1000.0,
@@ -110,6 +116,7 @@ pub(super) static ACCESS: Criterion = Criterion {
 pub(super) static HUGE_PAGES: Criterion = Criterion {
     name: "huge pages",
     of: "faults that asked for a huge page",
+    did: "got one",
     share: Share(&[HUGE], &[HUGE, SMALL]),
     events: Some(Sum(&[HUGE, SMALL])),
     minimum: 10.0,
@@ -123,6 +130,7 @@ pub(super) static HUGE_PAGES: Criterion = Criterion {
 pub(super) static STALL: Criterion = Criterion {
     name: "memory pressure",
     of: "the time",
+    did: "",
     share: Of(&["pressure.memory_some"]),
     events: None,
     minimum: 0.0,
@@ -155,7 +163,9 @@ impl Criterion {
         let step = self.steps.iter().find(|step| percent >= step.0);
         let word = step.map_or("", |step| step.1).to_owned();
         let because = match events {
-            Some(n) => format!("{} of {} {}", Quantity::Percent.words(percent), grouped(n), self.of),
+            Some(n) => {
+                format!("{} of {} {} {}", Quantity::Percent.words(percent), grouped(n), self.of, self.did)
+            }
             None => format!("{} of {}", Quantity::Percent.words(percent), self.of),
         };
         Verdict { word, because, percent: Some(percent), events }

@@ -33,7 +33,7 @@ fn of_place(facts: &Facts<'_>, place: Instance) -> Verdict {
     let intended = !spread.word.is_empty() && spread.word != CANNOT_TELL;
     if intended && local.word != CANNOT_TELL {
         let because = format!(
-            "{} were interleaved; {} local",
+            "{}; {} were local",
             spread.because,
             Quantity::Percent.words(local.percent.unwrap_or(0.0))
         );

@@ -5,11 +5,11 @@
 //! was added to each end: 10 events per second, 1 % of the memory, 10 things. So what is rare
 //! or small next to the machine does not count, and a rise from nothing is not infinite.
 
-use super::tally::{Level, Movement, Tally};
+use super::tally::{Level, Movement, SLOT, Tally};
 use super::value::{Change, Mover};
 use crate::columns::Index;
 use crate::units::Quantity;
-use numakit_model::{Instance, Kind, Series};
+use numakit_model::{Instance, Kind, Series, Unit};
 use numakit_recording::Header;
 use std::collections::HashSet;
 
@@ -22,7 +22,10 @@ const LEAST_SWING: f64 = 0.301;
 const QUIET: f64 = 0.1;
 /// Fewer slots say nothing.
 const FEWEST_SLOTS: u64 = 3;
+/// Changes that differ by less are the same.
+const SAME: f64 = 0.05;
 const FLOOR_RATE: f64 = 10.0;
+const FLOOR_PERCENT: f64 = 1.0;
 const FLOOR_COUNT: f64 = 10.0;
 const FLOOR_MEMORY: f64 = 0.01;
 /// Memory of a machine that does not say.
@@ -31,8 +34,8 @@ const UNKNOWN_MEMORY: f64 = 1073741824.0;
 pub(super) fn movers(header: &Header, tally: &Tally, index: &Index<'_>) -> Vec<Mover> {
     let first = tally.first.unwrap_or(0);
     let mover = |(at, (series, movement)): (usize, (&Series, &Movement))| {
-        // What the recording itself does is told as its cost.
-        if series.metric.sensor() == "self" {
+        // What the recording itself does is told as its cost; what is idle is what is not busy.
+        if series.metric.sensor() == "self" || series.metric.name == "cpu.idle" {
             return None;
         }
         match movement {
@@ -46,12 +49,46 @@ pub(super) fn movers(header: &Header, tally: &Tally, index: &Index<'_>) -> Vec<M
     // One metric is told once, with the instance or sensor that moved most.
     let mut told = HashSet::new();
     all.retain(|m| told.insert(bare(&m.series).to_owned()));
+    let all = joined(all);
     let (rates, levels): (Vec<Mover>, Vec<Mover>) =
         all.into_iter().partition(|m| matches!(m.change, Change::Rate { .. }));
     let of_rates = MOST_RATES.max(MOST.saturating_sub(levels.len()));
     let rates: Vec<Mover> = rates.into_iter().take(of_rates).collect();
     let of_levels = MOST - rates.len();
     rates.into_iter().chain(levels.into_iter().take(of_levels)).collect()
+}
+
+/// Movers that tell the same are one, named after the first.
+fn joined(all: Vec<Mover>) -> Vec<Mover> {
+    let mut joined: Vec<Mover> = Vec::new();
+    for mover in all {
+        match joined.iter_mut().find(|other| alike(&other.change, &mover.change)) {
+            Some(other) => other.alike.push(mover.series),
+            None => joined.push(mover),
+        }
+    }
+    joined
+}
+
+/// Whether two changes are one thing under two names: as an allocated page is also a fault.
+fn alike(a: &Change, b: &Change) -> bool {
+    let near = |a: f64, b: f64, scale: f64| (a - b).abs() <= SAME * scale;
+    match (a, b) {
+        (
+            Change::Rate { unit: u, peak: p, peak_at_seconds: at, .. },
+            Change::Rate { unit: v, peak: q, peak_at_seconds: bt, .. },
+        ) => things(u) == things(v) && near(*p, *q, p.max(*q)) && (at - bt).abs() <= 2.0 * SLOT.as_secs_f64(),
+        (
+            Change::Level { unit: u, begin: b1, least: l1, most: m1, .. },
+            Change::Level { unit: v, begin: b2, least: l2, most: m2, .. },
+        ) => u == v && near(m1 - b1, m2 - b2, m1 - l1) && near(b1 - l1, b2 - l2, m1 - l1),
+        _ => false,
+    }
+}
+
+/// Pages are counted as things.
+fn things(unit: &str) -> &str {
+    if unit == "pages" { "count" } else { unit }
 }
 
 fn bare(series: &str) -> &str {
@@ -68,14 +105,20 @@ fn rate(series: &Series, movement: &Movement, first: u64) -> Option<Mover> {
     if rates.total() < FEWEST_SLOTS {
         return None;
     }
-    // A counter of time is a share of time.
-    let (unit, factor) = match (series.metric.unit.seconds(), series.metric.kind) {
-        (Some(seconds), Kind::Counter { .. }) => ("%", 100.0 * seconds),
-        _ => (series.metric.unit.name(), 1.0),
+    let metric = &series.metric;
+    // A counter of time is a share of time, one of memory is bytes.
+    let (unit, factor) = match (metric.unit.seconds(), metric.unit) {
+        (Some(seconds), _) if metric.kind != Kind::Rate => ("%", 100.0 * seconds),
+        (_, Unit::Kibibytes) => ("bytes", 1024.0),
+        (_, unit) => (unit.name(), 1.0),
     };
     let quiet = rates.quantile(QUIET)? * factor;
     let peak = rates.largest()? * factor;
-    let floor = if unit == "%" { 1.0 } else { FLOOR_RATE };
+    let floor = match unit {
+        "%" => FLOOR_PERCENT,
+        "bytes" => FLOOR_RATE * 4096.0,
+        _ => FLOOR_RATE,
+    };
     let change = Change::Rate {
         unit,
         quiet,
@@ -83,9 +126,7 @@ fn rate(series: &Series, movement: &Movement, first: u64) -> Option<Mover> {
         peak_at_seconds: peak_at.saturating_sub(first) as f64 / 1e9,
         active_percent: 100.0 * rates.above_zero() as f64 / rates.total() as f64,
     };
-    // The host's idle time moves as its load does, the other way.
-    let idle = matches!(series.metric.name.as_str(), "cpu.idle");
-    (!idle).then(|| Mover { series: series.name(), swing: swing(quiet, peak, floor), change })
+    Some(Mover { series: series.name(), swing: swing(quiet, peak, floor), change, alike: Vec::new() })
 }
 
 fn level(header: &Header, index: &Index<'_>, at: usize, series: &Series, level: Level) -> Option<Mover> {
@@ -107,7 +148,7 @@ fn level(header: &Header, index: &Index<'_>, at: usize, series: &Series, level: 
         };
     let [begin, end, least, most] = values;
     let change = Change::Level { unit, begin, end, least, most };
-    Some(Mover { series: series.name(), swing: swing(least, most, floor), change })
+    Some(Mover { series: series.name(), swing: swing(least, most, floor), change, alike: Vec::new() })
 }
 
 /// Memory of the place that the series is of.

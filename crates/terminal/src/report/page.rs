@@ -1,13 +1,13 @@
 //! The report as a page of text.
 
+mod cells;
+
 use super::criteria::CANNOT_TELL;
 use super::value::*;
 use crate::events::status_words;
 use crate::table::page_table;
 use crate::units::{Quantity, duration, grouped, utc};
-
-/// Names of absent metrics that are spelled out.
-const MOST_NAMES: usize = 3;
+use cells::{counted, machine, mover_row, names, node_row, place, shortened, times, value};
 
 /// The page. Nothing is wider than 100 characters but what the recording itself says.
 pub fn page(report: &Report, color: bool) -> String {
@@ -133,7 +133,8 @@ impl Page {
         }
         let mut name = "Not there";
         for group in &losses.absent {
-            self.fact(name, &format!("{} ({})", group.why, names(&group.names)));
+            let (names, why) = (names(&group.names), &group.why);
+            self.fact(name, &format!("{} ({names}): {}; {}", why.missing, why.seen, why.fix));
             name = "";
         }
     }
@@ -142,11 +143,7 @@ impl Page {
         let verdict = &locality.verdict;
         self.section(&format!("Locality of allocation: {}", verdict.word));
         let cannot = verdict.word == CANNOT_TELL;
-        self.line(&format!(
-            "{INDENT}{}{}",
-            verdict.because,
-            if cannot || verdict.word == "interleaved" { "" } else { " were local" }
-        ));
+        self.line(&format!("{INDENT}{}", verdict.because));
         if let Some(worst) = locality.worst() {
             self.line(&format!(
                 "{INDENT}worst: node {}, {}: {}",
@@ -172,7 +169,7 @@ impl Page {
         if locality.accesses.word != CANNOT_TELL {
             let accesses = &locality.accesses;
             self.line(&format!(
-                "{INDENT}Sampled accesses (NUMA balancing): {}: {} were local",
+                "{INDENT}Sampled accesses (NUMA balancing): {}: {}",
                 accesses.word, accesses.because
             ));
         }
@@ -220,11 +217,7 @@ impl Page {
         self.fact("  minor", &pair(faults.minor, faults.minor_per_second));
         self.fact("  major", &pair(faults.major, faults.major_per_second));
         let verdict = &faults.huge_pages;
-        let because = match verdict.word.as_str() {
-            CANNOT_TELL => verdict.because.clone(),
-            _ => format!("{} got one", verdict.because),
-        };
-        self.fact("  huge", &format!("{}: {because}", verdict.word));
+        self.fact("  huge", &format!("{}: {}", verdict.word, verdict.because));
         if let Some(rate) = faults.pages_moved_per_second.filter(|&r| r > 0.0) {
             self.fact("  moved", &format!("{} pages", Quantity::Rate.words(rate)));
         }
@@ -335,99 +328,5 @@ impl Page {
             }
             advice.commands.iter().for_each(|command| self.line(&format!("       {command}")));
         }
-    }
-}
-
-fn machine(report: &Report) -> String {
-    let mut parts = Vec::new();
-    if let Some(machine) = &report.machine {
-        let counts = [
-            (machine.nodes, "node"),
-            (machine.packages, "package"),
-            (machine.cores, "core"),
-            (machine.cpus, "CPU"),
-        ];
-        parts.extend(counts.into_iter().filter(|c| c.0 > 0).map(|(n, what)| counted(n as u64, what)));
-        parts.extend(machine.memory_bytes.map(|b| Quantity::Bytes.words(b as f64)));
-    }
-    if !report.recording.kernel.is_empty() {
-        parts.push(format!("kernel {}", report.recording.kernel));
-    }
-    if !report.recording.host.is_empty() {
-        parts.push(format!("host {}", report.recording.host));
-    }
-    if parts.is_empty() { "not in the recording".to_owned() } else { parts.join(", ") }
-}
-
-fn node_row(node: &NodeLocality) -> Vec<String> {
-    let count = |v| value(Quantity::Count, v);
-    let verdict = match node.verdict.word.as_str() {
-        CANNOT_TELL => format!("{CANNOT_TELL}: {}", node.verdict.because),
-        word => word.to_owned(),
-    };
-    let percent = value(Quantity::Percent, node.verdict.percent);
-    vec![
-        node.node.to_string(),
-        count(node.local),
-        count(node.remote),
-        count(node.miss),
-        count(node.foreign),
-        percent,
-        verdict,
-    ]
-}
-
-fn mover_row(mover: &Mover) -> Vec<String> {
-    match mover.change {
-        Change::Rate { unit, quiet, peak, peak_at_seconds, active_percent } => {
-            let rate = |v: f64| match unit {
-                "%" => Quantity::Percent.words(v),
-                "count" | "pages" => Quantity::Rate.words(v),
-                _ => format!("{} {unit}/s", Quantity::Rate.field(Some(v), 5).trim()),
-            };
-            let active = Quantity::Percent.words(active_percent);
-            vec![mover.series.clone(), rate(quiet), rate(peak), duration(peak_at_seconds), active]
-        }
-        Change::Level { unit, begin, end, least, most } => {
-            let level = |v: f64| match unit {
-                "bytes" => Quantity::Bytes.words(v),
-                "count" => grouped(v),
-                _ => format!("{} {unit}", grouped(v)),
-            };
-            vec![mover.series.clone(), level(begin), level(end), level(least), level(most)]
-        }
-    }
-}
-
-fn value(quantity: Quantity, value: Option<f64>) -> String {
-    value.map_or_else(|| "-".to_owned(), |v| quantity.words(v))
-}
-
-fn place(node: Option<u32>) -> String {
-    node.map_or_else(|| "all".to_owned(), |n| n.to_string())
-}
-
-fn counted(n: u64, what: &str) -> String {
-    format!("{} {what}{}", grouped(n as f64), if n == 1 { "" } else { "s" })
-}
-
-fn times(n: u64) -> String {
-    if n == 1 { "once".to_owned() } else { format!("{} times", grouped(n as f64)) }
-}
-
-fn names(all: &[String]) -> String {
-    let shown = all.iter().take(MOST_NAMES).cloned().collect::<Vec<_>>().join(", ");
-    match all.len().saturating_sub(MOST_NAMES) {
-        0 => shown,
-        more => format!("{shown} and {more} more"),
-    }
-}
-
-/// A name of a phase for a table: one line, not too long.
-fn shortened(name: &str) -> String {
-    let visible: String = name.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
-    match visible.char_indices().nth(24) {
-        None => visible,
-        Some((at, _)) => format!("{}...", &visible[..at]),
     }
 }

@@ -26,6 +26,8 @@ pub(super) struct Phase {
     /// How often it began.
     pub(super) times: u64,
     pub(super) samples: u64,
+    /// Samples that have one before them, with no pause between.
+    pub(super) intervals: u64,
     /// Time that its samples cover, ns; pauses are not part of it.
     pub(super) covered: u64,
     /// How far each counter moved; `None` without two values.
@@ -169,7 +171,8 @@ impl Tally {
                 self.gap();
             }
             Some(Event::Resumed) => {
-                self.notes.paused += self.paused_at.take().map_or(0, |since| time.saturating_sub(since));
+                let paused = self.paused_at.take().map_or(0, |since| time.saturating_sub(since));
+                self.notes.paused = self.notes.paused.saturating_add(paused);
                 self.gap();
             }
             Some(Event::Lost(n)) => self.notes.lost = self.notes.lost.saturating_add(n),
@@ -219,7 +222,8 @@ impl Tally {
         let elapsed = self.last_time.map_or(0, |last| time.saturating_sub(last));
         for &phase in &phases {
             self.phases[phase].samples += 1;
-            self.phases[phase].covered += elapsed;
+            self.phases[phase].intervals += u64::from(self.last_time.is_some());
+            self.phases[phase].covered = self.phases[phase].covered.saturating_add(elapsed);
         }
         let selected = self.selected.as_deref();
         let inside = selected.is_none_or(|name| phases[1..].iter().any(|&p| self.phases[p].name == name));

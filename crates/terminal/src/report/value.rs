@@ -238,6 +238,8 @@ pub struct Mover {
     /// How it changed.
     #[serde(flatten)]
     pub change: Change,
+    /// Other series that changed by the same at the same time.
+    pub alike: Vec<String>,
 }
 
 /// How a series changed.

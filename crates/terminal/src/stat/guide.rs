@@ -26,6 +26,18 @@ pub fn guide() -> String {
     text
 }
 
+/// The same for `numa stat --help`: name, heading, what it is.
+pub fn help() -> String {
+    let mut text = String::from("Columns (with their names in CSV and JSON):\n");
+    for (per, title) in [(Per::Machine, "the machine"), (Per::Node, "per node"), (Per::Cpu, "per CPU")] {
+        text.push_str(&format!("\n  {title}\n"));
+        for column in columns(per) {
+            text.push_str(&format!("    {:<11} {:<5}  {}\n", column.name, column.heading, column.help));
+        }
+    }
+    text
+}
+
 fn unit(quantity: Quantity) -> &'static str {
     match quantity {
         Quantity::Rate => "per second",

@@ -194,7 +194,7 @@ fn json_is_one_object_a_line_in_the_order_of_columns() {
     table.label(150 * MS, "x", &mut out);
     table.label(150 * MS, &Event::Lost(2).text(), &mut out);
     let lines: Vec<Value> = out.lines().map(|l| serde_json::from_str(l).unwrap()).collect();
-    assert_eq!((&lines[0]["time"], &lines[0]["miss@node0"]), (&json!(0.1), &json!(100.0)));
+    assert_eq!((&lines[0]["time"], &lines[0]["miss@node0"]), (&json!(0.1), &json!(100)));
     assert_eq!(lines[0].get("miss@node1"), Some(&Value::Null));
     assert_eq!((&lines[1]["label"], &lines[2]["event"]), (&json!("x"), &json!("lost 2")));
     assert!(out.starts_with("{\"time\":0.1,\"free@node0\":null,"));

@@ -7,84 +7,248 @@ use std::fmt::Write;
 /// Up to this many nodes, each has a row of its own.
 const SMALL: usize = 20;
 
-/// The matrix. On large machines, nodes that are equally far from all others share a row,
-/// which loses nothing; what is still too wide is cut into blocks of columns.
+/// Nodes that share a row because they could be exchanged without changing the matrix.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Group {
+    /// Positions in the matrix.
+    members: Vec<usize>,
+    /// Distances inside the group from a node's own to the farthest, each with the number of
+    /// nodes that are at most that far.
+    steps: Vec<(usize, u32)>,
+}
+
+impl Group {
+    /// The position that speaks for all.
+    fn first(&self) -> usize {
+        self.members[0]
+    }
+
+    /// The nodes, as a list.
+    pub fn name(&self, distances: &Distances) -> String {
+        self.members.iter().map(|&at| distances.nodes[at]).collect::<CpuSet>().to_string()
+    }
+
+    /// The largest distance to another group, or inside this one.
+    pub fn farthest(&self, other: &Self, distances: &Distances) -> u32 {
+        match self == other {
+            true => self.steps.last().map_or(0, |step| step.1),
+            false => distances.rows[self.first()][other.first()],
+        }
+    }
+
+    /// What stands in the matrix; inside a group that is every step.
+    pub fn cell(&self, other: &Self, distances: &Distances) -> String {
+        if self != other {
+            return distances.rows[self.first()][other.first()].to_string();
+        }
+        self.steps.iter().map(|step| step.1.to_string()).collect::<Vec<_>>().join("/")
+    }
+
+    /// What the steps mean, where there are several.
+    fn explanation(&self) -> Option<String> {
+        let [(_, own), .., (_, _)] = self.steps.as_slice() else { return None };
+        let text: Vec<String> = self.steps.iter().map(|step| step.1.to_string()).collect();
+        let others = self
+            .steps
+            .windows(2)
+            .map(|pair| format!("{} to {} of its row", pair[1].1, pair[1].0 - pair[0].0));
+        let words: Vec<String> = std::iter::once(format!("{own} to itself")).chain(others).collect();
+        Some(format!("{} is {}", text.join("/"), words.join(", ")))
+    }
+}
+
+/// Every node for itself.
+pub fn singles(distances: &Distances) -> Vec<Group> {
+    let single = |(at, row): (usize, &Vec<u32>)| Group { members: vec![at], steps: vec![(1, row[at])] };
+    distances.rows.iter().enumerate().map(single).collect()
+}
+
+/// Puts together groups that are equally far from all others.
+pub fn merge(distances: &Distances, groups: &[Group]) -> Vec<Group> {
+    let rows = Rows::of(distances, groups);
+    let mut classes: Vec<Vec<usize>> = Vec::new();
+    for at in 0..groups.len() {
+        // Being exchangeable with the first means being so with all.
+        match classes.iter_mut().find(|class| rows.are_twins(class[0], at)) {
+            Some(class) => class.push(at),
+            None => classes.push(vec![at]),
+        }
+    }
+    let join = |class: Vec<usize>| {
+        let mut group = groups[class[0]].clone();
+        if let Some(&second) = class.get(1) {
+            group.members = class.iter().flat_map(|&at| groups[at].members.iter().copied()).collect();
+            group.steps.push((group.members.len(), rows.at(class[0], second)));
+        }
+        group
+    };
+    classes.into_iter().map(join).collect()
+}
+
+/// The matrix of groups, with a sum per row that tells most rows apart at once.
+struct Rows<'a> {
+    distances: &'a Distances,
+    groups: &'a [Group],
+    sums: Vec<[u64; 2]>,
+}
+
+impl<'a> Rows<'a> {
+    fn of(distances: &'a Distances, groups: &'a [Group]) -> Self {
+        let mut rows = Self { distances, groups, sums: Vec::new() };
+        let sum = |at: usize| {
+            (0..groups.len()).fold([0, 0], |[row, column]: [u64; 2], other| {
+                [
+                    row.wrapping_add(rows.mark(other, at, other)),
+                    column.wrapping_add(rows.mark(other, other, at)),
+                ]
+            })
+        };
+        rows.sums = (0..groups.len()).map(sum).collect();
+        rows
+    }
+
+    fn at(&self, from: usize, to: usize) -> u32 {
+        self.distances.rows[self.groups[from].first()][self.groups[to].first()]
+    }
+
+    /// A number for a distance at a place in a row or column.
+    fn mark(&self, place: usize, from: usize, to: usize) -> u64 {
+        let value = (place as u64) << 32 | u64::from(self.at(from, to));
+        (value ^ value >> 29)
+            .wrapping_mul(0x9e37_79b9_7f4a_7c15)
+            .rotate_left(31)
+            .wrapping_mul(0xbf58_476d_1ce4_e5b9)
+    }
+
+    /// The sums of a row and column without two places.
+    fn without(&self, of: usize, a: usize, b: usize) -> [u64; 2] {
+        let [row, column] = self.sums[of];
+        let row = row.wrapping_sub(self.mark(a, of, a)).wrapping_sub(self.mark(b, of, b));
+        [row, column.wrapping_sub(self.mark(a, a, of)).wrapping_sub(self.mark(b, b, of))]
+    }
+
+    fn are_twins(&self, a: usize, b: usize) -> bool {
+        let same =
+            |other: usize| self.at(a, other) == self.at(b, other) && self.at(other, a) == self.at(other, b);
+        self.groups[a].steps == self.groups[b].steps
+            && self.at(a, b) == self.at(b, a)
+            && self.without(a, a, b) == self.without(b, a, b)
+            && (0..self.groups.len()).all(|other| other == a || other == b || same(other))
+    }
+}
+
+/// The matrix. On large machines, nodes that are equally far from all others share a row;
+/// what is still too wide is cut into blocks of columns.
 pub fn matrix(distances: &Distances, width: usize) -> String {
-    let groups = if distances.nodes.len() <= SMALL { singles(distances) } else { twins(distances) };
-    let names: Vec<String> = groups.iter().map(|group| names(distances, group).to_string()).collect();
+    let mut groups = singles(distances);
+    while groups.len() > SMALL {
+        let merged = merge(distances, &groups);
+        if merged.len() == groups.len() {
+            break;
+        }
+        groups = merged;
+    }
+    let names: Vec<String> = groups.iter().map(|group| group.name(distances)).collect();
     let cells: Vec<Vec<String>> =
-        groups.iter().map(|from| groups.iter().map(|to| cell(distances, from, to)).collect()).collect();
+        groups.iter().map(|from| groups.iter().map(|to| from.cell(to, distances)).collect()).collect();
+    let mut out = blocks(&names, &cells, width);
+    let mut explanations: Vec<String> = groups.iter().filter_map(Group::explanation).collect();
+    explanations.sort();
+    explanations.dedup();
+    if !explanations.is_empty() {
+        out.push_str("  nodes in one row are equally far from all other rows\n");
+    }
+    explanations.iter().for_each(|line| out += &format!("  {line}\n"));
+    out
+}
+
+fn blocks(names: &[String], cells: &[Vec<String>], width: usize) -> String {
     let side = names.iter().map(String::len).max().unwrap_or(0).max(4);
-    let column = |at: usize| names[at].len().max(cells.iter().map(|row| row[at].len()).max().unwrap_or(0));
+    let column = |at: usize| cells.iter().map(|row| row[at].len()).fold(names[at].len(), usize::max);
     let mut out = String::new();
     let mut start = 0;
-    while start < groups.len() {
+    while start < names.len() {
         let mut end = start;
         let mut used = side + 4;
-        while end < groups.len() && (end == start || used + column(end) + 2 <= width) {
+        while end < names.len() && (end == start || used + column(end) + 2 <= width) {
             used += column(end) + 2;
             end += 1;
         }
         if start > 0 {
             out.push('\n');
         }
-        // Writing to a string cannot fail.
-        let _ = write!(out, "  {:side$}  ", "node");
-        for (at, name) in names.iter().enumerate().take(end).skip(start) {
-            let _ = write!(out, "  {name:>w$}", w = column(at));
-        }
-        for (name, row) in names.iter().zip(&cells) {
-            let _ = write!(out, "\n  {name:>side$}  ");
+        let head = std::iter::once(("node", names));
+        let rows = names.iter().zip(cells).map(|(name, row)| (name.as_str(), row.as_slice()));
+        for (name, row) in head.chain(rows) {
+            // Writing to a string cannot fail.
+            let _ = write!(out, "  {name:>side$}  ");
             for (at, cell) in row.iter().enumerate().take(end).skip(start) {
                 let _ = write!(out, "  {cell:>w$}", w = column(at));
             }
+            out.push('\n');
         }
-        out.push('\n');
         start = end;
-    }
-    if groups.iter().any(|group| group.len() > 1) {
-        out.push_str(
-            "  nodes in one row are equally far from all others; 10/16 is to itself / to each other\n",
-        );
     }
     out
 }
 
-/// The nodes of a group.
-pub fn names(distances: &Distances, group: &[usize]) -> CpuSet {
-    group.iter().map(|&at| distances.nodes[at]).collect()
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-/// The distance from one group to another; of a group of several to itself, both distances.
-pub fn cell(distances: &Distances, from: &[usize], to: &[usize]) -> String {
-    let value = distances.rows[from[0]][to[0]];
-    if from == to && from.len() > 1 {
-        return format!("{value}/{}", distances.rows[from[0]][from[1]]);
+    /// Distances by how far two nodes are apart in a tree of these widths.
+    fn nested(widths: &[usize], values: &[u32]) -> Distances {
+        let count: usize = widths.iter().product();
+        let distance = |a: usize, b: usize| {
+            let mut span = 1;
+            let far = widths.iter().position(|width| {
+                span *= width;
+                a / span == b / span
+            });
+            if a == b { values[0] } else { values[far.unwrap_or(0) + 1] }
+        };
+        let rows = (0..count).map(|a| (0..count).map(|b| distance(a, b)).collect()).collect();
+        Distances::new((0..count as u32).collect(), rows).unwrap()
     }
-    value.to_string()
-}
 
-/// Every node for itself.
-pub fn singles(distances: &Distances) -> Vec<Vec<usize>> {
-    (0..distances.nodes.len()).map(|at| vec![at]).collect()
-}
-
-/// Positions of nodes that could be exchanged without changing the matrix.
-pub fn twins(distances: &Distances) -> Vec<Vec<usize>> {
-    let mut groups: Vec<Vec<usize>> = Vec::new();
-    for at in 0..distances.nodes.len() {
-        match groups.iter_mut().find(|group| group.iter().all(|&other| are_twins(&distances.rows, at, other)))
-        {
-            Some(group) => group.push(at),
-            None => groups.push(vec![at]),
-        }
+    #[test]
+    fn a_small_matrix_is_shown_as_it_is() {
+        let text = matrix(&nested(&[2], &[10, 21]), 100);
+        assert_eq!(text, "  node     0   1\n     0    10  21\n     1    21  10\n");
     }
-    groups
-}
 
-fn are_twins(rows: &[Vec<u32>], a: usize, b: usize) -> bool {
-    let same = |other: usize| rows[a][other] == rows[b][other] && rows[other][a] == rows[other][b];
-    rows[a][a] == rows[b][b]
-        && rows[a][b] == rows[b][a]
-        && (0..rows.len()).all(|other| other == a || other == b || same(other))
+    #[test]
+    fn equal_nodes_share_a_row() {
+        let text = matrix(&nested(&[12, 2], &[10, 16, 100]), 100);
+        let expected = "   node     0-11  12-23\n   0-11    10/16    100\n  12-23      100  10/16\n  \
+                        nodes in one row are equally far from all other rows\n  \
+                        10/16 is 10 to itself, 16 to 11 of its row\n";
+        assert_eq!(text, expected);
+    }
+
+    #[test]
+    fn groups_of_groups_share_a_row() {
+        let text = matrix(&nested(&[2, 64], &[10, 12, 32]), 100);
+        assert!(text.starts_with("   node       0-127\n  0-127    10/12/32\n"), "{text}");
+        assert!(
+            text.ends_with("10/12/32 is 10 to itself, 12 to 1 of its row, 32 to 126 of its row\n"),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn one_way_differences_keep_rows_apart() {
+        let mut distances = nested(&[30], &[10, 20]);
+        distances.rows[3][7] = 21;
+        // Nodes 3 and 7 are like no others.
+        assert_eq!(merge(&distances, &singles(&distances)).len(), 3);
+    }
+
+    #[test]
+    fn pairs_of_a_large_machine_are_found() {
+        let distances = nested(&[2, 200], &[10, 12, 32]);
+        let pairs = merge(&distances, &singles(&distances));
+        assert_eq!(pairs.len(), 200);
+        assert_eq!(merge(&distances, &pairs).len(), 1);
+    }
 }

@@ -49,7 +49,9 @@ impl Part<'_> {
 /// core are not parts of their own.
 pub fn outline(t: &Topology) -> Vec<Item<'_>> {
     let mut parts = parts(t);
-    parts.sort_by_key(|(part, cpus)| (std::cmp::Reverse(cpus.len()), part.rank(), cpus.first()));
+    // Cores come last: nothing lies in them, so that finding a place need not look at them.
+    let core = |part: &Part<'_>| matches!(part, Part::Core(_));
+    parts.sort_by_key(|(part, cpus)| (core(part), std::cmp::Reverse(cpus.len()), part.rank(), cpus.first()));
     let mut top: Vec<Item<'_>> = Vec::new();
     for (part, cpus) in parts {
         insert(&mut top, Item { part, cpus, inside: Vec::new() });
@@ -101,7 +103,7 @@ fn insert<'a>(items: &mut Vec<Item<'a>>, item: Item<'a>) {
     let holds = |other: &Item<'_>| {
         first.is_some_and(|cpu| other.cpus.contains(cpu)) && item.cpus.is_subset(&other.cpus)
     };
-    match items.iter().position(holds) {
+    match items.iter().take_while(|other| !matches!(other.part, Part::Core(_))).position(holds) {
         Some(at) => insert(&mut items[at].inside, item),
         None => items.push(item),
     }
@@ -124,7 +126,9 @@ fn sort(items: &mut [Item<'_>]) {
 
 /// Caches that serve one core only, the largest level first.
 pub fn private_caches<'a>(t: &'a Topology, core: &Core) -> Vec<&'a Cache> {
-    let mut caches: Vec<&Cache> = t.caches.iter().filter(|c| c.cpus.is_subset(&core.cpus)).collect();
+    let begins_here = |cache: &&Cache| cache.cpus.first().is_some_and(|cpu| core.cpus.contains(cpu));
+    let mut caches: Vec<&Cache> = t.caches.iter().filter(begins_here).collect();
+    caches.retain(|cache| cache.cpus.is_subset(&core.cpus));
     caches.sort_by_key(|cache| (std::cmp::Reverse(cache.level), cache.kind as u8));
     caches
 }

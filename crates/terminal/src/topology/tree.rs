@@ -262,12 +262,21 @@ fn memory_lines(node: &Node) -> Vec<String> {
 
 /// The CPUs of each core; the middle of a long list is left out.
 fn short_list(cores: &[&Core]) -> String {
-    const SHOWN: usize = 12;
-    let mut parts: Vec<String> = cores.iter().map(|core| core.cpus.to_string()).collect();
-    if parts.len() > SHOWN {
-        parts.splice(SHOWN - 1..cores.len() - 1, ["...".to_owned()]);
+    const LONG: usize = 80;
+    let parts: Vec<String> = cores.iter().map(|core| core.cpus.to_string()).collect();
+    let whole = parts.join(" ");
+    if whole.len() <= LONG {
+        return whole;
     }
-    parts.join(" ")
+    let last = &parts[parts.len() - 1];
+    let mut start = String::new();
+    for part in parts.iter().take_while(|part| part.len() <= LONG) {
+        if start.len() + part.len() + last.len() + 5 > LONG {
+            break;
+        }
+        start += &format!("{part} ");
+    }
+    format!("{start}... {last}")
 }
 
 /// A cache that serves all of these CPUs, where nothing else does.

@@ -112,7 +112,9 @@ pub fn stack(pieces: Vec<Drawing>, gap: f64) -> Drawing {
 
 /// Pieces in rows, in as many columns as bring the whole nearest to this proportion.
 pub fn grid(pieces: &[Drawing], gap: f64, proportion: f64) -> Drawing {
-    let layouts = (1..=pieces.len()).map(|columns| measure(pieces, gap, columns));
+    // With very many pieces only numbers of columns that could win are tried.
+    let most = pieces.len().min(64.max(4 * pieces.len().isqrt()));
+    let layouts = (1..=most).map(|columns| measure(pieces, gap, columns));
     // A last row with holes is worse than being somewhat too wide or too narrow.
     let holes =
         |columns: usize| (columns - 1 - (pieces.len() + columns - 1) % columns) as f64 / columns as f64;

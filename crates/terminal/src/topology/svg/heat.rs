@@ -1,7 +1,7 @@
 //! The distance matrix as a heat map.
 
 use super::drawing::{Drawing, stack, text_line, text_width};
-use crate::topology::matrix::{cell, names, singles, twins};
+use crate::topology::matrix::{Group, merge, singles};
 use numakit_model::topology::Distances;
 
 /// Up to this many rows, each cell has its number in it.
@@ -10,11 +10,14 @@ const NUMBERED: usize = 40;
 /// On large machines, nodes that are equally far from all others share a row.
 pub fn draw(distances: &Distances) -> Drawing {
     let colours = Colours::of(distances);
-    let groups = if distances.nodes.len() <= NUMBERED { singles(distances) } else { twins(distances) };
-    let map = if groups.len() <= NUMBERED {
-        numbered(distances, &groups, &colours)
-    } else {
-        plain(distances, &colours)
+    let mut groups = singles(distances);
+    if groups.len() > NUMBERED {
+        groups = merge(distances, &groups);
+    }
+    // Few cells would show less than the many small ones.
+    let map = match groups.len() {
+        len if len > NUMBERED || (len < 4 && distances.nodes.len() > NUMBERED) => plain(distances, &colours),
+        _ => numbered(distances, &groups, &colours),
     };
     stack(vec![text_line("distances", 13.0, "name"), map, colours.legend()], 8.0)
 }
@@ -80,12 +83,12 @@ impl Colours {
     }
 }
 
-fn numbered(distances: &Distances, groups: &[Vec<usize>], colours: &Colours) -> Drawing {
+fn numbered(distances: &Distances, groups: &[Group], colours: &Colours) -> Drawing {
     let count = groups.len();
-    let names: Vec<String> = groups.iter().map(|group| names(distances, group).to_string()).collect();
+    let names: Vec<String> = groups.iter().map(|group| group.name(distances)).collect();
     let size = if count <= 16 { 12.0 } else { 9.5 };
     let widest = names.iter().map(|name| text_width(name, size)).fold(0.0, f64::max);
-    let shared = groups.iter().any(|group| group.len() > 1);
+    let shared = groups.len() < distances.nodes.len();
     let width = (if count <= 16 { 30.0 } else { 23.0f64 }).max(if shared { widest + 6.0 } else { 0.0 });
     let (height, left) = (if count <= 16 { 27.0 } else { 20.0 }, widest + 12.0);
     let mut out = Drawing::new(left + width * count as f64, height * (count + 1) as f64);
@@ -96,10 +99,10 @@ fn numbered(distances: &Distances, groups: &[Vec<usize>], colours: &Colours) -> 
     }
     for (from, row) in groups.iter().enumerate() {
         for (to, column) in groups.iter().enumerate() {
-            let value = distances.rows[row[0]][*column.last().unwrap_or(&0)];
+            let value = row.farthest(column, distances);
             let (x, y) = (left + width * to as f64, height * (from + 1) as f64);
             out.area(x, y, width - 1.0, height - 1.0, &colours.fill(value));
-            let text = cell(distances, row, column);
+            let text = row.cell(column, distances);
             out.text(x + width / 2.0, y + height / 2.0 + size * 0.36, size, colours.ink(value), &text);
         }
     }

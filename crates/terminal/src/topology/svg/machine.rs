@@ -113,7 +113,7 @@ impl<'a> Painter<'a> {
         notes.extend(self.devices(node.os_index));
         let allowed = self.t.allowed_nodes.contains(node.os_index);
         if !allowed {
-            notes.push("not allowed".to_owned());
+            notes.push("memory not allowed".to_owned());
         }
         let class = if node.cpus.is_empty() { "far" } else { "node" };
         let band = match node.memory_kb == Some(0) || !allowed {
@@ -154,8 +154,8 @@ impl<'a> Painter<'a> {
         let of_kind = |kind: u32| {
             let pieces: Vec<Drawing> =
                 cores.iter().filter(|c| c.kind.unwrap_or(0) == kind).map(|c| self.core(c)).collect();
-            let gap = if self.t.online.len() > DRAWN { 2.0 } else { 4.0 };
-            grid(&pieces, gap, 2.2)
+            let (gap, shape) = if self.t.online.len() > DRAWN { (2.0, 3.0) } else { (4.0, 2.2) };
+            grid(&pieces, gap, shape)
         };
         let mut rows = Vec::new();
         for kind in kinds.into_iter().rev() {
@@ -177,17 +177,15 @@ impl<'a> Painter<'a> {
     }
 
     fn core(&self, core: &Core) -> Drawing {
-        let numbered = self.t.online.len() <= NUMBERED;
-        let side = match self.t.online.len() {
-            0..=NUMBERED => 24.0,
-            ..=DRAWN => 9.0,
-            _ => {
-                let allowed = core.cpus.intersects(&self.t.allowed);
-                let mut out = Drawing::new(7.0, 7.0);
-                out.rect(0.0, 0.0, 7.0, 7.0, if allowed { "pu" } else { "shut" });
-                return out;
-            }
-        };
+        let total = self.t.online.len();
+        if total > DRAWN {
+            let allowed = core.cpus.intersects(&self.t.allowed);
+            let mut out = Drawing::new(7.0, 7.0);
+            out.rect(0.0, 0.0, 7.0, 7.0, if allowed { "pu" } else { "shut" });
+            return out;
+        }
+        let numbered = total <= NUMBERED;
+        let side = if numbered { 24.0 } else { 9.0 };
         let pus: Vec<Drawing> = core.cpus.iter().map(|cpu| self.pu(cpu, side, numbered)).collect();
         let inner = grid(&pus, 2.0, 2.0);
         let mut out = Drawing::new(inner.width + 6.0, inner.height + 6.0);

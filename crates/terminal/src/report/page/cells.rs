@@ -1,0 +1,107 @@
+//! The words and table cells of the page.
+
+use crate::report::criteria::CANNOT_TELL;
+use crate::report::value::*;
+use crate::units::{Quantity, duration, grouped};
+
+/// Names of absent metrics that are spelled out.
+const MOST_NAMES: usize = 3;
+
+pub(super) fn machine(report: &Report) -> String {
+    let mut parts = Vec::new();
+    if let Some(machine) = &report.machine {
+        let counts = [
+            (machine.nodes, "node"),
+            (machine.packages, "package"),
+            (machine.cores, "core"),
+            (machine.cpus, "CPU"),
+        ];
+        parts.extend(counts.into_iter().filter(|c| c.0 > 0).map(|(n, what)| counted(n as u64, what)));
+        parts.extend(machine.memory_bytes.map(|b| Quantity::Bytes.words(b as f64)));
+    }
+    if !report.recording.kernel.is_empty() {
+        parts.push(format!("kernel {}", report.recording.kernel));
+    }
+    if !report.recording.host.is_empty() {
+        parts.push(format!("host {}", report.recording.host));
+    }
+    if parts.is_empty() { "not in the recording".to_owned() } else { parts.join(", ") }
+}
+
+pub(super) fn node_row(node: &NodeLocality) -> Vec<String> {
+    let count = |v| value(Quantity::Count, v);
+    let verdict = match node.verdict.word.as_str() {
+        CANNOT_TELL => format!("{CANNOT_TELL}: {}", node.verdict.because),
+        word => word.to_owned(),
+    };
+    let percent = value(Quantity::Percent, node.verdict.percent);
+    vec![
+        node.node.to_string(),
+        count(node.local),
+        count(node.remote),
+        count(node.miss),
+        count(node.foreign),
+        percent,
+        verdict,
+    ]
+}
+
+pub(super) fn mover_row(mover: &Mover) -> Vec<String> {
+    let name = match mover.alike.len() {
+        0 => mover.series.clone(),
+        more => format!("{} and {more} alike", mover.series),
+    };
+    match mover.change {
+        Change::Rate { unit, quiet, peak, peak_at_seconds, active_percent } => {
+            let rate = |v: f64| match unit {
+                "%" => Quantity::Percent.words(v),
+                "count" | "pages" => Quantity::Rate.words(v),
+                "bytes" => format!("{}B/s", Quantity::Rate.field(Some(v), 5).trim()),
+                _ => format!("{} {unit}/s", Quantity::Rate.field(Some(v), 5).trim()),
+            };
+            let active = Quantity::Percent.words(active_percent);
+            vec![name, rate(quiet), rate(peak), duration(peak_at_seconds), active]
+        }
+        Change::Level { unit, begin, end, least, most } => {
+            let level = |v: f64| match unit {
+                "bytes" => Quantity::Bytes.words(v),
+                "count" => grouped(v),
+                _ => format!("{} {unit}", grouped(v)),
+            };
+            vec![name, level(begin), level(end), level(least), level(most)]
+        }
+    }
+}
+
+pub(super) fn value(quantity: Quantity, value: Option<f64>) -> String {
+    value.map_or_else(|| "-".to_owned(), |v| quantity.words(v))
+}
+
+pub(super) fn place(node: Option<u32>) -> String {
+    node.map_or_else(|| "all".to_owned(), |n| n.to_string())
+}
+
+pub(super) fn counted(n: u64, what: &str) -> String {
+    format!("{} {what}{}", grouped(n as f64), if n == 1 { "" } else { "s" })
+}
+
+pub(super) fn times(n: u64) -> String {
+    if n == 1 { "once".to_owned() } else { format!("{} times", grouped(n as f64)) }
+}
+
+pub(super) fn names(all: &[String]) -> String {
+    let shown = all.iter().take(MOST_NAMES).cloned().collect::<Vec<_>>().join(", ");
+    match all.len().saturating_sub(MOST_NAMES) {
+        0 => shown,
+        more => format!("{shown} and {more} more"),
+    }
+}
+
+/// A name of a phase for a table: one line, not too long.
+pub(super) fn shortened(name: &str) -> String {
+    let visible: String = name.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+    match visible.char_indices().nth(24) {
+        None => visible,
+        Some((at, _)) => format!("{}...", &visible[..at]),
+    }
+}

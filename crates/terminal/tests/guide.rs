@@ -1,0 +1,35 @@
+//! The parts of the guide that come from tables. `UPDATE=1` writes them.
+
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
+use numakit_terminal::{report, stat};
+
+fn keeps(page: &str, marker: &str, content: &str) {
+    let path = format!("{}/../../docs/guide/{page}", env!("CARGO_MANIFEST_DIR"));
+    let text = std::fs::read_to_string(&path).unwrap();
+    let (begin, end) = (format!("<!-- {marker} -->\n"), format!("<!-- /{marker} -->"));
+    let (head, rest) = text.split_once(&begin).unwrap_or_else(|| panic!("{page} has no {begin}"));
+    let (_, tail) = rest.split_once(&end).unwrap_or_else(|| panic!("{page} has no {end}"));
+    let expected = format!("{head}{begin}{content}{end}{tail}");
+    if std::env::var_os("UPDATE").is_some() {
+        std::fs::write(&path, &expected).unwrap();
+    } else {
+        assert_eq!(text, expected, "{page} is stale; run again with UPDATE=1");
+    }
+}
+
+#[test]
+fn the_guide_has_the_columns() {
+    keeps("stat.md", "columns", &stat::guide());
+}
+
+#[test]
+fn the_guide_has_the_criteria() {
+    keeps("report.md", "criteria", &report::guide());
+}
+
+#[test]
+fn the_guide_shows_a_page() {
+    let page = include_str!("golden/four-nodes.txt");
+    keeps("report.md", "page", &format!("```\n{page}```\n"));
+}
