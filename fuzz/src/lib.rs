@@ -29,7 +29,7 @@ pub const TARGETS: &[Target] = &[
     Target { name: "archive", run: machine::archive },
     Target { name: "recording", run: recording::any },
     Target { name: "tail", run: recording::tail },
-    Target { name: "numascope", run: recording::numascope },
+    Target { name: "numascope", run: recording::json },
     Target { name: "control", run: control::lines },
     Target { name: "interval", run: control::interval },
     Target { name: "events", run: control::events },

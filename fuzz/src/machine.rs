@@ -5,6 +5,7 @@ use numakit_model::Topology;
 use numakit_sensors::{Probe, Tick};
 use numakit_sys::SysRoot;
 use numakit_sys::root::Tree;
+use numakit_terminal::topology as drawing;
 
 /// Files from text. A line `> PATH` begins a file, `> PATH -> TARGET` is a symbolic link.
 fn add_files(tree: &mut Tree, text: &[u8]) {
@@ -36,11 +37,23 @@ fn tree(text: &[u8]) -> Tree {
     tree
 }
 
-/// Reads the topology of files.
+/// The largest machines only make the fuzzer slow.
+const MAX_SHOWN: usize = 1024;
+
+/// Shows a machine in every way.
+fn show(topology: &Topology) {
+    if topology.online.len() <= MAX_SHOWN && topology.nodes.len() <= MAX_SHOWN {
+        numakit_topology::json::text(topology);
+        drawing::tree(topology, drawing::Look { color: false, width: 80 });
+        drawing::hardware(topology);
+        drawing::svg(topology);
+    }
+}
+
+/// Reads the topology of files, and shows it.
 pub fn topology(input: &[u8]) {
     if let Ok(topology) = numakit_topology::read(&SysRoot::of_tree(tree(input))) {
-        let text = numakit_topology::json::text(&topology);
-        assert!(!text.is_empty());
+        show(&topology);
     }
 }
 
@@ -79,11 +92,9 @@ pub fn json(input: &[u8]) {
     }
 }
 
-/// The largest machines only make the fuzzer slow.
-const MAX_READ_BACK: usize = 1024;
-
 fn reads_back(topology: &Topology) {
-    if topology.online.len() > MAX_READ_BACK || topology.nodes.len() > MAX_READ_BACK {
+    show(topology);
+    if topology.online.len() > MAX_SHOWN || topology.nodes.len() > MAX_SHOWN {
         return;
     }
     let text = numakit_topology::json::text(topology);

@@ -1,7 +1,9 @@
 //! Recordings: ours, their tails, and those of NUMAscope.
 
 use crate::files;
-use numakit_recording::{Header, Reader, Ring, tail_of};
+use numakit_recording::{Batch, Header, Reader, Ring, csv, numascope, tail_of};
+use numakit_terminal::report::{analyse, page};
+use std::io;
 use std::path::Path;
 use std::sync::LazyLock;
 
@@ -26,11 +28,30 @@ fn empty_tail(header: &Header, path: &Path) -> Vec<u8> {
 
 fn read(path: &Path) {
     let Ok(mut reader) = Reader::open(path) else { return };
-    let columns = reader.header().series.len();
-    while let Some(batch) = reader.next_batch() {
-        assert_eq!(batch.columns.len(), columns);
+    let header = reader.header().clone();
+    let batches: Vec<Batch> = std::iter::from_fn(|| reader.next_batch()).collect();
+    show(&header, &batches);
+}
+
+/// Whatever was read can be reported and exported.
+fn show(header: &Header, batches: &[Batch]) {
+    for batch in batches {
+        assert_eq!(batch.columns.len(), header.series.len());
         assert!(batch.columns.iter().all(|c| c.values.len() == batch.len() && c.valid.len() == batch.len()));
     }
+    if let Ok(report) = analyse(header, batches.iter().cloned(), None) {
+        page(&report, false);
+    }
+    assert!(export(header, batches).is_ok(), "nowhere takes everything");
+}
+
+fn export(header: &Header, batches: &[Batch]) -> io::Result<()> {
+    let mut rows = csv::Writer::new(io::sink(), header, csv::Values::Rates)?;
+    batches.iter().try_for_each(|batch| rows.batch(batch))?;
+    rows.finish()?;
+    let mut json = numascope::Writer::new(io::sink(), header)?;
+    batches.iter().try_for_each(|batch| json.batch(batch))?;
+    json.finish()
 }
 
 /// A file of any kind.
@@ -60,9 +81,8 @@ pub fn tail(input: &[u8]) {
 }
 
 /// The JSON of NUMAscope.
-pub fn numascope(input: &[u8]) {
-    if let Ok((header, batch, _)) = numakit_recording::numascope::read(input) {
-        assert_eq!(batch.columns.len(), header.series.len());
-        assert!(batch.columns.iter().all(|column| column.values.len() == batch.len()));
+pub fn json(input: &[u8]) {
+    if let Ok((header, batch, _)) = numascope::read(input) {
+        show(&header, &[batch]);
     }
 }

@@ -1,4 +1,5 @@
 //! Runs every target over its samples.
+#![allow(clippy::unwrap_used)]
 
 use numakit_fuzz::TARGETS;
 use std::collections::BTreeSet;

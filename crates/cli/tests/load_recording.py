@@ -24,7 +24,7 @@ def main():
     same("rows", table.num_rows, frame.height)
     for field in table.schema:
         print(f"{field.name}: {field.type}")
-    print(f"rows: {table.num_rows}")
+    print(f"rows {table.num_rows}")
     for name in ["label", *sys.argv[2:]]:
         same(name, table[name].to_pylist(), frame[name].to_list())
     for name in sys.argv[2:]:

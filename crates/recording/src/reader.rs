@@ -7,7 +7,7 @@ use crate::numascope;
 use crate::ring::{Entry, Ring};
 use crate::writer::tail_of;
 use std::fs::File;
-use std::io::{self, BufReader, Read};
+use std::io::{self, BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 use thiserror::Error;
 
@@ -172,8 +172,8 @@ fn rows_of(ring: &Ring, columns: usize) -> Batch {
     batch
 }
 
-fn first_byte(reader: &mut BufReader<File>) -> io::Result<Option<u8>> {
-    use std::io::BufRead;
+/// The first byte that is no space: `[` for JSON.
+pub(crate) fn first_byte(reader: &mut impl BufRead) -> io::Result<Option<u8>> {
     let start = reader.fill_buf()?;
     Ok(start.iter().find(|b| !b.is_ascii_whitespace()).copied())
 }

@@ -84,7 +84,14 @@ struct Found {
 fn survey(path: &Path, file: &File) -> Result<Found, RecoverError> {
     let foreign = |why: String| OpenError::Foreign { path: path.to_owned(), why };
     let fail = |error| OpenError::Io { path: path.to_owned(), error };
-    let mut messages = Messages::new(BufReader::new(file));
+    let mut reader = BufReader::new(file);
+    if crate::reader::first_byte(&mut reader).map_err(fail)? == Some(b'[') {
+        return Err(foreign(
+            "it is JSON, which has no side file; 'numa export' and 'numa report' read its whole rows".into(),
+        )
+        .into());
+    }
+    let mut messages = Messages::new(reader);
     let header = match messages.next().map_err(fail)? {
         Next::Message(message) => arrow::header_of(&message).map_err(|e| foreign(e.to_string()))?,
         Next::End | Next::Open => return Err(foreign("it is empty".into()).into()),

@@ -26,6 +26,8 @@ const PLACES: [&str; 14] = [
     "/proc/sys/kernel/numa_balancing",
     "/proc/sys/kernel/perf_event_paranoid",
 ];
+/// Taken even when nobody looked: people ask for them when they read a capture.
+const ALWAYS: [&str; 2] = ["/proc/meminfo", "/proc/sys/vm/stat_interval"];
 /// Written anew: of the process that captures, only what it may use and its page size are kept.
 const REWRITTEN: &str = "/proc/self";
 
@@ -56,6 +58,7 @@ impl Capture {
         let traced = root.traced();
         let topology = read(&traced)?;
         also(&traced, &topology);
+        ALWAYS.iter().for_each(|path| _ = traced.exists(path));
         let mut tree = Tree::new();
         for path in traced.touched().iter().filter(|path| place_of(path).is_some()) {
             keep(root, path, &mut tree);

@@ -27,7 +27,7 @@ pub enum JsonError {
 pub fn text(topology: &Topology) -> String {
     let mut out = Vec::new();
     // Neither the memory nor the values of a topology can refuse to be written.
-    let _ = topology.serialize(&mut Serializer::with_formatter(&mut out, Lines { depth: 0 }));
+    let _ = topology.serialize(&mut Serializer::with_formatter(&mut out, Lines { depth: 0, filled: false }));
     out.push(b'\n');
     String::from_utf8_lossy(&out).into_owned()
 }
@@ -123,23 +123,28 @@ fn check(t: &Topology) -> Result<(), String> {
 /// that in one line.
 struct Lines {
     depth: usize,
+    /// Whether something stands in the bracket that closes next.
+    filled: bool,
 }
 
 impl Lines {
     fn open(&mut self, bracket: &[u8], writer: &mut (impl Write + ?Sized)) -> io::Result<()> {
         self.depth += 1;
+        self.filled = false;
         writer.write_all(bracket)
     }
 
     fn close(&mut self, bracket: &[u8], writer: &mut (impl Write + ?Sized)) -> io::Result<()> {
         self.depth -= 1;
-        if self.depth < 2 {
+        if self.depth < 2 && self.filled {
             self.new_line(writer)?;
         }
+        self.filled = true;
         writer.write_all(bracket)
     }
 
     fn part(&mut self, first: bool, writer: &mut (impl Write + ?Sized)) -> io::Result<()> {
+        self.filled = true;
         if !first {
             writer.write_all(if self.depth > 2 { b", " } else { b"," })?;
         }

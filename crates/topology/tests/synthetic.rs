@@ -235,6 +235,15 @@ fn json_that_contradicts_itself_is_refused() {
 #[test]
 fn what_is_in_json() {
     let text = json::text(&machine("package:2 node:1(mem=1G) core:2 pu:2 allowed=0-3"));
+    assert!(text.starts_with("{\n  \"schema\": 1,\n  \"origin\": \"synthetic package:2"), "{text}");
+    assert!(
+        text.contains("\n  \"distances\": [\n    [10, 20],\n    [20, 10]\n  ],\n  \"boards\": [],\n"),
+        "{text}"
+    );
+    assert!(
+        text.contains("\n    {\"os_index\": 1, \"cpus\": \"4-7\"}\n  ],\n") && text.ends_with("]\n}\n"),
+        "{text}"
+    );
     let value: serde_json::Value = serde_json::from_str(&text).unwrap();
     assert_eq!((&value["cores"], &value["pus"]), (&4.into(), &8.into()));
     assert_eq!(value["core_list"].as_array().unwrap().len(), 4);

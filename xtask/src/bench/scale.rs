@@ -11,7 +11,8 @@ use anyhow::Result;
 use std::fs::File;
 
 const NODES: u32 = 128;
-const SYNTHETIC: &str = "package:128 node:1 core:16 pu:2";
+/// With caches, as every machine of this size has them.
+const SYNTHETIC: &str = "package:128 node:1 l3:2 l2:8 core:1 pu:2";
 /// Lines of a node in the padded case, three of which are no series: 32,000 in all.
 const PADDED: usize = 253;
 

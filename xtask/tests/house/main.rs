@@ -1,5 +1,6 @@
 //! The rules of the house, checked: layers, lints, sizes, names, and that documents tell the
 //! truth about folders and verbs.
+#![allow(clippy::unwrap_used)]
 
 mod documents;
 mod layers;

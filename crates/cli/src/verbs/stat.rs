@@ -20,6 +20,7 @@ use std::time::Duration;
 /// Rates are per second, levels as they are; '-' is what was not measured. The first line
 /// comes after two samples. -e chooses other columns; 'numa list' shows what there is.
 #[derive(Debug, Args)]
+#[command(after_long_help = numakit_terminal::stat::help())]
 pub struct Stat {
     /// Time between two lines, from 1ms to 1h
     #[arg(short, long, value_name = "TIME", default_value = "100ms", value_parser = observe::interval_of)]

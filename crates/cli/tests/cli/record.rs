@@ -127,11 +127,19 @@ fn pyarrow_and_polars_load_a_recording() {
     let folder = Folder::new("python");
     folder.run("record -i 1ms -o a.arrows -- sleep 1.2").says(0, "samples");
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/load_recording.py");
-    let output =
-        std::process::Command::new(python).arg(script).arg(folder.path("a.arrows")).output().unwrap();
+    let output = std::process::Command::new(python)
+        .arg(script)
+        .arg(folder.path("a.arrows"))
+        .arg("vmstat.pgfault")
+        .output()
+        .unwrap();
     let text = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success(), "{text}{}", String::from_utf8_lossy(&output.stderr));
     let rows = folder.read("a.arrows");
     let total = rows.samples() + rows.labels().len();
     assert!(text.contains(&format!("rows {total}")), "{total}: {text}");
+    let values = rows.values("vmstat.pgfault");
+    let (first, last) = (values[0], values[values.len() - 1]);
+    let line = format!("vmstat.pgfault: {first} .. {last}, {} values", values.len());
+    assert!(text.contains(&line), "{line}: {text}");
 }

@@ -127,6 +127,8 @@ impl<'a> Writer<'a, '_> {
         };
         if memory.is_empty()
             && let Some(cores) = self.only_cores(&inside, &item.cpus)
+            && start.chars().count() + [words.join("  "), cores.join("  ")].join("  ").len()
+                <= self.look.width
         {
             words.extend(cores);
             inside.clear();
@@ -169,7 +171,10 @@ impl<'a> Writer<'a, '_> {
             (true, true) => "no CPUs".to_owned(),
             (true, false) => format!("no CPUs, nearest to {}", say::nodes(&nearest)),
         };
-        let shared = self.t.nodes.iter().filter(|other| other.os_index != node.os_index);
+        // Comparing the ends first keeps this quick for thousands of nodes.
+        let near =
+            |other: &&Node| other.cpus.first() <= node.cpus.last() && node.cpus.first() <= other.cpus.last();
+        let shared = self.t.nodes.iter().filter(|o| o.os_index != node.os_index).filter(near);
         let shared: CpuSet = shared.filter(|o| o.cpus.intersects(&node.cpus)).map(|o| o.os_index).collect();
         let mut words = vec![memory, cpus];
         if !shared.is_empty() {
