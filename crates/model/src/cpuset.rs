@@ -31,6 +31,9 @@ pub enum ParseSetError {
     /// An id beyond [`MAX_ID`].
     #[error("id {0} is beyond the largest supported id {MAX_ID}")]
     TooLarge(u64),
+    /// Strides that name more ids than there can be.
+    #[error("its strides name more than {MAX_ID} ids")]
+    TooLong,
 }
 
 impl CpuSet {
@@ -41,7 +44,9 @@ impl CpuSet {
 
     /// Every id from `first` to `last`, both included.
     pub fn range(first: u32, last: u32) -> Self {
-        (first..=last).collect()
+        let mut set = Self::new();
+        set.insert_range(first, last);
+        set
     }
 
     /// Adds an id. Ids beyond [`MAX_ID`] are ignored; parsers refuse them before.
@@ -54,6 +59,23 @@ impl CpuSet {
             self.words.resize(word + 1, 0);
         }
         self.words[word] |= 1 << (id % 64);
+    }
+
+    /// Adds every id from `first` to `last`, both included, a word at a time.
+    fn insert_range(&mut self, first: u32, last: u32) {
+        let last = last.min(MAX_ID);
+        if first > last {
+            return;
+        }
+        let (low, high) = (first as usize / 64, last as usize / 64);
+        if high >= self.words.len() {
+            self.words.resize(high + 1, 0);
+        }
+        for word in low..=high {
+            let from = if word == low { u64::MAX << (first % 64) } else { u64::MAX };
+            let to = if word == high { u64::MAX >> (63 - last % 64) } else { u64::MAX };
+            self.words[word] |= from & to;
+        }
     }
 
     /// Removes an id.
@@ -148,6 +170,8 @@ impl CpuSet {
     /// bytes are accepted; nothing at all is the empty set.
     pub fn parse_list(text: &str) -> Result<Self, ParseSetError> {
         let mut set = Self::new();
+        // Bounds the work that a short text can ask for.
+        let mut steps = 0u32;
         for part in clean(text).split(',').map(str::trim).filter(|p| !p.is_empty()) {
             let (range, stride) = part.split_once(':').map_or((part, None), |(r, s)| (r, Some(s)));
             let (first, last) = match range.split_once('-') {
@@ -167,10 +191,16 @@ impl CpuSet {
             if group == 0 || used == 0 {
                 return Err(ParseSetError::ZeroStride(part.to_owned()));
             }
+            if used >= group {
+                set.insert_range(first, last);
+                continue;
+            }
+            steps += (last - first) / group;
+            if steps > MAX_ID {
+                return Err(ParseSetError::TooLong);
+            }
             for start in (first..=last).step_by(group as usize) {
-                for id in start..=last.min(start.saturating_add(used.min(group) - 1)) {
-                    set.insert(id);
-                }
+                set.insert_range(start, last.min(start.saturating_add(used - 1)));
             }
         }
         Ok(set)
@@ -310,6 +340,8 @@ mod tests {
         assert_eq!(list("\n"), "");
         assert_eq!(list("0\n\0"), "0");
         assert_eq!(list("0-15:4"), "0,4,8,12");
+        assert_eq!(list("0-200,63-64,190-1048575"), "0-1048575");
+        assert_eq!(list("3-9:5/2"), "3-9");
         assert_eq!(list("0-15:2/8"), "0-1,8-9");
         assert_eq!(list(" 1 , 2 "), "1-2");
     }
@@ -335,6 +367,7 @@ mod tests {
             assert!(CpuSet::parse_mask(bad).is_err() || bad == "0x", "{bad}");
         }
         assert!(CpuSet::parse_mask(&format!("1{}", "0".repeat(300_000))).is_err());
+        assert_eq!(CpuSet::parse_list(&"0-1048575:2,".repeat(1000)), Err(ParseSetError::TooLong));
     }
 
     proptest! {
@@ -343,6 +376,12 @@ mod tests {
             let set: CpuSet = ids.iter().copied().collect();
             prop_assert_eq!(CpuSet::parse_list(&set.to_string()).unwrap(), set.clone());
             prop_assert_eq!(set.len(), ids.iter().collect::<std::collections::BTreeSet<_>>().len());
+        }
+
+        #[test]
+        fn a_range_holds_its_ids_alone(first in 0u32..300, length in 0u32..300) {
+            let ids: Vec<u32> = (first..=first + length).collect();
+            prop_assert_eq!(CpuSet::range(first, first + length).iter().collect::<Vec<_>>(), ids);
         }
 
         #[test]

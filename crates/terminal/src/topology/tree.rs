@@ -37,7 +37,8 @@ pub fn tree(t: &Topology, look: Look) -> String {
     }
     out.push('\n');
     let parts = outline(t);
-    Writer { t, look, out: &mut out }.items(&parts.iter().collect::<Vec<_>>(), &CpuSet::new(), "");
+    let threads = t.cores.iter().any(|core| core.cpus.len() > 1);
+    Writer { t, look, threads, out: &mut out }.items(&parts.iter().collect::<Vec<_>>(), &CpuSet::new(), "");
     if let Some(distances) = t.distances.as_ref().filter(|d| d.nodes.len() > 1) {
         out += &format!("\n{}\n{}", look.bold("distances"), matrix(distances, look.width));
     }
@@ -70,6 +71,8 @@ fn devices(t: &Topology, look: Look) -> String {
 struct Writer<'a, 'o> {
     t: &'a Topology,
     look: Look,
+    /// Whether a core may have several PUs, so that it is worth saying how many.
+    threads: bool,
     out: &'o mut String,
 }
 
@@ -165,11 +168,12 @@ impl<'a> Writer<'a, '_> {
             }
             (Some(all), _) => say::memory(all),
         };
-        let nearest = homes::nearest(self.t, node);
-        let cpus = match (node.cpus.is_empty(), nearest.is_empty()) {
-            (false, _) => cpus,
-            (true, true) => "no CPUs".to_owned(),
-            (true, false) => format!("no CPUs, nearest to {}", say::nodes(&nearest)),
+        let cpus = match node.cpus.is_empty() {
+            false => cpus,
+            true => match homes::nearest(self.t, node) {
+                nearest if nearest.is_empty() => "no CPUs".to_owned(),
+                nearest => format!("no CPUs, nearest to {}", say::nodes(&nearest)),
+            },
         };
         // Comparing the ends first keeps this quick for thousands of nodes.
         let near =
@@ -195,7 +199,7 @@ impl<'a> Writer<'a, '_> {
         if let Some(kind) = core.kind.and_then(|kind| self.t.kinds.get(kind as usize)) {
             words.push(kind.name.clone());
         }
-        if self.t.cores.iter().any(|core| core.cpus.len() > 1) {
+        if self.threads {
             words.push(format!("{} each", say::count(core.cpus.len(), "PU")));
         }
         let mut caches: Vec<(String, usize)> = Vec::new();
