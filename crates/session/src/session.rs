@@ -103,7 +103,7 @@ pub struct Status {
 }
 
 /// After this long a line in a FIFO that has no end is taken as whole.
-const LINE_PATIENCE: Duration = Duration::from_millis(200);
+const LINE_PATIENCE: Duration = Duration::from_millis(500);
 
 /// Ends a running observation from another thread.
 #[derive(Debug)]

@@ -121,16 +121,19 @@ fn commands_take_effect_in_their_order_and_two_labels_stay_two() {
 #[test]
 fn a_slow_sensor_is_read_at_its_own_period() {
     let ring = Arc::new(Ring::in_memory(2, 1000).unwrap());
-    let slow = counting(Duration::from_millis(10));
-    let sensors: Vec<Box<dyn Sensor>> = vec![Box::new(slow), Box::new(counting(Duration::ZERO))];
+    let (slow, fast) = (counting(Duration::from_millis(10)), counting(Duration::ZERO));
+    let (slow_ticks, fast_ticks) = (Arc::clone(&slow.ticks), Arc::clone(&fast.ticks));
+    let sensors: Vec<Box<dyn Sensor>> = vec![Box::new(slow), Box::new(fast)];
     let sampler =
         Sampler::start(sensors, settings(Duration::from_millis(1)), vec![Arc::clone(&ring)]).unwrap();
     until(|| sampler.state().samples() >= 50);
     sampler.stop();
     let (rows, _) = drain(&ring);
-    let measured = rows.iter().filter(|v| v.is_some()).count();
-    assert!(rows[0].is_some() && rows[1].is_none());
-    assert!(measured >= 2 && measured <= rows.len() / 2, "{measured} of {}", rows.len());
+    assert_eq!(fast_ticks.lock().unwrap().len(), rows.len());
+    let slow_ticks = slow_ticks.lock().unwrap();
+    assert_eq!(slow_ticks.len(), rows.iter().filter(|v| v.is_some()).count());
+    assert!(slow_ticks.len() >= 2 && rows[0].is_some());
+    assert!(slow_ticks.windows(2).all(|w| w[1].due >= w[0].due + 10_000_000));
 }
 
 #[test]
