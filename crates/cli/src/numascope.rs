@@ -4,7 +4,7 @@ use crate::Global;
 use crate::observe::Observe;
 use crate::verbs;
 use anyhow::{Context, bail};
-use numakit_recording::{Reader, numascope};
+use numakit_recording::Reader;
 use numakit_sensors::Selection;
 use std::ffi::OsString;
 use std::fs::File;
@@ -88,13 +88,7 @@ fn record(line: Line, interval: Duration, observe: Observe, global: &Global) -> 
 }
 
 fn convert(from: &Path, to: &Path) -> anyhow::Result<()> {
-    let mut reader = Reader::open(from)?;
-    let header = reader.header().clone();
-    let mut writer = numascope::Writer::new(BufWriter::new(File::create(to)?), &header)?;
-    while let Some(batch) = reader.next_batch() {
-        writer.batch(&batch)?;
-    }
-    writer.finish()?;
+    verbs::export::numascope_json(BufWriter::new(File::create(to)?), &mut Reader::open(from)?)?;
     Ok(())
 }
 

@@ -3,7 +3,7 @@
 use crate::Global;
 use anyhow::Context;
 use clap::{Args, ValueEnum};
-use numakit_recording::{Batch, Header, Reader, csv, numascope};
+use numakit_recording::{Batch, Reader, csv, numascope};
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::PathBuf;
@@ -47,15 +47,15 @@ impl Export {
             })?),
         };
         let to = BufWriter::new(to);
-        let header = reader.header().clone();
         match self.to {
             Format::Csv => {
+                let header = reader.header().clone();
                 let values = if self.rates { csv::Values::Rates } else { csv::Values::Raw };
                 let mut writer = csv::Writer::new(to, &header, values)?;
                 each(&mut reader, |batch| writer.batch(batch))?;
                 writer.finish()?;
             }
-            Format::Numascope => numascope_json(to, &header, &mut reader)?,
+            Format::Numascope => numascope_json(to, &mut reader)?,
         }
         match reader.damage() {
             None => Ok(ExitCode::SUCCESS),
@@ -67,8 +67,10 @@ impl Export {
     }
 }
 
-fn numascope_json(to: impl Write, header: &Header, reader: &mut Reader) -> io::Result<()> {
-    let mut writer = numascope::Writer::new(to, header)?;
+/// Writes what is left of a recording in the original's format.
+pub(crate) fn numascope_json(to: impl Write, reader: &mut Reader) -> io::Result<()> {
+    let header = reader.header().clone();
+    let mut writer = numascope::Writer::new(to, &header)?;
     each(reader, |batch| writer.batch(batch))?;
     writer.finish()
 }
