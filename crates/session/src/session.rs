@@ -98,6 +98,8 @@ pub struct Status {
     pub interval: Duration,
     /// Whether sampling is paused.
     pub paused: bool,
+    /// Whether the sampler has real-time priority.
+    pub realtime: bool,
     /// The file that is recorded to, and its size.
     pub recording: Option<(PathBuf, u64)>,
 }
@@ -365,6 +367,7 @@ impl Session {
             status.lost = state.lost();
             status.interval = state.interval();
             status.paused = state.paused();
+            status.realtime = state.realtime();
         }
         status
     }
@@ -395,6 +398,7 @@ impl std::fmt::Display for Status {
         match &self.recording {
             Some((path, bytes)) => write!(f, ", recording to {}, {} KiB", path.display(), bytes / 1024),
             None => write!(f, ", not recording"),
-        }
+        }?;
+        write!(f, ", {} priority", if self.realtime { "real-time" } else { "normal" })
     }
 }

@@ -52,7 +52,12 @@ impl Record {
         let (mut session, _waker) = prepared.open()?;
         let path = self.begin(&mut session)?;
         session.start(prepared.setup.sensors, prepared.settings, None)?;
-        eprintln!("numa: recording to {}", path.display());
+        let priority = if session.realtime() {
+            "real-time priority"
+        } else {
+            "normal priority ('numa doctor' tells how to get real-time)"
+        };
+        eprintln!("numa: recording to {}, {priority}", path.display());
         let session = match observe::spawn(session, &self.command) {
             Ok(session) => session,
             Err(code) => return Ok(code),

@@ -26,14 +26,12 @@ fn an_unreadable_root_is_refused_and_half_a_one_is_told() {
     std::fs::create_dir_all(folder.path("half/proc")).unwrap();
     std::fs::write(folder.path("half/proc/vmstat"), "pgfault 7\nnr_free_pages 5\ngarbage\npgfree x\n")
         .unwrap();
-    let done = folder.run("--sysroot half record -e vmstat -o a.arrows -- true");
-    // A root without any CPU is no machine: a clear refusal, or a recording of what is there.
-    if done.code == 0 {
-        let rows = folder.read("a.arrows");
-        assert_eq!(rows.values("vmstat.pgfault"), [7, 7]);
-    } else {
-        done.says(2, "half");
-    }
+    folder.run("--sysroot half record -e vmstat -- true").says(2, "half shows no CPU");
+    std::fs::write(folder.path("half/proc/stat"), "cpu 1 0 1 1\ncpu0 1 0 1 1\n").unwrap();
+    folder.run("--sysroot half record -e vmstat -o a.arrows -- true").says(0, "2 samples");
+    let rows = folder.read("a.arrows");
+    assert_eq!((rows.values("vmstat.pgfault"), rows.header.series.len()), (vec![7, 7], 2));
+    assert!(rows.header.absent.iter().any(|a| a.name == "node" && !a.why.fix.is_empty()));
 }
 
 #[test]
@@ -121,6 +119,7 @@ fn every_verb_runs_as_nobody() {
         let done = run(arguments);
         assert!(codes.contains(&done.code), "{arguments}: {} {} {}", done.code, done.out, done.err);
     }
+    run("ctl status").says(2, "no numa is running for this user");
     run("record --priority realtime -- true").says(2, "CAP_SYS_NICE");
     run("record --ctl-compat -- true").says(2, "root");
 }
