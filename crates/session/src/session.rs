@@ -230,7 +230,14 @@ impl Session {
             self.watch();
             idle(&self.status());
         }
-        Ok(self.end())
+        let died = self.sampler.as_ref().is_some_and(|s| !s.running());
+        let ended = self.end();
+        if died {
+            return Err(system("sampling stopped")(io::Error::other(
+                "the sampler failed; what it sampled is kept",
+            )));
+        }
+        Ok(ended)
     }
 
     fn wait(&self, every: Duration) -> Result<(), SessionError> {
@@ -328,6 +335,9 @@ impl Session {
             self.tell(Command::Note(Event::CommandEnded(status)));
             self.stopping = true;
             return;
+        }
+        if self.sampler.as_ref().is_some_and(|s| !s.running()) {
+            self.stopping = true;
         }
         if self.recorder.as_ref().is_some_and(Recorder::failed) {
             self.stopping = self.command.is_none();

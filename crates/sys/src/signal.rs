@@ -75,6 +75,12 @@ pub const HANGUP: i32 = libc::SIGHUP;
 /// A child process ended.
 pub const CHILD: i32 = libc::SIGCHLD;
 
+/// Makes a write to a closed pipe an error. Commands that are started are not affected.
+pub fn ignore_broken_pipe() {
+    // SAFETY: SIG_IGN is always a valid disposition.
+    unsafe { libc::signal(libc::SIGPIPE, libc::SIG_IGN) };
+}
+
 /// Makes a write to a closed pipe end this process silently, as other Unix filters do.
 pub fn default_broken_pipe() {
     // SAFETY: SIG_DFL is always a valid disposition.

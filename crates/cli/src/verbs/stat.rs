@@ -2,11 +2,11 @@
 
 use crate::Global;
 use crate::observe::{self, Observe};
+use anyhow::Context;
 use clap::{Args, ValueEnum};
 use numakit_recording::Ring;
 use numakit_recording::ring::Entry;
-use numakit_session::Waker;
-use numakit_sys::{clock, tty};
+use numakit_sys::{clock, signal, tty};
 use numakit_terminal::columns::Per;
 use numakit_terminal::stat::{Format, Options, StatTable, needed};
 use std::ffi::OsString;
@@ -93,16 +93,27 @@ impl Stat {
             );
         }
         let ring = Arc::new(Ring::in_memory(header.series.len(), WAITING)?);
+        // A closed pipe ends the observation as an order does, so that a recording that was
+        // begun meanwhile is closed whole.
+        signal::ignore_broken_pipe();
         let (mut session, waker) = prepared.open()?;
         session.start(prepared.setup.sensors, prepared.settings, Some(Arc::clone(&ring)))?;
         let mut printer = Printer { table, ring, left: self.count, columns: header.series.len() };
-        let thread = std::thread::Builder::new().name("printer".into()).spawn(move || printer.run(&waker))?;
+        let thread = std::thread::Builder::new().name("printer".into()).spawn(move || {
+            let result = printer.run();
+            waker.stop();
+            result
+        })?;
         let session = match observe::spawn(session, &self.command) {
             Ok(session) => session,
             Err(code) => return Ok(code),
         };
         let ended = session.run(Duration::from_millis(250), |_| {})?;
-        thread.join().unwrap_or_else(|_| Err(io::Error::other("the output failed")))?;
+        match thread.join().unwrap_or_else(|_| Err(io::Error::other("the printer failed"))) {
+            // Whoever read our output has seen enough.
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {}
+            result => result.context("cannot write the output")?,
+        }
         Ok(observe::exit_code(&ended))
     }
 
@@ -135,7 +146,7 @@ impl Printer {
     /// Longest sleep while nothing comes.
     const PATIENCE: u64 = 3_600_000_000_000;
 
-    fn run(&mut self, waker: &Waker) -> io::Result<()> {
+    fn run(&mut self) -> io::Result<()> {
         let mut values = vec![None; self.columns];
         let mut text = String::new();
         let mut out = io::stdout().lock();
@@ -160,11 +171,7 @@ impl Printer {
             pending.done();
             out.write_all(text.as_bytes())?;
             out.flush()?;
-            if self.left == Some(0) {
-                waker.stop();
-                return Ok(());
-            }
-            if !open && empty {
+            if self.left == Some(0) || (!open && empty) {
                 return Ok(());
             }
         }

@@ -8,3 +8,4 @@ mod faults;
 mod numascope;
 mod record;
 mod runner;
+mod stat;
