@@ -134,8 +134,15 @@ fn numa_for_all(folder: &Folder) -> std::path::PathBuf {
 }
 
 #[test]
-fn cpus_that_are_not_allowed_are_refused() {
+fn the_sampler_runs_on_the_cpu_that_was_chosen() {
     let folder = Folder::new("cpu");
     folder.run("record --cpu 9999 -- true").says(2, "choose one of");
-    folder.run("record --cpu 0 -e self -o a.arrows -- true").says(0, "");
+    let last = numakit_sys::sched::affinity().unwrap().last().unwrap();
+    let started = folder.start(&format!("record --cpu {last} -e self -o a.arrows"));
+    let tasks = std::fs::read_dir(format!("/proc/{}/task", started.child.id())).unwrap();
+    let status = |task: std::fs::DirEntry| std::fs::read_to_string(task.path().join("status")).unwrap();
+    let sampler = tasks.map(|t| status(t.unwrap())).find(|s| s.starts_with("Name:\tsampler\n")).unwrap();
+    assert!(sampler.contains(&format!("Cpus_allowed_list:\t{last}\n")), "{sampler}");
+    folder.run("ctl stop").says(0, "");
+    assert_eq!(started.end().code, 0);
 }

@@ -1,4 +1,4 @@
-use crate::runner::{Done, Folder};
+use crate::runner::{Done, Folder, wait_until};
 use std::process::Command;
 
 fn numascope(folder: &Folder, arguments: &str) -> Done {
@@ -31,4 +31,26 @@ fn lines_of_the_original_work() {
     numascope(&folder, "-interval 0 stat").says(2, "1 to 3600000");
     numascope(&folder, "-events pgfalt record true").says(2, "pgfault");
     numascope(&folder, "dance").says(2, "stat, record or live");
+    orders_come_through_the_originals_fifo(&folder);
+}
+
+/// Part of the test above: there is one such FIFO, and the original's lines open it too.
+fn orders_come_through_the_originals_fifo(folder: &Folder) {
+    if numakit_sys::user::id() != 0 {
+        println!("skipped: the original's FIFO is root's");
+        return;
+    }
+    let started = folder.start("record -i 5ms -e pgfault --ctl-compat -o compat.arrows");
+    folder.run("record --ctl-compat -- true").says(2, "another recorder uses it");
+    let fifo = std::path::Path::new("/run/numascope-ctl");
+    let order = |text: &str| std::fs::write(fifo, text).unwrap();
+    order("label hello\n");
+    order("record second.arrows\n");
+    wait_until(|| folder.path("second.arrows").exists());
+    started.signal("KILL");
+    started.end();
+    assert!(folder.read("compat.arrows").labels().contains(&"hello"));
+    // The dead one's FIFO is in nobody's way.
+    folder.run("record -e pgfault --ctl-compat -o third.arrows -- true").says(0, "samples");
+    assert!(!fifo.exists());
 }
