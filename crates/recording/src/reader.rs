@@ -44,7 +44,7 @@ pub struct Reader {
 
 #[derive(Debug)]
 enum Source {
-    Arrow { messages: Messages<BufReader<File>>, tail: PathBuf, length: u64 },
+    Arrow { messages: Messages<BufReader<File>>, side: Option<Ring>, length: u64 },
     Held(Option<Batch>),
     Finished,
 }
@@ -70,7 +70,11 @@ impl Reader {
             Next::End | Next::Open => return Err(foreign("it is empty".into())),
             Next::Damaged(why) => return Err(foreign(why.to_string())),
         };
-        let source = Source::Arrow { messages, tail: tail_of(path), length };
+        // Taken before the batches: of a recording that still grows, no row can then be missed
+        // between both.
+        let side = std::fs::read(tail_of(path)).ok();
+        let side = side.and_then(|content| Ring::of_side_file(&content, header.series.len()));
+        let source = Source::Arrow { messages, side, length };
         Ok(Self { header, source, damage: None, rows: 0, labels: 0 })
     }
 
@@ -130,18 +134,14 @@ impl Reader {
 
     /// The stream ends before its end: what follows may be in the side file.
     fn end_with_tail(&mut self, damage: String) -> Option<Batch> {
-        let Source::Arrow { tail, .. } = std::mem::replace(&mut self.source, Source::Held(None)) else {
+        let Source::Arrow { side, .. } = std::mem::replace(&mut self.source, Source::Held(None)) else {
             return None;
         };
-        let ring = std::fs::read(&tail)
-            .ok()
-            .and_then(|content| Ring::of_side_file(&content, self.header.series.len()));
-        let Some(ring) = ring else {
+        let Some(ring) = side else {
             let why = if damage.is_empty() { "the recording was not closed".to_owned() } else { damage };
+            let rows = self.rows;
             self.damage = Some(format!(
-                "{why}; {} rows before were read, and there is no side file {} with the rows after them",
-                self.rows,
-                tail.display()
+                "{why}; {rows} rows before were read, and there is no side file with the rows after them"
             ));
             return None;
         };

@@ -21,10 +21,10 @@ pub struct Signals {
 }
 
 impl Signals {
-    /// Blocks these signals in this thread (and in threads started later) and collects them.
+    /// Blocks these signals, but not a hangup that is ignored (as `nohup` does), in this thread (and in threads started later) and collects them.
     /// Call before any other thread exists.
     pub fn collect(signals: &[i32]) -> io::Result<Self> {
-        let set = set_of(signals);
+        let set = set_of(signals.iter().copied().filter(|&s| s != HANGUP || !is_ignored(s)));
         // SAFETY: the set is initialised.
         let error = unsafe { libc::pthread_sigmask(libc::SIG_BLOCK, &set, std::ptr::null_mut()) };
         if error != 0 {
@@ -54,12 +54,20 @@ impl AsFd for Signals {
     }
 }
 
-fn set_of(signals: &[i32]) -> libc::sigset_t {
+fn is_ignored(signal: i32) -> bool {
+    // SAFETY: all zero bytes are a valid value of this plain structure, which outlives the call.
+    unsafe {
+        let mut action: libc::sigaction = std::mem::zeroed();
+        libc::sigaction(signal, std::ptr::null(), &mut action) == 0 && action.sa_sigaction == libc::SIG_IGN
+    }
+}
+
+fn set_of(signals: impl Iterator<Item = i32>) -> libc::sigset_t {
     // SAFETY: sigemptyset initialises the set before it is used.
     unsafe {
         let mut set: libc::sigset_t = std::mem::zeroed();
         libc::sigemptyset(&mut set);
-        for &signal in signals {
+        for signal in signals {
             libc::sigaddset(&mut set, signal);
         }
         set

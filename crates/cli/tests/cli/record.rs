@@ -53,6 +53,22 @@ fn signals_end_a_recording_cleanly() {
 }
 
 #[test]
+fn nohup_keeps_a_recording_alive() {
+    let folder = Folder::new("nohup");
+    let mut command = std::process::Command::new("nohup");
+    command.arg(env!("CARGO_BIN_EXE_numa")).args(["record", "-e", "pgfault", "-o", "a.arrows"]);
+    command.current_dir(&folder.0).env("XDG_RUNTIME_DIR", folder.path("run"));
+    let mut child =
+        command.stderr(std::process::Stdio::null()).stdout(std::process::Stdio::null()).spawn().unwrap();
+    wait_until(|| folder.run("ctl status").code == 0);
+    std::process::Command::new("kill").args(["-s", "HUP", &child.id().to_string()]).status().unwrap();
+    folder.run("ctl label still there").says(0, "");
+    folder.run("ctl stop").says(0, "");
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+    assert_eq!(folder.read("a.arrows").labels(), ["still there"]);
+}
+
+#[test]
 fn a_signal_reaches_the_command_and_its_end_is_ours() {
     let folder = Folder::new("forward");
     let mut command = folder.numa("record -e pgfault -o a.arrows --");
@@ -114,6 +130,21 @@ fn a_killed_recorder_loses_at_most_the_row_being_written() {
     // What the killed one left in the run directory is cleared by whoever comes next.
     folder.run("ctl stop").says(2, "no numa is running");
     assert_eq!(std::fs::read_dir(folder.path("run/numakit")).unwrap().count(), 0);
+}
+
+#[test]
+fn a_recording_that_still_grows_is_read_without_a_gap() {
+    let folder = Folder::new("growing");
+    let started = folder.start("record -i 1ms -e self.lost -o a.arrows");
+    let mut last = 0;
+    while last < 2200 {
+        let rows = folder.read("a.arrows");
+        assert_eq!(rows.damage, None);
+        assert!(rows.samples() >= last, "{} after {last}", rows.samples());
+        last = rows.samples();
+    }
+    folder.run("ctl stop").says(0, "");
+    assert_eq!(started.end().code, 0);
 }
 
 #[test]
