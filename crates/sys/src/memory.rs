@@ -4,7 +4,7 @@ use crate::check;
 use std::fs::File;
 use std::io;
 use std::os::fd::AsRawFd;
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Zeroed words shared between threads (and, when of a file, kept when the process dies).
 #[derive(Debug)]
@@ -25,7 +25,8 @@ impl Words {
     }
 
     /// The content of a file, which is first allocated in full, so that a full disk is an
-    /// error here and not a signal later.
+    /// error here and not a signal later. Every page is touched, so that the first store to it
+    /// later need not wait for the file system.
     pub fn of_file(file: &File, len: usize) -> io::Result<Self> {
         let bytes = (len * 8) as libc::off_t;
         file.set_len(bytes as u64)?;
@@ -37,7 +38,10 @@ impl Words {
                 error => return Err(io::Error::from_raw_os_error(error)),
             }
         }
-        Self::map(len, libc::MAP_SHARED, file.as_raw_fd())
+        let words = Self::map(len, libc::MAP_SHARED, file.as_raw_fd())?;
+        let page = crate::sched::page_size() as usize / 8;
+        words.iter().step_by(page).for_each(|word| word.store(0, Ordering::Relaxed));
+        Ok(words)
     }
 
     fn map(len: usize, flags: i32, fd: i32) -> io::Result<Self> {
@@ -91,7 +95,6 @@ pub fn single_heap() {
 mod tests {
     use super::*;
     use std::io::Read;
-    use std::sync::atomic::Ordering;
 
     #[test]
     fn words_of_a_file_are_its_content() {
