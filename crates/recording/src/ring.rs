@@ -31,6 +31,9 @@ const MAGIC: u64 = u64::from_le_bytes(*b"numatai1");
 /// Words for the labels that wait: 64 labels of the greatest length, thousands of short ones.
 const LABEL_SPACE: usize = 32 * 1024;
 
+/// Words of the smallest page.
+const PAGE: usize = 512;
+
 /// Words before the values of a row: time, took.
 const ROW_HEAD: usize = 2;
 /// Words before the text of a label: the number of rows before it, time, bytes.
@@ -88,7 +91,11 @@ impl Ring {
         let columns = header.series.len();
         let batch = rows_per_batch(columns);
         let shape = Shape { columns, capacity: batch + (batch / 2).max(8) };
-        Ok(Self::over(Words::of_file(file, shape.words())?, shape))
+        let words = Words::of_file(file, shape.words())?;
+        // The places of rows are touched, so that the first store to each need not wait for the
+        // file system.
+        words[..shape.label_start()].iter().step_by(PAGE).for_each(|word| word.store(0, Ordering::Relaxed));
+        Ok(Self::over(words, shape))
     }
 
     fn over(words: Words, shape: Shape) -> Self {

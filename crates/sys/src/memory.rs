@@ -4,7 +4,7 @@ use crate::check;
 use std::fs::File;
 use std::io;
 use std::os::fd::AsRawFd;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::AtomicU64;
 
 /// Zeroed words shared between threads (and, when of a file, kept when the process dies).
 #[derive(Debug)]
@@ -25,8 +25,7 @@ impl Words {
     }
 
     /// The content of a file, which is first allocated in full, so that a full disk is an
-    /// error here and not a signal later. Every page is touched, so that the first store to it
-    /// later need not wait for the file system.
+    /// error here and not a signal later.
     pub fn of_file(file: &File, len: usize) -> io::Result<Self> {
         let bytes = (len * 8) as libc::off_t;
         file.set_len(bytes as u64)?;
@@ -38,10 +37,7 @@ impl Words {
                 error => return Err(io::Error::from_raw_os_error(error)),
             }
         }
-        let words = Self::map(len, libc::MAP_SHARED, file.as_raw_fd())?;
-        let page = crate::sched::page_size() as usize / 8;
-        words.iter().step_by(page).for_each(|word| word.store(0, Ordering::Relaxed));
-        Ok(words)
+        Self::map(len, libc::MAP_SHARED, file.as_raw_fd())
     }
 
     fn map(len: usize, flags: i32, fd: i32) -> io::Result<Self> {
@@ -95,6 +91,7 @@ pub fn single_heap() {
 mod tests {
     use super::*;
     use std::io::Read;
+    use std::sync::atomic::Ordering;
 
     #[test]
     fn words_of_a_file_are_its_content() {
