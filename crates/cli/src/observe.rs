@@ -138,9 +138,6 @@ pub fn spawn(mut session: Session, command: &[OsString]) -> Result<Session, Exit
 
 /// The exit code of an observation: the command's status, or 1 when a recording failed.
 pub fn exit_code(ended: &Ended) -> ExitCode {
-    for failure in &ended.failures {
-        eprintln!("numa: {failure}");
-    }
     match ended.status {
         Some(status) if status != 0 || ended.failures.is_empty() => {
             ExitCode::from(u8::try_from(status).unwrap_or(1))

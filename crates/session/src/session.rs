@@ -66,7 +66,7 @@ pub struct Ended {
     pub status: Option<i32>,
     /// Recordings that were closed whole.
     pub recorded: Vec<Recorded>,
-    /// What went wrong with others.
+    /// What went wrong with others; standard error was told when it did.
     pub failures: Vec<WriteError>,
     /// Samples taken.
     pub samples: u64,
@@ -361,7 +361,11 @@ impl Session {
                 let (samples, bytes) = (ring.total_rows(), bytes.load(Ordering::Relaxed));
                 self.ended.recorded.push(Recorded { path, samples, bytes });
             }
-            Err(error) => self.ended.failures.push(error),
+            Err(error) => {
+                // Told at once: the command may go on for hours.
+                eprintln!("numa: {error}");
+                self.ended.failures.push(error);
+            }
         }
     }
 
