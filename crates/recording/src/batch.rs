@@ -33,6 +33,11 @@ impl Batch {
         self.time.len()
     }
 
+    /// How many of the rows are labels.
+    pub fn labels(&self) -> usize {
+        self.label.iter().flatten().count()
+    }
+
     /// Whether there are no rows.
     pub fn is_empty(&self) -> bool {
         self.time.is_empty()

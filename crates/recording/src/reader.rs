@@ -65,11 +65,7 @@ impl Reader {
             return Ok(Self { header, source: Source::Held(Some(batch)), damage, rows: 0, labels: 0 });
         }
         let mut messages = Messages::new(reader);
-        let header = match messages.next().map_err(fail)? {
-            Next::Message(message) => arrow::header_of(&message).map_err(|e| foreign(e.to_string()))?,
-            Next::End | Next::Open => return Err(foreign("it is empty".into())),
-            Next::Damaged(why) => return Err(foreign(why.to_string())),
-        };
+        let header = read_header(path, &mut messages)?;
         // Taken before the batches: of a recording that still grows, no row can then be missed
         // between both.
         let side = std::fs::read(tail_of(path)).ok();
@@ -103,7 +99,7 @@ impl Reader {
     }
 
     fn count(&mut self, batch: &Batch) {
-        let labels = batch.label.iter().filter(|l| l.is_some()).count() as u64;
+        let labels = batch.labels() as u64;
         self.labels += labels;
         self.rows += batch.len() as u64 - labels;
     }
@@ -170,6 +166,16 @@ fn rows_of(ring: &Ring, columns: usize) -> Batch {
         }
     }
     batch
+}
+
+/// The header that a stream begins with.
+pub(crate) fn read_header<R: Read>(path: &Path, messages: &mut Messages<R>) -> Result<Header, OpenError> {
+    let foreign = |why: String| OpenError::Foreign { path: path.to_owned(), why };
+    match messages.next().map_err(|error| OpenError::Io { path: path.to_owned(), error })? {
+        Next::Message(message) => arrow::header_of(&message).map_err(|e| foreign(e.to_string())),
+        Next::End | Next::Open => Err(foreign("it is empty".into())),
+        Next::Damaged(why) => Err(foreign(why.to_string())),
+    }
 }
 
 /// The first byte that is no space: `[` for JSON.

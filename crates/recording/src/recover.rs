@@ -1,7 +1,7 @@
 //! Making a whole recording of what a killed recorder left: the file and its side file.
 
 use crate::arrow::{self, Encoder, Messages, Next};
-use crate::reader::OpenError;
+use crate::reader::{OpenError, first_byte, read_header};
 use crate::ring::{self, Ring};
 use crate::writer::{append, tail_of};
 use std::fs::File;
@@ -85,26 +85,21 @@ fn survey(path: &Path, file: &File) -> Result<Found, RecoverError> {
     let foreign = |why: String| OpenError::Foreign { path: path.to_owned(), why };
     let fail = |error| OpenError::Io { path: path.to_owned(), error };
     let mut reader = BufReader::new(file);
-    if crate::reader::first_byte(&mut reader).map_err(fail)? == Some(b'[') {
+    if first_byte(&mut reader).map_err(fail)? == Some(b'[') {
         return Err(foreign(
             "it is JSON, which has no side file; 'numa export' and 'numa report' read its whole rows".into(),
         )
         .into());
     }
     let mut messages = Messages::new(reader);
-    let header = match messages.next().map_err(fail)? {
-        Next::Message(message) => arrow::header_of(&message).map_err(|e| foreign(e.to_string()))?,
-        Next::End | Next::Open => return Err(foreign("it is empty".into()).into()),
-        Next::Damaged(why) => return Err(foreign(why.to_string()).into()),
-    };
-    let columns = header.series.len();
+    let columns = read_header(path, &mut messages)?.series.len();
     let mut found =
         Found { columns, rows: 0, labels: 0, whole: messages.whole, closed: false, broken: false };
     loop {
         match messages.next().map_err(fail)? {
             Next::Message(message) => match arrow::decode_batch(&message, columns) {
                 Ok(Some(batch)) => {
-                    let labels = batch.label.iter().filter(|l| l.is_some()).count() as u64;
+                    let labels = batch.labels() as u64;
                     found.labels += labels;
                     found.rows += batch.len() as u64 - labels;
                 }

@@ -340,7 +340,7 @@ impl Session {
             self.stopping = true;
         }
         if self.recorder.as_ref().is_some_and(Recorder::failed) {
-            self.stopping = self.command.is_none();
+            self.stopping |= self.command.is_none();
             self.close_recording();
         }
     }

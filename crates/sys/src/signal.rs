@@ -21,8 +21,8 @@ pub struct Signals {
 }
 
 impl Signals {
-    /// Blocks these signals, but not a hangup that is ignored (as `nohup` does), in this thread (and in threads started later) and collects them.
-    /// Call before any other thread exists.
+    /// Blocks these signals in this thread (and in threads started later) and collects them; a
+    /// hangup that is ignored, as `nohup` makes it, stays so. Call before any other thread exists.
     pub fn collect(signals: &[i32]) -> io::Result<Self> {
         let set = set_of(signals.iter().copied().filter(|&s| s != HANGUP || !is_ignored(s)));
         // SAFETY: the set is initialised.
