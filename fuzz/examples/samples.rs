@@ -19,6 +19,7 @@ fn header() -> Header {
             help: String::new(),
             source: String::new(),
             resolution: Duration::ZERO,
+            confidence: None,
         };
         Series::new(&Arc::new(metric), instance)
     };

@@ -2,7 +2,7 @@
 
 use crate::files;
 use numakit_model::Topology;
-use numakit_sensors::{Probe, Tick};
+use numakit_sensors::{Probe, Scene, Tick};
 use numakit_sys::SysRoot;
 use numakit_sys::root::Tree;
 use numakit_terminal::topology as drawing;
@@ -64,7 +64,7 @@ pub fn sensors(input: &[u8]) {
     let (before, after) = split.map_or((input, &[][..]), |at| (&input[..at + 1], &input[at + mark.len()..]));
     let root = SysRoot::of_tree(tree(before));
     let topology = numakit_topology::read(&root).unwrap_or_default();
-    let mut probe = Probe::new(&root, &topology);
+    let mut probe = Probe::new(&Scene::new(&root, &topology));
     read_all(&mut probe);
     root.change(|tree| add_files(tree, after));
     read_all(&mut probe);

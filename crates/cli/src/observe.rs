@@ -5,7 +5,7 @@ use anyhow::{Context, anyhow, bail};
 use clap::{Args, ValueEnum};
 use numakit_model::CpuSet;
 use numakit_recording::{Priority, Settings};
-use numakit_sensors::Selection;
+use numakit_sensors::{Scene, Selection, Target};
 use numakit_session::setup::{Setup, sampler_cpus};
 use numakit_session::{Ended, Session, interval};
 use numakit_sys::command::quoted;
@@ -19,6 +19,9 @@ pub struct Observe {
     /// What to sample: names and patterns parted by commas, '!' leaves out; 'numa list' shows all
     #[arg(short, long, value_name = "LIST|GLOB")]
     pub events: Option<Selection>,
+    /// Observe this process and all that descend from it; see the sensor 'task'
+    #[arg(short, long, value_name = "PID", conflicts_with = "command", value_parser = clap::value_parser!(u32).range(1..))]
+    pid: Option<u32>,
     /// Run the sampler on this CPU only, not on all allowed ones of the first allowed node
     #[arg(long, value_name = "N")]
     cpu: Option<u32>,
@@ -53,6 +56,8 @@ pub struct Prepared {
     pub setup: Setup,
     /// How.
     pub settings: Settings,
+    /// The processes under observation; a command's are known once it runs.
+    pub target: Option<Target>,
     compatible: bool,
     original: bool,
 }
@@ -61,7 +66,7 @@ impl Observe {
     /// As the original command line has it: its FIFO where it can be had.
     pub fn original(events: Option<Selection>) -> Self {
         let ctl_compat = numakit_sys::user::id() == 0;
-        Self { events, cpu: None, priority: PriorityChoice::Auto, ctl_compat, original: true }
+        Self { events, pid: None, cpu: None, priority: PriorityChoice::Auto, ctl_compat, original: true }
     }
 
     /// Looks for the machine and its sensors.
@@ -76,7 +81,15 @@ impl Observe {
         let topology = numakit_topology::read(&root)?;
         let line = (!command.is_empty()).then(|| quoted(command));
         let selection = self.events.as_ref().unwrap_or(default);
-        let setup = Setup::new(&root, &topology, selection, every, line)?;
+        let target = self.target(!command.is_empty());
+        if let Some(pid) = self.pid.filter(|pid| !root.exists(&format!("/proc/{pid}"))) {
+            bail!(
+                "--pid {pid}: there is no such process in {}; 'numa tasks' lists those that there are",
+                root.name()
+            );
+        }
+        let scene = Scene::new(&root, &topology).observing(target.as_ref());
+        let setup = Setup::new(&scene, selection, every, line)?;
         // Another machine's CPUs say nothing about this one's.
         let here = if root.is_host() { sampler_cpus(&topology) } else { CpuSet::new() };
         let cpus = match self.cpu {
@@ -99,9 +112,16 @@ impl Observe {
         Ok(Prepared {
             setup,
             settings: Settings { interval: every, cpus, priority },
+            target,
             compatible: self.ctl_compat,
             original: self.original,
         })
+    }
+}
+
+impl Observe {
+    fn target(&self, has_command: bool) -> Option<Target> {
+        self.pid.map(Target::running).or_else(|| has_command.then(Target::awaited))
     }
 }
 
@@ -121,13 +141,21 @@ impl Prepared {
     }
 }
 
-/// Starts the command; when that fails, gives up as a shell would.
-pub fn spawn(mut session: Session, command: &[OsString]) -> Result<Session, ExitCode> {
+/// Starts the command, if there is one, and has its processes observed; when that fails, gives
+/// up as a shell would.
+pub fn spawn(
+    mut session: Session,
+    command: &[OsString],
+    target: Option<&Target>,
+) -> Result<Session, ExitCode> {
     if command.is_empty() {
         return Ok(session);
     }
     match session.spawn(command) {
-        Ok(()) => Ok(session),
+        Ok(pid) => {
+            target.inspect(|t| t.started(pid));
+            Ok(session)
+        }
         Err(error) => {
             eprintln!("numa: {error}");
             session.abandon();

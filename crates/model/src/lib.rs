@@ -8,6 +8,6 @@ pub mod topology;
 mod unavailable;
 
 pub use cpuset::{CpuSet, ParseSetError};
-pub use metric::{Instance, Kind, Metric, Scope, Series, Unit};
+pub use metric::{Confidence, Instance, Kind, Metric, Scope, Series, Unit};
 pub use topology::Topology;
 pub use unavailable::Unavailable;

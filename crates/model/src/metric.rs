@@ -25,11 +25,13 @@ pub enum Unit {
     Microseconds,
     /// Milliseconds.
     Milliseconds,
+    /// Clock cycles of whatever is counted.
+    Cycles,
 }
 
 impl Unit {
     /// Every unit, for tables and documents.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Count,
         Self::Pages,
         Self::Bytes,
@@ -38,6 +40,7 @@ impl Unit {
         Self::Nanoseconds,
         Self::Microseconds,
         Self::Milliseconds,
+        Self::Cycles,
     ];
 
     /// The name in listings, exporters and documents.
@@ -51,6 +54,7 @@ impl Unit {
             Self::Nanoseconds => "ns",
             Self::Microseconds => "us",
             Self::Milliseconds => "ms",
+            Self::Cycles => "cycles",
         }
     }
 
@@ -220,6 +224,30 @@ pub struct Metric {
     /// The shortest time over which a difference of two values means something.
     #[serde(default, skip_serializing_if = "Duration::is_zero")]
     pub resolution: Duration,
+    /// How sure the description is; `None` where the kernel itself names the metric.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub confidence: Option<Confidence>,
+}
+
+/// How sure it is that a hardware event counts what its description says. No table of
+/// events was tried on all the hardware that it is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Confidence {
+    /// Some of it was derived, or the vendor says little.
+    Medium,
+    /// From the vendor's or the kernel's own tables.
+    High,
+}
+
+impl Confidence {
+    /// The word in listings and tables.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Medium => "medium",
+            Self::High => "high",
+        }
+    }
 }
 
 impl Metric {

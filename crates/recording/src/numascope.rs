@@ -139,6 +139,7 @@ fn header_of(sensor: &str, rate: Option<u64>, headings: &[Value]) -> Result<Head
             },
             source: sensor.to_owned(),
             resolution: Duration::ZERO,
+            confidence: None,
         };
         series.push(Series { metric: Arc::new(metric), instance });
     }

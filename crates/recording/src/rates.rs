@@ -97,6 +97,7 @@ mod tests {
             help: String::new(),
             source: String::new(),
             resolution,
+            confidence: None,
         };
         Series::new(&Arc::new(metric), Instance::Machine)
     }

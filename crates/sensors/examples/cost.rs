@@ -4,7 +4,7 @@
 
 use numakit_model::Topology;
 use numakit_model::topology::Node;
-use numakit_sensors::{Probe, Tick};
+use numakit_sensors::{Probe, Scene, Tick};
 use numakit_sys::{SysRoot, clock};
 use std::hint::black_box;
 
@@ -25,7 +25,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         "{:<10} {:>7} {:>6} {:>10} {:>10} {:>6}",
         "sensor", "series", "files", "bare ns", "read ns", "ratio"
     );
-    for mut sensor in Probe::new(&root, &topology).sensors {
+    for mut sensor in Probe::new(&Scene::new(&root, &topology)).sensors {
         let name = sensor.series().first().map(|s| s.metric.sensor().to_owned()).unwrap_or_default();
         let mut files: Vec<_> = paths(&name, &topology).iter().filter_map(|p| root.source(p).ok()).collect();
         let mut buffer = Vec::new();

@@ -153,6 +153,7 @@ fn run_directory(process: &Process) -> Finding {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Scene;
     use crate::testing::{nodes, root};
 
     const ME: &str = "/usr/bin/numa";
@@ -168,7 +169,7 @@ mod tests {
     }
 
     fn findings(files: &[(&str, &str)], topology: &Topology, process: Option<&Process>) -> Vec<Finding> {
-        check(&Probe::new(&root(files), topology), topology, process)
+        check(&Probe::new(&Scene::new(&root(files), topology)), topology, process)
     }
 
     fn about<'a>(findings: &'a [Finding], start: &str) -> &'a Finding {

@@ -4,11 +4,11 @@
 //! Ticks are 10 ms long, so no share of a CPU is to be had over less. The kernel may take
 //! back some of `iowait`; that is a correction and not a wrap.
 
+use crate::Scene;
 use crate::layout::digits;
 use crate::sensor::{Absent, Probed, Sensor, SensorEntry, Tick, fix_for, metric, narrow};
 use crate::watched::Watched;
-use numakit_model::{CpuSet, Instance, Kind, Metric, Scope, Series, Topology, Unavailable, Unit};
-use numakit_sys::SysRoot;
+use numakit_model::{CpuSet, Instance, Kind, Metric, Scope, Series, Unavailable, Unit};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -111,7 +111,8 @@ struct Cpu {
     present: bool,
 }
 
-fn probe(root: &SysRoot, topology: &Topology) -> Probed {
+fn probe(scene: &Scene<'_>) -> Probed {
+    let (root, topology) = (scene.root, scene.topology);
     let unavailable = |seen: String| Unavailable::new("activity of the CPUs", seen, fix_for(root, PATH));
     let mut file = Watched::open(root, PATH).map_err(|e| unavailable(e.to_string()))?;
     let mut buffer = Vec::new();

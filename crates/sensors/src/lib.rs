@@ -2,13 +2,16 @@
 
 pub mod checkup;
 pub mod cpu;
+pub mod events;
 pub mod glob;
 mod keyed;
 pub mod known;
 pub mod layout;
 mod node;
+pub mod pmu;
 pub mod pressure;
 mod probe;
+pub mod scene;
 pub mod select;
 mod self_cost;
 mod sensor;
@@ -20,6 +23,7 @@ pub mod watched;
 
 pub use keyed::Keyed;
 pub use probe::Probe;
+pub use scene::{Scene, Target};
 pub use select::{SelectError, Selection};
 pub use sensor::{ANOTHER_KERNEL, Absent, Probed, Sensor, SensorEntry, Tick, fix_for, metric, narrow};
 

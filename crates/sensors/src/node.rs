@@ -2,6 +2,7 @@
 //!
 //! Where numastat and vmstat of a node have the same name, it is numastat's.
 
+use crate::Scene;
 use crate::keyed::Keyed;
 use crate::known::{MEMINFO, NUMASTAT, Table, VMSTAT, unknown};
 use crate::layout::{Entry, entries};
@@ -9,7 +10,7 @@ use crate::sensor::{Absent, Probed, Sensor, SensorEntry, fix_for};
 use crate::switches::Switches;
 use crate::vmstat::{Order, describe};
 use crate::watched::Watched;
-use numakit_model::{Instance, Kind, Metric, Scope, Series, Topology, Unavailable, Unit};
+use numakit_model::{Instance, Kind, Metric, Scope, Series, Unavailable, Unit};
 use numakit_sys::{ReadError, SysRoot};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -44,7 +45,8 @@ fn source(file: &str) -> String {
     format!("{FOLDER}/nodeN/{file}")
 }
 
-fn probe(root: &SysRoot, topology: &Topology) -> Probed {
+fn probe(scene: &Scene<'_>) -> Probed {
+    let (root, topology) = (scene.root, scene.topology);
     let missing = "counters and levels of nodes";
     let nodes: Vec<u32> = topology.nodes.iter().filter(|n| !n.implicit).map(|n| n.os_index).collect();
     if nodes.is_empty() {

@@ -1,10 +1,11 @@
 //! `pressure`: how long work was held up for want of CPU, memory or storage (PSI), exact to
 //! the microsecond when read.
 
+use crate::Scene;
 use crate::layout::digits;
 use crate::sensor::{Absent, Probed, Sensor, SensorEntry, Tick, metric, narrow};
 use crate::watched::Watched;
-use numakit_model::{Instance, Kind, Metric, Scope, Series, Topology, Unavailable, Unit};
+use numakit_model::{Instance, Kind, Metric, Scope, Series, Unavailable, Unit};
 use numakit_sys::SysRoot;
 use std::sync::Arc;
 
@@ -62,7 +63,8 @@ struct File {
     lines: Vec<(&'static str, usize)>,
 }
 
-fn probe(root: &SysRoot, _: &Topology) -> Probed {
+fn probe(scene: &Scene<'_>) -> Probed {
+    let root = scene.root;
     let mut sensor = Pressure::default();
     for value @ &(name, line, _) in &VALUES {
         let path = format!("{FOLDER}/{name}");

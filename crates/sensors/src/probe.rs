@@ -1,9 +1,8 @@
 //! Looking what can be measured here.
 
 use crate::sensor::{Absent, Sensor};
-use crate::{SENSORS, SensorEntry};
-use numakit_model::{Series, Topology, Unavailable};
-use numakit_sys::SysRoot;
+use crate::{SENSORS, Scene, SensorEntry};
+use numakit_model::{Series, Unavailable};
 
 /// The sensors of this machine, and those that it does not have.
 pub struct Probe {
@@ -15,10 +14,10 @@ pub struct Probe {
 
 impl Probe {
     /// Looks for every sensor.
-    pub fn new(root: &SysRoot, topology: &Topology) -> Self {
+    pub fn new(scene: &Scene<'_>) -> Self {
         let mut found = Self { sensors: Vec::new(), unavailable: Vec::new() };
         for entry in SENSORS {
-            match (entry.probe)(root, topology) {
+            match (entry.probe)(scene) {
                 Ok(sensor) => found.sensors.push(sensor),
                 Err(why) => found.unavailable.push((entry, why)),
             }

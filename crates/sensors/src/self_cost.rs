@@ -1,9 +1,10 @@
 //! `self`: what the sampling itself costs. It is the last sensor of the table, so that the
 //! reading of all others is part of its tick.
 
+use crate::Scene;
 use crate::sensor::{Probed, Sensor, SensorEntry, Tick, metric, narrow};
-use numakit_model::{Instance, Kind, Metric, Scope, Series, Topology, Unit};
-use numakit_sys::{SysRoot, clock};
+use numakit_model::{Instance, Kind, Metric, Scope, Series, Unit};
+use numakit_sys::clock;
 use std::sync::Arc;
 
 /// Line of the table of sensors.
@@ -39,7 +40,7 @@ struct SelfCost {
     values: Vec<usize>,
 }
 
-fn probe(_: &SysRoot, _: &Topology) -> Probed {
+fn probe(_: &Scene<'_>) -> Probed {
     let series: Vec<Series> =
         known().into_iter().map(|m| Series::new(&Arc::new(m), Instance::Machine)).collect();
     let values = (0..series.len()).collect();

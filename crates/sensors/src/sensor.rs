@@ -1,6 +1,7 @@
 //! The seam that every sensor fits into.
 
-use numakit_model::{Kind, Metric, Scope, Series, Topology, Unavailable, Unit};
+use crate::Scene;
+use numakit_model::{Kind, Metric, Scope, Series, Unavailable, Unit};
 use numakit_sys::SysRoot;
 use std::time::Duration;
 
@@ -70,7 +71,7 @@ pub struct SensorEntry {
     /// The metrics that it knows by name, whether or not they are to be had here.
     pub known: fn() -> Vec<Metric>,
     /// Looks whether it is there. Never panics, whatever the root holds.
-    pub probe: fn(&SysRoot, &Topology) -> Probed,
+    pub probe: fn(&Scene<'_>) -> Probed,
 }
 
 /// A sensor, or why there is none.
@@ -86,6 +87,7 @@ pub fn metric(name: &str, unit: Unit, kind: Kind, scope: Scope, help: &str, sour
         help: help.to_owned(),
         source: source.to_owned(),
         resolution: Duration::ZERO,
+        confidence: None,
     }
 }
 

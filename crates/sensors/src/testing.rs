@@ -1,6 +1,6 @@
 //! What tests of sensors share.
 
-use crate::{Sensor, SensorEntry, Tick};
+use crate::{Scene, Sensor, SensorEntry, Tick};
 use numakit_model::Topology;
 use numakit_model::topology::Node;
 use numakit_sys::SysRoot;
@@ -27,7 +27,7 @@ pub fn nodes(ids: &[u32]) -> Topology {
 
 /// Probes where it must succeed.
 pub fn sensor(entry: &SensorEntry, root: &SysRoot, topology: &Topology) -> Box<dyn Sensor> {
-    (entry.probe)(root, topology).unwrap_or_else(|why| panic!("{why}"))
+    (entry.probe)(&Scene::new(root, topology)).unwrap_or_else(|why| panic!("{why}"))
 }
 
 /// One read.

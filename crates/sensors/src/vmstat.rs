@@ -4,14 +4,14 @@
 //! prints before its events) are kept per CPU and added up when a CPU's share passes a
 //! threshold, or every `vm.stat_interval` seconds: they lag behind by a few dozen per CPU.
 
+use crate::Scene;
 use crate::keyed::Keyed;
 use crate::known::{VMSTAT, unknown};
 use crate::layout::{Entry, entries};
 use crate::sensor::{Absent, Probed, SensorEntry, fix_for};
 use crate::switches::{ALLOCATION, BALANCING, Switches};
 use crate::watched::Watched;
-use numakit_model::{Instance, Kind, Metric, Scope, Series, Topology, Unavailable};
-use numakit_sys::SysRoot;
+use numakit_model::{Instance, Kind, Metric, Scope, Series, Unavailable};
 use std::collections::HashSet;
 use std::sync::Arc;
 
@@ -26,7 +26,8 @@ pub const ENTRY: SensorEntry = SensorEntry {
     probe,
 };
 
-fn probe(root: &SysRoot, _: &Topology) -> Probed {
+fn probe(scene: &Scene<'_>) -> Probed {
+    let root = scene.root;
     let unavailable =
         |seen: String| Unavailable::new("memory counters of the machine", seen, fix_for(root, PATH));
     let mut file = Watched::open(root, PATH).map_err(|e| unavailable(e.to_string()))?;

@@ -3,7 +3,7 @@
 
 use numakit_model::topology::Node;
 use numakit_model::{Topology, Unavailable};
-use numakit_sensors::{Probe, Tick};
+use numakit_sensors::{Probe, Scene, Tick};
 use numakit_sys::SysRoot;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -75,7 +75,7 @@ fn captured_machines_give_what_their_files_say() {
     for path in captures() {
         let root = SysRoot::open(&path).unwrap();
         let topology = topology(&root);
-        let mut probe = Probe::new(&root, &topology);
+        let mut probe = Probe::new(&Scene::new(&root, &topology));
         let values = read(&mut probe);
         let expected = expected(&root, &topology);
         assert!(expected.len() > 20, "{}: only {} values", path.display(), expected.len());
@@ -94,7 +94,7 @@ fn captured_machines_give_what_their_files_say() {
 #[test]
 fn every_name_of_this_kernel_is_sampled_and_known() {
     let root = SysRoot::host();
-    let probe = Probe::new(&root, &topology(&root));
+    let probe = Probe::new(&Scene::new(&root, &topology(&root)));
     let absent: Vec<&str> = probe.absent().map(|a| a.metric.name.as_str()).collect();
     for line in root.text("/proc/vmstat").unwrap().lines() {
         let name = format!("vmstat.{}", line.split(' ').next().unwrap());
@@ -111,7 +111,7 @@ fn every_name_of_this_kernel_is_sampled_and_known() {
 #[test]
 fn values_of_this_machine_are_live() {
     let root = SysRoot::host();
-    let mut probe = Probe::new(&root, &topology(&root));
+    let mut probe = Probe::new(&Scene::new(&root, &topology(&root)));
     let first = read(&mut probe);
     let block = vec![1u8; 4 << 20];
     assert!(std::hint::black_box(&block).iter().step_by(4096).all(|&b| b == 1));
@@ -127,7 +127,7 @@ fn values_of_this_machine_are_live() {
 #[test]
 fn an_empty_machine_has_reasons_and_no_panic() {
     let root = SysRoot::of_tree(numakit_sys::root::Tree::new());
-    let probe = Probe::new(&root, &Topology::default());
+    let probe = Probe::new(&Scene::new(&root, &Topology::default()));
     assert_eq!(probe.series().count(), 4, "only the cost of sampling itself");
     let sound = |why: &Unavailable| !why.missing.is_empty() && !why.seen.is_empty() && !why.fix.is_empty();
     assert_eq!(probe.missing().filter(|(_, why)| sound(why)).count(), 4);

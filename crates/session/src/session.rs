@@ -201,12 +201,14 @@ impl Session {
         self.state().is_some_and(State::realtime)
     }
 
-    /// Starts the command under observation.
-    pub fn spawn(&mut self, words: &[OsString]) -> Result<(), SessionError> {
+    /// Starts the command under observation. Its process number.
+    pub fn spawn(&mut self, words: &[OsString]) -> Result<u32, SessionError> {
         let command = quoted(words);
         self.tell(Command::Note(Event::CommandStarted(command.clone())));
-        self.command = Some(Running::start(words).map_err(|error| SessionError::Command { command, error })?);
-        Ok(())
+        let running = Running::start(words).map_err(|error| SessionError::Command { command, error })?;
+        let pid = running.id();
+        self.command = Some(running);
+        Ok(pid)
     }
 
     /// Gives up before anything of worth was recorded: the recording is removed.

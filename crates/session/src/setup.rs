@@ -2,8 +2,8 @@
 
 use numakit_model::{CpuSet, Topology};
 use numakit_recording::{AbsentMetric, Header};
-use numakit_sensors::{Probe, SelectError, Selection, Sensor};
-use numakit_sys::{SysRoot, clock, sched};
+use numakit_sensors::{Probe, Scene, SelectError, Selection, Sensor};
+use numakit_sys::{clock, sched};
 use std::collections::HashSet;
 use std::time::Duration;
 
@@ -18,8 +18,7 @@ pub struct Setup {
 impl Setup {
     /// Looks for the sensors of a machine and keeps what is selected.
     pub fn new(
-        root: &SysRoot,
-        topology: &Topology,
+        scene: &Scene<'_>,
         selection: &Selection,
         interval: Duration,
         command: Option<String>,
@@ -27,20 +26,20 @@ impl Setup {
         // Three files a node stay open. What cannot be raised is enough for most machines; a
         // file that cannot be opened is told by its sensor.
         let _ = sched::raise_open_files();
-        let probe = Probe::new(root, topology);
+        let probe = Probe::new(scene);
         let absent = probe.missing().map(|(name, why)| AbsentMetric { name, why: why.clone() }).collect();
         let sensors = probe.select(selection)?;
-        let line = |path: &str| root.text(path).map(|t| t.trim().to_owned()).unwrap_or_default();
+        let line = |path: &str| scene.root.text(path).map(|t| t.trim().to_owned()).unwrap_or_default();
         let header = Header {
             series: sensors.iter().flat_map(|s| s.series().iter().cloned()).collect(),
-            topology: Some(topology.clone()),
+            topology: Some(scene.topology.clone()),
             host: line("/proc/sys/kernel/hostname"),
             kernel: line("/proc/sys/kernel/osrelease"),
             command,
             program: concat!("numa ", env!("CARGO_PKG_VERSION")).to_owned(),
             started: clock::utc(),
             interval: u64::try_from(interval.as_nanos()).unwrap_or(u64::MAX),
-            page_size: topology.page_size,
+            page_size: scene.topology.page_size,
             absent,
         };
         Ok(Self { sensors, header })

@@ -7,7 +7,7 @@ use numakit_model::{CpuSet, Topology};
 use numakit_recording::ring::Entry;
 use numakit_recording::sampler::SHORTEST;
 use numakit_recording::{Priority, Ring, Sampler, Settings};
-use numakit_sensors::Selection;
+use numakit_sensors::{Scene, Selection};
 use numakit_session::setup::Setup;
 use numakit_sys::SysRoot;
 use numakit_sys::root::Tree;
@@ -51,7 +51,7 @@ struct Watch {
 
 impl Watch {
     fn start(root: &SysRoot, topology: &Topology) -> Self {
-        let setup = Setup::new(root, topology, &Selection::default(), SHORTEST, None).unwrap();
+        let setup = Setup::new(&Scene::new(root, topology), &Selection::default(), SHORTEST, None).unwrap();
         let names: Vec<String> = setup.header.series.iter().map(|s| s.name()).collect();
         let ring = Arc::new(Ring::in_memory(names.len(), 100_000).unwrap());
         let settings = Settings { interval: SHORTEST, cpus: CpuSet::new(), priority: Priority::Normal };

@@ -4,6 +4,7 @@
 pub mod clock;
 pub mod command;
 pub mod memory;
+pub mod perf;
 pub mod poll;
 pub mod root;
 pub mod sched;

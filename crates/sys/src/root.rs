@@ -5,6 +5,7 @@ pub mod archive;
 mod directory;
 mod tree;
 
+use crate::perf::{self, Counters};
 use std::collections::BTreeSet;
 use std::fs::File;
 use std::io;
@@ -49,6 +50,7 @@ pub struct SysRoot {
     place: Arc<Place>,
     name: String,
     touched: Option<Arc<Mutex<BTreeSet<String>>>>,
+    counters: Option<Arc<dyn Counters>>,
 }
 
 #[derive(Debug)]
@@ -64,7 +66,7 @@ const MAX_FILE: usize = 64 << 20;
 impl SysRoot {
     /// This machine.
     pub fn host() -> Self {
-        Self::of(Place::Host, "this machine".to_owned())
+        Self { counters: Some(Arc::new(perf::Kernel)), ..Self::of(Place::Host, "this machine".to_owned()) }
     }
 
     /// A directory that holds `sys` and `proc` (or one folder that does), or an archive of
@@ -85,7 +87,17 @@ impl SysRoot {
     }
 
     fn of(place: Place, name: String) -> Self {
-        Self { place: Arc::new(place), name, touched: None }
+        Self { place: Arc::new(place), name, touched: None, counters: None }
+    }
+
+    /// The same place with these performance counters.
+    pub fn with_counters(self, counters: Arc<dyn Counters>) -> Self {
+        Self { counters: Some(counters), ..self }
+    }
+
+    /// The performance counters of the machine; a capture has none.
+    pub fn counters(&self) -> Option<&Arc<dyn Counters>> {
+        self.counters.as_ref()
     }
 
     /// The same place, keeping a list of every path that is looked at.

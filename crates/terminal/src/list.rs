@@ -182,6 +182,7 @@ mod tests {
     use super::*;
     use numakit_model::Topology;
     use numakit_model::topology::Node;
+    use numakit_sensors::Scene;
     use numakit_sys::SysRoot;
     use numakit_sys::root::Tree;
 
@@ -193,7 +194,7 @@ mod tests {
             .file("/sys/devices/system/node/node3/meminfo", "Node 3 MemFree: 1 kB\n");
         let node = |os_index| Node { os_index, ..Node::default() };
         let topology = Topology { nodes: vec![node(0), node(3)], ..Topology::default() };
-        Probe::new(&SysRoot::of_tree(tree), &topology)
+        Probe::new(&Scene::new(&SysRoot::of_tree(tree), &topology))
     }
 
     fn names(pattern: &str) -> Vec<String> {

@@ -3,7 +3,7 @@
 use crate::Global;
 use anyhow::{Context, bail};
 use clap::Args;
-use numakit_sensors::Probe;
+use numakit_sensors::{Probe, Scene};
 use numakit_topology::capture::Capture as Taken;
 use std::fs::File;
 use std::io::ErrorKind;
@@ -28,7 +28,7 @@ impl Capture {
     /// Takes the files and says what they are.
     pub fn run(self, global: &Global) -> anyhow::Result<ExitCode> {
         let root = global.root()?;
-        let capture = Taken::take(&root, |root, topology| drop(Probe::new(root, topology)))
+        let capture = Taken::take(&root, |root, topology| drop(Probe::new(&Scene::new(root, topology))))
             .context("the machine cannot be read")?;
         let file = self.create()?;
         if let Err(error) = capture.write(&file).and_then(|()| file.sync_all()) {

@@ -3,8 +3,8 @@
 use crate::Global;
 use anyhow::Context;
 use clap::Args;
-use numakit_sensors::Probe;
 use numakit_sensors::checkup::{self, Process, State};
+use numakit_sensors::{Probe, Scene};
 use numakit_session::run_directory;
 use numakit_sys::sched;
 use numakit_terminal::doctor;
@@ -30,7 +30,8 @@ impl Doctor {
         let root = global.root()?;
         let process = root.is_host().then(process).transpose()?;
         let topology = numakit_topology::read(&root).context("the machine cannot be read")?;
-        let findings = checkup::check(&Probe::new(&root, &topology), &topology, process.as_ref());
+        let findings =
+            checkup::check(&Probe::new(&Scene::new(&root, &topology)), &topology, process.as_ref());
         if self.json {
             println!("{:#}", doctor::json(&findings));
         } else {

@@ -3,8 +3,8 @@
 use crate::Global;
 use anyhow::Context;
 use clap::Args;
-use numakit_sensors::Probe;
 use numakit_sensors::select::where_to_look;
+use numakit_sensors::{Probe, Scene};
 use numakit_terminal::list::Listing;
 use std::process::ExitCode;
 
@@ -35,7 +35,7 @@ impl List {
         // What cannot be raised is enough for most machines.
         let _ = numakit_sys::sched::raise_open_files();
         let topology = numakit_topology::read(&root).context("the machine cannot be read")?;
-        let probe = Probe::new(&root, &topology);
+        let probe = Probe::new(&Scene::new(&root, &topology));
         let listing = Listing::of(&probe, self.pattern.as_deref());
         if self.json {
             println!("{:#}", listing.json());

@@ -58,7 +58,7 @@ impl Record {
             "normal priority ('numa doctor' tells how to get real-time)"
         };
         eprintln!("numa: recording to {}, {priority}", path.display());
-        let session = match observe::spawn(session, &self.command) {
+        let session = match observe::spawn(session, &self.command, prepared.target.as_ref()) {
             Ok(session) => session,
             Err(code) => return Ok(code),
         };

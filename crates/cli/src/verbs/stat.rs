@@ -104,7 +104,7 @@ impl Stat {
             waker.stop();
             result
         })?;
-        let session = match observe::spawn(session, &self.command) {
+        let session = match observe::spawn(session, &self.command, prepared.target.as_ref()) {
             Ok(session) => session,
             Err(code) => return Ok(code),
         };

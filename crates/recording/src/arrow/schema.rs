@@ -147,5 +147,6 @@ fn undescribed(name: &str, scope: Scope) -> Metric {
         help: String::new(),
         source: String::new(),
         resolution: std::time::Duration::ZERO,
+        confidence: None,
     }
 }

@@ -21,6 +21,7 @@ fn counting(period: Duration) -> Counting {
         help: String::new(),
         source: String::new(),
         resolution: Duration::ZERO,
+        confidence: None,
     };
     let series = vec![Series::new(&Arc::new(metric), Instance::Machine)];
     Counting { series, period, reads: 0, failing: Arc::default(), ticks: Arc::default() }

@@ -1,5 +1,6 @@
 use super::*;
 use crate::testing::{absent, nodes, read, root, sensor};
+use numakit_model::Topology;
 
 const STAT: &str = "cpu  30 3 9 900 6 0 3 0 0 0\n\
     cpu0 10 1 3 300 2 0 1 0 0 0\n\
@@ -98,6 +99,8 @@ fn lines_that_are_cut_or_garbage_give_nothing() {
     assert!(read(&mut *sensor).values().all(Option::is_none));
     root.change(|t| _ = t.file(PATH, b"cpu0 x\n\xff\xfe\nintr\nctxt -3\n\n".to_vec()));
     assert!(read(&mut *sensor).values().all(Option::is_none));
-    let why = (ENTRY.probe)(&crate::testing::root(&[(PATH, "nothing\n")]), &nodes(&[])).err().unwrap();
+    let why = (ENTRY.probe)(&crate::Scene::new(&crate::testing::root(&[(PATH, "nothing\n")]), &nodes(&[])))
+        .err()
+        .unwrap();
     assert_eq!(why.seen, "/proc/stat has no line 'cpu0 NUMBER...'");
 }

@@ -1,5 +1,6 @@
 use super::*;
 use crate::testing::{absent, nodes, read, root, sensor};
+use numakit_model::Topology;
 use std::io::ErrorKind;
 
 const NUMASTAT: &str =
@@ -127,7 +128,9 @@ fn a_file_that_cannot_be_read_from_the_start_is_told() {
 
 #[test]
 fn without_nodes_there_is_a_reason() {
-    let probe = |topology: &Topology| (ENTRY.probe)(&machine(), topology).err().unwrap().to_string();
+    let probe = |topology: &Topology| {
+        (ENTRY.probe)(&crate::Scene::new(&machine(), topology)).err().unwrap().to_string()
+    };
     let mut implicit = nodes(&[0]);
     implicit.nodes[0].implicit = true;
     for topology in [implicit, Topology::default()] {

@@ -41,7 +41,7 @@ fn a_file_or_line_that_is_not_there_is_absent() {
 
 #[test]
 fn a_kernel_without_it_says_how_to_get_it() {
-    let why = (ENTRY.probe)(&root(&[]), &nodes(&[])).err().unwrap();
+    let why = (ENTRY.probe)(&crate::Scene::new(&root(&[]), &nodes(&[]))).err().unwrap();
     assert_eq!(why.seen, "/proc/pressure/cpu: no such file");
     assert!(why.fix.starts_with("add psi=1 to the kernel's command line"));
     let off = root(&[]);
@@ -50,7 +50,7 @@ fn a_kernel_without_it_says_how_to_get_it() {
             t.failing(&format!("/proc/pressure/{file}"), ErrorKind::Unsupported);
         }
     });
-    assert!((ENTRY.probe)(&off, &nodes(&[])).is_err());
+    assert!((ENTRY.probe)(&crate::Scene::new(&off, &nodes(&[]))).is_err());
 }
 
 #[test]

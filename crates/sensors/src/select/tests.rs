@@ -1,4 +1,5 @@
 use super::*;
+use crate::Scene;
 use crate::testing::{nodes, root};
 use numakit_model::Topology;
 
@@ -16,7 +17,7 @@ fn probe_with(extra: &[(&str, &str)], topology: &Topology) -> Probe {
         files.push((format!("{node}/node{n}/meminfo"), "Node 0 MemFree: 2 kB\n"));
     }
     files.extend(extra.iter().map(|(p, t)| ((*p).to_owned(), *t)));
-    Probe::new(&root(&files.iter().map(|(p, t)| (p.as_str(), *t)).collect::<Vec<_>>()), topology)
+    Probe::new(&Scene::new(&root(&files.iter().map(|(p, t)| (p.as_str(), *t)).collect::<Vec<_>>()), topology))
 }
 
 fn probe() -> Probe {

@@ -117,7 +117,8 @@ fn a_line_that_goes_is_named() {
 
 #[test]
 fn nothing_to_read_is_a_reason_with_a_fix() {
-    let probe = |files: &[(&str, &str)]| (ENTRY.probe)(&root(files), &nodes(&[])).err().unwrap();
+    let probe =
+        |files: &[(&str, &str)]| (ENTRY.probe)(&crate::Scene::new(&root(files), &nodes(&[]))).err().unwrap();
     let missing = probe(&[]);
     assert_eq!(missing.seen, "/proc/vmstat: no such file");
     assert!(missing.fix.contains("numa capture"), "{}", missing.fix);

@@ -2,9 +2,8 @@
 
 use crate::layout::digits;
 use crate::watched::Watched;
-use crate::{Probed, Sensor, SensorEntry, Tick, fix_for, metric};
-use numakit_model::{Instance, Kind, Metric, Scope, Series, Topology, Unavailable, Unit};
-use numakit_sys::SysRoot;
+use crate::{Probed, Scene, Sensor, SensorEntry, Tick, fix_for, metric};
+use numakit_model::{Instance, Kind, Metric, Scope, Series, Unavailable, Unit};
 use std::sync::Arc;
 
 const PATH: &str = "/proc/sys/fs/file-nr";
@@ -27,7 +26,8 @@ struct Files {
     buffer: Vec<u8>,
 }
 
-fn probe(root: &SysRoot, _: &Topology) -> Probed {
+fn probe(scene: &Scene<'_>) -> Probed {
+    let root = scene.root;
     let file = Watched::open(root, PATH)
         .map_err(|e| Unavailable::new("number of open files", e.to_string(), fix_for(root, PATH)))?;
     let series = vec![Series::new(&Arc::new(open_files()), Instance::Machine)];

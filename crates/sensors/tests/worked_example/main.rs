@@ -12,7 +12,7 @@ fn the_example_measures() {
     let mut tree = Tree::new();
     tree.file("/proc/sys/fs/file-nr", "1216\t0\t9223372036854775807\n");
     let root = SysRoot::of_tree(tree);
-    let mut sensor = (files::ENTRY.probe)(&root, &Topology::default()).ok().unwrap();
+    let mut sensor = (files::ENTRY.probe)(&Scene::new(&root, &Topology::default())).ok().unwrap();
     assert_eq!(sensor.series()[0].name(), "files.open");
     let mut out = [None];
     sensor.read(&Tick::default(), &mut out);
@@ -26,7 +26,7 @@ fn the_example_measures() {
 #[test]
 fn the_example_says_what_is_missing() {
     let root = SysRoot::of_tree(Tree::new());
-    let why = (files::ENTRY.probe)(&root, &Topology::default()).err().unwrap();
+    let why = (files::ENTRY.probe)(&Scene::new(&root, &Topology::default())).err().unwrap();
     assert_eq!(why.seen, "/proc/sys/fs/file-nr: no such file");
 }
 

@@ -15,6 +15,7 @@ fn series(name: &str, unit: Unit, instance: Instance) -> Series {
         help: String::new(),
         source: String::new(),
         resolution: Duration::ZERO,
+        confidence: None,
     };
     Series::new(&Arc::new(metric), instance)
 }

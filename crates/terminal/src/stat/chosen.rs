@@ -83,7 +83,7 @@ fn quantity(metric: &Metric) -> Quantity {
         Unit::Ticks | Unit::Nanoseconds | Unit::Microseconds | Unit::Milliseconds => Quantity::Seconds,
         _ if metric.kind != Kind::Gauge => Quantity::Rate,
         Unit::Pages | Unit::Bytes | Unit::Kibibytes => Quantity::Bytes,
-        Unit::Count => Quantity::Count,
+        Unit::Count | Unit::Cycles => Quantity::Count,
     }
 }
 

@@ -17,6 +17,7 @@ fn metric(name: &str, unit: Unit, kind: Kind, instance: Instance) -> Arc<Metric>
         help: String::new(),
         source: String::new(),
         resolution,
+        confidence: None,
     })
 }
 

@@ -150,6 +150,7 @@ fn of(name: &str, instance: Instance) -> Series {
         scope: instance.scope(),
         help: String::new(),
         source: String::new(),
+        confidence: None,
         resolution: if unit == Unit::Ticks { Duration::from_millis(10) } else { Duration::ZERO },
     };
     Series::new(&Arc::new(metric), instance)

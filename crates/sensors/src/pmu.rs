@@ -1,0 +1,13 @@
+//! Counting with the kernel's performance monitoring units (PMUs), for the sensors `perf` and
+//! `uncore`: what the kernel says of its PMUs, codes of events, groups, and sums of counts.
+
+pub mod counting;
+pub mod device;
+pub mod format;
+pub mod privilege;
+pub mod terms;
+
+pub use counting::{Counting, Factor, Request};
+pub use device::Device;
+pub use format::{EncodeError, FormatError, Formats};
+pub use terms::{TermError, Terms};

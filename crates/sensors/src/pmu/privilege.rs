@@ -1,0 +1,1 @@
+//! Who may count what: `kernel.perf_event_paranoid` and CAP_PERFMON.

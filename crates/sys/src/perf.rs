@@ -1,0 +1,166 @@
+//! The kernel's performance counters (`perf_event_open`), and the seam where a script can
+//! stand in for them.
+
+use crate::check;
+use perf_event_open_sys::bindings::{self, perf_event_attr};
+use std::fmt::Debug;
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::fd::{AsRawFd, FromRawFd};
+
+/// What to count: the kernel's number of a PMU, and that PMU's own code for the event.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Event {
+    /// The PMU: content of its file `type`.
+    pub pmu: u32,
+    /// `config`, `config1`, `config2` and `config3` of the kernel's interface.
+    pub config: [u64; 4],
+}
+
+impl Event {
+    /// The PMU of software events, and its number.
+    pub const SOFTWARE: u32 = bindings::PERF_TYPE_SOFTWARE;
+    /// The PMU of tracepoints.
+    pub const TRACEPOINT: u32 = bindings::PERF_TYPE_TRACEPOINT;
+    /// The generic hardware events.
+    pub const HARDWARE: u32 = bindings::PERF_TYPE_HARDWARE;
+    /// The generic cache events, which include those of nodes.
+    pub const CACHE: u32 = bindings::PERF_TYPE_HW_CACHE;
+
+    /// An event with one code.
+    pub fn new(pmu: u32, config: u64) -> Self {
+        Self { pmu, config: [config, 0, 0, 0] }
+    }
+}
+
+/// For how long a group was to count and for how long it did, in ns since it was opened. It
+/// counts less when the PMU has fewer counters than there are events.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Times {
+    /// Was to count.
+    pub enabled: u64,
+    /// Did count.
+    pub running: u64,
+}
+
+/// Where counters come from: the kernel, or a script in its place.
+pub trait Counters: Debug + Send + Sync {
+    /// Opens events of everything that runs on a CPU, as one group: they count at the same
+    /// times. Takes as many of the first events as go into one group, at least one; the
+    /// answer tells how many. An error is about the first event.
+    fn open(&self, cpu: u32, events: &[Event]) -> io::Result<(Box<dyn Group>, usize)>;
+}
+
+/// Events that count at the same times.
+pub trait Group: Debug + Send {
+    /// Puts one count per event, in their order, and tells the times. No allocation.
+    fn read(&mut self, counts: &mut [u64]) -> io::Result<Times>;
+}
+
+/// The counters of the machine that we run on.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Kernel;
+
+/// As many events as one read of a group takes.
+pub const LARGEST_GROUP: usize = 64;
+
+/// Words of the answer before the counts: their number, time enabled, time running.
+const HEAD: usize = 3;
+
+#[derive(Debug)]
+struct KernelGroup {
+    /// The leader comes first. The others only keep their events alive.
+    files: Vec<File>,
+}
+
+impl Counters for Kernel {
+    fn open(&self, cpu: u32, events: &[Event]) -> io::Result<(Box<dyn Group>, usize)> {
+        let mut files: Vec<File> = Vec::new();
+        for event in events.iter().take(LARGEST_GROUP) {
+            match open(event, cpu, files.first()) {
+                Ok(file) => files.push(file),
+                // No more go into this group.
+                Err(_) if !files.is_empty() => break,
+                Err(error) => return Err(error),
+            }
+        }
+        if files.is_empty() {
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "no event was given"));
+        }
+        let taken = files.len();
+        Ok((Box::new(KernelGroup { files }), taken))
+    }
+}
+
+fn open(event: &Event, cpu: u32, leader: Option<&File>) -> io::Result<File> {
+    let mut attr = perf_event_attr {
+        type_: event.pmu,
+        size: size_of::<perf_event_attr>() as u32,
+        config: event.config[0],
+        read_format: u64::from(
+            bindings::PERF_FORMAT_GROUP
+                | bindings::PERF_FORMAT_TOTAL_TIME_ENABLED
+                | bindings::PERF_FORMAT_TOTAL_TIME_RUNNING,
+        ),
+        ..perf_event_attr::default()
+    };
+    attr.__bindgen_anon_3.config1 = event.config[1];
+    attr.__bindgen_anon_4.config2 = event.config[2];
+    attr.config3 = event.config[3];
+    let group = leader.map_or(-1, AsRawFd::as_raw_fd);
+    let flags = u64::from(bindings::PERF_FLAG_FD_CLOEXEC);
+    // SAFETY: the attributes are as long as they say and outlive the call; a pid of -1 with a
+    // CPU means everything on that CPU.
+    let fd = check(unsafe {
+        libc::syscall(libc::SYS_perf_event_open, &raw const attr, -1, cpu as i32, group, flags)
+    })?;
+    // SAFETY: the descriptor is new and nobody else's.
+    Ok(unsafe { File::from_raw_fd(fd as i32) })
+}
+
+impl Group for KernelGroup {
+    fn read(&mut self, counts: &mut [u64]) -> io::Result<Times> {
+        let mut answer = [0u64; HEAD + LARGEST_GROUP];
+        let length = (HEAD + self.files.len()) * size_of::<u64>();
+        // SAFETY: any bytes are valid integers, and the slice covers part of the array.
+        let bytes = unsafe { std::slice::from_raw_parts_mut(answer.as_mut_ptr().cast::<u8>(), length) };
+        let read = (&self.files[0]).read(bytes)?;
+        // A group that fell apart, because its CPU went away, has fewer counts or none.
+        if read < length || answer[0] != self.files.len() as u64 {
+            return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the group of counters is gone"));
+        }
+        counts.iter_mut().zip(&answer[HEAD..]).for_each(|(to, from)| *to = *from);
+        Ok(Times { enabled: answer[1], running: answer[2] })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// `PERF_COUNT_SW_PAGE_FAULTS` and `PERF_COUNT_SW_CONTEXT_SWITCHES`.
+    const FAULTS: Event = Event { pmu: Event::SOFTWARE, config: [2, 0, 0, 0] };
+    const SWITCHES: Event = Event { pmu: Event::SOFTWARE, config: [3, 0, 0, 0] };
+
+    #[test]
+    fn software_events_of_a_cpu_are_counted_as_a_group() {
+        let cpus = crate::sched::affinity().unwrap();
+        let (mut group, taken) = match Kernel.open(cpus.first().unwrap(), &[FAULTS, SWITCHES]) {
+            Ok(opened) => opened,
+            Err(error) => return println!("skipped: perf_event_open of a whole CPU is refused: {error}"),
+        };
+        assert_eq!(taken, 2);
+        let (mut first, mut second) = ([0; 2], [0; 2]);
+        let start = group.read(&mut first).unwrap();
+        let end = group.read(&mut second).unwrap();
+        assert!(end.enabled > start.enabled && end.running > start.running);
+        assert!(second[0] >= first[0] && second[1] >= first[1]);
+    }
+
+    #[test]
+    fn what_is_no_event_is_refused() {
+        let nonsense = Event::new(Event::SOFTWARE, 9999);
+        assert!(Kernel.open(0, &[nonsense]).is_err());
+        assert!(Kernel.open(0, &[]).is_err());
+    }
+}
