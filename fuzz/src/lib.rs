@@ -5,9 +5,13 @@
 
 mod control;
 mod files;
+mod formulas;
+mod hardware;
 mod machine;
+mod pmu;
 mod recording;
 mod sets;
+mod task;
 
 /// A parser under test.
 #[derive(Debug, Clone, Copy)]
@@ -24,6 +28,9 @@ pub const TARGETS: &[Target] = &[
     Target { name: "cpumask", run: sets::mask },
     Target { name: "topology", run: machine::topology },
     Target { name: "sensors", run: machine::sensors },
+    Target { name: "resctrl", run: machine::resctrl },
+    Target { name: "numa_maps", run: task::numa_maps },
+    Target { name: "task_stat", run: task::stat },
     Target { name: "synthetic", run: machine::synthetic },
     Target { name: "topology_json", run: machine::json },
     Target { name: "archive", run: machine::archive },
@@ -33,6 +40,10 @@ pub const TARGETS: &[Target] = &[
     Target { name: "control", run: control::lines },
     Target { name: "interval", run: control::interval },
     Target { name: "events", run: control::events },
+    Target { name: "formulas", run: formulas::file },
+    Target { name: "event_table", run: hardware::table },
+    Target { name: "event_terms", run: hardware::terms },
+    Target { name: "format_file", run: pmu::format_file },
 ];
 
 /// The target of that name.

@@ -77,6 +77,28 @@ fn read_all(probe: &mut Probe) {
     }
 }
 
+/// Resource control of a sound machine: each line is the path of a file below its folder, and
+/// after `=` the content; what follows a line `>>` changes the files after the probe.
+pub fn resctrl(input: &[u8]) {
+    let folder = "/sys/fs/resctrl";
+    let machine = numakit_topology::synthetic::parse("package:2 node:2 l3:1 core:2").unwrap_or_default();
+    let mut tree = numakit_topology::fabricate::tree(&machine, &Default::default());
+    tree.file(&format!("{folder}/info/L3_MON/mon_features"), "llc_occupancy\nmbm_total_bytes\n");
+    let text = String::from_utf8_lossy(input);
+    let (before, after) = text.split_once("\n>>\n").unwrap_or((&text, ""));
+    let put = |tree: &mut Tree, lines: &str| {
+        for (path, content) in lines.lines().filter_map(|line| line.split_once('=')) {
+            tree.file(&format!("{folder}/{path}"), format!("{content}\n"));
+        }
+    };
+    put(&mut tree, before);
+    let root = SysRoot::of_tree(tree);
+    let mut probe = Probe::new(&Scene::new(&root, &machine));
+    read_all(&mut probe);
+    root.change(|tree| put(tree, after));
+    read_all(&mut probe);
+}
+
 /// `package:2 node:2 core:4`.
 pub fn synthetic(input: &[u8]) {
     match numakit_topology::synthetic::parse(&String::from_utf8_lossy(input)) {

@@ -1,7 +1,9 @@
 //! Recordings: ours, their tails, and those of NUMAscope.
 
 use crate::files;
-use numakit_recording::{Batch, Header, Reader, Ring, csv, numascope, tail_of};
+use numakit_derived::Catalog;
+use numakit_export::{FORMATS, Options, Source};
+use numakit_recording::{Batch, Header, Reader, Ring, numascope, tail_of};
 use numakit_terminal::report::{analyse, page};
 use std::io;
 use std::path::Path;
@@ -39,19 +41,25 @@ fn show(header: &Header, batches: &[Batch]) {
         assert_eq!(batch.columns.len(), header.series.len());
         assert!(batch.columns.iter().all(|c| c.values.len() == batch.len() && c.valid.len() == batch.len()));
     }
-    if let Ok(report) = analyse(header, batches.iter().cloned(), None) {
+    if let Ok(report) = analyse(header, batches.iter().cloned(), None, Catalog::ours()) {
         page(&report, false);
     }
-    assert!(export(header, batches).is_ok(), "nowhere takes everything");
+    export(header, batches);
 }
 
-fn export(header: &Header, batches: &[Batch]) -> io::Result<()> {
-    let mut rows = csv::Writer::new(io::sink(), header, csv::Values::Rates)?;
-    batches.iter().try_for_each(|batch| rows.batch(batch))?;
-    rows.finish()?;
-    let mut json = numascope::Writer::new(io::sink(), header)?;
-    batches.iter().try_for_each(|batch| json.batch(batch))?;
-    json.finish()
+/// In every format, to nowhere: nowhere takes everything.
+fn export(header: &Header, batches: &[Batch]) {
+    let source = Source::held(header.clone(), batches.to_vec());
+    for format in FORMATS {
+        for values in format.values {
+            let options = Options { values: *values, all: true };
+            let again = source.again();
+            assert!(again.is_ok(), "{again:?}");
+            let Ok(mut rows) = again else { return };
+            let written = (format.write)(&mut rows, options, &mut io::sink());
+            assert!(written.is_ok(), "{}: {written:?}", format.name);
+        }
+    }
 }
 
 /// A file of any kind.

@@ -4,6 +4,7 @@
 pub mod floor;
 mod machine;
 mod memory;
+mod perf;
 mod recorder;
 mod results;
 mod sampler;
@@ -33,6 +34,7 @@ const BENCHMARKS: &[Benchmark] = &[
     Benchmark { name: "size", question: "how large a recording is", run: size::run },
     Benchmark { name: "start", question: "how long until the first sample", run: start::run },
     Benchmark { name: "memory", question: "how much memory recording takes", run: memory::run },
+    Benchmark { name: "perf", question: "what counting with perf costs", run: perf::run },
     Benchmark { name: "scale", question: "128 nodes and 4,096 CPUs, fabricated", run: scale::run },
     Benchmark {
         name: "slowdown",

@@ -37,6 +37,7 @@ fn works(probe: &[&str]) -> bool {
     status.is_ok_and(|s| s.success())
 }
 
-fn is_root() -> bool {
+/// Whether this runs as root.
+pub fn is_root() -> bool {
     process::read(Command::new("id").arg("-u")).is_ok_and(|id| id.trim() == "0")
 }

@@ -1,4 +1,4 @@
-//! A Python with pyarrow and polars at pinned versions, kept in target/venv.
+//! A Python with the packages of xtask/python/requirements.txt, kept in target/venv.
 
 use crate::{install, process, workspace};
 use anyhow::Result;
@@ -16,7 +16,7 @@ pub fn venv() -> Result<PathBuf> {
         return Ok(python);
     }
     install::need(&["python3", "-m", "ensurepip", "--version"], &["python3-venv"])?;
-    println!("installing pyarrow and polars into {}", dir.display());
+    println!("installing the packages of xtask/python/requirements.txt into {}", dir.display());
     process::run(Command::new("python3").args(["-m", "venv", "--clear"]).arg(&dir))?;
     let mut pip = Command::new(&python);
     pip.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check"]);

@@ -1,6 +1,7 @@
 //! `cargo xtask test`: everything that can be checked without root and without NUMA hardware.
 
 mod tally;
+mod tracefs;
 
 use crate::{bench, install, process, python};
 use anyhow::{Context, Result, bail};
@@ -36,7 +37,7 @@ fn clippy() -> Result<()> {
 /// All tests of all packages. What passes is counted, the rest is shown.
 fn tests(tally: &mut Tally) -> Result<()> {
     let words = ["test", "--workspace", "--no-fail-fast", "--", "--show-output"];
-    let mut command = process::cargo(&words);
+    let mut command = tracefs::seen_by(process::cargo(&words));
     offer_python(&mut command);
     let mut child = command.stdout(Stdio::piped()).spawn().context("cannot start cargo test")?;
     if let Some(output) = child.stdout.take() {

@@ -1,6 +1,7 @@
 //! The command line of `numa`. This definition is the only one: help, man pages, shell
 //! completions and the documents are made from it.
 
+mod formulas;
 mod global;
 pub mod numascope;
 mod observe;
@@ -29,6 +30,7 @@ enum Verb {
     Doctor(verbs::doctor::Doctor),
     List(verbs::list::List),
     Stat(verbs::stat::Stat),
+    Tasks(verbs::tasks::Tasks),
     Record(verbs::record::Record),
     Ctl(verbs::ctl::Ctl),
     Report(verbs::report::Report),
@@ -52,6 +54,7 @@ impl Cli {
             Verb::Doctor(verb) => verb.run(global),
             Verb::List(verb) => verb.run(global),
             Verb::Stat(verb) => verb.run(global),
+            Verb::Tasks(verb) => verb.run(global),
             Verb::Record(verb) => verb.run(global),
             Verb::Ctl(verb) => verb.run(global),
             Verb::Report(verb) => verb.run(global),

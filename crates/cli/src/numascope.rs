@@ -4,7 +4,7 @@ use crate::Global;
 use crate::observe::Observe;
 use crate::verbs;
 use anyhow::{Context, bail};
-use numakit_recording::Reader;
+use numakit_export::{Options, Source, Values};
 use numakit_sensors::Selection;
 use std::ffi::OsString;
 use std::fs::File;
@@ -88,7 +88,9 @@ fn record(line: Line, interval: Duration, observe: Observe, global: &Global) -> 
 }
 
 fn convert(from: &Path, to: &Path) -> anyhow::Result<()> {
-    verbs::export::numascope_json(BufWriter::new(File::create(to)?), &mut Reader::open(from)?)?;
+    let format = numakit_export::format("numascope").context("no such format")?;
+    let options = Options { values: Values::Rates, all: true };
+    (format.write)(&mut Source::open(from)?, options, &mut BufWriter::new(File::create(to)?))?;
     Ok(())
 }
 

@@ -3,7 +3,6 @@
 
 mod arrow;
 mod batch;
-pub mod csv;
 mod header;
 pub mod numascope;
 pub mod rates;

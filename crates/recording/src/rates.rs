@@ -18,6 +18,7 @@ struct State {
     kind: Kind,
     resolution: u64,
     last: Option<(u64, u64)>,
+    began: Option<u64>,
 }
 
 impl Rates {
@@ -27,6 +28,7 @@ impl Rates {
             kind: s.metric.kind,
             resolution: u64::try_from(s.metric.resolution.as_nanos()).unwrap_or(u64::MAX),
             last: None,
+            began: None,
         };
         Self { series: series.iter().map(state).collect(), out: vec![None; series.len()] }
     }
@@ -37,6 +39,12 @@ impl Rates {
             *out = value.and_then(|v| state.next(time, v));
         }
         &self.out
+    }
+
+    /// When the interval began that the latest rate of a counter is over; `None` before the
+    /// first, and for what is no counter.
+    pub fn began(&self, series: usize) -> Option<u64> {
+        self.series.get(series)?.began
     }
 
     /// Forgets earlier rows, so that no rate spans a gap such as a pause.
@@ -61,7 +69,9 @@ impl State {
             return None;
         }
         self.last = Some((time, value));
-        Some(difference(last, value, bits)? as f64 * 1e9 / elapsed as f64)
+        let moved = difference(last, value, bits)?;
+        self.began = Some(last_time);
+        Some(moved as f64 * 1e9 / elapsed as f64)
     }
 }
 
@@ -132,7 +142,9 @@ mod tests {
         for ms in 1..10 {
             assert_eq!(rates.push(ms * MS, &[Some(0)]), [None]);
         }
+        assert_eq!(rates.began(0), None);
         assert_eq!(rates.push(10 * MS, &[Some(1)]), [Some(100.0)]);
+        assert_eq!(rates.began(0), Some(0));
     }
 
     #[test]

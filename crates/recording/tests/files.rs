@@ -39,6 +39,7 @@ fn header() -> Header {
             scope: Scope::Node,
             help: "pages, \"quoted\"".into(),
             source: "/nowhere".into(),
+            confidence: None,
             resolution: Duration::from_millis(10),
         })
     };

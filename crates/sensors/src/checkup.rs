@@ -1,6 +1,6 @@
 //! What can be measured here, what cannot, and what would make it possible.
 
-use crate::sensor::ANOTHER_KERNEL;
+use crate::sensor::{ANOTHER_KERNEL, ANOTHER_MACHINE, COMMAND_LINE};
 use crate::switches::NUMA_BALANCING;
 use crate::{Probe, SENSORS};
 use numakit_model::{Topology, Unavailable};
@@ -72,24 +72,38 @@ fn sensors(probe: &Probe, topology: &Topology) -> Vec<Finding> {
         }
         let series = probe.series().filter(|s| of_sensor(&s.metric.name)).count();
         findings.push(ok(entry.name, format!("{} {series} series.", entry.help)));
+        // What one fix brings is one finding.
         let mut reasons: Vec<(&Unavailable, Vec<&str>)> = Vec::new();
         for absent in probe.absent().filter(|a| of_sensor(&a.metric.name)) {
-            match reasons.iter_mut().find(|(why, _)| **why == absent.why) {
+            match reasons.iter_mut().find(|(why, _)| why.fix == absent.why.fix) {
                 Some((_, names)) => names.push(absent.metric.bare()),
                 None => reasons.push((&absent.why, vec![absent.metric.bare()])),
             }
         }
         for (why, names) in reasons {
-            findings.push(missing(format!("{}: {}", entry.name, names.join(", ")), why, topology));
+            findings.push(missing(format!("{}: {}", entry.name, several(&names)), why, topology));
         }
     }
     findings
 }
 
+/// Most names in one finding.
+const MOST_NAMES: usize = 9;
+
+fn several(names: &[&str]) -> String {
+    let shown = names[..names.len().min(MOST_NAMES)].join(", ");
+    match names.len().saturating_sub(MOST_NAMES) {
+        0 => shown,
+        more => format!("{shown} and {more} more"),
+    }
+}
+
 fn missing(about: String, why: &Unavailable, topology: &Topology) -> Finding {
     // With one node there is nothing to balance, and the counters would stay 0.
     let pointless = why.seen.starts_with(NUMA_BALANCING) && topology.nodes.len() < 2;
-    let state = if pointless || why.fix.starts_with(ANOTHER_KERNEL) { State::Note } else { State::Missing };
+    let elsewhere =
+        [ANOTHER_KERNEL, ANOTHER_MACHINE, COMMAND_LINE].iter().any(|start| why.fix.starts_with(start));
+    let state = if pointless || elsewhere { State::Note } else { State::Missing };
     Finding { state, about, seen: why.seen.clone(), fix: why.fix.clone() }
 }
 
@@ -210,6 +224,7 @@ mod tests {
         let old_kernel = findings(&[("/proc/vmstat", "pgfault 1\n")], &nodes(&[]), None);
         assert_eq!(about(&old_kernel, "vmstat: numa_hit").state, State::Note);
         assert_eq!(about(&old_kernel, "node: ").state, State::Note);
+        assert_eq!(about(&old_kernel, "task: ").state, State::Note);
     }
 
     #[test]

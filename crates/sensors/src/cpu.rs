@@ -19,6 +19,7 @@ const TICK: Duration = Duration::from_millis(10);
 pub const ENTRY: SensorEntry = SensorEntry {
     name: "cpu",
     help: "What each CPU did, in ticks of 10 ms, and the machine's interrupts and context switches.",
+    default: |_| true,
     known: || ticks().chain(totals()).collect(),
     probe,
 };

@@ -32,6 +32,8 @@ pub static VMSTAT: LazyLock<Table> = LazyLock::new(|| Table::new(include_str!(".
 pub static NUMASTAT: LazyLock<Table> = LazyLock::new(|| Table::new(include_str!("../data/numastat.txt")));
 /// nodeN/meminfo.
 pub static MEMINFO: LazyLock<Table> = LazyLock::new(|| Table::new(include_str!("../data/meminfo.txt")));
+/// The series of processes under observation.
+pub static TASK: LazyLock<Table> = LazyLock::new(|| Table::new(include_str!("../data/task.txt")));
 
 impl Known {
     /// The metric of this line.
@@ -95,6 +97,7 @@ mod tests {
             include_str!("../data/vmstat.txt"),
             include_str!("../data/numastat.txt"),
             include_str!("../data/meminfo.txt"),
+            include_str!("../data/task.txt"),
         ] {
             let mut names = HashSet::new();
             for line in sound_lines(text) {

@@ -3,21 +3,27 @@
 pub mod checkup;
 pub mod cpu;
 pub mod events;
+pub mod fabricate;
 pub mod glob;
+mod hardware;
 mod keyed;
 pub mod known;
 pub mod layout;
 mod node;
+mod perf;
 pub mod pmu;
 pub mod pressure;
 mod probe;
+mod resctrl;
 pub mod scene;
 pub mod select;
 mod self_cost;
 mod sensor;
 mod switches;
+pub mod task;
 #[cfg(test)]
 mod testing;
+mod uncore;
 mod vmstat;
 pub mod watched;
 
@@ -25,9 +31,20 @@ pub use keyed::Keyed;
 pub use probe::Probe;
 pub use scene::{Scene, Target};
 pub use select::{SelectError, Selection};
-pub use sensor::{ANOTHER_KERNEL, Absent, Probed, Sensor, SensorEntry, Tick, fix_for, metric, narrow};
+pub use sensor::{
+    ANOTHER_KERNEL, ANOTHER_MACHINE, Absent, Probed, Sensor, SensorEntry, Tick, fix_for, metric, narrow,
+};
 
 /// Every sensor. A sensor is its own file and one line here. The last one is read last, so
 /// that it sees the cost of all others.
-pub static SENSORS: &[SensorEntry] =
-    &[vmstat::ENTRY, node::ENTRY, cpu::ENTRY, pressure::ENTRY, self_cost::ENTRY];
+pub static SENSORS: &[SensorEntry] = &[
+    vmstat::ENTRY,
+    node::ENTRY,
+    cpu::ENTRY,
+    pressure::ENTRY,
+    perf::ENTRY,
+    uncore::ENTRY,
+    resctrl::ENTRY,
+    task::ENTRY,
+    self_cost::ENTRY,
+];

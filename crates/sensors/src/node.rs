@@ -23,6 +23,7 @@ const FILES: [&str; 3] = ["numastat", "vmstat", "meminfo"];
 pub const ENTRY: SensorEntry = SensorEntry {
     name: SENSOR,
     help: "Allocations, memory counters and levels of each node.",
+    default: |_| true,
     known: all_known,
     probe,
 };

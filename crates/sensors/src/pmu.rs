@@ -5,9 +5,11 @@ pub mod counting;
 pub mod device;
 pub mod format;
 pub mod privilege;
+pub mod scripted;
 pub mod terms;
 
 pub use counting::{Counting, Factor, Request};
-pub use device::Device;
+pub use device::{DEVICES, Device, Devices, devices};
 pub use format::{EncodeError, FormatError, Formats};
+pub use privilege::{Need, Privilege, try_event};
 pub use terms::{TermError, Terms};

@@ -15,6 +15,7 @@ const FOLDER: &str = "/proc/pressure";
 pub const ENTRY: SensorEntry = SensorEntry {
     name: "pressure",
     help: "Time for which work was held up for want of CPU, memory or storage.",
+    default: |_| true,
     known: || VALUES.iter().map(describe).collect(),
     probe,
 };

@@ -5,10 +5,11 @@
 //! 1. the full name of a series (`node.MemFree@node0`), of a metric, with all its instances
 //!    (`node.MemFree`), or of a sensor, with all it has (`node`);
 //! 2. the kernel's bare name, of the whole machine (`pgfault`, `numa_hit`);
-//! 3. the kernel's bare name, of anything else (`MemFree`, `numa_hit@node0`).
+//! 3. the kernel's bare name, of anything else (`MemFree`, `numa_hit@node0`), or the vendor's name
+//!    of an event of hardware (`UNC_M_CAS_COUNT.RD`).
 //!
-//! Without any item that takes in, everything of [`DEFAULT`] is taken, so `!node` is
-//! everything but the nodes.
+//! Without any item that takes in, what each sensor has by default is taken, so `!node` is all
+//! of that but the nodes.
 
 use crate::{Probe, SENSORS, Sensor, glob};
 use numakit_model::{Instance, Metric, Scope, Series, Unavailable, suggest};
@@ -17,8 +18,10 @@ use std::str::FromStr;
 use std::sync::Arc;
 use thiserror::Error;
 
-/// The sensors that are read when nothing else is asked for, each whole.
-pub const DEFAULT: &[&str] = &["vmstat", "node", "cpu", "pressure", "self"];
+/// Whether a metric is read when nothing is asked for by name.
+fn by_default(metric: &Metric) -> bool {
+    SENSORS.iter().any(|entry| entry.name == metric.sensor() && (entry.default)(metric))
+}
 
 /// What is asked for.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -109,7 +112,7 @@ impl Probe {
     fn wanted(&self, selection: &Selection) -> Result<Vec<bool>, SelectError> {
         let names = Names::of(self);
         let mut wanted = match selection.take.is_empty() {
-            true => self.series().map(|s| DEFAULT.contains(&s.metric.sensor())).collect(),
+            true => self.series().map(|s| by_default(&s.metric)).collect(),
             false => vec![false; names.full.len()],
         };
         for (items, value) in [(&selection.take, true), (&selection.leave, false)] {
@@ -149,6 +152,10 @@ impl Probe {
             return None;
         }
         let known = SENSORS.iter().flat_map(|e| (e.known)()).find(|m| means(item, m))?;
+        if known.confidence.is_some() {
+            let seen = "no table for this processor has it";
+            return Some(Unavailable::new(known.name, seen, "see docs/guide/counters.md for what counts it"));
+        }
         let seen = format!("{} does not show it", known.source);
         let fix = "use a kernel whose version and configuration have it, or leave it out";
         Some(Unavailable::new(known.name, seen, fix))
@@ -174,7 +181,13 @@ fn fits(item: &str, name: &str) -> bool {
 
 /// Whether an item means a metric, wherever it is measured.
 fn means(item: &str, metric: &Metric) -> bool {
-    fits(item, &metric.name) || fits(item, metric.bare())
+    fits(item, &metric.name) || fits(item, metric.bare()) || by_vendor(item, metric)
+}
+
+/// Whether an item is the vendor's own name of an event, without the PMU.
+fn by_vendor(item: &str, metric: &Metric) -> bool {
+    let event = metric.bare().split_once('.').filter(|_| metric.confidence.is_some());
+    event.is_some_and(|(_, event)| fits(item, event))
 }
 
 /// Whether an item means a series, which has this full name.
@@ -197,6 +210,7 @@ impl<'a> Names<'a> {
         };
         let bare = |s: &Series| {
             fits(item, s.metric.bare())
+                || by_vendor(item, &s.metric)
                 || (s.instance != Instance::Machine
                     && item.contains('@')
                     && fits(item, &format!("{}{}", s.metric.bare(), s.instance)))

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 /// Line of the table of sensors.
 pub const ENTRY: SensorEntry =
-    SensorEntry { name: "self", help: "What the sampling itself costs.", known, probe };
+    SensorEntry { name: "self", help: "What the sampling itself costs.", default: |_| true, known, probe };
 
 const VALUES: [(&str, Unit, Kind, &str, &str); 4] = [
     ("cpu", Unit::Nanoseconds, Kind::COUNTER, "CPU time of the thread that samples.", "its CPU clock"),
@@ -68,11 +68,11 @@ impl Sensor for SelfCost {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use numakit_sys::root::Tree;
+    use numakit_model::Topology;
 
     #[test]
     fn the_cost_is_there_for_every_root_and_follows_the_tick() {
-        let mut sensor = probe(&SysRoot::of_tree(Tree::new()), &Topology::default()).unwrap();
+        let mut sensor = crate::testing::sensor(&ENTRY, &crate::testing::root(&[]), &Topology::default());
         let tick = Tick { due: 100, woke: 130, lost: 7 };
         let mut out = [None; 4];
         sensor.read(&tick, &mut out);

@@ -68,6 +68,8 @@ pub struct SensorEntry {
     pub name: &'static str,
     /// One sentence.
     pub help: &'static str,
+    /// Whether a metric of it is read when nothing is asked for by name.
+    pub default: fn(&Metric) -> bool,
     /// The metrics that it knows by name, whether or not they are to be had here.
     pub known: fn() -> Vec<Metric>,
     /// Looks whether it is there. Never panics, whatever the root holds.
@@ -118,3 +120,9 @@ pub fn fix_for(root: &SysRoot, path: &str) -> String {
 /// A fix that starts so needs another kernel: it is worth knowing, but nothing that can be
 /// put right on the running system.
 pub const ANOTHER_KERNEL: &str = "boot a kernel";
+
+/// A fix that starts so needs another machine.
+pub const ANOTHER_MACHINE: &str = "run on";
+
+/// A fix that starts so is a matter of the command line: nothing is wrong with the machine.
+pub const COMMAND_LINE: &str = "give a command";

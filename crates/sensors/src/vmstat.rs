@@ -22,6 +22,7 @@ const SENSOR: &str = "vmstat";
 pub const ENTRY: SensorEntry = SensorEntry {
     name: SENSOR,
     help: "Memory counters and levels of the whole machine.",
+    default: |_| true,
     known: || VMSTAT.iter().map(|line| line.metric(SENSOR, Scope::Machine, PATH)).collect(),
     probe,
 };

@@ -8,7 +8,8 @@ const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/guide/metric
 
 fn table(metrics: &[Metric]) -> String {
     let mut text = "| name | unit | kind | meaning |\n|---|---|---|---|\n".to_owned();
-    for m in metrics {
+    // The events of hardware and their classes are in counters.md.
+    for m in metrics.iter().filter(|m| m.confidence.is_none()) {
         _ = writeln!(text, "| `{}` | {} | {} | {} |", m.name, m.unit, m.kind.name(), m.help);
     }
     text

@@ -3,6 +3,7 @@
 
 pub mod clock;
 pub mod command;
+pub mod gate;
 pub mod memory;
 pub mod perf;
 pub mod poll;

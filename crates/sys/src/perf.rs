@@ -1,7 +1,8 @@
 //! The kernel's performance counters (`perf_event_open`), and the seam where a script can
 //! stand in for them.
 
-use crate::check;
+use crate::{check, sched};
+use numakit_model::CpuSet;
 use perf_event_open_sys::bindings::{self, perf_event_attr};
 use std::fmt::Debug;
 use std::fs::File;
@@ -49,6 +50,65 @@ pub trait Counters: Debug + Send + Sync {
     /// times. Takes as many of the first events as go into one group, at least one; the
     /// answer tells how many. An error is about the first event.
     fn open(&self, cpu: u32, events: &[Event]) -> io::Result<(Box<dyn Group>, usize)>;
+
+    /// Makes the calling thread run on these CPUs, from where it is cheap to read what counts
+    /// there.
+    fn stay_on(&self, cpus: &CpuSet) -> io::Result<()>;
+}
+
+/// Why an event was not opened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Errno {
+    /// EACCES, EPERM: it is not permitted.
+    Denied,
+    /// ENOENT: there is no such PMU, or it has no such event.
+    NoSuchPmu,
+    /// EOPNOTSUPP: the PMU cannot do this.
+    NoSupport,
+    /// EINVAL: the PMU has no such event, not on this CPU, or not in this group.
+    Invalid,
+    /// ENODEV, ENXIO: the CPU does not run.
+    NoDevice,
+    /// EMFILE, ENFILE: too many open files.
+    OpenFiles,
+    /// EBUSY: somebody else has it for himself.
+    Busy,
+    /// ENOSYS: the kernel has no performance events.
+    NoCall,
+    /// Anything else.
+    Other,
+}
+
+impl Errno {
+    /// The class of an error of the system; `None` for any other.
+    pub fn of(error: &io::Error) -> Option<Self> {
+        Some(match error.raw_os_error()? {
+            libc::EACCES | libc::EPERM => Self::Denied,
+            libc::ENOENT => Self::NoSuchPmu,
+            libc::EOPNOTSUPP => Self::NoSupport,
+            libc::EINVAL => Self::Invalid,
+            libc::ENODEV | libc::ENXIO => Self::NoDevice,
+            libc::EMFILE | libc::ENFILE => Self::OpenFiles,
+            libc::EBUSY => Self::Busy,
+            libc::ENOSYS => Self::NoCall,
+            _ => Self::Other,
+        })
+    }
+
+    /// The error of this class; `Other` is an I/O error.
+    pub fn error(self) -> io::Error {
+        io::Error::from_raw_os_error(match self {
+            Self::Denied => libc::EACCES,
+            Self::NoSuchPmu => libc::ENOENT,
+            Self::NoSupport => libc::EOPNOTSUPP,
+            Self::Invalid => libc::EINVAL,
+            Self::NoDevice => libc::ENODEV,
+            Self::OpenFiles => libc::EMFILE,
+            Self::Busy => libc::EBUSY,
+            Self::NoCall => libc::ENOSYS,
+            Self::Other => libc::EIO,
+        })
+    }
 }
 
 /// Events that count at the same times.
@@ -66,6 +126,9 @@ pub const LARGEST_GROUP: usize = 64;
 
 /// Words of the answer before the counts: their number, time enabled, time running.
 const HEAD: usize = 3;
+
+/// `PERF_EVENT_IOC_ENABLE`, which is `_IO('$', 0)`.
+const ENABLE: libc::Ioctl = libc::_IO(b'$' as u32, 0);
 
 #[derive(Debug)]
 struct KernelGroup {
@@ -88,7 +151,12 @@ impl Counters for Kernel {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "no event was given"));
         }
         let taken = files.len();
+        enable(&files[0])?;
         Ok((Box::new(KernelGroup { files }), taken))
+    }
+
+    fn stay_on(&self, cpus: &CpuSet) -> io::Result<()> {
+        sched::set_affinity(cpus)
     }
 }
 
@@ -104,6 +172,10 @@ fn open(event: &Event, cpu: u32, leader: Option<&File>) -> io::Result<File> {
         ),
         ..perf_event_attr::default()
     };
+    // The leader waits until the group is complete. An event that joins a group of another PMU
+    // (a tracepoint one of software events) while that counts would not count itself, and the
+    // times of the group would not tell.
+    attr.set_disabled(u64::from(leader.is_none()));
     attr.__bindgen_anon_3.config1 = event.config[1];
     attr.__bindgen_anon_4.config2 = event.config[2];
     attr.config3 = event.config[3];
@@ -116,6 +188,13 @@ fn open(event: &Event, cpu: u32, leader: Option<&File>) -> io::Result<File> {
     })?;
     // SAFETY: the descriptor is new and nobody else's.
     Ok(unsafe { File::from_raw_fd(fd as i32) })
+}
+
+/// Lets the group of this leader count.
+fn enable(leader: &File) -> io::Result<()> {
+    // SAFETY: the descriptor is open; the call takes no pointer.
+    check(unsafe { libc::ioctl(leader.as_raw_fd(), ENABLE, 0) } as i64)?;
+    Ok(())
 }
 
 impl Group for KernelGroup {

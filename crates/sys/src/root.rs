@@ -255,6 +255,25 @@ impl Source {
         };
         result.map_err(|e| ReadError::new(&self.path, &e))
     }
+
+    /// Reads on from a place, as much as the system gives in one go; 0 is the end. So a file
+    /// that is long or slow is read in parts.
+    pub fn read_at(&self, buffer: &mut [u8], offset: u64) -> Result<usize, ReadError> {
+        let result = match &self.from {
+            From::File(file) => file.read_at(buffer, offset),
+            From::Tree(place) => match &**place {
+                Place::Tree(tree) => lock(tree).read(&self.path).map(|content| {
+                    let rest =
+                        usize::try_from(offset).ok().and_then(|from| content.get(from..)).unwrap_or(&[]);
+                    let length = rest.len().min(buffer.len());
+                    buffer[..length].copy_from_slice(&rest[..length]);
+                    length
+                }),
+                _ => Ok(0),
+            },
+        };
+        result.map_err(|e| ReadError::new(&self.path, &e))
+    }
 }
 
 /// Reads from the start until the system says that nothing follows: files of /proc give at

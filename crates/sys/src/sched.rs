@@ -39,6 +39,13 @@ pub fn set_realtime() -> io::Result<()> {
     Ok(())
 }
 
+/// Whether the calling thread has real-time priority.
+pub fn is_realtime() -> bool {
+    // SAFETY: plain integers.
+    let policy = unsafe { libc::sched_getscheduler(0) };
+    matches!(policy & !libc::SCHED_RESET_ON_FORK, libc::SCHED_FIFO | libc::SCHED_RR)
+}
+
 /// Whether this process may use real-time priority; tried on a thread that ends at once.
 pub fn may_use_realtime() -> bool {
     let trial = std::thread::Builder::new().spawn(|| set_realtime().is_ok());
@@ -89,6 +96,13 @@ mod tests {
         assert_eq!(affinity().unwrap(), one);
         set_affinity(&before).unwrap();
         assert_eq!(affinity().unwrap(), before);
+    }
+
+    #[test]
+    fn priority_can_be_asked_for() {
+        assert!(!is_realtime());
+        let raised = std::thread::spawn(|| set_realtime().is_ok() == is_realtime());
+        assert!(raised.join().unwrap());
     }
 
     #[test]

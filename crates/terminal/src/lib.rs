@@ -3,10 +3,12 @@
 pub mod columns;
 pub mod doctor;
 pub mod events;
+pub mod formulas;
 pub mod list;
 pub mod report;
 pub mod stat;
 pub mod table;
+pub mod tasks;
 pub mod topology;
 pub mod units;
 mod wrap;

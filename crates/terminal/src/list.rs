@@ -1,9 +1,13 @@
 //! `numa list`: what can be measured here, and what cannot.
 
+mod formulas;
+
 use crate::wrap::wrap;
-use numakit_model::{CpuSet, Instance, Kind, Metric, Unavailable};
+use numakit_derived::Catalog;
+use numakit_model::{Confidence, CpuSet, Instance, Kind, Metric, Scope, Topology, Unavailable};
 use numakit_sensors::{Probe, SENSORS, glob};
 use serde_json::{Value, json};
+use std::collections::BTreeMap;
 use std::fmt::Write;
 
 /// Metrics that are to be shown, with where they are measured or why they are not.
@@ -12,19 +16,23 @@ pub struct Listing {
     rows: Vec<Row>,
     // Missing as a whole: name, description, why.
     sensors: Vec<(&'static str, &'static str, Option<Unavailable>)>,
+    formulas: Vec<formulas::Row>,
 }
 
 #[derive(Debug)]
 struct Row {
     metric: Metric,
     count: usize,
-    ids: CpuSet,
+    // The numbers of its instances; those of links are parted by where the link begins.
+    ids: BTreeMap<u32, CpuSet>,
     why: Option<Unavailable>,
 }
 
 /// Narrowest column of descriptions; where the terminal has less, they stand below their line.
 const MIN_HELP: usize = 36;
 const BELOW: usize = 4;
+/// Longer lists of instances are only counted.
+const MOST_IDS: usize = 24;
 
 impl Listing {
     /// Everything of a probe that fits: a pattern is compared with the full and the bare name,
@@ -34,7 +42,7 @@ impl Listing {
         let unknown = |m: &Metric, why: &Unavailable| Row {
             metric: m.clone(),
             count: 0,
-            ids: CpuSet::new(),
+            ids: BTreeMap::new(),
             why: Some(why.clone()),
         };
         for entry in SENSORS {
@@ -52,7 +60,7 @@ impl Listing {
             let why = probe.unavailable.iter().find(|(e, _)| e.name == entry.name);
             (entry.name, entry.help, why.map(|(_, why)| why.clone()))
         });
-        let mut listing = Self { rows, sensors: sensors.collect() };
+        let mut listing = Self { rows, sensors: sensors.collect(), formulas: Vec::new() };
         if let Some(pattern) = pattern {
             listing.rows.retain(|row| fits(pattern, &row.metric));
             listing.sensors.clear();
@@ -60,9 +68,22 @@ impl Listing {
         listing
     }
 
+    /// With the formulas that fit, at the end.
+    #[must_use]
+    pub fn with_formulas(
+        mut self,
+        probe: &Probe,
+        topology: &Topology,
+        formulas: &Catalog,
+        pattern: Option<&str>,
+    ) -> Self {
+        self.formulas = formulas::rows(probe, topology, formulas, pattern);
+        self
+    }
+
     /// Whether nothing fits.
     pub fn is_empty(&self) -> bool {
-        self.rows.is_empty()
+        self.rows.is_empty() && self.formulas.is_empty()
     }
 
     /// One line per metric, with descriptions broken to this width. A sensor that is missing
@@ -79,6 +100,7 @@ impl Listing {
                 lines.push([format!("{name}.*"), dash(), dash(), dash(), absent(help, why)]);
             }
         }
+        lines.extend(self.formulas.iter().map(formulas::Row::cells));
         let column = |at: usize| lines.iter().map(|cells| cells[at].chars().count()).max().unwrap_or(0);
         let [name, unit, kind, scope] = [0, 1, 2, 3].map(column);
         let beside = name + unit + kind + scope + 8;
@@ -108,6 +130,7 @@ impl Listing {
         json!({
             "sensors": sensors.collect::<Vec<_>>(),
             "metrics": self.rows.iter().map(Row::json).collect::<Vec<_>>(),
+            "formulas": self.formulas.iter().map(formulas::Row::json).collect::<Vec<_>>(),
         })
     }
 }
@@ -117,23 +140,34 @@ fn add(rows: &mut Vec<Row>, first: usize, metric: &Metric, instance: Instance) {
     let known = rows[first..].iter().position(|r| r.metric.name == metric.name);
     let at = known.map_or_else(
         || {
-            rows.push(Row { metric: metric.clone(), count: 0, ids: CpuSet::new(), why: None });
+            rows.push(Row { metric: metric.clone(), count: 0, ids: BTreeMap::new(), why: None });
             rows.len() - 1
         },
         |at| first + at,
     );
     rows[at].count += 1;
-    if let Instance::Node(id) | Instance::Package(id) | Instance::Cpu(id) | Instance::Device(id) = instance {
-        rows[at].ids.insert(id);
-    }
+    let (place, id) = match instance {
+        Instance::Node(id)
+        | Instance::Package(id)
+        | Instance::Cpu(id)
+        | Instance::Cache(id)
+        | Instance::Device(id) => (0, id),
+        Instance::Link(from, id) => (from, id),
+        Instance::Machine | Instance::Task(_) => return,
+    };
+    rows[at].ids.entry(place).or_default().insert(id);
 }
 
 fn fits(pattern: &str, metric: &Metric) -> bool {
+    fits_text(pattern, [&metric.name, metric.bare()], &metric.help)
+}
+
+fn fits_text(pattern: &str, names: [&str; 2], help: &str) -> bool {
     if glob::is_pattern(pattern) {
-        return glob::matches(pattern, &metric.name) || glob::matches(pattern, metric.bare());
+        return names.iter().any(|name| glob::matches(pattern, name));
     }
     let pattern = pattern.to_lowercase();
-    [&metric.name, &metric.help].iter().any(|text| text.to_lowercase().contains(&pattern))
+    [names[0], help].iter().any(|text| text.to_lowercase().contains(&pattern))
 }
 
 fn absent(help: &str, why: &Unavailable) -> String {
@@ -141,16 +175,34 @@ fn absent(help: &str, why: &Unavailable) -> String {
 }
 
 impl Row {
+    /// The numbers of the instances: `0-3,8`; of links where each begins and its own number:
+    /// `0.0-2,1.0-2`.
+    fn instances(&self) -> Option<String> {
+        let links = self.metric.scope == Scope::Link;
+        let parts = self.ids.iter().map(|(from, ids)| match links {
+            true => {
+                ids.to_string().split(',').map(|part| format!("{from}.{part}")).collect::<Vec<_>>().join(",")
+            }
+            false => ids.to_string(),
+        });
+        let text = parts.collect::<Vec<_>>().join(",");
+        (!text.is_empty()).then_some(text)
+    }
+
     fn cells(&self) -> [String; 5] {
         let metric = &self.metric;
-        let scope = match self.ids.is_empty() {
-            true => metric.scope.name().to_owned(),
-            false => format!("{} {}", metric.scope.name(), self.ids),
+        let scope = match self.instances() {
+            Some(ids) if ids.len() > MOST_IDS => format!("{} {}s", self.count, metric.scope.name()),
+            Some(ids) => format!("{} {ids}", metric.scope.name()),
+            None => metric.scope.name().to_owned(),
         };
-        let help = match &self.why {
-            None => metric.help.clone(),
-            Some(why) => absent(&metric.help, why),
-        };
+        let mut help = metric.help.clone();
+        if metric.confidence == Some(Confidence::Medium) {
+            help.push_str(" (confidence: medium)");
+        }
+        if let Some(why) = &self.why {
+            help = absent(&help, why);
+        }
         [metric.name.clone(), metric.unit.name().to_owned(), metric.kind.name().to_owned(), scope, help]
     }
 
@@ -167,10 +219,11 @@ impl Row {
             "bits": bits,
             "scope": metric.scope.name(),
             "count": self.count,
-            "instances": (!self.ids.is_empty()).then(|| self.ids.to_string()),
+            "instances": self.instances(),
             "help": metric.help,
             "source": metric.source,
             "resolution_ns": u64::try_from(metric.resolution.as_nanos()).unwrap_or(u64::MAX),
+            "confidence": metric.confidence.map(Confidence::name),
             "available": self.why.is_none(),
             "why": self.why,
         })
@@ -180,7 +233,6 @@ impl Row {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use numakit_model::Topology;
     use numakit_model::topology::Node;
     use numakit_sensors::Scene;
     use numakit_sys::SysRoot;
@@ -214,6 +266,35 @@ mod tests {
         );
         assert!(line("pressure.* ").contains("psi=1"));
         assert!(!text.contains("pressure.io_some"));
+    }
+
+    #[test]
+    fn links_and_doubtful_descriptions_are_marked() {
+        let metric = Metric {
+            name: "uncore.link_out".into(),
+            unit: numakit_model::Unit::Bytes,
+            kind: Kind::COUNTER,
+            scope: Scope::Link,
+            help: "Sent.".into(),
+            source: "x".into(),
+            resolution: std::time::Duration::ZERO,
+            confidence: Some(Confidence::Medium),
+        };
+        let mut rows = Vec::new();
+        for (from, link) in [(0, 0), (0, 1), (0, 3), (1, 0)] {
+            add(&mut rows, 0, &metric, Instance::Link(from, link));
+        }
+        let cells = rows[0].cells();
+        assert_eq!(
+            (cells[3].as_str(), cells[4].as_str()),
+            ("link 0.0-1,0.3,1.0", "Sent. (confidence: medium)")
+        );
+        assert_eq!(
+            (&rows[0].json()["instances"], &rows[0].json()["confidence"]),
+            (&json!("0.0-1,0.3,1.0"), &json!("medium"))
+        );
+        (2..9).for_each(|from| add(&mut rows, 0, &metric, Instance::Link(from, 0)));
+        assert_eq!(rows[0].cells()[3], "11 links");
     }
 
     #[test]

@@ -7,7 +7,9 @@ mod guide;
 mod histogram;
 mod locality;
 mod movers;
+mod onset;
 mod page;
+mod sufferers;
 mod tally;
 mod value;
 
@@ -15,6 +17,7 @@ pub use guide::guide;
 pub use page::page;
 pub use value::*;
 
+use numakit_derived::Catalog;
 use numakit_recording::{Batch, Header};
 use tally::Tally;
 use thiserror::Error;
@@ -42,8 +45,9 @@ pub fn analyse(
     header: &Header,
     batches: impl IntoIterator<Item = Batch>,
     phase: Option<&str>,
+    formulas: &Catalog,
 ) -> Result<Report, UnknownPhase> {
-    let mut tally = Tally::new(header, phase);
+    let mut tally = Tally::new(header, phase, formulas);
     batches.into_iter().for_each(|batch| tally.batch(&batch));
     if let Some(asked) = phase
         && !tally.phases.iter().skip(1).any(|p| p.name == asked)
@@ -51,7 +55,7 @@ pub fn analyse(
         let phases = tally.phases.iter().skip(1).map(|p| p.name.clone()).collect();
         return Err(UnknownPhase { asked: asked.to_owned(), phases });
     }
-    let mut report = analysis::report(header, &tally, phase);
+    let mut report = analysis::report(header, &tally, phase, formulas);
     report.advice = advice::advice(&report);
     Ok(report)
 }

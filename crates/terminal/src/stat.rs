@@ -1,13 +1,16 @@
 //! The table of `numa stat`: rows of samples in, lines of text out.
 
 mod chosen;
+mod formulas;
 mod guide;
 
+pub use formulas::{CannotShow, needed_by};
 pub use guide::{guide, help};
 
-use crate::columns::{Bound, Index, Per, columns};
+use crate::columns::{Per, columns, shown_as};
 use crate::table::{Head, Layout};
 use crate::units::{Quantity, clock, plain};
+use numakit_derived::{Bound, Catalog, Index};
 use numakit_model::label::{Event, RESERVED};
 use numakit_model::{CpuSet, Instance, Kind, Series, Topology};
 use numakit_recording::{Header, Rates};
@@ -25,14 +28,24 @@ pub enum Format {
     Json,
 }
 
+/// What the columns are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Show<'a> {
+    /// The default columns.
+    Columns,
+    /// The series of the header, which were chosen one by one.
+    Series,
+    /// The formulas of these names.
+    Formulas(&'a [String]),
+}
+
 /// What the table shows and how.
 #[derive(Debug, Clone, Copy)]
-pub struct Options {
+pub struct Options<'a> {
     /// What has a line of its own. `None`: the machine, or with chosen series one column each.
     pub per: Option<Per>,
-    /// True: the series of the header were chosen one by one and are the columns. False: the
-    /// default columns.
-    pub chosen: bool,
+    /// What the columns are.
+    pub show: Show<'a>,
     /// How it is written.
     pub format: Format,
     /// Whether text has colours.
@@ -43,14 +56,14 @@ pub struct Options {
     pub repeat: usize,
 }
 
-impl Default for Options {
+impl Default for Options<'_> {
     fn default() -> Self {
-        Self { per: None, chosen: false, format: Format::Text, color: false, width: None, repeat: 20 }
+        Self { per: None, show: Show::Columns, format: Format::Text, color: false, width: None, repeat: 20 }
     }
 }
 
 /// There is nothing to show.
-#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[derive(Debug, Clone, PartialEq, Error)]
 pub enum StatError {
     /// No series belongs to what should have a line.
     #[error("no series is measured per {0}; use --per machine, or ask 'numa doctor' what is missing")]
@@ -63,6 +76,9 @@ pub enum StatError {
     /// Chosen series that no line can show.
     #[error("none of the chosen series can be shown per {0}; leave --per out")]
     NotPer(&'static str),
+    /// A formula that was asked for.
+    #[error(transparent)]
+    Formula(#[from] CannotShow),
 }
 
 /// A column of this table: a figure for each place.
@@ -78,7 +94,9 @@ struct Figure {
 /// Turns samples and labels into lines.
 #[derive(Debug)]
 pub struct StatTable {
-    options: Options,
+    format: Format,
+    color: bool,
+    repeat: usize,
     places: Vec<Instance>,
     figures: Vec<Figure>,
     layout: Layout,
@@ -100,20 +118,22 @@ const TIME_WIDTH: usize = 8;
 
 impl StatTable {
     /// A table of the series of this header.
-    pub fn new(header: &Header, options: Options) -> Result<Self, StatError> {
+    pub fn new(header: &Header, formulas: &Catalog, options: Options<'_>) -> Result<Self, StatError> {
         let index = Index::new(&header.series, header.topology.as_ref(), page_size(header));
         let places = places(&header.series, header.topology.as_ref(), options.per.unwrap_or(Per::Machine))?;
-        let mut figures = match (options.chosen, options.per) {
-            (true, _) => chosen::figures(&header.series, &index, &places, options),
-            (false, per) => defaults(&index, &places, per.unwrap_or(Per::Machine)),
+        let per = options.per.unwrap_or(Per::Machine);
+        let mut figures = match options.show {
+            Show::Series => chosen::figures(&header.series, &index, &places, options),
+            Show::Columns => defaults(&index, formulas, &places, per),
+            Show::Formulas(names) => formulas::figures(header, &index, formulas, &places, names)?,
         };
         if options.format == Format::Text {
             figures.retain(|f| f.bound.iter().any(Option::is_some));
         }
         if !figures.iter().any(|f| f.bound.iter().any(Option::is_some)) {
-            return Err(match options.chosen {
-                true => StatError::NotPer(options.per.map_or("machine", Per::name)),
-                false => StatError::NoColumns,
+            return Err(match options.show {
+                Show::Columns => StatError::NoColumns,
+                _ => StatError::NotPer(per.name()),
             });
         }
         let mut layout = layout_of(options.per, &figures);
@@ -130,7 +150,9 @@ impl StatTable {
         let keys = keys(&figures, &places);
         let rates = Rates::new(&header.series);
         let table = Self {
-            options,
+            format: options.format,
+            color: options.color,
+            repeat: options.repeat,
             places,
             figures,
             layout,
@@ -162,7 +184,7 @@ impl StatTable {
         let rows: Vec<Vec<Option<f64>>> = (0..self.places.len())
             .map(|place| self.figures.iter().map(|f| figure(place, f)).collect())
             .collect();
-        match self.options.format {
+        match self.format {
             Format::Text => self.text(time.saturating_sub(started), &rows, out),
             Format::Csv => self.csv(time, &rows, out),
             Format::Json => self.json(time, &rows, out),
@@ -177,7 +199,7 @@ impl StatTable {
             self.rates.forget();
             self.fresh = true;
         }
-        match self.options.format {
+        match self.format {
             Format::Text => {
                 let words = event.as_ref().map_or_else(|| visible(text), crate::events::words);
                 let (on, off) = self.paint("36");
@@ -198,12 +220,12 @@ impl StatTable {
     }
 
     fn paint(&self, code: &str) -> (String, &'static str) {
-        if self.options.color { (format!("\x1b[{code}m"), "\x1b[0m") } else { (String::new(), "") }
+        if self.color { (format!("\x1b[{code}m"), "\x1b[0m") } else { (String::new(), "") }
     }
 
     fn text(&mut self, elapsed: u64, rows: &[Vec<Option<f64>>], out: &mut String) {
         // Headings never part the lines of one sample.
-        if self.lines.is_none_or(|n| n + rows.len() > self.options.repeat.max(4)) {
+        if self.lines.is_none_or(|n| n + rows.len() > self.repeat.max(4)) {
             let (on, off) = self.paint("1");
             let headings = self.layout.headings();
             self.lines = Some(headings.len());
@@ -254,15 +276,18 @@ impl StatTable {
 }
 
 /// Which of these series the default columns need: `numa stat` samples only those.
-pub fn needed(series: &[Series], topology: Option<&Topology>, per: Per) -> Vec<bool> {
-    let mut needed = vec![false; series.len()];
-    let index = Index::new(series, topology, 1);
-    for place in places(series, topology, per).unwrap_or_default() {
-        for bound in columns(per).filter_map(|c| index.bind(&c.formula, c.quantity, place)) {
-            bound.columns().for_each(|at| needed[at] = true);
-        }
-    }
-    needed
+pub fn needed(header: &Header, formulas: &Catalog, per: Per) -> Vec<bool> {
+    let index = Index::new(&header.series, header.topology.as_ref(), page_size(header));
+    let places = places(&header.series, header.topology.as_ref(), per).unwrap_or_default();
+    let figures = defaults(&index, formulas, &places, per);
+    used(header.series.len(), figures.iter().flat_map(|f| f.bound.iter().flatten()))
+}
+
+/// Which of so many columns of a row these look at.
+fn used<'a>(columns: usize, bound: impl Iterator<Item = &'a Bound>) -> Vec<bool> {
+    let mut used = vec![false; columns];
+    bound.flat_map(Bound::columns).for_each(|at| used[at] = true);
+    used
 }
 
 fn page_size(header: &Header) -> u64 {
@@ -274,11 +299,18 @@ fn page_size(header: &Header) -> u64 {
 
 /// What has a line: what the series are of.
 fn places(series: &[Series], topology: Option<&Topology>, per: Per) -> Result<Vec<Instance>, StatError> {
+    let of_package = || topology.into_iter().flat_map(|t| t.packages.iter().enumerate());
     let cpus =
         || series.iter().filter_map(|s| if let Instance::Cpu(cpu) = s.instance { Some(cpu) } else { None });
     let places: Vec<Instance> = match per {
         Per::Machine => vec![Instance::Machine],
         Per::Cpu => cpus().collect::<CpuSet>().iter().map(Instance::Cpu).collect(),
+        Per::Package => {
+            let number = |(at, p): (usize, &numakit_model::topology::Package)| {
+                p.os_index.or_else(|| u32::try_from(at).ok()).map(Instance::Package)
+            };
+            of_package().filter_map(number).collect()
+        }
         Per::Node => {
             let own = series
                 .iter()
@@ -290,20 +322,24 @@ fn places(series: &[Series], topology: Option<&Topology>, per: Per) -> Result<Ve
     if places.is_empty() { Err(StatError::NoPlaces(per.name())) } else { Ok(places) }
 }
 
-fn defaults(index: &Index<'_>, places: &[Instance], per: Per) -> Vec<Figure> {
-    let figure = |column: &'static crate::columns::Column| Figure {
-        name: column.name.to_owned(),
-        head: Head { group: column.group.into(), heading: column.heading.into(), width: column.width },
-        quantity: column.quantity,
-        bound: places.iter().map(|&p| index.bind(&column.formula, column.quantity, p)).collect(),
+fn defaults(index: &Index<'_>, formulas: &Catalog, places: &[Instance], per: Per) -> Vec<Figure> {
+    let figure = |column: &'static crate::columns::Column| {
+        let formula = column.formula(formulas)?;
+        Some(Figure {
+            name: column.name.to_owned(),
+            head: Head { group: column.group.into(), heading: column.heading.into(), width: column.width },
+            quantity: shown_as(formula.quantity),
+            bound: places.iter().map(|&p| index.bind(formulas, formula, p).ok()).collect(),
+        })
     };
-    columns(per).map(figure).collect()
+    columns(per).filter_map(figure).collect()
 }
 
 fn layout_of(per: Option<Per>, figures: &[Figure]) -> Layout {
     let mut heads = vec![Head { group: String::new(), heading: "seconds".into(), width: TIME_WIDTH }];
-    if let Some(per @ (Per::Node | Per::Cpu)) = per {
-        heads.push(Head { group: String::new(), heading: per.name().into(), width: 4 });
+    if let Some(per @ (Per::Package | Per::Node | Per::Cpu)) = per {
+        let width = per.name().len().max(4);
+        heads.push(Head { group: String::new(), heading: per.name().into(), width });
     }
     heads.extend(figures.iter().map(|f| f.head.clone()));
     Layout::new(heads)
@@ -316,7 +352,7 @@ fn keys(figures: &[Figure], places: &[Instance]) -> Vec<String> {
 
 fn number_of(place: Instance) -> Option<u32> {
     match place {
-        Instance::Node(n) | Instance::Cpu(n) => Some(n),
+        Instance::Package(n) | Instance::Node(n) | Instance::Cpu(n) => Some(n),
         _ => None,
     }
 }

@@ -13,6 +13,8 @@ pub enum Quantity {
     Percent,
     /// Seconds: `12.5us`, `1.20s`.
     Seconds,
+    /// Numbers of any kind, to three digits: `0.85`, `120`, `1.20k`.
+    Ratio,
 }
 
 /// A value that was not measured.
@@ -52,7 +54,7 @@ impl Quantity {
     /// The narrowest field in which every value that is not negative keeps two digits.
     pub fn width(self) -> usize {
         match self {
-            Self::Rate | Self::Count | Self::Percent => 5,
+            Self::Rate | Self::Count | Self::Percent | Self::Ratio => 5,
             Self::Bytes | Self::Seconds => 6,
         }
     }
@@ -69,7 +71,7 @@ impl Quantity {
         match self {
             Self::Rate => format!("{}/s", self.fit(value, usize::MAX)),
             Self::Count if value.abs() < 1e6 => grouped(value),
-            Self::Count => self.fit(value, usize::MAX),
+            Self::Count | Self::Ratio => self.fit(value, usize::MAX),
             Self::Bytes => {
                 let text = self.fit(value, usize::MAX);
                 let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
@@ -82,7 +84,7 @@ impl Quantity {
 
     fn steps(self) -> &'static [(f64, &'static str)] {
         match self {
-            Self::Rate | Self::Count | Self::Percent => &SI,
+            Self::Rate | Self::Count | Self::Percent | Self::Ratio => &SI,
             Self::Bytes => &IEC,
             Self::Seconds => &TIME,
         }
@@ -287,7 +289,7 @@ mod tests {
             let value = 10f64.powf(exponent);
             for quantity in [Rate, Count, Bytes, Percent, Seconds] {
                 let text = quantity.field(Some(value), quantity.width());
-                let smallest = match quantity { Rate => 0.005, Count | Bytes => 0.5, Percent => 0.05, Seconds => 0.0 };
+                let smallest = match quantity { Rate | Ratio => 0.005, Count | Bytes => 0.5, Percent => 0.05, Seconds => 0.0 };
                 // Two digits at least: 10 prefixed needs 0.5 of 10, 5 %.
                 if exponent < 11.9 || quantity != Seconds {
                     let error = (read_back(&text, quantity) - value).abs();

@@ -2,7 +2,8 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
-use numakit_terminal::{report, stat};
+use numakit_derived::Catalog;
+use numakit_terminal::{formulas, report, stat};
 
 fn keeps(page: &str, marker: &str, content: &str) {
     let path = format!("{}/../../docs/guide/{page}", env!("CARGO_MANIFEST_DIR"));
@@ -32,4 +33,30 @@ fn the_guide_has_the_criteria() {
 fn the_guide_shows_a_page() {
     let page = include_str!("golden/four-nodes.txt");
     keeps("report.md", "page", &format!("```\n{page}```\n"));
+}
+
+#[test]
+fn the_guide_has_the_formulas() {
+    // One test, so that two do not write the page at once.
+    keeps("formulas.md", "facts", &formulas::facts_guide());
+    keeps("formulas.md", "formulas", &formulas::guide());
+}
+
+#[test]
+fn the_example_of_the_guide_works() {
+    let page = include_str!("../../../docs/guide/formulas.md");
+    let (_, rest) = page.split_once("<!-- example -->\n```\n").unwrap();
+    let (example, _) = rest.split_once("```\n<!-- /example -->").unwrap();
+    let known = formulas::known_metrics();
+    let add = |text: &str| {
+        let mut catalog = Catalog::ours().clone();
+        catalog.add(text, "my.txt", &|name| known.get(name).copied()).map(|()| catalog)
+    };
+    let catalog = add(example).unwrap();
+    for name in ["free_share", "my_huge_share"] {
+        assert!(!catalog.get(name).unwrap().is_ours());
+    }
+    let mistake = add(&example.replace("= 100 * free", "= 100 * (free + 5)")).unwrap_err().to_string();
+    let shown = format!("numa: {mistake}");
+    assert!(page.replace("\n      ", " ").contains(&shown), "the guide does not show: {shown}");
 }

@@ -5,13 +5,14 @@
 mod machines;
 
 use machines::{MS, Machine};
+use numakit_derived::Catalog;
 use numakit_model::Unavailable;
 use numakit_model::label::Event;
 use numakit_recording::Batch;
 use numakit_terminal::report::{Change, Report, analyse, page};
 
 fn report(machine: &Machine, phase: Option<&str>) -> Report {
-    analyse(&machine.header, machine.batches.clone(), phase).unwrap()
+    analyse(&machine.header, machine.batches.clone(), phase, Catalog::ours()).unwrap()
 }
 
 fn close(value: Option<f64>, expected: f64) {
@@ -136,6 +137,70 @@ fn a_page_of_a_damaged_recording() {
     report.losses.damage =
         Some("the last 812 of 40960 bytes could not be read: it ends within a batch".into());
     golden("damaged", &page(&report, false));
+}
+
+/// From 1 s on, most reads of the memory of node 2 are remote, and the link is full for a while.
+fn far_memory() -> Machine {
+    let mut machine = Machine::new(4).with_counters();
+    machine.sample();
+    for tick in 0..300u64 {
+        let bad = tick >= 100;
+        for node in 0..4 {
+            let remote = if bad && node == 2 { 700_000 } else { 10_000 };
+            machine.add(&format!("uncore.dram_read_remote@node{node}"), remote);
+            machine.add(&format!("uncore.dram_read_local@node{node}"), 300_000);
+            machine.add(&format!("uncore.dram_capacity@node{node}"), 400_000_000);
+        }
+        let busy = if (150..200).contains(&tick) { 900 } else { 100 };
+        machine.add("uncore.link_busy_out@link0.1", busy);
+        machine.add("uncore.link_data_out@link0.1", busy);
+        machine.add("uncore.link_capacity_out@link0.1", 1000);
+        machine.add("task.cpu_near", 5 * MS);
+        machine.add("task.cpu_far", if bad { 15 * MS } else { 0 });
+        machine.sample();
+    }
+    machine
+}
+
+#[test]
+fn who_suffers_by_how_much_and_since_when() {
+    let machine = far_memory();
+    let whole = report(&machine, None);
+    let found: Vec<(&str, f64, Option<f64>)> = whole
+        .suffering
+        .sufferers
+        .iter()
+        .map(|s| (s.who.as_str(), s.since_seconds, s.until_seconds))
+        .collect();
+    let near = |a: f64, b: f64| (a - b).abs() <= 0.11;
+    assert_eq!(found.len(), 3, "{found:?}");
+    assert!(found[0].0 == "the observed processes" && near(found[0].1, 1.0) && found[0].2.is_none());
+    assert!(found[1].0 == "node 2" && near(found[1].1, 1.0) && found[1].2.is_none());
+    assert!(found[2].0 == "link 1 of package 0" && near(found[2].1, 1.5));
+    assert!(near(found[2].2.unwrap(), 2.0), "{found:?}");
+    let node = &whole.suffering.sufferers[1];
+    close(
+        Some(node.percent),
+        100.0 * (100.0 * 10.0 + 200.0 * 700.0) / (300.0 * 300.0 + 100.0 * 10.0 + 200.0 * 700.0),
+    );
+    close(Some(node.peak_percent), 70.0);
+    assert!(whole.advice.iter().any(|a| a.name == "find who uses far memory"));
+    golden("far-memory", &page(&whole, false));
+}
+
+#[test]
+fn where_nobody_suffers_the_nearest_is_told() {
+    let mut calm = Machine::new(2).with_counters();
+    for _ in 0..50 {
+        calm.add("uncore.dram_read_local@node0", 97);
+        calm.add("uncore.dram_read_remote@node0", 3);
+        calm.sample();
+    }
+    let calm = report(&calm, None).suffering;
+    assert!(calm.sufferers.is_empty());
+    assert_eq!(calm.calm.as_deref(), Some("at most 3.0 % of its accesses (node 0)"));
+    let blind = report(&bad_node(), None).suffering;
+    assert!(blind.sufferers.is_empty() && blind.calm.is_none() && blind.unknown.is_some());
 }
 
 #[test]
@@ -339,9 +404,12 @@ fn labels_that_come_again_are_one_phase_and_unknown_ones_are_named() {
     assert_eq!(phases, [("a", 2, 3), ("b", 1, 1), ("ghost", 1, 0)]);
     assert_eq!(report(&machine, Some("a")).faults.minor, Some(30.0));
     assert_eq!(report(&machine, Some("ghost")).faults.minor, None);
-    let error = analyse(&machine.header, machine.batches.clone(), Some("c")).unwrap_err().to_string();
+    let error = analyse(&machine.header, machine.batches.clone(), Some("c"), Catalog::ours())
+        .unwrap_err()
+        .to_string();
     assert_eq!(error, "the recording has no phase 'c'; give one of 'a', 'b', 'ghost'");
-    let none = analyse(&machine.header, Vec::<Batch>::new(), Some("c")).unwrap_err().to_string();
+    let none =
+        analyse(&machine.header, Vec::<Batch>::new(), Some("c"), Catalog::ours()).unwrap_err().to_string();
     assert!(none.contains("no labels at all"), "{none}");
 }
 
@@ -368,7 +436,7 @@ fn a_recording_of_another_program_says_what_it_can() {
     }
     let (header, batch, damage) = numakit_recording::numascope::read(format!("{text}]").as_bytes()).unwrap();
     assert_eq!(damage, None);
-    let report = analyse(&header, [batch], None).unwrap();
+    let report = analyse(&header, [batch], None, Catalog::ours()).unwrap();
     assert_eq!(report.machine, None);
     assert_eq!((report.recording.samples, report.locality.verdict.word.as_str()), (50, "cannot tell"));
     assert_eq!(report.movers.len(), 1);
@@ -414,7 +482,10 @@ fn it_does_not_matter_how_rows_are_batched() {
     let machine = bad_node();
     let expected = report(&machine, Some("compute"));
     for rows in [1, 100, 10_000] {
-        assert_eq!(analyse(&machine.header, rebatched(&machine, rows), Some("compute")).unwrap(), expected);
+        assert_eq!(
+            analyse(&machine.header, rebatched(&machine, rows), Some("compute"), Catalog::ours()).unwrap(),
+            expected
+        );
     }
 }
 
@@ -442,7 +513,7 @@ proptest::proptest! {
                 }
             }
         }
-        let report = analyse(&machine.header, [batch], None).unwrap();
+        let report = analyse(&machine.header, [batch], None, Catalog::ours()).unwrap();
         proptest::prop_assert!(report.losses.lost_percent <= 100.0);
         proptest::prop_assert!(report.cpus.iter().all(|c| c.user_percent.is_none_or(|p| (0.0..=100.0).contains(&p))));
         proptest::prop_assert!(page(&report, false).contains("Locality of allocation"));

@@ -9,15 +9,20 @@ use std::fs::File;
 use std::io;
 
 /// Where files are taken from; whatever else was looked at stays behind. None of these holds
-/// names of people, machines or networks, nor serial numbers.
-const PLACES: [&str; 14] = [
+/// names of people, machines or networks, nor serial numbers. Of resctrl only the root group is
+/// taken: people choose the names of the others.
+const PLACES: [&str; 18] = [
     "/sys/devices/system/cpu",
     "/sys/devices/system/node",
     "/sys/devices/cpu_core",
     "/sys/devices/cpu_atom",
     "/sys/devices/cpu_lowpower",
     "/sys/bus/pci/devices",
+    EVENT_SOURCES,
     "/sys/kernel/mm",
+    "/sys/fs/resctrl/info",
+    "/sys/fs/resctrl/mon_data",
+    CPUINFO,
     "/proc/meminfo",
     "/proc/stat",
     "/proc/vmstat",
@@ -27,7 +32,30 @@ const PLACES: [&str; 14] = [
     "/proc/sys/kernel/perf_event_paranoid",
 ];
 /// Taken even when nobody looked: people ask for them when they read a capture.
-const ALWAYS: [&str; 2] = ["/proc/meminfo", "/proc/sys/vm/stat_interval"];
+const ALWAYS: [&str; 4] =
+    [CPUINFO, "/proc/meminfo", "/proc/sys/vm/stat_interval", "/proc/sys/kernel/perf_event_paranoid"];
+/// The PMUs: links to folders outside of these places, kept as folders.
+const EVENT_SOURCES: &str = "/sys/bus/event_source/devices";
+const CPUINFO: &str = "/proc/cpuinfo";
+/// What is kept of [`CPUINFO`], since on some machines it has the names of boards and serial
+/// numbers.
+const CPUINFO_KEYS: [&str; 15] = [
+    "processor",
+    "vendor_id",
+    "cpu family",
+    "model",
+    "model name",
+    "stepping",
+    "flags",
+    "CPU implementer",
+    "CPU architecture",
+    "CPU variant",
+    "CPU part",
+    "CPU revision",
+    "cpu",
+    "clock",
+    "revision",
+];
 /// Written anew: of the process that captures, only what it may use and its page size are kept.
 const REWRITTEN: &str = "/proc/self";
 
@@ -110,12 +138,21 @@ fn place_of(path: &str) -> Option<&'static str> {
     PLACES.into_iter().find(|place| is_in(path, place))
 }
 
+/// The lines of [`CPUINFO`] that are kept, and the empty ones between CPUs.
+fn without_names(text: &str) -> String {
+    let key = |line: &str| line.split(':').next().unwrap_or_default().trim().to_owned();
+    let kept = |line: &&str| line.trim().is_empty() || CPUINFO_KEYS.contains(&key(line).as_str());
+    text.lines().filter(kept).map(|line| format!("{line}\n")).collect()
+}
+
 /// A file with its content, a link to a directory as a link, and a directory with the names of
 /// the directories in it, because a reader that lists it goes by them.
 fn keep(root: &SysRoot, path: &str, tree: &mut Tree) {
-    if let Ok(content) = root.bytes(path) {
+    if path == CPUINFO {
+        root.text(path).iter().for_each(|text| _ = tree.file(path, without_names(text)));
+    } else if let Ok(content) = root.bytes(path) {
         tree.file(path, content);
-    } else if let Ok(target) = root.link(path) {
+    } else if let Some(target) = root.link(path).ok().filter(|_| !is_in(path, EVENT_SOURCES)) {
         tree.symlink(path, &target);
     } else if let Ok(names) = root.list(path) {
         tree.directory(path);

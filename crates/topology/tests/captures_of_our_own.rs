@@ -85,20 +85,50 @@ fn nothing_about_people_is_taken() {
         ("/proc/sys/kernel/hostname", "alice-laptop\n"),
         ("/sys/class/dmi/id/product_serial", "alice-123\n"),
         ("/proc/stat.alice", "x\n"),
+        ("/sys/fs/resctrl/alice/mon_data/mon_L3_00/llc_occupancy", "1\n"),
+        ("/sys/fs/resctrl/mon_groups/alice/mon_data/mon_L3_00/llc_occupancy", "1\n"),
     ];
     for (path, content) in secrets {
         tree.file(path, content);
     }
     let capture = Capture::take(&SysRoot::of_tree(tree), |root, _| {
         secrets.iter().for_each(|(path, _)| drop(root.text(path)));
+        let _ = (root.list("/sys/fs/resctrl"), root.list("/sys/fs/resctrl/mon_groups"));
     })
     .unwrap();
     for (path, content) in capture.tree().files() {
         assert!(!path.contains("alice") && !String::from_utf8_lossy(content).contains("alice"), "{path}");
     }
+    assert!(capture.tree().directories().all(|path| !path.contains("alice")));
     let copy = SysRoot::of_tree(capture.tree().clone());
     assert_eq!(copy.text("/proc/self/status").unwrap(), "Cpus_allowed_list:\t1\nMems_allowed_list:\t0\n");
     assert_eq!(read(&copy).unwrap().allowed.to_string(), "1");
+}
+
+#[test]
+fn performance_monitoring_units_are_taken_and_names_of_boards_are_not() {
+    let mut tree = fabricate::tree(&synthetic::parse("node:1 core:2").unwrap(), &fabricate::Texts::default());
+    let folder = "/sys/bus/event_source/devices";
+    tree.symlink(&format!("{folder}/uncore_imc_0"), "../../../devices/uncore_imc_0");
+    tree.file("/sys/devices/uncore_imc_0/type", "20\n");
+    tree.file("/sys/devices/uncore_imc_0/format/event", "config:0-7\n");
+    let cpu = "processor\t: 0\nvendor_id\t: GenuineIntel\nmodel name\t: Big\nflags\t\t: fpu\n";
+    tree.file(
+        "/proc/cpuinfo",
+        format!("{cpu}Serial\t\t: 4711\n\nHardware\t: Board\nidentification : 4711\n"),
+    );
+    let capture = Capture::take(&SysRoot::of_tree(tree), |root, _| {
+        let _ = (root.list(folder), root.list(&format!("{folder}/uncore_imc_0")));
+        let _ = root.text(&format!("{folder}/uncore_imc_0/type"));
+        let _ = root.list(&format!("{folder}/uncore_imc_0/format"));
+        let _ = root.text(&format!("{folder}/uncore_imc_0/format/event"));
+    })
+    .unwrap();
+    let copy = SysRoot::of_tree(capture.tree().clone());
+    assert_eq!(copy.list(folder).unwrap(), ["uncore_imc_0"]);
+    assert_eq!(copy.text(&format!("{folder}/uncore_imc_0/type")).unwrap(), "20\n");
+    assert_eq!(copy.list(&format!("{folder}/uncore_imc_0/format")).unwrap(), ["event"]);
+    assert_eq!(copy.text("/proc/cpuinfo").unwrap(), format!("{cpu}\n"));
 }
 
 #[test]

@@ -32,9 +32,21 @@ fn every_package_but_sys_takes_the_lints_of_the_workspace() {
 #[test]
 fn files_are_short() {
     for path in files(&["rs", "c", "h", "py", "ts", "md"]) {
-        let lines = read(&path).lines().count();
+        let lines = written_lines(&read(&path));
         assert!(lines <= MAX_LINES, "{} has {lines} lines, at most {MAX_LINES}", path.display());
     }
+}
+
+/// Lines that somebody wrote: tables that are made from the code, which end with
+/// `<!-- end -->`, are left out.
+fn written_lines(text: &str) -> usize {
+    let mut made = false;
+    let written = text.lines().filter(|line| {
+        made = (made || line.starts_with("<!-- ")) && *line != "<!-- end -->";
+        !made
+    });
+    let all = text.lines().count();
+    if text.contains("<!-- end -->") { written.count() } else { all }
 }
 
 #[test]

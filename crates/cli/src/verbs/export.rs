@@ -1,12 +1,13 @@
 //! `numa export`.
 
 use crate::Global;
-use anyhow::Context;
-use clap::{Args, ValueEnum};
-use numakit_recording::{Batch, Reader, csv, numascope};
+use anyhow::{Context, bail};
+use clap::Args;
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use numakit_export::{FORMATS, Format, Options, Source, Values, format};
 use std::fs::File;
-use std::io::{self, BufWriter, Write};
-use std::path::PathBuf;
+use std::io::{self, BufWriter, IsTerminal};
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 /// Write a recording in another format
@@ -17,47 +18,39 @@ pub struct Export {
     /// A recording of numa or of NUMAscope
     #[arg(value_name = "FILE")]
     recording: PathBuf,
-    /// The format
-    #[arg(long, value_name = "FORMAT")]
-    to: Format,
-    /// Counters as rates per second instead of raw values (numascope always has rates)
-    #[arg(long)]
+    /// The format; without it, what the name of the output ends in
+    #[arg(long, value_name = "FORMAT", value_parser = formats())]
+    to: Option<&'static Format>,
+    /// Counters as rates per second, gauges as levels
+    #[arg(long, conflicts_with = "raw")]
     rates: bool,
+    /// Values as they were read: the default of all but perfetto and numascope
+    #[arg(long)]
+    raw: bool,
+    /// Every sample; only openmetrics writes just the last without it
+    #[arg(long)]
+    all: bool,
     /// Write to this file, which must not exist, instead of standard output
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
 }
 
-#[derive(Debug, Clone, Copy, ValueEnum)]
-enum Format {
-    /// Comma-separated values: time and took in ns, label, one column per series
-    Csv,
-    /// The JSON of the original NUMAscope
-    Numascope,
+fn formats() -> impl TypedValueParser<Value = &'static Format> {
+    let names = FORMATS.iter().map(|f| PossibleValue::new(f.name).help(f.help));
+    PossibleValuesParser::new(names).try_map(|name| format(&name).ok_or("no such format"))
 }
 
 impl Export {
     /// Writes.
     pub fn run(self, _: &Global) -> anyhow::Result<ExitCode> {
-        let mut reader = Reader::open(&self.recording)?;
-        let to: Box<dyn Write> = match &self.output {
-            None => Box::new(io::stdout().lock()),
-            Some(path) => Box::new(File::create_new(path).with_context(|| {
-                format!("cannot write {}; give the name of a file that does not exist", path.display())
-            })?),
-        };
-        let to = BufWriter::new(to);
-        match self.to {
-            Format::Csv => {
-                let header = reader.header().clone();
-                let values = if self.rates { csv::Values::Rates } else { csv::Values::Raw };
-                let mut writer = csv::Writer::new(to, &header, values)?;
-                each(&mut reader, |batch| writer.batch(batch))?;
-                writer.finish()?;
-            }
-            Format::Numascope => numascope_json(to, &mut reader)?,
+        let format = self.format()?;
+        let options = Options { values: self.values(format)?, all: self.all };
+        let mut source = Source::open(&self.recording)?;
+        let notes = write(&mut source, format, options, self.output.as_deref())?;
+        for note in notes {
+            eprintln!("numa: {note}");
         }
-        match reader.damage() {
+        match source.damage() {
             None => Ok(ExitCode::SUCCESS),
             Some(damage) => {
                 eprintln!("numa: {}: {damage}", self.recording.display());
@@ -65,19 +58,51 @@ impl Export {
             }
         }
     }
-}
 
-/// Writes what is left of a recording in the original's format.
-pub(crate) fn numascope_json(to: impl Write, reader: &mut Reader) -> io::Result<()> {
-    let header = reader.header().clone();
-    let mut writer = numascope::Writer::new(to, &header)?;
-    each(reader, |batch| writer.batch(batch))?;
-    writer.finish()
-}
-
-fn each(reader: &mut Reader, mut write: impl FnMut(&Batch) -> io::Result<()>) -> io::Result<()> {
-    while let Some(batch) = reader.next_batch() {
-        write(&batch)?;
+    fn format(&self) -> anyhow::Result<&'static Format> {
+        let extension = self.output.as_ref().and_then(|path| path.extension());
+        let by_name = || FORMATS.iter().find(|f| extension.is_some_and(|e| e == f.extension));
+        self.to.or_else(by_name).with_context(|| {
+            let known: Vec<String> =
+                FORMATS.iter().map(|f| format!("{} (.{})", f.name, f.extension)).collect();
+            format!("no format given; use --to, or an output whose name ends so: {}", known.join(", "))
+        })
     }
-    Ok(())
+
+    fn values(&self, format: &Format) -> anyhow::Result<Values> {
+        let wanted = match (self.rates, self.raw) {
+            (true, _) => Some(Values::Rates),
+            (_, true) => Some(Values::Raw),
+            _ => None,
+        };
+        match wanted {
+            None => format.values.first().copied().context("a format without values"),
+            Some(values) if format.values.contains(&values) => Ok(values),
+            Some(values) => bail!("{} never has --{}; leave it out", format.name, values.name()),
+        }
+    }
+}
+
+/// Writes what is left of a recording; the answer is what the user should know of it.
+pub(crate) fn write(
+    source: &mut Source,
+    format: &Format,
+    options: Options,
+    path: Option<&Path>,
+) -> anyhow::Result<Vec<String>> {
+    let Some(path) = path else {
+        if format.binary && io::stdout().is_terminal() {
+            bail!("{} is no text for a terminal; give a file with -o", format.name);
+        }
+        let mut to = BufWriter::new(io::stdout());
+        return (format.write)(source, options, &mut to).context("cannot write to standard output");
+    };
+    let file = File::create_new(path).with_context(|| {
+        format!("cannot write {}; give the name of a file that does not exist", path.display())
+    })?;
+    let mut to = BufWriter::with_capacity(1 << 16, file);
+    let notes = (format.write)(source, options, &mut to);
+    notes.with_context(|| {
+        format!("{} is not complete; remove it and write to where there is space", path.display())
+    })
 }

@@ -1,6 +1,7 @@
 //! `numa list`.
 
 use crate::Global;
+use crate::formulas::Formulas;
 use anyhow::Context;
 use clap::Args;
 use numakit_sensors::select::where_to_look;
@@ -12,13 +13,19 @@ use std::process::ExitCode;
 ///
 /// A PATTERN with *, ? or [..] is compared with whole names, with or without their sensor;
 /// any other text is looked for in names and descriptions. The exit code is 1 when nothing
-/// fits. Full names, names without the sensor and patterns are what -e takes.
+/// fits. Full names, names without the sensor and patterns are what -e takes. At the end stand
+/// formulas, which 'numa stat -m' takes by name.
 ///
 /// --json gives {"sensors": [{name, help, available, why}], "metrics": [{name, unit, kind,
-/// bits, scope, count, instances, help, source, resolution_ns, available, why}]}. count is the
-/// number of series, instances the node or CPU numbers as a list such as "0-3,8" or null, bits
-/// the width of a counter or null, resolution_ns the shortest time over which a difference
-/// means something (0: any), why null or {missing, seen, fix}. With a PATTERN, sensors is empty.
+/// bits, scope, count, instances, help, source, resolution_ns, confidence, available, why}],
+/// "formulas": [{name, unit, formula, per, help, origin, replaces, available, why}]}.
+/// count is the number of series, instances the node or CPU numbers as a list such as "0-3,8",
+/// those of links as "0.0-2,1.0-2" (package and link), or null, bits the width of a counter or
+/// null, resolution_ns the shortest time over which a difference means something (0: any),
+/// confidence "high", "medium" or null (how sure the description of a hardware event is), why
+/// null or {missing, seen, fix}. With a PATTERN, sensors is empty. Of a formula, per is the
+/// smallest place that it can be computed for ("cpu", "node", "package", "machine") or null,
+/// and why null or {needs, why, instead}.
 #[derive(Debug, Default, Args)]
 pub struct List {
     /// What to look for
@@ -26,17 +33,25 @@ pub struct List {
     /// Write JSON
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    formulas: Formulas,
 }
 
 impl List {
     /// Lists.
     pub fn run(self, global: &Global) -> anyhow::Result<ExitCode> {
+        let formulas = self.formulas.load()?;
         let root = global.root()?;
         // What cannot be raised is enough for most machines.
         let _ = numakit_sys::sched::raise_open_files();
         let topology = numakit_topology::read(&root).context("the machine cannot be read")?;
         let probe = Probe::new(&Scene::new(&root, &topology));
-        let listing = Listing::of(&probe, self.pattern.as_deref());
+        let listing = Listing::of(&probe, self.pattern.as_deref()).with_formulas(
+            &probe,
+            &topology,
+            &formulas,
+            self.pattern.as_deref(),
+        );
         if self.json {
             println!("{:#}", listing.json());
         } else if !listing.is_empty() {

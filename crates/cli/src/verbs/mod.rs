@@ -9,4 +9,5 @@ pub mod record;
 pub mod recover;
 pub mod report;
 pub mod stat;
+pub mod tasks;
 pub mod topo;

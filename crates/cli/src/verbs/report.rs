@@ -1,6 +1,7 @@
 //! `numa report`.
 
 use crate::Global;
+use crate::formulas::Formulas;
 use clap::Args;
 use numakit_recording::Reader;
 use numakit_terminal::report::{analyse, page};
@@ -24,15 +25,18 @@ pub struct Report {
     /// Write JSON
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    formulas: Formulas,
 }
 
 impl Report {
     /// Reads and writes.
     pub fn run(self, global: &Global) -> anyhow::Result<ExitCode> {
+        let formulas = self.formulas.load()?;
         let mut reader = Reader::open(&self.recording)?;
         let header = reader.header().clone();
         let batches = std::iter::from_fn(|| reader.next_batch());
-        let mut report = analyse(&header, batches, self.phase.as_deref())?;
+        let mut report = analyse(&header, batches, self.phase.as_deref(), &formulas)?;
         report.losses.damage = reader.damage().map(str::to_owned);
         if self.json {
             println!("{}", serde_json::to_string_pretty(&report)?);

@@ -1,14 +1,18 @@
 //! `numa stat`.
 
 use crate::Global;
+use crate::formulas::Formulas;
 use crate::observe::{self, Observe};
 use anyhow::Context;
 use clap::{Args, ValueEnum};
+use numakit_derived::Catalog;
 use numakit_recording::Ring;
 use numakit_recording::ring::Entry;
+use numakit_sensors::Selection;
+use numakit_session::setup::Setup;
 use numakit_sys::{clock, signal, tty};
 use numakit_terminal::columns::Per;
-use numakit_terminal::stat::{Format, Options, StatTable, needed};
+use numakit_terminal::stat::{Format, Options, Show, StatTable, needed, needed_by};
 use std::ffi::OsString;
 use std::io::{self, Write};
 use std::process::ExitCode;
@@ -18,7 +22,8 @@ use std::time::Duration;
 /// Show what the machine's memory does, line by line
 ///
 /// Rates are per second, levels as they are; '-' is what was not measured. The first line
-/// comes after two samples. -e chooses other columns; 'numa list' shows what there is.
+/// comes after two samples. -e chooses series and -m formulas as columns instead; 'numa list'
+/// shows what there is.
 #[derive(Debug, Args)]
 #[command(after_long_help = numakit_terminal::stat::help())]
 pub struct Stat {
@@ -31,6 +36,11 @@ pub struct Stat {
     /// What has a line of its own
     #[arg(long, value_name = "WHAT")]
     per: Option<PerChoice>,
+    /// Columns: formulas by name, parted by commas; 'numa list' shows all at its end
+    #[arg(short, long, value_name = "NAME", value_delimiter = ',', conflicts_with = "events")]
+    metrics: Vec<String>,
+    #[command(flatten)]
+    formulas: Formulas,
     /// Write comma-separated values
     #[arg(long, conflicts_with = "json")]
     csv: bool,
@@ -46,6 +56,8 @@ pub struct Stat {
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
 enum PerChoice {
+    /// Each package
+    Package,
     /// Each node
     Node,
     /// Each CPU
@@ -57,6 +69,7 @@ enum PerChoice {
 impl PerChoice {
     fn per(self) -> Per {
         match self {
+            Self::Package => Per::Package,
             Self::Node => Per::Node,
             Self::Cpu => Per::Cpu,
             Self::Machine => Per::Machine,
@@ -71,21 +84,28 @@ impl Stat {
     /// A table as the original command line asks for it.
     pub fn original(interval: Duration, discrete: bool, observe: Observe, command: Vec<OsString>) -> Self {
         let per = (!discrete).then_some(PerChoice::Machine);
-        Self { interval, count: None, per, csv: false, json: false, observe, command }
+        Self {
+            interval,
+            count: None,
+            per,
+            metrics: Vec::new(),
+            formulas: Formulas::default(),
+            csv: false,
+            json: false,
+            observe,
+            command,
+        }
     }
 
     /// Shows.
     pub fn run(self, global: &Global) -> anyhow::Result<ExitCode> {
-        let mut prepared = self.observe.prepare(global, self.interval, &Default::default(), &self.command)?;
-        let chosen = self.observe.events.is_some();
-        if !chosen {
-            let header = &prepared.setup.header;
-            let per = self.per.map_or(Per::Machine, PerChoice::per);
-            let wanted = needed(&header.series, header.topology.as_ref(), per);
-            prepared.setup.narrow(&wanted);
-        }
+        let formulas = self.formulas.load()?;
+        // A formula may need any sensor, also those that are not read by default.
+        let default = if self.metrics.is_empty() { Selection::default() } else { "*".parse()? };
+        let mut prepared = self.observe.prepare(global, self.interval, &default, &self.command)?;
+        self.narrow(&mut prepared.setup, &formulas)?;
         let header = &prepared.setup.header;
-        let table = StatTable::new(header, self.options(chosen, global))?;
+        let table = StatTable::new(header, &formulas, self.options(global))?;
         if table.left_out() > 0 {
             eprintln!(
                 "numa: {} more columns do not fit this terminal; choose some with -e, or use a pipe, --csv or --json",
@@ -117,7 +137,27 @@ impl Stat {
         Ok(observe::exit_code(&ended))
     }
 
-    fn options(&self, chosen: bool, global: &Global) -> Options {
+    /// Keeps only the series that the columns need.
+    fn narrow(&self, setup: &mut Setup, formulas: &Catalog) -> anyhow::Result<()> {
+        let per = self.per.map_or(Per::Machine, PerChoice::per);
+        let wanted = match self.show() {
+            Show::Series => return Ok(()),
+            Show::Columns => needed(&setup.header, formulas, per),
+            Show::Formulas(names) => needed_by(&setup.header, formulas, per, names)?,
+        };
+        setup.narrow(&wanted);
+        Ok(())
+    }
+
+    fn show(&self) -> Show<'_> {
+        match self.observe.events {
+            Some(_) => Show::Series,
+            None if self.metrics.is_empty() => Show::Columns,
+            None => Show::Formulas(&self.metrics),
+        }
+    }
+
+    fn options(&self, global: &Global) -> Options<'_> {
         let format = match (self.csv, self.json) {
             (true, _) => Format::Csv,
             (_, true) => Format::Json,
@@ -125,7 +165,7 @@ impl Stat {
         };
         Options {
             per: self.per.map(PerChoice::per),
-            chosen,
+            show: self.show(),
             format,
             color: global.color(),
             width: tty::columns(),

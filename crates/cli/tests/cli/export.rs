@@ -1,4 +1,4 @@
-use crate::runner::Folder;
+use crate::runner::{Done, Folder};
 
 #[test]
 fn raw_values_and_rates_are_exported() {
@@ -39,4 +39,90 @@ fn a_damaged_recording_is_exported_as_far_as_it_goes() {
     std::fs::write(folder.path("c.arrows"), b"nonsense").unwrap();
     folder.run("export c.arrows --to csv").says(2, "is no recording");
     folder.run("export none.arrows --to csv").says(2, "cannot read none.arrows");
+}
+
+/// Runs a script with the Python that has the packages; `None` where there is none.
+fn python(folder: &Folder, words: &[&str]) -> Option<Done> {
+    let Some(python) = std::env::var_os("NUMAKIT_PYTHON") else {
+        println!("skipped: NUMAKIT_PYTHON names no python with the packages; 'cargo xtask test' sets it");
+        return None;
+    };
+    let output = std::process::Command::new(python).args(words).current_dir(&folder.0).output();
+    Some(Done::of(output.unwrap()))
+}
+
+/// Each format is read by what its own people use: the official definition of Perfetto's traces,
+/// pyarrow and DuckDB, a parser of the line protocol, the strict parser of Prometheus.
+#[test]
+fn exports_are_what_others_read() {
+    let folder = Folder::new("others");
+    folder.run("record -i 1ms -o a.arrows -- sleep 0.4").says(0, "");
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/check_export.py");
+    for format in ["csv", "parquet", "perfetto", "influx", "openmetrics", "openmetrics --all"] {
+        for values in ["raw", "rates"] {
+            let file = format!("{format}.{values}").replace(' ', "");
+            folder.run(&format!("export a.arrows --to {format} --{values} -o {file}")).says(0, "");
+            let name = format.split(' ').next().unwrap();
+            let Some(done) = python(&folder, &[script, name, values, "a.arrows", &file]) else { return };
+            assert!(done.code == 0, "{format} {values}: {}{}", done.out, done.err);
+            println!("{}", done.out.trim_end());
+        }
+    }
+}
+
+/// The parts between fences of a page, each with the language that it names.
+fn blocks(page: &str) -> Vec<(&str, &str)> {
+    page.split("```").skip(1).step_by(2).filter_map(|block| block.split_once('\n')).collect()
+}
+
+#[test]
+fn the_examples_of_the_guide_work() {
+    let folder = Folder::new("guide");
+    folder.run("record -i 5ms -o run.arrows -- sleep 0.3").says(0, "");
+    let page = include_str!("../../../../docs/guide/export.md");
+    let mut commands = 0;
+    for (language, block) in blocks(page) {
+        if language == "python" {
+            let Some(done) = python(&folder, &["-c", block]) else { continue };
+            assert!(done.code == 0 && done.out.contains("faults"), "{}{}", done.out, done.err);
+        }
+        for line in block.lines().filter_map(|line| line.strip_prefix("numa ")) {
+            let words = line.split('#').next().unwrap();
+            folder.run(words).says(0, "");
+            commands += 1;
+        }
+    }
+    assert!(commands >= numakit_export::FORMATS.len(), "{commands}");
+}
+
+#[test]
+fn a_wrong_request_is_told() {
+    let folder = Folder::new("requests");
+    folder.run("record -i 5ms -e pgfault -o a.arrows -- true").says(0, "");
+    folder.run("export a.arrows --to excel").says(2, "perfetto");
+    folder.run("export a.arrows").says(2, "parquet (.parquet)");
+    folder.run("export a.arrows -o a.xlsx").says(2, "no format given");
+    folder.run("export a.arrows --to numascope --raw").says(2, "numascope never has --raw");
+    folder.run("export a.arrows --to csv --raw --rates").says(2, "cannot be used with");
+    folder.run("export none.arrows -o none.parquet").says(2, "cannot read none.arrows");
+    assert!(!folder.path("none.parquet").exists());
+}
+
+#[test]
+fn a_full_disk_is_told_with_the_name_of_what_is_incomplete() {
+    let folder = Folder::new("full");
+    folder.run("record -i 1ms -o a.arrows -- sleep 0.1").says(0, "");
+    for format in numakit_export::FORMATS {
+        let file = format!("a.{}", format.extension);
+        let export = format!("{} export a.arrows -o {file}", env!("CARGO_BIN_EXE_numa"));
+        let limited = format!("trap '' XFSZ; ulimit -f 2; exec {export}");
+        let output = std::process::Command::new("sh").args(["-c", &limited]).current_dir(&folder.0).output();
+        Done::of(output.unwrap()).says(2, &format!("{file} is not complete; remove it"));
+        assert!(folder.path(&file).exists());
+        let onto_full =
+            format!("{} export a.arrows --to {} > /dev/full", env!("CARGO_BIN_EXE_numa"), format.name);
+        let output =
+            std::process::Command::new("sh").args(["-c", &onto_full]).current_dir(&folder.0).output();
+        Done::of(output.unwrap()).says(2, "cannot write to standard output: No space left");
+    }
 }

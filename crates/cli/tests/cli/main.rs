@@ -5,7 +5,9 @@
 mod control;
 mod export;
 mod faults;
+mod formulas;
 mod numascope;
 mod record;
 mod runner;
 mod stat;
+mod tasks;

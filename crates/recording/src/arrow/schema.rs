@@ -33,26 +33,34 @@ struct Meta {
     topology: Option<Topology>,
 }
 
+impl Header {
+    /// All but the columns' names, as the JSON that stands under the key `numakit` of a
+    /// recording's metadata.
+    pub fn metadata(&self) -> String {
+        let mut seen = HashSet::new();
+        let metrics = self.series.iter().map(|s| &s.metric).filter(|m| seen.insert(m.name.as_str()));
+        let metrics: Vec<Metric> = metrics.map(|m| (**m).clone()).collect();
+        let meta = Meta {
+            format: FORMAT,
+            program: self.program.clone(),
+            host: self.host.clone(),
+            kernel: self.kernel.clone(),
+            command: self.command.clone(),
+            started: self.started,
+            interval: self.interval,
+            page_size: self.page_size,
+            metrics,
+            absent: self.absent.clone(),
+            topology: self.topology.clone(),
+        };
+        serde_json::to_string(&meta).unwrap_or_default()
+    }
+}
+
 /// The first message of a stream.
 pub(crate) fn message_of(header: &Header) -> Vec<u8> {
-    let mut seen = HashSet::new();
-    let metrics = header.series.iter().map(|s| &s.metric).filter(|m| seen.insert(m.name.as_str()));
-    let metrics: Vec<Metric> = metrics.map(|m| (**m).clone()).collect();
-    let meta = Meta {
-        format: FORMAT,
-        program: header.program.clone(),
-        host: header.host.clone(),
-        kernel: header.kernel.clone(),
-        command: header.command.clone(),
-        started: header.started,
-        interval: header.interval,
-        page_size: header.page_size,
-        metrics,
-        absent: header.absent.clone(),
-        topology: header.topology.clone(),
-    };
-    let json = serde_json::to_string(&meta).unwrap_or_default();
-    let schema = Schema::new_with_metadata(fields(header), HashMap::from([(KEY.to_owned(), json)]));
+    let metadata = HashMap::from([(KEY.to_owned(), header.metadata())]);
+    let schema = Schema::new_with_metadata(fields(header), metadata);
     let encoded = IpcDataGenerator::default().schema_to_bytes_with_dictionary_tracker(
         &schema,
         &mut DictionaryTracker::new(false),

@@ -1,7 +1,8 @@
 //! What the kernel says of its PMUs: `/sys/bus/event_source/devices/NAME`.
 
 use super::format::Formats;
-use numakit_model::CpuSet;
+use numakit_model::{CpuSet, Unavailable};
+use numakit_sys::SysRoot;
 use std::collections::BTreeMap;
 
 /// Where PMUs are.
@@ -14,11 +15,93 @@ pub struct Device {
     pub name: String,
     /// The kernel's number for it.
     pub kind: u32,
-    /// The CPUs to open its events on, one for each place that it counts for. Empty for the
-    /// PMU of the cores, which counts on every CPU.
+    /// It counts what cores do.
+    pub core: bool,
+    /// For a PMU of cores, those that it counts on; empty: all. For any other, the CPUs to open
+    /// its events on, one for each place that it counts for; empty where the kernel names none.
     pub cpus: CpuSet,
     /// The fields of its events.
     pub formats: Formats,
     /// Events that the kernel names, with their terms.
     pub events: BTreeMap<String, String>,
 }
+
+/// The PMUs of a machine.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Devices {
+    /// Those that can be used, in the order of their names.
+    pub found: Vec<Device>,
+    /// Those that cannot, each with the reason.
+    pub skipped: Vec<Unavailable>,
+}
+
+/// Reads the PMUs whose name is wanted: big machines have hundreds, each with dozens of files.
+pub fn devices(root: &SysRoot, wanted: impl Fn(&str) -> bool) -> Devices {
+    let mut devices = Devices::default();
+    for name in names(root).into_iter().filter(|n| wanted(n)) {
+        match read(root, &name) {
+            Ok(device) => devices.found.push(device),
+            Err(seen) => {
+                let fix = "leave it out, or boot a kernel that describes it fully";
+                devices.skipped.push(Unavailable::new(format!("the PMU {name}"), seen, fix));
+            }
+        }
+    }
+    devices
+}
+
+/// The names of all PMUs; none where the kernel has no performance events.
+pub fn names(root: &SysRoot) -> Vec<String> {
+    root.list(DEVICES).unwrap_or_default()
+}
+
+/// Whether a PMU of that name counts what cores do: it names its cores in `cpus`, or it is the
+/// only one and called `cpu`.
+pub fn is_core(root: &SysRoot, name: &str) -> bool {
+    name == "cpu" || root.exists(&format!("{DEVICES}/{name}/cpus"))
+}
+
+/// The digits that end a name: 3 of `uncore_imc_3`.
+pub fn number(name: &str) -> Option<u32> {
+    let stem = name.trim_end_matches(|c: char| c.is_ascii_digit());
+    name[stem.len()..].parse().ok()
+}
+
+fn read(root: &SysRoot, name: &str) -> Result<Device, String> {
+    let folder = format!("{DEVICES}/{name}");
+    let path = format!("{folder}/type");
+    let text = root.text(&path).map_err(|e| e.to_string())?;
+    let kind = text.trim().parse().map_err(|_| format!("{path} is '{}', not a number", text.trim()))?;
+    let formats = files(root, &format!("{folder}/format"))?;
+    let formats = Formats::parse(formats.iter().map(|(name, text)| (name.as_str(), text.as_str())))
+        .map_err(|e| e.to_string())?;
+    let mut events = files(root, &format!("{folder}/events"))?;
+    // NAME.unit, NAME.scale and the like describe an event; they are none.
+    events.retain(|name, _| !name.contains('.'));
+    let core = is_core(root, name);
+    let cpus = cpus(root, &format!("{folder}/{}", if core { "cpus" } else { "cpumask" }))?;
+    Ok(Device { name: name.to_owned(), kind, core, cpus, formats, events })
+}
+
+/// The content of each file in a folder; nothing if there is no folder.
+fn files(root: &SysRoot, folder: &str) -> Result<BTreeMap<String, String>, String> {
+    let names = root.list(folder).unwrap_or_default().into_iter();
+    let content = names.map(|name| {
+        let text = root.text(&format!("{folder}/{name}")).map_err(|e| e.to_string())?;
+        Ok((name, text.trim().to_owned()))
+    });
+    content.collect()
+}
+
+fn cpus(root: &SysRoot, path: &str) -> Result<CpuSet, String> {
+    let text = match root.text(path) {
+        Ok(text) => text,
+        Err(error) if error.is_missing() => return Ok(CpuSet::new()),
+        Err(error) => return Err(error.to_string()),
+    };
+    let cpus = CpuSet::parse_list(text.trim()).map_err(|e| format!("{path}: {e}"))?;
+    if cpus.is_empty() { Err(format!("{path} names no CPU")) } else { Ok(cpus) }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,1 +1,194 @@
-//! Who may count what: `kernel.perf_event_paranoid` and CAP_PERFMON.
+//! Who may count what: `kernel.perf_event_paranoid` and CAP_PERFMON; and what each refusal of
+//! the kernel means.
+
+use crate::Scene;
+use crate::sensor::ANOTHER_KERNEL;
+use numakit_model::Unavailable;
+use numakit_sys::SysRoot;
+use numakit_sys::perf::{Counters, Errno, Event};
+use std::io;
+use std::sync::Arc;
+
+/// Where the kernel is told whom to let count.
+pub const PARANOID: &str = "/proc/sys/kernel/perf_event_paranoid";
+
+const CAP_SYS_ADMIN: u32 = 21;
+const CAP_PERFMON: u32 = 38;
+
+/// What is to be counted, from what asks least to what asks most.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Need {
+    /// What the kernel does for a process of one's own.
+    Kernel,
+    /// Everything that runs on a CPU, and everything outside of the CPUs.
+    WholeCpu,
+    /// Tracepoints of the kernel.
+    Tracepoint,
+}
+
+impl Need {
+    /// What events of a PMU need when they count a whole CPU.
+    pub fn of(event: &Event) -> Self {
+        if event.pmu == Event::TRACEPOINT { Self::Tracepoint } else { Self::WholeCpu }
+    }
+
+    /// The highest level at which it needs no capability. Tracepoints need -1 only when their
+    /// records are taken; to count how often they are passed asks for no more than a whole CPU.
+    fn level(self) -> i64 {
+        match self {
+            Self::Kernel => 1,
+            Self::WholeCpu | Self::Tracepoint => 0,
+        }
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Kernel => "counts of the kernel's work",
+            Self::WholeCpu => "counts of whole CPUs",
+            Self::Tracepoint => "counts of the kernel's tracepoints",
+        }
+    }
+}
+
+/// What this process may count.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Privilege {
+    paranoid: Option<i64>,
+    capable: bool,
+    // The capability that this kernel asks for; before 5.8 there was no CAP_PERFMON.
+    capability: &'static str,
+    program: String,
+}
+
+impl Privilege {
+    /// Looks.
+    pub fn look(root: &SysRoot) -> Self {
+        let number = |path: &str| root.text(path).ok()?.trim().parse::<i64>().ok();
+        let status = root.text("/proc/self/status").unwrap_or_default();
+        let effective = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
+        let effective = effective.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0);
+        let last = number("/proc/sys/kernel/cap_last_cap").unwrap_or(i64::from(CAP_PERFMON));
+        Self {
+            paranoid: number(PARANOID),
+            capable: effective & (1 << CAP_SYS_ADMIN | 1 << CAP_PERFMON) != 0,
+            capability: if last >= i64::from(CAP_PERFMON) { "CAP_PERFMON" } else { "CAP_SYS_ADMIN" },
+            program: root.link("/proc/self/exe").unwrap_or_else(|_| "numa".to_owned()),
+        }
+    }
+
+    /// Whether the kernel permits it by its documented rules.
+    pub fn permits(&self, need: Need) -> Result<(), Unavailable> {
+        let Some(level) = self.paranoid else {
+            let fix = format!("{ANOTHER_KERNEL} that is built with CONFIG_PERF_EVENTS");
+            return Err(Unavailable::new(need.name(), format!("{PARANOID}: no such file"), fix));
+        };
+        if self.capable || level <= need.level() {
+            return Ok(());
+        }
+        let capability = self.capability;
+        Err(Unavailable::new(
+            need.name(),
+            format!("kernel.perf_event_paranoid is {level} and this process lacks {capability}"),
+            format!(
+                "sudo sysctl kernel.perf_event_paranoid={}, or sudo setcap {}=ep {}",
+                need.level(),
+                capability.to_lowercase(),
+                self.program
+            ),
+        ))
+    }
+
+    /// Why the kernel refused to open an event.
+    pub fn explain(&self, event: &Event, cpu: u32, error: &io::Error) -> Unavailable {
+        let need = Need::of(event);
+        let Some(errno) = Errno::of(error) else {
+            return Unavailable::new(need.name(), error.to_string(), "run it again");
+        };
+        if matches!(errno, Errno::Denied)
+            && let Err(why) = self.permits(need)
+        {
+            return why;
+        }
+        let (seen, fix) = self.sentence(errno, event, cpu, error);
+        Unavailable::new(need.name(), seen, fix)
+    }
+
+    fn sentence(&self, errno: Errno, event: &Event, cpu: u32, error: &io::Error) -> (String, String) {
+        let (what, pmu) = (format!("the event {:#x}", event.config[0]), pmu_name(event.pmu));
+        let (seen, fix) = match errno {
+            Errno::Denied => (
+                format!(
+                    "perf_event_open is refused ({error}) although kernel.perf_event_paranoid and the capabilities permit it"
+                ),
+                "a container or a security module forbids it: run outside of the container, or start it \
+                 with --cap-add PERFMON --security-opt seccomp=unconfined"
+                    .to_owned(),
+            ),
+            Errno::NoSuchPmu => (
+                format!("the kernel has no {pmu} with {what}"),
+                "load the kernel's module for it, or run on a machine that has it".to_owned(),
+            ),
+            Errno::NoSupport => (
+                format!("{pmu} cannot count {what}"),
+                "run on a machine whose PMU can; virtual machines often have none (QEMU: -cpu host,pmu=on)"
+                    .to_owned(),
+            ),
+            Errno::Invalid => (
+                format!("{pmu} refuses {what} on CPU {cpu} as invalid"),
+                "compare its fields with the folder 'format' of the PMU; a newer kernel may know it"
+                    .to_owned(),
+            ),
+            Errno::NoDevice => (
+                format!("CPU {cpu} is offline"),
+                format!("echo 1 | sudo tee /sys/devices/system/cpu/cpu{cpu}/online"),
+            ),
+            Errno::OpenFiles => (
+                "this process has as many open files as it may".to_owned(),
+                "ulimit -n 65536 (as root, or LimitNOFILE=65536 in the systemd unit), or choose fewer \
+                 series with -e"
+                    .to_owned(),
+            ),
+            Errno::Busy => (
+                format!("{pmu} is used by something else"),
+                "end what uses it (other profilers, the NMI watchdog: sudo sysctl kernel.nmi_watchdog=0)"
+                    .to_owned(),
+            ),
+            Errno::NoCall => (
+                "the kernel has no perf_event_open".to_owned(),
+                format!("{ANOTHER_KERNEL} that is built with CONFIG_PERF_EVENTS"),
+            ),
+            Errno::Other => {
+                (format!("perf_event_open of {what} of {pmu}: {error}"), "run it again".to_owned())
+            }
+        };
+        (seen, fix)
+    }
+}
+
+fn pmu_name(kind: u32) -> String {
+    match kind {
+        Event::SOFTWARE => "software PMU".to_owned(),
+        Event::TRACEPOINT => "PMU of tracepoints".to_owned(),
+        Event::HARDWARE | Event::CACHE => "PMU of the cores".to_owned(),
+        kind => format!("PMU of type {kind}"),
+    }
+}
+
+/// The counters of a machine, or why it has none.
+pub fn counters<'a>(scene: &Scene<'a>) -> Result<&'a Arc<dyn Counters>, Unavailable> {
+    scene.root.counters().ok_or_else(|| {
+        let seen = format!("{} is a capture, which holds files and no counters", scene.root.name());
+        Unavailable::new("performance counters", seen, "run it on that machine itself")
+    })
+}
+
+/// Whether an event can be counted on a CPU: opens it and closes it again.
+pub fn try_event(scene: &Scene<'_>, cpu: u32, event: &Event) -> Result<(), Unavailable> {
+    match counters(scene)?.open(cpu, std::slice::from_ref(event)) {
+        Ok(_) => Ok(()),
+        Err(error) => Err(Privilege::look(scene.root).explain(event, cpu, &error)),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -42,7 +42,7 @@ impl Tree {
         self
     }
 
-    /// Makes every read of this path fail in this way.
+    /// Makes every read of this path, or the list of this directory, fail in this way.
     pub fn failing(&mut self, path: &str, kind: io::ErrorKind) -> &mut Self {
         self.put(path, Entry::Failing(kind))
     }
@@ -117,6 +117,9 @@ impl Tree {
 
     pub(super) fn list(&self, path: &str) -> io::Result<Vec<String>> {
         let path = self.resolve(path)?;
+        if let Some(Entry::Failing(kind)) = self.entries.get(&path) {
+            return Err((*kind).into());
+        }
         if !self.directories.contains(&path) {
             return Err(io::ErrorKind::NotFound.into());
         }

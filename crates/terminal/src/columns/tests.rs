@@ -1,5 +1,6 @@
 use super::*;
 use crate::table::{Head, Layout};
+use numakit_derived::Index;
 use numakit_model::topology::Node;
 use numakit_model::{CpuSet, Instance, Kind, Metric, Series, Topology, Unit};
 use std::collections::HashSet;
@@ -25,27 +26,52 @@ fn two_nodes() -> Topology {
     Topology { nodes: vec![node(0, 0, 1), node(1, 2, 3)], ..Topology::default() }
 }
 
+fn value(
+    series: &[Series],
+    topology: Option<&Topology>,
+    page_size: u64,
+    name: &str,
+    place: Instance,
+    values: &[Option<f64>],
+) -> Option<f64> {
+    let formulas = Catalog::ours();
+    let index = Index::new(series, topology, page_size);
+    index.bind(formulas, formulas.get(name).unwrap(), place).ok()?.value(values)
+}
+
 #[test]
 fn every_column_is_sound() {
-    let known: HashSet<String> =
-        numakit_sensors::SENSORS.iter().flat_map(|s| (s.known)()).map(|m| m.name).collect();
     let mut names = HashSet::new();
     for column in COLUMNS {
         assert!(names.insert(column.name), "{} is there twice", column.name);
         assert!(column.width >= column.heading.len(), "{}", column.name);
-        assert!(column.help.ends_with('.'), "{}", column.name);
+        assert!(column.formula(Catalog::ours()).is_some(), "{} has no formula", column.name);
         assert!(!column.per.is_empty());
-        for name in column.formula.names() {
-            assert!(known.contains(name), "{}: no sensor has {name}", column.name);
-        }
     }
 }
 
 #[test]
+fn every_name_in_our_formulas_is_known_and_every_unit_fits() {
+    let known = crate::formulas::known_metrics();
+    let ours = Catalog::ours();
+    for formula in ours.all() {
+        assert!(formula.help.ends_with('.'), "{}", formula.name);
+        for name in ours.names(formula).into_iter().filter(|n| !n.starts_with("topology.")) {
+            assert!(known.contains_key(name), "{}: no sensor has {name}", formula.name);
+        }
+    }
+    ours.check(&|name| known.get(name).copied()).unwrap();
+}
+
+#[test]
 fn a_machine_that_has_everything_fits_a_hundred_characters() {
-    for per in [Per::Machine, Per::Node, Per::Cpu] {
+    for per in Per::ALL {
         let head = |c: &Column| Head { group: c.group.into(), heading: c.heading.into(), width: c.width };
-        let first = if per == Per::Machine { vec![8] } else { vec![8, 4] };
+        let first = match per {
+            Per::Machine => vec![8],
+            Per::Package => vec![8, 7],
+            Per::Node | Per::Cpu => vec![8, 4],
+        };
         let heads =
             first.into_iter().map(|width| Head { group: String::new(), heading: String::new(), width });
         let layout = Layout::new(heads.chain(columns(per).map(head)).collect());
@@ -60,17 +86,15 @@ fn the_first_name_that_is_there_counts_and_places_are_added_up() {
         series("node.numa_miss", Unit::Count, Instance::Node(0)),
         series("node.numa_miss", Unit::Count, Instance::Node(1)),
     ];
-    let miss = named("miss").unwrap();
     let values = [Some(100.0), Some(1.0), Some(2.0)];
-    let value = |series: &[Series], place, values: &[Option<f64>]| {
-        Index::new(series, None, 4096).bind(&miss.formula, miss.quantity, place)?.value(values)
-    };
-    assert_eq!(value(&all, Instance::Machine, &values), Some(100.0));
-    assert_eq!(value(&all, Instance::Node(1), &values), Some(2.0));
-    assert_eq!(value(&all, Instance::Node(2), &values), None);
-    assert_eq!(value(&all[1..], Instance::Machine, &values[1..]), Some(3.0));
-    assert_eq!(value(&all[1..], Instance::Machine, &[None, Some(2.0)]), Some(2.0));
-    assert_eq!(value(&all[1..], Instance::Machine, &[None, None]), None);
+    let miss =
+        |series: &[Series], place, values: &[Option<f64>]| value(series, None, 4096, "miss", place, values);
+    assert_eq!(miss(&all, Instance::Machine, &values), Some(100.0));
+    assert_eq!(miss(&all, Instance::Node(1), &values), Some(2.0));
+    assert_eq!(miss(&all, Instance::Node(2), &values), None);
+    assert_eq!(miss(&all[1..], Instance::Machine, &values[1..]), Some(3.0));
+    assert_eq!(miss(&all[1..], Instance::Machine, &[None, Some(2.0)]), Some(2.0));
+    assert_eq!(miss(&all[1..], Instance::Machine, &[None, None]), None);
 }
 
 #[test]
@@ -80,34 +104,33 @@ fn shares_of_cpus_are_those_of_their_node() {
         .collect();
     let values = [100.0, 0.0, 50.0, 50.0, 0.0, 100.0, 0.0, 0.0].map(Some);
     let topology = two_nodes();
-    let index = Index::new(&all, Some(&topology), 4096);
-    let user = named("user").unwrap();
-    let value = |place| index.bind(&user.formula, user.quantity, place).unwrap().value(&values);
-    assert_eq!(value(Instance::Node(0)), Some(75.0));
-    assert_eq!(value(Instance::Node(1)), Some(0.0));
-    assert_eq!(value(Instance::Machine), Some(50.0));
-    assert_eq!(value(Instance::Cpu(3)), None, "a share of nothing");
+    let user = |place| value(&all, Some(&topology), 4096, "user", place, &values);
+    assert_eq!(user(Instance::Node(0)), Some(75.0));
+    assert_eq!(user(Instance::Node(1)), Some(0.0));
+    assert_eq!(user(Instance::Machine), Some(50.0));
+    assert_eq!(user(Instance::Cpu(3)), None, "a share of nothing");
 }
 
 #[test]
 fn units_become_base_units() {
-    let all = [
+    let mut all = [
         series("vmstat.nr_free_pages", Unit::Pages, Instance::Machine),
         series("pressure.memory_some", Unit::Microseconds, Instance::Machine),
         series("vmstat.pgfault", Unit::Count, Instance::Machine),
         series("vmstat.pgmajfault", Unit::Count, Instance::Machine),
+        series("vmstat.pgmigrate_success", Unit::Pages, Instance::Machine),
     ];
-    let value = |name: &str, page_size, values: &[Option<f64>]| {
-        let column = named(name).unwrap();
-        Index::new(&all, None, page_size)
-            .bind(&column.formula, column.quantity, Instance::Machine)?
-            .value(values)
+    Arc::make_mut(&mut all[0].metric).kind = Kind::Gauge;
+    let of = |name: &str, page_size, values: &[Option<f64>]| {
+        value(&all, None, page_size, name, Instance::Machine, values)
     };
-    let values = [Some(2.0), Some(250_000.0), Some(10.0), Some(4.0)];
-    assert_eq!(value("free", 65536, &values), Some(131_072.0));
-    assert_eq!(value("free", 0, &values), None, "pages of unknown size");
-    assert!((value("stall", 4096, &values).unwrap() - 25.0).abs() < 1e-9);
-    assert_eq!(value("minor", 4096, &values), Some(6.0));
-    assert_eq!(value("minor", 4096, &[None, None, Some(3.0), Some(4.0)]), Some(0.0));
-    assert_eq!(value("hint", 4096, &values), None);
+    let values = [Some(2.0), Some(250_000.0), Some(10.0), Some(4.0), Some(7.0)];
+    assert_eq!(of("free", 65536, &values), Some(131_072.0));
+    assert_eq!(of("free", 0, &values), None, "pages of unknown size");
+    assert_eq!(of("moved", 65536, &values), Some(7.0));
+    assert_eq!(of("moved", 0, &values), Some(7.0), "a number of pages needs no size");
+    assert!((of("stall", 4096, &values).unwrap() - 25.0).abs() < 1e-9);
+    assert_eq!(of("minor", 4096, &values), Some(6.0));
+    assert_eq!(of("minor", 4096, &[None, None, Some(3.0), Some(4.0)]), Some(0.0));
+    assert_eq!(of("hint", 4096, &values), None);
 }

@@ -3,7 +3,7 @@
 use super::criteria::{
     CANNOT_TELL, FULL_PERCENT, HUGE_PAGES, LOST_PERCENT, MAJOR_FAULTS, MANY_FAULTS, MANY_MOVES, STALL,
 };
-use super::value::{Advice, Report};
+use super::value::{Advice, Report, Sufferer};
 use crate::units::{Quantity, duration};
 
 /// What speaks for a line, and the node that it is about.
@@ -26,6 +26,16 @@ const LINES: &[Line] = &[
             "numactl --cpunodebind={node} --membind={node} {command}",
             "numa stat --per node -e 'node.local_node,node.other_node,node.numa_miss,node.numa_foreign'",
         ],
+    },
+    Line {
+        name: "find who uses far memory",
+        when: far,
+        commands: &["numa tasks", "numa stat -m remote_share,dram_bandwidth --per node"],
+    },
+    Line {
+        name: "use the memory of more nodes",
+        when: crowded,
+        commands: &["numa stat -m dram_bandwidth,dram_util --per node", "numactl --interleave=all {command}"],
     },
     Line {
         name: "make room or spread",
@@ -111,6 +121,22 @@ fn remote(report: &Report) -> Found {
         format!("node {} is {}: {}", worst.node, worst.verdict.word, worst.verdict.because),
         Some(worst.node),
     ))
+}
+
+fn far(report: &Report) -> Found {
+    sufferer(report, &["far", "remote"])
+}
+
+fn crowded(report: &Report) -> Found {
+    sufferer(report, &["busy"])
+}
+
+fn sufferer(report: &Report, words: &[&str]) -> Found {
+    let fits = |s: &&Sufferer| words.iter().any(|word| s.does.contains(word));
+    let worst = report.suffering.sufferers.iter().find(fits)?;
+    let because =
+        format!("{} {} ({} {})", worst.who, worst.does, Quantity::Percent.words(worst.percent), worst.of);
+    Some((because, None))
 }
 
 fn overflowed(report: &Report) -> Found {

@@ -3,10 +3,12 @@
 use super::criteria::{HUGE_PAGES, STALL};
 use super::locality::locality;
 use super::movers::movers;
+use super::sufferers::suffering;
 use super::tally::{Level, Movement, Notes, Phase, Tally};
 use super::value::*;
-use crate::columns::{Formula, Index, named};
+use crate::columns::{in_quantity, together};
 use crate::units::Quantity;
+use numakit_derived::{Bound, Catalog, Index, Missing};
 use numakit_model::{CpuSet, Instance};
 use numakit_recording::Header;
 
@@ -14,46 +16,48 @@ use numakit_recording::Header;
 pub(super) struct Facts<'a> {
     header: &'a Header,
     index: &'a Index<'a>,
+    formulas: &'a Catalog,
     sums: Vec<Option<f64>>,
     rates: Vec<Option<f64>>,
     pub(super) samples: u64,
 }
 
 impl<'a> Facts<'a> {
-    fn new(header: &'a Header, index: &'a Index<'a>, phase: &Phase) -> Self {
+    fn new(header: &'a Header, index: &'a Index<'a>, formulas: &'a Catalog, phase: &Phase) -> Self {
         let seconds = phase.covered as f64 / 1e9;
         let sums: Vec<Option<f64>> = phase.sums.iter().map(|s| s.map(|s| s as f64)).collect();
         let rates = sums.iter().map(|s| s.filter(|_| seconds > 0.0).map(|s| s / seconds)).collect();
-        Self { header, index, sums, rates, samples: phase.samples }
+        Self { header, index, formulas, sums, rates, samples: phase.samples }
+    }
+
+    /// The formula of that name at a place; `None` where there is no such formula.
+    fn bind(&self, name: &str, place: Instance) -> Option<Result<Bound, Missing>> {
+        Some(self.index.bind(self.formulas, self.formulas.get(name)?, place))
     }
 
     /// What happened altogether.
-    pub(super) fn sum(&self, formula: &Formula, quantity: Quantity, place: Instance) -> Option<f64> {
-        self.index.bind(formula, quantity, place)?.value(&self.sums)
+    pub(super) fn sum(&self, name: &str, place: Instance) -> Option<f64> {
+        self.bind(name, place)?.ok()?.value(&self.sums)
     }
 
     /// What happened per second, or a share.
-    pub(super) fn rate(&self, formula: &Formula, quantity: Quantity, place: Instance) -> Option<f64> {
-        self.index.bind(formula, quantity, place)?.value(&self.rates)
+    pub(super) fn rate(&self, name: &str, place: Instance) -> Option<f64> {
+        self.bind(name, place)?.ok()?.value(&self.rates)
     }
 
-    /// A column of `numa stat`, over the whole phase.
-    pub(super) fn column(&self, name: &str, place: Instance) -> Option<f64> {
-        let column = named(name)?;
-        self.rate(&column.formula, column.quantity, place)
+    /// What one metric counted altogether.
+    pub(super) fn count(&self, metric: &str, place: Instance) -> Option<f64> {
+        together(self.index, metric, Quantity::Count, place)?.value(&self.sums)
     }
 
     /// Why a formula cannot be computed at that place; `None` when its series are there.
-    pub(super) fn missing(&self, formula: &Formula, place: Instance) -> Option<String> {
-        if self.index.bind(formula, Quantity::Count, place).is_some() {
-            return None;
-        }
-        let names = formula.names();
+    pub(super) fn missing(&self, name: &str, place: Instance) -> Option<String> {
+        let missing = self.bind(name, place)?.err()?;
+        let names: Vec<&str> = self.formulas.get(name).map(|f| self.formulas.names(f)).unwrap_or_default();
         let covers = |absent: &str| names.iter().any(|n| *n == absent || n.split('.').next() == Some(absent));
         let why = self.header.absent.iter().find(|a| covers(&a.name)).map(|a| a.why.to_string());
-        Some(why.unwrap_or_else(|| {
-            format!("not in the recording; record with -e {}", names.first().unwrap_or(&"'vmstat*'"))
-        }))
+        let first = missing.first().map_or("'vmstat*'", |lack| lack.name.as_str());
+        Some(why.unwrap_or_else(|| format!("not in the recording; record with -e {first}")))
     }
 
     /// The nodes that have series of their own.
@@ -75,21 +79,27 @@ fn nodes_of(header: &Header) -> CpuSet {
     header.series.iter().filter_map(|s| node(s.instance)).collect()
 }
 
-pub(super) fn report(header: &Header, tally: &Tally, selected: Option<&str>) -> Report {
+/// The series of a header by name and place.
+pub(super) fn index(header: &Header) -> Index<'_> {
     let page_size = match (header.page_size, &header.topology) {
         (0, Some(topology)) => topology.page_size,
         (size, _) => size,
     };
-    let index = Index::new(&header.series, header.topology.as_ref(), page_size);
+    Index::new(&header.series, header.topology.as_ref(), page_size)
+}
+
+pub(super) fn report(header: &Header, tally: &Tally, selected: Option<&str>, formulas: &Catalog) -> Report {
+    let index = index(header);
     let of_name = |name: &str| tally.phases.iter().skip(1).find(|p| p.name == name);
     let phase = selected.and_then(of_name).unwrap_or(&tally.phases[0]);
-    let facts = Facts::new(header, &index, phase);
+    let facts = Facts::new(header, &index, formulas, phase);
     Report {
         recording: recording(header, tally, phase, selected),
         machine: machine(header),
         losses: losses(header, &tally.notes, tally.phases[0].samples),
         locality: locality(&facts),
-        phases: tally.phases.iter().skip(1).map(|p| phase_report(header, &index, p)).collect(),
+        suffering: suffering(&facts, &tally.watched, tally.first.unwrap_or(0)),
+        phases: tally.phases.iter().skip(1).map(|p| phase_report(header, &index, formulas, p)).collect(),
         more_phases: tally.notes.more_phases,
         faults: faults(&facts),
         memory: memory(header, &index, &tally.movements),
@@ -167,8 +177,8 @@ fn losses(header: &Header, notes: &Notes, samples: u64) -> Losses {
     }
 }
 
-fn phase_report(header: &Header, index: &Index<'_>, phase: &Phase) -> PhaseReport {
-    let facts = Facts::new(header, index, phase);
+fn phase_report(header: &Header, index: &Index<'_>, formulas: &Catalog, phase: &Phase) -> PhaseReport {
+    let facts = Facts::new(header, index, formulas, phase);
     let locality = locality(&facts);
     PhaseReport {
         name: phase.name.clone(),
@@ -177,17 +187,14 @@ fn phase_report(header: &Header, index: &Index<'_>, phase: &Phase) -> PhaseRepor
         samples: phase.samples,
         worst_node: locality.worst().map(|n| n.node),
         locality,
-        minor_faults_per_second: facts.column("minor", Instance::Machine),
-        major_faults_per_second: facts.column("major", Instance::Machine),
+        minor_faults_per_second: facts.rate("minor", Instance::Machine),
+        major_faults_per_second: facts.rate("major", Instance::Machine),
     }
 }
 
 fn faults(facts: &Facts<'_>) -> Faults {
-    let rate = |name| facts.column(name, Instance::Machine);
-    let sum = |name| {
-        let column = named(name)?;
-        facts.sum(&column.formula, column.quantity, Instance::Machine)
-    };
+    let rate = |name| facts.rate(name, Instance::Machine);
+    let sum = |name| facts.sum(name, Instance::Machine);
     Faults {
         minor_per_second: rate("minor"),
         major_per_second: rate("major"),
@@ -203,21 +210,17 @@ fn faults(facts: &Facts<'_>) -> Faults {
 
 /// Of each node; of the machine where no node says.
 fn memory(header: &Header, index: &Index<'_>, movements: &[Movement]) -> Vec<Memory> {
-    let level = |names: &[&str], place| -> Option<(usize, Level)> {
-        let at = *index.find(names, place).first()?;
+    let level = |name: &str, place| -> Option<(usize, Level)> {
+        let at = *index.find(name, place).first()?;
         if let Movement::Level(level) = &movements[at] { Some((at, (*level)?)) } else { None }
     };
-    let bytes = |at: usize, value: u64| {
-        let mut row = vec![None; at + 1];
-        row[at] = Some(value as f64);
-        index.single(at, Quantity::Bytes)?.value(&row)
-    };
+    let bytes = |at: usize, value: u64| in_quantity(index, at, Quantity::Bytes, value);
     let of_place = |node: Option<u32>| {
         let place = node.map_or(Instance::Machine, Instance::Node);
-        let names: &[&str] = if node.is_some() { &["node.MemFree"] } else { &["vmstat.nr_free_pages"] };
-        let (at, free) = level(names, place)?;
+        let name = if node.is_some() { "node.MemFree" } else { "vmstat.nr_free_pages" };
+        let (at, free) = level(name, place)?;
         let said =
-            level(&["node.MemTotal"], place).filter(|_| node.is_some()).and_then(|(at, l)| bytes(at, l.end));
+            level("node.MemTotal", place).filter(|_| node.is_some()).and_then(|(at, l)| bytes(at, l.end));
         let topology = header.topology.as_ref();
         let known = || match node {
             Some(node) => topology?.node(node)?.memory_kb,
@@ -242,7 +245,7 @@ fn cpus(header: &Header, facts: &Facts<'_>) -> Vec<Cpu> {
         if facts.node_count().is_some_and(|n| n > 1) { known.collect() } else { Vec::new() };
     let of_place = |node: Option<u32>| {
         let place = node.map_or(Instance::Machine, Instance::Node);
-        let share = |name| facts.column(name, place);
+        let share = |name| facts.rate(name, place);
         let cpu = Cpu {
             node,
             user_percent: share("user"),
@@ -255,22 +258,23 @@ fn cpus(header: &Header, facts: &Facts<'_>) -> Vec<Cpu> {
 }
 
 fn pressure(facts: &Facts<'_>) -> Pressure {
-    let share = |names| facts.rate(&Formula::Of(names), Quantity::Percent, Instance::Machine);
+    let share = |name| facts.rate(name, Instance::Machine);
     Pressure {
         memory: STALL.judge(facts, Instance::Machine),
-        cpu_percent: share(&["pressure.cpu_some"]),
-        io_percent: share(&["pressure.io_some"]),
+        cpu_percent: share("stall_cpu"),
+        io_percent: share("stall_io"),
     }
 }
 
 fn cost(tally: &Tally, phase: &Phase, facts: &Facts<'_>) -> Cost {
-    let cpu = |names| facts.sum(&Formula::Of(names), Quantity::Seconds, Instance::Machine);
-    let share = |names| facts.rate(&Formula::Of(names), Quantity::Percent, Instance::Machine);
+    // In CPUs; over a time in seconds, CPU seconds.
+    let cpu = |name| facts.sum(name, Instance::Machine);
+    let share = |name| facts.rate(name, Instance::Machine);
     let ns = |value: Option<f64>| value.map(|v| v / 1e9);
     Cost {
-        cpu_seconds_per_sample: cpu(&["self.cpu"]).map(|s| s / phase.intervals.max(1) as f64),
-        sampler_percent: share(&["self.cpu"]),
-        process_percent: share(&["self.process_cpu"]),
+        cpu_seconds_per_sample: cpu("sampler_cpu").map(|s| s / phase.intervals.max(1) as f64),
+        sampler_percent: share("sampler_share"),
+        process_percent: share("process_share"),
         wakeup_p50_seconds: ns(tally.wakeup.quantile(0.5)),
         wakeup_p99_seconds: ns(tally.wakeup.quantile(0.99)),
         wakeup_max_seconds: ns(tally.wakeup.largest()),

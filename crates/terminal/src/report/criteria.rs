@@ -2,7 +2,6 @@
 
 use super::analysis::Facts;
 use super::value::Verdict;
-use crate::columns::Formula::{self, Of, Share, Sum};
 use crate::units::{Quantity, grouped};
 use numakit_model::Instance;
 
@@ -26,33 +25,22 @@ pub(super) struct Criterion {
     /// What the share is of, and what that share did, as in "63 % of 12,000 allocations were local".
     pub(super) of: &'static str,
     pub(super) did: &'static str,
-    /// The share that is judged, in hundredths.
-    pub(super) share: Formula,
-    /// What the share is of; `None`: of time.
-    pub(super) events: Option<Formula>,
+    /// The formula of the share that is judged, in hundredths.
+    pub(super) share: &'static str,
+    /// The formula of what the share is of; `None`: of time.
+    pub(super) events: Option<&'static str>,
     /// Fewer events than this say nothing.
     pub(super) minimum: f64,
     /// From the highest threshold to 0: from that share on, the word, and what it means.
     pub(super) steps: &'static [(f64, &'static str, &'static str)],
 }
 
-const LOCAL: &[&str] = &["node.local_node", "vmstat.numa_local"];
-const OTHER: &[&str] = &["node.other_node", "vmstat.numa_other"];
-const HIT: &[&str] = &["node.numa_hit"];
-const MISS: &[&str] = &["node.numa_miss"];
-const FOREIGN: &[&str] = &["node.numa_foreign"];
-const INTERLEAVED: &[&str] = &["node.interleave_hit", "vmstat.numa_interleave"];
-const HINT: &[&str] = &["vmstat.numa_hint_faults"];
-const HINT_LOCAL: &[&str] = &["vmstat.numa_hint_faults_local"];
-const HUGE: &[&str] = &["vmstat.thp_fault_alloc"];
-const SMALL: &[&str] = &["vmstat.thp_fault_fallback"];
-
 pub(super) static LOCALITY: Criterion = Criterion {
     name: "locality of allocation",
     of: "allocations",
     did: "were local",
-    share: Share(&[LOCAL], &[LOCAL, OTHER]),
-    events: Some(Sum(&[LOCAL, OTHER])),
+    share: "locality",
+    events: Some("allocations"),
     minimum: 1000.0,
     steps: &[
         (95.0, "local", "nearly all memory was allocated by the CPUs beside it"),
@@ -66,8 +54,8 @@ pub(super) static INTERLEAVING: Criterion = Criterion {
     name: "interleaving",
     of: "allocations",
     did: "were interleaved",
-    share: Share(&[INTERLEAVED], &[LOCAL, OTHER]),
-    events: Some(Sum(&[LOCAL, OTHER])),
+    share: "interleaved_share",
+    events: Some("allocations"),
     minimum: 1000.0,
     steps: &[
         (50.0, "interleaved", "memory was spread over nodes on purpose, so remote allocations are expected"),
@@ -79,8 +67,8 @@ pub(super) static OVERFLOW: Criterion = Criterion {
     name: "overflow",
     of: "allocations that preferred it",
     did: "got memory elsewhere",
-    share: Share(&[FOREIGN], &[HIT, FOREIGN]),
-    events: Some(Sum(&[HIT, FOREIGN])),
+    share: "overflow_share",
+    events: Some("preferring"),
     minimum: 1000.0,
     steps: &[(5.0, "overflowed", "allocations that preferred the node got memory on others"), (0.0, "", "")],
 };
@@ -89,8 +77,8 @@ pub(super) static SPILL: Criterion = Criterion {
     name: "spill",
     of: "allocations on it",
     did: "preferred another node",
-    share: Share(&[MISS], &[HIT, MISS]),
-    events: Some(Sum(&[HIT, MISS])),
+    share: "spill_share",
+    events: Some("placed"),
     minimum: 1000.0,
     steps: &[
         (5.0, "took overflow", "the node gave memory to allocations that preferred others"),
@@ -102,8 +90,8 @@ pub(super) static ACCESS: Criterion = Criterion {
     name: "locality of sampled accesses",
     of: "hint faults",
     did: "were local",
-    share: Share(&[HINT_LOCAL], &[HINT]),
-    events: Some(Of(HINT)),
+    share: "hint_locality",
+    events: Some("hint"),
     minimum: 1000.0,
     steps: &[
         (95.0, "local", "threads used memory of their own node"),
@@ -117,8 +105,8 @@ pub(super) static HUGE_PAGES: Criterion = Criterion {
     name: "huge pages",
     of: "faults that asked for a huge page",
     did: "got one",
-    share: Share(&[HUGE], &[HUGE, SMALL]),
-    events: Some(Sum(&[HUGE, SMALL])),
+    share: "huge_page_share",
+    events: Some("huge_asked"),
     minimum: 10.0,
     steps: &[
         (90.0, "given", "faults that asked for a huge page got one"),
@@ -131,7 +119,7 @@ pub(super) static STALL: Criterion = Criterion {
     name: "memory pressure",
     of: "the time",
     did: "",
-    share: Of(&["pressure.memory_some"]),
+    share: "stall",
     events: None,
     minimum: 0.0,
     steps: &[
@@ -148,16 +136,16 @@ pub(super) static CRITERIA: [&Criterion; 7] =
 impl Criterion {
     /// The verdict on one place.
     pub(super) fn judge(&self, facts: &Facts<'_>, place: Instance) -> Verdict {
-        let events = self.events.as_ref().and_then(|f| facts.sum(f, Quantity::Count, place));
+        let events = self.events.and_then(|events| facts.sum(events, place));
         let cannot = |because| Verdict { word: CANNOT_TELL.into(), because, percent: None, events };
-        if let Some(missing) = facts.missing(&self.share, place) {
+        if let Some(missing) = facts.missing(self.share, place) {
             return cannot(missing);
         }
         if self.events.is_some() && events.is_none_or(|n| n < self.minimum) {
             let seen = events.map_or_else(|| "no".to_owned(), grouped);
             return cannot(format!("{seen} {}, fewer than {}", self.of, grouped(self.minimum)));
         }
-        let Some(percent) = facts.rate(&self.share, Quantity::Percent, place) else {
+        let Some(percent) = facts.rate(self.share, place) else {
             return cannot(format!("too short: {} of it", samples(facts.samples)));
         };
         let step = self.steps.iter().find(|step| percent >= step.0);

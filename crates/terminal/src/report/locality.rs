@@ -4,7 +4,6 @@
 use super::analysis::Facts;
 use super::criteria::{ACCESS, CANNOT_TELL, INTERLEAVING, LOCALITY, OVERFLOW, SPILL};
 use super::value::{Locality, NodeLocality, Verdict};
-use crate::columns::Formula::Of;
 use crate::units::Quantity;
 use numakit_model::Instance;
 
@@ -44,7 +43,7 @@ fn of_place(facts: &Facts<'_>, place: Instance) -> Verdict {
 
 fn of_node(facts: &Facts<'_>, node: u32) -> NodeLocality {
     let place = Instance::Node(node);
-    let count = |names| facts.sum(&Of(names), Quantity::Count, place);
+    let count = |metric| facts.count(metric, place);
     let sign = |verdict: Verdict| {
         let found = !verdict.word.is_empty() && verdict.word != CANNOT_TELL;
         found.then(|| format!("{}: {}", verdict.word, verdict.because))
@@ -52,10 +51,10 @@ fn of_node(facts: &Facts<'_>, node: u32) -> NodeLocality {
     NodeLocality {
         node,
         verdict: of_place(facts, place),
-        local: count(&["node.local_node"]),
-        remote: count(&["node.other_node"]),
-        miss: count(&["node.numa_miss"]),
-        foreign: count(&["node.numa_foreign"]),
+        local: count("node.local_node"),
+        remote: count("node.other_node"),
+        miss: count("node.numa_miss"),
+        foreign: count("node.numa_foreign"),
         signs: [&OVERFLOW, &SPILL].into_iter().filter_map(|c| sign(c.judge(facts, place))).collect(),
     }
 }

@@ -7,8 +7,9 @@
 
 use super::tally::{Level, Movement, SLOT, Tally};
 use super::value::{Change, Mover};
-use crate::columns::Index;
+use crate::columns::in_quantity;
 use crate::units::Quantity;
+use numakit_derived::Index;
 use numakit_model::{Instance, Kind, Series, Unit};
 use numakit_recording::Header;
 use std::collections::HashSet;
@@ -130,12 +131,7 @@ fn rate(series: &Series, movement: &Movement, first: u64) -> Option<Mover> {
 }
 
 fn level(header: &Header, index: &Index<'_>, at: usize, series: &Series, level: Level) -> Option<Mover> {
-    let memory = index.single(at, Quantity::Bytes);
-    let bytes = |value: u64| {
-        let mut row = vec![None; at + 1];
-        row[at] = Some(value as f64);
-        memory.as_ref()?.value(&row)
-    };
+    let bytes = |value: u64| in_quantity(index, at, Quantity::Bytes, value);
     let (unit, values, floor) =
         match (bytes(level.begin), bytes(level.end), bytes(level.least), bytes(level.most)) {
             (Some(begin), Some(end), Some(least), Some(most)) => {

@@ -7,7 +7,7 @@ use super::value::*;
 use crate::events::status_words;
 use crate::table::page_table;
 use crate::units::{Quantity, duration, grouped, utc};
-use cells::{counted, machine, mover_row, names, node_row, place, shortened, times, value};
+use cells::{counted, machine, mover_row, names, node_row, place, shortened, sufferer_words, times, value};
 
 /// The page. Nothing is wider than 100 characters but what the recording itself says.
 pub fn page(report: &Report, color: bool) -> String {
@@ -15,6 +15,7 @@ pub fn page(report: &Report, color: bool) -> String {
     page.head(report);
     page.losses(report);
     page.locality(&report.locality);
+    page.suffering(&report.suffering);
     page.phases(report);
     page.faults(report);
     page.memory(report);
@@ -172,6 +173,28 @@ impl Page {
                 "{INDENT}Sampled accesses (NUMA balancing): {}: {}",
                 accesses.word, accesses.because
             ));
+        }
+    }
+
+    fn suffering(&mut self, suffering: &Suffering) {
+        self.section("Who waits for far or crowded memory");
+        for sufferer in &suffering.sufferers {
+            self.wrapped(&sufferer_words(sufferer));
+        }
+        if let Some(calm) = &suffering.calm {
+            self.wrapped(&format!("nobody: {calm}"));
+        }
+        if let Some(why) = &suffering.unknown {
+            self.wrapped(&format!("{CANNOT_TELL}: {why}"));
+        }
+    }
+
+    /// Text that goes on below with a deeper indent.
+    fn wrapped(&mut self, text: &str) {
+        let mut indent = INDENT.to_owned();
+        for line in crate::wrap::wrap(text, Some(100 - 2 * INDENT.len())) {
+            self.line(&format!("{indent}{line}"));
+            indent = INDENT.repeat(2);
         }
     }
 

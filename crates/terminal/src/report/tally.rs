@@ -1,7 +1,10 @@
 //! One pass over the rows: sums by phase, and for the selected phase how each series moved.
 //! Memory depends on the number of series and phases, not on the length of the recording.
 
+use super::analysis::index;
 use super::histogram::Histogram;
+use super::sufferers::{Watched, watched};
+use numakit_derived::Catalog;
 use numakit_model::label::Event;
 use numakit_model::{Kind, Metric, Series};
 use numakit_recording::rates::difference;
@@ -87,6 +90,8 @@ pub(super) struct Tally {
     /// The whole recording, then the phases in the order in which they began.
     pub(super) phases: Vec<Phase>,
     pub(super) movements: Vec<Movement>,
+    /// What may harm, watched in the selected phase.
+    pub(super) watched: Vec<Watched>,
     pub(super) wakeup: Histogram,
     pub(super) took: Histogram,
     pub(super) notes: Notes,
@@ -101,7 +106,7 @@ enum Command {
 }
 
 impl Tally {
-    pub(super) fn new(header: &Header, selected: Option<&str>) -> Self {
+    pub(super) fn new(header: &Header, selected: Option<&str>, formulas: &Catalog) -> Self {
         let series = &header.series;
         let movement = |s: &Series| match s.metric.kind {
             Kind::Gauge => Movement::Level(None),
@@ -123,6 +128,7 @@ impl Tally {
             end: 0,
             phases: vec![Phase { times: 1, sums: vec![None; series.len()], ..Phase::default() }],
             movements: series.iter().map(movement).collect(),
+            watched: watched(header, &index(header), formulas),
             wakeup: Histogram::default(),
             took: Histogram::default(),
             notes: Notes::default(),
@@ -204,6 +210,7 @@ impl Tally {
         self.last.fill(None);
         self.last_time = None;
         self.slots.forget();
+        self.watched.iter_mut().for_each(Watched::gap);
     }
 
     /// An interval in which a label falls belongs to the phase that begins there. The command
@@ -252,6 +259,7 @@ impl Tally {
         if !self.inside {
             // The first interval of the phase began with the sample before it.
             self.slots.forget();
+            self.watched.iter_mut().for_each(Watched::gap);
             self.slot_values.copy_from_slice(&self.last);
             if let Some(last) = self.last_time {
                 self.slots.push(last, &self.slot_values);
@@ -262,6 +270,7 @@ impl Tally {
             self.wakeup.add(late as f64);
         }
         let rates = self.slots.push(time, values);
+        self.watched.iter_mut().for_each(|w| w.push(time, rates));
         for ((movement, value), rate) in self.movements.iter_mut().zip(values).zip(rates) {
             match movement {
                 Movement::Rates { rates, peak_at } => {

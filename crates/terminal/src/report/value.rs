@@ -14,6 +14,8 @@ pub struct Report {
     pub losses: Losses,
     /// Where memory was allocated.
     pub locality: Locality,
+    /// Who waits for far or crowded memory.
+    pub suffering: Suffering,
     /// The labelled phases, in the order in which they first began.
     pub phases: Vec<PhaseReport>,
     /// Labels that began phases beyond those that are told apart.
@@ -163,6 +165,42 @@ pub struct NodeLocality {
     pub foreign: Option<f64>,
     /// What else the criteria found.
     pub signs: Vec<String>,
+}
+
+/// Who waits for far or crowded memory.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Suffering {
+    /// The worst first.
+    pub sufferers: Vec<Sufferer>,
+    /// Where nobody suffers, what came nearest to it.
+    pub calm: Option<String>,
+    /// Why nobody can tell, if so.
+    pub unknown: Option<String>,
+}
+
+/// A place with remote accesses, or with a link or memory that is nearly full.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Sufferer {
+    /// The place, in words.
+    pub who: String,
+    /// What it does.
+    pub does: &'static str,
+    /// The share, over all of the time.
+    pub percent: f64,
+    /// What it is a share of.
+    pub of: &'static str,
+    /// The highest share over at least 0.1 s.
+    pub peak_percent: f64,
+    /// When that was, since the start.
+    pub peak_at_seconds: f64,
+    /// Share of the time in which it was beyond the threshold.
+    pub time_percent: f64,
+    /// Where the longest time beyond the threshold began, since the start.
+    pub since_seconds: f64,
+    /// Where it ended; none: it lasted to the end.
+    pub until_seconds: Option<f64>,
+    /// How much that is, bytes per second.
+    pub per_second: Option<f64>,
 }
 
 /// One phase: from its label to the next one.

@@ -1,9 +1,10 @@
 //! Columns of series that were chosen one by one.
 
 use super::{Figure, Format, Options};
-use crate::columns::{Bound, Index};
+use crate::columns::{single, together};
 use crate::table::Head;
 use crate::units::Quantity;
+use numakit_derived::{Bound, Index};
 use numakit_model::{Instance, Kind, Metric, Series, Unit};
 use std::collections::{HashMap, HashSet};
 
@@ -23,7 +24,7 @@ pub(super) fn figures(
     series: &[Series],
     index: &Index<'_>,
     places: &[Instance],
-    options: Options,
+    options: Options<'_>,
 ) -> Vec<Figure> {
     let of_values = |metric: &Metric| match options.format {
         Format::Text => quantity(metric),
@@ -38,7 +39,7 @@ pub(super) fn figures(
                 name: s.name(),
                 group: group(s),
                 metric: &s.metric,
-                bound: vec![index.single(at, of_values(&s.metric))],
+                bound: vec![single(index, at, of_values(&s.metric))],
             })
             .collect(),
         Some(_) => series
@@ -50,7 +51,7 @@ pub(super) fn figures(
                 metric: &s.metric,
                 bound: places
                     .iter()
-                    .map(|&p| index.together(&s.metric.name, of_values(&s.metric), p))
+                    .map(|&p| together(index, &s.metric.name, of_values(&s.metric), p))
                     .collect(),
             })
             .collect(),

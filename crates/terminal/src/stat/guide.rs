@@ -1,14 +1,15 @@
 //! The columns as a table for documents and `--help`, from the one table there is.
 
 use crate::columns::{Per, columns};
-use crate::units::Quantity;
+use numakit_derived::{Catalog, Quantity};
 
 /// The default columns of every table, as Markdown.
 pub fn guide() -> String {
     let mut text = String::new();
-    for (per, title) in [(Per::Machine, "The machine"), (Per::Node, "Per node"), (Per::Cpu, "Per CPU")] {
+    let titles = ["The machine", "Per package", "Per node", "Per CPU"];
+    for (per, title) in Per::ALL.into_iter().zip(titles) {
         text.push_str(&format!("### {title}\n\n| heading | name in CSV and JSON | unit there | from | what it is |\n|---|---|---|---|---|\n"));
-        for column in columns(per) {
+        for (column, formula) in columns(per).filter_map(|c| Some((c, c.formula(Catalog::ours())?))) {
             let heading = match column.group {
                 "" => column.heading.to_owned(),
                 group => format!("{group}: {}", column.heading),
@@ -16,9 +17,9 @@ pub fn guide() -> String {
             text.push_str(&format!(
                 "| {heading} | `{}` | {} | `{}` | {} |\n",
                 column.name,
-                unit(column.quantity),
-                column.formula,
-                column.help
+                unit(formula.quantity),
+                formula.expr.to_string().replace('|', "\\|"),
+                formula.help
             ));
         }
         text.push('\n');
@@ -29,10 +30,12 @@ pub fn guide() -> String {
 /// The same for `numa stat --help`: name, heading, what it is.
 pub fn help() -> String {
     let mut text = String::from("Columns (with their names in CSV and JSON):\n");
-    for (per, title) in [(Per::Machine, "the machine"), (Per::Node, "per node"), (Per::Cpu, "per CPU")] {
+    let titles = ["the machine", "per package", "per node", "per CPU"];
+    for (per, title) in Per::ALL.into_iter().zip(titles) {
         text.push_str(&format!("\n  {title}\n"));
         for column in columns(per) {
-            text.push_str(&format!("    {:<11} {:<5}  {}\n", column.name, column.heading, column.help));
+            let help = column.formula(Catalog::ours()).map_or("", |f| f.help.as_str());
+            text.push_str(&format!("    {:<11} {:<5}  {help}\n", column.name, column.heading));
         }
     }
     text
@@ -40,10 +43,9 @@ pub fn help() -> String {
 
 fn unit(quantity: Quantity) -> &'static str {
     match quantity {
-        Quantity::Rate => "per second",
-        Quantity::Count => "count",
-        Quantity::Bytes => "bytes",
+        Quantity::PerSecond => "per second",
         Quantity::Percent => "%",
         Quantity::Seconds => "s",
+        other => other.name(),
     }
 }

@@ -42,7 +42,8 @@ fn header(series: Vec<Series>) -> Header {
 /// A machine with two nodes of two CPUs that has every series of every column.
 fn everything() -> Header {
     let sensors = numakit_sensors::SENSORS.iter().flat_map(|s| (s.known)());
-    let wanted: Vec<&str> = COLUMNS.iter().flat_map(|c| c.formula.names()).collect();
+    let wanted: Vec<&str> =
+        COLUMNS.iter().flat_map(|c| Catalog::ours().names(c.formula(Catalog::ours()).unwrap())).collect();
     let mut all = Vec::new();
     for known in sensors.filter(|m| wanted.contains(&m.name.as_str())) {
         let known = Arc::new(known);
@@ -57,8 +58,8 @@ fn everything() -> Header {
 }
 
 /// Lines of two samples 100 ms apart; every counter grows by its place times `step`.
-fn two_samples(header: &Header, options: Options, step: u64) -> String {
-    let mut table = StatTable::new(header, options).unwrap();
+fn two_samples(header: &Header, options: Options<'_>, step: u64) -> String {
+    let mut table = StatTable::new(header, Catalog::ours(), options).unwrap();
     let mut out = String::new();
     let row = |factor: u64| -> Vec<Option<u64>> {
         (0..header.series.len() as u64).map(|at| Some(1000 + factor * step * (at % 7))).collect()
@@ -95,7 +96,7 @@ fn a_machine_line_reads_like_this() {
         counter("vmstat.pgmajfault"),
     ];
     let header = header(columns.to_vec());
-    let mut table = StatTable::new(&header, Options::default()).unwrap();
+    let mut table = StatTable::new(&header, Catalog::ours(), Options::default()).unwrap();
     let mut out = String::new();
     assert!(!table.sample(5_000 * MS, &[262_144, 0, 0, 0, 0, 0].map(Some), &mut out));
     assert_eq!(out, "", "a rate needs two samples");
@@ -116,7 +117,7 @@ fn headings_come_again_and_never_part_a_sample() {
     let node = |n| series("node.numa_miss", Unit::Count, Kind::COUNTER, Instance::Node(n));
     let header = header(vec![node(0), node(1)]);
     let options = Options { per: Some(Per::Node), repeat: 7, ..Options::default() };
-    let mut table = StatTable::new(&header, options).unwrap();
+    let mut table = StatTable::new(&header, Catalog::ours(), options).unwrap();
     let mut out = String::new();
     for tick in 0..6 {
         table.sample(tick * 100 * MS, &[Some(tick), Some(2 * tick)], &mut out);
@@ -132,7 +133,7 @@ fn headings_come_again_and_never_part_a_sample() {
 #[test]
 fn a_pause_is_no_rate() {
     let header = header(vec![counter("vmstat.pgfault"), counter("vmstat.pgmajfault")]);
-    let mut table = StatTable::new(&header, Options::default()).unwrap();
+    let mut table = StatTable::new(&header, Catalog::ours(), Options::default()).unwrap();
     let mut out = String::new();
     let mut at = |ms: u64, value| table.sample(ms * MS, &[Some(value), Some(0)], &mut out);
     assert!(!at(0, 0));
@@ -151,7 +152,7 @@ fn a_pause_is_no_rate() {
 fn shares_are_never_finer_than_a_tick() {
     let tick = |name| series(name, Unit::Ticks, Kind::COUNTER, Instance::Cpu(0));
     let header = header(vec![tick("cpu.user"), tick("cpu.idle")]);
-    let mut table = StatTable::new(&header, Options::default()).unwrap();
+    let mut table = StatTable::new(&header, Catalog::ours(), Options::default()).unwrap();
     let mut out = String::new();
     for ms in 0..=10u64 {
         table.sample(ms * MS, &[Some(ms / 10), Some(0)], &mut out);
@@ -165,7 +166,7 @@ fn shares_are_never_finer_than_a_tick() {
 fn csv_has_every_column_and_absence_is_empty() {
     let header = header(vec![counter("vmstat.pgfault"), counter("vmstat.pgmajfault")]);
     let options = Options { format: Format::Csv, ..Options::default() };
-    let mut table = StatTable::new(&header, options).unwrap();
+    let mut table = StatTable::new(&header, Catalog::ours(), options).unwrap();
     let mut out = String::new();
     table.label(1_000_000_000, "say \"hi\"", &mut out);
     table.sample(1_000_000_000, &[Some(0), Some(0)], &mut out);
@@ -188,7 +189,7 @@ fn json_is_one_object_a_line_in_the_order_of_columns() {
     let node = |n| series("node.numa_miss", Unit::Count, Kind::COUNTER, Instance::Node(n));
     let header = header(vec![node(0), node(1)]);
     let options = Options { format: Format::Json, per: Some(Per::Node), ..Options::default() };
-    let mut table = StatTable::new(&header, options).unwrap();
+    let mut table = StatTable::new(&header, Catalog::ours(), options).unwrap();
     let mut out = String::new();
     table.sample(0, &[Some(0), Some(0)], &mut out);
     table.sample(100 * MS, &[Some(10), None], &mut out);
@@ -212,8 +213,12 @@ fn chosen_series_are_columns_under_their_place() {
     ]);
     let values = |n: u64| [Some(1 << 20), Some(100 * n), Some(2 << 20), Some(5 * n), Some(n)];
     let lines = |format, per| {
-        let mut table =
-            StatTable::new(&header, Options { chosen: true, format, per, ..Options::default() }).unwrap();
+        let mut table = StatTable::new(
+            &header,
+            Catalog::ours(),
+            Options { show: Show::Series, format, per, ..Options::default() },
+        )
+        .unwrap();
         let mut out = String::new();
         table.sample(0, &values(0), &mut out);
         table.sample(100 * MS, &values(1), &mut out);
@@ -238,7 +243,9 @@ fn chosen_series_are_columns_under_their_place() {
 #[test]
 fn levels_alone_need_no_second_sample() {
     let header = header(vec![series("node.MemFree", Unit::Kibibytes, Kind::Gauge, Instance::Node(0))]);
-    let mut table = StatTable::new(&header, Options { chosen: true, ..Options::default() }).unwrap();
+    let mut table =
+        StatTable::new(&header, Catalog::ours(), Options { show: Show::Series, ..Options::default() })
+            .unwrap();
     let mut out = String::new();
     assert!(table.sample(0, &[Some(1024)], &mut out));
     assert!(out.ends_with("   0.000 1.00Mi\n") || out.contains("1.00Mi"), "{out}");
@@ -246,7 +253,8 @@ fn levels_alone_need_no_second_sample() {
 
 #[test]
 fn what_cannot_be_shown_is_an_error_with_a_way_out() {
-    let error = |header: &Header, options| StatTable::new(header, options).unwrap_err().to_string();
+    let error =
+        |header: &Header, options| StatTable::new(header, Catalog::ours(), options).unwrap_err().to_string();
     let machine_only = header(vec![counter("vmstat.pgfault")]);
     let per = |per| Options { per: Some(per), ..Options::default() };
     assert!(error(&machine_only, per(Per::Node)).contains("per node; use --per machine"));
@@ -258,21 +266,28 @@ fn what_cannot_be_shown_is_an_error_with_a_way_out() {
         StatError::NoColumns.to_string()
     );
     assert!(
-        StatTable::new(&mixed, Options { chosen: true, per: Some(Per::Cpu), ..Options::default() }).is_ok()
+        StatTable::new(
+            &mixed,
+            Catalog::ours(),
+            Options { show: Show::Series, per: Some(Per::Cpu), ..Options::default() }
+        )
+        .is_ok()
     );
 }
 
 #[test]
 fn a_narrow_terminal_shows_what_fits_and_says_how_much_does_not() {
     let header = everything();
-    let mut table = StatTable::new(&header, Options { width: Some(60), ..Options::default() }).unwrap();
+    let mut table =
+        StatTable::new(&header, Catalog::ours(), Options { width: Some(60), ..Options::default() }).unwrap();
     assert!(table.left_out() > 0);
     let mut out = String::new();
     let zeros = vec![Some(0); header.series.len()];
     table.sample(0, &zeros, &mut out);
     table.sample(MS, &zeros, &mut out);
     assert!(out.lines().all(|l| l.len() <= 60), "{out}");
-    let wide = StatTable::new(&header, Options { width: Some(100), ..Options::default() }).unwrap();
+    let wide =
+        StatTable::new(&header, Catalog::ours(), Options { width: Some(100), ..Options::default() }).unwrap();
     assert_eq!(wide.left_out(), 0);
 }
 
@@ -280,7 +295,7 @@ fn a_narrow_terminal_shows_what_fits_and_says_how_much_does_not() {
 fn only_needed_series_are_sampled() {
     let header = everything();
     let wanted = |per| {
-        let flags = needed(&header.series, header.topology.as_ref(), per);
+        let flags = needed(&header, Catalog::ours(), per);
         let names: Vec<String> =
             header.series.iter().zip(flags).filter(|(_, w)| *w).map(|(s, _)| s.name()).collect();
         names
@@ -290,4 +305,66 @@ fn only_needed_series_are_sampled() {
     assert!(!machine.iter().any(|n| n.starts_with("node.")), "vmstat has the same");
     assert!(wanted(Per::Node).contains(&"node.numa_foreign@node1".to_owned()));
     assert!(wanted(Per::Cpu).iter().all(|n| n.starts_with("cpu.")));
+}
+
+#[test]
+fn chosen_formulas_are_columns_and_take_what_they_need() {
+    let header = everything();
+    let names = ["locality", "fault_rate", "free"].map(str::to_owned);
+    let per = |per| needed_by(&header, Catalog::ours(), per, &names);
+    let wanted = per(Per::Machine).unwrap();
+    let taken: Vec<String> =
+        header.series.iter().zip(wanted).filter(|(_, w)| *w).map(|(s, _)| s.name()).collect();
+    let expected = ["vmstat.nr_free_pages", "vmstat.numa_local", "vmstat.numa_other", "vmstat.pgfault"];
+    assert!(taken.len() == 4 && expected.iter().all(|name| taken.contains(&(*name).to_owned())), "{taken:?}");
+    let options = Options { show: Show::Formulas(&names), format: Format::Csv, ..Options::default() };
+    let csv = two_samples(&header, options, 5);
+    assert!(csv.starts_with("time,label,locality,fault_rate,free\n"), "{csv}");
+    let text = two_samples(&header, Options { format: Format::Text, ..options }, 5);
+    assert!(text.lines().nth(1).unwrap().ends_with("seconds locality fault_rate   free"), "{text}");
+    let why = per(Per::Cpu).unwrap_err().to_string();
+    assert!(
+        why.starts_with("'locality' cannot be computed per cpu here: it needs vmstat.numa_local: "),
+        "{why}"
+    );
+}
+
+#[test]
+fn what_no_formula_is_called_or_can_be_computed_is_told() {
+    let mut header = header(vec![counter("vmstat.pgfault")]);
+    let fix = numakit_model::Unavailable::new("a PMU", "no PMU uncore_imc", "get one");
+    header.absent.push(numakit_recording::AbsentMetric { name: "uncore".into(), why: fix });
+    let error = |name: &str| {
+        let names = [name.to_owned()];
+        let options = Options { show: Show::Formulas(&names), ..Options::default() };
+        StatTable::new(&header, Catalog::ours(), options).unwrap_err().to_string()
+    };
+    assert!(error("fault_rat").starts_with("unknown formula 'fault_rat'; nearest: fault_rate; "));
+    assert_eq!(
+        error("link_out"),
+        "'link_out' cannot be computed per machine here: it needs uncore.link_data_out: no PMU uncore_imc; get one"
+    );
+    assert!(
+        error("major").contains("it needs vmstat.pgmajfault: it is not shown here; "),
+        "{}",
+        error("major")
+    );
+}
+
+#[test]
+fn packages_have_lines_of_their_own() {
+    let mut header = everything();
+    let package = |os_index, first, last| numakit_model::topology::Package {
+        os_index: Some(os_index),
+        cpus: CpuSet::range(first, last),
+    };
+    if let Some(topology) = &mut header.topology {
+        topology.packages = vec![package(0, 0, 1), package(1, 2, 3)];
+    }
+    let options = Options { per: Some(Per::Package), ..Options::default() };
+    let text = two_samples(&header, options, 5);
+    let lines: Vec<&str> = text.lines().collect();
+    assert_eq!(lines.len(), 4, "{text}");
+    assert!(lines[1].trim_start().starts_with("seconds package   free loc%  miss user"), "{text}");
+    assert!(lines.iter().all(|l| l.len() == lines[1].len()), "{text}");
 }

@@ -77,6 +77,23 @@ impl Machine {
         Self { header, batches: Vec::new(), values, time: START }
     }
 
+    /// Counters of the memory of each node, of links between packages and of the processes.
+    pub fn with_counters(mut self) -> Self {
+        let nodes = self.header.topology.as_ref().map_or(0, |t| t.nodes.len() as u32);
+        let memory = ["uncore.dram_read_local", "uncore.dram_read_remote", "uncore.dram_capacity"];
+        let links = ["uncore.link_busy_out", "uncore.link_capacity_out", "uncore.link_data_out"];
+        let tasks = ["task.cpu_near", "task.cpu_far"];
+        let mut more: Vec<Series> = Vec::new();
+        for node in 0..nodes {
+            more.extend(memory.map(|name| of(name, Instance::Node(node))));
+        }
+        more.extend(links.map(|name| of(name, Instance::Link(0, 1))));
+        more.extend(tasks.map(|name| of(name, Instance::Machine)));
+        self.values.extend(more.iter().map(|s| (s.name(), Some(0))));
+        self.header.series.extend(more);
+        self
+    }
+
     pub fn set(&mut self, name: &str, value: Option<u64>) {
         *self.values.get_mut(name).unwrap_or_else(|| panic!("no series {name}")) = value;
     }
@@ -140,6 +157,8 @@ fn of(name: &str, instance: Instance) -> Series {
         "pressure.memory_some" => Unit::Microseconds,
         "vmstat.pgmigrate_success" => Unit::Pages,
         "self.cpu" | "self.process_cpu" | "self.wakeup" => Unit::Nanoseconds,
+        _ if name.starts_with("task.") => Unit::Nanoseconds,
+        _ if name.starts_with("uncore.") => Unit::Bytes,
         _ if name.starts_with("cpu.") => Unit::Ticks,
         _ => Unit::Count,
     };

@@ -105,3 +105,21 @@ pub(super) fn shortened(name: &str) -> String {
         Some((at, _)) => format!("{}...", &visible[..at]),
     }
 }
+
+/// `node 2 waits for remote memory: 63 % of what its CPUs loaded from memory, ...`.
+pub(super) fn sufferer_words(s: &Sufferer) -> String {
+    let percent = |v: f64| Quantity::Percent.words(v);
+    let amount = s.per_second.map_or_else(String::new, |v| format!(", {}B/s", Quantity::Ratio.words(v)));
+    let until = s.until_seconds.map_or_else(|| "to the end".to_owned(), |v| format!("until {}", duration(v)));
+    format!(
+        "{} {}: {} {}{amount}; at most {} at {}; since {} {until}, {} of the time",
+        s.who,
+        s.does,
+        percent(s.percent),
+        s.of,
+        percent(s.peak_percent),
+        duration(s.peak_at_seconds),
+        duration(s.since_seconds),
+        percent(s.time_percent),
+    )
+}

@@ -1,0 +1,79 @@
+//! The formulas of the verbs that show figures: ours, and those of the user's files.
+
+use anyhow::{Context, bail};
+use clap::Args;
+use numakit_derived::{Catalog, MAX_BYTES};
+use numakit_terminal::formulas::known_metrics;
+use std::fs::File;
+use std::io::{ErrorKind, Read};
+use std::path::{Path, PathBuf};
+
+/// Where formulas come from.
+#[derive(Debug, Default, Args)]
+pub struct Formulas {
+    /// Add the formulas of this file, as the guide 'formulas' describes; may be given again
+    ///
+    /// Before it come /etc/numakit/formulas.txt and $XDG_CONFIG_HOME/numakit/formulas.txt
+    /// (~/.config/numakit/formulas.txt), where they are and can be read. A formula of the same
+    /// name replaces the one before.
+    #[arg(long = "formulas", value_name = "FILE")]
+    files: Vec<PathBuf>,
+}
+
+impl Formulas {
+    /// Ours, then those of the machine, of the user and of the command line.
+    pub fn load(&self) -> anyhow::Result<Catalog> {
+        let mut texts = Vec::new();
+        for path in standard() {
+            match text(&path) {
+                Ok(text) => texts.push((path, text)),
+                Err(error) if absent(&error) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        for path in &self.files {
+            texts.push((path.clone(), text(path)?));
+        }
+        let mut catalog = Catalog::ours().clone();
+        if texts.is_empty() {
+            return Ok(catalog);
+        }
+        let metrics = known_metrics();
+        for (path, text) in texts {
+            catalog.add(&text, &path.display().to_string(), &|name| metrics.get(name).copied())?;
+        }
+        Ok(catalog)
+    }
+}
+
+/// Files that are read when they are there.
+fn standard() -> Vec<PathBuf> {
+    let variable = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    let config = variable("XDG_CONFIG_HOME").or_else(|| Some(variable("HOME")?.join(".config")));
+    [Some(PathBuf::from("/etc")), config]
+        .into_iter()
+        .flatten()
+        .map(|folder| folder.join("numakit/formulas.txt"))
+        .collect()
+}
+
+/// Nothing there, or in a home that is not ours.
+fn absent(error: &anyhow::Error) -> bool {
+    let kind = error.root_cause().downcast_ref::<std::io::Error>().map(std::io::Error::kind);
+    matches!(kind, Some(ErrorKind::NotFound | ErrorKind::NotADirectory | ErrorKind::PermissionDenied))
+}
+
+fn text(path: &Path) -> anyhow::Result<String> {
+    let cannot = || format!("the formulas of {} cannot be read", path.display());
+    let mut bytes = Vec::new();
+    // One byte more than allowed tells that there is too much.
+    File::open(path)
+        .and_then(|f| f.take(MAX_BYTES as u64 + 1).read_to_end(&mut bytes))
+        .with_context(cannot)?;
+    match String::from_utf8(bytes) {
+        Ok(text) => Ok(text),
+        Err(_) => {
+            bail!("{} is not text in UTF-8; give a file as the guide 'formulas' describes", path.display())
+        }
+    }
+}

@@ -1,0 +1,147 @@
+//! `numa tasks`.
+
+use crate::Global;
+use crate::observe;
+use anyhow::{Context, anyhow, bail};
+use clap::{Args, ValueEnum};
+use numakit_sensors::task::survey::Survey;
+use numakit_sys::clock::{self, Alarm};
+use numakit_terminal::tasks::{Order, Tasks as Shown};
+use std::process::ExitCode;
+use std::time::Duration;
+
+/// List processes by how much they use memory of other nodes
+///
+/// REMOTE% is the share of a process's memory that is not on the node where it runs, weighted
+/// with the CPU time of its threads; where it did not run, with where its threads were last.
+/// Those that spent most CPU time far from their memory come first. Memory is in MiB.
+///
+/// The memory of those that ran most is looked at first, for as long as the interval (at least
+/// a second); the last lines say how many were left over, and how many may not be looked into.
+/// Threads of the kernel are left out. The exit code is 1 when a process given with -p does not
+/// exist, and 2 when none of them does.
+///
+/// --json writes one object a measurement: {seconds, nodes, denied, late, processes: [{pid,
+/// user, command, threads, cpu, remote, resident, memory, why}]}. cpu and remote are in percent,
+/// resident in bytes; memory is {huge, heap, stack, anonymous, file, total}, each the bytes on
+/// every node in the order of nodes, or null, and why then "denied" or "late".
+#[derive(Debug, Args)]
+pub struct Tasks {
+    /// Show the memory of these processes by use and node
+    #[arg(short, long, value_name = "PID,...", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..))]
+    pid: Vec<u32>,
+    /// Measure CPU time over this time
+    #[arg(short, long, value_name = "TIME", default_value = "1s", value_parser = observe::interval_of)]
+    interval: Duration,
+    /// Measure so many times
+    #[arg(short = 'n', long, value_name = "COUNT", default_value = "1", value_parser = clap::value_parser!(u64).range(1..))]
+    count: u64,
+    /// What comes first
+    #[arg(long, value_name = "WHAT", default_value = "remote")]
+    sort: Sort,
+    /// Show so many processes; without it 20, and with --json all
+    #[arg(long, value_name = "N")]
+    top: Option<usize>,
+    /// Only the processes of this user, by name or number as the column USER shows it
+    #[arg(long, value_name = "USER")]
+    user: Option<String>,
+    /// Write JSON, one object a line
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Sort {
+    /// CPU time times the share of remote memory
+    Remote,
+    /// Resident memory
+    Memory,
+    /// CPU time
+    Cpu,
+    /// Process number
+    Pid,
+}
+
+impl Sort {
+    fn order(self) -> Order {
+        match self {
+            Self::Remote => Order::Remote,
+            Self::Memory => Order::Memory,
+            Self::Cpu => Order::Cpu,
+            Self::Pid => Order::Pid,
+        }
+    }
+}
+
+/// Processes that are shown without --top.
+const TOP: usize = 20;
+
+/// The memory of processes is looked at for at least so long, in ns.
+const SHORTEST_WALK: u64 = 1_000_000_000;
+
+impl Tasks {
+    /// Measures and shows.
+    pub fn run(self, global: &Global) -> anyhow::Result<ExitCode> {
+        let root = global.root()?;
+        let topology = numakit_topology::read(&root).context("the machine cannot be read")?;
+        let missing: Vec<u32> =
+            self.pid.iter().copied().filter(|pid| !root.exists(&format!("/proc/{pid}"))).collect();
+        if !self.pid.is_empty() && missing.len() == self.pid.len() {
+            bail!(
+                "--pid: there is no process {} in {}; 'numa tasks' lists them",
+                list(&missing),
+                root.name()
+            );
+        }
+        let mut begun = clock::monotonic();
+        let only = (!self.pid.is_empty()).then(|| self.pid.clone());
+        let mut survey = Survey::new(&root, &topology, only).map_err(|why| anyhow!("{why}"))?;
+        for round in 0..self.count {
+            let wait = begun.saturating_add(u64::try_from(self.interval.as_nanos()).unwrap_or(u64::MAX));
+            Alarm::new().sleep_until(wait);
+            let now = clock::monotonic();
+            let shown = self.measure(&mut survey, now, now - begun);
+            begun = now;
+            if self.json {
+                println!("{}", shown.json());
+                continue;
+            }
+            if round > 0 {
+                println!();
+            }
+            match self.pid.is_empty() {
+                true => print!("{}", shown.list(self.top.unwrap_or(TOP))),
+                false => print!("{}", shown.details()),
+            }
+        }
+        if !missing.is_empty() {
+            eprintln!(
+                "numa: there is no process {}; 'numa tasks' lists those that there are",
+                list(&missing)
+            );
+        }
+        Ok(ExitCode::from(u8::from(!missing.is_empty())))
+    }
+
+    fn measure(&self, survey: &mut Survey, now: u64, elapsed: u64) -> Shown {
+        // Who names a process wants to know of it, however long that takes.
+        let until = match self.pid.is_empty() {
+            true => now.saturating_add(elapsed.max(SHORTEST_WALK)),
+            false => u64::MAX,
+        };
+        let processes = survey.measure(&|| clock::monotonic() < until);
+        let mut shown = Shown { nodes: survey.nodes().to_vec(), seconds: elapsed as f64 / 1e9, processes };
+        if let Some(user) = &self.user {
+            shown.only_of(user);
+        }
+        shown.sort(self.sort.order());
+        if let Some(top) = self.top.filter(|_| self.json) {
+            shown.processes.truncate(top);
+        }
+        shown
+    }
+}
+
+fn list(pids: &[u32]) -> String {
+    pids.iter().map(u32::to_string).collect::<Vec<_>>().join(", ")
+}

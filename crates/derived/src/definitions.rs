@@ -1,0 +1,208 @@
+//! A file of formulas.
+//!
+//! ```text
+//! # A comment.
+//! name: quantity = formula          # another
+//!     | what goes on with an operator, or in a parenthesis, is still the formula
+//!     Anything else is the description.
+//! ```
+
+use crate::catalog::{Formula, FormulaError, MAX_BYTES};
+use crate::dimension::Quantity;
+use crate::expression::{Function, MEAN};
+use crate::parser::parse;
+use numakit_model::suggest::nearest;
+
+/// A definition whose lines are still coming.
+struct Open {
+    name: String,
+    quantity: Quantity,
+    help: String,
+    /// Lines of the formula with their numbers.
+    text: Vec<(usize, String)>,
+    /// How many are open at its end.
+    parentheses: i64,
+    line: usize,
+}
+
+/// Everything that a file defines, in its order. `origin` is how the file is called.
+pub(crate) fn read(text: &str, origin: &str) -> Result<Vec<Formula>, FormulaError> {
+    let wrong = |line: usize, message: String| FormulaError { origin: origin.to_owned(), line, message };
+    if text.len() > MAX_BYTES {
+        return Err(wrong(1, format!("the file is longer than {} MiB; split it", MAX_BYTES >> 20)));
+    }
+    let mut done: Vec<Formula> = Vec::new();
+    let mut open: Option<Open> = None;
+    for (line, raw) in text.lines().enumerate().map(|(at, raw)| (at + 1, raw)) {
+        if let Some(c) = raw.chars().find(|c| c.is_control() && *c != '\t') {
+            let message = format!("a control character, {}; leave it out", c.escape_default());
+            return Err(wrong(line, message));
+        }
+        let trimmed = raw.trim();
+        if trimmed.is_empty() || trimmed.starts_with('#') {
+            continue;
+        }
+        if raw.starts_with(char::is_whitespace) {
+            let Some(open) = &mut open else {
+                let message = "an indented line before any formula; begin with 'NAME: QUANTITY = FORMULA'";
+                return Err(wrong(line, message.to_owned()));
+            };
+            open.go_on(line, trimmed).map_err(|message| wrong(line, message))?;
+            continue;
+        }
+        if let Some(open) = open.take() {
+            done.push(open.close(origin)?);
+        }
+        open = Some(begin(line, trimmed).map_err(|message| wrong(line, message))?);
+    }
+    if let Some(open) = open {
+        done.push(open.close(origin)?);
+    }
+    Ok(done)
+}
+
+/// `name: quantity = formula`; the formula may follow on the next lines.
+fn begin(line: usize, text: &str) -> Result<Open, String> {
+    let shape = "write 'NAME: QUANTITY = FORMULA'";
+    let text = without_comment(text);
+    let (head, formula) = text.split_once('=').map_or((text, None), |(head, rest)| (head, Some(rest.trim())));
+    let Some((name, quantity)) = head.split_once(':').map(|(n, q)| (n.trim(), q.trim())) else {
+        return Err(format!("'{}' is not a definition; {shape}, and indent descriptions", head.trim()));
+    };
+    let plain = |b: u8| b.is_ascii_alphanumeric() || b == b'_';
+    if !name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_') || !name.bytes().all(plain) {
+        return Err(format!("'{name}' cannot be a name; use letters, digits and _, beginning with a letter"));
+    }
+    if name == MEAN || Function::ALL.iter().any(|f| f.name() == name) {
+        return Err(format!("'{name}' is a function; choose another name"));
+    }
+    let known = Quantity::ALL.map(Quantity::name);
+    let Some(quantity) = Quantity::named(quantity) else {
+        let like = nearest(quantity, known, 1);
+        let like = like.first().map_or_else(String::new, |near| format!(", nearest: {near}"));
+        return Err(format!("'{quantity}' is not a quantity{like}; use one of {}", known.join(", ")));
+    };
+    let (name, help, text) = (name.to_owned(), String::new(), Vec::new());
+    let mut open = Open { name, quantity, help, text, parentheses: 0, line };
+    if let Some(formula) = formula.filter(|text| !text.is_empty()) {
+        open.push(line, formula);
+    }
+    Ok(open)
+}
+
+impl Open {
+    fn go_on(&mut self, line: usize, text: &str) -> Result<(), String> {
+        if self.parentheses > 0 || text.starts_with(['=', '|', '+', '-', '*', '/', '(', ')']) {
+            let part = without_comment(text);
+            let part = match part.strip_prefix('=') {
+                Some(_) if !self.text.is_empty() => {
+                    return Err(format!("{} has its formula already; leave one out", self.name));
+                }
+                Some(rest) => rest,
+                None => part,
+            };
+            self.push(line, part.trim());
+        } else {
+            let space = if self.help.is_empty() { "" } else { " " };
+            self.help.push_str(space);
+            self.help.push_str(text);
+        }
+        Ok(())
+    }
+
+    fn push(&mut self, line: usize, text: &str) {
+        for byte in text.bytes() {
+            self.parentheses += i64::from(byte == b'(') - i64::from(byte == b')');
+        }
+        self.text.push((line, text.to_owned()));
+    }
+
+    fn close(self, origin: &str) -> Result<Formula, FormulaError> {
+        let text = self.text.iter().map(|(_, text)| text.as_str()).collect::<Vec<_>>().join("\n");
+        let expr = parse(&text).map_err(|wrong| {
+            // Each line of the formula is one line of this text.
+            let part = text.get(..wrong.at).map_or(0, |before| before.matches('\n').count());
+            let line = self.text.get(part).map_or(self.line, |(line, _)| *line);
+            FormulaError {
+                origin: origin.to_owned(),
+                line,
+                message: format!("{}: {}", self.name, wrong.message),
+            }
+        })?;
+        Ok(Formula {
+            name: self.name,
+            quantity: self.quantity,
+            help: self.help,
+            expr,
+            origin: origin.to_owned(),
+            line: self.line,
+            replaces: None,
+        })
+    }
+}
+
+fn without_comment(text: &str) -> &str {
+    text.split_once('#').map_or(text, |(text, _)| text).trim()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn error(text: &str) -> String {
+        read(text, "my.txt").unwrap_err().to_string()
+    }
+
+    #[test]
+    fn definitions_have_a_formula_and_a_description() {
+        let text = "# mine\n\nfree: bytes = a.b # memory\n    Free memory,\n    all of it.\n\
+                    long: percent\n    Said first.\n    = 100 * x.y\n    # between\n    | min(z.w,\n    5)\nlast: ns = 1ns\n";
+        let all = read(text, "my.txt").unwrap();
+        let seen: Vec<(&str, String, &str, usize)> =
+            all.iter().map(|f| (f.name.as_str(), f.expr.to_string(), f.help.as_str(), f.line)).collect();
+        assert_eq!(
+            seen,
+            [
+                ("free", "a.b".to_owned(), "Free memory, all of it.", 3),
+                ("long", "100 * x.y | min(z.w, 5)".to_owned(), "Said first.", 6),
+                ("last", "1ns".to_owned(), "", 12),
+            ]
+        );
+    }
+
+    #[test]
+    fn mistakes_name_file_line_and_fix() {
+        for (text, expected) in [
+            (
+                "\n  help",
+                "my.txt, line 2: an indented line before any formula; begin with 'NAME: QUANTITY = FORMULA'",
+            ),
+            (
+                "a = b.c",
+                "my.txt, line 1: 'a' is not a definition; write 'NAME: QUANTITY = FORMULA', and indent descriptions",
+            ),
+            (
+                "a.b: bytes = c.d",
+                "my.txt, line 1: 'a.b' cannot be a name; use letters, digits and _, beginning with a letter",
+            ),
+            ("min: bytes = c.d", "my.txt, line 1: 'min' is a function; choose another name"),
+            (
+                "a: percents = c.d",
+                "my.txt, line 1: 'percents' is not a quantity, nearest: percent; use one of percent, bytes,",
+            ),
+            (
+                "a: bytes\nb: count = c.d",
+                "my.txt, line 1: a: a name, a number or '(' should stand before the end; put one there",
+            ),
+            (
+                "a: bytes = b.c\n  + d.e\n  + * 2",
+                "my.txt, line 3: a: a name, a number or '(' should stand before '*'",
+            ),
+            ("a: bytes = b.c\n  = d.e", "my.txt, line 2: a has its formula already; leave one out"),
+            ("a: bytes = \u{1b}[2J", "my.txt, line 1: a control character, \\u{1b}; leave it out"),
+        ] {
+            assert!(error(text).starts_with(expected), "{text:?}: {}", error(text));
+        }
+        assert!(error(&"#".repeat(MAX_BYTES + 1)).contains("longer than 1 MiB"));
+    }
+}

@@ -1,0 +1,21 @@
+//! Figures that are computed from series: formulas as text, checked for sense and evaluated
+//! over rows without allocation. The language is described in `docs/guide/formulas.md`.
+
+mod bound;
+mod catalog;
+mod definitions;
+mod dimension;
+mod expression;
+mod index;
+mod lexer;
+mod machine;
+mod missing;
+mod parser;
+
+pub use bound::Bound;
+pub use catalog::{Catalog, Formula, FormulaError, Known, MAX_BYTES};
+pub use dimension::{Dimension, Quantity};
+pub use expression::Expr;
+pub use index::Index;
+pub use machine::{FACTS, Fact};
+pub use missing::{Lack, Missing, Why};

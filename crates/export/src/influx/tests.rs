@@ -1,0 +1,116 @@
+//! A strict reader of the protocol, and what it makes of our lines.
+
+use super::*;
+use crate::testing::{batch, one, text};
+use numakit_model::{Instance, Kind, Unit};
+use proptest::prelude::*;
+
+#[derive(Debug, PartialEq)]
+struct Point {
+    measurement: String,
+    tags: Vec<(String, String)>,
+    fields: Vec<(String, String)>,
+    time: u64,
+}
+
+/// Splits at a character that is neither escaped nor between quotes.
+fn split(text: &str, at: char) -> Vec<&str> {
+    let (mut parts, mut begin, mut escaped, mut quoted) = (Vec::new(), 0, false, false);
+    for (index, c) in text.char_indices() {
+        match c {
+            _ if escaped => escaped = false,
+            '\\' => escaped = true,
+            '"' => quoted = !quoted,
+            c if c == at && !quoted => {
+                parts.push(&text[begin..index]);
+                begin = index + c.len_utf8();
+            }
+            _ => {}
+        }
+    }
+    assert!(!escaped && !quoted, "open at its end: {text}");
+    parts.push(&text[begin..]);
+    parts
+}
+
+fn plain(text: &str) -> String {
+    let mut out = String::new();
+    let mut chars = text.chars();
+    while let Some(c) = chars.next() {
+        out.push(if c == '\\' { chars.next().unwrap() } else { c });
+    }
+    assert!(!out.is_empty());
+    out
+}
+
+fn pair(text: &str) -> (String, String) {
+    let [name, value] = split(text, '=')[..] else { panic!("no pair: {text}") };
+    (plain(name), if value.starts_with('"') { value.to_owned() } else { plain(value) })
+}
+
+fn read(line: &str) -> Point {
+    let [head, fields, time] = split(line, ' ')[..] else { panic!("not three parts: {line}") };
+    let head = split(head, ',');
+    assert!(!head[0].starts_with('#'));
+    Point {
+        measurement: plain(head[0]),
+        tags: head[1..].iter().map(|t| pair(t)).collect(),
+        fields: split(fields, ',').into_iter().map(pair).collect(),
+        time: time.parse().unwrap(),
+    }
+}
+
+#[test]
+fn a_line_per_sensor_place_and_kind() {
+    let series = [
+        one("a.x", Kind::COUNTER, Unit::Count, Instance::Node(0)),
+        one("a.level", Kind::Gauge, Unit::Count, Instance::Node(0)),
+        one("a.y", Kind::COUNTER, Unit::Count, Instance::Node(0)),
+        one("a.x", Kind::COUNTER, Unit::Count, Instance::Link(0, 1)),
+        one("b.r", Kind::Rate, Unit::Count, Instance::Machine),
+    ];
+    let mut rows = batch(&[
+        (1, &[Some(u64::MAX), Some(3), Some(1), None, Some(-1i64 as u64)]),
+        (500_000_001, &[None, Some(4), Some(2), None, None]),
+    ]);
+    rows.push_label(2, "a \"b\" c\\\n=,");
+    let raw = text("influx", Values::Raw, false, &series, &[rows.clone()]);
+    assert_eq!(
+        raw,
+        "a,host=h\\ 1,node=0,kind=counter x=18446744073709551615u,y=1u 1\n\
+         a,host=h\\ 1,node=0,kind=gauge level=3u 1\n\
+         b,host=h\\ 1,kind=rate r=-1i 1\n\
+         a,host=h\\ 1,node=0,kind=counter y=2u 500000001\n\
+         a,host=h\\ 1,node=0,kind=gauge level=4u 500000001\n\
+         label,host=h\\ 1 text=\"a \\\"b\\\" c\\\\ =,\" 2\n"
+    );
+    let rates = text("influx", Values::Rates, false, &series, &[rows]);
+    assert!(rates.contains("node=0,kind=rate y=2 500000001\n") && rates.contains("level=4u"), "{rates}");
+    raw.lines().for_each(|line| drop(read(line)));
+}
+
+proptest! {
+    #[test]
+    fn own_lines_are_read_back(
+        sensor in "[ !#-~é]{0,8}", metric in "[ !#-~é\t]{0,8}", label in "\\PC{0,20}",
+        value: u64, time in 0..=i64::MAX as u64,
+    ) {
+        prop_assume!(!sensor.contains('.'));
+        let series = [one(&format!("{sensor}.{metric}"), Kind::Gauge, Unit::Count, Instance::Cpu(12))];
+        let mut rows = batch(&[(time, &[Some(value)])]);
+        rows.push_label(time, label.clone());
+        let lines = text("influx", Values::Raw, false, &series, &[rows]);
+        let points: Vec<Point> = lines.split_terminator('\n').map(read).collect();
+        let ours = |name: &str| name.replace(['\\', '\t'], "_");
+        let expected = if metric.is_empty() { "_".to_owned() } else { ours(&metric) };
+        prop_assert_eq!(&points[0].fields, &[(expected, format!("{value}u"))]);
+        let pair = |a: &str, b: &str| (a.to_owned(), b.to_owned());
+        prop_assert_eq!(&points[0].tags, &[pair("host", "h 1"), pair("cpu", "12"), pair("kind", "gauge")]);
+        if !sensor.is_empty() && !sensor.starts_with('#') {
+            prop_assert_eq!(&points[0].measurement, &ours(&sensor));
+        }
+        let quoted = format!("\"{}\"", label.replace('\\', "\\\\").replace('"', "\\\""));
+        prop_assert_eq!(&points[1].fields, &[pair("text", &quoted)]);
+        prop_assert!(points.iter().all(|p| p.time == time));
+    }
+}

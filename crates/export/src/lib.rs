@@ -1,0 +1,128 @@
+//! Recordings in the formats of other programs: one file per format, one table of all.
+
+mod csv;
+mod influx;
+mod numascope;
+mod numbers;
+pub mod openmetrics;
+mod parquet;
+mod perfetto;
+mod place;
+mod source;
+#[cfg(test)]
+mod testing;
+
+pub use numbers::{Number, Numbers, Values};
+pub use source::Source;
+
+use numakit_recording::OpenError;
+use std::io::{self, Write};
+use thiserror::Error;
+
+/// Where a format is written to.
+pub type Output<'a> = &'a mut (dyn Write + Send);
+
+/// A format: what the command line and the guide say of it, and its writer.
+#[derive(Debug)]
+pub struct Format {
+    /// The name on the command line.
+    pub name: &'static str,
+    /// One line.
+    pub help: &'static str,
+    /// What names of such files end in.
+    pub extension: &'static str,
+    /// Whether it is of no use on a terminal.
+    pub binary: bool,
+    /// The numbers that it can hold; the first are its default.
+    pub values: &'static [Values],
+    /// Writes what is left of a recording. The answer is what the user should know of it.
+    pub write: fn(&mut Source, Options, Output<'_>) -> Result<Vec<String>, ExportError>,
+}
+
+/// What is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Options {
+    /// Raw values or rates; one of the format's.
+    pub values: Values,
+    /// Every sample, where the default of the format is the last one only.
+    pub all: bool,
+}
+
+/// Every format, in the order in which they are listed.
+pub static FORMATS: &[Format] =
+    &[csv::FORMAT, parquet::FORMAT, perfetto::FORMAT, influx::FORMAT, openmetrics::FORMAT, numascope::FORMAT];
+
+/// The format of that name.
+pub fn format(name: &str) -> Option<&'static Format> {
+    FORMATS.iter().find(|f| f.name == name)
+}
+
+/// Why nothing more was written.
+#[derive(Debug, Error)]
+pub enum ExportError {
+    /// The output took no more.
+    #[error(transparent)]
+    Output(#[from] io::Error),
+    /// The recording could not be read a second time.
+    #[error(transparent)]
+    Open(#[from] OpenError),
+    /// The Parquet writer refused.
+    #[error("cannot be written as Parquet: {0}")]
+    Parquet(String),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{batch, exported, one};
+    use numakit_model::{Instance, Kind, Unit};
+    use proptest::prelude::*;
+
+    #[test]
+    fn the_table_is_sound() {
+        for (index, one) in FORMATS.iter().enumerate() {
+            assert!(
+                !one.help.is_empty() && !one.help.ends_with('.') && !one.values.is_empty(),
+                "{}",
+                one.name
+            );
+            for other in &FORMATS[..index] {
+                assert!(one.name != other.name && one.extension != other.extension, "{}", one.name);
+            }
+        }
+        assert!(format("csv").is_some() && format("excel").is_none());
+    }
+
+    fn kind() -> impl Strategy<Value = Kind> {
+        prop_oneof![Just(Kind::Gauge), Just(Kind::Rate), (0..=255u8).prop_map(|bits| Kind::Counter { bits })]
+    }
+
+    proptest! {
+        #[test]
+        fn every_format_takes_every_recording(
+            columns in proptest::collection::vec(("\\PC{0,6}", kind(), 0..Unit::ALL.len()), 0..5),
+            rows in proptest::collection::vec((any::<u64>(), any::<[Option<u64>; 5]>(), any::<Option<String>>()), 0..6),
+        ) {
+            let series = |(name, kind, unit): &(String, Kind, usize)| {
+                one(name, *kind, Unit::ALL[*unit], Instance::Node(u32::MAX))
+            };
+            let series: Vec<_> = columns.iter().map(series).collect();
+            let mut batches = Vec::new();
+            for (time, values, label) in &rows {
+                let mut batch = batch(&[(*time, &values[..series.len()])]);
+                label.iter().for_each(|text| batch.push_label(*time, text.clone()));
+                batches.push(batch);
+            }
+            for format in FORMATS {
+                for (values, all) in format.values.iter().flat_map(|v| [(*v, false), (*v, true)]) {
+                    let out = exported(format.name, values, all, &series, &batches);
+                    let words = format.name == "openmetrics" || format.name == "influx";
+                    for line in out.split(|&b| b == b'\n').filter(|l| words && !l.starts_with(b"#")) {
+                        let word = |bad: &[u8]| line.split(|b| b" =,".contains(b)).any(|word| word == bad);
+                        prop_assert!(!word(b"NaN") && !word(b"inf") && !word(b"-inf"), "{}", format.name);
+                    }
+                }
+            }
+        }
+    }
+}

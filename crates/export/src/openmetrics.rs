@@ -1,0 +1,156 @@
+//! OpenMetrics text. All samples of a family stand together, which is a rule of the format: so
+//! the default is the last value of every series, as a scrape would give it, and every sample
+//! takes several passes over the recording.
+
+mod family;
+
+pub use family::{Families, Family, Stamp};
+
+use crate::{ExportError, Format, Number, Numbers, Options, Output, Source, Values};
+use numakit_recording::Batch;
+
+/// Line of the table of formats.
+pub const FORMAT: Format = Format {
+    name: "openmetrics",
+    help: "OpenMetrics text: the last sample, or all of them for promtool with --all",
+    extension: "om",
+    binary: false,
+    values: &[Values::Raw, Values::Rates],
+    write,
+};
+
+/// Memory for the values of one pass.
+const HELD: usize = 64 << 20;
+
+const MS: u64 = 1_000_000;
+
+fn write(source: &mut Source, options: Options, to: Output<'_>) -> Result<Vec<String>, ExportError> {
+    let header = source.header();
+    let host = [("host", header.host.as_str())];
+    let constant = if header.host.is_empty() { &[][..] } else { &host };
+    let families = Families::new(&header.series, header.page_size, options.values, constant);
+    let notes = if options.all {
+        every(source, &families, options.values, HELD, to)?
+    } else {
+        last(source, &families, options.values, to)?;
+        Vec::new()
+    };
+    to.write_all(b"# EOF\n")?;
+    to.flush()?;
+    Ok(notes)
+}
+
+/// The last value of every series, with its time.
+fn last(source: &mut Source, families: &Families, values: Values, to: Output<'_>) -> Result<(), ExportError> {
+    let series = &source.header().series;
+    let mut numbers = Numbers::new(series, values);
+    let mut latest: Vec<Option<(Number, Stamp)>> = vec![None; series.len()];
+    source.each(|batch| {
+        for row in samples(batch) {
+            let stamp = Stamp::Nanoseconds(batch.time[row]);
+            for (latest, number) in latest.iter_mut().zip(numbers.row(batch, row)) {
+                *latest = number.map(|n| (n, stamp)).or(*latest);
+            }
+        }
+        Ok::<_, ExportError>(())
+    })?;
+    Ok(families.write(|series| latest.get(series).copied().flatten(), to)?)
+}
+
+/// Every sample: as many members of families in a pass as fit into so much memory. Times are
+/// in ms, as Prometheus keeps them, and rise from sample to sample.
+fn every(
+    source: &mut Source,
+    families: &Families,
+    values: Values,
+    held: usize,
+    to: Output<'_>,
+) -> Result<Vec<String>, ExportError> {
+    let mut times = Times::default();
+    source.each(|batch| {
+        for row in samples(batch) {
+            times.take(batch.time[row]);
+        }
+        Ok::<_, ExportError>(())
+    })?;
+    let members: Vec<(&Family, usize)> =
+        families.list().iter().flat_map(|f| (0..f.members().len()).map(move |m| (f, m))).collect();
+    let wide = (held / size_of::<Option<Number>>() / times.kept.len().max(1)).max(1);
+    let mut head = None;
+    for pass in members.chunks(wide) {
+        let series: Vec<usize> = pass.iter().map(|(family, member)| family.members()[*member]).collect();
+        let columns = columns(source.again()?, &series, values, &times)?;
+        for ((family, member), column) in pass.iter().zip(columns) {
+            for (number, ms) in column.into_iter().zip(&times.kept) {
+                let Some(number) = number else { continue };
+                if head.replace(family.name()) != Some(family.name()) {
+                    family.head(to)?;
+                }
+                family.sample(*member, number, Some(Stamp::Milliseconds(*ms)), to)?;
+            }
+        }
+    }
+    Ok(times.note().into_iter().collect())
+}
+
+/// The values of some series at the times that were kept. Rows that came to the recording since
+/// are not looked at.
+fn columns(
+    mut source: Source,
+    series: &[usize],
+    values: Values,
+    times: &Times,
+) -> Result<Vec<Vec<Option<Number>>>, ExportError> {
+    let mut numbers = Numbers::new(&source.header().series, values);
+    let mut columns = vec![Vec::with_capacity(times.kept.len()); series.len()];
+    let mut again = Times::default();
+    source.each(|batch| {
+        for row in samples(batch) {
+            let row_numbers = numbers.row(batch, row);
+            if again.seen < times.seen && again.take(batch.time[row]) {
+                for (column, series) in columns.iter_mut().zip(series) {
+                    column.push(row_numbers[*series]);
+                }
+            }
+        }
+        Ok::<_, ExportError>(())
+    })?;
+    Ok(columns)
+}
+
+fn samples(batch: &Batch) -> impl Iterator<Item = usize> + '_ {
+    (0..batch.len()).filter(|&row| batch.label[row].is_none())
+}
+
+/// The times of samples in whole milliseconds, each once.
+#[derive(Default)]
+struct Times {
+    seen: usize,
+    kept: Vec<u64>,
+}
+
+impl Times {
+    /// Whether the sample of that time is kept.
+    fn take(&mut self, time: u64) -> bool {
+        self.seen += 1;
+        let ms = time / MS;
+        let later = self.kept.last().is_none_or(|last| ms > *last);
+        if later {
+            self.kept.push(ms);
+        }
+        later
+    }
+
+    fn note(&self) -> Option<String> {
+        let left_out = self.seen - self.kept.len();
+        (left_out > 0).then(|| {
+            format!(
+                "{left_out} of {} samples were left out: each fell into the millisecond of the one before, and Prometheus keeps one value a millisecond",
+                self.seen
+            )
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,231 @@
+//! Families of OpenMetrics: values in, text out. Where the values come from is not known here.
+
+use crate::place::place;
+use crate::{Number, Output, Values};
+use numakit_model::{Metric, Series, Unit};
+use std::collections::{HashMap, HashSet};
+use std::fmt::Write as _;
+use std::io;
+
+/// The families that some series make, in their order.
+#[derive(Debug)]
+pub struct Families(Vec<Family>);
+
+/// The series of one metric: one name, one unit, told apart by their labels.
+#[derive(Debug)]
+pub struct Family {
+    name: String,
+    counter: bool,
+    unit: String,
+    help: String,
+    scale: Scale,
+    members: Vec<usize>,
+    /// The beginning of each member's lines: name of the sample and labels.
+    begins: Vec<String>,
+}
+
+/// When a value was read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stamp {
+    /// Since 1970 UTC.
+    Nanoseconds(u64),
+    /// Since 1970 UTC, for readers that keep no more.
+    Milliseconds(u64),
+}
+
+/// From a metric's own unit to the base unit that the format asks for, without rounding.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Scale {
+    Times(u64),
+    Decimals(u8),
+}
+
+impl Families {
+    /// Families of these series. Pages become bytes where the page size is not 0. The constant
+    /// labels are put on every sample.
+    pub fn new(series: &[Series], page_size: u64, values: Values, constant: &[(&str, &str)]) -> Self {
+        let mut families: Vec<Family> = Vec::new();
+        let mut names = HashSet::new();
+        let mut known = HashMap::new();
+        let mut members = HashSet::new();
+        let constant: Vec<String> =
+            constant.iter().map(|(name, value)| format!("{name}=\"{}\"", escaped(value))).collect();
+        for (index, series) in series.iter().enumerate() {
+            let metric = &series.metric;
+            let at = *known.entry(metric.name.as_str()).or_insert(families.len());
+            if at == families.len() {
+                families.push(Family::new(metric, page_size, values, &mut names));
+            }
+            if members.insert((at, series.instance)) {
+                families[at].add(index, series, &constant);
+            }
+        }
+        Self(families)
+    }
+
+    /// All of them.
+    pub fn list(&self) -> &[Family] {
+        &self.0
+    }
+
+    /// Writes one value of each series that has one. The end mark `# EOF` is the caller's.
+    pub fn write(&self, value: impl Fn(usize) -> Option<(Number, Stamp)>, to: Output<'_>) -> io::Result<()> {
+        for family in &self.0 {
+            let mut begun = false;
+            for (member, series) in family.members.iter().enumerate() {
+                let Some((number, stamp)) = value(*series) else { continue };
+                if !std::mem::replace(&mut begun, true) {
+                    family.head(to)?;
+                }
+                family.sample(member, number, Some(stamp), to)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Family {
+    fn new(metric: &Metric, page_size: u64, values: Values, names: &mut HashSet<String>) -> Self {
+        let per_second = values.are_per_second(metric.kind);
+        let counter = metric.kind.name() == "counter" && !per_second;
+        let (mut unit, scale) = base(metric.unit, page_size);
+        if per_second {
+            unit = if unit.is_empty() { "per_second".into() } else { format!("{unit}_per_second") };
+        }
+        let mut stem = word(&format!("numakit_{}", metric.name));
+        if counter {
+            stem.truncate(stem.trim_end_matches("_total").len());
+        }
+        if let Some(bare) = stem.strip_suffix(&unit).and_then(|s| s.strip_suffix('_')) {
+            stem.truncate(bare.len());
+        }
+        let mut name = joined(&stem, &unit);
+        let mut copy = 1;
+        while !reserve(&name, counter, names) {
+            copy += 1;
+            name = joined(&format!("{stem}_{copy}"), &unit);
+        }
+        let help = escaped(&metric.help);
+        Self { name, counter, unit, help, scale, members: Vec::new(), begins: Vec::new() }
+    }
+
+    fn add(&mut self, index: usize, series: &Series, constant: &[String]) {
+        let mut labels = constant.to_vec();
+        labels.extend(place(series.instance).map(|(word, number)| format!("{word}=\"{number}\"")));
+        let labels = if labels.is_empty() { String::new() } else { format!("{{{}}}", labels.join(",")) };
+        let total = if self.counter { "_total" } else { "" };
+        self.members.push(index);
+        self.begins.push(format!("{}{total}{labels}", self.name));
+    }
+
+    /// The name, without what samples of counters end in.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The series that belong to it, by their index.
+    pub fn members(&self) -> &[usize] {
+        &self.members
+    }
+
+    /// Writes what stands before the samples.
+    pub fn head(&self, to: Output<'_>) -> io::Result<()> {
+        let kind = if self.counter { "counter" } else { "gauge" };
+        writeln!(to, "# TYPE {} {kind}", self.name)?;
+        if !self.unit.is_empty() {
+            writeln!(to, "# UNIT {} {}", self.name, self.unit)?;
+        }
+        writeln!(to, "# HELP {} {}", self.name, self.help)
+    }
+
+    /// Writes a sample of a member.
+    pub fn sample(
+        &self,
+        member: usize,
+        number: Number,
+        stamp: Option<Stamp>,
+        to: Output<'_>,
+    ) -> io::Result<()> {
+        let Some(begin) = self.begins.get(member) else { return Ok(()) };
+        write!(to, "{begin} ")?;
+        self.scale.write(number, to)?;
+        match stamp {
+            None => writeln!(to),
+            Some(Stamp::Nanoseconds(ns)) => writeln!(to, " {}.{:09}", ns / 1_000_000_000, ns % 1_000_000_000),
+            Some(Stamp::Milliseconds(ms)) => writeln!(to, " {}.{:03}", ms / 1000, ms % 1000),
+        }
+    }
+}
+
+impl Scale {
+    fn write(self, number: Number, to: Output<'_>) -> io::Result<()> {
+        let (minus, value) = match number {
+            Number::Float(value) => {
+                return match self {
+                    Self::Times(factor) => write!(to, "{}", value * factor as f64),
+                    Self::Decimals(digits) => write!(to, "{}", value / 10f64.powi(digits.into())),
+                };
+            }
+            Number::Unsigned(value) => ("", value),
+            Number::Signed(value) => (if value < 0 { "-" } else { "" }, value.unsigned_abs()),
+        };
+        match self {
+            Self::Times(factor) => write!(to, "{minus}{}", u128::from(value) * u128::from(factor)),
+            Self::Decimals(digits) => {
+                let (one, digits) = (10u64.pow(digits.into()), usize::from(digits));
+                let mut fraction = format!(".{:0digits$}", value % one);
+                fraction.truncate(fraction.trim_end_matches('0').trim_end_matches('.').len());
+                write!(to, "{minus}{}{fraction}", value / one)
+            }
+        }
+    }
+}
+
+/// The base unit of the format and the way to it; no name for what has no unit.
+fn base(unit: Unit, page_size: u64) -> (String, Scale) {
+    let (name, scale) = match unit {
+        Unit::Ticks => ("seconds", Scale::Decimals(2)),
+        Unit::Milliseconds => ("seconds", Scale::Decimals(3)),
+        Unit::Microseconds => ("seconds", Scale::Decimals(6)),
+        Unit::Nanoseconds => ("seconds", Scale::Decimals(9)),
+        Unit::Count => ("", Scale::Times(1)),
+        unit => match unit.bytes(page_size).filter(|&bytes| bytes > 0) {
+            Some(bytes) => ("bytes", Scale::Times(bytes)),
+            None => (unit.name(), Scale::Times(1)),
+        },
+    };
+    (word(name), scale)
+}
+
+/// Takes the names of all samples that such a family may have; false where one is taken.
+fn reserve(name: &str, counter: bool, names: &mut HashSet<String>) -> bool {
+    let suffixes: &[&str] = if counter { &["", "_total", "_created"] } else { &[""] };
+    let wanted: Vec<String> = suffixes.iter().map(|suffix| format!("{name}{suffix}")).collect();
+    if wanted.iter().any(|name| names.contains(name)) {
+        return false;
+    }
+    names.extend(wanted);
+    true
+}
+
+fn joined(stem: &str, unit: &str) -> String {
+    if unit.is_empty() { stem.to_owned() } else { format!("{stem}_{unit}") }
+}
+
+/// Letters, digits and single underscores: `node.Active(anon)` is `node_Active_anon`.
+fn word(name: &str) -> String {
+    let parts = name.split(|c: char| !c.is_ascii_alphanumeric()).filter(|part| !part.is_empty());
+    parts.collect::<Vec<_>>().join("_")
+}
+
+fn escaped(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '\n' => escaped.push_str("\\n"),
+            '"' | '\\' => drop(write!(escaped, "\\{c}")),
+            c => escaped.push(c),
+        }
+    }
+    escaped
+}

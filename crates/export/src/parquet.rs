@@ -1,0 +1,267 @@
+//! Apache Parquet: `time`, `took`, `label`, then one column per series.
+//!
+//! The types are those of the recording, rates are doubles; a value that was not measured is a
+//! null. The key `numakit` of the metadata holds the same JSON as in the recording.
+
+use crate::{ExportError, Format, Number, Numbers, Options, Output, Source, Values};
+use numakit_model::Kind;
+use numakit_recording::{Batch, Header};
+use parquet::basic::{Compression, Encoding, LogicalType, Repetition, TimeUnit, Type as Physical, ZstdLevel};
+use parquet::column::writer::ColumnWriter;
+use parquet::data_type::ByteArray;
+use parquet::errors::ParquetError;
+use parquet::file::metadata::KeyValue;
+use parquet::file::properties::WriterProperties;
+use parquet::file::writer::SerializedFileWriter;
+use parquet::schema::types::{ColumnPath, Type};
+use std::collections::HashSet;
+use std::io;
+use std::sync::Arc;
+
+/// Line of the table of formats.
+pub const FORMAT: Format = Format {
+    name: "parquet",
+    help: "Apache Parquet: time, took, label, one column per series",
+    extension: "parquet",
+    binary: true,
+    values: &[Values::Raw, Values::Rates],
+    write,
+};
+
+/// Values of a row group before they are encoded.
+const ROW_GROUP: usize = 8 << 20;
+
+fn write(source: &mut Source, options: Options, to: Output<'_>) -> Result<Vec<String>, ExportError> {
+    let header = source.header();
+    let mut group = Group::new(&header, options.values, ROW_GROUP);
+    let mut writer = SerializedFileWriter::new(to, schema(&group)?, Arc::new(properties(&header, &group)?))?;
+    let mut numbers = Numbers::new(&header.series, options.values);
+    source.each(|batch| {
+        for row in 0..batch.len() {
+            group.push(batch, row, &mut numbers);
+            if group.is_full() {
+                group.flush(&mut writer)?;
+            }
+        }
+        Ok::<_, ExportError>(())
+    })?;
+    if !group.is_empty() {
+        group.flush(&mut writer)?;
+    }
+    writer.finish()?;
+    writer.inner_mut().flush()?;
+    Ok(Vec::new())
+}
+
+/// Rows that wait to become a row group.
+struct Group {
+    columns: Vec<Column>,
+    most: usize,
+}
+
+/// A column: the values that are there, and for each row whether there is one.
+struct Column {
+    name: String,
+    values: Cells,
+    /// `None` for a column without nulls.
+    there: Option<Vec<i16>>,
+}
+
+enum Cells {
+    Time(Vec<i64>),
+    Unsigned(Vec<i64>),
+    Signed(Vec<i64>),
+    Floats(Vec<f64>),
+    Texts(Vec<ByteArray>),
+}
+
+impl Group {
+    fn new(header: &Header, values: Values, cells: usize) -> Self {
+        let fixed = |name: &str, values| Column { name: name.to_owned(), values, there: None };
+        let nulls = |name, values| Column { name, values, there: Some(Vec::new()) };
+        let mut columns = vec![
+            fixed("time", Cells::Time(Vec::new())),
+            fixed("took", Cells::Unsigned(Vec::new())),
+            nulls("label".to_owned(), Cells::Texts(Vec::new())),
+        ];
+        columns.extend(header.series.iter().map(|series| {
+            let cells = match series.metric.kind {
+                kind if values.are_floats(kind) => Cells::Floats(Vec::new()),
+                Kind::Rate => Cells::Signed(Vec::new()),
+                Kind::Counter { .. } | Kind::Gauge => Cells::Unsigned(Vec::new()),
+            };
+            nulls(series.name(), cells)
+        }));
+        name_apart(&mut columns);
+        let most = (cells / columns.len()).max(1);
+        Self { columns, most }
+    }
+
+    fn rows(&self) -> usize {
+        self.columns.first().map_or(0, |time| time.values.len())
+    }
+
+    fn is_empty(&self) -> bool {
+        self.rows() == 0
+    }
+
+    fn is_full(&self) -> bool {
+        self.rows() >= self.most
+    }
+
+    fn push(&mut self, batch: &Batch, row: usize, numbers: &mut Numbers) {
+        let [time, took, label, series @ ..] = &mut self.columns[..] else { return };
+        time.push(Some(Number::Unsigned(batch.time[row])));
+        took.push(Some(Number::Unsigned(batch.took[row])));
+        let text = batch.label[row].as_deref();
+        label.push_text(text);
+        if text.is_some() {
+            series.iter_mut().for_each(|column| column.push(None));
+            return;
+        }
+        for (column, number) in series.iter_mut().zip(numbers.row(batch, row)) {
+            column.push(*number);
+        }
+    }
+
+    fn flush(&mut self, to: &mut SerializedFileWriter<Output<'_>>) -> Result<(), ExportError> {
+        let mut group = to.next_row_group()?;
+        for column in &mut self.columns {
+            let Some(mut writer) = group.next_column()? else { break };
+            column.flush(writer.untyped())?;
+            writer.close()?;
+        }
+        group.close()?;
+        Ok(())
+    }
+}
+
+impl Column {
+    fn push(&mut self, number: Option<Number>) {
+        if let Some(there) = &mut self.there {
+            there.push(i16::from(number.is_some()));
+        }
+        match (&mut self.values, number) {
+            (Cells::Floats(cells), Some(number)) => cells.push(number.float()),
+            (Cells::Time(cells) | Cells::Unsigned(cells) | Cells::Signed(cells), Some(number)) => {
+                cells.push(match number {
+                    Number::Unsigned(word) => word as i64,
+                    Number::Signed(value) => value,
+                    Number::Float(value) => value as i64,
+                });
+            }
+            (Cells::Texts(_), _) | (_, None) => {}
+        }
+    }
+
+    fn push_text(&mut self, text: Option<&str>) {
+        if let Some(there) = &mut self.there {
+            there.push(i16::from(text.is_some()));
+        }
+        if let (Cells::Texts(cells), Some(text)) = (&mut self.values, text) {
+            cells.push(text.into());
+        }
+    }
+
+    fn flush(&mut self, to: &mut ColumnWriter<'_>) -> Result<(), ExportError> {
+        let there = self.there.as_deref();
+        match (to, &mut self.values) {
+            (
+                ColumnWriter::Int64ColumnWriter(to),
+                Cells::Time(cells) | Cells::Unsigned(cells) | Cells::Signed(cells),
+            ) => {
+                to.write_batch(cells, there, None)?;
+                cells.clear();
+            }
+            (ColumnWriter::DoubleColumnWriter(to), Cells::Floats(cells)) => {
+                to.write_batch(cells, there, None)?;
+                cells.clear();
+            }
+            (ColumnWriter::ByteArrayColumnWriter(to), Cells::Texts(cells)) => {
+                to.write_batch(cells, there, None)?;
+                cells.clear();
+            }
+            _ => return Err(ExportError::Parquet(format!("'{}' has another type", self.name))),
+        }
+        if let Some(there) = &mut self.there {
+            there.clear();
+        }
+        Ok(())
+    }
+
+    fn field(&self) -> Result<Type, ParquetError> {
+        let (physical, logical) = match &self.values {
+            Cells::Time(_) => (Physical::INT64, Some(LogicalType::timestamp(true, TimeUnit::NANOS))),
+            Cells::Unsigned(_) => (Physical::INT64, Some(LogicalType::integer(64, false))),
+            Cells::Signed(_) => (Physical::INT64, Some(LogicalType::integer(64, true))),
+            Cells::Floats(_) => (Physical::DOUBLE, None),
+            Cells::Texts(_) => (Physical::BYTE_ARRAY, Some(LogicalType::String)),
+        };
+        let repetition = if self.there.is_some() { Repetition::OPTIONAL } else { Repetition::REQUIRED };
+        Type::primitive_type_builder(&self.name, physical)
+            .with_logical_type(logical)
+            .with_repetition(repetition)
+            .build()
+    }
+}
+
+impl Cells {
+    fn len(&self) -> usize {
+        match self {
+            Self::Time(cells) | Self::Unsigned(cells) | Self::Signed(cells) => cells.len(),
+            Self::Floats(cells) => cells.len(),
+            Self::Texts(cells) => cells.len(),
+        }
+    }
+}
+
+/// A name that was there before gets a number: encodings are chosen by name, and readers want
+/// names that differ.
+fn name_apart(columns: &mut [Column]) {
+    let mut names = HashSet::new();
+    for column in columns {
+        let name = column.name.clone();
+        let mut copy = 1;
+        while !names.insert(column.name.clone()) {
+            copy += 1;
+            column.name = format!("{name}_{copy}");
+        }
+    }
+}
+
+fn schema(group: &Group) -> Result<Arc<Type>, ParquetError> {
+    let fields = group.columns.iter().map(|c| c.field().map(Arc::new)).collect::<Result<_, _>>()?;
+    Ok(Arc::new(Type::group_type_builder("recording").with_fields(fields).build()?))
+}
+
+/// Counters grow by little, so their differences are kept; rates and labels repeat.
+fn properties(header: &Header, group: &Group) -> Result<WriterProperties, ParquetError> {
+    let mut properties = WriterProperties::builder()
+        .set_created_by(concat!("numakit version ", env!("CARGO_PKG_VERSION")).to_owned())
+        .set_compression(Compression::ZSTD(ZstdLevel::try_new(1)?))
+        .set_key_value_metadata(Some(vec![KeyValue::new("numakit".to_owned(), header.metadata())]));
+    for column in &group.columns {
+        if matches!(column.values, Cells::Time(_) | Cells::Unsigned(_) | Cells::Signed(_)) {
+            let path = ColumnPath::new(vec![column.name.clone()]);
+            properties = properties
+                .set_column_dictionary_enabled(path.clone(), false)
+                .set_column_encoding(path, Encoding::DELTA_BINARY_PACKED);
+        }
+    }
+    Ok(properties.build())
+}
+
+impl From<ParquetError> for ExportError {
+    fn from(error: ParquetError) -> Self {
+        match error {
+            ParquetError::External(inner) => match inner.downcast::<io::Error>() {
+                Ok(io) => Self::Output(*io),
+                Err(inner) => Self::Parquet(inner.to_string()),
+            },
+            other => Self::Parquet(other.to_string()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

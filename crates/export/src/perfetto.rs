@@ -1,0 +1,116 @@
+//! A Perfetto trace: a counter track per series, labels as instant events.
+//!
+//! The numbers of fields are those of `perfetto/trace/perfetto_trace.proto`; a test reads what is
+//! written with the official definition. A counter track is a line of steps, so a value that
+//! repeats the one before is left out, except the last one. A rate stands at the start of the
+//! interval that it is over.
+
+mod packets;
+mod protobuf;
+mod tracks;
+
+use crate::{ExportError, Format, Number, Numbers, Options, Output, Source, Values};
+use numakit_recording::{Batch, Header};
+use packets::Packets;
+use protobuf::Message;
+use std::io;
+
+/// Line of the table of formats.
+pub const FORMAT: Format = Format {
+    name: "perfetto",
+    help: "a trace for ui.perfetto.dev: a counter track per series, counters as rates",
+    extension: "pftrace",
+    binary: true,
+    values: &[Values::Rates, Values::Raw],
+    write,
+};
+
+fn write(source: &mut Source, options: Options, to: Output<'_>) -> Result<Vec<String>, ExportError> {
+    let header = source.header();
+    let mut packets = Packets::new(to);
+    packets.clock(header.started)?;
+    for descriptor in tracks::descriptors(&header, options.values) {
+        packets.track(&descriptor)?;
+    }
+    let mut trace = Trace::new(&header, options.values, packets);
+    source.each(|batch| trace.batch(batch))?;
+    trace.finish()?;
+    Ok(Vec::new())
+}
+
+struct Trace<'a> {
+    packets: Packets<'a>,
+    numbers: Numbers,
+    /// What each track shows.
+    shown: Vec<Option<Shown>>,
+    event: Message,
+}
+
+#[derive(Clone, Copy)]
+struct Shown {
+    number: Number,
+    at: u64,
+    /// The last time at which it was this number.
+    until: u64,
+}
+
+impl<'a> Trace<'a> {
+    fn new(header: &Header, values: Values, packets: Packets<'a>) -> Self {
+        Self {
+            packets,
+            numbers: Numbers::new(&header.series, values),
+            shown: vec![None; header.series.len()],
+            event: Message::default(),
+        }
+    }
+
+    fn batch(&mut self, batch: &Batch) -> io::Result<()> {
+        for row in 0..batch.len() {
+            let time = batch.time[row];
+            if let Some(text) = &batch.label[row] {
+                tracks::instant(&mut self.event, text);
+                self.packets.event(time, &self.event)?;
+                continue;
+            }
+            self.numbers.row(batch, row);
+            for series in 0..self.shown.len() {
+                if let Some(number) = self.numbers.latest(series) {
+                    self.value(series, number, time)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn value(&mut self, series: usize, number: Number, time: u64) -> io::Result<()> {
+        if let Some(shown) = &mut self.shown[series]
+            && shown.number == number
+        {
+            shown.until = time;
+            return Ok(());
+        }
+        let at = self.numbers.began(series).unwrap_or(time);
+        self.shown[series] = Some(Shown { number, at, until: time });
+        self.counter(series, number, at)
+    }
+
+    /// Lets every track reach to where it was last measured.
+    fn finish(mut self) -> io::Result<()> {
+        for series in 0..self.shown.len() {
+            if let Some(Shown { number, at, until }) = self.shown[series]
+                && until > at
+            {
+                self.counter(series, number, until)?;
+            }
+        }
+        self.packets.finish()
+    }
+
+    fn counter(&mut self, series: usize, number: Number, time: u64) -> io::Result<()> {
+        tracks::counter(&mut self.event, series, number);
+        self.packets.event(time, &self.event)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,66 @@
+//! The packets that a trace consists of.
+
+use super::protobuf::Message;
+use crate::Output;
+use std::io;
+
+/// The only sequence of packets in the trace.
+pub const SEQUENCE: u64 = 1;
+/// UTC, as the builtin clocks of Perfetto have it.
+pub const REALTIME: u64 = 1;
+
+// Fields of Trace and TracePacket.
+const PACKET: u64 = 1;
+const CLOCK_SNAPSHOT: u64 = 6;
+pub const TIMESTAMP: u64 = 8;
+pub const TRUSTED_PACKET_SEQUENCE_ID: u64 = 10;
+pub const TRACK_EVENT: u64 = 11;
+pub const TIMESTAMP_CLOCK_ID: u64 = 58;
+const TRACK_DESCRIPTOR: u64 = 60;
+
+/// Writes packets.
+pub struct Packets<'a> {
+    to: Output<'a>,
+    packet: Message,
+    framed: Message,
+}
+
+impl<'a> Packets<'a> {
+    pub fn new(to: Output<'a>) -> Self {
+        Self { to, packet: Message::default(), framed: Message::default() }
+    }
+
+    /// Says that times of the trace are UTC. Stands before everything that has a time.
+    pub fn clock(&mut self, now: u64) -> io::Result<()> {
+        let mut clock = Message::default();
+        clock.number(1, REALTIME).number(2, now);
+        let mut snapshot = Message::default();
+        snapshot.message(1, &clock).number(2, REALTIME);
+        self.packet(Some(now), CLOCK_SNAPSHOT, &snapshot)
+    }
+
+    /// A `TrackDescriptor`.
+    pub fn track(&mut self, descriptor: &Message) -> io::Result<()> {
+        self.packet(None, TRACK_DESCRIPTOR, descriptor)
+    }
+
+    /// A `TrackEvent`.
+    pub fn event(&mut self, time: u64, event: &Message) -> io::Result<()> {
+        self.packet(Some(time), TRACK_EVENT, event)
+    }
+
+    /// Hands over what is still buffered.
+    pub fn finish(&mut self) -> io::Result<()> {
+        self.to.flush()
+    }
+
+    fn packet(&mut self, time: Option<u64>, field: u64, content: &Message) -> io::Result<()> {
+        self.packet.clear().number(TRUSTED_PACKET_SEQUENCE_ID, SEQUENCE);
+        if let Some(time) = time {
+            self.packet.number(TIMESTAMP, time).number(TIMESTAMP_CLOCK_ID, REALTIME);
+        }
+        self.packet.message(field, content);
+        self.framed.clear().message(PACKET, &self.packet);
+        self.to.write_all(self.framed.encoded())
+    }
+}

@@ -1,0 +1,260 @@
+//! Series of hardware events, out of the tables in `data/events/`: under the vendor's names, and
+//! under names of classes that are the same for all vendors.
+//!
+//! The sensor `uncore` takes what PMUs outside of the cores count, the sensor `perf` what those
+//! of the cores count. `SENSOR.CLASS` is a class, `SENSOR.PMU.EVENT` an event, where PMU is its
+//! name without `uncore_` and number, and EVENT has no index: the sum over PMUs and indices of
+//! one place is one series.
+
+mod captured;
+mod missing;
+mod names;
+mod spots;
+mod sums;
+
+use crate::Scene;
+use crate::events::{self, Event, HW_CACHE, Identity, Section, Spread, TABLES, Table, class};
+use crate::pmu::{self, Counting, Device, Devices, Factor, Request, device};
+use crate::sensor::{Absent, Sensor};
+use captured::Captured;
+use missing::Lacking;
+use numakit_model::{Metric, Series, Unavailable};
+use numakit_sys::{SysRoot, perf};
+use spots::Spot;
+use std::collections::BTreeSet;
+use std::sync::LazyLock;
+use sums::Sums;
+
+/// What the tables offer on a machine.
+#[derive(Debug, Default)]
+pub struct Hardware {
+    /// Series, each with what it is the sum of; classes first.
+    pub counted: Vec<(Series, Vec<(Request, Factor)>)>,
+    /// What is not to be had, each with its reason.
+    pub absent: Vec<Absent>,
+    /// The PMUs that count.
+    pub devices: Vec<Device>,
+    /// Why nothing is counted, if so.
+    pub nothing: Option<Unavailable>,
+}
+
+/// Whether a section belongs to the sensor `perf`; all others belong to `uncore`.
+pub fn of_cores(section: &Section) -> bool {
+    section.spread == Spread::Cpu
+}
+
+/// Whether a section belongs to the sensor `uncore`.
+pub fn outside_of_cores(section: &Section) -> bool {
+    !of_cores(section)
+}
+
+/// The metrics of all tables that the sensor `perf` has, whatever the machine.
+pub static KNOWN_OF_CORES: LazyLock<Vec<Metric>> = LazyLock::new(|| known("perf", of_cores));
+
+/// The metrics of all tables that the sensor `uncore` has, whatever the machine.
+pub static KNOWN_OUTSIDE: LazyLock<Vec<Metric>> = LazyLock::new(|| known("uncore", outside_of_cores));
+
+/// Whether a metric is read when nothing is asked for by name: of the events of hardware, the
+/// classes that say so.
+pub fn by_default(metric: &Metric) -> bool {
+    // Only events of hardware say how sure they are.
+    metric.confidence.is_none() || class(metric.bare()).is_some_and(|class| class.default)
+}
+
+fn known(sensor: &str, part: fn(&Section) -> bool) -> Vec<Metric> {
+    let mut sums = Sums::new(sensor);
+    for table in TABLES.iter().filter_map(|(_, text)| Table::parse(text).ok()) {
+        for section in table.sections.iter().filter(|s| part(s)) {
+            for event in &section.events {
+                sums.event(&table, section, event);
+                for feed in &event.feeds {
+                    sums.class(&table, section, event, feed);
+                }
+            }
+        }
+    }
+    sums.metrics()
+}
+
+/// Looks what a sensor has on a machine. Every event is tried once, except on a capture.
+pub fn look(scene: &Scene<'_>, sensor: &str, part: fn(&Section) -> bool) -> Hardware {
+    let names = device::names(scene.root);
+    let identity = Identity::read(scene.root);
+    let tables = events::tables(&identity, &names);
+    let sections = || tables.iter().flat_map(|t| t.sections.iter().map(move |s| (t, s)));
+    let sections = || sections().filter(|(_, section)| part(section));
+    let devices = found(scene, &names, |name| sections().any(|(_, section)| section.is_for(name)));
+    let mut lacking = Lacking::new(scene.root, &identity, &names);
+    lacking.unusable = devices.skipped;
+    let mut search = Search { scene, devices: devices.found, sums: Sums::new(sensor), used: BTreeSet::new() };
+    for (table, section) in sections() {
+        // What a PMU of another version has is not missing here.
+        let other = section.condition.is_some() && names.iter().any(|name| section.is_for(name));
+        if !search.section(table, section) && !other {
+            lacking.sections.push((table, section));
+        }
+    }
+    search.finish(lacking)
+}
+
+/// The PMUs of the tables that the machine has.
+fn found(scene: &Scene<'_>, names: &[String], wanted: impl Fn(&str) -> bool) -> Devices {
+    let mut devices = pmu::devices(scene.root, &wanted);
+    let cores = names.iter().any(|name| device::is_core(scene.root, name));
+    devices.found.extend(events::hw_cache().ok().filter(|_| cores && wanted(HW_CACHE)));
+    devices
+}
+
+impl Hardware {
+    /// Adds all of it to a sensor.
+    pub fn add_to(self, counting: &mut Counting) {
+        self.devices.iter().for_each(|device| counting.describe(device));
+        self.counted.into_iter().for_each(|(series, parts)| counting.add(series, parts));
+        self.absent.into_iter().for_each(|absent| counting.add_absent(absent));
+    }
+
+    /// A sensor that only lists it, for a root without counters.
+    pub fn listed(self, root: &SysRoot) -> Box<dyn Sensor> {
+        let series = self.counted.into_iter().map(|(series, _)| series).collect();
+        Box::new(Captured { series, absent: self.absent, name: root.name().to_owned() })
+    }
+}
+
+struct Search<'a> {
+    scene: &'a Scene<'a>,
+    devices: Vec<Device>,
+    sums: Sums,
+    used: BTreeSet<String>,
+}
+
+/// An event that can be opened.
+struct Ready {
+    index: u32,
+    device: String,
+    spot: Spot,
+    request: Request,
+}
+
+/// Why an event cannot be opened.
+enum Refusal {
+    /// The PMU does not have it: sums are right without it.
+    Without(Unavailable),
+    /// The PMU should have it: sums would be too small.
+    Refused(Unavailable),
+}
+
+impl Search<'_> {
+    /// Adds the events of a section. False if the machine has none of its PMUs.
+    fn section(&mut self, table: &Table, section: &Section) -> bool {
+        let fits = |d: &&Device| section.holds(self.scene.root, &d.name);
+        let devices: Vec<Device> = self.devices.iter().filter(fits).cloned().collect();
+        let spots: Vec<Vec<Spot>> =
+            devices.iter().map(|d| spots::of(self.scene.topology, section, d)).collect();
+        let places: Vec<(&Device, &Spot)> =
+            devices.iter().zip(&spots).flat_map(|(d, spots)| spots.iter().map(move |s| (d, s))).collect();
+        if places.is_empty() {
+            return false;
+        }
+        for event in &section.events {
+            match self.ready(event, &places) {
+                Ok(ready) => self.add(table, section, event, &ready),
+                Err(refusal) => self.refuse(table, section, event, &refusal),
+            }
+        }
+        self.used.extend(devices.into_iter().map(|d| d.name));
+        true
+    }
+
+    /// Everything that an event is opened as. Indices that the machine does not have are left
+    /// out; an error says why there is nothing.
+    fn ready(&self, event: &Event, places: &[(&Device, &Spot)]) -> Result<Vec<Ready>, Refusal> {
+        let (mut ready, mut first) = (Vec::new(), None);
+        for index in event.indices.clone() {
+            let mut codes = places.iter().map(|(device, spot)| self.request(event, index, device, spot));
+            let tried = match codes.next() {
+                Some(Ok(request)) => self.attempt(&request).map(|()| request),
+                Some(Err(refusal)) => Err(refusal),
+                None => continue,
+            };
+            match tried {
+                Ok(request) => {
+                    let rest = codes.map(Result::ok);
+                    let all = std::iter::once(Some(request)).chain(rest).zip(places);
+                    ready.extend(all.filter_map(|(request, (device, spot))| {
+                        let spot = Spot::clone(spot);
+                        Some(Ready { index, device: device.name.clone(), spot, request: request? })
+                    }));
+                }
+                Err(refusal) => _ = first.get_or_insert(refusal),
+            }
+        }
+        match first {
+            Some(refusal) if ready.is_empty() => Err(refusal),
+            _ => Ok(ready),
+        }
+    }
+
+    fn request(&self, event: &Event, index: u32, device: &Device, spot: &Spot) -> Result<Request, Refusal> {
+        let missing = || format!("the event {} of {}", event.name_at(index), device.name);
+        let fields = event.fields(index, spot.chip, &device.events);
+        let fields = fields.map_err(|error| Refusal::Without(missing::unnamed(missing(), &error)))?;
+        let fields = fields.iter().map(|(field, value)| (field.as_str(), *value));
+        let config = device.formats.encode(fields);
+        let config = config.map_err(|error| Refusal::Refused(missing::no_room(missing(), &error)))?;
+        Ok(Request { cpu: spot.cpu, event: perf::Event { pmu: device.kind, config } })
+    }
+
+    fn attempt(&self, request: &Request) -> Result<(), Refusal> {
+        match self.scene.root.counters() {
+            Some(_) => pmu::try_event(self.scene, request.cpu, &request.event).map_err(Refusal::Refused),
+            None => Ok(()),
+        }
+    }
+
+    fn add(&mut self, table: &Table, section: &Section, event: &Event, ready: &[Ready]) {
+        for one in ready {
+            let number = event.number(one.index, &one.device);
+            let Some(instance) = one.spot.instance(section.spread, number) else { continue };
+            self.sums.event(table, section, event).part(instance, one.request, Factor::ONE);
+            for feed in &event.feeds {
+                if let (Some(sum), Some(factor)) = (self.sums.class(table, section, event, feed), feed.factor)
+                {
+                    sum.part(instance, one.request, factor);
+                }
+            }
+        }
+    }
+
+    fn refuse(&mut self, table: &Table, section: &Section, event: &Event, refusal: &Refusal) {
+        let (why, whole) = match refusal {
+            Refusal::Without(why) => (why, false),
+            Refusal::Refused(why) => (why, true),
+        };
+        self.sums.event(table, section, event).refuse(why, true);
+        for feed in &event.feeds {
+            if let Some(sum) = self.sums.class(table, section, event, feed) {
+                sum.refuse(why, whole);
+            }
+        }
+    }
+
+    fn finish(mut self, lacking: Lacking<'_>) -> Hardware {
+        for (table, section) in &lacking.sections {
+            let why = lacking.why(section);
+            for event in &section.events {
+                for feed in &event.feeds {
+                    if let Some(sum) = self.sums.class(table, section, event, feed) {
+                        sum.refuse(&why, false);
+                    }
+                }
+            }
+        }
+        let (counted, absent) = self.sums.finish();
+        let nothing = counted.is_empty().then(|| lacking.nothing(absent.first()));
+        self.devices.retain(|d| self.used.contains(&d.name));
+        Hardware { counted, absent, devices: self.devices, nothing }
+    }
+}
+
+#[cfg(test)]
+mod tests;

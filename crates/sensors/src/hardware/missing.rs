@@ -1,0 +1,138 @@
+//! Why events of the tables are not to be had, and what brings them.
+
+use super::names;
+use crate::events::{FieldsError, HW_CACHE, Identity, Section, Spread, Table};
+use crate::pmu::{DEVICES, EncodeError};
+use crate::sensor::{ANOTHER_KERNEL, ANOTHER_MACHINE, Absent};
+use numakit_model::Unavailable;
+use numakit_sys::SysRoot;
+
+/// Sections whose PMUs the machine lacks.
+pub struct Lacking<'a> {
+    /// They and their tables.
+    pub sections: Vec<(&'a Table, &'a Section)>,
+    /// PMUs that are there, but not in a way that can be understood.
+    pub unusable: Vec<Unavailable>,
+    cpu: String,
+    seen: String,
+    virtual_machine: bool,
+}
+
+impl<'a> Lacking<'a> {
+    /// None yet, on a machine that has these PMUs.
+    pub fn new(root: &SysRoot, identity: &Identity, pmus: &[String]) -> Self {
+        let cpuinfo = root.text("/proc/cpuinfo").unwrap_or_default();
+        let flags = cpuinfo.lines().find(|line| line.starts_with("flags")).unwrap_or_default();
+        let seen = match pmus.is_empty() {
+            true => format!("{DEVICES} has no PMU"),
+            false => format!("seen {}", names::ranges(pmus)),
+        };
+        Self {
+            sections: Vec::new(),
+            unusable: Vec::new(),
+            cpu: identity.to_string(),
+            seen,
+            virtual_machine: flags.split_whitespace().any(|flag| flag == "hypervisor"),
+        }
+    }
+
+    /// Why a section has nothing.
+    pub fn why(&self, section: &Section) -> Unavailable {
+        let is_for = |why: &&Unavailable| why.missing.split(' ').any(|word| section.is_for(word));
+        if let Some(why) = self.unusable.iter().find(is_for) {
+            return why.clone();
+        }
+        let pmus = names::several(&section.pmus);
+        let missing = format!("counts of {pmus}");
+        Unavailable::new(missing, format!("no PMU {pmus}; {}", self.seen), self.fix(section))
+    }
+
+    fn fix(&self, section: &Section) -> String {
+        let of_cores = section.spread == Spread::Cpu || section.pmus.iter().any(|p| p == HW_CACHE);
+        match (self.virtual_machine, of_cores) {
+            (true, true) => {
+                return format!(
+                    "{ANOTHER_MACHINE} a machine that has one; a virtual machine gets one from its host (QEMU: \
+                     -cpu host,pmu=on)"
+                );
+            }
+            (true, false) => {
+                return format!("{ANOTHER_MACHINE} bare metal: virtual machines are not given these PMUs");
+            }
+            (false, true) => return format!("{ANOTHER_KERNEL} that is built with CONFIG_PERF_EVENTS"),
+            (false, false) => {}
+        }
+        let first = section.pmus.first().map_or("", String::as_str);
+        match DRIVERS.iter().find(|(start, ..)| first.starts_with(start)) {
+            Some((_, "", option)) => format!("{ANOTHER_KERNEL} that is built with {option}"),
+            // Where the driver is there and the PMU is not, the machine does not have it.
+            Some((start, ..)) if self.seen.contains(start) => {
+                format!("{ANOTHER_KERNEL} that knows it, if this machine has such a part")
+            }
+            Some((_, module, option)) => {
+                format!("modprobe {module}, or boot a kernel that is built with {option}")
+            }
+            None => format!("{ANOTHER_KERNEL} that knows it, if this machine has such a part"),
+        }
+    }
+
+    /// Why there is nothing at all; `first` is what is absent first.
+    pub fn nothing(&self, first: Option<&Absent>) -> Unavailable {
+        let Some((_, section)) = self.sections.first() else {
+            return match first {
+                Some(absent) => absent.why.clone(),
+                None => Unavailable::new(
+                    "hardware counters",
+                    format!("no table of events for {}; {}", self.cpu, self.seen),
+                    format!(
+                        "{ANOTHER_MACHINE} a processor that numakit has a table for: docs/guide/counters.md"
+                    ),
+                ),
+            };
+        };
+        let lacks = |a: &&Absent| self.sections.iter().any(|(_, section)| self.why(section) == a.why);
+        if let Some(absent) = first.filter(|a| !lacks(a) || !self.unusable.is_empty()) {
+            return absent.why.clone();
+        }
+        let mut platforms: Vec<&str> =
+            self.sections.iter().map(|(table, _)| table.platform.as_str()).collect();
+        platforms.dedup();
+        let mut pmus: Vec<&str> =
+            self.sections.iter().flat_map(|(_, s)| s.pmus.iter().map(String::as_str)).collect();
+        pmus.sort_unstable();
+        pmus.dedup();
+        Unavailable::new(
+            format!("hardware counters of {}", platforms.join(", ")),
+            format!("no PMU {}; {}", pmus.join(", ").replace("[0-9]*", "*"), self.seen),
+            self.fix(section),
+        )
+    }
+}
+
+/// How names of PMUs begin, the module that brings them (empty: none), and the option of the kernel.
+const DRIVERS: [(&str, &str, &str); 12] = [
+    ("uncore_", "intel_uncore", "CONFIG_PERF_EVENTS_INTEL_UNCORE"),
+    ("amd_", "amd_uncore", "CONFIG_PERF_EVENTS_AMD_UNCORE"),
+    ("arm_cmn", "arm-cmn", "CONFIG_ARM_CMN"),
+    ("arm_dmc620", "arm_dmc620_pmu", "CONFIG_ARM_DMC620_PMU"),
+    ("ampere_mcu", "ampere_cspmu", "CONFIG_AMPERE_CORESIGHT_PMU_ARCH_SYSTEM"),
+    ("nvidia_", "nvidia_cspmu", "CONFIG_NVIDIA_CORESIGHT_PMU_ARCH_SYSTEM_PMU"),
+    ("hisi_sccl*_hha", "hisi_uncore_hha_pmu", "CONFIG_HISI_PMU"),
+    ("hisi_sccl*_ddrc", "hisi_uncore_ddrc_pmu", "CONFIG_HISI_PMU"),
+    ("hisi_sccl*_l3c", "hisi_uncore_l3c_pmu", "CONFIG_HISI_PMU"),
+    ("hisi_", "hisi_uncore_pa_pmu", "CONFIG_HISI_PMU"),
+    ("cxl_pmu", "cxl_pmu", "CONFIG_CXL_PMU"),
+    ("hv_24x7", "", "CONFIG_HV_PERF_CTRS, in a partition that may see performance data"),
+];
+
+/// The kernel does not name an event that only it knows.
+pub fn unnamed(missing: String, error: &FieldsError) -> Unavailable {
+    let fix = format!("{ANOTHER_KERNEL} that names it, if this machine has it");
+    Unavailable::new(missing, error.to_string(), fix)
+}
+
+/// The PMU has no such fields.
+pub fn no_room(missing: String, error: &EncodeError) -> Unavailable {
+    let fix = format!("{ANOTHER_KERNEL} whose driver has these fields");
+    Unavailable::new(missing, error.to_string(), fix)
+}

@@ -1,0 +1,196 @@
+//! `perf`: what the kernel counts on each CPU, summed for each node: its software events, its
+//! tracepoints about NUMA, and the clock cycles and instructions of the cores.
+//!
+//! An event counts for the node of the CPU on which it happens. All software events and
+//! tracepoints of a CPU are one group, so that a read of a CPU is one system call.
+
+mod table;
+mod tracepoints;
+
+use crate::Scene;
+use crate::hardware::{self, Hardware, KNOWN_OF_CORES, of_cores};
+use crate::pmu::counting::running;
+use crate::pmu::device::{self, DEVICES};
+use crate::pmu::{Counting, Factor, Need, Privilege, Request, privilege};
+use crate::sensor::{ANOTHER_MACHINE, Absent, Probed, Sensor, SensorEntry};
+use numakit_model::{CpuSet, Instance, Scope, Series, Unavailable};
+use numakit_sys::SysRoot;
+use numakit_sys::perf::{Event, LARGEST_GROUP};
+use std::sync::Arc;
+use table::{Line, Source, lines};
+use tracepoints::Tracefs;
+
+const SENSOR: &str = "perf";
+
+/// Line of the table of sensors.
+pub const ENTRY: SensorEntry = SensorEntry {
+    name: SENSOR,
+    help: "Page faults, context switches, migrations, cycles and the kernel's NUMA tracepoints by node.",
+    // The kernel takes long to close tracepoints, so they are read only when asked for.
+    default: |metric| !table::is_tracepoint(metric) && hardware::by_default(metric),
+    known: || {
+        let own = lines().map(|line| line.metric(line.scope));
+        own.chain(KNOWN_OF_CORES.iter().cloned()).chain([running(SENSOR)]).collect()
+    },
+    probe,
+};
+
+fn probe(scene: &Scene<'_>) -> Probed {
+    let of_cores = hardware::look(scene, SENSOR, of_cores);
+    let mut counting = match Counting::new(SENSOR, scene) {
+        Ok(counting) => counting,
+        // The events of the cores of a capture can at least be listed.
+        Err(why) if of_cores.nothing.is_some() => return Err(why),
+        Err(why) => return Ok(listed(scene, of_cores, &why)),
+    };
+    let places = Places::of(scene)?;
+    let cores = cores(scene.root);
+    let mut found = locate(scene.root, &cores);
+    for (at, why) in refused(scene, &places, &found)? {
+        found[at].1 = Err(why);
+    }
+    let kinds = cores.unwrap_or_default();
+    for (line, event) in found {
+        match event {
+            Ok(event) => places.add(&mut counting, &line, &|cpu| on_core(event, cpu, &kinds)),
+            Err(why) => counting.add_absent(Absent { metric: line.metric(line.scope), why }),
+        }
+    }
+    of_cores.add_to(&mut counting);
+    Ok(counting.finish())
+}
+
+fn listed(scene: &Scene<'_>, mut of_cores: Hardware, why: &Unavailable) -> Box<dyn Sensor> {
+    let own = lines().map(|line| Absent { metric: line.metric(line.scope), why: why.clone() });
+    of_cores.absent.splice(0..0, own);
+    of_cores.listed(scene.root)
+}
+
+/// Each line of the table with its event.
+fn locate(root: &SysRoot, cores: &Result<Cores, Unavailable>) -> Vec<(Line, Result<Event, Unavailable>)> {
+    // Tracepoints are not tried: the kernel takes long to close one.
+    let tracefs = Tracefs::find(root)
+        .and_then(|tracefs| Privilege::look(root).permits(Need::Tracepoint).map(|()| tracefs));
+    let event = |line: &Line| match line.source {
+        Source::Software(event) => Ok(event),
+        Source::Hardware(event) => cores.as_ref().map(|_| event).map_err(Clone::clone),
+        Source::Tracepoint(system, name) => tracefs.as_ref().map_err(Clone::clone)?.event(system, name),
+    };
+    lines().map(|line| (line, event(&line))).collect()
+}
+
+/// The events that cannot be opened on the first CPU, each with the reason. An error if none
+/// of the kernel's own can.
+fn refused(
+    scene: &Scene<'_>,
+    places: &Places,
+    found: &[(Line, Result<Event, Unavailable>)],
+) -> Result<Vec<(usize, Unavailable)>, Unavailable> {
+    let (counters, cpu) = (privilege::counters(scene)?, places.cpus.first().unwrap_or(0));
+    let mut refused = Vec::new();
+    let mut open = |wanted: &dyn Fn(&Event) -> bool| {
+        let located =
+            found.iter().enumerate().filter_map(|(at, (_, event))| Some((at, *event.as_ref().ok()?)));
+        let mut rest: Vec<(usize, Event)> = located.filter(|(_, event)| wanted(event)).collect();
+        while let Some((at, event)) = rest.first().copied() {
+            let events: Vec<Event> = rest.iter().map(|(_, event)| *event).take(LARGEST_GROUP).collect();
+            let taken = match counters.open(cpu, &events) {
+                Ok((_, taken)) => taken.max(1),
+                Err(error) => {
+                    refused.push((at, Privilege::look(scene.root).explain(&event, cpu, &error)));
+                    1
+                }
+            };
+            rest.drain(..taken.min(rest.len()));
+        }
+    };
+    open(&|event| event.pmu == Event::SOFTWARE);
+    open(&|event| event.pmu == Event::HARDWARE);
+    let software = |at: &usize| matches!(found[*at].0.source, Source::Software(_));
+    let all = (0..found.len()).filter(software).count();
+    match refused.iter().filter(|(at, _)| software(at)).count() {
+        some if some < all => Ok(refused),
+        _ => Err(refused.swap_remove(0).1),
+    }
+}
+
+/// The kinds of cores: on which CPUs they are, and the number of their PMU.
+type Cores = Vec<(CpuSet, u32)>;
+
+fn cores(root: &SysRoot) -> Result<Cores, Unavailable> {
+    let names = device::names(root);
+    let found = device::devices(root, |name| device::is_core(root, name)).found;
+    if found.is_empty() {
+        let seen = match names.is_empty() {
+            true => format!("{DEVICES} is empty or not there"),
+            false => format!("{DEVICES} has only {}", names.join(", ")),
+        };
+        let fix = format!(
+            "{ANOTHER_MACHINE} a machine that has one; a virtual machine gets one from its host \
+             (QEMU: -cpu host,pmu=on)"
+        );
+        return Err(Unavailable::new("no core PMU", seen, fix));
+    }
+    Ok(found.into_iter().map(|device| (device.cpus, device.kind)).collect())
+}
+
+/// A generic event of the cores, told which kind of core is meant where there are several.
+fn on_core(event: Event, cpu: u32, cores: &[(CpuSet, u32)]) -> Event {
+    let kind = cores.iter().find(|(cpus, _)| cpus.contains(cpu)).filter(|_| cores.len() > 1);
+    match kind {
+        Some((_, kind)) if event.pmu == Event::HARDWARE => {
+            Event::new(event.pmu, event.config[0] | u64::from(*kind) << 32)
+        }
+        _ => event,
+    }
+}
+
+/// The CPUs that are counted on, and what they are summed for.
+struct Places {
+    cpus: CpuSet,
+    sums: Vec<(Instance, CpuSet)>,
+}
+
+impl Places {
+    fn of(scene: &Scene<'_>) -> Result<Self, Unavailable> {
+        const ONLINE: &str = "/sys/devices/system/cpu/online";
+        let mut cpus = scene.topology.online.clone();
+        if cpus.is_empty() {
+            let text = scene.root.text(ONLINE).unwrap_or_default();
+            cpus = CpuSet::parse_list(text.trim()).unwrap_or_default();
+        }
+        if cpus.is_empty() {
+            let seen = format!("no CPU is known to run: {ONLINE} names none");
+            let fix = crate::fix_for(scene.root, ONLINE);
+            return Err(Unavailable::new("counts of whole CPUs", seen, fix));
+        }
+        let nodes = scene.topology.nodes.iter().filter(|n| n.cpus.intersects(&cpus));
+        let mut sums: Vec<_> = nodes.map(|n| (Instance::Node(n.os_index), n.cpus.and(&cpus))).collect();
+        if sums.is_empty() {
+            sums.push((Instance::Machine, cpus.clone()));
+        }
+        Ok(Self { cpus, sums })
+    }
+
+    /// The series of a line, whose event may have another code on some CPUs.
+    fn add(&self, counting: &mut Counting, line: &Line, events: &dyn Fn(u32) -> Event) {
+        let parts = |cpus: &CpuSet| -> Vec<_> {
+            cpus.iter().map(|cpu| (Request { cpu, event: events(cpu) }, Factor::ONE)).collect()
+        };
+        if line.scope == Scope::Cpu {
+            let metric = Arc::new(line.metric(Scope::Cpu));
+            for cpu in self.cpus.iter() {
+                counting.add(Series::new(&metric, Instance::Cpu(cpu)), parts(&CpuSet::range(cpu, cpu)));
+            }
+            return;
+        }
+        let scope = self.sums.first().map_or(line.scope, |(instance, _)| instance.scope());
+        let metric = Arc::new(line.metric(scope));
+        for (instance, cpus) in &self.sums {
+            counting.add(Series::new(&metric, *instance), parts(cpus));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

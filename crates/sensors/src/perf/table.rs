@@ -1,0 +1,97 @@
+//! What there is to count: the table `data/perf.txt`.
+
+use crate::sensor::metric;
+use numakit_model::{Kind, Metric, Scope, Unit};
+use numakit_sys::perf::Event;
+
+/// A line of the table.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Line {
+    /// The metric's part of the name.
+    pub name: &'static str,
+    /// What there is one value of.
+    pub scope: Scope,
+    /// The kernel's name of the event.
+    pub event: &'static str,
+    /// What it is.
+    pub source: Source,
+    /// One sentence.
+    pub help: &'static str,
+}
+
+/// What kind of event.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Source {
+    /// One of the kernel's own.
+    Software(Event),
+    /// One that every core is to have.
+    Hardware(Event),
+    /// A tracepoint: its subsystem and its name.
+    Tracepoint(&'static str, &'static str),
+}
+
+const TABLE: &str = include_str!("../../data/perf.txt");
+
+/// Every line. That each is sound is tested.
+pub fn lines() -> impl Iterator<Item = Line> {
+    sound(TABLE).filter_map(parse)
+}
+
+fn sound(text: &'static str) -> impl Iterator<Item = &'static str> {
+    text.lines().filter(|l| !l.is_empty() && !l.starts_with('#'))
+}
+
+fn parse(line: &'static str) -> Option<Line> {
+    let mut words = line.splitn(4, ' ');
+    let (name, scope, event, help) = (words.next()?, words.next()?, words.next()?, words.next()?);
+    let scope = match scope {
+        "node" => Scope::Node,
+        "cpu" => Scope::Cpu,
+        _ => return None,
+    };
+    Some(Line { name, scope, event, source: source(event)?, help })
+}
+
+/// The kernel's numbers of its own events are for ever.
+fn source(event: &'static str) -> Option<Source> {
+    let software = |code| Some(Source::Software(Event::new(Event::SOFTWARE, code)));
+    let hardware = |code| Some(Source::Hardware(Event::new(Event::HARDWARE, code)));
+    match event {
+        "page-faults" => software(2),
+        "context-switches" => software(3),
+        "cpu-migrations" => software(4),
+        "minor-faults" => software(5),
+        "major-faults" => software(6),
+        "cycles" => hardware(0),
+        "instructions" => hardware(1),
+        _ => event.split_once(':').map(|(system, name)| Source::Tracepoint(system, name)),
+    }
+}
+
+/// Whether a metric of this table counts a tracepoint.
+pub fn is_tracepoint(metric: &Metric) -> bool {
+    lines().any(|line| matches!(line.source, Source::Tracepoint(..)) && line.name == metric.bare())
+}
+
+impl Line {
+    /// The metric, at this scope.
+    pub fn metric(&self, scope: Scope) -> Metric {
+        let unit = if self.event == "cycles" { Unit::Cycles } else { Unit::Count };
+        let source = format!("perf_event_open {}", self.event);
+        metric(&format!("perf.{}", self.name), unit, Kind::COUNTER, scope, self.help, &source)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_line_is_sound() {
+        assert!(sound(TABLE).count() > 15);
+        for line in sound(TABLE) {
+            let parsed = parse(line).unwrap_or_else(|| panic!("not a line of the table: {line}"));
+            assert!(parsed.help.ends_with('.') && parsed.help.len() > 10, "{line}");
+        }
+    }
+}

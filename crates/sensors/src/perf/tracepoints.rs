@@ -1,0 +1,65 @@
+//! The kernel's tracepoints: where their numbers are.
+
+use crate::sensor::ANOTHER_KERNEL;
+use numakit_model::Unavailable;
+use numakit_sys::SysRoot;
+use numakit_sys::perf::Event;
+use std::io::ErrorKind;
+
+/// Where tracefs is mounted, the usual place first.
+const PLACES: [&str; 2] = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
+
+/// A readable tracefs.
+#[derive(Debug, Clone)]
+pub struct Tracefs<'a> {
+    root: &'a SysRoot,
+    place: &'static str,
+}
+
+impl<'a> Tracefs<'a> {
+    /// Looks for it.
+    pub fn find(root: &'a SysRoot) -> Result<Self, Unavailable> {
+        let mut denied = None;
+        for place in PLACES {
+            match root.list(place) {
+                Ok(names) if names.iter().any(|n| n == "events") => return Ok(Self { root, place }),
+                Err(error) if error.kind == ErrorKind::PermissionDenied => denied = denied.or(Some(place)),
+                _ => {}
+            }
+        }
+        let (seen, fix) = match denied {
+            Some(place) => (
+                format!("{place}: permission denied"),
+                format!("run it as root, or sudo mount -o remount,mode=755 {}", PLACES[0]),
+            ),
+            None => (
+                format!("tracefs is not mounted: {} has no folder 'events'", PLACES[0]),
+                format!("sudo mount -t tracefs tracefs {}", PLACES[0]),
+            ),
+        };
+        Err(Unavailable::new("tracepoints of the kernel", seen, fix))
+    }
+
+    /// The event of a tracepoint.
+    pub fn event(&self, system: &str, name: &str) -> Result<Event, Unavailable> {
+        let path = format!("{}/events/{system}/{name}/id", self.place);
+        let missing = format!("the tracepoint {system}:{name}");
+        match self.root.text(&path) {
+            Ok(text) => match text.trim().parse() {
+                Ok(id) => Ok(Event::new(Event::TRACEPOINT, id)),
+                Err(_) => {
+                    let seen = format!("{path} is '{}', not a number", text.trim());
+                    Err(Unavailable::new(missing, seen, format!("{ANOTHER_KERNEL} that numbers it")))
+                }
+            },
+            Err(error) if error.is_missing() => {
+                let seen = format!("the kernel has no {}/events/{system}/{name}", self.place);
+                Err(Unavailable::new(missing, seen, format!("{ANOTHER_KERNEL} that has it")))
+            }
+            Err(error) => {
+                let fix = format!("run it as root, or sudo mount -o remount,mode=755 {}", PLACES[0]);
+                Err(Unavailable::new(missing, error.to_string(), fix))
+            }
+        }
+    }
+}

@@ -1,0 +1,362 @@
+//! Counters that behave like the kernel's without any hardware: for tests and benchmarks.
+//!
+//! What is scripted: PMUs with few counters, groups that are larger than that or span PMUs,
+//! groups that take turns, CPUs without such a PMU or offline, PMUs that vanish, levels of
+//! `kernel.perf_event_paranoid`, and what a read costs from another package.
+//!
+//! ```
+//! # use numakit_sensors::pmu::scripted::Script;
+//! # use numakit_sys::{SysRoot, root::Tree};
+//! # use std::sync::Arc;
+//! let script = Script::new();
+//! script.pmu(17, 4, "0,28");
+//! let root = SysRoot::of_tree(Tree::new()).with_counters(Arc::new(script.clone()));
+//! script.advance(1_000_000_000);
+//! ```
+
+mod turns;
+
+use super::Device;
+use numakit_model::CpuSet;
+use numakit_sys::clock;
+use numakit_sys::perf::{Counters, Errno, Event, Group, Times};
+use std::cell::Cell;
+use std::collections::{BTreeMap, HashMap};
+use std::io;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use turns::Turns;
+
+/// How many events of a kind happen on a CPU in a second.
+pub type Rate = fn(u32, &Event) -> u64;
+
+/// The script. Clones share it.
+#[derive(Debug, Clone)]
+pub struct Script(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    state: Mutex<State>,
+    // Nanoseconds of the scripted time; not used where time is real.
+    now: AtomicU64,
+    real: bool,
+    spent: AtomicU64,
+    reads: AtomicU64,
+    opens: AtomicU64,
+}
+
+#[derive(Debug)]
+struct State {
+    pmus: BTreeMap<u32, Pmu>,
+    removed: BTreeMap<u32, Pmu>,
+    offline: CpuSet,
+    refused: HashMap<Event, Errno>,
+    /// Level, and whether the process has the capability.
+    paranoid: (i64, bool),
+    rate: Rate,
+    packages: Vec<CpuSet>,
+    /// What a read costs from the same package and from another, ns.
+    costs: (u64, u64),
+    /// CPUs whose groups take longer, and how much.
+    slow: HashMap<u32, u64>,
+    boxes: BTreeMap<(u32, u32), Arc<Mutex<Turns>>>,
+}
+
+#[derive(Debug, Clone)]
+struct Pmu {
+    counters: usize,
+    /// Empty: every CPU.
+    cpus: CpuSet,
+}
+
+/// Measured for a group of 8 events: 1.9 us from the same package, 7.3 us from another.
+pub const MEASURED: (u64, u64) = (1_900, 7_300);
+
+thread_local! {
+    /// A CPU of the package that this thread reads from.
+    static HERE: Cell<u32> = const { Cell::new(0) };
+}
+
+impl Default for Script {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Script {
+    /// A kernel with software events and tracepoints, whose time stands until it is moved on.
+    pub fn new() -> Self {
+        Self::with_time(false)
+    }
+
+    /// The same with the time of the machine that it runs on.
+    pub fn in_real_time() -> Self {
+        Self::with_time(true)
+    }
+
+    fn with_time(real: bool) -> Self {
+        let anywhere = Pmu { counters: usize::MAX, cpus: CpuSet::new() };
+        let state = State {
+            pmus: [Event::SOFTWARE, Event::TRACEPOINT].map(|kind| (kind, anywhere.clone())).into(),
+            removed: BTreeMap::new(),
+            offline: CpuSet::new(),
+            refused: HashMap::new(),
+            paranoid: (2, true),
+            rate: |_, event| 1000 * (event.config[0] % 1000 + 1),
+            packages: Vec::new(),
+            costs: (0, 0),
+            slow: HashMap::new(),
+            boxes: BTreeMap::new(),
+        };
+        Self(Arc::new(Inner {
+            state: Mutex::new(state),
+            now: AtomicU64::new(1),
+            real,
+            spent: AtomicU64::new(0),
+            reads: AtomicU64::new(0),
+            opens: AtomicU64::new(0),
+        }))
+    }
+
+    /// A PMU with this many counters, whose events are opened on these CPUs (a list as the
+    /// kernel writes it; empty: on any).
+    pub fn pmu(&self, kind: u32, counters: usize, cpus: &str) -> &Self {
+        let cpus = CpuSet::parse_list(cpus).unwrap_or_default();
+        self.state().pmus.insert(kind, Pmu { counters, cpus });
+        self
+    }
+
+    /// The PMUs that a machine describes, each with this many counters.
+    pub fn devices(&self, devices: &[Device], counters: usize) -> &Self {
+        for device in devices.iter().filter(|d| d.kind > Event::TRACEPOINT) {
+            self.state().pmus.insert(device.kind, Pmu { counters, cpus: device.cpus.clone() });
+        }
+        self
+    }
+
+    /// How often events happen.
+    pub fn rates(&self, rate: Rate) -> &Self {
+        self.state().rate = rate;
+        self
+    }
+
+    /// `kernel.perf_event_paranoid`, and whether the process has CAP_PERFMON. Without a call
+    /// it may do everything.
+    pub fn paranoid(&self, level: i64, capable: bool) -> &Self {
+        self.state().paranoid = (level, capable);
+        self
+    }
+
+    /// Opening this event fails so.
+    pub fn refuse(&self, event: Event, errno: Errno) -> &Self {
+        self.state().refused.insert(event, errno);
+        self
+    }
+
+    /// What a read takes, in ns, for a thread on the same package as the group's CPU, and for
+    /// any other. A thread that never said where it stays is where CPU 0 is.
+    pub fn costs(&self, packages: &[CpuSet], costs: (u64, u64)) -> &Self {
+        let mut state = self.state();
+        (state.packages, state.costs) = (packages.to_vec(), costs);
+        drop(state);
+        self
+    }
+
+    /// Makes every read of what counts on a CPU take so much longer, in ns.
+    pub fn slow(&self, cpu: u32, ns: u64) -> &Self {
+        self.state().slow.insert(cpu, ns);
+        self
+    }
+
+    /// Moves the time on.
+    pub fn advance(&self, ns: u64) {
+        self.0.now.fetch_add(ns, Ordering::AcqRel);
+    }
+
+    /// Takes a CPU away: its groups fall apart and what is left of them stands still, even if
+    /// the CPU comes back.
+    pub fn offline(&self, cpu: u32) {
+        self.state().offline.insert(cpu);
+        self.detach(|(on, _)| *on == cpu, Turns::stop);
+    }
+
+    /// Brings it back.
+    pub fn online(&self, cpu: u32) {
+        self.state().offline.remove(cpu);
+    }
+
+    /// Takes a PMU away, as when its driver is unloaded: reads of its groups fail.
+    pub fn remove(&self, kind: u32) {
+        let mut state = self.state();
+        if let Some(pmu) = state.pmus.remove(&kind) {
+            state.removed.insert(kind, pmu);
+        }
+        drop(state);
+        self.detach(|(_, of)| *of == kind, Turns::revoke);
+    }
+
+    /// Brings it back.
+    pub fn restore(&self, kind: u32) {
+        let mut state = self.state();
+        if let Some(pmu) = state.removed.remove(&kind) {
+            state.pmus.insert(kind, pmu);
+        }
+    }
+
+    /// What all reads cost so far by the script, in ns.
+    pub fn spent(&self) -> u64 {
+        self.0.spent.load(Ordering::Relaxed)
+    }
+
+    /// How many groups were read so far.
+    pub fn reads(&self) -> u64 {
+        self.0.reads.load(Ordering::Relaxed)
+    }
+
+    /// How many groups were opened so far.
+    pub fn opens(&self) -> u64 {
+        self.0.opens.load(Ordering::Relaxed)
+    }
+
+    /// The events of each group that is open, by CPU and PMU.
+    pub fn open_groups(&self) -> Vec<((u32, u32), Vec<usize>)> {
+        let state = self.state();
+        let sizes = state.boxes.iter().map(|(place, turns)| (*place, lock(turns).sizes()));
+        sizes.filter(|(_, sizes)| !sizes.is_empty()).collect()
+    }
+
+    fn now(&self) -> u64 {
+        if self.0.real { clock::monotonic() } else { self.0.now.load(Ordering::Acquire) }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        lock(&self.0.state)
+    }
+
+    fn detach(&self, which: impl Fn(&(u32, u32)) -> bool, how: fn(&mut Turns, u64)) {
+        let now = self.now();
+        self.state().boxes.retain(|place, turns| {
+            let gone = which(place);
+            if gone {
+                how(&mut lock(turns), now);
+            }
+            !gone
+        });
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn software(event: &Event) -> bool {
+    matches!(event.pmu, Event::SOFTWARE | Event::TRACEPOINT)
+}
+
+impl State {
+    /// Whether one event can be opened on a CPU.
+    fn check(&self, cpu: u32, event: &Event) -> Result<(), Errno> {
+        if let Some(errno) = self.refused.get(event) {
+            return Err(*errno);
+        }
+        let (level, capable) = self.paranoid;
+        if !capable && level > 0 {
+            return Err(Errno::Denied);
+        }
+        let pmu = self.pmus.get(&event.pmu).ok_or(Errno::NoSuchPmu)?;
+        if !pmu.cpus.is_empty() && !pmu.cpus.contains(cpu) {
+            return Err(Errno::Invalid);
+        }
+        if self.offline.contains(cpu) { Err(Errno::NoDevice) } else { Ok(()) }
+    }
+
+    /// How many of the first events form a group, and the PMU whose counters it needs.
+    fn group(&self, cpu: u32, events: &[Event]) -> Result<(usize, u32), Errno> {
+        let first = events.first().ok_or(Errno::Invalid)?;
+        self.check(cpu, first)?;
+        let mut pmu = first.pmu;
+        let mut needed = usize::from(!software(first));
+        for (taken, event) in events.iter().enumerate().skip(1) {
+            if self.check(cpu, event).is_err() {
+                return Ok((taken, pmu));
+            }
+            if !software(event) {
+                let counters = self.pmus.get(&event.pmu).map_or(0, |p| p.counters);
+                let foreign = needed > 0 && event.pmu != pmu;
+                if foreign || needed == counters {
+                    return Ok((taken, pmu));
+                }
+                (pmu, needed) = (event.pmu, needed + 1);
+            }
+        }
+        Ok((events.len(), pmu))
+    }
+
+    fn cost(&self, cpu: u32) -> (CpuSet, (u64, u64)) {
+        let near = self.packages.iter().find(|p| p.contains(cpu));
+        (near.cloned().unwrap_or_default(), self.costs)
+    }
+}
+
+impl Counters for Script {
+    fn open(&self, cpu: u32, events: &[Event]) -> io::Result<(Box<dyn Group>, usize)> {
+        let mut state = self.state();
+        let (taken, pmu) = state.group(cpu, events).map_err(Errno::error)?;
+        let counters = state.pmus.get(&pmu).map_or(0, |p| p.counters);
+        let rates = events[..taken].iter().map(|e| (state.rate)(cpu, e)).collect();
+        let needed = events[..taken].iter().filter(|e| !software(e)).count();
+        let (near, costs) = state.cost(cpu);
+        let turns = state.boxes.entry((cpu, pmu)).or_insert_with(|| Turns::of(counters));
+        let (turns, now) = (Arc::clone(turns), self.now());
+        let id = lock(&turns).join(now, taken, needed);
+        self.0.opens.fetch_add(1, Ordering::Relaxed);
+        Ok((Box::new(Scripted { script: self.clone(), cpu, turns, id, rates, near, costs }), taken))
+    }
+
+    fn stay_on(&self, cpus: &CpuSet) -> io::Result<()> {
+        HERE.set(cpus.first().unwrap_or(0));
+        Ok(())
+    }
+}
+
+/// An open group.
+#[derive(Debug)]
+struct Scripted {
+    script: Script,
+    cpu: u32,
+    turns: Arc<Mutex<Turns>>,
+    id: u64,
+    rates: Vec<u64>,
+    near: CpuSet,
+    costs: (u64, u64),
+}
+
+impl Group for Scripted {
+    fn read(&mut self, counts: &mut [u64]) -> io::Result<Times> {
+        let started = clock::monotonic();
+        let inner = &self.script.0;
+        let from_here = self.near.is_empty() || self.near.contains(HERE.get());
+        let cost = if from_here { self.costs.0 } else { self.costs.1 };
+        inner.reads.fetch_add(1, Ordering::Relaxed);
+        inner.spent.fetch_add(cost, Ordering::Relaxed);
+        let extra = self.script.state().slow.get(&self.cpu).copied().unwrap_or(0);
+        let times = lock(&self.turns).read(self.id, self.script.now());
+        while clock::monotonic() < started + cost + extra {
+            std::hint::spin_loop();
+        }
+        let times = times.ok_or_else(|| io::Error::from(io::ErrorKind::UnexpectedEof))?;
+        for (count, rate) in counts.iter_mut().zip(&self.rates) {
+            *count = (u128::from(*rate) * u128::from(times.running) / 1_000_000_000) as u64;
+        }
+        Ok(times)
+    }
+}
+
+impl Drop for Scripted {
+    fn drop(&mut self) {
+        lock(&self.turns).leave(self.id, self.script.now());
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,310 @@
+//! `resctrl`: bandwidth to memory and cache in use, for each L3 cache and each group of tasks,
+//! from the kernel's resource control filesystem.
+//!
+//! A name shows the group by its path: `resctrl.mbm_total_bytes` is the root group,
+//! `resctrl.GROUP.mbm_total_bytes` a control group, and `resctrl.mon_groups.M.mbm_total_bytes`
+//! and `resctrl.GROUP.mon_groups.M.mbm_total_bytes` are monitoring groups. The sum of a control
+//! group holds its monitoring groups. Groups that are made later are not seen.
+
+mod domains;
+
+use crate::Scene;
+use crate::layout::digits;
+use crate::sensor::{Absent, Probed, Sensor, SensorEntry, Tick, fix_for, metric, narrow};
+use crate::watched::Watched;
+use domains::{Domain, Domains};
+use numakit_model::{Kind, Metric, Scope, Series, Unavailable, Unit};
+use numakit_sys::{ReadError, SysRoot};
+use std::collections::HashSet;
+use std::sync::Arc;
+
+const FOLDER: &str = "/sys/fs/resctrl";
+const FEATURES: &str = "/sys/fs/resctrl/info/L3_MON/mon_features";
+const MISSING: &str = "memory bandwidth and cache occupancy of groups";
+
+/// Line of the table of sensors.
+pub const ENTRY: SensorEntry = SensorEntry {
+    name: "resctrl",
+    help: "Memory bandwidth and occupancy of each L3 cache, for each group of tasks.",
+    default: |_| true,
+    known: || VALUES.iter().map(|value| value.metric("", "/", Scope::Package)).collect(),
+    probe,
+};
+
+/// A file that each domain of a group has.
+struct Value {
+    file: &'static str,
+    kind: Kind,
+    help: &'static str,
+    /// What /proc/cpuinfo calls it, and the word of the kernel's `rdt=` that switches it on.
+    flag: &'static str,
+    option: &'static str,
+}
+
+const VALUES: [Value; 3] = [
+    Value {
+        file: "llc_occupancy",
+        kind: Kind::Gauge,
+        help: "L3 cache in use",
+        flag: "cqm_occup_llc",
+        option: "cmt",
+    },
+    Value {
+        file: "mbm_total_bytes",
+        kind: Kind::COUNTER,
+        help: "Bytes between the L3 cache and all memory, local and remote",
+        flag: "cqm_mbm_total",
+        option: "mbmtotal",
+    },
+    Value {
+        file: "mbm_local_bytes",
+        kind: Kind::COUNTER,
+        help: "Bytes between the L3 cache and the memory of its own node",
+        flag: "cqm_mbm_local",
+        option: "mbmlocal",
+    },
+];
+
+impl Value {
+    /// The metric of a group, whose part of the name ends with a point.
+    fn metric(&self, prefix: &str, group: &str, scope: Scope) -> Metric {
+        let help = match group {
+            "/" => format!("{}, by tasks in no other control group.", self.help),
+            group => format!("{}, by tasks of the group {group}.", self.help),
+        };
+        let source = match group {
+            "/" => format!("{FOLDER}/mon_data/mon_L3_*/{}", self.file),
+            group => format!("{FOLDER}/{group}/mon_data/mon_L3_*/{}", self.file),
+        };
+        metric(&format!("resctrl.{prefix}{}", self.file), Unit::Bytes, self.kind, scope, &help, &source)
+    }
+}
+
+#[derive(Debug, Default)]
+struct Resctrl {
+    series: Vec<Series>,
+    absent: Vec<Absent>,
+    files: Vec<File>,
+    buffer: Vec<u8>,
+}
+
+#[derive(Debug)]
+struct File {
+    watched: Watched,
+    slot: usize,
+    refusal: Option<Refusal>,
+}
+
+/// What a file says when it has no number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Refusal {
+    Unavailable,
+    Error,
+    Unassigned,
+    Nonsense,
+}
+
+fn probe(scene: &Scene<'_>) -> Probed {
+    let root = scene.root;
+    let features = root.text(FEATURES).map_err(|error| why_not(root, &error))?;
+    let domains = Domains::of(scene, &format!("{FOLDER}/mon_data"));
+    let mut sensor = Resctrl::default();
+    let mut names = HashSet::new();
+    let mut failure = None;
+    for group in groups(root) {
+        let prefix = unique(&mut names, &group);
+        let wanted = VALUES.iter().filter(|v| features.lines().any(|line| line.trim() == v.file));
+        for value in wanted {
+            let metric = Arc::new(value.metric(&prefix, &group, domains.scope));
+            for domain in &domains.found {
+                let path = domain.file(&group, value.file);
+                match Watched::open(root, path) {
+                    Ok(watched) => sensor.add(watched, &metric, domain),
+                    Err(error) => _ = failure.get_or_insert(error),
+                }
+            }
+        }
+    }
+    for value in VALUES.iter().filter(|v| !features.lines().any(|line| line.trim() == v.file)) {
+        sensor.absent.push(value.not_offered(&features, domains.scope));
+    }
+    if sensor.series.is_empty() {
+        let seen = failure.map_or_else(
+            || format!("{FOLDER}/mon_data has no mon_L3_* with a known file"),
+            |e| e.to_string(),
+        );
+        return Err(Unavailable::new(MISSING, seen, fix_for(root, FOLDER)));
+    }
+    Ok(Box::new(sensor))
+}
+
+impl Value {
+    fn not_offered(&self, features: &str, scope: Scope) -> Absent {
+        let metric = self.metric("", "/", scope);
+        let words: Vec<&str> = features.split_whitespace().collect();
+        let seen =
+            format!("{FEATURES} has {}", if words.is_empty() { "nothing".into() } else { words.join(", ") });
+        let fix = format!(
+            "boot a kernel with rdt={} on its command line, on a CPU whose flags have {}",
+            self.option, self.flag
+        );
+        Absent { why: Unavailable::new(self.help, seen, fix), metric }
+    }
+}
+
+/// Why there is no list of features, and what brings it.
+fn why_not(root: &SysRoot, error: &ReadError) -> Unavailable {
+    let info = root.list(&format!("{FOLDER}/info")).unwrap_or_default();
+    if !info.is_empty() {
+        let seen = match error.is_missing() {
+            true => format!("{FOLDER}/info has only {}", info.join(", ")),
+            false => error.to_string(),
+        };
+        let fix = "boot a kernel with rdt=cmt,mbmtotal,mbmlocal on its command line, on a CPU whose flags have cqm_llc";
+        return Unavailable::new(MISSING, seen, fix);
+    }
+    let known = root.text("/proc/filesystems").unwrap_or_default();
+    if root.exists(FOLDER) || known.split_whitespace().any(|word| word == "resctrl") {
+        let seen = format!("{FOLDER} is not mounted");
+        return Unavailable::new(MISSING, seen, format!("mount -t resctrl resctrl {FOLDER}"));
+    }
+    let Some(flags) = flags(root) else {
+        return Unavailable::new(MISSING, format!("no {FOLDER}"), fix_for(root, FOLDER));
+    };
+    let has: Vec<&str> = VALUES.iter().map(|v| v.flag).filter(|f| flags.contains(*f)).collect();
+    if has.is_empty() {
+        let seen = match flags.is_empty() {
+            true => format!("no {FOLDER}"),
+            false => format!("no {FOLDER}, and the flags in /proc/cpuinfo have no cqm_mbm_total"),
+        };
+        let fix = "run on a CPU that monitors bandwidth (Intel RDT, AMD QoS), outside of a virtual machine";
+        return Unavailable::new(MISSING, seen, fix);
+    }
+    let seen = format!("the flags in /proc/cpuinfo have {}, but there is no {FOLDER}", has.join(", "));
+    let fix = match root.is_host() {
+        true => "boot a kernel that is built with CONFIG_X86_CPU_RESCTRL".to_owned(),
+        false => fix_for(root, FOLDER),
+    };
+    Unavailable::new(MISSING, seen, fix)
+}
+
+/// The flags of the first CPU; processors other than x86 have none there.
+fn flags(root: &SysRoot) -> Option<HashSet<String>> {
+    let text = root.text("/proc/cpuinfo").ok()?;
+    let line = text.lines().find(|l| l.starts_with("flags")).unwrap_or_default();
+    Some(line.split_whitespace().map(str::to_owned).collect())
+}
+
+/// The paths of all groups below the folder; the root group is `/`.
+fn groups(root: &SysRoot) -> Vec<String> {
+    let mut found = vec!["/".to_owned()];
+    let monitors = |group: &str| -> Vec<String> {
+        let names = root.list(&format!("{FOLDER}/{group}mon_groups")).unwrap_or_default();
+        names.into_iter().map(|name| format!("{group}mon_groups/{name}")).collect()
+    };
+    found.extend(monitors(""));
+    for name in root.list(FOLDER).unwrap_or_default() {
+        if !["info", "mon_data", "mon_groups"].contains(&name.as_str()) {
+            found.push(name.clone());
+            found.extend(monitors(&format!("{name}/")));
+        }
+    }
+    found.retain(|group| group == "/" || root.list(&format!("{FOLDER}/{group}/mon_data")).is_ok());
+    found
+}
+
+/// The part of the names that stands for a group: its path with points. Characters that mean
+/// something in a list of events become `_`.
+fn unique(taken: &mut HashSet<String>, group: &str) -> String {
+    let plain = |c: char| match c {
+        '/' => '.',
+        c if c.is_ascii_alphanumeric() || c == '-' => c,
+        _ => '_',
+    };
+    if group == "/" {
+        return String::new();
+    }
+    let name: String = group.chars().map(plain).collect();
+    let mut prefix = format!("{name}.");
+    let mut more = 2;
+    while !taken.insert(prefix.clone()) {
+        prefix = format!("{name}_{more}.");
+        more += 1;
+    }
+    prefix
+}
+
+impl Resctrl {
+    fn add(&mut self, watched: Watched, metric: &Arc<Metric>, domain: &Domain) {
+        self.files.push(File { watched, slot: self.series.len(), refusal: None });
+        self.series.push(Series::new(metric, domain.instance));
+    }
+}
+
+/// The number that a file has, or what it says instead.
+fn value(text: &[u8]) -> Result<u64, Refusal> {
+    match digits(text) {
+        Some((value, b"" | b"\n")) => Ok(value),
+        _ => Err(match text.trim_ascii() {
+            b"Unavailable" => Refusal::Unavailable,
+            b"Error" => Refusal::Error,
+            b"Unassigned" => Refusal::Unassigned,
+            _ => Refusal::Nonsense,
+        }),
+    }
+}
+
+impl Sensor for Resctrl {
+    fn series(&self) -> &[Series] {
+        &self.series
+    }
+
+    fn absent(&self) -> &[Absent] {
+        &self.absent
+    }
+
+    fn keep(&mut self, wanted: &dyn Fn(&Series) -> bool) {
+        let successors = narrow(&mut self.series, wanted);
+        self.files.retain_mut(|file| match successors[file.slot] {
+            Some(new) => {
+                file.slot = new;
+                true
+            }
+            None => false,
+        });
+    }
+
+    fn files(&self) -> usize {
+        self.files.len()
+    }
+
+    fn read(&mut self, _: &Tick, out: &mut [Option<u64>]) {
+        for file in &mut self.files {
+            file.refusal = None;
+            if file.watched.read(&mut self.buffer) {
+                match value(&self.buffer) {
+                    Ok(value) => out[file.slot] = Some(value),
+                    Err(refusal) => file.refusal = Some(refusal),
+                }
+            }
+        }
+    }
+
+    fn failure(&self) -> Option<String> {
+        self.files.iter().find_map(|file| {
+            if let Some(error) = file.watched.failure() {
+                return Some(error.to_string());
+            }
+            let said = match file.refusal? {
+                Refusal::Unavailable => "the hardware has no count at the moment",
+                Refusal::Error => "the hardware refuses the number of the group",
+                Refusal::Unassigned => "no counter is assigned to this group",
+                Refusal::Nonsense => "not a number",
+            };
+            Some(format!("{}: {said}", file.watched.path()))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,253 @@
+//! `task`: the processes under observation, with all that descend from them: their memory by
+//! node, where their threads run, and what that costs.
+//!
+//! A thread of its own looks at them ([`walker`]); a read copies what it found last.
+
+mod board;
+mod layout;
+#[cfg(test)]
+mod machine;
+pub mod nodes;
+pub mod numa_maps;
+mod observer;
+pub mod stat;
+pub mod survey;
+mod tally;
+mod threads;
+mod tree;
+mod walk;
+mod walker;
+
+use crate::known::{Known, TASK};
+use crate::sensor::{Absent, Probed, Sensor, SensorEntry, Tick, narrow};
+use crate::{Scene, Target};
+use board::NONE;
+use layout::{Layout, OF_NODES};
+use nodes::Nodes;
+use numakit_model::{Instance, Metric, Scope, Series, Unavailable, Unit};
+use numakit_sys::SysRoot;
+use observer::Wanted;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+use walker::{Shared, Walker};
+
+/// Line of the table of sensors.
+pub const ENTRY: SensorEntry = SensorEntry {
+    name: "task",
+    help: "The processes under observation: memory and CPU time by node, faults, moves.",
+    default: |_| true,
+    known: || TASK.iter().enumerate().map(|(at, known)| describe(at, known)).collect(),
+    probe,
+};
+
+/// A walk that takes longer is worth a word.
+const LONG_WALK: u64 = 1_000_000_000;
+
+const NS_PER_MS: u64 = 1_000_000;
+const TICK: Duration = Duration::from_millis(10);
+
+fn describe(at: usize, known: &Known) -> Metric {
+    let scope = if at < OF_NODES { Scope::Node } else { Scope::Machine };
+    let mut metric = known.metric("task", scope, source(known.name));
+    if metric.unit == Unit::Ticks {
+        metric.resolution = TICK;
+    }
+    metric
+}
+
+/// The file that a value comes from.
+fn source(name: &str) -> &'static str {
+    match name {
+        "resident" | "stack" | "heap" | "anonymous" | "file" | "huge" => "/proc/PID/numa_maps",
+        "huge_pages" => "/proc/PID/smaps_rollup",
+        "cpu_time" => "/proc/PID/task/TID/{stat,schedstat}",
+        "threads" => "/proc/PID/task/TID/stat",
+        "minor_faults" | "major_faults" | "cpu" | "processes" => "/proc/PID/stat",
+        "cpu_near" | "cpu_far" => "/proc/PID/numa_maps and /proc/PID/task/TID/{stat,schedstat}",
+        "threads_away" => "/proc/PID/numa_maps and /proc/PID/task/TID/{stat,sched}",
+        "migrations" | "voluntary_switches" | "involuntary_switches" => "/proc/PID/task/TID/sched",
+        _ => "the thread that looks",
+    }
+}
+
+/// Files that a kernel may not have: how the sources are told that need them, what it needs.
+const OPTIONAL: [(&str, &str, &str); 3] = [
+    ("numa_maps", "/proc/PID/numa_maps", "boot a kernel that is built with CONFIG_NUMA"),
+    ("smaps_rollup", "/proc/PID/smaps_rollup", "boot a kernel 4.14 or newer"),
+    ("sched", "/proc/PID/task/TID/sched", "boot a kernel that is built with CONFIG_SCHED_DEBUG"),
+];
+
+fn probe(scene: &Scene<'_>) -> Probed {
+    const MISSING: &str = "processes under observation";
+    let Some(target) = scene.target else {
+        let fix = "give a command after --, or --pid PID";
+        return Err(Unavailable::new(MISSING, "no process is under observation", fix));
+    };
+    let root = scene.root;
+    if let Some((seen, fix)) = out_of_reach(root, target) {
+        return Err(Unavailable::new(MISSING, seen, fix));
+    }
+    let nodes = Nodes::of(scene.topology);
+    let witness = target.pid().map_or_else(|| "self".to_owned(), |pid| pid.to_string());
+    let lacking = OPTIONAL.iter().filter(|(file, ..)| !root.exists(&format!("/proc/{witness}/{file}")));
+    let lacking: Vec<_> = lacking.collect();
+    let layout = Layout::new(nodes.count());
+    let mut sensor = Task {
+        series: Vec::new(),
+        places: Vec::new(),
+        absent: Vec::new(),
+        layout,
+        walker: Some(Walker {
+            root: root.clone(),
+            nodes: nodes.clone(),
+            page_size: scene.topology.page_size.max(1024),
+            target: target.clone(),
+            wanted: Wanted::default(),
+            layout,
+        }),
+        shared: Arc::new(Shared::new(layout.values())),
+        row: vec![NONE; layout.values()],
+        scratch: vec![NONE; layout.values()],
+        last_read: 0,
+    };
+    for (at, known) in TASK.iter().enumerate() {
+        let metric = describe(at, known);
+        // Where the kernel has no preferred nodes, it is still known where the memory is.
+        let needs = |file: &str| {
+            metric.source.contains(file)
+                && !(file == "sched" && (metric.source.contains("schedstat") || at_memory(&metric)))
+        };
+        match lacking.iter().find(|(file, ..)| needs(file)) {
+            Some((_, path, fix)) => {
+                let why = Unavailable::new(metric.name.clone(), format!("there is no {path}"), *fix);
+                sensor.absent.push(Absent { metric, why });
+            }
+            None => sensor.add(at, &Arc::new(metric), &nodes),
+        }
+    }
+    sensor.want();
+    Ok(Box::new(sensor))
+}
+
+fn at_memory(metric: &Metric) -> bool {
+    metric.source.contains("numa_maps")
+}
+
+/// Why the processes cannot be looked at, and what helps.
+fn out_of_reach(root: &SysRoot, target: &Target) -> Option<(String, String)> {
+    let me = std::process::id().to_string();
+    if root.is_host() && root.link("/proc/self").is_ok_and(|link| link != me) {
+        let seen = "/proc is of another pid namespace: /proc/self is not this process";
+        return Some((seen.to_owned(), "mount -t proc proc /proc".to_owned()));
+    }
+    let error = root.bytes(&format!("/proc/{}/stat", target.pid()?)).err()?;
+    let fix = "name a process that runs; those of others may need root, or /proc mounted with hidepid=0";
+    Some((error.to_string(), fix.to_owned()))
+}
+
+struct Task {
+    series: Vec<Series>,
+    /// Where in a row the value of each series is.
+    places: Vec<usize>,
+    absent: Vec<Absent>,
+    layout: Layout,
+    /// Until it is started by the first read.
+    walker: Option<Walker>,
+    shared: Arc<Shared>,
+    row: Vec<u64>,
+    scratch: Vec<u64>,
+    last_read: u64,
+}
+
+impl Task {
+    fn add(&mut self, at: usize, metric: &Arc<Metric>, nodes: &Nodes) {
+        if at >= OF_NODES {
+            self.series.push(Series::new(metric, Instance::Machine));
+            return self.places.push(self.layout.of_machine(at - OF_NODES));
+        }
+        for (place, id) in nodes.ids().iter().enumerate() {
+            self.series.push(Series::new(metric, Instance::Node(*id)));
+            self.places.push(self.layout.of_node(at, place));
+        }
+    }
+
+    /// Tells the walker what the series need.
+    fn want(&mut self) {
+        let needs = |file: &str| self.series.iter().any(|s| s.metric.source.contains(file));
+        let named = |name: &str| self.series.iter().any(|s| s.metric.bare().starts_with(name));
+        let mut wanted = Wanted::default();
+        wanted.walk.memory = needs("numa_maps") || named("walk_time") || named("walk_age");
+        wanted.walk.huge_pages = needs("smaps_rollup");
+        wanted.threads.cpu_time = needs("schedstat");
+        wanted.threads.scheduling =
+            needs("task/TID/sched") && !self.absent.iter().any(|a| a.metric.bare() == "migrations");
+        if let Some(walker) = &mut self.walker {
+            walker.wanted = wanted;
+        }
+    }
+
+    fn age(&self, tick: &Tick) -> u64 {
+        match self.row[self.layout.walk_end()] {
+            NONE => NONE,
+            end => tick.woke.saturating_sub(end) / NS_PER_MS,
+        }
+    }
+}
+
+impl Sensor for Task {
+    fn series(&self) -> &[Series] {
+        &self.series
+    }
+
+    fn absent(&self) -> &[Absent] {
+        &self.absent
+    }
+
+    fn keep(&mut self, wanted: &dyn Fn(&Series) -> bool) {
+        let successors = narrow(&mut self.series, wanted);
+        let mut old = successors.iter();
+        self.places.retain(|_| old.next().is_some_and(Option::is_some));
+        self.want();
+    }
+
+    fn read(&mut self, tick: &Tick, out: &mut [Option<u64>]) {
+        if let Some(walker) = self.walker.take()
+            && walker.clone().start(Arc::clone(&self.shared)).is_err()
+        {
+            // Tried again at the next read.
+            self.walker = Some(walker);
+        }
+        self.shared.interval.store(tick.woke.saturating_sub(self.last_read), Ordering::Relaxed);
+        self.last_read = tick.woke;
+        self.shared.board.copy(&mut self.scratch, &mut self.row);
+        let age = self.layout.of_machine(layout::WALK_AGE);
+        self.row[age] = self.age(tick);
+        for (slot, place) in out.iter_mut().zip(&self.places) {
+            *slot = Some(self.row[*place]).filter(|value| *value != NONE);
+        }
+    }
+
+    fn failure(&self) -> Option<String> {
+        let denied = self.row[self.layout.denied()];
+        if denied != NONE {
+            return Some(format!(
+                "numa_maps of PID {denied}: permission denied; run as that user or root (ptrace access)"
+            ));
+        }
+        let took = self.row[self.layout.of_machine(layout::WALK_TIME)];
+        (took != NONE && took > LONG_WALK).then(|| {
+            let seconds = took as f64 / 1e9;
+            format!("a look at all memory takes {seconds:.1} s, so its levels are from different moments")
+        })
+    }
+}
+
+impl Drop for Task {
+    fn drop(&mut self) {
+        self.shared.stop();
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,172 @@
+//! A process tree as it is looked at again and again: at its threads, which is cheap, and in
+//! parts at its memory, which is not.
+
+use super::nodes::Nodes;
+use super::numa_maps::Memory;
+use super::stat::Counts;
+use super::threads::{self, Look, Seen, Switches};
+use super::tree::{Member, Tree};
+use super::walk::{self, Place, Step, Walk};
+use numakit_sys::SysRoot;
+
+/// What is looked at.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Wanted {
+    /// Of memory.
+    pub walk: walk::Wanted,
+    /// Of threads.
+    pub threads: threads::Wanted,
+}
+
+/// What threads did and where they are.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Activity {
+    /// CPU time by node.
+    pub cpu_time: Vec<u64>,
+    /// Threads by node.
+    pub threads: Vec<u64>,
+    /// CPU time times the near share of memory.
+    pub near: u64,
+    /// CPU time times the far share of memory.
+    pub far: u64,
+    /// Threads that are not where their memory is.
+    pub away: u64,
+    /// Moves and switches.
+    pub switches: Switches,
+}
+
+/// What the last complete walk found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Walked {
+    /// A process that may not be looked into; the rest is then not all.
+    pub denied: Option<u32>,
+    /// Memory of all.
+    pub memory: Memory,
+    /// Bytes in huge pages.
+    pub huge_pages: u64,
+}
+
+/// A tree, and what is known of it.
+#[derive(Debug)]
+pub struct Observer {
+    root: SysRoot,
+    nodes: Nodes,
+    page_size: u64,
+    wanted: Wanted,
+    tree: Tree,
+    looked: bool,
+    walk: Option<Walk>,
+    /// What threads did and where they are.
+    pub activity: Activity,
+    /// The last complete walk.
+    pub walked: Option<Walked>,
+}
+
+impl Observer {
+    /// Of the tree that a process is the root of.
+    pub fn new(place: &Place<'_>, wanted: Wanted, pid: u32) -> Self {
+        let count = place.nodes.count();
+        Self {
+            root: place.root.clone(),
+            nodes: place.nodes.clone(),
+            page_size: place.page_size,
+            wanted,
+            tree: Tree::of(place.root, pid),
+            looked: false,
+            walk: None,
+            activity: Activity { cpu_time: vec![0; count], threads: vec![0; count], ..Activity::default() },
+            walked: None,
+        }
+    }
+
+    /// Looks at all processes and threads.
+    pub fn look(&mut self) {
+        self.tree.look(&self.root);
+        // What threads did before the first look is not of this observation.
+        let look = Look {
+            root: &self.root,
+            nodes: &self.nodes,
+            wanted: self.wanted.threads,
+            from_start: self.looked,
+        };
+        self.looked = true;
+        self.activity.threads.fill(0);
+        self.activity.away = 0;
+        for member in &mut self.tree.members {
+            let Member { pid, stat, threads, memory, .. } = member;
+            let Some(stat) = stat.as_ref().filter(|stat| stat.runs()) else {
+                *memory = None;
+                continue;
+            };
+            let activity = &mut self.activity;
+            let mut count = |_, seen: &Seen| activity.count(seen, &self.nodes, memory.as_ref());
+            threads.look(&look, *pid, stat, &mut count);
+        }
+    }
+
+    /// Goes on with the walk, or begins one, as long as there is time. True when it is
+    /// complete.
+    pub fn walk(&mut self, time: &dyn Fn() -> bool) -> bool {
+        let mut walk = self.walk.take().unwrap_or_else(|| {
+            let running = self.tree.members.iter().filter(|m| m.stat.as_ref().is_some_and(|s| s.runs()));
+            Walk::new(self.wanted.walk, running.map(|m| (m.pid, m.start())).collect())
+        });
+        let place = Place { root: &self.root, nodes: &self.nodes, page_size: self.page_size };
+        loop {
+            match walk.step(&place) {
+                Step::Part => {}
+                Step::Process((pid, start), memory) => {
+                    let member = self.tree.members.iter_mut().find(|m| m.pid == pid && m.start() == start);
+                    member.into_iter().for_each(|m| m.memory = Some(memory.clone()));
+                }
+                Step::End => break,
+            }
+            if !time() {
+                self.walk = Some(walk);
+                return false;
+            }
+        }
+        let mut memory = Memory::none(self.nodes.count());
+        self.tree.members.iter().filter_map(|m| m.memory.as_ref()).for_each(|m| memory.add(m));
+        self.walked = Some(Walked { denied: walk.denied, memory, huge_pages: walk.huge_pages });
+        true
+    }
+
+    /// Minor and major faults and ticks of all that are or were in the tree.
+    pub fn counts(&self) -> Counts {
+        self.tree.counts()
+    }
+
+    /// Processes that have not exited.
+    pub fn processes(&self) -> u64 {
+        self.tree.members.iter().filter(|m| m.stat.as_ref().is_some_and(|s| s.runs())).count() as u64
+    }
+}
+
+impl Activity {
+    fn count(&mut self, thread: &Seen, nodes: &Nodes, memory: Option<&Memory>) {
+        let switched = thread.switched.unwrap_or_default();
+        self.switches.iter_mut().zip(switched).for_each(|(sum, more)| *sum = sum.saturating_add(more));
+        let Some(node) = thread.node else { return };
+        let ran = thread.ran.unwrap_or(0);
+        self.threads[node] += 1;
+        self.cpu_time[node] = self.cpu_time[node].saturating_add(ran);
+        if let Some(near) = memory.and_then(|memory| near(memory, node, ran)) {
+            self.near = self.near.saturating_add(near);
+            self.far = self.far.saturating_add(ran - near);
+        }
+        let preferred = thread.preferred.and_then(|id| nodes.place(id));
+        let home = preferred.or_else(|| memory.and_then(Memory::home));
+        self.away += u64::from(home.is_some_and(|home| home != node));
+    }
+}
+
+/// The part of a time that goes to memory of the node; `None` without any memory.
+pub fn near(memory: &Memory, node: usize, time: u64) -> Option<u64> {
+    let total = u128::from(memory.total());
+    let near = u128::from(time) * u128::from(memory.on(node)).min(total);
+    near.checked_div(total).and_then(|near| u64::try_from(near).ok())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,216 @@
+//! All processes of a machine, or some of them: what they did between two looks, and where
+//! their memory is.
+
+use super::nodes::Nodes;
+pub use super::numa_maps::{Memory, Use};
+use super::observer::near;
+use super::stat::{self, Stat};
+use super::threads::{Look, Threads, Wanted, ids};
+use super::walk::{self, Place, Step, Walk};
+use crate::sensor::fix_for;
+use numakit_model::{Topology, Unavailable};
+use numakit_sys::SysRoot;
+use std::collections::HashMap;
+
+/// Where the memory of a process is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Found {
+    /// Here.
+    Memory(Memory),
+    /// It may not be looked into.
+    Denied,
+    /// There was no time for it.
+    Late,
+}
+
+/// A process, and what it did since the last look.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Process {
+    /// Its number.
+    pub pid: u32,
+    /// Its user: a name where one is known, else a number.
+    pub user: String,
+    /// The name of its program.
+    pub command: String,
+    /// Threads.
+    pub threads: u64,
+    /// CPU time in ns.
+    pub ran: u64,
+    /// CPU time of which it is known where it was spent, times the share of the memory there;
+    /// and times the share elsewhere. Where a process did not run, each of its threads counts
+    /// the same. `None` where the memory or all CPUs are unknown.
+    pub near_far: Option<(u64, u64)>,
+    /// Resident memory in bytes, as the kernel counts it, without huge page pools.
+    pub resident: u64,
+    /// Where its memory is.
+    pub found: Found,
+}
+
+/// Looks at processes again and again.
+#[derive(Debug)]
+pub struct Survey {
+    root: SysRoot,
+    nodes: Nodes,
+    page_size: u64,
+    only: Option<Vec<u32>>,
+    users: HashMap<u32, String>,
+    known: HashMap<u32, (u64, Threads)>,
+    looked: bool,
+}
+
+impl Survey {
+    /// Of all processes, or only of these. The first look is taken now.
+    pub fn new(root: &SysRoot, topology: &Topology, only: Option<Vec<u32>>) -> Result<Self, Unavailable> {
+        const MISSING: &str = "memory of processes by node";
+        if let Err(error) = root.list("/proc") {
+            return Err(Unavailable::new(MISSING, error.to_string(), fix_for(root, "/proc")));
+        }
+        let mut survey = Self {
+            root: root.clone(),
+            nodes: Nodes::of(topology),
+            page_size: topology.page_size.max(1024),
+            only,
+            users: users(&root.text("/etc/passwd").unwrap_or_default()),
+            known: HashMap::new(),
+            looked: false,
+        };
+        let pids = survey.look();
+        let has = |file: &str| pids.iter().any(|p| root.exists(&format!("/proc/{}/{file}", p.pid)));
+        if !pids.is_empty() && !has("numa_maps") {
+            let fix = "boot a kernel that is built with CONFIG_NUMA";
+            return Err(Unavailable::new(MISSING, "there is no /proc/PID/numa_maps", fix));
+        }
+        Ok(survey)
+    }
+
+    /// The kernel's numbers of the nodes, in the order of a [`Memory`].
+    pub fn nodes(&self) -> &[u32] {
+        self.nodes.ids()
+    }
+
+    /// Looks again, and walks the memory of as many processes as there is time for: those that
+    /// ran most come first, then those with the most memory.
+    pub fn measure(&mut self, time: &dyn Fn() -> bool) -> Vec<Process> {
+        let mut seen = self.look();
+        seen.sort_by_key(|s| (std::cmp::Reverse((s.ran(), s.stat.resident)), s.pid));
+        let mut processes: Vec<Process> = seen.iter().map(|s| self.process(s, time)).collect();
+        processes.sort_by_key(|p| p.pid);
+        processes
+    }
+
+    fn look(&mut self) -> Vec<Seen> {
+        let pids = self.only.clone().unwrap_or_else(|| ids(&self.root, "/proc"));
+        let wanted = Wanted { cpu_time: true, scheduling: false };
+        let look = Look { root: &self.root, nodes: &self.nodes, wanted, from_start: self.looked };
+        self.looked = true;
+        let mut known = HashMap::new();
+        let mut found = Vec::new();
+        for pid in pids {
+            let text = self.root.bytes(&format!("/proc/{pid}/stat")).ok();
+            let stat = text.and_then(|text| stat::parse(&text)).filter(|s| s.runs() && !s.kernel);
+            let Some(stat) = stat else { continue };
+            let same = self.known.remove(&pid).filter(|(start, _)| *start == stat.start);
+            let (_, mut threads) = same.unwrap_or((stat.start, Threads::default()));
+            let mut seen = Seen { pid, stat, threads: Vec::new() };
+            threads.look(&look, pid, &seen.stat, &mut |_, thread| {
+                seen.threads.push((thread.node, thread.ran.unwrap_or(0)));
+            });
+            known.insert(pid, (seen.stat.start, threads));
+            found.push(seen);
+        }
+        self.known = known;
+        found
+    }
+
+    fn process(&self, seen: &Seen, time: &dyn Fn() -> bool) -> Process {
+        let found = self.walk(seen, time);
+        let near_far = match &found {
+            Found::Memory(memory) => seen.near_far(memory),
+            _ => None,
+        };
+        Process {
+            pid: seen.pid,
+            user: self.user(seen.pid),
+            command: printable(&seen.stat.command),
+            threads: seen.threads.len() as u64,
+            ran: seen.ran(),
+            near_far,
+            resident: seen.stat.resident.saturating_mul(self.page_size),
+            found,
+        }
+    }
+
+    fn walk(&self, seen: &Seen, time: &dyn Fn() -> bool) -> Found {
+        let place = Place { root: &self.root, nodes: &self.nodes, page_size: self.page_size };
+        let wanted = walk::Wanted { memory: true, huge_pages: false };
+        let mut walk = Walk::new(wanted, vec![(seen.pid, Some(seen.stat.start))]);
+        while time() {
+            match walk.step(&place) {
+                Step::Part => {}
+                Step::Process(_, memory) => return Found::Memory(memory),
+                Step::End if walk.denied.is_some() => return Found::Denied,
+                // It exited after the look.
+                Step::End => return Found::Memory(Memory::none(self.nodes.count())),
+            }
+        }
+        Found::Late
+    }
+
+    fn user(&self, pid: u32) -> String {
+        let status = self.root.text(&format!("/proc/{pid}/status")).unwrap_or_default();
+        let line = status.lines().find_map(|line| line.strip_prefix("Uid:"));
+        // Real, effective, saved and of the file system.
+        let id = line.and_then(|ids| ids.split_ascii_whitespace().nth(1)?.parse::<u32>().ok());
+        match id {
+            Some(id) => self.users.get(&id).cloned().unwrap_or_else(|| id.to_string()),
+            None => "?".to_owned(),
+        }
+    }
+}
+
+/// A process at one look.
+struct Seen {
+    pid: u32,
+    stat: Stat,
+    /// Node and CPU time since the last look of each thread.
+    threads: Vec<(Option<usize>, u64)>,
+}
+
+impl Seen {
+    fn ran(&self) -> u64 {
+        self.threads.iter().fold(0, |sum, (_, ran)| sum.saturating_add(*ran))
+    }
+
+    fn near_far(&self, memory: &Memory) -> Option<(u64, u64)> {
+        let idle = self.ran() == 0;
+        // Fine enough to part one thread over any memory.
+        let weight = |ran: u64| if idle { 1_000_000 } else { ran };
+        let known = self.threads.iter().filter_map(|(node, ran)| Some(((*node)?, weight(*ran))));
+        known.filter_map(|(node, time)| near(memory, node, time).map(|near| (near, time - near))).fold(
+            None,
+            |sum, (near, far)| {
+                let (all_near, all_far) = sum.unwrap_or((0u64, 0u64));
+                Some((all_near.saturating_add(near), all_far.saturating_add(far)))
+            },
+        )
+    }
+}
+
+/// Names of users by number, from the lines of /etc/passwd.
+fn users(text: &str) -> HashMap<u32, String> {
+    let user = |line: &str| {
+        let mut fields = line.split(':');
+        let name = fields.next().filter(|name| !name.is_empty())?;
+        Some((fields.nth(1)?.parse().ok()?, printable(name.as_bytes())))
+    };
+    // The first line of a number names it.
+    text.lines().rev().filter_map(user).collect()
+}
+
+/// Names come from anybody, and are shown on terminals.
+fn printable(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).chars().map(|c| if c.is_control() { '?' } else { c }).collect()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,61 @@
+use super::*;
+use crate::task::machine::{Made, topology};
+use numakit_sys::root::Tree;
+use std::cell::Cell;
+use std::io::ErrorKind;
+
+fn machine() -> SysRoot {
+    let mut files = Tree::new();
+    files.file("/etc/passwd", "root:x:0:0::/:\nme\u{1b}:x:1000:1000::/:\nother:x:1000:1000::/:\n");
+    let mut far = Made::new(10, 1, 0).maps("heap", &[(0, 10), (3, 30)]);
+    far.command = "a b) S 1 (\u{7}";
+    far.put(&mut files);
+    Made::new(11, 1, 2).maps("heap", &[(1, 8)]).put(&mut files);
+    Made { flags: 0x0020_0000, ..Made::new(12, 2, 0) }.put(&mut files);
+    Made { state: 'Z', ..Made::new(13, 10, 0) }.put(&mut files);
+    Made::new(14, 1, 4).put(&mut files);
+    files.failing("/proc/14/numa_maps", ErrorKind::PermissionDenied);
+    SysRoot::of_tree(files)
+}
+
+#[test]
+fn processes_have_their_memory_and_their_share_of_far_memory() {
+    let root = machine();
+    let mut survey = Survey::new(&root, &topology(), None).unwrap();
+    let idle = survey.measure(&|| true);
+    assert_eq!(idle.iter().map(|p| p.pid).collect::<Vec<_>>(), [10, 11, 14]);
+    assert_eq!((idle[0].ran, idle[0].near_far), (0, Some((250_000, 750_000))));
+    assert_eq!(
+        (idle[1].near_far, idle[2].near_far, &idle[2].found),
+        (Some((1_000_000, 0)), None, &Found::Denied)
+    );
+    assert_eq!((idle[0].user.as_str(), idle[0].command.as_str()), ("me?", "a b) S 1 (?"));
+    let mut moved = Made::new(10, 1, 7).maps("heap", &[(0, 10), (3, 30)]);
+    moved.threads[0].2 = 4000;
+    root.change(|files| moved.put(files));
+    let ran = survey.measure(&|| true);
+    assert_eq!((ran[0].ran, ran[0].near_far), (4000, Some((3000, 1000))));
+}
+
+#[test]
+fn what_there_is_no_time_for_is_said_and_the_busiest_come_first() {
+    let root = machine();
+    let mut survey = Survey::new(&root, &topology(), None).unwrap();
+    let mut busy = Made::new(11, 1, 2).maps("heap", &[(1, 8)]);
+    busy.threads[0].2 = 4000;
+    root.change(|files| busy.put(files));
+    // A file, its end.
+    let steps = Cell::new(2u32);
+    let time = || steps.replace(steps.get().saturating_sub(1)) > 0;
+    let found: Vec<bool> = survey.measure(&time).iter().map(|p| p.found == Found::Late).collect();
+    assert_eq!(found, [true, false, true]);
+}
+
+#[test]
+fn a_kernel_without_nodes_is_told() {
+    let root = machine();
+    root.change(|files| [10, 11, 14].iter().for_each(|p| _ = files.remove(&format!("/proc/{p}/numa_maps"))));
+    let why = Survey::new(&root, &topology(), None).unwrap_err();
+    assert_eq!(why.fix, "boot a kernel that is built with CONFIG_NUMA");
+    assert!(Survey::new(&SysRoot::of_tree(Tree::new()), &topology(), None).is_err());
+}

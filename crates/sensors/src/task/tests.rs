@@ -1,0 +1,145 @@
+use super::machine::{Made, topology};
+use super::*;
+use crate::testing::{Values, absent, read};
+use numakit_sys::root::Tree;
+use std::io::ErrorKind;
+
+fn sensor(root: &SysRoot, target: &Target) -> Box<dyn Sensor> {
+    let topology = topology();
+    (ENTRY.probe)(&Scene::new(root, &topology).observing(Some(target))).unwrap_or_else(|why| panic!("{why}"))
+}
+
+fn machine() -> SysRoot {
+    let mut files = Tree::new();
+    let mut process = Made::new(10, 1, 0).maps("heap", &[(0, 3), (2, 1)]);
+    process.counts = [8, 1, 2, 1, 30, 4, 2, 1];
+    process.put(&mut files);
+    SysRoot::of_tree(files)
+}
+
+/// Reads until the walker has shown something that is so, or fails after a minute.
+fn read_until(sensor: &mut dyn Sensor, so: impl Fn(&Values, Option<String>) -> bool) -> Values {
+    for _ in 0..6000 {
+        let values = read(sensor);
+        if so(&values, sensor.failure()) {
+            return values;
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    panic!("waited a minute for nothing: {:?} {:?}", read(sensor), sensor.failure());
+}
+
+#[test]
+fn values_come_from_the_walker_and_follow_the_files() {
+    let root = machine();
+    let mut sensor = sensor(&root, &Target::running(10));
+    let first = read_until(&mut *sensor, |v, _| v["task.walk_age"].is_some());
+    for (name, value) in [
+        ("task.resident@node0", 12288),
+        ("task.heap@node2", 4096),
+        ("task.file@node2", 0),
+        ("task.threads@node0", 1),
+        ("task.threads@node1", 0),
+        ("task.processes", 1),
+        ("task.minor_faults", 9),
+        ("task.major_faults", 3),
+        ("task.cpu", 37),
+        ("task.threads_away", 0),
+        ("task.huge_pages", 2 << 20),
+    ] {
+        assert_eq!(first[name], Some(value), "{name}");
+    }
+    assert!(first.values().all(Option::is_some), "{first:?}");
+    root.change(|files| _ = files.remove("/proc/10"));
+    let last = read_until(&mut *sensor, |v, _| v["task.resident@node0"] == Some(0));
+    assert_eq!((last["task.processes"], last["task.minor_faults"]), (Some(0), Some(9)));
+}
+
+#[test]
+fn a_command_that_starts_later_is_waited_for() {
+    let root = machine();
+    root.change(|files| {
+        ["numa_maps", "smaps_rollup", "sched"]
+            .iter()
+            .for_each(|f| _ = files.file(&format!("/proc/self/{f}"), ""))
+    });
+    let target = Target::awaited();
+    let mut sensor = sensor(&root, &target);
+    assert!(read(&mut *sensor).values().all(Option::is_none));
+    target.started(10);
+    read_until(&mut *sensor, |v, _| v["task.heap@node0"] == Some(12288));
+}
+
+#[test]
+fn what_may_not_be_looked_into_is_absent_and_told() {
+    let root = machine();
+    root.change(|files| _ = files.failing("/proc/10/numa_maps", ErrorKind::PermissionDenied));
+    let mut sensor = sensor(&root, &Target::running(10));
+    let values = read_until(&mut *sensor, |_, failure| failure.is_some());
+    assert_eq!(
+        sensor.failure().unwrap(),
+        "numa_maps of PID 10: permission denied; run as that user or root (ptrace access)"
+    );
+    assert_eq!((values["task.resident@node0"], values["task.threads@node0"]), (None, Some(1)));
+    assert_eq!((values["task.cpu_near"], values["task.threads_away"]), (None, None));
+}
+
+#[test]
+fn only_what_is_wanted_is_read() {
+    let root = machine().traced();
+    let mut sensor = sensor(&root, &Target::running(10));
+    let before = root.touched();
+    sensor.keep(&|s| s.metric.bare() == "minor_faults" || s.metric.bare() == "processes");
+    let values = read_until(&mut *sensor, |v, _| v["task.processes"].is_some());
+    assert_eq!(values.len(), 2);
+    let read: Vec<String> = root.touched().into_iter().filter(|p| !before.contains(p)).collect();
+    assert!(
+        read.iter().all(|p| !p.contains("numa_maps") && !p.contains("smaps") && !p.contains("sched")),
+        "{read:?}"
+    );
+}
+
+#[test]
+fn without_a_target_there_is_nothing_and_the_fix_is_told() {
+    let (root, topology) = (machine(), topology());
+    let why = (ENTRY.probe)(&Scene::new(&root, &topology)).err().unwrap();
+    assert_eq!(
+        (why.missing.as_str(), why.fix.as_str()),
+        ("processes under observation", "give a command after --, or --pid PID")
+    );
+    let gone = Target::running(99);
+    let why = (ENTRY.probe)(&Scene::new(&root, &topology).observing(Some(&gone))).err().unwrap();
+    assert_eq!(why.seen, "/proc/99/stat: no such file");
+}
+
+#[test]
+fn what_the_kernel_does_not_have_is_absent_with_its_reason() {
+    let root = machine();
+    root.change(|files| {
+        _ = files.remove("/proc/10/numa_maps").remove("/proc/10/sched").remove("/proc/10/task/10/sched")
+    });
+    let sensor = sensor(&root, &Target::running(10));
+    let absent = absent(&*sensor);
+    let why = |name: &str| {
+        &absent.iter().find(|(n, _)| n == name).unwrap_or_else(|| panic!("{name}: {absent:?}")).1
+    };
+    assert!(why("task.resident").contains("CONFIG_NUMA"));
+    assert!(why("task.cpu_far").contains("CONFIG_NUMA"));
+    assert!(why("task.threads_away").contains("CONFIG_NUMA"));
+    assert!(why("task.migrations").contains("CONFIG_SCHED_DEBUG"));
+    assert!(!absent.iter().any(|(n, _)| n == "task.cpu_time" || n == "task.huge_pages"));
+}
+
+#[test]
+fn the_table_has_the_order_of_the_row() {
+    let names: Vec<&str> = TASK.iter().map(|known| known.name).collect();
+    assert_eq!(names.len(), OF_NODES + layout::OF_MACHINE);
+    assert_eq!(
+        names[..OF_NODES],
+        ["resident", "stack", "heap", "anonymous", "file", "huge", "cpu_time", "threads"]
+    );
+    assert_eq!(
+        (names[OF_NODES + layout::WALK_TIME], names[OF_NODES + layout::WALK_AGE]),
+        ("walk_time", "walk_age")
+    );
+}

@@ -1,0 +1,175 @@
+//! A process and all that descend from it. Whoever was seen as a member stays one until it
+//! exits, also when its parent exits first.
+
+use super::numa_maps::Memory;
+use super::stat::{self, Counts, Stat};
+use super::tally::{Account, add};
+use super::threads::{Threads, ids};
+use numakit_sys::SysRoot;
+use std::collections::{HashMap, HashSet};
+
+/// A process of the tree.
+#[derive(Debug)]
+pub struct Member {
+    /// Its number.
+    pub pid: u32,
+    /// When it started; `None` before it was looked at.
+    start: Option<u64>,
+    parent: u32,
+    account: Account,
+    gone: bool,
+    /// What the last look saw.
+    pub stat: Option<Stat>,
+    /// Its threads.
+    pub threads: Threads,
+    /// Its memory, since the first walk.
+    pub memory: Option<Memory>,
+}
+
+impl Member {
+    fn new(pid: u32, parent: u32) -> Self {
+        Self {
+            pid,
+            start: None,
+            parent,
+            account: Account::default(),
+            gone: false,
+            stat: None,
+            threads: Threads::default(),
+            memory: None,
+        }
+    }
+
+    /// With the pid, a name for ever.
+    pub fn start(&self) -> Option<u64> {
+        self.start
+    }
+
+    fn look(&mut self, root: &SysRoot) {
+        let text = root.bytes(&format!("/proc/{}/stat", self.pid)).ok();
+        let stat = text.and_then(|text| stat::parse(&text));
+        let same = |stat: &Stat| self.start.is_none_or(|start| start == stat.start);
+        let Some(stat) = stat.filter(same) else {
+            (self.gone, self.stat) = (true, None);
+            return;
+        };
+        self.start = Some(stat.start);
+        self.parent = stat.parent;
+        self.account.look(stat.own, stat.waited);
+        self.stat = Some(stat);
+    }
+}
+
+/// How children are found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Children {
+    /// In the file `children` of each thread.
+    Listed,
+    /// By the parents of all processes, where the kernel has no such file.
+    Searched,
+}
+
+/// The tree.
+#[derive(Debug)]
+pub struct Tree {
+    /// Parents come before their children.
+    pub members: Vec<Member>,
+    lost: Counts,
+    children: Children,
+}
+
+impl Tree {
+    /// A tree that has this root.
+    pub fn of(root: &SysRoot, pid: u32) -> Self {
+        let listed = root.exists(&format!("/proc/{pid}/task/{pid}/children"));
+        let children = if listed { Children::Listed } else { Children::Searched };
+        Self { members: vec![Member::new(pid, 0)], lost: [0; 3], children }
+    }
+
+    /// Looks at every member and for new ones. Members that exited go.
+    pub fn look(&mut self, root: &SysRoot) {
+        let mut known: HashSet<u32> = self.members.iter().map(|m| m.pid).collect();
+        let searched = match self.children {
+            Children::Searched => by_parent(root),
+            Children::Listed => HashMap::new(),
+        };
+        let mut at = 0;
+        while at < self.members.len() {
+            let member = &mut self.members[at];
+            member.look(root);
+            let pid = member.pid;
+            let children = match (&member.stat, self.children) {
+                (None, _) => Vec::new(),
+                (Some(stat), Children::Listed) => listed(root, pid, stat.threads),
+                (Some(_), Children::Searched) => searched.get(&pid).cloned().unwrap_or_default(),
+            };
+            let new = children.into_iter().filter(|&child| known.insert(child));
+            self.members.extend(new.map(|child| Member::new(child, pid)).collect::<Vec<_>>());
+            at += 1;
+        }
+        self.settle();
+    }
+
+    /// Passes the counts of those that are gone to who answers for them.
+    fn settle(&mut self) {
+        let places: HashMap<u32, usize> =
+            self.members.iter().enumerate().map(|(at, m)| (m.pid, at)).collect();
+        for at in 0..self.members.len() {
+            if !self.members[at].gone {
+                continue;
+            }
+            let account = self.members[at].account;
+            match self.ancestor(at, &places) {
+                Some(place) => self.members[place].account.inherit(&account),
+                None => add(&mut self.lost, &account.total()),
+            }
+        }
+        self.members.retain(|m| !m.gone);
+        for member in &mut self.members {
+            member.account.settle(&mut self.lost);
+        }
+    }
+
+    /// The nearest ancestor that is still there.
+    fn ancestor(&self, at: usize, places: &HashMap<u32, usize>) -> Option<usize> {
+        let mut at = at;
+        for _ in 0..self.members.len() {
+            at = *places.get(&self.members[at].parent)?;
+            if !self.members[at].gone {
+                return Some(at);
+            }
+        }
+        None
+    }
+
+    /// Minor and major faults and ticks of all that are or were members.
+    pub fn counts(&self) -> Counts {
+        let mut sum = self.lost;
+        self.members.iter().for_each(|m| add(&mut sum, &m.account.total()));
+        sum
+    }
+}
+
+/// The children of all threads of a process.
+fn listed(root: &SysRoot, pid: u32, threads: u64) -> Vec<u32> {
+    let tids = if threads <= 1 { vec![pid] } else { ids(root, &format!("/proc/{pid}/task")) };
+    let mut children = Vec::new();
+    for tid in tids {
+        if let Ok(text) = root.text(&format!("/proc/{pid}/task/{tid}/children")) {
+            children.extend(text.split_ascii_whitespace().filter_map(|word| word.parse::<u32>().ok()));
+        }
+    }
+    children
+}
+
+/// The children of every process.
+fn by_parent(root: &SysRoot) -> HashMap<u32, Vec<u32>> {
+    let mut children: HashMap<u32, Vec<u32>> = HashMap::new();
+    for pid in ids(root, "/proc") {
+        let text = root.bytes(&format!("/proc/{pid}/stat")).ok();
+        if let Some(stat) = text.and_then(|text| stat::parse(&text)) {
+            children.entry(stat.parent).or_default().push(pid);
+        }
+    }
+    children
+}

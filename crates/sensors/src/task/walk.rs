@@ -1,0 +1,159 @@
+//! A look at the memory of several processes, one after the other and in small parts.
+
+use super::nodes::Nodes;
+use super::numa_maps::{Memory, Reading};
+use crate::layout::digits;
+use numakit_sys::{ReadError, SysRoot};
+use std::io::ErrorKind;
+
+/// Where processes are looked at.
+#[derive(Debug, Clone, Copy)]
+pub struct Place<'a> {
+    /// The machine.
+    pub root: &'a SysRoot,
+    /// Its nodes.
+    pub nodes: &'a Nodes,
+    /// Its base page size.
+    pub page_size: u64,
+}
+
+/// A process to walk: its pid and its start, which name it for ever.
+pub type Name = (u32, Option<u64>);
+
+/// What is wanted of each process.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Wanted {
+    /// Memory by node.
+    pub memory: bool,
+    /// Huge pages.
+    pub huge_pages: bool,
+}
+
+/// What came of a step.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Step {
+    /// There is more to do.
+    Part,
+    /// A process is done.
+    Process(Name, Memory),
+    /// All are done.
+    End,
+}
+
+/// A look at processes.
+#[derive(Debug, Default)]
+pub struct Walk {
+    wanted: Wanted,
+    /// What is left; the last one is next.
+    left: Vec<Name>,
+    reading: Option<Reading>,
+    /// A process that may not be looked into.
+    pub denied: Option<u32>,
+    /// Bytes in huge pages so far.
+    pub huge_pages: u64,
+}
+
+impl Walk {
+    /// A walk of these processes in this order.
+    pub fn new(wanted: Wanted, mut processes: Vec<Name>) -> Self {
+        processes.reverse();
+        Self { wanted, left: processes, ..Self::default() }
+    }
+
+    /// Reads one part.
+    pub fn step(&mut self, place: &Place<'_>) -> Step {
+        let Some(&name) = self.left.last() else { return Step::End };
+        match self.part(place, name.0) {
+            Ok(None) => return Step::Part,
+            Ok(Some(memory)) => {
+                self.left.pop();
+                return Step::Process(name, memory);
+            }
+            Err(error) if error.kind == ErrorKind::PermissionDenied => self.denied = Some(name.0),
+            // It exits, and its memory is given back.
+            Err(_) => {}
+        }
+        self.left.pop();
+        self.reading = None;
+        if self.left.is_empty() { Step::End } else { Step::Part }
+    }
+
+    /// The memory of the process once it is complete.
+    fn part(&mut self, place: &Place<'_>, pid: u32) -> Result<Option<Memory>, ReadError> {
+        let mut memory = Memory::none(place.nodes.count());
+        if self.wanted.memory {
+            let mut reading = match self.reading.take() {
+                Some(reading) => reading,
+                None => Reading::open(place.root, pid, place.nodes)?,
+            };
+            if reading.advance(place.nodes, place.page_size)? {
+                self.reading = Some(reading);
+                return Ok(None);
+            }
+            memory = reading.memory();
+        }
+        if self.wanted.huge_pages {
+            let text = place.root.bytes(&format!("/proc/{pid}/smaps_rollup"))?;
+            self.huge_pages = self.huge_pages.saturating_add(huge_pages(&text));
+        }
+        Ok(Some(memory))
+    }
+}
+
+/// Lines of smaps_rollup that are about memory in huge pages.
+const HUGE_PAGES: [&[u8]; 5] =
+    [b"AnonHugePages", b"ShmemPmdMapped", b"FilePmdMapped", b"Shared_Hugetlb", b"Private_Hugetlb"];
+
+fn huge_pages(text: &[u8]) -> u64 {
+    let of_line = |line: &[u8]| {
+        let colon = line.iter().position(|&b| b == b':').filter(|&at| HUGE_PAGES.contains(&&line[..at]))?;
+        digits(line[colon + 1..].trim_ascii_start()).map(|(kib, _)| kib.saturating_mul(1024))
+    };
+    text.split(|&b| b == b'\n').filter_map(of_line).fold(0, u64::saturating_add)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::task::numa_maps::Use;
+    use crate::testing::{nodes, root};
+
+    const BOTH: Wanted = Wanted { memory: true, huge_pages: true };
+
+    #[test]
+    fn a_long_file_is_read_in_parts_and_to_its_end() {
+        let lines: String = (0..5000)
+            .map(|n| format!("{n:x} default anon=1 dirty=1 N{}=1 kernelpagesize_kB=4\n", n % 2))
+            .collect();
+        let root = root(&[
+            ("/proc/7/numa_maps", &lines),
+            ("/proc/7/smaps_rollup", "AnonHugePages:  2048 kB\nShared_Hugetlb: 4096 kB\nRss: 9 kB\n"),
+        ]);
+        let nodes = Nodes::of(&nodes(&[0, 1]));
+        let place = Place { root: &root, nodes: &nodes, page_size: 4096 };
+        let mut walk = Walk::new(BOTH, vec![(7, None), (8, None)]);
+        let mut parts = 0;
+        let memory = loop {
+            match walk.step(&place) {
+                Step::Part => parts += 1,
+                Step::Process((7, None), memory) => break memory,
+                other => panic!("{other:?}"),
+            }
+        };
+        assert!(parts > lines.len() / 4096);
+        assert_eq!((memory.on(0), memory.on(1)), (2500 * 4096, 2500 * 4096));
+        assert_eq!((walk.huge_pages, memory.used_for(Use::Anonymous)), (6 << 20, 5000 * 4096));
+        // The other one has exited.
+        assert_eq!((walk.step(&place), walk.denied), (Step::End, None));
+    }
+
+    #[test]
+    fn a_process_that_may_not_be_looked_into_is_told() {
+        let root = root(&[]);
+        root.change(|tree| _ = tree.failing("/proc/7/numa_maps", ErrorKind::PermissionDenied));
+        let nodes = Nodes::of(&nodes(&[0]));
+        let place = Place { root: &root, nodes: &nodes, page_size: 4096 };
+        let mut walk = Walk::new(BOTH, vec![(7, None)]);
+        assert_eq!((walk.step(&place), walk.denied), (Step::End, Some(7)));
+    }
+}

@@ -1,0 +1,203 @@
+//! The sensor `task` over real processes: this test program, started again in a role.
+
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
+use numakit_sensors::{SENSORS, Scene, Sensor, Target, Tick};
+use numakit_sys::{SysRoot, clock};
+use std::collections::BTreeMap;
+use std::io::{BufRead, BufReader, Write};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+const MIB: u64 = 1 << 20;
+const ROLE: &str = "NUMAKIT_TEST_ROLE";
+
+/// A child in a role, which it has taken up. It ends when its standard input closes.
+struct Actor(Child);
+
+impl Actor {
+    fn start(role: &str) -> Self {
+        let mut command = Command::new(std::env::current_exe().unwrap());
+        command.args(["--exact", "act", "--nocapture"]).env(ROLE, role);
+        // Small allocations of all threads are on the heap.
+        command.env("MALLOC_ARENA_MAX", "1");
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        assert!(lines.any(|line| line.unwrap().contains("ready")), "the child came to nothing");
+        // What else it says is of no interest, but somebody has to read it.
+        std::thread::spawn(move || lines.for_each(drop));
+        Self(child)
+    }
+
+    fn say(&mut self) {
+        self.0.stdin.as_mut().unwrap().write_all(b"go on\n").unwrap();
+    }
+}
+
+impl Drop for Actor {
+    fn drop(&mut self) {
+        drop(self.0.stdin.take());
+        let _ = self.0.wait();
+    }
+}
+
+fn wait_for_line() {
+    let mut line = String::new();
+    std::io::stdin().read_line(&mut line).unwrap();
+}
+
+/// What the child does; nothing in a test run itself.
+#[test]
+fn act() {
+    match std::env::var(ROLE).as_deref() {
+        Ok("memory") => {
+            let large = vec![1u8; 64 * MIB as usize];
+            let small: Vec<Vec<u8>> = (0..320).map(|_| vec![1u8; 100 << 10]).collect();
+            for _ in 0..3 {
+                std::thread::spawn(|| std::thread::sleep(Duration::from_secs(600)));
+            }
+            println!("ready");
+            wait_for_line();
+            assert!(large.len() + small.len() > 1);
+        }
+        Ok("family") => {
+            let script = "sleep 600 & a=$!; sleep 600 & b=$!; read line; kill $a $b; wait";
+            let mut shell = Command::new("sh").args(["-c", script]).stdin(Stdio::piped()).spawn().unwrap();
+            println!("ready");
+            wait_for_line();
+            shell.stdin.take().unwrap().write_all(b"end\n").unwrap();
+            shell.wait().unwrap();
+            wait_for_line();
+        }
+        _ => {}
+    }
+}
+
+type Values = BTreeMap<String, Option<u64>>;
+
+fn sensor(pid: u32) -> Box<dyn Sensor> {
+    let root = SysRoot::host();
+    let topology = numakit_topology(&root);
+    let target = Target::running(pid);
+    let entry = SENSORS.iter().find(|e| e.name == "task").unwrap();
+    (entry.probe)(&Scene::new(&root, &topology).observing(Some(&target)))
+        .unwrap_or_else(|why| panic!("{why}"))
+}
+
+/// This machine as far as the sensor needs it.
+fn numakit_topology(root: &SysRoot) -> numakit_model::Topology {
+    use numakit_model::{CpuSet, Topology, topology::Node};
+    let online = CpuSet::parse_list(root.text("/sys/devices/system/node/online").unwrap().trim()).unwrap();
+    let node = |id: u32| Node {
+        os_index: id,
+        cpus: CpuSet::parse_list(
+            root.text(&format!("/sys/devices/system/node/node{id}/cpulist")).unwrap().trim(),
+        )
+        .unwrap(),
+        ..Node::default()
+    };
+    let page_size = numakit_sys::sched::page_size();
+    Topology { page_size, nodes: online.iter().map(node).collect(), ..Topology::default() }
+}
+
+fn read(sensor: &mut dyn Sensor) -> Values {
+    let mut out = vec![None; sensor.series().len()];
+    sensor.read(&Tick { woke: clock::monotonic(), ..Tick::default() }, &mut out);
+    sensor.series().iter().map(|s| s.name()).zip(out).collect()
+}
+
+fn read_until(sensor: &mut dyn Sensor, so: impl Fn(&Values) -> bool) -> Values {
+    for _ in 0..2000 {
+        let values = read(sensor);
+        if so(&values) {
+            return values;
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    panic!("waited 20 s for nothing: {:?} {:?}", read(sensor), sensor.failure());
+}
+
+/// Over all nodes.
+fn sum(values: &Values, metric: &str) -> u64 {
+    let start = format!("{metric}@node");
+    values.iter().filter(|(name, _)| name.starts_with(&start)).map(|(_, v)| v.unwrap()).sum()
+}
+
+fn has_numa() -> bool {
+    let there = SysRoot::host().exists("/proc/self/numa_maps");
+    if !there {
+        println!("skipped: this kernel has no /proc/PID/numa_maps");
+    }
+    there
+}
+
+#[test]
+fn memory_is_what_the_kernel_says_and_threads_are_counted_exactly() {
+    if !has_numa() {
+        return;
+    }
+    let actor = Actor::start("memory");
+    let pid = actor.0.id();
+    let mut sensor = sensor(pid);
+    let values = read_until(&mut *sensor, |v| v["task.walk_age"].is_some());
+    let rollup = std::fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).unwrap();
+    let line = rollup.lines().find_map(|l| l.strip_prefix("Rss:")).unwrap();
+    let rss = line.trim().trim_end_matches(" kB").parse::<u64>().unwrap() * 1024;
+    let resident = sum(&values, "task.resident");
+    assert!(resident.abs_diff(rss) <= 16 * 4096, "{resident} {rss}");
+    assert!(sum(&values, "task.anonymous") >= 64 * MIB, "{values:?}");
+    assert!((30 * MIB..40 * MIB).contains(&sum(&values, "task.heap")), "{values:?}");
+    assert!(sum(&values, "task.stack") > 0 && sum(&values, "task.file") > 100 << 10);
+    let uses = ["stack", "heap", "anonymous", "file", "huge"].map(|u| sum(&values, &format!("task.{u}")));
+    assert_eq!(uses.iter().sum::<u64>(), resident);
+    let threads = std::fs::read_dir(format!("/proc/{pid}/task")).unwrap().count() as u64;
+    assert!(threads >= 4);
+    assert_eq!((sum(&values, "task.threads"), values["task.processes"]), (threads, Some(1)));
+    assert!(values["task.minor_faults"].unwrap() > 0 && values["task.walk_cpu"].unwrap() > 0);
+}
+
+#[test]
+fn grandchildren_belong_and_what_exited_is_still_counted() {
+    if !has_numa() {
+        return;
+    }
+    let mut actor = Actor::start("family");
+    let mut sensor = sensor(actor.0.id());
+    // The child, its shell, and the shell's two.
+    let before = read_until(&mut *sensor, |v| v["task.processes"] == Some(4));
+    let after = {
+        actor.say();
+        read_until(&mut *sensor, |v| v["task.processes"] == Some(1))
+    };
+    assert!(after["task.minor_faults"] >= before["task.minor_faults"], "{before:?} {after:?}");
+    drop(actor);
+    let last = read_until(&mut *sensor, |v| v["task.processes"] == Some(0) && sum(v, "task.resident") == 0);
+    assert!(last["task.minor_faults"] >= after["task.minor_faults"]);
+    assert_eq!(sensor.failure(), None);
+}
+
+#[test]
+fn a_storm_of_short_processes_does_no_harm() {
+    if !has_numa() {
+        return;
+    }
+    let script = "i=0; while [ $i -lt 300 ]; do /bin/true & i=$((i+1)); done; wait; read line";
+    let mut shell = Command::new("sh").args(["-c", script]).stdin(Stdio::piped()).spawn().unwrap();
+    let mut sensor = sensor(shell.id());
+    let mut last = 0;
+    for _ in 0..100 {
+        let now = read(&mut *sensor)["task.minor_faults"].unwrap_or(last);
+        assert!(now >= last, "{now} {last}");
+        last = now;
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    read_until(&mut *sensor, |v| v["task.processes"] == Some(1));
+    // The shell has waited for all: its own counts and theirs are the whole.
+    let stat = std::fs::read_to_string(format!("/proc/{}/stat", shell.id())).unwrap();
+    let words: Vec<&str> = stat.rsplit_once(')').unwrap().1.split_whitespace().collect();
+    let kernel = words[7].parse::<u64>().unwrap() + words[8].parse::<u64>().unwrap();
+    let values = read_until(&mut *sensor, |v| v["task.minor_faults"] >= Some(kernel));
+    assert_eq!(values["task.minor_faults"], Some(kernel));
+    shell.stdin.take().unwrap().write_all(b"end\n").unwrap();
+    shell.wait().unwrap();
+}

@@ -1,0 +1,193 @@
+//! A gate that one thread opens for many: all go through at once, do their part, and the last
+//! one back tells the first.
+
+use crate::clock;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::time::Duration;
+
+/// The gate. Opening it is one system call and waiting for all another, however many members
+/// there are; nothing is locked or allocated.
+///
+/// A member that is late is not waited for a second time: it is left out of the rounds that
+/// begin before it is back.
+#[derive(Debug)]
+pub struct Gate {
+    /// What members sleep on: changes with every round.
+    round: AtomicU32,
+    /// What the opener sleeps on: the round (upper half) and how many are not back from it.
+    out: AtomicU32,
+    /// The round that each member is out for; 0 when it is not.
+    members: Box<[AtomicU32]>,
+    closed: AtomicBool,
+}
+
+const HALF: u32 = 0xffff;
+
+impl Gate {
+    /// A gate for this many members, at most 65,535.
+    pub fn new(members: usize) -> Self {
+        let members = (0..members.min(HALF as usize)).map(|_| AtomicU32::new(0)).collect();
+        Self { round: AtomicU32::new(0), out: AtomicU32::new(0), members, closed: AtomicBool::new(false) }
+    }
+
+    /// Lets all members through that are back, and waits until these are back again, but not
+    /// longer than the patience. Only one thread may open a gate. False if somebody is out
+    /// after it.
+    pub fn open(&self, patience: Duration) -> bool {
+        let round = self.round.load(Ordering::Relaxed).wrapping_add(1).max(1);
+        // The count stands before anybody goes, so that whoever comes back finds it.
+        let all = self.members.len() as u32;
+        self.out.store(round << 16 | all, Ordering::Relaxed);
+        let back = self.members.iter().filter(|m| m.load(Ordering::Acquire) == 0);
+        let invited = back.map(|m| m.store(round, Ordering::Release)).count() as u32;
+        self.out.fetch_sub(all - invited, Ordering::AcqRel);
+        self.round.store(round, Ordering::Release);
+        wake(&self.round, i32::MAX);
+        let deadline = clock::monotonic().saturating_add(patience.as_nanos() as u64);
+        loop {
+            let out = self.out.load(Ordering::Acquire);
+            if out & HALF == 0 {
+                return invited == all;
+            }
+            if !wait(&self.out, out, Some(deadline)) {
+                return false;
+            }
+        }
+    }
+
+    /// Whether a member is back, so that what it did can be looked at.
+    pub fn is_back(&self, member: usize) -> bool {
+        self.members[member].load(Ordering::Acquire) == 0
+    }
+
+    /// Waits until the gate is opened for this member. False when it was closed for good.
+    pub fn pass(&self, member: usize) -> bool {
+        loop {
+            let round = self.round.load(Ordering::Acquire);
+            if self.closed.load(Ordering::Acquire) {
+                return false;
+            }
+            if self.members[member].load(Ordering::Acquire) != 0 {
+                return true;
+            }
+            wait(&self.round, round, None);
+        }
+    }
+
+    /// The member is back.
+    pub fn back(&self, member: usize) {
+        let round = self.members[member].swap(0, Ordering::AcqRel);
+        let mut out = self.out.load(Ordering::Acquire);
+        // Whoever comes back late finds another round and leaves its count alone.
+        while out >> 16 == round & HALF && out & HALF != 0 {
+            match self.out.compare_exchange_weak(out, out - 1, Ordering::AcqRel, Ordering::Acquire) {
+                Ok(_) if out & HALF == 1 => return wake(&self.out, 1),
+                Ok(_) => return,
+                Err(now) => out = now,
+            }
+        }
+    }
+
+    /// Sends all members home.
+    pub fn close(&self) {
+        self.closed.store(true, Ordering::Release);
+        self.round.fetch_add(1, Ordering::AcqRel);
+        wake(&self.round, i32::MAX);
+    }
+}
+
+fn wake(word: &AtomicU32, most: i32) {
+    // SAFETY: the futex word outlives the call; waking has no other precondition.
+    unsafe {
+        libc::syscall(libc::SYS_futex, word.as_ptr(), libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG, most);
+    }
+}
+
+/// Sleeps while the word has this value; false when the deadline (monotonic ns) has come.
+fn wait(word: &AtomicU32, value: u32, deadline: Option<u64>) -> bool {
+    let until = deadline
+        .map(|d| libc::timespec { tv_sec: (d / 1_000_000_000) as _, tv_nsec: (d % 1_000_000_000) as _ });
+    let until = until.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
+    // SAFETY: the futex word and the timespec outlive the call. FUTEX_WAIT_BITSET takes an
+    // absolute time of CLOCK_MONOTONIC, or none.
+    let result = unsafe {
+        libc::syscall(
+            libc::SYS_futex,
+            word.as_ptr(),
+            libc::FUTEX_WAIT_BITSET | libc::FUTEX_PRIVATE_FLAG,
+            value,
+            until,
+            std::ptr::null::<u32>(),
+            libc::FUTEX_BITSET_MATCH_ANY,
+        )
+    };
+    result >= 0 || std::io::Error::last_os_error().raw_os_error() != Some(libc::ETIMEDOUT)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Arc;
+    use std::sync::mpsc::channel;
+
+    const LONG: Duration = Duration::from_secs(60);
+
+    #[test]
+    fn every_member_passes_once_in_every_round() {
+        let (gate, passed) = (Arc::new(Gate::new(5)), Arc::new(AtomicU32::new(0)));
+        let threads: Vec<_> = (0..5)
+            .map(|member| {
+                let (gate, passed) = (Arc::clone(&gate), Arc::clone(&passed));
+                std::thread::spawn(move || {
+                    while gate.pass(member) {
+                        passed.fetch_add(1, Ordering::Relaxed);
+                        gate.back(member);
+                    }
+                })
+            })
+            .collect();
+        for round in 1..=2000 {
+            assert!(gate.open(LONG));
+            assert_eq!(passed.load(Ordering::Relaxed), round * 5);
+        }
+        gate.close();
+        threads.into_iter().for_each(|t| t.join().unwrap());
+    }
+
+    #[test]
+    fn who_is_late_is_left_out_until_it_is_back() {
+        let gate = Arc::new(Gate::new(2));
+        let (order, orders) = channel::<()>();
+        let (done, answers) = channel::<()>();
+        let slow = {
+            let gate = Arc::clone(&gate);
+            std::thread::spawn(move || {
+                while gate.pass(1) {
+                    orders.recv().unwrap();
+                    gate.back(1);
+                    done.send(()).unwrap();
+                }
+            })
+        };
+        let quick = {
+            let gate = Arc::clone(&gate);
+            std::thread::spawn(move || {
+                while gate.pass(0) {
+                    gate.back(0);
+                }
+            })
+        };
+        assert!(!gate.open(Duration::from_millis(20)));
+        assert!(gate.is_back(0) && !gate.is_back(1));
+        // It is not waited for again.
+        assert!(!gate.open(LONG));
+        order.send(()).unwrap();
+        answers.recv().unwrap();
+        assert!(gate.is_back(1));
+        order.send(()).unwrap();
+        assert!(gate.open(LONG));
+        gate.close();
+        slow.join().unwrap();
+        quick.join().unwrap();
+    }
+}

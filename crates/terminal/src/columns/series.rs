@@ -1,0 +1,34 @@
+//! Single series as figures, in the units that people read.
+
+use crate::units::Quantity;
+use numakit_derived::{Bound, Index};
+use numakit_model::{Instance, Unit};
+
+/// One series in that quantity; `None` where its unit does not fit.
+pub fn single(index: &Index<'_>, at: usize, quantity: Quantity) -> Option<Bound> {
+    Some(Bound::sum(vec![(at, factor(index, at, quantity)?)]))
+}
+
+/// All series of one metric at a place together.
+pub fn together(index: &Index<'_>, name: &str, quantity: Quantity, place: Instance) -> Option<Bound> {
+    let found = index.find(name, place).into_iter();
+    let terms: Vec<(usize, f64)> = found.filter_map(|at| Some((at, factor(index, at, quantity)?))).collect();
+    (!terms.is_empty()).then(|| Bound::sum(terms))
+}
+
+/// A value of one series in that quantity.
+pub fn in_quantity(index: &Index<'_>, at: usize, quantity: Quantity, value: u64) -> Option<f64> {
+    Some(value as f64 * factor(index, at, quantity)?)
+}
+
+fn factor(index: &Index<'_>, at: usize, quantity: Quantity) -> Option<f64> {
+    let unit = index.series()[at].metric.unit;
+    match quantity {
+        Quantity::Bytes => unit.bytes(index.page_size()).filter(|&b| b > 0).map(|b| b as f64),
+        Quantity::Seconds => unit.seconds(),
+        // Time per time, unless it counts what is a share already.
+        Quantity::Percent => Some(unit.seconds().map_or(1.0, |s| 100.0 * s)),
+        Quantity::Rate if unit == Unit::Kibibytes => Some(1024.0),
+        Quantity::Rate | Quantity::Count | Quantity::Ratio => Some(1.0),
+    }
+}

@@ -1,0 +1,153 @@
+//! The formulas at the end of `numa list`.
+
+use super::fits_text;
+use crate::formulas::{Reason, reason};
+use numakit_derived::{Catalog, Formula, Index};
+use numakit_model::{Instance, Series, Topology, Unavailable};
+use numakit_sensors::Probe;
+use serde_json::{Value, json};
+use std::collections::HashMap;
+
+/// A formula, with the smallest place that it can be computed for here.
+#[derive(Debug)]
+pub(super) struct Row {
+    formula: Formula,
+    per: Option<&'static str>,
+    why: Option<Reason>,
+    /// The sensor that it lacks has a line of its own above.
+    told: bool,
+}
+
+/// Every formula that fits the pattern.
+pub(super) fn rows(
+    probe: &Probe,
+    topology: &Topology,
+    formulas: &Catalog,
+    pattern: Option<&str>,
+) -> Vec<Row> {
+    let series: Vec<Series> = probe.series().cloned().collect();
+    let index = Index::new(&series, Some(topology), topology.page_size);
+    let missing: HashMap<String, &Unavailable> = probe.missing().collect();
+    let absent = |name: &str| missing.get(name).map(|why| (*why).clone());
+    let places = smallest_first(topology);
+    let fitting =
+        formulas.all().iter().filter(|f| pattern.is_none_or(|p| fits_text(p, [&f.name, &f.name], &f.help)));
+    fitting
+        .map(|formula| {
+            let can = |place: &&Instance| index.bind(formulas, formula, **place).is_ok();
+            let per = places.iter().find(can).map(|place| place.scope().name());
+            let why = match per {
+                Some(_) => None,
+                None => index.bind(formulas, formula, Instance::Machine).err().map(|m| reason(&m, &absent)),
+            };
+            let lacks =
+                |name: &str| why.as_ref().is_some_and(|w: &Reason| w.needs.starts_with(&format!("{name}.")));
+            let told = pattern.is_none() && probe.unavailable.iter().any(|(sensor, _)| lacks(sensor.name));
+            Row { formula: formula.clone(), per, why, told }
+        })
+        .collect()
+}
+
+/// A place of each kind.
+fn smallest_first(topology: &Topology) -> Vec<Instance> {
+    let cpu = topology.online.first().map(Instance::Cpu);
+    let node = topology.nodes.first().map(|n| Instance::Node(n.os_index));
+    let package = topology.packages.first().map(|p| Instance::Package(p.os_index.unwrap_or(0)));
+    [cpu, node, package, Some(Instance::Machine)].into_iter().flatten().collect()
+}
+
+impl Row {
+    pub(super) fn cells(&self) -> [String; 5] {
+        let formula = &self.formula;
+        let mut help = formula.help.clone();
+        if !formula.is_ours() {
+            let space = if help.is_empty() { "" } else { " " };
+            help.push_str(&format!("{space}From {}.", formula.origin));
+        }
+        if let Some(replaced) = &formula.replaces {
+            help.push_str(&format!(" Replaces the one that is {}.", shown(replaced)));
+        }
+        match &self.why {
+            None => {}
+            Some(why) if self.told => {
+                let sensor = why.needs.split('.').next().unwrap_or_default();
+                help.push_str(&format!(" Not here: it needs {}; see {sensor}.* above", why.needs));
+            }
+            Some(why) => help.push_str(&format!(" Not here: {why}")),
+        }
+        let scope = self.per.unwrap_or("-").to_owned();
+        [formula.name.clone(), formula.quantity.name().to_owned(), "formula".to_owned(), scope, help]
+    }
+
+    pub(super) fn json(&self) -> Value {
+        let formula = &self.formula;
+        json!({
+            "name": formula.name,
+            "unit": formula.quantity.name(),
+            "formula": formula.expr.to_string(),
+            "per": self.per,
+            "help": formula.help,
+            "origin": formula.origin,
+            "replaces": formula.replaces,
+            "available": self.per.is_some(),
+            "why": self.why,
+        })
+    }
+}
+
+fn shown(origin: &str) -> String {
+    if origin.contains('/') { format!("in {origin}") } else { origin.to_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::list::Listing;
+    use numakit_derived::Catalog;
+    use numakit_model::topology::Node;
+    use numakit_model::{CpuSet, Topology};
+    use numakit_sensors::{Probe, Scene};
+    use numakit_sys::SysRoot;
+    use numakit_sys::root::Tree;
+
+    fn listing(formulas: &Catalog, pattern: Option<&str>) -> Listing {
+        let mut tree = Tree::new();
+        tree.file("/proc/vmstat", "nr_free_pages 1\nnuma_local 2\nnuma_other 3\nnuma_hint_faults 4\n")
+            .file("/sys/devices/system/node/node0/numastat", "local_node 1\nother_node 0\n");
+        let node = Node { os_index: 0, cpus: CpuSet::range(0, 1), ..Node::default() };
+        let topology = Topology { nodes: vec![node], online: CpuSet::range(0, 1), ..Topology::default() };
+        let probe = Probe::new(&Scene::new(&SysRoot::of_tree(tree), &topology));
+        Listing::of(&probe, pattern).with_formulas(&probe, &topology, formulas, pattern)
+    }
+
+    #[test]
+    fn formulas_stand_at_the_end_with_what_they_lack() {
+        let text = listing(Catalog::ours(), None).table(None);
+        let line =
+            |name: &str| text.lines().find(|l| l.starts_with(name)).unwrap_or_else(|| panic!("{text}"));
+        assert!(line("locality ").contains("percent  formula  node "), "{text}");
+        assert!(
+            line("stall ").contains("Not here: it needs pressure.memory_some; see pressure.* above"),
+            "{text}"
+        );
+        assert!(text.lines().last().unwrap().starts_with("ipc "));
+        let one = listing(Catalog::ours(), Some("link_util")).table(None);
+        assert!(one.contains("it needs uncore.link_busy_out: ") && one.contains("would do too)"), "{one}");
+    }
+
+    #[test]
+    fn those_of_the_user_say_where_they_are_from() {
+        let mut formulas = Catalog::ours().clone();
+        formulas
+            .add("free: bytes = node.MemFree\nmine: percent = 100 * locality\n    Mine.", "/my.txt", &|_| {
+                None
+            })
+            .unwrap();
+        let text = listing(&formulas, None).table(None);
+        assert!(text.contains("From /my.txt. Replaces the one that is built in."), "{text}");
+        assert!(text.contains("Mine. From /my.txt.\n"), "{text}");
+        let json = listing(&formulas, Some("mine")).json();
+        let mine = &json["formulas"][0];
+        assert_eq!((&mine["formula"], &mine["per"]), (&"100 * locality".into(), &"node".into()));
+        assert!(!listing(&formulas, Some("mine")).is_empty());
+    }
+}

@@ -1,0 +1,181 @@
+//! Who waits for far or crowded memory, by how much and since when: one table of harms, each a
+//! formula with a threshold, watched over time at every place where it can be computed.
+
+use super::analysis::Facts;
+use super::onset::Onset;
+use super::value::{Sufferer, Suffering};
+use numakit_derived::{Bound, Catalog, Index};
+use numakit_model::{Instance, Scope};
+use numakit_recording::Header;
+
+/// A line of the table.
+struct Harm {
+    /// The formula that is watched, in hundredths.
+    formula: &'static str,
+    /// From this on it is worth telling.
+    threshold: f64,
+    /// The kinds of places to look at; only the first that can be computed is.
+    scopes: &'static [Scope],
+    /// What the place does, as in "node 2 uses remote memory".
+    does: &'static str,
+    /// The share in words, as in "63 % of its accesses".
+    of: &'static str,
+    /// How much that is together, where a formula tells it.
+    amount: Option<&'static str>,
+}
+
+const PARTS: &[Scope] = &[Scope::Node, Scope::Package, Scope::Machine];
+
+static HARMS: &[Harm] = &[
+    Harm {
+        formula: "task_remote_share",
+        threshold: 20.0,
+        scopes: &[Scope::Machine],
+        does: "have memory far from their threads",
+        of: "of their memory, by CPU time",
+        amount: None,
+    },
+    Harm {
+        formula: "remote_share",
+        threshold: 20.0,
+        scopes: PARTS,
+        does: "has remote accesses to memory",
+        of: "of its accesses",
+        amount: Some("remote_bandwidth"),
+    },
+    Harm {
+        formula: "load_remote_share",
+        threshold: 20.0,
+        scopes: PARTS,
+        does: "waits for remote memory",
+        of: "of what its CPUs loaded from memory",
+        amount: None,
+    },
+    Harm {
+        formula: "resctrl_remote_share",
+        threshold: 20.0,
+        scopes: PARTS,
+        does: "moves data from and to remote memory",
+        of: "of its traffic",
+        amount: Some("remote_bandwidth"),
+    },
+    Harm {
+        formula: "link_util",
+        threshold: 70.0,
+        scopes: &[Scope::Link, Scope::Package],
+        does: "is nearly full",
+        of: "of what it can carry",
+        amount: Some("link_out"),
+    },
+    Harm {
+        formula: "dram_util",
+        threshold: 70.0,
+        scopes: PARTS,
+        does: "has memory that is nearly as busy as it can be",
+        of: "of what its memory can give",
+        amount: Some("dram_bandwidth"),
+    },
+];
+
+/// A harm at a place, watched over time.
+pub(super) struct Watched {
+    harm: &'static Harm,
+    place: Instance,
+    bound: Bound,
+    onset: Onset,
+}
+
+/// What can be watched in rows of that header.
+pub(super) fn watched(header: &Header, index: &Index<'_>, formulas: &Catalog) -> Vec<Watched> {
+    let bind = |harm: &'static Harm, place| {
+        let bound = index.bind(formulas, formulas.get(harm.formula)?, place).ok()?;
+        Some(Watched { harm, place, bound, onset: Onset::new(harm.threshold) })
+    };
+    let mut all = Vec::new();
+    for harm in HARMS {
+        let of_scope = |scope: &Scope| -> Vec<Watched> {
+            places(header, *scope).into_iter().filter_map(|place| bind(harm, place)).collect()
+        };
+        all.extend(harm.scopes.iter().map(of_scope).find(|found| !found.is_empty()).into_iter().flatten());
+    }
+    all
+}
+
+/// The places of a kind that the header has series or parts of.
+fn places(header: &Header, scope: Scope) -> Vec<Instance> {
+    if scope == Scope::Machine {
+        return vec![Instance::Machine];
+    }
+    let mut places: Vec<Instance> =
+        header.series.iter().map(|s| s.instance).filter(|i| i.scope() == scope).collect();
+    if let (Scope::Node, Some(topology)) = (scope, &header.topology) {
+        places.extend(topology.nodes.iter().map(|n| Instance::Node(n.os_index)));
+    }
+    places.sort_unstable();
+    places.dedup();
+    places
+}
+
+impl Watched {
+    /// The rates of the next slot of time.
+    pub(super) fn push(&mut self, time: u64, rates: &[Option<f64>]) {
+        if let Some(value) = self.bound.value(rates) {
+            self.onset.push(time, value);
+        }
+    }
+
+    /// What follows does not belong to the time before it.
+    pub(super) fn gap(&mut self) {
+        self.onset.gap();
+    }
+}
+
+/// Those that were beyond their thresholds, the worst first; with times since `first`.
+pub(super) fn suffering(facts: &Facts<'_>, watched: &[Watched], first: u64) -> Suffering {
+    let seconds = |time: u64| time.saturating_sub(first) as f64 / 1e9;
+    let sufferer = |w: &Watched| {
+        let spell = w.onset.longest()?;
+        let percent = facts.rate(w.harm.formula, w.place)?;
+        let (peak, peak_at) = w.onset.peak()?;
+        Some(Sufferer {
+            who: who(w),
+            does: w.harm.does,
+            percent,
+            of: w.harm.of,
+            peak_percent: peak,
+            peak_at_seconds: seconds(peak_at),
+            time_percent: w.onset.percent_above(),
+            since_seconds: seconds(spell.from),
+            until_seconds: (!w.onset.lasts()).then(|| seconds(spell.to)),
+            per_second: w.harm.amount.and_then(|name| facts.rate(name, w.place)),
+        })
+    };
+    let mut sufferers: Vec<Sufferer> = watched.iter().filter_map(sufferer).collect();
+    let weight = |s: &Sufferer| s.percent * s.time_percent;
+    sufferers.sort_by(|a, b| weight(b).total_cmp(&weight(a)));
+    let unknown = match facts.node_count() {
+        _ if !watched.is_empty() => None,
+        Some(1) => Some("the machine has one node, so no memory is far".to_owned()),
+        _ => facts.missing("remote_share", Instance::Machine),
+    };
+    let highest = watched.iter().filter_map(|w| Some((w, w.onset.peak()?.0)));
+    let highest = highest.max_by(|(a, x), (b, y)| (x / a.harm.threshold).total_cmp(&(y / b.harm.threshold)));
+    Suffering {
+        calm: highest
+            .filter(|_| sufferers.is_empty())
+            .map(|(w, peak)| format!("at most {peak:.1} % {} ({})", w.harm.of, who(w))),
+        sufferers,
+        unknown,
+    }
+}
+
+fn who(watched: &Watched) -> String {
+    match watched.place {
+        Instance::Machine if watched.harm.formula.starts_with("task") => "the observed processes".to_owned(),
+        Instance::Machine => "the machine".to_owned(),
+        Instance::Node(n) => format!("node {n}"),
+        Instance::Package(p) => format!("package {p}"),
+        Instance::Link(p, l) => format!("link {l} of package {p}"),
+        place => place.to_string().trim_start_matches('@').to_owned(),
+    }
+}

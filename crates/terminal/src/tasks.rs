@@ -1,0 +1,282 @@
+//! `numa tasks`: processes by how much far memory they use, and where the memory of one is.
+
+use crate::table::page_table;
+use crate::units::{ABSENT, duration};
+use numakit_sensors::task::survey::{Found, Memory, Process, Use};
+use serde_json::{Value, json};
+use std::cmp::{Ordering, Reverse};
+
+/// What comes first.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Order {
+    /// Most CPU time spent far from memory, then the largest far share of memory.
+    #[default]
+    Remote,
+    /// Most memory.
+    Memory,
+    /// Most CPU time.
+    Cpu,
+    /// Smallest number.
+    Pid,
+}
+
+/// What was measured.
+#[derive(Debug, Clone, Default)]
+pub struct Tasks {
+    /// The kernel's numbers of the nodes.
+    pub nodes: Vec<u32>,
+    /// Over which time, in seconds.
+    pub seconds: f64,
+    /// The processes.
+    pub processes: Vec<Process>,
+}
+
+/// More nodes than these have no columns.
+const MOST_NODES: usize = 8;
+
+const MIB: f64 = (1 << 20) as f64;
+
+/// Uses of memory in tables and in JSON, with their names there.
+const USES: [(&str, &str, Use); 5] = [
+    ("Huge", "huge", Use::Huge),
+    ("Heap", "heap", Use::Heap),
+    ("Stack", "stack", Use::Stack),
+    ("Anonymous", "anonymous", Use::Anonymous),
+    ("File", "file", Use::File),
+];
+
+impl Tasks {
+    /// Puts the processes into an order.
+    pub fn sort(&mut self, order: Order) {
+        let by_pid = |p: &Process| p.pid;
+        match order {
+            Order::Pid => self.processes.sort_by_key(by_pid),
+            Order::Cpu => self.processes.sort_by_key(|p| (Reverse(p.ran), p.pid)),
+            Order::Memory => self.processes.sort_by_key(|p| (Reverse(memory(p)), p.pid)),
+            Order::Remote => self.processes.sort_by(far_first),
+        }
+    }
+
+    /// Keeps those of one user.
+    pub fn only_of(&mut self, user: &str) {
+        self.processes.retain(|p| p.user == user);
+    }
+
+    /// One line per process, at most so many, and what there is to say of the rest.
+    pub fn list(&self, top: usize) -> String {
+        let shown = self.columns();
+        let mut headings: Vec<String> =
+            ["PID", "USER", "THREADS", "CPU%", "REMOTE%", "MEMORY"].map(str::to_owned).into();
+        headings.extend(shown.iter().map(|&at| format!("NODE{}", self.nodes[at])));
+        headings.push("<COMMAND".to_owned());
+        let headings: Vec<&str> = headings.iter().map(String::as_str).collect();
+        let rows: Vec<Vec<String>> = self.processes.iter().take(top).map(|p| self.row(p, &shown)).collect();
+        let mut text = page_table(&headings, &rows, "");
+        for note in self.notes(top, shown.len()) {
+            text.push_str(&note);
+            text.push('\n');
+        }
+        text
+    }
+
+    /// A table of each process: its memory by use and node.
+    pub fn details(&self) -> String {
+        let tables: Vec<String> = self.processes.iter().map(|p| self.detail(p)).collect();
+        let notes = if self.one_node() { format!("\n{ONE_NODE}\n") } else { String::new() };
+        tables.join("\n") + &notes
+    }
+
+    /// The same as JSON, as `numa tasks --help` describes.
+    pub fn json(&self) -> Value {
+        json!({
+            "seconds": self.seconds,
+            "nodes": self.nodes,
+            "denied": self.count(&Found::Denied),
+            "late": self.count(&Found::Late),
+            "processes": self.processes.iter().map(|p| self.object(p)).collect::<Vec<_>>(),
+        })
+    }
+
+    fn one_node(&self) -> bool {
+        self.nodes.len() < 2
+    }
+
+    fn count(&self, found: &Found) -> usize {
+        self.processes.iter().filter(|p| p.found == *found).count()
+    }
+
+    /// The nodes that have a column: those with the most memory, in their order.
+    fn columns(&self) -> Vec<usize> {
+        let on = |at: usize| {
+            let found = self.processes.iter().filter_map(|p| known(p));
+            found.fold(0u64, |sum, memory| sum.saturating_add(memory.on(at)))
+        };
+        let mut places: Vec<usize> = (0..self.nodes.len()).collect();
+        places.sort_by_key(|&at| (Reverse(on(at)), at));
+        places.truncate(MOST_NODES);
+        places.sort_unstable();
+        places
+    }
+
+    fn row(&self, process: &Process, shown: &[usize]) -> Vec<String> {
+        let mut row = vec![
+            process.pid.to_string(),
+            process.user.clone(),
+            process.threads.to_string(),
+            percent(self.cpu(process)),
+            percent(self.remote(process)),
+            mib(memory(process)),
+        ];
+        row.extend(shown.iter().map(|&at| known(process).map_or(ABSENT.to_owned(), |m| mib(m.on(at)))));
+        row.push(process.command.clone());
+        row
+    }
+
+    fn cpu(&self, process: &Process) -> Option<f64> {
+        (self.seconds > 0.0).then(|| process.ran as f64 / 1e9 / self.seconds * 100.0)
+    }
+
+    /// With one node nothing is remote, and nothing can be.
+    fn remote(&self, process: &Process) -> Option<f64> {
+        if self.one_node() { None } else { share(process).map(|share| share * 100.0) }
+    }
+
+    fn notes(&self, top: usize, columns: usize) -> Vec<String> {
+        let mut notes = vec![format!("Memory in MiB; CPU time over {}.", duration(self.seconds))];
+        if self.one_node() {
+            notes.push(ONE_NODE.to_owned());
+        }
+        if columns < self.nodes.len() {
+            let (all, hidden) = (self.nodes.len(), self.nodes.len() - columns);
+            notes.push(format!(
+                "{hidden} of {all} nodes, those with the least memory, have no column; --json has all."
+            ));
+        }
+        if self.processes.len() > top {
+            let more = self.processes.len() - top;
+            notes.push(format!("{more} more; --top {} shows all.", self.processes.len()));
+        }
+        let of = |found: &Found| Some(self.count(found)).filter(|n| *n > 0).map(processes);
+        if let Some(many) = of(&Found::Denied) {
+            notes.push(format!("{many} may not be looked into; run as root, or as their user."));
+        }
+        if let Some(many) = of(&Found::Late) {
+            notes.push(format!("{many} not walked in time; a longer --interval gives more, -p PID all."));
+        }
+        notes
+    }
+
+    fn detail(&self, process: &Process) -> String {
+        let threads =
+            if process.threads == 1 { "1 thread".to_owned() } else { format!("{} threads", process.threads) };
+        let title = format!(
+            "{} {}, user {}, {threads}, CPU {}, remote {}\n",
+            process.pid,
+            process.command,
+            process.user,
+            sign(self.cpu(process)),
+            sign(self.remote(process))
+        );
+        let memory = match &process.found {
+            Found::Memory(memory) => memory,
+            Found::Denied => {
+                return title + "  Its memory may not be looked into; run as root, or as its user.\n";
+            }
+            Found::Late => {
+                return title + "  There was no time to walk its memory; give a longer --interval.\n";
+            }
+        };
+        let mut headings = vec!["MiB".to_owned()];
+        headings.extend(self.nodes.iter().map(|id| format!("NODE{id}")));
+        headings.push("TOTAL".to_owned());
+        let headings: Vec<&str> = headings.iter().map(String::as_str).collect();
+        let row = |name: &str, on: &dyn Fn(usize) -> u64, all: u64| {
+            let nodes = (0..self.nodes.len()).map(|at| mib(on(at)));
+            [name.to_owned()].into_iter().chain(nodes).chain([mib(all)]).collect::<Vec<String>>()
+        };
+        let mut rows: Vec<Vec<String>> = USES
+            .iter()
+            .map(|(name, _, usage)| row(name, &|at| memory.0[at][*usage as usize], memory.used_for(*usage)))
+            .collect();
+        rows.push(row("Total", &|at| memory.on(at), memory.total()));
+        title + &page_table(&headings, &rows, "  ")
+    }
+
+    fn object(&self, process: &Process) -> Value {
+        let by_node = |memory: &Memory, usage: Use| {
+            memory.0.iter().map(|uses| uses[usage as usize]).collect::<Vec<_>>()
+        };
+        let memory = known(process).map(|memory| {
+            let uses =
+                USES.iter().map(|(_, name, usage)| ((*name).to_owned(), json!(by_node(memory, *usage))));
+            let total: Vec<u64> = (0..self.nodes.len()).map(|at| memory.on(at)).collect();
+            uses.chain([("total".to_owned(), json!(total))]).collect::<serde_json::Map<_, _>>()
+        });
+        json!({
+            "pid": process.pid,
+            "user": process.user,
+            "command": process.command,
+            "threads": process.threads,
+            "cpu": self.cpu(process),
+            "remote": self.remote(process),
+            "resident": process.resident,
+            "memory": memory,
+            "why": match process.found {
+                Found::Memory(_) => None,
+                Found::Denied => Some("denied"),
+                Found::Late => Some("late"),
+            },
+        })
+    }
+}
+
+const ONE_NODE: &str = "One node: all memory is local, nothing is remote.";
+
+fn known(process: &Process) -> Option<&Memory> {
+    match &process.found {
+        Found::Memory(memory) => Some(memory),
+        _ => None,
+    }
+}
+
+/// What was walked, else what the kernel says of all nodes.
+fn memory(process: &Process) -> u64 {
+    known(process).map_or(process.resident, Memory::total)
+}
+
+/// The far share, from 0 to 1.
+fn share(process: &Process) -> Option<f64> {
+    let (near, far) = process.near_far?;
+    let all = near as f64 + far as f64;
+    (all > 0.0).then(|| far as f64 / all)
+}
+
+fn far_first(a: &Process, b: &Process) -> Ordering {
+    // CPU time spent far from memory; a process that did not run spent none.
+    let far = |p: &Process| share(p).map_or(0.0, |share| share * p.ran as f64);
+    let idle = |p: &Process| share(p).map_or(0.0, |share| share * memory(p) as f64);
+    let descending = |a: f64, b: f64| b.total_cmp(&a);
+    descending(far(a), far(b)).then_with(|| descending(idle(a), idle(b))).then_with(|| {
+        (Reverse(a.ran), Reverse(memory(a)), a.pid).cmp(&(Reverse(b.ran), Reverse(memory(b)), b.pid))
+    })
+}
+
+fn processes(count: usize) -> String {
+    if count == 1 { "1 process".to_owned() } else { format!("{count} processes") }
+}
+
+/// With its unit, where there is one.
+fn sign(value: Option<f64>) -> String {
+    value.map_or_else(|| ABSENT.to_owned(), |value| format!("{value:.1} %"))
+}
+
+fn percent(value: Option<f64>) -> String {
+    value.map_or_else(|| ABSENT.to_owned(), |value| format!("{value:.1}"))
+}
+
+fn mib(bytes: u64) -> String {
+    format!("{:.1}", bytes as f64 / MIB)
+}
+
+#[cfg(test)]
+mod tests;

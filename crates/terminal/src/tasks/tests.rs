@@ -1,0 +1,98 @@
+use super::*;
+use std::fmt::Write;
+
+const PAGES_PER_MIB: u64 = 256;
+
+fn process(pid: u32, command: &str, ran_ms: u64, near_far: (u64, u64), heap: &[u64]) -> Process {
+    let mut found = Memory::none(heap.len());
+    for (uses, mib) in found.0.iter_mut().zip(heap) {
+        uses[Use::Heap as usize] = mib * PAGES_PER_MIB * 4096;
+        uses[Use::File as usize] = 512 << 10;
+    }
+    Process {
+        pid,
+        user: "me".into(),
+        command: command.into(),
+        threads: 2,
+        ran: ran_ms * 1_000_000,
+        near_far: Some(near_far),
+        resident: 77 << 20,
+        found: Found::Memory(found),
+    }
+}
+
+fn four_nodes() -> Tasks {
+    let denied =
+        Process { found: Found::Denied, near_far: None, ..process(7, "secret", 10, (0, 0), &[0; 4]) };
+    let late = Process { found: Found::Late, near_far: None, ..process(8, "huge one", 0, (0, 0), &[0; 4]) };
+    let processes = vec![
+        process(12, "near", 2000, (90, 10), &[1000, 0, 100, 0]),
+        process(345, "far", 1500, (25, 75), &[0, 3, 20_000, 1]),
+        denied,
+        late,
+        process(6, "idle", 0, (0, 10), &[1, 0, 0, 0]),
+    ];
+    Tasks { nodes: vec![0, 1, 2, 5], seconds: 1.0, processes }
+}
+
+fn pids(tasks: &mut Tasks, order: Order) -> Vec<u32> {
+    tasks.sort(order);
+    tasks.processes.iter().map(|p| p.pid).collect()
+}
+
+/// The golden text of a page; `UPDATE=1` writes it.
+fn golden(name: &str, text: &str) {
+    let path = format!("{}/tests/golden/{name}", env!("CARGO_MANIFEST_DIR"));
+    if std::env::var_os("UPDATE").is_some() {
+        std::fs::write(&path, text).unwrap();
+    }
+    assert_eq!(text, std::fs::read_to_string(&path).unwrap_or_default(), "{name}; write it with UPDATE=1");
+}
+
+#[test]
+fn processes_come_in_every_order() {
+    let mut tasks = four_nodes();
+    assert_eq!(pids(&mut tasks, Order::Remote), [345, 12, 6, 7, 8]);
+    assert_eq!(pids(&mut tasks, Order::Cpu), [12, 345, 7, 6, 8]);
+    assert_eq!(pids(&mut tasks, Order::Memory), [345, 12, 7, 8, 6]);
+    assert_eq!(pids(&mut tasks, Order::Pid), [6, 7, 8, 12, 345]);
+}
+
+#[test]
+fn lists_and_tables_look_like_this() {
+    let mut tasks = four_nodes();
+    tasks.sort(Order::Remote);
+    let mut text = String::new();
+    _ = write!(text, "{}\n{}\n", tasks.list(20), tasks.list(2));
+    tasks.processes.truncate(1);
+    tasks.processes.push(four_nodes().processes.swap_remove(2));
+    text.push_str(&tasks.details());
+    golden("tasks.txt", &text);
+}
+
+#[test]
+fn with_one_node_nothing_is_remote_and_with_many_the_largest_are_shown() {
+    let one = Tasks { nodes: vec![0], seconds: 1.0, processes: vec![process(1, "a", 5, (5, 0), &[3])] };
+    let text = one.list(9);
+    assert!(text.contains(" - ") && text.contains("nothing is remote"), "{text}");
+    assert!(one.details().contains("remote -\n"));
+    let memory: Vec<u64> = (0..20).collect();
+    let many = Tasks {
+        nodes: (0..20).collect(),
+        seconds: 1.0,
+        processes: vec![process(1, "a", 5, (5, 0), &memory)],
+    };
+    let text = many.list(9);
+    assert!(text.contains("NODE12 ") && text.contains("NODE19 ") && !text.contains("NODE11 "), "{text}");
+    assert!(text.contains("12 of 20 nodes"));
+}
+
+#[test]
+fn json_has_every_node_and_says_why_something_is_not_known() {
+    let json = four_nodes().json();
+    assert_eq!((&json["denied"], &json["late"]), (&json!(1), &json!(1)));
+    assert_eq!(json["processes"][1]["remote"], 75.0);
+    assert_eq!(json["processes"][1]["memory"]["heap"], json!([0, 3 << 20, 20_000u64 << 20, 1 << 20]));
+    assert_eq!(json["processes"][2]["memory"], Value::Null);
+    assert_eq!(json["processes"][2]["why"], "denied");
+}

@@ -1,0 +1,36 @@
+//! Tables of events, and what the kernel says of its own.
+
+use numakit_sensors::events::Table;
+use numakit_sensors::pmu::Terms;
+use std::collections::BTreeMap;
+
+/// A file of events, as people may write one.
+pub fn table(input: &[u8]) {
+    let Ok(table) = Table::parse(&String::from_utf8_lossy(input)) else { return };
+    for (_, event) in table.events() {
+        assert!(event.indices.clone().count() <= 1024, "a line stands for too many events");
+        for index in [*event.indices.start(), *event.indices.end()] {
+            let _ = (event.name_at(index), event.number(index, "pmu_0"));
+            let _ = event.fields(index, Some(1), &BTreeMap::new());
+        }
+    }
+}
+
+/// The terms of an event of the kernel: those that it leaves open get a value, or an error.
+pub fn terms(input: &[u8]) {
+    let text = String::from_utf8_lossy(input).into_owned();
+    if let Ok(terms) = Terms::parse(&text) {
+        for index in [0, 1, u64::MAX] {
+            assert!(terms.at(index).all(|(field, _)| !field.is_empty()));
+        }
+    }
+    let table = "platform x\nsource x\n[x each-chip per node]\nx | sysfs:x,core=1 | link_out*1 | high | X.\n";
+    let known = BTreeMap::from([("x".to_owned(), text)]);
+    for (_, event) in Table::parse(table).iter().flat_map(Table::events) {
+        if let Ok(fields) = event.fields(0, Some(2), &known) {
+            let mut names: Vec<_> = fields.iter().map(|(name, _)| name).collect();
+            names.sort_unstable();
+            assert!(names.windows(2).all(|n| n[0] != n[1]), "a field has two values");
+        }
+    }
+}
