@@ -24,7 +24,7 @@ use crate::{Scene, Target};
 use board::NONE;
 use layout::{Layout, OF_NODES};
 use nodes::Nodes;
-use numakit_model::{Instance, Metric, Scope, Series, Unavailable, Unit};
+use numakit_model::{Instance, Kind, Metric, Scope, Series, Unavailable, Unit};
 use numakit_sys::SysRoot;
 use observer::Wanted;
 use std::sync::Arc;
@@ -110,6 +110,7 @@ fn probe(scene: &Scene<'_>) -> Probed {
         row: vec![NONE; layout.values()],
         scratch: vec![NONE; layout.values()],
         last_read: 0,
+        seen: 0,
     };
     for (at, known) in TASK.iter().enumerate() {
         let metric = describe(at, known);
@@ -158,6 +159,8 @@ struct Task {
     row: Vec<u64>,
     scratch: Vec<u64>,
     last_read: u64,
+    /// Rows of the walker that were read.
+    seen: u64,
 }
 
 impl Task {
@@ -220,11 +223,16 @@ impl Sensor for Task {
         }
         self.shared.interval.store(tick.woke.saturating_sub(self.last_read), Ordering::Relaxed);
         self.last_read = tick.woke;
-        self.shared.board.copy(&mut self.scratch, &mut self.row);
+        let shown = self.shared.board.copy(&mut self.scratch, &mut self.row).unwrap_or(self.seen);
+        let fresh = std::mem::replace(&mut self.seen, shown) != shown;
         let age = self.layout.of_machine(layout::WALK_AGE);
         self.row[age] = self.age(tick);
-        for (slot, place) in out.iter_mut().zip(&self.places) {
-            *slot = Some(self.row[*place]).filter(|value| *value != NONE);
+        for ((slot, place), series) in out.iter_mut().zip(&self.places).zip(&self.series) {
+            // A level stands until the next look. A counter that stood still since the last one
+            // would be a rate of 0, and then a peak.
+            if fresh || series.metric.kind == Kind::Gauge {
+                *slot = Some(self.row[*place]).filter(|value| *value != NONE);
+            }
         }
     }
 

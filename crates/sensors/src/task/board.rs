@@ -39,9 +39,9 @@ impl Board {
         self.shown.store(next, Ordering::Release);
     }
 
-    /// Copies the values that are shown. False when the writer was faster every time; the
-    /// copy is then as it was. No allocation.
-    pub fn copy(&self, scratch: &mut [u64], values: &mut [u64]) -> bool {
+    /// Copies the values that are shown, and tells how many rows were shown up to them. `None`
+    /// when the writer was faster every time; the copy is then as it was. No allocation.
+    pub fn copy(&self, scratch: &mut [u64], values: &mut [u64]) -> Option<u64> {
         for _ in 0..TRIES {
             let shown = self.shown.load(Ordering::Acquire);
             for (value, slot) in scratch.iter_mut().zip(&self.rows[(shown & 1) as usize]) {
@@ -51,10 +51,10 @@ impl Board {
             // The row that was read is written again only as the second one from here.
             if self.begun.load(Ordering::Relaxed) <= shown + 1 {
                 values.copy_from_slice(scratch);
-                return true;
+                return Some(shown);
             }
         }
-        false
+        None
     }
 }
 
@@ -79,7 +79,7 @@ mod tests {
         let (mut scratch, mut values) = ([0; 64], [0; 64]);
         let mut copied = 0;
         while copied < 10_000 {
-            if board.copy(&mut scratch, &mut values) {
+            if board.copy(&mut scratch, &mut values).is_some() {
                 assert!(values.iter().all(|v| *v == values[0]), "{values:?}");
                 copied += 1;
             }
@@ -92,10 +92,10 @@ mod tests {
     fn nothing_is_known_before_the_first_row() {
         let board = Board::new(2);
         let (mut scratch, mut values) = ([0; 2], [0; 2]);
-        assert!(board.copy(&mut scratch, &mut values));
+        assert_eq!(board.copy(&mut scratch, &mut values), Some(0));
         assert_eq!(values, [NONE; 2]);
         board.show(&[5, NONE]);
-        assert!(board.copy(&mut scratch, &mut values));
+        assert_eq!(board.copy(&mut scratch, &mut values), Some(1));
         assert_eq!(values, [5, NONE]);
     }
 }

@@ -56,6 +56,14 @@ fn values_come_from_the_walker_and_follow_the_files() {
 }
 
 #[test]
+fn between_two_looks_levels_stand_and_counters_are_not_measured() {
+    let mut sensor = sensor(&machine(), &Target::running(10));
+    read_until(&mut *sensor, |v, _| v["task.minor_faults"] == Some(9));
+    read_until(&mut *sensor, |v, _| v["task.minor_faults"].is_none() && v["task.processes"] == Some(1));
+    read_until(&mut *sensor, |v, _| v["task.minor_faults"] == Some(9));
+}
+
+#[test]
 fn a_command_that_starts_later_is_waited_for() {
     let root = machine();
     root.change(|files| {

@@ -153,20 +153,17 @@ pub(super) fn suffering(facts: &Facts<'_>, watched: &[Watched], first: u64) -> S
     let mut sufferers: Vec<Sufferer> = watched.iter().filter_map(sufferer).collect();
     let weight = |s: &Sufferer| s.percent * s.time_percent;
     sufferers.sort_by(|a, b| weight(b).total_cmp(&weight(a)));
-    let unknown = match facts.node_count() {
-        _ if !watched.is_empty() => None,
-        Some(1) => Some("the machine has one node, so no memory is far".to_owned()),
-        _ => facts.missing("remote_share", Instance::Machine),
-    };
     let highest = watched.iter().filter_map(|w| Some((w, w.onset.peak()?.0)));
     let highest = highest.max_by(|(a, x), (b, y)| (x / a.harm.threshold).total_cmp(&(y / b.harm.threshold)));
-    Suffering {
-        calm: highest
-            .filter(|_| sufferers.is_empty())
-            .map(|(w, peak)| format!("at most {peak:.1} % {} ({})", w.harm.of, who(w))),
-        sufferers,
-        unknown,
-    }
+    let calm = highest
+        .filter(|_| sufferers.is_empty())
+        .map(|(w, peak)| format!("at most {peak:.1} % {} ({})", w.harm.of, who(w)));
+    let unknown = match facts.node_count() {
+        _ if calm.is_some() || !sufferers.is_empty() => None,
+        Some(1) => Some("the machine has one node, so no memory is far".to_owned()),
+        _ => facts.missing("remote_share", Instance::Machine).or(Some("too short".to_owned())),
+    };
+    Suffering { sufferers, calm, unknown }
 }
 
 fn who(watched: &Watched) -> String {
