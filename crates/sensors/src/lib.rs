@@ -30,7 +30,7 @@ pub mod watched;
 pub use keyed::Keyed;
 pub use probe::Probe;
 pub use scene::{Scene, Target};
-pub use select::{SelectError, Selection};
+pub use select::{SelectError, Selected, Selection};
 pub use sensor::{
     ANOTHER_KERNEL, ANOTHER_MACHINE, Absent, Probed, Sensor, SensorEntry, Tick, fix_for, metric, narrow,
 };

@@ -15,8 +15,13 @@ pub struct Probe {
 impl Probe {
     /// Looks for every sensor.
     pub fn new(scene: &Scene<'_>) -> Self {
+        Self::of(scene, SENSORS)
+    }
+
+    /// Looks for these sensors only.
+    pub fn of(scene: &Scene<'_>, entries: impl IntoIterator<Item = &'static SensorEntry>) -> Self {
         let mut found = Self { sensors: Vec::new(), unavailable: Vec::new() };
-        for entry in SENSORS {
+        for entry in entries {
             match (entry.probe)(scene) {
                 Ok(sensor) => found.sensors.push(sensor),
                 Err(why) => found.unavailable.push((entry, why)),

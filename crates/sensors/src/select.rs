@@ -11,7 +11,7 @@
 //! Without any item that takes in, what each sensor has by default is taken, so `!node` is all
 //! of that but the nodes.
 
-use crate::{Probe, SENSORS, Sensor, glob};
+use crate::{Probe, SENSORS, Scene, Sensor, SensorEntry, glob};
 use numakit_model::{Instance, Metric, Scope, Series, Unavailable, suggest};
 use std::collections::HashSet;
 use std::str::FromStr;
@@ -28,6 +28,14 @@ fn by_default(metric: &Metric) -> bool {
 pub struct Selection {
     take: Vec<String>,
     leave: Vec<String>,
+}
+
+/// What was asked for, to be sampled.
+pub struct Selected {
+    /// Each with the wanted series only.
+    pub sensors: Vec<Box<dyn Sensor>>,
+    /// What was looked for and is not there: sensors and `sensor.metric` names.
+    pub missing: Vec<(String, Unavailable)>,
 }
 
 /// What is asked for cannot be had.
@@ -93,7 +101,39 @@ impl std::fmt::Display for Selection {
     }
 }
 
+impl Selection {
+    /// The sensors that it names, if each of its items begins with the name of one; `None`
+    /// where any sensor may have what is asked for.
+    pub fn sensors(&self) -> Option<Vec<&'static SensorEntry>> {
+        let named = |item: &String, entry: &SensorEntry| {
+            let start = item.split(['*', '?', '[', '@']).next().unwrap_or_default();
+            let whole = start.len() == item.len();
+            let inside = start.strip_prefix(entry.name).is_some_and(|rest| rest.starts_with('.'));
+            inside || if whole { start == entry.name } else { entry.name.starts_with(start) }
+        };
+        let sure = |item| SENSORS.iter().any(|entry| named(item, entry));
+        let needed = |entry: &&SensorEntry| self.take.iter().any(|item| named(item, entry));
+        let all_named = !self.take.is_empty() && self.take.iter().all(sure);
+        all_named.then(|| SENSORS.iter().filter(needed).collect())
+    }
+}
+
 impl Probe {
+    /// The sensors that are wanted, each narrowed. Where the selection names its sensors, no
+    /// other is looked for.
+    pub fn selected(scene: &Scene<'_>, selection: &Selection) -> Result<Selected, SelectError> {
+        let narrow = |probe: Self| {
+            let missing = probe.missing().map(|(name, why)| (name, why.clone())).collect();
+            Ok(Selected { sensors: probe.select(selection)?, missing })
+        };
+        if let Some(entries) = selection.sensors()
+            && let Ok(selected) = narrow(Self::of(scene, entries))
+        {
+            return Ok(selected);
+        }
+        narrow(Self::new(scene))
+    }
+
     /// The sensors that are needed, each with what is wanted of it.
     pub fn select(self, selection: &Selection) -> Result<Vec<Box<dyn Sensor>>, SelectError> {
         let identity = |s: &Series| (Arc::as_ptr(&s.metric), s.instance);

@@ -2,7 +2,7 @@
 
 use numakit_model::{CpuSet, Topology};
 use numakit_recording::{AbsentMetric, Header};
-use numakit_sensors::{Probe, Scene, SelectError, Selection, Sensor};
+use numakit_sensors::{Probe, Scene, SelectError, Selected, Selection, Sensor};
 use numakit_sys::{clock, sched};
 use std::collections::HashSet;
 use std::time::Duration;
@@ -26,9 +26,8 @@ impl Setup {
         // Three files a node stay open. What cannot be raised is enough for most machines; a
         // file that cannot be opened is told by its sensor.
         let _ = sched::raise_open_files();
-        let probe = Probe::new(scene);
-        let absent = probe.missing().map(|(name, why)| AbsentMetric { name, why: why.clone() }).collect();
-        let sensors = probe.select(selection)?;
+        let Selected { sensors, missing } = Probe::selected(scene, selection)?;
+        let absent = missing.into_iter().map(|(name, why)| AbsentMetric { name, why }).collect();
         let line = |path: &str| scene.root.text(path).map(|t| t.trim().to_owned()).unwrap_or_default();
         let header = Header {
             series: sensors.iter().flat_map(|s| s.series().iter().cloned()).collect(),

@@ -75,6 +75,20 @@ fn the_default_is_everything_that_is_there() {
 }
 
 #[test]
+fn a_selection_that_names_its_sensors_needs_no_other() {
+    let sensors = |text: &str| {
+        let entries = text.parse::<Selection>().unwrap().sensors();
+        entries.map(|found| found.iter().map(|e| e.name).collect::<Vec<_>>())
+    };
+    assert_eq!(sensors("vmstat*"), Some(vec!["vmstat"]));
+    assert_eq!(sensors("node.MemFree@node0,cpu"), Some(vec!["node", "cpu"]));
+    assert_eq!(sensors("p*,!perf"), Some(vec!["pressure", "perf"]));
+    for any in ["pgfault", "*@node0", "vmstat.pgfault,numa_*", "!node", "nodes", "vmstats.x"] {
+        assert!(sensors(any).is_none_or(|s| s.len() == SENSORS.len()), "{any}");
+    }
+}
+
+#[test]
 fn sensors_of_which_nothing_is_wanted_are_dropped() {
     let sensors = probe().select(&"pgfault,MemFree@node1".parse().unwrap()).unwrap();
     assert_eq!(sensors.len(), 2);
