@@ -13,7 +13,7 @@ mod sufferers;
 mod tally;
 mod value;
 
-pub use guide::guide;
+pub use guide::{guide, harms_guide};
 pub use page::page;
 pub use value::*;
 

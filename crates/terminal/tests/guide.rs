@@ -27,6 +27,7 @@ fn the_guide_has_the_columns() {
 #[test]
 fn the_guide_has_the_criteria() {
     keeps("report.md", "criteria", &report::guide());
+    keeps("report.md", "harms", &report::harms_guide());
 }
 
 #[test]

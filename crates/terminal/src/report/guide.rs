@@ -1,6 +1,7 @@
-//! The table of criteria for the documents.
+//! The tables of criteria and of harms for the documents.
 
 use super::criteria::CRITERIA;
+use super::sufferers::HARMS;
 use crate::units::grouped;
 
 /// The criteria as Markdown, from the one table there is.
@@ -18,6 +19,17 @@ pub fn guide() -> String {
             };
             text.push_str(&format!("| {what} | {share} | {least} | {threshold} % | {word} | {meaning} |\n"));
         }
+    }
+    text
+}
+
+/// What is watched over time as Markdown, from the one table there is.
+pub fn harms_guide() -> String {
+    let mut text = String::from("| formula | looked at | from | what it means |\n|---|---|---|---|\n");
+    for harm in HARMS {
+        let scopes: Vec<&str> = harm.scopes.iter().map(|scope| scope.name()).collect();
+        let (formula, threshold, does) = (harm.formula, harm.threshold, harm.does);
+        text.push_str(&format!("| `{formula}` | {} | {threshold} % | {does} |\n", scopes.join(", else ")));
     }
     text
 }

@@ -9,15 +9,15 @@ use numakit_model::{Instance, Scope};
 use numakit_recording::Header;
 
 /// A line of the table.
-struct Harm {
+pub(super) struct Harm {
     /// The formula that is watched, in hundredths.
-    formula: &'static str,
+    pub(super) formula: &'static str,
     /// From this on it is worth telling.
-    threshold: f64,
+    pub(super) threshold: f64,
     /// The kinds of places to look at; only the first that can be computed is.
-    scopes: &'static [Scope],
+    pub(super) scopes: &'static [Scope],
     /// What the place does, as in "node 2 uses remote memory".
-    does: &'static str,
+    pub(super) does: &'static str,
     /// The share in words, as in "63 % of its accesses".
     of: &'static str,
     /// How much that is together, where a formula tells it.
@@ -26,7 +26,7 @@ struct Harm {
 
 const PARTS: &[Scope] = &[Scope::Node, Scope::Package, Scope::Machine];
 
-static HARMS: &[Harm] = &[
+pub(super) static HARMS: &[Harm] = &[
     Harm {
         formula: "task_remote_share",
         threshold: 20.0,
