@@ -17,6 +17,8 @@ pub struct Index<'a> {
     package_of_node: HashMap<u32, u32>,
     /// Packages that hold exactly one node with CPUs.
     node_of_package: HashMap<u32, u32>,
+    /// Links begin at nodes: some do at a number that no package has.
+    links_of_nodes: bool,
     topology: Option<&'a Topology>,
     page_size: u64,
 }
@@ -35,6 +37,7 @@ impl<'a> Index<'a> {
             package_of_cpu: HashMap::new(),
             package_of_node: HashMap::new(),
             node_of_package: HashMap::new(),
+            links_of_nodes: false,
             topology,
             page_size,
         };
@@ -48,8 +51,10 @@ impl<'a> Index<'a> {
         for node in &topology.nodes {
             self.node_of_cpu.extend(node.cpus.iter().map(|cpu| (cpu, node.os_index)));
         }
+        let mut ids = Vec::new();
         for (at, one) in topology.packages.iter().enumerate() {
             let Some(id) = one.os_index.or_else(|| u32::try_from(at).ok()) else { continue };
+            ids.push(id);
             let Some(cpus) = package(topology, id) else { continue };
             self.package_of_cpu.extend(cpus.iter().map(|cpu| (cpu, id)));
             let with_cpus = topology.nodes.iter().filter(|n| n.cpus.intersects(cpus));
@@ -63,6 +68,8 @@ impl<'a> Index<'a> {
                 self.node_of_package.insert(id, *node);
             }
         }
+        let begins_elsewhere = |s: &Series| matches!(s.instance, Instance::Link(id, _) if !ids.contains(&id));
+        self.links_of_nodes = self.series.iter().any(begins_elsewhere);
     }
 
     /// The series of that name that belong to a place.
@@ -76,11 +83,14 @@ impl<'a> Index<'a> {
         self.by_name.contains_key(name)
     }
 
-    /// A CPU belongs to its node and package, a link to the package that it begins at, a
-    /// package to its node where it has one only, and everything to the machine.
+    /// A CPU belongs to its node and package, a link to the package or node that it begins at,
+    /// a package to its node where it has one only, and everything to the machine.
     fn is_at(&self, instance: Instance, place: Instance) -> bool {
         match (instance, place) {
             (_, Instance::Machine) => true,
+            (Instance::Link(id, _), Instance::Node(_) | Instance::Package(_)) if self.links_of_nodes => {
+                self.is_at(Instance::Node(id), place)
+            }
             (Instance::Cpu(cpu), Instance::Node(node)) => self.node_of_cpu.get(&cpu) == Some(&node),
             (Instance::Cpu(cpu), Instance::Package(id)) => self.package_of_cpu.get(&cpu) == Some(&id),
             (Instance::Node(node), Instance::Package(id)) => self.package_of_node.get(&node) == Some(&id),
