@@ -39,6 +39,10 @@ fn tests(tally: &mut Tally) -> Result<()> {
     let words = ["test", "--workspace", "--no-fail-fast", "--", "--show-output"];
     let mut command = tracefs::seen_by(process::cargo(&words));
     offer_python(&mut command);
+    // Tests compare with what numactl and numastat say; without them they count as skipped.
+    if let Err(error) = install::need(&["numactl", "--hardware"], &["numactl"]) {
+        println!("no numactl: {error:#}");
+    }
     let mut child = command.stdout(Stdio::piped()).spawn().context("cannot start cargo test")?;
     if let Some(output) = child.stdout.take() {
         for line in BufReader::new(output).lines() {

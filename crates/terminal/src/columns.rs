@@ -73,6 +73,8 @@ pub fn shown_as(quantity: Quantity) -> units::Quantity {
 const M: &[Per] = &[Per::Machine];
 const N: &[Per] = &[Per::Node];
 const C: &[Per] = &[Per::Cpu];
+const P: &[Per] = &[Per::Package];
+const NP: &[Per] = &[Per::Node, Per::Package];
 const MNP: &[Per] = &[Per::Machine, Per::Node, Per::Package];
 const MNPC: &[Per] = &[Per::Machine, Per::Node, Per::Package, Per::Cpu];
 
@@ -96,6 +98,9 @@ pub static COLUMNS: &[Column] = &[
     column("miss", "alloc/s", "miss", 5, MNP),
     column("foreign", "alloc/s", "forgn", 5, N),
     column("interleave", "alloc/s", "intlv", 5, N),
+    column("remote_share", "far", "rem%", 4, NP),
+    column("dram_bandwidth", "traffic", "dram", 5, P),
+    column("link_util", "traffic", "link%", 5, P),
     column("minor", "faults/s", "minor", 5, M),
     column("major", "faults/s", "major", 5, M),
     column("huge", "faults/s", "huge", 5, M),

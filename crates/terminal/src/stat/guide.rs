@@ -3,6 +3,9 @@
 use crate::columns::{Per, columns};
 use numakit_derived::{Catalog, Quantity};
 
+/// Longer formulas are not shown in a table.
+const LONGEST: usize = 160;
+
 /// The default columns of every table, as Markdown.
 pub fn guide() -> String {
     let mut text = String::new();
@@ -15,10 +18,10 @@ pub fn guide() -> String {
                 group => format!("{group}: {}", column.heading),
             };
             text.push_str(&format!(
-                "| {heading} | `{}` | {} | `{}` | {} |\n",
+                "| {heading} | `{}` | {} | {} | {} |\n",
                 column.name,
                 unit(formula.quantity),
-                formula.expr.to_string().replace('|', "\\|"),
+                from(&formula.expr.to_string()),
                 formula.help
             ));
         }
@@ -35,10 +38,18 @@ pub fn help() -> String {
         text.push_str(&format!("\n  {title}\n"));
         for column in columns(per) {
             let help = column.formula(Catalog::ours()).map_or("", |f| f.help.as_str());
-            text.push_str(&format!("    {:<11} {:<5}  {help}\n", column.name, column.heading));
+            text.push_str(&format!("    {:<14} {:<5}  {help}\n", column.name, column.heading));
         }
     }
     text
+}
+
+/// Formulas with more alternatives than fit a table are shown on the page of formulas.
+fn from(formula: &str) -> String {
+    match formula.len() {
+        0..=LONGEST => format!("`{}`", formula.replace('|', "\\|")),
+        _ => "[formula](formulas.md)".to_owned(),
+    }
 }
 
 fn unit(quantity: Quantity) -> &'static str {

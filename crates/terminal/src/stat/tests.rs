@@ -365,6 +365,9 @@ fn packages_have_lines_of_their_own() {
     let text = two_samples(&header, options, 5);
     let lines: Vec<&str> = text.lines().collect();
     assert_eq!(lines.len(), 4, "{text}");
-    assert!(lines[1].trim_start().starts_with("seconds package   free loc%  miss user"), "{text}");
+    assert!(
+        lines[1].trim_start().starts_with("seconds package   free loc%  miss rem%    dram user"),
+        "{text}"
+    );
     assert!(lines.iter().all(|l| l.len() == lines[1].len()), "{text}");
 }
