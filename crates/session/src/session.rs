@@ -8,6 +8,7 @@ use numakit_recording::sampler::{Command, State};
 use numakit_recording::{Header, Recorder, Ring, Sampler, Settings, WriteError};
 use numakit_sensors::Sensor;
 use numakit_sys::command::{Running, quoted, start_failure_status};
+use numakit_sys::memory::forget_code;
 use numakit_sys::poll;
 use numakit_sys::signal::{self, Signals};
 use std::ffi::OsString;
@@ -159,6 +160,8 @@ impl Session {
             partial_since: None,
             ended: Ended::default(),
         };
+        // Options were read and sensors were found: most of the program does not run again.
+        forget_code();
         Ok((session, Waker(waker)))
     }
 

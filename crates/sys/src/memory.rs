@@ -87,9 +87,34 @@ pub fn single_heap() {
     }
 }
 
+unsafe extern "C" {
+    static __executable_start: u8;
+    static etext: u8;
+}
+
+/// Lets go of the pages of this program's code that are in memory. Those that are needed are
+/// mapped again one by one, so that what only ran at the start takes no memory afterwards.
+pub fn forget_code() {
+    let page = crate::sched::page_size() as usize;
+    let start = (&raw const __executable_start).addr().next_multiple_of(page);
+    let end = (&raw const etext).addr() & !(page - 1);
+    if end > start {
+        // SAFETY: the linker puts these two around what is read-only in the program's file;
+        // such pages are the same when they are mapped again.
+        unsafe { libc::madvise(start as *mut libc::c_void, end - start, libc::MADV_DONTNEED) };
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn code_that_was_let_go_of_still_runs() {
+        let before = (0..100u64).map(|n| n.pow(3)).sum::<u64>();
+        forget_code();
+        assert_eq!((0..100u64).map(|n| n.pow(3)).sum::<u64>(), before);
+    }
     use std::io::Read;
     use std::sync::atomic::Ordering;
 

@@ -9,7 +9,7 @@ use super::device::Device;
 use super::privilege::{self, Privilege};
 use crate::Scene;
 use crate::sensor::{Absent, Sensor, Tick, metric};
-use bank::{Bank, Refusal, Trouble};
+use bank::{Bank, Reading, Refusal, Trouble};
 use numakit_model::topology::Package;
 use numakit_model::{CpuSet, Instance, Kind, Metric, Scope, Series, Unavailable, Unit};
 use numakit_sys::SysRoot;
@@ -98,7 +98,7 @@ struct Pmu {
 struct Started {
     readers: Readers,
     /// The count of every request, by shelf and bank.
-    values: Vec<Option<u64>>,
+    values: Vec<Option<Reading>>,
     /// Where in `values` the counts of the series are, one behind the other.
     terms: Vec<(usize, Factor)>,
     /// Which of them belong to each series; `None` for that of `running`.
@@ -306,9 +306,21 @@ impl Started {
     }
 }
 
-fn total(terms: &[(usize, Factor)], values: &[Option<u64>]) -> Option<u64> {
-    let counts = terms.iter().map(|(place, factor)| factor.of(values[*place]?));
-    (!terms.is_empty()).then(|| counts.sum::<Option<u128>>()).flatten().map(|sum| sum as u64)
+/// A CPU that is offline adds what it had counted before, so that a sum goes on; a series of
+/// such CPUs alone is not measured.
+fn total(terms: &[(usize, Factor)], values: &[Option<Reading>]) -> Option<u64> {
+    let (mut sum, mut counts) = (0u128, false);
+    for (place, factor) in terms {
+        let count = match values[*place]? {
+            Reading::Counted(count) => {
+                counts = true;
+                count
+            }
+            Reading::Offline(count) => count,
+        };
+        sum += factor.of(count)?;
+    }
+    counts.then_some(sum as u64)
 }
 
 impl Sensor for Counting {

@@ -64,6 +64,15 @@ pub struct Refusal {
     pub code: i32,
 }
 
+/// What is known of an event after a read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reading {
+    /// What was counted since it was first opened.
+    Counted(u64),
+    /// The same of a CPU that is offline, on which nothing happens.
+    Offline(u64),
+}
+
 /// Why a bank has no counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Trouble {
@@ -105,10 +114,19 @@ impl Bank {
         self.woke = woke;
     }
 
-    /// What was counted of each event since it was first opened; `None` for an event that did
-    /// not count since the last read.
-    pub fn values(&self) -> impl Iterator<Item = Option<u64>> {
-        self.counts.iter().map(|c| c.fresh.then_some(c.total))
+    /// What is known of each event; `None` for one that did not count since the last read.
+    pub fn values(&self) -> impl Iterator<Item = Option<Reading>> {
+        let offline = self.offline();
+        self.counts.iter().map(move |c| match c.fresh {
+            true => Some(Reading::Counted(c.total)),
+            false => offline.then_some(Reading::Offline(c.total)),
+        })
+    }
+
+    fn offline(&self) -> bool {
+        let no_device =
+            |r: &Refusal| Errno::of(&io::Error::from_raw_os_error(r.code)) == Some(Errno::NoDevice);
+        matches!(self.state, State::Away(_)) && self.refused.iter().any(no_device)
     }
 
     /// Each event with what was ever counted of it.
