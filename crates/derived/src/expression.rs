@@ -162,9 +162,9 @@ impl Expr {
                 let digits = if exponent && short.len() < plain.len() { short } else { plain };
                 write!(f, "{digits}{}", unit.map_or("", Constant::name))
             }
-            Self::Name(name) => f.write_str(name),
-            Self::OrZero(name) => write!(f, "{name}?"),
-            Self::Mean(name) => write!(f, "{MEAN}({name})"),
+            Self::Name(name) => write!(f, "{}", Written(name)),
+            Self::OrZero(name) => write!(f, "{}?", Written(name)),
+            Self::Mean(name) => write!(f, "{MEAN}({})", Written(name)),
             Self::Sum(terms) => row(f, terms, ["+", "-"], 2),
             Self::Product(factors) => row(f, factors, ["*", "/"], 3),
             Self::First(parts) => {
@@ -178,6 +178,16 @@ impl Expr {
                 write!(f, "{}({}, {})", function.name(), arguments[0], arguments[1])
             }
         }
+    }
+}
+
+/// A name as it is written in a formula: in quotes where it has odd characters.
+struct Written<'a>(&'a str);
+
+impl fmt::Display for Written<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let plain = |b: u8| b.is_ascii_alphanumeric() || b == b'_' || b == b'.';
+        if self.0.bytes().all(plain) { f.write_str(self.0) } else { write!(f, "\"{}\"", self.0) }
     }
 }
 

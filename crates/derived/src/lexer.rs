@@ -13,6 +13,8 @@ pub(crate) struct Token<'a> {
 pub(crate) enum Word<'a> {
     Number(f64, Option<Constant>),
     Name(&'a str),
+    /// A name in quotes, which may have any character but a quote.
+    Quoted(&'a str),
     /// One of `+ - * / | ? , ( )`.
     Sign(char),
 }
@@ -45,6 +47,12 @@ pub(crate) fn words(text: &str) -> Result<Vec<Token<'_>>, Wrong> {
             'a'..='z' | 'A'..='Z' | '_' => {
                 let length = run(rest, |b| b.is_ascii_alphanumeric() || b == b'_' || b == b'.');
                 (Word::Name(&rest[..length]), length)
+            }
+            '"' => {
+                let name = rest[1..].split_once('"').map(|(name, _)| name).filter(|name| !name.is_empty());
+                let unclosed = "a name in quotes ends with a quote, as in \"node.Active(anon)\"";
+                let name = name.ok_or_else(|| Wrong::new(at, unclosed))?;
+                (Word::Quoted(name), name.len() + 2)
             }
             '+' | '-' | '*' | '/' | '|' | '?' | ',' | '(' | ')' => (Word::Sign(next), 1),
             _ => {

@@ -116,6 +116,7 @@ impl<'a> Parser<'a> {
         match self.next().map(|t| t.what) {
             Some(Word::Number(value, unit)) => Ok(Expr::Number(value, unit)),
             Some(Word::Name(name)) => self.named(name, at),
+            Some(Word::Quoted(name)) => Ok(self.metric_or_zero(name)),
             Some(Word::Sign('(')) => {
                 let inner = self.first()?;
                 self.expect(')', "close the parenthesis")?;
@@ -133,8 +134,10 @@ impl<'a> Parser<'a> {
             let usage = "write mean(NAME), with the name of a metric";
             self.expect('(', usage)?;
             let (at, _) = self.here();
-            let Some(Word::Name(metric)) =
-                self.next().map(|t| t.what).filter(|w| matches!(w, Word::Name(n) if n.contains('.')))
+            let Some(Word::Name(metric) | Word::Quoted(metric)) = self
+                .next()
+                .map(|t| t.what)
+                .filter(|w| matches!(w, Word::Name(n) | Word::Quoted(n) if n.contains('.')))
             else {
                 return Err(Wrong::new(at, format!("the mean is of one metric; {usage}")));
             };
@@ -160,8 +163,12 @@ impl<'a> Parser<'a> {
                 format!("'{name}' is not a name; names are as 'numa list' shows them"),
             ));
         }
+        Ok(self.metric_or_zero(name))
+    }
+
+    fn metric_or_zero(&mut self, name: &str) -> Expr {
         let name = name.to_owned();
-        Ok(if self.sign(&['?']).is_some() { Expr::OrZero(name) } else { Expr::Name(name) })
+        if self.sign(&['?']).is_some() { Expr::OrZero(name) } else { Expr::Name(name) }
     }
 }
 
@@ -172,7 +179,7 @@ fn alone(mut row: Vec<(bool, Expr)>, make: fn(Vec<(bool, Expr)>) -> Expr) -> Exp
 fn shown(word: Word<'_>) -> String {
     match word {
         Word::Number(value, unit) => format!("'{value}{}'", unit.map_or("", |u| u.name())),
-        Word::Name(name) => format!("'{name}'"),
+        Word::Name(name) | Word::Quoted(name) => format!("'{name}'"),
         Word::Sign(sign) => format!("'{sign}'"),
     }
 }
@@ -194,6 +201,7 @@ mod tests {
             ("- a * - - b", "(-a) * b"),
             ("min(a, max(b|c,0))", "min(a, max(b | c, 0))"),
             ("1e9*share(a.x, 64B)", "1e9 * share(a.x, 64B)"),
+            ("\"n.A(b)\"?+mean(\"p.x-y\")+\"n.c\"", "\"n.A(b)\"? + mean(\"p.x-y\") + n.c"),
         ] {
             let expr = parse(text).unwrap();
             assert_eq!(expr.to_string(), printed, "{text}");
@@ -206,6 +214,8 @@ mod tests {
         for (text, at, message) in [
             ("", 0, "a name, a number or '(' should stand before the end; put one there"),
             ("a +", 3, "should stand before the end"),
+            ("a + \"n.b", 4, "a name in quotes ends with a quote"),
+            ("\"\"", 0, "a name in quotes ends with a quote"),
             ("a * )", 4, "should stand before ')'"),
             ("(a", 2, "')' is missing before the end; close the parenthesis"),
             ("a b", 2, "'b' is one too many; put an operator before it, or leave it out"),
