@@ -30,7 +30,7 @@ const LINES: &[Line] = &[
     Line {
         name: "find who uses far memory",
         when: far,
-        commands: &["numa tasks", "numa stat -m remote_share,dram_bandwidth --per node"],
+        commands: &["numa tasks", "numa record -e task,node --pid PID"],
     },
     Line {
         name: "use the memory of more nodes",

@@ -25,11 +25,15 @@ pub fn guide() -> String {
 
 /// What is watched over time as Markdown, from the one table there is.
 pub fn harms_guide() -> String {
-    let mut text = String::from("| formula | looked at | from | what it means |\n|---|---|---|---|\n");
+    let mut text = String::from(
+        "| formula | looked at | from | while at least | what it means |\n|---|---|---|---|---|\n",
+    );
     for harm in HARMS {
         let scopes: Vec<&str> = harm.scopes.iter().map(|scope| scope.name()).collect();
         let (formula, threshold, does) = (harm.formula, harm.threshold, harm.does);
-        text.push_str(&format!("| `{formula}` | {} | {threshold} % | {does} |\n", scopes.join(", else ")));
+        let scopes = scopes.join(", else ");
+        let least = harm.least.map_or_else(String::new, |(name, least)| format!("`{name}` is {least}"));
+        text.push_str(&format!("| `{formula}` | {scopes} | {threshold} % | {least} | {does} |\n"));
     }
     text
 }

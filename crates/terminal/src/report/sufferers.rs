@@ -20,6 +20,8 @@ pub(super) struct Harm {
     pub(super) does: &'static str,
     /// The share in words, as in "63 % of its accesses".
     of: &'static str,
+    /// What must go on for the share to matter: a formula, and the least that it gives.
+    pub(super) least: Option<(&'static str, f64)>,
     /// How much that is together, where a formula tells it.
     amount: Option<&'static str>,
 }
@@ -33,6 +35,7 @@ pub(super) static HARMS: &[Harm] = &[
         scopes: &[Scope::Machine],
         does: "have memory far from their threads",
         of: "of their memory, by CPU time",
+        least: Some(("task_cpu", 0.01)),
         amount: None,
     },
     Harm {
@@ -41,6 +44,7 @@ pub(super) static HARMS: &[Harm] = &[
         scopes: PARTS,
         does: "has remote accesses to memory",
         of: "of its accesses",
+        least: Some(("dram_bandwidth", 1e8)),
         amount: Some("remote_bandwidth"),
     },
     Harm {
@@ -49,6 +53,7 @@ pub(super) static HARMS: &[Harm] = &[
         scopes: PARTS,
         does: "waits for remote memory",
         of: "of what its CPUs loaded from memory",
+        least: Some(("memory_loads", 1e5)),
         amount: None,
     },
     Harm {
@@ -57,6 +62,7 @@ pub(super) static HARMS: &[Harm] = &[
         scopes: PARTS,
         does: "moves data from and to remote memory",
         of: "of its traffic",
+        least: Some(("resctrl_bandwidth", 1e8)),
         amount: Some("remote_bandwidth"),
     },
     Harm {
@@ -65,6 +71,7 @@ pub(super) static HARMS: &[Harm] = &[
         scopes: &[Scope::Link, Scope::Package],
         does: "is nearly full",
         of: "of what it can carry",
+        least: None,
         amount: Some("link_out"),
     },
     Harm {
@@ -73,7 +80,26 @@ pub(super) static HARMS: &[Harm] = &[
         scopes: PARTS,
         does: "has memory that is nearly as busy as it can be",
         of: "of what its memory can give",
+        least: None,
         amount: Some("dram_bandwidth"),
+    },
+    Harm {
+        formula: "hint_remote_share",
+        threshold: 20.0,
+        scopes: &[Scope::Machine],
+        does: "has threads that use memory of remote nodes",
+        of: "of the accesses that NUMA balancing sampled",
+        least: Some(("hint", 100.0)),
+        amount: None,
+    },
+    Harm {
+        formula: "remote_allocation_share",
+        threshold: 20.0,
+        scopes: &[Scope::Node],
+        does: "gives memory to remote CPUs",
+        of: "of the allocations on it",
+        least: Some(("allocations", 1e3)),
+        amount: None,
     },
 ];
 
@@ -82,14 +108,18 @@ pub(super) struct Watched {
     harm: &'static Harm,
     place: Instance,
     bound: Bound,
+    /// What must go on, and how much of it.
+    least: Option<(Bound, f64)>,
     onset: Onset,
 }
 
 /// What can be watched in rows of that header.
 pub(super) fn watched(header: &Header, index: &Index<'_>, formulas: &Catalog) -> Vec<Watched> {
+    let bound = |name, place| index.bind(formulas, formulas.get(name)?, place).ok();
     let bind = |harm: &'static Harm, place| {
-        let bound = index.bind(formulas, formulas.get(harm.formula)?, place).ok()?;
-        Some(Watched { harm, place, bound, onset: Onset::new(harm.threshold) })
+        let least = harm.least.and_then(|(name, least)| Some((bound(name, place)?, least)));
+        let onset = Onset::new(harm.threshold);
+        Some(Watched { harm, place, bound: bound(harm.formula, place)?, least, onset })
     };
     let mut all = Vec::new();
     for harm in HARMS {
@@ -119,9 +149,11 @@ fn places(header: &Header, scope: Scope) -> Vec<Instance> {
 impl Watched {
     /// The rates of the next slot of time.
     pub(super) fn push(&mut self, time: u64, rates: &[Option<f64>]) {
-        if let Some(value) = self.bound.value(rates) {
-            self.onset.push(time, value);
-        }
+        let Some(value) = self.bound.value(rates) else { return };
+        // A share of next to nothing harms nobody.
+        let enough = |(bound, least): &(Bound, f64)| bound.value(rates).is_some_and(|v| v >= *least);
+        let matters = self.least.as_ref().is_none_or(enough);
+        self.onset.push(time, if matters { value } else { 0.0 });
     }
 
     /// What follows does not belong to the time before it.
@@ -155,13 +187,14 @@ pub(super) fn suffering(facts: &Facts<'_>, watched: &[Watched], first: u64) -> S
     sufferers.sort_by(|a, b| weight(b).total_cmp(&weight(a)));
     let highest = watched.iter().filter_map(|w| Some((w, w.onset.peak()?.0)));
     let highest = highest.max_by(|(a, x), (b, y)| (x / a.harm.threshold).total_cmp(&(y / b.harm.threshold)));
+    let one = facts.node_count() == Some(1);
     let calm = highest
-        .filter(|_| sufferers.is_empty())
+        .filter(|_| sufferers.is_empty() && !one)
         .map(|(w, peak)| format!("at most {peak:.1} % {} ({})", w.harm.of, who(w)));
-    let unknown = match facts.node_count() {
-        _ if calm.is_some() || !sufferers.is_empty() => None,
-        Some(1) => Some("the machine has one node, so no memory is far".to_owned()),
-        _ => facts.missing("remote_share", Instance::Machine).or(Some("too short".to_owned())),
+    let unknown = match calm.is_some() || !sufferers.is_empty() {
+        true => None,
+        false if one => Some("the machine has one node, so no memory is far".to_owned()),
+        false => facts.missing("remote_share", Instance::Machine).or(Some("too short".to_owned())),
     };
     Suffering { sufferers, calm, unknown }
 }
