@@ -194,7 +194,8 @@ pub(super) fn suffering(facts: &Facts<'_>, watched: &[Watched], first: u64) -> S
     let unknown = match calm.is_some() || !sufferers.is_empty() {
         true => None,
         false if one => Some("the machine has one node, so no memory is far".to_owned()),
-        false => facts.missing("remote_share", Instance::Machine).or(Some("too short".to_owned())),
+        false if watched.is_empty() => facts.missing("remote_share", Instance::Machine),
+        false => Some("too short".to_owned()),
     };
     Suffering { sufferers, calm, unknown }
 }
