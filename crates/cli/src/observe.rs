@@ -81,7 +81,8 @@ impl Observe {
         let topology = numakit_topology::read(&root)?;
         let line = (!command.is_empty()).then(|| quoted(command));
         let selection = self.events.as_ref().unwrap_or(default);
-        let target = self.target(!command.is_empty());
+        let awaited = || (!command.is_empty()).then(Target::awaited);
+        let target = self.pid.map(Target::running).or_else(awaited);
         if let Some(pid) = self.pid.filter(|pid| !root.exists(&format!("/proc/{pid}"))) {
             bail!(
                 "--pid {pid}: there is no such process in {}; 'numa tasks' lists those that there are",
@@ -116,12 +117,6 @@ impl Observe {
             compatible: self.ctl_compat,
             original: self.original,
         })
-    }
-}
-
-impl Observe {
-    fn target(&self, has_command: bool) -> Option<Target> {
-        self.pid.map(Target::running).or_else(|| has_command.then(Target::awaited))
     }
 }
 

@@ -84,7 +84,7 @@ pub fn look(scene: &Scene<'_>, sensor: &str, part: fn(&Section) -> bool) -> Hard
     let sections = || tables.iter().flat_map(|t| t.sections.iter().map(move |s| (t, s)));
     let sections = || sections().filter(|(_, section)| part(section));
     let devices = found(scene, &names, |name| sections().any(|(_, section)| section.is_for(name)));
-    let mut lacking = Lacking::new(scene.root, &identity, &names);
+    let mut lacking = Lacking::new(&identity, &names);
     lacking.unusable = devices.skipped;
     let mut search = Search { scene, devices: devices.found, sums: Sums::new(sensor), used: BTreeSet::new() };
     for (table, section) in sections() {

@@ -9,6 +9,7 @@
 mod domains;
 
 use crate::Scene;
+use crate::events::Identity;
 use crate::layout::digits;
 use crate::sensor::{Absent, Probed, Sensor, SensorEntry, Tick, fix_for, metric, narrow};
 use crate::watched::Watched;
@@ -168,7 +169,7 @@ fn why_not(root: &SysRoot, error: &ReadError) -> Unavailable {
         let seen = format!("{FOLDER} is not mounted");
         return Unavailable::new(MISSING, seen, format!("mount -t resctrl resctrl {FOLDER}"));
     }
-    let Some(flags) = flags(root) else {
+    let Some(flags) = Identity::read(root).flags else {
         return Unavailable::new(MISSING, format!("no {FOLDER}"), fix_for(root, FOLDER));
     };
     let has: Vec<&str> = VALUES.iter().map(|v| v.flag).filter(|f| flags.contains(*f)).collect();
@@ -186,13 +187,6 @@ fn why_not(root: &SysRoot, error: &ReadError) -> Unavailable {
         false => fix_for(root, FOLDER),
     };
     Unavailable::new(MISSING, seen, fix)
-}
-
-/// The flags of the first CPU; processors other than x86 have none there.
-fn flags(root: &SysRoot) -> Option<HashSet<String>> {
-    let text = root.text("/proc/cpuinfo").ok()?;
-    let line = text.lines().find(|l| l.starts_with("flags")).unwrap_or_default();
-    Some(line.split_whitespace().map(str::to_owned).collect())
 }
 
 /// The paths of all groups below the folder; the root group is `/`.

@@ -2,9 +2,12 @@
 
 use crate::glob;
 use numakit_sys::SysRoot;
+use std::collections::HashSet;
 use std::fmt;
 
 const CPUINFO: &str = "/proc/cpuinfo";
+/// More than the kernel says of one CPU.
+const FRONT: usize = 16 << 10;
 const MIDR: &str = "/sys/devices/system/cpu/cpu0/regs/identification/midr_el1";
 
 /// The name that tables know a CPU by.
@@ -17,12 +20,18 @@ pub struct Identity {
     pub midr: Option<(u64, u64)>,
     /// POWER: the number of the processor.
     pub pvr: Option<u64>,
+    /// x86: what the CPU can do; empty for others. `None` where nothing could be read.
+    pub flags: Option<HashSet<String>>,
 }
 
 impl Identity {
     /// Reads what the first CPU says.
     pub fn read(root: &SysRoot) -> Self {
-        let text = root.text(CPUINFO).unwrap_or_default();
+        // The kernel gives the first CPU in one read. Big machines have hundreds alike, and take
+        // long to tell of each.
+        let mut front = [0; FRONT];
+        let read = root.front(CPUINFO, &mut front).ok();
+        let text = String::from_utf8_lossy(&front[..read.unwrap_or(0)]);
         let of = |key: &str| {
             let lines = text.lines().filter_map(|line| line.split_once(':'));
             lines.map(|(k, v)| (k.trim(), v.trim())).find(|(k, _)| *k == key).map(|(_, v)| v)
@@ -33,7 +42,14 @@ impl Identity {
             cpu: x86(&of),
             midr: parts.or_else(|| Some((hex(of("CPU implementer")?)?, hex(of("CPU part")?)?))),
             pvr: of("revision").and_then(pvr),
+            flags: read
+                .map(|_| of("flags").unwrap_or_default().split_whitespace().map(str::to_owned).collect()),
         }
+    }
+
+    /// Whether the CPU says that it has this.
+    pub fn has(&self, flag: &str) -> bool {
+        self.flags.as_ref().is_some_and(|flags| flags.contains(flag))
     }
 
     /// Whether a line of a table names this CPU: `key` is the kind of name, the patterns are

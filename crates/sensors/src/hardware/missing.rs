@@ -5,7 +5,6 @@ use crate::events::{FieldsError, HW_CACHE, Identity, Section, Spread, Table};
 use crate::pmu::{DEVICES, EncodeError};
 use crate::sensor::{ANOTHER_KERNEL, ANOTHER_MACHINE, Absent};
 use numakit_model::Unavailable;
-use numakit_sys::SysRoot;
 
 /// Sections whose PMUs the machine lacks.
 pub struct Lacking<'a> {
@@ -20,9 +19,7 @@ pub struct Lacking<'a> {
 
 impl<'a> Lacking<'a> {
     /// None yet, on a machine that has these PMUs.
-    pub fn new(root: &SysRoot, identity: &Identity, pmus: &[String]) -> Self {
-        let cpuinfo = root.text("/proc/cpuinfo").unwrap_or_default();
-        let flags = cpuinfo.lines().find(|line| line.starts_with("flags")).unwrap_or_default();
+    pub fn new(identity: &Identity, pmus: &[String]) -> Self {
         let seen = match pmus.is_empty() {
             true => format!("{DEVICES} has no PMU"),
             false => format!("seen {}", names::ranges(pmus)),
@@ -32,7 +29,7 @@ impl<'a> Lacking<'a> {
             unusable: Vec::new(),
             cpu: identity.to_string(),
             seen,
-            virtual_machine: flags.split_whitespace().any(|flag| flag == "hypervisor"),
+            virtual_machine: identity.has("hypervisor"),
         }
     }
 
