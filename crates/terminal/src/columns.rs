@@ -3,7 +3,7 @@
 
 mod series;
 
-pub use series::{in_quantity, single, together};
+pub use series::{in_quantity, index, single, together};
 
 use crate::units;
 use numakit_derived::{Catalog, Formula, Quantity};

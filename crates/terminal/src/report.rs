@@ -17,8 +17,10 @@ pub use guide::{guide, harms_guide};
 pub use page::page;
 pub use value::*;
 
+use crate::columns::index;
 use numakit_derived::Catalog;
 use numakit_recording::{Batch, Header};
+use sufferers::watched;
 use tally::Tally;
 use thiserror::Error;
 
@@ -47,7 +49,8 @@ pub fn analyse(
     phase: Option<&str>,
     formulas: &Catalog,
 ) -> Result<Report, UnknownPhase> {
-    let mut tally = Tally::new(header, phase, formulas);
+    let index = index(header);
+    let mut tally = Tally::new(header, phase, watched(header, &index, formulas));
     batches.into_iter().for_each(|batch| tally.batch(&batch));
     if let Some(asked) = phase
         && !tally.phases.iter().skip(1).any(|p| p.name == asked)
@@ -55,7 +58,7 @@ pub fn analyse(
         let phases = tally.phases.iter().skip(1).map(|p| p.name.clone()).collect();
         return Err(UnknownPhase { asked: asked.to_owned(), phases });
     }
-    let mut report = analysis::report(header, &tally, phase, formulas);
+    let mut report = analysis::report(header, &index, &tally, phase, formulas);
     report.advice = advice::advice(&report);
     Ok(report)
 }

@@ -7,7 +7,7 @@ mod guide;
 pub use formulas::{CannotShow, needed_by};
 pub use guide::{guide, help};
 
-use crate::columns::{Per, columns, shown_as};
+use crate::columns::{Per, columns, index, shown_as};
 use crate::table::{Head, Layout};
 use crate::units::{Quantity, clock, plain};
 use numakit_derived::{Bound, Catalog, Index};
@@ -119,7 +119,7 @@ const TIME_WIDTH: usize = 8;
 impl StatTable {
     /// A table of the series of this header.
     pub fn new(header: &Header, formulas: &Catalog, options: Options<'_>) -> Result<Self, StatError> {
-        let index = Index::new(&header.series, header.topology.as_ref(), page_size(header));
+        let index = index(header);
         let places = places(&header.series, header.topology.as_ref(), options.per.unwrap_or(Per::Machine))?;
         let per = options.per.unwrap_or(Per::Machine);
         let mut figures = match options.show {
@@ -277,7 +277,7 @@ impl StatTable {
 
 /// Which of these series the default columns need: `numa stat` samples only those.
 pub fn needed(header: &Header, formulas: &Catalog, per: Per) -> Vec<bool> {
-    let index = Index::new(&header.series, header.topology.as_ref(), page_size(header));
+    let index = index(header);
     let places = places(&header.series, header.topology.as_ref(), per).unwrap_or_default();
     let figures = defaults(&index, formulas, &places, per);
     used(header.series.len(), figures.iter().flat_map(|f| f.bound.iter().flatten()))
@@ -288,13 +288,6 @@ fn used<'a>(columns: usize, bound: impl Iterator<Item = &'a Bound>) -> Vec<bool>
     let mut used = vec![false; columns];
     bound.flat_map(Bound::columns).for_each(|at| used[at] = true);
     used
-}
-
-fn page_size(header: &Header) -> u64 {
-    match (header.page_size, &header.topology) {
-        (0, Some(topology)) => topology.page_size,
-        (size, _) => size,
-    }
 }
 
 /// What has a line: what the series are of.

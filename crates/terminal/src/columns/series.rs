@@ -3,6 +3,16 @@
 use crate::units::Quantity;
 use numakit_derived::{Bound, Index};
 use numakit_model::{Instance, Unit};
+use numakit_recording::Header;
+
+/// The series of a header by name and place.
+pub fn index(header: &Header) -> Index<'_> {
+    let page_size = match (header.page_size, &header.topology) {
+        (0, Some(topology)) => topology.page_size,
+        (size, _) => size,
+    };
+    Index::new(&header.series, header.topology.as_ref(), page_size)
+}
 
 /// One series in that quantity; `None` where its unit does not fit.
 pub fn single(index: &Index<'_>, at: usize, quantity: Quantity) -> Option<Bound> {

@@ -79,33 +79,29 @@ fn nodes_of(header: &Header) -> CpuSet {
     header.series.iter().filter_map(|s| node(s.instance)).collect()
 }
 
-/// The series of a header by name and place.
-pub(super) fn index(header: &Header) -> Index<'_> {
-    let page_size = match (header.page_size, &header.topology) {
-        (0, Some(topology)) => topology.page_size,
-        (size, _) => size,
-    };
-    Index::new(&header.series, header.topology.as_ref(), page_size)
-}
-
-pub(super) fn report(header: &Header, tally: &Tally, selected: Option<&str>, formulas: &Catalog) -> Report {
-    let index = index(header);
+pub(super) fn report(
+    header: &Header,
+    index: &Index<'_>,
+    tally: &Tally,
+    selected: Option<&str>,
+    formulas: &Catalog,
+) -> Report {
     let of_name = |name: &str| tally.phases.iter().skip(1).find(|p| p.name == name);
     let phase = selected.and_then(of_name).unwrap_or(&tally.phases[0]);
-    let facts = Facts::new(header, &index, formulas, phase);
+    let facts = Facts::new(header, index, formulas, phase);
     Report {
         recording: recording(header, tally, phase, selected),
         machine: machine(header),
         losses: losses(header, &tally.notes, tally.phases[0].samples),
         locality: locality(&facts),
         suffering: suffering(&facts, &tally.watched, tally.first.unwrap_or(0)),
-        phases: tally.phases.iter().skip(1).map(|p| phase_report(header, &index, formulas, p)).collect(),
+        phases: tally.phases.iter().skip(1).map(|p| phase_report(header, index, formulas, p)).collect(),
         more_phases: tally.notes.more_phases,
         faults: faults(&facts),
-        memory: memory(header, &index, &tally.movements),
+        memory: memory(header, index, &tally.movements),
         cpus: cpus(header, &facts),
         pressure: pressure(&facts),
-        movers: movers(header, tally, &index),
+        movers: movers(header, tally, index),
         cost: cost(tally, phase, &facts),
         advice: Vec::new(),
     }

@@ -1,10 +1,8 @@
 //! One pass over the rows: sums by phase, and for the selected phase how each series moved.
 //! Memory depends on the number of series and phases, not on the length of the recording.
 
-use super::analysis::index;
 use super::histogram::Histogram;
-use super::sufferers::{Watched, watched};
-use numakit_derived::Catalog;
+use super::sufferers::Watched;
 use numakit_model::label::Event;
 use numakit_model::{Kind, Metric, Series};
 use numakit_recording::rates::difference;
@@ -106,7 +104,7 @@ enum Command {
 }
 
 impl Tally {
-    pub(super) fn new(header: &Header, selected: Option<&str>, formulas: &Catalog) -> Self {
+    pub(super) fn new(header: &Header, selected: Option<&str>, watched: Vec<Watched>) -> Self {
         let series = &header.series;
         let movement = |s: &Series| match s.metric.kind {
             Kind::Gauge => Movement::Level(None),
@@ -128,7 +126,7 @@ impl Tally {
             end: 0,
             phases: vec![Phase { times: 1, sums: vec![None; series.len()], ..Phase::default() }],
             movements: series.iter().map(movement).collect(),
-            watched: watched(header, &index(header), formulas),
+            watched,
             wakeup: Histogram::default(),
             took: Histogram::default(),
             notes: Notes::default(),

@@ -1,7 +1,7 @@
 //! Columns of formulas that were chosen by name.
 
-use super::{Figure, page_size, places, used};
-use crate::columns::{Per, shown_as};
+use super::{Figure, places, used};
+use crate::columns::{Per, index, shown_as};
 use crate::formulas::{Reason, reason};
 use crate::table::Head;
 use numakit_derived::{Bound, Catalog, Formula, Index, Quantity};
@@ -37,7 +37,7 @@ pub fn needed_by(
     per: Per,
     names: &[String],
 ) -> Result<Vec<bool>, super::StatError> {
-    let index = Index::new(&header.series, header.topology.as_ref(), page_size(header));
+    let index = index(header);
     let places = places(&header.series, header.topology.as_ref(), per)?;
     let mut bounds = Vec::new();
     for name in names {
