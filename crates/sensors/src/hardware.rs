@@ -14,7 +14,7 @@ mod sums;
 
 use crate::Scene;
 use crate::events::{self, Event, HW_CACHE, Identity, Section, Spread, TABLES, Table, class};
-use crate::pmu::{self, Counting, Device, Devices, Factor, Request, device};
+use crate::pmu::{self, Counting, Device, Devices, Factor, Privilege, Request, device};
 use crate::sensor::{Absent, Sensor};
 use captured::Captured;
 use missing::Lacking;
@@ -86,7 +86,13 @@ pub fn look(scene: &Scene<'_>, sensor: &str, part: fn(&Section) -> bool) -> Hard
     let devices = found(scene, &names, |name| sections().any(|(_, section)| section.is_for(name)));
     let mut lacking = Lacking::new(&identity, &names);
     lacking.unusable = devices.skipped;
-    let mut search = Search { scene, devices: devices.found, sums: Sums::new(sensor), used: BTreeSet::new() };
+    let mut search = Search {
+        scene,
+        privilege: Privilege::look(scene.root),
+        devices: devices.found,
+        sums: Sums::new(sensor),
+        used: BTreeSet::new(),
+    };
     for (table, section) in sections() {
         // What a PMU of another version has is not missing here.
         let other = section.condition.is_some() && names.iter().any(|name| section.is_for(name));
@@ -122,6 +128,7 @@ impl Hardware {
 
 struct Search<'a> {
     scene: &'a Scene<'a>,
+    privilege: Privilege,
     devices: Vec<Device>,
     sums: Sums,
     used: BTreeSet<String>,
@@ -206,7 +213,10 @@ impl Search<'_> {
 
     fn attempt(&self, request: &Request) -> Result<(), Refusal> {
         match self.scene.root.counters() {
-            Some(_) => pmu::try_event(self.scene, request.cpu, &request.event).map_err(Refusal::Refused),
+            Some(_) => {
+                let tried = pmu::try_event(self.scene, &self.privilege, request.cpu, &request.event);
+                tried.map_err(Refusal::Refused)
+            }
             None => Ok(()),
         }
     }

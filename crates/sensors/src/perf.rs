@@ -87,6 +87,7 @@ fn refused(
     found: &[(Line, Result<Event, Unavailable>)],
 ) -> Result<Vec<(usize, Unavailable)>, Unavailable> {
     let (counters, cpu) = (privilege::counters(scene)?, places.cpus.first().unwrap_or(0));
+    let privilege = Privilege::look(scene.root);
     let mut refused = Vec::new();
     let mut open = |wanted: &dyn Fn(&Event) -> bool| {
         let located =
@@ -97,7 +98,7 @@ fn refused(
             let taken = match counters.open(cpu, &events) {
                 Ok((_, taken)) => taken.max(1),
                 Err(error) => {
-                    refused.push((at, Privilege::look(scene.root).explain(&event, cpu, &error)));
+                    refused.push((at, privilege.explain(&event, cpu, &error)));
                     1
                 }
             };

@@ -183,10 +183,15 @@ pub fn counters<'a>(scene: &Scene<'a>) -> Result<&'a Arc<dyn Counters>, Unavaila
 }
 
 /// Whether an event can be counted on a CPU: opens it and closes it again.
-pub fn try_event(scene: &Scene<'_>, cpu: u32, event: &Event) -> Result<(), Unavailable> {
+pub fn try_event(
+    scene: &Scene<'_>,
+    privilege: &Privilege,
+    cpu: u32,
+    event: &Event,
+) -> Result<(), Unavailable> {
     match counters(scene)?.open(cpu, std::slice::from_ref(event)) {
         Ok(_) => Ok(()),
-        Err(error) => Err(Privilege::look(scene.root).explain(event, cpu, &error)),
+        Err(error) => Err(privilege.explain(event, cpu, &error)),
     }
 }
 

@@ -253,7 +253,7 @@ fn what_is_not_permitted_is_said_as_at_the_probe() {
     let mut reading = bench.sensor(&[&[(0, SWITCHES)]]);
     assert_eq!(reading.after(0), [None]);
     let scene = Scene::new(&bench.root, &bench.topology);
-    let why = privilege::try_event(&scene, 0, &SWITCHES).unwrap_err();
+    let why = privilege::try_event(&scene, &Privilege::look(&bench.root), 0, &SWITCHES).unwrap_err();
     assert_eq!(reading.failure(), format!("{}; {}", why.seen, why.fix));
     assert_eq!(why.seen, "kernel.perf_event_paranoid is 2 and this process lacks CAP_PERFMON");
 }

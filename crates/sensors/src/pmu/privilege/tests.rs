@@ -56,8 +56,9 @@ fn a_refusal_of_the_kernel_is_told_in_the_same_words() {
             let topology = Topology::default();
             let scene = Scene::new(&root, &topology);
             for event in &events {
-                let verdict = Privilege::look(&root).permits(Need::of(event));
-                assert_eq!(try_event(&scene, 0, event), verdict, "{level} {capable} {event:?}");
+                let privilege = Privilege::look(&root);
+                let verdict = privilege.permits(Need::of(event));
+                assert_eq!(try_event(&scene, &privilege, 0, event), verdict, "{level} {capable} {event:?}");
             }
         }
     }
