@@ -29,6 +29,7 @@ pub const TARGETS: &[Target] = &[
     Target { name: "topology", run: machine::topology },
     Target { name: "sensors", run: machine::sensors },
     Target { name: "resctrl", run: machine::resctrl },
+    Target { name: "cards", run: machine::cards },
     Target { name: "numa_maps", run: task::numa_maps },
     Target { name: "task_stat", run: task::stat },
     Target { name: "synthetic", run: machine::synthetic },

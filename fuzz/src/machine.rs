@@ -99,6 +99,40 @@ pub fn resctrl(input: &[u8]) {
     read_all(&mut probe);
 }
 
+/// Most cards in one input.
+const MAX_CARDS: usize = 32;
+
+/// Interconnect cards. The first two words of 32 bits are what the local card says of the first
+/// card and of the link; each that follows is a card, its position and the next one in 12 bits each.
+pub fn cards(input: &[u8]) {
+    let word = |bytes: &[u8]| bytes.try_into().map_or(0, u32::from_le_bytes);
+    let mut words = input.chunks_exact(4).map(word);
+    let (first, link) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
+    let mut tree = Tree::new();
+    let mut put = |address: u64, next: u32| {
+        let mut window = vec![0; 0x4000];
+        window[..4].copy_from_slice(&0x0700_1b47u32.to_le_bytes());
+        window[0x10a4..0x10a8].copy_from_slice(&first.to_le_bytes());
+        window[0x10a8..0x10ac].copy_from_slice(&next.to_le_bytes());
+        window[0x3100..0x3690].iter_mut().zip(input).for_each(|(to, from)| *to = *from);
+        tree.file(&format!("/dev/mem/{address:#x}.bin"), window);
+    };
+    put(0xf000_0000, link);
+    for card in words.take(MAX_CARDS) {
+        let position = u64::from(card & 0xfff);
+        let offset = (23 + u64::from(link >> 12 & 7)) << 15;
+        put(0x3f00_0000_0000 | position << 28 | offset, card >> 12);
+    }
+    let root = SysRoot::of_tree(tree);
+    let machine = Topology::default();
+    let mut probe = Probe::new(&Scene::new(&root, &machine));
+    read_all(&mut probe);
+    // A file that is anything, and cards that go away.
+    root.change(|tree| _ = tree.file("/dev/mem/0xf0000000.bin", input).remove("/dev/mem/0x3f00000b8000.bin"));
+    read_all(&mut probe);
+    read_all(&mut Probe::new(&Scene::new(&root, &machine)));
+}
+
 /// `package:2 node:2 core:4`.
 pub fn synthetic(input: &[u8]) {
     match numakit_topology::synthetic::parse(&String::from_utf8_lossy(input)) {

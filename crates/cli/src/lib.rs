@@ -36,6 +36,7 @@ enum Verb {
     Report(verbs::report::Report),
     Export(verbs::export::Export),
     Recover(verbs::recover::Recover),
+    Mark(verbs::mark::Mark),
 }
 
 /// The definition, for man pages and completions.
@@ -60,6 +61,7 @@ impl Cli {
             Verb::Report(verb) => verb.run(global),
             Verb::Export(verb) => verb.run(global),
             Verb::Recover(verb) => verb.run(global),
+            Verb::Mark(verb) => verb.run(global),
         }
     }
 }

@@ -65,8 +65,15 @@ pub fn run(words: impl Iterator<Item = OsString>) -> anyhow::Result<ExitCode> {
 fn record(line: Line, interval: Duration, observe: Observe, global: &Global) -> anyhow::Result<ExitCode> {
     let file = line.filename.unwrap_or_else(|| "output.json".into());
     if file.extension().is_none_or(|e| e != "json") {
-        return verbs::record::Record::original(Some(file), line.overwrite, interval, observe, line.command)
-            .run(global);
+        return verbs::record::Record::original(
+            Some(file),
+            line.overwrite,
+            interval,
+            line.discrete,
+            observe,
+            line.command,
+        )
+        .run(global);
     }
     if file.exists() && !line.overwrite {
         bail!("{} exists; give another name with -filename, or -overwrite", file.display());
@@ -76,6 +83,7 @@ fn record(line: Line, interval: Duration, observe: Observe, global: &Global) -> 
         Some(arrows.clone()),
         line.overwrite,
         interval,
+        line.discrete,
         observe,
         line.command,
     );

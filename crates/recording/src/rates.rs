@@ -153,6 +153,9 @@ mod tests {
         assert_eq!(difference(1 << 31, 0, 32), None);
         assert_eq!(difference(u64::MAX, 0, 64), None);
         assert_eq!(difference(u64::MAX, 3, 48), None);
+        // Whatever the values, and not always the range less one.
+        let end = 1u64 << 48;
+        assert_eq!([1, 2, 1000].map(|n| difference(end - n, 5, 48)), [6, 7, 1005].map(Some));
     }
 
     proptest! {

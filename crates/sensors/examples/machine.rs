@@ -1,7 +1,8 @@
 //! Writes a machine that does not exist to a folder, for `numa list --sysroot DIR`. Without
 //! arguments it names the machines that there are.
 //!
-//! `cargo run -p numakit-sensors --example machine -- zen4 /tmp/zen4`
+//! `cargo run -p numakit-sensors --example machine -- zen4 /tmp/zen4`, with three interconnect
+//! cards `... -- opteron-15h /tmp/n2 3`.
 
 use numakit_sensors::fabricate;
 use numakit_sys::root::Tree;
@@ -15,7 +16,12 @@ fn main() -> Result<(), Box<dyn Error>> {
     match arguments.as_slice() {
         [] => fabricate::names().for_each(|name| println!("{name}")),
         [name, directory] => write(&fabricate::machine(name)?.tree, Path::new(directory))?,
-        _ => return Err("give the name of a machine and a folder, or nothing".into()),
+        [name, directory, cards] => {
+            let mut tree = fabricate::machine(name)?.tree;
+            fabricate::cards(&mut tree, cards.parse()?, 0);
+            write(&tree, Path::new(directory))?;
+        }
+        _ => return Err("give the name of a machine, a folder and a number of cards, or nothing".into()),
     }
     Ok(())
 }

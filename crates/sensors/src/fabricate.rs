@@ -1,9 +1,11 @@
 //! Machines that do not exist, with the PMUs that a kernel would show on such hardware: for
 //! tests, examples and benchmarks. Each is a text file in `data/machines/`.
 
+mod cards;
 mod description;
 
 use crate::pmu::DEVICES;
+pub use cards::{cards, counted};
 use description::{Description, Place, Unit};
 use numakit_model::{CpuSet, Topology, suggest};
 use numakit_sys::root::Tree;

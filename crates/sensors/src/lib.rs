@@ -10,6 +10,7 @@ mod keyed;
 pub mod known;
 pub mod layout;
 mod node;
+pub mod numaconnect2;
 mod perf;
 pub mod pmu;
 pub mod pressure;
@@ -19,6 +20,7 @@ pub mod scene;
 pub mod select;
 mod self_cost;
 mod sensor;
+mod summed;
 mod switches;
 pub mod task;
 #[cfg(test)]
@@ -34,6 +36,7 @@ pub use select::{SelectError, Selected, Selection};
 pub use sensor::{
     ANOTHER_KERNEL, ANOTHER_MACHINE, Absent, Probed, Sensor, SensorEntry, Tick, fix_for, metric, narrow,
 };
+pub use summed::summed;
 
 /// Every sensor. A sensor is its own file and one line here. The last one is read last, so
 /// that it sees the cost of all others.
@@ -45,6 +48,7 @@ pub static SENSORS: &[SensorEntry] = &[
     perf::ENTRY,
     uncore::ENTRY,
     resctrl::ENTRY,
+    numaconnect2::ENTRY,
     task::ENTRY,
     self_cost::ENTRY,
 ];

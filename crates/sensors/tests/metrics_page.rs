@@ -1,6 +1,6 @@
 //! docs/guide/metrics.md: its tables are made from the sensors' own.
 
-use numakit_model::Metric;
+use numakit_model::{Metric, Scope};
 use numakit_sensors::SENSORS;
 use std::fmt::Write;
 
@@ -8,8 +8,8 @@ const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/guide/metric
 
 fn table(metrics: &[Metric]) -> String {
     let mut text = "| name | unit | kind | meaning |\n|---|---|---|---|\n".to_owned();
-    // The events of hardware and their classes are in counters.md.
-    for m in metrics.iter().filter(|m| m.confidence.is_none()) {
+    // The events of PMUs and their classes are in counters.md.
+    for m in metrics.iter().filter(|m| m.confidence.is_none() || m.scope == Scope::Device) {
         _ = writeln!(text, "| `{}` | {} | {} | {} |", m.name, m.unit, m.kind.name(), m.help);
     }
     text

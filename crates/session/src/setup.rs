@@ -1,8 +1,8 @@
 //! What is sampled, where the sampler runs, and the header that tells both.
 
-use numakit_model::{CpuSet, Topology};
+use numakit_model::{CpuSet, Scope, Topology};
 use numakit_recording::{AbsentMetric, Header};
-use numakit_sensors::{Probe, Scene, SelectError, Selected, Selection, Sensor};
+use numakit_sensors::{Probe, Scene, SelectError, Selected, Selection, Sensor, summed};
 use numakit_sys::{clock, sched};
 use std::collections::HashSet;
 use std::time::Duration;
@@ -46,6 +46,14 @@ impl Setup {
 }
 
 impl Setup {
+    /// Adds up what interconnect cards count, so that each metric of theirs is one series.
+    pub fn add_up_cards(&mut self) {
+        let of_card = |sensor: &dyn Sensor| sensor.series().iter().any(|s| s.metric.scope == Scope::Device);
+        let sensors = std::mem::take(&mut self.sensors).into_iter();
+        self.sensors = sensors.map(|s| if of_card(s.as_ref()) { summed(s) } else { s }).collect();
+        self.header.series = self.sensors.iter().flat_map(|s| s.series().iter().cloned()).collect();
+    }
+
     /// Keeps only these series of the header, and samples no more than that.
     pub fn narrow(&mut self, wanted: &[bool]) {
         let names: HashSet<String> =

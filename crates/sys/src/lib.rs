@@ -4,6 +4,7 @@
 pub mod clock;
 pub mod command;
 pub mod gate;
+pub mod mark;
 pub mod memory;
 pub mod perf;
 pub mod poll;
@@ -12,6 +13,7 @@ pub mod sched;
 pub mod signal;
 pub mod tty;
 pub mod user;
+pub mod window;
 
 pub use root::{ReadError, Source, SysRoot};
 

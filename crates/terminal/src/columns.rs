@@ -19,11 +19,13 @@ pub enum Per {
     Node,
     /// Each CPU.
     Cpu,
+    /// Each interconnect card.
+    Device,
 }
 
 impl Per {
     /// Every table, the coarsest first.
-    pub const ALL: [Self; 4] = [Self::Machine, Self::Package, Self::Node, Self::Cpu];
+    pub const ALL: [Self; 5] = [Self::Machine, Self::Package, Self::Node, Self::Cpu, Self::Device];
 
     /// The word on the command line.
     pub fn name(self) -> &'static str {
@@ -32,6 +34,7 @@ impl Per {
             Self::Package => "package",
             Self::Node => "node",
             Self::Cpu => "cpu",
+            Self::Device => "device",
         }
     }
 }
@@ -74,6 +77,7 @@ const M: &[Per] = &[Per::Machine];
 const N: &[Per] = &[Per::Node];
 const C: &[Per] = &[Per::Cpu];
 const P: &[Per] = &[Per::Package];
+const D: &[Per] = &[Per::Device];
 const NP: &[Per] = &[Per::Node, Per::Package];
 const MNP: &[Per] = &[Per::Machine, Per::Node, Per::Package];
 const MNPC: &[Per] = &[Per::Machine, Per::Node, Per::Package, Per::Cpu];
@@ -119,6 +123,10 @@ pub static COLUMNS: &[Column] = &[
     column("lost", "events/s", "lost", 4, M),
     column("promoted", "pages/s", "up", 5, N),
     column("demoted", "pages/s", "down", 5, N),
+    column("link_in", "bytes/s", "in", 5, D),
+    column("link_out", "bytes/s", "out", 5, D),
+    column("n2CycRmpeHalf", "half full %", "RMPE", 5, D),
+    column("n2CycHalfLmpeUsed", "half full %", "LMPE", 5, D),
 ];
 
 /// The columns of a table.

@@ -100,7 +100,7 @@ impl Listing {
                 lines.push([format!("{name}.*"), dash(), dash(), dash(), absent(help, why)]);
             }
         }
-        lines.extend(self.formulas.iter().map(formulas::Row::cells));
+        lines.extend(self.formulas.iter().filter(|row| !row.is_told()).map(formulas::Row::cells));
         let column = |at: usize| lines.iter().map(|cells| cells[at].chars().count()).max().unwrap_or(0);
         let [name, unit, kind, scope] = [0, 1, 2, 3].map(column);
         let beside = name + unit + kind + scope + 8;

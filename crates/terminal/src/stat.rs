@@ -15,6 +15,7 @@ use numakit_model::label::{Event, RESERVED};
 use numakit_model::{CpuSet, Instance, Kind, Series, Topology};
 use numakit_recording::{Header, Rates};
 use serde_json::{Value, json};
+use std::collections::BTreeSet;
 use thiserror::Error;
 
 /// How the table is written.
@@ -298,6 +299,10 @@ fn places(series: &[Series], topology: Option<&Topology>, per: Per) -> Result<Ve
     let places: Vec<Instance> = match per {
         Per::Machine => vec![Instance::Machine],
         Per::Cpu => cpus().collect::<CpuSet>().iter().map(Instance::Cpu).collect(),
+        Per::Device => {
+            let card = |s: &Series| matches!(s.instance, Instance::Device(_)).then_some(s.instance);
+            series.iter().filter_map(card).collect::<BTreeSet<_>>().into_iter().collect()
+        }
         Per::Package => {
             let number = |(at, p): (usize, &numakit_model::topology::Package)| {
                 p.os_index.or_else(|| u32::try_from(at).ok()).map(Instance::Package)
@@ -330,7 +335,7 @@ fn defaults(index: &Index<'_>, formulas: &Catalog, places: &[Instance], per: Per
 
 fn layout_of(per: Option<Per>, figures: &[Figure]) -> Layout {
     let mut heads = vec![Head { group: String::new(), heading: "seconds".into(), width: TIME_WIDTH }];
-    if let Some(per @ (Per::Package | Per::Node | Per::Cpu)) = per {
+    if let Some(per @ (Per::Package | Per::Node | Per::Cpu | Per::Device)) = per {
         let width = per.name().len().max(4);
         heads.push(Head { group: String::new(), heading: per.name().into(), width });
     }
@@ -345,7 +350,7 @@ fn keys(figures: &[Figure], places: &[Instance]) -> Vec<String> {
 
 fn number_of(place: Instance) -> Option<u32> {
     match place {
-        Instance::Package(n) | Instance::Node(n) | Instance::Cpu(n) => Some(n),
+        Instance::Package(n) | Instance::Node(n) | Instance::Cpu(n) | Instance::Device(n) => Some(n),
         _ => None,
     }
 }

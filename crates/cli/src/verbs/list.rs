@@ -24,8 +24,8 @@ use std::process::ExitCode;
 /// null, resolution_ns the shortest time over which a difference means something (0: any),
 /// confidence "high", "medium" or null (how sure the description of a hardware event is), why
 /// null or {missing, seen, fix}. With a PATTERN, sensors is empty. Of a formula, per is the
-/// smallest place that it can be computed for ("cpu", "node", "package", "machine") or null,
-/// and why null or {needs, why, instead}.
+/// smallest place that it can be computed for ("cpu", "node", "package", "device", "machine") or
+/// null, and why null or {needs, why, instead}.
 #[derive(Debug, Default, Args)]
 pub struct List {
     /// What to look for

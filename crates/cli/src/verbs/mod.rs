@@ -5,6 +5,7 @@ pub mod ctl;
 pub mod doctor;
 pub mod export;
 pub mod list;
+pub mod mark;
 pub mod record;
 pub mod recover;
 pub mod report;

@@ -2,7 +2,7 @@
 
 use crate::Global;
 use crate::observe::{self, Observe};
-use clap::Args;
+use clap::{Args, ValueEnum};
 use numakit_recording::WriteError;
 use numakit_session::{Ended, Session, Status};
 use std::ffi::OsString;
@@ -27,11 +27,22 @@ pub struct Record {
     /// Time between two samples, from 1ms to 1h
     #[arg(short, long, value_name = "TIME", default_value = "10ms", value_parser = observe::interval_of)]
     interval: Duration,
+    /// What counters of interconnect cards are recorded for
+    #[arg(long, value_name = "WHAT", default_value = "device")]
+    per: Per,
     #[command(flatten)]
     observe: Observe,
     /// A command to run and observe
     #[arg(last = true, value_name = "CMD")]
     command: Vec<OsString>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Per {
+    /// Each card
+    Device,
+    /// The machine: cards are added up
+    Machine,
 }
 
 impl Record {
@@ -40,15 +51,20 @@ impl Record {
         output: Option<PathBuf>,
         force: bool,
         interval: Duration,
+        discrete: bool,
         observe: Observe,
         command: Vec<OsString>,
     ) -> Self {
-        Self { output, force, interval, observe, command }
+        let per = if discrete { Per::Device } else { Per::Machine };
+        Self { output, force, interval, per, observe, command }
     }
 
     /// Records.
     pub fn run(self, global: &Global) -> anyhow::Result<ExitCode> {
-        let prepared = self.observe.prepare(global, self.interval, &Default::default(), &self.command)?;
+        let mut prepared = self.observe.prepare(global, self.interval, &Default::default(), &self.command)?;
+        if self.per == Per::Machine {
+            prepared.setup.add_up_cards();
+        }
         let (mut session, _waker) = prepared.open()?;
         let path = self.begin(&mut session)?;
         session.start(prepared.setup.sensors, prepared.settings, None)?;

@@ -62,6 +62,8 @@ enum PerChoice {
     Node,
     /// Each CPU
     Cpu,
+    /// Each interconnect card
+    Device,
     /// The machine
     Machine,
 }
@@ -72,6 +74,7 @@ impl PerChoice {
             Self::Package => Per::Package,
             Self::Node => Per::Node,
             Self::Cpu => Per::Cpu,
+            Self::Device => Per::Device,
             Self::Machine => Per::Machine,
         }
     }

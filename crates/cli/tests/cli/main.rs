@@ -2,10 +2,12 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod cards;
 mod control;
 mod export;
 mod faults;
 mod formulas;
+mod mark;
 mod numascope;
 mod record;
 mod runner;

@@ -70,6 +70,7 @@ fn a_machine_that_has_everything_fits_a_hundred_characters() {
         let first = match per {
             Per::Machine => vec![8],
             Per::Package => vec![8, 7],
+            Per::Device => vec![8, 6],
             Per::Node | Per::Cpu => vec![8, 4],
         };
         let heads =

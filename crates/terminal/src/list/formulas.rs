@@ -29,7 +29,7 @@ pub(super) fn rows(
     let index = Index::new(&series, Some(topology), topology.page_size);
     let missing: HashMap<String, &Unavailable> = probe.missing().collect();
     let absent = |name: &str| missing.get(name).map(|why| (*why).clone());
-    let places = smallest_first(topology);
+    let places = smallest_first(topology, &series);
     let fitting =
         formulas.all().iter().filter(|f| pattern.is_none_or(|p| fits_text(p, [&f.name, &f.name], &f.help)));
     fitting
@@ -49,14 +49,23 @@ pub(super) fn rows(
 }
 
 /// A place of each kind.
-fn smallest_first(topology: &Topology) -> Vec<Instance> {
+fn smallest_first(topology: &Topology, series: &[Series]) -> Vec<Instance> {
+    let card = series.iter().map(|s| s.instance).find(|place| matches!(place, Instance::Device(_)));
     let cpu = topology.online.first().map(Instance::Cpu);
     let node = topology.nodes.first().map(|n| Instance::Node(n.os_index));
     let package = topology.packages.first().map(|p| Instance::Package(p.os_index.unwrap_or(0)));
-    [cpu, node, package, Some(Instance::Machine)].into_iter().flatten().collect()
+    [cpu, node, package, card, Some(Instance::Machine)].into_iter().flatten().collect()
 }
 
 impl Row {
+    /// A formula that only has another unit than the metric of the same name, whose sensor is
+    /// missing: the line of the sensor says enough.
+    pub(super) fn is_told(&self) -> bool {
+        let metric =
+            |why: &Reason| why.needs.split_once('.').is_some_and(|(_, bare)| bare == self.formula.name);
+        self.told && self.why.as_ref().is_some_and(metric)
+    }
+
     pub(super) fn cells(&self) -> [String; 5] {
         let formula = &self.formula;
         let mut help = formula.help.clone();

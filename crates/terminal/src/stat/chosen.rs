@@ -101,17 +101,37 @@ fn headings(names: &[(&str, &str)]) -> Vec<String> {
     short.iter().zip(names).map(heading).collect()
 }
 
-/// `compact_daemon_wake` is `comp_daem_wa`: as many letters of each word as fit.
+/// `compact_daemon_wake` is `com_dae_wak` and `n2CachelinesRecv` is `n2CachelRecv`: as many letters
+/// of each word as fit.
 fn shortened(name: &str) -> String {
     if name.chars().count() <= LONGEST {
         return name.to_owned();
     }
+    let words = words(name);
     let cut = |letters: usize| {
-        let words = name.split('_').map(|w| w.chars().take(letters).collect::<String>());
-        words.collect::<Vec<_>>().join("_")
+        let short = |word: &&str| {
+            let mark = usize::from(word.starts_with('_'));
+            word.chars().take(letters + mark).collect::<String>()
+        };
+        words.iter().map(short).collect::<String>()
     };
     let fits = (1..name.len()).rev().map(cut).find(|text| text.chars().count() <= LONGEST);
     fits.unwrap_or_else(|| name.to_owned())
+}
+
+/// The words of a name, which begin with `_` or with a capital letter behind another.
+fn words(name: &str) -> Vec<&str> {
+    let mut words = Vec::new();
+    let (mut from, mut before) = (0, '_');
+    for (at, letter) in name.char_indices() {
+        if letter == '_' || (letter.is_uppercase() && !before.is_uppercase() && before != '_') {
+            words.push(&name[from..at]);
+            from = at;
+        }
+        before = letter;
+    }
+    words.push(&name[from..]);
+    words
 }
 
 #[cfg(test)]
@@ -123,6 +143,9 @@ mod tests {
         assert_eq!(shortened("pgfault"), "pgfault");
         assert_eq!(shortened("compact_daemon_wake"), "com_dae_wak");
         assert_eq!(shortened("numa_hint_faults"), "num_hin_fau");
+        assert_eq!(shortened("n2CachelinesRecv"), "n2CachelRecv");
+        assert_eq!(shortened("n2WaitCycReqPiuRmpe"), "n2WaCyRePiRm");
+        assert_eq!(shortened("UNC_M_CAS_COUNT.RD"), "UN_M_CA_CORD");
         let names =
             [("vmstat", "pgsteal_kswapd_dma"), ("vmstat", "pgsteal_kswapd_dma32"), ("node0", "numa_hit")];
         assert_eq!(headings(&names)[2], "numa_hit");

@@ -9,7 +9,7 @@ const LONGEST: usize = 160;
 /// The default columns of every table, as Markdown.
 pub fn guide() -> String {
     let mut text = String::new();
-    let titles = ["The machine", "Per package", "Per node", "Per CPU"];
+    let titles = ["The machine", "Per package", "Per node", "Per CPU", "Per interconnect card"];
     for (per, title) in Per::ALL.into_iter().zip(titles) {
         text.push_str(&format!("### {title}\n\n| heading | name in CSV and JSON | unit there | from | what it is |\n|---|---|---|---|---|\n"));
         for (column, formula) in columns(per).filter_map(|c| Some((c, c.formula(Catalog::ours())?))) {
@@ -33,7 +33,7 @@ pub fn guide() -> String {
 /// The same for `numa stat --help`: name, heading, what it is.
 pub fn help() -> String {
     let mut text = String::from("Columns (with their names in CSV and JSON):\n");
-    let titles = ["the machine", "per package", "per node", "per CPU"];
+    let titles = ["the machine", "per package", "per node", "per CPU", "per interconnect card (device)"];
     for (per, title) in Per::ALL.into_iter().zip(titles) {
         text.push_str(&format!("\n  {title}\n"));
         for column in columns(per) {

@@ -342,7 +342,8 @@ fn what_no_formula_is_called_or_can_be_computed_is_told() {
     assert!(error("fault_rat").starts_with("unknown formula 'fault_rat'; nearest: fault_rate; "));
     assert_eq!(
         error("link_out"),
-        "'link_out' cannot be computed per machine here: it needs uncore.link_data_out: no PMU uncore_imc; get one"
+        "'link_out' cannot be computed per machine here: it needs uncore.link_data_out: no PMU uncore_imc; get one \
+         (numaconnect2.n2CachelinesSent would do too)"
     );
     assert!(
         error("major").contains("it needs vmstat.pgmajfault: it is not shown here; "),

@@ -1,0 +1,105 @@
+//! `numaconnect2`: what the interconnect cards of a NumaConnect2 machine count.
+//!
+//! One sample is coherent: all cards are stopped, then read, then run again. Nothing is reset,
+//! so counters only grow, and whoever else reads the cards is not led astray.
+
+mod card;
+pub(crate) mod find;
+pub(crate) mod registers;
+#[cfg(test)]
+mod scripted;
+pub mod table;
+#[cfg(test)]
+mod tests;
+
+use crate::Scene;
+use crate::sensor::{Probed, Sensor, SensorEntry, Tick, narrow};
+use card::Card;
+use numakit_model::{Instance, Metric, Series};
+use std::sync::Arc;
+use std::time::Duration;
+use table::{COUNTERS, Counter};
+
+/// Line of the table of sensors.
+pub const ENTRY: SensorEntry = SensorEntry {
+    name: "numaconnect2",
+    help: "What NumaConnect2 interconnect cards send, receive, cache and wait for.",
+    default: by_default,
+    known: || COUNTERS.iter().map(Counter::metric).collect(),
+    probe,
+};
+
+/// Reading a register of a card is slow, so most of them are read when asked for only.
+fn by_default(metric: &Metric) -> bool {
+    table::counter(metric.bare()).is_some_and(Counter::is_default)
+}
+
+/// How long a card may take to answer an order: pauses in all, and one of them.
+const PAUSES: u32 = 60;
+const PAUSE: Duration = Duration::from_micros(500);
+
+#[derive(Debug)]
+struct NumaConnect2 {
+    series: Vec<Series>,
+    cards: Vec<Card>,
+}
+
+fn probe(scene: &Scene<'_>) -> Probed {
+    Ok(Box::new(NumaConnect2::of(find::cards(scene.root)?)))
+}
+
+impl NumaConnect2 {
+    fn of(mut cards: Vec<Card>) -> Self {
+        let mut series = Vec::new();
+        for counter in COUNTERS.iter() {
+            let metric = Arc::new(counter.metric());
+            for card in &mut cards {
+                card.wants(counter.register, series.len());
+                series.push(Series::new(&metric, Instance::Device(card.number)));
+            }
+        }
+        Self { series, cards }
+    }
+
+    /// Waits until every card has answered the order or the patience is over.
+    fn settle(&mut self, order: u32, pauses: &mut u32) {
+        // Not short-circuited: each card that has answered takes note of it.
+        while self.cards.iter_mut().fold(false, |waiting, card| !card.answers(order) | waiting) {
+            if *pauses == 0 {
+                return;
+            }
+            *pauses -= 1;
+            std::thread::sleep(PAUSE);
+        }
+    }
+}
+
+impl Sensor for NumaConnect2 {
+    fn series(&self) -> &[Series] {
+        &self.series
+    }
+
+    fn keep(&mut self, wanted: &dyn Fn(&Series) -> bool) {
+        let successors = narrow(&mut self.series, wanted);
+        self.cards.retain_mut(|card| card.keep(&successors));
+    }
+
+    /// Every card holds a mapping, and those in files a descriptor.
+    fn files(&self) -> usize {
+        self.cards.len()
+    }
+
+    fn read(&mut self, _: &Tick, out: &mut [Option<u64>]) {
+        let mut pauses = PAUSES;
+        self.cards.iter_mut().for_each(Card::begin);
+        self.settle(registers::RUN, &mut pauses);
+        self.cards.iter_mut().for_each(Card::stop);
+        self.settle(registers::STOP, &mut pauses);
+        self.cards.iter_mut().for_each(|card| card.read(out));
+        self.cards.iter_mut().for_each(Card::run);
+    }
+
+    fn failure(&self) -> Option<String> {
+        self.cards.iter().find_map(Card::failure)
+    }
+}
