@@ -3,6 +3,7 @@
 mod bench;
 mod build;
 mod fuzz;
+mod guest;
 mod install;
 mod process;
 mod python;
@@ -44,6 +45,12 @@ const TASKS: &[Task] = &[
         arguments: "[NAME...]",
         help: "measure against floors and peers, print ratios (default: all)",
         run: bench::run,
+    },
+    Task {
+        name: "guest",
+        arguments: "[OPTIONS] [-- CMD ...]",
+        help: "a command on a NUMA machine in QEMU (no CMD: list the machines)",
+        run: guest::run,
     },
     Task {
         name: "fuzz",

@@ -1,0 +1,172 @@
+//! Programs that can be taken into a guest.
+
+use crate::failure::{Failure, finished, on};
+use crate::fetch;
+use crate::{packages, place};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::OnceLock;
+use std::time::SystemTime;
+
+/// The names that our program has.
+pub const OURS: [&str; 3] = ["numa", "numascope", "numaplace"];
+const FLAGS: [&str; 8] =
+    ["-std=gnu11", "-O2", "-Wall", "-Wextra", "-fopenmp", "-pthread", "-Inative/include", "-o"];
+
+/// The folder of guest programs in C.
+fn sources() -> PathBuf {
+    place::root().join("tests/guest/programs")
+}
+
+/// `numa` built from this tree, or the one that `NUMAKIT_NUMA` names.
+pub fn numa() -> Result<PathBuf, Failure> {
+    static BUILT: OnceLock<Result<PathBuf, String>> = OnceLock::new();
+    let built = BUILT.get_or_init(|| build_numa().map_err(|failure| failure.to_string()));
+    built.clone().map_err(Failure::Request)
+}
+
+fn build_numa() -> Result<PathBuf, Failure> {
+    if let Some(given) = std::env::var_os("NUMAKIT_NUMA") {
+        let path = PathBuf::from(given);
+        let missing = Failure::Request(format!("NUMAKIT_NUMA: there is no file {}", path.display()));
+        return path.is_file().then_some(path).ok_or(missing);
+    }
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let mut build = Command::new(cargo);
+    build.args(["build", "--quiet", "--profile", "fast", "-p", "numakit-cli"]).current_dir(place::root());
+    finished(&mut build)?;
+    Ok(place::target().join("fast/numa"))
+}
+
+/// The guest program `programs/NAME.c`, compiled; none if there is no such file.
+pub fn compiled(name: &str) -> Result<Option<PathBuf>, Failure> {
+    let source = sources().join(name).with_extension("c");
+    if name.contains('/') || !source.is_file() {
+        return Ok(None);
+    }
+    let _lock = place::locked("programs")?;
+    let program = place::folder("programs")?.join(name);
+    let headers = [sources(), place::root().join("native/include")];
+    let mut inputs: Vec<PathBuf> = vec![source.clone()];
+    for folder in headers {
+        let files = fs::read_dir(&folder).map_err(on("list", &folder))?.flatten().map(|entry| entry.path());
+        inputs.extend(files.filter(|path| path.extension().is_some_and(|e| e == "h")));
+    }
+    if is_stale(&program, &inputs) {
+        // Under another name first: whoever copies the program gets the old or the new one.
+        let fresh = program.with_extension("new");
+        let mut cc = Command::new("cc");
+        cc.args(FLAGS).arg(&fresh).arg(&source).arg("-lm").current_dir(place::root());
+        finished(&mut cc)?;
+        fs::rename(&fresh, &program).map_err(on("rename", &fresh))?;
+    }
+    Ok(Some(program))
+}
+
+/// Names of all guest programs.
+pub fn all_compiled() -> Result<Vec<String>, Failure> {
+    let folder = sources();
+    let files = fs::read_dir(&folder).map_err(on("list", &folder))?.flatten().map(|entry| entry.path());
+    let programs = files.filter(|path| path.extension().is_some_and(|extension| extension == "c"));
+    let mut names: Vec<String> =
+        programs.filter_map(|path| Some(path.file_stem()?.to_str()?.to_owned())).collect();
+    names.sort();
+    Ok(names)
+}
+
+/// The guest's own program that runs a step.
+pub(crate) fn runner() -> Result<PathBuf, Failure> {
+    let source = place::root().join("tests/guest/guest/run.c");
+    let _lock = place::locked("programs")?;
+    let program = place::folder("own")?.join("run");
+    if is_stale(&program, std::slice::from_ref(&source)) {
+        let fresh = program.with_extension("new");
+        let mut cc = Command::new("cc");
+        finished(cc.args(["-std=gnu11", "-O2", "-Wall", "-Wextra", "-o"]).arg(&fresh).arg(&source))?;
+        fs::rename(&fresh, &program).map_err(on("rename", &fresh))?;
+    }
+    Ok(program)
+}
+
+/// Whether something is not there or older than what it is made of.
+pub(crate) fn is_stale(made: &Path, of: &[PathBuf]) -> bool {
+    let time = |path: &Path| fs::metadata(path).and_then(|data| data.modified()).ok();
+    let Some(made) = time(made) else { return true };
+    of.iter().any(|path| time(path).unwrap_or_else(SystemTime::now) >= made)
+}
+
+/// A program of this machine by name or path, installed or from the unpacked packages.
+pub fn of_host(name: &str) -> Option<PathBuf> {
+    let unpacked = || packages::program(packages::root().ok()?, name).ok();
+    place::on_this_machine(name).or_else(|| unpacked().filter(|_| name == "numactl"))
+}
+
+/// LLVM's OpenMP runtime, which can stand in for libgomp.
+pub fn libomp() -> Result<PathBuf, Failure> {
+    let folder = |root: &Path| {
+        let versions = fs::read_dir(root.join("usr/lib")).into_iter().flatten().flatten();
+        let folders = versions.map(|entry| entry.path().join("lib/libomp.so.5"));
+        folders.filter(|path| path.is_file()).max()
+    };
+    let installed = folder(Path::new("/"));
+    let found = installed.map_or_else(|| packages::root().map(folder), |path| Ok(Some(path)))?;
+    found.ok_or_else(|| packages::missing("libomp.so.5 is not installed"))
+}
+
+/// Where a command's program is on this machine.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Found {
+    /// To be taken into the guest.
+    Here(PathBuf),
+    /// Busybox has it, so every guest does.
+    Inside,
+}
+
+/// Looks for a program: ours, a guest program, one of this machine, a part of busybox.
+pub fn find(name: &str) -> Result<Found, Failure> {
+    if OURS.contains(&name) {
+        return numa().map(Found::Here);
+    }
+    if let Some(path) = compiled(name)? {
+        return Ok(Found::Here(path));
+    }
+    // The guest's own shell and its usual commands are what scripts in it see as well.
+    if let Some(path) = of_host(name) {
+        return Ok(Found::Here(path));
+    }
+    let mut list = Command::new(fetch::busybox()?);
+    let text = String::from_utf8_lossy(&finished(list.arg("--list"))?.stdout).into_owned();
+    let known = text.lines().any(|line| line == name);
+    if known { Ok(Found::Inside) } else { Err(Failure::NotFound(name.to_owned())) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_newer_makes_stale() {
+        let top = std::env::temp_dir().join(format!("numakit-stale-{}", std::process::id()));
+        fs::create_dir_all(&top).unwrap();
+        let (made, source) = (top.join("made"), top.join("source"));
+        assert!(is_stale(&made, &[]));
+        let at = |path: &Path, seconds: u64| {
+            let file = fs::File::create(path).unwrap();
+            file.set_modified(SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(seconds)).unwrap();
+        };
+        at(&made, 100);
+        at(&source, 50);
+        assert!(!is_stale(&made, std::slice::from_ref(&source)));
+        at(&source, 150);
+        assert!(is_stale(&made, std::slice::from_ref(&source)));
+        assert!(is_stale(&made, &[top.join("gone")]));
+        fs::remove_dir_all(&top).unwrap();
+    }
+
+    #[test]
+    fn a_program_that_is_nowhere_is_not_compiled() {
+        assert_eq!(compiled("no-such-program").unwrap(), None);
+        assert_eq!(compiled("../guest/run").unwrap(), None);
+    }
+}

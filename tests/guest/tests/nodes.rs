@@ -1,0 +1,147 @@
+//! What numa says of a real Linux on several nodes while something happens there.
+#![allow(clippy::unwrap_used)]
+
+mod recording;
+
+use numakit_guest::{Boot, Failure, Guest, Shape, or_skipped, programs};
+use recording::Recording;
+use std::sync::LazyLock;
+use std::time::Duration;
+
+/// Pages of 40 MiB and of 100 MiB.
+const HELD: u64 = 10_240;
+const TOUCHED: u64 = 25_600;
+
+static BOOT: LazyLock<Result<Boot, Failure>> = LazyLock::new(|| {
+    let hold = "firsttouch 1 40 3 bind --hold 8 > held & sleep 2; pid=$(sed -n 's/^pid //p' held); \
+                numa tasks -p $pid; numa record -i 100ms -e 'task.*' --pid $pid -o held.arrows & sleep 2; \
+                kill -TERM $!; wait $!; wait";
+    let offline = "sleep 1; echo 0 > /sys/devices/system/cpu/cpu5/online; sleep 1; \
+                   echo 1 > /sys/devices/system/cpu/cpu5/online; sleep 1";
+    let record = |name: &str, interval: &str, events: &str, command: &str| {
+        format!("numa record -i {interval} -e '{events}' -o {name}.arrows -- {command}")
+    };
+    Guest::new(Shape::named("four")?)
+        .timeout(Duration::from_secs(300))
+        .program(&programs::numa()?)
+        .program(&programs::compiled("firsttouch")?.unwrap())
+        .program(&programs::compiled("exhaust")?.unwrap())
+        // So that a page is a page.
+        .step("small", &["sh", "-c", "echo never > /sys/kernel/mm/transparent_hugepage/enabled"])
+        .step("touch", &["sh", "-c", &record("touch", "100ms", "node.*", "firsttouch 2 100 0 bind")])
+        .step("hold", &["sh", "-c", hold])
+        .step(
+            "offline",
+            &[
+                "sh",
+                "-c",
+                &record("offline", "10ms", "cpu.*,vmstat.*,node.*,self.*", &format!("sh -c '{offline}'")),
+            ],
+        )
+        .step("report", &["numa", "report", "offline.arrows"])
+        .step("exhaust", &["sh", "-c", &record("exhaust", "100ms", "node.*", "exhaust 1 300")])
+        .boot()
+});
+
+/// A recording of a step that succeeded; nothing where the test is skipped.
+fn recorded(step: &str) -> Option<Recording> {
+    let boot = or_skipped(&BOOT)?;
+    boot[step].succeeded();
+    let name = if step == "hold" { "held" } else { step };
+    Some(Recording::read(&boot.out.join(format!("{name}.arrows"))))
+}
+
+/// The figure that a program printed after these words.
+fn figure(text: &str, words: &str) -> u64 {
+    let line = text.lines().find_map(|line| line.strip_prefix(words)?.strip_prefix(' '));
+    line.unwrap_or_else(|| panic!("no '{words}' in:\n{text}")).trim().parse().unwrap()
+}
+
+#[test]
+fn counters_move_on_the_node_whose_memory_is_touched() {
+    let Some(touch) = recorded("touch") else { return };
+    let grown = |metric: &str, node: u32| touch.grown(&format!("node.{metric}@node{node}"), 64);
+    for node in 0..4 {
+        let (hit, other) = (grown("numa_hit", node), grown("numa_other", node));
+        println!("node {node}: {hit} hits, {other} of them for CPUs of other nodes");
+        if node == 2 {
+            assert!((TOUCHED..TOUCHED * 11 / 10).contains(&hit), "{hit}");
+            assert!((TOUCHED..TOUCHED * 11 / 10).contains(&other), "{other}");
+        } else {
+            assert!(other < TOUCHED / 10 && hit < TOUCHED / 2, "node {node}: {hit} {other}");
+        }
+    }
+}
+
+#[test]
+fn pages_of_a_process_are_where_the_kernel_says() {
+    let Some(held) = recorded("hold") else { return };
+    let boot = or_skipped(&BOOT).unwrap();
+    let told = std::fs::read_to_string(boot.out.join("held")).unwrap();
+    assert_eq!(figure(&told, "pages_on_node 1"), HELD, "{told}");
+    let page = boot["hold"].succeeded();
+    println!("{told}{page}");
+    let total = page.lines().find(|line| line.trim_start().starts_with("Total")).unwrap();
+    let mib: Vec<f64> = total.split_whitespace().filter_map(|word| word.parse().ok()).collect();
+    let [first, second, third, fourth, ..] = mib[..] else { panic!("{total}") };
+    // What is not those pages is the program and its libraries.
+    assert!((40.0..43.0).contains(&second) && first + third + fourth < 10.0, "{total}");
+    let pages: Vec<u64> = held.series("task.anonymous@node1").into_iter().flatten().collect();
+    assert!(
+        !pages.is_empty() && pages.iter().all(|bytes| (HELD * 4096..HELD * 4096 * 21 / 20).contains(bytes)),
+        "{pages:?}"
+    );
+}
+
+/// Whether values are there, absent and there again, and for how many samples they were absent.
+fn gap(values: &[Option<u64>]) -> Option<usize> {
+    let first = values.iter().position(Option::is_none)?;
+    let length = values[first..].iter().take_while(|value| value.is_none()).count();
+    let rest = &values[first + length..];
+    (first > 0 && !rest.is_empty() && rest.iter().all(Option::is_some)).then_some(length)
+}
+
+#[test]
+fn a_cpu_that_goes_and_comes_back_costs_its_own_series_only() {
+    let Some(offline) = recorded("offline") else { return };
+    let mut gaps = 0;
+    for name in offline.names("") {
+        // The sample at the end comes sooner than the kernel's tick of 10 ms that `cpu` waits for.
+        let mut values = offline.series(name);
+        values.pop();
+        if name.ends_with("@cpu5") {
+            let length = gap(&values);
+            assert!(length.is_some_and(|length| length >= 30), "{name}: {length:?} of {}", values.len());
+            gaps += 1;
+        } else {
+            assert!(values.iter().all(Option::is_some), "{name} has gaps");
+        }
+    }
+    assert!(gaps >= 8, "{gaps} series of CPU 5");
+    let lost = offline.series("self.lost").into_iter().flatten().max().unwrap();
+    let ticks = offline.length() / 10_000_000 + 1;
+    let rows = offline.times.len() as u64;
+    println!("{ticks} ticks, {rows} rows, {lost} lost");
+    // The last sample is taken at the end, off the grid.
+    assert!((ticks..=ticks + 2).contains(&(rows + lost)), "{ticks} ticks, {rows} rows, {lost} lost");
+    for text in ["numakit:absent cpu: CPU 5 is offline", "numakit:back cpu"] {
+        assert!(offline.labels.iter().any(|label| label == text), "{:?}", offline.labels);
+    }
+    let report = or_skipped(&BOOT).unwrap()["report"].succeeded();
+    assert!(report.contains("CPU 5 is offline"), "{report}");
+}
+
+#[test]
+fn memory_that_is_exhausted_shows_as_misses_and_foreign_allocations() {
+    let Some(exhaust) = recorded("exhaust") else { return };
+    let told = or_skipped(&BOOT).unwrap()["exhaust"].succeeded();
+    let elsewhere = figure(&told, "pages_elsewhere");
+    let grown = |metric: &str, node: u32| exhaust.grown(&format!("node.{metric}@node{node}"), 64);
+    let foreign = grown("numa_foreign", 1);
+    let missed: u64 = [0, 2, 3].iter().map(|node| grown("numa_miss", *node)).sum();
+    println!("{elsewhere} pages elsewhere, {foreign} foreign on node 1, {missed} missed on others");
+    let right = |count: u64| (elsewhere..elsewhere * 11 / 10 + 100).contains(&count);
+    assert!(elsewhere > 5000 && right(foreign) && right(missed), "{elsewhere} {foreign} {missed}");
+    assert!(grown("numa_miss", 1) < elsewhere / 10);
+    assert!([0, 2, 3].iter().all(|node| grown("numa_foreign", *node) < elsewhere / 10));
+}
