@@ -37,7 +37,6 @@ fn commands_of_the_guide_work_as_written() {
                 return;
             }
             assert!(output.status.success(), "{line}\n{}", String::from_utf8_lossy(&output.stderr));
-            assert!(!output.stdout.is_empty(), "{line} prints nothing");
             count += 1;
         }
     }
