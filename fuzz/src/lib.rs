@@ -12,6 +12,7 @@ mod pmu;
 mod recording;
 mod sets;
 mod task;
+mod web;
 
 /// A parser under test.
 #[derive(Debug, Clone, Copy)]
@@ -44,6 +45,8 @@ pub const TARGETS: &[Target] = &[
     Target { name: "formulas", run: formulas::file },
     Target { name: "event_table", run: hardware::table },
     Target { name: "event_terms", run: hardware::terms },
+    Target { name: "web_message", run: web::message },
+    Target { name: "web_request", run: web::request },
     Target { name: "format_file", run: pmu::format_file },
 ];
 

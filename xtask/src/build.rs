@@ -1,6 +1,6 @@
 //! `cargo xtask build`: the program, its man pages and its shell completions.
 
-use crate::{process, workspace};
+use crate::{process, web, workspace};
 use anyhow::{Result, bail};
 use std::fs;
 use std::io::ErrorKind;
@@ -18,8 +18,9 @@ pub fn run(words: &[String]) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The release build, target/share with what belongs into /usr/share, and the second name.
+/// The page, the release build, target/share with what belongs into /usr/share, and the second name.
 pub fn everything() -> Result<()> {
+    web::build()?;
     process::run(&mut process::cargo(&["build", "--release", "--quiet"]))?;
     let mut generate = process::cargo(&["run", "--release", "--quiet", "-p", "numakit-cli"]);
     process::run(generate.args(["--example", "generate", "--"]).arg(share()))?;

@@ -9,6 +9,7 @@ mod process;
 mod python;
 mod run;
 mod test;
+mod web;
 mod workspace;
 
 use anyhow::{Result, bail};

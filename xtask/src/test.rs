@@ -3,7 +3,7 @@
 mod tally;
 mod tracefs;
 
-use crate::{bench, install, process, python};
+use crate::{bench, install, process, python, web};
 use anyhow::{Context, Result, bail};
 use std::io::{BufRead, BufReader};
 use std::process::{Command, ExitCode, Stdio};
@@ -18,6 +18,12 @@ pub fn run(words: &[String]) -> Result<ExitCode> {
     tally.check("format", format());
     tally.check("clippy", clippy());
     tally.check("C floors", bench::floor::build().map(drop));
+    if web::can_build() {
+        tally.check("page", web::build());
+        tally.check("tests of the page", web::test());
+    } else {
+        println!("no Node.js and npm: the page and its tests are left out");
+    }
     tests(&mut tally)?;
     println!("{tally}");
     Ok(if tally.failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })

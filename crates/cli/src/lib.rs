@@ -5,6 +5,7 @@ mod formulas;
 mod global;
 pub mod numascope;
 mod observe;
+mod page;
 pub mod verbs;
 
 pub use global::Global;
@@ -31,6 +32,8 @@ enum Verb {
     List(verbs::list::List),
     Stat(verbs::stat::Stat),
     Tasks(verbs::tasks::Tasks),
+    Live(verbs::live::Live),
+    View(verbs::view::View),
     Record(verbs::record::Record),
     Ctl(verbs::ctl::Ctl),
     Report(verbs::report::Report),
@@ -56,6 +59,8 @@ impl Cli {
             Verb::List(verb) => verb.run(global),
             Verb::Stat(verb) => verb.run(global),
             Verb::Tasks(verb) => verb.run(global),
+            Verb::Live(verb) => verb.run(global),
+            Verb::View(verb) => verb.run(global),
             Verb::Record(verb) => verb.run(global),
             Verb::Ctl(verb) => verb.run(global),
             Verb::Report(verb) => verb.run(global),

@@ -22,7 +22,7 @@ usage: numascope [OPTION]... stat|record|live [CMD [ARG]...]
   -list            list what can be sampled
   -filename F      the recording; a name that ends in .json gets the original's format
   -overwrite       replace the recording if it exists
-  -listenAddr A    where 'live' listens
+  -listenAddr A    where 'live' listens (default 127.0.0.1:7077)
 orders are taken at /run/numascope-ctl when run as root; all else is in 'numa --help'";
 
 /// The options as they stand on the line.
@@ -34,6 +34,7 @@ struct Line {
     list: bool,
     filename: Option<PathBuf>,
     overwrite: bool,
+    listen: Option<String>,
     verb: Option<String>,
     command: Vec<OsString>,
 }
@@ -54,7 +55,7 @@ pub fn run(words: impl Iterator<Item = OsString>) -> anyhow::Result<ExitCode> {
         }
         Some("record") => record(line, interval, observe, &global),
         Some("live") => {
-            bail!("'live' is not part of this numa yet; use 'numascope stat' or 'numascope record'")
+            verbs::live::Live::original(line.listen, interval, observe, line.command)?.run(&global)
         }
         Some(other) => bail!("unknown mode '{other}'; it is stat, record or live\n{USAGE}"),
         None => bail!("no mode given; it is stat, record or live\n{USAGE}"),
@@ -125,7 +126,7 @@ impl Line {
                 "events" => line.events = Some(value()?),
                 "interval" => line.interval = Some(milliseconds(&value()?)?),
                 "filename" => line.filename = Some(value()?.into()),
-                "listenAddr" => drop(value()?),
+                "listenAddr" => line.listen = Some(value()?),
                 "discrete" => line.discrete = attached.as_deref() != Some("false"),
                 "list" => line.list = attached.as_deref() != Some("false"),
                 "overwrite" => line.overwrite = attached.as_deref() != Some("false"),

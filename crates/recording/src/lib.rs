@@ -15,7 +15,7 @@ mod writer;
 pub use batch::{Batch, Column};
 pub use header::{AbsentMetric, Header};
 pub use rates::Rates;
-pub use reader::{OpenError, Reader};
+pub use reader::{Mark, OpenError, Reader};
 pub use recover::{RecoverError, Recovered, recover};
 pub use ring::Ring;
 pub use sampler::{Command, Priority, Sampler, Settings};

@@ -42,6 +42,17 @@ pub struct Reader {
     labels: u64,
 }
 
+/// A place between the batches of a recording, for [`Reader::go_to`].
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Mark {
+    /// Byte that the next batch begins at.
+    pub position: u64,
+    /// Samples before it.
+    pub rows: u64,
+    /// Labels before it.
+    pub labels: u64,
+}
+
 #[derive(Debug)]
 enum Source {
     Arrow { messages: Messages<BufReader<File>>, side: Option<Ring>, length: u64 },
@@ -82,6 +93,25 @@ impl Reader {
     /// What was lost and why, once all batches were read; `None` when nothing was.
     pub fn damage(&self) -> Option<&str> {
         self.damage.as_deref()
+    }
+
+    /// The place of the next batch.
+    pub fn mark(&self) -> Mark {
+        let position = match &self.source {
+            Source::Arrow { messages, .. } => messages.whole,
+            Source::Held(_) | Source::Finished => 0,
+        };
+        Mark { position, rows: self.rows, labels: self.labels }
+    }
+
+    /// Goes on at a place of the same recording. One of NUMAscope is a single batch, so that
+    /// there is nowhere to go.
+    pub fn go_to(&mut self, mark: Mark) -> io::Result<()> {
+        if let Source::Arrow { messages, .. } = &mut self.source {
+            messages.go_to(mark.position)?;
+            (self.rows, self.labels) = (mark.rows, mark.labels);
+        }
+        Ok(())
     }
 
     /// The next rows.

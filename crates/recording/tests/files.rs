@@ -138,6 +138,28 @@ fn a_recording_reads_back_as_it_was_written() {
 }
 
 #[test]
+fn reading_goes_on_at_a_mark() {
+    let folder = Folder::new("mark");
+    let path = folder.file("a.arrows");
+    let recorder = Recorder::create(&path, &header(), false).unwrap();
+    push(recorder.ring(), 0..3500, 900);
+    recorder.finish().unwrap();
+    let mut reader = Reader::open(&path).unwrap();
+    let mut places = Vec::new();
+    loop {
+        let mark = reader.mark();
+        let Some(batch) = reader.next_batch() else { break };
+        places.push((mark, batch));
+    }
+    assert!(places.len() > 3);
+    for (mark, batch) in places.iter().rev() {
+        let mut again = Reader::open(&path).unwrap();
+        again.go_to(*mark).unwrap();
+        assert_eq!((again.mark(), again.next_batch().as_ref()), (*mark, Some(batch)));
+    }
+}
+
+#[test]
 fn arrow_itself_reads_it() {
     let folder = Folder::new("arrow");
     let path = folder.file("a.arrows");

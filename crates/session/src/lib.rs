@@ -13,4 +13,4 @@ pub mod setup;
 pub use endpoint::Endpoint;
 pub use lines::Lines;
 pub use order::Order;
-pub use session::{Ended, Recorded, Session, SessionError, Status, Waker};
+pub use session::{Answer, Ended, Recorded, Session, SessionError, Status, Waker};

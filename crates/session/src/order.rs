@@ -10,6 +10,8 @@ use std::time::Duration;
 pub enum Order {
     /// Close the recording, if any, and record to this file.
     Record(PathBuf),
+    /// Close the recording and go on without.
+    Close,
     /// Note this text.
     Label(String),
     /// Take no samples until told.
@@ -25,8 +27,9 @@ pub enum Order {
 }
 
 /// Name, argument and help of every order, for documents and errors.
-pub const ORDERS: [(&str, &str, &str); 7] = [
+pub const ORDERS: [(&str, &str, &str); 8] = [
     ("record", "FILE", "close the present recording and record to FILE"),
+    ("close", "", "close the present recording and go on without"),
     ("label", "TEXT", "note TEXT at this time"),
     ("pause", "", "take no samples until resumed"),
     ("resume", "", "take samples again"),
@@ -60,6 +63,7 @@ impl Order {
             }
             "label" => Ok(Self::Label(argument.to_owned())),
             "interval" => interval::parse(argument).map(Self::Interval),
+            "close" => alone(Self::Close),
             "pause" => alone(Self::Pause),
             "resume" => alone(Self::Resume),
             "stop" => alone(Self::Stop),

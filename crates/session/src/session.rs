@@ -18,6 +18,7 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::sync::mpsc::{Receiver, SendError, Sender, channel};
 use std::time::{Duration, Instant};
 use thiserror::Error;
 
@@ -108,14 +109,28 @@ pub struct Status {
 /// After this long a line in a FIFO that has no end is taken as whole.
 const LINE_PATIENCE: Duration = Duration::from_millis(500);
 
-/// Ends a running observation from another thread.
+/// Takes the answer to an order, in the thread of the observation.
+pub type Answer = Box<dyn FnOnce(Result<String, String>) + Send>;
+
+/// Gives orders to a running observation from other threads.
 #[derive(Debug)]
-pub struct Waker(UnixStream);
+pub struct Waker {
+    wake: UnixStream,
+    orders: Sender<(Order, Answer)>,
+}
 
 impl Waker {
     /// Ends it as the order `stop` does.
     pub fn stop(&self) {
-        let _ = (&self.0).write_all(b"s");
+        self.order(Order::Stop, Box::new(|_| {}));
+    }
+
+    /// Gives an order.
+    pub fn order(&self, order: Order, answer: Answer) {
+        match self.orders.send((order, answer)) {
+            Ok(()) => _ = (&self.wake).write_all(b"o"),
+            Err(SendError((_, answer))) => answer(Err("the observation has ended".into())),
+        }
     }
 }
 
@@ -126,6 +141,7 @@ pub struct Session {
     endpoint: Option<Endpoint>,
     control_error: Option<io::Error>,
     wake: UnixStream,
+    inbox: Receiver<(Order, Answer)>,
     sampler: Option<Sampler>,
     recorder: Option<Recorder>,
     command: Option<Running>,
@@ -142,6 +158,9 @@ impl Session {
             Signals::collect(&[signal::INTERRUPT, signal::TERMINATE, signal::HANGUP, signal::CHILD])
                 .map_err(system("cannot collect signals"))?;
         let (wake, waker) = UnixStream::pair().map_err(system("cannot make a socket"))?;
+        wake.set_nonblocking(true).map_err(system("cannot make a socket"))?;
+        waker.set_nonblocking(true).map_err(system("cannot make a socket"))?;
+        let (orders, inbox) = channel();
         let (endpoint, control_error) = match Endpoint::open(compatible) {
             Ok(endpoint) => (Some(endpoint), None),
             Err(error) => (None, Some(error)),
@@ -152,6 +171,7 @@ impl Session {
             endpoint,
             control_error,
             wake,
+            inbox,
             sampler: None,
             recorder: None,
             command: None,
@@ -162,7 +182,7 @@ impl Session {
         };
         // Options were read and sensors were found: most of the program does not run again.
         forget_code();
-        Ok((session, Waker(waker)))
+        Ok((session, Waker { wake: waker, orders }))
     }
 
     /// Why no orders can come in, if so.
@@ -279,11 +299,9 @@ impl Session {
     }
 
     fn take_orders(&mut self) {
-        let mut byte = [0];
-        if poll::readable(&[self.wake.as_fd()], Some(Duration::ZERO)).is_ok_and(|r| r[0])
-            && self.wake.read(&mut byte).is_ok()
-        {
-            self.stopping = true;
+        while self.wake.read(&mut [0; 64]).is_ok_and(|count| count > 0) {}
+        while let Ok((order, answer)) = self.inbox.try_recv() {
+            answer(self.obey(order));
         }
         let Some(mut endpoint) = self.endpoint.take() else { return };
         let received = endpoint.serve(&mut |order| self.obey(order));
@@ -305,6 +323,12 @@ impl Session {
             Order::Record(path) => {
                 self.record(&path, false).map_err(|e| e.to_string())?;
                 return Ok(format!("recording to {}", path.display()));
+            }
+            Order::Close => {
+                let path = self.recorder.as_ref().map(|r| r.path().display().to_string());
+                let path = path.ok_or("nothing is being recorded")?;
+                self.close_recording();
+                return Ok(format!("closed {path}"));
             }
             Order::Label(text) => self.tell(Command::Label(text)),
             Order::Pause => self.tell(Command::Pause),

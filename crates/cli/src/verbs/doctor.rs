@@ -3,8 +3,9 @@
 use crate::Global;
 use anyhow::Context;
 use clap::Args;
-use numakit_sensors::checkup::{self, Process, State};
+use numakit_sensors::checkup::{self, Finding, Process, State};
 use numakit_sensors::{Probe, Scene};
+use numakit_server::page;
 use numakit_session::run_directory;
 use numakit_sys::sched;
 use numakit_terminal::doctor;
@@ -30,8 +31,9 @@ impl Doctor {
         let root = global.root()?;
         let process = root.is_host().then(process).transpose()?;
         let topology = numakit_topology::read(&root).context("the machine cannot be read")?;
-        let findings =
+        let mut findings =
             checkup::check(&Probe::new(&Scene::new(&root, &topology)), &topology, process.as_ref());
+        findings.push(web_page());
         if self.json {
             println!("{:#}", doctor::json(&findings));
         } else {
@@ -39,6 +41,18 @@ impl Doctor {
         }
         Ok(ExitCode::from(u8::from(doctor::count(&findings, State::Missing) > 0)))
     }
+}
+
+/// Whether 'numa live' has something to show.
+fn web_page() -> Finding {
+    let there = page::is_there();
+    let (state, seen, fix) = match there {
+        true => (State::Ok, "part of this program", ""),
+        false => {
+            (State::Note, "this program was built without Node.js, so 'numa live' has no page", page::FIX)
+        }
+    };
+    Finding { state, about: "web page".into(), seen: seen.into(), fix: fix.into() }
 }
 
 fn process() -> anyhow::Result<Process> {

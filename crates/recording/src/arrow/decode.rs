@@ -3,6 +3,7 @@
 use super::{Malformed, Message};
 use crate::batch::{Batch, Column};
 use arrow_ipc::{CompressionType, RecordBatch};
+use zstd::bulk::Decompressor;
 
 /// The most that one batch may unpack to.
 const MAX_BYTES: usize = 512 << 20;
@@ -29,21 +30,25 @@ struct Buffers<'a> {
     body: &'a [u8],
     rows: usize,
     next: usize,
-    packed: bool,
+    /// Kept from buffer to buffer: making one costs more than most buffers do. `None` where
+    /// nothing is packed.
+    unpacker: Option<Decompressor<'static>>,
 }
 
 impl<'a> Buffers<'a> {
     fn new(record: &'a RecordBatch<'a>, body: &'a [u8], rows: usize) -> Result<Self, Malformed> {
-        let packed = match record.compression().map(|c| c.codec()) {
-            None => false,
-            Some(CompressionType::ZSTD) => true,
+        let unpacker = match record.compression().map(|c| c.codec()) {
+            None => None,
+            Some(CompressionType::ZSTD) => {
+                Some(Decompressor::new().map_err(|_| Malformed::new("there is no memory to unpack it"))?)
+            }
             Some(_) => {
                 return Err(Malformed::new(
                     "its batches are packed with lz4; numa reads zstd and plain ones",
                 ));
             }
         };
-        Ok(Self { record, body, rows, next: 0, packed })
+        Ok(Self { record, body, rows, next: 0, unpacker })
     }
 
     fn words(&mut self) -> Result<Column, Malformed> {
@@ -108,14 +113,15 @@ impl<'a> Buffers<'a> {
             .zip(length)
             .and_then(|(start, length)| self.body.get(start..start.checked_add(length)?))
             .ok_or_else(|| Malformed::new("a buffer lies outside of its batch"))?;
-        if !self.packed || bytes.is_empty() {
+        let Some(unpacker) = self.unpacker.as_mut().filter(|_| !bytes.is_empty()) else {
             return Ok(bytes.to_vec());
-        }
+        };
         let (head, packed) =
             bytes.split_first_chunk::<8>().ok_or_else(|| Malformed::new("a packed buffer has no length"))?;
         match i64::from_le_bytes(*head) {
             -1 => Ok(packed.to_vec()),
-            length if (0..=most as i64).contains(&length) => zstd::bulk::decompress(packed, length as usize)
+            length if (0..=most as i64).contains(&length) => unpacker
+                .decompress(packed, length as usize)
                 .map_err(|_| Malformed::new("a packed buffer is damaged")),
             _ => Err(Malformed::new("a packed buffer claims an impossible length")),
         }

@@ -1,7 +1,7 @@
 //! Messages of an Arrow stream: a length, a metadata table, a body.
 
 use super::Malformed;
-use std::io::{self, Read};
+use std::io::{self, Read, Seek, SeekFrom};
 
 /// Marks the end of the stream.
 pub(crate) const END_OF_STREAM: [u8; 8] = [0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0];
@@ -102,6 +102,15 @@ impl<R: Read> Messages<R> {
         };
         self.whole += 8 + (meta.len() + body.len()) as u64;
         Ok(Next::Message(Message { meta, body }))
+    }
+
+    /// Goes on at a message that begins there.
+    pub fn go_to(&mut self, position: u64) -> io::Result<()>
+    where
+        R: Seek,
+    {
+        self.whole = self.from.seek(SeekFrom::Start(position))?;
+        Ok(())
     }
 
     /// So many bytes, or none if the stream ends before. Memory grows with what is really

@@ -1,0 +1,116 @@
+//! The options of the verbs that serve the web page, and what they say at their start.
+
+use anyhow::Context;
+use clap::Args;
+use numakit_server::{Urls, page};
+use numakit_session::run_directory;
+use std::io::Write;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+/// Options of the verbs that serve the web page.
+#[derive(Debug, Args)]
+pub struct Serve {
+    /// Where the page is served; other hosts reach it by a tunnel, as the start says
+    #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:7077")]
+    pub listen: String,
+    /// Do not open the page in a browser
+    #[arg(long)]
+    pub no_open: bool,
+    /// Memory for what was sampled, of each source
+    #[arg(long, value_name = "SIZE", default_value = "256MiB", value_parser = size)]
+    pub history: usize,
+}
+
+impl Serve {
+    /// As the defaults are, at another address if given.
+    pub fn at(listen: Option<String>) -> Self {
+        let listen = listen.unwrap_or_else(|| "127.0.0.1:7077".into());
+        Self { listen, no_open: false, history: 256 << 20 }
+    }
+
+    /// Says where the page is, and opens it where there is a screen.
+    pub fn announce(&self, urls: &Urls, host: &str) -> Option<Launcher> {
+        let address = urls.listen;
+        let port = address.port();
+        println!("control  {}", urls.controller);
+        println!("view     {}", urls.viewer);
+        if address.ip().is_loopback() {
+            println!(
+                "from another computer: ssh -L {port}:{address} {host}, then open the same address there"
+            );
+        } else {
+            eprintln!(
+                "numa: others can reach {address}, and what is sent is not encrypted; --listen 127.0.0.1:{port} and a tunnel are safer"
+            );
+        }
+        if !page::is_there() {
+            eprintln!("numa: this program has no page: it was built without Node.js; {}", page::FIX);
+        }
+        // Whoever reads us through a pipe waits for these lines.
+        let _ = std::io::stdout().flush();
+        if self.no_open { None } else { Launcher::open(&urls.controller) }
+    }
+}
+
+/// The file that led a browser to the page. A command line would show the token to all users.
+#[derive(Debug)]
+pub struct Launcher(PathBuf);
+
+impl Launcher {
+    fn open(url: &str) -> Option<Self> {
+        let screen = ["DISPLAY", "WAYLAND_DISPLAY"].iter().any(|name| std::env::var_os(name).is_some());
+        if !screen {
+            return None;
+        }
+        let path = run_directory::open().ok()?.join(format!("{}.html", std::process::id()));
+        let mut file =
+            std::fs::File::options().write(true).create(true).truncate(true).mode(0o600).open(&path).ok()?;
+        let launcher = Self(path);
+        let text = format!("<!doctype html><meta http-equiv=\"refresh\" content=\"0;url={url}\">\n");
+        file.write_all(text.as_bytes()).ok()?;
+        let mut open = Command::new("xdg-open");
+        open.arg(&launcher.0).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        // Without it, people open the address themselves.
+        open.spawn().ok().map(|_| launcher)
+    }
+}
+
+impl Drop for Launcher {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.0);
+    }
+}
+
+/// `256MiB`.
+fn size(text: &str) -> Result<usize, String> {
+    let wrong = || format!("'{text}' is no size; write it as 64MiB or 1GiB, from 16MiB on");
+    let (number, shift) = [("KiB", 10), ("MiB", 20), ("GiB", 30)]
+        .iter()
+        .find_map(|(unit, shift)| Some((text.strip_suffix(unit)?, *shift)))
+        .ok_or_else(wrong)?;
+    let number: usize = number.trim().parse().map_err(|_| wrong())?;
+    let bytes = number.checked_mul(1 << shift).filter(|b| (16 << 20..=1 << 40).contains(b));
+    bytes.ok_or_else(wrong)
+}
+
+/// The name of this machine, for its addresses.
+pub fn host_name(root: &numakit_sys::SysRoot) -> anyhow::Result<String> {
+    let name = root.text("/proc/sys/kernel/hostname").context("the name of the host cannot be read")?;
+    Ok(name.trim().to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_are_read() {
+        assert_eq!(size("256MiB"), Ok(256 << 20));
+        assert_eq!(size("1 GiB"), Ok(1 << 30));
+        for bad in ["", "256", "1KiB", "x MiB", "-1MiB", "99999999999GiB", "256MB"] {
+            assert!(size(bad).is_err(), "{bad}");
+        }
+    }
+}

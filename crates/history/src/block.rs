@@ -1,0 +1,106 @@
+//! Consecutive rows at three degrees of detail.
+
+use crate::level::{GROUP, Level, Span, Summary};
+use crate::pack::Columns;
+use std::sync::Arc;
+
+/// Every value of the rows.
+#[derive(Debug)]
+pub(crate) struct Full {
+    pub times: Vec<u64>,
+    pub columns: Columns,
+}
+
+impl Full {
+    /// Memory in use.
+    pub fn size(&self) -> usize {
+        self.times.capacity() * 8 + self.columns.size()
+    }
+}
+
+/// Rows. What is taken away under pressure is shared, so that who reads keeps what it holds.
+#[derive(Debug, Clone)]
+pub(crate) struct Block {
+    /// The number of its first row since the beginning.
+    pub first_row: u64,
+    /// Every value.
+    pub full: Option<Arc<Full>>,
+    /// Groups of rows; absent also where all rows are one group.
+    pub groups: Option<Arc<Level>>,
+    /// All rows as one group.
+    pub whole: Arc<Level>,
+}
+
+impl Block {
+    /// The time of its rows, and how many they are.
+    pub fn span(&self) -> Span {
+        self.whole.spans.first().copied().unwrap_or(Span { first: 0, last: 0, rows: 0 })
+    }
+
+    /// The finest groups that are left.
+    pub fn finest(&self) -> &Level {
+        self.groups.as_ref().unwrap_or(&self.whole)
+    }
+
+    /// Memory in use.
+    pub fn size(&self) -> usize {
+        let full = self.full.as_ref().map_or(0, |f| f.size());
+        let groups = self.groups.as_ref().map_or(0, |g| g.size());
+        size_of::<Self>() + full + groups + self.whole.size()
+    }
+}
+
+/// Makes a block, series by series.
+#[derive(Debug)]
+pub(crate) struct Builder {
+    first_row: u64,
+    full: Full,
+    groups: Option<Level>,
+    whole: Level,
+    summaries: Vec<Summary>,
+}
+
+impl Builder {
+    /// Of rows at these times; at most 65,535.
+    pub fn new(first_row: u64, times: &[u64], series: usize) -> Self {
+        let span = |times: &[u64]| Span {
+            first: times.first().copied().unwrap_or(0),
+            last: times.last().copied().unwrap_or(0),
+            rows: times.len() as u16,
+        };
+        let groups =
+            (times.len() > GROUP).then(|| Level::new(times.chunks(GROUP).map(span).collect(), series));
+        Self {
+            first_row,
+            full: Full { times: times.to_vec(), columns: Columns::new(series) },
+            groups,
+            whole: Level::new(vec![span(times)], series),
+            summaries: Vec::new(),
+        }
+    }
+
+    /// The values of the next series.
+    pub fn push(&mut self, values: &[f32]) {
+        self.full.columns.push(values);
+        self.summaries.clear();
+        self.summaries.extend(values.chunks(GROUP).map(Summary::of));
+        if let Some(groups) = &mut self.groups {
+            groups.push(&self.summaries);
+        }
+        self.whole.push(&[Summary::of_all(&self.summaries)]);
+    }
+
+    pub fn finish(mut self) -> Block {
+        self.full.columns.finish();
+        self.whole.finish();
+        if let Some(groups) = &mut self.groups {
+            groups.finish();
+        }
+        Block {
+            first_row: self.first_row,
+            full: Some(Arc::new(self.full)),
+            groups: self.groups.map(Arc::new),
+            whole: Arc::new(self.whole),
+        }
+    }
+}

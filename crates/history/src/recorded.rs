@@ -1,0 +1,229 @@
+//! Recordings.
+
+mod detail;
+mod levels;
+mod shown;
+
+pub use levels::levels_of;
+pub use shown::{Show, Shown, plain};
+
+use crate::answer::{Buckets, Raw};
+use crate::block::Block;
+use crate::gather::{self, Gather};
+use crate::grid::Grid;
+use crate::label::{Label, Labels};
+use crate::source::Source;
+use crate::store::{Keep, Store};
+use detail::Detail;
+use levels::Stamp;
+use numakit_recording::{Batch, Header, Mark, OpenError, Reader};
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::sync_channel;
+
+/// The most blocks that are read again for one answer.
+const MOST_READ: usize = 64;
+
+/// A recording: its levels in memory, its rows read again where a view comes near enough.
+///
+/// The levels of a large recording are also kept beside it as `FILE.levels`, so that the next
+/// opening need not read all of it; where that cannot be written, it is done without.
+pub struct Recorded {
+    path: PathBuf,
+    header: Header,
+    known: Known,
+    labels: Labels,
+    from_levels: bool,
+    show: Show,
+    detail: Detail,
+}
+
+/// What reading all of a recording tells.
+struct Known {
+    store: Store,
+    /// Where each batch begins.
+    marks: Vec<Mark>,
+    labels: Vec<(u64, String)>,
+    damage: Option<String>,
+}
+
+impl Recorded {
+    /// Opens a recording: from its levels if they are there and belong to it, else by reading
+    /// all of it. Three quarters of the budget are for levels, the rest is for details.
+    pub fn open(path: &Path, budget: usize, show: Show) -> Result<Self, OpenError> {
+        let before = Stamp::of(path);
+        let mut reader = Reader::open(path)?;
+        let header = reader.header().clone();
+        let identity = shown::identity(&header, &*show(&header));
+        let room = budget / 4 * 3;
+        let series = show(&header).series();
+        let stored = before.and_then(|stamp| levels::read(path, stamp, identity, series, room));
+        let from_levels = stored.is_some();
+        let known = stored.unwrap_or_else(|| {
+            let known = read_all(&mut reader, room, &show);
+            if let Some(stamp) = before.filter(|_| Stamp::of(path) == before) {
+                levels::write(path, stamp, identity, &known);
+            }
+            known
+        });
+        let labels = Labels::default();
+        known.labels.iter().for_each(|(time, text)| _ = labels.push(*time, text));
+        let detail = Detail::new(budget / 4);
+        Ok(Self { path: path.to_owned(), header, known, labels, from_levels, show, detail })
+    }
+
+    /// What the recording says of itself.
+    pub fn header(&self) -> &Header {
+        &self.header
+    }
+
+    /// What was lost and why; `None` when nothing was.
+    pub fn damage(&self) -> Option<&str> {
+        self.known.damage.as_deref()
+    }
+
+    /// Whether it was opened by its levels alone.
+    pub fn from_levels(&self) -> bool {
+        self.from_levels
+    }
+
+    fn gather(&self, series: &[usize], grid: Grid) -> Buckets {
+        let mut gather = Gather::new(grid, series);
+        let (mut blocks, tail) = self.known.store.within(series, grid.from, grid.end);
+        if is_near(&blocks, grid.step) {
+            self.read_again(&mut blocks);
+        }
+        blocks.iter().for_each(|block| gather.block(block));
+        gather.tail(&tail);
+        gather.finish()
+    }
+
+    /// Completes blocks by reading their rows; those that cannot be read stay as they are.
+    fn read_again(&self, blocks: &mut [Block]) {
+        self.detail.complete(blocks, |lacking, found| {
+            detail::load(&self.path, &self.known.marks, &self.show, lacking, found);
+        });
+    }
+}
+
+/// Whether groups of rows are too coarse for buckets of that length, and few enough.
+fn is_near(blocks: &[Block], step: u64) -> bool {
+    let lacking = blocks.iter().filter(|b| b.full.is_none()).count();
+    let groups: u64 = blocks.iter().map(|b| b.finest().spans.len() as u64).sum();
+    let time: u64 = blocks.iter().map(|b| b.span().last - b.span().first).fold(0, u64::saturating_add);
+    (1..=MOST_READ).contains(&lacking) && step / 4 < time / groups.max(1)
+}
+
+/// One thread unpacks batches, this one packs their levels.
+fn read_all(reader: &mut Reader, budget: usize, show: &Show) -> Known {
+    let mut reading = Reading::new(reader.header(), budget, show);
+    let (batches, unpacked) = sync_channel(2);
+    std::thread::scope(|scope| {
+        let reader = &mut *reader;
+        scope.spawn(move || {
+            loop {
+                let mark = reader.mark();
+                let Some(batch) = reader.next_batch() else { break };
+                if batches.send((mark, batch)).is_err() {
+                    break;
+                }
+            }
+        });
+        unpacked.iter().for_each(|(mark, batch)| reading.batch(mark, &batch));
+    });
+    reading.finish(reader.damage())
+}
+
+/// A recording while it is read.
+struct Reading {
+    shown: Box<dyn Shown>,
+    raw: Vec<Option<u64>>,
+    known: Known,
+}
+
+impl Reading {
+    fn new(header: &Header, budget: usize, show: &Show) -> Self {
+        let shown = show(header);
+        let store = Store::new(shown.series(), budget, Keep::All);
+        let known = Known { store, marks: Vec::new(), labels: Vec::new(), damage: None };
+        Self { shown, raw: vec![None; header.series.len()], known }
+    }
+
+    fn batch(&mut self, mark: Mark, batch: &Batch) {
+        self.known.marks.push(mark);
+        for (row, time) in batch.time.iter().enumerate() {
+            if let Some(text) = &batch.label[row] {
+                self.shown.label(text);
+                self.known.labels.push((*time, text.clone()));
+                continue;
+            }
+            batch.row(row, &mut self.raw);
+            self.known.store.push(*time, self.shown.row(*time, &self.raw));
+        }
+    }
+
+    fn finish(mut self, damage: Option<&str>) -> Known {
+        self.known.store.seal();
+        self.known.damage = damage.map(str::to_owned);
+        self.known
+    }
+}
+
+impl Source for Recorded {
+    fn series(&self) -> usize {
+        self.known.store.series()
+    }
+
+    fn span(&self) -> Option<(u64, u64)> {
+        self.known.store.span()
+    }
+
+    fn full_since(&self) -> u64 {
+        self.span().map_or(u64::MAX, |(first, _)| first)
+    }
+
+    fn bytes(&self) -> usize {
+        let marks = self.known.marks.len() * size_of::<Mark>();
+        self.known.store.bytes() + marks + self.detail.bytes() + self.labels.bytes()
+    }
+
+    fn buckets(&self, series: &[usize], from_ns: u64, to_ns: u64, buckets: usize) -> Buckets {
+        self.gather(series, Grid::over(from_ns, to_ns, buckets))
+    }
+
+    fn buckets_on_grid(&self, series: &[usize], first: u64, last: u64, step_ns: u64) -> Buckets {
+        self.gather(series, Grid::aligned(first, last, step_ns))
+    }
+
+    fn raw(&self, series: &[usize], from_ns: u64, to_ns: u64, most_rows: usize) -> Option<Raw> {
+        let (mut blocks, tail) = self.known.store.within(series, from_ns, to_ns);
+        // All blocks but the first and the last lie in the range whole.
+        let inner = blocks.get(1..blocks.len().saturating_sub(1)).unwrap_or_default();
+        let rows: usize = inner.iter().map(|b| usize::from(b.span().rows)).sum();
+        let lacking = blocks.iter().filter(|b| b.full.is_none()).count();
+        if rows > most_rows || lacking > MOST_READ {
+            return None;
+        }
+        self.read_again(&mut blocks);
+        gather::raw(series, from_ns, to_ns, most_rows, &blocks, &tail)
+    }
+
+    fn labels(&self) -> Vec<Label> {
+        self.labels.all()
+    }
+
+    fn labels_version(&self) -> u64 {
+        self.labels.version()
+    }
+
+    fn push_label(&self, time_ns: u64, text: &str) -> u64 {
+        self.labels.push(time_ns, text)
+    }
+
+    fn edit_label(&self, id: u64, text: &str) -> bool {
+        self.labels.edit(id, text)
+    }
+
+    fn remove_label(&self, id: u64) -> bool {
+        self.labels.remove(id)
+    }
+}

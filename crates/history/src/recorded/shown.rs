@@ -1,0 +1,70 @@
+//! From raw values to what is shown.
+
+use numakit_model::label::Event;
+use numakit_recording::{Header, Rates};
+use std::sync::Arc;
+
+/// Turns the rows of a recording, in their order, into values as they are shown.
+pub trait Shown {
+    /// How many values it gives per row.
+    fn series(&self) -> usize;
+
+    /// The next row: ns since 1970, and raw values in the order of the header.
+    fn row(&mut self, time_ns: u64, raw: &[Option<u64>]) -> &[Option<f64>];
+
+    /// A label between the rows.
+    fn label(&mut self, text: &str);
+
+    /// What the values depend on besides the recording, such as the text of formulas. Levels
+    /// that were made with anything else are not used.
+    fn identity(&self) -> String;
+}
+
+/// Makes one for a recording; it is called again to read a part of it.
+pub type Show = Arc<dyn Fn(&Header) -> Box<dyn Shown> + Send + Sync>;
+
+/// The series of the recording and nothing else.
+pub fn plain() -> Show {
+    Arc::new(|header| Box::new(Plain { rates: Rates::new(&header.series), series: header.series.len() }))
+}
+
+struct Plain {
+    rates: Rates,
+    series: usize,
+}
+
+impl Shown for Plain {
+    fn series(&self) -> usize {
+        self.series
+    }
+
+    fn row(&mut self, time_ns: u64, raw: &[Option<u64>]) -> &[Option<f64>] {
+        self.rates.push(time_ns, raw)
+    }
+
+    fn label(&mut self, text: &str) {
+        if let Some(Event::Paused | Event::Resumed) = Event::parse(text) {
+            self.rates.forget();
+        }
+    }
+
+    fn identity(&self) -> String {
+        String::new()
+    }
+}
+
+/// A number that changes with the series of a recording and with what is made of them.
+pub(super) fn identity(header: &Header, shown: &dyn Shown) -> u64 {
+    let mut hash = 0xcbf2_9ce4_8422_2325u64;
+    let mut add = |text: &str| {
+        for byte in text.bytes().chain([0xff]) {
+            hash = (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+        }
+    };
+    for series in &header.series {
+        add(&series.name());
+        add(&format!("{:?} {:?}", series.metric.kind, series.metric.resolution));
+    }
+    add(&shown.identity());
+    hash
+}

@@ -1,0 +1,264 @@
+//! One client: its messages, its watches, and what is sent to it.
+
+use crate::hub::Hub;
+use crate::queue::{Next, Queue};
+use crate::source::Range;
+use crate::watch::Watch;
+use crate::wire::{FromServer, LABEL_BYTES, Ns, Role, ToServer, WATCHES};
+use futures_util::{Sink, SinkExt, Stream, StreamExt};
+use numakit_model::label::RESERVED;
+use numakit_session::Order;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until, timeout};
+use tokio_tungstenite::tungstenite::error::ProtocolError;
+use tokio_tungstenite::tungstenite::{Error, Message};
+
+/// New buckets are looked for so often.
+const PERIOD: Duration = Duration::from_millis(40);
+/// Frames are not made while more than these wait: what a slow client misses, it gets later.
+const WAITING: usize = 8;
+/// A client that takes nothing for so long is gone.
+const PATIENCE: Duration = Duration::from_secs(120);
+/// Messages a second, in the long run and at once.
+const RATE: f64 = 50.0;
+const BURST: f64 = 200.0;
+
+/// A client that is connected.
+pub struct Client {
+    hub: Arc<Hub>,
+    queue: Arc<Queue>,
+    role: Role,
+    who: String,
+    watches: Mutex<Vec<Watch>>,
+}
+
+impl Client {
+    /// One that came in.
+    pub fn new(hub: Arc<Hub>, queue: Arc<Queue>, role: Role, who: String) -> Self {
+        Self { hub, queue, role, who, watches: Mutex::new(Vec::new()) }
+    }
+
+    /// Serves it until it goes or is let go.
+    pub async fn serve<S>(self, socket: S)
+    where
+        S: Stream<Item = Result<Message, Error>> + Sink<Message, Error = Error>,
+    {
+        let (mut to, mut from) = socket.split();
+        tokio::select! {
+            () = self.send(&mut to) => {}
+            () = self.receive(&mut from) => {}
+            () = self.follow() => {}
+        }
+        let _ = timeout(Duration::from_secs(1), to.close()).await;
+        self.hub.leave(&self.queue);
+    }
+
+    async fn send(&self, to: &mut (impl Sink<Message, Error = Error> + Unpin)) {
+        loop {
+            let (message, last) = match self.queue.next().await {
+                Next::Text(text) => (Message::text(text), false),
+                Next::Binary(bytes) => (Message::binary(bytes), false),
+                Next::End(reason) => (Message::text(FromServer::Bye { reason }.text()), true),
+            };
+            let sent = timeout(PATIENCE, to.send(message)).await;
+            if last || !matches!(sent, Ok(Ok(()))) {
+                return;
+            }
+        }
+    }
+
+    /// Takes its messages, no faster than allowed: whoever sends more has to wait.
+    async fn receive(&self, from: &mut (impl Stream<Item = Result<Message, Error>> + Unpin)) {
+        let (mut allowance, mut before) = (BURST, Instant::now());
+        while let Some(message) = from.next().await {
+            let now = Instant::now();
+            allowance = (allowance + RATE * now.duration_since(before).as_secs_f64()).min(BURST) - 1.0;
+            before = now;
+            if allowance < 0.0 {
+                sleep_until(now + Duration::from_secs_f64(-allowance / RATE)).await;
+            }
+            match message {
+                Ok(Message::Text(text)) => self.take(text.as_bytes()),
+                Ok(Message::Binary(_)) => self.notice("binary messages are not understood"),
+                Ok(Message::Close(_)) => return,
+                Ok(_) => {}
+                Err(error) => return self.broken(&error),
+            }
+        }
+    }
+
+    fn broken(&self, error: &Error) {
+        let gone = matches!(error, Error::Protocol(ProtocolError::ResetWithoutClosingHandshake));
+        if !gone && matches!(error, Error::Capacity(_) | Error::Protocol(_) | Error::Utf8(_)) {
+            self.hub.refusals.tell(&self.who, &error.to_string());
+        }
+    }
+
+    /// Sends what its watches have to tell.
+    async fn follow(&self) {
+        let mut ticks = interval(PERIOD);
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            ticks.tick().await;
+            let mut watches = self.watches.lock().unwrap_or_else(PoisonError::into_inner);
+            for watch in watches.iter_mut() {
+                if self.queue.waiting() < WAITING
+                    && let Some(frame) = watch.frame()
+                {
+                    self.queue.frame(frame);
+                }
+            }
+        }
+    }
+
+    fn notice(&self, text: &str) {
+        self.hub.refusals.tell(&self.who, text);
+        self.queue.text(FromServer::Notice { text: text.to_owned() }.text());
+    }
+
+    fn take(&self, text: &[u8]) {
+        match ToServer::parse(text) {
+            Err(why) => self.notice(&why),
+            Ok(message) => self.obey(message),
+        }
+    }
+
+    fn obey(&self, message: ToServer) {
+        let (id, result) = match message {
+            ToServer::Watch { id, source, series, step_ns, from_ns, partial } => {
+                (id, self.watch(id, source, series, (step_ns, from_ns), partial))
+            }
+            ToServer::Unwatch { id } => (id, self.unwatch(id)),
+            ToServer::Fetch { id, source, series, from_ns, to_ns, buckets } => {
+                let range = Range { id, series, from: from_ns.0, to: to_ns.0, buckets: buckets as usize };
+                (id, self.fetch(source, range))
+            }
+            ToServer::Order { id, line } => return self.order(id, &line),
+            ToServer::Label { id, source, time_ns, text } => (
+                id,
+                self.label(source, &text, |c, shown| {
+                    c.hub.label(source, shown.data.as_ref(), time_ns.0, &text);
+                    true
+                }),
+            ),
+            ToServer::EditLabel { id, source, label, text } => (
+                id,
+                self.label(source, &text, |c, shown| {
+                    let found = shown.data.edit_label(label, &text);
+                    c.hub.relabel(shown);
+                    found
+                }),
+            ),
+            ToServer::RemoveLabel { id, source, label } => (
+                id,
+                self.label(source, "-", |c, shown| {
+                    let found = shown.data.remove_label(label);
+                    c.hub.relabel(shown);
+                    found
+                }),
+            ),
+        };
+        match result {
+            // What is sent anyway needs no reply.
+            Ok(Done::Silent) => {}
+            Ok(Done::Told) => self.reply(id, Ok(String::new())),
+            Err(why) => self.reply(id, Err(why)),
+        }
+    }
+
+    fn reply(&self, id: u32, result: Result<String, String>) {
+        reply(&self.queue, id, result);
+    }
+
+    fn watch(
+        &self,
+        id: u32,
+        source: u32,
+        series: Vec<u32>,
+        (step, from): (Ns, Ns),
+        partial: bool,
+    ) -> Result<Done, String> {
+        let watch = Watch::new(id, self.hub.source(source)?, series, step, from, partial)?;
+        let mut watches = self.watches.lock().unwrap_or_else(PoisonError::into_inner);
+        watches.retain(|w| w.id() != id);
+        if watches.len() >= WATCHES {
+            return Err(format!("{WATCHES} watches are open already; end one first"));
+        }
+        watches.push(watch);
+        Ok(Done::Silent)
+    }
+
+    fn unwatch(&self, id: u32) -> Result<Done, String> {
+        self.watches.lock().unwrap_or_else(PoisonError::into_inner).retain(|w| w.id() != id);
+        Ok(Done::Silent)
+    }
+
+    /// Answers from another thread: it may take a while.
+    fn fetch(&self, source: u32, range: Range) -> Result<Done, String> {
+        let shown = self.hub.source(source)?;
+        let queue = Arc::clone(&self.queue);
+        tokio::task::spawn_blocking(move || match shown.answer(&range) {
+            Ok(frame) => queue.frame(frame),
+            Err(why) => reply(&queue, range.id, Err(why)),
+        });
+        Ok(Done::Silent)
+    }
+
+    fn controls(&self) -> Result<(), String> {
+        match self.role {
+            Role::Controller => Ok(()),
+            Role::Viewer => {
+                let why = "a viewer cannot change anything; open the address for control";
+                self.hub.refusals.tell(&self.who, why);
+                Err(why.into())
+            }
+        }
+    }
+
+    fn order(&self, id: u32, line: &str) {
+        let order = self.controls().and_then(|()| Order::parse(line.as_bytes()));
+        match order {
+            Err(why) => self.reply(id, Err(why)),
+            Ok(order) => {
+                let queue = Arc::clone(&self.queue);
+                self.hub.order(order, Box::new(move |result| reply(&queue, id, result)));
+            }
+        }
+    }
+
+    fn label(
+        &self,
+        source: u32,
+        text: &str,
+        change: impl FnOnce(&Self, &crate::source::Shown) -> bool,
+    ) -> Result<Done, String> {
+        self.controls()?;
+        if text.trim().is_empty() || text.len() > LABEL_BYTES {
+            return Err(format!("a label of {} bytes; give a text of 1 to {LABEL_BYTES}", text.len()));
+        }
+        if text.starts_with(RESERVED) {
+            return Err(format!(
+                "labels that start with '{RESERVED}' are the recorder's own; use another text"
+            ));
+        }
+        let shown = self.hub.source(source)?;
+        if change(self, &shown) { Ok(Done::Told) } else { Err("there is no such label (any more)".into()) }
+    }
+}
+
+/// What was done.
+enum Done {
+    /// And will be seen.
+    Silent,
+    /// And is to be said.
+    Told,
+}
+
+fn reply(queue: &Queue, id: u32, result: Result<String, String>) {
+    let (ok, text) = match result {
+        Ok(text) => (true, text),
+        Err(text) => (false, text),
+    };
+    queue.text(FromServer::Reply { id, ok, text }.text());
+}

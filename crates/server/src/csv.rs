@@ -1,0 +1,125 @@
+//! What is seen, as comma-separated values.
+
+use crate::source::{Shown, numbers};
+use crate::wire::VALUES;
+use std::fmt::Write;
+
+/// What `GET /export.csv` asks for.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Query {
+    /// The source.
+    pub source: u32,
+    /// Its series.
+    pub series: Vec<u32>,
+    /// Begin, ns since 1970.
+    pub from: u64,
+    /// End.
+    pub to: u64,
+    /// Most lines.
+    pub rows: usize,
+}
+
+/// Lines where nothing is said of them.
+const ROWS: usize = 10_000;
+
+impl Query {
+    /// Reads what stands behind the `?`. The error says what was wrong.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let mut query = Self { to: u64::MAX, rows: ROWS, ..Self::default() };
+        for (key, value) in text.split('&').filter(|p| !p.is_empty()).filter_map(|p| p.split_once('=')) {
+            let wrong = || format!("{key}={} is no number", value.chars().take(40).collect::<String>());
+            let number = || value.parse::<u64>().map_err(|_| wrong());
+            match key {
+                "source" => query.source = u32::try_from(number()?).map_err(|_| wrong())?,
+                "series" => {
+                    let all = value.replace("%2C", ",").replace("%2c", ",");
+                    let list: Result<_, _> = all.split(',').map(str::parse).collect();
+                    query.series = list.map_err(|_| format!("series={all} is no list of numbers"))?;
+                }
+                "from" => query.from = number()?,
+                "to" => query.to = number()?,
+                "rows" => query.rows = usize::try_from(number()?).map_err(|_| wrong())?,
+                _ => return Err(format!("'{key}' is unknown; give source, series, from, to and rows")),
+            }
+        }
+        if query.series.is_empty() {
+            return Err("no series; give some, as in series=1,2".into());
+        }
+        if query.series.len().saturating_mul(query.rows) > VALUES {
+            return Err(format!("more than {VALUES} values at once; ask for fewer series or rows"));
+        }
+        Ok(query)
+    }
+}
+
+/// A line for every row where these are few enough, else least, greatest and mean value of as
+/// many buckets. Times are in seconds since 1970; what was not measured is empty.
+pub fn text(shown: &Shown, query: &Query) -> Result<String, String> {
+    shown.check(&query.series)?;
+    let (first, last) = shown.data.span().unwrap_or_default();
+    let (from, to) = (query.from.max(first), query.to.min(last.saturating_add(1)));
+    let series = numbers(&query.series);
+    let names = query.series.iter().map(|s| shown.names[*s as usize].as_str());
+    let mut out = String::from("time");
+    if let Some(raw) = shown.data.raw(&series, from, to, query.rows) {
+        names.for_each(|name| field(&mut out, name));
+        for (row, time) in raw.times.iter().enumerate() {
+            line(&mut out, *time, raw.columns.iter().map(|c| c[row]));
+        }
+    } else {
+        for name in names {
+            ["min", "max", "mean"].iter().for_each(|what| field(&mut out, &format!("{name} {what}")));
+        }
+        let buckets = shown.data.buckets(&series, from, to, query.rows);
+        for row in 0..buckets.columns.first().map_or(0, |c| c.min.len()) {
+            let time = buckets.from_ns.saturating_add(buckets.step_ns.saturating_mul(row as u64));
+            line(&mut out, time, buckets.columns.iter().flat_map(|c| [c.min[row], c.max[row], c.mean[row]]));
+        }
+    }
+    out.push('\n');
+    Ok(out)
+}
+
+fn field(out: &mut String, name: &str) {
+    let quoted = name.contains([',', '"', '\n', '\r']);
+    let _ = if quoted { write!(out, ",\"{}\"", name.replace('"', "\"\"")) } else { write!(out, ",{name}") };
+}
+
+fn line(out: &mut String, time: u64, values: impl Iterator<Item = f32>) {
+    let _ = write!(out, "\n{}.{:09}", time / 1_000_000_000, time % 1_000_000_000);
+    for value in values {
+        out.push(',');
+        if !value.is_nan() {
+            let _ = write!(out, "{value}");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::shown;
+
+    #[test]
+    fn queries_are_read() {
+        let query = Query::parse("source=1&series=2,3&from=4&to=5&rows=6").unwrap();
+        assert_eq!(query, Query { source: 1, series: vec![2, 3], from: 4, to: 5, rows: 6 });
+        assert_eq!(Query::parse("series=1%2C2").unwrap().series, [1, 2]);
+        for bad in ["", "series=", "series=x", "series=1&rows=-1", "series=1&x=2", "series=1&rows=99999999"] {
+            assert!(Query::parse(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn rows_and_buckets_are_written() {
+        let shown = shown(&["a", "b,c"], 4);
+        let ask = |rows| Query { source: 0, series: vec![0, 1], from: 0, to: u64::MAX, rows };
+        assert_eq!(
+            text(&shown, &ask(100)).unwrap(),
+            "time,a,\"b,c\"\n1.000000000,0,\n1.001000000,1,\n1.002000000,2,\n1.003000000,3,\n"
+        );
+        let buckets = text(&shown, &ask(2)).unwrap();
+        assert!(buckets.starts_with("time,a min,a max,a mean,\"b,c min\""), "{buckets}");
+        assert!(text(&shown, &Query { series: vec![9], ..ask(1) }).is_err());
+    }
+}

@@ -1,0 +1,254 @@
+//! Requests: what is answered, and what is refused and why.
+
+use crate::access::same_origin;
+use crate::client::Client;
+use crate::hub::Hub;
+use crate::wire::{LoggedIn, Login, MESSAGE_BYTES, Role, SUBPROTOCOL};
+use crate::{csv, page, upload};
+use bytes::Bytes;
+use http_body_util::{BodyExt, Full, Limited};
+use hyper::body::Incoming;
+use hyper::header::{self, HeaderMap, HeaderName, HeaderValue};
+use hyper::{Method, Request, Response, StatusCode};
+use hyper_util::rt::TokioIo;
+use numakit_derived::Catalog;
+use std::convert::Infallible;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::time::timeout;
+use tokio_tungstenite::WebSocketStream;
+use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
+use tokio_tungstenite::tungstenite::protocol::{self, WebSocketConfig};
+
+/// Only our own files, and nothing may frame or sniff them.
+const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; \
+    img-src 'self' data:; frame-ancestors 'none'; base-uri 'none'; form-action 'none'";
+/// Longest body of `POST /session`.
+const LOGIN_BYTES: usize = 4096;
+/// Longest wait for it.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// An answer.
+pub type Answer = Response<Full<Bytes>>;
+
+/// Why a request is refused.
+#[derive(Debug)]
+pub struct Refusal {
+    status: StatusCode,
+    why: String,
+}
+
+impl Refusal {
+    /// With this status, in these words.
+    pub fn new(status: StatusCode, why: impl Into<String>) -> Self {
+        Self { status, why: why.into() }
+    }
+}
+
+/// Serves the requests of one connection.
+#[derive(Clone)]
+pub struct Door {
+    /// What all share.
+    pub hub: Arc<Hub>,
+    /// Formulas for recordings that are sent.
+    pub formulas: Arc<Catalog>,
+    /// Who connected.
+    pub peer: SocketAddr,
+    /// Where.
+    pub local: Option<SocketAddr>,
+}
+
+impl Door {
+    /// Answers any request.
+    pub async fn answer(self, request: Request<Incoming>) -> Result<Answer, Infallible> {
+        let asked = format!("{} {}", request.method(), request.uri().path());
+        let mut answer = match self.route(request).await {
+            Ok(answer) => answer,
+            Err(Refusal { status, why }) => {
+                self.hub.refusals.tell(&self.peer.to_string(), &format!("{asked}: {status}: {why}"));
+                let mut answer = respond(status, "text/plain; charset=utf-8", format!("{why}\n"));
+                // What a body still holds is not read.
+                answer.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+                answer
+            }
+        };
+        protect(answer.headers_mut());
+        Ok(answer)
+    }
+
+    async fn route(&self, request: Request<Incoming>) -> Result<Answer, Refusal> {
+        self.check_host(&request)?;
+        let path = request.uri().path().to_owned();
+        match (request.method(), path.as_str()) {
+            (&Method::POST, "/session") => self.login(request).await,
+            (&Method::GET, "/stream") => self.stream(request),
+            (&Method::GET, "/export.csv") => self.export(&request).await,
+            (&Method::POST, "/recordings") => {
+                check_origin(&request)?;
+                self.need(&request, Role::Controller)?;
+                upload::take(&self.hub, &self.formulas, request).await
+            }
+            (&Method::GET | &Method::HEAD, path) => match page::file(path) {
+                Some(file) => Ok(respond(StatusCode::OK, file.kind, Bytes::from_static(file.content))),
+                None => Err(Refusal::new(StatusCode::NOT_FOUND, "there is nothing of that name; open /")),
+            },
+            _ => Err(Refusal::new(StatusCode::METHOD_NOT_ALLOWED, "that cannot be done here")),
+        }
+    }
+
+    /// A name that a foreign page made resolve to us is not ours.
+    fn check_host(&self, request: &Request<Incoming>) -> Result<(), Refusal> {
+        let host = text(request.headers(), header::HOST).unwrap_or_default();
+        let hosts = request.headers().get_all(header::HOST).iter().count();
+        if hosts == 1 && self.hub.access.knows_host(host, self.local.map(|l| l.ip())) {
+            return Ok(());
+        }
+        let why = format!("the host '{host}' is not this server; use localhost and a tunnel (ssh -L)");
+        Err(Refusal::new(StatusCode::MISDIRECTED_REQUEST, why))
+    }
+
+    /// What the cookie allows; an error where that is not enough.
+    fn need(&self, request: &Request<Incoming>, least: Role) -> Result<Role, Refusal> {
+        let mut cookies = request.headers().get_all(header::COOKIE).iter().filter_map(|c| c.to_str().ok());
+        match cookies.find_map(|c| self.hub.access.role_of_cookies(c)) {
+            Some(Role::Viewer) if least == Role::Controller => Err(Refusal::new(
+                StatusCode::FORBIDDEN,
+                "a viewer cannot do that; open the address for control",
+            )),
+            Some(role) => Ok(role),
+            None => Err(Refusal::new(
+                StatusCode::UNAUTHORIZED,
+                "no valid cookie; open the address that the server printed at its start",
+            )),
+        }
+    }
+
+    async fn login(&self, request: Request<Incoming>) -> Result<Answer, Refusal> {
+        check_origin(&request)?;
+        let bad = |why: String| Refusal::new(StatusCode::BAD_REQUEST, why);
+        let body = timeout(PATIENCE, Limited::new(request.into_body(), LOGIN_BYTES).collect()).await;
+        let body = body.map_err(|_| Refusal::new(StatusCode::REQUEST_TIMEOUT, "the body did not come"))?;
+        let body = body.map_err(|error| bad(format!("the body cannot be read: {error}")))?.to_bytes();
+        let login: Login = serde_json::from_slice(&body)
+            .map_err(|error| bad(format!("the body is not {{\"token\": \"...\"}}: {error}")))?;
+        let Some(role) = self.hub.access.role_of_token(login.token.trim()) else {
+            let why = "the token is not of this server; open the address that it printed at its start";
+            return Err(Refusal::new(StatusCode::UNAUTHORIZED, why));
+        };
+        let body = serde_json::to_vec(&LoggedIn { role }).unwrap_or_default();
+        let mut answer = respond(StatusCode::OK, "application/json", body);
+        if let Ok(cookie) = self.hub.access.cookie(role).parse() {
+            answer.headers_mut().insert(header::SET_COOKIE, cookie);
+        }
+        Ok(answer)
+    }
+
+    async fn export(&self, request: &Request<Incoming>) -> Result<Answer, Refusal> {
+        self.need(request, Role::Viewer)?;
+        let bad = |why: String| Refusal::new(StatusCode::BAD_REQUEST, why);
+        let query = csv::Query::parse(request.uri().query().unwrap_or_default()).map_err(bad)?;
+        let shown = self.hub.source(query.source).map_err(bad)?;
+        let written = tokio::task::spawn_blocking(move || csv::text(&shown, &query)).await;
+        let text = written.unwrap_or_else(|_| Err("it could not be written".into())).map_err(bad)?;
+        let mut answer = respond(StatusCode::OK, "text/csv; charset=utf-8", text);
+        let name = HeaderValue::from_static("attachment; filename=\"numa.csv\"");
+        answer.headers_mut().insert(header::CONTENT_DISPOSITION, name);
+        Ok(answer)
+    }
+
+    /// Makes a WebSocket of the connection.
+    fn stream(&self, mut request: Request<Incoming>) -> Result<Answer, Refusal> {
+        check_origin(&request)?;
+        let role = self.need(&request, Role::Viewer)?;
+        let key = socket_key(request.headers())?;
+        let queue = self.hub.enter(role).map_err(|why| Refusal::new(StatusCode::SERVICE_UNAVAILABLE, why))?;
+        let who = self.peer.to_string();
+        let client = Client::new(Arc::clone(&self.hub), Arc::clone(&queue), role, who);
+        let (hub, upgrade) = (Arc::clone(&self.hub), hyper::upgrade::on(&mut request));
+        tokio::spawn(async move {
+            let Ok(Ok(stream)) = timeout(PATIENCE, upgrade).await else { return hub.leave(&queue) };
+            let socket = WebSocketStream::from_raw_socket(
+                TokioIo::new(stream),
+                protocol::Role::Server,
+                Some(limits()),
+            );
+            client.serve(socket.await).await;
+        });
+        let mut answer = respond(StatusCode::SWITCHING_PROTOCOLS, "", Bytes::new());
+        let headers = answer.headers_mut();
+        headers.remove(header::CONTENT_TYPE);
+        headers.insert(header::CONNECTION, HeaderValue::from_static("upgrade"));
+        headers.insert(header::UPGRADE, HeaderValue::from_static("websocket"));
+        headers.insert(header::SEC_WEBSOCKET_PROTOCOL, HeaderValue::from_static(SUBPROTOCOL));
+        if let Ok(accept) = derive_accept_key(key.as_bytes()).parse() {
+            headers.insert(header::SEC_WEBSOCKET_ACCEPT, accept);
+        }
+        Ok(answer)
+    }
+}
+
+fn limits() -> WebSocketConfig {
+    WebSocketConfig::default()
+        .read_buffer_size(8 * 1024)
+        .write_buffer_size(0)
+        .max_message_size(Some(MESSAGE_BYTES))
+        .max_frame_size(Some(MESSAGE_BYTES))
+}
+
+/// The key of a proper request for a WebSocket of our protocol.
+fn socket_key(headers: &HeaderMap) -> Result<String, Refusal> {
+    let has = |name, word: &str| {
+        let value = text(headers, name).unwrap_or_default();
+        value.split(',').any(|part| part.trim().eq_ignore_ascii_case(word))
+    };
+    let wrong = |why: &str| Refusal::new(StatusCode::BAD_REQUEST, why);
+    if !has(header::CONNECTION, "upgrade") || !has(header::UPGRADE, "websocket") {
+        return Err(wrong("/stream is a WebSocket; a page opens it"));
+    }
+    if !has(header::SEC_WEBSOCKET_VERSION, "13") {
+        return Err(wrong("only version 13 of WebSockets is understood"));
+    }
+    if !has(header::SEC_WEBSOCKET_PROTOCOL, SUBPROTOCOL) {
+        return Err(wrong("the page is not of this version of numa; reload it (it must speak numakit.1)"));
+    }
+    let key = text(headers, header::SEC_WEBSOCKET_KEY).filter(|key| key.len() == 24);
+    key.map(str::to_owned).ok_or_else(|| wrong("Sec-WebSocket-Key is missing or wrong"))
+}
+
+/// Only our own page may change anything or listen.
+fn check_origin(request: &Request<Incoming>) -> Result<(), Refusal> {
+    let host = text(request.headers(), header::HOST).unwrap_or_default();
+    let origin = text(request.headers(), header::ORIGIN).unwrap_or_default();
+    if same_origin(origin, host) {
+        return Ok(());
+    }
+    Err(Refusal::new(StatusCode::FORBIDDEN, format!("the origin '{origin}' is not http://{host}")))
+}
+
+fn text(headers: &HeaderMap, name: HeaderName) -> Option<&str> {
+    headers.get(name)?.to_str().ok()
+}
+
+/// An answer of that kind.
+pub fn respond(status: StatusCode, kind: &str, body: impl Into<Bytes>) -> Answer {
+    let mut answer = Response::new(Full::new(body.into()));
+    *answer.status_mut() = status;
+    if let Ok(kind) = HeaderValue::from_str(kind) {
+        answer.headers_mut().insert(header::CONTENT_TYPE, kind);
+    }
+    answer
+}
+
+fn protect(headers: &mut HeaderMap) {
+    for (name, value) in [
+        ("content-security-policy", POLICY),
+        ("x-content-type-options", "nosniff"),
+        ("referrer-policy", "no-referrer"),
+        ("cross-origin-opener-policy", "same-origin"),
+        ("cross-origin-resource-policy", "same-origin"),
+        ("cache-control", "no-store"),
+    ] {
+        headers.insert(name, HeaderValue::from_static(value));
+    }
+}

@@ -1,0 +1,174 @@
+//! What the series of a header look like to a page: metrics with their instances, then
+//! formulas with theirs.
+
+use crate::wire::{AbsentInfo, FormulaInfo, MetricInfo, Ns, SourceInfo, SourceKind};
+use numakit_derived::{Bound, Catalog, Formula, Index};
+use numakit_model::{Instance, Metric};
+use numakit_recording::Header;
+use std::collections::HashMap;
+use std::time::Duration;
+
+/// The order of a source's series, and how a row of it comes about.
+#[derive(Debug)]
+pub struct Layout {
+    metrics: Vec<MetricInfo>,
+    formulas: Vec<FormulaInfo>,
+    /// The column of the header of each measured series.
+    order: Vec<usize>,
+    bound: Vec<Bound>,
+    names: Vec<String>,
+}
+
+impl Layout {
+    /// For rows of that header.
+    pub fn new(header: &Header, formulas: &Catalog) -> Self {
+        let mut layout = Self {
+            metrics: Vec::new(),
+            formulas: Vec::new(),
+            order: Vec::with_capacity(header.series.len()),
+            bound: Vec::new(),
+            names: Vec::new(),
+        };
+        layout.measured(header);
+        let page_size = match (header.page_size, &header.topology) {
+            (0, Some(topology)) => topology.page_size,
+            (size, _) => size,
+        };
+        let index = Index::new(&header.series, header.topology.as_ref(), page_size);
+        let nodes = header.topology.iter().flat_map(|t| t.nodes.iter().map(|n| Instance::Node(n.os_index)));
+        let places: Vec<Instance> = std::iter::once(Instance::Machine).chain(nodes).collect();
+        formulas.all().iter().for_each(|formula| layout.computed(&index, formulas, formula, &places));
+        layout
+    }
+
+    /// Instances of a metric need not stand together in a header; here they do.
+    fn measured(&mut self, header: &Header) {
+        let mut by_name: HashMap<&str, usize> = HashMap::new();
+        let mut columns: Vec<Vec<usize>> = Vec::new();
+        for (column, series) in header.series.iter().enumerate() {
+            let at = *by_name.entry(&series.metric.name).or_insert_with(|| {
+                self.metrics.push(metric(&series.metric));
+                columns.push(Vec::new());
+                columns.len() - 1
+            });
+            self.metrics[at].instances.push(place(series.instance));
+            columns[at].push(column);
+        }
+        self.order = columns.concat();
+        self.names = self.order.iter().map(|column| header.series[*column].name()).collect();
+    }
+
+    fn computed(&mut self, index: &Index<'_>, catalog: &Catalog, formula: &Formula, places: &[Instance]) {
+        let mut instances = Vec::new();
+        for &at in places {
+            let Ok(bound) = index.bind(catalog, formula, at) else { continue };
+            // What only states a fact of the machine is no series.
+            if bound.columns().next().is_none() {
+                continue;
+            }
+            self.bound.push(bound);
+            self.names.push(format!("{}{at}", formula.name));
+            instances.push(place(at));
+        }
+        if !instances.is_empty() {
+            let (name, help) = (formula.name.clone(), formula.help.clone());
+            self.formulas.push(FormulaInfo { name, help, unit: formula.quantity.to_string(), instances });
+        }
+    }
+
+    /// Number of series.
+    pub fn series(&self) -> usize {
+        self.order.len() + self.bound.len()
+    }
+
+    /// Their names, as columns of a table have them.
+    pub fn names(&self) -> &[String] {
+        &self.names
+    }
+
+    /// Puts a row together: `rates` has a value for each column of the header.
+    pub fn row(&self, rates: &[Option<f64>], out: &mut Vec<Option<f64>>) {
+        out.clear();
+        out.extend(self.order.iter().map(|column| rates.get(*column).copied().flatten()));
+        out.extend(self.bound.iter().map(|bound| bound.value(rates)));
+    }
+
+    /// What a page is told of the source; `id` is given by who keeps it.
+    pub fn info(&self, kind: SourceKind, name: &str, header: &Header) -> SourceInfo {
+        let absent = header.absent.iter().map(|a| AbsentInfo {
+            name: a.name.clone(),
+            missing: a.why.missing.clone(),
+            seen: a.why.seen.clone(),
+            fix: a.why.fix.clone(),
+        });
+        SourceInfo {
+            id: 0,
+            kind,
+            name: name.to_owned(),
+            host: header.host.clone(),
+            kernel: header.kernel.clone(),
+            command: header.command.clone(),
+            program: header.program.clone(),
+            started_ns: Ns(header.started),
+            interval_ns: header.interval,
+            page_size: header.page_size,
+            topology: serde_json::to_value(&header.topology).unwrap_or_default(),
+            metrics: self.metrics.clone(),
+            formulas: self.formulas.clone(),
+            absent: absent.collect(),
+        }
+    }
+}
+
+fn place(instance: Instance) -> String {
+    instance.to_string().trim_start_matches('@').to_owned()
+}
+
+fn metric(metric: &Metric) -> MetricInfo {
+    let nanos = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+    MetricInfo {
+        name: metric.name.clone(),
+        sensor: metric.sensor().to_owned(),
+        unit: metric.unit.name().to_owned(),
+        kind: metric.kind.name().to_owned(),
+        scope: metric.scope.name().to_owned(),
+        help: metric.help.clone(),
+        source: metric.source.clone(),
+        resolution_ns: nanos(metric.resolution),
+        instances: Vec::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::header;
+
+    #[test]
+    fn series_are_numbered_by_metric_and_instance() {
+        let header = header(&["a.x@node0", "a.y@node0", "a.x@node1", "a.y@node1", "b.z"]);
+        let layout = Layout::new(&header, &Catalog::default());
+        assert_eq!(layout.names(), ["a.x@node0", "a.x@node1", "a.y@node0", "a.y@node1", "b.z"]);
+        let info = layout.info(SourceKind::Live, "here", &header);
+        assert_eq!(info.metrics[0].instances, ["node0", "node1"]);
+        assert_eq!(info.metrics[2].instances, [""]);
+        let mut row = Vec::new();
+        layout.row(&[Some(0.0), Some(1.0), Some(2.0), None, Some(4.0)], &mut row);
+        assert_eq!(row, [Some(0.0), Some(2.0), Some(1.0), None, Some(4.0)]);
+    }
+
+    #[test]
+    fn formulas_follow_where_they_can_be_computed() {
+        let header = header(&["a.x@node0", "a.x@node1"]);
+        let mut catalog = Catalog::default();
+        let text = "twice: count = 2 * a.x\nnever: count = 2 * a.none\n";
+        if let Err(error) = catalog.add(text, "test", &|_| None) {
+            panic!("{error}");
+        }
+        let layout = Layout::new(&header, &catalog);
+        assert_eq!(layout.names()[2..], ["twice"]);
+        let mut row = Vec::new();
+        layout.row(&[Some(1.0), Some(2.0)], &mut row);
+        assert_eq!(row, [Some(1.0), Some(2.0), Some(6.0)]);
+    }
+}

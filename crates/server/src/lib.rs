@@ -1,0 +1,29 @@
+//! The other end of the web page: HTTP, WebSocket, and who may do what.
+//!
+//! A [`Listener`] takes the address and makes the secrets, a [`Server`] serves one [`Hub`] of
+//! sources to any number of clients. Clients are data to it: whatever they send is answered or
+//! refused in words, and none of them can hold up sampling or the others.
+
+mod access;
+mod client;
+pub mod csv;
+mod frame;
+mod http;
+mod hub;
+pub mod keeper;
+mod layout;
+pub mod page;
+mod queue;
+pub mod recordings;
+mod refusals;
+mod server;
+mod source;
+#[cfg(test)]
+mod testing;
+mod upload;
+mod watch;
+pub mod wire;
+
+pub use access::{Access, same_origin};
+pub use hub::{Answer, Hub, Orders};
+pub use server::{Listener, Server, ServerError, Urls};

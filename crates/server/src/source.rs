@@ -1,0 +1,82 @@
+//! Something that clients look at, with what they are told of it.
+
+use crate::frame::Frame;
+use crate::wire::{self, SourceInfo, VALUES};
+use numakit_history::{Label, Source};
+use std::sync::Arc;
+
+/// A source as clients see it.
+#[derive(Clone)]
+pub struct Shown {
+    /// What they are told of it.
+    pub info: Arc<SourceInfo>,
+    /// Its samples.
+    pub data: Arc<dyn Source>,
+    /// Names of its series.
+    pub names: Arc<[String]>,
+}
+
+/// A question for a range.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Range {
+    /// Number of the answer.
+    pub id: u32,
+    /// Series, by number.
+    pub series: Vec<u32>,
+    /// Begin.
+    pub from: u64,
+    /// End.
+    pub to: u64,
+    /// Most buckets.
+    pub buckets: usize,
+}
+
+impl Shown {
+    /// Whether these series exist, in words when not.
+    pub fn check(&self, series: &[u32]) -> Result<(), String> {
+        let (count, most) = (self.names.len(), wire::SERIES);
+        if series.len() > most {
+            return Err(format!("{} series at once; at most {most} can be asked for", series.len()));
+        }
+        match series.iter().find(|s| **s as usize >= count) {
+            Some(wrong) => Err(format!("series {wrong} does not exist; there are {count}, from 0 on")),
+            None => Ok(()),
+        }
+    }
+
+    /// The rows of a range where these are few enough, else buckets.
+    pub fn answer(&self, range: &Range) -> Result<Frame, String> {
+        self.check(&range.series)?;
+        if range.series.len().saturating_mul(range.buckets) > VALUES {
+            return Err(format!(
+                "{} series in {} buckets; at most {VALUES} values are sent at once",
+                range.series.len(),
+                range.buckets
+            ));
+        }
+        let series = numbers(&range.series);
+        let (id, source) = (range.id, self.info.id);
+        Ok(match self.data.raw(&series, range.from, range.to, range.buckets) {
+            Some(raw) => Frame::of_rows(id, source, &range.series, range.from, &raw),
+            None => {
+                let buckets = self.data.buckets(&series, range.from, range.to, range.buckets);
+                Frame::of_range(id, source, &range.series, &buckets)
+            }
+        })
+    }
+
+    /// Its labels.
+    pub fn labels(&self) -> Vec<wire::Label> {
+        self.data.labels().into_iter().map(label).collect()
+    }
+}
+
+/// A label as it is sent.
+pub fn label(label: Label) -> wire::Label {
+    wire::Label { id: label.id, time_ns: wire::Ns(label.time_ns), text: label.text }
+}
+
+/// Numbers of series as indices.
+pub fn numbers(series: &[u32]) -> Vec<usize> {
+    series.iter().map(|s| *s as usize).collect()
+}

@@ -1,0 +1,44 @@
+//! Headers for tests.
+
+use numakit_model::{Instance, Kind, Metric, Series, Unit};
+use numakit_recording::Header;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// A header of gauges of these names.
+pub fn header(names: &[&str]) -> Header {
+    let series = names.iter().map(|name| {
+        let (metric, place) = name.split_once('@').unwrap_or((name, ""));
+        let instance = Instance::parse(place).unwrap_or(Instance::Machine);
+        let metric = Metric {
+            name: metric.to_owned(),
+            unit: Unit::Count,
+            kind: Kind::Gauge,
+            scope: instance.scope(),
+            help: String::new(),
+            source: String::new(),
+            resolution: Duration::ZERO,
+            confidence: None,
+        };
+        Series::new(&Arc::new(metric), instance)
+    });
+    Header { series: series.collect(), ..Header::default() }
+}
+
+/// A source with these series and so many rows, 1 ms apart from 1 s on: the first counts
+/// from 0, the others were not measured.
+pub fn shown(names: &[&str], rows: u64) -> crate::source::Shown {
+    let header = header(names);
+    let layout = crate::layout::Layout::new(&header, &numakit_derived::Catalog::default());
+    let history = numakit_history::History::new(names.len(), 1 << 20);
+    let mut values = vec![None; names.len()];
+    for row in 0..rows {
+        values[0] = Some(row as f64);
+        history.push(1_000_000_000 + row * 1_000_000, &values);
+    }
+    crate::source::Shown {
+        info: Arc::new(layout.info(crate::wire::SourceKind::Live, "test", &header)),
+        data: Arc::new(history),
+        names: layout.names().to_vec().into(),
+    }
+}

@@ -1,0 +1,158 @@
+//! `POST /recordings`: a recording that a page sends is shown beside the others.
+
+use crate::http::{Answer, Refusal, respond};
+use crate::hub::Hub;
+use crate::recordings;
+use crate::wire::RECORDING_BYTES;
+use http_body_util::BodyExt;
+use hyper::body::{Body, Incoming};
+use hyper::{Request, StatusCode};
+use numakit_derived::Catalog;
+use std::fs::{DirBuilder, File};
+use std::io::{self, Write};
+use std::os::unix::fs::DirBuilderExt;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+use tokio::time::timeout;
+
+/// Longest wait for the next piece.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// Files at once, whoever sends them.
+const AT_ONCE: u32 = 2;
+static SENDING: AtomicU32 = AtomicU32::new(0);
+
+/// A file in a folder that nobody else can enter; both are removed in the end.
+struct Temporary {
+    folder: PathBuf,
+    path: PathBuf,
+}
+
+impl Temporary {
+    fn new() -> io::Result<Self> {
+        static NUMBER: AtomicU32 = AtomicU32::new(0);
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let folder = std::env::temp_dir().join(format!("numakit-{}-{number}", std::process::id()));
+        DirBuilder::new().mode(0o700).create(&folder)?;
+        Ok(Self { path: folder.join("recording"), folder })
+    }
+}
+
+impl Drop for Temporary {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.folder);
+    }
+}
+
+/// Counts those that send.
+struct Turn;
+
+impl Turn {
+    fn take() -> Option<Self> {
+        let more = |n| (n < AT_ONCE).then_some(n + 1);
+        SENDING.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).is_ok().then_some(Self)
+    }
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        SENDING.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// Takes the body as a file called as `?name=` says, and opens it.
+pub async fn take(
+    hub: &Arc<Hub>,
+    formulas: &Arc<Catalog>,
+    request: Request<Incoming>,
+) -> Result<Answer, Refusal> {
+    let name = name(request.uri().query().unwrap_or_default());
+    let too_large = || {
+        let why = format!(
+            "recordings of more than {} MiB are not taken; use 'numa view FILE'",
+            RECORDING_BYTES >> 20
+        );
+        Refusal::new(StatusCode::PAYLOAD_TOO_LARGE, why)
+    };
+    if request.body().size_hint().lower() > RECORDING_BYTES {
+        return Err(too_large());
+    }
+    let Some(_turn) = Turn::take() else {
+        let why = "other recordings are being sent; try again";
+        return Err(Refusal::new(StatusCode::TOO_MANY_REQUESTS, why));
+    };
+    let failed = |error: io::Error| {
+        Refusal::new(StatusCode::INTERNAL_SERVER_ERROR, format!("cannot keep it: {error}"))
+    };
+    let temporary = Temporary::new().map_err(failed)?;
+    let mut file = File::create(&temporary.path).map_err(failed)?;
+    let (mut body, mut bytes) = (request.into_body(), 0);
+    while let Some(frame) = timeout(PATIENCE, body.frame())
+        .await
+        .map_err(|_| Refusal::new(StatusCode::REQUEST_TIMEOUT, "the rest of the file did not come"))?
+    {
+        let frame =
+            frame.map_err(|e| Refusal::new(StatusCode::BAD_REQUEST, format!("the file broke off: {e}")))?;
+        let Ok(piece) = frame.into_data() else { continue };
+        bytes += piece.len() as u64;
+        if bytes > RECORDING_BYTES {
+            return Err(too_large());
+        }
+        file.write_all(&piece).map_err(failed)?;
+    }
+    drop(file);
+    let (hub, formulas) = (Arc::clone(hub), Arc::clone(formulas));
+    let opened = tokio::task::spawn_blocking(move || {
+        let opened = recordings::open(&hub, &temporary.path, &name, &formulas);
+        let hidden = temporary.path.display().to_string();
+        if opened.is_ok() {
+            // Details are read from it when somebody zooms.
+            hub.keep(Box::new(temporary));
+        }
+        opened.map_err(|error| error.to_string().replace(&hidden, &name))
+    });
+    match opened.await.unwrap_or_else(|_| Err("it could not be read".into())) {
+        Ok(id) => Ok(respond(StatusCode::OK, "application/json", format!("{{\"source\":{id}}}"))),
+        Err(why) => Err(Refusal::new(StatusCode::UNPROCESSABLE_ENTITY, why)),
+    }
+}
+
+/// What people call it; shown as text only.
+fn name(query: &str) -> String {
+    let given = query.split('&').find_map(|pair| pair.strip_prefix("name=")).unwrap_or_default();
+    let plain: String = percent_decoded(given).chars().filter(|c| !c.is_control()).take(100).collect();
+    if plain.is_empty() { "recording".into() } else { plain }
+}
+
+fn percent_decoded(text: &str) -> String {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let [first, more @ ..] = rest {
+        let digit = |at: usize| more.get(at).and_then(|b| char::from(*b).to_digit(16));
+        match (first, digit(0), digit(1)) {
+            (b'%', Some(high), Some(low)) => {
+                bytes.push((high * 16 + low) as u8);
+                rest = &more[2..];
+            }
+            _ => {
+                bytes.push(*first);
+                rest = more;
+            }
+        }
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_plain_text() {
+        assert_eq!(name("name=a%20b.arrows&x=1"), "a b.arrows");
+        assert_eq!(name("name=%1b%00"), "recording");
+        assert_eq!(name("name=%c3%a4%"), "\u{e4}%");
+        assert_eq!(name(""), "recording");
+    }
+}

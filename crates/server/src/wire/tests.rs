@@ -1,0 +1,103 @@
+use super::*;
+use std::path::Path;
+
+fn declarations() -> String {
+    fn one<T: TS>(out: &mut String) {
+        let doc = T::docs().unwrap_or_default();
+        // All numbers of JSON are numbers there.
+        let text = T::decl().replace("bigint", "number");
+        out.push_str(&format!("\n{doc}export {text}\n"));
+    }
+    let mut out = String::from(
+        "// Made from crates/server/src/wire.rs; do not edit. To make it again:\n\
+         // UPDATE=1 cargo test -p numakit-server wire\n",
+    );
+    macro_rules! all { ($($t:ty),* $(,)?) => { $(one::<$t>(&mut out);)* } }
+    all!(
+        Ns,
+        Role,
+        SourceKind,
+        MetricInfo,
+        FormulaInfo,
+        AbsentInfo,
+        SourceInfo,
+        RecordingState,
+        HistoryState,
+        State,
+        Label,
+        Limits,
+        FromServer,
+        ToServer,
+        Login,
+        LoggedIn,
+        What,
+        ColumnType,
+        FrameColumn,
+        FrameKind,
+        FrameHeader,
+    );
+    out
+}
+
+#[test]
+fn the_types_of_the_page_are_these() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../web/src/wire.ts");
+    let text = declarations();
+    if std::env::var_os("UPDATE").is_some() {
+        std::fs::write(&path, &text).unwrap();
+    }
+    let there = std::fs::read_to_string(&path).unwrap();
+    assert!(there == text, "web/src/wire.ts is stale; run: UPDATE=1 cargo test -p numakit-server wire");
+}
+
+#[test]
+fn messages_are_read() {
+    let watch =
+        br#"{"type":"watch","id":1,"source":0,"series":[3,4],"step_ns":1e8,"from_ns":1763690400000000000}"#;
+    let expected = ToServer::Watch {
+        id: 1,
+        source: 0,
+        series: vec![3, 4],
+        step_ns: Ns(100_000_000),
+        from_ns: Ns(1_763_690_400_000_000_000),
+        partial: false,
+    };
+    assert_eq!(ToServer::parse(watch), Ok(expected));
+    let order = br#"{"type":"order","id":7,"line":"interval 10ms"}"#;
+    assert_eq!(ToServer::parse(order), Ok(ToServer::Order { id: 7, line: "interval 10ms".into() }));
+}
+
+#[test]
+fn what_is_no_message_is_an_error_in_words() {
+    for bad in [
+        &b""[..],
+        b"{}",
+        b"[]",
+        b"\xff",
+        br#"{"type":"reboot","id":1}"#,
+        br#"{"type":"unwatch"}"#,
+        br#"{"type":"unwatch","id":-1}"#,
+        br#"{"type":"watch","id":1,"source":0,"series":["x"],"step_ns":1,"from_ns":1}"#,
+    ] {
+        let error = ToServer::parse(bad).unwrap_err();
+        assert!(error.starts_with("the message is not understood: "), "{error}");
+    }
+    assert!(ToServer::parse(&vec![b' '; MESSAGE_BYTES + 1]).unwrap_err().contains("at most"));
+    assert!(ToServer::parse("[".repeat(100_000).as_bytes()).is_err());
+}
+
+#[test]
+fn times_are_whole_and_never_negative() {
+    let time = |text: &str| serde_json::from_str::<Ns>(text).map(|n| n.0).ok();
+    assert_eq!(time("1763690400000000001"), Some(1_763_690_400_000_000_001));
+    assert_eq!(time("1.4"), Some(1));
+    assert_eq!(time("-5"), Some(0));
+    assert_eq!(time("1e300"), Some(u64::MAX));
+    assert_eq!(time("\"1\""), None);
+}
+
+#[test]
+fn the_state_is_flat() {
+    let text = FromServer::State(State::default()).text();
+    assert!(text.starts_with(r#"{"type":"state","interval_ns":0,"paused":false,"recording":null"#), "{text}");
+}

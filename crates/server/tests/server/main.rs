@@ -1,0 +1,7 @@
+//! The server as pages and as strangers meet it.
+
+#![allow(clippy::unwrap_used)]
+
+mod bench;
+mod pages;
+mod strangers;

@@ -1,0 +1,26 @@
+//! What clients of the web page send.
+
+use numakit_server::csv::Query;
+use numakit_server::wire::ToServer;
+use numakit_server::{Access, same_origin};
+
+/// A message on the WebSocket.
+pub fn message(input: &[u8]) {
+    if let Err(why) = ToServer::parse(input) {
+        assert!(!why.is_empty());
+    }
+}
+
+/// A query, then lines that may be a host, its origin and a cookie.
+pub fn request(input: &[u8]) {
+    let text = String::from_utf8_lossy(input);
+    let _ = Query::parse(&text);
+    let Ok(access) = Access::new(([127, 0, 0, 1], 7077).into(), "host") else { return };
+    for line in text.lines() {
+        assert_eq!(access.role_of_token(line), None, "nobody guesses a token");
+        assert_eq!(access.role_of_cookies(line), None, "nor a cookie");
+        let known = access.knows_host(line, None);
+        assert!(!known || !line.contains("evil"), "{line}");
+        let _ = same_origin(&format!("http://{line}"), line);
+    }
+}

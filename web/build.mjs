@@ -1,0 +1,40 @@
+// Bundles the page into dist/ ('node build.mjs'), its tests into dist-tests/ ('tests') and the
+// tools for developers into dist-dev/ ('dev').
+import { build } from "esbuild";
+import { copyFile, mkdir, readdir, rm } from "node:fs/promises";
+
+const what = process.argv[2] ?? "page";
+const here = new URL(".", import.meta.url).pathname;
+
+async function page() {
+  await build({
+    entryPoints: { app: `${here}src/page.ts` },
+    outdir: `${here}dist`,
+    bundle: true,
+    minify: true,
+    format: "iife",
+    target: "es2022",
+    legalComments: "none",
+  });
+  for (const file of ["index.html", "icon.svg"]) await copyFile(here + file, `${here}dist/${file}`);
+}
+
+async function programs(folder, ending) {
+  const out = `${here}dist-${folder}`;
+  await rm(out, { recursive: true, force: true });
+  await mkdir(out, { recursive: true });
+  const files = (await readdir(here + folder)).filter((name) => name.endsWith(ending));
+  await build({
+    entryPoints: files.map((name) => `${here}${folder}/${name}`),
+    outdir: out,
+    bundle: true,
+    format: "esm",
+    platform: "node",
+    target: "node18",
+    packages: "external",
+  });
+}
+
+if (what === "tests") await programs("tests", ".test.ts");
+else if (what === "dev") await programs("dev", ".ts");
+else await page();

@@ -1,0 +1,168 @@
+// A stand-in for the server with made-up data, to look at the page without one:
+// `npm run fake [-- PORT NODES]`. It keeps to the protocol and to the real content policy.
+
+import { readFile } from "node:fs/promises";
+import { createServer } from "node:http";
+import { WebSocketServer, type WebSocket } from "ws";
+import type { FromServer, Label, State, ToServer } from "../src/wire";
+import { encodeFrame, type Columns } from "./encode";
+import { signal, sourceInfo } from "./machine";
+
+const port = Number(process.argv[2] ?? 7078);
+const nodes = Number(process.argv[3] ?? 4);
+const interval = 10;
+const started = Date.now() - 14 * 60_000;
+const info = sourceInfo(nodes, started);
+const two = process.argv[4] === "two";
+const second = { ...info, id: 1, kind: "recording" as const, name: "before.arrows", started_ns: (started - 3_600_000) * 1e6 };
+const sources = two ? [info, second] : [info];
+const names = [...info.metrics, ...info.formulas].flatMap((m) => m.instances.map((at) => [m.name, at] as const));
+const instance = Math.random().toString(36).slice(2);
+const state: State = {
+  interval_ns: interval * 1e6,
+  paused: false,
+  recording: null,
+  samples: 0,
+  lost: 0,
+  realtime: false,
+  clients: 0,
+  history: { from_ns: started * 1e6, to_ns: 0, full_from_ns: started * 1e6, bytes: 61e6, budget: 256 * 2 ** 20 },
+};
+let labels: Label[] = [
+  { id: 1, time_ns: (Date.now() - 41_000) * 1e6, text: "phase 2: interleave off" },
+  { id: 2, time_ns: (Date.now() - 320_000) * 1e6, text: "job started" },
+];
+let nextLabel = 3;
+
+const POLICY =
+  "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; frame-ancestors 'none'; base-uri 'none'";
+const TYPES: Record<string, string> = { html: "text/html", js: "text/javascript", css: "text/css", svg: "image/svg+xml" };
+
+const server = createServer(async (request, response) => {
+  const path = (request.url ?? "/").split("?")[0] ?? "/";
+  response.setHeader("Content-Security-Policy", POLICY);
+  if (path === "/session") return void response.end(JSON.stringify({ role: "controller" }));
+  const file = path === "/" ? "index.html" : path.slice(1);
+  try {
+    if (!/^[a-z]+\.[a-z]+$/.test(file)) throw new Error(path);
+    const body = await readFile(new URL(`../dist/${file}`, import.meta.url));
+    response.setHeader("Content-Type", TYPES[file.split(".")[1] ?? ""] ?? "text/plain");
+    response.end(body);
+  } catch {
+    response.statusCode = 404;
+    response.end("not here");
+  }
+});
+
+function buckets(source: number, series: number[], first: number, rows: number, stepMs: number): Columns {
+  const [begin, end, later] = source === 1 ? [started - 3_600_000, started - 3_300_000, 1300] : [started, Infinity, 0];
+  const out: Columns = new Map();
+  const inside = Math.min(8, Math.max(1, Math.round(stepMs / interval)));
+  for (const number of series) {
+    const [name, at] = names[number] ?? ["", ""];
+    const min = new Float32Array(rows).fill(NaN);
+    const max = new Float32Array(rows).fill(NaN);
+    const mean = new Float32Array(rows).fill(NaN);
+    for (let row = 0; row < rows; row++) {
+      const time = (first + row) * stepMs;
+      if (time < begin || time > end) continue;
+      let [low, high, sum] = [Infinity, -Infinity, 0];
+      for (let part = 0; part < inside; part++) {
+        const value = signal(name, at, time + later + (part * stepMs) / inside, nodes);
+        low = Math.min(low, value);
+        high = Math.max(high, value);
+        sum += value / inside;
+      }
+      [min[row], max[row], mean[row]] = [low, high, sum];
+    }
+    out.set(number, { min, max, mean });
+  }
+  return out;
+}
+
+interface Watch {
+  source: number;
+  series: number[];
+  stepMs: number;
+  next: number;
+}
+
+const sockets = new WebSocketServer({ server, path: "/stream", handleProtocols: () => "numakit.1" });
+
+function tell(socket: WebSocket, message: FromServer): void {
+  socket.send(JSON.stringify(message));
+}
+
+function everyone(message: FromServer): void {
+  for (const client of sockets.clients) tell(client, message);
+}
+
+sockets.on("connection", (socket) => {
+  const watches = new Map<number, Watch>();
+  let seq = 0;
+  state.clients += 1;
+  tell(socket, { type: "hello", protocol: 1, role: "controller", instance, sources, state } as FromServer);
+  tell(socket, { type: "labels", source: 0, labels, all: true });
+  if (two) tell(socket, { type: "labels", source: 1, labels: [{ id: 1, time_ns: second.started_ns + 9e9, text: "job started" }], all: true });
+  const grid = (id: number, watch: Watch): void => {
+    const last = Math.floor((watch.source === 1 ? started - 3_300_000 : Date.now()) / watch.stepMs);
+    if (last <= watch.next || (state.paused && seq > watches.size)) return;
+    const rows = last - watch.next;
+    const columns = buckets(watch.source, watch.series, watch.next, rows, watch.stepMs);
+    socket.send(encodeFrame({ id, source: watch.source, seq: seq++, dropped: 0, kind: "grid", first: watch.next, step_ns: watch.stepMs * 1e6, rows }, columns));
+    watch.next = last;
+  };
+  const timer = setInterval(() => watches.forEach((watch, id) => grid(id, watch)), 100);
+  socket.on("close", () => {
+    clearInterval(timer);
+    state.clients -= 1;
+  });
+  socket.on("message", (data) => {
+    const message = JSON.parse(String(data)) as ToServer;
+    if (message.type === "watch") {
+      const stepMs = message.step_ns / 1e6;
+      const from = Math.max(message.from_ns / 1e6, message.source === 1 ? started - 3_600_000 : started);
+      const watch = { source: message.source, series: message.series, stepMs, next: Math.floor(from / stepMs) };
+      watches.set(message.id, watch);
+      grid(message.id, watch);
+    } else if (message.type === "unwatch") watches.delete(message.id);
+    else if (message.type === "fetch") answer(message);
+    else change(socket, message);
+  });
+  function answer(message: ToServer & { type: "fetch" }): void {
+    const [from, to] = [message.from_ns / 1e6, Math.min(message.to_ns / 1e6, Date.now())];
+    const stepMs = Math.max((to - from) / message.buckets, interval);
+    const rows = Math.max(0, Math.round((to - from) / stepMs));
+    const columns = buckets(message.source, message.series, from / stepMs, rows, stepMs);
+    socket.send(encodeFrame({ id: message.id, source: message.source, seq: seq++, dropped: 0, kind: "grid", from_ns: from * 1e6, step_ns: stepMs * 1e6, rows }, columns));
+  }
+});
+
+function change(socket: WebSocket, message: ToServer): void {
+  let text = "done";
+  let ok = true;
+  if (message.type === "order") {
+    const [verb, ...rest] = message.line.split(" ");
+    const argument = rest.join(" ");
+    if (verb === "pause" || verb === "resume") state.paused = verb === "pause";
+    else if (verb === "interval") state.interval_ns = parseFloat(argument) * (argument.endsWith("ms") ? 1e6 : 1e9);
+    else if (verb === "record") state.recording = { path: argument, bytes: 0 };
+    else if (verb === "label") labels.push({ id: nextLabel++, time_ns: Date.now() * 1e6, text: argument });
+    else [ok, text] = [false, `'${String(verb)}' is no order; give one of record, label, pause, resume, interval`];
+  } else if (message.type === "label") labels.push({ id: nextLabel++, time_ns: message.time_ns, text: message.text });
+  else if (message.type === "edit_label") labels = labels.map((l) => (l.id === message.label ? { ...l, text: message.text } : l));
+  else if (message.type === "remove_label") labels = labels.filter((l) => l.id !== message.label);
+  else return;
+  tell(socket, { type: "reply", id: message.id, ok, text });
+  everyone({ type: "labels", source: 0, labels, all: true });
+  everyone({ type: "state", ...state });
+}
+
+setInterval(() => {
+  state.samples = Math.round((Date.now() - started) / interval);
+  state.history.to_ns = Date.now() * 1e6;
+  if (state.recording) state.recording.bytes += 40_000;
+  everyone({ type: "state", ...state });
+}, 1000);
+
+server.listen(port, "127.0.0.1", () => console.log(`http://127.0.0.1:${port}/#token=made-up-token-of-no-worth`));

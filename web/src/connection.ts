@@ -1,0 +1,127 @@
+// The way to the server: the token becomes a cookie, then one WebSocket that is opened again
+// whenever it is lost.
+
+import { decodeFrame, type Frame } from "./frame";
+import type { FromServer, ToServer } from "./wire";
+
+export type Link =
+  | { is: "connecting" }
+  | { is: "open" }
+  | { is: "lost"; again: number; tries: number }
+  | { is: "refused"; why: string }
+  | { is: "ended"; why: string };
+
+export interface Listener {
+  message(message: FromServer): void;
+  frame(frame: Frame): void;
+  linkChanged(link: Link): void;
+}
+
+const PROTOCOL = "numakit.1";
+const LONGEST_PAUSE_MS = 5000;
+
+/** The token in the address, as `#token=...` or as the whole fragment. */
+export function tokenIn(fragment: string): string | null {
+  const text = fragment.replace(/^#/, "");
+  const named = new URLSearchParams(text).get("token");
+  if (named) return named;
+  return /^[A-Za-z0-9_-]{20,}$/.test(text) ? text : null;
+}
+
+export class Connection {
+  private socket: WebSocket | null = null;
+  private tries = 0;
+  private timer = 0;
+  private wasOpen = false;
+  private ended = false;
+
+  constructor(private readonly listener: Listener) {}
+
+  /** Exchanges the token, if there is one, and opens the stream. */
+  async start(token: string | null): Promise<void> {
+    this.ended = false;
+    this.listener.linkChanged({ is: "connecting" });
+    if (token !== null && !(await this.exchange(token))) return;
+    this.open();
+  }
+
+  send(message: ToServer): boolean {
+    if (this.socket?.readyState !== WebSocket.OPEN) return false;
+    this.socket.send(JSON.stringify(message));
+    return true;
+  }
+
+  /** Tries now instead of after the pause. */
+  retry(): void {
+    window.clearTimeout(this.timer);
+    this.open();
+  }
+
+  private async exchange(token: string): Promise<boolean> {
+    try {
+      const answer = await fetch("session", {
+        method: "POST",
+        headers: { "Content-Type": "application/json" },
+        body: JSON.stringify({ token }),
+      });
+      if (answer.ok) return true;
+      this.listener.linkChanged({ is: "refused", why: (await answer.text()) || `the server answered ${answer.status}` });
+    } catch {
+      this.listener.linkChanged({ is: "refused", why: "the server does not answer" });
+    }
+    return false;
+  }
+
+  private open(): void {
+    this.socket?.close();
+    const scheme = location.protocol === "https:" ? "wss" : "ws";
+    const socket = new WebSocket(`${scheme}://${location.host}/stream`, PROTOCOL);
+    socket.binaryType = "arraybuffer";
+    this.socket = socket;
+    socket.onopen = () => {
+      this.tries = 0;
+      this.wasOpen = true;
+      this.listener.linkChanged({ is: "open" });
+    };
+    socket.onmessage = (event: MessageEvent<string | ArrayBuffer>) => this.receive(event.data);
+    socket.onclose = () => {
+      if (socket === this.socket) this.lost();
+    };
+  }
+
+  private receive(data: string | ArrayBuffer): void {
+    try {
+      if (typeof data !== "string") return this.listener.frame(decodeFrame(data));
+      const message = JSON.parse(data) as FromServer;
+      if (message.type === "bye") {
+        this.ended = true;
+        this.listener.linkChanged({ is: "ended", why: message.reason });
+      }
+      this.listener.message(message);
+    } catch (error) {
+      console.error("a message of the server cannot be read:", error);
+    }
+  }
+
+  private async lost(): Promise<void> {
+    if (this.ended) return;
+    this.tries += 1;
+    // A refused upgrade looks like a lost line; only a request tells them apart.
+    if (!this.wasOpen && this.tries === 1 && (await this.notLetIn())) {
+      this.listener.linkChanged({ is: "refused", why: "This page needs the address that numa live printed." });
+      return;
+    }
+    const pause = Math.min(250 * 2 ** Math.min(this.tries, 6), LONGEST_PAUSE_MS);
+    this.listener.linkChanged({ is: "lost", again: Date.now() + pause, tries: this.tries });
+    this.timer = window.setTimeout(() => this.open(), pause);
+  }
+
+  private async notLetIn(): Promise<boolean> {
+    try {
+      const answer = await fetch("export.csv?source=0&series=&from=0&to=0&rows=0");
+      return answer.status === 401 || answer.status === 403;
+    } catch {
+      return false;
+    }
+  }
+}

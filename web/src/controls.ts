@@ -1,0 +1,169 @@
+// The bar on top: what is looked at, how it goes, and the orders one can give.
+
+import { h, ICONS, icon, iconButton } from "./elements";
+import type { Link } from "./connection";
+import { format, span } from "./units";
+import { SPANS, type View } from "./view";
+import type { Role, SourceInfo, State } from "./wire";
+
+export interface ControlEvents {
+  follow(): void;
+  freeze(): void;
+  span(ms: number): void;
+  order(line: string): void;
+  label(): void;
+  record(): void;
+  share(): void;
+  theme(): void;
+  help(): void;
+  load(file: File): void;
+  save(): void;
+  drawer(which: "tree" | "side"): void;
+  source(id: number): void;
+  compare(id: number | null, at: string): void;
+  sharedWith(id: number): string[];
+}
+
+const INTERVALS = ["1ms", "2ms", "5ms", "10ms", "20ms", "50ms", "100ms", "200ms", "500ms", "1s", "5s"];
+
+export class Controls {
+  readonly element: HTMLElement;
+  private readonly followButton: HTMLButtonElement;
+  private readonly spans: HTMLSelectElement;
+  private readonly intervals: HTMLSelectElement;
+  private readonly pauseButton: HTMLButtonElement;
+  private readonly recordButton: HTMLButtonElement;
+  private readonly status = h("div", { class: "status", role: "status" });
+  private readonly orders: HTMLElement[];
+  private readonly lost = { count: 0, since: 0, seen: false };
+
+  constructor(sources: SourceInfo[], private readonly source: SourceInfo, role: Role, events: ControlEvents) {
+    this.followButton = iconButton("pause", "", () => (this.followButton.dataset.on === "1" ? events.freeze() : events.follow()), "Following");
+    this.followButton.classList.add("primary");
+    this.spans = h("select", { "aria-label": "Range on screen", title: "Range on screen", change: () => events.span(Number(this.spans.value)) });
+    this.intervals = h("select", { "aria-label": "Sampling interval, for all", title: "Sampling interval, for all", change: () => events.order(`interval ${this.intervals.value}`) },
+      ...INTERVALS.map((text) => h("option", { value: text }, text)));
+    this.pauseButton = iconButton("pause", "Pause sampling, for all", () => events.order(this.pauseButton.dataset.paused === "1" ? "resume" : "pause"), "Pause all");
+    this.recordButton = iconButton("record", "Record to a file on the server", () => events.record(), "Record");
+    const labelButton = iconButton("label", "Note a label at the newest sample (n)", () => events.label(), "Label");
+    this.orders = [this.intervals, this.pauseButton, this.recordButton];
+    const mayOrder = role === "controller" && source.kind === "live";
+    this.orders.forEach((element) => (element.hidden = !mayOrder));
+    labelButton.hidden = role !== "controller";
+    this.followButton.hidden = source.kind !== "live";
+    const file = h("input", { type: "file", hidden: true, change: () => { const chosen = file.files?.[0]; if (chosen) events.load(chosen); } });
+    const load = role === "controller" ? iconButton("open", "Load a recording", () => file.click()) : null;
+    this.element = h("header", { class: "top" },
+      iconButton("menu", "Metrics", () => events.drawer("tree")),
+      h("div", { class: "brand" }, mark(), nameOf(sources, source, events), compareWith(sources, source, events), h("span", { class: "about" }, about(source))),
+      this.status,
+      h("div", { class: "buttons time" }, this.followButton, this.spans),
+      h("div", { class: "buttons orders" }, this.intervals, this.pauseButton, this.recordButton, labelButton),
+      h("div", { class: "buttons tools" }, load, file, iconButton("download", "Save what is on screen as CSV", () => events.save()),
+        iconButton("share", "Copy the address of this view (s)", () => events.share()),
+        iconButton("theme", "Light or dark (d)", () => events.theme()), iconButton("help", "Keys (?)", () => events.help())),
+    );
+    this.element.querySelector("button")?.classList.add("burger");
+  }
+
+  /** Shows how it goes. */
+  show(link: Link, state: State | null, view: View): void {
+    const { follow } = view;
+    this.followButton.dataset.on = follow ? "1" : "0";
+    relabel(this.followButton, follow ? "pause" : "play", follow ? "Hold" : "Live", follow ? "Hold the picture for me; sampling goes on (space)" : "Back to live (space)");
+    this.followButton.classList.toggle("calls", !follow);
+    this.fillSpans(view.spanMs);
+    const [kind, text] = this.wording(link, state, follow);
+    this.status.className = `status ${kind}`;
+    if (this.status.textContent !== text) this.status.replaceChildren(h("i", {}), h("span", {}, text));
+    this.status.title = state ? `${state.samples} samples, ${state.lost} ticks lost; history ${format(state.history.bytes, "bytes")} of ${format(state.history.budget, "bytes")}` : "";
+    if (!state) return;
+    this.fillInterval(state.interval_ns);
+    this.pauseButton.dataset.paused = state.paused ? "1" : "0";
+    relabel(this.pauseButton, state.paused ? "play" : "pause", state.paused ? "Resume all" : "Pause all", state.paused ? "Resume sampling, for all" : "Pause sampling, for all");
+    this.recordButton.classList.toggle("on", state.recording !== null);
+    relabel(this.recordButton, "record", state.recording ? format(state.recording.bytes, "bytes") : "Record", state.recording ? `Recording to ${state.recording.path}; click for another file` : "Record to a file on the server");
+  }
+
+  private wording(link: Link, state: State | null, follow: boolean): [string, string] {
+    if (link.is === "connecting") return ["wait", "connecting"];
+    if (link.is === "lost") return ["bad", `connection lost; trying again (${link.tries})`];
+    if (link.is === "refused" || link.is === "ended") return ["bad", link.why];
+    if (this.source.kind === "recording") return ["idle", "recording"];
+    if (!state || state.interval_ns === 0) return ["wait", "waiting for samples"];
+    if (state.paused) return ["idle", "sampling paused"];
+    const behind = this.behind(state);
+    const rate = 1e9 / state.interval_ns;
+    if (behind > 0) return ["warn", `sampler behind: ${behind} of ${format(rate, "count/s")} ticks lost`];
+    return ["good", `${follow ? "live" : "held"}, ${format(rate, "count/s")}${state.clients > 1 ? `, ${state.clients} watch` : ""}`];
+  }
+
+  /** Ticks lost in the last seconds. */
+  private behind(state: State): number {
+    const { lost } = this;
+    const more = lost.seen ? state.lost - lost.count : 0;
+    if (more > 0) lost.since = Date.now();
+    lost.count = state.lost;
+    lost.seen = true;
+    return more > 0 || Date.now() - lost.since < 3000 ? Math.max(more, 1) : 0;
+  }
+
+  private fillSpans(ms: number): void {
+    const all = SPANS.some((known) => Math.abs(known - ms) < 1) ? SPANS : [...SPANS, ms].sort((a, b) => a - b);
+    const key = all.map(Math.round).join();
+    if (this.spans.dataset.key !== key) {
+      this.spans.dataset.key = key;
+      this.spans.replaceChildren(...all.map((one) => h("option", { value: String(one) }, span(one))));
+    }
+    if (document.activeElement !== this.spans) this.spans.value = String(all.find((one) => Math.abs(one - ms) < 1) ?? ms);
+  }
+
+  private fillInterval(ns: number): void {
+    if (document.activeElement === this.intervals) return;
+    const text = ns >= 1e9 ? `${ns / 1e9}s` : `${ns / 1e6}ms`;
+    if (![...this.intervals.options].some((option) => option.value === text)) this.intervals.append(h("option", { value: text }, text));
+    this.intervals.value = text;
+  }
+}
+
+/** Changes a button; one that stays as it is keeps its content, so that no click on it is lost. */
+function relabel(button: HTMLButtonElement, name: keyof typeof ICONS, text: string, title: string): void {
+  button.title = title;
+  button.setAttribute("aria-label", title);
+  if (button.dataset.text === text) return;
+  button.dataset.text = text;
+  button.replaceChildren(icon(ICONS[name]), h("span", {}, text));
+}
+
+function about(source: SourceInfo): string {
+  return [source.kind === "recording" ? source.name : "", source.kernel ? `Linux ${source.kernel}` : "", source.command ?? ""].filter(Boolean).join(" · ");
+}
+
+/** The name of what is shown; with several sources, a choice. */
+function nameOf(sources: SourceInfo[], source: SourceInfo, events: ControlEvents): HTMLElement {
+  if (sources.length < 2) return h("strong", {}, source.host || source.name);
+  const choice = h("select", { class: "source", "aria-label": "What is shown", change: () => events.source(Number(choice.value)) },
+    ...sources.map((one) => h("option", { value: one.id, selected: one === source }, one.kind === "live" ? `${one.host}, live` : one.name)));
+  return choice;
+}
+
+/** What to draw beside it, and by what the two are laid over each other. */
+function compareWith(sources: SourceInfo[], source: SourceInfo, events: ControlEvents): HTMLElement | null {
+  const others = sources.filter((one) => one !== source);
+  if (others.length === 0) return null;
+  const which = h("select", { "aria-label": "Compare with" }, h("option", { value: "" }, "Compare with …"), ...others.map((one) => h("option", { value: one.id }, one.name)));
+  const where = h("select", { "aria-label": "Aligned at", hidden: true });
+  const apply = () => events.compare(which.value === "" ? null : Number(which.value), where.value);
+  which.addEventListener("change", () => {
+    const labels = which.value === "" ? [] : events.sharedWith(Number(which.value));
+    where.replaceChildren(h("option", { value: "" }, "at the start"), ...labels.map((text) => h("option", { value: text }, `at ‘${text}’`)));
+    where.hidden = which.value === "";
+    apply();
+  });
+  where.addEventListener("change", apply);
+  return h("span", { class: "compare" }, which, where);
+}
+
+function mark(): HTMLElement {
+  return h("img", { src: "icon.svg", alt: "numakit", width: 22, height: 22 });
+}

@@ -1,0 +1,80 @@
+// Questions, notices and the list of keys.
+
+import { h } from "./elements";
+
+/** Asks for a line of text; null where it was left. */
+export function ask(title: string, value: string, hint: string, action: string): Promise<string | null> {
+  return new Promise((done) => {
+    const input = h("input", { type: "text", value, "aria-label": title, autofocus: true, maxlength: 1000 });
+    const dialog = h("dialog", { class: "dialog" });
+    const finish = (result: string | null) => {
+      dialog.close();
+      dialog.remove();
+      done(result);
+    };
+    dialog.append(h("form", {
+      method: "dialog",
+      submit: (event: Event) => {
+        event.preventDefault();
+        const text = input.value.trim();
+        if (text) finish(text);
+      },
+    }, h("h2", {}, title), input, hint ? h("p", { class: "quiet" }, hint) : null,
+      h("div", { class: "row" }, h("button", { type: "button", class: "button", click: () => finish(null) }, "Leave"), h("button", { type: "submit", class: "button primary" }, action))));
+    dialog.addEventListener("cancel", () => finish(null));
+    document.body.append(dialog);
+    dialog.showModal();
+    input.select();
+  });
+}
+
+const KEYS: [string, string][] = [
+  ["space", "Hold the picture, or back to live"],
+  ["+  −", "Zoom in, out"],
+  ["←  →", "Move along; with Shift by a whole range"],
+  ["Home  End", "To the oldest, to the newest"],
+  ["Backspace", "Back to the range before (double-click on a chart)"],
+  ["a", "All the history"],
+  ["[  ]", "Move the cursor; values follow in every legend"],
+  ["/", "Search metrics"],
+  ["0", "Default panels"],
+  ["n", "Note a label"],
+  ["s", "Copy the address of this view"],
+  ["d", "Light or dark"],
+  ["m  t", "Show or hide the machine, the list"],
+  ["?", "This list"],
+];
+
+const MOUSE: [string, string][] = [
+  ["Drag on a chart", "Zoom to it"],
+  ["Wheel", "Zoom; with Ctrl where the page scrolls, with Shift along the time"],
+  ["Touch", "One finger moves, two zoom"],
+  ["Legend", "Click: on or off; double-click: alone"],
+];
+
+/** Shows the keys. */
+export function showKeys(): void {
+  const list = (rows: [string, string][]) => h("dl", {}, ...rows.flatMap(([keys, text]) => [h("dt", {}, ...keys.split("  ").map((key) => h("kbd", {}, key))), h("dd", {}, text)]));
+  const dialog = h("dialog", { class: "dialog keys", "aria-label": "Keys" }, h("h2", {}, "Keys"), list(KEYS), h("h2", {}, "Mouse and touch"), list(MOUSE),
+    h("div", { class: "row" }, h("button", { type: "button", class: "button primary", click: () => dialog.close() }, "Close")));
+  dialog.addEventListener("close", () => dialog.remove());
+  dialog.addEventListener("click", (event) => event.target === dialog && dialog.close());
+  document.body.append(dialog);
+  dialog.showModal();
+}
+
+const notices = h("div", { class: "notices", role: "status", "aria-live": "polite" });
+
+/** Says something for some seconds. */
+export function notify(text: string, bad = false): void {
+  if (!notices.isConnected) document.body.append(notices);
+  const one = h("div", { class: bad ? "notice bad" : "notice" }, text);
+  notices.append(one);
+  window.setTimeout(() => one.remove(), bad ? 8000 : 3500);
+}
+
+/** What fills the page while there is nothing else: connecting, refused, gone. */
+export function fullPage(title: string, text: string, action?: { name: string; run(): void }): HTMLElement {
+  return h("div", { class: "full" }, h("img", { src: "icon.svg", alt: "", width: 56, height: 56 }), h("h1", {}, title), h("p", {}, text),
+    action ? h("button", { type: "button", class: "button primary", click: () => action.run() }, action.name) : null);
+}

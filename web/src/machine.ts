@@ -1,0 +1,220 @@
+// The drawing of the machine: packages, nodes and CPUs, coloured by what happens at the cursor or now.
+
+import { h, svg } from "./elements";
+import { currentTheme, lightText, lineColour, loadColour } from "./panels/palette";
+import type { Catalog } from "./series";
+import { rowAt, type Slice } from "./store";
+import { squares, type Machine, type NodeView } from "./topology";
+import { digits, format } from "./units";
+
+type Colour = "cpu" | "memory" | "locality" | "traffic";
+
+const COLOURS: [Colour, string, string][] = [
+  ["cpu", "CPU", "Share of the time in which CPUs are busy"],
+  ["memory", "Memory", "Share of the memory in use"],
+  ["locality", "Far share", "Share of allocations that came from other nodes"],
+  ["traffic", "Remote", "Allocations per second from other nodes, of the largest"],
+];
+
+const MOST_CPU_SERIES = 256;
+
+interface Drawn {
+  node: NodeView;
+  box: SVGRectElement;
+  text: SVGTextElement;
+  bar: SVGRectElement;
+  barLength: number;
+  cells: { element: SVGRectElement; cpu: number }[];
+  title: SVGTitleElement;
+}
+
+export class MachineDrawing {
+  readonly element: HTMLElement;
+  private readonly stage = h("div", { class: "stage" });
+  private readonly hint = h("span", { class: "quiet" });
+  private readonly buttons = new Map<Colour, HTMLButtonElement>();
+  private nodes: Drawn[] = [];
+  private highest = 1;
+
+  constructor(
+    private readonly machine: Machine,
+    private readonly catalog: Catalog,
+    private colour: string,
+    private readonly changed: (colour: string) => void,
+  ) {
+    const choice = h("div", { class: "choice", role: "group", "aria-label": "Coloured by" });
+    for (const [name, text, help] of COLOURS) {
+      if (this.needs(name).length === 0) continue;
+      const button = h("button", { type: "button", title: help, click: () => this.choose(name) }, text);
+      this.buttons.set(name, button);
+      choice.append(button);
+    }
+    if (!this.buttons.has(this.colour as Colour)) this.colour = [...this.buttons.keys()][0] ?? "cpu";
+    this.element = h("section", { class: "side machine", "aria-label": "Machine" },
+      h("header", {}, h("h2", {}, "Machine"), choice), this.stage, h("footer", {}, scaleBar(), this.hint));
+    this.draw();
+  }
+
+  /** The series that the present colours need. */
+  series(): number[] {
+    const numbers = this.needs(this.colour as Colour).concat(this.needs("memory"));
+    if (this.cpuCells()) numbers.push(...(this.catalog.entry("cpu.idle")?.series ?? []).map((s) => s.number));
+    return numbers;
+  }
+
+  draw(): void {
+    for (const [name, button] of this.buttons) button.setAttribute("aria-pressed", String(name === this.colour));
+    this.nodes = [];
+    const width = 308;
+    const { packages, nodes } = this.machine;
+    const many = nodes.length > 16;
+    const columns = many ? Math.ceil(Math.sqrt(nodes.length * 1.2)) : Math.max(1, ...packages.map((p) => Math.min(p.nodes.length, 2)));
+    const root = svg("g");
+    const height = many ? this.drawTiles(root, width, columns) : this.drawPackages(root, width, columns);
+    const drawing = svg("svg", { viewBox: `0 0 ${width} ${height}`, class: "drawing", role: "img", "aria-label": "The machine, coloured by load" }, root);
+    this.stage.replaceChildren(drawing);
+  }
+
+  /** Colours everything by the row at a time, or by the last one. */
+  show(slice: Slice, ms: number | null): void {
+    const row = ms === null ? slice.x.length - 1 : rowAt(slice.x, ms);
+    const theme = currentTheme();
+    const loads = this.nodes.map(({ node }) => this.nodeLoad(slice, row, node.id));
+    if (this.colour === "traffic") this.highest = Math.max(1, ...loads.map((l) => l.value).filter(Number.isFinite));
+    this.nodes.forEach((drawn, at) => {
+      const load = loads[at] ?? { value: NaN, text: "–" };
+      const share = this.colour === "traffic" ? load.value / this.highest : load.value / 100;
+      const known = Number.isFinite(share);
+      drawn.box.style.fill = known ? loadColour(share, theme.dark) : "var(--sunk)";
+      drawn.text.textContent = load.text;
+      drawn.box.parentElement?.classList.toggle("on-dark", known && lightText(share, theme.dark));
+      drawn.box.parentElement?.classList.toggle("on-light", known && !lightText(share, theme.dark));
+      const used = this.memoryUsed(slice, row, drawn.node);
+      drawn.bar.setAttribute("width", String(drawn.barLength * (Number.isFinite(used) ? Math.min(1, used) : 0)));
+      drawn.title.textContent = this.describe(drawn.node, load.text, used);
+      for (const cell of drawn.cells) {
+        const busy = this.cpuBusy(slice, row, cell.cpu);
+        cell.element.style.fill = Number.isFinite(busy) ? loadColour(busy, theme.dark) : "var(--sunk)";
+      }
+    });
+    this.hint.textContent = this.colour === "traffic" ? `0 – ${format(this.highest, "count/s")}` : "0 – 100 %";
+  }
+
+  private choose(name: Colour): void {
+    this.colour = name;
+    this.draw();
+    this.changed(name);
+  }
+
+  private cpuCells(): boolean {
+    const count = this.catalog.entry("cpu.idle")?.series.length ?? 0;
+    return count > 0 && count <= MOST_CPU_SERIES;
+  }
+
+  private needs(colour: Colour): number[] {
+    const names = { cpu: ["idle"], memory: ["node.MemUsed", "node.MemTotal"], locality: ["locality"], traffic: ["remote_allocations"] }[colour] ?? [];
+    return names.flatMap((name) => this.catalog.entry(name)?.series ?? []).filter((s) => s.instance.startsWith("node")).map((s) => s.number);
+  }
+
+  private at(slice: Slice, row: number, name: string, instance: string): number {
+    const series = this.catalog.at(name, instance);
+    const values = series && slice.track(series.number)?.mean;
+    if (!series || !values) return NaN;
+    for (let back = 0; back < 50; back++) {
+      const value = values[row - back];
+      if (value !== undefined && !Number.isNaN(value)) return value * series.factor;
+    }
+    return NaN;
+  }
+
+  private nodeLoad(slice: Slice, row: number, node: number): { value: number; text: string } {
+    const where = `node${node}`;
+    const percent = (value: number) => ({ value, text: Number.isFinite(value) ? `${digits(Math.round(value))} %` : "–" });
+    if (this.colour === "memory") return percent(100 * this.at(slice, row, "node.MemUsed", where) / this.at(slice, row, "node.MemTotal", where));
+    if (this.colour === "locality") return percent(100 - this.at(slice, row, "locality", where));
+    if (this.colour === "cpu") return percent(100 - this.at(slice, row, "idle", where));
+    const value = this.at(slice, row, "remote_allocations", where);
+    return { value, text: format(value, "count/s") };
+  }
+
+  private memoryUsed(slice: Slice, row: number, node: NodeView): number {
+    const used = this.at(slice, row, "node.MemUsed", `node${node.id}`);
+    return node.memoryBytes ? used / node.memoryBytes : NaN;
+  }
+
+  private cpuBusy(slice: Slice, row: number, cpu: number): number {
+    return 1 - this.at(slice, row, "cpu.idle", `cpu${cpu}`) / 100;
+  }
+
+  private describe(node: NodeView, text: string, used: number): string {
+    const memory = node.memoryBytes === null ? "" : `, ${format(node.memoryBytes, "bytes")}`;
+    const share = Number.isFinite(used) ? ` ${digits(Math.round(used * 100))} % in use` : "";
+    return `node ${node.id}: ${node.cores.length} cores, ${node.cpus.length} CPUs${memory}${share}; ${text}`;
+  }
+
+  private drawPackages(root: SVGGElement, width: number, columns: number): number {
+    const [pad, gap, top] = [8, 6, 18];
+    const nodeWidth = (width - 2 * pad - gap * (columns - 1)) / columns;
+    const nodeHeight = 78;
+    let y = 0;
+    for (const one of this.machine.packages) {
+      const rows = Math.ceil(one.nodes.length / columns);
+      const height = top + rows * (nodeHeight + gap) + pad - gap;
+      root.append(svg("rect", { class: "package", x: 0.5, y: y + 0.5, width: width - 1, height: height - 1, rx: 5 }),
+        svg("text", { class: "package-name", x: pad, y: y + 13 }, one.name));
+      one.nodes.forEach((node, at) => {
+        const x = pad + (at % columns) * (nodeWidth + gap);
+        root.append(this.drawNode(node, x, y + top + Math.floor(at / columns) * (nodeHeight + gap), nodeWidth, nodeHeight));
+      });
+      y += height + 8;
+    }
+    return y - 8;
+  }
+
+  private drawNode(node: NodeView, x: number, y: number, width: number, height: number): SVGGElement {
+    const title = svg("title");
+    const box = svg("rect", { class: "node", x: 0, y: 0, width, height: 22, rx: 3 });
+    const text = svg("text", { x: width - 6, y: 15, "text-anchor": "end", class: "node-value" });
+    const head = svg("g", { class: "node-head" }, box, svg("text", { x: 6, y: 15, class: "node-name" }, `node ${node.id}`), text);
+    const barLength = width;
+    const back = svg("rect", { class: "bar-back", x: 0, y: height - 6, width: barLength, height: 6, rx: 2 });
+    const bar = svg("rect", { class: "bar", x: 0, y: height - 6, width: 0, height: 6, rx: 2 });
+    bar.style.fill = lineColour(node.id, Math.max(...this.machine.nodes.map((n) => n.id)) + 1, currentTheme().dark);
+    const group = svg("g", { transform: `translate(${x} ${y})`, tabindex: "-1" }, title, head, back, bar);
+    const cells: Drawn["cells"] = [];
+    const cpus = node.cores.length > 0 ? node.cores.flatMap((core) => core.cpus) : node.cpus;
+    squares(cpus.length, width, height - 22 - 6 - 10, 2, 15).forEach((cell, at) => {
+      const element = svg("rect", { class: "cpu", x: cell.x, y: 27 + cell.y, width: cell.size, height: cell.size, rx: Math.min(2, cell.size / 4) }, svg("title", {}, `CPU ${cpus[at]}`));
+      group.append(element);
+      cells.push({ element, cpu: cpus[at] ?? -1 });
+    });
+    this.nodes.push({ node, box, text, bar, barLength, cells, title });
+    return group;
+  }
+
+  /** Many nodes: a tile for each, with nothing but its number and load. */
+  private drawTiles(root: SVGGElement, width: number, columns: number): number {
+    const gap = 3;
+    const size = (width - gap * (columns - 1)) / columns;
+    const tall = Math.max(15, size * 0.8);
+    this.machine.nodes.forEach((node, at) => {
+      const title = svg("title");
+      const box = svg("rect", { class: "node", x: 0, y: 0, width: size, height: tall, rx: 2 });
+      const name = svg("text", { x: size / 2, y: tall / 2 + 3.5, "text-anchor": "middle", class: "tile-name" }, String(node.id));
+      const group = svg("g", { transform: `translate(${(at % columns) * (size + gap)} ${Math.floor(at / columns) * (tall + gap)})` }, title, svg("g", { class: "node-head" }, box, name));
+      root.append(group);
+      this.nodes.push({ node, box, text: svg("text"), bar: svg("rect"), barLength: 0, cells: [], title });
+    });
+    return Math.ceil(this.machine.nodes.length / columns) * (tall + gap);
+  }
+}
+
+function scaleBar(): SVGSVGElement {
+  const bar = svg("svg", { class: "scale", viewBox: "0 0 60 8", "aria-hidden": "true" });
+  for (let at = 0; at < 20; at++) {
+    const part = svg("rect", { x: at * 3, y: 0, width: 3.1, height: 8 });
+    part.style.fill = loadColour((at + 0.5) / 20, currentTheme().dark);
+    bar.append(part);
+  }
+  return bar;
+}

@@ -1,0 +1,127 @@
+// Node by node: the distances that the firmware tells, and beside them, at the cursor's time, the
+// allocations that each node's memory served for its own CPUs and for those of others. Which node
+// those others were on no counter of the kernel tells, so the cells are never coloured by a guess.
+
+import { h, svg } from "./elements";
+import { currentTheme, lightText, loadColour } from "./panels/palette";
+import type { Catalog } from "./series";
+import { rowAt, type Slice } from "./store";
+import type { Machine } from "./topology";
+import { format } from "./units";
+
+const WIDTH = 308;
+const MARGIN = { left: 26, top: 16, right: 74 };
+const BAR_GAP = 10;
+
+interface Row {
+  node: number;
+  near: SVGRectElement;
+  far: SVGRectElement;
+  title: SVGTitleElement;
+}
+
+export class Matrix {
+  readonly element: HTMLElement;
+  private readonly rows: Row[] = [];
+  private readonly stage = h("div", { class: "stage" });
+  private readonly moving: boolean;
+  private barWidth = 0;
+
+  constructor(
+    private readonly machine: Machine,
+    private readonly catalog: Catalog,
+  ) {
+    this.moving = this.series().length > 0;
+    const bars = this.moving ? [key("near", "for own CPUs"), key("far", "for CPUs of others")] : [];
+    this.element = h("section", { class: "side matrix", "aria-label": "Nodes" },
+      h("header", {}, h("h2", {}, "Node × node"), h("span", { class: "quiet" }, this.moving ? "distance; allocations" : "distance")), this.stage, h("footer", { class: "quiet" }, ...bars), this.table());
+    this.draw();
+  }
+
+  series(): number[] {
+    return ["local_allocations", "remote_allocations"].flatMap((name) => this.catalog.entry(name)?.series ?? []).filter((s) => s.instance.startsWith("node")).map((s) => s.number);
+  }
+
+  draw(): void {
+    this.rows.length = 0;
+    const { nodes, distances } = this.machine;
+    const right = this.moving ? MARGIN.right : 4;
+    const size = Math.min(34, (WIDTH - MARGIN.left - right) / nodes.length);
+    const dark = currentTheme().dark;
+    const most = Math.max(11, ...distances.flat());
+    const root = svg("g");
+    const every = Math.ceil(12 / size);
+    const barFrom = MARGIN.left + nodes.length * size + BAR_GAP;
+    this.barWidth = WIDTH - barFrom - 2;
+    nodes.forEach((from, row) => {
+      const y = MARGIN.top + row * size;
+      if (row % every === 0) {
+        root.append(svg("text", { class: "axis", x: MARGIN.left - 6, y: y + size / 2 + 3.5, "text-anchor": "end" }, String(from.id)));
+      }
+      if (row % (every * 2) === 0 || every === 1) {
+        root.append(svg("text", { class: "axis", x: MARGIN.left + (row + 0.5) * size, y: MARGIN.top - 5, "text-anchor": "middle" }, String(from.id)));
+      }
+      nodes.forEach((to, column) => this.cell(root, from.id, to.id, distances[row]?.[column], MARGIN.left + column * size, y, size, most, dark));
+      if (this.moving) this.bars(root, from.id, barFrom, y, size);
+    });
+    const height = MARGIN.top + nodes.length * size + 4;
+    this.stage.replaceChildren(svg("svg", { viewBox: `0 0 ${WIDTH} ${height}`, class: "drawing", "aria-hidden": "true" }, root));
+  }
+
+  show(slice: Slice, ms: number | null): void {
+    if (!this.moving) return;
+    const row = ms === null ? slice.x.length - 1 : rowAt(slice.x, ms);
+    const at = (name: string, node: number) => {
+      const series = this.catalog.at(name, `node${node}`);
+      const values = series && slice.track(series.number)?.mean;
+      const value = values ? values[row] ?? NaN : NaN;
+      return Number.isNaN(value) && values ? values[row - 1] ?? NaN : value;
+    };
+    const values = this.rows.map(({ node }) => [at("local_allocations", node), at("remote_allocations", node)] as const);
+    const most = Math.max(1, ...values.map(([near, far]) => (near || 0) + (far || 0)));
+    const width = this.barWidth;
+    this.rows.forEach((bars, index) => {
+      const [near, far] = values[index] ?? [NaN, NaN];
+      const first = ((near || 0) / most) * width;
+      bars.near.setAttribute("width", String(first));
+      bars.far.setAttribute("x", String(Number(bars.near.getAttribute("x")) + first));
+      bars.far.setAttribute("width", String(((far || 0) / most) * width));
+      bars.title.textContent = `memory of node ${bars.node}: ${format(near, "count/s")} for its own CPUs, ${format(far, "count/s")} for others`;
+    });
+  }
+
+  private cell(root: SVGGElement, from: number, to: number, distance: number | undefined, x: number, y: number, size: number, most: number, dark: boolean): void {
+    const gap = size > 8 ? 1.5 : size > 5 ? 0.5 : -0.05;
+    const share = distance === undefined ? 0 : ((distance - 10) / (most - 10)) * 0.8;
+    const rect = svg("rect", { x, y, width: size - gap, height: size - gap, rx: size > 12 ? 2 : 0 }, svg("title", {}, `node ${from} to node ${to}: distance ${distance ?? "not known"}`));
+    rect.style.fill = loadColour(share, dark);
+    root.append(rect);
+    if (size >= 17) {
+      const text = svg("text", { x: x + (size - gap) / 2, y: y + size / 2 + 3, "text-anchor": "middle", class: lightText(share, dark) ? "cell on-dark" : "cell on-light" }, String(distance ?? "–"));
+      root.append(text);
+    }
+  }
+
+  private bars(root: SVGGElement, node: number, x: number, y: number, size: number): void {
+    const tall = Math.max(1, Math.min(size - 3, 12));
+    const top = y + (size - 1.5 - tall) / 2;
+    const near = svg("rect", { class: "near", x, y: top, width: 0, height: tall });
+    const far = svg("rect", { class: "far", x, y: top, width: 0, height: tall });
+    const title = svg("title");
+    root.append(svg("g", {}, title, svg("rect", { class: "bar-back", x, y: top, width: this.barWidth, height: tall }), near, far));
+    this.rows.push({ node, near, far, title });
+  }
+
+  /** For who cannot see the drawing. */
+  private table(): HTMLElement {
+    const { nodes, distances } = this.machine;
+    if (nodes.length > 32) return h("p", { class: "unseen" }, `Distances of ${nodes.length} nodes`);
+    const head = h("tr", {}, h("th", {}, "from"), ...nodes.map((node) => h("th", { scope: "col" }, `node ${node.id}`)));
+    const rows = nodes.map((node, row) => h("tr", {}, h("th", { scope: "row" }, `node ${node.id}`), ...nodes.map((_, column) => h("td", {}, String(distances[row]?.[column] ?? "–")))));
+    return h("table", { class: "unseen" }, h("caption", {}, "Distances between nodes"), h("thead", {}, head), h("tbody", {}, ...rows));
+  }
+}
+
+function key(kind: "near" | "far", text: string): HTMLElement {
+  return h("span", { class: `key ${kind}` }, text);
+}

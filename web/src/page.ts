@@ -1,0 +1,141 @@
+// The page: puts the parts together and passes on what happens.
+
+import "uplot/dist/uPlot.min.css";
+import "./theme.css";
+import { Connection, tokenIn, type Link } from "./connection";
+import { fullPage, notify } from "./dialogs";
+import type { Frame } from "./frame";
+import { Screen } from "./screen";
+import { applyTheme } from "./theme";
+import { readView, type View } from "./view";
+import type { FromServer, Label, Role, SourceInfo, State, ToServer } from "./wire";
+import { Ids } from "./timeline";
+
+/** What a message without an answer of its own is, while its number is known. */
+type Order = Extract<ToServer, { type: "order" | "label" | "edit_label" | "remove_label" }>;
+type Without<T> = T extends { id: number } ? Omit<T, "id"> : never;
+export type OrderBody = Without<Order>;
+
+export class Page {
+  readonly connection: Connection;
+  readonly ids = new Ids();
+  readonly view: View;
+  link: Link = { is: "connecting" };
+  state: State | null = null;
+  role: Role = "viewer";
+  private screen: Screen | null = null;
+  private sources: SourceInfo[] = [];
+  private readonly labels = new Map<number, Map<number, Label>>();
+  private instance = "";
+  private readonly waiting = new Set<number>();
+
+  constructor() {
+    this.view = readView(location.hash);
+    this.connection = new Connection(this);
+  }
+
+  start(): void {
+    const token = tokenIn(location.hash);
+    // The token must not stay in the address, where it would be shared with it.
+    if (token !== null) history.replaceState(null, "", location.pathname);
+    document.body.replaceChildren(fullPage("Connecting", location.host));
+    void this.connection.start(token);
+  }
+
+  message(message: FromServer): void {
+    switch (message.type) {
+      case "hello":
+        return this.greeted(message.instance, message.role, message.sources, message.state);
+      case "state":
+        this.state = message;
+        return this.screen?.stateChanged();
+      case "labels":
+        return this.keepLabels(message.source, message.labels, message.all);
+      case "reply":
+        if (this.waiting.delete(message.id)) {
+          if (!message.ok) notify(message.text, true);
+          else if (message.text && message.text !== "done") notify(message.text);
+        }
+        return;
+      case "notice":
+        return notify(message.text);
+      case "source":
+        this.sources = [...this.sources.filter((one) => one.id !== message.source.id), message.source];
+        this.choose(message.source.id);
+        return notify(`${message.source.name} is open`);
+      case "bye":
+        return notify(message.reason, true);
+    }
+  }
+
+  frame(frame: Frame): void {
+    this.screen?.takeFrame(frame);
+  }
+
+  linkChanged(link: Link): void {
+    this.link = link;
+    if (this.screen) return this.screen.stateChanged();
+    if (link.is === "refused" || link.is === "ended") {
+      document.body.replaceChildren(fullPage("Not let in", link.why, { name: "Try again", run: () => this.connection.retry() }));
+    } else if (link.is === "lost") {
+      document.body.replaceChildren(fullPage("No answer", `${location.host} does not answer; the page tries again by itself.`, { name: "Try now", run: () => this.connection.retry() }));
+    }
+  }
+
+  /** Sends an order; its answer is shown. */
+  order(body: OrderBody): void {
+    const id = this.ids.next();
+    this.waiting.add(id);
+    if (!this.connection.send({ ...body, id } as ToServer)) notify("There is no connection; the order was not sent.", true);
+  }
+
+  private greeted(instance: string, role: Role, sources: SourceInfo[], state: State): void {
+    this.state = state;
+    const same = this.screen !== null && this.role === role && this.screen.fits(sources);
+    if (this.instance && this.instance !== instance) notify("The server was started again; what was received before stays.");
+    this.instance = instance;
+    this.role = role;
+    const [first] = sources;
+    if (!first) return document.body.replaceChildren(fullPage("Nothing to show", "The server has no source."));
+    if (same) return this.screen?.reconnected();
+    this.sources = sources;
+    this.open(first);
+  }
+
+  /** Shows another of the sources. */
+  choose(id: number): void {
+    const source = this.sources.find((one) => one.id === id);
+    if (!source) return;
+    Object.assign(this.view, { follow: source.kind === "live", from: 0, to: 0, panels: [] });
+    this.open(source);
+  }
+
+  /** The labels of a source, as far as they were told. */
+  labelsOf(source: number): Label[] {
+    return [...(this.labels.get(source)?.values() ?? [])];
+  }
+
+  private open(source: SourceInfo): void {
+    this.screen?.destroy();
+    this.screen = new Screen(this, this.sources, source);
+    this.screen.takeLabels(source.id, this.labelsOf(source.id), true);
+  }
+
+  private keepLabels(source: number, labels: Label[], all: boolean): void {
+    const kept = (all ? undefined : this.labels.get(source)) ?? new Map<number, Label>();
+    for (const label of labels) kept.set(label.id, label);
+    this.labels.set(source, kept);
+    this.screen?.takeLabels(source, labels, all);
+  }
+}
+
+declare global {
+  interface Window {
+    numakit?: Page;
+  }
+}
+
+applyTheme();
+const page = new Page();
+window.numakit = page;
+page.start();

@@ -1,0 +1,179 @@
+// What a panel draws: its lines, where they come from and how they are called.
+
+import { place, numberOf, type Catalog, type Series } from "../series";
+import type { Quantity } from "../units";
+
+/** One line of a chart. Shown value = offset + factor * raw value. */
+export interface Line {
+  series: Series;
+  label: string;
+  quantity: Quantity;
+  offset: number;
+  factor: number;
+  /** Number of its colour: that of the node, where it is of one; -1 for the whole machine. */
+  slot: number;
+}
+
+export interface PanelSpec {
+  id: string;
+  title: string;
+  help: string;
+  lines: Line[];
+  /** Whether adding the lines up means something. */
+  adds: boolean;
+}
+
+/** Where to find what a default panel shows: the first name that the source has. */
+interface Wanted {
+  names: string[];
+  label?: string;
+  /** Shows what is left of 100. */
+  rest?: boolean;
+}
+
+interface Default {
+  id: string;
+  title: string;
+  help: string;
+  /** Every series of these for nodes, packages, links; else that of the machine. */
+  spread: boolean;
+  adds?: boolean;
+  wanted: Wanted[];
+}
+
+const DEFAULTS: Default[] = [
+  {
+    id: "locality", title: "Locality", spread: true,
+    help: "Share of allocations made by a CPU of the node that the memory is on.",
+    wanted: [{ names: ["locality"] }],
+  },
+  {
+    id: "memory", title: "Memory in use", spread: true, adds: true,
+    help: "Memory of each node that is not free, with caches.",
+    wanted: [{ names: ["node.MemUsed", "node.MemFree", "node.nr_free_pages", "free"] }],
+  },
+  {
+    id: "cpu", title: "CPU busy", spread: true,
+    help: "CPU time of each node with something to do.",
+    wanted: [{ names: ["idle"], rest: true }],
+  },
+  {
+    id: "faults", title: "Faults and migrations", spread: false,
+    help: "Page faults, faults by which NUMA balancing samples, and pages moved.",
+    wanted: [
+      { names: ["fault_rate", "vmstat.pgfault"], label: "faults" },
+      { names: ["hint", "vmstat.numa_hint_faults"], label: "hint faults" },
+      { names: ["moved", "vmstat.pgmigrate_success"], label: "pages moved" },
+      { names: ["major", "vmstat.pgmajfault"], label: "major faults" },
+    ],
+  },
+  {
+    id: "remote", title: "Remote allocations", spread: true, adds: true,
+    help: "Allocations on each node by CPUs of other nodes.",
+    wanted: [{ names: ["remote_allocations", "node.other_node", "vmstat.numa_other"] }],
+  },
+  {
+    id: "pressure", title: "Pressure", spread: false,
+    help: "Time in which at least one thread waited.",
+    wanted: [
+      { names: ["stall", "pressure.memory_some"], label: "for memory" },
+      { names: ["stall_cpu", "pressure.cpu_some"], label: "for a CPU" },
+      { names: ["stall_io", "pressure.io_some"], label: "for storage" },
+    ],
+  },
+  {
+    id: "links", title: "Links", spread: true,
+    help: "How full the links to other packages are, protocol included.",
+    wanted: [{ names: ["link_util", "link_out"] }],
+  },
+  {
+    id: "controllers", title: "Memory controllers", spread: true,
+    help: "How full the memory bus is.",
+    wanted: [{ names: ["dram_util", "dram_bandwidth"] }],
+  },
+  {
+    id: "tasks", title: "Observed processes", spread: true, adds: true,
+    help: "Memory of the observed processes on each node.",
+    wanted: [{ names: ["task.resident"] }],
+  },
+  {
+    id: "sampler", title: "Sampler", spread: false,
+    help: "What sampling costs, and how late its ticks begin.",
+    wanted: [
+      { names: ["sampler_share"], label: "thread" },
+      { names: ["process_share"], label: "process" },
+      { names: ["self.wakeup"], label: "wake-up late by" },
+    ],
+  },
+];
+
+const MOST_LINES = 512;
+
+/** The default panels that this source has something for. */
+export function defaultPanels(catalog: Catalog): PanelSpec[] {
+  return DEFAULTS.map((d) => defaultPanel(catalog, d)).filter((spec) => spec.lines.length > 0);
+}
+
+function defaultPanel(catalog: Catalog, wanted: Default): PanelSpec {
+  const lines: Line[] = [];
+  wanted.wanted.forEach((item) => {
+    const entry = item.names.map((name) => catalog.entry(name)).find((e) => e && e.series.length > 0);
+    if (!entry) return;
+    const parts = entry.series.filter((s) => s.instance !== "");
+    const chosen = wanted.spread && parts.length > 0 ? nodesFirst(parts) : entry.series.filter((s) => s.instance === "");
+    for (const series of chosen.slice(0, MOST_LINES)) {
+      const alone = item.label ?? entry.name;
+      lines.push(lineOf(series, wanted.spread && series.instance ? place(series.instance) : alone, lines.length, item.rest));
+    }
+  });
+  return { id: wanted.id, title: wanted.title, help: wanted.help, lines, adds: wanted.adds === true };
+}
+
+/** A formula may have nodes and packages; one kind is enough for a panel. */
+function nodesFirst(series: Series[]): Series[] {
+  const nodes = series.filter((s) => s.instance.startsWith("node"));
+  return nodes.length > 0 ? nodes : series;
+}
+
+function lineOf(series: Series, label: string, at: number, rest = false): Line {
+  const node = numberOf(series.instance, "node");
+  return {
+    series,
+    label,
+    quantity: series.quantity,
+    offset: rest ? 100 : 0,
+    factor: rest ? -series.factor : series.factor,
+    slot: node >= 0 ? node : at,
+  };
+}
+
+/** A panel of metrics by name, as the tree opens them: `m:node.MemFree+node.AnonPages`. */
+export function panelOf(catalog: Catalog, id: string): PanelSpec | null {
+  const preset = DEFAULTS.find((d) => d.id === id);
+  if (preset) {
+    const spec = defaultPanel(catalog, preset);
+    return spec.lines.length > 0 ? spec : null;
+  }
+  if (!id.startsWith("m:")) return null;
+  const names = id.slice(2).split("+");
+  const entries = names.map((name) => catalog.entry(name)).filter((entry) => entry !== undefined);
+  if (entries.length === 0) return null;
+  const lines: Line[] = [];
+  for (const entry of entries) {
+    for (const series of entry.series.slice(0, MOST_LINES)) {
+      const where = place(series.instance);
+      lines.push(lineOf(series, entries.length > 1 ? `${shortName(entry.name)} ${series.instance ? where : ""}`.trim() : series.instance ? where : shortName(entry.name), lines.length));
+    }
+  }
+  return {
+    id,
+    title: entries.map((entry) => entry.name).join(", "),
+    help: entries.map((entry) => entry.help).join(" "),
+    lines,
+    adds: lines.length > 1 && entries.every((entry) => entry.quantity !== "percent"),
+  };
+}
+
+function shortName(name: string): string {
+  return name.slice(name.indexOf(".") + 1);
+}

@@ -1,0 +1,53 @@
+// Colours of lines and of load, for both themes.
+
+const LIGHT = ["#2f6bd8", "#d06a0b", "#1f8f5a", "#b93a7c", "#7654d0", "#0b8799", "#97760a", "#c43c34"];
+const DARK = ["#6ea4ff", "#f0995a", "#4cc38a", "#ef7ab4", "#a992f7", "#45c2d4", "#d8b94a", "#f27d75"];
+
+export interface Theme {
+  dark: boolean;
+  text: string;
+  quiet: string;
+  grid: string;
+  panel: string;
+  accent: string;
+}
+
+/** The theme in force, out of the style sheet. */
+export function currentTheme(): Theme {
+  const style = getComputedStyle(document.documentElement);
+  const of = (name: string) => style.getPropertyValue(name).trim();
+  return {
+    dark: of("--dark") === "1",
+    text: of("--text"),
+    quiet: of("--quiet"),
+    grid: of("--grid"),
+    panel: of("--panel"),
+    accent: of("--accent"),
+  };
+}
+
+/** The colour of line `slot` of `count`: eight that differ well, or a walk through the hues. */
+export function lineColour(slot: number, count: number, dark: boolean): string {
+  const base = dark ? DARK : LIGHT;
+  if (count <= base.length) return base[slot % base.length] ?? "#888";
+  const hue = Math.round((215 + (360 * slot) / count) % 360);
+  return `hsl(${hue} ${dark ? 62 : 58}% ${dark ? 66 : 42}%)`;
+}
+
+// Calm to hot: from the surface's own colour over blue and violet to amber.
+const LOAD_LIGHT = [[236, 239, 243], [178, 204, 240], [126, 150, 226], [158, 92, 180], [206, 74, 96], [226, 120, 28]];
+const LOAD_DARK = [[36, 42, 50], [38, 66, 112], [72, 84, 170], [136, 78, 176], [206, 84, 112], [246, 164, 74]];
+
+/** The colour of a load from 0 to 1. */
+export function loadColour(load: number, dark: boolean): string {
+  const stops = dark ? LOAD_DARK : LOAD_LIGHT;
+  const at = Math.max(0, Math.min(0.9999, load)) * (stops.length - 1);
+  const [low, high] = [stops[Math.floor(at)] ?? [0, 0, 0], stops[Math.floor(at) + 1] ?? [0, 0, 0]];
+  const mix = low.map((c, i) => Math.round(c + ((high[i] ?? c) - c) * (at % 1)));
+  return `rgb(${mix.join(" ")})`;
+}
+
+/** Whether text on that load must be light. */
+export function lightText(load: number, dark: boolean): boolean {
+  return dark ? load < 0.75 : load > 0.42 && load < 0.9;
+}

@@ -1,0 +1,40 @@
+// Which grid of buckets a range of time is shown on, and the ticks of axes.
+
+const MULTIPLES = [1, 2, 5];
+
+/** The shortest round step (1, 2 or 5 times a power of ten ms) with at most `buckets` in the range. */
+export function stepFor(spanMs: number, buckets: number, atLeastMs: number): number {
+  const wanted = Math.max(spanMs / Math.max(1, buckets), atLeastMs, 1);
+  for (let power = 1; ; power *= 10) {
+    for (const multiple of MULTIPLES) {
+      if (multiple * power >= wanted * 0.999) return multiple * power;
+    }
+  }
+}
+
+/** Keeps a range inside the limits, with its length where that is possible. */
+export function keepInside(from: number, to: number, low: number, high: number): [number, number] {
+  const length = Math.min(to - from, high - low);
+  if (from < low) return [low, low + length];
+  if (to > high) return [high - length, high];
+  return [from, from + length];
+}
+
+/** A range after zooming by `factor` around a point in it. */
+export function zoomed(from: number, to: number, around: number, factor: number, leastMs: number): [number, number] {
+  const share = to > from ? (around - from) / (to - from) : 0.5;
+  const length = Math.max((to - from) * factor, leastMs);
+  return [around - share * length, around + (1 - share) * length];
+}
+
+/** The upper end of an axis: the first of 1, 1.5, 2, 3, 4, 5, 6, 8 times a power that is not below. */
+export function roundUp(value: number, base: 10 | 2): number {
+  if (!(value > 0)) return 1;
+  if (base === 2) {
+    const unit = 1024 ** Math.max(0, Math.floor(Math.log2(value) / 10));
+    return roundUp(value / unit, 10) * unit;
+  }
+  const power = 10 ** Math.floor(Math.log10(value));
+  const steps = [1, 1.5, 2, 3, 4, 5, 6, 8, 10];
+  return (steps.find((step) => step * power >= value * 0.9999) ?? 10) * power;
+}

@@ -1,0 +1,174 @@
+// The columns that are on the page: a grid that grows at its end while the page follows, and
+// slices of the past that were asked for.
+
+import type { Frame, Track } from "./frame";
+
+/** Columns over one row of times, in raw units. */
+export interface Slice {
+  /** Milliseconds since 1970: the middle of each bucket, or the time of each row. */
+  x: Float64Array;
+  stepMs: number;
+  /** Whether each row is one sample, so that minimum, mean and maximum are one. */
+  raw: boolean;
+  track(series: number): Track | undefined;
+}
+
+export const EMPTY: Slice = { x: new Float64Array(0), stepMs: 1, raw: false, track: () => undefined };
+
+const NS_PER_MS = 1e6;
+
+/** A slice out of an answer to a `fetch`. */
+export function sliceOf(frame: Frame): Slice {
+  const { header, tracks, times } = frame;
+  const track = (series: number) => tracks.get(series);
+  const stepMs = (header.step_ns ?? 0) / NS_PER_MS;
+  const first = typeof header.first === "number" ? header.first * stepMs : (header.from_ns ?? 0) / NS_PER_MS;
+  const x = new Float64Array(header.rows);
+  if (header.kind === "raw" && times) {
+    const from = (header.from_ns ?? 0) / NS_PER_MS;
+    for (let row = 0; row < x.length; row++) x[row] = from + (times[row] ?? 0) / NS_PER_MS;
+    return { x, stepMs, raw: true, track };
+  }
+  for (let row = 0; row < x.length; row++) x[row] = first + (row + 0.5) * stepMs;
+  return { x, stepMs, raw: false, track };
+}
+
+/** Buckets of one step since 1970, kept for a window of time that moves on. */
+export class Grid {
+  /** Number of the first bucket kept. */
+  private first = 0;
+  private rows = 0;
+  private capacity = 0;
+  private readonly tracks = new Map<number, Track>();
+
+  /** `most`: the buckets that are kept. */
+  constructor(
+    readonly stepMs: number,
+    private readonly most: number,
+  ) {}
+
+  /** The time at which the last bucket ends, in ms; 0 while there is none. */
+  get end(): number {
+    return (this.first + this.rows) * this.stepMs;
+  }
+
+  get start(): number {
+    return this.first * this.stepMs;
+  }
+
+  get length(): number {
+    return this.rows;
+  }
+
+  /** Takes the buckets of a frame. Those that are there already are replaced, a gap stays empty. */
+  apply(frame: Frame): void {
+    const first = frame.header.first ?? 0;
+    const count = Math.min(frame.header.rows, this.most);
+    const skipped = frame.header.rows - count;
+    if (count === 0) return;
+    const begin = first + skipped;
+    if (this.rows === 0) this.first = begin;
+    const end = Math.max(begin + count, this.first + this.rows);
+    this.moveTo(Math.max(Math.min(begin, this.first), end - this.most));
+    const at = begin - this.first;
+    if (at < 0) return; // older than all that is kept
+    this.rows = Math.max(this.rows, at + count);
+    this.reserve(this.rows);
+    for (const [series, from] of frame.tracks) {
+      const to = this.tracks.get(series) ?? this.create(series);
+      to.min.set(from.min.subarray(skipped), at);
+      to.max.set(from.max.subarray(skipped), at);
+      to.mean.set(from.mean.subarray(skipped), at);
+    }
+  }
+
+  slice(): Slice {
+    const { rows, stepMs } = this;
+    const x = new Float64Array(rows);
+    for (let row = 0; row < rows; row++) x[row] = (this.first + row + 0.5) * stepMs;
+    const track = (series: number): Track | undefined => {
+      const whole = this.tracks.get(series);
+      if (!whole) return undefined;
+      const part = (values: Float64Array) => values.subarray(0, rows);
+      return { min: part(whole.min), max: part(whole.max), mean: part(whole.mean) };
+    };
+    return { x, stepMs, raw: false, track };
+  }
+
+  /** Makes `first` the first bucket: drops what is before it, or makes room in front. */
+  private moveTo(first: number): void {
+    const by = first - this.first;
+    if (by === 0) return;
+    const kept = Math.max(0, this.rows - by);
+    this.reserve(kept);
+    for (const track of this.tracks.values()) {
+      for (const values of [track.min, track.max, track.mean]) {
+        if (by > 0) values.copyWithin(0, by, this.rows).fill(NaN, kept);
+        else values.copyWithin(-by, 0, this.rows).fill(NaN, 0, -by);
+      }
+    }
+    this.first = first;
+    this.rows = kept;
+  }
+
+  private create(series: number): Track {
+    const column = () => new Float64Array(this.capacity).fill(NaN);
+    const track = { min: column(), max: column(), mean: column() };
+    this.tracks.set(series, track);
+    return track;
+  }
+
+  private reserve(rows: number): void {
+    if (rows <= this.capacity) return;
+    this.capacity = Math.min(Math.max(rows + (rows >> 1), 64), Math.max(this.most, rows));
+    const grown = (values: Float64Array) => {
+      const next = new Float64Array(this.capacity).fill(NaN);
+      next.set(values);
+      return next;
+    };
+    for (const [series, track] of this.tracks) {
+      this.tracks.set(series, { min: grown(track.min), max: grown(track.max), mean: grown(track.mean) });
+    }
+  }
+}
+
+/** The row whose time is nearest to `ms`; -1 where there is none. */
+export function rowAt(x: Float64Array, ms: number): number {
+  if (x.length === 0) return -1;
+  let low = 0;
+  let high = x.length - 1;
+  while (high - low > 1) {
+    const middle = (low + high) >> 1;
+    if ((x[middle] ?? 0) < ms) low = middle;
+    else high = middle;
+  }
+  return ms - (x[low] ?? 0) <= (x[high] ?? 0) - ms ? low : high;
+}
+
+export interface Statistics {
+  min: number;
+  max: number;
+  mean: number;
+  last: number;
+  rows: number;
+}
+
+/** Statistics of what is between two times, over measured buckets. */
+export function statistics(x: Float64Array, track: Track, from: number, to: number): Statistics {
+  const result = { min: NaN, max: NaN, mean: NaN, last: NaN, rows: 0 };
+  let sum = 0;
+  for (let row = 0; row < x.length; row++) {
+    const time = x[row] as number;
+    const mean = track.mean[row] as number;
+    if (time < from || time > to || Number.isNaN(mean)) continue;
+    const low = track.min[row] as number;
+    const high = track.max[row] as number;
+    if (!(result.min <= low)) result.min = low;
+    if (!(result.max >= high)) result.max = high;
+    result.last = mean;
+    result.rows += 1;
+    sum += mean;
+  }
+  if (result.rows > 0) result.mean = sum / result.rows;
+  return result;
+}

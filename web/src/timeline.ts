@@ -1,0 +1,229 @@
+// The range of time on screen and the data for it: a growing grid while the page follows, answers
+// to questions about the past otherwise.
+
+import type { Connection } from "./connection";
+import type { Frame } from "./frame";
+import { keepInside, stepFor, zoomed } from "./steps";
+import { EMPTY, Grid, sliceOf, type Slice } from "./store";
+import type { SourceInfo, State } from "./wire";
+import type { View } from "./view";
+
+const NS = 1e6;
+const LEAST_MS = 10;
+const ASK_PAUSE_MS = 70;
+const LIVE_PAUSE_MS = 90;
+
+/** Numbers of questions and orders; those of watches are fixed. */
+export class Ids {
+  private last = 100;
+  next(): number {
+    return ++this.last;
+  }
+}
+
+export class Timeline {
+  slice: Slice = EMPTY;
+  private grid: Grid | null = null;
+  private watched = "";
+  private asked = 0;
+  private asking = 0;
+  private series: number[] = [];
+  private newest = 0;
+  private drawing = 0;
+  private drawnAt = 0;
+  private back: [number, number, boolean][] = [];
+
+  constructor(
+    readonly source: SourceInfo,
+    readonly view: View,
+    private readonly connection: Connection,
+    private readonly ids: Ids,
+    private readonly watchId: number,
+    private readonly changed: () => void,
+  ) {
+    if (source.kind === "recording") view.follow = false;
+  }
+
+  buckets = 600;
+  state: State | null = null;
+  /** Where the source begins and ends, for those of which the server's state does not tell. */
+  known: [number, number] | null = null;
+
+  get live(): boolean {
+    return this.source.kind === "live";
+  }
+
+  /** Everything that can be shown. */
+  limits(): [number, number] {
+    if (this.known) return this.known;
+    const history = this.state?.history;
+    const from = (history && history.from_ns > 0 ? history.from_ns : this.source.started_ns) / NS;
+    const to = Math.max((history?.to_ns ?? 0) / NS, this.newest, from + 1000);
+    return [from, to];
+  }
+
+  range(): [number, number] {
+    const { view } = this;
+    if (!view.follow) return [view.from, view.to];
+    const to = this.grid && this.grid.length > 0 ? this.grid.end : this.limits()[1];
+    return [to - view.spanMs, to];
+  }
+
+  /** The numbers of the series that are shown. */
+  get shown(): readonly number[] {
+    return this.series;
+  }
+
+  show(series: number[]): void {
+    const wanted = [...new Set(series)].sort((a, b) => a - b);
+    if (wanted.join() === this.series.join()) return;
+    this.series = wanted;
+    this.refresh();
+  }
+
+  /** Asks for what the view needs and is not there or on its way. */
+  refresh(): void {
+    if (this.series.length === 0 || (!this.view.follow && this.view.to <= this.view.from)) return;
+    if (this.view.follow) this.watch();
+    else this.ask();
+    this.changed();
+  }
+
+  /** After the line was lost: what was received stays, the rest is asked for again. */
+  reconnected(): void {
+    this.watched = "";
+    this.refresh();
+  }
+
+  /** Nothing more is wanted. */
+  stop(): void {
+    window.clearTimeout(this.asking);
+    this.connection.send({ type: "unwatch", id: this.watchId });
+  }
+
+  private watch(): void {
+    const interval = (this.state?.interval_ns ?? this.source.interval_ns) / NS;
+    const stepMs = stepFor(this.view.spanMs, this.buckets, Math.max(1, interval));
+    const key = `${stepMs} ${this.series.join()}`;
+    if (key === this.watched) return;
+    const most = Math.ceil((this.view.spanMs * 1.5) / stepMs) + 64;
+    const to = this.limits()[1];
+    const from = Math.max(0, to - this.view.spanMs * 1.15);
+    if (!this.grid || this.grid.stepMs !== stepMs || this.watchedSeries !== this.series.join()) this.grid = new Grid(stepMs, most);
+    this.watchedSeries = this.series.join();
+    const message = { type: "watch", id: this.watchId, source: this.source.id, series: this.series, step_ns: Math.round(stepMs * NS), from_ns: Math.round(from * NS), partial: true } as const;
+    if (this.connection.send(message)) this.watched = key;
+  }
+
+  private watchedSeries = "";
+
+  private ask(): void {
+    window.clearTimeout(this.asking);
+    this.asking = window.setTimeout(() => {
+      const { from, to } = this.view;
+      const margin = (to - from) / 2;
+      const [low, high] = this.limits();
+      const start = Math.max(low, from - margin);
+      const end = Math.min(high, to + margin);
+      if (end <= start) return;
+      this.asked = this.ids.next();
+      this.connection.send({
+        type: "fetch",
+        id: this.asked,
+        source: this.source.id,
+        series: this.series,
+        from_ns: Math.round(start * NS),
+        to_ns: Math.round(end * NS),
+        buckets: Math.max(1, Math.round((this.buckets * (end - start)) / (to - from))),
+      });
+    }, ASK_PAUSE_MS);
+  }
+
+  /** Takes a frame if it is for this timeline. */
+  take(frame: Frame): boolean {
+    const { id, rows } = frame.header;
+    if (id === this.watchId) {
+      const step = (frame.header.step_ns ?? 0) / NS;
+      if (!this.grid || Math.abs(step - this.grid.stepMs) > 1e-9) return true;
+      this.grid.apply(frame);
+      this.newest = Math.max(this.newest, this.grid.end);
+      if (this.view.follow) this.arrived();
+      return true;
+    }
+    if (id !== this.asked) return false;
+    // A new server does not know what was before it; what the page has stays.
+    if (rows > 0) this.slice = sliceOf(frame);
+    this.changed();
+    return true;
+  }
+
+  /** New samples are shown some ten times a second, however many frames bring them. */
+  private arrived(): void {
+    if (this.drawing !== 0) return;
+    const pause = Math.max(0, this.drawnAt + LIVE_PAUSE_MS - performance.now());
+    this.drawing = window.setTimeout(() => {
+      this.drawing = 0;
+      this.drawnAt = performance.now();
+      if (!this.view.follow || !this.grid) return;
+      this.slice = this.grid.slice();
+      this.changed();
+    }, pause);
+  }
+
+  // ---- moving ----
+
+  follow(spanMs?: number): void {
+    if (!this.live) return this.showRange(...this.limits());
+    if (spanMs) this.view.spanMs = spanMs;
+    this.view.follow = true;
+    if (this.grid && this.grid.length > 0) this.slice = this.grid.slice();
+    this.watched = "";
+    this.refresh();
+  }
+
+  /** Stops following where it is. */
+  freeze(): void {
+    if (!this.view.follow) return;
+    [this.view.from, this.view.to] = this.range();
+    this.view.follow = false;
+    this.refresh();
+  }
+
+  showRange(from: number, to: number, remember = true): void {
+    const [low, high] = this.limits();
+    const [start, end] = this.range();
+    if (remember) this.back.push([start, end, this.view.follow]);
+    if (this.back.length > 50) this.back.shift();
+    const length = Math.max(to - from, LEAST_MS);
+    [this.view.from, this.view.to] = keepInside(from, from + length, low, high);
+    this.view.spanMs = this.view.to - this.view.from;
+    this.view.follow = false;
+    this.refresh();
+  }
+
+  zoom(factor: number, around?: number): void {
+    const [from, to] = this.range();
+    if (this.view.follow && (around === undefined || factor > 1)) {
+      const [low, high] = this.limits();
+      this.view.spanMs = Math.min(Math.max((to - from) * factor, 1000), Math.max(high - low, 60_000));
+      return this.refresh();
+    }
+    this.showRange(...zoomed(from, to, around ?? (from + to) / 2, factor, LEAST_MS), false);
+  }
+
+  /** Moves the range by a share of its length; moving past the newest sample follows it again. */
+  pan(share: number): void {
+    const [from, to] = this.range();
+    const by = (to - from) * share;
+    if (this.live && share > 0 && to + by > this.limits()[1] + (to - from) * 0.02) return this.follow(to - from);
+    this.showRange(from + by, to + by, false);
+  }
+
+  /** Back to what was shown before the last zoom. */
+  undo(): void {
+    const last = this.back.pop();
+    if (!last) return this.live ? this.follow(60_000) : this.showRange(...this.limits(), false);
+    if (last[2]) return this.follow(last[1] - last[0]);
+    this.showRange(last[0], last[1], false);
+  }
+}

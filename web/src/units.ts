@@ -1,0 +1,104 @@
+// From the raw unit of a series to what is shown, and numbers as text.
+
+import type { MetricInfo } from "./wire";
+
+/** What an axis shows. Series of one quantity share an axis. */
+export type Quantity = "percent" | "bytes" | "bytes/s" | "count" | "count/s" | "seconds" | "ratio" | "cycles/s" | "cycles";
+
+export interface Shown {
+  quantity: Quantity;
+  /** Shown value = raw value * factor. */
+  factor: number;
+}
+
+const BYTES: Record<string, number> = { bytes: 1, KiB: 1024, kibibytes: 1024 };
+const SECONDS: Record<string, number> = {
+  ticks: 1e-2,
+  ns: 1e-9,
+  nanoseconds: 1e-9,
+  us: 1e-6,
+  microseconds: 1e-6,
+  ms: 1e-3,
+  milliseconds: 1e-3,
+};
+
+/** How values of a metric are shown: memory in bytes, counters of time as a share of the time. */
+export function shownMetric(metric: Pick<MetricInfo, "unit" | "kind">, pageSize: number): Shown {
+  const rate = metric.kind !== "gauge";
+  const bytes = metric.unit === "pages" ? pageSize : BYTES[metric.unit];
+  if (bytes !== undefined) return { quantity: rate ? "bytes/s" : "bytes", factor: bytes };
+  const seconds = SECONDS[metric.unit];
+  if (seconds !== undefined) {
+    return rate ? { quantity: "percent", factor: 100 * seconds } : { quantity: "seconds", factor: seconds };
+  }
+  if (metric.unit === "cycles") return { quantity: rate ? "cycles/s" : "cycles", factor: 1 };
+  return { quantity: rate ? "count/s" : "count", factor: 1 };
+}
+
+/** How values of a formula are shown. */
+export function shownFormula(unit: string): Shown {
+  if (unit === "ns") return { quantity: "seconds", factor: 1e-9 };
+  const known: Quantity[] = ["percent", "bytes", "bytes/s", "count", "count/s", "seconds", "ratio"];
+  return { quantity: known.find((q) => q === unit) ?? "ratio", factor: 1 };
+}
+
+const SI: [number, string][] = [[1e15, "P"], [1e12, "T"], [1e9, "G"], [1e6, "M"], [1e3, "k"]];
+const IEC: [number, string][] = [[2 ** 50, "Pi"], [2 ** 40, "Ti"], [2 ** 30, "Gi"], [2 ** 20, "Mi"], [2 ** 10, "Ki"]];
+const SMALL: [number, string][] = [[1, ""], [1e-3, "m"], [1e-6, "µ"], [1e-9, "n"]];
+
+/** Three significant digits, without trailing zeros behind the point of whole numbers. */
+export function digits(value: number): string {
+  const size = Math.abs(value);
+  if (size >= 99.95 || Number.isInteger(value)) return value.toFixed(0);
+  return size >= 9.995 ? value.toFixed(1) : value.toFixed(2);
+}
+
+/** A value with its prefix and unit: `12.3k/s`, `1.50 GiB`, `87.2 %`; `–` where nothing was measured. */
+export function format(value: number | null | undefined, quantity: Quantity): string {
+  if (value === null || value === undefined || !Number.isFinite(value)) return "–";
+  switch (quantity) {
+    case "percent":
+      return `${digits(value)} %`;
+    case "bytes":
+      return scaled(value, IEC, "B");
+    case "bytes/s":
+      return scaled(value, SI, "B/s");
+    case "seconds":
+      return time(value);
+    case "count/s":
+    case "cycles/s":
+      return scaled(value, SI, quantity === "count/s" ? "/s" : "Hz", quantity === "count/s");
+    default:
+      return scaled(value, SI, "", true);
+  }
+}
+
+function scaled(value: number, steps: [number, string][], unit: string, tight = false): string {
+  const step = steps.find(([size]) => Math.abs(value) >= size * 0.9995);
+  const gap = tight || unit === "" ? "" : " ";
+  return step ? `${digits(value / step[0])}${gap}${step[1]}${unit}` : `${digits(value)}${gap}${unit}`;
+}
+
+function time(seconds: number): string {
+  if (seconds === 0) return "0 s";
+  const step = SMALL.find(([size]) => Math.abs(seconds) >= size * 0.9995) ?? SMALL[3];
+  return step ? `${digits(seconds / step[0])} ${step[1]}s` : "–";
+}
+
+/** A span of time in words for buttons: `30 s`, `5 min`, `1.5 h`. */
+export function span(ms: number): string {
+  if (ms < 1000) return `${digits(ms)} ms`;
+  if (ms < 60_000) return `${digits(ms / 1000)} s`;
+  if (ms < 3_600_000) return `${digits(ms / 60_000)} min`;
+  return `${digits(ms / 3_600_000)} h`;
+}
+
+/** The time of day, with as many digits of the second as `stepMs` needs. */
+export function clock(ms: number, stepMs = 1000): string {
+  const date = new Date(ms);
+  const two = (n: number) => String(n).padStart(2, "0");
+  const text = `${two(date.getHours())}:${two(date.getMinutes())}:${two(date.getSeconds())}`;
+  if (stepMs >= 1000) return text;
+  const millis = String(date.getMilliseconds()).padStart(3, "0");
+  return `${text}.${stepMs >= 100 ? millis[0] : stepMs >= 10 ? millis.slice(0, 2) : millis}`;
+}

@@ -1,0 +1,70 @@
+// What the page shows, as it stands in the address: range of time, panels, and how they look.
+
+export type Mode = "lines" | "stack" | "multiples";
+
+export interface View {
+  /** Whether the range moves on with the newest sample. */
+  follow: boolean;
+  /** Length of the range while it follows, in ms. */
+  spanMs: number;
+  /** The range while it does not follow, in ms since 1970. */
+  from: number;
+  to: number;
+  /** Ids of panels: of a default one, or `m:` and names of metrics joined by `+`. Empty: the defaults. */
+  panels: string[];
+  modes: Record<string, Mode>;
+  /** What the machine's drawing is coloured by. */
+  colour: string;
+  /** Distance of the second source's times from the first's, in ms. */
+  shiftMs: number;
+}
+
+export const SPANS = [10_000, 30_000, 60_000, 300_000, 900_000, 3_600_000];
+
+export function freshView(): View {
+  return { follow: true, spanMs: 60_000, from: 0, to: 0, panels: [], modes: {}, colour: "cpu", shiftMs: 0 };
+}
+
+/** The view as a fragment of an address. What is as always is left out. */
+export function writeView(view: View): string {
+  const out = new URLSearchParams();
+  const fresh = freshView();
+  if (!view.follow) {
+    out.set("from", view.from.toFixed(3));
+    out.set("to", view.to.toFixed(3));
+  } else if (view.spanMs !== fresh.spanMs) {
+    out.set("span", String(Math.round(view.spanMs)));
+  }
+  if (view.panels.length > 0) out.set("panels", view.panels.join(","));
+  const modes = Object.entries(view.modes).filter(([, mode]) => mode !== "lines");
+  if (modes.length > 0) out.set("modes", modes.map(([id, mode]) => `${id}=${mode}`).join(","));
+  if (view.colour !== fresh.colour) out.set("colour", view.colour);
+  if (view.shiftMs !== 0) out.set("shift", String(view.shiftMs));
+  return out.toString();
+}
+
+/** Reads a fragment; what is missing or makes no sense stays as always. */
+export function readView(fragment: string): View {
+  const view = freshView();
+  const from = new URLSearchParams(fragment.replace(/^#/, ""));
+  const number = (name: string) => {
+    const text = from.get(name);
+    const value = text === null || text === "" ? NaN : Number(text);
+    return Number.isFinite(value) ? value : null;
+  };
+  const [start, end] = [number("from"), number("to")];
+  if (start !== null && end !== null && end > start) {
+    Object.assign(view, { follow: false, from: start, to: end, spanMs: end - start });
+  }
+  const span = number("span");
+  if (span !== null && span >= 10 && span <= 7 * 86_400_000) view.spanMs = span;
+  view.panels = (from.get("panels") ?? "").split(",").filter(Boolean).slice(0, 64);
+  for (const pair of (from.get("modes") ?? "").split(",")) {
+    const at = pair.lastIndexOf("=");
+    const mode = pair.slice(at + 1);
+    if (at > 0 && (mode === "lines" || mode === "stack" || mode === "multiples")) view.modes[pair.slice(0, at)] = mode;
+  }
+  view.colour = from.get("colour") ?? view.colour;
+  view.shiftMs = number("shift") ?? 0;
+  return view;
+}

@@ -1,0 +1,89 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { signal, sourceInfo } from "../dev/machine";
+import { defaultPanels, panelOf } from "../src/panels/lines";
+import { runs } from "../src/panels/paths";
+import { lineColour, loadColour } from "../src/panels/palette";
+import { Catalog, numberOf, place } from "../src/series";
+import { cpuList, readMachine, squares } from "../src/topology";
+
+test("series are numbered through metrics, then formulas", () => {
+  const info = sourceInfo(4, 0);
+  const catalog = new Catalog(info);
+  const names = [...info.metrics, ...info.formulas].flatMap((m) => m.instances.map((at) => `${m.name}@${at}`));
+  assert.deepEqual(catalog.series.map((s) => `${s.name}@${s.instance}`), names);
+  assert.ok(catalog.series.every((s, at) => s.number === at));
+  assert.equal(catalog.at("node.MemFree", "node2")?.number, names.indexOf("node.MemFree@node2"));
+});
+
+test("search wants all words and puts names first", () => {
+  const catalog = new Catalog(sourceInfo(4, 0));
+  const found = catalog.search("page fault", 10).entries.map((entry) => entry.name);
+  assert.ok(found.includes("vmstat.pgfault"));
+  assert.equal(catalog.search("pgfault", 10).entries[0]?.name, "vmstat.pgfault");
+  assert.equal(catalog.search("nothing like that", 10).entries.length, 0);
+  const few = catalog.search("", 3);
+  assert.equal(few.entries.length + few.more, catalog.entries.length);
+});
+
+test("a machine of 128 nodes and 32,000 series is searched at once", () => {
+  const info = sourceInfo(128, 0);
+  for (let at = 0; at < 250; at++) info.metrics.push({ ...info.metrics[14]!, name: `node.made_up_${at}`, instances: Array.from({ length: 128 }, (_, n) => `node${n}`) });
+  const catalog = new Catalog(info);
+  assert.ok(catalog.series.length > 32_000);
+  assert.equal(catalog.search("made_up_249", 5).entries.length, 1);
+});
+
+test("default panels take what is there and leave out what is not", () => {
+  const ids = defaultPanels(new Catalog(sourceInfo(4, 0))).map((spec) => spec.id);
+  assert.deepEqual(ids, ["locality", "memory", "cpu", "faults", "remote", "pressure", "links", "controllers", "sampler"]);
+  const poor = { ...sourceInfo(1, 0), formulas: [], metrics: sourceInfo(1, 0).metrics.filter((m) => m.sensor === "vmstat") };
+  assert.deepEqual(defaultPanels(new Catalog(poor)).map((spec) => spec.id), ["faults"]);
+});
+
+test("busy is what is left of idle", () => {
+  const line = panelOf(new Catalog(sourceInfo(4, 0)), "cpu")?.lines[0];
+  assert.equal((line?.offset ?? 0) + (line?.factor ?? 0) * 30, 70);
+  assert.equal(panelOf(new Catalog(sourceInfo(4, 0)), "m:no.such"), null);
+  assert.equal(panelOf(new Catalog(sourceInfo(4, 0)), "m:node.MemFree+node.MemUsed")?.lines.length, 8);
+});
+
+test("places have names, and numbers where they are of that kind", () => {
+  assert.deepEqual(["", "node3", "cpu12", "link0.2"].map(place), ["machine", "node 3", "CPU 12", "link 0.2"]);
+  assert.deepEqual([numberOf("node3", "node"), numberOf("cpu3", "node"), numberOf("link0.2", "link")], [3, -1, -1]);
+});
+
+test("lists of CPUs, and the machine in packages", () => {
+  assert.deepEqual(cpuList("0-2,8,x,10-10"), [0, 1, 2, 8, 10]);
+  assert.deepEqual(cpuList(""), []);
+  const machine = readMachine(sourceInfo(4, 0).topology);
+  assert.deepEqual(machine?.packages.map((p) => p.nodes.map((n) => n.id)), [[0, 1], [2, 3]]);
+  assert.equal(machine?.nodes[0]?.cores.length, 8);
+  assert.equal(readMachine(null), null);
+  assert.equal(readMachine({ nodes: [] }), null);
+  const far = readMachine({ nodes: [{ os_index: 0, cpus: "0", memory_kb: 1 }, { os_index: 7, cpus: "", memory_kb: null }], packages: [{ os_index: 0, cpus: "0" }] });
+  assert.deepEqual(far?.packages.map((p) => p.name), ["package 0", "memory only"]);
+});
+
+test("squares fill their box and stay inside", () => {
+  for (const [count, width, height] of [[1, 100, 40], [16, 140, 40], [64, 140, 40], [97, 30, 200], [256, 140, 44]] as const) {
+    const cells = squares(count, width, height, 2, 15);
+    assert.equal(cells.length, count);
+    for (const cell of cells) assert.ok(cell.x + cell.size <= width + 0.01 && cell.y + cell.size <= height + 0.01, `${count} in ${width}x${height}`);
+    assert.equal(new Set(cells.map((cell) => `${cell.x} ${cell.y}`)).size, count);
+  }
+  assert.deepEqual(squares(0, 10, 10, 1, 5), []);
+});
+
+test("lines break at gaps and not at single holes", () => {
+  const x = [0, 10, 20, 30, 100, 110];
+  assert.deepEqual(runs(x, Float64Array.of(1, NaN, 3, 4, 5, 6), 0, 5, 25), [[0, 2, 3], [4, 5]]);
+  assert.deepEqual(runs(x, new Float64Array(6).fill(NaN), 0, 5, 25), []);
+});
+
+test("colours differ as far as there are enough", () => {
+  for (const count of [8, 40]) assert.equal(new Set(Array.from({ length: count }, (_, at) => lineColour(at, count, true))).size, count);
+  assert.notEqual(loadColour(0, false), loadColour(1, false));
+  assert.equal(loadColour(-3, false), loadColour(0, false));
+  assert.ok(Number.isFinite(signal("locality", "node1", 1.7e12, 4)));
+});

@@ -1,0 +1,39 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { digits, format, shownFormula, shownMetric, span } from "../src/units";
+
+test("numbers have three digits and the prefix that belongs to their unit", () => {
+  assert.equal(format(12_345, "count/s"), "12.3k/s");
+  assert.equal(format(0, "count/s"), "0/s");
+  assert.equal(format(999_700, "count/s"), "1.00M/s");
+  assert.equal(format(1.5 * 2 ** 30, "bytes"), "1.50 GiB");
+  assert.equal(format(1000, "bytes"), "1000 B");
+  assert.equal(format(2.5e9, "bytes/s"), "2.50 GB/s");
+  assert.equal(format(87.23, "percent"), "87.2 %");
+  assert.equal(format(100, "percent"), "100 %");
+  assert.equal(format(24.1e-6, "seconds"), "24.1 µs");
+  assert.equal(format(-2048, "bytes"), "-2 KiB");
+});
+
+test("what was not measured is a dash and never 0", () => {
+  for (const nothing of [null, undefined, NaN, Infinity]) assert.equal(format(nothing, "percent"), "–");
+  assert.equal(format(0, "percent"), "0 %");
+});
+
+test("raw units become what people read", () => {
+  assert.deepEqual(shownMetric({ unit: "pages", kind: "gauge" }, 65536), { quantity: "bytes", factor: 65536 });
+  assert.deepEqual(shownMetric({ unit: "KiB", kind: "gauge" }, 4096), { quantity: "bytes", factor: 1024 });
+  assert.deepEqual(shownMetric({ unit: "pages", kind: "counter" }, 4096), { quantity: "bytes/s", factor: 4096 });
+  assert.deepEqual(shownMetric({ unit: "ticks", kind: "counter" }, 4096), { quantity: "percent", factor: 1 });
+  assert.deepEqual(shownMetric({ unit: "ns", kind: "gauge" }, 4096), { quantity: "seconds", factor: 1e-9 });
+  const us = shownMetric({ unit: "us", kind: "counter" }, 4096);
+  assert.equal(us.quantity, "percent");
+  assert.ok(Math.abs(1e6 * us.factor - 100) < 1e-9);
+  assert.deepEqual(shownFormula("ns"), { quantity: "seconds", factor: 1e-9 });
+  assert.equal(shownFormula("count/s").quantity, "count/s");
+});
+
+test("digits and spans", () => {
+  assert.deepEqual([0.123, 1.239, 12.34, 123.4].map(digits), ["0.12", "1.24", "12.3", "123"]);
+  assert.deepEqual([20, 1500, 60_000, 5_400_000].map(span), ["20 ms", "1.50 s", "1 min", "1.50 h"]);
+});
