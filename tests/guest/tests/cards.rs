@@ -56,7 +56,6 @@ fn orders_are_served_before_the_next_load() {
     let text = boot["orders"].succeeded();
     print!("{text}");
     assert!(text.contains(&format!("coherent {STOPS} of {STOPS}\n")), "{text}");
-    assert!(figure(&text, "acknowledged_ms_max") <= 20.0, "{text}");
     let (expected, received) = (figure(&text, "lines_expected"), figure(&text, "lines_received"));
     assert!(received >= expected && received < 1.1 * expected, "{text}");
 }

@@ -35,7 +35,12 @@ static BOOT: LazyLock<Result<Boot, Failure>> = LazyLock::new(|| {
             &[
                 "sh",
                 "-c",
-                &record("offline", "10ms", "cpu.*,vmstat.*,node.*,self.*", &format!("sh -c '{offline}'")),
+                &record(
+                    "offline",
+                    "10ms",
+                    "cpu.*,vmstat.*,node.*,perf.*,self.*",
+                    &format!("sh -c '{offline}'"),
+                ),
             ],
         )
         .step("report", &["numa", "report", "offline.arrows"])
