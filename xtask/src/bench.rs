@@ -2,6 +2,7 @@
 //! measured in the same run.
 
 pub mod floor;
+mod guest;
 mod machine;
 mod memory;
 mod perf;
@@ -40,6 +41,11 @@ const BENCHMARKS: &[Benchmark] = &[
         name: "slowdown",
         question: "what a recording costs the program beside it",
         run: slowdown::run,
+    },
+    Benchmark {
+        name: "guest",
+        question: "how long a NUMA guest takes to start, what simulating costs",
+        run: guest::run,
     },
 ];
 

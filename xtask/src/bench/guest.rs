@@ -1,0 +1,62 @@
+//! The NUMA guest: how long it takes to be there, and what simulating costs.
+
+use super::results::Results;
+use super::statistics::median;
+use anyhow::{Context, Result};
+use numakit_guest::{Boot, Guest, Shape, Simulation, programs};
+use std::time::Duration;
+
+const ROUNDS: usize = 3;
+/// Orders of a card outside of the markers are served within this time.
+const ORDER_MS: f64 = 20.0;
+
+pub fn run(results: &mut Results) -> Result<()> {
+    for shape in Shape::all()? {
+        let boot = |_| Ok(Guest::new(shape.clone()).step("true", &["true"]).boot()?.boot_time.as_secs_f64());
+        let seconds = (0..ROUNDS).map(boot).collect::<Result<Vec<f64>>>()?;
+        results.show(&format!("start of '{}'", shape.name), median(seconds), "s")?;
+    }
+    simulation(results)?;
+    cards(results)
+}
+
+/// The same program with and without the simulator, in turns.
+fn simulation(results: &mut Results) -> Result<()> {
+    let (mut plain, mut simulated) = (Vec::new(), Vec::new());
+    for _ in 0..ROUNDS {
+        plain.push(seconds(&guest("ep")?.boot()?)?);
+        simulated.push(seconds(&guest("ep")?.simulate(Simulation::new()).boot()?)?);
+    }
+    let (plain, simulated) = (median(plain), median(simulated));
+    results.show("EP class S in the guest", plain, "s")?;
+    results.show("EP class S in the simulated machine", simulated, "s")?;
+    results.show("ratio", simulated / plain, "")
+}
+
+fn guest(program: &str) -> Result<Guest> {
+    let path = programs::compiled(program)?.with_context(|| format!("no guest program '{program}'"))?;
+    let guest = Guest::new(Shape::named("four")?).timeout(Duration::from_secs(600)).program(&path);
+    // Threads that wait must not keep the one host thread that runs all of them.
+    Ok(guest.env("OMP_WAIT_POLICY", "passive").env("GOMP_SPINCOUNT", "0").step(program, &[program]))
+}
+
+fn seconds(boot: &Boot) -> Result<f64> {
+    figure(boot, "ep", "seconds")
+}
+
+fn cards(results: &mut Results) -> Result<()> {
+    let boots = (0..ROUNDS).map(|_| Ok(guest("card")?.simulate(Simulation::new()).boot()?));
+    let boots = boots.collect::<Result<Vec<Boot>>>()?;
+    let of = |name: &str| boots.iter().map(|boot| figure(boot, "card", name)).collect::<Result<Vec<f64>>>();
+    let slowest = of("acknowledged_ms_max")?.into_iter().fold(0.0, f64::max);
+    results.show("an order to a card is served, median", median(of("acknowledged_ms_median")?), "ms")?;
+    results.at_most("an order to a card is served, slowest of 150", slowest, "ms", ORDER_MS)
+}
+
+/// The figure that a step printed after a name.
+fn figure(boot: &Boot, step: &str, name: &str) -> Result<f64> {
+    let text = boot[step].text();
+    let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+    let value = line.and_then(|rest| rest.split(' ').next()).and_then(|word| word.parse().ok());
+    value.with_context(|| format!("'{step}' printed no {name}:\n{text}{}", boot[step].errors()))
+}
