@@ -64,6 +64,12 @@ pub fn compiled(name: &str) -> Result<Option<PathBuf>, Failure> {
     Ok(Some(program))
 }
 
+/// The figure that a guest program printed after these words, at the start of a line.
+pub fn figure(printed: &str, words: &str) -> Option<f64> {
+    let rest = printed.lines().find_map(|line| line.strip_prefix(words)?.strip_prefix(' '))?;
+    rest.split(' ').next()?.parse().ok()
+}
+
 /// Names of all guest programs.
 pub fn all_compiled() -> Result<Vec<String>, Failure> {
     let folder = sources();

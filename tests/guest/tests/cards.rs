@@ -3,6 +3,7 @@
 
 mod recording;
 
+use numakit_guest::programs::figure;
 use numakit_guest::{Boot, Failure, Guest, Lines, Shape, Simulation, or_skipped, programs};
 use recording::Recording;
 use std::sync::LazyLock;
@@ -44,19 +45,13 @@ static BOOT: LazyLock<Result<Boot, Failure>> = LazyLock::new(|| {
     guest.boot()
 });
 
-/// The figure after a name in a program's output.
-fn figure(text: &str, name: &str) -> f64 {
-    let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
-    line.unwrap().split(' ').next().unwrap().parse().unwrap()
-}
-
 #[test]
 fn orders_are_served_before_the_next_load() {
     let Some(boot) = or_skipped(&BOOT) else { return };
     let text = boot["orders"].succeeded();
     print!("{text}");
     assert!(text.contains(&format!("coherent {STOPS} of {STOPS}\n")), "{text}");
-    let (expected, received) = (figure(&text, "lines_expected"), figure(&text, "lines_received"));
+    let [expected, received] = ["lines_expected", "lines_received"].map(|name| figure(&text, name).unwrap());
     assert!(received >= expected && received < 1.1 * expected, "{text}");
 }
 

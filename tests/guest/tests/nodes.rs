@@ -3,6 +3,7 @@
 
 mod recording;
 
+use numakit_guest::programs::figure;
 use numakit_guest::{Boot, Failure, Guest, Shape, or_skipped, programs};
 use recording::Recording;
 use std::sync::LazyLock;
@@ -56,12 +57,6 @@ fn recorded(step: &str) -> Option<Recording> {
     Some(Recording::read(&boot.out.join(format!("{name}.arrows"))))
 }
 
-/// The figure that a program printed after these words.
-fn figure(text: &str, words: &str) -> u64 {
-    let line = text.lines().find_map(|line| line.strip_prefix(words)?.strip_prefix(' '));
-    line.unwrap_or_else(|| panic!("no '{words}' in:\n{text}")).trim().parse().unwrap()
-}
-
 #[test]
 fn counters_move_on_the_node_whose_memory_is_touched() {
     let Some(touch) = recorded("touch") else { return };
@@ -83,7 +78,7 @@ fn pages_of_a_process_are_where_the_kernel_says() {
     let Some(held) = recorded("hold") else { return };
     let boot = or_skipped(&BOOT).unwrap();
     let told = std::fs::read_to_string(boot.out.join("held")).unwrap();
-    assert_eq!(figure(&told, "pages_on_node 1"), HELD, "{told}");
+    assert_eq!(figure(&told, "pages_on_node 1"), Some(HELD as f64), "{told}");
     let page = boot["hold"].succeeded();
     println!("{told}{page}");
     let total = page.lines().find(|line| line.trim_start().starts_with("Total")).unwrap();
@@ -140,7 +135,7 @@ fn a_cpu_that_goes_and_comes_back_costs_its_own_series_only() {
 fn memory_that_is_exhausted_shows_as_misses_and_foreign_allocations() {
     let Some(exhaust) = recorded("exhaust") else { return };
     let told = or_skipped(&BOOT).unwrap()["exhaust"].succeeded();
-    let elsewhere = figure(&told, "pages_elsewhere");
+    let elsewhere = figure(&told, "pages_elsewhere").unwrap() as u64;
     let grown = |metric: &str, node: u32| exhaust.grown(&format!("node.{metric}@node{node}"), 64);
     let foreign = grown("numa_foreign", 1);
     let missed: u64 = [0, 2, 3].iter().map(|node| grown("numa_miss", *node)).sum();

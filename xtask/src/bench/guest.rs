@@ -56,7 +56,6 @@ fn cards(results: &mut Results) -> Result<()> {
 /// The figure that a step printed after a name.
 fn figure(boot: &Boot, step: &str, name: &str) -> Result<f64> {
     let text = boot[step].text();
-    let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
-    let value = line.and_then(|rest| rest.split(' ').next()).and_then(|word| word.parse().ok());
-    value.with_context(|| format!("'{step}' printed no {name}:\n{text}{}", boot[step].errors()))
+    programs::figure(&text, name)
+        .with_context(|| format!("'{step}' printed no {name}:\n{text}{}", boot[step].errors()))
 }
