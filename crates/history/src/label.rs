@@ -18,7 +18,7 @@ pub struct Label {
 
 /// All labels, in the order of their times.
 #[derive(Debug, Default)]
-pub(crate) struct Labels(Mutex<Kept>);
+pub struct Labels(Mutex<Kept>);
 
 #[derive(Debug, Default)]
 struct Kept {
@@ -28,7 +28,7 @@ struct Kept {
 }
 
 impl Labels {
-    pub fn push(&self, time_ns: u64, text: &str) -> u64 {
+    pub(crate) fn push(&self, time_ns: u64, text: &str) -> u64 {
         let mut kept = self.lock();
         let id = kept.next;
         kept.next += 1;
@@ -41,7 +41,7 @@ impl Labels {
         id
     }
 
-    pub fn edit(&self, id: u64, text: &str) -> bool {
+    pub(crate) fn edit(&self, id: u64, text: &str) -> bool {
         let mut kept = self.lock();
         let Some(label) = kept.labels.iter_mut().find(|l| l.id == id) else { return false };
         text.clone_into(&mut label.text);
@@ -49,7 +49,7 @@ impl Labels {
         true
     }
 
-    pub fn remove(&self, id: u64) -> bool {
+    pub(crate) fn remove(&self, id: u64) -> bool {
         let mut kept = self.lock();
         let before = kept.labels.len();
         kept.labels.retain(|l| l.id != id);
@@ -58,15 +58,15 @@ impl Labels {
         found
     }
 
-    pub fn all(&self) -> Vec<Label> {
+    pub(crate) fn all(&self) -> Vec<Label> {
         self.lock().labels.clone()
     }
 
-    pub fn version(&self) -> u64 {
+    pub(crate) fn version(&self) -> u64 {
         self.lock().version
     }
 
-    pub fn bytes(&self) -> usize {
+    pub(crate) fn bytes(&self) -> usize {
         self.lock().labels.iter().map(|l| size_of::<Label>() + l.text.len()).sum()
     }
 

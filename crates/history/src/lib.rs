@@ -23,6 +23,6 @@ mod store;
 pub use answer::{Bucketed, Buckets, Raw};
 pub use grid::MAX_BUCKETS;
 pub use history::History;
-pub use label::Label;
+pub use label::{Label, Labels};
 pub use recorded::{Recorded, Show, Shown, levels_of, plain};
 pub use source::Source;

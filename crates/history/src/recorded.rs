@@ -11,7 +11,7 @@ use crate::answer::{Buckets, Raw};
 use crate::block::Block;
 use crate::gather::{self, Gather};
 use crate::grid::Grid;
-use crate::label::{Label, Labels};
+use crate::label::Labels;
 use crate::source::Source;
 use crate::store::{Keep, Store};
 use detail::Detail;
@@ -207,23 +207,7 @@ impl Source for Recorded {
         gather::raw(series, from_ns, to_ns, most_rows, &blocks, &tail)
     }
 
-    fn labels(&self) -> Vec<Label> {
-        self.labels.all()
-    }
-
-    fn labels_version(&self) -> u64 {
-        self.labels.version()
-    }
-
-    fn push_label(&self, time_ns: u64, text: &str) -> u64 {
-        self.labels.push(time_ns, text)
-    }
-
-    fn edit_label(&self, id: u64, text: &str) -> bool {
-        self.labels.edit(id, text)
-    }
-
-    fn remove_label(&self, id: u64) -> bool {
-        self.labels.remove(id)
+    fn noted(&self) -> &Labels {
+        &self.labels
     }
 }

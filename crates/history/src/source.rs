@@ -1,5 +1,5 @@
 use crate::answer::{Buckets, Raw};
-use crate::label::Label;
+use crate::label::{Label, Labels};
 
 /// Something to look at: live samples or a recording. Series are numbered from 0; a number
 /// that does not exist gives a column of NaN.
@@ -28,18 +28,31 @@ pub trait Source: Send + Sync {
     /// range is gone, or where these are more rows than `most_rows`.
     fn raw(&self, series: &[usize], from_ns: u64, to_ns: u64, most_rows: usize) -> Option<Raw>;
 
+    /// Where its labels are kept.
+    fn noted(&self) -> &Labels;
+
     /// Every label, in the order of their times.
-    fn labels(&self) -> Vec<Label>;
+    fn labels(&self) -> Vec<Label> {
+        self.noted().all()
+    }
 
     /// Grows with every change of a label, so that nobody need compare them.
-    fn labels_version(&self) -> u64;
+    fn labels_version(&self) -> u64 {
+        self.noted().version()
+    }
 
     /// Adds a label and gives its number. Those of a recording are not written to its file.
-    fn push_label(&self, time_ns: u64, text: &str) -> u64;
+    fn push_label(&self, time_ns: u64, text: &str) -> u64 {
+        self.noted().push(time_ns, text)
+    }
 
     /// Changes the text of a label; false where there is none of that number.
-    fn edit_label(&self, id: u64, text: &str) -> bool;
+    fn edit_label(&self, id: u64, text: &str) -> bool {
+        self.noted().edit(id, text)
+    }
 
     /// Removes a label; false where there is none of that number.
-    fn remove_label(&self, id: u64) -> bool;
+    fn remove_label(&self, id: u64) -> bool {
+        self.noted().remove(id)
+    }
 }
