@@ -138,6 +138,10 @@ program: string,
  */
 started_ns: Ns, 
 /**
+ * The last row of a recording; `null` while samples come in.
+ */
+ended_ns: Ns | null, 
+/**
  * Interval at the start; 0 where not known.
  */
 interval_ns: number, 
@@ -228,6 +232,10 @@ lost: number,
  * Whether the sampler has real-time priority.
  */
 realtime: boolean, 
+/**
+ * The sensors that are sampled.
+ */
+sensors: Array<SensorState>, 
 /**
  * Clients that are connected.
  */
@@ -425,9 +433,9 @@ id: number,
  */
 source: number, 
 /**
- * When.
+ * When; left out: now, and a running recording gets it too.
  */
-time_ns: Ns, 
+time_ns?: Ns, 
 /**
  * The text.
  */

@@ -54,6 +54,8 @@ pub enum Command {
     Resume,
     /// Change the interval.
     Interval(Duration),
+    /// Read the sensor of this name, or leave it alone.
+    Switch(String, bool),
     /// Take one sample now, beside those of the interval.
     Sample,
     /// Give rows to this ring too.
@@ -72,9 +74,20 @@ pub struct State {
     interval: AtomicU64,
     paused: AtomicBool,
     realtime: AtomicBool,
+    sensors: Vec<(String, AtomicBool)>,
 }
 
 impl State {
+    fn new(slots: &[Slot], interval: Duration) -> Self {
+        let sensors = slots.iter().map(|s| (s.name.clone(), AtomicBool::new(true))).collect();
+        Self { sensors, interval: nanos(interval).into(), ..Self::default() }
+    }
+
+    /// The sensors by name, and whether each is read.
+    pub fn sensors(&self) -> impl Iterator<Item = (&str, bool)> {
+        self.sensors.iter().map(|(name, on)| (name.as_str(), on.load(Ordering::Relaxed)))
+    }
+
     /// Samples taken.
     pub fn samples(&self) -> u64 {
         self.samples.load(Ordering::Relaxed)
@@ -120,10 +133,10 @@ impl Sampler {
         let (commands, inbox) = channel();
         let (ready, started) = channel();
         let alarm = Arc::new(Alarm::new());
-        let state = Arc::new(State::default());
-        state.interval.store(nanos(settings.interval), Ordering::Relaxed);
+        let slots: Vec<Slot> = sensors.into_iter().map(Slot::new).collect();
+        let state = Arc::new(State::new(&slots, settings.interval));
         let mut run = Run {
-            slots: sensors.into_iter().map(Slot::new).collect(),
+            slots,
             outputs: rings.into_iter().map(Output::new).collect(),
             inbox,
             alarm: Arc::clone(&alarm),
@@ -241,6 +254,8 @@ impl Time {
 /// A sensor and its part of the row.
 struct Slot {
     sensor: Box<dyn Sensor>,
+    name: String,
+    on: bool,
     period: u64,
     next: u64,
     failing: bool,
@@ -250,7 +265,14 @@ struct Slot {
 impl Slot {
     fn new(sensor: Box<dyn Sensor>) -> Self {
         let period = u64::try_from(sensor.period().as_nanos()).unwrap_or(u64::MAX);
-        Self { sensor, period, next: 0, failing: false, told: 0 }
+        let name = sensor.series().first().map_or("", |s| s.metric.sensor()).to_owned();
+        Self { sensor, name, on: true, period, next: 0, failing: false, told: 0 }
+    }
+
+    /// Reads it, or leaves it alone, from now on. What to note of that.
+    fn switch(&mut self, on: bool) -> Event {
+        (self.on, self.next, self.failing) = (on, 0, false);
+        if on { Event::Back(self.name.clone()) } else { Event::Absent(format!("{}: switched off", self.name)) }
     }
 
     /// A label when the sensor began or ceased to fail; at most one a second.
@@ -261,10 +283,9 @@ impl Slot {
         }
         self.failing = failure.is_some();
         self.told = now;
-        let name = self.sensor.series().first().map_or("", |s| s.metric.sensor());
         Some(match failure {
-            Some(why) => Event::Absent(format!("{name}: {why}")),
-            None => Event::Back(name.to_owned()),
+            Some(why) => Event::Absent(format!("{}: {why}", self.name)),
+            None => Event::Back(self.name.clone()),
         })
     }
 }
@@ -349,7 +370,7 @@ impl Run {
         for slot in &mut self.slots {
             let (mine, others) = rest.split_at_mut(slot.sensor.series().len());
             rest = others;
-            if tick.due < slot.next {
+            if !slot.on || tick.due < slot.next {
                 continue;
             }
             slot.next = tick.due + slot.period;
@@ -407,6 +428,7 @@ impl Run {
                     self.slots.iter_mut().for_each(|s| s.next = 0);
                     result = Obeyed::Restart;
                 }
+                Command::Switch(name, on) => self.switch(now, &name, on),
                 Command::Sample => {
                     self.slots.iter_mut().for_each(|s| s.next = 0);
                     self.sample(&Tick { due: now, woke: now, lost: self.lost }, values);
@@ -420,6 +442,16 @@ impl Run {
             }
         }
         result
+    }
+
+    fn switch(&mut self, now: u64, name: &str, on: bool) {
+        let state = Arc::clone(&self.state);
+        for (at, (_, flag)) in state.sensors.iter().enumerate().filter(|(_, (n, _))| n == name) {
+            if flag.swap(on, Ordering::Relaxed) != on {
+                let event = self.slots[at].switch(on);
+                self.note(now, &event.text());
+            }
+        }
     }
 
     fn note(&mut self, monotonic: u64, text: &str) {

@@ -2,9 +2,9 @@
 
 use crate::hub::Hub;
 use crate::queue::{Next, Queue};
-use crate::source::Range;
+use crate::source::{Range, Shown};
 use crate::watch::Watch;
-use crate::wire::{FromServer, LABEL_BYTES, Ns, Role, ToServer, WATCHES};
+use crate::wire::{FromServer, LABEL_BYTES, Ns, Role, SourceKind, ToServer, WATCHES};
 use futures_util::{Sink, SinkExt, Stream, StreamExt};
 use numakit_model::label::RESERVED;
 use numakit_session::Order;
@@ -135,13 +135,9 @@ impl Client {
                 (id, self.fetch(source, range))
             }
             ToServer::Order { id, line } => return self.order(id, &line),
-            ToServer::Label { id, source, time_ns, text } => (
-                id,
-                self.label(source, &text, |c, shown| {
-                    c.hub.label(source, shown.data.as_ref(), time_ns.0, &text);
-                    true
-                }),
-            ),
+            ToServer::Label { id, source, time_ns, text } => {
+                return self.note(id, source, time_ns, text);
+            }
             ToServer::EditLabel { id, source, label, text } => (
                 id,
                 self.label(source, &text, |c, shown| {
@@ -217,22 +213,35 @@ impl Client {
     }
 
     fn order(&self, id: u32, line: &str) {
-        let order = self.controls().and_then(|()| Order::parse(line.as_bytes()));
-        match order {
+        match self.controls().and_then(|()| Order::parse(line.as_bytes())) {
             Err(why) => self.reply(id, Err(why)),
-            Ok(order) => {
-                let queue = Arc::clone(&self.queue);
-                self.hub.order(order, Box::new(move |result| reply(&queue, id, result)));
+            Ok(order) => self.give(id, order),
+        }
+    }
+
+    fn give(&self, id: u32, order: Order) {
+        let queue = Arc::clone(&self.queue);
+        self.hub.order(order, Box::new(move |result| reply(&queue, id, result)));
+    }
+
+    /// A label of this moment is noted by the sampler, so that recordings have it as well.
+    fn note(&self, id: u32, source: u32, time: Option<Ns>, text: String) {
+        let shown = match self.labelled(source, &text) {
+            Ok(shown) => shown,
+            Err(why) => return self.reply(id, Err(why)),
+        };
+        let last = shown.data.span().map_or(0, |(_, last)| last);
+        match time {
+            None if shown.info.kind == SourceKind::Live => self.give(id, Order::Label(text)),
+            time => {
+                self.hub.label(source, shown.data.as_ref(), time.map_or(last, |t| t.0), &text);
+                self.reply(id, Ok(String::new()));
             }
         }
     }
 
-    fn label(
-        &self,
-        source: u32,
-        text: &str,
-        change: impl FnOnce(&Self, &crate::source::Shown) -> bool,
-    ) -> Result<Done, String> {
+    /// The source, if this client may label it so.
+    fn labelled(&self, source: u32, text: &str) -> Result<Shown, String> {
         self.controls()?;
         if text.trim().is_empty() || text.len() > LABEL_BYTES {
             return Err(format!("a label of {} bytes; give a text of 1 to {LABEL_BYTES}", text.len()));
@@ -242,7 +251,16 @@ impl Client {
                 "labels that start with '{RESERVED}' are the recorder's own; use another text"
             ));
         }
-        let shown = self.hub.source(source)?;
+        self.hub.source(source)
+    }
+
+    fn label(
+        &self,
+        source: u32,
+        text: &str,
+        change: impl FnOnce(&Self, &Shown) -> bool,
+    ) -> Result<Done, String> {
+        let shown = self.labelled(source, text)?;
         if change(self, &shown) { Ok(Done::Told) } else { Err("there is no such label (any more)".into()) }
     }
 }

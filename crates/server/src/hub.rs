@@ -4,7 +4,7 @@ use crate::access::Access;
 use crate::queue::Queue;
 use crate::refusals::Refusals;
 use crate::source::Shown;
-use crate::wire::{self, FromServer, HistoryState, Ns, RecordingState, SourceInfo, State};
+use crate::wire::{self, FromServer, HistoryState, Ns, RecordingState, SensorState, SourceInfo, State};
 use numakit_history::Source;
 use numakit_session::{Order, Status};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -138,6 +138,8 @@ impl Hub {
         state.samples = status.samples;
         state.lost = status.lost;
         state.realtime = status.realtime;
+        let sensor = |(name, on): &(String, bool)| SensorState { name: name.clone(), on: *on };
+        state.sensors = status.sensors.iter().map(sensor).collect();
         state.recording = status
             .recording
             .as_ref()
@@ -204,6 +206,6 @@ impl State {
     fn alike(&self, other: &Self) -> bool {
         let path = |state: &Self| state.recording.as_ref().map(|r| r.path.clone());
         let seen = |state: &Self| (state.interval_ns, state.paused, state.lost, state.realtime);
-        seen(self) == seen(other) && path(self) == path(other)
+        self.sensors == other.sensors && seen(self) == seen(other) && path(self) == path(other)
     }
 }

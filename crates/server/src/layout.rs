@@ -110,6 +110,7 @@ impl Layout {
             command: header.command.clone(),
             program: header.program.clone(),
             started_ns: Ns(header.started),
+            ended_ns: None,
             interval_ns: header.interval,
             page_size: header.page_size,
             topology: serde_json::to_value(&header.topology).unwrap_or_default(),

@@ -2,7 +2,7 @@
 
 use crate::hub::Hub;
 use crate::layout::Layout;
-use crate::wire::{FromServer, SourceKind};
+use crate::wire::{FromServer, Ns, SourceInfo, SourceKind};
 use numakit_derived::Catalog;
 use numakit_history::{Recorded, Show, Shown, Source};
 use numakit_model::label::Event;
@@ -72,12 +72,11 @@ pub fn open(hub: &Hub, path: &Path, name: &str, formulas: &Arc<Catalog>) -> Resu
     let for_rows = Arc::clone(formulas);
     let show: Show = Arc::new(move |header| Box::new(Rows::new(header, &for_rows)));
     let recorded = Recorded::open(path, hub.budget, show)?;
-    if recorded.span().is_none() {
-        return Err(CannotShow::Empty(name.to_owned()));
-    }
+    let (_, last) = recorded.span().ok_or_else(|| CannotShow::Empty(name.to_owned()))?;
     let damage = recorded.damage().map(|why| format!("{name} is not whole: {why}"));
     let layout = Layout::new(recorded.header(), formulas);
     let info = layout.info(SourceKind::Recording, name, recorded.header());
+    let info = SourceInfo { ended_ns: Some(Ns(last)), ..info };
     let id = hub.add(info, layout.names().to_vec(), Arc::new(recorded)).map_err(CannotShow::Full)?;
     if let Some(text) = damage {
         hub.tell(&FromServer::Notice { text });

@@ -138,6 +138,8 @@ pub struct SourceInfo {
     pub program: String,
     /// Start.
     pub started_ns: Ns,
+    /// The last row of a recording; `null` while samples come in.
+    pub ended_ns: Option<Ns>,
     /// Interval at the start; 0 where not known.
     pub interval_ns: u64,
     /// Base page size in bytes.
@@ -179,6 +181,16 @@ pub struct HistoryState {
     pub budget: u64,
 }
 
+/// Whether a sensor is read.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(TS))]
+pub struct SensorState {
+    /// Its name; the orders `enable` and `disable` take it.
+    pub name: String,
+    /// Whether it is read.
+    pub on: bool,
+}
+
 /// How the observation goes: one state for all clients.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[cfg_attr(test, derive(TS))]
@@ -195,6 +207,8 @@ pub struct State {
     pub lost: u64,
     /// Whether the sampler has real-time priority.
     pub realtime: bool,
+    /// The sensors that are sampled.
+    pub sensors: Vec<SensorState>,
     /// Clients that are connected.
     pub clients: u32,
     /// What is kept.
@@ -367,8 +381,10 @@ pub enum ToServer {
         id: u32,
         /// The source.
         source: u32,
-        /// When.
-        time_ns: Ns,
+        /// When; left out: now, and a running recording gets it too.
+        #[serde(default)]
+        #[cfg_attr(test, ts(optional))]
+        time_ns: Option<Ns>,
         /// The text.
         text: String,
     },

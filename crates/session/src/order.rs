@@ -20,6 +20,10 @@ pub enum Order {
     Resume,
     /// Change the interval.
     Interval(Duration),
+    /// Read this sensor again.
+    Enable(String),
+    /// Leave this sensor alone.
+    Disable(String),
     /// End the observation.
     Stop,
     /// Tell how it goes.
@@ -27,13 +31,15 @@ pub enum Order {
 }
 
 /// Name, argument and help of every order, for documents and errors.
-pub const ORDERS: [(&str, &str, &str); 8] = [
+pub const ORDERS: [(&str, &str, &str); 10] = [
     ("record", "FILE", "close the present recording and record to FILE"),
     ("close", "", "close the present recording and go on without"),
     ("label", "TEXT", "note TEXT at this time"),
     ("pause", "", "take no samples until resumed"),
     ("resume", "", "take samples again"),
     ("interval", "TIME", "sample every TIME, from 1ms to 1h"),
+    ("enable", "SENSOR", "read a sensor again"),
+    ("disable", "SENSOR", "leave a sensor alone until enabled; its series have no values meanwhile"),
     ("stop", "", "end cleanly"),
     ("status", "", "tell the interval, samples, lost ticks and the recording"),
 ];
@@ -63,6 +69,11 @@ impl Order {
             }
             "label" => Ok(Self::Label(argument.to_owned())),
             "interval" => interval::parse(argument).map(Self::Interval),
+            "enable" | "disable" if argument.is_empty() => {
+                Err(format!("'{word}' needs a sensor: {word} SENSOR"))
+            }
+            "enable" => Ok(Self::Enable(argument.to_owned())),
+            "disable" => Ok(Self::Disable(argument.to_owned())),
             "close" => alone(Self::Close),
             "pause" => alone(Self::Pause),
             "resume" => alone(Self::Resume),
@@ -108,6 +119,7 @@ mod tests {
             ("label", "label TEXT"),
             ("label numakit:lost 3", "recorder's own"),
             ("interval", "no unit"),
+            ("disable", "disable SENSOR"),
             ("interval 0ms", "1ms to 1h"),
             ("pause now", "takes no argument"),
         ] {

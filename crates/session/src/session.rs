@@ -102,6 +102,8 @@ pub struct Status {
     pub paused: bool,
     /// Whether the sampler has real-time priority.
     pub realtime: bool,
+    /// The sensors, and whether each is read.
+    pub sensors: Vec<(String, bool)>,
     /// The file that is recorded to, and its size.
     pub recording: Option<(PathBuf, u64)>,
 }
@@ -334,9 +336,21 @@ impl Session {
             Order::Pause => self.tell(Command::Pause),
             Order::Resume => self.tell(Command::Resume),
             Order::Interval(interval) => self.tell(Command::Interval(interval)),
+            Order::Enable(sensor) => return self.switch(sensor, true),
+            Order::Disable(sensor) => return self.switch(sensor, false),
             Order::Stop => self.stopping = true,
             Order::Status => return Ok(self.status().to_string()),
         }
+        Ok(String::new())
+    }
+
+    fn switch(&self, sensor: String, on: bool) -> Result<String, String> {
+        let sensors = self.status().sensors;
+        if !sensors.iter().any(|(name, _)| *name == sensor) {
+            let names: Vec<String> = sensors.into_iter().map(|(name, _)| name).collect();
+            return Err(format!("'{sensor}' is not sampled here; sampled are: {}", names.join(", ")));
+        }
+        self.tell(Command::Switch(sensor, on));
         Ok(String::new())
     }
 
@@ -411,6 +425,7 @@ impl Session {
             status.interval = state.interval();
             status.paused = state.paused();
             status.realtime = state.realtime();
+            status.sensors = state.sensors().map(|(name, on)| (name.to_owned(), on)).collect();
         }
         status
     }
@@ -438,6 +453,11 @@ impl std::fmt::Display for Status {
             self.samples,
             self.lost
         )?;
+        let off: Vec<&str> =
+            self.sensors.iter().filter(|(_, on)| !on).map(|(name, _)| name.as_str()).collect();
+        if !off.is_empty() {
+            write!(f, ", off: {}", off.join(" "))?;
+        }
         match &self.recording {
             Some((path, bytes)) => write!(f, ", recording to {}, {} KiB", path.display(), bytes / 1024),
             None => write!(f, ", not recording"),

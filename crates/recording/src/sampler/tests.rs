@@ -47,6 +47,52 @@ impl Sensor for Counting {
     }
 }
 
+/// Reads in the rows of a ring so far, and its labels.
+fn taken(ring: &Ring) -> (Vec<Option<u64>>, Vec<String>) {
+    let pending = ring.pending(1000);
+    let (mut rows, mut labels) = (Vec::new(), Vec::new());
+    for entry in pending.entries() {
+        match entry {
+            Entry::Row(sample) => {
+                let mut values = [None];
+                sample.values(&mut values);
+                rows.push(values[0]);
+            }
+            Entry::Label { index, .. } => labels.push(pending.label_text(index)),
+        }
+    }
+    pending.done();
+    (rows, labels.into_iter().map(|l| l.to_string()).collect())
+}
+
+#[test]
+fn a_sensor_that_is_switched_off_is_not_read() {
+    let ring = Arc::new(Ring::in_memory(1, 4096).unwrap());
+    let sensor = counting(Duration::ZERO);
+    let ticks = Arc::clone(&sensor.ticks);
+    let sampler =
+        Sampler::start(vec![Box::new(sensor)], settings(Duration::from_millis(1)), vec![Arc::clone(&ring)])
+            .unwrap();
+    until(|| sampler.state().samples() > 5);
+    sampler.send(Command::Switch("other".into(), false));
+    sampler.send(Command::Switch("test".into(), false));
+    sampler.send(Command::Switch("test".into(), false));
+    until(|| sampler.state().sensors().all(|(_, on)| !on));
+    let reads = ticks.lock().unwrap().len();
+    let samples = sampler.state().samples();
+    until(|| sampler.state().samples() > samples + 5);
+    assert_eq!(ticks.lock().unwrap().len(), reads);
+    sampler.send(Command::Switch("test".into(), true));
+    until(|| ticks.lock().unwrap().len() > reads + 3);
+    drop(sampler);
+    let (rows, labels) = taken(&ring);
+    let first_off = rows.iter().position(Option::is_none).unwrap();
+    let back = first_off + rows[first_off..].iter().position(Option::is_some).unwrap();
+    assert!(back - first_off >= 5 && rows[back..].iter().all(Option::is_some), "{rows:?}");
+    let told: Vec<&String> = labels.iter().filter(|l| !l.contains("lost")).collect();
+    assert_eq!(told, ["numakit:absent test: switched off", "numakit:back test"]);
+}
+
 fn settings(interval: Duration) -> Settings {
     Settings { interval, cpus: CpuSet::new(), priority: Priority::Normal }
 }
