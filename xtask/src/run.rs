@@ -6,7 +6,7 @@ use std::os::unix::process::CommandExt;
 use std::process::{Command, ExitCode};
 
 /// Verb that shows what this program is for.
-const MAIN_JOB: &str = "stat";
+const MAIN_JOB: &str = "live";
 
 /// Builds, then replaces this process, so that signals and the exit status are those of numa.
 pub fn run(words: &[String]) -> Result<ExitCode> {

@@ -21,6 +21,26 @@ fn orders_come_through_the_fifo_and_the_socket() {
 }
 
 #[test]
+fn a_sensor_is_switched_off_and_on() {
+    let folder = Folder::new("sensors");
+    let started = folder.start("record -i 5ms -e pgfault,pressure* -o a.arrows");
+    folder.run("ctl disable nodes").says(2, "'nodes' is not sampled here; sampled are: vmstat, pressure");
+    assert_eq!(folder.run("ctl disable vmstat").code, 0);
+    wait_until(|| folder.run("ctl status").out.contains(", off: vmstat,"));
+    let off = folder.read("a.arrows").samples();
+    wait_until(|| folder.read("a.arrows").samples() > off + 300);
+    assert_eq!(folder.run("ctl enable vmstat").code, 0);
+    wait_until(|| !folder.run("ctl status").out.contains("off:"));
+    folder.run("ctl stop").says(0, "");
+    assert_eq!(started.end().code, 0);
+    let rows = folder.read("a.arrows");
+    let labels: Vec<&str> = rows.labels().into_iter().filter(|l| !l.starts_with("numakit:lost")).collect();
+    assert_eq!(labels, ["numakit:absent vmstat: switched off", "numakit:back vmstat"]);
+    let measured = rows.values("vmstat.pgfault").len();
+    assert!(measured >= 2 && measured + 100 < rows.samples(), "{measured} of {}", rows.samples());
+}
+
+#[test]
 fn a_recording_is_switched_without_a_gap() {
     let folder = Folder::new("switch");
     let started = folder.start("record -i 1ms -e self -o a.arrows");

@@ -7,6 +7,7 @@ mod control;
 mod export;
 mod faults;
 mod formulas;
+mod live;
 mod mark;
 mod numascope;
 mod record;

@@ -1,0 +1,87 @@
+//! The page of a running observation, seen by a client that speaks plain HTTP.
+
+use crate::runner::{Folder, Started};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+
+/// Where a server listens, and the key for control.
+struct Address {
+    at: String,
+    key: String,
+}
+
+impl Address {
+    /// From what it prints at its start.
+    fn of(started: &mut Started) -> Self {
+        let mut lines = BufReader::new(started.child.stdout.take().unwrap()).lines().map_while(Result::ok);
+        let line = lines.find(|line| line.starts_with("control")).unwrap();
+        let (at, key) = line.split_once("http://").unwrap().1.split_once("/#").unwrap();
+        Self { at: at.to_owned(), key: key.to_owned() }
+    }
+
+    fn ask(&self, head: &str, body: &str) -> String {
+        let mut stream = TcpStream::connect(&self.at).unwrap();
+        let length = body.len();
+        let text = format!(
+            "{head} HTTP/1.1\r\nHost: {at}\r\nOrigin: http://{at}\r\nConnection: close\r\nContent-Length: {length}\r\n\r\n{body}",
+            at = self.at
+        );
+        stream.write_all(text.as_bytes()).unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        answer
+    }
+}
+
+#[test]
+fn a_page_is_served_until_an_order_ends_it() {
+    let folder = Folder::new("live");
+    let mut started = folder.start("live --no-open --listen 127.0.0.1:0 -i 10ms -e pgfault");
+    let address = Address::of(&mut started);
+    assert!(address.ask("GET /", "").starts_with("HTTP/1.1 200"));
+    assert!(address.ask("GET /export.csv?source=0&series=0", "").starts_with("HTTP/1.1 401"));
+    let login = format!("{{\"token\":\"{}\"}}", address.key);
+    let answer = address.ask("POST /session", &login);
+    assert!(answer.contains("HttpOnly") && answer.ends_with("{\"role\":\"controller\"}"), "{answer}");
+    assert!(address.ask("POST /session", "{\"token\":\"none\"}").starts_with("HTTP/1.1 401"));
+    folder.run("ctl stop").says(0, "");
+    let done = started.end();
+    assert_eq!(done.code, 0);
+    assert!(done.err.contains("GET /export.csv: 401"), "{}", done.err);
+}
+
+#[test]
+fn a_port_in_use_and_a_wrong_address_are_refused_with_the_fix() {
+    let folder = Folder::new("live-port");
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap();
+    let fix = format!(
+        "in use by another program; give another port with --listen, as in --listen {}",
+        address.ip()
+    );
+    folder.run(&format!("live --no-open --listen {address}")).says(2, &fix);
+    folder.run("live --no-open --listen here").says(2, "write it as 127.0.0.1:7077");
+    folder.run("live --no-open --history 1KiB").says(2, "from 16MiB on");
+    folder.run("live --no-open -i 10us").says(2, "1ms to 1h");
+}
+
+#[test]
+fn the_status_is_that_of_the_command() {
+    let folder = Folder::new("live-command");
+    for (command, code) in [("true", 0), ("false", 1), ("no-such-command", 127)] {
+        let done =
+            folder.run(&format!("live --no-open --listen 127.0.0.1:0 -i 10ms -e pgfault -- {command}"));
+        assert_eq!(done.code, code, "{}", done.err);
+    }
+}
+
+#[test]
+fn the_original_command_line_serves_too() {
+    let folder = Folder::new("live-original");
+    std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_numa"), folder.path("numascope")).unwrap();
+    let mut command = std::process::Command::new(folder.path("numascope"));
+    command.current_dir(&folder.0).env("XDG_RUNTIME_DIR", folder.path("run"));
+    let output = command.args(["-listenAddr", ":0", "live", "true"]).output().unwrap();
+    let out = String::from_utf8(output.stdout).unwrap();
+    assert!(output.status.success() && out.contains("control  http://127.0.0.1:"), "{out}");
+}
