@@ -1,6 +1,7 @@
 //! Writes the samples of our own formats, for when one changed:
 //! `cargo run -p numakit-fuzz --example samples`.
 
+use numakit_history::{Recorded, levels_of, plain};
 use numakit_model::{Instance, Kind, Metric, Scope, Series, Unit};
 use numakit_recording::{Header, Recorder, tail_of};
 use std::error::Error;
@@ -36,6 +37,27 @@ fn patches(tail: &[u8]) -> Vec<u8> {
     words.flat_map(|(word, at)| at.to_le_bytes().into_iter().chain(word.iter().copied())).collect()
 }
 
+/// What stands beside a recording of some blocks, behind its first words.
+fn levels(corpus: &Path) -> Result<(), Box<dyn Error>> {
+    let path = std::env::temp_dir().join(format!("numakit-levels-{}", std::process::id()));
+    let recorder = Recorder::create(&path, &header(), true)?;
+    for row in 0..2_500 {
+        while recorder.ring().waiting_rows() > 1000 {
+            std::thread::yield_now();
+        }
+        recorder.ring().push(1_000 + row * 1_000, 1, &[Some(row * row), (row % 7 != 0).then_some(5)]);
+    }
+    recorder.ring().push_label(1_000_000, "phase 2");
+    recorder.finish()?;
+    // Small recordings have none.
+    fs::OpenOptions::new().write(true).open(&path)?.set_len(1 << 20)?;
+    Recorded::open(&path, 1 << 30, plain())?;
+    let levels = zstd::decode_all(&fs::read(levels_of(&path))?[..])?;
+    fs::write(corpus.join("levels/blocks"), &levels[32..])?;
+    fs::remove_file(levels_of(&path))?;
+    Ok(fs::remove_file(&path)?)
+}
+
 fn main() -> Result<(), Box<dyn Error>> {
     let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus");
     let path = std::env::temp_dir().join(format!("numakit-samples-{}", std::process::id()));
@@ -52,5 +74,6 @@ fn main() -> Result<(), Box<dyn Error>> {
     let machine = numakit_topology::synthetic::parse("package:2 node:1 core:2 pu:2")?;
     fs::write(corpus.join("topology_json/two_nodes"), numakit_topology::json::text(&machine))?;
     fs::write(corpus.join("recording/cut"), &whole[..whole.len() * 3 / 4])?;
+    levels(&corpus)?;
     Ok(fs::remove_file(&path)?)
 }

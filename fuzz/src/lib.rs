@@ -7,6 +7,7 @@ mod control;
 mod files;
 mod formulas;
 mod hardware;
+mod levels;
 mod machine;
 mod pmu;
 mod recording;
@@ -38,6 +39,7 @@ pub const TARGETS: &[Target] = &[
     Target { name: "archive", run: machine::archive },
     Target { name: "recording", run: recording::any },
     Target { name: "tail", run: recording::tail },
+    Target { name: "levels", run: levels::beside },
     Target { name: "numascope", run: recording::json },
     Target { name: "control", run: control::lines },
     Target { name: "interval", run: control::interval },

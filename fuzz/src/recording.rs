@@ -32,6 +32,11 @@ fn read(path: &Path) {
     let Ok(mut reader) = Reader::open(path) else { return };
     let header = reader.header().clone();
     let batches: Vec<Batch> = std::iter::from_fn(|| reader.next_batch()).collect();
+    let places = Reader::open(path).ok().and_then(|mut again| again.marks());
+    if let (Some(last), None) = (places.as_ref().and_then(|places| places.last()), reader.damage()) {
+        let rows: u64 = batches.iter().map(|batch| batch.len() as u64).sum();
+        assert_eq!(last.rows + last.labels, rows, "skipped is as read");
+    }
     show(&header, &batches);
 }
 

@@ -34,3 +34,9 @@ pub struct Raw {
     /// One for each series that was asked for, all as long as `times`. NaN: not measured.
     pub columns: Vec<Vec<f32>>,
 }
+
+/// A value as it is kept: NaN where it is missing or no finite number.
+#[inline]
+pub fn kept(value: Option<f64>) -> f32 {
+    value.map(|v| v as f32).filter(|v| v.is_finite()).unwrap_or(f32::NAN)
+}

@@ -54,7 +54,7 @@ impl Block {
 #[derive(Debug)]
 pub(crate) struct Builder {
     first_row: u64,
-    full: Full,
+    full: Option<Full>,
     groups: Option<Level>,
     whole: Level,
     summaries: Vec<Summary>,
@@ -72,16 +72,23 @@ impl Builder {
             (times.len() > GROUP).then(|| Level::new(times.chunks(GROUP).map(span).collect(), series));
         Self {
             first_row,
-            full: Full { times: times.to_vec(), columns: Columns::new(series) },
+            full: Some(Full { times: times.to_vec(), columns: Columns::new(series) }),
             groups,
             whole: Level::new(vec![span(times)], series),
             summaries: Vec::new(),
         }
     }
 
+    /// Leaves every value away: only what is known of groups is kept.
+    pub fn of_groups(self) -> Self {
+        Self { full: None, ..self }
+    }
+
     /// The values of the next series.
     pub fn push(&mut self, values: &[f32]) {
-        self.full.columns.push(values);
+        if let Some(full) = &mut self.full {
+            full.columns.push(values);
+        }
         self.summaries.clear();
         self.summaries.extend(values.chunks(GROUP).map(Summary::of));
         if let Some(groups) = &mut self.groups {
@@ -91,14 +98,16 @@ impl Builder {
     }
 
     pub fn finish(mut self) -> Block {
-        self.full.columns.finish();
+        if let Some(full) = &mut self.full {
+            full.columns.finish();
+        }
         self.whole.finish();
         if let Some(groups) = &mut self.groups {
             groups.finish();
         }
         Block {
             first_row: self.first_row,
-            full: Some(Arc::new(self.full)),
+            full: self.full.map(Arc::new),
             groups: self.groups.map(Arc::new),
             whole: Arc::new(self.whole),
         }

@@ -1,5 +1,7 @@
 //! Least, greatest and mean values of groups of rows.
 
+/// Values that are looked at side by side.
+const LANES: usize = 8;
 /// Rows of a group.
 pub(crate) const GROUP: usize = 64;
 
@@ -27,16 +29,35 @@ impl Summary {
     const NONE: Self = Self { min: f32::NAN, max: f32::NAN, mean: f32::NAN, count: 0 };
 
     pub fn of(values: &[f32]) -> Self {
-        let (mut min, mut max, mut sum, mut count) = (f32::INFINITY, f32::NEG_INFINITY, 0.0, 0u16);
-        for value in values.iter().filter(|v| !v.is_nan()) {
-            (min, max) = (min.min(*value), max.max(*value));
-            sum += f64::from(*value);
-            count += 1;
+        if let Some(flat) = Self::of_flat(values) {
+            return flat;
         }
+        // Side by side, so that one addition need not wait for the other.
+        let (mut min, mut max) = ([f32::INFINITY; LANES], [f32::NEG_INFINITY; LANES]);
+        let (mut sum, mut count) = ([0.0f64; LANES], [0u16; LANES]);
+        for chunk in values.chunks(LANES) {
+            for (lane, value) in chunk.iter().enumerate() {
+                let measured = !value.is_nan();
+                min[lane] = if *value < min[lane] { *value } else { min[lane] };
+                max[lane] = if *value > max[lane] { *value } else { max[lane] };
+                sum[lane] += if measured { f64::from(*value) } else { 0.0 };
+                count[lane] += u16::from(measured);
+            }
+        }
+        let count = count.iter().sum();
         if count == 0 {
             return Self::NONE;
         }
-        Self { min, max, mean: mean(sum, u64::from(count), min, max), count }
+        let min = min.into_iter().fold(f32::INFINITY, f32::min);
+        let max = max.into_iter().fold(f32::NEG_INFINITY, f32::max);
+        Self { min, max, mean: mean(sum.iter().sum(), u64::from(count), min, max), count }
+    }
+
+    /// Of values that are all the same, as most groups are.
+    fn of_flat(values: &[f32]) -> Option<Self> {
+        let first = *values.first()?;
+        let same = !first.is_nan() && values.iter().all(|v| v.to_bits() == first.to_bits());
+        same.then_some(Self { min: first, max: first, mean: first, count: values.len() as u16 })
     }
 
     /// Of all groups together.

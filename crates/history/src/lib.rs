@@ -20,7 +20,7 @@ mod recorded;
 mod source;
 mod store;
 
-pub use answer::{Bucketed, Buckets, Raw};
+pub use answer::{Bucketed, Buckets, Raw, kept};
 pub use grid::MAX_BUCKETS;
 pub use history::History;
 pub use label::{Label, Labels};

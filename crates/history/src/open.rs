@@ -1,14 +1,23 @@
 //! The newest rows, before they become a block.
 
+use crate::answer::kept;
 use crate::block::{Block, Builder};
 use crate::level::GROUP;
 
 /// Rows of a block of few series.
-const ROWS: usize = 1024;
+pub(crate) const ROWS: usize = 1024;
 /// What the rows of a block of many series take at most while it is filled.
 const BYTES: usize = 8 << 20;
 /// Columns that are gathered in one pass over the rows: one cache line of each row.
 const PASS: usize = 16;
+
+/// Whether the time since the last row is longer than a group of the rows before it: such a
+/// gap must not lie within a group, or it would look as if it had been measured.
+pub(crate) fn is_gap(times: &[u64], time: u64) -> bool {
+    let (Some(first), Some(last)) = (times.first(), times.last()) else { return false };
+    let between = (times.len() - 1) as u64;
+    between > 0 && time.saturating_sub(*last) / GROUP as u64 > (last - first) / between
+}
 
 /// Rows one behind the other, as they come.
 #[derive(Debug)]
@@ -38,12 +47,9 @@ impl Open {
         self.times.len() >= self.capacity
     }
 
-    /// Whether the time since the last row is longer than a group of the rows before it: such
-    /// a gap must not lie within a group, or it would look as if it had been measured.
+    /// Whether a row of that time must not be in one block with these.
     pub fn is_gap(&self, time: u64) -> bool {
-        let (Some(first), Some(last)) = (self.times.first(), self.times.last()) else { return false };
-        let between = (self.times.len() - 1) as u64;
-        between > 0 && time.saturating_sub(*last) / GROUP as u64 > (last - first) / between
+        is_gap(&self.times, time)
     }
 
     /// Appends a row. Values that are missing or no finite number were not measured.
@@ -53,8 +59,7 @@ impl Open {
             self.values.reserve_exact(GROUP * self.series);
         }
         self.times.push(time);
-        let value = |v: &Option<f64>| v.map(|v| v as f32).filter(|v| v.is_finite()).unwrap_or(f32::NAN);
-        self.values.extend(values.iter().take(self.series).map(value));
+        self.values.extend(values.iter().take(self.series).copied().map(kept));
         self.values.resize(self.times.len() * self.series, f32::NAN);
     }
 

@@ -2,6 +2,7 @@
 
 mod detail;
 mod levels;
+mod read;
 mod shown;
 
 pub use levels::levels_of;
@@ -13,12 +14,11 @@ use crate::gather::{self, Gather};
 use crate::grid::Grid;
 use crate::label::Labels;
 use crate::source::Source;
-use crate::store::{Keep, Store};
+use crate::store::Store;
 use detail::Detail;
 use levels::Stamp;
-use numakit_recording::{Batch, Header, Mark, OpenError, Reader};
+use numakit_recording::{Header, Mark, OpenError, Reader};
 use std::path::{Path, PathBuf};
-use std::sync::mpsc::sync_channel;
 
 /// The most blocks that are read again for one answer.
 const MOST_READ: usize = 64;
@@ -37,6 +37,15 @@ pub struct Recorded {
     detail: Detail,
 }
 
+/// What becomes of the values of single rows when a recording is opened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Rows {
+    /// They are kept as long as there is room.
+    Kept,
+    /// They are read again where they are needed.
+    LeftAway,
+}
+
 /// What reading all of a recording tells.
 struct Known {
     store: Store,
@@ -50,8 +59,9 @@ impl Recorded {
     /// Opens a recording: from its levels if they are there and belong to it, else by reading
     /// all of it. Three quarters of the budget are for levels, the rest is for details.
     pub fn open(path: &Path, budget: usize, show: Show) -> Result<Self, OpenError> {
-        let before = Stamp::of(path);
         let mut reader = Reader::open(path)?;
+        // Of a single batch nothing could be read again alone.
+        let before = Stamp::of(path).filter(|_| reader.has_places());
         let header = reader.header().clone();
         let identity = shown::identity(&header, &*show(&header));
         let room = budget / 4 * 3;
@@ -59,7 +69,11 @@ impl Recorded {
         let stored = before.and_then(|stamp| levels::read(path, stamp, identity, series, room));
         let from_levels = stored.is_some();
         let known = stored.unwrap_or_else(|| {
-            let known = read_all(&mut reader, room, &show);
+            let known = match before {
+                Some(_) => read::at_once(path, &header, room, &show)
+                    .unwrap_or_else(|| read::in_order(&mut reader, room, &show, Rows::LeftAway)),
+                None => read::in_order(&mut reader, room, &show, Rows::Kept),
+            };
             if let Some(stamp) = before.filter(|_| Stamp::of(path) == before) {
                 levels::write(path, stamp, identity, &known);
             }
@@ -111,61 +125,6 @@ fn is_near(blocks: &[Block], step: u64) -> bool {
     let groups: u64 = blocks.iter().map(|b| b.finest().spans.len() as u64).sum();
     let time: u64 = blocks.iter().map(|b| b.span().last - b.span().first).fold(0, u64::saturating_add);
     (1..=MOST_READ).contains(&lacking) && step / 4 < time / groups.max(1)
-}
-
-/// One thread unpacks batches, this one packs their levels.
-fn read_all(reader: &mut Reader, budget: usize, show: &Show) -> Known {
-    let mut reading = Reading::new(reader.header(), budget, show);
-    let (batches, unpacked) = sync_channel(2);
-    std::thread::scope(|scope| {
-        let reader = &mut *reader;
-        scope.spawn(move || {
-            loop {
-                let mark = reader.mark();
-                let Some(batch) = reader.next_batch() else { break };
-                if batches.send((mark, batch)).is_err() {
-                    break;
-                }
-            }
-        });
-        unpacked.iter().for_each(|(mark, batch)| reading.batch(mark, &batch));
-    });
-    reading.finish(reader.damage())
-}
-
-/// A recording while it is read.
-struct Reading {
-    shown: Box<dyn Shown>,
-    raw: Vec<Option<u64>>,
-    known: Known,
-}
-
-impl Reading {
-    fn new(header: &Header, budget: usize, show: &Show) -> Self {
-        let shown = show(header);
-        let store = Store::new(shown.series(), budget, Keep::All);
-        let known = Known { store, marks: Vec::new(), labels: Vec::new(), damage: None };
-        Self { shown, raw: vec![None; header.series.len()], known }
-    }
-
-    fn batch(&mut self, mark: Mark, batch: &Batch) {
-        self.known.marks.push(mark);
-        for (row, time) in batch.time.iter().enumerate() {
-            if let Some(text) = &batch.label[row] {
-                self.shown.label(text);
-                self.known.labels.push((*time, text.clone()));
-                continue;
-            }
-            batch.row(row, &mut self.raw);
-            self.known.store.push(*time, self.shown.row(*time, &self.raw));
-        }
-    }
-
-    fn finish(mut self, damage: Option<&str>) -> Known {
-        self.known.store.seal();
-        self.known.damage = damage.map(str::to_owned);
-        self.known
-    }
 }
 
 impl Source for Recorded {

@@ -67,8 +67,12 @@ fn rows() -> impl Iterator<Item = (u64, Vec<Option<u64>>)> {
 }
 
 fn push(recorder: &Recorder) {
+    push_rows(recorder, rows());
+}
+
+fn push_rows(recorder: &Recorder, rows: impl Iterator<Item = (u64, Vec<Option<u64>>)>) {
     let ring = recorder.ring();
-    for (row, (time, values)) in rows().enumerate() {
+    for (row, (time, values)) in rows.enumerate() {
         while row.is_multiple_of(5000) && !ring.push_label(time, &format!("label {row}")) {
             std::thread::yield_now();
         }
@@ -150,6 +154,51 @@ fn levels_beside_the_file_open_it_the_second_time() {
     }
     let names = std::fs::read_dir(&folder.0).unwrap().count();
     assert_eq!(names, 2, "nothing unfinished is left");
+}
+
+#[test]
+fn a_clock_that_was_set_back_goes_on_for_all_rows_after_it() {
+    let folder = Folder::new("clock");
+    let path = folder.file();
+    let late = |(time, values)| (if time < START + 16_500 * MS { time } else { time - 9000 * MS }, values);
+    let recorder = Recorder::create(&path, &header(), false).unwrap();
+    push_rows(&recorder, rows().map(late));
+    recorder.finish().unwrap();
+    let truth = History::new(SERIES, usize::MAX);
+    let mut rates = Rates::new(&header().series);
+    rows().map(late).for_each(|(time, values)| truth.push(time, rates.push(time, &values)));
+    for again in [false, true] {
+        let recorded = open(&path, BUDGET);
+        assert_eq!((recorded.from_levels(), recorded.span()), (again, truth.span()));
+        let (from, to) = (START + 16_400 * MS, START + 16_600 * MS);
+        let near = |source: &dyn Source| {
+            source.raw(&SOME, from, to, 5000).map(|raw| (raw.times, format!("{:?}", raw.columns)))
+        };
+        assert_eq!(near(&recorded), near(&truth));
+    }
+}
+
+#[test]
+fn what_is_before_damage_is_shown() {
+    let folder = Folder::new("damage");
+    let path = folder.file();
+    record(&path);
+    let mut bytes = std::fs::read(&path).unwrap();
+    let middle = bytes.len() * 9 / 10;
+    bytes[middle] ^= 0x55;
+    std::fs::write(&path, bytes).unwrap();
+    for again in [false, true] {
+        let recorded = open(&path, BUDGET);
+        assert_eq!(recorded.from_levels(), again);
+        assert!(recorded.damage().unwrap().contains("could not be read"));
+        let (_, last) = recorded.span().unwrap();
+        assert!((START + 16_000 * MS..START + 19_000 * MS).contains(&last), "{}", (last - START) / MS);
+        let (from, to) = (START + 9990 * MS, START + 11_000 * MS);
+        assert_eq!(
+            bits(&recorded.buckets(&SOME, from, to, 150)),
+            bits(&truth().buckets(&SOME, from, to, 150))
+        );
+    }
 }
 
 #[test]

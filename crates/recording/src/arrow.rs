@@ -8,7 +8,7 @@ mod encode;
 mod message;
 mod schema;
 
-pub(crate) use decode::batch as decode_batch;
+pub(crate) use decode::{batch as decode_batch, counts as count_rows};
 pub(crate) use encode::Encoder;
 pub(crate) use message::{END_OF_STREAM, Message, Messages, Next};
 pub(crate) use schema::{header_of, message_of};

@@ -1,6 +1,8 @@
 //! The only place where differences, wraps and rates are computed.
 
+use crate::batch::Batch;
 use numakit_model::{Kind, Series};
+use std::ops::Range;
 
 /// Turns rows of raw values into what people look at: counters become rates per second in
 /// the metric's own unit, gauges stay levels, rates stay rates.
@@ -41,6 +43,28 @@ impl Rates {
         &self.out
     }
 
+    /// The next rows of one series: the same values as [`Rates::push`] gives, one after the
+    /// other. Rows are samples; every series must be given the same ones.
+    pub fn column(
+        &mut self,
+        series: usize,
+        batch: &Batch,
+        rows: Range<usize>,
+        mut each: impl FnMut(Option<f64>),
+    ) {
+        let Some((state, column)) = self.series.get_mut(series).zip(batch.columns.get(series)) else {
+            return;
+        };
+        let (times, values) = (&batch.time[rows.clone()], &column.values[rows.clone()]);
+        let valid = &column.valid[rows];
+        if valid.iter().all(|valid| *valid) && state.stands_still(times, values) {
+            return times.iter().for_each(|_| each(Some(0.0)));
+        }
+        for ((time, value), valid) in times.iter().zip(values).zip(valid) {
+            each(if *valid { state.next(*time, *value) } else { None });
+        }
+    }
+
     /// When the interval began that the latest rate of a counter is over; `None` before the
     /// first, and for what is no counter.
     pub fn began(&self, series: usize) -> Option<u64> {
@@ -54,6 +78,21 @@ impl Rates {
 }
 
 impl State {
+    /// Whether a counter has the same value in all these rows, as most have most of the time;
+    /// then they are done.
+    fn stands_still(&mut self, times: &[u64], values: &[u64]) -> bool {
+        let (Kind::Counter { .. }, 0, Some((before, last))) = (self.kind, self.resolution, self.last) else {
+            return false;
+        };
+        let (Some(&first), Some(&end)) = (times.first(), times.last()) else { return false };
+        if before >= first || times.windows(2).any(|w| w[0] >= w[1]) || values.iter().any(|v| *v != last) {
+            return false;
+        }
+        self.began = Some(times.iter().rev().nth(1).copied().unwrap_or(before));
+        self.last = Some((end, last));
+        true
+    }
+
     fn next(&mut self, time: u64, value: u64) -> Option<f64> {
         let bits = match self.kind {
             Kind::Gauge => return Some(value as f64),
@@ -158,7 +197,39 @@ mod tests {
         assert_eq!([1, 2, 1000].map(|n| difference(end - n, 5, 48)), [6, 7, 1005].map(Some));
     }
 
+    fn rows() -> impl Strategy<Value = Vec<(u64, Option<u64>)>> {
+        let step = prop_oneof![6 => 1..40u64, 1 => Just(0u64)];
+        let value = prop_oneof![8 => Just(Some(7u64)), 1 => Just(None), 2 => (0..20u64).prop_map(Some)];
+        proptest::collection::vec((step, value), 0..40)
+    }
+
     proptest! {
+        #[test]
+        fn a_column_at_once_is_what_its_rows_are(rows in rows(), cuts in proptest::collection::vec(1..9usize, 0..9), coarse: bool) {
+            let mut batch = Batch::empty(2);
+            let mut time = 5;
+            for (step, value) in rows {
+                time += step;
+                batch.push_sample(time, 0, &[value, value]);
+            }
+            let resolution = Duration::from_nanos(if coarse { 30 } else { 0 });
+            let series = [series(Kind::COUNTER, resolution), series(Kind::Gauge, resolution)];
+            let (mut one, mut all) = (Rates::new(&series), Rates::new(&series));
+            let (mut from, mut columns) = (0usize, [Vec::new(), Vec::new()]);
+            for cut in cuts.into_iter().chain([usize::MAX]) {
+                let to = batch.len().min(from.saturating_add(cut));
+                (0..2).for_each(|s| all.column(s, &batch, from..to, |v| columns[s].push(v)));
+                from = to;
+            }
+            let mut raw = [None; 2];
+            for (row, (counted, level)) in columns[0].iter().zip(&columns[1]).enumerate() {
+                batch.row(row, &mut raw);
+                prop_assert_eq!(one.push(batch.time[row], &raw), [*counted, *level]);
+            }
+            prop_assert_eq!(columns[0].len(), batch.len());
+            prop_assert_eq!((0..3).map(|s| one.began(s)).collect::<Vec<_>>(), (0..3).map(|s| all.began(s)).collect::<Vec<_>>());
+        }
+
         #[test]
         fn differences_invert_addition(from: u64, step in 0u64..1 << 31, bits in 32u8..64) {
             let from = from & ((1 << bits) - 1);

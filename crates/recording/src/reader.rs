@@ -104,6 +104,30 @@ impl Reader {
         Mark { position, rows: self.rows, labels: self.labels }
     }
 
+    /// Whether its batches can be reached one by one. One of NUMAscope is a single batch.
+    pub fn has_places(&self) -> bool {
+        matches!(self.source, Source::Arrow { .. })
+    }
+
+    /// The places of all batches that follow, and at last that of the end, found without
+    /// unpacking them. `None` where the recording was not closed or is damaged between them.
+    pub fn marks(&mut self) -> Option<Vec<Mark>> {
+        let mut marks = vec![self.mark()];
+        let Source::Arrow { messages, .. } = &mut self.source else { return None };
+        loop {
+            match messages.skip().ok()? {
+                Next::Message(message) => {
+                    let (rows, labels) = arrow::count_rows(&message).ok()??;
+                    let last = marks.last()?;
+                    let (rows, labels) = (last.rows + rows, last.labels + labels);
+                    marks.push(Mark { position: messages.whole, rows, labels });
+                }
+                Next::End => return Some(marks),
+                Next::Open | Next::Damaged(_) => return None,
+            }
+        }
+    }
+
     /// Goes on at a place of the same recording. One of NUMAscope is a single batch, so that
     /// there is nowhere to go.
     pub fn go_to(&mut self, mark: Mark) -> io::Result<()> {

@@ -272,7 +272,11 @@ impl Slot {
     /// Reads it, or leaves it alone, from now on. What to note of that.
     fn switch(&mut self, on: bool) -> Event {
         (self.on, self.next, self.failing) = (on, 0, false);
-        if on { Event::Back(self.name.clone()) } else { Event::Absent(format!("{}: switched off", self.name)) }
+        if on {
+            Event::Back(self.name.clone())
+        } else {
+            Event::Absent(format!("{}: switched off", self.name))
+        }
     }
 
     /// A label when the sensor began or ceased to fail; at most one a second.

@@ -1,8 +1,8 @@
 //! Rows of a recording that are read again, and kept for a while.
 
-use super::Show;
+use super::read::{self, Cutter};
+use super::{Rows, Show};
 use crate::block::{Block, Full};
-use crate::open::Open;
 use numakit_recording::{Mark, Reader};
 use std::collections::HashMap;
 use std::path::Path;
@@ -60,7 +60,8 @@ impl Detail {
             return;
         }
         load(&lacking, &mut |found| {
-            let place = blocks.iter_mut().find(|b| b.first_row == found.first_row);
+            let same = |b: &&mut Block| b.first_row == found.first_row && b.span() == found.span();
+            let place = blocks.iter_mut().find(same);
             if let (Some(block), Some(full)) = (place, &found.full) {
                 block.full = Some(Arc::clone(full));
                 self.keep(found.first_row, Arc::clone(full), question);
@@ -95,42 +96,29 @@ pub(super) fn load(path: &Path, marks: &[Mark], show: &Show, blocks: &[Block], f
         let next = |pair: &[Block]| pair[0].first_row + u64::from(pair[0].span().rows) != pair[1].first_row;
         let length = rest.windows(2).position(next).map_or(rest.len(), |at| at + 1);
         let (run, after) = rest.split_at(length);
-        // Rates need the rows before, at least one batch of them.
-        let at = marks.partition_point(|m| m.rows <= first.first_row).saturating_sub(2);
-        if let Some(mark) = marks.get(at) {
-            load_run(path, *mark, show, run, found);
-        }
+        load_run(path, marks, show, first, run[length - 1].first_row, found);
         rest = after;
     }
 }
 
-fn load_run(path: &Path, mark: Mark, show: &Show, run: &[Block], found: &mut dyn FnMut(Block)) -> Option<()> {
+fn load_run(
+    path: &Path,
+    marks: &[Mark],
+    show: &Show,
+    first: &Block,
+    last_row: u64,
+    found: &mut dyn FnMut(Block),
+) -> Option<()> {
     let mut reader = Reader::open(path).ok()?;
-    reader.go_to(mark).ok()?;
-    let mut shown = show(reader.header());
-    let mut open = Open::new(shown.series());
-    let mut raw = vec![None; reader.header().series.len()];
-    let mut number = mark.rows;
-    let mut run = run.iter();
-    let mut block = run.next()?;
-    while let Some(batch) = reader.next_batch() {
-        for row in 0..batch.len() {
-            if let Some(text) = &batch.label[row] {
-                shown.label(text);
-                continue;
-            }
-            batch.row(row, &mut raw);
-            let values = shown.row(batch.time[row], &raw);
-            if number >= block.first_row {
-                let earliest = open.times.last().map_or(block.span().first, |last| last.saturating_add(1));
-                open.push(batch.time[row].max(earliest), values);
-            }
-            number += 1;
-            if open.times.len() == usize::from(block.span().rows) {
-                found(open.seal(block.first_row));
-                block = run.next()?;
-            }
-        }
+    let mut cutter = Cutter::new(reader.header(), show, Rows::Kept);
+    let batch = marks.partition_point(|m| m.rows <= first.first_row).checked_sub(1)?;
+    read::go_to(&mut reader, &mut cutter, marks, batch)?;
+    if cutter.first_row == first.first_row {
+        // Where times were moved, they are moved again.
+        cutter.last = first.span().first.checked_sub(1);
     }
-    None
+    while cutter.first_row <= last_row {
+        cutter.batch(&reader.next_batch()?, found);
+    }
+    Some(())
 }

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::time::UNIX_EPOCH;
 
 /// Name of the format and its version.
-const MAGIC: &[u8; 8] = b"numalvl1";
+const MAGIC: &[u8; 8] = b"numalvl2";
 /// Recordings of fewer bytes are read as quickly as their levels.
 const WORTH: u64 = 1 << 20;
 /// The fastest of zstd that packs well.

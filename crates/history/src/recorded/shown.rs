@@ -1,7 +1,9 @@
 //! From raw values to what is shown.
 
+use crate::answer::kept;
 use numakit_model::label::Event;
-use numakit_recording::{Header, Rates};
+use numakit_recording::{Batch, Header, Rates};
+use std::ops::Range;
 use std::sync::Arc;
 
 /// Turns the rows of a recording, in their order, into values as they are shown.
@@ -9,8 +11,9 @@ pub trait Shown {
     /// How many values it gives per row.
     fn series(&self) -> usize;
 
-    /// The next row: ns since 1970, and raw values in the order of the header.
-    fn row(&mut self, time_ns: u64, raw: &[Option<u64>]) -> &[Option<f64>];
+    /// The next rows of a batch, all of them samples: appends one value per row to the column
+    /// of each series, as [`kept`](crate::kept) makes them.
+    fn rows(&mut self, batch: &Batch, rows: Range<usize>, columns: &mut [Vec<f32>]);
 
     /// A label between the rows.
     fn label(&mut self, text: &str);
@@ -38,8 +41,10 @@ impl Shown for Plain {
         self.series
     }
 
-    fn row(&mut self, time_ns: u64, raw: &[Option<u64>]) -> &[Option<f64>] {
-        self.rates.push(time_ns, raw)
+    fn rows(&mut self, batch: &Batch, rows: Range<usize>, columns: &mut [Vec<f32>]) {
+        for (series, column) in columns.iter_mut().enumerate() {
+            self.rates.column(series, batch, rows.clone(), |value| column.push(kept(value)));
+        }
     }
 
     fn label(&mut self, text: &str) {

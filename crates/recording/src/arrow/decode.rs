@@ -25,6 +25,20 @@ pub(crate) fn batch(message: &Message, columns: usize) -> Result<Option<Batch>, 
     Ok(Some(Batch { time: time.values, took: took.values, label, columns }))
 }
 
+/// How many samples and labels the rows of a message are, as its table tells; `None` for
+/// messages that hold no rows.
+pub(crate) fn counts(message: &Message) -> Result<Option<(u64, u64)>, Malformed> {
+    let table = message.table()?;
+    let Some(record) = table.header_as_record_batch() else { return Ok(None) };
+    let rows = u64::try_from(record.length()).ok();
+    // The third column has the labels; samples have none.
+    let column = record.nodes().filter(|nodes| nodes.len() > 2).map(|nodes| nodes.get(2));
+    let samples = column.and_then(|column| u64::try_from(column.null_count()).ok());
+    let counts = rows.zip(samples).filter(|(rows, samples)| samples <= rows);
+    let (rows, samples) = counts.ok_or_else(|| Malformed::new("a batch claims impossible rows"))?;
+    Ok(Some((samples, rows - samples)))
+}
+
 struct Buffers<'a> {
     record: &'a RecordBatch<'a>,
     body: &'a [u8],

@@ -73,35 +73,60 @@ impl<R: Read> Messages<R> {
 
     /// The next message.
     pub fn next(&mut self) -> io::Result<Next> {
+        let (meta, length) = match self.head()? {
+            Ok(head) => head,
+            Err(other) => return Ok(other),
+        };
+        let Some(body) = self.take(length as usize)? else {
+            return Ok(Next::Damaged(Malformed::new("it ends within a batch")));
+        };
+        self.whole += 8 + meta.len() as u64 + length;
+        Ok(Next::Message(Message { meta, body }))
+    }
+
+    /// The next message without its body.
+    pub fn skip(&mut self) -> io::Result<Next>
+    where
+        R: Seek,
+    {
+        let (meta, length) = match self.head()? {
+            Ok(head) => head,
+            Err(other) => return Ok(other),
+        };
+        self.from.seek_relative(length as i64)?;
+        self.whole += 8 + meta.len() as u64 + length;
+        Ok(Next::Message(Message { meta, body: Vec::new() }))
+    }
+
+    /// The metadata table of the next message and the length of its body, or what there is
+    /// instead of a message.
+    fn head(&mut self) -> io::Result<Result<(Vec<u8>, u64), Next>> {
+        let damaged = |why| Ok(Err(Next::Damaged(Malformed::new(why))));
         let mut start = [0; 8];
         match self.fill(&mut start)? {
-            0 => return Ok(Next::Open),
+            0 => return Ok(Err(Next::Open)),
             8 => {}
-            _ => return Ok(Next::Damaged(Malformed::new("it ends within the start of a message"))),
+            _ => return damaged("it ends within the start of a message"),
         }
         if start == END_OF_STREAM {
             self.whole += 8;
-            return Ok(Next::End);
+            return Ok(Err(Next::End));
         }
         let length = u32::from_le_bytes([start[4], start[5], start[6], start[7]]) as usize;
         if start[..4] != CONTINUATION || length > MAX_META || length == 0 {
-            return Ok(Next::Damaged(Malformed::new("no message begins where one should")));
+            return damaged("no message begins where one should");
         }
         let Some(meta) = self.take(length)? else {
-            return Ok(Next::Damaged(Malformed::new("it ends within a message's table")));
+            return damaged("it ends within a message's table");
         };
         let body = match table(&meta) {
             Ok(table) => table.bodyLength(),
-            Err(error) => return Ok(Next::Damaged(error)),
+            Err(error) => return Ok(Err(Next::Damaged(error))),
         };
         if !(0..=MAX_BODY).contains(&body) {
-            return Ok(Next::Damaged(Malformed::new("a message has an impossible length")));
+            return damaged("a message has an impossible length");
         }
-        let Some(body) = self.take(body as usize)? else {
-            return Ok(Next::Damaged(Malformed::new("it ends within a batch")));
-        };
-        self.whole += 8 + (meta.len() + body.len()) as u64;
-        Ok(Next::Message(Message { meta, body }))
+        Ok(Ok((meta, body as u64)))
     }
 
     /// Goes on at a message that begins there.

@@ -1,0 +1,67 @@
+//! What stands beside a large recording: `FILE.levels`.
+
+use crate::files;
+use numakit_history::{Recorded, Source, levels_of, plain};
+use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
+
+/// Small recordings have no levels, so a small one is made large by what follows its end.
+const LARGE: usize = 1 << 20;
+/// What levels begin with: format, length and time of the recording, and what it is made of.
+const HEAD: usize = 32;
+const BUDGET: usize = 1 << 20;
+
+/// A recording, and the begin of levels that belong to it.
+static SAMPLE: LazyLock<(PathBuf, Vec<u8>)> = LazyLock::new(|| {
+    let mut content = include_bytes!("../corpus/recording/whole").to_vec();
+    content.resize(LARGE, 0);
+    let path = files::put("d.arrows", &content);
+    open(&path);
+    let levels = std::fs::read(levels_of(&path)).and_then(|packed| zstd::decode_all(&packed[..]));
+    let head = levels.map(|levels| levels[..HEAD].to_vec());
+    (path, head.unwrap_or_else(|error| panic!("{error}")))
+});
+
+fn open(path: &Path) {
+    let recorded = Recorded::open(path, BUDGET, plain()).unwrap_or_else(|error| panic!("{error}"));
+    let all: Vec<usize> = (0..recorded.series()).collect();
+    assert_eq!(all.len(), 2, "the recording says how many");
+    assert!(recorded.bytes() < 64 * BUDGET);
+    let (first, last) = recorded.span().unwrap_or_default();
+    assert!(first <= last);
+    for buckets in [1, 100] {
+        let found = recorded.buckets(&all, first, last.saturating_add(1), buckets);
+        assert!(found.columns.iter().all(|c| c.min.len() <= buckets && c.mean.len() == c.min.len()));
+    }
+    let raw = recorded.raw(&all, first, last.saturating_add(1), 1000);
+    assert!(raw.is_none_or(|raw| raw.times.len() <= 1000 && raw.times.is_sorted()));
+    recorded.labels();
+}
+
+/// As the file itself, and as what follows in one that is in order so far.
+pub fn beside(input: &[u8]) {
+    let (recording, head) = &*SAMPLE;
+    let levels = levels_of(recording);
+    let packed = zstd::encode_all(&[head, input].concat()[..], 1).unwrap_or_default();
+    for content in [input, &packed] {
+        let written = std::fs::write(&levels, content);
+        assert!(written.is_ok(), "{written:?}");
+        open(recording);
+    }
+    files::remove(&levels);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_in_order_is_taken() {
+        let (recording, head) = &*SAMPLE;
+        let levels = [&head[..], include_bytes!("../corpus/levels/blocks")].concat();
+        let written = zstd::encode_all(&levels[..], 1).and_then(|p| std::fs::write(levels_of(recording), p));
+        assert!(written.is_ok(), "{written:?}");
+        let recorded = Recorded::open(recording, BUDGET, plain());
+        assert!(recorded.is_ok_and(|recorded| recorded.from_levels() && recorded.span().is_some()));
+    }
+}
