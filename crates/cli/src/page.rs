@@ -5,6 +5,7 @@ use clap::Args;
 use numakit_server::{Urls, page};
 use numakit_session::run_directory;
 use std::io::Write;
+use std::ops::RangeInclusive;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
@@ -19,7 +20,7 @@ pub struct Serve {
     #[arg(long)]
     pub no_open: bool,
     /// Memory for what was sampled, of each source
-    #[arg(long, value_name = "SIZE", default_value = "256MiB", value_parser = size)]
+    #[arg(long, value_name = "SIZE", default_value = "256MiB", value_parser = history)]
     pub history: usize,
 }
 
@@ -34,10 +35,12 @@ impl Serve {
     pub fn announce(&self, urls: &Urls, host: &str) -> Option<Launcher> {
         let address = urls.listen;
         let port = address.port();
-        println!("control  {}", urls.controller);
-        println!("view     {}", urls.viewer);
+        // Whoever reads us through a pipe waits for these lines; one who went away misses them.
+        let mut out = std::io::stdout().lock();
+        let _ = writeln!(out, "control  {}\nview     {}", urls.controller, urls.viewer);
         if address.ip().is_loopback() {
-            println!(
+            let _ = writeln!(
+                out,
                 "from another computer: ssh -L {port}:{address} {host}, then open the same address there"
             );
         } else {
@@ -45,11 +48,10 @@ impl Serve {
                 "numa: others can reach {address}, and what is sent is not encrypted; --listen 127.0.0.1:{port} and a tunnel are safer"
             );
         }
+        let _ = out.flush();
         if !page::is_there() {
             eprintln!("numa: this program has no page: it was built without Node.js; {}", page::FIX);
         }
-        // Whoever reads us through a pipe waits for these lines.
-        let _ = std::io::stdout().flush();
         if self.no_open { None } else { Launcher::open(&urls.controller) }
     }
 }
@@ -84,15 +86,19 @@ impl Drop for Launcher {
 }
 
 /// `256MiB`.
-fn size(text: &str) -> Result<usize, String> {
-    let wrong = || format!("'{text}' is no size; write it as 64MiB or 1GiB, from 16MiB on");
+fn history(text: &str) -> Result<usize, String> {
+    size(text, "16MiB", 16 << 20..=1 << 40)
+}
+
+/// A size within bounds, the lower of which is also given as text.
+pub fn size(text: &str, least: &str, bounds: RangeInclusive<usize>) -> Result<usize, String> {
+    let wrong = || format!("'{text}' is no size; write it as 64MiB or 1GiB, from {least} on");
     let (number, shift) = [("KiB", 10), ("MiB", 20), ("GiB", 30)]
         .iter()
         .find_map(|(unit, shift)| Some((text.strip_suffix(unit)?, *shift)))
         .ok_or_else(wrong)?;
     let number: usize = number.trim().parse().map_err(|_| wrong())?;
-    let bytes = number.checked_mul(1 << shift).filter(|b| (16 << 20..=1 << 40).contains(b));
-    bytes.ok_or_else(wrong)
+    number.checked_mul(1 << shift).filter(|bytes| bounds.contains(bytes)).ok_or_else(wrong)
 }
 
 /// The name of this machine, for its addresses.
@@ -107,10 +113,10 @@ mod tests {
 
     #[test]
     fn sizes_are_read() {
-        assert_eq!(size("256MiB"), Ok(256 << 20));
-        assert_eq!(size("1 GiB"), Ok(1 << 30));
+        assert_eq!(history("256MiB"), Ok(256 << 20));
+        assert_eq!(history("1 GiB"), Ok(1 << 30));
         for bad in ["", "256", "1KiB", "x MiB", "-1MiB", "99999999999GiB", "256MB"] {
-            assert!(size(bad).is_err(), "{bad}");
+            assert!(history(bad).is_err(), "{bad}");
         }
     }
 }

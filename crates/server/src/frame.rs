@@ -15,9 +15,21 @@ pub struct Frame {
 impl Frame {
     /// Buckets of a watch: the first has this number.
     pub fn of_grid(id: u32, source: u32, series: &[u32], first: u64, buckets: &Buckets) -> Self {
+        Self::of_columns(id, source, series, first, buckets.step_ns, &buckets.columns)
+    }
+
+    /// The same of columns alone.
+    pub fn of_columns(
+        id: u32,
+        source: u32,
+        series: &[u32],
+        first: u64,
+        step_ns: u64,
+        columns: &[Bucketed],
+    ) -> Self {
         let mut frame = Self::empty(id, source, FrameKind::Grid);
         frame.header.first = Some(first);
-        frame.buckets(series, buckets);
+        frame.buckets(series, step_ns, columns);
         frame
     }
 
@@ -25,25 +37,43 @@ impl Frame {
     pub fn of_range(id: u32, source: u32, series: &[u32], buckets: &Buckets) -> Self {
         let mut frame = Self::empty(id, source, FrameKind::Grid);
         frame.header.from_ns = Some(Ns(buckets.from_ns));
-        frame.buckets(series, buckets);
+        frame.buckets(series, buckets.step_ns, &buckets.columns);
         frame
     }
 
     /// Rows of a fetch.
     pub fn of_rows(id: u32, source: u32, series: &[u32], from_ns: u64, raw: &Raw) -> Self {
+        let mut frame = Self::of_times(id, source, from_ns, &raw.times);
+        frame.values(series, &raw.columns);
+        frame
+    }
+
+    /// Times of rows, without values.
+    pub fn of_times(id: u32, source: u32, from_ns: u64, times: &[u64]) -> Self {
         let mut frame = Self::empty(id, source, FrameKind::Raw);
         frame.header.from_ns = Some(Ns(from_ns));
-        frame.header.rows = raw.times.len() as u32;
+        frame.header.rows = times.len() as u32;
         let at = frame.body.len() as u32;
-        for time in &raw.times {
+        for time in times {
             frame.body.extend_from_slice(&(time.saturating_sub(from_ns) as f64).to_le_bytes());
         }
         let (what, kind) = (What::Time, ColumnType::F64);
         frame.header.columns.push(FrameColumn { series: 0, what, kind, base: Some(0.0), scale: 1.0, at });
-        for (series, column) in series.iter().zip(&raw.columns) {
-            frame.column(*series, What::Value, column);
-        }
         frame
+    }
+
+    /// Values of rows, without their times.
+    pub fn of_values(id: u32, source: u32, series: &[u32], columns: &[Vec<f32>]) -> Self {
+        let mut frame = Self::empty(id, source, FrameKind::Raw);
+        frame.header.rows = columns.first().map_or(0, Vec::len) as u32;
+        frame.values(series, columns);
+        frame
+    }
+
+    fn values(&mut self, series: &[u32], columns: &[Vec<f32>]) {
+        for (series, column) in series.iter().zip(columns) {
+            self.column(*series, What::Value, column);
+        }
     }
 
     fn empty(id: u32, source: u32, kind: FrameKind) -> Self {
@@ -62,10 +92,10 @@ impl Frame {
         Self { header, body: Vec::new() }
     }
 
-    fn buckets(&mut self, series: &[u32], buckets: &Buckets) {
-        self.header.step_ns = Some(Ns(buckets.step_ns));
-        self.header.rows = buckets.columns.first().map_or(0, |c| c.min.len()) as u32;
-        for (series, Bucketed { min, max, mean }) in series.iter().zip(&buckets.columns) {
+    fn buckets(&mut self, series: &[u32], step_ns: u64, columns: &[Bucketed]) {
+        self.header.step_ns = Some(Ns(step_ns));
+        self.header.rows = columns.first().map_or(0, |c| c.min.len()) as u32;
+        for (series, Bucketed { min, max, mean }) in series.iter().zip(columns) {
             self.column(*series, What::Min, min);
             if min.iter().zip(max).any(|(a, b)| a.to_bits() != b.to_bits()) {
                 self.column(*series, What::Max, max);

@@ -86,6 +86,16 @@ impl Layout {
         &self.names
     }
 
+    /// The column of the header of each measured series.
+    pub fn order(&self) -> &[usize] {
+        &self.order
+    }
+
+    /// The formulas that follow them.
+    pub fn bound(&self) -> &[Bound] {
+        &self.bound
+    }
+
     /// Puts a row together: `rates` has a value for each column of the header.
     pub fn row(&self, rates: &[Option<f64>], out: &mut Vec<Option<f64>>) {
         out.clear();

@@ -16,8 +16,10 @@ pub mod page;
 mod queue;
 pub mod recordings;
 mod refusals;
+mod rows;
 mod server;
 mod source;
+pub mod standalone;
 #[cfg(test)]
 mod testing;
 mod upload;

@@ -2,12 +2,11 @@
 
 use crate::hub::Hub;
 use crate::layout::Layout;
+use crate::rows::Rows;
 use crate::wire::{FromServer, Ns, SourceInfo, SourceKind};
 use numakit_derived::Catalog;
-use numakit_history::{Recorded, Show, Shown, Source};
-use numakit_model::label::Event;
-use numakit_recording::{Header, OpenError, Rates};
-use std::fmt::Write;
+use numakit_history::{Recorded, Show, Source};
+use numakit_recording::OpenError;
 use std::path::Path;
 use std::sync::Arc;
 use thiserror::Error;
@@ -26,58 +25,36 @@ pub enum CannotShow {
     Full(String),
 }
 
-/// Rows of a recording as live ones are: rates, and formulas over them.
-struct Rows {
-    layout: Layout,
-    rates: Rates,
-    row: Vec<Option<f64>>,
-    formulas: Arc<Catalog>,
+/// A recording as a source, before a number is given to it.
+pub struct Opened {
+    /// What a page is told of it.
+    pub info: SourceInfo,
+    /// Names of its series.
+    pub names: Vec<String>,
+    /// Its samples.
+    pub data: Arc<dyn Source>,
+    /// What was lost of it.
+    pub damage: Option<String>,
 }
 
-impl Rows {
-    fn new(header: &Header, formulas: &Arc<Catalog>) -> Self {
-        let layout = Layout::new(header, formulas);
-        Self { layout, rates: Rates::new(&header.series), row: Vec::new(), formulas: Arc::clone(formulas) }
-    }
-}
-
-impl Shown for Rows {
-    fn series(&self) -> usize {
-        self.layout.series()
-    }
-
-    fn row(&mut self, time_ns: u64, raw: &[Option<u64>]) -> &[Option<f64>] {
-        self.layout.row(self.rates.push(time_ns, raw), &mut self.row);
-        &self.row
-    }
-
-    fn label(&mut self, text: &str) {
-        if let Some(Event::Paused | Event::Resumed) = Event::parse(text) {
-            self.rates.forget();
-        }
-    }
-
-    fn identity(&self) -> String {
-        let mut text = self.layout.names().join(" ");
-        for formula in self.formulas.all() {
-            let _ = write!(text, "\n{} {} {}", formula.name, formula.quantity, formula.expr);
-        }
-        text
-    }
-}
-
-/// Opens a recording and adds it as a source called `name`. What was lost of it is told to
-/// everybody.
-pub fn open(hub: &Hub, path: &Path, name: &str, formulas: &Arc<Catalog>) -> Result<u32, CannotShow> {
+/// Reads a recording that will be called `name`, in so many bytes of memory.
+pub fn read(path: &Path, name: &str, budget: usize, formulas: &Arc<Catalog>) -> Result<Opened, CannotShow> {
     let for_rows = Arc::clone(formulas);
     let show: Show = Arc::new(move |header| Box::new(Rows::new(header, &for_rows)));
-    let recorded = Recorded::open(path, hub.budget, show)?;
+    let recorded = Recorded::open(path, budget, show)?;
     let (_, last) = recorded.span().ok_or_else(|| CannotShow::Empty(name.to_owned()))?;
     let damage = recorded.damage().map(|why| format!("{name} is not whole: {why}"));
     let layout = Layout::new(recorded.header(), formulas);
     let info = layout.info(SourceKind::Recording, name, recorded.header());
     let info = SourceInfo { ended_ns: Some(Ns(last)), ..info };
-    let id = hub.add(info, layout.names().to_vec(), Arc::new(recorded)).map_err(CannotShow::Full)?;
+    Ok(Opened { info, names: layout.names().to_vec(), data: Arc::new(recorded), damage })
+}
+
+/// Opens a recording and adds it as a source called `name`. What was lost of it is told to
+/// everybody.
+pub fn open(hub: &Hub, path: &Path, name: &str, formulas: &Arc<Catalog>) -> Result<u32, CannotShow> {
+    let Opened { info, names, data, damage } = read(path, name, hub.budget, formulas)?;
+    let id = hub.add(info, names, data).map_err(CannotShow::Full)?;
     if let Some(text) = damage {
         hub.tell(&FromServer::Notice { text });
     }

@@ -5,13 +5,14 @@ use crate::formulas::Formulas;
 use crate::page::{self, Serve};
 use anyhow::Context;
 use clap::Args;
+use numakit_derived::Catalog;
 use numakit_model::CpuSet;
-use numakit_server::{Listener, recordings};
-use numakit_session::Status;
+use numakit_server::{Listener, recordings, standalone};
+use numakit_session::{Status, interval};
 use numakit_sys::signal::{self, Signals};
 use numakit_sys::{SysRoot, poll};
 use std::os::fd::AsFd;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,7 +20,8 @@ use std::time::Duration;
 /// Show recordings in a web page
 ///
 /// What 'numa record' writes and the JSON of NUMAscope. The page is served until a signal ends
-/// it (Ctrl-C). Labels that are changed there are not written to the file.
+/// it (Ctrl-C). Labels that are changed there are not written to the file. With --html
+/// nothing is served: the page and the recordings become one file that a browser opens.
 #[derive(Debug, Args)]
 pub struct View {
     #[command(flatten)]
@@ -29,6 +31,15 @@ pub struct View {
     /// The recordings
     #[arg(required = true, value_name = "FILE")]
     recordings: Vec<PathBuf>,
+    /// Write page and recordings to one file instead, which needs no server
+    #[arg(long, value_name = "OUT", conflicts_with_all = ["listen", "no_open"])]
+    html: Option<PathBuf>,
+    /// Largest size of that file; recordings that are longer become buckets of time
+    #[arg(long, value_name = "SIZE", default_value = "16MiB", value_parser = file_size, requires = "html")]
+    size: usize,
+    /// Replace that file if it exists
+    #[arg(long, requires = "html")]
+    force: bool,
 }
 
 /// How often clients are told that all is well.
@@ -38,6 +49,9 @@ impl View {
     /// Serves.
     pub fn run(self, _: &Global) -> anyhow::Result<ExitCode> {
         let formulas = Arc::new(self.formulas.load()?);
+        if let Some(out) = &self.html {
+            return self.write(out, &formulas);
+        }
         let host = page::host_name(&SysRoot::host())?;
         let listener = Listener::bind(&self.serve.listen, &host)?;
         let signals = Signals::collect(&[signal::INTERRUPT, signal::TERMINATE, signal::HANGUP])
@@ -55,4 +69,31 @@ impl View {
         }
         Ok(ExitCode::SUCCESS)
     }
+    fn write(&self, out: &Path, formulas: &Arc<Catalog>) -> anyhow::Result<ExitCode> {
+        standalone::check(out, self.force)?;
+        let mut opened = Vec::with_capacity(self.recordings.len());
+        for file in &self.recordings {
+            let name = file.display().to_string();
+            let recording = recordings::read(file, &name, self.serve.history, formulas)?;
+            if let Some(damage) = &recording.damage {
+                eprintln!("numa: {damage}");
+            }
+            opened.push(recording);
+        }
+        let written = standalone::write(out, self.force, self.size as u64, &opened)?;
+        let parts = opened.iter().zip(&written.steps).map(|(recording, step)| match step {
+            None => format!("every sample of {}", recording.info.name),
+            Some(ns) => {
+                let step = interval::format(Duration::from_nanos(*ns));
+                format!("{} in buckets of {step}", recording.info.name)
+            }
+        });
+        let size = written.bytes as f64 / 1_048_576.0;
+        println!("wrote {}: {size:.1} MiB, {}", out.display(), parts.collect::<Vec<_>>().join("; "));
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+fn file_size(text: &str) -> Result<usize, String> {
+    page::size(text, "1MiB", 1 << 20..=1 << 30)
 }

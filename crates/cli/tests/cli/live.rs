@@ -1,25 +1,26 @@
 //! The page of a running observation, seen by a client that speaks plain HTTP.
 
-use crate::runner::{Folder, Started};
+use crate::runner::Folder;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
+use std::process::Child;
 
 /// Where a server listens, and the key for control.
-struct Address {
-    at: String,
-    key: String,
+pub struct Address {
+    pub at: String,
+    pub key: String,
 }
 
 impl Address {
     /// From what it prints at its start.
-    fn of(started: &mut Started) -> Self {
-        let mut lines = BufReader::new(started.child.stdout.take().unwrap()).lines().map_while(Result::ok);
+    pub fn of(child: &mut Child) -> Self {
+        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map_while(Result::ok);
         let line = lines.find(|line| line.starts_with("control")).unwrap();
         let (at, key) = line.split_once("http://").unwrap().1.split_once("/#").unwrap();
         Self { at: at.to_owned(), key: key.to_owned() }
     }
 
-    fn ask(&self, head: &str, body: &str) -> String {
+    pub fn ask(&self, head: &str, body: &str) -> String {
         let mut stream = TcpStream::connect(&self.at).unwrap();
         let length = body.len();
         let text = format!(
@@ -37,7 +38,7 @@ impl Address {
 fn a_page_is_served_until_an_order_ends_it() {
     let folder = Folder::new("live");
     let mut started = folder.start("live --no-open --listen 127.0.0.1:0 -i 10ms -e pgfault");
-    let address = Address::of(&mut started);
+    let address = Address::of(&mut started.child);
     assert!(address.ask("GET /", "").starts_with("HTTP/1.1 200"));
     assert!(address.ask("GET /export.csv?source=0&series=0", "").starts_with("HTTP/1.1 401"));
     let login = format!("{{\"token\":\"{}\"}}", address.key);

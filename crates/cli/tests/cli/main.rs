@@ -14,3 +14,4 @@ mod record;
 mod runner;
 mod stat;
 mod tasks;
+mod view;

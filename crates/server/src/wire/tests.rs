@@ -1,4 +1,5 @@
 use super::*;
+use crate::standalone::{Contained, Contents, Stretch};
 use std::path::Path;
 
 fn declarations() -> String {
@@ -23,6 +24,7 @@ fn declarations() -> String {
         SourceInfo,
         RecordingState,
         HistoryState,
+        SensorState,
         State,
         Label,
         Limits,
@@ -35,6 +37,9 @@ fn declarations() -> String {
         FrameColumn,
         FrameKind,
         FrameHeader,
+        Stretch,
+        Contained,
+        Contents,
     );
     out
 }

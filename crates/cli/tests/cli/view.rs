@@ -1,0 +1,104 @@
+//! Recordings in the page: served, and in a file of their own.
+
+use crate::live::Address;
+use crate::runner::{Done, Folder};
+use std::process::{Child, Stdio};
+
+/// What the original wrote: two series of two rows.
+const ORIGINAL: &str = "[[\"links\",2,1000],\n[\"bytes:0\",\"bytes:1\"],\n[1,5,6],\n[2,5,6]\n]\n";
+
+fn serve(folder: &Folder, files: &str) -> (Child, Address) {
+    let mut command = folder.numa(&format!("view --no-open --listen 127.0.0.1:0 {files}"));
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let address = Address::of(&mut child);
+    (child, address)
+}
+
+/// Ends it as Ctrl-C does.
+fn interrupt(child: Child) -> Done {
+    let sent = std::process::Command::new("kill").args(["-s", "INT", &child.id().to_string()]).status();
+    assert!(sent.unwrap().success());
+    Done::of(child.wait_with_output().unwrap())
+}
+
+fn record(folder: &Folder, name: &str) {
+    folder.run(&format!("record -i 5ms -e pgfault -o {name} -- sleep 0.3")).says(0, "samples");
+}
+
+#[test]
+fn recordings_are_served_to_those_with_the_key() {
+    let folder = Folder::new("view");
+    record(&folder, "a.arrows");
+    std::fs::write(folder.path("b.json"), ORIGINAL).unwrap();
+    let (child, address) = serve(&folder, "a.arrows b.json");
+    assert!(address.ask("GET /", "").starts_with("HTTP/1.1 200"));
+    assert!(address.ask("GET /export.csv?source=0&series=0", "").starts_with("HTTP/1.1 401"));
+    let answer = address.ask("POST /session", &format!("{{\"token\":\"{}\"}}", address.key));
+    let cookie = answer.lines().find_map(|line| line.strip_prefix("set-cookie: ")).unwrap();
+    let cookie = cookie.split(';').next().unwrap();
+    let values = |source: u32| {
+        address.ask(
+            &format!("GET /export.csv?source={source}&series=0&rows=9000 HTTP/1.1\r\nCookie: {cookie}\r\nX:"),
+            "",
+        )
+    };
+    let own = values(0);
+    assert!(own.starts_with("HTTP/1.1 200") && own.contains("time,vmstat.pgfault"), "{own}");
+    assert!(own.lines().filter(|line| line.starts_with(|c: char| c.is_ascii_digit())).count() > 10, "{own}");
+    let original = values(1);
+    assert!(original.starts_with("HTTP/1.1 200") && original.contains("\ntime,"), "{original}");
+    assert!(values(2).starts_with("HTTP/1.1 400"));
+    let done = interrupt(child);
+    assert_eq!(done.code, 0, "{}", done.err);
+    assert!(done.err.contains("GET /export.csv: 401"), "{}", done.err);
+}
+
+#[test]
+fn what_cannot_be_shown_is_refused_with_the_fix() {
+    let folder = Folder::new("view-wrong");
+    record(&folder, "a.arrows");
+    std::fs::write(folder.path("text"), "no recording").unwrap();
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap();
+    folder
+        .run(&format!("view --no-open --listen {address} a.arrows"))
+        .says(2, "give another port with --listen");
+    for out in ["", "--html o.html"] {
+        let view = |file: &str| folder.run(&format!("view --history 16MiB {out} {file}"));
+        view("none.arrows").says(2, "none.arrows");
+        view("text").says(2, "text");
+        view("a.arrows text").says(2, "text");
+    }
+    folder.run("view").says(2, "required");
+    folder.run("view a.arrows --size 4MiB").says(2, "--html");
+    folder.run("view a.arrows --html o.html --listen :0").says(2, "cannot be used with");
+    folder.run("view a.arrows --html o.html --size 1KiB").says(2, "from 1MiB on");
+    assert!(!folder.path("o.html").exists());
+}
+
+#[test]
+fn one_file_holds_page_and_recordings() {
+    let folder = Folder::new("view-html");
+    record(&folder, "a.arrows");
+    std::fs::write(folder.path("b.json"), ORIGINAL).unwrap();
+    let done = folder.run("view a.arrows b.json --html o.html");
+    if done.err.contains("built without Node.js") {
+        assert!(done.code == 2 && done.err.contains("cargo xtask build") && !folder.path("o.html").exists());
+        return println!("skipped: this numa has no page");
+    }
+    let said = "wrote o.html: ";
+    assert!(done.code == 0 && done.out.starts_with(said), "{}{}", done.out, done.err);
+    assert!(done.out.ends_with(" MiB, every sample of a.arrows; every sample of b.json\n"), "{}", done.out);
+    let html = std::fs::read_to_string(folder.path("o.html")).unwrap();
+    assert!(html.starts_with("<!doctype html>") && html.contains("default-src 'none'; script-src 'sha256-"));
+    folder.run("view a.arrows --html o.html").says(2, "o.html exists; give another name, or --force");
+    assert_eq!(std::fs::read_to_string(folder.path("o.html")).unwrap(), html, "it is as it was");
+    assert_eq!(folder.run("view a.arrows --html o.html --force").code, 0);
+    assert_ne!(std::fs::read_to_string(folder.path("o.html")).unwrap(), html);
+    folder.run("view a.arrows --html no/such/o.html").says(2, "cannot write no/such/o.html");
+    let names = std::fs::read_dir(&folder.0).unwrap().map(|entry| entry.unwrap().file_name());
+    assert!(
+        !names.into_iter().any(|name| name.to_string_lossy().starts_with("o.html.")),
+        "nothing half is left"
+    );
+}

@@ -1,0 +1,80 @@
+//! The file as text: script and style in place, data in elements that nothing executes.
+
+use crate::page;
+use data_encoding::BASE64;
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use sha2::{Digest, Sha256};
+use std::io::Write;
+
+/// Around a block of data. A type that is no script's makes it data for any browser.
+const OPEN: &str = "<script type=\"application/octet-stream\">";
+const CLOSE: &str = "</script>\n";
+
+/// Everything but the data.
+pub struct Shell<'a> {
+    head: String,
+    script: &'a str,
+}
+
+impl<'a> Shell<'a> {
+    /// Of the page in this program.
+    pub fn of_page() -> Option<Self> {
+        let text = |name| page::file(name).and_then(|file| std::str::from_utf8(file.content).ok());
+        Some(Self::new(text("/app.js")?, text("/app.css")?, page::file("/icon.svg")?.content))
+    }
+
+    /// Of this script, style and picture. Only they are let in by the policy, by their hashes.
+    pub fn new(script: &'a str, style: &str, icon: &[u8]) -> Self {
+        let policy = format!(
+            "default-src 'none'; script-src {}; style-src {}; img-src data:; base-uri 'none'; form-action 'none'",
+            hash(script),
+            hash(style)
+        );
+        let icon = BASE64.encode(icon);
+        let head = format!(
+            "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+             <meta http-equiv=\"Content-Security-Policy\" content=\"{policy}\">\n\
+             <meta name=\"referrer\" content=\"no-referrer\">\n\
+             <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
+             <meta name=\"color-scheme\" content=\"light dark\">\n<title>numakit</title>\n\
+             <link rel=\"icon\" type=\"image/svg+xml\" href=\"data:image/svg+xml;base64,{icon}\">\n\
+             <style>{style}</style>\n</head>\n<body>\n\
+             <noscript>This page needs JavaScript.</noscript>\n"
+        );
+        Self { head, script }
+    }
+
+    /// Its size.
+    pub fn len(&self) -> u64 {
+        self.html(std::iter::empty()).len() as u64
+    }
+
+    /// The file with these blocks.
+    pub fn html<'b>(&self, blocks: impl Iterator<Item = &'b str>) -> Vec<u8> {
+        let mut html = self.head.clone().into_bytes();
+        for block in blocks {
+            html.extend_from_slice(block.as_bytes());
+        }
+        for part in ["<script>", self.script, "</script>\n</body>\n</html>\n"] {
+            html.extend_from_slice(part.as_bytes());
+        }
+        html
+    }
+}
+
+/// Bytes as a block: packed, and in letters that mean nothing in HTML.
+pub fn block(bytes: &[u8]) -> String {
+    let mut packer = GzEncoder::new(Vec::new(), Compression::default());
+    // Writing to memory cannot fail.
+    let packed = packer.write_all(bytes).and_then(|()| packer.finish()).unwrap_or_default();
+    let mut text = String::with_capacity(OPEN.len() + packed.len() / 3 * 4 + 4 + CLOSE.len());
+    text.push_str(OPEN);
+    BASE64.encode_append(&packed, &mut text);
+    text.push_str(CLOSE);
+    text
+}
+
+fn hash(text: &str) -> String {
+    format!("'sha256-{}'", BASE64.encode(&Sha256::digest(text.as_bytes())))
+}

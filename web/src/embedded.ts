@@ -1,0 +1,91 @@
+// Recordings that stand in the page's own file: it is asked as a server is, and answers as one.
+
+import type { Connection, Listener } from "./connection";
+import { Kept, type Block } from "./kept";
+import type { Contents, FromServer, State, ToServer } from "./wire";
+
+const FORMAT = 1;
+const BLOCKS = 'script[type="application/octet-stream"]';
+
+const STATE: Omit<State, "history"> = { interval_ns: 0, paused: false, recording: null, samples: 0, lost: 0, realtime: false, clients: 1, sensors: [] };
+const LIMITS = { message_bytes: 0, series: 4096, values: 2_000_000, watches: 64, clients: 1, label_bytes: 0, recording_bytes: 0 };
+
+/** Base64 of gzip, as bytes. */
+export async function unpack(text: string): Promise<ArrayBuffer> {
+  const packed = Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
+  const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"));
+  return new Response(stream).arrayBuffer();
+}
+
+/** What this file holds besides the page; null where a server gives it. */
+export function embeddedIn(document: Document, listener: Listener): Embedded | null {
+  const texts = [...document.querySelectorAll(BLOCKS)].map((element) => element.textContent ?? "");
+  if (texts.length === 0) return null;
+  return new Embedded(listener, (at) => {
+    const text = texts[at];
+    if (text === undefined) return Promise.reject(new Error("a part of it is missing"));
+    // Each is asked for once.
+    texts[at] = "";
+    return unpack(text);
+  });
+}
+
+export class Embedded implements Connection {
+  readonly served = false;
+  private sources: Kept[] = [];
+
+  constructor(
+    private readonly listener: Listener,
+    private readonly block: Block,
+  ) {}
+
+  async start(): Promise<void> {
+    try {
+      const contents = JSON.parse(new TextDecoder().decode(await this.block(0))) as Contents;
+      if (contents.format !== FORMAT) throw new Error(`it is of another format (${contents.format})`);
+      this.sources = contents.sources.map((source) => new Kept(source, this.block));
+    } catch (error) {
+      return this.listener.linkChanged({ is: "ended", why: `This file cannot be read: ${reason(error)}` });
+    }
+    this.listener.linkChanged({ is: "standalone", steps: this.sources.map((source) => source.stepMs) });
+    this.greet();
+  }
+
+  /** Answers later, as a server does. Orders have nobody who would take them. */
+  send(message: ToServer): boolean {
+    if (message.type !== "watch" && message.type !== "fetch") return message.type === "unwatch";
+    void this.answer(message);
+    return true;
+  }
+
+  /** What is in the file does not change. */
+  retry(): void {}
+
+  private greet(): void {
+    const [first] = this.sources;
+    const history = { from_ns: first?.told.from_ns ?? 0, to_ns: first?.told.to_ns ?? 0, full_from_ns: first?.told.from_ns ?? 0, bytes: 0, budget: 0 };
+    const sources = this.sources.map((source) => source.told.info);
+    const messages: FromServer[] = [
+      { type: "hello", protocol: 1, role: "viewer", instance: "file", sources, state: { ...STATE, history }, limits: LIMITS },
+      ...this.sources.map(({ told }) => ({ type: "labels" as const, source: told.info.id, labels: told.labels, all: true })),
+    ];
+    for (const message of messages) this.listener.message(message);
+  }
+
+  private async answer(message: Extract<ToServer, { type: "watch" | "fetch" }>): Promise<void> {
+    const source = this.sources[message.source];
+    if (!source) return;
+    try {
+      const frame = message.type === "fetch"
+        ? await source.range(message.id, message.series, message.from_ns, message.to_ns, message.buckets)
+        : await source.grid(message.id, message.series, message.from_ns, message.step_ns);
+      this.listener.frame(frame);
+    } catch (error) {
+      this.listener.message({ type: "notice", text: `A part of this file cannot be read: ${reason(error)}` });
+    }
+  }
+}
+
+function reason(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

@@ -1,0 +1,199 @@
+// A recording in the page's own file: rows, or buckets that were made of them, put into the buckets
+// that a view asks for.
+
+import { parseFrame, tracksOf, type Frame, type Parsed, type Track } from "./frame";
+import type { Contained, FrameHeader, Stretch } from "./wire";
+
+/** Gives the bytes of a block of the file; each is asked for once. */
+export type Block = (at: number) => Promise<ArrayBuffer>;
+
+const MOST_BUCKETS = 65_536;
+const NS = 1e6;
+
+/** Where the buckets of an answer lie, in ns or, where the file has buckets, in ms: whole numbers. */
+interface Grid {
+  from: number;
+  step: number;
+  count: number;
+}
+
+/** A stretch as it was read: when its rows begin and end, and what is in them. */
+interface Piece {
+  begin: Float64Array;
+  /** How much later a row ends than it begins: that of a sample is a point. */
+  length: number;
+  tracks: Map<number, Track>;
+}
+
+export class Kept {
+  /** Length of a bucket; 0 where every row is kept. */
+  readonly stepMs: number;
+  private readonly blocks = new Map<number, Promise<Parsed>>();
+  private readonly perStretch: number;
+
+  constructor(
+    readonly told: Contained,
+    private readonly block: Block,
+  ) {
+    this.stepMs = told.step_ns / NS;
+    const { metrics, formulas } = told.info;
+    const series = [...metrics, ...formulas].reduce((sum, one) => sum + one.instances.length, 0);
+    this.perStretch = Math.ceil(series / told.group) + (this.stepMs === 0 ? 1 : 0);
+  }
+
+  /** A range in so many buckets, or its rows where these are no more. */
+  async range(id: number, series: number[], from: number, to: number, buckets: number): Promise<Frame> {
+    const wanted = Math.max(1, Math.min(buckets, MOST_BUCKETS));
+    const pieces = await this.pieces(series, from, to);
+    const header = this.header(id);
+    if (this.stepMs > 0) {
+      // Whole numbers of the file's own buckets, so that none is cut in two.
+      const step = this.stepMs * Math.max(1, Math.ceil((to - from) / NS / wanted / this.stepMs));
+      const first = Math.floor(from / NS / step);
+      const count = Math.min(Math.max(0, Math.ceil(to / NS / step) - first), MOST_BUCKETS);
+      const tracks = gather(pieces, series, { from: first * step, step, count });
+      return { header: { ...header, first, step_ns: step * NS, rows: count }, tracks, times: null };
+    }
+    const rows = pieces.reduce((sum, piece) => sum + inside(piece, from, to).length, 0);
+    if (rows <= wanted) return rowsOf(header, pieces, series, from, to, rows);
+    const step = Math.max(1, Math.ceil((to - from) / wanted));
+    const count = Math.ceil((to - from) / step);
+    const tracks = gather(pieces, series, { from, step, count }, to);
+    return { header: { ...header, from_ns: from, step_ns: step, rows: count }, tracks, times: null };
+  }
+
+  /** All buckets of a step since 1970 from a time on. Nothing will follow, so they are complete. */
+  async grid(id: number, series: number[], from: number, step: number): Promise<Frame> {
+    const { from_ns, to_ns } = this.told;
+    const first = Math.floor(Math.max(from, from_ns) / step);
+    const count = Math.max(0, Math.min(Math.floor(to_ns / step) + 1 - first, MOST_BUCKETS));
+    const pieces = await this.pieces(series, first * step, (first + count) * step);
+    const unit = this.stepMs > 0 ? NS : 1;
+    const tracks = gather(pieces, series, { from: (first * step) / unit, step: step / unit, count });
+    return { header: { ...this.header(id), first, step_ns: step, rows: count }, tracks, times: null };
+  }
+
+  private header(id: number): FrameHeader {
+    const kind = "grid";
+    return { id, source: this.told.info.id, seq: 0, dropped: 0, kind, rows: 0, columns: [] };
+  }
+
+  /** What the file has of these series between two times. */
+  private async pieces(series: number[], from: number, to: number): Promise<Piece[]> {
+    const places = this.told.stretches.map((stretch, at) => ({ stretch, at })).filter(({ stretch }) => stretch.from_ns < to && stretch.to_ns > from);
+    return Promise.all(places.map(({ stretch, at }) => this.piece(stretch, at, series)));
+  }
+
+  private async piece(stretch: Stretch, at: number, series: number[]): Promise<Piece> {
+    const first = this.told.block + at * this.perStretch;
+    const timed = this.stepMs === 0;
+    const groups = [...new Set(series.map((number) => Math.floor(number / this.told.group)))];
+    const read = await Promise.all(groups.map((group) => this.parsed(first + group + (timed ? 1 : 0))));
+    const wanted = new Set(series);
+    const tracks = new Map(read.flatMap((parsed) => [...tracksOf(parsed, (number) => wanted.has(number)).tracks]));
+    if (!timed) {
+      const begin = new Float64Array(stretch.rows);
+      const number = Math.round(stretch.from_ns / NS / this.stepMs);
+      for (let row = 0; row < begin.length; row++) begin[row] = (number + row) * this.stepMs;
+      return { begin, length: this.stepMs, tracks };
+    }
+    const times = await this.parsed(first);
+    const start = times.header.from_ns ?? 0;
+    const begin = (tracksOf(times, () => false).times ?? new Float64Array(0)).map((time) => start + time);
+    return { begin, length: 0, tracks };
+  }
+
+  private parsed(at: number): Promise<Parsed> {
+    let parsed = this.blocks.get(at);
+    if (!parsed) {
+      parsed = this.block(at).then(parseFrame);
+      this.blocks.set(at, parsed);
+    }
+    return parsed;
+  }
+}
+
+/** The rows of a piece in `from <= time < to`. */
+function inside({ begin }: Piece, from: number, to: number): Float64Array {
+  const place = (time: number) => {
+    let [low, high] = [0, begin.length];
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if ((begin[middle] as number) < time) low = middle + 1;
+      else high = middle;
+    }
+    return low;
+  };
+  return begin.subarray(place(from), place(to));
+}
+
+function rowsOf(header: FrameHeader, pieces: Piece[], series: number[], from: number, to: number, rows: number): Frame {
+  const times = new Float64Array(rows);
+  const tracks = new Map<number, Track>();
+  const columns = new Map(series.map((number) => [number, new Float64Array(rows).fill(NaN)] as const));
+  let next = 0;
+  for (const piece of pieces) {
+    const part = inside(piece, from, to);
+    const skipped = (part.byteOffset - piece.begin.byteOffset) / part.BYTES_PER_ELEMENT;
+    times.set(part.map((time) => time - from), next);
+    for (const [number, column] of columns) {
+      const values = piece.tracks.get(number)?.mean;
+      if (values) column.set(values.subarray(skipped, skipped + part.length), next);
+    }
+    next += part.length;
+  }
+  for (const [number, column] of columns) tracks.set(number, { min: column, max: column, mean: column });
+  return { header: { ...header, kind: "raw", from_ns: from, rows }, tracks, times };
+}
+
+/** Least and greatest value and mean of what lies in each bucket, before `end`. */
+function gather(pieces: Piece[], series: number[], grid: Grid, end = Infinity): Map<number, Track> {
+  const places = pieces.map((piece) => placesOf(piece, grid, end));
+  return new Map(series.map((number) => {
+    const column = () => new Float64Array(grid.count).fill(NaN);
+    const [track, counts] = [{ min: column(), max: column(), mean: column() }, new Uint32Array(grid.count)];
+    pieces.forEach((piece, at) => {
+      const from = piece.tracks.get(number);
+      if (from) add(track, counts, from, places[at] as Places);
+    });
+    for (let at = 0; at < grid.count; at++) (track.mean as Float64Array)[at] = (track.mean[at] as number) / (counts[at] as number);
+    return [number, track] as const;
+  }));
+}
+
+/** The first and the last bucket of each row; -1: none. */
+interface Places {
+  first: Int32Array;
+  last: Int32Array;
+}
+
+function placesOf({ begin, length }: Piece, grid: Grid, end: number): Places {
+  const [first, last] = [new Int32Array(begin.length), new Int32Array(begin.length)];
+  const most = grid.count - 1;
+  for (let row = 0; row < begin.length; row++) {
+    const time = begin[row] as number;
+    const from = Math.floor((time - grid.from) / grid.step);
+    const to = length === 0 ? from : Math.ceil((time + length - grid.from) / grid.step) - 1;
+    const none = time >= end || to < 0 || from > most;
+    first[row] = none ? 0 : Math.max(0, from);
+    last[row] = none ? -1 : Math.min(most, to);
+  }
+  return { first, last };
+}
+
+/** Sums stand in `mean` until they are divided. */
+function add(to: Track, counts: Uint32Array, from: Track, { first, last }: Places): void {
+  const { min, max, mean } = to;
+  for (let row = 0; row < first.length; row++) {
+    const value = from.mean[row] as number;
+    if (value !== value) continue;
+    const [low, high] = [from.min[row] as number, from.max[row] as number];
+    for (let at = first[row] as number; at <= (last[row] as number); at++) {
+      // Nothing is measured yet where a comparison with NaN fails.
+      if (!((min[at] as number) <= low)) min[at] = low;
+      if (!((max[at] as number) >= high)) max[at] = high;
+      mean[at] = counts[at] === 0 ? value : (mean[at] as number) + value;
+      counts[at] = (counts[at] as number) + 1;
+    }
+  }
+}
