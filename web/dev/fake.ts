@@ -1,5 +1,5 @@
 // A stand-in for the server with made-up data, to look at the page without one:
-// `npm run fake [-- PORT NODES]`. It keeps to the protocol and to the real content policy.
+// `npm run fake [-- PORT NODES [two|many]]`. It keeps to the protocol and to the real content policy.
 
 import { readFile } from "node:fs/promises";
 import { createServer } from "node:http";
@@ -12,11 +12,14 @@ const port = Number(process.argv[2] ?? 7078);
 const nodes = Number(process.argv[3] ?? 4);
 const interval = 10;
 const started = Date.now() - 14 * 60_000;
-const info = sourceInfo(nodes, started);
+const info = sourceInfo(nodes, started, process.argv[4] === "many" ? Math.ceil(32_000 / nodes) : 0);
 const two = process.argv[4] === "two";
-const second = { ...info, id: 1, kind: "recording" as const, name: "before.arrows", started_ns: (started - 3_600_000) * 1e6 };
+const LENGTH = 300_000;
+const second = { ...info, id: 1, kind: "recording" as const, name: "before.arrows", started_ns: (started - 3_600_000) * 1e6, ended_ns: (started - 3_600_000 + LENGTH) * 1e6 };
 const sources = two ? [info, second] : [info];
-const names = [...info.metrics, ...info.formulas].flatMap((m) => m.instances.map((at) => [m.name, at] as const));
+const names = [...info.metrics.map((m) => ({ ...m, sensor: m.sensor as string | null })), ...info.formulas.map((f) => ({ ...f, sensor: null }))].flatMap((m) => m.instances.map((at) => [m.name, at, m.sensor] as const));
+/** When sensors that are off were switched off. */
+const off = new Map<string, number>();
 const instance = Math.random().toString(36).slice(2);
 const state: State = {
   interval_ns: interval * 1e6,
@@ -25,6 +28,7 @@ const state: State = {
   samples: 0,
   lost: 0,
   realtime: false,
+  sensors: [...new Set(info.metrics.map((metric) => metric.sensor))].map((name) => ({ name, on: true })),
   clients: 0,
   history: { from_ns: started * 1e6, to_ns: 0, full_from_ns: started * 1e6, bytes: 61e6, budget: 256 * 2 ** 20 },
 };
@@ -34,6 +38,7 @@ let labels: Label[] = [
 ];
 let nextLabel = 3;
 
+const LIMITS = { message_bytes: 262_144, series: 4096, values: 2_000_000, watches: 64, clients: 16, label_bytes: 4096, recording_bytes: 2 ** 30 };
 const POLICY =
   "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; frame-ancestors 'none'; base-uri 'none'";
 const TYPES: Record<string, string> = { html: "text/html", js: "text/javascript", css: "text/css", svg: "image/svg+xml" };
@@ -41,6 +46,7 @@ const TYPES: Record<string, string> = { html: "text/html", js: "text/javascript"
 const server = createServer(async (request, response) => {
   const path = (request.url ?? "/").split("?")[0] ?? "/";
   response.setHeader("Content-Security-Policy", POLICY);
+  if (path === "/export.csv") return void response.end("time\n");
   if (path === "/session") return void response.end(JSON.stringify({ role: "controller" }));
   const file = path === "/" ? "index.html" : path.slice(1);
   try {
@@ -55,17 +61,18 @@ const server = createServer(async (request, response) => {
 });
 
 function buckets(source: number, series: number[], first: number, rows: number, stepMs: number): Columns {
-  const [begin, end, later] = source === 1 ? [started - 3_600_000, started - 3_300_000, 1300] : [started, Infinity, 0];
+  const [begin, end, later] = source === 1 ? [started - 3_600_000, started - 3_600_000 + LENGTH, 1300] : [started, Infinity, 0];
   const out: Columns = new Map();
-  const inside = Math.min(8, Math.max(1, Math.round(stepMs / interval)));
+  const inside = Math.min(series.length > 400 ? 2 : 8, Math.max(1, Math.round(stepMs / interval)));
   for (const number of series) {
-    const [name, at] = names[number] ?? ["", ""];
+    const [name, at, sensor] = names[number] ?? ["", "", null];
+    const until = (source === 0 && sensor !== null && off.get(sensor)) || Infinity;
     const min = new Float32Array(rows).fill(NaN);
     const max = new Float32Array(rows).fill(NaN);
     const mean = new Float32Array(rows).fill(NaN);
     for (let row = 0; row < rows; row++) {
       const time = (first + row) * stepMs;
-      if (time < begin || time > end) continue;
+      if (time < begin || time > Math.min(end, until)) continue;
       let [low, high, sum] = [Infinity, -Infinity, 0];
       for (let part = 0; part < inside; part++) {
         const value = signal(name, at, time + later + (part * stepMs) / inside, nodes);
@@ -85,6 +92,7 @@ interface Watch {
   series: number[];
   stepMs: number;
   next: number;
+  partial: boolean;
 }
 
 const sockets = new WebSocketServer({ server, path: "/stream", handleProtocols: () => "numakit.1" });
@@ -101,13 +109,16 @@ sockets.on("connection", (socket) => {
   const watches = new Map<number, Watch>();
   let seq = 0;
   state.clients += 1;
-  tell(socket, { type: "hello", protocol: 1, role: "controller", instance, sources, state } as FromServer);
+  tell(socket, { type: "hello", protocol: 1, role: "controller", instance, sources, state, limits: LIMITS });
   tell(socket, { type: "labels", source: 0, labels, all: true });
   if (two) tell(socket, { type: "labels", source: 1, labels: [{ id: 1, time_ns: second.started_ns + 9e9, text: "job started" }], all: true });
   const grid = (id: number, watch: Watch): void => {
-    const last = Math.floor((watch.source === 1 ? started - 3_300_000 : Date.now()) / watch.stepMs);
-    if (last <= watch.next || (state.paused && seq > watches.size)) return;
-    const rows = last - watch.next;
+    const now = watch.source === 1 ? started - 3_600_000 + LENGTH : Date.now();
+    const last = Math.floor(now / watch.stepMs);
+    // The last bucket is sent as it grows.
+    const end = watch.partial && watch.source === 0 ? last + 1 : last;
+    if (end <= watch.next || (state.paused && seq > watches.size)) return;
+    const rows = end - watch.next;
     const columns = buckets(watch.source, watch.series, watch.next, rows, watch.stepMs);
     socket.send(encodeFrame({ id, source: watch.source, seq: seq++, dropped: 0, kind: "grid", first: watch.next, step_ns: watch.stepMs * 1e6, rows }, columns));
     watch.next = last;
@@ -122,7 +133,7 @@ sockets.on("connection", (socket) => {
     if (message.type === "watch") {
       const stepMs = message.step_ns / 1e6;
       const from = Math.max(message.from_ns / 1e6, message.source === 1 ? started - 3_600_000 : started);
-      const watch = { source: message.source, series: message.series, stepMs, next: Math.floor(from / stepMs) };
+      const watch = { source: message.source, series: message.series, stepMs, next: Math.floor(from / stepMs), partial: message.partial === true };
       watches.set(message.id, watch);
       grid(message.id, watch);
     } else if (message.type === "unwatch") watches.delete(message.id);
@@ -138,6 +149,12 @@ sockets.on("connection", (socket) => {
   }
 });
 
+function turn(name: string, on: boolean): void {
+  state.sensors = state.sensors.map((sensor) => (sensor.name === name ? { name, on } : sensor));
+  if (on) off.delete(name);
+  else off.set(name, Date.now());
+}
+
 function change(socket: WebSocket, message: ToServer): void {
   let text = "done";
   let ok = true;
@@ -147,9 +164,11 @@ function change(socket: WebSocket, message: ToServer): void {
     if (verb === "pause" || verb === "resume") state.paused = verb === "pause";
     else if (verb === "interval") state.interval_ns = parseFloat(argument) * (argument.endsWith("ms") ? 1e6 : 1e9);
     else if (verb === "record") state.recording = { path: argument, bytes: 0 };
+    else if (verb === "close") state.recording = null;
+    else if (verb === "enable" || verb === "disable") turn(argument, verb === "enable");
     else if (verb === "label") labels.push({ id: nextLabel++, time_ns: Date.now() * 1e6, text: argument });
     else [ok, text] = [false, `'${String(verb)}' is no order; give one of record, label, pause, resume, interval`];
-  } else if (message.type === "label") labels.push({ id: nextLabel++, time_ns: message.time_ns, text: message.text });
+  } else if (message.type === "label") labels.push({ id: nextLabel++, time_ns: message.time_ns ?? Date.now() * 1e6, text: message.text });
   else if (message.type === "edit_label") labels = labels.map((l) => (l.id === message.label ? { ...l, text: message.text } : l));
   else if (message.type === "remove_label") labels = labels.filter((l) => l.id !== message.label);
   else return;

@@ -5,7 +5,8 @@ import type { FormulaInfo, MetricInfo, SourceInfo } from "../src/wire";
 const CORES = 8;
 const MEMORY_KB = 64 * 2 ** 20;
 
-export function sourceInfo(nodes: number, startedMs: number): SourceInfo {
+/** `more`: metrics for each node beyond those that mean something. */
+export function sourceInfo(nodes: number, startedMs: number, more = 0): SourceInfo {
   const at = (kind: string, count: number) => Array.from({ length: count }, (_, n) => `${kind}${n}`);
   const cpus = nodes > 16 ? 0 : nodes * CORES * 2;
   const metric = (name: string, unit: string, kind: MetricInfo["kind"], scope: string, instances: string[], help: string): MetricInfo => ({
@@ -15,7 +16,7 @@ export function sourceInfo(nodes: number, startedMs: number): SourceInfo {
   const [machine, perNode, packages] = [[""], at("node", nodes), at("package", Math.max(1, nodes / 2))];
   return {
     id: 0, kind: "live", name: "live", host: "quercus", kernel: "6.12.9", command: null, program: "numa 0.1",
-    started_ns: startedMs * 1e6, interval_ns: 1e7, page_size: 4096, topology: topology(nodes),
+    started_ns: startedMs * 1e6, ended_ns: null, interval_ns: 1e7, page_size: 4096, topology: topology(nodes),
     metrics: [
       metric("vmstat.nr_free_pages", "pages", "gauge", "machine", machine, "Free memory."),
       metric("vmstat.pgfault", "count", "counter", "machine", machine, "Page faults of both kinds."),
@@ -32,6 +33,7 @@ export function sourceInfo(nodes: number, startedMs: number): SourceInfo {
       metric("node.FilePages", "KiB", "gauge", "node", perNode, "Page cache, with shared memory and swap cache."),
       metric("node.local_node", "count", "counter", "node", perNode, "Allocations on this node by its own CPUs."),
       metric("node.other_node", "count", "counter", "node", perNode, "Allocations on this node by CPUs of other nodes."),
+      ...Array.from({ length: more }, (_, n) => metric(`node.made_up_${n}`, "count", "counter", "node", perNode, "A count of the kernel.")),
       metric("cpu.idle", "ticks", "counter", "cpu", at("cpu", cpus), "Had nothing to do."),
       metric("cpu.user", "ticks", "counter", "cpu", at("cpu", cpus), "Ran programs, with guests and without niced programs."),
       metric("pressure.memory_some", "us", "counter", "machine", machine, "Time in which at least one thread waited for memory."),
@@ -70,12 +72,19 @@ function topology(nodes: number): unknown {
   return {
     schema: 1, origin: "made up", page_size: 4096, cores: nodes * CORES, pus: nodes * perNode, online: range(0, nodes * perNode),
     nodes: each(nodes, (n) => ({ os_index: n, cpus: range(n * perNode, perNode), memory_kb: MEMORY_KB, free_kb: MEMORY_KB / 2 })),
-    distances: each(nodes, (a) => each(nodes, (b) => (a === b ? 10 : a >> 1 === b >> 1 ? 12 : (a + b) % 2 ? 32 : 21))),
+    distances: each(nodes, (a) => each(nodes, (b) => distance(a, b, nodes))),
     packages: each(Math.max(1, nodes / 2), (p) => ({ os_index: p, cpus: range(p * 2 * perNode, 2 * perNode) })),
     core_list: each(nodes * CORES, (c) => ({ os_index: c, cpus: range(c * 2, 2), kind: null })),
     caches: each(nodes, (n) => ({ level: 3, kind: "unified", size: 33554432, line_size: 64, ways: 16, cpus: range(n * perNode, perNode) })),
     boards: [], dies: [], devices: [], notes: [],
   };
+}
+
+function distance(a: number, b: number, nodes: number): number {
+  if (a === b) return 10;
+  if (a >> 1 === b >> 1) return 12;
+  if (nodes <= 8) return (a + b) % 2 ? 32 : 21;
+  return a >> 3 === b >> 3 ? 21 : a >> 5 === b >> 5 ? 32 : 40;
 }
 
 function hash(text: string): number {

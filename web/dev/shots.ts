@@ -17,6 +17,11 @@ async function shoot(name: string, width: number, height: number, dark: boolean,
   await context.close();
 }
 
+async function mode(page: import("playwright-core").Page, panel: string, title: string): Promise<void> {
+  await page.hover(`[data-panel=${panel}]`);
+  await page.click(`[data-panel=${panel}] [title="${title}"]`);
+}
+
 const only = process.argv[4];
 const all: [string, number, number, boolean, ((page: import("playwright-core").Page) => Promise<void>)?][] = [
   ["wide-light", 1440, 900, false],
@@ -24,9 +29,40 @@ const all: [string, number, number, boolean, ((page: import("playwright-core").P
   ["narrow-light", 390, 844, false],
   ["narrow-dark", 390, 844, true, async (page) => { await page.click("[data-tab=side] >> nth=-1"); await page.waitForTimeout(500); }],
   ["modes", 1440, 900, false, async (page) => {
-    for (const [id, title] of [["memory", "Stacked"], ["locality", "One chart each"]]) { await page.hover(`[data-panel=${id}]`); await page.click(`[data-panel=${id}] [title="${title}"]`); }
-    await page.hover("[data-panel=cpu]"); await page.click('[data-panel=cpu] [title="As a table"]');
-    await page.keyboard.press("/"); await page.keyboard.type("anon"); await page.waitForTimeout(600);
+    await mode(page, "memory", "Stacked");
+    await mode(page, "locality", "One chart each");
+    await mode(page, "faults", "As a table");
+    await page.keyboard.press("/");
+    await page.keyboard.type("mem node2");
+    await page.waitForTimeout(600);
+  }],
+  ["compare", 1440, 900, false, async (page) => {
+    await page.selectOption('[aria-label="What is shown"]', "1");
+    await page.selectOption('[aria-label="Compare with"]', "0");
+    await mode(page, "memory", "Stacked");
+    await mode(page, "faults", "As a table");
+    await page.mouse.move(560, 330);
+    await page.waitForTimeout(900);
+    console.log("compare:", new URL(page.url()).hash);
+  }],
+  ["off", 1440, 900, true, async (page) => {
+    await page.click('[aria-label="Sample node, for all"]');
+    await page.waitForTimeout(6000);
+    await page.click("text=not here");
+    await page.click('[aria-label="Series of locality"]');
+    await page.waitForTimeout(500);
+    await page.screenshot({ path: `${folder}/off-tree.png` });
+    await page.click('[aria-label="Sample node, for all"]');
+  }],
+  ["save", 1440, 900, false, async (page) => {
+    await page.click('[aria-label="Record to a file on the server"]');
+    await page.keyboard.press("Enter");
+    await page.waitForTimeout(1500);
+    await page.click('[title^="Recording to"]');
+    await page.screenshot({ path: `${folder}/record.png` });
+    await page.click("text=Stop recording");
+    await page.click('[aria-label="Save what is on screen as CSV"]');
+    await page.waitForTimeout(300);
   }],
   ["zoom", 1440, 900, true, async (page) => {
     const box = await page.locator("[data-panel=faults] .u-over").boundingBox();

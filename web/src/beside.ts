@@ -38,6 +38,7 @@ export class Beside {
   private asked = 0;
   private key = "";
   private timer = 0;
+  private wanted = { numbers: [] as number[], from: 0, to: 0, buckets: 1 };
   private last: { slice: Slice; tracks: Map<number, Track | undefined> } | null = null;
 
   /** `shift`: how much later its times are, in ms. */
@@ -46,7 +47,7 @@ export class Beside {
     private readonly first: Catalog,
     private readonly connection: Connection,
     private readonly ids: Ids,
-    public shift: number,
+    private shift: number,
     private readonly changed: () => void,
   ) {
     this.catalog = new Catalog(source);
@@ -58,13 +59,34 @@ export class Beside {
     const key = `${numbers.join()} ${from} ${to} ${buckets} ${this.shift}`;
     if (key === this.key || numbers.length === 0) return;
     this.key = key;
-    window.clearTimeout(this.timer);
+    this.wanted = { numbers, from, to, buckets };
+    // Not begun again with every change: while the range moves on, it would never come to an end.
+    if (this.timer !== 0) return;
     this.timer = window.setTimeout(() => {
-      const [start, end] = [from + this.shift, to + this.shift];
-      if (end <= 0) return;
-      this.asked = this.ids.next();
-      this.connection.send({ type: "fetch", id: this.asked, source: this.source.id, series: [...new Set(numbers)], from_ns: Math.max(0, Math.round(start * NS)), to_ns: Math.round(end * NS), buckets });
+      this.timer = 0;
+      this.ask();
     }, ASK_PAUSE_MS);
+  }
+
+  private ask(): void {
+    const { numbers, from, to, buckets } = this.wanted;
+    const [start, end] = [from + this.shift, to + this.shift];
+    if (end <= 0) return;
+    this.asked = this.ids.next();
+    this.connection.send({ type: "fetch", id: this.asked, source: this.source.id, series: [...new Set(numbers)], from_ns: Math.max(0, Math.round(start * NS)), to_ns: Math.round(end * NS), buckets });
+  }
+
+  /** Moves it; whether it was elsewhere before. */
+  lay(shift: number): boolean {
+    const moved = shift !== this.shift;
+    this.shift = shift;
+    if (moved) this.last = null;
+    return moved;
+  }
+
+  /** What was asked for may not come; it is asked for again. */
+  forget(): void {
+    this.key = "";
   }
 
   take(frame: Frame): boolean {

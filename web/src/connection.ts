@@ -9,7 +9,9 @@ export type Link =
   | { is: "open" }
   | { is: "lost"; again: number; tries: number }
   | { is: "refused"; why: string }
-  | { is: "ended"; why: string };
+  | { is: "ended"; why: string }
+  /** There is no server: all is in the page's own file. Of each source the length of a bucket, 0 for every row. */
+  | { is: "standalone"; steps: number[] };
 
 export interface Listener {
   message(message: FromServer): void;
@@ -17,8 +19,23 @@ export interface Listener {
   linkChanged(link: Link): void;
 }
 
+/** Who answers the page. */
+export interface Connection {
+  /** Whether that is a server, which does more than show what it has. */
+  readonly served: boolean;
+  start(token: string | null): Promise<void>;
+  /** False where nobody takes it. */
+  send(message: ToServer): boolean;
+  /** Tries now instead of after the pause. */
+  retry(): void;
+}
+
 const PROTOCOL = "numakit.1";
 const LONGEST_PAUSE_MS = 5000;
+/** Longest wait for the answer whether this page is let in. */
+const PATIENCE_MS = 5000;
+const STRANGER = "This page needs the address that numa live printed.";
+const STARTED_AGAIN = "numa was started again: open the new address that it printed. What was received stays here.";
 
 /** The token in the address, as `#token=...` or as the whole fragment. */
 export function tokenIn(fragment: string): string | null {
@@ -28,21 +45,29 @@ export function tokenIn(fragment: string): string | null {
   return /^[A-Za-z0-9_-]{20,}$/.test(text) ? text : null;
 }
 
-export class Connection {
+export class Served implements Connection {
+  readonly served = true;
   private socket: WebSocket | null = null;
   private tries = 0;
   private timer = 0;
   private wasOpen = false;
   private ended = false;
+  private refused = false;
+  /** Pages of one browser share cookies: where one is let in, others may try again. */
+  private readonly others = new BroadcastChannel("numakit");
 
-  constructor(private readonly listener: Listener) {}
+  constructor(private readonly listener: Listener) {
+    this.others.onmessage = () => {
+      if (this.refused || this.ended) this.retry();
+    };
+  }
 
   /** Exchanges the token, if there is one, and opens the stream. */
   async start(token: string | null): Promise<void> {
-    this.ended = false;
     this.listener.linkChanged({ is: "connecting" });
     if (token !== null && !(await this.exchange(token))) return;
-    this.open();
+    this.retry();
+    if (token !== null) this.others.postMessage("in");
   }
 
   send(message: ToServer): boolean {
@@ -51,9 +76,10 @@ export class Connection {
     return true;
   }
 
-  /** Tries now instead of after the pause. */
   retry(): void {
     window.clearTimeout(this.timer);
+    this.ended = false;
+    this.refused = false;
     this.open();
   }
 
@@ -107,9 +133,9 @@ export class Connection {
     if (this.ended) return;
     this.tries += 1;
     // A refused upgrade looks like a lost line; only a request tells them apart.
-    if (!this.wasOpen && this.tries === 1 && (await this.notLetIn())) {
-      this.listener.linkChanged({ is: "refused", why: "This page needs the address that numa live printed." });
-      return;
+    if (await this.notLetIn()) {
+      this.refused = true;
+      return this.listener.linkChanged({ is: "refused", why: this.wasOpen ? STARTED_AGAIN : STRANGER });
     }
     const pause = Math.min(250 * 2 ** Math.min(this.tries, 6), LONGEST_PAUSE_MS);
     this.listener.linkChanged({ is: "lost", again: Date.now() + pause, tries: this.tries });
@@ -118,7 +144,7 @@ export class Connection {
 
   private async notLetIn(): Promise<boolean> {
     try {
-      const answer = await fetch("export.csv?source=0&series=&from=0&to=0&rows=0");
+      const answer = await fetch("export.csv?source=0&series=&from=0&to=0&rows=0", { signal: AbortSignal.timeout(PATIENCE_MS) });
       return answer.status === 401 || answer.status === 403;
     } catch {
       return false;

@@ -1,6 +1,6 @@
 // The bar on top: what is looked at, how it goes, and the orders one can give.
 
-import { h, ICONS, icon, iconButton } from "./elements";
+import { h, ICONS, icon, iconButton, pageIcon } from "./elements";
 import type { Link } from "./connection";
 import { format, span } from "./units";
 import { SPANS, type View } from "./view";
@@ -17,11 +17,8 @@ export interface ControlEvents {
   theme(): void;
   help(): void;
   load(file: File): void;
-  save(): void;
   drawer(which: "tree" | "side"): void;
   source(id: number): void;
-  compare(id: number | null, at: string): void;
-  sharedWith(id: number): string[];
 }
 
 const INTERVALS = ["1ms", "2ms", "5ms", "10ms", "20ms", "50ms", "100ms", "200ms", "500ms", "1s", "5s"];
@@ -33,11 +30,16 @@ export class Controls {
   private readonly intervals: HTMLSelectElement;
   private readonly pauseButton: HTMLButtonElement;
   private readonly recordButton: HTMLButtonElement;
-  private readonly status = h("div", { class: "status", role: "status" });
+  private readonly name = h("span", { class: "what" });
+  private readonly choice = h("select", { class: "source", "aria-label": "What is shown" });
+  private readonly status = h("div", { class: "status" });
+  /** The state in words that do not change with every figure, for who has them read out. */
+  private readonly spoken = h("span", { class: "unseen", role: "status" });
   private readonly orders: HTMLElement[];
   private readonly lost = { count: 0, since: 0, seen: false };
+  private interval = 0;
 
-  constructor(sources: SourceInfo[], private readonly source: SourceInfo, role: Role, events: ControlEvents) {
+  constructor(private readonly sources: SourceInfo[], private readonly source: SourceInfo, role: Role, parts: { compare: HTMLElement; save: HTMLElement }, events: ControlEvents) {
     this.followButton = iconButton("pause", "", () => (this.followButton.dataset.on === "1" ? events.freeze() : events.follow()), "Following");
     this.followButton.classList.add("primary");
     this.spans = h("select", { "aria-label": "Range on screen", title: "Range on screen", change: () => events.span(Number(this.spans.value)) });
@@ -55,15 +57,24 @@ export class Controls {
     const load = role === "controller" ? iconButton("open", "Load a recording", () => file.click()) : null;
     this.element = h("header", { class: "top" },
       iconButton("menu", "Metrics", () => events.drawer("tree")),
-      h("div", { class: "brand" }, mark(), nameOf(sources, source, events), compareWith(sources, source, events), h("span", { class: "about" }, about(source))),
-      this.status,
+      h("div", { class: "brand" }, mark(), this.name, parts.compare, h("span", { class: "about" }, about(source))),
+      this.status, this.spoken,
       h("div", { class: "buttons time" }, this.followButton, this.spans),
       h("div", { class: "buttons orders" }, this.intervals, this.pauseButton, this.recordButton, labelButton),
-      h("div", { class: "buttons tools" }, load, file, iconButton("download", "Save what is on screen as CSV", () => events.save()),
+      h("div", { class: "buttons tools" }, load, file, parts.save,
         iconButton("share", "Copy the address of this view (s)", () => events.share()),
         iconButton("theme", "Light or dark (d)", () => events.theme()), iconButton("help", "Keys (?)", () => events.help())),
     );
+    this.choice.addEventListener("change", () => events.source(Number(this.choice.value)));
+    this.sourcesChanged();
     this.element.querySelector("button")?.classList.add("burger");
+  }
+
+  /** Says what is shown; with several sources, lets choose. */
+  sourcesChanged(): void {
+    const { sources, source, choice } = this;
+    choice.replaceChildren(...sources.map((one) => h("option", { value: one.id, selected: one === source }, one.kind === "live" ? `${one.host}, live` : one.name)));
+    this.name.replaceChildren(sources.length < 2 ? h("strong", {}, source.host || source.name) : choice);
   }
 
   /** Shows how it goes. */
@@ -74,6 +85,8 @@ export class Controls {
     this.followButton.classList.toggle("calls", !follow);
     this.fillSpans(view.spanMs);
     const [kind, text] = this.wording(link, state, follow);
+    const spoken = text.replace(/[:,;(].*$/, "").trim();
+    if (this.spoken.textContent !== spoken) this.spoken.textContent = spoken;
     this.status.className = `status ${kind}`;
     if (this.status.textContent !== text) this.status.replaceChildren(h("i", {}), h("span", {}, text));
     this.status.title = state ? `${state.samples} samples, ${state.lost} ticks lost; history ${format(state.history.bytes, "bytes")} of ${format(state.history.budget, "bytes")}` : "";
@@ -82,13 +95,15 @@ export class Controls {
     this.pauseButton.dataset.paused = state.paused ? "1" : "0";
     relabel(this.pauseButton, state.paused ? "play" : "pause", state.paused ? "Resume all" : "Pause all", state.paused ? "Resume sampling, for all" : "Pause sampling, for all");
     this.recordButton.classList.toggle("on", state.recording !== null);
-    relabel(this.recordButton, "record", state.recording ? format(state.recording.bytes, "bytes") : "Record", state.recording ? `Recording to ${state.recording.path}; click for another file` : "Record to a file on the server");
+    relabel(this.recordButton, "record", state.recording ? format(state.recording.bytes, "bytes") : "Record", state.recording ? `Recording to ${state.recording.path}; click to stop, or for another file` : "Record to a file on the server");
   }
 
   private wording(link: Link, state: State | null, follow: boolean): [string, string] {
     if (link.is === "connecting") return ["wait", "connecting"];
     if (link.is === "lost") return ["bad", `connection lost; trying again (${link.tries})`];
-    if (link.is === "refused" || link.is === "ended") return ["bad", link.why];
+    if (link.is === "refused") return ["bad", "not connected"];
+    if (link.is === "ended") return ["bad", link.why];
+    if (link.is === "standalone") return ["idle", this.standalone(link.steps)];
     if (this.source.kind === "recording") return ["idle", "recording"];
     if (!state || state.interval_ns === 0) return ["wait", "waiting for samples"];
     if (state.paused) return ["idle", "sampling paused"];
@@ -96,6 +111,11 @@ export class Controls {
     const rate = 1e9 / state.interval_ns;
     if (behind > 0) return ["warn", `sampler behind: ${behind} of ${format(rate, "count/s")} ticks lost`];
     return ["good", `${follow ? "live" : "held"}, ${format(rate, "count/s")}${state.clients > 1 ? `, ${state.clients} watch` : ""}`];
+  }
+
+  private standalone(steps: number[]): string {
+    const step = steps[this.source.id] ?? 0;
+    return step > 0 ? `standalone file, buckets of ${span(step)}` : "standalone file";
   }
 
   /** Ticks lost in the last seconds. */
@@ -119,7 +139,9 @@ export class Controls {
   }
 
   private fillInterval(ns: number): void {
-    if (document.activeElement === this.intervals) return;
+    // What is being chosen stays, but what another client changed is shown.
+    if (document.activeElement === this.intervals && ns === this.interval) return;
+    this.interval = ns;
     const text = ns >= 1e9 ? `${ns / 1e9}s` : `${ns / 1e6}ms`;
     if (![...this.intervals.options].some((option) => option.value === text)) this.intervals.append(h("option", { value: text }, text));
     this.intervals.value = text;
@@ -139,31 +161,6 @@ function about(source: SourceInfo): string {
   return [source.kind === "recording" ? source.name : "", source.kernel ? `Linux ${source.kernel}` : "", source.command ?? ""].filter(Boolean).join(" · ");
 }
 
-/** The name of what is shown; with several sources, a choice. */
-function nameOf(sources: SourceInfo[], source: SourceInfo, events: ControlEvents): HTMLElement {
-  if (sources.length < 2) return h("strong", {}, source.host || source.name);
-  const choice = h("select", { class: "source", "aria-label": "What is shown", change: () => events.source(Number(choice.value)) },
-    ...sources.map((one) => h("option", { value: one.id, selected: one === source }, one.kind === "live" ? `${one.host}, live` : one.name)));
-  return choice;
-}
-
-/** What to draw beside it, and by what the two are laid over each other. */
-function compareWith(sources: SourceInfo[], source: SourceInfo, events: ControlEvents): HTMLElement | null {
-  const others = sources.filter((one) => one !== source);
-  if (others.length === 0) return null;
-  const which = h("select", { "aria-label": "Compare with" }, h("option", { value: "" }, "Compare with …"), ...others.map((one) => h("option", { value: one.id }, one.name)));
-  const where = h("select", { "aria-label": "Aligned at", hidden: true });
-  const apply = () => events.compare(which.value === "" ? null : Number(which.value), where.value);
-  which.addEventListener("change", () => {
-    const labels = which.value === "" ? [] : events.sharedWith(Number(which.value));
-    where.replaceChildren(h("option", { value: "" }, "at the start"), ...labels.map((text) => h("option", { value: text }, `at ‘${text}’`)));
-    where.hidden = which.value === "";
-    apply();
-  });
-  where.addEventListener("change", apply);
-  return h("span", { class: "compare" }, which, where);
-}
-
 function mark(): HTMLElement {
-  return h("img", { src: "icon.svg", alt: "numakit", width: 22, height: 22 });
+  return h("img", { src: pageIcon(), alt: "numakit", width: 22, height: 22 });
 }

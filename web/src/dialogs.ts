@@ -1,6 +1,6 @@
 // Questions, notices and the list of keys.
 
-import { h } from "./elements";
+import { h, pageIcon } from "./elements";
 
 /** Asks for a line of text; null where it was left. */
 export function ask(title: string, value: string, hint: string, action: string): Promise<string | null> {
@@ -28,6 +28,22 @@ export function ask(title: string, value: string, hint: string, action: string):
   });
 }
 
+/** Asks to choose one of some actions, the last of which is the one that is likely meant; null where it was left. */
+export function decide(title: string, text: string, actions: [string, string][]): Promise<string | null> {
+  return new Promise((done) => {
+    const finish = (result: string | null) => {
+      dialog.remove();
+      done(result);
+    };
+    const buttons = actions.map(([name, label], at) =>
+      h("button", { type: "button", class: at === actions.length - 1 ? "button primary" : "button", click: () => finish(name) }, label));
+    const dialog = h("dialog", { class: "dialog", "aria-label": title }, h("h2", {}, title), h("p", { class: "quiet" }, text), h("div", { class: "row" }, ...buttons));
+    dialog.addEventListener("cancel", () => finish(null));
+    document.body.append(dialog);
+    dialog.showModal();
+  });
+}
+
 const KEYS: [string, string][] = [
   ["space", "Hold the picture, or back to live"],
   ["+  −", "Zoom in, out"],
@@ -36,7 +52,8 @@ const KEYS: [string, string][] = [
   ["Backspace", "Back to the range before (double-click on a chart)"],
   ["a", "All the history"],
   ["[  ]", "Move the cursor; values follow in every legend"],
-  ["/", "Search metrics"],
+  ["/", "Search metrics; Esc leaves the search"],
+  ["↓  ↑", "In the list: from row to row"],
   ["0", "Default panels"],
   ["n", "Note a label"],
   ["s", "Copy the address of this view"],
@@ -49,7 +66,11 @@ const MOUSE: [string, string][] = [
   ["Drag on a chart", "Zoom to it"],
   ["Wheel", "Zoom; with Ctrl where the page scrolls, with Shift along the time"],
   ["Touch", "One finger moves, two zoom"],
-  ["Legend", "Click: on or off; double-click: alone"],
+  ["Double-click", "On a chart: back to the range before"],
+  ["Legend", "Click: on or off; double-click, or with Shift: alone"],
+  ["List", "Click: a panel; with Shift: into the open one"],
+  ["Slider", "Move the window, pull its edges, wheel"],
+  ["Drop a file", "Open a recording beside"],
 ];
 
 /** Shows the keys. */
@@ -73,8 +94,20 @@ export function notify(text: string, bad = false): void {
   window.setTimeout(() => one.remove(), bad ? 8000 : 3500);
 }
 
+let stands: HTMLElement | null = null;
+
+/** Says something as long as it is so; null: no longer. */
+export function standing(text: string | null): void {
+  stands?.remove();
+  stands = null;
+  if (text === null) return;
+  if (!notices.isConnected) document.body.append(notices);
+  stands = h("div", { class: "notice bad" }, text);
+  notices.prepend(stands);
+}
+
 /** What fills the page while there is nothing else: connecting, refused, gone. */
 export function fullPage(title: string, text: string, action?: { name: string; run(): void }): HTMLElement {
-  return h("div", { class: "full" }, h("img", { src: "icon.svg", alt: "", width: 56, height: 56 }), h("h1", {}, title), h("p", {}, text),
+  return h("div", { class: "full" }, h("img", { src: pageIcon(), alt: "", width: 56, height: 56 }), h("h1", {}, title), h("p", {}, text),
     action ? h("button", { type: "button", class: "button primary", click: () => action.run() }, action.name) : null);
 }

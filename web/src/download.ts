@@ -1,13 +1,12 @@
 // Files from what is on screen: values, pictures, drawings.
 
 import type { Panel } from "./panels/panel";
-import { currentTheme } from "./panels/palette";
-import { runs } from "./panels/paths";
-import type { Slice } from "./store";
+import { svgOf } from "./drawing";
 import type { Line } from "./panels/lines";
-import { clock, format } from "./units";
+import type { Slice } from "./store";
 
-function save(name: string, content: Blob): void {
+/** Gives a file to the browser to keep. */
+export function download(name: string, content: Blob): void {
   const url = URL.createObjectURL(content);
   const link = document.createElement("a");
   link.href = url;
@@ -42,78 +41,49 @@ export function csvOf(lines: Line[], slice: Slice, from: number, to: number): st
   return `${out.join("\n")}\n`;
 }
 
+/** Bytes of a time and of a value in a file, as they are on average. */
+const TIME_BYTES = 21;
+const VALUE_BYTES = 7;
+
+/** What a file would hold. */
+export interface Extent {
+  rows: number;
+  series: number;
+  bytes: number;
+  /** Whether all samples fit, or only buckets of them. */
+  whole: boolean;
+}
+
+/** How much a range of samples is, if at most `values` are given at once. */
+export function extent(series: number, ms: number, intervalMs: number, values: number): Extent {
+  const rows = Math.max(1, Math.round(ms / Math.max(intervalMs, 0.001)));
+  const most = Math.max(1, Math.floor(values / Math.max(1, series)));
+  const whole = rows <= most;
+  const cells = series * (whole ? 1 : 3);
+  const written = Math.min(rows, most);
+  return { rows: written, series, bytes: written * (TIME_BYTES + cells * VALUE_BYTES), whole };
+}
+
 export function saveCsv(name: string, lines: Line[], slice: Slice, from: number, to: number): void {
-  save(`${name}.csv`, new Blob([csvOf(lines, slice, from, to)], { type: "text/csv" }));
+  download(`${name}.csv`, new Blob([csvOf(lines, slice, from, to)], { type: "text/csv" }));
 }
 
-/** The panel's charts with title and legend, as PNG. */
-export function savePng(panel: Panel): void {
-  const canvases = panel.canvases();
-  const ratio = devicePixelRatio;
-  const width = Math.max(...canvases.map((canvas) => canvas.width));
-  const head = 48 * ratio;
-  const height = head + canvases.reduce((sum, canvas) => sum + canvas.height, 0);
-  const out = Object.assign(document.createElement("canvas"), { width, height });
-  const context = out.getContext("2d");
-  if (!context) return;
-  const theme = currentTheme();
-  context.fillStyle = theme.panel;
-  context.fillRect(0, 0, width, height);
-  context.fillStyle = theme.text;
-  context.font = `600 ${13 * ratio}px system-ui, sans-serif`;
-  context.fillText(panel.spec.title, 12 * ratio, 18 * ratio);
-  context.font = `${11 * ratio}px system-ui, sans-serif`;
-  let x = 12 * ratio;
-  for (const line of panel.spec.lines.slice(0, 40)) {
-    context.fillStyle = panel.colour(line);
-    context.fillRect(x, 28 * ratio, 10 * ratio, 10 * ratio);
-    context.fillStyle = theme.text;
-    context.fillText(line.label, x + 14 * ratio, 37 * ratio);
-    x += context.measureText(line.label).width + 28 * ratio;
-  }
-  let y = head;
-  for (const canvas of canvases) {
-    context.drawImage(canvas, 0, y);
-    y += canvas.height;
-  }
-  out.toBlob((blob) => blob && save(`${fileName(panel.spec.title)}.png`, blob), "image/png");
-}
+const PNG_SCALE = 2;
 
-/** The panel as a drawing of lines. */
-export function svgOf(panel: Panel): string {
-  const { slice, range } = panel.current();
-  const [width, height, left, top] = [900, 320, 70, 40];
-  const theme = currentTheme();
-  const shown = panel.spec.lines.filter((_, at) => !panel.hidden.has(at));
-  let most = 1e-9;
-  const lines = shown.flatMap((line) => {
-    const track = slice?.track(line.series.number);
-    if (!track || !slice) return [];
-    const mean = track.mean.map((value) => line.offset + line.factor * value);
-    mean.forEach((value, row) => {
-      const time = slice.x[row] as number;
-      if (time >= range[0] && time <= range[1] && value > most) most = value;
-    });
-    return [{ line, mean }];
-  });
-  const x = (time: number) => (left + ((time - range[0]) / (range[1] - range[0])) * (width - left - 10)).toFixed(1);
-  const y = (value: number) => (height - 24 - (value / most) * (height - 24 - top)).toFixed(1);
-  const safe = (text: string) => text.replace(/[&<>"]/g, (c) => `&#${c.charCodeAt(0)};`);
-  const paths = lines.flatMap(({ line, mean }) => {
-    const inside = mean.map((value, row) => ((slice?.x[row] ?? 0) >= range[0] && (slice?.x[row] ?? 0) <= range[1] ? value : NaN));
-    const parts = runs(slice?.x ?? [], inside, 0, inside.length - 1, (slice?.stepMs ?? 1) * 2.6);
-    const d = parts.map((rows) => `M${rows.map((row) => `${x(slice?.x[row] ?? 0)} ${y(inside[row] ?? 0)}`).join("L")}`).join("");
-    return [`<path d="${d}" fill="none" stroke="${panel.colour(line)}" stroke-width="1.4"><title>${safe(line.label)}</title></path>`];
-  });
-  const names = shown.slice(0, 12).map((line, at) => `<text x="${left + at * 90}" y="32" fill="${panel.colour(line)}">${safe(line.label)}</text>`);
-  const quantity = shown[0]?.quantity ?? "count";
-  const axis = [0, 0.5, 1].map((share) => `<text x="${left - 6}" y="${y(most * share)}" text-anchor="end" fill="${theme.quiet}">${safe(format(most * share, quantity))}</text>`);
-  const times = `<text x="${left}" y="${height - 6}" fill="${theme.quiet}">${clock(range[0])}</text><text x="${width - 10}" y="${height - 6}" text-anchor="end" fill="${theme.quiet}">${clock(range[1])}</text>`;
-  return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" font-family="system-ui, sans-serif" font-size="11"><rect width="100%" height="100%" fill="${theme.panel}"/><text x="${left}" y="16" font-size="13" font-weight="600" fill="${theme.text}">${safe(panel.spec.title)}</text>${names.join("")}${axis.join("")}${times}${paths.join("")}</svg>\n`;
+/** The panel's drawing as a picture. */
+export async function savePng(panel: Panel): Promise<void> {
+  const image = new Image();
+  image.src = `data:image/svg+xml,${encodeURIComponent(svgOf(panel))}`;
+  await image.decode();
+  const canvas = Object.assign(document.createElement("canvas"), { width: image.width * PNG_SCALE, height: image.height * PNG_SCALE });
+  const context = canvas.getContext("2d");
+  if (!context) throw new Error("this browser draws no pictures");
+  context.drawImage(image, 0, 0, canvas.width, canvas.height);
+  canvas.toBlob((blob) => blob && download(`${fileName(panel.spec.title)}.png`, blob), "image/png");
 }
 
 export function saveSvg(panel: Panel): void {
-  save(`${fileName(panel.spec.title)}.svg`, new Blob([svgOf(panel)], { type: "image/svg+xml" }));
+  download(`${fileName(panel.spec.title)}.svg`, new Blob([svgOf(panel)], { type: "image/svg+xml" }));
 }
 
 export function fileName(title: string): string {

@@ -34,6 +34,11 @@ export function svg<K extends keyof SVGElementTagNameMap>(
   return element;
 }
 
+/** The page's own picture: a file beside it, or part of it. */
+export function pageIcon(): string {
+  return document.querySelector<HTMLLinkElement>('link[rel="icon"]')?.href ?? "";
+}
+
 /** A line icon of 16 x 16 from the `d` of its path. */
 export function icon(d: string): SVGSVGElement {
   return svg("svg", { class: "icon", viewBox: "0 0 16 16", "aria-hidden": "true" }, svg("path", { d }));

@@ -19,8 +19,20 @@ export interface Frame {
 const WIDTH = { const: 0, u8: 1, u16: 2, u32: 4, f32: 4, f64: 8 } as const;
 const MOST_ROWS = 4_000_000;
 
+/** A frame whose columns are not decoded yet. */
+export interface Parsed {
+  header: FrameHeader;
+  buffer: ArrayBuffer;
+  /** Where the columns begin. */
+  start: number;
+}
+
 /** Decodes a frame, or says what is wrong with it. */
 export function decodeFrame(buffer: ArrayBuffer): Frame {
+  return tracksOf(parseFrame(buffer));
+}
+
+export function parseFrame(buffer: ArrayBuffer): Parsed {
   if (buffer.byteLength < 4) throw new Error(`a frame of ${buffer.byteLength} bytes has no header`);
   const length = new DataView(buffer).getUint32(0, true);
   if (4 + length > buffer.byteLength) throw new Error(`a header of ${length} bytes ends behind its frame`);
@@ -28,12 +40,18 @@ export function decodeFrame(buffer: ArrayBuffer): Frame {
   const header = JSON.parse(text) as FrameHeader;
   const { rows } = header;
   if (!Number.isInteger(rows) || rows < 0 || rows > MOST_ROWS) throw new Error(`a frame of ${rows} rows`);
-  const start = Math.ceil((4 + length) / 8) * 8;
+  return { header, buffer, start: Math.ceil((4 + length) / 8) * 8 };
+}
+
+/** Decodes the times, and those series that are wanted. */
+export function tracksOf({ header, buffer, start }: Parsed, wanted = (_series: number) => true): Frame {
   const parts = new Map<number, Partial<Record<FrameColumn["what"], Float64Array>>>();
   let times: Float64Array | null = null;
   for (const column of header.columns) {
-    const values = decodeColumn(buffer, start, column, rows);
-    if (column.what === "time") {
+    const isTime = column.what === "time";
+    if (!isTime && !wanted(column.series)) continue;
+    const values = decodeColumn(buffer, start, column, header.rows);
+    if (isTime) {
       times = values;
       continue;
     }

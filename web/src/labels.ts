@@ -2,7 +2,7 @@
 
 import { ask } from "./dialogs";
 import { h, iconButton } from "./elements";
-import type { Mark } from "./panels/chart";
+import type { Mark } from "./panels/marks";
 import { clock } from "./units";
 import type { Label } from "./wire";
 

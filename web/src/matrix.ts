@@ -12,6 +12,7 @@ import { format } from "./units";
 const WIDTH = 308;
 const MARGIN = { left: 26, top: 16, right: 74 };
 const BAR_GAP = 10;
+const MOST_CELLS = 40;
 
 interface Row {
   node: number;
@@ -61,9 +62,10 @@ export class Matrix {
       if (row % (every * 2) === 0 || every === 1) {
         root.append(svg("text", { class: "axis", x: MARGIN.left + (row + 0.5) * size, y: MARGIN.top - 5, "text-anchor": "middle" }, String(from.id)));
       }
-      nodes.forEach((to, column) => this.cell(root, from.id, to.id, distances[row]?.[column], MARGIN.left + column * size, y, size, most, dark));
+      if (nodes.length <= MOST_CELLS) nodes.forEach((to, column) => this.cell(root, from.id, to.id, distances[row]?.[column], MARGIN.left + column * size, y, size, most, dark));
       if (this.moving) this.bars(root, from.id, barFrom, y, size);
     });
+    if (nodes.length > MOST_CELLS) root.append(this.image(size * nodes.length, most, dark));
     const height = MARGIN.top + nodes.length * size + 4;
     this.stage.replaceChildren(svg("svg", { viewBox: `0 0 ${WIDTH} ${height}`, class: "drawing", "aria-hidden": "true" }, root));
   }
@@ -90,10 +92,35 @@ export class Matrix {
     });
   }
 
+  /** All cells as one picture, a pixel each: an element for each of thousands would be slow. */
+  private image(side: number, most: number, dark: boolean): SVGGElement {
+    const { nodes, distances } = this.machine;
+    const canvas = h("canvas", { width: nodes.length, height: nodes.length });
+    const context = canvas.getContext("2d");
+    const title = svg("title");
+    const image = svg("image", {
+      x: MARGIN.left, y: MARGIN.top, width: side, height: side, class: "cells",
+      pointermove: (event: PointerEvent) => {
+        const box = image.getBoundingClientRect();
+        const at = (along: number, whole: number) => Math.min(nodes.length - 1, Math.max(0, Math.floor((along / whole) * nodes.length)));
+        const [row, column] = [at(event.clientY - box.top, box.height), at(event.clientX - box.left, box.width)];
+        title.textContent = describe(nodes[row]?.id, nodes[column]?.id, distances[row]?.[column]);
+      },
+    });
+    if (context) {
+      nodes.forEach((_, row) => nodes.forEach((__, column) => {
+        context.fillStyle = loadColour(shareOf(distances[row]?.[column], most), dark);
+        context.fillRect(column, row, 1, 1);
+      }));
+      image.setAttribute("href", canvas.toDataURL());
+    }
+    return svg("g", {}, image, title);
+  }
+
   private cell(root: SVGGElement, from: number, to: number, distance: number | undefined, x: number, y: number, size: number, most: number, dark: boolean): void {
     const gap = size > 8 ? 1.5 : size > 5 ? 0.5 : -0.05;
-    const share = distance === undefined ? 0 : ((distance - 10) / (most - 10)) * 0.8;
-    const rect = svg("rect", { x, y, width: size - gap, height: size - gap, rx: size > 12 ? 2 : 0 }, svg("title", {}, `node ${from} to node ${to}: distance ${distance ?? "not known"}`));
+    const share = shareOf(distance, most);
+    const rect = svg("rect", { x, y, width: size - gap, height: size - gap, rx: size > 12 ? 2 : 0 }, svg("title", {}, describe(from, to, distance)));
     rect.style.fill = loadColour(share, dark);
     root.append(rect);
     if (size >= 17) {
@@ -120,6 +147,15 @@ export class Matrix {
     const rows = nodes.map((node, row) => h("tr", {}, h("th", { scope: "row" }, `node ${node.id}`), ...nodes.map((_, column) => h("td", {}, String(distances[row]?.[column] ?? "–")))));
     return h("table", { class: "unseen" }, h("caption", {}, "Distances between nodes"), h("thead", {}, head), h("tbody", {}, ...rows));
   }
+}
+
+/** How far along the colours a distance is; 10 is the node itself. */
+function shareOf(distance: number | undefined, most: number): number {
+  return distance === undefined ? 0 : ((distance - 10) / (most - 10)) * 0.8;
+}
+
+function describe(from: number | undefined, to: number | undefined, distance: number | undefined): string {
+  return `node ${from} to node ${to}: distance ${distance ?? "not known"}`;
 }
 
 function key(kind: "near" | "far", text: string): HTMLElement {

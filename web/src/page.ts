@@ -2,13 +2,15 @@
 
 import "uplot/dist/uPlot.min.css";
 import "./theme.css";
-import { Connection, tokenIn, type Link } from "./connection";
-import { fullPage, notify } from "./dialogs";
+import type { Surroundings } from "./comparing";
+import { Served, tokenIn, type Connection, type Link } from "./connection";
+import { fullPage, notify, standing } from "./dialogs";
+import { embeddedIn } from "./embedded";
 import type { Frame } from "./frame";
 import { Screen } from "./screen";
 import { applyTheme } from "./theme";
 import { readView, type View } from "./view";
-import type { FromServer, Label, Role, SourceInfo, State, ToServer } from "./wire";
+import type { FromServer, Label, Limits, Role, SourceInfo, State, ToServer } from "./wire";
 import { Ids } from "./timeline";
 
 /** What a message without an answer of its own is, while its number is known. */
@@ -23,28 +25,38 @@ export class Page {
   link: Link = { is: "connecting" };
   state: State | null = null;
   role: Role = "viewer";
+  limits: Limits | null = null;
   private screen: Screen | null = null;
   private sources: SourceInfo[] = [];
   private readonly labels = new Map<number, Map<number, Label>>();
   private instance = "";
+  private expected: number | null = null;
   private readonly waiting = new Set<number>();
 
   constructor() {
     this.view = readView(location.hash);
-    this.connection = new Connection(this);
+    this.connection = embeddedIn(document, this) ?? new Served(this);
   }
 
   start(): void {
     const token = tokenIn(location.hash);
     // The token must not stay in the address, where it would be shared with it.
     if (token !== null) history.replaceState(null, "", location.pathname);
-    document.body.replaceChildren(fullPage("Connecting", location.host));
+    document.body.replaceChildren(this.connection.served ? fullPage("Connecting", location.host) : fullPage("Opening", "This file holds all that is shown."));
     void this.connection.start(token);
+    // An address that is pasted over this one loads nothing by itself.
+    window.addEventListener("hashchange", () => {
+      const pasted = tokenIn(location.hash);
+      if (pasted === null) return location.reload();
+      history.replaceState(null, "", location.pathname);
+      void this.connection.start(pasted);
+    });
   }
 
   message(message: FromServer): void {
     switch (message.type) {
       case "hello":
+        this.limits = message.limits;
         return this.greeted(message.instance, message.role, message.sources, message.state);
       case "state":
         this.state = message;
@@ -52,17 +64,14 @@ export class Page {
       case "labels":
         return this.keepLabels(message.source, message.labels, message.all);
       case "reply":
-        if (this.waiting.delete(message.id)) {
-          if (!message.ok) notify(message.text, true);
-          else if (message.text && message.text !== "done") notify(message.text);
-        }
+        if (!message.ok) notify(message.text, true);
+        else if (this.waiting.has(message.id) && message.text && message.text !== "done") notify(message.text);
+        this.waiting.delete(message.id);
         return;
       case "notice":
         return notify(message.text);
       case "source":
-        this.sources = [...this.sources.filter((one) => one.id !== message.source.id), message.source];
-        this.choose(message.source.id);
-        return notify(`${message.source.name} is open`);
+        return this.opened(message.source);
       case "bye":
         return notify(message.reason, true);
     }
@@ -74,9 +83,14 @@ export class Page {
 
   linkChanged(link: Link): void {
     this.link = link;
-    if (this.screen) return this.screen.stateChanged();
+    if (this.screen) {
+      standing(link.is === "refused" || link.is === "ended" ? link.why : null);
+      return this.screen.stateChanged();
+    }
     if (link.is === "refused" || link.is === "ended") {
-      document.body.replaceChildren(fullPage("Not let in", link.why, { name: "Try again", run: () => this.connection.retry() }));
+      document.body.replaceChildren(this.connection.served
+        ? fullPage("Not let in", link.why, { name: "Try again", run: () => this.connection.retry() })
+        : fullPage("Nothing to show", link.why));
     } else if (link.is === "lost") {
       document.body.replaceChildren(fullPage("No answer", `${location.host} does not answer; the page tries again by itself.`, { name: "Try now", run: () => this.connection.retry() }));
     }
@@ -95,19 +109,43 @@ export class Page {
     if (this.instance && this.instance !== instance) notify("The server was started again; what was received before stays.");
     this.instance = instance;
     this.role = role;
-    const [first] = sources;
-    if (!first) return document.body.replaceChildren(fullPage("Nothing to show", "The server has no source."));
+    const shown = sources.find((one) => one.id === this.view.source) ?? sources[0];
+    if (!shown) return document.body.replaceChildren(fullPage("Nothing to show", "The server has no source."));
     if (same) return this.screen?.reconnected();
     this.sources = sources;
-    this.open(first);
+    this.view.source = shown.id;
+    this.open(shown);
   }
 
   /** Shows another of the sources. */
   choose(id: number): void {
+    const { view } = this;
     const source = this.sources.find((one) => one.id === id);
-    if (!source) return;
-    Object.assign(this.view, { follow: source.kind === "live", from: 0, to: 0, panels: [] });
+    if (!source || (this.screen !== null && view.source === id)) return;
+    // Seen from the other side, a comparison stays one.
+    if (view.beside === id) view.beside = view.source;
+    Object.assign(view, { source: id, follow: source.kind === "live", from: 0, to: 0 });
     this.open(source);
+  }
+
+  /** A recording that this page sent is shown as soon as the server tells of it. */
+  expect(id: number): void {
+    this.expected = id;
+    this.choose(id);
+  }
+
+  private opened(source: SourceInfo): void {
+    const at = this.sources.findIndex((one) => one.id === source.id);
+    this.sources.splice(at < 0 ? this.sources.length : at, at < 0 ? 0 : 1, source);
+    this.screen?.sourcesChanged();
+    notify(`${source.name} is open`);
+    if (source.id === this.expected) this.choose(source.id);
+  }
+
+  /** What a comparison needs. */
+  surroundings(): Surroundings {
+    const { sources, view, connection, ids } = this;
+    return { sources, view, connection, ids, labelsOf: (source) => this.labelsOf(source) };
   }
 
   /** The labels of a source, as far as they were told. */

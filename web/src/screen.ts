@@ -2,8 +2,9 @@
 
 import { Controls } from "./controls";
 import { ask, notify, showKeys } from "./dialogs";
-import { saveCsv, savePng, saveSvg, fileName } from "./download";
+import { savePng, saveSvg } from "./download";
 import { h } from "./elements";
+import { Files } from "./files";
 import type { Frame } from "./frame";
 import { listenToKeys, type KeyEvents } from "./keys";
 import { Labels } from "./labels";
@@ -12,7 +13,8 @@ import { Matrix } from "./matrix";
 import { Board } from "./panels/board";
 import type { Panel } from "./panels/panel";
 import type { Page } from "./page";
-import { Beside, sharedLabels } from "./beside";
+import { Comparing } from "./comparing";
+import { Presence } from "./presence";
 import { Catalog } from "./series";
 import { Slider } from "./slider";
 import { readMachine } from "./topology";
@@ -40,7 +42,8 @@ export class Screen {
   private readonly labels: Labels;
   private readonly machine: MachineDrawing | null = null;
   private readonly matrix: Matrix | null = null;
-  private beside: Beside | null = null;
+  private readonly comparing: Comparing;
+  private readonly files: Files;
   private cursor: number | null = null;
   private dirty = false;
   private addressTimer = 0;
@@ -56,23 +59,28 @@ export class Screen {
     this.catalog = new Catalog(source);
     this.timeline = new Timeline(source, view, connection, ids, WATCH, () => this.changed());
     this.timeline.state = page.state;
-    if (source.kind === "recording" && source === sources[0] && view.to <= view.from) [view.from, view.to] = this.timeline.limits();
-    this.overview = new Overview(source, connection, ids, source === sources[0], () => this.changed());
-    this.controls = new Controls(sources, source, page.role, this.orders());
+    if (page.limits) this.timeline.most = page.limits;
+    this.files = new Files(page, source, this.timeline);
+    if (source.kind === "recording" && view.to <= view.from) this.showAll();
+    this.overview = new Overview(source, connection, ids, () => requestAnimationFrame(() => this.drawSlider()));
+    this.comparing = new Comparing(page.surroundings(), this.catalog, this.timeline, () => this.changed());
+    this.controls = new Controls(sources, source, page.role, { compare: this.comparing.element, save: this.saveAll() }, this.orders());
     this.board = new Board(this.catalog, view, {
       cursor: (ms) => this.pointAt(ms),
       select: (from, to) => this.timeline.showRange(from, to),
       back: () => this.timeline.undo(),
-      save: (panel, as) => this.save(panel, as),
-    }, { zoom: (factor, at) => this.zoomAt(factor, at), pan: (share) => this.timeline.pan(share) }, () => this.panelsChanged());
+      menu: (panel) => this.saveMenu(panel),
+      otherName: () => this.comparing.name,
+    }, { zoom: (factor, at) => this.zoomAt(factor, at), pan: (share) => this.timeline.pan(share) }, new Presence(this.catalog, () => page.state), () => this.panelsChanged());
     this.tree = new Tree(this.catalog, {
-      isOpen: (entry) => this.board.has(`m:${entry.name}`),
-      choose: (entry, join) => {
-        const id = `m:${entry.name}`;
-        if (join) this.board.join(entry.name);
+      isOpen: (id) => this.board.has(id),
+      choose: (id, join) => {
+        if (join) this.board.join(id);
         else if (this.board.has(id)) this.board.remove(id);
         else this.board.add(id);
       },
+      mayOrder: page.role === "controller" && source.kind === "live",
+      turn: (sensor, on) => page.order({ type: "order", line: `${on ? "enable" : "disable"} ${sensor}` }),
     });
     this.slider = new Slider({ show: (from, to) => this.slide(from, to), zoom: (factor, around) => this.timeline.zoom(factor, view.follow ? undefined : around) });
     this.labels = new Labels(page.role === "controller", {
@@ -90,6 +98,7 @@ export class Screen {
       if (machine.nodes.length > 1) this.matrix = new Matrix(machine, this.catalog);
     }
     this.assemble();
+    if (page.role === "controller") this.files.listen(document.body);
     current = this;
     if (!listening) listenToKeys(() => current?.timeline ?? null, screenKeys);
     listening = true;
@@ -112,6 +121,7 @@ export class Screen {
   reconnected(): void {
     this.timeline.state = this.page.state;
     this.timeline.reconnected();
+    this.comparing.reconnected();
     this.overview.reconnected();
     this.stateChanged();
   }
@@ -119,58 +129,35 @@ export class Screen {
   stateChanged(): void {
     this.timeline.state = this.page.state;
     this.controls.show(this.page.link, this.page.state, this.page.view);
-    document.body.classList.toggle("offline", this.page.link.is !== "open");
+    document.body.classList.toggle("offline", this.page.link.is !== "open" && this.page.link.is !== "standalone");
+    if (this.source.kind === "live") this.tree.sensors(this.page.state?.sensors ?? []);
     if (this.timeline.view.follow) this.timeline.refresh();
     this.overview.refresh(this.timeline.limits());
   }
 
+  /** Another source came. */
+  sourcesChanged(): void {
+    this.controls.sourcesChanged();
+    this.comparing.sourcesChanged();
+  }
+
   takeFrame(frame: Frame): void {
-    if (this.timeline.take(frame) || this.beside?.take(frame)) return;
-    if (this.overview.take(frame) && this.overview.span) this.spanFound(this.overview.span);
+    if (this.timeline.take(frame) || this.comparing.take(frame)) return;
+    this.overview.take(frame);
   }
 
   takeLabels(source: number, labels: Label[], all: boolean): void {
+    this.comparing.labelsChanged();
     if (source !== this.source.id) return;
     this.labels.take(labels, all);
     this.board.setMarks(this.labels.marks());
     this.changed();
   }
 
-  /** A source of which the server's state tells nothing showed where it ends. */
-  private spanFound(span: [number, number]): void {
+  private showAll(): void {
     const { view } = this.page;
-    const before = this.timeline.known;
-    this.timeline.known = span;
-    const untouched = view.to <= view.from || (before !== null && view.from === before[0] && view.to === before[1]);
-    if (untouched && (before === null || span[1] > before[1])) this.timeline.showRange(...span, false);
-  }
-
-  // ---- comparing ----
-
-  /** Draws another source beside this one, or none; `at`: a label's text, or empty for the start. */
-  compare(id: number | null, at: string): void {
-    const other = this.sources.find((one) => one.id === id);
-    const { connection, ids } = this.page;
-    this.beside = null;
-    if (other) {
-      const beside = new Beside(other, this.catalog, connection, ids, this.shiftTo(other, at), () => this.changed());
-      this.beside = beside;
-      this.board.compare((number) => beside.track(this.timeline.slice, number));
-    } else this.board.compare(undefined);
-    this.changed();
-  }
-
-  /** Labels by which two sources can be laid over each other. */
-  sharedWith(id: number): string[] {
-    return sharedLabels(this.page.labelsOf(this.source.id), this.page.labelsOf(id));
-  }
-
-  private shiftTo(other: SourceInfo, at: string): number {
-    const time = (source: number) => this.page.labelsOf(source).find((label) => label.text === at)?.time_ns;
-    const [own, its] = [time(this.source.id), time(other.id)];
-    if (at && own !== undefined && its !== undefined) return (its - own) / 1e6;
-    const begin = this.source.kind === "recording" ? this.timeline.limits()[0] : this.source.started_ns / 1e6;
-    return other.started_ns / 1e6 - begin;
+    [view.from, view.to] = this.timeline.limits();
+    view.spanMs = view.to - view.from;
   }
 
   // ---- what people do ----
@@ -183,16 +170,13 @@ export class Screen {
       span: (ms: number) => this.setSpan(ms),
       order: (line: string) => page.order({ type: "order", line }),
       label: () => void this.addLabel(),
-      record: () => void this.record(),
+      record: () => void this.files.record(),
       share: () => void this.share(),
       theme: () => this.changeTheme(),
       help: () => showKeys(),
-      load: (file: File) => void this.load(file),
-      save: () => this.saveAll(),
+      load: (file: File) => void this.files.load(file),
       drawer: (which: "tree" | "side") => this.drawer(which),
       source: (id: number) => page.choose(id),
-      compare: (id: number | null, at: string) => this.compare(id, at),
-      sharedWith: (id: number) => this.sharedWith(id),
     };
   }
 
@@ -236,25 +220,10 @@ export class Screen {
   }
 
   async addLabel(): Promise<void> {
+    if (this.page.role !== "controller") return;
     const time = this.cursor ?? this.timeline.limits()[1];
     const text = await ask("Note a label", "", this.cursor === null ? "at the newest sample" : "at the cursor", "Note");
     if (text) this.page.order({ type: "label", source: this.source.id, time_ns: Math.round(time * 1e6), text });
-  }
-
-  private async record(): Promise<void> {
-    const now = new Date().toISOString().slice(0, 19).replace(/[-:]/g, "").replace("T", "-");
-    const path = await ask("Record to a file on the server", `numa-${now}.arrows`, "A relative path begins where numa was started.", "Record");
-    if (path) this.page.order({ type: "order", line: `record ${path}` });
-  }
-
-  private async load(file: File): Promise<void> {
-    notify(`Sending ${file.name} …`);
-    try {
-      const answer = await fetch(`recordings?name=${encodeURIComponent(file.name)}`, { method: "POST", body: file });
-      if (!answer.ok) notify(await answer.text(), true);
-    } catch {
-      notify("The server does not answer.", true);
-    }
   }
 
   private setSpan(ms: number): void {
@@ -279,16 +248,15 @@ export class Screen {
     this.timeline.zoom(factor, this.page.view.follow && at > 0.9 ? undefined : from + at * (to - from));
   }
 
-  private save(panel: Panel, as: "csv" | "png" | "svg"): void {
-    const { slice, range } = panel.current();
-    if (as === "png") savePng(panel);
-    else if (as === "svg") saveSvg(panel);
-    else if (slice) saveCsv(fileName(panel.spec.title), panel.spec.lines, slice, ...range);
+  private saveMenu(panel: Panel): HTMLElement {
+    return this.files.menu("Save this panel", panel.spec.title, () => panel.spec.lines, [
+      ["Picture, PNG", () => void savePng(panel).catch((error: unknown) => notify(`Not saved: ${String(error)}`, true))],
+      ["Drawing, SVG", () => saveSvg(panel)],
+    ]);
   }
 
-  private saveAll(): void {
-    const lines = this.board.list.flatMap((panel) => panel.spec.lines);
-    saveCsv(`${this.source.host || "numa"}-on-screen`, lines, this.timeline.slice, ...this.timeline.range());
+  private saveAll(): HTMLElement {
+    return this.files.menu("Save what is on screen as CSV", `${this.source.host || "numa"}-on-screen`, () => this.board.list.flatMap((panel) => panel.spec.lines));
   }
 
   // ---- drawing ----
@@ -311,7 +279,7 @@ export class Screen {
 
   private panelsChanged(): void {
     this.board.arrange();
-    this.tree.draw();
+    this.tree.mark();
     this.resized();
     this.timeline.show([...this.board.series(), ...(this.machine?.series() ?? []), ...(this.matrix?.series() ?? [])]);
     const first = this.board.list[0]?.spec.lines.filter((line) => line.slot >= 0).slice(0, 4) ?? [];
@@ -343,22 +311,30 @@ export class Screen {
     this.dirty = true;
     requestAnimationFrame(() => {
       this.dirty = false;
+      const begin = performance.now();
       this.draw();
+      // What the browser does of it afterwards counts too.
+      window.setTimeout(() => (this.timeline.cost = performance.now() - begin));
     });
   }
 
   private draw(): void {
     const { slice } = this.timeline;
     const range = this.timeline.range();
-    this.beside?.want([...this.timeline.shown], ...range, this.timeline.buckets);
+    this.comparing.want();
+    this.board.compare(this.comparing.other);
     this.board.show(slice, ...range);
     const shown = this.cursor ?? range[1];
     this.machine?.show(slice, shown);
     this.matrix?.show(slice, shown);
-    this.slider.show(this.overview.slice, this.overview.series, this.timeline.limits(), range, this.labels.marks());
+    this.drawSlider();
     this.controls.show(this.page.link, this.page.state, this.page.view);
     document.body.classList.toggle("held", !this.page.view.follow);
     if (this.addressTimer === 0) this.addressTimer = window.setTimeout(() => this.writeAddress(), ADDRESS_PAUSE_MS);
+  }
+
+  private drawSlider(): void {
+    this.slider.show(this.overview.slice, this.overview.series, this.timeline.limits(), this.timeline.range(), this.labels.marks());
   }
 
   private writeAddress(): void {

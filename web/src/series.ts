@@ -1,7 +1,7 @@
 // What a source has: its series by number and by name, and the search in them.
 
 import { shownFormula, shownMetric, type Quantity } from "./units";
-import type { SourceInfo } from "./wire";
+import type { AbsentInfo, SourceInfo } from "./wire";
 
 /** One series: a metric or formula at one place. Its number is its place in the source's list. */
 export interface Series {
@@ -12,6 +12,8 @@ export interface Series {
   instance: string;
   quantity: Quantity;
   factor: number;
+  /** Whether it is counted, so that its rate adds up to something. */
+  counted: boolean;
 }
 
 /** A metric or formula with all its series. */
@@ -25,10 +27,11 @@ export interface Entry {
   series: Series[];
 }
 
+/** What a search finds. */
 export interface Found {
-  entries: Entry[];
-  /** How many there are beyond those given. */
-  more: number;
+  /** Metrics, each with those of its series that were meant, if words named places. */
+  entries: { entry: Entry; series: Series[] | null }[];
+  absent: AbsentInfo[];
 }
 
 export const FORMULAS = "formulas";
@@ -39,16 +42,18 @@ export class Catalog {
   readonly entries: Entry[] = [];
   private readonly byName = new Map<string, Entry>();
   private readonly words: string[] = [];
+  private readonly bySeries = new Map<string, Series>();
+  private readonly kindsByEntry = new Map<Entry, Set<string>>();
 
   constructor(readonly source: SourceInfo) {
     for (const metric of source.metrics) {
       const shown = shownMetric(metric, source.page_size);
       const detail = `${metric.unit}, ${metric.kind}, from ${metric.source}`;
-      this.add(metric.name, metric.sensor, metric.help, detail, metric.instances, shown);
+      this.add(metric.name, metric.sensor, metric.help, detail, metric.instances, { ...shown, counted: metric.kind === "counter" });
     }
     for (const formula of source.formulas) {
       const shown = shownFormula(formula.unit);
-      this.add(formula.name, FORMULAS, formula.help, `${formula.unit}, computed`, formula.instances, shown);
+      this.add(formula.name, FORMULAS, formula.help, `${formula.unit}, computed`, formula.instances, { ...shown, counted: false });
     }
   }
 
@@ -58,13 +63,14 @@ export class Catalog {
     help: string,
     detail: string,
     instances: string[],
-    shown: { quantity: Quantity; factor: number },
+    shown: { quantity: Quantity; factor: number; counted: boolean },
   ): void {
     const entry: Entry = { name, group, help, detail, quantity: shown.quantity, series: [] };
     for (const instance of instances) {
       const series = { number: this.series.length, name, instance: instance.replace(/^@/, ""), ...shown };
       this.series.push(series);
       entry.series.push(series);
+      this.bySeries.set(`${name}@${series.instance}`, series);
     }
     this.entries.push(entry);
     this.byName.set(name, entry);
@@ -77,7 +83,7 @@ export class Catalog {
 
   /** The series of a metric at a place. */
   at(name: string, instance: string): Series | undefined {
-    return this.byName.get(name)?.series.find((s) => s.instance === instance);
+    return this.bySeries.get(`${name}@${instance}`);
   }
 
   /** Groups in the order of the source, each with its entries. */
@@ -91,20 +97,46 @@ export class Catalog {
     return groups;
   }
 
-  /** Entries that hold all the words of the query in name or description; those by name first. */
-  search(query: string, most: number): Found {
-    const words = query.toLowerCase().split(/\s+/).filter(Boolean);
-    const named: Entry[] = [];
-    const described: Entry[] = [];
+  /**
+   * Entries that hold all the words of the query in name or description, or in the name of a place
+   * of theirs; those by name first.
+   */
+  search(query: string): Found {
+    const words = query.toLowerCase().split(/[\s@]+/).filter(Boolean);
+    const named: Found["entries"] = [];
+    const described: Found["entries"] = [];
     this.entries.forEach((entry, at) => {
       const text = this.words[at] ?? "";
-      if (!words.every((word) => text.includes(word))) return;
+      const places = words.filter((word) => !text.includes(word));
+      const series = places.length === 0 ? null : entry.series.filter((one) => places.every((word) => matches(one.instance, word)));
+      if (series?.length === 0) return;
       const name = entry.name.toLowerCase();
-      (words.every((word) => name.includes(word)) ? named : described).push(entry);
+      (words.every((word) => name.includes(word) || places.includes(word)) ? named : described).push({ entry, series });
     });
-    const all = named.concat(described);
-    return { entries: all.slice(0, most), more: Math.max(0, all.length - most) };
+    const absent = this.source.absent.filter((one) => words.every((word) => `${one.name} ${one.missing}`.toLowerCase().includes(word)));
+    return { entries: named.concat(described), absent };
   }
+
+  /** The kinds of places that something is measured for, in the order of the source. */
+  kinds(): string[] {
+    return [...new Set(this.entries.flatMap((entry) => [...this.kindsOf(entry)]))];
+  }
+
+  /** The kinds of places of a metric. */
+  kindsOf(entry: Entry): Set<string> {
+    let kinds = this.kindsByEntry.get(entry);
+    if (!kinds) this.kindsByEntry.set(entry, (kinds = new Set(entry.series.map((one) => /^[a-z]+/i.exec(one.instance)?.[0] ?? "machine"))));
+    return kinds;
+  }
+
+  quantities(): Quantity[] {
+    return [...new Set(this.entries.map((entry) => entry.quantity))];
+  }
+}
+
+/** `node3` is not meant by `node31`, but `node` is meant by all of them. */
+function matches(instance: string, word: string): boolean {
+  return /\d$/.test(word) ? instance === word || instance.endsWith(`.${word}`) : instance !== "" && instance.includes(word);
 }
 
 /** How a series is called beside others of the same metric: `node 0`, `CPU 3`, `machine`. */

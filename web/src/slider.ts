@@ -2,7 +2,7 @@
 
 import { h } from "./elements";
 import { currentTheme } from "./panels/palette";
-import type { Mark } from "./panels/chart";
+import type { Mark } from "./panels/marks";
 import type { Slice } from "./store";
 import { clock, span } from "./units";
 

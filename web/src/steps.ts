@@ -38,3 +38,29 @@ export function roundUp(value: number, base: 10 | 2): number {
   const steps = [1, 1.5, 2, 3, 4, 5, 6, 8, 10];
   return (steps.find((step) => step * power >= value * 0.9999) ?? 10) * power;
 }
+
+/** Round values between two, about `count` of them. */
+export function ticks(low: number, high: number, count: number, base: 10 | 2): number[] {
+  const wanted = (high - low) / Math.max(1, count);
+  if (!(wanted > 0) || !Number.isFinite(wanted)) return [];
+  const step = base === 2 ? 2 ** Math.ceil(Math.log2(wanted)) : roundStep(wanted);
+  const first = Math.ceil(low / step - 1e-9);
+  return Array.from({ length: Math.max(0, Math.floor(high / step + 1e-9) - first + 1) }, (_, at) => (first + at) * step);
+}
+
+function roundStep(wanted: number): number {
+  const power = 10 ** Math.floor(Math.log10(wanted));
+  return (MULTIPLES.find((multiple) => multiple * power >= wanted * 0.9999) ?? 10) * power;
+}
+
+const SECONDS = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10_800, 21_600, 43_200, 86_400];
+
+/** Steps of axes of time, in ms. */
+export const TIME_STEPS = [1, 2, 5, 10, 20, 50, 100, 200, 500, ...SECONDS.map((seconds) => seconds * 1000)];
+
+/** Round times between two, at most `count` of them. */
+export function timeTicks(from: number, to: number, count: number): { times: number[]; step: number } {
+  const step = TIME_STEPS.find((one) => (to - from) / one <= count) ?? (to - from) / Math.max(1, count);
+  const first = Math.ceil(from / step);
+  return { times: Array.from({ length: Math.max(0, Math.floor(to / step) - first + 1) }, (_, at) => (first + at) * step), step };
+}

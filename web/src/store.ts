@@ -151,16 +151,24 @@ export interface Statistics {
   mean: number;
   last: number;
   rows: number;
+  /** Of a rate per second: what came together. */
+  sum: number;
 }
 
 /** Statistics of what is between two times, over measured buckets. */
-export function statistics(x: Float64Array, track: Track, from: number, to: number): Statistics {
-  const result = { min: NaN, max: NaN, mean: NaN, last: NaN, rows: 0 };
-  let sum = 0;
+export function statistics(slice: Slice, track: Track, from: number, to: number): Statistics {
+  const { x, stepMs, raw } = slice;
+  const result = { min: NaN, max: NaN, mean: NaN, last: NaN, rows: 0, sum: 0 };
+  let [sum, before] = [0, NaN];
   for (let row = 0; row < x.length; row++) {
     const time = x[row] as number;
     const mean = track.mean[row] as number;
-    if (time < from || time > to || Number.isNaN(mean)) continue;
+    if (Number.isNaN(mean)) continue;
+    // A sample stands for the time since the one before, except behind a gap.
+    const since = time - before;
+    const stands = raw ? since || 0 : since < stepMs * 2.6 ? since : stepMs;
+    before = time;
+    if (time < from || time > to) continue;
     const low = track.min[row] as number;
     const high = track.max[row] as number;
     if (!(result.min <= low)) result.min = low;
@@ -168,6 +176,7 @@ export function statistics(x: Float64Array, track: Track, from: number, to: numb
     result.last = mean;
     result.rows += 1;
     sum += mean;
+    result.sum += (mean * stands) / 1000;
   }
   if (result.rows > 0) result.mean = sum / result.rows;
   return result;

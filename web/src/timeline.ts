@@ -5,13 +5,18 @@ import type { Connection } from "./connection";
 import type { Frame } from "./frame";
 import { keepInside, stepFor, zoomed } from "./steps";
 import { EMPTY, Grid, sliceOf, type Slice } from "./store";
-import type { SourceInfo, State } from "./wire";
+import type { Limits, SourceInfo, State } from "./wire";
 import type { View } from "./view";
 
 const NS = 1e6;
 const LEAST_MS = 10;
+/** Ranges do not include their ends, and the last sample of a recording belongs to it. */
+const AFTER_MS = 0.001;
 const ASK_PAUSE_MS = 70;
-const LIVE_PAUSE_MS = 90;
+const LIVE_PAUSE_MS = 66;
+/** How many times what drawing takes passes before it is drawn again. */
+const COSTS = 3;
+const HOLES_PAUSE_MS = 1000;
 
 /** Numbers of questions and orders; those of watches are fixed. */
 export class Ids {
@@ -31,6 +36,10 @@ export class Timeline {
   private newest = 0;
   private drawing = 0;
   private drawnAt = 0;
+  private shownEnd = 0;
+  private dropped = 0;
+  private filling = 0;
+  private watchedSeries = "";
   private back: [number, number, boolean][] = [];
 
   constructor(
@@ -46,8 +55,10 @@ export class Timeline {
 
   buckets = 600;
   state: State | null = null;
-  /** Where the source begins and ends, for those of which the server's state does not tell. */
-  known: [number, number] | null = null;
+  /** What the last drawing took, in ms: a page that only drew could not be used. */
+  cost = 0;
+  /** What the server gives at once. */
+  most: Pick<Limits, "series" | "values"> = { series: 4096, values: 2_000_000 };
 
   get live(): boolean {
     return this.source.kind === "live";
@@ -55,9 +66,10 @@ export class Timeline {
 
   /** Everything that can be shown. */
   limits(): [number, number] {
-    if (this.known) return this.known;
+    const { started_ns, ended_ns } = this.source;
+    if (ended_ns !== null) return [started_ns / NS, Math.max(ended_ns / NS + AFTER_MS, started_ns / NS + LEAST_MS)];
     const history = this.state?.history;
-    const from = (history && history.from_ns > 0 ? history.from_ns : this.source.started_ns) / NS;
+    const from = (history && history.from_ns > 0 ? history.from_ns : started_ns) / NS;
     const to = Math.max((history?.to_ns ?? 0) / NS, this.newest, from + 1000);
     return [from, to];
   }
@@ -65,7 +77,7 @@ export class Timeline {
   range(): [number, number] {
     const { view } = this;
     if (!view.follow) return [view.from, view.to];
-    const to = this.grid && this.grid.length > 0 ? this.grid.end : this.limits()[1];
+    const to = this.shownEnd || this.limits()[1];
     return [to - view.spanMs, to];
   }
 
@@ -75,7 +87,7 @@ export class Timeline {
   }
 
   show(series: number[]): void {
-    const wanted = [...new Set(series)].sort((a, b) => a - b);
+    const wanted = [...new Set(series)].slice(0, this.most.series).sort((a, b) => a - b);
     if (wanted.join() === this.series.join()) return;
     this.series = wanted;
     this.refresh();
@@ -92,12 +104,13 @@ export class Timeline {
   /** After the line was lost: what was received stays, the rest is asked for again. */
   reconnected(): void {
     this.watched = "";
+    this.dropped = 0;
     this.refresh();
   }
 
   /** Nothing more is wanted. */
   stop(): void {
-    window.clearTimeout(this.asking);
+    for (const timer of [this.asking, this.drawing, this.filling]) window.clearTimeout(timer);
     this.connection.send({ type: "unwatch", id: this.watchId });
   }
 
@@ -114,8 +127,6 @@ export class Timeline {
     const message = { type: "watch", id: this.watchId, source: this.source.id, series: this.series, step_ns: Math.round(stepMs * NS), from_ns: Math.round(from * NS), partial: true } as const;
     if (this.connection.send(message)) this.watched = key;
   }
-
-  private watchedSeries = "";
 
   private ask(): void {
     window.clearTimeout(this.asking);
@@ -134,14 +145,15 @@ export class Timeline {
         series: this.series,
         from_ns: Math.round(start * NS),
         to_ns: Math.round(end * NS),
-        buckets: Math.max(1, Math.round((this.buckets * (end - start)) / (to - from))),
+        buckets: Math.max(1, Math.min(Math.round((this.buckets * (end - start)) / (to - from)), Math.floor(this.most.values / this.series.length))),
       });
     }, ASK_PAUSE_MS);
   }
 
   /** Takes a frame if it is for this timeline. */
   take(frame: Frame): boolean {
-    const { id, rows } = frame.header;
+    const { id, rows, dropped } = frame.header;
+    if (dropped > this.dropped) this.fillHoles(dropped);
     if (id === this.watchId) {
       const step = (frame.header.step_ns ?? 0) / NS;
       if (!this.grid || Math.abs(step - this.grid.stepMs) > 1e-9) return true;
@@ -157,17 +169,35 @@ export class Timeline {
     return true;
   }
 
+  /** Frames that this page was too slow for left holes; what is kept on the server fills them. */
+  private fillHoles(dropped: number): void {
+    this.dropped = dropped;
+    if (this.filling !== 0) return;
+    this.filling = window.setTimeout(() => {
+      this.filling = 0;
+      this.watched = "";
+      this.refresh();
+    }, HOLES_PAUSE_MS);
+  }
+
   /** New samples are shown some ten times a second, however many frames bring them. */
   private arrived(): void {
     if (this.drawing !== 0) return;
-    const pause = Math.max(0, this.drawnAt + LIVE_PAUSE_MS - performance.now());
+    const pause = Math.max(0, this.drawnAt + Math.max(LIVE_PAUSE_MS, COSTS * this.cost) - performance.now());
     this.drawing = window.setTimeout(() => {
       this.drawing = 0;
       this.drawnAt = performance.now();
       if (!this.view.follow || !this.grid) return;
-      this.slice = this.grid.slice();
+      this.showNewest();
       this.changed();
     }, pause);
+  }
+
+  /** The range ends with what is drawn, not with what came since: so it stands still with the picture. */
+  private showNewest(): void {
+    if (!this.grid || this.grid.length === 0) return;
+    this.slice = this.grid.slice();
+    this.shownEnd = this.grid.end;
   }
 
   // ---- moving ----
@@ -176,7 +206,7 @@ export class Timeline {
     if (!this.live) return this.showRange(...this.limits());
     if (spanMs) this.view.spanMs = spanMs;
     this.view.follow = true;
-    if (this.grid && this.grid.length > 0) this.slice = this.grid.slice();
+    this.showNewest();
     this.watched = "";
     this.refresh();
   }

@@ -1,83 +1,185 @@
-// The list of all that is measured: sensors, their metrics, and what is absent with its reason.
+// The list of all that is measured: sensors, their metrics with units and places, and what is absent
+// with its reason. A sensor can be switched off and on for all who watch.
 
 import { h, ICONS, icon } from "./elements";
-import { FORMULAS, type Catalog, type Entry } from "./series";
+import { FORMULAS, place, type Catalog, type Entry, type Series } from "./series";
+import { unitOf } from "./units";
+import type { AbsentInfo, SensorState } from "./wire";
 
-const MOST_FOUND = 200;
+/** Rows that are made at once; the next as many on demand. */
+const MOST_ROWS = 150;
+const ON_SCREEN = "on screen";
 
 export interface TreeEvents {
-  /** Opens or closes the panel of a metric; `join` puts it into the open one. */
-  choose(entry: Entry, join: boolean): void;
-  isOpen(entry: Entry): boolean;
+  /** Opens or closes the panel of that id; `join` puts it into the open one. */
+  choose(id: string, join: boolean): void;
+  isOpen(id: string): boolean;
+  mayOrder: boolean;
+  /** Switches a sensor for all. */
+  turn(sensor: string, on: boolean): void;
 }
 
 export class Tree {
   readonly element: HTMLElement;
   readonly search: HTMLInputElement;
-  private readonly list = h("div", { class: "tree-list" });
+  private readonly filter: HTMLSelectElement;
+  private readonly list = h("div", { class: "tree-list", keydown: (event: KeyboardEvent) => this.walk(event) });
   private readonly open = new Set<string>([FORMULAS]);
+  private readonly places = new Set<string>();
+  private readonly switches = new Map<string, HTMLButtonElement>();
+  private states = new Map<string, boolean>();
 
   constructor(
     private readonly catalog: Catalog,
     private readonly events: TreeEvents,
   ) {
     this.search = h("input", {
-      type: "search", placeholder: `Search ${catalog.entries.length} metrics, ${catalog.series.length} series`,
+      type: "search", placeholder: `Search ${catalog.entries.length} metrics`, title: `${catalog.entries.length} metrics, ${catalog.series.length} series (/)`,
       "aria-label": "Search metrics", spellcheck: "false", input: () => this.draw(), keydown: (event: KeyboardEvent) => this.key(event),
     });
+    const option = (value: string, text = value) => h("option", { value }, text);
+    this.filter = h("select", { "aria-label": "Filter metrics", title: "Show some of the metrics only", change: () => this.draw() },
+      option("", "all"), option(ON_SCREEN),
+      h("optgroup", { label: "Measured for" }, ...catalog.kinds().map((kind) => option(`for ${kind}`, kind))),
+      h("optgroup", { label: "Shown as" }, ...catalog.quantities().map((quantity) => option(`as ${quantity}`, quantity))));
     this.element = h("nav", { class: "tree", "aria-label": "Metrics" },
-      h("div", { class: "tree-search" }, icon(ICONS.out), this.search, h("kbd", {}, "/")), this.list);
+      h("div", { class: "tree-search" }, icon(ICONS.out), this.search, this.filter), this.list);
     this.draw();
   }
 
+  /** Which sensors are on. */
+  sensors(states: SensorState[]): void {
+    const same = states.length === this.states.size && states.every((one) => this.states.get(one.name) === one.on);
+    if (same) return;
+    const known = [...this.states.keys()].join();
+    this.states = new Map(states.map((one) => [one.name, one.on]));
+    if ([...this.states.keys()].join() !== known) this.draw();
+    else for (const [name, button] of this.switches) this.turned(name, button);
+  }
+
   draw(): void {
+    const at = this.list.scrollTop;
     const query = this.search.value.trim();
-    if (query === "") return this.list.replaceChildren(...this.groups());
-    const found = this.catalog.search(query, MOST_FOUND);
-    const more = found.more > 0 ? h("p", { class: "quiet" }, `and ${found.more} more`) : null;
-    const none = found.entries.length === 0 ? h("p", { class: "quiet" }, "Nothing has these words in its name or description.") : null;
-    this.list.replaceChildren(h("div", { class: "entries" }, ...found.entries.map((entry) => this.row(entry, true)), more, none));
+    this.switches.clear();
+    this.list.replaceChildren(...(query === "" && this.filter.value === "" ? this.groups() : this.found(query)));
+    this.list.scrollTop = at;
+  }
+
+  private found(query: string): HTMLElement[] {
+    const { entries, absent } = this.catalog.search(query);
+    const chosen = entries.filter(({ entry }) => this.passes(entry));
+    const here = this.filter.value === "" ? absent : [];
+    if (chosen.length + here.length === 0) return [h("p", { class: "quiet" }, "Nothing of these words is measured here.")];
+    return [this.rows(chosen.map(({ entry, series }) => () => [this.row(entry, true), ...(series ? this.seriesRows(entry, series) : [])])), ...here.map(absentRow)];
+  }
+
+  private passes(entry: Entry): boolean {
+    const wanted = this.filter.value;
+    if (wanted === "") return true;
+    if (wanted === ON_SCREEN) return this.events.isOpen(`m:${entry.name}`) || entry.series.some((series) => this.events.isOpen(idOf(series)));
+    if (wanted.startsWith("as ")) return entry.quantity === wanted.slice(3);
+    return this.catalog.kindsOf(entry).has(wanted.slice(4));
   }
 
   private groups(): HTMLElement[] {
-    const groups = [...this.catalog.groups()].sort(([a], [b]) => Number(b === FORMULAS) - Number(a === FORMULAS));
-    const made = groups.map(([name, entries]) => {
+    const groups = this.catalog.groups();
+    for (const name of this.states.keys()) if (!groups.has(name)) groups.set(name, []);
+    const sorted = [...groups].sort(([a], [b]) => Number(b === FORMULAS) - Number(a === FORMULAS));
+    const made = sorted.map(([name, entries]) => {
       const count = entries.reduce((sum, entry) => sum + entry.series.length, 0);
-      return this.group(name, String(count), () => entries.map((entry) => this.row(entry, false)));
+      return this.group(name, String(count), () => [this.rows(entries.map((entry) => () => [this.row(entry, false)]))]);
     });
     const { absent } = this.catalog.source;
-    if (absent.length > 0) {
-      made.push(this.group("not here", String(absent.length), () => absent.map((one) =>
-        h("div", { class: "absent" }, h("strong", {}, one.name), h("span", {}, `${one.missing}: ${one.seen}`), one.fix ? h("code", {}, one.fix) : null))));
-    }
+    if (absent.length > 0) made.push(this.group("not here", String(absent.length), () => absent.map(absentRow)));
     return made;
   }
 
   private group(name: string, count: string, contents: () => HTMLElement[]): HTMLElement {
     const inside = h("div", { class: "entries" });
-    const open = this.open.has(name);
-    if (open) inside.append(...contents());
-    const details = h("details", { open }, h("summary", {}, h("span", { class: "name" }, name), h("span", { class: "count" }, count)), inside);
+    if (this.open.has(name)) inside.append(...contents());
+    const details = h("details", { open: this.open.has(name) }, h("summary", {}, h("span", { class: "name" }, name), h("span", { class: "off" }, "off"), h("span", { class: "count" }, count)), inside);
     details.addEventListener("toggle", () => {
       if (details.open) {
         this.open.add(name);
         if (inside.childElementCount === 0) inside.append(...contents());
       } else this.open.delete(name);
     });
-    return details;
+    const box = h("div", { class: "group", "data-sensor": name }, details);
+    if (this.states.has(name)) box.append(this.switchOf(name, box));
+    return box;
+  }
+
+  private switchOf(name: string, box: HTMLElement): HTMLButtonElement {
+    const button: HTMLButtonElement = h("button", {
+      type: "button", class: "switch", role: "switch", "aria-label": `Sample ${name}, for all`, disabled: !this.events.mayOrder,
+      click: () => this.events.turn(name, button.getAttribute("aria-checked") !== "true"),
+    }, h("i", {}));
+    box.append(button);
+    this.switches.set(name, button);
+    this.turned(name, button);
+    return button;
+  }
+
+  private turned(name: string, button: HTMLButtonElement): void {
+    const on = this.states.get(name) === true;
+    button.setAttribute("aria-checked", String(on));
+    button.title = on ? `Stop sampling ${name}, for all who watch; what was sampled stays` : `Sample ${name} again, for all who watch`;
+    button.parentElement?.classList.toggle("is-off", !on);
+  }
+
+  /** A long list is made piece by piece. */
+  private rows(make: (() => HTMLElement[])[]): HTMLElement {
+    const box = h("div", { class: "entries" });
+    const next = (from: number) => {
+      box.append(...make.slice(from, from + MOST_ROWS).flatMap((one) => one()));
+      const left = make.length - from - MOST_ROWS;
+      if (left <= 0) return;
+      const more: HTMLButtonElement = h("button", { type: "button", class: "link more", click: () => { more.remove(); next(from + MOST_ROWS); } }, `${left} more`);
+      box.append(more);
+    };
+    next(0);
+    return box;
   }
 
   private row(entry: Entry, whole: boolean): HTMLElement {
     const short = whole || entry.group === FORMULAS ? entry.name : entry.name.slice(entry.group.length + 1);
-    const places = entry.series.length > 1 ? `×${entry.series.length}` : "";
-    return h("button", {
-      type: "button", class: "entry", "aria-pressed": String(this.events.isOpen(entry)),
-      title: `${entry.name}\n${entry.help}\n${entry.detail}\nShift+click: into the same panel`,
-      click: (event: MouseEvent) => {
-        this.events.choose(entry, event.shiftKey);
-        this.draw();
+    const button = this.button("entry", `m:${entry.name}`, `${entry.name}\n${entry.help}\n${entry.detail}`, h("span", { class: "name" }, short),
+      h("span", { class: "count" }, unitOf(entry.quantity)), h("span", { class: "help" }, entry.help));
+    if (entry.series.length < 2) return button;
+    const shown = this.places.has(entry.name);
+    const inside = h("div", { class: "places" });
+    if (shown) inside.append(this.rows([() => this.seriesRows(entry, entry.series)]));
+    const spread = h("button", {
+      type: "button", class: "spread", "aria-expanded": String(shown), title: `The ${entry.series.length} series of ${entry.name}`, "aria-label": `Series of ${entry.name}`,
+      click: () => {
+        if (!this.places.delete(entry.name)) this.places.add(entry.name);
+        const open = this.places.has(entry.name);
+        spread.setAttribute("aria-expanded", String(open));
+        inside.replaceChildren(...(open ? [this.rows(entry.series.map((series) => () => this.seriesRows(entry, [series])))] : []));
       },
-    }, h("span", { class: "dot" }), h("span", { class: "name" }, short), h("span", { class: "count" }, places), h("span", { class: "help" }, entry.help));
+    }, `×${entry.series.length}`);
+    return h("div", { class: "several" }, button, spread, inside);
+  }
+
+  private seriesRows(entry: Entry, series: Series[]): HTMLElement[] {
+    return series.slice(0, MOST_ROWS).map((one) =>
+      this.button("entry place", idOf(one), `${entry.name}${one.instance ? `@${one.instance}` : ""}\n${entry.help}`, h("span", { class: "name" }, place(one.instance))));
+  }
+
+  private button(kind: string, id: string, title: string, ...contents: HTMLElement[]): HTMLButtonElement {
+    const button: HTMLButtonElement = h("button", {
+      type: "button", class: kind, "aria-pressed": String(this.events.isOpen(id)), "data-id": id, title: `${title}\nShift+click: into the same panel`,
+      click: (event: MouseEvent) => {
+        this.events.choose(id, event.shiftKey);
+        this.mark();
+      },
+    }, h("span", { class: "dot" }), ...contents);
+    return button;
+  }
+
+  /** Which panels are open may have changed. */
+  mark(): void {
+    for (const button of this.list.querySelectorAll<HTMLElement>("[data-id]")) button.setAttribute("aria-pressed", String(this.events.isOpen(button.dataset.id ?? "")));
   }
 
   private key(event: KeyboardEvent): void {
@@ -90,4 +192,23 @@ export class Tree {
       event.preventDefault();
     }
   }
+
+  /** Up and down go from row to row. */
+  private walk(event: KeyboardEvent): void {
+    const by = event.key === "ArrowDown" ? 1 : event.key === "ArrowUp" ? -1 : 0;
+    if (by === 0) return;
+    const all = [...this.list.querySelectorAll<HTMLElement>(".entry, summary")].filter((one) => one.offsetParent !== null);
+    const at = all.indexOf(document.activeElement as HTMLElement);
+    if (at < 0) return;
+    event.preventDefault();
+    (all[at + by] ?? (by < 0 ? this.search : all[at]))?.focus();
+  }
+}
+
+function idOf(series: Series): string {
+  return series.instance ? `m:${series.name}@${series.instance}` : `m:${series.name}`;
+}
+
+function absentRow(one: AbsentInfo): HTMLElement {
+  return h("div", { class: "absent" }, h("strong", {}, one.name), h("span", {}, `${one.missing}: ${one.seen}`), one.fix ? h("code", {}, one.fix) : null);
 }

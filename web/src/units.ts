@@ -42,6 +42,22 @@ export function shownFormula(unit: string): Shown {
   return { quantity: known.find((q) => q === unit) ?? "ratio", factor: 1 };
 }
 
+const UNITS: Record<Quantity, string> = { percent: "%", bytes: "B", "bytes/s": "B/s", count: "", "count/s": "/s", seconds: "s", ratio: "", "cycles/s": "Hz", cycles: "" };
+
+/** The unit that values of a quantity are shown in, without its prefix. */
+export function unitOf(quantity: Quantity): string {
+  return UNITS[quantity];
+}
+
+const TOTALS: Partial<Record<Quantity, Quantity>> = { "count/s": "count", "bytes/s": "bytes", "cycles/s": "cycles" };
+
+/** What a rate adds up to over time: faults a second to faults, CPU time to seconds; null for levels. */
+export function totalOf(shown: Shown & { counted: boolean }): Shown | null {
+  if (shown.quantity === "percent") return shown.counted ? { quantity: "seconds", factor: shown.factor / 100 } : null;
+  const quantity = TOTALS[shown.quantity];
+  return quantity ? { quantity, factor: shown.factor } : null;
+}
+
 const SI: [number, string][] = [[1e15, "P"], [1e12, "T"], [1e9, "G"], [1e6, "M"], [1e3, "k"]];
 const IEC: [number, string][] = [[2 ** 50, "Pi"], [2 ** 40, "Ti"], [2 ** 30, "Gi"], [2 ** 20, "Mi"], [2 ** 10, "Ki"]];
 const SMALL: [number, string][] = [[1, ""], [1e-3, "m"], [1e-6, "µ"], [1e-9, "n"]];
@@ -95,7 +111,8 @@ export function span(ms: number): string {
 
 /** The time of day, with as many digits of the second as `stepMs` needs. */
 export function clock(ms: number, stepMs = 1000): string {
-  const date = new Date(ms);
+  // Ticks of an axis are a little off; a date would cut them down.
+  const date = new Date(Math.round(ms));
   const two = (n: number) => String(n).padStart(2, "0");
   const text = `${two(date.getHours())}:${two(date.getMinutes())}:${two(date.getSeconds())}`;
   if (stepMs >= 1000) return text;

@@ -15,14 +15,18 @@ export interface View {
   modes: Record<string, Mode>;
   /** What the machine's drawing is coloured by. */
   colour: string;
-  /** Distance of the second source's times from the first's, in ms. */
-  shiftMs: number;
+  /** Number of the source that is shown; it may be one that the server does not have. */
+  source: number;
+  /** Number of the source that is drawn beside it, if any. */
+  beside: number | null;
+  /** The label at which the two are laid over each other; empty: at their starts. */
+  at: string;
 }
 
 export const SPANS = [10_000, 30_000, 60_000, 300_000, 900_000, 3_600_000];
 
 export function freshView(): View {
-  return { follow: true, spanMs: 60_000, from: 0, to: 0, panels: [], modes: {}, colour: "cpu", shiftMs: 0 };
+  return { follow: true, spanMs: 60_000, from: 0, to: 0, panels: [], modes: {}, colour: "cpu", source: 0, beside: null, at: "" };
 }
 
 /** The view as a fragment of an address. What is as always is left out. */
@@ -39,7 +43,9 @@ export function writeView(view: View): string {
   const modes = Object.entries(view.modes).filter(([, mode]) => mode !== "lines");
   if (modes.length > 0) out.set("modes", modes.map(([id, mode]) => `${id}=${mode}`).join(","));
   if (view.colour !== fresh.colour) out.set("colour", view.colour);
-  if (view.shiftMs !== 0) out.set("shift", String(view.shiftMs));
+  if (view.source !== 0) out.set("source", String(view.source));
+  if (view.beside !== null) out.set("beside", String(view.beside));
+  if (view.beside !== null && view.at !== "") out.set("at", view.at);
   return out.toString();
 }
 
@@ -65,6 +71,12 @@ export function readView(fragment: string): View {
     if (at > 0 && (mode === "lines" || mode === "stack" || mode === "multiples")) view.modes[pair.slice(0, at)] = mode;
   }
   view.colour = from.get("colour") ?? view.colour;
-  view.shiftMs = number("shift") ?? 0;
+  view.source = index(number("source")) ?? 0;
+  view.beside = index(number("beside"));
+  if (view.beside !== null) view.at = from.get("at") ?? "";
   return view;
+}
+
+function index(value: number | null): number | null {
+  return value !== null && Number.isInteger(value) && value >= 0 ? value : null;
 }

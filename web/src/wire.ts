@@ -205,6 +205,19 @@ bytes: number,
 budget: number, };
 
 /**
+ * Whether a sensor is read.
+ */
+export type SensorState = { 
+/**
+ * Its name; the orders `enable` and `disable` take it.
+ */
+name: string, 
+/**
+ * Whether it is read.
+ */
+on: boolean, };
+
+/**
  * How the observation goes: one state for all clients.
  */
 export type State = { 
@@ -576,3 +589,71 @@ rows: number,
  * The columns.
  */
 columns: Array<FrameColumn>, };
+
+/**
+ * A stretch of time: its first row, or the begin of its first bucket, and the end of it.
+ */
+export type Stretch = { 
+/**
+ * Begin.
+ */
+from_ns: Ns, 
+/**
+ * What comes after its last row or bucket.
+ */
+to_ns: Ns, 
+/**
+ * Rows or buckets.
+ */
+rows: number, };
+
+/**
+ * A recording in a standalone file. Its blocks follow each other: for each stretch of time
+ * the times of its rows, where every row is kept, and a frame for each group of series.
+ */
+export type Contained = { 
+/**
+ * As a server tells it.
+ */
+info: SourceInfo, 
+/**
+ * Its labels.
+ */
+labels: Array<Label>, 
+/**
+ * Its first row.
+ */
+from_ns: Ns, 
+/**
+ * Its last.
+ */
+to_ns: Ns, 
+/**
+ * Length of a bucket; 0 where every row is kept.
+ */
+step_ns: Ns, 
+/**
+ * Series of a frame.
+ */
+group: number, 
+/**
+ * Its first block.
+ */
+block: number, 
+/**
+ * Rising.
+ */
+stretches: Array<Stretch>, };
+
+/**
+ * Everything that a standalone file holds.
+ */
+export type Contents = { 
+/**
+ * Version of this format.
+ */
+format: number, 
+/**
+ * The recordings, numbered by their places.
+ */
+sources: Array<Contained>, };

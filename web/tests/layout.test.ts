@@ -1,9 +1,10 @@
 import assert from "node:assert/strict";
+import { readFile } from "node:fs/promises";
 import { test } from "node:test";
 import { signal, sourceInfo } from "../dev/machine";
-import { defaultPanels, panelOf } from "../src/panels/lines";
+import { defaultPanels, missingPanel, panelOf } from "../src/panels/lines";
 import { runs } from "../src/panels/paths";
-import { lineColour, loadColour } from "../src/panels/palette";
+import { contrast, lightText, lineColour, loadColour, luminance } from "../src/panels/palette";
 import { Catalog, numberOf, place } from "../src/series";
 import { cpuList, readMachine, squares } from "../src/topology";
 
@@ -16,22 +17,49 @@ test("series are numbered through metrics, then formulas", () => {
   assert.equal(catalog.at("node.MemFree", "node2")?.number, names.indexOf("node.MemFree@node2"));
 });
 
+const named = (catalog: Catalog, query: string) => catalog.search(query).entries.map(({ entry }) => entry.name);
+
 test("search wants all words and puts names first", () => {
   const catalog = new Catalog(sourceInfo(4, 0));
-  const found = catalog.search("page fault", 10).entries.map((entry) => entry.name);
-  assert.ok(found.includes("vmstat.pgfault"));
-  assert.equal(catalog.search("pgfault", 10).entries[0]?.name, "vmstat.pgfault");
-  assert.equal(catalog.search("nothing like that", 10).entries.length, 0);
-  const few = catalog.search("", 3);
-  assert.equal(few.entries.length + few.more, catalog.entries.length);
+  assert.ok(named(catalog, "page fault").includes("vmstat.pgfault"));
+  assert.equal(named(catalog, "pgfault")[0], "vmstat.pgfault");
+  assert.deepEqual(named(catalog, "nothing like that"), []);
+  assert.equal(named(catalog, "").length, catalog.entries.length);
+  assert.deepEqual(catalog.search("bandwidth").absent.map((one) => one.name), ["resctrl"]);
+});
+
+test("search finds single series by their place", () => {
+  const catalog = new Catalog(sourceInfo(32, 0));
+  const series = (query: string) => catalog.search(query).entries.flatMap((found) => found.series?.map((one) => `${one.name}@${one.instance}`) ?? ["all"]);
+  assert.deepEqual(series("memfree node3"), ["node.MemFree@node3"]);
+  assert.deepEqual(series("node.MemFree@node31"), ["node.MemFree@node31"]);
+  assert.deepEqual(series("memfree"), ["all"]);
+  assert.deepEqual(series("memfree node99"), []);
+});
+
+test("entries are told apart by where they are measured and what they show", () => {
+  const catalog = new Catalog(sourceInfo(4, 0));
+  assert.deepEqual(catalog.kinds(), ["machine", "node", "cpu", "package"]);
+  assert.ok(catalog.quantities().includes("percent"));
+  const locality = catalog.entry("locality");
+  assert.deepEqual([...catalog.kindsOf(locality!)], ["machine", "node"]);
 });
 
 test("a machine of 128 nodes and 32,000 series is searched at once", () => {
-  const info = sourceInfo(128, 0);
-  for (let at = 0; at < 250; at++) info.metrics.push({ ...info.metrics[14]!, name: `node.made_up_${at}`, instances: Array.from({ length: 128 }, (_, n) => `node${n}`) });
+  const info = sourceInfo(128, 0, 250);
   const catalog = new Catalog(info);
   assert.ok(catalog.series.length > 32_000);
-  assert.equal(catalog.search("made_up_249", 5).entries.length, 1);
+  assert.deepEqual(named(catalog, "made_up_249"), ["node.made_up_249"]);
+  assert.equal(catalog.search("made_up node127").entries.flatMap((found) => found.series ?? []).length, 250);
+});
+
+test("a panel shows one series, or says why it has none", () => {
+  const catalog = new Catalog(sourceInfo(4, 0));
+  assert.deepEqual(panelOf(catalog, "m:node.MemFree@node2+cpu.idle@cpu3")?.lines.map((line) => line.label), ["MemFree node 2", "idle CPU 3"]);
+  assert.equal(panelOf(catalog, "m:node.MemFree@node9"), null);
+  assert.match(missingPanel(catalog, "m:perf.cycles").help, /counters of whole CPUs.*paranoid/);
+  assert.match(missingPanel(catalog, "m:no.such").help, /does not have it/);
+  assert.equal(missingPanel(catalog, "links").title, "Links");
 });
 
 test("default panels take what is there and leave out what is not", () => {
@@ -79,6 +107,32 @@ test("lines break at gaps and not at single holes", () => {
   const x = [0, 10, 20, 30, 100, 110];
   assert.deepEqual(runs(x, Float64Array.of(1, NaN, 3, 4, 5, 6), 0, 5, 25), [[0, 2, 3], [4, 5]]);
   assert.deepEqual(runs(x, new Float64Array(6).fill(NaN), 0, 5, 25), []);
+});
+
+test("text on a load can be read, whatever the load", () => {
+  for (const dark of [false, true]) {
+    for (let load = 0; load <= 1; load += 0.01) {
+      const colour = luminance(loadColour(load, dark).match(/\d+/g)!.map(Number));
+      const ratio = lightText(load, dark) ? contrast(1, colour) : contrast(colour, 0);
+      assert.ok(ratio >= 4.5, `load ${load}: ${ratio}`);
+    }
+  }
+});
+
+test("texts of the style sheet stand out against their grounds", async () => {
+  const css = await readFile(new URL("../src/theme.css", import.meta.url), "utf8");
+  const themes = css.split("}").filter((block) => block.includes("--ground:")).slice(0, 2);
+  assert.equal(themes.length, 2);
+  for (const block of themes) {
+    const colour = (name: string) => luminance(new RegExp(`--${name}: #(..)(..)(..)`).exec(block)!.slice(1).map((part) => parseInt(part, 16)));
+    for (const ground of ["ground", "panel", "sunk"]) {
+      for (const text of ["text", "quiet", "accent", "warn", "bad"]) {
+        const [low, high] = [colour(text), colour(ground)].sort((a, b) => a - b) as [number, number];
+        assert.ok(contrast(high, low) >= 4.5, `${text} on ${ground}: ${contrast(high, low).toFixed(2)} in ${block.slice(0, 40)}`);
+      }
+    }
+    assert.ok(contrast(colour("blue-text"), colour("blue")) >= 4.5, "text on buttons");
+  }
 });
 
 test("colours differ as far as there are enough", () => {

@@ -87,7 +87,15 @@ test("the nearest row is found, statistics see what is in the range only", () =>
   assert.equal(rowAt(x, 16), 2);
   assert.equal(rowAt(x, 99), 3);
   assert.equal(rowAt(new Float64Array(0), 1), -1);
-  const s = statistics(x, track([1, 5, NaN, 100]), 0, 25);
-  assert.deepEqual(s, { min: 0, max: 6, mean: 3, last: 5, rows: 2 });
-  assert.equal(statistics(x, track([NaN, NaN, NaN, NaN]), 0, 40).rows, 0);
+  const slice = { x, stepMs: 10, raw: false, track: () => undefined };
+  const s = statistics(slice, track([1, 5, NaN, 100]), 0, 25);
+  assert.deepEqual({ ...s, sum: s.sum.toFixed(3) }, { min: 0, max: 6, mean: 3, last: 5, rows: 2, sum: "0.060" });
+  assert.equal(statistics(slice, track([NaN, NaN, NaN, NaN]), 0, 40).rows, 0);
+});
+
+test("what a rate adds up to stands for all the time but gaps", () => {
+  const x = Float64Array.of(0, 1000, 2000, 3000, 60_000, 61_000);
+  const values = track([10, 10, NaN, 10, 10, 10]);
+  assert.equal(statistics({ x, stepMs: 1000, raw: false, track: () => undefined }, values, 0, 1e9).sum, 60);
+  assert.equal(statistics({ x: x.slice(0, 4), stepMs: 0, raw: true, track: () => undefined }, values, 0, 1e9).sum, 30);
 });

@@ -2,12 +2,19 @@
 
 import { h } from "../elements";
 import type { Catalog } from "../series";
+import type { Presence } from "../presence";
 import type { Slice } from "../store";
 import type { Mode, View } from "../view";
-import type { Mark, Other } from "./chart";
-import { defaultPanels, panelOf, type PanelSpec } from "./lines";
+import type { Other } from "./columns";
+import type { Mark } from "./marks";
+import { defaultPanels, missingPanel, panelOf, type PanelSpec } from "./lines";
 import { Panel, type PanelEvents } from "./panel";
 import { listenToGestures, type Gestures } from "./gestures";
+
+/** Stands in a view for no panel at all, as an empty list stands for the default ones. */
+const NONE = "none";
+/** How often it is looked which lines have values. */
+const LOOK_PAUSE_MS = 400;
 
 export class Board {
   readonly element = h("div", { class: "board" });
@@ -17,12 +24,15 @@ export class Board {
   private range: [number, number] = [0, 1];
   private marks: Mark[] = [];
   private other: Other | undefined;
+  private looked = 0;
+  private lookedAt: Slice | null = null;
 
   constructor(
     private readonly catalog: Catalog,
     private readonly view: View,
-    private readonly events: Omit<PanelEvents, "close" | "mode">,
+    private readonly events: Omit<PanelEvents, "close" | "mode" | "absent">,
     private readonly gestures: Gestures,
+    private readonly presence: Presence,
     private readonly changed: () => void,
   ) {
     this.seen = new IntersectionObserver((entries) => {
@@ -51,9 +61,9 @@ export class Board {
     this.element.replaceChildren(...(this.panels.length > 0 ? this.panels.map((panel) => panel.element) : [empty]));
     for (const panel of this.panels) {
       if (old.has(panel.spec.id)) continue;
+      panel.setMarks(this.marks);
       panel.build();
       panel.compare(this.other);
-      panel.setMarks(this.marks);
       this.seen.observe(panel.element);
     }
     if (this.slice) this.show(this.slice, ...this.range);
@@ -65,7 +75,7 @@ export class Board {
   }
 
   has(id: string): boolean {
-    return this.panels.some((panel) => panel.spec.id === id);
+    return this.panels.some(({ spec }) => spec.id === id || (spec.id.startsWith("m:") && id.startsWith("m:") && spec.id.slice(2).split("+").includes(id.slice(2))));
   }
 
   add(id: string): void {
@@ -73,34 +83,41 @@ export class Board {
     this.changed();
   }
 
-  /** Puts a metric into the first panel that was opened from the list, or opens one. */
-  join(name: string): void {
+  /** Puts what another panel would show into the first that was opened from the list, or opens one. */
+  join(id: string): void {
     const first = this.panels.find((panel) => panel.spec.id.startsWith("m:"));
-    if (!first) return this.add(`m:${name}`);
+    if (!first) return this.add(id);
+    const name = id.slice(2);
+    if (first.spec.id.slice(2).split("+").includes(name)) return;
     const joined = `${first.spec.id}+${name}`;
     this.view.panels = this.panels.map((panel) => (panel === first ? joined : panel.spec.id));
     this.changed();
   }
 
+  /** Takes a panel away, or a metric out of the panel that it was put into. */
   remove(id: string): void {
-    const left = this.panels.map((panel) => panel.spec.id).filter((other) => other !== id);
-    this.view.panels = left.length > 0 ? left : ["none"];
+    const without = (other: string) => other.slice(2).split("+").filter((name) => `m:${name}` !== id).join("+");
+    const ids = this.panels.map((panel) => panel.spec.id);
+    const left = ids.includes(id) ? ids.filter((other) => other !== id) : ids.map((other) => (other.startsWith("m:") ? `m:${without(other)}` : other));
+    this.view.panels = left.length > 0 ? left : [NONE];
     this.changed();
   }
 
   show(slice: Slice, from: number, to: number): void {
     this.slice = slice;
     this.range = [from, to];
-    this.element.classList.toggle("waiting", slice.x.length === 0);
     for (const panel of this.panels) panel.show(slice, from, to);
+    if (performance.now() - this.looked < LOOK_PAUSE_MS && this.lookedAt === slice) return;
+    this.looked = performance.now();
+    this.lookedAt = slice;
+    this.presence.look(slice, from, to, this.series());
+    for (const panel of this.panels) panel.look();
   }
 
   compare(other: Other | undefined): void {
+    if (this.other === other) return;
     this.other = other;
-    for (const panel of this.panels) {
-      panel.compare(other);
-      panel.setMarks(this.marks);
-    }
+    for (const panel of this.panels) panel.compare(other);
   }
 
   pointAt(ms: number | null): void {
@@ -113,30 +130,27 @@ export class Board {
   }
 
   rebuild(): void {
-    for (const panel of this.panels) {
-      panel.build();
-      panel.setMarks(this.marks);
-    }
+    for (const panel of this.panels) panel.build();
   }
 
   /** Width of a chart in pixels, which says how many buckets are worth having. */
   chartWidth(): number {
-    return this.panels.reduce((most, panel) => Math.max(most, (panel.canvases()[0]?.clientWidth ?? 0) - 70), 300);
+    return this.panels.reduce((most, panel) => Math.max(most, panel.width - 70), 300);
   }
 
   private specs(): PanelSpec[] {
     if (this.view.panels.length === 0) return defaultPanels(this.catalog);
-    return this.view.panels.map((id) => panelOf(this.catalog, id)).filter((spec) => spec !== null);
+    return this.view.panels.filter((id) => id !== NONE).map((id) => panelOf(this.catalog, id) ?? missingPanel(this.catalog, id));
   }
 
   private make(spec: PanelSpec): Panel {
     const mode: Mode = this.view.modes[spec.id] ?? "lines";
     const panel = new Panel(spec, mode, {
       ...this.events,
+      absent: (line) => this.presence.why(line.series),
       close: (id) => this.remove(id),
       mode: (id, now) => {
         this.view.modes[id] = now;
-        queueMicrotask(() => panel.setMarks(this.marks));
         this.changed();
       },
     });

@@ -1,18 +1,14 @@
 // One chart: lines over time, drawn by uPlot.
 
 import uPlot from "uplot";
-import { roundUp } from "../steps";
-import type { Track } from "../frame";
+import { roundUp, TIME_STEPS } from "../steps";
 import type { Slice } from "../store";
 import { clock, format, type Quantity } from "../units";
+import { besides, drawnOf, holes, stacked, totalOf, type Other } from "./columns";
 import type { Line } from "./lines";
 import { currentTheme, lineColour, type Theme } from "./palette";
+import { paintHoles, paintMarks, type Mark } from "./marks";
 import { pathsOf, type Drawn } from "./paths";
-
-export interface Mark {
-  time: number;
-  text: string;
-}
 
 /** What a chart tells the page. */
 export interface ChartEvents {
@@ -20,9 +16,6 @@ export interface ChartEvents {
   select(from: number, to: number): void;
   back(): void;
 }
-
-/** What stands beside a series, at the same times. */
-export type Other = (series: number) => Track | undefined;
 
 export interface ChartLook {
   /** Whether a second source is drawn, dashed. */
@@ -33,12 +26,43 @@ export interface ChartLook {
   colours: number;
 }
 
+/** Shorter gaps show as breaks of the lines alone. */
+const HOLE_MS = 1000;
+/** Of more lines no surfaces are drawn. */
+const DENSE_LINES = 24;
+/** More lines than these are one pixel wide: without a GPU, wider ones cost a hundred times as much. */
+const WIDE_LINES = 4;
+const LEFT_FREE = 18;
 const SCALES = ["y", "second"];
 const INCREMENTS = [1, 2, 5];
 const DECIMAL = Array.from({ length: 24 }, (_, p) => INCREMENTS.map((m) => m * 10 ** (p - 9))).flat();
-const SECONDS = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10_800, 21_600, 43_200, 86_400];
-const TIMES = [...[1, 2, 5, 10, 20, 50, 100, 200, 500], ...SECONDS.map((s) => s * 1000)];
 const BINARY = Array.from({ length: 60 }, (_, p) => 2 ** p);
+
+/** A line as it is on screen. */
+export interface Shown {
+  line: Line;
+  colour: string;
+  /** The number of its axis. */
+  axis: number;
+  drawn: Drawn | undefined;
+  /** What the second source has beside it. */
+  other: Drawn | undefined;
+}
+
+/** A chart as it is on screen, for who draws it elsewhere. */
+export interface Picture {
+  shown: Shown[];
+  /** The second source's lines added up, beside a stack. */
+  total: Drawn | undefined;
+  axes: { quantity: Quantity; min: number; max: number }[];
+  x: Float64Array;
+  from: number;
+  to: number;
+  gapMs: number;
+  /** Whether there are too many lines for surfaces. */
+  dense: boolean;
+  marks: Mark[];
+}
 
 /** The surface of what a line is between minimum and maximum has the colour of its line. */
 function faint(colour: string, share: number): string {
@@ -50,6 +74,9 @@ export class Chart {
   private theme: Theme;
   private drawn: (Drawn | undefined)[] = [];
   private others: (Drawn | undefined)[] = [];
+  private total: Drawn | undefined;
+  private x: Float64Array = new Float64Array(0);
+  private span: [number, number] = [0, 1];
   private gapMs = 1;
   private quantities: Quantity[];
   private top: Record<string, number> = {};
@@ -69,22 +96,34 @@ export class Chart {
     this.plot.over.addEventListener("mouseleave", () => events.cursor(null));
   }
 
-  /** Shows a slice from `from` to `to`. */
-  show(slice: Slice, from: number, to: number, other?: Other): void {
-    this.convert(slice);
-    this.others = this.look.compared ? this.lines.map((line) => besides(line, other)) : [];
-    this.range(slice, from, to);
-    const empty = new Float64Array(slice.x.length).fill(NaN);
-    const all = this.look.compared ? this.lines.flatMap((_, at) => [this.drawn[at], this.others[at]]) : this.drawn;
-    const data = [slice.x, ...all.map((d) => d?.mean ?? empty)];
+  /** Takes over a slice from `from` to `to`; `draw` shows it. */
+  prepare(slice: Slice, from: number, to: number, other?: Other): void {
+    const { lines, look } = this;
+    this.x = slice.x;
+    this.span = [from, to];
     this.gapMs = Math.max(slice.stepMs * 2.6, slice.raw ? typicalGap(slice.x) * 3 : 0);
+    this.drawn = look.stacked ? stacked(lines, slice, this.hidden) : lines.map((line) => {
+      const track = slice.track(line.series.number);
+      return track && drawnOf(line, track);
+    });
+    this.others = look.compared && !look.stacked ? lines.map((line) => besides(line, other)) : [];
+    this.total = look.compared && look.stacked ? totalOf(lines, other, this.hidden) : undefined;
+    this.range(slice, from, to);
+  }
+
+  draw(): void {
+    const { x, look } = this;
+    const empty = new Float64Array(x.length).fill(NaN);
+    const beside = look.stacked ? [this.total] : this.others;
+    const all = look.compared ? [...this.drawn, ...beside] : this.drawn;
+    const [min, max] = this.span;
     this.plot.batch(() => {
-      this.plot.setData(data as uPlot.AlignedData, false);
-      this.plot.setScale("x", { min: from, max: to });
+      this.plot.setData([x, ...all.map((one) => one?.mean ?? empty)] as uPlot.AlignedData, false);
+      this.plot.setScale("x", { min, max });
     });
   }
 
-  /** The largest shown value of what is on screen, so that small charts can share a scale. */
+  /** The largest value on screen, so that small charts can share a scale. */
   get highest(): number {
     return this.top.y ?? 0;
   }
@@ -93,46 +132,31 @@ export class Chart {
     this.top.y = value;
   }
 
+  picture(): Picture {
+    const visible = this.lines.map((line, at) => ({ line, colour: this.colour(line), axis: SCALES.indexOf(this.scaleOf(line)), drawn: this.drawn[at], other: this.others[at] }));
+    const axes = this.quantities.slice(0, 2).map((quantity, at) => {
+      const [min, max] = this.limits(SCALES[at] ?? "y");
+      return { quantity, min, max };
+    });
+    const { total, x, gapMs, marks } = this;
+    return { shown: visible.filter((_, at) => !this.hidden.has(at)), total, axes, x, from: this.span[0], to: this.span[1], gapMs, dense: this.dense, marks };
+  }
+
   /** Puts the cursor to a time without telling anybody. */
   pointAt(ms: number | null): void {
     const left = ms === null ? -10 : this.plot.valToPos(ms, "x");
     this.plot.setCursor({ left, top: ms === null ? -10 : 10 }, false);
   }
 
-  resize(width: number, height: number): void {
+  /** Takes the size of its place. */
+  fit(): void {
+    const { clientWidth: width, clientHeight: height } = this.host;
     if (width > 0 && (width !== this.plot.width || height !== this.plot.height)) this.plot.setSize({ width, height });
   }
 
   destroy(): void {
     this.plot.destroy();
     this.host.replaceChildren();
-  }
-
-  /** The drawn columns in shown units, for tables and files. */
-  column(line: number): Drawn | undefined {
-    return this.drawn[line];
-  }
-
-  private convert(slice: Slice): void {
-    const floor = this.look.stacked ? new Float64Array(slice.x.length) : null;
-    this.drawn = this.lines.map((line, at) => {
-      const track = slice.track(line.series.number);
-      if (!track) return undefined;
-      const of = (values: Float64Array) => values.map((v) => line.offset + line.factor * v);
-      const mean = of(track.mean);
-      if (floor) {
-        if (this.hidden.has(at)) return undefined;
-        const below = floor.slice();
-        for (let row = 0; row < mean.length; row++) {
-          mean[row] = (mean[row] as number) + (floor[row] as number);
-          if (!Number.isNaN(mean[row])) floor[row] = mean[row] as number;
-        }
-        return { min: mean, max: mean, mean, floor: below };
-      }
-      if (track.min === track.max) return { min: mean, max: mean, mean, floor: null };
-      const [low, high] = line.factor < 0 ? [track.max, track.min] : [track.min, track.max];
-      return { min: of(low), max: of(high), mean, floor: null };
-    });
   }
 
   private range(slice: Slice, from: number, to: number): void {
@@ -146,7 +170,7 @@ export class Chart {
       for (let row = 0; row < slice.x.length; row++) {
         const time = slice.x[row] as number;
         if (time < from || time > to) continue;
-        const beside = this.others[at]?.mean[row] as number;
+        const beside = (this.others[at] ?? this.total)?.mean[row] as number;
         if (beside > high) high = beside;
         if ((drawn.max[row] as number) > high) high = drawn.max[row] as number;
         if ((drawn.min[row] as number) < low) low = drawn.min[row] as number;
@@ -160,7 +184,8 @@ export class Chart {
     const quantity = this.quantities[SCALES.indexOf(scale)] ?? "count";
     const high = this.top[scale] ?? 0;
     const low = this.bottom[scale] ?? 0;
-    if (quantity === "percent" && high <= 100.001 && high > 40) return [low < -1 ? low : 0, 100];
+    // Shares of time may be a little over 100: a tick is never quite on time.
+    if (quantity === "percent" && high <= 110 && high > 40) return [low < -1 ? low : 0, Math.max(100, high)];
     return [low < 0 ? -roundUp(-low, 10) : 0, roundUp(high * 1.04, quantity === "bytes" ? 2 : 10)];
   }
 
@@ -168,7 +193,11 @@ export class Chart {
     return SCALES[Math.min(1, Math.max(0, this.quantities.indexOf(line.quantity)))] ?? "y";
   }
 
-  colour(line: Line): string {
+  private get dense(): boolean {
+    return this.lines.length > DENSE_LINES;
+  }
+
+  private colour(line: Line): string {
     return lineColour(line.slot, this.look.colours, this.theme.dark);
   }
 
@@ -184,7 +213,7 @@ export class Chart {
       legend: { show: false },
       padding: [small ? 5 : 8, this.quantities.length > 1 ? 0 : 20, small ? 6 : 0, 0],
       scales,
-      series: [{}, ...this.lines.flatMap((line, at) => (this.look.compared ? [this.seriesOf(line, at), this.otherOf(line, at)] : [this.seriesOf(line, at)]))],
+      series: [{}, ...this.lines.map((line, at) => this.seriesOf(line, at)), ...this.besideOf()],
       axes: [this.timeAxis(), axis("y", 3), ...(this.quantities.length > 1 ? [axis("second", 1)] : [])],
       cursor: {
         y: false,
@@ -195,32 +224,32 @@ export class Chart {
       hooks: {
         setCursor: [(u) => this.pointed(u)],
         setSelect: [(u) => this.selected(u)],
-        draw: [(u) => this.drawMarks(u)],
+        draw: [(u) => this.decorate(u)],
       },
     };
   }
 
   private seriesOf(line: Line, at: number): uPlot.Series {
     const colour = this.colour(line);
+    const { dense } = this;
     return {
       scale: this.scaleOf(line),
       stroke: colour,
-      width: this.lines.length > 24 ? 1 : 1.4,
+      width: this.lines.length > WIDE_LINES ? 1 : 1.4,
       fill: faint(colour, this.look.stacked ? 42 : 34),
       points: { show: false },
-      paths: pathsOf(() => (this.hidden.has(at) ? undefined : this.drawn[at]), () => this.gapMs),
+      paths: pathsOf(() => (this.hidden.has(at) ? undefined : this.drawn[at]), () => this.gapMs, dense),
     };
   }
 
-  private otherOf(line: Line, at: number): uPlot.Series {
-    return {
-      scale: this.scaleOf(line),
-      stroke: faint(this.colour(line), 75),
-      width: 1.2,
-      dash: [5, 4],
-      points: { show: false },
-      paths: pathsOf(() => (this.hidden.has(at) ? undefined : this.others[at]), () => this.gapMs),
-    };
+  /** The second source: a dashed line beside each, or beside a stack one for all of it. */
+  private besideOf(): uPlot.Series[] {
+    if (!this.look.compared) return [];
+    const dashed = (scale: string, stroke: string, width: number, drawn: () => Drawn | undefined): uPlot.Series =>
+      ({ scale, stroke, width, dash: [5, 4], points: { show: false }, paths: pathsOf(drawn, () => this.gapMs) });
+    const [first] = this.lines;
+    if (this.look.stacked) return first ? [dashed(this.scaleOf(first), this.theme.text, 1.6, () => this.total)] : [];
+    return this.lines.map((line, at) => dashed(this.scaleOf(line), faint(this.colour(line), 80), 1.3, () => (this.hidden.has(at) ? undefined : this.others[at])));
   }
 
   private timeAxis(): uPlot.Axis {
@@ -230,12 +259,13 @@ export class Chart {
       font: "11px system-ui, sans-serif",
       size: this.look.small ? 0 : 24,
       space: 68,
-      incrs: TIMES,
+      incrs: TIME_STEPS,
       gap: 3,
       show: !this.look.small,
       grid: { stroke: theme.grid, width: 1 },
       ticks: { show: false },
-      values: (_u, splits, _axis, _space, step) => splits.map((at) => clock(at, step)),
+      // A time at the left edge would stand on the 0 of the other axis.
+      values: (u, splits, _axis, _space, step) => splits.map((at) => (u.valToPos(at, "x") < LEFT_FREE ? "" : clock(at, step))),
     };
   }
 
@@ -268,43 +298,10 @@ export class Chart {
     u.setSelect({ left: 0, top: 0, width: 0, height: 0 }, false);
   }
 
-  private drawMarks(u: uPlot): void {
-    const { ctx } = u;
-    const ratio = devicePixelRatio;
-    const { top, height, left, width } = u.bbox;
-    ctx.save();
-    ctx.strokeStyle = this.theme.accent;
-    ctx.fillStyle = this.theme.accent;
-    ctx.lineWidth = ratio;
-    ctx.font = `${10 * ratio}px system-ui, sans-serif`;
-    ctx.setLineDash([3 * ratio, 3 * ratio]);
-    ctx.textAlign = "left";
-    ctx.textBaseline = "alphabetic";
-    let free = -Infinity;
-    for (const mark of this.marks) {
-      const x = Math.round(u.valToPos(mark.time, "x", true)) + 0.5;
-      if (x < left || x > left + width) continue;
-      ctx.beginPath();
-      ctx.moveTo(x, top);
-      ctx.lineTo(x, top + height);
-      ctx.stroke();
-      const text = mark.text.length > 28 ? `${mark.text.slice(0, 27)}…` : mark.text;
-      const wide = ctx.measureText(text).width;
-      const leftwards = x + wide + 6 * ratio > left + width;
-      const begin = leftwards ? x - wide - 4 * ratio : x + 4 * ratio;
-      if (this.look.small || begin < free || begin < left) continue;
-      ctx.fillText(text, begin, top + 9 * ratio);
-      free = begin + wide + 6 * ratio;
-    }
-    ctx.restore();
+  private decorate(u: uPlot): void {
+    paintHoles(u, holes(this.x, this.drawn, Math.max(this.gapMs, HOLE_MS)), this.theme);
+    paintMarks(u, this.marks, this.theme, !this.look.small);
   }
-}
-
-function besides(line: Line, other: Other | undefined): Drawn | undefined {
-  const track = other?.(line.series.number);
-  if (!track) return undefined;
-  const mean = track.mean.map((value) => line.offset + line.factor * value);
-  return { min: mean, max: mean, mean, floor: null };
 }
 
 /** The quantities of lines, percentages on the second axis where there is another. */

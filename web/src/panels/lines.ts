@@ -1,6 +1,6 @@
 // What a panel draws: its lines, where they come from and how they are called.
 
-import { place, numberOf, type Catalog, type Series } from "../series";
+import { place, numberOf, type Catalog, type Entry, type Series } from "../series";
 import type { Quantity } from "../units";
 
 /** One line of a chart. Shown value = offset + factor * raw value. */
@@ -155,23 +155,43 @@ export function panelOf(catalog: Catalog, id: string): PanelSpec | null {
     return spec.lines.length > 0 ? spec : null;
   }
   if (!id.startsWith("m:")) return null;
-  const names = id.slice(2).split("+");
-  const entries = names.map((name) => catalog.entry(name)).filter((entry) => entry !== undefined);
-  if (entries.length === 0) return null;
+  const parts = id.slice(2).split("+").map((name) => partOf(catalog, name)).filter((part) => part !== null);
+  if (parts.length === 0) return null;
+  const several = new Set(parts.map(({ entry }) => entry)).size > 1;
   const lines: Line[] = [];
-  for (const entry of entries) {
-    for (const series of entry.series.slice(0, MOST_LINES)) {
-      const where = place(series.instance);
-      lines.push(lineOf(series, entries.length > 1 ? `${shortName(entry.name)} ${series.instance ? where : ""}`.trim() : series.instance ? where : shortName(entry.name), lines.length));
+  for (const { entry, series } of parts) {
+    for (const one of series.slice(0, MOST_LINES)) {
+      const where = one.instance ? place(one.instance) : "";
+      lines.push(lineOf(one, several || where === "" ? `${shortName(entry.name)} ${where}`.trim() : where, lines.length));
     }
   }
+  const quantities = new Set(lines.map((line) => line.quantity));
   return {
     id,
-    title: entries.map((entry) => entry.name).join(", "),
-    help: entries.map((entry) => entry.help).join(" "),
+    title: parts.map(({ title }) => title).join(", "),
+    help: [...new Set(parts.map(({ entry }) => entry.help))].join(" "),
     lines,
-    adds: lines.length > 1 && entries.every((entry) => entry.quantity !== "percent"),
+    adds: lines.length > 1 && quantities.size === 1 && !quantities.has("percent"),
   };
+}
+
+/** A metric with all its series, or one of them: `node.MemFree@node3`. */
+function partOf(catalog: Catalog, name: string): { entry: Entry; series: Series[]; title: string } | null {
+  const whole = catalog.entry(name);
+  if (whole) return { entry: whole, series: whole.series, title: name };
+  const at = name.lastIndexOf("@");
+  const entry = catalog.entry(name.slice(0, at));
+  const series = at > 0 && catalog.at(name.slice(0, at), name.slice(at + 1));
+  return entry && series ? { entry, series: [series], title: `${entry.name}, ${place(series.instance)}` } : null;
+}
+
+/** Stands for a panel of which the source has nothing, and says why. */
+export function missingPanel(catalog: Catalog, id: string): PanelSpec {
+  const preset = DEFAULTS.find((d) => d.id === id);
+  const names = preset ? preset.wanted.flatMap((wanted) => wanted.names) : id.replace(/^m:/, "").split("+").map((name) => name.replace(/@.*$/, ""));
+  const absent = catalog.source.absent.find((one) => names.some((name) => name === one.name || name.startsWith(`${one.name}.`) || one.name.startsWith(`${name}.`)));
+  const why = absent ? `Not here: ${absent.missing}. ${absent.seen}.${absent.fix ? ` To have it: ${absent.fix}` : ""}` : "This source does not have it.";
+  return { id, title: preset?.title ?? names.join(", "), help: why, lines: [], adds: false };
 }
 
 function shortName(name: string): string {

@@ -40,14 +40,29 @@ const LOAD_DARK = [[36, 42, 50], [38, 66, 112], [72, 84, 170], [136, 78, 176], [
 
 /** The colour of a load from 0 to 1. */
 export function loadColour(load: number, dark: boolean): string {
+  return `rgb(${mixed(load, dark).join(" ")})`;
+}
+
+/** Whether text on that load must be light to be read best. */
+export function lightText(load: number, dark: boolean): boolean {
+  const bright = luminance(mixed(load, dark));
+  return contrast(1, bright) > contrast(bright, 0);
+}
+
+/** How well colours of such luminances stand out against each other: 1 to 21. */
+export function contrast(brighter: number, darker: number): number {
+  return (brighter + 0.05) / (darker + 0.05);
+}
+
+/** Relative luminance of a colour of three parts up to 255. */
+export function luminance(colour: number[]): number {
+  const [red = 0, green = 0, blue = 0] = colour.map((part) => (part <= 10.31 ? part / 255 / 12.92 : ((part / 255 + 0.055) / 1.055) ** 2.4));
+  return 0.2126 * red + 0.7152 * green + 0.0722 * blue;
+}
+
+function mixed(load: number, dark: boolean): number[] {
   const stops = dark ? LOAD_DARK : LOAD_LIGHT;
   const at = Math.max(0, Math.min(0.9999, load)) * (stops.length - 1);
   const [low, high] = [stops[Math.floor(at)] ?? [0, 0, 0], stops[Math.floor(at) + 1] ?? [0, 0, 0]];
-  const mix = low.map((c, i) => Math.round(c + ((high[i] ?? c) - c) * (at % 1)));
-  return `rgb(${mix.join(" ")})`;
-}
-
-/** Whether text on that load must be light. */
-export function lightText(load: number, dark: boolean): boolean {
-  return dark ? load < 0.75 : load > 0.42 && load < 0.9;
+  return low.map((part, i) => Math.round(part + ((high[i] ?? part) - part) * (at % 1)));
 }

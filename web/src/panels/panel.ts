@@ -1,12 +1,16 @@
 // A panel: title, legend, one chart or several small ones, and the same as a table.
 
-import { h, ICONS, icon, iconButton } from "../elements";
-import { rowAt, statistics, type Slice } from "../store";
-import { clock, format } from "../units";
+import { h, ICONS, iconButton } from "../elements";
+import type { Absent } from "../presence";
+import { rowAt, type Slice } from "../store";
 import type { Mode } from "../view";
-import { Chart, type ChartEvents, type Mark, type Other } from "./chart";
+import { Chart, type ChartEvents, type Picture } from "./chart";
+import type { Other } from "./columns";
+import { Legend } from "./legend";
 import type { Line, PanelSpec } from "./lines";
+import type { Mark } from "./marks";
 import { currentTheme, lineColour } from "./palette";
+import { signed, ValueTable } from "./table";
 
 const MODES: [Mode, string][] = [
   ["lines", "Lines over each other"],
@@ -16,34 +20,39 @@ const MODES: [Mode, string][] = [
 
 /** A table that changed with every frame could not be read, by people or their programs. */
 const TABLE_PAUSE_MS = 500;
+/** More small charts are made on demand only. */
+const MOST_CHARTS = 36;
 
 export interface PanelEvents extends ChartEvents {
   close(id: string): void;
   mode(id: string, mode: Mode): void;
-  save(panel: Panel, as: "csv" | "png" | "svg"): void;
-}
-
-interface Chip {
-  button: HTMLButtonElement;
-  value: HTMLElement;
+  /** The menu of what can be saved of a panel. */
+  menu(panel: Panel): HTMLElement;
+  /** Why a line has no values in what is shown; null where it has. */
+  absent(line: Line): Absent | null;
+  /** The name of what is drawn beside. */
+  otherName(): string;
 }
 
 export class Panel {
   readonly element: HTMLElement;
   readonly hidden = new Set<number>();
   private readonly body = h("div", { class: "charts" });
-  private readonly legend = h("div", { class: "legend", role: "group", "aria-label": "Lines" });
-  private readonly table = h("table", { class: "values" });
-  private readonly tableBox = h("div", { class: "table-box", hidden: true }, this.table);
+  private readonly note = h("p", { class: "note", hidden: true });
+  private readonly legend: Legend;
+  private readonly table = new ValueTable(() => this.fillTable());
   private readonly buttons = new Map<Mode, HTMLButtonElement>();
-  private chips: Chip[] = [];
   private charts: Chart[] = [];
+  private cells: HTMLElement[] = [];
   private slice: Slice | null = null;
   private range: [number, number] = [0, 1];
   private cursor: number | null = null;
-  visible = true;
+  private marks: Mark[] = [];
+  private absent: (Absent | null)[] = [];
   private filled = 0;
   private other: Other | undefined;
+  private allCharts = false;
+  visible = true;
 
   constructor(
     readonly spec: PanelSpec,
@@ -57,16 +66,19 @@ export class Panel {
       this.buttons.set(name, button);
       if (spec.lines.length > 1) modes.append(button);
     }
-    const tableButton = iconButton("table", "As a table", () => this.toggleTable());
+    if (mode === "stack" && !spec.adds) this.mode = "lines";
+    const tableButton = iconButton("table", "As a table", () => this.toggleTable(tableButton));
     tableButton.setAttribute("aria-expanded", "false");
+    this.legend = new Legend(spec.lines, (line) => this.colour(line), { toggle: (at) => this.toggle(at), isolate: (at) => this.isolate(at) });
+    const tools = spec.lines.length > 0 ? [modes, tableButton, events.menu(this)] : [];
     this.element = h("section", { class: "panel", "aria-label": spec.title, "data-panel": spec.id },
       h("header", {},
         h("h2", { title: spec.help }, spec.title),
-        h("div", { class: "tools" }, modes, tableButton, this.saveMenu(), iconButton("close", "Take this panel away", () => events.close(spec.id))),
+        h("div", { class: "tools" }, ...tools, iconButton("close", "Take this panel away", () => events.close(spec.id))),
       ),
-      this.legend, this.body, this.tableBox,
+      this.legend.element, this.body, this.note, this.table.element,
     );
-    this.makeLegend();
+    if (spec.lines.length === 0) this.say(spec.help);
     new ResizeObserver(() => this.resize()).observe(this.body);
   }
 
@@ -76,44 +88,58 @@ export class Panel {
     this.body.replaceChildren();
     this.body.className = `charts ${this.mode}`;
     const { lines } = this.spec;
-    const colours = this.colours();
-    const groups = this.mode === "multiples" ? lines.map((line) => [line]) : [lines];
-    const hosts = groups.map((group) => {
-      const host = h("div", { class: "chart", role: "img", "aria-label": `Chart: ${this.spec.title}` });
-      const box = this.mode === "multiples" ? h("div", { class: "cell" }, h("span", { class: "cell-name" }, group[0]?.label ?? ""), host) : host;
+    const small = this.mode === "multiples";
+    const groups = small ? lines.slice(0, this.allCharts ? lines.length : MOST_CHARTS).map((line) => [line]) : lines.length > 0 ? [lines] : [];
+    this.cells = [];
+    this.charts = groups.map((group) => {
+      const host = h("div", { class: "chart", role: "img", "aria-label": `Chart: ${this.spec.title}${small ? `, ${group[0]?.label}` : ""}` });
+      const box = small ? h("div", { class: "cell" }, h("span", { class: "cell-name" }, group[0]?.label ?? ""), host) : host;
       this.body.append(box);
-      return host;
-    });
-    this.charts = groups.map((group, at) => {
-      const look = { compared: this.other !== undefined && this.mode !== "stack", stacked: this.mode === "stack", small: this.mode === "multiples", colours };
-      const chart = new Chart(hosts[at] as HTMLElement, group, look, this.events);
-      if (this.mode !== "multiples") chart.hidden = this.hidden;
+      this.cells.push(box);
+      const chart = new Chart(host, group, { compared: this.other !== undefined, stacked: this.mode === "stack", small, colours: this.colours() }, this.events);
+      if (!small) chart.hidden = this.hidden;
+      chart.marks = this.marks;
       return chart;
     });
+    if (small && groups.length < lines.length) {
+      this.body.append(h("button", { type: "button", class: "link", click: () => { this.allCharts = true; this.build(); } }, `${lines.length - groups.length} more`));
+    }
+    this.resize();
     for (const [name, button] of this.buttons) button.setAttribute("aria-pressed", String(name === this.mode));
-    this.recolour();
-    if (this.slice) this.show(this.slice, ...this.range);
+    this.legend.recolour();
+    this.shownChanged();
   }
 
   show(slice: Slice, from: number, to: number): void {
     this.slice = slice;
     this.range = [from, to];
     if (!this.visible) return;
-    for (const chart of this.charts) chart.show(slice, from, to, this.other);
+    for (const chart of this.charts) chart.prepare(slice, from, to, this.other);
+    if (this.mode === "multiples") this.shareScale();
+    for (const chart of this.charts) chart.draw();
     this.pointAt(this.cursor);
-    if (!this.tableBox.hidden && performance.now() - this.filled > TABLE_PAUSE_MS) this.fillTable();
+    if (!this.table.element.hidden && performance.now() - this.filled > TABLE_PAUSE_MS) this.fillTable();
   }
 
   pointAt(ms: number | null): void {
     this.cursor = ms;
     if (!this.visible) return;
     for (const chart of this.charts) chart.pointAt(ms);
-    const values = this.valuesAt(ms);
-    this.chips.forEach((chip, at) => {
-      const line = this.spec.lines[at];
-      const difference = line && this.other ? this.differenceAt(line, values[at] ?? NaN, ms) : "";
-      chip.value.textContent = format(values[at], line?.quantity ?? "count") + difference;
-    });
+    // What was measured last is no value of now.
+    const values = this.valuesAt(ms).map((value, at) => (ms === null && this.absent[at]?.alone ? NaN : value));
+    const { other } = this;
+    const texts = other ? this.spec.lines.map((line, at) => this.differenceAt(other, line, values[at] ?? NaN, ms)) : [];
+    this.legend.show(values, texts, this.absent);
+  }
+
+  /** Which lines have values may have changed. */
+  look(): void {
+    if (!this.visible || this.spec.lines.length === 0) return;
+    this.absent = this.spec.lines.map((line) => this.events.absent(line));
+    const reasons = new Set(this.absent.map((one) => one?.why ?? null));
+    const [only] = reasons;
+    this.note.classList.toggle("over", this.valuesIn());
+    this.say(reasons.has(null) ? null : reasons.size === 1 && only ? only : "Nothing is measured now.");
   }
 
   /** Draws another source beside this one, or no longer. */
@@ -124,79 +150,72 @@ export class Panel {
   }
 
   setMarks(marks: Mark[]): void {
+    this.marks = marks;
     for (const chart of this.charts) chart.marks = marks;
   }
 
-  resize(): void {
-    for (const chart of this.charts) {
-      const host = chart.plot.root.parentElement;
-      if (host) chart.resize(host.clientWidth, host.clientHeight);
-    }
+  /** How many pixels its charts are wide; 0 where there is none. */
+  get width(): number {
+    return this.body.clientWidth;
   }
 
-  canvases(): HTMLCanvasElement[] {
-    return this.charts.map((chart) => chart.plot.ctx.canvas);
+  /** What is on screen, for who draws it elsewhere. */
+  pictures(): { name: string; picture: Picture }[] {
+    const small = this.mode === "multiples";
+    const charts = this.charts.filter((_, at) => !small || !this.hidden.has(at));
+    return charts.map((chart) => ({ name: small ? (chart.lines[0]?.label ?? "") : "", picture: chart.picture() }));
   }
 
-  /** What is on screen, in shown units. */
-  current(): { slice: Slice | null; range: [number, number] } {
-    return { slice: this.slice, range: this.range };
+  /** Values at the cursor, or the last ones, with the differences to another source. */
+  values(): { line: Line; value: number }[] {
+    const values = this.valuesAt(this.cursor);
+    return this.spec.lines.map((line, at) => ({ line, value: values[at] ?? NaN })).filter((_, at) => !this.hidden.has(at));
   }
 
   colour(line: Line): string {
     return lineColour(line.slot, this.colours(), currentTheme().dark);
   }
 
+  /** Whether a line has values, even if none now. */
+  private valuesIn(): boolean {
+    return this.valuesAt(null).some((value) => !Number.isNaN(value)) || this.charts.some((chart) => chart.highest > 0);
+  }
+
+  private say(text: string | null): void {
+    this.note.hidden = text === null;
+    if (this.note.textContent !== (text ?? "")) this.note.textContent = text ?? "";
+  }
+
+  private shareScale(): void {
+    const kinds = new Set(this.spec.lines.map((line) => line.quantity));
+    if (kinds.size > 1) return;
+    const highest = Math.max(...this.charts.filter((_, at) => !this.hidden.has(at)).map((chart) => chart.highest));
+    for (const chart of this.charts) chart.shareTop(highest);
+  }
+
   private colours(): number {
-    return Math.max(0, ...this.spec.lines.map((line) => line.slot)) + 1;
+    return Math.max(1, ...this.spec.lines.map((line) => line.slot + 1));
+  }
+
+  private resize(): void {
+    for (const chart of this.charts) chart.fit();
   }
 
   private setMode(mode: Mode): void {
+    if (mode === this.mode) return;
     this.mode = mode;
-    this.events.mode(this.spec.id, mode);
     this.build();
+    this.events.mode(this.spec.id, mode);
   }
 
-  private toggleTable(): void {
-    this.tableBox.hidden = !this.tableBox.hidden;
-    this.element.classList.toggle("with-table", !this.tableBox.hidden);
-    this.element.querySelector(".tools > [aria-expanded]")?.setAttribute("aria-expanded", String(!this.tableBox.hidden));
-    if (!this.tableBox.hidden) this.fillTable();
+  private toggleTable(button: HTMLButtonElement): void {
+    const box = this.table.element;
+    box.hidden = !box.hidden;
+    this.element.classList.toggle("with-table", !box.hidden);
+    button.setAttribute("aria-expanded", String(!box.hidden));
+    if (!box.hidden) this.fillTable();
     this.resize();
     if (this.slice) this.show(this.slice, ...this.range);
-  }
-
-  private saveMenu(): HTMLElement {
-    const item = (as: "csv" | "png" | "svg", text: string) =>
-      h("button", { type: "button", click: () => { menu.open = false; this.events.save(this, as); } }, text);
-    const menu = h("details", { class: "menu" },
-      h("summary", { title: "Save this panel", "aria-label": "Save this panel" }, icon(ICONS.download)),
-      h("div", { class: "menu-items" }, item("csv", "Values, CSV"), item("png", "Picture, PNG"), item("svg", "Drawing, SVG")));
-    return menu;
-  }
-
-  private makeLegend(): void {
-    const word = sharedWord(this.spec.lines);
-    if (word) this.legend.append(h("span", { class: "quiet word" }, word));
-    this.chips = this.spec.lines.map((line, at) => {
-      const value = h("span", { class: "value" });
-      const button = h("button", {
-        type: "button", class: "chip", "aria-pressed": "true", "aria-label": line.label,
-        title: `${line.series.name}${line.series.instance ? `@${line.series.instance}` : ""} – click: on or off, double-click: alone`,
-        click: (event: MouseEvent) => (event.detail === 2 ? this.isolate(at) : this.toggle(at)),
-      }, h("span", { class: "swatch" }), h("span", { class: "name" }, line.label.slice(word.length).trim()), value);
-      this.legend.append(button);
-      return { button, value };
-    });
-  }
-
-  /** Swatches take their colours by script: the content policy allows no style in the page's text. */
-  private recolour(): void {
-    this.chips.forEach((chip, at) => {
-      const line = this.spec.lines[at];
-      const swatch = chip.button.querySelector<HTMLElement>(".swatch");
-      if (line && swatch) swatch.style.background = this.colour(line);
-    });
   }
 
   private toggle(at: number): void {
@@ -215,64 +234,37 @@ export class Panel {
   }
 
   private shownChanged(): void {
-    this.chips.forEach((chip, at) => chip.button.setAttribute("aria-pressed", String(!this.hidden.has(at))));
+    this.legend.mark(this.hidden);
+    if (this.mode === "multiples") this.cells.forEach((cell, at) => (cell.hidden = this.hidden.has(at)));
     if (this.slice) this.show(this.slice, ...this.range);
   }
 
   private valuesAt(ms: number | null): number[] {
     const { slice } = this;
-    if (!slice || slice.x.length === 0) return [];
+    if (!slice || slice.x.length === 0) return this.spec.lines.map(() => NaN);
+    const row = rowAt(slice.x, ms ?? this.range[1]);
     return this.spec.lines.map((line) => {
       const mean = slice.track(line.series.number)?.mean;
-      if (!mean) return NaN;
-      return line.offset + line.factor * this.valueAt(slice, mean, ms);
+      return mean ? line.offset + line.factor * (ms === null ? lastOf(mean, row) : (mean[row] ?? NaN)) : NaN;
     });
   }
 
   /** How much a value is above the one beside it. */
-  private differenceAt(line: Line, value: number, ms: number | null): string {
-    const mean = this.other?.(line.series.number)?.mean;
-    const beside = mean && this.slice ? line.offset + line.factor * this.valueAt(this.slice, mean, ms) : NaN;
-    return signed(value - beside, line);
-  }
-
-  /** The value at a time; without one, the last that was measured before the range ends. */
-  private valueAt(slice: Slice, values: Float64Array, ms: number | null): number {
-    return ms === null ? lastOf(values, rowAt(slice.x, this.range[1])) : (values[rowAt(slice.x, ms)] ?? NaN);
+  private differenceAt(other: Other, line: Line, value: number, ms: number | null): string {
+    const mean = other(line.series.number)?.mean;
+    if (!mean || !this.slice) return "";
+    const row = rowAt(this.slice.x, ms ?? this.range[1]);
+    const text = signed(value - (line.offset + line.factor * (ms === null ? lastOf(mean, row) : (mean[row] ?? NaN))), line);
+    return text === "–" ? "" : ` (${text})`;
   }
 
   private fillTable(): void {
-    const { slice, range } = this;
+    const { slice, range, other } = this;
     if (!slice) return;
     this.filled = performance.now();
-    const head = h("tr", {}, ...["", this.cursor === null ? "last" : "at cursor", "min", "mean", "max", ...(this.other ? ["mean more than the other"] : [])].map((text) => h("th", { scope: "col" }, text)));
-    const values = this.valuesAt(this.cursor);
-    const rows = this.spec.lines.map((line, at) => {
-      const track = slice.track(line.series.number);
-      const s = track ? statistics(slice.x, track, ...range) : null;
-      const text = (raw: number | undefined) => format(raw === undefined ? null : line.offset + line.factor * raw, line.quantity);
-      const turned = line.factor < 0;
-      const beside = this.other?.(line.series.number);
-      const otherMean = beside ? statistics(slice.x, beside, ...range).mean : NaN;
-      return h("tr", {}, h("th", { scope: "row" }, line.label), h("td", {}, format(values[at], line.quantity)),
-        h("td", {}, text(turned ? s?.max : s?.min)), h("td", {}, text(s?.mean)), h("td", {}, text(turned ? s?.min : s?.max)),
-        this.other ? h("td", {}, signed(line.factor * ((s?.mean ?? NaN) - otherMean), line).replace(/[()]/g, "").trim() || "–") : null);
-    });
-    const caption = h("caption", {}, `${this.spec.title}, ${clock(range[0], slice.stepMs)} to ${clock(range[1], slice.stepMs)}`);
-    this.table.replaceChildren(caption, h("thead", {}, head), h("tbody", {}, ...rows));
+    const { title, lines } = this.spec;
+    this.table.fill({ title, lines, slice, range, values: this.valuesAt(this.cursor), atCursor: this.cursor !== null, other, otherName: this.events.otherName() });
   }
-}
-
-/** The word with which all labels begin, as `node` of `node 0`; it need not be said for each. */
-function sharedWord(lines: Line[]): string {
-  const [first] = lines;
-  const word = first && /^([A-Za-z]+) \d/.exec(first.label)?.[1];
-  return word && lines.length > 2 && lines.every((line) => line.label.startsWith(`${word} `)) ? word : "";
-}
-
-function signed(difference: number, line: Line): string {
-  if (!Number.isFinite(difference)) return "";
-  return ` (${difference < 0 ? "−" : "+"}${format(Math.abs(difference), line.quantity)})`;
 }
 
 /** The last measured value up to a row; a bucket that is not full yet has none. */

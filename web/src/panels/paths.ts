@@ -12,6 +12,9 @@ export interface Drawn {
   floor: Float64Array | null;
 }
 
+/** In pixels. */
+const LEAST_SPIKE = 6;
+
 type Point = (row: number) => number;
 
 /** Runs of measured rows that are no more than `gapMs` apart: `[first, last]`, with holes inside. */
@@ -31,8 +34,11 @@ export function runs(x: ArrayLike<number>, values: Float64Array, from: number, t
   return all;
 }
 
-/** A builder of paths for uPlot that asks for its line and its longest gap when it draws. */
-export function pathsOf(line: () => Drawn | undefined, gapMs: () => number): uPlot.Series.PathBuilder {
+/**
+ * A builder of paths for uPlot that asks for its line and its longest gap when it draws. `dense`: of
+ * very many lines, where surfaces would hide each other and cost much: spikes are part of the stroke.
+ */
+export function pathsOf(line: () => Drawn | undefined, gapMs: () => number, dense = false): uPlot.Series.PathBuilder {
   return (u, seriesIndex, from, to) => {
     const drawn = line();
     const stroke = new Path2D();
@@ -46,17 +52,27 @@ export function pathsOf(line: () => Drawn | undefined, gapMs: () => number): uPl
     const place = placing(u, min, max);
     // One row more on each side, so that lines reach the edges.
     const rows = runs(x, drawn.mean, Math.max(0, from - 1), Math.min(x.length - 1, to + 1), gapMs());
-    for (const run of rows) {
-      const along: Point = (row) => place.x(x[row] as number);
-      traceLine(stroke, run, along, (row) => place.y(drawn.mean[row] as number));
-      const { floor } = drawn;
-      if (floor) traceSurface(fill, run, along, (row) => place.y(drawn.mean[row] as number), (row) => place.y(floor[row] as number));
-      else if (drawn.min !== drawn.max) {
-        traceSurface(fill, run, along, (row) => place.y(drawn.max[row] as number), (row) => place.y(drawn.min[row] as number));
-      }
-    }
+    for (const run of rows) trace(drawn, run, (row) => place.x(x[row] as number), place.y, dense, stroke, fill);
     return result;
   };
+}
+
+/** What a line or surface is traced on: a `Path2D`, or the path of a drawing. */
+export type Pen = Pick<Path2D, "moveTo" | "lineTo" | "closePath">;
+
+/** Traces a run of rows: its line, and the surface around it or below it. */
+export function trace(drawn: Drawn, rows: number[], x: Point, y: (value: number) => number, dense: boolean, stroke: Pen, fill: Pen): void {
+  const of = (values: Float64Array): Point => (row) => y(values[row] as number);
+  const { min, max, floor } = drawn;
+  const mean = of(drawn.mean);
+  if (dense && !floor) return traceSpikes(stroke, rows, x, mean, of(max), of(min));
+  traceLine(stroke, rows, x, mean);
+  if (floor) traceSurface(fill, rows, x, mean, of(floor));
+  else if (min !== max) {
+    traceLoners(stroke, rows, x, mean, of(max));
+    traceLoners(stroke, rows, x, mean, of(min));
+    traceSurface(fill, rows, x, of(max), of(min));
+  }
 }
 
 function placing(u: uPlot, low: number, high: number): { x(v: number): number; y(v: number): number } {
@@ -69,15 +85,54 @@ function placing(u: uPlot, low: number, high: number): { x(v: number): number; y
   };
 }
 
-function traceLine(path: Path2D, rows: number[], x: Point, y: Point): void {
+function traceLine(path: Pen, rows: number[], x: Point, y: Point): void {
   rows.forEach((row, at) => (at === 0 ? path.moveTo(x(row), y(row)) : path.lineTo(x(row), y(row))));
   const [only] = rows;
   // A row alone would leave no mark.
   if (rows.length === 1 && only !== undefined) path.lineTo(x(only) + 1.5, y(only));
 }
 
-function traceSurface(path: Path2D, rows: number[], x: Point, top: Point, bottom: Point): void {
-  rows.forEach((row, at) => (at === 0 ? path.moveTo(x(row), top(row)) : path.lineTo(x(row), top(row))));
-  for (let at = rows.length - 1; at >= 0; at--) path.lineTo(x(rows[at] as number), bottom(rows[at] as number));
+/** The mean as a line, with a stroke up and down where minimum and maximum are farther than one sees. */
+function traceSpikes(path: Pen, rows: number[], x: Point, y: Point, top: Point, bottom: Point): void {
+  rows.forEach((row, at) => {
+    const [along, middle] = [x(row), y(row)];
+    if (at === 0) path.moveTo(along, middle);
+    else path.lineTo(along, middle);
+    const [high, low] = [top(row), bottom(row)];
+    if (low - high < LEAST_SPIKE) return;
+    path.moveTo(along, high);
+    path.lineTo(along, low);
+    path.moveTo(along, middle);
+  });
+}
+
+/** Strokes to extremes that stand alone: a surface that is no wider than a pixel would hardly be seen. */
+function traceLoners(path: Pen, rows: number[], x: Point, y: Point, end: Point): void {
+  const reach = (at: number) => {
+    const row = rows[at];
+    return row === undefined ? 0 : Math.abs(end(row) - y(row));
+  };
+  let [before, here] = [0, reach(0)];
+  rows.forEach((row, at) => {
+    const after = reach(at + 1);
+    if (here >= LEAST_SPIKE && 2 * Math.max(before, after) < here) {
+      path.moveTo(x(row), y(row));
+      path.lineTo(x(row), end(row));
+    }
+    [before, here] = [here, after];
+  });
+}
+
+/** On whole pixels: without a GPU, edges between pixels cost several times as much. */
+function traceSurface(path: Pen, rows: number[], x: Point, top: Point, bottom: Point): void {
+  rows.forEach((row, at) => {
+    const [along, high] = [Math.round(x(row)), Math.floor(top(row))];
+    if (at === 0) path.moveTo(along, high);
+    else path.lineTo(along, high);
+  });
+  for (let at = rows.length - 1; at >= 0; at--) {
+    const row = rows[at] as number;
+    path.lineTo(Math.round(x(row)), Math.ceil(bottom(row)));
+  }
   path.closePath();
 }

@@ -1,0 +1,111 @@
+// The choice of a second source, and where it is laid over the first: at the start of both or at a
+// label that both have. What is chosen stands in the view, so that the address holds it.
+
+import { Beside, sharedLabels } from "./beside";
+import type { Connection } from "./connection";
+import { h } from "./elements";
+import type { Frame } from "./frame";
+import type { Other } from "./panels/columns";
+import type { Catalog } from "./series";
+import type { Ids, Timeline } from "./timeline";
+import type { View } from "./view";
+import type { Label, SourceInfo } from "./wire";
+
+/** What comparing needs of the page. */
+export interface Surroundings {
+  sources: SourceInfo[];
+  view: View;
+  connection: Connection;
+  ids: Ids;
+  labelsOf(source: number): Label[];
+}
+
+export class Comparing {
+  readonly element = h("span", { class: "compare" });
+  private beside: Beside | null = null;
+  private readonly which: HTMLSelectElement;
+  private readonly where = h("select", { "aria-label": "Aligned at", title: "Where the two are laid over each other" });
+
+  constructor(
+    private readonly around: Surroundings,
+    private readonly catalog: Catalog,
+    private readonly timeline: Timeline,
+    private readonly changed: () => void,
+  ) {
+    this.which = h("select", { "aria-label": "Compare with", title: "Draw another recording beside this one, dashed" });
+    this.which.addEventListener("change", () => this.choose(this.which.value === "" ? null : Number(this.which.value), ""));
+    this.where.addEventListener("change", () => this.choose(around.view.beside, this.where.value));
+    this.sourcesChanged();
+    this.apply();
+  }
+
+  /** Another source came, which may be compared with. */
+  sourcesChanged(): void {
+    const others = this.around.sources.filter((one) => one.id !== this.catalog.source.id);
+    this.which.replaceChildren(h("option", { value: "" }, "Compare with …"),
+      ...others.map((one) => h("option", { value: one.id }, one.kind === "live" ? `${one.host}, live` : one.name)));
+    this.element.replaceChildren(...(others.length > 0 ? [this.which, this.where] : []));
+    this.fill();
+  }
+
+  /** What belongs beside a series at the times that are on screen; none while nothing is compared. */
+  other: Other | undefined;
+
+  /** The name of the second source; empty while there is none. */
+  get name(): string {
+    return this.beside?.source.name ?? "";
+  }
+
+  choose(id: number | null, at: string): void {
+    Object.assign(this.around.view, { beside: id, at });
+    this.apply();
+    this.changed();
+  }
+
+  /** Labels came or changed: the choice of them, and where a second source lies, may be others. */
+  labelsChanged(): void {
+    this.fill();
+    if (this.beside?.lay(this.shift(this.beside.source))) this.changed();
+  }
+
+  want(): void {
+    this.beside?.want([...this.timeline.shown], ...this.timeline.range(), this.timeline.buckets);
+  }
+
+  reconnected(): void {
+    this.beside?.forget();
+  }
+
+  take(frame: Frame): boolean {
+    return this.beside?.take(frame) ?? false;
+  }
+
+  private apply(): void {
+    const { sources, view, connection, ids } = this.around;
+    const other = sources.find((one) => one.id === view.beside && one.id !== this.catalog.source.id);
+    const beside = other ? new Beside(other, this.catalog, connection, ids, this.shift(other), this.changed) : null;
+    this.beside = beside;
+    this.other = beside ? (number) => beside.track(this.timeline.slice, number) : undefined;
+    this.fill();
+  }
+
+  private fill(): void {
+    const { view, labelsOf } = this.around;
+    const other = this.beside?.source;
+    this.which.value = other ? String(other.id) : "";
+    this.where.hidden = !other;
+    const shared = other ? sharedLabels(labelsOf(this.catalog.source.id), labelsOf(other.id)) : [];
+    this.where.replaceChildren(h("option", { value: "" }, "at the start"), ...shared.map((text) => h("option", { value: text }, `at ‘${text}’`)));
+    this.where.value = shared.includes(view.at) ? view.at : "";
+  }
+
+  /** How much later the other's times are, in ms. */
+  private shift(other: SourceInfo): number {
+    const { view, labelsOf } = this.around;
+    const first = this.catalog.source;
+    const time = (source: number) => labelsOf(source).find((label) => label.text === view.at)?.time_ns;
+    const [own, its] = [time(first.id), time(other.id)];
+    if (view.at && own !== undefined && its !== undefined) return (its - own) / 1e6;
+    return (other.started_ns - first.started_ns) / 1e6;
+  }
+}

@@ -1,0 +1,76 @@
+// From tracks in raw units to what is drawn, in shown units.
+
+import type { Track } from "../frame";
+import type { Slice } from "../store";
+import type { Line } from "./lines";
+import type { Drawn } from "./paths";
+
+/** What stands beside a series, at the same times. */
+export type Other = (series: number) => Track | undefined;
+
+/** A line as it is, with what lies between its minimum and maximum. */
+export function drawnOf(line: Line, track: Track): Drawn {
+  const { offset, factor } = line;
+  // Done for every line at every update; a plain loop takes a fifth of the time of map().
+  const of = (values: Float64Array) => {
+    const out = new Float64Array(values.length);
+    for (let row = 0; row < out.length; row++) out[row] = offset + factor * (values[row] as number);
+    return out;
+  };
+  const mean = of(track.mean);
+  if (track.min === track.max) return { min: mean, max: mean, mean, floor: null };
+  const [low, high] = factor < 0 ? [track.max, track.min] : [track.min, track.max];
+  return { min: of(low), max: of(high), mean, floor: null };
+}
+
+/** Lines on top of each other; those that are hidden are left out. */
+export function stacked(lines: Line[], slice: Slice, hidden: Set<number>): (Drawn | undefined)[] {
+  const floor = new Float64Array(slice.x.length);
+  return lines.map((line, at) => {
+    const track = slice.track(line.series.number);
+    if (!track || hidden.has(at)) return undefined;
+    const below = floor.slice();
+    const mean = track.mean.map((value, row) => line.offset + line.factor * value + (floor[row] as number));
+    mean.forEach((value, row) => {
+      if (!Number.isNaN(value)) floor[row] = value;
+    });
+    return { min: mean, max: mean, mean, floor: below };
+  });
+}
+
+/** The other source's line beside one, as its mean. */
+export function besides(line: Line, other: Other | undefined): Drawn | undefined {
+  const track = other?.(line.series.number);
+  if (!track) return undefined;
+  const mean = track.mean.map((value) => line.offset + line.factor * value);
+  return { min: mean, max: mean, mean, floor: null };
+}
+
+/** The other source's lines added up: what the top of a stack is compared with. */
+export function totalOf(lines: Line[], other: Other | undefined, hidden: Set<number>): Drawn | undefined {
+  let mean: Float64Array | undefined;
+  lines.forEach((line, at) => {
+    const track = hidden.has(at) ? undefined : other?.(line.series.number);
+    if (!track) return;
+    const sum = mean ?? new Float64Array(track.mean.length).fill(NaN);
+    track.mean.forEach((value, row) => {
+      if (!Number.isNaN(value)) sum[row] = ((sum[row] as number) || 0) + line.offset + line.factor * value;
+    });
+    mean = sum;
+  });
+  return mean && { min: mean, max: mean, mean, floor: null };
+}
+
+/** Times between which none of the lines has a value, each longer than `gapMs`. */
+export function holes(x: Float64Array, drawn: (Drawn | undefined)[], gapMs: number): [number, number][] {
+  const out: [number, number][] = [];
+  const lines = drawn.filter((one) => one !== undefined);
+  let last = NaN;
+  for (let row = 0; row < x.length; row++) {
+    if (lines.every((one) => Number.isNaN(one.mean[row]))) continue;
+    const time = x[row] as number;
+    if (time - last > gapMs) out.push([last, time]);
+    last = time;
+  }
+  return out;
+}

@@ -1,0 +1,119 @@
+// The legend of a panel: a chip for each line with its value; of many lines the extremes.
+
+import { h } from "../elements";
+import type { Absent } from "../presence";
+import { format } from "../units";
+import type { Line } from "./lines";
+
+/** With more lines than these, chips are shown on demand only. */
+const MOST_CHIPS = 16;
+
+export interface LegendEvents {
+  toggle(line: number): void;
+  isolate(line: number): void;
+}
+
+interface Chip {
+  button: HTMLButtonElement;
+  swatch: HTMLElement;
+  value: HTMLElement;
+}
+
+export class Legend {
+  readonly element = h("div", { class: "legend", role: "group", "aria-label": "Lines" });
+  private readonly summary = h("span", { class: "word" });
+  private readonly word: string;
+  private chips: Chip[] = [];
+
+  constructor(
+    private readonly lines: Line[],
+    private readonly colour: (line: Line) => string,
+    private readonly events: LegendEvents,
+  ) {
+    this.word = sharedWord(lines);
+    if (lines.length > MOST_CHIPS) {
+      const all = h("button", { type: "button", class: "link", title: "Show each line with its value", "aria-expanded": "false", click: () => this.expand(all) }, `all ${lines.length}`);
+      this.element.append(this.summary, all);
+    } else this.makeChips();
+  }
+
+  /** Swatches take their colours by script: the content policy allows no style in the page's text. */
+  recolour(): void {
+    this.chips.forEach((chip, at) => {
+      const line = this.lines[at];
+      if (line) chip.swatch.style.background = this.colour(line);
+    });
+  }
+
+  mark(hidden: Set<number>): void {
+    this.chips.forEach((chip, at) => chip.button.setAttribute("aria-pressed", String(!hidden.has(at))));
+  }
+
+  /** `texts`: what stands behind the value of each; `absent`: why a line has no values now, if it has none. */
+  show(values: number[], texts: string[], absent: (Absent | null)[]): void {
+    if (this.chips.length === 0) this.summarise(values);
+    this.chips.forEach((chip, at) => {
+      const line = this.lines[at];
+      if (!line) return;
+      const missing = absent[at];
+      put(chip.value, missing?.alone && Number.isNaN(values[at]) ? "gone" : format(values[at], line.quantity) + (texts[at] ?? ""));
+      chip.button.classList.toggle("gone", missing?.alone === true);
+      const title = missing ? `${titleOf(line)}\n${missing.why}` : titleOf(line);
+      if (chip.button.title !== title) chip.button.title = title;
+    });
+  }
+
+  private expand(button: HTMLButtonElement): void {
+    const open = this.chips.length === 0;
+    if (open) this.makeChips();
+    else {
+      this.chips.forEach((chip) => chip.button.remove());
+      this.chips = [];
+    }
+    this.element.classList.toggle("all", open);
+    button.setAttribute("aria-expanded", String(open));
+    button.textContent = open ? "fewer" : `all ${this.lines.length}`;
+    this.summary.hidden = open;
+    this.recolour();
+  }
+
+  private makeChips(): void {
+    if (this.word && this.lines.length <= MOST_CHIPS) this.element.append(h("span", { class: "quiet word" }, this.word));
+    this.chips = this.lines.map((line, at) => {
+      const [value, swatch] = [h("span", { class: "value" }), h("span", { class: "swatch" })];
+      const button = h("button", {
+        type: "button", class: "chip", "aria-pressed": "true", "aria-label": line.label, title: titleOf(line),
+        click: (event: MouseEvent) => (event.detail === 2 || event.shiftKey ? this.events.isolate(at) : this.events.toggle(at)),
+      }, swatch, h("span", { class: "name" }, line.label.slice(this.word.length).trim()), value);
+      this.element.append(button);
+      return { button, swatch, value };
+    });
+  }
+
+  private summarise(values: number[]): void {
+    let [low, high] = [-1, -1];
+    values.forEach((value, at) => {
+      if (Number.isNaN(value)) return;
+      if (low < 0 || value < (values[low] as number)) low = at;
+      if (high < 0 || value > (values[high] as number)) high = at;
+    });
+    const of = (at: number) => `${this.lines[at]?.label ?? ""} ${format(values[at], this.lines[at]?.quantity ?? "count")}`;
+    put(this.summary, high < 0 ? "no values here" : `most ${of(high)}, least ${of(low)}`);
+  }
+}
+
+function titleOf(line: Line): string {
+  const { name, instance } = line.series;
+  return `${name}${instance ? `@${instance}` : ""} – click: on or off, double-click or Shift: alone`;
+}
+
+function put(element: HTMLElement, text: string): void {
+  if (element.textContent !== text) element.textContent = text;
+}
+
+/** The word with which all labels begin, as `node` of `node 0`; it need not be said for each. */
+function sharedWord(lines: Line[]): string {
+  const [first] = lines;
+  const word = first && /^([A-Za-z]+) \d/.exec(first.label)?.[1];
+  return word && lines.length > 2 && lines.every((line) => line.label.startsWith(`${word} `)) ? word : "";
+}

@@ -1,0 +1,82 @@
+// Which series have values now, and why others have none: what was measured a while ago may be
+// gone, with its sensor switched off, its file, or its CPU.
+
+import type { Catalog, Series } from "./series";
+import { FORMULAS } from "./series";
+import type { Slice } from "./store";
+import { clock } from "./units";
+import type { State } from "./wire";
+
+/** A series is behind the others by this much before it counts as gone. */
+const PATIENCE_MS = 2000;
+const PATIENCE_STEPS = 6;
+
+/** A series without values now. */
+export interface Absent {
+  why: string;
+  /** Whether others have values, so that it is this one that is missing. */
+  alone: boolean;
+}
+
+export class Presence {
+  private readonly resolutions: Map<string, number>;
+  private reasons = new Map<number, Absent>();
+
+  constructor(
+    private readonly catalog: Catalog,
+    private readonly state: () => State | null,
+  ) {
+    this.resolutions = new Map(catalog.source.metrics.map((metric) => [metric.name, metric.resolution_ns / 1e6]));
+  }
+
+  /** Looks at the range that is shown, in which some of `series` have values. */
+  look(slice: Slice, from: number, to: number, series: number[]): void {
+    this.reasons = new Map();
+    const ends = new Map(series.map((number) => [number, lastTime(slice, number, from, to)]));
+    const newest = [...ends.values()].reduce((most, time) => (time > most ? time : most), -Infinity);
+    for (const [number, end] of ends) {
+      const one = this.catalog.series[number];
+      if (!one) continue;
+      const patience = Math.max(PATIENCE_MS, slice.stepMs * PATIENCE_STEPS, 3 * (this.resolutions.get(one.name) ?? 0));
+      if (Number.isNaN(end)) this.reasons.set(number, { why: this.never(one, newest), alone: newest > -Infinity && this.group(one) !== FORMULAS });
+      else if (newest - end > patience && this.group(one) !== FORMULAS) this.reasons.set(number, { why: `Gone since ${clock(end)}${this.off(one)}.`, alone: true });
+    }
+  }
+
+  /** Why a series has no values now; null where it has. */
+  why(series: Series): Absent | null {
+    return this.reasons.get(series.number) ?? null;
+  }
+
+  private never(series: Series, newest: number): string {
+    if (newest === -Infinity) return this.catalog.source.kind === "live" && this.state()?.paused ? "No samples here: sampling is paused." : "No samples here.";
+    const off = this.off(series);
+    if (off) return `Nothing was measured here${off}.`;
+    return this.group(series) === FORMULAS ? "Nothing to compute it from here." : "Nothing was measured here.";
+  }
+
+  private off(series: Series): string {
+    if (this.catalog.source.kind !== "live") return "";
+    const sensors = this.state()?.sensors.filter((sensor) => !sensor.on).map((sensor) => sensor.name) ?? [];
+    const group = this.group(series);
+    if (sensors.includes(group)) return `: the sensor ‘${group}’ is off`;
+    return group === FORMULAS && sensors.length > 0 ? `; switched off: ${sensors.join(", ")}` : "";
+  }
+
+  private group(series: Series): string {
+    return this.catalog.entry(series.name)?.group ?? "";
+  }
+}
+
+/** When a series was last measured within a range; NaN where it was not. */
+function lastTime(slice: Slice, number: number, from: number, to: number): number {
+  const mean = slice.track(number)?.mean;
+  if (!mean) return NaN;
+  for (let row = slice.x.length - 1; row >= 0; row--) {
+    const time = slice.x[row] as number;
+    if (time > to + slice.stepMs) continue;
+    if (time < from) break;
+    if (!Number.isNaN(mean[row])) return time;
+  }
+  return NaN;
+}
