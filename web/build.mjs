@@ -1,5 +1,5 @@
-// Bundles the page into dist/ ('node build.mjs'), its tests into dist-tests/ ('tests') and the
-// tools for developers into dist-dev/ ('dev').
+// Bundles the page into dist/ ('node build.mjs'), its tests into dist-tests/ ('tests') and dist-e2e/
+// ('e2e'), and the tools for developers into dist-dev/ ('dev').
 import { build } from "esbuild";
 import { copyFile, mkdir, readdir, rm } from "node:fs/promises";
 
@@ -36,5 +36,7 @@ async function programs(folder, ending) {
 }
 
 if (what === "tests") await programs("tests", ".test.ts");
+else if (what === "e2e") await programs("e2e", ".e2e.ts");
 else if (what === "dev") await programs("dev", ".ts");
+else if (what === "bench") await programs("bench", ".ts");
 else await page();

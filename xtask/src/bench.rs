@@ -3,13 +3,16 @@
 
 pub mod floor;
 mod guest;
+mod live;
 mod machine;
 mod memory;
+mod page;
 mod perf;
 mod recorder;
 mod results;
 mod sampler;
 mod scale;
+mod served;
 mod size;
 mod slowdown;
 mod start;
@@ -47,6 +50,8 @@ const BENCHMARKS: &[Benchmark] = &[
         question: "how long a NUMA guest takes to start, what simulating costs",
         run: guest::run,
     },
+    Benchmark { name: "live", question: "what serving the page costs, and how late it is", run: live::run },
+    Benchmark { name: "page", question: "what an update of the page costs, beside Plotly", run: page::run },
 ];
 
 /// Runs the benchmarks that are named, or all; exit status 1 if a limit is missed.

@@ -47,12 +47,16 @@ pub struct Figures(BTreeMap<String, f64>);
 impl Figures {
     /// Runs a program and reads its figures.
     pub fn of(command: &mut Command) -> Result<Self> {
-        let text = read(command)?;
+        Ok(Self::parse(&read(command)?))
+    }
+
+    /// Reads them from text.
+    pub fn parse(text: &str) -> Self {
         let pair = |line: &str| {
             let (name, value) = line.split_once(' ')?;
             Some((name.to_owned(), value.trim().parse().ok()?))
         };
-        Ok(Self(text.lines().filter_map(pair).collect()))
+        Self(text.lines().filter_map(pair).collect())
     }
 
     /// One of them.

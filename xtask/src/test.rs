@@ -1,12 +1,13 @@
 //! `cargo xtask test`: everything that can be checked without root and without NUMA hardware.
 
+mod node;
 mod tally;
 mod tracefs;
 
 use crate::{bench, install, process, python, web};
 use anyhow::{Context, Result, bail};
 use std::io::{BufRead, BufReader};
-use std::process::{Command, ExitCode, Stdio};
+use std::process::{Command, ExitCode, ExitStatus, Stdio};
 use tally::Tally;
 
 /// Runs all checks, whatever fails on the way, and ends with one line that sums up.
@@ -20,9 +21,10 @@ pub fn run(words: &[String]) -> Result<ExitCode> {
     tally.check("C floors", bench::floor::build().map(drop));
     if web::can_build() {
         tally.check("page", web::build());
-        tally.check("tests of the page", web::test());
+        page(&mut tally);
     } else {
-        println!("no Node.js and npm: the page and its tests are left out");
+        println!("skipped: the page and its tests: there are no Node.js and npm");
+        tally.skipped += 1;
     }
     tests(&mut tally)?;
     println!("{tally}");
@@ -40,6 +42,56 @@ fn clippy() -> Result<()> {
     process::run(&mut process::cargo(&words))
 }
 
+/// The tests of the page, alone and in a browser. Without a browser the latter count as skipped.
+fn page(tally: &mut Tally) {
+    let alone = web::tests().and_then(|command| node(tally, command));
+    if let Err(error) = alone {
+        tally.check("tests of the page", Err(error));
+    }
+    let numa = match numakit_guest::programs::numa() {
+        Ok(numa) => numa,
+        Err(error) => return tally.check("numa for tests in a browser", Err(error.into())),
+    };
+    match web::browser_tests(&numa) {
+        Ok(command) => {
+            if let Err(error) = node(tally, command) {
+                tally.check("tests in a browser", Err(error));
+            }
+        }
+        Err(error) => {
+            println!("skipped: tests in a browser: {error:#}");
+            tally.skipped += 1;
+        }
+    }
+}
+
+/// Runs tests of Node.js.
+fn node(tally: &mut Tally, mut command: Command) -> Result<()> {
+    let (before, mut report) = (tally.failed, node::Report::default());
+    let status = lines(&mut command, |line| {
+        if let Some(shown) = report.line(tally, line) {
+            println!("{shown}");
+        }
+    })?;
+    if !status.success() && tally.failed == before {
+        bail!("{status}: {}", process::line(&command));
+    }
+    Ok(())
+}
+
+/// Runs to the end, line by line of what is printed.
+fn lines(command: &mut Command, mut take: impl FnMut(&str)) -> Result<ExitStatus> {
+    let line = process::line(command);
+    let mut child =
+        command.stdout(Stdio::piped()).spawn().with_context(|| format!("cannot start: {line}"))?;
+    if let Some(output) = child.stdout.take() {
+        for line in BufReader::new(output).lines() {
+            take(&line?);
+        }
+    }
+    Ok(child.wait()?)
+}
+
 /// All tests of all packages. What passes is counted, the rest is shown.
 fn tests(tally: &mut Tally) -> Result<()> {
     let words = ["test", "--workspace", "--no-fail-fast", "--", "--show-output"];
@@ -49,15 +101,11 @@ fn tests(tally: &mut Tally) -> Result<()> {
     if let Err(error) = install::need(&["numactl", "--hardware"], &["numactl"]) {
         println!("no numactl: {error:#}");
     }
-    let mut child = command.stdout(Stdio::piped()).spawn().context("cannot start cargo test")?;
-    if let Some(output) = child.stdout.take() {
-        for line in BufReader::new(output).lines() {
-            if let Some(shown) = tally.line(&line?) {
-                println!("{shown}");
-            }
+    let status = lines(&mut command, |line| {
+        if let Some(shown) = tally.line(line) {
+            println!("{shown}");
         }
-    }
-    let status = child.wait()?;
+    })?;
     if !status.success() && tally.failed == 0 {
         tally.check("cargo test", Err(anyhow::anyhow!("{status}")));
     }

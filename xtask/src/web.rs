@@ -1,9 +1,9 @@
 //! The page: built by Node.js where that is there, left out where it is not.
 
-use crate::{process, workspace};
+use crate::{install, process, workspace};
 use anyhow::{Context, Result};
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 fn folder() -> PathBuf {
@@ -26,10 +26,48 @@ pub fn build() -> Result<()> {
     process::run(Command::new("npm").args(["run", "--silent", "build"]).current_dir(folder()))
 }
 
-/// Runs the page's own tests.
-pub fn test() -> Result<()> {
+/// The page's own tests, to be run.
+pub fn tests() -> Result<Command> {
+    script("test")
+}
+
+/// Tests of this program and its page in a browser, which is installed if need be.
+pub fn browser_tests(numa: &Path) -> Result<Command> {
+    need_browser()?;
+    let mut command = script("e2e")?;
+    command.env("NUMA", numa);
+    Ok(command)
+}
+
+fn need_browser() -> Result<()> {
+    let browser = std::env::var("CHROMIUM").unwrap_or_else(|_| "chromium".into());
+    install::need(&[&browser, "--version"], &["chromium"])
+}
+
+/// A program of web/bench, built and ready to be given arguments. Most of them open pages.
+pub fn bench(name: &str) -> Result<Command> {
+    need_browser()?;
     packages()?;
-    process::run(Command::new("npm").args(["test", "--silent"]).current_dir(folder()))
+    process::run(Command::new("node").args(["build.mjs", "bench"]).current_dir(folder()))?;
+    let mut command = Command::new("node");
+    command.arg(folder().join(format!("dist-bench/{name}.js"))).current_dir(folder());
+    Ok(command)
+}
+
+/// Bytes of the page's scripts and styles, compressed.
+pub fn compressed_size() -> Result<f64> {
+    let size = |name: &str| -> Result<f64> {
+        let file = folder().join("dist").join(name);
+        Ok(Command::new("gzip").args(["-9", "-c"]).arg(file).output()?.stdout.len() as f64)
+    };
+    ["app.js", "app.css"].into_iter().map(size).sum()
+}
+
+fn script(name: &str) -> Result<Command> {
+    packages()?;
+    let mut command = Command::new("npm");
+    command.args(["run", "--silent", name]).current_dir(folder());
+    Ok(command)
 }
 
 /// Installs what package-lock.json names, on first use and after it changed.

@@ -52,6 +52,13 @@ impl Results {
         self.keep(name, value, unit, None, Some((limit, verdict)))
     }
 
+    /// A figure that must not be below a limit.
+    pub fn at_least(&mut self, name: &str, value: f64, unit: &str, limit: f64) -> Result<()> {
+        let verdict = self.judge(value >= limit);
+        println!("  {name:<40} {value:>10.2} {unit:<12} limit {limit:<8} {verdict}");
+        self.keep(name, value, unit, None, Some((limit, verdict)))
+    }
+
     /// Ours beside the floor, pair by pair: the median ratio must not be above the limit.
     pub fn ratio(&mut self, name: &str, pairs: &[(f64, f64)], unit: &str, limit: f64) -> Result<()> {
         let ours = median(pairs.iter().map(|p| p.0));

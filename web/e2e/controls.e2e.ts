@@ -1,0 +1,177 @@
+// The bar on top: what is for one and what is for all.
+
+import assert from "node:assert/strict";
+import { readFile, stat } from "node:fs/promises";
+import { test } from "node:test";
+import { Client } from "./infra/browser";
+import { charts, range } from "./infra/chart";
+import { Controls } from "./infra/controls";
+import { download, Panel } from "./infra/panel";
+import { stage } from "./infra/stage";
+import { becomes, until } from "./infra/until";
+
+const s = stage({ args: ["-i", "50ms"] }, 2);
+
+/** The newest sample that a page knows of, in ms. */
+const newest = async (client: Client) => ((await client.state())?.history.to_ns ?? 0) / 1e6;
+
+test("hold stops the picture for one, live lets it go on", async () => {
+  const { follow } = new Controls(s.one);
+  await follow.click();
+  const held = await range(s.one, "faults");
+  await until("more samples", async () => (await newest(s.one)) > held[1] + 1500);
+  assert.deepEqual(await range(s.one, "faults"), held);
+  assert.match(await s.one.status(), /^held/);
+  assert.match(await s.two.status(), /^live/, "the other page goes on");
+  assert.ok((await range(s.two, "faults"))[1] > held[1]);
+  await follow.click();
+  await until("the newest", async () => (await range(s.one, "faults"))[1] > held[1] + 1000);
+  assert.match(await s.one.status(), /^live/);
+});
+
+test("the range on screen is that of the list", async () => {
+  const { span, follow } = new Controls(s.one);
+  for (const ms of [10_000, 300_000, 30_000]) {
+    await span.selectOption(String(ms));
+    await until(`a range of ${ms} ms`, async () => {
+      const [from, to] = await range(s.one, "faults");
+      return Math.abs(to - from - ms) < 2;
+    });
+  }
+  await follow.click();
+  await span.selectOption("10000");
+  await until("a held range of 10 s, or of all there is", async () => {
+    const [from, to] = await range(s.one, "faults");
+    const { from_ns, to_ns } = (await s.one.state())?.history ?? { from_ns: 0, to_ns: 0 };
+    return Math.abs(to - from - Math.min(10_000, (to_ns - from_ns) / 1e6)) < 500;
+  });
+  assert.equal((await s.one.view())?.follow, false);
+  await follow.click();
+  await span.selectOption("60000");
+});
+
+test("the interval is one for all pages and numa ctl", async () => {
+  const [one, two] = [new Controls(s.one), new Controls(s.two)];
+  await one.interval.focus();
+  await one.interval.selectOption("200ms");
+  for (const client of [s.one, s.two]) await until("the new rate", async () => /, 5\/s/.test(await client.status()));
+  await becomes("the other page's list", () => two.interval.inputValue(), "200ms");
+  assert.match(await s.numa.ctl("status"), /interval 200/);
+  await s.numa.ctl("interval", "50ms");
+  for (const controls of [one, two]) await becomes("the list", () => controls.interval.inputValue(), "50ms");
+  for (const client of [s.one, s.two]) await until("the old rate", async () => /, 20\/s/.test(await client.status()));
+});
+
+test("pause stops sampling for all and leaves a gap", async () => {
+  await new Controls(s.one).pause.click();
+  for (const client of [s.one, s.two]) await until("the pause", async () => /paused/.test(await client.status()));
+  assert.match(await s.numa.ctl("status"), /paused/);
+  const last = await newest(s.two);
+  const before = (await s.two.state())?.samples ?? 0;
+  await until("two more states", async () => (await s.numa.ctl("status")) && Date.now() > last + 2500);
+  assert.ok(((await s.two.state())?.samples ?? 0) <= before + 1, "nothing was sampled");
+  await new Controls(s.two).pause.click();
+  for (const client of [s.one, s.two]) await until("samples", async () => (await newest(client)) > last + 3000);
+  const [chart] = await charts(s.one, "faults");
+  const line = chart?.lines[0];
+  const measured = line?.times.filter((_, at) => !Number.isNaN(line.values[at])) ?? [];
+  const widest = Math.max(...measured.slice(1).map((time, at) => time - (measured[at] ?? 0)));
+  assert.ok(widest > 1500, `the widest gap is ${widest} ms`);
+});
+
+test("a recording is written on the server, then another", async () => {
+  for (const name of ["one.arrows", "two.arrows"]) {
+    await new Controls(s.one).recordTo(s.numa.file(name));
+    for (const client of [s.one, s.two]) await until(`the recording ${name}`, async () => (await client.state())?.recording?.path.endsWith(name) && /B$/.test((await new Controls(client).record.textContent()) ?? ""));
+    const begun = (await s.one.state())?.samples ?? 0;
+    await until("some samples", async () => ((await s.one.state())?.samples ?? 0) > begun + 20);
+  }
+  await new Controls(s.two).record.click();
+  await new Controls(s.two).dialog.getByRole("button", { name: /^Stop/ }).click();
+  for (const client of [s.one, s.two]) await until("the end of the recording", async () => (await client.state())?.recording === null);
+  for (const name of ["one.arrows", "two.arrows"]) {
+    assert.ok((await stat(s.numa.file(name))).size > 0);
+    const { code, out, err } = await s.numa.call("report", s.numa.file(name));
+    assert.equal(code, 0, err);
+    assert.match(out, /sample|fault|node/i);
+  }
+});
+
+test("a file that cannot be written is told, with the reason", async () => {
+  await new Controls(s.one).recordTo("/nowhere/x.arrows");
+  await s.one.notice(/nowhere/);
+  assert.equal((await s.one.state())?.recording, null);
+});
+
+test("a recording from this computer is shown beside what is there", async () => {
+  const own = await Client.open(s.numa.controller);
+  await new Controls(own).load(s.numa.file("one.arrows"));
+  await own.notice(/one.arrows/);
+  await until("its name", async () => (await own.status()) === "recording");
+  await own.ready();
+  await until("its samples", async () => ((await charts(own, "faults"))[0]?.lines[0]?.values.filter((value) => !Number.isNaN(value)).length ?? 0) > 10);
+  assert.match(await s.one.status(), /^live/, "others go on with what they look at");
+  await own.page.getByLabel("What is shown").selectOption({ index: 0 });
+  await until("the live source again", async () => /^live/.test(await own.status()));
+  await own.close();
+});
+
+test("the address of a view shows others the same, and holds no key", async () => {
+  const { page, context } = s.one;
+  await context.grantPermissions(["clipboard-read", "clipboard-write"]);
+  await new Panel(s.one, "faults").press("Take this panel away");
+  const [x, y] = await new Panel(s.one, "cpu").point(0.7);
+  await page.mouse.move(x, y);
+  await page.mouse.down();
+  await page.mouse.move(x + 120, y, { steps: 5 });
+  await page.mouse.up();
+  await until("the zoom", async () => (await s.one.view())?.follow === false);
+  await new Controls(s.one).button(/^Copy the address/).click();
+  await s.one.notice(/address of this view is copied/);
+  const address = await page.evaluate(() => navigator.clipboard.readText());
+  assert.ok(!address.includes(s.numa.controller.split("#")[1] ?? "?") && !address.includes(s.numa.viewer.split("#")[1] ?? "?"), address);
+  const other = await Client.open(s.numa.viewer);
+  await other.page.goto("about:blank");
+  await other.page.goto(address);
+  await other.ready();
+  assert.deepEqual(await Panel.all(other), await Panel.all(s.one));
+  const [[from, to], [wantedFrom, wantedTo]] = [await range(other, "cpu"), await range(s.one, "cpu")];
+  assert.ok(Math.abs(from - wantedFrom) < 1 && Math.abs(to - wantedTo) < 1, `${from} to ${to}`);
+  await other.close();
+  await page.keyboard.press("0");
+  await page.keyboard.press("End");
+});
+
+test("the theme changes and stays after a reload", async () => {
+  const { page } = s.two;
+  const ground = () => page.evaluate(() => getComputedStyle(document.body).backgroundColor);
+  const light = await ground();
+  await new Controls(s.two).button(/^Light or dark/).click();
+  const dark = await ground();
+  assert.notEqual(dark, light);
+  await page.reload();
+  await s.two.ready();
+  assert.equal(await ground(), dark);
+  await new Controls(s.two).button(/^Light or dark/).click();
+  assert.equal(await ground(), light);
+});
+
+test("what is on screen is saved as CSV with the values that are shown", async () => {
+  await new Controls(s.one).hold();
+  const [from, to] = await range(s.one, "faults");
+  const saved = await saveAll("Values, CSV");
+  assert.match(saved.name, /\.csv$/);
+  const rows = (await readFile(saved.path, "utf8")).trim().split("\n");
+  assert.ok(rows.length > 10 && (rows[0]?.split(",").length ?? 0) > 3, rows.slice(0, 2).join("\n"));
+  const times = rows.slice(1).map((row) => Date.parse(row.split(",")[0] ?? "") || Number(row.split(",")[0]));
+  assert.ok(times.every((time) => time >= from - 1 && time <= to + 1), `${times[0]} is not within ${from} and ${to}`);
+  const samples = (await readFile((await saveAll("Every sample, CSV")).path, "utf8")).trim().split("\n");
+  assert.ok(samples.length >= rows.length && (samples[0] ?? "").split(",").length > 10, samples[0]);
+  await new Controls(s.one).live();
+});
+
+/** Saves what is on screen in one of the ways of its menu. */
+async function saveAll(item: string): Promise<{ name: string; path: string }> {
+  await s.one.page.locator("header.top summary").click();
+  return download(s.one, () => s.one.page.locator("header.top .menu-items").getByRole("button", { name: item }).click());
+}

@@ -1,0 +1,142 @@
+// Headless Chromium, and pages in it of which every error is a failure unless it was expected.
+
+import { existsSync } from "node:fs";
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { chromium, type Browser, type BrowserContext, type BrowserContextOptions, type CDPSession, type Page } from "playwright-core";
+import type { Page as Numakit } from "../../src/page";
+import { until } from "./until";
+
+declare global {
+  interface Window {
+    numakit?: Numakit;
+  }
+}
+
+/** In development, NUMAKIT_DIST=1: the page of web/dist, or of another folder, instead of the one in the program. */
+const { NUMAKIT_DIST } = process.env;
+const DIST = NUMAKIT_DIST === "1" ? fileURLToPath(new URL("../dist", import.meta.url)) : NUMAKIT_DIST;
+/** What is not from a server counts as public, and public pages may not talk to loopback. */
+const DIST_ARGS = DIST ? ["--disable-features=LocalNetworkAccessChecks"] : [];
+const KINDS: Record<string, string> = { html: "text/html; charset=utf-8", js: "text/javascript; charset=utf-8", css: "text/css; charset=utf-8", svg: "image/svg+xml" };
+export const WIDE = { width: 1440, height: 900 };
+export const NARROW = { width: 390, height: 844 };
+
+let launched: Promise<Browser> | null = null;
+
+/** The one browser of this process. */
+export function browser(): Promise<Browser> {
+  launched ??= chromium.launch({ executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium", args: ["--no-sandbox", "--disable-gpu", ...DIST_ARGS] });
+  return launched;
+}
+
+export async function closeBrowser(): Promise<void> {
+  await (await launched)?.close();
+  launched = null;
+}
+
+/** A page of somebody with cookies of their own. */
+export class Client {
+  /** What the console or scripts said that was not expected. */
+  readonly errors: string[] = [];
+  private readonly expected: RegExp[] = [];
+
+  private constructor(
+    readonly context: BrowserContext,
+    readonly page: Page,
+  ) {}
+
+  /** Opens an address; waits until samples are on screen, unless told not to. */
+  static async open(url: string, options: BrowserContextOptions & { ready?: boolean; expected?: RegExp } = {}): Promise<Client> {
+    const { ready = true, expected, ...rest } = options;
+    const context = await (await browser()).newContext({ viewport: WIDE, acceptDownloads: true, ...rest });
+    context.setDefaultTimeout(20_000);
+    const client = await Client.in(context);
+    if (expected) client.expect(expected);
+    await client.page.goto(url);
+    if (ready) await client.ready();
+    return client;
+  }
+
+  /** One more page in a context, for instance with the cookies of another. */
+  static async in(context: BrowserContext): Promise<Client> {
+    const page = await context.newPage();
+    const client = new Client(context, page);
+    page.on("console", (message) => message.type() === "error" && client.say(message.text()));
+    page.on("pageerror", (error) => client.say(error.stack ?? error.message));
+    if (DIST) await serveDist(page, DIST);
+    return client;
+  }
+
+  /** Opens another address in this page, as if nothing had been there before. */
+  async visit(url: string): Promise<void> {
+    await this.page.goto("about:blank");
+    await this.page.goto(url);
+    await this.ready();
+  }
+
+  /** Errors that belong to what is tested. */
+  expect(pattern: RegExp): void {
+    this.expected.push(pattern);
+  }
+
+  private say(text: string): void {
+    if (!this.expected.some((pattern) => pattern.test(text))) this.errors.push(text);
+  }
+
+  /** Waits until panels show samples. */
+  async ready(): Promise<void> {
+    const onScreen = () => this.page.evaluate(() => document.querySelector(".board:not(.waiting) .panel") !== null);
+    await until("samples on screen", onScreen).catch(async (error: Error) => {
+      const text = await this.page.evaluate(() => document.body.innerText.slice(0, 400));
+      throw new Error([error.message, ...this.errors, text].join("\n"));
+    });
+  }
+
+  /** The status line. */
+  async status(): Promise<string> {
+    return (await this.page.locator(".status").textContent()) ?? "";
+  }
+
+  /** The notices that are on screen now. */
+  notices(): Promise<string[]> {
+    return this.page.locator(".notice").allTextContents();
+  }
+
+  /** Waits for a notice and takes it as read. */
+  async notice(pattern: RegExp): Promise<string> {
+    return until(`a notice like ${pattern}`, async () => (await this.notices()).find((text) => pattern.test(text)));
+  }
+
+  /** The server's state as the page has it. */
+  state() {
+    return this.page.evaluate(() => window.numakit?.state ?? null);
+  }
+
+  /** What the page shows: range, panels, modes. */
+  view() {
+    return this.page.evaluate(() => structuredClone(window.numakit?.view));
+  }
+
+  cdp(): Promise<CDPSession> {
+    return this.context.newCDPSession(this.page);
+  }
+
+  /** Closes it; an error that nobody expected fails the test. */
+  async close(): Promise<void> {
+    await this.context.close();
+    if (this.errors.length > 0) throw new Error(`the page said: ${this.errors.join("\n")}`);
+  }
+}
+
+async function serveDist(page: Page, dist: string): Promise<void> {
+  if (!existsSync(join(dist, "app.js"))) throw new Error(`there is no page in ${dist}; run 'npm run build'`);
+  const files: Record<string, string> = { "/": "index.html", "/app.js": "app.js", "/app.css": "app.css", "/icon.svg": "icon.svg" };
+  await page.route((url) => url.pathname in files, async (route) => {
+    const name = files[new URL(route.request().url()).pathname] ?? "";
+    const kind = KINDS[name.slice(name.lastIndexOf(".") + 1)] ?? "";
+    const policy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; frame-ancestors 'none'; base-uri 'none'; form-action 'none'";
+    await route.fulfill({ body: await readFile(join(dist, name)), headers: { "content-type": kind, "content-security-policy": policy } });
+  });
+}

@@ -1,0 +1,73 @@
+// The bar on top and the dialogs it opens.
+
+import type { Locator } from "playwright-core";
+import type { Client } from "./browser";
+import { becomes } from "./until";
+
+export class Controls {
+  constructor(private readonly client: Client) {}
+
+  /** A button of the bar by the text on it or its whole name. */
+  button(name: string | RegExp): Locator {
+    return this.client.page.locator("header.top").getByRole("button", { name });
+  }
+
+  get follow(): Locator {
+    return this.client.page.locator("header.top .primary");
+  }
+
+  /** Holds the picture. */
+  async hold(): Promise<void> {
+    if ((await this.client.view())?.follow) await this.follow.click();
+    await becomes("hold", async () => (await this.client.view())?.follow, false);
+  }
+
+  /** Back to live. */
+  async live(): Promise<void> {
+    if (!(await this.client.view())?.follow) await this.follow.click();
+    await becomes("live", async () => (await this.client.view())?.follow, true);
+  }
+
+  get span(): Locator {
+    return this.client.page.getByLabel("Range on screen", { exact: true }).and(this.client.page.locator("select"));
+  }
+
+  get interval(): Locator {
+    return this.client.page.getByLabel("Sampling interval, for all");
+  }
+
+  get pause(): Locator {
+    return this.button(/^(Pause|Resume) sampling, for all/);
+  }
+
+  get record(): Locator {
+    return this.button(/^Record/);
+  }
+
+  get label(): Locator {
+    return this.button(/^Note a label/);
+  }
+
+  /** Records to a file of the server, also when a recording is running. */
+  async recordTo(path: string): Promise<void> {
+    await this.record.click();
+    if ((await this.client.state())?.recording) await this.dialog.getByRole("button", { name: /^Another file/ }).click();
+    await this.answer(path);
+  }
+
+  get dialog(): Locator {
+    return this.client.page.locator("dialog[open]");
+  }
+
+  /** Answers the dialog that asks for a line of text. */
+  async answer(text: string): Promise<void> {
+    await this.dialog.locator("input").fill(text);
+    await this.dialog.locator("button[type=submit]").click();
+    await this.dialog.waitFor({ state: "detached" });
+  }
+
+  /** Sends a recording by its path on this machine. */
+  async load(path: string): Promise<void> {
+    await this.client.page.locator("header.top input[type=file]").setInputFiles(path);
+  }
+}

@@ -1,0 +1,146 @@
+// A running `numa live` or `numa view`, in a folder of its own, so that others on this machine do
+// not disturb it.
+
+import { spawn, execFile, type ChildProcess } from "node:child_process";
+import { existsSync } from "node:fs";
+import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import { fileURLToPath } from "node:url";
+import { until } from "./until";
+
+/** The program under test: of the environment NUMA, or the release build. */
+export function program(): string {
+  const path = process.env.NUMA ?? fileURLToPath(new URL("../../target/release/numa", import.meta.url));
+  if (!existsSync(path)) throw new Error(`there is no ${path}; build it with 'cargo xtask build', or set NUMA to the path of numa`);
+  return resolve(path);
+}
+
+/** Processes that must not outlive the tests, however these end. */
+const running = new Set<ChildProcess>();
+process.on("exit", () => running.forEach((child) => child.kill("SIGKILL")));
+
+export interface How {
+  verb?: "live" | "view";
+  /** Further options, and recordings for `view`. */
+  args?: string[];
+  /** What comes after `--`. */
+  command?: string[];
+  env?: Record<string, string>;
+}
+
+export interface Answer {
+  code: number;
+  out: string;
+  err: string;
+}
+
+export class Numa {
+  /** The address for control, and the one for looking. */
+  controller = "";
+  viewer = "";
+  port = 0;
+  /** Lines on standard error since the first start. */
+  readonly errors: string[] = [];
+  private child: ChildProcess | null = null;
+
+  private constructor(
+    /** Its working folder; removed in the end. */
+    readonly folder: string,
+    private readonly how: How,
+  ) {}
+
+  static async start(how: How = {}): Promise<Numa> {
+    const numa = new Numa(await mkdtemp(join(tmpdir(), "numa-e2e-")), how);
+    await mkdir(numa.file("run"));
+    await numa.run();
+    return numa;
+  }
+
+  get pid(): number {
+    return this.child?.pid ?? 0;
+  }
+
+  get origin(): string {
+    return `http://127.0.0.1:${this.port}`;
+  }
+
+  /** The token in an address. */
+  static token(url: string): string {
+    return url.slice(url.indexOf("#") + 1);
+  }
+
+  /** Starts it, at the same port if it ran before. */
+  async run(): Promise<void> {
+    const { verb = "live", args = [], command } = this.how;
+    const words = [verb, "--listen", `127.0.0.1:${this.port}`, "--no-open", ...args, ...(command ? ["--", ...command] : [])];
+    const child = spawn(program(), words, { cwd: this.folder, env: this.env(), stdio: ["ignore", "pipe", "pipe"] });
+    this.child = child;
+    running.add(child);
+    child.on("exit", () => running.delete(child));
+    let out = "";
+    let rest = "";
+    child.stdout.setEncoding("utf8").on("data", (text: string) => (out += text));
+    child.stderr.setEncoding("utf8").on("data", (text: string) => {
+      const lines = (rest + text).split("\n");
+      rest = lines.pop() ?? "";
+      this.errors.push(...lines);
+    });
+    const address = (name: string) => new RegExp(`^${name}\\s+(http://\\S+:(\\d+)/#\\S+)$`, "m").exec(out);
+    await until(`the addresses of numa (it said: ${this.errors.join(" / ")})`, () => {
+      if (child.exitCode !== null) throw new Error(`numa ${words.join(" ")} ended with ${child.exitCode}: ${this.errors.join("\n")}`);
+      return address("view");
+    });
+    this.controller = address("control")?.[1] ?? "";
+    this.viewer = address("view")?.[1] ?? "";
+    this.port = Number(address("view")?.[2]);
+  }
+
+  /** Another numa verb in its folder, to its end. */
+  call(...words: string[]): Promise<Answer> {
+    return new Promise((done) =>
+      execFile(program(), words, { cwd: this.folder, env: this.env(), maxBuffer: 64 << 20 }, (error, out, err) =>
+        done({ code: error ? Number(error.code ?? 1) : 0, out, err })));
+  }
+
+  /** An order as in a shell; what is answered. */
+  async ctl(...words: string[]): Promise<string> {
+    const { code, out, err } = await this.call("ctl", "--pid", String(this.pid), ...words);
+    if (code !== 0) throw new Error(`numa ctl ${words.join(" ")}: ${err}`);
+    return out.trim();
+  }
+
+  /** A line into its control FIFO. */
+  async fifo(line: string): Promise<void> {
+    await writeFile(join(this.folder, "run/numakit", `${this.pid}.fifo`), `${line}\n`);
+  }
+
+  file(name: string): string {
+    return join(this.folder, name);
+  }
+
+  signal(name: NodeJS.Signals): void {
+    this.child?.kill(name);
+  }
+
+  get running(): boolean {
+    return this.child !== null && this.child.exitCode === null && this.child.signalCode === null;
+  }
+
+  /** Ends it and waits for that. */
+  async end(how: NodeJS.Signals = "SIGTERM"): Promise<void> {
+    this.signal(how);
+    if (how !== "SIGKILL") this.signal("SIGCONT");
+    await until("the end of numa", () => !this.running);
+  }
+
+  /** Ends it and removes its folder. */
+  async close(): Promise<void> {
+    if (this.running) await this.end("SIGKILL");
+    await rm(this.folder, { recursive: true, force: true });
+  }
+
+  private env(): NodeJS.ProcessEnv {
+    return { ...process.env, XDG_RUNTIME_DIR: join(this.folder, "run"), XDG_CONFIG_HOME: join(this.folder, "config"), DISPLAY: "", ...this.how.env };
+  }
+}

@@ -1,0 +1,81 @@
+// Panels, their charts and legends, as people use them.
+
+import type { Locator } from "playwright-core";
+import type { Client } from "./browser";
+import { until } from "./until";
+
+export class Panel {
+  readonly element: Locator;
+
+  constructor(
+    private readonly client: Client,
+    readonly id: string,
+  ) {
+    this.element = client.page.locator(`[data-panel="${id}"]`);
+  }
+
+  /** The ids of all panels, from the top. */
+  static async all(client: Client): Promise<string[]> {
+    return client.page.locator("[data-panel]").evaluateAll((all) => all.map((one) => one.getAttribute("data-panel") ?? ""));
+  }
+
+  get count(): Promise<number> {
+    return this.element.count();
+  }
+
+  /** The part of a chart inside its axes. */
+  chart(at = 0): Locator {
+    return this.element.locator(".u-over").nth(at);
+  }
+
+  async box(at = 0): Promise<{ x: number; y: number; width: number; height: number }> {
+    return until(`a chart of ${this.id}`, async () => {
+      // Charts that are made anew meanwhile are looked for again.
+      await this.chart(at).scrollIntoViewIfNeeded().catch(() => null);
+      return this.chart(at).boundingBox();
+    });
+  }
+
+  /** The point at a share of a chart's width, in its middle. */
+  async point(share: number, at = 0): Promise<[number, number]> {
+    const box = await this.box(at);
+    return [box.x + box.width * share, box.y + box.height / 2];
+  }
+
+  /** Presses one of its buttons by its title. */
+  async press(title: string): Promise<void> {
+    await this.element.scrollIntoViewIfNeeded();
+    await this.element.hover({ position: { x: 5, y: 5 } });
+    await this.element.locator(`[title="${title}"]`).click();
+  }
+
+  /** Saves it as `Values, CSV`, `Picture, PNG` or `Drawing, SVG`; where the download is. */
+  async save(item: string): Promise<{ name: string; path: string }> {
+    await this.press("Save this panel");
+    return download(this.client, () => this.element.getByRole("button", { name: item }).click());
+  }
+
+  /** Names in the legend, with what each says now and whether it is on. */
+  legend(): Promise<{ name: string; value: string; on: boolean }[]> {
+    return this.element.locator(".chip").evaluateAll((all) => all.map((chip) => ({
+      name: chip.getAttribute("aria-label") ?? "",
+      value: chip.querySelector(".value")?.textContent ?? "",
+      on: chip.getAttribute("aria-pressed") === "true",
+    })));
+  }
+
+  chip(name: string): Locator {
+    return this.element.getByRole("button", { name, exact: true });
+  }
+
+  /** The table as it stands there: rows of cells, the head first. */
+  table(): Promise<string[][]> {
+    return this.element.locator("table.values tr").evaluateAll((rows) => rows.map((row) => [...row.children].map((cell) => cell.textContent ?? "")));
+  }
+}
+
+/** What an action downloads. */
+export async function download(client: Client, action: () => Promise<void>): Promise<{ name: string; path: string }> {
+  const [saved] = await Promise.all([client.page.waitForEvent("download"), action()]);
+  return { name: saved.suggestedFilename(), path: await saved.path() };
+}

@@ -1,0 +1,62 @@
+// Recordings whose every sample is known: what `cargo run -p numakit-recording --example long` writes.
+
+import { execFile } from "node:child_process";
+import { resolve } from "node:path";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+
+const run = promisify(execFile);
+
+const ROOT = fileURLToPath(new URL("../..", import.meta.url));
+
+/** The program that writes them: of the environment LONG, or built now. */
+async function generator(): Promise<string> {
+  const { LONG, CARGO = "cargo", CARGO_TARGET_DIR = "target" } = process.env;
+  if (LONG) return LONG;
+  await run(CARGO, ["build", "--quiet", "--profile", "fast", "-p", "numakit-recording", "--example", "long"], { cwd: ROOT });
+  return resolve(ROOT, CARGO_TARGET_DIR, "fast/examples/long");
+}
+
+export interface Plan {
+  series: number;
+  rows: number;
+  intervalMs: number;
+  startedS?: number;
+}
+
+export class Known {
+  private constructor(
+    readonly path: string,
+    readonly startedMs: number,
+    readonly intervalMs: number,
+    readonly rows: number,
+    /** The samples in which `test.spike` is not 0 but 1000 and the number of the spike. */
+    readonly spikes: number[],
+  ) {}
+
+  static async write(path: string, { series, rows, intervalMs, startedS = 1_700_000_000 }: Plan): Promise<Known> {
+    const words = [series, rows, intervalMs, path, startedS].map(String);
+    const { stdout } = await run(await generator(), words);
+    const { spikes } = JSON.parse(stdout) as { spikes: number[] };
+    return new Known(path, startedS * 1000, intervalMs, rows, spikes);
+  }
+
+  /** When a sample was taken. Each is up to 20 us late. */
+  timeMs(row: number): number {
+    return this.startedMs + row * this.intervalMs + ((row * 7919) % 20_011) / 1e6;
+  }
+
+  /** The sample that was taken in a millisecond. */
+  rowAt(ms: number): number {
+    return Math.round((ms - this.startedMs) / this.intervalMs);
+  }
+
+  /** The value of a series in a sample. */
+  value(series: "test.row" | "test.spike", row: number): number {
+    return series === "test.row" ? row % 1000 : this.spikes.includes(row) ? 1000 + this.spikes.indexOf(row) : 0;
+  }
+
+  get endedMs(): number {
+    return this.timeMs(this.rows - 1);
+  }
+}

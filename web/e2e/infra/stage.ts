@@ -1,0 +1,57 @@
+// What the tests of a file have in common: numa, and pages on it. Whatever a page says that nobody
+// expected fails the test in which it was said.
+
+import { after, afterEach, before } from "node:test";
+import { Client, closeBrowser } from "./browser";
+import { Numa, type How } from "./numa";
+
+export class Stage {
+  private running: Numa | null = null;
+  private readonly clients: Client[] = [];
+
+  get numa(): Numa {
+    if (!this.running) throw new Error("numa did not start");
+    return this.running;
+  }
+
+  /** The page that was opened first. */
+  get one(): Client {
+    return this.client(0);
+  }
+
+  /** The page that was opened second, of another browser. */
+  get two(): Client {
+    return this.client(1);
+  }
+
+  private client(at: number): Client {
+    const client = this.clients[at];
+    if (!client) throw new Error("the page did not open");
+    return client;
+  }
+
+  async start(how: How, pages: number): Promise<void> {
+    this.running = await Numa.start(how);
+    for (let at = 0; at < pages; at++) this.clients.push(await Client.open(this.numa.controller));
+  }
+
+  check(): void {
+    const said = this.clients.flatMap((client) => client.errors.splice(0));
+    if (said.length > 0) throw new Error(`the page said: ${said.join("\n")}`);
+  }
+
+  async end(): Promise<void> {
+    for (const client of this.clients) await client.context.close();
+    await this.running?.close();
+    await closeBrowser();
+  }
+}
+
+/** numa and so many pages with control for the tests of this file. */
+export function stage(how: How = {}, pages = 1): Stage {
+  const stage = new Stage();
+  before(() => stage.start(how, pages));
+  afterEach(() => stage.check());
+  after(() => stage.end());
+  return stage;
+}

@@ -1,0 +1,33 @@
+// Waiting for something to become true. Limits are generous: no test says how fast anything is.
+
+import { inspect } from "node:util";
+
+const LIMIT_MS = 30_000;
+const PAUSE_MS = 50;
+
+/** The first value that is neither false, null nor undefined; `what` is for the error. */
+export async function until<T>(what: string, look: () => T | Promise<T>, limitMs = LIMIT_MS): Promise<Exclude<T, null | undefined | false>> {
+  const end = Date.now() + limitMs;
+  for (;;) {
+    const found = await look();
+    if (found !== null && found !== undefined && found !== false) return found as Exclude<T, null | undefined | false>;
+    if (Date.now() > end) throw new Error(`waited for ${what}; the last look gave ${inspect(found)}`);
+    await pause(PAUSE_MS);
+  }
+}
+
+/** Waits until `look` gives what is expected. */
+export async function becomes<T>(what: string, look: () => T | Promise<T>, expected: T): Promise<void> {
+  let seen: T | undefined;
+  const wanted = JSON.stringify(expected);
+  try {
+    await until(what, async () => JSON.stringify((seen = await look())) === wanted);
+  } catch {
+    throw new Error(`waited for ${what} to be ${inspect(expected)}; it is ${inspect(seen)}`);
+  }
+}
+
+/** Lets time pass. */
+export function pause(ms: number): Promise<void> {
+  return new Promise((done) => setTimeout(done, ms));
+}

@@ -1,0 +1,100 @@
+// Labels: noted in every way, drawn on every panel of every page, changed and removed.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { Client } from "./infra/browser";
+import { drawnMarks } from "./infra/chart";
+import { Controls } from "./infra/controls";
+import { Panel } from "./infra/panel";
+import { stage } from "./infra/stage";
+import { becomes, until } from "./infra/until";
+
+const s = stage({ args: ["-i", "50ms"] }, 2);
+
+/** The texts in a page's list of labels, the newest first. */
+const listed = (client: Client) => client.page.locator(".labels li .jump span").allTextContents();
+/** The times of labels, as the page has them. */
+const times = (client: Client) => client.page.evaluate(() => window.numakit?.labelsOf(0).filter((one) => !one.text.startsWith("numakit:")).map((one) => one.time_ns / 1e6) ?? []);
+
+async function seenByBoth(text: string): Promise<void> {
+  for (const client of [s.one, s.two]) await until(`the label ${text}`, async () => (await listed(client)).includes(text));
+}
+
+/** Lets time pass on the charts, so that labels do not lie on each other. */
+async function later(): Promise<void> {
+  const now = (await s.one.state())?.samples ?? 0;
+  await until("later samples", async () => ((await s.one.state())?.samples ?? 0) > now + 10);
+}
+
+test("labels come from the key, the button, numa ctl and the control FIFO", async () => {
+  for (const client of [s.one, s.two]) await new Controls(client).span.selectOption("30000");
+  await s.one.page.keyboard.press("n");
+  await new Controls(s.one).answer("by key");
+  await seenByBoth("by key");
+  await later();
+  await new Controls(s.two).label.click();
+  await new Controls(s.two).answer("by button");
+  await seenByBoth("by button");
+  await later();
+  await s.numa.ctl("label", "by", "order");
+  await seenByBoth("by order");
+  await later();
+  await s.numa.fifo("label by FIFO");
+  await seenByBoth("by FIFO");
+  assert.deepEqual(await listed(s.one), ["by FIFO", "by order", "by button", "by key"]);
+});
+
+test("every panel of every page draws all of them", async () => {
+  for (const client of [s.one, s.two]) {
+    const all = await times(client);
+    assert.equal(all.length, 4);
+    for (const id of await Panel.all(client)) {
+      await new Panel(client, id).element.scrollIntoViewIfNeeded();
+      await becomes(`the marks on ${id}`, () => drawnMarks(client, id, all), all.map(() => true));
+    }
+    const [first] = await Panel.all(client);
+    assert.deepEqual(await drawnMarks(client, first ?? "", [(all[0] ?? 0) - 5000]), [false], "where no label is, none is drawn");
+  }
+});
+
+test("a label is changed by one and seen by all", async () => {
+  const row = s.two.page.locator(".labels li", { hasText: "by key" });
+  await row.hover();
+  await row.getByRole("button", { name: "edit" }).click();
+  await new Controls(s.two).answer("<b>changed</b>");
+  await seenByBoth("<b>changed</b>");
+  assert.ok(!(await listed(s.one)).includes("by key"));
+  assert.equal(await s.one.page.locator(".labels b").count(), 0, "text stays text");
+});
+
+test("a removed label is gone for all, also from the charts", async () => {
+  const before = await times(s.one);
+  const row = s.one.page.locator(".labels li", { hasText: "by button" });
+  await row.hover();
+  await row.getByRole("button", { name: "remove" }).click();
+  for (const client of [s.one, s.two]) await until("its end", async () => !(await listed(client)).includes("by button"));
+  const left = await times(s.one);
+  const removed = before.find((time) => !left.includes(time)) ?? 0;
+  const [first] = await Panel.all(s.two);
+  await becomes("the mark", () => drawnMarks(s.two, first ?? "", [removed]), [false]);
+});
+
+test("a label leads to its time", async () => {
+  const [oldest] = (await times(s.one)).sort((a, b) => a - b);
+  await s.one.page.locator(".labels li .jump").last().click();
+  await until("its time on screen", async () => {
+    const view = await s.one.view();
+    return view && !view.follow && view.from <= (oldest ?? 0) && (oldest ?? 0) <= view.to;
+  });
+});
+
+test("labels of the recorder's own kind and empty ones are refused", async () => {
+  await s.one.page.keyboard.press("n");
+  await new Controls(s.one).answer("numakit:lost 3");
+  await s.one.notice(/recorder's own/);
+  await s.one.page.keyboard.press("n");
+  await s.one.page.locator("dialog[open] button[type=submit]").click();
+  assert.equal(await s.one.page.locator("dialog[open]").count(), 1, "nothing was typed yet");
+  await s.one.page.keyboard.press("Escape");
+  await becomes("the dialog", () => s.one.page.locator("dialog[open]").count(), 0);
+});

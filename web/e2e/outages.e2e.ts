@@ -1,0 +1,195 @@
+// What people see when the server goes, stands still, or what it samples ends.
+
+import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { after, afterEach, test } from "node:test";
+import type { Served } from "../src/connection";
+import { Client, closeBrowser } from "./infra/browser";
+import { charts } from "./infra/chart";
+import { Controls } from "./infra/controls";
+import { Numa } from "./infra/numa";
+import { becomes, pause, until } from "./infra/until";
+
+const open: { close(): Promise<void> }[] = [];
+
+async function start(...args: string[]): Promise<Numa> {
+  const numa = await Numa.start({ args });
+  open.push(numa);
+  return numa;
+}
+
+async function look(url: string, options: Parameters<typeof Client.open>[1] = {}): Promise<Client> {
+  const client = await Client.open(url, options);
+  open.push(client);
+  return client;
+}
+
+afterEach(async () => {
+  for (const one of open.splice(0).reverse()) await one.close();
+});
+
+after(closeBrowser);
+
+/** Times of the values on screen of a panel's first line. */
+async function measured(client: Client, panel = "faults"): Promise<number[]> {
+  const line = (await charts(client, panel))[0]?.lines[0];
+  return line?.times.filter((_, row) => !Number.isNaN(line.values[row])) ?? [];
+}
+
+/** The longest time between two values that are on screen, and when it began. */
+async function gap(client: Client): Promise<{ ms: number; from: number }> {
+  const times = await measured(client);
+  return times.slice(1).reduce((widest, time, at) => (time - (times[at] ?? 0) > widest.ms ? { ms: time - (times[at] ?? 0), from: times[at] ?? 0 } : widest), { ms: 0, from: 0 });
+}
+
+/** What a page stands on while it is not connected. */
+const standing = (client: Client) => client.page.locator(".notice.bad").allTextContents();
+
+function lineMayBeLost(client: Client): void {
+  client.expect(/WebSocket connection to .* failed|ERR_CONNECTION_REFUSED|Failed to load resource/);
+}
+
+test("while a page connects it says so", async () => {
+  const numa = await start();
+  const client = await look("about:blank", { ready: false });
+  // The server takes the connection and does not answer yet.
+  await client.page.route("**/session", async (route) => {
+    await pause(500);
+    await route.continue();
+  });
+  await client.page.goto(numa.controller);
+  assert.match((await client.page.locator("body").textContent()) ?? "", /Connecting/);
+  await client.ready();
+});
+
+test("a page without a key says what it needs", async () => {
+  const numa = await start();
+  const client = await look(numa.origin, { ready: false, expected: /401|WebSocket connection/ });
+  await until("what to do", async () => /needs the address that numa live printed/.test((await client.page.locator("body").textContent()) ?? ""));
+  await client.page.goto(`${numa.origin}/#${"0".repeat(32)}`);
+  await until("what is wrong", async () => /token is not of this server/.test((await client.page.locator("body").textContent()) ?? ""));
+  // The address is pasted over the wrong one.
+  await client.page.goto(numa.viewer);
+  await client.ready();
+});
+
+test("a killed server that runs again: the page keeps what it has, says what to do, and goes on", async () => {
+  const numa = await start("-i", "50ms");
+  const client = await look(numa.controller);
+  const other = await Client.in(client.context);
+  lineMayBeLost(client);
+  lineMayBeLost(other);
+  await other.page.goto(numa.origin);
+  await other.ready();
+  await until("three seconds on screen", async () => (await measured(client)).length > 15);
+  const before = await measured(client);
+  await numa.end("SIGKILL");
+  await until("the lost connection", async () => /connection lost/.test(await client.status()));
+  assert.deepEqual(await measured(client), before, "history stays on screen");
+  await pause(1500);
+  await numa.run();
+  const again = /started again: open the new address/;
+  for (const page of [client, other]) await until("what to do", async () => (await standing(page)).some((text) => again.test(text)));
+  assert.deepEqual(await measured(client), before, "history still stays on screen");
+  assert.equal(await new Controls(client).pause.isDisabled().catch(() => false), false);
+
+  // The new address, pasted where the old one was: nothing is loaded again.
+  await client.page.evaluate((hash) => (location.hash = hash), `#${Numa.token(numa.controller)}`);
+  await until("the connection", async () => /^live/.test(await client.status()));
+  await until("new samples", async () => (await measured(client)).some((time) => time > (before.at(-1) ?? 0) + 1500));
+  assert.ok((await measured(client)).some((time) => time <= (before.at(-1) ?? 0)), "what was before stays");
+  const { ms, from } = await gap(client);
+  assert.ok(ms > 1000 && Math.abs(from - (before.at(-1) ?? 0)) < 400, `a gap of ${ms} ms`);
+  assert.ok(!client.page.url().includes(Numa.token(numa.controller)), "no key stays in the address");
+  assert.deepEqual(await standing(client), []);
+  // The other page of this browser has the same cookies now.
+  await until("the other page", async () => /^live/.test(await other.status()));
+  other.errors.splice(0);
+});
+
+test("a server that ends says so, and the page keeps its picture", async () => {
+  const numa = await start("-i", "50ms");
+  const client = await look(numa.controller);
+  lineMayBeLost(client);
+  await until("samples", async () => (await measured(client)).length > 5);
+  await numa.ctl("stop");
+  await until("the end", async () => /ended/.test(await client.status()));
+  assert.ok((await measured(client)).length > 5);
+});
+
+test("a server that stood still for seconds: the page goes on, and the gap is seen", async () => {
+  const numa = await start("-i", "50ms");
+  const client = await look(numa.controller);
+  await until("samples", async () => (await measured(client)).length > 10);
+  const last = (await measured(client)).at(-1) ?? 0;
+  const lost = (await client.state())?.lost ?? 0;
+  numa.signal("SIGSTOP");
+  await pause(2500);
+  numa.signal("SIGCONT");
+  await until("new samples", async () => ((await measured(client)).at(-1) ?? 0) > last + 3000);
+  await until("the gap", async () => (await gap(client)).ms > 1500);
+  await until("lost ticks", async () => ((await client.state())?.lost ?? 0) > lost);
+  await until("a word about it, or live again", async () => /^(sampler behind|live)/.test(await client.status()));
+});
+
+test("a line that was cut for seconds: what came meanwhile is fetched", async () => {
+  const numa = await start("-i", "50ms");
+  const client = await look(numa.controller);
+  lineMayBeLost(client);
+  await until("samples", async () => (await measured(client)).length > 10);
+  // Offline mode leaves streams that are open; so this one is closed, as a cut line would in the end.
+  await client.context.setOffline(true);
+  await client.page.evaluate(() => (window.numakit?.connection as Served)["socket"]?.close());
+  await until("the lost connection", async () => /connection lost/.test(await client.status()));
+  const last = (await measured(client)).at(-1) ?? 0;
+  await pause(2000);
+  await client.context.setOffline(false);
+  await until("the connection", async () => /^live/.test(await client.status()));
+  await until("new samples", async () => ((await measured(client)).at(-1) ?? 0) > last + 2500);
+  assert.ok((await gap(client)).ms < 1000, "there is no gap");
+});
+
+test("a sampler that cannot keep up is told", async () => {
+  // Nobody reads all series of all processes a thousand times a second.
+  const numa = await start("-i", "1ms", "-p", "1", "-e", "*");
+  const client = await look(numa.controller);
+  numa.signal("SIGSTOP");
+  await pause(700);
+  numa.signal("SIGCONT");
+  await until("the warning", async () => /sampler behind: .* ticks lost/.test(await client.status()));
+});
+
+test("the command that was observed ends, and what was seen stays", async () => {
+  const numa = await Numa.start({ args: ["-i", "50ms", "-e", "*"], command: ["sleep", "4"] });
+  open.push(numa);
+  const client = await look(numa.controller, { ready: false });
+  lineMayBeLost(client);
+  await client.page.goto(`${numa.controller}`);
+  await client.ready();
+  await until("the end of the command", () => !numa.running);
+  await until("the end on the page", async () => /ended/.test(await client.status()));
+  assert.ok((await measured(client)).length > 0);
+});
+
+test("a process that is observed ends: it has no memory any more, and the page goes on", async () => {
+  const process = spawn("sleep", ["60"]);
+  open.push({ close: async () => void process.kill("SIGKILL") });
+  const numa = await start("-i", "50ms", "-p", String(process.pid));
+  const client = await look(`${numa.controller}`);
+  const chip = client.page.locator('[data-panel="tasks"] .chip').first();
+  const memory = async () => (await chip.locator(".value").textContent()) ?? "";
+  await until("its memory", async () => /[1-9]/.test(await memory()));
+  process.kill("SIGKILL");
+  await becomes("its memory", memory, "0 B");
+  const last = (await measured(client)).at(-1) ?? 0;
+  await until("samples of others", async () => ((await measured(client)).at(-1) ?? 0) > last + 500);
+});
+
+test("before the first sample the page waits for it", async () => {
+  const numa = await start("-i", "1h");
+  const client = await look(numa.controller, { ready: false });
+  await until("what is shown", async () => /no samples here|waiting for samples|Waiting/i.test(await client.page.evaluate(() => document.body.innerText + [...document.querySelectorAll(".charts")].map((one) => getComputedStyle(one, "::after").content).join(" "))));
+  await new Controls(client).interval.selectOption("50ms");
+  await client.ready();
+  await becomes("the interval", async () => (await client.state())?.interval_ns, 5e7);
+});

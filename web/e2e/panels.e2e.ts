@@ -1,0 +1,267 @@
+// The list of metrics, panels, their legends, tables, modes and files.
+
+import assert from "node:assert/strict";
+import { readFile } from "node:fs/promises";
+import { beforeEach, test } from "node:test";
+import { charts } from "./infra/chart";
+import { Controls } from "./infra/controls";
+import { Panel } from "./infra/panel";
+import { stage } from "./infra/stage";
+import { becomes, pause, until } from "./infra/until";
+
+const s = stage({ args: ["-i", "50ms"] });
+
+const controls = () => new Controls(s.one);
+const entries = () => s.one.page.locator(".tree .entry .name").allTextContents();
+const search = async (text: string) => s.one.page.getByLabel("Search metrics").fill(text);
+/** A metric in the list, which is searched for it. */
+async function entry(name: string) {
+  await search(name);
+  return s.one.page.locator(".tree .entry", { has: s.one.page.getByText(name, { exact: true }) });
+}
+
+beforeEach(async () => {
+  await controls().live();
+  await search("");
+  await s.one.page.getByLabel("Search metrics").blur();
+  await s.one.page.keyboard.press("0");
+  await s.one.page.mouse.move(700, 20);
+});
+
+test("the list is searched by names and descriptions", async () => {
+  await search("pgfault");
+  const named = await entries();
+  assert.ok(named.includes("vmstat.pgfault") && named.length < 10, named.join());
+  // A word that only a description has.
+  const { name, word } = await s.one.page.evaluate(() => {
+    for (const { name, help } of window.numakit?.["sources"][0]?.metrics ?? []) {
+      const word = help.toLowerCase().split(/[^a-z]+/).find((one) => one.length > 6 && !name.toLowerCase().includes(one));
+      if (word) return { name, word };
+    }
+    return { name: "", word: "" };
+  });
+  await search(word);
+  assert.ok((await entries()).includes(name), `${word}: ${(await entries()).join()}`);
+  await search("no such thing at all");
+  assert.deepEqual(await entries(), []);
+  assert.match((await s.one.page.locator(".tree").textContent()) ?? "", /Nothing .*these words/);
+  await s.one.page.getByLabel("Search metrics").press("Escape");
+  assert.equal(await s.one.page.getByLabel("Search metrics").inputValue(), "");
+});
+
+test("a click opens a panel and another takes it away; Shift joins", async () => {
+  const { page } = s.one;
+  const before = await Panel.all(s.one);
+  await (await entry("vmstat.pgfault")).click();
+  assert.deepEqual(await Panel.all(s.one), ["m:vmstat.pgfault", ...before]);
+  await until("samples of it", async () => /\d/.test((await new Panel(s.one, "m:vmstat.pgfault").legend())[0]?.value ?? ""));
+  await (await entry("vmstat.pgmajfault")).click({ modifiers: ["Shift"] });
+  const joined = "m:vmstat.pgfault+vmstat.pgmajfault";
+  assert.deepEqual(await Panel.all(s.one), [joined, ...before]);
+  assert.equal((await new Panel(s.one, joined).legend()).length, 2);
+  await new Panel(s.one, joined).press("Take this panel away");
+  assert.deepEqual(await Panel.all(s.one), before);
+  const idle = await entry("cpu.idle");
+  await idle.click();
+  assert.equal(await idle.getAttribute("aria-pressed"), "true");
+  await idle.click();
+  assert.deepEqual(await Panel.all(s.one), before);
+  await page.keyboard.press("Escape");
+});
+
+test("what is absent is listed with its reason", async () => {
+  const absent = await s.one.page.evaluate(() => window.numakit?.["sources"][0]?.absent ?? []);
+  const group = s.one.page.locator(".tree summary", { hasText: "not here" });
+  assert.equal(await group.count(), absent.length > 0 ? 1 : 0);
+  if (absent.length === 0) return;
+  await group.click();
+  await becomes("the list", () => s.one.page.locator(".absent").count(), absent.length);
+  const shown = await s.one.page.locator(".absent").allTextContents();
+  absent.forEach((one, at) => assert.ok(shown[at]?.includes(one.name) && shown[at]?.includes(one.missing) && shown[at]?.includes(one.seen), shown[at]));
+});
+
+test("a click in the legend hides a line, a double-click shows it alone", async () => {
+  const panel = new Panel(s.one, "faults");
+  const all = (await panel.legend()).map((line) => line.name);
+  assert.ok(all.length >= 3);
+  const on = async () => (await panel.legend()).filter((line) => line.on).map((line) => line.name);
+  const ink = () => panel.element.locator("canvas").first().evaluate((canvas: HTMLCanvasElement) => {
+    const { data } = canvas.getContext("2d")?.getImageData(0, 0, canvas.width, canvas.height) ?? { data: [] };
+    let sum = 0;
+    for (let at = 0; at < data.length; at += 4) sum += Math.max(data[at] ?? 0, data[at + 1] ?? 0, data[at + 2] ?? 0) - Math.min(data[at] ?? 0, data[at + 1] ?? 0, data[at + 2] ?? 0);
+    return sum;
+  });
+  await controls().hold();
+  const before = await ink();
+  assert.ok(before > 0, "lines have colours");
+  for (const name of all) await panel.chip(name).click({ delay: 0 });
+  assert.deepEqual(await on(), []);
+  await until("a chart without lines", async () => (await ink()) < before / 2);
+  for (const name of all) await panel.chip(name).click();
+  await becomes("all lines", on, all);
+  await panel.chip(all[1] ?? "").dblclick();
+  await becomes("one line", on, [all[1] ?? ""]);
+  await panel.chip(all[1] ?? "").dblclick();
+  await becomes("all lines", on, all);
+  await controls().live();
+});
+
+test("lines are stacked, and drawn one chart each", async () => {
+  await (await entry("cpu.user")).click();
+  const panel = new Panel(s.one, "m:cpu.user");
+  const count = (await panel.legend()).length;
+  assert.ok(count > 1);
+  await panel.press("One chart each");
+  await becomes("charts", () => panel.element.locator(".u-over").count(), count);
+  await becomes("their names", () => panel.element.locator(".cell-name").allTextContents(), (await panel.legend()).map((line) => line.name));
+  await panel.press("Lines over each other");
+  await becomes("charts", () => panel.element.locator(".u-over").count(), 1);
+  await search("");
+  await s.one.page.keyboard.press("0");
+  await (await entry("vmstat.pgfault")).click();
+  await (await entry("fault_rate")).click({ modifiers: ["Shift"] });
+  const joined = new Panel(s.one, "m:vmstat.pgfault+fault_rate");
+  const top = () => s.one.page.evaluate(() => window.numakit?.["screen"]?.["board"].list[0]?.["charts"][0]?.plot.scales.y?.max ?? 0);
+  await until("samples", async () => (await joined.legend()).every((line) => /\d/.test(line.value)));
+  await controls().hold();
+  await joined.press("Stacked");
+  await until("an axis that holds the sum", async () => {
+    const [chart] = await charts(s.one, joined.id);
+    const sums = chart?.lines[0]?.values.map((value, row) => value + (chart.lines[1]?.values[row] ?? 0)).filter((value) => !Number.isNaN(value)) ?? [];
+    return sums.length > 0 && (await top()) >= Math.max(...sums) * 0.999;
+  });
+  assert.equal((await s.one.view())?.modes[joined.id], "stack");
+  await controls().live();
+});
+
+test("percentages have an axis of their own beside other units", async () => {
+  await (await entry("vmstat.pgfault")).click();
+  await (await entry("cpu.idle")).click({ modifiers: ["Shift"] });
+  const [id] = await Panel.all(s.one);
+  assert.equal(id, "m:vmstat.pgfault+cpu.idle");
+  await until("both axes", async () => new Set((await charts(s.one, id ?? ""))[0]?.lines.map((line) => line.scale)).size === 2);
+  const [chart] = await charts(s.one, id ?? "");
+  assert.equal(chart?.lines[0]?.scale, "y");
+  assert.ok(chart?.lines.slice(1).every((line) => line.scale === "second"));
+  assert.equal(await new Panel(s.one, id ?? "").element.locator(".u-axis").count(), 3);
+});
+
+test("the table says what the chart shows", async () => {
+  await controls().hold();
+  for (const id of await Panel.all(s.one)) {
+    const panel = new Panel(s.one, id);
+    await panel.press("As a table");
+    const [head, ...rows] = await until(`rows of ${id}`, async () => {
+      const rows = await panel.table();
+      return rows.length > 1 ? rows : null;
+    });
+    assert.deepEqual(head?.slice(2, 5), ["min", "mean", "max"]);
+    const [chart] = await charts(s.one, id);
+    assert.deepEqual(rows.map((row) => row[0]), chart?.lines.map((line) => line.name));
+    const legend = await panel.legend();
+    chart?.lines.forEach((line, at) => {
+      const values = line.values.filter((value) => !Number.isNaN(value));
+      const cells = rows[at] ?? [];
+      assert.equal(cells[1], legend[at]?.value, `${id}: the last value of ${line.name}`);
+      if (values.length === 0) return assert.deepEqual(cells.slice(2, 5), ["–", "–", "–"]);
+      const mean = values.reduce((sum, value) => sum + value, 0) / values.length;
+      assert.ok(close(number(cells[3]), mean), `${id}: the mean of ${line.name} is ${mean}, not ${cells[3]}`);
+      assert.ok(number(cells[2]) <= Math.min(...values) * 1.01 + 1e-9 && number(cells[4]) >= Math.max(...values) * 0.99 - 1e-9, `${id}: ${cells.join(" ")}`);
+    });
+    await panel.press("As a table");
+  }
+  await controls().live();
+});
+
+const PREFIXES: Record<string, number> = { n: 1e-9, µ: 1e-6, m: 1e-3, k: 1e3, M: 1e6, G: 1e9, T: 1e12, Ki: 2 ** 10, Mi: 2 ** 20, Gi: 2 ** 30, Ti: 2 ** 40 };
+
+/** A number as people read it: `12.3k/s`, `1.50 GiB`, `87 %`. */
+function number(text = ""): number {
+  const match = /^([−-]?[\d.]+)\s?(Ki|Mi|Gi|Ti|n|µ|m|k|M|G|T)?/.exec(text);
+  return Number(match?.[1]?.replace("−", "-")) * (PREFIXES[match?.[2] ?? ""] ?? 1);
+}
+
+/** Equal in the digits that are shown. */
+function close(a: number, b: number): boolean {
+  return Math.abs(a - b) <= Math.max(Math.abs(b) * 0.02, 0.006);
+}
+
+test("all panels have one cursor, and legends show its values", async () => {
+  await controls().hold();
+  const ids = await Panel.all(s.one);
+  const [first, second] = [ids[0] ?? "", ids[1] ?? ""];
+  const [x, y] = await new Panel(s.one, first).point(0.9);
+  await s.one.page.mouse.move(x, y);
+  const [chart] = await until("a cursor", async () => {
+    const all = await charts(s.one, first);
+    return all[0]?.cursor ? all : null;
+  });
+  const time = chart?.cursor ?? 0;
+  await until("the same cursor elsewhere", async () => Math.abs(((await charts(s.one, second))[0]?.cursor ?? 0) - time) < 200);
+  for (const id of [first, second]) {
+    const line = (await charts(s.one, id))[0]?.lines[0];
+    const nearest = line?.times.reduce((best, at, row) => (Math.abs(at - time) < Math.abs((line.times[best] ?? 0) - time) ? row : best), 0) ?? 0;
+    const shown = number((await new Panel(s.one, id).legend())[0]?.value);
+    const value = line?.values[nearest] ?? NaN;
+    if (!Number.isNaN(value)) assert.ok(close(shown, value), `${id}: ${shown} instead of ${value}`);
+  }
+  await s.one.page.mouse.move(700, 20);
+  await until("no cursor", async () => (await charts(s.one, first))[0]?.cursor === null);
+  await controls().live();
+});
+
+test("the machine is coloured by what was at the cursor", async () => {
+  const { page } = s.one;
+  const busy = page.getByRole("group", { name: "Coloured by" });
+  if ((await busy.count()) === 0) return;
+  const panel = new Panel(s.one, "cpu");
+  // Near enough that each sample has pixels of its own.
+  await controls().span.selectOption("10000");
+  await until("ten seconds", async () => (await charts(s.one, "cpu")).every(({ from, to }) => to - from < 10_100));
+  await controls().hold();
+  await pause(500);
+  const [chart] = await charts(s.one, "cpu");
+  const line = chart?.lines[0];
+  const known = line?.values.flatMap((value, row) => (Number.isNaN(value) ? [] : [row])) ?? [];
+  const sorted = [...known].sort((a, b) => (line?.values[a] ?? 0) - (line?.values[b] ?? 0));
+  const box = await panel.box();
+  const drawn = async () => (await page.locator(".machine .node-value").first().textContent()) ?? "";
+  const ends = [sorted[0], sorted[sorted.length - 1]].map((row) => ({ time: line?.times[row ?? 0] ?? 0, value: line?.values[row ?? 0] ?? NaN }));
+  const seen: string[] = [];
+  for (const { time, value } of ends) {
+    const share = (time - (chart?.from ?? 0)) / ((chart?.to ?? 1) - (chart?.from ?? 0));
+    await page.mouse.move(box.x + share * box.width, box.y + box.height / 2);
+    await until(`${value} in the drawing`, async () => Math.abs(number(await drawn()) - value) <= 1);
+    seen.push(await drawn());
+  }
+  // On a machine that is busy all the time there is no difference.
+  const [least, most] = ends.map(({ value }) => value);
+  if ((most ?? 0) - (least ?? 0) > 3) assert.notEqual(seen[0], seen[1]);
+  await page.mouse.move(700, 20);
+  await controls().live();
+  await controls().span.selectOption("60000");
+});
+
+test("a panel is saved as values, picture and drawing", async () => {
+  const panel = new Panel(s.one, "faults");
+  const names = (await panel.legend()).map((line) => line.name);
+  const csv = await panel.save("Values, CSV");
+  const rows = (await readFile(csv.path, "utf8")).trim().split("\n").map((row) => row.split(","));
+  assert.match(csv.name, /^faults.*\.csv$/);
+  assert.equal(rows[0]?.[0], "time");
+  assert.ok(rows.length > 5 && rows.every((row) => row.length === rows[0]?.length) && (rows[0]?.length ?? 0) > names.length, rows[0]?.join());
+  assert.ok(rows.slice(1).some((row) => Number(row[1]) > 0));
+  const png = await readFile((await panel.save("Picture, PNG")).path);
+  assert.equal(png.subarray(0, 8).toString("hex"), "89504e470d0a1a0a");
+  const [wide, high] = [png.readUInt32BE(16), png.readUInt32BE(20)];
+  const svg = await readFile((await panel.save("Drawing, SVG")).path, "utf8");
+  const drawing = await s.one.page.evaluate((text) => {
+    const parsed = new DOMParser().parseFromString(text, "image/svg+xml");
+    const [, , width = 0, height = 0] = (parsed.documentElement.getAttribute("viewBox") ?? "").split(" ").map(Number);
+    return { width, height, wrong: parsed.querySelector("parsererror")?.textContent ?? null, paths: parsed.querySelectorAll("path").length, text: parsed.documentElement.textContent ?? "" };
+  }, svg);
+  assert.equal(drawing.wrong, null);
+  assert.deepEqual([wide, high], [drawing.width * 2, drawing.height * 2], "the picture is the drawing, twice as fine");
+  assert.ok(drawing.paths >= 1);
+  for (const name of names) assert.ok(drawing.text.includes(name), `${name} is not in: ${drawing.text}`);
+});

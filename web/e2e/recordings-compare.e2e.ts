@@ -1,0 +1,199 @@
+// Two sources beside each other: recordings, a recording and what is live, recordings of NUMAscope.
+
+import assert from "node:assert/strict";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, describe, test } from "node:test";
+import { Client, closeBrowser } from "./infra/browser";
+import { charts, range } from "./infra/chart";
+import { Controls } from "./infra/controls";
+import { onScreen } from "./infra/csv";
+import { Numa } from "./infra/numa";
+import { Panel } from "./infra/panel";
+import { Known } from "./infra/recording";
+import { becomes, until } from "./infra/until";
+
+let folder: string;
+let first: Known;
+let second: Known;
+
+before(async () => {
+  folder = await mkdtemp(join(tmpdir(), "numa-compare-"));
+  first = await Known.write(join(folder, "first.arrows"), { series: 20, rows: 6000, intervalMs: 10 });
+  second = await Known.write(join(folder, "second.arrows"), { series: 20, rows: 4000, intervalMs: 10, startedS: 1_700_300_000 });
+});
+
+after(async () => {
+  await closeBrowser();
+  await rm(folder, { recursive: true, force: true });
+});
+
+/** The sample under the cursor, which is put into the middle of a panel, and what the legend says there. */
+async function atCursor(client: Client, panel: Panel, known: Known): Promise<{ row: number; text: string }> {
+  await client.page.mouse.move(...(await panel.point(0.5)));
+  const cursor = await until("a cursor", async () => (await charts(client, panel.id))[0]?.cursor);
+  return { row: known.rowAt(cursor), text: (await panel.legend())[0]?.value ?? "" };
+}
+
+describe("two recordings", () => {
+  let numa: Numa;
+  let one: Client;
+  const rows = (client = one) => new Panel(client, "m:test.row");
+  const pick = (client: Client, label: string) => client.page.getByLabel(label, { exact: true });
+  /** What stands behind `value` where the second recording lies so many samples earlier. */
+  const said = (row: number, earlier: number) => {
+    const difference = (row % 1000) - ((row - earlier) % 1000);
+    return `${row % 1000} (${difference < 0 ? "−" : "+"}${Math.abs(difference)})`;
+  };
+
+  before(async () => {
+    numa = await Numa.start({ verb: "view", args: [first.path, second.path] });
+    one = await Client.open(numa.controller);
+    const [from, to] = [first.timeMs(2200), first.timeMs(2400)];
+    await one.visit(`${numa.origin}/#from=${from}&to=${to}&panels=m:test.row,m:test.spike`);
+    await until("single samples", async () => (await onScreen(rows())).names.length === 1);
+  });
+
+  after(async () => {
+    await one?.close();
+    await numa?.close();
+  });
+
+  test("are laid over each other at their starts", async () => {
+    await pick(one, "Compare with").selectOption({ label: second.path });
+    await until("the second beside the first", async () => {
+      const { row, text } = await atCursor(one, rows(), first);
+      return text === said(row, 0);
+    });
+  });
+
+  test("or at a label that both have, with the differences in legend and table", async () => {
+    await becomes("the choice", () => pick(one, "Aligned at").locator("option").allTextContents(),
+      ["at the start", ...[0, 1, 2, 3].map((phase) => `at ‘phase ${phase}’`)]);
+    await pick(one, "Aligned at").selectOption({ label: "at ‘phase 1’" });
+    // `phase 1` is sample 1500 of the first and 1000 of the second.
+    await until("the second at the label", async () => {
+      const { row, text } = await atCursor(one, rows(), first);
+      return text === said(row, 500);
+    });
+    await rows().press("As a table");
+    // Samples 2200 to 2400 beside 1700 to 1900: on average 300 beside 800.
+    await until("the table", async () => {
+      const [head = [], line = []] = await rows().table();
+      const cell = (name: string) => line[head.indexOf(name)];
+      return cell("mean") === "300" && cell(`of ${second.path}`) === "800" && cell("difference") === "−500";
+    });
+    await rows().press("As a table");
+  });
+
+  test("an address holds the comparison", async () => {
+    await until("the address", () => /beside=1/.test(one.page.url()) && /at=phase\+1/.test(one.page.url()));
+    const two = await Client.open(numa.viewer);
+    await two.visit(one.page.url());
+    await until("the same beside each other", async () => {
+      const { row, text } = await atCursor(two, rows(two), first);
+      return text === said(row, 500);
+    });
+    const [same, other] = [await range(one, "m:test.row"), await range(two, "m:test.row")];
+    same.forEach((ms, at) => assert.ok(Math.abs(ms - (other[at] as number)) < 0.01, `${same} and ${other}`));
+    await two.close();
+  });
+
+  test("change places", async () => {
+    await pick(one, "What is shown").selectOption({ label: second.path });
+    await until("all of the second", async () => {
+      const [from, to] = await range(one, "m:test.row");
+      return Math.abs(from - second.startedMs) < 1 && Math.abs(to - second.endedMs) < 1;
+    });
+    assert.equal(await pick(one, "Compare with").locator("option:checked").textContent(), first.path);
+    // All of the second: samples 0 to 3999 beside 500 to 4499.
+    await rows().press("As a table");
+    await until("the first beside it", async () => {
+      const [head = [], line = []] = await rows().table();
+      return /^\d/.test(line[head.indexOf(`of ${first.path}`)] ?? "");
+    });
+    await rows().press("As a table");
+    await pick(one, "Compare with").selectOption({ label: "Compare with …" });
+    await until("the second alone", async () => !(await atCursor(one, rows(), second)).text.includes("("));
+  });
+});
+
+test("a recording is sent to a live page and compared with what is live", async () => {
+  const numa = await Numa.start({ args: ["-i", "50ms"] });
+  const one = await Client.open(numa.controller);
+  try {
+    await new Controls(one).load(first.path);
+    const faults = new Panel(one, "faults");
+    await until("the recording on screen", async () => {
+      const [from, to] = await range(one, "faults").catch(() => [0, 0]);
+      return Math.abs(from - first.startedMs) < 1 && Math.abs(to - first.endedMs) < 1;
+    });
+    assert.equal(await one.page.getByLabel("Compare with", { exact: true }).locator("option", { hasText: ", live" }).count(), 1);
+    await one.page.getByLabel("What is shown", { exact: true }).selectOption("0");
+    await until("live again", async () => /^live/.test(await one.status()));
+    await one.page.getByLabel("Compare with", { exact: true }).selectOption({ label: "first.arrows" });
+    await faults.press("As a table");
+    await until("the recording beside it", async () => {
+      const [head = [], line = []] = await faults.table();
+      return /^\d/.test(line[head.indexOf("of first.arrows")] ?? "") && /^[+−]\d/.test(line[head.indexOf("difference")] ?? "");
+    });
+    await one.close();
+  } finally {
+    await numa.close();
+  }
+});
+
+describe("recordings of NUMAscope", () => {
+  const start = 1_600_000_000;
+  const samples = (values: (row: number) => number[]) =>
+    Array.from({ length: 600 }, (_, row) => `[${(start * 10 + row) * 100_000},${values(row).join()}]`);
+
+  async function shown(name: string, text: string, look: (client: Client) => Promise<void>): Promise<void> {
+    const path = join(folder, name);
+    await writeFile(path, text);
+    const numa = await Numa.start({ verb: "view", args: [path] });
+    try {
+      const one = await Client.open(numa.controller, { ready: false });
+      await until("the list", async () => (await one.page.locator(".tree").count()) > 0);
+      await look(one);
+      await one.close();
+    } finally {
+      await numa.close();
+    }
+  }
+
+  const open = (client: Client, metric: string) => client.visit(`${client.page.url().split("#")[0]}#panels=m:${metric}`);
+
+  test("of the kernel alone", async () => {
+    const rows = samples((row) => [row % 50, row === 300 ? 9000 : 2]);
+    rows.splice(100, 0, `["label",${(start + 10) * 1_000_000},"phase 2"]`);
+    await shown("kernel.json", `[["Linux Kernel", 1, 0],\n["pgfault","pgmajfault"],\n${rows.join(",\n")}]\n`, async (one) => {
+      await one.page.getByLabel("Search metrics").fill("linux");
+      await becomes("the list", () => one.page.locator(".tree .entry .name").allTextContents(), ["linux_kernel.pgfault", "linux_kernel.pgmajfault"]);
+      await open(one, "linux_kernel.pgmajfault");
+      const panel = new Panel(one, "m:linux_kernel.pgmajfault");
+      const saved = await until("its samples", async () => {
+        const saved = await onScreen(panel);
+        return saved.times.length === 600 ? saved : null;
+      });
+      assert.equal(saved.columns[0]?.[300], 9000);
+      assert.equal(saved.times[0], start * 1000);
+      await until("its label", async () => (await one.page.locator(".sides").textContent())?.includes("phase 2"));
+    });
+  });
+
+  test("of cards", async () => {
+    const rows = samples((row) => [row, 2 * row]);
+    await shown("cards.json", `[["NumaConnect2",2,200000000],\n["cycles:0","cycles:1"],\n${rows.join(",\n")}]\n`, async (one) => {
+      await open(one, "numaconnect2.cycles");
+      const panel = new Panel(one, "m:numaconnect2.cycles");
+      await until("both cards", async () => (await panel.legend()).length === 2);
+      const saved = await until("its samples", async () => {
+        const saved = await onScreen(panel);
+        return saved.times.length === 600 ? saved : null;
+      });
+      assert.deepEqual([saved.columns[0]?.[250], saved.columns[1]?.[250]], [250, 500]);
+    });
+  });
+});

@@ -1,0 +1,148 @@
+// Recordings of an hour: opened by reading and by their levels, seen from afar and from near.
+
+import assert from "node:assert/strict";
+import { existsSync } from "node:fs";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, describe, test } from "node:test";
+import { Client, closeBrowser } from "./infra/browser";
+import { charts, drawnAt, range } from "./infra/chart";
+import { onScreen, type Saved } from "./infra/csv";
+import { resident } from "./infra/memory";
+import { Numa } from "./infra/numa";
+import { Panel } from "./infra/panel";
+import { Known } from "./infra/recording";
+import { until } from "./infra/until";
+
+const HOUR_MS = 3_600_000;
+const SERIES = 190;
+/** What a source may take, and what everything else of the program may. */
+const BUDGET_MIB = 256 + 32;
+const VIEW = "panels=m:test.spike,m:test.row,faults";
+
+after(() => closeBrowser());
+
+for (const [name, intervalMs] of [["100 Hz", 10], ["1 kHz", 1]] as const) describe(`an hour of ${SERIES} series at ${name}`, () => {
+  let folder: string;
+  let known: Known;
+  let numa: Numa;
+  let one: Client;
+  const spike = () => new Panel(one, "m:test.spike");
+
+  before(async () => {
+    folder = await mkdtemp(join(tmpdir(), "numa-hour-"));
+    known = await Known.write(join(folder, "hour.arrows"), { series: SERIES, rows: HOUR_MS / intervalMs, intervalMs });
+  });
+
+  after(async () => {
+    await one?.close();
+    await numa?.close();
+    await rm(folder, { recursive: true, force: true });
+  });
+
+  test("opens by reading, then by the levels beside it", async (t) => {
+    const times: string[] = [];
+    for (const how of ["by reading", "by its levels"]) {
+      assert.equal(existsSync(`${known.path}.levels`), how === "by its levels");
+      const start = performance.now();
+      if (numa) await numa.run();
+      else numa = await Numa.start({ verb: "view", args: [known.path] });
+      const served = performance.now();
+      one = await Client.open(numa.controller);
+      await until("lines of all of it", async () => ((await charts(one, "faults"))[0]?.lines[0]?.times.length ?? 0) > 100);
+      times.push(`${how} ${((served - start) / 1000).toFixed(2)} s to the address, ${((performance.now() - start) / 1000).toFixed(2)} s to the lines`);
+      if (how === "by its levels") break;
+      await one.close();
+      await numa.end();
+    }
+    t.diagnostic(`opening ${name}: ${times.join("; ")} (goal: 2 s)`);
+  });
+
+  test("all of it is on screen, and no spike of one sample is lost", async () => {
+    await one.visit(`${numa.origin}/#${VIEW}`);
+    const saved = await until("all of it", async () => complete(await onScreen(spike()), known));
+    const [from, to] = await range(one, "m:test.spike");
+    assert.ok(Math.abs(from - known.startedMs) < 1 && Math.abs(to - known.endedMs) < 1, `${from} to ${to}`);
+    const greatest = saved.names.findIndex((one) => one.endsWith(" max"));
+    const step = (saved.times.at(-1) as number) / saved.times.length - (saved.times[0] as number) / saved.times.length;
+    const found = (saved.columns[greatest] ?? []).flatMap((value, row) => (value > 0 ? [[saved.times[row] as number, value] as const] : []));
+    // Where buckets and groups of samples overlap, two that are neighbours may have it.
+    for (const [at, row] of known.spikes.entries()) {
+      const near = found.filter(([time]) => Math.abs(time - known.timeMs(row)) < 2 * step);
+      assert.ok(near.length > 0 && near.every(([, value]) => value === 1000 + at), `spike ${at}: ${JSON.stringify(near)}`);
+      await until(`spike ${at} in the picture`, () => drawnAt(one, "m:test.spike", known.timeMs(row), 917));
+      assert.equal(await drawnAt(one, "m:test.spike", known.timeMs(row) + 60_000, 917), false);
+    }
+    assert.ok(found.length < 4 * known.spikes.length, `${found.length} buckets`);
+  });
+
+  test("zoomed in by dragging, samples are as they were written", async () => {
+    const row = known.spikes[3] as number;
+    for (let times = 0; times < 8 && !(await isRaw(one)); times++) {
+      const before = await range(one, "m:test.spike");
+      const box = await spike().box();
+      const x = box.x + (box.width * (known.timeMs(row) - before[0])) / (before[1] - before[0]);
+      await one.page.mouse.move(x - 30, box.y + 20);
+      await one.page.mouse.down();
+      await one.page.mouse.move(x + 30, box.y + 30, { steps: 3 });
+      await one.page.mouse.up();
+      await until("a nearer range", async () => {
+        const [chart] = await charts(one, "m:test.spike");
+        return chart && chart.to - chart.from < (before[1] - before[0]) / 4 && (chart.lines[0]?.times.length ?? 0) > 20;
+      });
+    }
+    await until("every sample", () => isRaw(one));
+    const seen = check(await onScreen(spike()), known, "test.spike");
+    assert.ok(seen.includes(1003), "the spike is among them");
+    check(await onScreen(new Panel(one, "m:test.row")), known, "test.row");
+  });
+
+  test("going through it costs no memory beyond the budget", async (t) => {
+    const { page } = one;
+    await page.mouse.move(5, 5);
+    for (const place of [0.05, 0.35, 0.65, 0.95]) {
+      await page.keyboard.press("a");
+      const [low, high] = await range(one, "faults");
+      await page.evaluate((ms) => window.numakit?.["screen"]?.["timeline"].zoom(0.1, ms), low + place * (high - low));
+      for (let step = 0; step < 8; step++) {
+        await page.keyboard.press("+");
+        await page.keyboard.press("+");
+        await page.keyboard.press(step % 2 === 0 ? "ArrowLeft" : "ArrowRight");
+        await page.waitForTimeout(120);
+      }
+      await until("samples there", async () => {
+        const [chart] = await charts(one, "m:test.row");
+        const line = chart?.lines[0];
+        return line && line.times.length > 10 && line.values.some((value) => !Number.isNaN(value));
+      });
+    }
+    const { now, most } = await resident(numa.pid);
+    t.diagnostic(`memory of the server, ${name}: ${now.toFixed(0)} MiB now, ${most.toFixed(0)} MiB at most; budget ${BUDGET_MIB} MiB`);
+    assert.ok(most < BUDGET_MIB, `${most} MiB`);
+  });
+});
+
+/** What was saved, once it is of all of a recording. */
+function complete(saved: Saved, known: Known): Saved | null {
+  const [first = 0, last = 0] = [saved.times[0], saved.times.at(-1)];
+  return saved.times.length > 100 && last - first > (known.endedMs - known.startedMs) * 0.98 ? saved : null;
+}
+
+/** Whether single samples are on screen: they have no least and greatest. */
+async function isRaw(client: Client): Promise<boolean> {
+  return (await onScreen(new Panel(client, "m:test.row"))).names.length === 1;
+}
+
+/** Every sample between the first and the last is there with its value; the values. */
+function check(saved: Saved, known: Known, series: "test.row" | "test.spike"): number[] {
+  const [values = []] = saved.columns;
+  assert.ok(values.length > 50, `${values.length} samples`);
+  const first = known.rowAt(saved.times[0] as number);
+  values.forEach((value, at) => {
+    const row = first + at;
+    assert.equal(saved.times[at], Math.floor(known.timeMs(row)), `the time of sample ${row}`);
+    assert.equal(value, known.value(series, row), `${series} in sample ${row}`);
+  });
+  return values;
+}

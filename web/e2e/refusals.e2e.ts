@@ -1,0 +1,173 @@
+// What comes without right or makes no sense is refused and told on standard error; the server lives on.
+
+import assert from "node:assert/strict";
+import { connect } from "node:net";
+import { after, beforeEach, afterEach, before, test } from "node:test";
+import { Numa } from "./infra/numa";
+import { ask, bytes, logIn, Socket } from "./infra/socket";
+import { until } from "./infra/until";
+
+// Each test has a server of its own, as no more than some lines are told within some seconds.
+let numa: Numa;
+let slow: { numa: Numa; closed: boolean };
+
+before(async () => {
+  // Its end takes a while; it is looked at by the last test.
+  const server = await Numa.start();
+  slow = { numa: server, closed: false };
+  const socket = connect(server.port, "127.0.0.1", () => socket.write("GET / HTTP/1.1\r\nHost: localhost\r\nX-Slow: "));
+  socket.on("error", () => {}).on("close", () => (slow.closed = true)).resume();
+});
+
+after(() => slow.numa.close());
+
+beforeEach(async () => {
+  numa = await Numa.start({ args: ["-i", "100ms"] });
+});
+
+afterEach(async () => {
+  assert.match(await numa.ctl("status"), /interval/);
+  assert.equal((await ask(numa, "GET", "/")).status, 200);
+  await numa.close();
+});
+
+/** Waits until the server told of a refusal. */
+async function told(pattern: RegExp): Promise<void> {
+  await until(`a line like ${pattern} among: ${numa.errors.join(" / ")}`, () => numa.errors.some((line) => line.startsWith("numa: refused 127.0.0.1:") && pattern.test(line)));
+}
+
+test("a message that is no JSON, or of no known kind, is answered with what is wrong", async () => {
+  const socket = await Socket.enter(numa, numa.controller);
+  for (const wrong of ["", "{", "[1,2", "null", '{"type":"reboot"}', '{"type":"order","id":-1,"line":"stop"}', "[".repeat(100_000)]) socket.send(wrong);
+  await until("an answer to each", () => socket.messages.filter((one) => one.type === "notice").length === 7);
+  const notices = socket.messages.flatMap((one) => (one.type === "notice" ? [one.text] : []));
+  assert.ok(notices.every((text) => /^the message is not understood: /.test(text)), notices.join("\n"));
+  socket.send(Buffer.from([1, 2, 3]));
+  await socket.message("notice", (one) => /binary/.test(one.text));
+  assert.equal((await socket.order("status")).ok, true);
+  await told(/the message is not understood/);
+  await told(/binary messages/);
+  await socket.close();
+});
+
+test("a message over 256 KiB ends the connection", async () => {
+  const socket = await Socket.enter(numa, numa.controller);
+  socket.send(`{"type":"order","id":1,"line":"${"x".repeat(260 * 1024)}"}`);
+  await until("the end of the connection", () => socket.closed);
+  await told(/too long|size|capacity/i);
+});
+
+test("orders that make no sense are answered with the fix", async () => {
+  const socket = await Socket.enter(numa, numa.controller);
+  const { text, ok } = await socket.order("interval never");
+  assert.deepEqual([ok, /interval|time/i.test(text)], [false, true], text);
+  socket.send({ type: "watch", id: 1, source: 9, series: [0], step_ns: 1e6, from_ns: 0 });
+  assert.match((await socket.message("reply", (one) => one.id === 1)).text, /source 9 does not exist/);
+  socket.send({ type: "fetch", id: 2, source: 0, series: [0, 1, 2, 4_000_000_000], from_ns: 0, to_ns: 1e18, buckets: 4_000_000_000 });
+  assert.equal((await socket.message("reply", (one) => one.id === 2)).ok, false);
+  socket.send({ type: "label", id: 3, source: 0, time_ns: 1, text: "x".repeat(5000) });
+  assert.match((await socket.message("reply", (one) => one.id === 3)).text, /5000 bytes/);
+  await socket.close();
+});
+
+test("without the cookie nothing is told", async () => {
+  assert.equal((await Socket.open(numa, {})).refused, 401);
+  assert.equal((await Socket.open(numa, { Cookie: `numa-${numa.port}-00000000=${"0".repeat(32)}` })).refused, 401);
+  assert.equal((await ask(numa, "GET", "/export.csv?source=0&series=0&from=0&to=1&rows=1")).status, 401);
+  assert.equal((await ask(numa, "POST", "/recordings?name=x", { Origin: numa.origin }, "x")).status, 401);
+  const wrong = await ask(numa, "POST", "/session", { Origin: numa.origin }, JSON.stringify({ token: "0".repeat(32) }));
+  assert.deepEqual([wrong.status, wrong.headers["set-cookie"]], [401, undefined]);
+  await told(/GET \/stream: 401/);
+  await told(/GET \/export.csv: 401/);
+  await told(/POST \/recordings: 401/);
+  await told(/POST \/session: 401/);
+});
+
+test("pages of other origins can neither log in nor listen", async () => {
+  const cookie = await logIn(numa, numa.controller);
+  const body = JSON.stringify({ token: Numa.token(numa.controller) });
+  for (const origin of ["http://evil.example", `http://127.0.0.1:${numa.port + 1}`, "null"]) {
+    assert.equal((await ask(numa, "POST", "/session", { Origin: origin }, body)).status, 403, origin);
+    assert.equal((await Socket.open(numa, { Cookie: cookie, Origin: origin })).refused, 403, origin);
+  }
+  assert.equal((await ask(numa, "POST", "/session", {}, body)).status, 403);
+  assert.equal((await ask(numa, "POST", "/recordings?name=x", { Cookie: cookie, Origin: "http://evil.example" }, "x")).status, 403);
+  await told(/POST \/session: 403 .*origin 'http:\/\/evil.example'/);
+  await told(/GET \/stream: 403 .*origin/);
+});
+
+test("a name that was made to resolve to us is not ours", async () => {
+  const cookie = await logIn(numa, numa.controller);
+  for (const host of ["evil.example", `evil.example:${numa.port}`, `127.0.0.1.evil.example:${numa.port}`]) {
+    assert.equal((await ask(numa, "GET", "/", { Host: host })).status, 421, host);
+    const origin = `http://${host}`;
+    assert.equal((await Socket.open(numa, { Cookie: cookie, Host: host, Origin: origin })).refused, 421, host);
+  }
+  assert.equal((await ask(numa, "GET", "/", { Host: "localhost:9" })).status, 200, "tunnels have ports of their own");
+  await told(/421 .*'evil.example'/);
+});
+
+test("a viewer changes nothing", async () => {
+  const viewer = await Socket.enter(numa, numa.viewer);
+  const boss = await Socket.enter(numa, numa.controller);
+  for (const line of ["interval 1s", "pause", "stop", `record ${numa.file("x.arrows")}`, "label x"]) {
+    const { ok, text } = await viewer.order(line);
+    assert.deepEqual([ok, /viewer/.test(text)], [false, true], line);
+  }
+  viewer.send({ type: "label", id: 7, source: 0, time_ns: 1, text: "x" });
+  assert.equal((await viewer.message("reply", (one) => one.id === 7)).ok, false);
+  const upload = await ask(numa, "POST", "/recordings?name=x", { Origin: numa.origin, Cookie: await logIn(numa, numa.viewer) }, "x");
+  assert.equal(upload.status, 403);
+  const state = boss.messages.findLast((one) => one.type === "state");
+  if (state?.type === "state") assert.deepEqual([state.interval_ns, state.paused, state.recording], [1e8, false, null]);
+  await told(/a viewer cannot change anything/);
+  await Promise.all([viewer.close(), boss.close()]);
+});
+
+test("too many clients are turned away, and one that leaves makes room", async () => {
+  const cookie = await logIn(numa, numa.viewer);
+  const all: Socket[] = [];
+  for (let count = 0; count < 16; count++) all.push(await Socket.open(numa, { Cookie: cookie }));
+  assert.ok(all.every((one) => one.refused === 0));
+  assert.equal((await Socket.open(numa, { Cookie: cookie })).refused, 503);
+  await told(/503 .*16 clients/);
+  await all.pop()?.close();
+  const next = await until("room", async () => {
+    const one = await Socket.open(numa, { Cookie: cookie });
+    return one.refused === 0 ? one : null;
+  });
+  await Promise.all([...all, next].map((one) => one.close()));
+});
+
+test("what is no HTTP is refused", async () => {
+  const answers = await Promise.all([
+    bytes(numa, Buffer.from(Array.from({ length: 4096 }, (_, at) => (at * 131) % 256))),
+    bytes(numa, "GET / HTTP/9.9\r\n\r\n"),
+    bytes(numa, `GET / HTTP/1.1\r\nHost: localhost\r\nX: ${"x".repeat(64 * 1024)}\r\n\r\n`),
+    bytes(numa, "\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03"),
+  ]);
+  assert.ok(answers.every((text) => !text.includes(" 200 ")), answers.join("\n"));
+  await until("a line for each", () => numa.errors.filter((line) => /refused/.test(line)).length >= 4);
+});
+
+test("there are no other files and no other methods", async () => {
+  for (const path of ["/x", "//", "/../../etc/passwd", "/%2e%2e/etc/passwd", "/app.js/"]) assert.equal((await ask(numa, "GET", path)).status, 404, path);
+  for (const method of ["PUT", "DELETE", "TRACE"]) assert.equal((await ask(numa, method, "/")).status, 405, method);
+  const upgrade = await ask(numa, "GET", "/stream", { Origin: numa.origin, Cookie: await logIn(numa, numa.viewer) });
+  assert.equal(upgrade.status, 400);
+  await told(/GET \/etc\/passwd|passwd: 404/);
+});
+
+test("a recording that is none is refused with what is wrong", async () => {
+  const headers = { Origin: numa.origin, Cookie: await logIn(numa, numa.controller) };
+  const answer = await ask(numa, "POST", "/recordings?name=broken.arrows", headers, "this is no recording");
+  assert.ok(answer.status >= 400 && answer.status < 500, `${answer.status} ${answer.text}`);
+  assert.match(answer.text, /broken.arrows/);
+  await told(/POST \/recordings: 4/);
+});
+
+test("a request whose head does not come is given up, while others are served", async () => {
+  await until("the end of the slow connection", () => slow.closed);
+  assert.equal((await ask(slow.numa, "GET", "/")).status, 200);
+  assert.match(await slow.numa.ctl("status"), /interval/);
+});

@@ -1,0 +1,49 @@
+//! An update of the page against the same update in Plotly: 24 series of 60,000 points, ten times a
+//! second 100 more of each.
+
+use super::results::Results;
+use super::served::Served;
+use super::statistics::{median, pairs};
+use crate::process::Figures;
+use crate::web;
+use anyhow::Result;
+use std::time::Duration;
+
+const ROUNDS: usize = 3;
+const SERIES: u32 = 24;
+const POINTS: u32 = 60_000;
+const SECONDS: &str = "10";
+const UPDATES: &str = "5";
+
+pub fn run(results: &mut Results) -> Result<()> {
+    results.show("scripts and styles, compressed", web::compressed_size()? / 1024.0, "KiB")?;
+    // One for each node, and the clock.
+    let served = Served::scripted(SERIES + 1, SERIES, 1)?;
+    std::thread::sleep(Duration::from_millis(u64::from(POINTS)));
+    let page = || Figures::of(web::bench("page")?.args([&served.url, "scripted.work", SECONDS]));
+    let shown = page()?;
+    let [width, height] = ["width", "height"].map(|name| shown.get(name).map(|size| size.to_string()));
+    let size = [width?, height?];
+    let numbers = [SERIES, POINTS, 100].map(|n| n.to_string());
+    let plotly = || Figures::of(web::bench("plotly")?.args(&numbers).arg(UPDATES).args(&size));
+    let measured = pairs(ROUNDS, page, plotly)?;
+    let ours = |name: &str| measured.iter().map(|(page, _)| page.get(name)).collect::<Result<Vec<f64>>>();
+    let theirs =
+        |name: &str| measured.iter().map(|(_, plotly)| plotly.get(name)).collect::<Result<Vec<f64>>>();
+    results.show("series", shown.get("lines")?, "")?;
+    results.show("buckets of each on screen", shown.get("buckets")?, "")?;
+    results.show("updates per second", median(ours("updates_per_second")?), "")?;
+    results.at_most("script per update", median(ours("script_ms")?), "ms", 16.0)?;
+    results.show("script per update, p95", median(ours("script_p95_ms")?), "ms")?;
+    results.show("frame time", median(ours("frame_ms")?), "ms")?;
+    results.show("frame time, p95", median(ours("frame_p95_ms")?), "ms")?;
+    results.show("frame time of Plotly", median(theirs("frame_ms")?), "ms")?;
+    results.show("script per update of Plotly", median(theirs("script_ms")?), "ms")?;
+    let times = |name: &str| -> Result<f64> {
+        Ok(median(ours(name)?.iter().zip(theirs(name)?).map(|(ours, theirs)| theirs / ours)))
+    };
+    results.at_least("Plotly's frame time, ours = 1", times("frame_ms")?, "x", 50.0)?;
+    results.show("Plotly's main thread, ours = 1", times("all_tasks_ms")?, "x")?;
+    results.show("heap", median(ours("heap_mib")?), "MiB")?;
+    results.show("heap of Plotly", median(theirs("heap_mib")?), "MiB")
+}

@@ -1,0 +1,66 @@
+//! Counting results from the output of Node's test runner, as its reporter 'spec' writes it.
+
+use super::tally::Tally;
+
+/// Reads the output of one run.
+#[derive(Debug, Default)]
+pub struct Report {
+    /// Whether the failures are being told once more, with all there is to say.
+    failures: bool,
+}
+
+impl Report {
+    /// Takes a line of the output; gives back what a person should see of it: what tests print
+    /// themselves, what was skipped, and the failures.
+    pub fn line<'a>(&mut self, tally: &mut Tally, line: &'a str) -> Option<&'a str> {
+        if let Some((word, count)) = line.strip_prefix("ℹ ").and_then(|rest| rest.split_once(' ')) {
+            let count = count.parse().unwrap_or(0);
+            match word {
+                "pass" => tally.passed += count,
+                "fail" | "cancelled" => tally.failed += count,
+                "skipped" => tally.skipped += count,
+                _ => {}
+            }
+            return None;
+        }
+        self.failures |= line == "✖ failing tests:";
+        let dull = line.trim().is_empty() || line.starts_with(['✔', '✖', '▶', ' ']);
+        (self.failures || !dull).then_some(line)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const OUTPUT: &str = "\
+✔ a (12.5ms)
+opened in 0.8 s
+﹣ b (0.1ms) # no captures
+✖ c (3.5ms)
+  AssertionError: 1 !== 2
+
+ℹ tests 4
+ℹ suites 0
+ℹ pass 1
+ℹ fail 1
+ℹ cancelled 1
+ℹ skipped 1
+ℹ duration_ms 25.125
+
+✖ failing tests:
+
+✖ c (3.5ms)
+  AssertionError: 1 !== 2";
+
+    #[test]
+    fn results_add_up_and_only_what_matters_is_shown() {
+        let mut tally = Tally::default();
+        let mut report = Report::default();
+        let shown: Vec<_> = OUTPUT.lines().filter_map(|line| report.line(&mut tally, line)).collect();
+        assert_eq!(tally.to_string(), "1 passed, 2 failed, 1 skipped");
+        let failure = ["✖ failing tests:", "", "✖ c (3.5ms)", "  AssertionError: 1 !== 2"];
+        assert_eq!(shown[..2], ["opened in 0.8 s", "﹣ b (0.1ms) # no captures"]);
+        assert_eq!(shown[2..], failure);
+    }
+}
