@@ -131,6 +131,8 @@ test("too many clients are turned away, and one that leaves makes room", async (
   assert.ok(all.every((one) => one.refused === 0));
   assert.equal((await Socket.open(numa, { Cookie: cookie })).refused, 503);
   await told(/503 .*16 clients/);
+  const asked = await ask(numa, "GET", "/session", { Cookie: cookie });
+  assert.deepEqual([asked.status, /16 clients/.test(asked.text)], [503, true]);
   await all.pop()?.close();
   const next = await until("room", async () => {
     const one = await Socket.open(numa, { Cookie: cookie });

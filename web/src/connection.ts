@@ -7,7 +7,7 @@ import type { FromServer, ToServer } from "./wire";
 export type Link =
   | { is: "connecting" }
   | { is: "open" }
-  | { is: "lost"; again: number; tries: number }
+  | { is: "lost"; again: number; tries: number; why?: string }
   | { is: "refused"; why: string }
   | { is: "ended"; why: string }
   /** There is no server: all is in the page's own file. Of each source the length of a bucket, 0 for every row. */
@@ -34,6 +34,8 @@ const PROTOCOL = "numakit.1";
 const LONGEST_PAUSE_MS = 5000;
 /** Longest wait for the answer whether this page is let in. */
 const PATIENCE_MS = 5000;
+/** The status of a server that has as many clients as it takes. */
+const FULL = 503;
 const STRANGER = "This page needs the address that numa live printed.";
 const STARTED_AGAIN = "numa was started again: open the new address that it printed. What was received stays here.";
 
@@ -133,21 +135,23 @@ export class Served implements Connection {
     if (this.ended) return;
     this.tries += 1;
     // A refused upgrade looks like a lost line; only a request tells them apart.
-    if (await this.notLetIn()) {
+    const refusal = await this.refusal();
+    if (refusal !== null && refusal.status !== FULL) {
       this.refused = true;
       return this.listener.linkChanged({ is: "refused", why: this.wasOpen ? STARTED_AGAIN : STRANGER });
     }
     const pause = Math.min(250 * 2 ** Math.min(this.tries, 6), LONGEST_PAUSE_MS);
-    this.listener.linkChanged({ is: "lost", again: Date.now() + pause, tries: this.tries });
+    this.listener.linkChanged({ is: "lost", again: Date.now() + pause, tries: this.tries, why: refusal?.why });
     this.timer = window.setTimeout(() => this.open(), pause);
   }
 
-  private async notLetIn(): Promise<boolean> {
+  /** Why the server would not let this page in; null where it would, or does not answer. */
+  private async refusal(): Promise<{ status: number; why: string } | null> {
     try {
-      const answer = await fetch("export.csv?source=0&series=&from=0&to=0&rows=0", { signal: AbortSignal.timeout(PATIENCE_MS) });
-      return answer.status === 401 || answer.status === 403;
+      const answer = await fetch("session", { signal: AbortSignal.timeout(PATIENCE_MS) });
+      return [401, 403, FULL].includes(answer.status) ? { status: answer.status, why: (await answer.text()).trim() } : null;
     } catch {
-      return false;
+      return null;
     }
   }
 }

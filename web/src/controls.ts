@@ -100,7 +100,7 @@ export class Controls {
 
   private wording(link: Link, state: State | null, follow: boolean): [string, string] {
     if (link.is === "connecting") return ["wait", "connecting"];
-    if (link.is === "lost") return ["bad", `connection lost; trying again (${link.tries})`];
+    if (link.is === "lost") return ["bad", `${link.why ?? "connection lost"}; trying again (${link.tries})`];
     if (link.is === "refused") return ["bad", "not connected"];
     if (link.is === "ended") return ["bad", link.why];
     if (link.is === "standalone") return ["idle", this.standalone(link.steps)];

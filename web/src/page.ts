@@ -92,7 +92,7 @@ export class Page {
         ? fullPage("Not let in", link.why, { name: "Try again", run: () => this.connection.retry() })
         : fullPage("Nothing to show", link.why));
     } else if (link.is === "lost") {
-      document.body.replaceChildren(fullPage("No answer", `${location.host} does not answer; the page tries again by itself.`, { name: "Try now", run: () => this.connection.retry() }));
+      document.body.replaceChildren(fullPage("No answer", link.why ?? `${location.host} does not answer; the page tries again by itself.`, { name: "Try now", run: () => this.connection.retry() }));
     }
   }
 

@@ -15,7 +15,7 @@ use tokio_tungstenite::tungstenite::error::ProtocolError;
 use tokio_tungstenite::tungstenite::{Error, Message};
 
 /// New buckets are looked for so often.
-const PERIOD: Duration = Duration::from_millis(40);
+const PERIOD: Duration = Duration::from_millis(25);
 /// Frames are not made while more than these wait: what a slow client misses, it gets later.
 const WAITING: usize = 8;
 /// A client that takes nothing for so long is gone.

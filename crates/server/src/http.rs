@@ -82,6 +82,7 @@ impl Door {
         let path = request.uri().path().to_owned();
         match (request.method(), path.as_str()) {
             (&Method::POST, "/session") => self.login(request).await,
+            (&Method::GET, "/session") => self.session(&request),
             (&Method::GET, "/stream") => self.stream(request),
             (&Method::GET, "/export.csv") => self.export(&request).await,
             (&Method::POST, "/recordings") => {
@@ -142,6 +143,14 @@ impl Door {
             answer.headers_mut().insert(header::SET_COOKIE, cookie);
         }
         Ok(answer)
+    }
+
+    /// What the cookie allows, or why a stream would be refused: a page cannot see that of it.
+    fn session(&self, request: &Request<Incoming>) -> Result<Answer, Refusal> {
+        let role = self.need(request, Role::Viewer)?;
+        self.hub.room().map_err(|why| Refusal::new(StatusCode::SERVICE_UNAVAILABLE, why))?;
+        let body = serde_json::to_vec(&LoggedIn { role }).unwrap_or_default();
+        Ok(respond(StatusCode::OK, "application/json", body))
     }
 
     async fn export(&self, request: &Request<Incoming>) -> Result<Answer, Refusal> {

@@ -82,13 +82,15 @@ impl Hub {
         found.ok_or_else(|| format!("source {id} does not exist; there are {}", shared.sources.len()))
     }
 
+    /// Whether one more client would be taken; why not, otherwise.
+    pub fn room(&self) -> Result<(), String> {
+        self.lock().room()
+    }
+
     /// Adds a client and greets it; why not, when there are too many.
     pub fn enter(&self, role: wire::Role) -> Result<Arc<Queue>, String> {
         let mut shared = self.lock();
-        shared.clients.retain(|client| !client.closed());
-        if shared.clients.len() >= wire::CLIENTS {
-            return Err(format!("{} clients are connected already; close another page first", wire::CLIENTS));
-        }
+        shared.room()?;
         let queue = Arc::new(Queue::default());
         shared.clients.push(Arc::clone(&queue));
         shared.refresh();
@@ -173,6 +175,14 @@ impl Hub {
 }
 
 impl Shared {
+    fn room(&mut self) -> Result<(), String> {
+        self.clients.retain(|client| !client.closed());
+        if self.clients.len() < wire::CLIENTS {
+            return Ok(());
+        }
+        Err(format!("{} clients are connected already; close another page first", wire::CLIENTS))
+    }
+
     fn tell(&self, message: &FromServer) {
         if !self.clients.is_empty() {
             let text = message.text();

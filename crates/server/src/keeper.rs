@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 
 /// Rows are taken so often: it is the sampler's wake-up that costs, not the row.
-const PERIOD: u64 = 40_000_000;
+const PERIOD: u64 = 25_000_000;
 /// Memory of a ring, unless its rows are very long.
 const RING_BYTES: usize = 4 << 20;
 
