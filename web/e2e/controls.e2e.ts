@@ -106,7 +106,6 @@ test("a file that cannot be written is told, with the reason", async () => {
 test("a recording from this computer is shown beside what is there", async () => {
   const own = await Client.open(s.numa.controller);
   await new Controls(own).load(s.numa.file("one.arrows"));
-  await own.notice(/one.arrows/);
   await until("its name", async () => (await own.status()) === "recording");
   await own.ready();
   await until("its samples", async () => ((await charts(own, "faults"))[0]?.lines[0]?.values.filter((value) => !Number.isNaN(value)).length ?? 0) > 10);

@@ -91,7 +91,8 @@ export function notify(text: string, bad = false): void {
   if (!notices.isConnected) document.body.append(notices);
   const one = h("div", { class: bad ? "notice bad" : "notice" }, text);
   notices.append(one);
-  window.setTimeout(() => one.remove(), bad ? 8000 : 3500);
+  // Its time begins when it is seen: a page that is busy draws it late.
+  requestAnimationFrame(() => window.setTimeout(() => one.remove(), bad ? 8000 : 3500));
 }
 
 let stands: HTMLElement | null = null;

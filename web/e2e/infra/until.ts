@@ -2,7 +2,7 @@
 
 import { inspect } from "node:util";
 
-const LIMIT_MS = 30_000;
+const LIMIT_MS = 60_000;
 const PAUSE_MS = 50;
 
 /** The first value that is neither false, null nor undefined; `what` is for the error. */
