@@ -224,7 +224,9 @@ test("the machine is coloured by what was at the cursor", async () => {
   const visit = async (most: boolean) => {
     const [chart] = await charts(s.one, "cpu");
     const line = chart?.lines[0];
-    const known = line?.values.flatMap((value, row) => (Number.isNaN(value) ? [] : [row])) ?? [];
+    // What was received goes beyond what is on screen.
+    const seen = (row: number) => (line?.times[row] ?? 0) >= (chart?.from ?? 0) && (line?.times[row] ?? 0) <= (chart?.to ?? 0);
+    const known = line?.values.flatMap((value, row) => (Number.isNaN(value) || !seen(row) ? [] : [row])) ?? [];
     const sorted = known.sort((a, b) => (line?.values[a] ?? 0) - (line?.values[b] ?? 0));
     const row = (most ? sorted.pop() : sorted.shift()) ?? 0;
     const box = await panel.box();

@@ -1,27 +1,23 @@
-// The floor of a sampler of many files: an absolute sleep, then each file read to its end,
-// nothing else.
+// The floor of a sampler: an absolute sleep, then each file read to its end, nothing else.
 //
 // Usage: floor_files TICKS_PER_SECOND SECONDS FILE... [--fifo]
-// Prints `name value` lines: cpu_us per tick, missed (share of ticks), files, and bytes of a tick.
+// Prints `name value` lines: cpu_us per tick, missed (share of ticks), wake_p50_us, wake_p99_us,
+// files, and bytes of a tick.
 
 #define _GNU_SOURCE
+#include "ticks.h"
 #include <fcntl.h>
 #include <sched.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { MOST_FILES = 4096 };
 
-static int64_t now(clockid_t clock)
+static int ascending(const void *a, const void *b)
 {
-    struct timespec t;
-    clock_gettime(clock, &t);
-    return t.tv_sec * 1000000000LL + t.tv_nsec;
+    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return (x > y) - (x < y);
 }
 
 static void be_prompt(int fifo)
@@ -52,8 +48,6 @@ int main(int argc, char **argv)
         fprintf(stderr, "Usage: floor_files TICKS_PER_SECOND SECONDS FILE... [--fifo]\n");
         return 2;
     }
-    const int64_t interval = 1000000000LL / atol(argv[1]);
-    const int64_t due_ticks = atol(argv[1]) * atol(argv[2]);
     for (int i = 0; i < count; i++) {
         files[i] = open(argv[3 + i], O_RDONLY | O_CLOEXEC);
         if (files[i] < 0) {
@@ -61,27 +55,25 @@ int main(int argc, char **argv)
             return 1;
         }
     }
+    int64_t *late = calloc(atol(argv[1]) * atol(argv[2]), sizeof *late);
+    if (!late) {
+        perror("memory");
+        return 1;
+    }
     be_prompt(fifo);
 
     ssize_t bytes = 0;
-    int64_t ticks = 0, tick = 1;
-    const int64_t start = now(CLOCK_MONOTONIC), cpu = now(CLOCK_THREAD_CPUTIME_ID);
-    while (tick <= due_ticks) {
-        const int64_t due = start + tick * interval;
-        const struct timespec until = {.tv_sec = due / 1000000000, .tv_nsec = due % 1000000000};
-        clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL);
+    struct ticks ticks = ticks_begin(argv[1], argv[2]);
+    for (int64_t due; ticks_wait(&ticks, &due);) {
+        late[ticks.taken - 1] = now(CLOCK_MONOTONIC) - due;
         bytes = 0;
         for (int i = 0; i < count; i++)
             bytes += read_all(files[i]);
-        ticks++;
-        tick++;
-        const int64_t behind = (now(CLOCK_MONOTONIC) - start - tick * interval) / interval;
-        if (behind > 0)
-            tick += behind; // ticks whose whole interval went by are missed
     }
-    const int64_t spent = now(CLOCK_THREAD_CPUTIME_ID) - cpu;
-    printf("cpu_us %.3f\n", spent / 1e3 / ticks);
-    printf("missed %.6f\n", 1.0 - (double)ticks / due_ticks);
+    ticks_print(&ticks);
+    qsort(late, ticks.taken, sizeof *late, ascending);
+    printf("wake_p50_us %.3f\n", late[ticks.taken / 2] / 1e3);
+    printf("wake_p99_us %.3f\n", late[ticks.taken * 99 / 100] / 1e3);
     printf("files %d\n", count);
     printf("bytes %zd\n", bytes);
     return 0;

@@ -9,10 +9,11 @@ use crate::process::Figures;
 use anyhow::Result;
 
 const SECONDS: u32 = 10;
+const VMSTAT: &str = "/proc/vmstat";
 
 pub fn run(results: &mut Results) -> Result<()> {
     compare(results, "normal", &[])?;
-    if floor::program("floor_vmstat")?.args(["1000", "1", "--fifo"]).output()?.status.success() {
+    if floor::program("floor_files")?.args(["1000", "1", VMSTAT, "--fifo"]).output()?.status.success() {
         compare(results, "realtime", &["--fifo"])
     } else {
         results.say("real-time priority is not permitted here: skipped");
@@ -23,11 +24,11 @@ pub fn run(results: &mut Results) -> Result<()> {
 fn compare(results: &mut Results, priority: &str, floor_options: &[&str]) -> Result<()> {
     let recording =
         Recording::new("-i 1ms -e vmstat*,self.wakeup", f64::from(SECONDS)).with(&["--priority", priority]);
-    let rate = ["1000", &SECONDS.to_string()];
+    let rate = ["1000", &SECONDS.to_string(), VMSTAT];
     let measured = pairs(
         PAIRS,
         || recording.make(),
-        || Figures::of(floor::program("floor_vmstat")?.args(rate).args(floor_options)),
+        || Figures::of(floor::program("floor_files")?.args(rate).args(floor_options)),
     )?;
     let each = |ours: &str, floor: &str| -> Result<Vec<(f64, f64)>> {
         measured.iter().map(|(a, b)| Ok((a.get(ours)?, b.get(floor)?))).collect()
