@@ -4,11 +4,10 @@
 import type { Connection } from "./connection";
 import type { Frame, Track } from "./frame";
 import { Catalog } from "./series";
-import { sliceOf, type Slice } from "./store";
+import { NS_PER_MS, sliceOf, type Slice } from "./store";
 import type { Ids } from "./timeline";
 import type { Label, SourceInfo } from "./wire";
 
-const NS = 1e6;
 const ASK_PAUSE_MS = 90;
 
 /** Values of `track` at the times `x`, where its own times are `shift` later; empty where it has none near. */
@@ -73,7 +72,7 @@ export class Beside {
     const [start, end] = [from + this.shift, to + this.shift];
     if (end <= 0) return;
     this.asked = this.ids.next();
-    this.connection.send({ type: "fetch", id: this.asked, source: this.source.id, series: [...new Set(numbers)], from_ns: Math.max(0, Math.round(start * NS)), to_ns: Math.round(end * NS), buckets });
+    this.connection.send({ type: "fetch", id: this.asked, source: this.source.id, series: [...new Set(numbers)], from_ns: Math.max(0, Math.round(start * NS_PER_MS)), to_ns: Math.round(end * NS_PER_MS), buckets });
   }
 
   /** Moves it; whether it was elsewhere before. */

@@ -2,13 +2,13 @@
 // that a view asks for.
 
 import { parseFrame, tracksOf, type Frame, type Parsed, type Track } from "./frame";
+import { NS_PER_MS } from "./store";
 import type { Contained, FrameHeader, Stretch } from "./wire";
 
 /** Gives the bytes of a block of the file; each is asked for once. */
 export type Block = (at: number) => Promise<ArrayBuffer>;
 
 const MOST_BUCKETS = 65_536;
-const NS = 1e6;
 
 /** Where the buckets of an answer lie, in ns or, where the file has buckets, in ms: whole numbers. */
 interface Grid {
@@ -35,7 +35,7 @@ export class Kept {
     readonly told: Contained,
     private readonly block: Block,
   ) {
-    this.stepMs = told.step_ns / NS;
+    this.stepMs = told.step_ns / NS_PER_MS;
     const { metrics, formulas } = told.info;
     const series = [...metrics, ...formulas].reduce((sum, one) => sum + one.instances.length, 0);
     this.perStretch = Math.ceil(series / told.group) + (this.stepMs === 0 ? 1 : 0);
@@ -48,11 +48,11 @@ export class Kept {
     const header = this.header(id);
     if (this.stepMs > 0) {
       // Whole numbers of the file's own buckets, so that none is cut in two.
-      const step = this.stepMs * Math.max(1, Math.ceil((to - from) / NS / wanted / this.stepMs));
-      const first = Math.floor(from / NS / step);
-      const count = Math.min(Math.max(0, Math.ceil(to / NS / step) - first), MOST_BUCKETS);
+      const step = this.stepMs * Math.max(1, Math.ceil((to - from) / NS_PER_MS / wanted / this.stepMs));
+      const first = Math.floor(from / NS_PER_MS / step);
+      const count = Math.min(Math.max(0, Math.ceil(to / NS_PER_MS / step) - first), MOST_BUCKETS);
       const tracks = gather(pieces, series, { from: first * step, step, count });
-      return { header: { ...header, first, step_ns: step * NS, rows: count }, tracks, times: null };
+      return { header: { ...header, first, step_ns: step * NS_PER_MS, rows: count }, tracks, times: null };
     }
     const rows = pieces.reduce((sum, piece) => sum + inside(piece, from, to).length, 0);
     if (rows <= wanted) return rowsOf(header, pieces, series, from, to, rows);
@@ -68,7 +68,7 @@ export class Kept {
     const first = Math.floor(Math.max(from, from_ns) / step);
     const count = Math.max(0, Math.min(Math.floor(to_ns / step) + 1 - first, MOST_BUCKETS));
     const pieces = await this.pieces(series, first * step, (first + count) * step);
-    const unit = this.stepMs > 0 ? NS : 1;
+    const unit = this.stepMs > 0 ? NS_PER_MS : 1;
     const tracks = gather(pieces, series, { from: (first * step) / unit, step: step / unit, count });
     return { header: { ...this.header(id), first, step_ns: step, rows: count }, tracks, times: null };
   }
@@ -93,7 +93,7 @@ export class Kept {
     const tracks = new Map(read.flatMap((parsed) => [...tracksOf(parsed, (number) => wanted.has(number)).tracks]));
     if (!timed) {
       const begin = new Float64Array(stretch.rows);
-      const number = Math.round(stretch.from_ns / NS / this.stepMs);
+      const number = Math.round(stretch.from_ns / NS_PER_MS / this.stepMs);
       for (let row = 0; row < begin.length; row++) begin[row] = (number + row) * this.stepMs;
       return { begin, length: this.stepMs, tracks };
     }

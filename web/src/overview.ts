@@ -3,14 +3,13 @@
 import type { Connection } from "./connection";
 import type { Frame } from "./frame";
 import { stepFor } from "./steps";
-import { EMPTY, Grid, sliceOf, type Slice } from "./store";
+import { EMPTY, Grid, NS_PER_MS, sliceOf, type Slice } from "./store";
 import type { Ids } from "./timeline";
 import type { SourceInfo } from "./wire";
 
 const WATCH = 2;
 const BUCKETS = 600;
 const LEAST_MS = 60_000;
-const NS = 1e6;
 
 export class Overview {
   slice: Slice = EMPTY;
@@ -44,7 +43,7 @@ export class Overview {
     const key = `${stepMs} ${this.series.join()}`;
     if (key === this.key) return;
     const grid = new Grid(stepMs, BUCKETS * 6);
-    const sent = this.connection.send({ type: "watch", id: WATCH, source: this.source.id, series: this.series, step_ns: stepMs * NS, from_ns: Math.round(from * NS) });
+    const sent = this.connection.send({ type: "watch", id: WATCH, source: this.source.id, series: this.series, step_ns: stepMs * NS_PER_MS, from_ns: Math.round(from * NS_PER_MS) });
     if (sent) [this.grid, this.key] = [grid, key];
   }
 
@@ -52,7 +51,7 @@ export class Overview {
     const { header } = frame;
     if (header.id === this.asked) {
       this.slice = sliceOf(frame);
-    } else if (header.id === WATCH && this.grid && Math.abs((header.step_ns ?? 0) / NS - this.grid.stepMs) < 1e-9) {
+    } else if (header.id === WATCH && this.grid && Math.abs((header.step_ns ?? 0) / NS_PER_MS - this.grid.stepMs) < 1e-9) {
       this.grid.apply(frame);
       this.slice = this.grid.slice();
     } else return false;
@@ -64,7 +63,7 @@ export class Overview {
     const key = `${from} ${to} ${this.series.join()}`;
     if (key === this.askedKey) return;
     const id = this.ids.next();
-    const sent = this.connection.send({ type: "fetch", id, source: this.source.id, series: this.series, from_ns: Math.round(from * NS), to_ns: Math.round(to * NS), buckets: BUCKETS });
+    const sent = this.connection.send({ type: "fetch", id, source: this.source.id, series: this.series, from_ns: Math.round(from * NS_PER_MS), to_ns: Math.round(to * NS_PER_MS), buckets: BUCKETS });
     if (sent) [this.asked, this.askedKey] = [id, key];
   }
 }

@@ -15,7 +15,8 @@ export interface Slice {
 
 export const EMPTY: Slice = { x: new Float64Array(0), stepMs: 1, raw: false, track: () => undefined };
 
-const NS_PER_MS = 1e6;
+/** Times of messages are in ns, those of the page in ms. */
+export const NS_PER_MS = 1e6;
 
 /** A slice out of an answer to a `fetch`. */
 export function sliceOf(frame: Frame): Slice {

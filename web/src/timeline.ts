@@ -4,11 +4,10 @@
 import type { Connection } from "./connection";
 import type { Frame } from "./frame";
 import { keepInside, stepFor, zoomed } from "./steps";
-import { EMPTY, Grid, sliceOf, type Slice } from "./store";
+import { EMPTY, Grid, NS_PER_MS, sliceOf, type Slice } from "./store";
 import type { Limits, SourceInfo, State } from "./wire";
 import type { View } from "./view";
 
-const NS = 1e6;
 const LEAST_MS = 10;
 /** Ranges do not include their ends, and the last sample of a recording belongs to it. */
 const AFTER_MS = 0.001;
@@ -67,10 +66,10 @@ export class Timeline {
   /** Everything that can be shown. */
   limits(): [number, number] {
     const { started_ns, ended_ns } = this.source;
-    if (ended_ns !== null) return [started_ns / NS, Math.max(ended_ns / NS + AFTER_MS, started_ns / NS + LEAST_MS)];
+    if (ended_ns !== null) return [started_ns / NS_PER_MS, Math.max(ended_ns / NS_PER_MS + AFTER_MS, started_ns / NS_PER_MS + LEAST_MS)];
     const history = this.state?.history;
-    const from = (history && history.from_ns > 0 ? history.from_ns : started_ns) / NS;
-    const to = Math.max((history?.to_ns ?? 0) / NS, this.newest, from + 1000);
+    const from = (history && history.from_ns > 0 ? history.from_ns : started_ns) / NS_PER_MS;
+    const to = Math.max((history?.to_ns ?? 0) / NS_PER_MS, this.newest, from + 1000);
     return [from, to];
   }
 
@@ -115,7 +114,7 @@ export class Timeline {
   }
 
   private watch(): void {
-    const interval = (this.state?.interval_ns ?? this.source.interval_ns) / NS;
+    const interval = (this.state?.interval_ns ?? this.source.interval_ns) / NS_PER_MS;
     const stepMs = stepFor(this.view.spanMs, this.buckets, Math.max(1, interval));
     const key = `${stepMs} ${this.series.join()}`;
     if (key === this.watched) return;
@@ -124,7 +123,7 @@ export class Timeline {
     const from = Math.max(0, to - this.view.spanMs * 1.15);
     if (!this.grid || this.grid.stepMs !== stepMs || this.watchedSeries !== this.series.join()) this.grid = new Grid(stepMs, most);
     this.watchedSeries = this.series.join();
-    const message = { type: "watch", id: this.watchId, source: this.source.id, series: this.series, step_ns: Math.round(stepMs * NS), from_ns: Math.round(from * NS), partial: true } as const;
+    const message = { type: "watch", id: this.watchId, source: this.source.id, series: this.series, step_ns: Math.round(stepMs * NS_PER_MS), from_ns: Math.round(from * NS_PER_MS), partial: true } as const;
     if (this.connection.send(message)) this.watched = key;
   }
 
@@ -143,8 +142,8 @@ export class Timeline {
         id: this.asked,
         source: this.source.id,
         series: this.series,
-        from_ns: Math.round(start * NS),
-        to_ns: Math.round(end * NS),
+        from_ns: Math.round(start * NS_PER_MS),
+        to_ns: Math.round(end * NS_PER_MS),
         buckets: Math.max(1, Math.min(Math.round((this.buckets * (end - start)) / (to - from)), Math.floor(this.most.values / this.series.length))),
       });
     }, ASK_PAUSE_MS);
@@ -155,7 +154,7 @@ export class Timeline {
     const { id, rows, dropped } = frame.header;
     if (dropped > this.dropped) this.fillHoles(dropped);
     if (id === this.watchId) {
-      const step = (frame.header.step_ns ?? 0) / NS;
+      const step = (frame.header.step_ns ?? 0) / NS_PER_MS;
       if (!this.grid || Math.abs(step - this.grid.stepMs) > 1e-9) return true;
       this.grid.apply(frame);
       this.newest = Math.max(this.newest, this.grid.end);

@@ -1,6 +1,7 @@
 //! The only place where differences, wraps and rates are computed.
 
 use crate::batch::Batch;
+use numakit_model::label::Event;
 use numakit_model::{Kind, Series};
 use std::ops::Range;
 
@@ -69,6 +70,15 @@ impl Rates {
     /// first, and for what is no counter.
     pub fn began(&self, series: usize) -> Option<u64> {
         self.series.get(series)?.began
+    }
+
+    /// Takes note of a label: over a pause there is no rate. Whether it was one's begin or end.
+    pub fn label(&mut self, text: &str) -> bool {
+        let is_pause = matches!(Event::parse(text), Some(Event::Paused | Event::Resumed));
+        if is_pause {
+            self.forget();
+        }
+        is_pause
     }
 
     /// Forgets earlier rows, so that no rate spans a gap such as a pause.

@@ -4,7 +4,6 @@ use crate::hub::Hub;
 use crate::layout::Layout;
 use numakit_history::{History, Source};
 use numakit_model::CpuSet;
-use numakit_model::label::Event;
 use numakit_recording::ring::Entry;
 use numakit_recording::{Header, Rates, Ring};
 use numakit_sys::{clock, sched};
@@ -83,9 +82,7 @@ impl Keeper {
     }
 
     fn label(&mut self, time: u64, text: &str) {
-        if matches!(Event::parse(text), Some(Event::Paused | Event::Resumed)) {
-            self.rates.forget();
-        }
+        self.rates.label(text);
         self.hub.label(self.source, self.history.as_ref() as &dyn Source, time, text);
     }
 }

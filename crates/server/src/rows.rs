@@ -4,7 +4,6 @@
 use crate::layout::Layout;
 use numakit_derived::{Bound, Catalog};
 use numakit_history::{Shown, kept};
-use numakit_model::label::Event;
 use numakit_recording::{Batch, Header, Rates};
 use std::fmt::Write;
 use std::ops::Range;
@@ -90,9 +89,7 @@ impl Shown for Rows {
     }
 
     fn label(&mut self, text: &str) {
-        if let Some(Event::Paused | Event::Resumed) = Event::parse(text) {
-            self.rates.forget();
-        }
+        self.rates.label(text);
     }
 
     fn identity(&self) -> String {

@@ -196,8 +196,7 @@ impl StatTable {
     /// Adds the line of a label. No rate spans a pause.
     pub fn label(&mut self, time: u64, text: &str, out: &mut String) {
         let event = Event::parse(text);
-        if matches!(event, Some(Event::Paused | Event::Resumed)) {
-            self.rates.forget();
+        if self.rates.label(text) {
             self.fresh = true;
         }
         match self.format {

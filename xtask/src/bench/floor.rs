@@ -27,6 +27,12 @@ pub fn build() -> Result<PathBuf> {
     Ok(dir)
 }
 
+/// Whether programs may take real-time priority here.
+pub fn may_be_realtime() -> Result<bool> {
+    let tried = program("floor_files")?.args(["1000", "1", "/proc/vmstat", "--fifo"]).output()?;
+    Ok(tried.status.success())
+}
+
 /// One of them, ready to be given arguments.
 pub fn program(name: &str) -> Result<Command> {
     Ok(Command::new(build()?.join(name)))

@@ -21,8 +21,7 @@ const LATENCY: f64 = 200.0;
 
 pub fn run(results: &mut Results) -> Result<()> {
     files(results, "normal", &[])?;
-    if floor::program("floor_files")?.args(["1000", "1", "/proc/vmstat", "--fifo"]).output()?.status.success()
-    {
+    if floor::may_be_realtime()? {
         files(results, "realtime", &["--fifo"])?;
     } else {
         results.say("real-time priority is not permitted here: skipped");

@@ -13,7 +13,7 @@ const VMSTAT: &str = "/proc/vmstat";
 
 pub fn run(results: &mut Results) -> Result<()> {
     compare(results, "normal", &[])?;
-    if floor::program("floor_files")?.args(["1000", "1", VMSTAT, "--fifo"]).output()?.status.success() {
+    if floor::may_be_realtime()? {
         compare(results, "realtime", &["--fifo"])
     } else {
         results.say("real-time priority is not permitted here: skipped");

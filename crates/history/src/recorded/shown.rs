@@ -1,7 +1,6 @@
 //! From raw values to what is shown.
 
 use crate::answer::kept;
-use numakit_model::label::Event;
 use numakit_recording::{Batch, Header, Rates};
 use std::ops::Range;
 use std::sync::Arc;
@@ -48,9 +47,7 @@ impl Shown for Plain {
     }
 
     fn label(&mut self, text: &str) {
-        if let Some(Event::Paused | Event::Resumed) = Event::parse(text) {
-            self.rates.forget();
-        }
+        self.rates.label(text);
     }
 
     fn identity(&self) -> String {
