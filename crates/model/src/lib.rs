@@ -3,11 +3,13 @@
 pub mod cpuset;
 pub mod label;
 pub mod metric;
+pub mod plan;
 pub mod suggest;
 pub mod topology;
 mod unavailable;
 
 pub use cpuset::{CpuSet, ParseSetError};
 pub use metric::{Confidence, Instance, Kind, Metric, Scope, Series, Unit};
+pub use plan::Plan;
 pub use topology::Topology;
 pub use unavailable::Unavailable;

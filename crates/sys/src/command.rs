@@ -51,7 +51,7 @@ impl Running {
     }
 }
 
-fn unblock_signals() -> io::Result<()> {
+pub(crate) fn unblock_signals() -> io::Result<()> {
     // SAFETY: the set is initialised before use; SIG_DFL is a valid disposition.
     unsafe {
         let mut set: libc::sigset_t = std::mem::zeroed();

@@ -11,6 +11,7 @@ pub mod poll;
 pub mod root;
 pub mod sched;
 pub mod signal;
+pub mod start;
 pub mod tty;
 pub mod user;
 pub mod window;

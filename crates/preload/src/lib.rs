@@ -1,0 +1,1 @@
+//! The C libraries that programs preload, carried in the binary.
