@@ -9,7 +9,9 @@ mod formulas;
 mod hardware;
 mod levels;
 mod machine;
+mod place;
 mod pmu;
+mod program;
 mod recording;
 mod sets;
 mod task;
@@ -49,7 +51,10 @@ pub const TARGETS: &[Target] = &[
     Target { name: "event_terms", run: hardware::terms },
     Target { name: "web_message", run: web::message },
     Target { name: "web_request", run: web::request },
+    Target { name: "place_list", run: place::list },
+    Target { name: "place_request", run: place::request },
     Target { name: "format_file", run: pmu::format_file },
+    Target { name: "program_head", run: program::head },
 ];
 
 /// The target of that name.

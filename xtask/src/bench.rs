@@ -8,6 +8,8 @@ mod machine;
 mod memory;
 mod page;
 mod perf;
+mod placing;
+mod planning;
 mod recorder;
 mod results;
 mod sampler;
@@ -17,6 +19,7 @@ mod size;
 mod slowdown;
 mod start;
 mod statistics;
+mod threads;
 
 use crate::build;
 use anyhow::{Result, bail};
@@ -50,8 +53,15 @@ const BENCHMARKS: &[Benchmark] = &[
         question: "how long a NUMA guest takes to start, what simulating costs",
         run: guest::run,
     },
+    Benchmark {
+        name: "threads",
+        question: "what it costs to create a thread that is placed",
+        run: threads::run,
+    },
     Benchmark { name: "live", question: "what serving the page costs, and how late it is", run: live::run },
     Benchmark { name: "page", question: "what an update of the page costs, beside Plotly", run: page::run },
+    Benchmark { name: "placing", question: "how much later a placed program starts", run: placing::run },
+    Benchmark { name: "planning", question: "how long plans for 10,000 cores take", run: planning::run },
 ];
 
 /// Runs the benchmarks that are named, or all; exit status 1 if a limit is missed.

@@ -1,6 +1,6 @@
 //! `cargo xtask build`: the program, its man pages and its shell completions.
 
-use crate::{process, web, workspace};
+use crate::{install, process, web, workspace};
 use anyhow::{Result, bail};
 use std::fs;
 use std::io::ErrorKind;
@@ -18,13 +18,17 @@ pub fn run(words: &[String]) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The page, the release build, target/share with what belongs into /usr/share, and the second name.
+/// The page, the release build, target/share with what belongs into /usr/share, and the other names.
 pub fn everything() -> Result<()> {
+    install::need_c()?;
     web::build()?;
     process::run(&mut process::cargo(&["build", "--release", "--quiet"]))?;
     let mut generate = process::cargo(&["run", "--release", "--quiet", "-p", "numakit-cli"]);
     process::run(generate.args(["--example", "generate", "--"]).arg(share()))?;
-    link("numa", &workspace::target().join("release/numascope"))
+    for name in ["numascope", "numaplace"] {
+        link("numa", &workspace::target().join("release").join(name))?;
+    }
+    Ok(())
 }
 
 fn share() -> std::path::PathBuf {

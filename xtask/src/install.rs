@@ -23,6 +23,12 @@ pub fn need(probe: &[&str], packages: &[&str]) -> Result<()> {
     Ok(())
 }
 
+/// Makes sure that what is in C can be built: the library that is preloaded is part of the program.
+pub fn need_c() -> Result<()> {
+    need(&["make", "--version"], &["make"])?;
+    need(&["gcc", "--version"], &["gcc", "libc6-dev"])
+}
+
 /// Makes sure that a component of the Rust toolchain is there.
 pub fn need_component(probe: &[&str], component: &str) -> Result<()> {
     if !works(probe) {

@@ -17,6 +17,7 @@ pub fn run(words: &[String]) -> Result<ExitCode> {
     }
     let mut tally = Tally::default();
     tally.check("format", format());
+    tally.check("C compiler and make", install::need_c());
     tally.check("clippy", clippy());
     tally.check("C floors", bench::floor::build().map(drop));
     if web::can_build() {
@@ -100,6 +101,10 @@ fn tests(tally: &mut Tally) -> Result<()> {
     // Tests compare with what numactl and numastat say; without them they count as skipped.
     if let Err(error) = install::need(&["numactl", "--hardware"], &["numactl"]) {
         println!("no numactl: {error:#}");
+    }
+    // The library's test in Fortran counts as skipped without it.
+    if let Err(error) = install::need(&["gfortran", "--version"], &["gfortran"]) {
+        println!("no gfortran: {error:#}");
     }
     let status = lines(&mut command, |line| {
         if let Some(shown) = tally.line(line) {

@@ -3,9 +3,13 @@
 
 mod formulas;
 mod global;
+mod job;
+pub mod numaplace;
 pub mod numascope;
 mod observe;
 mod page;
+mod place;
+mod running;
 pub mod verbs;
 
 pub use global::Global;
@@ -27,6 +31,9 @@ pub struct Cli {
 #[derive(Debug, Subcommand)]
 enum Verb {
     Topo(verbs::topo::Topo),
+    Plan(verbs::plan::Plan),
+    Run(verbs::run::Run),
+    Ps(verbs::ps::Ps),
     Capture(verbs::capture::Capture),
     Doctor(verbs::doctor::Doctor),
     List(verbs::list::List),
@@ -54,6 +61,9 @@ impl Cli {
         let global = &self.global;
         match self.verb {
             Verb::Topo(verb) => verb.run(global),
+            Verb::Plan(verb) => verb.run(global),
+            Verb::Run(verb) => verb.run(global),
+            Verb::Ps(verb) => verb.run(global),
             Verb::Capture(verb) => verb.run(global),
             Verb::Doctor(verb) => verb.run(global),
             Verb::List(verb) => verb.run(global),

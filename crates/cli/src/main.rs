@@ -1,4 +1,4 @@
-//! `numa`, and `numascope` when called by that name.
+//! `numa`, and `numascope` or `numaplace` when called by that name.
 
 use clap::Parser;
 use std::path::Path;
@@ -11,6 +11,7 @@ fn main() -> ExitCode {
     let name = words.next().unwrap_or_default();
     let (name, result) = match Path::new(&name).file_name() {
         Some(name) if name == "numascope" => ("numascope", numakit_cli::numascope::run(words)),
+        Some(name) if name == "numaplace" => ("numaplace", numakit_cli::numaplace::run(words)),
         _ => ("numa", numakit_cli::Cli::parse().run()),
     };
     result.unwrap_or_else(|error| {

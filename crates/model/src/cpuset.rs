@@ -114,7 +114,7 @@ impl CpuSet {
 
     /// The ids in rising order.
     pub fn iter(&self) -> impl Iterator<Item = u32> + '_ {
-        self.words.iter().enumerate().flat_map(|(i, &word)| {
+        self.words.iter().enumerate().filter(|(_, word)| **word != 0).flat_map(|(i, &word)| {
             let mut rest = word;
             std::iter::from_fn(move || {
                 if rest == 0 {

@@ -1,2 +1,41 @@
 //! From a request and a topology to a plan, and from a plan to the lines that launchers want.
 //! Pure: what is taken already comes in as a value.
+
+mod amount;
+mod capacity;
+pub mod check;
+mod deal;
+mod devices;
+mod error;
+pub mod launchers;
+pub mod lists;
+mod machine;
+mod memory;
+mod nodes;
+pub mod numbering;
+mod pool;
+pub mod request;
+mod steps;
+mod taken;
+mod why;
+
+pub use error::{PlanError, Shortage};
+pub use lists::{ListError, Words};
+pub use request::{Cores, MemoryRequest, Policy, Request, RequestError};
+pub use taken::Taken;
+
+use numakit_model::{Plan, Topology};
+
+/// Places what the request asks for on the cores that are not taken.
+pub fn plan(topology: &Topology, request: &Request, taken: &Taken) -> Result<Plan, PlanError> {
+    explained(topology, request, taken).map(|(plan, _)| plan)
+}
+
+/// A plan with the reasons for the whole of it: which nodes were looked at, and why these.
+pub fn explained(
+    topology: &Topology,
+    request: &Request,
+    taken: &Taken,
+) -> Result<(Plan, Vec<String>), PlanError> {
+    steps::plan(topology, request, taken)
+}

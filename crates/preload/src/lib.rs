@@ -1,1 +1,146 @@
-//! The C libraries that programs preload, carried in the binary.
+//! The C libraries that programs preload, carried in the binary. Programs load them from a file, so
+//! the library is laid down where this user may write, under a name that tells its content.
+
+use std::ffi::OsStr;
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+include!(concat!(env!("OUT_DIR"), "/library.rs"));
+
+/// The library's file name; its soname too.
+pub const NAME: &str = "libnumaplace.so";
+/// Variable that names another library to be preloaded.
+pub const VARIABLE: &str = "NUMAKIT_PRELOAD";
+
+/// Why there is no library to preload.
+#[derive(Debug, thiserror::Error)]
+pub enum PreloadError {
+    /// What the variable names is not there.
+    #[error("{VARIABLE} is '{0}', where there is no file; unset {VARIABLE} or name a {NAME}")]
+    Missing(PathBuf),
+    /// The loader would take the path for several.
+    #[error(
+        "{VARIABLE} is '{0}'; the loader takes a colon or a blank for the end of a name: move the library \
+         to a path without"
+    )]
+    Divided(PathBuf),
+    /// No folder takes it.
+    #[error("no folder for {NAME}: {0}; set XDG_CACHE_HOME to a folder that only you may write to")]
+    Nowhere(String),
+}
+
+/// Whose files are looked at and where they may go.
+struct Place {
+    user: u32,
+    folders: Vec<PathBuf>,
+}
+
+impl Place {
+    /// In order of preference.
+    fn of_this_process() -> Self {
+        let user = numakit_sys::user::id();
+        let variable =
+            |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+        let cache = variable("XDG_CACHE_HOME").or_else(|| Some(variable("HOME")?.join(".cache")));
+        let mut folders = Vec::new();
+        if user == 0 {
+            folders.push(PathBuf::from("/var/cache/numakit"));
+        } else {
+            folders.extend(cache.map(|folder| folder.join("numakit")));
+        }
+        folders.push(std::env::temp_dir().join(format!("numakit-{user}-preload")));
+        Self { user, folders }
+    }
+
+    fn lay_down(&self) -> Result<PathBuf, PreloadError> {
+        let mut reasons = Vec::new();
+        for folder in &self.folders {
+            match self.lay_into(folder) {
+                Ok(path) => return Ok(path),
+                Err(error) => reasons.push(format!("{}: {error}", folder.display())),
+            }
+        }
+        Err(PreloadError::Nowhere(reasons.join("; ")))
+    }
+
+    fn lay_into(&self, top: &Path) -> io::Result<PathBuf> {
+        if is_divided(top.as_os_str()) {
+            return Err(io::Error::other("its path has a colon or a blank"));
+        }
+        let folder = top.join(HASH);
+        // Programs of other users are started with root's, so they must be able to read it.
+        let mode = if self.user == 0 { 0o755 } else { 0o700 };
+        fs::DirBuilder::new().recursive(true).mode(mode).create(&folder)?;
+        self.check_private(top)?;
+        self.check_private(&folder)?;
+        let path = folder.join(NAME);
+        if fs::read(&path).is_ok_and(|content| content == LIBRARY) {
+            return Ok(path);
+        }
+        write_whole(&path)?;
+        Ok(path)
+    }
+
+    /// Whoever else may write there could have others run what he likes.
+    fn check_private(&self, folder: &Path) -> io::Result<()> {
+        let data = fs::symlink_metadata(folder)?;
+        let (owner, mode) = (data.uid(), data.mode() & 0o7777);
+        if data.is_dir() && owner == self.user && mode & 0o022 == 0 {
+            return Ok(());
+        }
+        let found =
+            if data.is_dir() { format!("of user {owner} with mode {mode:o}") } else { "no folder".into() };
+        Err(io::Error::other(format!(
+            "{} is {found}, not a folder that only this user writes to",
+            folder.display()
+        )))
+    }
+}
+
+/// Under another name first: whoever loads it gets all of it or the one before.
+fn write_whole(path: &Path) -> io::Result<()> {
+    static COUNT: AtomicU32 = AtomicU32::new(0);
+    let number = COUNT.fetch_add(1, Ordering::Relaxed);
+    let fresh = path.with_extension(format!("new-{}-{number}", std::process::id()));
+    let _ = fs::remove_file(&fresh);
+    let written = File::options()
+        .write(true)
+        .create_new(true)
+        .mode(0o755)
+        .open(&fresh)
+        .and_then(|mut file| file.write_all(LIBRARY))
+        .and_then(|()| fs::rename(&fresh, path));
+    if written.is_err() {
+        let _ = fs::remove_file(&fresh);
+    }
+    written
+}
+
+fn is_divided(path: &OsStr) -> bool {
+    path.as_bytes().iter().any(|byte| byte.is_ascii_whitespace() || *byte == b':')
+}
+
+/// The path of a `libnumaplace.so` that programs can preload: the one that `NUMAKIT_PRELOAD` names,
+/// else this binary's own, which is laid down if it is not there yet.
+pub fn lay_down() -> Result<PathBuf, PreloadError> {
+    match std::env::var_os(VARIABLE).filter(|given| !given.is_empty()) {
+        Some(given) => named(PathBuf::from(given)),
+        None => Place::of_this_process().lay_down(),
+    }
+}
+
+fn named(path: PathBuf) -> Result<PathBuf, PreloadError> {
+    if !path.is_file() {
+        return Err(PreloadError::Missing(path));
+    }
+    // The program may change to another folder before it starts children.
+    let path = path.canonicalize().map_err(|_| PreloadError::Missing(path))?;
+    if is_divided(path.as_os_str()) { Err(PreloadError::Divided(path)) } else { Ok(path) }
+}
+
+#[cfg(test)]
+mod tests;

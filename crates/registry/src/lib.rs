@@ -1,2 +1,34 @@
 //! Who holds which cores. One file for the machine, its locks are the kernel's: whatever is
 //! killed, what it held is free.
+//!
+//! - [`Registry::take`] chooses and locks cores in one step; [`Held`] is what was taken.
+//! - [`run`] starts a program on them, keeps them until the last descendant ended, and gives the
+//!   program's own end as [`Ending`].
+//! - [`look`] tells who holds what, without making or changing anything.
+
+mod audit;
+pub mod busy;
+mod error;
+mod held;
+mod holding;
+pub mod isolate;
+mod keeper;
+mod launcher;
+pub mod limits;
+mod message;
+mod open;
+pub mod record;
+mod scan;
+mod take;
+
+pub use error::{RegistryError, TakeError};
+pub use held::{Held, LEAST_DESCRIPTOR};
+pub use holding::{Bound, Holding, Process, Seen, State, Who};
+pub use launcher::{Ending, Job, RunError, run};
+pub use open::{Registry, look, look_at};
+pub use take::{About, Chosen};
+
+/// The name of a user, or the number where there is none.
+pub fn user_name(id: u32) -> String {
+    numakit_sys::user::name(id).unwrap_or_else(|| id.to_string())
+}

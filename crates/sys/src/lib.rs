@@ -3,15 +3,22 @@
 
 pub mod clock;
 pub mod command;
+pub mod executable;
+pub mod file;
 pub mod gate;
+pub mod huge_pages;
+pub mod lock;
 pub mod mark;
 pub mod memory;
+pub mod migrate;
 pub mod perf;
+pub mod policy;
 pub mod poll;
 pub mod root;
 pub mod sched;
 pub mod signal;
 pub mod start;
+pub mod supervise;
 pub mod tty;
 pub mod user;
 pub mod window;

@@ -9,13 +9,25 @@ const MASK_WORDS: usize = 256;
 
 /// The CPUs that the calling thread may run on.
 pub fn affinity() -> io::Result<CpuSet> {
+    affinity_of(0)
+}
+
+/// The CPUs that this thread of any process may run on; 0 is the calling one.
+pub fn affinity_of(thread: u32) -> io::Result<CpuSet> {
     let mut mask = [0u64; MASK_WORDS];
     // SAFETY: the buffer is as long as said.
     let bytes = check(unsafe {
-        libc::syscall(libc::SYS_sched_getaffinity, 0, size_of_val(&mask), mask.as_mut_ptr())
+        libc::syscall(libc::SYS_sched_getaffinity, thread, size_of_val(&mask), mask.as_mut_ptr())
     })?;
     let bits = (bytes as u32 * 8).min(MASK_WORDS as u32 * 64);
     Ok((0..bits).filter(|&cpu| mask[cpu as usize / 64] >> (cpu % 64) & 1 == 1).collect())
+}
+
+/// How many threads a process has; none if it is not there.
+pub fn threads_of(process: u32) -> Option<u64> {
+    // The kernel counts them as links of this folder, which is far quicker than a list.
+    let folder = std::fs::metadata(format!("/proc/{process}/task")).ok()?;
+    std::os::unix::fs::MetadataExt::nlink(&folder).checked_sub(2)
 }
 
 /// Confines the calling thread to these CPUs.

@@ -1,12 +1,14 @@
 //! Starting a program with everything that it gets from us between fork and exec.
 
 use crate::check;
+use crate::huge_pages::HugePages;
+use crate::policy::Policy;
 use numakit_model::CpuSet;
 use std::ffi::OsString;
-use std::io;
 use std::os::fd::RawFd;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command};
+use std::{fmt, io};
 
 /// What a program is started with. What is not said stays as it is here.
 #[derive(Debug, Clone, Default)]
@@ -19,29 +21,323 @@ pub struct Start {
     pub cpus: Option<CpuSet>,
     /// An open descriptor that it inherits under its number; all others are closed at exec.
     pub descriptor: Option<RawFd>,
+    /// An open `cgroup.procs`: it enters that control group before anything else, as entering one
+    /// may change its mask.
+    pub cgroup: Option<RawFd>,
+    /// Where its memory comes from.
+    pub memory: Option<Policy>,
+    /// How it is scheduled.
+    pub scheduler: Option<Scheduler>,
+    /// Nanoseconds that its timers may be late.
+    pub timer_slack: Option<u64>,
+    /// Whether the kernel gives it huge pages by itself.
+    pub huge_pages: Option<HugePages>,
+    /// The largest stack of its main thread, and the default for others, in bytes.
+    pub stack: Option<u64>,
+}
+
+/// A scheduling class.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Scheduler {
+    /// The usual one.
+    Other,
+    /// Long time slices, for what computes and never waits.
+    Batch,
+    /// Only what nobody else wants.
+    Idle,
+    /// Real-time with this priority, until it waits.
+    Fifo(u32),
+    /// Real-time with this priority, in turn with its equals.
+    RoundRobin(u32),
+}
+
+impl Scheduler {
+    fn class(self) -> (i32, i32) {
+        match self {
+            Self::Other => (libc::SCHED_OTHER, 0),
+            Self::Batch => (libc::SCHED_BATCH, 0),
+            Self::Idle => (libc::SCHED_IDLE, 0),
+            Self::Fifo(priority) => (libc::SCHED_FIFO, priority as i32),
+            Self::RoundRobin(priority) => (libc::SCHED_RR, priority as i32),
+        }
+    }
+
+    fn set(self) -> io::Result<()> {
+        let (class, priority) = self.class();
+        let param = libc::sched_param { sched_priority: priority };
+        // SAFETY: the parameter outlives the call.
+        check(unsafe { libc::sched_setscheduler(0, class, &param) } as i64).map(drop)
+    }
+}
+
+/// What is done between fork and exec.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stage {
+    /// The control group.
+    Cgroup,
+    /// The mask of CPUs.
+    Cpus,
+    /// The memory policy.
+    Memory,
+    /// The scheduling class.
+    Scheduler,
+    /// The timer slack.
+    TimerSlack,
+    /// Huge pages.
+    HugePages,
+    /// The limit of the stack.
+    Stack,
+    /// The descriptor that the program inherits.
+    Descriptor,
+}
+
+const STAGES: [Stage; 8] = [
+    Stage::Cgroup,
+    Stage::Cpus,
+    Stage::Memory,
+    Stage::Scheduler,
+    Stage::TimerSlack,
+    Stage::HugePages,
+    Stage::Stack,
+    Stage::Descriptor,
+];
+
+impl fmt::Display for Stage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Cgroup => "its control group cannot be entered",
+            Self::Cpus => "its CPUs cannot be set",
+            Self::Memory => "its memory policy cannot be set",
+            Self::Scheduler => "its scheduling class cannot be set",
+            Self::TimerSlack => "its timer slack cannot be set",
+            Self::HugePages => "its use of huge pages cannot be set",
+            Self::Stack => "the limit of its stack cannot be set",
+            Self::Descriptor => "its descriptor cannot be handed over",
+        })
+    }
+}
+
+/// Something between fork and exec that failed; found inside the [`io::Error`] of
+/// [`Start::spawn`]. Without it, the program itself could not be started.
+#[derive(Debug)]
+pub struct Failed {
+    /// What failed.
+    pub stage: Stage,
+    /// Why.
+    pub error: io::Error,
+    /// What to do.
+    pub fix: String,
+}
+
+impl fmt::Display for Failed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}; {}", self.stage, self.error, self.fix)
+    }
+}
+
+impl std::error::Error for Failed {}
+
+/// The child reports by one number: the error in its lower half, the stage (from 1) above.
+const HALF: u32 = 16;
+
+impl Stage {
+    fn report(self, error: &io::Error) -> io::Error {
+        let number = error.raw_os_error().unwrap_or(libc::EINVAL) & 0xffff;
+        let stage = STAGES.iter().position(|s| *s == self).unwrap_or_default() as i32 + 1;
+        io::Error::from_raw_os_error(stage << HALF | number)
+    }
 }
 
 impl Start {
-    /// Starts it. Signals that this process collects reach the program as usual.
+    /// Starts it. Signals that this process collects reach the program as usual. An error has
+    /// [`Failed`] in it where not the program but something that it was to get is the reason.
     pub fn spawn(&self) -> io::Result<Child> {
+        self.command()?.spawn().map_err(|error| self.told(error))
+    }
+
+    /// Becomes the program, in place of this process; returns only where that fails.
+    pub fn exec(&self) -> io::Error {
+        match self.command() {
+            Ok(mut command) => self.told(command.exec()),
+            Err(error) => error,
+        }
+    }
+
+    fn command(&self) -> io::Result<Command> {
         let Some((program, arguments)) = self.words.split_first() else {
             return Err(io::Error::new(io::ErrorKind::NotFound, "no command given"));
         };
         let mut command = Command::new(program);
         command.args(arguments).env_clear().envs(self.environment.iter().map(|(name, value)| (name, value)));
-        let (cpus, descriptor) = (self.cpus.clone(), self.descriptor);
+        let start = Self { words: Vec::new(), environment: Vec::new(), ..self.clone() };
         // SAFETY: between fork and exec only system calls are made, and nothing is allocated.
-        unsafe {
-            command.pre_exec(move || {
-                if let Some(cpus) = &cpus {
-                    crate::sched::set_affinity(cpus)?;
-                }
-                if let Some(descriptor) = descriptor {
-                    check(libc::fcntl(descriptor, libc::F_SETFD, 0) as i64)?;
-                }
-                crate::command::unblock_signals()
-            });
+        unsafe { command.pre_exec(move || start.prepare()) };
+        Ok(command)
+    }
+
+    /// What the child's number means.
+    fn told(&self, error: io::Error) -> io::Error {
+        let number = error.raw_os_error().unwrap_or_default();
+        let stage = usize::try_from(number >> HALF).ok().and_then(|at| at.checked_sub(1));
+        match stage.and_then(|at| STAGES.get(at)) {
+            Some(&stage) => {
+                let error = io::Error::from_raw_os_error(number & 0xffff);
+                io::Error::new(error.kind(), Failed { stage, error, fix: self.fix(stage) })
+            }
+            None => error,
         }
-        command.spawn()
+    }
+
+    fn fix(&self, stage: Stage) -> String {
+        let fix = match stage {
+            Stage::Scheduler => match self.scheduler {
+                Some(Scheduler::Fifo(level) | Scheduler::RoundRobin(level)) => {
+                    return format!("real-time needs root, CAP_SYS_NICE or 'ulimit -r {level}'");
+                }
+                _ => "leave --sched out",
+            },
+            Stage::Cpus => {
+                let cpus = self.cpus.as_ref().map(ToString::to_string).unwrap_or_default();
+                return format!("CPUs {cpus} may have gone offline, or a cpuset changed; try again");
+            }
+            Stage::Cgroup => "leave --isolate out",
+            Stage::Memory => "a node may have gone offline, or a cpuset changed; try again",
+            Stage::Stack => "ask for a smaller --stack",
+            Stage::TimerSlack => "leave --slack out",
+            Stage::HugePages => "leave --thp out",
+            Stage::Descriptor => "try again, or use --share",
+        };
+        fix.to_owned()
+    }
+
+    /// Runs in the child: everything that is not the program itself.
+    fn prepare(&self) -> io::Result<()> {
+        let stage = |stage: Stage, result: io::Result<()>| result.map_err(|error| stage.report(&error));
+        if let Some(group) = self.cgroup {
+            stage(Stage::Cgroup, enter(group))?;
+        }
+        if let Some(stack) = self.stack {
+            stage(Stage::Stack, limit_stack(stack))?;
+        }
+        if let Some(huge_pages) = self.huge_pages {
+            stage(Stage::HugePages, huge_pages.set())?;
+        }
+        if let Some(slack) = self.timer_slack {
+            stage(Stage::TimerSlack, set_timer_slack(slack))?;
+        }
+        if let Some(scheduler) = self.scheduler {
+            stage(Stage::Scheduler, scheduler.set())?;
+        }
+        if let Some(cpus) = &self.cpus {
+            stage(Stage::Cpus, crate::sched::set_affinity(cpus))?;
+        }
+        if let Some(memory) = &self.memory {
+            stage(Stage::Memory, memory.set())?;
+        }
+        if let Some(descriptor) = self.descriptor {
+            // SAFETY: plain integers.
+            let kept = check(unsafe { libc::fcntl(descriptor, libc::F_SETFD, 0) } as i64);
+            stage(Stage::Descriptor, kept.map(drop))?;
+        }
+        crate::command::unblock_signals()
+    }
+}
+
+/// Writing 0 moves the writer.
+fn enter(group: RawFd) -> io::Result<()> {
+    // SAFETY: the text is as long as said.
+    check(unsafe { libc::write(group, c"0".as_ptr().cast(), 1) } as i64).map(drop)
+}
+
+fn limit_stack(bytes: u64) -> io::Result<()> {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: the structure outlives both calls.
+    check(unsafe { libc::getrlimit(libc::RLIMIT_STACK, &mut limit) } as i64)?;
+    limit.rlim_cur = bytes as libc::rlim_t;
+    // SAFETY: as above.
+    check(unsafe { libc::setrlimit(libc::RLIMIT_STACK, &limit) } as i64).map(drop)
+}
+
+/// The largest stack that this process may ask for, in bytes; none where it is not limited.
+pub fn largest_stack() -> Option<u64> {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: the structure outlives the call.
+    let result = unsafe { libc::getrlimit(libc::RLIMIT_STACK, &mut limit) };
+    (result == 0 && limit.rlim_max != libc::RLIM_INFINITY).then_some(limit.rlim_max)
+}
+
+fn set_timer_slack(nanoseconds: u64) -> io::Result<()> {
+    // SAFETY: plain integers.
+    check(unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, nanoseconds as libc::c_ulong, 0, 0, 0) } as i64)
+        .map(drop)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Read;
+
+    fn shell(script: &str) -> Start {
+        let words = ["sh", "-c", script].map(OsString::from).to_vec();
+        Start { words, environment: std::env::vars_os().collect(), ..Start::default() }
+    }
+
+    /// What a shell with this start writes to a file that it is given as `$OUT`.
+    fn written(mut start: Start, name: &str) -> String {
+        let path = std::env::temp_dir().join(format!("numakit-start-{name}-{}", std::process::id()));
+        start.environment.push(("OUT".into(), path.clone().into()));
+        assert!(start.spawn().unwrap().wait().unwrap().success());
+        let mut text = String::new();
+        std::fs::File::open(&path).unwrap().read_to_string(&mut text).unwrap();
+        std::fs::remove_file(&path).unwrap();
+        text
+    }
+
+    #[test]
+    fn a_program_gets_what_it_is_started_with() {
+        let cpu = crate::sched::affinity().unwrap().last().unwrap();
+        let start = Start {
+            cpus: Some(CpuSet::range(cpu, cpu)),
+            memory: Some(Policy::preferred(0)),
+            scheduler: Some(Scheduler::Batch),
+            stack: Some(3 << 20),
+            huge_pages: Some(HugePages::Off),
+            ..shell("(ulimit -s; cat /proc/self/status /proc/self/stat /proc/self/numa_maps) >$OUT 2>&1")
+        };
+        let text = written(start, "all");
+        assert!(text.starts_with("3072\n"), "{text}");
+        assert!(text.contains(&format!("Cpus_allowed_list:\t{cpu}\n")), "{text}");
+        if let Some(line) = text.lines().find(|line| line.starts_with("THP_enabled")) {
+            assert_eq!(line, "THP_enabled:\t0");
+        }
+        // The scheduling class is the 41st value; the second may hold blanks but here is `(cat)`.
+        let stat = text.lines().find(|line| line.contains(" (cat) ")).unwrap();
+        assert_eq!(stat.split(' ').nth(40), Some("3"), "{stat}");
+        if std::path::Path::new("/proc/self/numa_maps").exists() {
+            assert!(text.contains(" prefer:0 ") || text.contains(" prefer=relative:0 "), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_failed_is_told_by_its_name() {
+        let failed = |start: Start| {
+            let error = start.spawn().unwrap_err();
+            error.get_ref().and_then(|e| e.downcast_ref::<Failed>()).map(|f| f.stage)
+        };
+        let none = Some(CpuSet::range(16_000, 16_000));
+        assert_eq!(failed(Start { cpus: none, ..shell("true") }), Some(Stage::Cpus));
+        let nowhere = Some(Policy::bind(&CpuSet::range(1000, 1000)));
+        assert_eq!(failed(Start { memory: nowhere, ..shell("true") }), Some(Stage::Memory));
+        let urgent = Some(Scheduler::Fifo(100));
+        assert_eq!(failed(Start { scheduler: urgent, ..shell("true") }), Some(Stage::Scheduler));
+        assert_eq!(failed(Start { descriptor: Some(9999), ..shell("true") }), Some(Stage::Descriptor));
+        let text = Start { scheduler: urgent, ..shell("true") }.spawn().unwrap_err().to_string();
+        assert!(
+            text.starts_with("its scheduling class cannot be set: ") && text.contains("-r 100"),
+            "{text}"
+        );
+        let missing = Start { words: vec!["/no/such/program".into()], ..Start::default() };
+        assert_eq!(failed(missing.clone()), None);
+        assert_eq!(crate::command::start_failure_status(&missing.spawn().unwrap_err()), 127);
     }
 }

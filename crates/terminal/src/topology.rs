@@ -9,5 +9,5 @@ mod svg;
 mod tree;
 
 pub use hardware::hardware;
-pub use svg::svg;
+pub use svg::{Mark, Overlay, svg, svg_with};
 pub use tree::{Look, tree};

@@ -28,6 +28,32 @@ pub(crate) fn read(reader: &mut Reader<'_>, online: &CpuSet) -> Vec<Cache> {
     caches
 }
 
+/// Who shares the caches beyond the first level, and nothing else of them: what an index is on
+/// the first CPU it is on all, and a CPU that a cache serves is not asked for it again.
+pub(crate) fn read_places(reader: &mut Reader<'_>, online: &CpuSet) -> Vec<Cache> {
+    let Some(first) = online.first() else { return Vec::new() };
+    let known = (0..).map_while(|index| identify(reader, first, index)).collect::<Vec<_>>();
+    let mut caches = Vec::new();
+    for ((level, kind), index) in known.into_iter().zip(0u32..).filter(|((level, _), _)| *level > 1) {
+        let mut covered = CpuSet::new();
+        for cpu in online.iter() {
+            if covered.contains(cpu) {
+                continue;
+            }
+            let directory = format!("{CPU}/cpu{cpu}/cache/index{index}");
+            let shared = reader
+                .set(format_args!("{directory}/shared_cpu_map"), format_args!("{directory}/shared_cpu_list"));
+            let Some(shared) = shared else { continue };
+            let mut cpus = shared.and(online).minus(&covered);
+            cpus.insert(cpu);
+            covered = covered.or(&cpus);
+            caches.push(Cache { level, kind, cpus, ..Cache::default() });
+        }
+    }
+    caches.sort_by_key(|c| (c.level, c.kind as u8, c.cpus.first()));
+    caches
+}
+
 #[derive(Default)]
 struct Found {
     caches: Vec<Cache>,

@@ -17,11 +17,13 @@ mod kinds;
 mod nodes;
 mod packages;
 pub mod page_size;
+mod places;
 mod reader;
 pub mod synthetic;
 pub mod values;
 
 pub use json::JsonError;
+pub use places::read_places;
 pub use synthetic::DescriptionError;
 
 use numakit_model::Topology;

@@ -17,6 +17,17 @@ pub(crate) struct Nodes {
 /// The nodes that are online and have a directory. `has_cpu` and `has_memory` are not looked
 /// at: on real machines they are empty or name nodes that are offline.
 pub(crate) fn read(reader: &mut Reader<'_>, online_cpus: &CpuSet) -> Nodes {
+    let mut nodes = read_places(reader, online_cpus);
+    for node in nodes.nodes.iter_mut().filter(|node| !node.implicit) {
+        node.huge_pages = huge_pages(reader, node.os_index);
+        node.access = hmat::access(reader, node.os_index);
+        node.memory_side_caches = hmat::memory_side_caches(reader, node.os_index);
+    }
+    nodes
+}
+
+/// The same with CPUs and memory alone.
+pub(crate) fn read_places(reader: &mut Reader<'_>, online_cpus: &CpuSet) -> Nodes {
     let shown = reader.numbered(NODE, "node").unwrap_or_default();
     if shown.is_empty() {
         return Nodes { nodes: vec![implicit(reader, online_cpus)], online: CpuSet::new() };
@@ -57,10 +68,7 @@ fn read_one(reader: &mut Reader<'_>, id: u32, online_cpus: &CpuSet) -> Node {
         cpus: cpus.unwrap_or_default().and(online_cpus),
         memory_kb,
         free_kb,
-        implicit: false,
-        huge_pages: huge_pages(reader, id),
-        access: hmat::access(reader, id),
-        memory_side_caches: hmat::memory_side_caches(reader, id),
+        ..Node::default()
     }
 }
 

@@ -64,6 +64,15 @@ impl Level {
 
 /// Reads all levels in one pass over the CPUs.
 pub(crate) fn read(reader: &mut Reader<'_>, online: &CpuSet) -> Levels {
+    let mut levels = read_places(reader, online);
+    for core in &mut levels.cores {
+        core.os_index = first_id(reader, &core.cpus, "core_id");
+    }
+    levels
+}
+
+/// The same without the kernel's numbers of cores.
+pub(crate) fn read_places(reader: &mut Reader<'_>, online: &CpuSet) -> Levels {
     let mut core = Level::new(&["core_cpus", "thread_siblings"]);
     let mut outer = [
         Level::new(&["package_cpus", "core_siblings"]),
@@ -85,11 +94,7 @@ pub(crate) fn read(reader: &mut Reader<'_>, online: &CpuSet) -> Levels {
         reader.note(format!("CPUs {alone} do not say which core they are in; each is shown as its own"));
     }
     core.groups.extend(alone.iter().map(|cpu| CpuSet::range(cpu, cpu)));
-    let cores = core.groups.into_iter().map(|cpus| Core {
-        os_index: first_id(reader, &cpus, "core_id"),
-        cpus,
-        kind: None,
-    });
+    let cores = core.groups.into_iter().map(|cpus| Core { cpus, ..Core::default() });
     let mut cores: Vec<Core> = cores.collect();
     cores.sort_by_key(|core| core.cpus.first());
     let [packages, dies, clusters, books, drawers] = outer;

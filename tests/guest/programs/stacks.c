@@ -1,13 +1,14 @@
-/* stacks parent|own [THREADS [KIB [REPEATS]]]     default 8 2048 3
+/* stacks parent|own|free [THREADS [KIB [REPEATS]]]     default 8 2048 3
  *
  * One bound thread for each CPU sweeps an array of KIB on its stack REPEATS times, between the
  * markers. The stack was first touched by the parent, on the first CPU's node, or by the thread
- * itself: nothing else differs, so the difference in traffic is what first touch costs. */
+ * itself: nothing else differs, so the difference in traffic is what first touch costs. `free` is
+ * like `parent`, but threads stay on the CPUs that they are given with the program. */
 #define _GNU_SOURCE
 #include "lines.h"
 #include "team.h"
 
-#define USAGE "usage: stacks parent|own [THREADS [KIB [REPEATS]]]"
+#define USAGE "usage: stacks parent|own|free [THREADS [KIB [REPEATS]]]"
 
 /* For what the thread needs beside the array. */
 enum { SLACK = 256 << 10 };
@@ -39,9 +40,23 @@ static void body(struct member *member)
         fail("the array of thread %d does not hold what was written", member->index);
 }
 
+static void *nothing(void *argument)
+{
+    return argument;
+}
+
+/* From the first thread on, the main thread may be on a CPU of its own, as this one shows. */
+static void start_first_thread(void)
+{
+    pthread_t id;
+    if (pthread_create(&id, NULL, nothing, NULL) || pthread_join(id, NULL))
+        fail("cannot start a thread");
+}
+
 int main(int count, char **words)
 {
-    bool parent = count > 1 && strcmp(words[1], "parent") == 0;
+    bool is_free = count > 1 && strcmp(words[1], "free") == 0;
+    bool parent = is_free || (count > 1 && strcmp(words[1], "parent") == 0);
     if (count < 2 || count > 5 || (!parent && strcmp(words[1], "own")))
         bad_arguments(USAGE);
     int threads = count > 2 ? number("THREADS", words[2], 1, 256) : 8;
@@ -49,8 +64,11 @@ int main(int count, char **words)
         .bytes = (count > 3 ? number("KIB", words[3], 4, 65536) : 2048) << 10,
         .repeats = count > 4 ? number("REPEATS", words[4], 1, 1000000) : 3,
         .body = body,
+        .is_free = is_free,
     };
     equal.bytes = (equal.bytes + PAGE - 1) / PAGE * PAGE;
+    if (is_free)
+        start_first_thread();
     struct member *team = team_of(threads, equal);
     size_t stack_bytes = equal.bytes + SLACK;
     void **stacks = zeroed(threads, sizeof *stacks);

@@ -1,4 +1,5 @@
-/* A team of threads, one for each of the first allowed CPUs and bound to it. A member's body
+/* A team of threads, one for each of the first allowed CPUs and bound to it, unless they are free:
+ * then whoever started the program sees to that. A member's body
  * prepares, calls team_begin, does the work to be counted, and calls team_end: the markers stand
  * where all members are ready and where all are done. */
 #ifndef TEAM_H
@@ -10,6 +11,7 @@
 
 struct member {
     int index, cpu, node;
+    bool is_free;
     size_t bytes;   /* of memory per member, or of the shared memory */
     long repeats;
     void *shared;   /* the same for all members */
@@ -41,7 +43,12 @@ static inline void team_end(struct member *member)
 static inline void *team_start(void *argument)
 {
     struct member *member = argument;
-    bind_to_cpu(member->cpu);
+    if (member->is_free) {
+        member->cpu = sched_getcpu();
+        member->node = node_of_cpu(member->cpu);
+    } else {
+        bind_to_cpu(member->cpu);
+    }
     member->body(member);
     return NULL;
 }
@@ -54,7 +61,8 @@ static inline struct member *team_of(int threads, struct member equal)
     int allowed = allowed_cpus(cpus, CPU_SETSIZE);
     if (threads > allowed)
         fail("%d threads need as many CPUs, %d are allowed", threads, allowed);
-    bind_to_cpu(cpus[0]);
+    if (!equal.is_free)
+        bind_to_cpu(cpus[0]);
     struct member *team = zeroed(threads, sizeof *team);
     equal.barrier = zeroed(1, sizeof *equal.barrier);
     pthread_barrier_init(equal.barrier, NULL, threads);

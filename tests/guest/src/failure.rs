@@ -18,6 +18,16 @@ pub enum Failure {
         /// The command that brings it.
         fix: String,
     },
+    /// A runtime that users may have is neither here nor can be fetched.
+    #[error("no {name}: {reason}; to have it: {fix}")]
+    Runtime {
+        /// What it is.
+        name: String,
+        /// What is missing.
+        reason: String,
+        /// What brings it.
+        fix: String,
+    },
     /// The guest cannot be as it was asked for.
     #[error(transparent)]
     Shape(#[from] ShapeError),

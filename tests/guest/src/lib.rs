@@ -24,6 +24,7 @@ mod packages;
 pub mod place;
 pub mod programs;
 mod run;
+pub mod runtimes;
 mod shape;
 mod simulated;
 mod traffic;

@@ -34,11 +34,12 @@ pub fn arguments(shape: &Shape, disk: &Disk<'_>) -> Vec<String> {
     }
     let attributes = !shape.latencies.is_empty();
     add("-machine", format!("pc,hmat={}", if attributes { "on" } else { "off" }));
-    add("-cpu", "max".to_owned());
+    add("-cpu", processor(shape));
     let cpus = shape.cpus() as u64;
-    let (packages, dies) = (u64::from(shape.packages), u64::from(shape.dies));
-    let cores = cpus.checked_div(packages * dies).unwrap_or(cpus);
-    add("-smp", format!("{cpus},sockets={packages},dies={dies},cores={cores},threads=1"));
+    let (packages, dies, threads) = (shape.packages, shape.dies, shape.threads);
+    let parts = u64::from(packages) * u64::from(dies) * u64::from(threads);
+    let cores = cpus.checked_div(parts).unwrap_or(cpus);
+    add("-smp", format!("{cpus},sockets={packages},dies={dies},cores={cores},threads={threads}"));
     add("-m", format!("{}M", shape.memory_mib()));
     for (id, node) in shape.nodes.iter().enumerate() {
         add("-numa", numa_node(id, node, attributes));
@@ -62,6 +63,20 @@ pub fn arguments(shape: &Shape, disk: &Disk<'_>) -> Vec<String> {
     list.extend(["-nodefaults", "-no-user-config", "-no-reboot"].map(str::to_owned));
     list.extend(["-display", "none"].map(str::to_owned));
     list
+}
+
+/// Neighbours in number share a last-level cache, so where they are on different nodes there is
+/// none but those of the cores. Linux knows threads of a core from what Intel's processors tell.
+fn processor(shape: &Shape) -> String {
+    let in_order = shape.nodes.iter().flat_map(|node| node.cpus.iter()).is_sorted();
+    let mut text = "max".to_owned();
+    if !in_order {
+        text += ",l3-cache=off";
+    }
+    if shape.threads > 1 {
+        text += ",vendor=GenuineIntel";
+    }
+    text
 }
 
 fn numa_node(id: usize, node: &Node, attributes: bool) -> String {

@@ -13,8 +13,62 @@ use std::time::Duration;
 /// What brings all of it where it may be installed.
 pub const FIX: &str =
     "apt-get install qemu-system-x86 linux-image-cloud-amd64 busybox-static e2fsprogs numactl libomp5";
-/// Those whose dependencies are needed as well.
-const PROGRAMS: [&str; 5] = ["qemu-system-x86", "busybox-static", "e2fsprogs", "numactl", "libomp5"];
+/// Packages that are unpacked together, into a folder of their own.
+#[derive(Debug)]
+pub struct Set {
+    /// The folder below `target/guest`.
+    folder: &'static str,
+    /// What it is, for people.
+    about: &'static str,
+    /// The packages; their dependencies come along where they are not installed here.
+    wanted: &'static [&'static str],
+    /// A kernel too.
+    kernel: bool,
+    /// Those that are wanted come even if they are installed here.
+    anyway: bool,
+}
+
+/// What guests are made with.
+const MACHINE: Set = Set {
+    folder: "root",
+    about: "QEMU, a kernel and busybox",
+    wanted: &["qemu-system-x86", "busybox-static", "e2fsprogs", "numactl", "libomp5"],
+    kernel: true,
+    anyway: false,
+};
+/// Open MPI 4 and MPICH.
+pub const MPI: Set = Set {
+    folder: "mpi",
+    about: "Open MPI and MPICH",
+    wanted: &[
+        "openmpi-bin",
+        "libopenmpi3",
+        "openmpi-common",
+        "libpmix2",
+        "mpich",
+        "libmpich12",
+        "libhwloc15",
+        "libevent-core-2.1-7",
+        "libevent-pthreads-2.1-7",
+    ],
+    kernel: false,
+    anyway: true,
+};
+/// Python with numpy on OpenBLAS.
+pub const NUMPY: Set = Set {
+    folder: "numpy",
+    about: "Python with numpy",
+    wanted: &[
+        "python3.11-minimal",
+        "libpython3.11-minimal",
+        "libpython3.11-stdlib",
+        "python3-numpy",
+        "libopenblas0-pthread",
+        "libgfortran5",
+    ],
+    kernel: false,
+    anyway: true,
+};
 /// Depends on the kernel of the day.
 const KERNEL: &str = "linux-image-cloud-amd64";
 /// After a failure nobody tries again for so long, since a test run asks many times.
@@ -28,7 +82,7 @@ pub fn missing(reason: &str) -> Failure {
 /// The folder with what was unpacked; the first call may take a while.
 pub fn root() -> Result<&'static Path, Failure> {
     static ROOT: OnceLock<Result<PathBuf, String>> = OnceLock::new();
-    let found = ROOT.get_or_init(|| unpacked().map_err(|failure| failure.to_string()));
+    let found = ROOT.get_or_init(|| MACHINE.unpacked().map_err(|failure| failure.to_string()));
     found.as_deref().map_err(|reason| missing(reason))
 }
 
@@ -46,74 +100,82 @@ pub fn library_path(root: &Path) -> String {
         .join(":")
 }
 
-fn unpacked() -> Result<PathBuf, Failure> {
-    let _lock = place::locked("packages")?;
-    let top = place::folder("")?;
-    let (root, refusal) = (top.join("root"), top.join("unavailable"));
-    if is_whole(&root) {
-        return Ok(root);
+impl Set {
+    /// The folder with what was unpacked; it is fetched if it is not there.
+    pub fn unpacked(&self) -> Result<PathBuf, Failure> {
+        let _lock = place::locked("packages")?;
+        let top = place::folder("")?;
+        let (root, refusal) = (top.join(self.folder), top.join(format!("unavailable-{}", self.folder)));
+        if self.is_whole(&root) {
+            return Ok(root);
+        }
+        if let Some(reason) = recent(&refusal) {
+            return Err(Failure::Request(reason));
+        }
+        let work = top.join("packages");
+        let _ = fs::remove_dir_all(&work);
+        let made = self.fetch(&work).and_then(|()| {
+            let _ = fs::remove_dir_all(&root);
+            fs::rename(work.join("root"), &root).map_err(on("rename", &work))
+        });
+        let _ = fs::remove_dir_all(&work);
+        if let Err(failure) = &made {
+            let _ = fs::write(&refusal, failure.to_string());
+        }
+        made.map(|()| root)
     }
-    if let Some(reason) = recent(&refusal) {
-        return Err(Failure::Request(reason));
-    }
-    let work = top.join("packages");
-    let _ = fs::remove_dir_all(&work);
-    let made = fetch(&work).and_then(|()| {
-        let _ = fs::remove_dir_all(&root);
-        fs::rename(work.join("root"), &root).map_err(on("rename", &work))
-    });
-    let _ = fs::remove_dir_all(&work);
-    if let Err(failure) = &made {
-        let _ = fs::write(&refusal, failure.to_string());
-    }
-    made.map(|()| root)
-}
 
-/// Whether all that is wanted today was unpacked.
-fn is_whole(root: &Path) -> bool {
-    let list = fs::read_to_string(root.join("packages")).unwrap_or_default();
-    list.lines().next() == Some(&PROGRAMS.join(" "))
+    /// Whether all that is wanted today was unpacked.
+    fn is_whole(&self, root: &Path) -> bool {
+        let list = fs::read_to_string(root.join("packages")).unwrap_or_default();
+        list.lines().next() == Some(&self.wanted.join(" "))
+    }
+
+    /// Unpacks into the folder `root` in `work`; its file `packages` says what was wanted and what
+    /// that brought.
+    fn fetch(&self, work: &Path) -> Result<(), Failure> {
+        if place::on_this_machine("apt-get").is_none() {
+            return Err(Failure::Request("no apt-get here to fetch packages with".to_owned()));
+        }
+        eprintln!("fetching {} into {}", self.about, work.display());
+        for folder in ["lists/partial", "cache/archives/partial", "downloads", "root"] {
+            let path = work.join(folder);
+            fs::create_dir_all(&path).map_err(on("create", &path))?;
+        }
+        // A list that fails may not matter; a package that is missing does.
+        let _ = apt(work, "apt-get").args(["-qq", "update"]).output();
+        let mut names = self.missing(work)?;
+        if self.kernel {
+            names.insert(kernel(work)?);
+        }
+        let downloads = work.join("downloads");
+        let mut download = apt(work, "apt-get");
+        finished(download.args(["-qq", "download"]).args(&names).current_dir(&downloads))?;
+        let mut unpacked = BTreeSet::new();
+        for entry in fs::read_dir(&downloads).map_err(on("list", &downloads))? {
+            let package = entry.map_err(on("list", &downloads))?.path();
+            finished(Command::new("dpkg-deb").arg("-x").arg(&package).arg(work.join("root")))?;
+            unpacked.extend(package.file_stem().map(|name| name.to_string_lossy().into_owned()));
+        }
+        let list = work.join("root/packages");
+        let text = unpacked.into_iter().fold(self.wanted.join(" "), |text, name| text + "\n" + &name);
+        fs::write(&list, text).map_err(on("write", &list))
+    }
+
+    /// The packages and all they depend on, without what is installed here.
+    fn missing(&self, work: &Path) -> Result<BTreeSet<String>, Failure> {
+        let mut plan = apt(work, "apt-get");
+        plan.args(["--print-uris", "-y", "-qq", "--no-install-recommends", "install"]);
+        if self.anyway {
+            plan.arg("--reinstall");
+        }
+        Ok(names_of(&text_of(plan.args(self.wanted))?))
+    }
 }
 
 fn recent(refusal: &Path) -> Option<String> {
     let age = fs::metadata(refusal).ok()?.modified().ok()?.elapsed().ok()?;
     (age < PATIENCE).then(|| fs::read_to_string(refusal).ok())?
-}
-
-/// Unpacks into the folder `root` in `work`; its file `packages` says what was wanted and what
-/// that brought.
-fn fetch(work: &Path) -> Result<(), Failure> {
-    if place::on_this_machine("apt-get").is_none() {
-        return Err(Failure::Request("no apt-get here to fetch packages with".to_owned()));
-    }
-    eprintln!("fetching QEMU, a kernel and busybox into {}", work.display());
-    for folder in ["lists/partial", "cache/archives/partial", "downloads", "root"] {
-        let path = work.join(folder);
-        fs::create_dir_all(&path).map_err(on("create", &path))?;
-    }
-    // A list that fails may not matter; a package that is missing does.
-    let _ = apt(work, "apt-get").args(["-qq", "update"]).output();
-    let mut wanted = missing_programs(work)?;
-    wanted.insert(kernel(work)?);
-    let downloads = work.join("downloads");
-    let mut download = apt(work, "apt-get");
-    finished(download.args(["-qq", "download"]).args(&wanted).current_dir(&downloads))?;
-    let mut unpacked = BTreeSet::new();
-    for entry in fs::read_dir(&downloads).map_err(on("list", &downloads))? {
-        let package = entry.map_err(on("list", &downloads))?.path();
-        finished(Command::new("dpkg-deb").arg("-x").arg(&package).arg(work.join("root")))?;
-        unpacked.extend(package.file_stem().map(|name| name.to_string_lossy().into_owned()));
-    }
-    let list = work.join("root/packages");
-    let text = unpacked.into_iter().fold(PROGRAMS.join(" "), |text, name| text + "\n" + &name);
-    fs::write(&list, text).map_err(on("write", &list))
-}
-
-/// The programs and all they depend on, without what is installed here.
-fn missing_programs(work: &Path) -> Result<BTreeSet<String>, Failure> {
-    let mut plan = apt(work, "apt-get");
-    plan.args(["--print-uris", "-y", "-qq", "--no-install-recommends", "install"]).args(PROGRAMS);
-    Ok(names_of(&text_of(&mut plan)?))
 }
 
 /// Names in lines such as `'http://.../x_1.0_amd64.deb' x_1.0_amd64.deb 1234 SHA256:...`.

@@ -108,6 +108,16 @@ pub fn of_host(name: &str) -> Option<PathBuf> {
     place::on_this_machine(name).or_else(|| unpacked().filter(|_| name == "numactl"))
 }
 
+/// The library that places threads, built from this tree.
+pub fn libnumaplace() -> Result<PathBuf, Failure> {
+    let _lock = place::locked("native")?;
+    let out = place::folder("native")?;
+    let mut make = Command::new("make");
+    make.arg("-C").arg(place::root().join("native")).arg(format!("OUT={}", out.display()));
+    finished(&mut make)?;
+    Ok(out.join("libnumaplace.so"))
+}
+
 /// LLVM's OpenMP runtime, which can stand in for libgomp.
 pub fn libomp() -> Result<PathBuf, Failure> {
     let folder = |root: &Path| {

@@ -49,6 +49,8 @@ pub struct Shape {
     pub packages: u32,
     /// Dies of each.
     pub dies: u32,
+    /// Threads of a core: CPUs that follow each other.
+    pub threads: u32,
     /// The nodes, in order of id.
     pub nodes: Vec<Node>,
     /// Distances, a row for each node.
@@ -104,6 +106,11 @@ impl Shape {
     /// How many CPUs it has.
     pub fn cpus(&self) -> usize {
         self.nodes.iter().map(|node| node.cpus.len()).sum()
+    }
+
+    /// The numbers of its CPUs.
+    pub fn all_cpus(&self) -> CpuSet {
+        self.nodes.iter().flat_map(|node| node.cpus.iter()).collect()
     }
 
     /// All its memory.

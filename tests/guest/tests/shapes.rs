@@ -151,3 +151,21 @@ fn restricted_starts_commands_in_a_cpuset() {
         assert_eq!(boot["status"].succeeded(), expected);
     });
 }
+
+#[test]
+fn numbering_goes_to_and_fro_between_the_nodes_of_a_package() {
+    let script =
+        "cd /sys/devices/system; cat node/node*/cpulist cpu/cpu*/topology/physical_package_id | tr '\\n' ' '";
+    check("numbering", &[("numbers", script)], |boot| {
+        assert_eq!(boot["numbers"].succeeded(), "0,2 1,3 4,6 5,7 0 0 0 0 1 1 1 1 ");
+    });
+}
+
+#[test]
+fn smt_has_two_threads_on_each_core() {
+    let script = "cd /sys/devices/system; \
+                  cat cpu/cpu5/topology/thread_siblings_list cpu/cpu5/cache/index3/shared_cpu_list node/node1/cpulist";
+    check("smt", &[("siblings", script)], |boot| {
+        assert_eq!(boot["siblings"].succeeded(), "4-5\n4-7\n4-7\n");
+    });
+}

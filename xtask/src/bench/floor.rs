@@ -7,8 +7,13 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::SystemTime;
 
-const PROGRAMS: [(&str, &[&str]); 4] =
-    [("floor_files", &[]), ("floor_perf", &[]), ("floor_topology", &[]), ("compute", &["-fopenmp", "-lm"])];
+const PROGRAMS: [(&str, &[&str]); 5] = [
+    ("floor_files", &[]),
+    ("floor_perf", &[]),
+    ("floor_topology", &[]),
+    ("compute", &["-fopenmp", "-lm"]),
+    ("threads", &["-pthread"]),
+];
 
 /// Compiles those that are out of date and gives the folder that they are in.
 pub fn build() -> Result<PathBuf> {

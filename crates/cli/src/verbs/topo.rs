@@ -5,7 +5,6 @@ use anyhow::{Context, bail};
 use clap::Args;
 use numakit_model::Topology;
 use numakit_terminal::topology::{Look, hardware, svg, tree};
-use numakit_topology::synthetic;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -37,7 +36,7 @@ pub struct Topo {
 impl Topo {
     /// Shows.
     pub fn run(self, global: &Global) -> anyhow::Result<ExitCode> {
-        let topology = self.topology(global)?;
+        let topology = machine(self.synthetic.as_deref(), global)?;
         if self.json {
             print!("{}", numakit_topology::json::text(&topology));
         } else if self.hardware {
@@ -50,19 +49,21 @@ impl Topo {
         }
         Ok(ExitCode::SUCCESS)
     }
+}
 
-    fn topology(&self, global: &Global) -> anyhow::Result<Topology> {
-        match &self.synthetic {
-            Some(description) => match synthetic::load(description) {
-                Ok(topology) => Ok(topology),
-                Err(error) => bail!("--synthetic: {error}"),
-            },
-            None => numakit_topology::read(&global.root()?).context("the machine cannot be read"),
-        }
+/// The machine that is described, or the one that the options of all verbs choose.
+pub(crate) fn machine(synthetic: Option<&str>, global: &Global) -> anyhow::Result<Topology> {
+    match synthetic {
+        Some(description) => match numakit_topology::synthetic::load(description) {
+            Ok(topology) => Ok(topology),
+            Err(error) => bail!("--synthetic: {error}"),
+        },
+        None => numakit_topology::read(&global.root()?).context("the machine cannot be read"),
     }
 }
 
-fn write_drawing(path: &Path, drawing: &str) -> anyhow::Result<()> {
+/// Writes a drawing into a file; '-' is standard output.
+pub(crate) fn write_drawing(path: &Path, drawing: &str) -> anyhow::Result<()> {
     if path == Path::new("-") {
         print!("{drawing}");
         return Ok(());

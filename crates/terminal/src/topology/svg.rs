@@ -3,16 +3,23 @@
 mod drawing;
 mod heat;
 mod machine;
+mod overlay;
 
 use super::phrases as say;
 use drawing::{MARGIN, grid, stack, text_line};
 use numakit_model::Topology;
+pub use overlay::{Mark, Overlay};
 
 /// Width to height of a page that looks good on a slide.
 const PAGE: f64 = 1.5;
 
 /// A complete SVG file.
 pub fn svg(t: &Topology) -> String {
+    svg_with(t, &Overlay::default())
+}
+
+/// A complete SVG file that also says who runs where.
+pub fn svg_with(t: &Topology, overlay: &Overlay) -> String {
     let title = say::summary(t);
     let mut parts = vec![text_line(&title, 20.0, "title")];
     // Of this machine there is nothing to say; another one has a name or a description.
@@ -20,7 +27,8 @@ pub fn svg(t: &Topology) -> String {
         let origin: String = t.origin.chars().take(100).collect();
         parts.push(text_line(&origin, 12.0, "note"));
     }
-    let machine = stack([machine::draw(t)].into_iter().chain(machine::legend(t)).collect(), 10.0);
+    let machine =
+        stack([machine::draw(t, overlay)].into_iter().chain(machine::legend(t, overlay)).collect(), 10.0);
     let distances = t.distances.as_ref().filter(|d| d.nodes.len() > 1).map(heat::draw);
     let main: Vec<_> = [machine].into_iter().chain(distances).collect();
     parts.push(grid(&main, 24.0, PAGE));
@@ -44,5 +52,6 @@ rect{stroke-width:1}
 .node{fill:#fff;stroke:#3d8361}.mem{fill:#d3eadd;stroke:none}.far{fill:#e3f4f4;stroke:#2b8a8a}
 .cache{fill:#fdf0d5;stroke:#d9a441}.core{fill:#f4f6f8;stroke:#b8c4d0}.pu{fill:#3f6fb5;stroke:none}
 .num{fill:#fff}.shut{fill:#ced4da;stroke:none}.shutnum{fill:#5f6b76}.off{fill:#fff;stroke:#adb5bd;stroke-dasharray:3 2}
-.shutmem{fill:#e1e5e9;stroke:none}.light{fill:#fff}
+.shutmem{fill:#e1e5e9;stroke:none}.light{fill:#fff}.b{font-weight:bold}
+.idle{fill:#fff;stroke:#b8c4d0}.held{fill:#dbe4f0;stroke:#9fb3cc}
 ";

@@ -27,7 +27,13 @@ pub fn shapes(text: &str) -> Result<Vec<Shape>, ShapeError> {
                 if found.iter().any(|shape| shape.name == name) {
                     return Err(at(format!("a second shape '{name}'; give it another name")));
                 }
-                found.push(Shape { name: name.to_owned(), packages: 1, dies: 1, ..Shape::default() });
+                found.push(Shape {
+                    name: name.to_owned(),
+                    packages: 1,
+                    dies: 1,
+                    threads: 1,
+                    ..Shape::default()
+                });
                 first_line = index + 1;
             }
             _ => match found.last_mut() {
@@ -47,6 +53,7 @@ fn fact(shape: &mut Shape, words: &[&str]) -> Result<(), String> {
         ["about", ..] => shape.about = words.get(1..).unwrap_or(&[]).join(" "),
         ["packages", n] => shape.packages = number(n)?,
         ["dies", n] => shape.dies = number(n)?,
+        ["threads", n] => shape.threads = number(n)?,
         ["node", id, "cpus", cpus, "memory", mib] => {
             if number::<usize>(id)? != shape.nodes.len() || shape.nodes.len() == MOST_NODES {
                 let next = shape.nodes.len();
@@ -119,20 +126,8 @@ fn finish(shape: &mut Shape) -> Result<(), String> {
     if cpus == 0 || cpus > MOST_CPUS {
         return Err(format!("'{}' has {cpus} CPUs; between 1 and {MOST_CPUS} are possible", shape.name));
     }
-    let mut in_order = 0;
-    for cpu in shape.nodes.iter().flat_map(|node| node.cpus.iter()) {
-        if cpu != in_order {
-            return Err(format!(
-                "CPU {cpu} stands where CPU {in_order} should; number them in order of nodes"
-            ));
-        }
-        in_order += 1;
-    }
-    let parts = u64::from(shape.packages) * u64::from(shape.dies);
-    if parts == 0 || !(cpus as u64).is_multiple_of(parts) {
-        let (packages, dies) = (shape.packages, shape.dies);
-        return Err(format!("{cpus} CPUs cannot be divided evenly among {packages} packages of {dies} dies"));
-    }
+    numbers(shape)?;
+    parts(shape)?;
     if shape.nodes.iter().all(|node| node.memory_mib < LEAST_MIB) {
         return Err(format!("no node has {LEAST_MIB} MiB; Linux does not start with less"));
     }
@@ -145,11 +140,41 @@ fn finish(shape: &mut Shape) -> Result<(), String> {
     let all: CpuSet = (0..count).filter_map(|id| u32::try_from(id).ok()).collect();
     match &shape.confined {
         Some(set) if set.cpus.is_empty() || set.mems.is_empty() => Err("an empty cpuset".to_owned()),
-        Some(set) if set.cpus.last() >= Some(in_order) || !set.mems.is_subset(&all) => {
+        Some(set) if !set.cpus.is_subset(&shape.all_cpus()) || !set.mems.is_subset(&all) => {
             Err(format!("the cpuset names what is not there: CPUs {}, nodes {}", set.cpus, set.mems))
         }
         _ => Ok(()),
     }
+}
+
+/// Every number from 0 stands on one node.
+fn numbers(shape: &Shape) -> Result<(), String> {
+    let mut found = CpuSet::new();
+    for cpu in shape.nodes.iter().flat_map(|node| node.cpus.iter()) {
+        if found.contains(cpu) {
+            return Err(format!("CPU {cpu} is on two nodes; let it stand on one"));
+        }
+        found.insert(cpu);
+    }
+    match (0..).zip(found.iter()).find(|(number, cpu)| number != cpu) {
+        Some((number, cpu)) => {
+            Err(format!("there is a CPU {cpu} and no CPU {number}; number them from 0 without a gap"))
+        }
+        None => Ok(()),
+    }
+}
+
+/// CPUs are divided evenly among packages, dies and cores.
+fn parts(shape: &Shape) -> Result<(), String> {
+    let (packages, dies, threads) = (shape.packages, shape.dies, shape.threads);
+    let cpus = shape.cpus();
+    let divided = u64::from(packages) * u64::from(dies);
+    let parts = divided * u64::from(threads);
+    if parts != 0 && (cpus as u64).is_multiple_of(parts) {
+        return Ok(());
+    }
+    let of = if threads == 1 { String::new() } else { format!(" with cores of {threads} threads") };
+    Err(format!("{cpus} CPUs cannot be divided evenly among {packages} packages of {dies} dies{of}"))
 }
 
 fn distances(shape: &Shape) -> Result<(), String> {

@@ -1,9 +1,12 @@
 use super::*;
 
+const PROMISED: [&str; 9] =
+    ["two", "four", "eight", "memoryless", "cpuless", "asymmetric", "restricted", "numbering", "smt"];
+
 #[test]
 fn the_shapes_that_are_promised_are_there() {
     let names: Vec<_> = Shape::all().unwrap().into_iter().map(|shape| shape.name).collect();
-    assert_eq!(names, ["two", "four", "eight", "memoryless", "cpuless", "asymmetric", "restricted"]);
+    assert_eq!(names, PROMISED);
 }
 
 #[test]
@@ -22,6 +25,17 @@ fn memory_is_given_to_nodes_that_have_some() {
 }
 
 #[test]
+fn numbers_may_go_to_and_fro_between_nodes() {
+    let shape = Shape::named("numbering").unwrap();
+    assert_eq!(
+        shape.nodes.iter().map(|node| node.cpus.to_string()).collect::<Vec<_>>(),
+        ["0,2", "1,3", "4,6", "5,7"]
+    );
+    assert_eq!(shape.all_cpus().to_string(), "0-7");
+    assert_eq!(Shape::named("smt").unwrap().threads, 2);
+}
+
+#[test]
 fn distances_have_the_usual_default() {
     let shapes = Shape::parse("shape a\nnode 0 cpus 0 memory 128\nnode 1 cpus 1 memory 128\n").unwrap();
     assert_eq!(shapes[0].distances, [[10, 20], [20, 10]]);
@@ -31,14 +45,11 @@ fn distances_have_the_usual_default() {
 #[test]
 fn an_unknown_name_is_answered_with_those_that_exist() {
     let error = Shape::named("fuor").unwrap_err().to_string();
-    assert_eq!(
-        error,
-        "no shape 'fuor'; there are: two, four, eight, memoryless, cpuless, asymmetric, restricted"
-    );
+    assert_eq!(error, format!("no shape 'fuor'; there are: {}", PROMISED.join(", ")));
 }
 
 /// A text, and the error that it must give.
-const WRONG: [(&str, &str); 16] = [
+const WRONG: [(&str, &str); 19] = [
     ("about x", "line 1 of the shapes: nothing may stand before the first line 'shape NAME'"),
     (
         "shape a\n\nnoed 0",
@@ -49,7 +60,19 @@ const WRONG: [(&str, &str); 16] = [
     ("shape a", "line 1 of the shapes: 'a' has 0 CPUs; between 1 and 64 are possible"),
     (
         "shape a\nnode 0 cpus 1-2 memory 256",
-        "line 1 of the shapes: CPU 1 stands where CPU 0 should; number them in order of nodes",
+        "line 1 of the shapes: there is a CPU 1 and no CPU 0; number them from 0 without a gap",
+    ),
+    (
+        "shape a\nnode 0 cpus 0-1 memory 256\nnode 1 cpus 1-2 memory 256",
+        "line 1 of the shapes: CPU 1 is on two nodes; let it stand on one",
+    ),
+    (
+        "shape a\nthreads 2\npackages 2\nnode 0 cpus 0-5 memory 256",
+        "line 1 of the shapes: 6 CPUs cannot be divided evenly among 2 packages of 1 dies with cores of 2 threads",
+    ),
+    (
+        "shape a\nthreads 0\nnode 0 cpus 0-5 memory 256",
+        "line 1 of the shapes: 6 CPUs cannot be divided evenly among 1 packages of 1 dies with cores of 0 threads",
     ),
     (
         "shape a\npackages 2\nnode 0 cpus 0-2 memory 256",

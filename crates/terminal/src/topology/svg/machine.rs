@@ -1,6 +1,7 @@
 //! Packages, nodes, caches, cores and PUs as boxes.
 
 use super::drawing::{BOLD, Drawing, TITLE, framed, grid, paragraph, stack, strip, text_line, text_width};
+use super::overlay::{Overlay, SIDE};
 use crate::topology::outline::{Item, Part, outline, private_caches};
 use crate::topology::phrases as say;
 use numakit_model::topology::{Core, Node};
@@ -18,10 +19,11 @@ const SHAPE: f64 = 1.9;
 
 struct Painter<'a> {
     t: &'a Topology,
+    overlay: &'a Overlay,
 }
 
-pub fn draw(t: &Topology) -> Drawing {
-    let painter = Painter { t };
+pub fn draw(t: &Topology, overlay: &Overlay) -> Drawing {
+    let painter = Painter { t, overlay };
     let parts = outline(t);
     let mut whole = painter.inside(&parts, SHAPE);
     if !t.offline.is_empty() {
@@ -31,13 +33,16 @@ pub fn draw(t: &Topology) -> Drawing {
 }
 
 /// What the colours of PUs mean, where they differ.
-pub fn legend(t: &Topology) -> Option<Drawing> {
+pub fn legend(t: &Topology, overlay: &Overlay) -> Option<Drawing> {
     let mut entries = vec![("pu", "allowed")];
     if !t.not_allowed().is_empty() {
         entries.push(("shut", "not allowed"));
     }
     if !t.offline.is_empty() {
         entries.push(("off", "offline"));
+    }
+    if !overlay.is_empty() {
+        return Some(overlay.explanation(&entries[1..]));
     }
     if entries.len() == 1 {
         return None;
@@ -180,12 +185,19 @@ impl<'a> Painter<'a> {
         let total = self.t.online.len();
         if total > DRAWN {
             let allowed = core.cpus.intersects(&self.t.allowed);
+            if !self.overlay.is_empty() {
+                return self.overlay.core(&core.cpus, 7.0, allowed);
+            }
             let mut out = Drawing::new(7.0, 7.0);
             out.rect(0.0, 0.0, 7.0, 7.0, if allowed { "pu" } else { "shut" });
             return out;
         }
         let numbered = total <= NUMBERED;
-        let side = if numbered { 24.0 } else { 9.0 };
+        let side = match numbered {
+            true if !self.overlay.is_empty() => SIDE,
+            true => 24.0,
+            false => 9.0,
+        };
         let pus: Vec<Drawing> = core.cpus.iter().map(|cpu| self.pu(cpu, side, numbered)).collect();
         let inner = grid(&pus, 2.0, 2.0);
         let mut out = Drawing::new(inner.width + 6.0, inner.height + 6.0);
@@ -195,6 +207,9 @@ impl<'a> Painter<'a> {
     }
 
     fn pu(&self, cpu: u32, side: f64, numbered: bool) -> Drawing {
+        if !self.overlay.is_empty() {
+            return self.overlay.pu(cpu, side, numbered, self.t.allowed.contains(cpu));
+        }
         let (class, number) =
             if self.t.allowed.contains(cpu) { ("pu", "c num") } else { ("shut", "c shutnum") };
         numbered_square(cpu, side, numbered, class, number)

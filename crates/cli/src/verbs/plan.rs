@@ -1,0 +1,153 @@
+//! `numa plan`.
+
+use super::topo::{machine, write_drawing};
+use crate::place::Place;
+use crate::{Global, job};
+use anyhow::{Context, anyhow, bail};
+use clap::Args;
+use numakit_launch::Choice;
+use numakit_model::{Plan as Placed, Topology};
+use numakit_placement::check::{Expected, compare, plan_of_environment};
+use numakit_placement::launchers::{self, LAUNCHERS, Options};
+use numakit_placement::{Request, Taken, explained};
+use numakit_registry::Seen;
+use numakit_sys::SysRoot;
+use numakit_terminal::plan::{explanation, json, overlay, table};
+use numakit_terminal::topology::svg_with;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// Show where a program's processes and threads belong, and the lines that put them there
+///
+/// The plan is for this machine as it is now, for another one with --sysroot, or for one that does
+/// not exist with --synthetic. On this machine what others hold is left alone. Without options it
+/// is for one thread.
+///
+/// --for writes the lines of a launcher to standard output and nothing else, so that they can go
+/// into a file; how they are used, and what the launcher cannot do, is on standard error.
+///
+/// --json writes {schema, request, reasons, plan: {machine, steps: [{process, thread, cpu, node,
+/// memory: {mode, nodes}, because}], held, warnings}}. Sets are lists such as "0-3,8".
+///
+/// --check compares a running job with its plan: with that of 'numa run' if it started the
+/// process, else with the plan of the options on an idle machine. With several processes PID is
+/// their launcher, such as mpirun. The exit status is 1 when they differ, 2 when that cannot be
+/// told.
+#[derive(Debug, Args)]
+#[command(after_long_help = launchers_help())]
+pub struct Plan {
+    #[command(flatten)]
+    place: Place,
+    /// Plan for a machine that is described, as in 'package:2 node:2(mem=32G) core:4 pu:2', or the
+    /// one in a file that ends in .json
+    #[arg(long, value_name = "DESCRIPTION|FILE", conflicts_with_all = ["sysroot", "check"], help_heading = "What to write")]
+    synthetic: Option<String>,
+    /// Write the lines for a launcher; --help lists all
+    #[arg(long = "for", id = "launcher", value_name = "LAUNCHER", help_heading = "What to write")]
+    launcher: Option<String>,
+    /// The machine's name in rank files
+    #[arg(long, value_name = "NAME", requires = "launcher", help_heading = "What to write")]
+    host: Option<String>,
+    /// Say why each thread is where it is
+    #[arg(long, conflicts_with_all = ["launcher", "json", "svg", "check"], help_heading = "What to write")]
+    explain: bool,
+    /// Write JSON
+    #[arg(long, conflicts_with_all = ["launcher", "svg", "check"], help_heading = "What to write")]
+    json: bool,
+    /// Draw the machine with the processes and threads in it; '-' is standard output
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["launcher", "check"], help_heading = "What to write")]
+    svg: Option<PathBuf>,
+    /// Compare a running job with its plan
+    #[arg(long, value_name = "PID", conflicts_with = "launcher", help_heading = "What to write",
+          value_parser = clap::value_parser!(u32).range(1..))]
+    check: Option<u32>,
+}
+
+impl Plan {
+    /// Plans and shows.
+    pub fn run(self, global: &Global) -> anyhow::Result<ExitCode> {
+        // A name that is wrong is told before a plan that takes long or fails.
+        if let Some(name) = &self.launcher {
+            launchers::find(name).map_err(|error| anyhow!("--for: {error}"))?;
+        }
+        let topology = machine(self.synthetic.as_deref(), global)?;
+        let request = self.place.request();
+        if let Some(pid) = self.check {
+            return check(global, &topology, &request, pid);
+        }
+        let (plan, reasons) = match self.synthetic {
+            Some(_) => explained(&topology, &request, &Taken::default())?,
+            None => free(&global.root()?, &topology, &request)?,
+        };
+        if let Some(name) = &self.launcher {
+            return self.lines(name, &topology, &plan);
+        }
+        if self.json {
+            print!("{}", json(&request, &plan, &reasons));
+        } else if let Some(path) = &self.svg {
+            plan.warnings.iter().for_each(|warning| eprintln!("numa: warning: {warning}"));
+            write_drawing(path, &svg_with(&topology, &overlay(&plan)))?;
+        } else {
+            print!("{}", table(&plan));
+            if self.explain {
+                print!("\n{}", explanation(&plan, &reasons));
+            }
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+
+    fn lines(&self, name: &str, topology: &Topology, plan: &Placed) -> anyhow::Result<ExitCode> {
+        let options = Options { host: self.host.clone() };
+        let lines = launchers::emit(name, topology, plan, &options)?;
+        print!("{}", lines.text);
+        lines.hints.iter().for_each(|hint| eprintln!("numa: {hint}"));
+        let warnings = plan.warnings.iter().chain(&lines.warnings);
+        warnings.for_each(|warning| eprintln!("numa: warning: {warning}"));
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+/// What 'numa run' would choose now, apart from what is only busy; of another machine nobody holds
+/// anything.
+fn free(root: &SysRoot, topology: &Topology, request: &Request) -> anyhow::Result<(Placed, Vec<String>)> {
+    let seen = if root.is_host() { numakit_registry::look()? } else { Seen::default() };
+    let chosen = Choice::new(root, topology, request).choose(&seen)?.with;
+    Ok((chosen.plan, chosen.reasons))
+}
+
+fn check(global: &Global, topology: &Topology, request: &Request, pid: u32) -> anyhow::Result<ExitCode> {
+    let root = global.root()?;
+    let environment = job::environment(&root, pid)?;
+    let pairs = environment.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+    let started = plan_of_environment(topology, pairs).context("--check")?;
+    let (plan, expected, whose) = match started {
+        Some(plan) => (plan, Expected::Started, "the plan of 'numa run'"),
+        None => {
+            let (plan, _) = explained(topology, request, &Taken::default())?;
+            (plan, Expected::All, "this plan")
+        }
+    };
+    let observed = match plan.processes().nth(1) {
+        Some(_) => job::ranks(&root, pid)?,
+        None => job::threads(&root, pid, 0)?,
+    };
+    if observed.is_empty() {
+        bail!("--check: process {pid} has ended");
+    }
+    let differences = compare(&plan, &observed, expected);
+    let threads = match observed.len() {
+        1 => "its thread is".to_owned(),
+        count => format!("its {count} threads are"),
+    };
+    match differences.as_slice() {
+        [] => println!("process {pid}: {threads} where {whose} has them"),
+        _ => println!("process {pid} differs from {whose}:"),
+    }
+    differences.iter().for_each(|difference| println!("  {difference}"));
+    Ok(ExitCode::from(u8::from(!differences.is_empty())))
+}
+
+fn launchers_help() -> String {
+    let line = |launcher: &launchers::Launcher| format!("  {:<11} {}\n", launcher.name, launcher.help);
+    format!("Launchers:\n{}", LAUNCHERS.iter().map(line).collect::<String>().trim_end())
+}

@@ -1,0 +1,64 @@
+//! `numa ps`.
+
+use crate::{Global, observe};
+use anyhow::{Context, bail};
+use clap::Args;
+use numakit_model::Topology;
+use numakit_sys::clock::{self, Alarm};
+use numakit_terminal::holders::Holders;
+use std::io::{IsTerminal, Write};
+use std::process::ExitCode;
+use std::time::Duration;
+
+/// Show who holds which cores
+///
+/// Programs that 'numa run' started hold their cores until they and all that they started have
+/// ended. What is held is in one file, $NUMAKIT_REGISTRY, else /run/numakit-cores if it is there,
+/// else /dev/shm/numakit-cores.
+///
+/// --json writes {holders: [{application, user, uid, pid, keeper, since, cores, cpus, nodes, cgroup,
+/// job, state}]}, with --watch one object a line. since is in seconds since 1970; cpus and nodes
+/// are lists such as "0-3,8". state is "held"; "bound" where the keeper was killed and the program
+/// still runs there; "unknown" where the record is damaged. What is not known is null.
+#[derive(Debug, Args)]
+pub struct Ps {
+    /// Write JSON
+    #[arg(long)]
+    json: bool,
+    /// Show it again and again, each second or after this time
+    #[arg(short, long, value_name = "TIME", num_args = 0..=1, require_equals = true,
+          default_missing_value = "1s", value_parser = observe::interval_of)]
+    watch: Option<Duration>,
+}
+
+/// To the top of the screen, and away with what was there.
+const CLEAR: &str = "\x1b[H\x1b[2J";
+
+impl Ps {
+    /// Shows.
+    pub fn run(self, global: &Global) -> anyhow::Result<ExitCode> {
+        let root = global.root()?;
+        if !root.is_host() {
+            bail!("--sysroot: cores of {} are held on that machine; run 'numa ps' there", root.name());
+        }
+        let topology = numakit_topology::read(&root).context("the machine cannot be read")?;
+        let Some(interval) = self.watch else {
+            print!("{}", self.text(&topology)?);
+            return Ok(ExitCode::SUCCESS);
+        };
+        let clear = if std::io::stdout().is_terminal() && !self.json { CLEAR } else { "" };
+        let mut next = clock::monotonic();
+        loop {
+            print!("{clear}{}", self.text(&topology)?);
+            std::io::stdout().flush()?;
+            next = next.saturating_add(u64::try_from(interval.as_nanos()).unwrap_or(u64::MAX));
+            Alarm::new().sleep_until(next);
+        }
+    }
+
+    fn text(&self, topology: &Topology) -> anyhow::Result<String> {
+        let seen = numakit_registry::look()?;
+        let holders = Holders { holdings: &seen.holdings, topology, now: clock::utc() };
+        Ok(if self.json { format!("{}\n", holders.json()) } else { holders.table() })
+    }
+}

@@ -1,0 +1,197 @@
+use crate::runner::{Done, Folder};
+use std::process::{Child, Command, Stdio};
+
+/// The machine of the best-practice guide: 8 servers with two packages of 16 cores.
+const GUIDE: &str = "package:16 node:2 core:8";
+/// Two PUs a core, numbers dealt to the packages in turn.
+const DEALT: &str = "package:2 node:2 core:4 pu:2 numbering=roundrobin";
+
+fn plan(folder: &Folder, machine: &str, arguments: &str) -> Done {
+    Done::of(
+        folder.numa("plan --synthetic").arg(machine).args(arguments.split_whitespace()).output().unwrap(),
+    )
+}
+
+fn lines(folder: &Folder, machine: &str, arguments: &str) -> Vec<String> {
+    let done = plan(folder, machine, arguments);
+    done.says(0, "");
+    done.out.lines().map(str::to_owned).collect()
+}
+
+#[test]
+fn rank_files_of_the_guide_are_written() {
+    let folder = Folder::new("planrank");
+    let file = lines(&folder, GUIDE, "--processes 64 --stride 4 --for openmpi1");
+    let expected = (0..64).map(|rank| format!("rank {rank}=HOST slot={}:{}", rank / 4, rank % 4 * 4));
+    assert_eq!(file, expected.collect::<Vec<_>>());
+    let file = lines(&folder, GUIDE, "--processes 128 --stride 2 --for openmpi1 --host numademo");
+    let expected = (0..128).map(|rank| format!("rank {rank}=numademo slot={}:{}", rank / 8, rank % 8 * 2));
+    assert_eq!(file, expected.collect::<Vec<_>>());
+    let file = lines(&folder, GUIDE, "--processes 16 --threads 2 --stride 2 --for openmpi1 --host localhost");
+    assert_eq!(file[0], "rank 0=localhost slot=0:0,0:2");
+    assert_eq!(file[3], "rank 3=localhost slot=0:12,0:14");
+    assert_eq!((file.len(), file[15].as_str()), (16, "rank 15=localhost slot=3:12,3:14"));
+    let file = lines(&folder, GUIDE, "--processes 16 --threads 8 --stride 2 --for openmpi1 --host h8qgl");
+    let slots = |rank| (0..8).map(|core| format!("{rank}:{}", core * 2)).collect::<Vec<_>>().join(",");
+    let expected = (0..16).map(|rank| format!("rank {rank}=h8qgl slot={}", slots(rank)));
+    assert_eq!(file, expected.collect::<Vec<_>>());
+    let one = plan(&folder, GUIDE, "--processes 64 --stride 4 --for openmpi1");
+    assert!(one.err.contains("mpirun -np 64 -rf rankfile"), "{}", one.err);
+}
+
+#[test]
+fn openmp_lines_of_the_guide_are_written() {
+    let folder = Folder::new("planomp");
+    for (arguments, affinity) in [
+        ("--threads 64 --stride 4", "\"0-252:4\""),
+        ("--threads 128", "\"0-127\""),
+        ("--threads 128 --stride 2", "\"0-254:2\""),
+        ("-c 128 --stride 2", "\"0-254:2\""),
+    ] {
+        let file = lines(&folder, GUIDE, &format!("{arguments} --for gomp"));
+        assert!(file.contains(&format!("export GOMP_CPU_AFFINITY={affinity}")), "{arguments}: {file:?}");
+    }
+    let file = lines(&folder, GUIDE, "--threads 128 --stride 2 --for nvhpc");
+    let list = (0..128).map(|at| (at * 2).to_string()).collect::<Vec<_>>().join(",");
+    assert!(file.contains(&format!("export MP_BLIST='{list}'")), "{file:?}");
+}
+
+#[test]
+fn a_plan_is_shown_in_every_form() {
+    let folder = Folder::new("planforms");
+    let table = plan(&folder, DEALT, "--processes 2 --threads 4");
+    table.says(0, "");
+    assert!(table.out.starts_with("2 processes of 4 threads on 8 CPUs"), "{}", table.out);
+    let explained = plan(&folder, DEALT, "--processes 2 --threads 4 --explain");
+    assert!(explained.out.contains("process 1 thread 3: CPU "), "{}", explained.out);
+    let json = plan(&folder, DEALT, "--processes 2 --threads 4 --json");
+    let read: serde_json::Value = serde_json::from_str(&json.out).unwrap();
+    assert_eq!((&read["request"]["processes"], &read["schema"]), (&2.into(), &1.into()));
+    assert_eq!(read["plan"]["steps"].as_array().unwrap().len(), 8);
+    plan(&folder, DEALT, "--processes 2 --threads 4 --svg plan.svg").says(0, "");
+    let drawing = std::fs::read_to_string(folder.path("plan.svg")).unwrap();
+    assert!(drawing.starts_with("<svg") && drawing.contains(">r1.t3<"));
+    assert!(plan(&folder, DEALT, "--svg -").out.starts_with("<svg"));
+    // For the machine that this runs on, too.
+    let here = folder.run("plan -c 1 --for taskset");
+    here.says(0, "");
+    assert!(here.out.starts_with("taskset -c "), "{}", here.out);
+}
+
+#[test]
+fn every_launcher_that_help_names_has_lines() {
+    let folder = Folder::new("planall");
+    let help = folder.run("plan --help").out;
+    let names: Vec<&str> = help
+        .lines()
+        .skip_while(|line| *line != "Launchers:")
+        .skip(1)
+        .map_while(|line| line.split_whitespace().next())
+        .collect();
+    assert_eq!(names.len(), 16, "{help}");
+    for name in names {
+        let done = plan(&folder, DEALT, &format!("--processes 2 --threads 2 --for {name}"));
+        done.says(0, "");
+        assert!(done.out.contains("./app") || done.out.starts_with("rank 0="), "{name}: {}", done.out);
+    }
+}
+
+#[test]
+fn a_machine_that_tells_no_distances_is_planned_with_a_warning() {
+    let folder = Folder::new("plandistances");
+    let machine = r#"{"nodes": [{"os_index": 0, "cpus": "0-3", "memory_kb": 16777216},
+        {"os_index": 1, "cpus": "4-7", "memory_kb": 16777216}]}"#;
+    std::fs::write(folder.path("machine.json"), machine).unwrap();
+    let table = folder.run("plan --synthetic machine.json -c 6");
+    table.says(0, "");
+    let said = table.out.lines().find(|line| line.starts_with("warning: "));
+    assert!(said.is_some_and(|line| line.contains("distances")), "{}", table.out);
+    let lines = folder.run("plan --synthetic machine.json -c 6 --for taskset");
+    assert!(lines.out.starts_with("taskset -c ") && lines.out.lines().count() == 1, "{}", lines.out);
+    lines.says(0, "warning: ");
+}
+
+#[test]
+fn what_cannot_be_planned_is_told() {
+    let folder = Folder::new("planbad");
+    let says = |arguments: &str, words: &str| plan(&folder, DEALT, arguments).says(2, words);
+    says("--for openmp4", "'openmp4' is no launcher; did you mean ");
+    says("--for", "a value is required for '--for <LAUNCHER>'");
+    says("--for openmpi4 --host a/b", "'a/b' is no name of a host");
+    says("-c 0", "'0' is not a number of at least 1");
+    says("-c -3", "'-3' is not a number of at least 1");
+    says("-c few", "'auto' for all that are free");
+    says("--processes 0", "number of processes '0'");
+    says("--threads-per-core 0", "number of threads per core '0'");
+    says("--stride 0", "stride '0'");
+    says("--policy near", "name the device");
+    says("--memory bnd", "did you mean 'bind'?");
+    says("--nodes 9", "9");
+    says("--cpus 99", "99");
+    says("--cpus 4-1", "4-1");
+    says("-c 17", "17 cores");
+    says("--processes 9 --threads 2", "18 cores");
+    says("--policy near:0000:99:00.0", "0000:99:00.0");
+    says("--json --for gomp", "cannot be used with");
+    says("--svg /nowhere/plan.svg", "/nowhere/plan.svg cannot be written");
+    plan(&folder, "nod:2", "").says(2, "'nod' is not known at column 1");
+    folder.run("plan --sysroot nowhere.tar").says(2, "--sysroot nowhere.tar cannot be read");
+    folder.run("plan --synthetic none.json").says(2, "none.json");
+}
+
+struct Started(Child);
+
+impl Started {
+    /// `sleep` through a shell that first says that it runs.
+    fn on(cpus: &str, variables: &[(&str, &str)]) -> Self {
+        let mut command = Command::new("taskset");
+        command.args(["-c", cpus, "sleep", "600"]).stdin(Stdio::null()).envs(variables.iter().copied());
+        let child = Self(command.spawn().unwrap());
+        let name = format!("/proc/{}/comm", child.0.id());
+        crate::runner::wait_until(|| std::fs::read_to_string(&name).is_ok_and(|name| name == "sleep\n"));
+        child
+    }
+}
+
+impl Drop for Started {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[test]
+fn a_running_job_is_compared_with_its_plan() {
+    let folder = Folder::new("plancheck");
+    let allowed = numakit_sys::sched::affinity().unwrap();
+    let (first, last) = (allowed.first().unwrap(), allowed.last().unwrap());
+    if Command::new("taskset").arg("--version").output().is_err() {
+        return println!("skipped: taskset is not installed (Debian package util-linux)");
+    }
+    let (at_first, at_last) = (first.to_string(), last.to_string());
+    let check =
+        |started: &Started, options: &str| folder.run(&format!("plan --check {} {options}", started.0.id()));
+    let job = Started::on(&at_first, &[]);
+    let same = check(&job, &format!("--cpus {first}"));
+    assert!(same.code == 0 && same.out.contains("its thread is where this plan has"), "{}", same.out);
+    let placed = Started::on(&at_first, &[("NUMA_PLACE", &at_first), ("NUMA_MEMORY", "default")]);
+    assert!(check(&placed, "").out.contains("the plan of 'numa run'"));
+    let damaged = Started::on(&at_first, &[("NUMA_PLACE", "x")]);
+    check(&damaged, "").says(2, "NUMA_PLACE is 'x'");
+    check(&job, "--processes 2 --threads-per-core 1 -c 2 --cpus all").says(2, "");
+    let end = Started::on(&at_first, &[]);
+    let pid = end.0.id();
+    drop(end);
+    folder.run(&format!("plan --check {pid}")).says(2, "there is no process");
+    folder.run("plan --check 0").says(2, "");
+    if first == last {
+        return println!("skipped: with one CPU nothing can be elsewhere");
+    }
+    let elsewhere = Started::on(&at_last, &[("NUMA_PLACE", &at_first)]);
+    let differs = check(&elsewhere, "");
+    assert!(
+        differs.code == 1 && differs.out.contains(&format!("may run on CPU {last}, outside")),
+        "{}",
+        differs.out
+    );
+}

@@ -1,0 +1,359 @@
+//! `numa run` on this machine, whatever it is: one core is always there.
+
+use crate::runner::{Done, Folder, wait_until};
+use std::io::Write;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+/// With a registry of its own, so that other tests and users do not matter.
+fn numa(folder: &Folder, words: &[&str]) -> Command {
+    let mut command = folder.numa("run");
+    command.args(words).env("NUMAKIT_REGISTRY", folder.path("registry"));
+    for name in ["LD_PRELOAD", "OMP_NUM_THREADS", "OMP_PLACES", "XDG_CONFIG_HOME", "NUMAKIT_PRELOAD"] {
+        command.env_remove(name);
+    }
+    command.env("HOME", &folder.0)
+}
+
+fn run(folder: &Folder, words: &[&str]) -> Done {
+    Done::of(numa(folder, words).output().unwrap())
+}
+
+/// Every environment variable that a program sees, by name.
+fn value(printed: &str, name: &str) -> Option<String> {
+    printed.lines().find_map(|line| Some(line.strip_prefix(name)?.strip_prefix('=')?.to_owned()))
+}
+
+/// A program in C, compiled with these options; none, and a line that says so, without a compiler.
+fn compiled(folder: &Folder, name: &str, source: &str, options: &[&str]) -> Option<PathBuf> {
+    let (file, program) = (folder.path(&format!("{name}.c")), folder.path(name));
+    std::fs::write(&file, source).unwrap();
+    let built = Command::new("cc").arg("-o").arg(&program).arg(&file).args(options).output();
+    match built {
+        Ok(output) if output.status.success() => Some(program),
+        _ => {
+            println!("skipped: no cc here that builds with {options:?}");
+            None
+        }
+    }
+}
+
+fn cpus() -> usize {
+    numakit_sys::sched::affinity().unwrap().len()
+}
+
+#[test]
+fn a_program_gets_environment_mask_and_descriptor() {
+    let folder = Folder::new("run-env");
+    let done = run(&folder, &["-c", "1", "--busy", "off", "--", "sh", "-c", "env; nproc; ls /proc/self/fd"]);
+    assert_eq!(done.code, 0, "{}", done.err);
+    let cpu = value(&done.out, "NUMA_PLACE").unwrap();
+    assert_eq!(value(&done.out, "OMP_PLACES"), Some(format!("{{{cpu}}}")));
+    assert_eq!(value(&done.out, "NUMA_MASK"), Some(cpu));
+    assert_eq!(value(&done.out, "NUMA_MEMORY").as_deref(), Some("default"));
+    assert!(value(&done.out, "LD_PRELOAD").unwrap().ends_with("/libnumaplace.so"));
+    let hold = value(&done.out, "NUMA_HOLD").unwrap();
+    assert!(done.out.lines().any(|line| line == "1"), "nproc: {}", done.out);
+    let descriptors: Vec<u32> = done.out.lines().filter_map(|line| line.parse().ok()).collect();
+    assert!(hold.parse::<u32>().unwrap() >= 100 && descriptors.contains(&hold.parse().unwrap()), "{hold}");
+    // 0, 1, 2, that of the folder that is listed, and ours; 1 is what nproc printed.
+    assert!(descriptors.iter().all(|&number| number < 4 || number.to_string() == hold), "{descriptors:?}");
+    assert_eq!(done.err, "");
+}
+
+#[test]
+fn what_was_set_before_is_kept_or_told() {
+    let folder = Folder::new("run-before");
+    let Some(other) = compiled(&folder, "other.so", "int unused;", &["-shared", "-fPIC"]) else { return };
+    let mut command = numa(&folder, &["-c", "1", "--busy", "off", "-v", "--memory", "bind:0", "--", "env"]);
+    command.env("LD_PRELOAD", &other).env("OMP_NUM_THREADS", "3").env("KMP_AFFINITY", "compact");
+    let done = Done::of(command.env("OMP_PLACES", "sockets").output().unwrap());
+    assert_eq!(done.code, 0, "{}", done.err);
+    let list = value(&done.out, "LD_PRELOAD").unwrap();
+    assert!(list.ends_with(&format!("/libnumaplace.so:{}", other.display())), "{list}");
+    assert_eq!(value(&done.out, "OMP_NUM_THREADS").as_deref(), Some("3"));
+    assert_eq!(value(&done.out, "KMP_AFFINITY"), None);
+    assert_eq!(value(&done.out, "NUMA_MEMORY").as_deref(), Some("bind:0"));
+    for line in [
+        "numa: kept OMP_NUM_THREADS=3: it was set before",
+        "numa: unset KMP_AFFINITY (was 'compact')",
+        "(was 'sockets')",
+        "numa: preloads /",
+        "numa: memory: bind:0",
+        "numa: 1 thread of 1 process on CPUs ",
+    ] {
+        assert!(done.err.contains(line), "{line}: {}", done.err);
+    }
+}
+
+/// Prints how many CPUs there are before and after a thread was made.
+const COUNTS: &str = "#define _GNU_SOURCE
+#include <pthread.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+static void *nothing(void *x) { return x; }
+int main(void) {
+    pthread_t thread;
+    cpu_set_t own;
+    system(\"nproc\");
+    pthread_create(&thread, 0, nothing, 0);
+    pthread_join(thread, 0);
+    system(\"nproc\");
+    sched_getaffinity(0, sizeof own, &own);
+    printf(\"main %d\\n\", CPU_COUNT(&own));
+    return 0;
+}";
+
+#[test]
+fn the_count_of_cpus_is_the_same_before_and_after_the_first_thread() {
+    let folder = Folder::new("run-counts");
+    let Some(program) = compiled(&folder, "counts", COUNTS, &["-pthread"]) else { return };
+    let program = program.to_str().unwrap();
+    for cores in 1..=cpus().min(2) {
+        let cores = cores.to_string();
+        let done = run(&folder, &["-c", &cores, "--busy", "off", "--", program]);
+        assert_eq!(done.code, 0, "{}", done.err);
+        let counts: Vec<&str> = done.out.lines().filter(|line| !line.starts_with("main")).collect();
+        assert_eq!(counts, [cores.as_str(), cores.as_str()], "{}", done.out);
+    }
+}
+
+#[test]
+fn the_end_is_the_programs_own() {
+    let folder = Folder::new("run-end");
+    for share in [&["--share"][..], &[]] {
+        let with = |script| {
+            let words = [&["-c", "1", "--busy", "off"], share, &["--", "sh", "-c", script]].concat();
+            numa(&folder, &words).output().unwrap().status
+        };
+        use std::os::unix::process::ExitStatusExt;
+        assert_eq!(with("exit 7").code(), Some(7));
+        assert_eq!(with("kill -USR1 $$").signal(), Some(10));
+        assert_eq!(with("kill -9 $$").signal(), Some(9));
+    }
+}
+
+#[test]
+fn input_and_signals_pass_through() {
+    let folder = Folder::new("run-input");
+    let words = [
+        "-c",
+        "1",
+        "--busy",
+        "off",
+        "--",
+        "sh",
+        "-c",
+        "cat; trap 'echo told; exit 3' TERM; echo ready; while :; do sleep 0.01; done",
+    ];
+    let mut command = numa(&folder, &words);
+    let out = folder.path("out");
+    let file = std::fs::File::create(&out).unwrap();
+    let mut child = command.stdin(Stdio::piped()).stdout(file).spawn().unwrap();
+    child.stdin.take().unwrap().write_all(b"hello\n").unwrap();
+    let printed = || std::fs::read_to_string(&out).unwrap();
+    wait_until(|| printed() == "hello\nready\n");
+    let kill = Command::new("kill").arg(child.id().to_string()).status().unwrap();
+    assert!(kill.success());
+    assert_eq!(child.wait().unwrap().code(), Some(3));
+    assert_eq!(printed(), "hello\nready\ntold\n");
+}
+
+#[test]
+fn what_cannot_be_started_leaves_nothing() {
+    let folder = Folder::new("run-missing");
+    run(&folder, &["-c", "1", "--", "no-such-program"]).says(127, "no-such-program: No such file");
+    run(&folder, &["-c", "1", "--", "/etc/passwd"]).says(126, "/etc/passwd: Permission denied");
+    run(&folder, &["-c", "1", "--", "./run"]).says(126, "./run: Permission denied");
+    let missing =
+        Done::of(numa(&folder, &["-c", "1", "true"]).env("NUMAKIT_PRELOAD", "/no/lib.so").output().unwrap());
+    missing.says(2, "NUMAKIT_PRELOAD is '/no/lib.so', where there is no file");
+    assert!(!folder.path("registry").exists());
+}
+
+#[test]
+fn a_dry_run_takes_nothing_and_prints_a_line_for_a_shell() {
+    let folder = Folder::new("run-dry");
+    let words =
+        ["-c", "1", "--busy", "off", "--dry-run", "--thp", "off", "--slack", "1", "--", "echo", "two words"];
+    let done = run(&folder, &words);
+    assert_eq!(done.code, 0, "{}", done.err);
+    assert!(done.out.contains("# and huge pages off") && done.out.contains("taskset -c "), "{}", done.out);
+    assert!(!folder.path("registry").exists());
+    let which = |name: &str| Command::new(name).arg("--help").output().is_ok();
+    if !["taskset", "numactl"].into_iter().all(which) {
+        println!("skipped: no taskset and numactl here to run the line with");
+        return;
+    }
+    let shell = Command::new("sh").arg("-c").arg(&done.out).output().unwrap();
+    assert_eq!(String::from_utf8_lossy(&shell.stdout), "two words\n");
+}
+
+#[test]
+fn programs_that_suffer_from_huge_pages_get_none() {
+    let folder = Folder::new("run-thp");
+    std::fs::create_dir_all(folder.path(".config/numakit")).unwrap();
+    std::fs::write(folder.path(".config/numakit/no-huge-pages"), "# slow with them\ngrep\n").unwrap();
+    let with = |words: &[&str]| {
+        let words =
+            [&["-c", "1", "--busy", "off"], words, &["--", "grep", "THP_enabled", "/proc/self/status"]];
+        run(&folder, &words.concat())
+    };
+    let done = with(&[]);
+    if done.out.is_empty() {
+        println!("skipped: this kernel does not say who gets huge pages");
+        return;
+    }
+    assert_eq!(done.out, "THP_enabled:\t0\n");
+    assert!(done.err.contains("no-huge-pages names 'grep'; --thp on overrides that"), "{}", done.err);
+    assert_eq!(with(&["--thp", "on"]).out, "THP_enabled:\t1\n");
+    std::fs::remove_file(folder.path(".config/numakit/no-huge-pages")).unwrap();
+    assert_eq!(
+        (with(&["--no-thp"]).out.as_str(), with(&[]).out.as_str()),
+        ("THP_enabled:\t0\n", "THP_enabled:\t1\n")
+    );
+}
+
+#[test]
+fn classes_slack_and_stacks_are_the_programs() {
+    let folder = Folder::new("run-with");
+    let script =
+        "ulimit -s; cut -d' ' -f41 /proc/self/stat; cat /proc/self/timerslack_ns; echo $OMP_STACKSIZE";
+    let words = [
+        "-c", "1", "--busy", "off", "--stack", "4M", "--sched", "batch", "--slack", "1", "--", "sh", "-c",
+        script,
+    ];
+    let done = run(&folder, &words);
+    assert_eq!((done.code, done.out.as_str()), (0, "4096\n3\n1\n4096K\n"), "{}", done.err);
+    let alone = run(&folder, &["-c", "1", "--busy", "off", "--no-inherit", "--", "sh", "-c", "env"]);
+    let ours = ["NUMA_PLACE", "NUMA_HOLD", "LD_PRELOAD"].map(|name| value(&alone.out, name));
+    assert_eq!(ours, [None, None, None], "{}", alone.out);
+}
+
+#[test]
+fn programs_that_take_no_library_are_told() {
+    let folder = Folder::new("run-obstacles");
+    let with = |program: &str| {
+        run(&folder, &["-c", "1", "--busy", "off", "--memory", "interleave:0", "--", program])
+    };
+    if let Some(fixed) = compiled(&folder, "fixed", "int main(void) { return 5; }", &["-static"]) {
+        let done = with(fixed.to_str().unwrap());
+        done.says(5, "numa: fixed is statically linked: its threads are not bound one by one");
+        assert!(done.err.contains("memory interleave:0") && done.err.lines().count() == 1, "{}", done.err);
+    }
+    let go = folder.path("main.go");
+    std::fs::write(&go, "package main\nimport \"runtime\"\nfunc main() { println(runtime.GOMAXPROCS(0)) }\n")
+        .unwrap();
+    let build = Command::new("go")
+        .args(["build", "-o", "gopher", "main.go"])
+        .current_dir(&folder.0)
+        .env("GO111MODULE", "off")
+        .output();
+    match build {
+        Ok(output) if output.status.success() => {
+            let done = with(folder.path("gopher").to_str().unwrap());
+            done.says(0, "numa: gopher is a Go program: its threads are not bound one by one");
+            assert!(done.err.ends_with("\n1\n"), "{}", done.err);
+        }
+        _ => println!("skipped: no go here that builds a program"),
+    }
+    if numakit_sys::user::id() != 0 {
+        println!("skipped: giving a program to another user needs root");
+        return;
+    }
+    let raised = folder.path("raised");
+    let shell =
+        format!("cp \"$(command -v true)\" {0} && chown 65534 {0} && chmod 4755 {0}", raised.display());
+    assert!(Command::new("sh").args(["-c", &shell]).status().unwrap().success());
+    with(raised.to_str().unwrap()).says(0, "numa: raised is setuid: its threads are not bound");
+}
+
+#[test]
+fn cores_are_held_while_the_program_runs_and_free_afterwards() {
+    let folder = Folder::new("run-held");
+    let all = cpus();
+    let mut child =
+        numa(&folder, &["-c", "all", "--busy", "off", "--", "sh", "-c", "echo > up; exec sleep 60"])
+            .spawn()
+            .unwrap();
+    wait_until(|| folder.path("up").exists());
+    let refused = run(&folder, &["-c", "1", "--busy", "off", "--", "true"]);
+    let waited = run(&folder, &["-c", "1", "--busy", "off", "--wait=0.2", "--", "true"]);
+    let shared = run(&folder, &["-c", "1", "--busy", "off", "--share", "--", "nproc"]);
+    let kill = Command::new("kill").arg(child.id().to_string()).status().unwrap();
+    assert!(kill.success());
+    child.wait().unwrap();
+    let after = run(&folder, &["--wait=60", "--busy", "off", "--", "nproc"]);
+    refused.says(2, "sh of ");
+    waited.says(2, "sh of ");
+    assert_eq!((shared.code, shared.out.as_str()), (0, "1\n"), "{}", shared.err);
+    assert!(shared.err.contains("are shared with those who hold them"), "{}", shared.err);
+    // On processors with several PUs in a core, one of each is used.
+    let count: usize = after.out.trim().parse().unwrap();
+    assert!(after.code == 0 && count >= 1 && count <= all, "{} {}", after.out, after.err);
+}
+
+#[test]
+fn wrong_requests_are_refused() {
+    let folder = Folder::new("run-wrong");
+    for (words, text) in [
+        (&["-c", "0", "true"][..], "'0'"),
+        (&["-c", "-3", "true"], "'-3'"),
+        (&["-c", "100000", "true"], "100000 cores"),
+        (&["--cpus", "9999", "true"], "9999"),
+        (&["--nodes", "900", "true"], "900"),
+        (&["--memory", "bind:900", "-c", "1", "true"], "900"),
+        (&["-c", "1"], "no program given"),
+        (&["-c", "1", "--alloc", "numa", "true"], "libnumalloc is not part of this version"),
+        (&["-c", "1", "--sched", "fifo:0", "true"], "priority from 1 to 99"),
+        (&["-c", "1", "--stack", "1", "true"], "at least 16K"),
+        (&["-c", "1", "--busy", "200", "true"], "1 to 100"),
+        (&["-c", "1", "--wait=x", "true"], "number of seconds"),
+        (&["-c", "1", "--pid", "4194304"], "no process 4194304"),
+        (&["-c", "1", "--share", "--isolate", "true"], "--isolate"),
+        (&["--sysroot", "/proc/self/cwd", "true"], "this machine only"),
+    ] {
+        run(&folder, words).says(2, text);
+    }
+}
+
+#[test]
+fn a_process_that_runs_is_placed() {
+    let folder = Folder::new("run-pid");
+    let mut sleeper = Command::new("sleep").arg("60").spawn().unwrap();
+    let done = run(&folder, &["-c", "1", "--share", "--pid", &sleeper.id().to_string()]);
+    let status = std::fs::read_to_string(format!("/proc/{}/status", sleeper.id())).unwrap();
+    sleeper.kill().unwrap();
+    sleeper.wait().unwrap();
+    let told = format!("thread {}: CPU ", sleeper.id());
+    let cpu =
+        done.out.lines().find_map(|line| line.strip_prefix(&told)).unwrap_or_else(|| panic!("{}", done.err));
+    assert!(status.contains(&format!("Cpus_allowed_list:\t{cpu}\n")), "{status}");
+    assert!(done.out.contains("memory: "), "{}", done.out);
+}
+
+#[test]
+fn lines_of_the_original_work() {
+    let folder = Folder::new("numaplace");
+    let link = folder.path("numaplace");
+    std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_numa"), &link).unwrap();
+    let numaplace = |words: &[&str]| {
+        let mut command = Command::new(&link);
+        command.args(words).current_dir(&folder.0).env("NUMAKIT_REGISTRY", folder.path("registry"));
+        Done::of(command.env("HOME", &folder.0).env_remove("LD_PRELOAD").output().unwrap())
+    };
+    let done = numaplace(&["-atvc", "1", "sh", "-c", "nproc; grep THP_enabled /proc/self/status"]);
+    assert!(done.code == 0 && done.out.starts_with("1\n"), "{}{}", done.out, done.err);
+    assert!(
+        !done.out.contains("THP_enabled:\t1") && done.err.contains("numa: 1 thread of 1 process"),
+        "{}",
+        done.err
+    );
+    let done = numaplace(&["-dp", "-c1", "sh", "-c", "echo $NUMA_MAIN"]);
+    assert!(done.out == "0\n" && done.err.contains("thread 0: CPU"), "{}{}", done.out, done.err);
+    assert!(numaplace(&["-V"]).out.starts_with("numaplace "));
+    numaplace(&["-c", "x", "true"]).says(2, "'x'");
+    numaplace(&["-x"]).says(2, "usage: numaplace");
+    numaplace(&["-v"]).says(2, "no program given");
+}

@@ -1,0 +1,198 @@
+//! From a wish to a running program: choose, take, put together, start.
+
+use crate::choice::{Choice, Outcome};
+use crate::{Environment, Job, Launch, LaunchError, Options, Program};
+use numakit_model::{CpuSet, Topology};
+use numakit_placement::{PlanError, Request};
+use numakit_registry::isolate::{self, Group};
+use numakit_registry::limits::{Limits, LimitsError};
+use numakit_registry::{About, Ending, Held, Registry, RegistryError, RunError, TakeError, busy, look, run};
+use numakit_sys::SysRoot;
+use numakit_sys::huge_pages::Setting;
+use std::ffi::OsString;
+use std::io;
+use std::path::Path;
+use std::time::Duration;
+use thiserror::Error;
+
+/// Everything that a caller says, and what is known of machine and program.
+#[derive(Debug)]
+pub struct Wish<'a> {
+    /// Where the machine is looked at.
+    pub root: &'a SysRoot,
+    /// The machine.
+    pub topology: &'a Topology,
+    /// The program and its arguments.
+    pub words: &'a [OsString],
+    /// What the first word stands for.
+    pub program: &'a Program,
+    /// Cores and memory.
+    pub request: &'a Request,
+    /// What else.
+    pub options: &'a Options,
+    /// Where the library is.
+    pub library: &'a Path,
+    /// Percent from which on a CPU that nobody registered counts as used; none looks.
+    pub busy: Option<u32>,
+    /// What to do where there are too few cores.
+    pub wait: Wait,
+    /// Whether the program gets a control group with its cores alone.
+    pub isolate: bool,
+}
+
+/// What to do where there are too few cores.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Wait {
+    /// Say so.
+    No,
+    /// Wait until there are enough, so long at most.
+    Upto(Duration),
+    /// Wait.
+    Forever,
+}
+
+/// Why nothing runs.
+#[derive(Debug, Error)]
+pub enum BeginError {
+    /// There is no plan.
+    #[error(transparent)]
+    Plan(#[from] PlanError),
+    /// Cores cannot be taken.
+    #[error(transparent)]
+    Registry(#[from] RegistryError),
+    /// The file of limits.
+    #[error(transparent)]
+    Limits(#[from] LimitsError),
+    /// What the program is to get cannot be had.
+    #[error(transparent)]
+    Launch(#[from] LaunchError),
+    /// A process that runs already cannot be placed.
+    #[error(transparent)]
+    Replace(#[from] crate::ReplaceError),
+    /// The program is not there, or none.
+    #[error("{0}")]
+    Program(io::Error),
+    /// Something that had to be there before it starts.
+    #[error("{0}")]
+    Prepare(String),
+}
+
+impl From<TakeError<PlanError>> for BeginError {
+    fn from(error: TakeError<PlanError>) -> Self {
+        match error {
+            TakeError::Registry(error) => Self::Registry(error),
+            TakeError::Choice(error) => Self::Plan(error),
+        }
+    }
+}
+
+/// A program that can be started.
+#[derive(Debug)]
+pub struct Ready {
+    /// Its plan.
+    pub outcome: Outcome,
+    /// What it is started with.
+    pub launch: Launch,
+    /// What became of the wish for a control group of its own.
+    pub isolated: Option<Result<String, String>>,
+    held: Option<Held>,
+    group: Option<Group>,
+}
+
+impl Wish<'_> {
+    /// Chooses and takes cores, and puts everything together.
+    pub fn take(&self) -> Result<Ready, BeginError> {
+        if self.options.shared {
+            let outcome = self.choice(None).share(&look().unwrap_or_default())?;
+            return self.ready(outcome, None);
+        }
+        let limits = Limits::of_this_machine()?;
+        let choice = self.choice(Some(&limits));
+        let mut registry = Registry::open()?;
+        let about = About { application: self.program.name().to_string_lossy().into_owned() };
+        let timeout = match self.wait {
+            Wait::No => Some(Duration::ZERO),
+            Wait::Upto(time) => Some(time),
+            Wait::Forever => None,
+        };
+        let (held, outcome) =
+            registry.take_waiting(&about, timeout, PlanError::may_pass, |seen| choice.choose(seen))?;
+        self.ready(outcome, Some(held))
+    }
+
+    /// The same without taking anything.
+    pub fn only_plan(&self) -> Result<Ready, BeginError> {
+        let seen = look()?;
+        let outcome = match self.options.shared {
+            true => self.choice(None).share(&seen)?,
+            false => self.choice(Some(&Limits::of_this_machine()?)).choose(&seen)?.with,
+        };
+        self.ready(outcome, None)
+    }
+
+    fn choice<'a>(&'a self, limits: Option<&'a Limits>) -> Choice<'a> {
+        let busy = self.busy.map_or_else(Vec::new, |threshold| in_use(self.root, threshold));
+        Choice { busy, limits, ..Choice::new(self.root, self.topology, self.request) }
+    }
+
+    fn ready(&self, outcome: Outcome, held: Option<Held>) -> Result<Ready, BeginError> {
+        let job = Job {
+            words: self.words,
+            program: self.program,
+            plan: &outcome.plan,
+            topology: self.topology,
+            options: self.options,
+            setting: Setting::read(self.root),
+            library: self.library,
+            hold: held.as_ref().map(Held::descriptor),
+        };
+        let mut launch = match Launch::new(&job, Environment::of(std::env::vars_os())) {
+            Ok(launch) => launch,
+            Err(error) => {
+                held.into_iter().for_each(Held::give_back);
+                return Err(error.into());
+            }
+        };
+        let group = held.as_ref().filter(|_| self.isolate).map(|held| isolate::isolate(held.cpus(), None));
+        let (group, isolated) = match group {
+            None => (None, None),
+            Some(Ok(group)) => {
+                let told = group.told().to_owned();
+                (Some(group), Some(Ok(told)))
+            }
+            Some(Err(why)) => (None, Some(Err(why))),
+        };
+        launch.start.cgroup = group.as_ref().map(Group::descriptor);
+        Ok(Ready { outcome, launch, isolated, held, group })
+    }
+}
+
+impl Ready {
+    /// Runs it to its end. Where nothing is held, this process becomes the program and this does
+    /// not return. Only a process with a single thread may.
+    pub fn run(self) -> Result<Ending, BeginError> {
+        let Some(held) = self.held else {
+            let error = self.launch.start.exec();
+            return Err(match error.get_ref() {
+                Some(_) => BeginError::Prepare(error.to_string()),
+                None => BeginError::Program(error),
+            });
+        };
+        let job = numakit_registry::Job { start: self.launch.start, held, group: self.group };
+        run(job).map_err(|error| match error {
+            RunError::NotStarted(error) => BeginError::Program(error),
+            RunError::NotPrepared(text) => BeginError::Prepare(text),
+        })
+    }
+}
+
+/// CPUs that are in use. Where only this process wants a CPU, there is nothing to wait for.
+fn in_use(root: &SysRoot, threshold: u32) -> Vec<(u32, u32)> {
+    let load = root.text("/proc/loadavg").unwrap_or_default();
+    let running = load.split_ascii_whitespace().nth(3).and_then(|word| word.split('/').next()?.parse().ok());
+    if running.is_some_and(|running: u32| running <= 1) {
+        return Vec::new();
+    }
+    let busy = busy::look(root, &CpuSet::new(), threshold, busy::USUAL);
+    busy.into_iter().map(|busy| (busy.cpu, busy.percent)).collect()
+}

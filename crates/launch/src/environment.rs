@@ -1,0 +1,212 @@
+//! The environment of a program: what placing adds, what is in its way, and what its owner
+//! chose and keeps.
+
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::fmt;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::Path;
+
+/// The loader's list of libraries.
+pub const PRELOAD: &str = "LD_PRELOAD";
+/// Variables by which other tools bind threads; each would undo the plan.
+const BINDING: [&str; 7] = [
+    "GOMP_CPU_AFFINITY",
+    "KMP_AFFINITY",
+    "KMP_HW_SUBSET",
+    "KMP_PLACE_THREADS",
+    "MP_BIND",
+    "MP_BLIST",
+    "SUNW_MP_PROCBIND",
+];
+/// Ours, which a launch inside of another one must not inherit by halves.
+const OURS: [&str; 8] = [
+    "NUMA_PLACE",
+    "NUMA_MASK",
+    "NUMA_NODES",
+    "NUMA_MEMORY",
+    "NUMA_HOLD",
+    "NUMA_VERBOSE",
+    "NUMA_INHERIT",
+    "NUMA_MAIN",
+];
+const LIBRARY: &[u8] = b"libnumaplace.so";
+
+/// Something about the environment that is not as the caller had it, or that was left although
+/// we would have it otherwise.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Change {
+    /// Has this value now; before, another one or none.
+    Set(String, OsString, Option<OsString>),
+    /// Is not there any more; it had this value.
+    Unset(String, OsString),
+    /// Keeps its value, which its owner chose.
+    Kept(String, OsString),
+}
+
+impl fmt::Display for Change {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Set(name, value, None) => write!(f, "set {name}={}", value.display()),
+            Self::Set(name, value, Some(before)) => {
+                write!(f, "set {name}={} (was '{}')", value.display(), before.display())
+            }
+            Self::Unset(name, value) => {
+                write!(f, "unset {name} (was '{}'): it would bind threads otherwise", value.display())
+            }
+            Self::Kept(name, value) => write!(f, "kept {name}={}: it was set before", value.display()),
+        }
+    }
+}
+
+/// An environment that is being changed.
+#[derive(Debug, Clone, Default)]
+pub struct Environment {
+    variables: BTreeMap<OsString, OsString>,
+    changes: Vec<Change>,
+}
+
+impl Environment {
+    /// The caller's, without what another launch around this one left in it.
+    pub fn of(variables: impl IntoIterator<Item = (OsString, OsString)>) -> Self {
+        let mut environment = Self { variables: variables.into_iter().collect(), changes: Vec::new() };
+        for name in OURS {
+            environment.variables.remove(OsStr::new(name));
+        }
+        environment
+    }
+
+    /// The value of a variable.
+    pub fn get(&self, name: &str) -> Option<&OsStr> {
+        self.variables.get(OsStr::new(name)).map(OsString::as_os_str)
+    }
+
+    /// Sets a variable, whatever it was.
+    pub fn set(&mut self, name: &str, value: impl Into<OsString>) {
+        let value = value.into();
+        let before = self.variables.insert(name.into(), value.clone());
+        if before.as_ref() != Some(&value) {
+            self.changes.push(Change::Set(name.to_owned(), value, before));
+        }
+    }
+
+    /// Sets a variable unless its owner did.
+    pub fn suggest(&mut self, name: &str, value: impl Into<OsString>) {
+        match self.get(name).map(OsStr::to_owned) {
+            None => self.set(name, value),
+            Some(present) => self.changes.push(Change::Kept(name.to_owned(), present)),
+        }
+    }
+
+    /// Takes a variable away.
+    pub fn unset(&mut self, name: &str) {
+        if let Some(before) = self.variables.remove(OsStr::new(name)) {
+            self.changes.push(Change::Unset(name.to_owned(), before));
+        }
+    }
+
+    /// Takes away what would bind threads otherwise.
+    pub fn unset_binding(&mut self) {
+        BINDING.iter().for_each(|name| self.unset(name));
+    }
+
+    /// Puts our library before those that are loaded already.
+    pub fn preload(&mut self, library: &Path) {
+        let mut list = library.as_os_str().as_bytes().to_vec();
+        for other in self.others() {
+            list.push(b':');
+            list.extend(other);
+        }
+        self.set(PRELOAD, OsString::from_vec(list));
+    }
+
+    /// Takes our library away that another launch around this one put there.
+    pub fn forget_preload(&mut self) {
+        let others = self.others();
+        let Some(before) = self.get(PRELOAD) else { return };
+        let kept = OsString::from_vec(others.join(&b':'));
+        if kept.is_empty() {
+            self.variables.remove(OsStr::new(PRELOAD));
+        } else if kept != before {
+            self.variables.insert(PRELOAD.into(), kept);
+        }
+    }
+
+    /// The libraries in the list that are not ours.
+    fn others(&self) -> Vec<Vec<u8>> {
+        let list = self.get(PRELOAD).unwrap_or_default().as_bytes();
+        // The loader takes both for separators.
+        let names = list.split(|&b| b == b':' || b == b' ');
+        let is_ours = |name: &[u8]| name.rsplit(|&b| b == b'/').next() == Some(LIBRARY);
+        names.filter(|name| !name.is_empty() && !is_ours(name)).map(<[u8]>::to_vec).collect()
+    }
+
+    /// What is not as the caller had it.
+    pub fn changes(&self) -> &[Change] {
+        &self.changes
+    }
+
+    /// All of it.
+    pub fn into_variables(self) -> Vec<(OsString, OsString)> {
+        self.variables.into_iter().collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(variables: &[(&str, &str)]) -> Environment {
+        Environment::of(variables.iter().map(|(name, value)| (name.into(), value.into())))
+    }
+
+    fn told(environment: &Environment) -> Vec<String> {
+        environment.changes().iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn what_its_owner_chose_is_kept_and_what_binds_goes() {
+        let mut environment =
+            of(&[("OMP_NUM_THREADS", "3"), ("KMP_AFFINITY", "compact"), ("OMP_PLACES", "cores"), ("A", "b")]);
+        environment.unset_binding();
+        environment.set("OMP_PLACES", "{0},{1}");
+        environment.suggest("OMP_NUM_THREADS", "2");
+        environment.suggest("OMP_WAIT_POLICY", "ACTIVE");
+        assert_eq!(
+            told(&environment),
+            [
+                "unset KMP_AFFINITY (was 'compact'): it would bind threads otherwise",
+                "set OMP_PLACES={0},{1} (was 'cores')",
+                "kept OMP_NUM_THREADS=3: it was set before",
+                "set OMP_WAIT_POLICY=ACTIVE",
+            ]
+        );
+        assert_eq!(environment.get("A"), Some(OsStr::new("b")));
+        assert!(environment.into_variables().iter().all(|(name, _)| name != "KMP_AFFINITY"));
+    }
+
+    #[test]
+    fn libraries_that_are_loaded_already_stay_behind_ours() {
+        let list = |before: Option<&str>| {
+            let mut environment = of(&before.map(|b| ("LD_PRELOAD", b)).into_iter().collect::<Vec<_>>());
+            environment.preload(Path::new("/c/libnumaplace.so"));
+            environment.get(PRELOAD).unwrap().to_str().unwrap().to_owned()
+        };
+        assert_eq!(list(None), "/c/libnumaplace.so");
+        assert_eq!(list(Some("")), "/c/libnumaplace.so");
+        assert_eq!(list(Some("libjemalloc.so.2 /x/a.so")), "/c/libnumaplace.so:libjemalloc.so.2:/x/a.so");
+        assert_eq!(list(Some("/old/libnumaplace.so:/x/a.so")), "/c/libnumaplace.so:/x/a.so");
+    }
+
+    #[test]
+    fn nothing_of_a_launch_around_this_one_is_left() {
+        let mut environment =
+            of(&[("NUMA_PLACE", "0-3"), ("NUMA_HOLD", "100"), ("LD_PRELOAD", "/c/libnumaplace.so")]);
+        assert_eq!((environment.get("NUMA_PLACE"), environment.get("NUMA_HOLD")), (None, None));
+        environment.forget_preload();
+        assert_eq!(environment.get(PRELOAD), None);
+        let mut environment = of(&[("LD_PRELOAD", "a.so:/c/libnumaplace.so")]);
+        environment.forget_preload();
+        assert_eq!(environment.get(PRELOAD), Some(OsStr::new("a.so")));
+    }
+}

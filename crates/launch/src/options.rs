@@ -1,0 +1,139 @@
+//! What a caller wants for a program beside cores and memory, and how it is written.
+
+use crate::LaunchError;
+use numakit_sys::SysRoot;
+use numakit_sys::huge_pages::{HugePages, SETTING, Setting};
+use numakit_sys::start::{Scheduler, largest_stack};
+
+/// What a caller wants for a program beside cores and memory.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Options {
+    /// Whether the kernel gives it huge pages by itself.
+    pub huge_pages: Option<HugePages>,
+    /// The largest stack in bytes.
+    pub stack: Option<u64>,
+    /// The scheduling class.
+    pub scheduler: Option<Scheduler>,
+    /// Nanoseconds that its timers may be late.
+    pub timer_slack: Option<u64>,
+    /// Others may use its cores too.
+    pub shared: bool,
+    /// What it starts in its turn is not placed.
+    pub alone: bool,
+    /// The main thread keeps all CPUs.
+    pub main_is_free: bool,
+    /// The library tells what it does.
+    pub verbose: bool,
+}
+
+impl Options {
+    /// Refuses what the kernel or a limit would refuse later. The text is what the machine's
+    /// setting does not give, for people.
+    pub fn check(&self, root: &SysRoot) -> Result<Option<String>, LaunchError> {
+        if let (Some(asked), Some(most)) = (self.stack, largest_stack())
+            && asked > most
+        {
+            return Err(LaunchError::Stack { asked, most });
+        }
+        let Some(huge_pages) = self.huge_pages else { return Ok(None) };
+        huge_pages.attempt().map_err(|error| LaunchError::HugePages { huge_pages, error })?;
+        Ok(not_given(huge_pages, Setting::read(root)))
+    }
+}
+
+/// What a program cannot get of huge pages because of the machine's setting.
+fn not_given(asked: HugePages, setting: Option<Setting>) -> Option<String> {
+    let what = match (asked, setting) {
+        (HugePages::Off, _)
+        | (HugePages::On, Some(Setting::Always))
+        | (HugePages::Advised, Some(Setting::Always | Setting::Advised)) => return None,
+        (_, None) => return Some("this kernel has no huge pages, so --thp gives none".to_owned()),
+        (_, Some(Setting::Never)) => "nobody gets huge pages",
+        (_, Some(Setting::Advised)) => "only memory that asks for huge pages gets them: that of malloc does",
+    };
+    let setting = setting.map_or_else(String::new, |setting| setting.to_string());
+    Some(format!("{what}, for the machine is set to '{setting}'; as root: echo always > {SETTING}"))
+}
+
+/// A scheduling class: `other`, `batch`, `idle`, `fifo:N` or `rr:N`.
+pub fn scheduler(text: &str) -> Result<Scheduler, String> {
+    let (name, priority) = text.split_once(':').map_or((text, None), |(n, p)| (n, Some(p)));
+    let level = || match priority.map(str::parse) {
+        Some(Ok(level @ 1..=99)) => Ok(level),
+        _ => Err(format!("'{text}' has no priority from 1 to 99; write {name}:10")),
+    };
+    match (name, priority) {
+        ("other", None) => Ok(Scheduler::Other),
+        ("batch", None) => Ok(Scheduler::Batch),
+        ("idle", None) => Ok(Scheduler::Idle),
+        ("fifo", _) => level().map(Scheduler::Fifo),
+        ("rr", _) => level().map(Scheduler::RoundRobin),
+        _ => Err(format!("'{text}' is not one of other, batch, idle, fifo:N and rr:N")),
+    }
+}
+
+/// The smallest stack that glibc starts a thread with.
+const SMALLEST_STACK: u64 = 16 << 10;
+
+/// The size of a stack: a number of bytes, or with K, M or G.
+pub fn stack(text: &str) -> Result<u64, String> {
+    let trimmed = text.trim_end_matches("iB");
+    let (digits, factor) = match trimmed.as_bytes().last() {
+        Some(b'K' | b'k') => (&trimmed[..trimmed.len() - 1], 1u64 << 10),
+        Some(b'M' | b'm') => (&trimmed[..trimmed.len() - 1], 1 << 20),
+        Some(b'G' | b'g') => (&trimmed[..trimmed.len() - 1], 1 << 30),
+        _ => (trimmed, 1),
+    };
+    let bytes = digits.parse::<u64>().ok().and_then(|number| number.checked_mul(factor));
+    match bytes {
+        Some(bytes) if bytes >= SMALLEST_STACK => Ok(bytes),
+        Some(bytes) => Err(format!("{bytes} bytes are too few for a stack; give at least 16K")),
+        None => Err(format!("'{text}' is not a size such as 16M")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn classes_and_sizes_are_read() {
+        assert_eq!(scheduler("batch"), Ok(Scheduler::Batch));
+        assert_eq!(scheduler("fifo:7"), Ok(Scheduler::Fifo(7)));
+        assert_eq!(scheduler("rr:99"), Ok(Scheduler::RoundRobin(99)));
+        for bad in ["", "fifo", "fifo:0", "fifo:100", "batch:1", "rr:x", "deadline"] {
+            assert!(scheduler(bad).is_err(), "{bad}");
+        }
+        assert_eq!((stack("16M"), stack("64KiB"), stack("65536")), (Ok(16 << 20), Ok(64 << 10), Ok(65536)));
+        for bad in ["", "0", "M", "-1", "1K", "99999999999G", "16T"] {
+            assert!(stack(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn what_the_machine_does_not_give_is_said() {
+        use HugePages::{Advised, Off, On};
+        for (asked, setting) in [
+            (Off, None),
+            (Off, Some(Setting::Never)),
+            (On, Some(Setting::Always)),
+            (Advised, Some(Setting::Advised)),
+        ] {
+            assert_eq!(not_given(asked, setting), None);
+        }
+        assert!(
+            not_given(On, Some(Setting::Never)).unwrap().contains("set to 'never'; as root: echo always")
+        );
+        assert!(not_given(On, Some(Setting::Advised)).unwrap().contains("only memory that asks"));
+        assert!(not_given(Advised, None).unwrap().contains("no huge pages"));
+    }
+
+    #[test]
+    fn a_stack_above_the_limit_is_refused() {
+        let options = Options { stack: Some(u64::MAX), ..Options::default() };
+        match largest_stack() {
+            None => println!("skipped: stacks are not limited here"),
+            Some(_) => assert!(matches!(options.check(&SysRoot::host()), Err(LaunchError::Stack { .. }))),
+        }
+    }
+}

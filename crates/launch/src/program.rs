@@ -1,0 +1,185 @@
+//! The program that is to be started: which file, and whether it takes our library.
+
+use crate::head::{self, Head, OWN_MACHINE};
+use numakit_sys::executable;
+use std::ffi::{OsStr, OsString};
+use std::fmt;
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+
+/// Scripts may name scripts; the kernel follows as many.
+const DEPTH: usize = 4;
+
+/// A program that is there and may be executed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Program {
+    /// Its file: the script, if it is one.
+    pub file: PathBuf,
+    /// What is loaded into memory: the interpreter, if it is a script.
+    pub code: PathBuf,
+    /// Why the library cannot be loaded into it; none where it can.
+    pub obstacle: Option<Obstacle>,
+}
+
+/// Why a program does not take a library.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Obstacle {
+    /// It has no loader.
+    Static,
+    /// It was built by Go, which makes its threads itself and moves its work among them.
+    Go,
+    /// Its loader is another one than glibc's.
+    Loader(String),
+    /// It is for another processor, or for 32 bits.
+    Machine,
+    /// It gets other rights than its user: setuid, setgid or capabilities.
+    Rights(&'static str),
+    /// Its file does not let itself be read.
+    Unreadable(String),
+}
+
+impl Obstacle {
+    /// Whether what it starts in its turn may take the library nevertheless.
+    pub fn passes_on(&self) -> bool {
+        matches!(self, Self::Static | Self::Unreadable(_))
+    }
+}
+
+impl fmt::Display for Obstacle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Static => f.write_str("is statically linked"),
+            Self::Go => f.write_str("is a Go program"),
+            Self::Loader(name) if name.contains("ld-musl") => f.write_str("is linked with musl"),
+            Self::Loader(name) => write!(f, "is loaded by {name}, not by glibc"),
+            Self::Machine => write!(f, "is not built for {} with 64 bits", std::env::consts::ARCH),
+            Self::Rights(how) => write!(f, "is {how}"),
+            Self::Unreadable(why) => write!(f, "cannot be looked into ({why})"),
+        }
+    }
+}
+
+impl Program {
+    /// Looks for a program as the kernel and shells do. An error is that of starting it.
+    pub fn find(name: &OsStr, path: &OsStr) -> io::Result<Self> {
+        let file = executable::find(name, path)?;
+        let (code, obstacle) = look(&file, path, DEPTH)?;
+        Ok(Self { file, code, obstacle })
+    }
+
+    /// Whether it was built by Go.
+    pub fn is_go(&self) -> bool {
+        self.obstacle == Some(Obstacle::Go)
+    }
+
+    /// Its name, without folders.
+    pub fn name(&self) -> &OsStr {
+        self.file.file_name().unwrap_or(self.file.as_os_str())
+    }
+}
+
+/// The code behind a file, and what is in the way.
+fn look(file: &Path, path: &OsStr, depth: usize) -> io::Result<(PathBuf, Option<Obstacle>)> {
+    let found = |obstacle| Ok((file.to_owned(), obstacle));
+    let open = match File::open(file) {
+        Ok(open) => open,
+        // What may be executed need not be readable.
+        Err(error) => return found(Some(Obstacle::Unreadable(error.to_string()))),
+    };
+    let mut read = |offset: u64, length: usize| {
+        let mut bytes = vec![0; length];
+        let got = open.read_at(&mut bytes, offset).unwrap_or(0);
+        bytes.truncate(got);
+        bytes
+    };
+    match head::inspect(&mut read) {
+        Err(damage) => found(Some(Obstacle::Unreadable(damage.to_string()))),
+        Ok(Head::Elf(elf)) => found(match elf.interpreter {
+            _ if elf.machine != OWN_MACHINE || elf.bits != 64 => Some(Obstacle::Machine),
+            _ if elf.go => Some(Obstacle::Go),
+            None => Some(Obstacle::Static),
+            Some(loader) if !is_glibc(&loader) => Some(Obstacle::Loader(loader)),
+            Some(_) => executable::raises_rights(file)?.map(Obstacle::Rights),
+        }),
+        Ok(_) if depth == 0 => found(Some(Obstacle::Unreadable("scripts run scripts".to_owned()))),
+        Ok(Head::Other) => look(Path::new("/bin/sh"), path, 0),
+        Ok(Head::Script { interpreter, argument }) => {
+            let interpreter = through_env(&interpreter, argument.as_deref(), path);
+            // The kernel says of a script without its interpreter what it says of a missing file.
+            std::fs::metadata(&interpreter)?;
+            look(&interpreter, path, depth - 1)
+        }
+    }
+}
+
+/// `env NAME` stands for what it starts.
+fn through_env(interpreter: &str, argument: Option<&str>, path: &OsStr) -> PathBuf {
+    let file = PathBuf::from(interpreter);
+    if file.file_name().is_none_or(|name| name != "env") {
+        return file;
+    }
+    let words = argument.unwrap_or_default().split_ascii_whitespace();
+    let name = words.into_iter().find(|word| !word.starts_with('-') && !word.contains('='));
+    name.and_then(|name| executable::find(&OsString::from(name), path).ok()).unwrap_or(file)
+}
+
+fn is_glibc(loader: &str) -> bool {
+    let name = loader.rsplit('/').next().unwrap_or(loader);
+    ["ld-linux", "ld64.so", "ld.so"].iter().any(|start| name.starts_with(start))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt;
+
+    fn path() -> OsString {
+        std::env::var_os("PATH").unwrap()
+    }
+
+    fn script(name: &str, text: &str) -> PathBuf {
+        let file = std::env::temp_dir().join(format!("numakit-program-{name}-{}", std::process::id()));
+        std::fs::write(&file, text).unwrap();
+        std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o755)).unwrap();
+        file
+    }
+
+    #[test]
+    fn scripts_stand_for_what_runs_them() {
+        for (name, text, code) in [
+            ("plain", "echo", "/bin/sh"),
+            ("sh", "#!/bin/sh\n", "/bin/sh"),
+            ("env", "#!/usr/bin/env -S A=1 cat -n\n", "cat"),
+        ] {
+            let file = script(name, text);
+            let program = Program::find(file.as_os_str(), &path()).unwrap();
+            std::fs::remove_file(&file).unwrap();
+            assert_eq!((program.file, program.obstacle), (file, None), "{name}");
+            assert!(program.code.ends_with(code.trim_start_matches('/')), "{:?}", program.code);
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_started_is_told_as_the_kernel_does() {
+        let kind = |name: &str| Program::find(OsStr::new(name), &path()).unwrap_err().kind();
+        assert_eq!(kind("no-such-program"), io::ErrorKind::NotFound);
+        assert_eq!(kind("/"), io::ErrorKind::PermissionDenied);
+        let file = script("dangling", "#!/no/such/interpreter\n");
+        let missing = kind(file.to_str().unwrap());
+        std::fs::remove_file(&file).unwrap();
+        assert_eq!(missing, io::ErrorKind::NotFound);
+    }
+
+    #[test]
+    fn loaders_are_told_apart() {
+        for glibc in ["/lib64/ld-linux-x86-64.so.2", "/lib/ld-linux-aarch64.so.1", "/lib64/ld64.so.2"] {
+            assert!(is_glibc(glibc), "{glibc}");
+        }
+        assert!(!is_glibc("/lib/ld-musl-x86_64.so.1") && !is_glibc("/system/bin/linker64"));
+        let musl = Obstacle::Loader("/lib/ld-musl-x86_64.so.1".into());
+        assert_eq!(musl.to_string(), "is linked with musl");
+        assert!(!musl.passes_on() && Obstacle::Static.passes_on());
+    }
+}

@@ -1,0 +1,74 @@
+//! A launch as a line for a shell.
+
+use crate::Change;
+use crate::launch::Launch;
+use numakit_sys::command::quoted;
+use numakit_sys::huge_pages::HugePages;
+use numakit_sys::start::{Scheduler, Start};
+use std::ffi::OsString;
+
+impl Launch {
+    /// What would be done, as a command that other tools do: it takes no cores. What they cannot
+    /// do is a remark.
+    pub fn shell(&self) -> String {
+        let start = &self.start;
+        let mut lines: Vec<String> =
+            remarks(start).into_iter().map(|remark| format!("# {remark}\n")).collect();
+        let mut words: Vec<String> = Vec::new();
+        if let Some(cpus) = &start.cpus {
+            words.push(format!("taskset -c {cpus}"));
+        }
+        // Before our library is loaded, which sets the policy that is wanted.
+        words.extend(
+            start.memory.as_ref().and_then(|policy| policy.numactl()).map(|o| format!("numactl {o}")),
+        );
+        words.extend(start.scheduler.map(|scheduler| format!("chrt {}", chrt(scheduler))));
+        words.extend(start.stack.map(|bytes| format!("prlimit --stack={bytes}:")));
+        words.push("env".to_owned());
+        for change in &self.changes {
+            match change {
+                Change::Set(name, ..) if name == "NUMA_HOLD" => {}
+                Change::Set(name, value, _) => {
+                    let mut word = OsString::from(format!("{name}="));
+                    word.push(value);
+                    words.push(quoted(&[word]));
+                }
+                Change::Unset(name, _) => words.insert(env_at(&words) + 1, format!("-u {name}")),
+                Change::Kept(..) => {}
+            }
+        }
+        words.push(quoted(&start.words));
+        lines.push(words.join(" \\\n    ") + "\n");
+        lines.concat()
+    }
+}
+
+fn env_at(words: &[String]) -> usize {
+    words.iter().position(|word| word == "env").unwrap_or_default()
+}
+
+fn chrt(scheduler: Scheduler) -> String {
+    match scheduler {
+        Scheduler::Other => "--other 0".to_owned(),
+        Scheduler::Batch => "--batch 0".to_owned(),
+        Scheduler::Idle => "--idle 0".to_owned(),
+        Scheduler::Fifo(level) => format!("--fifo {level}"),
+        Scheduler::RoundRobin(level) => format!("--rr {level}"),
+    }
+}
+
+fn remarks(start: &Start) -> Vec<String> {
+    let mut remarks = Vec::new();
+    if let Some(huge_pages) = start.huge_pages {
+        let how = match huge_pages {
+            HugePages::On => "on",
+            HugePages::Off => "off",
+            HugePages::Advised => "for memory that asks",
+        };
+        remarks.push(format!("and huge pages {how}, which no command of a shell does"));
+    }
+    if let Some(slack) = start.timer_slack {
+        remarks.push(format!("and a timer slack of {slack} ns, which no command of a shell sets"));
+    }
+    remarks
+}

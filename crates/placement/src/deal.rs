@@ -1,0 +1,260 @@
+//! Deals processes and threads to the chosen cores.
+
+use crate::amount::Amount;
+use crate::machine::Machine;
+use crate::nodes::{Field, Item, Shares};
+use std::collections::BTreeMap;
+
+/// How units follow each other over places.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Order {
+    /// Nearest first, each place filled before the next.
+    Nearest,
+    /// Outwards from the node at this position.
+    From(usize),
+    /// In turn over places that are far apart.
+    Turns,
+    /// As many on each place, neighbours together.
+    Even,
+}
+
+/// The smallest part of the machine that each process has to itself, or shares with whole
+/// processes only.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Level {
+    Cache,
+    Node,
+    Package,
+    Board,
+    Machine,
+}
+
+const LEVELS: [Level; 4] = [Level::Cache, Level::Node, Level::Package, Level::Board];
+
+/// Cores in order of process, then of core within it.
+#[derive(Debug)]
+pub(crate) struct Dealt {
+    /// Positions of spots.
+    pub spots: Vec<u32>,
+    pub level: Level,
+}
+
+/// Free cores by node.
+pub(crate) struct Deal<'a> {
+    machine: &'a Machine<'a>,
+    /// For each node its free cores, the fastest first, then in logical order.
+    free: Vec<Vec<u32>>,
+}
+
+/// Some nodes with what they hold.
+struct Place {
+    nodes: Vec<usize>,
+    item: Item,
+}
+
+impl<'a> Deal<'a> {
+    /// The cores to deal, only on these nodes if they are given.
+    pub fn of(machine: &'a Machine<'a>, spots: &[u32], nodes: Option<&[usize]>) -> Self {
+        let mut free = vec![Vec::new(); machine.topology.nodes.len()];
+        let mut wanted = vec![nodes.is_none(); free.len()];
+        nodes.into_iter().flatten().for_each(|&node| wanted[node] = true);
+        for &at in spots {
+            let node = machine.spots[at as usize].node;
+            if wanted[node] {
+                free[node].push(at);
+            }
+        }
+        free.iter_mut().for_each(|spots| spots.sort_by_key(|&at| (machine.spots[at as usize].kind, at)));
+        Self { machine, free }
+    }
+
+    /// Gives each process its cores. All of them must fit.
+    pub fn deal(&self, amount: Amount, order: Order) -> Dealt {
+        // The threads of a single process are what is spread, or what fills the fast cores first.
+        let alone = amount.processes == 1;
+        let spread = alone && (matches!(order, Order::Turns | Order::Even) || self.mixed());
+        let (units, unit) = if spread { (amount.cores, 1) } else { (amount.processes, amount.cores) };
+        let fits = |level: &Level| self.places(*level, unit).iter().map(|p| p.item.cap).sum::<u64>() >= units;
+        match LEVELS.into_iter().find(fits) {
+            Some(level) => Dealt { spots: self.on(level, units, unit, order), level },
+            // Some processes are split, so that they are cut out of a row of cores.
+            None => {
+                let order = if let Order::From(node) = order { Order::From(node) } else { Order::Nearest };
+                Dealt { spots: self.on(Level::Cache, units * unit, 1, order), level: Level::Machine }
+            }
+        }
+    }
+
+    /// Whether there are cores of several kinds.
+    fn mixed(&self) -> bool {
+        let mut kinds = self.free.iter().flatten().map(|&at| self.machine.spots[at as usize].kind);
+        let first = kinds.next();
+        kinds.any(|kind| Some(kind) != first)
+    }
+
+    fn on(&self, level: Level, units: u64, unit: u64, order: Order) -> Vec<u32> {
+        let places = self.places(level, unit);
+        let field = self.field(&places, unit, order);
+        let fill = |(at, count): &(usize, u64)| self.fill(level, &places[*at], *count, unit, order);
+        match order {
+            Order::Nearest | Order::From(_) => field.nearest(units).iter().flat_map(fill).collect(),
+            Order::Even => field.balanced(units).iter().flat_map(fill).collect(),
+            Order::Turns => in_turns(&field.turns(units), unit as usize, fill),
+        }
+    }
+
+    /// Parts of the machine at a level that hold a unit at least.
+    fn places(&self, level: Level, unit: u64) -> Vec<Place> {
+        let mut grouped: BTreeMap<(u32, usize), Vec<usize>> = BTreeMap::new();
+        for (node, _) in self.nodes() {
+            let group = match level {
+                Level::Package => self.machine.package_of_node[node],
+                Level::Board => self.machine.board_of_node[node],
+                _ => 0,
+            };
+            // Nodes without such a group are places of their own.
+            let whole = matches!(level, Level::Package | Level::Board) && group != crate::machine::NONE;
+            grouped.entry((group, if whole { 0 } else { node })).or_default().push(node);
+        }
+        let place = |nodes: Vec<usize>| {
+            let cap = match level {
+                Level::Cache => {
+                    nodes.iter().flat_map(|n| self.caches(*n)).map(|c| c.len() as u64 / unit).sum()
+                }
+                _ => self.room(&nodes) / unit,
+            };
+            let groups = [self.machine.board_of_node[nodes[0]], self.machine.package_of_node[nodes[0]]];
+            Place { item: Item { cap, room: self.room(&nodes), groups }, nodes }
+        };
+        grouped.into_values().map(place).filter(|place| place.item.cap > 0).collect()
+    }
+
+    fn room(&self, nodes: &[usize]) -> u64 {
+        nodes.iter().map(|&node| self.free[node].len() as u64).sum()
+    }
+
+    /// The free cores of a node by cache and kind.
+    fn caches(&self, node: usize) -> impl Iterator<Item = &[u32]> {
+        let key = |at: &u32| {
+            let spot = &self.machine.spots[*at as usize];
+            (spot.kind, spot.package, spot.l3)
+        };
+        self.free[node].chunk_by(move |one, next| key(one) == key(next))
+    }
+
+    fn field(&self, places: &[Place], unit: u64, order: Order) -> Field {
+        let mean = |a: &Place, b: &Place| {
+            // Nearly all places are single nodes, and there may be half a million pairs.
+            if let ([x], [y]) = (a.nodes.as_slice(), b.nodes.as_slice()) {
+                return self.machine.distances.both(*x, *y);
+            }
+            let pairs = a.nodes.iter().flat_map(|&x| b.nodes.iter().map(move |&y| (x, y)));
+            let sum: u64 = pairs.map(|(x, y)| u64::from(self.machine.distances.both(x, y))).sum();
+            (sum / (a.nodes.len() * b.nodes.len()) as u64) as u32
+        };
+        let both = places.iter().flat_map(|a| places.iter().map(move |b| mean(a, b))).collect();
+        let nearest = |place: &Place, from: usize| {
+            place.nodes.iter().map(|&node| self.machine.distances.both(from, node)).min().unwrap_or_default()
+        };
+        let from = match order {
+            Order::From(node) => Some(places.iter().map(|place| nearest(place, node)).collect()),
+            _ => None,
+        };
+        Field { items: places.iter().map(|place| place.item.clone()).collect(), unit, both, from }
+    }
+
+    /// The cores of so many units of a place.
+    fn fill(&self, level: Level, place: &Place, count: u64, unit: u64, order: Order) -> Vec<u32> {
+        if level != Level::Cache {
+            return self.row(&place.nodes, count * unit, order);
+        }
+        let mut filled = Vec::new();
+        for &node in &place.nodes {
+            let caches: Vec<&[u32]> = self.caches(node).filter(|cache| cache.len() as u64 >= unit).collect();
+            let field = self.flat(&caches, unit);
+            match order {
+                Order::Turns => {
+                    let fill = |(at, count): &(usize, u64)| {
+                        let cores =
+                            if unit == 1 { self.by_module(caches[*at]) } else { caches[*at].to_vec() };
+                        cores.into_iter().take((*count * unit) as usize).collect()
+                    };
+                    filled.extend(in_turns(&field.turns(count), unit as usize, fill));
+                }
+                _ => {
+                    for (at, count) in field.nearest(count) {
+                        filled.extend_from_slice(&caches[at][..(count * unit) as usize]);
+                    }
+                }
+            }
+        }
+        filled
+    }
+
+    /// Caches of a node, all alike near to each other, the fastest kind first.
+    fn flat(&self, caches: &[&[u32]], unit: u64) -> Field {
+        let item = |cache: &&[u32]| {
+            let room = cache.len() as u64;
+            Item { cap: room / unit, room, groups: [0; 2] }
+        };
+        let kinds: Vec<u32> = caches.iter().map(|cache| self.machine.spots[cache[0] as usize].kind).collect();
+        // Slower kinds are only here where the faster ones are not enough.
+        let mixed = kinds.iter().any(|kind| *kind != kinds[0]);
+        Field { from: mixed.then_some(kinds), ..Field::flat(caches.iter().map(item).collect(), unit) }
+    }
+
+    /// So many cores of some nodes, near ones next to each other.
+    fn row(&self, nodes: &[usize], count: u64, order: Order) -> Vec<u32> {
+        let items = nodes.iter().map(|&node| {
+            let room = self.free[node].len() as u64;
+            let groups = [self.machine.board_of_node[node], self.machine.package_of_node[node]];
+            Item { cap: room, room, groups }
+        });
+        let pairs = nodes.iter().flat_map(|&a| nodes.iter().map(move |&b| (a, b)));
+        let both = pairs.map(|(a, b)| self.machine.distances.both(a, b)).collect();
+        let from = match order {
+            Order::From(from) => {
+                Some(nodes.iter().map(|&node| self.machine.distances.both(from, node)).collect())
+            }
+            _ => None,
+        };
+        let field = Field { items: items.collect(), unit: 1, both, from };
+        let mut row = Vec::with_capacity(count as usize);
+        for (at, count) in field.nearest(count) {
+            let caches: Vec<&[u32]> = self.caches(nodes[at]).collect();
+            for (cache, count) in self.flat(&caches, 1).nearest(count) {
+                row.extend_from_slice(&caches[cache][..count as usize]);
+            }
+        }
+        row
+    }
+
+    /// The first core of each module, then the second ones.
+    fn by_module(&self, cores: &[u32]) -> Vec<u32> {
+        let module = |at: &u32| self.machine.spots[*at as usize].module;
+        let same = |one: &u32, next: &u32| module(one) == module(next) && module(one) != crate::machine::NONE;
+        let mut ranked: Vec<(usize, u32)> =
+            cores.chunk_by(same).flat_map(|module| module.iter().copied().enumerate()).collect();
+        ranked.sort_unstable();
+        ranked.into_iter().map(|(_, at)| at).collect()
+    }
+
+    /// Positions of nodes that have free cores, with how many.
+    pub fn nodes(&self) -> Vec<(usize, u64)> {
+        let free = self.free.iter().enumerate().filter(|(_, spots)| !spots.is_empty());
+        free.map(|(node, spots)| (node, spots.len() as u64)).collect()
+    }
+}
+
+/// One unit of each share, then the next of each.
+fn in_turns(shares: &Shares, unit: usize, fill: impl Fn(&(usize, u64)) -> Vec<u32>) -> Vec<u32> {
+    let lists: Vec<Vec<u32>> = shares.iter().map(fill).collect();
+    let longest = lists.iter().map(Vec::len).max().unwrap_or(0);
+    let mut all = Vec::with_capacity(lists.iter().map(Vec::len).sum());
+    for begin in (0..longest).step_by(unit.max(1)) {
+        for list in lists.iter().filter(|list| list.len() > begin) {
+            all.extend_from_slice(&list[begin..list.len().min(begin + unit)]);
+        }
+    }
+    all
+}

@@ -1,0 +1,97 @@
+//! Devices by the names that people give them.
+
+use crate::error::PlanError;
+use numakit_model::Topology;
+use numakit_model::topology::Device;
+
+/// The most devices that an error lists.
+const SHOWN: usize = 8;
+
+/// The device of that name and its node. A part of the name is enough if no other has it:
+/// `pci 0000:3b:00.0`, `0000:3b:00.0`, `3b:00.0`, or the class.
+pub(crate) fn find<'a>(topology: &'a Topology, name: &str) -> Result<(&'a Device, u32), PlanError> {
+    let devices = || topology.devices.iter();
+    let wanted = name.trim().to_ascii_lowercase();
+    let bare = |device: &Device| {
+        let name = device.name.to_ascii_lowercase();
+        name.strip_prefix("pci ").map(str::to_owned).unwrap_or(name)
+    };
+    let exact = |device: &&Device| device.name.eq_ignore_ascii_case(&wanted) || bare(device) == wanted;
+    let short = |device: &&Device| bare(device).ends_with(&format!(":{wanted}"));
+    let class = |device: &&Device| !device.class.is_empty() && device.class == wanted;
+    let tries: [&dyn Fn(&&Device) -> bool; 3] = [&exact, &short, &class];
+    let found = tries.iter().map(|test| devices().filter(test).collect::<Vec<_>>());
+    let found = found.into_iter().find(|found| !found.is_empty()).unwrap_or_default();
+    match found.as_slice() {
+        [device] => match device.node {
+            Some(node) if topology.node(node).is_some() => Ok((device, node)),
+            _ => Err(PlanError::machine(
+                format!("the machine does not say which node device '{}' is at", device.name),
+                "take --nodes with the node that you know it to be at",
+            )),
+        },
+        [] if topology.devices.is_empty() => Err(PlanError::machine(
+            format!("there is no device '{name}': this machine shows no devices with their nodes"),
+            "take --nodes with the node that you know it to be at",
+        )),
+        [] => Err(PlanError::machine(
+            format!("there is no device '{name}'"),
+            format!("devices are {}", list(&devices().collect::<Vec<_>>())),
+        )),
+        several => Err(PlanError::machine(
+            format!("'{name}' is {} devices", several.len()),
+            format!("name one of {}", list(several)),
+        )),
+    }
+}
+
+fn list(devices: &[&Device]) -> String {
+    let one = |device: &&Device| {
+        let class = if device.class.is_empty() { String::new() } else { format!("{} ", device.class) };
+        let node = device.node.map_or("no node".to_owned(), |node| format!("node {node}"));
+        format!("{} ({class}at {node})", device.name)
+    };
+    let mut shown: Vec<String> = devices.iter().take(SHOWN).map(one).collect();
+    if devices.len() > SHOWN {
+        shown.push(format!("{} more", devices.len() - SHOWN));
+    }
+    shown.join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn near(name: &str) -> String {
+        let machine = "package:2 node:1 core:2 network@node1 network@node0 accelerator@node1";
+        let mut topology = numakit_topology::synthetic::parse(machine).unwrap();
+        topology.devices.push(Device { name: "eth0".into(), class: String::new(), node: Some(0) });
+        topology.devices.push(Device { name: "lost".into(), class: String::new(), node: None });
+        match find(&topology, name) {
+            Ok((device, node)) => format!("{} {node}", device.name),
+            Err(error) => error.to_string(),
+        }
+    }
+
+    #[test]
+    fn devices_are_found_by_what_people_call_them() {
+        assert_eq!(near("pci 0000:01:00.0"), "pci 0000:01:00.0 1");
+        assert_eq!(near("0000:02:00.0"), "pci 0000:02:00.0 0");
+        assert_eq!(near("03:00.0"), "pci 0000:03:00.0 1");
+        assert_eq!(near("accelerator"), "pci 0000:03:00.0 1");
+        assert_eq!(near("ETH0"), "eth0 0");
+    }
+
+    #[test]
+    fn others_are_refused_with_those_that_are_there() {
+        assert_eq!(
+            near("network"),
+            "'network' is 2 devices; name one of pci 0000:01:00.0 (network at node 1), pci 0000:02:00.0 \
+             (network at node 0)"
+        );
+        assert!(near("nvme0").starts_with("there is no device 'nvme0'; devices are pci 0000:01:00.0"));
+        assert!(near("lost").contains("does not say which node device 'lost' is at"));
+        let bare = numakit_topology::synthetic::parse("node:2 core:2").unwrap();
+        assert!(find(&bare, "eth0").unwrap_err().to_string().contains("shows no devices"));
+    }
+}

@@ -1,0 +1,129 @@
+//! The lines that a launcher wants for a plan, to be pasted or written into its file.
+
+mod container;
+mod job;
+mod mpi;
+mod openmp;
+mod openmpi;
+mod process;
+
+use job::Job;
+pub use job::sequence;
+use numakit_model::plan::Plan;
+use numakit_model::{Topology, suggest};
+use thiserror::Error;
+
+/// A program that starts others, and how it is told where they go.
+#[derive(Debug, Clone, Copy)]
+pub struct Launcher {
+    /// As in `--for NAME`.
+    pub name: &'static str,
+    /// What its lines are for.
+    pub help: &'static str,
+    emit: fn(&Job<'_>) -> Result<Lines, LauncherError>,
+}
+
+/// All launchers; their names and their help are shown from here.
+pub static LAUNCHERS: &[Launcher] = &[
+    Launcher { name: "gomp", help: "OpenMP of GCC, by GOMP_CPU_AFFINITY", emit: openmp::gomp },
+    Launcher { name: "openmp", help: "any OpenMP, by OMP_PLACES", emit: openmp::places },
+    Launcher { name: "kmp", help: "OpenMP of LLVM and Intel, by KMP_AFFINITY", emit: openmp::kmp },
+    Launcher { name: "nvhpc", help: "OpenMP of NVIDIA HPC and PGI, by MP_BLIST", emit: openmp::nvhpc },
+    Launcher { name: "cray", help: "OpenMP of Cray, by OMP_PLACES, with its report", emit: openmp::cray },
+    Launcher { name: "openmpi4", help: "rank file of Open MPI 3 and 4", emit: openmpi::four },
+    Launcher { name: "openmpi5", help: "rank file of Open MPI 5", emit: openmpi::five },
+    Launcher { name: "openmpi1", help: "rank file of Open MPI 1 and 2", emit: openmpi::one },
+    Launcher { name: "mpich", help: "mpiexec of MPICH (Hydra)", emit: mpi::mpich },
+    Launcher { name: "intelmpi", help: "mpirun of Intel MPI", emit: mpi::intel },
+    Launcher { name: "slurm", help: "srun of Slurm", emit: mpi::slurm },
+    Launcher { name: "taskset", help: "taskset of util-linux", emit: process::taskset },
+    Launcher { name: "numactl", help: "numactl, with the memory policy", emit: process::numactl },
+    Launcher {
+        name: "systemd",
+        help: "a drop-in for a unit, or systemd-run for several processes",
+        emit: process::systemd,
+    },
+    Launcher { name: "docker", help: "docker run, also for podman", emit: container::docker },
+    Launcher { name: "kubernetes", help: "a pod for the static CPU manager", emit: container::kubernetes },
+];
+
+/// What only the user knows.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Options {
+    /// The machine's name in rank files; without one it is the word `HOST`.
+    pub host: Option<String>,
+}
+
+/// What is given to a launcher.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Lines {
+    /// The lines, and nothing else: they may go into a file.
+    pub text: String,
+    /// How the lines are used, where they do not say it themselves.
+    pub hints: Vec<String>,
+    /// What the launcher cannot do of what the plan says.
+    pub warnings: Vec<String>,
+}
+
+/// Why there are no lines.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum LauncherError {
+    /// No launcher has this name.
+    #[error("'{name}' is no launcher; {fix}")]
+    Unknown {
+        /// What was asked for.
+        name: String,
+        /// The nearest name, or all of them.
+        fix: String,
+    },
+    /// A plan without threads.
+    #[error("the plan has no thread; ask for at least one core")]
+    Empty,
+    /// A CPU that the launcher could not name.
+    #[error("CPU {cpu} of the plan is not among the allowed CPUs {allowed}; make the plan on this machine")]
+    NotAllowed {
+        /// The CPU.
+        cpu: u32,
+        /// Those that the process may run on.
+        allowed: String,
+    },
+    /// A host name that would break the launcher's line.
+    #[error("'{0}' is no name of a host; give letters, digits, dots and dashes")]
+    Host(String),
+}
+
+/// The lines of a launcher.
+pub fn lines(name: &str, t: &Topology, plan: &Plan, options: &Options) -> Result<String, LauncherError> {
+    emit(name, t, plan, options).map(|lines| lines.text)
+}
+
+/// The lines of a launcher, with what its user should know.
+pub fn emit(name: &str, t: &Topology, plan: &Plan, options: &Options) -> Result<Lines, LauncherError> {
+    let launcher = find(name)?;
+    if plan.steps.is_empty() {
+        return Err(LauncherError::Empty);
+    }
+    if let Some(step) = plan.steps.iter().find(|step| !t.allowed.contains(step.cpu)) {
+        return Err(LauncherError::NotAllowed { cpu: step.cpu, allowed: t.allowed.to_string() });
+    }
+    let host = options.host.as_deref().unwrap_or("HOST");
+    if host.is_empty() || !host.chars().all(|c| c.is_ascii_alphanumeric() || ".-_+".contains(c)) {
+        return Err(LauncherError::Host(host.to_owned()));
+    }
+    (launcher.emit)(&Job::new(launcher.name, t, plan, host))
+}
+
+/// The launcher of this name.
+pub fn find(name: &str) -> Result<&'static Launcher, LauncherError> {
+    LAUNCHERS.iter().find(|launcher| launcher.name == name).ok_or_else(|| {
+        let names = || LAUNCHERS.iter().map(|launcher| launcher.name);
+        let longer: Vec<&str> = names().filter(|known| !name.is_empty() && known.starts_with(name)).collect();
+        let near = suggest::nearest(name, names(), 1);
+        let fix = match (longer.as_slice(), near.first()) {
+            ([_, ..], _) => format!("there are {}", longer.join(", ")),
+            (_, Some(near)) => format!("did you mean '{near}'?"),
+            _ => format!("launchers are {}", names().collect::<Vec<_>>().join(", ")),
+        };
+        LauncherError::Unknown { name: name.to_owned(), fix }
+    })
+}

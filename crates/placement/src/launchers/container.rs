@@ -1,0 +1,104 @@
+//! Containers.
+
+use super::job::{Job, Rank, joined};
+use super::process::environment;
+use super::{LauncherError, Lines};
+use numakit_model::plan::Mode;
+
+type Result = std::result::Result<Lines, LauncherError>;
+
+/// A cpuset for each container. Its list of memory nodes is a hard limit, so it stands for
+/// the policy `bind` only.
+pub fn docker(job: &Job<'_>) -> Result {
+    let several = job.ranks.len() > 1;
+    let line = |rank: &Rank<'_>| {
+        let mut words = vec![if several { "docker run --rm -d" } else { "docker run --rm" }.to_owned()];
+        words.push(format!("--cpuset-cpus={}", rank.cpus()));
+        if rank.memory().mode == Mode::Bind {
+            words.push(format!("--cpuset-mems={}", rank.memory().nodes));
+        }
+        words.extend(environment(rank).into_iter().map(|variable| format!("-e '{variable}'")));
+        words.push("IMAGE ./app".to_owned());
+        words.join(" ")
+    };
+    let mut lines = job.lines(job.ranks.iter().map(line).collect());
+    if job.ranks.iter().all(|rank| matches!(rank.memory().mode, Mode::Local | Mode::Bind)) {
+        lines.warnings.clear();
+    } else {
+        lines.hints.push("numactl in a container needs: docker run --cap-add SYS_NICE".to_owned());
+    }
+    Ok(lines)
+}
+
+/// A pod of class Guaranteed with whole CPUs; which ones, the kubelet decides.
+pub fn kubernetes(job: &Job<'_>) -> Result {
+    let most = job.ranks.iter().max_by_key(|rank| job.pus(rank).len());
+    let Some(largest) = most else { return Err(LauncherError::Empty) };
+    let one_node = job.ranks.iter().all(|rank| rank.nodes().len() == 1);
+    let mut text = kubelet(job, one_node);
+    let count = job.ranks.len();
+    let pod = pod(job, largest);
+    if count == 1 {
+        text.extend(["apiVersion: v1", "kind: Pod", "metadata:", "  name: app", "spec:"].map(str::to_owned));
+        text.extend(pod.iter().map(|line| format!("  {line}")));
+    } else {
+        text.extend(["apiVersion: batch/v1", "kind: Job", "metadata:", "  name: app"].map(str::to_owned));
+        text.extend(["spec:", "  completionMode: Indexed"].map(str::to_owned));
+        text.push(format!("  completions: {count}"));
+        text.push(format!("  parallelism: {count}"));
+        text.extend(["  template:", "    spec:", "      restartPolicy: Never"].map(str::to_owned));
+        text.extend(pod.iter().map(|line| format!("      {line}")));
+    }
+    let mut warnings = vec![format!(
+        "the kubelet chooses the CPUs itself: a pod asks for {}, and not for those of the plan",
+        if one_node { "whole CPUs on one node" } else { "whole CPUs" }
+    )];
+    if job.ranks.iter().any(|rank| !matches!(rank.memory().mode, Mode::Local | Mode::Bind)) {
+        warnings.extend(job.memory_warning());
+    }
+    if job.threads().is_none() {
+        warnings.push(
+            "all pods of a Job are alike: each gets as many CPUs as the process with the most threads"
+                .to_owned(),
+        );
+    }
+    Ok(Lines { text: joined(&text), hints: vec!["kubectl apply -f FILE".to_owned()], warnings })
+}
+
+/// What the kubelet of the node must be set to, as comments.
+fn kubelet(job: &Job<'_>, one_node: bool) -> Vec<String> {
+    let mut text = vec![
+        "# The kubelet chooses the CPUs: a pod cannot name them. It gives whole CPUs that no other"
+            .to_owned(),
+        "# container has if its KubeletConfiguration on the node says:".to_owned(),
+        "#   cpuManagerPolicy: static".to_owned(),
+    ];
+    if job.t.cores.iter().any(|core| core.cpus.len() > 1) {
+        text.push("#   cpuManagerPolicyOptions: {full-pcpus-only: \"true\"}".to_owned());
+    }
+    let policy = if one_node { "single-numa-node" } else { "restricted" };
+    text.push(format!("#   topologyManagerPolicy: {policy}"));
+    if job.ranks.iter().any(|rank| rank.memory().mode == Mode::Bind) {
+        text.push("#   memoryManagerPolicy: Static".to_owned());
+    }
+    text
+}
+
+/// The lines of a pod's `spec`. Requests equal limits: that makes it Guaranteed.
+fn pod(job: &Job<'_>, rank: &Rank<'_>) -> Vec<String> {
+    let cpus = job.pus(rank).len();
+    let mut text: Vec<String> =
+        ["containers:", "- name: app", "  image: IMAGE", "  command: [\"./app\"]"].map(str::to_owned).into();
+    let places = if job.crowded() { "threads" } else { "cores" };
+    let variables = job.variables(places);
+    if !variables.is_empty() {
+        text.push("  env:".to_owned());
+        text.extend(
+            variables.iter().map(|(name, value)| format!("  - {{name: {name}, value: \"{value}\"}}")),
+        );
+    }
+    text.push("  resources: # put in the memory that the program needs, twice the same".to_owned());
+    text.push(format!("    requests: {{cpu: \"{cpus}\", memory: 1Gi}}"));
+    text.push(format!("    limits: {{cpu: \"{cpus}\", memory: 1Gi}}"));
+    text
+}

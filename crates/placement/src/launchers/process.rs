@@ -1,0 +1,108 @@
+//! What starts one process: several get a line each.
+
+use super::job::{Job, Rank, joined, numactl_memory};
+use super::openmp::place_list;
+use super::{LauncherError, Lines};
+use numakit_model::plan::{Memory, Mode};
+
+type Result = std::result::Result<Lines, LauncherError>;
+
+/// `taskset -c 0-3 ./app`.
+pub fn taskset(job: &Job<'_>) -> Result {
+    Ok(one_by_one(job, &|rank| format!("taskset -c {} ./app", rank.cpus()), true))
+}
+
+/// `numactl -C 0-3 -l ./app`.
+pub fn numactl(job: &Job<'_>) -> Result {
+    let command = |rank: &Rank<'_>| {
+        format!("numactl -C {} {} ./app", rank.cpus(), numactl_memory(rank.memory()).join(" "))
+    };
+    Ok(one_by_one(job, &command, false))
+}
+
+fn one_by_one(job: &Job<'_>, command: &dyn Fn(&Rank<'_>) -> String, memory_is_lost: bool) -> Lines {
+    let text = match job.ranks.as_slice() {
+        [only] => vec![command(only)],
+        ranks => {
+            let mut text: Vec<String> = ranks.iter().map(|rank| format!("{} &", command(rank))).collect();
+            text.push("wait".to_owned());
+            text
+        }
+    };
+    let mut lines = job.lines(text);
+    if !memory_is_lost {
+        lines.warnings.clear();
+    }
+    if job.hybrid() {
+        lines.warnings.push(format!(
+            "{} holds a process on its CPUs, and its threads move between them; --for openmp binds threads",
+            job.launcher
+        ));
+    }
+    lines
+}
+
+/// A drop-in for one process; several are units of their own, by systemd-run.
+pub fn systemd(job: &Job<'_>) -> Result {
+    let warnings = policy_warning(job).into_iter().collect();
+    if let [only] = job.ranks.as_slice() {
+        // Without the empty assignment a list adds to what the unit has.
+        let mut text = vec!["[Service]".to_owned(), "CPUAffinity=".to_owned()];
+        text.push(format!("CPUAffinity={}", only.cpus()));
+        text.extend(policy(only.memory()));
+        text.extend(environment(only).into_iter().map(|variable| format!("Environment=\"{variable}\"")));
+        let hint = "for the unit app.service: put these lines into \
+                    /etc/systemd/system/app.service.d/cpus.conf, then systemctl daemon-reload";
+        return Ok(Lines { text: joined(&text), hints: vec![hint.to_owned()], warnings });
+    }
+    let line = |rank: &Rank<'_>| {
+        let mut words = vec![format!("systemd-run --same-dir --unit=app-{}", rank.number)];
+        words.push(format!("-p CPUAffinity={}", rank.cpus()));
+        words.extend(policy(rank.memory()).into_iter().map(|setting| format!("-p {setting}")));
+        words.extend(environment(rank).into_iter().map(|variable| format!("-E '{variable}'")));
+        words.push("./app".to_owned());
+        words.join(" ")
+    };
+    let text: Vec<String> = job.ranks.iter().map(line).collect();
+    Ok(Lines { text: joined(&text), hints: Vec::new(), warnings })
+}
+
+/// Whether systemd has the policy.
+fn expressible(memory: &Memory) -> bool {
+    match memory.mode {
+        Mode::Local | Mode::Bind | Mode::Interleave => true,
+        Mode::Prefer => memory.nodes.len() == 1,
+        Mode::Weighted => false,
+    }
+}
+
+fn policy_warning(job: &Job<'_>) -> Option<String> {
+    job.ranks.iter().any(|rank| !expressible(rank.memory())).then(|| job.memory_warning()).flatten()
+}
+
+fn policy(memory: &Memory) -> Vec<String> {
+    if !expressible(memory) {
+        return Vec::new();
+    }
+    let name = match memory.mode {
+        Mode::Prefer => "preferred".to_owned(),
+        mode => mode.to_string(),
+    };
+    let mut settings = vec![format!("NUMAPolicy={name}")];
+    if memory.mode != Mode::Local {
+        settings.push(format!("NUMAMask={}", memory.nodes));
+    }
+    settings
+}
+
+/// OpenMP's variables, where the process has several threads.
+pub fn environment(rank: &Rank<'_>) -> Vec<String> {
+    if rank.steps.len() == 1 {
+        return Vec::new();
+    }
+    vec![
+        format!("OMP_NUM_THREADS={}", rank.steps.len()),
+        format!("OMP_PLACES={}", place_list(rank)),
+        "OMP_PROC_BIND=close".to_owned(),
+    ]
+}

@@ -1,0 +1,340 @@
+//! Which cores may be used, and why others may not.
+
+use crate::error::{PlanError, Shortage};
+use crate::lists::{Known, Words};
+use crate::machine::Machine;
+use crate::request::{Cores, Request};
+use crate::taken::Taken;
+use numakit_model::CpuSet;
+
+/// Why a core may not be used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Why {
+    /// By the inherited mask or cpuset.
+    Mask,
+    /// By the lists of the request.
+    NotNamed,
+    Excluded,
+    Reserved,
+    Isolated,
+    /// Too few PUs for the threads that a core is to have.
+    Narrow,
+    Registered,
+    Busy,
+}
+
+/// The cores of a machine, free and not.
+#[derive(Debug)]
+pub(crate) struct Pool<'a> {
+    machine: &'a Machine<'a>,
+    request: &'a Request,
+    taken: &'a Taken,
+    /// CPUs that mask and lists leave.
+    pub may: CpuSet,
+    registered: CpuSet,
+    /// For each core why it may not be used, in the order of the machine's spots.
+    why: Vec<Option<Why>>,
+}
+
+/// What is chosen of the free cores before their places matter.
+#[derive(Debug, Default)]
+pub(crate) struct Chosen {
+    /// Positions of spots, in logical order.
+    pub spots: Vec<u32>,
+    pub warnings: Vec<String>,
+}
+
+/// CPUs as a request may name them.
+pub(crate) fn known_cpus<'a>(machine: &Machine<'a>) -> Known<'a> {
+    let topology = machine.topology;
+    Known {
+        what: "CPU",
+        there: &topology.online,
+        offline: &topology.offline,
+        allowed: &topology.allowed,
+        limit: "the inherited mask or cpuset leaves it out",
+    }
+}
+
+/// The CPUs that mask and lists leave.
+fn may(machine: &Machine<'_>, request: &Request) -> Result<CpuSet, PlanError> {
+    let topology = machine.topology;
+    let mut may = topology.allowed.and(&topology.online);
+    if let Some(words) = &request.cpus {
+        may = words.within(&known_cpus(machine))?;
+    }
+    if let Some(words) = &request.nodes {
+        let usable = topology.nodes.iter().filter(|node| node.cpus.intersects(&topology.allowed));
+        let known = Known {
+            what: "node",
+            there: &topology.node_ids(),
+            offline: &CpuSet::new(),
+            allowed: &usable.map(|node| node.os_index).collect(),
+            limit: "it has no CPU that this process may run on",
+        };
+        let ids = words.within(&known)?;
+        let named = topology.nodes.iter().filter(|node| ids.contains(node.os_index));
+        may = may.and(&named.fold(CpuSet::new(), |all, node| all.or(&node.cpus)));
+    }
+    if may.is_empty() {
+        return Err(match (&request.cpus, &request.nodes) {
+            (Some(cpus), Some(nodes)) => PlanError::machine(
+                format!("none of CPUs {cpus} is on nodes {nodes}"),
+                "leave out one of the two lists",
+            ),
+            _ => PlanError::machine("this process may run on no CPU", "start it with a wider mask"),
+        });
+    }
+    Ok(may)
+}
+
+impl<'a> Pool<'a> {
+    /// Looks at every core once.
+    pub fn of(machine: &'a Machine<'a>, request: &'a Request, taken: &'a Taken) -> Result<Self, PlanError> {
+        let may = may(machine, request)?;
+        let excluded = match &request.exclude {
+            Some(words) => words.anywhere(&known_cpus(machine))?,
+            None => CpuSet::new(),
+        };
+        // Who names isolated CPUs one by one means them.
+        let named = request.cpus.as_ref().is_some_and(Words::is_plain);
+        let isolated = if named { CpuSet::new() } else { taken.isolated.clone() };
+        let registered = taken.registered.iter().fold(CpuSet::new(), |all, (cpus, _)| all.or(cpus));
+        let busy: CpuSet = taken.busy.iter().map(|(cpu, _)| *cpu).collect();
+        let all = request.cores == Some(Cores::All);
+        let width = request.threads_per_core as usize;
+        let reason = |pus: &[u32]| {
+            let any = |set: &CpuSet| pus.iter().any(|&cpu| set.contains(cpu));
+            let left = pus.iter().filter(|&&cpu| may.contains(cpu)).count();
+            match () {
+                () if !any(&machine.topology.allowed) => Some(Why::Mask),
+                () if left == 0 => Some(Why::NotNamed),
+                () if any(&excluded) => Some(Why::Excluded),
+                () if any(&taken.explicit) => Some(Why::Reserved),
+                () if any(&isolated) => Some(Why::Isolated),
+                () if left < width => Some(Why::Narrow),
+                () if any(&registered) => Some(Why::Registered),
+                () if any(&busy) && !all => Some(Why::Busy),
+                () => None,
+            }
+        };
+        let why = machine.spots.iter().map(|spot| reason(&spot.pus)).collect();
+        let pool = Self { machine, request, taken, may, registered, why };
+        pool.check_width()?;
+        Ok(pool)
+    }
+
+    fn check_width(&self) -> Result<(), PlanError> {
+        let width = self.request.threads_per_core as usize;
+        let widest = self.machine.spots.iter().map(|spot| spot.pus.len()).max().unwrap_or(0);
+        if width <= widest || widest == 0 {
+            return Ok(());
+        }
+        let has = if widest == 1 { "1 PU".to_owned() } else { format!("{widest} PUs") };
+        Err(PlanError::machine(
+            format!("{width} threads per core are asked for, and a core of this machine has {has}"),
+            format!("ask for at most {widest}"),
+        ))
+    }
+
+    /// How many cores can be had.
+    pub fn count(&self) -> u64 {
+        self.strided(|why| why.is_none()).count() as u64
+    }
+
+    /// For each group of neighbours of a package, as long as the stride: the first core that
+    /// is free, and whether others hold none of the group.
+    fn strided(&self, free: impl Fn(Option<Why>) -> bool) -> impl Iterator<Item = (u32, bool)> {
+        let spots = &self.machine.spots;
+        let stride = self.request.stride.max(1) as usize;
+        let mut found = Vec::new();
+        let mut begin = 0;
+        for package in spots.chunk_by(|one, next| one.package == next.package) {
+            let positions = begin..begin + package.len();
+            begin = positions.end;
+            for first in positions.clone().step_by(stride) {
+                let group = first..(first + stride).min(positions.end);
+                let held = |at: usize| matches!(self.why[at], Some(Why::Registered | Why::Busy));
+                if let Some(at) = group.clone().find(|&at| free(self.why[at])) {
+                    found.push((at as u32, !group.clone().any(held)));
+                }
+            }
+        }
+        found.into_iter()
+    }
+
+    /// So many of the free cores, or more where the places decide: the fastest kind, and with
+    /// a stride neighbours that nobody uses, as long as these are enough.
+    pub fn choose(&self, cores: u64, asked: &str) -> Result<Chosen, PlanError> {
+        let found: Vec<(u32, bool)> = self.strided(|why| why.is_none()).collect();
+        if (found.len() as u64) < cores {
+            return Err(self.too_few(cores, found.len(), asked));
+        }
+        let mut warnings = Vec::new();
+        let alone: Vec<u32> = found.iter().filter(|(_, alone)| *alone).map(|(at, _)| *at).collect();
+        let mut spots = if alone.len() as u64 >= cores {
+            alone
+        } else {
+            warnings.push(format!(
+                "{} of the cores have a neighbour within stride {} that others use",
+                cores - alone.len() as u64,
+                self.request.stride
+            ));
+            found.iter().map(|(at, _)| *at).collect()
+        };
+        self.keep_fastest(&mut spots, cores);
+        Ok(Chosen { spots, warnings })
+    }
+
+    fn keep_fastest(&self, spots: &mut Vec<u32>, cores: u64) {
+        let kind = |at: &u32| self.machine.spots[*at as usize].kind;
+        for slowest in 0..self.machine.topology.kinds.len() as u32 {
+            let enough = spots.iter().filter(|at| kind(at) <= slowest).count() as u64 >= cores;
+            if enough {
+                spots.retain(|at| kind(at) <= slowest);
+                return;
+            }
+        }
+    }
+
+    /// Refuses `all` where somebody holds a core.
+    pub fn check_all(&self) -> Result<(), PlanError> {
+        if self.request.cores != Some(Cores::All) || !self.why.contains(&Some(Why::Registered)) {
+            return Ok(());
+        }
+        let free = self.count();
+        Err(PlanError::TooFew(Box::new(Shortage {
+            asked: "all cores are asked for".to_owned(),
+            free: free as usize,
+            exist: self.machine.spots.len(),
+            others: self.others(),
+            fix:
+                "ask for those that are free (-c auto), wait for the others (--wait) or share them (--share)"
+                    .to_owned(),
+            may_pass: true,
+        })))
+    }
+
+    /// What else its owner should know of the cores of a plan.
+    pub fn remarks(&self, held: &CpuSet) -> Vec<String> {
+        let mut remarks = Vec::new();
+        let isolated = held.and(&self.taken.isolated);
+        if !isolated.is_empty() {
+            remarks.push(format!("CPUs {isolated} are isolated: the kernel balances no load among them"));
+        }
+        if self.request.cores == Some(Cores::All) {
+            let busy = self.taken.busy.iter().filter(|(cpu, _)| held.contains(*cpu));
+            let busy: Vec<String> = busy.map(|(cpu, load)| format!("CPU {cpu} at {load} %")).collect();
+            if !busy.is_empty() {
+                remarks.push(format!("programs run already on {}", some(&busy)));
+            }
+        }
+        remarks
+    }
+
+    fn too_few(&self, cores: u64, free: usize, asked: &str) -> PlanError {
+        let after = |why: Option<Why>| matches!(why, None | Some(Why::Registered | Why::Busy));
+        let later = self.strided(after).count();
+        let may_pass = later as u64 >= cores;
+        let mut fixes = Vec::new();
+        if free > 0 {
+            fixes.push(format!("ask for at most {free}"));
+        }
+        if may_pass {
+            fixes.push("wait for the others (--wait)".to_owned());
+            fixes.push("share them (--share)".to_owned());
+        } else {
+            fixes.extend(self.limits().map(str::to_owned));
+        }
+        if fixes.is_empty() {
+            fixes.push("plan for another machine".to_owned());
+        }
+        PlanError::TooFew(Box::new(Shortage {
+            asked: asked.to_owned(),
+            free,
+            exist: self.machine.spots.len(),
+            others: self.others(),
+            fix: fixes.join(" or "),
+            may_pass,
+        }))
+    }
+
+    /// What the caller can change to have more cores.
+    fn limits(&self) -> impl Iterator<Item = &'static str> {
+        let found = [
+            (Why::Mask, "start with a wider mask"),
+            (Why::NotNamed, "name more in --cpus or --nodes"),
+            (Why::Excluded, "exclude fewer"),
+            (Why::Isolated, "name the isolated ones in --cpus"),
+            (Why::Narrow, "take fewer threads per core"),
+        ]
+        .map(|(why, fix)| self.why.contains(&Some(why)).then_some(fix));
+        let stride = (self.request.stride > 1).then_some("take a smaller stride");
+        found.into_iter().chain([stride]).flatten()
+    }
+
+    /// Why cores are not free, a line for each reason.
+    fn others(&self) -> Vec<String> {
+        let cores = |wanted: Why| -> CpuSet {
+            let found = self.machine.spots.iter().zip(&self.why).filter(|(_, why)| **why == Some(wanted));
+            found.map(|(spot, _)| spot.pus[0]).collect()
+        };
+        let mut lines = Vec::new();
+        for (why, text) in [
+            (Why::Mask, "outside the inherited mask or cpuset"),
+            (Why::NotNamed, "outside the request's lists"),
+            (Why::Excluded, "excluded by the request"),
+            (Why::Reserved, "kept out by the configuration"),
+            (Why::Isolated, "isolated"),
+            (Why::Narrow, "too narrow for the threads per core"),
+        ] {
+            let count = cores(why).len();
+            if count > 0 {
+                lines.push(format!("{count} {text}"));
+            }
+        }
+        self.holders(&cores(Why::Registered), &mut lines);
+        let busy = self.machine.spots.iter().zip(&self.why).filter(|(_, why)| **why == Some(Why::Busy));
+        let busy: CpuSet = busy.flat_map(|(spot, _)| spot.pus.iter().copied()).collect();
+        let loads = self.taken.busy.iter().filter(|(cpu, _)| busy.contains(*cpu));
+        let loads: Vec<String> = loads.map(|(cpu, load)| format!("CPU {cpu} at {load} %")).collect();
+        if !loads.is_empty() {
+            lines.push(format!("{} busy ({})", cores(Why::Busy).len(), some(&loads)));
+        }
+        let strided = self.why.iter().filter(|why| why.is_none()).count() as u64 - self.count();
+        if strided > 0 {
+            lines.push(format!("{strided} left out by stride {}", self.request.stride));
+        }
+        lines
+    }
+
+    fn holders(&self, cores: &CpuSet, lines: &mut Vec<String>) {
+        let mut left = cores.clone();
+        for (cpus, who) in &self.taken.registered {
+            let whole =
+                self.machine.spots.iter().filter(|spot| spot.pus.iter().any(|&cpu| cpus.contains(cpu)));
+            let theirs = whole.map(|spot| spot.pus[0]).collect::<CpuSet>().and(&left);
+            if !theirs.is_empty() {
+                left = left.minus(&theirs);
+                let shown = cpus.and(&self.registered).to_string();
+                lines.push(format!("{} held by {who} (CPUs {})", theirs.len(), cut(&shown)));
+            }
+        }
+    }
+}
+
+/// The most of a list of CPUs that an error shows.
+const SHOWN: usize = 60;
+
+fn cut(list: &str) -> String {
+    match list.char_indices().nth(SHOWN) {
+        Some((end, _)) => format!("{}...", &list[..end]),
+        None => list.to_owned(),
+    }
+}
+
+/// The first few, and how many more.
+fn some(items: &[String]) -> String {
+    let shown = items.iter().take(4).cloned().collect::<Vec<_>>().join(", ");
+    if items.len() > 4 { format!("{shown} and {} more", items.len() - 4) } else { shown }
+}

@@ -1,0 +1,186 @@
+//! Why a plan is as it is, in words.
+
+use crate::amount::Amount;
+use crate::deal::{Dealt, Level};
+use crate::machine::{Machine, NONE};
+use crate::request::{Policy, Request};
+use numakit_model::CpuSet;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The most items that a line of an explanation has.
+const SHOWN: usize = 8;
+
+/// The reason for each node that threads run on, by position.
+pub(crate) struct Reasons {
+    texts: Vec<String>,
+}
+
+impl Reasons {
+    /// Made once for each node, for as many steps as there are.
+    pub fn of(
+        machine: &Machine<'_>,
+        request: &Request,
+        amount: Amount,
+        dealt: &Dealt,
+        device: Option<usize>,
+    ) -> Self {
+        let order = visited(machine, &dealt.spots);
+        let counts = counts(machine, &dealt.spots);
+        let mut texts = vec![String::new(); machine.topology.nodes.len()];
+        let stride = match request.stride {
+            1 => String::new(),
+            2 => ", every 2nd core".to_owned(),
+            3 => ", every 3rd core".to_owned(),
+            stride => format!(", every {stride}th core"),
+        };
+        for (at, &node) in order.iter().enumerate() {
+            let id = machine.id(node);
+            let before = at.checked_sub(1).map(|before| order[before]);
+            let far = |from: usize| machine.distances.between(from, node);
+            let all = amount.all_cores();
+            let text = match (&request.policy, before) {
+                (Policy::Near(name), _) => {
+                    let from = device.unwrap_or(node);
+                    format!("node {id} is at distance {} from {name} on node {}", far(from), machine.id(from))
+                }
+                (Policy::Compact | Policy::Scatter, None) if order.len() == 1 => match all {
+                    1 => format!("a free core of node {id}"),
+                    _ => format!("node {id} holds all {all} cores"),
+                },
+                (Policy::Scatter, None) => format!("first of {} nodes in turn", order.len()),
+                (Policy::Scatter, Some(before)) => {
+                    let total = order.len();
+                    format!(
+                        "next of {total} nodes in turn, distance {} from node {}",
+                        far(before),
+                        machine.id(before)
+                    )
+                }
+                (Policy::Balanced, _) => format!("node {id} has {} of {all} cores", counts[node]),
+                (Policy::Memory(_), _) => {
+                    format!("node {id} has {} of {all} cores, and memory that is asked for", counts[node])
+                }
+                (Policy::Compact, None) => format!("from node {id} on, {all} cores are nearest together"),
+                (Policy::Compact, Some(before)) => {
+                    format!("nearest free core to node {} (distance {})", machine.id(before), far(before))
+                }
+            };
+            texts[node] = text + &stride;
+        }
+        Self { texts }
+    }
+
+    /// The reason for a thread on this node, on PU `pu` of its core.
+    pub fn because(&self, node: usize, pu: usize, first: u32) -> String {
+        let text = &self.texts[node];
+        match pu {
+            0 => text.clone(),
+            1 => format!("second PU of the core of CPU {first}; {text}"),
+            _ => format!("PU {} of the core of CPU {first}; {text}", pu + 1),
+        }
+    }
+}
+
+/// Nodes in the order in which threads reach them.
+fn visited(machine: &Machine<'_>, spots: &[u32]) -> Vec<usize> {
+    let mut seen = vec![false; machine.topology.nodes.len()];
+    let nodes = spots.iter().map(|&at| machine.spots[at as usize].node);
+    nodes.filter(|&node| !std::mem::replace(&mut seen[node], true)).collect()
+}
+
+fn counts(machine: &Machine<'_>, spots: &[u32]) -> Vec<u64> {
+    let mut counts = vec![0; machine.topology.nodes.len()];
+    spots.iter().for_each(|&at| counts[machine.spots[at as usize].node] += 1);
+    counts
+}
+
+/// What the owner of a plan should know of the cores that it got.
+pub(crate) fn warnings(
+    machine: &Machine<'_>,
+    amount: Amount,
+    dealt: &Dealt,
+    available: &[u32],
+) -> Vec<String> {
+    let mut warnings = Vec::new();
+    if !machine.distances.known {
+        warnings.push(
+            "the machine does not say how far its nodes are from each other: a plan without distances takes \
+             nodes of one package as near"
+                .to_owned(),
+        );
+    }
+    let kinds: BTreeSet<u32> = dealt.spots.iter().map(|&at| machine.spots[at as usize].kind).collect();
+    if kinds.len() > 1 {
+        let known = &machine.topology.kinds;
+        let name = |kind: &u32| known.iter().rev().nth(*kind as usize).map_or("other", |kind| &kind.name);
+        let names: Vec<&str> = kinds.iter().map(name).collect();
+        warnings.push(format!("cores of different speed are mixed: {}", names.join(" and ")));
+    }
+    warnings.extend(split(machine, amount, dealt, available));
+    warnings
+}
+
+/// Processes on several packages that would fit into one.
+fn split(machine: &Machine<'_>, amount: Amount, dealt: &Dealt, available: &[u32]) -> Option<String> {
+    let package = |at: &u32| machine.spots[*at as usize].package;
+    let largest = available.chunk_by(|one, next| package(one) == package(next)).map(<[u32]>::len).max()?;
+    if amount.processes < 2 || amount.cores > largest as u64 {
+        return None;
+    }
+    let processes = dealt.spots.chunks(amount.cores as usize);
+    let several = |spots: &[u32]| spots.iter().any(|at| package(at) != package(&spots[0]));
+    let found: CpuSet = processes.zip(0..).filter(|(spots, _)| several(spots)).map(|(_, at)| at).collect();
+    (!found.is_empty()).then(|| {
+        let one = found.len() == 1;
+        format!(
+            "{} {found} {} split over packages: not every process of {} cores finds a package with room",
+            if one { "process" } else { "processes" },
+            if one { "is" } else { "are" },
+            amount.cores
+        )
+    })
+}
+
+/// What was looked at and chosen.
+pub(crate) fn explanation(
+    machine: &Machine<'_>,
+    amount: Amount,
+    dealt: &Dealt,
+    free: &[(usize, u64)],
+) -> Vec<String> {
+    let total: u64 = free.iter().map(|(_, count)| count).sum();
+    let mut by_count: BTreeMap<u64, CpuSet> = BTreeMap::new();
+    free.iter().for_each(|(node, count)| by_count.entry(*count).or_default().insert(machine.id(*node)));
+    let one = |(count, nodes): (&u64, &CpuSet)| match nodes.len() {
+        1 => format!("{count} on node {nodes}"),
+        _ => format!("{count} on each of nodes {nodes}"),
+    };
+    let shown: Vec<String> = by_count.iter().rev().take(SHOWN).map(one).collect();
+    let more = if by_count.len() > SHOWN { ", fewer on others" } else { "" };
+    let mut lines = vec![format!("free cores that suit: {total}, {}{more}", shown.join(", "))];
+    let nodes = visited(machine, &dealt.spots);
+    let counts = counts(machine, &dealt.spots);
+    let ids: CpuSet = nodes.iter().map(|&node| machine.id(node)).collect();
+    let word = if nodes.len() == 1 { "node" } else { "nodes" };
+    lines.push(format!("taken: {} on {word} {ids}", amount.all_cores()));
+    if nodes.len() > 1 {
+        let weighted =
+            |a: &usize, b: &usize| counts[*a] * counts[*b] * u64::from(machine.distances.both(*a, *b));
+        let sum: u64 = nodes.iter().flat_map(|a| nodes.iter().map(move |b| weighted(a, b))).sum();
+        let pairs = 2.0 * (amount.all_cores() as f64).powi(2);
+        lines.push(format!("mean distance between two of them: {:.1}", sum as f64 / pairs));
+    }
+    if amount.processes > 1 && amount.cores > 1 {
+        lines.push(match dealt.level {
+            Level::Cache if machine.spots.iter().all(|spot| spot.l3 == NONE) => {
+                "each process has its cores on one node".into()
+            }
+            Level::Cache => "each process has its cores at one last-level cache".into(),
+            Level::Node => "each process has its cores on one node".into(),
+            Level::Package => "each process has its cores in one package".into(),
+            Level::Board => "each process has its cores on one board".into(),
+            Level::Machine => "processes follow each other over the cores wherever these are".to_owned(),
+        });
+    }
+    lines
+}

@@ -1,0 +1,182 @@
+//! CPUs that are in use although nobody registered: seen by what they did in a short while.
+
+use numakit_model::CpuSet;
+use numakit_sys::{SysRoot, sched};
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// How long [`look`] should look: several ticks of the kernel's accounting.
+pub const USUAL: Duration = Duration::from_millis(60);
+/// Percent of its time from which on a CPU counts as busy.
+pub const THRESHOLD: u32 = 50;
+/// States of a process that wants a CPU.
+const RUNNING: &str = "R";
+
+/// A CPU that is in use.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Busy {
+    /// The CPU.
+    pub cpu: u32,
+    /// Percent of its time.
+    pub percent: u32,
+    /// A process that runs there, if one was seen.
+    pub process: Option<(u32, String)>,
+}
+
+/// The CPUs besides `registered` that are in use for at least `threshold` percent of a while.
+/// Where hardly anything runs on the machine this is seen at once, without waiting for the while.
+pub fn look(root: &SysRoot, registered: &CpuSet, threshold: u32, during: Duration) -> Vec<Busy> {
+    let read = || root.text("/proc/stat").ok().map(|text| Times::parse(&text));
+    let Some(before) = read() else { return Vec::new() };
+    if before.running <= 1 && load(root).is_some_and(|load| load < 0.3) {
+        return Vec::new();
+    }
+    std::thread::sleep(during);
+    let Some(after) = read() else { return Vec::new() };
+    let mut busy = after.since(&before, threshold);
+    busy.retain(|busy| !registered.contains(busy.cpu));
+    if !busy.is_empty() {
+        name(root, &mut busy);
+    }
+    busy
+}
+
+/// How many wanted a CPU in the last minute.
+fn load(root: &SysRoot) -> Option<f64> {
+    root.text("/proc/loadavg").ok()?.split_whitespace().next()?.parse().ok()
+}
+
+/// What CPUs did since the machine started.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+struct Times {
+    /// Ticks of work and all ticks, by CPU.
+    cpus: BTreeMap<u32, (u64, u64)>,
+    /// Threads that want a CPU at this moment.
+    running: u64,
+}
+
+impl Times {
+    fn parse(text: &str) -> Self {
+        let mut times = Self::default();
+        for line in text.lines() {
+            let mut words = line.split_whitespace();
+            let Some(name) = words.next() else { continue };
+            let numbers: Vec<u64> = words.map_while(|word| word.parse().ok()).collect();
+            if name == "procs_running" {
+                times.running = numbers.first().copied().unwrap_or(0);
+            } else if let Some(cpu) = name.strip_prefix("cpu").and_then(|number| number.parse().ok()) {
+                // user nice system idle iowait irq softirq steal; guest time is in user.
+                let all: u64 = numbers.iter().take(8).fold(0, |sum, n| sum.saturating_add(*n));
+                let rest: u64 = numbers.iter().skip(3).take(2).fold(0, |sum, n| sum.saturating_add(*n));
+                times.cpus.insert(cpu, (all.saturating_sub(rest), all));
+            }
+        }
+        times
+    }
+
+    fn since(&self, before: &Self, threshold: u32) -> Vec<Busy> {
+        let mut busy = Vec::new();
+        for (&cpu, &(work, all)) in &self.cpus {
+            let Some(&(work_before, all_before)) = before.cpus.get(&cpu) else { continue };
+            let all = all.saturating_sub(all_before);
+            // The kernel brings idle time up to date late: less than a tick is nothing to go by.
+            if all == 0 {
+                continue;
+            }
+            let percent = work.saturating_sub(work_before).saturating_mul(100) / all;
+            let percent = percent.min(100) as u32;
+            if percent >= threshold.max(1) {
+                busy.push(Busy { cpu, percent, process: None });
+            }
+        }
+        busy
+    }
+}
+
+/// Finds out what runs there at this moment.
+fn name(root: &SysRoot, busy: &mut [Busy]) {
+    let pids = root.list("/proc").unwrap_or_default();
+    for pid in pids.iter().filter_map(|name| name.parse::<u32>().ok()) {
+        let many = !root.is_host() || sched::threads_of(pid).is_none_or(|threads| threads > 1);
+        let threads = if many {
+            root.list(&format!("/proc/{pid}/task")).unwrap_or_default()
+        } else {
+            vec![pid.to_string()]
+        };
+        for thread in threads {
+            let Ok(stat) = root.text(&format!("/proc/{pid}/task/{thread}/stat")) else { continue };
+            let Some((cpu, command)) = running(&stat) else { continue };
+            if pid == std::process::id() && root.is_host() {
+                continue;
+            }
+            if let Some(busy) = busy.iter_mut().find(|busy| busy.cpu == cpu && busy.process.is_none()) {
+                busy.process = Some((pid, command));
+            }
+        }
+    }
+}
+
+/// The CPU and the name of a thread that wants a CPU, from its `stat`.
+fn running(stat: &str) -> Option<(u32, String)> {
+    let (front, rest) = stat.rsplit_once(')')?;
+    let fields: Vec<&str> = rest.split_whitespace().collect();
+    if *fields.first()? != RUNNING {
+        return None;
+    }
+    // Field 39 is the CPU; these begin with field 3.
+    let cpu = fields.get(39 - 3)?.parse().ok()?;
+    let name = front.split_once('(')?.1.chars().map(|c| if c.is_control() { '?' } else { c }).collect();
+    Some((cpu, name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use numakit_sys::root::Tree;
+
+    const BEFORE: &str = "cpu  9 9 9 9\ncpu0 100 0 0 900 0 0 0 0 0 0\ncpu1 0 0 0 1000 0 0 0 0 0 0\n\
+                          cpu2 5 5 5 985 0 0 0 0 0 0\nintr 5\nprocs_running 3\n";
+    const AFTER: &str = "cpu0 106 0 0 900 0 0 0 0 0 0\ncpu1 2 0 0 1004 0 0 0 0 0 0\n\
+                         cpu2 5 5 8 985 3 0 0 0 0 0\ncpu3 9 9 9 9\nprocs_running 2\n";
+
+    #[test]
+    fn busy_is_what_worked_for_the_most_part() {
+        let (before, after) = (Times::parse(BEFORE), Times::parse(AFTER));
+        assert_eq!(before.running, 3);
+        let seen = |threshold| {
+            let busy = after.since(&before, threshold);
+            busy.iter().map(|busy| (busy.cpu, busy.percent)).collect::<Vec<_>>()
+        };
+        assert_eq!(seen(50), [(0, 100), (2, 50)]);
+        assert_eq!(seen(51), [(0, 100)]);
+        assert_eq!(seen(33), [(0, 100), (1, 33), (2, 50)]);
+    }
+
+    #[test]
+    fn the_one_that_runs_there_is_named() {
+        let stat = |name: &str, state: &str, cpu: u32| {
+            let zeros = "0 ".repeat(35);
+            format!("7 ({name}) {state} {zeros}{cpu} 0 0\n")
+        };
+        let mut tree = Tree::new();
+        tree.file("/proc/7/task/7/stat", stat("a) R", "S", 0));
+        tree.file("/proc/7/task/8/stat", stat("worker) x", "R", 2));
+        tree.file("/proc/self/stat", "nothing");
+        let mut busy =
+            vec![Busy { cpu: 0, percent: 90, process: None }, Busy { cpu: 2, percent: 90, process: None }];
+        name(&SysRoot::of_tree(tree), &mut busy);
+        assert_eq!(busy[0].process, None);
+        assert_eq!(busy[1].process, Some((7, "worker) x".to_owned())));
+    }
+
+    #[test]
+    fn an_idle_machine_is_not_waited_for() {
+        let mut tree = Tree::new();
+        tree.file("/proc/stat", BEFORE.replace("running 3", "running 1"));
+        tree.file("/proc/loadavg", "0.05 0.9 0.9 1/300 5\n");
+        let root = SysRoot::of_tree(tree);
+        let begun = numakit_sys::clock::thread_cpu();
+        assert!(look(&root, &CpuSet::new(), 50, Duration::from_secs(3600)).is_empty());
+        assert!(numakit_sys::clock::thread_cpu() >= begun);
+    }
+}

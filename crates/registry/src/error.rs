@@ -1,0 +1,138 @@
+//! What can go wrong, with what fixes it.
+
+use numakit_model::CpuSet;
+use std::io;
+use std::path::{Path, PathBuf};
+use thiserror::Error;
+
+/// Why cores cannot be taken or told.
+#[derive(Debug, Error)]
+pub enum RegistryError {
+    /// The file cannot be opened, made, read or written.
+    #[error("the registry of cores {} cannot be {doing}: {reason}; {fix}", path.display())]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// What was tried.
+        doing: &'static str,
+        /// What the system said.
+        reason: String,
+        /// What to do.
+        fix: String,
+    },
+    /// The file holds something else.
+    #[error(
+        "{} is not a registry of cores: it begins with {found}; remove it, or name another file in NUMAKIT_REGISTRY",
+        path.display()
+    )]
+    Foreign {
+        /// The file.
+        path: PathBuf,
+        /// Its first bytes.
+        found: String,
+    },
+    /// Somebody chooses cores and does not come to an end.
+    #[error(
+        "the registry of cores {} is in use: {who} chooses cores since more than {seconds} s; continue it with 'kill -CONT', or end it",
+        path.display()
+    )]
+    Busy {
+        /// The file.
+        path: PathBuf,
+        /// The process.
+        who: String,
+        /// How long we waited.
+        seconds: u64,
+    },
+    /// CPUs that were chosen are not free.
+    #[error("CPUs {cpus} are held by {who}")]
+    Held {
+        /// The CPUs.
+        cpus: CpuSet,
+        /// Their holders.
+        who: String,
+    },
+    /// No CPU at all was chosen, or one that there cannot be.
+    #[error("CPUs '{0}' cannot be taken; choose at least one, and none above {MOST}", MOST = crate::record::MOST_CPUS - 1)]
+    Choice(CpuSet),
+    /// More holders than there is room for.
+    #[error("{0} programs hold cores, and there is no room for more; wait for one to end, or use --share")]
+    Crowded(u64),
+    /// The user may not hold so many cores.
+    #[error(
+        "{asked} cores were asked for, and {user} may hold {limit}, of which {held} are held; ask for fewer, wait, use --share, or change {}:{line}",
+        file.display()
+    )]
+    Limit {
+        /// Cores that were chosen.
+        asked: u32,
+        /// The user.
+        user: String,
+        /// How many the user may hold.
+        limit: u32,
+        /// How many the user holds.
+        held: u32,
+        /// The file of limits.
+        file: PathBuf,
+        /// Its line.
+        line: usize,
+    },
+    /// The file of limits cannot be read or understood.
+    #[error(transparent)]
+    Limits(#[from] crate::limits::LimitsError),
+}
+
+impl RegistryError {
+    /// Whether it may be otherwise after somebody else gave cores back.
+    pub fn may_pass(&self) -> bool {
+        matches!(self, Self::Held { .. } | Self::Crowded(_) | Self::Busy { .. })
+            || matches!(self, Self::Limit { asked, limit, .. } if asked <= limit)
+    }
+
+    pub(crate) fn file(path: &Path, doing: &'static str, error: &io::Error) -> Self {
+        use io::ErrorKind::{InvalidInput, NotFound, PermissionDenied, ReadOnlyFilesystem, StorageFull};
+        let (reason, fix) = match error.kind() {
+            PermissionDenied => (
+                format!("permission denied{}", owner(path)),
+                "its owner or root can allow it to all with 'chmod 666'; or name another file in NUMAKIT_REGISTRY",
+            ),
+            ReadOnlyFilesystem => (
+                "its file system is read-only".to_owned(),
+                "name a file in NUMAKIT_REGISTRY that can be written, the same for all who share the machine",
+            ),
+            StorageFull => (
+                "its file system is full".to_owned(),
+                "make room there, or name another file in NUMAKIT_REGISTRY, the same for all who share the machine",
+            ),
+            NotFound => (
+                "there is no such folder".to_owned(),
+                "make the folder, or name another file in NUMAKIT_REGISTRY",
+            ),
+            InvalidInput => (error.to_string(), "remove it, or name a regular file in NUMAKIT_REGISTRY"),
+            _ => (error.to_string(), "name another file in NUMAKIT_REGISTRY, or use --share"),
+        };
+        Self::File { path: path.to_owned(), doing, reason, fix: fix.to_owned() }
+    }
+}
+
+/// Whose file it is and who may use it, where that can be seen.
+fn owner(path: &Path) -> String {
+    use std::os::unix::fs::MetadataExt;
+    match std::fs::symlink_metadata(path) {
+        Ok(meta) => {
+            format!(" (it belongs to {}, mode {:o})", crate::user_name(meta.uid()), meta.mode() & 0o777)
+        }
+        Err(_) => String::new(),
+    }
+}
+
+/// Why nothing was taken.
+#[derive(Debug, Error)]
+pub enum TakeError<E> {
+    /// The registry did not allow it.
+    #[error(transparent)]
+    Registry(#[from] RegistryError),
+    /// Whoever chose did not find what was asked for.
+    #[error("{0}")]
+    Choice(E),
+}

@@ -1,0 +1,212 @@
+//! The keeper: a small process that holds the cores as long as any descendant of the program
+//! lives. The program is its child and orphans come to it, so it knows when the last one ended.
+
+use crate::held::{Held, process};
+use crate::launcher::Job;
+use crate::message::Message;
+use numakit_sys::supervise::{self, Change, Mail, Mailbox, Waited};
+use numakit_sys::{clock, poll};
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::os::unix::net::UnixStream;
+use std::time::Duration;
+
+/// Its name where processes are listed. Neither ours nor the program's is in it: who sends a
+/// signal to all processes of such a name does not mean the keeper.
+const NAME: &str = "cores-keeper";
+/// A signal that went to the whole process group reaches keeper and launcher at the same time,
+/// give or take this.
+const SAME_MOMENT: Duration = Duration::from_millis(4);
+/// So long a signal is remembered that the launcher may ask about.
+const REMEMBERED: u64 = 1_000_000_000;
+
+/// Starts the program and keeps the cores. Returns the keeper's own exit status.
+pub fn keep(job: Job, launcher: UnixStream) -> i32 {
+    match Keeper::start(job, launcher) {
+        Ok(keeper) => keeper.stay(),
+        Err(message) => {
+            let (message, launcher) = *message;
+            let _ = message.send(&launcher);
+            1
+        }
+    }
+}
+
+struct Keeper {
+    held: Held,
+    group: Option<crate::isolate::Group>,
+    /// The launcher, as long as it lives and the program does.
+    launcher: Option<UnixStream>,
+    launcher_pid: u32,
+    mailbox: Mailbox,
+    program: u32,
+    /// Signals that came to the keeper itself, and when.
+    came: Vec<(Mail, u64)>,
+}
+
+impl Keeper {
+    fn start(job: Job, launcher: UnixStream) -> Result<Self, Box<(Message, UnixStream)>> {
+        let Job { mut start, mut held, group } = job;
+        start.cgroup = group.as_ref().map(crate::isolate::Group::descriptor);
+        let launcher_pid = supervise::parent();
+        let prepared = || -> io::Result<Mailbox> {
+            supervise::adopt_orphans()?;
+            supervise::rename(NAME)?;
+            Mailbox::open()
+        };
+        let mailbox = match prepared() {
+            Ok(mailbox) => mailbox,
+            Err(error) => {
+                held.end();
+                let text = format!("the process that keeps the cores cannot be set up: {error}");
+                return Err(Box::new((Message::NotPrepared(text), launcher)));
+            }
+        };
+        let child = match start.spawn() {
+            Ok(child) => child,
+            Err(error) => {
+                held.end();
+                if let Some(group) = group {
+                    group.remove();
+                }
+                return Err(Box::new((not_started(&error), launcher)));
+            }
+        };
+        let program = child.id();
+        // Wrong words in the record do no harm to the locks.
+        let _ = held.tell(|who| {
+            who.keeper = process(std::process::id());
+            who.program = process(program);
+        });
+        let told = Message::Started(program).send(&launcher).is_ok();
+        let launcher = Some(launcher).filter(|_| told);
+        let keeper = Self { held, group, launcher, launcher_pid, mailbox, program, came: Vec::new() };
+        keeper.let_go();
+        Ok(keeper)
+    }
+
+    /// Nobody waits for the end of a pipe, or for a folder to be free, because of the keeper.
+    fn let_go(&self) {
+        let _ = supervise::let_go_of_standard(true);
+        let _ = std::env::set_current_dir("/");
+        let mut kept = vec![self.held.descriptor(), self.mailbox.as_fd().as_raw_fd()];
+        kept.extend(self.launcher.as_ref().map(AsRawFd::as_raw_fd));
+        kept.extend(self.group.as_ref().map(crate::isolate::Group::descriptor));
+        let _ = supervise::close_all_but(&kept);
+    }
+
+    /// Until there is no descendant any more.
+    fn stay(mut self) -> i32 {
+        loop {
+            match self.look_after() {
+                Ok(true) => {}
+                // Without children, or if they cannot be waited for, there is nothing to keep.
+                Ok(false) | Err(_) => break,
+            }
+            let mut sources: Vec<BorrowedFd<'_>> = vec![self.mailbox.as_fd()];
+            sources.extend(self.launcher.as_ref().map(AsFd::as_fd));
+            let Ok(ready) = poll::readable(&sources, None) else { continue };
+            if ready.get(1) == Some(&true) {
+                self.listen();
+            }
+        }
+        self.held.end();
+        if let Some(group) = self.group {
+            group.remove();
+        }
+        0
+    }
+
+    /// Takes in what happened to descendants; false when there are none.
+    fn look_after(&mut self) -> io::Result<bool> {
+        self.take_mail();
+        loop {
+            match supervise::waited()? {
+                Waited::Childless => return Ok(false),
+                Waited::Nothing => return Ok(true),
+                Waited::Child(child, change) if child == self.program => self.tell(change),
+                Waited::Child(..) => {}
+            }
+        }
+    }
+
+    fn tell(&mut self, change: Change) {
+        let message = match change {
+            Change::Stopped(signal) => Message::Stopped(signal),
+            Change::Continued => Message::Continued,
+            Change::Exited(status) => Message::Exited(status),
+            Change::Killed(signal) => Message::Killed(signal),
+        };
+        if let Some(launcher) = &self.launcher {
+            let _ = message.send(launcher);
+            if change == Change::Continued && supervise::parent() == self.launcher_pid {
+                // It may stand still, as the program did, and must not any longer.
+                let _ = supervise::send(self.launcher_pid, supervise::CONTINUE);
+            }
+        }
+        if matches!(change, Change::Exited(_) | Change::Killed(_)) {
+            // Descendants that live on have left the terminal to others.
+            self.program = 0;
+            self.launcher = None;
+            let _ = supervise::leave_session();
+        }
+    }
+
+    /// What the launcher wants, or that it is gone.
+    fn listen(&mut self) {
+        let message = self.launcher.as_ref().and_then(Message::receive);
+        match message {
+            Some(Message::Forward(signal, sender)) => self.forward(signal, sender),
+            Some(_) => {}
+            None => self.launcher = None,
+        }
+    }
+
+    /// Passes a signal on, unless it went to the whole process group: then the program has it.
+    fn forward(&mut self, signal: i32, sender: u32) {
+        if self.program == 0 {
+            return;
+        }
+        let has_it = supervise::shares_group(self.program) && {
+            self.take_mail();
+            if !self.knows(signal, sender) {
+                let _ = poll::readable(&[self.mailbox.as_fd()], Some(SAME_MOMENT));
+                self.take_mail();
+            }
+            self.forget(signal, sender)
+        };
+        if !has_it {
+            let _ = supervise::send(self.program, signal);
+        }
+    }
+
+    fn take_mail(&mut self) {
+        let now = clock::monotonic();
+        self.came.retain(|(_, when)| now.saturating_sub(*when) < REMEMBERED);
+        while let Some(mail) = self.mailbox.next() {
+            if mail.signal != supervise::CHILD && mail.sender.is_some() {
+                self.came.push((mail, now));
+            }
+        }
+    }
+
+    fn place(&self, signal: i32, sender: u32) -> Option<usize> {
+        let wanted = Mail { signal, sender: Some(sender) };
+        self.came.iter().position(|(mail, _)| *mail == wanted)
+    }
+
+    fn knows(&self, signal: i32, sender: u32) -> bool {
+        self.place(signal, sender).is_some()
+    }
+
+    fn forget(&mut self, signal: i32, sender: u32) -> bool {
+        self.place(signal, sender).map(|at| self.came.remove(at)).is_some()
+    }
+}
+
+fn not_started(error: &io::Error) -> Message {
+    match error.raw_os_error() {
+        Some(number) if error.get_ref().is_none() => Message::NotStarted(number),
+        _ => Message::NotPrepared(error.to_string()),
+    }
+}

@@ -1,0 +1,213 @@
+//! How many cores a user may hold: a file of the machine's owner.
+//!
+//! ```text
+//! default 16          # who is not named below
+//! user alice 32
+//! group hpc 64        # of several groups the largest counts
+//! uid 1000 8
+//! ```
+//!
+//! A user who is named has that limit; else the groups count, else the default. Without a line
+//! that fits there is no limit. Root has none unless it is named.
+
+use crate::error::RegistryError;
+use crate::holding::Holding;
+use numakit_sys::user;
+use std::io;
+use std::path::{Path, PathBuf};
+use thiserror::Error;
+
+const USUAL: &str = "/etc/numakit/limits";
+
+/// Why there are no limits to go by.
+#[derive(Debug, Error)]
+pub enum LimitsError {
+    /// A line that cannot be understood.
+    #[error(
+        "{}:{line}: {problem}; a line is 'default CORES', 'user NAME CORES', 'group NAME CORES' or 'uid NUMBER CORES'",
+        file.display()
+    )]
+    Line {
+        /// The file.
+        file: PathBuf,
+        /// Its line, from 1.
+        line: usize,
+        /// What is wrong.
+        problem: String,
+    },
+    /// The file cannot be read.
+    #[error("the limits in {} cannot be read: {reason}; make it readable to all, or remove it", file.display())]
+    Unreadable {
+        /// The file.
+        file: PathBuf,
+        /// What the system said.
+        reason: io::Error,
+    },
+}
+
+/// Whom a line is about.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Whom {
+    /// Everybody else.
+    Default,
+    /// The user of this name.
+    User(String),
+    /// The user of this number.
+    Id(u32),
+    /// Everybody in this group.
+    Group(String),
+}
+
+/// One line.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Rule {
+    /// Its number, from 1.
+    pub line: usize,
+    /// Whom it is about.
+    pub whom: Whom,
+    /// How many cores they may hold.
+    pub cores: u32,
+}
+
+/// Reads the text of the file; an error is the number of the line and what is wrong with it.
+pub fn parse(text: &str) -> Result<Vec<Rule>, (usize, String)> {
+    let mut rules = Vec::new();
+    for (at, text) in text.lines().enumerate() {
+        let line = at + 1;
+        let words: Vec<&str> = text.split('#').next().unwrap_or("").split_whitespace().collect();
+        let (whom, cores) = match words[..] {
+            [] => continue,
+            ["default", cores] => (Whom::Default, cores),
+            ["user", name, cores] => (Whom::User(name.to_owned()), cores),
+            ["group", name, cores] => (Whom::Group(name.to_owned()), cores),
+            ["uid", id, cores] => {
+                let id = id.parse().map_err(|_| (line, format!("'{id}' is not the number of a user")))?;
+                (Whom::Id(id), cores)
+            }
+            _ => return Err((line, format!("'{}' is not understood", words.join(" ")))),
+        };
+        let cores = cores.parse().map_err(|_| (line, format!("'{cores}' is not a number of cores")))?;
+        rules.push(Rule { line, whom, cores });
+    }
+    Ok(rules)
+}
+
+/// Somebody who may hold so many cores.
+#[derive(Clone, Copy)]
+pub struct Person<'a> {
+    /// The user's number.
+    pub id: u32,
+    /// The user's name, where there is one.
+    pub name: Option<&'a str>,
+    /// Whether the user is in the group of this name.
+    pub is_in: &'a dyn Fn(&str) -> bool,
+}
+
+/// The rule that counts for somebody.
+pub fn rule_for<'a>(rules: &'a [Rule], person: &Person<'_>) -> Option<&'a Rule> {
+    let named = |rule: &&Rule| match &rule.whom {
+        Whom::User(name) => person.name == Some(name),
+        Whom::Id(id) => *id == person.id,
+        _ => false,
+    };
+    if let Some(rule) = rules.iter().rfind(named) {
+        return Some(rule);
+    }
+    if person.id == 0 {
+        return None;
+    }
+    let in_group = |rule: &&Rule| matches!(&rule.whom, Whom::Group(name) if (person.is_in)(name));
+    let of_groups = rules.iter().filter(in_group).max_by_key(|rule| rule.cores);
+    of_groups.or_else(|| rules.iter().rfind(|rule| rule.whom == Whom::Default))
+}
+
+/// The rules of a file.
+#[derive(Debug, Clone, Default)]
+pub struct Limits {
+    file: PathBuf,
+    rules: Vec<Rule>,
+}
+
+impl Limits {
+    /// Those in `$NUMAKIT_LIMITS`, else in `/etc/numakit/limits`, where there need not be any.
+    pub fn of_this_machine() -> Result<Self, LimitsError> {
+        let named = std::env::var_os("NUMAKIT_LIMITS").filter(|name| !name.is_empty());
+        let file = named.as_ref().map_or(Path::new(USUAL), Path::new).to_owned();
+        match std::fs::read(&file) {
+            Ok(bytes) => match parse(&String::from_utf8_lossy(&bytes)) {
+                Ok(rules) => Ok(Self { file, rules }),
+                Err((line, problem)) => Err(LimitsError::Line { file, line, problem }),
+            },
+            Err(error) if error.kind() == io::ErrorKind::NotFound && named.is_none() => Ok(Self::default()),
+            Err(reason) => Err(LimitsError::Unreadable { file, reason }),
+        }
+    }
+
+    /// Whether this user may hold so many cores more.
+    pub fn check(&self, holdings: &[Holding], asked: u32) -> Result<(), RegistryError> {
+        if self.rules.is_empty() {
+            return Ok(());
+        }
+        let id = user::real_id();
+        let name = user::name(id);
+        let groups = user::groups();
+        let is_in = |group: &str| user::group(group).is_some_and(|group| groups.contains(&group));
+        let Some(rule) = rule_for(&self.rules, &Person { id, name: name.as_deref(), is_in: &is_in }) else {
+            return Ok(());
+        };
+        let own = holdings.iter().filter(|holding| holding.who.as_ref().is_some_and(|who| who.user == id));
+        let held: u32 = own.map(Holding::cores).sum();
+        if held.saturating_add(asked) <= rule.cores {
+            return Ok(());
+        }
+        let user = name.unwrap_or_else(|| id.to_string());
+        let (limit, file, line) = (rule.cores, self.file.clone(), rule.line);
+        Err(RegistryError::Limit { asked, user, limit, held, file, line })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FILE: &str =
+        "# of the machine\ndefault 16\nuser alice 32 # busy\n\ngroup hpc 64\ngroup few 2\nuid 7 8\n";
+
+    fn limit(id: u32, name: Option<&str>, groups: &[&str]) -> Option<u32> {
+        let rules = parse(FILE).unwrap();
+        let is_in = |group: &str| groups.contains(&group);
+        rule_for(&rules, &Person { id, name, is_in: &is_in }).map(|rule| rule.cores)
+    }
+
+    #[test]
+    fn who_is_named_comes_before_groups_and_these_before_the_default() {
+        assert_eq!(limit(1000, Some("alice"), &["hpc"]), Some(32));
+        assert_eq!(limit(7, None, &["hpc"]), Some(8));
+        assert_eq!(limit(1001, Some("bob"), &["few", "hpc"]), Some(64));
+        assert_eq!(limit(1001, Some("bob"), &["few"]), Some(2));
+        assert_eq!(limit(1001, Some("bob"), &[]), Some(16));
+    }
+
+    #[test]
+    fn root_has_no_limit_unless_it_is_named() {
+        assert_eq!(limit(0, Some("root"), &["hpc"]), None);
+        let rules = parse("default 1\nuser root 4").unwrap();
+        let is_in = |_: &str| false;
+        let person = Person { id: 0, name: Some("root"), is_in: &is_in };
+        assert_eq!(rule_for(&rules, &person).map(|rule| (rule.line, rule.cores)), Some((2, 4)));
+    }
+
+    #[test]
+    fn what_is_not_understood_is_told_with_its_line() {
+        for (text, line, part) in [
+            ("default 4\nuser bob", 2, "'user bob'"),
+            ("\n\nuid bob 4", 3, "'bob' is not the number of a user"),
+            ("default -1", 1, "'-1' is not a number of cores"),
+            ("group hpc many", 1, "'many'"),
+            ("Default 4", 1, "'Default 4'"),
+        ] {
+            let (at, problem) = parse(text).unwrap_err();
+            assert!(at == line && problem.contains(part), "{text}: {at} {problem}");
+        }
+    }
+}

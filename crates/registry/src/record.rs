@@ -1,0 +1,224 @@
+//! What a holder writes beside its locks: bytes to values and back. Whoever may use the file may
+//! write anything into it, so nothing here trusts it.
+
+use crate::holding::Who;
+use numakit_model::CpuSet;
+use serde::{Deserialize, Serialize};
+
+/// CPUs have numbers below this.
+pub const MOST_CPUS: u32 = 16_384;
+/// Bytes of a record.
+pub const RECORD: usize = 4096;
+/// Bytes before the first record.
+pub const HEADER: usize = 4096;
+/// More programs cannot hold cores at once.
+pub const MOST_SLOTS: u64 = 1 << 14;
+/// What a registry begins with; the number is the version of its form.
+pub const MAGIC: &[u8; 16] = b"NUMAKIT CORES 1\n";
+
+const START: &[u8; 8] = b"HOLDING1";
+const SUM: usize = 8;
+const LENGTH: usize = 16;
+const CPUS: usize = 32;
+const TEXT: usize = CPUS + MOST_CPUS as usize / 8;
+/// Where the header says who chooses.
+const CHOOSER: usize = 64;
+/// Longest name of a program, control group or job that is kept.
+const LONGEST: usize = 400;
+
+/// Which CPUs are held and by whom.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Record {
+    /// The CPUs.
+    pub cpus: CpuSet,
+    /// The holder.
+    pub who: Who,
+    /// The holder and all its descendants ended in good order.
+    pub ended: bool,
+}
+
+/// What the bytes of a record are.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Parsed {
+    /// Nothing was ever written.
+    Empty,
+    /// Something else, or not all of it.
+    Damaged,
+    /// A record.
+    Record(Box<Record>),
+}
+
+#[derive(Serialize, Deserialize)]
+struct Text {
+    who: Who,
+    ended: bool,
+}
+
+impl Record {
+    /// The bytes. Names that are too long lose their end, paths of control groups their start.
+    pub fn bytes(&self) -> Vec<u8> {
+        let mut bytes = vec![0; RECORD];
+        for cpu in self.cpus.iter().filter(|&cpu| cpu < MOST_CPUS) {
+            bytes[CPUS + cpu as usize / 8] |= 1 << (cpu % 8);
+        }
+        let mut who = self.who.clone();
+        who.application = kept(&who.application, false);
+        who.cgroup = who.cgroup.map(|path| kept(&path, true));
+        who.job = who.job.map(|job| kept(&job, false));
+        let text = serde_json::to_vec(&Text { who, ended: self.ended }).unwrap_or_default();
+        let text = if text.len() > RECORD - TEXT { Vec::new() } else { text };
+        bytes[TEXT..TEXT + text.len()].copy_from_slice(&text);
+        bytes[LENGTH..LENGTH + 4].copy_from_slice(&(text.len() as u32).to_le_bytes());
+        bytes[..8].copy_from_slice(START);
+        let sum = sum(&bytes);
+        bytes[SUM..SUM + 8].copy_from_slice(&sum.to_le_bytes());
+        bytes
+    }
+}
+
+/// Reads the bytes of a record; what is missing at the end counts as zero.
+pub fn parse(bytes: &[u8]) -> Parsed {
+    if bytes.iter().all(|&byte| byte == 0) {
+        return Parsed::Empty;
+    }
+    match record(bytes) {
+        Some(record) => Parsed::Record(Box::new(record)),
+        None => Parsed::Damaged,
+    }
+}
+
+fn record(bytes: &[u8]) -> Option<Record> {
+    let stored = bytes.get(SUM..SUM + 8)?;
+    if bytes.len() != RECORD || bytes[..8] != *START || stored != sum(bytes).to_le_bytes() {
+        return None;
+    }
+    let length = u32::from_le_bytes(bytes.get(LENGTH..LENGTH + 4)?.try_into().ok()?) as usize;
+    let text: Text = serde_json::from_slice(bytes.get(TEXT..TEXT.checked_add(length)?)?).ok()?;
+    let parts = bytes[CPUS..TEXT].iter().enumerate().filter(|(_, part)| **part != 0);
+    let held = |(at, part): (usize, &u8)| {
+        let part = *part;
+        (0..8).filter(move |bit| part >> bit & 1 == 1).map(move |bit| at as u32 * 8 + bit)
+    };
+    let cpus = parts.flat_map(held).collect();
+    let mut who = text.who;
+    // It is printed on the terminals of others.
+    who.application = kept(&who.application, false);
+    who.cgroup = who.cgroup.map(|path| kept(&path, true));
+    who.job = who.job.map(|job| kept(&job, false));
+    Some(Record { cpus, who, ended: text.ended })
+}
+
+/// Without control characters, and not longer than is kept.
+fn kept(text: &str, its_end: bool) -> String {
+    let clean: Vec<char> = text.chars().map(|c| if c.is_control() { '?' } else { c }).collect();
+    // Escapes and letters of several bytes take room.
+    let mut room = LONGEST;
+    let mut take = |c: &&char| {
+        let cost = if matches!(c, '"' | '\\') { 2 } else { c.len_utf8() };
+        let fits = cost <= room;
+        room = room.saturating_sub(cost);
+        fits
+    };
+    if its_end {
+        let mut end: Vec<char> = clean.iter().rev().take_while(&mut take).copied().collect();
+        end.reverse();
+        end.into_iter().collect()
+    } else {
+        clean.iter().take_while(&mut take).collect()
+    }
+}
+
+/// FNV-1a over everything but the sum itself: tells damage, not malice.
+fn sum(bytes: &[u8]) -> u64 {
+    let rest = bytes.iter().enumerate().filter(|(at, _)| !(SUM..SUM + 8).contains(at));
+    rest.fold(0xcbf2_9ce4_8422_2325, |sum, (_, &byte)| (sum ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
+}
+
+/// The first bytes of a registry in which a process chooses.
+pub fn header(pid: u32, name: &str) -> Vec<u8> {
+    let mut bytes = vec![0; HEADER];
+    bytes[..MAGIC.len()].copy_from_slice(MAGIC);
+    let text = format!("{pid} {}\n", kept(name, false));
+    let length = text.len().min(HEADER - CHOOSER);
+    bytes[CHOOSER..CHOOSER + length].copy_from_slice(&text.as_bytes()[..length]);
+    bytes
+}
+
+/// Who chose last, from the first bytes of a registry: its number and name.
+pub fn chooser(header: &[u8]) -> Option<(u32, String)> {
+    let text = String::from_utf8_lossy(header.get(CHOOSER..)?).into_owned();
+    let (pid, name) = text.split('\n').next()?.split_once(' ')?;
+    Some((pid.parse().ok()?, kept(name, false)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::holding::Process;
+    use proptest::prelude::*;
+
+    fn sample() -> Record {
+        let who = Who {
+            application: "ep.C".to_owned(),
+            user: 1000,
+            since: Some(1_700_000_000_000_000_000),
+            since_boot: 77,
+            cores: Some(3),
+            cgroup: Some("/user.slice".to_owned()),
+            job: None,
+            keeper: Some(Process { pid: 7, start: 78 }),
+            program: None,
+            pids: 4_026_531_836,
+        };
+        Record { cpus: "0-2,64,16383".parse().unwrap(), who, ended: false }
+    }
+
+    #[test]
+    fn what_is_written_is_read() {
+        let bytes = sample().bytes();
+        assert_eq!(bytes.len(), RECORD);
+        assert_eq!(parse(&bytes), Parsed::Record(Box::new(sample())));
+        assert_eq!(parse(&[0; RECORD]), Parsed::Empty);
+        assert_eq!(parse(&[]), Parsed::Empty);
+    }
+
+    #[test]
+    fn every_damaged_bit_is_noticed() {
+        let bytes = sample().bytes();
+        for at in 0..RECORD {
+            let mut damaged = bytes.clone();
+            damaged[at] ^= 0x10;
+            assert_eq!(parse(&damaged), Parsed::Damaged, "byte {at}");
+        }
+        assert_eq!(parse(&bytes[..RECORD - 1]), Parsed::Damaged);
+    }
+
+    #[test]
+    fn names_are_cut_where_they_must_and_never_drive_a_terminal() {
+        let mut record = sample();
+        record.who.application = "\u{1b}[2J\"é".repeat(1000);
+        record.who.cgroup = Some(format!("/{}/last", "x".repeat(5000)));
+        record.who.job = Some("\\".repeat(5000));
+        let Parsed::Record(read) = parse(&record.bytes()) else { panic!("too long") };
+        assert!(read.who.application.starts_with("?[2J\"é?") && read.who.application.len() <= LONGEST);
+        assert!(read.who.cgroup.unwrap().ends_with("x/last"));
+        assert_eq!(read.cpus, record.cpus);
+    }
+
+    #[test]
+    fn the_chooser_is_told() {
+        assert_eq!(chooser(&header(42, "numa")), Some((42, "numa".to_owned())));
+        assert_eq!(chooser(MAGIC), None);
+        assert_eq!(chooser(&[0; HEADER]), None);
+    }
+
+    proptest! {
+        #[test]
+        fn any_set_survives(ids in prop::collection::vec(0..MOST_CPUS, 0..200), name in ".{0,600}") {
+            let mut record = Record { cpus: ids.into_iter().collect(), ..sample() };
+            record.who.application = name;
+            let Parsed::Record(read) = parse(&record.bytes()) else { panic!("unreadable") };
+            prop_assert_eq!(read.cpus, record.cpus);
+        }
+    }
+}

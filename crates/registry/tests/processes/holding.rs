@@ -1,0 +1,194 @@
+//! Who holds cores when something is killed.
+
+use crate::scene::{Scene, exists, kill, state, until};
+use numakit_registry::State;
+use std::fs;
+use std::path::Path;
+
+/// Tells its number, then sleeps for long.
+const SLEEP: &str = "echo $$; exec sleep 1000";
+/// The same without the inherited descriptor; for bash, as others take numbers of one digit only.
+const CLOSED: &str = "exec 100>&-; echo $$; exec sleep 1000";
+
+#[test]
+fn two_programs_exclude_each_other() {
+    let scene = Scene::new("exclude");
+    let (mut one, pid) = scene.running(&["0-2", "sh", "-c", SLEEP]);
+    let refused = scene.hold(&["2-3", "true"]).output().unwrap();
+    let message = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(
+        message.contains("CPUs 0-2 are held by sh of ") && message.contains(&format!("(process {pid})")),
+        "{message}"
+    );
+    assert_eq!(scene.hold(&["3", "true"]).status().unwrap().code(), Some(0));
+    let (mut two, _) = scene.running(&["+3", "sh", "-c", SLEEP]);
+    assert_eq!(scene.held(), "0-5");
+    kill("TERM", one.pid());
+    assert_eq!(one.status(), 143);
+    scene.until_held("3-5");
+    kill("KILL", two.pid());
+    two.status();
+    // The program goes on, as with nohup.
+    assert_eq!(scene.held(), "3-5");
+    kill("KILL", scene.holdings()[0].pid().unwrap());
+    scene.until_held("");
+}
+
+#[test]
+fn a_killed_program_gives_its_cores_back() {
+    let scene = Scene::new("program");
+    let (mut run, pid) = scene.running(&["0-1", "sh", "-c", SLEEP]);
+    let holding = &scene.holdings()[0];
+    assert_eq!(holding.pid().map(|pid| pid.to_string()), Some(pid.clone()));
+    assert_eq!((holding.cores(), &holding.state), (2, &State::Held));
+    kill("KILL", pid);
+    assert_eq!(run.status(), 137);
+    scene.until_held("");
+}
+
+#[test]
+fn a_killed_launcher_leaves_the_program_with_its_cores() {
+    let scene = Scene::new("launcher");
+    let (mut run, pid) = scene.running(&["0-1", "bash", "-c", CLOSED]);
+    kill("KILL", run.pid());
+    assert_eq!(run.status(), 137);
+    assert_eq!((scene.held().as_str(), state(pid.parse().unwrap())), ("0-1", 'S'));
+    kill("TERM", pid);
+    scene.until_held("");
+}
+
+#[test]
+fn a_killed_keeper_costs_neither_the_cores_nor_the_status() {
+    let scene = Scene::new("keeper");
+    let script = "exec 100>&-; trap 'exit 7' USR1; echo $$; while :; do sleep 0.02; done";
+    let (mut run, _) = scene.running(&["0-1", "bash", "-c", script]);
+    let keeper = scene.keeper();
+    kill("KILL", keeper);
+    until("the launcher keeps the cores", || scene.keeper() == run.pid());
+    assert_eq!(scene.held(), "0-1");
+    kill("USR1", run.pid());
+    assert_eq!(run.status(), 7);
+    scene.until_held("");
+}
+
+#[test]
+fn the_inherited_descriptor_alone_holds_the_cores() {
+    let scene = Scene::new("descriptor");
+    let (mut run, pid) = scene.running(&["0-1", "sh", "-c", SLEEP]);
+    let descriptors: Vec<String> = fs::read_dir(format!("/proc/{pid}/fd"))
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    let mut numbers: Vec<u32> = descriptors.iter().map(|name| name.parse().unwrap()).collect();
+    numbers.sort_unstable();
+    assert_eq!(numbers, [0, 1, 2, 100]);
+    kill("KILL", scene.keeper());
+    kill("KILL", run.pid());
+    run.status();
+    assert_eq!(scene.held(), "0-1");
+    kill("KILL", pid);
+    scene.until_held("");
+}
+
+#[test]
+fn without_keeper_and_descriptor_the_audit_keeps_the_cores() {
+    let cpu = numakit_sys::sched::affinity().unwrap().first().unwrap().to_string();
+    let online = fs::read_to_string("/sys/devices/system/cpu/online").unwrap();
+    if online.trim() == "0" {
+        println!("skipped: one CPU: no mask is narrower than the machine");
+        return;
+    }
+    for unnamed in [false, true] {
+        let scene = Scene::new(if unnamed { "audit-unnamed" } else { "audit" });
+        let mut words = vec!["--bind", &cpu, "bash", "-c", CLOSED];
+        if unnamed {
+            words.insert(0, "--unnamed");
+        }
+        let (mut run, pid) = scene.running(&words);
+        kill("KILL", scene.keeper());
+        kill("KILL", run.pid());
+        run.status();
+        until("the locks are gone", || scene.holdings().iter().any(|h| h.state != State::Held));
+        let holdings = scene.holdings();
+        assert_eq!(holdings.len(), 1, "{holdings:?}");
+        assert_eq!(holdings[0].state, State::Bound(pid.parse().unwrap()));
+        assert_eq!(
+            (holdings[0].cpus.to_string(), holdings[0].who.as_ref().unwrap().application.as_str()),
+            (cpu.clone(), "bash")
+        );
+        // Its record is not overwritten by others that come and go.
+        for _ in 0..3 {
+            let refused = scene.hold(&[&cpu, "true"]).output().unwrap();
+            assert!(String::from_utf8_lossy(&refused.stderr).contains(&format!("process {pid}")));
+            assert!(scene.hold(&["60-61", "true"]).status().unwrap().success());
+        }
+        kill("KILL", pid);
+        scene.until_held("");
+        assert!(scene.hold(&[&cpu, "true"]).status().unwrap().success());
+    }
+}
+
+#[test]
+fn a_daemon_keeps_the_cores_and_the_launcher_returns() {
+    let scene = Scene::new("daemon");
+    let script = "setsid bash -c 'exec 100>&-; echo $$; exec sleep 1000 >/dev/null' & exit 3";
+    let (mut run, pid) = scene.running(&["0-1", "sh", "-c", script]);
+    assert_eq!(run.status(), 3);
+    assert_eq!(scene.held(), "0-1");
+    // The end of the pipe comes although the keeper is still there.
+    assert_eq!(run.line(), "");
+    let keeper = scene.keeper();
+    assert!(exists(Path::new(&format!("/proc/{keeper}"))));
+    assert_eq!(fs::read_to_string(format!("/proc/{keeper}/comm")).unwrap().trim(), "cores-keeper");
+    assert!(fs::read_to_string(format!("/proc/{keeper}/cmdline")).unwrap().starts_with("cores-keeper\0"));
+    kill("TERM", pid);
+    scene.until_held("");
+    until("the keeper ends", || !exists(Path::new(&format!("/proc/{keeper}"))));
+}
+
+#[test]
+fn a_damaged_record_does_not_lose_the_lock() {
+    use std::os::unix::fs::FileExt;
+    let scene = Scene::new("damaged");
+    let (mut run, pid) = scene.running(&["4-5", "sh", "-c", SLEEP]);
+    let file = fs::File::options().write(true).open(scene.registry()).unwrap();
+    file.write_all_at(b"garbage", 4096 + 100).unwrap();
+    let holdings = scene.holdings();
+    assert_eq!((holdings[0].state.clone(), holdings[0].cpus.to_string()), (State::Unknown, "4-5".to_owned()));
+    let refused = scene.hold(&["5", "true"]).output().unwrap();
+    let message = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert!(message.contains("CPUs 4-5 are held by unknown (damaged record)"), "{message}");
+    // Even an emptied file is made whole again, and the locks stand.
+    file.set_len(0).unwrap();
+    assert!(scene.hold(&["6", "true"]).status().unwrap().success());
+    assert!(!scene.hold(&["5", "true"]).status().unwrap().success());
+    kill("TERM", pid);
+    run.status();
+    scene.until_held("");
+}
+
+#[test]
+fn a_removed_file_is_made_again() {
+    let scene = Scene::new("removed");
+    assert!(scene.hold(&["0", "true"]).status().unwrap().success());
+    fs::remove_file(scene.registry()).unwrap();
+    assert_eq!(scene.held(), "");
+    assert!(!exists(&scene.registry()), "who only looks makes nothing");
+    let (mut run, pid) = scene.running(&["0", "sh", "-c", SLEEP]);
+    assert_eq!(scene.held(), "0");
+    kill("TERM", pid);
+    run.status();
+}
+
+#[test]
+fn waiting_ends_when_cores_are_free_or_the_time_is_over() {
+    let scene = Scene::new("waiting");
+    let (mut run, pid) = scene.running(&["0", "sh", "-c", SLEEP]);
+    let late = scene.hold(&["--wait", "0.3", "0", "true"]).output().unwrap();
+    assert!(String::from_utf8_lossy(&late.stderr).contains("CPUs 0 are held by sh"));
+    let mut waiting = scene.hold(&["--wait", "60", "0", "true"]).spawn().unwrap();
+    kill("TERM", pid);
+    run.status();
+    assert!(waiting.wait().unwrap().success());
+}

@@ -1,0 +1,7 @@
+//! Launchers, keepers and programs as real processes.
+#![allow(clippy::unwrap_used)]
+
+mod holding;
+mod passing;
+mod refusing;
+mod scene;

@@ -1,0 +1,158 @@
+//! What cannot be used is told with what fixes it, and nothing is left behind.
+
+use crate::scene::{Scene, exists, kill, until};
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::Path;
+use std::process::Command;
+
+fn refusal(command: &mut Command) -> String {
+    let output = command.output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+#[test]
+fn a_file_that_is_something_else_is_left_alone() {
+    let scene = Scene::new("foreign");
+    fs::write(scene.registry(), "a letter to somebody").unwrap();
+    let message = refusal(&mut scene.hold(&["0", "true"]));
+    assert!(message.contains("is not a registry of cores: it begins with \"a letter to some\""), "{message}");
+    assert_eq!(fs::read_to_string(scene.registry()).unwrap(), "a letter to somebody");
+    fs::remove_file(scene.registry()).unwrap();
+    symlink("/dev/null", scene.registry()).unwrap();
+    assert!(refusal(&mut scene.hold(&["0", "true"])).contains("it is a symbolic link; remove it, or name"));
+    fs::remove_file(scene.registry()).unwrap();
+    fs::create_dir(scene.registry()).unwrap();
+    assert!(refusal(&mut scene.hold(&["0", "true"])).contains("it is a folder"));
+}
+
+#[test]
+fn a_place_that_is_not_there_is_told() {
+    let scene = Scene::new("nowhere");
+    let mut command = scene.hold(&["0", "true"]);
+    command.env("NUMAKIT_REGISTRY", "/no/such/folder/cores");
+    let message = refusal(&mut command);
+    assert!(
+        message.contains("/no/such/folder/cores cannot be made: there is no such folder; make the folder"),
+        "{message}"
+    );
+}
+
+#[test]
+fn an_empty_file_is_made_a_registry() {
+    let scene = Scene::new("empty");
+    fs::write(scene.registry(), "").unwrap();
+    assert_eq!(scene.held(), "");
+    assert!(scene.hold(&["0", "true"]).status().unwrap().success());
+    assert!(fs::read(scene.registry()).unwrap().starts_with(b"NUMAKIT CORES 1\n"));
+}
+
+#[test]
+fn all_may_use_what_one_made() {
+    let scene = Scene::new("mode");
+    let script = format!("umask 077; exec {} 0 true", env!("CARGO_BIN_EXE_hold"));
+    let mut command = Command::new("sh");
+    command.args(["-c", &script]).env("NUMAKIT_REGISTRY", scene.registry());
+    assert!(command.status().unwrap().success());
+    assert_eq!(fs::metadata(scene.registry()).unwrap().permissions().mode() & 0o777, 0o666);
+}
+
+#[test]
+fn limits_are_kept_and_told() {
+    let scene = Scene::new("limits");
+    let file = scene.path("limits");
+    let limited = |words: &[&str]| {
+        let mut command = scene.hold(words);
+        command.env("NUMAKIT_LIMITS", &file);
+        command
+    };
+    let user = numakit_sys::user::real_id();
+    fs::write(&file, format!("default 100\nuid {user} 3\n")).unwrap();
+    let (mut run, pid) = scene.running(&["0-1", "sh", "-c", "echo $$; exec sleep 1000"]);
+    let message = refusal(&mut limited(&["5-6", "true"]));
+    let expected = format!(
+        "may hold 3, of which 2 are held; ask for fewer, wait, use --share, or change {}:2",
+        file.display()
+    );
+    assert!(message.contains("2 cores were asked for") && message.contains(&expected), "{message}");
+    assert!(limited(&["5", "true"]).status().unwrap().success());
+    fs::write(&file, "everybody 3\n").unwrap();
+    assert!(refusal(&mut limited(&["5", "true"])).contains(":1: 'everybody 3' is not understood; a line is"));
+    fs::remove_file(&file).unwrap();
+    assert!(refusal(&mut limited(&["5", "true"])).contains("cannot be read"));
+    kill("TERM", pid);
+    run.status();
+}
+
+#[test]
+fn who_stands_still_while_choosing_is_told() {
+    use numakit_registry::{About, Chosen, Registry};
+    let scene = Scene::new("turn");
+    let mut registry = Registry::open_at(&scene.registry()).unwrap();
+    // While this test chooses, another launcher waits in vain.
+    let waited = registry.take(&About::default(), |_| {
+        let message = refusal(&mut scene.hold(&["0", "true"]));
+        Err::<Chosen<()>, String>(message)
+    });
+    let message = waited.unwrap_err().to_string();
+    let me = format!("is in use: process {} (", std::process::id());
+    assert!(
+        message.contains(&me) && message.contains("continue it with 'kill -CONT', or end it"),
+        "{message}"
+    );
+    assert!(scene.hold(&["0", "true"]).status().unwrap().success());
+}
+
+#[test]
+fn a_full_disk_is_told_and_left_as_it_was() {
+    let scene = Scene::new("full");
+    let mount = scene.path("small");
+    fs::create_dir(&mount).unwrap();
+    let mounted = Command::new("mount").args(["-t", "tmpfs", "-o", "size=16k", "none"]).arg(&mount).output();
+    if !mounted.is_ok_and(|output| output.status.success()) {
+        println!("skipped: no file system can be mounted here; root may");
+        return;
+    }
+    let mut command = scene.hold(&["0", "true"]);
+    command.env("NUMAKIT_REGISTRY", mount.join("cores"));
+    let message = refusal(&mut command);
+    let left: Vec<_> = fs::read_dir(&mount).unwrap().collect();
+    let read_only = Command::new("mount").args(["-o", "remount,ro"]).arg(&mount).status().unwrap().success();
+    let second = refusal(&mut command);
+    assert!(Command::new("umount").arg(&mount).status().unwrap().success());
+    assert!(message.contains("cannot be made: its file system is full; make room there"), "{message}");
+    assert!(left.is_empty(), "{left:?}");
+    assert!(read_only && second.contains("its file system is read-only; name a file"), "{second}");
+}
+
+#[test]
+fn another_users_file_that_is_closed_to_all_is_told() {
+    if numakit_sys::user::id() != 0 || !Path::new("/usr/bin/setpriv").exists() {
+        println!("skipped: only root with setpriv can be two users");
+        return;
+    }
+    let scene = Scene::new("closed");
+    fs::set_permissions(scene.path(""), PermissionsExt::from_mode(0o755)).unwrap();
+    // As another user sees it: the program is where everybody can reach it.
+    let program = scene.path("hold");
+    fs::copy(env!("CARGO_BIN_EXE_hold"), &program).unwrap();
+    let other = |words: &[&str]| {
+        let mut command = Command::new("setpriv");
+        command.args(["--reuid", "65534", "--regid", "65534", "--clear-groups"]).arg(&program).args(words);
+        command.env("NUMAKIT_REGISTRY", scene.registry());
+        command
+    };
+    assert!(scene.hold(&["0", "true"]).status().unwrap().success());
+    let (mut run, pid) = scene.running(&["0-1", "sh", "-c", "echo $$; exec sleep 1000"]);
+    assert!(refusal(&mut other(&["1", "true"])).contains("CPUs 0-1 are held by sh of root"));
+    assert!(other(&["2", "true"]).status().unwrap().success());
+    fs::set_permissions(scene.registry(), PermissionsExt::from_mode(0o600)).unwrap();
+    let message = refusal(&mut other(&["2", "true"]));
+    let expected =
+        "cannot be opened: permission denied (it belongs to root, mode 600); its owner or root can allow";
+    assert!(message.contains(expected), "{message}");
+    kill("TERM", &pid);
+    run.status();
+    until("it ended", || !exists(Path::new(&format!("/proc/{pid}"))));
+}

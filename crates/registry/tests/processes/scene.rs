@@ -1,0 +1,125 @@
+//! A registry of its own for a test, and launchers in it.
+
+use numakit_registry::{Holding, look_at};
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// A folder with a registry; gone when dropped.
+pub struct Scene {
+    folder: PathBuf,
+}
+
+impl Scene {
+    pub fn new(name: &str) -> Self {
+        let folder = std::env::temp_dir().join(format!("numakit-{name}-{}", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        Self { folder }
+    }
+
+    pub fn registry(&self) -> PathBuf {
+        self.folder.join("cores")
+    }
+
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.folder.join(name)
+    }
+
+    /// The test's launcher, with these words.
+    pub fn hold(&self, words: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_hold"));
+        command.args(words).env("NUMAKIT_REGISTRY", self.registry()).env_remove("NUMAKIT_LIMITS");
+        command.env_remove("NUMA_HOLD").stdin(Stdio::null());
+        command
+    }
+
+    /// A launcher in a process group of its own whose program prints a line when it is there; that
+    /// line, too.
+    pub fn running(&self, words: &[&str]) -> (Running, String) {
+        let mut command = self.hold(words);
+        let mut child = command.stdout(Stdio::piped()).process_group(0).spawn().unwrap();
+        let mut line = String::new();
+        let mut output = BufReader::new(child.stdout.take().unwrap());
+        output.read_line(&mut line).unwrap();
+        (Running { child, output }, line.trim().to_owned())
+    }
+
+    pub fn holdings(&self) -> Vec<Holding> {
+        look_at(&self.registry()).unwrap().holdings
+    }
+
+    /// All CPUs that are held.
+    pub fn held(&self) -> String {
+        look_at(&self.registry()).unwrap().held().to_string()
+    }
+
+    /// Waits until this is what is held.
+    pub fn until_held(&self, cpus: &str) {
+        until(&format!("CPUs '{cpus}' are held, not '{}'", self.held()), || self.held() == cpus);
+    }
+
+    /// The keeper of these cores.
+    pub fn keeper(&self) -> u32 {
+        self.holdings()[0].who.clone().unwrap().keeper.unwrap().pid
+    }
+}
+
+impl Drop for Scene {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.folder);
+    }
+}
+
+/// A launcher and what its program prints.
+pub struct Running {
+    pub child: Child,
+    pub output: BufReader<std::process::ChildStdout>,
+}
+
+impl Running {
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// The next line of the program.
+    pub fn line(&mut self) -> String {
+        let mut line = String::new();
+        self.output.read_line(&mut line).unwrap();
+        line.trim().to_owned()
+    }
+
+    /// How the launcher ended, as a shell tells it.
+    pub fn status(&mut self) -> i32 {
+        use std::os::unix::process::ExitStatusExt;
+        let status = self.child.wait().unwrap();
+        status.code().unwrap_or_else(|| 128 + status.signal().unwrap())
+    }
+}
+
+/// A signal to a process, or with a minus to a process group.
+pub fn kill(signal: &str, to: impl std::fmt::Display) {
+    let sent = Command::new("kill").args(["-s", signal, "--", &to.to_string()]).status().unwrap();
+    assert!(sent.success(), "kill -{signal} {to}");
+}
+
+/// Waits for something that comes soon; what does not come at all fails the test.
+pub fn until(what: &str, mut is: impl FnMut() -> bool) {
+    let begun = Instant::now();
+    while !is() {
+        assert!(begun.elapsed() < Duration::from_secs(60), "never: {what}");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// The state of a process, as `T` for one that stands still; `-` where there is none.
+pub fn state(pid: u32) -> char {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    stat.rsplit(") ").next().and_then(|rest| rest.chars().next()).unwrap_or('-')
+}
+
+pub fn exists(path: &Path) -> bool {
+    path.exists()
+}

@@ -1,0 +1,96 @@
+//! Runs a program on cores that it takes: `hold [--wait SECONDS] [--bind] [--unnamed] CPUS PROGRAM...`.
+//!
+//! CPUS is a list, or `+N` for the first N of 64 that nobody holds. The CPUs need not exist, unless
+//! `--bind` asks for the mask. `--unnamed` leaves `NUMA_HOLD` out of the environment.
+
+use numakit_model::CpuSet;
+use numakit_registry::{About, Chosen, Job, Registry, RunError, Seen, run};
+use numakit_sys::start::Start;
+use std::error::Error;
+use std::process::ExitCode;
+use std::time::Duration;
+
+type Failure = Box<dyn Error>;
+
+fn main() -> ExitCode {
+    numakit_sys::signal::default_broken_pipe();
+    hold().unwrap_or_else(|error| {
+        eprintln!("hold: {error}");
+        ExitCode::from(2)
+    })
+}
+
+#[derive(Default)]
+struct Options {
+    wait: Option<Duration>,
+    bind: bool,
+    unnamed: bool,
+    cpus: String,
+    words: Vec<String>,
+}
+
+fn options() -> Result<Options, Failure> {
+    let mut options = Options::default();
+    let mut words = std::env::args().skip(1);
+    loop {
+        match words.next().ok_or("CPUS and PROGRAM are missing")?.as_str() {
+            "--wait" => {
+                let seconds: f64 = words.next().ok_or("--wait SECONDS")?.parse()?;
+                options.wait = Some(Duration::from_secs_f64(seconds));
+            }
+            "--bind" => options.bind = true,
+            "--unnamed" => options.unnamed = true,
+            cpus => {
+                options.cpus = cpus.to_owned();
+                options.words = words.collect();
+                return Ok(options);
+            }
+        }
+    }
+}
+
+/// What is asked for, or who has it.
+fn choose(wanted: &str, seen: &Seen) -> Result<Chosen<()>, String> {
+    let free = CpuSet::range(0, 63).minus(&seen.held());
+    let cpus: CpuSet = match wanted.strip_prefix('+') {
+        Some(count) => free.iter().take(count.parse().map_err(|_| "how many?".to_owned())?).collect(),
+        None => wanted.parse().map_err(|error| format!("{error}"))?,
+    };
+    let held = seen.holdings.iter().filter(|holding| holding.cpus.intersects(&cpus));
+    let who: Vec<String> =
+        held.map(|holding| format!("CPUs {} are held by {holding}", holding.cpus)).collect();
+    let cores = cpus.len() as u32;
+    if who.is_empty() { Ok(Chosen { cpus, cores, with: () }) } else { Err(who.join("; ")) }
+}
+
+fn hold() -> Result<ExitCode, Failure> {
+    let options = options()?;
+    let mut registry = Registry::open()?;
+    let application = options.words.first().cloned().unwrap_or_default();
+    let about = About { application };
+    let chosen = |seen: &Seen| choose(&options.cpus, seen);
+    let (held, ()) = match options.wait {
+        None => registry.take(&about, chosen)?,
+        Some(wait) => registry.take_waiting(&about, Some(wait), |_| true, chosen)?,
+    };
+    let mut environment: Vec<_> = std::env::vars_os().collect();
+    if !options.unnamed {
+        environment.push(("NUMA_HOLD".into(), held.descriptor().to_string().into()));
+        environment.push(("NUMA_MASK".into(), held.cpus().to_string().into()));
+    }
+    let start = Start {
+        words: options.words.into_iter().map(Into::into).collect(),
+        environment,
+        cpus: options.bind.then(|| held.cpus().clone()),
+        descriptor: Some(held.descriptor()),
+        ..Start::default()
+    };
+    match run(Job { start, held, group: None }) {
+        Ok(ending) => Ok(ExitCode::from(ending.imitate())),
+        Err(RunError::NotStarted(error)) => {
+            eprintln!("hold: {error}");
+            Ok(ExitCode::from(numakit_sys::command::start_failure_status(&error)))
+        }
+        Err(error) => Err(error.into()),
+    }
+}

@@ -1,0 +1,107 @@
+//! Program files: where they are, and what the kernel does when it starts them.
+
+use std::ffi::{CString, OsStr};
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+/// The file that a name stands for: looked for in the folders of `path` unless it has a slash,
+/// as execvp does. An error is what execvp would give: not there, or there and not executable.
+pub fn find(name: &OsStr, path: &OsStr) -> io::Result<PathBuf> {
+    if name.is_empty() {
+        return Err(io::Error::from_raw_os_error(libc::ENOENT));
+    }
+    if name.as_bytes().contains(&b'/') {
+        let file = PathBuf::from(name);
+        return executable(&file).map(|()| file);
+    }
+    let mut refused = None;
+    for folder in std::env::split_paths(path) {
+        // An empty entry is the present folder.
+        let file = if folder.as_os_str().is_empty() { Path::new(".").join(name) } else { folder.join(name) };
+        match executable(&file) {
+            Ok(()) => return Ok(file),
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => refused = Some(error),
+            Err(_) => {}
+        }
+    }
+    Err(refused.unwrap_or_else(|| io::Error::from_raw_os_error(libc::ENOENT)))
+}
+
+/// Whether this process may execute the file.
+fn executable(file: &Path) -> io::Result<()> {
+    if std::fs::metadata(file)?.is_dir() {
+        return Err(io::Error::from_raw_os_error(libc::EACCES));
+    }
+    let name = CString::new(file.as_os_str().as_bytes())?;
+    // SAFETY: the name is a C string that outlives the call.
+    match unsafe { libc::faccessat(libc::AT_FDCWD, name.as_ptr(), libc::X_OK, libc::AT_EACCESS) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+/// Why a program gets other rights than who starts it, so that it takes no library from them;
+/// nothing where it does not.
+pub fn raises_rights(file: &Path) -> io::Result<Option<&'static str>> {
+    let meta = std::fs::metadata(file)?;
+    // SAFETY: no preconditions, cannot fail.
+    let (user, group) = unsafe { (libc::getuid(), libc::getgid()) };
+    if meta.mode() & libc::S_ISUID != 0 && meta.uid() != user {
+        return Ok(Some("setuid"));
+    }
+    if meta.mode() & (libc::S_ISGID | libc::S_IXGRP) == libc::S_ISGID | libc::S_IXGRP && meta.gid() != group {
+        return Ok(Some("setgid"));
+    }
+    let name = CString::new(file.as_os_str().as_bytes())?;
+    // SAFETY: both names are C strings that outlive the call; no value is asked for.
+    let size =
+        unsafe { libc::getxattr(name.as_ptr(), c"security.capability".as_ptr(), std::ptr::null_mut(), 0) };
+    // Root has all capabilities anyway, and its programs are not treated so.
+    Ok((size > 0 && user != 0).then_some("with file capabilities"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt;
+
+    #[test]
+    fn programs_are_found_as_a_shell_finds_them() {
+        let folder = std::env::temp_dir().join(format!("numakit-executable-{}", std::process::id()));
+        std::fs::create_dir_all(folder.join("directory")).unwrap();
+        std::fs::write(folder.join("plain"), "").unwrap();
+        std::fs::write(folder.join("runs"), "").unwrap();
+        std::fs::set_permissions(folder.join("runs"), std::fs::Permissions::from_mode(0o755)).unwrap();
+        let path = std::env::join_paths([Path::new("/nowhere"), &folder]).unwrap();
+        let find = |name: &str| find(name.as_ref(), &path).map_err(|e| e.kind());
+        assert_eq!(find("runs"), Ok(folder.join("runs")));
+        assert_eq!(find("plain"), Err(io::ErrorKind::PermissionDenied));
+        assert_eq!(find("directory"), Err(io::ErrorKind::PermissionDenied));
+        assert_eq!(find("nothing"), Err(io::ErrorKind::NotFound));
+        assert_eq!(find(""), Err(io::ErrorKind::NotFound));
+        let full = folder.join("plain");
+        assert_eq!(find(full.to_str().unwrap()), Err(io::ErrorKind::PermissionDenied));
+        assert_eq!(raises_rights(&folder.join("runs")).unwrap(), None);
+        std::fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[test]
+    fn a_program_of_another_user_raises_rights() {
+        if crate::user::id() != 0 {
+            println!("skipped: giving a file to another user needs root");
+            return;
+        }
+        let file = std::env::temp_dir().join(format!("numakit-setuid-{}", std::process::id()));
+        std::fs::write(&file, "").unwrap();
+        std::os::unix::fs::chown(&file, Some(65534), Some(65534)).unwrap();
+        let mut seen = Vec::new();
+        for mode in [0o755, 0o4755, 0o2755, 0o2745] {
+            std::fs::set_permissions(&file, std::fs::Permissions::from_mode(mode)).unwrap();
+            seen.push(raises_rights(&file).unwrap());
+        }
+        std::fs::remove_file(file).unwrap();
+        assert_eq!(seen, [None, Some("setuid"), Some("setgid"), None]);
+    }
+}

@@ -1,0 +1,132 @@
+//! Files that several users share: opened without making them, made whole or not at all.
+
+use crate::check;
+use std::ffi::CString;
+use std::fs::{File, Permissions};
+use std::io::{self, Write};
+use std::os::fd::{AsRawFd, FromRawFd, RawFd};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::path::Path;
+
+/// Opens a regular file that is there. Without O_CREAT, so that the kernel's protection of files
+/// of others in shared folders (fs.protected_regular) does not apply; a link is not followed, and
+/// what is no regular file is an error of the kind `InvalidInput`.
+pub fn open_existing(path: &Path, writable: bool) -> io::Result<File> {
+    let flags = libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_NOCTTY;
+    let opened = File::options().read(true).write(writable).custom_flags(flags).open(path);
+    let odd = |what: &str| Err(io::Error::new(io::ErrorKind::InvalidInput, what.to_owned()));
+    let file = match opened {
+        Err(error) if error.raw_os_error() == Some(libc::ELOOP) => return odd("it is a symbolic link"),
+        Err(error) if error.raw_os_error() == Some(libc::EISDIR) => return odd("it is a folder"),
+        other => other?,
+    };
+    if file.metadata()?.is_file() { Ok(file) } else { odd("it is not a regular file") }
+}
+
+/// Makes a file with this content and exactly this mode, if none of that name is there (an error
+/// of the kind `AlreadyExists`). It appears whole: whatever happens before leaves nothing behind.
+pub fn create_whole(path: &Path, content: &[u8], mode: u32) -> io::Result<()> {
+    let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let nameless = File::options().write(true).custom_flags(libc::O_TMPFILE).mode(0o600).open(folder);
+    match nameless {
+        Ok(mut file) => {
+            fill(&mut file, content, mode)?;
+            link(&file, path)
+        }
+        // The file system has no files without a name.
+        Err(error)
+            if matches!(error.raw_os_error(), Some(libc::EOPNOTSUPP | libc::EISDIR | libc::EINVAL)) =>
+        {
+            let mut file = File::options().write(true).create_new(true).mode(mode).open(path)?;
+            fill(&mut file, content, mode).inspect_err(|_| {
+                let _ = std::fs::remove_file(path);
+            })
+        }
+        Err(error) => Err(error),
+    }
+}
+
+fn fill(file: &mut File, content: &[u8], mode: u32) -> io::Result<()> {
+    file.write_all(content)?;
+    file.set_permissions(Permissions::from_mode(mode))
+}
+
+fn link(file: &File, path: &Path) -> io::Result<()> {
+    let from = CString::new(format!("/proc/self/fd/{}", file.as_raw_fd()))?;
+    let to = CString::new(path.as_os_str().as_bytes())?;
+    let here = libc::AT_FDCWD;
+    // SAFETY: both names are C strings that outlive the call.
+    check(unsafe { libc::linkat(here, from.as_ptr(), here, to.as_ptr(), libc::AT_SYMLINK_FOLLOW) } as i64)?;
+    Ok(())
+}
+
+/// Whether the name still leads to this open file.
+pub fn is_at(file: &File, path: &Path) -> io::Result<bool> {
+    let open = file.metadata()?;
+    match std::fs::symlink_metadata(path) {
+        Ok(there) => Ok((there.dev(), there.ino()) == (open.dev(), open.ino())),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+/// Another descriptor of the same description, numbered `least` or more, closed at exec.
+pub fn high_copy(file: &File, least: RawFd) -> io::Result<File> {
+    let from = file.as_raw_fd();
+    // SAFETY: plain integers.
+    let copy = check(unsafe { libc::fcntl(from, libc::F_DUPFD_CLOEXEC, least) } as i64)?;
+    // SAFETY: the new descriptor belongs to nobody else.
+    Ok(unsafe { File::from_raw_fd(copy as i32) })
+}
+
+/// The file behind a descriptor that this process inherited, as a copy of its own; none if nothing
+/// is open under this number.
+pub fn inherited(number: RawFd) -> Option<File> {
+    // SAFETY: plain integers; the new descriptor belongs to nobody else.
+    let copy = check(unsafe { libc::fcntl(number, libc::F_DUPFD_CLOEXEC, 3) } as i64).ok()?;
+    // SAFETY: as above.
+    Some(unsafe { File::from_raw_fd(copy as i32) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::path::PathBuf;
+
+    fn scratch(name: &str) -> PathBuf {
+        std::env::temp_dir().join(format!("numakit-file-{name}-{}", std::process::id()))
+    }
+
+    #[test]
+    fn a_file_appears_whole_and_once() {
+        let path = scratch("whole");
+        create_whole(&path, b"abc", 0o666).unwrap();
+        assert_eq!(std::fs::read(&path).unwrap(), b"abc");
+        assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o666);
+        let again = create_whole(&path, b"x", 0o666).unwrap_err();
+        assert_eq!(again.kind(), io::ErrorKind::AlreadyExists);
+        let file = open_existing(&path, true).unwrap();
+        assert!(is_at(&file, &path).unwrap());
+        std::fs::remove_file(&path).unwrap();
+        assert!(!is_at(&file, &path).unwrap());
+        assert_eq!(open_existing(&path, true).unwrap_err().kind(), io::ErrorKind::NotFound);
+    }
+
+    #[test]
+    fn only_regular_files_are_opened() {
+        let link = scratch("link");
+        std::os::unix::fs::symlink("/etc/passwd", &link).unwrap();
+        for path in [link.as_path(), Path::new("/dev/null"), Path::new("/tmp")] {
+            let kind = open_existing(path, false).unwrap_err().kind();
+            assert_eq!(kind, io::ErrorKind::InvalidInput, "{}", path.display());
+        }
+        std::fs::remove_file(&link).unwrap();
+    }
+
+    #[test]
+    fn a_copy_has_a_number_from_the_asked_one_on() {
+        let file = File::open("/dev/null").unwrap();
+        assert!(high_copy(&file, 100).unwrap().as_raw_fd() >= 100);
+    }
+}

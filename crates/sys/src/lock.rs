@@ -1,0 +1,135 @@
+//! Locks on parts of a file that belong to the open file description, not to the process: they
+//! are inherited with the descriptor, and gone when its last copy is closed, whoever dies how.
+
+use crate::check;
+use std::io;
+use std::ops::Range;
+use std::os::fd::{AsRawFd, BorrowedFd};
+
+/// Locks a part for this description alone. False where another description has a lock in it;
+/// then nothing has changed. The file must be open for writing.
+pub fn try_lock(file: BorrowedFd<'_>, part: Range<u64>) -> io::Result<bool> {
+    match set(file, libc::F_WRLCK, part) {
+        Ok(()) => Ok(true),
+        Err(error) if matches!(error.raw_os_error(), Some(libc::EAGAIN | libc::EACCES)) => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+/// Gives up this description's locks in a part.
+pub fn unlock(file: BorrowedFd<'_>, part: Range<u64>) -> io::Result<()> {
+    set(file, libc::F_UNLCK, part)
+}
+
+/// The locks that other descriptions have in a part, cut to it, in rising order.
+pub fn foreign(file: BorrowedFd<'_>, part: Range<u64>) -> io::Result<Vec<Range<u64>>> {
+    let mut found = Vec::new();
+    // The kernel tells one lock of several, not always the first: what is left of it and right
+    // of it is asked for as well.
+    let mut open = vec![part];
+    while let Some(part) = open.pop() {
+        if part.is_empty() {
+            continue;
+        }
+        let Some(lock) = one_foreign(file, &part)? else { continue };
+        open.push(part.start..lock.start);
+        open.push(lock.end..part.end);
+        found.push(lock);
+    }
+    found.sort_unstable_by_key(|lock| lock.start);
+    Ok(found)
+}
+
+/// Whether another description has a lock in this part.
+pub fn is_foreign(file: BorrowedFd<'_>, part: Range<u64>) -> io::Result<bool> {
+    one_foreign(file, &part).map(|lock| lock.is_some())
+}
+
+fn one_foreign(file: BorrowedFd<'_>, part: &Range<u64>) -> io::Result<Option<Range<u64>>> {
+    let mut lock = description(libc::F_WRLCK, part)?;
+    // SAFETY: the structure is what this request reads and fills in, and outlives the call.
+    check(unsafe { libc::fcntl(file.as_raw_fd(), libc::F_OFD_GETLK, &mut lock) } as i64)?;
+    if i32::from(lock.l_type) == libc::F_UNLCK {
+        return Ok(None);
+    }
+    let start = (lock.l_start as u64).max(part.start);
+    // Length 0 is to the end of all files.
+    let end =
+        if lock.l_len == 0 { part.end } else { (lock.l_start as u64).saturating_add(lock.l_len as u64) };
+    Ok(Some(start..end.min(part.end).max(start + 1)))
+}
+
+fn set(file: BorrowedFd<'_>, kind: i32, part: Range<u64>) -> io::Result<()> {
+    let lock = description(kind, &part)?;
+    // SAFETY: the structure is what this request reads, and outlives the call.
+    check(unsafe { libc::fcntl(file.as_raw_fd(), libc::F_OFD_SETLK, &lock) } as i64)?;
+    Ok(())
+}
+
+/// An empty part would mean all the rest of the file to the kernel.
+fn description(kind: i32, part: &Range<u64>) -> io::Result<libc::flock> {
+    if part.is_empty() || part.end > i64::MAX as u64 {
+        return Err(io::ErrorKind::InvalidInput.into());
+    }
+    Ok(libc::flock {
+        l_type: kind as libc::c_short,
+        l_whence: libc::SEEK_SET as libc::c_short,
+        l_start: part.start as i64,
+        l_len: (part.end - part.start) as i64,
+        // The kernel demands 0 for locks of descriptions.
+        l_pid: 0,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs::File;
+    use std::os::fd::AsFd;
+
+    fn scratch(name: &str) -> (std::path::PathBuf, File, File) {
+        let path = std::env::temp_dir().join(format!("numakit-lock-{name}-{}", std::process::id()));
+        let open =
+            || File::options().read(true).write(true).create(true).truncate(false).open(&path).unwrap();
+        let (one, other) = (open(), open());
+        (path, one, other)
+    }
+
+    #[test]
+    fn one_description_has_a_byte() {
+        let (path, one, other) = scratch("byte");
+        assert!(try_lock(one.as_fd(), 3..5).unwrap());
+        assert!(try_lock(one.as_fd(), 3..4).unwrap(), "its own lock is in nobody's way");
+        assert!(!try_lock(other.as_fd(), 4..9).unwrap());
+        assert!(foreign(other.as_fd(), 5..9).unwrap().is_empty());
+        let copy = one.try_clone().unwrap();
+        drop(one);
+        assert!(is_foreign(other.as_fd(), 0..9).unwrap(), "a copy keeps it");
+        drop(copy);
+        assert!(try_lock(other.as_fd(), 0..9).unwrap());
+        std::fs::remove_file(path).unwrap();
+    }
+
+    #[test]
+    fn all_foreign_locks_are_found_in_whatever_order_they_were_made() {
+        let (path, one, other) = scratch("order");
+        let third = File::options().read(true).write(true).open(&path).unwrap();
+        for part in [90..91, 10..20, 50..52] {
+            assert!(try_lock(one.as_fd(), part).unwrap());
+        }
+        assert!(try_lock(third.as_fd(), 30..40).unwrap());
+        assert!(try_lock(other.as_fd(), 0..1).unwrap());
+        assert_eq!(foreign(other.as_fd(), 0..100).unwrap(), [10..20, 30..40, 50..52, 90..91]);
+        assert_eq!(foreign(other.as_fd(), 15..35).unwrap(), [15..20, 30..35]);
+        unlock(one.as_fd(), 0..60).unwrap();
+        assert_eq!(foreign(other.as_fd(), 0..100).unwrap(), [30..40, 90..91]);
+        std::fs::remove_file(path).unwrap();
+    }
+
+    #[test]
+    fn an_empty_part_is_refused_rather_than_the_whole_file_locked() {
+        let (path, one, _) = scratch("empty");
+        assert!(try_lock(one.as_fd(), 7..7).is_err());
+        std::fs::remove_file(path).unwrap();
+    }
+}

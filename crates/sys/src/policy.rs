@@ -1,0 +1,148 @@
+//! Memory policies: which nodes a process's pages come from.
+
+use crate::check;
+use numakit_model::CpuSet;
+use numakit_model::plan::{Memory, Mode};
+use std::io;
+
+/// Room for 1024 nodes, as many as any kernel is built for.
+const WORDS: usize = 16;
+/// The kernel looks at one bit less than it is told.
+const BITS: libc::c_ulong = (WORDS as libc::c_ulong) * 64 + 1;
+
+/// A policy as the kernel takes it. Setting it allocates nothing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Policy {
+    mode: i32,
+    nodes: [u64; WORDS],
+}
+
+const MPOL_DEFAULT: i32 = 0;
+const MPOL_PREFERRED: i32 = 1;
+const MPOL_BIND: i32 = 2;
+const MPOL_INTERLEAVE: i32 = 3;
+const MPOL_PREFERRED_MANY: i32 = 5;
+const MPOL_WEIGHTED_INTERLEAVE: i32 = 6;
+
+impl Policy {
+    fn new(mode: i32, nodes: &CpuSet) -> Self {
+        let mut words = [0; WORDS];
+        for node in nodes.iter().filter(|&node| (node as usize) < WORDS * 64) {
+            words[node as usize / 64] |= 1 << (node % 64);
+        }
+        Self { mode, nodes: words }
+    }
+
+    /// The kernel's own: the node of the thread that touches a page first.
+    pub fn local() -> Self {
+        Self::new(MPOL_DEFAULT, &CpuSet::new())
+    }
+
+    /// From this node as long as it has some.
+    pub fn preferred(node: u32) -> Self {
+        Self::new(MPOL_PREFERRED, &CpuSet::range(node, node))
+    }
+
+    /// From these nodes only.
+    pub fn bind(nodes: &CpuSet) -> Self {
+        Self::new(MPOL_BIND, nodes)
+    }
+
+    /// The policy that a plan asks for.
+    pub fn of(memory: &Memory) -> Self {
+        let mode = match memory.mode {
+            Mode::Local => return Self::local(),
+            Mode::Bind => MPOL_BIND,
+            Mode::Prefer if memory.nodes.len() > 1 => MPOL_PREFERRED_MANY,
+            Mode::Prefer => MPOL_PREFERRED,
+            Mode::Interleave => MPOL_INTERLEAVE,
+            Mode::Weighted => MPOL_WEIGHTED_INTERLEAVE,
+        };
+        Self::new(mode, &memory.nodes)
+    }
+
+    /// The option of numactl that sets it; none for the kernel's own.
+    pub fn numactl(&self) -> Option<String> {
+        let option = match self.mode {
+            MPOL_PREFERRED => "--preferred",
+            MPOL_PREFERRED_MANY => "--preferred-many",
+            MPOL_BIND => "--membind",
+            MPOL_INTERLEAVE => "--interleave",
+            MPOL_WEIGHTED_INTERLEAVE => "--weighted-interleave",
+            _ => return None,
+        };
+        let nodes =
+            (0..WORDS as u32 * 64).filter(|node| self.nodes[*node as usize / 64] >> (node % 64) & 1 == 1);
+        Some(format!("{option}={}", nodes.collect::<CpuSet>()))
+    }
+
+    /// Makes it the policy of the calling thread; what it starts inherits it, also over exec.
+    pub fn set(&self) -> io::Result<()> {
+        let (nodes, bits) = match self.mode {
+            MPOL_DEFAULT => (std::ptr::null(), 0),
+            _ => (self.nodes.as_ptr(), BITS),
+        };
+        // SAFETY: the mask is as long as said.
+        check(unsafe { libc::syscall(libc::SYS_set_mempolicy, self.mode, nodes, bits) }).map(drop)
+    }
+
+    /// The policy of the calling thread.
+    pub fn current() -> io::Result<Self> {
+        let (mut mode, mut nodes) = (0i32, [0u64; WORDS]);
+        // SAFETY: both places outlive the call, and the mask is as long as said.
+        check(unsafe {
+            libc::syscall(libc::SYS_get_mempolicy, &raw mut mode, nodes.as_mut_ptr(), BITS - 1, 0, 0)
+        })?;
+        // Flags of the mode are in its upper bits.
+        Ok(Self { mode, nodes })
+    }
+
+    /// Whether the kernel takes it here and now: it is tried on the calling thread, which has
+    /// its own again afterwards.
+    pub fn attempt(&self) -> io::Result<()> {
+        let before = Self::current()?;
+        self.set()?;
+        before.set()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn memory(mode: Mode, nodes: &str) -> Memory {
+        Memory { mode, nodes: nodes.parse().unwrap() }
+    }
+
+    #[test]
+    fn a_policy_is_set_and_read_back() {
+        let before = Policy::current().unwrap();
+        for mode in [Mode::Prefer, Mode::Bind, Mode::Interleave] {
+            let policy = Policy::of(&memory(mode, "0"));
+            policy.attempt().unwrap();
+            assert_eq!(Policy::current().unwrap(), before);
+            policy.set().unwrap();
+            assert_eq!(Policy::current().unwrap(), policy, "{mode}");
+            before.set().unwrap();
+        }
+        Policy::local().set().unwrap();
+        assert_eq!(Policy::current().unwrap(), Policy::local());
+    }
+
+    #[test]
+    fn nodes_that_are_not_there_are_refused() {
+        for mode in [Mode::Prefer, Mode::Bind, Mode::Interleave] {
+            assert!(Policy::of(&memory(mode, "900")).attempt().is_err(), "{mode}");
+        }
+        assert!(Policy::of(&memory(Mode::Bind, "")).attempt().is_err());
+    }
+
+    #[test]
+    fn several_preferred_nodes_are_a_mode_of_their_own() {
+        assert_eq!(Policy::of(&memory(Mode::Prefer, "0-1")).mode, MPOL_PREFERRED_MANY);
+        assert_eq!(Policy::of(&memory(Mode::Prefer, "1")), Policy::preferred(1));
+        assert_eq!(Policy::of(&memory(Mode::Local, "0-1")), Policy::local());
+        assert_eq!(Policy::of(&memory(Mode::Bind, "0-1,70")).numactl().as_deref(), Some("--membind=0-1,70"));
+        assert_eq!(Policy::local().numactl(), None);
+    }
+}

@@ -1,0 +1,322 @@
+//! Processes that look after others: fork, adopt orphans, wait, pass signals on, let go.
+
+use crate::check;
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
+
+/// Which of the two a process is after [`fork`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fork {
+    /// The one that called; with the id of the other.
+    Parent(u32),
+    /// The new one.
+    Child,
+}
+
+/// Makes a second process that goes on from here. Only a process with a single thread may, since
+/// locks that another thread has at that moment would stay locked in the child for ever; with
+/// more it is an error and nothing happens.
+pub fn fork() -> io::Result<Fork> {
+    let threads = std::fs::read_dir("/proc/self/task")?.count();
+    if threads != 1 {
+        let problem =
+            format!("this process has {threads} threads, and only one with a single thread may fork");
+        return Err(io::Error::other(problem));
+    }
+    // SAFETY: there is no other thread, so the child finds everything as a single thread left it.
+    match check(unsafe { libc::fork() } as i64)? {
+        0 => Ok(Fork::Child),
+        child => Ok(Fork::Parent(child as u32)),
+    }
+}
+
+/// From now on orphans among the descendants of this process become its children.
+pub fn adopt_orphans() -> io::Result<()> {
+    // SAFETY: plain integers.
+    check(unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1 as libc::c_ulong, 0, 0, 0) } as i64)?;
+    Ok(())
+}
+
+/// The process that this one is a child of.
+pub fn parent() -> u32 {
+    std::os::unix::process::parent_id()
+}
+
+/// The name of this process as `ps` and `top` show it: `name` where they show the short one (at
+/// most 15 bytes), and in place of the command line as far as there is room. Afterwards
+/// `std::env::args` is not meaningful.
+pub fn rename(name: &str) -> io::Result<()> {
+    let mut short = [0u8; 16];
+    let length = name.len().min(15);
+    short[..length].copy_from_slice(&name.as_bytes()[..length]);
+    // SAFETY: the name ends with a zero and outlives the call.
+    check(unsafe { libc::prctl(libc::PR_SET_NAME, short.as_ptr(), 0, 0, 0) } as i64)?;
+    let stat = std::fs::read_to_string("/proc/self/stat")?;
+    // After the name, which may hold anything, fields are counted from the third on.
+    let fields: Vec<&str> = stat.rsplit(')').next().unwrap_or("").split_whitespace().collect();
+    let number = |field: usize| fields.get(field - 3).and_then(|text| text.parse::<usize>().ok());
+    let (Some(start), Some(end)) = (number(48), number(49)) else { return Ok(()) };
+    if start == 0 || end <= start {
+        return Ok(());
+    }
+    let text = &name.as_bytes()[..name.len().min(end - start - 1)];
+    // SAFETY: the kernel says that the strings of the command line are here, on the stack of the
+    // first thread, which is writable and stays; no reference of Rust points into them.
+    unsafe {
+        std::ptr::write_bytes(start as *mut u8, 0, end - start);
+        std::ptr::copy_nonoverlapping(text.as_ptr(), start as *mut u8, text.len());
+    }
+    Ok(())
+}
+
+/// What happened to a child.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Change {
+    /// It stands still because of this signal.
+    Stopped(i32),
+    /// It goes on.
+    Continued,
+    /// It ended with this status.
+    Exited(i32),
+    /// This signal ended it.
+    Killed(i32),
+}
+
+/// What there is to know of children.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Waited {
+    /// This happened to this one.
+    Child(u32, Change),
+    /// Nothing new.
+    Nothing,
+    /// There are no children any more.
+    Childless,
+}
+
+/// The next thing that happened to any child; does not wait for it. An ended one is forgotten.
+pub fn waited() -> io::Result<Waited> {
+    let mut status = 0;
+    let flags = libc::WNOHANG | libc::WUNTRACED | libc::WCONTINUED | libc::__WALL;
+    // SAFETY: the status outlives the call.
+    let child = match check(unsafe { libc::waitpid(-1, &mut status, flags) } as i64) {
+        Err(error) if error.raw_os_error() == Some(libc::ECHILD) => return Ok(Waited::Childless),
+        other => other?,
+    };
+    let change = match status {
+        _ if child == 0 => return Ok(Waited::Nothing),
+        status if libc::WIFSTOPPED(status) => Change::Stopped(libc::WSTOPSIG(status)),
+        status if libc::WIFCONTINUED(status) => Change::Continued,
+        status if libc::WIFSIGNALED(status) => Change::Killed(libc::WTERMSIG(status)),
+        status => Change::Exited(libc::WEXITSTATUS(status)),
+    };
+    Ok(Waited::Child(child as u32, change))
+}
+
+/// Sends a signal to a process. To be called for own children only, which cannot be mistaken for
+/// others as long as nobody waited for them.
+pub fn send(process: u32, signal: i32) -> io::Result<()> {
+    // SAFETY: plain integers.
+    check(unsafe { libc::kill(process as i32, signal) } as i64)?;
+    Ok(())
+}
+
+/// Whether this process and another are of one process group, so that what the terminal or
+/// somebody sends to the group reaches both.
+pub fn shares_group(process: u32) -> bool {
+    // SAFETY: plain integers.
+    unsafe { libc::getpgid(process as i32) == libc::getpgrp() }
+}
+
+/// A signal that came in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Mail {
+    /// Its number.
+    pub signal: i32,
+    /// The process that sent it; none where the kernel did, as for a key pressed on the terminal,
+    /// which the whole process group gets.
+    pub sender: Option<u32>,
+}
+
+/// Signals to be read instead of suffered.
+#[derive(Debug)]
+pub struct Mailbox {
+    descriptor: OwnedFd,
+}
+
+/// What a user or the terminal may send to a program and a program may handle; and the end of a
+/// child. Real-time signals come on top.
+const HANDLED: [i32; 15] = [
+    libc::SIGHUP,
+    libc::SIGINT,
+    libc::SIGQUIT,
+    libc::SIGTERM,
+    libc::SIGUSR1,
+    libc::SIGUSR2,
+    libc::SIGALRM,
+    libc::SIGWINCH,
+    libc::SIGURG,
+    libc::SIGPWR,
+    libc::SIGTSTP,
+    libc::SIGTTIN,
+    libc::SIGTTOU,
+    libc::SIGCONT,
+    libc::SIGCHLD,
+];
+
+impl Mailbox {
+    /// From now on this thread collects them all. Programs that it starts must unblock them.
+    /// Whether they are ignored stays as it is, so that programs inherit it.
+    pub fn open() -> io::Result<Self> {
+        // SAFETY: the set is initialised before use, and outlives the calls; the new descriptor
+        // belongs to nobody else.
+        unsafe {
+            let mut set: libc::sigset_t = std::mem::zeroed();
+            libc::sigemptyset(&mut set);
+            for signal in HANDLED.into_iter().chain(libc::SIGRTMIN()..=libc::SIGRTMAX()) {
+                libc::sigaddset(&mut set, signal);
+            }
+            let error = libc::pthread_sigmask(libc::SIG_BLOCK, &set, std::ptr::null_mut());
+            if error != 0 {
+                return Err(io::Error::from_raw_os_error(error));
+            }
+            let made = check(libc::signalfd(-1, &set, libc::SFD_CLOEXEC | libc::SFD_NONBLOCK) as i64)?;
+            Ok(Self { descriptor: OwnedFd::from_raw_fd(made as i32) })
+        }
+    }
+
+    /// The next one, if any.
+    pub fn next(&self) -> Option<Mail> {
+        // SAFETY: all zero bytes are a valid value of this plain structure.
+        let mut info: libc::signalfd_siginfo = unsafe { std::mem::zeroed() };
+        let size = size_of::<libc::signalfd_siginfo>();
+        // SAFETY: the buffer is as long as said.
+        let got = unsafe { libc::read(self.descriptor.as_raw_fd(), (&raw mut info).cast(), size) };
+        // Codes above 0 are the kernel's.
+        let sender = (info.ssi_code <= 0).then_some(info.ssi_pid);
+        (got == size as isize).then_some(Mail { signal: info.ssi_signo as i32, sender })
+    }
+}
+
+impl AsFd for Mailbox {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.descriptor.as_fd()
+    }
+}
+
+/// The end of a child, among the signals of a [`Mailbox`].
+pub const CHILD: i32 = libc::SIGCHLD;
+/// The end of a standstill.
+pub const CONTINUE: i32 = libc::SIGCONT;
+
+/// Standard input and output, and standard error too if wanted, lead nowhere from now on: who
+/// waits for their end at the other side of a pipe does not wait for this process.
+pub fn let_go_of_standard(error_too: bool) -> io::Result<()> {
+    let nowhere = std::fs::File::options().read(true).write(true).open("/dev/null")?;
+    for standard in 0..if error_too { 3 } else { 2 } {
+        // SAFETY: plain integers; the standard descriptors are owned by nobody.
+        check(unsafe { libc::dup2(nowhere.as_raw_fd(), standard) } as i64)?;
+    }
+    Ok(())
+}
+
+/// Closes the descriptors from 3 on that programs would inherit, which are those that this
+/// process inherited itself: all that Rust opens is closed at exec.
+pub fn close_inheritable() -> io::Result<()> {
+    for descriptor in open_descriptors()? {
+        // SAFETY: plain integers; nothing of this process owns such a descriptor.
+        unsafe {
+            let flags = libc::fcntl(descriptor, libc::F_GETFD);
+            if flags >= 0 && flags & libc::FD_CLOEXEC == 0 {
+                libc::close(descriptor);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Closes all descriptors from 3 on but these. For a process that uses nothing else any more and
+/// ends by [`leave`], so that no owner of a closed descriptor is left to close it again.
+pub fn close_all_but(kept: &[RawFd]) -> io::Result<()> {
+    for descriptor in open_descriptors()? {
+        if !kept.contains(&descriptor) {
+            // SAFETY: plain integers; the caller promises not to use it.
+            unsafe { libc::close(descriptor) };
+        }
+    }
+    Ok(())
+}
+
+fn open_descriptors() -> io::Result<Vec<RawFd>> {
+    let names = std::fs::read_dir("/proc/self/fd")?;
+    let numbers = names.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
+    Ok(numbers.filter(|&descriptor: &RawFd| descriptor > 2).collect())
+}
+
+/// Leaves terminal, session and process group.
+pub fn leave_session() -> io::Result<()> {
+    // SAFETY: no precondition.
+    check(unsafe { libc::setsid() } as i64)?;
+    Ok(())
+}
+
+/// Ends this process at once: no destructor runs, nothing is flushed.
+pub fn leave(status: i32) -> ! {
+    // SAFETY: ends the process without touching anything.
+    unsafe { libc::_exit(status) }
+}
+
+/// Ends this process by a signal, as if it had come to us, without a core file. Returns where the
+/// signal does not end it, as in the first process of a container.
+pub fn die_of(signal: i32) {
+    let none = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: the structure outlives the call; the other is plain integers.
+    unsafe {
+        libc::setrlimit(libc::RLIMIT_CORE, &none);
+        libc::prctl(libc::PR_SET_DUMPABLE, 0 as libc::c_ulong, 0, 0, 0);
+    }
+    suffer(signal);
+}
+
+/// Stands still because of this signal until somebody continues this process. A signal from the
+/// terminal does not stop a process group that no shell looks after; then this returns at once.
+pub fn stop_of(signal: i32) {
+    suffer(signal);
+}
+
+/// Takes a signal's default action, then blocks it again.
+fn suffer(signal: i32) {
+    // SAFETY: the sets are initialised before use and outlive the calls; SIG_DFL is a valid
+    // disposition, and no handler is ever installed by this crate.
+    unsafe {
+        let mut set: libc::sigset_t = std::mem::zeroed();
+        let mut before: libc::sigset_t = std::mem::zeroed();
+        libc::sigemptyset(&mut set);
+        libc::sigaddset(&mut set, signal);
+        let disposition = libc::signal(signal, libc::SIG_DFL);
+        libc::pthread_sigmask(libc::SIG_UNBLOCK, &set, &mut before);
+        libc::raise(signal);
+        libc::pthread_sigmask(libc::SIG_SETMASK, &before, std::ptr::null_mut());
+        if disposition != libc::SIG_ERR {
+            libc::signal(signal, disposition);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn with_threads_there_is_no_fork() {
+        let (hold, wait) = std::sync::mpsc::channel::<()>();
+        let thread = std::thread::spawn(move || wait.recv());
+        assert!(fork().unwrap_err().to_string().contains("threads"));
+        drop(hold);
+        assert!(thread.join().unwrap().is_err());
+    }
+
+    #[test]
+    fn a_group_is_shared_with_oneself() {
+        assert!(shares_group(std::process::id()));
+    }
+}

@@ -1,0 +1,20 @@
+//! Program files.
+
+use numakit_launch::head::{Head, inspect};
+
+/// The front of a program that is to be started: no input makes it read more than a little.
+pub fn head(input: &[u8]) {
+    let mut bytes = 0;
+    let found = inspect(&mut |offset, length| {
+        bytes += length;
+        let rest = usize::try_from(offset).ok().and_then(|at| input.get(at..)).unwrap_or_default();
+        rest[..length.min(rest.len())].to_vec()
+    });
+    // A head, a table of segments, and of each segment a page at most.
+    assert!(bytes <= 256 + 512 * (65_535 + 4096), "{bytes}");
+    match found {
+        Ok(Head::Script { interpreter, .. }) => assert!(!interpreter.is_empty()),
+        Ok(Head::Elf(elf)) => assert!(elf.interpreter.is_none_or(|name| !name.is_empty())),
+        Ok(Head::Other) | Err(_) => {}
+    }
+}

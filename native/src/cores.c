@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+#include "cores.h"
+#include "settings.h"
+#include <errno.h>
+#include <stdatomic.h>
+
+/* In the registry's file, the byte of CPU 0: those of applications end long before. A lock of this
+ * kind belongs to a process, so it goes when the process does, whatever ends it. */
+enum { FIRST_BYTE = 1 << 20 };
+
+static atomic_bool taken[MOST_CPUS];
+/* Cores before this one are taken, most likely. */
+static atomic_int hint;
+
+static atomic_int hold = -1;
+static struct identity registry;
+
+/* The descriptor's number may have been given to another file before this program started. */
+static bool is_registry(int file)
+{
+    const char *named = settings()->registry;
+    return (named && os_is_file(file, named)) || os_is_file(file, "/run/numakit-cores") ||
+           os_is_file(file, "/dev/shm/numakit-cores");
+}
+
+void cores_begin(void)
+{
+    int file = settings()->hold;
+    if (file >= 0 && is_registry(file) && os_identity(file, &registry) == 0)
+        atomic_store(&hold, file);
+}
+
+/* The descriptor; -1 once the program has closed it. */
+static int holding(void)
+{
+    struct identity now;
+    int file = atomic_load_explicit(&hold, memory_order_relaxed);
+    if (file >= 0 && (os_identity(file, &now) || now.device != registry.device ||
+                      now.number != registry.number)) {
+        atomic_store(&hold, -1);
+        return -1;
+    }
+    return file;
+}
+
+int core_cpu(int core)
+{
+    return settings()->order[core];
+}
+
+static bool take(int core, int file)
+{
+    bool is_free = false;
+    if (!atomic_compare_exchange_strong(&taken[core], &is_free, true))
+        return false;
+    if (file >= 0 && os_lock(file, FIRST_BYTE + core_cpu(core)) == EAGAIN) {
+        atomic_store(&taken[core], false);
+        return false;
+    }
+    return true;
+}
+
+int cores_take(void)
+{
+    int count = settings()->count, file = holding();
+    int first = atomic_load(&hint);
+    for (int step = 0; step < count; step++) {
+        int core = (first + step) % count;
+        if (take(core, file)) {
+            /* Who moved it meanwhile knows better. */
+            atomic_compare_exchange_strong(&hint, &first, (core + 1) % count);
+            return core;
+        }
+    }
+    return NO_CORE;
+}
+
+int cores_take_cpu(int cpu)
+{
+    for (int core = 0; core < settings()->count; core++)
+        if (core_cpu(core) == cpu)
+            return take(core, holding()) ? core : NO_CORE;
+    return NO_CORE;
+}
+
+void cores_release(int core)
+{
+    if (core == NO_CORE)
+        return;
+    int file = holding();
+    /* First the others: a thread here that takes the core at once finds its lock undisturbed. */
+    if (file >= 0)
+        os_unlock(file, FIRST_BYTE + core_cpu(core));
+    atomic_store(&taken[core], false);
+    int first = atomic_load(&hint);
+    while (core < first && !atomic_compare_exchange_weak(&hint, &first, core))
+        continue;
+}
+
+void cores_forget(void)
+{
+    for (int core = 0; core < settings()->count; core++)
+        atomic_store(&taken[core], false);
+    atomic_store(&hint, 0);
+}
+
+bool cores_elsewhere(int cpu)
+{
+    int file = holding();
+    return file >= 0 && os_is_locked(file, FIRST_BYTE + cpu);
+}
+
+bool cores_are_shared(void)
+{
+    return holding() >= 0;
+}

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* What people are told: lines on standard error that begin with "numaplace: ". */
+#ifndef MESSAGES_H
+#define MESSAGES_H
+
+/* Each is told once in a process: what fails for one thread fails for a thousand. */
+enum failure {
+    BAD_SETTING,
+    NO_CORE_TABLE,
+    CANNOT_BIND,
+    NO_POLICY,
+    NO_PAGES,
+    NO_KEY,
+    FAILURES
+};
+
+__attribute__((format(printf, 2, 3))) void say_once(enum failure failure, const char *format, ...);
+
+/* Only with NUMA_VERBOSE=1. */
+__attribute__((format(printf, 1, 2))) void say_if_verbose(const char *format, ...);
+
+#endif

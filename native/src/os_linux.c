@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+#define _GNU_SOURCE
+#include "os.h"
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/mempolicy.h>
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/* The value of a system call that failed or not, as an errno; the program's errno stays. */
+#define ERROR_OF(call)                                                                             \
+    ({                                                                                             \
+        int kept = errno;                                                                          \
+        int error = (call) < 0 ? errno : 0;                                                        \
+        errno = kept;                                                                              \
+        error;                                                                                     \
+    })
+
+/* The kernel takes one off. */
+enum { NODE_BITS = MOST_NODES + 1 };
+
+struct policy policy_of_node(int mode, int node)
+{
+    struct policy policy = {.mode = mode};
+    if (node >= 0)
+        policy.nodes[node / WORD] |= 1UL << node % WORD;
+    return policy;
+}
+
+bool policy_forbids(const struct policy *policy, int node)
+{
+    return policy->mode == MPOL_BIND && !(policy->nodes[node / WORD] >> node % WORD & 1);
+}
+
+int os_mask(pid_t thread, struct cpus *mask)
+{
+    memset(mask, 0, sizeof *mask);
+    return ERROR_OF(syscall(SYS_sched_getaffinity, thread, sizeof *mask, mask));
+}
+
+int os_set_mask(pid_t thread, const struct cpus *mask)
+{
+    return ERROR_OF(syscall(SYS_sched_setaffinity, thread, sizeof *mask, mask));
+}
+
+int os_policy(struct policy *policy)
+{
+    memset(policy, 0, sizeof *policy);
+    return ERROR_OF(syscall(SYS_get_mempolicy, &policy->mode, policy->nodes, NODE_BITS, NULL, 0L));
+}
+
+int os_set_policy(const struct policy *policy)
+{
+    return ERROR_OF(syscall(SYS_set_mempolicy, policy->mode, policy->nodes, NODE_BITS));
+}
+
+int os_prefer(uintptr_t from, uintptr_t to, int node)
+{
+    struct policy policy = policy_of_node(MPOL_PREFERRED, node);
+    return ERROR_OF(
+        syscall(SYS_mbind, from, to - from, policy.mode, policy.nodes, NODE_BITS, 0UL));
+}
+
+int os_where(void *const *pages, int count, int *nodes)
+{
+    return ERROR_OF(syscall(SYS_move_pages, 0, (long)count, pages, NULL, nodes, 0));
+}
+
+int os_move(void *const *pages, int count, int node)
+{
+    int targets[MOST_PAGES], status[MOST_PAGES];
+    for (int i = 0; i < count; i++)
+        targets[i] = node;
+    return ERROR_OF(
+        syscall(SYS_move_pages, 0, (long)count, pages, targets, status, MPOL_MF_MOVE));
+}
+
+void *os_memory(size_t bytes)
+{
+    int kept = errno;
+    void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    errno = kept;
+    return memory == MAP_FAILED ? NULL : memory;
+}
+
+void os_memory_end(void *memory, size_t bytes)
+{
+    (void)ERROR_OF(munmap(memory, bytes));
+}
+
+uintptr_t os_page_bytes(void)
+{
+    return (uintptr_t)sysconf(_SC_PAGESIZE);
+}
+
+int os_cpu(void)
+{
+    int kept = errno;
+    int cpu = sched_getcpu();
+    errno = kept;
+    return cpu;
+}
+
+pid_t os_process(void)
+{
+    return getpid();
+}
+
+pid_t os_parent(void)
+{
+    return getppid();
+}
+
+bool os_is_main_thread(void)
+{
+    return syscall(SYS_gettid) == getpid();
+}
+
+bool os_has_threads(pid_t process)
+{
+    char path[64];
+    struct stat data;
+    snprintf(path, sizeof path, "/proc/%d/task", (int)process);
+    return ERROR_OF(stat(path, &data)) == 0 && data.st_nlink > 3;
+}
+
+static struct flock byte_lock(long byte, short type)
+{
+    return (struct flock){.l_type = type, .l_whence = SEEK_SET, .l_start = byte, .l_len = 1};
+}
+
+int os_lock(int file, long byte)
+{
+    struct flock lock = byte_lock(byte, F_WRLCK);
+    int error = ERROR_OF(fcntl(file, F_SETLK, &lock));
+    return error == EACCES ? EAGAIN : error;
+}
+
+void os_unlock(int file, long byte)
+{
+    struct flock lock = byte_lock(byte, F_UNLCK);
+    (void)ERROR_OF(fcntl(file, F_SETLK, &lock));
+}
+
+bool os_is_locked(int file, long byte)
+{
+    struct flock lock = byte_lock(byte, F_WRLCK);
+    return ERROR_OF(fcntl(file, F_GETLK, &lock)) == 0 && lock.l_type != F_UNLCK;
+}
+
+int os_identity(int file, struct identity *identity)
+{
+    struct stat data;
+    int error = ERROR_OF(fstat(file, &data));
+    if (error == 0)
+        *identity = (struct identity){data.st_dev, data.st_ino};
+    return error;
+}
+
+bool os_is_file(int file, const char *path)
+{
+    struct stat data;
+    struct identity here;
+    return os_identity(file, &here) == 0 && ERROR_OF(stat(path, &data)) == 0 &&
+           data.st_dev == here.device && data.st_ino == here.number;
+}
+
+void os_say(const char *line, size_t length)
+{
+    (void)ERROR_OF(write(STDERR_FILENO, line, length));
+}
+
+static int tell_fifo(int folder, const char *name, const char *line, size_t length)
+{
+    struct stat data;
+    int fifo = openat(folder, name, O_WRONLY | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW);
+    if (fifo < 0)
+        return 0;
+    bool took = fstat(fifo, &data) == 0 && S_ISFIFO(data.st_mode) &&
+                write(fifo, line, length) == (ssize_t)length;
+    close(fifo);
+    return took;
+}
+
+int os_tell_fifos(const char *folder, const char *line, size_t length)
+{
+    int kept = errno, count = 0;
+    DIR *entries = opendir(folder);
+    if (entries) {
+        for (struct dirent *entry; (entry = readdir(entries));) {
+            const char *end = strrchr(entry->d_name, '.');
+            if (end && strcmp(end, ".fifo") == 0)
+                count += tell_fifo(dirfd(entries), entry->d_name, line, length);
+        }
+        closedir(entries);
+    }
+    errno = kept;
+    return count;
+}
+
+uid_t os_user(void)
+{
+    return geteuid();
+}

@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+#define _GNU_SOURCE
+#include "settings.h"
+#include "messages.h"
+#include <dlfcn.h>
+#include <linux/mempolicy.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/auxv.h>
+
+enum { WEIGHTED_INTERLEAVE = 6 };
+
+static struct settings present = {.hold = -1, .inherit = true};
+
+const struct settings *settings(void)
+{
+    return &present;
+}
+
+static bool read_place(const char *text)
+{
+    static struct cpus seen;
+    int first, last;
+    memset(&seen, 0, sizeof seen);
+    present.count = 0;
+    while (*text) {
+        if (!list_next(&text, 0, MOST_CPUS, &first, &last))
+            return false;
+        for (int cpu = first; cpu <= last; cpu++) {
+            if (!cpus_has(&seen, cpu))
+                present.order[present.count++] = (short)cpu;
+            cpus_add(&seen, cpu);
+        }
+    }
+    return present.count > 0;
+}
+
+static bool read_mask(const char *text)
+{
+    int first, last;
+    bool some = *text;
+    while (*text) {
+        if (!list_next(&text, 0, MOST_CPUS, &first, &last))
+            return false;
+        for (int cpu = first; cpu <= last; cpu++)
+            cpus_add(&present.mask, cpu);
+    }
+    return some;
+}
+
+/* "0:0-1,4;1:2-3" */
+static bool read_nodes(const char *text)
+{
+    int first, last, node, same;
+    while (*text) {
+        const char *colon = strchr(text, ':');
+        if (!colon || !list_next(&text, ':', MOST_NODES, &node, &same) || text != colon)
+            return false;
+        for (text++; *text && *text != ';';) {
+            if (!list_next(&text, ';', MOST_CPUS, &first, &last))
+                return false;
+            for (int cpu = first; cpu <= last; cpu++)
+                present.node_of[cpu] = (short)(node + 1);
+        }
+        text += *text == ';';
+    }
+    return true;
+}
+
+static bool read_memory(const char *text)
+{
+    static const struct {
+        const char *name;
+        int mode;
+    } modes[] = {
+        {"bind:", MPOL_BIND},
+        {"prefer:", MPOL_PREFERRED},
+        {"interleave:", MPOL_INTERLEAVE},
+        {"weighted:", WEIGHTED_INTERLEAVE},
+    };
+    if (strcmp(text, "default") == 0)
+        return true;
+    for (size_t i = 0; i < sizeof modes / sizeof *modes; i++) {
+        size_t length = strlen(modes[i].name);
+        if (strncmp(text, modes[i].name, length))
+            continue;
+        present.memory.mode = modes[i].mode;
+        int first, last;
+        for (text += length; *text;) {
+            if (!list_next(&text, 0, MOST_NODES, &first, &last))
+                return false;
+            for (int node = first; node <= last; node++)
+                present.memory.nodes[node / WORD] |= 1UL << node % WORD;
+        }
+        return text[-1] != ':';
+    }
+    return false;
+}
+
+static bool read_hold(const char *text)
+{
+    int last;
+    return list_next(&text, 0, 1 << 20, &present.hold, &last) && !*text && last == present.hold;
+}
+
+static bool read_registry(const char *text)
+{
+    present.registry = text;
+    return true;
+}
+
+static bool read_verbose(const char *text)
+{
+    present.verbose = strcmp(text, "1") == 0;
+    return true;
+}
+
+static bool read_inherit(const char *text)
+{
+    present.inherit = strcmp(text, "0") != 0;
+    return true;
+}
+
+static bool read_main(const char *text)
+{
+    present.main_free = strcmp(text, "0") == 0;
+    return true;
+}
+
+/* A variable that asks OpenMP to bind its threads, unless it says one of these. */
+static bool read_binding(const char *text)
+{
+    if (*text && strcmp(text, "none") && strcmp(text, "disabled"))
+        present.runtime_binds = true;
+    return true;
+}
+
+/* Its "false" is above all others. */
+static bool read_proc_bind(const char *text)
+{
+    present.runtime_binds = strcasecmp(text, "false") != 0;
+    return true;
+}
+
+/* All variables that matter. NUMA_PLACE comes first: without it nothing else is read. */
+static const struct {
+    const char *name;
+    const char *example;
+    bool (*read)(const char *text);
+} VARIABLES[] = {
+    {"NUMA_PLACE", "0-2,5", read_place},
+    {"NUMA_MASK", "0-2,5,8", read_mask},
+    {"NUMA_NODES", "0:0-1,4;1:2-3", read_nodes},
+    {"NUMA_MEMORY", "interleave:0-3", read_memory},
+    {"NUMA_HOLD", "100", read_hold},
+    {"NUMAKIT_REGISTRY", NULL, read_registry},
+    {"NUMA_VERBOSE", "1", read_verbose},
+    {"NUMA_INHERIT", "0", read_inherit},
+    {"NUMA_MAIN", "0", read_main},
+    {"OMP_PLACES", NULL, read_binding},
+    {"GOMP_CPU_AFFINITY", NULL, read_binding},
+    {"KMP_AFFINITY", NULL, read_binding},
+    {"OMP_PROC_BIND", NULL, read_proc_bind},
+};
+
+/* The value if this entry of an environment is of that variable. */
+static char *value_of(char *entry, const char *name)
+{
+    size_t length = strlen(name);
+    return strncmp(entry, name, length) == 0 && entry[length] == '=' ? entry + length + 1 : NULL;
+}
+
+static char *find(char **environment, const char *name)
+{
+    for (char **entry = environment; *entry; entry++) {
+        char *value = value_of(*entry, name);
+        if (value)
+            return value;
+    }
+    return NULL;
+}
+
+static bool is_this_library(const char *name, size_t length)
+{
+    static const char ours[] = "libnumaplace.so";
+    Dl_info info;
+    if (length >= sizeof ours - 1 && strncmp(name + length - (sizeof ours - 1), ours, sizeof ours - 1) == 0)
+        return true;
+    return dladdr(&present, &info) && info.dli_fname && strlen(info.dli_fname) == length &&
+           strncmp(name, info.dli_fname, length) == 0;
+}
+
+/* Takes this library out of a list of names between colons or blanks; whether any is left. */
+static bool without_this_library(char *list)
+{
+    char *end = list;
+    for (const char *at = list; *at;) {
+        size_t length = strcspn(at, ": ");
+        if (length && !is_this_library(at, length)) {
+            if (end > list)
+                *end++ = ':';
+            memmove(end, at, length);
+            end += length;
+        }
+        at += length;
+        at += *at != 0;
+    }
+    *end = 0;
+    return end > list;
+}
+
+/* Children are not to be placed. */
+static void leave_environment(char **environment)
+{
+    char **kept = environment;
+    for (char **entry = environment; *entry; entry++) {
+        char *preloaded = value_of(*entry, "LD_PRELOAD");
+        bool ours = preloaded && !without_this_library(preloaded);
+        for (size_t i = 0; i < sizeof VARIABLES / sizeof *VARIABLES; i++)
+            ours |= strncmp(VARIABLES[i].name, "NUMA_", 5) == 0 && value_of(*entry, VARIABLES[i].name);
+        if (!ours)
+            *kept++ = *entry;
+    }
+    *kept = NULL;
+}
+
+void settings_read(char **environment)
+{
+    /* What a caller says is not for programs with more rights than the caller has. */
+    if (!environment || !find(environment, VARIABLES[0].name) || getauxval(AT_SECURE))
+        return;
+    for (size_t i = 0; i < sizeof VARIABLES / sizeof *VARIABLES; i++) {
+        const char *value = find(environment, VARIABLES[i].name);
+        if (!value || VARIABLES[i].read(value))
+            continue;
+        say_once(BAD_SETTING, "%s is '%.100s'; give something like %s=%s. Threads are not placed",
+                 VARIABLES[i].name, value, VARIABLES[i].name, VARIABLES[i].example);
+        return;
+    }
+    int first;
+    if (cpus_count(&present.mask, &first) == 0)
+        for (int i = 0; i < present.count; i++)
+            cpus_add(&present.mask, present.order[i]);
+    if (!present.inherit)
+        leave_environment(environment);
+    present.active = true;
+}
+
+int node_of_cpu(int cpu)
+{
+    return cpu >= 0 && cpu < MOST_CPUS ? present.node_of[cpu] - 1 : -1;
+}
+
+int node_of_cpus(const struct cpus *cpus)
+{
+    int node = -1;
+    for (int at = 0; at < (int)(MOST_CPUS / WORD); at++) {
+        for (unsigned long word = cpus->words[at]; word; word &= word - 1) {
+            int found = node_of_cpu(at * (int)WORD + __builtin_ctzl(word));
+            if (found < 0 || (node >= 0 && found != node))
+                return -1;
+            node = found;
+        }
+    }
+    return node;
+}

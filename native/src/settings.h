@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* What the launcher asks for in the environment. Read once, when the library is loaded. */
+#ifndef SETTINGS_H
+#define SETTINGS_H
+
+#include "os.h"
+
+struct settings {
+    bool active;           /* NUMA_PLACE is there and can be used */
+    bool verbose;          /* NUMA_VERBOSE=1 */
+    bool inherit;          /* unless NUMA_INHERIT=0 */
+    bool main_free;        /* NUMA_MAIN=0: the main thread keeps the whole mask */
+    bool runtime_binds;    /* OpenMP's own variables ask it to bind its threads */
+    int hold;              /* NUMA_HOLD: descriptor of the registry, -1 without */
+    const char *registry;  /* NUMAKIT_REGISTRY: where the registry is, or NULL */
+    int count;             /* CPUs in `order` */
+    struct policy memory;  /* NUMA_MEMORY */
+    struct cpus mask;      /* NUMA_MASK; without it the CPUs of NUMA_PLACE */
+    short order[MOST_CPUS];     /* NUMA_PLACE: the CPU of each thread, in order */
+    short node_of[MOST_CPUS];   /* NUMA_NODES, each one more than it is: 0 is unknown */
+};
+
+/* The settings; inactive before `settings_read`. */
+const struct settings *settings(void);
+
+/* Reads this environment. What is wrong there is told, and the library does nothing. With
+ * NUMA_INHERIT=0 the library and its variables are taken out of the environment, in place. */
+void settings_read(char **environment);
+
+/* The node of a CPU, -1 if NUMA_NODES does not tell. */
+int node_of_cpu(int cpu);
+
+/* The only node of these CPUs, -1 if they are on several or none is known. */
+int node_of_cpus(const struct cpus *cpus);
+
+#endif

@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+#define _GNU_SOURCE
+#include "stack.h"
+#include "messages.h"
+#include "os.h"
+#include <dlfcn.h>
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <string.h>
+
+/* Of the loader: where the kernel started the main thread's stack. */
+extern void *__libc_stack_end;
+
+enum {
+    PTHREAD_BYTES_OF_GLIBC_2_36 = 2304,
+    /* Of a stack whose bottom is not known. */
+    MOST_BYTES = 64 << 20,
+};
+
+static uintptr_t page = 4096;
+/* Static storage below and above what pthread_self() gives. */
+static uintptr_t below_self, above_self = PTHREAD_BYTES_OF_GLIBC_2_36;
+static atomic_bool cannot;
+
+void stack_begin(void)
+{
+    page = os_page_bytes();
+    const unsigned *bytes = dlsym(RTLD_DEFAULT, "_thread_db_sizeof_pthread");
+    size_t (*least)(const pthread_attr_t *) = dlsym(RTLD_DEFAULT, "__pthread_get_minstack");
+    uintptr_t storage = 0;
+    pthread_attr_t plain;
+    if (least && pthread_attr_init(&plain) == 0) {
+        /* A page, this storage, and 16 KiB at least. */
+        uintptr_t all = least(&plain), rest = page + (16 << 10);
+        storage = all > rest ? all - rest : 0;
+        pthread_attr_destroy(&plain);
+    }
+    if (bytes)
+        above_self = *bytes;
+#if defined(__x86_64__) || defined(__i386__) || defined(__s390x__)
+    below_self = storage > above_self ? storage - above_self : 0;
+#else
+    above_self += storage;
+#endif
+}
+
+static uintptr_t page_up(uintptr_t address)
+{
+    return (address + page - 1) / page * page;
+}
+
+static uintptr_t self_address(void)
+{
+    return (uintptr_t)pthread_self();
+}
+
+uintptr_t stack_top(void)
+{
+    return page_up(self_address() + above_self);
+}
+
+/* The main thread has its storage apart from its stack, and no bottom that is known. */
+static bool is_main(uintptr_t bottom)
+{
+    return !bottom && os_is_main_thread();
+}
+
+static uintptr_t top_of(bool is_main)
+{
+    return is_main ? page_up((uintptr_t)__libc_stack_end) : stack_top();
+}
+
+static void refused(const char *what, int error)
+{
+    atomic_store(&cannot, true);
+    say_once(NO_PAGES, "%s: %s. Stacks stay where they are%s", what, strerror(error),
+             error == EPERM ? "; a container needs CAP_SYS_NICE for it" : "");
+}
+
+/* At most MOST_PAGES pages from here on. */
+static void bring_some(int node, uintptr_t from, int count)
+{
+    void *pages[MOST_PAGES] = {0};
+    int nodes[MOST_PAGES], elsewhere = 0;
+    for (int i = 0; i < count; i++)
+        pages[i] = (void *)(from + (uintptr_t)i * page);
+    int error = os_where(pages, count, nodes);
+    if (error) {
+        refused("cannot ask where pages are", error);
+        return;
+    }
+    for (int i = 0; i < count; i++)
+        if (nodes[i] >= 0 && nodes[i] != node)
+            pages[elsewhere++] = pages[i];
+    /* Moving drains the page lists of all CPUs, so it is done only if it must be. */
+    error = elsewhere ? os_move(pages, elsewhere, node) : 0;
+    if (error == ENOSYS || error == EPERM || error == EINVAL || error == ENODEV)
+        refused("cannot move pages", error);
+}
+
+static void bring(int node, uintptr_t from, uintptr_t to)
+{
+    for (uintptr_t at = from / page * page; at < to && !atomic_load(&cannot);) {
+        uintptr_t left = (to - at + page - 1) / page;
+        int count = left < MOST_PAGES ? (int)left : MOST_PAGES;
+        bring_some(node, at, count);
+        at += (uintptr_t)count * page;
+    }
+}
+
+void stack_bring(int node, uintptr_t bottom, size_t below)
+{
+    bool of_main = is_main(bottom);
+    uintptr_t here = (uintptr_t)__builtin_frame_address(0), top = top_of(of_main);
+    uintptr_t lowest = bottom ? bottom : top - (top > MOST_BYTES ? MOST_BYTES : top);
+    if (node < 0 || atomic_load(&cannot))
+        return;
+    /* Else the thread is on a stack of its own making, a coroutine's. */
+    bool on_stack = here >= lowest && here < top;
+    if (on_stack)
+        bring(node, bottom && here - bottom > below ? here - below : bottom ? bottom : here, top);
+    if (!on_stack || of_main)
+        bring(node, self_address() - below_self, page_up(self_address() + above_self));
+}
+
+void stack_prefer(int node, uintptr_t bottom)
+{
+    bool of_main = is_main(bottom);
+    uintptr_t top = top_of(of_main), here = (uintptr_t)__builtin_frame_address(0) / page * page;
+    if (node < 0 || atomic_load(&cannot))
+        return;
+    int error = 0;
+    if (bottom && bottom < top) {
+        error = os_prefer(page_up(bottom), top, node);
+    } else if (of_main && here < top && top - here < MOST_BYTES) {
+        error = os_prefer(here, top, node);
+        /* Down to where it ends now: as it grows, that part does. */
+        while (error == 0 && top - here < MOST_BYTES && os_prefer(here - page, here, node) == 0)
+            here -= page;
+    }
+    if (error)
+        say_once(NO_POLICY, "cannot set a memory policy: %s. Stacks may be on other nodes", strerror(error));
+}

@@ -1,0 +1,217 @@
+//! Whether threads that libnumaplace places run where the plan says, with all their pages there.
+#![allow(clippy::unwrap_used)]
+
+use numakit_guest::programs::figure;
+use numakit_guest::{Boot, Failure, Guest, Shape, or_skipped, programs};
+use std::collections::BTreeSet;
+use std::sync::LazyLock;
+use std::time::Duration;
+
+const LIBRARY: &str = "/usr/lib/libnumaplace.so";
+const NODES: &str = "0:0-1;1:2-3;2:4-5;3:6-7";
+/// An order in which neighbours are on different nodes.
+const SPREAD: &str = "0,2,4,6,1,3,5,7";
+/// What OpenMP is told when its threads are to have these cores.
+const BOUND: &str = "OMP_NUM_THREADS=6 OMP_PROC_BIND=close OMP_PLACES={0},{2},{4},{6},{1},{3}";
+const LLVM: &str = "LD_LIBRARY_PATH=/usr/lib/llvm";
+
+/// The command as the launcher starts it: on the whole mask, with the first core's node preferred.
+fn placed(order: &str, with: &str, command: &str) -> String {
+    let first: u32 = order.split([',', '-']).next().unwrap().parse().unwrap();
+    format!(
+        "numactl -C {order} --preferred={} env NUMA_PLACE={order} NUMA_MASK={order} 'NUMA_NODES={NODES}' \
+         NUMA_MEMORY=default LD_PRELOAD={LIBRARY} {with} {command}",
+        first / 2
+    )
+}
+
+/// Step and what it runs.
+fn steps() -> Vec<(&'static str, String)> {
+    let bound = |more: &str| format!("'OMP_WAIT_POLICY=passive' {} {more}", quoted(BOUND));
+    let one = placed("0,2,4", "", "placed plain 2 > one & ");
+    let other = placed("1,3,5,7", "", "placed plain 3 > other & wait; cat one other");
+    vec![
+        ("alone", "numactl -C 0 env GOMP_CPU_AFFINITY=0,2,4,6,1,3 placed omp 6".to_owned()),
+        ("plain", placed(SPREAD, "", "placed plain 7")),
+        ("surplus", placed("0,2,4", "", "placed plain 5")),
+        ("pool", placed(SPREAD, "", "placed pool 6")),
+        ("gomp", placed(SPREAD, &bound(""), "placed omp 6")),
+        ("llvm", placed(SPREAD, &bound(LLVM), "placed omp 6")),
+        ("gomp-nested", placed(SPREAD, &bound("OMP_NESTED=true"), "placed nested 3")),
+        ("llvm-nested", placed(SPREAD, &bound(LLVM), "placed nested 3")),
+        ("gomp-unbound", placed(SPREAD, "OMP_PROC_BIND=false", "placed omp 6")),
+        ("llvm-unbound", placed(SPREAD, &format!("OMP_PROC_BIND=false {LLVM}"), "placed omp 6")),
+        ("forks", placed(SPREAD, "", "placed forks 6")),
+        ("two", one + &other),
+        ("interleaved", placed(SPREAD, "NUMA_MEMORY=interleave:0-3", "placed pool 6")),
+        ("bound", placed(SPREAD, "NUMA_MEMORY=bind:0", "placed plain 6")),
+        ("huge", format!("{HUGE} && {}", placed(SPREAD, "", "placed huge 7"))),
+    ]
+}
+
+const HUGE: &str = "echo always > /sys/kernel/mm/transparent_hugepage/enabled";
+
+/// Braces and blanks stay in the words of a shell.
+fn quoted(words: &str) -> String {
+    words.split(' ').map(|word| format!("'{word}'")).collect::<Vec<_>>().join(" ")
+}
+
+static BOOT: LazyLock<Result<Boot, Failure>> = LazyLock::new(|| {
+    let numactl = programs::of_host("numactl").ok_or_else(|| Failure::NotFound("numactl".to_owned()))?;
+    let mut guest = Guest::new(Shape::named("four")?)
+        .timeout(Duration::from_secs(300))
+        .program(&programs::compiled("placed")?.unwrap())
+        .program(&numactl)
+        .file(&programs::libomp()?, "/usr/lib/llvm/libgomp.so.1")
+        .file(&programs::libnumaplace()?, LIBRARY)
+        // So that a page is a page, and stays where it was put.
+        .step("small", &["sh", "-c", "echo never > /sys/kernel/mm/transparent_hugepage/enabled"])
+        .step("quiet", &["sh", "-c", "echo 0 > /proc/sys/kernel/numa_balancing"]);
+    for (name, words) in steps() {
+        guest = guest.step(name, &["sh", "-c", &words]);
+    }
+    guest.boot()
+});
+
+/// A line of the program about one thread.
+#[derive(Debug)]
+struct Thread {
+    index: u32,
+    /// None if it is not bound.
+    cpu: Option<u32>,
+    home: u64,
+    elsewhere: u64,
+}
+
+fn threads(text: &str, name: &str) -> Vec<Thread> {
+    let of = |line: &str| {
+        let words: Vec<&str> = line.strip_prefix("thread ")?.split(' ').collect();
+        let [found, index, "cpu", cpu, "node", _, "home", home, "elsewhere", elsewhere] = words[..] else {
+            panic!("{line}")
+        };
+        let number = |word: &str| word.parse().unwrap();
+        (found == name).then(|| Thread {
+            index: index.parse().unwrap(),
+            cpu: cpu.parse().ok(),
+            home: number(home),
+            elsewhere: number(elsewhere),
+        })
+    };
+    text.lines().filter_map(of).collect()
+}
+
+/// What a step printed, which must have its pages at home and nothing to complain of.
+fn at_home(step: &str) -> Option<String> {
+    let boot = or_skipped(&BOOT)?;
+    let text = boot[step].succeeded();
+    assert_eq!(boot[step].errors(), "", "{step}");
+    let sum = |what: &str| -> f64 {
+        let found = text.lines().filter_map(|line| line.strip_prefix(what)?.trim().parse::<f64>().ok());
+        found.sum()
+    };
+    let (home, elsewhere) = (sum("pages_at_home "), sum("pages_elsewhere "));
+    let apart = sum("argument_pages_elsewhere ");
+    println!("{step}: {home} pages at home, {elsewhere} elsewhere; of arguments {apart} elsewhere");
+    assert!(home > 0.0 && home >= 0.99 * (home + elsewhere), "{text}");
+    Some(text)
+}
+
+fn bound_cpus(threads: &[Thread]) -> Vec<u32> {
+    threads.iter().filter_map(|thread| thread.cpu).collect()
+}
+
+/// The CPUs of the plan, each taken by one thread.
+fn all_different(threads: &[Thread]) -> BTreeSet<u32> {
+    let cpus = bound_cpus(threads);
+    let set: BTreeSet<u32> = cpus.iter().copied().collect();
+    assert_eq!(set.len(), cpus.len(), "{threads:?}");
+    set
+}
+
+#[test]
+fn without_the_library_pages_are_elsewhere() {
+    let Some(boot) = or_skipped(&BOOT) else { return };
+    let text = boot["alone"].succeeded();
+    let (home, elsewhere) =
+        (figure(&text, "pages_at_home").unwrap(), figure(&text, "pages_elsewhere").unwrap());
+    println!("libgomp alone: {home} pages at home, {elsewhere} elsewhere");
+    assert!(elsewhere > 0.1 * (home + elsewhere), "{text}");
+}
+
+#[test]
+fn threads_take_the_cores_in_order() {
+    let Some(text) = at_home("plain") else { return };
+    let mut threads = threads(&text, "plain");
+    threads.sort_by_key(|thread| thread.index);
+    assert_eq!(bound_cpus(&threads), [0, 2, 4, 6, 1, 3, 5, 7], "{text}");
+    assert!(threads.iter().all(|thread| thread.elsewhere == 0 && thread.home > 60), "{text}");
+}
+
+#[test]
+fn more_threads_than_cores_run_anywhere() {
+    let Some(text) = at_home("surplus") else { return };
+    assert_eq!(all_different(&threads(&text, "plain")), BTreeSet::from([0, 2, 4]), "{text}");
+    assert_eq!(figure(&text, "unbound"), Some(3.0), "{text}");
+}
+
+#[test]
+fn stacks_that_others_left_come_along() {
+    let Some(text) = at_home("pool") else { return };
+    let threads = threads(&text, "pool");
+    assert_eq!(figure(&text, "unbound"), Some(0.0), "{text}");
+    assert!(threads.len() > 60 && threads.iter().all(|thread| thread.elsewhere == 0), "{text}");
+}
+
+#[test]
+fn threads_of_openmp_keep_their_cores_and_get_their_pages() {
+    for step in ["gomp", "llvm", "gomp-unbound", "llvm-unbound"] {
+        let Some(text) = at_home(step) else { return };
+        let threads = threads(&text, "omp");
+        assert_eq!(threads.len(), 18, "{text}");
+        for round in threads.chunks(6) {
+            assert_eq!(all_different(round), BTreeSet::from([0, 1, 2, 3, 4, 6]), "{step}: {text}");
+        }
+    }
+}
+
+#[test]
+fn nested_teams_too() {
+    for step in ["gomp-nested", "llvm-nested"] {
+        let Some(text) = at_home(step) else { return };
+        assert!(threads(&text, "nested").len() >= 18, "{text}");
+    }
+}
+
+#[test]
+fn children_of_a_fork_begin_with_all_cores() {
+    let Some(text) = at_home("forks") else { return };
+    let told: Vec<_> = text.lines().filter_map(|line| line.strip_prefix("child_may_use ")).collect();
+    assert_eq!(told, ["8", "8"], "{text}");
+    for child in threads(&text, "child").chunks(7) {
+        assert_eq!(all_different(child).len(), 7, "{text}");
+    }
+}
+
+#[test]
+fn two_applications_run_side_by_side() {
+    let Some(text) = at_home("two") else { return };
+    let threads = threads(&text, "plain");
+    assert_eq!(all_different(&threads), BTreeSet::from([0, 1, 2, 3, 4, 5, 7]), "{text}");
+}
+
+#[test]
+fn stacks_are_at_home_whatever_the_policy_is() {
+    at_home("interleaved");
+    let Some(boot) = or_skipped(&BOOT) else { return };
+    // Unless all memory is to be on certain nodes.
+    let text = boot["bound"].succeeded();
+    let count = |thread: &Thread| (thread.cpu.unwrap() / 2 == 0, thread.home, thread.elsewhere);
+    for (is_there, home, elsewhere) in threads(&text, "plain").iter().map(count) {
+        assert_eq!((home > 0, elsewhere > 0), (is_there, !is_there), "{text}");
+    }
+}
+
+#[test]
+fn huge_pages_of_stacks_come_along() {
+    at_home("huge");
+}

@@ -1,0 +1,199 @@
+//! Programs of large runtimes under `numa run`: MPI with OpenMP, Java, Python with numpy, two at
+//! once. What has threads of its own that compute gets a core for each; helper threads of a
+//! runtime have all cores of the program.
+#![allow(clippy::unwrap_used)]
+
+mod affinity;
+
+use affinity::{Process, processes};
+use numakit_guest::runtimes::{self, Mpi};
+use numakit_guest::{Boot, Failure, Guest, Shape, or_skipped, programs};
+use numakit_model::CpuSet;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
+use std::time::Duration;
+
+const JAVA: &str = "/opt/java/runtime/bin/java -cp /opt/java Workers 4";
+/// Their lines are those of the runtimes' own rules: no binding of the ranks.
+const UNBOUND: [(Mpi, &str); 4] = [
+    (Mpi::OpenMpi4, "mpirun -np 2 --host localhost:2 --bind-to none"),
+    (Mpi::OpenMpi5, "mpirun -np 2 --host localhost:2 --bind-to none"),
+    (Mpi::Mpich, "mpiexec -n 2"),
+    (Mpi::IntelMpi, "env I_MPI_PIN=0 mpirun -n 2"),
+];
+
+fn source(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("programs").join(name)
+}
+
+/// The guest with a runtime's files, and its name if it can be had; else a line says why not.
+fn with(guest: Guest, name: &str, files: Result<runtimes::Files, Failure>) -> (Guest, bool) {
+    match files {
+        Ok(files) => (files.put_into(guest), true),
+        Err(failure) => {
+            println!("skipped: {name}: {failure}");
+            (guest, false)
+        }
+    }
+}
+
+/// Two programs at the same time, each of which says where it is when both are there.
+const TWO: &str = "one() { numa run -c 3 -- sh -c \"touch $1; \
+                   while ! [ -e one -a -e two ]; do usleep 50000; done; affinity stacks > $1; sleep 1\"; }\n\
+                   mkdir apps; cd apps; one one & one two & wait; cat one; echo; cat two";
+
+static BOOT: LazyLock<Result<Boot, Failure>> = LazyLock::new(|| {
+    let mut guest = Guest::new(Shape::named("four")?)
+        .memory_mib(1024)
+        .timeout(Duration::from_secs(600))
+        .program(&programs::numa()?)
+        .program(&programs::compiled("affinity")?.unwrap())
+        .file(&source("blas.py"), "/root/blas.py")
+        // So that a page is a page.
+        .step("small", &["sh", "-c", "echo never > /sys/kernel/mm/transparent_hugepage/enabled"])
+        .step("two", &["sh", "-c", TWO]);
+    for (mpi, command) in UNBOUND {
+        let there;
+        (guest, there) = with(guest, mpi.name(), mpi.files());
+        if !there {
+            continue;
+        }
+        let setup = mpi.setup();
+        // One launch for the whole job, and one for each rank.
+        let whole = format!("{setup}numa run --processes 2 --threads 3 -- {command} affinity stacks");
+        let each = format!("{setup}{command} numa run -c 3 -- affinity stacks");
+        guest = guest.step(&format!("{} whole", mpi.name()), &["sh", "-c", &whole]);
+        guest = guest.step(&format!("{} each", mpi.name()), &["sh", "-c", &each]);
+    }
+    let there;
+    (guest, there) = with(guest, "numpy", runtimes::numpy());
+    if there {
+        guest = guest.step("numpy", &["sh", "-c", "numa run -c 4 -- python3 /root/blas.py"]);
+    }
+    let there;
+    (guest, there) = with(guest, "java", runtimes::java(&source("Workers.java")));
+    if there {
+        guest = guest.step("java", &["sh", "-c", &format!("numa run -c 4 -- {JAVA}")]);
+    }
+    guest.boot()
+});
+
+/// The output of a step; nothing if its runtime or the guest cannot be had.
+fn printed(step: &str) -> Option<String> {
+    let boot = or_skipped(&BOOT)?;
+    if !boot.steps.contains_key(step) {
+        println!("skipped: the runtime of '{step}' cannot be had here");
+        return None;
+    }
+    let text = boot[step].succeeded();
+    println!("{step}:\n{text}{}", boot[step].errors());
+    Some(text)
+}
+
+/// The CPUs of these processes: each thread has one, and no two have the same.
+fn one_each(processes: &[Process]) -> CpuSet {
+    let mut all = CpuSet::new();
+    for cpus in processes.iter().flat_map(|process| &process.threads) {
+        assert_eq!(cpus.len(), 1, "a thread on {cpus}");
+        assert!(!all.intersects(cpus), "two threads on {cpus}");
+        all = all.or(cpus);
+    }
+    all
+}
+
+/// At least 99 of 100 pages of stacks and thread-local memory are on the node of their thread.
+fn pages_are_local(processes: &[Process]) {
+    let pages = processes.iter().flat_map(|process| &process.pages);
+    let (here, elsewhere) = pages.fold((0, 0), |sum, pages| (sum.0 + pages.0, sum.1 + pages.1));
+    assert!(here > 0 && elsewhere * 99 <= here, "{here} pages here, {elsewhere} elsewhere");
+}
+
+fn ranks_are_apart(step: &str) {
+    let Some(text) = printed(step) else { return };
+    let ranks = processes(&text).unwrap();
+    assert_eq!(
+        ranks.iter().map(|rank| (rank.rank, rank.threads.len())).collect::<Vec<_>>(),
+        [(Some(0), 3), (Some(1), 3)]
+    );
+    assert_eq!(one_each(&ranks).len(), 6);
+    pages_are_local(&ranks);
+}
+
+#[test]
+fn ranks_of_open_mpi_4_have_cores_of_their_own() {
+    ranks_are_apart("openmpi4 whole");
+    ranks_are_apart("openmpi4 each");
+}
+
+#[test]
+fn ranks_of_open_mpi_5_have_cores_of_their_own() {
+    ranks_are_apart("openmpi5 whole");
+    ranks_are_apart("openmpi5 each");
+}
+
+#[test]
+fn ranks_of_mpich_have_cores_of_their_own() {
+    ranks_are_apart("mpich whole");
+    ranks_are_apart("mpich each");
+}
+
+#[test]
+fn ranks_of_intel_mpi_have_cores_of_their_own() {
+    ranks_are_apart("intelmpi whole");
+    ranks_are_apart("intelmpi each");
+}
+
+#[test]
+fn two_applications_have_cores_of_their_own() {
+    let Some(text) = printed("two") else { return };
+    let both = processes(&text).unwrap();
+    assert_eq!(both.iter().map(|app| app.threads.len()).collect::<Vec<_>>(), [3, 3]);
+    assert_eq!(one_each(&both).len(), 6);
+    pages_are_local(&both);
+}
+
+/// `thread NAME cpus LIST`, by name; of threads with the same name, all.
+fn threads(text: &str) -> Vec<(String, CpuSet)> {
+    let words = |line: &str| -> Option<(String, CpuSet)> {
+        let (name, cpus) = line.strip_prefix("thread ")?.split_once(" cpus ")?;
+        Some((name.to_owned(), CpuSet::parse_list(cpus).ok()?))
+    };
+    text.lines().filter_map(words).collect()
+}
+
+fn value<'a>(text: &'a str, name: &str) -> Option<&'a str> {
+    text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '))
+}
+
+#[test]
+fn threads_of_numpy_have_a_core_each_and_its_children_all_of_them() {
+    let Some(text) = printed("numpy") else { return };
+    let threads = threads(&text);
+    let cpus: BTreeMap<Option<u32>, usize> =
+        threads.iter().map(|(_, cpus)| (cpus.first(), cpus.len())).collect();
+    assert_eq!(threads.len(), 4, "{text}");
+    assert_eq!(cpus, (0..4).map(|cpu| (Some(cpu), 1)).collect(), "{text}");
+    // What the import of a library with threads does to the main thread is not seen.
+    assert_eq!(value(&text, "visible"), Some("4"), "{text}");
+    assert_eq!(value(&text, "child"), Some("0-3"), "{text}");
+}
+
+/// All threads of Java, its collector and compilers among them, are on this mask.
+fn java_is_on(text: &str, mask: &CpuSet) {
+    let threads = threads(text);
+    for name in ["worker-0", "worker-3", "VM_Thread"] {
+        assert!(threads.iter().any(|(of, _)| of == name), "no {name}: {text}");
+    }
+    for (name, cpus) in &threads {
+        assert_eq!(cpus, mask, "{name}");
+    }
+    // 0 + 1 + ... + 399999
+    assert_eq!(value(text, "sum"), Some("79999800000"), "{text}");
+}
+
+#[test]
+fn threads_of_java_have_all_cores_of_the_program() {
+    let Some(text) = printed("java") else { return };
+    java_is_on(&text, &(0..4).collect());
+}

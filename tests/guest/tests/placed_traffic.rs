@@ -1,0 +1,97 @@
+//! What libnumaplace is worth: lines that go between the nodes, beside a runtime that only pins.
+#![allow(clippy::unwrap_used)]
+
+use numakit_guest::{Boot, Failure, Guest, Lines, Shape, Simulation, or_skipped, programs};
+use std::sync::LazyLock;
+use std::time::Duration;
+
+const LIBRARY: &str = "/usr/lib/libnumaplace.so";
+const REPEATS: usize = 3;
+const PLACES: &str = "OMP_PROC_BIND=close 'OMP_PLACES={0}:8'";
+const LLVM: &str = "LD_LIBRARY_PATH=/usr/lib/llvm";
+
+/// As the launcher starts a program on all cores.
+const PLACED: &str = "numactl --preferred=0 env NUMA_PLACE=0-7 NUMA_MASK=0-7 'NUMA_NODES=0:0-1;1:2-3;2:4-5;3:6-7' \
+                      NUMA_MEMORY=default LD_PRELOAD=/usr/lib/libnumaplace.so";
+
+/// Name and command; each has one region.
+fn experiments() -> [(&'static str, String); 6] {
+    [
+        ("gomp", "GOMP_CPU_AFFINITY=0-7 ep".to_owned()),
+        ("gomp-placed", format!("{PLACED} {PLACES} ep")),
+        ("llvm", format!("env {PLACES} {LLVM} ep")),
+        ("llvm-placed", format!("{PLACED} {PLACES} {LLVM} ep")),
+        ("stacks", "stacks parent 7".to_owned()),
+        ("stacks-placed", format!("{PLACED} stacks free 7")),
+    ]
+}
+
+static BOOT: LazyLock<Result<Boot, Failure>> = LazyLock::new(|| {
+    let numactl = programs::of_host("numactl").ok_or_else(|| Failure::NotFound("numactl".to_owned()))?;
+    let mut guest = Guest::new(Shape::named("four")?)
+        .simulate(Simulation::new())
+        .program(&numactl)
+        .file(&programs::libomp()?, "/usr/lib/llvm/libgomp.so.1")
+        .file(&programs::libnumaplace()?, LIBRARY)
+        .timeout(Duration::from_secs(600));
+    // Threads that wait must not keep a CPU: there are more of them here than real ones.
+    for (name, value) in [("OMP_WAIT_POLICY", "passive"), ("GOMP_SPINCOUNT", "0"), ("KMP_BLOCKTIME", "0")] {
+        guest = guest.env(name, value);
+    }
+    for name in ["stacks", "ep"] {
+        guest = guest.program(&programs::compiled(name)?.unwrap());
+    }
+    for repeat in 0..REPEATS {
+        for (name, words) in experiments() {
+            guest = guest.step(&format!("{name}{repeat}"), &["sh", "-c", &words]);
+        }
+    }
+    guest.boot()
+});
+
+/// What each repeat of an experiment counted; nothing where the test is skipped.
+fn counted(name: &str) -> Option<Vec<&'static Lines>> {
+    let boot = or_skipped(&BOOT)?;
+    let names = experiments().map(|(name, _)| name);
+    let at = names.iter().position(|known| *known == name).unwrap();
+    let each = &boot.traffic.as_ref().unwrap().each;
+    assert_eq!(each.len(), REPEATS * names.len());
+    (0..REPEATS).for_each(|repeat| drop(boot[format!("{name}{repeat}").as_str()].succeeded()));
+    Some((0..REPEATS).map(|repeat| &each[repeat * names.len() + at]).collect())
+}
+
+/// The median of the lines that left their node.
+fn remote(name: &str) -> Option<u64> {
+    let mut remote: Vec<u64> = counted(name)?.iter().map(|lines| lines.local_and_remote().1).collect();
+    println!("{name}: {remote:?} lines remote");
+    remote.sort_unstable();
+    Some(remote[REPEATS / 2])
+}
+
+/// How many times fewer there are with the library.
+fn gain(alone: &str) -> Option<f64> {
+    let (alone, placed) = (remote(alone)?, remote(&format!("{alone}-placed"))?);
+    let ratio = alone as f64 / placed as f64;
+    println!("{ratio:.1} times fewer");
+    Some(ratio)
+}
+
+#[test]
+fn parallel_programs_of_gcc_stay_on_their_nodes() {
+    let Some(gain) = gain("gomp") else { return };
+    assert!(gain >= 12.0, "{gain}");
+}
+
+#[test]
+fn parallel_programs_of_llvm_stay_on_their_nodes() {
+    let Some(gain) = gain("llvm") else { return };
+    let text = or_skipped(&BOOT).unwrap()["llvm-placed0"].succeeded();
+    assert!(text.contains("openmp llvm\n") && text.contains("verified yes\n"), "{text}");
+    assert!(gain >= 12.0, "{gain}");
+}
+
+#[test]
+fn stacks_that_the_parent_touched_come_along() {
+    let Some(gain) = gain("stacks") else { return };
+    assert!(gain >= 50.0, "{gain}");
+}
