@@ -4,6 +4,8 @@
 use numakit_history::{Recorded, levels_of, plain};
 use numakit_model::{Instance, Kind, Metric, Scope, Series, Unit};
 use numakit_recording::{Header, Recorder, tail_of};
+use numakit_registry::record::{self, Record};
+use numakit_registry::{Process, Who};
 use std::error::Error;
 use std::fs;
 use std::path::Path;
@@ -29,6 +31,28 @@ fn header() -> Header {
         series("node.MemFree", Kind::Gauge, Scope::Node, Instance::Node(0)),
     ];
     Header { series: columns, host: "sample".into(), ..Header::default() }
+}
+
+/// A registry with two holders, the second of which is damaged.
+fn registry(corpus: &Path) -> Result<(), Box<dyn Error>> {
+    let who = Who {
+        application: "ep.C".to_owned(),
+        user: 1000,
+        since: Some(1_700_000_000_000_000_000),
+        since_boot: 77,
+        cores: Some(3),
+        cgroup: Some("/user.slice".to_owned()),
+        job: Some("4242".to_owned()),
+        keeper: Some(Process { pid: 7, start: 78 }),
+        program: Some(Process { pid: 8, start: 79 }),
+        pids: 4_026_531_836,
+    };
+    let record = Record { cpus: "0-2,64".parse()?, who, ended: false };
+    let mut bytes = record::header(7, "numa");
+    bytes.extend(record.bytes());
+    bytes.extend(record.bytes());
+    bytes.last_mut().into_iter().for_each(|byte| *byte = 1);
+    Ok(fs::write(corpus.join("registry/two"), bytes)?)
 }
 
 /// Every word that is not zero, as the target `tail` takes them.
@@ -75,5 +99,6 @@ fn main() -> Result<(), Box<dyn Error>> {
     fs::write(corpus.join("topology_json/two_nodes"), numakit_topology::json::text(&machine))?;
     fs::write(corpus.join("recording/cut"), &whole[..whole.len() * 3 / 4])?;
     levels(&corpus)?;
+    registry(&corpus)?;
     Ok(fs::remove_file(&path)?)
 }

@@ -13,6 +13,7 @@ mod place;
 mod pmu;
 mod program;
 mod recording;
+mod registry;
 mod sets;
 mod task;
 mod web;
@@ -53,6 +54,8 @@ pub const TARGETS: &[Target] = &[
     Target { name: "web_request", run: web::request },
     Target { name: "place_list", run: place::list },
     Target { name: "place_request", run: place::request },
+    Target { name: "registry", run: registry::metadata },
+    Target { name: "limits", run: registry::limits },
     Target { name: "format_file", run: pmu::format_file },
     Target { name: "program_head", run: program::head },
 ];

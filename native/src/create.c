@@ -83,8 +83,10 @@ static void choose(const struct wish *wish, struct start *start, struct cpus *ma
 static int create_near(pthread_t *thread, const pthread_attr_t *attributes, struct start *start)
 {
     int node = start->place.node;
-    if (node < 0)
+    if (!node_gives_memory(node)) {
+        start->place.node = -1;
         return next_create()(thread, attributes, begin, start);
+    }
     int error = os_policy(&start->policy);
     if (error == 0 && policy_forbids(&start->policy, node)) {
         start->place.node = -1;
@@ -94,7 +96,9 @@ static int create_near(pthread_t *thread, const pthread_attr_t *attributes, stru
     if (error == 0)
         error = os_set_policy(&near);
     start->has_policy = error == 0;
-    if (error)
+    if (error == EINVAL)
+        node_gives_none(node);
+    else if (error)
         say_once(NO_POLICY, "cannot set a memory policy: %s. Stacks are moved when threads begin", strerror(error));
     int result = next_create()(thread, attributes, begin, start);
     if (error == 0)

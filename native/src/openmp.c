@@ -26,6 +26,16 @@ struct ompt_start_result {
 };
 enum { IMPLICIT_TASK = 7, SCOPE_BEGIN = 1 };
 
+/* A runtime that was not asked to bind gives its threads the mask that it found at first, and so
+ * undoes what they were created with. */
+static void bind_again(const struct place *place)
+{
+    struct cpus mask;
+    if (place->core != NO_CORE && os_mask(0, &mask) == 0 &&
+        memcmp(&mask, &settings()->mask, sizeof mask) == 0)
+        thread_bind(place->core);
+}
+
 /* For each thread and parallel region: most of the time, one look at the CPU. */
 static void task(int endpoint, union ompt_data *parallel, union ompt_data *data, unsigned threads,
                  unsigned index, int flags)
@@ -38,6 +48,10 @@ static void task(int endpoint, union ompt_data *parallel, union ompt_data *data,
     struct place *place = thread_place();
     if (endpoint != SCOPE_BEGIN)
         return;
+    if (!settings()->runtime_binds) {
+        bind_again(place);
+        return;
+    }
     int here = node_of_cpu(os_cpu());
     if (place->node >= 0 && place->node == here)
         return;

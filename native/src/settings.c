@@ -4,6 +4,7 @@
 #include "messages.h"
 #include <dlfcn.h>
 #include <linux/mempolicy.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -250,6 +251,19 @@ void settings_read(char **environment)
 int node_of_cpu(int cpu)
 {
     return cpu >= 0 && cpu < MOST_CPUS ? present.node_of[cpu] - 1 : -1;
+}
+
+static atomic_bool without_memory[MOST_NODES];
+
+bool node_gives_memory(int node)
+{
+    return node >= 0 && node < MOST_NODES &&
+           !atomic_load_explicit(&without_memory[node], memory_order_relaxed);
+}
+
+void node_gives_none(int node)
+{
+    atomic_store(&without_memory[node], true);
 }
 
 int node_of_cpus(const struct cpus *cpus)

@@ -30,6 +30,11 @@ void settings_read(char **environment);
 /* The node of a CPU, -1 if NUMA_NODES does not tell. */
 int node_of_cpu(int cpu);
 
+/* Whether a node gives memory to this process; all do until one is found not to: it has none, or
+ * the process's cpuset leaves it out. */
+bool node_gives_memory(int node);
+void node_gives_none(int node);
+
 /* The only node of these CPUs, -1 if they are on several or none is known. */
 int node_of_cpus(const struct cpus *cpus);
 

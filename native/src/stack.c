@@ -3,6 +3,7 @@
 #include "stack.h"
 #include "messages.h"
 #include "os.h"
+#include "settings.h"
 #include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
@@ -96,7 +97,9 @@ static void bring_some(int node, uintptr_t from, int count)
             pages[elsewhere++] = pages[i];
     /* Moving drains the page lists of all CPUs, so it is done only if it must be. */
     error = elsewhere ? os_move(pages, elsewhere, node) : 0;
-    if (error == ENOSYS || error == EPERM || error == EINVAL || error == ENODEV)
+    if (error == ENODEV || error == EACCES || error == EINVAL)
+        node_gives_none(node);
+    else if (error == ENOSYS || error == EPERM)
         refused("cannot move pages", error);
 }
 
@@ -115,7 +118,7 @@ void stack_bring(int node, uintptr_t bottom, size_t below)
     bool of_main = is_main(bottom);
     uintptr_t here = (uintptr_t)__builtin_frame_address(0), top = top_of(of_main);
     uintptr_t lowest = bottom ? bottom : top - (top > MOST_BYTES ? MOST_BYTES : top);
-    if (node < 0 || atomic_load(&cannot))
+    if (!node_gives_memory(node) || atomic_load(&cannot))
         return;
     /* Else the thread is on a stack of its own making, a coroutine's. */
     bool on_stack = here >= lowest && here < top;
@@ -129,7 +132,7 @@ void stack_prefer(int node, uintptr_t bottom)
 {
     bool of_main = is_main(bottom);
     uintptr_t top = top_of(of_main), here = (uintptr_t)__builtin_frame_address(0) / page * page;
-    if (node < 0 || atomic_load(&cannot))
+    if (!node_gives_memory(node) || atomic_load(&cannot))
         return;
     int error = 0;
     if (bottom && bottom < top) {
@@ -140,6 +143,8 @@ void stack_prefer(int node, uintptr_t bottom)
         while (error == 0 && top - here < MOST_BYTES && os_prefer(here - page, here, node) == 0)
             here -= page;
     }
-    if (error)
+    if (error == EINVAL)
+        node_gives_none(node);
+    else if (error)
         say_once(NO_POLICY, "cannot set a memory policy: %s. Stacks may be on other nodes", strerror(error));
 }

@@ -208,6 +208,23 @@ static void children_are_not_placed_on_request(void)
     waiting_end(&one);
 }
 
+static void the_main_thread_stays_free_on_request(void)
+{
+    struct waiting one;
+    waiting_begin(&one, NULL);
+    CHECK(has_both(pthread_self()) && only_cpu(one.id) == first_cpu);
+    waiting_end(&one);
+}
+
+/* As on nodes without memory. */
+static void nodes_that_are_not_there_are_left_out(void)
+{
+    struct waiting one;
+    waiting_begin(&one, NULL);
+    CHECK(only_cpu(pthread_self()) == first_cpu && only_cpu(one.id) == second_cpu && policy() == MPOL_DEFAULT);
+    waiting_end(&one);
+}
+
 static void *ask(void *argument)
 {
     (void)argument;
@@ -296,6 +313,8 @@ const struct test AROUND[] = {
     {"threads_are_left_alone_if_memory_is_wrong", threads_are_left_alone, {"NUMA_MEMORY=bind:"}},
     {"a_cpu_that_is_not_there_is_left_out", a_cpu_that_is_not_there_is_left_out, {"NUMA_PLACE=8190,8191"}},
     {"children_are_not_placed_on_request", children_are_not_placed_on_request, {"NUMA_INHERIT=0"}},
+    {"the_main_thread_stays_free_on_request", the_main_thread_stays_free_on_request, {"NUMA_MAIN=0"}},
+    {"nodes_that_are_not_there_are_left_out", nodes_that_are_not_there_are_left_out, {"NUMA_NODES=5:0-9"}},
     {"programs_can_ask", programs_can_ask, {0}},
     {"phases_are_told", phases_are_told, {0}},
     {"helpers_of_mpi_have_the_whole_mask", helpers_of_mpi_have_the_whole_mask, {0}},

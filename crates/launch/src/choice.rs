@@ -111,3 +111,85 @@ impl<'a> Choice<'a> {
         self.topology.cores.iter().filter(|core| core.cpus.intersects(&plan.held)).count() as u32
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use numakit_model::topology::{Core, Node};
+    use numakit_registry::{Bound, Holding, State};
+
+    /// One node of four cores of one CPU.
+    fn topology() -> Topology {
+        let all = CpuSet::range(0, 3);
+        let cores = all.iter().map(|cpu| Core { cpus: CpuSet::range(cpu, cpu), ..Core::default() });
+        Topology {
+            online: all.clone(),
+            allowed: all.clone(),
+            allowed_nodes: CpuSet::range(0, 0),
+            cores: cores.collect(),
+            nodes: vec![Node { cpus: all, memory_kb: Some(1 << 20), ..Node::default() }],
+            ..Topology::default()
+        }
+    }
+
+    fn held(cpus: &str, ours: bool) -> Holding {
+        Holding { cpus: cpus.parse().unwrap(), state: State::Unknown, who: None, same_pids: true, ours }
+    }
+
+    fn seen(holdings: Vec<Holding>, bound: &[&str]) -> Seen {
+        let bound = bound.iter().map(|cpus| Bound {
+            pid: 7,
+            command: "stray".to_owned(),
+            cpus: cpus.parse().unwrap(),
+        });
+        Seen { holdings, bound: bound.collect() }
+    }
+
+    fn cpus(plan: &Plan) -> String {
+        plan.cpus().to_string()
+    }
+
+    #[test]
+    fn what_others_use_is_the_last_resort_and_what_they_hold_is_none() {
+        let topology = topology();
+        let ask = |cores, busy: &[(u32, u32)], seen: &Seen| {
+            let request = Request { cores: Some(cores), ..Request::default() };
+            let busy = busy.to_vec();
+            Choice { topology: &topology, request: &request, isolated: CpuSet::new(), busy, limits: None }
+                .choose(seen)
+        };
+        let others = seen(vec![held("0", false)], &["1"]);
+        let chosen = ask(Cores::Count(1), &[(2, 90)], &others).unwrap();
+        assert_eq!((cpus(&chosen.with.plan).as_str(), chosen.cores), ("3", 1));
+        assert!(chosen.with.plan.warnings.is_empty(), "{:?}", chosen.with.plan.warnings);
+        assert_eq!(cpus(&ask(Cores::Auto, &[(2, 90)], &others).unwrap().with.plan), "3");
+        let chosen = ask(Cores::Count(3), &[(2, 90)], &others).unwrap();
+        assert_eq!(cpus(&chosen.with.plan), "1-3");
+        let told = chosen.with.plan.warnings.join("; ");
+        assert!(told.contains("CPU 2 is 90 % busy") && told.contains("CPUs 1 are used by stray"), "{told}");
+        let refused = ask(Cores::Count(4), &[], &others).unwrap_err();
+        assert!(refused.may_pass(), "{refused}");
+    }
+
+    #[test]
+    fn who_shares_takes_what_others_hold_only_where_there_is_nothing_else() {
+        let topology = topology();
+        let share = |cores, seen: &Seen| {
+            let request = Request { cores: Some(Cores::Count(cores)), ..Request::default() };
+            let choice = Choice {
+                topology: &topology,
+                request: &request,
+                isolated: CpuSet::new(),
+                busy: Vec::new(),
+                limits: None,
+            };
+            choice.share(seen).unwrap().plan
+        };
+        let others = seen(vec![held("0-1", false)], &[]);
+        assert_eq!(cpus(&share(2, &others)), "2-3");
+        let plan = share(3, &others);
+        assert!(plan.warnings.iter().any(|text| text.contains("are shared with those who hold them")));
+        // Inside of another launch its cores are the ones to share.
+        assert_eq!(cpus(&share(2, &seen(vec![held("0-1", true)], &[]))), "0-1");
+    }
+}

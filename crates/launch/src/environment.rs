@@ -98,6 +98,13 @@ impl Environment {
         }
     }
 
+    /// Tells of a variable that stays as its owner set it, if it is there.
+    pub fn keep(&mut self, name: &str) {
+        if let Some(present) = self.get(name).map(OsStr::to_owned) {
+            self.changes.push(Change::Kept(name.to_owned(), present));
+        }
+    }
+
     /// Takes a variable away.
     pub fn unset(&mut self, name: &str) {
         if let Some(before) = self.variables.remove(OsStr::new(name)) {

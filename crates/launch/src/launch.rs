@@ -108,6 +108,8 @@ impl Job<'_> {
             let places: Vec<String> =
                 self.plan.steps.iter().map(|step| format!("{{{}}}", step.cpu)).collect();
             environment.set("OMP_PLACES", places.join(","));
+            // Without it, as many threads as the mask has CPUs.
+            environment.keep("OMP_NUM_THREADS");
         } else {
             // Who starts the processes gives each its part of the mask, and this holds in it.
             let threads = self.plan.steps.len() / processes;

@@ -39,7 +39,10 @@ struct Keeper {
     launcher: Option<UnixStream>,
     launcher_pid: u32,
     mailbox: Mailbox,
+    /// 0 when it has ended.
     program: u32,
+    /// How it ended, until the launcher is told.
+    ended: Option<Change>,
     /// Signals that came to the keeper itself, and when.
     came: Vec<(Mail, u64)>,
 }
@@ -80,7 +83,8 @@ impl Keeper {
         });
         let told = Message::Started(program).send(&launcher).is_ok();
         let launcher = Some(launcher).filter(|_| told);
-        let keeper = Self { held, group, launcher, launcher_pid, mailbox, program, came: Vec::new() };
+        let (ended, came) = (None, Vec::new());
+        let keeper = Self { held, group, launcher, launcher_pid, mailbox, program, ended, came };
         keeper.let_go();
         Ok(keeper)
     }
@@ -97,12 +101,9 @@ impl Keeper {
 
     /// Until there is no descendant any more.
     fn stay(mut self) -> i32 {
-        loop {
-            match self.look_after() {
-                Ok(true) => {}
-                // Without children, or if they cannot be waited for, there is nothing to keep.
-                Ok(false) | Err(_) => break,
-            }
+        // Without children, or if they cannot be waited for, there is nothing to keep.
+        while let Ok(true) = self.look_after() {
+            self.tell_ending();
             let mut sources: Vec<BorrowedFd<'_>> = vec![self.mailbox.as_fd()];
             sources.extend(self.launcher.as_ref().map(AsFd::as_fd));
             let Ok(ready) = poll::readable(&sources, None) else { continue };
@@ -110,9 +111,13 @@ impl Keeper {
                 self.listen();
             }
         }
+        // Whoever is told that the program ended finds its cores free.
         self.held.end();
         if let Some(group) = self.group {
             group.remove();
+        }
+        if let (Some(message), Some(launcher)) = (ending(self.ended), self.launcher) {
+            let _ = message.send(&launcher);
         }
         0
     }
@@ -134,20 +139,27 @@ impl Keeper {
         let message = match change {
             Change::Stopped(signal) => Message::Stopped(signal),
             Change::Continued => Message::Continued,
-            Change::Exited(status) => Message::Exited(status),
-            Change::Killed(signal) => Message::Killed(signal),
-        };
-        if let Some(launcher) = &self.launcher {
-            let _ = message.send(launcher);
-            if change == Change::Continued && supervise::parent() == self.launcher_pid {
-                // It may stand still, as the program did, and must not any longer.
-                let _ = supervise::send(self.launcher_pid, supervise::CONTINUE);
+            Change::Exited(_) | Change::Killed(_) => {
+                self.program = 0;
+                self.ended = Some(change);
+                return;
             }
+        };
+        let Some(launcher) = &self.launcher else { return };
+        let _ = message.send(launcher);
+        if change == Change::Continued && supervise::parent() == self.launcher_pid {
+            // It may stand still, as the program did, and must not any longer.
+            let _ = supervise::send(self.launcher_pid, supervise::CONTINUE);
         }
-        if matches!(change, Change::Exited(_) | Change::Killed(_)) {
-            // Descendants that live on have left the terminal to others.
-            self.program = 0;
-            self.launcher = None;
+    }
+
+    /// The program ended and others live on: the launcher need not wait for them, and they have
+    /// left the terminal to others.
+    fn tell_ending(&mut self) {
+        if let Some(message) = ending(self.ended.take()) {
+            if let Some(launcher) = self.launcher.take() {
+                let _ = message.send(&launcher);
+            }
             let _ = supervise::leave_session();
         }
     }
@@ -201,6 +213,14 @@ impl Keeper {
 
     fn forget(&mut self, signal: i32, sender: u32) -> bool {
         self.place(signal, sender).map(|at| self.came.remove(at)).is_some()
+    }
+}
+
+fn ending(change: Option<Change>) -> Option<Message> {
+    match change? {
+        Change::Exited(status) => Some(Message::Exited(status)),
+        Change::Killed(signal) => Some(Message::Killed(signal)),
+        Change::Stopped(_) | Change::Continued => None,
     }
 }
 

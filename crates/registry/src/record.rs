@@ -70,9 +70,16 @@ impl Record {
         bytes[TEXT..TEXT + text.len()].copy_from_slice(&text);
         bytes[LENGTH..LENGTH + 4].copy_from_slice(&(text.len() as u32).to_le_bytes());
         bytes[..8].copy_from_slice(START);
-        let sum = sum(&bytes);
-        bytes[SUM..SUM + 8].copy_from_slice(&sum.to_le_bytes());
+        seal(&mut bytes);
         bytes
+    }
+}
+
+/// Puts the sum that belongs to the rest into the bytes of a record.
+pub fn seal(bytes: &mut [u8]) {
+    let sum = sum(bytes).to_le_bytes();
+    if let Some(place) = bytes.get_mut(SUM..SUM + 8) {
+        place.copy_from_slice(&sum);
     }
 }
 

@@ -1,10 +1,12 @@
 """blas.py: multiplies matrices with numpy, whose OpenBLAS makes a thread for each CPU.
 
 Afterwards one line says where each thread may run, `thread N cpus LIST`, the main thread first;
-`visible N` how many CPUs the process sees, and `child LIST` where the child of a fork may run.
+`child LIST` where the child of a fork may run, and `again LIST` where its threads do, one after
+another, when it multiplies in its turn.
 """
 
 import os
+import sys
 
 import numpy
 
@@ -14,20 +16,30 @@ def allowed(task):
         return next(line.split()[1] for line in status if line.startswith("Cpus_allowed_list:"))
 
 
-def main():
+def multiply():
     ones = numpy.ones((256, 256))
-    product = ones @ ones
-    if not (product == 256.0).all():
+    if not (ones @ ones == 256.0).all():
         raise SystemExit("a wrong product")
-    threads = sorted(int(name) for name in os.listdir("/proc/self/task"))
-    for number, thread in enumerate(threads):
+
+
+def threads():
+    return sorted(int(name) for name in os.listdir("/proc/self/task"))
+
+
+def main():
+    multiply()
+    for number, thread in enumerate(threads()):
         print("thread", number, "cpus", allowed(f"task/{thread}/"))
-    print("visible", len(os.sched_getaffinity(0)), flush=True)
+    sys.stdout.flush()
     child = os.fork()
     if child == 0:
-        print("child", allowed(""), flush=True)
+        print("child", allowed(""))
+        multiply()
+        print("again", *(allowed(f"task/{thread}/") for thread in threads()), flush=True)
         os._exit(0)
-    os.waitpid(child, 0)
+    _, status = os.waitpid(child, 0)
+    if status != 0:
+        raise SystemExit("the child failed")
 
 
 main()

@@ -59,7 +59,7 @@ static inline struct member *team_of(int threads, struct member equal)
 {
     int cpus[CPU_SETSIZE];
     int allowed = allowed_cpus(cpus, CPU_SETSIZE);
-    if (threads > allowed)
+    if (threads > allowed && !equal.is_free)
         fail("%d threads need as many CPUs, %d are allowed", threads, allowed);
     if (!equal.is_free)
         bind_to_cpu(cpus[0]);
@@ -69,8 +69,8 @@ static inline struct member *team_of(int threads, struct member equal)
     for (int i = 0; i < threads; i++) {
         team[i] = equal;
         team[i].index = i;
-        team[i].cpu = cpus[i];
-        team[i].node = node_of_cpu(cpus[i]);
+        team[i].cpu = equal.is_free ? -1 : cpus[i];
+        team[i].node = equal.is_free ? -1 : node_of_cpu(cpus[i]);
     }
     return team;
 }

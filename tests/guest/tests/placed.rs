@@ -59,7 +59,7 @@ fn quoted(words: &str) -> String {
 static BOOT: LazyLock<Result<Boot, Failure>> = LazyLock::new(|| {
     let numactl = programs::of_host("numactl").ok_or_else(|| Failure::NotFound("numactl".to_owned()))?;
     let mut guest = Guest::new(Shape::named("four")?)
-        .timeout(Duration::from_secs(300))
+        .timeout(Duration::from_secs(600))
         .program(&programs::compiled("placed")?.unwrap())
         .program(&numactl)
         .file(&programs::libomp()?, "/usr/lib/llvm/libgomp.so.1")

@@ -33,7 +33,7 @@ static BOOT: LazyLock<Result<Boot, Failure>> = LazyLock::new(|| {
         .program(&numactl)
         .file(&programs::libomp()?, "/usr/lib/llvm/libgomp.so.1")
         .file(&programs::libnumaplace()?, LIBRARY)
-        .timeout(Duration::from_secs(600));
+        .timeout(Duration::from_secs(1200));
     // Threads that wait must not keep a CPU: there are more of them here than real ones.
     for (name, value) in [("OMP_WAIT_POLICY", "passive"), ("GOMP_SPINCOUNT", "0"), ("KMP_BLOCKTIME", "0")] {
         guest = guest.env(name, value);

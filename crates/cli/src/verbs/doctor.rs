@@ -34,6 +34,9 @@ impl Doctor {
         let mut findings =
             checkup::check(&Probe::new(&Scene::new(&root, &topology)), &topology, process.as_ref());
         findings.push(web_page());
+        if root.is_host() {
+            findings.extend(placing());
+        }
         if self.json {
             println!("{:#}", doctor::json(&findings));
         } else {
@@ -53,6 +56,29 @@ fn web_page() -> Finding {
         }
     };
     Finding { state, about: "web page".into(), seen: seen.into(), fix: fix.into() }
+}
+
+/// What 'numa run' needs: a registry of cores, and a library that programs load.
+fn placing() -> [Finding; 2] {
+    let registry = numakit_registry::look().map(|seen| match seen.holdings.len() {
+        0 => "no program holds cores".to_owned(),
+        1 => "1 program holds cores".to_owned(),
+        count => format!("{count} programs hold cores"),
+    });
+    let library = numakit_preload::lay_down().map(|path| path.display().to_string());
+    [
+        finding("registry of cores", registry.map_err(|error| error.to_string())),
+        finding("library for programs", library.map_err(|error| error.to_string())),
+    ]
+}
+
+/// The errors of both say at their end what fixes them.
+fn finding(about: &str, seen: Result<String, String>) -> Finding {
+    let (state, (seen, fix)) = match &seen {
+        Ok(seen) => (State::Ok, (seen.as_str(), "")),
+        Err(error) => (State::Missing, error.rsplit_once("; ").unwrap_or((error, "see the reason"))),
+    };
+    Finding { state, about: about.to_owned(), seen: seen.to_owned(), fix: fix.to_owned() }
 }
 
 fn process() -> anyhow::Result<Process> {

@@ -40,7 +40,8 @@ impl Scene {
     /// line, too.
     pub fn running(&self, words: &[&str]) -> (Running, String) {
         let mut command = self.hold(words);
-        let mut child = command.stdout(Stdio::piped()).process_group(0).spawn().unwrap();
+        let mut child =
+            command.stdout(Stdio::piped()).stderr(Stdio::null()).process_group(0).spawn().unwrap();
         let mut line = String::new();
         let mut output = BufReader::new(child.stdout.take().unwrap());
         output.read_line(&mut line).unwrap();
@@ -96,6 +97,15 @@ impl Running {
         use std::os::unix::process::ExitStatusExt;
         let status = self.child.wait().unwrap();
         status.code().unwrap_or_else(|| 128 + status.signal().unwrap())
+    }
+}
+
+impl Drop for Running {
+    /// Nothing of a test that failed is left running.
+    fn drop(&mut self) {
+        let group = format!("-{}", self.child.id());
+        let _ = Command::new("kill").args(["-s", "KILL", "--", &group]).stderr(Stdio::null()).status();
+        let _ = self.child.wait();
     }
 }
 
