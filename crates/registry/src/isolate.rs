@@ -2,6 +2,7 @@
 //! CPUs.
 
 use numakit_model::CpuSet;
+use numakit_sys::user;
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::os::fd::{AsRawFd, RawFd};
@@ -11,11 +12,18 @@ use std::time::Duration;
 /// Where control groups of version 2 are, alone or beside those of version 1.
 const TOPS: [&str; 2] = ["/sys/fs/cgroup", "/sys/fs/cgroup/unified"];
 
+/// Which controllers the groups below have.
+const CONTROL: &str = "cgroup.subtree_control";
+/// The names of our groups; the process that made it follows.
+const PREFIX: &str = "numakit-";
+const DELEGATE: &str = "start it with 'systemd-run --scope -p Delegate=yes'";
+
 /// A control group that was made for one program.
 #[derive(Debug)]
 pub struct Group {
     path: PathBuf,
     entrance: File,
+    is_partition: bool,
     told: String,
 }
 
@@ -26,9 +34,10 @@ impl Group {
         self.entrance.as_raw_fd()
     }
 
-    /// What was obtained, in one line.
-    pub fn told(&self) -> &str {
-        &self.told
+    /// What was obtained, in one line: a partition, or as an error the plain cpuset that it is
+    /// instead, with the reason.
+    pub fn told(&self) -> Result<&str, &str> {
+        if self.is_partition { Ok(&self.told) } else { Err(&self.told) }
     }
 
     /// Removes it. The processes in it have ended, but may not be gone yet.
@@ -48,12 +57,55 @@ impl Group {
 /// which is the program's alone, where the kernel allows that, else a plain cpuset. The error says
 /// in one line why there is none; the cores are held all the same.
 pub fn isolate(cpus: &CpuSet, mems: Option<&CpuSet>) -> Result<Group, String> {
-    let lines = fs::read_to_string("/proc/self/cgroup").map_err(|e| format!("no control groups: {e}"))?;
-    let own = group_path(&lines).ok_or("this machine has no control groups of version 2")?;
+    isolate_below(&own_group()?, std::process::id(), cpus, mems)
+}
+
+/// Whether [`isolate`] can make a control group here, without making one. The error ends with what
+/// to do about it, after a semicolon.
+pub fn possible() -> Result<String, String> {
+    let own = own_group()?;
+    match is_enabled(&own)? {
+        true if user::may_write(&own) => {}
+        false if user::may_write(&own) && user::may_write(&own.join(CONTROL)) => {}
+        _ => return Err(format!("{} is not delegated to this user; {DELEGATE}", own.display())),
+    }
+    Ok(format!("cpuset of {}", own.display()))
+}
+
+/// Removes control groups that nobody uses and whose maker is gone without removing them: as long
+/// as they are there, nobody else may use their CPUs.
+pub fn sweep() {
+    let Ok(own) = own_group() else { return };
+    let entries = fs::read_dir(&own).into_iter().flatten().flatten();
+    for path in entries.map(|entry| entry.path()).filter(|path| is_left(path, Path::new("/proc"))) {
+        // The kernel refuses where a process is in it after all.
+        let _ = fs::remove_dir(path);
+    }
+}
+
+fn is_left(group: &Path, processes: &Path) -> bool {
+    let name = group.file_name().and_then(|name| name.to_str());
+    let Some(pid) = name.and_then(|name| name.strip_prefix(PREFIX)) else { return false };
+    let events = fs::read_to_string(group.join("cgroup.events")).unwrap_or_default();
+    pid.parse::<u32>().is_ok()
+        && !processes.join(pid).exists()
+        && events.lines().any(|line| line == "populated 0")
+}
+
+/// The group of version 2 that this process is in.
+fn own_group() -> Result<PathBuf, String> {
+    let fix = "a machine with systemd and cgroup v2 has them";
+    let lines =
+        fs::read_to_string("/proc/self/cgroup").map_err(|e| format!("no control groups: {e}; {fix}"))?;
+    let own = group_path(&lines)
+        .ok_or_else(|| format!("this machine has no control groups of version 2; {fix}"))?;
     let top = TOPS.iter().map(Path::new).find(|top| top.join("cgroup.controllers").is_file());
-    let top = top.ok_or("control groups of version 2 are not mounted at /sys/fs/cgroup")?;
-    let path = top.join(own.trim_start_matches('/'));
-    isolate_below(&path, std::process::id(), cpus, mems)
+    let top = top.ok_or(
+        "control groups of version 2 are not mounted at /sys/fs/cgroup; mount them with \
+         'mount -t cgroup2 none /sys/fs/cgroup'",
+    )?;
+    // Without a slash at the end, for people.
+    Ok(top.join(own.trim_start_matches('/')).components().collect())
 }
 
 /// The path of the version 2 group in the lines of `/proc/self/cgroup`.
@@ -61,27 +113,42 @@ pub(crate) fn group_path(lines: &str) -> Option<&str> {
     lines.lines().find_map(|line| line.strip_prefix("0::"))
 }
 
-fn isolate_below(own: &Path, pid: u32, cpus: &CpuSet, mems: Option<&CpuSet>) -> Result<Group, String> {
+/// Whether the groups below have the controller; an error where they cannot.
+fn is_enabled(own: &Path) -> Result<bool, String> {
     let read = |path: PathBuf| fs::read_to_string(&path).map_err(|e| format!("{}: {e}", path.display()));
     let has = |text: &str| text.split_whitespace().any(|name| name == "cpuset");
     if !has(&read(own.join("cgroup.controllers"))?) {
-        return Err(format!(
-            "cpuset is not among the controllers of {}; start it with 'systemd-run --scope -p Delegate=yes'",
-            own.display()
-        ));
+        return Err(format!("cpuset is not among the controllers of {}; {DELEGATE}", own.display()));
     }
-    let control = own.join("cgroup.subtree_control");
-    if !has(&read(control.clone())?) {
-        fs::write(&control, "+cpuset").map_err(|e| {
-            let fix = "start it with 'systemd-run --scope -p Delegate=yes'";
-            format!("{} is not delegated to this user ({e}); {fix}", own.display())
-        })?;
+    Ok(has(&read(own.join(CONTROL))?))
+}
+
+fn isolate_below(own: &Path, pid: u32, cpus: &CpuSet, mems: Option<&CpuSet>) -> Result<Group, String> {
+    let refused = |e: io::Error| match e.kind() {
+        io::ErrorKind::PermissionDenied => {
+            format!("{} is not delegated to this user ({e}); {DELEGATE}", own.display())
+        }
+        _ => format!("no cpuset can be made below {} ({e}); {DELEGATE}", own.display()),
+    };
+    if !is_enabled(own)? {
+        fs::write(own.join(CONTROL), "+cpuset").map_err(refused)?;
     }
-    let path = own.join(format!("numakit-{pid}"));
-    fs::create_dir(&path).map_err(|e| format!("{} cannot be made: {e}", path.display()))?;
-    fill(&path, cpus, mems).inspect_err(|_| {
+    let path = own.join(format!("{PREFIX}{pid}"));
+    fs::create_dir(&path).map_err(refused)?;
+    let made = share_domain(&path).map_err(refused).and_then(|()| fill(&path, cpus, mems));
+    made.inspect_err(|_| {
         let _ = fs::remove_dir(&path);
     })
+}
+
+/// Below a group with processes of its own, as that of this process is unless it is the topmost
+/// one, a group takes processes only as a threaded one.
+fn share_domain(group: &Path) -> io::Result<()> {
+    let kind = group.join("cgroup.type");
+    match fs::read_to_string(&kind) {
+        Ok(text) if text.trim() == "domain invalid" => fs::write(&kind, "threaded"),
+        _ => Ok(()),
+    }
 }
 
 fn fill(path: &Path, cpus: &CpuSet, mems: Option<&CpuSet>) -> Result<Group, String> {
@@ -101,6 +168,7 @@ fn fill(path: &Path, cpus: &CpuSet, mems: Option<&CpuSet>) -> Result<Group, Stri
         // The kernel takes the word and says only here whether it is so.
         if state.trim() == "root" { Ok(()) } else { Err(format!("the kernel says '{}'", state.trim())) }
     });
+    let is_partition = partition.is_ok();
     let told = match partition {
         Ok(()) => format!("CPUs {cpus} are a partition of their own: {}", path.display()),
         Err(why) => {
@@ -119,7 +187,7 @@ fn fill(path: &Path, cpus: &CpuSet, mems: Option<&CpuSet>) -> Result<Group, Stri
     }
     let entrance = File::options().write(true).open(path.join("cgroup.procs"));
     let entrance = entrance.map_err(|e| format!("{}/cgroup.procs cannot be opened: {e}", path.display()))?;
-    Ok(Group { path: path.to_owned(), entrance, told })
+    Ok(Group { path: path.to_owned(), entrance, is_partition, told })
 }
 
 #[cfg(test)]
@@ -148,5 +216,22 @@ mod tests {
         assert!(why("cpuset\n").contains("numakit-1/cpuset.cpus cannot be written"));
         assert!(!own.join("numakit-1").exists());
         fs::remove_dir_all(&own).unwrap();
+    }
+
+    #[test]
+    fn groups_are_left_when_they_are_empty_and_their_maker_is_gone() {
+        let top = std::env::temp_dir().join(format!("numakit-left-{}", std::process::id()));
+        let group = |name: &str, populated: u32| {
+            let path = top.join(name);
+            fs::create_dir_all(&path).unwrap();
+            fs::write(path.join("cgroup.events"), format!("populated {populated}\nfrozen 0\n")).unwrap();
+            is_left(&path, Path::new("/proc"))
+        };
+        // No process has so high a number.
+        let seen = [("numakit-4194305", 0), ("numakit-4194305", 1), ("numakit-x", 0), ("other", 0)]
+            .map(|(name, populated)| group(name, populated));
+        let own = group(&format!("numakit-{}", std::process::id()), 0);
+        fs::remove_dir_all(&top).unwrap();
+        assert_eq!((seen, own), ([true, false, false, false], false));
     }
 }

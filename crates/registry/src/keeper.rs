@@ -17,6 +17,8 @@ const NAME: &str = "cores-keeper";
 /// A signal that went to the whole process group reaches keeper and launcher at the same time,
 /// give or take this.
 const SAME_MOMENT: Duration = Duration::from_millis(4);
+/// Until the launcher is told again.
+const AGAIN: Duration = Duration::from_millis(20);
 /// So long a signal is remembered that the launcher may ask about.
 const REMEMBERED: u64 = 1_000_000_000;
 
@@ -43,6 +45,8 @@ struct Keeper {
     program: u32,
     /// How it ended, until the launcher is told.
     ended: Option<Change>,
+    /// The launcher was told that the program goes on, and did not answer yet.
+    unnoted: bool,
     /// Signals that came to the keeper itself, and when.
     came: Vec<(Mail, u64)>,
 }
@@ -84,7 +88,8 @@ impl Keeper {
         let told = Message::Started(program).send(&launcher).is_ok();
         let launcher = Some(launcher).filter(|_| told);
         let (ended, came) = (None, Vec::new());
-        let keeper = Self { held, group, launcher, launcher_pid, mailbox, program, ended, came };
+        let unnoted = false;
+        let keeper = Self { held, group, launcher, launcher_pid, mailbox, program, ended, unnoted, came };
         keeper.let_go();
         Ok(keeper)
     }
@@ -106,10 +111,12 @@ impl Keeper {
             self.tell_ending();
             let mut sources: Vec<BorrowedFd<'_>> = vec![self.mailbox.as_fd()];
             sources.extend(self.launcher.as_ref().map(AsFd::as_fd));
-            let Ok(ready) = poll::readable(&sources, None) else { continue };
+            let again = self.unnoted.then_some(AGAIN);
+            let Ok(ready) = poll::readable(&sources, again) else { continue };
             if ready.get(1) == Some(&true) {
                 self.listen();
             }
+            self.rouse();
         }
         // Whoever is told that the program ended finds its cores free.
         self.held.end();
@@ -147,8 +154,14 @@ impl Keeper {
         };
         let Some(launcher) = &self.launcher else { return };
         let _ = message.send(launcher);
-        if change == Change::Continued && supervise::parent() == self.launcher_pid {
-            // It may stand still, as the program did, and must not any longer.
+        self.unnoted = change == Change::Continued;
+        self.rouse();
+    }
+
+    /// The launcher may stand still, as the program did, and must not any longer. It may also be
+    /// about to, which would undo this signal: so it is sent until the launcher answers.
+    fn rouse(&self) {
+        if self.unnoted && self.launcher.is_some() && supervise::parent() == self.launcher_pid {
             let _ = supervise::send(self.launcher_pid, supervise::CONTINUE);
         }
     }
@@ -168,14 +181,15 @@ impl Keeper {
     fn listen(&mut self) {
         let message = self.launcher.as_ref().and_then(Message::receive);
         match message {
-            Some(Message::Forward(signal, sender)) => self.forward(signal, sender),
+            Some(Message::Forward(signal, sender, when)) => self.forward(signal, sender, when),
+            Some(Message::Noted) => self.unnoted = false,
             Some(_) => {}
-            None => self.launcher = None,
+            None => (self.launcher, self.unnoted) = (None, false),
         }
     }
 
     /// Passes a signal on, unless it went to the whole process group: then the program has it.
-    fn forward(&mut self, signal: i32, sender: u32) {
+    fn forward(&mut self, signal: i32, sender: u32, when: u64) {
         if self.program == 0 {
             return;
         }
@@ -185,18 +199,28 @@ impl Keeper {
                 let _ = poll::readable(&[self.mailbox.as_fd()], Some(SAME_MOMENT));
                 self.take_mail();
             }
-            self.forget(signal, sender)
+            self.forget(signal, sender) || self.is_undone(signal, when)
         };
         if !has_it {
             let _ = supervise::send(self.program, signal);
         }
     }
 
+    /// Whether its opposite came to the group after the launcher read it. What stops takes away
+    /// what continues before it can be read, and the other way round.
+    fn is_undone(&self, signal: i32, when: u64) -> bool {
+        let undoes = |other: i32| match signal {
+            supervise::CONTINUE => supervise::STOPS.contains(&other),
+            _ => other == supervise::CONTINUE && supervise::STOPS.contains(&signal),
+        };
+        self.came.iter().any(|(mail, read)| undoes(mail.signal) && *read >= when)
+    }
+
     fn take_mail(&mut self) {
         let now = clock::monotonic();
         self.came.retain(|(_, when)| now.saturating_sub(*when) < REMEMBERED);
         while let Some(mail) = self.mailbox.next() {
-            if mail.signal != supervise::CHILD && mail.sender.is_some() {
+            if mail.signal != supervise::CHILD {
                 self.came.push((mail, now));
             }
         }

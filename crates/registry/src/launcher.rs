@@ -5,13 +5,14 @@ use crate::held::{Held, process};
 use crate::isolate::Group;
 use crate::keeper;
 use crate::message::Message;
-use numakit_sys::poll;
 use numakit_sys::start::Start;
 use numakit_sys::supervise::{self, Change, Fork, Mail, Mailbox, Waited};
+use numakit_sys::{clock, poll};
 use std::io;
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::Duration;
 use thiserror::Error;
 
 /// What is to be run on cores that were taken.
@@ -95,15 +96,20 @@ struct Launcher {
 
 impl Launcher {
     fn stand_for_program(mut self, keeper: &UnixStream) -> Result<Ending, RunError> {
+        // The program stands still because of this signal.
+        let mut stopped = None;
         loop {
             let sources = [self.mailbox.as_fd(), keeper.as_fd()];
-            let ready = poll::readable(&sources, None).unwrap_or_default();
+            let ready = poll::readable(&sources, stopped.map(|_| Duration::ZERO)).unwrap_or_default();
             while let Some(mail) = self.mailbox.next() {
                 if let Some((signal, sender)) = self.meant_for_program(mail) {
-                    let _ = Message::Forward(signal, sender).send(keeper);
+                    let _ = Message::Forward(signal, sender, clock::monotonic()).send(keeper);
                 }
             }
             if ready.get(1) != Some(&true) {
+                // So that the shell notices. Should the program go on at this moment, the keeper
+                // continues this process as well.
+                stopped.take().into_iter().for_each(supervise::stop_of);
                 continue;
             }
             match Message::receive(keeper) {
@@ -116,10 +122,14 @@ impl Launcher {
                     return Err(RunError::NotStarted(io::Error::from_raw_os_error(error)));
                 }
                 Some(Message::NotPrepared(text)) => return Err(RunError::NotPrepared(text)),
-                Some(Message::Stopped(signal)) => self.stand_still(signal, keeper),
+                Some(Message::Stopped(signal)) => stopped = Some(signal),
+                Some(Message::Continued) => {
+                    stopped = None;
+                    let _ = Message::Noted.send(keeper);
+                }
                 Some(Message::Exited(status)) => return Ok(Ending::Exited(status)),
                 Some(Message::Killed(signal)) => return Ok(Ending::Killed(signal)),
-                Some(Message::Continued | Message::Forward(..)) => {}
+                Some(Message::Noted | Message::Forward(..)) => {}
                 None => return self.take_over(),
             }
         }
@@ -132,24 +142,14 @@ impl Launcher {
         (mail.signal != supervise::CHILD).then_some((mail.signal, sender))
     }
 
-    /// As the program does, so that the shell notices; unless it goes on already.
-    fn stand_still(&self, signal: i32, keeper: &UnixStream) {
-        let mut continued = false;
-        while let Some(mail) = self.mailbox.next() {
-            continued |= mail.signal == supervise::CONTINUE;
-            if let Some((signal, sender)) = self.meant_for_program(mail) {
-                let _ = Message::Forward(signal, sender).send(keeper);
-            }
-        }
-        if !continued {
-            supervise::stop_of(signal);
-        }
-    }
-
     /// The keeper was killed: the program and the orphans are children of this process now. Until
     /// the program ends this process does what the keeper did.
     fn take_over(mut self) -> Result<Ending, RunError> {
-        let _ = self.held.tell(|who| who.keeper = process(std::process::id()));
+        let program = self.program;
+        let _ = self.held.tell(|who| {
+            who.keeper = process(std::process::id());
+            who.program = program.and_then(process);
+        });
         let mut ending = None;
         loop {
             match supervise::waited().unwrap_or(Waited::Childless) {

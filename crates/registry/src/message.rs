@@ -5,7 +5,8 @@ use std::os::unix::net::UnixStream;
 
 /// All messages have this length, so that one comes whole or not at all.
 const LENGTH: usize = 512;
-const TEXT: usize = 10;
+const TIME: usize = 10;
+const TEXT: usize = 18;
 
 /// One thing to tell.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,8 +25,11 @@ pub enum Message {
     Exited(i32),
     /// Keeper: this signal ended it.
     Killed(i32),
-    /// Launcher: this signal came from this process; it is for the program.
-    Forward(i32, u32),
+    /// Launcher: it knows that the program goes on, and does so too.
+    Noted,
+    /// Launcher: this signal came from this process; it is for the program. Then the time, by the
+    /// monotonic clock, at which the launcher read it.
+    Forward(i32, u32, u64),
 }
 
 impl Message {
@@ -50,12 +54,15 @@ impl Message {
             Self::Continued => (5, 0, 0, ""),
             Self::Exited(status) => (6, *status, 0, ""),
             Self::Killed(signal) => (7, *signal, 0, ""),
-            Self::Forward(signal, sender) => (8, *signal, *sender, ""),
+            Self::Forward(signal, sender, _) => (8, *signal, *sender, ""),
+            Self::Noted => (9, 0, 0, ""),
         };
         let mut bytes = [0; LENGTH];
         bytes[0] = kind;
         bytes[1..5].copy_from_slice(&number.to_le_bytes());
         bytes[5..9].copy_from_slice(&process.to_le_bytes());
+        let time = if let Self::Forward(.., time) = self { *time } else { 0 };
+        bytes[TIME..TIME + 8].copy_from_slice(&time.to_le_bytes());
         let text = &text.as_bytes()[..text.len().min(LENGTH - TEXT)];
         bytes[TEXT..TEXT + text.len()].copy_from_slice(text);
         bytes
@@ -75,7 +82,11 @@ impl Message {
             5 => Self::Continued,
             6 => Self::Exited(number),
             7 => Self::Killed(number),
-            8 => Self::Forward(number, process),
+            8 => {
+                let time = u64::from_le_bytes(bytes[TIME..TIME + 8].try_into().ok()?);
+                Self::Forward(number, process, time)
+            }
+            9 => Self::Noted,
             _ => return None,
         })
     }
@@ -96,7 +107,8 @@ mod tests {
             Message::Continued,
             Message::Exited(255),
             Message::Killed(11),
-            Message::Forward(15, 4_000_000),
+            Message::Forward(15, 4_000_000, u64::MAX - 1),
+            Message::Noted,
         ];
         for message in &messages {
             message.send(&here).unwrap();

@@ -207,6 +207,8 @@ impl AsFd for Mailbox {
 pub const CHILD: i32 = libc::SIGCHLD;
 /// The end of a standstill.
 pub const CONTINUE: i32 = libc::SIGCONT;
+/// What makes a program stand still unless it handles it.
+pub const STOPS: [i32; 3] = [libc::SIGTSTP, libc::SIGTTIN, libc::SIGTTOU];
 
 /// Standard input and output, and standard error too if wanted, lead nowhere from now on: who
 /// waits for their end at the other side of a pipe does not wait for this process.

@@ -14,6 +14,7 @@ const CLOSED: &str = "exec 100>&-; echo $$; exec sleep 1000";
 fn two_programs_exclude_each_other() {
     let scene = Scene::new("exclude");
     let (mut one, pid) = scene.running(&["0-2", "sh", "-c", SLEEP]);
+    assert_eq!(scene.program(), pid);
     let refused = scene.hold(&["2-3", "true"]).output().unwrap();
     let message = String::from_utf8_lossy(&refused.stderr).into_owned();
     assert_eq!(refused.status.code(), Some(2));
@@ -31,7 +32,7 @@ fn two_programs_exclude_each_other() {
     two.status();
     // The program goes on, as with nohup.
     assert_eq!(scene.held(), "3-5");
-    kill("KILL", scene.holdings()[0].pid().unwrap());
+    kill("KILL", scene.program());
     scene.until_held("");
 }
 
@@ -39,7 +40,7 @@ fn two_programs_exclude_each_other() {
 fn a_killed_program_gives_its_cores_back() {
     let scene = Scene::new("program");
     let (mut run, pid) = scene.running(&["0-1", "sh", "-c", SLEEP]);
-    until("the record tells the program", || scene.holdings()[0].pid() == pid.parse().ok());
+    assert_eq!(scene.program(), pid);
     let holding = &scene.holdings()[0];
     assert_eq!((holding.cores(), &holding.state), (2, &State::Held));
     kill("KILL", pid);
@@ -53,7 +54,8 @@ fn a_killed_launcher_leaves_the_program_with_its_cores() {
     let (mut run, pid) = scene.running(&["0-1", "bash", "-c", CLOSED]);
     kill("KILL", run.pid());
     assert_eq!(run.status(), 137);
-    assert_eq!((scene.held().as_str(), state(pid.parse().unwrap())), ("0-1", 'S'));
+    assert_eq!(scene.held(), "0-1");
+    assert!("RSD".contains(state(pid.parse().unwrap())));
     kill("TERM", pid);
     scene.until_held("");
 }
@@ -168,6 +170,8 @@ fn a_damaged_record_does_not_lose_the_lock() {
     use std::os::unix::fs::FileExt;
     let scene = Scene::new("damaged");
     let (mut run, pid) = scene.running(&["4-5", "sh", "-c", SLEEP]);
+    // The last that is written as long as nothing ends.
+    assert_eq!(scene.program(), pid);
     let file = fs::File::options().write(true).open(scene.registry()).unwrap();
     file.write_all_at(b"garbage", 4096 + 100).unwrap();
     let holdings = scene.holdings();

@@ -5,3 +5,4 @@ mod holding;
 mod passing;
 mod refusing;
 mod scene;
+mod terminal;

@@ -1,6 +1,6 @@
 //! A registry of its own for a test, and launchers in it.
 
-use numakit_registry::{Holding, look_at};
+use numakit_registry::{Holding, Who, look_at};
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::os::unix::process::CommandExt;
@@ -62,9 +62,21 @@ impl Scene {
         until(&format!("CPUs '{cpus}' are held, not '{}'", self.held()), || self.held() == cpus);
     }
 
-    /// The keeper of these cores.
+    /// What the keeper of the only program said of itself, once it did.
+    fn who(&self) -> Who {
+        let who = || self.holdings()[0].who.clone().unwrap();
+        until("the record tells the program", || who().program.is_some());
+        who()
+    }
+
+    /// The keeper of the only program.
     pub fn keeper(&self) -> u32 {
-        self.holdings()[0].who.clone().unwrap().keeper.unwrap().pid
+        self.who().keeper.unwrap().pid
+    }
+
+    /// The first process of the only program.
+    pub fn program(&self) -> String {
+        self.who().program.unwrap().pid.to_string()
     }
 }
 
