@@ -28,11 +28,11 @@ fn an_unreadable_root_is_refused_and_half_a_one_is_told() {
         .unwrap();
     folder.run("--sysroot half record -e vmstat -- true").says(2, "half shows no CPU");
     std::fs::write(folder.path("half/proc/stat"), "cpu 1 0 1 1\ncpu0 1 0 1 1\n").unwrap();
-    folder.run("--sysroot half record -e vmstat -o a.arrows -- true").says(0, "2 samples");
+    folder.run("--sysroot half record -i 1h -e vmstat -o a.arrows -- true").says(0, "2 samples");
     let rows = folder.read("a.arrows");
     assert_eq!((rows.values("vmstat.pgfault"), rows.header.series.len()), (vec![7, 7], 2));
     assert!(!rows.header.absent.iter().any(|a| a.name == "node"), "what was not asked for is not missing");
-    folder.run("--sysroot half record -o b.arrows -- true").says(0, "2 samples");
+    folder.run("--sysroot half record -i 1h -o b.arrows -- true").says(0, "2 samples");
     let absent = folder.read("b.arrows").header.absent;
     assert!(absent.iter().any(|a| a.name == "node" && !a.why.fix.is_empty()));
 }
