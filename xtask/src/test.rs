@@ -102,6 +102,13 @@ fn tests(tally: &mut Tally) -> Result<()> {
     if let Err(error) = install::need(&["numactl", "--hardware"], &["numactl"]) {
         println!("no numactl: {error:#}");
     }
+    // Programs of another C library, and such with capabilities, count as skipped without these.
+    if let Err(error) = install::need(&["musl-gcc", "--version"], &["musl-tools"]) {
+        println!("no musl-gcc: {error:#}");
+    }
+    if let Err(error) = install::need(&["capsh", "--print"], &["libcap2-bin"]) {
+        println!("no setcap: {error:#}");
+    }
     // The library's test in Fortran counts as skipped without it.
     if let Err(error) = install::need(&["gfortran", "--version"], &["gfortran"]) {
         println!("no gfortran: {error:#}");

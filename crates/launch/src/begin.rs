@@ -157,8 +157,8 @@ impl Wish<'_> {
         let (group, isolated) = match group {
             None => (None, None),
             Some(Ok(group)) => {
-                let told = group.told().to_owned();
-                (Some(group), Some(Ok(told)))
+                let told = group.told().map(str::to_owned).map_err(str::to_owned);
+                (Some(group), Some(told))
             }
             Some(Err(why)) => (None, Some(Err(why))),
         };

@@ -1,11 +1,15 @@
 //! The C libraries that programs preload, carried in the binary. Programs load them from a file, so
 //! the library is laid down where this user may write, under a name that tells its content.
+//!
+//! Its path is given with `$LIB` in it, which the loader of glibc replaces. That of musl does not:
+//! it finds no such file and goes on, where with the file in hand it would end the program for want
+//! of what only glibc has. So the programs that a placed shell starts may be linked with either.
 
 use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -15,6 +19,11 @@ include!(concat!(env!("OUT_DIR"), "/library.rs"));
 pub const NAME: &str = "libnumaplace.so";
 /// Variable that names another library to be preloaded.
 pub const VARIABLE: &str = "NUMAKIT_PRELOAD";
+
+/// A part of a path that the loader of glibc replaces.
+const LIB: &str = "$LIB";
+/// What it becomes, which is a matter of distributions.
+const FOLDERS: [&str; 4] = ["lib", "lib64", "lib/x86_64-linux-gnu", "lib/aarch64-linux-gnu"];
 
 /// Why there is no library to preload.
 #[derive(Debug, thiserror::Error)]
@@ -78,11 +87,29 @@ impl Place {
         self.check_private(top)?;
         self.check_private(&folder)?;
         let path = folder.join(NAME);
-        if fs::read(&path).is_ok_and(|content| content == LIBRARY) {
-            return Ok(path);
+        if !fs::read(&path).is_ok_and(|content| content == LIBRARY) {
+            write_whole(&path)?;
         }
-        write_whole(&path)?;
-        Ok(path)
+        for inside in FOLDERS.map(str::to_owned).into_iter().chain(own_folder()) {
+            self.link(&folder, &inside)?;
+        }
+        Ok(folder.join(LIB).join(NAME))
+    }
+
+    /// The library under the name that it has where `$LIB` stands for a folder.
+    fn link(&self, folder: &Path, inside: &str) -> io::Result<()> {
+        let link = folder.join(inside).join(NAME);
+        let target = "../".repeat(inside.split('/').count()) + NAME;
+        if fs::read_link(&link).is_ok_and(|present| present == Path::new(&target)) {
+            return Ok(());
+        }
+        let mode = if self.user == 0 { 0o755 } else { 0o700 };
+        fs::DirBuilder::new().recursive(true).mode(mode).create(folder.join(inside))?;
+        match symlink(&target, &link) {
+            // Another process of this user was faster.
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+            made => made,
+        }
     }
 
     /// Whoever else may write there could have others run what he likes.
@@ -99,6 +126,15 @@ impl Place {
             folder.display()
         )))
     }
+}
+
+/// What `$LIB` stands for in this very process, where its C library is glibc.
+fn own_folder() -> Option<String> {
+    let maps = fs::read_to_string("/proc/self/maps").ok()?;
+    let library = maps.lines().find(|line| line.ends_with("/libc.so.6"))?;
+    let path = Path::new(&library[library.find('/')?..]).parent()?;
+    let inside = path.strip_prefix("/usr").or_else(|_| path.strip_prefix("/")).ok()?.to_str()?;
+    inside.starts_with("lib").then(|| inside.to_owned())
 }
 
 /// Under another name first: whoever loads it gets all of it or the one before.
@@ -124,8 +160,8 @@ fn is_divided(path: &OsStr) -> bool {
     path.as_bytes().iter().any(|byte| byte.is_ascii_whitespace() || *byte == b':')
 }
 
-/// The path of a `libnumaplace.so` that programs can preload: the one that `NUMAKIT_PRELOAD` names,
-/// else this binary's own, which is laid down if it is not there yet.
+/// The path of a `libnumaplace.so` as loaders take it: the one that `NUMAKIT_PRELOAD` names, else
+/// this binary's own, which is laid down if it is not there yet, with `$LIB` in its path.
 pub fn lay_down() -> Result<PathBuf, PreloadError> {
     match std::env::var_os(VARIABLE).filter(|given| !given.is_empty()) {
         Some(given) => named(PathBuf::from(given)),

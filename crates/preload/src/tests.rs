@@ -25,26 +25,59 @@ impl Drop for Folder {
     }
 }
 
+/// The files that loaders find at such a path.
+fn files(path: &Path) -> Vec<PathBuf> {
+    let text = path.to_str().unwrap();
+    assert!(text.contains("/$LIB/"), "{text}");
+    FOLDERS.map(|folder| PathBuf::from(text.replace(LIB, folder))).to_vec()
+}
+
+fn is_whole(path: &Path) -> bool {
+    files(path).iter().all(|file| fs::read(file).unwrap() == LIBRARY)
+}
+
 #[test]
 fn the_library_is_laid_down_once_and_whole() {
     let top = Folder::new("once");
     let path = top.place(&["cache"]).lay_down().unwrap();
-    assert_eq!(path, top.0.join("cache").join(HASH).join(NAME));
-    assert_eq!(fs::read(&path).unwrap(), LIBRARY);
+    let folder = top.0.join("cache").join(HASH);
+    assert_eq!(path, folder.join(LIB).join(NAME));
+    assert!(is_whole(&path) && !path.exists());
     assert_eq!(&LIBRARY[..4], b"\x7fELF");
-    let number = fs::metadata(&path).unwrap().ino();
+    let numbers = || files(&path).iter().map(|file| fs::metadata(file).unwrap().ino()).collect::<Vec<_>>();
+    let before = numbers();
     assert_eq!(top.place(&["cache"]).lay_down().unwrap(), path);
-    assert_eq!(fs::metadata(&path).unwrap().ino(), number);
-    assert_eq!(fs::read_dir(path.parent().unwrap()).unwrap().count(), 1);
+    assert_eq!(numbers(), before);
+    assert!(before.iter().all(|number| *number == fs::metadata(folder.join(NAME)).unwrap().ino()));
+}
+
+#[test]
+fn the_loader_here_replaces_its_part_of_the_path() {
+    let top = Folder::new("loader");
+    let path = top.place(&["cache"]).lay_down().unwrap();
+    let own = own_folder();
+    let mut program = std::process::Command::new("cat");
+    program.arg("/proc/self/maps").env("LD_PRELOAD", &path);
+    let output = program.output().unwrap();
+    if own.is_none() {
+        println!("skipped: this test is not linked with a glibc in one of its usual folders");
+        return;
+    }
+    let maps = String::from_utf8_lossy(&output.stdout);
+    assert!(
+        maps.lines().any(|line| line.ends_with(NAME)),
+        "{maps}{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
 }
 
 #[test]
 fn what_is_not_the_library_is_replaced() {
     let top = Folder::new("damaged");
     let path = top.place(&["cache"]).lay_down().unwrap();
-    fs::write(&path, &LIBRARY[..100]).unwrap();
+    fs::write(&files(&path)[0], &LIBRARY[..100]).unwrap();
     top.place(&["cache"]).lay_down().unwrap();
-    assert_eq!(fs::read(&path).unwrap(), LIBRARY);
+    assert!(is_whole(&path));
 }
 
 #[test]
@@ -54,7 +87,7 @@ fn threads_may_lay_it_down_at_once() {
     std::thread::scope(|scope| {
         let all: Vec<_> = (0..8).map(|_| scope.spawn(|| place.lay_down().unwrap())).collect();
         for one in all {
-            assert_eq!(fs::read(one.join().unwrap()).unwrap(), LIBRARY);
+            assert!(is_whole(&one.join().unwrap()));
         }
     });
 }

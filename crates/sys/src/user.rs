@@ -1,6 +1,7 @@
 //! Who runs this, and what the kernel lets them do.
 
 use std::ffi::{CStr, CString};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
@@ -61,4 +62,11 @@ pub fn group(name: &str) -> Option<u32> {
 pub fn owns_privately(path: &Path) -> std::io::Result<bool> {
     let meta = std::fs::symlink_metadata(path)?;
     Ok(meta.is_dir() && meta.uid() == id() && meta.mode() & 0o022 == 0)
+}
+
+/// Whether this process may write to a file, or make files in a folder.
+pub fn may_write(path: &Path) -> bool {
+    let Ok(name) = CString::new(path.as_os_str().as_bytes()) else { return false };
+    // SAFETY: the name is a C string that outlives the call.
+    unsafe { libc::faccessat(libc::AT_FDCWD, name.as_ptr(), libc::W_OK, libc::AT_EACCESS) == 0 }
 }

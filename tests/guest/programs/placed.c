@@ -1,18 +1,21 @@
-/* placed plain|pool|huge|omp|nested|forks [THREADS [KIB]]     default 5 256
+/* placed plain|pool|huge|plugin|omp|nested|forks [THREADS [KIB]]     default 5 256
  *
  * Threads touch KIB of their stacks and their thread-local storage and tell where those pages are.
  *   plain    so many threads at once, beside the main one
  *   pool     the same ten times, each time on stacks that others left
  *   huge     on stacks of the caller's, of whole huge pages
+ *   plugin   like plain; before, the library that PLACED_PLUGIN names is loaded, and the pages of its
+ *            thread-local storage, which belongs to no stack, are told apart
  *   omp      OpenMP's threads; THREADS counts the main one
  *   nested   two teams of OpenMP below a team of two
  *   forks    two children, one after the other, each with so many threads beside its main one */
 #define _GNU_SOURCE
 #include "homes.h"
+#include <dlfcn.h>
 #include <omp.h>
 #include <sys/wait.h>
 
-#define USAGE "usage: placed plain|pool|huge|omp|nested|forks [THREADS [KIB]]"
+#define USAGE "usage: placed plain|pool|huge|plugin|omp|nested|forks [THREADS [KIB]]"
 
 enum { ROUNDS = 10, HUGE_PAGE = 2 << 20, MOST_THREADS = 256 };
 
@@ -25,12 +28,34 @@ struct member {
     const char *name;
 };
 
+/* The calling thread's own storage in the plugin, if there is one, and how much that is. */
+static char *(*plugin_storage)(size_t *bytes);
+static long plugin_home, plugin_elsewhere;
+
+/* Only whole pages: at both ends there may be something else. */
+static void plugin_look(void)
+{
+    size_t bytes;
+    long home = 0, elsewhere = 0;
+    char *storage = plugin_storage(&bytes);
+    touch_pages(storage, bytes);
+    char *first = (char *)(((uintptr_t)storage + PAGE - 1) / PAGE * PAGE);
+    homes_count(node_of_cpu(sched_getcpu()), first, (void *)((uintptr_t)(storage + bytes) / PAGE * PAGE), &home,
+                &elsewhere);
+    pthread_mutex_lock(&homes_lock);
+    plugin_home += home;
+    plugin_elsewhere += elsewhere;
+    pthread_mutex_unlock(&homes_lock);
+}
+
 static void *member_run(void *argument)
 {
     struct member *member = argument;
     homes_touch(touched);
     pthread_barrier_wait(&all_there);
     homes_look(member->name, member->index);
+    if (plugin_storage)
+        plugin_look();
     pthread_barrier_wait(&all_there);
     return NULL;
 }
@@ -52,6 +77,19 @@ static void run_team(const char *name, int threads, const pthread_attr_t *attrib
     pthread_barrier_wait(&all_there);
     for (int i = 0; i < threads; i++)
         pthread_join(team[i].id, NULL);
+}
+
+static void run_plugin(int threads)
+{
+    const char *path = getenv("PLACED_PLUGIN");
+    void *library = path ? dlopen(path, RTLD_NOW) : NULL;
+    if (!library)
+        fail("PLACED_PLUGIN: %s", path ? dlerror() : "names no library");
+    *(void **)&plugin_storage = dlsym(library, "storage");
+    if (!plugin_storage)
+        fail("%s has no function 'storage'", path);
+    run_team("plugin", threads, NULL);
+    printf("plugin_pages_at_home %ld\nplugin_pages_elsewhere %ld\n", plugin_home, plugin_elsewhere);
 }
 
 /* The C library keeps stacks and gives the last first: with another number of threads each time,
@@ -158,6 +196,8 @@ int main(int count, char **words)
         run_pool(threads);
     else if (strcmp(what, "huge") == 0)
         run_huge(threads);
+    else if (strcmp(what, "plugin") == 0)
+        run_plugin(threads);
     else if (strcmp(what, "omp") == 0)
         run_openmp(threads);
     else if (strcmp(what, "nested") == 0)

@@ -4,6 +4,8 @@
 use numakit_guest::programs::figure;
 use numakit_guest::{Boot, Failure, Guest, Shape, or_skipped, programs};
 use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::sync::LazyLock;
 use std::time::Duration;
 
@@ -45,8 +47,26 @@ fn steps() -> Vec<(&'static str, String)> {
         ("two", one + &other),
         ("interleaved", placed(SPREAD, "NUMA_MEMORY=interleave:0-3", "placed pool 6")),
         ("bound", placed(SPREAD, "NUMA_MEMORY=bind:0", "placed plain 6")),
+        ("plugin", placed(SPREAD, &format!("PLACED_PLUGIN={PLUGIN_INSIDE}"), "placed plugin 7")),
         ("huge", format!("{HUGE} && {}", placed(SPREAD, "", "placed huge 7"))),
     ]
+}
+
+/// A library that is loaded while the program runs, with much of its own in each thread.
+const PLUGIN: &str = "#include <stddef.h>\nstatic __thread char own[64 << 10] = {1};\n\
+    char *storage(size_t *bytes) { *bytes = sizeof own; return own; }\n";
+const PLUGIN_INSIDE: &str = "/usr/lib/placed-plugin.so";
+
+fn plugin() -> Result<PathBuf, Failure> {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
+    let (source, library) = (folder.join("placed-plugin.c"), folder.join("placed-plugin.so"));
+    std::fs::write(&source, PLUGIN).unwrap();
+    let mut cc = Command::new("cc");
+    cc.args(["-O2", "-shared", "-fPIC", "-o"]).arg(&library).arg(source);
+    match cc.status() {
+        Ok(status) if status.success() => Ok(library),
+        failed => Err(Failure::Request(format!("the plugin cannot be built: {failed:?}"))),
+    }
 }
 
 const HUGE: &str = "echo always > /sys/kernel/mm/transparent_hugepage/enabled";
@@ -64,6 +84,7 @@ static BOOT: LazyLock<Result<Boot, Failure>> = LazyLock::new(|| {
         .program(&numactl)
         .file(&programs::libomp()?, "/usr/lib/llvm/libgomp.so.1")
         .file(&programs::libnumaplace()?, LIBRARY)
+        .file(&plugin()?, PLUGIN_INSIDE)
         // So that a page is a page, and stays where it was put.
         .step("small", &["sh", "-c", "echo never > /sys/kernel/mm/transparent_hugepage/enabled"])
         .step("quiet", &["sh", "-c", "echo 0 > /proc/sys/kernel/numa_balancing"]);
@@ -209,6 +230,17 @@ fn stacks_are_at_home_whatever_the_policy_is() {
     for (is_there, home, elsewhere) in threads(&text, "plain").iter().map(count) {
         assert_eq!((home > 0, elsewhere > 0), (is_there, !is_there), "{text}");
     }
+}
+
+#[test]
+fn storage_of_libraries_that_come_later_is_told_apart() {
+    let Some(text) = at_home("plugin") else { return };
+    let (home, elsewhere) =
+        (figure(&text, "plugin_pages_at_home").unwrap(), figure(&text, "plugin_pages_elsewhere").unwrap());
+    println!("of a library that was loaded later: {home} pages at home, {elsewhere} elsewhere");
+    // Each of the seven has 15 whole pages, which it touched first.
+    assert_eq!(home + elsewhere, 7.0 * 15.0, "{text}");
+    assert!(home >= 0.99 * (home + elsewhere), "{text}");
 }
 
 #[test]

@@ -3,6 +3,7 @@
 use crate::Global;
 use anyhow::Context;
 use clap::Args;
+use numakit_registry::isolate;
 use numakit_sensors::checkup::{self, Finding, Process, State};
 use numakit_sensors::{Probe, Scene};
 use numakit_server::page;
@@ -58,17 +59,24 @@ fn web_page() -> Finding {
     Finding { state, about: "web page".into(), seen: seen.into(), fix: fix.into() }
 }
 
-/// What 'numa run' needs: a registry of cores, and a library that programs load.
-fn placing() -> [Finding; 2] {
+/// What 'numa run' needs: a registry of cores, and a library that programs load; and for
+/// --isolate, a control group.
+fn placing() -> [Finding; 3] {
     let registry = numakit_registry::look().map(|seen| match seen.holdings.len() {
         0 => "no program holds cores".to_owned(),
         1 => "1 program holds cores".to_owned(),
         count => format!("{count} programs hold cores"),
     });
     let library = numakit_preload::lay_down().map(|path| path.display().to_string());
+    let group = isolate::possible();
     [
         finding("registry of cores", registry.map_err(|error| error.to_string())),
         finding("library for programs", library.map_err(|error| error.to_string())),
+        Finding {
+            // Everything else works without.
+            state: if group.is_ok() { State::Ok } else { State::Note },
+            ..finding("control group for 'numa run --isolate'", group)
+        },
     ]
 }
 

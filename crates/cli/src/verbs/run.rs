@@ -178,6 +178,8 @@ impl Run {
         }
         let takes_library = program.obstacle.as_ref().is_none_or(Obstacle::passes_on);
         let library = if takes_library { numakit_preload::lay_down()? } else { PathBuf::new() };
+        // What a killed launch left is nobody's, and its CPUs would be missing.
+        numakit_registry::isolate::sweep();
         let topology = topology(root, request)?;
         let wish = Wish {
             root,

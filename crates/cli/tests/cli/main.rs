@@ -13,6 +13,7 @@ mod numascope;
 mod plan;
 mod record;
 mod run;
+mod run_kinds;
 mod runner;
 mod stat;
 mod tasks;

@@ -16,7 +16,7 @@ fn numa(folder: &Folder, words: &[&str]) -> Command {
     command
 }
 
-fn run(folder: &Folder, words: &[&str]) -> Done {
+pub fn run(folder: &Folder, words: &[&str]) -> Done {
     Done::of(numa(folder, words).output().unwrap())
 }
 

@@ -1,0 +1,177 @@
+//! `numa run` with programs of every kind, for other users, and on a terminal.
+
+use crate::run::run;
+use crate::runner::{Done, Folder};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+const NOBODY: u32 = 65534;
+
+/// The program `kinds`, by this compiler; none, and a line that says so, where there is none.
+fn kind(folder: &Folder, name: &str, compiler: &[&str]) -> Option<PathBuf> {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/guest/programs/kinds.c");
+    let program = folder.path(name);
+    let mut build = Command::new(compiler[0]);
+    build.args(&compiler[1..]).args(["-pthread", "-o"]).arg(&program).arg(source);
+    if build.output().is_ok_and(|output| output.status.success()) {
+        return Some(program);
+    }
+    println!("skipped: no {} here that builds", compiler.join(" "));
+    None
+}
+
+/// On one core, with a policy that threads can be seen to have.
+const ON_ONE: [&str; 7] = ["-c", "1", "--busy", "off", "--memory", "interleave:0", "--"];
+const LOOKS: [&str; 4] = ["main", "thread", "thread", "main"];
+
+/// It ran on its core with its policy, in every thread.
+fn ran(done: &Done) {
+    let expected = LOOKS.map(|name| format!("{name} cpus 1 policy 3 nodes 0\n")).concat();
+    assert_eq!((done.code, done.out.as_str()), (0, expected.as_str()), "{}", done.err);
+}
+
+/// The one line for a program that takes no library.
+fn told(done: &Done, is: &str) {
+    ran(done);
+    let begins = format!("numa: {is}: its threads are not bound one by one and their stacks are not placed");
+    assert!(done.err.starts_with(&begins) && done.err.lines().count() == 1, "{}", done.err);
+}
+
+#[test]
+fn programs_of_musl_are_started_without_the_library() {
+    let folder = Folder::new("kinds-musl");
+    let Some(program) = kind(&folder, "moved", &["musl-gcc"]) else { return };
+    let program = program.to_str().unwrap();
+    let done = run(&folder, &[&ON_ONE[..], &[program]].concat());
+    told(&done, "moved is linked with musl");
+    // A shell hands the library on to what it starts; the loader of musl passes it by.
+    let below = format!("env | grep ^LD_PRELOAD && {program}");
+    let done = run(&folder, &[&ON_ONE[..], &["sh", "-c", &below]].concat());
+    let (preload, rest) = done.out.split_once('\n').unwrap();
+    assert!(preload.ends_with("/$LIB/libnumaplace.so"), "{preload}");
+    ran(&Done { out: rest.to_owned(), ..done });
+}
+
+#[test]
+fn static_programs_get_mask_and_policy_for_all_their_threads() {
+    let folder = Folder::new("kinds-static");
+    for (name, compiler) in [
+        ("fixed", ["cc", "-static"]),
+        ("fixed-musl", ["musl-gcc", "-static"]),
+        ("pie", ["cc", "-static-pie"]),
+    ] {
+        let Some(program) = kind(&folder, name, &compiler) else { continue };
+        let done = run(&folder, &[&ON_ONE[..], &[program.to_str().unwrap()]].concat());
+        told(&done, &format!("{name} is statically linked"));
+    }
+}
+
+#[test]
+fn programs_with_more_rights_than_their_user_get_mask_and_policy() {
+    if numakit_sys::user::id() != 0 || !Path::new("/usr/bin/setpriv").exists() {
+        println!("skipped: only root with setpriv can be two users");
+        return;
+    }
+    let folder = Folder::new("kinds-rights");
+    let Some(program) = kind(&folder, "plain", &["cc"]) else { return };
+    let numa_here = folder.path("numa");
+    std::fs::copy(env!("CARGO_BIN_EXE_numa"), &numa_here).unwrap();
+    // Root makes the registry, and what nobody keeps goes here.
+    assert_eq!(run(&folder, &["-c", "1", "--busy", "off", "true"]).code, 0);
+    let cache = folder.path("cache");
+    std::fs::create_dir(&cache).unwrap();
+    std::os::unix::fs::chown(&cache, Some(NOBODY), Some(NOBODY)).unwrap();
+    let nobody = |program: &Path| {
+        let mut command = Command::new("setpriv");
+        let id = NOBODY.to_string();
+        command.args(["--reuid", &id, "--regid", &id, "--clear-groups"]).arg(&numa_here).arg("run");
+        command.args(ON_ONE).arg(program).current_dir(&folder.0).env("XDG_CACHE_HOME", &cache);
+        command.env("NUMAKIT_REGISTRY", folder.path("registry")).env_remove("LD_PRELOAD").env("HOME", "/");
+        Done::of(command.output().unwrap())
+    };
+    let plain = nobody(&program);
+    ran(&plain);
+    assert_eq!(plain.err, "");
+    let copy = |name: &str, mode: u32| {
+        let copy = folder.path(name);
+        std::fs::copy(&program, &copy).unwrap();
+        std::fs::set_permissions(&copy, PermissionsExt::from_mode(mode)).unwrap();
+        copy
+    };
+    let raised = copy("raised", 0o4755);
+    told(&nobody(&raised), "raised is setuid");
+    // For its owner it is a program like any other.
+    assert_eq!(run(&folder, &[&ON_ONE[..], &[raised.to_str().unwrap()]].concat()).err, "");
+    told(&nobody(&copy("of-group", 0o2755)), "of-group is setgid");
+    told(&nobody(&copy("closed", 0o711)), "closed cannot be looked into (Permission denied (os error 13))");
+    let capable = copy("capable", 0o755);
+    let set = Command::new("setcap").arg("cap_net_raw+ep").arg(&capable).output();
+    match set {
+        Ok(output) if output.status.success() => told(&nobody(&capable), "capable is with file capabilities"),
+        _ => println!("skipped: no setcap here, or a file system without capabilities"),
+    }
+}
+
+#[test]
+fn programs_for_other_processors_are_told() {
+    let folder = Folder::new("kinds-machine");
+    // The head of a program of 32 bits for i386, and of one of 64 bits for s390x.
+    for (name, class, order, machine) in [("old", 1, 1, [3, 0]), ("large", 2, 2, [0, 22])] {
+        let mut head = vec![0; 64];
+        head[..6].copy_from_slice(&[0x7f, b'E', b'L', b'F', class, order]);
+        head[18..20].copy_from_slice(&machine);
+        let size = if class == 1 { 42 } else { 54 };
+        head[if order == 1 { size } else { size + 1 }] = if class == 1 { 32 } else { 56 };
+        std::fs::write(folder.path(name), head).unwrap();
+        std::fs::set_permissions(folder.path(name), PermissionsExt::from_mode(0o755)).unwrap();
+        let done = run(&folder, &["-c", "1", "--busy", "off", "--dry-run", "--", &format!("./{name}")]);
+        let line = format!("numa: {name} is not built for {} with 64 bits", std::env::consts::ARCH);
+        assert!(done.code == 0 && done.err.starts_with(&line), "{}", done.err);
+        assert!(!done.out.contains("LD_PRELOAD"), "{}", done.out);
+    }
+}
+
+#[test]
+fn a_job_in_the_background_that_reads_waits_for_its_terminal() {
+    let folder = Folder::new("kinds-terminal");
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/background.py");
+    let mut python = Command::new("python3");
+    python.arg(script).arg(env!("CARGO_BIN_EXE_numa")).env("NUMAKIT_REGISTRY", folder.path("registry"));
+    let Ok(output) = python.env("HOME", &folder.0).output() else {
+        println!("skipped: there is no python3, which makes the terminal");
+        return;
+    };
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
+#[test]
+fn the_doctor_looks_at_what_placing_needs() {
+    let folder = Folder::new("kinds-doctor");
+    let doctor = |name: &str, value: &Path| {
+        let output = folder.numa("doctor --json").env(name, value).output().unwrap();
+        let json: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+        let findings = json["findings"].as_array().unwrap().clone();
+        move |about: &str| {
+            let found = findings.iter().find(|finding| finding["about"] == about).unwrap();
+            ["state", "seen", "fix"].map(|field| found[field].as_str().unwrap().to_owned())
+        }
+    };
+    let fine = doctor("NUMAKIT_REGISTRY", &folder.path("registry"));
+    assert_eq!(fine("registry of cores"), ["ok", "no program holds cores", ""]);
+    let library = fine("library for programs");
+    assert!(library[0] == "ok" && library[1].ends_with("/libnumaplace.so"), "{library:?}");
+    let group = fine("control group for 'numa run --isolate'");
+    match group[0].as_str() {
+        "ok" => assert!(group[1].starts_with("cpuset of /sys/fs/cgroup"), "{group:?}"),
+        state => assert!(state == "note" && !group[1].is_empty() && !group[2].is_empty(), "{group:?}"),
+    }
+    let letter = folder.path("letter");
+    std::fs::write(&letter, "a letter").unwrap();
+    let registry = doctor("NUMAKIT_REGISTRY", &letter)("registry of cores");
+    assert!(registry[0] == "missing" && registry[1].contains("is not a registry of cores"), "{registry:?}");
+    assert!(!registry[2].is_empty(), "{registry:?}");
+    let library = doctor("NUMAKIT_PRELOAD", Path::new("/no/lib.so"))("library for programs");
+    let told = ["missing", "NUMAKIT_PRELOAD is '/no/lib.so', where there is no file"];
+    assert!(library[..2] == told && library[2].starts_with("unset NUMAKIT_PRELOAD"), "{library:?}");
+}
