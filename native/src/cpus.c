@@ -54,3 +54,8 @@ bool list_next(const char **text, char stop, int most, int *first, int *last)
     *text = *at == ',' ? at + 1 : at;
     return true;
 }
+
+bool number_read(const char *text, int most, int *number)
+{
+    return number_next(&text, most, number) && !*text;
+}

@@ -35,4 +35,7 @@ bool cpus_within(const struct cpus *few, const struct cpus *many);
  * end. False, with nothing changed, for anything else and for numbers of `most` and above. */
 bool list_next(const char **text, char stop, int most, int *first, int *last);
 
+/* Whether all of the text is a number below `most`. */
+bool number_read(const char *text, int most, int *number);
+
 #endif

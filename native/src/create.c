@@ -63,6 +63,8 @@ static void choose(const struct wish *wish, struct start *start, struct cpus *ma
     int only;
     *is_ours = !wish->has_mask;
     if (wish->has_mask) {
+        /* GCC's OpenMP has bound the main thread by now. */
+        thread_follow_main();
         *mask = wish->mask;
         place->node = node_of_cpus(mask);
         place->core = cpus_count(mask, &only) == 1 ? cores_take_cpu(only) : NO_CORE;

@@ -11,6 +11,7 @@ enum failure {
     NO_POLICY,
     NO_PAGES,
     NO_KEY,
+    TOO_MANY_RANKS,
     FAILURES
 };
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 #define _GNU_SOURCE
 #include "settings.h"
+#include "environment.h"
 #include "messages.h"
 #include <dlfcn.h>
 #include <linux/mempolicy.h>
@@ -101,8 +102,7 @@ static bool read_memory(const char *text)
 
 static bool read_hold(const char *text)
 {
-    int last;
-    return list_next(&text, 0, 1 << 20, &present.hold, &last) && !*text && last == present.hold;
+    return number_read(text, 1 << 20, &present.hold);
 }
 
 static bool read_registry(const char *text)
@@ -120,6 +120,12 @@ static bool read_verbose(const char *text)
 static bool read_inherit(const char *text)
 {
     present.inherit = strcmp(text, "0") != 0;
+    return true;
+}
+
+static bool read_ranks(const char *text)
+{
+    present.ranks_divide = strcmp(text, "1") == 0;
     return true;
 }
 
@@ -159,28 +165,12 @@ static const struct {
     {"NUMA_VERBOSE", "1", read_verbose},
     {"NUMA_INHERIT", "0", read_inherit},
     {"NUMA_MAIN", "0", read_main},
+    {"NUMA_RANKS", "1", read_ranks},
     {"OMP_PLACES", NULL, read_binding},
     {"GOMP_CPU_AFFINITY", NULL, read_binding},
     {"KMP_AFFINITY", NULL, read_binding},
     {"OMP_PROC_BIND", NULL, read_proc_bind},
 };
-
-/* The value if this entry of an environment is of that variable. */
-static char *value_of(char *entry, const char *name)
-{
-    size_t length = strlen(name);
-    return strncmp(entry, name, length) == 0 && entry[length] == '=' ? entry + length + 1 : NULL;
-}
-
-static char *find(char **environment, const char *name)
-{
-    for (char **entry = environment; *entry; entry++) {
-        char *value = value_of(*entry, name);
-        if (value)
-            return value;
-    }
-    return NULL;
-}
 
 static bool is_this_library(const char *name, size_t length)
 {
@@ -211,15 +201,14 @@ static bool without_this_library(char *list)
     return end > list;
 }
 
-/* Children are not to be placed. */
 static void leave_environment(char **environment)
 {
     char **kept = environment;
     for (char **entry = environment; *entry; entry++) {
-        char *preloaded = value_of(*entry, "LD_PRELOAD");
+        char *preloaded = environment_value(*entry, "LD_PRELOAD");
         bool ours = preloaded && !without_this_library(preloaded);
         for (size_t i = 0; i < sizeof VARIABLES / sizeof *VARIABLES; i++)
-            ours |= strncmp(VARIABLES[i].name, "NUMA_", 5) == 0 && value_of(*entry, VARIABLES[i].name);
+            ours |= strncmp(VARIABLES[i].name, "NUMA_", 5) == 0 && environment_value(*entry, VARIABLES[i].name);
         if (!ours)
             *kept++ = *entry;
     }
@@ -229,10 +218,10 @@ static void leave_environment(char **environment)
 void settings_read(char **environment)
 {
     /* What a caller says is not for programs with more rights than the caller has. */
-    if (!environment || !find(environment, VARIABLES[0].name) || getauxval(AT_SECURE))
+    if (!environment || !environment_find(environment, VARIABLES[0].name) || getauxval(AT_SECURE))
         return;
     for (size_t i = 0; i < sizeof VARIABLES / sizeof *VARIABLES; i++) {
-        const char *value = find(environment, VARIABLES[i].name);
+        const char *value = environment_find(environment, VARIABLES[i].name);
         if (!value || VARIABLES[i].read(value))
             continue;
         say_once(BAD_SETTING, "%s is '%.100s'; give something like %s=%s. Threads are not placed",
@@ -246,6 +235,28 @@ void settings_read(char **environment)
     if (!present.inherit)
         leave_environment(environment);
     present.active = true;
+}
+
+void settings_leave(char **environment)
+{
+    leave_environment(environment);
+    present.active = false;
+}
+
+bool settings_narrow(const struct cpus *mask)
+{
+    int count = 0;
+    for (int i = 0; i < present.count; i++)
+        count += cpus_has(mask, present.order[i]);
+    if (count == 0)
+        return false;
+    int kept = 0;
+    for (int i = 0; i < present.count; i++)
+        if (cpus_has(mask, present.order[i]))
+            present.order[kept++] = present.order[i];
+    present.count = kept;
+    present.mask = *mask;
+    return true;
 }
 
 int node_of_cpu(int cpu)

@@ -10,6 +10,7 @@ struct settings {
     bool verbose;          /* NUMA_VERBOSE=1 */
     bool inherit;          /* unless NUMA_INHERIT=0 */
     bool main_free;        /* NUMA_MAIN=0: the main thread keeps the whole mask */
+    bool ranks_divide;     /* NUMA_RANKS=1: ranks of MPI divide the CPUs among themselves */
     bool runtime_binds;    /* OpenMP's own variables ask it to bind its threads */
     int hold;              /* NUMA_HOLD: descriptor of the registry, -1 without */
     const char *registry;  /* NUMAKIT_REGISTRY: where the registry is, or NULL */
@@ -26,6 +27,13 @@ const struct settings *settings(void);
 /* Reads this environment. What is wrong there is told, and the library does nothing. With
  * NUMA_INHERIT=0 the library and its variables are taken out of the environment, in place. */
 void settings_read(char **environment);
+
+/* Does nothing from now on, and the library and its variables are taken out of the environment. */
+void settings_leave(char **environment);
+
+/* From now on, this is the whole mask, with those places that are in it. False, with nothing
+ * changed, if none is. */
+bool settings_narrow(const struct cpus *mask);
 
 /* The node of a CPU, -1 if NUMA_NODES does not tell. */
 int node_of_cpu(int cpu);

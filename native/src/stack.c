@@ -122,8 +122,9 @@ void stack_bring(int node, uintptr_t bottom, size_t below)
         return;
     /* Else the thread is on a stack of its own making, a coroutine's. */
     bool on_stack = here >= lowest && here < top;
+    /* Under here too: the loader used more of it. What is not mapped there is not moved. */
     if (on_stack)
-        bring(node, bottom && here - bottom > below ? here - below : bottom ? bottom : here, top);
+        bring(node, here - lowest > below ? here - below : lowest, top);
     if (!on_stack || of_main)
         bring(node, self_address() - below_self, page_up(self_address() + above_self));
 }

@@ -3,6 +3,7 @@
 #include "thread.h"
 #include "create.h"
 #include "messages.h"
+#include "ranks.h"
 #include "settings.h"
 #include "stack.h"
 #include "starts.h"
@@ -46,15 +47,15 @@ static void in_child(void)
 }
 
 /* What a child inherits that was spawned without this library's seeing it: one CPU, which a thread
- * of its parent runs on. */
-static void widen_inherited_mask(void)
+ * of its parent runs on. A rank has what its launcher gave it. */
+static void widen_inherited_mask(bool is_rank)
 {
     struct cpus mask;
     int only;
     if (os_mask(0, &mask) || memcmp(&mask, &settings()->mask, sizeof mask) == 0)
         return;
     is_narrowed = true;
-    if (cpus_count(&mask, &only) != 1 || !cpus_within(&mask, &settings()->mask))
+    if (is_rank || cpus_count(&mask, &only) != 1 || !cpus_within(&mask, &settings()->mask))
         return;
     if (cores_are_shared() ? cores_elsewhere(only) : os_has_threads(os_parent()))
         is_narrowed = os_set_mask(0, &settings()->mask) != 0;
@@ -86,7 +87,7 @@ static void begin(char **environment)
         say_once(NO_KEY, "no key for thread-specific data is left. Cores of threads that end stay taken");
     pthread_atfork(NULL, NULL, in_child);
     restore_policy();
-    widen_inherited_mask();
+    widen_inherited_mask(ranks_begin(environment));
 }
 
 void thread_library_begin(char **environment)
@@ -132,25 +133,30 @@ void thread_release(void)
     cores_release(core);
 }
 
+/* The calling thread is bound to a CPU and has this core, or NO_CORE: its pages are brought. */
+static void settle(int core, int cpu)
+{
+    struct place place = {core, node_of_cpu(cpu), mine.bottom};
+    struct policy policy;
+    thread_begin(&place);
+    if (mine.node < 0)
+        return;
+    if (os_policy(&policy) == 0) {
+        if (policy_forbids(&policy, mine.node))
+            return;
+        thread_keep_stack(&policy);
+    }
+    stack_bring(mine.node, mine.bottom, STACK_USED);
+}
+
 int thread_bind(int core)
 {
     struct cpus one = {0};
     cpus_add(&one, core_cpu(core));
     int error = os_set_mask(0, &one);
-    if (error)
-        return error;
-    struct place place = {core, node_of_cpu(core_cpu(core)), mine.bottom};
-    struct policy policy;
-    thread_begin(&place);
-    if (mine.node < 0)
-        return 0;
-    if (os_policy(&policy) == 0) {
-        if (policy_forbids(&policy, mine.node))
-            return 0;
-        thread_keep_stack(&policy);
-    }
-    stack_bring(mine.node, mine.bottom, STACK_USED);
-    return 0;
+    if (error == 0)
+        settle(core, core_cpu(core));
+    return error;
 }
 
 void thread_bind_main(void)
@@ -161,7 +167,7 @@ void thread_bind_main(void)
         return;
     if (os_mask(0, &mask) || memcmp(&mask, &settings()->mask, sizeof mask)) {
         if (cpus_count(&mask, &only) == 1)
-            mine.core = cores_take_cpu(only);
+            settle(cores_take_cpu(only), only);
         return;
     }
     int core = cores_take();
@@ -174,6 +180,15 @@ void thread_bind_main(void)
         say_if_verbose("process %d: the main thread is on CPU %d, node %d", (int)os_process(), core_cpu(core),
                        mine.node);
     }
+}
+
+void thread_follow_main(void)
+{
+    struct cpus mask;
+    int only;
+    if (!atomic_load_explicit(&main_seen, memory_order_relaxed) && os_is_main_thread() &&
+        os_mask(0, &mask) == 0 && cpus_count(&mask, &only) == 1)
+        thread_bind_main();
 }
 
 void thread_free_main(void)

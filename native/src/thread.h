@@ -34,8 +34,11 @@ void thread_release(void);
 int thread_bind(int core);
 
 /* Binds the main thread to the first free core, unless it is bound already, by itself or by its
- * OpenMP. Does so once, when the first thread is created; what it takes stays taken. */
+ * OpenMP: then its pages follow it. Does so once, when the first thread is created; what it takes stays taken. */
 void thread_bind_main(void);
+
+/* The same if the main thread is bound already. Nothing happens if it is not. */
+void thread_follow_main(void);
 
 /* Gives the main thread the whole mask again if it was bound by `thread_bind_main`: a runtime is
  * about to look at it. */

@@ -23,10 +23,10 @@ struct test {
     const char *name;
     void (*run)(void);
     /* Further variables, "NAME=VALUE", up to NULL. */
-    const char *environment[4];
+    const char *environment[8];
 };
 
-extern const struct test PLACING[], AROUND[];
+extern const struct test PLACING[], AROUND[], RANKS[];
 
 /* The two CPUs of the plan, in its order. */
 extern int first_cpu, second_cpu;

@@ -53,6 +53,11 @@ static void become(const struct test *test, char **words)
     setenv("NUMA_NODES", text, 1);
     for (const char *const *entry = test->environment; *entry; entry++)
         putenv((char *)*entry);
+    const char *places = getenv("OMP_PLACES");
+    if (places && strcmp(places, "as planned") == 0) {
+        snprintf(text, sizeof text, "{%d},{%d}", second_cpu, first_cpu);
+        setenv("OMP_PLACES", text, 1);
+    }
     const char *preload = getenv("NUMAPLACE_UNDER_TEST");
     if (preload)
         setenv("LD_PRELOAD", preload, 1);
@@ -67,6 +72,7 @@ int main(int count, char **words)
     if (strcmp(words[1], "list") == 0) {
         list(PLACING);
         list(AROUND);
+        list(RANKS);
         return 0;
     }
     /* What a case spawns to see what children get. */
@@ -76,6 +82,7 @@ int main(int count, char **words)
     }
     const struct test *test = find(PLACING, words[1]);
     test = test ? test : find(AROUND, words[1]);
+    test = test ? test : find(RANKS, words[1]);
     CHECK(test);
     if (!getenv("NUMAPLACE_CASE")) {
         find_cpus();

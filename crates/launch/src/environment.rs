@@ -20,7 +20,7 @@ const BINDING: [&str; 7] = [
     "SUNW_MP_PROCBIND",
 ];
 /// Ours, which a launch inside of another one must not inherit by halves.
-const OURS: [&str; 8] = [
+const OURS: [&str; 9] = [
     "NUMA_PLACE",
     "NUMA_MASK",
     "NUMA_NODES",
@@ -29,6 +29,7 @@ const OURS: [&str; 8] = [
     "NUMA_VERBOSE",
     "NUMA_INHERIT",
     "NUMA_MAIN",
+    "NUMA_RANKS",
 ];
 const LIBRARY: &[u8] = b"libnumaplace.so";
 

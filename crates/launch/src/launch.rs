@@ -1,6 +1,6 @@
 //! What a program is started with, put together from its plan.
 
-use crate::{Change, Environment, LaunchError, Obstacle, Options, Program};
+use crate::{Change, Environment, LaunchError, Obstacle, Options, Program, ranks};
 use numakit_model::plan::{Memory, Mode, Plan};
 use numakit_model::{CpuSet, Topology};
 use numakit_sys::huge_pages::{HugePages, Setting};
@@ -172,6 +172,10 @@ impl Job<'_> {
         }
         if self.options.main_is_free {
             environment.set("NUMA_MAIN", "0");
+        }
+        // With one core there is nothing to divide; alone, the library is not in ranks.
+        if mask.len() > 1 && !self.options.alone {
+            ranks::divide(self.words, environment);
         }
         environment.preload(self.library);
     }

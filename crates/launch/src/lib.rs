@@ -8,6 +8,7 @@ pub mod head;
 mod launch;
 pub mod options;
 mod program;
+mod ranks;
 pub mod replace;
 mod shell;
 pub mod sufferers;

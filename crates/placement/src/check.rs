@@ -3,7 +3,13 @@
 use numakit_model::plan::{Memory, Mode, Plan, Step};
 use numakit_model::{CpuSet, Topology};
 use std::collections::BTreeMap;
+use std::ops::Range;
 use thiserror::Error;
+
+/// Variables by which launchers of MPI tell a process which rank of this machine it is, and of how
+/// many.
+const LOCAL_RANKS: [(&str, &str); 2] =
+    [("OMPI_COMM_WORLD_LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_SIZE"), ("MPI_LOCALRANKID", "MPI_LOCALNRANKS")];
 
 /// A thread as it was found.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -138,8 +144,10 @@ pub fn plan_of_environment<'a>(
         return Ok(None);
     };
     let order = ordered(place)?;
+    let part = part_of_rank(&variables, order.len());
+    let order = order.get(part.clone().unwrap_or(0..order.len())).unwrap_or(&order);
     let own: CpuSet = order.iter().copied().collect();
-    let held = match variables.get("NUMA_MASK") {
+    let held = match variables.get("NUMA_MASK").filter(|_| part.is_none()) {
         None => own.clone(),
         Some(mask) => set("NUMA_MASK", mask)?.or(&own),
     };
@@ -159,8 +167,19 @@ pub fn plan_of_environment<'a>(
         memory: memory.clone(),
         because: "NUMA_PLACE of the process".to_owned(),
     };
-    let steps = (0..).zip(order).map(step).collect();
+    let steps = (0..).zip(order.iter().copied()).map(step).collect();
     Ok(Some(Plan { machine: t.origin.clone(), steps, held, warnings: Vec::new() }))
+}
+
+/// The places of a rank whose launcher runs in `numa run`; `None` where they are not divided.
+fn part_of_rank(variables: &BTreeMap<&str, &str>, places: usize) -> Option<Range<usize>> {
+    if variables.get("NUMA_RANKS") != Some(&"1") {
+        return None;
+    }
+    let number = |name: &str| variables.get(name)?.parse::<usize>().ok();
+    let pair = |(rank, count): (&str, &str)| Some((number(rank)?, number(count)?));
+    let (rank, count) = LOCAL_RANKS.into_iter().find_map(pair)?;
+    (rank < count && count <= places).then(|| places * rank / count..places * (rank + 1) / count)
 }
 
 /// A list of CPUs whose order counts.
@@ -290,6 +309,10 @@ mod tests {
         let plan = plan_of_environment(&t, variables.into_iter()).unwrap().unwrap();
         assert_eq!(plan.steps.iter().map(|step| step.cpu).collect::<Vec<_>>(), [2, 0, 1]);
         assert_eq!((plan.held.to_string().as_str(), plan.steps[0].memory.mode), ("0-2,8", Mode::Interleave));
+        let rank = [("NUMA_RANKS", "1"), ("MPI_LOCALRANKID", "1"), ("MPI_LOCALNRANKS", "2")];
+        let plan = plan_of_environment(&t, variables.into_iter().chain(rank)).unwrap().unwrap();
+        assert_eq!(plan.steps.iter().map(|step| step.cpu).collect::<Vec<_>>(), [0, 1]);
+        assert_eq!(plan.held.to_string(), "0-1");
         assert_eq!(plan_of_environment(&t, [("A", "b")].into_iter()), Ok(None));
         let bad = plan_of_environment(&t, [("NUMA_PLACE", "a")].into_iter()).unwrap_err();
         assert!(bad.to_string().starts_with("NUMA_PLACE is 'a': "), "{bad}");

@@ -10,6 +10,7 @@ use numakit_guest::runtimes::{self, Mpi};
 use numakit_guest::{Boot, Failure, Guest, Shape, or_skipped, programs};
 use numakit_model::CpuSet;
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 use std::time::Duration;
@@ -21,6 +22,16 @@ const UNBOUND: [(Mpi, &str); 4] = [
     (Mpi::OpenMpi5, "mpirun -np 2 --host localhost:2 --bind-to none"),
     (Mpi::Mpich, "mpiexec -n 2"),
     (Mpi::IntelMpi, "env I_MPI_PIN=0 mpirun -n 2"),
+];
+/// One `numa run` around the launcher: ranks divide its cores. Where the launcher is told to bind, its
+/// word is kept.
+const DIVIDED: [(Mpi, &str, &str); 6] = [
+    (Mpi::OpenMpi4, "", "mpirun -np 2 --host localhost:2"),
+    (Mpi::OpenMpi5, "", "mpirun -np 2 --host localhost:2"),
+    (Mpi::Mpich, "", "mpiexec -n 2"),
+    (Mpi::IntelMpi, "", "mpirun -n 2"),
+    (Mpi::OpenMpi4, " bound", "mpirun -np 2 --host localhost:4 --map-by slot:PE=2 --bind-to core"),
+    (Mpi::OpenMpi5, " bound", "mpirun -np 2 --host localhost:4 --map-by slot:PE=2"),
 ];
 
 fn source(name: &str) -> PathBuf {
@@ -62,6 +73,10 @@ static BOOT: LazyLock<Result<Boot, Failure>> = LazyLock::new(|| {
         let setup = mpi.setup();
         let each = format!("{setup}{command} numa run -c 3 -- affinity stacks");
         guest = guest.step(mpi.name(), &["sh", "-c", &each]);
+        for (_, how, command) in DIVIDED.into_iter().filter(|divided| divided.0 == mpi) {
+            let all = format!("{setup}numa run -c 6 -- {command} affinity stacks");
+            guest = guest.step(&format!("{} divided{how}", mpi.name()), &["sh", "-c", &all]);
+        }
     }
     let there;
     (guest, there) = with(guest, "numpy", runtimes::numpy());
@@ -135,6 +150,46 @@ fn ranks_of_mpich_have_cores_of_their_own() {
 #[test]
 fn ranks_of_intel_mpi_have_cores_of_their_own() {
     ranks_are_apart("intelmpi");
+}
+
+fn ranks_divide_the_cores(step: &str) {
+    ranks_are_on(step, [0..3, 3..6]);
+}
+
+/// Both ranks have these cores, each thread its own, in order, and its pages beside it.
+fn ranks_are_on(step: &str, cpus: [Range<u32>; 2]) {
+    let Some(text) = printed(step) else { return };
+    let ranks = processes(&text).unwrap();
+    let seen: Vec<_> = ranks.iter().map(|rank| (rank.rank, rank.threads.as_slice())).collect();
+    let [first, last] = cpus.map(|cpus| cpus.map(|cpu| CpuSet::from_iter([cpu])).collect::<Vec<_>>());
+    assert_eq!(seen, [(Some(0), first.as_slice()), (Some(1), last.as_slice())]);
+    ranks.iter().for_each(|rank| pages_are_local(std::slice::from_ref(rank)));
+}
+
+#[test]
+fn ranks_of_open_mpi_4_divide_the_cores() {
+    ranks_divide_the_cores("openmpi4 divided");
+}
+
+#[test]
+fn ranks_of_open_mpi_5_divide_the_cores() {
+    ranks_divide_the_cores("openmpi5 divided");
+}
+
+#[test]
+fn ranks_of_mpich_divide_the_cores() {
+    ranks_divide_the_cores("mpich divided");
+}
+
+#[test]
+fn ranks_of_intel_mpi_divide_the_cores() {
+    ranks_divide_the_cores("intelmpi divided");
+}
+
+#[test]
+fn ranks_that_open_mpi_binds_stay_there() {
+    ranks_are_on("openmpi4 divided bound", [0..2, 2..4]);
+    ranks_are_on("openmpi5 divided bound", [0..2, 2..4]);
 }
 
 #[test]

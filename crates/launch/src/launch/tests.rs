@@ -67,6 +67,8 @@ fn a_program_gets_its_order_its_mask_and_its_nodes() {
         ("NUMA_HOLD", Some("100")),
         ("NUMA_VERBOSE", None),
         ("NUMA_INHERIT", None),
+        ("NUMA_RANKS", Some("1")),
+        ("I_MPI_PIN", Some("0")),
         ("LD_PRELOAD", Some("/c/libnumaplace.so")),
     ] {
         assert_eq!(value(&launch, name), expected, "{name}");
@@ -88,7 +90,7 @@ fn options_reach_the_library_and_the_runtime() {
         ..Options::default()
     };
     let tunables = [("GLIBC_TUNABLES", "glibc.malloc.arena_max=1")];
-    let launch = launch(&program(None), &plan(&[(0, 0)], bind), &options, &tunables);
+    let launch = launch(&program(None), &plan(&[(0, 0), (1, 0)], bind), &options, &tunables);
     for (name, expected) in [
         ("OMP_WAIT_POLICY", None),
         ("OMP_STACKSIZE", Some("65536K")),
@@ -96,6 +98,7 @@ fn options_reach_the_library_and_the_runtime() {
         ("NUMA_HOLD", None),
         ("NUMA_VERBOSE", Some("1")),
         ("NUMA_INHERIT", Some("0")),
+        ("NUMA_RANKS", None),
         ("GLIBC_TUNABLES", Some("glibc.malloc.arena_max=1:glibc.malloc.hugetlb=1")),
     ] {
         assert_eq!(value(&launch, name), expected, "{name}");

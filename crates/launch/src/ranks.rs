@@ -1,0 +1,99 @@
+//! Ranks of MPI that a program starts on the cores it was given.
+
+use crate::Environment;
+use std::ffi::OsString;
+
+/// By these a process knows that it is a rank itself.
+const RANKS: [&str; 2] = ["OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID"];
+/// Open MPI's default, until 4 and since 5. Options of `mpirun` are above both; without the second
+/// one's modifier, rank files would bind nothing.
+const OPEN_MPI: [(&str, &str); 2] = [
+    ("OMPI_MCA_hwloc_base_binding_policy", "none"),
+    ("PRTE_MCA_hwloc_default_binding_policy", "none:overload-allowed"),
+];
+/// Intel MPI's switch, and what its owner sets who wants ranks to be bound.
+const INTEL_MPI: &str = "I_MPI_PIN";
+const INTEL_MPI_BINDS: [&str; 2] = ["I_MPI_PIN_DOMAIN", "I_MPI_PIN_PROCESSOR_LIST"];
+/// MPICH binds nothing unless it is told to.
+const MPICH: &str = "HYDRA_BINDING";
+
+/// Tells the library to divide the cores among ranks, and MPI libraries not to bind ranks by
+/// default, each in its own way. What is a rank already is not divided again.
+pub fn divide(words: &[OsString], environment: &mut Environment) {
+    if RANKS.iter().any(|name| environment.get(name).is_some()) {
+        return;
+    }
+    environment.set("NUMA_RANKS", "1");
+    if !words.iter().any(asks_for_cpus) {
+        OPEN_MPI.iter().for_each(|(name, value)| environment.suggest(name, *value));
+    }
+    if INTEL_MPI_BINDS.iter().all(|name| environment.get(name).is_none()) {
+        environment.suggest(INTEL_MPI, "0");
+    }
+    INTEL_MPI_BINDS.iter().chain([&MPICH]).for_each(|name| environment.keep(name));
+}
+
+/// `--map-by slot:PE=2`, `--map-by pe-list=0,1`: Open MPI then binds, and 5 does not start if its
+/// default says otherwise.
+fn asks_for_cpus(word: &OsString) -> bool {
+    let word = word.to_string_lossy().to_ascii_lowercase();
+    word.contains("pe=") || word.contains("pe-list=")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn told(words: &[&str], before: &[(&str, &str)]) -> Vec<String> {
+        let before = before.iter().map(|(name, value)| (name.into(), value.into()));
+        let mut environment = Environment::of(before);
+        let words: Vec<OsString> = words.iter().map(Into::into).collect();
+        divide(&words, &mut environment);
+        environment.changes().iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn ranks_are_not_bound_by_default() {
+        assert_eq!(
+            told(&["mpirun", "-np", "2", "./app"], &[]),
+            [
+                "set NUMA_RANKS=1",
+                "set OMPI_MCA_hwloc_base_binding_policy=none",
+                "set PRTE_MCA_hwloc_default_binding_policy=none:overload-allowed",
+                "set I_MPI_PIN=0",
+            ]
+        );
+    }
+
+    #[test]
+    fn what_its_owner_wants_bound_is() {
+        let own = [
+            ("OMPI_MCA_hwloc_base_binding_policy", "core"),
+            ("I_MPI_PIN_DOMAIN", "omp"),
+            ("HYDRA_BINDING", "numa"),
+        ];
+        assert_eq!(
+            told(&["mpirun", "./app"], &own),
+            [
+                "set NUMA_RANKS=1",
+                "kept OMPI_MCA_hwloc_base_binding_policy=core: it was set before",
+                "set PRTE_MCA_hwloc_default_binding_policy=none:overload-allowed",
+                "kept I_MPI_PIN_DOMAIN=omp: it was set before",
+                "kept HYDRA_BINDING=numa: it was set before",
+            ]
+        );
+        for mapping in ["slot:PE=2", "pe-list=0,1:ordered"] {
+            assert_eq!(
+                told(&["mpirun", "--map-by", mapping, "./app"], &[]),
+                ["set NUMA_RANKS=1", "set I_MPI_PIN=0"]
+            );
+        }
+    }
+
+    #[test]
+    fn a_rank_is_not_divided() {
+        for name in RANKS {
+            assert!(told(&["app"], &[(name, "0")]).is_empty(), "{name}");
+        }
+    }
+}
