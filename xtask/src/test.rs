@@ -10,6 +10,17 @@ use std::io::{BufRead, BufReader};
 use std::process::{Command, ExitCode, ExitStatus, Stdio};
 use tally::Tally;
 
+/// What tests compare with and compile with, and the Debian packages that bring it; tests without
+/// theirs count as skipped.
+const PEERS: [(&[&str], &str); 6] = [
+    (&["numactl", "--hardware"], "numactl"),
+    (&["hwloc-calc", "--version"], "hwloc"),
+    (&["musl-gcc", "--version"], "musl-tools"),
+    (&["capsh", "--print"], "libcap2-bin"),
+    (&["g++", "--version"], "g++"),
+    (&["gfortran", "--version"], "gfortran"),
+];
+
 /// Runs all checks, whatever fails on the way, and ends with one line that sums up.
 pub fn run(words: &[String]) -> Result<ExitCode> {
     if let Some(word) = words.first() {
@@ -98,20 +109,10 @@ fn tests(tally: &mut Tally) -> Result<()> {
     let words = ["test", "--workspace", "--no-fail-fast", "--", "--show-output"];
     let mut command = tracefs::seen_by(process::cargo(&words));
     offer_python(&mut command);
-    // Tests compare with what numactl and numastat say; without them they count as skipped.
-    if let Err(error) = install::need(&["numactl", "--hardware"], &["numactl"]) {
-        println!("no numactl: {error:#}");
-    }
-    // Programs of another C library, and such with capabilities, count as skipped without these.
-    if let Err(error) = install::need(&["musl-gcc", "--version"], &["musl-tools"]) {
-        println!("no musl-gcc: {error:#}");
-    }
-    if let Err(error) = install::need(&["capsh", "--print"], &["libcap2-bin"]) {
-        println!("no setcap: {error:#}");
-    }
-    // The library's test in Fortran counts as skipped without it.
-    if let Err(error) = install::need(&["gfortran", "--version"], &["gfortran"]) {
-        println!("no gfortran: {error:#}");
+    for (probe, package) in PEERS {
+        if let Err(error) = install::need(probe, &[package]) {
+            println!("no {package}: {error:#}");
+        }
     }
     let status = lines(&mut command, |line| {
         if let Some(shown) = tally.line(line) {
