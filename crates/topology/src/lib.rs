@@ -17,13 +17,11 @@ mod kinds;
 mod nodes;
 mod packages;
 pub mod page_size;
-mod places;
 mod reader;
 pub mod synthetic;
 pub mod values;
 
 pub use json::JsonError;
-pub use places::read_places;
 pub use synthetic::DescriptionError;
 
 use numakit_model::Topology;
@@ -50,19 +48,40 @@ pub enum TopologyError {
 /// Reads the topology of the machine whose /sys and /proc are below this root. What is odd
 /// about them is in the notes of the result.
 pub fn read(root: &SysRoot) -> Result<Topology, TopologyError> {
+    read_parts(root, Parts::All)
+}
+
+/// Reads what places are made of, in a fraction of the files that [`read`] reads: nodes with
+/// their CPUs and memory, distances, packages, dies, clusters, cores and their kinds, who shares
+/// caches beyond the first level, and what this process may use. Devices only if asked for.
+/// Everything else is empty. A plan made of it is that of the whole topology.
+pub fn read_places(root: &SysRoot, with_devices: bool) -> Result<Topology, TopologyError> {
+    read_parts(root, if with_devices { Parts::PlacesAndDevices } else { Parts::Places })
+}
+
+/// How much is read.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Parts {
+    All,
+    PlacesAndDevices,
+    Places,
+}
+
+fn read_parts(root: &SysRoot, parts: Parts) -> Result<Topology, TopologyError> {
+    let all = parts == Parts::All;
     let mut reader = Reader::new(root);
     let cpus::Cpus { online, offline } = cpus::read(&mut reader)?;
-    let nodes = nodes::read(&mut reader, &online);
+    let nodes = if all { nodes::read } else { nodes::read_places }(&mut reader, &online);
     let distances = distances::read(&mut reader, &nodes);
-    let levels = packages::read(&mut reader, &online);
+    let levels = if all { packages::read } else { packages::read_places }(&mut reader, &online);
     let (kinds, cores) = kinds::read(&mut reader, levels.cores);
     let ids = nodes.nodes.iter().map(|n| n.os_index).collect();
     let cpuset::Allowed { cpus: allowed, nodes: allowed_nodes } = cpuset::read(&mut reader, &online, &ids);
     let mut topology = Topology {
         origin: origin(root),
-        page_size: page_size::read(&mut reader),
-        caches: caches::read(&mut reader, &online),
-        devices: devices::read(&mut reader),
+        page_size: if all { page_size::read(&mut reader) } else { numakit_sys::sched::page_size() },
+        caches: if all { caches::read } else { caches::read_places }(&mut reader, &online),
+        devices: if parts == Parts::Places { Vec::new() } else { devices::read(&mut reader) },
         nodes: nodes.nodes,
         packages: levels.packages,
         dies: levels.dies,

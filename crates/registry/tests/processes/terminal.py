@@ -100,4 +100,5 @@ def main(hold):
     talk.until("status 130")
 
 
-main(sys.argv[1]) if len(sys.argv) > 1 else count()
+if __name__ == "__main__":
+    main(sys.argv[1]) if len(sys.argv) > 1 else count()
