@@ -43,7 +43,7 @@ impl Group {
     /// Removes it. The processes in it have ended, but may not be gone yet.
     pub fn remove(self) {
         for _ in 0..100 {
-            match fs::remove_dir(&self.path) {
+            match give_back(&self.path) {
                 Err(error) if error.kind() == io::ErrorKind::ResourceBusy => {
                     std::thread::sleep(Duration::from_millis(10));
                 }
@@ -79,8 +79,15 @@ pub fn sweep() {
     let entries = fs::read_dir(&own).into_iter().flatten().flatten();
     for path in entries.map(|entry| entry.path()).filter(|path| is_left(path, Path::new("/proc"))) {
         // The kernel refuses where a process is in it after all.
-        let _ = fs::remove_dir(path);
+        let _ = give_back(&path);
     }
+}
+
+/// Removes a group. Its CPUs are everybody's again when this returns: the kernel would give those
+/// of a partition that is only removed back some time later.
+fn give_back(group: &Path) -> io::Result<()> {
+    let _ = fs::write(group.join("cpuset.cpus.partition"), "member");
+    fs::remove_dir(group)
 }
 
 fn is_left(group: &Path, processes: &Path) -> bool {

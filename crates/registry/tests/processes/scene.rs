@@ -28,9 +28,11 @@ impl Scene {
         self.folder.join(name)
     }
 
-    /// The test's launcher, with these words.
+    /// The test's launcher, with these words. Whoever runs the tests may ignore signals, as shells do
+    /// for what is in the background: nobody does here.
     pub fn hold(&self, words: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_hold"));
+        let mut command = Command::new("env");
+        command.args(["--default-signal", env!("CARGO_BIN_EXE_hold")]);
         command.args(words).env("NUMAKIT_REGISTRY", self.registry()).env_remove("NUMAKIT_LIMITS");
         command.env_remove("NUMA_HOLD").stdin(Stdio::null());
         command

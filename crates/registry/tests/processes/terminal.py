@@ -30,6 +30,9 @@ def count():
 def shell():
     child, terminal = pty.fork()
     if child == 0:
+        # Whoever runs this may ignore them, as shells do for what is in the background.
+        for number in (signal.SIGINT, signal.SIGQUIT, signal.SIGTSTP, signal.SIGTTIN, signal.SIGTTOU):
+            signal.signal(number, signal.SIG_DFL)
         os.environ.update(PS1="@ ", INPUTRC="/dev/null", TERM="dumb")
         os.execvp("bash", ["bash", "--norc", "--noprofile", "-i"])
     return terminal
