@@ -5,7 +5,7 @@
 use numakit_sensors::{SENSORS, Scene, Sensor, Target, Tick};
 use numakit_sys::{SysRoot, clock};
 use std::collections::BTreeMap;
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
@@ -185,8 +185,9 @@ fn a_storm_of_short_processes_does_no_harm() {
     if !has_numa() {
         return;
     }
-    let script = "i=0; while [ $i -lt 300 ]; do /bin/true & i=$((i+1)); done; wait; read line";
-    let mut shell = Command::new("sh").args(["-c", script]).stdin(Stdio::piped()).spawn().unwrap();
+    let script = "i=0; while [ $i -lt 300 ]; do /bin/true & i=$((i+1)); done; wait; echo over; read line";
+    let mut shell =
+        Command::new("sh").args(["-c", script]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
     let mut sensor = sensor(shell.id());
     let mut last = 0;
     for _ in 0..100 {
@@ -195,13 +196,18 @@ fn a_storm_of_short_processes_does_no_harm() {
         last = now;
         std::thread::sleep(Duration::from_millis(5));
     }
-    read_until(&mut *sensor, |v| v["task.processes"] == Some(1));
-    // The shell has waited for all: its own counts and theirs are the whole.
-    let stat = std::fs::read_to_string(format!("/proc/{}/stat", shell.id())).unwrap();
-    let words: Vec<&str> = stat.rsplit_once(')').unwrap().1.split_whitespace().collect();
-    let kernel = words[7].parse::<u64>().unwrap() + words[8].parse::<u64>().unwrap();
-    let values = read_until(&mut *sensor, |v| v["task.minor_faults"] >= Some(kernel));
-    assert_eq!(values["task.minor_faults"], Some(kernel));
+    let mut over = [0; 5];
+    shell.stdout.take().unwrap().read_exact(&mut over).unwrap();
+    // The shell has waited for all: its own counts and theirs are the whole, once it stands still.
+    let kernel = || {
+        let stat = std::fs::read_to_string(format!("/proc/{}/stat", shell.id())).unwrap();
+        let words: Vec<&str> = stat.rsplit_once(')').unwrap().1.split_whitespace().collect();
+        words[7].parse::<u64>().unwrap() + words[8].parse::<u64>().unwrap()
+    };
+    let values = read_until(&mut *sensor, |v| {
+        v["task.processes"] == Some(1) && v["task.minor_faults"] == Some(kernel())
+    });
+    assert!(values["task.minor_faults"] >= Some(last));
     shell.stdin.take().unwrap().write_all(b"end\n").unwrap();
     shell.wait().unwrap();
 }
