@@ -96,6 +96,8 @@ static BOOT: LazyLock<Result<Boot, Failure>> = LazyLock::new(|| {
     let undelegated = alice("numa run --busy off --isolate -c 2 -- nproc") + "; echo status $?";
     let shell = |text: &str| ["sh".to_owned(), "-c".to_owned(), text.to_owned()];
     for (name, text) in [
+        ("original", ORIGINAL),
+        ("explained", "numaplace -d -c 2 true"),
         ("kept free", KEPT_FREE),
         ("alice", ALICE),
         ("undelegated", &undelegated),
@@ -104,8 +106,6 @@ static BOOT: LazyLock<Result<Boot, Failure>> = LazyLock::new(|| {
         ("undelegated later", &undelegated),
         ("abandoned", ABANDONED),
         ("within", WITHIN),
-        ("original", ORIGINAL),
-        ("explained", "numaplace -d -c 2 true"),
         ("empty", "numa ps; ls -d /sys/fs/cgroup/numakit-* 2>/dev/null"),
     ] {
         let words = shell(text);
