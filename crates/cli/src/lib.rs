@@ -14,69 +14,81 @@ pub mod verbs;
 
 pub use global::Global;
 
-use clap::{CommandFactory, Parser, Subcommand};
+use clap::{Args, Command, FromArgMatches};
+use std::ffi::{OsStr, OsString};
 use std::process::ExitCode;
 
-/// See, place, feed and measure programs on NUMA machines.
-#[derive(Debug, Parser)]
-#[command(name = "numa", version, arg_required_else_help = true, max_term_width = 100)]
-pub struct Cli {
-    #[command(flatten)]
-    global: Global,
-    #[command(subcommand)]
-    verb: Verb,
+/// Every verb is a file in `verbs/`, which has the verb's name and a structure of its options.
+macro_rules! verbs {
+    ($($name:ident::$Verb:ident),* $(,)?) => {
+        const VERBS: &[&str] = &[$(stringify!($name)),*];
+
+        /// Adds all verbs to a definition, or the only one that is wanted.
+        fn add_verbs(mut to: Command, only: Option<&OsStr>) -> Command {
+            $(if only.is_none_or(|only| only == stringify!($name)) {
+                to = to.subcommand(verbs::$name::$Verb::augment_args(Command::new(stringify!($name))));
+            })*
+            to
+        }
+
+        fn run_verb(verb: &str, matches: &clap::ArgMatches, global: &Global) -> anyhow::Result<ExitCode> {
+            match verb {
+                $(stringify!($name) => verbs::$name::$Verb::from_arg_matches(matches)?.run(global),)*
+                _ => anyhow::bail!("there is no verb '{verb}'; 'numa --help' lists them"),
+            }
+        }
+    };
 }
 
-/// One line per verb; each is a file in `verbs/`.
-#[derive(Debug, Subcommand)]
-enum Verb {
-    Topo(verbs::topo::Topo),
-    Plan(verbs::plan::Plan),
-    Run(verbs::run::Run),
-    Ps(verbs::ps::Ps),
-    Capture(verbs::capture::Capture),
-    Doctor(verbs::doctor::Doctor),
-    List(verbs::list::List),
-    Stat(verbs::stat::Stat),
-    Tasks(verbs::tasks::Tasks),
-    Live(verbs::live::Live),
-    View(verbs::view::View),
-    Record(verbs::record::Record),
-    Ctl(verbs::ctl::Ctl),
-    Report(verbs::report::Report),
-    Export(verbs::export::Export),
-    Recover(verbs::recover::Recover),
-    Mark(verbs::mark::Mark),
+verbs! {
+    topo::Topo, plan::Plan, run::Run, ps::Ps, capture::Capture, doctor::Doctor, list::List, stat::Stat,
+    tasks::Tasks, live::Live, view::View, record::Record, ctl::Ctl, report::Report, export::Export,
+    recover::Recover, mark::Mark,
 }
 
 /// The definition, for man pages and completions.
-pub fn command() -> clap::Command {
-    Cli::command()
+pub fn command() -> Command {
+    definition(None)
 }
 
-impl Cli {
-    /// Does what the command line says. An error is about the request or the environment
-    /// (exit code 2); what ran and went partly wrong is in the exit code.
-    pub fn run(self) -> anyhow::Result<ExitCode> {
-        let global = &self.global;
-        match self.verb {
-            Verb::Topo(verb) => verb.run(global),
-            Verb::Plan(verb) => verb.run(global),
-            Verb::Run(verb) => verb.run(global),
-            Verb::Ps(verb) => verb.run(global),
-            Verb::Capture(verb) => verb.run(global),
-            Verb::Doctor(verb) => verb.run(global),
-            Verb::List(verb) => verb.run(global),
-            Verb::Stat(verb) => verb.run(global),
-            Verb::Tasks(verb) => verb.run(global),
-            Verb::Live(verb) => verb.run(global),
-            Verb::View(verb) => verb.run(global),
-            Verb::Record(verb) => verb.run(global),
-            Verb::Ctl(verb) => verb.run(global),
-            Verb::Report(verb) => verb.run(global),
-            Verb::Export(verb) => verb.run(global),
-            Verb::Recover(verb) => verb.run(global),
-            Verb::Mark(verb) => verb.run(global),
+fn definition(only: Option<&OsStr>) -> Command {
+    let numa = Command::new("numa")
+        .version(env!("CARGO_PKG_VERSION"))
+        .about("See, place, feed and measure programs on NUMA machines")
+        .arg_required_else_help(true)
+        .subcommand_required(true)
+        .max_term_width(100);
+    add_verbs(Global::augment_args(numa), only)
+}
+
+/// Does what the command line says, of which the first word is the name of this program. An error
+/// is about the request or the environment (exit code 2); what ran and went partly wrong is in the
+/// exit code.
+pub fn run(words: &[OsString]) -> anyhow::Result<ExitCode> {
+    // To define all verbs takes longer than most of what `numa run` does.
+    let named = words.get(1).map(OsString::as_os_str).filter(|word| VERBS.iter().any(|verb| word == verb));
+    let matches = definition(named).get_matches_from(words);
+    let global = Global::from_arg_matches(&matches)?;
+    match matches.subcommand() {
+        Some((verb, matches)) => run_verb(verb, matches, &global),
+        None => anyhow::bail!("no verb is given; 'numa --help' lists them"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_verb_alone_is_defined_as_among_all() {
+        let helps = |mut definition: Command, verb: &str| {
+            definition.build();
+            let verb = definition.find_subcommand_mut(verb).unwrap();
+            verb.render_long_help().to_string() + &verb.render_usage().to_string()
+        };
+        for verb in VERBS {
+            assert_eq!(helps(definition(Some(OsStr::new(verb))), verb), helps(command(), verb));
         }
+        command().debug_assert();
     }
 }

@@ -1,18 +1,19 @@
 //! `numa`, and `numascope` or `numaplace` when called by that name.
 
-use clap::Parser;
+use std::ffi::OsString;
 use std::path::Path;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
     numakit_sys::signal::default_broken_pipe();
     numakit_sys::memory::single_heap();
-    let mut words = std::env::args_os();
-    let name = words.next().unwrap_or_default();
-    let (name, result) = match Path::new(&name).file_name() {
-        Some(name) if name == "numascope" => ("numascope", numakit_cli::numascope::run(words)),
-        Some(name) if name == "numaplace" => ("numaplace", numakit_cli::numaplace::run(words)),
-        _ => ("numa", numakit_cli::Cli::parse().run()),
+    let words: Vec<OsString> = std::env::args_os().collect();
+    let name = words.first().and_then(|word| Path::new(word).file_name());
+    let others = words.iter().skip(1).cloned();
+    let (name, result) = match name {
+        Some(name) if name == "numascope" => ("numascope", numakit_cli::numascope::run(others)),
+        Some(name) if name == "numaplace" => ("numaplace", numakit_cli::numaplace::run(others)),
+        _ => ("numa", numakit_cli::run(&words)),
     };
     result.unwrap_or_else(|error| {
         eprintln!("{name}: {error:#}");

@@ -81,6 +81,7 @@ impl Launch {
         }
         told.push(format!("memory: {}", describe(&wanted)));
         let start = Start {
+            file: job.program.file.clone(),
             words: job.words.to_vec(),
             cpus: Some(cpus),
             descriptor: job.hold,

@@ -87,7 +87,8 @@ impl Place {
         self.check_private(top)?;
         self.check_private(&folder)?;
         let path = folder.join(NAME);
-        if !fs::read(&path).is_ok_and(|content| content == LIBRARY) {
+        // What has this name was written whole by this user, or is cut off.
+        if !fs::metadata(&path).is_ok_and(|data| data.is_file() && data.len() == LIBRARY.len() as u64) {
             write_whole(&path)?;
         }
         for inside in FOLDERS.map(str::to_owned).into_iter().chain(own_folder()) {
@@ -130,9 +131,8 @@ impl Place {
 
 /// What `$LIB` stands for in this very process, where its C library is glibc.
 fn own_folder() -> Option<String> {
-    let maps = fs::read_to_string("/proc/self/maps").ok()?;
-    let library = maps.lines().find(|line| line.ends_with("/libc.so.6"))?;
-    let path = Path::new(&library[library.find('/')?..]).parent()?;
+    let library = numakit_sys::executable::c_library()?;
+    let path = library.parent().filter(|_| library.ends_with("libc.so.6"))?;
     let inside = path.strip_prefix("/usr").or_else(|_| path.strip_prefix("/")).ok()?.to_str()?;
     inside.starts_with("lib").then(|| inside.to_owned())
 }
@@ -148,7 +148,7 @@ fn write_whole(path: &Path) -> io::Result<()> {
         .create_new(true)
         .mode(0o755)
         .open(&fresh)
-        .and_then(|mut file| file.write_all(LIBRARY))
+        .and_then(|mut file| file.write_all(LIBRARY).and_then(|()| file.sync_all()))
         .and_then(|()| fs::rename(&fresh, path));
     if written.is_err() {
         let _ = fs::remove_file(&fresh);

@@ -14,6 +14,7 @@ use crate::scan::{Scan, pid_namespace};
 use numakit_model::CpuSet;
 use numakit_sys::SysRoot;
 use proc::{Confinements, Task};
+use std::cell::LazyCell;
 use std::collections::BTreeSet;
 use std::path::Path;
 
@@ -61,7 +62,7 @@ pub(crate) fn look(root: &SysRoot, me: u32, scan: &Scan, place: &Path) -> Audit 
     let mut audit = Audit::default();
     let Some(online) = proc::online(root) else { return audit };
     let held = scan.held();
-    let ancestors = proc::ancestors(root, me);
+    let ancestors = LazyCell::new(|| proc::ancestors(root, me));
     let mine = proc::mask(root, me, me).unwrap_or_default();
     let kernel = proc::kernel_threads(root);
     let mut confinements = Confinements::new(mine);

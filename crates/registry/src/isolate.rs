@@ -73,14 +73,13 @@ pub fn possible() -> Result<String, String> {
 }
 
 /// Removes control groups that nobody uses and whose maker is gone without removing them: as long
-/// as they are there, nobody else may use their CPUs.
-pub fn sweep() {
-    let Ok(own) = own_group() else { return };
+/// as they are there, nobody else may use their CPUs. Returns whether there were any.
+pub fn sweep() -> bool {
+    let Ok(own) = own_group() else { return false };
     let entries = fs::read_dir(&own).into_iter().flatten().flatten();
-    for path in entries.map(|entry| entry.path()).filter(|path| is_left(path, Path::new("/proc"))) {
-        // The kernel refuses where a process is in it after all.
-        let _ = give_back(&path);
-    }
+    let left = entries.map(|entry| entry.path()).filter(|path| is_left(path, Path::new("/proc")));
+    // The kernel refuses where a process is in it after all.
+    left.filter(|path| give_back(path).is_ok()).count() > 0
 }
 
 /// Removes a group. Its CPUs are everybody's again when this returns: the kernel would give those

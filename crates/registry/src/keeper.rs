@@ -58,7 +58,6 @@ impl Keeper {
         let launcher_pid = supervise::parent();
         let prepared = || -> io::Result<Mailbox> {
             supervise::adopt_orphans()?;
-            supervise::rename(NAME)?;
             Mailbox::open()
         };
         let mailbox = match prepared() {
@@ -69,8 +68,8 @@ impl Keeper {
                 return Err(Box::new((Message::NotPrepared(text), launcher)));
             }
         };
-        let child = match start.spawn() {
-            Ok(child) => child,
+        let program = match start.spawn() {
+            Ok(program) => program,
             Err(error) => {
                 held.end();
                 if let Some(group) = group {
@@ -79,7 +78,7 @@ impl Keeper {
                 return Err(Box::new((not_started(&error), launcher)));
             }
         };
-        let program = child.id();
+        let _ = supervise::rename(NAME);
         // Wrong words in the record do no harm to the locks.
         let _ = held.tell(|who| {
             who.keeper = process(std::process::id());

@@ -19,6 +19,8 @@ pub(crate) const CPUS: Range<u64> = 0..MOST_CPUS as u64;
 pub(crate) const TURN: Range<u64> = 1 << 40..(1 << 40) + 1;
 /// Byte N from here on: record N is somebody's.
 const SLOTS: u64 = 1 << 41;
+/// So many records are read at once.
+const TOGETHER: u64 = 64;
 /// A record that is being written, or CPUs that are being taken, are whole a moment later.
 const TRIES: u32 = 4;
 const MOMENT: Duration = Duration::from_millis(2);
@@ -78,15 +80,7 @@ fn once(file: &File) -> io::Result<Scan> {
     // without one is damaged, or came just now.
     let locked = lock::foreign(file.as_fd(), SLOTS..SLOTS + MOST_SLOTS)?;
     let slots: Vec<u64> = locked.into_iter().flatten().map(|byte| byte - SLOTS).collect();
-    let mut records: Vec<(u64, Record)> = Vec::new();
-    let written = file.metadata()?.len().saturating_sub(HEADER as u64).div_ceil(RECORD as u64);
-    for slot in 0..written.min(MOST_SLOTS) {
-        let mut bytes = vec![0; RECORD];
-        let length = read(file, &mut bytes, slot_place(slot))?;
-        if let Parsed::Record(record) = parse(&bytes[..length]) {
-            records.push((slot, *record));
-        }
-    }
+    let records = records(file)?;
     let ranges = lock::foreign(file.as_fd(), CPUS)?;
     let mut rest: CpuSet = ranges.into_iter().flatten().map(|byte| byte as u32).collect();
     let (valid, stale): (Vec<_>, Vec<_>) =
@@ -107,6 +101,23 @@ fn once(file: &File) -> io::Result<Scan> {
         holdings.push(Holding { cpus: rest, state, who: None, same_pids: false, ours: false });
     }
     Ok(Scan { holdings, stale, slots })
+}
+
+/// All records that are whole, whether they are somebody's or not, by slot.
+fn records(file: &File) -> io::Result<Vec<(u64, Record)>> {
+    let written = file.metadata()?.len().saturating_sub(HEADER as u64).div_ceil(RECORD as u64);
+    let written = written.min(MOST_SLOTS);
+    let mut bytes = vec![0; written.min(TOGETHER) as usize * RECORD];
+    let mut records = Vec::new();
+    for first in (0..written).step_by(TOGETHER as usize) {
+        let length = read(file, &mut bytes, slot_place(first))?;
+        for (slot, bytes) in (first..).zip(bytes[..length].chunks(RECORD)) {
+            if let Parsed::Record(record) = parse(bytes) {
+                records.push((slot, *record));
+            }
+        }
+    }
+    Ok(records)
 }
 
 /// Whether this process runs under this holder: then the descriptor that it inherited has the lock.

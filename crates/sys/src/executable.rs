@@ -1,6 +1,6 @@
 //! Program files: where they are, and what the kernel does when it starts them.
 
-use std::ffi::{CString, OsStr};
+use std::ffi::{CStr, CString, OsStr};
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
@@ -62,6 +62,20 @@ pub fn raises_rights(file: &Path) -> io::Result<Option<&'static str>> {
     Ok((size > 0 && user != 0).then_some("with file capabilities"))
 }
 
+/// The file of the C library that this process has loaded; none where it is part of the program.
+pub fn c_library() -> Option<PathBuf> {
+    // SAFETY: the name is a C string, and the structure is plain; what is found in it belongs to
+    // the loader, and stays for as long as the library does, which is for ever.
+    unsafe {
+        let function = libc::dlsym(libc::RTLD_DEFAULT, c"getpid".as_ptr());
+        let mut found: libc::Dl_info = std::mem::zeroed();
+        if function.is_null() || libc::dladdr(function, &mut found) == 0 || found.dli_fname.is_null() {
+            return None;
+        }
+        Some(PathBuf::from(OsStr::from_bytes(CStr::from_ptr(found.dli_fname).to_bytes())))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -103,5 +117,17 @@ mod tests {
         }
         std::fs::remove_file(file).unwrap();
         assert_eq!(seen, [None, Some("setuid"), Some("setgid"), None]);
+    }
+
+    #[test]
+    fn the_c_library_is_where_the_loader_put_it() {
+        let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
+        match c_library() {
+            Some(library) => {
+                let real = library.canonicalize().unwrap();
+                assert!(maps.contains(real.to_str().unwrap()), "{}", library.display());
+            }
+            None => assert!(!maps.contains("/libc.so")),
+        }
     }
 }

@@ -7,6 +7,7 @@ pub mod executable;
 pub mod file;
 pub mod gate;
 pub mod huge_pages;
+mod image;
 pub mod lock;
 pub mod mark;
 pub mod memory;

@@ -2,18 +2,20 @@
 
 use crate::check;
 use crate::huge_pages::HugePages;
+use crate::image::Image;
 use crate::policy::Policy;
 use numakit_model::CpuSet;
 use std::ffi::OsString;
 use std::os::fd::RawFd;
-use std::os::unix::process::CommandExt;
-use std::process::{Child, Command};
+use std::path::PathBuf;
 use std::{fmt, io};
 
 /// What a program is started with. What is not said stays as it is here.
 #[derive(Debug, Clone, Default)]
 pub struct Start {
-    /// The program, looked for in PATH, and its arguments.
+    /// The program's file.
+    pub file: PathBuf,
+    /// The name that the program is called by, and its arguments.
     pub words: Vec<OsString>,
     /// All of its environment.
     pub environment: Vec<(OsString, OsString)>,
@@ -149,30 +151,23 @@ impl Stage {
 }
 
 impl Start {
-    /// Starts it. Signals that this process collects reach the program as usual. An error has
-    /// [`Failed`] in it where not the program but something that it was to get is the reason.
-    pub fn spawn(&self) -> io::Result<Child> {
-        self.command()?.spawn().map_err(|error| self.told(error))
+    /// Starts it as a child, and returns the child's number. Signals that this process collects
+    /// reach the program as usual. An error has [`Failed`] in it where not the program but
+    /// something that it was to get is the reason.
+    pub fn spawn(&self) -> io::Result<u32> {
+        self.image()?.start(|| self.prepare()).map_err(|error| self.told(error))
     }
 
     /// Becomes the program, in place of this process; returns only where that fails.
     pub fn exec(&self) -> io::Error {
-        match self.command() {
-            Ok(mut command) => self.told(command.exec()),
+        match self.image() {
+            Ok(image) => self.told(image.exec(|| self.prepare())),
             Err(error) => error,
         }
     }
 
-    fn command(&self) -> io::Result<Command> {
-        let Some((program, arguments)) = self.words.split_first() else {
-            return Err(io::Error::new(io::ErrorKind::NotFound, "no command given"));
-        };
-        let mut command = Command::new(program);
-        command.args(arguments).env_clear().envs(self.environment.iter().map(|(name, value)| (name, value)));
-        let start = Self { words: Vec::new(), environment: Vec::new(), ..self.clone() };
-        // SAFETY: between fork and exec only system calls are made, and nothing is allocated.
-        unsafe { command.pre_exec(move || start.prepare()) };
-        Ok(command)
+    fn image(&self) -> io::Result<Image> {
+        Image::new(&self.file, &self.words, &self.environment)
     }
 
     /// What the child's number means.
@@ -210,7 +205,8 @@ impl Start {
         fix.to_owned()
     }
 
-    /// Runs in the child: everything that is not the program itself.
+    /// Runs in the child: everything that is not the program itself. Only system calls are made,
+    /// and nothing is allocated.
     fn prepare(&self) -> io::Result<()> {
         let stage = |stage: Stage, result: io::Result<()>| result.map_err(|error| stage.report(&error));
         if let Some(group) = self.cgroup {
@@ -279,14 +275,19 @@ mod tests {
 
     fn shell(script: &str) -> Start {
         let words = ["sh", "-c", script].map(OsString::from).to_vec();
-        Start { words, environment: std::env::vars_os().collect(), ..Start::default() }
+        Start {
+            file: "/bin/sh".into(),
+            words,
+            environment: std::env::vars_os().collect(),
+            ..Start::default()
+        }
     }
 
     /// What a shell with this start writes to a file that it is given as `$OUT`.
     fn written(mut start: Start, name: &str) -> String {
         let path = std::env::temp_dir().join(format!("numakit-start-{name}-{}", std::process::id()));
         start.environment.push(("OUT".into(), path.clone().into()));
-        assert!(start.spawn().unwrap().wait().unwrap().success());
+        assert_eq!(crate::image::reap(start.spawn().unwrap()), 0);
         let mut text = String::new();
         std::fs::File::open(&path).unwrap().read_to_string(&mut text).unwrap();
         std::fs::remove_file(&path).unwrap();
@@ -336,7 +337,7 @@ mod tests {
             text.starts_with("its scheduling class cannot be set: ") && text.contains("-r 100"),
             "{text}"
         );
-        let missing = Start { words: vec!["/no/such/program".into()], ..Start::default() };
+        let missing = Start { file: "/no/such/program".into(), ..Start::default() };
         assert_eq!(failed(missing.clone()), None);
         assert_eq!(crate::command::start_failure_status(&missing.spawn().unwrap_err()), 127);
     }

@@ -178,9 +178,10 @@ impl Run {
         }
         let takes_library = program.obstacle.as_ref().is_none_or(Obstacle::passes_on);
         let library = if takes_library { numakit_preload::lay_down()? } else { PathBuf::new() };
-        // What a killed launch left is nobody's, and its CPUs would be missing.
-        numakit_registry::isolate::sweep();
-        let topology = topology(root, request)?;
+        let mut topology = topology(root, request)?;
+        if topology.allowed != topology.online && numakit_registry::isolate::sweep() {
+            topology = self::topology(root, request)?;
+        }
         let wish = Wish {
             root,
             topology: &topology,

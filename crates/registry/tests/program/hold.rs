@@ -7,6 +7,7 @@ use numakit_model::CpuSet;
 use numakit_registry::{About, Chosen, Job, Registry, RunError, Seen, run};
 use numakit_sys::start::Start;
 use std::error::Error;
+use std::ffi::OsStr;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -67,7 +68,7 @@ fn hold() -> Result<ExitCode, Failure> {
     let options = options()?;
     let mut registry = Registry::open()?;
     let application = options.words.first().cloned().unwrap_or_default();
-    let about = About { application };
+    let about = About { application: application.clone() };
     let chosen = |seen: &Seen| choose(&options.cpus, seen);
     let (held, ()) = match options.wait {
         None => registry.take(&about, chosen)?,
@@ -78,7 +79,10 @@ fn hold() -> Result<ExitCode, Failure> {
         environment.push(("NUMA_HOLD".into(), held.descriptor().to_string().into()));
         environment.push(("NUMA_MASK".into(), held.cpus().to_string().into()));
     }
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let program = numakit_sys::executable::find(OsStr::new(&application), &path);
     let start = Start {
+        file: program.unwrap_or_else(|_| application.clone().into()),
         words: options.words.into_iter().map(Into::into).collect(),
         environment,
         cpus: options.bind.then(|| held.cpus().clone()),

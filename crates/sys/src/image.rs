@@ -1,0 +1,198 @@
+//! A program file with its arguments and environment, as the kernel takes them: exec, and a child
+//! that goes there without a copy of this process.
+
+use crate::check;
+use std::ffi::{CStr, CString, OsString, c_char, c_int, c_void};
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::sync::atomic::{AtomicI32, Ordering};
+
+/// What runs a file that the kernel knows no interpreter for, as execvp has it.
+const SHELL: &CStr = c"/bin/sh";
+/// For what a child does before exec.
+const STACK: usize = 256 << 10;
+
+/// Everything for exec, so that nothing is left to allocate.
+pub(crate) struct Image {
+    file: CString,
+    words: Vec<CString>,
+    variables: Vec<CString>,
+}
+
+impl Image {
+    /// An error where a text has a zero byte in it.
+    pub fn new(file: &Path, words: &[OsString], environment: &[(OsString, OsString)]) -> io::Result<Self> {
+        let file = CString::new(file.as_os_str().as_bytes())?;
+        let words: Result<Vec<_>, _> = words.iter().map(|word| CString::new(word.as_bytes())).collect();
+        let variable = |(name, value): &(OsString, OsString)| {
+            CString::new([name.as_bytes(), b"=", value.as_bytes()].concat())
+        };
+        let variables: Result<Vec<_>, _> = environment.iter().map(variable).collect();
+        Ok(Self { file, words: words?, variables: variables? })
+    }
+
+    /// Becomes the program after `prepare`; an error is the first that there was.
+    pub fn exec(&self, prepare: impl Fn() -> io::Result<()>) -> io::Error {
+        Pointers::of(self).exec(&prepare)
+    }
+
+    /// Starts it in a child, which does `prepare` first; returns the child's number once the
+    /// program is there. The child has this memory until then, and this thread stands still: it
+    /// must neither allocate nor take locks. Signals reach it with the program only.
+    pub fn start(&self, prepare: impl Fn() -> io::Result<()>) -> io::Result<u32> {
+        let birth = Birth { pointers: Pointers::of(self), prepare: &prepare, failure: AtomicI32::new(0) };
+        let mut stack = vec![0u8; STACK];
+        let top = stack.as_mut_ptr_range().end.map_addr(|address| address & !15);
+        let child = without_signals(|| {
+            // SAFETY: the stack is the child's alone and outlives its use of it, as this thread
+            // goes on only when the child has left this memory; so does what it is given.
+            check(unsafe {
+                libc::clone(
+                    be_born,
+                    top.cast(),
+                    libc::CLONE_VM | libc::CLONE_VFORK | libc::SIGCHLD,
+                    (&raw const birth).cast_mut().cast(),
+                )
+            } as i64)
+        })?;
+        match birth.failure.load(Ordering::Acquire) {
+            0 => Ok(child as u32),
+            failure => {
+                reap(child as u32);
+                Err(io::Error::from_raw_os_error(failure))
+            }
+        }
+    }
+}
+
+/// Waits for the end of a child; its status as waitpid tells it.
+pub(crate) fn reap(child: u32) -> i32 {
+    let mut status = 0;
+    // SAFETY: the status outlives the call.
+    while unsafe { libc::waitpid(child as i32, &mut status, libc::__WALL) } < 0
+        && io::Error::last_os_error().kind() == io::ErrorKind::Interrupted
+    {}
+    status
+}
+
+/// What parent and child share.
+struct Birth<'a> {
+    pointers: Pointers,
+    prepare: &'a dyn Fn() -> io::Result<()>,
+    /// The number of the error; 0 as long as there is none.
+    failure: AtomicI32,
+}
+
+extern "C" fn be_born(birth: *mut c_void) -> c_int {
+    // SAFETY: it is what `start` hands over, which waits.
+    let birth = unsafe { &*birth.cast_const().cast::<Birth<'_>>() };
+    let error = birth.pointers.exec(birth.prepare);
+    birth.failure.store(error.raw_os_error().unwrap_or(libc::EINVAL), Ordering::Release);
+    // Ends the child alone, without anything that belongs to the end of this program.
+    127
+}
+
+/// Lists that end with a null pointer, of what an [`Image`] owns; valid as long as it lives.
+struct Pointers {
+    file: *const c_char,
+    words: Vec<*const c_char>,
+    variables: Vec<*const c_char>,
+    /// Where the kernel does not know what the file is.
+    words_of_shell: Vec<*const c_char>,
+}
+
+impl Pointers {
+    fn of(image: &Image) -> Self {
+        let list =
+            |texts: &[CString]| texts.iter().map(|text| text.as_ptr()).chain([std::ptr::null()]).collect();
+        let words: Vec<_> = list(&image.words);
+        let file = image.file.as_ptr();
+        let arguments = words.get(1..).unwrap_or(&[std::ptr::null()]);
+        let words_of_shell = [SHELL.as_ptr(), file].into_iter().chain(arguments.iter().copied()).collect();
+        Self { file, words_of_shell, variables: list(&image.variables), words }
+    }
+
+    fn exec(&self, prepare: &dyn Fn() -> io::Result<()>) -> io::Error {
+        if let Err(error) = prepare() {
+            return error;
+        }
+        let attempt = |file: *const c_char, words: &[*const c_char]| {
+            // SAFETY: all pointers are to C strings of the image, which lives, and the lists end.
+            unsafe { libc::execve(file, words.as_ptr(), self.variables.as_ptr()) };
+            io::Error::last_os_error()
+        };
+        let error = attempt(self.file, &self.words);
+        if error.raw_os_error() == Some(libc::ENOEXEC) {
+            attempt(SHELL.as_ptr(), &self.words_of_shell);
+        }
+        error
+    }
+}
+
+/// Runs this while no signal reaches the thread.
+fn without_signals<T>(then: impl FnOnce() -> T) -> T {
+    // SAFETY: the sets are initialised before use and outlive the calls.
+    let before = unsafe {
+        let (mut all, mut before) = (std::mem::zeroed(), std::mem::zeroed());
+        libc::sigfillset(&mut all);
+        libc::pthread_sigmask(libc::SIG_SETMASK, &all, &mut before);
+        before
+    };
+    let result = then();
+    // SAFETY: as above.
+    unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &before, std::ptr::null_mut()) };
+    result
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt;
+
+    fn image(file: &str, words: &[&str]) -> Image {
+        let words: Vec<OsString> = words.iter().map(OsString::from).collect();
+        Image::new(Path::new(file), &words, &[("OUT".into(), "3".into())]).unwrap()
+    }
+
+    fn status(image: &Image) -> i32 {
+        libc::WEXITSTATUS(reap(image.start(crate::command::unblock_signals).unwrap()))
+    }
+
+    #[test]
+    fn a_program_gets_its_words_and_variables_alone() {
+        assert_eq!(status(&image("/bin/sh", &["name", "-c", "exit $OUT$#$HOME", "0", "a"])), 31);
+        assert_eq!(status(&image("/bin/sh", &["name", "-c", "test $0 = name && exit 4"])), 4);
+    }
+
+    #[test]
+    fn what_fails_first_is_told_and_leaves_no_child() {
+        let missing = image("/no/such/program", &["x"]);
+        assert_eq!(missing.start(|| Ok(())).unwrap_err().raw_os_error(), Some(libc::ENOENT));
+        let refused = || Err(io::Error::from_raw_os_error(libc::EDOM));
+        assert_eq!(missing.start(refused).unwrap_err().raw_os_error(), Some(libc::EDOM));
+        assert_eq!(missing.exec(refused).raw_os_error(), Some(libc::EDOM));
+    }
+
+    #[test]
+    fn a_file_that_the_kernel_does_not_know_is_for_the_shell() {
+        let file = std::env::temp_dir().join(format!("numakit-image-{}", std::process::id()));
+        std::fs::write(&file, "exit $OUT$#\n").unwrap();
+        std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o700)).unwrap();
+        let got = status(&image(file.to_str().unwrap(), &["name", "a", "b"]));
+        std::fs::remove_file(&file).unwrap();
+        assert_eq!(got, 32);
+    }
+
+    #[test]
+    fn signals_are_as_before_and_texts_have_no_zero() {
+        let mask = || {
+            let text = std::fs::read_to_string("/proc/thread-self/status").unwrap();
+            text.lines().find(|line| line.starts_with("SigBlk")).unwrap().to_owned()
+        };
+        let before = mask();
+        status(&image("/bin/true", &["true"]));
+        assert_eq!(mask(), before);
+        assert!(Image::new(Path::new("/bin/true"), &["a\0b".into()], &[]).is_err());
+    }
+}
