@@ -7,7 +7,7 @@ use numakit_model::{Plan, Topology};
 use numakit_placement::{Request, Taken, explained};
 use numakit_sys::SysRoot;
 use std::fmt::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// Described machines: name of the golden text, description, requests.
 const DESCRIBED: &[(&str, &str, &[&str])] = &[
@@ -205,15 +205,7 @@ fn described_machines() {
 
 #[test]
 fn captured_machines() {
-    let folder = std::env::var_os("NUMAKIT_CAPTURES")
-        .map(PathBuf::from)
-        .unwrap_or_else(|| PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/captures")));
-    let Ok(entries) = std::fs::read_dir(&folder) else {
-        println!("skipped: no captures in {}; name their folder in NUMAKIT_CAPTURES", folder.display());
-        return;
-    };
-    let archives = entries.map(|entry| entry.unwrap().path());
-    for archive in archives.filter(|path| path.to_string_lossy().ends_with(".tar.bz2")) {
+    for archive in numakit_captures::archives() {
         let name = archive.file_name().unwrap().to_string_lossy().replace(".tar.bz2", "");
         let topology = numakit_topology::read(&SysRoot::open(&archive).unwrap()).unwrap();
         let plans: String = OF_CAPTURES.iter().map(|words| shown(&topology, words)).collect();

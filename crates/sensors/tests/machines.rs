@@ -6,7 +6,6 @@ use numakit_model::{Topology, Unavailable};
 use numakit_sensors::{Probe, Scene, Tick};
 use numakit_sys::SysRoot;
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 
 fn topology(root: &SysRoot) -> Topology {
     let names = root.list("/sys/devices/system/node").unwrap_or_default();
@@ -24,21 +23,6 @@ fn read(probe: &mut Probe) -> BTreeMap<String, Option<u64>> {
         values.extend(sensor.series().iter().map(|s| s.name()).zip(out));
     }
     values
-}
-
-fn captures() -> Vec<PathBuf> {
-    let folder = std::env::var_os("NUMAKIT_CAPTURES").map_or_else(
-        || PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/captures"),
-        PathBuf::from,
-    );
-    let Ok(entries) = std::fs::read_dir(&folder) else {
-        println!("skipped: no captures in {}; name their folder in NUMAKIT_CAPTURES", folder.display());
-        return Vec::new();
-    };
-    let mut found: Vec<_> = entries.filter_map(|e| Some(e.ok()?.path())).collect();
-    found.retain(|p| p.to_string_lossy().ends_with(".tar.bz2"));
-    found.sort();
-    found
 }
 
 /// The values that the text of a machine's files has, by series name.
@@ -72,7 +56,7 @@ fn expected(root: &SysRoot, topology: &Topology) -> BTreeMap<String, u64> {
 
 #[test]
 fn captured_machines_give_what_their_files_say() {
-    for path in captures() {
+    for path in numakit_captures::archives() {
         let root = SysRoot::open(&path).unwrap();
         let topology = topology(&root);
         let mut probe = Probe::new(&Scene::new(&root, &topology));

@@ -6,21 +6,10 @@ use numakit_model::{CpuSet, Topology};
 use numakit_sys::SysRoot;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 
 /// The captures with their facts; none, and a line that says so, where they are not to be had.
 fn captures() -> Vec<(Topology, Value)> {
-    let folder = std::env::var_os("NUMAKIT_CAPTURES")
-        .map(PathBuf::from)
-        .unwrap_or_else(|| PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/captures")));
-    let Ok(entries) = std::fs::read_dir(&folder) else {
-        println!("skipped: no captures in {}; name their folder in NUMAKIT_CAPTURES", folder.display());
-        return Vec::new();
-    };
-    let mut archives: Vec<PathBuf> = entries.map(|e| e.unwrap().path()).collect();
-    archives.retain(|path| path.to_string_lossy().ends_with(".tar.bz2"));
-    archives.sort();
-    archives
+    numakit_captures::archives()
         .iter()
         .map(|archive| {
             let facts = archive.to_string_lossy().replace(".tar.bz2", ".facts.json");

@@ -40,13 +40,7 @@ fn this_machine_reads_back() {
 
 #[test]
 fn the_seven_machines_read_back() {
-    let folder = std::env::var("NUMAKIT_CAPTURES")
-        .unwrap_or_else(|_| concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/captures").to_owned());
-    let Ok(entries) = std::fs::read_dir(&folder) else {
-        println!("skipped: no captures in {folder}; name their folder in NUMAKIT_CAPTURES");
-        return;
-    };
-    for path in entries.map(|e| e.unwrap().path()).filter(|p| p.to_string_lossy().ends_with(".tar.bz2")) {
+    for path in numakit_captures::archives() {
         let capture = Capture::take(&SysRoot::open(&path).unwrap(), |_, _| {}).unwrap();
         let copy = Topology { origin: capture.topology().origin.clone(), ..again(&capture, "seven") };
         assert_eq!(&copy, capture.topology(), "{}", path.display());

@@ -5,7 +5,6 @@ use numakit_model::topology::CacheKind;
 use numakit_model::{CpuSet, Topology};
 use numakit_sys::SysRoot;
 use numakit_topology::{fabricate, read, read_places, synthetic};
-use std::path::PathBuf;
 
 /// Caches by level and kind, with the CPUs that share them.
 fn shared(topology: &Topology) -> Vec<(u32, CacheKind, CpuSet)> {
@@ -44,15 +43,7 @@ fn a_plan_sees_the_same_machine_in_a_few_files() {
         let topology = synthetic::load(description).unwrap();
         compare(&SysRoot::of_tree(fabricate::tree(&topology, &fabricate::Texts::default())));
     }
-    let folder = std::env::var_os("NUMAKIT_CAPTURES")
-        .map(PathBuf::from)
-        .unwrap_or_else(|| PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/captures")));
-    let Ok(entries) = std::fs::read_dir(&folder) else {
-        println!("skipped: no captures in {}; name their folder in NUMAKIT_CAPTURES", folder.display());
-        return;
-    };
-    let archives = entries.map(|entry| entry.unwrap().path());
-    for archive in archives.filter(|path| path.to_string_lossy().ends_with(".tar.bz2")) {
+    for archive in numakit_captures::archives() {
         compare(&SysRoot::open(&archive).unwrap());
     }
 }
