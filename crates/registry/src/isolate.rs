@@ -83,10 +83,16 @@ pub fn sweep() -> bool {
 }
 
 /// Removes a group. Its CPUs are everybody's again when this returns: the kernel would give those
-/// of a partition that is only removed back some time later.
+/// of a partition that is only removed back some time later, and what the caller starts at that
+/// moment in the topmost group would keep the narrow mask for ever.
 fn give_back(group: &Path) -> io::Result<()> {
-    let _ = fs::write(group.join("cpuset.cpus.partition"), "member");
+    let _ = write(&group.join("cpuset.cpus.partition"), "member");
     fs::remove_dir(group)
+}
+
+/// Writes to a file that is there; where the kernel has none, none is made.
+fn write(file: &Path, text: &str) -> io::Result<()> {
+    File::options().write(true).open(file)?.write_all(text.as_bytes())
 }
 
 fn is_left(group: &Path, processes: &Path) -> bool {
@@ -143,7 +149,7 @@ fn isolate_below(own: &Path, pid: u32, cpus: &CpuSet, mems: Option<&CpuSet>) -> 
     fs::create_dir(&path).map_err(refused)?;
     let made = share_domain(&path).map_err(refused).and_then(|()| fill(&path, cpus, mems));
     made.inspect_err(|_| {
-        let _ = fs::remove_dir(&path);
+        let _ = give_back(&path);
     })
 }
 
@@ -159,11 +165,7 @@ fn share_domain(group: &Path) -> io::Result<()> {
 
 fn fill(path: &Path, cpus: &CpuSet, mems: Option<&CpuSet>) -> Result<Group, String> {
     let put = |name: &str, text: &str| {
-        let written = File::options()
-            .write(true)
-            .open(path.join(name))
-            .and_then(|mut file| file.write_all(text.as_bytes()));
-        written.map_err(|e| format!("{}/{name} cannot be written: {e}", path.display()))
+        write(&path.join(name), text).map_err(|e| format!("{}/{name} cannot be written: {e}", path.display()))
     };
     put("cpuset.cpus", &cpus.to_string())?;
     if let Some(mems) = mems {

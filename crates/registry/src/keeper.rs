@@ -2,6 +2,7 @@
 //! lives. The program is its child and orphans come to it, so it knows when the last one ended.
 
 use crate::held::{Held, process};
+use crate::isolate::Group;
 use crate::launcher::Job;
 use crate::message::Message;
 use numakit_sys::supervise::{self, Change, Mail, Mailbox, Waited};
@@ -36,7 +37,7 @@ pub fn keep(job: Job, launcher: UnixStream) -> i32 {
 
 struct Keeper {
     held: Held,
-    group: Option<crate::isolate::Group>,
+    group: Option<Group>,
     /// The launcher, as long as it lives and the program does.
     launcher: Option<UnixStream>,
     launcher_pid: u32,
@@ -54,7 +55,7 @@ struct Keeper {
 impl Keeper {
     fn start(job: Job, launcher: UnixStream) -> Result<Self, Box<(Message, UnixStream)>> {
         let Job { mut start, mut held, group } = job;
-        start.cgroup = group.as_ref().map(crate::isolate::Group::descriptor);
+        start.cgroup = group.as_ref().map(Group::descriptor);
         let launcher_pid = supervise::parent();
         let prepared = || -> io::Result<Mailbox> {
             supervise::adopt_orphans()?;
@@ -63,7 +64,7 @@ impl Keeper {
         let mailbox = match prepared() {
             Ok(mailbox) => mailbox,
             Err(error) => {
-                held.end();
+                give_back(held, group);
                 let text = format!("the process that keeps the cores cannot be set up: {error}");
                 return Err(Box::new((Message::NotPrepared(text), launcher)));
             }
@@ -71,10 +72,7 @@ impl Keeper {
         let program = match start.spawn() {
             Ok(program) => program,
             Err(error) => {
-                held.end();
-                if let Some(group) = group {
-                    group.remove();
-                }
+                give_back(held, group);
                 return Err(Box::new((not_started(&error), launcher)));
             }
         };
@@ -99,7 +97,7 @@ impl Keeper {
         let _ = std::env::set_current_dir("/");
         let mut kept = vec![self.held.descriptor(), self.mailbox.as_fd().as_raw_fd()];
         kept.extend(self.launcher.as_ref().map(AsRawFd::as_raw_fd));
-        kept.extend(self.group.as_ref().map(crate::isolate::Group::descriptor));
+        kept.extend(self.group.as_ref().map(Group::descriptor));
         let _ = supervise::close_all_but(&kept);
     }
 
@@ -118,10 +116,7 @@ impl Keeper {
             self.rouse();
         }
         // Whoever is told that the program ended finds its cores free.
-        self.held.end();
-        if let Some(group) = self.group {
-            group.remove();
-        }
+        give_back(self.held, self.group);
         if let (Some(message), Some(launcher)) = (ending(self.ended), self.launcher) {
             let _ = message.send(&launcher);
         }
@@ -237,6 +232,14 @@ impl Keeper {
     fn forget(&mut self, signal: i32, sender: u32) -> bool {
         self.place(signal, sender).map(|at| self.came.remove(at)).is_some()
     }
+}
+
+/// The group goes first: whoever finds the cores free may use their CPUs.
+fn give_back(held: Held, group: Option<Group>) {
+    if let Some(group) = group {
+        group.remove();
+    }
+    held.end();
 }
 
 fn ending(change: Option<Change>) -> Option<Message> {
