@@ -146,7 +146,7 @@ impl Wish<'_> {
             library: self.library,
             hold: held.as_ref().map(Held::descriptor),
         };
-        let mut launch = match Launch::new(&job, Environment::of(std::env::vars_os())) {
+        let launch = match Launch::new(&job, Environment::of(std::env::vars_os())) {
             Ok(launch) => launch,
             Err(error) => {
                 held.into_iter().for_each(Held::give_back);
@@ -162,7 +162,6 @@ impl Wish<'_> {
             }
             Some(Err(why)) => (None, Some(Err(why))),
         };
-        launch.start.cgroup = group.as_ref().map(Group::descriptor);
         Ok(Ready { outcome, launch, isolated, held, group })
     }
 }
