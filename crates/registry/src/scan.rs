@@ -20,7 +20,7 @@ pub(crate) const TURN: Range<u64> = 1 << 40..(1 << 40) + 1;
 /// Byte N from here on: record N is somebody's.
 const SLOTS: u64 = 1 << 41;
 /// So many records are read at once.
-const TOGETHER: u64 = 64;
+const TOGETHER: usize = 4;
 /// A record that is being written, or CPUs that are being taken, are whole a moment later.
 const TRIES: u32 = 4;
 const MOMENT: Duration = Duration::from_millis(2);
@@ -80,7 +80,7 @@ fn once(file: &File) -> io::Result<Scan> {
     // without one is damaged, or came just now.
     let locked = lock::foreign(file.as_fd(), SLOTS..SLOTS + MOST_SLOTS)?;
     let slots: Vec<u64> = locked.into_iter().flatten().map(|byte| byte - SLOTS).collect();
-    let records = records(file)?;
+    let records = records(file, slots.last().copied())?;
     let ranges = lock::foreign(file.as_fd(), CPUS)?;
     let mut rest: CpuSet = ranges.into_iter().flatten().map(|byte| byte as u32).collect();
     let (valid, stale): (Vec<_>, Vec<_>) =
@@ -103,15 +103,19 @@ fn once(file: &File) -> io::Result<Scan> {
     Ok(Scan { holdings, stale, slots })
 }
 
-/// All records that are whole, whether they are somebody's or not, by slot.
-fn records(file: &File) -> io::Result<Vec<(u64, Record)>> {
+/// All records that are whole, whether they are somebody's or not, by slot. Slots are used from
+/// the lowest on: behind the last that is locked, the first that were never used are the end.
+fn records(file: &File, last_locked: Option<u64>) -> io::Result<Vec<(u64, Record)>> {
     let written = file.metadata()?.len().saturating_sub(HEADER as u64).div_ceil(RECORD as u64);
-    let written = written.min(MOST_SLOTS);
-    let mut bytes = vec![0; written.min(TOGETHER) as usize * RECORD];
+    let mut bytes = [0; TOGETHER * RECORD];
     let mut records = Vec::new();
-    for first in (0..written).step_by(TOGETHER as usize) {
+    for first in (0..written.min(MOST_SLOTS)).step_by(TOGETHER) {
         let length = read(file, &mut bytes, slot_place(first))?;
-        for (slot, bytes) in (first..).zip(bytes[..length].chunks(RECORD)) {
+        let bytes = &bytes[..length];
+        if last_locked.is_none_or(|last| last < first) && bytes.iter().all(|&byte| byte == 0) {
+            break;
+        }
+        for (slot, bytes) in (first..).zip(bytes.chunks(RECORD)) {
             if let Parsed::Record(record) = parse(bytes) {
                 records.push((slot, *record));
             }

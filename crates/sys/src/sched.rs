@@ -19,8 +19,14 @@ pub fn affinity_of(thread: u32) -> io::Result<CpuSet> {
     let bytes = check(unsafe {
         libc::syscall(libc::SYS_sched_getaffinity, thread, size_of_val(&mask), mask.as_mut_ptr())
     })?;
-    let bits = (bytes as u32 * 8).min(MASK_WORDS as u32 * 64);
-    Ok((0..bits).filter(|&cpu| mask[cpu as usize / 64] >> (cpu % 64) & 1 == 1).collect())
+    let mut cpus = CpuSet::new();
+    for (mut word, first) in mask.into_iter().zip((0..).step_by(64)).take(bytes as usize / 8) {
+        while word != 0 {
+            cpus.insert(first + word.trailing_zeros());
+            word &= word - 1;
+        }
+    }
+    Ok(cpus)
 }
 
 /// How many threads a process has; none if it is not there.
