@@ -6,9 +6,12 @@ use numakit_model::{CpuSet, Topology};
 use numakit_placement::{PlanError, Request};
 use numakit_registry::isolate::{self, Group};
 use numakit_registry::limits::{Limits, LimitsError};
-use numakit_registry::{About, Ending, Held, Registry, RegistryError, RunError, TakeError, busy, look, run};
-use numakit_sys::SysRoot;
+use numakit_registry::{
+    About, Ending, Held, Registry, RegistryError, RunError, Seen, TakeError, busy, look, run,
+};
 use numakit_sys::huge_pages::Setting;
+use numakit_sys::{SysRoot, sched};
+use std::borrow::Cow;
 use std::ffi::OsString;
 use std::io;
 use std::path::Path;
@@ -115,8 +118,8 @@ impl Wish<'_> {
             Wait::Upto(time) => Some(time),
             Wait::Forever => None,
         };
-        let (held, outcome) =
-            registry.take_waiting(&about, timeout, PlanError::may_pass, |seen| choice.choose(seen))?;
+        let choose = |seen: &Seen| Choice { topology: &self.machine(seen), ..choice.clone() }.choose(seen);
+        let (held, outcome) = registry.take_waiting(&about, &limits, timeout, PlanError::may_pass, choose)?;
         self.ready(outcome, Some(held))
     }
 
@@ -128,6 +131,17 @@ impl Wish<'_> {
             false => self.choice(Some(&Limits::of_this_machine()?)).choose(&seen)?.with,
         };
         self.ready(outcome, None)
+    }
+
+    /// The machine at this moment: CPUs that others hold in partitions are theirs, but come back.
+    fn machine(&self, seen: &Seen) -> Cow<'_, Topology> {
+        let given = self.topology;
+        if given.allowed == given.online {
+            return Cow::Borrowed(given);
+        }
+        let mine = sched::affinity().map_or_else(|_| given.allowed.clone(), |mine| mine.and(&given.online));
+        let allowed = mine.or(&isolate::lent(&given.online).and(&seen.held()));
+        Cow::Owned(Topology { allowed, ..given.clone() })
     }
 
     fn choice<'a>(&'a self, limits: Option<&'a Limits>) -> Choice<'a> {

@@ -5,6 +5,7 @@ use crate::choice::{Choice, Outcome};
 use crate::launch::memory;
 use numakit_model::plan::{Mode, Plan};
 use numakit_model::{CpuSet, Topology};
+use numakit_registry::limits::Limits;
 use numakit_registry::{About, Registry, Seen, look};
 use numakit_sys::SysRoot;
 use numakit_sys::migrate::{move_process, move_range, set_affinity_of};
@@ -85,7 +86,9 @@ pub fn choose(
         return Ok((outcome, replaced));
     }
     let about = About { application: format!("process {pid}, being placed") };
-    let (held, outcome) = Registry::open()?.take(&about, |seen| choice.choose(&without(seen)))?;
+    let limits = Limits::of_this_machine()?;
+    let choose = |seen: &Seen| choice.choose(&without(seen));
+    let (held, outcome) = Registry::open()?.take(&about, &limits, choose)?;
     let replaced = place(&outcome);
     held.give_back();
     Ok((outcome, replaced?))

@@ -77,9 +77,6 @@ pub enum RegistryError {
         /// Its line.
         line: usize,
     },
-    /// The file of limits cannot be read or understood.
-    #[error(transparent)]
-    Limits(#[from] crate::limits::LimitsError),
 }
 
 impl RegistryError {

@@ -72,6 +72,21 @@ pub fn possible() -> Result<String, String> {
     Ok(format!("cpuset of {}", own.display()))
 }
 
+/// CPUs that partitions have now and that this process may use again once those go.
+pub fn lent(online: &CpuSet) -> CpuSet {
+    let own = own_group().ok();
+    own.and_then(|own| lent_of(&own, online)).unwrap_or_default()
+}
+
+fn lent_of(own: &Path, online: &CpuSet) -> Option<CpuSet> {
+    let read = |path: PathBuf| CpuSet::parse_list(fs::read_to_string(path).ok()?.trim()).ok();
+    let effective = read(own.join("cpuset.cpus.effective"))?;
+    // A group without CPUs of its own, as the topmost one, has those of the one above.
+    let groups = own.ancestors().filter_map(|group| read(group.join("cpuset.cpus")));
+    let wanted = groups.filter(|cpus| !cpus.is_empty()).fold(online.clone(), |all, cpus| all.and(&cpus));
+    Some(wanted.minus(&effective))
+}
+
 /// Removes control groups that nobody uses and whose maker is gone without removing them: as long
 /// as they are there, nobody else may use their CPUs. Returns whether there were any.
 pub fn sweep() -> bool {
@@ -224,6 +239,25 @@ mod tests {
         assert!(why("cpuset\n").contains("numakit-1/cpuset.cpus cannot be written"));
         assert!(!own.join("numakit-1").exists());
         fs::remove_dir_all(&own).unwrap();
+    }
+
+    #[test]
+    fn what_a_group_lacks_is_lent() {
+        let top = std::env::temp_dir().join(format!("numakit-lent-{}", std::process::id()));
+        let own = top.join("own");
+        fs::create_dir_all(&own).unwrap();
+        let online = CpuSet::range(0, 7);
+        let lent = |effective: &str, above: &str, cpus: &str| {
+            fs::write(own.join("cpuset.cpus.effective"), effective).unwrap();
+            fs::write(top.join("cpuset.cpus"), above).unwrap();
+            fs::write(own.join("cpuset.cpus"), cpus).unwrap();
+            lent_of(&own, &online).unwrap().to_string()
+        };
+        let seen = [("0-7\n", "\n", "\n"), ("0-1\n", "\n", "\n"), ("2\n", "0-3\n", "2-5\n")];
+        let seen = seen.map(|(effective, above, cpus)| lent(effective, above, cpus));
+        let nothing = lent_of(&top, &online);
+        fs::remove_dir_all(&top).unwrap();
+        assert_eq!((seen, nothing), (["", "2-7", "3"].map(str::to_owned), None));
     }
 
     #[test]

@@ -235,7 +235,7 @@ impl Keeper {
 }
 
 /// The group goes first: whoever finds the cores free may use their CPUs.
-fn give_back(held: Held, group: Option<Group>) {
+pub(crate) fn give_back(held: Held, group: Option<Group>) {
     if let Some(group) = group {
         group.remove();
     }

@@ -80,7 +80,8 @@ pub fn run(job: Job) -> Result<Ending, RunError> {
         }
         Fork::Parent(keeper) => {
             drop(there);
-            let launcher = Launcher { held: job.held, keeper, program: None, mailbox };
+            let Job { held, group, .. } = job;
+            let launcher = Launcher { held, group, keeper, program: None, mailbox };
             launcher.stand_for_program(&here)
         }
     }
@@ -89,6 +90,8 @@ pub fn run(job: Job) -> Result<Ending, RunError> {
 struct Launcher {
     /// A copy: the cores stay held if the keeper alone is killed.
     held: Held,
+    /// For the same case.
+    group: Option<Group>,
     keeper: u32,
     program: Option<u32>,
     mailbox: Mailbox,
@@ -162,7 +165,7 @@ impl Launcher {
                 Waited::Child(..) => {}
                 Waited::Childless => {
                     // Nobody is left who could need the cores.
-                    self.held.end();
+                    keeper::give_back(self.held, self.group);
                     let lost = "the keeper of the cores was killed before the program started".to_owned();
                     return ending.ok_or(RunError::NotPrepared(lost));
                 }

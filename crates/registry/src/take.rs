@@ -41,16 +41,17 @@ pub struct Chosen<T> {
 }
 
 impl Registry {
-    /// Chooses and takes cores; nobody else chooses meanwhile. `choose` is given what is held
-    /// ([`Seen::held`]) and may choose anything else. Nothing is taken where this is an error.
+    /// Chooses and takes cores within the limits; nobody else chooses meanwhile. `choose` is given
+    /// what is held ([`Seen::held`]) and may choose anything else. Nothing is taken where this is
+    /// an error.
     pub fn take<T, E>(
         &mut self,
         about: &About,
+        limits: &Limits,
         choose: impl FnOnce(&Seen) -> Result<Chosen<T>, E>,
     ) -> Result<(Held, T), TakeError<E>> {
-        let limits = Limits::of_this_machine().map_err(RegistryError::from)?;
         self.turn(PATIENCE)?;
-        let taken = self.take_in_turn(about, &limits, choose);
+        let taken = self.take_in_turn(about, limits, choose);
         let _ = lock::unlock(self.file.as_fd(), TURN);
         taken
     }
@@ -60,6 +61,7 @@ impl Registry {
     pub fn take_waiting<T, E>(
         &mut self,
         about: &About,
+        limits: &Limits,
         timeout: Option<Duration>,
         worth: impl Fn(&E) -> bool,
         mut choose: impl FnMut(&Seen) -> Result<Chosen<T>, E>,
@@ -67,7 +69,7 @@ impl Registry {
         let wait = timeout.map(|time| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX));
         let deadline = wait.map(|wait| clock::monotonic().saturating_add(wait));
         loop {
-            let error = match self.take(about, &mut choose) {
+            let error = match self.take(about, limits, &mut choose) {
                 Ok(taken) => return Ok(taken),
                 Err(error) => error,
             };

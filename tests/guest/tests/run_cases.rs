@@ -64,6 +64,18 @@ const ABANDONED: &str = "numa run --busy off --isolate -c 2 -- sleep 1000 & \
     echo before $(ls -d /sys/fs/cgroup/numakit-* | wc -l) $(nproc); \
     numa run --busy off -c 8 -- nproc; ls -d /sys/fs/cgroup/numakit-* 2>/dev/null | wc -l";
 
+/// Nobody but the launcher is left to remove the group.
+const OUTLIVED: &str = "numa run --busy off --isolate -c 2 -- sleep 1000 & \
+    until [ -n \"$(pidof sleep)\" ]; do sleep 0.1; done; sleep 0.5; \
+    kill -KILL $(pidof cores-keeper); sleep 0.5; kill $(pidof sleep); wait $!; echo status $?; \
+    ls -d /sys/fs/cgroup/numakit-* 2>/dev/null | wc -l";
+
+/// CPUs that another has in a partition are waited for like others.
+const QUEUE: &str = "numa run --busy off --isolate -c 6 -- sleep 1000 & \
+    until [ -n \"$(pidof sleep)\" ]; do sleep 0.1; done; numa run --busy off -c 8 -- true; echo status $?; \
+    held=$(pidof sleep); { sleep 2; kill $held; } & \
+    numa run --busy off --wait=300 -c 8 -- nproc; wait";
+
 /// A control group of the caller's with processes in it: no partition, then one. What is only
 /// removed is a partition until the kernel comes to it.
 const WITHIN: &str = "cd /sys/fs/cgroup; for group in member root; do \
@@ -114,6 +126,8 @@ static BOOT: LazyLock<Result<Boot, Failure>> = LazyLock::new(|| {
         ("partitions", PARTITIONS),
         ("undelegated later", &undelegated),
         ("abandoned", ABANDONED),
+        ("outlived", OUTLIVED),
+        ("queue", QUEUE),
         ("within", WITHIN),
         ("original", ORIGINAL),
         ("explained", "numaplace -d -c 2 true"),
@@ -189,6 +203,19 @@ fn what_a_killed_launch_left_is_removed_by_the_next() {
     assert_eq!(text, "before 1 6\n8\n0\n", "{errors}");
     let Some((text, _)) = told("empty") else { return };
     assert_eq!(text, "No program holds cores. 'numa run -c 4 PROGRAM' takes four.\n");
+}
+
+#[test]
+fn a_launcher_removes_the_group_of_a_keeper_that_was_killed() {
+    let Some((text, errors)) = told("outlived") else { return };
+    assert_eq!(text, "status 143\n0\n", "{errors}");
+}
+
+#[test]
+fn cpus_in_a_partition_are_somebodys_and_waited_for() {
+    let Some((text, errors)) = told("queue") else { return };
+    assert_eq!(text, "status 2\n8\n", "{errors}");
+    assert!(errors.contains("6 held by sleep of root") && errors.contains("(--wait)"), "{errors}");
 }
 
 #[test]

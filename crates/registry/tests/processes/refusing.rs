@@ -1,6 +1,7 @@
 //! What cannot be used is told with what fixes it, and nothing is left behind.
 
 use crate::scene::{Scene, exists, kill, until};
+use numakit_registry::limits::Limits;
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
@@ -91,7 +92,7 @@ fn who_stands_still_while_choosing_is_told() {
     let scene = Scene::new("turn");
     let mut registry = Registry::open_at(&scene.registry()).unwrap();
     // While this test chooses, another launcher waits in vain.
-    let waited = registry.take(&About::default(), |_| {
+    let waited = registry.take(&About::default(), &Limits::default(), |_| {
         let message = refusal(&mut scene.hold(&["0", "true"]));
         Err::<Chosen<()>, String>(message)
     });

@@ -4,6 +4,7 @@
 //! `--bind` asks for the mask. `--unnamed` leaves `NUMA_HOLD` out of the environment.
 
 use numakit_model::CpuSet;
+use numakit_registry::limits::Limits;
 use numakit_registry::{About, Chosen, Job, Registry, RunError, Seen, run};
 use numakit_sys::start::Start;
 use std::error::Error;
@@ -66,13 +67,13 @@ fn choose(wanted: &str, seen: &Seen) -> Result<Chosen<()>, String> {
 
 fn hold() -> Result<ExitCode, Failure> {
     let options = options()?;
-    let mut registry = Registry::open()?;
+    let (limits, mut registry) = (Limits::of_this_machine()?, Registry::open()?);
     let application = options.words.first().cloned().unwrap_or_default();
     let about = About { application: application.clone() };
     let chosen = |seen: &Seen| choose(&options.cpus, seen);
     let (held, ()) = match options.wait {
-        None => registry.take(&about, chosen)?,
-        Some(wait) => registry.take_waiting(&about, Some(wait), |_| true, chosen)?,
+        None => registry.take(&about, &limits, chosen)?,
+        Some(wait) => registry.take_waiting(&about, &limits, Some(wait), |_| true, chosen)?,
     };
     let mut environment: Vec<_> = std::env::vars_os().collect();
     if !options.unnamed {
