@@ -7,7 +7,7 @@ use numakit_placement::{PlanError, Request};
 use numakit_registry::isolate::{self, Group};
 use numakit_registry::limits::{Limits, LimitsError};
 use numakit_registry::{
-    About, Ending, Held, Registry, RegistryError, RunError, Seen, TakeError, busy, look, run,
+    About, Chosen, Ending, Held, Registry, RegistryError, RunError, Seen, TakeError, busy, look, run,
 };
 use numakit_sys::huge_pages::Setting;
 use numakit_sys::{SysRoot, sched};
@@ -118,7 +118,7 @@ impl Wish<'_> {
             Wait::Upto(time) => Some(time),
             Wait::Forever => None,
         };
-        let choose = |seen: &Seen| Choice { topology: &self.machine(seen), ..choice.clone() }.choose(seen);
+        let choose = |seen: &Seen| self.choose(&choice, seen);
         let (held, outcome) = registry.take_waiting(&about, &limits, timeout, PlanError::may_pass, choose)?;
         self.ready(outcome, Some(held))
     }
@@ -128,9 +128,13 @@ impl Wish<'_> {
         let seen = look()?;
         let outcome = match self.options.shared {
             true => self.choice(None).share(&seen)?,
-            false => self.choice(Some(&Limits::of_this_machine()?)).choose(&seen)?.with,
+            false => self.choose(&self.choice(Some(&Limits::of_this_machine()?)), &seen)?.with,
         };
         self.ready(outcome, None)
+    }
+
+    fn choose(&self, choice: &Choice<'_>, seen: &Seen) -> Result<Chosen<Outcome>, PlanError> {
+        Choice { topology: &self.machine(seen), ..choice.clone() }.choose(seen)
     }
 
     /// The machine at this moment: CPUs that others hold in partitions are theirs, but come back.
@@ -149,7 +153,7 @@ impl Wish<'_> {
         Choice { busy, limits, ..Choice::new(self.root, self.topology, self.request) }
     }
 
-    fn ready(&self, outcome: Outcome, held: Option<Held>) -> Result<Ready, BeginError> {
+    fn ready(&self, mut outcome: Outcome, held: Option<Held>) -> Result<Ready, BeginError> {
         let job = Job {
             words: self.words,
             program: self.program,
@@ -171,6 +175,7 @@ impl Wish<'_> {
         let (group, isolated) = match group {
             None => (None, None),
             Some(Ok(group)) => {
+                outcome.plan.warnings.extend(group.warning());
                 let told = group.told().map(str::to_owned).map_err(str::to_owned);
                 (Some(group), Some(told))
             }

@@ -40,6 +40,20 @@ impl Group {
         if self.is_partition { Ok(&self.told) } else { Err(&self.told) }
     }
 
+    /// What it does to others, which its user should know; one line.
+    pub fn warning(&self) -> Option<String> {
+        let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+        let above = self.path.parent()?.display();
+        (self.is_partition && !keeps_masks(&release)).then(|| {
+            format!(
+                "Linux {} unbinds all processes of {above} when a partition comes or goes, those that \
+                 others placed too; Linux 6.2 does not, nor is anybody else in a group of your own \
+                 ('systemd-run --scope -p Delegate=yes')",
+                release.trim()
+            )
+        })
+    }
+
     /// Removes it. The processes in it have ended, but may not be gone yet.
     pub fn remove(self) {
         for _ in 0..100 {
@@ -51,6 +65,13 @@ impl Group {
             }
         }
     }
+}
+
+/// Whether a kernel remembers what masks processes asked for.
+fn keeps_masks(release: &str) -> bool {
+    let mut numbers = release.split(|c: char| !c.is_ascii_digit()).map(|number| number.parse().unwrap_or(0));
+    let version: (u32, u32) = (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0));
+    version >= (6, 2)
 }
 
 /// Makes a control group for these CPUs and, unless that is left open, these nodes: a partition,
@@ -239,6 +260,12 @@ mod tests {
         assert!(why("cpuset\n").contains("numakit-1/cpuset.cpus cannot be written"));
         assert!(!own.join("numakit-1").exists());
         fs::remove_dir_all(&own).unwrap();
+    }
+
+    #[test]
+    fn kernels_that_forget_masks_are_known() {
+        assert!(["6.2.0", "6.12.3-amd64", "7.0-rc1\n"].into_iter().all(keeps_masks));
+        assert!(!["6.1.0-56-cloud-amd64\n", "5.15", ""].into_iter().any(keeps_masks));
     }
 
     #[test]
