@@ -1,10 +1,9 @@
 //! Ranks of MPI that a program starts on the cores it was given.
 
 use crate::Environment;
+use numakit_placement::check::LOCAL_RANKS;
 use std::ffi::OsString;
 
-/// By these a process knows that it is a rank itself.
-const RANKS: [&str; 2] = ["OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID"];
 /// Open MPI's default, until 4 and since 5. Options of `mpirun` are above both; without the second
 /// one's modifier, rank files would bind nothing.
 const OPEN_MPI: [(&str, &str); 2] = [
@@ -20,7 +19,7 @@ const MPICH: &str = "HYDRA_BINDING";
 /// Tells the library to divide the cores among ranks, and MPI libraries not to bind ranks by
 /// default, each in its own way. What is a rank already is not divided again.
 pub fn divide(words: &[OsString], environment: &mut Environment) {
-    if RANKS.iter().any(|name| environment.get(name).is_some()) {
+    if LOCAL_RANKS.iter().any(|(rank, _)| environment.get(rank).is_some()) {
         return;
     }
     environment.set("NUMA_RANKS", "1");
@@ -92,7 +91,7 @@ mod tests {
 
     #[test]
     fn a_rank_is_not_divided() {
-        for name in RANKS {
+        for (name, _) in LOCAL_RANKS {
             assert!(told(&["app"], &[(name, "0")]).is_empty(), "{name}");
         }
     }

@@ -8,7 +8,7 @@ use thiserror::Error;
 
 /// Variables by which launchers of MPI tell a process which rank of this machine it is, and of how
 /// many.
-const LOCAL_RANKS: [(&str, &str); 2] =
+pub const LOCAL_RANKS: [(&str, &str); 2] =
     [("OMPI_COMM_WORLD_LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_SIZE"), ("MPI_LOCALRANKID", "MPI_LOCALNRANKS")];
 
 /// A thread as it was found.

@@ -84,8 +84,8 @@ impl Place {
         // Programs of other users are started with root's, so they must be able to read it.
         let mode = if self.user == 0 { 0o755 } else { 0o700 };
         fs::DirBuilder::new().recursive(true).mode(mode).create(&folder)?;
-        self.check_private(top)?;
-        self.check_private(&folder)?;
+        Self::check_private(top)?;
+        Self::check_private(&folder)?;
         let path = folder.join(NAME);
         // What has this name was written whole by this user, or is cut off.
         if !fs::metadata(&path).is_ok_and(|data| data.is_file() && data.len() == LIBRARY.len() as u64) {
@@ -114,12 +114,12 @@ impl Place {
     }
 
     /// Whoever else may write there could have others run what he likes.
-    fn check_private(&self, folder: &Path) -> io::Result<()> {
-        let data = fs::symlink_metadata(folder)?;
-        let (owner, mode) = (data.uid(), data.mode() & 0o7777);
-        if data.is_dir() && owner == self.user && mode & 0o022 == 0 {
+    fn check_private(folder: &Path) -> io::Result<()> {
+        if numakit_sys::user::owns_privately(folder)? {
             return Ok(());
         }
+        let data = fs::symlink_metadata(folder)?;
+        let (owner, mode) = (data.uid(), data.mode() & 0o7777);
         let found =
             if data.is_dir() { format!("of user {owner} with mode {mode:o}") } else { "no folder".into() };
         Err(io::Error::other(format!(

@@ -179,7 +179,7 @@ fn isolate_below(own: &Path, pid: u32, cpus: &CpuSet, mems: Option<&CpuSet>) -> 
         _ => format!("no cpuset can be made below {} ({e}); {DELEGATE}", own.display()),
     };
     if !is_enabled(own)? {
-        fs::write(own.join(CONTROL), "+cpuset").map_err(refused)?;
+        write(&own.join(CONTROL), "+cpuset").map_err(refused)?;
     }
     let path = own.join(format!("{PREFIX}{pid}"));
     fs::create_dir(&path).map_err(refused)?;
@@ -194,7 +194,7 @@ fn isolate_below(own: &Path, pid: u32, cpus: &CpuSet, mems: Option<&CpuSet>) -> 
 fn share_domain(group: &Path) -> io::Result<()> {
     let kind = group.join("cgroup.type");
     match fs::read_to_string(&kind) {
-        Ok(text) if text.trim() == "domain invalid" => fs::write(&kind, "threaded"),
+        Ok(text) if text.trim() == "domain invalid" => write(&kind, "threaded"),
         _ => Ok(()),
     }
 }

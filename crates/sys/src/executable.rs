@@ -1,5 +1,6 @@
 //! Program files: where they are, and what the kernel does when it starts them.
 
+use crate::user;
 use std::ffi::{CStr, CString, OsStr};
 use std::io;
 use std::os::unix::ffi::OsStrExt;
@@ -34,12 +35,7 @@ fn executable(file: &Path) -> io::Result<()> {
     if std::fs::metadata(file)?.is_dir() {
         return Err(io::Error::from_raw_os_error(libc::EACCES));
     }
-    let name = CString::new(file.as_os_str().as_bytes())?;
-    // SAFETY: the name is a C string that outlives the call.
-    match unsafe { libc::faccessat(libc::AT_FDCWD, name.as_ptr(), libc::X_OK, libc::AT_EACCESS) } {
-        0 => Ok(()),
-        _ => Err(io::Error::last_os_error()),
-    }
+    user::access(file, libc::X_OK)
 }
 
 /// Why a program gets other rights than who starts it, so that it takes no library from them;

@@ -1,5 +1,6 @@
 //! Who runs this, and what the kernel lets them do.
 
+use crate::check;
 use std::ffi::{CStr, CString};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
@@ -66,7 +67,12 @@ pub fn owns_privately(path: &Path) -> std::io::Result<bool> {
 
 /// Whether this process may write to a file, or make files in a folder.
 pub fn may_write(path: &Path) -> bool {
-    let Ok(name) = CString::new(path.as_os_str().as_bytes()) else { return false };
+    access(path, libc::W_OK).is_ok()
+}
+
+/// An error where this process has no such right to a file, one of R_OK, W_OK and X_OK.
+pub(crate) fn access(path: &Path, right: i32) -> std::io::Result<()> {
+    let name = CString::new(path.as_os_str().as_bytes())?;
     // SAFETY: the name is a C string that outlives the call.
-    unsafe { libc::faccessat(libc::AT_FDCWD, name.as_ptr(), libc::W_OK, libc::AT_EACCESS) == 0 }
+    check(unsafe { libc::faccessat(libc::AT_FDCWD, name.as_ptr(), right, libc::AT_EACCESS) } as i64).map(drop)
 }

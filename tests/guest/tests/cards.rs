@@ -99,13 +99,9 @@ fn cards_agree_with_the_matrix() {
     for node in 0..4 {
         let (baseline, grown) = (lines_received(&quiet, node) as f64 * longer, lines_received(&remote, node));
         // Regions also have the recorder's start and end, which no card counts.
-        let (card, matrix) =
-            (grown as f64 - baseline, received(lines, node) as f64 - received(still, node) as f64);
-        println!(
-            "{node} {baseline:.0} {grown} {card:.0} {} {} {matrix:.0}",
-            received(still, node),
-            received(lines, node)
-        );
+        let (before, all) = (received(still, node), received(lines, node));
+        let (card, matrix) = (grown as f64 - baseline, all as f64 - before as f64);
+        println!("{node} {baseline:.0} {grown} {card:.0} {before} {all} {matrix:.0}");
         if [0, 2].contains(&node) {
             // Node 0 reads from node 2, and writes home what it wrote there before.
             assert!(card >= 0.97 * LINES as f64, "card {node}: {card}");
