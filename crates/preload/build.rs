@@ -1,4 +1,5 @@
 //! Builds the C library and takes it into the program, with a name for this version of it.
+#![allow(clippy::print_stdout)]
 
 use sha2::{Digest, Sha256};
 use std::fmt::Write;

@@ -1,4 +1,5 @@
 //! Takes the page into the program, where it was built before: `cargo xtask build` does.
+#![allow(clippy::print_stdout)]
 
 use std::fmt::Write;
 use std::path::Path;

@@ -3,7 +3,7 @@
 use anyhow::Context;
 use clap::{Args, ValueEnum};
 use numakit_sys::SysRoot;
-use std::io::IsTerminal;
+use numakit_sys::tty;
 use std::path::PathBuf;
 
 /// Options that every verb takes.
@@ -49,9 +49,7 @@ impl Global {
         match self.color {
             Color::Always => true,
             Color::Never => false,
-            Color::Auto => {
-                std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty())
-            }
+            Color::Auto => tty::is_output() && std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty()),
         }
     }
 }

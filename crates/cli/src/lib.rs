@@ -15,6 +15,7 @@ pub mod verbs;
 pub use global::Global;
 
 use clap::{Args, Command, FromArgMatches};
+use numakit_sys::output::{self, OutputError};
 use std::ffi::{OsStr, OsString};
 use std::process::ExitCode;
 
@@ -67,12 +68,26 @@ fn definition(only: Option<&OsStr>) -> Command {
 pub fn run(words: &[OsString]) -> anyhow::Result<ExitCode> {
     // To define all verbs takes longer than most of what `numa run` does.
     let named = words.get(1).map(OsString::as_os_str).filter(|word| VERBS.iter().any(|verb| word == verb));
-    let matches = definition(named).get_matches_from(words);
+    let matches = match definition(named).try_get_matches_from(words) {
+        Ok(matches) => matches,
+        Err(other) => return told(&other),
+    };
     let global = Global::from_arg_matches(&matches)?;
     match matches.subcommand() {
         Some((verb, matches)) => run_verb(verb, matches, &global),
         None => anyhow::bail!("no verb is given; 'numa --help' lists them"),
     }
+}
+
+/// Prints what clap has to say: help that was asked for, or what is wrong with the line.
+fn told(what: &clap::Error) -> anyhow::Result<ExitCode> {
+    if what.use_stderr() {
+        let _ = what.print();
+        return Ok(ExitCode::from(2));
+    }
+    output::check()?;
+    what.print().map_err(OutputError::from)?;
+    Ok(ExitCode::SUCCESS)
 }
 
 #[cfg(test)]

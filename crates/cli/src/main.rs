@@ -1,5 +1,6 @@
 //! `numa`, and `numascope` or `numaplace` when called by that name.
 
+use numakit_sys::output::{OutputError, say};
 use std::ffi::OsString;
 use std::path::Path;
 use std::process::ExitCode;
@@ -15,8 +16,16 @@ fn main() -> ExitCode {
         Some(name) if name == "numaplace" => ("numaplace", numakit_cli::numaplace::run(others)),
         _ => ("numa", numakit_cli::run(&words)),
     };
-    result.unwrap_or_else(|error| {
-        eprintln!("{name}: {error:#}");
-        ExitCode::from(2)
-    })
+    result.unwrap_or_else(|error| failed(name, &error))
+}
+
+/// Exit code 1 where the verb did its work and could only not print it; whoever closed the pipe
+/// that we print to has seen enough.
+fn failed(name: &str, error: &anyhow::Error) -> ExitCode {
+    let output = error.chain().find_map(|cause| cause.downcast_ref::<OutputError>());
+    if output.is_some_and(OutputError::reader_left) {
+        return ExitCode::SUCCESS;
+    }
+    say(format_args!("{name}: {error:#}\n"));
+    ExitCode::from(if output.is_some() { 1 } else { 2 })
 }

@@ -3,6 +3,7 @@
 use crate::Global;
 use crate::verbs::run::Run;
 use anyhow::{Context, bail};
+use numakit_sys::output::print;
 use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::process::ExitCode;
@@ -41,7 +42,7 @@ pub struct Line {
 pub fn run(words: impl Iterator<Item = OsString>) -> anyhow::Result<ExitCode> {
     let line = Line::parse(words)?;
     if line.version {
-        println!("numaplace {} (numakit)", env!("CARGO_PKG_VERSION"));
+        print(format_args!("numaplace {} (numakit)\n", env!("CARGO_PKG_VERSION")))?;
         return Ok(ExitCode::SUCCESS);
     }
     if line.command.is_empty() {

@@ -9,6 +9,7 @@ use numakit_sensors::{Scene, Selection, Target};
 use numakit_session::setup::{Setup, sampler_cpus};
 use numakit_session::{Ended, Session, interval};
 use numakit_sys::command::quoted;
+use numakit_sys::output::note;
 use std::ffi::OsString;
 use std::process::ExitCode;
 use std::time::Duration;
@@ -130,7 +131,7 @@ impl Prepared {
                     "--ctl-compat cannot be had: {error}; run it as root, without another recorder"
                 ));
             }
-            eprintln!("numa: orders from outside cannot come in: {error}");
+            note(format_args!("orders from outside cannot come in: {error}"));
         }
         Ok((session, waker))
     }
@@ -152,7 +153,7 @@ pub fn spawn(
             Ok(session)
         }
         Err(error) => {
-            eprintln!("numa: {error}");
+            note(error.to_string());
             session.abandon();
             Err(ExitCode::from(error.status()))
         }

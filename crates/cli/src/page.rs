@@ -4,6 +4,7 @@ use anyhow::Context;
 use clap::Args;
 use numakit_server::{Urls, page};
 use numakit_session::run_directory;
+use numakit_sys::output::{OutputError, note, print};
 use std::io::Write;
 use std::ops::RangeInclusive;
 use std::os::unix::fs::OpenOptionsExt;
@@ -32,27 +33,25 @@ impl Serve {
     }
 
     /// Says where the page is, and opens it where there is a screen.
-    pub fn announce(&self, urls: &Urls, host: &str) -> Option<Launcher> {
+    pub fn announce(&self, urls: &Urls, host: &str) -> Result<Option<Launcher>, OutputError> {
         let address = urls.listen;
         let port = address.port();
-        // Whoever reads us through a pipe waits for these lines; one who went away misses them.
-        let mut out = std::io::stdout().lock();
-        let _ = writeln!(out, "control  {}\nview     {}", urls.controller, urls.viewer);
+        let mut text = format!("control  {}\nview     {}\n", urls.controller, urls.viewer);
         if address.ip().is_loopback() {
-            let _ = writeln!(
-                out,
-                "from another computer: ssh -L {port}:{address} {host}, then open the same address there"
+            text += &format!(
+                "from another computer: ssh -L {port}:{address} {host}, then open the same address there\n"
             );
         } else {
-            eprintln!(
-                "numa: others can reach {address}, and what is sent is not encrypted; --listen 127.0.0.1:{port} and a tunnel are safer"
-            );
+            note(format_args!(
+                "others can reach {address}, and what is sent is not encrypted; --listen 127.0.0.1:{port} and a tunnel are safer"
+            ));
         }
-        let _ = out.flush();
+        // Whoever reads us through a pipe waits for these lines; one who went away misses them.
+        print(text).or_else(|error| if error.reader_left() { Ok(()) } else { Err(error) })?;
         if !page::is_there() {
-            eprintln!("numa: this program has no page: it was built without Node.js; {}", page::FIX);
+            note(format_args!("this program has no page: it was built without Node.js; {}", page::FIX));
         }
-        if self.no_open { None } else { Launcher::open(&urls.controller) }
+        Ok(if self.no_open { None } else { Launcher::open(&urls.controller) })
     }
 }
 

@@ -1,6 +1,6 @@
 //! Opening times of an hour of 190 series at 1 kHz: `hour [FILE]`, which is made if missing.
 
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::print_stdout, clippy::unwrap_used)]
 use numakit_history::{History, Recorded, Source, levels_of, plain};
 use numakit_model::{Instance, Kind, Metric, Scope, Series, Unit};
 use numakit_recording::{Header, Recorder};

@@ -1,6 +1,6 @@
 //! What a history answers against what was put in, and its memory.
 
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::print_stdout, clippy::unwrap_used)]
 use numakit_history::{Buckets, History, Source};
 use proptest::prelude::*;
 

@@ -1,5 +1,5 @@
 //! How long plans for ten thousand cores take: `milliseconds NAME VALUE`, the median of nine.
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::print_stdout, clippy::unwrap_used)]
 
 use numakit_placement::{Cores, Policy, Request, Taken, plan};
 use std::time::Instant;

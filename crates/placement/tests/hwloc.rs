@@ -1,6 +1,6 @@
 //! Logical numbers against those that hwloc itself gives.
 
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::print_stdout, clippy::unwrap_used)]
 
 use numakit_placement::numbering::Numbering;
 use numakit_topology::fabricate::{self, Texts};

@@ -1,5 +1,5 @@
 //! The library's own tests, which are in C: preloaded, linked, under sanitizers.
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::print_stdout, clippy::unwrap_used)]
 
 use std::path::Path;
 use std::process::Command;

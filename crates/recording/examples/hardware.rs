@@ -3,6 +3,7 @@
 //!
 //! Usage: hardware SECONDS. Samples at 100 Hz and prints `name value` lines; times are CPU time
 //! of this process per sample.
+#![allow(clippy::print_stdout)]
 
 use numakit_model::CpuSet;
 use numakit_recording::{Priority, Ring, Sampler, Settings};

@@ -4,6 +4,7 @@
 //! Most series stand still, some count now and then, some walk. `test.row` is the number of the
 //! sample modulo 1,000, `test.spike` is 0 but for single samples. Labels `phase 0` to `phase 3` cut it
 //! into quarters. What a test needs to know is printed as JSON.
+#![allow(clippy::print_stdout)]
 
 use numakit_model::{Instance, Kind, Metric, Scope, Series, Unit};
 use numakit_recording::{Header, Recorder, Ring};

@@ -1,6 +1,7 @@
 //! What a read of each sensor costs, against reading the same files without looking at them.
 //!
 //! `cargo run --release -p numakit-sensors --example cost [DIR|ARCHIVE]`
+#![allow(clippy::print_stdout)]
 
 use numakit_model::Topology;
 use numakit_model::topology::Node;

@@ -3,6 +3,7 @@
 //!
 //! `cargo run -p numakit-sensors --example machine -- zen4 /tmp/zen4`, with three interconnect
 //! cards `... -- opteron-15h /tmp/n2 3`.
+#![allow(clippy::print_stdout)]
 
 use numakit_sensors::fabricate;
 use numakit_sys::root::Tree;

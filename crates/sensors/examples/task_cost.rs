@@ -1,5 +1,6 @@
 //! What looking at a process costs: `task_cost PID`. Prints a read of the sampler and what the
 //! thread that looks spends.
+#![allow(clippy::print_stdout)]
 
 use numakit_sensors::{SENSORS, Scene, Target, Tick};
 use numakit_sys::{SysRoot, clock};

@@ -1,6 +1,6 @@
 //! The sensor `perf` on the machine that the tests run on, against other counts of the same
 //! things: those of this process are the least, those of the whole machine the most.
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::print_stdout, clippy::unwrap_used)]
 
 use numakit_model::topology::Node;
 use numakit_model::{CpuSet, Topology};

@@ -1,5 +1,6 @@
 //! Sensors on captures of real machines and on this one, against a second, simpler reading
 //! of the same files.
+#![allow(clippy::print_stdout)]
 
 use numakit_model::topology::Node;
 use numakit_model::{Topology, Unavailable};

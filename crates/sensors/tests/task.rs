@@ -1,6 +1,6 @@
 //! The sensor `task` over real processes: this test program, started again in a role.
 
-#![allow(clippy::unwrap_used, clippy::expect_used)]
+#![allow(clippy::expect_used, clippy::print_stdout, clippy::unwrap_used)]
 
 use numakit_sensors::{SENSORS, Scene, Sensor, Target, Tick};
 use numakit_sys::{SysRoot, clock};

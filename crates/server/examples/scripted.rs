@@ -3,6 +3,7 @@
 //!
 //! Usage: scripted ADDRESS SERIES NODES INTERVAL_MS
 //! Prints its addresses as `numa live` does. A signal ends it; then it says what it did.
+#![allow(clippy::disallowed_methods, clippy::print_stdout)]
 
 use numakit_derived::Catalog;
 use numakit_model::{CpuSet, Instance, Kind, Metric, Scope, Series, Topology, Unit};

@@ -1,5 +1,6 @@
 //! Refused requests on standard error: one line each, not more than a few a second.
 
+use numakit_sys::output::say;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
@@ -28,7 +29,7 @@ impl Refusals {
     /// Tells of one: who, and why. Those beyond the limit are counted.
     pub fn tell(&self, who: &str, why: &str) {
         if let Some(line) = self.line(Instant::now(), who, why) {
-            eprintln!("{line}");
+            say(format_args!("{line}\n"));
         }
     }
 

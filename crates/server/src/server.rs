@@ -13,6 +13,7 @@ use numakit_derived::Catalog;
 use numakit_history::History;
 use numakit_model::CpuSet;
 use numakit_recording::{Header, Rates, Ring};
+use numakit_sys::output::note;
 use numakit_sys::sched;
 use std::io;
 use std::net::{SocketAddr, TcpListener};
@@ -119,7 +120,7 @@ impl Listener {
             let result = runtime.block_on(accept.run(socket));
             runtime.shutdown_timeout(FAREWELL);
             if let Err(error) = result {
-                eprintln!("numa: the server failed: {error}");
+                note(format_args!("the server failed: {error}"));
             }
         })?;
         Ok(Server { hub, end, thread: Some(thread) })

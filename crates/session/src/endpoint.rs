@@ -4,6 +4,7 @@ use crate::lines::Lines;
 use crate::order::Order;
 use crate::run_directory;
 use numakit_sys::command::named_pipe;
+use numakit_sys::output::note;
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd};
@@ -137,7 +138,7 @@ fn tell(line: &[u8], obey: &mut dyn FnMut(Order) -> Result<String, String>) {
         return;
     }
     if let Err(why) = Order::parse(line).and_then(obey) {
-        eprintln!("numa: control: {why}");
+        note(format_args!("control: {why}"));
     }
 }
 

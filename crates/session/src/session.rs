@@ -9,6 +9,7 @@ use numakit_recording::{Header, Recorder, Ring, Sampler, Settings, WriteError};
 use numakit_sensors::Sensor;
 use numakit_sys::command::{Running, quoted, start_failure_status};
 use numakit_sys::memory::forget_code;
+use numakit_sys::output::note;
 use numakit_sys::poll;
 use numakit_sys::signal::{self, Signals};
 use std::ffi::OsString;
@@ -406,7 +407,7 @@ impl Session {
             }
             Err(error) => {
                 // Told at once: the command may go on for hours.
-                eprintln!("numa: {error}");
+                note(&error);
                 self.ended.failures.push(error);
             }
         }

@@ -4,6 +4,17 @@ use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
 use std::time::Duration;
 
+/// Waits until a descriptor can be written to (or nobody reads it any more), or a signal comes.
+pub fn writable(fd: BorrowedFd<'_>) -> io::Result<()> {
+    let mut polled = libc::pollfd { fd: fd.as_raw_fd(), events: libc::POLLOUT, revents: 0 };
+    // SAFETY: one structure is given, and it outlives the call.
+    let result = unsafe { libc::poll(&mut polled, 1, -1) };
+    match io::Error::last_os_error() {
+        error if result < 0 && error.kind() != io::ErrorKind::Interrupted => Err(error),
+        _ => Ok(()),
+    }
+}
+
 /// Waits until one of the descriptors can be read (or was closed), or the time is over.
 /// One answer per descriptor; all false after the time. Interruptions by signals count as
 /// the end of the time.

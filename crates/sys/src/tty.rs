@@ -1,4 +1,4 @@
-//! The terminal that standard output goes to.
+//! The terminals that standard output and standard error go to.
 
 /// Its width in columns; `None` where standard output is no terminal or does not say.
 pub fn columns() -> Option<usize> {
@@ -8,6 +8,21 @@ pub fn columns() -> Option<usize> {
 /// Its height in rows; `None` as above.
 pub fn rows() -> Option<usize> {
     size().map(|(_, rows)| rows).filter(|&n| n > 0)
+}
+
+/// Whether standard output is a terminal.
+pub fn is_output() -> bool {
+    is_terminal(libc::STDOUT_FILENO)
+}
+
+/// Whether standard error is a terminal.
+pub fn is_error() -> bool {
+    is_terminal(libc::STDERR_FILENO)
+}
+
+fn is_terminal(fd: i32) -> bool {
+    // SAFETY: asks about a descriptor, whether it is open or not.
+    unsafe { libc::isatty(fd) == 1 }
 }
 
 fn size() -> Option<(usize, usize)> {

@@ -1,5 +1,5 @@
 //! The machine as text and as a drawing, for machines of every kind.
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::print_stdout, clippy::unwrap_used)]
 
 use numakit_model::Topology;
 use numakit_sys::SysRoot;

@@ -1,4 +1,5 @@
 //! Writes the /sys and /proc of a described machine into a directory.
+#![allow(clippy::print_stdout)]
 
 use numakit_topology::{fabricate, synthetic};
 use std::path::Path;

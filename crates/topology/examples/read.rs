@@ -1,5 +1,6 @@
 //! Reads the topology below a directory, or of this machine, and prints how many nodes and
 //! CPUs it has and how long that took; `--files` prints the files instead.
+#![allow(clippy::print_stdout)]
 
 use numakit_sys::SysRoot;
 use std::path::Path;

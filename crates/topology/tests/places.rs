@@ -1,5 +1,5 @@
 //! What placing looks at is the same in the quick reading and in the whole one.
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::print_stdout, clippy::unwrap_used)]
 
 use numakit_model::topology::CacheKind;
 use numakit_model::{CpuSet, Topology};

@@ -1,4 +1,5 @@
 //! Captures of real machines that are at hand for tests.
+#![allow(clippy::print_stdout)]
 
 use std::path::{Path, PathBuf};
 

@@ -9,6 +9,7 @@
 //! assert!(boot["topo"].succeeded().contains("4 nodes"));
 //! # Ok::<(), numakit_guest::Failure>(())
 //! ```
+#![allow(clippy::print_stderr, clippy::print_stdout, clippy::disallowed_methods)]
 
 mod boot;
 mod console;

@@ -1,5 +1,5 @@
 //! The interconnect cards of the simulated machine, and the sensor that reads them.
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::print_stdout, clippy::unwrap_used)]
 
 mod recording;
 

@@ -1,6 +1,6 @@
 //! The pages of the guide are followed command by command: every block marked `sh` is run, and every
 //! block marked `sh` and the name of an MPI library with that one.
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::print_stdout, clippy::unwrap_used)]
 
 use numakit_guest::runtimes::{Files, Mpi};
 use numakit_guest::{Boot, Failure, Guest, Shape, or_skipped, place, programs};

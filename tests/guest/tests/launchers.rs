@@ -1,6 +1,6 @@
 //! The lines of every launcher that can be had here, applied as a user would: each rank and each
 //! thread gets the CPUs of the plan, whatever the machine's numbering is.
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::print_stdout, clippy::unwrap_used)]
 
 mod affinity;
 mod comparison;

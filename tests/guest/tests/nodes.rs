@@ -1,5 +1,5 @@
 //! What numa says of a real Linux on several nodes while something happens there.
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::print_stdout, clippy::unwrap_used)]
 
 mod recording;
 

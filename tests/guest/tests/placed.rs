@@ -1,5 +1,5 @@
 //! Whether threads that libnumaplace places run where the plan says, with all their pages there.
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::print_stdout, clippy::unwrap_used)]
 
 use numakit_guest::programs::figure;
 use numakit_guest::{Boot, Failure, Guest, Shape, or_skipped, programs};

@@ -1,7 +1,7 @@
 //! Programs of large runtimes under `numa run`: MPI with OpenMP, Java, Python with numpy, two at
 //! once. What has threads of its own that compute gets a core for each; helper threads of a
 //! runtime have all cores of the program.
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::print_stdout, clippy::unwrap_used)]
 
 mod affinity;
 

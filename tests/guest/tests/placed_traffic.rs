@@ -1,5 +1,5 @@
 //! What libnumaplace is worth: lines that go between the nodes, beside a runtime that only pins.
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::print_stdout, clippy::unwrap_used)]
 
 use numakit_guest::{Boot, Failure, Guest, Lines, Shape, Simulation, or_skipped, programs};
 use std::sync::LazyLock;

@@ -1,6 +1,6 @@
 //! Cores that programs hold, on a real Linux on four nodes: between users, namespaces and control
 //! groups, and whoever is killed at whatever moment.
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::print_stdout, clippy::unwrap_used)]
 
 use numakit_guest::programs::figure;
 use numakit_guest::{Boot, Failure, Guest, Shape, or_skipped, programs};

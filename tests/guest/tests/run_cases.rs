@@ -1,6 +1,6 @@
 //! Cases of `numa run` that take a machine of several nodes: programs that take no library, CPUs
 //! that the kernel keeps free, control groups, and the options of the original.
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::print_stdout, clippy::unwrap_used)]
 
 use numakit_guest::{Boot, Failure, Guest, Shape, or_skipped, programs};
 use std::path::{Path, PathBuf};

@@ -1,5 +1,5 @@
 //! Programs that numa places on a real Linux on four nodes.
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::print_stdout, clippy::unwrap_used)]
 
 use numakit_guest::{Boot, Failure, Guest, Shape, or_skipped, programs};
 use std::collections::BTreeSet;

@@ -1,5 +1,5 @@
 //! Every shape boots, its kernel sees the machine that the shape describes, and so does numa.
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::print_stdout, clippy::unwrap_used)]
 
 use numakit_guest::{Boot, Failure, Guest, Shape, or_skipped, programs};
 

@@ -1,6 +1,6 @@
 //! Whether the simulated machine can be believed: where lines belong, how well counts repeat, what
 //! first touch and thread-local storage cost.
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::print_stdout, clippy::unwrap_used)]
 
 use numakit_guest::{Boot, Failure, Guest, Lines, Shape, Simulation, or_skipped, programs};
 use std::sync::LazyLock;

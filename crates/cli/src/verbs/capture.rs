@@ -4,6 +4,7 @@ use crate::Global;
 use anyhow::{Context, bail};
 use clap::Args;
 use numakit_sensors::{Probe, Scene};
+use numakit_sys::output::print;
 use numakit_topology::capture::Capture as Taken;
 use std::fs::File;
 use std::io::ErrorKind;
@@ -59,15 +60,15 @@ fn report(path: &Path, file: &File, capture: &Taken) -> anyhow::Result<()> {
     let contents = capture.contents();
     let files: usize = contents.iter().map(|c| c.files).sum();
     let topology = capture.topology();
-    println!("{}: {} bytes, {files} files", path.display(), file.metadata()?.len());
+    let mut text = format!("{}: {} bytes, {files} files\n", path.display(), file.metadata()?.len());
     for content in &contents {
-        println!("  {:>7} files {:>10} bytes  {}", content.files, content.bytes, content.place);
+        text += &format!("  {:>7} files {:>10} bytes  {}\n", content.files, content.bytes, content.place);
     }
-    println!(
-        "{} nodes, {} CPUs; see it with: numa topo --sysroot {}",
+    text += &format!(
+        "{} nodes, {} CPUs; see it with: numa topo --sysroot {}\n",
         topology.nodes.len(),
         topology.online.len(),
         path.display()
     );
-    Ok(())
+    Ok(print(text)?)
 }

@@ -3,6 +3,7 @@
 use crate::Global;
 use clap::Args;
 use numakit_session::{Order, client};
+use numakit_sys::output::print;
 use std::process::ExitCode;
 
 /// Give an order to a running 'numa stat' or 'numa record'
@@ -35,7 +36,7 @@ impl Ctl {
         }
         let answer = client::send(self.pid, &line)?;
         if !answer.is_empty() {
-            println!("{answer}");
+            print(format_args!("{answer}\n"))?;
         }
         Ok(ExitCode::SUCCESS)
     }

@@ -8,6 +8,7 @@ use numakit_sensors::checkup::{self, Finding, Process, State};
 use numakit_sensors::{Probe, Scene};
 use numakit_server::page;
 use numakit_session::run_directory;
+use numakit_sys::output::print;
 use numakit_sys::sched;
 use numakit_terminal::doctor;
 use std::process::ExitCode;
@@ -39,9 +40,9 @@ impl Doctor {
             findings.extend(placing());
         }
         if self.json {
-            println!("{:#}", doctor::json(&findings));
+            print(format_args!("{:#}\n", doctor::json(&findings)))?;
         } else {
-            print!("{}", doctor::text(&findings, numakit_sys::tty::columns()));
+            print(doctor::text(&findings, numakit_sys::tty::columns()))?;
         }
         Ok(ExitCode::from(u8::from(doctor::count(&findings, State::Missing) > 0)))
     }

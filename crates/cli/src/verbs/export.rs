@@ -5,8 +5,10 @@ use anyhow::{Context, bail};
 use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use numakit_export::{FORMATS, Format, Options, Source, Values, format};
+use numakit_sys::output::{Output, note};
+use numakit_sys::tty;
 use std::fs::File;
-use std::io::{self, BufWriter, IsTerminal};
+use std::io::BufWriter;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -47,13 +49,11 @@ impl Export {
         let options = Options { values: self.values(format)?, all: self.all };
         let mut source = Source::open(&self.recording)?;
         let notes = write(&mut source, format, options, self.output.as_deref())?;
-        for note in notes {
-            eprintln!("numa: {note}");
-        }
+        notes.iter().for_each(note);
         match source.damage() {
             None => Ok(ExitCode::SUCCESS),
             Some(damage) => {
-                eprintln!("numa: {}: {damage}", self.recording.display());
+                note(format_args!("{}: {damage}", self.recording.display()));
                 Ok(ExitCode::from(1))
             }
         }
@@ -91,11 +91,15 @@ pub(crate) fn write(
     path: Option<&Path>,
 ) -> anyhow::Result<Vec<String>> {
     let Some(path) = path else {
-        if format.binary && io::stdout().is_terminal() {
+        if format.binary && tty::is_output() {
             bail!("{} is no text for a terminal; give a file with -o", format.name);
         }
-        let mut to = BufWriter::new(io::stdout());
-        return (format.write)(source, options, &mut to).context("cannot write to standard output");
+        let mut to = BufWriter::with_capacity(1 << 16, Output::default());
+        let notes = (format.write)(source, options, &mut to);
+        if let Some(error) = to.get_ref().failure() {
+            return Err(error.into());
+        }
+        return notes.with_context(|| format!("{} cannot be written", format.name));
     };
     let file = File::create_new(path).with_context(|| {
         format!("cannot write {}; give the name of a file that does not exist", path.display())

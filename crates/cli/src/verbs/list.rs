@@ -6,6 +6,7 @@ use anyhow::Context;
 use clap::Args;
 use numakit_sensors::select::where_to_look;
 use numakit_sensors::{Probe, Scene};
+use numakit_sys::output::{note, print};
 use numakit_terminal::list::Listing;
 use std::process::ExitCode;
 
@@ -53,13 +54,13 @@ impl List {
             self.pattern.as_deref(),
         );
         if self.json {
-            println!("{:#}", listing.json());
+            print(format_args!("{:#}\n", listing.json()))?;
         } else if !listing.is_empty() {
-            print!("{}", listing.table(numakit_sys::tty::columns()));
+            print(listing.table(numakit_sys::tty::columns()))?;
         }
         if listing.is_empty() {
             let pattern = self.pattern.unwrap_or_default();
-            eprintln!("numa: nothing fits '{pattern}'; {}", where_to_look(&probe.nearest(&pattern)));
+            note(format_args!("nothing fits '{pattern}'; {}", where_to_look(&probe.nearest(&pattern))));
             return Ok(ExitCode::from(1));
         }
         Ok(ExitCode::SUCCESS)

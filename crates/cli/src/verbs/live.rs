@@ -60,7 +60,7 @@ impl Live {
         let (mut session, waker) = prepared.open()?;
         // A page that goes away while it is written to is no reason to end.
         signal::ignore_broken_pipe();
-        let launcher = self.serve.announce(&listener.urls(), &host);
+        let launcher = self.serve.announce(&listener.urls(), &host)?;
         let (header, cpus) = (prepared.setup.header, prepared.settings.cpus.clone());
         let orders: Orders = Box::new(move |order, answer| waker.order(order, answer));
         let server = listener.start(Some(orders), Arc::clone(&formulas), self.serve.history, cpus.clone())?;

@@ -12,6 +12,7 @@ use numakit_placement::launchers::{self, LAUNCHERS, Options};
 use numakit_placement::{Request, Taken, explained};
 use numakit_registry::Seen;
 use numakit_sys::SysRoot;
+use numakit_sys::output::{note, print};
 use numakit_terminal::plan::{explanation, json, overlay, table};
 use numakit_terminal::topology::svg_with;
 use std::path::PathBuf;
@@ -83,15 +84,16 @@ impl Plan {
             return self.lines(name, &topology, &plan);
         }
         if self.json {
-            print!("{}", json(&request, &plan, &reasons));
+            print(json(&request, &plan, &reasons))?;
         } else if let Some(path) = &self.svg {
-            plan.warnings.iter().for_each(|warning| eprintln!("numa: warning: {warning}"));
+            plan.warnings.iter().for_each(|warning| note(format_args!("warning: {warning}")));
             write_drawing(path, &svg_with(&topology, &overlay(&plan)))?;
         } else {
-            print!("{}", table(&plan));
+            let mut text = table(&plan);
             if self.explain {
-                print!("\n{}", explanation(&plan, &reasons));
+                text += &format!("\n{}", explanation(&plan, &reasons));
             }
+            print(text)?;
         }
         Ok(ExitCode::SUCCESS)
     }
@@ -99,10 +101,10 @@ impl Plan {
     fn lines(&self, name: &str, topology: &Topology, plan: &Placed) -> anyhow::Result<ExitCode> {
         let options = Options { host: self.host.clone() };
         let lines = launchers::emit(name, topology, plan, &options)?;
-        print!("{}", lines.text);
-        lines.hints.iter().for_each(|hint| eprintln!("numa: {hint}"));
+        print(&lines.text)?;
+        lines.hints.iter().for_each(note);
         let warnings = plan.warnings.iter().chain(&lines.warnings);
-        warnings.for_each(|warning| eprintln!("numa: warning: {warning}"));
+        warnings.for_each(|warning| note(format_args!("warning: {warning}")));
         Ok(ExitCode::SUCCESS)
     }
 }
@@ -139,11 +141,12 @@ fn check(global: &Global, topology: &Topology, request: &Request, pid: u32) -> a
         1 => "its thread is".to_owned(),
         count => format!("its {count} threads are"),
     };
-    match differences.as_slice() {
-        [] => println!("process {pid}: {threads} where {whose} has them"),
-        _ => println!("process {pid} differs from {whose}:"),
-    }
-    differences.iter().for_each(|difference| println!("  {difference}"));
+    let mut text = match differences.as_slice() {
+        [] => format!("process {pid}: {threads} where {whose} has them\n"),
+        _ => format!("process {pid} differs from {whose}:\n"),
+    };
+    differences.iter().for_each(|difference| text += &format!("  {difference}\n"));
+    print(text)?;
     Ok(ExitCode::from(u8::from(!differences.is_empty())))
 }
 

@@ -5,8 +5,9 @@ use anyhow::{Context, bail};
 use clap::Args;
 use numakit_model::Topology;
 use numakit_sys::clock::{self, Alarm};
+use numakit_sys::output::print;
+use numakit_sys::tty;
 use numakit_terminal::holders::Holders;
-use std::io::{IsTerminal, Write};
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -43,14 +44,13 @@ impl Ps {
         }
         let topology = numakit_topology::read(&root).context("the machine cannot be read")?;
         let Some(interval) = self.watch else {
-            print!("{}", self.text(&topology)?);
+            print(self.text(&topology)?)?;
             return Ok(ExitCode::SUCCESS);
         };
-        let clear = if std::io::stdout().is_terminal() && !self.json { CLEAR } else { "" };
+        let clear = if tty::is_output() && !self.json { CLEAR } else { "" };
         let mut next = clock::monotonic();
         loop {
-            print!("{clear}{}", self.text(&topology)?);
-            std::io::stdout().flush()?;
+            print(format_args!("{clear}{}", self.text(&topology)?))?;
             next = next.saturating_add(u64::try_from(interval.as_nanos()).unwrap_or(u64::MAX));
             Alarm::new().sleep_until(next);
         }

@@ -5,8 +5,9 @@ use crate::observe::{self, Observe};
 use clap::{Args, ValueEnum};
 use numakit_recording::WriteError;
 use numakit_session::{Ended, Session, Status};
+use numakit_sys::output::{note, say};
+use numakit_sys::tty;
 use std::ffi::OsString;
-use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
@@ -73,7 +74,7 @@ impl Record {
         } else {
             "normal priority ('numa doctor' tells how to get real-time)"
         };
-        eprintln!("numa: recording to {}, {priority}", path.display());
+        note(format_args!("recording to {}, {priority}", path.display()));
         let session = match observe::spawn(session, &self.command, prepared.target.as_ref()) {
             Ok(session) => session,
             Err(code) => return Ok(code),
@@ -108,7 +109,7 @@ struct Progress {
 
 impl Progress {
     fn new() -> Self {
-        Self { terminal: std::io::stderr().is_terminal(), shown: false }
+        Self { terminal: tty::is_error(), shown: false }
     }
 
     fn show(&mut self, status: &Status) {
@@ -130,13 +131,13 @@ impl Progress {
             status.lost,
             bytes as f64 / 1048576.0,
         );
-        let _ = write!(std::io::stderr(), "\r{line}\x1b[K");
+        say(format_args!("\r{line}\x1b[K"));
         self.shown = true;
     }
 
     fn clear(&self) {
         if self.shown {
-            let _ = write!(std::io::stderr(), "\r\x1b[K");
+            say("\r\x1b[K");
         }
     }
 }
@@ -145,7 +146,9 @@ fn summary(ended: &Ended) {
     for recorded in &ended.recorded {
         let (path, samples) = (recorded.path.display(), recorded.samples);
         let size = recorded.bytes.div_ceil(1024);
-        eprintln!("numa: {samples} samples, {size} KiB in {path}; 'numa report {path}' tells what it shows");
+        note(format_args!(
+            "{samples} samples, {size} KiB in {path}; 'numa report {path}' tells what it shows"
+        ));
     }
-    eprintln!("numa: {} samples in all, {} ticks lost", ended.samples, ended.lost);
+    note(format_args!("{} samples in all, {} ticks lost", ended.samples, ended.lost));
 }

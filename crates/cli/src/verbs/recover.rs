@@ -3,6 +3,7 @@
 use crate::Global;
 use clap::Args;
 use numakit_recording::recover;
+use numakit_sys::output::print;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -22,13 +23,17 @@ impl Recover {
         let mut code = ExitCode::SUCCESS;
         for path in &self.recordings {
             let done = recover(path)?;
-            println!("{}: {} rows were there, {} added", path.display(), done.held, done.added);
+            print(format_args!("{}: {} rows were there, {} added\n", path.display(), done.held, done.added))?;
             if done.lost > 0 {
-                println!("{}: {} rows are lost", path.display(), done.lost);
+                print(format_args!("{}: {} rows are lost\n", path.display(), done.lost))?;
                 code = ExitCode::from(1);
             }
             if let Some((bytes, aside)) = done.damaged {
-                println!("{}: {bytes} damaged bytes were moved to {}", path.display(), aside.display());
+                print(format_args!(
+                    "{}: {bytes} damaged bytes were moved to {}\n",
+                    path.display(),
+                    aside.display()
+                ))?;
                 code = ExitCode::from(1);
             }
         }

@@ -4,6 +4,7 @@ use crate::Global;
 use crate::formulas::Formulas;
 use clap::Args;
 use numakit_recording::Reader;
+use numakit_sys::output::print;
 use numakit_terminal::report::{analyse, page};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -39,9 +40,9 @@ impl Report {
         let mut report = analyse(&header, batches, self.phase.as_deref(), &formulas)?;
         report.losses.damage = reader.damage().map(str::to_owned);
         if self.json {
-            println!("{}", serde_json::to_string_pretty(&report)?);
+            print(format_args!("{}\n", serde_json::to_string_pretty(&report)?))?;
         } else {
-            print!("{}", page(&report, global.color()));
+            print(page(&report, global.color()))?;
         }
         Ok(ExitCode::from(u8::from(report.losses.damage.is_some())))
     }

@@ -11,6 +11,7 @@ use numakit_placement::{Cores, Policy, Request};
 use numakit_sys::SysRoot;
 use numakit_sys::command::start_failure_status;
 use numakit_sys::huge_pages::HugePages;
+use numakit_sys::output::{note, print, say};
 use numakit_sys::start::Scheduler;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -174,7 +175,7 @@ impl Run {
     fn start(&self, root: &SysRoot, request: &Request, program: &Program) -> anyhow::Result<ExitCode> {
         let options = self.options(program)?;
         if let Some(lack) = options.check(root)? {
-            eprintln!("numa: {lack}");
+            note(lack);
         }
         let takes_library = program.obstacle.as_ref().is_none_or(Obstacle::passes_on);
         let library = if takes_library { numakit_preload::lay_down()? } else { PathBuf::new() };
@@ -201,7 +202,7 @@ impl Run {
         if self.dry_run {
             let ready = wish.only_plan()?;
             self.tell(&ready);
-            print!("{}", ready.launch.shell());
+            print(ready.launch.shell())?;
             return Ok(ExitCode::SUCCESS);
         }
         let ready = wish.take()?;
@@ -237,23 +238,21 @@ impl Run {
     fn tell(&self, ready: &Ready) {
         self.reasons(&ready.outcome);
         if self.verbose {
-            ready.launch.told.iter().for_each(|line| eprintln!("numa: {line}"));
-            ready.launch.changes.iter().for_each(|change| eprintln!("numa: {change}"));
+            ready.launch.told.iter().for_each(note);
+            ready.launch.changes.iter().for_each(note);
         }
         match &ready.isolated {
-            Some(Err(why)) => eprintln!("numa: --isolate: {why}; the cores are taken all the same"),
-            Some(Ok(told)) if self.verbose => eprintln!("numa: {told}"),
+            Some(Err(why)) => note(format_args!("--isolate: {why}; the cores are taken all the same")),
+            Some(Ok(told)) if self.verbose => note(told),
             _ => {}
         }
-        if let Some(note) = &ready.launch.note {
-            eprintln!("numa: {note}");
-        }
+        ready.launch.note.iter().for_each(note);
     }
 
     fn reasons(&self, outcome: &Outcome) {
-        outcome.plan.warnings.iter().for_each(|warning| eprintln!("numa: warning: {warning}"));
+        outcome.plan.warnings.iter().for_each(|warning| note(format_args!("warning: {warning}")));
         if self.explain {
-            eprint!("{}", numakit_terminal::plan::explanation(&outcome.plan, &outcome.reasons));
+            say(numakit_terminal::plan::explanation(&outcome.plan, &outcome.reasons));
         }
     }
 
@@ -264,7 +263,7 @@ impl Run {
         let (outcome, replaced) = numakit_launch::replace::choose(root, pid, &choice, self.share)?;
         self.reasons(&outcome);
         let after = running::memory(root, pid, &topology);
-        print!("{}", running::report(pid, &outcome.plan, &replaced, before.as_ref(), after.as_ref()));
+        print(running::report(pid, &outcome.plan, &replaced, before.as_ref(), after.as_ref()))?;
         Ok(ExitCode::from(u8::from(!replaced.failures.is_empty())))
     }
 }
@@ -280,13 +279,13 @@ fn suffers(program: &Path) -> anyhow::Result<bool> {
     let found = lists.find(program).context("the list of programs without huge pages cannot be read")?;
     if let Some(found) = &found {
         let list = found.list.display();
-        eprintln!("numa: no huge pages, since {list} names '{}'; --thp on overrides that", found.line);
+        note(format_args!("no huge pages, since {list} names '{}'; --thp on overrides that", found.line));
     }
     Ok(found.is_some())
 }
 
 /// What a shell says and gives.
 fn not_started(name: &std::ffi::OsStr, error: &std::io::Error) -> ExitCode {
-    eprintln!("numa: {}: {error}", name.display());
+    note(format_args!("{}: {error}", name.display()));
     ExitCode::from(start_failure_status(error))
 }

@@ -3,18 +3,18 @@
 use crate::Global;
 use crate::formulas::Formulas;
 use crate::observe::{self, Observe};
-use anyhow::Context;
+use anyhow::anyhow;
 use clap::{Args, ValueEnum};
 use numakit_derived::Catalog;
 use numakit_recording::Ring;
 use numakit_recording::ring::Entry;
 use numakit_sensors::Selection;
 use numakit_session::setup::Setup;
+use numakit_sys::output::{OutputError, note, print};
 use numakit_sys::{clock, signal, tty};
 use numakit_terminal::columns::Per;
 use numakit_terminal::stat::{Format, Options, Show, StatTable, needed, needed_by};
 use std::ffi::OsString;
-use std::io::{self, Write};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
@@ -110,10 +110,10 @@ impl Stat {
         let header = &prepared.setup.header;
         let table = StatTable::new(header, &formulas, self.options(global))?;
         if table.left_out() > 0 {
-            eprintln!(
-                "numa: {} more columns do not fit this terminal; choose some with -e, or use a pipe, --csv or --json",
+            note(format_args!(
+                "{} more columns do not fit this terminal; choose some with -e, or use a pipe, --csv or --json",
                 table.left_out()
-            );
+            ));
         }
         let ring = Arc::new(Ring::in_memory(header.series.len(), WAITING)?);
         // A closed pipe ends the observation as an order does, so that a recording that was
@@ -132,10 +132,10 @@ impl Stat {
             Err(code) => return Ok(code),
         };
         let ended = session.run(Duration::from_millis(250), |_| {})?;
-        match thread.join().unwrap_or_else(|_| Err(io::Error::other("the printer failed"))) {
+        match thread.join().map_err(|_| anyhow!("the printer failed"))? {
             // Whoever read our output has seen enough.
-            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {}
-            result => result.context("cannot write the output")?,
+            Err(error) if error.reader_left() => {}
+            result => result?,
         }
         Ok(observe::exit_code(&ended))
     }
@@ -189,10 +189,9 @@ impl Printer {
     /// Longest sleep while nothing comes.
     const PATIENCE: u64 = 3_600_000_000_000;
 
-    fn run(&mut self) -> io::Result<()> {
+    fn run(&mut self) -> Result<(), OutputError> {
         let mut values = vec![None; self.columns];
         let mut text = String::new();
-        let mut out = io::stdout().lock();
         loop {
             let open = self.ring.wait(1, clock::monotonic() + Self::PATIENCE);
             let pending = self.ring.pending(WAITING);
@@ -212,8 +211,7 @@ impl Printer {
                 }
             }
             pending.done();
-            out.write_all(text.as_bytes())?;
-            out.flush()?;
+            print(&text)?;
             if self.left == Some(0) || (!open && empty) {
                 return Ok(());
             }

@@ -6,6 +6,7 @@ use anyhow::{Context, anyhow, bail};
 use clap::{Args, ValueEnum};
 use numakit_sensors::task::survey::Survey;
 use numakit_sys::clock::{self, Alarm};
+use numakit_sys::output::{note, print};
 use numakit_terminal::tasks::{Order, Tasks as Shown};
 use std::process::ExitCode;
 use std::time::Duration;
@@ -103,22 +104,21 @@ impl Tasks {
             let shown = self.measure(&mut survey, now, now - begun);
             begun = now;
             if self.json {
-                println!("{}", shown.json());
+                print(format_args!("{}\n", shown.json()))?;
                 continue;
             }
-            if round > 0 {
-                println!();
-            }
-            match self.pid.is_empty() {
-                true => print!("{}", shown.list(self.top.unwrap_or(TOP))),
-                false => print!("{}", shown.details()),
-            }
+            let gap = if round > 0 { "\n" } else { "" };
+            let text = match self.pid.is_empty() {
+                true => shown.list(self.top.unwrap_or(TOP)),
+                false => shown.details(),
+            };
+            print(format_args!("{gap}{text}"))?;
         }
         if !missing.is_empty() {
-            eprintln!(
-                "numa: there is no process {}; 'numa tasks' lists those that there are",
+            note(format_args!(
+                "there is no process {}; 'numa tasks' lists those that there are",
                 list(&missing)
-            );
+            ));
         }
         Ok(ExitCode::from(u8::from(!missing.is_empty())))
     }

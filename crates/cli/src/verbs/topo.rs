@@ -4,6 +4,7 @@ use crate::Global;
 use anyhow::{Context, bail};
 use clap::Args;
 use numakit_model::Topology;
+use numakit_sys::output::print;
 use numakit_terminal::topology::{Look, hardware, svg, tree};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -38,14 +39,14 @@ impl Topo {
     pub fn run(self, global: &Global) -> anyhow::Result<ExitCode> {
         let topology = machine(self.synthetic.as_deref(), global)?;
         if self.json {
-            print!("{}", numakit_topology::json::text(&topology));
+            print(numakit_topology::json::text(&topology))?;
         } else if self.hardware {
-            print!("{}", hardware(&topology));
+            print(hardware(&topology))?;
         } else if let Some(path) = &self.svg {
             write_drawing(path, &svg(&topology))?;
         } else {
             let width = numakit_sys::tty::columns().unwrap_or(WIDTH);
-            print!("{}", tree(&topology, Look { color: global.color(), width }));
+            print(tree(&topology, Look { color: global.color(), width }))?;
         }
         Ok(ExitCode::SUCCESS)
     }
@@ -65,8 +66,7 @@ pub(crate) fn machine(synthetic: Option<&str>, global: &Global) -> anyhow::Resul
 /// Writes a drawing into a file; '-' is standard output.
 pub(crate) fn write_drawing(path: &Path, drawing: &str) -> anyhow::Result<()> {
     if path == Path::new("-") {
-        print!("{drawing}");
-        return Ok(());
+        return Ok(print(drawing)?);
     }
     fs::write(path, drawing).with_context(|| {
         format!("{} cannot be written; name a file in a folder that you may write to", path.display())

@@ -9,6 +9,7 @@ use numakit_derived::Catalog;
 use numakit_model::CpuSet;
 use numakit_server::{Listener, recordings, standalone};
 use numakit_session::{Status, interval};
+use numakit_sys::output::{note, print};
 use numakit_sys::signal::{self, Signals};
 use numakit_sys::{SysRoot, poll};
 use std::os::fd::AsFd;
@@ -62,7 +63,7 @@ impl View {
         for file in &self.recordings {
             recordings::open(server.hub(), file, &file.display().to_string(), &formulas)?;
         }
-        let _launcher = self.serve.announce(&urls, &host);
+        let _launcher = self.serve.announce(&urls, &host)?;
         while signals.next().is_none() {
             poll::readable(&[signals.as_fd()], Some(LOOK)).context("cannot wait")?;
             server.hub().status(&Status::default());
@@ -76,7 +77,7 @@ impl View {
             let name = file.display().to_string();
             let recording = recordings::read(file, &name, self.serve.history, formulas)?;
             if let Some(damage) = &recording.damage {
-                eprintln!("numa: {damage}");
+                note(damage);
             }
             opened.push(recording);
         }
@@ -89,7 +90,8 @@ impl View {
             }
         });
         let size = written.bytes as f64 / 1_048_576.0;
-        println!("wrote {}: {size:.1} MiB, {}", out.display(), parts.collect::<Vec<_>>().join("; "));
+        let parts = parts.collect::<Vec<_>>().join("; ");
+        print(format_args!("wrote {}: {size:.1} MiB, {parts}\n", out.display()))?;
         Ok(ExitCode::SUCCESS)
     }
 }

@@ -1,6 +1,6 @@
 //! The command as its users run it.
 
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::print_stdout, clippy::unwrap_used)]
 
 mod cards;
 mod control;
@@ -10,6 +10,7 @@ mod formulas;
 mod live;
 mod mark;
 mod numascope;
+mod output;
 mod plan;
 mod record;
 mod run;

@@ -1,5 +1,5 @@
 //! Launchers, keepers and programs as real processes.
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::print_stdout, clippy::unwrap_used)]
 
 mod holding;
 mod passing;

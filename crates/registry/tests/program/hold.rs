@@ -2,6 +2,7 @@
 //!
 //! CPUS is a list, or `+N` for the first N of 64 that nobody holds. The CPUs need not exist, unless
 //! `--bind` asks for the mask. `--unnamed` leaves `NUMA_HOLD` out of the environment.
+#![allow(clippy::print_stderr)]
 
 use numakit_model::CpuSet;
 use numakit_registry::limits::Limits;

@@ -1,0 +1,151 @@
+//! Standard output that takes nothing: full, closed, or a pipe that nobody reads.
+
+use crate::runner::{Done, Folder};
+use std::process::{Command, Stdio};
+
+/// A line of every verb, and whether it prints to standard output.
+fn line(verb: &str) -> (&'static str, bool) {
+    match verb {
+        "topo" => ("topo", true),
+        "plan" => ("plan", true),
+        "run" => ("run --dry-run -c 1 --busy off -- true", true),
+        "ps" => ("ps", true),
+        "capture" => ("capture -o c.tar.zst --force", true),
+        "doctor" => ("doctor", true),
+        "list" => ("list", true),
+        "stat" => ("stat -i 10ms -n 2", true),
+        "tasks" => ("tasks -i 10ms", true),
+        "live" => ("live --no-open --listen 127.0.0.1:0 -- true", true),
+        "view" => ("view --no-open --listen 127.0.0.1:0 a.arrows", true),
+        "record" => ("record -e pgfault -o r.arrows --force -- true", false),
+        "ctl" => ("ctl status", true),
+        "report" => ("report a.arrows", true),
+        "export" => ("export a.arrows --to csv", true),
+        "recover" => ("recover a.arrows", true),
+        "mark" => ("mark end", false),
+        _ => panic!("'{verb}' is new: give it a line here"),
+    }
+}
+
+fn verbs() -> Vec<String> {
+    numakit_cli::command().get_subcommands().map(|verb| verb.get_name().to_owned()).collect()
+}
+
+/// A folder with a recording in it.
+fn folder(name: &str) -> Folder {
+    let folder = Folder::new(name);
+    folder.run("record -i 5ms -e pgfault -o a.arrows -- sleep 0.1").says(0, "samples");
+    folder
+}
+
+/// Runs a line of the shell in which `numa` is ours.
+fn shell(folder: &Folder, line: &str) -> Done {
+    let mut command = Command::new("sh");
+    command.args(["-c", &format!("numa() {{ \"{}\" \"$@\"; }}; {line}", env!("CARGO_BIN_EXE_numa"))]);
+    command.current_dir(&folder.0).env("XDG_RUNTIME_DIR", folder.path("run"));
+    command.env("NUMAKIT_REGISTRY", folder.path("cores")).stdin(Stdio::null());
+    Done::of(command.output().unwrap())
+}
+
+fn takes_nothing(name: &str, redirection: &str, reason: &str) {
+    let folder = folder(name);
+    let recorder = folder.start("record -i 10ms -e pgfault -o running.arrows");
+    let check = |line: &str, prints: bool| {
+        let done = shell(&folder, &format!("numa {line} {redirection}"));
+        assert!(!done.err.contains("panicked"), "{line}: {}", done.err);
+        let said = done.err.lines().filter(|line| line.contains("cannot write to standard output")).count();
+        match prints {
+            true => {
+                assert!(done.code == 1 && said == 1, "{line}: {} {}", done.code, done.err);
+                assert!(done.err.contains(reason), "{line}: {}", done.err);
+            }
+            false => {
+                let usual = folder.run(line).code;
+                assert!(done.code == usual && said == 0, "{line}: {} {}", done.code, done.err);
+            }
+        }
+    };
+    for verb in verbs() {
+        let (line, prints) = line(&verb);
+        check(line, prints);
+        check(&format!("{verb} --help"), true);
+    }
+    for json in ["topo --json", "plan --json", "list --json", "doctor --json", "tasks -i 1ms --json"] {
+        check(json, true);
+    }
+    check("plan --for gomp -c 1", true);
+    check("topo --svg -", true);
+    check("stat -i 10ms -n 2 --csv", true);
+    check("--version", true);
+    for format in numakit_export::FORMATS {
+        check(&format!("export a.arrows --to {}", format.name), true);
+    }
+    recorder.signal("TERM");
+    recorder.end();
+}
+
+#[test]
+fn a_full_output_is_an_error_of_every_verb() {
+    takes_nothing("output-full", "> /dev/full", "No space left on device (os error 28); free some space");
+}
+
+#[test]
+fn a_closed_output_is_an_error_of_every_verb() {
+    takes_nothing("output-closed", ">&-", "it is closed; start it with one");
+}
+
+#[test]
+fn a_pipe_that_nobody_reads_ends_every_verb_silently() {
+    let folder = folder("output-pipe");
+    let recorder = folder.start("record -i 10ms -e pgfault -o running.arrows");
+    for verb in verbs() {
+        let (line, _) = line(&verb);
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let mut command = folder.numa(line);
+        command.env("NUMAKIT_REGISTRY", folder.path("cores")).stdout(writer).stderr(Stdio::piped());
+        let child = command.spawn().unwrap();
+        // A page is served to those who know the address, whoever reads the output.
+        if verb == "view" {
+            std::thread::sleep(std::time::Duration::from_millis(500));
+            let _ = Command::new("kill").args(["-s", "INT", &child.id().to_string()]).status().unwrap();
+        }
+        let done = Done::of(child.wait_with_output().unwrap());
+        assert!(!done.err.contains("panicked") && !done.err.contains("Broken pipe"), "{line}: {}", done.err);
+    }
+    recorder.signal("TERM");
+    recorder.end();
+}
+
+#[test]
+fn an_output_that_does_not_wait_gets_everything() {
+    let folder = folder("output-slow");
+    // Who shares the pipe made it one that refuses instead of waiting.
+    let read = "import os, sys, time\nos.set_blocking(0, False)\ntime.sleep(0.3)\nos.set_blocking(0, True)\nsys.stdout.write(sys.stdin.read())";
+    if Command::new("python3").arg("--version").output().is_err() {
+        return println!("skipped: there is no python3, which makes such a pipe");
+    }
+    std::fs::write(folder.path("read.py"), read).unwrap();
+    let machine = "topo --json --synthetic 'package:4 node:4(mem=32G) core:64 pu:2'";
+    let all = shell(&folder, &format!("numa {machine}")).out;
+    assert!(all.len() > 1 << 17, "more than a pipe holds: {}", all.len());
+    let write = "import os, subprocess, sys\nos.set_blocking(1, False)\nsys.exit(subprocess.run(sys.argv[1:]).returncode)";
+    std::fs::write(folder.path("write.py"), write).unwrap();
+    let machine = machine.replace("numa ", "");
+    let done = shell(
+        &folder,
+        &format!("python3 write.py \"{}\" {machine} | python3 read.py", env!("CARGO_BIN_EXE_numa")),
+    );
+    assert!(done.out == all && done.err.is_empty(), "{} of {}: {}", done.out.len(), all.len(), done.err);
+}
+
+#[test]
+fn an_error_that_nobody_can_hear_is_no_panic() {
+    let folder = folder("output-error");
+    for redirection in ["2> /dev/full", "2>&-", "2>&1 > /dev/null | true"] {
+        let done = shell(&folder, &format!("numa topo --sysroot none {redirection}; echo $?"));
+        assert!(!done.out.contains("101") && !done.err.contains("panicked"), "{}{}", done.out, done.err);
+    }
+    let done = shell(&folder, "numa topo --sysroot none 2> /dev/full");
+    assert_eq!(done.code, 2);
+}
