@@ -15,7 +15,7 @@ pub mod verbs;
 pub use global::Global;
 
 use clap::{Args, Command, FromArgMatches};
-use numakit_sys::output::{self, OutputError};
+use numakit_sys::stdio::{self, OutputError};
 use std::ffi::{OsStr, OsString};
 use std::process::ExitCode;
 
@@ -85,7 +85,7 @@ fn told(what: &clap::Error) -> anyhow::Result<ExitCode> {
         let _ = what.print();
         return Ok(ExitCode::from(2));
     }
-    output::check()?;
+    stdio::check()?;
     what.print().map_err(OutputError::from)?;
     Ok(ExitCode::SUCCESS)
 }

@@ -1,6 +1,6 @@
 //! `numa`, and `numascope` or `numaplace` when called by that name.
 
-use numakit_sys::output::{OutputError, say};
+use numakit_sys::stdio::{OutputError, say};
 use std::ffi::OsString;
 use std::path::Path;
 use std::process::ExitCode;

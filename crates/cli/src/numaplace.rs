@@ -3,7 +3,7 @@
 use crate::Global;
 use crate::verbs::run::Run;
 use anyhow::{Context, bail};
-use numakit_sys::output::print;
+use numakit_sys::stdio::print;
 use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::process::ExitCode;

@@ -4,7 +4,7 @@ use anyhow::Context;
 use clap::Args;
 use numakit_server::{Urls, page};
 use numakit_session::run_directory;
-use numakit_sys::output::{OutputError, note, print};
+use numakit_sys::stdio::{OutputError, note, print};
 use std::io::Write;
 use std::ops::RangeInclusive;
 use std::os::unix::fs::OpenOptionsExt;

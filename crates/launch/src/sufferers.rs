@@ -1,8 +1,9 @@
 //! Programs that are known to suffer from huge pages: lists of the user and of the machine.
 
+use numakit_sys::file::open_to_read;
 use sha2::{Digest, Sha256};
 use std::ffi::OsString;
-use std::fs::{self, File};
+use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -37,7 +38,7 @@ impl Lists {
         let name = program.file_name().unwrap_or_default().to_string_lossy();
         let mut hash: Option<Option<String>> = None;
         for list in &self.0 {
-            let text = match fs::read_to_string(list) {
+            let text = match open_to_read(list).and_then(io::read_to_string) {
                 Ok(text) => text,
                 Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
                 Err(error) => {
@@ -72,6 +73,7 @@ fn hash_of(program: &Path) -> io::Result<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs;
 
     #[test]
     fn programs_are_found_by_name_or_content() {

@@ -6,6 +6,7 @@ use crate::header::Header;
 use crate::numascope;
 use crate::ring::{Entry, Ring};
 use crate::writer::tail_of;
+use numakit_sys::file::open_to_read;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
@@ -66,7 +67,7 @@ impl Reader {
     pub fn open(path: &Path) -> Result<Self, OpenError> {
         let fail = |error| OpenError::Io { path: path.to_owned(), error };
         let foreign = |why: String| OpenError::Foreign { path: path.to_owned(), why };
-        let file = File::open(path).map_err(fail)?;
+        let file = open_to_read(path).map_err(fail)?;
         let length = file.metadata().map_err(fail)?.len();
         let mut reader = BufReader::with_capacity(64 * 1024, file);
         if first_byte(&mut reader).map_err(fail)? == Some(b'[') {
@@ -79,8 +80,11 @@ impl Reader {
         let header = read_header(path, &mut messages)?;
         // Taken before the batches: of a recording that still grows, no row can then be missed
         // between both.
-        let side = std::fs::read(tail_of(path)).ok();
-        let side = side.and_then(|content| Ring::of_side_file(&content, header.series.len()));
+        let side = open_to_read(&tail_of(path)).and_then(|mut tail| {
+            let mut content = Vec::new();
+            tail.read_to_end(&mut content).map(|_| content)
+        });
+        let side = side.ok().and_then(|content| Ring::of_side_file(&content, header.series.len()));
         let source = Source::Arrow { messages, side, length };
         Ok(Self { header, source, damage: None, rows: 0, labels: 0 })
     }

@@ -1,6 +1,6 @@
 //! Refused requests on standard error: one line each, not more than a few a second.
 
-use numakit_sys::output::say;
+use numakit_sys::stdio::say;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 

@@ -4,7 +4,7 @@ use crate::lines::Lines;
 use crate::order::Order;
 use crate::run_directory;
 use numakit_sys::command::named_pipe;
-use numakit_sys::output::note;
+use numakit_sys::stdio::note;
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd};

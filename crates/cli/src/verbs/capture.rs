@@ -4,7 +4,7 @@ use crate::Global;
 use anyhow::{Context, bail};
 use clap::Args;
 use numakit_sensors::{Probe, Scene};
-use numakit_sys::output::print;
+use numakit_sys::stdio::print;
 use numakit_topology::capture::Capture as Taken;
 use std::fs::File;
 use std::io::ErrorKind;

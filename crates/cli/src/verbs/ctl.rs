@@ -3,7 +3,7 @@
 use crate::Global;
 use clap::Args;
 use numakit_session::{Order, client};
-use numakit_sys::output::print;
+use numakit_sys::stdio::print;
 use std::process::ExitCode;
 
 /// Give an order to a running 'numa stat' or 'numa record'

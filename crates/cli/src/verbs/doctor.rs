@@ -8,8 +8,8 @@ use numakit_sensors::checkup::{self, Finding, Process, State};
 use numakit_sensors::{Probe, Scene};
 use numakit_server::page;
 use numakit_session::run_directory;
-use numakit_sys::output::print;
 use numakit_sys::sched;
+use numakit_sys::stdio::print;
 use numakit_terminal::doctor;
 use std::process::ExitCode;
 

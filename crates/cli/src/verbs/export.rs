@@ -5,7 +5,7 @@ use anyhow::{Context, bail};
 use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use numakit_export::{FORMATS, Format, Options, Source, Values, format};
-use numakit_sys::output::{Output, note};
+use numakit_sys::stdio::{Output, note};
 use numakit_sys::tty;
 use std::fs::File;
 use std::io::BufWriter;

@@ -6,7 +6,7 @@ use anyhow::Context;
 use clap::Args;
 use numakit_sensors::select::where_to_look;
 use numakit_sensors::{Probe, Scene};
-use numakit_sys::output::{note, print};
+use numakit_sys::stdio::{note, print};
 use numakit_terminal::list::Listing;
 use std::process::ExitCode;
 

@@ -12,7 +12,7 @@ use numakit_placement::launchers::{self, LAUNCHERS, Options};
 use numakit_placement::{Request, Taken, explained};
 use numakit_registry::Seen;
 use numakit_sys::SysRoot;
-use numakit_sys::output::{note, print};
+use numakit_sys::stdio::{note, print};
 use numakit_terminal::plan::{explanation, json, overlay, table};
 use numakit_terminal::topology::svg_with;
 use std::path::PathBuf;

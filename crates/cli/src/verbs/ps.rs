@@ -5,7 +5,7 @@ use anyhow::{Context, bail};
 use clap::Args;
 use numakit_model::Topology;
 use numakit_sys::clock::{self, Alarm};
-use numakit_sys::output::print;
+use numakit_sys::stdio::print;
 use numakit_sys::tty;
 use numakit_terminal::holders::Holders;
 use std::process::ExitCode;

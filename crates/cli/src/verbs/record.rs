@@ -5,7 +5,7 @@ use crate::observe::{self, Observe};
 use clap::{Args, ValueEnum};
 use numakit_recording::WriteError;
 use numakit_session::{Ended, Session, Status};
-use numakit_sys::output::{note, say};
+use numakit_sys::stdio::{note, say};
 use numakit_sys::tty;
 use std::ffi::OsString;
 use std::path::PathBuf;

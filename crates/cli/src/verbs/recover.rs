@@ -3,7 +3,7 @@
 use crate::Global;
 use clap::Args;
 use numakit_recording::recover;
-use numakit_sys::output::print;
+use numakit_sys::stdio::print;
 use std::path::PathBuf;
 use std::process::ExitCode;
 

@@ -4,7 +4,7 @@ use crate::Global;
 use crate::formulas::Formulas;
 use clap::Args;
 use numakit_recording::Reader;
-use numakit_sys::output::print;
+use numakit_sys::stdio::print;
 use numakit_terminal::report::{analyse, page};
 use std::path::PathBuf;
 use std::process::ExitCode;

@@ -10,7 +10,7 @@ use numakit_recording::Ring;
 use numakit_recording::ring::Entry;
 use numakit_sensors::Selection;
 use numakit_session::setup::Setup;
-use numakit_sys::output::{OutputError, note, print};
+use numakit_sys::stdio::{OutputError, note, print};
 use numakit_sys::{clock, signal, tty};
 use numakit_terminal::columns::Per;
 use numakit_terminal::stat::{Format, Options, Show, StatTable, needed, needed_by};

@@ -6,7 +6,7 @@ use anyhow::{Context, anyhow, bail};
 use clap::{Args, ValueEnum};
 use numakit_sensors::task::survey::Survey;
 use numakit_sys::clock::{self, Alarm};
-use numakit_sys::output::{note, print};
+use numakit_sys::stdio::{note, print};
 use numakit_terminal::tasks::{Order, Tasks as Shown};
 use std::process::ExitCode;
 use std::time::Duration;

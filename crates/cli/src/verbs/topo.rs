@@ -4,7 +4,7 @@ use crate::Global;
 use anyhow::{Context, bail};
 use clap::Args;
 use numakit_model::Topology;
-use numakit_sys::output::print;
+use numakit_sys::stdio::print;
 use numakit_terminal::topology::{Look, hardware, svg, tree};
 use std::fs;
 use std::path::{Path, PathBuf};

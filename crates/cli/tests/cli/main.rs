@@ -10,6 +10,7 @@ mod formulas;
 mod live;
 mod mark;
 mod numascope;
+mod odd_files;
 mod output;
 mod plan;
 mod record;

@@ -1,6 +1,7 @@
 //! Reading a capture: a tar file, plain or packed.
 
 use super::Tree;
+use crate::file::open_to_read;
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
@@ -11,7 +12,8 @@ const MAX_FILES: usize = 2_000_000;
 
 /// The tree below the outermost folder that holds `sys` or `proc`.
 pub(super) fn read(path: &Path) -> io::Result<Tree> {
-    let packed = std::fs::read(path)?;
+    let mut packed = Vec::new();
+    open_to_read(path)?.read_to_end(&mut packed)?;
     let plain = unpack(path, packed)?;
     let mut folder: Option<Vec<String>> = None;
     for_each_entry(&plain, |parts, _| {

@@ -1,6 +1,7 @@
 //! Files below a directory. Links, absolute ones too, are followed inside it only.
 
 use crate::check;
+use crate::file::regular;
 use std::ffi::{CStr, CString};
 use std::fs::File;
 use std::io;
@@ -43,8 +44,11 @@ fn open_at(root: &OwnedFd, path: &str, flags: i32) -> io::Result<OwnedFd> {
     Ok(unsafe { OwnedFd::from_raw_fd(fd as i32) })
 }
 
+/// Opens a regular file: a FIFO or a device below such a root would keep us waiting.
 pub(super) fn open_file(root: &OwnedFd, path: &str) -> io::Result<File> {
-    open_at(root, path, libc::O_RDONLY).map(File::from)
+    let file = File::from(open_at(root, path, libc::O_RDONLY | libc::O_NONBLOCK | libc::O_NOCTTY)?);
+    regular(&file.metadata()?)?;
+    Ok(file)
 }
 
 pub(super) fn exists(root: &OwnedFd, path: &str) -> bool {

@@ -9,7 +9,11 @@ use std::io::{self, ErrorKind, Write};
 use std::mem::ManuallyDrop;
 use std::os::fd::{AsFd, FromRawFd};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 use thiserror::Error;
+
+/// How long a look at an output takes that does not wait by itself; then comes the next one.
+const WAIT: Duration = Duration::from_secs(3600);
 
 /// Standard output took no more.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -87,7 +91,9 @@ impl Output {
         loop {
             match file.write(bytes) {
                 // Another process may have told a pipe or terminal that we share not to wait.
-                Err(error) if error.kind() == ErrorKind::WouldBlock => poll::writable(file.as_fd())?,
+                Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                    poll::writable(file.as_fd(), WAIT)?;
+                }
                 result => return result,
             }
         }
