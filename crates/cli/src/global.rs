@@ -44,6 +44,12 @@ impl Global {
         }
     }
 
+    /// Whether the characters of the locale are those of Unicode, so that lines can be drawn.
+    pub fn unicode(&self) -> bool {
+        let set = |name| std::env::var(name).ok().filter(|value| !value.is_empty());
+        unicode(["LC_ALL", "LC_CTYPE", "LANG"].into_iter().find_map(set).as_deref())
+    }
+
     /// Whether standard output gets colours.
     pub fn color(&self) -> bool {
         match self.color {
@@ -51,5 +57,28 @@ impl Global {
             Color::Never => false,
             Color::Auto => tty::is_output() && std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty()),
         }
+    }
+}
+
+/// What stands behind the point of a locale's name are its characters; no locale is that of C.
+fn unicode(locale: Option<&str>) -> bool {
+    let characters =
+        locale.and_then(|name| name.split('@').next()?.split_once('.')).map_or("", |(_, set)| set);
+    characters.eq_ignore_ascii_case("UTF-8") || characters.eq_ignore_ascii_case("UTF8")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn locales_say_whether_lines_can_be_drawn() {
+        for name in ["C.UTF-8", "en_GB.utf8", "de_DE.UTF-8@euro", "ja_JP.Utf-8"] {
+            assert!(unicode(Some(name)), "{name}");
+        }
+        for name in ["C", "POSIX", "en_US", "de_DE@euro", "de_DE.ISO-8859-15@euro", "ja_JP.eucJP", "UTF-8"] {
+            assert!(!unicode(Some(name)), "{name}");
+        }
+        assert!(!unicode(None));
     }
 }

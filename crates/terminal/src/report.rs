@@ -14,7 +14,7 @@ mod tally;
 mod value;
 
 pub use guide::{guide, harms_guide};
-pub use page::page;
+pub use page::{page, page_within};
 pub use value::*;
 
 use crate::columns::index;

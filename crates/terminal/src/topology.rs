@@ -11,3 +11,8 @@ mod tree;
 pub use hardware::hardware;
 pub use svg::{Mark, Overlay, svg, svg_with};
 pub use tree::{Look, tree};
+
+/// A tree for terminals of other characters than UTF-8: its lines in ASCII.
+pub fn in_ascii(tree: &str) -> String {
+    tree.replace(['├', '│'], "|").replace('└', "`").replace('─', "-")
+}

@@ -9,7 +9,7 @@ use numakit_derived::Catalog;
 use numakit_model::Unavailable;
 use numakit_model::label::Event;
 use numakit_recording::Batch;
-use numakit_terminal::report::{Change, Report, analyse, page};
+use numakit_terminal::report::{Change, Report, analyse, page, page_within};
 
 fn report(machine: &Machine, phase: Option<&str>) -> Report {
     analyse(&machine.header, machine.batches.clone(), phase, Catalog::ours()).unwrap()
@@ -84,6 +84,34 @@ fn a_page_of_four_nodes_with_a_bad_one() {
     let machine = bad_node();
     golden("four-nodes", &page(&report(&machine, None), false));
     golden("four-nodes-warm-up", &page(&report(&machine, Some("warm up")), false));
+}
+
+#[test]
+fn a_narrow_page_breaks_between_words() {
+    let report = report(&bad_node(), None);
+    for width in [30, 44, 60, 79] {
+        let narrow = page_within(&report, false, Some(width));
+        let commands: Vec<&str> =
+            report.advice.iter().flat_map(|a| &a.commands).map(String::as_str).collect();
+        for line in narrow.lines().filter(|line| !commands.contains(&line.trim())) {
+            let words = line.trim_start().split(' ').count();
+            assert!(line.chars().count() <= width || words == 1, "{width}: {line}");
+        }
+        // Nothing is left out: the words are those of the wide page.
+        let words = |page: &str| {
+            let mut words: Vec<String> = page.split_whitespace().map(str::to_owned).collect();
+            words.sort();
+            words.dedup();
+            words
+        };
+        let (wide, narrow) = (words(&page(&report, false)), words(&narrow));
+        let bare = |word: &str| word.trim_end_matches([',', ':']).to_owned();
+        let known: Vec<String> = narrow.iter().map(|word| bare(word)).collect();
+        for word in wide.iter().filter(|word| *word != "verdict") {
+            assert!(known.contains(&bare(word)), "{width}: '{word}' is not there");
+        }
+    }
+    assert_eq!(page_within(&report, false, Some(200)), page(&report, false));
 }
 
 #[test]

@@ -5,7 +5,7 @@ use crate::formulas::Formulas;
 use clap::Args;
 use numakit_recording::Reader;
 use numakit_sys::stdio::print;
-use numakit_terminal::report::{analyse, page};
+use numakit_terminal::report::{analyse, page_within};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -42,7 +42,7 @@ impl Report {
         if self.json {
             print(format_args!("{}\n", serde_json::to_string_pretty(&report)?))?;
         } else {
-            print(page(&report, global.color()))?;
+            print(page_within(&report, global.color(), numakit_sys::tty::columns()))?;
         }
         Ok(ExitCode::from(u8::from(report.losses.damage.is_some())))
     }

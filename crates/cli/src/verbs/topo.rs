@@ -5,7 +5,7 @@ use anyhow::{Context, bail};
 use clap::Args;
 use numakit_model::Topology;
 use numakit_sys::stdio::print;
-use numakit_terminal::topology::{Look, hardware, svg, tree};
+use numakit_terminal::topology::{Look, hardware, in_ascii, svg, tree};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -46,7 +46,8 @@ impl Topo {
             write_drawing(path, &svg(&topology))?;
         } else {
             let width = numakit_sys::tty::columns().unwrap_or(WIDTH);
-            print(tree(&topology, Look { color: global.color(), width }))?;
+            let tree = tree(&topology, Look { color: global.color(), width });
+            print(if global.unicode() { tree } else { in_ascii(&tree) })?;
         }
         Ok(ExitCode::SUCCESS)
     }

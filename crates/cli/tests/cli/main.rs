@@ -8,6 +8,7 @@ mod export;
 mod faults;
 mod formulas;
 mod live;
+mod locale;
 mod mark;
 mod numascope;
 mod odd_files;

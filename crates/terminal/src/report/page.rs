@@ -9,9 +9,19 @@ use crate::table::page_table;
 use crate::units::{Quantity, duration, grouped, utc};
 use cells::{counted, machine, mover_row, names, node_row, place, shortened, sufferer_words, times, value};
 
+/// The widest that text gets.
+const WIDTH: usize = 100;
+
 /// The page. Nothing is wider than 100 characters but what the recording itself says.
 pub fn page(report: &Report, color: bool) -> String {
-    let mut page = Page { text: String::new(), color };
+    page_within(report, color, None)
+}
+
+/// The same for a terminal of that width: lines break between words, and rows of tables that do
+/// not fit become lines of words. Only commands stay whole, so that they can be copied.
+pub fn page_within(report: &Report, color: bool, terminal: Option<usize>) -> String {
+    let width = terminal.map_or(WIDTH, |width| width.clamp(LEAST, WIDTH));
+    let mut page = Page { text: String::new(), color, width, terminal };
     page.head(report);
     page.losses(report);
     page.locality(&report.locality);
@@ -29,9 +39,13 @@ pub fn page(report: &Report, color: bool) -> String {
 struct Page {
     text: String,
     color: bool,
+    width: usize,
+    terminal: Option<usize>,
 }
 
 const INDENT: &str = "  ";
+/// Narrower pages would have a word a line.
+const LEAST: usize = 30;
 const FACT_WIDTH: usize = 10;
 
 impl Page {
@@ -43,7 +57,7 @@ impl Page {
     /// A fact with its name; long ones go on below, under the fact.
     fn fact(&mut self, name: &str, text: &str) {
         let mut name = name;
-        for line in crate::wrap::wrap(text, Some(100 - FACT_WIDTH - 1)) {
+        for line in crate::wrap::wrap(text, Some(self.width - FACT_WIDTH - 1)) {
             self.line(&format!("{name:<FACT_WIDTH$} {line}"));
             name = "";
         }
@@ -51,7 +65,10 @@ impl Page {
 
     fn section(&mut self, title: &str) {
         let (on, off) = if self.color { ("\x1b[1m", "\x1b[0m") } else { ("", "") };
-        self.text.push_str(&format!("\n{on}{title}{off}\n"));
+        for (at, line) in crate::wrap::wrap(title, Some(self.width)).iter().enumerate() {
+            let gap = if at == 0 { "\n" } else { "" };
+            self.text.push_str(&format!("{gap}{on}{line}{off}\n"));
+        }
     }
 
     fn head(&mut self, report: &Report) {
@@ -144,33 +161,29 @@ impl Page {
         let verdict = &locality.verdict;
         self.section(&format!("Locality of allocation: {}", verdict.word));
         let cannot = verdict.word == CANNOT_TELL;
-        self.line(&format!("{INDENT}{}", verdict.because));
+        self.wrapped(&verdict.because);
         if let Some(worst) = locality.worst() {
-            self.line(&format!(
-                "{INDENT}worst: node {}, {}: {}",
+            self.wrapped(&format!(
+                "worst: node {}, {}: {}",
                 worst.node, worst.verdict.word, worst.verdict.because
             ));
         }
         let rows: Vec<Vec<String>> = locality.nodes.iter().map(node_row).collect();
-        self.text.push_str(&page_table(
-            &["node", "local", "remote", "miss", "foreign", "local%", "<verdict"],
-            &rows,
-            INDENT,
-        ));
+        self.table(&["node", "local", "remote", "miss", "foreign", "local%", "<verdict"], &rows);
         for node in &locality.nodes {
             for sign in &node.signs {
-                self.line(&format!("{INDENT}node {} {sign}", node.node));
+                self.wrapped(&format!("node {} {sign}", node.node));
             }
         }
         if !cannot {
-            self.line(&format!(
-                "{INDENT}This is where memory was allocated, not from where it was used afterwards."
+            self.wrapped(&format!(
+                "This is where memory was allocated, not from where it was used afterwards."
             ));
         }
         if locality.accesses.word != CANNOT_TELL {
             let accesses = &locality.accesses;
-            self.line(&format!(
-                "{INDENT}Sampled accesses (NUMA balancing): {}: {}",
+            self.wrapped(&format!(
+                "Sampled accesses (NUMA balancing): {}: {}",
                 accesses.word, accesses.because
             ));
         }
@@ -189,10 +202,26 @@ impl Page {
         }
     }
 
+    fn table(&mut self, headings: &[&str], rows: &[Vec<String>]) {
+        let table = page_table(headings, rows, INDENT);
+        let fits = |line: &str| self.terminal.is_none_or(|width| line.chars().count() <= width);
+        if table.lines().all(fits) {
+            return self.text.push_str(&table);
+        }
+        for row in rows {
+            let cells = headings.iter().zip(row).map(|(heading, cell)| match heading.strip_prefix('<') {
+                Some(_) => cell.clone(),
+                None => format!("{heading} {cell}"),
+            });
+            let cells: Vec<String> = cells.collect();
+            self.wrapped(&format!("{}: {}", cells[0], cells[1..].join(", ")));
+        }
+    }
+
     /// Text that goes on below with a deeper indent.
     fn wrapped(&mut self, text: &str) {
         let mut indent = INDENT.to_owned();
-        for line in crate::wrap::wrap(text, Some(100 - 2 * INDENT.len())) {
+        for line in crate::wrap::wrap(text, Some(self.width - 2 * INDENT.len())) {
             self.line(&format!("{indent}{line}"));
             indent = INDENT.repeat(2);
         }
@@ -219,10 +248,10 @@ impl Page {
         };
         let rows: Vec<Vec<String>> = report.phases.iter().map(row).collect();
         let headings = ["phase", "times", "length", "allocated", "local", "minor", "major", "<verdict"];
-        self.text.push_str(&page_table(&headings, &rows, INDENT));
+        self.table(&headings, &rows);
         if report.more_phases > 0 {
-            self.line(&format!(
-                "{INDENT}and {} more labels that are not told apart",
+            self.wrapped(&format!(
+                "and {} more labels that are not told apart",
                 grouped(report.more_phases as f64)
             ));
         }
@@ -258,16 +287,12 @@ impl Page {
         let rows: Vec<Vec<String>> = report.memory.iter().map(row).collect();
         if !rows.is_empty() {
             self.section("Memory");
-            self.text.push_str(&page_table(
-                &["node", "total", "free at begin", "at end", "least free"],
-                &rows,
-                INDENT,
-            ));
+            self.table(&["node", "total", "free at begin", "at end", "least free"], &rows);
         }
         let memory = &report.pressure.memory;
         if memory.percent.is_some() {
-            self.line(&format!(
-                "{INDENT}memory pressure: {}; threads waited for memory {}",
+            self.wrapped(&format!(
+                "memory pressure: {}; threads waited for memory {}",
                 memory.word, memory.because
             ));
         }
@@ -283,7 +308,7 @@ impl Page {
             return;
         }
         self.section("CPUs");
-        self.text.push_str(&page_table(&["node", "programs", "kernel", "idle"], &rows, INDENT));
+        self.table(&["node", "programs", "kernel", "idle"], &rows);
         let waits = [("a CPU", report.pressure.cpu_percent), ("storage", report.pressure.io_percent)];
         let waits: Vec<String> = waits
             .into_iter()
@@ -292,24 +317,24 @@ impl Page {
             })
             .collect();
         if !waits.is_empty() {
-            self.line(&format!("{INDENT}threads waited {}", waits.join(", ")));
+            self.wrapped(&format!("threads waited {}", waits.join(", ")));
         }
     }
 
     fn movers(&mut self, report: &Report) {
         self.section("What changed most");
         if report.movers.is_empty() {
-            self.line(&format!(
-                "{INDENT}nothing changed by more than a factor of two, or the recording is shorter than 0.3 s"
+            self.wrapped(&format!(
+                "nothing changed by more than a factor of two, or the recording is shorter than 0.3 s"
             ));
         }
         let split = |rate: bool| {
             report.movers.iter().filter(move |m| matches!(m.change, Change::Rate { .. }) == rate)
         };
         let rows: Vec<Vec<String>> = split(true).map(mover_row).collect();
-        self.text.push_str(&page_table(&["per second", "quiet", "peak", "peak at", "active"], &rows, INDENT));
+        self.table(&["per second", "quiet", "peak", "peak at", "active"], &rows);
         let rows: Vec<Vec<String>> = split(false).map(mover_row).collect();
-        self.text.push_str(&page_table(&["level", "begin", "end", "least", "most"], &rows, INDENT));
+        self.table(&["level", "begin", "end", "least", "most"], &rows);
     }
 
     fn cost(&mut self, cost: &Cost) {
@@ -332,7 +357,7 @@ impl Page {
         }
         if !lines.is_empty() {
             self.section("Cost of the recording");
-            lines.iter().for_each(|line| self.line(&format!("{INDENT}{line}")));
+            lines.iter().for_each(|line| self.wrapped(line));
         }
     }
 
@@ -341,11 +366,10 @@ impl Page {
             return;
         }
         self.section("What to try next");
+        let width = Some(self.width - 5);
         for (number, advice) in report.advice.iter().enumerate() {
-            for (at, line) in crate::wrap::wrap(&format!("{}: {}", advice.name, advice.because), Some(95))
-                .iter()
-                .enumerate()
-            {
+            let text = format!("{}: {}", advice.name, advice.because);
+            for (at, line) in crate::wrap::wrap(&text, width).iter().enumerate() {
                 let lead = if at == 0 { format!("{:>3}. ", number + 1) } else { "     ".to_owned() };
                 self.line(&format!("{lead}{line}"));
             }

@@ -103,13 +103,32 @@ fn a_machine_line_reads_like_this() {
     assert!(table.sample(5_100 * MS, &[262_144, 900, 100, 5, 20_000, 0].map(Some), &mut out));
     table.label(5_150 * MS, "a\nlabel", &mut out);
     assert!(table.sample(5_200 * MS, &[Some(131_072), None, None, Some(5), Some(20_000), Some(2)], &mut out));
-    let expected = "         memory -alloc/s-- -faults/s--\n \
-                    seconds   free loc%  miss minor major\n   \
-                    0.100 1.00Gi 90.0    50  200k     0\n\
+    let expected = "         memory -alloc/s- -faults/s--\n \
+                    seconds   free loc% miss minor major\n   \
+                    0.100 1.00Gi 90.0   50  200k     0\n\
                     -- a label --\n   \
-                    0.200  512Mi    -     0     0    20\n";
+                    0.200  512Mi    -    0     0    20\n";
     let squeezed = |text: &str| text.lines().map(|l| l.trim().to_owned()).collect::<Vec<_>>();
     assert_eq!(squeezed(&out), squeezed(expected));
+}
+
+#[test]
+fn time_that_the_host_gave_to_others_is_the_last_share() {
+    let names = ["user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal"];
+    let of =
+        |n| names.map(|name| series(&format!("cpu.{name}"), Unit::Ticks, Kind::COUNTER, Instance::Cpu(n)));
+    let header = header([0, 1].map(of).concat());
+    for (per, ends) in [(Per::Machine, &[" 25"][..]), (Per::Node, &[" 25"]), (Per::Cpu, &["  0", " 50"])] {
+        let options = Options { per: Some(per), ..Options::default() };
+        let mut table = StatTable::new(&header, Catalog::ours(), options).unwrap();
+        let mut out = String::new();
+        let (busy, stolen) = ([50, 0, 0, 50, 0, 0, 0, 0], [25, 0, 0, 25, 0, 0, 0, 50]);
+        table.sample(0, &[Some(0); 16], &mut out);
+        table.sample(1000 * MS, &[busy, stolen].concat().into_iter().map(Some).collect::<Vec<_>>(), &mut out);
+        let lines: Vec<&str> = out.lines().collect();
+        assert!(lines[1].ends_with(" st"), "{out}");
+        assert!(lines[2..].iter().zip(ends).all(|(line, end)| line.ends_with(end)), "{out}");
+    }
 }
 
 #[test]
@@ -367,7 +386,7 @@ fn packages_have_lines_of_their_own() {
     let lines: Vec<&str> = text.lines().collect();
     assert_eq!(lines.len(), 4, "{text}");
     assert!(
-        lines[1].trim_start().starts_with("seconds package   free loc%  miss rem%    dram user"),
+        lines[1].trim_start().starts_with("seconds package   free loc% miss rem%    dram user"),
         "{text}"
     );
     assert!(lines.iter().all(|l| l.len() == lines[1].len()), "{text}");
