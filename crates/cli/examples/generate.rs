@@ -20,6 +20,6 @@ fn main() -> anyhow::Result<()> {
 /// One shell's completions, under the file name that the shell looks for.
 fn complete(shell: Shell, dir: &Path, name: &str) -> anyhow::Result<()> {
     fs::create_dir_all(dir)?;
-    let made = generate_to(shell, &mut numakit_cli::command(), "numa", dir)?;
+    let made = generate_to(shell, &mut numakit_cli::completion::for_shells(), "numa", dir)?;
     Ok(fs::rename(made, dir.join(name))?)
 }

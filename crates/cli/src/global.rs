@@ -1,10 +1,13 @@
 //! Options that every verb takes, and the machine that they choose.
 
-use anyhow::Context;
+use anyhow::{Context, bail};
 use clap::{Args, ValueEnum};
 use numakit_sys::SysRoot;
 use numakit_sys::tty;
 use std::path::PathBuf;
+
+/// Why verbs that read recordings refuse --sysroot.
+pub const OF_A_RECORDING: &str = "a recording holds all that is shown of its machine";
 
 /// Options that every verb takes.
 #[derive(Debug, Args)]
@@ -41,6 +44,14 @@ impl Global {
             Some(path) => SysRoot::open(path).with_context(|| {
                 format!("--sysroot {} cannot be read; give a directory that holds sys and proc, or a capture made by 'numa capture'", path.display())
             }),
+        }
+    }
+
+    /// Refuses --sysroot for a verb that reads nothing below it, and says why.
+    pub fn only_here(&self, why: &str) -> anyhow::Result<()> {
+        match &self.sysroot {
+            None => Ok(()),
+            Some(path) => bail!("--sysroot {}: {why}; leave --sysroot out", path.display()),
         }
     }
 

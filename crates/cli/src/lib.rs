@@ -1,6 +1,7 @@
 //! The command line of `numa`. This definition is the only one: help, man pages, shell
 //! completions and the documents are made from it.
 
+pub mod completion;
 mod formulas;
 mod global;
 mod job;

@@ -28,7 +28,8 @@ fn orders_help() -> String {
 
 impl Ctl {
     /// Sends the order and prints the answer.
-    pub fn run(self, _: &Global) -> anyhow::Result<ExitCode> {
+    pub fn run(self, global: &Global) -> anyhow::Result<ExitCode> {
+        global.only_here("orders go to a numa that runs on this machine")?;
         let mut line = self.order.join(" ");
         // The file is meant from where the order is given, not from where the recorder runs.
         if let Order::Record(path) = Order::parse(line.as_bytes()).map_err(anyhow::Error::msg)? {

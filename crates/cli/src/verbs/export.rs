@@ -1,6 +1,7 @@
 //! `numa export`.
 
 use crate::Global;
+use crate::global::OF_A_RECORDING;
 use anyhow::{Context, bail};
 use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
@@ -44,7 +45,8 @@ fn formats() -> impl TypedValueParser<Value = &'static Format> {
 
 impl Export {
     /// Writes.
-    pub fn run(self, _: &Global) -> anyhow::Result<ExitCode> {
+    pub fn run(self, global: &Global) -> anyhow::Result<ExitCode> {
+        global.only_here(OF_A_RECORDING)?;
         let format = self.format()?;
         let options = Options { values: self.values(format)?, all: self.all };
         let mut source = Source::open(&self.recording)?;

@@ -32,7 +32,8 @@ const UNTIL_IT_COUNTS: u64 = 20_000_000;
 
 impl Mark {
     /// Marks.
-    pub fn run(self, _: &Global) -> anyhow::Result<ExitCode> {
+    pub fn run(self, global: &Global) -> anyhow::Result<ExitCode> {
+        global.only_here("a mark is an instruction of this processor")?;
         let instruction = match self.what {
             What::Begin => Instruction::Begin,
             What::End => Instruction::End,

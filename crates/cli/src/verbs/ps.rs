@@ -1,7 +1,7 @@
 //! `numa ps`.
 
 use crate::{Global, observe};
-use anyhow::{Context, bail};
+use anyhow::Context;
 use clap::Args;
 use numakit_model::Topology;
 use numakit_sys::clock::{self, Alarm};
@@ -39,9 +39,7 @@ impl Ps {
     /// Shows.
     pub fn run(self, global: &Global) -> anyhow::Result<ExitCode> {
         let root = global.root()?;
-        if !root.is_host() {
-            bail!("--sysroot: cores of {} are held on that machine; run 'numa ps' there", root.name());
-        }
+        global.only_here("cores are held on the machine itself; run 'numa ps' there")?;
         let topology = numakit_topology::read(&root).context("the machine cannot be read")?;
         let Some(interval) = self.watch else {
             print(self.text(&topology)?)?;

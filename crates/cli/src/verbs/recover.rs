@@ -1,6 +1,7 @@
 //! `numa recover`.
 
 use crate::Global;
+use crate::global::OF_A_RECORDING;
 use clap::Args;
 use numakit_recording::recover;
 use numakit_sys::stdio::print;
@@ -19,7 +20,8 @@ pub struct Recover {
 
 impl Recover {
     /// Recovers.
-    pub fn run(self, _: &Global) -> anyhow::Result<ExitCode> {
+    pub fn run(self, global: &Global) -> anyhow::Result<ExitCode> {
+        global.only_here(OF_A_RECORDING)?;
         let mut code = ExitCode::SUCCESS;
         for path in &self.recordings {
             let done = recover(path)?;

@@ -2,6 +2,7 @@
 
 use crate::Global;
 use crate::formulas::Formulas;
+use crate::global::OF_A_RECORDING;
 use clap::Args;
 use numakit_recording::Reader;
 use numakit_sys::stdio::print;
@@ -33,6 +34,7 @@ pub struct Report {
 impl Report {
     /// Reads and writes.
     pub fn run(self, global: &Global) -> anyhow::Result<ExitCode> {
+        global.only_here(OF_A_RECORDING)?;
         let formulas = self.formulas.load()?;
         let mut reader = Reader::open(&self.recording)?;
         let header = reader.header().clone();

@@ -58,13 +58,13 @@ pub struct Run {
     #[arg(long, value_name = "PERCENT|off", default_value = BUSY, value_parser = busy)]
     busy: Busy,
     /// Place a process that runs already, with its memory
-    #[arg(long, value_name = "PID", conflicts_with_all = ["command", "wait", "isolate"],
+    #[arg(long, value_name = "PID", conflicts_with_all = ["command", "wait", "isolate", "busy", "With"],
           value_parser = clap::value_parser!(u32).range(1..))]
     pid: Option<u32>,
     #[arg(skip)]
     main_is_free: bool,
     /// The program and its arguments
-    #[arg(value_name = "CMD", trailing_var_arg = true, allow_hyphen_values = true)]
+    #[arg(value_name = "CMD", trailing_var_arg = true)]
     command: Vec<OsString>,
 }
 
@@ -137,10 +137,12 @@ impl Run {
     /// As the original command line has it.
     pub fn original(line: numaplace::Line) -> anyhow::Result<Self> {
         let mut run = Alone::try_parse_from(["numaplace"])?.run;
-        run.place.set_cores(line.cores.map(|cores| cores.parse()).transpose().context("-c")?);
+        run.place.set_cores(line.cores);
         run.verbose = line.verbose || line.debug;
         run.explain = line.debug;
         run.with.no_thp = line.no_huge_pages;
+        run.with.slack = Some(1);
+        run.with.sched = (!line.parent_free).then_some(Scheduler::Batch);
         run.main_is_free = line.parent_free;
         run.command = line.command;
         Ok(run)
@@ -149,9 +151,7 @@ impl Run {
     /// Places and runs.
     pub fn run(self, global: &Global) -> anyhow::Result<ExitCode> {
         let root = global.root()?;
-        if !root.is_host() {
-            bail!("programs run on this machine only, not in {}; leave --sysroot out", root.name());
-        }
+        global.only_here("programs run on this machine only")?;
         if self.with.alloc != Alloc::None {
             bail!("--alloc {:?}: libnumalloc is not part of this version; use --alloc none", self.with.alloc);
         }

@@ -135,7 +135,7 @@ impl Tasks {
             shown.only_of(user);
         }
         shown.sort(self.sort.order());
-        if let Some(top) = self.top.filter(|_| self.json) {
+        if let Some(top) = self.top.filter(|_| self.json || !self.pid.is_empty()) {
             shown.processes.truncate(top);
         }
         shown

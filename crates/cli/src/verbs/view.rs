@@ -2,6 +2,7 @@
 
 use crate::Global;
 use crate::formulas::Formulas;
+use crate::global::OF_A_RECORDING;
 use crate::page::{self, Serve};
 use anyhow::Context;
 use clap::Args;
@@ -48,7 +49,8 @@ const LOOK: Duration = Duration::from_secs(1);
 
 impl View {
     /// Serves.
-    pub fn run(self, _: &Global) -> anyhow::Result<ExitCode> {
+    pub fn run(self, global: &Global) -> anyhow::Result<ExitCode> {
+        global.only_here(OF_A_RECORDING)?;
         let formulas = Arc::new(self.formulas.load()?);
         if let Some(out) = &self.html {
             return self.write(out, &formulas);

@@ -8,7 +8,9 @@ fn lines_of_the_tree_are_in_the_characters_of_the_locale() {
     let tree = |set: &[(&str, &str)]| {
         let mut command = folder.numa("topo --synthetic");
         command.arg("package:2 node:2(mem=32G) core:4 pu:2");
-        ["LC_ALL", "LC_CTYPE", "LANG"].iter().for_each(|name| drop(command.env_remove(name)));
+        for name in ["LC_ALL", "LC_CTYPE", "LANG"] {
+            command.env_remove(name);
+        }
         let done = Done::of(command.envs(set.iter().copied()).output().unwrap());
         assert_eq!(done.code, 0, "{}", done.err);
         done.out

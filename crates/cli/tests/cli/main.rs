@@ -3,6 +3,7 @@
 #![allow(clippy::print_stdout, clippy::unwrap_used)]
 
 mod cards;
+mod completion;
 mod control;
 mod export;
 mod faults;
@@ -10,6 +11,7 @@ mod formulas;
 mod live;
 mod locale;
 mod mark;
+mod numaplace;
 mod numascope;
 mod odd_files;
 mod output;
@@ -20,4 +22,5 @@ mod run_kinds;
 mod runner;
 mod stat;
 mod tasks;
+mod usage;
 mod view;

@@ -336,28 +336,3 @@ fn a_process_that_runs_is_placed() {
     assert!(status.contains(&format!("Cpus_allowed_list:\t{cpu}\n")), "{status}");
     assert!(done.out.contains("memory: "), "{}", done.out);
 }
-
-#[test]
-fn lines_of_the_original_work() {
-    let folder = Folder::new("numaplace");
-    let link = folder.path("numaplace");
-    std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_numa"), &link).unwrap();
-    let numaplace = |words: &[&str]| {
-        let mut command = Command::new(&link);
-        command.args(words).current_dir(&folder.0).env("NUMAKIT_REGISTRY", folder.path("registry"));
-        Done::of(command.env("HOME", &folder.0).env_remove("LD_PRELOAD").output().unwrap())
-    };
-    let done = numaplace(&["-atvc", "1", "sh", "-c", "nproc; grep THP_enabled /proc/self/status"]);
-    assert!(done.code == 0 && done.out.starts_with("1\n"), "{}{}", done.out, done.err);
-    assert!(
-        !done.out.contains("THP_enabled:\t1") && done.err.contains("numa: 1 thread of 1 process"),
-        "{}",
-        done.err
-    );
-    let done = numaplace(&["-dp", "-c1", "sh", "-c", "echo $NUMA_MAIN"]);
-    assert!(done.out == "0\n" && done.err.contains("thread 0: CPU"), "{}{}", done.out, done.err);
-    assert!(numaplace(&["-V"]).out.starts_with("numaplace "));
-    numaplace(&["-c", "x", "true"]).says(2, "'x'");
-    numaplace(&["-x"]).says(2, "usage: numaplace");
-    numaplace(&["-v"]).says(2, "no program given");
-}

@@ -63,8 +63,12 @@ fn what_cannot_be_shown_is_refused_with_the_fix() {
     folder
         .run(&format!("view --no-open --listen {address} a.arrows"))
         .says(2, "give another port with --listen");
-    for out in ["", "--html o.html"] {
+    for out in ["--listen 127.0.0.1:0", "--html o.html"] {
         let view = |file: &str| folder.run(&format!("view --history 16MiB {out} {file}"));
+        if view("none.arrows").err.contains("built without Node.js") {
+            println!("skipped: view --html: this numa has no page");
+            continue;
+        }
         view("none.arrows").says(2, "none.arrows");
         view("text").says(2, "text");
         view("a.arrows text").says(2, "text");

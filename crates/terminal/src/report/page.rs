@@ -176,9 +176,7 @@ impl Page {
             }
         }
         if !cannot {
-            self.wrapped(&format!(
-                "This is where memory was allocated, not from where it was used afterwards."
-            ));
+            self.wrapped("This is where memory was allocated, not from where it was used afterwards.");
         }
         if locality.accesses.word != CANNOT_TELL {
             let accesses = &locality.accesses;
@@ -324,9 +322,9 @@ impl Page {
     fn movers(&mut self, report: &Report) {
         self.section("What changed most");
         if report.movers.is_empty() {
-            self.wrapped(&format!(
-                "nothing changed by more than a factor of two, or the recording is shorter than 0.3 s"
-            ));
+            self.wrapped(
+                "nothing changed by more than a factor of two, or the recording is shorter than 0.3 s",
+            );
         }
         let split = |rate: bool| {
             report.movers.iter().filter(move |m| matches!(m.change, Change::Rate { .. }) == rate)

@@ -1,0 +1,121 @@
+//! What shells offer: the definition of the command line, with words for options that take more
+//! than a list can hold. What is typed is not compared with them.
+
+use crate::{VERBS, command};
+use clap::Command;
+use clap::builder::{PossibleValue, PossibleValuesParser};
+use numakit_derived::Catalog;
+use numakit_placement::launchers::LAUNCHERS;
+use numakit_sensors::SENSORS;
+use numakit_session::order::ORDERS;
+
+/// The definition for generators of completions, and for nothing else.
+pub fn for_shells() -> Command {
+    VERBS.iter().fold(command(), |numa, verb| numa.mut_subcommand(verb, with_words))
+}
+
+fn with_words(verb: Command) -> Command {
+    let arguments: Vec<String> = verb.get_arguments().map(|arg| arg.get_id().to_string()).collect();
+    arguments.into_iter().fold(verb, |verb, argument| match words(&argument) {
+        None => verb,
+        Some(words) => verb.mut_arg(argument, |arg| arg.value_parser(PossibleValuesParser::new(words))),
+    })
+}
+
+/// Words for an option or argument of any verb, by its name in the definition.
+fn words(argument: &str) -> Option<Vec<PossibleValue>> {
+    let word = |(name, help): (&'static str, &'static str)| PossibleValue::new(name).help(help);
+    let words = match argument {
+        "events" | "pattern" => series(),
+        "metrics" => formulas(),
+        "launcher" => LAUNCHERS.iter().map(|launcher| word((launcher.name, launcher.help))).collect(),
+        "order" => ORDERS.iter().map(|(name, _, help)| word((name, help))).collect(),
+        "policy" => POLICIES.map(word).into(),
+        "memory" => MEMORY.map(word).into(),
+        _ => return None,
+    };
+    Some(words)
+}
+
+/// Sensors and what they know everywhere, without their help: there are too many. What only this
+/// machine has is in 'numa list'.
+fn series() -> Vec<PossibleValue> {
+    let sensors = SENSORS.iter().map(|sensor| PossibleValue::new(sensor.name));
+    let known = SENSORS.iter().flat_map(|sensor| (sensor.known)());
+    // A definition keeps no names of its own; this one is made once.
+    sensors.chain(known.map(|metric| PossibleValue::new(&*metric.name.leak()))).collect()
+}
+
+fn formulas() -> Vec<PossibleValue> {
+    let ours = Catalog::ours().all().iter();
+    ours.map(|formula| PossibleValue::new(formula.name.as_str()).help(first(&formula.help))).collect()
+}
+
+/// The first sentence, without its point: shells have a line for it.
+fn first(help: &str) -> &str {
+    help.split(". ").next().unwrap_or_default().trim_end_matches('.')
+}
+
+const POLICIES: [(&str, &str); 5] = [
+    ("compact", "nearest nodes first"),
+    ("scatter", "over nodes far apart"),
+    ("balanced", "as many on each node"),
+    ("memory:", "on nodes with so much memory"),
+    ("near:", "near a device"),
+];
+
+const MEMORY: [(&str, &str); 5] = [
+    ("local", "where threads run"),
+    ("bind", "only from these nodes"),
+    ("prefer", "from these nodes as long as they have some"),
+    ("interleave", "page by page from each of these nodes"),
+    ("weighted", "page by page, by what the nodes give"),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn offered(verb: &str, argument: &str) -> Vec<String> {
+        let numa = for_shells();
+        let verb = numa.find_subcommand(verb).unwrap();
+        let arg = verb.get_arguments().find(|arg| arg.get_id() == argument).unwrap();
+        arg.get_possible_values().iter().map(|value| value.get_name().to_owned()).collect()
+    }
+
+    #[test]
+    fn words_are_offered_where_they_are_known() {
+        assert!(offered("plan", "launcher").contains(&"openmpi4".to_owned()));
+        assert_eq!(offered("plan", "launcher").len(), LAUNCHERS.len());
+        for verb in ["stat", "record", "live"] {
+            let events = offered(verb, "events");
+            assert!(events.contains(&"vmstat".to_owned()) && events.contains(&"vmstat.pgfault".to_owned()));
+        }
+        assert!(offered("stat", "metrics").contains(&"local".to_owned()));
+        assert!(offered("list", "pattern").contains(&"node.numa_hit".to_owned()));
+        assert_eq!(offered("ctl", "order").len(), ORDERS.len());
+        for_shells().debug_assert();
+    }
+
+    /// What is offered is taken, by the parsers that are in use.
+    #[test]
+    fn offered_words_are_right() {
+        for verb in ["plan", "run"] {
+            let complete = |word: String| match word.as_str() {
+                "memory:" => "memory:1G".to_owned(),
+                "near:" => "near:gpu0".to_owned(),
+                "bind" | "prefer" => format!("{word}:0"),
+                _ => word,
+            };
+            for (option, argument) in [("--policy", "policy"), ("--memory", "memory")] {
+                for word in offered(verb, argument).into_iter().map(complete) {
+                    let line = ["numa", verb, option, &word];
+                    assert!(command().try_get_matches_from(line).is_ok(), "{line:?}");
+                }
+            }
+        }
+        for series in offered("stat", "events") {
+            assert!(series.parse::<numakit_sensors::Selection>().is_ok(), "{series}");
+        }
+    }
+}

@@ -1,0 +1,37 @@
+//! Completions, as a shell gives them.
+
+use crate::runner::{Done, Folder};
+use std::process::Command;
+
+const TRY: &str = "try() { COMP_WORDS=(\"$@\"); COMP_CWORD=$(($# - 1)); COMPREPLY=(); \
+    _numa numa \"${COMP_WORDS[COMP_CWORD]}\" \"${COMP_WORDS[COMP_CWORD - 1]}\"; echo \"${COMPREPLY[@]}\"; }";
+
+#[test]
+fn bash_offers_launchers_series_and_formulas() {
+    let folder = Folder::new("completion");
+    let mut script = Vec::new();
+    let mut definition = numakit_cli::completion::for_shells();
+    clap_complete::generate(clap_complete::Shell::Bash, &mut definition, "numa", &mut script);
+    std::fs::write(folder.path("numa.bash"), script).unwrap();
+    let mut asked = format!("source ./numa.bash; {TRY}");
+    let lines = [
+        ("numa plan --for openmp", "openmpi4"),
+        ("numa plan --policy sc", "scatter"),
+        ("numa run --memory inter", "interleave"),
+        ("numa stat -e vmstat.pgfau", "vmstat.pgfault"),
+        ("numa record --events nod", "node.numa_hit"),
+        ("numa stat --metrics loc", "locality"),
+        ("numa list node.numa_h", "node.numa_hit"),
+        ("numa ctl pau", "pause"),
+        ("numa export --to par", "parquet"),
+    ];
+    lines.iter().for_each(|(line, _)| asked += &format!("; try {line}"));
+    let done = match Command::new("bash").args(["-c", &asked]).current_dir(&folder.0).output() {
+        Ok(output) => Done::of(output),
+        Err(error) => return println!("skipped: there is no bash: {error}"),
+    };
+    assert_eq!((done.code, done.out.lines().count()), (0, lines.len()), "{}{}", done.out, done.err);
+    for (answer, (line, word)) in done.out.lines().zip(lines) {
+        assert!(answer.split(' ').any(|offered| offered == word), "{line}: {answer}");
+    }
+}
