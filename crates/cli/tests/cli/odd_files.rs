@@ -1,7 +1,10 @@
 //! What is no regular file where one is expected: nothing waits for somebody who may never come.
 
-use crate::runner::{Done, Folder};
-use std::process::Command;
+use crate::runner::{Done, Folder, wait_until};
+use std::io::Read;
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 fn fifo(path: std::path::PathBuf) {
     drop(numakit_sys::command::named_pipe(&path, 0o600).unwrap());
@@ -112,6 +115,21 @@ fn a_fifo_beside_a_recording_or_in_the_settings_holds_up_nobody() {
     folder.run("record -i 5ms -e pgfault -o a.arrows -- sleep 0.1").says(0, "samples");
     fifo(folder.path("a.arrows.tail"));
     assert_eq!(run(&folder, "report a.arrows").code, 0);
+    fifo(folder.path("a.arrows.levels"));
+    let mut view = folder.numa("view --no-open --listen 127.0.0.1:0 a.arrows");
+    let mut child = view.stdout(Stdio::piped()).spawn().unwrap();
+    // It prints where the page is once recordings are open.
+    let mut first = [0; 7];
+    let printed = Arc::new(AtomicBool::new(false));
+    let (mut out, seen) = (child.stdout.take().unwrap(), Arc::clone(&printed));
+    let reader = std::thread::spawn(move || {
+        out.read_exact(&mut first).unwrap();
+        seen.store(true, Ordering::Relaxed);
+    });
+    wait_until(|| printed.load(Ordering::Relaxed));
+    reader.join().unwrap();
+    child.kill().unwrap();
+    child.wait().unwrap();
     std::fs::create_dir_all(folder.path("config/numakit")).unwrap();
     fifo(folder.path("config/numakit/formulas.txt"));
     fifo(folder.path("config/numakit/no-huge-pages"));

@@ -63,6 +63,30 @@ fn a_directory_never_leads_out_of_itself() {
 }
 
 #[test]
+fn what_is_no_regular_file_is_refused_at_once() {
+    let path = folder("odd");
+    std::fs::create_dir_all(path.join("sys/folder")).unwrap();
+    drop(crate::command::named_pipe(&path.join("sys/pipe"), 0o600).unwrap());
+    let _socket = std::os::unix::net::UnixListener::bind(path.join("sys/socket")).unwrap();
+    // Endless, and only root may make one.
+    let made = std::process::Command::new("mknod").arg(path.join("sys/zero")).args(["c", "1", "5"]).status();
+    if !made.is_ok_and(|status| status.success()) {
+        println!("skipped: a device below a root: only root may make one");
+    }
+    let root = SysRoot::open(&path).unwrap();
+    for name in ["folder", "pipe", "socket", "zero"] {
+        let file = format!("/sys/{name}");
+        assert!(root.bytes(&file).is_err() && root.front(&file, &mut [0; 16]).is_err(), "{name}");
+    }
+    assert_eq!(
+        root.bytes("/sys/pipe").unwrap_err().to_string(),
+        "/sys/pipe: it is a FIFO and not a regular file"
+    );
+    assert!(root.exists("/sys/pipe"));
+    std::fs::remove_dir_all(&path).unwrap();
+}
+
+#[test]
 fn an_archive_reads_like_its_directory() {
     let path = folder("archive");
     let file = path.join("c.tar.zst");
