@@ -67,7 +67,12 @@ impl Reader {
     pub fn open(path: &Path) -> Result<Self, OpenError> {
         let fail = |error| OpenError::Io { path: path.to_owned(), error };
         let foreign = |why: String| OpenError::Foreign { path: path.to_owned(), why };
-        let file = open_to_read(path).map_err(fail)?;
+        let file = open_to_read(path).map_err(|error| match error.kind() {
+            io::ErrorKind::InvalidInput => {
+                foreign(format!("{error} (put what comes through a pipe into a file)"))
+            }
+            _ => fail(error),
+        })?;
         let length = file.metadata().map_err(fail)?.len();
         let mut reader = BufReader::with_capacity(64 * 1024, file);
         if first_byte(&mut reader).map_err(fail)? == Some(b'[') {

@@ -1,6 +1,6 @@
 //! Starting the command under observation, and pipes that have a name.
 
-use crate::check;
+use crate::{check, inherited};
 use std::ffi::{CString, OsStr, OsString};
 use std::fs::File;
 use std::io;
@@ -17,17 +17,16 @@ pub struct Running {
 }
 
 impl Running {
-    /// Starts a program with its arguments. Signals that this process collects reach the
-    /// command as usual.
+    /// Starts a program with its arguments. Its signals and streams are those that this process
+    /// was started with.
     pub fn start(words: &[OsString]) -> io::Result<Self> {
         let Some((program, arguments)) = words.split_first() else {
             return Err(io::Error::new(io::ErrorKind::NotFound, "no command given"));
         };
         let mut command = Command::new(program);
         command.args(arguments);
-        // SAFETY: between fork and exec only sigprocmask and signal are called, both
-        // async-signal-safe.
-        unsafe { command.pre_exec(unblock_signals) };
+        // SAFETY: between fork and exec it makes only system calls.
+        unsafe { command.pre_exec(inherited::give_back) };
         Ok(Self { child: command.spawn()? })
     }
 
@@ -49,17 +48,6 @@ impl Running {
         // SAFETY: plain integers; the child is not reaped while we hold it.
         unsafe { libc::kill(self.child.id() as i32, signal) };
     }
-}
-
-pub(crate) fn unblock_signals() -> io::Result<()> {
-    // SAFETY: the set is initialised before use; SIG_DFL is a valid disposition.
-    unsafe {
-        let mut set: libc::sigset_t = std::mem::zeroed();
-        libc::sigemptyset(&mut set);
-        libc::sigprocmask(libc::SIG_SETMASK, &set, std::ptr::null_mut());
-        libc::signal(libc::SIGPIPE, libc::SIG_DFL);
-    }
-    Ok(())
 }
 
 /// The exit status that a shell would give for a command that cannot be started.

@@ -156,7 +156,7 @@ mod tests {
     }
 
     fn status(image: &Image) -> i32 {
-        libc::WEXITSTATUS(reap(image.start(crate::command::unblock_signals).unwrap()))
+        libc::WEXITSTATUS(reap(image.start(crate::inherited::give_back).unwrap()))
     }
 
     #[test]

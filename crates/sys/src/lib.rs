@@ -8,6 +8,7 @@ pub mod file;
 pub mod gate;
 pub mod huge_pages;
 mod image;
+mod inherited;
 pub mod lock;
 pub mod mark;
 pub mod memory;

@@ -151,8 +151,8 @@ impl Stage {
 }
 
 impl Start {
-    /// Starts it as a child, and returns the child's number. Signals that this process collects
-    /// reach the program as usual. An error has [`Failed`] in it where not the program but
+    /// Starts it as a child, and returns the child's number. Its signals and
+    /// streams are those that this process was started with. An error has [`Failed`] in it where not the program but
     /// something that it was to get is the reason.
     pub fn spawn(&self) -> io::Result<u32> {
         self.image()?.start(|| self.prepare()).map_err(|error| self.told(error))
@@ -235,7 +235,7 @@ impl Start {
             let kept = check(unsafe { libc::fcntl(descriptor, libc::F_SETFD, 0) } as i64);
             stage(Stage::Descriptor, kept.map(drop))?;
         }
-        crate::command::unblock_signals()
+        crate::inherited::give_back()
     }
 }
 

@@ -2,13 +2,12 @@
 //! written to standard output is an error of its own kind; what cannot be said on standard error
 //! has nobody left to say it to.
 
-use crate::poll;
+use crate::{inherited, poll};
 use std::fmt::Display;
 use std::fs::File;
 use std::io::{self, ErrorKind, Write};
 use std::mem::ManuallyDrop;
 use std::os::fd::{AsFd, FromRawFd};
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use thiserror::Error;
 
@@ -31,7 +30,7 @@ impl OutputError {
     }
 
     fn closed() -> Self {
-        let fix = "start it with one, as in 'numa ... > FILE'";
+        let fix = "open it, as in 'numa ... > FILE'";
         Self { reason: "it is closed".to_owned(), fix, kind: ErrorKind::NotConnected }
     }
 }
@@ -70,7 +69,7 @@ pub fn say(text: impl Display) {
 
 /// That standard output can be written to, as far as that is known without writing.
 pub fn check() -> Result<(), OutputError> {
-    if CLOSED.load(Ordering::Relaxed) { Err(OutputError::closed()) } else { Ok(()) }
+    if inherited::without_output() { Err(OutputError::closed()) } else { Ok(()) }
 }
 
 /// Standard output to write to, not buffered.
@@ -123,22 +122,6 @@ fn standard(fd: i32) -> ManuallyDrop<File> {
     ManuallyDrop::new(unsafe { File::from_raw_fd(fd) })
 }
 
-/// The runtime of Rust puts /dev/null where standard output was closed; that is then no place to
-/// write to, but looks like one that the user chose.
-static CLOSED: AtomicBool = AtomicBool::new(false);
-
-// SAFETY: the loader calls what this section lists once, before `main` and before the runtime
-// starts, on the only thread; the function makes one system call and stores the answer.
-#[used]
-#[unsafe(link_section = ".init_array")]
-static LOOK: extern "C" fn() = look;
-
-extern "C" fn look() {
-    // SAFETY: asks for the flags of a descriptor, whether it is open or not.
-    let flags = unsafe { libc::fcntl(libc::STDOUT_FILENO, libc::F_GETFD) };
-    CLOSED.store(flags < 0, Ordering::Relaxed);
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -149,7 +132,7 @@ mod tests {
         let text = "cannot write to standard output: No space left on device (os error 28); free some space, or write to another place";
         assert!(full.to_string() == text && !full.reader_left());
         assert!(OutputError::from(io::Error::from_raw_os_error(libc::EPIPE)).reader_left());
-        assert!(OutputError::closed().to_string().contains("it is closed; start it with one"));
+        assert!(OutputError::closed().to_string().contains("it is closed; open it, as in"));
         assert_eq!(check(), Ok(()));
     }
 }

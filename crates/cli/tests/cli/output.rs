@@ -91,7 +91,7 @@ fn a_full_output_is_an_error_of_every_verb() {
 
 #[test]
 fn a_closed_output_is_an_error_of_every_verb() {
-    takes_nothing("output-closed", ">&-", "it is closed; start it with one");
+    takes_nothing("output-closed", ">&-", "it is closed; open it, as in");
 }
 
 #[test]

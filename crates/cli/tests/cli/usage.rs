@@ -57,6 +57,54 @@ fn what_stands_behind_the_program_is_the_programs() {
 }
 
 #[test]
+fn a_program_gets_signals_and_streams_as_they_were_given() {
+    let folder = Folder::new("given");
+    let block = "import os, signal, sys; signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR1, 64])\n\
+                 signal.signal(signal.SIGPIPE, signal.SIG_DFL if sys.argv[1] == 'default' else signal.SIG_IGN)\n\
+                 os.execvp(sys.argv[2], sys.argv[2:])";
+    std::fs::write(folder.path("block.py"), block).unwrap();
+    let streams = "exec 9>streams; for n in 0 1; do \
+                   if [ -e /proc/$$/fd/$n ]; then echo open >&9; else echo closed >&9; fi; done";
+    std::fs::write(folder.path("streams.sh"), streams).unwrap();
+    if std::process::Command::new("python3").arg("--version").output().is_err() {
+        return println!("skipped: there is no python3, which blocks signals");
+    }
+    let shell = |line: &str| {
+        let mut command = std::process::Command::new("sh");
+        command.args(["-c", line]).current_dir(&folder.0).env("XDG_RUNTIME_DIR", folder.path("run"));
+        assert!(command.output().unwrap().status.success(), "{line}");
+    };
+    // What is blocked, and whether SIGPIPE (13) is ignored: of the program that copies it.
+    let signals = |verb: &str, pipe: &str| {
+        shell(&format!("exec python3 block.py {pipe} {verb} cp --no-preserve=all /proc/self/status status"));
+        let status = std::fs::read_to_string(folder.path("status")).unwrap();
+        let bits = |name: &str| {
+            let line = status.lines().find_map(|line| line.strip_prefix(name)).unwrap();
+            u64::from_str_radix(line.trim(), 16).unwrap()
+        };
+        (bits("SigBlk:"), bits("SigIgn:") & 1 << 12 != 0)
+    };
+    let streams = |verb: &str, redirected: &str| {
+        shell(&format!("exec {verb} sh streams.sh {redirected}"));
+        std::fs::read_to_string(folder.path("streams")).unwrap()
+    };
+    let numa = env!("CARGO_BIN_EXE_numa");
+    for verb in ["run --share -c 1 --", "record -e pgfault -o a.arrows --force --"] {
+        let verb = format!("{numa} {verb}");
+        for (pipe, ignored) in [("default", false), ("ignored", true)] {
+            assert_eq!(signals("", pipe), (1 << 9 | 1 << 63, ignored));
+            assert_eq!(signals(&verb, pipe), (1 << 9 | 1 << 63, ignored), "{verb} {pipe}");
+        }
+        for (redirected, told) in
+            [("", "open\nopen\n"), ("<&- >&-", "closed\nclosed\n"), (">&-", "open\nclosed\n")]
+        {
+            assert_eq!(streams("env", redirected), told);
+            assert_eq!(streams(&verb, redirected), told, "{verb} {redirected}");
+        }
+    }
+}
+
+#[test]
 fn no_verb_ignores_sysroot() {
     let folder = Folder::new("sysroot");
     folder.run("record -i 5ms -e pgfault -o a.arrows -- sleep 0.1").says(0, "samples");
