@@ -2,11 +2,11 @@
 
 use crate::check;
 use std::ffi::CString;
-use std::fs::{File, Permissions};
+use std::fs::{File, Metadata, Permissions};
 use std::io::{self, Write};
 use std::os::fd::{AsRawFd, FromRawFd, RawFd};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 
 /// Opens a regular file that is there. Without O_CREAT, so that the kernel's protection of files
@@ -22,6 +22,35 @@ pub fn open_existing(path: &Path, writable: bool) -> io::Result<File> {
         other => other?,
     };
     if file.metadata()?.is_file() { Ok(file) } else { odd("it is not a regular file") }
+}
+
+/// Opens a file to be read from its start, following links. What is no regular file (a FIFO, a
+/// device, a folder) is an error of the kind `InvalidInput`: nothing waits for anybody.
+pub fn open_to_read(path: &Path) -> io::Result<File> {
+    let regular = |there: &Metadata| match there.is_file() {
+        true => Ok(()),
+        false => Err(io::Error::new(
+            io::ErrorKind::InvalidInput,
+            format!("it is {} and not a regular file", kind(there)),
+        )),
+    };
+    // To open a device can already do something, so it is looked at first.
+    regular(&std::fs::metadata(path)?)?;
+    let file = File::options().read(true).custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY).open(path)?;
+    regular(&file.metadata()?)?;
+    Ok(file)
+}
+
+/// What something is that has a name in a folder.
+pub(crate) fn kind(there: &Metadata) -> &'static str {
+    let kind = there.file_type();
+    match () {
+        () if kind.is_dir() => "a folder",
+        () if kind.is_fifo() => "a FIFO",
+        () if kind.is_socket() => "a socket",
+        () if kind.is_char_device() || kind.is_block_device() => "a device",
+        () => "something else",
+    }
 }
 
 /// Makes a file with this content and exactly this mode, if none of that name is there (an error
@@ -52,7 +81,8 @@ fn fill(file: &mut File, content: &[u8], mode: u32) -> io::Result<()> {
     file.set_permissions(Permissions::from_mode(mode))
 }
 
-fn link(file: &File, path: &Path) -> io::Result<()> {
+/// Gives a file without a name this one, unless it is taken.
+pub(crate) fn link(file: &File, path: &Path) -> io::Result<()> {
     let from = CString::new(format!("/proc/self/fd/{}", file.as_raw_fd()))?;
     let to = CString::new(path.as_os_str().as_bytes())?;
     let here = libc::AT_FDCWD;
@@ -121,7 +151,21 @@ mod tests {
             let kind = open_existing(path, false).unwrap_err().kind();
             assert_eq!(kind, io::ErrorKind::InvalidInput, "{}", path.display());
         }
+        assert!(open_to_read(&link).unwrap().metadata().unwrap().len() > 0);
+        for path in ["/dev/null", "/tmp"] {
+            let error = open_to_read(Path::new(path)).unwrap_err();
+            assert!(error.to_string().ends_with("and not a regular file"), "{error}");
+        }
         std::fs::remove_file(&link).unwrap();
+    }
+
+    #[test]
+    fn a_fifo_that_nobody_writes_to_is_refused_at_once() {
+        let path = scratch("fifo");
+        drop(crate::command::named_pipe(&path, 0o600).unwrap());
+        let error = open_to_read(&path).unwrap_err();
+        std::fs::remove_file(&path).unwrap();
+        assert_eq!(error.to_string(), "it is a FIFO and not a regular file");
     }
 
     #[test]
