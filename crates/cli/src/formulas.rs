@@ -3,8 +3,8 @@
 use anyhow::{Context, bail};
 use clap::Args;
 use numakit_derived::{Catalog, MAX_BYTES};
+use numakit_sys::file::open_to_read;
 use numakit_terminal::formulas::known_metrics;
-use std::fs::File;
 use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
@@ -67,7 +67,7 @@ fn text(path: &Path) -> anyhow::Result<String> {
     let cannot = || format!("the formulas of {} cannot be read", path.display());
     let mut bytes = Vec::new();
     // One byte more than allowed tells that there is too much.
-    File::open(path)
+    open_to_read(path)
         .and_then(|f| f.take(MAX_BYTES as u64 + 1).read_to_end(&mut bytes))
         .with_context(cannot)?;
     match String::from_utf8(bytes) {

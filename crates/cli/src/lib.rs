@@ -10,6 +10,7 @@ mod observe;
 mod page;
 mod place;
 mod running;
+mod to_file;
 pub mod verbs;
 
 pub use global::Global;

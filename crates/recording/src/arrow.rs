@@ -6,6 +6,7 @@
 mod copy;
 mod decode;
 mod encode;
+mod fields;
 mod message;
 mod schema;
 mod seal;

@@ -2,21 +2,41 @@
 
 use crate::arrow;
 use crate::header::Header;
-use arrow_schema::{DataType, Field, TimeUnit};
-use numakit_model::Series;
-use std::collections::HashMap;
+use numakit_model::{Metric, Series};
 
 /// Columns before the series.
 pub(crate) const FIXED: [&str; 3] = ["time", "took", "label"];
 
-/// The fields of a recording.
-///
-/// All numbers are signed, so that the difference of two values that fell is negative in programs
-/// that know nothing of counters. The words are the same 64 bits as the sensor gave: what is
-/// 2^63 or more (no kernel counts so far) shows as negative elsewhere, and here as it was.
-pub(crate) fn recorded(header: &Header) -> Vec<Field> {
+/// A column.
+#[derive(Debug)]
+pub(crate) struct Column<'a> {
+    pub name: String,
+    pub holds: Holds,
+    /// Whether every row has a value.
+    pub always: bool,
+    pub unit: String,
+    pub kind: &'a str,
+    pub help: &'a str,
+}
+
+/// What the values of a column are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum Holds {
+    /// ns since 1970, UTC.
+    Times,
+    /// All other numbers are signed, so that the difference of two values that fell is negative in
+    /// programs that know nothing of counters. The words are the same 64 bits as the sensor gave:
+    /// what is 2^63 or more (no kernel counts so far) shows as negative elsewhere, and here as it
+    /// was.
+    Integers,
+    Floats,
+    Texts,
+}
+
+/// The columns of a recording.
+pub(crate) fn recorded(header: &Header) -> Vec<Column<'_>> {
     let series = header.series.iter();
-    fields(series.map(|series| (series.name(), Some(series), DataType::Int64)))
+    all(series.map(|series| described(series.name(), Some(series), false)))
 }
 
 /// The schema of a table that was made of a recording, as the message that an Arrow stream begins
@@ -24,34 +44,42 @@ pub(crate) fn recorded(header: &Header) -> Vec<Field> {
 /// floats.
 pub fn schema_message(header: &Header, columns: &[(String, bool)]) -> Vec<u8> {
     let series = header.series.iter().map(Some).chain(std::iter::repeat(None));
-    let of = |((name, floats), series): (&(String, bool), _)| {
-        (name.clone(), series, if *floats { DataType::Float64 } else { DataType::Int64 })
-    };
-    arrow::encoded(header, fields(columns.iter().zip(series).map(of)))
+    let named = columns.iter().zip(series);
+    arrow::encoded(
+        header,
+        &all(named.map(|((name, floats), series)| described(name.clone(), series, *floats))),
+    )
 }
 
-fn fields<'a>(series: impl Iterator<Item = (String, Option<&'a Series>, DataType)>) -> Vec<Field> {
-    let described = |field: Field, unit: &str, kind: &str, help: &str| {
-        let pairs = [("unit", unit), ("kind", kind), ("help", help)];
-        let there = pairs.iter().filter(|(_, value)| !value.is_empty());
-        field.with_metadata(
-            there.map(|(key, value)| (key.to_string(), value.to_string())).collect::<HashMap<_, _>>(),
-        )
+fn all<'a>(series: impl Iterator<Item = Column<'a>>) -> Vec<Column<'a>> {
+    let fixed = |index: usize, holds, unit: &str, kind, help| Column {
+        name: FIXED[index].to_owned(),
+        holds,
+        always: holds != Holds::Texts,
+        unit: unit.to_owned(),
+        kind,
+        help,
     };
-    let time = DataType::Timestamp(TimeUnit::Nanosecond, Some("UTC".into()));
-    let mut fields = vec![
-        described(Field::new(FIXED[0], time, false), "", "", "Start of the acquisition."),
-        described(Field::new(FIXED[1], DataType::Int64, false), "ns", "gauge", "Length of the acquisition."),
-        described(Field::new(FIXED[2], DataType::Utf8, true), "", "", "A label, in a row of its own."),
+    let mut columns = vec![
+        fixed(0, Holds::Times, "", "", "Start of the acquisition."),
+        fixed(1, Holds::Integers, "ns", "gauge", "Length of the acquisition."),
+        fixed(2, Holds::Texts, "", "", "A label, in a row of its own."),
     ];
-    fields.extend(series.map(|(name, series, kind)| {
-        let rate = kind == DataType::Float64;
-        let field = Field::new(name, kind, true);
-        let Some(metric) = series.map(|series| &series.metric) else { return field };
-        match rate {
-            true => described(field, &format!("{}/s", metric.unit.name()), "rate", &metric.help),
-            false => described(field, metric.unit.name(), metric.kind.name(), &metric.help),
-        }
-    }));
-    fields
+    columns.extend(series);
+    columns
+}
+
+/// A column of floats holds rates of counters.
+fn described(name: String, series: Option<&Series>, floats: bool) -> Column<'_> {
+    let metric: Option<&Metric> = series.map(|series| &*series.metric);
+    let unit = metric.map(|metric| metric.unit.name()).unwrap_or_default();
+    let kind = metric.map(|metric| metric.kind.name()).unwrap_or_default();
+    Column {
+        name,
+        holds: if floats { Holds::Floats } else { Holds::Integers },
+        always: false,
+        unit: if floats { format!("{unit}/s") } else { unit.to_owned() },
+        kind: if floats { "rate" } else { kind },
+        help: metric.map(|metric| metric.help.as_str()).unwrap_or_default(),
+    }
 }

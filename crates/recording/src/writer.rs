@@ -75,6 +75,7 @@ pub enum WriteError {
 #[derive(Debug)]
 pub struct Recorder {
     path: PathBuf,
+    streams: bool,
     ring: Arc<Ring>,
     bytes: Arc<AtomicU64>,
     thread: JoinHandle<Result<(), WriteError>>,
@@ -106,13 +107,14 @@ impl Recorder {
 
     fn start(files: Files) -> Result<Self, WriteError> {
         let path = files.path.clone();
+        let streams = files.tail.is_none();
         let ring = Arc::clone(&files.ring);
         let bytes = Arc::clone(&files.bytes);
         let thread = std::thread::Builder::new()
             .name("writer".into())
             .spawn(move || files.run())
             .map_err(|error| create_error(&path, error))?;
-        Ok(Self { path, ring, bytes, thread })
+        Ok(Self { path, streams, ring, bytes, thread })
     }
 
     /// Where the sampler puts rows.
@@ -120,9 +122,14 @@ impl Recorder {
         &self.ring
     }
 
-    /// The file.
+    /// The file, or what it is called.
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// The same, unless it is a pipe or a file that somebody else opened.
+    pub fn file(&self) -> Option<&Path> {
+        (!self.streams).then_some(self.path.as_path())
     }
 
     /// Bytes of the file so far.

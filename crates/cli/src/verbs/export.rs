@@ -1,12 +1,11 @@
 //! `numa export`.
 
 use crate::Global;
+use crate::to_file::{self, Existing, is_standard_output, no_terminal};
 use anyhow::{Context, bail};
 use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use numakit_export::{FORMATS, Format, Options, Source, Values, format};
-use std::fs::File;
-use std::io::{self, BufWriter, IsTerminal};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -90,19 +89,10 @@ pub(crate) fn write(
     options: Options,
     path: Option<&Path>,
 ) -> anyhow::Result<Vec<String>> {
-    let Some(path) = path else {
-        if format.binary && io::stdout().is_terminal() {
-            bail!("{} is no text for a terminal; give a file with -o", format.name);
-        }
-        let mut to = BufWriter::new(io::stdout());
-        return (format.write)(source, options, &mut to).context("cannot write to standard output");
-    };
-    let file = File::create_new(path).with_context(|| {
-        format!("cannot write {}; give the name of a file that does not exist", path.display())
-    })?;
-    let mut to = BufWriter::with_capacity(1 << 16, file);
-    let notes = (format.write)(source, options, &mut to);
-    notes.with_context(|| {
-        format!("{} is not complete; remove it and write to where there is space", path.display())
-    })
+    let path = path.unwrap_or(Path::new("-"));
+    if format.binary && is_standard_output(path) {
+        no_terminal(format.name)?;
+    }
+    let taken = "give the name of a file that does not exist";
+    to_file::write(path, Existing::Kept, taken, |to| Ok((format.write)(source, options, to)?))
 }

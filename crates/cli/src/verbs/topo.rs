@@ -1,11 +1,11 @@
 //! `numa topo`.
 
 use crate::Global;
+use crate::to_file::{self, Existing};
 use anyhow::{Context, bail};
 use clap::Args;
 use numakit_model::Topology;
 use numakit_terminal::topology::{Look, hardware, svg, tree};
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -64,11 +64,5 @@ pub(crate) fn machine(synthetic: Option<&str>, global: &Global) -> anyhow::Resul
 
 /// Writes a drawing into a file; '-' is standard output.
 pub(crate) fn write_drawing(path: &Path, drawing: &str) -> anyhow::Result<()> {
-    if path == Path::new("-") {
-        print!("{drawing}");
-        return Ok(());
-    }
-    fs::write(path, drawing).with_context(|| {
-        format!("{} cannot be written; name a file in a folder that you may write to", path.display())
-    })
+    to_file::write(path, Existing::Replaced, "", |to| Ok(to.write_all(drawing.as_bytes())?))
 }

@@ -2,12 +2,10 @@
 
 use super::message::{Messages, Next};
 use super::seal::{self, Place};
-use super::{Malformed, Message};
-use crate::columns;
+use super::{Malformed, Message, fields};
+use crate::columns::{self, Column};
 use crate::header::{AbsentMetric, Header};
 use arrow_ipc::MessageHeader;
-use arrow_ipc::convert::schema_to_fb_offset;
-use arrow_schema::{Field, Schema};
 use flatbuffers::FlatBufferBuilder;
 use numakit_model::{Instance, Kind, Metric, Scope, Series, Topology, Unit};
 use serde::{Deserialize, Serialize};
@@ -74,7 +72,7 @@ pub(crate) struct Head {
 impl Head {
     /// Of a new recording.
     pub fn new(header: &Header) -> Result<Self, Malformed> {
-        let bytes = encoded(header, columns::recorded(header));
+        let bytes = encoded(header, &columns::recorded(header));
         let stream = only(&bytes)?.stream()?;
         Ok(Self { header: header.clone(), message: bytes, stream })
     }
@@ -103,11 +101,10 @@ fn only(bytes: &[u8]) -> Result<Message, Malformed> {
 }
 
 /// The schema of such columns as the message that a stream begins with.
-pub(crate) fn encoded(header: &Header, fields: Vec<Field>) -> Vec<u8> {
-    let metadata = HashMap::from([(KEY.to_owned(), header.metadata())]);
+pub(crate) fn encoded(header: &Header, columns: &[Column<'_>]) -> Vec<u8> {
     let mut builder = FlatBufferBuilder::new();
-    let schema = schema_to_fb_offset(&mut builder, &Schema::new_with_metadata(fields, metadata));
-    seal::finish(builder, (MessageHeader::Schema, schema.as_union_value()), &[], Some((Place::default(), 0)))
+    let schema = fields::schema(&mut builder, columns, (KEY, &header.metadata()));
+    seal::finish(builder, (MessageHeader::Schema, schema), &[], Some((Place::default(), 0)))
 }
 
 /// The header that a schema stands for.
