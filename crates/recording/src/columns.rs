@@ -39,16 +39,13 @@ pub(crate) fn recorded(header: &Header) -> Vec<Column<'_>> {
     all(series.map(|series| described(series.name(), Some(series), false)))
 }
 
-/// The schema of a table that was made of a recording, as the message that an Arrow stream begins
-/// with: the three columns before the series, then one each by its name and whether its values are
-/// floats.
+/// The schema of a table that was made of a recording, as an Arrow message: the three columns
+/// before the series, then one each by its name and whether its values are floats.
 pub fn schema_message(header: &Header, columns: &[(String, bool)]) -> Vec<u8> {
     let series = header.series.iter().map(Some).chain(std::iter::repeat(None));
     let named = columns.iter().zip(series);
-    arrow::encoded(
-        header,
-        &all(named.map(|((name, floats), series)| described(name.clone(), series, *floats))),
-    )
+    let columns = all(named.map(|((name, floats), series)| described(name.clone(), series, *floats)));
+    arrow::encoded(&columns, None)
 }
 
 fn all<'a>(series: impl Iterator<Item = Column<'a>>) -> Vec<Column<'a>> {

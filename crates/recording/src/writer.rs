@@ -192,6 +192,8 @@ struct Files {
     ring: Arc<Ring>,
     bytes: Arc<AtomicU64>,
     encoder: Encoder,
+    /// What is still to be written before the first batch: nobody but the writer waits for a pipe.
+    head: Vec<u8>,
     batch: usize,
     batch_time: Duration,
 }
@@ -232,6 +234,7 @@ impl Files {
             ring: Arc::new(ring),
             bytes: Arc::new(AtomicU64::new(head.message.len() as u64)),
             encoder,
+            head: Vec::new(),
             batch: ring::rows_per_batch(header.series.len()),
             batch_time,
         })
@@ -243,15 +246,14 @@ impl Files {
         let batch = ring::rows_per_batch(columns);
         let ring = Arc::new(Ring::in_memory(columns, batch * 2).map_err(fail)?);
         let head = head_of(header).map_err(fail)?;
-        let mut sink = Sink::Pipe(to, Arc::clone(&ring));
-        sink.append(0, &head.message).map_err(fail)?;
         Ok(Self {
             path: name.to_owned(),
-            sink,
+            sink: Sink::Pipe(to, Arc::clone(&ring)),
             tail: None,
             ring,
-            bytes: Arc::new(AtomicU64::new(head.message.len() as u64)),
+            bytes: Arc::new(AtomicU64::new(0)),
             encoder: Encoder::new(&head).map_err(fail)?,
+            head: head.message,
             batch,
             batch_time: STREAM_TIME,
         })
@@ -282,6 +284,8 @@ impl Files {
     fn move_rows(&mut self) -> io::Result<()> {
         let time = u64::try_from(self.batch_time.as_nanos()).unwrap_or(u64::MAX >> 1);
         let mut due = clock::monotonic() + time;
+        let head = std::mem::take(&mut self.head);
+        self.append(&head)?;
         loop {
             let open = self.ring.wait(self.batch, due);
             let late = clock::monotonic() >= due;
@@ -298,12 +302,17 @@ impl Files {
                 break;
             }
             let message = self.encoder.batch(&pending)?;
-            self.sink.append(self.bytes.load(Ordering::Relaxed), &message)?;
-            self.bytes.fetch_add(message.len() as u64, Ordering::Relaxed);
+            let length = self.bytes.load(Ordering::Relaxed);
+            self.sink.append(length, &message)?;
+            self.bytes.store(length + message.len() as u64, Ordering::Relaxed);
             pending.done();
         }
-        self.sink.append(self.bytes.load(Ordering::Relaxed), &arrow::END_OF_STREAM)?;
-        self.bytes.fetch_add(8, Ordering::Relaxed);
+        self.append(&arrow::END_OF_STREAM)
+    }
+
+    fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.sink.append(self.bytes.load(Ordering::Relaxed), bytes)?;
+        self.bytes.fetch_add(bytes.len() as u64, Ordering::Relaxed);
         Ok(())
     }
 }

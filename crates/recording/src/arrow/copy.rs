@@ -7,7 +7,7 @@ use std::io;
 
 const MARK: &[u8; 8] = b"numahead";
 /// The most that a copy may unpack to.
-const MOST: usize = 256 << 20;
+const MOST: usize = 64 << 20;
 
 /// What is put behind the buffers.
 pub(crate) fn of_schema(message: &[u8]) -> io::Result<Vec<u8>> {

@@ -10,11 +10,11 @@ use std::collections::HashMap;
 
 type Pairs<'b> = WIPOffset<Vector<'b, ForwardsUOffset<KeyValue<'b>>>>;
 
-/// Builds a schema with one pair of its own metadata.
+/// Builds a schema, with a pair of metadata of its own.
 pub(super) fn schema<'b>(
     builder: &mut FlatBufferBuilder<'b>,
     columns: &[Column<'_>],
-    metadata: (&str, &str),
+    metadata: Option<(&str, &str)>,
 ) -> WIPOffset<UnionWIPOffset> {
     let mut fields = Vec::with_capacity(columns.len());
     let mut shared = Shared::default();
@@ -37,8 +37,8 @@ pub(super) fn schema<'b>(
         fields.push(Field::create(builder, &args));
     }
     let fields = Some(builder.create_vector(&fields));
-    let pair = pair(builder, metadata.0, metadata.1);
-    let custom_metadata = Some(builder.create_vector(&[pair]));
+    let pair = metadata.map(|(key, value)| pair(builder, key, value));
+    let custom_metadata = pair.map(|pair| builder.create_vector(&[pair]));
     let args = SchemaArgs { fields, custom_metadata, ..SchemaArgs::default() };
     arrow_ipc::Schema::create(builder, &args).as_union_value()
 }

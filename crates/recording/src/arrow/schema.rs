@@ -72,7 +72,7 @@ pub(crate) struct Head {
 impl Head {
     /// Of a new recording.
     pub fn new(header: &Header) -> Result<Self, Malformed> {
-        let bytes = encoded(header, &columns::recorded(header));
+        let bytes = encoded(&columns::recorded(header), Some(header));
         let stream = only(&bytes)?.stream()?;
         Ok(Self { header: header.clone(), message: bytes, stream })
     }
@@ -100,11 +100,14 @@ fn only(bytes: &[u8]) -> Result<Message, Malformed> {
     }
 }
 
-/// The schema of such columns as the message that a stream begins with.
-pub(crate) fn encoded(header: &Header, columns: &[Column<'_>]) -> Vec<u8> {
+/// The schema of such columns as a message: of a recording, or of a table that says of itself
+/// elsewhere what it is.
+pub(crate) fn encoded(columns: &[Column<'_>], recording: Option<&Header>) -> Vec<u8> {
     let mut builder = FlatBufferBuilder::new();
-    let schema = fields::schema(&mut builder, columns, (KEY, &header.metadata()));
-    seal::finish(builder, (MessageHeader::Schema, schema), &[], Some((Place::default(), 0)))
+    let metadata = recording.map(Header::metadata);
+    let schema = fields::schema(&mut builder, columns, metadata.as_deref().map(|json| (KEY, json)));
+    let seal = recording.map(|_| (Place::default(), 0));
+    seal::finish(builder, (MessageHeader::Schema, schema), &[], seal)
 }
 
 /// The header that a schema stands for.

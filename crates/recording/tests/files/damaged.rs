@@ -2,8 +2,10 @@
 
 use crate::fixture::{COLUMNS, Folder, header, push, read};
 use numakit_recording::{Batch, Reader, Recorder, recover, tail_of};
+use proptest::prelude::*;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 
 /// A whole recording of so many rows and one label, and where its batches begin; at last the end.
 fn recorded(folder: &Folder, rows: u64) -> (Vec<u8>, Vec<usize>) {
@@ -216,4 +218,41 @@ fn old_recordings_are_read_and_damage_in_them_is_passed_over() {
         assert!(read.len() == 3 || reader.damage().is_some(), "byte {at}");
     }
     assert_eq!(COLUMNS, header().series.len());
+}
+
+/// Times of samples, and whether anything is said to be missing.
+fn found(path: &Path) -> Option<(Vec<u64>, bool)> {
+    let mut reader = Reader::open(path).ok()?;
+    let batches = std::iter::from_fn(|| reader.next_batch());
+    let rows = batches.flat_map(|batch| batch.time.into_iter().zip(batch.label));
+    let times = rows.filter(|(_, label)| label.is_none()).map(|(time, _)| time).collect();
+    Some((times, reader.damage().is_some()))
+}
+
+proptest! {
+    /// Whatever is damaged: what is recovered is whole, and has all rows that could be read before.
+    #[test]
+    fn what_is_recovered_is_what_was_read(
+        sealed: bool,
+        changes in proptest::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..5),
+        cut in proptest::option::of(any::<prop::sample::Index>()),
+    ) {
+        static SEALED: LazyLock<Vec<u8>> = LazyLock::new(|| recorded(&Folder::new("sample"), 2500).0);
+        let folder = Folder::new("any");
+        let mut bytes = if sealed { SEALED.clone() } else { include_bytes!("old/unsigned.arrows").to_vec() };
+        for (at, value) in &changes {
+            let at = at.index(bytes.len());
+            bytes[at] = *value;
+        }
+        cut.iter().for_each(|cut| bytes.truncate(cut.index(bytes.len())));
+        let path = put(&folder, &bytes);
+        let before = found(&path);
+        // Unless both the schema and the batch with its copy are damaged.
+        if let (true, None, Some((times, _))) = (sealed, &cut, &before) {
+            prop_assert!(times.len() + changes.len() * 1000 >= 2500);
+        }
+        if recover(&path).is_ok() {
+            prop_assert_eq!(found(&path), before.map(|(times, _)| (times, false)));
+        }
+    }
 }

@@ -1,6 +1,6 @@
 //! Where recordings may be written, and what becomes of what is there.
 
-use crate::fixture::{Folder, check_prefix, header, push, read};
+use crate::fixture::{Folder, check_prefix, header, push, read, values};
 use numakit_recording::{Reader, Recorder, WriteError, tail_of};
 use std::fs::File;
 use std::io::Read;
@@ -105,6 +105,18 @@ fn a_pipe_takes_a_whole_recording() {
     std::fs::write(&path, reading.join().unwrap().unwrap()).unwrap();
     let (_, batch, damage) = read(&path);
     assert_eq!((check_prefix(&batch, 100), damage), (2500, None));
+}
+
+/// Its reader is there but reads nothing: who ends the recording does not wait for it for ever.
+#[test]
+fn a_pipe_that_is_full_does_not_hold_up_the_end() {
+    let (from, to) = std::io::pipe().unwrap();
+    let to = File::from(std::os::fd::OwnedFd::from(to));
+    let recorder = Recorder::stream(to, "standard output", &header()).unwrap();
+    (0..2500).for_each(|row| recorder.ring().push(row, 1, &values(row * 7919)));
+    let error = recorder.finish().unwrap_err().to_string();
+    assert!(error.contains("its reader takes nothing"), "{error}");
+    drop(from);
 }
 
 #[test]
