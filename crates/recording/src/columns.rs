@@ -45,7 +45,7 @@ pub fn schema_message(header: &Header, columns: &[(String, bool)]) -> Vec<u8> {
     let series = header.series.iter().map(Some).chain(std::iter::repeat(None));
     let named = columns.iter().zip(series);
     let columns = all(named.map(|((name, floats), series)| described(name.clone(), series, *floats)));
-    arrow::encoded(&columns, None)
+    arrow::encoded(&columns, header, false)
 }
 
 fn all<'a>(series: impl Iterator<Item = Column<'a>>) -> Vec<Column<'a>> {

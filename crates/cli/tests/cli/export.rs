@@ -109,7 +109,7 @@ fn a_wrong_request_is_told() {
 }
 
 #[test]
-fn a_full_disk_is_told_with_the_name_of_what_is_incomplete() {
+fn a_full_disk_leaves_no_half_of_an_export() {
     let folder = Folder::new("full");
     folder.run("record -i 1ms -o a.arrows -- sleep 0.1").says(0, "");
     for format in numakit_export::FORMATS {
@@ -117,8 +117,8 @@ fn a_full_disk_is_told_with_the_name_of_what_is_incomplete() {
         let export = format!("{} export a.arrows -o {file}", env!("CARGO_BIN_EXE_numa"));
         let limited = format!("trap '' XFSZ; ulimit -f 2; exec {export}");
         let output = std::process::Command::new("sh").args(["-c", &limited]).current_dir(&folder.0).output();
-        Done::of(output.unwrap()).says(2, &format!("{file} is not complete; remove it"));
-        assert!(folder.path(&file).exists());
+        Done::of(output.unwrap()).says(2, &format!("{file} was not written: File too large"));
+        assert!(!folder.path(&file).exists());
         let onto_full =
             format!("{} export a.arrows --to {} > /dev/full", env!("CARGO_BIN_EXE_numa"), format.name);
         let output =

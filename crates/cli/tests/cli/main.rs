@@ -10,6 +10,7 @@ mod formulas;
 mod live;
 mod mark;
 mod numascope;
+mod outputs;
 mod plan;
 mod record;
 mod run;

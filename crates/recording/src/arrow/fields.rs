@@ -14,7 +14,7 @@ type Pairs<'b> = WIPOffset<Vector<'b, ForwardsUOffset<KeyValue<'b>>>>;
 pub(super) fn schema<'b>(
     builder: &mut FlatBufferBuilder<'b>,
     columns: &[Column<'_>],
-    metadata: Option<(&str, &str)>,
+    metadata: (&str, &str),
 ) -> WIPOffset<UnionWIPOffset> {
     let mut fields = Vec::with_capacity(columns.len());
     let mut shared = Shared::default();
@@ -37,8 +37,8 @@ pub(super) fn schema<'b>(
         fields.push(Field::create(builder, &args));
     }
     let fields = Some(builder.create_vector(&fields));
-    let pair = metadata.map(|(key, value)| pair(builder, key, value));
-    let custom_metadata = pair.map(|pair| builder.create_vector(&[pair]));
+    let pair = pair(builder, metadata.0, metadata.1);
+    let custom_metadata = Some(builder.create_vector(&[pair]));
     let args = SchemaArgs { fields, custom_metadata, ..SchemaArgs::default() };
     arrow_ipc::Schema::create(builder, &args).as_union_value()
 }

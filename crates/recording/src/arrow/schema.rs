@@ -72,7 +72,7 @@ pub(crate) struct Head {
 impl Head {
     /// Of a new recording.
     pub fn new(header: &Header) -> Result<Self, Malformed> {
-        let bytes = encoded(&columns::recorded(header), Some(header));
+        let bytes = encoded(&columns::recorded(header), header, true);
         let stream = only(&bytes)?.stream()?;
         Ok(Self { header: header.clone(), message: bytes, stream })
     }
@@ -100,13 +100,11 @@ fn only(bytes: &[u8]) -> Result<Message, Malformed> {
     }
 }
 
-/// The schema of such columns as a message: of a recording, or of a table that says of itself
-/// elsewhere what it is.
-pub(crate) fn encoded(columns: &[Column<'_>], recording: Option<&Header>) -> Vec<u8> {
+/// The schema of such columns as a message; with a seal, as a recording begins with it.
+pub(crate) fn encoded(columns: &[Column<'_>], header: &Header, sealed: bool) -> Vec<u8> {
     let mut builder = FlatBufferBuilder::new();
-    let metadata = recording.map(Header::metadata);
-    let schema = fields::schema(&mut builder, columns, metadata.as_deref().map(|json| (KEY, json)));
-    let seal = recording.map(|_| (Place::default(), 0));
+    let schema = fields::schema(&mut builder, columns, (KEY, &header.metadata()));
+    let seal = sealed.then(|| (Place::default(), 0));
     seal::finish(builder, (MessageHeader::Schema, schema), &[], seal)
 }
 
