@@ -95,6 +95,21 @@ fn the_examples_of_the_guide_work() {
     assert!(commands >= numakit_export::FORMATS.len(), "{commands}");
 }
 
+/// What the guide says of the calls that open a recording.
+#[test]
+fn the_python_of_the_guide_to_recordings_works() {
+    let folder = Folder::new("guide-python");
+    folder.run("record -i 5ms -o run.arrows -- sleep 0.3").says(0, "");
+    let page = include_str!("../../../../docs/guide/recording.md");
+    let mut seen = 0;
+    for (_, block) in blocks(page).into_iter().filter(|(language, _)| *language == "python") {
+        let Some(done) = python(&folder, &["-c", block]) else { return };
+        assert!(done.code == 0 && done.out.contains("b'kind': b'gauge'"), "{}{}", done.out, done.err);
+        seen += 1;
+    }
+    assert_eq!(seen, 1);
+}
+
 #[test]
 fn a_wrong_request_is_told() {
     let folder = Folder::new("requests");

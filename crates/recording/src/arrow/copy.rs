@@ -11,7 +11,7 @@ const MOST: usize = 64 << 20;
 
 /// What is put behind the buffers.
 pub(crate) fn of_schema(message: &[u8]) -> io::Result<Vec<u8>> {
-    let packed = zstd::bulk::compress(message, 3)?;
+    let packed = zstd::bulk::compress(message, 9)?;
     let mut copy = MARK.to_vec();
     copy.extend_from_slice(&(packed.len() as u64).to_le_bytes());
     copy.extend_from_slice(&packed);
