@@ -13,8 +13,6 @@ pub(crate) struct Losses {
     /// The time of the last row, or of the start.
     last: u64,
     list: Vec<Loss>,
-    /// Places and bytes beyond those that are listed.
-    more: (u64, u64),
 }
 
 #[derive(Debug)]
@@ -42,19 +40,23 @@ impl Losses {
 
     /// These bytes were not.
     pub fn add(&mut self, damage: Damage) {
-        if self.list.len() < MOST_TOLD {
-            self.list.push(Loss { damage, after: self.last, before: None });
-        } else {
-            let bytes = damage.at.end - damage.at.start;
-            self.more = (self.more.0 + 1, self.more.1 + bytes);
+        self.list.push(Loss { damage, after: self.last, before: None });
+    }
+
+    /// What was in the bytes after the last row was read elsewhere.
+    pub fn forget_last(&mut self) {
+        if self.list.last().is_some_and(|loss| loss.before.is_none()) {
+            self.list.pop();
         }
     }
 
     /// All of them; `None` when nothing was lost.
     pub fn text(&self, length: u64) -> Option<String> {
-        let mut told: Vec<String> = self.list.iter().map(|loss| loss.text(length)).collect();
-        if self.more.0 > 0 {
-            told.push(format!("{} more places of {} bytes could not be read", self.more.0, self.more.1));
+        let mut told: Vec<String> = self.list.iter().take(MOST_TOLD).map(|loss| loss.text(length)).collect();
+        let more = self.list.get(MOST_TOLD..).unwrap_or_default();
+        if !more.is_empty() {
+            let bytes: u64 = more.iter().map(|loss| loss.damage.at.end - loss.damage.at.start).sum();
+            told.push(format!("{} more places of {bytes} bytes could not be read", more.len()));
         }
         (!told.is_empty()).then(|| told.join("; "))
     }

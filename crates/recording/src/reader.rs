@@ -189,7 +189,11 @@ impl Reader {
             ring.skip_to(place.rows, place.labels);
             (rows_of(&ring, self.header.series.len()), kept.saturating_sub(place.rows))
         });
-        if let Some((batch, _)) = &found {
+        if let Some((batch, lost)) = &found {
+            // A batch that was being written is in the side file still.
+            if *lost == 0 {
+                self.losses.forget_last();
+            }
             self.losses.read(batch);
         }
         let unread = error.map(|error| {

@@ -65,12 +65,14 @@ pub fn recover(path: &Path) -> Result<Recovered, RecoverError> {
             result.lost += ring.done().0.saturating_sub(found.place.rows);
             ring.skip_to(found.place.rows, found.place.labels);
         }
-        if found.damaged.is_empty() {
-            result.added = complete(path, &found, side.as_ref()).map_err(fail)?;
-        } else {
+        if !found.damaged.is_empty() {
             result.damaged = Some(set_aside(path, &found.damaged).map_err(fail)?);
-            result.added = rebuild(path, &found, side.as_ref()).map_err(fail)?;
         }
+        let added = match found.whole {
+            Some(whole) => complete(path, whole, &found, side.as_ref()),
+            None => rebuild(path, &found, side.as_ref()),
+        };
+        result.added = added.map_err(fail)?;
     }
     let _ = std::fs::remove_file(tail_of(path));
     Ok(result)
@@ -86,6 +88,8 @@ struct Found {
     /// The batches, and between them the samples that are lost.
     parts: Vec<Part>,
     damaged: Vec<Range<u64>>,
+    /// Where damage begins that goes to the end, or the end; `None` where there is damage before.
+    whole: Option<u64>,
     /// What is before the end.
     place: Place,
     closed: bool,
@@ -134,7 +138,14 @@ fn survey(path: &Path) -> Result<Found, RecoverError> {
                 found.closed = true;
                 return Ok(found);
             }
-            Step::Open => return Ok(found),
+            Step::Open => {
+                found.whole = match found.damaged.as_slice() {
+                    [] => Some(length),
+                    [one] if one.end == length && one.start > 0 => Some(one.start),
+                    _ => None,
+                };
+                return Ok(found);
+            }
         }
     }
 }
@@ -142,7 +153,8 @@ fn survey(path: &Path) -> Result<Found, RecoverError> {
 impl Found {
     fn new(head: Head) -> Self {
         let place = Place::default();
-        Self { head, held: 0, lost: 0, parts: Vec::new(), damaged: Vec::new(), place, closed: false }
+        let (parts, damaged) = (Vec::new(), Vec::new());
+        Self { head, held: 0, lost: 0, parts, damaged, whole: None, place, closed: false }
     }
 
     /// Notes what is lost before a batch.
@@ -154,9 +166,10 @@ impl Found {
     }
 }
 
-/// Adds the rows of the side file to one that is whole so far, and the end.
-fn complete(path: &Path, found: &Found, side: Option<&Ring>) -> io::Result<u64> {
+/// Adds the rows of the side file to one of which so much is whole, and the end.
+fn complete(path: &Path, whole: u64, found: &Found, side: Option<&Ring>) -> io::Result<u64> {
     let mut file = File::options().read(true).write(true).open(path)?;
+    file.set_len(whole)?;
     let mut length = file.seek(SeekFrom::End(0))?;
     let mut add = |bytes: &[u8]| {
         append(&mut file, length, bytes)?;

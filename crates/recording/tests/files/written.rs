@@ -19,6 +19,28 @@ fn a_recording_reads_back_as_it_was_written() {
     assert_eq!(check_prefix(&batch, 100), 2500);
 }
 
+/// The file of a recorder that was killed within the write of a batch, the rows of which its side
+/// file has still.
+#[test]
+fn a_batch_that_was_being_written_is_read_from_the_side_file() {
+    let folder = Folder::new("within");
+    let path = killed(&folder, 999);
+    let whole = folder.file("whole.arrows");
+    let recorder = Recorder::create(&whole, &header(), false).unwrap();
+    push(recorder.ring(), 0..999, 50);
+    recorder.finish().unwrap();
+    let (begun, all) = (std::fs::read(&path).unwrap(), std::fs::read(&whole).unwrap());
+    assert!(all.starts_with(&begun));
+    for length in [begun.len() + 3, begun.len() + 5000, all.len() - 20] {
+        std::fs::write(&path, &all[..length]).unwrap();
+        let (_, batch, damage) = read(&path);
+        assert_eq!((check_prefix(&batch, 50), damage), (999, None), "{length} bytes");
+    }
+    let recovered = recover(&path).unwrap();
+    assert_eq!((recovered.held, recovered.added, recovered.lost), (0, 999 + 20, 0));
+    assert_eq!(check_prefix(&read(&path).1, 50), 999);
+}
+
 #[test]
 fn reading_goes_on_at_a_mark() {
     let folder = Folder::new("mark");
