@@ -98,6 +98,12 @@ fn main() -> Result<(), Box<dyn Error>> {
     let machine = numakit_topology::synthetic::parse("package:2 node:1 core:2 pu:2")?;
     fs::write(corpus.join("topology_json/two_nodes"), numakit_topology::json::text(&machine))?;
     fs::write(corpus.join("recording/cut"), &whole[..whole.len() * 3 / 4])?;
+    let mut head = whole.clone();
+    head[20] ^= 1;
+    fs::write(corpus.join("recording/damaged_head"), head)?;
+    let mut batch = whole.clone();
+    batch[whole.len() - 40] ^= 1;
+    fs::write(corpus.join("recording/damaged_batch"), batch)?;
     levels(&corpus)?;
     registry(&corpus)?;
     Ok(fs::remove_file(&path)?)

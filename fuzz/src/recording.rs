@@ -3,7 +3,7 @@
 use crate::files;
 use numakit_derived::Catalog;
 use numakit_export::{FORMATS, Options, Source};
-use numakit_recording::{Batch, Header, Reader, Ring, numascope, tail_of};
+use numakit_recording::{Batch, Header, Reader, Ring, numascope, recover, tail_of};
 use numakit_terminal::report::{analyse, page};
 use std::io;
 use std::path::Path;
@@ -71,7 +71,27 @@ fn export(header: &Header, batches: &[Batch]) {
 pub fn any(input: &[u8]) {
     let path = files::put("a.arrows", input);
     read(&path);
+    recovered(&path);
     files::remove(&path);
+}
+
+/// What is recovered is whole and has all rows that could be read before.
+fn recovered(path: &Path) {
+    let samples = || {
+        let mut reader = Reader::open(path).ok()?;
+        let batches = std::iter::from_fn(|| reader.next_batch());
+        let samples: Vec<u64> = batches
+            .flat_map(|batch| batch.time.into_iter().zip(batch.label))
+            .filter_map(|(time, label)| label.is_none().then_some(time))
+            .collect();
+        Some((samples, reader.damage().is_some()))
+    };
+    let before = samples();
+    let Ok(done) = recover(path) else { return };
+    let after = samples();
+    assert_eq!(before.map(|(samples, _)| samples), after.as_ref().map(|(samples, _)| samples.clone()));
+    assert!(after.is_some_and(|(_, damaged)| !damaged), "it is whole");
+    done.damaged.iter().for_each(|(_, aside)| files::remove(aside));
 }
 
 /// The side file of a recording. It is large and mostly empty, so the input says which of

@@ -11,6 +11,7 @@ mod observe;
 mod page;
 mod place;
 mod running;
+mod to_file;
 pub mod verbs;
 
 pub use global::Global;

@@ -2,13 +2,15 @@
 
 use crate::Global;
 use crate::observe::Observe;
+use crate::to_file::{self, Existing};
 use crate::verbs;
 use anyhow::{Context, bail};
 use numakit_export::{Options, Source, Values};
 use numakit_sensors::Selection;
+use numakit_session::Recorded;
+use numakit_session::names::json_of;
+use numakit_sys::stdio::say;
 use std::ffi::OsString;
-use std::fs::File;
-use std::io::BufWriter;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
@@ -21,7 +23,7 @@ usage: numascope [OPTION]... stat|record|live [CMD [ARG]...]
   -discrete        each instance by itself instead of sums
   -list            list what can be sampled
   -filename F      the recording; a name that ends in .json gets the original's format
-  -overwrite       replace the recording if it exists
+  -overwrite       replace the recording if it exists; without it the next free name of F_1, F_2, ...
   -listenAddr A    where 'live' listens (default 127.0.0.1:7077)
 orders are taken at /run/numascope-ctl when run as root; all else is in 'numa --help'";
 
@@ -65,42 +67,45 @@ pub fn run(words: impl Iterator<Item = OsString>) -> anyhow::Result<ExitCode> {
 /// Records; into the original's format when the file's name asks for it.
 fn record(line: Line, interval: Duration, observe: Observe, global: &Global) -> anyhow::Result<ExitCode> {
     let file = line.filename.unwrap_or_else(|| "output.json".into());
-    if file.extension().is_none_or(|e| e != "json") {
-        return verbs::record::Record::original(
-            Some(file),
-            line.overwrite,
-            interval,
-            line.discrete,
-            observe,
-            line.command,
-        )
-        .run(global);
-    }
-    if file.exists() && !line.overwrite {
-        bail!("{} exists; give another name with -filename, or -overwrite", file.display());
-    }
-    let arrows = file.with_extension("arrows");
-    let record = verbs::record::Record::original(
-        Some(arrows.clone()),
+    verbs::record::Record::original(
+        Some(file),
         line.overwrite,
         interval,
         line.discrete,
         observe,
         line.command,
-    );
-    let code = record.run(global)?;
-    if arrows.exists() {
-        convert(&arrows, &file).with_context(|| format!("the recording is kept as {}", arrows.display()))?;
-        std::fs::remove_file(&arrows)?;
-    }
-    Ok(code)
+    )
+    .run(global)
 }
 
-fn convert(from: &Path, to: &Path) -> anyhow::Result<()> {
+/// Makes the original's format of those recordings that are to have it. False, and a word each,
+/// where that fails: then the recording is kept as it was made.
+pub fn convert(recorded: &mut [Recorded], overwrite: bool) -> bool {
+    let mut all = true;
+    for one in recorded {
+        let Some(json) = json_of(&one.path) else { continue };
+        match converted(&one.path, &json, Existing::forced(overwrite)) {
+            Ok(bytes) => {
+                let _ = std::fs::remove_file(&one.path);
+                (one.path, one.bytes) = (json, bytes);
+            }
+            Err(error) => {
+                say(format_args!("numascope: {error:#}; the recording is kept as {}\n", one.path.display()));
+                all = false;
+            }
+        }
+    }
+    all
+}
+
+fn converted(from: &Path, to: &Path, existing: Existing) -> anyhow::Result<u64> {
     let format = numakit_export::format("numascope").context("no such format")?;
     let options = Options { values: Values::Rates, all: true };
-    (format.write)(&mut Source::open(from)?, options, &mut BufWriter::new(File::create(to)?))?;
-    Ok(())
+    let mut source = Source::open(from)?;
+    to_file::write(to, existing, "it came while this was recorded", |to| {
+        Ok((format.write)(&mut source, options, to)?)
+    })?;
+    Ok(std::fs::metadata(to)?.len())
 }
 
 impl Line {

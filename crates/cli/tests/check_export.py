@@ -93,6 +93,12 @@ def parquet(recording, values, path):
             sys.exit(f"{name} differs")
     query = duckdb.connect()
     for name in recording.names:
+        said = {key.decode(): value.decode() for key, value in table.schema.field(name).metadata.items()}
+        metric, rate = recording.metric(name), values == "rates" and recording.bits(name) is not None
+        same(f"help of {name}", said.get("help", ""), metric["help"])
+        same(f"unit of {name}", said["unit"].endswith("/s"), rate)
+        kind = "counter" if recording.bits(name) is not None else metric["kind"]
+        same(f"kind of {name}", said["kind"], "rate" if rate else kind)
         points = recording.points(name, values)
         ours = [(row, value) for row, value in enumerate(table[name].to_pylist()) if value is not None]
         same(name, ours, [(row, value) for _, row, value in points])

@@ -1,11 +1,13 @@
 //! Apache Parquet: `time`, `took`, `label`, then one column per series.
 //!
 //! The types are those of the recording, rates are doubles; a value that was not measured is a
-//! null. The key `numakit` of the metadata holds the same JSON as in the recording.
+//! null. The key `numakit` of the metadata holds the same JSON as in the recording, and
+//! `ARROW:schema` the fields with unit, kind and help, which Arrow's readers give back.
 
 use crate::{ExportError, Format, Number, Numbers, Options, Output, Source, Values};
+use data_encoding::BASE64;
 use numakit_model::Kind;
-use numakit_recording::{Batch, Header};
+use numakit_recording::{Batch, Header, schema_message};
 use parquet::basic::{Compression, Encoding, LogicalType, Repetition, TimeUnit, Type as Physical, ZstdLevel};
 use parquet::column::writer::ColumnWriter;
 use parquet::data_type::ByteArray;
@@ -69,8 +71,7 @@ struct Column {
 
 enum Cells {
     Time(Vec<i64>),
-    Unsigned(Vec<i64>),
-    Signed(Vec<i64>),
+    Integers(Vec<i64>),
     Floats(Vec<f64>),
     Texts(Vec<ByteArray>),
 }
@@ -81,14 +82,13 @@ impl Group {
         let nulls = |name, values| Column { name, values, there: Some(Vec::new()) };
         let mut columns = vec![
             fixed("time", Cells::Time(Vec::new())),
-            fixed("took", Cells::Unsigned(Vec::new())),
+            fixed("took", Cells::Integers(Vec::new())),
             nulls("label".to_owned(), Cells::Texts(Vec::new())),
         ];
         columns.extend(header.series.iter().map(|series| {
             let cells = match series.metric.kind {
                 kind if values.are_floats(kind) => Cells::Floats(Vec::new()),
-                Kind::Rate => Cells::Signed(Vec::new()),
-                Kind::Counter { .. } | Kind::Gauge => Cells::Unsigned(Vec::new()),
+                Kind::Rate | Kind::Counter { .. } | Kind::Gauge => Cells::Integers(Vec::new()),
             };
             nulls(series.name(), cells)
         }));
@@ -143,7 +143,7 @@ impl Column {
         }
         match (&mut self.values, number) {
             (Cells::Floats(cells), Some(number)) => cells.push(number.float()),
-            (Cells::Time(cells) | Cells::Unsigned(cells) | Cells::Signed(cells), Some(number)) => {
+            (Cells::Time(cells) | Cells::Integers(cells), Some(number)) => {
                 cells.push(match number {
                     Number::Unsigned(word) => word as i64,
                     Number::Signed(value) => value,
@@ -166,10 +166,7 @@ impl Column {
     fn flush(&mut self, to: &mut ColumnWriter<'_>) -> Result<(), ExportError> {
         let there = self.there.as_deref();
         match (to, &mut self.values) {
-            (
-                ColumnWriter::Int64ColumnWriter(to),
-                Cells::Time(cells) | Cells::Unsigned(cells) | Cells::Signed(cells),
-            ) => {
+            (ColumnWriter::Int64ColumnWriter(to), Cells::Time(cells) | Cells::Integers(cells)) => {
                 to.write_batch(cells, there, None)?;
                 cells.clear();
             }
@@ -192,8 +189,7 @@ impl Column {
     fn field(&self) -> Result<Type, ParquetError> {
         let (physical, logical) = match &self.values {
             Cells::Time(_) => (Physical::INT64, Some(LogicalType::timestamp(true, TimeUnit::NANOS))),
-            Cells::Unsigned(_) => (Physical::INT64, Some(LogicalType::integer(64, false))),
-            Cells::Signed(_) => (Physical::INT64, Some(LogicalType::integer(64, true))),
+            Cells::Integers(_) => (Physical::INT64, Some(LogicalType::integer(64, true))),
             Cells::Floats(_) => (Physical::DOUBLE, None),
             Cells::Texts(_) => (Physical::BYTE_ARRAY, Some(LogicalType::String)),
         };
@@ -208,7 +204,7 @@ impl Column {
 impl Cells {
     fn len(&self) -> usize {
         match self {
-            Self::Time(cells) | Self::Unsigned(cells) | Self::Signed(cells) => cells.len(),
+            Self::Time(cells) | Self::Integers(cells) => cells.len(),
             Self::Floats(cells) => cells.len(),
             Self::Texts(cells) => cells.len(),
         }
@@ -234,14 +230,24 @@ fn schema(group: &Group) -> Result<Arc<Type>, ParquetError> {
     Ok(Arc::new(Type::group_type_builder("recording").with_fields(fields).build()?))
 }
 
+fn arrow_schema(header: &Header, group: &Group) -> String {
+    let series = group.columns.iter().skip(3);
+    let columns: Vec<(String, bool)> =
+        series.map(|column| (column.name.clone(), matches!(column.values, Cells::Floats(_)))).collect();
+    BASE64.encode(&schema_message(header, &columns))
+}
+
 /// Counters grow by little, so their differences are kept; rates and labels repeat.
 fn properties(header: &Header, group: &Group) -> Result<WriterProperties, ParquetError> {
     let mut properties = WriterProperties::builder()
         .set_created_by(concat!("numakit version ", env!("CARGO_PKG_VERSION")).to_owned())
         .set_compression(Compression::ZSTD(ZstdLevel::try_new(1)?))
-        .set_key_value_metadata(Some(vec![KeyValue::new("numakit".to_owned(), header.metadata())]));
+        .set_key_value_metadata(Some(vec![
+            KeyValue::new("numakit".to_owned(), header.metadata()),
+            KeyValue::new("ARROW:schema".to_owned(), arrow_schema(header, group)),
+        ]));
     for column in &group.columns {
-        if matches!(column.values, Cells::Time(_) | Cells::Unsigned(_) | Cells::Signed(_)) {
+        if matches!(column.values, Cells::Time(_) | Cells::Integers(_)) {
             let path = ColumnPath::new(vec![column.name.clone()]);
             properties = properties
                 .set_column_dictionary_enabled(path.clone(), false)

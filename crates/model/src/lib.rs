@@ -5,6 +5,7 @@ pub mod label;
 pub mod metric;
 pub mod plan;
 pub mod suggest;
+pub mod time;
 pub mod topology;
 mod unavailable;
 

@@ -3,15 +3,23 @@
 //! Only the batches are put together here, column by column straight from the ring, so that
 //! a recorder never holds a batch twice. The metadata tables are those of `arrow-ipc`.
 
+mod copy;
 mod decode;
 mod encode;
+mod fields;
 mod message;
 mod schema;
+mod seal;
+mod search;
 
+pub(crate) use copy::in_batch as schema_in_batch;
 pub(crate) use decode::{batch as decode_batch, counts as count_rows};
 pub(crate) use encode::Encoder;
+use message::CONTINUATION;
 pub(crate) use message::{END_OF_STREAM, Message, Messages, Next};
-pub(crate) use schema::{header_of, message_of};
+pub(crate) use schema::{Head, encoded};
+pub(crate) use seal::Place;
+pub(crate) use search::Search;
 
 /// Why bytes are no recording of ours.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -19,7 +27,7 @@ pub(crate) use schema::{header_of, message_of};
 pub(crate) struct Malformed(String);
 
 impl Malformed {
-    fn new(why: impl Into<String>) -> Self {
+    pub fn new(why: impl Into<String>) -> Self {
         Self(why.into())
     }
 }

@@ -3,20 +3,26 @@
 
 mod arrow;
 mod batch;
+mod columns;
 mod header;
+mod losses;
+pub mod names;
 pub mod numascope;
 pub mod rates;
 mod reader;
 mod recover;
 pub mod ring;
 pub mod sampler;
+mod stream;
 mod writer;
 
 pub use batch::{Batch, Column};
+pub use columns::schema_message;
 pub use header::{AbsentMetric, Header};
+pub use names::tail_of;
 pub use rates::Rates;
 pub use reader::{Mark, OpenError, Reader};
 pub use recover::{RecoverError, Recovered, recover};
 pub use ring::Ring;
 pub use sampler::{Command, Priority, Sampler, Settings};
-pub use writer::{Recorder, WriteError, tail_of};
+pub use writer::{BATCH_TIME, Recorder, WriteError};

@@ -1,14 +1,15 @@
 //! Reading recordings: ours, whole, damaged or still growing, and the original NUMAscope's.
 
-use crate::arrow::{self, Messages, Next};
+use crate::arrow::Place;
 use crate::batch::Batch;
 use crate::header::Header;
+use crate::losses::Losses;
+use crate::names::tail_of;
 use crate::numascope;
 use crate::ring::{Entry, Ring};
-use crate::writer::tail_of;
+use crate::stream::{Step, Stream};
 use numakit_sys::file::open_to_read;
-use std::fs::File;
-use std::io::{self, BufRead, BufReader, Read};
+use std::io::{self, BufRead, BufReader, ErrorKind, Read};
 use std::path::{Path, PathBuf};
 use thiserror::Error;
 
@@ -38,6 +39,7 @@ pub enum OpenError {
 pub struct Reader {
     header: Header,
     source: Source,
+    losses: Losses,
     damage: Option<String>,
     rows: u64,
     labels: u64,
@@ -56,21 +58,19 @@ pub struct Mark {
 
 #[derive(Debug)]
 enum Source {
-    Arrow { messages: Messages<BufReader<File>>, side: Option<Ring>, length: u64 },
+    Arrow { stream: Box<Stream>, side: Option<Ring> },
     Held(Option<Batch>),
     Finished,
 }
 
 impl Reader {
-    /// Opens a recording. One whose first bytes are damaged is an error; later damage is
-    /// told by [`Reader::damage`] once the whole batches before it were read.
+    /// Opens a recording. Batches that are damaged are left out; [`Reader::damage`] tells of them
+    /// once all others were read. What is no regular file is an error, so nothing waits for anybody.
     pub fn open(path: &Path) -> Result<Self, OpenError> {
         let fail = |error| OpenError::Io { path: path.to_owned(), error };
         let foreign = |why: String| OpenError::Foreign { path: path.to_owned(), why };
         let file = open_to_read(path).map_err(|error| match error.kind() {
-            io::ErrorKind::InvalidInput => {
-                foreign(format!("{error} (put what comes through a pipe into a file)"))
-            }
+            ErrorKind::InvalidInput => foreign(format!("{error} (put what comes through a pipe into a file)")),
             _ => fail(error),
         })?;
         let length = file.metadata().map_err(fail)?.len();
@@ -79,19 +79,17 @@ impl Reader {
             let mut text = Vec::new();
             reader.read_to_end(&mut text).map_err(fail)?;
             let (header, batch, damage) = numascope::read(&text).map_err(foreign)?;
-            return Ok(Self { header, source: Source::Held(Some(batch)), damage, rows: 0, labels: 0 });
+            let source = Source::Held(Some(batch));
+            return Ok(Self { header, source, losses: Losses::default(), damage, rows: 0, labels: 0 });
         }
-        let mut messages = Messages::new(reader);
-        let header = read_header(path, &mut messages)?;
+        let stream = Box::new(Stream::open(path, reader, length)?);
+        let header = stream.head().header.clone();
         // Taken before the batches: of a recording that still grows, no row can then be missed
         // between both.
-        let side = open_to_read(&tail_of(path)).and_then(|mut tail| {
-            let mut content = Vec::new();
-            tail.read_to_end(&mut content).map(|_| content)
-        });
-        let side = side.ok().and_then(|content| Ring::of_side_file(&content, header.series.len()));
-        let source = Source::Arrow { messages, side, length };
-        Ok(Self { header, source, damage: None, rows: 0, labels: 0 })
+        let side = side_file(path).and_then(|content| Ring::of_side_file(&content, header.series.len()));
+        let losses = Losses::since(header.started);
+        let source = Source::Arrow { stream, side };
+        Ok(Self { header, source, losses, damage: None, rows: 0, labels: 0 })
     }
 
     /// What the recording says of itself.
@@ -107,7 +105,7 @@ impl Reader {
     /// The place of the next batch.
     pub fn mark(&self) -> Mark {
         let position = match &self.source {
-            Source::Arrow { messages, .. } => messages.whole,
+            Source::Arrow { stream, .. } => stream.position(),
             Source::Held(_) | Source::Finished => 0,
         };
         Mark { position, rows: self.rows, labels: self.labels }
@@ -122,26 +120,20 @@ impl Reader {
     /// unpacking them. `None` where the recording was not closed or is damaged between them.
     pub fn marks(&mut self) -> Option<Vec<Mark>> {
         let mut marks = vec![self.mark()];
-        let Source::Arrow { messages, .. } = &mut self.source else { return None };
-        loop {
-            match messages.skip().ok()? {
-                Next::Message(message) => {
-                    let (rows, labels) = arrow::count_rows(&message).ok()??;
-                    let last = marks.last()?;
-                    let (rows, labels) = (last.rows + rows, last.labels + labels);
-                    marks.push(Mark { position: messages.whole, rows, labels });
-                }
-                Next::End => return Some(marks),
-                Next::Open | Next::Damaged(_) => return None,
-            }
+        let Source::Arrow { stream, .. } = &mut self.source else { return None };
+        while let Some((rows, labels)) = stream.skip().ok()? {
+            let last = marks.last()?;
+            let (rows, labels) = (last.rows + rows, last.labels + labels);
+            marks.push(Mark { position: stream.position(), rows, labels });
         }
+        Some(marks)
     }
 
     /// Goes on at a place of the same recording. One of NUMAscope is a single batch, so that
     /// there is nowhere to go.
     pub fn go_to(&mut self, mark: Mark) -> io::Result<()> {
-        if let Source::Arrow { messages, .. } = &mut self.source {
-            messages.go_to(mark.position)?;
+        if let Source::Arrow { stream, .. } = &mut self.source {
+            stream.go_to(mark.position, Place { rows: mark.rows, labels: mark.labels })?;
             (self.rows, self.labels) = (mark.rows, mark.labels);
         }
         Ok(())
@@ -168,50 +160,67 @@ impl Reader {
     }
 
     fn next_of_stream(&mut self) -> Option<Batch> {
-        let columns = self.header.series.len();
-        let Source::Arrow { messages, length, .. } = &mut self.source else { return None };
-        let before = messages.whole;
-        let unread = |whole: u64, why: &str| {
-            format!("the last {} of {length} bytes could not be read: {why}", length.saturating_sub(whole))
-        };
-        let damage = match messages.next() {
-            Ok(Next::Message(message)) => match arrow::decode_batch(&message, columns) {
-                Ok(Some(batch)) => return Some(batch),
-                Ok(None) => unread(before, "an unknown kind of message"),
-                Err(why) => unread(before, &why.to_string()),
-            },
-            Ok(Next::End) => {
-                self.source = Source::Finished;
-                return None;
+        loop {
+            let Source::Arrow { stream, .. } = &mut self.source else { return None };
+            match stream.next() {
+                Ok(Step::Batch { batch, .. }) => {
+                    self.losses.read(&batch);
+                    return Some(batch);
+                }
+                Ok(Step::Damaged(damage)) => self.losses.add(damage),
+                Ok(Step::End) => {
+                    self.damage = self.losses.text(stream.length());
+                    return None;
+                }
+                Ok(Step::Open) => return self.end_with_tail(None),
+                Err(error) => return self.end_with_tail(Some(error)),
             }
-            Ok(Next::Open) => String::new(),
-            Ok(Next::Damaged(why)) => unread(before, &why.to_string()),
-            Err(error) => unread(before, &error.to_string()),
-        };
-        self.end_with_tail(damage)
+        }
     }
 
     /// The stream ends before its end: what follows may be in the side file.
-    fn end_with_tail(&mut self, damage: String) -> Option<Batch> {
-        let Source::Arrow { side, .. } = std::mem::replace(&mut self.source, Source::Held(None)) else {
+    fn end_with_tail(&mut self, error: Option<io::Error>) -> Option<Batch> {
+        let Source::Arrow { side, stream } = std::mem::replace(&mut self.source, Source::Finished) else {
             return None;
         };
-        let Some(ring) = side else {
-            let why = if damage.is_empty() { "the recording was not closed".to_owned() } else { damage };
-            let rows = self.rows;
-            self.damage = Some(format!(
-                "{why}; {rows} rows before were read, and there is no side file with the rows after them"
-            ));
-            return None;
-        };
-        let (kept, _) = ring.done();
-        if kept > self.rows {
-            self.damage = Some(format!("{damage}; {} rows between were lost", kept - self.rows));
+        let place = stream.place();
+        let found = side.map(|ring| {
+            let (kept, _) = ring.done();
+            ring.skip_to(place.rows, place.labels);
+            (rows_of(&ring, self.header.series.len()), kept.saturating_sub(place.rows))
+        });
+        if let Some((batch, lost)) = &found {
+            // A batch that was being written is in the side file still.
+            if *lost == 0 {
+                self.losses.forget_last();
+            }
+            self.losses.read(batch);
         }
-        ring.skip_to(self.rows, self.labels);
-        let batch = rows_of(&ring, self.header.series.len());
-        (!batch.is_empty()).then_some(batch)
+        let unread = error.map(|error| {
+            let left = stream.length().saturating_sub(stream.position());
+            format!("the last {left} bytes could not be read: {error}")
+        });
+        let without_side = || {
+            let rows = self.rows;
+            format!("{rows} rows before were read, and there is no side file with the rows after them")
+        };
+        let mut said: Vec<String> = self.losses.text(stream.length()).into_iter().chain(unread).collect();
+        match &found {
+            Some((_, 0)) => {}
+            Some((_, lost)) => said.push(format!("{lost} rows between were lost")),
+            None if said.is_empty() => said = vec!["the recording was not closed".into(), without_side()],
+            None => said.push(without_side()),
+        }
+        self.damage = Some(said.join("; ")).filter(|said| !said.is_empty());
+        found.map(|(batch, _)| batch).filter(|batch| !batch.is_empty())
     }
+}
+
+/// What stands beside a recording that was not closed.
+pub(crate) fn side_file(path: &Path) -> Option<Vec<u8>> {
+    let mut content = Vec::new();
+    open_to_read(&tail_of(path)).ok()?.read_to_end(&mut content).ok()?;
+    Some(content)
 }
 
 /// All that waits in a ring.
@@ -229,16 +238,6 @@ fn rows_of(ring: &Ring, columns: usize) -> Batch {
         }
     }
     batch
-}
-
-/// The header that a stream begins with.
-pub(crate) fn read_header<R: Read>(path: &Path, messages: &mut Messages<R>) -> Result<Header, OpenError> {
-    let foreign = |why: String| OpenError::Foreign { path: path.to_owned(), why };
-    match messages.next().map_err(|error| OpenError::Io { path: path.to_owned(), error })? {
-        Next::Message(message) => arrow::header_of(&message).map_err(|e| foreign(e.to_string())),
-        Next::End | Next::Open => Err(foreign("it is empty".into())),
-        Next::Damaged(why) => Err(foreign(why.to_string())),
-    }
 }
 
 /// The first byte that is no space: `[` for JSON.

@@ -373,6 +373,11 @@ impl<'a> Pending<'a> {
         self.len() == 0
     }
 
+    /// Rows and labels that were taken before.
+    pub fn before(&self) -> (u64, u64) {
+        (self.first, self.ring.get(head::LABELS_DONE))
+    }
+
     /// Number of labels among the entries.
     pub fn labels(&self) -> usize {
         self.labels.len()

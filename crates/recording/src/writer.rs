@@ -1,19 +1,31 @@
 //! A recording that is being made: the file, its side file, and the thread that moves rows
 //! from one to the other.
 
-use crate::arrow::{self, Encoder};
+mod sink;
+
+use crate::arrow::{self, Encoder, Head};
 use crate::header::Header;
+use crate::names::{self, tail_of};
 use crate::ring::{self, Ring};
 use numakit_sys::clock;
-use std::ffi::OsString;
+use numakit_sys::file::is_at;
+use numakit_sys::output::{Existing, Output};
+use sink::Sink;
+pub(crate) use sink::append;
 use std::fs::File;
-use std::io::{self, Write};
-use std::os::unix::fs::MetadataExt;
+use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::JoinHandle;
+use std::time::Duration;
 use thiserror::Error;
+
+/// After this time the rows that wait become a batch, however few they are, so that programs that
+/// know nothing of the side file see them.
+pub const BATCH_TIME: Duration = Duration::from_secs(300);
+/// The same where there is no side file.
+const STREAM_TIME: Duration = Duration::from_secs(10);
 
 /// A recording that cannot be begun or kept.
 #[derive(Debug, Error)]
@@ -24,6 +36,19 @@ pub enum WriteError {
     /// Another process records to it.
     #[error("{0} is being recorded by another process; give another name")]
     Busy(PathBuf),
+    /// The name promises another format.
+    #[error(
+        "{path} would be taken for {format}, but a recording is an Arrow stream; record to {instead}, and \
+         'numa export {instead}' makes other formats of it"
+    )]
+    Name {
+        /// The file.
+        path: PathBuf,
+        /// What the name promises.
+        format: &'static str,
+        /// A right name.
+        instead: PathBuf,
+    },
     /// It or its side file cannot be made.
     #[error("cannot record to {path}: {error}; {fix}")]
     Create {
@@ -46,17 +71,11 @@ pub enum WriteError {
     },
 }
 
-/// The side file of a recording.
-pub fn tail_of(path: &Path) -> PathBuf {
-    let mut name: OsString = path.as_os_str().to_owned();
-    name.push(".tail");
-    name.into()
-}
-
 /// A recording that is being made.
 #[derive(Debug)]
 pub struct Recorder {
     path: PathBuf,
+    streams: bool,
     ring: Arc<Ring>,
     bytes: Arc<AtomicU64>,
     thread: JoinHandle<Result<(), WriteError>>,
@@ -64,16 +83,38 @@ pub struct Recorder {
 
 impl Recorder {
     /// Makes the file and its side file and starts the writer. An existing file is only
-    /// replaced when forced; one that another process is recording to never is.
+    /// replaced when forced, and not before the new one is begun; one that another process is
+    /// recording to never is.
     pub fn create(path: &Path, header: &Header, force: bool) -> Result<Self, WriteError> {
-        let files = Files::create(path, header, force)?;
+        Self::create_with(path, header, force, BATCH_TIME)
+    }
+
+    /// The same with another time after which a batch is written.
+    pub fn create_with(
+        path: &Path,
+        header: &Header,
+        force: bool,
+        batch_time: Duration,
+    ) -> Result<Self, WriteError> {
+        Self::start(Files::create(path, header, force, batch_time)?)
+    }
+
+    /// Records to an open pipe or file, called so in messages. There is no side file: when the
+    /// process is killed, what is not in a batch is lost.
+    pub fn stream(to: File, name: &str, header: &Header) -> Result<Self, WriteError> {
+        Self::start(Files::stream(to, Path::new(name), header)?)
+    }
+
+    fn start(files: Files) -> Result<Self, WriteError> {
+        let path = files.path.clone();
+        let streams = files.tail.is_none();
         let ring = Arc::clone(&files.ring);
         let bytes = Arc::clone(&files.bytes);
         let thread = std::thread::Builder::new()
             .name("writer".into())
             .spawn(move || files.run())
-            .map_err(|error| create_error(path, error))?;
-        Ok(Self { path: path.to_owned(), ring, bytes, thread })
+            .map_err(|error| create_error(&path, error))?;
+        Ok(Self { path, streams, ring, bytes, thread })
     }
 
     /// Where the sampler puts rows.
@@ -81,9 +122,14 @@ impl Recorder {
         &self.ring
     }
 
-    /// The file.
+    /// The file, or what it is called.
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// The same, unless it is a pipe or a file that somebody else opened.
+    pub fn file(&self) -> Option<&Path> {
+        (!self.streams).then_some(self.path.as_path())
     }
 
     /// Bytes of the file so far.
@@ -124,11 +170,13 @@ fn kept_in_tail(path: &Path) -> String {
 
 fn create_error(path: &Path, error: io::Error) -> WriteError {
     let fix = match error.kind() {
-        io::ErrorKind::NotFound => "make the directory first, or give another name with -o",
-        io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
+        ErrorKind::AlreadyExists => return WriteError::Exists(path.to_owned()),
+        ErrorKind::InvalidInput => "give another name with -o; '-o -' writes to standard output",
+        ErrorKind::NotFound => "make the directory first, or give another name with -o",
+        ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem => {
             "give a name in a directory that you may write to with -o"
         }
-        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+        ErrorKind::StorageFull | ErrorKind::QuotaExceeded => {
             "free some space, or give a name on another disk with -o"
         }
         _ => "give another name with -o",
@@ -138,100 +186,114 @@ fn create_error(path: &Path, error: io::Error) -> WriteError {
 
 struct Files {
     path: PathBuf,
-    file: File,
+    sink: Sink,
     // Held for its lock, which says that the recording is being made.
-    tail: File,
+    tail: Option<File>,
     ring: Arc<Ring>,
     bytes: Arc<AtomicU64>,
     encoder: Encoder,
+    /// What is still to be written before the first batch: nobody but the writer waits for a pipe.
+    head: Vec<u8>,
     batch: usize,
+    batch_time: Duration,
 }
 
 impl Files {
-    fn create(path: &Path, header: &Header, force: bool) -> Result<Self, WriteError> {
+    fn create(path: &Path, header: &Header, force: bool, batch_time: Duration) -> Result<Self, WriteError> {
+        if let Some(format) = names::promises(path) {
+            let instead = path.with_extension(names::EXTENSION);
+            return Err(WriteError::Name { path: path.to_owned(), format, instead });
+        }
         let fail = |error| create_error(path, error);
-        let tail_path = tail_of(path);
-        if !force && path.exists() {
-            return Err(WriteError::Exists(path.to_owned()));
-        }
-        let tail = File::options()
-            .read(true)
-            .write(true)
-            .create(true)
-            .truncate(false)
-            .open(&tail_path)
-            .map_err(fail)?;
-        if tail.try_lock().is_err() {
-            return Err(WriteError::Busy(path.to_owned()));
-        }
-        if !force && tail.metadata().is_ok_and(|m| m.len() > 0) {
-            return Err(WriteError::Exists(tail_path));
-        }
-        tail.set_len(0).map_err(fail)?;
-        let file = Self::new_file(path, force);
-        let ring = Ring::in_file(header, &tail);
-        let undo = |error| {
-            let _ = std::fs::remove_file(&tail_path);
-            error
+        let mut file = Output::create(path, Existing::forced(force)).map_err(fail)?;
+        let tail_path = tail_of(file.place());
+        let (old, made) = lock_tail(path, &tail_path)?;
+        let begun = || {
+            if !force && old.metadata().is_ok_and(|m| m.len() > 0) {
+                return Err(WriteError::Exists(tail_path.clone()));
+            }
+            // All of it is there before anything that was there before goes.
+            let tail = Output::create(&tail_path, Existing::Replaced).map_err(fail)?;
+            let ring = Ring::in_file(header, tail.file()).map_err(fail)?;
+            let head = head_of(header).map_err(fail)?;
+            file.write_all(&head.message).map_err(fail)?;
+            let encoder = Encoder::new(&head).map_err(fail)?;
+            tail.file().try_lock().map_err(|error| fail(error.into()))?;
+            let tail = tail.keep().map_err(fail)?;
+            Ok((file.keep().map_err(fail)?, tail, ring, encoder, head))
         };
-        let mut file = file.map_err(undo)?;
-        let schema = arrow::message_of(header);
-        let begun = ring.and_then(|ring| file.write_all(&schema).map(|()| ring));
-        let ring = begun.map_err(|error| {
-            let _ = std::fs::remove_file(path);
-            undo(fail(error))
+        let (file, tail, ring, encoder, head) = begun().inspect_err(|_| {
+            if made {
+                let _ = std::fs::remove_file(&tail_path);
+            }
         })?;
-        let columns = header.series.len();
         Ok(Self {
             path: path.to_owned(),
-            file,
-            tail,
+            sink: Sink::File(file),
+            tail: Some(tail),
             ring: Arc::new(ring),
-            bytes: Arc::new(AtomicU64::new(schema.len() as u64)),
-            encoder: Encoder::new(columns).map_err(fail)?,
-            batch: ring::rows_per_batch(columns),
+            bytes: Arc::new(AtomicU64::new(head.message.len() as u64)),
+            encoder,
+            head: Vec::new(),
+            batch: ring::rows_per_batch(header.series.len()),
+            batch_time,
         })
     }
 
-    fn new_file(path: &Path, force: bool) -> Result<File, WriteError> {
-        let mut options = File::options();
-        options.read(true).write(true);
-        let opened = if force {
-            options.create(true).truncate(true).open(path)
-        } else {
-            options.create_new(true).open(path)
-        };
-        opened.map_err(|error| match error.kind() {
-            io::ErrorKind::AlreadyExists => WriteError::Exists(path.to_owned()),
-            _ => create_error(path, error),
+    fn stream(to: File, name: &Path, header: &Header) -> Result<Self, WriteError> {
+        let fail = |error| create_error(name, error);
+        let columns = header.series.len();
+        let batch = ring::rows_per_batch(columns);
+        let ring = Arc::new(Ring::in_memory(columns, batch * 2).map_err(fail)?);
+        let head = head_of(header).map_err(fail)?;
+        Ok(Self {
+            path: name.to_owned(),
+            sink: Sink::Pipe(to, Arc::clone(&ring)),
+            tail: None,
+            ring,
+            bytes: Arc::new(AtomicU64::new(0)),
+            encoder: Encoder::new(&head).map_err(fail)?,
+            head: head.message,
+            batch,
+            batch_time: STREAM_TIME,
         })
     }
 
     fn run(mut self) -> Result<(), WriteError> {
         let result = self.move_rows();
+        let stopped = |path, error, kept| Err(WriteError::Stopped { path, error, kept });
+        let (Sink::File(file), Some(tail)) = (self.sink, self.tail) else {
+            let kept = "what was written before is a recording that was not closed".to_owned();
+            return result.or_else(|error| stopped(self.path, error, kept));
+        };
         if let Err(error) = result {
-            return Err(WriteError::Stopped { kept: kept_in_tail(&self.path), path: self.path, error });
+            let kept = kept_in_tail(&self.path);
+            return stopped(self.path, error, kept);
         }
-        let _ = std::fs::remove_file(tail_of(&self.path));
-        drop(self.tail);
-        if self.file.metadata().is_ok_and(|m| m.nlink() > 0) {
+        if is_at(&tail, &tail_of(&self.path)).unwrap_or(false) {
+            let _ = std::fs::remove_file(tail_of(&self.path));
+        }
+        drop(tail);
+        if sink::has_a_name(&file) {
             return Ok(());
         }
-        let kept = rescue(&self.path, self.file);
-        Err(WriteError::Stopped {
-            path: self.path,
-            error: io::Error::other("it was removed meanwhile"),
-            kept,
-        })
+        let kept = sink::rescue(&self.path, file);
+        stopped(self.path, io::Error::other("it was removed meanwhile"), kept)
     }
 
     fn move_rows(&mut self) -> io::Result<()> {
+        let time = u64::try_from(self.batch_time.as_nanos()).unwrap_or(u64::MAX >> 1);
+        let mut due = clock::monotonic() + time;
+        let head = std::mem::take(&mut self.head);
+        self.append(&head)?;
         loop {
-            let open = self.ring.wait(self.batch, clock::monotonic() + 3_600_000_000_000);
-            let ready = self.ring.waiting_rows() >= self.batch || self.ring.labels_crowd();
+            let open = self.ring.wait(self.batch, due);
+            let late = clock::monotonic() >= due;
+            let ready = self.ring.waiting_rows() >= self.batch || self.ring.labels_crowd() || late;
             if open && !ready {
                 continue;
             }
+            due = clock::monotonic() + time;
             let pending = self.ring.pending(self.batch);
             if pending.is_empty() {
                 if open {
@@ -240,36 +302,45 @@ impl Files {
                 break;
             }
             let message = self.encoder.batch(&pending)?;
-            append(&mut self.file, self.bytes.load(Ordering::Relaxed), &message)?;
-            self.bytes.fetch_add(message.len() as u64, Ordering::Relaxed);
+            let length = self.bytes.load(Ordering::Relaxed);
+            self.sink.append(length, &message)?;
+            self.bytes.store(length + message.len() as u64, Ordering::Relaxed);
             pending.done();
         }
-        append(&mut self.file, self.bytes.load(Ordering::Relaxed), &arrow::END_OF_STREAM)?;
-        self.bytes.fetch_add(8, Ordering::Relaxed);
+        self.append(&arrow::END_OF_STREAM)
+    }
+
+    fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.sink.append(self.bytes.load(Ordering::Relaxed), bytes)?;
+        self.bytes.fetch_add(bytes.len() as u64, Ordering::Relaxed);
         Ok(())
     }
 }
 
-/// Appends all of it or, on an error, nothing.
-pub(crate) fn append(file: &mut File, length: u64, bytes: &[u8]) -> io::Result<()> {
-    file.write_all(bytes).inspect_err(|_| {
-        let _ = file.set_len(length);
-    })
+fn head_of(header: &Header) -> io::Result<Head> {
+    Head::new(header).map_err(io::Error::other)
 }
 
-/// A file whose name is gone still has its content: copies it to the temporary directory.
-fn rescue(path: &Path, mut file: File) -> String {
-    use std::io::Seek;
-    let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    for number in 0..100 {
-        let target =
-            std::env::temp_dir().join(if number == 0 { name.clone() } else { format!("{number}-{name}") });
-        let Ok(mut copy) = File::options().write(true).create_new(true).open(&target) else { continue };
-        let copied = file.rewind().and_then(|()| io::copy(&mut file, &mut copy));
-        return match copied {
-            Ok(_) => format!("all of it was saved as {}", target.display()),
-            Err(error) => format!("saving it as {} failed too: {error}", target.display()),
+/// The side file as it is, locked, and whether it was made for that.
+fn lock_tail(path: &Path, tail: &Path) -> Result<(File, bool), WriteError> {
+    let fail = |error| create_error(tail, error);
+    loop {
+        // Whatever is there and is no regular file is not opened.
+        let made = match Output::create(tail, Existing::Kept).and_then(Output::keep) {
+            Ok(_) => true,
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => false,
+            Err(error) => return Err(fail(error)),
         };
+        let file = match File::options().read(true).write(true).open(tail) {
+            Err(error) if error.kind() == ErrorKind::NotFound => continue,
+            opened => opened.map_err(fail)?,
+        };
+        if file.try_lock().is_err() {
+            return Err(WriteError::Busy(path.to_owned()));
+        }
+        // Who held the lock may have replaced or removed the file.
+        if is_at(&file, tail).map_err(fail)? {
+            return Ok((file, made));
+        }
     }
-    "no free name was found to save it in the temporary directory".into()
 }

@@ -14,8 +14,8 @@ use crate::page;
 use crate::recordings::Opened;
 use crate::wire::Ns;
 use html::Shell;
+use numakit_sys::output::{Existing, Output};
 use pack::Packed;
-use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use thiserror::Error;
@@ -141,21 +141,11 @@ fn pack_all(sources: &[Opened], room: u64) -> Result<Vec<Packed>, pack::NoRoom> 
     Ok(packed)
 }
 
-/// Under another name first: who opens the file sees all of it or nothing.
+/// Who opens the file sees all of it or nothing.
 fn put(path: &Path, content: &[u8]) -> io::Result<()> {
-    let mut name = path.as_os_str().to_owned();
-    name.push(format!(".{}", std::process::id()));
-    let unfinished = PathBuf::from(name);
-    let written = File::options()
-        .write(true)
-        .create_new(true)
-        .open(&unfinished)
-        .and_then(|mut file| file.write_all(content))
-        .and_then(|()| std::fs::rename(&unfinished, path));
-    if written.is_err() {
-        let _ = std::fs::remove_file(unfinished);
-    }
-    written
+    let mut output = Output::create(path, Existing::Replaced)?;
+    output.write_all(content)?;
+    output.keep().map(|_| ())
 }
 
 #[cfg(test)]

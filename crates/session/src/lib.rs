@@ -5,6 +5,7 @@ pub mod client;
 mod endpoint;
 pub mod interval;
 mod lines;
+pub mod names;
 pub mod order;
 pub mod run_directory;
 mod session;
@@ -12,5 +13,6 @@ pub mod setup;
 
 pub use endpoint::Endpoint;
 pub use lines::Lines;
+pub use names::Names;
 pub use order::Order;
 pub use session::{Answer, Ended, Recorded, Session, SessionError, Status, Waker};

@@ -62,6 +62,10 @@ impl Order {
         };
         match word {
             "record" if argument.is_empty() => Err("'record' needs a file: record FILE".into()),
+            "record" if argument == "-" => {
+                Err("'record' needs the name of a file: only 'numa record -o -' writes to standard output"
+                    .into())
+            }
             "record" => Ok(Self::Record(argument.into())),
             "label" if argument.is_empty() => Err("'label' needs a text: label TEXT".into()),
             "label" if argument.starts_with(RESERVED) => {
@@ -116,6 +120,7 @@ mod tests {
             ("", "the orders are"),
             ("reboot now", "unknown order 'reboot'"),
             ("record", "record FILE"),
+            ("record -", "name of a file"),
             ("label", "label TEXT"),
             ("label numakit:lost 3", "recorder's own"),
             ("interval", "no unit"),

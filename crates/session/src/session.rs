@@ -2,6 +2,7 @@
 
 use crate::endpoint::Endpoint;
 use crate::interval;
+use crate::names::Names;
 use crate::order::Order;
 use numakit_model::label::Event;
 use numakit_recording::sampler::{Command, State};
@@ -13,6 +14,7 @@ use numakit_sys::poll;
 use numakit_sys::signal::{self, Signals};
 use numakit_sys::stdio::note;
 use std::ffi::OsString;
+use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
@@ -145,6 +147,7 @@ pub struct Session {
     control_error: Option<io::Error>,
     wake: UnixStream,
     inbox: Receiver<(Order, Answer)>,
+    names: Names,
     sampler: Option<Sampler>,
     recorder: Option<Recorder>,
     command: Option<Running>,
@@ -175,6 +178,7 @@ impl Session {
             control_error,
             wake,
             inbox,
+            names: Names::Own { force: false },
             sampler: None,
             recorder: None,
             command: None,
@@ -193,15 +197,31 @@ impl Session {
         self.control_error.as_ref()
     }
 
-    /// Begins a recording; the one before is closed.
-    pub fn record(&mut self, path: &Path, force: bool) -> Result<(), WriteError> {
-        let recorder = Recorder::create(path, &self.header, force)?;
+    /// How names of recordings are understood from now on.
+    pub fn understand(&mut self, names: Names) {
+        self.names = names;
+    }
+
+    /// Begins a recording of that name; the one before is closed. The name that it got.
+    pub fn record(&mut self, path: &Path) -> Result<PathBuf, WriteError> {
+        let (name, recorder) = self.names.create(path, &self.header)?;
+        self.begin(recorder);
+        Ok(name)
+    }
+
+    /// Begins to record to an open pipe or file, called so in messages.
+    pub fn stream(&mut self, to: File, name: &str) -> Result<(), WriteError> {
+        let recorder = Recorder::stream(to, name, &self.header)?;
+        self.begin(recorder);
+        Ok(())
+    }
+
+    fn begin(&mut self, recorder: Recorder) {
         if let Some(sampler) = &self.sampler {
             sampler.send(Command::Attach(Arc::clone(recorder.ring())));
         }
         self.close_recording();
         self.recorder = Some(recorder);
-        Ok(())
     }
 
     /// Begins to sample into the recording, if any, and the ring of a view, if any. Returns
@@ -241,8 +261,10 @@ impl Session {
     pub fn abandon(mut self) {
         self.sampler = None;
         if let Some(recorder) = self.recorder.take() {
-            let path = recorder.path().to_owned();
-            if recorder.finish().is_ok() {
+            let file = recorder.file().map(Path::to_owned);
+            if recorder.finish().is_ok()
+                && let Some(path) = file
+            {
                 let _ = std::fs::remove_file(path);
             }
         }
@@ -324,8 +346,8 @@ impl Session {
     fn obey(&mut self, order: Order) -> Result<String, String> {
         match order {
             Order::Record(path) => {
-                self.record(&path, false).map_err(|e| e.to_string())?;
-                return Ok(format!("recording to {}", path.display()));
+                let name = self.record(&path).map_err(|e| e.to_string())?;
+                return Ok(format!("recording to {}", name.display()));
             }
             Order::Close => {
                 let path = self.recorder.as_ref().map(|r| r.path().display().to_string());

@@ -13,6 +13,7 @@ pub mod lock;
 pub mod mark;
 pub mod memory;
 pub mod migrate;
+pub mod output;
 pub mod perf;
 pub mod policy;
 pub mod poll;

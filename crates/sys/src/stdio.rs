@@ -72,6 +72,12 @@ pub fn check() -> Result<(), OutputError> {
     if inherited::without_output() { Err(OutputError::closed()) } else { Ok(()) }
 }
 
+/// Standard output under a descriptor of its own.
+pub(crate) fn duplicate_output() -> io::Result<File> {
+    check().map_err(io::Error::other)?;
+    standard(libc::STDOUT_FILENO).try_clone()
+}
+
 /// Standard output to write to, not buffered.
 #[derive(Debug, Default)]
 pub struct Output {

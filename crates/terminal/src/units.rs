@@ -160,28 +160,6 @@ pub fn clock(seconds: f64, width: usize) -> String {
     format!("{:>width$}", text.unwrap_or_else(|| BEYOND.to_owned()))
 }
 
-/// `2026-11-20 19:29:34 UTC` from ns since 1970.
-pub fn utc(ns: u64) -> String {
-    let seconds = ns / 1_000_000_000;
-    let (days, second) = (seconds / 86400, seconds % 86400);
-    // Days are counted from 0000-03-01, so that the leap day is the last of its year.
-    let day = days + 719_468;
-    let era = day / 146_097;
-    let of_era = day % 146_097;
-    let year_of_era = (of_era - of_era / 1460 + of_era / 36524 - of_era / 146_096) / 365;
-    let of_year = of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let march = (5 * of_year + 2) / 153;
-    let month = if march < 10 { march + 3 } else { march - 9 };
-    let year = year_of_era + era * 400 + u64::from(month <= 2);
-    let date = of_year - (153 * march + 2) / 5 + 1;
-    format!(
-        "{year:04}-{month:02}-{date:02} {:02}:{:02}:{:02} UTC",
-        second / 3600,
-        second / 60 % 60,
-        second % 60
-    )
-}
-
 /// A number for another program: at most three decimals, none that say nothing.
 pub fn plain(value: f64) -> String {
     let text = format!("{value:.3}");
@@ -259,9 +237,6 @@ mod tests {
 
     #[test]
     fn times_and_plain_numbers() {
-        assert_eq!(utc(0), "1970-01-01 00:00:00 UTC");
-        assert_eq!(utc(951_782_400_000_000_000), "2000-02-29 00:00:00 UTC");
-        assert_eq!(utc(1_795_202_974_000_000_000), "2026-11-20 19:29:34 UTC");
         assert_eq!(clock(1.5, 8), "   1.500");
         assert_eq!(clock(12345.6789, 8), "12345.68");
         assert_eq!(clock(123456789.0, 8), "       #");

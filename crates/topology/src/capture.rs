@@ -5,8 +5,7 @@ use crate::{TopologyError, read};
 use numakit_model::Topology;
 use numakit_sys::SysRoot;
 use numakit_sys::root::{Tree, archive};
-use std::fs::File;
-use std::io;
+use std::io::{self, Write};
 
 /// Where files are taken from; whatever else was looked at stays behind. None of these holds
 /// names of people, machines or networks, nor serial numbers. Of resctrl only the root group is
@@ -125,8 +124,8 @@ impl Capture {
     }
 
     /// Writes an archive that [`SysRoot::open`] reads.
-    pub fn write(&self, file: &File) -> io::Result<()> {
-        archive::write(&self.tree, file, FOLDER)
+    pub fn write(&self, to: impl Write) -> io::Result<()> {
+        archive::write(&self.tree, to, FOLDER)
     }
 }
 

@@ -5,6 +5,7 @@ mod grammar;
 
 use crate::json;
 use numakit_model::Topology;
+use numakit_sys::file::open_to_read;
 use std::fmt;
 use std::path::Path;
 
@@ -64,7 +65,7 @@ pub fn load(argument: &str) -> Result<Topology, LoadError> {
         return Ok(parse(argument)?);
     }
     let path = Path::new(argument);
-    let text = numakit_sys::file::open_to_read(path)
+    let text = open_to_read(path)
         .and_then(std::io::read_to_string)
         .map_err(|error| LoadError::Unreadable { path: argument.to_owned(), error })?;
     json::parse(&text).map_err(|error| LoadError::Json { path: argument.to_owned(), error })

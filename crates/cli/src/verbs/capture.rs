@@ -1,14 +1,15 @@
 //! `numa capture`.
 
 use crate::Global;
-use anyhow::{Context, bail};
+use crate::to_file::{self, Existing, is_standard_output, no_terminal};
+use anyhow::Context;
 use clap::Args;
 use numakit_sensors::{Probe, Scene};
-use numakit_sys::stdio::print;
+use numakit_sys::stdio::{print, say};
 use numakit_topology::capture::Capture as Taken;
-use std::fs::File;
-use std::io::ErrorKind;
-use std::path::{Path, PathBuf};
+use std::fmt::Write;
+use std::fs;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 /// Put this machine's topology and counters into a file
@@ -17,7 +18,7 @@ use std::process::ExitCode;
 /// machines or networks and no serial numbers. Every verb that reads takes it with --sysroot.
 #[derive(Debug, Args)]
 pub struct Capture {
-    /// The file, a tar archive packed with zstd
+    /// The file, a tar archive packed with zstd; '-' is standard output
     #[arg(short, long, value_name = "FILE", default_value = "capture.tar.zst")]
     output: PathBuf,
     /// Replace the file if it is there
@@ -31,44 +32,34 @@ impl Capture {
         let root = global.root()?;
         let capture = Taken::take(&root, |root, topology| drop(Probe::new(&Scene::new(root, topology))))
             .context("the machine cannot be read")?;
-        let file = self.create()?;
-        if let Err(error) = capture.write(&file).and_then(|()| file.sync_all()) {
-            // Half an archive is of no use to anybody.
-            let _ = std::fs::remove_file(&self.output);
-            return Err(error).with_context(|| format!("{} cannot be written", self.output.display()));
+        let (path, existing) = (&self.output, Existing::forced(self.force));
+        if is_standard_output(path) {
+            no_terminal("a capture")?;
         }
-        report(&self.output, &file, &capture)?;
+        let taken = "name another file with -o, or replace it with --force";
+        to_file::write(path, existing, taken, |to| Ok(capture.write(to)?))?;
+        self.report(&capture)?;
         Ok(ExitCode::SUCCESS)
     }
 
-    fn create(&self) -> anyhow::Result<File> {
-        let mut options = File::options();
-        options.write(true).truncate(self.force).create(self.force).create_new(!self.force);
-        let path = self.output.display();
-        match options.open(&self.output) {
-            Err(error) if error.kind() == ErrorKind::AlreadyExists => {
-                bail!("{path} is there already; name another file with -o, or replace it with --force")
-            }
-            result => result.with_context(|| {
-                format!("{path} cannot be written; name a file in a folder that you may write to")
-            }),
+    /// What is in it; on standard error where the archive itself is on standard output.
+    fn report(&self, capture: &Taken) -> anyhow::Result<()> {
+        let (contents, topology) = (capture.contents(), capture.topology());
+        let files: usize = contents.iter().map(|c| c.files).sum();
+        let mut text = String::new();
+        let aside = is_standard_output(&self.output);
+        if !aside {
+            let size = fs::metadata(&self.output)?.len();
+            writeln!(text, "{}: {size} bytes, {files} files", self.output.display())?;
         }
+        for content in &contents {
+            writeln!(text, "  {:>7} files {:>10} bytes  {}", content.files, content.bytes, content.place)?;
+        }
+        write!(text, "{} nodes, {} CPUs", topology.nodes.len(), topology.online.len())?;
+        if aside {
+            say(format_args!("{text}\n"));
+            return Ok(());
+        }
+        Ok(print(format_args!("{text}; see it with: numa topo --sysroot {}\n", self.output.display()))?)
     }
-}
-
-fn report(path: &Path, file: &File, capture: &Taken) -> anyhow::Result<()> {
-    let contents = capture.contents();
-    let files: usize = contents.iter().map(|c| c.files).sum();
-    let topology = capture.topology();
-    let mut text = format!("{}: {} bytes, {files} files\n", path.display(), file.metadata()?.len());
-    for content in &contents {
-        text += &format!("  {:>7} files {:>10} bytes  {}\n", content.files, content.bytes, content.place);
-    }
-    text += &format!(
-        "{} nodes, {} CPUs; see it with: numa topo --sysroot {}\n",
-        topology.nodes.len(),
-        topology.online.len(),
-        path.display()
-    );
-    Ok(print(text)?)
 }

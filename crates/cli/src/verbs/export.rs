@@ -2,14 +2,12 @@
 
 use crate::Global;
 use crate::global::OF_A_RECORDING;
+use crate::to_file::{self, Existing, is_standard_output, no_terminal};
 use anyhow::{Context, bail};
 use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use numakit_export::{FORMATS, Format, Options, Source, Values, format};
-use numakit_sys::stdio::{Output, note};
-use numakit_sys::tty;
-use std::fs::File;
-use std::io::BufWriter;
+use numakit_sys::stdio::note;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -92,23 +90,10 @@ pub(crate) fn write(
     options: Options,
     path: Option<&Path>,
 ) -> anyhow::Result<Vec<String>> {
-    let Some(path) = path else {
-        if format.binary && tty::is_output() {
-            bail!("{} is no text for a terminal; give a file with -o", format.name);
-        }
-        let mut to = BufWriter::with_capacity(1 << 16, Output::default());
-        let notes = (format.write)(source, options, &mut to);
-        if let Some(error) = to.get_ref().failure() {
-            return Err(error.into());
-        }
-        return notes.with_context(|| format!("{} cannot be written", format.name));
-    };
-    let file = File::create_new(path).with_context(|| {
-        format!("cannot write {}; give the name of a file that does not exist", path.display())
-    })?;
-    let mut to = BufWriter::with_capacity(1 << 16, file);
-    let notes = (format.write)(source, options, &mut to);
-    notes.with_context(|| {
-        format!("{} is not complete; remove it and write to where there is space", path.display())
-    })
+    let path = path.unwrap_or(Path::new("-"));
+    if format.binary && is_standard_output(path) {
+        no_terminal(format.name)?;
+    }
+    let taken = "give the name of a file that does not exist";
+    to_file::write(path, Existing::Kept, taken, |to| Ok((format.write)(source, options, to)?))
 }

@@ -2,9 +2,12 @@
 
 use crate::Global;
 use crate::observe::{self, Observe};
+use crate::to_file::{is_standard_output, no_terminal};
+use anyhow::Context;
 use clap::{Args, ValueEnum};
 use numakit_recording::WriteError;
-use numakit_session::{Ended, Session, Status};
+use numakit_session::{Ended, Names, Session, Status};
+use numakit_sys::output::take_standard_output;
 use numakit_sys::stdio::{note, say};
 use numakit_sys::tty;
 use std::ffi::OsString;
@@ -15,14 +18,16 @@ use std::time::Duration;
 /// Record samples to a file until the command, a signal or 'numa ctl stop' ends it
 ///
 /// The file is an Arrow IPC stream that 'numa report', pyarrow and polars read. By default
-/// all is sampled but tracepoints and the less telling events of hardware; -e chooses.
+/// all is sampled but tracepoints and the less telling events of hardware; -e chooses. With
+/// '-o -' it goes to standard output, and what CMD writes there to standard error.
 /// The exit status is the command's (128 + signal when it was killed).
 #[derive(Debug, Args)]
 pub struct Record {
-    /// The file; without it the next free name of numa-1.arrows, numa-2.arrows, ...
+    /// The file, '-' for standard output; without it the next free name of numa-1.arrows,
+    /// numa-2.arrows, ...
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// Replace the file if it exists
+    /// Replace the file if it exists, once the new one is begun
     #[arg(long, requires = "output")]
     force: bool,
     /// Time between two samples, from 1ms to 1h
@@ -33,6 +38,8 @@ pub struct Record {
     per: Per,
     #[command(flatten)]
     observe: Observe,
+    #[arg(skip)]
+    original: bool,
     /// A command to run and observe
     #[arg(last = true, value_name = "CMD")]
     command: Vec<OsString>,
@@ -57,7 +64,7 @@ impl Record {
         command: Vec<OsString>,
     ) -> Self {
         let per = if discrete { Per::Device } else { Per::Machine };
-        Self { output, force, interval, per, observe, command }
+        Self { output, force, interval, per, observe, original: true, command }
     }
 
     /// Records.
@@ -67,36 +74,54 @@ impl Record {
             prepared.setup.add_up_cards();
         }
         let (mut session, _waker) = prepared.open()?;
-        let path = self.begin(&mut session)?;
+        let name = self.begin(&mut session)?;
         session.start(prepared.setup.sensors, prepared.settings, None)?;
         let priority = if session.realtime() {
             "real-time priority"
         } else {
             "normal priority ('numa doctor' tells how to get real-time)"
         };
-        note(format_args!("recording to {}, {priority}", path.display()));
+        note(format_args!("recording to {name}, {priority}"));
         let session = match observe::spawn(session, &self.command, prepared.target.as_ref()) {
             Ok(session) => session,
             Err(code) => return Ok(code),
         };
         let mut progress = Progress::new();
-        let ended = session.run(Duration::from_millis(250), |status| progress.show(status))?;
+        let mut ended = session.run(Duration::from_millis(250), |status| progress.show(status))?;
         progress.clear();
+        let whole = !self.original || crate::numascope::convert(&mut ended.recorded, self.force);
         summary(&ended);
-        Ok(observe::exit_code(&ended))
+        let code = observe::exit_code(&ended);
+        Ok(if whole || ended.status.is_some_and(|status| status != 0) { code } else { ExitCode::from(1) })
     }
 
-    fn begin(&self, session: &mut Session) -> Result<PathBuf, WriteError> {
-        if let Some(path) = &self.output {
-            return session.record(path, self.force).map(|()| path.clone());
+    /// Begins the recording. What it is called.
+    fn begin(&self, session: &mut Session) -> anyhow::Result<String> {
+        let Some(path) = &self.output else { return Ok(next_free(session)?.display().to_string()) };
+        if self.original {
+            session.understand(Names::Original { overwrite: self.force });
+        } else if is_standard_output(path) {
+            no_terminal("a recording")?;
+            // A reader that goes away ends the recording with a word.
+            numakit_sys::signal::ignore_broken_pipe();
+            let to = take_standard_output().context("standard output cannot be had")?;
+            session.stream(to, STANDARD_OUTPUT)?;
+            return Ok(STANDARD_OUTPUT.to_owned());
+        } else {
+            session.understand(Names::Own { force: self.force });
         }
-        let mut number = 1u32;
-        loop {
-            let path = PathBuf::from(format!("numa-{number}.arrows"));
-            match session.record(&path, false) {
-                Err(WriteError::Exists(_) | WriteError::Busy(_)) => number += 1,
-                other => return other.map(|()| path),
-            }
+        Ok(session.record(path)?.display().to_string())
+    }
+}
+
+const STANDARD_OUTPUT: &str = "standard output";
+
+fn next_free(session: &mut Session) -> Result<PathBuf, WriteError> {
+    let mut number = 1u32;
+    loop {
+        match session.record(&PathBuf::from(format!("numa-{number}.arrows"))) {
+            Err(WriteError::Exists(_) | WriteError::Busy(_)) => number += 1,
+            other => return other,
         }
     }
 }
@@ -146,9 +171,11 @@ fn summary(ended: &Ended) {
     for recorded in &ended.recorded {
         let (path, samples) = (recorded.path.display(), recorded.samples);
         let size = recorded.bytes.div_ceil(1024);
-        note(format_args!(
-            "{samples} samples, {size} KiB in {path}; 'numa report {path}' tells what it shows"
-        ));
+        let shown = match recorded.path.as_os_str() == STANDARD_OUTPUT {
+            true => String::new(),
+            false => format!("; 'numa report {path}' tells what it shows"),
+        };
+        note(format_args!("{samples} samples, {size} KiB in {path}{shown}"));
     }
     note(format_args!("{} samples in all, {} ticks lost", ended.samples, ended.lost));
 }

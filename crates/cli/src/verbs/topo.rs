@@ -1,12 +1,12 @@
 //! `numa topo`.
 
 use crate::Global;
+use crate::to_file::{self, Existing};
 use anyhow::{Context, bail};
 use clap::Args;
 use numakit_model::Topology;
 use numakit_sys::stdio::print;
 use numakit_terminal::topology::{Look, hardware, in_ascii, svg, tree};
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -66,10 +66,5 @@ pub(crate) fn machine(synthetic: Option<&str>, global: &Global) -> anyhow::Resul
 
 /// Writes a drawing into a file; '-' is standard output.
 pub(crate) fn write_drawing(path: &Path, drawing: &str) -> anyhow::Result<()> {
-    if path == Path::new("-") {
-        return Ok(print(drawing)?);
-    }
-    fs::write(path, drawing).with_context(|| {
-        format!("{} cannot be written; name a file in a folder that you may write to", path.display())
-    })
+    to_file::write(path, Existing::Replaced, "", |to| Ok(to.write_all(drawing.as_bytes())?))
 }

@@ -95,6 +95,21 @@ fn the_examples_of_the_guide_work() {
     assert!(commands >= numakit_export::FORMATS.len(), "{commands}");
 }
 
+/// What the guide says of the calls that open a recording.
+#[test]
+fn the_python_of_the_guide_to_recordings_works() {
+    let folder = Folder::new("guide-python");
+    folder.run("record -i 5ms -o run.arrows -- sleep 0.3").says(0, "");
+    let page = include_str!("../../../../docs/guide/recording.md");
+    let mut seen = 0;
+    for (_, block) in blocks(page).into_iter().filter(|(language, _)| *language == "python") {
+        let Some(done) = python(&folder, &["-c", block]) else { return };
+        assert!(done.code == 0 && done.out.contains("b'kind': b'gauge'"), "{}{}", done.out, done.err);
+        seen += 1;
+    }
+    assert_eq!(seen, 1);
+}
+
 #[test]
 fn a_wrong_request_is_told() {
     let folder = Folder::new("requests");
@@ -109,7 +124,7 @@ fn a_wrong_request_is_told() {
 }
 
 #[test]
-fn a_full_disk_is_told_with_the_name_of_what_is_incomplete() {
+fn a_full_disk_leaves_no_half_of_an_export() {
     let folder = Folder::new("full");
     folder.run("record -i 1ms -o a.arrows -- sleep 0.1").says(0, "");
     for format in numakit_export::FORMATS {
@@ -117,8 +132,8 @@ fn a_full_disk_is_told_with_the_name_of_what_is_incomplete() {
         let export = format!("{} export a.arrows -o {file}", env!("CARGO_BIN_EXE_numa"));
         let limited = format!("trap '' XFSZ; ulimit -f 2; exec {export}");
         let output = std::process::Command::new("sh").args(["-c", &limited]).current_dir(&folder.0).output();
-        Done::of(output.unwrap()).says(2, &format!("{file} is not complete; remove it"));
-        assert!(folder.path(&file).exists());
+        Done::of(output.unwrap()).says(2, &format!("{file} was not written: File too large"));
+        assert!(!folder.path(&file).exists());
         let onto_full =
             format!("{} export a.arrows --to {} > /dev/full", env!("CARGO_BIN_EXE_numa"), format.name);
         let output =

@@ -15,6 +15,7 @@ mod numaplace;
 mod numascope;
 mod odd_files;
 mod output;
+mod outputs;
 mod plan;
 mod record;
 mod run;

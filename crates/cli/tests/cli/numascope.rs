@@ -2,6 +2,10 @@ use crate::runner::{Done, Folder, wait_until};
 use std::process::Command;
 
 fn numascope(folder: &Folder, arguments: &str) -> Done {
+    Done::of(numascope_command(folder, arguments).output().unwrap())
+}
+
+fn numascope_command(folder: &Folder, arguments: &str) -> Command {
     let link = folder.path("numascope");
     if !link.exists() {
         std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_numa"), &link).unwrap();
@@ -11,7 +15,7 @@ fn numascope(folder: &Folder, arguments: &str) -> Done {
         .args(arguments.split_whitespace())
         .current_dir(&folder.0)
         .env("XDG_RUNTIME_DIR", folder.path("run"));
-    Done::of(command.output().unwrap())
+    command
 }
 
 #[test]
@@ -22,16 +26,48 @@ fn lines_of_the_original_work() {
     assert_eq!(done.code, 0, "{}", done.err);
     let rows = folder.read("f.json");
     assert!(rows.samples() >= 1 && rows.header.series.len() == 2);
-    let done = numascope(&folder, "-events pgfault -filename f.json record true");
-    done.says(2, "-overwrite");
-    let done = numascope(&folder, "-overwrite -events pgfault -filename f.json record true");
-    assert_eq!(done.code, 0, "{}", done.err);
+    names_are_those_of_the_original(&folder);
     let done = numascope(&folder, "-interval 10 -events pgfault stat sleep 0.1");
     assert!(done.code == 0 && done.out.contains("pgfault"), "{}{}", done.out, done.err);
     numascope(&folder, "-interval 0 stat").says(2, "1 to 3600000");
     numascope(&folder, "-events pgfalt record true").says(2, "pgfault");
     numascope(&folder, "dance").says(2, "stat, record or live");
     orders_come_through_the_originals_fifo(&folder);
+}
+
+/// A name that is taken gets a number; what is named is there; by control too.
+fn names_are_those_of_the_original(folder: &Folder) {
+    let first = std::fs::read(folder.path("f.json")).unwrap();
+    for name in ["f_1.json", "f_2.json"] {
+        let done = numascope(folder, "-events pgfault -filename f.json record true");
+        done.says(0, &format!("recording to {name},"));
+        done.says(0, &format!(" in {name}; 'numa report {name}'"));
+        assert!(folder.read(name).damage.is_none());
+    }
+    assert_eq!(std::fs::read(folder.path("f.json")).unwrap(), first);
+    let done = numascope(folder, "-overwrite -events pgfault -filename f.json record true");
+    done.says(0, "recording to f.json,");
+    assert_ne!(std::fs::read(folder.path("f.json")).unwrap(), first);
+    numascope(folder, "-events pgfault -filename f.arrows record true").says(0, "f.arrows");
+    numascope(folder, "-events pgfault -filename f.arrows record true").says(0, "f_1.arrows");
+    let mut command = numascope_command(folder, "-interval 5 -events pgfault record");
+    let child =
+        command.stderr(std::process::Stdio::piped()).stdout(std::process::Stdio::piped()).spawn().unwrap();
+    wait_until(|| folder.run("ctl status").out.contains("recording to output.json"));
+    for _ in 0..2 {
+        folder.run("ctl record y.json").says(0, "");
+    }
+    folder.run("ctl stop").says(0, "");
+    Done::of(child.wait_with_output().unwrap()).says(0, "y_1.json");
+    for name in ["output.json", "y.json", "y_1.json"] {
+        let rows = folder.read(name);
+        assert!(rows.damage.is_none() && rows.header.program == "numascope", "{name}");
+    }
+    let names = std::fs::read_dir(&folder.0).unwrap().map(|entry| entry.unwrap().file_name());
+    assert!(
+        !names.into_iter().any(|name| name.to_string_lossy().contains(".json.")),
+        "nothing is left beside"
+    );
 }
 
 /// Part of the test above: there is one such FIFO, and the original's lines open it too.

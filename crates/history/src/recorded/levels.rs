@@ -117,10 +117,12 @@ pub(super) fn read(
     series: usize,
     budget: usize,
 ) -> Option<Known> {
-    let path = levels_of(recording);
-    // Opening a FIFO would wait for somebody who writes.
-    let file = path.is_file().then(|| File::open(&path).ok()).flatten()?;
-    let file = BufReader::with_capacity(1 << 18, file);
+    let levels = levels_of(recording);
+    // A FIFO of that name would be waited for.
+    if !levels.metadata().ok()?.is_file() {
+        return None;
+    }
+    let file = BufReader::with_capacity(1 << 18, File::open(levels).ok()?);
     let packed = zstd::stream::read::Decoder::with_buffer(file).ok()?;
     // What a block takes here is about what it takes in memory.
     let mut from = packed.take((budget as u64).saturating_mul(4).max(64 << 20));

@@ -1,10 +1,12 @@
 //! Rows of the ring as a record batch.
 
-use super::Message;
+use super::seal::{self, Place};
+use super::{Head, copy};
+use crate::columns::FIXED;
 use crate::ring::{Entry, Pending, Row};
 use arrow_ipc::{
-    BodyCompressionArgs, BodyCompressionMethod, Buffer, CompressionType, FieldNode, MessageArgs,
-    MessageHeader, MetadataVersion, RecordBatchArgs,
+    BodyCompressionArgs, BodyCompressionMethod, Buffer, CompressionType, FieldNode, MessageHeader,
+    RecordBatchArgs,
 };
 use flatbuffers::FlatBufferBuilder;
 use std::io;
@@ -15,9 +17,15 @@ pub(crate) const LEVEL: i32 = 1;
 /// Columns that are gathered in one pass over the rows: one cache line of each row.
 const BLOCK: usize = 8;
 
+/// One of so many batches carries a copy of the schema, the first among them.
+const COPIES: u64 = 50;
+
 /// Builds batches, keeping its buffers from one to the next.
 pub(crate) struct Encoder {
     columns: usize,
+    /// The stream that the batches belong to, and the copy of its schema.
+    sealed: Option<(u32, Vec<u8>)>,
+    batches: u64,
     compressor: zstd::bulk::Compressor<'static>,
     raw: Vec<u8>,
     packed: Vec<u8>,
@@ -30,18 +38,29 @@ struct Layout {
 }
 
 impl Encoder {
-    /// For so many series.
-    pub fn new(columns: usize) -> io::Result<Self> {
+    /// For batches behind that schema.
+    pub fn new(head: &Head) -> io::Result<Self> {
         let mut compressor = zstd::bulk::Compressor::new(LEVEL)?;
         // So that damage within a buffer is found, not read as values.
         compressor.set_parameter(zstd::zstd_safe::CParameter::ChecksumFlag(true))?;
-        Ok(Self { columns, compressor, raw: Vec::new(), packed: Vec::new() })
+        let sealed = match head.stream {
+            Some(stream) => Some((stream, copy::of_schema(&head.message)?)),
+            None => None,
+        };
+        let columns = head.header.series.len();
+        Ok(Self { columns, sealed, batches: 0, compressor, raw: Vec::new(), packed: Vec::new() })
     }
 
     /// The waiting entries as a framed message, without taking them from the ring.
     pub fn batch(&mut self, pending: &Pending<'_>) -> io::Result<Vec<u8>> {
+        let (rows, labels) = pending.before();
+        self.batch_at(pending, Place { rows, labels })
+    }
+
+    /// The same at another place of the recording.
+    pub fn batch_at(&mut self, pending: &Pending<'_>, place: Place) -> io::Result<Vec<u8>> {
         let count = pending.len();
-        let fields = self.columns + super::schema::FIXED.len();
+        let fields = self.columns + FIXED.len();
         let mut layout = Layout {
             nodes: Vec::with_capacity(fields),
             buffers: Vec::with_capacity(fields * 2 + 1),
@@ -78,7 +97,12 @@ impl Encoder {
                 self.column(count, &block[column], &valid[column], &mut layout)?;
             }
         }
-        Ok(finish(count, layout))
+        if let Some((_, copy)) = self.sealed.as_ref().filter(|_| self.batches.is_multiple_of(COPIES)) {
+            layout.body.extend_from_slice(copy);
+        }
+        self.batches += 1;
+        let seal = self.sealed.as_ref().map(|(stream, _)| (place, *stream));
+        Ok(finish(count, &layout, seal))
     }
 
     fn times(&mut self, pending: &Pending<'_>, layout: &mut Layout) -> io::Result<()> {
@@ -155,7 +179,7 @@ impl Encoder {
     }
 }
 
-fn finish(count: usize, layout: Layout) -> Vec<u8> {
+fn finish(count: usize, layout: &Layout, seal: Option<(Place, u32)>) -> Vec<u8> {
     let mut builder = FlatBufferBuilder::with_capacity(layout.nodes.len() * 48 + 256);
     let nodes = Some(builder.create_vector(&layout.nodes));
     let buffers = Some(builder.create_vector(&layout.buffers));
@@ -167,16 +191,5 @@ fn finish(count: usize, layout: Layout) -> Vec<u8> {
         &mut builder,
         &RecordBatchArgs { length: count as i64, nodes, buffers, compression, variadicBufferCounts: None },
     );
-    let message = arrow_ipc::Message::create(
-        &mut builder,
-        &MessageArgs {
-            version: MetadataVersion::V5,
-            header_type: MessageHeader::RecordBatch,
-            header: Some(batch.as_union_value()),
-            bodyLength: layout.body.len() as i64,
-            custom_metadata: None,
-        },
-    );
-    builder.finish(message, None);
-    Message::framed(builder.finished_data(), layout.body)
+    seal::finish(builder, (MessageHeader::RecordBatch, batch.as_union_value()), &layout.body, seal)
 }

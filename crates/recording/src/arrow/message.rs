@@ -6,7 +6,8 @@ use std::io::{self, Read, Seek, SeekFrom};
 /// Marks the end of the stream.
 pub(crate) const END_OF_STREAM: [u8; 8] = [0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0];
 
-const CONTINUATION: [u8; 4] = [0xff; 4];
+/// What every message begins with.
+pub(super) const CONTINUATION: [u8; 4] = [0xff; 4];
 const MAX_META: usize = 256 << 20;
 const MAX_BODY: i64 = 1 << 30;
 
@@ -20,25 +21,25 @@ pub(crate) struct Message {
 }
 
 impl Message {
-    /// The message as it stands in the stream.
-    pub fn framed(meta: &[u8], body: Vec<u8>) -> Vec<u8> {
-        let padded = meta.len().next_multiple_of(8);
-        let mut out = Vec::with_capacity(8 + padded + body.len());
-        out.extend_from_slice(&CONTINUATION);
-        out.extend_from_slice(&(padded as u32).to_le_bytes());
-        out.extend_from_slice(meta);
-        out.resize(8 + padded, 0);
-        out.extend_from_slice(&body);
-        out
-    }
-
     /// The checked metadata table.
     pub fn table(&self) -> Result<arrow_ipc::Message<'_>, Malformed> {
         table(&self.meta)
     }
 }
 
-fn table(meta: &[u8]) -> Result<arrow_ipc::Message<'_>, Malformed> {
+/// A message as it stands in the stream.
+pub(super) fn framed(meta: &[u8], body: &[u8]) -> Vec<u8> {
+    let padded = meta.len().next_multiple_of(8);
+    let mut out = Vec::with_capacity(8 + padded + body.len());
+    out.extend_from_slice(&CONTINUATION);
+    out.extend_from_slice(&(padded as u32).to_le_bytes());
+    out.extend_from_slice(meta);
+    out.resize(8 + padded, 0);
+    out.extend_from_slice(body);
+    out
+}
+
+pub(super) fn table(meta: &[u8]) -> Result<arrow_ipc::Message<'_>, Malformed> {
     let limits = flatbuffers::VerifierOptions { max_tables: 4_000_000, ..Default::default() };
     arrow_ipc::root_as_message_with_opts(&limits, meta)
         .map_err(|_| Malformed::new("a message's table is damaged"))
@@ -65,7 +66,7 @@ pub(crate) struct Messages<R> {
     pub whole: u64,
 }
 
-impl<R: Read> Messages<R> {
+impl<R: Read + Seek> Messages<R> {
     /// Reads from the start of a stream.
     pub fn new(from: R) -> Self {
         Self { from, whole: 0 }
@@ -85,10 +86,7 @@ impl<R: Read> Messages<R> {
     }
 
     /// The next message without its body.
-    pub fn skip(&mut self) -> io::Result<Next>
-    where
-        R: Seek,
-    {
+    pub fn skip(&mut self) -> io::Result<Next> {
         let (meta, length) = match self.head()? {
             Ok(head) => head,
             Err(other) => return Ok(other),
@@ -130,12 +128,21 @@ impl<R: Read> Messages<R> {
     }
 
     /// Goes on at a message that begins there.
-    pub fn go_to(&mut self, position: u64) -> io::Result<()>
-    where
-        R: Seek,
-    {
+    pub fn go_to(&mut self, position: u64) -> io::Result<()> {
         self.whole = self.from.seek(SeekFrom::Start(position))?;
         Ok(())
+    }
+
+    /// So many of the bytes that follow, or all if there are fewer. They count as read.
+    pub fn peek(&mut self, length: usize, out: &mut Vec<u8>) -> io::Result<()> {
+        out.clear();
+        self.from.by_ref().take(length as u64).read_to_end(out)?;
+        Ok(())
+    }
+
+    /// Bytes that were read since that position.
+    pub fn read_since(&mut self, position: u64) -> io::Result<u64> {
+        Ok(self.from.stream_position()?.saturating_sub(position))
     }
 
     /// So many bytes, or none if the stream ends before. Memory grows with what is really

@@ -1,21 +1,22 @@
 //! The header of a recording as the schema of an Arrow stream.
 
-use super::{Malformed, Message};
+use super::message::{Messages, Next};
+use super::seal::{self, Place};
+use super::{Malformed, Message, fields};
+use crate::columns::{self, Column};
 use crate::header::{AbsentMetric, Header};
-use arrow_ipc::writer::{DictionaryTracker, IpcDataGenerator, IpcWriteOptions};
-use arrow_schema::{DataType, Field, Schema, TimeUnit};
+use arrow_ipc::MessageHeader;
+use flatbuffers::FlatBufferBuilder;
 use numakit_model::{Instance, Kind, Metric, Scope, Series, Topology, Unit};
 use serde::{Deserialize, Serialize};
 use std::collections::{HashMap, HashSet};
+use std::io;
 use std::sync::Arc;
 
 /// The key of the schema's metadata that holds [`Meta`] as JSON.
 const KEY: &str = "numakit";
 /// The version of [`Meta`]; readers refuse greater ones.
 const FORMAT: u32 = 1;
-
-/// Columns before the series.
-pub(super) const FIXED: [&str; 3] = ["time", "took", "label"];
 
 #[derive(Debug, Serialize, Deserialize)]
 struct Meta {
@@ -57,33 +58,58 @@ impl Header {
     }
 }
 
-/// The first message of a stream.
-pub(crate) fn message_of(header: &Header) -> Vec<u8> {
-    let metadata = HashMap::from([(KEY.to_owned(), header.metadata())]);
-    let schema = Schema::new_with_metadata(fields(header), metadata);
-    let encoded = IpcDataGenerator::default().schema_to_bytes_with_dictionary_tracker(
-        &schema,
-        &mut DictionaryTracker::new(false),
-        &IpcWriteOptions::default(),
-    );
-    Message::framed(&encoded.ipc_message, Vec::new())
+/// What a stream begins with.
+#[derive(Debug, Clone)]
+pub(crate) struct Head {
+    /// What it says.
+    pub header: Header,
+    /// The message, framed.
+    pub message: Vec<u8>,
+    /// What the seals of the batches start from; `None` in recordings that have none.
+    pub stream: Option<u32>,
 }
 
-fn fields(header: &Header) -> Vec<Field> {
-    let mut fields = vec![
-        Field::new(FIXED[0], DataType::Timestamp(TimeUnit::Nanosecond, Some("UTC".into())), false),
-        Field::new(FIXED[1], DataType::UInt64, false),
-        Field::new(FIXED[2], DataType::Utf8, true),
-    ];
-    fields.extend(header.series.iter().map(|series| {
-        let kind = if series.metric.kind == Kind::Rate { DataType::Int64 } else { DataType::UInt64 };
-        Field::new(series.name(), kind, true)
-    }));
-    fields
+impl Head {
+    /// Of a new recording.
+    pub fn new(header: &Header) -> Result<Self, Malformed> {
+        let bytes = encoded(&columns::recorded(header), header, true);
+        let stream = only(&bytes)?.stream()?;
+        Ok(Self { header: header.clone(), message: bytes, stream })
+    }
+
+    /// Of a framed message.
+    pub fn of_bytes(bytes: &[u8]) -> Result<Self, Malformed> {
+        Self::of_message(&only(bytes)?)
+    }
+
+    /// Of the message that a stream begins with.
+    pub fn of_message(message: &Message) -> Result<Self, Malformed> {
+        let stream = message.stream()?;
+        let header = header_of(message)?;
+        Ok(Self { header, message: super::message::framed(&message.meta, &message.body), stream })
+    }
+}
+
+/// The one message that these bytes are.
+fn only(bytes: &[u8]) -> Result<Message, Malformed> {
+    match Messages::new(io::Cursor::new(bytes)).next() {
+        Ok(Next::Message(message)) => Ok(message),
+        Ok(Next::Damaged(why)) => Err(why),
+        Ok(Next::End | Next::Open) => Err(Malformed::new("it is empty")),
+        Err(error) => Err(Malformed::new(error.to_string())),
+    }
+}
+
+/// The schema of such columns as a message; with a seal, as a recording begins with it.
+pub(crate) fn encoded(columns: &[Column<'_>], header: &Header, sealed: bool) -> Vec<u8> {
+    let mut builder = FlatBufferBuilder::new();
+    let schema = fields::schema(&mut builder, columns, (KEY, &header.metadata()));
+    let seal = sealed.then(|| (Place::default(), 0));
+    seal::finish(builder, (MessageHeader::Schema, schema), &[], seal)
 }
 
 /// The header that a schema stands for.
-pub(crate) fn header_of(message: &Message) -> Result<Header, Malformed> {
+fn header_of(message: &Message) -> Result<Header, Malformed> {
     let table = message.table()?;
     let schema = table.header_as_schema().ok_or_else(|| Malformed::new("it does not begin with a schema"))?;
     let json = schema
@@ -117,13 +143,13 @@ fn series_of(schema: &arrow_ipc::Schema<'_>, metrics: Vec<Metric>) -> Result<Vec
     let known: HashMap<String, Arc<Metric>> =
         metrics.into_iter().map(|m| (m.name.clone(), Arc::new(m))).collect();
     let fields = schema.fields().ok_or_else(|| Malformed::new("its schema has no columns"))?;
-    if fields.len() < FIXED.len() {
+    if fields.len() < columns::FIXED.len() {
         return Err(Malformed::new("its schema lacks the columns time, took and label"));
     }
-    let mut series = Vec::with_capacity(fields.len() - FIXED.len());
+    let mut series = Vec::with_capacity(fields.len() - columns::FIXED.len());
     for (index, field) in fields.iter().enumerate() {
         let name = field.name().unwrap_or_default();
-        if let Some(fixed) = FIXED.get(index) {
+        if let Some(fixed) = columns::FIXED.get(index) {
             if name != *fixed {
                 return Err(Malformed::new(format!("column {index} is '{name}' and not '{fixed}'")));
             }

@@ -2,8 +2,7 @@
 
 use super::Tree;
 use crate::file::open_to_read;
-use std::fs::File;
-use std::io::{self, Read};
+use std::io::{self, Read, Write};
 use std::path::Path;
 
 /// The most that a capture may unpack to; more is not a capture.
@@ -102,8 +101,8 @@ fn damaged(why: &str) -> io::Error {
 
 /// Writes a capture: a tar file packed with zstd, for [`super::SysRoot::open`]. All entries lie
 /// in one folder; nothing in them tells who wrote them or when.
-pub fn write(tree: &Tree, file: &File, folder: &str) -> io::Result<()> {
-    let mut builder = tar::Builder::new(zstd::stream::write::Encoder::new(file, 19)?);
+pub fn write(tree: &Tree, to: impl Write, folder: &str) -> io::Result<()> {
+    let mut builder = tar::Builder::new(zstd::stream::write::Encoder::new(to, 19)?);
     for path in tree.directories() {
         let mut header = header(tar::EntryType::Directory, 0o755);
         builder.append_data(&mut header, format!("{folder}{path}/"), io::empty())?;

@@ -6,8 +6,9 @@ use super::criteria::CANNOT_TELL;
 use super::value::*;
 use crate::events::status_words;
 use crate::table::page_table;
-use crate::units::{Quantity, duration, grouped, utc};
+use crate::units::{Quantity, duration, grouped};
 use cells::{counted, machine, mover_row, names, node_row, place, shortened, sufferer_words, times, value};
+use numakit_model::time::utc;
 
 /// The widest that text gets.
 const WIDTH: usize = 100;

@@ -1,128 +1,10 @@
-//! Recordings as files: written, read, killed, cut, damaged, recovered.
+//! Written, read, killed, recovered.
 
-#![allow(clippy::unwrap_used)]
+use crate::fixture::{COLUMNS, Folder, check_prefix, header, push, read};
 use arrow_array::Array;
-use numakit_model::{CpuSet, Instance, Kind, Metric, Scope, Series, Topology, Unavailable, Unit};
-use numakit_recording::{AbsentMetric, Batch, Header, Reader, Recorder, Ring, WriteError, recover, tail_of};
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use numakit_recording::{Reader, Recorder, WriteError, recover, tail_of};
+use std::path::PathBuf;
 use std::time::Duration;
-
-struct Folder(PathBuf);
-
-impl Folder {
-    fn new(name: &str) -> Self {
-        let path = std::env::temp_dir().join(format!("numakit-files-{name}-{}", std::process::id()));
-        let _ = std::fs::remove_dir_all(&path);
-        std::fs::create_dir_all(&path).unwrap();
-        Self(path)
-    }
-    fn file(&self, name: &str) -> PathBuf {
-        self.0.join(name)
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
-
-const COLUMNS: usize = 70;
-
-fn header() -> Header {
-    let metric = |kind| {
-        Arc::new(Metric {
-            name: format!("test.{}", Kind::name(kind)),
-            unit: Unit::Pages,
-            kind,
-            scope: Scope::Node,
-            help: "pages, \"quoted\"".into(),
-            source: "/nowhere".into(),
-            confidence: None,
-            resolution: Duration::from_millis(10),
-        })
-    };
-    let (counter, gauge) = (metric(Kind::COUNTER), metric(Kind::Gauge));
-    let series = (0..COLUMNS as u32)
-        .map(|i| Series::new(if i % 2 == 0 { &counter } else { &gauge }, Instance::Node(i / 2)))
-        .collect();
-    let online: CpuSet = CpuSet::range(0, 3);
-    Header {
-        series,
-        topology: Some(Topology { online, page_size: 4096, ..Topology::default() }),
-        host: "box".into(),
-        kernel: "6.1".into(),
-        command: Some("sleep 1".into()),
-        program: "numa test".into(),
-        started: 7,
-        interval: 1_000_000,
-        page_size: 4096,
-        absent: vec![AbsentMetric {
-            name: "pressure".into(),
-            why: Unavailable::new("PSI", "no file", "psi=1"),
-        }],
-    }
-}
-
-/// Row number `row` of the sample recording: some values are missing.
-fn values(row: u64) -> Vec<Option<u64>> {
-    (0..COLUMNS as u64).map(|c| (!(row + c).is_multiple_of(7)).then_some((c << 40) | (row / 3))).collect()
-}
-
-/// Pushes rows and labels; waits whenever the ring is full, as the sampler would not.
-fn push(ring: &Ring, rows: std::ops::Range<u64>, label_every: u64) {
-    for row in rows {
-        if row % label_every == 0 {
-            while !ring.push_label(row * 1000, &format!("label {row}")) {
-                std::thread::sleep(Duration::from_millis(1));
-            }
-        }
-        loop {
-            ring.push(row * 1000 + 1, 17, &values(row));
-            if ring.take_dropped() == 0 {
-                break;
-            }
-            std::thread::sleep(Duration::from_millis(1));
-        }
-    }
-}
-
-fn read(path: &Path) -> (Header, Batch, Option<String>) {
-    let mut reader = Reader::open(path).unwrap();
-    let mut all = Batch::empty(COLUMNS);
-    let mut row_values = vec![None; COLUMNS];
-    while let Some(batch) = reader.next_batch() {
-        for row in 0..batch.len() {
-            batch.row(row, &mut row_values);
-            match &batch.label[row] {
-                Some(text) => all.push_label(batch.time[row], text.clone()),
-                None => all.push_sample(batch.time[row], batch.took[row], &row_values),
-            }
-        }
-    }
-    (reader.header().clone(), all, reader.damage().map(str::to_owned))
-}
-
-fn check_prefix(batch: &Batch, label_every: u64) -> u64 {
-    let mut row_values = vec![None; COLUMNS];
-    let mut next = 0;
-    let mut labelled = false;
-    for row in 0..batch.len() {
-        if let Some(text) = &batch.label[row] {
-            assert_eq!((text.as_str(), batch.time[row]), (format!("label {next}").as_str(), next * 1000));
-            labelled = true;
-            continue;
-        }
-        assert!(next % label_every != 0 || labelled, "label before row {next}");
-        labelled = false;
-        batch.row(row, &mut row_values);
-        assert_eq!((batch.time[row], batch.took[row]), (next * 1000 + 1, 17));
-        assert_eq!(row_values, values(next));
-        next += 1;
-    }
-    next
-}
 
 #[test]
 fn a_recording_reads_back_as_it_was_written() {
@@ -135,6 +17,28 @@ fn a_recording_reads_back_as_it_was_written() {
     let (read_header, batch, damage) = read(&path);
     assert_eq!((read_header, damage), (header(), None));
     assert_eq!(check_prefix(&batch, 100), 2500);
+}
+
+/// The file of a recorder that was killed within the write of a batch, the rows of which its side
+/// file has still.
+#[test]
+fn a_batch_that_was_being_written_is_read_from_the_side_file() {
+    let folder = Folder::new("within");
+    let path = killed(&folder, 999);
+    let whole = folder.file("whole.arrows");
+    let recorder = Recorder::create(&whole, &header(), false).unwrap();
+    push(recorder.ring(), 0..999, 50);
+    recorder.finish().unwrap();
+    let (begun, all) = (std::fs::read(&path).unwrap(), std::fs::read(&whole).unwrap());
+    assert!(all.starts_with(&begun));
+    for length in [begun.len() + 3, begun.len() + 5000, all.len() - 20] {
+        std::fs::write(&path, &all[..length]).unwrap();
+        let (_, batch, damage) = read(&path);
+        assert_eq!((check_prefix(&batch, 50), damage), (999, None), "{length} bytes");
+    }
+    let recovered = recover(&path).unwrap();
+    assert_eq!((recovered.held, recovered.added, recovered.lost), (0, 999 + 20, 0));
+    assert_eq!(check_prefix(&read(&path).1, 50), 999);
 }
 
 #[test]
@@ -232,41 +136,6 @@ fn a_kill_within_the_last_batch_loses_nothing_either() {
     assert!(batch.len() >= 700);
     file.set_len(schema).unwrap();
     assert!(read(&path).2.unwrap().contains("1000 rows between were lost"));
-}
-
-#[test]
-fn every_whole_batch_before_a_cut_or_damage_is_read() {
-    let folder = Folder::new("cut");
-    let path = folder.file("a.arrows");
-    let recorder = Recorder::create(&path, &header(), false).unwrap();
-    push(recorder.ring(), 0..3000, 5000);
-    recorder.finish().unwrap();
-    let bytes = std::fs::read(&path).unwrap();
-    let cut = folder.file("cut.arrows");
-    let mut seen = std::collections::BTreeSet::new();
-    for length in (0..bytes.len()).step_by(499).chain(bytes.len() - 9..bytes.len()) {
-        std::fs::write(&cut, &bytes[..length]).unwrap();
-        let Ok(mut reader) = Reader::open(&cut) else { continue };
-        let mut rows = 0;
-        while let Some(batch) = reader.next_batch() {
-            rows += batch.len();
-        }
-        assert!(reader.damage().is_some(), "cut at {length}");
-        seen.insert(rows);
-    }
-    // The label before the first row is a row too.
-    assert_eq!(seen.into_iter().collect::<Vec<_>>(), [0, 1001, 2001, 3001]);
-    let mut damaged = bytes.clone();
-    let middle = bytes.len() / 2;
-    damaged[middle..middle + 64].fill(0xa5);
-    std::fs::write(&cut, &damaged).unwrap();
-    let (_, batch, damage) = read(&cut);
-    assert!(damage.is_some() && batch.len() >= 1000);
-    let recovered = recover(&cut).unwrap();
-    let (size, aside) = recovered.damaged.unwrap();
-    assert_eq!(size, std::fs::metadata(aside).unwrap().len());
-    let (_, again, damage) = read(&cut);
-    assert_eq!((again, damage), (batch, None));
 }
 
 #[test]

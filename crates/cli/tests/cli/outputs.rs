@@ -1,0 +1,175 @@
+//! What verbs write into files: whole or not at all, and never in place of what is no file.
+
+use crate::runner::{Done, Folder, read, wait_until};
+use numakit_export::FORMATS;
+use std::os::unix::fs::FileTypeExt;
+use std::process::{Command, Stdio};
+
+/// A file system of that size, if this user may mount one.
+fn small(folder: &Folder, size: &str) -> bool {
+    let path = folder.path("small");
+    std::fs::create_dir(&path).unwrap();
+    if numakit_sys::user::id() != 0 {
+        println!("skipped: mounting a small file system needs root");
+        return false;
+    }
+    let mounted = Command::new("mount").args(["-t", "tmpfs", "-o", size, "none"]).arg(path).status().unwrap();
+    if !mounted.success() {
+        println!("skipped: this root may not mount a file system");
+    }
+    mounted.success()
+}
+
+/// The lines that write a file of that name over what is there.
+const WRITERS: [&str; 5] = [
+    "record -e pgfault --force -o NAME -- true",
+    "capture --force -o NAME",
+    "topo --svg NAME",
+    "plan --svg NAME",
+    "view a.arrows --force --html NAME",
+];
+
+#[test]
+fn a_full_disk_leaves_the_file_that_was_to_be_replaced() {
+    let folder = Folder::new("outputs-full");
+    folder.run("record -e pgfault -o a.arrows -- true").says(0, "");
+    if !small(&folder, "size=64k") {
+        return;
+    }
+    let old = std::fs::read(folder.path("a.arrows")).unwrap();
+    let place = folder.path("small/old");
+    std::fs::write(&place, &old[..1000]).unwrap();
+    let mut rest = std::fs::File::create(folder.path("small/rest")).unwrap();
+    while std::io::Write::write_all(&mut rest, &[1; 4096]).is_ok() {}
+    let mut done: Vec<(&str, Done)> =
+        WRITERS.into_iter().map(|line| (line, folder.run(&line.replace("NAME", "small/old")))).collect();
+    done.push(("export", folder.run("export a.arrows --to csv -o small/new")));
+    let (kept, new) = (std::fs::read(&place).unwrap(), folder.path("small/new").exists());
+    let left = std::fs::read_dir(folder.path("small")).unwrap().count();
+    Command::new("umount").arg(folder.path("small")).status().unwrap();
+    for (line, done) in done {
+        let no_page = done.err.contains("built without Node.js");
+        assert!(done.code == 2 && (no_page || done.err.contains("No space left")), "{line}: {}", done.err);
+    }
+    assert_eq!((kept, new, left), (old[..1000].to_vec(), false, 2));
+}
+
+/// A FIFO would be waited for, a device would be removed.
+#[test]
+fn what_is_no_regular_file_is_neither_written_nor_read() {
+    let folder = Folder::new("outputs-odd");
+    folder.run("record -e pgfault -o a.arrows -- true").says(0, "");
+    let fifo = folder.path("fifo");
+    drop(numakit_sys::command::named_pipe(&fifo, 0o600).unwrap());
+    let mut names = vec!["fifo"];
+    let device = Command::new("mknod").arg(folder.path("full")).args(["c", "1", "7"]).output().unwrap();
+    if device.status.success() {
+        names.push("full");
+    } else {
+        println!("skipped: making a device needs root");
+    }
+    for name in names {
+        let lines = WRITERS.into_iter().chain(["export a.arrows --to csv -o NAME"]);
+        for line in lines {
+            let done = folder.run(&line.replace("NAME", name));
+            let told = done.err.contains("not a regular file") || done.err.contains("built without Node.js");
+            assert!(done.code == 2 && told, "{line}: {} {}", done.code, done.err);
+        }
+        for line in ["report NAME", "export NAME --to csv", "recover NAME", "report a.arrows --formulas NAME"]
+        {
+            folder.run(&line.replace("NAME", name)).says(2, "not a regular file");
+        }
+    }
+    assert!(std::fs::symlink_metadata(&fifo).unwrap().file_type().is_fifo());
+    let device = std::fs::symlink_metadata(folder.path("full"));
+    assert!(device.is_err() || device.unwrap().file_type().is_char_device());
+}
+
+#[test]
+fn a_recording_goes_to_standard_output() {
+    let folder = Folder::new("outputs-stdout");
+    let mut command = folder.numa("record -i 2ms -e pgfault -o - --");
+    command.args(["sh", "-c", "echo from the command; sleep 0.1"]);
+    let output = command.output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success() && said.contains("from the command"), "{said}");
+    assert!(said.contains("recording to standard output") && !said.contains("numa report"), "{said}");
+    let path = folder.path("a.arrows");
+    std::fs::write(&path, &output.stdout).unwrap();
+    let rows = read(&path);
+    assert!(rows.damage.is_none() && rows.samples() >= 2);
+    // Cut off, as a killed recorder leaves it, it can still be closed.
+    std::fs::write(&path, &output.stdout[..output.stdout.len() - 8]).unwrap();
+    assert!(read(&path).damage.unwrap().contains("was not closed"));
+    folder.run("recover a.arrows").says(0, "");
+    assert_eq!((read(&path).samples(), read(&path).damage), (rows.samples(), None));
+    assert_eq!(std::fs::read_dir(&folder.0).unwrap().count(), 2, "nothing is left beside it");
+    let capture = folder.numa("capture -o -").output().unwrap();
+    assert!(capture.status.success() && String::from_utf8_lossy(&capture.stderr).contains("CPUs"));
+    std::fs::write(folder.path("c.tar.zst"), capture.stdout).unwrap();
+    assert_eq!(folder.run("topo --sysroot c.tar.zst").code, 0);
+}
+
+#[test]
+fn whoever_reads_a_recording_and_stops_ends_it() {
+    let folder = Folder::new("outputs-reader");
+    let start = || {
+        let mut command = folder.numa("record -i 1ms -o -");
+        command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+    };
+    let mut child = start();
+    drop(child.stdout.take());
+    let done = Done::of(child.wait_with_output().unwrap());
+    done.says(1, "recording to standard output stopped: Broken pipe");
+    // One that is there and takes nothing holds up neither signals nor the end.
+    let mut child = start();
+    let reader = child.stdout.take();
+    let fifo = folder.path(&format!("run/numakit/{}.fifo", child.id()));
+    wait_until(|| fifo.exists());
+    let status = Command::new("kill").arg(child.id().to_string()).status().unwrap();
+    assert!(status.success());
+    let done = Done::of(child.wait_with_output().unwrap());
+    drop(reader);
+    done.says(1, "its reader takes nothing");
+}
+
+#[test]
+fn names_of_other_formats_are_refused_with_the_right_one() {
+    let folder = Folder::new("outputs-names");
+    for format in FORMATS {
+        let name = format!("w.{}", format.extension);
+        folder.run(&format!("record -e pgfault -o {name} -- true")).says(2, "record to w.arrows, and");
+        assert!(!folder.path(&name).exists());
+    }
+    let started = folder.start("record -i 5ms -e pgfault -o a.arrows");
+    folder.run("ctl record y.json").says(2, "y.arrows, and 'numa export");
+    folder.run("ctl record -").says(2, "only 'numa record -o -' writes to standard output");
+    folder.run("ctl record b.arrows").says(0, "");
+    folder.run("ctl stop").says(0, "");
+    assert_eq!(started.end().code, 0);
+    assert!(folder.read("a.arrows").damage.is_none() && folder.read("b.arrows").damage.is_none());
+    assert!(!folder.path("y.json").exists());
+}
+
+/// 25,000 rows and one byte in the middle, as a disk may do it.
+#[test]
+fn one_damaged_byte_is_told_with_its_time_and_recovered() {
+    let folder = Folder::new("outputs-byte");
+    folder.run("record -i 1ms -e pgfault,pgfree,self -o a.arrows -- sleep 3.5").says(0, "");
+    let whole = folder.read("a.arrows").samples();
+    let mut bytes = std::fs::read(folder.path("a.arrows")).unwrap();
+    let middle = bytes.len() * 55 / 100;
+    bytes[middle] ^= 1;
+    std::fs::write(folder.path("a.arrows"), &bytes).unwrap();
+    let rows = folder.read("a.arrows");
+    assert!(rows.samples() >= whole - 1000, "{} of {whole}", rows.samples());
+    folder.run("export a.arrows --to csv").says(1, "samples between 20");
+    assert_eq!(folder.run("report a.arrows").code, 1);
+    let done = folder.run("recover a.arrows");
+    assert!(done.code == 1 && done.out.contains("1000 rows are lost"), "{}{}", done.out, done.err);
+    assert!(done.out.contains("a.arrows.damaged"), "{}", done.out);
+    let again = folder.read("a.arrows");
+    assert_eq!((again.samples(), again.damage.clone()), (rows.samples(), None));
+    assert!(again.labels().contains(&"numakit:dropped 1000"), "{:?}", again.labels());
+    assert_eq!(folder.run("report a.arrows").code, 0);
+}

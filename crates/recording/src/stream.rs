@@ -1,0 +1,236 @@
+//! The batches of a recording's file, and what lies between them where it is damaged.
+
+use crate::arrow::{self, Head, Malformed, Message, Messages, Next, Place, Search};
+use crate::batch::Batch;
+use crate::reader::OpenError;
+use std::fs::File;
+use std::io::{self, BufReader};
+use std::ops::Range;
+use std::path::Path;
+
+/// How far the copy of a damaged schema is searched for: it is in the first batch, and in one of
+/// fifty after that.
+const COPY_WITHIN: u64 = 64 << 20;
+
+/// The most rows that a damaged batch is believed to have had.
+const MOST_ROWS: u64 = 1 << 20;
+
+/// What follows in a file.
+#[derive(Debug)]
+pub(crate) enum Step {
+    /// Rows, where their message is, and how many rows and labels are before them.
+    Batch { batch: Batch, at: Range<u64>, before: Place },
+    /// Bytes that are no message of this recording.
+    Damaged(Damage),
+    /// The recording ends as it should.
+    End,
+    /// It ends where a batch should begin: its writer did not close it.
+    Open,
+}
+
+/// Bytes that could not be read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Damage {
+    /// Where.
+    pub at: Range<u64>,
+    /// Samples that were in them, where that is known.
+    pub rows: Option<u64>,
+    /// What is wrong.
+    pub why: String,
+}
+
+/// A recording's file, read message by message.
+#[derive(Debug)]
+pub(crate) struct Stream {
+    messages: Messages<BufReader<File>>,
+    head: Head,
+    /// What is wrong with the first bytes, where the schema is a copy.
+    head_damage: Option<String>,
+    length: u64,
+    place: Place,
+    search: Search,
+}
+
+impl Stream {
+    /// Reads the schema, or its copy where that is damaged.
+    pub fn open(path: &Path, file: BufReader<File>, length: u64) -> Result<Self, OpenError> {
+        let fail = |error| OpenError::Io { path: path.to_owned(), error };
+        let mut messages = Messages::new(file);
+        let (head, head_damage) = match first(&mut messages).map_err(fail)? {
+            Ok(head) => (head, None),
+            Err(why) => {
+                let copy = copy(&mut messages, length).map_err(fail)?;
+                let foreign = || OpenError::Foreign { path: path.to_owned(), why: why.to_string() };
+                messages.go_to(0).map_err(fail)?;
+                (copy.ok_or_else(foreign)?, Some(why.to_string()))
+            }
+        };
+        let search = Search::new(head.header.series.len());
+        Ok(Self { messages, head, head_damage, length, place: Place::default(), search })
+    }
+
+    /// What the file begins with.
+    pub fn head(&self) -> &Head {
+        &self.head
+    }
+
+    /// The byte that the next message begins at.
+    pub fn position(&self) -> u64 {
+        self.messages.whole
+    }
+
+    /// Bytes of the file.
+    pub fn length(&self) -> u64 {
+        self.length
+    }
+
+    /// Samples and labels before the next message, those that were lost included.
+    pub fn place(&self) -> Place {
+        self.place
+    }
+
+    /// Goes on at a message, before which are at least so many rows and labels.
+    pub fn go_to(&mut self, position: u64, place: Place) -> io::Result<()> {
+        self.place = place;
+        self.messages.go_to(position)
+    }
+
+    /// Samples and labels of the next batch, which is skipped without being checked. `None` at the
+    /// end; an error where anything is odd.
+    pub fn skip(&mut self) -> Result<Option<(u64, u64)>, Malformed> {
+        let odd = || Malformed::new("what follows is no batch");
+        match self.messages.skip().map_err(|_| odd())? {
+            Next::Message(message) => arrow::count_rows(&message)?.map(Some).ok_or_else(odd),
+            Next::End => Ok(None),
+            Next::Open | Next::Damaged(_) => Err(odd()),
+        }
+    }
+
+    /// What follows.
+    pub fn next(&mut self) -> io::Result<Step> {
+        if self.messages.whole == 0
+            && let Some(why) = self.head_damage.clone()
+        {
+            return self.behind(0, why, Some(0));
+        }
+        let start = self.messages.whole;
+        let (why, rows) = match self.messages.next()? {
+            Next::Message(message) => match self.take(&message) {
+                Ok((batch, before)) => {
+                    return Ok(Step::Batch { batch, at: start..self.messages.whole, before });
+                }
+                Err(why) => {
+                    let rows = arrow::count_rows(&message).ok().flatten().map(|(rows, _)| rows);
+                    (why.to_string(), rows.filter(|rows| *rows <= MOST_ROWS))
+                }
+            },
+            Next::End => {
+                let end = self.messages.whole;
+                if let Some((_, Some(_))) = self.find(end)? {
+                    return self.behind(start, "its end is marked too early".into(), None);
+                }
+                self.messages.go_to(end)?;
+                return Ok(Step::End);
+            }
+            Next::Open => return Ok(Step::Open),
+            Next::Damaged(why) => (why.to_string(), None),
+        };
+        self.behind(start, why, rows)
+    }
+
+    /// The rows of a message that is one of this recording.
+    fn take(&mut self, message: &Message) -> Result<(Batch, Place), Malformed> {
+        let (batch, before) = self.expected().check(message)?;
+        let labels = batch.labels() as u64;
+        self.place =
+            Place { rows: before.rows + batch.len() as u64 - labels, labels: before.labels + labels };
+        Ok((batch, before))
+    }
+
+    fn expected(&self) -> Expected {
+        Expected { stream: self.head.stream, columns: self.head.header.series.len(), place: self.place }
+    }
+
+    /// Goes on at the next message of this recording behind damaged bytes, in which so many rows
+    /// seem to have been.
+    fn behind(&mut self, start: u64, why: String, rows: Option<u64>) -> io::Result<Step> {
+        let (end, rows) = match self.find(start + 1)? {
+            Some((end, Some(before))) => (end, Some(before.rows - self.place.rows)),
+            Some((end, None)) => {
+                self.place.rows = self.place.rows.saturating_add(rows.unwrap_or(0));
+                (end, rows)
+            }
+            // The side file may tell.
+            None => (self.length, None),
+        };
+        self.messages.go_to(end)?;
+        Ok(Step::Damaged(Damage { at: start..end.max(start), rows, why }))
+    }
+
+    /// The next message of this recording at or behind a place, or the mark of the end at the end
+    /// of the file: where it begins, and what is before it if it says so.
+    fn find(&mut self, from: u64) -> io::Result<Option<(u64, Option<Place>)>> {
+        let expected = self.expected();
+        let wanted = |message: &Message| expected.check(message).ok().map(|(_, before)| before);
+        if let Some((at, before)) = self.search.next(&mut self.messages, from..self.length, wanted)? {
+            return Ok(Some((at, expected.stream.map(|_| before))));
+        }
+        let end = self.length.saturating_sub(arrow::END_OF_STREAM.len() as u64);
+        if end < from {
+            return Ok(None);
+        }
+        self.messages.go_to(end)?;
+        Ok(matches!(self.messages.next()?, Next::End).then_some((end, None)))
+    }
+}
+
+/// What the next batch of a recording is like.
+#[derive(Debug, Clone, Copy)]
+struct Expected {
+    stream: Option<u32>,
+    columns: usize,
+    place: Place,
+}
+
+impl Expected {
+    fn check(self, message: &Message) -> Result<(Batch, Place), Malformed> {
+        let before = match self.stream {
+            Some(stream) => message.place_in(stream)?,
+            None => self.place,
+        };
+        if before.rows < self.place.rows || before.rows > 1 << 56 || before.labels > 1 << 56 {
+            return Err(Malformed::new("a batch stands where it does not belong"));
+        }
+        let batch = arrow::decode_batch(message, self.columns)?;
+        Ok((batch.ok_or_else(|| Malformed::new("an unknown kind of message"))?, before))
+    }
+}
+
+/// The schema that a file begins with, or what is wrong with it.
+fn first(messages: &mut Messages<BufReader<File>>) -> io::Result<Result<Head, Malformed>> {
+    let head = match messages.next()? {
+        Next::Message(message) => Head::of_message(&message),
+        Next::End | Next::Open => Err(Malformed::new("it is empty")),
+        Next::Damaged(why) => Err(why),
+    };
+    // A schema whose seal was damaged looks like one of old, but its batches have theirs.
+    if head.as_ref().is_ok_and(|head| head.stream.is_none()) {
+        let begin = messages.whole;
+        let batch = messages.skip()?;
+        messages.go_to(begin)?;
+        if matches!(batch, Next::Message(batch) if batch.is_sealed()) {
+            return Ok(Err(Malformed::new("its schema has no checksum")));
+        }
+    }
+    Ok(head)
+}
+
+/// The schema that a batch carries.
+fn copy(messages: &mut Messages<BufReader<File>>, length: u64) -> io::Result<Option<Head>> {
+    let wanted = |message: &Message| {
+        let head = Head::of_bytes(&arrow::schema_in_batch(message).ok()?).ok()?;
+        message.place_in(head.stream?).is_ok().then_some(head)
+    };
+    let found = Search::of_unknown().next(messages, 0..length.min(COPY_WITHIN), wanted)?;
+    Ok(found.map(|(_, head)| head))
+}

@@ -1,0 +1,307 @@
+//! Files that a program writes for its user. They are made beside their place and get their name
+//! in the end, so that a disk that is full, a signal or a crash leaves what was there before; and
+//! only a regular file is ever replaced.
+
+use crate::check;
+use crate::file::{kind, link};
+use crate::stdio;
+use std::ffi::CString;
+use std::fs::{self, File, Metadata};
+use std::io::{self, Write};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, fchown};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// What becomes of a file that has the name already.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Existing {
+    /// It stays, and nothing is written: an error of the kind `AlreadyExists`.
+    Kept,
+    /// It is replaced, once all is written.
+    Replaced,
+}
+
+impl Existing {
+    /// As an option `--force` says.
+    pub fn forced(force: bool) -> Self {
+        if force { Self::Replaced } else { Self::Kept }
+    }
+}
+
+/// A file that does not have its name yet. Dropped without [`Output::keep`], it never was.
+#[derive(Debug)]
+pub struct Output {
+    place: PathBuf,
+    existing: Existing,
+    file: File,
+    /// Its name meanwhile, where the file system has no files without a name.
+    name: Option<PathBuf>,
+}
+
+impl Output {
+    /// Begins a file. What is there under the name and is no regular file (a FIFO, a device, a
+    /// folder) is an error of the kind `InvalidInput`; nothing waits for anybody.
+    pub fn create(path: &Path, existing: Existing) -> io::Result<Self> {
+        let place = place(path, existing)?;
+        let nameless = File::options()
+            .read(true)
+            .write(true)
+            .custom_flags(libc::O_TMPFILE)
+            .mode(0o666)
+            .open(folder(&place));
+        let (file, name) = match nameless {
+            Ok(file) => (file, None),
+            Err(error)
+                if matches!(error.raw_os_error(), Some(libc::EOPNOTSUPP | libc::EISDIR | libc::EINVAL)) =>
+            {
+                let name = beside(&place);
+                (File::options().read(true).write(true).create_new(true).open(&name)?, Some(name))
+            }
+            Err(error) => return Err(error),
+        };
+        if let Ok(replaced) = fs::metadata(&place) {
+            take_after(&file, &replaced)?;
+        }
+        Ok(Self { place, existing, file, name })
+    }
+
+    /// Where it will be: the path, or what it leads to where it is a symbolic link.
+    pub fn place(&self) -> &Path {
+        &self.place
+    }
+
+    /// The file as it is so far.
+    pub fn file(&self) -> &File {
+        &self.file
+    }
+
+    /// Gives the file its name.
+    pub fn keep(mut self) -> io::Result<File> {
+        if self.name.is_none() && self.existing == Existing::Kept {
+            link(&self.file, &self.place)?;
+            return self.file.try_clone();
+        }
+        let name = match self.name.take() {
+            Some(name) => name,
+            None => {
+                let name = beside(&self.place);
+                link(&self.file, &name)?;
+                name
+            }
+        };
+        let renamed = match self.existing {
+            Existing::Kept => rename_to_free(&name, &self.place),
+            // It may have become something else meanwhile.
+            Existing::Replaced => {
+                place(&self.place, self.existing).and_then(|place| fs::rename(&name, place))
+            }
+        };
+        self.name = Some(name);
+        renamed?;
+        self.name = None;
+        self.file.try_clone()
+    }
+}
+
+impl Write for Output {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.file.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Drop for Output {
+    fn drop(&mut self) {
+        if let Some(name) = &self.name {
+            let _ = fs::remove_file(name);
+        }
+    }
+}
+
+/// Where a file of that name belongs.
+fn place(path: &Path, existing: Existing) -> io::Result<PathBuf> {
+    let odd = |what: String| Err(io::Error::new(io::ErrorKind::InvalidInput, what));
+    let there = match fs::symlink_metadata(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(path.to_owned()),
+        Err(error) => return Err(error),
+        Ok(there) => there,
+    };
+    let (place, there) = if there.is_symlink() {
+        match fs::metadata(path) {
+            Ok(there) => (fs::canonicalize(path)?, there),
+            Err(_) => return odd("it is a symbolic link that leads nowhere".into()),
+        }
+    } else {
+        (path.to_owned(), there)
+    };
+    if !there.is_file() {
+        return odd(format!("it is {} and not a regular file", kind(&there)));
+    }
+    match existing {
+        Existing::Kept => Err(io::ErrorKind::AlreadyExists.into()),
+        Existing::Replaced => Ok(place),
+    }
+}
+
+fn folder(path: &Path) -> &Path {
+    path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+/// A name in the same folder that nobody else uses.
+fn beside(place: &Path) -> PathBuf {
+    static NUMBER: AtomicU32 = AtomicU32::new(0);
+    let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+    let mut name = place.as_os_str().to_owned();
+    name.push(format!(".{}-{number}", std::process::id()));
+    name.into()
+}
+
+/// The mode of the file that is replaced and, where this user may give files away, its owner.
+fn take_after(file: &File, replaced: &Metadata) -> io::Result<()> {
+    file.set_permissions(replaced.permissions())?;
+    let _ = fchown(file.as_fd(), Some(replaced.uid()), Some(replaced.gid()));
+    Ok(())
+}
+
+/// Renames unless the new name is taken.
+fn rename_to_free(from: &Path, to: &Path) -> io::Result<()> {
+    let here = libc::AT_FDCWD;
+    let (old, new) = (CString::new(from.as_os_str().as_bytes())?, CString::new(to.as_os_str().as_bytes())?);
+    // SAFETY: both names are C strings that outlive the call.
+    let renamed =
+        check(
+            unsafe { libc::renameat2(here, old.as_ptr(), here, new.as_ptr(), libc::RENAME_NOREPLACE) } as i64
+        );
+    match renamed {
+        // The file system cannot say so; who takes the name just now loses it.
+        Err(error) if matches!(error.raw_os_error(), Some(libc::EINVAL | libc::ENOSYS)) => {
+            if fs::symlink_metadata(to).is_ok() {
+                return Err(io::ErrorKind::AlreadyExists.into());
+            }
+            fs::rename(from, to)
+        }
+        other => other.map(|_| ()),
+    }
+}
+
+/// The standard output as a file of its own. What this process and those that it starts write to
+/// their standard output goes to standard error from then on.
+pub fn take_standard_output() -> io::Result<File> {
+    let taken = stdio::duplicate_output()?;
+    // SAFETY: plain integers; both descriptors stay open.
+    check(unsafe { libc::dup2(libc::STDERR_FILENO, libc::STDOUT_FILENO) } as i64)?;
+    Ok(taken)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt;
+
+    struct Scratch(PathBuf);
+
+    impl Scratch {
+        fn new(name: &str) -> Self {
+            let path = std::env::temp_dir().join(format!("numakit-output-{name}-{}", std::process::id()));
+            fs::create_dir_all(&path).unwrap();
+            Self(path)
+        }
+
+        fn names(&self) -> Vec<String> {
+            let entries = fs::read_dir(&self.0).unwrap();
+            let mut names: Vec<_> = entries.map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
+            names.sort();
+            names
+        }
+    }
+
+    impl Drop for Scratch {
+        fn drop(&mut self) {
+            let _ = fs::remove_dir_all(&self.0);
+        }
+    }
+
+    #[test]
+    fn a_file_has_its_name_once_it_is_kept() {
+        let folder = Scratch::new("kept");
+        let path = folder.0.join("a");
+        let mut output = Output::create(&path, Existing::Kept).unwrap();
+        output.write_all(b"new").unwrap();
+        assert!(!path.exists());
+        output.keep().unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"new");
+        let taken = Output::create(&path, Existing::Kept).unwrap_err();
+        assert_eq!(taken.kind(), io::ErrorKind::AlreadyExists);
+        assert_eq!(folder.names(), ["a"]);
+    }
+
+    #[test]
+    fn what_is_given_up_leaves_the_old_file() {
+        let folder = Scratch::new("dropped");
+        let path = folder.0.join("a");
+        fs::write(&path, "old").unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();
+        let mut output = Output::create(&path, Existing::Replaced).unwrap();
+        output.write_all(b"new").unwrap();
+        drop(output);
+        assert_eq!(fs::read(&path).unwrap(), b"old");
+        let mut output = Output::create(&path, Existing::Replaced).unwrap();
+        output.write_all(b"new").unwrap();
+        output.keep().unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"new");
+        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o640);
+        assert_eq!(folder.names(), ["a"]);
+    }
+
+    #[test]
+    fn a_name_that_is_taken_meanwhile_is_not_replaced() {
+        let folder = Scratch::new("meanwhile");
+        let path = folder.0.join("a");
+        for nameless in [true, false] {
+            let _ = fs::remove_file(&path);
+            let mut output = Output::create(&path, Existing::Kept).unwrap();
+            if !nameless {
+                let name = beside(&path);
+                output.file = File::create(&name).unwrap();
+                output.name = Some(name);
+            }
+            fs::write(&path, "theirs").unwrap();
+            assert_eq!(output.keep().unwrap_err().kind(), io::ErrorKind::AlreadyExists);
+            assert_eq!((fs::read(&path).unwrap(), folder.names().len()), (b"theirs".to_vec(), 1));
+        }
+    }
+
+    #[test]
+    fn only_regular_files_are_replaced() {
+        let folder = Scratch::new("odd");
+        let fifo = folder.0.join("fifo");
+        drop(crate::command::named_pipe(&fifo, 0o600).unwrap());
+        for path in [fifo.as_path(), Path::new("/dev/null"), &folder.0] {
+            for existing in [Existing::Kept, Existing::Replaced] {
+                let error = Output::create(path, existing).unwrap_err();
+                assert_eq!(error.kind(), io::ErrorKind::InvalidInput, "{}", path.display());
+                assert!(error.to_string().contains("not a regular file"), "{error}");
+            }
+        }
+        assert_eq!(folder.names(), ["fifo"]);
+    }
+
+    #[test]
+    fn a_link_keeps_leading_to_what_is_replaced() {
+        let folder = Scratch::new("link");
+        let (link, file) = (folder.0.join("link"), folder.0.join("file"));
+        std::os::unix::fs::symlink(&file, &link).unwrap();
+        let error = Output::create(&link, Existing::Replaced).unwrap_err();
+        assert!(error.to_string().contains("leads nowhere"), "{error}");
+        fs::write(&file, "old").unwrap();
+        let mut output = Output::create(&link, Existing::Replaced).unwrap();
+        output.write_all(b"new").unwrap();
+        output.keep().unwrap();
+        assert_eq!(fs::read_link(&link).unwrap(), file);
+        assert_eq!(fs::read(&file).unwrap(), b"new");
+    }
+}
