@@ -56,7 +56,7 @@ pub struct Mark {
 #[derive(Debug)]
 enum Source {
     Arrow { messages: Messages<BufReader<File>>, side: Option<Ring>, length: u64 },
-    Held(Option<Batch>),
+    Json(numascope::Rows<BufReader<File>>),
     Finished,
 }
 
@@ -70,10 +70,8 @@ impl Reader {
         let length = file.metadata().map_err(fail)?.len();
         let mut reader = BufReader::with_capacity(64 * 1024, file);
         if first_byte(&mut reader).map_err(fail)? == Some(b'[') {
-            let mut text = Vec::new();
-            reader.read_to_end(&mut text).map_err(fail)?;
-            let (header, batch, damage) = numascope::read(&text).map_err(foreign)?;
-            return Ok(Self { header, source: Source::Held(Some(batch)), damage, rows: 0, labels: 0 });
+            let (header, rows) = numascope::Rows::open(reader).map_err(fail)?.map_err(foreign)?;
+            return Ok(Self { header, source: Source::Json(rows), damage: None, rows: 0, labels: 0 });
         }
         let mut messages = Messages::new(reader);
         let header = read_header(path, &mut messages)?;
@@ -99,18 +97,15 @@ impl Reader {
     pub fn mark(&self) -> Mark {
         let position = match &self.source {
             Source::Arrow { messages, .. } => messages.whole,
-            Source::Held(_) | Source::Finished => 0,
+            Source::Json(rows) => rows.position(),
+            Source::Finished => 0,
         };
         Mark { position, rows: self.rows, labels: self.labels }
     }
 
-    /// Whether its batches can be reached one by one. One of NUMAscope is a single batch.
-    pub fn has_places(&self) -> bool {
-        matches!(self.source, Source::Arrow { .. })
-    }
-
     /// The places of all batches that follow, and at last that of the end, found without
-    /// unpacking them. `None` where the recording was not closed or is damaged between them.
+    /// unpacking them. `None` where the recording was not closed or is damaged between them, and
+    /// for one of NUMAscope, whose rows have to be read to be found.
     pub fn marks(&mut self) -> Option<Vec<Mark>> {
         let mut marks = vec![self.mark()];
         let Source::Arrow { messages, .. } = &mut self.source else { return None };
@@ -128,13 +123,14 @@ impl Reader {
         }
     }
 
-    /// Goes on at a place of the same recording. One of NUMAscope is a single batch, so that
-    /// there is nowhere to go.
+    /// Goes on at a place of the same recording.
     pub fn go_to(&mut self, mark: Mark) -> io::Result<()> {
-        if let Source::Arrow { messages, .. } = &mut self.source {
-            messages.go_to(mark.position)?;
-            (self.rows, self.labels) = (mark.rows, mark.labels);
+        match &mut self.source {
+            Source::Arrow { messages, .. } => messages.go_to(mark.position)?,
+            Source::Json(rows) => rows.go_to(mark.position, mark.rows + mark.labels)?,
+            Source::Finished => return Ok(()),
         }
+        (self.rows, self.labels) = (mark.rows, mark.labels);
         Ok(())
     }
 
@@ -142,7 +138,16 @@ impl Reader {
     pub fn next_batch(&mut self) -> Option<Batch> {
         let batch = match &mut self.source {
             Source::Finished => return None,
-            Source::Held(batch) => batch.take(),
+            Source::Json(rows) => match rows.next_batch() {
+                Ok(batch) => {
+                    self.damage = rows.damage().map(str::to_owned);
+                    batch
+                }
+                Err(error) => {
+                    self.damage = Some(format!("the rest could not be read: {error}"));
+                    None
+                }
+            },
             Source::Arrow { .. } => self.next_of_stream(),
         };
         match &batch {
@@ -184,7 +189,7 @@ impl Reader {
 
     /// The stream ends before its end: what follows may be in the side file.
     fn end_with_tail(&mut self, damage: String) -> Option<Batch> {
-        let Source::Arrow { side, .. } = std::mem::replace(&mut self.source, Source::Held(None)) else {
+        let Source::Arrow { side, .. } = std::mem::replace(&mut self.source, Source::Finished) else {
             return None;
         };
         let Some(ring) = side else {

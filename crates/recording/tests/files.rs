@@ -40,6 +40,7 @@ fn header() -> Header {
             help: "pages, \"quoted\"".into(),
             source: "/nowhere".into(),
             confidence: None,
+            maximum: None,
             resolution: Duration::from_millis(10),
         })
     };

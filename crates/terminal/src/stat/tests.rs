@@ -18,6 +18,7 @@ fn metric(name: &str, unit: Unit, kind: Kind, instance: Instance) -> Arc<Metric>
         source: String::new(),
         resolution,
         confidence: None,
+        maximum: None,
     })
 }
 
