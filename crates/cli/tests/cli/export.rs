@@ -58,7 +58,7 @@ fn exports_are_what_others_read() {
     let folder = Folder::new("others");
     folder.run("record -i 1ms -o a.arrows -- sleep 0.4").says(0, "");
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/check_export.py");
-    for format in ["csv", "parquet", "perfetto", "influx", "openmetrics", "openmetrics --all"] {
+    for format in ["csv", "parquet", "perfetto", "influx", "prometheus", "openmetrics", "openmetrics --all"] {
         for values in ["raw", "rates"] {
             let file = format!("{format}.{values}").replace(' ', "");
             folder.run(&format!("export a.arrows --to {format} --{values} -o {file}")).says(0, "");

