@@ -198,10 +198,17 @@ def influx(recording, values, path):
             found[f"{point['measurement']}.{field}{place}"].append((row_of[point["time"]], value))
     expected = [(time, text) for time, text in zip(recording.times, recording.labels) if text is not None]
     same("labels", labels, expected)
-    same("series", sorted(set(found) - set(recording.names)), [])
+    words = {name: influx_name(name) for name in recording.names}
+    same("series", sorted(set(found) - set(words.values())), [])
     for name in recording.names:
-        same(name, found[name], [(row, value) for _, row, value in recording.points(name, values)])
+        same(name, found[words[name]], [(row, value) for _, row, value in recording.points(name, values)])
     return f"{sum(len(points) for points in found.values())} values, {len(labels)} labels"
+
+
+def influx_name(name):
+    sensor, _, rest = name.partition(".")
+    metric, at, place = rest.partition("@")
+    return f"{sensor}.{'_'.join(filter(None, re.split(r'[^0-9A-Za-z_]+', metric)))}{at}{place}"
 
 
 SCALES = {

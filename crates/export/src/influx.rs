@@ -51,21 +51,31 @@ struct Line {
     fields: Vec<(usize, String)>,
 }
 
+impl Line {
+    /// Adds a field; one whose key is taken is numbered.
+    fn add(&mut self, index: usize, key: &str) {
+        let taken = |key: &str| self.fields.iter().any(|(_, other)| other == key);
+        let numbered = (2..).map(|number| format!("{key}_{number}="));
+        let key = std::iter::once(format!("{key}=")).chain(numbered).find(|key| !taken(key));
+        self.fields.extend(key.map(|key| (index, key)));
+    }
+}
+
 impl Lines {
     fn new(header: &Header, values: Values) -> Self {
         let host =
-            if header.host.is_empty() { String::new() } else { format!(",host={}", key(&header.host)) };
+            if header.host.is_empty() { String::new() } else { format!(",host={}", tag(&header.host)) };
         let mut lines: Vec<Line> = Vec::new();
         let mut known = HashMap::new();
         for (index, series) in header.series.iter().enumerate() {
             let begin = begin_of(series, &host, values);
             let per_second = values.are_per_second(series.metric.kind);
-            let field = (index, format!("{}=", field_key(series.metric.bare(), per_second)));
+            let key = field_key(series.metric.bare(), per_second);
             let at = *known.entry(begin.clone()).or_insert(lines.len());
-            match lines.get_mut(at) {
-                Some(line) => line.fields.push(field),
-                None => lines.push(Line { begin, fields: vec![field] }),
+            if at == lines.len() {
+                lines.push(Line { begin, fields: Vec::new() });
             }
+            lines[at].add(index, &key);
         }
         let numbers = Numbers::new(&header.series, values);
         let per_second = header.series.iter().map(|s| values.are_per_second(s.metric.kind)).collect();
@@ -128,30 +138,34 @@ fn field(key: &str, number: Number, per_second: bool, to: &mut Vec<u8>) -> io::R
 
 /// The key of a metric's field. No server takes a field that is called `time`.
 fn field_key(name: &str, per_second: bool) -> String {
-    match name {
-        name if per_second => format!("{}_per_second", key(name)),
-        name if name == "time" || name.ends_with("_per_second") => format!("{}_", key(name)),
-        name => key(name),
+    let key = word(name);
+    match key.as_str() {
+        _ if per_second => format!("{key}_per_second"),
+        "time" => "time_".into(),
+        name if name.ends_with("_per_second") => format!("{key}_"),
+        _ => key,
     }
 }
 
 fn begin_of(series: &Series, host: &str, values: Values) -> String {
     let place = place(series.instance).map(|(word, number)| format!(",{word}={number}"));
     let kind = if values.are_per_second(series.metric.kind) { "rate" } else { series.metric.kind.name() };
-    format!("{}{host}{},kind={kind} ", measurement(series.metric.sensor()), place.unwrap_or_default())
+    format!("{}{host}{},kind={kind} ", word(series.metric.sensor()), place.unwrap_or_default())
 }
 
-/// A measurement. A line that begins with `#` would be a comment.
-fn measurement(name: &str) -> String {
-    let name = key(name.strip_prefix('#').unwrap_or(name)).replace("\\=", "=");
-    if name.starts_with('#') { format!("_{name}") } else { name }
+/// The name of a measurement or a field: letters, digits and underscores, since servers refuse more
+/// than the protocol does. `Active(anon)` is `Active_anon`.
+fn word(name: &str) -> String {
+    let parts = name.split(|c: char| !c.is_alphanumeric() && c != '_').filter(|part| !part.is_empty());
+    let word = parts.collect::<Vec<_>>().join("_");
+    if word.is_empty() { "_".into() } else { word }
 }
 
-/// A key of a field or the value of a tag: never empty. What the protocol cannot hold there
-/// (backslashes, control characters) is an underscore.
-fn key(name: &str) -> String {
-    let mut escaped = String::with_capacity(name.len());
-    for c in name.chars() {
+/// The value of a tag: never empty. What the protocol cannot hold there (backslashes, control
+/// characters) is an underscore.
+fn tag(value: &str) -> String {
+    let mut escaped = String::with_capacity(value.len());
+    for c in value.chars() {
         match c {
             ',' | '=' | ' ' => escaped.extend(['\\', c]),
             '\\' => escaped.push('_'),

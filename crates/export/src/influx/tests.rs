@@ -93,6 +93,18 @@ fn a_line_per_sensor_place_and_kind() {
 }
 
 #[test]
+fn names_are_words_that_no_server_refuses_and_differ() {
+    let gauge = |name| one(name, Kind::Gauge, Unit::Count, Instance::Machine);
+    let series = [gauge("node.Active(anon)"), gauge("node.Active_anon"), gauge("perf.sched:sched_switch")];
+    let rows = batch(&[(1, &[Some(1), Some(2), Some(3)])]);
+    assert_eq!(
+        text("influx", Values::Raw, false, &series, &[rows]),
+        "node,host=h\\ 1,kind=gauge Active_anon=1i,Active_anon_2=2i 1\n\
+         perf,host=h\\ 1,kind=gauge sched_sched_switch=3i 1\n"
+    );
+}
+
+#[test]
 fn what_is_no_such_integer_is_left_out_and_said() {
     let series = [
         one("a.x", Kind::COUNTER, Unit::Count, Instance::Machine),
@@ -130,18 +142,21 @@ proptest! {
         rows.push_label(time, label.clone());
         let lines = text("influx", Values::Raw, false, &series, &[rows]);
         let points: Vec<Point> = lines.split_terminator('\n').map(read).collect();
-        let ours = |name: &str| name.replace(['\\', '\t'], "_");
-        let expected = if metric.is_empty() { "_".to_owned() } else { ours(&metric) };
+        let ours = |name: &str| {
+            let parts: Vec<&str> = name.split(|c: char| !(c.is_alphanumeric() || c == '_')).collect();
+            let word = parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("_");
+            if word.is_empty() { "_".to_owned() } else { word }
+        };
+        let expected = ours(&metric);
         let expected = match expected.as_str() {
             "time" => "time_".to_owned(),
+            other if other.ends_with("_per_second") => format!("{other}_"),
             other => other.to_owned(),
         };
         prop_assert_eq!(&points[0].fields, &[(expected, format!("{value}i"))]);
         let pair = |a: &str, b: &str| (a.to_owned(), b.to_owned());
         prop_assert_eq!(&points[0].tags, &[pair("host", "h 1"), pair("cpu", "12"), pair("kind", "gauge")]);
-        if !sensor.is_empty() && !sensor.starts_with('#') {
-            prop_assert_eq!(&points[0].measurement, &ours(&sensor));
-        }
+        prop_assert_eq!(&points[0].measurement, &ours(&sensor));
         let quoted = format!("\"{}\"", label.replace('\\', "\\\\").replace('"', "\\\""));
         prop_assert_eq!(&points[1].fields, &[pair("text", &quoted)]);
         prop_assert!(points.iter().all(|p| p.time == time));

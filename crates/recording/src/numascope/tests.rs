@@ -248,3 +248,39 @@ fn rows_are_read_in_batches_and_again_from_any_of_them() {
         assert_eq!((rows.position(), rows.next_batch().unwrap().as_ref()), (*at, Some(batch)));
     }
 }
+
+/// The most that its batches hold in memory, and how many there are.
+fn held(text: &str) -> (usize, usize) {
+    let (_, batches, damage) = read(text.as_bytes()).unwrap();
+    assert_eq!(damage, None);
+    let bytes = |batch: &Batch| {
+        let labels = batch.label.capacity() * size_of::<Option<String>>();
+        let columns: usize =
+            batch.columns.iter().map(|c| c.values.capacity() * size_of::<u64>() + c.valid.capacity()).sum();
+        (batch.time.capacity() + batch.took.capacity()) * size_of::<u64>() + labels + columns
+    };
+    (batches.iter().map(bytes).max().unwrap_or(0), batches.len())
+}
+
+/// Whatever the shape of a file, what is held of it depends on the length of a batch, not on its own.
+#[test]
+fn what_is_held_does_not_grow_with_the_file() {
+    let text = |columns: usize, bytes: usize| {
+        let headings: Vec<String> = (0..columns).map(|column| format!("\"{column}\"")).collect();
+        let mut text = format!("[[\"Card\",1,0],[{}]", headings.join(","));
+        let values = ",2".repeat(columns);
+        for time in 1.. {
+            if text.len() > bytes {
+                break;
+            }
+            text.push_str(&format!(",[{time}{values}]"));
+        }
+        text + "]"
+    };
+    for columns in [1, 300] {
+        let (small, few) = held(&text(columns, 2 * BATCH));
+        let (large, many) = held(&text(columns, 4 * BATCH));
+        assert!(large <= small && large <= 16 * BATCH, "{columns} columns: {small}, {large}");
+        assert!((few, many) >= (2, 4), "{few}, {many}");
+    }
+}
