@@ -12,7 +12,7 @@ impl StatTable {
         let headings: Vec<String> = self.figures.iter().map(|figure| heading(&figure.name)).collect();
         for row in rows {
             let line = self.lines.get_or_insert(0);
-            if *line % REPEAT == 0 {
+            if line.is_multiple_of(REPEAT) {
                 out.push_str(&headings.join(" "));
                 out.push('\n');
             }
