@@ -23,6 +23,7 @@ fn header() -> Header {
             source: String::new(),
             resolution: Duration::ZERO,
             confidence: None,
+            maximum: None,
         };
         Series::new(&Arc::new(metric), instance)
     };

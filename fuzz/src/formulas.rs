@@ -39,6 +39,7 @@ fn series((name, unit): (&str, Unit)) -> Series {
         source: String::new(),
         resolution: Duration::ZERO,
         confidence: None,
+        maximum: None,
     };
     Series::new(&Arc::new(metric), Instance::Machine)
 }

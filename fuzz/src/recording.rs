@@ -115,7 +115,7 @@ pub fn tail(input: &[u8]) {
 
 /// The JSON of NUMAscope.
 pub fn json(input: &[u8]) {
-    if let Ok((header, batch, _)) = numascope::read(input) {
-        show(&header, &[batch]);
+    if let Ok((header, batches, _)) = numascope::read(input) {
+        show(&header, &batches);
     }
 }

@@ -22,9 +22,13 @@ const SECONDS: Record<string, number> = {
   milliseconds: 1e-3,
 };
 
-/** How values of a metric are shown: memory in bytes, counters of time as a share of the time. */
-export function shownMetric(metric: Pick<MetricInfo, "unit" | "kind">, pageSize: number): Shown {
+/**
+ * How values of a metric are shown: memory in bytes, counters of time as a share of the time, what
+ * has a maximum as a share of that.
+ */
+export function shownMetric(metric: Pick<MetricInfo, "unit" | "kind" | "maximum">, pageSize: number): Shown {
   const rate = metric.kind !== "gauge";
+  if (rate && metric.maximum) return { quantity: "percent", factor: 100 / metric.maximum };
   const bytes = metric.unit === "pages" ? pageSize : BYTES[metric.unit];
   if (bytes !== undefined) return { quantity: rate ? "bytes/s" : "bytes", factor: bytes };
   const seconds = SECONDS[metric.unit];

@@ -54,6 +54,10 @@ source: string,
  */
 resolution_ns: number, 
 /**
+ * The most that it can be per second: what it is shown as a percentage of.
+ */
+maximum?: number, 
+/**
  * `node0`, `cpu12`; empty for the machine.
  */
 instances: Array<string>, };

@@ -25,6 +25,9 @@ test("raw units become what people read", () => {
   assert.deepEqual(shownMetric({ unit: "KiB", kind: "gauge" }, 4096), { quantity: "bytes", factor: 1024 });
   assert.deepEqual(shownMetric({ unit: "pages", kind: "counter" }, 4096), { quantity: "bytes/s", factor: 4096 });
   assert.deepEqual(shownMetric({ unit: "ticks", kind: "counter" }, 4096), { quantity: "percent", factor: 1 });
+  // Cycles of a card's clock of 200 MHz: 194 million of them are 97 % of the time.
+  assert.deepEqual(shownMetric({ unit: "cycles", kind: "rate", maximum: 200_000_000 }, 0), { quantity: "percent", factor: 100 / 200e6 });
+  assert.deepEqual(shownMetric({ unit: "cycles", kind: "counter" }, 0), { quantity: "cycles/s", factor: 1 });
   assert.deepEqual(shownMetric({ unit: "ns", kind: "gauge" }, 4096), { quantity: "seconds", factor: 1e-9 });
   const us = shownMetric({ unit: "us", kind: "counter" }, 4096);
   assert.equal(us.quantity, "percent");

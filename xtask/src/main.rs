@@ -6,6 +6,7 @@ mod build;
 mod fuzz;
 mod guest;
 mod install;
+mod peers;
 mod process;
 mod python;
 mod run;

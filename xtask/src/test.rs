@@ -4,7 +4,7 @@ mod node;
 mod tally;
 mod tracefs;
 
-use crate::{bench, install, process, python, web};
+use crate::{bench, install, peers, process, python, web};
 use anyhow::{Context, Result, bail};
 use std::io::{BufRead, BufReader};
 use std::process::{Command, ExitCode, ExitStatus, Stdio};
@@ -109,6 +109,10 @@ fn tests(tally: &mut Tally) -> Result<()> {
     let words = ["test", "--workspace", "--no-fail-fast", "--", "--show-output"];
     let mut command = tracefs::seen_by(process::cargo(&words));
     offer_python(&mut command);
+    match peers::folder() {
+        Ok(path) => drop(command.env("NUMAKIT_PEERS", path)),
+        Err(error) => println!("no InfluxDB and Prometheus: {error:#}"),
+    }
     for (probe, package) in PEERS {
         if let Err(error) = install::need(probe, &[package]) {
             println!("no {package}: {error:#}");

@@ -18,14 +18,20 @@ use std::time::Duration;
 /// What the original prints for a wrong command line, in our words.
 pub const USAGE: &str = "\
 usage: numascope [OPTION]... stat|record|live [CMD [ARG]...]
-  -events A,B      what to sample (default: everything for record, a selection for stat)
+  -events A,B      what to sample; what is not to be had here is dropped, with a word
+                   (default: everything for record and live, the original's selection for stat)
   -interval MS     milliseconds between two samples, 1 to 3600000 (default 100)
   -discrete        each instance by itself instead of sums
   -list            list what can be sampled
   -filename F      the recording; a name that ends in .json gets the original's format
   -overwrite       replace the recording if it exists; without it the next free name of F_1, F_2, ...
   -listenAddr A    where 'live' listens (default 127.0.0.1:7077)
+  -debug           say which sensors there are, why others are not, and what is sampled
 orders are taken at /run/numascope-ctl when run as root; all else is in 'numa --help'";
+
+/// What the original shows without being asked.
+const EVENTS: &str = "pgfault,pgalloc_normal,pgfree,numa_local,n2VicBlkXSent,n2RdBlkXSent,n2RdBlkModSent,\
+                      n2ChangeToDirtySent,n2BcastProbeCmdSent,n2RdRespSent,n2ProbeRespSent";
 
 /// The options as they stand on the line.
 #[derive(Debug, Default, PartialEq)]
@@ -34,6 +40,8 @@ struct Line {
     interval: Option<u64>,
     discrete: bool,
     list: bool,
+    debug: bool,
+    help: bool,
     filename: Option<PathBuf>,
     overwrite: bool,
     listen: Option<String>,
@@ -45,11 +53,15 @@ struct Line {
 pub fn run(words: impl Iterator<Item = OsString>) -> anyhow::Result<ExitCode> {
     let line = Line::parse(words)?;
     let global = Global::host();
+    if line.help {
+        return say(USAGE);
+    }
     if line.list {
         return verbs::list::List::default().run(&global);
     }
-    let events = line.events.as_deref().map(str::parse::<Selection>).transpose()?;
-    let observe = Observe::original(events);
+    let usual = (line.verb.as_deref() == Some("stat")).then_some(EVENTS);
+    let events = line.events.as_deref().or(usual).map(str::parse::<Selection>).transpose()?;
+    let observe = Observe::original(events, line.debug);
     let interval = Duration::from_millis(line.interval.unwrap_or(100));
     match line.verb.as_deref() {
         Some("stat") => {
@@ -62,6 +74,12 @@ pub fn run(words: impl Iterator<Item = OsString>) -> anyhow::Result<ExitCode> {
         Some(other) => bail!("unknown mode '{other}'; it is stat, record or live\n{USAGE}"),
         None => bail!("no mode given; it is stat, record or live\n{USAGE}"),
     }
+}
+
+/// Writes to standard output.
+fn say(text: &str) -> anyhow::Result<ExitCode> {
+    writeln!(std::io::stdout(), "{text}").context("cannot write to standard output")?;
+    Ok(ExitCode::SUCCESS)
 }
 
 /// Records; into the original's format when the file's name asks for it.
@@ -109,7 +127,8 @@ fn converted(from: &Path, to: &Path, existing: Existing) -> anyhow::Result<u64> 
 }
 
 impl Line {
-    /// Options come first, with one dash or two, their value behind `=` or as the next word.
+    /// Options come first, with one dash or two, their value behind `=` or as the next word;
+    /// `--` ends them.
     fn parse(words: impl Iterator<Item = OsString>) -> anyhow::Result<Self> {
         let mut line = Self::default();
         let mut words = words.peekable();
@@ -121,6 +140,11 @@ impl Line {
                 break;
             };
             let option = option.strip_prefix('-').unwrap_or(option);
+            if option.is_empty() {
+                line.verb = words.next().map(|word| word.to_string_lossy().into_owned());
+                line.command = words.collect();
+                break;
+            }
             let (name, attached) =
                 option.split_once('=').map_or((option, None), |(n, v)| (n, Some(v.to_owned())));
             let mut value = || {
@@ -132,14 +156,24 @@ impl Line {
                 "interval" => line.interval = Some(milliseconds(&value()?)?),
                 "filename" => line.filename = Some(value()?.into()),
                 "listenAddr" => line.listen = Some(value()?),
-                "discrete" => line.discrete = attached.as_deref() != Some("false"),
-                "list" => line.list = attached.as_deref() != Some("false"),
-                "overwrite" => line.overwrite = attached.as_deref() != Some("false"),
-                "h" | "help" => bail!("{USAGE}"),
+                "discrete" => line.discrete = switch(name, attached.as_deref())?,
+                "list" => line.list = switch(name, attached.as_deref())?,
+                "overwrite" => line.overwrite = switch(name, attached.as_deref())?,
+                "debug" => line.debug = switch(name, attached.as_deref())?,
+                "h" | "help" => line.help = true,
                 _ => bail!("unknown option '-{name}'\n{USAGE}"),
             }
         }
         Ok(line)
+    }
+}
+
+/// A switch without a value is on; the values are those of the original.
+fn switch(name: &str, value: Option<&str>) -> anyhow::Result<bool> {
+    match value {
+        None | Some("1" | "t" | "T" | "true" | "TRUE" | "True") => Ok(true),
+        Some("0" | "f" | "F" | "false" | "FALSE" | "False") => Ok(false),
+        Some(other) => bail!("-{name}={other} is neither true nor false\n{USAGE}"),
     }
 }
 
@@ -176,12 +210,23 @@ mod tests {
         };
         assert_eq!(line, expected);
         assert!(parse("-list").unwrap().list);
+        assert!(parse("-debug stat").unwrap().debug && !parse("-debug=0 stat").unwrap().debug);
+        assert!(parse("-help").unwrap().help);
+        let line = parse("-interval 5 -- stat ls").unwrap();
+        assert_eq!((line.verb.as_deref(), line.command.len()), (Some("stat"), 1));
         assert_eq!(parse("-listenAddr 0.0.0.0:80 live").unwrap().verb.as_deref(), Some("live"));
     }
 
     #[test]
     fn wrong_lines_are_refused() {
-        for text in ["-interval 0 stat", "-interval x stat", "-interval", "-nonsense stat", "-events"] {
+        for text in [
+            "-interval 0 stat",
+            "-interval x stat",
+            "-interval",
+            "-nonsense stat",
+            "-events",
+            "-debug=maybe stat",
+        ] {
             assert!(parse(text).is_err(), "{text}");
         }
     }

@@ -5,7 +5,7 @@ use anyhow::{Context, anyhow, bail};
 use clap::{Args, ValueEnum};
 use numakit_model::CpuSet;
 use numakit_recording::{Priority, Settings};
-use numakit_sensors::{Scene, Selection, Target};
+use numakit_sensors::{Probe, Scene, Selection, Target};
 use numakit_session::setup::{Setup, sampler_cpus};
 use numakit_session::{Ended, Session, interval};
 use numakit_sys::command::quoted;
@@ -33,7 +33,14 @@ pub struct Observe {
     #[arg(long)]
     ctl_compat: bool,
     #[arg(skip)]
-    original: bool,
+    original: Option<Original>,
+}
+
+/// What the original command line has that ours has not.
+#[derive(Debug, Clone, Copy)]
+struct Original {
+    /// Tell which sensors there are.
+    debug: bool,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
@@ -64,10 +71,12 @@ pub struct Prepared {
 }
 
 impl Observe {
-    /// As the original command line has it: its FIFO where it can be had.
-    pub fn original(events: Option<Selection>) -> Self {
+    /// As the original command line has it: its FIFO where it can be had, and events that are not
+    /// to be had are dropped.
+    pub fn original(events: Option<Selection>, debug: bool) -> Self {
         let ctl_compat = numakit_sys::user::id() == 0;
-        Self { events, pid: None, cpu: None, priority: PriorityChoice::Auto, ctl_compat, original: true }
+        let original = Some(Original { debug });
+        Self { events, pid: None, cpu: None, priority: PriorityChoice::Auto, ctl_compat, original }
     }
 
     /// Looks for the machine and its sensors.
@@ -91,7 +100,8 @@ impl Observe {
             );
         }
         let scene = Scene::new(&root, &topology).observing(target.as_ref());
-        let setup = Setup::new(&scene, selection, every, line)?;
+        let had = self.original.map(|original| original.selection(&scene, selection)).transpose()?;
+        let setup = Setup::new(&scene, had.as_ref().unwrap_or(selection), every, line)?;
         // Another machine's CPUs say nothing about this one's.
         let here = if root.is_host() { sampler_cpus(&topology) } else { CpuSet::new() };
         let cpus = match self.cpu {
@@ -116,8 +126,31 @@ impl Observe {
             settings: Settings { interval: every, cpus, priority },
             target,
             compatible: self.ctl_compat,
-            original: self.original,
+            original: self.original.is_some(),
         })
+    }
+}
+
+impl Original {
+    /// What of a selection is to be had; says what is not.
+    fn selection(self, scene: &Scene<'_>, selection: &Selection) -> anyhow::Result<Selection> {
+        let probe = Probe::new(scene);
+        if self.debug {
+            for sensor in &probe.sensors {
+                let series = sensor.series();
+                let name = series.first().map_or("", |first| first.metric.sensor());
+                eprintln!("numascope: detected {name}: {} series", series.len());
+            }
+            for (entry, why) in &probe.unavailable {
+                eprintln!("numascope: not detected {}: {why}", entry.name);
+            }
+        }
+        let (had, dropped) = probe.had(selection)?;
+        dropped.iter().for_each(|why| eprintln!("numascope: dropped: {why}"));
+        if self.debug && had != Selection::default() {
+            eprintln!("numascope: samples {had}");
+        }
+        Ok(had)
     }
 }
 

@@ -195,16 +195,26 @@ def influx(recording, values, path):
         if point["measurement"] == "label":
             labels.append((point["time"], point["fields"]["text"]))
             continue
-        del point["tags"]["kind"]
+        rate = point["tags"].pop("kind") == "rate"
         place = "".join(f"@{word}{number}" for word, number in point["tags"].items())
         for field, value in point["fields"].items():
+            same(f"type of {field}", type(value), float if rate else int)
+            same(f"name of {field}", field.endswith("_per_second"), rate)
+            field = field.removesuffix("_per_second")
             found[f"{point['measurement']}.{field}{place}"].append((row_of[point["time"]], value))
     expected = [(time, text) for time, text in zip(recording.times, recording.labels) if text is not None]
     same("labels", labels, expected)
-    same("series", sorted(set(found) - set(recording.names)), [])
+    words = {name: influx_name(name) for name in recording.names}
+    same("series", sorted(set(found) - set(words.values())), [])
     for name in recording.names:
-        same(name, found[name], [(row, value) for _, row, value in recording.points(name, values)])
+        same(name, found[words[name]], [(row, value) for _, row, value in recording.points(name, values)])
     return f"{sum(len(points) for points in found.values())} values, {len(labels)} labels"
+
+
+def influx_name(name):
+    sensor, _, rest = name.partition(".")
+    metric, at, place = rest.partition("@")
+    return f"{sensor}.{'_'.join(filter(None, re.split(r'[^0-9A-Za-z_]+', metric)))}{at}{place}"
 
 
 SCALES = {
@@ -232,8 +242,7 @@ def openmetrics(recording, values, path):
         unit, scale = unit_of(recording, metric)
         rate = values == "rates" and recording.bits(name) is not None
         unit = "_per_second".join([unit, ""]).lstrip("_") if rate else unit
-        words = re.sub(r"[^A-Za-z0-9]+", "_", f"numakit_{metric}").strip("_")
-        family = families["_".join(filter(None, [words.removesuffix(f"_{unit}"), unit]))]
+        family = families[family_name(metric, unit)]
         same(f"unit of {name}", family.unit, unit)
         counter = recording.bits(name) is not None and not rate
         same(f"type of {name}", family.type, "counter" if counter else "gauge")
@@ -241,6 +250,40 @@ def openmetrics(recording, values, path):
         compare(name, samples, points, recording, scale)
         count += len(samples)
     return f"{len(families)} families, {count} samples"
+
+
+def family_name(metric, unit):
+    words = re.sub(r"([a-z0-9])([A-Z])", r"\1_\2", f"numakit_{metric}")
+    words = re.sub(r"[^A-Za-z0-9]+", "_", words).strip("_").lower()
+    words = re.sub(r"(?<![a-z0-9])sec(?![a-z0-9])", "secondary", words).removesuffix("_total")
+    return "_".join(filter(None, [words.removesuffix(f"_{unit}"), unit]))
+
+
+def prometheus(recording, values, path):
+    """The last value of every series, under its sample's name and without a time."""
+    from prometheus_client.parser import text_fd_to_metric_families
+
+    samples = {}
+    for family in text_fd_to_metric_families(open(path)):
+        for sample in family.samples:
+            same(f"time of {sample.name}", sample.timestamp, None)
+            (place,) = ("".join(pair) for pair in places(sample.labels))
+            samples[sample.name, place] = sample.value
+    for name in recording.names:
+        points = recording.points(name, values)
+        if not points:
+            continue
+        metric, _, place = name.partition("@")
+        unit, scale = unit_of(recording, metric)
+        counted = recording.bits(name) is not None
+        if counted and values == "rates":
+            unit = f"{unit}_per_second".lstrip("_")
+        total = "_total" if counted and values == "raw" else ""
+        value = samples.pop((family_name(metric, unit) + total, place))
+        if not math.isclose(value, points[-1][2] * scale, rel_tol=1e-12):
+            sys.exit(f"{name}: the export has {value}, the recording {points[-1][2]} x {scale}")
+    same("more samples", samples, {})
+    return f"{len(recording.names)} series"
 
 
 def places(labels):
@@ -281,6 +324,7 @@ FORMATS = {
     "perfetto": perfetto,
     "influx": influx,
     "openmetrics": openmetrics,
+    "prometheus": prometheus,
 }
 
 

@@ -2,6 +2,10 @@
 //!
 //! The measurement is the sensor; tags are the host, the place (`node=0`) and the kind; fields
 //! are the metrics; times are in ns. Labels are strings in the measurement `label`.
+//!
+//! A field has one type for ever, whatever its tags: the first line decides. So what was read is an
+//! integer of 64 bits with a sign, the only kind that all servers take, and what is per second is a
+//! float under a name of its own.
 
 use crate::place::place;
 use crate::{ExportError, Format, Number, Numbers, Options, Output, Source, Values};
@@ -25,15 +29,19 @@ fn write(source: &mut Source, options: Options, to: Output<'_>) -> Result<Vec<St
     let mut writer = Lines::new(&header, options.values);
     source.each(|batch| writer.batch(batch, to))?;
     to.flush()?;
-    Ok(Vec::new())
+    Ok(writer.note().into_iter().collect())
 }
 
 struct Lines {
     numbers: Numbers,
+    /// Which series are per second.
+    per_second: Vec<bool>,
     lines: Vec<Line>,
     /// The beginning of the lines of labels.
     label: String,
     fields: Vec<u8>,
+    /// Values that the format cannot hold.
+    left_out: u64,
 }
 
 /// The series that share measurement and tags.
@@ -43,23 +51,42 @@ struct Line {
     fields: Vec<(usize, String)>,
 }
 
+impl Line {
+    /// Adds a field; one whose key is taken is numbered.
+    fn add(&mut self, index: usize, key: &str) {
+        let taken = |key: &str| self.fields.iter().any(|(_, other)| other == key);
+        let numbered = (2..).map(|number| format!("{key}_{number}="));
+        let key = std::iter::once(format!("{key}=")).chain(numbered).find(|key| !taken(key));
+        self.fields.extend(key.map(|key| (index, key)));
+    }
+}
+
 impl Lines {
     fn new(header: &Header, values: Values) -> Self {
         let host =
-            if header.host.is_empty() { String::new() } else { format!(",host={}", key(&header.host)) };
+            if header.host.is_empty() { String::new() } else { format!(",host={}", tag(&header.host)) };
         let mut lines: Vec<Line> = Vec::new();
         let mut known = HashMap::new();
         for (index, series) in header.series.iter().enumerate() {
             let begin = begin_of(series, &host, values);
-            let field = (index, format!("{}=", key(series.metric.bare())));
+            let per_second = values.are_per_second(series.metric.kind);
+            let key = field_key(series.metric.bare(), per_second);
             let at = *known.entry(begin.clone()).or_insert(lines.len());
-            match lines.get_mut(at) {
-                Some(line) => line.fields.push(field),
-                None => lines.push(Line { begin, fields: vec![field] }),
+            if at == lines.len() {
+                lines.push(Line { begin, fields: Vec::new() });
             }
+            lines[at].add(index, &key);
         }
         let numbers = Numbers::new(&header.series, values);
-        Self { numbers, lines, label: format!("label{host} text="), fields: Vec::new() }
+        let per_second = header.series.iter().map(|s| values.are_per_second(s.metric.kind)).collect();
+        Self {
+            numbers,
+            per_second,
+            lines,
+            label: format!("label{host} text="),
+            fields: Vec::new(),
+            left_out: 0,
+        }
     }
 
     fn batch(&mut self, batch: &Batch, to: Output<'_>) -> io::Result<()> {
@@ -73,9 +100,9 @@ impl Lines {
             for line in &self.lines {
                 self.fields.clear();
                 for (index, key) in &line.fields {
-                    if let Some(number) = numbers[*index] {
-                        field(key, number, &mut self.fields)?;
-                    }
+                    let Some(number) = numbers[*index] else { continue };
+                    let per_second = self.per_second[*index];
+                    self.left_out += u64::from(!field(key, number, per_second, &mut self.fields)?);
                 }
                 if let [b',', fields @ ..] = &self.fields[..] {
                     to.write_all(line.begin.as_bytes())?;
@@ -86,35 +113,59 @@ impl Lines {
         }
         Ok(())
     }
+
+    fn note(&self) -> Option<String> {
+        (self.left_out > 0).then(|| {
+            format!("{} values were left out: the integers of this format end at {}", self.left_out, i64::MAX)
+        })
+    }
 }
 
-fn field(key: &str, number: Number, to: &mut Vec<u8>) -> io::Result<()> {
-    to.push(b',');
-    to.write_all(key.as_bytes())?;
-    match number {
-        Number::Unsigned(value) => write!(to, "{value}u"),
-        Number::Signed(value) => write!(to, "{value}i"),
-        Number::Float(value) => write!(to, "{value}"),
+/// Adds a field; false where there is no such integer.
+fn field(key: &str, number: Number, per_second: bool, to: &mut Vec<u8>) -> io::Result<bool> {
+    let integer = match number {
+        Number::Unsigned(value) => i64::try_from(value).ok(),
+        Number::Signed(value) => Some(value),
+        Number::Float(_) => None,
+    };
+    match (per_second, integer) {
+        (true, _) => write!(to, ",{key}{}", number.float())?,
+        (false, Some(value)) => write!(to, ",{key}{value}i")?,
+        (false, None) => return Ok(false),
+    }
+    Ok(true)
+}
+
+/// The key of a metric's field. No server takes a field that is called `time`.
+fn field_key(name: &str, per_second: bool) -> String {
+    let key = word(name);
+    match key.as_str() {
+        _ if per_second => format!("{key}_per_second"),
+        "time" => "time_".into(),
+        name if name.ends_with("_per_second") => format!("{key}_"),
+        _ => key,
     }
 }
 
 fn begin_of(series: &Series, host: &str, values: Values) -> String {
     let place = place(series.instance).map(|(word, number)| format!(",{word}={number}"));
     let kind = if values.are_per_second(series.metric.kind) { "rate" } else { series.metric.kind.name() };
-    format!("{}{host}{},kind={kind} ", measurement(series.metric.sensor()), place.unwrap_or_default())
+    format!("{}{host}{},kind={kind} ", word(series.metric.sensor()), place.unwrap_or_default())
 }
 
-/// A measurement. A line that begins with `#` would be a comment.
-fn measurement(name: &str) -> String {
-    let name = key(name.strip_prefix('#').unwrap_or(name)).replace("\\=", "=");
-    if name.starts_with('#') { format!("_{name}") } else { name }
+/// The name of a measurement or a field: letters, digits and underscores, since servers refuse more
+/// than the protocol does. `Active(anon)` is `Active_anon`.
+fn word(name: &str) -> String {
+    let parts = name.split(|c: char| !c.is_alphanumeric() && c != '_').filter(|part| !part.is_empty());
+    let word = parts.collect::<Vec<_>>().join("_");
+    if word.is_empty() { "_".into() } else { word }
 }
 
-/// A key of a field or the value of a tag: never empty. What the protocol cannot hold there
-/// (backslashes, control characters) is an underscore.
-fn key(name: &str) -> String {
-    let mut escaped = String::with_capacity(name.len());
-    for c in name.chars() {
+/// The value of a tag: never empty. What the protocol cannot hold there (backslashes, control
+/// characters) is an underscore.
+fn tag(value: &str) -> String {
+    let mut escaped = String::with_capacity(value.len());
+    for c in value.chars() {
         match c {
             ',' | '=' | ' ' => escaped.extend(['\\', c]),
             '\\' => escaped.push('_'),

@@ -8,6 +8,7 @@ pub mod openmetrics;
 mod parquet;
 mod perfetto;
 mod place;
+mod prometheus;
 mod source;
 #[cfg(test)]
 mod testing;
@@ -49,8 +50,15 @@ pub struct Options {
 }
 
 /// Every format, in the order in which they are listed.
-pub static FORMATS: &[Format] =
-    &[csv::FORMAT, parquet::FORMAT, perfetto::FORMAT, influx::FORMAT, openmetrics::FORMAT, numascope::FORMAT];
+pub static FORMATS: &[Format] = &[
+    csv::FORMAT,
+    parquet::FORMAT,
+    perfetto::FORMAT,
+    influx::FORMAT,
+    prometheus::FORMAT,
+    openmetrics::FORMAT,
+    numascope::FORMAT,
+];
 
 /// The format of that name.
 pub fn format(name: &str) -> Option<&'static Format> {
@@ -116,7 +124,7 @@ mod tests {
             for format in FORMATS {
                 for (values, all) in format.values.iter().flat_map(|v| [(*v, false), (*v, true)]) {
                     let out = exported(format.name, values, all, &series, &batches);
-                    let words = format.name == "openmetrics" || format.name == "influx";
+                    let words = ["openmetrics", "prometheus", "influx"].contains(&format.name);
                     for line in out.split(|&b| b == b'\n').filter(|l| words && !l.starts_with(b"#")) {
                         let word = |bad: &[u8]| line.split(|b| b" =,".contains(b)).any(|word| word == bad);
                         prop_assert!(!word(b"NaN") && !word(b"inf") && !word(b"-inf"), "{}", format.name);

@@ -4,10 +4,10 @@
 
 mod family;
 
-pub use family::{Families, Family, Stamp};
+pub use family::{Dialect, Families, Family, Stamp};
 
 use crate::{ExportError, Format, Number, Numbers, Options, Output, Source, Values};
-use numakit_recording::Batch;
+use numakit_recording::{Batch, Header};
 
 /// Line of the table of formats.
 pub const FORMAT: Format = Format {
@@ -25,14 +25,14 @@ const HELD: usize = 64 << 20;
 const MS: u64 = 1_000_000;
 
 fn write(source: &mut Source, options: Options, to: Output<'_>) -> Result<Vec<String>, ExportError> {
-    let header = source.header();
-    let host = [("host", header.host.as_str())];
-    let constant = if header.host.is_empty() { &[][..] } else { &host };
-    let families = Families::new(&header.series, header.page_size, options.values, constant);
+    let families = families(&source.header(), options.values);
     let notes = if options.all {
         every(source, &families, options.values, HELD, to)?
     } else {
-        last(source, &families, options.values, to)?;
+        let latest = latest(source, options.values)?;
+        let value = |series: usize| latest.get(series).copied().flatten();
+        let stamped = |series| value(series).map(|(number, ns)| (number, Some(Stamp::Nanoseconds(ns))));
+        families.write(Dialect::OpenMetrics, stamped, to)?;
         Vec::new()
     };
     to.write_all(b"# EOF\n")?;
@@ -40,21 +40,28 @@ fn write(source: &mut Source, options: Options, to: Output<'_>) -> Result<Vec<St
     Ok(notes)
 }
 
-/// The last value of every series, with its time.
-fn last(source: &mut Source, families: &Families, values: Values, to: Output<'_>) -> Result<(), ExportError> {
+/// The families of a recording, each sample with the host's name.
+pub(crate) fn families(header: &Header, values: Values) -> Families {
+    let host = [("host", header.host.as_str())];
+    let constant = if header.host.is_empty() { &[][..] } else { &host };
+    Families::new(&header.series, header.page_size, values, constant)
+}
+
+/// The last value of every series that has one, with its time in ns.
+pub(crate) fn latest(source: &mut Source, values: Values) -> Result<Vec<Option<(Number, u64)>>, ExportError> {
     let series = &source.header().series;
     let mut numbers = Numbers::new(series, values);
-    let mut latest: Vec<Option<(Number, Stamp)>> = vec![None; series.len()];
+    let mut latest: Vec<Option<(Number, u64)>> = vec![None; series.len()];
     source.each(|batch| {
         for row in samples(batch) {
-            let stamp = Stamp::Nanoseconds(batch.time[row]);
+            let time = batch.time[row];
             for (latest, number) in latest.iter_mut().zip(numbers.row(batch, row)) {
-                *latest = number.map(|n| (n, stamp)).or(*latest);
+                *latest = number.map(|n| (n, time)).or(*latest);
             }
         }
         Ok::<_, ExportError>(())
     })?;
-    Ok(families.write(|series| latest.get(series).copied().flatten(), to)?)
+    Ok(latest)
 }
 
 /// Every sample: as many members of families in a pass as fit into so much memory. Times are
@@ -84,7 +91,7 @@ fn every(
             for (number, ms) in column.into_iter().zip(&times.kept) {
                 let Some(number) = number else { continue };
                 if head.replace(family.name()) != Some(family.name()) {
-                    family.head(to)?;
+                    family.head(Dialect::OpenMetrics, to)?;
                 }
                 family.sample(*member, number, Some(Stamp::Milliseconds(*ms)), to)?;
             }

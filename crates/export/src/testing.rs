@@ -17,6 +17,7 @@ pub fn one(name: &str, kind: Kind, unit: Unit, instance: Instance) -> Series {
         source: String::new(),
         resolution: Duration::ZERO,
         confidence: None,
+        maximum: None,
     };
     Series::new(&Arc::new(metric), instance)
 }

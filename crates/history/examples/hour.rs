@@ -23,6 +23,7 @@ fn header() -> Header {
             help: String::new(),
             source: String::new(),
             confidence: None,
+            maximum: None,
             resolution: Duration::ZERO,
         };
         Series::new(&Arc::new(metric), Instance::Machine)

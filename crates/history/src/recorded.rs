@@ -60,8 +60,7 @@ impl Recorded {
     /// all of it. Three quarters of the budget are for levels, the rest is for details.
     pub fn open(path: &Path, budget: usize, show: Show) -> Result<Self, OpenError> {
         let mut reader = Reader::open(path)?;
-        // Of a single batch nothing could be read again alone.
-        let before = Stamp::of(path).filter(|_| reader.has_places());
+        let before = Stamp::of(path);
         let header = reader.header().clone();
         let identity = shown::identity(&header, &*show(&header));
         let room = budget / 4 * 3;

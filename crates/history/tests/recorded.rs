@@ -43,6 +43,7 @@ fn header() -> Header {
         help: String::new(),
         source: String::new(),
         confidence: None,
+        maximum: None,
         resolution: if index.is_multiple_of(5) { Duration::from_millis(10) } else { Duration::ZERO },
     };
     let kind = |index: usize| if index.is_multiple_of(2) { Kind::COUNTER } else { Kind::Gauge };
@@ -270,7 +271,7 @@ fn a_recording_that_was_not_closed_is_read_with_its_tail() {
 }
 
 #[test]
-fn a_recording_of_numascope_is_one_batch() {
+fn rows_of_a_recording_of_numascope_are_read_again() {
     let folder = Folder::new("json");
     let path = folder.0.join("a.json");
     let row = |i: u64| format!(",[{},{},{}]", i * 1000, i, if i == 2500 { 99_999 } else { 1 });

@@ -233,6 +233,10 @@ pub struct Metric {
     /// How sure the description is; `None` where the kernel itself names the metric.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub confidence: Option<Confidence>,
+    /// The most that it can be per second, such as the frequency of the clock that it counts: what
+    /// its percentages are of. `None` where there is no such limit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub maximum: Option<u64>,
 }
 
 /// How sure it is that a hardware event counts what its description says. No table of

@@ -79,6 +79,7 @@ fn series_list(count: usize) -> Vec<(Series, Course)> {
             help: "Made up.".into(),
             source: "made up".into(),
             confidence: None,
+            maximum: None,
             resolution: Duration::ZERO,
         };
         Series::new(&Arc::new(metric), Instance::Machine)

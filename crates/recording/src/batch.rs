@@ -63,6 +63,18 @@ impl Batch {
         }
     }
 
+    /// Moves the last row so many rows up.
+    pub(crate) fn move_last(&mut self, rows: usize) {
+        let from = self.len().saturating_sub(rows + 1);
+        self.time[from..].rotate_right(1);
+        self.took[from..].rotate_right(1);
+        self.label[from..].rotate_right(1);
+        for column in self.columns.iter_mut().filter(|_| rows > 0) {
+            column.values[from..].rotate_right(1);
+            column.valid[from..].rotate_right(1);
+        }
+    }
+
     /// Copies one row's values, one slot per column, into a buffer of that length.
     pub fn row(&self, row: usize, out: &mut [Option<u64>]) {
         for (slot, column) in out.iter_mut().zip(&self.columns) {

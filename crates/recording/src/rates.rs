@@ -157,6 +157,7 @@ mod tests {
             source: String::new(),
             resolution,
             confidence: None,
+            maximum: None,
         };
         Series::new(&Arc::new(metric), Instance::Machine)
     }

@@ -9,7 +9,8 @@ use crate::numascope;
 use crate::ring::{Entry, Ring};
 use crate::stream::{Step, Stream};
 use numakit_sys::file::open_to_read;
-use std::io::{self, BufRead, BufReader, ErrorKind, Read};
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, ErrorKind};
 use std::path::{Path, PathBuf};
 use thiserror::Error;
 
@@ -59,7 +60,7 @@ pub struct Mark {
 #[derive(Debug)]
 enum Source {
     Arrow { stream: Box<Stream>, side: Option<Ring> },
-    Held(Option<Batch>),
+    Json(numascope::Rows<BufReader<File>>),
     Finished,
 }
 
@@ -76,11 +77,9 @@ impl Reader {
         let length = file.metadata().map_err(fail)?.len();
         let mut reader = BufReader::with_capacity(64 * 1024, file);
         if first_byte(&mut reader).map_err(fail)? == Some(b'[') {
-            let mut text = Vec::new();
-            reader.read_to_end(&mut text).map_err(fail)?;
-            let (header, batch, damage) = numascope::read(&text).map_err(foreign)?;
-            let source = Source::Held(Some(batch));
-            return Ok(Self { header, source, losses: Losses::default(), damage, rows: 0, labels: 0 });
+            let (header, rows) = numascope::Rows::open(reader).map_err(fail)?.map_err(foreign)?;
+            let losses = Losses::since(header.started);
+            return Ok(Self { header, source: Source::Json(rows), losses, damage: None, rows: 0, labels: 0 });
         }
         let stream = Box::new(Stream::open(path, reader, length)?);
         let header = stream.head().header.clone();
@@ -106,18 +105,15 @@ impl Reader {
     pub fn mark(&self) -> Mark {
         let position = match &self.source {
             Source::Arrow { stream, .. } => stream.position(),
-            Source::Held(_) | Source::Finished => 0,
+            Source::Json(rows) => rows.position(),
+            Source::Finished => 0,
         };
         Mark { position, rows: self.rows, labels: self.labels }
     }
 
-    /// Whether its batches can be reached one by one. One of NUMAscope is a single batch.
-    pub fn has_places(&self) -> bool {
-        matches!(self.source, Source::Arrow { .. })
-    }
-
     /// The places of all batches that follow, and at last that of the end, found without
-    /// unpacking them. `None` where the recording was not closed or is damaged between them.
+    /// unpacking them. `None` where the recording was not closed or is damaged between them, and
+    /// for one of NUMAscope, whose rows have to be read to be found.
     pub fn marks(&mut self) -> Option<Vec<Mark>> {
         let mut marks = vec![self.mark()];
         let Source::Arrow { stream, .. } = &mut self.source else { return None };
@@ -129,13 +125,16 @@ impl Reader {
         Some(marks)
     }
 
-    /// Goes on at a place of the same recording. One of NUMAscope is a single batch, so that
-    /// there is nowhere to go.
+    /// Goes on at a place of the same recording.
     pub fn go_to(&mut self, mark: Mark) -> io::Result<()> {
-        if let Source::Arrow { stream, .. } = &mut self.source {
-            stream.go_to(mark.position, Place { rows: mark.rows, labels: mark.labels })?;
-            (self.rows, self.labels) = (mark.rows, mark.labels);
+        match &mut self.source {
+            Source::Arrow { stream, .. } => {
+                stream.go_to(mark.position, Place { rows: mark.rows, labels: mark.labels })?;
+            }
+            Source::Json(rows) => rows.go_to(mark.position, mark.rows + mark.labels)?,
+            Source::Finished => return Ok(()),
         }
+        (self.rows, self.labels) = (mark.rows, mark.labels);
         Ok(())
     }
 
@@ -143,7 +142,16 @@ impl Reader {
     pub fn next_batch(&mut self) -> Option<Batch> {
         let batch = match &mut self.source {
             Source::Finished => return None,
-            Source::Held(batch) => batch.take(),
+            Source::Json(rows) => match rows.next_batch() {
+                Ok(batch) => {
+                    self.damage = rows.damage().map(str::to_owned);
+                    batch
+                }
+                Err(error) => {
+                    self.damage = Some(format!("the rest could not be read: {error}"));
+                    None
+                }
+            },
             Source::Arrow { .. } => self.next_of_stream(),
         };
         match &batch {

@@ -167,6 +167,18 @@ impl Probe {
         if wanted.contains(&true) { Ok(wanted) } else { Err(SelectError::Nothing(selection.to_string())) }
     }
 
+    /// What of a selection is to be had here, and what is not and why; an error where nothing is.
+    pub fn had(&self, selection: &Selection) -> Result<(Selection, Vec<SelectError>), SelectError> {
+        let names = Names::of(self);
+        let (take, gone): (Vec<String>, Vec<String>) =
+            selection.take.iter().cloned().partition(|item| !names.find(item).is_empty());
+        let leave = selection.leave.iter().filter(|item| !names.find(item).is_empty()).cloned().collect();
+        match gone.first() {
+            Some(first) if take.is_empty() => Err(self.error(first)),
+            _ => Ok((Selection { take, leave }, gone.iter().map(|item| self.error(item)).collect())),
+        }
+    }
+
     fn error(&self, item: &str) -> SelectError {
         let item = item.to_owned();
         if let Some(why) = self.why_absent(&item) {

@@ -90,6 +90,7 @@ pub fn metric(name: &str, unit: Unit, kind: Kind, scope: Scope, help: &str, sour
         source: source.to_owned(),
         resolution: Duration::ZERO,
         confidence: None,
+        maximum: None,
     }
 }
 

@@ -110,6 +110,7 @@ fn own(name: &str, (unit, kind): (Unit, Kind), scope: Scope, help: &str) -> Metr
         source: "script".to_owned(),
         resolution: Duration::ZERO,
         confidence: None,
+        maximum: None,
     }
 }
 

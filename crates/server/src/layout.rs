@@ -146,6 +146,7 @@ fn metric(metric: &Metric) -> MetricInfo {
         help: metric.help.clone(),
         source: metric.source.clone(),
         resolution_ns: nanos(metric.resolution),
+        maximum: metric.maximum,
         instances: Vec::new(),
     }
 }

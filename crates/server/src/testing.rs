@@ -19,6 +19,7 @@ pub fn header(names: &[&str]) -> Header {
             source: String::new(),
             resolution: Duration::ZERO,
             confidence: None,
+            maximum: None,
         };
         Series::new(&Arc::new(metric), instance)
     });

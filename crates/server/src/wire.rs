@@ -85,6 +85,10 @@ pub struct MetricInfo {
     pub source: String,
     /// The shortest time over which a rate means something.
     pub resolution_ns: u64,
+    /// The most that it can be per second: what it is shown as a percentage of.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(test, ts(optional, type = "number"))]
+    pub maximum: Option<u64>,
     /// `node0`, `cpu12`; empty for the machine.
     pub instances: Vec<String>,
 }

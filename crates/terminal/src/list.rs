@@ -279,6 +279,7 @@ mod tests {
             source: "x".into(),
             resolution: std::time::Duration::ZERO,
             confidence: Some(Confidence::Medium),
+            maximum: None,
         };
         let mut rows = Vec::new();
         for (from, link) in [(0, 0), (0, 1), (0, 3), (1, 0)] {

@@ -3,6 +3,7 @@
 mod chosen;
 mod formulas;
 mod guide;
+mod original;
 
 pub use formulas::{CannotShow, needed_by};
 pub use guide::{guide, help};
@@ -27,6 +28,8 @@ pub enum Format {
     Csv,
     /// One JSON object per line.
     Json,
+    /// As the original NUMAscope does: names and whole numbers below them, without times.
+    Original,
 }
 
 /// What the columns are.
@@ -128,7 +131,7 @@ impl StatTable {
             Show::Columns => defaults(&index, formulas, &places, per),
             Show::Formulas(names) => formulas::figures(header, &index, formulas, &places, names)?,
         };
-        if options.format == Format::Text {
+        if matches!(options.format, Format::Text | Format::Original) {
             figures.retain(|f| f.bound.iter().any(Option::is_some));
         }
         if !figures.iter().any(|f| f.bound.iter().any(Option::is_some)) {
@@ -189,6 +192,7 @@ impl StatTable {
             Format::Text => self.text(time.saturating_sub(started), &rows, out),
             Format::Csv => self.csv(time, &rows, out),
             Format::Json => self.json(time, &rows, out),
+            Format::Original => self.original(&rows, out),
         }
         true
     }
@@ -205,6 +209,10 @@ impl StatTable {
                 let (on, off) = self.paint("36");
                 out.push_str(&format!("{on}-- {words} --{off}\n"));
                 self.lines = self.lines.map(|n| n + 1);
+            }
+            Format::Original => {
+                let words = event.as_ref().map_or_else(|| visible(text), crate::events::words);
+                out.push_str(&format!("- {words} -\n"));
             }
             Format::Csv => {
                 self.csv_heading(out);

@@ -464,9 +464,10 @@ fn a_recording_of_another_program_says_what_it_can() {
         let burst = if row == 40 { 900_000 } else { 100 };
         text.push_str(&format!(",[{},{burst},100,-3]", 1_000_000 + row * 100_000));
     }
-    let (header, batch, damage) = numakit_recording::numascope::read(format!("{text}]").as_bytes()).unwrap();
+    let (header, batches, damage) =
+        numakit_recording::numascope::read(format!("{text}]").as_bytes()).unwrap();
     assert_eq!(damage, None);
-    let report = analyse(&header, [batch], None, Catalog::ours()).unwrap();
+    let report = analyse(&header, batches, None, Catalog::ours()).unwrap();
     assert_eq!(report.machine, None);
     assert_eq!((report.recording.samples, report.locality.verdict.word.as_str()), (50, "cannot tell"));
     assert_eq!(report.movers.len(), 1);
@@ -475,6 +476,36 @@ fn a_recording_of_another_program_says_what_it_can() {
         matches!(report.movers[0].change, Change::Rate { peak, peak_at_seconds, .. } if peak == 900_000.0 && peak_at_seconds == 4.0)
     );
     assert!(page(&report, false).starts_with("Machine    not in the recording\n"));
+}
+
+/// What its authors found with it: one card of several is the bottleneck, and another recording, of
+/// the kernel, says where memory was allocated.
+#[test]
+fn what_the_originals_recordings_show_is_found() {
+    let mut text = String::from("[[\"NumaConnect2\",3,200000000],[");
+    let words = "% wait cycles for requests from SIU to RMPE";
+    text.push_str(&format!("\"{words}:0\",\"{words}:1\",\"{words}:2\"]"));
+    for row in 0..50u64 {
+        text.push_str(&format!(",[{},5000000,194000000,20000]", 1_000_000 + row * 100_000));
+    }
+    let of = |text: String| {
+        let (header, batches, _) = numakit_recording::numascope::read(text.as_bytes()).unwrap();
+        analyse(&header, batches, None, Catalog::ours()).unwrap()
+    };
+    let report = of(format!("{text}]"));
+    let [card] = &report.suffering.sufferers[..] else { panic!("{:?}", report.suffering) };
+    assert_eq!((card.who.as_str(), card.time_percent), ("card1", 100.0));
+    close(Some(card.percent), 97.0);
+
+    let mut text =
+        String::from("[[\"kernel VMstat\",1,0],[\"numa_local\",\"allocation from non-local node\"]");
+    for row in 0..50u64 {
+        text.push_str(&format!(",[{},15010,4990]", 1_000_000 + row * 100_000));
+    }
+    let locality = of(format!("{text}]")).locality.verdict;
+    assert_eq!(locality.word, "mixed");
+    assert_eq!(locality.events, Some(98_000.0), "of 49 tenths of a second");
+    close(locality.percent, 75.05);
 }
 
 #[test]

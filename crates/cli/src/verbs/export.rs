@@ -28,7 +28,7 @@ pub struct Export {
     /// Values as they were read: the default of all but perfetto and numascope
     #[arg(long)]
     raw: bool,
-    /// Every sample; only openmetrics writes just the last without it
+    /// Every sample; without it openmetrics writes just the last, and prometheus always does
     #[arg(long)]
     all: bool,
     /// Write to this file, which must not exist, instead of standard output

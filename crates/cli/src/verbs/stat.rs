@@ -49,6 +49,9 @@ pub struct Stat {
     json: bool,
     #[command(flatten)]
     observe: Observe,
+    /// Write as the original command line does
+    #[arg(skip)]
+    original: bool,
     /// A command to run and observe
     #[arg(last = true, value_name = "CMD")]
     command: Vec<OsString>,
@@ -96,6 +99,7 @@ impl Stat {
             csv: false,
             json: false,
             observe,
+            original: true,
             command,
         }
     }
@@ -164,6 +168,7 @@ impl Stat {
         let format = match (self.csv, self.json) {
             (true, _) => Format::Csv,
             (_, true) => Format::Json,
+            _ if self.original => Format::Original,
             _ => Format::Text,
         };
         Options {

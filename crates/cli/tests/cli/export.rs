@@ -29,6 +29,31 @@ fn the_originals_form_goes_out_and_comes_back() {
     assert_eq!((json.code, json.out.lines().count()), (0, 1 + again.samples() + again.labels().len()));
 }
 
+/// What is written in the original's form is found again under the same names: by its own report,
+/// which a recording of several sensors and one of a single sensor have alike.
+#[test]
+fn names_and_kinds_survive_the_originals_form() {
+    let folder = Folder::new("names");
+    for events in ["pgfault,numa_local,numa_other,nr_free_pages", "pgfault,node.MemFree,cpu.user,numa_local"]
+    {
+        folder.run(&format!("record -i 5ms -e {events} -o a.arrows --force -- sleep 0.1")).says(0, "");
+        let json = folder.run("export a.arrows --to numascope");
+        std::fs::write(folder.path("a.json"), &json.out).unwrap();
+        let (ours, again) = (folder.read("a.arrows"), folder.read("a.json"));
+        let names = |rows: &crate::runner::Rows| -> Vec<String> {
+            rows.header.series.iter().map(|s| s.name()).collect()
+        };
+        assert_eq!(names(&again), names(&ours));
+        for (a, b) in ours.header.series.iter().zip(&again.header.series) {
+            assert_eq!(a.metric.kind.name() == "gauge", b.metric.kind.name() == "gauge", "{}", a.name());
+        }
+        let report = folder.run("report a.json").out;
+        assert!(!report.contains("record with -e vmstat.numa_local"), "{report}");
+        // The second time there is nothing left to round or to move.
+        assert_eq!(folder.run("export a.json --to numascope").out, json.out);
+    }
+}
+
 #[test]
 fn a_damaged_recording_is_exported_as_far_as_it_goes() {
     let folder = Folder::new("damaged");
@@ -58,7 +83,7 @@ fn exports_are_what_others_read() {
     let folder = Folder::new("others");
     folder.run("record -i 1ms -o a.arrows -- sleep 0.4").says(0, "");
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/check_export.py");
-    for format in ["csv", "parquet", "perfetto", "influx", "openmetrics", "openmetrics --all"] {
+    for format in ["csv", "parquet", "perfetto", "influx", "prometheus", "openmetrics", "openmetrics --all"] {
         for values in ["raw", "rates"] {
             let file = format!("{format}.{values}").replace(' ', "");
             folder.run(&format!("export a.arrows --to {format} --{values} -o {file}")).says(0, "");

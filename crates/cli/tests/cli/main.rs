@@ -21,6 +21,7 @@ mod record;
 mod run;
 mod run_kinds;
 mod runner;
+mod servers;
 mod stat;
 mod tasks;
 mod usage;

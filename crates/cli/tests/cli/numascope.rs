@@ -29,6 +29,8 @@ fn lines_of_the_original_work() {
     names_are_those_of_the_original(&folder);
     let done = numascope(&folder, "-interval 10 -events pgfault stat sleep 0.1");
     assert!(done.code == 0 && done.out.contains("pgfault"), "{}{}", done.out, done.err);
+    let help = numascope(&folder, "-help");
+    assert!(help.code == 0 && help.out.contains("-debug"), "{}{}", help.out, help.err);
     numascope(&folder, "-interval 0 stat").says(2, "1 to 3600000");
     numascope(&folder, "-events pgfalt record true").says(2, "pgfault");
     numascope(&folder, "dance").says(2, "stat, record or live");
@@ -70,7 +72,44 @@ fn names_are_those_of_the_original(folder: &Folder) {
     );
 }
 
-/// Part of the test above: there is one such FIFO, and the original's lines open it too.
+#[test]
+fn what_is_not_to_be_had_is_dropped_with_a_word() {
+    let folder = Folder::new("dropped");
+    let done = numascope(&folder, "-interval 5 -events pgfault,pgfalt,pgfree -filename f.json record true");
+    assert_eq!(done.code, 0, "{}", done.err);
+    assert!(
+        done.err.contains("numascope: dropped: unknown event 'pgfalt'; nearest: pgfault"),
+        "{}",
+        done.err
+    );
+    assert_eq!(folder.read("f.json").header.series.len(), 2);
+    // Only when nothing is left is there nothing to do.
+    numascope(&folder, "-events pgfalt,nothing stat true").says(2, "unknown event 'pgfalt'");
+}
+
+#[test]
+fn its_own_selection_works_without_cards_and_its_table_is_the_originals() {
+    let folder = Folder::new("selection");
+    let done = numascope(&folder, "-debug -interval 20 stat sleep 0.3");
+    assert_eq!(done.code, 0, "{}", done.err);
+    assert!(done.err.contains("numascope: detected vmstat: "), "{}", done.err);
+    assert!(done.err.contains("numascope: samples pgfault,"), "{}", done.err);
+    let mut lines = done.out.lines().filter(|line| !line.starts_with("- "));
+    let headings: Vec<&str> = lines.next().unwrap().split(' ').collect();
+    for name in ["pgfault", "pgfree"] {
+        assert!(headings.contains(&name), "{headings:?}");
+    }
+    if !headings.contains(&"n2RdBlkXSent") {
+        assert!(done.err.contains("dropped: event 'n2RdBlkXSent' is not to be had here: "), "{}", done.err);
+    }
+    let rows: Vec<Vec<&str>> = lines.map(|line| line.split_whitespace().collect()).collect();
+    assert!(rows.len() >= 2, "{}", done.out);
+    for row in &rows {
+        assert!(row.len() == headings.len() && row.iter().all(|word| word.parse::<i64>().is_ok()), "{row:?}");
+    }
+}
+
+/// Part of the first test: there is one such FIFO, and the original's lines open it too.
 fn orders_come_through_the_originals_fifo(folder: &Folder) {
     if numakit_sys::user::id() != 0 {
         println!("skipped: the original's FIFO is root's");

@@ -19,6 +19,7 @@ fn series(name: &str, unit: Unit, kind: Kind, instance: Instance) -> Series {
         source: String::new(),
         resolution: Duration::ZERO,
         confidence: None,
+        maximum: None,
     };
     Series::new(&Arc::new(metric), instance)
 }

@@ -24,6 +24,15 @@ pub struct Family {
     begins: Vec<String>,
 }
 
+/// The two texts that Prometheus reads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Dialect {
+    /// OpenMetrics: units are named, and a mark stands at the end.
+    OpenMetrics,
+    /// Its own, older one: a counter is described under the name of its samples.
+    Prometheus,
+}
+
 /// When a value was read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stamp {
@@ -68,16 +77,22 @@ impl Families {
         &self.0
     }
 
-    /// Writes one value of each series that has one. The end mark `# EOF` is the caller's.
-    pub fn write(&self, value: impl Fn(usize) -> Option<(Number, Stamp)>, to: Output<'_>) -> io::Result<()> {
+    /// Writes one value of each series that has one, with its time if that is wanted. The end
+    /// mark `# EOF` is the caller's.
+    pub fn write(
+        &self,
+        dialect: Dialect,
+        value: impl Fn(usize) -> Option<(Number, Option<Stamp>)>,
+        to: Output<'_>,
+    ) -> io::Result<()> {
         for family in &self.0 {
             let mut begun = false;
             for (member, series) in family.members.iter().enumerate() {
                 let Some((number, stamp)) = value(*series) else { continue };
                 if !std::mem::replace(&mut begun, true) {
-                    family.head(to)?;
+                    family.head(dialect, to)?;
                 }
-                family.sample(member, number, Some(stamp), to)?;
+                family.sample(member, number, stamp, to)?;
             }
         }
         Ok(())
@@ -92,10 +107,9 @@ impl Family {
         if per_second {
             unit = if unit.is_empty() { "per_second".into() } else { format!("{unit}_per_second") };
         }
+        // Only samples of counters end in `_total`.
         let mut stem = word(&format!("numakit_{}", metric.name));
-        if counter {
-            stem.truncate(stem.trim_end_matches("_total").len());
-        }
+        stem.truncate(stem.trim_end_matches("_total").len());
         if let Some(bare) = stem.strip_suffix(&unit).and_then(|s| s.strip_suffix('_')) {
             stem.truncate(bare.len());
         }
@@ -105,7 +119,7 @@ impl Family {
             copy += 1;
             name = joined(&format!("{stem}_{copy}"), &unit);
         }
-        let help = escaped(&metric.help);
+        let help = metric.help.clone();
         Self { name, counter, unit, help, scale, members: Vec::new(), begins: Vec::new() }
     }
 
@@ -129,13 +143,20 @@ impl Family {
     }
 
     /// Writes what stands before the samples.
-    pub fn head(&self, to: Output<'_>) -> io::Result<()> {
-        let kind = if self.counter { "counter" } else { "gauge" };
-        writeln!(to, "# TYPE {} {kind}", self.name)?;
-        if !self.unit.is_empty() {
-            writeln!(to, "# UNIT {} {}", self.name, self.unit)?;
+    pub fn head(&self, dialect: Dialect, to: Output<'_>) -> io::Result<()> {
+        let (name, kind) = (&self.name, if self.counter { "counter" } else { "gauge" });
+        if dialect == Dialect::Prometheus {
+            let total = if self.counter { "_total" } else { "" };
+            // Quotes are plain characters there.
+            let help = self.help.replace('\\', "\\\\").replace('\n', "\\n");
+            writeln!(to, "# HELP {name}{total} {help}")?;
+            return writeln!(to, "# TYPE {name}{total} {kind}");
         }
-        writeln!(to, "# HELP {} {}", self.name, self.help)
+        writeln!(to, "# TYPE {name} {kind}")?;
+        if !self.unit.is_empty() {
+            writeln!(to, "# UNIT {name} {}", self.unit)?;
+        }
+        writeln!(to, "# HELP {name} {}", escaped(&self.help))
     }
 
     /// Writes a sample of a member.
@@ -212,10 +233,26 @@ fn joined(stem: &str, unit: &str) -> String {
     if unit.is_empty() { stem.to_owned() } else { format!("{stem}_{unit}") }
 }
 
-/// Letters, digits and single underscores: `node.Active(anon)` is `node_Active_anon`.
+/// Words that checkers take for units, and what they stand for here.
+const SPELLED_OUT: [(&str, &str); 1] = [("sec", "secondary")];
+
+/// Small letters, digits and single underscores: `node.Active(anon)` is `node_active_anon`, and
+/// `numaconnect2.n2CachelinesSent` is `numaconnect2_n2_cachelines_sent`.
 fn word(name: &str) -> String {
-    let parts = name.split(|c: char| !c.is_ascii_alphanumeric()).filter(|part| !part.is_empty());
-    parts.collect::<Vec<_>>().join("_")
+    let mut words: Vec<String> = Vec::new();
+    let mut before = ' ';
+    for c in name.chars() {
+        let begins = c.is_ascii_uppercase() && (before.is_ascii_lowercase() || before.is_ascii_digit());
+        if c.is_ascii_alphanumeric() {
+            match words.last_mut() {
+                Some(word) if before.is_ascii_alphanumeric() && !begins => word.push(c.to_ascii_lowercase()),
+                _ => words.push(c.to_ascii_lowercase().to_string()),
+            }
+        }
+        before = c;
+    }
+    let spelled = |word: &String| SPELLED_OUT.iter().find(|(short, _)| short == word).map(|(_, long)| *long);
+    words.iter().map(|word| spelled(word).unwrap_or(word)).collect::<Vec<_>>().join("_")
 }
 
 fn escaped(text: &str) -> String {

@@ -25,10 +25,10 @@ fn the_last_value_of_each_series_is_written() {
         "# TYPE numakit_cpu_user_seconds counter\n# UNIT numakit_cpu_user_seconds seconds\n\
          # HELP numakit_cpu_user_seconds {help}\n\
          numakit_cpu_user_seconds_total{{host=\"h 1\",cpu=\"0\"}} 184467440737095516.15 2.000000001\n\
-         # TYPE numakit_node_Mem_Free_x_bytes gauge\n# UNIT numakit_node_Mem_Free_x_bytes bytes\n\
-         # HELP numakit_node_Mem_Free_x_bytes {help}\n\
-         numakit_node_Mem_Free_x_bytes{{host=\"h 1\",node=\"0\"}} 7168 1.000000000\n\
-         numakit_node_Mem_Free_x_bytes{{host=\"h 1\",node=\"1\"}} 18889465931478580853760 2.000000001\n\
+         # TYPE numakit_node_mem_free_x_bytes gauge\n# UNIT numakit_node_mem_free_x_bytes bytes\n\
+         # HELP numakit_node_mem_free_x_bytes {help}\n\
+         numakit_node_mem_free_x_bytes{{host=\"h 1\",node=\"0\"}} 7168 1.000000000\n\
+         numakit_node_mem_free_x_bytes{{host=\"h 1\",node=\"1\"}} 18889465931478580853760 2.000000001\n\
          # EOF\n"
     );
     assert_eq!(text("openmetrics", Values::Raw, false, &two_nodes(), &[rows]), expected);
@@ -45,9 +45,9 @@ fn all_samples_of_a_series_stand_together_with_rising_milliseconds() {
     let expected = [
         "numakit_cpu_user_seconds_total{host=\"h 1\",cpu=\"0\"} 0 1.000",
         "numakit_cpu_user_seconds_total{host=\"h 1\",cpu=\"0\"} 0.5 1.001",
-        "numakit_node_Mem_Free_x_bytes{host=\"h 1\",node=\"0\"} 1024 1.000",
-        "numakit_node_Mem_Free_x_bytes{host=\"h 1\",node=\"1\"} 2048 1.000",
-        "numakit_node_Mem_Free_x_bytes{host=\"h 1\",node=\"1\"} 6144 1.001",
+        "numakit_node_mem_free_x_bytes{host=\"h 1\",node=\"0\"} 1024 1.000",
+        "numakit_node_mem_free_x_bytes{host=\"h 1\",node=\"1\"} 2048 1.000",
+        "numakit_node_mem_free_x_bytes{host=\"h 1\",node=\"1\"} 6144 1.001",
         "numakit_vmstat_nr_bytes{host=\"h 1\"} 4096 1.001",
     ];
     assert_eq!(samples, expected);
@@ -84,7 +84,7 @@ fn names_never_clash() {
     let families = Families::new(&series, 0, Values::Raw, &[]);
     let names: Vec<&str> = families.list().iter().map(Family::name).collect();
     let expected =
-        ["numakit_a_x", "numakit_a_x_2", "numakit_a_x_3", "numakit_a_x_2_total", "numakit_a_y_per_second"];
+        ["numakit_a_x", "numakit_a_x_2", "numakit_a_x_3", "numakit_a_x_2_2", "numakit_a_y_per_second"];
     assert_eq!(names, expected);
     let rates =
         Families::new(&[one("a.b", Kind::COUNTER, Unit::Ticks, Instance::Machine)], 0, Values::Rates, &[]);
@@ -92,6 +92,25 @@ fn names_never_clash() {
     let pages =
         Families::new(&[one("a.b", Kind::Gauge, Unit::Pages, Instance::Machine)], 0, Values::Raw, &[]);
     assert_eq!(pages.list()[0].name(), "numakit_a_b_pages");
+}
+
+#[test]
+fn names_are_small_letters_with_underscores() {
+    for (name, expected) in [
+        ("node.MemFree", "numakit_node_mem_free"),
+        ("node.KReclaimable", "numakit_node_kreclaimable"),
+        ("vmstat.nr_sec_page_table_pages", "numakit_vmstat_nr_secondary_page_table_pages"),
+        ("node.Active(anon)", "numakit_node_active_anon"),
+        ("node.HugePages_Total", "numakit_node_huge_pages"),
+        ("numaconnect2.n2WaitCycReqSiuRmpe", "numakit_numaconnect2_n2_wait_cyc_req_siu_rmpe"),
+        ("numaconnect2.n2CycRmpe0freeS", "numakit_numaconnect2_n2_cyc_rmpe0free_s"),
+        ("a.HTTP", "numakit_a_http"),
+        ("_a._b__c_", "numakit_a_b_c"),
+    ] {
+        let families =
+            Families::new(&[one(name, Kind::Gauge, Unit::Count, Instance::Machine)], 0, Values::Raw, &[]);
+        assert_eq!(families.list()[0].name(), expected, "{name}");
+    }
 }
 
 proptest! {
@@ -104,7 +123,7 @@ proptest! {
         for family in families.list() {
             let mut chars = family.name().chars();
             prop_assert!(chars.next().is_some_and(|c| c.is_ascii_alphabetic()));
-            prop_assert!(chars.all(|c| c.is_ascii_alphanumeric() || c == '_'));
+            prop_assert!(chars.all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_'));
             prop_assert!(family.name().ends_with("_bytes") && seen.insert(family.name().to_owned()));
         }
     }

@@ -100,7 +100,7 @@ pub(super) fn in_order(reader: &mut Reader, budget: usize, show: &Show, rows: Ro
 /// Reads all of a recording with all CPUs. `None` where that does not pay, and where there is
 /// anything odd about the recording: then it has to be read in order.
 pub(super) fn at_once(path: &Path, header: &Header, budget: usize, show: &Show) -> Option<Known> {
-    let mut marks = Reader::open(path).ok().filter(Reader::has_places)?.marks()?;
+    let mut marks = Reader::open(path).ok()?.marks()?;
     if marks.len() <= CHUNK {
         return None;
     }

@@ -182,5 +182,6 @@ fn undescribed(name: &str, scope: Scope) -> Metric {
         source: String::new(),
         resolution: std::time::Duration::ZERO,
         confidence: None,
+        maximum: None,
     }
 }

@@ -22,6 +22,7 @@ fn counting(period: Duration) -> Counting {
         source: String::new(),
         resolution: Duration::ZERO,
         confidence: None,
+        maximum: None,
     };
     let series = vec![Series::new(&Arc::new(metric), Instance::Machine)];
     Counting { series, period, reads: 0, failing: Arc::default(), ticks: Arc::default() }

@@ -38,6 +38,7 @@ pub fn header() -> Header {
             help: "pages, \"quoted\"".into(),
             source: "/nowhere".into(),
             confidence: None,
+            maximum: None,
             resolution: Duration::from_millis(10),
         })
     };

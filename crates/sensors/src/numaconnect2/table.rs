@@ -5,6 +5,9 @@ use crate::sensor::metric;
 use numakit_model::{Confidence, Kind, Metric, Scope, Unit};
 use std::sync::LazyLock;
 
+/// Cycles of a card's clock per second.
+const CLOCK: u64 = 200_000_000;
+
 const TEXT: &str = include_str!("../../data/numaconnect2.txt");
 
 /// A line of the table.
@@ -58,7 +61,8 @@ impl Counter {
         let source = format!("register {:#x} of the card", self.register);
         let kind = Kind::Counter { bits: BITS };
         let described = metric(&name, self.unit, kind, Scope::Device, self.help, &source);
-        Metric { confidence: Some(self.confidence), ..described }
+        let maximum = (self.unit == Unit::Cycles).then_some(CLOCK);
+        Metric { confidence: Some(self.confidence), maximum, ..described }
     }
 
     /// Whether it is read when nothing is asked for by name: what crosses the card, what its

@@ -128,6 +128,21 @@ fn items_that_cannot_be_had_say_why() {
 }
 
 #[test]
+fn what_is_to_be_had_of_a_selection_is_told_from_the_rest() {
+    let had = |items: &str| {
+        let selection = items.parse().unwrap_or_else(|e| panic!("{items}: {e}"));
+        let told = |why: Vec<SelectError>| why.iter().map(ToString::to_string).collect::<Vec<_>>();
+        probe().had(&selection).map(|(had, gone)| (had.to_string(), told(gone)))
+    };
+    let Ok((items, gone)) = had("pgfault,n2RdBlkXSent,pgfalt,numa_hit,!node,!nothing") else { panic!() };
+    assert_eq!(items, "pgfault,numa_hit,!node");
+    assert!(gone.len() == 2 && gone[0].contains("'n2RdBlkXSent' is not to be had here: "), "{gone:?}");
+    assert!(gone[1].contains("nearest: pgfault"), "{gone:?}");
+    assert!(had("pgfalt,n2RdBlkXSent").is_err_and(|why| why.to_string().contains("pgfalt")));
+    assert_eq!(had("!node"), Ok(("!node".into(), Vec::new())));
+}
+
+#[test]
 fn empty_items_and_empty_results_are_errors() {
     for text in ["", ",", "pgfault,", "!", "a,!"] {
         assert!(matches!(text.parse::<Selection>(), Err(SelectError::Empty(_))), "{text:?}");

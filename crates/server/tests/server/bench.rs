@@ -170,6 +170,7 @@ fn series(name: &str) -> Series {
         source: String::new(),
         resolution: Duration::ZERO,
         confidence: None,
+        maximum: None,
     };
     Series::new(&Arc::new(metric), Instance::Machine)
 }

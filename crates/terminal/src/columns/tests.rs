@@ -17,6 +17,7 @@ fn series(name: &str, unit: Unit, instance: Instance) -> Series {
         source: String::new(),
         resolution: Duration::ZERO,
         confidence: None,
+        maximum: None,
     };
     Series::new(&Arc::new(metric), instance)
 }

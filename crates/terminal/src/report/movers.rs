@@ -10,7 +10,7 @@ use super::value::{Change, Mover};
 use crate::columns::in_quantity;
 use crate::units::Quantity;
 use numakit_derived::Index;
-use numakit_model::{Instance, Kind, Series, Unit};
+use numakit_model::{Instance, Series, Unit};
 use numakit_recording::Header;
 use std::collections::HashSet;
 
@@ -108,10 +108,11 @@ fn rate(series: &Series, movement: &Movement, first: u64) -> Option<Mover> {
     }
     let metric = &series.metric;
     // A counter of time is a share of time, one of memory is bytes.
-    let (unit, factor) = match (metric.unit.seconds(), metric.unit) {
-        (Some(seconds), _) if metric.kind != Kind::Rate => ("%", 100.0 * seconds),
-        (_, Unit::Kibibytes) => ("bytes", 1024.0),
-        (_, unit) => (unit.name(), 1.0),
+    let (unit, factor) = match (metric.maximum, metric.unit.seconds(), metric.unit) {
+        (Some(maximum), ..) => ("%", 100.0 / maximum as f64),
+        (_, Some(seconds), _) => ("%", 100.0 * seconds),
+        (_, _, Unit::Kibibytes) => ("bytes", 1024.0),
+        (_, _, unit) => (unit.name(), 1.0),
     };
     let quiet = rates.quantile(QUIET)? * factor;
     let peak = rates.largest()? * factor;

@@ -75,6 +75,15 @@ pub(super) static HARMS: &[Harm] = &[
         amount: Some("link_out"),
     },
     Harm {
+        formula: "card_wait",
+        threshold: 70.0,
+        scopes: &[Scope::Device],
+        does: "keeps requests for memory of other nodes waiting",
+        of: "of the time",
+        least: None,
+        amount: Some("link_in"),
+    },
+    Harm {
         formula: "dram_util",
         threshold: 70.0,
         scopes: PARTS,

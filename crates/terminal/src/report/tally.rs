@@ -31,7 +31,7 @@ pub(super) struct Phase {
     pub(super) intervals: u64,
     /// Time that its samples cover, ns; pauses are not part of it.
     pub(super) covered: u64,
-    /// How far each counter moved; `None` without two values.
+    /// How far each counter moved, and what each rate adds up to; `None` without two values.
     pub(super) sums: Vec<Option<u64>>,
 }
 
@@ -75,6 +75,8 @@ pub(super) struct Tally {
     selected: Option<String>,
     kinds: Vec<Kind>,
     last: Vec<Option<u64>>,
+    /// Of each rate, what is less than one, times 1e9.
+    rest: Vec<u128>,
     slots: Rates,
     slot_values: Vec<Option<u64>>,
     wakeup_at: Option<usize>,
@@ -114,6 +116,7 @@ impl Tally {
             selected: selected.map(str::to_owned),
             kinds: series.iter().map(|s| s.metric.kind).collect(),
             last: vec![None; series.len()],
+            rest: vec![0; series.len()],
             slots: Rates::new(&over_slots(series)),
             slot_values: vec![None; series.len()],
             wakeup_at: series.iter().position(|s| s.metric.name == "self.wakeup"),
@@ -236,16 +239,20 @@ impl Tally {
             self.selected_sample(time, took, values);
         }
         self.inside = inside;
-        self.add(&phases, values);
+        self.add(&phases, elapsed, values);
         self.last_time = Some(time);
     }
 
-    fn add(&mut self, phases: &[usize], values: &[Option<u64>]) {
+    fn add(&mut self, phases: &[usize], elapsed: u64, values: &[Option<u64>]) {
         for (at, (value, last)) in values.iter().zip(&mut self.last).enumerate() {
             let Some(value) = *value else { continue };
             let before = last.replace(value);
-            let (Kind::Counter { bits }, Some(before)) = (self.kinds[at], before) else { continue };
-            let Some(moved) = difference(before, value, bits) else { continue };
+            let moved = match (self.kinds[at], before) {
+                (Kind::Counter { bits }, Some(before)) => difference(before, value, bits),
+                (Kind::Rate, _) if elapsed > 0 => added(value, elapsed, &mut self.rest[at]),
+                _ => None,
+            };
+            let Some(moved) = moved else { continue };
             for &phase in phases {
                 let sum = &mut self.phases[phase].sums[at];
                 *sum = Some(sum.unwrap_or(0).saturating_add(moved));
@@ -289,6 +296,14 @@ impl Tally {
             }
         }
     }
+}
+
+/// What a rate comes to over so many ns; `None` for one that is negative.
+fn added(rate: u64, elapsed: u64, rest: &mut u128) -> Option<u64> {
+    let rate = u64::try_from(rate as i64).ok()?;
+    let product = u128::from(rate) * u128::from(elapsed) + *rest;
+    *rest = product % 1_000_000_000;
+    u64::try_from(product / 1_000_000_000).ok()
 }
 
 fn note<T>(notes: &mut Vec<T>, what: T, more: &mut u64) {

@@ -18,6 +18,7 @@ fn metric(name: &str, unit: Unit, kind: Kind, instance: Instance) -> Arc<Metric>
         source: String::new(),
         resolution,
         confidence: None,
+        maximum: None,
     })
 }
 
@@ -129,6 +130,26 @@ fn time_that_the_host_gave_to_others_is_the_last_share() {
         assert!(lines[1].ends_with(" st"), "{out}");
         assert!(lines[2..].iter().zip(ends).all(|(line, end)| line.ends_with(end)), "{out}");
     }
+}
+
+#[test]
+fn the_originals_table_has_names_and_whole_numbers_only() {
+    let card = |n| series("numaconnect2.n2CachelinesSent", Unit::Count, Kind::COUNTER, Instance::Device(n));
+    let header = header(vec![counter("vmstat.pgfault"), card(0), card(1)]);
+    let options =
+        Options { show: Show::Series, format: Format::Original, width: Some(20), ..Options::default() };
+    let mut table = StatTable::new(&header, Catalog::ours(), options).unwrap();
+    let mut out = String::new();
+    assert!(!table.sample(0, &[Some(0); 3], &mut out));
+    assert!(table.sample(1000 * MS, &[Some(527), Some(1_234_567), None], &mut out));
+    table.label(1100 * MS, "phase 2", &mut out);
+    let headings = "pgfault n2CachelinesSent:0 n2CachelinesSent:1\n";
+    assert_eq!(out, format!("{headings}    527            1234567                  - \n- phase 2 -\n"));
+    for second in 2..40 {
+        assert!(table.sample(second * 1000 * MS, &[Some(527), Some(1_234_567), None], &mut out));
+    }
+    assert_eq!(out.matches(headings).count(), 2, "39 lines");
+    assert_eq!(out.lines().skip(27).take(1).collect::<Vec<_>>(), [headings.trim_end()]);
 }
 
 #[test]

@@ -170,6 +170,7 @@ fn of(name: &str, instance: Instance) -> Series {
         help: String::new(),
         source: String::new(),
         confidence: None,
+        maximum: None,
         resolution: if unit == Unit::Ticks { Duration::from_millis(10) } else { Duration::ZERO },
     };
     Series::new(&Arc::new(metric), instance)

@@ -1,0 +1,125 @@
+//! Exports as the servers that they are for take them: InfluxDB 1, node_exporter, promtool.
+
+use crate::runner::{Done, Folder, wait_until};
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+
+/// A program of others; `None` where it is not there.
+fn program(name: &str) -> Option<PathBuf> {
+    let folders = std::env::var_os("NUMAKIT_PEERS").into_iter().chain(std::env::var_os("PATH"));
+    let folders: Vec<PathBuf> = folders.flat_map(|f| std::env::split_paths(&f).collect::<Vec<_>>()).collect();
+    let found = folders.into_iter().map(|folder| folder.join(name)).find(|path| path.is_file());
+    if found.is_none() {
+        println!("skipped: there is no {name}; 'cargo xtask test' fetches it where there is apt-get");
+    }
+    found
+}
+
+/// A server, which ends with the test.
+struct Server {
+    child: Child,
+    port: u16,
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn free_port() -> u16 {
+    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
+}
+
+impl Server {
+    fn start(command: &mut Command, port: u16) -> Self {
+        let child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        let server = Self { child, port };
+        wait_until(|| TcpStream::connect(("127.0.0.1", port)).is_ok());
+        server
+    }
+
+    /// The status and the rest of an answer.
+    fn ask(&self, head: &str, body: &[u8]) -> (u16, String) {
+        let mut stream = TcpStream::connect(("127.0.0.1", self.port)).unwrap();
+        let length = body.len();
+        let form = "Content-Type: application/x-www-form-urlencoded";
+        let head = format!(
+            "{head} HTTP/1.0\r\nHost: localhost\r\nConnection: close\r\n{form}\r\nContent-Length: {length}\r\n\r\n"
+        );
+        stream.write_all(head.as_bytes()).unwrap();
+        stream.write_all(body).unwrap();
+        let mut answer = Vec::new();
+        stream.read_to_end(&mut answer).unwrap();
+        let answer = String::from_utf8(answer).unwrap();
+        (answer.split(' ').nth(1).unwrap().parse().unwrap(), answer)
+    }
+}
+
+/// All lines are taken, the raw values and the rates, and all values are there.
+#[test]
+fn influxdb_takes_raw_values_and_rates_of_the_same_recording() {
+    let Some(influxd) = program("influxd") else { return };
+    let folder = Folder::new("influxdb");
+    folder.run("record -i 2ms -o a.arrows -- sleep 0.3").says(0, "");
+    let (port, inner) = (free_port(), free_port());
+    let at = |name: &str| folder.path(name).display().to_string();
+    let settings = format!(
+        "reporting-disabled = true\nbind-address = \"127.0.0.1:{inner}\"\n[meta]\ndir = {:?}\n[data]\ndir = {:?}\n\
+         wal-dir = {:?}\n[http]\nbind-address = \"127.0.0.1:{port}\"\n[monitor]\nstore-enabled = false\n",
+        at("meta"),
+        at("data"),
+        at("wal")
+    );
+    std::fs::write(folder.path("influxdb.conf"), settings).unwrap();
+    let server = Server::start(Command::new(influxd).arg("-config").arg(folder.path("influxdb.conf")), port);
+    let (status, answer) = server.ask("POST /query", b"q=CREATE DATABASE d");
+    assert_eq!(status, 200, "{answer}");
+    for values in ["raw", "rates"] {
+        let lines = folder.run(&format!("export a.arrows --to influx --{values}")).out;
+        for part in lines.lines().collect::<Vec<_>>().chunks(5000) {
+            let (status, answer) = server.ask("POST /write?db=d&precision=ns", part.join("\n").as_bytes());
+            assert_eq!(status, 204, "{values}: {answer}");
+        }
+    }
+    let rows = folder.read("a.arrows");
+    for (field, expected) in [("pgfault", rows.samples()), ("pgfault_per_second", rows.samples() - 1)] {
+        let (_, answer) =
+            server.ask("POST /query", format!("db=d&q=SELECT count({field}) FROM vmstat").as_bytes());
+        assert!(answer.contains(&format!(",{expected}]")), "{field}, {expected}: {answer}");
+    }
+    println!("{} samples twice", rows.samples());
+}
+
+#[test]
+fn promtool_has_nothing_to_say_and_the_textfile_collector_takes_it() {
+    let (Some(promtool), Some(exporter)) = (program("promtool"), program("prometheus-node-exporter")) else {
+        return;
+    };
+    let folder = Folder::new("textfile");
+    folder.run("record -i 5ms -o a.arrows -- sleep 0.2").says(0, "");
+    for values in ["raw", "rates"] {
+        let file = format!("{values}/a.prom");
+        std::fs::create_dir(folder.path(values)).unwrap();
+        folder.run(&format!("export a.arrows --{values} -o {file}")).says(0, "");
+        let input = std::fs::File::open(folder.path(&file)).unwrap();
+        let checked = Command::new(&promtool).args(["check", "metrics"]).stdin(input).output();
+        let checked = Done::of(checked.unwrap());
+        assert_eq!((checked.code, checked.out.as_str(), checked.err.as_str()), (0, "", ""), "{values}");
+
+        let port = free_port();
+        let mut command = Command::new(&exporter);
+        command.args(["--collector.disable-defaults", "--collector.textfile"]);
+        command.arg(format!("--web.listen-address=127.0.0.1:{port}"));
+        command.arg(format!("--collector.textfile.directory={}", folder.path(values).display()));
+        let (status, page) = Server::start(&mut command, port).ask("GET /metrics", b"");
+        assert!(status == 200 && page.contains("node_textfile_scrape_error 0"), "{page}");
+        let ours = |text: &str| text.lines().filter(|line| line.starts_with("numakit_")).count();
+        let written = std::fs::read_to_string(folder.path(&file)).unwrap();
+        assert_eq!(ours(&page), ours(&written), "{values}");
+        println!("{values}: {} samples", ours(&page));
+    }
+}

@@ -1,0 +1,53 @@
+//! The text format of Prometheus without times: the last value of every series, as a scrape gives
+//! it and as node_exporter's textfile collector and `promtool check metrics` take it.
+
+use crate::openmetrics::{Dialect, families, latest};
+use crate::{ExportError, Format, Options, Output, Source, Values};
+
+/// Line of the table of formats.
+pub const FORMAT: Format = Format {
+    name: "prometheus",
+    help: "text of Prometheus without times: the last sample, for node_exporter's textfile collector",
+    extension: "prom",
+    binary: false,
+    values: &[Values::Raw, Values::Rates],
+    write,
+};
+
+fn write(source: &mut Source, options: Options, to: Output<'_>) -> Result<Vec<String>, ExportError> {
+    let families = families(&source.header(), options.values);
+    let latest = latest(source, options.values)?;
+    let value = |series: usize| latest.get(series).copied().flatten();
+    families.write(Dialect::Prometheus, |series| value(series).map(|(number, _)| (number, None)), to)?;
+    to.flush()?;
+    let every = "of prometheus there is only the last sample; --to openmetrics --all writes every one";
+    Ok(options.all.then(|| every.to_owned()).into_iter().collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{batch, one, text};
+    use numakit_model::{Instance, Kind, Unit};
+
+    #[test]
+    fn counters_are_described_under_the_name_of_their_samples_and_nothing_has_a_time() {
+        let series = [
+            one("cpu.user", Kind::COUNTER, Unit::Ticks, Instance::Cpu(0)),
+            one("node.HugePages_Total", Kind::Gauge, Unit::Count, Instance::Node(1)),
+        ];
+        let rows = batch(&[(1_000_000_000, &[Some(100), Some(1)]), (2_000_000_000, &[Some(250), Some(2)])]);
+        let help = "Something \"odd\"\\nof two lines.";
+        let expected = format!(
+            "# HELP numakit_cpu_user_seconds_total {help}\n\
+             # TYPE numakit_cpu_user_seconds_total counter\n\
+             numakit_cpu_user_seconds_total{{host=\"h 1\",cpu=\"0\"}} 2.5\n\
+             # HELP numakit_node_huge_pages {help}\n\
+             # TYPE numakit_node_huge_pages gauge\n\
+             numakit_node_huge_pages{{host=\"h 1\",node=\"1\"}} 2\n"
+        );
+        assert_eq!(text("prometheus", Values::Raw, false, &series, std::slice::from_ref(&rows)), expected);
+        let rates = text("prometheus", Values::Rates, false, &series, &[rows]);
+        assert!(rates.contains("# TYPE numakit_cpu_user_seconds_per_second gauge\n"), "{rates}");
+    }
+}

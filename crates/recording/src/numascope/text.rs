@@ -1,0 +1,158 @@
+//! The text of an array of rows, taken apart row by row, so that only one row is held.
+
+use serde::Deserializer;
+use serde::de::{Error, SeqAccess, Visitor};
+use serde_json::Value;
+use std::fmt;
+use std::io::{self, BufRead, Seek, SeekFrom};
+
+/// The longest row in bytes.
+const LONGEST: usize = 16 << 20;
+
+/// What follows in such a text.
+#[derive(Debug)]
+pub enum Next {
+    /// A row: what stands between its brackets.
+    Row(Vec<Value>),
+    /// The array ends as it should.
+    End,
+    /// Why there is neither.
+    Wrong(String),
+}
+
+/// A text that is read on.
+#[derive(Debug)]
+pub struct Text<R> {
+    from: R,
+    position: u64,
+    place: Place,
+    /// The text of the row.
+    row: Vec<u8>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Place {
+    Start,
+    /// After the bracket that opens the array.
+    Opened,
+    AfterRow,
+    AfterComma,
+    Closed,
+}
+
+impl<R: BufRead> Text<R> {
+    /// From its start.
+    pub fn new(from: R) -> Self {
+        Self { from, position: 0, place: Place::Start, row: Vec::new() }
+    }
+
+    /// Bytes that were read.
+    pub fn position(&self) -> u64 {
+        self.position
+    }
+
+    /// Goes on after a row that ended at that byte.
+    pub fn go_to(&mut self, position: u64) -> io::Result<()>
+    where
+        R: Seek,
+    {
+        self.from.seek(SeekFrom::Start(position))?;
+        (self.position, self.place) = (position, Place::AfterRow);
+        Ok(())
+    }
+
+    /// The next row, of at most so many values.
+    pub fn next(&mut self, most: usize) -> io::Result<Next> {
+        loop {
+            let Some(byte) = self.byte()? else {
+                return Ok(match self.place {
+                    Place::Closed => Next::End,
+                    _ => Next::Wrong(format!("it ends at byte {}, before its array does", self.position)),
+                });
+            };
+            self.place = match (byte, self.place) {
+                (b' ' | b'\t' | b'\r' | b'\n', place) => place,
+                (b'[', Place::Start) => Place::Opened,
+                (b'[', Place::Opened | Place::AfterComma) => return self.rest_of_row(most),
+                (b',', Place::AfterRow) => Place::AfterComma,
+                (b']', Place::Opened | Place::AfterRow) => Place::Closed,
+                (_, Place::Closed) => {
+                    return Ok(Next::Wrong(format!("byte {} stands after its end", self.position)));
+                }
+                _ => {
+                    let byte = char::from(byte).escape_default();
+                    return Ok(Next::Wrong(format!(
+                        "there is '{byte}' at byte {}, and no row",
+                        self.position
+                    )));
+                }
+            };
+        }
+    }
+
+    fn byte(&mut self) -> io::Result<Option<u8>> {
+        let byte = self.from.fill_buf()?.first().copied();
+        self.from.consume(usize::from(byte.is_some()));
+        self.position += u64::from(byte.is_some());
+        Ok(byte)
+    }
+
+    /// What follows the bracket that opens a row. Nothing in a row has brackets itself.
+    fn rest_of_row(&mut self, most: usize) -> io::Result<Next> {
+        self.row.clear();
+        self.row.push(b'[');
+        let (mut quoted, mut escaped) = (false, false);
+        loop {
+            let piece = self.from.fill_buf()?;
+            let end = piece.iter().position(|byte| {
+                let ends = *byte == b']' && !quoted;
+                quoted ^= *byte == b'"' && !escaped;
+                escaped = *byte == b'\\' && quoted && !escaped;
+                ends
+            });
+            let taken = end.map_or(piece.len(), |at| at + 1);
+            self.row.extend_from_slice(&piece[..taken]);
+            self.from.consume(taken);
+            self.position += taken as u64;
+            if end.is_some() {
+                break;
+            }
+            if taken == 0 {
+                return Ok(Next::Wrong(format!("it ends at byte {}, within a row", self.position)));
+            }
+            if self.row.len() > LONGEST {
+                return Ok(Next::Wrong(format!("a row has more than {} MiB", LONGEST >> 20)));
+            }
+        }
+        self.place = Place::AfterRow;
+        let mut json = serde_json::Deserializer::from_slice(&self.row);
+        Ok(match json.deserialize_seq(Values { most }).and_then(|values| json.end().map(|()| values)) {
+            Ok(values) => Next::Row(values),
+            Err(error) => Next::Wrong(format!("the row that ends at byte {}: {error}", self.position)),
+        })
+    }
+}
+
+/// Takes the values of a row, and no more than there may be: short texts would need much memory.
+struct Values {
+    most: usize,
+}
+
+impl<'de> Visitor<'de> for Values {
+    type Value = Vec<Value>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a row")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut row: A) -> Result<Vec<Value>, A::Error> {
+        let mut values = Vec::new();
+        while let Some(value) = row.next_element()? {
+            if values.len() == self.most {
+                return Err(A::Error::custom(format!("it has more than {} values", self.most)));
+            }
+            values.push(value);
+        }
+        Ok(values)
+    }
+}
