@@ -12,6 +12,7 @@ pub mod lock;
 pub mod mark;
 pub mod memory;
 pub mod migrate;
+pub mod pages;
 pub mod perf;
 pub mod policy;
 pub mod poll;

@@ -14,7 +14,7 @@ use std::time::Duration;
 /// Record samples to a file until the command, a signal or 'numa ctl stop' ends it
 ///
 /// The file is an Arrow IPC stream that 'numa report', pyarrow and polars read. By default
-/// all is sampled but tracepoints and the less telling events of hardware; -e chooses.
+/// all is sampled but the sensor perf and the less telling events of hardware; -e chooses.
 /// The exit status is the command's (128 + signal when it was killed).
 #[derive(Debug, Args)]
 pub struct Record {

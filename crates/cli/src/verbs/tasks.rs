@@ -21,10 +21,11 @@ use std::time::Duration;
 /// Threads of the kernel are left out. The exit code is 1 when a process given with -p does not
 /// exist, and 2 when none of them does.
 ///
-/// --json writes one object a measurement: {seconds, nodes, denied, late, processes: [{pid,
-/// user, command, threads, cpu, remote, resident, memory, why}]}. cpu and remote are in percent,
-/// resident in bytes; memory is {huge, heap, stack, anonymous, file, total}, each the bytes on
-/// every node in the order of nodes, or null, and why then "denied" or "late".
+/// --json writes one object a measurement: {seconds, nodes, denied, late, refused, processes:
+/// [{pid, user, command, threads, cpu, remote, resident, memory, error, why}]}. cpu and remote are
+/// in percent, resident in bytes; memory is {huge, heap, stack, anonymous, file, total}, each the
+/// bytes on every node in the order of nodes, or null, and why then "denied", "late" or "refused".
+/// error is the standard error of the bytes of a node, 0 where every page was asked.
 #[derive(Debug, Args)]
 pub struct Tasks {
     /// Show the memory of these processes by use and node
@@ -130,7 +131,12 @@ impl Tasks {
             false => u64::MAX,
         };
         let processes = survey.measure(&|| clock::monotonic() < until);
-        let mut shown = Shown { nodes: survey.nodes().to_vec(), seconds: elapsed as f64 / 1e9, processes };
+        let mut shown = Shown {
+            nodes: survey.nodes().to_vec(),
+            seconds: elapsed as f64 / 1e9,
+            processes,
+            fix: survey.access().fix(),
+        };
         if let Some(user) = &self.user {
             shown.only_of(user);
         }

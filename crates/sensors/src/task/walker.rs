@@ -1,13 +1,10 @@
 //! The thread that looks at the processes, so that the sampler never waits for them.
-//!
-//! What it does costs them too: a walk of page tables holds a lock that their own page faults
-//! and mappings want. So it rests 19 times as long as it walked, and in between looks at threads
-//! only, after which it rests 49 times as long: 5 % of a core for memory, 2 % for threads.
 
 use super::board::{Board, NONE};
 use super::layout::{Layout, Status};
 use super::nodes::Nodes;
 use super::observer::{Observer, Wanted};
+use super::pace::Pace;
 use super::walk::Place;
 use crate::Target;
 use numakit_sys::SysRoot;
@@ -17,22 +14,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 const MS: u64 = 1_000_000;
-
-/// Rest from walking for each time of it.
-const REST_FROM_WALK: u64 = 19;
-
-/// Rest from looking at threads for each time of it.
-const REST_FROM_LOOK: u64 = 49;
-
-/// The shortest rest.
-const SHORTEST_REST: u64 = 20 * MS;
-
-/// The longest rest that is only for want of anybody who reads: CPU time is given to nodes
-/// by what is seen, so it is looked often enough.
-const LONGEST_IDLE: u64 = 250 * MS;
-
-/// A walk is interrupted after so long.
-const SLICE: u64 = 50 * MS;
 
 /// How often it is looked whether the command has started.
 const AWAIT: u64 = MS;
@@ -102,32 +83,44 @@ impl Walker {
 
     fn run(&self, shared: &Shared) {
         let Some(pid) = self.wait(shared) else { return };
-        let place = Place { root: &self.root, nodes: &self.nodes, page_size: self.page_size };
+        let place = Place {
+            root: &self.root,
+            nodes: &self.nodes,
+            page_size: self.page_size,
+            may_hold: self.wanted.walk.memory,
+        };
         let mut observer = Observer::new(&place, self.wanted, pid);
         let mut values = vec![NONE; self.layout.values()];
-        let mut status = Status::default();
-        // When the present walk began, and when it may go on.
-        let (mut begun, mut due) = (None, 0);
+        let (mut status, mut pace) = (Status::default(), Pace::default());
+        // When the present walk began.
+        let mut begun = None;
         while !shared.stopped() {
             let start = clock::monotonic();
             observer.look();
             let looked = clock::monotonic();
-            if self.walks() && looked >= due {
+            let look = looked - start;
+            if let Some(until) = pace.slice(looked, look).filter(|_| self.walks()) {
+                if begun.is_none() && status.walk_end == 0 {
+                    // What threads do is known before their memory is.
+                    self.show(&observer, &mut status, &mut values, shared);
+                }
                 let first = *begun.get_or_insert(looked);
-                let done = observer.walk(&|| clock::monotonic() < looked + SLICE && !shared.stopped());
+                let done = observer.walk(&|| clock::monotonic() < until && !shared.stopped());
                 let end = clock::monotonic();
-                due = end + (end - looked).saturating_mul(REST_FROM_WALK);
+                pace.used(looked, end, done, observer.held());
                 if done {
                     (status.walk_time, status.walk_end, begun) = (end - first, end, None);
                 }
             }
-            status.cpu = clock::thread_cpu();
-            self.layout.fill(&observer, &status, &mut values);
-            shared.board.show(&values);
-            let idle = (shared.interval.load(Ordering::Relaxed) / 2).min(LONGEST_IDLE);
-            let rest = (looked - start).saturating_mul(REST_FROM_LOOK);
-            shared.rest(rest.max(SHORTEST_REST).max(idle));
+            self.show(&observer, &mut status, &mut values, shared);
+            shared.rest(Pace::rest(look, shared.interval.load(Ordering::Relaxed)));
         }
+    }
+
+    fn show(&self, observer: &Observer, status: &mut Status, values: &mut [u64], shared: &Shared) {
+        status.cpu = clock::thread_cpu();
+        self.layout.fill(observer, status, values);
+        shared.board.show(values);
     }
 
     fn walks(&self) -> bool {
