@@ -4,6 +4,7 @@
 //! A thread of its own looks at them ([`walker`]); a read copies what it found last.
 
 pub mod access;
+pub mod affinity;
 mod asking;
 mod board;
 mod layout;
@@ -31,7 +32,7 @@ use board::NONE;
 use layout::{Layout, OF_NODES};
 use nodes::Nodes;
 use numakit_model::{Instance, Kind, Metric, Scope, Series, Unavailable, Unit};
-use numakit_sys::SysRoot;
+use numakit_sys::{SysRoot, sched};
 use observer::Wanted;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -117,6 +118,7 @@ fn probe(scene: &Scene<'_>) -> Probed {
             target: target.clone(),
             wanted: Wanted::default(),
             layout,
+            urgent: false,
         }),
         shared: Arc::new(Shared::new(layout.values())),
         row: vec![NONE; layout.values()],
@@ -231,7 +233,10 @@ impl Sensor for Task {
 
     fn read(&mut self, tick: &Tick, out: &mut [Option<u64>]) {
         if let Some(walker) = self.walker.take()
-            && walker.clone().start(Arc::clone(&self.shared)).is_err()
+            // As urgent as the thread that samples.
+            && (Walker { urgent: sched::is_realtime(), ..walker.clone() })
+                .start(Arc::clone(&self.shared))
+                .is_err()
         {
             // Tried again at the next read.
             self.walker = Some(walker);

@@ -59,6 +59,7 @@ pub(crate) fn unblock_signals() -> io::Result<()> {
         libc::sigprocmask(libc::SIG_SETMASK, &set, std::ptr::null_mut());
         libc::signal(libc::SIGPIPE, libc::SIG_DFL);
     }
+    crate::signal::default_file_size_limit();
     Ok(())
 }
 

@@ -163,8 +163,7 @@ impl Pagemap {
             ..Scan::default()
         };
         // SAFETY: the structure is that of the kernel, and the array is as long as it says.
-        let found =
-            check(unsafe { libc::ioctl(self.file.as_raw_fd(), PAGEMAP_SCAN, &raw mut scan) } as i64)?;
+        let found = check(unsafe { libc::ioctl(self.file.as_raw_fd(), PAGEMAP_SCAN, &raw mut scan) } as i64)?;
         let regions = regions.iter().take(usize::try_from(found).unwrap_or(0));
         runs.extend(regions.map(|r| Run {
             start: r.start,

@@ -24,7 +24,7 @@ pub struct Record {
     /// Replace the file if it exists
     #[arg(long, requires = "output")]
     force: bool,
-    /// Time between two samples, from 1ms to 1h
+    /// Time between two samples, from 100us to 1h, or a frequency such as 50Hz or 2kHz
     #[arg(short, long, value_name = "TIME", default_value = "10ms", value_parser = observe::interval_of)]
     interval: Duration,
     /// What counters of interconnect cards are recorded for
@@ -147,5 +147,7 @@ fn summary(ended: &Ended) {
         let size = recorded.bytes.div_ceil(1024);
         eprintln!("numa: {samples} samples, {size} KiB in {path}; 'numa report {path}' tells what it shows");
     }
-    eprintln!("numa: {} samples in all, {} ticks lost", ended.samples, ended.lost);
+    let ticks = ended.samples + ended.lost;
+    let share = if ticks == 0 { 0.0 } else { ended.lost as f64 / ticks as f64 * 100.0 };
+    eprintln!("numa: {} samples in all, {} ticks lost ({share:.1} %)", ended.samples, ended.lost);
 }

@@ -124,7 +124,8 @@ mod tests {
         ] {
             assert_eq!(line(text, &[(0, 16)]).map(|m| m.usage), Some(usage), "{text}");
         }
-        for text in ["", "x-y rw-p 0 00:00 0", "7f01-7f00 rw-p 0 00:00 0", "7f00-7f01 r--p 0 00:00 0 [vvar]"] {
+        for text in ["", "x-y rw-p 0 00:00 0", "7f01-7f00 rw-p 0 00:00 0", "7f00-7f01 r--p 0 00:00 0 [vvar]"]
+        {
             assert_eq!(line(text, &[]), None, "{text}");
         }
     }

@@ -6,7 +6,7 @@ use super::numa_maps::Memory;
 use super::stat::Counts;
 use super::threads::{self, Look, Seen, Switches};
 use super::tree::{Member, Tree};
-use super::walk::{self, Findings, Place, Step, Walk};
+use super::walk::{self, Findings, Name, Place, Step, Walk};
 use numakit_sys::SysRoot;
 use std::collections::HashMap;
 
@@ -55,6 +55,8 @@ pub struct Observer {
     tree: Tree,
     looked: bool,
     walk: Option<Walk>,
+    /// Memory that members do not have yet.
+    found: Vec<(Name, Memory)>,
     /// What threads did and where they are.
     pub activity: Activity,
     /// The last complete walk.
@@ -73,6 +75,7 @@ impl Observer {
             tree: Tree::of(place.root, pid),
             looked: false,
             walk: None,
+            found: Vec::new(),
             activity: Activity { cpu_time: vec![0; count], threads: vec![0; count], ..Activity::default() },
             walked: None,
         }
@@ -80,6 +83,7 @@ impl Observer {
 
     /// Looks at all processes and threads.
     pub fn look(&mut self) {
+        self.settle();
         self.tree.look(&self.root);
         // What threads did before the first look is not of this observation.
         let look = Look {
@@ -116,15 +120,10 @@ impl Observer {
             page_size: self.page_size,
             may_hold: self.wanted.walk.memory,
         };
-        let places: HashMap<u32, usize> =
-            self.tree.members.iter().enumerate().map(|(at, m)| (m.pid, at)).collect();
         loop {
             match walk.step(&place) {
                 Step::Part => {}
-                Step::Process((pid, start), memory) => {
-                    let member = places.get(&pid).map(|&at| &mut self.tree.members[at]);
-                    member.filter(|m| m.start() == start).into_iter().for_each(|m| m.memory = Some(memory.clone()));
-                }
+                Step::Process(name, memory) => self.found.push((name, memory)),
                 Step::End => break,
             }
             if !time() {
@@ -132,6 +131,7 @@ impl Observer {
                 return false;
             }
         }
+        self.settle();
         let mut memory = Memory::none(self.nodes.count());
         self.tree.members.iter().filter_map(|m| m.memory.as_ref()).for_each(|m| memory.add(m));
         self.walked = Some(Walked { memory, findings: walk.findings });
@@ -142,6 +142,19 @@ impl Observer {
     pub fn held(&self) -> bool {
         let walk = self.walk.as_ref().map(|walk| walk.findings);
         walk.or(self.walked.as_ref().map(|walked| walked.findings)).is_some_and(|f| f.held.is_some())
+    }
+
+    /// Gives members the memory that was found since the last time.
+    fn settle(&mut self) {
+        let mut found: HashMap<Name, Memory> = self.found.drain(..).collect();
+        if found.is_empty() {
+            return;
+        }
+        for member in &mut self.tree.members {
+            if let Some(memory) = found.remove(&(member.pid, member.start())) {
+                member.memory = Some(memory);
+            }
+        }
     }
 
     /// Minor and major faults and ticks of all that are or were in the tree.

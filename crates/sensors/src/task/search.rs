@@ -15,6 +15,11 @@ const SMALL: u64 = 16 << 20;
 /// Page tables that are looked through in as long, where most of them are empty.
 const SMALL_TABLES: u64 = 1 << 20;
 
+/// Whether the whole of a process may be looked at with its lock held.
+pub(super) fn is_small(size: Size) -> bool {
+    size.resident <= SMALL && size.tables <= SMALL_TABLES
+}
+
 /// What was found.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Located {
@@ -51,7 +56,7 @@ impl Search {
         // Of a capture there is nothing but its files.
         if let Some(pages) = place.root.pages() {
             let size = Size::of(place.root, pid);
-            search.small = size.resident <= SMALL && size.tables <= SMALL_TABLES;
+            search.small = is_small(size);
             if !search.small {
                 search.road = Road::Pages(Box::new(Asking::open(place, pages, pid, size)?));
             }

@@ -230,7 +230,7 @@ fn users(text: &str) -> HashMap<u32, String> {
 }
 
 /// Names come from anybody, and are shown on terminals.
-fn printable(bytes: &[u8]) -> String {
+pub(super) fn printable(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).chars().map(|c| if c.is_control() { '?' } else { c }).collect()
 }
 

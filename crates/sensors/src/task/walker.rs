@@ -9,6 +9,7 @@ use super::walk::Place;
 use crate::Target;
 use numakit_sys::SysRoot;
 use numakit_sys::clock::{self, Alarm};
+use numakit_sys::sched;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -50,9 +51,9 @@ impl Shared {
         self.stop.load(Ordering::Acquire)
     }
 
-    fn rest(&self, ns: u64) {
+    fn rest_until(&self, time: u64) {
         if !self.stopped() {
-            self.alarm.sleep_until(clock::monotonic().saturating_add(ns));
+            self.alarm.sleep_until(time);
         }
     }
 }
@@ -72,6 +73,9 @@ pub struct Walker {
     pub wanted: Wanted,
     /// Where each value belongs.
     pub layout: Layout,
+    /// Whether its bursts may have real-time priority: nobody displaces it from its CPU while it
+    /// holds a lock of the processes.
+    pub urgent: bool,
 }
 
 impl Walker {
@@ -95,25 +99,28 @@ impl Walker {
         // When the present walk began.
         let mut begun = None;
         while !shared.stopped() {
+            let (start, interval) = (clock::monotonic(), shared.interval.load(Ordering::Relaxed));
+            if pace.looks(start) {
+                observer.look();
+                pace.looked(start, clock::monotonic(), interval);
+                self.show(&observer, &mut status, &mut values, shared);
+            }
             let start = clock::monotonic();
-            observer.look();
-            let looked = clock::monotonic();
-            let look = looked - start;
-            if let Some(until) = pace.slice(looked, look).filter(|_| self.walks()) {
-                if begun.is_none() && status.walk_end == 0 {
-                    // What threads do is known before their memory is.
-                    self.show(&observer, &mut status, &mut values, shared);
-                }
-                let first = *begun.get_or_insert(looked);
+            if let Some(until) = pace.walks(start).filter(|_| self.walks()) {
+                let first = *begun.get_or_insert(start);
+                let raised = self.urgent && sched::set_realtime().is_ok();
                 let done = observer.walk(&|| clock::monotonic() < until && !shared.stopped());
+                if raised && sched::set_normal().is_err() {
+                    return;
+                }
                 let end = clock::monotonic();
-                pace.used(looked, end, done, observer.held());
+                pace.walked(start, end, done, observer.held(), interval);
                 if done {
                     (status.walk_time, status.walk_end, begun) = (end - first, end, None);
+                    self.show(&observer, &mut status, &mut values, shared);
                 }
             }
-            self.show(&observer, &mut status, &mut values, shared);
-            shared.rest(Pace::rest(look, shared.interval.load(Ordering::Relaxed)));
+            shared.rest_until(pace.next(self.walks()));
         }
     }
 
@@ -132,7 +139,7 @@ impl Walker {
             match self.target.pid() {
                 _ if shared.stopped() => return None,
                 Some(pid) => return Some(pid),
-                None => shared.rest(AWAIT),
+                None => shared.rest_until(clock::monotonic().saturating_add(AWAIT)),
             }
         }
     }

@@ -75,7 +75,8 @@ fn lists_and_tables_look_like_this() {
 
 #[test]
 fn with_one_node_nothing_is_remote_and_with_many_the_largest_are_shown() {
-    let one = Tasks { nodes: vec![0], seconds: 1.0, processes: vec![process(1, "a", 5, (5, 0), &[3])], fix: FIX };
+    let one =
+        Tasks { nodes: vec![0], seconds: 1.0, processes: vec![process(1, "a", 5, (5, 0), &[3])], fix: FIX };
     let text = one.list(9);
     assert!(text.contains(" - ") && text.contains("nothing is remote"), "{text}");
     assert!(one.details().contains("remote -\n"));
@@ -108,8 +109,14 @@ fn estimates_state_their_error_and_what_is_refused_says_why() {
     tasks.processes[1].error = 26 << 20;
     tasks.processes[2].found = Found::Refused;
     let text = tasks.list(9);
-    assert!(text.contains("The nodes of 1 process are") || text.contains("The nodes of 1 process is"), "{text}");
-    assert!(text.contains("at most 0.2 %") && text.contains("1 process not looked into: move_pages"), "{text}");
+    assert!(
+        text.contains("The nodes of 1 process are") || text.contains("The nodes of 1 process is"),
+        "{text}"
+    );
+    assert!(
+        text.contains("at most 0.2 %") && text.contains("1 process not looked into: move_pages"),
+        "{text}"
+    );
     assert_eq!(tasks.json()["processes"][1]["error"], 26 << 20);
     assert_eq!(tasks.json()["processes"][2]["why"], "refused");
     tasks.processes[0].held = true;

@@ -124,7 +124,9 @@ fn of_a_large_process_pages_are_drawn_and_the_standard_error_is_stated() {
     let spread = |page: u64| Some(u32::from(page.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 62 == 0));
     let striped = |page: u64| Some((page % 64 / 32) as u32);
     let halved = |page: u64| Some(u32::from(page < PAGES / 2));
-    for (name, node) in [("spread", spread as fn(u64) -> Option<u32>), ("striped", striped), ("halved", halved)] {
+    for (name, node) in
+        [("spread", spread as fn(u64) -> Option<u32>), ("striped", striped), ("halved", halved)]
+    {
         let (root, script) = process(Script::new(node), PAGES, PAGES, ANONYMOUS);
         let found = search(&root, &[0, 1], false).unwrap();
         let truth = (0..PAGES).filter(|page| node(*page) == Some(0)).count() as f64 * PAGE as f64;

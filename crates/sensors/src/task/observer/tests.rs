@@ -16,7 +16,8 @@ fn machine(processes: &[&Made]) -> SysRoot {
 
 fn observer(root: &SysRoot, pid: u32) -> Observer {
     let nodes = Nodes::of(&topology());
-    let mut observer = Observer::new(&Place { root, nodes: &nodes, page_size: 4096, may_hold: true }, ALL, pid);
+    let mut observer =
+        Observer::new(&Place { root, nodes: &nodes, page_size: 4096, may_hold: true }, ALL, pid);
     observer.look();
     assert!(observer.walk(&|| true));
     observer
