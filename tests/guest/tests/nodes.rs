@@ -17,6 +17,14 @@ static BOOT: LazyLock<Result<Boot, Failure>> = LazyLock::new(|| {
     let hold = "firsttouch 1 40 3 bind --hold 8 > held & sleep 2; pid=$(sed -n 's/^pid //p' held); \
                 numa tasks -p $pid; numa record -i 100ms -e 'task.*' --pid $pid -o held.arrows & sleep 2; \
                 kill -TERM $!; wait $!; wait";
+    // Larger than what is asked page by page.
+    let spread = "numa run -c 4 --memory interleave:0-3 -- firsttouch 0 240 3 default --hold 8 > spread & \
+                  sleep 3; pid=$(sed -n 's/^pid //p' spread); numa tasks -i 10ms -p $pid --json; \
+                  numa tasks -i 10ms -p $pid; numa tasks --affinity $pid; numa tasks --totals; wait";
+    let pools = "echo 24 > /proc/sys/vm/nr_hugepages; pools 40 --hold 8 > pools & sleep 2; \
+                 pid=$(sed -n 's/^pid //p' pools); numa tasks -i 10ms -p $pid; \
+                 numa record -i 100ms -e 'task.huge,task.huge_pages' --pid $pid -o pools.arrows & sleep 2; \
+                 kill -TERM $!; wait $!; wait; echo 0 > /proc/sys/vm/nr_hugepages";
     let offline = "sleep 1; echo 0 > /sys/devices/system/cpu/cpu5/online; sleep 1; \
                    echo 1 > /sys/devices/system/cpu/cpu5/online; sleep 1";
     let record = |name: &str, interval: &str, events: &str, command: &str| {
@@ -27,10 +35,13 @@ static BOOT: LazyLock<Result<Boot, Failure>> = LazyLock::new(|| {
         .program(&programs::numa()?)
         .program(&programs::compiled("firsttouch")?.unwrap())
         .program(&programs::compiled("exhaust")?.unwrap())
+        .program(&programs::compiled("pools")?.unwrap())
         // So that a page is a page.
         .step("small", &["sh", "-c", "echo never > /sys/kernel/mm/transparent_hugepage/enabled"])
         .step("touch", &["sh", "-c", &record("touch", "100ms", "node.*", "firsttouch 2 100 0 bind")])
         .step("hold", &["sh", "-c", hold])
+        .step("spread", &["sh", "-c", spread])
+        .step("pools", &["sh", "-c", pools])
         .step(
             "offline",
             &[
@@ -91,6 +102,42 @@ fn pages_of_a_process_are_where_the_kernel_says() {
         !pages.is_empty() && pages.iter().all(|bytes| (HELD * 4096..HELD * 4096 * 21 / 20).contains(bytes)),
         "{pages:?}"
     );
+}
+
+#[test]
+fn the_nodes_of_a_large_process_are_estimated_within_the_stated_error() {
+    let Some(boot) = or_skipped(&BOOT) else { return };
+    let told = std::fs::read_to_string(boot.out.join("spread")).unwrap();
+    let page = boot["spread"].succeeded();
+    println!("{told}{page}");
+    let json = page.lines().find(|line| line.starts_with('{')).unwrap();
+    let json: serde_json::Value = serde_json::from_str(json).unwrap();
+    let process = &json["processes"][0];
+    let error = process["error"].as_f64().unwrap();
+    // 0.5 % of 240 MiB at most.
+    assert!((1.0..0.006 * 240e6 * 1.05).contains(&error), "{error}");
+    for node in 0..4 {
+        let truth = figure(&told, &format!("pages_on_node {node}")).unwrap() * 4096.0;
+        let found = process["memory"]["anonymous"][node].as_f64().unwrap();
+        // The program has a little more than those pages.
+        let slack = 300_000.0;
+        assert!((found - truth).abs() < 4.0 * error + slack, "node {node}: {found} is not {truth} +- {error}");
+    }
+    assert!(page.contains("with a standard error of at most"), "{page}");
+    assert!(page.contains("interleave:0-3") || page.contains("numa_maps"), "{page}");
+    assert!(page.lines().any(|line| line.starts_with("all ")), "{page}");
+}
+
+#[test]
+fn memory_from_the_pools_of_huge_pages_is_told_apart() {
+    let Some(boot) = or_skipped(&BOOT) else { return };
+    let page = boot["pools"].succeeded();
+    println!("{page}");
+    let huge = page.lines().find(|line| line.trim_start().starts_with("Huge")).unwrap();
+    assert_eq!(huge.split_whitespace().last(), Some("40.0"), "{page}");
+    let recording = Recording::read(&boot.out.join("pools.arrows"));
+    let last = recording.series("task.huge_pages").into_iter().flatten().last();
+    assert_eq!(last, Some(40 << 20));
 }
 
 /// Whether values are there, absent and there again, and for how many samples they were absent.
