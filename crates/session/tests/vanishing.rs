@@ -52,7 +52,8 @@ struct Watch {
 
 impl Watch {
     fn start(root: &SysRoot, topology: &Topology) -> Self {
-        let setup = Setup::new(&Scene::new(root, topology), &Selection::default(), MILLISECOND, None).unwrap();
+        let setup =
+            Setup::new(&Scene::new(root, topology), &Selection::default(), MILLISECOND, None).unwrap();
         let names: Vec<String> = setup.header.series.iter().map(|s| s.name()).collect();
         let ring = Arc::new(Ring::in_memory(names.len(), 100_000).unwrap());
         let settings = Settings { interval: MILLISECOND, cpus: CpuSet::new(), priority: Priority::Normal };

@@ -217,7 +217,7 @@ mod tests {
             assert_ne!(start, libc::MAP_FAILED);
             // SAFETY: the range is this mapping.
             unsafe { libc::madvise(start, LENGTH, libc::MADV_NOHUGEPAGE) };
-            for at in (0..LENGTH).filter(|at| at / STRIPE % 2 == 0).step_by(4096) {
+            for at in (0..LENGTH).filter(|at| (at / STRIPE).is_multiple_of(2)).step_by(4096) {
                 // SAFETY: within the mapping.
                 unsafe { start.cast::<u8>().add(at).write_volatile(1) };
             }

@@ -15,9 +15,9 @@ pub fn page(affinity: &Affinity, topology: &Topology) -> String {
     let threads = if count == 1 { "1 thread".to_owned() } else { format!("{count} threads") };
     let mut text = format!("{} {}, {threads}\n", affinity.pid, affinity.command);
     let rows: Vec<Vec<String>> = affinity.groups.iter().map(|group| row(group, topology)).collect();
-    let headings = ["<THREADS", "CPUS", "MASK", "THEIR NODES", "MEMORY FROM", "<MEANING"];
+    let headings = ["THREADS", "CPUS", "MASK", "THEIR NODES", "MEMORY FROM", "<MEANING"];
     text.push_str(&page_table(&headings, &rows, "  "));
-    for line in policies(&affinity.policies) {
+    for line in policies(affinity.pid, &affinity.policies) {
         text.push_str(&format!("  {line}\n"));
     }
     text
@@ -104,7 +104,7 @@ fn meaning(group: &Group, topology: &Topology) -> String {
     }
 }
 
-fn policies(policies: &Policies) -> Vec<String> {
+fn policies(pid: u32, policies: &Policies) -> Vec<String> {
     const LEAD: &str = "Memory policy";
     match policies {
         Policies::Of(found) if found.len() == 1 => {
@@ -120,13 +120,13 @@ fn policies(policies: &Policies) -> Vec<String> {
             };
             most.into_iter().map(line).collect()
         }
-        Policies::TooLarge => vec![format!(
-            "{LEAD}: not read. The kernel tells it only with where all memory is, and stops the mappings of a \
-             process of this size meanwhile; 'head -n 1 /proc/PID/numa_maps' shows it."
-        )],
-        Policies::Denied(fix) => vec![format!("{LEAD}: may not be read; {fix}.")],
+        Policies::TooLarge => vec![
+            format!("{LEAD} not read: that would stop the mappings of a process of this size for a while;"),
+            format!("'head -n 1 /proc/{pid}/numa_maps' shows it all the same."),
+        ],
+        Policies::Denied(fix) => vec![format!("{LEAD} may not be read; {fix}.")],
         Policies::Unknown => {
-            vec![format!("{LEAD}: not told; boot a kernel that is built with CONFIG_NUMA.")]
+            vec![format!("{LEAD} not known; boot a kernel that is built with CONFIG_NUMA.")]
         }
     }
 }

@@ -189,9 +189,9 @@ impl Tasks {
         let (count, worst) = shares.fold((0, 0.0f64), |(count, worst), share| (count + 1, worst.max(share)));
         // With one node there is nothing to estimate.
         (count > 0 && !self.one_node()).then(|| {
-            let what = if count == 1 { "1 process is" } else { &format!("{count} processes are") };
+            let what = processes(count);
             format!(
-                "The nodes of {what} estimated from a sample of the pages, with a standard error of at most \
+                "The nodes of {what} are estimated from a sample of the pages, with a standard error of at most \
                  {:.1} % of the process's memory.",
                 (worst * 10.0).ceil() / 10.0
             )

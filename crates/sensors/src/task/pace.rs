@@ -75,7 +75,7 @@ impl Pace {
 }
 
 fn between(interval: u64) -> u64 {
-    (interval / 2).min(LONGEST_IDLE).max(SHORTEST_REST)
+    (interval / 2).clamp(SHORTEST_REST, LONGEST_IDLE)
 }
 
 #[cfg(test)]
