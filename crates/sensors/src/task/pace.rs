@@ -51,21 +51,22 @@ impl Pace {
         (now >= self.walk).then(|| now.saturating_add(BURST))
     }
 
-    /// The threads were looked at from one time to another; values are read at this interval.
-    pub fn looked(&mut self, from: u64, to: u64, interval: u64) {
-        self.look = to.saturating_add((to - from).saturating_mul(REST_FROM_LOOK).max(between(interval)));
+    /// The threads have been looked at until now, which took so much CPU time; values are read at
+    /// this interval.
+    pub fn looked(&mut self, now: u64, cpu: u64, interval: u64) {
+        self.look = now.saturating_add(cpu.saturating_mul(REST_FROM_LOOK).max(between(interval)));
     }
 
-    /// A burst of the walk was from one time to another.
-    pub fn walked(&mut self, from: u64, to: u64, complete: bool, held: bool, interval: u64) {
+    /// A burst of the walk has ended, which took so much CPU time.
+    pub fn walked(&mut self, now: u64, cpu: u64, complete: bool, held: bool, interval: u64) {
         self.walked |= complete;
         let times = match (held, self.walked) {
             (true, _) => REST_FROM_HOLDING,
             (_, false) => REST_AT_FIRST,
             (_, true) => REST_FROM_WALK,
         };
-        let rest = (to - from).saturating_mul(times);
-        self.walk = to.saturating_add(if complete { rest.max(between(interval)) } else { rest });
+        let rest = cpu.saturating_mul(times);
+        self.walk = now.saturating_add(if complete { rest.max(between(interval)) } else { rest });
     }
 
     /// When something is due again.
@@ -96,12 +97,12 @@ mod tests {
                 let from = now;
                 now += processes * LOOK;
                 worked += now - from;
-                pace.looked(from, now, 0);
+                pace.looked(now, now - from, 0);
             }
             if let Some(until) = pace.walks(now) {
-                let (from, work) = (now, left.min(until - now));
+                let work = left.min(until - now);
                 (now, left, worked) = (now + work, left - work, worked + work);
-                pace.walked(from, now, left == 0, false, 0);
+                pace.walked(now, work, left == 0, false, 0);
                 if left == 0 {
                     ends.push(now);
                     left = processes * WALK;
@@ -134,16 +135,16 @@ mod tests {
         let share = (worked as f64 - (first / 2) as f64) / second as f64;
         assert!(share < 0.08, "{share}");
         let mut pace = Pace::default();
-        pace.walked(0, 10, true, false, 0);
+        pace.walked(10, 10, true, false, 0);
         assert_eq!(
             (pace.walks(10), pace.walks(10 + SHORTEST_REST)),
             (None, Some(10 + SHORTEST_REST + BURST))
         );
-        pace.walked(1000, 3000, false, false, 0);
+        pace.walked(3000, 2000, false, false, 0);
         assert_eq!((pace.walks(40_999), pace.walks(41_000)), (None, Some(41_000 + BURST)));
-        pace.walked(0, 10, false, true, 0);
+        pace.walked(10, 10, false, true, 0);
         assert_eq!((pace.walks(9999), pace.walks(10_000)), (None, Some(10_000 + BURST)));
-        pace.looked(0, 2 * MS, 0);
+        pace.looked(2 * MS, 2 * MS, 0);
         assert!(!pace.looks(100 * MS - 1) && pace.looks(100 * MS));
         pace.looked(0, 0, 9000 * MS);
         assert_eq!((pace.next(true), pace.next(false)), (10_000, LONGEST_IDLE));

@@ -101,12 +101,14 @@ impl Walker {
         while !shared.stopped() {
             let (start, interval) = (clock::monotonic(), shared.interval.load(Ordering::Relaxed));
             if pace.looks(start) {
+                let before = clock::thread_cpu();
                 observer.look();
-                pace.looked(start, clock::monotonic(), interval);
+                pace.looked(clock::monotonic(), clock::thread_cpu() - before, interval);
                 self.show(&observer, &mut status, &mut values, shared);
             }
             let start = clock::monotonic();
             if let Some(until) = pace.walks(start).filter(|_| self.walks()) {
+                let before = clock::thread_cpu();
                 let first = *begun.get_or_insert(start);
                 let raised = self.urgent && sched::set_realtime().is_ok();
                 let done = observer.walk(&|| clock::monotonic() < until && !shared.stopped());
@@ -114,7 +116,7 @@ impl Walker {
                     return;
                 }
                 let end = clock::monotonic();
-                pace.walked(start, end, done, observer.held(), interval);
+                pace.walked(end, clock::thread_cpu() - before, done, observer.held(), interval);
                 if done {
                     (status.walk_time, status.walk_end, begun) = (end - first, end, None);
                     self.show(&observer, &mut status, &mut values, shared);
