@@ -17,6 +17,7 @@ mod scale;
 mod served;
 mod size;
 mod slowdown;
+mod stalls;
 mod start;
 mod statistics;
 mod threads;
@@ -47,6 +48,11 @@ const BENCHMARKS: &[Benchmark] = &[
         name: "slowdown",
         question: "what a recording costs the program beside it",
         run: slowdown::run,
+    },
+    Benchmark {
+        name: "stalls",
+        question: "how long a recording stops a large program that maps memory, and how soon it sees many",
+        run: stalls::run,
     },
     Benchmark {
         name: "guest",

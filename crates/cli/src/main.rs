@@ -7,6 +7,7 @@ use std::process::ExitCode;
 
 fn main() -> ExitCode {
     numakit_sys::signal::default_broken_pipe();
+    numakit_sys::signal::ignore_file_size_limit();
     numakit_sys::memory::single_heap();
     let words: Vec<OsString> = std::env::args_os().collect();
     let name = words.first().and_then(|word| Path::new(word).file_name());

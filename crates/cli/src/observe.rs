@@ -58,6 +58,27 @@ pub fn interval_of(text: &str) -> Result<Duration, String> {
     interval::parse(text)
 }
 
+/// Refuses an interval below a millisecond that is shorter than a sample takes.
+fn can_be_read(setup: &mut Setup, every: Duration) -> anyhow::Result<()> {
+    if every >= Duration::from_millis(1) {
+        return Ok(());
+    }
+    let takes = setup.time_of_sample();
+    if takes < every {
+        return Ok(());
+    }
+    // Half of the time for what else there is to do, in whole milliseconds.
+    let enough = u64::try_from((takes * 2).as_millis()).unwrap_or(u64::MAX).saturating_add(1);
+    bail!(
+        "--interval {}: one sample of these {} series takes {} us here; give -i {} or longer, or fewer \
+         series with -e",
+        interval::format(every),
+        setup.header.series.len(),
+        takes.as_micros(),
+        interval::format(Duration::from_millis(enough))
+    )
+}
+
 /// An observation that is set up but not begun.
 pub struct Prepared {
     /// What is sampled.
@@ -101,7 +122,8 @@ impl Observe {
         }
         let scene = Scene::new(&root, &topology).observing(target.as_ref());
         let had = self.original.map(|original| original.selection(&scene, selection)).transpose()?;
-        let setup = Setup::new(&scene, had.as_ref().unwrap_or(selection), every, line)?;
+        let mut setup = Setup::new(&scene, had.as_ref().unwrap_or(selection), every, line)?;
+        can_be_read(&mut setup, every)?;
         // Another machine's CPUs say nothing about this one's.
         let here = if root.is_host() { sampler_cpus(&topology) } else { CpuSet::new() };
         let cpus = match self.cpu {

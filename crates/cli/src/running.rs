@@ -3,7 +3,8 @@
 use numakit_launch::Replaced;
 use numakit_model::{Plan, Topology};
 use numakit_sensors::task::nodes::Nodes;
-use numakit_sensors::task::numa_maps::Reading;
+use numakit_sensors::task::search::Search;
+use numakit_sensors::task::walk::Place;
 use numakit_sys::SysRoot;
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -14,9 +15,11 @@ pub type Memory = BTreeMap<u32, u64>;
 /// Where the memory of a process is.
 pub fn memory(root: &SysRoot, pid: u32, topology: &Topology) -> Option<Memory> {
     let nodes = Nodes::of(topology);
-    let mut reading = Reading::open(root, pid, &nodes).ok()?;
-    while reading.advance(&nodes, topology.page_size).ok()? {}
-    let memory = reading.memory();
+    // Its memory is to be moved, which holds its lock as well.
+    let place = Place { root, nodes: &nodes, page_size: topology.page_size.max(1024), may_hold: true };
+    let mut search = Search::open(&place, pid).ok()?;
+    while search.advance(&place).ok()? {}
+    let memory = search.found().memory;
     Some(nodes.ids().iter().zip(0..).map(|(&id, place)| (id, memory.on(place))).collect())
 }
 

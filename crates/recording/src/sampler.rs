@@ -14,8 +14,8 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// The shortest interval.
-pub const SHORTEST: Duration = Duration::from_millis(1);
+/// The shortest interval. Not all that can be sampled can be sampled so often.
+pub const SHORTEST: Duration = Duration::from_micros(100);
 /// The longest interval.
 pub const LONGEST: Duration = Duration::from_secs(3600);
 

@@ -179,6 +179,9 @@ fn create_error(path: &Path, error: io::Error) -> WriteError {
         ErrorKind::StorageFull | ErrorKind::QuotaExceeded => {
             "free some space, or give a name on another disk with -o"
         }
+        io::ErrorKind::FileTooLarge => {
+            "raise the limit of file sizes ('ulimit -f unlimited'), or sample fewer series with -e"
+        }
         _ => "give another name with -o",
     };
     WriteError::Create { path: path.to_owned(), error, fix }

@@ -25,6 +25,7 @@ mod switches;
 pub mod task;
 #[cfg(test)]
 mod testing;
+pub mod totals;
 mod uncore;
 mod vmstat;
 pub mod watched;

@@ -26,8 +26,8 @@ const SENSOR: &str = "perf";
 pub const ENTRY: SensorEntry = SensorEntry {
     name: SENSOR,
     help: "Page faults, context switches, migrations, cycles and the kernel's NUMA tracepoints by node.",
-    // The kernel takes long to close tracepoints, so they are read only when asked for.
-    default: |metric| !table::is_tracepoint(metric) && hardware::by_default(metric),
+    // To read a CPU's counters interrupts it, every tick, for what vmstat and cpu mostly tell as well.
+    default: |_| false,
     known: || {
         let own = lines().map(|line| line.metric(line.scope));
         own.chain(KNOWN_OF_CORES.iter().cloned()).chain([running(SENSOR)]).collect()

@@ -8,8 +8,8 @@
 //! 3. the kernel's bare name, of anything else (`MemFree`, `numa_hit@node0`), or the vendor's name
 //!    of an event of hardware (`UNC_M_CAS_COUNT.RD`).
 //!
-//! Without any item that takes in, what each sensor has by default is taken, so `!node` is all
-//! of that but the nodes.
+//! `default` is what each sensor has by default. Without any item that takes in, that is taken, so
+//! `!node` is all of it but the nodes, and `default,perf` has the sensor `perf` as well.
 
 use crate::{Probe, SENSORS, Scene, Sensor, SensorEntry, glob};
 use numakit_model::{Instance, Metric, Scope, Series, Unavailable, suggest};
@@ -17,6 +17,9 @@ use std::collections::HashSet;
 use std::str::FromStr;
 use std::sync::Arc;
 use thiserror::Error;
+
+/// The item that stands for what is taken when nothing is asked for.
+const DEFAULT: &str = "default";
 
 /// Whether a metric is read when nothing is asked for by name.
 fn by_default(metric: &Metric) -> bool {
@@ -257,6 +260,10 @@ impl<'a> Names<'a> {
 
     /// The places of the series that an item stands for.
     fn find(&self, item: &str) -> Vec<usize> {
+        if item == DEFAULT {
+            let places = self.full.iter().enumerate().filter(|(_, (series, _))| by_default(&series.metric));
+            return places.map(|(at, _)| at).collect();
+        }
         let by_name = |s: &Series, name: &str| {
             fits(item, name) || fits(item, &s.metric.name) || fits(item, s.metric.sensor())
         };

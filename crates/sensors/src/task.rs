@@ -3,29 +3,36 @@
 //!
 //! A thread of its own looks at them ([`walker`]); a read copies what it found last.
 
+pub mod access;
+pub mod affinity;
+mod asking;
 mod board;
 mod layout;
 #[cfg(test)]
 mod machine;
+mod mappings;
 pub mod nodes;
 pub mod numa_maps;
 mod observer;
+mod pace;
+pub mod search;
 pub mod stat;
 pub mod survey;
 mod tally;
 mod threads;
 mod tree;
-mod walk;
+pub mod walk;
 mod walker;
 
 use crate::known::{Known, TASK};
 use crate::sensor::{Absent, Probed, Sensor, SensorEntry, Tick, narrow};
 use crate::{Scene, Target};
+use access::Access;
 use board::NONE;
 use layout::{Layout, OF_NODES};
 use nodes::Nodes;
 use numakit_model::{Instance, Kind, Metric, Scope, Series, Unavailable, Unit};
-use numakit_sys::SysRoot;
+use numakit_sys::{SysRoot, sched};
 use observer::Wanted;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -59,13 +66,19 @@ fn describe(at: usize, known: &Known) -> Metric {
 /// The file that a value comes from.
 fn source(name: &str) -> &'static str {
     match name {
-        "resident" | "stack" | "heap" | "anonymous" | "file" | "huge" => "/proc/PID/numa_maps",
-        "huge_pages" => "/proc/PID/smaps_rollup",
+        "resident" | "stack" | "heap" | "anonymous" | "file" | "huge" | "resident_error" => {
+            "/proc/PID/{numa_maps,maps,pagemap} and move_pages"
+        }
+        "huge_pages" => "/proc/PID/{smaps_rollup,pagemap}",
         "cpu_time" => "/proc/PID/task/TID/{stat,schedstat}",
         "threads" => "/proc/PID/task/TID/stat",
         "minor_faults" | "major_faults" | "cpu" | "processes" => "/proc/PID/stat",
-        "cpu_near" | "cpu_far" => "/proc/PID/numa_maps and /proc/PID/task/TID/{stat,schedstat}",
-        "threads_away" => "/proc/PID/numa_maps and /proc/PID/task/TID/{stat,sched}",
+        "cpu_near" | "cpu_far" => {
+            "/proc/PID/{numa_maps,maps,pagemap}, move_pages and /proc/PID/task/TID/{stat,schedstat}"
+        }
+        "threads_away" => {
+            "/proc/PID/{numa_maps,maps,pagemap}, move_pages and /proc/PID/task/TID/{stat,sched}"
+        }
         "migrations" | "voluntary_switches" | "involuntary_switches" => "/proc/PID/task/TID/sched",
         _ => "the thread that looks",
     }
@@ -105,11 +118,13 @@ fn probe(scene: &Scene<'_>) -> Probed {
             target: target.clone(),
             wanted: Wanted::default(),
             layout,
+            urgent: false,
         }),
         shared: Arc::new(Shared::new(layout.values())),
         row: vec![NONE; layout.values()],
         scratch: vec![NONE; layout.values()],
         last_read: 0,
+        access: Access::look(root),
         seen: 0,
     };
     for (at, known) in TASK.iter().enumerate() {
@@ -159,6 +174,8 @@ struct Task {
     row: Vec<u64>,
     scratch: Vec<u64>,
     last_read: u64,
+    /// Who may look into processes.
+    access: Access,
     /// Rows of the walker that were read.
     seen: u64,
 }
@@ -216,7 +233,10 @@ impl Sensor for Task {
 
     fn read(&mut self, tick: &Tick, out: &mut [Option<u64>]) {
         if let Some(walker) = self.walker.take()
-            && walker.clone().start(Arc::clone(&self.shared)).is_err()
+            // As urgent as the thread that samples.
+            && (Walker { urgent: sched::is_realtime(), ..walker.clone() })
+                .start(Arc::clone(&self.shared))
+                .is_err()
         {
             // Tried again at the next read.
             self.walker = Some(walker);
@@ -237,10 +257,20 @@ impl Sensor for Task {
     }
 
     fn failure(&self) -> Option<String> {
-        let denied = self.row[self.layout.denied()];
-        if denied != NONE {
+        let pid = |place: usize| Some(self.row[place]).filter(|pid| *pid != NONE);
+        if let Some(pid) = pid(self.layout.denied()) {
+            return Some(format!("the memory of PID {pid} may not be looked into; {}", self.access.fix()));
+        }
+        if let Some(pid) = pid(self.layout.held()) {
             return Some(format!(
-                "numa_maps of PID {denied}: permission denied; run as that user or root (ptrace access)"
+                "move_pages is refused here, so the memory of PID {pid} is read from its numa_maps, \
+                 which stops its mappings meanwhile; so it is read seldom"
+            ));
+        }
+        if let Some(pid) = pid(self.layout.huge_unknown()) {
+            return Some(format!(
+                "the huge pages of PID {pid} are not counted: a kernel before 6.7 stops the mappings of a \
+                 process of that size meanwhile"
             ));
         }
         let took = self.row[self.layout.of_machine(layout::WALK_TIME)];

@@ -7,20 +7,29 @@ use std::time::Duration;
 const UNITS: [(&str, f64); 6] =
     [("min", 6e10), ("ms", 1e6), ("us", 1e3), ("ns", 1.0), ("h", 3.6e12), ("s", 1e9)];
 
-/// Reads `100ms`, `0.5s`, `2min`, from 1 ms to 1 h. The error says what was wrong and the fix.
+/// Units of frequencies, longest name first.
+const FREQUENCIES: [(&str, f64); 2] = [("khz", 1e3), ("hz", 1.0)];
+
+/// What can be given, for help and errors.
+pub const RANGE: &str = "from 100us to 1h";
+
+/// Reads `100ms`, `0.5s`, `2min` or a frequency, `50Hz` or `2.5kHz`: from 100 us to 1 h. The error
+/// says what was wrong and the fix.
 pub fn parse(text: &str) -> Result<Duration, String> {
+    const EXAMPLES: &str = "write it as 100ms, 1s or 1min, or as a frequency: 50Hz, 2kHz";
     let text = text.trim();
-    let unit = UNITS.iter().find(|(name, _)| text.ends_with(name));
+    let lower = text.to_ascii_lowercase();
+    let frequency = FREQUENCIES.iter().find(|(name, _)| lower.ends_with(name));
+    let unit = frequency.or_else(|| UNITS.iter().find(|(name, _)| text.ends_with(name)));
     let Some((name, scale)) = unit else {
-        return Err(format!("interval '{text}' has no unit; write it as 100ms, 1s or 1min"));
+        return Err(format!("interval '{text}' has no unit; {EXAMPLES}"));
     };
     let number = text[..text.len() - name.len()].trim();
-    let value: f64 = number.parse().map_err(|_| {
-        format!("interval '{text}' is not a number and a unit; write it as 100ms, 1s or 1min")
-    })?;
-    let ns = value * scale;
+    let value: f64 =
+        number.parse().map_err(|_| format!("interval '{text}' is not a number and a unit; {EXAMPLES}"))?;
+    let ns = if frequency.is_some() { 1e9 / (value * scale) } else { value * scale };
     if !(SHORTEST.as_nanos() as f64..=LONGEST.as_nanos() as f64).contains(&ns) {
-        return Err(format!("interval '{text}' is out of range; give one from 1ms to 1h"));
+        return Err(format!("interval '{text}' is out of range; give one {RANGE}"));
     }
     Ok(Duration::from_nanos(ns.round() as u64))
 }
@@ -28,9 +37,14 @@ pub fn parse(text: &str) -> Result<Duration, String> {
 /// An interval in the unit that keeps it short.
 pub fn format(interval: Duration) -> String {
     let ns = interval.as_nanos();
-    for (name, unit) in
-        [("h", 3_600_000_000_000), ("min", 60_000_000_000), ("s", 1_000_000_000), ("ms", 1_000_000)]
-    {
+    const WHOLE: [(&str, u128); 5] = [
+        ("h", 3_600_000_000_000),
+        ("min", 60_000_000_000),
+        ("s", 1_000_000_000),
+        ("ms", 1_000_000),
+        ("us", 1_000),
+    ];
+    for (name, unit) in WHOLE.into_iter().filter(|(name, _)| *name != "us" || ns < 1_000_000) {
         if ns >= unit && ns.is_multiple_of(unit) {
             return format!("{}{name}", ns / unit);
         }
@@ -49,12 +63,28 @@ mod tests {
         {
             assert_eq!(parse(text), Ok(Duration::from_millis(ms)), "{text}");
         }
-        for text in ["", "0ms", "-1s", "100", "ms", "2h", "1us", "nans", "infs", "1e400s", "x ms"] {
+        for (text, us) in [
+            ("100us", 100),
+            ("0.25ms", 250),
+            ("2kHz", 500),
+            ("2.5 kHz", 400),
+            ("10khz", 100),
+            ("1Hz", 1_000_000),
+            ("0.5 Hz", 2_000_000),
+        ] {
+            assert_eq!(parse(text), Ok(Duration::from_micros(us)), "{text}");
+        }
+        assert_eq!(parse("3Hz"), Ok(Duration::from_nanos(333_333_333)));
+        for text in ["", "0ms", "-1s", "100", "ms", "2h", "99us", "nans", "infs", "1e400s", "x ms", "0Hz"] {
             assert!(parse(text).is_err(), "{text}");
         }
-        for text in ["1ms", "1500ms", "2s", "3min", "1h"] {
+        for text in ["-1Hz", "nanHz", "infkHz", "11kHz", "Hz", "0.0001Hz", "k Hz"] {
+            assert!(parse(text).is_err(), "{text}");
+        }
+        for text in ["100us", "250us", "1ms", "1500ms", "2s", "3min", "1h"] {
             assert_eq!(format(parse(text).unwrap()), text);
         }
         assert_eq!(format(Duration::from_micros(1500)), "1.5ms");
+        assert_eq!(format(Duration::from_nanos(333_300)), "0.3333ms");
     }
 }

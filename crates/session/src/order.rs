@@ -37,7 +37,7 @@ pub const ORDERS: [(&str, &str, &str); 10] = [
     ("label", "TEXT", "note TEXT at this time"),
     ("pause", "", "take no samples until resumed"),
     ("resume", "", "take samples again"),
-    ("interval", "TIME", "sample every TIME, from 1ms to 1h"),
+    ("interval", "TIME", "sample every TIME, from 100us to 1h, or so often: 50Hz, 2kHz"),
     ("enable", "SENSOR", "read a sensor again"),
     ("disable", "SENSOR", "leave a sensor alone until enabled; its series have no values meanwhile"),
     ("stop", "", "end cleanly"),
@@ -125,7 +125,7 @@ mod tests {
             ("label numakit:lost 3", "recorder's own"),
             ("interval", "no unit"),
             ("disable", "disable SENSOR"),
-            ("interval 0ms", "1ms to 1h"),
+            ("interval 0ms", "100us to 1h"),
             ("pause now", "takes no argument"),
         ] {
             let error = Order::parse(line.as_bytes()).unwrap_err();

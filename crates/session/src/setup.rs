@@ -2,7 +2,7 @@
 
 use numakit_model::{CpuSet, Scope, Topology};
 use numakit_recording::{AbsentMetric, Header};
-use numakit_sensors::{Probe, Scene, SelectError, Selected, Selection, Sensor, summed};
+use numakit_sensors::{Probe, Scene, SelectError, Selected, Selection, Sensor, Tick, summed};
 use numakit_sys::{clock, sched};
 use std::collections::HashSet;
 use std::time::Duration;
@@ -46,6 +46,23 @@ impl Setup {
 }
 
 impl Setup {
+    /// How long a sample takes at least: the fastest of a few.
+    pub fn time_of_sample(&mut self) -> Duration {
+        const TRIES: usize = 5;
+        let mut values = vec![None; self.header.series.len()];
+        let mut once = || {
+            let begun = clock::monotonic();
+            let mut rest = &mut values[..];
+            for sensor in &mut self.sensors {
+                let (mine, others) = rest.split_at_mut(sensor.series().len());
+                sensor.read(&Tick { due: begun, woke: begun, lost: 0 }, mine);
+                rest = others;
+            }
+            Duration::from_nanos(clock::monotonic() - begun)
+        };
+        (0..TRIES).map(|_| once()).min().unwrap_or_default()
+    }
+
     /// Adds up what interconnect cards count, so that each metric of theirs is one series.
     pub fn add_up_cards(&mut self) {
         let of_card = |sensor: &dyn Sensor| sensor.series().iter().any(|s| s.metric.scope == Scope::Device);

@@ -5,7 +5,6 @@
 use numakit_model::topology::Node;
 use numakit_model::{CpuSet, Topology};
 use numakit_recording::ring::Entry;
-use numakit_recording::sampler::SHORTEST;
 use numakit_recording::{Priority, Ring, Sampler, Settings};
 use numakit_sensors::{Scene, Selection};
 use numakit_session::setup::Setup;
@@ -13,6 +12,8 @@ use numakit_sys::SysRoot;
 use numakit_sys::root::Tree;
 use std::sync::Arc;
 use std::time::Duration;
+
+const MILLISECOND: Duration = Duration::from_millis(1);
 
 const STAT: &str = "cpu 9 0 9 9 0 0 0 0 0 0\ncpu0 5 0 5 5 0 0 0 0 0 0\ncpu1 4 0 4 4 0 0 0 0 0 0\nintr 5 1 2\nctxt 6\nprocesses 3\nprocs_running 1\nprocs_blocked 0\n";
 
@@ -51,10 +52,11 @@ struct Watch {
 
 impl Watch {
     fn start(root: &SysRoot, topology: &Topology) -> Self {
-        let setup = Setup::new(&Scene::new(root, topology), &Selection::default(), SHORTEST, None).unwrap();
+        let setup =
+            Setup::new(&Scene::new(root, topology), &Selection::default(), MILLISECOND, None).unwrap();
         let names: Vec<String> = setup.header.series.iter().map(|s| s.name()).collect();
         let ring = Arc::new(Ring::in_memory(names.len(), 100_000).unwrap());
-        let settings = Settings { interval: SHORTEST, cpus: CpuSet::new(), priority: Priority::Normal };
+        let settings = Settings { interval: MILLISECOND, cpus: CpuSet::new(), priority: Priority::Normal };
         let sampler = Sampler::start(setup.sensors, settings, vec![Arc::clone(&ring)]).unwrap();
         Self { sampler, ring, names, rows: Vec::new(), labels: Vec::new() }
     }

@@ -65,5 +65,6 @@ pub(crate) fn give_back() -> io::Result<()> {
         }
         libc::sigprocmask(libc::SIG_SETMASK, &set, std::ptr::null_mut());
     }
+    crate::signal::default_file_size_limit();
     Ok(())
 }

@@ -14,6 +14,7 @@ pub mod mark;
 pub mod memory;
 pub mod migrate;
 pub mod output;
+pub mod pages;
 pub mod perf;
 pub mod policy;
 pub mod poll;

@@ -79,7 +79,7 @@ pub fn move_range(process: u32, start: u64, end: u64, node: u32) -> io::Result<M
 
 /// Where pages are, or, with nodes, where they are after being moved there; errors of single
 /// pages are negative.
-fn pages_call(process: u32, pages: &[u64], nodes: Option<&[i32]>) -> io::Result<Vec<i32>> {
+pub(crate) fn pages_call(process: u32, pages: &[u64], nodes: Option<&[i32]>) -> io::Result<Vec<i32>> {
     // The kernel leaves the status of pages that it did not reach as it is.
     let mut status = vec![-libc::EAGAIN; pages.len()];
     // SAFETY: all three arrays are as long as said, and live during the call.

@@ -5,6 +5,7 @@ pub mod archive;
 mod directory;
 mod tree;
 
+use crate::pages::{self, Pages};
 use crate::perf::{self, Counters};
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -51,6 +52,7 @@ pub struct SysRoot {
     name: String,
     touched: Option<Arc<Mutex<BTreeSet<String>>>>,
     counters: Option<Arc<dyn Counters>>,
+    pages: Option<Arc<dyn Pages>>,
 }
 
 #[derive(Debug)]
@@ -66,7 +68,11 @@ const MAX_FILE: usize = 64 << 20;
 impl SysRoot {
     /// This machine.
     pub fn host() -> Self {
-        Self { counters: Some(Arc::new(perf::Kernel)), ..Self::of(Place::Host, "this machine".to_owned()) }
+        Self {
+            counters: Some(Arc::new(perf::Kernel)),
+            pages: Some(Arc::new(pages::Kernel)),
+            ..Self::of(Place::Host, "this machine".to_owned())
+        }
     }
 
     /// A directory that holds `sys` and `proc` (or one folder that does), or an archive of
@@ -87,7 +93,7 @@ impl SysRoot {
     }
 
     fn of(place: Place, name: String) -> Self {
-        Self { place: Arc::new(place), name, touched: None, counters: None }
+        Self { place: Arc::new(place), name, touched: None, counters: None, pages: None }
     }
 
     /// The same place with these performance counters.
@@ -98,6 +104,16 @@ impl SysRoot {
     /// The performance counters of the machine; a capture has none.
     pub fn counters(&self) -> Option<&Arc<dyn Counters>> {
         self.counters.as_ref()
+    }
+
+    /// The same place with processes whose pages can be asked for.
+    pub fn with_pages(self, pages: Arc<dyn Pages>) -> Self {
+        Self { pages: Some(pages), ..self }
+    }
+
+    /// Where the pages of processes are; a capture has no processes.
+    pub fn pages(&self) -> Option<&Arc<dyn Pages>> {
+        self.pages.as_ref()
     }
 
     /// The same place, keeping a list of every path that is looked at.

@@ -57,6 +57,14 @@ pub fn set_realtime() -> io::Result<()> {
     Ok(())
 }
 
+/// Makes the calling thread a normal one again.
+pub fn set_normal() -> io::Result<()> {
+    let param = libc::sched_param { sched_priority: 0 };
+    // SAFETY: the parameter outlives the call.
+    check(unsafe { libc::sched_setscheduler(0, libc::SCHED_OTHER, &param) } as i64)?;
+    Ok(())
+}
+
 /// Whether the calling thread has real-time priority.
 pub fn is_realtime() -> bool {
     // SAFETY: plain integers.
@@ -121,6 +129,12 @@ mod tests {
         assert!(!is_realtime());
         let raised = std::thread::spawn(|| set_realtime().is_ok() == is_realtime());
         assert!(raised.join().unwrap());
+        let lowered = std::thread::spawn(|| {
+            let _ = set_realtime();
+            set_normal().unwrap();
+            is_realtime()
+        });
+        assert!(!lowered.join().unwrap());
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use crate::check;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// A signal that came in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -87,6 +88,26 @@ pub const CHILD: i32 = libc::SIGCHLD;
 pub fn ignore_broken_pipe() {
     // SAFETY: SIG_IGN is always a valid disposition.
     unsafe { libc::signal(libc::SIGPIPE, libc::SIG_IGN) };
+}
+
+static LIMIT_IGNORED: AtomicBool = AtomicBool::new(false);
+
+/// Makes a write beyond the limit of file sizes (`ulimit -f`) an error, as on a full disk, and not
+/// the end of this process. Commands that are started are not affected.
+pub fn ignore_file_size_limit() {
+    if !is_ignored(libc::SIGXFSZ) {
+        // SAFETY: SIG_IGN is always a valid disposition.
+        unsafe { libc::signal(libc::SIGXFSZ, libc::SIG_IGN) };
+        LIMIT_IGNORED.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Undoes [`ignore_file_size_limit`], for a command. Async-signal-safe.
+pub(crate) fn default_file_size_limit() {
+    if LIMIT_IGNORED.load(Ordering::Relaxed) {
+        // SAFETY: SIG_DFL is always a valid disposition.
+        unsafe { libc::signal(libc::SIGXFSZ, libc::SIG_DFL) };
+    }
 }
 
 /// Makes a write to a closed pipe end this process silently, as other Unix filters do.

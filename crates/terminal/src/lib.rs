@@ -1,5 +1,6 @@
 //! Values to text.
 
+pub mod affinity;
 pub mod columns;
 pub mod doctor;
 pub mod events;
@@ -12,5 +13,6 @@ pub mod stat;
 pub mod table;
 pub mod tasks;
 pub mod topology;
+pub mod totals;
 pub mod units;
 mod wrap;

@@ -29,6 +29,8 @@ pub struct Tasks {
     pub seconds: f64,
     /// The processes.
     pub processes: Vec<Process>,
+    /// What helps where the kernel does not let processes be looked into.
+    pub fix: &'static str,
 }
 
 /// More nodes than these have no columns.
@@ -82,7 +84,14 @@ impl Tasks {
     /// A table of each process: its memory by use and node.
     pub fn details(&self) -> String {
         let tables: Vec<String> = self.processes.iter().map(|p| self.detail(p)).collect();
-        let notes = if self.one_node() { format!("\n{ONE_NODE}\n") } else { String::new() };
+        let mut notes: Vec<String> = self.estimated().into_iter().collect();
+        if self.processes.iter().any(|p| p.held) {
+            notes.push(HELD.to_owned());
+        }
+        if self.one_node() {
+            notes.push(ONE_NODE.to_owned());
+        }
+        let notes: String = notes.iter().map(|note| format!("\n{note}\n")).collect();
         tables.join("\n") + &notes
     }
 
@@ -93,6 +102,7 @@ impl Tasks {
             "nodes": self.nodes,
             "denied": self.count(&Found::Denied),
             "late": self.count(&Found::Late),
+            "refused": self.count(&Found::Refused),
             "processes": self.processes.iter().map(|p| self.object(p)).collect::<Vec<_>>(),
         })
     }
@@ -158,12 +168,34 @@ impl Tasks {
         }
         let of = |found: &Found| Some(self.count(found)).filter(|n| *n > 0).map(processes);
         if let Some(many) = of(&Found::Denied) {
-            notes.push(format!("{many} may not be looked into; run as root, or as their user."));
+            notes.push(format!("{many} may not be looked into; {}.", self.fix));
         }
+        if let Some(many) = of(&Found::Refused) {
+            notes.push(format!("{many} {REFUSED}; -p PID shows them all the same."));
+        }
+        notes.extend(self.estimated());
         if let Some(many) = of(&Found::Late) {
             notes.push(format!("{many} not walked in time; a longer --interval gives more, -p PID all."));
         }
         notes
+    }
+
+    /// How exact the nodes of large processes are.
+    fn estimated(&self) -> Option<String> {
+        let shares = self.processes.iter().filter(|p| p.error > 0).map(|p| {
+            let total = memory(p).max(1);
+            (p.error as f64 / total as f64) * 100.0
+        });
+        let (count, worst) = shares.fold((0, 0.0f64), |(count, worst), share| (count + 1, worst.max(share)));
+        // With one node there is nothing to estimate.
+        (count > 0 && !self.one_node()).then(|| {
+            let what = processes(count);
+            format!(
+                "The nodes of {what} are estimated from a sample of the pages, with a standard error of at most \
+                 {:.1} % of the process's memory.",
+                (worst * 10.0).ceil() / 10.0
+            )
+        })
     }
 
     fn detail(&self, process: &Process) -> String {
@@ -180,8 +212,9 @@ impl Tasks {
         let memory = match &process.found {
             Found::Memory(memory) => memory,
             Found::Denied => {
-                return title + "  Its memory may not be looked into; run as root, or as its user.\n";
+                return format!("{title}  Its memory may not be looked into; {}.\n", self.fix);
             }
+            Found::Refused => return format!("{title}  It is {REFUSED}.\n"),
             Found::Late => {
                 return title + "  There was no time to walk its memory; give a longer --interval.\n";
             }
@@ -221,14 +254,22 @@ impl Tasks {
             "remote": self.remote(process),
             "resident": process.resident,
             "memory": memory,
+            "error": process.error,
             "why": match process.found {
                 Found::Memory(_) => None,
                 Found::Denied => Some("denied"),
                 Found::Late => Some("late"),
+                Found::Refused => Some("refused"),
             },
         })
     }
 }
+
+const REFUSED: &str = "not looked into: move_pages is refused here (a container allows it with --cap-add \
+                       SYS_NICE), and reading numa_maps would stop a process of that size meanwhile";
+
+const HELD: &str = "Read from numa_maps, which stops the mappings of a process meanwhile: move_pages is refused \
+                    here (a container allows it with --cap-add SYS_NICE).";
 
 const ONE_NODE: &str = "One node: all memory is local, nothing is remote.";
 

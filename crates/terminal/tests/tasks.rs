@@ -4,6 +4,7 @@
 
 use numakit_model::topology::Node;
 use numakit_model::{CpuSet, Topology};
+use numakit_sensors::task::access::Access;
 use numakit_sensors::task::survey::Survey;
 use numakit_sys::SysRoot;
 use numakit_sys::root::Tree;
@@ -69,7 +70,8 @@ fn the_whole_way_from_files_to_text() {
         let mut survey = Survey::new(&root, &topology, only.clone()).unwrap();
         root.change(|tree| work(tree, 1000));
         let processes = survey.measure(&|| true);
-        let mut tasks = Tasks { nodes: survey.nodes().to_vec(), seconds: 1.0, processes };
+        let mut tasks =
+            Tasks { nodes: survey.nodes().to_vec(), seconds: 1.0, processes, fix: Access::look(&root).fix() };
         tasks.sort(Order::Remote);
         text.push_str(&if only.is_none() { tasks.list(20) + "\n" } else { tasks.details() });
     }

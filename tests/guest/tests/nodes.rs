@@ -14,23 +14,40 @@ const HELD: u64 = 10_240;
 const TOUCHED: u64 = 25_600;
 
 static BOOT: LazyLock<Result<Boot, Failure>> = LazyLock::new(|| {
-    let hold = "firsttouch 1 40 3 bind --hold 8 > held & sleep 2; pid=$(sed -n 's/^pid //p' held); \
-                numa tasks -p $pid; numa record -i 100ms -e 'task.*' --pid $pid -o held.arrows & sleep 2; \
-                kill -TERM $!; wait $!; wait";
+    let pid = |file: &str| {
+        format!("until grep -q pages_on_node {file}; do sleep 0.2; done; pid=$(sed -n 's/^pid //p' {file}); ")
+    };
+    let hold = "firsttouch 1 40 3 bind --hold 600 > held & ".to_owned()
+        + &pid("held")
+        + "numa tasks -p $pid; numa record -i 100ms -e 'task.*' --pid $pid -o held.arrows & \
+           until [ -s held.arrows ]; do sleep 0.2; done; sleep 4; kill -TERM $!; wait $!; kill $pid; wait";
+    // Larger than what is asked page by page.
+    let spread = "numa run -c 4 --memory interleave:0-3 -- firsttouch 0 240 3 default --hold 600 > spread & "
+        .to_owned()
+        + &pid("spread")
+        + "numa tasks -i 10ms -p $pid --json; numa tasks -i 10ms -p $pid; \
+           numa tasks --affinity $pid; numa tasks --totals; kill $pid; wait";
+    let pools = "echo 24 > /proc/sys/vm/nr_hugepages; pools 40 --hold 600 > pools & ".to_owned()
+        + &pid("pools")
+        + "numa tasks -i 10ms -p $pid; numa stat -i 1s -n 8 --csv -e task.huge_pages -p $pid; \
+           kill $pid; wait; echo 0 > /proc/sys/vm/nr_hugepages";
     let offline = "sleep 1; echo 0 > /sys/devices/system/cpu/cpu5/online; sleep 1; \
                    echo 1 > /sys/devices/system/cpu/cpu5/online; sleep 1";
     let record = |name: &str, interval: &str, events: &str, command: &str| {
         format!("numa record -i {interval} -e '{events}' -o {name}.arrows -- {command}")
     };
     Guest::new(Shape::named("four")?)
-        .timeout(Duration::from_secs(300))
+        .timeout(Duration::from_secs(600))
         .program(&programs::numa()?)
         .program(&programs::compiled("firsttouch")?.unwrap())
         .program(&programs::compiled("exhaust")?.unwrap())
+        .program(&programs::compiled("pools")?.unwrap())
         // So that a page is a page.
         .step("small", &["sh", "-c", "echo never > /sys/kernel/mm/transparent_hugepage/enabled"])
         .step("touch", &["sh", "-c", &record("touch", "100ms", "node.*", "firsttouch 2 100 0 bind")])
-        .step("hold", &["sh", "-c", hold])
+        .step("hold", &["sh", "-c", &hold])
+        .step("spread", &["sh", "-c", &spread])
+        .step("pools", &["sh", "-c", &pools])
         .step(
             "offline",
             &[
@@ -91,6 +108,46 @@ fn pages_of_a_process_are_where_the_kernel_says() {
         !pages.is_empty() && pages.iter().all(|bytes| (HELD * 4096..HELD * 4096 * 21 / 20).contains(bytes)),
         "{pages:?}"
     );
+}
+
+#[test]
+fn the_nodes_of_a_large_process_are_estimated_within_the_stated_error() {
+    let Some(boot) = or_skipped(&BOOT) else { return };
+    let told = std::fs::read_to_string(boot.out.join("spread")).unwrap();
+    let page = boot["spread"].succeeded();
+    println!("{told}{page}");
+    let json = page.lines().find(|line| line.starts_with('{')).unwrap();
+    let json: serde_json::Value = serde_json::from_str(json).unwrap();
+    let process = &json["processes"][0];
+    let error = process["error"].as_f64().unwrap();
+    // 0.5 % of 240 MiB at most.
+    assert!((1.0..0.006 * 240e6 * 1.05).contains(&error), "{error}");
+    for node in 0..4 {
+        let truth = figure(&told, &format!("pages_on_node {node}")).unwrap() * 4096.0;
+        let found = process["memory"]["anonymous"][node].as_f64().unwrap();
+        // The program has a little more than those pages.
+        let slack = 300_000.0;
+        assert!(
+            (found - truth).abs() < 4.0 * error + slack,
+            "node {node}: {found} is not {truth} +- {error}"
+        );
+    }
+    assert!(page.contains("with a standard error of at most"), "{page}");
+    assert!(page.contains("interleave:0-3") || page.contains("numa_maps"), "{page}");
+    assert!(page.lines().any(|line| line.starts_with("all ")), "{page}");
+}
+
+#[test]
+fn memory_from_the_pools_of_huge_pages_is_told_apart() {
+    let Some(boot) = or_skipped(&BOOT) else { return };
+    let page = boot["pools"].succeeded();
+    println!("{page}");
+    let huge = page.lines().find(|line| line.trim_start().starts_with("Huge")).unwrap();
+    assert_eq!(huge.split_whitespace().last(), Some("40.0"), "{page}");
+    let last = page.trim_end().lines().last().unwrap();
+    // Which pages are huge is known since Linux 6.7; before that, why not.
+    let counted = last.rsplit(',').next() == Some("41943040");
+    assert!(counted || page.contains("a kernel before 6.7"), "{page}");
 }
 
 /// Whether values are there, absent and there again, and for how many samples they were absent.

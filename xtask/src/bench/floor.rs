@@ -7,11 +7,12 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::SystemTime;
 
-const PROGRAMS: [(&str, &[&str]); 5] = [
+const PROGRAMS: [(&str, &[&str]); 6] = [
     ("floor_files", &[]),
     ("floor_perf", &[]),
     ("floor_topology", &[]),
     ("compute", &["-fopenmp", "-lm"]),
+    ("mapping", &[]),
     ("threads", &["-pthread"]),
 ];
 

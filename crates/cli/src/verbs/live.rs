@@ -22,7 +22,7 @@ use std::time::Duration;
 pub struct Live {
     #[command(flatten)]
     serve: Serve,
-    /// Time between two samples, from 1ms to 1h
+    /// Time between two samples, from 100us to 1h, or a frequency such as 50Hz or 2kHz
     #[arg(short, long, value_name = "TIME", default_value = "100ms", value_parser = observe::interval_of)]
     interval: Duration,
     #[command(flatten)]

@@ -18,8 +18,8 @@ use std::time::Duration;
 /// Record samples to a file until the command, a signal or 'numa ctl stop' ends it
 ///
 /// The file is an Arrow IPC stream that 'numa report', pyarrow and polars read. By default
-/// all is sampled but tracepoints and the less telling events of hardware; -e chooses. With
-/// '-o -' it goes to standard output, and what CMD writes there to standard error.
+/// all is sampled but the sensor perf, tracepoints and the less telling events of hardware; -e
+/// chooses. With '-o -' it goes to standard output, and what CMD writes there to standard error.
 /// The exit status is the command's (128 + signal when it was killed).
 #[derive(Debug, Args)]
 pub struct Record {
@@ -30,7 +30,7 @@ pub struct Record {
     /// Replace the file if it exists, once the new one is begun
     #[arg(long, requires = "output")]
     force: bool,
-    /// Time between two samples, from 1ms to 1h
+    /// Time between two samples, from 100us to 1h, or a frequency such as 50Hz or 2kHz
     #[arg(short, long, value_name = "TIME", default_value = "10ms", value_parser = observe::interval_of)]
     interval: Duration,
     /// What counters of interconnect cards are recorded for
@@ -177,5 +177,7 @@ fn summary(ended: &Ended) {
         };
         note(format_args!("{samples} samples, {size} KiB in {path}{shown}"));
     }
-    note(format_args!("{} samples in all, {} ticks lost", ended.samples, ended.lost));
+    let ticks = ended.samples + ended.lost;
+    let share = if ticks == 0 { 0.0 } else { ended.lost as f64 / ticks as f64 * 100.0 };
+    note(format_args!("{} samples in all, {} ticks lost ({share:.1} %)", ended.samples, ended.lost));
 }

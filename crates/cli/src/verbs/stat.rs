@@ -27,7 +27,7 @@ use std::time::Duration;
 #[derive(Debug, Args)]
 #[command(after_long_help = numakit_terminal::stat::help())]
 pub struct Stat {
-    /// Time between two lines, from 1ms to 1h
+    /// Time between two lines, from 100us to 1h, or a frequency such as 50Hz or 2kHz
     #[arg(short, long, value_name = "TIME", default_value = "100ms", value_parser = observe::interval_of)]
     interval: Duration,
     /// End after so many samples

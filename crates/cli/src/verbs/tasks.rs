@@ -4,14 +4,23 @@ use crate::Global;
 use crate::observe;
 use anyhow::{Context, anyhow, bail};
 use clap::{Args, ValueEnum};
+use numakit_model::Topology;
+use numakit_sensors::task::affinity::Affinity;
 use numakit_sensors::task::survey::Survey;
+use numakit_sensors::totals;
+use numakit_sys::SysRoot;
 use numakit_sys::clock::{self, Alarm};
 use numakit_sys::stdio::{note, print};
+use numakit_terminal::affinity;
 use numakit_terminal::tasks::{Order, Tasks as Shown};
 use std::process::ExitCode;
 use std::time::Duration;
 
 /// List processes by how much they use memory of other nodes
+///
+/// --totals shows what every node has counted since the machine started, as numastat does.
+/// --affinity shows where processes and their threads may run and take memory from, as taskset -p
+/// and numactl --show do, and what that means.
 ///
 /// REMOTE% is the share of a process's memory that is not on the node where it runs, weighted
 /// with the CPU time of its threads; where it did not run, with where its threads were last.
@@ -22,15 +31,22 @@ use std::time::Duration;
 /// Threads of the kernel are left out. The exit code is 1 when a process given with -p does not
 /// exist, and 2 when none of them does.
 ///
-/// --json writes one object a measurement: {seconds, nodes, denied, late, processes: [{pid,
-/// user, command, threads, cpu, remote, resident, memory, why}]}. cpu and remote are in percent,
-/// resident in bytes; memory is {huge, heap, stack, anonymous, file, total}, each the bytes on
-/// every node in the order of nodes, or null, and why then "denied" or "late".
+/// --json writes one object a measurement: {seconds, nodes, denied, late, refused, processes:
+/// [{pid, user, command, threads, cpu, remote, resident, memory, error, why}]}. cpu and remote are
+/// in percent, resident in bytes; memory is {huge, heap, stack, anonymous, file, total}, each the
+/// bytes on every node in the order of nodes, or null, and why then "denied", "late" or "refused".
+/// error is the standard error of the bytes of a node, 0 where every page was asked.
 #[derive(Debug, Args)]
 pub struct Tasks {
     /// Show the memory of these processes by use and node
     #[arg(short, long, value_name = "PID,...", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..))]
     pid: Vec<u32>,
+    /// Show the allocations of every node since the machine started
+    #[arg(long, conflicts_with_all = ["pid", "affinity", "user", "top"])]
+    totals: bool,
+    /// Show where these processes may run and take memory from
+    #[arg(long, value_name = "PID,...", value_delimiter = ',', conflicts_with_all = ["pid", "user", "top"], value_parser = clap::value_parser!(u32).range(1..))]
+    affinity: Vec<u32>,
     /// Measure CPU time over this time
     #[arg(short, long, value_name = "TIME", default_value = "1s", value_parser = observe::interval_of)]
     interval: Duration,
@@ -85,6 +101,12 @@ impl Tasks {
     pub fn run(self, global: &Global) -> anyhow::Result<ExitCode> {
         let root = global.root()?;
         let topology = numakit_topology::read(&root).context("the machine cannot be read")?;
+        if self.totals {
+            return self.show_totals(&root, &topology);
+        }
+        if !self.affinity.is_empty() {
+            return self.show_affinity(&root, &topology);
+        }
         let missing: Vec<u32> =
             self.pid.iter().copied().filter(|pid| !root.exists(&format!("/proc/{pid}"))).collect();
         if !self.pid.is_empty() && missing.len() == self.pid.len() {
@@ -114,13 +136,38 @@ impl Tasks {
             };
             print(format_args!("{gap}{text}"))?;
         }
-        if !missing.is_empty() {
-            note(format_args!(
-                "there is no process {}; 'numa tasks' lists those that there are",
-                list(&missing)
-            ));
+        Ok(ended(&missing))
+    }
+
+    fn show_totals(&self, root: &SysRoot, topology: &Topology) -> anyhow::Result<ExitCode> {
+        let found = totals::read(root, topology).map_err(|why| anyhow!("{why}"))?;
+        match self.json {
+            true => print(format_args!("{}\n", numakit_terminal::totals::json(&found)))?,
+            false => print(numakit_terminal::totals::table(&found))?,
         }
-        Ok(ExitCode::from(u8::from(!missing.is_empty())))
+        Ok(ExitCode::SUCCESS)
+    }
+
+    fn show_affinity(&self, root: &SysRoot, topology: &Topology) -> anyhow::Result<ExitCode> {
+        let mut missing = Vec::new();
+        for (at, &pid) in self.affinity.iter().enumerate() {
+            match Affinity::of(root, pid) {
+                Ok(found) if self.json => print(format_args!("{}\n", affinity::json(&found, topology)))?,
+                Ok(found) => {
+                    let gap = if at > 0 { "\n" } else { "" };
+                    print(format_args!("{gap}{}", affinity::page(&found, topology)))?;
+                }
+                Err(_) => missing.push(pid),
+            }
+        }
+        if missing.len() == self.affinity.len() {
+            bail!(
+                "--affinity: there is no process {} in {}; 'numa tasks' lists them",
+                list(&missing),
+                root.name()
+            );
+        }
+        Ok(ended(&missing))
     }
 
     fn measure(&self, survey: &mut Survey, now: u64, elapsed: u64) -> Shown {
@@ -130,7 +177,12 @@ impl Tasks {
             false => u64::MAX,
         };
         let processes = survey.measure(&|| clock::monotonic() < until);
-        let mut shown = Shown { nodes: survey.nodes().to_vec(), seconds: elapsed as f64 / 1e9, processes };
+        let mut shown = Shown {
+            nodes: survey.nodes().to_vec(),
+            seconds: elapsed as f64 / 1e9,
+            processes,
+            fix: survey.access().fix(),
+        };
         if let Some(user) = &self.user {
             shown.only_of(user);
         }
@@ -140,6 +192,14 @@ impl Tasks {
         }
         shown
     }
+}
+
+/// The exit code, after a word about processes that are not there.
+fn ended(missing: &[u32]) -> ExitCode {
+    if !missing.is_empty() {
+        eprintln!("numa: there is no process {}; 'numa tasks' lists those that there are", list(missing));
+    }
+    ExitCode::from(u8::from(!missing.is_empty()))
 }
 
 fn list(pids: &[u32]) -> String {

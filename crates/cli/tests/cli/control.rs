@@ -87,7 +87,7 @@ fn wrong_orders_are_refused_with_the_fix() {
     folder.run("ctl stop").says(2, "no numa is running");
     folder.run("ctl --pid 1 stop").says(2, "process 1 is no running numa");
     folder.run("ctl dance").says(2, "the orders are record, close, label");
-    folder.run("ctl interval 0ms").says(2, "from 1ms to 1h");
+    folder.run("ctl interval 0ms").says(2, "from 100us to 1h");
 }
 
 #[test]

@@ -12,11 +12,57 @@ fn unknown_events_name_the_nearest() {
 #[test]
 fn impossible_intervals_are_refused() {
     let folder = Folder::new("intervals");
-    for interval in ["0ms", "0s", "2h", "1us", "5", "fast", "1e99s"] {
+    for interval in ["0ms", "0s", "2h", "1us", "5", "fast", "1e99s", "0Hz", "11kHz"] {
         folder.run(&format!("record -i {interval} -- true")).says(2, "interval");
         folder.run(&format!("stat -i {interval} -n 1")).says(2, "interval");
     }
     folder.run("record --interval=-1s -- true").says(2, "interval");
+}
+
+#[test]
+fn intervals_below_a_millisecond_are_for_what_can_be_read_so_fast() {
+    let folder = Folder::new("fast");
+    let quick = folder.run("record -i 2kHz -e self.lost,self.wakeup -o quick.arrows -- sleep 0.2");
+    quick.says(0, "ticks lost (");
+    let rows = folder.read("quick.arrows");
+    assert_eq!(rows.header.interval, 500_000);
+    assert!(rows.samples() > 10, "{}", rows.samples());
+    // A machine whose files take longer than that to read.
+    let text: String = (0..4096).map(|n| format!("made_up_{n} {n}\n")).collect();
+    std::fs::create_dir_all(folder.path("slow/proc")).unwrap();
+    std::fs::write(folder.path("slow/proc/vmstat"), text).unwrap();
+    std::fs::write(folder.path("slow/proc/stat"), "cpu 1 0 1 1\ncpu0 1 0 1 1\n").unwrap();
+    let slow = folder.run("--sysroot slow record -i 100us -e vmstat -o slow.arrows -- true");
+    slow.says(2, "one sample of these 4096 series takes");
+    assert!(!folder.path("slow.arrows").exists());
+}
+
+#[test]
+fn a_limit_of_file_sizes_is_an_error_and_not_the_end() {
+    let folder = Folder::new("limit");
+    let limited = |blocks: u32, arguments: &str| {
+        let numa = env!("CARGO_BIN_EXE_numa");
+        let mut shell = Command::new("sh");
+        shell.current_dir(&folder.0).env("XDG_RUNTIME_DIR", folder.path("run"));
+        shell.args(["-c", &format!("ulimit -f {blocks}; exec {numa} {arguments}")]);
+        Done::of(shell.output().unwrap())
+    };
+    limited(8, "record -e pgfault -o start.arrows -- true").says(2, "ulimit -f unlimited");
+    assert!(!folder.path("start.arrows").exists());
+    // What waits for its batch fits, and what is written does not: the limit is of each file.
+    folder.run("record -i 1ms -e vmstat,self -o whole.arrows -- sleep 0.1").says(0, "");
+    let stopped = limited(1, "export whole.arrows --to csv -o whole.csv");
+    assert!((1..=2).contains(&stopped.code) && stopped.err.contains("whole.csv"), "{}", stopped.err);
+    // A command is started with the limit as it was, and without our way to take it.
+    let ended = folder.run("record -e pgfault -o child.arrows -- ./write");
+    assert_eq!(ended.code, 127, "{}", ended.err);
+    std::fs::write(folder.path("write"), "#!/bin/sh\nulimit -f 1\nexec head -c 99999 /dev/zero >big\n")
+        .unwrap();
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    std::fs::set_permissions(folder.path("write"), mode).unwrap();
+    let ended = folder.run("record -e pgfault -o child2.arrows -- ./write");
+    // SIGXFSZ, as without us.
+    assert_eq!(ended.code, 128 + 25, "{}", ended.err);
 }
 
 #[test]

@@ -93,3 +93,56 @@ fn totals_are_those_of_numastat() {
     }
     panic!("the memory of a sleeping process does not come to rest");
 }
+
+#[test]
+fn totals_since_the_start_are_those_of_numastat() {
+    let folder = Folder::new("totals");
+    let Ok(theirs) = std::fs::read_to_string("/sys/devices/system/node/node0/numastat") else {
+        return println!("skipped: this kernel has no nodes");
+    };
+    let done = folder.run("tasks --totals");
+    done.says(0, "");
+    let heads: Vec<&str> = done.out.lines().next().unwrap().split_whitespace().collect();
+    let line = done.out.lines().nth(1).unwrap();
+    let ours: Vec<u64> =
+        line.split_whitespace().skip(1).take(6).map(|n| n.replace(',', "").parse().unwrap()).collect();
+    let later = std::fs::read_to_string("/sys/devices/system/node/node0/numastat").unwrap();
+    let value = |text: &str, name: &str| {
+        let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' ')).unwrap();
+        line.trim().parse::<u64>().unwrap()
+    };
+    for (name, ours) in heads[1..7].iter().zip(&ours) {
+        assert!((value(&theirs, name)..=value(&later, name)).contains(ours), "{name} {}", done.out);
+    }
+    let json: serde_json::Value = serde_json::from_str(&folder.run("tasks --totals --json").out).unwrap();
+    assert!(json["nodes"][0]["numa_hit"].as_u64().unwrap() >= ours[0], "{json}");
+    folder.run("tasks --totals -p 1").says(2, "cannot be used with");
+}
+
+#[test]
+fn affinity_is_that_of_taskset() {
+    let (folder, sleeper) = (Folder::new("affinity"), Sleeper::start());
+    let pid = sleeper.0.id();
+    let taskset = |arguments: &[&str]| Command::new("taskset").args(arguments).output();
+    let Ok(bound) = taskset(&["-cp", "0", &pid.to_string()]) else {
+        return println!("skipped: taskset is not installed (Debian package util-linux)");
+    };
+    assert!(bound.status.success());
+    let mask = |pid: &str| {
+        let out = String::from_utf8(taskset(&["-p", pid]).unwrap().stdout).unwrap();
+        out.trim().rsplit(' ').next().unwrap().to_owned()
+    };
+    let narrow = folder.run(&format!("tasks --affinity {pid}"));
+    narrow.says(0, "");
+    let line = narrow.out.lines().find(|line| line.trim_start().starts_with(&pid.to_string())).unwrap();
+    assert!(line.contains("sleep, 1 thread"), "{line}");
+    assert!(narrow.out.contains("bound to one CPU") || narrow.out.contains("not bound"), "{}", narrow.out);
+    let json: serde_json::Value =
+        serde_json::from_str(&folder.run(&format!("tasks --affinity {pid} --json")).out).unwrap();
+    assert_eq!(json["groups"][0]["mask"], mask(&pid.to_string()));
+    assert_eq!((&json["groups"][0]["cpus"], &json["groups"][0]["threads"]), (&"0".into(), &vec![pid].into()));
+    let gone = folder.run(&format!("tasks --affinity {pid},4194305"));
+    gone.says(1, "there is no process 4194305;");
+    assert!(gone.out.contains("sleep"), "{}", gone.out);
+    folder.run("tasks --affinity 4194305").says(2, "there is no process 4194305");
+}

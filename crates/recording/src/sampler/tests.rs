@@ -3,6 +3,8 @@ use crate::ring::Entry;
 use numakit_model::{Instance, Kind, Metric, Scope, Series, Unit};
 use std::sync::Mutex;
 
+const MILLISECOND: Duration = Duration::from_millis(1);
+
 /// Counts its reads; fails while told to.
 struct Counting {
     series: Vec<Series>,
@@ -149,8 +151,8 @@ fn commands_take_effect_in_their_order_and_two_labels_stay_two() {
         sampler.send(Command::Label(text.into()));
     }
     sampler.send(Command::Pause);
-    sampler.send(Command::Interval(SHORTEST));
-    until(|| sampler.state().interval() == SHORTEST);
+    sampler.send(Command::Interval(MILLISECOND));
+    until(|| sampler.state().interval() == MILLISECOND);
     assert_eq!(sampler.state().samples(), 1, "paused");
     sampler.send(Command::Resume);
     until(|| sampler.state().samples() >= 3);
@@ -190,7 +192,7 @@ fn a_failing_sensor_is_told_once_and_its_values_are_null() {
     let failing = Arc::clone(&sensor.failing);
     let ring = Arc::new(Ring::in_memory(1, 100_000).unwrap());
     let sampler =
-        Sampler::start(vec![Box::new(sensor)], settings(SHORTEST), vec![Arc::clone(&ring)]).unwrap();
+        Sampler::start(vec![Box::new(sensor)], settings(MILLISECOND), vec![Arc::clone(&ring)]).unwrap();
     until(|| sampler.state().samples() >= 3);
     failing.store(true, Ordering::Relaxed);
     let at = sampler.state().samples();

@@ -68,11 +68,6 @@ fn source(event: &'static str) -> Option<Source> {
     }
 }
 
-/// Whether a metric of this table counts a tracepoint.
-pub fn is_tracepoint(metric: &Metric) -> bool {
-    lines().any(|line| matches!(line.source, Source::Tracepoint(..)) && line.name == metric.bare())
-}
-
 impl Line {
     /// The metric, at this scope.
     pub fn metric(&self, scope: Scope) -> Metric {

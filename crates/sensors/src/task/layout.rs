@@ -7,13 +7,14 @@ use super::observer::Observer;
 /// Values that each node has one of, in the table's order.
 pub const OF_NODES: usize = 8;
 /// Values that there is one of.
-pub const OF_MACHINE: usize = 14;
+pub const OF_MACHINE: usize = 15;
 /// Which of these are the time and the age of the last walk.
 pub const WALK_TIME: usize = 11;
 /// As above.
 pub const WALK_AGE: usize = 12;
-/// When the last walk ended, and who could not be looked into.
-const HIDDEN: usize = 2;
+/// When the last walk ended, who could not be looked into, who was held up meanwhile, and whose
+/// huge pages are not known.
+const HIDDEN: usize = 4;
 
 /// Values from the observer's memory.
 const MEMORY: usize = 6;
@@ -66,12 +67,23 @@ impl Layout {
         self.of_machine(OF_MACHINE + 1)
     }
 
+    /// The place of the pid whose lock was held while it was looked at.
+    pub fn held(self) -> usize {
+        self.of_machine(OF_MACHINE + 2)
+    }
+
+    /// The place of the pid whose huge pages could not be counted.
+    pub fn huge_unknown(self) -> usize {
+        self.of_machine(OF_MACHINE + 3)
+    }
+
     /// Puts what is known into a row.
     pub fn fill(self, observer: &Observer, status: &Status, row: &mut [u64]) {
         row.fill(NONE);
         let activity = &observer.activity;
         // With one process that may not be looked into, the sums would be too small.
-        let walked = observer.walked.as_ref().filter(|walked| walked.denied.is_none());
+        let findings = observer.walked.as_ref().map(|walked| walked.findings).unwrap_or_default();
+        let walked = observer.walked.as_ref().filter(|_| findings.denied.is_none());
         for (at, row) in row[..self.nodes * OF_NODES].chunks_exact_mut(OF_NODES).enumerate() {
             if let Some(walked) = walked {
                 row[0] = walked.memory.on(at);
@@ -83,8 +95,10 @@ impl Layout {
         let known = |value| walked.map_or(NONE, |_| value);
         let [migrations, voluntary, involuntary] = activity.switches;
         let ended = status.walk_end != 0;
+        let huge_pages = walked.filter(|_| findings.huge_unknown.is_none()).map(|_| findings.huge_pages);
+        let pid = |pid: Option<u32>| pid.map_or(NONE, u64::from);
         let machine: [u64; OF_MACHINE + HIDDEN] = [
-            walked.map_or(NONE, |walked| walked.huge_pages),
+            huge_pages.unwrap_or(NONE),
             minor,
             major,
             ticks,
@@ -99,8 +113,11 @@ impl Layout {
             // The age is told at the moment of reading.
             NONE,
             status.cpu,
+            known(findings.variance.sqrt() as u64),
             if ended { status.walk_end } else { NONE },
-            observer.walked.as_ref().and_then(|walked| walked.denied).map_or(NONE, u64::from),
+            pid(findings.denied),
+            pid(findings.held),
+            pid(findings.huge_unknown),
         ];
         row[self.nodes * OF_NODES..].copy_from_slice(&machine);
     }

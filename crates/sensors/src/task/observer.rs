@@ -6,8 +6,9 @@ use super::numa_maps::Memory;
 use super::stat::Counts;
 use super::threads::{self, Look, Seen, Switches};
 use super::tree::{Member, Tree};
-use super::walk::{self, Place, Step, Walk};
+use super::walk::{self, Findings, Name, Place, Step, Walk};
 use numakit_sys::SysRoot;
+use std::collections::HashMap;
 
 /// What is looked at.
 #[derive(Debug, Clone, Copy, Default)]
@@ -36,14 +37,12 @@ pub struct Activity {
 }
 
 /// What the last complete walk found.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Walked {
-    /// A process that may not be looked into; the rest is then not all.
-    pub denied: Option<u32>,
-    /// Memory of all.
+    /// Memory of all; with a process that may not be looked into, not all of it.
     pub memory: Memory,
-    /// Bytes in huge pages.
-    pub huge_pages: u64,
+    /// The rest.
+    pub findings: Findings,
 }
 
 /// A tree, and what is known of it.
@@ -56,6 +55,8 @@ pub struct Observer {
     tree: Tree,
     looked: bool,
     walk: Option<Walk>,
+    /// Memory that members do not have yet.
+    found: Vec<(Name, Memory)>,
     /// What threads did and where they are.
     pub activity: Activity,
     /// The last complete walk.
@@ -74,6 +75,7 @@ impl Observer {
             tree: Tree::of(place.root, pid),
             looked: false,
             walk: None,
+            found: Vec::new(),
             activity: Activity { cpu_time: vec![0; count], threads: vec![0; count], ..Activity::default() },
             walked: None,
         }
@@ -81,6 +83,7 @@ impl Observer {
 
     /// Looks at all processes and threads.
     pub fn look(&mut self) {
+        self.settle();
         self.tree.look(&self.root);
         // What threads did before the first look is not of this observation.
         let look = Look {
@@ -111,14 +114,16 @@ impl Observer {
             let running = self.tree.members.iter().filter(|m| m.stat.as_ref().is_some_and(|s| s.runs()));
             Walk::new(self.wanted.walk, running.map(|m| (m.pid, m.start())).collect())
         });
-        let place = Place { root: &self.root, nodes: &self.nodes, page_size: self.page_size };
+        let place = Place {
+            root: &self.root,
+            nodes: &self.nodes,
+            page_size: self.page_size,
+            may_hold: self.wanted.walk.memory,
+        };
         loop {
             match walk.step(&place) {
                 Step::Part => {}
-                Step::Process((pid, start), memory) => {
-                    let member = self.tree.members.iter_mut().find(|m| m.pid == pid && m.start() == start);
-                    member.into_iter().for_each(|m| m.memory = Some(memory.clone()));
-                }
+                Step::Process(name, memory) => self.found.push((name, memory)),
                 Step::End => break,
             }
             if !time() {
@@ -126,10 +131,30 @@ impl Observer {
                 return false;
             }
         }
+        self.settle();
         let mut memory = Memory::none(self.nodes.count());
         self.tree.members.iter().filter_map(|m| m.memory.as_ref()).for_each(|m| memory.add(m));
-        self.walked = Some(Walked { denied: walk.denied, memory, huge_pages: walk.huge_pages });
+        self.walked = Some(Walked { memory, findings: walk.findings });
         true
+    }
+
+    /// Whether the walk had to hold the lock of a process for long.
+    pub fn held(&self) -> bool {
+        let walk = self.walk.as_ref().map(|walk| walk.findings);
+        walk.or(self.walked.as_ref().map(|walked| walked.findings)).is_some_and(|f| f.held.is_some())
+    }
+
+    /// Gives members the memory that was found since the last time.
+    fn settle(&mut self) {
+        let mut found: HashMap<Name, Memory> = self.found.drain(..).collect();
+        if found.is_empty() {
+            return;
+        }
+        for member in &mut self.tree.members {
+            if let Some(memory) = found.remove(&(member.pid, member.start())) {
+                member.memory = Some(memory);
+            }
+        }
     }
 
     /// Minor and major faults and ticks of all that are or were in the tree.

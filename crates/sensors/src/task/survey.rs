@@ -1,12 +1,13 @@
 //! All processes of a machine, or some of them: what they did between two looks, and where
 //! their memory is.
 
+use super::access::Access;
 use super::nodes::Nodes;
 pub use super::numa_maps::{Memory, Use};
 use super::observer::near;
 use super::stat::{self, Stat};
 use super::threads::{Look, Threads, Wanted, ids};
-use super::walk::{self, Place, Step, Walk};
+use super::walk::{self, Findings, Place, Step, Walk};
 use crate::sensor::fix_for;
 use numakit_model::{Topology, Unavailable};
 use numakit_sys::SysRoot;
@@ -21,6 +22,8 @@ pub enum Found {
     Denied,
     /// There was no time for it.
     Late,
+    /// The kernel tells where it is only while the process is held up.
+    Refused,
 }
 
 /// A process, and what it did since the last look.
@@ -44,6 +47,10 @@ pub struct Process {
     pub resident: u64,
     /// Where its memory is.
     pub found: Found,
+    /// Standard error of the memory of a node, in bytes, at most; 0 where all pages were asked.
+    pub error: u64,
+    /// Its lock was held meanwhile, as there was no other way.
+    pub held: bool,
 }
 
 /// Looks at processes again and again.
@@ -88,6 +95,11 @@ impl Survey {
         self.nodes.ids()
     }
 
+    /// Who looks.
+    pub fn access(&self) -> Access {
+        Access::look(&self.root)
+    }
+
     /// Looks again, and walks the memory of as many processes as there is time for: those that
     /// ran most come first, then those with the most memory.
     pub fn measure(&mut self, time: &dyn Fn() -> bool) -> Vec<Process> {
@@ -123,7 +135,7 @@ impl Survey {
     }
 
     fn process(&self, seen: &Seen, time: &dyn Fn() -> bool) -> Process {
-        let found = self.walk(seen, time);
+        let (found, findings) = self.walk(seen, time);
         let near_far = match &found {
             Found::Memory(memory) => seen.near_far(memory),
             _ => None,
@@ -137,23 +149,33 @@ impl Survey {
             near_far,
             resident: seen.stat.resident.saturating_mul(self.page_size),
             found,
+            error: findings.variance.sqrt() as u64,
+            held: findings.held.is_some(),
         }
     }
 
-    fn walk(&self, seen: &Seen, time: &dyn Fn() -> bool) -> Found {
-        let place = Place { root: &self.root, nodes: &self.nodes, page_size: self.page_size };
+    fn walk(&self, seen: &Seen, time: &dyn Fn() -> bool) -> (Found, Findings) {
+        let place = Place {
+            root: &self.root,
+            nodes: &self.nodes,
+            page_size: self.page_size,
+            // Who names a process wants to know.
+            may_hold: self.only.is_some(),
+        };
         let wanted = walk::Wanted { memory: true, huge_pages: false };
         let mut walk = Walk::new(wanted, vec![(seen.pid, Some(seen.stat.start))]);
         while time() {
-            match walk.step(&place) {
-                Step::Part => {}
-                Step::Process(_, memory) => return Found::Memory(memory),
-                Step::End if walk.denied.is_some() => return Found::Denied,
+            let found = match walk.step(&place) {
+                Step::Part => continue,
+                Step::Process(_, memory) => Found::Memory(memory),
+                Step::End if walk.findings.denied.is_some() => Found::Denied,
+                Step::End if walk.findings.refused.is_some() => Found::Refused,
                 // It exited after the look.
-                Step::End => return Found::Memory(Memory::none(self.nodes.count())),
-            }
+                Step::End => Found::Memory(Memory::none(self.nodes.count())),
+            };
+            return (found, walk.findings);
         }
-        Found::Late
+        (Found::Late, Findings::default())
     }
 
     fn user(&self, pid: u32) -> String {
@@ -208,7 +230,7 @@ fn users(text: &str) -> HashMap<u32, String> {
 }
 
 /// Names come from anybody, and are shown on terminals.
-fn printable(bytes: &[u8]) -> String {
+pub(super) fn printable(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).chars().map(|c| if c.is_control() { '?' } else { c }).collect()
 }
 

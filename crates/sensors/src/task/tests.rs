@@ -86,7 +86,7 @@ fn what_may_not_be_looked_into_is_absent_and_told() {
     let values = read_until(&mut *sensor, |_, failure| failure.is_some());
     assert_eq!(
         sensor.failure().unwrap(),
-        "numa_maps of PID 10: permission denied; run as that user or root (ptrace access)"
+        "the memory of PID 10 may not be looked into; run as root, or as the user of the process"
     );
     assert_eq!((values["task.resident@node0"], values["task.threads@node0"]), (None, Some(1)));
     assert_eq!((values["task.cpu_near"], values["task.threads_away"]), (None, None));

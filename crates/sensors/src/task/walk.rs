@@ -1,7 +1,8 @@
 //! A look at the memory of several processes, one after the other and in small parts.
 
 use super::nodes::Nodes;
-use super::numa_maps::{Memory, Reading};
+use super::numa_maps::Memory;
+use super::search::Search;
 use crate::layout::digits;
 use numakit_sys::{ReadError, SysRoot};
 use std::io::ErrorKind;
@@ -15,6 +16,9 @@ pub struct Place<'a> {
     pub nodes: &'a Nodes,
     /// Its base page size.
     pub page_size: u64,
+    /// Whether the lock of a large process may be held while all its memory is walked, where the
+    /// kernel tells in no other way where that is.
+    pub may_hold: bool,
 }
 
 /// A process to walk: its pid and its start, which name it for ever.
@@ -46,11 +50,26 @@ pub struct Walk {
     wanted: Wanted,
     /// What is left; the last one is next.
     left: Vec<Name>,
-    reading: Option<Reading>,
+    search: Option<Search>,
+    /// What was found so far.
+    pub findings: Findings,
+}
+
+/// What a walk found beside the memory of each process.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Findings {
     /// A process that may not be looked into.
     pub denied: Option<u32>,
-    /// Bytes in huge pages so far.
+    /// A process whose lock would have to be held for that.
+    pub refused: Option<u32>,
+    /// A process whose lock was held, as there was no other way.
+    pub held: Option<u32>,
+    /// Bytes in huge pages.
     pub huge_pages: u64,
+    /// A process whose huge pages could only be counted while its lock is held.
+    pub huge_unknown: Option<u32>,
+    /// Square of the standard error of the bytes of a node.
+    pub variance: f64,
 }
 
 impl Walk {
@@ -69,32 +88,48 @@ impl Walk {
                 self.left.pop();
                 return Step::Process(name, memory);
             }
-            Err(error) if error.kind == ErrorKind::PermissionDenied => self.denied = Some(name.0),
+            Err(error) if error.kind == ErrorKind::PermissionDenied => self.findings.denied = Some(name.0),
+            Err(error) if error.kind == ErrorKind::Unsupported => {
+                (self.findings.refused, self.findings.huge_unknown) = (Some(name.0), Some(name.0));
+            }
             // It exits, and its memory is given back.
             Err(_) => {}
         }
         self.left.pop();
-        self.reading = None;
+        self.search = None;
         if self.left.is_empty() { Step::End } else { Step::Part }
     }
 
     /// The memory of the process once it is complete.
     fn part(&mut self, place: &Place<'_>, pid: u32) -> Result<Option<Memory>, ReadError> {
         let mut memory = Memory::none(place.nodes.count());
-        if self.wanted.memory {
-            let mut reading = match self.reading.take() {
-                Some(reading) => reading,
-                None => Reading::open(place.root, pid, place.nodes)?,
-            };
-            if reading.advance(place.nodes, place.page_size)? {
-                self.reading = Some(reading);
-                return Ok(None);
-            }
-            memory = reading.memory();
+        let mut search = match self.search.take() {
+            Some(search) => search,
+            None => Search::open(place, pid)?,
+        };
+        // A small process has its huge pages in a file of their own.
+        if (self.wanted.memory || !search.is_small()) && search.advance(place)? {
+            self.search = Some(search);
+            return Ok(None);
         }
-        if self.wanted.huge_pages {
-            let text = place.root.bytes(&format!("/proc/{pid}/smaps_rollup"))?;
-            self.huge_pages = self.huge_pages.saturating_add(huge_pages(&text));
+        let small = search.is_small();
+        let found = search.found();
+        let findings = &mut self.findings;
+        if self.wanted.memory {
+            memory = found.memory;
+            findings.variance += found.variance;
+        }
+        if found.held {
+            findings.held = Some(pid);
+        }
+        match found.huge_pages {
+            _ if !self.wanted.huge_pages => {}
+            Some(bytes) => findings.huge_pages = findings.huge_pages.saturating_add(bytes),
+            None if small => {
+                let text = place.root.bytes(&format!("/proc/{pid}/smaps_rollup"))?;
+                findings.huge_pages = findings.huge_pages.saturating_add(huge_pages(&text));
+            }
+            None => findings.huge_unknown = Some(pid),
         }
         Ok(Some(memory))
     }
@@ -130,7 +165,7 @@ mod tests {
             ("/proc/7/smaps_rollup", "AnonHugePages:  2048 kB\nShared_Hugetlb: 4096 kB\nRss: 9 kB\n"),
         ]);
         let nodes = Nodes::of(&nodes(&[0, 1]));
-        let place = Place { root: &root, nodes: &nodes, page_size: 4096 };
+        let place = Place { root: &root, nodes: &nodes, page_size: 4096, may_hold: true };
         let mut walk = Walk::new(BOTH, vec![(7, None), (8, None)]);
         let mut parts = 0;
         let memory = loop {
@@ -142,9 +177,9 @@ mod tests {
         };
         assert!(parts > lines.len() / 4096);
         assert_eq!((memory.on(0), memory.on(1)), (2500 * 4096, 2500 * 4096));
-        assert_eq!((walk.huge_pages, memory.used_for(Use::Anonymous)), (6 << 20, 5000 * 4096));
+        assert_eq!((walk.findings.huge_pages, memory.used_for(Use::Anonymous)), (6 << 20, 5000 * 4096));
         // The other one has exited.
-        assert_eq!((walk.step(&place), walk.denied), (Step::End, None));
+        assert_eq!((walk.step(&place), walk.findings.denied), (Step::End, None));
     }
 
     #[test]
@@ -152,8 +187,8 @@ mod tests {
         let root = root(&[]);
         root.change(|tree| _ = tree.failing("/proc/7/numa_maps", ErrorKind::PermissionDenied));
         let nodes = Nodes::of(&nodes(&[0]));
-        let place = Place { root: &root, nodes: &nodes, page_size: 4096 };
+        let place = Place { root: &root, nodes: &nodes, page_size: 4096, may_hold: true };
         let mut walk = Walk::new(BOTH, vec![(7, None)]);
-        assert_eq!((walk.step(&place), walk.denied), (Step::End, Some(7)));
+        assert_eq!((walk.step(&place), walk.findings.denied), (Step::End, Some(7)));
     }
 }

@@ -1,38 +1,20 @@
 //! The thread that looks at the processes, so that the sampler never waits for them.
-//!
-//! What it does costs them too: a walk of page tables holds a lock that their own page faults
-//! and mappings want. So it rests 19 times as long as it walked, and in between looks at threads
-//! only, after which it rests 49 times as long: 5 % of a core for memory, 2 % for threads.
 
 use super::board::{Board, NONE};
 use super::layout::{Layout, Status};
 use super::nodes::Nodes;
 use super::observer::{Observer, Wanted};
+use super::pace::Pace;
 use super::walk::Place;
 use crate::Target;
 use numakit_sys::SysRoot;
 use numakit_sys::clock::{self, Alarm};
+use numakit_sys::sched;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 const MS: u64 = 1_000_000;
-
-/// Rest from walking for each time of it.
-const REST_FROM_WALK: u64 = 19;
-
-/// Rest from looking at threads for each time of it.
-const REST_FROM_LOOK: u64 = 49;
-
-/// The shortest rest.
-const SHORTEST_REST: u64 = 20 * MS;
-
-/// The longest rest that is only for want of anybody who reads: CPU time is given to nodes
-/// by what is seen, so it is looked often enough.
-const LONGEST_IDLE: u64 = 250 * MS;
-
-/// A walk is interrupted after so long.
-const SLICE: u64 = 50 * MS;
 
 /// How often it is looked whether the command has started.
 const AWAIT: u64 = MS;
@@ -69,9 +51,9 @@ impl Shared {
         self.stop.load(Ordering::Acquire)
     }
 
-    fn rest(&self, ns: u64) {
+    fn rest_until(&self, time: u64) {
         if !self.stopped() {
-            self.alarm.sleep_until(clock::monotonic().saturating_add(ns));
+            self.alarm.sleep_until(time);
         }
     }
 }
@@ -91,6 +73,9 @@ pub struct Walker {
     pub wanted: Wanted,
     /// Where each value belongs.
     pub layout: Layout,
+    /// Whether its bursts may have real-time priority: nobody displaces it from its CPU while it
+    /// holds a lock of the processes.
+    pub urgent: bool,
 }
 
 impl Walker {
@@ -102,32 +87,49 @@ impl Walker {
 
     fn run(&self, shared: &Shared) {
         let Some(pid) = self.wait(shared) else { return };
-        let place = Place { root: &self.root, nodes: &self.nodes, page_size: self.page_size };
+        let place = Place {
+            root: &self.root,
+            nodes: &self.nodes,
+            page_size: self.page_size,
+            may_hold: self.wanted.walk.memory,
+        };
         let mut observer = Observer::new(&place, self.wanted, pid);
         let mut values = vec![NONE; self.layout.values()];
-        let mut status = Status::default();
-        // When the present walk began, and when it may go on.
-        let (mut begun, mut due) = (None, 0);
+        let (mut status, mut pace) = (Status::default(), Pace::default());
+        // When the present walk began.
+        let mut begun = None;
         while !shared.stopped() {
+            let (start, interval) = (clock::monotonic(), shared.interval.load(Ordering::Relaxed));
+            if pace.looks(start) {
+                let before = clock::thread_cpu();
+                observer.look();
+                pace.looked(clock::monotonic(), clock::thread_cpu() - before, interval);
+                self.show(&observer, &mut status, &mut values, shared);
+            }
             let start = clock::monotonic();
-            observer.look();
-            let looked = clock::monotonic();
-            if self.walks() && looked >= due {
-                let first = *begun.get_or_insert(looked);
-                let done = observer.walk(&|| clock::monotonic() < looked + SLICE && !shared.stopped());
+            if let Some(until) = pace.walks(start).filter(|_| self.walks()) {
+                let before = clock::thread_cpu();
+                let first = *begun.get_or_insert(start);
+                let raised = self.urgent && sched::set_realtime().is_ok();
+                let done = observer.walk(&|| clock::monotonic() < until && !shared.stopped());
+                if raised && sched::set_normal().is_err() {
+                    return;
+                }
                 let end = clock::monotonic();
-                due = end + (end - looked).saturating_mul(REST_FROM_WALK);
+                pace.walked(end, clock::thread_cpu() - before, done, observer.held(), interval);
                 if done {
                     (status.walk_time, status.walk_end, begun) = (end - first, end, None);
+                    self.show(&observer, &mut status, &mut values, shared);
                 }
             }
-            status.cpu = clock::thread_cpu();
-            self.layout.fill(&observer, &status, &mut values);
-            shared.board.show(&values);
-            let idle = (shared.interval.load(Ordering::Relaxed) / 2).min(LONGEST_IDLE);
-            let rest = (looked - start).saturating_mul(REST_FROM_LOOK);
-            shared.rest(rest.max(SHORTEST_REST).max(idle));
+            shared.rest_until(pace.next(self.walks()));
         }
+    }
+
+    fn show(&self, observer: &Observer, status: &mut Status, values: &mut [u64], shared: &Shared) {
+        status.cpu = clock::thread_cpu();
+        self.layout.fill(observer, status, values);
+        shared.board.show(values);
     }
 
     fn walks(&self) -> bool {
@@ -139,7 +141,7 @@ impl Walker {
             match self.target.pid() {
                 _ if shared.stopped() => return None,
                 Some(pid) => return Some(pid),
-                None => shared.rest(AWAIT),
+                None => shared.rest_until(clock::monotonic().saturating_add(AWAIT)),
             }
         }
     }

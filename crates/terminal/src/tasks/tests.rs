@@ -2,6 +2,7 @@ use super::*;
 use std::fmt::Write;
 
 const PAGES_PER_MIB: u64 = 256;
+const FIX: &str = "run as root, or as the user of the process";
 
 fn process(pid: u32, command: &str, ran_ms: u64, near_far: (u64, u64), heap: &[u64]) -> Process {
     let mut found = Memory::none(heap.len());
@@ -18,6 +19,8 @@ fn process(pid: u32, command: &str, ran_ms: u64, near_far: (u64, u64), heap: &[u
         near_far: Some(near_far),
         resident: 77 << 20,
         found: Found::Memory(found),
+        error: 0,
+        held: false,
     }
 }
 
@@ -32,7 +35,7 @@ fn four_nodes() -> Tasks {
         late,
         process(6, "idle", 0, (0, 10), &[1, 0, 0, 0]),
     ];
-    Tasks { nodes: vec![0, 1, 2, 5], seconds: 1.0, processes }
+    Tasks { nodes: vec![0, 1, 2, 5], seconds: 1.0, processes, fix: FIX }
 }
 
 fn pids(tasks: &mut Tasks, order: Order) -> Vec<u32> {
@@ -72,7 +75,8 @@ fn lists_and_tables_look_like_this() {
 
 #[test]
 fn with_one_node_nothing_is_remote_and_with_many_the_largest_are_shown() {
-    let one = Tasks { nodes: vec![0], seconds: 1.0, processes: vec![process(1, "a", 5, (5, 0), &[3])] };
+    let one =
+        Tasks { nodes: vec![0], seconds: 1.0, processes: vec![process(1, "a", 5, (5, 0), &[3])], fix: FIX };
     let text = one.list(9);
     assert!(text.contains(" - ") && text.contains("nothing is remote"), "{text}");
     assert!(one.details().contains("remote -\n"));
@@ -81,6 +85,7 @@ fn with_one_node_nothing_is_remote_and_with_many_the_largest_are_shown() {
         nodes: (0..20).collect(),
         seconds: 1.0,
         processes: vec![process(1, "a", 5, (5, 0), &memory)],
+        fix: FIX,
     };
     let text = many.list(9);
     assert!(text.contains("NODE12 ") && text.contains("NODE19 ") && !text.contains("NODE11 "), "{text}");
@@ -95,4 +100,29 @@ fn json_has_every_node_and_says_why_something_is_not_known() {
     assert_eq!(json["processes"][1]["memory"]["heap"], json!([0, 3 << 20, 20_000u64 << 20, 1 << 20]));
     assert_eq!(json["processes"][2]["memory"], Value::Null);
     assert_eq!(json["processes"][2]["why"], "denied");
+}
+
+#[test]
+fn estimates_state_their_error_and_what_is_refused_says_why() {
+    let mut tasks = four_nodes();
+    assert!(!tasks.list(9).contains("standard error"));
+    tasks.processes[1].error = 26 << 20;
+    tasks.processes[2].found = Found::Refused;
+    let text = tasks.list(9);
+    assert!(text.contains("The nodes of 1 process are estimated"), "{text}");
+    assert!(
+        text.contains("at most 0.2 %") && text.contains("1 process not looked into: move_pages"),
+        "{text}"
+    );
+    assert_eq!(tasks.json()["processes"][1]["error"], 26 << 20);
+    assert_eq!(tasks.json()["processes"][2]["why"], "refused");
+    tasks.processes[0].held = true;
+    assert!(tasks.details().contains("Read from numa_maps"));
+}
+
+#[test]
+fn the_fix_for_what_may_not_be_looked_into_is_that_of_who_runs_it() {
+    let tasks = Tasks { fix: "root lacks CAP_SYS_PTRACE here", ..four_nodes() };
+    assert!(!tasks.list(9).contains("run as root") && tasks.list(9).contains("CAP_SYS_PTRACE"));
+    assert!(!tasks.details().contains("run as root"));
 }

@@ -16,7 +16,8 @@ fn machine(processes: &[&Made]) -> SysRoot {
 
 fn observer(root: &SysRoot, pid: u32) -> Observer {
     let nodes = Nodes::of(&topology());
-    let mut observer = Observer::new(&Place { root, nodes: &nodes, page_size: 4096 }, ALL, pid);
+    let mut observer =
+        Observer::new(&Place { root, nodes: &nodes, page_size: 4096, may_hold: true }, ALL, pid);
     observer.look();
     assert!(observer.walk(&|| true));
     observer
@@ -37,7 +38,8 @@ fn memory_of_the_whole_tree_is_added_up_by_node_and_use() {
     let stranger = Made::new(12, 1, 0).maps("heap", &[(0, 1000)]);
     let observer = observer(&machine(&[&father, &child, &stranger]), 10);
     let walked = observer.walked.clone().unwrap();
-    assert_eq!((walked.denied, walked.huge_pages, observer.processes()), (None, 4 << 20, 2));
+    let findings = walked.findings;
+    assert_eq!((findings.denied, findings.huge_pages, observer.processes()), (None, 4 << 20, 2));
     let on = |node: usize, usage: Use| walked.memory.0[node][usage as usize];
     assert_eq!((on(0, Use::Heap), on(2, Use::Heap), on(0, Use::Stack)), (40960, 20480, 4096));
     assert_eq!((on(3, Use::Anonymous), on(1, Use::File), on(1, Use::Huge)), (28672, 8192, 2 << 20));

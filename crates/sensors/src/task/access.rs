@@ -1,0 +1,63 @@
+//! Who may look into the memory of processes, and what helps whom it is refused to.
+
+use numakit_sys::SysRoot;
+
+const CAP_SYS_PTRACE: u32 = 19;
+
+/// What this process may do.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Access {
+    root: bool,
+    capable: bool,
+}
+
+impl Access {
+    /// Looks at who runs this.
+    pub fn look(root: &SysRoot) -> Self {
+        let status = root.text("/proc/self/status").unwrap_or_default();
+        let field = |name: &str| {
+            let line = status.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
+            line.unwrap_or_default().split_ascii_whitespace().collect::<Vec<_>>()
+        };
+        let capabilities = field("CapEff").first().and_then(|hex| u64::from_str_radix(hex, 16).ok());
+        Self {
+            // Real, effective, saved and of the file system.
+            root: field("Uid").get(1) == Some(&"0"),
+            capable: capabilities.is_some_and(|set| set >> CAP_SYS_PTRACE & 1 == 1),
+        }
+    }
+
+    /// What helps where the kernel refuses to let it look.
+    pub fn fix(self) -> &'static str {
+        match (self.root, self.capable) {
+            (_, true) => {
+                "a security module (AppArmor, SELinux) or the user namespace of the process refuses it even \
+                 with CAP_SYS_PTRACE; look outside of the container"
+            }
+            (true, false) => "root lacks CAP_SYS_PTRACE here; start the container with --cap-add SYS_PTRACE",
+            (false, false) => "run as root, or as the user of the process",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::root;
+
+    #[test]
+    fn root_is_not_told_to_run_as_root() {
+        for (uid, capabilities, says) in [
+            (1000, "0000000000000000", "run as root"),
+            (0, "00000000a80425fb", "--cap-add SYS_PTRACE"),
+            (0, "000001ffffffffff", "security module"),
+            (1000, "0000000000080000", "security module"),
+        ] {
+            let status = format!("Name:\tnuma\nUid:\t7\t{uid}\t7\t7\nCapEff:\t{capabilities}\n");
+            let access = Access::look(&root(&[("/proc/self/status", &status)]));
+            assert!(access.fix().starts_with(says) || access.fix().contains(says), "{uid} {}", access.fix());
+            assert_eq!(access.fix().contains("run as root"), says == "run as root");
+        }
+        assert!(Access::look(&root(&[])).fix().contains("run as root"));
+    }
+}

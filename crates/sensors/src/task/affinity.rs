@@ -1,0 +1,153 @@
+//! Where a process may run and where its memory may come from: what the kernel says of each of
+//! its threads.
+
+use super::access::Access;
+use super::asking::Size;
+use super::search;
+use super::stat;
+use super::threads::ids;
+use numakit_model::CpuSet;
+use numakit_sys::{ReadError, SysRoot};
+use std::collections::BTreeMap;
+use std::io::ErrorKind;
+
+/// Threads that may run on the same CPUs and use the memory of the same nodes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Group {
+    /// Their ids.
+    pub threads: Vec<u32>,
+    /// The CPUs.
+    pub cpus: CpuSet,
+    /// The nodes, where the kernel tells.
+    pub memory: Option<CpuSet>,
+}
+
+/// What is known of the memory policy.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Policies {
+    /// How many mappings have each, in the kernel's words; those without one of their own have
+    /// that of the main thread.
+    Of(BTreeMap<String, u64>),
+    /// The kernel tells it together with where all the memory is, which would hold up a process of
+    /// that size.
+    TooLarge,
+    /// It may not be looked into, and what helps.
+    Denied(&'static str),
+    /// There is no such file.
+    Unknown,
+}
+
+/// A process.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Affinity {
+    /// Its number.
+    pub pid: u32,
+    /// The name of its program.
+    pub command: String,
+    /// Its threads, the main thread's group first.
+    pub groups: Vec<Group>,
+    /// Where its memory comes from.
+    pub policies: Policies,
+}
+
+impl Affinity {
+    /// Looks at a process and all of its threads.
+    pub fn of(root: &SysRoot, pid: u32) -> Result<Self, ReadError> {
+        let text = root.bytes(&format!("/proc/{pid}/stat"))?;
+        let command = stat::parse(&text).map(|stat| super::survey::printable(&stat.command));
+        let mut groups: Vec<Group> = Vec::new();
+        let mut threads = ids(root, &format!("/proc/{pid}/task"));
+        // The main thread has the number of the process.
+        threads.sort_by_key(|tid| (*tid != pid, *tid));
+        for tid in threads {
+            // It may have ended.
+            let Ok(status) = root.text(&format!("/proc/{pid}/task/{tid}/status")) else { continue };
+            let Some(cpus) = list(&status, "Cpus_allowed_list:") else { continue };
+            let memory = list(&status, "Mems_allowed_list:");
+            match groups.iter_mut().find(|g| (&g.cpus, &g.memory) == (&cpus, &memory)) {
+                Some(group) => group.threads.push(tid),
+                None => groups.push(Group { threads: vec![tid], cpus, memory }),
+            }
+        }
+        let command = command.unwrap_or_default();
+        Ok(Self { pid, command, groups, policies: policies(root, pid) })
+    }
+}
+
+fn list(status: &str, name: &str) -> Option<CpuSet> {
+    let text = status.lines().find_map(|line| line.strip_prefix(name))?;
+    CpuSet::parse_list(text.trim()).ok()
+}
+
+fn policies(root: &SysRoot, pid: u32) -> Policies {
+    if root.pages().is_some() && !search::is_small(Size::of(root, pid)) {
+        return Policies::TooLarge;
+    }
+    let text = match root.text(&format!("/proc/{pid}/numa_maps")) {
+        Ok(text) => text,
+        Err(error) if error.kind == ErrorKind::PermissionDenied => {
+            return Policies::Denied(Access::look(root).fix());
+        }
+        Err(_) => return Policies::Unknown,
+    };
+    let mut found = BTreeMap::new();
+    for line in text.lines() {
+        let mut words = line.split(' ').skip(1);
+        let Some(first) = words.next().filter(|word| !word.is_empty()) else { continue };
+        // `prefer (many):0-1` is two words.
+        let policy = match words.next().filter(|word| word.starts_with("(many)")) {
+            Some(many) => format!("{first} {many}"),
+            None => first.to_owned(),
+        };
+        *found.entry(policy).or_insert(0) += 1;
+    }
+    if found.is_empty() { Policies::Unknown } else { Policies::Of(found) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::root;
+
+    fn status(cpus: &str, memory: &str) -> String {
+        format!("Name:\tx\nCpus_allowed:\tff\nCpus_allowed_list:\t{cpus}\nMems_allowed_list:\t{memory}\n")
+    }
+
+    const STAT: &str =
+        "7 (a b) S 1 1 1 0 -1 0 1 0 0 0 5 5 0 0 20 0 4 0 70 9 5120 1 1 1 1 1 1 0 0 0 0 0 0 0 17 3 0 0\n";
+
+    #[test]
+    fn threads_that_may_run_alike_are_one_group_and_the_main_thread_comes_first() {
+        let (wide, narrow) = (status("0-7", "0-3"), status("4", "0-3"));
+        let root = root(&[
+            ("/proc/7/stat", STAT),
+            ("/proc/7/task/7/status", &narrow),
+            ("/proc/7/task/3/status", &wide),
+            ("/proc/7/task/9/status", &narrow),
+            ("/proc/7/task/10/status", "Name:\tgone\n"),
+            (
+                "/proc/7/numa_maps",
+                "1 default heap N0=1\n2 bind:1 N1=1\n3 default\n4 prefer (many):0-1 anon=1\n\n",
+            ),
+        ]);
+        let found = Affinity::of(&root, 7).unwrap();
+        let groups: Vec<(&[u32], String)> =
+            found.groups.iter().map(|g| (g.threads.as_slice(), g.cpus.to_string())).collect();
+        assert_eq!(groups, [(&[7, 9][..], "4".to_owned()), (&[3][..], "0-7".to_owned())]);
+        assert_eq!(found.groups[0].memory, Some(CpuSet::range(0, 3)));
+        let policies = [("bind:1", 1), ("default", 2), ("prefer (many):0-1", 1)];
+        assert_eq!(found.policies, Policies::Of(policies.map(|(p, n)| (p.to_owned(), n)).into()));
+        assert_eq!(found.command, "a b");
+        assert!(Affinity::of(&root, 8).is_err());
+    }
+
+    #[test]
+    fn what_is_not_known_of_the_policy_says_why() {
+        let root = root(&[("/proc/7/stat", STAT), ("/proc/self/status", "Uid:\t1\t1\t1\t1\n")]);
+        assert_eq!(Affinity::of(&root, 7).unwrap().policies, Policies::Unknown);
+        root.change(|tree| _ = tree.failing("/proc/7/numa_maps", ErrorKind::PermissionDenied));
+        assert!(
+            matches!(Affinity::of(&root, 7).unwrap().policies, Policies::Denied(fix) if fix.contains("root"))
+        );
+    }
+}

@@ -1,0 +1,160 @@
+//! /proc/PID/maps: what each mapping is for. To print it the kernel looks at no page, and holds
+//! the lock of the process for a page of text at a time.
+
+use super::numa_maps::Use;
+use numakit_sys::{ReadError, Source, SysRoot};
+use std::collections::VecDeque;
+
+/// A mapping.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Mapping {
+    /// Address of its first byte.
+    pub start: u64,
+    /// Address behind its last byte.
+    pub end: u64,
+    /// What it is for.
+    pub usage: Use,
+}
+
+/// Pages of the kernel's own, which nobody counts for the process.
+const OF_KERNEL: [&str; 5] = ["[vdso]", "[vvar]", "[vvar_vclock]", "[vsyscall]", "[uprobes]"];
+
+/// Takes a line apart; nothing for what is no mapping of memory. Files on one of these devices
+/// are made of pages from the huge page pools.
+pub fn line(text: &str, pools: &[(u32, u32)]) -> Option<Mapping> {
+    let mut words = text.split_ascii_whitespace();
+    let (start, end) = words.next()?.split_once('-')?;
+    let hex = |word: &str| u64::from_str_radix(word, 16).ok();
+    let (start, end) = (hex(start)?, hex(end)?);
+    let (device, inode) = (words.nth(2)?, words.next()?);
+    let name = words.next().unwrap_or_default();
+    if end <= start || OF_KERNEL.contains(&name) {
+        return None;
+    }
+    let device = device.split_once(':').and_then(|(major, minor)| {
+        Some((u32::from_str_radix(major, 16).ok()?, u32::from_str_radix(minor, 16).ok()?))
+    })?;
+    let usage = match name {
+        _ if device != (0, 0) && pools.contains(&device) => Use::Huge,
+        _ if device != (0, 0) || inode != "0" => Use::File,
+        "[heap]" => Use::Heap,
+        // With the number of the thread in kernels before 4.5.
+        _ if name == "[stack]" || name.starts_with("[stack:") => Use::Stack,
+        _ => Use::Anonymous,
+    };
+    Some(Mapping { start, end, usage })
+}
+
+/// The devices of the mounts of huge page pools that a process sees, from its mountinfo.
+pub fn pool_mounts(mountinfo: &str) -> Vec<(u32, u32)> {
+    let device = |line: &str| {
+        let (mount, system) = line.split_once(" - ")?;
+        if system.split(' ').next() != Some("hugetlbfs") {
+            return None;
+        }
+        let (major, minor) = mount.split(' ').nth(2)?.split_once(':')?;
+        Some((major.parse().ok()?, minor.parse().ok()?))
+    };
+    mountinfo.lines().filter_map(device).collect()
+}
+
+/// How much is taken of the file at a time. The kernel gives a page.
+const PART: usize = 4096;
+
+/// A longer line is none.
+const LONGEST_LINE: usize = 64 << 10;
+
+/// The mappings of a process, read in parts.
+#[derive(Debug)]
+pub struct Mappings {
+    source: Source,
+    offset: u64,
+    rest: Vec<u8>,
+    pools: Vec<(u32, u32)>,
+    read: VecDeque<Mapping>,
+}
+
+impl Mappings {
+    /// Opens those of a process.
+    pub fn open(root: &SysRoot, pid: u32, pools: Vec<(u32, u32)>) -> Result<Self, ReadError> {
+        let source = root.source(&format!("/proc/{pid}/maps"))?;
+        Ok(Self { source, offset: 0, rest: Vec::new(), pools, read: VecDeque::new() })
+    }
+
+    /// The next one.
+    pub fn next(&mut self) -> Result<Option<Mapping>, ReadError> {
+        while self.read.is_empty() {
+            let mut part = [0; PART];
+            let length = self.source.read_at(&mut part, self.offset)?;
+            if length == 0 {
+                return Ok(None);
+            }
+            self.offset += length as u64;
+            for piece in part[..length].split_inclusive(|&b| b == b'\n') {
+                if self.rest.len() < LONGEST_LINE {
+                    self.rest.extend_from_slice(piece);
+                }
+                if piece.ends_with(b"\n") {
+                    self.read.extend(line(&String::from_utf8_lossy(&self.rest), &self.pools));
+                    self.rest.clear();
+                }
+            }
+        }
+        Ok(self.read.pop_front())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::root;
+    use proptest::prelude::*;
+
+    #[test]
+    fn lines_of_every_use_are_told_apart() {
+        for (text, usage) in [
+            ("55d0-55e0 rw-p 00000000 00:00 0    [heap]", Use::Heap),
+            ("7ff0-7ff8 rw-p 00000000 00:00 0    [stack]", Use::Stack),
+            ("7ff0-7ff8 rw-p 00000000 00:00 0    [stack:77]", Use::Stack),
+            ("7f00-7f01 rw-p 00000000 00:00 0 ", Use::Anonymous),
+            ("7f00-7f01 rw-p 00000000 00:00 0    [anon:arena 1]", Use::Anonymous),
+            ("7f00-7f01 r-xp 00000000 fd:02 917  /usr/lib/libc.so.6", Use::File),
+            ("7f00-7f01 rw-s 00000000 00:01 7    /dev/zero (deleted)", Use::File),
+            ("7f00-7f01 rw-p 00000000 00:10 9    /anon_hugepage (deleted)", Use::Huge),
+        ] {
+            assert_eq!(line(text, &[(0, 16)]).map(|m| m.usage), Some(usage), "{text}");
+        }
+        for text in ["", "x-y rw-p 0 00:00 0", "7f01-7f00 rw-p 0 00:00 0", "7f00-7f01 r--p 0 00:00 0 [vvar]"]
+        {
+            assert_eq!(line(text, &[]), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn mounts_of_huge_page_pools_are_found() {
+        let text = "26 1 0:24 / / rw - tmpfs none rw\n31 26 0:27 / /dev/huge\\040pages rw shared:9 - hugetlbfs x rw\n";
+        assert_eq!(pool_mounts(text), [(0, 27)]);
+        assert_eq!(pool_mounts("31 26 0:27 / / rw - \n31 x - hugetlbfs"), []);
+    }
+
+    #[test]
+    fn a_long_file_is_read_to_its_end() {
+        let lines: String = (1..2000).map(|n| format!("{n}000-{n}fff rw-p 0 00:00 0\n")).collect();
+        let root = root(&[("/proc/7/maps", &lines)]);
+        let mut mappings = Mappings::open(&root, 7, Vec::new()).unwrap();
+        let mut read = 0;
+        while let Some(mapping) = mappings.next().unwrap() {
+            read += 1;
+            assert_eq!(mapping.end - mapping.start, 0xfff);
+        }
+        assert_eq!(read, 1999);
+    }
+
+    proptest! {
+        #[test]
+        fn anything_is_read_without_a_panic(text in "[0-9a-f\\-: rwp\\[\\]heap]{0,80}") {
+            line(&text, &[(0, 1)]);
+            pool_mounts(&text);
+        }
+    }
+}
