@@ -296,7 +296,7 @@ values: number,
  */
 watches: number, 
 /**
- * Most clients.
+ * Most viewers; places for control are apart.
  */
 clients: number, 
 /**

@@ -8,7 +8,7 @@ use numakit_sys::clock;
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Write};
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -159,6 +159,7 @@ impl Files {
             .write(true)
             .create(true)
             .truncate(false)
+            .custom_flags(numakit_sys::file::NO_FOLLOW)
             .open(&tail_path)
             .map_err(fail)?;
         if tail.try_lock().is_err() {

@@ -3,14 +3,17 @@
 
 pub mod client;
 mod endpoint;
+mod folder;
 pub mod interval;
 mod lines;
 pub mod order;
+mod recording;
 pub mod run_directory;
 mod session;
 pub mod setup;
 
 pub use endpoint::Endpoint;
+pub use folder::Folder;
 pub use lines::Lines;
 pub use order::Order;
 pub use session::{Answer, Ended, Recorded, Session, SessionError, Status, Waker};

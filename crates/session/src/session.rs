@@ -1,11 +1,13 @@
 //! The life of an observation, in one thread: signals, orders, the command's end.
 
 use crate::endpoint::Endpoint;
+use crate::folder::Folder;
 use crate::interval;
 use crate::order::Order;
+use crate::recording::Recording;
 use numakit_model::label::Event;
 use numakit_recording::sampler::{Command, State};
-use numakit_recording::{Header, Recorder, Ring, Sampler, Settings, WriteError};
+use numakit_recording::{Header, Ring, Sampler, Settings, WriteError};
 use numakit_sensors::Sensor;
 use numakit_sys::command::{Running, quoted, start_failure_status};
 use numakit_sys::memory::forget_code;
@@ -106,6 +108,8 @@ pub struct Status {
     pub sensors: Vec<(String, bool)>,
     /// The file that is recorded to, and its size.
     pub recording: Option<(PathBuf, u64)>,
+    /// What went wrong with recordings so far.
+    pub failures: Vec<String>,
 }
 
 /// After this long a line in a FIFO that has no end is taken as whole.
@@ -145,7 +149,8 @@ pub struct Session {
     wake: UnixStream,
     inbox: Receiver<(Order, Answer)>,
     sampler: Option<Sampler>,
-    recorder: Option<Recorder>,
+    recorder: Option<Recording>,
+    folder: Option<Folder>,
     command: Option<Running>,
     begun: Instant,
     stopping: bool,
@@ -176,6 +181,7 @@ impl Session {
             inbox,
             sampler: None,
             recorder: None,
+            folder: None,
             command: None,
             begun: Instant::now(),
             stopping: false,
@@ -194,13 +200,33 @@ impl Session {
 
     /// Begins a recording; the one before is closed.
     pub fn record(&mut self, path: &Path, force: bool) -> Result<(), WriteError> {
-        let recorder = Recorder::create(path, &self.header, force)?;
+        self.attach(Recording::to(path, &self.header, force)?);
+        Ok(())
+    }
+
+    /// From now on, recordings that orders begin are only written below this folder.
+    pub fn record_below(&mut self, folder: Folder) {
+        self.folder = Some(folder);
+    }
+
+    /// Begins the recording that an order asks for; its path.
+    fn record_for_order(&mut self, path: &Path) -> Result<PathBuf, String> {
+        let begun = match &self.folder {
+            None => Recording::to(path, &self.header, false),
+            Some(folder) => Recording::at(folder.place(path)?, &self.header),
+        };
+        let recording = begun.map_err(|error| error.to_string())?;
+        let path = recording.path().to_owned();
+        self.attach(recording);
+        Ok(path)
+    }
+
+    fn attach(&mut self, recorder: Recording) {
         if let Some(sampler) = &self.sampler {
             sampler.send(Command::Attach(Arc::clone(recorder.ring())));
         }
         self.close_recording();
         self.recorder = Some(recorder);
-        Ok(())
     }
 
     /// Begins to sample into the recording, if any, and the ring of a view, if any. Returns
@@ -323,8 +349,7 @@ impl Session {
     fn obey(&mut self, order: Order) -> Result<String, String> {
         match order {
             Order::Record(path) => {
-                self.record(&path, false).map_err(|e| e.to_string())?;
-                return Ok(format!("recording to {}", path.display()));
+                return Ok(format!("recording to {}", self.record_for_order(&path)?.display()));
             }
             Order::Close => {
                 let path = self.recorder.as_ref().map(|r| r.path().display().to_string());
@@ -382,7 +407,7 @@ impl Session {
         if self.sampler.as_ref().is_some_and(|s| !s.running()) {
             self.stopping = true;
         }
-        if self.recorder.as_ref().is_some_and(Recorder::failed) {
+        if self.recorder.as_ref().is_some_and(Recording::failed) {
             self.stopping |= self.command.is_none();
             self.close_recording();
         }
@@ -418,7 +443,8 @@ impl Session {
 
     fn status(&self) -> Status {
         let recording = self.recorder.as_ref().map(|r| (r.path().to_owned(), r.bytes()));
-        let mut status = Status { elapsed: self.begun.elapsed(), recording, ..Status::default() };
+        let failures = self.ended.failures.iter().map(ToString::to_string).collect();
+        let mut status = Status { elapsed: self.begun.elapsed(), recording, failures, ..Status::default() };
         if let Some(state) = self.state() {
             status.samples = state.samples();
             status.lost = state.lost();

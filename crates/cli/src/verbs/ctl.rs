@@ -5,7 +5,7 @@ use clap::Args;
 use numakit_session::{Order, client};
 use std::process::ExitCode;
 
-/// Give an order to a running 'numa stat' or 'numa record'
+/// Give an order to a running 'numa stat', 'numa record' or 'numa live'
 #[derive(Debug, Args)]
 #[command(after_help = orders_help())]
 pub struct Ctl {

@@ -8,6 +8,7 @@ mod export;
 mod faults;
 mod formulas;
 mod live;
+mod live_files;
 mod mark;
 mod numascope;
 mod plan;
