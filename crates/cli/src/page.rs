@@ -70,7 +70,8 @@ impl Serve {
         let _ = writeln!(out, "control  {}\nview     {}", urls.controller, urls.viewer);
         for name in &self.trusted_host {
             // A proxy is at the usual port; where we encrypt, this server itself has the name.
-            let at = if self.tls_cert.is_some() { format!("{name}:{port}") } else { name.clone() };
+            let at = if name.contains(':') { format!("[{name}]") } else { name.clone() };
+            let at = if self.tls_cert.is_some() { format!("{at}:{port}") } else { at };
             let page = |url: &str| {
                 format!("https://{at}{}#{}", self.base_path, url.split_once('#').unwrap_or_default().1)
             };

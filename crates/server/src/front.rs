@@ -87,7 +87,7 @@ pub fn host(text: &str) -> Result<String, FrontError> {
         !part.is_empty() && part.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_".contains(&b))
     };
     if name.parse::<IpAddr>().is_ok() || name.split('.').all(label) {
-        return Ok(text.to_ascii_lowercase());
+        return Ok(name.to_ascii_lowercase());
     }
     Err(FrontError::Name(text.to_owned()))
 }
@@ -118,6 +118,7 @@ mod tests {
         for good in ["big", "Numa.Example.ORG", "10.0.0.1", "2001:db8::1", "a-b.c"] {
             assert_eq!(host(good), Ok(good.to_ascii_lowercase()));
         }
+        assert_eq!(host("numa.example.org.").as_deref(), Ok("numa.example.org"));
         for bad in ["", "https://a", "a:80", "a/b", "*", "*.example.org", "a..b", "a b", "[::1]"] {
             assert!(host(bad).is_err(), "{bad}");
         }

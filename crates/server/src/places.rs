@@ -76,21 +76,28 @@ impl Places {
         drop(inner);
         (Place { places: Arc::clone(self), number, end }, gone)
     }
+
+    /// The system has no room for one more connection: one without a key ends, or else one of a
+    /// viewer.
+    pub fn shed(&self) -> Option<IpAddr> {
+        let mut inner = self.lock();
+        inner.end(None, None).or_else(|| inner.end(Some(Role::Viewer), None))
+    }
 }
 
 impl Inner {
-    /// Where there are too many of a kind, ends the oldest of whoever has most; never the one
-    /// that just came.
+    /// Where there are too many of a kind, one of them ends, but not the one that just came.
     fn make_room(&mut self, guest: Guest, came: u64) -> Option<IpAddr> {
-        let of_kind = |t: &&Taken| t.guest == guest;
-        if self.taken.iter().filter(of_kind).count() <= most(guest) {
-            return None;
-        }
-        let others: Vec<&Taken> =
-            self.taken.iter().filter(of_kind).filter(|taken| taken.number != came).collect();
-        let owners: Vec<IpAddr> = others.iter().map(|taken| taken.owner).collect();
-        let number = others.get(first_of_most(&owners)?)?.number;
-        let gone = self.taken.remove(self.taken.iter().position(|taken| taken.number == number)?);
+        let count = self.taken.iter().filter(|taken| taken.guest == guest).count();
+        if count > most(guest) { self.end(guest, Some(came)) } else { None }
+    }
+
+    /// Ends the oldest connection of whoever has most of a kind.
+    fn end(&mut self, guest: Guest, but: Option<u64>) -> Option<IpAddr> {
+        let others = self.taken.iter().filter(|taken| taken.guest == guest && Some(taken.number) != but);
+        let (numbers, owners): (Vec<u64>, Vec<IpAddr>) = others.map(|t| (t.number, t.owner)).unzip();
+        let number = numbers.get(first_of_most(&owners)?)?;
+        let gone = self.taken.remove(self.taken.iter().position(|taken| taken.number == *number)?);
         gone.end.notify_one();
         Some(gone.owner)
     }
@@ -154,6 +161,8 @@ mod tests {
         assert_eq!((count(None), count(Some(Role::Viewer))), (0, most(Some(Role::Viewer))));
         assert_eq!(closed, most(None) - most(Some(Role::Viewer)));
         assert_eq!(count(Some(Role::Controller)), 1);
+        assert!(places.shed().is_some() && places.shed().is_some());
+        assert_eq!(count(Some(Role::Viewer)), most(Some(Role::Viewer)) - 2);
         control.shows(None);
         assert_eq!(count(None), 1, "the next request over it has no key");
     }

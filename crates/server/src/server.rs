@@ -160,7 +160,10 @@ impl Accept {
             };
             let Ok((stream, peer)) = accepted else {
                 // Too many open files, most likely: others have to end first.
-                tokio::time::sleep(Duration::from_millis(100)).await;
+                if let Some(owner) = places.shed() {
+                    self.hub.refusals.tell(&owner.to_string(), CROWD);
+                }
+                tokio::time::sleep(Duration::from_millis(10)).await;
                 continue;
             };
             let (place, gone) = places.take(peer.ip());

@@ -30,17 +30,35 @@ static SENDING: AtomicU32 = AtomicU32::new(0);
 struct Received {
     file: File,
     waiting: Vec<u8>,
+    failure: Option<io::Error>,
 }
 
 impl Received {
     fn new(folder: &Path) -> io::Result<Self> {
-        Ok(Self { file: file::nameless(folder)?, waiting: Vec::new() })
+        Ok(Self { file: file::nameless(folder)?, waiting: Vec::new(), failure: None })
     }
 
-    /// Adds a piece; from time to time all that wait are written, by another thread.
-    async fn add(&mut self, piece: &[u8]) -> io::Result<()> {
+    /// Adds a piece; from time to time all that wait are written, by another thread. After a
+    /// failure the rest is let go: who sends reads the answer only after all was sent.
+    async fn add(&mut self, piece: &[u8]) {
+        if self.failure.is_some() {
+            return;
+        }
         self.waiting.extend_from_slice(piece);
-        if self.waiting.len() < WRITTEN { Ok(()) } else { self.write().await }
+        if self.waiting.len() >= WRITTEN
+            && let Err(error) = self.write().await
+        {
+            let _ = self.file.set_len(0);
+            self.failure = Some(error);
+        }
+    }
+
+    /// The file with all of it.
+    async fn whole(mut self) -> io::Result<File> {
+        match self.failure.take() {
+            Some(error) => Err(error),
+            None => self.write().await.map(|()| self.file),
+        }
     }
 
     async fn write(&mut self) -> io::Result<()> {
@@ -107,17 +125,17 @@ pub async fn take(
         if bytes > RECORDING_BYTES {
             return Err(too_large());
         }
-        received.add(&piece).await.map_err(failed)?;
+        received.add(&piece).await;
     }
-    received.write().await.map_err(failed)?;
+    let received = received.whole().await.map_err(failed)?;
     let (hub, formulas) = (Arc::clone(hub), Arc::clone(formulas));
     let opened = tokio::task::spawn_blocking(move || {
-        let path = file::path_of(&received.file);
+        let path = file::path_of(&received);
         let opened = recordings::open(&hub, &path, &name, &formulas);
         let hidden = path.display().to_string();
         if opened.is_ok() {
             // Details are read from it when somebody zooms.
-            hub.keep(Box::new(received.file));
+            hub.keep(Box::new(received));
         }
         opened.map_err(|error| error.to_string().replace(&hidden, &name))
     });

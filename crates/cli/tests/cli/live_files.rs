@@ -116,6 +116,23 @@ fn a_full_temporary_folder_is_told_and_the_server_goes_on() {
 }
 
 #[test]
+fn a_low_limit_of_open_files_keeps_nobody_out() {
+    let folder = Folder::new("live-limit");
+    let numa = env!("CARGO_BIN_EXE_numa");
+    let mut command = Command::new("sh");
+    command.args(["-c", &format!("ulimit -n 80 && exec {numa} {LIVE}")]).current_dir(&folder.0);
+    command.env("XDG_RUNTIME_DIR", folder.path("run")).stdout(Stdio::piped()).stderr(Stdio::null());
+    let mut child = command.spawn().unwrap();
+    let address = Address::of(&mut child);
+    let held: Vec<_> = (0..200).map(|_| std::net::TcpStream::connect(&address.at).unwrap()).collect();
+    let answer = address.ask("GET /", "");
+    child.kill().unwrap();
+    child.wait().unwrap();
+    drop(held);
+    assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+}
+
+#[test]
 fn names_paths_and_certificates_that_cannot_be_meant_are_refused() {
     let folder = Folder::new("live-front");
     for (options, says) in [
