@@ -6,11 +6,12 @@ use numakit_server::front::{self, BasePath};
 use numakit_server::tls::Tls;
 use numakit_server::{Front, Listener, Urls, page};
 use numakit_session::run_directory;
-use std::io::Write;
+use std::fmt::Write as _;
+use std::io::{ErrorKind, Write};
 use std::ops::RangeInclusive;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::PathBuf;
-use std::process::{Command, Stdio};
+use std::process::{Command, ExitCode, Stdio};
 
 /// Options of the verbs that serve the web page.
 #[derive(Debug, Args)]
@@ -61,13 +62,38 @@ impl Serve {
         Ok(Listener::bind(&self.listen, host, front)?)
     }
 
-    /// Says where the page is, and opens it where there is a screen.
-    pub fn announce(&self, urls: &Urls, host: &str) -> Option<Launcher> {
+    /// Says where the page is, and opens it where there is a screen. The exit code where nobody
+    /// can read that.
+    pub fn announce(&self, urls: &Urls, host: &str) -> Result<Option<Launcher>, ExitCode> {
         let address = urls.listen;
-        let port = address.port();
-        // Whoever reads us through a pipe waits for these lines; one who went away misses them.
-        let mut out = std::io::stdout().lock();
-        let _ = writeln!(out, "control  {}\nview     {}", urls.controller, urls.viewer);
+        let told = std::io::stdout().write_all(self.addresses(urls, host).as_bytes());
+        match told.and_then(|()| std::io::stdout().flush()) {
+            // Whoever reads us through a pipe waits for these lines; one who went away misses them.
+            Err(error) if error.kind() != ErrorKind::BrokenPipe => {
+                eprintln!(
+                    "numa: the addresses of the page cannot be written to standard output: {error}; \
+                     without them nobody can open it"
+                );
+                return Err(ExitCode::from(1));
+            }
+            _ => {}
+        }
+        if !address.ip().is_loopback() && self.tls_cert.is_none() {
+            eprintln!(
+                "numa: others can reach {address}, and what is sent is not encrypted; --listen 127.0.0.1:{port} and a \
+                 tunnel are safer, or --tls-cert",
+                port = address.port()
+            );
+        }
+        if !page::is_there() {
+            eprintln!("numa: this program has no page: it was built without Node.js; {}", page::FIX);
+        }
+        Ok(if self.no_open { None } else { Launcher::open(&urls.controller) })
+    }
+
+    fn addresses(&self, urls: &Urls, host: &str) -> String {
+        let (address, port) = (urls.listen, urls.listen.port());
+        let mut text = format!("control  {}\nview     {}\n", urls.controller, urls.viewer);
         for name in &self.trusted_host {
             // A proxy is at the usual port; where we encrypt, this server itself has the name.
             let at = if name.contains(':') { format!("[{name}]") } else { name.clone() };
@@ -76,23 +102,15 @@ impl Serve {
                 format!("https://{at}{}#{}", self.base_path, url.split_once('#').unwrap_or_default().1)
             };
             let (control, view) = (page(&urls.controller), page(&urls.viewer));
-            let _ = writeln!(out, "through {name}:\n  control  {control}\n  view     {view}");
+            let _ = write!(text, "through {name}:\n  control  {control}\n  view     {view}\n");
         }
         if address.ip().is_loopback() {
             let _ = writeln!(
-                out,
+                text,
                 "from another computer: ssh -L {port}:{address} {host}, then open the same address there"
             );
-        } else if self.tls_cert.is_none() {
-            eprintln!(
-                "numa: others can reach {address}, and what is sent is not encrypted; --listen 127.0.0.1:{port} and a tunnel are safer"
-            );
         }
-        let _ = out.flush();
-        if !page::is_there() {
-            eprintln!("numa: this program has no page: it was built without Node.js; {}", page::FIX);
-        }
-        if self.no_open { None } else { Launcher::open(&urls.controller) }
+        text
     }
 }
 

@@ -73,7 +73,10 @@ impl Live {
         session.record_below(folder);
         // A page that goes away while it is written to is no reason to end.
         signal::ignore_broken_pipe();
-        let launcher = self.serve.announce(&listener.urls(), &host);
+        let launcher = match self.serve.announce(&listener.urls(), &host) {
+            Ok(launcher) => launcher,
+            Err(code) => return Ok(code),
+        };
         let (header, cpus) = (prepared.setup.header, prepared.settings.cpus.clone());
         let orders: Orders = Box::new(move |order, answer| waker.order(order, answer));
         let server = listener.start(Some(orders), Arc::clone(&formulas), self.serve.history, cpus.clone())?;

@@ -62,7 +62,10 @@ impl View {
         for file in &self.recordings {
             recordings::open(server.hub(), file, &file.display().to_string(), &formulas)?;
         }
-        let _launcher = self.serve.announce(&urls, &host);
+        let _launcher = match self.serve.announce(&urls, &host) {
+            Ok(launcher) => launcher,
+            Err(code) => return Ok(code),
+        };
         while signals.next().is_none() {
             poll::readable(&[signals.as_fd()], Some(LOOK)).context("cannot wait")?;
             server.hub().status(&Status::default());

@@ -133,6 +133,26 @@ fn a_low_limit_of_open_files_keeps_nobody_out() {
 }
 
 #[test]
+fn addresses_that_nobody_can_read_are_an_error() {
+    let folder = Folder::new("live-stdout");
+    std::fs::write(folder.path("b.json"), ORIGINAL).unwrap();
+    for line in [&format!("{LIVE} -- true"), "view --no-open --listen 127.0.0.1:0 b.json"] {
+        let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
+        let done = Done::of(
+            folder
+                .numa(line)
+                .stdout(full)
+                .stderr(Stdio::piped())
+                .spawn()
+                .unwrap()
+                .wait_with_output()
+                .unwrap(),
+        );
+        done.says(1, "cannot be written to standard output");
+    }
+}
+
+#[test]
 fn names_paths_and_certificates_that_cannot_be_meant_are_refused() {
     let folder = Folder::new("live-front");
     for (options, says) in [
