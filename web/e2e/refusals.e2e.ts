@@ -130,9 +130,9 @@ test("too many clients are turned away, and one that leaves makes room", async (
   for (let count = 0; count < 16; count++) all.push(await Socket.open(numa, { Cookie: cookie }));
   assert.ok(all.every((one) => one.refused === 0));
   assert.equal((await Socket.open(numa, { Cookie: cookie })).refused, 503);
-  await told(/503 .*16 clients/);
+  await told(/503 .*16 viewers/);
   const asked = await ask(numa, "GET", "/session", { Cookie: cookie });
-  assert.deepEqual([asked.status, /16 clients/.test(asked.text)], [503, true]);
+  assert.deepEqual([asked.status, /16 viewers/.test(asked.text)], [503, true]);
   await all.pop()?.close();
   const next = await until("room", async () => {
     const one = await Socket.open(numa, { Cookie: cookie });

@@ -102,8 +102,10 @@ export class Served implements Connection {
 
   private open(): void {
     this.socket?.close();
-    const scheme = location.protocol === "https:" ? "wss" : "ws";
-    const socket = new WebSocket(`${scheme}://${location.host}/stream`, PROTOCOL);
+    // Below the page, wherever a proxy has that.
+    const stream = new URL("stream", location.href);
+    stream.protocol = location.protocol === "https:" ? "wss:" : "ws:";
+    const socket = new WebSocket(stream, PROTOCOL);
     socket.binaryType = "arraybuffer";
     this.socket = socket;
     socket.onopen = () => {

@@ -26,7 +26,7 @@ export class Files {
       if (what !== "other") return;
     }
     const now = new Date().toISOString().slice(0, 19).replace(/[-:]/g, "").replace("T", "-");
-    const path = await ask("Record to a file on the server", `numa-${now}.arrows`, "A relative path begins where numa was started.", "Record");
+    const path = await ask("Record to a file on the server", `numa-${now}.arrows`, "The path is below the folder for recordings: where numa was started, or its --recordings.", "Record");
     if (path) this.page.order({ type: "order", line: `record ${path}` });
   }
 

@@ -300,7 +300,7 @@ values: number,
  */
 watches: number, 
 /**
- * Most clients.
+ * Most viewers; places for control are apart.
  */
 clients: number, 
 /**

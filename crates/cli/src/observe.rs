@@ -161,16 +161,16 @@ impl Original {
             for sensor in &probe.sensors {
                 let series = sensor.series();
                 let name = series.first().map_or("", |first| first.metric.sensor());
-                eprintln!("numascope: detected {name}: {} series", series.len());
+                say(format_args!("numascope: detected {name}: {} series\n", series.len()));
             }
             for (entry, why) in &probe.unavailable {
-                eprintln!("numascope: not detected {}: {why}", entry.name);
+                say(format_args!("numascope: not detected {}: {why}\n", entry.name));
             }
         }
         let (had, dropped) = probe.had(selection)?;
-        dropped.iter().for_each(|why| eprintln!("numascope: dropped: {why}"));
+        dropped.iter().for_each(|why| say(format_args!("numascope: dropped: {why}\n")));
         if self.debug && had != Selection::default() {
-            eprintln!("numascope: samples {had}");
+            say(format_args!("numascope: samples {had}\n"));
         }
         Ok(had)
     }

@@ -8,12 +8,13 @@ use crate::header::Header;
 use crate::names::{self, tail_of};
 use crate::ring::{self, Ring};
 use numakit_sys::clock;
-use numakit_sys::file::is_at;
+use numakit_sys::file::{NO_FOLLOW, is_at};
 use numakit_sys::output::{Existing, Output};
 use sink::Sink;
 pub(crate) use sink::append;
 use std::fs::File;
 use std::io::{self, ErrorKind, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -334,7 +335,8 @@ fn lock_tail(path: &Path, tail: &Path) -> Result<(File, bool), WriteError> {
             Err(error) if error.kind() == ErrorKind::AlreadyExists => false,
             Err(error) => return Err(fail(error)),
         };
-        let file = match File::options().read(true).write(true).open(tail) {
+        let opened = File::options().read(true).write(true).custom_flags(NO_FOLLOW).open(tail);
+        let file = match opened {
             Err(error) if error.kind() == ErrorKind::NotFound => continue,
             opened => opened.map_err(fail)?,
         };

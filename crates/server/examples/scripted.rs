@@ -9,7 +9,7 @@ use numakit_derived::Catalog;
 use numakit_model::{CpuSet, Instance, Kind, Metric, Scope, Series, Topology, Unit};
 use numakit_recording::{Header, Priority, Settings};
 use numakit_sensors::{SENSORS, Sensor, Tick};
-use numakit_server::{Listener, Orders, keeper};
+use numakit_server::{Front, Listener, Orders, keeper};
 use numakit_session::Session;
 use numakit_sys::{clock, signal};
 use numakit_topology::synthetic;
@@ -34,7 +34,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let topology = synthetic::parse(&format!("package:{nodes} node:1 l3:2 l2:8 core:1 pu:2"))?;
     let series = series_of(nodes, count);
     let header = header(&series, topology, interval);
-    let listener = Listener::bind(address, "scripted")?;
+    let listener = Listener::bind(address, "scripted", Front::default())?;
     let ring = Arc::new(keeper::ring(&header)?);
     let (mut session, waker) = Session::open(header.clone(), false)?;
     signal::ignore_broken_pipe();

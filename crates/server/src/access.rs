@@ -1,5 +1,6 @@
 //! Who may come in: tokens, cookies, and the names that the server answers to.
 
+use crate::front::{BasePath, Front};
 use crate::wire::Role;
 use std::fmt::Write;
 use std::hint::black_box;
@@ -13,6 +14,11 @@ pub struct Access {
     pub instance: String,
     port: u16,
     names: Vec<String>,
+    /// Hosts that a proxy forwards for.
+    trusted: Vec<String>,
+    /// Where the page is.
+    pub base: BasePath,
+    encrypted: bool,
     controller: Secrets,
     viewer: Secrets,
 }
@@ -46,15 +52,24 @@ fn same(a: &str, b: &str) -> bool {
 }
 
 impl Access {
-    /// New secrets for a server that listens there, on a machine of that name.
-    pub fn new(listen: SocketAddr, host: &str) -> io::Result<Self> {
+    /// New secrets for a server that listens there, on a machine of that name, and is reached so.
+    pub fn new(listen: SocketAddr, host: &str, front: &Front) -> io::Result<Self> {
         let mut names = vec![host.to_ascii_lowercase()];
         if !listen.ip().is_unspecified() {
             names.push(listen.ip().to_string());
         }
         names.retain(|name| !name.is_empty() && !listen.ip().is_loopback());
         let (controller, viewer) = (Secrets::new()?, Secrets::new()?);
-        Ok(Self { instance: random(4)?, port: listen.port(), names, controller, viewer })
+        Ok(Self {
+            instance: random(4)?,
+            port: listen.port(),
+            names,
+            trusted: front.trusted.clone(),
+            base: front.base.clone(),
+            encrypted: front.tls.is_some(),
+            controller,
+            viewer,
+        })
     }
 
     /// The token for that role.
@@ -86,13 +101,16 @@ impl Access {
         format!("numa-{}-{}", self.port, self.instance)
     }
 
-    /// The cookie for a role, as `Set-Cookie` has it.
-    pub fn cookie(&self, role: Role) -> String {
+    /// The cookie for a role, as `Set-Cookie` has it, for a page of this origin. The origin is
+    /// what the browser says, so it tells also of a proxy whether the way to it is encrypted.
+    pub fn cookie(&self, role: Role, origin: &str) -> String {
         let value = match role {
             Role::Controller => &self.controller.cookie,
             Role::Viewer => &self.viewer.cookie,
         };
-        format!("{}={value}; HttpOnly; SameSite=Strict; Path=/", self.cookie_name())
+        let secure = if self.encrypted || origin.starts_with("https://") { "; Secure" } else { "" };
+        let path = self.base.page();
+        format!("{}={value}; HttpOnly; SameSite=Strict; Path={path}{secure}", self.cookie_name())
     }
 
     /// Whether a `Host` names this server: loopback names on any port, so that tunnels work; of
@@ -101,7 +119,18 @@ impl Access {
     pub fn knows_host(&self, host: &str, local: Option<IpAddr>) -> bool {
         let Some(name) = host_name(host) else { return false };
         let reached = local.filter(|ip| !ip.is_loopback()).map(|ip| ip.to_canonical().to_string());
-        is_loopback(&name) || self.names.contains(&name) || reached.is_some_and(|ip| ip == name)
+        is_loopback(&name)
+            || self.names.contains(&name)
+            || self.trusted.contains(&name)
+            || reached.is_some_and(|ip| ip == name)
+    }
+
+    /// The address that a request comes from: of one that a proxy forwards, as its last word on
+    /// it says. What others wrote before is no proof.
+    pub fn origin_of(&self, host: &str, forwarded: Option<&str>, peer: IpAddr) -> IpAddr {
+        let proxied = host_name(host).is_some_and(|name| self.trusted.contains(&name));
+        let last = forwarded.filter(|_| proxied).and_then(|all| all.rsplit(',').next());
+        last.and_then(|address| address.trim().parse().ok()).unwrap_or(peer)
     }
 }
 
@@ -136,7 +165,7 @@ mod tests {
     use super::*;
 
     fn access(listen: &str) -> Access {
-        Access::new(listen.parse().unwrap(), "Big").unwrap()
+        Access::new(listen.parse().unwrap(), "Big", &Front::default()).unwrap()
     }
 
     #[test]
@@ -145,12 +174,14 @@ mod tests {
         for role in [Role::Viewer, Role::Controller] {
             assert_eq!(access.token(role).len(), 32);
             assert_eq!(access.role_of_token(access.token(role)), Some(role));
-            let cookie = access.cookie(role);
+            let cookie = access.cookie(role, "http://localhost:7077");
             let pair = cookie.split(';').next().unwrap();
             assert_eq!(access.role_of_cookies(&format!("a=b; {pair}; c=d")), Some(role));
             assert_eq!(access.role_of_cookies(&pair[..pair.len() - 1]), None);
             assert!(!cookie.contains(access.token(role)), "{cookie}");
             assert!(cookie.starts_with(&format!("numa-7077-{}=", access.instance)), "{cookie}");
+            assert!(cookie.ends_with("; Path=/"), "{cookie}");
+            assert!(access.cookie(role, "https://localhost").ends_with("; Path=/; Secure"));
         }
         for bad in ["", "x", &"0".repeat(32)] {
             assert_eq!((access.role_of_token(bad), access.role_of_cookies(bad)), (None, None));
@@ -198,6 +229,27 @@ mod tests {
         assert!(!open.knows_host("10.0.0.2:7077", local) && !open.knows_host("evil.example", local));
         assert!(!open.knows_host("0.0.0.0:7077", local));
         assert!(access("10.0.0.1:7077").knows_host("10.0.0.1", None));
+    }
+
+    #[test]
+    fn a_proxy_gives_names_and_addresses() {
+        let front = Front {
+            trusted: vec!["numa.example.org".into()],
+            base: BasePath::parse("/numa").unwrap(),
+            tls: None,
+        };
+        let access = Access::new("127.0.0.1:7077".parse().unwrap(), "big", &front).unwrap();
+        for good in ["numa.example.org", "Numa.example.org:8443", "localhost"] {
+            assert!(access.knows_host(good, None), "{good}");
+        }
+        assert!(!access.knows_host("example.org", None) && !access.knows_host("x.numa.example.org", None));
+        assert!(access.cookie(Role::Viewer, "https://numa.example.org").ends_with("; Path=/numa/; Secure"));
+        let peer: IpAddr = "127.0.0.1".parse().unwrap();
+        let origin = |host, forwarded| access.origin_of(host, forwarded, peer).to_string();
+        assert_eq!(origin("numa.example.org", Some("6.6.6.6, 10.0.0.7")), "10.0.0.7");
+        assert_eq!(origin("numa.example.org", Some("2001:db8::1")), "2001:db8::1");
+        assert_eq!(origin("numa.example.org", Some("unknown")), "127.0.0.1");
+        assert_eq!(origin("localhost", Some("10.0.0.7")), "127.0.0.1", "nobody forwards for this name");
     }
 
     #[test]

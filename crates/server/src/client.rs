@@ -5,11 +5,13 @@ use crate::queue::{Next, Queue};
 use crate::source::{Range, Shown};
 use crate::watch::Watch;
 use crate::wire::{FromServer, LABEL_BYTES, Ns, Role, SourceKind, ToServer, WATCHES};
+use bytes::Bytes;
 use futures_util::{Sink, SinkExt, Stream, StreamExt};
 use numakit_model::label::RESERVED;
 use numakit_session::Order;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
+use tokio::sync::Semaphore;
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until, timeout};
 use tokio_tungstenite::tungstenite::error::ProtocolError;
 use tokio_tungstenite::tungstenite::{Error, Message};
@@ -20,6 +22,10 @@ const PERIOD: Duration = Duration::from_millis(25);
 const WAITING: usize = 8;
 /// A client that takes nothing for so long is gone.
 const PATIENCE: Duration = Duration::from_secs(120);
+/// Clients are asked so often whether they are there.
+const ASK: Duration = Duration::from_secs(2);
+/// Answers of one client that are worked on at once; more of its messages wait.
+const FETCHES: usize = 2;
 /// Messages a second, in the long run and at once.
 const RATE: f64 = 50.0;
 const BURST: f64 = 200.0;
@@ -31,12 +37,20 @@ pub struct Client {
     role: Role,
     who: String,
     watches: Mutex<Vec<Watch>>,
+    fetches: Arc<Semaphore>,
 }
 
 impl Client {
     /// One that came in.
     pub fn new(hub: Arc<Hub>, queue: Arc<Queue>, role: Role, who: String) -> Self {
-        Self { hub, queue, role, who, watches: Mutex::new(Vec::new()) }
+        Self {
+            hub,
+            queue,
+            role,
+            who,
+            watches: Mutex::new(Vec::new()),
+            fetches: Arc::new(Semaphore::new(FETCHES)),
+        }
     }
 
     /// Serves it until it goes or is let go.
@@ -57,6 +71,7 @@ impl Client {
     async fn send(&self, to: &mut (impl Sink<Message, Error = Error> + Unpin)) {
         loop {
             let (message, last) = match self.queue.next().await {
+                Next::Ping => (Message::Ping(Bytes::new()), false),
                 Next::Text(text) => (Message::text(text), false),
                 Next::Binary(bytes) => (Message::binary(bytes), false),
                 Next::End(reason) => (Message::text(FromServer::Bye { reason }.text()), true),
@@ -72,6 +87,7 @@ impl Client {
     async fn receive(&self, from: &mut (impl Stream<Item = Result<Message, Error>> + Unpin)) {
         let (mut allowance, mut before) = (BURST, Instant::now());
         while let Some(message) = from.next().await {
+            self.queue.heard();
             let now = Instant::now();
             allowance = (allowance + RATE * now.duration_since(before).as_secs_f64()).min(BURST) - 1.0;
             before = now;
@@ -79,7 +95,7 @@ impl Client {
                 sleep_until(now + Duration::from_secs_f64(-allowance / RATE)).await;
             }
             match message {
-                Ok(Message::Text(text)) => self.take(text.as_bytes()),
+                Ok(Message::Text(text)) => self.take(text.as_bytes()).await,
                 Ok(Message::Binary(_)) => self.notice("binary messages are not understood"),
                 Ok(Message::Close(_)) => return,
                 Ok(_) => {}
@@ -97,10 +113,17 @@ impl Client {
 
     /// Sends what its watches have to tell.
     async fn follow(&self) {
-        let mut ticks = interval(PERIOD);
+        let (mut ticks, mut asked) = (interval(PERIOD), Instant::now());
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
-            ticks.tick().await;
+            let now = ticks.tick().await;
+            if now.duration_since(asked) >= ASK {
+                asked = now;
+                self.queue.ask();
+            }
+            if self.queue.silence() >= PATIENCE {
+                return;
+            }
             let mut watches = self.watches.lock().unwrap_or_else(PoisonError::into_inner);
             for watch in watches.iter_mut() {
                 if self.queue.waiting() < WAITING
@@ -117,14 +140,14 @@ impl Client {
         self.queue.text(FromServer::Notice { text: text.to_owned() }.text());
     }
 
-    fn take(&self, text: &[u8]) {
+    async fn take(&self, text: &[u8]) {
         match ToServer::parse(text) {
             Err(why) => self.notice(&why),
-            Ok(message) => self.obey(message),
+            Ok(message) => self.obey(message).await,
         }
     }
 
-    fn obey(&self, message: ToServer) {
+    async fn obey(&self, message: ToServer) {
         let (id, result) = match message {
             ToServer::Watch { id, source, series, step_ns, from_ns, partial } => {
                 (id, self.watch(id, source, series, (step_ns, from_ns), partial))
@@ -132,7 +155,7 @@ impl Client {
             ToServer::Unwatch { id } => (id, self.unwatch(id)),
             ToServer::Fetch { id, source, series, from_ns, to_ns, buckets } => {
                 let range = Range { id, series, from: from_ns.0, to: to_ns.0, buckets: buckets as usize };
-                (id, self.fetch(source, range))
+                (id, self.fetch(source, range).await)
             }
             ToServer::Order { id, line } => return self.order(id, &line),
             ToServer::Label { id, source, time_ns, text } => {
@@ -191,12 +214,17 @@ impl Client {
     }
 
     /// Answers from another thread: it may take a while.
-    fn fetch(&self, source: u32, range: Range) -> Result<Done, String> {
+    async fn fetch(&self, source: u32, range: Range) -> Result<Done, String> {
+        // What others ask for must not come after all that this one asks for.
+        let turn = Arc::clone(&self.fetches).acquire_owned().await;
         let shown = self.hub.source(source)?;
         let queue = Arc::clone(&self.queue);
-        tokio::task::spawn_blocking(move || match shown.answer(&range) {
-            Ok(frame) => queue.frame(frame),
-            Err(why) => reply(&queue, range.id, Err(why)),
+        tokio::task::spawn_blocking(move || {
+            match shown.answer(&range) {
+                Ok(frame) => queue.frame(frame),
+                Err(why) => reply(&queue, range.id, Err(why)),
+            }
+            drop(turn);
         });
         Ok(Done::Silent)
     }

@@ -2,7 +2,9 @@
 
 use crate::access::same_origin;
 use crate::client::Client;
+use crate::front::Below;
 use crate::hub::Hub;
+use crate::places::Place;
 use crate::wire::{LoggedIn, Login, MESSAGE_BYTES, Role, SUBPROTOCOL};
 use crate::{csv, page, upload};
 use bytes::Bytes;
@@ -13,9 +15,10 @@ use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
 use numakit_derived::Catalog;
 use std::convert::Infallible;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::timeout;
 use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
@@ -27,7 +30,9 @@ const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; c
 /// Longest body of `POST /session`.
 const LOGIN_BYTES: usize = 4096;
 /// Longest wait for it.
-const PATIENCE: Duration = Duration::from_secs(10);
+const PATIENCE: Duration = Duration::from_secs(5);
+/// What is said of a connection that ends for another one.
+pub const CROWD: &str = "too many connections; the oldest one was closed";
 
 /// An answer.
 pub type Answer = Response<Full<Bytes>>;
@@ -46,6 +51,18 @@ impl Refusal {
     }
 }
 
+/// Values on their way; until they are sent, they count.
+struct Sent {
+    text: String,
+    _turn: OwnedSemaphorePermit,
+}
+
+impl AsRef<[u8]> for Sent {
+    fn as_ref(&self) -> &[u8] {
+        self.text.as_bytes()
+    }
+}
+
 /// Serves the requests of one connection.
 #[derive(Clone)]
 pub struct Door {
@@ -57,16 +74,20 @@ pub struct Door {
     pub peer: SocketAddr,
     /// Where.
     pub local: Option<SocketAddr>,
+    /// Where there is room for this connection.
+    pub place: Arc<Place>,
 }
 
 impl Door {
     /// Answers any request.
     pub async fn answer(self, request: Request<Incoming>) -> Result<Answer, Infallible> {
         let asked = format!("{} {}", request.method(), request.uri().path());
+        let (who, role) = (self.who(request.headers()), self.role(request.headers()));
+        self.shows(role);
         let mut answer = match self.route(request).await {
             Ok(answer) => answer,
             Err(Refusal { status, why }) => {
-                self.hub.refusals.tell(&self.peer.to_string(), &format!("{asked}: {status}: {why}"));
+                self.hub.refusals.tell(&who, &format!("{asked}: {status}: {why}"));
                 let mut answer = respond(status, "text/plain; charset=utf-8", format!("{why}\n"));
                 // What a body still holds is not read.
                 answer.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
@@ -80,7 +101,12 @@ impl Door {
     async fn route(&self, request: Request<Incoming>) -> Result<Answer, Refusal> {
         self.check_host(&request)?;
         let path = request.uri().path().to_owned();
-        match (request.method(), path.as_str()) {
+        let path = match self.hub.access.base.below(&path) {
+            Below::Path(path) => path,
+            Below::Page => return Ok(self.to_page()),
+            Below::Outside => return Err(self.nothing()),
+        };
+        match (request.method(), path) {
             (&Method::POST, "/session") => self.login(request).await,
             (&Method::GET, "/session") => self.session(&request),
             (&Method::GET, "/stream") => self.stream(request),
@@ -92,9 +118,51 @@ impl Door {
             }
             (&Method::GET | &Method::HEAD, path) => match page::file(path) {
                 Some(file) => Ok(respond(StatusCode::OK, file.kind, Bytes::from_static(file.content))),
-                None => Err(Refusal::new(StatusCode::NOT_FOUND, "there is nothing of that name; open /")),
+                None => Err(self.nothing()),
             },
             _ => Err(Refusal::new(StatusCode::METHOD_NOT_ALLOWED, "that cannot be done here")),
+        }
+    }
+
+    fn nothing(&self) -> Refusal {
+        let page = self.hub.access.base.page();
+        Refusal::new(StatusCode::NOT_FOUND, format!("there is nothing of that name; open {page}"))
+    }
+
+    /// The page was asked for without the slash that its files are found by.
+    fn to_page(&self) -> Answer {
+        let mut answer = respond(StatusCode::PERMANENT_REDIRECT, "text/plain; charset=utf-8", Bytes::new());
+        if let Ok(page) = self.hub.access.base.page().parse() {
+            answer.headers_mut().insert(header::LOCATION, page);
+        }
+        answer
+    }
+
+    /// The address that counts for a request.
+    fn address(&self, headers: &HeaderMap) -> IpAddr {
+        let host = text(headers, header::HOST).unwrap_or_default();
+        // Each proxy on the way adds to the last of these lines.
+        let forwarded = headers.get_all("x-forwarded-for").iter().next_back();
+        let forwarded = forwarded.and_then(|value| value.to_str().ok());
+        self.hub.access.origin_of(host, forwarded, self.peer.ip())
+    }
+
+    /// Who sent a request, for those who read of it.
+    fn who(&self, headers: &HeaderMap) -> String {
+        let address = self.address(headers);
+        if address == self.peer.ip() { self.peer.to_string() } else { format!("{address} by {}", self.peer) }
+    }
+
+    /// What the cookies of a request allow.
+    fn role(&self, headers: &HeaderMap) -> Option<Role> {
+        let mut cookies = headers.get_all(header::COOKIE).iter().filter_map(|c| c.to_str().ok());
+        cookies.find_map(|c| self.hub.access.role_of_cookies(c))
+    }
+
+    /// From now on the connection counts as one of this role.
+    fn shows(&self, role: Option<Role>) {
+        if let Some(owner) = self.place.shows(role) {
+            self.hub.refusals.tell(&owner.to_string(), CROWD);
         }
     }
 
@@ -105,14 +173,17 @@ impl Door {
         if hosts == 1 && self.hub.access.knows_host(host, self.local.map(|l| l.ip())) {
             return Ok(());
         }
-        let why = format!("the host '{host}' is not this server; use localhost and a tunnel (ssh -L)");
+        let why = format!(
+            "the host '{host}' is not this server; start it with --trusted-host {name} if it is its name behind a proxy, \
+             else use localhost and a tunnel (ssh -L)",
+            name = host.split(':').next().unwrap_or_default()
+        );
         Err(Refusal::new(StatusCode::MISDIRECTED_REQUEST, why))
     }
 
     /// What the cookie allows; an error where that is not enough.
     fn need(&self, request: &Request<Incoming>, least: Role) -> Result<Role, Refusal> {
-        let mut cookies = request.headers().get_all(header::COOKIE).iter().filter_map(|c| c.to_str().ok());
-        match cookies.find_map(|c| self.hub.access.role_of_cookies(c)) {
+        match self.role(request.headers()) {
             Some(Role::Viewer) if least == Role::Controller => Err(Refusal::new(
                 StatusCode::FORBIDDEN,
                 "a viewer cannot do that; open the address for control",
@@ -127,6 +198,7 @@ impl Door {
 
     async fn login(&self, request: Request<Incoming>) -> Result<Answer, Refusal> {
         check_origin(&request)?;
+        let origin = text(request.headers(), header::ORIGIN).unwrap_or_default().to_owned();
         let bad = |why: String| Refusal::new(StatusCode::BAD_REQUEST, why);
         let body = timeout(PATIENCE, Limited::new(request.into_body(), LOGIN_BYTES).collect()).await;
         let body = body.map_err(|_| Refusal::new(StatusCode::REQUEST_TIMEOUT, "the body did not come"))?;
@@ -137,9 +209,10 @@ impl Door {
             let why = "the token is not of this server; open the address that it printed at its start";
             return Err(Refusal::new(StatusCode::UNAUTHORIZED, why));
         };
+        self.shows(Some(role));
         let body = serde_json::to_vec(&LoggedIn { role }).unwrap_or_default();
         let mut answer = respond(StatusCode::OK, "application/json", body);
-        if let Ok(cookie) = self.hub.access.cookie(role).parse() {
+        if let Ok(cookie) = self.hub.access.cookie(role, &origin).parse() {
             answer.headers_mut().insert(header::SET_COOKIE, cookie);
         }
         Ok(answer)
@@ -148,18 +221,24 @@ impl Door {
     /// What the cookie allows, or why a stream would be refused: a page cannot see that of it.
     fn session(&self, request: &Request<Incoming>) -> Result<Answer, Refusal> {
         let role = self.need(request, Role::Viewer)?;
-        self.hub.room().map_err(|why| Refusal::new(StatusCode::SERVICE_UNAVAILABLE, why))?;
+        let room = self.hub.room(role, self.address(request.headers()));
+        room.map_err(|why| Refusal::new(StatusCode::SERVICE_UNAVAILABLE, why))?;
         let body = serde_json::to_vec(&LoggedIn { role }).unwrap_or_default();
         Ok(respond(StatusCode::OK, "application/json", body))
     }
 
     async fn export(&self, request: &Request<Incoming>) -> Result<Answer, Refusal> {
-        self.need(request, Role::Viewer)?;
+        let role = self.need(request, Role::Viewer)?;
+        let turn = self.hub.export(role).ok_or_else(|| {
+            let why = "other files of values are being sent; try again";
+            Refusal::new(StatusCode::TOO_MANY_REQUESTS, why)
+        })?;
         let bad = |why: String| Refusal::new(StatusCode::BAD_REQUEST, why);
         let query = csv::Query::parse(request.uri().query().unwrap_or_default()).map_err(bad)?;
         let shown = self.hub.source(query.source).map_err(bad)?;
         let written = tokio::task::spawn_blocking(move || csv::text(&shown, &query)).await;
         let text = written.unwrap_or_else(|_| Err("it could not be written".into())).map_err(bad)?;
+        let text = Bytes::from_owner(Sent { text, _turn: turn });
         let mut answer = respond(StatusCode::OK, "text/csv; charset=utf-8", text);
         let name = HeaderValue::from_static("attachment; filename=\"numa.csv\"");
         answer.headers_mut().insert(header::CONTENT_DISPOSITION, name);
@@ -171,8 +250,9 @@ impl Door {
         check_origin(&request)?;
         let role = self.need(&request, Role::Viewer)?;
         let key = socket_key(request.headers())?;
-        let queue = self.hub.enter(role).map_err(|why| Refusal::new(StatusCode::SERVICE_UNAVAILABLE, why))?;
-        let who = self.peer.to_string();
+        let entered = self.hub.enter(role, self.address(request.headers()));
+        let queue = entered.map_err(|why| Refusal::new(StatusCode::SERVICE_UNAVAILABLE, why))?;
+        let who = self.who(request.headers());
         let client = Client::new(Arc::clone(&self.hub), Arc::clone(&queue), role, who);
         let (hub, upgrade) = (Arc::clone(&self.hub), hyper::upgrade::on(&mut request));
         tokio::spawn(async move {
@@ -232,7 +312,11 @@ fn check_origin(request: &Request<Incoming>) -> Result<(), Refusal> {
     if same_origin(origin, host) {
         return Ok(());
     }
-    Err(Refusal::new(StatusCode::FORBIDDEN, format!("the origin '{origin}' is not http://{host}")))
+    let why = format!(
+        "the origin '{origin}' is not http://{host} or https://{host}; a proxy in between has to pass on the Host \
+         that the browser sent, with its port"
+    );
+    Err(Refusal::new(StatusCode::FORBIDDEN, why))
 }
 
 fn text(headers: &HeaderMap, name: HeaderName) -> Option<&str> {

@@ -1,22 +1,32 @@
 //! What all clients share: the sources, the state, and the list of who is there.
 
 use crate::access::Access;
+use crate::places::{first_of_most, share};
 use crate::queue::Queue;
 use crate::refusals::Refusals;
 use crate::source::Shown;
-use crate::wire::{self, FromServer, HistoryState, Ns, RecordingState, SensorState, SourceInfo, State};
+use crate::wire::{
+    self, CONTROLLERS, FromServer, HistoryState, Ns, RecordingState, Role, SensorState, SourceInfo, State,
+    VIEWERS,
+};
 use numakit_history::Source;
 use numakit_session::{Order, Status};
+use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 /// Takes the answer to an order.
 pub type Answer = Box<dyn FnOnce(Result<String, String>) + Send>;
 /// Gives orders to the observation.
 pub type Orders = Box<dyn Fn(Order, Answer) + Send + Sync>;
 
+/// Files of values that are made or sent at once for one role: each may be large.
+const EXPORTS: usize = 4;
 /// State is sent at least so often.
 const REFRESH: Duration = Duration::from_secs(1);
+/// A client that answers nothing for so long gives its place to another one.
+const STALLED: Duration = Duration::from_secs(5);
 
 /// The centre.
 pub struct Hub {
@@ -27,15 +37,27 @@ pub struct Hub {
     /// Bytes for the history of each source.
     pub budget: usize,
     orders: Option<Orders>,
+    /// Files of values that may still be made, for viewers and for control.
+    exports: [Arc<Semaphore>; 2],
     shared: Mutex<Shared>,
 }
 
 struct Shared {
     sources: Vec<Shown>,
-    clients: Vec<Arc<Queue>>,
+    /// In the order of their arrival.
+    clients: Vec<Member>,
     state: State,
     sent: Instant,
+    /// Recordings of which it was told that they failed.
+    failed: usize,
     kept: Vec<Box<dyn Send>>,
+}
+
+/// A client that is connected.
+struct Member {
+    queue: Arc<Queue>,
+    role: Role,
+    owner: IpAddr,
 }
 
 impl Hub {
@@ -46,13 +68,28 @@ impl Hub {
             clients: Vec::new(),
             state: State::default(),
             sent: Instant::now(),
+            failed: 0,
             kept: Vec::new(),
         };
-        Self { access, refusals: Refusals::default(), budget, orders, shared: Mutex::new(shared) }
+        Self {
+            access,
+            refusals: Refusals::default(),
+            budget,
+            orders,
+            exports: [(); 2].map(|()| Arc::new(Semaphore::new(EXPORTS))),
+            shared: Mutex::new(shared),
+        }
     }
 
     fn lock(&self) -> MutexGuard<'_, Shared> {
         self.shared.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A turn to make a file of values and send it, if one is free.
+    pub fn export(&self, role: Role) -> Option<OwnedSemaphorePermit> {
+        let [viewers, controllers] = &self.exports;
+        let turns = if role == Role::Viewer { viewers } else { controllers };
+        Arc::clone(turns).try_acquire_owned().ok()
     }
 
     /// Adds a source and tells everybody; its number, or why there is no room.
@@ -82,17 +119,24 @@ impl Hub {
         found.ok_or_else(|| format!("source {id} does not exist; there are {}", shared.sources.len()))
     }
 
-    /// Whether one more client would be taken; why not, otherwise.
-    pub fn room(&self) -> Result<(), String> {
-        self.lock().room()
+    /// Whether one more client from there would be taken; why not, otherwise.
+    pub fn room(&self, role: Role, address: IpAddr) -> Result<(), String> {
+        self.lock().room(role, share(address)).map(drop)
     }
 
     /// Adds a client and greets it; why not, when there are too many.
-    pub fn enter(&self, role: wire::Role) -> Result<Arc<Queue>, String> {
+    pub fn enter(&self, role: Role, address: IpAddr) -> Result<Arc<Queue>, String> {
         let mut shared = self.lock();
-        shared.room()?;
+        let owner = share(address);
+        if let Some(at) = shared.room(role, owner)? {
+            shared
+                .clients
+                .remove(at)
+                .queue
+                .close("another client took the place of this one; open the page again to come back");
+        }
         let queue = Arc::new(Queue::default());
-        shared.clients.push(Arc::clone(&queue));
+        shared.clients.push(Member { queue: Arc::clone(&queue), role, owner });
         shared.refresh();
         let hello = FromServer::Hello {
             protocol: wire::PROTOCOL,
@@ -108,7 +152,8 @@ impl Hub {
             queue.text(labels.text());
         }
         let others = FromServer::State(shared.state.clone()).text();
-        shared.clients.iter().filter(|c| !Arc::ptr_eq(c, &queue)).for_each(|c| c.text(others.clone()));
+        let older = shared.clients.iter().map(|c| &c.queue).filter(|c| !Arc::ptr_eq(c, &queue));
+        older.for_each(|c| c.text(others.clone()));
         Ok(queue)
     }
 
@@ -116,7 +161,7 @@ impl Hub {
     pub fn leave(&self, queue: &Arc<Queue>) {
         queue.close("gone");
         let mut shared = self.lock();
-        shared.clients.retain(|client| !Arc::ptr_eq(client, queue));
+        shared.clients.retain(|client| !Arc::ptr_eq(&client.queue, queue));
         shared.send_state();
     }
 
@@ -127,7 +172,7 @@ impl Hub {
 
     /// Ends all connections.
     pub fn close(&self, reason: &str) {
-        self.lock().clients.drain(..).for_each(|client| client.close(reason));
+        self.lock().clients.drain(..).for_each(|client| client.queue.close(reason));
     }
 
     /// How the observation goes. Told to everybody when it changed, and every now and then.
@@ -147,7 +192,11 @@ impl Hub {
             .as_ref()
             .map(|(path, bytes)| RecordingState { path: path.display().to_string(), bytes: *bytes });
         state.history.budget = self.budget as u64;
-        if !state.alike(&before) || shared.sent.elapsed() >= REFRESH {
+        let told = std::mem::replace(&mut shared.failed, status.failures.len());
+        for failure in status.failures.iter().skip(told) {
+            shared.tell(&FromServer::Notice { text: failure.clone() });
+        }
+        if !shared.state.alike(&before) || shared.sent.elapsed() >= REFRESH {
             shared.send_state();
         }
     }
@@ -175,18 +224,33 @@ impl Hub {
 }
 
 impl Shared {
-    fn room(&mut self) -> Result<(), String> {
-        self.clients.retain(|client| !client.closed());
-        if self.clients.len() < wire::CLIENTS {
-            return Ok(());
+    /// Whose place a newcomer takes, if all are taken: that of one who answers nothing, or the
+    /// oldest of an owner who has at least two more. An error where there is none.
+    fn room(&mut self, role: Role, owner: IpAddr) -> Result<Option<usize>, String> {
+        self.clients.retain(|client| !client.queue.closed());
+        let (most, who) = match role {
+            Role::Viewer => (VIEWERS, "viewers"),
+            Role::Controller => (CONTROLLERS, "clients with control"),
+        };
+        let alike: Vec<usize> = (0..self.clients.len()).filter(|at| self.clients[*at].role == role).collect();
+        if alike.len() < most {
+            return Ok(None);
         }
-        Err(format!("{} clients are connected already; close another page first", wire::CLIENTS))
+        let silent = alike.iter().copied().max_by_key(|at| self.clients[*at].queue.silence());
+        if let Some(at) = silent.filter(|at| self.clients[*at].queue.silence() >= STALLED) {
+            return Ok(Some(at));
+        }
+        let owners: Vec<IpAddr> = alike.iter().map(|at| self.clients[*at].owner).collect();
+        let of = |owner: IpAddr| owners.iter().filter(|o| **o == owner).count();
+        let crowd = first_of_most(&owners).filter(|at| of(owners[*at]) >= of(owner) + 2);
+        let full = || format!("{most} {who} are connected already; close another page first");
+        crowd.map(|at| Some(alike[at])).ok_or_else(full)
     }
 
     fn tell(&self, message: &FromServer) {
         if !self.clients.is_empty() {
             let text = message.text();
-            self.clients.iter().for_each(|client| client.text(text.clone()));
+            self.clients.iter().for_each(|client| client.queue.text(text.clone()));
         }
     }
 

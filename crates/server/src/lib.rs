@@ -8,11 +8,13 @@ mod access;
 mod client;
 pub mod csv;
 mod frame;
+pub mod front;
 mod http;
 mod hub;
 pub mod keeper;
 mod layout;
 pub mod page;
+mod places;
 mod queue;
 pub mod recordings;
 mod refusals;
@@ -22,10 +24,12 @@ mod source;
 pub mod standalone;
 #[cfg(test)]
 mod testing;
+pub mod tls;
 mod upload;
 mod watch;
 pub mod wire;
 
 pub use access::{Access, same_origin};
+pub use front::Front;
 pub use hub::{Answer, Hub, Orders};
 pub use server::{Listener, Server, ServerError, Urls};

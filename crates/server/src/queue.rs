@@ -4,6 +4,7 @@
 use crate::frame::Frame;
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 use tokio::sync::Notify;
 
 /// Frames beyond these are dropped.
@@ -28,11 +29,21 @@ struct Inner {
     seq: u64,
     dropped: u64,
     closed: Option<String>,
+    asked: Option<Asked>,
+}
+
+/// A question whether the client is there.
+#[derive(Debug)]
+struct Asked {
+    since: Instant,
+    sent: bool,
 }
 
 /// Something to send.
 #[derive(Debug, PartialEq)]
 pub enum Next {
+    /// A question that every client answers by itself.
+    Ping,
     /// A message.
     Text(String),
     /// A frame.
@@ -76,6 +87,22 @@ impl Queue {
         self.news.notify_one();
     }
 
+    /// Asks whether the client is there, unless it was asked before and did not answer.
+    pub fn ask(&self) {
+        self.lock().asked.get_or_insert_with(|| Asked { since: Instant::now(), sent: false });
+        self.news.notify_one();
+    }
+
+    /// Something came from the client.
+    pub fn heard(&self) {
+        self.lock().asked = None;
+    }
+
+    /// How long the client has not answered.
+    pub fn silence(&self) -> Duration {
+        self.lock().asked.as_ref().map_or(Duration::ZERO, |asked| asked.since.elapsed())
+    }
+
     /// Whether it was closed.
     pub fn closed(&self) -> bool {
         self.lock().closed.is_some()
@@ -86,7 +113,7 @@ impl Queue {
         self.lock().frames.len()
     }
 
-    /// The next thing to send: messages before frames.
+    /// The next thing to send: messages before questions, and these before frames.
     pub async fn next(&self) -> Next {
         loop {
             if let Some(next) = self.take() {
@@ -100,6 +127,10 @@ impl Queue {
         let mut inner = self.lock();
         if let Some(text) = inner.texts.pop_front() {
             return Some(Next::Text(text));
+        }
+        if let Some(asked) = inner.asked.as_mut().filter(|asked| !asked.sent) {
+            asked.sent = true;
+            return Some(Next::Ping);
         }
         if let Some(reason) = &inner.closed {
             return Some(Next::End(reason.clone()));
@@ -130,6 +161,21 @@ mod tests {
         let Some(Next::Binary(bytes)) = queue.take() else { panic!("no frame") };
         let text = String::from_utf8_lossy(&bytes);
         assert!(text.contains(r#""seq":4,"dropped":3"#), "{text}");
+    }
+
+    #[test]
+    fn who_does_not_answer_is_asked_once_and_known() {
+        let queue = Queue::default();
+        assert_eq!(queue.silence(), Duration::ZERO);
+        (0..3).for_each(|_| queue.ask());
+        assert_eq!((queue.take(), queue.take()), (Some(Next::Ping), None));
+        std::thread::sleep(Duration::from_millis(2));
+        queue.ask();
+        assert!(queue.silence() >= Duration::from_millis(2) && queue.take().is_none());
+        queue.heard();
+        assert_eq!(queue.silence(), Duration::ZERO);
+        queue.ask();
+        assert_eq!(queue.take(), Some(Next::Ping));
     }
 
     #[test]

@@ -1,10 +1,13 @@
 //! A server from its socket to its end.
 
 use crate::access::Access;
-use crate::http::Door;
+use crate::front::Front;
+use crate::http::{CROWD, Door};
 use crate::hub::{Hub, Orders};
 use crate::keeper::Keeper;
 use crate::layout::Layout;
+use crate::places::{Place, Places};
+use crate::tls::Tls;
 use crate::wire::{FromServer, Role, SourceKind};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
@@ -17,18 +20,28 @@ use numakit_sys::sched;
 use numakit_sys::stdio::note;
 use std::io;
 use std::net::{SocketAddr, TcpListener};
+use std::pin::Pin;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 use thiserror::Error;
-use tokio::sync::{Notify, Semaphore};
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::sync::Notify;
+use tokio::time::timeout;
+use tokio_io_timeout::TimeoutStream;
 
-/// Connections at once.
-const CONNECTIONS: usize = 128;
-/// Longest wait for the head of a request.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// Longest wait for the head of a request, and for the greeting of an encrypted connection.
+const PATIENCE: Duration = Duration::from_secs(5);
 /// Longest head of a request.
 const HEAD_BYTES: usize = 32 * 1024;
+/// Longest wait for a client to take what is sent.
+const UNREAD: Duration = Duration::from_secs(120);
+/// The first byte of an encrypted connection.
+const HANDSHAKE: u8 = 22;
+/// The answer to one that is not.
+const PLAIN: &[u8] = b"HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain\r\nConnection: close\r\n\r\n\
+    this server encrypts; open the page with https:// instead of http://\n";
 /// What clients that are told of the end may take to read it.
 const FAREWELL: Duration = Duration::from_millis(300);
 
@@ -55,6 +68,7 @@ pub struct Listener {
     socket: TcpListener,
     address: SocketAddr,
     access: Access,
+    tls: Option<Tls>,
 }
 
 /// Addresses of the page. They hold the tokens behind the `#`, which browsers send to nobody.
@@ -70,7 +84,7 @@ pub struct Urls {
 
 impl Listener {
     /// Listens at an address. `host` is the name of this machine.
-    pub fn bind(address: &str, host: &str) -> Result<Self, ServerError> {
+    pub fn bind(address: &str, host: &str, front: Front) -> Result<Self, ServerError> {
         let wanted: SocketAddr = match address.strip_prefix("localhost:") {
             Some(port) => format!("127.0.0.1:{port}").parse(),
             None => address.parse(),
@@ -84,7 +98,7 @@ impl Listener {
         })?;
         socket.set_nonblocking(true)?;
         let address = socket.local_addr()?;
-        Ok(Self { socket, address, access: Access::new(address, host)? })
+        Ok(Self { socket, address, access: Access::new(address, host, &front)?, tls: front.tls })
     }
 
     /// Where its page is found.
@@ -93,7 +107,8 @@ impl Listener {
         if shown.ip().is_unspecified() {
             shown.set_ip(std::net::Ipv4Addr::LOCALHOST.into());
         }
-        let url = |role| format!("http://{shown}/#{}", self.access.token(role));
+        let (scheme, page) = (if self.tls.is_some() { "https" } else { "http" }, self.access.base.page());
+        let url = |role| format!("{scheme}://{shown}{page}#{}", self.access.token(role));
         Urls { listen: self.address, controller: url(Role::Controller), viewer: url(Role::Viewer) }
     }
 
@@ -110,7 +125,7 @@ impl Listener {
         let end = Arc::new(Notify::new());
         let runtime =
             tokio::runtime::Builder::new_current_thread().enable_all().max_blocking_threads(4).build()?;
-        let accept = Accept { hub: Arc::clone(&hub), formulas, end: Arc::clone(&end) };
+        let accept = Accept { hub: Arc::clone(&hub), formulas, end: Arc::clone(&end), tls: self.tls };
         let socket = self.socket;
         let thread = std::thread::Builder::new().name("server".into()).spawn(move || {
             if !cpus.is_empty() {
@@ -132,12 +147,13 @@ struct Accept {
     hub: Arc<Hub>,
     formulas: Arc<Catalog>,
     end: Arc<Notify>,
+    tls: Option<Tls>,
 }
 
 impl Accept {
     async fn run(self, socket: TcpListener) -> io::Result<()> {
         let socket = tokio::net::TcpListener::from_std(socket)?;
-        let places = Arc::new(Semaphore::new(CONNECTIONS));
+        let places = Arc::new(Places::default());
         loop {
             let accepted = tokio::select! {
                 accepted = socket.accept() => accepted,
@@ -145,24 +161,26 @@ impl Accept {
             };
             let Ok((stream, peer)) = accepted else {
                 // Too many open files, most likely: others have to end first.
-                tokio::time::sleep(Duration::from_millis(100)).await;
+                if let Some(owner) = places.shed() {
+                    self.hub.refusals.tell(&owner.to_string(), CROWD);
+                }
+                tokio::time::sleep(Duration::from_millis(10)).await;
                 continue;
             };
-            let Ok(place) = Arc::clone(&places).try_acquire_owned() else {
-                self.hub.refusals.tell(&peer.to_string(), "too many connections");
-                continue;
-            };
+            let (place, gone) = places.take(peer.ip());
+            if let Some(owner) = gone {
+                self.hub.refusals.tell(&owner.to_string(), CROWD);
+            }
+            let place = Arc::new(place);
             let _ = stream.set_nodelay(true);
             let door = Door {
                 hub: Arc::clone(&self.hub),
                 formulas: Arc::clone(&self.formulas),
                 peer,
                 local: stream.local_addr().ok(),
+                place: Arc::clone(&place),
             };
-            tokio::spawn(async move {
-                converse(stream, door).await;
-                drop(place);
-            });
+            tokio::spawn(attend(stream, door, self.tls.clone(), place));
         }
         self.hub.close("the server ended");
         tokio::time::sleep(FAREWELL).await;
@@ -170,8 +188,49 @@ impl Accept {
     }
 }
 
-async fn converse(stream: tokio::net::TcpStream, door: Door) {
-    let (refusals, peer) = (Arc::clone(&door.hub), door.peer);
+/// Serves a connection until it ends or its place is wanted.
+async fn attend(stream: TcpStream, door: Door, tls: Option<Tls>, place: Arc<Place>) {
+    let served = async {
+        match tls {
+            None => converse(patient(stream), door).await,
+            Some(tls) => encrypted(stream, door, &tls).await,
+        }
+    };
+    tokio::select! {
+        () = served => {}
+        () = place.wanted() => {}
+    }
+}
+
+/// Ends where nobody takes what is sent.
+fn patient(stream: TcpStream) -> Pin<Box<TimeoutStream<TcpStream>>> {
+    let mut stream = TimeoutStream::new(stream);
+    stream.set_write_timeout(Some(UNREAD));
+    Box::pin(stream)
+}
+
+async fn encrypted(mut stream: TcpStream, door: Door, tls: &Tls) {
+    let greeted = timeout(PATIENCE, async {
+        let mut first = [HANDSHAKE];
+        stream.peek(&mut first).await?;
+        if first[0] != HANDSHAKE {
+            let _ = stream.write_all(PLAIN).await;
+            return Err(io::Error::other("the request is not encrypted; the page is at https://"));
+        }
+        tls.0.accept(patient(stream)).await
+    });
+    match greeted.await {
+        Ok(Ok(stream)) => converse(stream, door).await,
+        // Browsers open connections that they may need, and close them.
+        Ok(Err(error)) if error.kind() != io::ErrorKind::UnexpectedEof => {
+            door.hub.refusals.tell(&door.peer.to_string(), &error.to_string());
+        }
+        Ok(Err(_)) | Err(_) => {}
+    }
+}
+
+async fn converse(stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static, door: Door) {
+    let (hub, peer) = (Arc::clone(&door.hub), door.peer);
     let mut http = http1::Builder::new();
     http.timer(TokioTimer::new()).header_read_timeout(PATIENCE).max_buf_size(HEAD_BYTES);
     let service = service_fn(move |request| door.clone().answer(request));
@@ -179,7 +238,7 @@ async fn converse(stream: tokio::net::TcpStream, door: Door) {
     if let Err(error) = served
         && error.is_parse()
     {
-        refusals.refusals.tell(&peer.to_string(), &error.to_string());
+        hub.refusals.tell(&peer.to_string(), &error.to_string());
     }
 }
 

@@ -8,10 +8,10 @@ use http_body_util::BodyExt;
 use hyper::body::{Body, Incoming};
 use hyper::{Request, StatusCode};
 use numakit_derived::Catalog;
-use std::fs::{DirBuilder, File};
+use numakit_sys::file;
+use std::fs::File;
 use std::io::{self, Write};
-use std::os::unix::fs::DirBuilderExt;
-use std::path::PathBuf;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
@@ -21,27 +21,49 @@ use tokio::time::timeout;
 const PATIENCE: Duration = Duration::from_secs(30);
 /// Files at once, whoever sends them.
 const AT_ONCE: u32 = 2;
+/// Bytes that are written together.
+const WRITTEN: usize = 1 << 20;
 static SENDING: AtomicU32 = AtomicU32::new(0);
 
-/// A file in a folder that nobody else can enter; both are removed in the end.
-struct Temporary {
-    folder: PathBuf,
-    path: PathBuf,
+/// What was received: a file without a name, so that nothing is left of it when this process is
+/// killed.
+struct Received {
+    file: File,
+    waiting: Vec<u8>,
+    failure: Option<io::Error>,
 }
 
-impl Temporary {
-    fn new() -> io::Result<Self> {
-        static NUMBER: AtomicU32 = AtomicU32::new(0);
-        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-        let folder = std::env::temp_dir().join(format!("numakit-{}-{number}", std::process::id()));
-        DirBuilder::new().mode(0o700).create(&folder)?;
-        Ok(Self { path: folder.join("recording"), folder })
+impl Received {
+    fn new(folder: &Path) -> io::Result<Self> {
+        Ok(Self { file: file::nameless(folder)?, waiting: Vec::new(), failure: None })
     }
-}
 
-impl Drop for Temporary {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.folder);
+    /// Adds a piece; from time to time all that wait are written, by another thread. After a
+    /// failure the rest is let go: who sends reads the answer only after all was sent.
+    async fn add(&mut self, piece: &[u8]) {
+        if self.failure.is_some() {
+            return;
+        }
+        self.waiting.extend_from_slice(piece);
+        if self.waiting.len() >= WRITTEN
+            && let Err(error) = self.write().await
+        {
+            let _ = self.file.set_len(0);
+            self.failure = Some(error);
+        }
+    }
+
+    /// The file with all of it.
+    async fn whole(mut self) -> io::Result<File> {
+        match self.failure.take() {
+            Some(error) => Err(error),
+            None => self.write().await.map(|()| self.file),
+        }
+    }
+
+    async fn write(&mut self) -> io::Result<()> {
+        let (mut file, bytes) = (self.file.try_clone()?, std::mem::take(&mut self.waiting));
+        tokio::task::spawn_blocking(move || file.write_all(&bytes)).await.map_err(io::Error::other)?
     }
 }
 
@@ -82,11 +104,15 @@ pub async fn take(
         let why = "other recordings are being sent; try again";
         return Err(Refusal::new(StatusCode::TOO_MANY_REQUESTS, why));
     };
+    let folder = std::env::temp_dir();
     let failed = |error: io::Error| {
-        Refusal::new(StatusCode::INTERNAL_SERVER_ERROR, format!("cannot keep it: {error}"))
+        let why = format!(
+            "it cannot be kept in {}: {error}; free some space there, or start numa with TMPDIR set to another folder",
+            folder.display()
+        );
+        Refusal::new(StatusCode::INSUFFICIENT_STORAGE, why)
     };
-    let temporary = Temporary::new().map_err(failed)?;
-    let mut file = File::create(&temporary.path).map_err(failed)?;
+    let mut received = Received::new(&folder).map_err(failed)?;
     let (mut body, mut bytes) = (request.into_body(), 0);
     while let Some(frame) = timeout(PATIENCE, body.frame())
         .await
@@ -99,16 +125,17 @@ pub async fn take(
         if bytes > RECORDING_BYTES {
             return Err(too_large());
         }
-        file.write_all(&piece).map_err(failed)?;
+        received.add(&piece).await;
     }
-    drop(file);
+    let received = received.whole().await.map_err(failed)?;
     let (hub, formulas) = (Arc::clone(hub), Arc::clone(formulas));
     let opened = tokio::task::spawn_blocking(move || {
-        let opened = recordings::open(&hub, &temporary.path, &name, &formulas);
-        let hidden = temporary.path.display().to_string();
+        let path = file::path_of(&received);
+        let opened = recordings::open(&hub, &path, &name, &formulas);
+        let hidden = path.display().to_string();
         if opened.is_ok() {
             // Details are read from it when somebody zooms.
-            hub.keep(Box::new(temporary));
+            hub.keep(Box::new(received));
         }
         opened.map_err(|error| error.to_string().replace(&hidden, &name))
     });

@@ -19,8 +19,10 @@ pub const SERIES: usize = 4096;
 pub const VALUES: usize = 2_000_000;
 /// Most watches of one client.
 pub const WATCHES: usize = 64;
-/// Most clients at once.
-pub const CLIENTS: usize = 16;
+/// Most viewers at once.
+pub const VIEWERS: usize = 16;
+/// Most clients with control, beside them.
+pub const CONTROLLERS: usize = 8;
 /// Longest label in bytes.
 pub const LABEL_BYTES: usize = 4096;
 /// Largest recording that may be sent.
@@ -243,7 +245,7 @@ pub struct Limits {
     pub values: u32,
     /// Most watches at once.
     pub watches: u32,
-    /// Most clients.
+    /// Most viewers; places for control are apart.
     pub clients: u32,
     /// Longest label in bytes.
     pub label_bytes: u32,
@@ -258,7 +260,7 @@ impl Limits {
         series: SERIES as u32,
         values: VALUES as u32,
         watches: WATCHES as u32,
-        clients: CLIENTS as u32,
+        clients: VIEWERS as u32,
         label_bytes: LABEL_BYTES as u32,
         recording_bytes: RECORDING_BYTES,
     };

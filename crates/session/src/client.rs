@@ -40,12 +40,8 @@ pub fn send(process: Option<u32>, order: &str) -> Result<String, ClientError> {
 fn connect(directory: &Path, wanted: Option<u32>) -> Result<(u32, UnixStream), ClientError> {
     let mut running = Vec::new();
     for process in run_directory::processes(directory) {
-        match UnixStream::connect(run_directory::socket(directory, process)) {
-            Ok(stream) => running.push((process, stream)),
-            Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
-                run_directory::forget(directory, process);
-            }
-            Err(_) => {}
+        if let Ok(stream) = UnixStream::connect(run_directory::socket(directory, process)) {
+            running.push((process, stream));
         }
     }
     let names = |running: &[(u32, UnixStream)]| {

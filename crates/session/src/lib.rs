@@ -3,15 +3,18 @@
 
 pub mod client;
 mod endpoint;
+mod folder;
 pub mod interval;
 mod lines;
 pub mod names;
 pub mod order;
+mod recording;
 pub mod run_directory;
 mod session;
 pub mod setup;
 
 pub use endpoint::Endpoint;
+pub use folder::Folder;
 pub use lines::Lines;
 pub use names::Names;
 pub use order::Order;

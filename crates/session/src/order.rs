@@ -32,7 +32,11 @@ pub enum Order {
 
 /// Name, argument and help of every order, for documents and errors.
 pub const ORDERS: [(&str, &str, &str); 10] = [
-    ("record", "FILE", "close the present recording and record to FILE"),
+    (
+        "record",
+        "FILE",
+        "close the present recording and record to FILE; of 'numa live' below its --recordings",
+    ),
     ("close", "", "close the present recording and go on without"),
     ("label", "TEXT", "note TEXT at this time"),
     ("pause", "", "take no samples until resumed"),

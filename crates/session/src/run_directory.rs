@@ -2,17 +2,25 @@
 //! a process.
 
 use numakit_sys::user;
-use std::ffi::OsString;
+use std::collections::BTreeSet;
+use std::ffi::{OsStr, OsString};
 use std::fs::DirBuilder;
 use std::io;
 use std::os::unix::fs::DirBuilderExt;
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// A socket is new for so long.
+const NEW: Duration = Duration::from_secs(60);
 
 /// The directory for this user, made if it is not there: `$XDG_RUNTIME_DIR/numakit`, else
-/// `/run/numakit` for root, else a private folder in the temporary directory.
+/// `/run/numakit` for root, else a private folder in the temporary directory. What processes
+/// that were killed left there is removed.
 pub fn open() -> io::Result<PathBuf> {
     let path = place(std::env::var_os("XDG_RUNTIME_DIR"), user::id(), &std::env::temp_dir());
     open_at(&path)?;
+    sweep(&path);
     Ok(path)
 }
 
@@ -53,25 +61,57 @@ pub fn socket(directory: &Path, process: u32) -> PathBuf {
     directory.join(format!("{process}.sock"))
 }
 
+/// The page that leads a browser to the server of a process.
+pub fn launcher(directory: &Path, process: u32) -> PathBuf {
+    directory.join(format!("{process}.html"))
+}
+
 /// The processes that have a socket here.
 pub fn processes(directory: &Path) -> Vec<u32> {
-    let Ok(entries) = std::fs::read_dir(directory) else { return Vec::new() };
-    let mut found: Vec<u32> =
-        entries.filter_map(|e| e.ok()?.file_name().to_str()?.strip_suffix(".sock")?.parse().ok()).collect();
-    found.sort_unstable();
-    found
+    numbers(directory, &["sock"]).into_iter().collect()
+}
+
+/// The processes that have files of these endings here.
+fn numbers(directory: &Path, endings: &[&str]) -> BTreeSet<u32> {
+    let Ok(entries) = std::fs::read_dir(directory) else { return BTreeSet::new() };
+    let number = |name: &OsStr| {
+        let (number, ending) = name.to_str()?.rsplit_once('.')?;
+        endings.contains(&ending).then(|| number.parse().ok())?
+    };
+    entries.filter_map(|entry| number(&entry.ok()?.file_name())).collect()
 }
 
 /// Removes what a process that ended without doing so left.
 pub fn forget(directory: &Path, process: u32) {
-    let _ = std::fs::remove_file(fifo(directory, process));
-    let _ = std::fs::remove_file(socket(directory, process));
+    for path in [fifo(directory, process), socket(directory, process), launcher(directory, process)] {
+        let _ = std::fs::remove_file(path);
+    }
+}
+
+/// Removes what killed processes left. The directory is this user's alone, and nobody else can
+/// have put a name into it.
+fn sweep(directory: &Path) {
+    let left = numbers(directory, &["sock", "fifo", "html"]);
+    left.into_iter().filter(|process| is_dead(directory, *process)).for_each(|p| forget(directory, p));
+}
+
+/// Whether the process that made files here is gone. The socket of a running one takes
+/// connections; the number of a dead one may be that of another program by now.
+fn is_dead(directory: &Path, process: u32) -> bool {
+    let gone = || !Path::new("/proc").join(process.to_string()).exists();
+    let path = socket(directory, process);
+    let Ok(meta) = std::fs::symlink_metadata(&path) else { return gone() };
+    let refused = UnixStream::connect(&path).is_err_and(|e| e.kind() == io::ErrorKind::ConnectionRefused);
+    // A socket that was made just now takes no connection yet.
+    let old = || meta.modified().is_ok_and(|made| made.elapsed().is_ok_and(|age| age > NEW));
+    refused && (gone() || old())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use std::os::unix::fs::PermissionsExt;
+    use std::os::unix::net::UnixListener;
 
     #[test]
     fn each_user_has_a_place() {
@@ -94,5 +134,47 @@ mod tests {
         std::os::unix::fs::symlink("/tmp", &link).unwrap();
         assert!(open_at(&link).is_err());
         std::fs::remove_file(&link).unwrap();
+    }
+
+    #[test]
+    fn what_the_killed_left_is_removed_and_nothing_else() {
+        let path = std::env::temp_dir().join(format!("numakit-swept-{}", std::process::id()));
+        open_at(&path).unwrap();
+        // A number that no process has; a socket that nobody listens at any more.
+        let (dead, own) = (4_194_305, std::process::id());
+        drop(UnixListener::bind(socket(&path, dead)).unwrap());
+        let _own = UnixListener::bind(socket(&path, own)).unwrap();
+        for file in [fifo(&path, dead), launcher(&path, dead), fifo(&path, own), launcher(&path, own)] {
+            std::fs::write(file, "").unwrap();
+        }
+        for kept in ["x.sock", "4194305.txt", "4194305", "-1.sock"] {
+            std::fs::write(path.join(kept), "").unwrap();
+        }
+        // Of process 1 only a page, as a server of recordings has it; it may well be running.
+        std::fs::write(launcher(&path, 1), "").unwrap();
+        sweep(&path);
+        let left: BTreeSet<_> = std::fs::read_dir(&path)
+            .unwrap()
+            .map(|e| e.unwrap().file_name().into_string().unwrap())
+            .collect();
+        let own: Vec<String> = ["fifo", "html", "sock"].map(|e| format!("{own}.{e}")).into();
+        let kept = ["x.sock", "4194305.txt", "4194305", "-1.sock", "1.html"].map(str::to_owned);
+        assert_eq!(left, own.into_iter().chain(kept).collect());
+        std::fs::remove_dir_all(&path).unwrap();
+    }
+
+    #[test]
+    fn a_number_that_another_program_has_now_does_not_keep_a_socket() {
+        let path = std::env::temp_dir().join(format!("numakit-reused-{}", std::process::id()));
+        open_at(&path).unwrap();
+        let socket = socket(&path, 1);
+        drop(UnixListener::bind(&socket).unwrap());
+        sweep(&path);
+        assert!(socket.exists(), "its maker may be about to listen");
+        let aged = std::process::Command::new("touch").args(["-d", "2 minutes ago"]).arg(&socket).status();
+        assert!(aged.unwrap().success());
+        sweep(&path);
+        assert!(!socket.exists());
+        std::fs::remove_dir_all(&path).unwrap();
     }
 }

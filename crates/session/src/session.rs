@@ -1,9 +1,11 @@
 //! The life of an observation, in one thread: signals, orders, the command's end.
 
 use crate::endpoint::Endpoint;
+use crate::folder::Folder;
 use crate::interval;
 use crate::names::Names;
 use crate::order::Order;
+use crate::recording::Recording;
 use numakit_model::label::Event;
 use numakit_recording::sampler::{Command, State};
 use numakit_recording::{Header, Recorder, Ring, Sampler, Settings, WriteError};
@@ -109,6 +111,8 @@ pub struct Status {
     pub sensors: Vec<(String, bool)>,
     /// The file that is recorded to, and its size.
     pub recording: Option<(PathBuf, u64)>,
+    /// What went wrong with recordings so far.
+    pub failures: Vec<String>,
 }
 
 /// After this long a line in a FIFO that has no end is taken as whole.
@@ -149,7 +153,8 @@ pub struct Session {
     inbox: Receiver<(Order, Answer)>,
     names: Names,
     sampler: Option<Sampler>,
-    recorder: Option<Recorder>,
+    recorder: Option<Recording>,
+    folder: Option<Folder>,
     command: Option<Running>,
     begun: Instant,
     stopping: bool,
@@ -181,6 +186,7 @@ impl Session {
             names: Names::Own { force: false },
             sampler: None,
             recorder: None,
+            folder: None,
             command: None,
             begun: Instant::now(),
             stopping: false,
@@ -202,21 +208,39 @@ impl Session {
         self.names = names;
     }
 
+    /// From now on, recordings that orders begin are only written below this folder.
+    pub fn record_below(&mut self, folder: Folder) {
+        self.folder = Some(folder);
+    }
+
     /// Begins a recording of that name; the one before is closed. The name that it got.
     pub fn record(&mut self, path: &Path) -> Result<PathBuf, WriteError> {
         let (name, recorder) = self.names.create(path, &self.header)?;
-        self.begin(recorder);
+        self.attach(Recording::of(recorder));
         Ok(name)
+    }
+
+    /// Begins the recording that an order asks for. The name that it got.
+    fn record_for_order(&mut self, path: &Path) -> Result<PathBuf, String> {
+        let Some(folder) = &self.folder else { return self.record(path).map_err(|error| error.to_string()) };
+        let place = folder.place(path)?;
+        let (name, recorder) = match self.names.create(&place.path(), &self.header) {
+            Ok(begun) => begun,
+            Err(error) => return Err(place.name(error).to_string()),
+        };
+        let shown = place.known(&name);
+        self.attach(Recording::at(recorder, place));
+        Ok(shown)
     }
 
     /// Begins to record to an open pipe or file, called so in messages.
     pub fn stream(&mut self, to: File, name: &str) -> Result<(), WriteError> {
         let recorder = Recorder::stream(to, name, &self.header)?;
-        self.begin(recorder);
+        self.attach(Recording::of(recorder));
         Ok(())
     }
 
-    fn begin(&mut self, recorder: Recorder) {
+    fn attach(&mut self, recorder: Recording) {
         if let Some(sampler) = &self.sampler {
             sampler.send(Command::Attach(Arc::clone(recorder.ring())));
         }
@@ -346,8 +370,7 @@ impl Session {
     fn obey(&mut self, order: Order) -> Result<String, String> {
         match order {
             Order::Record(path) => {
-                let name = self.record(&path).map_err(|e| e.to_string())?;
-                return Ok(format!("recording to {}", name.display()));
+                return Ok(format!("recording to {}", self.record_for_order(&path)?.display()));
             }
             Order::Close => {
                 let path = self.recorder.as_ref().map(|r| r.path().display().to_string());
@@ -405,7 +428,7 @@ impl Session {
         if self.sampler.as_ref().is_some_and(|s| !s.running()) {
             self.stopping = true;
         }
-        if self.recorder.as_ref().is_some_and(Recorder::failed) {
+        if self.recorder.as_ref().is_some_and(Recording::failed) {
             self.stopping |= self.command.is_none();
             self.close_recording();
         }
@@ -441,7 +464,8 @@ impl Session {
 
     fn status(&self) -> Status {
         let recording = self.recorder.as_ref().map(|r| (r.path().to_owned(), r.bytes()));
-        let mut status = Status { elapsed: self.begun.elapsed(), recording, ..Status::default() };
+        let failures = self.ended.failures.iter().map(ToString::to_string).collect();
+        let mut status = Status { elapsed: self.begun.elapsed(), recording, failures, ..Status::default() };
         if let Some(state) = self.state() {
             status.samples = state.samples();
             status.lost = state.lost();

@@ -1,13 +1,14 @@
 //! Files that several users share: opened without making them, made whole or not at all.
 
 use crate::check;
-use std::ffi::CString;
+use std::ffi::{CString, OsStr};
 use std::fs::{File, Metadata, Permissions};
 use std::io::{self, Write};
 use std::os::fd::{AsRawFd, FromRawFd, RawFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt, PermissionsExt};
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
 
 /// Opens a regular file that is there. Without O_CREAT, so that the kernel's protection of files
 /// of others in shared folders (fs.protected_regular) does not apply; a link is not followed, and
@@ -66,9 +67,7 @@ pub fn create_whole(path: &Path, content: &[u8], mode: u32) -> io::Result<()> {
             link(&file, path)
         }
         // The file system has no files without a name.
-        Err(error)
-            if matches!(error.raw_os_error(), Some(libc::EOPNOTSUPP | libc::EISDIR | libc::EINVAL)) =>
-        {
+        Err(error) if has_no_nameless(&error) => {
             let mut file = File::options().write(true).create_new(true).mode(mode).open(path)?;
             fill(&mut file, content, mode).inspect_err(|_| {
                 let _ = std::fs::remove_file(path);
@@ -76,6 +75,55 @@ pub fn create_whole(path: &Path, content: &[u8], mode: u32) -> io::Result<()> {
         }
         Err(error) => Err(error),
     }
+}
+
+/// For the flags of an open: a link at the end of the path is not followed but an error.
+pub const NO_FOLLOW: i32 = libc::O_NOFOLLOW;
+
+/// A file without a name, in this folder's file system: when it is closed, also by the death of
+/// the process, nothing is left of it.
+pub fn nameless(folder: &Path) -> io::Result<File> {
+    let options = || {
+        let mut options = File::options();
+        options.read(true).write(true).mode(0o600);
+        options
+    };
+    match options().custom_flags(libc::O_TMPFILE).open(folder) {
+        Err(error) if has_no_nameless(&error) => {
+            static NUMBER: AtomicU32 = AtomicU32::new(0);
+            let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+            let path = folder.join(format!("numakit-{}-{number}", std::process::id()));
+            let file = options().create_new(true).open(&path)?;
+            std::fs::remove_file(path)?;
+            Ok(file)
+        }
+        opened => opened,
+    }
+}
+
+fn has_no_nameless(error: &io::Error) -> bool {
+    matches!(error.raw_os_error(), Some(libc::EOPNOTSUPP | libc::EISDIR | libc::EINVAL))
+}
+
+/// The path of what is open behind a descriptor, for as long as it is open. Files in a folder are
+/// found below it even where the folder was moved.
+pub fn path_of(file: &File) -> PathBuf {
+    PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd()))
+}
+
+/// Opens a folder to find files in it.
+pub fn open_folder(path: &Path) -> io::Result<File> {
+    File::options().read(true).custom_flags(libc::O_PATH | libc::O_DIRECTORY).open(path)
+}
+
+/// Opens the folder of this name in a folder. A link is not followed: it is no folder.
+pub fn open_folder_in(folder: &File, name: &OsStr) -> io::Result<File> {
+    let name = CString::new(name.as_bytes())?;
+    let flags = libc::O_PATH | libc::O_DIRECTORY | libc::O_NOFOLLOW | libc::O_CLOEXEC;
+    // SAFETY: the name is a C string that outlives the call.
+    let opened = check(unsafe { libc::openat(folder.as_raw_fd(), name.as_ptr(), flags) } as i64)?;
+    // SAFETY: the new descriptor belongs to nobody else.
+    Ok(unsafe { File::from_raw_fd(opened as i32) })
 }
 
 fn fill(file: &mut File, content: &[u8], mode: u32) -> io::Result<()> {
@@ -124,7 +172,7 @@ pub fn inherited(number: RawFd) -> Option<File> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::path::PathBuf;
+    use std::io::Read;
 
     fn scratch(name: &str) -> PathBuf {
         std::env::temp_dir().join(format!("numakit-file-{name}-{}", std::process::id()))
@@ -168,6 +216,37 @@ mod tests {
         let error = open_to_read(&path).unwrap_err();
         std::fs::remove_file(&path).unwrap();
         assert_eq!(error.to_string(), "it is a FIFO and not a regular file");
+    }
+
+    #[test]
+    fn a_nameless_file_is_found_by_its_descriptor_alone() {
+        let folder = scratch("nameless");
+        std::fs::create_dir(&folder).unwrap();
+        let mut file = nameless(&folder).unwrap();
+        file.write_all(b"abc").unwrap();
+        assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 0);
+        let mut text = String::new();
+        File::open(path_of(&file)).unwrap().read_to_string(&mut text).unwrap();
+        assert_eq!((text.as_str(), file.metadata().unwrap().mode() & 0o777), ("abc", 0o600));
+        std::fs::remove_dir(&folder).unwrap();
+    }
+
+    #[test]
+    fn folders_are_entered_and_links_are_not() {
+        let folder = scratch("folders");
+        std::fs::create_dir_all(folder.join("a/b")).unwrap();
+        std::os::unix::fs::symlink("/etc", folder.join("link")).unwrap();
+        std::fs::write(folder.join("file"), "").unwrap();
+        let top = open_folder(&folder).unwrap();
+        let inner = open_folder_in(&open_folder_in(&top, OsStr::new("a")).unwrap(), OsStr::new("b")).unwrap();
+        std::fs::rename(folder.join("a"), folder.join("c")).unwrap();
+        std::fs::write(path_of(&inner).join("x"), "x").unwrap();
+        assert_eq!(std::fs::read(folder.join("c/b/x")).unwrap(), b"x");
+        for odd in ["link", "file"] {
+            let error = open_folder_in(&top, OsStr::new(odd)).unwrap_err();
+            assert_eq!(error.kind(), io::ErrorKind::NotADirectory, "{odd}");
+        }
+        std::fs::remove_dir_all(&folder).unwrap();
     }
 
     #[test]

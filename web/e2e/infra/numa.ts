@@ -86,7 +86,7 @@ export class Numa {
       rest = lines.pop() ?? "";
       this.errors.push(...lines);
     });
-    const address = (name: string) => new RegExp(`^${name}\\s+(http://\\S+:(\\d+)/#\\S+)$`, "m").exec(out);
+    const address = (name: string) => new RegExp(`^${name}\\s+(https?://\\S+:(\\d+)/\\S*#\\S+)$`, "m").exec(out);
     await until(`the addresses of numa (it said: ${this.errors.join(" / ")})`, () => {
       if (child.exitCode !== null) throw new Error(`numa ${words.join(" ")} ended with ${child.exitCode}: ${this.errors.join("\n")}`);
       return address("view");

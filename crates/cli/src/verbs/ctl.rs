@@ -6,7 +6,7 @@ use numakit_session::{Order, client};
 use numakit_sys::stdio::print;
 use std::process::ExitCode;
 
-/// Give an order to a running 'numa stat' or 'numa record'
+/// Give an order to a running 'numa stat', 'numa record' or 'numa live'
 #[derive(Debug, Args)]
 #[command(after_help = orders_help())]
 pub struct Ctl {

@@ -197,7 +197,7 @@ impl Tasks {
 /// The exit code, after a word about processes that are not there.
 fn ended(missing: &[u32]) -> ExitCode {
     if !missing.is_empty() {
-        eprintln!("numa: there is no process {}; 'numa tasks' lists those that there are", list(missing));
+        note(format_args!("there is no process {}; 'numa tasks' lists those that there are", list(missing)));
     }
     ExitCode::from(u8::from(!missing.is_empty()))
 }

@@ -8,7 +8,7 @@ use anyhow::Context;
 use clap::Args;
 use numakit_derived::Catalog;
 use numakit_model::CpuSet;
-use numakit_server::{Listener, recordings, standalone};
+use numakit_server::{recordings, standalone};
 use numakit_session::{Status, interval};
 use numakit_sys::signal::{self, Signals};
 use numakit_sys::stdio::{note, print};
@@ -34,7 +34,7 @@ pub struct View {
     #[arg(required = true, value_name = "FILE")]
     recordings: Vec<PathBuf>,
     /// Write page and recordings to one file instead, which needs no server
-    #[arg(long, value_name = "OUT", conflicts_with_all = ["listen", "no_open"])]
+    #[arg(long, value_name = "OUT", conflicts_with_all = ["listen", "no_open", "trusted_host", "base_path", "tls_cert", "tls_key"])]
     html: Option<PathBuf>,
     /// Largest size of that file; recordings that are longer become buckets of time
     #[arg(long, value_name = "SIZE", default_value = "16MiB", value_parser = file_size, requires = "html")]
@@ -56,7 +56,7 @@ impl View {
             return self.write(out, &formulas);
         }
         let host = page::host_name(&SysRoot::host())?;
-        let listener = Listener::bind(&self.serve.listen, &host)?;
+        let listener = self.serve.listener(&host)?;
         let signals = Signals::collect(&[signal::INTERRUPT, signal::TERMINATE, signal::HANGUP])
             .context("cannot collect signals")?;
         signal::ignore_broken_pipe();

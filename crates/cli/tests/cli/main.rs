@@ -9,6 +9,7 @@ mod export;
 mod faults;
 mod formulas;
 mod live;
+mod live_files;
 mod locale;
 mod mark;
 mod numaplace;

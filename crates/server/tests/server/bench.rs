@@ -3,7 +3,8 @@
 use numakit_derived::Catalog;
 use numakit_model::{CpuSet, Instance, Kind, Metric, Scope, Series, Unit};
 use numakit_recording::{Header, Ring};
-use numakit_server::{Listener, Orders, Server, Urls};
+use numakit_server::{Front, Listener, Orders, Server, Urls};
+use numakit_session::Status;
 use serde_json::Value;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -14,6 +15,15 @@ use tokio_tungstenite::tungstenite::client::IntoClientRequest;
 use tokio_tungstenite::tungstenite::{Message, WebSocket, client};
 
 pub const START: u64 = 1_700_000_000_000_000_000;
+
+/// What a page sends to open the stream, beside cookie and origin.
+pub const UPGRADE: [&str; 5] = [
+    "Connection: Upgrade",
+    "Upgrade: websocket",
+    "Sec-WebSocket-Version: 13",
+    "Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==",
+    "Sec-WebSocket-Protocol: numakit.1",
+];
 
 pub struct Bench {
     pub urls: Urls,
@@ -31,7 +41,12 @@ pub struct Reply {
 impl Bench {
     /// Serves gauges `test.a` and `test.b`; every order is answered with itself.
     pub fn new() -> Self {
-        let listener = Listener::bind("127.0.0.1:0", "host").unwrap();
+        Self::behind(Front::default())
+    }
+
+    /// The same, reached so.
+    pub fn behind(front: Front) -> Self {
+        let listener = Listener::bind("127.0.0.1:0", "host", front).unwrap();
         let urls = listener.urls();
         let formulas = Arc::new(Catalog::default());
         let orders: Orders = Box::new(|order, answer| answer(Ok(format!("{order:?}"))));
@@ -50,6 +65,11 @@ impl Bench {
             }
             self.ring.push(START + row * 1_000_000, 0, &[Some(row % 1000), None]);
         }
+    }
+
+    /// Tells clients how the observation goes.
+    pub fn status(&self, status: &Status) {
+        self.server.as_ref().unwrap().hub().status(status);
     }
 
     pub fn address(&self) -> SocketAddr {
@@ -99,8 +119,22 @@ impl Bench {
         format!("Cookie: {}", cookie.split(';').next().unwrap())
     }
 
+    /// Asks for the stream, and reads no more than whether it is there.
+    pub fn upgrade(&self, url: &str, headers: &[&str]) -> Reply {
+        let (origin, cookie) = (self.origin(), self.login(url));
+        let mut all = vec![origin.as_str(), &cookie];
+        all.extend(UPGRADE);
+        all.extend(headers);
+        self.request("GET /stream", &all, "")
+    }
+
     /// Opens the stream.
     pub fn connect(&self, url: &str) -> Page {
+        self.try_connect(url).unwrap()
+    }
+
+    /// Opens the stream, if the server lets it in.
+    pub fn try_connect(&self, url: &str) -> Option<Page> {
         let cookie = self.login(url);
         let mut request = format!("ws://{}/stream", self.address()).into_client_request().unwrap();
         for (name, value) in [
@@ -112,8 +146,7 @@ impl Bench {
         }
         let stream = TcpStream::connect(self.address()).unwrap();
         stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
-        let (socket, _) = client::client(request, stream).unwrap();
-        Page(socket)
+        client::client(request, stream).ok().map(|(socket, _)| Page(socket))
     }
 
     /// Still answers.

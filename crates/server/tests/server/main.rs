@@ -4,4 +4,6 @@
 
 mod bench;
 mod pages;
+mod proxies;
+mod storms;
 mod strangers;

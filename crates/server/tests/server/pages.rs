@@ -1,6 +1,7 @@
 //! What a page asks for.
 
 use crate::bench::{Bench, START};
+use numakit_session::Status;
 use serde_json::json;
 use std::time::Duration;
 use tokio_tungstenite::tungstenite::Message;
@@ -104,28 +105,25 @@ fn a_client_that_reads_nothing_costs_the_others_nothing() {
 }
 
 #[test]
+fn a_recording_that_failed_is_told_once() {
+    let bench = Bench::new();
+    let mut page = bench.connect(&bench.urls.viewer.clone());
+    page.text("hello");
+    let mut status = Status::default();
+    for failure in ["the disk is full", "it was removed"] {
+        status.failures.push(failure.into());
+        (0..3).for_each(|_| bench.status(&status));
+        assert_eq!(page.text("notice")["text"], failure);
+    }
+}
+
+#[test]
 fn clients_beyond_the_limit_are_turned_away_and_places_become_free() {
     let bench = Bench::new();
     let url = bench.urls.viewer.clone();
     let mut pages: Vec<_> = (0..16).map(|_| bench.connect(&url)).collect();
     pages.iter_mut().for_each(|page| _ = page.text("hello"));
-    let (origin, cookie) = (bench.origin(), bench.login(&url));
-    let upgrade = || {
-        bench.request(
-            "GET /stream",
-            &[
-                &origin,
-                &cookie,
-                "Upgrade: websocket",
-                "Connection: Upgrade",
-                "Sec-WebSocket-Version: 13",
-                "Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==",
-                "Sec-WebSocket-Protocol: numakit.1",
-            ],
-            "",
-        )
-    };
-    assert_eq!(upgrade().status, 503);
+    assert_eq!(bench.upgrade(&url, &[]).status, 503);
     pages.pop();
     // Its end has to be noticed first.
     let freed = (0..500).any(|_| {

@@ -1,15 +1,7 @@
 //! Who may not come in.
 
-use crate::bench::Bench;
-use numakit_server::Listener;
-
-const UPGRADE: [&str; 5] = [
-    "Connection: Upgrade",
-    "Upgrade: websocket",
-    "Sec-WebSocket-Version: 13",
-    "Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==",
-    "Sec-WebSocket-Protocol: numakit.1",
-];
+use crate::bench::{Bench, UPGRADE};
+use numakit_server::{Front, Listener};
 
 #[test]
 fn the_page_is_public_and_protected() {
@@ -94,7 +86,13 @@ fn garbage_is_answered_and_survived() {
 #[test]
 fn a_port_in_use_is_said_with_the_fix() {
     let bench = Bench::new();
-    let error = Listener::bind(&bench.address().to_string(), "host").unwrap_err().to_string();
+    let error =
+        Listener::bind(&bench.address().to_string(), "host", Front::default()).unwrap_err().to_string();
     assert!(error.contains("in use") && error.contains("--listen 127.0.0.1:"), "{error}");
-    assert!(Listener::bind("nowhere", "host").unwrap_err().to_string().contains("127.0.0.1:7077"));
+    assert!(
+        Listener::bind("nowhere", "host", Front::default())
+            .unwrap_err()
+            .to_string()
+            .contains("127.0.0.1:7077")
+    );
 }

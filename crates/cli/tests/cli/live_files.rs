@@ -1,0 +1,179 @@
+//! What a server writes: where its recordings go, and what is left of it.
+
+use crate::live::Address;
+use crate::runner::{Done, Folder, wait_until};
+use std::os::unix::fs::symlink;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+/// What the original wrote: two series of two rows.
+const ORIGINAL: &str = "[[\"links\",2,1000],\n[\"bytes:0\",\"bytes:1\"],\n[1,5,6],\n[2,5,6]\n]\n";
+const LIVE: &str = "live --no-open --listen 127.0.0.1:0 -i 10ms -e pgfault";
+
+fn names(folder: &Path) -> Vec<String> {
+    let names = std::fs::read_dir(folder).unwrap().map(|e| e.unwrap().file_name().into_string().unwrap());
+    let mut names: Vec<String> = names.collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn recordings_of_orders_stay_below_their_folder() {
+    let folder = Folder::new("live-below");
+    std::fs::create_dir_all(folder.path("rec/in")).unwrap();
+    symlink("..", folder.path("rec/out")).unwrap();
+    symlink("../../victim", folder.path("rec/in/z.arrows.tail")).unwrap();
+    let started = folder.start(&format!("{LIVE} --recordings rec"));
+    let rec = folder.path("rec").canonicalize().unwrap();
+    let fix = format!("give a path below {}", rec.display());
+    for outside in
+        ["x.arrows", "rec/../x.arrows", "rec/out/x.arrows", "rec/in/../../x.arrows", "/tmp/x.arrows"]
+    {
+        folder.run(&format!("ctl record {outside}")).says(2, &fix);
+    }
+    assert_ne!(folder.run("ctl record rec/in/z.arrows").code, 0);
+    assert_eq!(names(&folder.0), ["rec", "run"]);
+    started.echo("record x.arrows\n");
+    wait_until(|| rec.join("x.arrows").exists());
+    folder.run("ctl record rec/x.arrows").says(2, &format!("{}/x.arrows exists", rec.display()));
+    let begun = folder.run("ctl record rec/in/y.arrows");
+    assert_eq!(begun.out, format!("recording to {}/in/y.arrows\n", rec.display()), "{}", begun.err);
+    assert!(folder.run("ctl status").out.contains(&format!("recording to {}/in/y.arrows,", rec.display())));
+    folder.run("ctl stop").says(0, "");
+    assert_eq!(started.end().code, 0);
+    assert_eq!(names(&rec.join("in")), ["y.arrows", "z.arrows.tail"]);
+    assert!(folder.read("rec/x.arrows").damage.is_none() && folder.read("rec/in/y.arrows").damage.is_none());
+}
+
+#[test]
+fn without_a_word_that_folder_is_where_the_server_was_started() {
+    let folder = Folder::new("live-here");
+    let started = folder.start(LIVE);
+    folder.run("ctl record ../x.arrows").says(2, "below");
+    assert_eq!(folder.run("ctl record x.arrows").code, 0);
+    folder.run("ctl stop").says(0, "");
+    assert_eq!(started.end().code, 0);
+    assert!(folder.read("x.arrows").damage.is_none());
+    folder.run(&format!("{LIVE} --recordings none")).says(2, "--recordings none cannot be used");
+}
+
+/// A server whose temporary folder is this one.
+fn serve(folder: &Folder, temporary: &str) -> (Child, Address) {
+    let mut command = folder.numa(LIVE);
+    command.env("TMPDIR", folder.path(temporary)).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    let address = Address::of(&mut child);
+    (child, address)
+}
+
+fn send(address: &Address, body: &str) -> String {
+    let answer = address.ask("POST /session", &format!("{{\"token\":\"{}\"}}", address.key));
+    let cookie = answer.lines().find_map(|line| line.strip_prefix("set-cookie: ")).unwrap();
+    let cookie = cookie.split(';').next().unwrap();
+    address.ask(&format!("POST /recordings?name=b.json HTTP/1.1\r\nCookie: {cookie}\r\nX:"), body)
+}
+
+#[test]
+fn nothing_is_left_of_a_killed_server() {
+    let folder = Folder::new("live-killed");
+    std::fs::create_dir(folder.path("tmp")).unwrap();
+    let (mut child, address) = serve(&folder, "tmp");
+    let answer = send(&address, ORIGINAL);
+    assert!(answer.ends_with("{\"source\":1}"), "{answer}");
+    assert_eq!(names(&folder.path("tmp")), Vec::<String>::new(), "what was sent has no name");
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let killed = ["fifo", "sock"].map(|ending| format!("{}.{ending}", child.id()));
+    assert_eq!(names(&folder.path("run/numakit")), killed);
+    let started = folder.start(LIVE);
+    let own = ["fifo", "sock"].map(|ending| format!("{}.{ending}", started.child.id()));
+    assert_eq!(names(&folder.path("run/numakit")), own, "the next one removes what is left");
+    folder.run("ctl stop").says(0, "");
+    assert_eq!(started.end().code, 0);
+    assert_eq!(names(&folder.path("run/numakit")), Vec::<String>::new());
+}
+
+#[test]
+fn a_full_temporary_folder_is_told_and_the_server_goes_on() {
+    let folder = Folder::new("live-full");
+    let small = folder.path("small");
+    std::fs::create_dir(&small).unwrap();
+    let mount = ["-t", "tmpfs", "-o", "size=256k", "none"];
+    if numakit_sys::user::id() != 0
+        || !Command::new("mount").args(mount).arg(&small).status().unwrap().success()
+    {
+        println!("skipped: this user may not mount a small file system");
+        return;
+    }
+    let (mut child, address) = serve(&folder, "small");
+    let answer = send(&address, &" ".repeat(4 << 20));
+    let after = send(&address, ORIGINAL);
+    child.kill().unwrap();
+    let done = Done::of(child.wait_with_output().unwrap());
+    assert!(Command::new("umount").arg(&small).status().unwrap().success());
+    assert!(answer.starts_with("HTTP/1.1 507") && answer.contains("start numa with TMPDIR"), "{answer}");
+    assert!(after.ends_with("{\"source\":1}"), "{after} {}", done.err);
+}
+
+#[test]
+fn a_low_limit_of_open_files_keeps_nobody_out() {
+    let folder = Folder::new("live-limit");
+    let numa = env!("CARGO_BIN_EXE_numa");
+    let mut command = Command::new("sh");
+    command.args(["-c", &format!("ulimit -n 80 && exec {numa} {LIVE}")]).current_dir(&folder.0);
+    command.env("XDG_RUNTIME_DIR", folder.path("run")).stdout(Stdio::piped()).stderr(Stdio::null());
+    let mut child = command.spawn().unwrap();
+    let address = Address::of(&mut child);
+    let held: Vec<_> = (0..200).map(|_| std::net::TcpStream::connect(&address.at).unwrap()).collect();
+    let answer = address.ask("GET /", "");
+    child.kill().unwrap();
+    child.wait().unwrap();
+    drop(held);
+    assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+}
+
+#[test]
+fn addresses_that_nobody_can_read_are_an_error() {
+    let folder = Folder::new("live-stdout");
+    std::fs::write(folder.path("b.json"), ORIGINAL).unwrap();
+    for line in [&format!("{LIVE} -- true"), "view --no-open --listen 127.0.0.1:0 b.json"] {
+        let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
+        let done = Done::of(
+            folder
+                .numa(line)
+                .stdout(full)
+                .stderr(Stdio::piped())
+                .spawn()
+                .unwrap()
+                .wait_with_output()
+                .unwrap(),
+        );
+        done.says(1, "cannot be written to standard output");
+    }
+}
+
+#[test]
+fn names_paths_and_certificates_that_cannot_be_meant_are_refused() {
+    let folder = Folder::new("live-front");
+    for (options, says) in [
+        ("--trusted-host https://a.example", "write it as in the address of the page"),
+        ("--base-path numa", "write it as /numa"),
+        ("--base-path /a/../b", "write it as /numa"),
+        ("--tls-cert a.pem", "--tls-key"),
+        ("--tls-cert a.pem --tls-key a.key", "--tls-cert a.pem: No such file"),
+    ] {
+        folder.run(&format!("{LIVE} {options}")).says(2, says);
+    }
+}
+
+#[test]
+fn the_addresses_behind_a_proxy_are_told() {
+    let folder = Folder::new("live-proxy");
+    let options = "--trusted-host numa.example.org --base-path /numa/";
+    let done = folder.run(&format!("{LIVE} {options} -- true"));
+    let control = done.out.lines().next().unwrap();
+    let (at, key) = control.split_once("/numa/#").unwrap();
+    assert!(at.starts_with("control  http://127.0.0.1:"), "{control}");
+    let through = format!("through numa.example.org:\n  control  https://numa.example.org/numa/#{key}\n");
+    assert!(done.out.contains(&through), "{}", done.out);
+}

@@ -1,0 +1,93 @@
+//! Encryption by a certificate that the user has.
+
+use rustls::ServerConfig;
+use rustls::crypto::ring;
+use rustls::pki_types::pem::{self, PemObject};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use thiserror::Error;
+use tokio_rustls::TlsAcceptor;
+
+/// Why nothing can be encrypted.
+#[derive(Debug, Error)]
+pub enum TlsError {
+    /// A file cannot be read.
+    #[error("{option} {}: {error}; give a file in PEM form that you may read", path.display())]
+    Unreadable {
+        /// Which it was given by.
+        option: &'static str,
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        error: std::io::Error,
+    },
+    /// It holds something else.
+    #[error("{option} {} holds no {what} in PEM form; it begins with '-----BEGIN {begin}-----'", path.display())]
+    Nothing {
+        /// Which it was given by.
+        option: &'static str,
+        /// The file.
+        path: PathBuf,
+        /// What it should hold.
+        what: &'static str,
+        /// How that begins.
+        begin: &'static str,
+    },
+    /// They do not fit.
+    #[error("--tls-cert {} and --tls-key {} cannot be used together: {error}; give a certificate and its own key", cert.display(), key.display())]
+    Unfit {
+        /// The certificate.
+        cert: PathBuf,
+        /// The key.
+        key: PathBuf,
+        /// What is wrong with them.
+        error: rustls::Error,
+    },
+}
+
+/// What connections are encrypted with.
+#[derive(Clone)]
+pub struct Tls(pub(crate) TlsAcceptor);
+
+impl Tls {
+    /// Reads a certificate, with those that vouch for it behind it, and its key.
+    pub fn read(cert: &Path, key: &Path) -> Result<Self, TlsError> {
+        let of_cert = |error| refuse("--tls-cert", cert, "certificate", "CERTIFICATE", error);
+        let of_key = |error| refuse("--tls-key", key, "private key", "PRIVATE KEY", error);
+        let chain: Vec<_> = CertificateDer::pem_file_iter(cert)
+            .and_then(Iterator::collect)
+            .and_then(|all: Vec<_>| if all.is_empty() { Err(pem::Error::NoItemsFound) } else { Ok(all) })
+            .map_err(of_cert)?;
+        let secret = PrivateKeyDer::from_pem_file(key).map_err(of_key)?;
+        let unfit = |error| TlsError::Unfit { cert: cert.to_owned(), key: key.to_owned(), error };
+        let mut config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
+            .with_safe_default_protocol_versions()
+            .map_err(unfit)?
+            .with_no_client_auth()
+            .with_single_cert(chain, secret)
+            .map_err(unfit)?;
+        config.alpn_protocols = vec![b"http/1.1".to_vec()];
+        Ok(Self(TlsAcceptor::from(Arc::new(config))))
+    }
+}
+
+fn refuse(
+    option: &'static str,
+    path: &Path,
+    what: &'static str,
+    begin: &'static str,
+    error: pem::Error,
+) -> TlsError {
+    let path = path.to_owned();
+    match error {
+        pem::Error::Io(error) => TlsError::Unreadable { option, path, error },
+        _ => TlsError::Nothing { option, path, what, begin },
+    }
+}
+
+impl std::fmt::Debug for Tls {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Tls")
+    }
+}

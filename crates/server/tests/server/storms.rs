@@ -1,0 +1,121 @@
+//! Floods of connections and clients that read nothing: whoever has the key for control gets in.
+
+use crate::bench::Bench;
+use std::io::Write;
+use std::net::TcpStream;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+/// A request that never ends.
+const HALF: &[u8] = b"GET / HTTP/1.1\r\nHost: localhost\r\nX-Slow: ";
+
+/// A connection that begins one; the system may have no more ports for it.
+fn half_open(bench: &Bench) -> Option<TcpStream> {
+    let mut stream = TcpStream::connect(bench.address()).ok()?;
+    let _ = stream.write_all(HALF);
+    Some(stream)
+}
+
+/// The page, the key and the stream.
+fn gets_in(bench: &Bench) {
+    bench.is_alive();
+    assert_eq!(bench.connect(&bench.urls.controller.clone()).text("hello")["role"], "controller");
+}
+
+#[test]
+fn half_open_connections_keep_nobody_out() {
+    let bench = Bench::new();
+    let held: Vec<_> = (0..300).filter_map(|_| half_open(&bench)).collect();
+    gets_in(&bench);
+    assert_eq!(held.len(), 300);
+}
+
+#[test]
+fn a_storm_of_connections_keeps_nobody_out() {
+    let bench = Bench::new();
+    let over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| {
+                let mut held = Vec::new();
+                while !over.load(Ordering::Relaxed) {
+                    held.extend(half_open(&bench));
+                    if held.len() > 300 {
+                        held.clear();
+                    }
+                }
+            });
+        }
+        // A request that is slow to begin may be among the oldest; then it is tried again.
+        let comes_in = || catch_unwind(AssertUnwindSafe(|| gets_in(&bench))).is_ok();
+        let tries: Vec<_> = (0..20).map(|_| (0..20).position(|_| comes_in())).collect();
+        over.store(true, Ordering::Relaxed);
+        assert!(tries.iter().all(Option::is_some), "{tries:?}");
+    });
+}
+
+#[test]
+fn connections_of_viewers_leave_room_for_control() {
+    let bench = Bench::new();
+    let cookie = bench.login(&bench.urls.viewer.clone());
+    let ask = format!("GET / HTTP/1.1\r\nHost: localhost\r\n{cookie}\r\n\r\n");
+    let mut held = Vec::new();
+    for _ in 0..300 {
+        let mut stream = TcpStream::connect(bench.address()).unwrap();
+        let _ = stream.write_all(ask.as_bytes());
+        let _ = stream.write_all(HALF);
+        held.push(stream);
+    }
+    gets_in(&bench);
+}
+
+#[test]
+fn viewers_cannot_take_the_places_of_control() {
+    let bench = Bench::new();
+    let url = bench.urls.viewer.clone();
+    let mut viewers: Vec<_> = (0..16).map(|_| bench.connect(&url)).collect();
+    viewers.iter_mut().for_each(|viewer| _ = viewer.text("hello"));
+    assert_eq!(bench.upgrade(&url, &[]).status, 503);
+    let mut controller = bench.connect(&bench.urls.controller.clone());
+    controller.send(r#"{"type":"order","id":6,"line":"pause"}"#);
+    assert_eq!(controller.text("reply")["ok"], true);
+}
+
+#[test]
+fn who_reads_nothing_gives_way() {
+    let bench = Bench::new();
+    for url in [bench.urls.viewer.clone(), bench.urls.controller.clone()] {
+        let stalled: Vec<_> = (0..16).map_while(|_| bench.try_connect(&url)).collect();
+        // That they do not answer has to be noticed first.
+        let mut came = (0..3000).find_map(|_| {
+            std::thread::sleep(Duration::from_millis(10));
+            bench.try_connect(&url)
+        });
+        assert!(came.as_mut().is_some_and(|page| page.text("hello")["limits"]["clients"] == 16));
+        drop(stalled);
+    }
+}
+
+#[test]
+fn files_of_values_that_nobody_takes_are_few_and_leave_some_for_control() {
+    let bench = Bench::new();
+    bench.rows(0, 100_000);
+    let (viewer, controller) = (bench.urls.viewer.clone(), bench.urls.controller.clone());
+    let (viewer, controller) = (bench.login(&viewer), bench.login(&controller));
+    let line = "GET /export.csv?series=0,1,0,1,0,1,0,1&rows=200000";
+    let ask = format!("{line} HTTP/1.1\r\nHost: localhost\r\n{viewer}\r\n\r\n");
+    let _unread: Vec<_> = (0..8)
+        .map(|_| {
+            let mut stream = TcpStream::connect(bench.address()).unwrap();
+            stream.write_all(ask.as_bytes()).unwrap();
+            stream
+        })
+        .collect();
+    let full = (0..3000).any(|_| {
+        std::thread::sleep(Duration::from_millis(10));
+        bench.request("GET /export.csv?series=0", &[&viewer], "").status == 429
+    });
+    assert!(full);
+    assert_eq!(bench.request("GET /export.csv?series=0", &[&controller], "").status, 200);
+}
