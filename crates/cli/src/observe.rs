@@ -9,7 +9,7 @@ use numakit_sensors::{Probe, Scene, Selection, Target};
 use numakit_session::setup::{Setup, sampler_cpus};
 use numakit_session::{Ended, Session, interval};
 use numakit_sys::command::quoted;
-use numakit_sys::stdio::note;
+use numakit_sys::stdio::{note, say};
 use std::ffi::OsString;
 use std::process::ExitCode;
 use std::time::Duration;

@@ -10,7 +10,7 @@ use crate::ring::{Entry, Ring};
 use crate::stream::{Step, Stream};
 use numakit_sys::file::open_to_read;
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, ErrorKind};
+use std::io::{self, BufRead, BufReader, ErrorKind, Read};
 use std::path::{Path, PathBuf};
 use thiserror::Error;
 

@@ -8,6 +8,7 @@ use crate::stdio;
 use std::ffi::CString;
 use std::fs::{self, File, Metadata};
 use std::io::{self, Write};
+use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, fchown};
 use std::path::{Path, PathBuf};
