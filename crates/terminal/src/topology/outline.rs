@@ -21,6 +21,8 @@ pub enum Part<'a> {
     Package(&'a Package),
     Die(usize),
     Node(&'a Node),
+    /// What cores share beyond caches.
+    Unit,
     Cache(&'a Cache),
     Cluster,
     Core(&'a Core),
@@ -35,6 +37,7 @@ impl Part<'_> {
             Self::Package(_) => 3,
             Self::Die(_) => 4,
             Self::Node(_) => 5,
+            Self::Unit => 6,
             // The level nearer to memory is outside, instructions come after data.
             Self::Cache(cache) => {
                 20 - 2 * cache.level.min(6) + u32::from(cache.kind == CacheKind::Instruction)
@@ -87,6 +90,7 @@ fn parts(t: &Topology) -> Vec<(Part<'_>, CpuSet)> {
     let private = |cpus: &CpuSet| core_of(cpus).is_none_or(|at| cpus.is_subset(&t.cores[at].cpus));
     let shared = t.caches.iter().filter(|cache| !private(&cache.cpus));
     let shared: Vec<_> = shared.map(|cache| (Part::Cache(cache), cache.cpus.clone())).collect();
+    parts.extend(t.units.iter().map(|cpus| (Part::Unit, cpus.clone())));
     for cpus in &t.clusters {
         if !private(cpus) && !parts.iter().chain(&shared).any(|(_, other)| other == cpus) {
             parts.push((Part::Cluster, cpus.clone()));

@@ -39,6 +39,7 @@ pub fn tree(t: &Topology, look: Look) -> String {
     let parts = outline(t);
     let threads = t.cores.iter().any(|core| core.cpus.len() > 1);
     Writer { t, look, threads, out: &mut out }.items(&parts.iter().collect::<Vec<_>>(), &CpuSet::new(), "");
+    out += &say::units(t).map_or_else(String::new, |words| format!("\n{words}\n"));
     if let Some(distances) = t.distances.as_ref().filter(|d| d.nodes.len() > 1) {
         out += &format!("\n{}\n{}", look.bold("distances"), matrix(distances, look.width));
     }
@@ -153,6 +154,7 @@ impl<'a> Writer<'a, '_> {
             Part::Package(package) => (say::package(package), vec![cpus]),
             Part::Die(at) => (format!("die {at}"), vec![cpus]),
             Part::Cluster => ("cluster".to_owned(), vec![cpus]),
+            Part::Unit => ("unit".to_owned(), vec![cpus]),
             Part::Cache(cache) => (say::cache(cache), vec![cpus]),
             Part::Core(_) => ("core".to_owned(), vec![cpus]),
             Part::Node(node) => (format!("node {}", node.os_index), self.node_words(node, cpus)),

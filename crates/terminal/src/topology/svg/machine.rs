@@ -89,6 +89,7 @@ impl<'a> Painter<'a> {
             Part::Package(package) => plain(say::package(package), "package"),
             Part::Die(at) => plain(format!("die {at}"), "die"),
             Part::Cluster => plain(String::new(), "die"),
+            Part::Unit => plain("unit".to_owned(), "die"),
             Part::Cache(cache) => {
                 let name = strip(&say::cache(cache), content.width, "cache");
                 stack(vec![name, content], 4.0)
