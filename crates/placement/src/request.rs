@@ -207,6 +207,18 @@ impl fmt::Display for Cores {
 
 const POLICIES: [&str; 6] = ["compact", "scatter", "balanced", "spread", "memory", "near"];
 
+impl Policy {
+    /// For a process that is one of several which a launcher started: its own number in the name
+    /// of the device. Otherwise the same.
+    #[must_use]
+    pub fn of_rank(&self, rank: u32) -> Self {
+        match self {
+            Self::Near(device) => Self::Near(device.replace(RANK, &rank.to_string())),
+            other => other.clone(),
+        }
+    }
+}
+
 impl FromStr for Policy {
     type Err = RequestError;
     fn from_str(text: &str) -> Result<Self, RequestError> {
@@ -409,6 +421,9 @@ mod tests {
         assert_eq!(policy("memory:1.5t"), "memory:1536G");
         assert_eq!(policy("memory:1000"), "memory:1000");
         assert_eq!(policy("spread:L3"), "spread:l3");
+        let near: Policy = "near:gpu{rank}".parse().unwrap();
+        assert_eq!(near.of_rank(3).to_string(), "near:gpu3");
+        assert_eq!(Policy::Scatter.of_rank(3), Policy::Scatter);
         assert_eq!(policy("spread"), "policy 'spread' is not known; name what to spread over: spread:l3");
         assert_eq!(
             policy("spread:pakage"),
