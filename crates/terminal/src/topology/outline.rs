@@ -53,7 +53,7 @@ impl Part<'_> {
 /// core are not parts of their own.
 pub fn outline(t: &Topology) -> Vec<Item<'_>> {
     let mut parts = parts(t);
-    parts.sort_by_key(|(part, cpus)| (std::cmp::Reverse(cpus.len()), part.rank(), cpus.first()));
+    parts.sort_by_cached_key(|(part, cpus)| (std::cmp::Reverse(cpus.len()), part.rank(), cpus.first()));
     let mut top = nest(t, parts);
     for node in t.nodes.iter().filter(|node| node.cpus.is_empty()) {
         let home = homes::cpus_of(t, &homes::nearest(t, node));

@@ -137,7 +137,7 @@ impl<'a> Writer<'a, '_> {
             inside.splice(at..at, &hidden.inside);
         }
         let memory = match item.part {
-            Part::Node(node) => memory_lines(node),
+            Part::Node(node) => memory_lines(self.t, node),
             _ => Vec::new(),
         };
         if memory.is_empty()
@@ -268,7 +268,7 @@ impl<'a> Writer<'a, '_> {
 }
 
 /// What firmware and the kernel say of the node's memory beyond its size.
-fn memory_lines(node: &Node) -> Vec<String> {
+fn memory_lines(t: &Topology, node: &Node) -> Vec<String> {
     let caches = node.memory_side_caches.iter().map(|c| format!("memory-side cache {}", say::size(c.size)));
     let access = node.access.iter().filter_map(|access| {
         let who = if access.class == 0 { "" } else { " (CPUs only)" };
@@ -276,7 +276,12 @@ fn memory_lines(node: &Node) -> Vec<String> {
     });
     let used = node.huge_pages.iter().filter(|pool| pool.count > 0);
     let pools = used.map(|pool| format!("{} huge pages of {}", pool.count, say::memory(pool.size_kb)));
-    caches.chain(access).chain(pools).collect()
+    // Weights that are all alike say nothing.
+    let alike = t.nodes.iter().all(|other| other.interleave_weight == node.interleave_weight);
+    let weight = node.interleave_weight.filter(|_| !alike);
+    let weight = weight
+        .map(|weight| format!("{} in a row in weighted interleaving", say::count(weight as usize, "page")));
+    caches.chain(access).chain(pools).chain(weight).collect()
 }
 
 /// The CPUs of each core; the middle of a long list is left out.
