@@ -24,12 +24,12 @@ fn main() {
         ("unequal-nodes", [1024, 4096].map(line)),
     ];
     for (name, pair) in machines {
-        let mut times = [[0.0; 5]; 2];
-        for round in 0..5 {
-            for (at, topology) in pair.iter().enumerate() {
+        let mut times = [Vec::new(), Vec::new()];
+        for _ in 0..5 {
+            for (times, topology) in times.iter_mut().zip(&pair) {
                 let begin = Instant::now();
                 assert!(tree(topology, Look { color: false, width: 100 }).len() > 1024);
-                times[at][round] = begin.elapsed().as_secs_f64();
+                times.push(begin.elapsed().as_secs_f64());
             }
         }
         let [small, large] = times.map(|mut times| {

@@ -258,3 +258,20 @@ fn a_running_job_is_compared_with_its_plan() {
         differs.out
     );
 }
+
+#[test]
+fn a_rank_that_a_launcher_started_is_near_its_own_device() {
+    let folder = Folder::new("planrankdevice");
+    let run = |variables: &[(&str, &str)]| {
+        let mut numa = folder.numa("run -c 1 --share --dry-run --policy near:gpu{rank} -- true");
+        for name in ["OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "SLURM_LOCALID"] {
+            numa.env_remove(name);
+        }
+        Done::of(numa.envs(variables.iter().copied()).output().unwrap())
+    };
+    // No machine has so many.
+    run(&[("OMPI_COMM_WORLD_LOCAL_RANK", "9099")]).says(2, "there is no device 'gpu9099'");
+    run(&[("SLURM_LOCALID", "9098")]).says(2, "there is no device 'gpu9098'");
+    let processes = folder.run("plan --processes 9000 --synthetic node:1000 --policy near:gpu{rank}");
+    assert!(processes.code == 2, "{}", processes.err);
+}
