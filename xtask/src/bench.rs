@@ -67,7 +67,11 @@ const BENCHMARKS: &[Benchmark] = &[
     Benchmark { name: "live", question: "what serving the page costs, and how late it is", run: live::run },
     Benchmark { name: "page", question: "what an update of the page costs, beside Plotly", run: page::run },
     Benchmark { name: "placing", question: "how much later a placed program starts", run: placing::run },
-    Benchmark { name: "planning", question: "how long plans for 10,000 cores take", run: planning::run },
+    Benchmark {
+        name: "planning",
+        question: "how long plans for 10,000 cores take, how trees grow",
+        run: planning::run,
+    },
 ];
 
 /// Runs the benchmarks that are named, or all; exit status 1 if a limit is missed.

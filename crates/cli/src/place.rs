@@ -24,7 +24,9 @@ pub struct Place {
     #[arg(long, value_name = "N", default_value = "1", value_parser = stride, allow_negative_numbers = true)]
     stride: u32,
     /// Which cores: compact (nearest nodes first), scatter (over nodes far apart), balanced (as
-    /// many on each node), memory:SIZE (on nodes with so much memory), near:DEVICE
+    /// many on each node and cache), spread:LEVEL (one on each unit, l2, cluster, l3, die, node,
+    /// package or board before any has two), memory:SIZE (on nodes with so much memory),
+    /// near:DEVICE, or near:gpu{rank} for a device of its own for each process
     #[arg(long, value_name = "POLICY", default_value = "compact")]
     policy: Policy,
     /// Where memory comes from: local, bind, prefer, interleave or weighted, with nodes as in

@@ -78,6 +78,16 @@ impl CpuSet {
         }
     }
 
+    /// Adds every id of another set.
+    pub fn insert_all(&mut self, other: &Self) {
+        if self.words.len() < other.words.len() {
+            self.words.resize(other.words.len(), 0);
+        }
+        for (a, b) in self.words.iter_mut().zip(&other.words) {
+            *a |= b;
+        }
+    }
+
     /// Removes an id.
     pub fn remove(&mut self, id: u32) {
         if let Some(word) = self.words.get_mut(id as usize / 64) {
@@ -391,6 +401,9 @@ mod tests {
             prop_assert_eq!(a.intersects(&b), !a.and(&b).is_empty());
             prop_assert!(a.and(&b).is_subset(&b));
             prop_assert_eq!(a.or(&b).last(), a.last().max(b.last()));
+            let mut grown = a.clone();
+            grown.insert_all(&b);
+            prop_assert_eq!(grown, a.or(&b));
         }
     }
 }

@@ -33,6 +33,9 @@ pub struct Topology {
     pub dies: Vec<CpuSet>,
     /// Groups of cores that share some resource below the die, as the kernel names them.
     pub clusters: Vec<CpuSet>,
+    /// Cores that share a unit: what the kernel takes for the threads of one core although each
+    /// has a `core_id` of its own, as AMD's modules (Opteron 62xx and 63xx). Empty elsewhere.
+    pub units: Vec<CpuSet>,
     /// Books of packages, as mainframes have them.
     pub books: Vec<CpuSet>,
     /// Drawers of books.
@@ -50,6 +53,9 @@ pub struct Topology {
     pub boards: Vec<CpuSet>,
     /// Devices whose node is known.
     pub devices: Vec<Device>,
+    /// Whether the kernel sets the weights of nodes for interleaving by itself; `None` where it
+    /// does not say.
+    pub weights_auto: Option<bool>,
     /// What was odd about the source and how it was read.
     pub notes: Vec<String>,
 }
@@ -74,6 +80,9 @@ pub struct Node {
     pub access: Vec<Access>,
     /// Caches in front of this node's memory.
     pub memory_side_caches: Vec<MemorySideCache>,
+    /// How many pages in a row weighted interleaving takes from it; `None` where the kernel has
+    /// no weights.
+    pub interleave_weight: Option<u32>,
 }
 
 /// A pool of huge pages of one size.
@@ -205,7 +214,8 @@ impl Distances {
 
     /// The distance between two nodes by their kernel numbers.
     pub fn between(&self, from: u32, to: u32) -> Option<u32> {
-        let position = |node| self.nodes.iter().position(|&n| n == node);
+        // Nodes stand in rising order.
+        let position = |node| self.nodes.binary_search(&node).ok();
         self.rows.get(position(from)?)?.get(position(to)?).copied()
     }
 }

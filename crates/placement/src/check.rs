@@ -11,6 +11,13 @@ use thiserror::Error;
 pub const LOCAL_RANKS: [(&str, &str); 2] =
     [("OMPI_COMM_WORLD_LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_SIZE"), ("MPI_LOCALRANKID", "MPI_LOCALNRANKS")];
 
+/// The number that a launcher of MPI gave this process among those of its machine, by the
+/// variables that it set. Slurm gives the number alone.
+pub fn local_rank(variable: impl Fn(&str) -> Option<String>) -> Option<u32> {
+    let names = LOCAL_RANKS.iter().map(|(rank, _)| *rank).chain(["SLURM_LOCALID"]);
+    names.into_iter().find_map(|name| variable(name)?.parse().ok())
+}
+
 /// A thread as it was found.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ObservedThread {

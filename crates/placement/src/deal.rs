@@ -181,6 +181,12 @@ impl<'a> Deal<'a> {
                     };
                     filled.extend(in_turns(&field.turns(count), unit as usize, fill));
                 }
+                // Slower kinds are only taken where the faster ones are full.
+                Order::Even if field.from.is_none() => {
+                    for (at, count) in field.balanced(count) {
+                        filled.extend(self.evenly(caches[at], (count * unit) as usize, unit));
+                    }
+                }
                 _ => {
                     for (at, count) in field.nearest(count) {
                         filled.extend_from_slice(&caches[at][..(count * unit) as usize]);
@@ -227,6 +233,42 @@ impl<'a> Deal<'a> {
             }
         }
         row
+    }
+
+    /// So many cores of a cache, single ones on as many modules as can be, neighbours together.
+    fn evenly(&self, cores: &[u32], count: usize, unit: u64) -> Vec<u32> {
+        let mut taken = if unit == 1 { self.by_module(cores) } else { cores.to_vec() };
+        taken.truncate(count);
+        taken.sort_unstable();
+        taken
+    }
+
+    /// Gives each process cores near the node at its position in the list. Those that find room
+    /// there come first, so that none of them is pushed away by one that has to go elsewhere.
+    pub fn deal_near(&self, homes: &[usize], cores: u64) -> Dealt {
+        let mut left = Deal { machine: self.machine, free: self.free.clone() };
+        let mut given: Vec<Vec<u32>> = vec![Vec::new(); homes.len()];
+        let mut level = Level::Node;
+        for beside in [true, false] {
+            let waiting: Vec<usize> = (0..homes.len()).filter(|&process| given[process].is_empty()).collect();
+            for process in waiting {
+                let home = homes[process];
+                let row = match beside {
+                    true if left.room(&[home]) < cores => continue,
+                    true => left.row(&[home], cores, Order::Nearest),
+                    false => {
+                        level = Level::Machine;
+                        let nodes: Vec<usize> = left.nodes().iter().map(|(node, _)| *node).collect();
+                        left.row(&nodes, cores, Order::From(home))
+                    }
+                };
+                for at in &row {
+                    left.free[self.machine.spots[*at as usize].node].retain(|other| other != at);
+                }
+                given[process] = row;
+            }
+        }
+        Dealt { spots: given.concat(), level }
     }
 
     /// The first core of each module, then the second ones.

@@ -1,14 +1,24 @@
 //! Devices by the names that people give them.
 
 use crate::error::PlanError;
+use crate::request::RANK;
 use numakit_model::Topology;
 use numakit_model::topology::Device;
 
 /// The most devices that an error lists.
 const SHOWN: usize = 8;
 
+/// The devices that a name stands for: one for all processes, or one for each.
+pub(crate) fn of_processes(name: &str, processes: u64) -> Vec<String> {
+    match name.contains(RANK) {
+        true => (0..processes).map(|process| name.replace(RANK, &process.to_string())).collect(),
+        false => vec![name.to_owned()],
+    }
+}
+
 /// The device of that name and its node. A part of the name is enough if no other has it:
-/// `pci 0000:3b:00.0`, `0000:3b:00.0`, `3b:00.0`, or the class.
+/// `pci 0000:3b:00.0`, `0000:3b:00.0`, `3b:00.0`, or the class. `gpu0`, `network1` and the like
+/// count the devices of a class from 0, in the order of their addresses.
 pub(crate) fn find<'a>(topology: &'a Topology, name: &str) -> Result<(&'a Device, u32), PlanError> {
     let devices = || topology.devices.iter();
     let wanted = name.trim().to_ascii_lowercase();
@@ -18,10 +28,10 @@ pub(crate) fn find<'a>(topology: &'a Topology, name: &str) -> Result<(&'a Device
     };
     let exact = |device: &&Device| device.name.eq_ignore_ascii_case(&wanted) || bare(device) == wanted;
     let short = |device: &&Device| bare(device).ends_with(&format!(":{wanted}"));
-    let class = |device: &&Device| !device.class.is_empty() && device.class == wanted;
-    let tries: [&dyn Fn(&&Device) -> bool; 3] = [&exact, &short, &class];
+    let tries: [&dyn Fn(&&Device) -> bool; 2] = [&exact, &short];
     let found = tries.iter().map(|test| devices().filter(test).collect::<Vec<_>>());
-    let found = found.into_iter().find(|found| !found.is_empty()).unwrap_or_default();
+    let found = found.into_iter().find(|found| !found.is_empty());
+    let found = found.unwrap_or_else(|| by_class(topology, &wanted));
     match found.as_slice() {
         [device] => match device.node {
             Some(node) if topology.node(node).is_some() => Ok((device, node)),
@@ -42,6 +52,22 @@ pub(crate) fn find<'a>(topology: &'a Topology, name: &str) -> Result<(&'a Device
             format!("'{name}' is {} devices", several.len()),
             format!("name one of {}", list(several)),
         )),
+    }
+}
+
+/// The devices of a class, or the one of that number in it.
+fn by_class<'a>(topology: &'a Topology, wanted: &str) -> Vec<&'a Device> {
+    let word = wanted.trim_end_matches(|c: char| c.is_ascii_digit());
+    let of = |class: &str| topology.devices.iter().filter(|d| d.class == class).collect::<Vec<_>>();
+    let all = match word {
+        "" => Vec::new(),
+        // A server's display is hardly ever what computes.
+        "gpu" => [of("accelerator"), of("display")].into_iter().find(|d| !d.is_empty()).unwrap_or_default(),
+        class => of(class),
+    };
+    match &wanted[word.len()..] {
+        "" => all,
+        number => number.parse().ok().and_then(|at: usize| all.get(at).copied()).into_iter().collect(),
     }
 }
 
@@ -80,6 +106,9 @@ mod tests {
         assert_eq!(near("03:00.0"), "pci 0000:03:00.0 1");
         assert_eq!(near("accelerator"), "pci 0000:03:00.0 1");
         assert_eq!(near("ETH0"), "eth0 0");
+        assert_eq!(near("network0"), "pci 0000:01:00.0 1");
+        assert_eq!(near("network1"), "pci 0000:02:00.0 0");
+        assert_eq!([near("gpu"), near("gpu0"), near("GPU0")], ["pci 0000:03:00.0 1"; 3].map(str::to_owned));
     }
 
     #[test]
@@ -89,6 +118,8 @@ mod tests {
             "'network' is 2 devices; name one of pci 0000:01:00.0 (network at node 1), pci 0000:02:00.0 \
              (network at node 0)"
         );
+        assert!(near("gpu1").starts_with("there is no device 'gpu1'; devices are pci 0000:01:00.0"));
+        assert!(near("network99999999999999999999").starts_with("there is no device"));
         assert!(near("nvme0").starts_with("there is no device 'nvme0'; devices are pci 0000:01:00.0"));
         assert!(near("lost").contains("does not say which node device 'lost' is at"));
         let bare = numakit_topology::synthetic::parse("node:2 core:2").unwrap();

@@ -52,6 +52,8 @@ pub static LAUNCHERS: &[Launcher] = &[
 pub struct Options {
     /// The machine's name in rank files; without one it is the word `HOST`.
     pub host: Option<String>,
+    /// The program with its arguments; without one it is `./app`.
+    pub command: Vec<String>,
 }
 
 /// What is given to a launcher.
@@ -92,6 +94,9 @@ pub enum LauncherError {
     Host(String),
 }
 
+/// What stands for the program where none is given.
+const APP: &str = "./app";
+
 /// The lines of a launcher.
 pub fn lines(name: &str, t: &Topology, plan: &Plan, options: &Options) -> Result<String, LauncherError> {
     emit(name, t, plan, options).map(|lines| lines.text)
@@ -107,10 +112,17 @@ pub fn emit(name: &str, t: &Topology, plan: &Plan, options: &Options) -> Result<
         return Err(LauncherError::NotAllowed { cpu: step.cpu, allowed: t.allowed.to_string() });
     }
     let host = options.host.as_deref().unwrap_or("HOST");
-    if host.is_empty() || !host.chars().all(|c| c.is_ascii_alphanumeric() || ".-_+".contains(c)) {
+    if !is_host(host) {
         return Err(LauncherError::Host(host.to_owned()));
     }
-    (launcher.emit)(&Job::new(launcher.name, t, plan, host))
+    let stand_in = [APP.to_owned()];
+    let command = if options.command.is_empty() { &stand_in } else { options.command.as_slice() };
+    (launcher.emit)(&Job::new(launcher.name, t, plan, host, command))
+}
+
+/// Whether a word can be the name of a host in a launcher's line.
+pub fn is_host(word: &str) -> bool {
+    !word.is_empty() && word.chars().all(|c| c.is_ascii_alphanumeric() || ".-_+".contains(c))
 }
 
 /// The launcher of this name.

@@ -4,6 +4,7 @@
 mod amount;
 mod capacity;
 pub mod check;
+mod crowded;
 mod deal;
 mod devices;
 mod error;
@@ -15,13 +16,14 @@ mod nodes;
 pub mod numbering;
 mod pool;
 pub mod request;
+mod spread;
 mod steps;
 mod taken;
 mod why;
 
 pub use error::{PlanError, Shortage};
 pub use lists::{ListError, Words};
-pub use request::{Cores, MemoryRequest, Policy, Request, RequestError};
+pub use request::{Cores, Level, MemoryRequest, Policy, Request, RequestError};
 pub use taken::Taken;
 
 use numakit_model::{Plan, Topology};

@@ -1,5 +1,6 @@
 //! The machine as tables, so that nothing is searched for core by core.
 
+use crate::request::Level;
 use numakit_model::{CpuSet, Topology};
 
 /// No group.
@@ -14,7 +15,7 @@ pub(crate) struct Spot {
     pub node: usize,
     pub package: u32,
     pub l3: u32,
-    /// What it shares below the last cache: a module, a cluster.
+    /// What it shares below the last cache: a unit, a cluster, an L2 cache.
     pub module: u32,
     /// 0 for the fastest kind.
     pub kind: u32,
@@ -46,7 +47,8 @@ impl<'a> Machine<'a> {
     pub fn of(topology: &'a Topology) -> Self {
         let size = topology.online.last().map_or(0, |last| last as usize + 1);
         let mut node_of_cpu = vec![NONE; size];
-        for (at, node) in topology.nodes.iter().enumerate() {
+        // A CPU that several nodes list counts to the first.
+        for (at, node) in topology.nodes.iter().enumerate().rev() {
             fill(&mut node_of_cpu, &node.cpus, at as u32);
         }
         let spots = spots(topology, &node_of_cpu);
@@ -59,6 +61,32 @@ impl<'a> Machine<'a> {
         }
         let distances = Matrix::of(topology, &package_of_node);
         Self { topology, spots, node_of_cpu, package_of_node, board_of_node, distances }
+    }
+
+    /// For each spot the part of this level that it is in, [`NONE`] where it is in none; `None`
+    /// where the machine shows no such parts.
+    pub fn parts(&self, level: Level) -> Option<Vec<u32>> {
+        let t = self.topology;
+        let of_sets = |sets: Vec<&CpuSet>| -> Option<Vec<u32>> {
+            let table = groups(sets.iter().copied(), self.node_of_cpu.len());
+            let of = |spot: &Spot| table.get(spot.pus[0] as usize).copied().unwrap_or(NONE);
+            (!sets.is_empty()).then(|| self.spots.iter().map(of).collect())
+        };
+        let cache = |level: u32| of_sets(t.caches_of_level(level).map(|cache| &cache.cpus).collect());
+        match level {
+            Level::L2 => cache(2),
+            Level::L3 => cache(3),
+            Level::L4 => cache(4),
+            Level::Unit => of_sets(t.units.iter().collect()),
+            Level::Cluster => of_sets(t.clusters.iter().collect()),
+            Level::Die => of_sets(t.dies.iter().collect()),
+            Level::Package => of_sets(t.packages.iter().map(|package| &package.cpus).collect()),
+            Level::Book => of_sets(t.books.iter().collect()),
+            Level::Drawer => of_sets(t.drawers.iter().collect()),
+            Level::Node => Some(self.spots.iter().map(|spot| spot.node as u32).collect()),
+            Level::Board if t.boards.is_empty() => None,
+            Level::Board => Some(self.spots.iter().map(|spot| self.board_of_node[spot.node]).collect()),
+        }
     }
 
     /// The kernel's number of a node.
@@ -94,12 +122,13 @@ fn spots(topology: &Topology, node_of_cpu: &[u32]) -> Vec<Spot> {
     // A cache of a single core groups nothing; on large machines these are many.
     let l2s = groups(shared_l2, size);
     let clusters = groups(topology.clusters.iter(), size);
+    let units = groups(topology.units.iter(), size);
     let mut kinds = vec![0; size];
     for (slowness, kind) in topology.kinds.iter().rev().enumerate() {
         fill(&mut kinds, &kind.cpus, slowness as u32);
     }
     let of = |table: &[u32], cpu: u32| table.get(cpu as usize).copied().unwrap_or(NONE);
-    let mut found: Vec<([u32; 7], Spot)> = Vec::with_capacity(topology.cores.len());
+    let mut found: Vec<([u32; 8], Spot)> = Vec::with_capacity(topology.cores.len());
     for core in &topology.cores {
         let pus: Vec<u32> = core.cpus.iter().collect();
         let Some(&first) = pus.first() else { continue };
@@ -108,9 +137,9 @@ fn spots(topology: &Topology, node_of_cpu: &[u32]) -> Vec<Spot> {
             continue;
         }
         let (package, l3) = (of(&packages, first), of(&l3s, first));
-        let (cluster, l2) = (of(&clusters, first), of(&l2s, first));
-        let key = [package, of(&dies, first), of(&nodes, first), l3, cluster, l2, first];
-        let module = if cluster == NONE { l2 } else { cluster };
+        let (cluster, l2, unit) = (of(&clusters, first), of(&l2s, first), of(&units, first));
+        let key = [package, of(&dies, first), of(&nodes, first), l3, cluster, l2, unit, first];
+        let module = [unit, cluster, l2].into_iter().find(|group| *group != NONE).unwrap_or(NONE);
         let node = node as usize;
         found.push((key, Spot { pus, node, package, l3, module, kind: of(&kinds, first) }));
     }

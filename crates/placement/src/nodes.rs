@@ -1,5 +1,7 @@
 //! Which nodes hold what is asked for nearest together, and in which order.
 
+use crate::machine::NONE;
+
 /// Something that holds units of the request: a node, a package, a cache.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Item {
@@ -150,25 +152,43 @@ impl Field {
         (shares, Cost { distance, groups: touched, items, left })
     }
 
-    /// The same shares, each item followed by the nearest to it.
+    /// The same shares package by package, each followed by the nearest to it; those of a package
+    /// stand in logical order, as hwloc and rank files count them.
     fn chain(&self, shares: Shares) -> Shares {
-        let mut left = shares;
-        left.sort_unstable();
-        let mut chained = Vec::with_capacity(left.len());
+        let mut shares = shares;
+        shares.sort_unstable();
+        let mut left: Vec<Shares> = Vec::new();
+        for share in shares {
+            let groups = |share: &(usize, u64)| self.items[share.0].groups;
+            let package = groups(&share)[1];
+            match left.iter_mut().find(|known| package != NONE && groups(&known[0])[1] == package) {
+                Some(known) => known.push(share),
+                None => left.push(vec![share]),
+            }
+        }
+        let mut chained: Shares = Vec::new();
+        let mut last: Option<Shares> = None;
         while !left.is_empty() {
-            let last = chained.last().map(|&(at, _): &(usize, u64)| at);
-            let key = |&(at, _): &(usize, u64)| match last {
-                None => (0, [false; 2], at),
+            let key = |next: &Shares| match &last {
+                None => (0, false, next[0].0),
                 Some(last) => {
-                    let (one, other) = (&self.items[last].groups, &self.items[at].groups);
-                    let apart = [one[0] != other[0], one[1] != other[1]];
-                    (self.both(last, at), apart, at)
+                    let boards = [last, next].map(|shares| self.items[shares[0].0].groups[0]);
+                    (self.mean(last, next), boards[0] != boards[1], next[0].0)
                 }
             };
-            let nearest = left.iter().enumerate().min_by_key(|(_, share)| key(share)).map(|(at, _)| at);
-            chained.extend(nearest.map(|at| left.remove(at)));
+            let Some((at, _)) = left.iter().enumerate().min_by_key(|(_, next)| key(next)) else { break };
+            let next = left.remove(at);
+            chained.extend_from_slice(&next);
+            last = Some(next);
         }
         chained
+    }
+
+    /// The mean distance between the items of two lists, both ways summed, in hundredths.
+    fn mean(&self, some: &Shares, others: &Shares) -> u64 {
+        let pairs = some.iter().flat_map(|(a, _)| others.iter().map(move |(b, _)| (*a, *b)));
+        let sum: u64 = pairs.map(|(a, b)| u64::from(self.both(a, b))).sum();
+        sum * 100 / (some.len() * others.len()) as u64
     }
 
     /// All items, each far from those before it.

@@ -72,12 +72,56 @@ pub enum Policy {
     Compact,
     /// One after the other on nodes that are far apart.
     Scatter,
-    /// The same number on each node, neighbours together.
+    /// The same number on each node and on each cache of a node, neighbours together.
     Balanced,
+    /// On as many parts of a level as there are, and otherwise near each other.
+    Spread(Level),
     /// On as many nodes as have so many bytes of memory, balanced.
     Memory(u64),
-    /// Nearest to a device.
+    /// Nearest to a device; with [`RANK`] in its name, each process to one of its own.
     Near(String),
+}
+
+/// What stands for the number of a process in the name of a device.
+pub const RANK: &str = "{rank}";
+
+/// A level of the machine: parts that cores share.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub enum Level {
+    L2,
+    L3,
+    L4,
+    Unit,
+    Cluster,
+    Die,
+    Node,
+    Package,
+    Book,
+    Drawer,
+    Board,
+}
+
+impl Level {
+    /// All levels, with the word for each and what one of its parts is called.
+    pub const ALL: [(Self, &'static str, &'static str); 11] = [
+        (Self::Unit, "unit", "unit"),
+        (Self::L2, "l2", "L2 cache"),
+        (Self::Cluster, "cluster", "cluster"),
+        (Self::L3, "l3", "L3 cache"),
+        (Self::L4, "l4", "L4 cache"),
+        (Self::Die, "die", "die"),
+        (Self::Node, "node", "node"),
+        (Self::Package, "package", "package"),
+        (Self::Book, "book", "book"),
+        (Self::Drawer, "drawer", "drawer"),
+        (Self::Board, "board", "board"),
+    ];
+
+    /// The word for it and what one of its parts is called.
+    pub fn names(self) -> (&'static str, &'static str) {
+        Self::ALL.iter().find(|(level, ..)| *level == self).map_or(("", ""), |(_, word, part)| (word, part))
+    }
 }
 
 /// Where memory comes from.
@@ -161,7 +205,19 @@ impl fmt::Display for Cores {
     }
 }
 
-const POLICIES: [&str; 5] = ["compact", "scatter", "balanced", "memory", "near"];
+const POLICIES: [&str; 6] = ["compact", "scatter", "balanced", "spread", "memory", "near"];
+
+impl Policy {
+    /// For a process that is one of several which a launcher started: its own number in the name
+    /// of the device. Otherwise the same.
+    #[must_use]
+    pub fn of_rank(&self, rank: u32) -> Self {
+        match self {
+            Self::Near(device) => Self::Near(device.replace(RANK, &rank.to_string())),
+            other => other.clone(),
+        }
+    }
+}
 
 impl FromStr for Policy {
     type Err = RequestError;
@@ -171,6 +227,8 @@ impl FromStr for Policy {
             ("compact", None) => Ok(Self::Compact),
             ("scatter", None) => Ok(Self::Scatter),
             ("balanced", None) => Ok(Self::Balanced),
+            ("spread", Some(level)) => level_of(text, level).map(Self::Spread),
+            ("spread", None) => Err(unknown_policy(text, "name what to spread over: spread:l3")),
             ("memory", Some(size)) => bytes(size).map(Self::Memory),
             ("near", Some(device)) if !device.is_empty() => Ok(Self::Near(device.to_owned())),
             ("memory", None) => Err(unknown_policy(text, "give the size: memory:100G")),
@@ -186,8 +244,20 @@ impl FromStr for Policy {
 fn policies(name: &str) -> String {
     match suggest::nearest(name, POLICIES, 1).first() {
         Some(near) if !name.is_empty() => format!("did you mean '{near}'?"),
-        _ => "policies are compact, scatter, balanced, memory:SIZE and near:DEVICE".to_owned(),
+        _ => "policies are compact, scatter, balanced, spread:LEVEL, memory:SIZE and near:DEVICE".to_owned(),
     }
+}
+
+fn level_of(text: &str, name: &str) -> Result<Level, RequestError> {
+    let lower = name.to_ascii_lowercase();
+    let words = || Level::ALL.iter().map(|(_, word, _)| *word);
+    Level::ALL.iter().find(|(_, word, _)| *word == lower).map(|(level, ..)| *level).ok_or_else(|| {
+        let fix = match suggest::nearest(&lower, words(), 1).first() {
+            Some(near) if lower.len() > 2 => format!("did you mean 'spread:{near}'?"),
+            _ => format!("levels are {}", words().collect::<Vec<_>>().join(", ")),
+        };
+        unknown_policy(text, &fix)
+    })
 }
 
 fn unknown_policy(text: &str, fix: &str) -> RequestError {
@@ -200,6 +270,7 @@ impl fmt::Display for Policy {
             Self::Compact => f.write_str("compact"),
             Self::Scatter => f.write_str("scatter"),
             Self::Balanced => f.write_str("balanced"),
+            Self::Spread(level) => write!(f, "spread:{}", level.names().0),
             Self::Memory(bytes) => write!(f, "memory:{}", size(*bytes)),
             Self::Near(device) => write!(f, "near:{device}"),
         }
@@ -334,12 +405,31 @@ mod tests {
 
     #[test]
     fn policies_and_what_is_wrong_with_others() {
-        for good in ["compact", "scatter", "balanced", "memory:10G", "near:pci 0000:3b:00.0"] {
+        for good in [
+            "compact",
+            "scatter",
+            "balanced",
+            "spread:l2",
+            "spread:package",
+            "memory:10G",
+            "near:pci 0000:3b:00.0",
+            "near:gpu{rank}",
+        ] {
             assert_eq!(policy(good), good);
         }
         assert_eq!(policy("memory:512MiB"), "memory:512M");
         assert_eq!(policy("memory:1.5t"), "memory:1536G");
         assert_eq!(policy("memory:1000"), "memory:1000");
+        assert_eq!(policy("spread:L3"), "spread:l3");
+        let near: Policy = "near:gpu{rank}".parse().unwrap();
+        assert_eq!(near.of_rank(3).to_string(), "near:gpu3");
+        assert_eq!(Policy::Scatter.of_rank(3), Policy::Scatter);
+        assert_eq!(policy("spread"), "policy 'spread' is not known; name what to spread over: spread:l3");
+        assert_eq!(
+            policy("spread:pakage"),
+            "policy 'spread:pakage' is not known; did you mean 'spread:package'?"
+        );
+        assert!(policy("spread:l7").contains("levels are unit, l2, cluster, l3"), "{}", policy("spread:l7"));
         assert_eq!(policy("compat"), "policy 'compat' is not known; did you mean 'compact'?");
         assert_eq!(policy("near:"), "policy 'near:' is not known; name the device: near:0000:3b:00.0");
         assert_eq!(policy("memory"), "policy 'memory' is not known; give the size: memory:100G");

@@ -9,7 +9,7 @@ use crate::pool::Pool;
 use crate::request::{Policy, Request};
 use crate::taken::Taken;
 use crate::why::{self, Reasons};
-use crate::{capacity, devices};
+use crate::{capacity, crowded, devices, spread};
 use numakit_model::plan::Step;
 use numakit_model::{CpuSet, Plan, Topology};
 
@@ -18,8 +18,8 @@ struct Way {
     order: Order,
     /// Only these nodes, by position.
     only: Option<Vec<usize>>,
-    /// Position of the node of the device.
-    device: Option<usize>,
+    /// Positions of the nodes of devices: of one for all, or of one for each process.
+    devices: Vec<usize>,
 }
 
 /// The plan, and what was looked at.
@@ -33,11 +33,18 @@ pub(crate) fn plan(
     let pool = Pool::of(&machine, request, taken)?;
     pool.check_all()?;
     let amount = amount::of(request, pool.count())?;
-    let chosen = pool.choose(amount.all_cores(), &amount.asked(request))?;
-    let all = Deal::of(&machine, &chosen.spots, None);
+    let mut chosen = pool.choose(amount.all_cores(), &amount.asked(request))?;
+    let free = chosen.spots.clone();
+    if let Policy::Spread(level) = request.policy {
+        chosen.spots = spread::spots(&machine, &chosen.spots, level, amount)?;
+    }
+    let all = Deal::of(&machine, &free, None);
     let way = way(&machine, request, &all, amount)?;
     let deal = Deal::of(&machine, &chosen.spots, way.only.as_deref());
-    let dealt = deal.deal(amount, way.order);
+    let dealt = match way.devices.as_slice() {
+        homes @ [_, _, ..] => deal.deal_near(homes, amount.cores),
+        _ => deal.deal(amount, way.order),
+    };
     if dealt.spots.len() as u64 != amount.all_cores() {
         return Err(PlanError::machine(
             format!("{} of {} cores found a place", dealt.spots.len(), amount.all_cores()),
@@ -46,23 +53,29 @@ pub(crate) fn plan(
     }
     let wanted = way.only.as_ref().map(|nodes| nodes.iter().map(|&node| machine.id(node)).collect());
     let mut memories = Memories::of(&machine, request, wanted)?;
-    let reasons = Reasons::of(&machine, request, amount, &dealt, way.device);
+    let reasons = Reasons::of(&machine, request, amount, &dealt, &way.devices);
     let steps = steps(&machine, &pool.may, request, amount, &dealt, &mut memories, &reasons);
     let held: CpuSet =
         dealt.spots.iter().flat_map(|&at| machine.spots[at as usize].pus.iter().copied()).collect();
     let mut warnings = chosen.warnings;
-    warnings.extend(why::warnings(&machine, amount, &dealt, &chosen.spots));
+    warnings.extend(why::warnings(&machine, amount, &dealt, &free));
+    warnings.extend(crowded::warnings(&machine, request, amount, &dealt, &free));
     warnings.extend(memories.warnings());
     warnings.extend(idle_nodes(&machine, request, &way, &steps));
     warnings.extend(pool.remarks(&held));
-    let explanation = why::explanation(&machine, amount, &dealt, &all.nodes());
+    let explanation = why::explanation(&machine, request, amount, &dealt, &all.nodes());
     Ok((Plan { machine: topology.origin.clone(), steps, held, warnings }, explanation))
 }
 
 fn way(machine: &Machine<'_>, request: &Request, all: &Deal<'_>, amount: Amount) -> Result<Way, PlanError> {
-    let plain = |order| Way { order, only: None, device: None };
+    let plain = |order| Way { order, only: None, devices: Vec::new() };
+    let at = |name: &str| -> Result<usize, PlanError> {
+        let (_, node) = devices::find(machine.topology, name)?;
+        Ok(machine.topology.nodes.iter().position(|n| n.os_index == node).unwrap_or(0))
+    };
     Ok(match &request.policy {
-        Policy::Compact => plain(Order::Nearest),
+        // Which cores is decided already; what is left is to keep processes together.
+        Policy::Compact | Policy::Spread(_) => plain(Order::Nearest),
         Policy::Scatter => plain(Order::Turns),
         Policy::Balanced => plain(Order::Even),
         Policy::Memory(bytes) => {
@@ -70,9 +83,13 @@ fn way(machine: &Machine<'_>, request: &Request, all: &Deal<'_>, amount: Amount)
             Way { only: Some(nodes), ..plain(Order::Even) }
         }
         Policy::Near(name) => {
-            let (_, node) = devices::find(machine.topology, name)?;
-            let at = machine.topology.nodes.iter().position(|n| n.os_index == node).unwrap_or(0);
-            Way { device: Some(at), ..plain(Order::From(at)) }
+            let names = devices::of_processes(name, amount.processes);
+            let devices = names.iter().map(|name| at(name)).collect::<Result<Vec<_>, _>>()?;
+            Way {
+                order: devices.first().map_or(Order::Nearest, |home| Order::From(*home)),
+                only: None,
+                devices,
+            }
         }
     })
 }
@@ -108,7 +125,7 @@ fn steps(
                 cpu,
                 node: machine.id(node),
                 memory: memory.clone(),
-                because: reasons.because(spot.node, pu, spot.pus[0]),
+                because: reasons.because(process, spot.node, pu, spot.pus[0]),
             });
         }
     }

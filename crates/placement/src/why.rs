@@ -4,7 +4,9 @@ use crate::amount::Amount;
 use crate::deal::{Dealt, Level};
 use crate::machine::{Machine, NONE};
 use crate::request::{Policy, Request};
+use crate::{devices, spread};
 use numakit_model::CpuSet;
+use numakit_model::plan::Mode;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The most items that a line of an explanation has.
@@ -13,6 +15,8 @@ const SHOWN: usize = 8;
 /// The reason for each node that threads run on, by position.
 pub(crate) struct Reasons {
     texts: Vec<String>,
+    /// Where each process has a device of its own, the reasons by process and node.
+    own: BTreeMap<(usize, usize), String>,
 }
 
 impl Reasons {
@@ -22,7 +26,7 @@ impl Reasons {
         request: &Request,
         amount: Amount,
         dealt: &Dealt,
-        device: Option<usize>,
+        devices: &[usize],
     ) -> Self {
         let order = visited(machine, &dealt.spots);
         let counts = counts(machine, &dealt.spots);
@@ -40,8 +44,7 @@ impl Reasons {
             let all = amount.all_cores();
             let text = match (&request.policy, before) {
                 (Policy::Near(name), _) => {
-                    let from = device.unwrap_or(node);
-                    format!("node {id} is at distance {} from {name} on node {}", far(from), machine.id(from))
+                    near(machine, node, name, devices.first().copied().unwrap_or(node))
                 }
                 (Policy::Compact | Policy::Scatter, None) if order.len() == 1 => match all {
                     1 => format!("a free core of node {id}"),
@@ -56,7 +59,9 @@ impl Reasons {
                         machine.id(before)
                     )
                 }
-                (Policy::Balanced, _) => format!("node {id} has {} of {all} cores", counts[node]),
+                (Policy::Balanced | Policy::Spread(_), _) => {
+                    format!("node {id} has {} of {all} cores", counts[node])
+                }
                 (Policy::Memory(_), _) => {
                     format!("node {id} has {} of {all} cores, and memory that is asked for", counts[node])
                 }
@@ -67,18 +72,50 @@ impl Reasons {
             };
             texts[node] = text + &stride;
         }
-        Self { texts }
+        let own = match (&request.policy, devices) {
+            (Policy::Near(name), [_, _, ..]) => own(machine, name, amount, dealt, devices, &stride),
+            _ => BTreeMap::new(),
+        };
+        Self { texts, own }
     }
 
-    /// The reason for a thread on this node, on PU `pu` of its core.
-    pub fn because(&self, node: usize, pu: usize, first: u32) -> String {
-        let text = &self.texts[node];
+    /// The reason for a thread of a process on this node, on PU `pu` of its core.
+    pub fn because(&self, process: usize, node: usize, pu: usize, first: u32) -> String {
+        let text = self.own.get(&(process, node)).unwrap_or(&self.texts[node]);
         match pu {
             0 => text.clone(),
             1 => format!("second PU of the core of CPU {first}; {text}"),
             _ => format!("PU {} of the core of CPU {first}; {text}", pu + 1),
         }
     }
+}
+
+fn near(machine: &Machine<'_>, node: usize, name: &str, from: usize) -> String {
+    format!(
+        "node {} is at distance {} from {name} on node {}",
+        machine.id(node),
+        machine.distances.between(from, node),
+        machine.id(from)
+    )
+}
+
+fn own(
+    machine: &Machine<'_>,
+    name: &str,
+    amount: Amount,
+    dealt: &Dealt,
+    homes: &[usize],
+    stride: &str,
+) -> BTreeMap<(usize, usize), String> {
+    let names = devices::of_processes(name, amount.processes);
+    let mut texts = BTreeMap::new();
+    let processes = dealt.spots.chunks(amount.cores as usize).zip(names.iter().zip(homes));
+    for (process, (spots, (name, home))) in processes.enumerate() {
+        for node in visited(machine, spots) {
+            texts.insert((process, node), near(machine, node, name, *home) + stride);
+        }
+    }
+    texts
 }
 
 /// Nodes in the order in which threads reach them.
@@ -141,9 +178,34 @@ fn split(machine: &Machine<'_>, amount: Amount, dealt: &Dealt, available: &[u32]
     })
 }
 
+/// How the kernel's weights share pages out, where they are asked for and known.
+fn weights(machine: &Machine<'_>, request: &Request) -> Option<String> {
+    let topology = machine.topology;
+    let known = topology.nodes.iter().filter_map(|n| Some((n.os_index, n.interleave_weight?)));
+    let known: Vec<(u32, u32)> = known.collect();
+    let (_, first) = *known.first().filter(|_| request.memory.mode == Mode::Weighted)?;
+    let who = match topology.weights_auto {
+        Some(true) => ", which it sets by itself from the bandwidth of the nodes",
+        Some(false) => ", which were set by hand",
+        None => "",
+    };
+    Some(match known.iter().all(|(_, weight)| *weight == first) {
+        true => format!("the kernel's weights are {first} for all nodes{who}: that is plain interleaving"),
+        false => {
+            let shown = known.iter().take(SHOWN).map(|(node, weight)| format!("{weight} on node {node}"));
+            let more = if known.len() > SHOWN { ", and more" } else { "" };
+            format!(
+                "pages in a row by the kernel's weights{who}: {}{more}",
+                shown.collect::<Vec<_>>().join(", ")
+            )
+        }
+    })
+}
+
 /// What was looked at and chosen.
 pub(crate) fn explanation(
     machine: &Machine<'_>,
+    request: &Request,
     amount: Amount,
     dealt: &Dealt,
     free: &[(usize, u64)],
@@ -170,6 +232,13 @@ pub(crate) fn explanation(
         let pairs = 2.0 * (amount.all_cores() as f64).powi(2);
         lines.push(format!("mean distance between two of them: {:.1}", sum as f64 / pairs));
     }
+    if let Policy::Spread(level) = request.policy
+        && let Some((used, all, most)) = spread::reached(machine, &dealt.spots, level)
+    {
+        let (_, part) = level.names();
+        lines.push(format!("spread over {used} of {all} {part}s, at most {most} of the cores on each"));
+    }
+    lines.extend(weights(machine, request));
     if amount.processes > 1 && amount.cores > 1 {
         lines.push(match dealt.level {
             Level::Cache if machine.spots.iter().all(|spot| spot.l3 == NONE) => {

@@ -145,7 +145,7 @@ const GUIDE: &str = "package:16 node:2 core:8";
 
 fn rank_file(processes: u32, threads: u32, stride: usize, host: &str) -> Vec<String> {
     let t = machine(GUIDE);
-    let options = Options { host: Some(host.to_owned()) };
+    let options = Options { host: Some(host.to_owned()), ..Options::default() };
     let text = lines("openmpi1", &t, &plan(&t, processes, threads, 1, stride), &options).unwrap();
     text.lines().map(str::to_owned).collect()
 }
@@ -173,7 +173,7 @@ fn what_has_no_lines_is_told() {
     let t = machine(MACHINES[0].1);
     let one = plan(&t, 1, 1, 1, 1);
     let error = |name: &str, plan: &Plan, host: Option<&str>| {
-        let options = Options { host: host.map(str::to_owned) };
+        let options = Options { host: host.map(str::to_owned), ..Options::default() };
         lines(name, &t, plan, &options).unwrap_err().to_string()
     };
     assert_eq!(

@@ -5,7 +5,7 @@
 use numakit_model::plan::Mode;
 use numakit_model::topology::CoreKind;
 use numakit_model::{CpuSet, Topology};
-use numakit_placement::{Cores, MemoryRequest, PlanError, Policy, Request, Taken, plan};
+use numakit_placement::{Cores, Level, MemoryRequest, PlanError, Policy, Request, Taken, plan};
 use proptest::prelude::*;
 
 fn machine() -> impl Strategy<Value = Topology> {
@@ -17,7 +17,7 @@ fn machine() -> impl Strategy<Value = Topology> {
             let far = if far == 0 { String::new() } else { format!("node:{far}(cpuless)") };
             let text = format!(
                 "board:{boards} package:{packages} node:{nodes} l3:{caches} core:{cores} pu:{pus} {far} \
-                 numbering={numbering} network@node0"
+                 numbering={numbering} network@node0 network@node0"
             );
             let mut topology = numakit_topology::synthetic::parse(&text).unwrap();
             if !distances {
@@ -51,7 +51,9 @@ fn request() -> impl Strategy<Value = Request> {
         Just(Policy::Scatter),
         Just(Policy::Balanced),
         (1u64..200).prop_map(|gib| Policy::Memory(gib << 30)),
-        Just(Policy::Near("network".into())),
+        Just(Policy::Near("network0".into())),
+        Just(Policy::Near("network{rank}".into())),
+        prop::sample::select(Level::ALL.to_vec()).prop_map(|(level, ..)| Policy::Spread(level)),
     ];
     let mode =
         prop::sample::select(vec![Mode::Local, Mode::Bind, Mode::Prefer, Mode::Interleave, Mode::Weighted]);

@@ -13,6 +13,7 @@ const SOCKETS: &str =
 const DIES: &str = "package:2 die:2 node:1(mem=8G) l3:2(size=16M) core:2 pu:1";
 const BOARDS: &str = "board:6 package:3 node:2(mem=32G) core:8 dist=10/16/100";
 const FAR: &str = "package:2 node:1(mem=64G) core:4 pu:2 node:2(cpuless,mem=256G) offline=3,7-9 allowed=0-11";
+const UNITS: &str = "package:2 node:2(mem=16G) l3:1(size=6M) unit:4 core:2(l1=16K) dist=10/16/22";
 const LARGE: &str = "board:8 package:4 node:4(mem=16G) l3:1 core:16 pu:2 dist=10/14/100";
 const RING: &str = "package:64 node:2(mem=16G) l3:1 core:16(l1=32K,l2=1M) pu:2 dist=10/12/32";
 
@@ -48,13 +49,14 @@ fn trees() {
     golden("dies.tree", &plain(&machine(DIES)));
     golden("boards.tree", &plain(&machine(BOARDS)));
     golden("far.tree", &plain(&machine(FAR)));
+    golden("units.tree", &plain(&machine(UNITS)));
     golden("tiers.tree", &plain(&from_file("tiers.json")));
     golden("hybrid.tree", &plain(&from_file("hybrid.json")));
 }
 
 #[test]
 fn trees_fit_the_screen() {
-    for description in [SOCKETS, DIES, BOARDS, FAR, LARGE, RING] {
+    for description in [SOCKETS, DIES, BOARDS, FAR, UNITS, LARGE, RING] {
         for line in plain(&machine(description)).lines() {
             assert!(line.chars().count() <= 100, "{description}: {line}");
         }
@@ -138,7 +140,8 @@ fn count(text: &str, part: &str) -> usize {
 #[test]
 fn drawings_are_well_formed_and_of_a_sane_size() {
     let files = ["tiers.json", "hybrid.json"].map(from_file);
-    let described = [SOCKETS, DIES, BOARDS, FAR, LARGE, RING, "node:1500", "node:1 core:20000"].map(machine);
+    let described =
+        [SOCKETS, DIES, BOARDS, FAR, UNITS, LARGE, RING, "node:1500", "node:1 core:20000"].map(machine);
     for t in files.iter().chain(&described) {
         let drawing = svg(t);
         assert!(drawing.starts_with("<svg xmlns") && drawing.ends_with("</svg>\n"));
@@ -166,6 +169,21 @@ fn drawings_show_every_part() {
     let large = svg(&machine(LARGE));
     assert!((0..128).all(|node| large.contains(&format!(">node {node}<"))));
     assert!(large.contains(">10/14<") && large.contains(">112-127<"));
+}
+
+#[test]
+fn weights_of_interleaving_are_shown_where_they_differ() {
+    let mut t = machine("package:2 node:1 core:2");
+    t.nodes.iter_mut().for_each(|node| node.interleave_weight = Some(1));
+    assert!(!plain(&t).contains("interleaving"));
+    t.nodes[0].interleave_weight = Some(5);
+    assert!(plain(&t).contains("├─ 5 pages in a row in weighted interleaving\n"), "{}", plain(&t));
+}
+
+#[test]
+fn drawings_show_shared_units() {
+    let drawing = svg(&machine(UNITS));
+    assert_eq!((count(&drawing, ">unit<"), count(&drawing, ">L2 2 MiB<")), (16, 16));
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Boards or servers that the distances imply.
 
 use numakit_model::{CpuSet, Topology};
+use std::collections::BTreeSet;
 
 /// How many times farther the nearest other board must be than the farthest node of the same
 /// board, where boards hold several packages. Links between sockets of one board are below this.
@@ -61,9 +62,8 @@ impl Matrix {
 
     fn cuts(&self) -> Vec<Cut> {
         let pairs = self.rows.iter().enumerate().flat_map(|(from, row)| &row[..from]);
-        let mut values: Vec<u32> = pairs.copied().collect();
-        values.sort_unstable();
-        values.dedup();
+        let values: BTreeSet<u32> = pairs.copied().collect();
+        let values: Vec<u32> = values.into_iter().collect();
         values.windows(2).map(|pair| Cut { near: pair[0], far: pair[1] }).collect()
     }
 

@@ -1,6 +1,7 @@
 //! Caches, each once.
 
 use crate::cpus::CPU;
+use crate::packages::Siblings;
 use crate::reader::Reader;
 use crate::values;
 use numakit_model::CpuSet;
@@ -11,15 +12,15 @@ use std::collections::HashMap;
 ///
 /// A CPU is passed over when it shares every single cache of another CPU, as hardware threads
 /// of a core do. All other CPUs are read, so that one with more or fewer caches is seen.
-pub(crate) fn read(reader: &mut Reader<'_>, online: &CpuSet) -> Vec<Cache> {
-    let mut found = Found::default();
+pub(crate) fn read(reader: &mut Reader<'_>, online: &CpuSet, siblings: &Siblings<'_>) -> Vec<Cache> {
+    let mut found = Found { caches: Vec::new(), covered: HashMap::new(), indexes: 0, online, siblings };
     let mut explained = CpuSet::new();
-    for cpu in online.iter() {
+    for cpu in reader.with_directory(online).iter() {
         if explained.contains(cpu) {
             continue;
         }
-        if let Some(shared) = found.read_cpu(reader, cpu, online) {
-            explained = explained.or(&shared);
+        if let Some(shared) = found.read_cpu(reader, cpu) {
+            explained.insert_all(&shared);
         }
     }
     let mut caches = found.caches;
@@ -29,49 +30,73 @@ pub(crate) fn read(reader: &mut Reader<'_>, online: &CpuSet) -> Vec<Cache> {
 }
 
 /// Who shares the caches beyond the first level, and nothing else of them: what an index is on
-/// the first CPU it is on all, and a CPU that a cache serves is not asked for it again.
-pub(crate) fn read_places(reader: &mut Reader<'_>, online: &CpuSet) -> Vec<Cache> {
-    let Some(first) = online.first() else { return Vec::new() };
-    let known = (0..).map_while(|index| identify(reader, first, index)).collect::<Vec<_>>();
+/// the first CPU that has caches it is on all, and a CPU that a cache serves is not asked for it
+/// again.
+pub(crate) fn read_places(reader: &mut Reader<'_>, online: &CpuSet, siblings: &Siblings<'_>) -> Vec<Cache> {
+    let there = reader.with_directory(online);
+    let mut indexes = |cpu: u32| -> Vec<((u32, CacheKind), u32)> {
+        (0..).map_while(|index| Some((identify(reader, cpu, index)?, index))).collect()
+    };
+    let known = there.iter().map(&mut indexes).find(|known| !known.is_empty()).unwrap_or_default();
     let mut caches = Vec::new();
-    for ((level, kind), index) in known.into_iter().zip(0u32..).filter(|((level, _), _)| *level > 1) {
+    for (id, index) in known.into_iter().filter(|((level, _), _)| *level > 1) {
         let mut covered = CpuSet::new();
-        for cpu in online.iter() {
+        for cpu in there.iter() {
             if covered.contains(cpu) {
                 continue;
             }
-            let directory = format!("{CPU}/cpu{cpu}/cache/index{index}");
-            let shared = reader
-                .set(format_args!("{directory}/shared_cpu_map"), format_args!("{directory}/shared_cpu_list"));
-            let Some(shared) = shared else { continue };
-            let mut cpus = shared.and(online).minus(&covered);
-            cpus.insert(cpu);
-            covered = covered.or(&cpus);
-            caches.push(Cache { level, kind, cpus, ..Cache::default() });
+            let Some(mut cpus) = shared(reader, cpu, index, online, siblings) else { continue };
+            cpus = cpus.minus(&covered);
+            covered.insert_all(&cpus);
+            caches.push(Cache { level: id.0, kind: id.1, cpus, ..Cache::default() });
         }
     }
     caches.sort_by_key(|c| (c.level, c.kind as u8, c.cpus.first()));
     caches
 }
 
-#[derive(Default)]
-struct Found {
+/// The CPUs that share a cache of a CPU; `None` where the kernel lists it under other CPUs only,
+/// or not at all. A map of zeros stands for the threads of the core, as hwloc reads it.
+fn shared(
+    reader: &mut Reader<'_>,
+    cpu: u32,
+    index: u32,
+    online: &CpuSet,
+    siblings: &Siblings<'_>,
+) -> Option<CpuSet> {
+    let directory = format!("{CPU}/cpu{cpu}/cache/index{index}");
+    let map = reader
+        .set(format_args!("{directory}/shared_cpu_map"), format_args!("{directory}/shared_cpu_list"))?;
+    if map.is_empty() {
+        return Some(siblings.get(cpu).cloned().unwrap_or_else(|| CpuSet::range(cpu, cpu)));
+    }
+    if !map.contains(cpu) {
+        reader
+            .note(format!("{directory} lists CPUs {map} and not CPU {cpu}; it is not counted for CPU {cpu}"));
+        return None;
+    }
+    Some(map.and(online))
+}
+
+struct Found<'a> {
     caches: Vec<Cache>,
     covered: HashMap<(u32, CacheKind), CpuSet>,
     /// One more than the highest index seen.
     indexes: u32,
+    online: &'a CpuSet,
+    siblings: &'a Siblings<'a>,
 }
 
-impl Found {
+impl Found<'_> {
     /// Reads the caches of a CPU; returns the CPUs that share all of them.
-    fn read_cpu(&mut self, reader: &mut Reader<'_>, cpu: u32, online: &CpuSet) -> Option<CpuSet> {
+    fn read_cpu(&mut self, reader: &mut Reader<'_>, cpu: u32) -> Option<CpuSet> {
         let mut shared: Option<CpuSet> = None;
         let mut index = 0;
         // One index beyond those seen so far: a CPU may have more caches than the others.
         while index <= self.indexes.max(1) {
             if let Some((level, kind)) = identify(reader, cpu, index) {
                 self.indexes = self.indexes.max(index + 1);
-                let cpus = self.place(reader, cpu, index, (level, kind), online);
+                let cpus = self.place(reader, cpu, index, (level, kind));
                 shared = Some(shared.map_or_else(|| cpus.clone(), |s| s.and(&cpus)));
             }
             index += 1;
@@ -81,14 +106,7 @@ impl Found {
 
     /// Adds the cache unless one of its level and kind is known to serve this CPU; returns the
     /// CPUs that share it.
-    fn place(
-        &mut self,
-        reader: &mut Reader<'_>,
-        cpu: u32,
-        index: u32,
-        id: (u32, CacheKind),
-        online: &CpuSet,
-    ) -> CpuSet {
+    fn place(&mut self, reader: &mut Reader<'_>, cpu: u32, index: u32, id: (u32, CacheKind)) -> CpuSet {
         if self.covered.get(&id).is_some_and(|known| known.contains(cpu)) {
             let serving = |c: &&Cache| (c.level, c.kind) == id && c.cpus.contains(cpu);
             return self.caches.iter().rfind(serving).map(|c| c.cpus.clone()).unwrap_or_default();
@@ -101,13 +119,13 @@ impl Found {
         let ways = value("ways_of_associativity");
         let directory = format!("{CPU}/cpu{cpu}/cache/index{index}");
         let size = reader.value(format_args!("{directory}/size"), values::size).filter(|&n| n > 0);
-        let shared = reader
-            .set(format_args!("{directory}/shared_cpu_map"), format_args!("{directory}/shared_cpu_list"));
+        let Some(shared) = shared(reader, cpu, index, self.online, self.siblings) else {
+            return CpuSet::new();
+        };
+        // A CPU has one cache of a kind.
         let covered = self.covered.entry(id).or_default();
-        // No map, or one of zeros: the CPU's own. A CPU has one cache of a kind.
-        let mut cpus = shared.unwrap_or_default().and(online).minus(covered);
-        cpus.insert(cpu);
-        cpus.iter().for_each(|cpu| covered.insert(cpu));
+        let cpus = shared.minus(covered);
+        covered.insert_all(&cpus);
         self.caches.push(Cache { level: id.0, kind: id.1, size, line_size, ways, cpus: cpus.clone() });
         cpus
     }

@@ -1,6 +1,7 @@
 //! Which CPUs run, and which are there but do not.
 
 use crate::TopologyError;
+use crate::json::MAX_CPUS;
 use crate::reader::Reader;
 use numakit_model::CpuSet;
 
@@ -15,15 +16,24 @@ pub(crate) struct Cpus {
 /// and where a capture lacks those too, from /proc/stat.
 pub(crate) fn read(reader: &mut Reader<'_>) -> Result<Cpus, TopologyError> {
     let named = reader.list(format_args!("{CPU}/online")).filter(|cpus| !cpus.is_empty());
+    // Whatever is read further grows with the last CPU.
+    if let Some(last) = named.as_ref().and_then(CpuSet::last).filter(|last| *last >= MAX_CPUS) {
+        return Err(TopologyError::TooLarge {
+            root: reader.root.name().to_owned(),
+            seen: format!("CPU {last} in {CPU}/online"),
+            most: format!("{MAX_CPUS} CPUs, 0 to {}", MAX_CPUS - 1),
+        });
+    }
     let present = reader.list(format_args!("{CPU}/present")).filter(|cpus| !cpus.is_empty());
     let known = match (&named, present) {
         (Some(_), Some(present)) => present,
         _ => reader.numbered(CPU, "cpu").unwrap_or_default(),
     };
-    let mut online = named.unwrap_or_else(|| running(reader, &known));
+    let mut online = named.unwrap_or_else(|| running(reader, &known)).and(&CpuSet::range(0, MAX_CPUS - 1));
     if online.is_empty() {
         online =
             reader.value(format_args!("/proc/stat"), |b| Ok::<_, String>(of_stat(b))).unwrap_or_default();
+        online = online.and(&CpuSet::range(0, MAX_CPUS - 1));
         if online.is_empty() {
             let seen = format!("neither {CPU} nor /proc/stat names one");
             return Err(TopologyError::NoCpus { root: reader.root.name().to_owned(), seen });

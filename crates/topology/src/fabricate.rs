@@ -3,7 +3,7 @@
 
 use crate::cpus::CPU;
 use crate::devices::class_code;
-use crate::nodes::NODE;
+use crate::nodes::{NODE, WEIGHTS};
 use crate::page_size::vector_of;
 use numakit_model::topology::{Cache, CacheKind, Node};
 use numakit_model::{CpuSet, Topology};
@@ -155,8 +155,14 @@ fn write_nodes(t: &Topology, texts: &Texts, masks: &Masks, put: &mut Put<'_>) ->
         }
         put(&format!("{directory}/meminfo"), Some(meminfo(node).as_bytes()))?;
         write_memory(node, &directory, put)?;
+        if let Some(weight) = node.interleave_weight {
+            put(&format!("{WEIGHTS}/node{}", node.os_index), Some(format!("{weight}\n").as_bytes()))?;
+        }
     }
-    Ok(())
+    match t.weights_auto {
+        Some(auto) => put(&format!("{WEIGHTS}/auto"), Some(format!("{auto}\n").as_bytes())),
+        None => Ok(()),
+    }
 }
 
 fn meminfo(node: &Node) -> String {
@@ -212,9 +218,18 @@ impl Places {
         };
         let id = |id: Option<u32>| format!("{}\n", id.map_or(-1, i64::from));
         let sets = |set: &CpuSet, mask, list| vec![(mask, masks.text(set)), (list, line(set))];
+        let shared = t.units.iter().fold(CpuSet::new(), |all, unit| all.or(unit));
+        let threads = |cpus: &CpuSet| {
+            let mut files = sets(cpus, "thread_siblings", "thread_siblings_list");
+            files.extend(sets(cpus, "core_cpus", "core_cpus_list"));
+            files
+        };
+        for unit in &t.units {
+            places.add(unit, threads(unit));
+        }
         for core in &t.cores {
-            let mut files = sets(&core.cpus, "thread_siblings", "thread_siblings_list");
-            files.extend(sets(&core.cpus, "core_cpus", "core_cpus_list"));
+            // The kernel takes the cores of a unit for one.
+            let mut files = if core.cpus.intersects(&shared) { Vec::new() } else { threads(&core.cpus) };
             files.push(("core_id", id(core.os_index)));
             places.add(&core.cpus, files);
         }

@@ -45,7 +45,8 @@ struct Kind {
 }
 
 fn units(reader: &mut Reader<'_>, cores: &[Core]) -> Vec<Kind> {
-    let online = cores.iter().fold(CpuSet::new(), |all, core| all.or(&core.cpus));
+    let mut online = CpuSet::new();
+    cores.iter().for_each(|core| online.insert_all(&core.cpus));
     let found = UNITS.into_iter().zip(0..).filter_map(|(unit, value)| {
         let cpus = reader.list(format_args!("/sys/devices/{unit}/cpus"))?.and(&online);
         (!cpus.is_empty()).then(|| Kind { value, name: unit.to_owned(), cpus })

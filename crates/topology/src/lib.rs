@@ -43,6 +43,18 @@ pub enum TopologyError {
         /// What was looked at.
         seen: String,
     },
+    /// More than any Linux has, as damaged files name it.
+    #[error(
+        "{root} shows {seen}, and numa reads machines of up to {most}; correct the file, or capture the machine again"
+    )]
+    TooLarge {
+        /// The root.
+        root: String,
+        /// What is too large, with its file.
+        seen: String,
+        /// The bound.
+        most: String,
+    },
 }
 
 /// Reads the topology of the machine whose /sys and /proc are below this root. What is odd
@@ -71,23 +83,27 @@ fn read_parts(root: &SysRoot, parts: Parts) -> Result<Topology, TopologyError> {
     let all = parts == Parts::All;
     let mut reader = Reader::new(root);
     let cpus::Cpus { online, offline } = cpus::read(&mut reader)?;
-    let nodes = if all { nodes::read } else { nodes::read_places }(&mut reader, &online);
+    let nodes = if all { nodes::read } else { nodes::read_places }(&mut reader, &online)?;
     let distances = distances::read(&mut reader, &nodes);
     let levels = if all { packages::read } else { packages::read_places }(&mut reader, &online);
+    let siblings = packages::Siblings::of(&levels);
+    let caches = if all { caches::read } else { caches::read_places }(&mut reader, &online, &siblings);
     let (kinds, cores) = kinds::read(&mut reader, levels.cores);
     let ids = nodes.nodes.iter().map(|n| n.os_index).collect();
     let cpuset::Allowed { cpus: allowed, nodes: allowed_nodes } = cpuset::read(&mut reader, &online, &ids);
     let mut topology = Topology {
         origin: origin(root),
         page_size: if all { page_size::read(&mut reader) } else { numakit_sys::sched::page_size() },
-        caches: if all { caches::read } else { caches::read_places }(&mut reader, &online),
+        caches,
         devices: if parts == Parts::Places { Vec::new() } else { devices::read(&mut reader) },
         nodes: nodes.nodes,
         packages: levels.packages,
         dies: levels.dies,
         clusters: levels.clusters,
+        units: levels.units,
         books: levels.books,
         drawers: levels.drawers,
+        weights_auto: if all { nodes::weights_auto(&mut reader) } else { None },
         online,
         offline,
         allowed,

@@ -1,8 +1,9 @@
 //! NUMA nodes: their CPUs and memory.
 
 use crate::cpus::CPU;
+use crate::json::MAX_NODES;
 use crate::reader::Reader;
-use crate::{hmat, values};
+use crate::{TopologyError, hmat, values};
 use numakit_model::CpuSet;
 use numakit_model::topology::{HugePages, Node};
 
@@ -16,21 +17,29 @@ pub(crate) struct Nodes {
 
 /// The nodes that are online and have a directory. `has_cpu` and `has_memory` are not looked
 /// at: on real machines they are empty or name nodes that are offline.
-pub(crate) fn read(reader: &mut Reader<'_>, online_cpus: &CpuSet) -> Nodes {
-    let mut nodes = read_places(reader, online_cpus);
+pub(crate) fn read(reader: &mut Reader<'_>, online_cpus: &CpuSet) -> Result<Nodes, TopologyError> {
+    let mut nodes = read_places(reader, online_cpus)?;
     for node in nodes.nodes.iter_mut().filter(|node| !node.implicit) {
         node.huge_pages = huge_pages(reader, node.os_index);
         node.access = hmat::access(reader, node.os_index);
         node.memory_side_caches = hmat::memory_side_caches(reader, node.os_index);
+        node.interleave_weight = weight(reader, node.os_index);
     }
-    nodes
+    Ok(nodes)
 }
 
 /// The same with CPUs and memory alone.
-pub(crate) fn read_places(reader: &mut Reader<'_>, online_cpus: &CpuSet) -> Nodes {
+pub(crate) fn read_places(reader: &mut Reader<'_>, online_cpus: &CpuSet) -> Result<Nodes, TopologyError> {
     let shown = reader.numbered(NODE, "node").unwrap_or_default();
     if shown.is_empty() {
-        return Nodes { nodes: vec![implicit(reader, online_cpus)], online: CpuSet::new() };
+        return Ok(Nodes { nodes: vec![implicit(reader, online_cpus)], online: CpuSet::new() });
+    }
+    if shown.len() > MAX_NODES {
+        return Err(TopologyError::TooLarge {
+            root: reader.root.name().to_owned(),
+            seen: format!("{} nodes in {NODE}", shown.len()),
+            most: format!("{MAX_NODES} nodes"),
+        });
     }
     let online = reader.list(format_args!("{NODE}/online")).filter(|nodes| nodes.intersects(&shown));
     let online = online.unwrap_or_else(|| shown.clone());
@@ -44,7 +53,25 @@ pub(crate) fn read_places(reader: &mut Reader<'_>, online_cpus: &CpuSet) -> Node
     }
     let nodes: Vec<Node> = shown.and(&online).iter().map(|id| read_one(reader, id, online_cpus)).collect();
     note_odd_cpus(reader, &nodes, online_cpus);
-    Nodes { nodes, online }
+    Ok(Nodes { nodes, online })
+}
+
+pub(crate) const WEIGHTS: &str = "/sys/kernel/mm/mempolicy/weighted_interleave";
+
+fn weight(reader: &mut Reader<'_>, id: u32) -> Option<u32> {
+    reader.number(format_args!("{WEIGHTS}/node{id}")).and_then(|weight| u32::try_from(weight).ok())
+}
+
+/// Whether the kernel sets the weights of nodes for interleaving by itself. Kernels that are
+/// built as C23 call the file `__auto_type`: there `auto` is a macro of that name.
+pub(crate) fn weights_auto(reader: &mut Reader<'_>) -> Option<bool> {
+    ["auto", "__auto_type"].into_iter().find_map(|name| {
+        match reader.bytes(format_args!("{WEIGHTS}/{name}"))? {
+            b"true" | b"1" | b"Y" | b"y" => Some(true),
+            b"false" | b"0" | b"N" | b"n" => Some(false),
+            _ => None,
+        }
+    })
 }
 
 /// The whole machine as one node.
@@ -91,9 +118,9 @@ fn note_odd_cpus(reader: &mut Reader<'_>, nodes: &[Node], online_cpus: &CpuSet) 
     let mut twice = CpuSet::new();
     for node in nodes {
         if seen.intersects(&node.cpus) {
-            twice = twice.or(&seen.and(&node.cpus));
+            twice.insert_all(&seen.and(&node.cpus));
         }
-        seen = seen.or(&node.cpus);
+        seen.insert_all(&node.cpus);
     }
     if !twice.is_empty() {
         reader.note(format!("CPUs {twice} are in several nodes"));

@@ -8,6 +8,8 @@ use std::collections::BTreeMap;
 
 pub(crate) struct Levels {
     pub cores: Vec<Core>,
+    /// Where the kernel takes several cores for one: those that it puts together.
+    pub units: Vec<CpuSet>,
     pub packages: Vec<Package>,
     pub dies: Vec<CpuSet>,
     pub clusters: Vec<CpuSet>,
@@ -20,6 +22,9 @@ pub(crate) struct Levels {
 struct Level {
     /// The files that may hold the mask, the newer name first; the lists have `_list` added.
     files: &'static [&'static str],
+    /// The file of a group's number, where -1 in it says that the machine has no such groups:
+    /// each mask then holds its own CPU only.
+    id: Option<&'static str>,
     groups: Vec<CpuSet>,
     covered: CpuSet,
     /// Which file this kernel has.
@@ -30,7 +35,11 @@ struct Level {
 
 impl Level {
     fn new(files: &'static [&'static str]) -> Self {
-        Self { files, groups: Vec::new(), covered: CpuSet::new(), found: None, absent: false }
+        Self { files, id: None, groups: Vec::new(), covered: CpuSet::new(), found: None, absent: false }
+    }
+
+    fn optional(files: &'static [&'static str], id: &'static str) -> Self {
+        Self { id: Some(id), ..Self::new(files) }
     }
 
     /// Makes sure that a CPU is in a group, if the kernel says in which. True when this CPU
@@ -40,10 +49,14 @@ impl Level {
             return false;
         }
         let Some(cpus) = self.read(reader, cpu) else { return false };
-        // A mask of zeros was seen on real machines; the CPU is with itself at least.
-        let mut cpus = cpus.and(online).minus(&self.covered);
+        if self.groups.is_empty() && self.id.is_some_and(|id| is_none(reader, cpu, id)) {
+            self.absent = true;
+            return false;
+        }
+        // Masks of zeros and of others were seen on real machines; the CPU is with itself at least.
+        let mut cpus = if cpus.contains(cpu) { cpus.and(online).minus(&self.covered) } else { CpuSet::new() };
         cpus.insert(cpu);
-        self.covered = self.covered.or(&cpus);
+        self.covered.insert_all(&cpus);
         self.groups.push(cpus);
         true
     }
@@ -76,12 +89,12 @@ pub(crate) fn read_places(reader: &mut Reader<'_>, online: &CpuSet) -> Levels {
     let mut core = Level::new(&["core_cpus", "thread_siblings"]);
     let mut outer = [
         Level::new(&["package_cpus", "core_siblings"]),
-        Level::new(&["die_cpus"]),
-        Level::new(&["cluster_cpus"]),
-        Level::new(&["book_cpus", "book_siblings"]),
-        Level::new(&["drawer_cpus", "drawer_siblings"]),
+        Level::optional(&["die_cpus"], "die_id"),
+        Level::optional(&["cluster_cpus"], "cluster_id"),
+        Level::optional(&["book_cpus", "book_siblings"], "book_id"),
+        Level::optional(&["drawer_cpus", "drawer_siblings"], "drawer_id"),
     ];
-    for cpu in online.iter() {
+    for cpu in reader.with_directory(online).iter() {
         core.place(reader, cpu, online);
         for level in &mut outer {
             level.place(reader, cpu, online);
@@ -93,14 +106,16 @@ pub(crate) fn read_places(reader: &mut Reader<'_>, online: &CpuSet) -> Levels {
     if !alone.is_empty() {
         reader.note(format!("CPUs {alone} do not say which core they are in; each is shown as its own"));
     }
-    core.groups.extend(alone.iter().map(|cpu| CpuSet::range(cpu, cpu)));
-    let cores = core.groups.into_iter().map(|cpus| Core { cpus, ..Core::default() });
+    let (mut cores, units) = split(reader, core.groups);
+    cores.extend(alone.iter().map(|cpu| CpuSet::range(cpu, cpu)));
+    let cores = cores.into_iter().map(|cpus| Core { cpus, ..Core::default() });
     let mut cores: Vec<Core> = cores.collect();
     cores.sort_by_key(|core| core.cpus.first());
     let [packages, dies, clusters, books, drawers] = outer;
     Levels {
+        packages: name_packages(reader, packages, online, &cores),
         cores,
-        packages: name_packages(reader, packages, online),
+        units,
         dies: dies.groups,
         clusters: clusters.groups,
         books: books.groups,
@@ -108,15 +123,42 @@ pub(crate) fn read_places(reader: &mut Reader<'_>, online: &CpuSet) -> Levels {
     }
 }
 
+/// The cores of the kernel's groups of threads, and the groups that are several cores.
+///
+/// AMD's family 15h pairs cores in modules, and the kernel shows each pair as threads of one
+/// core, with a `core_id` for each. hwloc, Open MPI and the processor's maker count these as
+/// cores, and so does this. What the first group of several CPUs is, all are.
+fn split(reader: &mut Reader<'_>, groups: Vec<CpuSet>) -> (Vec<CpuSet>, Vec<CpuSet>) {
+    let wide = groups.iter().find_map(|group| {
+        let mut cpus = group.iter();
+        Some([cpus.next()?, cpus.next()?])
+    });
+    let mut id = |cpu| first_id(reader, &CpuSet::range(cpu, cpu), "core_id");
+    let ids = wide.map(|pair| pair.map(&mut id));
+    if !matches!(ids, Some([Some(one), Some(other)]) if one != other) {
+        return (groups, Vec::new());
+    }
+    let (mut cores, mut units) = (Vec::new(), Vec::new());
+    for group in groups {
+        let mut by_id: BTreeMap<Option<u32>, CpuSet> = BTreeMap::new();
+        group.iter().for_each(|cpu| by_id.entry(id(cpu)).or_default().insert(cpu));
+        if by_id.len() > 1 {
+            units.push(group);
+        }
+        cores.extend(by_id.into_values());
+    }
+    (cores, units)
+}
+
 /// Gives packages their numbers, and puts CPUs that show no siblings together by number.
-fn name_packages(reader: &mut Reader<'_>, level: Level, online: &CpuSet) -> Vec<Package> {
+fn name_packages(reader: &mut Reader<'_>, level: Level, online: &CpuSet, cores: &[Core]) -> Vec<Package> {
     let rest = online.minus(&level.covered);
     let named = level.groups.into_iter();
     let mut packages: Vec<Package> = named
         .map(|cpus| Package { os_index: first_id(reader, &cpus, "physical_package_id"), cpus })
         .collect();
     let mut by_number: BTreeMap<u32, CpuSet> = BTreeMap::new();
-    for cpu in rest.iter() {
+    for cpu in reader.with_directory(&rest).iter() {
         if let Some(id) = first_id(reader, &CpuSet::range(cpu, cpu), "physical_package_id") {
             by_number.entry(id).or_default().insert(cpu);
         }
@@ -127,11 +169,88 @@ fn name_packages(reader: &mut Reader<'_>, level: Level, online: &CpuSet) -> Vec<
     if !homeless.is_empty() {
         reader.note(format!("CPUs {homeless} do not say which package they are in"));
     }
-    packages
+    join(reader, packages, cores)
+}
+
+/// Puts together packages whose lists of siblings are cut, as kernels before 3.15 cut them at
+/// the nodes of a package: they have the same number and no number of a core twice. Packages
+/// with the same number and the same numbers of cores are different ones.
+fn join(reader: &mut Reader<'_>, packages: Vec<Package>, cores: &[Core]) -> Vec<Package> {
+    let mut joined: Vec<Package> = Vec::new();
+    let mut known: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
+    for package in packages {
+        let same = package.os_index.map(|id| known.entry(id).or_default());
+        let Some(same) = same else {
+            joined.push(package);
+            continue;
+        };
+        let part =
+            same.iter().copied().find(|&at| parts_of_one(reader, &joined[at].cpus, &package.cpus, cores));
+        match part {
+            Some(at) => {
+                reader.note(format!(
+                    "package {} is listed in parts, CPUs {} and {}, which have different cores of it; they \
+                     were put together",
+                    package.os_index.unwrap_or_default(),
+                    joined[at].cpus,
+                    package.cpus
+                ));
+                joined[at].cpus.insert_all(&package.cpus);
+            }
+            None => {
+                same.push(joined.len());
+                joined.push(package);
+            }
+        }
+    }
+    joined
+}
+
+/// Whether two sets of CPUs with the same number of a package have no number of a core in
+/// common, so that they can be parts of it.
+fn parts_of_one(reader: &mut Reader<'_>, one: &CpuSet, other: &CpuSet, cores: &[Core]) -> bool {
+    let mut numbers: BTreeMap<u32, usize> = BTreeMap::new();
+    let both = one.or(other);
+    for (at, core) in cores.iter().enumerate().filter(|(_, core)| core.cpus.intersects(&both)) {
+        let Some(id) = first_id(reader, &core.cpus, "core_id") else { return false };
+        if numbers.insert(id, at).is_some() {
+            return false;
+        }
+    }
+    true
+}
+
+/// Whether a number says that there is none.
+fn is_none(reader: &mut Reader<'_>, cpu: u32, file: &str) -> bool {
+    reader.number(format_args!("{CPU}/cpu{cpu}/topology/{file}")).is_some_and(|id| id < 0)
 }
 
 /// A number that all CPUs of a group share, from the first that shows it; -1 means none.
 fn first_id(reader: &mut Reader<'_>, cpus: &CpuSet, file: &str) -> Option<u32> {
-    let id = cpus.iter().find_map(|cpu| reader.number(format_args!("{CPU}/cpu{cpu}/topology/{file}")))?;
+    let there = reader.with_directory(cpus);
+    let id = there.iter().find_map(|cpu| reader.number(format_args!("{CPU}/cpu{cpu}/topology/{file}")))?;
     u32::try_from(id).ok()
+}
+
+/// The CPUs that the kernel lists as threads of the same core as each CPU.
+pub(crate) struct Siblings<'a> {
+    groups: Vec<&'a CpuSet>,
+    of_cpu: Vec<usize>,
+}
+
+impl<'a> Siblings<'a> {
+    pub fn of(levels: &'a Levels) -> Self {
+        let groups: Vec<&CpuSet> = levels.cores.iter().map(|core| &core.cpus).chain(&levels.units).collect();
+        let slots = groups.iter().filter_map(|group| group.last()).max().map_or(0, |last| last as usize + 1);
+        let mut of_cpu = vec![usize::MAX; slots];
+        // Units come last: they are the wider ones.
+        for (at, group) in groups.iter().enumerate() {
+            group.iter().for_each(|cpu| of_cpu[cpu as usize] = at);
+        }
+        Self { groups, of_cpu }
+    }
+
+    pub fn get(&self, cpu: u32) -> Option<&'a CpuSet> {
+        self.of_cpu.get(cpu as usize).and_then(|at| self.groups.get(*at)).copied()
+    }
 }

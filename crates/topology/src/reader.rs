@@ -1,5 +1,6 @@
 //! Reading many small files with one buffer, and keeping notes of what was odd.
 
+use crate::cpus::CPU;
 use crate::values;
 use numakit_model::CpuSet;
 use numakit_sys::{ReadError, SysRoot};
@@ -14,6 +15,8 @@ const FRONT: usize = 8192;
 /// no sense is `None` and a note.
 pub(crate) struct Reader<'a> {
     pub root: &'a SysRoot,
+    /// The CPUs that have a directory; `None` where the kernel does not list them.
+    directories: Option<CpuSet>,
     path: String,
     content: Vec<u8>,
     length: usize,
@@ -23,7 +26,16 @@ pub(crate) struct Reader<'a> {
 
 impl<'a> Reader<'a> {
     pub fn new(root: &'a SysRoot) -> Self {
-        Self { root, path: String::new(), content: vec![0; FRONT], length: 0, notes: Vec::new(), dropped: 0 }
+        let directories = root.list(CPU).ok().map(|names| values::numbered(&names, "cpu"));
+        Self {
+            root,
+            directories,
+            path: String::new(),
+            content: vec![0; FRONT],
+            length: 0,
+            notes: Vec::new(),
+            dropped: 0,
+        }
     }
 
     pub fn note(&mut self, note: impl Into<String>) {
@@ -39,6 +51,12 @@ impl<'a> Reader<'a> {
             self.notes.push(format!("{} more of this kind", self.dropped));
         }
         self.notes
+    }
+
+    /// Those CPUs that have a directory: of the others there is nothing to read, and a damaged
+    /// list may name many.
+    pub fn with_directory(&self, cpus: &CpuSet) -> CpuSet {
+        self.directories.as_ref().map_or_else(|| cpus.clone(), |there| cpus.and(there))
     }
 
     /// The file's content; spaces, line ends and NUL bytes around it are cut off.

@@ -3,6 +3,10 @@
 
 use std::path::{Path, PathBuf};
 
+/// Four Opteron 6276 as hwloc lists such a machine, in the JSON form of a topology: pairs of cores
+/// share a unit, which the kernel shows as one core of two threads.
+pub const OPTERON_6276: &str = include_str!("../opteron-6276.json");
+
 /// Their folder: `$NUMAKIT_CAPTURES`, else one beside this project.
 fn folder() -> PathBuf {
     let beside = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/captures");

@@ -1,18 +1,33 @@
-//! Plans for a machine of ten thousand cores.
+//! Plans for a machine of ten thousand cores, and trees of machines of thousands of nodes.
 
 use super::results::Results;
 use crate::process;
 use anyhow::{Context, Result};
 
 const LIMIT: f64 = 50.0;
+/// Four times the nodes have sixteen times the distances.
+const GROWTH: f64 = 32.0;
 
 pub fn run(results: &mut Results) -> Result<()> {
     let example = ["run", "--release", "--quiet", "-p", "numakit-placement", "--example", "thousands"];
     let said = process::read(&mut process::cargo(&example))?;
-    for line in said.lines() {
-        let mut words = line.split(' ').skip(1);
-        let (name, value) = words.next().zip(words.next()).context("the example gives no figure")?;
-        results.at_most(&format!("plan: {name}"), value.parse()?, "ms", LIMIT)?;
+    for (name, value) in figures(&said)? {
+        results.at_most(&format!("plan: {name}"), value, "ms", LIMIT)?;
+    }
+    let example = ["run", "--release", "--quiet", "-p", "numakit-terminal", "--example", "large_trees"];
+    let said = process::read(&mut process::cargo(&example))?;
+    for (name, value) in figures(&said)? {
+        results.at_most(&format!("tree of 4,096 nodes to one of 1,024: {name}"), value, "x", GROWTH)?;
     }
     Ok(())
+}
+
+/// The second and third word of each line.
+fn figures(said: &str) -> Result<Vec<(&str, f64)>> {
+    let figure = |line| {
+        let mut words = str::split(line, ' ').skip(1);
+        let (name, value) = words.next().zip(words.next()).context("the example gives no figure")?;
+        Ok((name, value.parse()?))
+    };
+    said.lines().map(figure).collect()
 }

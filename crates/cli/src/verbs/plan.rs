@@ -25,7 +25,8 @@ use std::process::ExitCode;
 /// is for one thread.
 ///
 /// --for writes the lines of a launcher to standard output and nothing else, so that they can go
-/// into a file; how they are used, and what the launcher cannot do, is on standard error.
+/// into a file; how they are used, and what the launcher cannot do, is on standard error. The
+/// program's own command goes after '--', as in 'numa plan --for gomp -- ./app -x'.
 ///
 /// --json writes {schema, request, reasons, plan: {machine, steps: [{process, thread, cpu, node,
 /// memory: {mode, nodes}, because}], held, warnings}}. Sets are lists such as "0-3,8".
@@ -46,7 +47,7 @@ pub struct Plan {
     /// Write the lines for a launcher; --help lists all
     #[arg(long = "for", id = "launcher", value_name = "LAUNCHER", help_heading = "What to write")]
     launcher: Option<String>,
-    /// The machine's name in rank files
+    /// The machine's name in rank files; this one's own name, or HOST for another one, if not given
     #[arg(long, value_name = "NAME", requires = "launcher", help_heading = "What to write")]
     host: Option<String>,
     /// Say why each thread is where it is
@@ -62,6 +63,9 @@ pub struct Plan {
     #[arg(long, value_name = "PID", conflicts_with = "launcher", help_heading = "What to write",
           value_parser = clap::value_parser!(u32).range(1..))]
     check: Option<u32>,
+    /// The program with its arguments, after '--', for the launcher's lines; ./app if not given
+    #[arg(last = true, value_name = "COMMAND", requires = "launcher")]
+    command: Vec<String>,
 }
 
 impl Plan {
@@ -81,7 +85,9 @@ impl Plan {
             None => free(&global.root()?, &topology, &request)?,
         };
         if let Some(name) = &self.launcher {
-            return self.lines(name, &topology, &plan);
+            let root = global.root()?;
+            let here = (self.synthetic.is_none() && root.is_host()).then(|| host(&root));
+            return self.lines(name, &topology, &plan, here);
         }
         if self.json {
             print(json(&request, &plan, &reasons))?;
@@ -98,8 +104,14 @@ impl Plan {
         Ok(ExitCode::SUCCESS)
     }
 
-    fn lines(&self, name: &str, topology: &Topology, plan: &Placed) -> anyhow::Result<ExitCode> {
-        let options = Options { host: self.host.clone() };
+    fn lines(
+        &self,
+        name: &str,
+        topology: &Topology,
+        plan: &Placed,
+        here: Option<String>,
+    ) -> anyhow::Result<ExitCode> {
+        let options = Options { host: self.host.clone().or(here), command: self.command.clone() };
         let lines = launchers::emit(name, topology, plan, &options)?;
         print(&lines.text)?;
         lines.hints.iter().for_each(note);
@@ -107,6 +119,13 @@ impl Plan {
         warnings.for_each(|warning| note(format_args!("warning: {warning}")));
         Ok(ExitCode::SUCCESS)
     }
+}
+
+/// The name by which launchers on this machine know it.
+fn host(root: &SysRoot) -> String {
+    let name = root.text("/proc/sys/kernel/hostname").unwrap_or_default();
+    let name = name.trim();
+    if launchers::is_host(name) { name.to_owned() } else { "localhost".to_owned() }
 }
 
 /// What 'numa run' would choose now, apart from what is only busy; of another machine nobody holds

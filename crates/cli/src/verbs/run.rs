@@ -7,6 +7,7 @@ use clap::{Args, Parser, ValueEnum};
 use numakit_launch::sufferers::Lists;
 use numakit_launch::{BeginError, Choice, Obstacle, Options, Outcome, Program, Ready, Wait, Wish, options};
 use numakit_model::Topology;
+use numakit_placement::check::local_rank;
 use numakit_placement::{Cores, Policy, Request};
 use numakit_sys::SysRoot;
 use numakit_sys::command::start_failure_status;
@@ -158,6 +159,10 @@ impl Run {
         let mut request = self.place.request();
         if request.cores.is_none() && request.threads.is_none() {
             request.cores = Some(Cores::Auto);
+        }
+        // Behind a launcher this is one of its processes.
+        if let Some(rank) = local_rank(|name| std::env::var(name).ok()).filter(|_| request.processes == 1) {
+            request.policy = request.policy.of_rank(rank);
         }
         if let Some(pid) = self.pid {
             return self.replace(&root, &request, pid);

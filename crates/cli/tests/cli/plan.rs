@@ -1,8 +1,9 @@
 use crate::runner::{Done, Folder};
 use std::process::{Child, Command, Stdio};
 
-/// The machine of the best-practice guide: 8 servers with two packages of 16 cores.
-const GUIDE: &str = "package:16 node:2 core:8";
+/// The machine of the best-practice guide: 8 servers with two packages of 16 cores, in pairs that
+/// share a unit.
+const GUIDE: &str = "package:16 node:2 unit:4 core:2";
 /// Two PUs a core, numbers dealt to the packages in turn.
 const DEALT: &str = "package:2 node:2 core:4 pu:2 numbering=roundrobin";
 
@@ -54,6 +55,66 @@ fn openmp_lines_of_the_guide_are_written() {
     let file = lines(&folder, GUIDE, "--threads 128 --stride 2 --for nvhpc");
     let list = (0..128).map(|at| (at * 2).to_string()).collect::<Vec<_>>().join(",");
     assert!(file.contains(&format!("export MP_BLIST='{list}'")), "{file:?}");
+}
+
+#[test]
+fn the_files_of_the_guides_machine_are_planned_as_hwloc_counts_them() {
+    let folder = Folder::new("planunits");
+    let t = numakit_topology::json::parse(numakit_captures::OPTERON_6276).unwrap();
+    numakit_topology::fabricate::write_tree(&t, &Default::default(), &folder.path("machine")).unwrap();
+    let tree = folder.run("topo --sysroot machine");
+    assert!(tree.out.starts_with("4 packages, 8 nodes, 64 cores, 64 PUs"), "{}", tree.out);
+    let unit = "unit  CPUs 14-15  L2 2 MiB  L1i 64 KiB  2 cores  L1d 16 KiB\n";
+    assert!(tree.out.contains(unit) && tree.out.contains("--stride 2"), "{}", tree.out);
+    let planned = |arguments: &str| folder.run(&format!("plan --sysroot machine {arguments}"));
+    let json: serde_json::Value = serde_json::from_str(&planned("--processes 4 --json").out).unwrap();
+    let cpus: Vec<_> = json["plan"]["steps"].as_array().unwrap().iter().map(|step| &step["cpu"]).collect();
+    assert_eq!(cpus, [0, 1, 2, 3]);
+    assert!(json["plan"]["warnings"][0].as_str().unwrap().contains("--stride 2"), "{json}");
+    let file = planned("--processes 4 --for openmpi4").out;
+    assert_eq!(file, "rank 0=HOST slot=0\nrank 1=HOST slot=1\nrank 2=HOST slot=2\nrank 3=HOST slot=3\n");
+    let file = planned("--processes 16 --stride 4 --for openmpi1 --host numademo").out;
+    let expected: String =
+        (0..16).map(|rank| format!("rank {rank}=numademo slot={}:{}\n", rank / 4, rank % 4 * 4)).collect();
+    assert_eq!(file, expected);
+}
+
+#[test]
+fn lines_name_this_host_and_the_application() {
+    let folder = Folder::new("planhost");
+    let here = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap();
+    let here = here.trim();
+    let plain = folder.run("plan -c 1 --for openmpi4 -- ./app -x 1");
+    plain.says(0, &format!("mpirun -np 1 --host {here}:1 -rf rankfile"));
+    plain.says(0, " ./app -x 1\n");
+    assert!(plain.out.starts_with(&format!("rank 0={here} slot=")), "{}", plain.out);
+    let named = folder.run("plan -c 1 --for openmpi4 --host other");
+    assert!(named.out.starts_with("rank 0=other slot="), "{}", named.out);
+    // Of another machine the name is not known.
+    assert!(plan(&folder, DEALT, "-c 1 --for openmpi4").out.starts_with("rank 0=HOST slot=0"));
+    let gomp = plan(&folder, DEALT, "-c 2 --for gomp -- ./app -x");
+    assert!(gomp.out.ends_with("\n./app -x\n"), "{}", gomp.out);
+    let words =
+        Done::of(folder.numa("plan -c 1 --for taskset --").args(["./my app", "it's"]).output().unwrap());
+    assert!(words.out.ends_with(" './my app' 'it'\\''s'\n"), "{}", words.out);
+    folder.run("plan -c 1 -- ./app").says(2, "--for <LAUNCHER>");
+}
+
+#[test]
+fn the_commands_of_the_guide_work() {
+    let folder = Folder::new("planguide");
+    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/guide/plan.md");
+    let page = std::fs::read_to_string(page).unwrap();
+    let described = |line: &&str| line.starts_with("M=") || line.starts_with("numa plan --synthetic");
+    let lines: Vec<&str> = page.lines().filter(described).collect();
+    assert!(lines.len() > 8, "{lines:?}");
+    let numa = std::path::Path::new(env!("CARGO_BIN_EXE_numa")).parent().unwrap().to_owned();
+    let script = format!("set -e\nPATH={}:$PATH\n{}\n", numa.display(), lines.join("\n"));
+    let done = Done::of(Command::new("sh").arg("-c").arg(&script).current_dir(&folder.0).output().unwrap());
+    done.says(0, "");
+    let rank64 = std::fs::read_to_string(folder.path("rank64")).unwrap();
+    assert!(rank64.starts_with("rank 0=numademo slot=0:0\n"), "{rank64}");
+    assert!(rank64.ends_with("rank 63=numademo slot=15:12\n"), "{rank64}");
 }
 
 #[test]
@@ -125,6 +186,8 @@ fn what_cannot_be_planned_is_told() {
     says("--threads-per-core 0", "number of threads per core '0'");
     says("--stride 0", "stride '0'");
     says("--policy near", "name the device");
+    says("--policy spread", "name what to spread over");
+    says("--policy spread:l3", "this machine shows no L3 caches to spread over; take spread:node or");
     says("--memory bnd", "did you mean 'bind'?");
     says("--nodes 9", "9");
     says("--cpus 99", "99");
@@ -194,4 +257,21 @@ fn a_running_job_is_compared_with_its_plan() {
         "{}",
         differs.out
     );
+}
+
+#[test]
+fn a_rank_that_a_launcher_started_is_near_its_own_device() {
+    let folder = Folder::new("planrankdevice");
+    let run = |variables: &[(&str, &str)]| {
+        let mut numa = folder.numa("run -c 1 --share --dry-run --policy near:gpu{rank} -- true");
+        for name in ["OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "SLURM_LOCALID"] {
+            numa.env_remove(name);
+        }
+        Done::of(numa.envs(variables.iter().copied()).output().unwrap())
+    };
+    // No machine has so many.
+    run(&[("OMPI_COMM_WORLD_LOCAL_RANK", "9099")]).says(2, "there is no device 'gpu9099'");
+    run(&[("SLURM_LOCALID", "9098")]).says(2, "there is no device 'gpu9098'");
+    let processes = folder.run("plan --processes 9000 --synthetic node:1000 --policy near:gpu{rank}");
+    assert!(processes.code == 2, "{}", processes.err);
 }

@@ -29,6 +29,7 @@ pub(super) struct Document {
     packages: Vec<Package>,
     dies: Vec<CpuSet>,
     clusters: Vec<CpuSet>,
+    units: Vec<CpuSet>,
     books: Vec<CpuSet>,
     drawers: Vec<CpuSet>,
     caches: Vec<Cache>,
@@ -37,6 +38,7 @@ pub(super) struct Document {
     #[serde(skip_deserializing)]
     pu_list: Vec<Pu>,
     devices: Vec<Device>,
+    weights_auto: Option<bool>,
     notes: Vec<String>,
 }
 
@@ -70,12 +72,14 @@ impl From<Topology> for Document {
             packages: t.packages,
             dies: t.dies,
             clusters: t.clusters,
+            units: t.units,
             books: t.books,
             drawers: t.drawers,
             caches: t.caches,
             kinds: t.kinds,
             core_list: t.cores,
             devices: t.devices,
+            weights_auto: t.weights_auto,
             notes: t.notes,
         }
     }
@@ -136,12 +140,14 @@ impl TryFrom<Document> for Topology {
             packages: d.packages,
             dies: d.dies,
             clusters: d.clusters,
+            units: d.units,
             books: d.books,
             drawers: d.drawers,
             caches: d.caches,
             kinds: d.kinds,
             cores: d.core_list,
             devices: d.devices,
+            weights_auto: d.weights_auto,
             notes: d.notes,
         })
     }

@@ -18,7 +18,7 @@ pub fn docker(job: &Job<'_>) -> Result {
             words.push(format!("--cpuset-mems={}", rank.memory().nodes));
         }
         words.extend(environment(rank).into_iter().map(|variable| format!("-e '{variable}'")));
-        words.push("IMAGE ./app".to_owned());
+        words.push(format!("IMAGE {}", job.app));
         words.join(" ")
     };
     let mut lines = job.lines(job.ranks.iter().map(line).collect());
@@ -87,8 +87,11 @@ fn kubelet(job: &Job<'_>, one_node: bool) -> Vec<String> {
 /// The lines of a pod's `spec`. Requests equal limits: that makes it Guaranteed.
 fn pod(job: &Job<'_>, rank: &Rank<'_>) -> Vec<String> {
     let cpus = job.pus(rank).len();
-    let mut text: Vec<String> =
-        ["containers:", "- name: app", "  image: IMAGE", "  command: [\"./app\"]"].map(str::to_owned).into();
+    let mut text: Vec<String> = ["containers:", "- name: app", "  image: IMAGE"].map(str::to_owned).into();
+    // Words of JSON are words of YAML; the kubelet would replace $(NAME).
+    let word = |word: &String| serde_json::Value::from(word.replace("$(", "$$(")).to_string();
+    let command: Vec<String> = job.command.iter().map(word).collect();
+    text.push(format!("  command: [{}]", command.join(", ")));
     let places = if job.crowded() { "threads" } else { "cores" };
     let variables = job.variables(places);
     if !variables.is_empty() {

@@ -13,6 +13,10 @@ pub struct Job<'a> {
     pub t: &'a Topology,
     pub plan: &'a Plan,
     pub host: &'a str,
+    /// The program with its arguments.
+    pub command: &'a [String],
+    /// The same for a shell.
+    pub app: String,
     pub ranks: Vec<Rank<'a>>,
     numbering: Numbering,
     /// By CPU, the position of its core.
@@ -46,7 +50,13 @@ impl Rank<'_> {
 }
 
 impl<'a> Job<'a> {
-    pub fn new(launcher: &'static str, t: &'a Topology, plan: &'a Plan, host: &'a str) -> Self {
+    pub fn new(
+        launcher: &'static str,
+        t: &'a Topology,
+        plan: &'a Plan,
+        host: &'a str,
+        command: &'a [String],
+    ) -> Self {
         let ranks = plan.processes().map(|steps| Rank { number: steps[0].process, steps }).collect();
         let mut core_of = vec![None; t.online.last().map_or(0, |last| last as usize + 1)];
         for (at, core) in t.cores.iter().enumerate() {
@@ -56,7 +66,8 @@ impl<'a> Job<'a> {
                 }
             }
         }
-        Self { launcher, t, plan, host, ranks, numbering: Numbering::of(t), core_of }
+        let app = command.iter().map(|word| shell_word(word)).collect::<Vec<_>>().join(" ");
+        Self { launcher, t, plan, host, command, app, ranks, numbering: Numbering::of(t), core_of }
     }
 
     fn core(&self, cpu: u32) -> Option<&Core> {
@@ -151,7 +162,7 @@ impl<'a> Job<'a> {
         let rank = self.ranks.iter().find(|rank| rank.memory().mode != Mode::Local)?;
         let memory = rank.memory();
         Some(format!(
-            "{} cannot set the memory policy {} of {}; put '{}' before ./app{}",
+            "{} cannot set the memory policy {} of {}; put '{}' before {}{}",
             self.launcher,
             memory.mode,
             match memory.nodes.len() {
@@ -159,6 +170,7 @@ impl<'a> Job<'a> {
                 _ => format!("nodes {}", memory.nodes),
             },
             numactl_words(memory).join(" "),
+            shell_word(&self.command[0]),
             if self.ranks.iter().any(|other| other.memory() != memory) {
                 format!(" (process {}; others have other nodes, see --for numactl)", rank.number)
             } else {
@@ -174,6 +186,15 @@ impl<'a> Job<'a> {
             hints: Vec::new(),
             warnings: self.memory_warning().into_iter().collect(),
         }
+    }
+}
+
+/// A word as a shell takes it for itself.
+fn shell_word(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=,+@%^".contains(c);
+    match !word.is_empty() && word.chars().all(plain) {
+        true => word.to_owned(),
+        false => format!("'{}'", word.replace('\'', "'\\''")),
     }
 }
 
@@ -262,6 +283,12 @@ mod tests {
             [mask("0-3"), mask("4-7"), mask("8"), mask("0,64"), mask("")],
             ["0xf", "0xf0", "0x100", "0x10000000000000001", "0x0"]
         );
+    }
+
+    #[test]
+    fn words_are_quoted_where_a_shell_would_change_them() {
+        let words = ["./app", "-x", "a b", "", "it's", "$HOME", "a;b", "k=v", "*"].map(shell_word);
+        assert_eq!(words, ["./app", "-x", "'a b'", "''", "'it'\\''s'", "'$HOME'", "'a;b'", "k=v", "'*'"]);
     }
 
     #[test]

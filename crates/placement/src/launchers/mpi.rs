@@ -9,7 +9,8 @@ type Result = std::result::Result<Lines, LauncherError>;
 /// `-bind-to user:0+1,2+3`: a rank's CPUs are joined by `+`.
 pub fn mpich(job: &Job<'_>) -> Result {
     let sets: Vec<String> = job.ranks.iter().map(|rank| list(rank.cpus().iter()).replace(',', "+")).collect();
-    let command = format!("mpiexec.hydra -n {} -bind-to user:{} ./app", job.ranks.len(), sets.join(","));
+    let command =
+        format!("mpiexec.hydra -n {} -bind-to user:{} {}", job.ranks.len(), sets.join(","), job.app);
     Ok(with_variables(job, Vec::new(), command))
 }
 
@@ -28,7 +29,7 @@ pub fn intel(job: &Job<'_>) -> Result {
             format!("export I_MPI_PIN=1 I_MPI_PIN_PROCESSOR_LIST={cpus}"),
         ]
     };
-    Ok(with_variables(job, pins, format!("mpirun -n {} ./app", job.ranks.len())))
+    Ok(with_variables(job, pins, format!("mpirun -n {} {}", job.ranks.len(), job.app)))
 }
 
 /// `--cpu-bind` with a CPU or a mask for each task, and `--mem-bind`.
@@ -53,7 +54,7 @@ pub fn slurm(job: &Job<'_>) -> Result {
     };
     let said = memory.is_some();
     let memory = memory.map(|memory| format!("{memory} ")).unwrap_or_default();
-    let command = format!("srun -N 1 -n {} --cpu-bind={binding} {memory}./app", job.ranks.len());
+    let command = format!("srun -N 1 -n {} --cpu-bind={binding} {memory}{}", job.ranks.len(), job.app);
     let mut lines = with_variables(job, Vec::new(), command);
     if said {
         lines.warnings.retain(|warning| Some(warning) != job.memory_warning().as_ref());

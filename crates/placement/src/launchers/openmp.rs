@@ -64,7 +64,7 @@ fn program(
     text.extend(same.iter().map(|(name, value)| format!("export {name}={value}")));
     if let [only] = job.ranks.as_slice() {
         text.push(format!("export {variable}={quote}{}{quote}", value(only)));
-        text.push("./app".to_owned());
+        text.push(job.app.clone());
         return job.lines(text);
     }
     for rank in &job.ranks {
@@ -72,7 +72,7 @@ fn program(
             Some(_) => String::new(),
             None => format!("OMP_NUM_THREADS={} ", rank.steps.len()),
         };
-        text.push(format!("{threads}{variable}={quote}{}{quote} ./app &", value(rank)));
+        text.push(format!("{threads}{variable}={quote}{}{quote} {} &", value(rank), job.app));
     }
     text.push("wait".to_owned());
     job.lines(text)

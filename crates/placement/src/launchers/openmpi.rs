@@ -27,7 +27,7 @@ pub fn one(job: &Job<'_>) -> Result {
     let mut lines = job.lines(text);
     let count = job.ranks.len();
     let (_, exports, warnings) = environment(job, false);
-    lines.hints.push(started(&format!("mpirun -np {count} -rf rankfile{exports} ./app")));
+    lines.hints.push(started(&format!("mpirun -np {count} -rf rankfile{exports} {}", job.app)));
     lines.warnings.extend(warnings);
     if job.shared_cores() {
         lines.warnings.push(
@@ -67,9 +67,10 @@ fn logical(job: &Job<'_>, option: &str) -> Lines {
     let mut lines = job.lines(text);
     let count = job.ranks.len();
     let (_, exports, warnings) = environment(job, pus);
-    lines
-        .hints
-        .push(started(&format!("mpirun -np {count} --host {}:{count} {option}{exports} ./app", job.host)));
+    lines.hints.push(started(&format!(
+        "mpirun -np {count} --host {}:{count} {option}{exports} {}",
+        job.host, job.app
+    )));
     lines.warnings.extend(warnings);
     lines
 }
@@ -111,8 +112,8 @@ fn script(job: &Job<'_>) -> Lines {
         text: joined(&text),
         hints: vec![format!(
             "with these lines in the file 'place.sh': mpirun -np {count} --host {}:{count} --bind-to none \
-             sh ./place.sh ./app",
-            job.host
+             sh ./place.sh {}",
+            job.host, job.app
         )],
         warnings: [format!(
             "Open MPI takes at most {LONGEST} characters of slots, and this plan needs more: these lines are \

@@ -9,13 +9,13 @@ type Result = std::result::Result<Lines, LauncherError>;
 
 /// `taskset -c 0-3 ./app`.
 pub fn taskset(job: &Job<'_>) -> Result {
-    Ok(one_by_one(job, &|rank| format!("taskset -c {} ./app", rank.cpus()), true))
+    Ok(one_by_one(job, &|rank| format!("taskset -c {} {}", rank.cpus(), job.app), true))
 }
 
 /// `numactl -C 0-3 -l ./app`.
 pub fn numactl(job: &Job<'_>) -> Result {
     let command = |rank: &Rank<'_>| {
-        format!("numactl -C {} {} ./app", rank.cpus(), numactl_memory(rank.memory()).join(" "))
+        format!("numactl -C {} {} {}", rank.cpus(), numactl_memory(rank.memory()).join(" "), job.app)
     };
     Ok(one_by_one(job, &command, false))
 }
@@ -60,7 +60,7 @@ pub fn systemd(job: &Job<'_>) -> Result {
         words.push(format!("-p CPUAffinity={}", rank.cpus()));
         words.extend(policy(rank.memory()).into_iter().map(|setting| format!("-p {setting}")));
         words.extend(environment(rank).into_iter().map(|variable| format!("-E '{variable}'")));
-        words.push("./app".to_owned());
+        words.push(job.app.clone());
         words.join(" ")
     };
     let text: Vec<String> = job.ranks.iter().map(line).collect();

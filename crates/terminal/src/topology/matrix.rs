@@ -6,6 +6,8 @@ use std::fmt::Write;
 
 /// Up to this many nodes, each has a row of its own.
 const SMALL: usize = 20;
+/// More rows than this, that no two nodes share, are not shown.
+const MOST: usize = 256;
 
 /// Nodes that share a row because they could be exchanged without changing the matrix.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -90,20 +92,24 @@ struct Rows<'a> {
     distances: &'a Distances,
     groups: &'a [Group],
     sums: Vec<[u64; 2]>,
+    /// Whether all distances are the same both ways, so that rows tell it all.
+    symmetric: bool,
 }
 
 impl<'a> Rows<'a> {
     fn of(distances: &'a Distances, groups: &'a [Group]) -> Self {
-        let mut rows = Self { distances, groups, sums: Vec::new() };
-        let sum = |at: usize| {
-            (0..groups.len()).fold([0, 0], |[row, column]: [u64; 2], other| {
-                [
-                    row.wrapping_add(rows.mark(other, at, other)),
-                    column.wrapping_add(rows.mark(other, other, at)),
-                ]
-            })
-        };
-        rows.sums = (0..groups.len()).map(sum).collect();
+        let mut rows = Self { distances, groups, sums: Vec::new(), symmetric: true };
+        let mut sums = vec![[0u64; 2]; groups.len()];
+        // Row by row, since thousands of rows are far apart in memory.
+        for from in 0..groups.len() {
+            for to in 0..groups.len() {
+                sums[from][0] = sums[from][0].wrapping_add(rows.mark(to, from, to));
+                sums[to][1] = sums[to][1].wrapping_add(rows.mark(from, from, to));
+            }
+        }
+        let same = |from: usize| (0..from).all(|to| rows.at(from, to) == rows.at(to, from));
+        rows.symmetric = (0..groups.len()).all(same);
+        rows.sums = sums;
         rows
     }
 
@@ -111,13 +117,13 @@ impl<'a> Rows<'a> {
         self.distances.rows[self.groups[from].first()][self.groups[to].first()]
     }
 
-    /// A number for a distance at a place in a row or column.
+    /// A number for a distance at a place in a row or column. It is mixed well, since rows that
+    /// differ and have the same sum are compared value by value.
     fn mark(&self, place: usize, from: usize, to: usize) -> u64 {
         let value = (place as u64) << 32 | u64::from(self.at(from, to));
-        (value ^ value >> 29)
-            .wrapping_mul(0x9e37_79b9_7f4a_7c15)
-            .rotate_left(31)
-            .wrapping_mul(0xbf58_476d_1ce4_e5b9)
+        let value = (value ^ value >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let value = (value ^ value >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+        value ^ value >> 31
     }
 
     /// The sums of a row and column without two places.
@@ -128,8 +134,10 @@ impl<'a> Rows<'a> {
     }
 
     fn are_twins(&self, a: usize, b: usize) -> bool {
-        let same =
-            |other: usize| self.at(a, other) == self.at(b, other) && self.at(other, a) == self.at(other, b);
+        let same = |other: usize| {
+            self.at(a, other) == self.at(b, other)
+                && (self.symmetric || self.at(other, a) == self.at(other, b))
+        };
         self.groups[a].steps == self.groups[b].steps
             && self.at(a, b) == self.at(b, a)
             && self.without(a, a, b) == self.without(b, a, b)
@@ -148,6 +156,9 @@ pub fn matrix(distances: &Distances, width: usize) -> String {
         }
         groups = merged;
     }
+    if groups.len() > MOST {
+        return left_out(distances, groups.len());
+    }
     let names: Vec<String> = groups.iter().map(|group| group.name(distances)).collect();
     let cells: Vec<Vec<String>> =
         groups.iter().map(|from| groups.iter().map(|to| from.cell(to, distances)).collect()).collect();
@@ -162,9 +173,23 @@ pub fn matrix(distances: &Distances, width: usize) -> String {
     out
 }
 
+/// What is said in place of a matrix that nobody could read.
+fn left_out(distances: &Distances, rows: usize) -> String {
+    let others = distances.rows.iter().enumerate();
+    let others = others.flat_map(|(from, row)| row.iter().enumerate().filter(move |(to, _)| *to != from));
+    let (least, most) = others.fold((u32::MAX, 0), |(least, most), (_, &d)| (least.min(d), most.max(d)));
+    format!(
+        "  {least} to {most} between two of {} nodes; the matrix has {rows} different rows, and up to {MOST} are \
+         shown: --json has them all\n",
+        distances.nodes.len()
+    )
+}
+
 fn blocks(names: &[String], cells: &[Vec<String>], width: usize) -> String {
     let side = names.iter().map(String::len).max().unwrap_or(0).max(4);
-    let column = |at: usize| cells.iter().map(|row| row[at].len()).fold(names[at].len(), usize::max);
+    let widest = |at: usize| cells.iter().map(|row| row[at].len()).fold(names[at].len(), usize::max);
+    let widths: Vec<usize> = (0..names.len()).map(widest).collect();
+    let column = |at: usize| widths[at];
     let mut out = String::new();
     let mut start = 0;
     while start < names.len() {
@@ -233,6 +258,20 @@ mod tests {
         assert!(
             text.ends_with("10/12/32 is 10 to itself, 12 to 1 of its row, 32 to 126 of its row\n"),
             "{text}"
+        );
+    }
+
+    #[test]
+    fn too_many_different_rows_are_not_shown() {
+        let far = |count: u32| {
+            let row = |a: u32| (0..count).map(|b| 10 + a.abs_diff(b)).collect();
+            Distances::new((0..count).collect(), (0..count).map(row).collect()).unwrap()
+        };
+        assert_eq!(matrix(&far(256), 100).lines().filter(|line| line.starts_with("  node")).count(), 15);
+        assert_eq!(
+            matrix(&far(257), 100),
+            "  11 to 266 between two of 257 nodes; the matrix has 257 different rows, and up to 256 are shown: \
+             --json has them all\n"
         );
     }
 

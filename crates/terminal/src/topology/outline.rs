@@ -3,6 +3,7 @@
 use super::homes;
 use numakit_model::topology::{Cache, CacheKind, Core, Node, Package};
 use numakit_model::{CpuSet, Topology};
+use std::collections::{HashMap, HashSet};
 
 /// A part of the machine with the parts inside it.
 #[derive(Debug)]
@@ -21,6 +22,8 @@ pub enum Part<'a> {
     Package(&'a Package),
     Die(usize),
     Node(&'a Node),
+    /// What cores share beyond caches.
+    Unit,
     Cache(&'a Cache),
     Cluster,
     Core(&'a Core),
@@ -35,6 +38,7 @@ impl Part<'_> {
             Self::Package(_) => 3,
             Self::Die(_) => 4,
             Self::Node(_) => 5,
+            Self::Unit => 6,
             // The level nearer to memory is outside, instructions come after data.
             Self::Cache(cache) => {
                 20 - 2 * cache.level.min(6) + u32::from(cache.kind == CacheKind::Instruction)
@@ -49,13 +53,8 @@ impl Part<'_> {
 /// core are not parts of their own.
 pub fn outline(t: &Topology) -> Vec<Item<'_>> {
     let mut parts = parts(t);
-    // Cores come last: nothing lies in them, so that finding a place need not look at them.
-    let core = |part: &Part<'_>| matches!(part, Part::Core(_));
-    parts.sort_by_key(|(part, cpus)| (core(part), std::cmp::Reverse(cpus.len()), part.rank(), cpus.first()));
-    let mut top: Vec<Item<'_>> = Vec::new();
-    for (part, cpus) in parts {
-        insert(&mut top, Item { part, cpus, inside: Vec::new() });
-    }
+    parts.sort_by_cached_key(|(part, cpus)| (std::cmp::Reverse(cpus.len()), part.rank(), cpus.first()));
+    let mut top = nest(t, parts);
     for node in t.nodes.iter().filter(|node| node.cpus.is_empty()) {
         let home = homes::cpus_of(t, &homes::nearest(t, node));
         insert_beside(
@@ -87,26 +86,57 @@ fn parts(t: &Topology) -> Vec<(Part<'_>, CpuSet)> {
     let private = |cpus: &CpuSet| core_of(cpus).is_none_or(|at| cpus.is_subset(&t.cores[at].cpus));
     let shared = t.caches.iter().filter(|cache| !private(&cache.cpus));
     let shared: Vec<_> = shared.map(|cache| (Part::Cache(cache), cache.cpus.clone())).collect();
-    for cpus in &t.clusters {
-        if !private(cpus) && !parts.iter().chain(&shared).any(|(_, other)| other == cpus) {
-            parts.push((Part::Cluster, cpus.clone()));
-        }
-    }
+    parts.extend(t.units.iter().map(|cpus| (Part::Unit, cpus.clone())));
+    let known: HashSet<&CpuSet> = parts.iter().chain(&shared).map(|(_, cpus)| cpus).collect();
+    let clusters = t.clusters.iter().filter(|cpus| !private(cpus) && !known.contains(cpus));
+    let clusters: Vec<_> = clusters.map(|cpus| (Part::Cluster, cpus.clone())).collect();
+    parts.extend(clusters);
     parts.extend(shared);
     parts.extend(t.cores.iter().map(|core| (Part::Core(core), core.cpus.clone())));
     parts
 }
 
-/// Puts an item into the innermost part that holds all of it.
-fn insert<'a>(items: &mut Vec<Item<'a>>, item: Item<'a>) {
-    let first = item.cpus.first();
-    let holds = |other: &Item<'_>| {
-        first.is_some_and(|cpu| other.cpus.contains(cpu)) && item.cpus.is_subset(&other.cpus)
-    };
-    match items.iter().take_while(|other| !matches!(other.part, Part::Core(_))).position(holds) {
-        Some(at) => insert(&mut items[at].inside, item),
-        None => items.push(item),
+/// No part.
+const NONE: usize = usize::MAX;
+
+/// Puts each part into the innermost one that holds all of it. The larger parts come first, so
+/// that a part's place is known from those of its CPUs.
+fn nest<'a>(t: &Topology, parts: Vec<(Part<'a>, CpuSet)>) -> Vec<Item<'a>> {
+    let mut innermost = vec![NONE; t.online.last().map_or(0, |last| last as usize + 1)];
+    let mut outside: Vec<usize> = Vec::with_capacity(parts.len());
+    for (at, (part, cpus)) in parts.iter().enumerate() {
+        let up = |from: usize| std::iter::successors(Some(from), |&at| outside.get(at).copied());
+        let holds = |&other: &usize| other == NONE || cpus.is_subset(&parts[other].1);
+        let mut around: Vec<usize> =
+            cpus.iter().filter_map(|cpu| innermost.get(cpu as usize).copied()).collect();
+        around.dedup();
+        // Where parts overlap, the one that was there first.
+        let places = around.iter().filter_map(|&inner| up(inner).find(holds));
+        let place =
+            places.min_by_key(|&place| if place == NONE { (1, 0) } else { (0, place) }).unwrap_or(NONE);
+        outside.push(place);
+        if !matches!(part, Part::Core(_)) {
+            for cpu in cpus.iter() {
+                if let Some(inner) = innermost.get_mut(cpu as usize).filter(|inner| **inner == place) {
+                    *inner = at;
+                }
+            }
+        }
     }
+    // From the innermost outwards, each is whole when its turn comes.
+    let mut inside: Vec<Vec<Item<'a>>> = parts.iter().map(|_| Vec::new()).collect();
+    let mut top = Vec::new();
+    for (at, (part, cpus)) in parts.into_iter().enumerate().rev() {
+        let mut items = std::mem::take(&mut inside[at]);
+        items.reverse();
+        let item = Item { part, cpus, inside: items };
+        match outside[at] {
+            NONE => top.push(item),
+            place => inside[place].push(item),
+        }
+    }
+    top.reverse();
+    top
 }
 
 /// Puts a node without CPUs into the innermost part above nodes that holds its home.
@@ -124,11 +154,27 @@ fn sort(items: &mut [Item<'_>]) {
     items.iter_mut().for_each(|item| sort(&mut item.inside));
 }
 
-/// Caches that serve one core only, the largest level first.
-pub fn private_caches<'a>(t: &'a Topology, core: &Core) -> Vec<&'a Cache> {
-    let begins_here = |cache: &&Cache| cache.cpus.first().is_some_and(|cpu| core.cpus.contains(cpu));
-    let mut caches: Vec<&Cache> = t.caches.iter().filter(begins_here).collect();
-    caches.retain(|cache| cache.cpus.is_subset(&core.cpus));
-    caches.sort_by_key(|cache| (std::cmp::Reverse(cache.level), cache.kind as u8));
-    caches
+/// Caches that serve one core only.
+pub struct Private<'a> {
+    by_first: HashMap<u32, Vec<&'a Cache>>,
+}
+
+impl<'a> Private<'a> {
+    pub fn of(t: &'a Topology) -> Self {
+        let mut by_first: HashMap<u32, Vec<&Cache>> = HashMap::new();
+        for cache in &t.caches {
+            if let Some(first) = cache.cpus.first() {
+                by_first.entry(first).or_default().push(cache);
+            }
+        }
+        Self { by_first }
+    }
+
+    /// Those of a core, the largest level first.
+    pub fn get(&self, core: &Core) -> Vec<&'a Cache> {
+        let begin = core.cpus.iter().filter_map(|cpu| self.by_first.get(&cpu)).flatten();
+        let mut caches: Vec<&Cache> = begin.copied().filter(|c| c.cpus.is_subset(&core.cpus)).collect();
+        caches.sort_by_key(|cache| (std::cmp::Reverse(cache.level), cache.kind as u8));
+        caches
+    }
 }

@@ -40,6 +40,17 @@ pub fn summary(t: &Topology) -> String {
     parts.join(", ")
 }
 
+/// What shared units mean for programs.
+pub fn units(t: &Topology) -> Option<String> {
+    let first = t.units.first()?;
+    let cores = t.cores.iter().filter(|core| core.cpus.intersects(first)).count();
+    let alike = t.units.iter().all(|unit| unit.len() == first.len());
+    let option = if alike { format!("--stride {cores}") } else { "--policy spread:unit".to_owned() };
+    Some(format!(
+        "cores of a unit share its caches and more: with {option} each thread has a unit of its own"
+    ))
+}
+
 pub fn package(package: &Package) -> String {
     package.os_index.map_or_else(|| "package".to_owned(), |id| format!("package {id}"))
 }

@@ -2,7 +2,7 @@
 
 use super::homes;
 use super::matrix::matrix;
-use super::outline::{Item, Part, outline, private_caches};
+use super::outline::{Item, Part, Private, outline};
 use super::phrases as say;
 use numakit_model::topology::{Cache, Core, Node};
 use numakit_model::{CpuSet, Topology};
@@ -38,7 +38,16 @@ pub fn tree(t: &Topology, look: Look) -> String {
     out.push('\n');
     let parts = outline(t);
     let threads = t.cores.iter().any(|core| core.cpus.len() > 1);
-    Writer { t, look, threads, out: &mut out }.items(&parts.iter().collect::<Vec<_>>(), &CpuSet::new(), "");
+    let listed: usize = t.nodes.iter().map(|node| node.cpus.len()).sum();
+    let mut all = CpuSet::new();
+    t.nodes.iter().for_each(|node| all.insert_all(&node.cpus));
+    let overlap = listed > all.len();
+    Writer { t, look, threads, overlap, private: Private::of(t), out: &mut out }.items(
+        &parts.iter().collect::<Vec<_>>(),
+        &CpuSet::new(),
+        "",
+    );
+    out += &say::units(t).map_or_else(String::new, |words| format!("\n{words}\n"));
     if let Some(distances) = t.distances.as_ref().filter(|d| d.nodes.len() > 1) {
         out += &format!("\n{}\n{}", look.bold("distances"), matrix(distances, look.width));
     }
@@ -73,6 +82,9 @@ struct Writer<'a, 'o> {
     look: Look,
     /// Whether a core may have several PUs, so that it is worth saying how many.
     threads: bool,
+    /// Whether nodes have CPUs in common.
+    overlap: bool,
+    private: Private<'a>,
     out: &'o mut String,
 }
 
@@ -125,7 +137,7 @@ impl<'a> Writer<'a, '_> {
             inside.splice(at..at, &hidden.inside);
         }
         let memory = match item.part {
-            Part::Node(node) => memory_lines(node),
+            Part::Node(node) => memory_lines(self.t, node),
             _ => Vec::new(),
         };
         if memory.is_empty()
@@ -153,6 +165,7 @@ impl<'a> Writer<'a, '_> {
             Part::Package(package) => (say::package(package), vec![cpus]),
             Part::Die(at) => (format!("die {at}"), vec![cpus]),
             Part::Cluster => ("cluster".to_owned(), vec![cpus]),
+            Part::Unit => ("unit".to_owned(), vec![cpus]),
             Part::Cache(cache) => (say::cache(cache), vec![cpus]),
             Part::Core(_) => ("core".to_owned(), vec![cpus]),
             Part::Node(node) => (format!("node {}", node.os_index), self.node_words(node, cpus)),
@@ -175,11 +188,8 @@ impl<'a> Writer<'a, '_> {
                 nearest => format!("no CPUs, nearest to {}", say::nodes(&nearest)),
             },
         };
-        // Comparing the ends first keeps this quick for thousands of nodes.
-        let near =
-            |other: &&Node| other.cpus.first() <= node.cpus.last() && node.cpus.first() <= other.cpus.last();
-        let shared = self.t.nodes.iter().filter(|o| o.os_index != node.os_index).filter(near);
-        let shared: CpuSet = shared.filter(|o| o.cpus.intersects(&node.cpus)).map(|o| o.os_index).collect();
+        let others = self.t.nodes.iter().filter(|other| self.overlap && other.os_index != node.os_index);
+        let shared: CpuSet = others.filter(|o| o.cpus.intersects(&node.cpus)).map(|o| o.os_index).collect();
         let mut words = vec![memory, cpus];
         if !shared.is_empty() {
             words.push(format!("(shares CPUs with {})", say::nodes(&shared)));
@@ -203,7 +213,7 @@ impl<'a> Writer<'a, '_> {
             words.push(format!("{} each", say::count(core.cpus.len(), "PU")));
         }
         let mut caches: Vec<(String, usize)> = Vec::new();
-        for cache in private_caches(self.t, core) {
+        for cache in self.private.get(core) {
             let name = say::cache(cache);
             match caches.iter_mut().find(|(known, _)| *known == name) {
                 Some((_, times)) => *times += 1,
@@ -258,7 +268,7 @@ impl<'a> Writer<'a, '_> {
 }
 
 /// What firmware and the kernel say of the node's memory beyond its size.
-fn memory_lines(node: &Node) -> Vec<String> {
+fn memory_lines(t: &Topology, node: &Node) -> Vec<String> {
     let caches = node.memory_side_caches.iter().map(|c| format!("memory-side cache {}", say::size(c.size)));
     let access = node.access.iter().filter_map(|access| {
         let who = if access.class == 0 { "" } else { " (CPUs only)" };
@@ -266,7 +276,12 @@ fn memory_lines(node: &Node) -> Vec<String> {
     });
     let used = node.huge_pages.iter().filter(|pool| pool.count > 0);
     let pools = used.map(|pool| format!("{} huge pages of {}", pool.count, say::memory(pool.size_kb)));
-    caches.chain(access).chain(pools).collect()
+    // Weights that are all alike say nothing.
+    let alike = t.nodes.iter().all(|other| other.interleave_weight == node.interleave_weight);
+    let weight = node.interleave_weight.filter(|_| !alike);
+    let weight = weight
+        .map(|weight| format!("{} in a row in weighted interleaving", say::count(weight as usize, "page")));
+    caches.chain(access).chain(pools).chain(weight).collect()
 }
 
 /// The CPUs of each core; the middle of a long list is left out.

@@ -11,6 +11,9 @@ type Result<T> = std::result::Result<T, DescriptionError>;
 
 const DEFAULT_L3: u64 = 32 << 20;
 const DEFAULT_L2: u64 = 1 << 20;
+/// The caches that cores of a unit share, as AMD's family 15h has them.
+const UNIT_L2: u64 = 2 << 20;
+const UNIT_L1I: u64 = 64 << 10;
 const LINE: u32 = 64;
 
 /// The machine as counts: every part of a kind is alike, so a core's places follow from its
@@ -36,6 +39,7 @@ pub fn build(description: &Description, text: &str) -> Result<Topology> {
         online,
         packages: shape.packages(),
         dies: if shape.total(Part::Die).is_some() { shape.groups(Part::Die) } else { Vec::new() },
+        units: if shape.total(Part::Unit).is_some() { shape.groups(Part::Unit) } else { Vec::new() },
         cores: shape.core_list(),
         caches: shape.caches(),
         devices: shape.devices(&nodes)?,
@@ -44,6 +48,10 @@ pub fn build(description: &Description, text: &str) -> Result<Topology> {
         ..Topology::default()
     };
     restrict(&mut topology, description)?;
+    // A unit of one core is that core.
+    let cores = &topology.cores;
+    let core_of = |unit: &CpuSet| cores.binary_search_by_key(&unit.first(), |core| core.cpus.first());
+    topology.units.retain(|unit| core_of(unit).is_ok_and(|at| cores[at].cpus != *unit));
     topology.boards = boards::find(&topology);
     let named = shape.total(Part::Board).unwrap_or(1);
     if named > 1 && topology.boards.len() != named {
@@ -147,10 +155,19 @@ impl<'a> Shape<'a> {
             match part {
                 Part::L3 => add(3, CacheKind::Unified, level.size.unwrap_or(DEFAULT_L3), self.groups(*part)),
                 Part::L2 => add(2, CacheKind::Unified, level.size.unwrap_or(DEFAULT_L2), self.groups(*part)),
+                Part::Unit => {
+                    add(1, CacheKind::Instruction, UNIT_L1I, self.groups(*part));
+                    if self.total(Part::L2).is_none() {
+                        add(2, CacheKind::Unified, level.size.unwrap_or(UNIT_L2), self.groups(*part));
+                    }
+                }
                 Part::Core => {
                     if let Some(size) = level.l1 {
                         add(1, CacheKind::Data, size, self.groups(*part));
-                        add(1, CacheKind::Instruction, size, self.groups(*part));
+                        // Units have one for all their cores.
+                        if self.total(Part::Unit).is_none() {
+                            add(1, CacheKind::Instruction, size, self.groups(*part));
+                        }
                     }
                     if let Some(size) = level.l2 {
                         add(2, CacheKind::Unified, size, self.groups(*part));
@@ -276,6 +293,7 @@ fn restrict(t: &mut Topology, description: &Description) -> Result<()> {
         };
         t.packages.retain_mut(|p| cut(&mut p.cpus));
         t.dies.retain_mut(cut);
+        t.units.retain_mut(cut);
         t.cores.retain_mut(|c| cut(&mut c.cpus));
         t.caches.retain_mut(|c| cut(&mut c.cpus));
         t.nodes.iter_mut().for_each(|n| {

@@ -15,17 +15,19 @@ pub enum Part {
     Node,
     L3,
     L2,
+    Unit,
     Core,
     Pu,
 }
 
-const PARTS: [(&str, Part); 8] = [
+const PARTS: [(&str, Part); 9] = [
     ("board", Part::Board),
     ("package", Part::Package),
     ("die", Part::Die),
     ("node", Part::Node),
     ("l3", Part::L3),
     ("l2", Part::L2),
+    ("unit", Part::Unit),
     ("core", Part::Core),
     ("pu", Part::Pu),
 ];
@@ -150,12 +152,16 @@ fn level(description: &mut Description, at: usize, name: &str, rest: &str) -> Re
             level.size = attributes.take_size("size")?;
             "size=SIZE is what a cache can have"
         }
+        Part::Unit => {
+            level.size = attributes.take_size("size")?;
+            "size=SIZE, of its L2 cache, is what a unit can have"
+        }
         Part::Core => {
             level.l1 = attributes.take_size("l1")?;
             level.l2 = attributes.take_size("l2")?;
             "l1=SIZE and l2=SIZE are what a core can have"
         }
-        _ => "only node, l3, l2 and core have attributes",
+        _ => "only node, l3, l2, unit and core have attributes",
     };
     attributes.finish(fix)?;
     description.levels.push((part, level));
@@ -176,7 +182,7 @@ fn check_order(description: &Description, at: usize, order: usize) -> Result<()>
             ));
         }
         let rank = PARTS.iter().position(|(_, p)| p == before).unwrap_or(0);
-        let free = |p: Part, other: usize| p == Part::Node && (1..=5).contains(&other);
+        let free = |p: Part, other: usize| p == Part::Node && (1..=6).contains(&other);
         if rank > order && !free(part, rank) && !free(*before, order) {
             let fix = format!("put '{name}' before '{}': levels go from the outside in", PARTS[rank].0);
             return Err(DescriptionError::new(at, format!("'{name}' is inside '{}'", PARTS[rank].0), fix));
@@ -251,7 +257,7 @@ fn unknown(at: usize, name: &str, rest: &str) -> DescriptionError {
     let shown = if name.is_empty() { rest } else { name };
     let fix = match near.first() {
         Some(near) => format!("did you mean '{near}'?"),
-        None => "levels are board, package, die, node, l3, l2, core and pu; settings are dist=, numbering=, \
+        None => "levels are board, package, die, node, l3, l2, unit, core and pu; settings are dist=, numbering=, \
                  offline= and allowed=; devices are such as pci@node0"
             .to_owned(),
     };

@@ -2,7 +2,7 @@
 
 use super::drawing::{BOLD, Drawing, TITLE, framed, grid, paragraph, stack, strip, text_line, text_width};
 use super::overlay::{Overlay, SIDE};
-use crate::topology::outline::{Item, Part, outline, private_caches};
+use crate::topology::outline::{Item, Part, Private, outline};
 use crate::topology::phrases as say;
 use numakit_model::topology::{Core, Node};
 use numakit_model::{CpuSet, Topology};
@@ -20,10 +20,11 @@ const SHAPE: f64 = 1.9;
 struct Painter<'a> {
     t: &'a Topology,
     overlay: &'a Overlay,
+    private: Private<'a>,
 }
 
 pub fn draw(t: &Topology, overlay: &Overlay) -> Drawing {
-    let painter = Painter { t, overlay };
+    let painter = Painter { t, overlay, private: Private::of(t) };
     let parts = outline(t);
     let mut whole = painter.inside(&parts, SHAPE);
     if !t.offline.is_empty() {
@@ -89,6 +90,7 @@ impl<'a> Painter<'a> {
             Part::Package(package) => plain(say::package(package), "package"),
             Part::Die(at) => plain(format!("die {at}"), "die"),
             Part::Cluster => plain(String::new(), "die"),
+            Part::Unit => plain("unit".to_owned(), "die"),
             Part::Cache(cache) => {
                 let name = strip(&say::cache(cache), content.width, "cache");
                 stack(vec![name, content], 4.0)
@@ -170,7 +172,7 @@ impl<'a> Painter<'a> {
             rows.push(of_kind(kind));
         }
         let shown = self.t.online.len() <= NUMBERED;
-        let caches = private_caches(self.t, cores[0]);
+        let caches = self.private.get(cores[0]);
         if shown && !caches.is_empty() && self.t.kinds.is_empty() {
             let mut names: Vec<String> = caches.iter().map(|cache| say::cache(cache)).collect();
             names.dedup();

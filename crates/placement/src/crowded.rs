@@ -1,0 +1,104 @@
+//! Warnings that threads share what they could have alone, or that nobody can tell what is near.
+
+use crate::amount::Amount;
+use crate::deal::Dealt;
+use crate::machine::{Machine, NONE};
+use crate::request::{Level, Policy, Request};
+use numakit_model::CpuSet;
+use std::collections::BTreeMap;
+
+/// `free` are the cores that could be used, those of the plan among them.
+pub(crate) fn warnings(
+    machine: &Machine<'_>,
+    request: &Request,
+    amount: Amount,
+    dealt: &Dealt,
+    free: &[u32],
+) -> Vec<String> {
+    let found = [
+        siblings(request, amount, free),
+        units(machine, request, amount, dealt, free),
+        several_nodes(machine, dealt),
+    ];
+    found.into_iter().flatten().collect()
+}
+
+/// Several threads on a core while other cores are free.
+fn siblings(request: &Request, amount: Amount, free: &[u32]) -> Option<String> {
+    let unused = (free.len() as u64).saturating_sub(amount.all_cores());
+    if amount.threads <= amount.cores || unused == 0 {
+        return None;
+    }
+    let threads = amount.threads * amount.processes;
+    let fix = match (threads <= free.len() as u64, request.cores) {
+        (true, Some(_)) => format!("-c {threads} --threads-per-core 1 gives each a core of its own"),
+        (true, None) => "--threads-per-core 1 gives each a core of its own".to_owned(),
+        (false, _) => format!("-c {} takes these too", free.len()),
+    };
+    let are = if unused == 1 { "other core is" } else { "other cores are" };
+    Some(format!("threads share cores while {unused} {are} free: {fix}"))
+}
+
+/// Several cores of a unit while other units are free.
+fn units(
+    machine: &Machine<'_>,
+    request: &Request,
+    amount: Amount,
+    dealt: &Dealt,
+    free: &[u32],
+) -> Option<String> {
+    if request.policy == Policy::Spread(Level::Unit) {
+        return None;
+    }
+    let unit_of = machine.parts(Level::Unit)?;
+    let count = |spots: &[u32]| {
+        let mut counts: BTreeMap<u32, usize> = BTreeMap::new();
+        for unit in spots.iter().map(|&at| unit_of[at as usize]).filter(|unit| *unit != NONE) {
+            *counts.entry(unit).or_default() += 1;
+        }
+        counts
+    };
+    let (used, free) = (count(&dealt.spots), count(free));
+    let shared = used.values().filter(|count| **count > 1).count();
+    let unused = free.keys().filter(|unit| !used.contains_key(unit)).count();
+    if shared == 0 || unused == 0 {
+        return None;
+    }
+    let enough = amount.all_cores() <= free.len() as u64;
+    let fix = match request.policy {
+        Policy::Compact if request.stride == 1 && enough => {
+            format!("--stride {} gives each thread a unit of its own", size(machine))
+        }
+        _ => "--policy spread:unit takes these first".to_owned(),
+    };
+    let (units, have) = if shared == 1 { ("unit", "has") } else { ("units", "have") };
+    let are = if unused == 1 { "other is" } else { "others are" };
+    Some(format!("{shared} {units} of cores {have} several threads while {unused} {are} free: {fix}"))
+}
+
+/// Cores of a unit.
+fn size(machine: &Machine<'_>) -> usize {
+    let t = machine.topology;
+    let cores = |unit: &CpuSet| t.cores.iter().filter(|core| core.cpus.intersects(unit)).count();
+    t.units.first().map_or(1, cores)
+}
+
+/// CPUs of the plan that several nodes have.
+fn several_nodes(machine: &Machine<'_>, dealt: &Dealt) -> Option<String> {
+    let (mut once, mut twice) = (CpuSet::new(), CpuSet::new());
+    for node in &machine.topology.nodes {
+        twice.insert_all(&once.and(&node.cpus));
+        once.insert_all(&node.cpus);
+    }
+    let used = dealt.spots.iter().flat_map(|&at| machine.spots[at as usize].pus.iter().copied());
+    let odd = used.collect::<CpuSet>().and(&twice);
+    if odd.is_empty() {
+        return None;
+    }
+    let nodes = machine.topology.nodes.iter().filter(|node| node.cpus.intersects(&odd));
+    let nodes: CpuSet = nodes.map(|node| node.os_index).collect();
+    Some(format!(
+        "nodes {nodes} all list CPUs {odd}: which memory is near to them cannot be told, and they count to the \
+         first of these nodes"
+    ))
+}

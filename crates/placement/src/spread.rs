@@ -1,0 +1,75 @@
+//! Cores on as many parts of a level as there are: one on each before any has two.
+
+use crate::amount::Amount;
+use crate::deal::{Deal, Order};
+use crate::error::PlanError;
+use crate::machine::{Machine, NONE};
+use crate::request::Level;
+use std::collections::BTreeMap;
+
+/// Of the free cores those that are used, as many as are asked for. Processes are spread, each
+/// with its cores together; threads are where there is one process, or where the parts are too
+/// small for a process.
+pub(crate) fn spots(
+    machine: &Machine<'_>,
+    free: &[u32],
+    level: Level,
+    amount: Amount,
+) -> Result<Vec<u32>, PlanError> {
+    let Some(part_of) = machine.parts(level) else { return Err(absent(machine, level)) };
+    let mut parts: BTreeMap<(u32, u32), Vec<u32>> = BTreeMap::new();
+    for &at in free {
+        // A core that is in no part of the level shares it with nobody.
+        let part = part_of[at as usize];
+        parts.entry((part, if part == NONE { at } else { 0 })).or_default().push(at);
+    }
+    let hold = |unit: u64| parts.values().map(|spots| spots.len() as u64 / unit).sum::<u64>();
+    let whole = amount.processes > 1 && hold(amount.cores) >= amount.processes;
+    let (units, unit) = if whole { (amount.processes, amount.cores) } else { (amount.all_cores(), 1) };
+    let mut chosen: Vec<u32> = Vec::with_capacity(amount.all_cores() as usize);
+    let mut left = units;
+    for round in 0.. {
+        let begin = (round * unit) as usize;
+        let next = |spots: &Vec<u32>| spots.get(begin..begin + unit as usize).map(<[u32]>::to_vec);
+        let layer: Vec<Vec<u32>> = parts.values().filter_map(next).collect();
+        if layer.is_empty() || left == 0 {
+            break;
+        }
+        let count = layer.len() as u64;
+        let mut layer = layer.concat();
+        if count > left {
+            // Deals look at cores in the order of the machine.
+            layer.sort_unstable();
+            let rest = Amount { processes: left, threads: unit, cores: unit };
+            layer = Deal::of(machine, &layer, None).deal(rest, Order::Nearest).spots;
+        }
+        left -= count.min(left);
+        chosen.extend(layer);
+    }
+    chosen.sort_unstable();
+    Ok(chosen)
+}
+
+/// Over how many parts of the level these cores are spread, how many parts there are, and how
+/// many cores the fullest has.
+pub(crate) fn reached(machine: &Machine<'_>, spots: &[u32], level: Level) -> Option<(usize, usize, usize)> {
+    let part_of = machine.parts(level)?;
+    let mut counts: BTreeMap<u32, usize> = BTreeMap::new();
+    for part in spots.iter().map(|&at| part_of[at as usize]).filter(|part| *part != NONE) {
+        *counts.entry(part).or_default() += 1;
+    }
+    let mut all: Vec<u32> = part_of.into_iter().filter(|part| *part != NONE).collect();
+    all.sort_unstable();
+    all.dedup();
+    Some((counts.len(), all.len(), counts.values().copied().max().unwrap_or(0)))
+}
+
+fn absent(machine: &Machine<'_>, level: Level) -> PlanError {
+    let there = Level::ALL.iter().filter(|(level, ..)| machine.parts(*level).is_some());
+    let words: Vec<String> = there.map(|(_, word, _)| format!("spread:{word}")).collect();
+    let (_, part) = level.names();
+    PlanError::machine(
+        format!("this machine shows no {part}s to spread over"),
+        format!("take {}", words.join(" or ")),
+    )
+}

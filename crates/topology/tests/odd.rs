@@ -1,0 +1,202 @@
+//! Files that say something odd of the parts of a machine: what is there is shown as it is, once,
+//! and what is not is not invented.
+#![allow(clippy::unwrap_used)]
+
+use numakit_model::Topology;
+use numakit_model::topology::CacheKind;
+use numakit_sys::SysRoot;
+use numakit_sys::root::Tree;
+use numakit_topology::{fabricate, read, read_places, synthetic};
+
+const CPU: &str = "/sys/devices/system/cpu";
+const NODE: &str = "/sys/devices/system/node";
+
+fn machine(description: &str) -> Tree {
+    fabricate::tree(&synthetic::parse(description).unwrap(), &fabricate::Texts::default())
+}
+
+/// The whole reading and the quick one, which must agree.
+fn both(tree: &Tree) -> [Topology; 2] {
+    let root = SysRoot::of_tree(tree.clone());
+    [read(&root).unwrap(), read_places(&root, false).unwrap()]
+}
+
+fn caches(t: &Topology, level: u32) -> Vec<String> {
+    t.caches_of_level(level).map(|c| c.cpus.to_string()).collect()
+}
+
+fn packages(t: &Topology) -> Vec<String> {
+    t.packages.iter().map(|p| format!("{:?} {}", p.os_index, p.cpus)).collect()
+}
+
+/// The CPU alone in a mask.
+fn only(cpu: u32) -> String {
+    let words: Vec<String> = (0..4)
+        .rev()
+        .map(|at| format!("{:08x}", if cpu / 32 == at { 1 << (cpu % 32) } else { 0u32 }))
+        .collect();
+    words.join(",") + "\n"
+}
+
+#[test]
+fn a_die_or_cluster_numbered_minus_one_is_none() {
+    let mut tree = machine("package:2 node:2 core:32");
+    for cpu in 0..128 {
+        let folder = format!("{CPU}/cpu{cpu}/topology");
+        for level in ["die", "cluster", "book", "drawer"] {
+            tree.file(&format!("{folder}/{level}_id"), "-1\n");
+            tree.file(&format!("{folder}/{level}_cpus"), only(cpu));
+        }
+    }
+    for t in both(&tree) {
+        let groups = [&t.dies, &t.clusters, &t.books, &t.drawers].map(Vec::len);
+        assert_eq!(groups, [0; 4], "{:?}", t.notes);
+    }
+    // Numbered from 0 they are there, in groups of one core too.
+    for cpu in 0..128 {
+        tree.file(&format!("{CPU}/cpu{cpu}/topology/cluster_id"), format!("{cpu}\n"));
+    }
+    for t in both(&tree) {
+        assert_eq!((t.dies.len(), t.clusters.len()), (0, 128));
+    }
+}
+
+#[test]
+fn a_map_of_zeros_stands_for_the_threads_of_the_core() {
+    let mut tree = machine("package:2 node:1 l3:1 core:2(l1=32K,l2=1M) pu:2");
+    for cpu in 0..8 {
+        for index in 0..3 {
+            tree.file(&format!("{CPU}/cpu{cpu}/cache/index{index}/shared_cpu_map"), "00\n");
+        }
+    }
+    for t in both(&tree) {
+        assert_eq!(caches(&t, 2), ["0-1", "2-3", "4-5", "6-7"]);
+        assert_eq!(caches(&t, 3), ["0-3", "4-7"]);
+    }
+}
+
+#[test]
+fn caches_that_are_listed_under_other_cpus_are_theirs() {
+    // CPU 0 lists the caches of CPU 2: it has none of its own, and theirs are not shared with it.
+    let mut tree = machine("package:1 node:1 l3:1 core:4(l1=32K,l2=1M)");
+    for index in 0..3 {
+        tree.file(&format!("{CPU}/cpu0/cache/index{index}/shared_cpu_map"), "4\n");
+    }
+    for t in both(&tree) {
+        assert_eq!(caches(&t, 2), ["1", "2", "3"]);
+        assert_eq!(caches(&t, 3), ["0-3"]);
+        assert!(
+            t.notes.iter().any(|note| note.contains("cpu0/cache/index2") && note.contains("not CPU 0")),
+            "{:?}",
+            t.notes
+        );
+    }
+    // CPU 0 has no folder of caches, and the others name it in theirs.
+    let mut tree = machine("package:1 node:1 l3:1 core:4(l1=32K,l2=1M)");
+    tree.remove(&format!("{CPU}/cpu0/cache"));
+    tree.file(&format!("{CPU}/cpu1/cache/index2/shared_cpu_map"), "3\n");
+    for t in both(&tree) {
+        assert_eq!(caches(&t, 2), ["0-1", "2", "3"]);
+        assert_eq!(caches(&t, 3), ["0-3"]);
+    }
+}
+
+#[test]
+fn a_core_that_does_not_list_itself_is_its_own() {
+    let mut tree = machine("package:1 node:1 core:4");
+    tree.file(&format!("{CPU}/cpu0/topology/core_cpus"), "2\n");
+    for t in both(&tree) {
+        let cores: Vec<String> = t.cores.iter().map(|core| core.cpus.to_string()).collect();
+        assert_eq!(cores, ["0", "1", "2", "3"]);
+    }
+}
+
+#[test]
+fn a_package_whose_siblings_are_cut_is_one() {
+    // A kernel cuts the siblings at the nodes: cores 0-3 and 4-7 of the same package.
+    let cut = |tree: &mut Tree| {
+        for cpu in 0..16 {
+            for file in ["core_siblings", "package_cpus"] {
+                let mask = format!("{:04x}\n", 0xf << (cpu / 4 * 4));
+                tree.file(&format!("{CPU}/cpu{cpu}/topology/{file}"), mask);
+            }
+        }
+    };
+    let mut tree = machine("package:2 node:2 core:4");
+    cut(&mut tree);
+    for t in both(&tree) {
+        assert_eq!(packages(&t), ["Some(0) 0-7", "Some(1) 8-15"]);
+        assert!(t.notes[0].contains("package 0 is listed in parts, CPUs 0-3 and 4-7"), "{:?}", t.notes);
+    }
+    // Where the numbers of cores begin anew, packages have the same number.
+    for cpu in 0..16 {
+        tree.file(&format!("{CPU}/cpu{cpu}/topology/core_id"), format!("{}\n", cpu % 4));
+    }
+    for t in both(&tree) {
+        assert_eq!(packages(&t), ["Some(0) 0-3", "Some(0) 4-7", "Some(1) 8-11", "Some(1) 12-15"]);
+    }
+}
+
+#[test]
+fn nodes_that_all_list_all_cpus_are_noted() {
+    let mut tree = machine("package:1 node:8 core:2");
+    for node in 0..8 {
+        tree.file(&format!("{NODE}/node{node}/cpumap"), "ffff\n");
+    }
+    for t in both(&tree) {
+        assert!(t.notes.iter().any(|note| note == "CPUs 0-15 are in several nodes"), "{:?}", t.notes);
+    }
+}
+
+#[test]
+fn more_cpus_than_any_machine_has_are_refused() {
+    let mut tree = machine("package:1 node:1 core:2");
+    tree.file(&format!("{CPU}/online"), "0-262143\n");
+    let error = read(&SysRoot::of_tree(tree.clone())).unwrap_err().to_string();
+    assert!(error.contains("CPU 262143") && error.contains("up to 65536 CPUs, 0 to 65535"), "{error}");
+    // Of CPUs without a folder nothing is read.
+    tree.file(&format!("{CPU}/online"), "0-65535\n");
+    let root = SysRoot::of_tree(tree).traced();
+    let t = read(&root).unwrap();
+    assert_eq!((t.online.len(), t.cores.len()), (65_536, 65_536));
+    assert!(root.touched().len() < 200, "{}", root.touched().len());
+}
+
+#[test]
+fn more_nodes_than_any_machine_has_are_refused() {
+    let mut tree = machine("package:1 node:1 core:2");
+    for node in 0..5000 {
+        tree.file(&format!("{NODE}/node{node}/cpulist"), "\n");
+    }
+    let error = read(&SysRoot::of_tree(tree)).unwrap_err().to_string();
+    assert!(error.contains("5000 nodes") && error.contains("4096 nodes"), "{error}");
+}
+
+#[test]
+fn weights_of_interleaving_are_read_under_either_name() {
+    const WEIGHTS: &str = "/sys/kernel/mm/mempolicy/weighted_interleave";
+    let mut tree = machine("package:1 node:2 core:2");
+    let weights = |t: &Topology| t.nodes.iter().map(|node| node.interleave_weight).collect::<Vec<_>>();
+    let t = read(&SysRoot::of_tree(tree.clone())).unwrap();
+    assert_eq!((weights(&t), t.weights_auto), (vec![None, None], None));
+    tree.file(&format!("{WEIGHTS}/node0"), "5\n").file(&format!("{WEIGHTS}/node1"), "2\n");
+    for (name, content, auto) in [("auto", "true\n", true), ("__auto_type", "false\n", false)] {
+        let mut tree = tree.clone();
+        tree.file(&format!("{WEIGHTS}/{name}"), content);
+        let t = read(&SysRoot::of_tree(tree)).unwrap();
+        assert_eq!((weights(&t), t.weights_auto), (vec![Some(5), Some(2)], Some(auto)), "{name}");
+        let copy = read(&SysRoot::of_tree(fabricate::tree(&t, &fabricate::Texts::default()))).unwrap();
+        assert_eq!((weights(&copy), copy.weights_auto), (weights(&t), t.weights_auto));
+    }
+}
+
+#[test]
+fn first_level_caches_of_zeros_are_of_the_core_too() {
+    let mut tree = machine("package:1 node:1 core:2(l1=32K) pu:2");
+    for cpu in 0..4 {
+        tree.file(&format!("{CPU}/cpu{cpu}/cache/index0/shared_cpu_map"), "0\n");
+    }
+    let t = read(&SysRoot::of_tree(tree)).unwrap();
+    let data = t.caches.iter().filter(|c| c.level == 1 && c.kind == CacheKind::Data);
+    assert_eq!(data.map(|c| c.cpus.to_string()).collect::<Vec<_>>(), ["0-1", "2-3"]);
+}
