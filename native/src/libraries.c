@@ -8,12 +8,12 @@
 #include <string.h>
 
 /* Names end before ".so", or before a hash that a Python wheel puts behind them; those that end with
- * "_" are beginnings. libgomp is not
- * here: it binds its threads by the attributes that they are created with. */
+ * "_" are beginnings. */
 static const struct {
     const char *name;
     enum owner owner;
 } LIBRARIES[] = {
+    {"libgomp", OPENMP_OF_GCC},
     {"libomp", BINDING_RUNTIME},
     {"libiomp5", BINDING_RUNTIME},
     {"libopen-pal", HELPERS},
@@ -48,10 +48,8 @@ static const char *path_of(void *address)
 #endif
 }
 
-enum owner owner_of(void *(*function)(void *))
+enum owner owner_of(void *address)
 {
-    void *address;
-    memcpy(&address, &function, sizeof address);
     const char *path = path_of(address);
     const char *slash = path ? strrchr(path, '/') : NULL;
     const char *file = slash ? slash + 1 : path;

@@ -38,6 +38,11 @@ bool policy_forbids(const struct policy *policy, int node)
     return policy->mode == MPOL_BIND && !(policy->nodes[node / WORD] >> node % WORD & 1);
 }
 
+bool policy_is_local(const struct policy *policy)
+{
+    return policy->mode == MPOL_DEFAULT || policy->mode == MPOL_LOCAL;
+}
+
 int os_mask(pid_t thread, struct cpus *mask)
 {
     memset(mask, 0, sizeof *mask);
@@ -46,7 +51,12 @@ int os_mask(pid_t thread, struct cpus *mask)
 
 int os_set_mask(pid_t thread, const struct cpus *mask)
 {
-    return ERROR_OF(syscall(SYS_sched_setaffinity, thread, sizeof *mask, mask));
+    return os_set_mask_of(thread, sizeof *mask, mask);
+}
+
+int os_set_mask_of(pid_t thread, size_t bytes, const void *mask)
+{
+    return ERROR_OF(syscall(SYS_sched_setaffinity, thread, bytes, mask));
 }
 
 int os_policy(struct policy *policy)
@@ -112,22 +122,14 @@ pid_t os_process(void)
     return getpid();
 }
 
-pid_t os_parent(void)
+pid_t os_thread(void)
 {
-    return getppid();
+    return (pid_t)syscall(SYS_gettid);
 }
 
 bool os_is_main_thread(void)
 {
-    return syscall(SYS_gettid) == getpid();
-}
-
-bool os_has_threads(pid_t process)
-{
-    char path[64];
-    struct stat data;
-    snprintf(path, sizeof path, "/proc/%d/task", (int)process);
-    return ERROR_OF(stat(path, &data)) == 0 && data.st_nlink > 3;
+    return os_thread() == os_process();
 }
 
 static struct flock byte_lock(long byte, short type)
@@ -146,12 +148,6 @@ void os_unlock(int file, long byte)
 {
     struct flock lock = byte_lock(byte, F_UNLCK);
     (void)ERROR_OF(fcntl(file, F_SETLK, &lock));
-}
-
-bool os_is_locked(int file, long byte)
-{
-    struct flock lock = byte_lock(byte, F_WRLCK);
-    return ERROR_OF(fcntl(file, F_GETLK, &lock)) == 0 && lock.l_type != F_UNLCK;
 }
 
 int os_identity(int file, struct identity *identity)

@@ -72,6 +72,7 @@ int main(int count, char **words)
     if (strcmp(words[1], "list") == 0) {
         list(PLACING);
         list(AROUND);
+        list(CHILDREN);
         list(RANKS);
         return 0;
     }
@@ -82,6 +83,7 @@ int main(int count, char **words)
     }
     const struct test *test = find(PLACING, words[1]);
     test = test ? test : find(AROUND, words[1]);
+    test = test ? test : find(CHILDREN, words[1]);
     test = test ? test : find(RANKS, words[1]);
     CHECK(test);
     if (!getenv("NUMAPLACE_CASE")) {
