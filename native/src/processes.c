@@ -31,17 +31,20 @@ int pidfd_spawn(int *child, const char *path, const posix_spawn_file_actions_t *
 int pidfd_spawnp(int *child, const char *file, const posix_spawn_file_actions_t *actions,
                  const posix_spawnattr_t *attributes, char *const words[], char *const environment[]);
 
-#define FUNCTIONS(DO)                                                                              \
-    DO(execve) DO(execvp) DO(execvpe) DO(fexecve) DO(execveat) DO(_Fork) DO(clone) DO(posix_spawn) \
-    DO(posix_spawnp) DO(pidfd_spawn) DO(pidfd_spawnp) DO(system) DO(popen) DO(wordexp)             \
+/* In signal handlers, and in a child that shares its parent's memory, it is too late to look for
+ * these. */
+#define FIRST_FUNCTIONS(DO)                                                                        \
+    DO(execve) DO(execvp) DO(execvpe) DO(fexecve) DO(execveat) DO(_Fork) DO(clone)
+#define LATER_FUNCTIONS(DO)                                                                        \
+    DO(posix_spawn) DO(posix_spawnp) DO(pidfd_spawn) DO(pidfd_spawnp) DO(system) DO(popen) DO(wordexp) \
     DO(timer_create) DO(mq_notify) DO(getaddrinfo_a) DO(aio_read) DO(aio_read64) DO(aio_write)     \
     DO(aio_write64) DO(aio_fsync) DO(aio_fsync64) DO(lio_listio) DO(lio_listio64)
 
 #define NUMBER(name) NUMBER_OF_##name,
-enum { FUNCTIONS(NUMBER) COUNT };
+enum { FIRST_FUNCTIONS(NUMBER) FIRST, END_OF_FIRST = FIRST - 1, LATER_FUNCTIONS(NUMBER) COUNT };
 
 #define TEXT(name) #name,
-static const char *const NAMES[] = {FUNCTIONS(TEXT)};
+static const char *const NAMES[] = {FIRST_FUNCTIONS(TEXT) LATER_FUNCTIONS(TEXT)};
 
 static void *_Atomic found[COUNT];
 
@@ -57,7 +60,7 @@ static void *next(int number)
 
 void processes_begin(void)
 {
-    for (int number = 0; number < COUNT; number++)
+    for (int number = 0; number < FIRST; number++)
         next(number);
 }
 

@@ -4,7 +4,7 @@
 #ifndef PROCESSES_H
 #define PROCESSES_H
 
-/* Finds the C library's functions: later, in a child that shares its parent's memory, it is too late. */
+/* Finds those of the C library's functions that are also called where nothing can be looked for. */
 void processes_begin(void);
 
 #endif
