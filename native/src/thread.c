@@ -3,6 +3,7 @@
 #include "thread.h"
 #include "create.h"
 #include "messages.h"
+#include "newer.h"
 #include "ranks.h"
 #include "settings.h"
 #include "stack.h"
@@ -79,6 +80,7 @@ static void begin(char **environment)
     settings_read(environment);
     if (!settings()->active)
         return;
+    newer_begin();
     create_begin();
     cores_begin();
     stack_begin();

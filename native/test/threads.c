@@ -73,6 +73,7 @@ int main(int count, char **words)
         list(PLACING);
         list(AROUND);
         list(RANKS);
+        list(PHASES);
         return 0;
     }
     /* What a case spawns to see what children get. */
@@ -83,6 +84,7 @@ int main(int count, char **words)
     const struct test *test = find(PLACING, words[1]);
     test = test ? test : find(AROUND, words[1]);
     test = test ? test : find(RANKS, words[1]);
+    test = test ? test : find(PHASES, words[1]);
     CHECK(test);
     if (!getenv("NUMAPLACE_CASE")) {
         find_cpus();
