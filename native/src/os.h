@@ -70,12 +70,13 @@ struct identity {
 };
 int os_identity(int file, struct identity *identity);
 
-/* One line for people on standard error. */
+/* One line for people on standard error; nobody is there to read it: nothing happens. */
 void os_say(const char *line, size_t length);
 
-/* Writes the line into every FIFO in the folder whose name ends in ".fifo" and that somebody reads;
- * gives how many took it. This one allocates. */
-int os_tell_fifos(const char *folder, const char *line, size_t length);
+/* Writes the line into every FIFO in the folder whose name ends in ".fifo" and that somebody reads, and
+ * counts those that took it. EPERM if the folder is another user's, or others may write to it. This one
+ * allocates. */
+int os_tell_fifos(const char *folder, const char *line, size_t length, int *count);
 uid_t os_user(void);
 
 #endif

@@ -5,6 +5,7 @@
 #include "create.h"
 #include "messages.h"
 #include "near.h"
+#include "newer.h"
 #include "ranks.h"
 #include "settings.h"
 #include "processes.h"
@@ -141,6 +142,7 @@ static void begin(char **environment)
     settings_read(environment);
     if (!settings()->active)
         return;
+    newer_begin();
     create_begin();
     processes_begin();
     cores_begin();

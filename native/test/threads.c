@@ -74,6 +74,7 @@ int main(int count, char **words)
         list(AROUND);
         list(CHILDREN);
         list(RANKS);
+        list(PHASES);
         return 0;
     }
     /* What a case spawns to see what children get. */
@@ -85,6 +86,7 @@ int main(int count, char **words)
     test = test ? test : find(AROUND, words[1]);
     test = test ? test : find(CHILDREN, words[1]);
     test = test ? test : find(RANKS, words[1]);
+    test = test ? test : find(PHASES, words[1]);
     CHECK(test);
     if (!getenv("NUMAPLACE_CASE")) {
         find_cpus();

@@ -99,6 +99,19 @@ impl Environment {
         }
     }
 
+    /// Adds an option to a variable whose options have colons between them, unless its owner chose it.
+    pub fn add(&mut self, name: &str, option: &str, with_value: &str) {
+        let mut value = self.get(name).unwrap_or_default().to_owned();
+        if value.to_string_lossy().contains(option) {
+            return self.keep(name);
+        }
+        if !value.is_empty() {
+            value.push(":");
+        }
+        value.push(with_value);
+        self.set(name, value);
+    }
+
     /// Tells of a variable that stays as its owner set it, if it is there.
     pub fn keep(&mut self, name: &str) {
         if let Some(present) = self.get(name).map(OsStr::to_owned) {

@@ -16,6 +16,11 @@ use std::path::Path;
 const TUNABLES: &str = "GLIBC_TUNABLES";
 const MALLOC_ASKS: &str = "glibc.malloc.hugetlb=1";
 
+/// What a sanitizer is asked by: options that are parted by colons.
+const SANITIZER: &str = "ASAN_OPTIONS";
+/// It need not be the first library.
+const NEED_NOT_BE_FIRST: (&str, &str) = ("verify_asan_link_order", "verify_asan_link_order=0");
+
 /// A program and what it is to get.
 #[derive(Debug, Clone, Copy)]
 pub struct Job<'a> {
@@ -132,13 +137,7 @@ impl Job<'_> {
         if self.options.huge_pages != Some(HugePages::On) || self.setting != Some(Setting::Advised) {
             return;
         }
-        let before = environment.get(TUNABLES).unwrap_or_default().to_owned();
-        let before = before.to_string_lossy();
-        match before.contains("glibc.malloc.hugetlb") {
-            true => environment.suggest(TUNABLES, MALLOC_ASKS),
-            false if before.is_empty() => environment.set(TUNABLES, MALLOC_ASKS),
-            false => environment.set(TUNABLES, format!("{before}:{MALLOC_ASKS}")),
-        }
+        environment.add(TUNABLES, "glibc.malloc.hugetlb", MALLOC_ASKS);
     }
 
     /// What the library reads.
@@ -177,6 +176,11 @@ impl Job<'_> {
         // With one core there is nothing to divide; alone, the library is not in ranks.
         if mask.len() > 1 && !self.options.alone {
             ranks::divide(self.words, environment);
+        }
+        // The library asks it too, where the program does not answer for itself.
+        if self.program.sanitized {
+            let (option, value) = NEED_NOT_BE_FIRST;
+            environment.add(SANITIZER, option, value);
         }
         environment.preload(self.library);
     }

@@ -1,6 +1,6 @@
 //! `numa run` with programs of every kind, for other users, and on a terminal.
 
-use crate::run::run;
+use crate::run::{numa, run};
 use crate::runner::{Done, Folder};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -65,6 +65,69 @@ fn static_programs_get_mask_and_policy_for_all_their_threads() {
         let done = run(&folder, &[&ON_ONE[..], &[program.to_str().unwrap()]].concat());
         told(&done, &format!("{name} is statically linked"));
     }
+}
+
+/// Its library is there: it tells of the main thread.
+fn placed(done: &Done, status: i32) {
+    let told = done.err.lines().find(|line| line.starts_with("numaplace: process"));
+    assert!(done.code == status && told.is_some(), "status {}: {}", done.code, done.err);
+}
+
+const TOLD_ON_ONE: [&str; 8] = ["-v", "-c", "1", "--busy", "off", "--memory", "interleave:0", "--"];
+
+#[test]
+fn programs_with_sanitizers_are_placed_and_end_as_alone() {
+    let folder = Folder::new("kinds-sanitized");
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/guest/programs/faults.c");
+    let expected = LOOKS.map(|name| format!("{name} cpus 1 policy 3 nodes 0\n")).concat();
+    for name in ["address", "thread", "undefined", "leak"] {
+        let option = format!("-fsanitize={name}");
+        let Some(program) = kind(&folder, name, &["cc", &option]) else { continue };
+        let program = program.to_str().unwrap();
+        let done = run(&folder, &[&TOLD_ON_ONE[..], &[program]].concat());
+        placed(&done, 0);
+        assert_eq!(done.out, expected, "{name}");
+        // A script may start it, with options of its own.
+        let below = format!("ASAN_OPTIONS=verbosity=0 {program}");
+        let done = run(&folder, &[&TOLD_ON_ONE[..], &["sh", "-c", &below]].concat());
+        placed(&done, 0);
+        assert_eq!(done.out, expected, "{name}");
+    }
+    // What it is there for is found: the status is the sanitizer's.
+    let own = "-DOPTIONS=\"exitcode=7\"";
+    for (name, options, status) in
+        [("faults", &["cc"][..], 1), ("own", &["cc", own], 7), ("static", &["cc", "-static-libasan"], 1)]
+    {
+        let program = folder.path(name);
+        let mut build = Command::new(options[0]);
+        build.args(&options[1..]).args(["-fsanitize=address", "-pthread", "-o"]).arg(&program).arg(&source);
+        if !build.output().is_ok_and(|output| output.status.success()) {
+            println!("skipped: no {} here that builds with -fsanitize=address", options.join(" "));
+            continue;
+        }
+        let alone = Command::new(&program).output().unwrap();
+        assert_eq!(alone.status.code(), Some(status), "{}", String::from_utf8_lossy(&alone.stderr));
+        let done = run(&folder, &[&TOLD_ON_ONE[..], &[program.to_str().unwrap()]].concat());
+        placed(&done, status);
+        assert!(done.err.contains("heap-buffer-overflow"), "{}", done.err);
+    }
+}
+
+#[test]
+fn a_sanitizer_that_is_preloaded_stays_behind_the_library() {
+    let folder = Folder::new("kinds-preloaded");
+    let Some(program) = kind(&folder, "plain", &["cc"]) else { return };
+    let asked = Command::new("cc").arg("-print-file-name=libasan.so").output().unwrap();
+    let sanitizer = String::from_utf8(asked.stdout).unwrap().trim().to_owned();
+    if !Path::new(&sanitizer).is_absolute() {
+        println!("skipped: this compiler has no libasan.so");
+        return;
+    }
+    let mut numa = numa(&folder, &[&TOLD_ON_ONE[..], &[program.to_str().unwrap()]].concat());
+    let done = Done::of(numa.env("LD_PRELOAD", &sanitizer).output().unwrap());
+    placed(&done, 0);
+    let order = format!("/libnumaplace.so:{sanitizer}");
+    assert!(done.err.lines().any(|line| line.contains("set LD_PRELOAD=") && line.contains(&order)), "{}", done.err);
 }
 
 #[test]
