@@ -42,6 +42,8 @@ pub enum Obstacle {
     Sanitizer,
     /// Its file does not let itself be read.
     Unreadable(String),
+    /// The caller wants none in it.
+    Declined,
 }
 
 impl Obstacle {
@@ -61,6 +63,7 @@ impl fmt::Display for Obstacle {
             Self::Machine => write!(f, "is not built for {} with 64 bits", std::env::consts::ARCH),
             Self::Rights(how) => write!(f, "is {how}"),
             Self::Sanitizer => f.write_str("has the AddressSanitizer of GCC 7 or before"),
+            Self::Declined => f.write_str("is started with --no-library"),
             Self::Unreadable(why) => write!(f, "cannot be looked into ({why})"),
         }
     }

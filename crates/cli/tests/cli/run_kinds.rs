@@ -238,3 +238,37 @@ fn the_doctor_looks_at_what_placing_needs() {
     let told = ["missing", "NUMAKIT_PRELOAD is '/no/lib.so', where there is no file"];
     assert!(library[..2] == told && library[2].starts_with("unset NUMAKIT_PRELOAD"), "{library:?}");
 }
+
+/// A driver with a thread: how many CPUs children find that are started in this way.
+const DRIVER: &str = "import subprocess, sys, threading\n\
+    def cpus(**how): return subprocess.run(sys.argv[1:], stdout=subprocess.PIPE, **how).stdout.decode().strip()\n\
+    print(cpus())\n\
+    thread = threading.Thread(target=lambda: None); thread.start(); thread.join()\n\
+    print(cpus(), cpus(close_fds=False), cpus(preexec_fn=lambda: None), cpus(shell=False, start_new_session=True))\n";
+
+#[test]
+fn children_of_a_threaded_driver_have_all_its_cpus() {
+    let folder = Folder::new("driver");
+    if std::thread::available_parallelism().map_or(1, usize::from) < 2 {
+        return println!("skipped: children of a threaded driver: one CPU is allowed here, two are needed");
+    }
+    let script = folder.path("driver.py");
+    std::fs::write(&script, DRIVER).unwrap();
+    let python = ["-c", "2", "--busy", "off", "--", "python3", script.to_str().unwrap()];
+    let done = run(&folder, &[&python[..], &["nproc"]].concat());
+    assert_eq!((done.code, done.out.as_str()), (0, "2\n2 2 2 2\n"), "{}", done.err);
+    // A child that takes no library.
+    let Some(fixed) = kind(&folder, "fixed", &["cc", "-static"]) else { return };
+    let done = run(&folder, &[&python[..], &[fixed.to_str().unwrap()]].concat());
+    assert_eq!(done.out.matches("main cpus 2 ").count(), 2 * 5, "{}{}", done.out, done.err);
+}
+
+#[test]
+fn on_request_nothing_is_loaded() {
+    let folder = Folder::new("no-library");
+    let done = run(&folder, &["-c", "1", "--busy", "off", "--no-library", "--", "sh", "-c", "env; nproc"]);
+    assert_eq!(done.code, 0, "{}", done.err);
+    assert!(!done.out.contains("LD_PRELOAD=") && !done.out.contains("NUMA_PLACE="), "{}", done.out);
+    assert!(done.out.ends_with("\n1\n"), "{}", done.out);
+    assert!(done.err.contains("sh is started with --no-library"), "{}", done.err);
+}
