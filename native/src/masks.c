@@ -21,7 +21,7 @@ static void note(void *caller)
     if (owner_of(caller) == OPENMP_OF_GCC)
         thread_runtime_binds();
     else
-        thread_has_wish();
+        thread_was_bound();
 }
 
 __attribute__((visibility("default"))) int sched_setaffinity(pid_t thread, size_t bytes, const cpu_set_t *mask)

@@ -59,10 +59,12 @@ const struct cpus *thread_mask_of_start(void)
     return &mask_of_start;
 }
 
-void thread_has_wish(void)
+void thread_was_bound(void)
 {
-    has_wish = true;
-    mine.cpu = NO_CPU;
+    struct cpus mask;
+    int only;
+    /* What it was given: many programs save their mask and restore it. */
+    has_wish = os_mask(0, &mask) == 0 && (cpus_count(&mask, &only) != 1 || only != mine.cpu);
 }
 
 void thread_runtime_binds(void)

@@ -63,8 +63,8 @@ bool thread_is_given(int cpu);
 /* The mask that the process began with. */
 const struct cpus *thread_mask_of_start(void);
 
-/* The program gave the calling thread a mask of its own. */
-void thread_has_wish(void);
+/* The program has set the calling thread's mask. */
+void thread_was_bound(void);
 
 /* An OpenMP binds the threads of this process to places of the plan. */
 void thread_runtime_binds(void);

@@ -185,7 +185,7 @@ static void a_mask_of_its_own_is_inherited(void)
     char *words[] = {counter(), NULL};
     waiting_begin(&one, NULL);
     CPU_ZERO(&mask);
-    CPU_SET(first_cpu, &mask);
+    CPU_SET(second_cpu, &mask);
     CHECK(pthread_setaffinity_np(pthread_self(), sizeof mask, &mask) == 0);
     CHECK(posix_spawn(&child, words[0], NULL, NULL, words, environ) == 0 && status_of(child) == 1);
     CHECK(sched_setaffinity(0, sizeof mask, &mask) == 0);
@@ -194,6 +194,11 @@ static void a_mask_of_its_own_is_inherited(void)
         execv(words[0], words);
     CHECK(status_of(child) == 1);
     CHECK(sched_setaffinity(0, 0, &mask) == -1 && errno == EINVAL);
+    /* What it was given, once more: as if it had never asked. */
+    CPU_ZERO(&mask);
+    CPU_SET(first_cpu, &mask);
+    CHECK(sched_setaffinity(0, sizeof mask, &mask) == 0);
+    CHECK(posix_spawn(&child, words[0], NULL, NULL, words, environ) == 0 && status_of(child) == 2);
     waiting_end(&one);
 }
 
