@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 #define _GNU_SOURCE
 #include "numaplace.h"
+#include "messages.h"
 #include "numakit-mark.h"
 #include "settings.h"
 #include "stack.h"
@@ -8,6 +9,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define API __attribute__((visibility("default")))
 
@@ -46,14 +48,20 @@ static int tell_recorders(const char *line, size_t length)
 {
     const char *folder = getenv("XDG_RUNTIME_DIR"), *temporary = getenv("TMPDIR");
     char path[4096];
-    if (folder && *folder)
+    int count;
+    if (folder && *folder == '/')
         snprintf(path, sizeof path, "%s/numakit", folder);
     else if (os_user() == 0)
         snprintf(path, sizeof path, "/run/numakit");
     else
         snprintf(path, sizeof path, "%s/numakit-%u", temporary && *temporary ? temporary : "/tmp",
                  (unsigned)os_user());
-    return os_tell_fifos(path, line, length);
+    int error = os_tell_fifos(path, line, length, &count);
+    /* No folder: nothing records. */
+    if (error && error != ENOENT)
+        say_once(NO_RECORDERS, "phases are not recorded: %s %s", path,
+                 error == EPERM ? "belongs to another user, or others may write to it" : strerror(error));
+    return count;
 }
 
 static int tell(const char *name, const char *ending)

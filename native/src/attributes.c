@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 #define _GNU_SOURCE
 #include "attributes.h"
-#include <features.h>
+#include "newer.h"
 #include <signal.h>
 #include <stdint.h>
 
@@ -56,17 +56,15 @@ static int copy_schedule(pthread_attr_t *to, const pthread_attr_t *from)
 
 static int copy_signals(pthread_attr_t *to, const pthread_attr_t *from)
 {
-#if __GLIBC_PREREQ(2, 32)
+    enum { NO_SIGNALS = -1 };
     sigset_t blocked;
-    int known = pthread_attr_getsigmask_np(from, &blocked);
-    if (known == PTHREAD_ATTR_NO_SIGMASK_NP)
+    /* Attributes of older glibc have no signals. */
+    if (!newer()->get_signals || !newer()->set_signals)
         return 0;
-    return known ? known : pthread_attr_setsigmask_np(to, &blocked);
-#else
-    (void)to;
-    (void)from;
-    return 0;
-#endif
+    int known = newer()->get_signals(from, &blocked);
+    if (known == NO_SIGNALS)
+        return 0;
+    return known ? known : newer()->set_signals(to, &blocked);
 }
 
 static int copy(pthread_attr_t *to, const struct wish *wish)

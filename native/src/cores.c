@@ -75,12 +75,27 @@ int cores_take(void)
     return NO_CORE;
 }
 
-int cores_take_cpu(int cpu)
+int core_of_cpu(int cpu)
 {
     for (int core = 0; core < settings()->count; core++)
         if (core_cpu(core) == cpu)
-            return take(core, holding()) ? core : NO_CORE;
+            return core;
     return NO_CORE;
+}
+
+int cores_take_cpu(int cpu)
+{
+    int core = core_of_cpu(cpu);
+    return core != NO_CORE && take(core, holding()) ? core : NO_CORE;
+}
+
+int cores_take_on(int node)
+{
+    int file = holding();
+    for (int core = 0; node >= 0 && core < settings()->count; core++)
+        if (node_of_cpu(core_cpu(core)) == node && take(core, file))
+            return core;
+    return cores_take();
 }
 
 void cores_release(int core)
@@ -102,15 +117,4 @@ void cores_forget(void)
     for (int core = 0; core < settings()->count; core++)
         atomic_store(&taken[core], false);
     atomic_store(&hint, 0);
-}
-
-bool cores_elsewhere(int cpu)
-{
-    int file = holding();
-    return file >= 0 && os_is_locked(file, FIRST_BYTE + cpu);
-}
-
-bool cores_are_shared(void)
-{
-    return holding() >= 0;
 }

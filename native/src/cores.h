@@ -18,19 +18,19 @@ int cores_take(void);
 /* The core of this CPU if it is one of the plan and free, now taken; else NO_CORE. */
 int cores_take_cpu(int cpu);
 
+/* The first free core on this node, else the first of all; now taken. NO_CORE if none is free. */
+int cores_take_on(int node);
+
 /* Gives back what was taken. NO_CORE is nothing. */
 void cores_release(int core);
 
 /* The CPU of a core. */
 int core_cpu(int core);
 
+/* The core of a CPU, NO_CORE if it is not one of the plan. */
+int core_of_cpu(int cpu);
+
 /* In a forked child: its parent's threads are not here, and what they hold is not its own. */
 void cores_forget(void);
-
-/* Whether a thread of another process has the core of this CPU. */
-bool cores_elsewhere(int cpu);
-
-/* Whether other processes of the application are seen. */
-bool cores_are_shared(void);
 
 #endif

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 #define _GNU_SOURCE
 #include "libraries.h"
-#include <dlfcn.h>
-#include <features.h>
+#include "newer.h"
 #include <link.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <string.h>
 
 /* Names end before ".so", or before a hash that a Python wheel puts behind them; those that end with
- * "_" are beginnings. libgomp is not
- * here: it binds its threads by the attributes that they are created with. */
+ * "_" are beginnings. */
 static const struct {
     const char *name;
     enum owner owner;
 } LIBRARIES[] = {
+    {"libgomp", OPENMP_OF_GCC},
     {"libomp", BINDING_RUNTIME},
     {"libiomp5", BINDING_RUNTIME},
     {"libopen-pal", HELPERS},
@@ -36,26 +36,11 @@ static const struct {
     {"libevent_pthreads", HELPERS},
 };
 
-static const char *path_of(void *address)
+static enum owner owner_by_path(const char *path)
 {
-#if __GLIBC_PREREQ(2, 35)
-    /* Without the loader's lock, which a thread that waits for this one may hold. */
-    struct dl_find_object found;
-    return _dl_find_object(address, &found) == 0 ? found.dlfo_link_map->l_name : NULL;
-#else
-    Dl_info info;
-    return dladdr(address, &info) ? info.dli_fname : NULL;
-#endif
-}
-
-enum owner owner_of(void *(*function)(void *))
-{
-    void *address;
-    memcpy(&address, &function, sizeof address);
-    const char *path = path_of(address);
-    const char *slash = path ? strrchr(path, '/') : NULL;
+    const char *slash = strrchr(path, '/');
     const char *file = slash ? slash + 1 : path;
-    for (size_t i = 0; file && i < sizeof LIBRARIES / sizeof *LIBRARIES; i++) {
+    for (size_t i = 0; i < sizeof LIBRARIES / sizeof *LIBRARIES; i++) {
         const char *name = LIBRARIES[i].name;
         size_t length = strlen(name);
         if (strncmp(file, name, length) == 0 &&
@@ -63,4 +48,37 @@ enum owner owner_of(void *(*function)(void *))
             return LIBRARIES[i].owner;
     }
     return PROGRAM;
+}
+
+struct search {
+    uintptr_t address;
+    enum owner owner;
+};
+
+static int is_it(struct dl_phdr_info *library, size_t size, void *data)
+{
+    struct search *search = data;
+    (void)size;
+    for (int i = 0; i < library->dlpi_phnum; i++) {
+        const ElfW(Phdr) *segment = &library->dlpi_phdr[i];
+        if (segment->p_type == PT_LOAD &&
+            search->address - library->dlpi_addr - segment->p_vaddr < segment->p_memsz) {
+            search->owner = owner_by_path(library->dlpi_name);
+            return 1;
+        }
+    }
+    return 0;
+}
+
+/* Without the loader's lock, which a thread that waits for the new one may hold. */
+enum owner owner_of(void *address)
+{
+    struct search search = {.address = (uintptr_t)address, .owner = PROGRAM};
+    struct found_object object;
+    if (!newer()->find_object)
+        /* Takes another lock, which is held only while the list of libraries changes. */
+        dl_iterate_phdr(is_it, &search);
+    else if (newer()->find_object(address, &object) == 0)
+        search.owner = owner_by_path(object.library->l_name);
+    return search.owner;
 }

@@ -12,6 +12,7 @@ enum failure {
     NO_PAGES,
     NO_KEY,
     TOO_MANY_RANKS,
+    NO_RECORDERS,
     FAILURES
 };
 

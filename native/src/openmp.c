@@ -72,6 +72,8 @@ static int initialize(ompt_lookup lookup, int device, union ompt_data *tool)
     ompt_function found = lookup("ompt_set_callback");
     ompt_set_callback set;
     memcpy(&set, &found, sizeof set);
+    if (settings()->runtime_binds)
+        thread_runtime_binds();
     return set && set(IMPLICIT_TASK, (ompt_function)task) > 0;
 }
 

@@ -22,9 +22,14 @@ struct policy policy_of_node(int mode, int node);
 /* Whether all memory is to be where this node is not. */
 bool policy_forbids(const struct policy *policy, int node);
 
+/* Whether memory comes from the node of the CPU that touches it first. */
+bool policy_is_local(const struct policy *policy);
+
 /* The mask of a thread of this process; 0 is the calling one. */
 int os_mask(pid_t thread, struct cpus *mask);
 int os_set_mask(pid_t thread, const struct cpus *mask);
+/* The same with a mask of any length. */
+int os_set_mask_of(pid_t thread, size_t bytes, const void *mask);
 
 /* The policy of the calling thread. */
 int os_policy(struct policy *policy);
@@ -48,17 +53,13 @@ void os_memory_end(void *memory, size_t bytes);
 uintptr_t os_page_bytes(void);
 int os_cpu(void);
 pid_t os_process(void);
-pid_t os_parent(void);
+pid_t os_thread(void);
 bool os_is_main_thread(void);
-/* Whether the process has more than one thread, as far as this user may see. */
-bool os_has_threads(pid_t process);
 
 /* A byte of a file, locked for this process among all others until it unlocks or ends. EAGAIN if
  * another process has it. */
 int os_lock(int file, long byte);
 void os_unlock(int file, long byte);
-/* Whether another process has it. */
-bool os_is_locked(int file, long byte);
 
 /* Whether the descriptor is open, and on the file that a path names. */
 bool os_is_file(int file, const char *path);
@@ -69,12 +70,13 @@ struct identity {
 };
 int os_identity(int file, struct identity *identity);
 
-/* One line for people on standard error. */
+/* One line for people on standard error; nobody is there to read it: nothing happens. */
 void os_say(const char *line, size_t length);
 
-/* Writes the line into every FIFO in the folder whose name ends in ".fifo" and that somebody reads;
- * gives how many took it. This one allocates. */
-int os_tell_fifos(const char *folder, const char *line, size_t length);
+/* Writes the line into every FIFO in the folder whose name ends in ".fifo" and that somebody reads, and
+ * counts those that took it. EPERM if the folder is another user's, or others may write to it. This one
+ * allocates. */
+int os_tell_fifos(const char *folder, const char *line, size_t length, int *count);
 uid_t os_user(void);
 
 #endif

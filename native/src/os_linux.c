@@ -5,12 +5,15 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/mempolicy.h>
+#include <pthread.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 /* The value of a system call that failed or not, as an errno; the program's errno stays. */
@@ -38,6 +41,11 @@ bool policy_forbids(const struct policy *policy, int node)
     return policy->mode == MPOL_BIND && !(policy->nodes[node / WORD] >> node % WORD & 1);
 }
 
+bool policy_is_local(const struct policy *policy)
+{
+    return policy->mode == MPOL_DEFAULT || policy->mode == MPOL_LOCAL;
+}
+
 int os_mask(pid_t thread, struct cpus *mask)
 {
     memset(mask, 0, sizeof *mask);
@@ -46,7 +54,12 @@ int os_mask(pid_t thread, struct cpus *mask)
 
 int os_set_mask(pid_t thread, const struct cpus *mask)
 {
-    return ERROR_OF(syscall(SYS_sched_setaffinity, thread, sizeof *mask, mask));
+    return os_set_mask_of(thread, sizeof *mask, mask);
+}
+
+int os_set_mask_of(pid_t thread, size_t bytes, const void *mask)
+{
+    return ERROR_OF(syscall(SYS_sched_setaffinity, thread, bytes, mask));
 }
 
 int os_policy(struct policy *policy)
@@ -112,22 +125,25 @@ pid_t os_process(void)
     return getpid();
 }
 
-pid_t os_parent(void)
+pid_t os_thread(void)
 {
-    return getppid();
+    return (pid_t)syscall(SYS_gettid);
 }
 
 bool os_is_main_thread(void)
 {
-    return syscall(SYS_gettid) == getpid();
+    return os_thread() == os_process();
 }
 
-bool os_has_threads(pid_t process)
+/* glibc has functions for both only since 2.33, the kernel always. */
+static int status_of_file(int file, struct stat *status)
 {
-    char path[64];
-    struct stat data;
-    snprintf(path, sizeof path, "/proc/%d/task", (int)process);
-    return ERROR_OF(stat(path, &data)) == 0 && data.st_nlink > 3;
+    return ERROR_OF(syscall(SYS_fstat, file, status));
+}
+
+static int status_of_path(const char *path, struct stat *status)
+{
+    return ERROR_OF(syscall(SYS_newfstatat, AT_FDCWD, path, status, 0));
 }
 
 static struct flock byte_lock(long byte, short type)
@@ -148,16 +164,10 @@ void os_unlock(int file, long byte)
     (void)ERROR_OF(fcntl(file, F_SETLK, &lock));
 }
 
-bool os_is_locked(int file, long byte)
-{
-    struct flock lock = byte_lock(byte, F_WRLCK);
-    return ERROR_OF(fcntl(file, F_GETLK, &lock)) == 0 && lock.l_type != F_UNLCK;
-}
-
 int os_identity(int file, struct identity *identity)
 {
     struct stat data;
-    int error = ERROR_OF(fstat(file, &data));
+    int error = status_of_file(file, &data);
     if (error == 0)
         *identity = (struct identity){data.st_dev, data.st_ino};
     return error;
@@ -167,41 +177,83 @@ bool os_is_file(int file, const char *path)
 {
     struct stat data;
     struct identity here;
-    return os_identity(file, &here) == 0 && ERROR_OF(stat(path, &data)) == 0 &&
+    return os_identity(file, &here) == 0 && status_of_path(path, &data) == 0 &&
            data.st_dev == here.device && data.st_ino == here.number;
+}
+
+/* Whoever reads may leave at any moment. The SIGPIPE that this thread gets for it is held back and taken
+ * away: it would end a program that never wrote there. One that waited before stays. */
+static bool write_whole(int file, const char *bytes, size_t length)
+{
+    static const struct timespec at_once;
+    sigset_t pipe, before, waiting;
+    sigemptyset(&pipe);
+    sigaddset(&pipe, SIGPIPE);
+    if (pthread_sigmask(SIG_BLOCK, &pipe, &before))
+        return false;
+    bool came_before = sigpending(&waiting) == 0 && sigismember(&waiting, SIGPIPE) == 1;
+    ssize_t written = write(file, bytes, length);
+    if (written < 0 && errno == EPIPE && !came_before)
+        while (sigtimedwait(&pipe, NULL, &at_once) < 0 && errno == EINTR)
+            continue;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return written == (ssize_t)length;
 }
 
 void os_say(const char *line, size_t length)
 {
-    (void)ERROR_OF(write(STDERR_FILENO, line, length));
+    int kept = errno;
+    write_whole(STDERR_FILENO, line, length);
+    errno = kept;
 }
 
-static int tell_fifo(int folder, const char *name, const char *line, size_t length)
+/* What others can put there is not ours to write to. */
+static bool is_private(int folder)
 {
     struct stat data;
-    int fifo = openat(folder, name, O_WRONLY | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW);
+    return status_of_file(folder, &data) == 0 && (data.st_uid == geteuid() || data.st_uid == 0) &&
+           (data.st_mode & (S_IWGRP | S_IWOTH)) == 0;
+}
+
+static bool tell_fifo(int folder, const char *name, const char *line, size_t length)
+{
+    struct stat data;
+    int fifo = openat(folder, name, O_WRONLY | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY);
     if (fifo < 0)
-        return 0;
-    bool took = fstat(fifo, &data) == 0 && S_ISFIFO(data.st_mode) &&
-                write(fifo, line, length) == (ssize_t)length;
+        return false;
+    bool took = status_of_file(fifo, &data) == 0 && S_ISFIFO(data.st_mode) && write_whole(fifo, line, length);
     close(fifo);
     return took;
 }
 
-int os_tell_fifos(const char *folder, const char *line, size_t length)
+static int tell_all(DIR *entries, const char *line, size_t length)
 {
-    int kept = errno, count = 0;
-    DIR *entries = opendir(folder);
+    int count = 0;
+    for (struct dirent *entry; (entry = readdir(entries));) {
+        const char *end = strrchr(entry->d_name, '.');
+        if (end && strcmp(end, ".fifo") == 0)
+            count += tell_fifo(dirfd(entries), entry->d_name, line, length);
+    }
+    return count;
+}
+
+int os_tell_fifos(const char *path, const char *line, size_t length, int *count)
+{
+    int kept = errno, error = 0;
+    *count = 0;
+    int folder = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    DIR *entries = folder >= 0 && is_private(folder) ? fdopendir(folder) : NULL;
     if (entries) {
-        for (struct dirent *entry; (entry = readdir(entries));) {
-            const char *end = strrchr(entry->d_name, '.');
-            if (end && strcmp(end, ".fifo") == 0)
-                count += tell_fifo(dirfd(entries), entry->d_name, line, length);
-        }
+        *count = tell_all(entries, line, length);
         closedir(entries);
+    } else if (folder >= 0) {
+        error = EPERM;
+        close(folder);
+    } else {
+        error = errno;
     }
     errno = kept;
-    return count;
+    return error;
 }
 
 uid_t os_user(void)

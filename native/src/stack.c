@@ -77,7 +77,7 @@ static void refused(const char *what, int error)
 {
     atomic_store(&cannot, true);
     say_once(NO_PAGES, "%s: %s. Stacks stay where they are%s", what, strerror(error),
-             error == EPERM ? "; a container needs CAP_SYS_NICE for it" : "");
+             error == EPERM ? "; a seccomp profile refuses it" : "");
 }
 
 /* At most MOST_PAGES pages from here on. */

@@ -46,7 +46,7 @@ struct start *start_new(void *(*function)(void *), void *argument)
         struct record *record = free_record(block);
         if (record) {
             record->start = (struct start){
-                .function = function, .argument = argument, .place = {NO_CORE, -1, 0}};
+                .function = function, .argument = argument, .place = NO_PLACE};
             return &record->start;
         }
     }

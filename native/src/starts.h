@@ -9,6 +9,7 @@
 struct start {
     void *(*function)(void *);
     void *argument;
+    bool returns_int;       /* `function` gives an int */
     struct place place;
     size_t stack_bytes;     /* `place.bottom` is so far under the top, unless it is known */
     bool has_policy;        /* `policy` is to be restored */

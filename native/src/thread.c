@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 #define _GNU_SOURCE
 #include "thread.h"
+#include "children.h"
 #include "create.h"
 #include "messages.h"
+#include "near.h"
+#include "newer.h"
 #include "ranks.h"
 #include "settings.h"
+#include "processes.h"
 #include "stack.h"
 #include "starts.h"
 #include <linux/mempolicy.h>
@@ -13,14 +17,23 @@
 #include <string.h>
 #include <unistd.h>
 
-static __thread struct place mine __attribute__((tls_model("initial-exec"))) = {NO_CORE, -1, 0};
+static __thread struct place mine __attribute__((tls_model("initial-exec"))) = NO_PLACE;
+/* The program gave it a mask. */
+static __thread bool has_wish __attribute__((tls_model("initial-exec")));
 
 static pthread_key_t at_end;
 static bool has_key;
 /* Whether the main thread was looked at since this process began, and is bound by us. */
 static atomic_bool main_seen, main_bound;
-/* Somebody gave the program a part of its CPUs when it was started. */
-static bool is_narrowed;
+/* Its memory is preferred on the first core's node, as the launcher started it. */
+static atomic_bool prefers_start;
+/* The first place is this process's: it was launched, or is a rank with CPUs of its own. */
+static bool begins_first;
+/* With which the process began: the whole one, or what somebody gave it. */
+static struct cpus mask_of_start;
+static atomic_bool runtime_binds;
+/* The process that the library began in. */
+static pid_t process;
 
 struct place *thread_place(void)
 {
@@ -31,47 +44,99 @@ static void ended(void *unused)
 {
     (void)unused;
     thread_release();
+    near_stack_left();
 }
 
-/* A forked child has one thread, on the CPU of its parent's. */
-static void in_child(void)
+bool thread_is_given(int cpu)
 {
-    bool was_bound = mine.core != NO_CORE;
-    cores_forget();
-    starts_forget();
-    mine.core = NO_CORE;
-    atomic_store(&main_seen, false);
-    atomic_store(&main_bound, false);
-    if (was_bound && !is_narrowed)
-        os_set_mask(0, &settings()->mask);
+    if (has_wish)
+        return false;
+    return cpu == mine.cpu || (atomic_load(&runtime_binds) && core_of_cpu(cpu) != NO_CORE);
 }
 
-/* What a child inherits that was spawned without this library's seeing it: one CPU, which a thread
- * of its parent runs on. A rank has what its launcher gave it. */
-static void widen_inherited_mask(bool is_rank)
+const struct cpus *thread_mask_of_start(void)
+{
+    return &mask_of_start;
+}
+
+void thread_was_bound(void)
 {
     struct cpus mask;
     int only;
-    if (os_mask(0, &mask) || memcmp(&mask, &settings()->mask, sizeof mask) == 0)
-        return;
-    is_narrowed = true;
-    if (is_rank || cpus_count(&mask, &only) != 1 || !cpus_within(&mask, &settings()->mask))
-        return;
-    if (cores_are_shared() ? cores_elsewhere(only) : os_has_threads(os_parent()))
-        is_narrowed = os_set_mask(0, &settings()->mask) != 0;
+    /* What it was given: many programs save their mask and restore it. */
+    has_wish = os_mask(0, &mask) == 0 && (cpus_count(&mask, &only) != 1 || only != mine.cpu);
 }
 
-/* The program was started with its first core's node preferred, so that what the loader touches is
- * there. Any other policy is somebody's wish. */
-static void restore_policy(void)
+void thread_runtime_binds(void)
+{
+    atomic_store(&runtime_binds, true);
+}
+
+/* Whether the policy is still that of the start. Any other one is somebody's wish. */
+static bool has_policy_of_start(void)
 {
     int node = node_of_cpu(settings()->order[0]);
     struct policy started = policy_of_node(MPOL_PREFERRED, node), now;
-    if (node < 0 || os_policy(&now) || memcmp(&now, &started, sizeof now))
+    return node >= 0 && os_policy(&now) == 0 && memcmp(&now, &started, sizeof now) == 0;
+}
+
+bool thread_has_policy_of_start(void)
+{
+    return atomic_load_explicit(&prefers_start, memory_order_relaxed) && os_is_main_thread() &&
+           has_policy_of_start();
+}
+
+bool thread_is_of_process(void)
+{
+    return os_process() == process;
+}
+
+void thread_begin_child(void)
+{
+    children_begin();
+    process = os_process();
+    cores_forget();
+    starts_forget();
+    near_forget();
+    mine.core = NO_CORE;
+    mine.cpu = NO_CPU;
+    begins_first = false;
+    atomic_store(&main_seen, false);
+    atomic_store(&main_bound, false);
+    atomic_store(&prefers_start, false);
+}
+
+/* The main thread goes to its first core, from where it may run anywhere. */
+static void visit_first_core(void)
+{
+    struct cpus mask, one = {0};
+    if (settings()->main_free || os_mask(0, &mask) || memcmp(&mask, &settings()->mask, sizeof mask))
         return;
+    cpus_add(&one, settings()->order[0]);
+    if (os_set_mask(0, &one) == 0)
+        os_set_mask(0, &mask);
+}
+
+static void restore_policy(void)
+{
     int error = os_set_policy(&settings()->memory);
     if (error)
         say_once(NO_POLICY, "cannot set the memory policy of NUMA_MEMORY: %s", strerror(error));
+}
+
+/* The program was started with its first core's node preferred, so that what the loader touches is
+ * there. What its main thread touches is to be there too, until it is bound; unless the program's
+ * memory has a policy. */
+static void begin_first(void)
+{
+    if (!has_policy_of_start())
+        return;
+    begins_first = true;
+    if (settings()->main_free || !policy_is_local(&settings()->memory))
+        restore_policy();
+    else
+        atomic_store(&prefers_start, true);
+    visit_first_core();
 }
 
 static void begin(char **environment)
@@ -79,15 +144,20 @@ static void begin(char **environment)
     settings_read(environment);
     if (!settings()->active)
         return;
+    newer_begin();
     create_begin();
+    processes_begin();
     cores_begin();
     stack_begin();
     has_key = pthread_key_create(&at_end, ended) == 0;
     if (!has_key)
         say_once(NO_KEY, "no key for thread-specific data is left. Cores of threads that end stay taken");
-    pthread_atfork(NULL, NULL, in_child);
-    restore_policy();
-    widen_inherited_mask(ranks_begin(environment));
+    process = os_process();
+    pthread_atfork(NULL, NULL, thread_begin_child);
+    begin_first();
+    begins_first |= ranks_begin(environment);
+    if (os_mask(0, &mask_of_start))
+        mask_of_start = settings()->mask;
 }
 
 void thread_library_begin(char **environment)
@@ -122,7 +192,7 @@ void thread_begin(const struct place *place)
 
 void thread_keep_stack(const struct policy *policy)
 {
-    if (policy->mode != MPOL_DEFAULT && policy->mode != MPOL_LOCAL && policy->mode != MPOL_BIND)
+    if (!policy_is_local(policy) && policy->mode != MPOL_BIND)
         stack_prefer(mine.node, mine.bottom);
 }
 
@@ -130,13 +200,14 @@ void thread_release(void)
 {
     int core = mine.core;
     mine.core = NO_CORE;
+    mine.cpu = NO_CPU;
     cores_release(core);
 }
 
 /* The calling thread is bound to a CPU and has this core, or NO_CORE: its pages are brought. */
 static void settle(int core, int cpu)
 {
-    struct place place = {core, node_of_cpu(cpu), mine.bottom};
+    struct place place = {core, mine.cpu, node_of_cpu(cpu), mine.bottom};
     struct policy policy;
     thread_begin(&place);
     if (mine.node < 0)
@@ -154,27 +225,41 @@ int thread_bind(int core)
     struct cpus one = {0};
     cpus_add(&one, core_cpu(core));
     int error = os_set_mask(0, &one);
-    if (error == 0)
-        settle(core, core_cpu(core));
-    return error;
+    if (error)
+        return error;
+    mine.cpu = core_cpu(core);
+    has_wish = false;
+    settle(core, mine.cpu);
+    return 0;
+}
+
+/* From now on the main thread's memory is as the program's: it is bound, or other threads say where
+ * memory is needed. */
+static void leave_start(void)
+{
+    if (atomic_exchange(&prefers_start, false) && has_policy_of_start())
+        restore_policy();
 }
 
 void thread_bind_main(void)
 {
     struct cpus mask;
     int only;
-    if (!os_is_main_thread() || settings()->main_free || atomic_exchange(&main_seen, true))
+    if (!os_is_main_thread())
+        return;
+    leave_start();
+    if (settings()->main_free || atomic_exchange(&main_seen, true))
         return;
     if (os_mask(0, &mask) || memcmp(&mask, &settings()->mask, sizeof mask)) {
         if (cpus_count(&mask, &only) == 1)
             settle(cores_take_cpu(only), only);
         return;
     }
-    int core = cores_take();
+    int core = begins_first ? cores_take() : cores_take_on(node_of_cpu(os_cpu()));
     int error = core == NO_CORE ? 0 : thread_bind(core);
     if (error) {
         cores_release(core);
-        say_once(CANNOT_BIND, "cannot bind the main thread to CPU %d: %s", core_cpu(core), strerror(error));
+        create_refused(error);
     } else if (core != NO_CORE) {
         atomic_store(&main_bound, true);
         say_if_verbose("process %d: the main thread is on CPU %d, node %d", (int)os_process(), core_cpu(core),

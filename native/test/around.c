@@ -20,8 +20,6 @@ extern char **environ;
 #pragma weak numaplace_node
 #pragma weak numaplace_version
 #pragma weak numaplace_replace
-#pragma weak numaplace_phase_begin
-#pragma weak numaplace_phase_end
 #endif
 
 static int status_of(pid_t child)
@@ -254,28 +252,6 @@ static void programs_can_ask(void)
     waiting_end(&one);
 }
 
-static void phases_are_told(void)
-{
-    char folder[] = "/tmp/numaplace-XXXXXX", path[128], line[300] = "";
-    CHECK(mkdtemp(folder));
-    setenv("XDG_RUNTIME_DIR", folder, 1);
-    CHECK(numaplace_phase_begin("nobody listens") == 0);
-    snprintf(path, sizeof path, "%s/numakit", folder);
-    CHECK(mkdir(path, 0700) == 0);
-    snprintf(path, sizeof path, "%s/numakit/1.fifo", folder);
-    CHECK(mkfifo(path, 0600) == 0);
-    CHECK(numaplace_phase_begin("nobody listens") == 0);
-    int fifo = open(path, O_RDONLY | O_NONBLOCK);
-    CHECK(fifo >= 0);
-    CHECK(numaplace_phase_begin("one\ntwo") == 1 && numaplace_phase_end("one") == 1);
-    CHECK(read(fifo, line, sizeof line - 1) > 0);
-    CHECK(strcmp(line, "label one two\nlabel one end\n") == 0);
-    unlink(path);
-    snprintf(path, sizeof path, "%s/numakit", folder);
-    rmdir(path);
-    rmdir(folder);
-}
-
 static void helpers_of_mpi_have_the_whole_mask(void)
 {
     const char *path = getenv("NUMAPLACE_HELPERS");
@@ -316,7 +292,6 @@ const struct test AROUND[] = {
     {"the_main_thread_stays_free_on_request", the_main_thread_stays_free_on_request, {"NUMA_MAIN=0"}},
     {"nodes_that_are_not_there_are_left_out", nodes_that_are_not_there_are_left_out, {"NUMA_NODES=5:0-9"}},
     {"programs_can_ask", programs_can_ask, {0}},
-    {"phases_are_told", phases_are_told, {0}},
     {"helpers_of_mpi_have_the_whole_mask", helpers_of_mpi_have_the_whole_mask, {0}},
     {0},
 };

@@ -26,7 +26,7 @@ struct test {
     const char *environment[8];
 };
 
-extern const struct test PLACING[], AROUND[], RANKS[];
+extern const struct test PLACING[], AROUND[], CHILDREN[], RANKS[], PHASES[];
 
 /* The two CPUs of the plan, in its order. */
 extern int first_cpu, second_cpu;

@@ -38,7 +38,11 @@ static pthread_attr_t rich_attributes(void)
     CHECK(pthread_attr_setinheritsched(&attributes, PTHREAD_EXPLICIT_SCHED) == 0);
     CHECK(pthread_attr_setschedpolicy(&attributes, SCHED_OTHER) == 0);
     CHECK(pthread_attr_setschedparam(&attributes, &parameters) == 0);
+#if __GLIBC_PREREQ(2, 32)
     CHECK(pthread_attr_setsigmask_np(&attributes, &blocked) == 0);
+#else
+    CHECK(pthread_sigmask(SIG_BLOCK, &blocked, NULL) == 0);
+#endif
     return attributes;
 }
 

@@ -72,7 +72,9 @@ int main(int count, char **words)
     if (strcmp(words[1], "list") == 0) {
         list(PLACING);
         list(AROUND);
+        list(CHILDREN);
         list(RANKS);
+        list(PHASES);
         return 0;
     }
     /* What a case spawns to see what children get. */
@@ -82,7 +84,9 @@ int main(int count, char **words)
     }
     const struct test *test = find(PLACING, words[1]);
     test = test ? test : find(AROUND, words[1]);
+    test = test ? test : find(CHILDREN, words[1]);
     test = test ? test : find(RANKS, words[1]);
+    test = test ? test : find(PHASES, words[1]);
     CHECK(test);
     if (!getenv("NUMAPLACE_CASE")) {
         find_cpus();

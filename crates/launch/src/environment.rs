@@ -32,6 +32,8 @@ const OURS: [&str; 9] = [
     "NUMA_RANKS",
 ];
 const LIBRARY: &[u8] = b"libnumaplace.so";
+/// Libraries that have threads and dlsym before glibc 2.34.
+const PARTS_OF_OLD_GLIBC: [&str; 2] = ["libpthread.so.0", "libdl.so.2"];
 
 /// Something about the environment that is not as the caller had it, or that was left although
 /// we would have it otherwise.
@@ -99,6 +101,19 @@ impl Environment {
         }
     }
 
+    /// Adds an option to a variable whose options have colons between them, unless its owner chose it.
+    pub fn add(&mut self, name: &str, option: &str, with_value: &str) {
+        let mut value = self.get(name).unwrap_or_default().to_owned();
+        if value.to_string_lossy().contains(option) {
+            return self.keep(name);
+        }
+        if !value.is_empty() {
+            value.push(":");
+        }
+        value.push(with_value);
+        self.set(name, value);
+    }
+
     /// Tells of a variable that stays as its owner set it, if it is there.
     pub fn keep(&mut self, name: &str) {
         if let Some(present) = self.get(name).map(OsStr::to_owned) {
@@ -118,10 +133,11 @@ impl Environment {
         BINDING.iter().for_each(|name| self.unset(name));
     }
 
-    /// Puts our library before those that are loaded already.
-    pub fn preload(&mut self, library: &Path) {
+    /// Puts our library, and what it needs of an old C library, before those that are loaded already.
+    pub fn preload(&mut self, library: &Path, with_old_glibc: bool) {
         let mut list = library.as_os_str().as_bytes().to_vec();
-        for other in self.others() {
+        let parts = if with_old_glibc { &PARTS_OF_OLD_GLIBC[..] } else { &[] };
+        for other in parts.iter().map(|part| part.as_bytes().to_vec()).chain(self.others()) {
             list.push(b':');
             list.extend(other);
         }
@@ -145,7 +161,8 @@ impl Environment {
         let list = self.get(PRELOAD).unwrap_or_default().as_bytes();
         // The loader takes both for separators.
         let names = list.split(|&b| b == b':' || b == b' ');
-        let is_ours = |name: &[u8]| name.rsplit(|&b| b == b'/').next() == Some(LIBRARY);
+        let is_part = |name: &[u8]| PARTS_OF_OLD_GLIBC.iter().any(|part| part.as_bytes() == name);
+        let is_ours = |name: &[u8]| name.rsplit(|&b| b == b'/').next() == Some(LIBRARY) || is_part(name);
         names.filter(|name| !name.is_empty() && !is_ours(name)).map(<[u8]>::to_vec).collect()
     }
 
@@ -195,11 +212,15 @@ mod tests {
 
     #[test]
     fn libraries_that_are_loaded_already_stay_behind_ours() {
-        let list = |before: Option<&str>| {
+        let listed = |before: Option<&str>, with_old_glibc| {
             let mut environment = of(&before.map(|b| ("LD_PRELOAD", b)).into_iter().collect::<Vec<_>>());
-            environment.preload(Path::new("/c/libnumaplace.so"));
+            environment.preload(Path::new("/c/libnumaplace.so"), with_old_glibc);
             environment.get(PRELOAD).unwrap().to_str().unwrap().to_owned()
         };
+        let list = |before| listed(before, false);
+        let old = "/c/libnumaplace.so:libpthread.so.0:libdl.so.2";
+        assert_eq!((listed(None, true).as_str(), listed(Some(old), true).as_str()), (old, old));
+        assert_eq!(list(Some(old)), "/c/libnumaplace.so");
         assert_eq!(list(None), "/c/libnumaplace.so");
         assert_eq!(list(Some("")), "/c/libnumaplace.so");
         assert_eq!(list(Some("libjemalloc.so.2 /x/a.so")), "/c/libnumaplace.so:libjemalloc.so.2:/x/a.so");

@@ -29,6 +29,17 @@ pub struct Elf {
     pub interpreter: Option<String>,
     /// It was built by Go, whose threads are not made through libraries.
     pub go: bool,
+    /// The AddressSanitizer that it is linked with, if that is a library.
+    pub sanitizer: Option<Sanitizer>,
+}
+
+/// A library that wants to be loaded first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Sanitizer {
+    /// It can be asked not to insist.
+    Lenient,
+    /// Of GCC 7 and before: it ends the program.
+    Strict,
 }
 
 /// Machine code that breaks off or contradicts itself.
@@ -57,8 +68,17 @@ const LINE: usize = 256;
 const MOST_SEGMENTS: u64 = 512;
 /// Longer names of loaders and longer notes are not looked at.
 const MOST_BYTES: u64 = 4096;
+const LOAD: u32 = 1;
+const DYNAMIC: u32 = 2;
 const LOADER: u32 = 3;
 const NOTE: u32 = 4;
+/// Of what the loader reads: a library that is needed, the table of strings.
+const NEEDED: u64 = 1;
+const STRINGS: u64 = 5;
+/// As many bytes tell a sanitizer's name and number.
+const NAME: usize = 24;
+/// The first libasan that can be asked not to insist on being first: that of GCC 8.
+const LENIENT: u32 = 5;
 
 /// Looks at a program. `read` gives up to so many bytes at an offset, fewer at the end.
 pub fn inspect(read: &mut dyn FnMut(u64, usize) -> Vec<u8>) -> Result<Head, Damaged> {
@@ -120,17 +140,54 @@ fn elf(front: &[u8], read: &mut dyn FnMut(u64, usize) -> Vec<u8>) -> Result<Elf,
     }
     let segments = read(table, (size * count) as usize);
     let mut elf = Elf { bits: if layout.wide { 64 } else { 32 }, machine, ..Elf::default() };
+    let (mut dynamic, mut loaded) = (Vec::new(), Vec::new());
     for segment in segments.chunks_exact(size as usize) {
         let kind = layout.number(segment, 0, 4).ok_or(SHORT)? as u32;
         let offset = layout.word(segment, [4, 8]).ok_or(SHORT)?;
-        let length = layout.word(segment, [16, 32]).ok_or(SHORT)?.min(MOST_BYTES) as usize;
+        let whole = layout.word(segment, [16, 32]).ok_or(SHORT)?;
+        let length = whole.min(MOST_BYTES) as usize;
         match kind {
             LOADER => elf.interpreter = Some(loader(&read(offset, length))?),
             NOTE => elf.go |= is_of_go(&read(offset, length), layout),
+            DYNAMIC => dynamic = read(offset, length),
+            LOAD => loaded.push((layout.word(segment, [8, 16]).ok_or(SHORT)?, whole, offset)),
             _ => {}
         }
     }
+    elf.sanitizer = sanitizer(&dynamic, &loaded, layout, read);
     Ok(elf)
+}
+
+/// The first sanitizer among the needed libraries. `loaded` are addresses, lengths and offsets in
+/// the file.
+fn sanitizer(
+    dynamic: &[u8],
+    loaded: &[(u64, u64, u64)],
+    layout: Layout,
+    read: &mut dyn FnMut(u64, usize) -> Vec<u8>,
+) -> Option<Sanitizer> {
+    let width = if layout.wide { 8 } else { 4 };
+    let entries = || {
+        let words = dynamic.chunks_exact(2 * width);
+        words.filter_map(|entry| Some((layout.word(entry, [0, 0])?, layout.word(entry, [4, 8])?)))
+    };
+    let address = entries().find(|(tag, _)| *tag == STRINGS)?.1;
+    let strings = loaded.iter().find_map(|(from, length, offset)| {
+        let inside = address.checked_sub(*from).filter(|inside| inside < length)?;
+        offset.checked_add(inside)
+    })?;
+    let needed = entries().filter(|(tag, _)| *tag == NEEDED);
+    needed.filter_map(|(_, at)| strings.checked_add(at)).find_map(|at| named(&read(at, NAME)))
+}
+
+/// The sanitizer of this name: `libasan.so.8` of GCC, `libclang_rt.asan-x86_64.so` of Clang.
+fn named(name: &[u8]) -> Option<Sanitizer> {
+    if name.starts_with(b"libclang_rt.asan") {
+        return Some(Sanitizer::Lenient);
+    }
+    let number = name.strip_prefix(b"libasan.so.")?.split(|byte| !byte.is_ascii_digit()).next()?;
+    let number: u32 = std::str::from_utf8(number).ok()?.parse().ok()?;
+    Some(if number < LENIENT { Sanitizer::Strict } else { Sanitizer::Lenient })
 }
 
 fn loader(bytes: &[u8]) -> Result<String, Damaged> {
@@ -219,6 +276,34 @@ mod tests {
             assert_eq!(of(&program(wide, &[(1, b"x"), (3, loader)])).unwrap(), Head::Elf(dynamic));
             assert_eq!(of(&program(wide, &[(4, note)])).unwrap(), Head::Elf(Elf { go: true, ..elf.clone() }));
             assert_eq!(of(&program(wide, &[(4, &note[..20])])).unwrap(), Head::Elf(elf));
+        }
+    }
+
+    #[test]
+    fn machine_code_says_which_sanitizer_it_needs() {
+        for wide in [false, true] {
+            let width = if wide { 8 } else { 4 };
+            let word = |number: u64| number.to_le_bytes()[..width].to_vec();
+            let of_libraries = |names: &[u8], at: &[u64], strings: u64| {
+                let mut dynamic: Vec<u8> = at.iter().flat_map(|at| [word(1), word(*at)].concat()).collect();
+                dynamic.extend([word(5), word(strings), word(0), word(0)].concat());
+                let mut bytes = program(wide, &[(2, &dynamic), (1, names)]);
+                // The second segment is loaded at 0x1000.
+                let (head, size, address) = if wide { (64, 56, 16) } else { (52, 32, 8) };
+                bytes[head + size + address + 1] = 0x10;
+                match of(&bytes).unwrap() {
+                    Head::Elf(elf) => elf.sanitizer,
+                    other => panic!("{other:?}"),
+                }
+            };
+            let names = b"\0libc.so.6\0libasan.so.8\0libasan.so.4\0libclang_rt.asan-x86_64.so\0";
+            assert_eq!(of_libraries(names, &[1], 0x1000), None);
+            assert_eq!(of_libraries(names, &[1, 11], 0x1000), Some(Sanitizer::Lenient));
+            assert_eq!(of_libraries(names, &[24], 0x1000), Some(Sanitizer::Strict));
+            assert_eq!(of_libraries(names, &[37, 1], 0x1000), Some(Sanitizer::Lenient));
+            // What is not there is not needed.
+            assert_eq!(of_libraries(names, &[11], 0x9000), None);
+            assert_eq!(of_libraries(names, &[u64::MAX, 5000], 0x1000), None);
         }
     }
 

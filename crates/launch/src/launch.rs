@@ -3,6 +3,7 @@
 use crate::{Change, Environment, LaunchError, Obstacle, Options, Program, ranks};
 use numakit_model::plan::{Memory, Mode, Plan};
 use numakit_model::{CpuSet, Topology};
+use numakit_sys::c_library;
 use numakit_sys::huge_pages::{HugePages, Setting};
 use numakit_sys::policy::Policy;
 use numakit_sys::start::Start;
@@ -15,6 +16,11 @@ use std::path::Path;
 /// Makes malloc of glibc ask for huge pages.
 const TUNABLES: &str = "GLIBC_TUNABLES";
 const MALLOC_ASKS: &str = "glibc.malloc.hugetlb=1";
+
+/// What a sanitizer is asked by: options that are parted by colons.
+const SANITIZER: &str = "ASAN_OPTIONS";
+/// It need not be the first library.
+const NEED_NOT_BE_FIRST: (&str, &str) = ("verify_asan_link_order", "verify_asan_link_order=0");
 
 /// A program and what it is to get.
 #[derive(Debug, Clone, Copy)]
@@ -132,13 +138,7 @@ impl Job<'_> {
         if self.options.huge_pages != Some(HugePages::On) || self.setting != Some(Setting::Advised) {
             return;
         }
-        let before = environment.get(TUNABLES).unwrap_or_default().to_owned();
-        let before = before.to_string_lossy();
-        match before.contains("glibc.malloc.hugetlb") {
-            true => environment.suggest(TUNABLES, MALLOC_ASKS),
-            false if before.is_empty() => environment.set(TUNABLES, MALLOC_ASKS),
-            false => environment.set(TUNABLES, format!("{before}:{MALLOC_ASKS}")),
-        }
+        environment.add(TUNABLES, "glibc.malloc.hugetlb", MALLOC_ASKS);
     }
 
     /// What the library reads.
@@ -178,7 +178,12 @@ impl Job<'_> {
         if mask.len() > 1 && !self.options.alone {
             ranks::divide(self.words, environment);
         }
-        environment.preload(self.library);
+        // The library asks it too, where the program does not answer for itself.
+        if self.program.sanitized {
+            let (option, value) = NEED_NOT_BE_FIRST;
+            environment.add(SANITIZER, option, value);
+        }
+        environment.preload(self.library, c_library::glibc().is_some_and(|version| version < (2, 34)));
     }
 
     /// Until the library is there to restore the wanted policy, memory comes from the node of

@@ -1,6 +1,6 @@
 //! The program that is to be started: which file, and whether it takes our library.
 
-use crate::head::{self, Head, OWN_MACHINE};
+use crate::head::{self, Elf, Head, OWN_MACHINE, Sanitizer};
 use numakit_sys::executable;
 use std::ffi::{OsStr, OsString};
 use std::fmt;
@@ -21,6 +21,8 @@ pub struct Program {
     pub code: PathBuf,
     /// Why the library cannot be loaded into it; none where it can.
     pub obstacle: Option<Obstacle>,
+    /// It has an AddressSanitizer that is to be asked to let another library be first.
+    pub sanitized: bool,
 }
 
 /// Why a program does not take a library.
@@ -36,8 +38,12 @@ pub enum Obstacle {
     Machine,
     /// It gets other rights than its user: setuid, setgid or capabilities.
     Rights(&'static str),
+    /// Its sanitizer ends it if another library is loaded first.
+    Sanitizer,
     /// Its file does not let itself be read.
     Unreadable(String),
+    /// The caller wants none in it.
+    Declined,
 }
 
 impl Obstacle {
@@ -56,6 +62,8 @@ impl fmt::Display for Obstacle {
             Self::Loader(name) => write!(f, "is loaded by {name}, not by glibc"),
             Self::Machine => write!(f, "is not built for {} with 64 bits", std::env::consts::ARCH),
             Self::Rights(how) => write!(f, "is {how}"),
+            Self::Sanitizer => f.write_str("has the AddressSanitizer of GCC 7 or before"),
+            Self::Declined => f.write_str("is started with --no-library"),
             Self::Unreadable(why) => write!(f, "cannot be looked into ({why})"),
         }
     }
@@ -65,8 +73,8 @@ impl Program {
     /// Looks for a program as the kernel and shells do. An error is that of starting it.
     pub fn find(name: &OsStr, path: &OsStr) -> io::Result<Self> {
         let file = executable::find(name, path)?;
-        let (code, obstacle) = look(&file, path, DEPTH)?;
-        Ok(Self { file, code, obstacle })
+        let Seen { code, obstacle, sanitized } = look(&file, path, DEPTH)?;
+        Ok(Self { file, code, obstacle, sanitized })
     }
 
     /// Whether it was built by Go.
@@ -81,8 +89,14 @@ impl Program {
 }
 
 /// The code behind a file, and what is in the way.
-fn look(file: &Path, path: &OsStr, depth: usize) -> io::Result<(PathBuf, Option<Obstacle>)> {
-    let found = |obstacle| Ok((file.to_owned(), obstacle));
+struct Seen {
+    code: PathBuf,
+    obstacle: Option<Obstacle>,
+    sanitized: bool,
+}
+
+fn look(file: &Path, path: &OsStr, depth: usize) -> io::Result<Seen> {
+    let found = |obstacle| Ok(Seen { code: file.to_owned(), obstacle, sanitized: false });
     let open = match File::open(file) {
         Ok(open) => open,
         // What may be executed need not be readable.
@@ -96,13 +110,10 @@ fn look(file: &Path, path: &OsStr, depth: usize) -> io::Result<(PathBuf, Option<
     };
     match head::inspect(&mut read) {
         Err(damage) => found(Some(Obstacle::Unreadable(damage.to_string()))),
-        Ok(Head::Elf(elf)) => found(match elf.interpreter {
-            _ if elf.machine != OWN_MACHINE || elf.bits != 64 => Some(Obstacle::Machine),
-            _ if elf.go => Some(Obstacle::Go),
-            None => Some(Obstacle::Static),
-            Some(loader) if !is_glibc(&loader) => Some(Obstacle::Loader(loader)),
-            Some(_) => executable::raises_rights(file)?.map(Obstacle::Rights),
-        }),
+        Ok(Head::Elf(elf)) => {
+            let sanitized = elf.sanitizer == Some(Sanitizer::Lenient);
+            Ok(Seen { sanitized, ..found(in_the_way(file, elf)?)? })
+        }
         Ok(_) if depth == 0 => found(Some(Obstacle::Unreadable("scripts run scripts".to_owned()))),
         Ok(Head::Other) => look(Path::new("/bin/sh"), path, 0),
         Ok(Head::Script { interpreter, argument }) => {
@@ -112,6 +123,17 @@ fn look(file: &Path, path: &OsStr, depth: usize) -> io::Result<(PathBuf, Option<
             look(&interpreter, path, depth - 1)
         }
     }
+}
+
+fn in_the_way(file: &Path, elf: Elf) -> io::Result<Option<Obstacle>> {
+    Ok(match elf.interpreter {
+        _ if elf.machine != OWN_MACHINE || elf.bits != 64 => Some(Obstacle::Machine),
+        _ if elf.go => Some(Obstacle::Go),
+        None => Some(Obstacle::Static),
+        Some(loader) if !is_glibc(&loader) => Some(Obstacle::Loader(loader)),
+        Some(_) if elf.sanitizer == Some(Sanitizer::Strict) => Some(Obstacle::Sanitizer),
+        Some(_) => executable::raises_rights(file)?.map(Obstacle::Rights),
+    })
 }
 
 /// `env NAME` stands for what it starts.

@@ -14,9 +14,15 @@ const LLVM: &str = "LD_LIBRARY_PATH=/usr/lib/llvm";
 const PLACED: &str = "numactl --preferred=0 env NUMA_PLACE=0-7 NUMA_MASK=0-7 'NUMA_NODES=0:0-1;1:2-3;2:4-5;3:6-7' \
                       NUMA_MEMORY=default LD_PRELOAD=/usr/lib/libnumaplace.so";
 
+const HUGE: &str = "echo always > /sys/kernel/mm/transparent_hugepage/enabled;";
+const SMALL: &str = "echo never > /sys/kernel/mm/transparent_hugepage/enabled;";
+
 /// Name and command; each has one region.
-fn experiments() -> [(&'static str, String); 6] {
+fn experiments() -> [(&'static str, String); 8] {
     [
+        // All of it, from the launcher to the last thread, as it is installed: with huge pages.
+        ("whole", format!("{HUGE} GOMP_CPU_AFFINITY=0-7 whole ep; {SMALL}")),
+        ("whole-placed", format!("{HUGE} whole numa run --busy off -c 8 -- ep; {SMALL}")),
         ("gomp", "GOMP_CPU_AFFINITY=0-7 ep".to_owned()),
         ("gomp-placed", format!("{PLACED} {PLACES} ep")),
         ("llvm", format!("env {PLACES} {LLVM} ep")),
@@ -31,6 +37,7 @@ static BOOT: LazyLock<Result<Boot, Failure>> = LazyLock::new(|| {
     let mut guest = Guest::new(Shape::named("four")?)
         .simulate(Simulation::new())
         .program(&numactl)
+        .program(&programs::numa()?)
         .file(&programs::libomp()?, "/usr/lib/llvm/libgomp.so.1")
         .file(&programs::libnumaplace()?, LIBRARY)
         .timeout(Duration::from_secs(1200));
@@ -38,7 +45,7 @@ static BOOT: LazyLock<Result<Boot, Failure>> = LazyLock::new(|| {
     for (name, value) in [("OMP_WAIT_POLICY", "passive"), ("GOMP_SPINCOUNT", "0"), ("KMP_BLOCKTIME", "0")] {
         guest = guest.env(name, value);
     }
-    for name in ["stacks", "ep"] {
+    for name in ["stacks", "ep", "whole"] {
         guest = guest.program(&programs::compiled(name)?.unwrap());
     }
     for repeat in 0..REPEATS {
@@ -94,4 +101,10 @@ fn parallel_programs_of_llvm_stay_on_their_nodes() {
 fn stacks_that_the_parent_touched_come_along() {
     let Some(gain) = gain("stacks") else { return };
     assert!(gain >= 50.0, "{gain}");
+}
+
+#[test]
+fn a_whole_command_stays_on_its_nodes_with_huge_pages() {
+    let Some(gain) = gain("whole") else { return };
+    assert!(gain >= 25.0, "{gain}");
 }

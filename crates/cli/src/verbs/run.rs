@@ -94,6 +94,10 @@ struct With {
     /// Do not place what it starts in its turn
     #[arg(long)]
     no_inherit: bool,
+    /// Load no library into the program: it gets its CPUs and memory policy, but its threads are not
+    /// bound one by one
+    #[arg(long)]
+    no_library: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -172,7 +176,12 @@ impl Run {
         };
         let path = std::env::var_os("PATH").unwrap_or_else(|| "/bin:/usr/bin".into());
         match Program::find(name, &path) {
-            Ok(program) => self.start(&root, &request, &program),
+            Ok(mut program) => {
+                if self.with.no_library {
+                    program.obstacle = Some(Obstacle::Declined);
+                }
+                self.start(&root, &request, &program)
+            }
             Err(error) => Ok(not_started(name, &error)),
         }
     }

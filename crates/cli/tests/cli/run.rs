@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 /// With a registry of its own, so that other tests and users do not matter.
-fn numa(folder: &Folder, words: &[&str]) -> Command {
+pub fn numa(folder: &Folder, words: &[&str]) -> Command {
     let mut command = folder.numa("run");
     command.args(words).env("NUMAKIT_REGISTRY", folder.path("registry"));
     for name in ["LD_PRELOAD", "OMP_NUM_THREADS", "OMP_PLACES", "XDG_CONFIG_HOME", "NUMAKIT_PRELOAD"] {

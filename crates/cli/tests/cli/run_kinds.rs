@@ -1,6 +1,6 @@
 //! `numa run` with programs of every kind, for other users, and on a terminal.
 
-use crate::run::run;
+use crate::run::{numa, run};
 use crate::runner::{Done, Folder};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -65,6 +65,69 @@ fn static_programs_get_mask_and_policy_for_all_their_threads() {
         let done = run(&folder, &[&ON_ONE[..], &[program.to_str().unwrap()]].concat());
         told(&done, &format!("{name} is statically linked"));
     }
+}
+
+/// Its library is there: it tells of the main thread.
+fn placed(done: &Done, status: i32) {
+    let told = done.err.lines().find(|line| line.starts_with("numaplace: process"));
+    assert!(done.code == status && told.is_some(), "status {}: {}", done.code, done.err);
+}
+
+const TOLD_ON_ONE: [&str; 8] = ["-v", "-c", "1", "--busy", "off", "--memory", "interleave:0", "--"];
+
+#[test]
+fn programs_with_sanitizers_are_placed_and_end_as_alone() {
+    let folder = Folder::new("kinds-sanitized");
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/guest/programs/faults.c");
+    let expected = LOOKS.map(|name| format!("{name} cpus 1 policy 3 nodes 0\n")).concat();
+    for name in ["address", "thread", "undefined", "leak"] {
+        let option = format!("-fsanitize={name}");
+        let Some(program) = kind(&folder, name, &["cc", &option]) else { continue };
+        let program = program.to_str().unwrap();
+        let done = run(&folder, &[&TOLD_ON_ONE[..], &[program]].concat());
+        placed(&done, 0);
+        assert_eq!(done.out, expected, "{name}");
+        // A script may start it, with options of its own.
+        let below = format!("ASAN_OPTIONS=verbosity=0 {program}");
+        let done = run(&folder, &[&TOLD_ON_ONE[..], &["sh", "-c", &below]].concat());
+        placed(&done, 0);
+        assert_eq!(done.out, expected, "{name}");
+    }
+    // What it is there for is found: the status is the sanitizer's.
+    let own = "-DOPTIONS=\"exitcode=7\"";
+    for (name, options, status) in
+        [("faults", &["cc"][..], 1), ("own", &["cc", own], 7), ("static", &["cc", "-static-libasan"], 1)]
+    {
+        let program = folder.path(name);
+        let mut build = Command::new(options[0]);
+        build.args(&options[1..]).args(["-fsanitize=address", "-pthread", "-o"]).arg(&program).arg(&source);
+        if !build.output().is_ok_and(|output| output.status.success()) {
+            println!("skipped: no {} here that builds with -fsanitize=address", options.join(" "));
+            continue;
+        }
+        let alone = Command::new(&program).output().unwrap();
+        assert_eq!(alone.status.code(), Some(status), "{}", String::from_utf8_lossy(&alone.stderr));
+        let done = run(&folder, &[&TOLD_ON_ONE[..], &[program.to_str().unwrap()]].concat());
+        placed(&done, status);
+        assert!(done.err.contains("heap-buffer-overflow"), "{}", done.err);
+    }
+}
+
+#[test]
+fn a_sanitizer_that_is_preloaded_stays_behind_the_library() {
+    let folder = Folder::new("kinds-preloaded");
+    let Some(program) = kind(&folder, "plain", &["cc"]) else { return };
+    let asked = Command::new("cc").arg("-print-file-name=libasan.so").output().unwrap();
+    let sanitizer = String::from_utf8(asked.stdout).unwrap().trim().to_owned();
+    if !Path::new(&sanitizer).is_absolute() {
+        println!("skipped: this compiler has no libasan.so");
+        return;
+    }
+    let mut numa = numa(&folder, &[&TOLD_ON_ONE[..], &[program.to_str().unwrap()]].concat());
+    let done = Done::of(numa.env("LD_PRELOAD", &sanitizer).output().unwrap());
+    placed(&done, 0);
+    let order = format!("/libnumaplace.so:{sanitizer}");
+    assert!(done.err.lines().any(|line| line.contains("set LD_PRELOAD=") && line.contains(&order)), "{}", done.err);
 }
 
 #[test]
@@ -174,4 +237,38 @@ fn the_doctor_looks_at_what_placing_needs() {
     let library = doctor("NUMAKIT_PRELOAD", Path::new("/no/lib.so"))("library for programs");
     let told = ["missing", "NUMAKIT_PRELOAD is '/no/lib.so', where there is no file"];
     assert!(library[..2] == told && library[2].starts_with("unset NUMAKIT_PRELOAD"), "{library:?}");
+}
+
+/// A driver with a thread: how many CPUs children find that are started in this way.
+const DRIVER: &str = "import subprocess, sys, threading\n\
+    def cpus(**how): return subprocess.run(sys.argv[1:], stdout=subprocess.PIPE, **how).stdout.decode().strip()\n\
+    print(cpus())\n\
+    thread = threading.Thread(target=lambda: None); thread.start(); thread.join()\n\
+    print(cpus(), cpus(close_fds=False), cpus(preexec_fn=lambda: None), cpus(shell=False, start_new_session=True))\n";
+
+#[test]
+fn children_of_a_threaded_driver_have_all_its_cpus() {
+    let folder = Folder::new("driver");
+    if std::thread::available_parallelism().map_or(1, usize::from) < 2 {
+        return println!("skipped: children of a threaded driver: one CPU is allowed here, two are needed");
+    }
+    let script = folder.path("driver.py");
+    std::fs::write(&script, DRIVER).unwrap();
+    let python = ["-c", "2", "--busy", "off", "--", "python3", script.to_str().unwrap()];
+    let done = run(&folder, &[&python[..], &["nproc"]].concat());
+    assert_eq!((done.code, done.out.as_str()), (0, "2\n2 2 2 2\n"), "{}", done.err);
+    // A child that takes no library.
+    let Some(fixed) = kind(&folder, "fixed", &["cc", "-static"]) else { return };
+    let done = run(&folder, &[&python[..], &[fixed.to_str().unwrap()]].concat());
+    assert_eq!(done.out.matches("main cpus 2 ").count(), 2 * 5, "{}{}", done.out, done.err);
+}
+
+#[test]
+fn on_request_nothing_is_loaded() {
+    let folder = Folder::new("no-library");
+    let done = run(&folder, &["-c", "1", "--busy", "off", "--no-library", "--", "sh", "-c", "env; nproc"]);
+    assert_eq!(done.code, 0, "{}", done.err);
+    assert!(!done.out.contains("LD_PRELOAD=") && !done.out.contains("NUMA_PLACE="), "{}", done.out);
+    assert!(done.out.ends_with("\n1\n"), "{}", done.out);
+    assert!(done.err.contains("sh is started with --no-library"), "{}", done.err);
 }

@@ -27,7 +27,7 @@ fn topology() -> Topology {
 }
 
 fn program(obstacle: Option<Obstacle>) -> Program {
-    Program { file: "/x/solver".into(), code: "/x/solver".into(), obstacle }
+    Program { file: "/x/solver".into(), code: "/x/solver".into(), obstacle, sanitized: false }
 }
 
 fn launch(program: &Program, plan: &Plan, options: &Options, before: &[(&str, &str)]) -> Launch {
@@ -156,4 +156,26 @@ fn nodes_that_are_not_there_are_refused_before_anything_starts() {
         error.starts_with("memory policy 'bind:900' is refused") && error.contains("numa topo"),
         "{error}"
     );
+}
+
+#[test]
+fn a_sanitizer_is_asked_to_let_the_library_be_first() {
+    let plan = plan(&[(0, 0), (1, 0)], Memory::default());
+    let sanitized = Program { sanitized: true, ..program(None) };
+    let options = |before: &[(&str, &str)]| {
+        let launch = launch(&sanitized, &plan, &Options::default(), before);
+        value(&launch, "ASAN_OPTIONS").unwrap().to_owned()
+    };
+    assert_eq!(options(&[]), "verify_asan_link_order=0");
+    assert_eq!(options(&[("ASAN_OPTIONS", "")]), "verify_asan_link_order=0");
+    assert_eq!(options(&[("ASAN_OPTIONS", "a=1:b=2")]), "a=1:b=2:verify_asan_link_order=0");
+    let chosen = "verify_asan_link_order=1:a=1";
+    assert_eq!(options(&[("ASAN_OPTIONS", chosen)]), chosen);
+    // Others hear nothing of it, and what cannot be asked is not preloaded to.
+    let plain = launch(&program(None), &plan, &Options::default(), &[]);
+    assert_eq!(value(&plain, "ASAN_OPTIONS"), None);
+    let old = launch(&program(Some(Obstacle::Sanitizer)), &plan, &Options::default(), &[]);
+    assert_eq!((value(&old, "ASAN_OPTIONS"), value(&old, "LD_PRELOAD")), (None, None));
+    let note = old.note.unwrap();
+    assert!(note.starts_with("solver has the AddressSanitizer of GCC 7 or before: its threads"), "{note}");
 }

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* Notices when a program binds its threads itself: those it starts then inherit what it asked for. */
+#define _GNU_SOURCE
+#include "libraries.h"
+#include "settings.h"
+#include "thread.h"
+#include <dlfcn.h>
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <string.h>
+
+typedef int set_function(pthread_t, size_t, const cpu_set_t *);
+
+/* The calling thread has a mask that somebody asked for whose code is at this address. */
+static void note(void *caller)
+{
+    if (!settings()->active || !thread_is_of_process())
+        return;
+    if (owner_of(caller) == OPENMP_OF_GCC)
+        thread_runtime_binds();
+    else
+        thread_was_bound();
+}
+
+__attribute__((visibility("default"))) int sched_setaffinity(pid_t thread, size_t bytes, const cpu_set_t *mask)
+{
+    int error = os_set_mask_of(thread, bytes, mask);
+    if (error == 0 && (thread == 0 || thread == os_thread()))
+        note(__builtin_return_address(0));
+    if (error)
+        errno = error;
+    return error ? -1 : 0;
+}
+
+__attribute__((visibility("default"))) int pthread_setaffinity_np(pthread_t thread, size_t bytes,
+                                                                  const cpu_set_t *mask)
+{
+    static set_function *_Atomic next;
+    set_function *set = atomic_load_explicit(&next, memory_order_relaxed);
+    if (!set) {
+        void *symbol = dlsym(RTLD_NEXT, "pthread_setaffinity_np");
+        memcpy(&set, &symbol, sizeof set);
+        atomic_store(&next, set);
+    }
+    int error = set ? set(thread, bytes, mask) : ENOSYS;
+    if (error == 0 && pthread_equal(thread, pthread_self()))
+        note(__builtin_return_address(0));
+    return error;
+}

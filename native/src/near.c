@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+#define _GNU_SOURCE
+#include "near.h"
+#include "messages.h"
+#include "settings.h"
+#include <errno.h>
+#include <linux/mempolicy.h>
+#include <stdatomic.h>
+#include <string.h>
+
+/* What glibc keeps of the stacks of threads that ended, unless a tunable says otherwise. */
+enum { KEPT_BYTES = 40 << 20 };
+static int most_left = 1;
+/* Stacks that are kept now, as far as can be seen from here: threads that get one of them find its
+ * pages where it was used. */
+static atomic_int left;
+
+void near_begin(void)
+{
+    size_t bytes;
+    pthread_attr_t defaults;
+    if (pthread_getattr_default_np(&defaults))
+        return;
+    if (pthread_attr_getstacksize(&defaults, &bytes) == 0 && bytes > 0 && KEPT_BYTES / bytes > 1)
+        most_left = (int)(KEPT_BYTES / bytes);
+    pthread_attr_destroy(&defaults);
+}
+
+void near_stack_left(void)
+{
+    int before = atomic_load(&left);
+    while (before < most_left && !atomic_compare_exchange_weak(&left, &before, before + 1))
+        continue;
+}
+
+void near_forget(void)
+{
+    atomic_store(&left, 0);
+}
+
+/* Whether the new thread gets fresh memory for its stack. */
+static bool takes_fresh_stack(const struct start *start)
+{
+    if (start->place.bottom)
+        return false;
+    int before = atomic_load(&left);
+    while (before > 0 && !atomic_compare_exchange_weak(&left, &before, before - 1))
+        continue;
+    return before == 0;
+}
+
+enum road {
+    HERE,   /* the creator is on that node */
+    VISIT,  /* the creator goes to the new thread's CPU for it: fresh pages, huge ones too, are made there */
+    PREFER, /* the creator stays and prefers the node: its policy takes memory from elsewhere, or the stack
+             * was used and its pages are there */
+};
+
+static enum road choose_road(const struct start *start, bool knows_policy, bool is_fresh)
+{
+    int node = start->place.node;
+    if (knows_policy && !policy_is_local(&start->policy))
+        return PREFER;
+    if (thread_place()->node == node && node_of_cpu(os_cpu()) == node)
+        return HERE;
+    return is_fresh || !knows_policy ? VISIT : PREFER;
+}
+
+struct creation {
+    create_function *create;
+    pthread_t *thread;
+    const pthread_attr_t *attributes;
+    void *(*function)(void *);
+    struct start *start;
+    const struct cpus *mask;
+};
+
+static int create_here(const struct creation *all)
+{
+    return all->create(all->thread, all->attributes, all->function, all->start);
+}
+
+static int create_in_visit(const struct creation *all)
+{
+    struct cpus before, now;
+    bool visits = os_mask(0, &before) == 0 && os_set_mask(0, all->mask) == 0;
+    int result = create_here(all);
+    /* Who gave the creator another mask meanwhile meant it. */
+    if (visits && os_mask(0, &now) == 0 && memcmp(&now, all->mask, sizeof now) == 0)
+        os_set_mask(0, &before);
+    return result;
+}
+
+static int create_preferring(const struct creation *all)
+{
+    int node = all->start->place.node;
+    struct policy before = all->start->policy, near = policy_of_node(MPOL_PREFERRED, node);
+    int error = os_set_policy(&near);
+    all->start->has_policy = error == 0;
+    if (error == EINVAL)
+        node_gives_none(node);
+    else if (error)
+        say_once(NO_POLICY, "cannot set a memory policy: %s. Stacks are moved when threads begin", strerror(error));
+    int result = create_here(all);
+    if (error == 0)
+        os_set_policy(&before);
+    return result;
+}
+
+int near_create(create_function *create, pthread_t *thread, const pthread_attr_t *attributes,
+                void *(*function)(void *), struct start *start, const struct cpus *mask)
+{
+    struct creation all = {create, thread, attributes, function, start, mask};
+    bool is_fresh = takes_fresh_stack(start), knows_policy = os_policy(&start->policy) == 0;
+    int node = start->place.node;
+    if (node < 0 || !node_gives_memory(node) || (knows_policy && policy_forbids(&start->policy, node))) {
+        start->place.node = -1;
+        return create_here(&all);
+    }
+    switch (choose_road(start, knows_policy, is_fresh)) {
+    case VISIT:
+        return create_in_visit(&all);
+    case PREFER:
+        return create_preferring(&all);
+    case HERE:
+        break;
+    }
+    return create_here(&all);
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* Functions that came to glibc after 2.28: looked up where the program runs, NULL where its C library
+ * has none. */
+#ifndef NEWER_H
+#define NEWER_H
+
+#include <pthread.h>
+#include <signal.h>
+
+/* Since 2.35. As in <dlfcn.h>, which older headers lack. */
+struct found_object {
+    unsigned long long flags;
+    void *from, *to;
+    struct link_map *library;
+    void *unwinding;
+    unsigned long long reserved[10];
+};
+
+struct newer {
+    /* Since 2.32. */
+    int (*get_signals)(const pthread_attr_t *, sigset_t *);
+    int (*set_signals)(pthread_attr_t *, const sigset_t *);
+    int (*find_object)(void *, struct found_object *);
+};
+
+/* Where no other thread can be in the loader yet. */
+void newer_begin(void);
+const struct newer *newer(void);
+
+#endif
