@@ -20,8 +20,10 @@ pub mod sched;
 pub mod signal;
 pub mod start;
 pub mod supervise;
+pub mod tag;
 pub mod tty;
 pub mod user;
+pub mod watch;
 pub mod window;
 
 pub use root::{ReadError, Source, SysRoot};
