@@ -38,6 +38,8 @@ pub enum Obstacle {
     Rights(&'static str),
     /// Its file does not let itself be read.
     Unreadable(String),
+    /// There is no library for it, for this reason.
+    NoLibrary(String),
 }
 
 impl Obstacle {
@@ -57,6 +59,7 @@ impl fmt::Display for Obstacle {
             Self::Machine => write!(f, "is not built for {} with 64 bits", std::env::consts::ARCH),
             Self::Rights(how) => write!(f, "is {how}"),
             Self::Unreadable(why) => write!(f, "cannot be looked into ({why})"),
+            Self::NoLibrary(why) => write!(f, "runs without libnumaplace.so ({why})"),
         }
     }
 }

@@ -7,6 +7,7 @@ mod control;
 mod export;
 mod faults;
 mod formulas;
+mod homes;
 mod live;
 mod mark;
 mod numascope;
