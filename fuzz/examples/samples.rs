@@ -4,7 +4,7 @@
 use numakit_history::{Recorded, levels_of, plain};
 use numakit_model::{Instance, Kind, Metric, Scope, Series, Unit};
 use numakit_recording::{Header, Recorder, tail_of};
-use numakit_registry::record::{self, Record};
+use numakit_registry::record::{self, Chooser, Record};
 use numakit_registry::{Process, Who};
 use std::error::Error;
 use std::fs;
@@ -47,9 +47,12 @@ fn registry(corpus: &Path) -> Result<(), Box<dyn Error>> {
         keeper: Some(Process { pid: 7, start: 78 }),
         program: Some(Process { pid: 8, start: 79 }),
         pids: 4_026_531_836,
+        tag: Some(77),
     };
     let record = Record { cpus: "0-2,64".parse()?, who, ended: false };
-    let mut bytes = record::header(7, "numa");
+    let process = Process { pid: 7, start: 78 };
+    let chooser = Chooser { process, pids: 4_026_531_836, since: 79, name: "numa".to_owned() };
+    let mut bytes = record::header(Some(&chooser));
     bytes.extend(record.bytes());
     bytes.extend(record.bytes());
     bytes.last_mut().into_iter().for_each(|byte| *byte = 1);

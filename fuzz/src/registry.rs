@@ -7,8 +7,8 @@ use numakit_registry::record::{self, HEADER, MOST_CPUS, Parsed, RECORD};
 /// others, and reads the same when it is written again.
 pub fn metadata(input: &[u8]) {
     let (header, records) = input.split_at(input.len().min(HEADER));
-    if let Some((_, name)) = record::chooser(header) {
-        assert!(!name.chars().any(char::is_control));
+    if let Some(chooser) = record::chooser(header) {
+        assert!(!chooser.name.chars().any(char::is_control));
     }
     // Anything may stand where a record begins, also with a sum that fits.
     let sealed = |bytes: &[u8]| {

@@ -27,8 +27,12 @@ impl Formulas {
         for path in standard() {
             match text(&path) {
                 Ok(text) => texts.push((path, text)),
-                Err(error) if absent(&error) => {}
-                Err(error) => return Err(error),
+                Err(error) => match io_kind(&error) {
+                    // Nothing there, or in a home that is not ours.
+                    Some(ErrorKind::NotFound | ErrorKind::NotADirectory | ErrorKind::PermissionDenied) => {}
+                    Some(_) => eprintln!("numa: warning: {error:#}"),
+                    None => return Err(error),
+                },
             }
         }
         for path in &self.files {
@@ -57,10 +61,9 @@ fn standard() -> Vec<PathBuf> {
         .collect()
 }
 
-/// Nothing there, or in a home that is not ours.
-fn absent(error: &anyhow::Error) -> bool {
-    let kind = error.root_cause().downcast_ref::<std::io::Error>().map(std::io::Error::kind);
-    matches!(kind, Some(ErrorKind::NotFound | ErrorKind::NotADirectory | ErrorKind::PermissionDenied))
+/// What the system said, if it is that which failed.
+fn io_kind(error: &anyhow::Error) -> Option<ErrorKind> {
+    error.root_cause().downcast_ref::<std::io::Error>().map(std::io::Error::kind)
 }
 
 fn text(path: &Path) -> anyhow::Result<String> {

@@ -45,7 +45,7 @@ impl<'a> Choice<'a> {
         let free = self.plan(self.request, seen)?;
         let cores = self.cores(&free.plan);
         let allowed = self.limits.map(|limits| limits.check(&seen.holdings, cores));
-        let chosen = match (self.request.cores, allowed) {
+        let mut chosen = match (self.request.cores, allowed) {
             // All that are free is as many as the user may have; the registry refuses what is more.
             (None | Some(Cores::Auto), Some(Err(RegistryError::Limit { limit, held, user, .. })))
                 if limit > held =>
@@ -57,6 +57,8 @@ impl<'a> Choice<'a> {
             }
             _ => free,
         };
+        chosen.plan.warnings.extend(seen.warning.clone());
+        chosen.plan.warnings.extend(self.limits.and_then(Limits::warning).map(str::to_owned));
         Ok(Chosen { cpus: chosen.plan.held.clone(), cores: self.cores(&chosen.plan), with: chosen })
     }
 
@@ -142,7 +144,7 @@ mod tests {
             command: "stray".to_owned(),
             cpus: cpus.parse().unwrap(),
         });
-        Seen { holdings, bound: bound.collect() }
+        Seen { holdings, bound: bound.collect(), warning: None }
     }
 
     fn cpus(plan: &Plan) -> String {

@@ -97,6 +97,7 @@ impl Launch {
             huge_pages: job.options.huge_pages,
             stack: job.options.stack,
             cgroup: None,
+            tag: None,
             environment: Vec::new(),
         };
         let changes = environment.changes().to_vec();

@@ -44,6 +44,8 @@ pub enum Obstacle {
     Unreadable(String),
     /// The caller wants none in it.
     Declined,
+    /// There is no library for it, for this reason.
+    NoLibrary(String),
 }
 
 impl Obstacle {
@@ -65,6 +67,7 @@ impl fmt::Display for Obstacle {
             Self::Sanitizer => f.write_str("has the AddressSanitizer of GCC 7 or before"),
             Self::Declined => f.write_str("is started with --no-library"),
             Self::Unreadable(why) => write!(f, "cannot be looked into ({why})"),
+            Self::NoLibrary(why) => write!(f, "runs without libnumaplace.so ({why})"),
         }
     }
 }

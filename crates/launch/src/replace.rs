@@ -88,7 +88,8 @@ pub fn choose(
     let about = About { application: format!("process {pid}, being placed") };
     let limits = Limits::of_this_machine()?;
     let choose = |seen: &Seen| choice.choose(&without(seen));
-    let (held, outcome) = Registry::open()?.take(&about, &limits, choose)?;
+    let (held, mut outcome) = Registry::open()?.take(&about, &limits, choose)?;
+    outcome.plan.warnings.extend(limits.warning().map(str::to_owned));
     let replaced = place(&outcome);
     held.give_back();
     Ok((outcome, replaced?))

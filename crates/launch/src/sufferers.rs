@@ -24,6 +24,15 @@ pub struct Match {
     pub list: PathBuf,
 }
 
+/// What the lists say of a program.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Found {
+    /// The first line that names it.
+    pub line: Option<Match>,
+    /// Lists that are there and could not be read, each with the reason and what to do.
+    pub unread: Vec<String>,
+}
+
 impl Lists {
     /// In `/etc` and in the user's folder of settings.
     pub fn usual(config_home: Option<OsString>, home: Option<OsString>) -> Self {
@@ -32,36 +41,43 @@ impl Lists {
         Self([Some(PathBuf::from("/etc")), own].into_iter().flatten().map(|p| p.join(NAME)).collect())
     }
 
-    /// Whether a program is in one of them. A list that is not there is empty; one that cannot
-    /// be read is an error.
-    pub fn find(&self, program: &Path) -> io::Result<Option<Match>> {
-        let name = program.file_name().unwrap_or_default().to_string_lossy();
-        let mut hash: Option<Option<String>> = None;
+    /// Whether a program is in one of them. A list that is not there is empty, and so is one that
+    /// cannot be read: others may keep theirs to themselves.
+    pub fn find(&self, program: &Path) -> Found {
+        use io::ErrorKind::{NotADirectory, NotFound};
+        let mut found = Found::default();
+        let mut hash = None;
         for list in &self.0 {
-            let text = match open_to_read(list).and_then(io::read_to_string) {
-                Ok(text) => text,
-                Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
-                Err(error) => {
-                    return Err(io::Error::new(error.kind(), format!("{}: {error}", list.display())));
+            match open_to_read(list).and_then(io::read_to_string) {
+                Ok(text) if found.line.is_none() => {
+                    let line = line_for(program, &text, &mut hash);
+                    found.line = line.map(|line| Match { line, list: list.clone() });
                 }
-            };
-            let lines = text.lines().map(|line| line.split('#').next().unwrap_or_default().trim());
-            for line in lines.filter(|line| !line.is_empty()) {
-                let fits = match line.strip_prefix("sha256:") {
-                    None => line == name,
-                    Some(wanted) => {
-                        // Only a list with hashes makes us read the program.
-                        let hash = hash.get_or_insert_with(|| hash_of(program).ok());
-                        hash.as_ref().is_some_and(|hash| wanted.eq_ignore_ascii_case(hash))
-                    }
-                };
-                if fits {
-                    return Ok(Some(Match { line: line.to_owned(), list: list.clone() }));
-                }
+                Ok(_) => {}
+                Err(error) if matches!(error.kind(), NotFound | NotADirectory) => {}
+                Err(error) => found.unread.push(format!(
+                    "{} cannot be read ({error}), so programs that it names may get huge pages; make it readable, \
+                     or set XDG_CONFIG_HOME to a folder of this user",
+                    list.display()
+                )),
             }
         }
-        Ok(None)
+        found
     }
+}
+
+/// The line of a list that names a program. Only a list with hashes makes us read the program.
+fn line_for(program: &Path, text: &str, hash: &mut Option<Option<String>>) -> Option<String> {
+    let name = program.file_name().unwrap_or_default().to_string_lossy();
+    let lines = text.lines().map(|line| line.split('#').next().unwrap_or_default().trim());
+    let fits = |line: &&str| match line.strip_prefix("sha256:") {
+        None => !line.is_empty() && *line == name,
+        Some(wanted) => {
+            let hash = hash.get_or_insert_with(|| hash_of(program).ok());
+            hash.as_ref().is_some_and(|hash| wanted.eq_ignore_ascii_case(hash))
+        }
+    };
+    lines.into_iter().find(fits).map(str::to_owned)
 }
 
 fn hash_of(program: &Path) -> io::Result<String> {
@@ -84,7 +100,7 @@ mod tests {
         let lists = Lists::usual(Some(folder.clone().into()), None);
         let find = |text: &str| {
             fs::write(&list, text).unwrap();
-            lists.find(&program).unwrap().map(|found| found.line)
+            lists.find(&program).line.map(|found| found.line)
         };
         assert_eq!(find(""), None);
         assert_eq!(find("# solver\nsolve\n"), None);
@@ -94,9 +110,17 @@ mod tests {
         assert_eq!(find("sha256:00"), None);
         assert_eq!(find("sha256:"), None);
         fs::remove_file(&list).unwrap();
-        assert_eq!(lists.find(&program).unwrap(), None);
+        assert_eq!(lists.find(&program), Found::default());
+        // What cannot be read hides nothing of the others.
         fs::create_dir(&list).unwrap();
-        assert!(lists.find(&program).unwrap_err().to_string().contains("no-huge-pages"));
+        let other = folder.join("other");
+        fs::write(&other, "solver").unwrap();
+        let found = Lists(vec![list.clone(), other.clone(), program.join("no-folder")]).find(&program);
+        assert_eq!(found.line, Some(Match { line: "solver".to_owned(), list: other }));
+        assert!(
+            found.unread.len() == 1 && found.unread[0].contains("no-huge-pages cannot be read"),
+            "{found:?}"
+        );
         fs::remove_dir_all(folder).unwrap();
     }
 

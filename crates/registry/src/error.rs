@@ -31,19 +31,6 @@ pub enum RegistryError {
         /// Its first bytes.
         found: String,
     },
-    /// Somebody chooses cores and does not come to an end.
-    #[error(
-        "the registry of cores {} is in use: {who} chooses cores since more than {seconds} s; continue it with 'kill -CONT', or end it",
-        path.display()
-    )]
-    Busy {
-        /// The file.
-        path: PathBuf,
-        /// The process.
-        who: String,
-        /// How long we waited.
-        seconds: u64,
-    },
     /// CPUs that were chosen are not free.
     #[error("CPUs {cpus} are held by {who}")]
     Held {
@@ -82,7 +69,7 @@ pub enum RegistryError {
 impl RegistryError {
     /// Whether it may be otherwise after somebody else gave cores back.
     pub fn may_pass(&self) -> bool {
-        matches!(self, Self::Held { .. } | Self::Crowded(_) | Self::Busy { .. })
+        matches!(self, Self::Held { .. } | Self::Crowded(_))
             || matches!(self, Self::Limit { asked, limit, .. } if asked <= limit)
     }
 

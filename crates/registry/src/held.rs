@@ -1,12 +1,15 @@
 //! Cores that were taken.
 
 use crate::holding::{Process, Who};
-use crate::record::Record;
-use crate::scan::slot_place;
+use crate::place::Place;
+use crate::record::{Parsed, Record};
+use crate::scan::{mark, record_at, slot_lock, slot_place};
 use numakit_model::CpuSet;
+use numakit_sys::lock;
 use std::fs::File;
 use std::io;
-use std::os::fd::{AsRawFd, RawFd};
+use std::ops::Range;
+use std::os::fd::{AsFd, AsRawFd, RawFd};
 use std::os::unix::fs::FileExt;
 
 /// The inherited descriptor has this number or the next that is free.
@@ -17,8 +20,20 @@ pub const LEAST_DESCRIPTOR: RawFd = 100;
 #[derive(Debug)]
 pub struct Held {
     pub(crate) file: File,
+    pub(crate) place: Place,
     pub(crate) slot: u64,
     pub(crate) record: Record,
+}
+
+/// What became of locks that were asked for.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Locked {
+    /// All of them are there.
+    All,
+    /// The record is somebody else's. Nothing was written.
+    NoSlot,
+    /// These CPUs are somebody else's; the others are locked.
+    AllBut(CpuSet),
 }
 
 impl Held {
@@ -31,6 +46,36 @@ impl Held {
     /// for `NUMA_HOLD`. It is closed at exec otherwise.
     pub fn descriptor(&self) -> RawFd {
         self.file.as_raw_fd()
+    }
+
+    /// What the program and all that it starts are to be tagged with.
+    pub fn tag(&self) -> Option<u64> {
+        self.record.who.tag
+    }
+
+    /// Locks and writes everything in the file, if what is written in the record's place may go: of
+    /// who wrote there meanwhile the locks may be lost and the program still run.
+    pub(crate) fn lock(&self, may_go: impl FnOnce(&Parsed) -> bool) -> io::Result<Locked> {
+        let file = self.file.as_fd();
+        // Without it only what has lost its name is harder to tell.
+        let _ = lock::try_share(file, mark(self.place.identity(&self.file)));
+        if !lock::try_lock(file, slot_lock(self.slot))? || !may_go(&record_at(&self.file, self.slot)?) {
+            return Ok(Locked::NoSlot);
+        }
+        // The record comes first: what is locked without one is damaged.
+        self.write()?;
+        let mut others = CpuSet::new();
+        for part in ranges(&self.record.cpus) {
+            if lock::try_lock(file, part.clone())? {
+                continue;
+            }
+            for cpu in part {
+                if !lock::try_lock(file, cpu..cpu + 1)? {
+                    others.insert(cpu as u32);
+                }
+            }
+        }
+        Ok(if others.is_empty() { Locked::All } else { Locked::AllBut(others) })
     }
 
     /// Changes what the record says of the holder. Only whoever keeps the cores does so.
@@ -54,6 +99,18 @@ impl Held {
     pub fn give_back(self) {
         self.end();
     }
+}
+
+/// Neighbouring CPUs as one range: as few locks as possible.
+fn ranges(cpus: &CpuSet) -> Vec<Range<u64>> {
+    let mut ranges: Vec<Range<u64>> = Vec::new();
+    for cpu in cpus.iter().map(u64::from) {
+        match ranges.last_mut() {
+            Some(last) if last.end == cpu => last.end += 1,
+            _ => ranges.push(cpu..cpu + 1),
+        }
+    }
+    ranges
 }
 
 /// This process, or another, so that a later one with its number is told apart.

@@ -36,6 +36,8 @@ pub struct Who {
     pub program: Option<Process>,
     /// The namespace in which process numbers are meant.
     pub pids: u64,
+    /// What the program and all that it started are told by: see [`numakit_sys::tag`].
+    pub tag: Option<u64>,
 }
 
 /// How surely CPUs are held.
@@ -43,9 +45,12 @@ pub struct Who {
 pub enum State {
     /// By locks of the kernel.
     Held,
-    /// The locks are gone, as the keeper was killed and the program had closed the descriptor; but
-    /// this process still runs there.
+    /// The registry has no locks of it, as the keeper was killed and the program had closed the
+    /// descriptor, or somebody removed the file; but this process of it still runs.
     Bound(u32),
+    /// By locks of the kernel in a file that was the registry until somebody removed it. Its record
+    /// is out of reach.
+    Elsewhere,
     /// By locks of the kernel whose record is damaged: nobody knows whose.
     Unknown,
 }
@@ -84,7 +89,12 @@ impl Holding {
 /// For messages: `ep of alice (process 1234)`.
 impl fmt::Display for Holding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Some(who) = &self.who else { return f.write_str("unknown (damaged record)") };
+        let Some(who) = &self.who else {
+            return f.write_str(match self.state {
+                State::Elsewhere => "unknown (its registry was removed)",
+                _ => "unknown (damaged record)",
+            });
+        };
         write!(f, "{} of {}", who.application, crate::user_name(who.user))?;
         match (self.pid(), self.ours) {
             (Some(pid), false) => write!(f, " (process {pid})"),
@@ -119,6 +129,8 @@ pub struct Seen {
     pub holdings: Vec<Holding>,
     /// What is better left alone: processes that others bound.
     pub bound: Vec<Bound>,
+    /// Who holds up those who choose, and what to do about it.
+    pub warning: Option<String>,
 }
 
 impl Seen {

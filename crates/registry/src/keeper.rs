@@ -1,6 +1,7 @@
 //! The keeper: a small process that holds the cores as long as any descendant of the program
 //! lives. The program is its child and orphans come to it, so it knows when the last one ended.
 
+use crate::follow::Kept;
 use crate::held::{Held, process};
 use crate::isolate::Group;
 use crate::launcher::Job;
@@ -36,7 +37,7 @@ pub fn keep(job: Job, launcher: UnixStream) -> i32 {
 }
 
 struct Keeper {
-    held: Held,
+    kept: Kept,
     group: Option<Group>,
     /// The launcher, as long as it lives and the program does.
     launcher: Option<UnixStream>,
@@ -85,8 +86,9 @@ impl Keeper {
         let told = Message::Started(program).send(&launcher).is_ok();
         let launcher = Some(launcher).filter(|_| told);
         let (ended, came) = (None, Vec::new());
-        let unnoted = false;
-        let keeper = Self { held, group, launcher, launcher_pid, mailbox, program, ended, unnoted, came };
+        let (unnoted, kept) = (false, Kept::new(held));
+        let mut keeper = Self { kept, group, launcher, launcher_pid, mailbox, program, ended, unnoted, came };
+        keeper.kept.begin();
         keeper.let_go();
         Ok(keeper)
     }
@@ -95,7 +97,8 @@ impl Keeper {
     fn let_go(&self) {
         let _ = supervise::let_go_of_standard(true);
         let _ = std::env::set_current_dir("/");
-        let mut kept = vec![self.held.descriptor(), self.mailbox.as_fd().as_raw_fd()];
+        let mut kept = vec![self.mailbox.as_fd().as_raw_fd()];
+        kept.extend(self.kept.descriptors());
         kept.extend(self.launcher.as_ref().map(AsRawFd::as_raw_fd));
         kept.extend(self.group.as_ref().map(Group::descriptor));
         let _ = supervise::close_all_but(&kept);
@@ -108,15 +111,18 @@ impl Keeper {
             self.tell_ending();
             let mut sources: Vec<BorrowedFd<'_>> = vec![self.mailbox.as_fd()];
             sources.extend(self.launcher.as_ref().map(AsFd::as_fd));
-            let again = self.unnoted.then_some(AGAIN);
-            let Ok(ready) = poll::readable(&sources, again) else { continue };
-            if ready.get(1) == Some(&true) {
+            let launcher = sources.len() > 1;
+            sources.extend(self.kept.reason());
+            let again = if self.unnoted { AGAIN } else { self.kept.patience() };
+            let Ok(ready) = poll::readable(&sources, Some(again)) else { continue };
+            if launcher && ready.get(1) == Some(&true) {
                 self.listen();
             }
+            self.kept.follow();
             self.rouse();
         }
         // Whoever is told that the program ended finds its cores free.
-        give_back(self.held, self.group);
+        give_back(self.kept.held, self.group);
         if let (Some(message), Some(launcher)) = (ending(self.ended), self.launcher) {
             let _ = message.send(&launcher);
         }

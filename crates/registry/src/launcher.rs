@@ -1,6 +1,7 @@
 //! The launcher: what the shell waits for. It starts the keeper, which starts the program, and
 //! then stands for the program: signals, standstill, end.
 
+use crate::follow::Kept;
 use crate::held::{Held, process};
 use crate::isolate::Group;
 use crate::keeper;
@@ -65,7 +66,8 @@ pub enum RunError {
 /// descendant ended. Only a process with a single thread may. Standard input and output of this
 /// process lead nowhere afterwards, and signals are blocked: it has nothing left to do but to
 /// [`Ending::imitate`] the end.
-pub fn run(job: Job) -> Result<Ending, RunError> {
+pub fn run(mut job: Job) -> Result<Ending, RunError> {
+    job.start.tag = job.held.tag();
     let failed = |doing: &'static str| move |e: io::Error| RunError::NotPrepared(format!("{doing}: {e}"));
     let (here, there) = UnixStream::pair().map_err(failed("no socket"))?;
     // If the keeper is killed, the program becomes a child of this process.
@@ -81,7 +83,8 @@ pub fn run(job: Job) -> Result<Ending, RunError> {
         Fork::Parent(keeper) => {
             drop(there);
             let Job { held, group, .. } = job;
-            let launcher = Launcher { held, group, keeper, program: None, mailbox };
+            let kept = Kept::new(held);
+            let launcher = Launcher { kept, group, keeper, program: None, mailbox };
             launcher.stand_for_program(&here)
         }
     }
@@ -89,7 +92,7 @@ pub fn run(job: Job) -> Result<Ending, RunError> {
 
 struct Launcher {
     /// A copy: the cores stay held if the keeper alone is killed.
-    held: Held,
+    kept: Kept,
     /// For the same case.
     group: Option<Group>,
     keeper: u32,
@@ -149,10 +152,11 @@ impl Launcher {
     /// the program ends this process does what the keeper did.
     fn take_over(mut self) -> Result<Ending, RunError> {
         let program = self.program;
-        let _ = self.held.tell(|who| {
+        let _ = self.kept.held.tell(|who| {
             who.keeper = process(std::process::id());
             who.program = program.and_then(process);
         });
+        self.kept.begin();
         let mut ending = None;
         loop {
             match supervise::waited().unwrap_or(Waited::Childless) {
@@ -165,7 +169,7 @@ impl Launcher {
                 Waited::Child(..) => {}
                 Waited::Childless => {
                     // Nobody is left who could need the cores.
-                    keeper::give_back(self.held, self.group);
+                    keeper::give_back(self.kept.held, self.group);
                     let lost = "the keeper of the cores was killed before the program started".to_owned();
                     return ending.ok_or(RunError::NotPrepared(lost));
                 }
@@ -173,7 +177,10 @@ impl Launcher {
                     if let Some(ending) = ending {
                         return Ok(ending);
                     }
-                    let _ = poll::readable(&[self.mailbox.as_fd()], None);
+                    let sources: Vec<_> =
+                        [Some(self.mailbox.as_fd()), self.kept.reason()].into_iter().flatten().collect();
+                    let _ = poll::readable(&sources, Some(self.kept.patience()));
+                    self.kept.follow();
                     self.pass_on();
                 }
             }

@@ -8,7 +8,9 @@
 
 mod audit;
 pub mod busy;
+mod elsewhere;
 mod error;
+mod follow;
 mod held;
 mod holding;
 pub mod isolate;
@@ -17,9 +19,12 @@ mod launcher;
 pub mod limits;
 mod message;
 mod open;
+mod place;
 pub mod record;
 mod scan;
+mod tag;
 mod take;
+mod turn;
 
 pub use error::{RegistryError, TakeError};
 pub use held::{Held, LEAST_DESCRIPTOR};

@@ -35,8 +35,8 @@ pub enum LimitsError {
         /// What is wrong.
         problem: String,
     },
-    /// The file cannot be read.
-    #[error("the limits in {} cannot be read: {reason}; make it readable to all, or remove it", file.display())]
+    /// The file that `NUMAKIT_LIMITS` names cannot be read.
+    #[error("the limits in {} cannot be read: {reason}; name another file in NUMAKIT_LIMITS, or unset it", file.display())]
     Unreadable {
         /// The file.
         file: PathBuf,
@@ -126,21 +126,45 @@ pub fn rule_for<'a>(rules: &'a [Rule], person: &Person<'_>) -> Option<&'a Rule> 
 pub struct Limits {
     file: PathBuf,
     rules: Vec<Rule>,
+    unread: Option<String>,
 }
 
 impl Limits {
-    /// Those in `$NUMAKIT_LIMITS`, else in `/etc/numakit/limits`, where there need not be any.
+    /// Those in `$NUMAKIT_LIMITS`, else in `/etc/numakit/limits`, where there need not be any. Who
+    /// names a file means it; one of the machine that cannot be read limits nobody.
     pub fn of_this_machine() -> Result<Self, LimitsError> {
-        let named = std::env::var_os("NUMAKIT_LIMITS").filter(|name| !name.is_empty());
-        let file = named.as_ref().map_or(Path::new(USUAL), Path::new).to_owned();
-        match std::fs::read(&file) {
-            Ok(bytes) => match parse(&String::from_utf8_lossy(&bytes)) {
-                Ok(rules) => Ok(Self { file, rules }),
-                Err((line, problem)) => Err(LimitsError::Line { file, line, problem }),
+        match std::env::var_os("NUMAKIT_LIMITS").filter(|name| !name.is_empty()) {
+            Some(named) => Self::read(named.into()),
+            None => match Self::read(PathBuf::from(USUAL)) {
+                Err(LimitsError::Unreadable { file, reason }) => Ok(Self::unread(&file, &reason)),
+                read => read,
             },
-            Err(error) if error.kind() == io::ErrorKind::NotFound && named.is_none() => Ok(Self::default()),
-            Err(reason) => Err(LimitsError::Unreadable { file, reason }),
         }
+    }
+
+    fn read(file: PathBuf) -> Result<Self, LimitsError> {
+        let text = match std::fs::read(&file) {
+            Ok(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
+            Err(reason) => return Err(LimitsError::Unreadable { file, reason }),
+        };
+        match parse(&text) {
+            Ok(rules) => Ok(Self { file, rules, unread: None }),
+            Err((line, problem)) => Err(LimitsError::Line { file, line, problem }),
+        }
+    }
+
+    fn unread(file: &Path, reason: &io::Error) -> Self {
+        let is_absent = matches!(reason.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory);
+        let unread = (!is_absent).then(|| {
+            let file = file.display();
+            format!("the limits in {file} cannot be read ({reason}), so none is kept; make it readable to all, or remove it")
+        });
+        Self { unread, ..Self::default() }
+    }
+
+    /// What is to be said of a file that could not be read.
+    pub fn warning(&self) -> Option<&str> {
+        self.unread.as_deref()
     }
 
     /// Whether this user may hold so many cores more.
@@ -195,6 +219,20 @@ mod tests {
         let is_in = |_: &str| false;
         let person = Person { id: 0, name: Some("root"), is_in: &is_in };
         assert_eq!(rule_for(&rules, &person).map(|rule| (rule.line, rule.cores)), Some((2, 4)));
+    }
+
+    #[test]
+    fn limits_of_the_machine_that_cannot_be_read_are_a_warning() {
+        let file = std::env::temp_dir();
+        let Err(LimitsError::Unreadable { reason, .. }) = Limits::read(file.clone()) else {
+            panic!("a folder")
+        };
+        let limits = Limits::unread(&file, &reason);
+        assert!(limits.warning().unwrap().contains("cannot be read (Is a directory"), "{limits:?}");
+        assert!(limits.check(&[], 1000).is_ok());
+        let missing = Limits::read(file.join("no-such-file")).unwrap_err();
+        let LimitsError::Unreadable { reason, .. } = missing else { panic!("{missing}") };
+        assert_eq!(Limits::unread(&file, &reason).warning(), None);
     }
 
     #[test]

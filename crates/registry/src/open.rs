@@ -1,80 +1,65 @@
-//! Where the registry is, and how it is opened without making the file of somebody else.
+//! How the registry is opened without making the file of somebody else, and looked at.
 
 use crate::error::RegistryError;
-use crate::holding::{Holding, Seen};
-use crate::record::{HEADER, MAGIC, header};
-use crate::{audit, scan};
+use crate::holding::{Holding, Seen, State};
+use crate::place::Place;
+use crate::record::{COMPLETE, HEADER, IS_COMPLETE, MAGIC, header, is_complete};
+use crate::{audit, elsewhere, scan};
+use numakit_model::CpuSet;
 use numakit_sys::{SysRoot, file};
-use std::ffi::OsString;
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-/// Made by whoever looks after the machine, so that only root can remove it.
-const OF_THE_MACHINE: &str = "/run/numakit-cores";
-/// Made by whoever comes first.
-const OF_ALL: &str = "/dev/shm/numakit-cores";
 /// All may read and write it: locks for writing need that.
 const MODE: u32 = 0o666;
 /// With room for the first records, so that they do not depend on room later.
 const FIRST_SIZE: usize = 64 << 10;
+/// Programs that change while one looks are looked at so often. What was seen last counts.
+const LOOKS: usize = 5;
 
 /// The file through which cores are taken.
 #[derive(Debug)]
 pub struct Registry {
     pub(crate) file: File,
+    pub(crate) place: Place,
     pub(crate) path: PathBuf,
-}
-
-/// `$NUMAKIT_REGISTRY`, else the one of the machine if it is there, else the one that all make.
-pub(crate) fn place() -> PathBuf {
-    choose_place(std::env::var_os("NUMAKIT_REGISTRY"))
-}
-
-/// The same for somebody who has this in the environment.
-pub(crate) fn choose_place(named: Option<OsString>) -> PathBuf {
-    choose(named, Path::new(OF_THE_MACHINE).exists())
-}
-
-fn choose(named: Option<OsString>, of_the_machine: bool) -> PathBuf {
-    match named {
-        Some(path) if !path.is_empty() => PathBuf::from(path),
-        _ if of_the_machine => PathBuf::from(OF_THE_MACHINE),
-        _ => PathBuf::from(OF_ALL),
-    }
 }
 
 impl Registry {
     /// Opens the registry of this machine, and makes it if there is none.
     pub fn open() -> Result<Self, RegistryError> {
-        Self::open_at(&place())
+        Self::open_in(Place::of_this_process())
     }
 
     /// Opens the one in this file likewise.
     pub fn open_at(path: &Path) -> Result<Self, RegistryError> {
+        Self::open_in(Place::Named(path.to_owned()))
+    }
+
+    pub(crate) fn open_in(place: Place) -> Result<Self, RegistryError> {
+        let path = place.path();
         // Somebody may make or remove it in between.
         for _ in 0..100 {
-            match file::open_existing(path, true) {
-                Ok(file) => return Self::checked(file, path),
+            match file::open_existing(&path, true) {
+                Ok(file) => {
+                    check(&file, &path)?;
+                    return Ok(Self { file, place, path });
+                }
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-                Err(error) => return Err(RegistryError::file(path, "opened", &error)),
+                Err(error) => return Err(RegistryError::file(&path, "opened", &error)),
             }
-            let mut content = header(0, "");
+            let mut content = header(None);
             content.resize(FIRST_SIZE, 0);
-            match file::create_whole(path, &content, MODE) {
+            match file::create_whole(&path, &content, MODE) {
                 Ok(()) => {}
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-                Err(error) => return Err(RegistryError::file(path, "made", &error)),
+                Err(error) => return Err(RegistryError::file(&path, "made", &error)),
             }
         }
         let gone = io::Error::other("it is removed again and again");
-        Err(RegistryError::file(path, "opened", &gone))
-    }
-
-    fn checked(file: File, path: &Path) -> Result<Self, RegistryError> {
-        check(&file, path)?;
-        Ok(Self { file, path: path.to_owned() })
+        Err(RegistryError::file(&path, "opened", &gone))
     }
 
     /// The file.
@@ -84,7 +69,26 @@ impl Registry {
 
     /// Who holds what at this moment.
     pub fn holdings(&self) -> Result<Vec<Holding>, RegistryError> {
-        holdings(Some(&self.file), &self.path).map(|seen| seen.holdings)
+        self.known().map(|known| known.seen().holdings)
+    }
+
+    pub(crate) fn known(&self) -> Result<Known, RegistryError> {
+        Known::of(Some(&self.file), &self.place).map_err(|error| self.failed("read", &error))
+    }
+
+    /// Whether this file has the registry's name, so that all others see what is done in it.
+    pub(crate) fn is_in_place(&self, file: &File) -> io::Result<bool> {
+        Ok(self.place.path() == self.path && file::is_at(file, &self.path)?)
+    }
+
+    /// Writes down whether all who hold cores are in this file, so that nobody need look elsewhere.
+    /// To be called in turn.
+    pub(crate) fn mark(&self, known: &Known) {
+        let mark = if known.is_complete { *IS_COMPLETE } else { [0; IS_COMPLETE.len()] };
+        if known.is_complete != known.is_marked {
+            // Without it, others look as well.
+            let _ = self.file.write_all_at(&mark, COMPLETE as u64);
+        }
     }
 
     pub(crate) fn failed(&self, doing: &'static str, error: &io::Error) -> RegistryError {
@@ -126,50 +130,82 @@ pub(crate) fn read_header(file: &File) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
+/// Everything there is to know of who holds what.
+#[derive(Debug)]
+pub(crate) struct Known {
+    pub scan: scan::Scan,
+    pub audit: audit::Audit,
+    /// The file says that all who hold cores are in it.
+    is_marked: bool,
+    /// They are.
+    is_complete: bool,
+}
+
+impl Known {
+    /// Looks: first elsewhere, as holders come from there into this file, and do not go.
+    pub fn of(file: Option<&File>, place: &Place) -> io::Result<Self> {
+        let root = SysRoot::host();
+        let head = file.map(read_header).transpose()?.unwrap_or_default();
+        let (is_marked, identities) = (is_complete(&head), place.identities(file));
+        let elsewhere = if is_marked {
+            Some(CpuSet::new())
+        } else {
+            let own = file.and_then(|file| file::kernel_name(file).ok());
+            elsewhere::look(&root, &identities, own.as_deref())
+        };
+        let look = || -> io::Result<(scan::Scan, audit::Audit)> {
+            let scan = file.map(scan::scan).transpose()?.unwrap_or_default();
+            let scan = scan::Scan { elsewhere: elsewhere.clone().unwrap_or_default(), ..scan };
+            // Where records are missing, tags tell of their programs.
+            let is_whole = is_marked && !scan.is_damaged;
+            let identities = if is_whole { &[] } else { &identities[..] };
+            let audit = audit::look(&root, std::process::id(), &scan, identities);
+            Ok((scan, audit))
+        };
+        // The audit is of this very scan: whoever loses locks after it is held in it.
+        let (mut scan, mut audit) = look()?;
+        for _ in 0..if audit.lost.is_empty() { 0 } else { LOOKS } {
+            // Some may have been started between the two, or have ended and left a child.
+            let held = file.map(scan::scan).transpose()?.unwrap_or_default().held();
+            let is_settled = |lost: &audit::Lost| !lost.is_within(&held) && root.exists(&lost.path());
+            if audit.lost.iter().all(is_settled) {
+                break;
+            }
+            (scan, audit) = look()?;
+        }
+        let is_complete = elsewhere.is_some_and(|cpus| cpus.is_empty())
+            && !scan.is_damaged
+            && scan.holdings.iter().all(|holding| holding.state != State::Unknown)
+            && audit.lost.iter().all(|lost| lost.slot.is_some());
+        Ok(Self { scan, audit, is_marked, is_complete })
+    }
+
+    pub fn seen(self) -> Seen {
+        self.scan.with(self.audit)
+    }
+}
+
 /// Who holds what on this machine, without making or changing anything. Without a registry nobody
-/// holds cores, but for programs that say so themselves.
+/// holds cores, but for programs that were started by one that was removed.
 pub fn look() -> Result<Seen, RegistryError> {
-    look_at(&place())
+    look_in(&Place::of_this_process())
 }
 
 /// The same of the registry in this file.
 pub fn look_at(path: &Path) -> Result<Seen, RegistryError> {
-    match file::open_existing(path, false) {
-        Ok(file) => {
-            check(&file, path)?;
-            holdings(Some(&file), path)
-        }
-        Err(error) if error.kind() == io::ErrorKind::NotFound => holdings(None, path),
-        Err(error) => Err(RegistryError::file(path, "opened", &error)),
-    }
+    look_in(&Place::Named(path.to_owned()))
 }
 
-fn holdings(file: Option<&File>, path: &Path) -> Result<Seen, RegistryError> {
-    let scanned = || match file {
-        Some(file) => scan::scan(file).map_err(|error| RegistryError::file(path, "read", &error)),
-        None => Ok(scan::Scan::default()),
+fn look_in(place: &Place) -> Result<Seen, RegistryError> {
+    let path = place.path();
+    let file = match file::open_existing(&path, false) {
+        Ok(file) => Some(file),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+        Err(error) => return Err(RegistryError::file(&path, "opened", &error)),
     };
-    let root = SysRoot::host();
-    let mut scan = scanned()?;
-    let mut seen = audit::look(&root, std::process::id(), &scan, path);
-    if !seen.lost.is_empty() {
-        // Some may have been started or have ended between the two looks.
-        scan = scanned()?;
-        let held = scan.held();
-        seen.lost.retain(|lost| !lost.is_within(&held) && root.exists(&lost.path()));
+    if let Some(file) = &file {
+        check(file, &path)?;
     }
-    Ok(scan.with(seen))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_place_is_named_or_the_first_that_is_there() {
-        assert_eq!(choose(Some("/x/y".into()), true), Path::new("/x/y"));
-        assert_eq!(choose(Some("".into()), true), Path::new(OF_THE_MACHINE));
-        assert_eq!(choose(None, true), Path::new(OF_THE_MACHINE));
-        assert_eq!(choose(None, false), Path::new(OF_ALL));
-    }
+    let known = Known::of(file.as_ref(), place);
+    known.map(Known::seen).map_err(|error| RegistryError::file(&path, "read", &error))
 }

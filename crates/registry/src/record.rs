@@ -1,7 +1,7 @@
 //! What a holder writes beside its locks: bytes to values and back. Whoever may use the file may
 //! write anything into it, so nothing here trusts it.
 
-use crate::holding::Who;
+use crate::holding::{Process, Who};
 use numakit_model::CpuSet;
 use serde::{Deserialize, Serialize};
 
@@ -21,8 +21,13 @@ const SUM: usize = 8;
 const LENGTH: usize = 16;
 const CPUS: usize = 32;
 const TEXT: usize = CPUS + MOST_CPUS as usize / 8;
+/// Where the header says that whoever holds cores is in this file.
+pub(crate) const COMPLETE: usize = 32;
+/// What it says.
+pub(crate) const IS_COMPLETE: &[u8; 9] = b"COMPLETE\n";
 /// Where the header says who chooses.
-const CHOOSER: usize = 64;
+pub(crate) const CHOOSER: usize = 64;
+const CHOOSER_SIZE: usize = 512;
 /// Longest name of a program, control group or job that is kept.
 const LONGEST: usize = 400;
 
@@ -135,33 +140,71 @@ fn kept(text: &str, its_end: bool) -> String {
     }
 }
 
-/// FNV-1a over everything but the sum itself: tells damage, not malice.
+/// A sum over everything but the sum itself: tells damage, not malice.
 fn sum(bytes: &[u8]) -> u64 {
     let rest = bytes.iter().enumerate().filter(|(at, _)| !(SUM..SUM + 8).contains(at));
-    rest.fold(0xcbf2_9ce4_8422_2325, |sum, (_, &byte)| (sum ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
+    fnv(rest.map(|(_, &byte)| byte))
 }
 
-/// The first bytes of a registry in which a process chooses.
-pub fn header(pid: u32, name: &str) -> Vec<u8> {
+/// FNV-1a.
+pub(crate) fn fnv(bytes: impl Iterator<Item = u8>) -> u64 {
+    bytes.fold(0xcbf2_9ce4_8422_2325, |sum, byte| (sum ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
+}
+
+/// Who chooses cores, as it says itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Chooser {
+    /// The process.
+    pub process: Process,
+    /// The namespace in which its number is meant.
+    pub pids: u64,
+    /// Since when, by the monotonic clock: tells one turn from the next.
+    pub since: u64,
+    /// Its name.
+    pub name: String,
+}
+
+impl Chooser {
+    /// The bytes in the header; all of them 0 where nobody chooses.
+    pub fn bytes(chooser: Option<&Self>) -> Vec<u8> {
+        let text = chooser.map_or_else(String::new, |chooser| {
+            let Process { pid, start } = chooser.process;
+            format!("{pid} {start} {} {} {}\n", chooser.pids, chooser.since, kept(&chooser.name, false))
+        });
+        let mut bytes = text.into_bytes();
+        bytes.resize(CHOOSER_SIZE, 0);
+        bytes
+    }
+}
+
+/// The first bytes of a registry in which somebody or nobody chooses.
+pub fn header(chooser: Option<&Chooser>) -> Vec<u8> {
     let mut bytes = vec![0; HEADER];
     bytes[..MAGIC.len()].copy_from_slice(MAGIC);
-    let text = format!("{pid} {}\n", kept(name, false));
-    let length = text.len().min(HEADER - CHOOSER);
-    bytes[CHOOSER..CHOOSER + length].copy_from_slice(&text.as_bytes()[..length]);
+    bytes[CHOOSER..CHOOSER + CHOOSER_SIZE].copy_from_slice(&Chooser::bytes(chooser));
     bytes
 }
 
-/// Who chose last, from the first bytes of a registry: its number and name.
-pub fn chooser(header: &[u8]) -> Option<(u32, String)> {
-    let text = String::from_utf8_lossy(header.get(CHOOSER..)?).into_owned();
-    let (pid, name) = text.split('\n').next()?.split_once(' ')?;
-    Some((pid.parse().ok()?, kept(name, false)))
+/// Who chooses, from the first bytes of a registry.
+pub fn chooser(header: &[u8]) -> Option<Chooser> {
+    let bytes = header.get(CHOOSER..CHOOSER + CHOOSER_SIZE)?;
+    let text = String::from_utf8_lossy(bytes).into_owned();
+    let mut words = text.split('\n').next()?.splitn(5, ' ');
+    let mut number = || words.next()?.parse::<u64>().ok();
+    let (pid, start, pids, since) = (number()?, number()?, number()?, number()?);
+    let process = Process { pid: u32::try_from(pid).ok()?, start };
+    Some(Chooser { process, pids, since, name: kept(words.next()?, false) })
+}
+
+/// Whether whoever holds cores is in the file with this header: if not, some may be in one that had
+/// the name before.
+pub(crate) fn is_complete(header: &[u8]) -> bool {
+    header.starts_with(MAGIC) && header.get(COMPLETE..COMPLETE + IS_COMPLETE.len()) == Some(IS_COMPLETE)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::holding::Process;
     use proptest::prelude::*;
 
     fn sample() -> Record {
@@ -176,6 +219,7 @@ mod tests {
             keeper: Some(Process { pid: 7, start: 78 }),
             program: None,
             pids: 4_026_531_836,
+            tag: Some(77),
         };
         Record { cpus: "0-2,64,16383".parse().unwrap(), who, ended: false }
     }
@@ -214,9 +258,14 @@ mod tests {
 
     #[test]
     fn the_chooser_is_told() {
-        assert_eq!(chooser(&header(42, "numa")), Some((42, "numa".to_owned())));
+        let process = Process { pid: 42, start: 7 };
+        let one = Chooser { process, pids: 9, since: u64::MAX, name: "numa run".to_owned() };
+        assert_eq!(chooser(&header(Some(&one))), Some(one.clone()));
+        assert_eq!(chooser(&header(None)), None);
         assert_eq!(chooser(MAGIC), None);
         assert_eq!(chooser(&[0; HEADER]), None);
+        let long = Chooser { name: "\u{1b}é".repeat(1000), ..one };
+        assert!(chooser(&header(Some(&long))).unwrap().name.starts_with("?é?é"));
     }
 
     proptest! {

@@ -19,6 +19,9 @@ pub(crate) const CPUS: Range<u64> = 0..MOST_CPUS as u64;
 pub(crate) const TURN: Range<u64> = 1 << 40..(1 << 40) + 1;
 /// Byte N from here on: record N is somebody's.
 const SLOTS: u64 = 1 << 41;
+/// From here on there is a byte for each registry, which all its holders lock together: files that
+/// lost their name are told by it.
+const MARKS: u64 = 1 << 42;
 /// So many records are read at once.
 const TOGETHER: usize = 4;
 /// A record that is being written, or CPUs that are being taken, are whole a moment later.
@@ -28,6 +31,17 @@ const MOMENT: Duration = Duration::from_millis(2);
 /// The lock that makes a record valid.
 pub(crate) fn slot_lock(slot: u64) -> Range<u64> {
     SLOTS + slot..SLOTS + slot + 1
+}
+
+/// The lock that tells a file of this identity.
+pub(crate) fn mark(identity: u64) -> Range<u64> {
+    let byte = MARKS + (identity & (MARKS - 1));
+    byte..byte + 1
+}
+
+/// Whether a lock that begins here is that one.
+pub(crate) fn is_marked(identity: u64, start: u64) -> bool {
+    mark(identity).start == start
 }
 
 /// Where a record is.
@@ -40,10 +54,14 @@ pub(crate) fn slot_place(slot: u64) -> u64 {
 pub(crate) struct Scan {
     /// What is locked.
     pub holdings: Vec<Holding>,
-    /// Records without a lock, by slot: their holders ended, or their locks were lost.
+    /// Records without all their locks, by slot: their holders ended, or their locks were lost.
     pub stale: Vec<(u64, Record)>,
     /// Slots that somebody has, in rising order.
     pub slots: Vec<u64>,
+    /// A record is no record any more: it may have told of a program that runs without locks.
+    pub is_damaged: bool,
+    /// What is locked in files that were the registry before.
+    pub elsewhere: CpuSet,
 }
 
 impl Scan {
@@ -57,8 +75,14 @@ impl Scan {
         let pids = pid_namespace();
         let mut holdings = self.holdings;
         holdings.extend(audit.lost.into_iter().map(|lost| lost.holding(pids)));
+        let known = holdings.iter().fold(CpuSet::new(), |all, holding| all.or(&holding.cpus));
+        let cpus = self.elsewhere.minus(&known);
+        if !cpus.is_empty() {
+            let state = State::Elsewhere;
+            holdings.push(Holding { cpus, state, who: None, same_pids: false, ours: false });
+        }
         holdings.sort_by_key(|holding| holding.cpus.first());
-        Seen { holdings, bound: audit.bound }
+        Seen { holdings, bound: audit.bound, warning: None }
     }
 }
 
@@ -80,48 +104,65 @@ fn once(file: &File) -> io::Result<Scan> {
     // without one is damaged, or came just now.
     let locked = lock::foreign(file.as_fd(), SLOTS..SLOTS + MOST_SLOTS)?;
     let slots: Vec<u64> = locked.into_iter().flatten().map(|byte| byte - SLOTS).collect();
-    let records = records(file, slots.last().copied())?;
+    let Records { whole, is_damaged } = records(file)?;
     let ranges = lock::foreign(file.as_fd(), CPUS)?;
-    let mut rest: CpuSet = ranges.into_iter().flatten().map(|byte| byte as u32).collect();
-    let (valid, stale): (Vec<_>, Vec<_>) =
-        records.into_iter().partition(|(slot, _)| slots.binary_search(slot).is_ok());
-    let pids = pid_namespace();
-    let mut holdings = Vec::new();
-    for (slot, record) in valid {
-        let cpus = record.cpus.and(&rest);
-        rest = rest.minus(&cpus);
-        if !cpus.is_empty() {
-            let same_pids = record.who.pids == pids;
-            let ours = is_inherited(file, slot);
-            holdings.push(Holding { cpus, state: State::Held, who: Some(record.who), same_pids, ours });
+    let locked: CpuSet = ranges.into_iter().flatten().map(|byte| byte as u32).collect();
+    let mut rest = locked.clone();
+    let (mut holdings, mut stale) = (Vec::new(), Vec::new());
+    for (slot, record) in whole {
+        let is_locked = slots.binary_search(&slot).is_ok();
+        // Its holder may have been killed since the first look.
+        if !is_locked || !record.cpus.is_subset(&locked) {
+            stale.push((slot, record.clone()));
         }
+        let cpus = record.cpus.and(&rest);
+        if !is_locked || cpus.is_empty() {
+            continue;
+        }
+        rest = rest.minus(&cpus);
+        let same_pids = record.who.pids == pid_namespace();
+        let own = numakit_sys::tag::own();
+        let ours = own.is_some_and(|own| record.who.tag == Some(own)) || is_inherited(file, slot);
+        holdings.push(Holding { cpus, state: State::Held, who: Some(record.who), same_pids, ours });
     }
     if !rest.is_empty() {
         let state = State::Unknown;
         holdings.push(Holding { cpus: rest, state, who: None, same_pids: false, ours: false });
     }
-    Ok(Scan { holdings, stale, slots })
+    Ok(Scan { holdings, stale, slots, is_damaged, elsewhere: CpuSet::new() })
 }
 
-/// All records that are whole, whether they are somebody's or not, by slot. Slots are used from
-/// the lowest on: behind the last that is locked, the first that were never used are the end.
-fn records(file: &File, last_locked: Option<u64>) -> io::Result<Vec<(u64, Record)>> {
+/// What is written where records are.
+#[derive(Default)]
+struct Records {
+    /// All that are whole, whether they are somebody's or not, by slot.
+    whole: Vec<(u64, Record)>,
+    /// There is something else as well.
+    is_damaged: bool,
+}
+
+fn records(file: &File) -> io::Result<Records> {
     let written = file.metadata()?.len().saturating_sub(HEADER as u64).div_ceil(RECORD as u64);
     let mut bytes = [0; TOGETHER * RECORD];
-    let mut records = Vec::new();
+    let mut records = Records::default();
     for first in (0..written.min(MOST_SLOTS)).step_by(TOGETHER) {
         let length = read(file, &mut bytes, slot_place(first))?;
-        let bytes = &bytes[..length];
-        if last_locked.is_none_or(|last| last < first) && bytes.iter().all(|&byte| byte == 0) {
-            break;
-        }
-        for (slot, bytes) in (first..).zip(bytes.chunks(RECORD)) {
-            if let Parsed::Record(record) = parse(bytes) {
-                records.push((slot, *record));
+        for (slot, bytes) in (first..).zip(bytes[..length].chunks(RECORD)) {
+            match parse(bytes) {
+                Parsed::Record(record) => records.whole.push((slot, *record)),
+                Parsed::Damaged => records.is_damaged = true,
+                Parsed::Empty => {}
             }
         }
     }
     Ok(records)
+}
+
+/// What is written in one place.
+pub(crate) fn record_at(file: &File, slot: u64) -> io::Result<Parsed> {
+    let mut bytes = [0; RECORD];
+    let length = read(file, &mut bytes, slot_place(slot))?;
+    Ok(parse(&bytes[..length]))
 }
 
 /// Whether this process runs under this holder: then the descriptor that it inherited has the lock.
@@ -129,14 +170,10 @@ fn is_inherited(file: &File, slot: u64) -> bool {
     let Some(number) = std::env::var("NUMA_HOLD").ok().and_then(|text| text.parse().ok()) else {
         return false;
     };
-    let same = |held: &File| {
-        let (held, file) = (held.metadata().ok()?, file.metadata().ok()?);
-        use std::os::unix::fs::MetadataExt;
-        Some((held.dev(), held.ino()) == (file.dev(), file.ino()))
-    };
     // Its own locks are in nobody's way, seen from the descriptor that has them.
     numakit_sys::file::inherited(number).is_some_and(|held| {
-        same(&held) == Some(true) && lock::is_foreign(held.as_fd(), slot_lock(slot)).is_ok_and(|other| !other)
+        numakit_sys::file::is_same(&held, file).unwrap_or(false)
+            && lock::is_foreign(held.as_fd(), slot_lock(slot)).is_ok_and(|other| !other)
     })
 }
 

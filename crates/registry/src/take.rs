@@ -1,26 +1,23 @@
 //! Choosing and locking cores in one step.
 
 use crate::error::{RegistryError, TakeError};
-use crate::held::{Held, LEAST_DESCRIPTOR, process};
+use crate::held::{Held, LEAST_DESCRIPTOR, Locked, process};
 use crate::holding::{Holding, Seen, Who};
 use crate::limits::Limits;
-use crate::open::{Registry, read_header};
-use crate::record::{HEADER, MAGIC, MOST_CPUS, MOST_SLOTS, Record, chooser, header};
-use crate::scan::{self, Scan, TURN, pid_namespace, slot_lock};
-use crate::{audit, isolate};
+use crate::open::Registry;
+use crate::record::{MOST_CPUS, MOST_SLOTS, Parsed, Record};
+use crate::scan::{Scan, pid_namespace};
+use crate::turn::Turn;
+use crate::{isolate, tag};
 use numakit_model::CpuSet;
-use numakit_sys::{SysRoot, clock, file, lock, user};
+use numakit_sys::{clock, file, user};
 use std::io;
-use std::ops::Range;
-use std::os::fd::AsFd;
-use std::os::unix::fs::FileExt;
 use std::time::Duration;
 
-/// Choosing takes milliseconds; who takes longer stands still.
-const PATIENCE: Duration = Duration::from_secs(10);
-/// Between two tries for the turn, and between two looks for free cores.
-const SHORT: Duration = Duration::from_millis(1);
+/// Between two looks for free cores.
 const LONG: Duration = Duration::from_millis(100);
+/// Somebody may remove the file, or take what was chosen without a turn.
+const TRIES: usize = 20;
 
 /// What a holder says of itself that this process does not know.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -48,12 +45,20 @@ impl Registry {
         &mut self,
         about: &About,
         limits: &Limits,
-        choose: impl FnOnce(&Seen) -> Result<Chosen<T>, E>,
+        mut choose: impl FnMut(&Seen) -> Result<Chosen<T>, E>,
     ) -> Result<(Held, T), TakeError<E>> {
-        self.turn(PATIENCE)?;
-        let taken = self.take_in_turn(about, limits, choose);
-        let _ = lock::unlock(self.file.as_fd(), TURN);
-        taken
+        let mut tries = 0;
+        loop {
+            let turn = self.turn()?;
+            let taken = self.take_in_turn(&turn, about, limits, &mut choose);
+            self.end(turn);
+            tries += 1;
+            match taken? {
+                Attempt::Taken(held, with) => return Ok((held, with)),
+                Attempt::Again(error) if tries == TRIES => return Err(error.into()),
+                Attempt::Again(_) => {}
+            }
+        }
     }
 
     /// The same; what is not there now is looked for again until the time is over, for ever
@@ -84,56 +89,21 @@ impl Registry {
         }
     }
 
-    /// Waits until it is this process's turn to choose, and makes sure that all others see what it
-    /// does: in the file that has the name, with a whole header.
-    fn turn(&mut self, patience: Duration) -> Result<(), RegistryError> {
-        let deadline = clock::monotonic().saturating_add(patience.as_nanos() as u64);
-        loop {
-            let locked = lock::try_lock(self.file.as_fd(), TURN);
-            if !locked.map_err(|error| self.failed("locked", &error))? {
-                if clock::monotonic() >= deadline {
-                    return Err(self.busy(patience));
-                }
-                std::thread::sleep(SHORT);
-                continue;
-            }
-            // Somebody may have removed the file after this process opened it.
-            if file::is_at(&self.file, &self.path).map_err(|error| self.failed("found", &error))? {
-                return self.sign().inspect_err(|_| {
-                    let _ = lock::unlock(self.file.as_fd(), TURN);
-                });
-            }
-            *self = Self::open_at(&self.path)?;
-        }
-    }
-
-    /// Writes down who chooses, for those who wait in vain; repairs a header that is not there.
-    fn sign(&self) -> Result<(), RegistryError> {
-        let there = read_header(&self.file).map_err(|error| self.failed("read", &error))?;
-        let name = std::env::args_os().next().unwrap_or_default();
-        let name = std::path::Path::new(&name).file_name().unwrap_or_default().to_string_lossy();
-        let mine = header(std::process::id(), &name);
-        let from = if there.len() == HEADER && there.starts_with(MAGIC) { MAGIC.len() } else { 0 };
-        self.file.write_all_at(&mine[from..], from as u64).map_err(|error| self.failed("written", &error))
-    }
-
-    fn busy(&self, patience: Duration) -> RegistryError {
-        let who = read_header(&self.file).ok().and_then(|header| chooser(&header));
-        let who = who.map_or("somebody".to_owned(), |(pid, name)| format!("process {pid} ({name})"));
-        RegistryError::Busy { path: self.path.clone(), who, seconds: patience.as_secs() }
-    }
-
     fn take_in_turn<T, E>(
         &self,
+        turn: &Turn,
         about: &About,
         limits: &Limits,
-        choose: impl FnOnce(&Seen) -> Result<Chosen<T>, E>,
-    ) -> Result<(Held, T), TakeError<E>> {
-        let scan = scan::scan(&self.file).map_err(|error| self.failed("read", &error))?;
-        let audit = audit::look(&SysRoot::host(), std::process::id(), &scan, &self.path);
-        let kept: Vec<u64> = audit.lost.iter().filter_map(|lost| lost.slot).collect();
-        let slot = free_slot(&scan, &kept)?;
-        let seen = scan.with(audit);
+        choose: &mut impl FnMut(&Seen) -> Result<Chosen<T>, E>,
+    ) -> Result<Attempt<T>, TakeError<E>> {
+        let known = self.known()?;
+        if turn.is_mine() {
+            self.mark(&known);
+        }
+        let kept: Vec<u64> = known.audit.lost.iter().filter_map(|lost| lost.slot).collect();
+        let slot = free_slot(&known.scan, &kept)?;
+        let stale = known.scan.stale.iter().find(|(at, _)| *at == slot).map(|(_, record)| record.clone());
+        let seen = Seen { warning: turn.warning(), ..known.seen() };
         let chosen = choose(&seen).map_err(TakeError::Choice)?;
         if chosen.cpus.last().is_none_or(|last| last >= MOST_CPUS) {
             return Err(RegistryError::Choice(chosen.cpus).into());
@@ -142,32 +112,57 @@ impl Registry {
             return Err(error.into());
         }
         limits.check(&seen.holdings, chosen.cores)?;
-        let record = Record { cpus: chosen.cpus, who: who(about, chosen.cores), ended: false };
-        Ok((self.lock(slot, record)?, chosen.with))
+        let who = Who { tag: Some(tag::fresh(self.place.identity(&self.file))), ..who(about, chosen.cores) };
+        let record = Record { cpus: chosen.cpus, who, ended: false };
+        Ok(match self.lock(slot, record, stale.as_ref())? {
+            Attempt::Taken(held, ()) => Attempt::Taken(held, chosen.with),
+            Attempt::Again(error) => Attempt::Again(error),
+        })
     }
 
-    /// Locks and writes through a description of its own, which the program inherits.
-    fn lock(&self, slot: u64, record: Record) -> Result<Held, RegistryError> {
+    /// Locks and writes through a description of its own, which the program inherits. In place of
+    /// the record goes one that has ended, or this `stale` one, of which nothing runs.
+    fn lock(&self, slot: u64, record: Record, stale: Option<&Record>) -> Result<Attempt<()>, RegistryError> {
         let failed = |doing: &'static str| move |error: io::Error| self.failed(doing, &error);
-        let own = file::open_existing(&self.path, true).map_err(failed("opened"))?;
-        let own = file::high_copy(&own, LEAST_DESCRIPTOR).map_err(failed("opened"))?;
-        let held = Held { file: own, slot, record };
-        let get = |part: Range<u64>| lock::try_lock(held.file.as_fd(), part).map_err(failed("locked"));
-        if !get(slot_lock(slot))? {
-            return Err(RegistryError::Crowded(MOST_SLOTS));
+        let removed =
+            || Attempt::Again(self.failed("kept", &io::Error::other("it is removed again and again")));
+        let own = match file::open_existing(&self.path, true) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(removed()),
+            other => other.map_err(failed("opened"))?,
+        };
+        if !file::is_same(&own, &self.file).map_err(failed("found"))? {
+            return Ok(removed());
         }
-        // The record comes first: what is locked without one is damaged.
-        held.write().map_err(failed("written"))?;
-        for part in ranges(&held.record.cpus) {
-            if !get(part.clone())? {
-                let cpus = CpuSet::range(part.start as u32, part.end as u32 - 1);
+        let file = file::high_copy(&own, LEAST_DESCRIPTOR).map_err(failed("opened"))?;
+        let held = Held { file, place: self.place.clone(), slot, record };
+        let may_go = |there: &Parsed| match there {
+            Parsed::Record(there) => there.ended || stale == Some(&**there),
+            Parsed::Empty | Parsed::Damaged => true,
+        };
+        match held.lock(may_go).map_err(failed("locked"))? {
+            Locked::NoSlot => return Ok(Attempt::Again(RegistryError::Crowded(MOST_SLOTS))),
+            Locked::AllBut(cpus) => {
                 held.end();
                 let who = "a program that does not take turns".to_owned();
-                return Err(RegistryError::Held { cpus, who });
+                return Ok(Attempt::Again(RegistryError::Held { cpus, who }));
             }
+            Locked::All => {}
         }
-        Ok(held)
+        // From now on whoever finds another file sees these locks. Before, it may have been there
+        // already, and its user have seen nothing.
+        if self.is_in_place(&held.file).map_err(failed("found"))? {
+            return Ok(Attempt::Taken(held, ()));
+        }
+        held.end();
+        Ok(removed())
     }
+}
+
+/// What came of a try.
+enum Attempt<T> {
+    Taken(Held, T),
+    /// Something changed meanwhile. The error is for whoever sees nothing else again and again.
+    Again(RegistryError),
 }
 
 /// The first record that nobody has and that tells of nobody who still runs.
@@ -198,17 +193,6 @@ fn who(about: &About, cores: u32) -> Who {
         keeper: me,
         program: None,
         pids: pid_namespace(),
+        tag: None,
     }
-}
-
-/// Neighbouring CPUs as one range: as few locks as possible.
-fn ranges(cpus: &CpuSet) -> Vec<Range<u64>> {
-    let mut ranges: Vec<Range<u64>> = Vec::new();
-    for cpu in cpus.iter().map(u64::from) {
-        match ranges.last_mut() {
-            Some(last) if last.end == cpu => last.end += 1,
-            _ => ranges.push(cpu..cpu + 1),
-        }
-    }
-    ranges
 }

@@ -141,6 +141,19 @@ pub(crate) fn link(file: &File, path: &Path) -> io::Result<()> {
     Ok(())
 }
 
+/// Whether both are open on the same file.
+pub fn is_same(one: &File, other: &File) -> io::Result<bool> {
+    let (one, other) = (one.metadata()?, other.metadata()?);
+    Ok((one.dev(), one.ino()) == (other.dev(), other.ino()))
+}
+
+/// What the kernel calls an open file in its own lists, such as that of locks: `fe:00:12345`.
+pub fn kernel_name(file: &File) -> io::Result<String> {
+    let data = file.metadata()?;
+    let device = data.dev();
+    Ok(format!("{:02x}:{:02x}:{}", libc::major(device), libc::minor(device), data.ino()))
+}
+
 /// Whether the name still leads to this open file.
 pub fn is_at(file: &File, path: &Path) -> io::Result<bool> {
     let open = file.metadata()?;

@@ -25,8 +25,10 @@ pub mod signal;
 pub mod start;
 pub mod stdio;
 pub mod supervise;
+pub mod tag;
 pub mod tty;
 pub mod user;
+pub mod watch;
 pub mod window;
 
 pub use root::{ReadError, Source, SysRoot};

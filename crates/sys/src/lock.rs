@@ -9,7 +9,17 @@ use std::os::fd::{AsRawFd, BorrowedFd};
 /// Locks a part for this description alone. False where another description has a lock in it;
 /// then nothing has changed. The file must be open for writing.
 pub fn try_lock(file: BorrowedFd<'_>, part: Range<u64>) -> io::Result<bool> {
-    match set(file, libc::F_WRLCK, part) {
+    taken(set(file, libc::F_WRLCK, part))
+}
+
+/// Locks a part together with all others who do the same. False where another description has it
+/// for itself alone.
+pub fn try_share(file: BorrowedFd<'_>, part: Range<u64>) -> io::Result<bool> {
+    taken(set(file, libc::F_RDLCK, part))
+}
+
+fn taken(result: io::Result<()>) -> io::Result<bool> {
+    match result {
         Ok(()) => Ok(true),
         Err(error) if matches!(error.raw_os_error(), Some(libc::EAGAIN | libc::EACCES)) => Ok(false),
         Err(error) => Err(error),
@@ -45,13 +55,22 @@ pub fn is_foreign(file: BorrowedFd<'_>, part: Range<u64>) -> io::Result<bool> {
     one_foreign(file, &part).map(|lock| lock.is_some())
 }
 
-fn one_foreign(file: BorrowedFd<'_>, part: &Range<u64>) -> io::Result<Option<Range<u64>>> {
+/// The process that has a lock in this part, if it is of the kind that belongs to a process: the
+/// kernel does not tell who has one that belongs to a description.
+pub fn process_of(file: BorrowedFd<'_>, part: Range<u64>) -> io::Result<Option<u32>> {
+    let lock = asked(file, &part)?;
+    Ok(lock.and_then(|lock| u32::try_from(lock.l_pid).ok()).filter(|&pid| pid > 0))
+}
+
+fn asked(file: BorrowedFd<'_>, part: &Range<u64>) -> io::Result<Option<libc::flock>> {
     let mut lock = description(libc::F_WRLCK, part)?;
     // SAFETY: the structure is what this request reads and fills in, and outlives the call.
     check(unsafe { libc::fcntl(file.as_raw_fd(), libc::F_OFD_GETLK, &mut lock) } as i64)?;
-    if i32::from(lock.l_type) == libc::F_UNLCK {
-        return Ok(None);
-    }
+    Ok((i32::from(lock.l_type) != libc::F_UNLCK).then_some(lock))
+}
+
+fn one_foreign(file: BorrowedFd<'_>, part: &Range<u64>) -> io::Result<Option<Range<u64>>> {
+    let Some(lock) = asked(file, part)? else { return Ok(None) };
     let start = (lock.l_start as u64).max(part.start);
     // Length 0 is to the end of all files.
     let end =
@@ -123,6 +142,15 @@ mod tests {
         assert_eq!(foreign(other.as_fd(), 15..35).unwrap(), [15..20, 30..35]);
         unlock(one.as_fd(), 0..60).unwrap();
         assert_eq!(foreign(other.as_fd(), 0..100).unwrap(), [30..40, 90..91]);
+        std::fs::remove_file(path).unwrap();
+    }
+
+    #[test]
+    fn what_is_shared_is_nobodys_alone() {
+        let (path, one, other) = scratch("shared");
+        assert!(try_share(one.as_fd(), 7..8).unwrap() && try_share(other.as_fd(), 7..8).unwrap());
+        assert!(!try_lock(one.as_fd(), 7..8).unwrap());
+        assert_eq!(process_of(one.as_fd(), 7..8).unwrap(), None, "of a description");
         std::fs::remove_file(path).unwrap();
     }
 

@@ -36,6 +36,8 @@ pub struct Start {
     pub huge_pages: Option<HugePages>,
     /// The largest stack of its main thread, and the default for others, in bytes.
     pub stack: Option<u64>,
+    /// What it and all that it starts are told by, if this can be had: see [`crate::tag`].
+    pub tag: Option<u64>,
 }
 
 /// A scheduling class.
@@ -229,6 +231,9 @@ impl Start {
         }
         if let Some(memory) = &self.memory {
             stage(Stage::Memory, memory.set())?;
+        }
+        if let Some(tag) = self.tag {
+            let _ = crate::tag::set(tag);
         }
         if let Some(descriptor) = self.descriptor {
             // SAFETY: plain integers.

@@ -73,7 +73,13 @@ impl Holders<'_> {
         for holding in self.holdings {
             if let State::Bound(pid) = holding.state {
                 notes.push(format!(
-                    "CPUs {}: the keeper was killed, but process {pid} still runs there; they are free when it ends.",
+                    "CPUs {}: their locks are gone, but process {pid} still runs; they are free when it ends.",
+                    holding.cpus
+                ));
+            }
+            if holding.state == State::Elsewhere {
+                notes.push(format!(
+                    "CPUs {}: the registry that tells by whom was removed; they are free when the holders end.",
                     holding.cpus
                 ));
             }
@@ -112,6 +118,7 @@ impl Holders<'_> {
             "state": match holding.state {
                 State::Held => "held",
                 State::Bound(_) => "bound",
+                State::Elsewhere => "removed",
                 State::Unknown => "unknown",
             },
         })
@@ -156,7 +163,8 @@ mod tests {
         let elsewhere = Who { application: "pi".to_owned(), job: Some("77".to_owned()), ..who.clone() };
         let unknown = Holding { state: State::Unknown, who: None, same_pids: false, ..held.clone() };
         vec![
-            Holding { cpus: "3".parse().unwrap(), ..unknown },
+            Holding { cpus: "3".parse().unwrap(), ..unknown.clone() },
+            Holding { cpus: "4".parse().unwrap(), state: State::Elsewhere, ..unknown },
             Holding { cpus: "0".parse().unwrap(), state: State::Bound(9), ..held.clone() },
             Holding { cpus: "7".parse().unwrap(), who: Some(elsewhere), same_pids: false, ..held.clone() },
             held,
@@ -170,11 +178,13 @@ mod tests {
         let expected = "\
 APPLICATION  USER   PID         FOR  CORES     CPUS  NODES  JOB
 unknown         -     -           -      1        3      1  -
+unknown         -     -           -      1        4      0  -
 ep.C         root     9  1 min 30 s      1        0      0  /user.slice
 pi           root     -  1 min 30 s      1        7      1  slurm 77
 ep.C         root  4242  1 min 30 s      2  1-2,5-6    0-1  /user.slice
 CPUs 3 are held, and the record that tells by whom is damaged; they are free when the holder ends.
-CPUs 0: the keeper was killed, but process 9 still runs there; they are free when it ends.
+CPUs 4: the registry that tells by whom was removed; they are free when the holders end.
+CPUs 0: their locks are gone, but process 9 still runs; they are free when it ends.
 Without a PID: it is in another PID namespace, as in a container.
 ";
         assert_eq!(text, expected);
@@ -195,7 +205,8 @@ Without a PID: it is in another PID namespace, as in a container.
         let unknown = &all["holders"][0];
         assert!(unknown["application"].is_null() && unknown["since"].is_null() && unknown["pid"].is_null());
         assert_eq!((&unknown["cpus"], &unknown["state"]), (&json!("3"), &json!("unknown")));
-        let held = &all["holders"][3];
+        assert_eq!(all["holders"][1]["state"], json!("removed"));
+        let held = &all["holders"][4];
         assert_eq!(
             (&held["since"], &held["keeper"], &held["pid"]),
             (&json!(1000.0), &json!(4241), &json!(4242))

@@ -2,8 +2,9 @@
  * holders stress LAUNCHES SEED           launches many by `numa run`, kills at random, and checks
  *
  * `close` closes the descriptor that holds the cores, `daemon` leaves a child behind in a session
- * of its own, `apart` does both. The check asks the kernel, not the registry: at every look no two
- * runs may share a CPU, and `numa ps` must know the CPUs of all. */
+ * of its own, `apart` does both. Masks are widened and the registry's file is removed as well. The
+ * check asks the kernel, not the registry: at every look no two runs that live may have been given
+ * the same CPU, as their environments say, and `numa ps` must know the CPUs of all. */
 #define _GNU_SOURCE
 #include "arguments.h"
 #include <dirent.h>
@@ -17,6 +18,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#define REGISTRY "/dev/shm/numakit-cores"
 #define USAGE "usage: holders sleep RUN MILLISECONDS HOW | holders stress LAUNCHES SEED"
 #define MOST 256
 #define AT_ONCE 5
@@ -89,6 +91,24 @@ static int still_lives(const struct process *one)
     return lives(one->pid, &parent, &start) && start == one->start;
 }
 
+/* The CPUs that a process was given. */
+static int given(pid_t pid, cpu_set_t *cpus)
+{
+    static char text[65536];
+    int length = text_of(pid, "environ", text, sizeof text);
+    CPU_ZERO(cpus);
+    for (char *pair = text; pair < text + length; pair += strlen(pair) + 1) {
+        if (strncmp(pair, "NUMA_MASK=", strlen("NUMA_MASK=")))
+            continue;
+        for (char *at = pair + strlen("NUMA_MASK="); *at; at += *at == ',') {
+            long first = strtol(at, &at, 10), last = *at == '-' ? strtol(at + 1, &at, 10) : first;
+            for (; first <= last; first++)
+                CPU_SET(first, cpus);
+        }
+    }
+    return CPU_COUNT(cpus);
+}
+
 /* All processes of runs that live. */
 static int look(struct process list[MOST])
 {
@@ -104,15 +124,14 @@ static int look(struct process list[MOST])
         struct process *one = &list[count];
         one->pid = pid;
         one->run = atol(verb + strlen(verb) + 1);
-        if (sched_getaffinity(pid, sizeof one->cpus, &one->cpus) == 0 &&
-            lives(pid, &one->parent, &one->start))
+        if (given(pid, &one->cpus) && lives(pid, &one->parent, &one->start))
             count++;
     }
     closedir(folder);
     return count;
 }
 
-/* Two runs on one CPU; only if the first still lives after the second was seen. */
+/* Two runs with one CPU; only if the first still lives after the second was seen. */
 static int overlaps(const struct process list[], int count)
 {
     int bad = 0;
@@ -213,6 +232,16 @@ static pid_t launch(long run, long seed)
     return pid;
 }
 
+/* From now on the program may run everywhere. */
+static void widen(pid_t program)
+{
+    cpu_set_t all;
+    CPU_ZERO(&all);
+    for (int cpu = 0; cpu < CPU_SETSIZE; cpu++)
+        CPU_SET(cpu, &all);
+    sched_setaffinity(program, sizeof all, &all);
+}
+
 /* Kills one of those that belong to a launcher, or keeper and launcher; says whom. */
 static const char *strike(pid_t launcher, long what)
 {
@@ -225,6 +254,10 @@ static const char *strike(pid_t launcher, long what)
         return keeper && kill(keeper, SIGKILL) == 0 ? "keeper" : NULL;
     case 2:
         return program && kill(program, SIGKILL) == 0 ? "program" : NULL;
+    case 4:
+        if (program)
+            widen(program);
+        /* fall through */
     case 3:
         if (!keeper || kill(keeper, SIGKILL) != 0)
             return NULL;
@@ -252,7 +285,7 @@ static int stress(long launches, long seed)
 {
     static struct process list[MOST];
     pid_t launchers[AT_ONCE] = {0};
-    long run = 0, refused = 0, looks = 0, kills = 0, most = 0, bad = 0, alive = 0;
+    long run = 0, refused = 0, looks = 0, kills = 0, most = 0, bad = 0, alive = 0, removed = 0;
     srandom((unsigned)seed);
     /* So that nothing is left as a zombie. */
     prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
@@ -270,6 +303,8 @@ static int stress(long launches, long seed)
         most = count > most ? count : most;
         if (++looks % 10 == 0)
             bad += unknown();
+        if (random() % 20 == 0)
+            removed += unlink(REGISTRY) == 0;
         int at = (int)(random() % AT_ONCE);
         if (launchers[at] && strike(launchers[at], random() % 8))
             kills++;
@@ -287,8 +322,8 @@ static int stress(long launches, long seed)
         told(&left, &holders);
         rest(50);
     }
-    printf("launches %ld\nrefused %ld\nlooks %ld\nkills %ld\nmost at once %ld\nwrong %ld\nleft %d\n", run,
-           refused, looks, kills, most, bad, CPU_COUNT(&left));
+    printf("launches %ld\nrefused %ld\nlooks %ld\nkills %ld\nremoved %ld\nmost at once %ld\nwrong %ld\nleft %d\n",
+           run, refused, looks, kills, removed, most, bad, CPU_COUNT(&left));
     return bad || CPU_COUNT(&left);
 }
 

@@ -7,6 +7,7 @@ use numakit_guest::{Boot, Failure, Guest, Shape, or_skipped, programs};
 use std::sync::LazyLock;
 use std::time::Duration;
 
+/// `NUMAKIT_STORM=6000` kills some 2,000.
 const LAUNCHES: &str = "200";
 
 /// A file that alice makes in a folder of all, in which the kernel protects files of others.
@@ -36,6 +37,10 @@ const ISOLATED: &str = "numa run --busy off --isolate -v -c 2 -- sh -c \
      grep Cpus_allowed_list /proc/1/status'; \
     ls -d /sys/fs/cgroup/numakit-* 2>&1; grep Cpus_allowed_list /proc/1/status";
 
+fn launches() -> String {
+    std::env::var("NUMAKIT_STORM").unwrap_or_else(|_| LAUNCHES.to_owned())
+}
+
 static BOOT: LazyLock<Result<Boot, Failure>> = LazyLock::new(|| {
     Guest::new(Shape::named("four")?)
         .timeout(Duration::from_secs(900))
@@ -44,7 +49,7 @@ static BOOT: LazyLock<Result<Boot, Failure>> = LazyLock::new(|| {
         .step("nobody", &["sh", "-c", "numa ps; ls /dev/shm /run"])
         .step("lost", &["sh", "-c", FOUR])
         .step("isolated", &["sh", "-c", ISOLATED])
-        .step("stress", &["holders", "stress", LAUNCHES, "1"])
+        .step("stress", &["holders", "stress", &launches(), "1"])
         .step(
             "after",
             &["sh", "-c", "numa run --busy off -c 8 -- true; echo $?; pidof cores-keeper; numa ps"],
@@ -69,9 +74,15 @@ fn no_core_is_held_twice_or_by_nobody_whoever_is_killed() {
     println!("{text}{errors}");
     assert!(boot["stress"].status.success());
     let figure = |name| figure(&text, name).unwrap();
-    assert_eq!((figure("launches"), figure("wrong"), figure("left")), (200.0, 0.0, 0.0));
+    let launched: f64 = launches().parse().unwrap();
+    assert_eq!((figure("launches"), figure("wrong"), figure("left")), (launched, 0.0, 0.0));
     // It was a stress: many were killed, several ran side by side, and most were started.
-    assert!(figure("kills") >= 20.0 && figure("most at once") >= 2.0 && figure("refused") < 150.0);
+    assert!(
+        figure("kills") >= 20.0
+            && figure("removed") >= 3.0
+            && figure("most at once") >= 2.0
+            && figure("refused") < launched * 0.75
+    );
     assert_eq!(boot["after"].text(), format!("0\n{EMPTY}"));
 }
 

@@ -19,8 +19,9 @@ use std::time::Duration;
 ///
 /// --json writes {holders: [{application, user, uid, pid, keeper, since, cores, cpus, nodes, cgroup,
 /// job, state}]}, with --watch one object a line. since is in seconds since 1970; cpus and nodes
-/// are lists such as "0-3,8". state is "held"; "bound" where the keeper was killed and the program
-/// still runs there; "unknown" where the record is damaged. What is not known is null.
+/// are lists such as "0-3,8". state is "held"; "bound" where the locks are gone and the program
+/// still runs; "removed" where the locks are in a registry that was removed; "unknown" where the
+/// record is damaged. What is not known is null.
 #[derive(Debug, Args)]
 pub struct Ps {
     /// Write JSON

@@ -9,6 +9,7 @@ use numakit_launch::{BeginError, Choice, Obstacle, Options, Outcome, Program, Re
 use numakit_model::Topology;
 use numakit_placement::check::local_rank;
 use numakit_placement::{Cores, Policy, Request};
+use numakit_preload::PreloadError;
 use numakit_sys::SysRoot;
 use numakit_sys::command::start_failure_status;
 use numakit_sys::huge_pages::HugePages;
@@ -191,8 +192,7 @@ impl Run {
         if let Some(lack) = options.check(root)? {
             note(lack);
         }
-        let takes_library = program.obstacle.as_ref().is_none_or(Obstacle::passes_on);
-        let library = if takes_library { numakit_preload::lay_down()? } else { PathBuf::new() };
+        let (program, library) = with_library(program)?;
         let mut topology = topology(root, request)?;
         if topology.allowed != topology.online && numakit_registry::isolate::sweep() {
             topology = self::topology(root, request)?;
@@ -201,7 +201,7 @@ impl Run {
             root,
             topology: &topology,
             words: &self.command,
-            program,
+            program: &program,
             request,
             options: &options,
             library: &library,
@@ -234,7 +234,7 @@ impl Run {
             Some(Thp::Madvise) => Some(HugePages::Advised),
             Some(Thp::Off) => Some(HugePages::Off),
             None if self.with.no_thp => Some(HugePages::Off),
-            None => suffers(&program.file)?.then_some(HugePages::Off),
+            None => suffers(&program.file).then_some(HugePages::Off),
         };
         Ok(Options {
             huge_pages,
@@ -288,14 +288,32 @@ fn topology(root: &SysRoot, request: &Request) -> anyhow::Result<Topology> {
 }
 
 /// Whether a list of the user or of the machine says that a program suffers from huge pages.
-fn suffers(program: &Path) -> anyhow::Result<bool> {
+fn suffers(program: &Path) -> bool {
     let lists = Lists::usual(std::env::var_os("XDG_CONFIG_HOME"), std::env::var_os("HOME"));
-    let found = lists.find(program).context("the list of programs without huge pages cannot be read")?;
-    if let Some(found) = &found {
+    let found = lists.find(program);
+    found.unread.iter().for_each(|problem| eprintln!("numa: warning: {problem}"));
+    if let Some(found) = &found.line {
         let list = found.list.display();
         note(format_args!("no huge pages, since {list} names '{}'; --thp on overrides that", found.line));
     }
-    Ok(found.is_some())
+    found.line.is_some()
+}
+
+/// A program and the library that it is to load, if it takes one. Where no folder takes the
+/// library, the program runs without.
+fn with_library(program: &Program) -> anyhow::Result<(Program, PathBuf)> {
+    let mut program = program.clone();
+    if !program.obstacle.as_ref().is_none_or(Obstacle::passes_on) {
+        return Ok((program, PathBuf::new()));
+    }
+    match numakit_preload::lay_down() {
+        Ok(library) => Ok((program, library)),
+        Err(error @ PreloadError::Nowhere(_)) => {
+            program.obstacle = Some(Obstacle::NoLibrary(error.to_string()));
+            Ok((program, PathBuf::new()))
+        }
+        Err(error) => Err(error.into()),
+    }
 }
 
 /// What a shell says and gives.

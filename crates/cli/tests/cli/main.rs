@@ -8,6 +8,7 @@ mod control;
 mod export;
 mod faults;
 mod formulas;
+mod homes;
 mod live;
 mod live_files;
 mod locale;

@@ -3,10 +3,16 @@
 use numakit_model::CpuSet;
 use numakit_sys::{SysRoot, sched};
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::PathBuf;
+use std::time::Duration;
 
 /// Kernel threads have this flag.
 const PF_KTHREAD: u64 = 0x0020_0000;
+/// Threads that are about to end have this one.
+const PF_EXITING: u64 = 4;
+
+/// What takes a moment is over after so many tries.
+const TRIES: u32 = 50;
+const MOMENT: Duration = Duration::from_millis(1);
 
 /// A process that is not free to run everywhere.
 #[derive(Debug, Clone, Default)]
@@ -23,15 +29,15 @@ pub struct Task {
     pub marked: Option<bool>,
     /// The CPUs of the whole application, as the environment says.
     pub application: Option<CpuSet>,
-    /// The registry that it took its cores from, if it did.
-    pub place: PathBuf,
+    /// What it and its relatives are told by.
+    pub tag: Option<u64>,
 }
 
 impl Task {
-    /// Nothing for a thread of the kernel and for a process that is gone.
-    pub fn read(root: &SysRoot, pid: u32, cpus: CpuSet) -> Option<Self> {
+    /// Nothing for a thread of the kernel and for a process that has ended.
+    pub fn read(root: &SysRoot, pid: u32, cpus: CpuSet, tag: Option<u64>) -> Option<Self> {
         let stat = root.text(&format!("/proc/{pid}/stat")).ok()?;
-        if field(&stat, 9)? & PF_KTHREAD != 0 {
+        if field(&stat, 9)? & PF_KTHREAD != 0 || has_ended(&stat) {
             return None;
         }
         let command = stat.split_once('(')?.1.rsplit_once(')')?.0;
@@ -39,7 +45,7 @@ impl Task {
         let status = root.text(&format!("/proc/{pid}/status")).ok()?;
         let users = status.lines().find_map(|line| line.strip_prefix("Uid:"))?;
         let users = users.split_whitespace().filter_map(|id| id.parse().ok()).collect();
-        let environment = root.bytes(&format!("/proc/{pid}/environ")).ok();
+        let environment = environment(root, pid, tag.is_some());
         let value = |name: &str| {
             let pairs = environment.as_deref().unwrap_or_default().split(|&byte| byte == 0);
             let mut pairs = pairs.filter_map(|pair| pair.strip_prefix(name.as_bytes()));
@@ -47,14 +53,36 @@ impl Task {
         };
         let marked = environment.as_ref().map(|_| value("NUMA_HOLD=").is_some());
         let application = value("NUMA_MASK=").and_then(|mask| CpuSet::parse_list(&mask).ok());
-        let place = crate::open::choose_place(value("NUMAKIT_REGISTRY=").map(Into::into));
-        Some(Self { pid, command, cpus, start: field(&stat, 22)?, users, marked, application, place })
+        Some(Self { pid, command, cpus, start: field(&stat, 22)?, users, marked, application, tag })
     }
+}
+
+/// The environment that a program was started with; none if it may not be read. Of a process that
+/// is just becoming another program the kernel tells an empty one, so a `patient` reader asks again.
+fn environment(root: &SysRoot, pid: u32, patient: bool) -> Option<Vec<u8>> {
+    let read = || root.bytes(&format!("/proc/{pid}/environ")).ok();
+    let mut environment = read();
+    for _ in 0..if patient && root.is_host() { TRIES } else { 0 } {
+        if environment.as_ref().is_none_or(|bytes| !bytes.is_empty()) {
+            break;
+        }
+        std::thread::sleep(MOMENT);
+        environment = read();
+    }
+    environment
 }
 
 /// When a process started, in ticks since boot, from its `stat`.
 pub fn start_of(stat: &str) -> Option<u64> {
     field(stat, 22)
+}
+
+/// Whether a process runs nothing any more: it is about to go, or nobody has asked for its status
+/// yet. Threads may go on after the first one ended.
+fn has_ended(stat: &str) -> bool {
+    let state = stat.rsplit_once(')').and_then(|(_, rest)| rest.split_whitespace().next());
+    let is_leaving = field(stat, 9).is_some_and(|flags| flags & PF_EXITING != 0);
+    (is_leaving || matches!(state, Some("Z" | "X" | "x"))) && field(stat, 20).unwrap_or(0) <= 1
 }
 
 /// Fields are counted from 1; the second, the name, may hold anything.
@@ -84,6 +112,14 @@ pub fn masks(root: &SysRoot, pid: u32) -> BTreeSet<CpuSet> {
     }
     let threads = root.list(&format!("/proc/{pid}/task")).unwrap_or_default();
     threads.iter().filter_map(|name| mask(root, pid, name.parse().ok()?)).collect()
+}
+
+/// All processes, in rising order.
+pub fn processes(root: &SysRoot) -> Vec<u32> {
+    let names = root.list("/proc").unwrap_or_default();
+    let mut pids: Vec<u32> = names.iter().filter_map(|name| name.parse().ok()).collect();
+    pids.sort_unstable();
+    pids
 }
 
 /// The kernel's own threads, where the kernel lists them; [`Task::read`] knows the others.

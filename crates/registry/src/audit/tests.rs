@@ -3,7 +3,8 @@ use crate::record::Record;
 use numakit_sys::root::Tree;
 use std::io::ErrorKind;
 
-const HERE: &str = "/x/cores";
+/// The registry that the tests are about.
+const HERE: u64 = 77;
 const KERNEL: u64 = 0x0020_0000;
 
 /// A process of a machine that is made up.
@@ -17,6 +18,8 @@ struct Made {
     masks: Vec<&'static str>,
     environment: Option<&'static str>,
     group: &'static str,
+    tag: Option<u64>,
+    state: char,
 }
 
 impl Default for Made {
@@ -32,6 +35,8 @@ impl Default for Made {
             masks,
             environment: Some(""),
             group: "/",
+            tag: None,
+            state: 'S',
         }
     }
 }
@@ -47,8 +52,8 @@ fn machine(processes: &[Made]) -> SysRoot {
         let zeros = "0 ".repeat(12);
         // State, parent, ..., flags as field 9, ..., start as field 22.
         let stat = format!(
-            "{} ({}) S {} 0 0 0 0 {} {zeros}{} 0 0\n",
-            made.pid, made.name, made.parent, made.flags, made.start
+            "{} ({}) {} {} 0 0 0 0 {} {zeros}{} 0 0\n",
+            made.pid, made.name, made.state, made.parent, made.flags, made.start
         );
         tree.file(&format!("{path}/stat"), stat);
         tree.file(&format!("{path}/status"), format!("Name:\tx\nUid:\t{0}\t{0}\t{0}\t{0}\n", made.user));
@@ -57,6 +62,8 @@ fn machine(processes: &[Made]) -> SysRoot {
             Some(text) => tree.file(&format!("{path}/environ"), text.replace(' ', "\0")),
             None => tree.failing(&format!("{path}/environ"), ErrorKind::PermissionDenied),
         };
+        let limit = made.tag.map_or("unlimited".to_owned(), |tag| tag.to_string());
+        tree.file(&format!("{path}/limits"), format!("Max file locks   {limit}   unlimited   locks\n"));
         for (at, mask) in made.masks.iter().enumerate() {
             let thread = made.pid + at as u32;
             tree.file(&format!("{path}/task/{thread}/status"), format!("Cpus_allowed_list:\t{mask}\n"));
@@ -72,7 +79,7 @@ fn me() -> Made {
 fn seen(processes: Vec<Made>, scan: &Scan) -> Audit {
     let mut all = vec![me(), Made { pid: 30, name: "shell", ..Made::default() }];
     all.extend(processes);
-    look(&machine(&all), 40, scan, Path::new(HERE))
+    look(&machine(&all), 40, scan, &[])
 }
 
 fn stale(cpus: &str, cores: u32) -> Scan {
@@ -120,29 +127,111 @@ fn a_container_is_confined_and_not_bound() {
 fn what_confines_this_process_too_binds_nobody() {
     let like_me = Made { masks: vec!["0-1"], group: "/box-without-files", ..Made::default() };
     let root = machine(&[Made { masks: vec!["0-1"], ..me() }, like_me]);
-    let audit = look(&root, 40, &Scan::default(), Path::new(HERE));
+    let audit = look(&root, 40, &Scan::default(), &[]);
     assert!(audit.bound.is_empty(), "{audit:?}");
     // Neither does a shell that was bound so that what it starts is bound.
     let shell = Made { pid: 30, masks: vec!["0-2"], ..Made::default() };
     let root = machine(&[Made { masks: vec!["2"], ..me() }, shell]);
-    assert!(look(&root, 40, &Scan::default(), Path::new(HERE)).bound.is_empty());
+    assert!(look(&root, 40, &Scan::default(), &[]).bound.is_empty());
+}
+
+fn with_identity(processes: Vec<Made>, scan: &Scan) -> Vec<(Option<u64>, String)> {
+    let mut all = vec![me(), Made { pid: 30, name: "shell", ..Made::default() }];
+    all.extend(processes);
+    let audit = look(&machine(&all), 40, scan, &[HERE]);
+    audit.lost.iter().map(|lost| (lost.slot, lost.cpus.to_string())).collect()
 }
 
 #[test]
-fn a_program_that_says_that_it_holds_cores_is_believed_without_a_record() {
-    let here = format!("NUMA_HOLD=100 NUMA_MASK=2-5 NUMAKIT_REGISTRY={HERE}");
-    let environment: &'static str = Box::leak(here.into_boxed_str());
-    let program = || Made { masks: vec!["3"], environment: Some(environment), ..Made::default() };
-    let audit = seen(vec![program()], &Scan::default());
-    assert_eq!(audit.lost.len(), 1);
-    assert_eq!((audit.lost[0].slot, audit.lost[0].cpus.to_string()), (None, "2-5".to_owned()));
-    // Of another registry: what somebody bound.
-    let elsewhere = "NUMA_HOLD=100 NUMA_MASK=2-5 NUMAKIT_REGISTRY=/y";
-    let audit = seen(vec![Made { environment: Some(elsewhere), ..program() }], &Scan::default());
+fn the_environment_alone_makes_nobody_a_holder() {
+    let narrow =
+        Made { masks: vec!["3"], environment: Some("NUMA_HOLD=100 NUMA_MASK=2-5"), ..Made::default() };
+    let audit = seen(vec![narrow], &Scan::default());
     assert_eq!((audit.lost.len(), bound(&audit)), (0, vec![(50, "3".to_owned())]));
-    // With --share it holds nothing.
-    let shared = Made { environment: Some("NUMA_MASK=2-5 NUMAKIT_REGISTRY=/x/cores"), ..program() };
-    assert!(seen(vec![shared], &Scan::default()).lost.is_empty());
+    let wide = Made { environment: Some("NUMA_HOLD=100 NUMA_MASK=2-5"), ..Made::default() };
+    assert_eq!(with_identity(vec![wide], &Scan::default()), []);
+}
+
+#[test]
+fn a_program_whose_record_is_gone_holds_what_it_was_given() {
+    let tag = Some(tag::fresh(HERE));
+    let says = |masks: &[&'static str], environment| Made {
+        masks: masks.to_vec(),
+        environment,
+        tag,
+        ..Made::default()
+    };
+    let lost = |made: Made| with_identity(vec![made], &Scan::default());
+    let holds = |cpus: &str| vec![(None, cpus.to_owned())];
+    assert_eq!(lost(says(&["3"], Some("NUMA_MASK=2-5"))), holds("2-5"));
+    assert_eq!(lost(says(&["0-7"], Some("NUMA_MASK=2-5"))), holds("2-5"));
+    assert_eq!(lost(says(&["0-7", "3"], None)), holds("3"));
+    // It may have all.
+    assert_eq!(lost(says(&["0-7"], None)), holds("0-7"));
+    assert_eq!(lost(Made { tag: Some(tag::fresh(78)), ..says(&["3"], None) }), [], "another registry's");
+    assert_eq!(lost(Made { state: 'Z', ..says(&["3"], None) }), [], "it has ended");
+    // One of its processes tells what the others do not, whoever is seen first.
+    let vague = || says(&["0-7"], Some(""));
+    let clear = || says(&["0-7"], Some("NUMA_MASK=2-5"));
+    for pair in [[vague(), clear()], [clear(), vague()]] {
+        let [one, two] = pair;
+        assert_eq!(with_identity(vec![one, Made { pid: 60, ..two }], &Scan::default()), holds("2-5"));
+    }
+    let two = Made { pid: 60, ..says(&["4"], None) };
+    assert_eq!(with_identity(vec![says(&["3"], None), two], &Scan::default()), holds("3-4"));
+    // Somebody has locks that no record tells of: these are its own.
+    let scan = Scan { elsewhere: "4-5".parse().unwrap(), ..Scan::default() };
+    assert_eq!(with_identity(vec![says(&["0-7"], None)], &scan), []);
+    // Where all is in the file, nobody is looked for.
+    let audit = seen(vec![says(&["0-7"], None)], &Scan::default());
+    assert!(audit.lost.is_empty());
+}
+
+#[test]
+fn all_that_a_program_started_holds_its_cores_whatever_it_became() {
+    let mine = tag::fresh(HERE);
+    let mut scan = stale("2-5", 4);
+    scan.stale[0].1.who.tag = Some(mine);
+    let lost = |made: Made, scan: &Scan| {
+        let audit = seen(vec![made], scan);
+        audit.lost.iter().map(|lost| (lost.slot, lost.cpus.to_string())).collect::<Vec<_>>()
+    };
+    let one = || Made { tag: Some(mine), ..Made::default() };
+    let all = vec![(Some(7), "2-5".to_owned())];
+    assert_eq!(lost(one(), &scan), all);
+    for other in [
+        Made { user: 1001, environment: None, ..one() },
+        Made { masks: vec!["6-7"], ..one() },
+        Made { start: 399, ..one() },
+        Made { parent: 7, group: "/box", ..one() },
+    ] {
+        assert_eq!(lost(other, &scan), all);
+    }
+    // The same mask, user and environment without the tag are somebody else's.
+    let marked = "NUMA_HOLD=100 NUMA_MASK=2-5";
+    assert_eq!(lost(Made { masks: vec!["2-5"], environment: Some(marked), ..Made::default() }, &scan), []);
+    assert_eq!(lost(Made { tag: Some(tag::fresh(HERE)), ..one() }, &scan), []);
+    assert_eq!(lost(Made { state: 'Z', ..one() }, &scan), []);
+    // Held again, by others or by itself in another record.
+    let holding =
+        Holding { cpus: "2-5".parse().unwrap(), state: State::Held, who: None, same_pids: true, ours: false };
+    scan.holdings.push(holding.clone());
+    assert_eq!(lost(one(), &scan), []);
+    scan.holdings[0].cpus = "2".parse().unwrap();
+    assert_eq!(lost(one(), &scan), [(Some(7), "3-5".to_owned())]);
+    scan.holdings.clear();
+    scan.stale[0].1.ended = true;
+    assert_eq!(lost(one(), &scan), []);
+}
+
+#[test]
+fn the_first_process_of_a_record_holds_its_cores_wherever_it_may_run() {
+    let mut scan = stale("2-5", 4);
+    let program = Some(Process { pid: 50, start: 500 });
+    scan.stale[0].1.who = Who { program, pids: pid_namespace(), ..scan.stale[0].1.who.clone() };
+    assert_eq!(seen(vec![Made::default()], &scan).lost.len(), 1);
+    // Another process with its number.
+    assert_eq!(seen(vec![Made { start: 501, ..Made::default() }], &scan).lost.len(), 0);
 }
 
 #[test]

@@ -3,6 +3,9 @@
 
 mod holding;
 mod passing;
+mod recovering;
 mod refusing;
 mod scene;
+mod storm;
 mod terminal;
+mod turns;

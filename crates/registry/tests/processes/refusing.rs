@@ -1,7 +1,6 @@
 //! What cannot be used is told with what fixes it, and nothing is left behind.
 
 use crate::scene::{Scene, exists, kill, until};
-use numakit_registry::limits::Limits;
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
@@ -84,25 +83,6 @@ fn limits_are_kept_and_told() {
     assert!(refusal(&mut limited(&["5", "true"])).contains("cannot be read"));
     kill("TERM", pid);
     run.status();
-}
-
-#[test]
-fn who_stands_still_while_choosing_is_told() {
-    use numakit_registry::{About, Chosen, Registry};
-    let scene = Scene::new("turn");
-    let mut registry = Registry::open_at(&scene.registry()).unwrap();
-    // While this test chooses, another launcher waits in vain.
-    let waited = registry.take(&About::default(), &Limits::default(), |_| {
-        let message = refusal(&mut scene.hold(&["0", "true"]));
-        Err::<Chosen<()>, String>(message)
-    });
-    let message = waited.unwrap_err().to_string();
-    let me = format!("is in use: process {} (", std::process::id());
-    assert!(
-        message.contains(&me) && message.contains("continue it with 'kill -CONT', or end it"),
-        "{message}"
-    );
-    assert!(scene.hold(&["0", "true"]).status().unwrap().success());
 }
 
 #[test]

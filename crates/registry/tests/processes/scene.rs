@@ -129,6 +129,12 @@ pub fn kill(signal: &str, to: impl std::fmt::Display) {
     assert!(sent.success(), "kill -{signal} {to}");
 }
 
+/// Kills a process; false where there is none.
+pub fn kill_if_there(pid: u32) -> bool {
+    let mut kill = Command::new("kill");
+    kill.args(["-s", "KILL", "--", &pid.to_string()]).stderr(Stdio::null()).status().unwrap().success()
+}
+
 /// Waits for something that comes soon; what does not come at all fails the test.
 pub fn until(what: &str, mut is: impl FnMut() -> bool) {
     let begun = Instant::now();

@@ -1,7 +1,7 @@
 //! Runs a program on cores that it takes: `hold [--wait SECONDS] [--bind] [--unnamed] CPUS PROGRAM...`.
 //!
 //! CPUS is a list, or `+N` for the first N of 64 that nobody holds. The CPUs need not exist, unless
-//! `--bind` asks for the mask. `--unnamed` leaves `NUMA_HOLD` out of the environment.
+//! `--bind` asks for the mask. `--unnamed` leaves `NUMA_HOLD` and `NUMA_MASK` out of the environment.
 #![allow(clippy::print_stderr)]
 
 use numakit_model::CpuSet;
@@ -54,6 +54,7 @@ fn options() -> Result<Options, Failure> {
 
 /// What is asked for, or who has it.
 fn choose(wanted: &str, seen: &Seen) -> Result<Chosen<()>, String> {
+    seen.warning.iter().for_each(|warning| eprintln!("hold: warning: {warning}"));
     let free = CpuSet::range(0, 63).minus(&seen.held());
     let cpus: CpuSet = match wanted.strip_prefix('+') {
         Some(count) => free.iter().take(count.parse().map_err(|_| "how many?".to_owned())?).collect(),

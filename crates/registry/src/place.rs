@@ -1,0 +1,106 @@
+//! Where the registry is, and by what files that were one and the same registry are told.
+
+use crate::record::fnv;
+use std::ffi::OsString;
+use std::fs::{self, File, Metadata};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+/// Made by whoever looks after the machine, so that only root can remove it.
+const OF_THE_MACHINE: &str = "/run/numakit-cores";
+/// Made by whoever comes first.
+const OF_ALL: &str = "/dev/shm/numakit-cores";
+
+/// Where the registry is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Place {
+    /// Where `NUMAKIT_REGISTRY` says.
+    Named(PathBuf),
+    /// The one of the machine if it is there, else the one that all make.
+    Usual,
+}
+
+impl Place {
+    /// For this process.
+    pub fn of_this_process() -> Self {
+        Self::of(std::env::var_os("NUMAKIT_REGISTRY"))
+    }
+
+    fn of(named: Option<OsString>) -> Self {
+        named.filter(|path| !path.is_empty()).map_or(Self::Usual, |path| Self::Named(path.into()))
+    }
+
+    /// The file at this moment.
+    pub fn path(&self) -> PathBuf {
+        match self {
+            Self::Named(path) => path.clone(),
+            Self::Usual => usual(Path::new(OF_THE_MACHINE).exists()),
+        }
+    }
+
+    /// What tells this file, and others that had its name before, from all other registries.
+    pub fn identity(&self, file: &File) -> u64 {
+        file.metadata().map_or(0, |data| self.identity_on(&data))
+    }
+
+    /// The same for all files that this registry may have been, whether they are still there or not.
+    pub fn identities(&self, file: Option<&File>) -> Vec<u64> {
+        let folders = match self {
+            Self::Named(path) => vec![folder(path)],
+            Self::Usual => [OF_THE_MACHINE, OF_ALL].map(|path| folder(Path::new(path))).to_vec(),
+        };
+        let folders = folders.iter().filter_map(|folder| fs::metadata(folder).ok());
+        let file = file.and_then(|file| file.metadata().ok());
+        folders.chain(file).map(|data| self.identity_on(&data)).collect()
+    }
+
+    /// Containers have folders of the same names on other devices.
+    fn identity_on(&self, data: &Metadata) -> u64 {
+        let name = match self {
+            Self::Named(path) => {
+                let folder = folder(path);
+                let folder = fs::canonicalize(&folder).unwrap_or(folder);
+                path.file_name().map_or(folder.clone(), |name| folder.join(name)).into_os_string()
+            }
+            Self::Usual => OsString::new(),
+        };
+        fnv(name.as_bytes().iter().copied().chain(data.dev().to_le_bytes()))
+    }
+}
+
+fn usual(of_the_machine: bool) -> PathBuf {
+    PathBuf::from(if of_the_machine { OF_THE_MACHINE } else { OF_ALL })
+}
+
+fn folder(path: &Path) -> PathBuf {
+    path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new(".")).to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_place_is_named_or_the_first_that_is_there() {
+        assert_eq!(Place::of(Some("/x/y".into())), Place::Named("/x/y".into()));
+        assert_eq!(Place::of(Some("".into())), Place::Usual);
+        assert_eq!(Place::of(None), Place::Usual);
+        assert_eq!([usual(true), usual(false)], [OF_THE_MACHINE, OF_ALL].map(PathBuf::from));
+    }
+
+    #[test]
+    fn a_registry_is_told_by_name_and_device() {
+        let path = std::env::temp_dir().join(format!("numakit-place-{}", std::process::id()));
+        let file = File::create(&path).unwrap();
+        let place = Place::Named(path.clone());
+        let same = Place::Named(path.parent().unwrap().join(".").join(path.file_name().unwrap()));
+        let other = Place::Named(path.with_extension("other"));
+        assert_eq!(place.identity(&file), same.identity(&file));
+        assert_ne!(place.identity(&file), other.identity(&file));
+        assert_ne!(place.identity(&file), Place::Usual.identity(&file));
+        fs::remove_file(&path).unwrap();
+        // Its folder is enough to tell it.
+        assert_eq!(place.identities(None), [place.identity(&file)]);
+    }
+}

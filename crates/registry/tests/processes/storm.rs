@@ -1,0 +1,202 @@
+//! A storm: launches side by side, and at random moments launchers, keepers and programs are killed
+//! and the registry's file is removed or emptied. `NUMAKIT_STORM=2000` makes it so many kills long.
+//!
+//! What counts is asked of the kernel: no two programs that live were given the same CPU, and
+//! whoever lives before and after a look is known in between. No CPU of the 64 need exist, so
+//! neither masks nor the machine help.
+
+use crate::scene::{Scene, kill_if_there};
+use numakit_model::CpuSet;
+use std::fs;
+use std::process::{Child, Stdio};
+use std::time::Duration;
+
+const USUAL: u32 = 40;
+const AT_ONCE: usize = 6;
+const EXITING: u64 = 4;
+
+/// Programs: as usual, without the descriptor, with a daemon, both, and one that only its orphans
+/// are left of.
+const WAYS: [&str; 5] = [
+    "exec sleep $TIME",
+    "exec {NUMA_HOLD}>&-; exec sleep $TIME",
+    "setsid sleep $TIME & exec sleep 0.1",
+    "exec {NUMA_HOLD}>&-; setsid sleep $TIME & exec sleep 0.1",
+    "exec {NUMA_HOLD}>&-; (setsid sleep $TIME &) ; exit 0",
+];
+
+/// A process of a program that was launched.
+#[derive(Clone)]
+struct Process {
+    pid: u32,
+    start: u64,
+    run: String,
+    cpus: CpuSet,
+}
+
+/// When a process started, unless it has ended or is about to.
+fn start(pid: u32) -> Option<u64> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();
+    let flags: u64 = fields.get(6)?.parse().ok()?;
+    (!matches!(fields[0], "Z" | "X") && flags & EXITING == 0).then(|| fields.get(19)?.parse().ok())?
+}
+
+impl std::fmt::Display for Process {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let stat = fs::read_to_string(format!("/proc/{}/stat", self.pid)).unwrap_or_default();
+        let parent =
+            stat.rsplit_once(')').and_then(|(_, rest)| rest.split_whitespace().nth(1)).unwrap_or("?");
+        let name = fs::read_to_string(format!("/proc/{parent}/comm")).unwrap_or_default();
+        let file = fs::read_link(format!("/proc/{}/fd/100", self.pid)).unwrap_or_default();
+        write!(f, "run {} (process {}, CPUs {}, ", self.run, self.pid, self.cpus)?;
+        write!(f, "child of {parent} {}, descriptor {})", name.trim(), file.display())
+    }
+}
+
+impl Process {
+    fn lives(&self) -> bool {
+        start(self.pid) == Some(self.start)
+    }
+}
+
+/// All processes of programs of this storm.
+fn programs(storm: &str) -> Vec<Process> {
+    let pids =
+        fs::read_dir("/proc").unwrap().filter_map(|entry| entry.unwrap().file_name().to_str()?.parse().ok());
+    pids.filter_map(|pid: u32| {
+        let begun = start(pid)?;
+        let text = fs::read(format!("/proc/{pid}/environ")).ok()?;
+        let text = String::from_utf8_lossy(&text);
+        let value = |name: &str| text.split('\0').find_map(|pair| pair.strip_prefix(name)?.strip_prefix('='));
+        let (run, cpus) = (value("RUN")?.to_owned(), value("NUMA_MASK")?.parse().ok()?);
+        (value("STORM") == Some(storm)).then_some(Process { pid, start: begun, run, cpus })
+    })
+    .collect()
+}
+
+/// Pairs that have a CPU in common, if both still live after both were seen.
+fn shared(list: &[Process]) -> Vec<String> {
+    let mut found = Vec::new();
+    for (at, one) in list.iter().enumerate() {
+        for other in &list[at + 1..] {
+            let is_bad = one.run != other.run && one.cpus.intersects(&other.cpus);
+            if is_bad && one.lives() && other.lives() {
+                found.push(format!("{one} and {other}"));
+            }
+        }
+    }
+    found
+}
+
+/// Those who live before and after a look and are not known in it.
+fn unknown(scene: &Scene, storm: &str) -> Vec<String> {
+    let before = programs(storm);
+    let seen = numakit_registry::look_at(&scene.registry()).unwrap();
+    let held = seen.held();
+    let lost = before.into_iter().filter(|one| !one.cpus.is_subset(&held) && one.lives());
+    lost.map(|one| format!("{one} is not in {:?}", seen.holdings)).collect()
+}
+
+struct Dice(u64);
+
+impl Dice {
+    fn throw(&mut self, sides: usize) -> usize {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) as usize % sides
+    }
+}
+
+fn child_of(pid: u32) -> Option<u32> {
+    let children = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap_or_default();
+    children.split_whitespace().next()?.parse().ok()
+}
+
+struct Storm {
+    scene: Scene,
+    name: String,
+    dice: Dice,
+    launches: u32,
+    kills: u32,
+    removals: u32,
+    wrong: Vec<String>,
+}
+
+impl Storm {
+    fn launch(&mut self) -> Child {
+        self.launches += 1;
+        let count = format!("+{}", 1 + self.dice.throw(12));
+        let way = WAYS[self.dice.throw(WAYS.len())];
+        let time = format!("{:.2}", 0.05 + self.dice.throw(100) as f64 / 100.0);
+        let mut command = self.scene.hold(&["--wait", "60", &count, "bash", "-c", way]);
+        command.env("STORM", &self.name).env("RUN", self.launches.to_string()).env("TIME", time);
+        command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
+    }
+
+    /// Kills one of those who belong to a launcher, or several, and counts them.
+    fn strike(&mut self, launcher: u32) {
+        let keeper = child_of(launcher);
+        let program = keeper.and_then(child_of);
+        let (one, two) = match self.dice.throw(6) {
+            0 => (Some(launcher), None),
+            1 => (keeper, None),
+            2 => (program, None),
+            3 | 4 => (keeper, Some(launcher)),
+            _ => (keeper, program),
+        };
+        for pid in [one, two].into_iter().flatten() {
+            self.kills += u32::from(kill_if_there(pid));
+        }
+    }
+
+    fn step(&mut self, launchers: &mut [Option<Child>], wanted: u32) {
+        for launcher in launchers.iter_mut() {
+            if launcher.as_mut().is_none_or(|child| child.try_wait().unwrap().is_some()) {
+                *launcher = (self.kills < wanted).then(|| self.launch());
+            }
+        }
+        std::thread::sleep(Duration::from_millis(self.dice.throw(30) as u64));
+        let at = self.dice.throw(launchers.len());
+        if let Some(pid) = launchers[at].as_ref().map(Child::id) {
+            self.strike(pid);
+        }
+        match self.dice.throw(24) {
+            0 => self.removals += u32::from(fs::remove_file(self.scene.registry()).is_ok()),
+            1 => {
+                let file = fs::File::options().write(true).open(self.scene.registry());
+                let _ = file.and_then(|file| file.set_len(0));
+            }
+            2..=5 => self.wrong.extend(unknown(&self.scene, &self.name)),
+            _ => {}
+        }
+        self.wrong.extend(shared(&programs(&self.name)));
+    }
+}
+
+#[test]
+fn a_storm_of_kills_and_removals_leaves_nothing_held_twice_or_by_nobody() {
+    let wanted = std::env::var("NUMAKIT_STORM").map_or(USUAL, |text| text.parse().unwrap());
+    let name = format!("storm-{}", std::process::id());
+    let (scene, dice) = (Scene::new("storm"), Dice(1));
+    let mut storm = Storm { scene, name, dice, launches: 0, kills: 0, removals: 0, wrong: Vec::new() };
+    let mut launchers: [Option<Child>; AT_ONCE] = Default::default();
+    while storm.kills < wanted || launchers.iter().any(Option::is_some) {
+        storm.step(&mut launchers, wanted);
+    }
+    // Daemons and programs without a launcher end by themselves.
+    crate::scene::until("all programs end", || {
+        storm.wrong.extend(shared(&programs(&storm.name)));
+        programs(&storm.name).is_empty()
+    });
+    println!(
+        "launches {}, kills {}, files removed {}, wrong {}",
+        storm.launches,
+        storm.kills,
+        storm.removals,
+        storm.wrong.len()
+    );
+    assert!(storm.wrong.is_empty(), "{:#?}", storm.wrong);
+    assert!(storm.kills >= wanted && storm.launches > storm.kills / 3);
+    storm.scene.until_held("");
+    assert!(storm.scene.hold(&["0-63", "true"]).status().unwrap().success());
+}

@@ -1,0 +1,101 @@
+//! A number that a process hands on to all that it starts, whatever those close, change or run,
+//! and that every user can see: the soft limit of file locks, which Linux has not kept since 2.4.
+
+use crate::{SysRoot, check};
+use std::io;
+
+/// Tells a tag from a limit that somebody set.
+const MARK: u64 = 0x4e55 << 48;
+const MARKED: u64 = 0x7fff << 48;
+
+/// A tag of this number, of which the lower 48 bits count.
+pub fn of_number(number: u64) -> u64 {
+    MARK | number & !MARKED & !(1 << 63)
+}
+
+/// Tags this process and all that it starts from now on. An error where its hard limit is below,
+/// which only a machine's owner can have set. Calls the system and nothing else.
+pub fn set(tag: u64) -> io::Result<()> {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: the structure outlives both calls.
+    check(unsafe { libc::getrlimit(libc::RLIMIT_LOCKS, &mut limit) } as i64)?;
+    limit.rlim_cur = tag as libc::rlim_t;
+    // SAFETY: as above.
+    check(unsafe { libc::setrlimit(libc::RLIMIT_LOCKS, &limit) } as i64).map(drop)
+}
+
+/// The tag of this process.
+pub fn own() -> Option<u64> {
+    limit_of(0).ok().and_then(tag)
+}
+
+/// The tag of a process, whoever its user is.
+pub fn of(root: &SysRoot, process: u32) -> Option<u64> {
+    // The kernel answers only to the same user, but is quicker than the file.
+    if root.is_host()
+        && let Ok(limit) = limit_of(process)
+    {
+        return tag(limit);
+    }
+    let text = root.text(&format!("/proc/{process}/limits")).ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix("Max file locks"))?;
+    tag(line.split_whitespace().next()?.parse().ok()?)
+}
+
+fn tag(limit: u64) -> Option<u64> {
+    (limit & (MARKED | 1 << 63) == MARK).then_some(limit)
+}
+
+/// The soft limit; 0 is this process.
+fn limit_of(process: u32) -> io::Result<u64> {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    let none = std::ptr::null();
+    // SAFETY: the structure outlives the call, and nothing is set.
+    check(unsafe { libc::prlimit(process as i32, libc::RLIMIT_LOCKS, none, &mut limit) } as i64)?;
+    Ok(limit.rlim_cur)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::root::Tree;
+
+    #[test]
+    fn a_tag_is_told_from_other_limits() {
+        assert_eq!(tag(of_number(7)), Some(of_number(7)));
+        assert_eq!(tag(of_number(u64::MAX)), Some(of_number(u64::MAX)));
+        assert_ne!(of_number(7), of_number(8));
+        assert_eq!([0, 1024, u64::MAX, i64::MAX as u64, MARK | 1 << 63].map(tag), [None; 5]);
+    }
+
+    #[test]
+    fn the_tag_of_anybody_is_in_a_file() {
+        let mut tree = Tree::new();
+        let line = |value: &str| {
+            format!(
+                "Limit  Soft Limit  Hard Limit  Units\nMax file locks     {value}     unlimited   locks\n"
+            )
+        };
+        tree.file("/proc/7/limits", line(&of_number(99).to_string()));
+        tree.file("/proc/8/limits", line("unlimited"));
+        let root = SysRoot::of_tree(tree);
+        assert_eq!([7, 8, 9].map(|process| of(&root, process)), [Some(of_number(99)), None, None]);
+    }
+
+    #[test]
+    fn what_a_tagged_program_starts_is_tagged() {
+        let tag = of_number(12_345);
+        let path = std::env::temp_dir().join(format!("numakit-tag-{}", std::process::id()));
+        let script = format!("env -i setsid /bin/cat /proc/self/limits > {}", path.display());
+        let words = ["sh", "-c", &script].map(Into::into).to_vec();
+        let environment = std::env::vars_os().collect();
+        let (file, tagged) = ("/bin/sh".into(), Some(tag));
+        let start = crate::start::Start { file, words, environment, tag: tagged, ..Default::default() };
+        assert_eq!(crate::image::reap(start.spawn().unwrap()), 0);
+        let text = std::fs::read_to_string(&path).unwrap();
+        std::fs::remove_file(&path).unwrap();
+        let line = text.lines().find(|line| line.starts_with("Max file locks")).unwrap();
+        assert!(line.split_whitespace().any(|word| word == tag.to_string()), "{line}");
+        assert_ne!(own(), Some(tag), "this process is as it was");
+    }
+}
