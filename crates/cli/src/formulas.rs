@@ -30,7 +30,7 @@ impl Formulas {
                 Err(error) => match io_kind(&error) {
                     // Nothing there, or in a home that is not ours.
                     Some(ErrorKind::NotFound | ErrorKind::NotADirectory | ErrorKind::PermissionDenied) => {}
-                    Some(_) => eprintln!("numa: warning: {error:#}"),
+                    Some(_) => note(format_args!("warning: {error:#}")),
                     None => return Err(error),
                 },
             }

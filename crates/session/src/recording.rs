@@ -35,6 +35,11 @@ impl Recording {
         &self.path
     }
 
+    /// The file that this process made, where it leads to by itself.
+    pub fn file(&self) -> Option<&Path> {
+        self.recorder.file()
+    }
+
     /// Bytes of the file so far.
     pub fn bytes(&self) -> u64 {
         self.recorder.bytes()

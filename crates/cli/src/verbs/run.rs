@@ -291,7 +291,7 @@ fn topology(root: &SysRoot, request: &Request) -> anyhow::Result<Topology> {
 fn suffers(program: &Path) -> bool {
     let lists = Lists::usual(std::env::var_os("XDG_CONFIG_HOME"), std::env::var_os("HOME"));
     let found = lists.find(program);
-    found.unread.iter().for_each(|problem| eprintln!("numa: warning: {problem}"));
+    found.unread.iter().for_each(|problem| note(format_args!("warning: {problem}")));
     if let Some(found) = &found.line {
         let list = found.list.display();
         note(format_args!("no huge pages, since {list} names '{}'; --thp on overrides that", found.line));
