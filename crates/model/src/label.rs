@@ -23,6 +23,8 @@ pub enum Event {
     Lost(u64),
     /// So many rows were sampled but could not be kept, because the consumer was too slow.
     Dropped(u64),
+    /// So many rows were here and could not be read when the recording was recovered.
+    Damaged(u64),
     /// The wall clock was set; difference in nanoseconds.
     ClockStep(i64),
     /// A sensor stopped giving values, and why.
@@ -42,6 +44,7 @@ impl Event {
             Self::Interval(ns) => format!("{RESERVED}interval {ns}ns"),
             Self::Lost(n) => format!("{RESERVED}lost {n}"),
             Self::Dropped(n) => format!("{RESERVED}dropped {n}"),
+            Self::Damaged(n) => format!("{RESERVED}damaged {n}"),
             Self::ClockStep(ns) => format!("{RESERVED}clock {ns:+}ns"),
             Self::Absent(what) => format!("{RESERVED}absent {what}"),
             Self::Back(what) => format!("{RESERVED}back {what}"),
@@ -60,6 +63,7 @@ impl Event {
             "interval" => Self::Interval(value.strip_suffix("ns")?.parse().ok()?),
             "lost" => Self::Lost(value.parse().ok()?),
             "dropped" => Self::Dropped(value.parse().ok()?),
+            "damaged" => Self::Damaged(value.parse().ok()?),
             "clock" => Self::ClockStep(value.strip_suffix("ns")?.parse().ok()?),
             "absent" => Self::Absent(value.to_owned()),
             "back" => Self::Back(value.to_owned()),
@@ -82,6 +86,7 @@ mod tests {
             Event::Interval(5_000_000),
             Event::Lost(3),
             Event::Dropped(9),
+            Event::Damaged(1000),
             Event::ClockStep(-3_600_000_000_000),
             Event::Absent("node: gone".into()),
             Event::Back("node".into()),

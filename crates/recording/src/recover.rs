@@ -193,7 +193,7 @@ fn rebuild(path: &Path, found: &Found, side: Option<&Ring>) -> io::Result<u64> {
             Part::Whole(at) => copy(&mut from, at, &mut to)?,
             Part::Lost { rows, before, time } => {
                 let note = Ring::in_memory(found.head.header.series.len(), 1)?;
-                note.push_label(*time, &Event::Dropped(*rows).text());
+                note.push_label(*time, &Event::Damaged(*rows).text());
                 to.write_all(&encoder.batch_at(&note.pending(1), *before)?)?;
             }
         }

@@ -66,9 +66,24 @@ pub fn check(path: &Path, force: bool) -> Result<(), CannotWrite> {
     if !page::is_there() {
         return Err(CannotWrite::NoPage);
     }
-    match path.symlink_metadata() {
-        Ok(_) if !force => Err(CannotWrite::Exists(path.to_owned())),
-        _ => Ok(()),
+    begin(path, force).map(|_| ())
+}
+
+/// A file that appears whole in the end: who opens it sees all of it or nothing.
+fn begin(path: &Path, force: bool) -> Result<Output, CannotWrite> {
+    Output::create(path, Existing::forced(force)).map_err(|error| cannot(path, error))
+}
+
+fn put(path: &Path, force: bool, content: &[u8]) -> Result<(), CannotWrite> {
+    let mut output = begin(path, force)?;
+    let kept = output.write_all(content).and_then(|()| output.keep());
+    kept.map(|_| ()).map_err(|error| cannot(path, error))
+}
+
+fn cannot(path: &Path, error: io::Error) -> CannotWrite {
+    match error.kind() {
+        io::ErrorKind::AlreadyExists => CannotWrite::Exists(path.to_owned()),
+        _ => CannotWrite::Write { path: path.to_owned(), error },
     }
 }
 
@@ -77,8 +92,7 @@ pub fn write(path: &Path, force: bool, size: u64, sources: &[Opened]) -> Result<
     check(path, force)?;
     let shell = Shell::of_page().ok_or(CannotWrite::NoPage)?;
     let (html, steps) = html_of(&shell, size, sources)?;
-    check(path, force)?;
-    put(path, &html).map_err(|error| CannotWrite::Write { path: path.to_owned(), error })?;
+    put(path, force, &html)?;
     Ok(Written { bytes: html.len() as u64, steps })
 }
 
@@ -139,13 +153,6 @@ fn pack_all(sources: &[Opened], room: u64) -> Result<Vec<Packed>, pack::NoRoom> 
         packed[id] = pack::pack(&sources[id], id as u32, packed[id].bytes + room - used)?;
     }
     Ok(packed)
-}
-
-/// Who opens the file sees all of it or nothing.
-fn put(path: &Path, content: &[u8]) -> io::Result<()> {
-    let mut output = Output::create(path, Existing::Replaced)?;
-    output.write_all(content)?;
-    output.keep().map(|_| ())
 }
 
 #[cfg(test)]

@@ -15,6 +15,8 @@ pub fn words(event: &Event) -> String {
         Event::Lost(n) => format!("{n} ticks lost"),
         Event::Dropped(1) => "1 sample dropped".to_owned(),
         Event::Dropped(n) => format!("{n} samples dropped"),
+        Event::Damaged(1) => "1 sample damaged".to_owned(),
+        Event::Damaged(n) => format!("{n} samples damaged"),
         Event::ClockStep(ns) => {
             let way = if *ns < 0 { "back" } else { "forward" };
             format!("the clock was set {way} by {}", duration(ns.unsigned_abs() as f64 / 1e9))

@@ -170,6 +170,7 @@ fn one_damaged_byte_is_told_with_its_time_and_recovered() {
     assert!(done.out.contains("a.arrows.damaged"), "{}", done.out);
     let again = folder.read("a.arrows");
     assert_eq!((again.samples(), again.damage.clone()), (rows.samples(), None));
-    assert!(again.labels().contains(&"numakit:dropped 1000"), "{:?}", again.labels());
-    assert_eq!(folder.run("report a.arrows").code, 0);
+    assert!(again.labels().contains(&"numakit:damaged 1000"), "{:?}", again.labels());
+    let report = folder.run("report a.arrows");
+    assert!(report.code == 0 && report.out.contains("1,000 samples damaged"), "{}", report.out);
 }

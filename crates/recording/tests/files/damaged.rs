@@ -80,7 +80,7 @@ fn one_flipped_byte_loses_one_batch_and_says_which() {
         let (_, batch, damage) = read(&path);
         assert_eq!((times(&path).0, damage), (without(5000, 2000..3000), None));
         let labels: Vec<&str> = batch.label.iter().flatten().map(String::as_str).collect();
-        assert_eq!(labels, ["label 0", "numakit:dropped 1000"]);
+        assert_eq!(labels, ["label 0", "numakit:damaged 1000"]);
         let again = std::fs::read(&path).unwrap();
         assert_eq!(recover(&path).unwrap().lost, 0);
         assert_eq!(std::fs::read(&path).unwrap(), again, "again changes nothing");

@@ -197,9 +197,9 @@ fn hostile_names_and_labels_are_only_text() {
 fn nothing_is_left_of_a_file_that_cannot_be_written() {
     let folder = std::env::temp_dir().join(format!("numakit-standalone-{}", std::process::id()));
     std::fs::create_dir_all(folder.join("taken")).unwrap();
-    assert!(put(&folder.join("taken"), b"x").is_err(), "a folder is in the way");
-    assert!(put(&folder.join("no/such"), b"x").is_err());
-    put(&folder.join("there"), b"whole").unwrap();
+    assert!(put(&folder.join("taken"), true, b"x").is_err(), "a folder is in the way");
+    assert!(put(&folder.join("no/such"), true, b"x").is_err());
+    put(&folder.join("there"), true, b"whole").unwrap();
     let names: Vec<_> = std::fs::read_dir(&folder).unwrap().map(|e| e.unwrap().file_name()).collect();
     assert_eq!(names.len(), 2, "{names:?}");
     assert_eq!(std::fs::read(folder.join("there")).unwrap(), b"whole");

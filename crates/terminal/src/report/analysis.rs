@@ -145,11 +145,12 @@ fn losses(header: &Header, notes: &Notes, samples: u64) -> Losses {
             None => absent.push(AbsentGroup { names: vec![metric.name.clone()], why: metric.why.clone() }),
         }
     }
-    let due = samples.saturating_add(notes.dropped).saturating_add(notes.lost);
+    let due = samples.saturating_add(notes.dropped).saturating_add(notes.lost).saturating_add(notes.damaged);
     Losses {
         lost_ticks: notes.lost,
         lost_percent: if due == 0 { 0.0 } else { 100.0 * (notes.lost as f64 / due as f64) },
         dropped_rows: notes.dropped,
+        damaged_rows: notes.damaged,
         damage: None,
         pauses: notes.pauses,
         paused_seconds: seconds(notes.paused),

@@ -121,6 +121,9 @@ impl Page {
                 counted(losses.dropped_rows, "sample")
             ));
         }
+        if losses.damaged_rows > 0 {
+            lost.push(format!("{} damaged and taken out", counted(losses.damaged_rows, "sample")));
+        }
         if let Some(damage) = &losses.damage {
             lost.push(format!("the file is damaged: {damage}"));
         }

@@ -59,6 +59,7 @@ pub(super) struct Notes {
     pub(super) exit_status: Option<i32>,
     pub(super) lost: u64,
     pub(super) dropped: u64,
+    pub(super) damaged: u64,
     pub(super) pauses: u64,
     pub(super) paused: u64,
     pub(super) clock_steps: Vec<(u64, i64)>,
@@ -184,6 +185,7 @@ impl Tally {
             }
             Some(Event::Lost(n)) => self.notes.lost = self.notes.lost.saturating_add(n),
             Some(Event::Dropped(n)) => self.notes.dropped = self.notes.dropped.saturating_add(n),
+            Some(Event::Damaged(n)) => self.notes.damaged = self.notes.damaged.saturating_add(n),
             Some(Event::Interval(ns)) => note(&mut self.notes.intervals, (at, ns), &mut self.notes.more),
             Some(Event::ClockStep(ns)) => note(&mut self.notes.clock_steps, (at, ns), &mut self.notes.more),
             Some(Event::Absent(what)) => note(&mut self.notes.failures, (at, what), &mut self.notes.more),

@@ -79,6 +79,8 @@ pub struct Losses {
     pub lost_ticks: u64,
     pub lost_percent: f64,
     pub dropped_rows: u64,
+    /// Those that were damaged when the recording was recovered.
+    pub damaged_rows: u64,
     /// What could not be read of the file, and why.
     pub damage: Option<String>,
     pub pauses: u64,
