@@ -21,7 +21,15 @@
 #endif
 
 #ifdef OLDEST
-#define AS_IN(version, name) __asm__(".weak " #name "\n.symver " #name "," #name "@GLIBC_" version)
+/* Clang forgets that a name is weak when it gets a version; then libpthread must be there. */
+#ifdef __clang__
+#define SAY(text)
+#else
+#define SAY(text) _Pragma(#text)
+#endif
+#define AS_IN(version, name)                                                                       \
+    SAY(weak name)                                                                                 \
+    __asm__(".symver " #name "," #name "@GLIBC_" version)
 AS_IN(OLDEST, dladdr);
 AS_IN(OLDEST, dlsym);
 AS_IN(OLDEST, pthread_attr_getguardsize);
