@@ -52,7 +52,7 @@ fn launcher(results: &mut Results) -> Result<()> {
     for (at, (_, what, _)) in LAUNCHES.iter().enumerate() {
         let remote =
             each.iter().skip(at).step_by(LAUNCHES.len()).map(|lines| lines.local_and_remote().1 as f64);
-        medians[at] = median(remote.collect());
+        medians[at] = median(remote);
         results.show(&format!("remote lines of a program that does nothing, {what}"), medians[at], "")?;
     }
     results.show("ratio of 'numa run' to taskset", medians[3] / medians[1], "")
