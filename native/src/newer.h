@@ -6,6 +6,7 @@
 
 #include <pthread.h>
 #include <signal.h>
+#include <stdbool.h>
 
 /* Since 2.35. As in <dlfcn.h>, which older headers lack. */
 struct found_object {
@@ -22,6 +23,9 @@ struct newer {
     int (*set_signals)(pthread_attr_t *, const sigset_t *);
     int (*find_object)(void *, struct found_object *);
 };
+
+/* Whether the program has the functions for threads: before glibc 2.34 it may have been linked without. */
+bool threads_are_there(void);
 
 /* Where no other thread can be in the loader yet. */
 void newer_begin(void);

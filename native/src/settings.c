@@ -3,6 +3,7 @@
 #include "settings.h"
 #include "environment.h"
 #include "messages.h"
+#include "newer.h"
 #include <dlfcn.h>
 #include <linux/mempolicy.h>
 #include <stdatomic.h>
@@ -10,6 +11,9 @@
 #include <string.h>
 #include <strings.h>
 #include <sys/auxv.h>
+
+/* Of libdl, which a program need not have. */
+#pragma weak dladdr
 
 enum { WEIGHTED_INTERLEAVE = 6 };
 
@@ -178,7 +182,7 @@ static bool is_this_library(const char *name, size_t length)
     Dl_info info;
     if (length >= sizeof ours - 1 && strncmp(name + length - (sizeof ours - 1), ours, sizeof ours - 1) == 0)
         return true;
-    return dladdr(&present, &info) && info.dli_fname && strlen(info.dli_fname) == length &&
+    return dladdr && dladdr(&present, &info) && info.dli_fname && strlen(info.dli_fname) == length &&
            strncmp(name, info.dli_fname, length) == 0;
 }
 
@@ -218,7 +222,8 @@ static void leave_environment(char **environment)
 void settings_read(char **environment)
 {
     /* What a caller says is not for programs with more rights than the caller has. */
-    if (!environment || !environment_find(environment, VARIABLES[0].name) || getauxval(AT_SECURE))
+    if (!environment || !environment_find(environment, VARIABLES[0].name) || getauxval(AT_SECURE) ||
+        !threads_are_there())
         return;
     for (size_t i = 0; i < sizeof VARIABLES / sizeof *VARIABLES; i++) {
         const char *value = environment_find(environment, VARIABLES[i].name);

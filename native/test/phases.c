@@ -119,8 +119,11 @@ static void folders_of_others_are_left_alone(void)
     CHECK(rename(made.own, moved) == 0 && symlink(moved, made.own) == 0);
     CHECK(numaplace_phase_begin("a link") == 0);
     CHECK(unlink(made.own) == 0 && rename(moved, made.own) == 0);
-    CHECK(chdir(made.top) == 0 && setenv("XDG_RUNTIME_DIR", ".", 1) == 0);
-    CHECK(numaplace_phase_begin("wherever this is") == 0);
+    /* Root's recorders of this machine are in a folder that no variable moves. */
+    if (geteuid() != 0) {
+        CHECK(chdir(made.top) == 0 && setenv("XDG_RUNTIME_DIR", ".", 1) == 0);
+        CHECK(setenv("TMPDIR", "/nowhere", 1) == 0 && numaplace_phase_begin("wherever this is") == 0);
+    }
     close(reader);
     folders_end(&made);
 }

@@ -56,7 +56,7 @@ const BENCHMARKS: &[Benchmark] = &[
     },
     Benchmark {
         name: "guest",
-        question: "how long a NUMA guest takes to start, what simulating costs",
+        question: "how long a NUMA guest takes to start, what simulating costs, which lines a launch takes",
         run: guest::run,
     },
     Benchmark {

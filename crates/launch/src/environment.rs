@@ -32,8 +32,6 @@ const OURS: [&str; 9] = [
     "NUMA_RANKS",
 ];
 const LIBRARY: &[u8] = b"libnumaplace.so";
-/// Libraries that have threads and dlsym before glibc 2.34.
-const PARTS_OF_OLD_GLIBC: [&str; 2] = ["libpthread.so.0", "libdl.so.2"];
 
 /// Something about the environment that is not as the caller had it, or that was left although
 /// we would have it otherwise.
@@ -133,11 +131,10 @@ impl Environment {
         BINDING.iter().for_each(|name| self.unset(name));
     }
 
-    /// Puts our library, and what it needs of an old C library, before those that are loaded already.
-    pub fn preload(&mut self, library: &Path, with_old_glibc: bool) {
+    /// Puts our library before those that are loaded already.
+    pub fn preload(&mut self, library: &Path) {
         let mut list = library.as_os_str().as_bytes().to_vec();
-        let parts = if with_old_glibc { &PARTS_OF_OLD_GLIBC[..] } else { &[] };
-        for other in parts.iter().map(|part| part.as_bytes().to_vec()).chain(self.others()) {
+        for other in self.others() {
             list.push(b':');
             list.extend(other);
         }
@@ -161,8 +158,7 @@ impl Environment {
         let list = self.get(PRELOAD).unwrap_or_default().as_bytes();
         // The loader takes both for separators.
         let names = list.split(|&b| b == b':' || b == b' ');
-        let is_part = |name: &[u8]| PARTS_OF_OLD_GLIBC.iter().any(|part| part.as_bytes() == name);
-        let is_ours = |name: &[u8]| name.rsplit(|&b| b == b'/').next() == Some(LIBRARY) || is_part(name);
+        let is_ours = |name: &[u8]| name.rsplit(|&b| b == b'/').next() == Some(LIBRARY);
         names.filter(|name| !name.is_empty() && !is_ours(name)).map(<[u8]>::to_vec).collect()
     }
 
@@ -212,15 +208,11 @@ mod tests {
 
     #[test]
     fn libraries_that_are_loaded_already_stay_behind_ours() {
-        let listed = |before: Option<&str>, with_old_glibc| {
+        let list = |before: Option<&str>| {
             let mut environment = of(&before.map(|b| ("LD_PRELOAD", b)).into_iter().collect::<Vec<_>>());
-            environment.preload(Path::new("/c/libnumaplace.so"), with_old_glibc);
+            environment.preload(Path::new("/c/libnumaplace.so"));
             environment.get(PRELOAD).unwrap().to_str().unwrap().to_owned()
         };
-        let list = |before| listed(before, false);
-        let old = "/c/libnumaplace.so:libpthread.so.0:libdl.so.2";
-        assert_eq!((listed(None, true).as_str(), listed(Some(old), true).as_str()), (old, old));
-        assert_eq!(list(Some(old)), "/c/libnumaplace.so");
         assert_eq!(list(None), "/c/libnumaplace.so");
         assert_eq!(list(Some("")), "/c/libnumaplace.so");
         assert_eq!(list(Some("libjemalloc.so.2 /x/a.so")), "/c/libnumaplace.so:libjemalloc.so.2:/x/a.so");

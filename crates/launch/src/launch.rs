@@ -3,7 +3,6 @@
 use crate::{Change, Environment, LaunchError, Obstacle, Options, Program, ranks};
 use numakit_model::plan::{Memory, Mode, Plan};
 use numakit_model::{CpuSet, Topology};
-use numakit_sys::c_library;
 use numakit_sys::huge_pages::{HugePages, Setting};
 use numakit_sys::policy::Policy;
 use numakit_sys::start::Start;
@@ -184,7 +183,7 @@ impl Job<'_> {
             let (option, value) = NEED_NOT_BE_FIRST;
             environment.add(SANITIZER, option, value);
         }
-        environment.preload(self.library, c_library::glibc().is_some_and(|version| version < (2, 34)));
+        environment.preload(self.library);
     }
 
     /// Until the library is there to restore the wanted policy, memory comes from the node of

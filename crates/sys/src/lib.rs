@@ -1,7 +1,6 @@
 //! The one door to the operating system. All `unsafe` and every system call of the Rust
 //! crates is here, each behind a safe function that states what it promises.
 
-pub mod c_library;
 pub mod clock;
 pub mod command;
 pub mod executable;

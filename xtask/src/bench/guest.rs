@@ -17,7 +17,45 @@ pub fn run(results: &mut Results) -> Result<()> {
         results.show(&format!("start of '{}'", shape.name), median(seconds), "s")?;
     }
     simulation(results)?;
+    launcher(results)?;
     cards(results)
+}
+
+/// What starts a program that does nothing, from first to last.
+const LAUNCHES: [(&str, &str, &[&str]); 4] = [
+    ("plain", "by itself", &["counted", "counted"]),
+    ("bound", "under taskset", &["counted", "taskset", "-c", "0,1", "counted"]),
+    ("nothing", "'numa --version'", &["counted", "numa", "--version"]),
+    ("placed", "under 'numa run -c 2'", &["counted", "numa", "run", "-c", "2", "--", "counted"]),
+];
+/// What else runs in the guest has its share of each figure.
+const LAUNCHES_EACH: usize = 9;
+
+/// Lines between nodes of whole commands, launcher and all; in turns, in one machine.
+fn launcher(results: &mut Results) -> Result<()> {
+    let compiled = programs::compiled("counted")?.context("no guest program 'counted'")?;
+    let Some(taskset) = programs::of_host("taskset") else {
+        results.say("skipped: no taskset here to compare the launcher with; apt-get install -y util-linux");
+        return Ok(());
+    };
+    let mut guest = Guest::new(Shape::named("four")?).timeout(Duration::from_secs(600));
+    guest =
+        guest.simulate(Simulation::new()).program(&programs::numa()?).program(&compiled).program(&taskset);
+    for round in 0..LAUNCHES_EACH {
+        for (name, _, words) in LAUNCHES {
+            guest = guest.step(&format!("{name}{round}"), words);
+        }
+    }
+    let boot = guest.boot()?;
+    let each = &boot.traffic.as_ref().context("nothing was counted")?.each;
+    let mut medians = [0.0; LAUNCHES.len()];
+    for (at, (_, what, _)) in LAUNCHES.iter().enumerate() {
+        let remote =
+            each.iter().skip(at).step_by(LAUNCHES.len()).map(|lines| lines.local_and_remote().1 as f64);
+        medians[at] = median(remote);
+        results.show(&format!("remote lines of a program that does nothing, {what}"), medians[at], "")?;
+    }
+    results.show("ratio of 'numa run' to taskset", medians[3] / medians[1], "")
 }
 
 /// The same program with and without the simulator, in turns.

@@ -80,18 +80,24 @@ fn programs_with_sanitizers_are_placed_and_end_as_alone() {
     let folder = Folder::new("kinds-sanitized");
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/guest/programs/faults.c");
     let expected = LOOKS.map(|name| format!("{name} cpus 1 policy 3 nodes 0\n")).concat();
-    for name in ["address", "thread", "undefined", "leak"] {
+    let sanitizers = ["address", "thread", "undefined", "leak"];
+    let of_clang = ["address", "thread", "undefined", "memory"];
+    for (compiler, name) in
+        sanitizers.map(|name| ("cc", name)).into_iter().chain(of_clang.map(|n| ("clang", n)))
+    {
         let option = format!("-fsanitize={name}");
-        let Some(program) = kind(&folder, name, &["cc", &option]) else { continue };
+        let Some(program) = kind(&folder, &format!("{name}-{compiler}"), &[compiler, &option]) else {
+            continue;
+        };
         let program = program.to_str().unwrap();
         let done = run(&folder, &[&TOLD_ON_ONE[..], &[program]].concat());
         placed(&done, 0);
-        assert_eq!(done.out, expected, "{name}");
+        assert_eq!(done.out, expected, "{compiler} {name}");
         // A script may start it, with options of its own.
         let below = format!("ASAN_OPTIONS=verbosity=0 {program}");
         let done = run(&folder, &[&TOLD_ON_ONE[..], &["sh", "-c", &below]].concat());
         placed(&done, 0);
-        assert_eq!(done.out, expected, "{name}");
+        assert_eq!(done.out, expected, "{compiler} {name}");
     }
     // What it is there for is found: the status is the sanitizer's.
     let own = "-DOPTIONS=\"exitcode=7\"";
@@ -105,9 +111,12 @@ fn programs_with_sanitizers_are_placed_and_end_as_alone() {
             println!("skipped: no {} here that builds with -fsanitize=address", options.join(" "));
             continue;
         }
-        let alone = Command::new(&program).output().unwrap();
+        // Names of functions take long to find.
+        let quickly = |command: &mut Command| command.env("ASAN_OPTIONS", "symbolize=0").output().unwrap();
+        let alone = quickly(&mut Command::new(&program));
         assert_eq!(alone.status.code(), Some(status), "{}", String::from_utf8_lossy(&alone.stderr));
-        let done = run(&folder, &[&TOLD_ON_ONE[..], &[program.to_str().unwrap()]].concat());
+        let words = [&TOLD_ON_ONE[..], &[program.to_str().unwrap()]].concat();
+        let done = Done::of(quickly(&mut numa(&folder, &words)));
         placed(&done, status);
         assert!(done.err.contains("heap-buffer-overflow"), "{}", done.err);
     }
@@ -127,7 +136,11 @@ fn a_sanitizer_that_is_preloaded_stays_behind_the_library() {
     let done = Done::of(numa.env("LD_PRELOAD", &sanitizer).output().unwrap());
     placed(&done, 0);
     let order = format!("/libnumaplace.so:{sanitizer}");
-    assert!(done.err.lines().any(|line| line.contains("set LD_PRELOAD=") && line.contains(&order)), "{}", done.err);
+    assert!(
+        done.err.lines().any(|line| line.contains("set LD_PRELOAD=") && line.contains(&order)),
+        "{}",
+        done.err
+    );
 }
 
 #[test]
