@@ -202,9 +202,10 @@ impl Look<'_> {
         if !task.cpus.is_empty() {
             return Some(task.cpus.clone());
         }
-        // It may run everywhere. If somebody unknown has locks, they are most likely its own.
+        // It may run everywhere. If its keeper lives and somebody unknown has locks, these are its own.
         let is_unknown = |holding: &Holding| holding.state == State::Unknown;
-        let is_explained = !self.scan.elsewhere.is_empty() || self.scan.holdings.iter().any(is_unknown);
+        let has_locks = !self.scan.elsewhere.is_empty() || self.scan.holdings.iter().any(is_unknown);
+        let is_explained = has_locks && proc::has_ancestor(self.root, task.pid, crate::keeper::NAME);
         (!is_explained).then(|| self.online.clone())
     }
 }

@@ -86,8 +86,8 @@ impl Kept {
         let registry = Registry::open_in(self.held.place.clone()).map_err(io::Error::other)?;
         let watch = NameWatch::new(&registry.file).ok();
         let held = register(&self.held, &registry)?;
-        // Nothing is given up before it is held again. What others took there meanwhile is theirs:
-        // nobody sees that these cores were given twice but their users.
+        // The old locks go only now that the new ones are there. A core that somebody else has in this
+        // file cannot be had back: that takes a holder who did not see the old locks.
         (self.held, self.watch) = (held, watch);
         Ok(false)
     }

@@ -15,7 +15,7 @@ use std::time::Duration;
 
 /// Its name where processes are listed. Neither ours nor the program's is in it: who sends a
 /// signal to all processes of such a name does not mean the keeper.
-const NAME: &str = "cores-keeper";
+pub(crate) const NAME: &str = "cores-keeper";
 /// A signal that went to the whole process group reaches keeper and launcher at the same time,
 /// give or take this.
 const SAME_MOMENT: Duration = Duration::from_millis(4);

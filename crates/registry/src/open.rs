@@ -35,7 +35,7 @@ impl Registry {
 
     /// Opens the one in this file likewise.
     pub fn open_at(path: &Path) -> Result<Self, RegistryError> {
-        Self::open_in(Place::Named(path.to_owned()))
+        Self::open_in(Place::named(path))
     }
 
     pub(crate) fn open_in(place: Place) -> Result<Self, RegistryError> {
@@ -193,7 +193,7 @@ pub fn look() -> Result<Seen, RegistryError> {
 
 /// The same of the registry in this file.
 pub fn look_at(path: &Path) -> Result<Seen, RegistryError> {
-    look_in(&Place::Named(path.to_owned()))
+    look_in(&Place::named(path))
 }
 
 fn look_in(place: &Place) -> Result<Seen, RegistryError> {

@@ -28,7 +28,13 @@ impl Place {
     }
 
     fn of(named: Option<OsString>) -> Self {
-        named.filter(|path| !path.is_empty()).map_or(Self::Usual, |path| Self::Named(path.into()))
+        let named = named.filter(|path| !path.is_empty());
+        named.map_or(Self::Usual, |path| Self::named(Path::new(&path)))
+    }
+
+    /// In this file, also when this process goes to another folder.
+    pub fn named(path: &Path) -> Self {
+        Self::Named(std::path::absolute(path).unwrap_or_else(|_| path.to_owned()))
     }
 
     /// The file at this moment.
@@ -84,6 +90,8 @@ mod tests {
     #[test]
     fn the_place_is_named_or_the_first_that_is_there() {
         assert_eq!(Place::of(Some("/x/y".into())), Place::Named("/x/y".into()));
+        let here = std::env::current_dir().unwrap();
+        assert_eq!(Place::of(Some("x/y".into())), Place::Named(here.join("x/y")));
         assert_eq!(Place::of(Some("".into())), Place::Usual);
         assert_eq!(Place::of(None), Place::Usual);
         assert_eq!([usual(true), usual(false)], [OF_THE_MACHINE, OF_ALL].map(PathBuf::from));

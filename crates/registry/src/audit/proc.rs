@@ -144,6 +144,12 @@ pub fn ancestors(root: &SysRoot, pid: u32) -> BTreeSet<u32> {
     found
 }
 
+/// Whether a process descends from one that lives and has this name.
+pub fn has_ancestor(root: &SysRoot, pid: u32, name: &str) -> bool {
+    let stat = |pid: &u32| root.text(&format!("/proc/{pid}/stat")).unwrap_or_default();
+    ancestors(root, pid).iter().any(|pid| stat(pid).contains(&format!("({name})")))
+}
+
 /// Where control groups allow processes to run.
 #[derive(Debug)]
 pub struct Confinements {

@@ -181,7 +181,10 @@ fn a_program_whose_record_is_gone_holds_what_it_was_given() {
     assert_eq!(with_identity(vec![says(&["3"], None), two], &Scan::default()), holds("3-4"));
     // Somebody has locks that no record tells of: these are its own.
     let scan = Scan { elsewhere: "4-5".parse().unwrap(), ..Scan::default() };
-    assert_eq!(with_identity(vec![says(&["0-7"], None)], &scan), []);
+    let keeper = Made { pid: 45, name: "cores-keeper", ..Made::default() };
+    let kept = Made { parent: 45, ..says(&["0-7"], None) };
+    assert_eq!(with_identity(vec![keeper, kept], &scan), []);
+    assert_eq!(with_identity(vec![says(&["0-7"], None)], &scan), holds("0-7"), "nobody keeps them");
     // Where all is in the file, nobody is looked for.
     let audit = seen(vec![says(&["0-7"], None)], &Scan::default());
     assert!(audit.lost.is_empty());

@@ -78,6 +78,21 @@ fn a_file_that_was_moved_away_or_replaced_is_left_as_well() {
 }
 
 #[test]
+fn a_registry_that_is_named_from_a_folder_is_made_again_there() {
+    let scene = Scene::new("relative");
+    let mut command = scene.hold(&["0", "sh", "-c", SLEEP]);
+    command.current_dir(scene.path("")).env("NUMAKIT_REGISTRY", "cores");
+    let mut run = command.stdout(std::process::Stdio::null()).spawn().unwrap();
+    scene.until_held("0");
+    let pid = scene.program();
+    fs::remove_file(scene.registry()).unwrap();
+    until("it is registered", || exists(&scene.registry()) && one(&scene).state == State::Held);
+    kill("TERM", pid);
+    run.wait().unwrap();
+    scene.until_held("");
+}
+
+#[test]
 fn locks_in_a_removed_file_count_without_the_keeper() {
     for unnamed in [false, true] {
         let scene = Scene::new(if unnamed { "gone-unnamed" } else { "gone" });
@@ -86,7 +101,13 @@ fn locks_in_a_removed_file_count_without_the_keeper() {
             words.insert(0, "--unnamed");
         }
         let (mut run, pid) = scene.running(&words);
-        orphan(&scene, &mut run);
+        let keeper = scene.keeper();
+        if unnamed {
+            // What cannot be asked for its cores has them by its keeper, which stands still.
+            kill("STOP", keeper);
+        } else {
+            orphan(&scene, &mut run);
+        }
         fs::remove_file(scene.registry()).unwrap();
         assert_eq!(scene.held(), "0-1", "who only looks sees them");
         for _ in 0..3 {
@@ -96,6 +117,9 @@ fn locks_in_a_removed_file_count_without_the_keeper() {
         let state = one(&scene).state;
         assert_eq!(state, if unnamed { State::Elsewhere } else { State::Bound(pid.parse().unwrap()) });
         kill("KILL", pid);
+        if unnamed {
+            kill("CONT", keeper);
+        }
         scene.until_held("");
         assert!(scene.hold(&["0-1", "true"]).status().unwrap().success());
     }
