@@ -4,6 +4,7 @@ use anyhow::{Context, bail};
 use clap::Args;
 use numakit_derived::{Catalog, MAX_BYTES};
 use numakit_sys::file::open_to_read;
+use numakit_sys::stdio::note;
 use numakit_terminal::formulas::known_metrics;
 use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};

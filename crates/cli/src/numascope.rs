@@ -9,7 +9,7 @@ use numakit_export::{Options, Source, Values};
 use numakit_sensors::Selection;
 use numakit_session::Recorded;
 use numakit_session::names::json_of;
-use numakit_sys::stdio::say;
+use numakit_sys::stdio::{print, say};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -54,7 +54,7 @@ pub fn run(words: impl Iterator<Item = OsString>) -> anyhow::Result<ExitCode> {
     let line = Line::parse(words)?;
     let global = Global::host();
     if line.help {
-        return say(USAGE);
+        return answer(USAGE);
     }
     if line.list {
         return verbs::list::List::default().run(&global);
@@ -77,8 +77,8 @@ pub fn run(words: impl Iterator<Item = OsString>) -> anyhow::Result<ExitCode> {
 }
 
 /// Writes to standard output.
-fn say(text: &str) -> anyhow::Result<ExitCode> {
-    writeln!(std::io::stdout(), "{text}").context("cannot write to standard output")?;
+fn answer(text: &str) -> anyhow::Result<ExitCode> {
+    print(format_args!("{text}\n"))?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -12,7 +12,7 @@ use std::io::Write;
 use std::ops::RangeInclusive;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::PathBuf;
-use std::process::{Command, ExitCode, Stdio};
+use std::process::{Command, Stdio};
 
 /// Options of the verbs that serve the web page.
 #[derive(Debug, Args)]
@@ -67,7 +67,8 @@ impl Serve {
     pub fn announce(&self, urls: &Urls, host: &str) -> Result<Option<Launcher>, OutputError> {
         let address = urls.listen;
         // Whoever reads us through a pipe waits for these lines; one who went away misses them.
-        print(self.addresses(urls, host)).or_else(|error| if error.reader_left() { Ok(()) } else { Err(error) })?;
+        print(self.addresses(urls, host))
+            .or_else(|error| if error.reader_left() { Ok(()) } else { Err(error) })?;
         if !address.ip().is_loopback() && self.tls_cert.is_none() {
             note(format_args!(
                 "others can reach {address}, and what is sent is not encrypted; --listen 127.0.0.1:{port} and a \

@@ -71,7 +71,9 @@ impl Reader {
         let fail = |error| OpenError::Io { path: path.to_owned(), error };
         let foreign = |why: String| OpenError::Foreign { path: path.to_owned(), why };
         let file = open_to_read(path).map_err(|error| match error.kind() {
-            ErrorKind::InvalidInput => foreign(format!("{error} (put what comes through a pipe into a file)")),
+            ErrorKind::InvalidInput => {
+                foreign(format!("{error} (put what comes through a pipe into a file)"))
+            }
             _ => fail(error),
         })?;
         let length = file.metadata().map_err(fail)?.len();

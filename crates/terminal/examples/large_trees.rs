@@ -1,6 +1,6 @@
 //! How the time of a tree grows from 1,024 nodes to 4,096, whose distances are 16 times as many:
 //! `ratio NAME VALUE`, from medians of five interleaved pairs.
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::print_stdout, clippy::unwrap_used)]
 
 use numakit_model::Topology;
 use numakit_terminal::topology::{Look, tree};

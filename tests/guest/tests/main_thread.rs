@@ -1,6 +1,6 @@
 //! Where the main thread's memory is, which it touches before it creates a thread, and whose fault
 //! the kernel says it is.
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::print_stdout, clippy::unwrap_used)]
 
 use numakit_guest::{Boot, Failure, Guest, Shape, or_skipped, programs};
 use std::sync::LazyLock;
