@@ -88,6 +88,7 @@ impl Launch {
         let start = Start {
             file: job.program.file.clone(),
             words: job.words.to_vec(),
+            first: job.plan.steps.first().map(|step| CpuSet::range(step.cpu, step.cpu)),
             cpus: Some(cpus),
             descriptor: job.hold,
             memory: Some(begin),

@@ -19,6 +19,8 @@ pub struct Start {
     pub words: Vec<OsString>,
     /// All of its environment.
     pub environment: Vec<(OsString, OsString)>,
+    /// Where it begins, of the CPUs that it may run on: what the kernel sets up for it is there then.
+    pub first: Option<CpuSet>,
     /// The CPUs that it may run on.
     pub cpus: Option<CpuSet>,
     /// An open descriptor that it inherits under its number; all others are closed at exec.
@@ -226,6 +228,10 @@ impl Start {
         if let Some(scheduler) = self.scheduler {
             stage(Stage::Scheduler, scheduler.set())?;
         }
+        if let Some(first) = &self.first {
+            // Going there is worth something, and not going there costs no more than that.
+            let _ = crate::sched::set_affinity(first);
+        }
         if let Some(cpus) = &self.cpus {
             stage(Stage::Cpus, crate::sched::set_affinity(cpus))?;
         }
@@ -297,6 +303,22 @@ mod tests {
         std::fs::File::open(&path).unwrap().read_to_string(&mut text).unwrap();
         std::fs::remove_file(&path).unwrap();
         text
+    }
+
+    #[test]
+    fn where_a_program_begins_it_need_not_stay() {
+        let allowed = crate::sched::affinity().unwrap();
+        let last = allowed.last().unwrap();
+        let start = Start {
+            first: Some(CpuSet::range(last, last)),
+            cpus: Some(allowed.clone()),
+            ..shell("cat /proc/self/status >$OUT 2>&1")
+        };
+        let text = written(start, "first");
+        assert!(text.contains(&format!("Cpus_allowed_list:\t{allowed}\n")), "{text}");
+        // A CPU that it may not use keeps it from nothing.
+        let start = Start { first: Some(CpuSet::range(8191, 8191)), ..shell("echo ran >$OUT") };
+        assert_eq!(written(start, "nowhere"), "ran\n");
     }
 
     #[test]
