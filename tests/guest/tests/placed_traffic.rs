@@ -18,14 +18,11 @@ const HUGE: &str = "echo always > /sys/kernel/mm/transparent_hugepage/enabled;";
 const SMALL: &str = "echo never > /sys/kernel/mm/transparent_hugepage/enabled;";
 
 /// Name and command; each has one region.
-fn experiments() -> [(&'static str, String); 10] {
+fn experiments() -> [(&'static str, String); 8] {
     [
         // All of it, from the launcher to the last thread, as it is installed: with huge pages.
         ("whole", format!("{HUGE} GOMP_CPU_AFFINITY=0-7 whole ep; {SMALL}")),
         ("whole-placed", format!("{HUGE} whole numa run --busy off -c 8 -- ep; {SMALL}")),
-        // Arrays of few huge pages, which lie wherever the first thread got to them.
-        ("grain", format!("{HUGE} GOMP_CPU_AFFINITY=0-7 grain; {SMALL}")),
-        ("grain-placed", format!("{HUGE} numa run --busy off -c 8 -- grain; {SMALL}")),
         ("gomp", "GOMP_CPU_AFFINITY=0-7 ep".to_owned()),
         ("gomp-placed", format!("{PLACED} {PLACES} ep")),
         ("llvm", format!("env {PLACES} {LLVM} ep")),
@@ -48,7 +45,7 @@ static BOOT: LazyLock<Result<Boot, Failure>> = LazyLock::new(|| {
     for (name, value) in [("OMP_WAIT_POLICY", "passive"), ("GOMP_SPINCOUNT", "0"), ("KMP_BLOCKTIME", "0")] {
         guest = guest.env(name, value);
     }
-    for name in ["stacks", "ep", "whole", "grain"] {
+    for name in ["stacks", "ep", "whole"] {
         guest = guest.program(&programs::compiled(name)?.unwrap());
     }
     for repeat in 0..REPEATS {
@@ -110,10 +107,4 @@ fn stacks_that_the_parent_touched_come_along() {
 fn a_whole_command_stays_on_its_nodes_with_huge_pages() {
     let Some(gain) = gain("whole") else { return };
     assert!(gain >= 25.0, "{gain}");
-}
-
-#[test]
-fn arrays_of_few_huge_pages_are_no_worse_than_bound_by_the_runtime() {
-    let Some(gain) = gain("grain") else { return };
-    assert!(gain >= 0.85, "{gain}");
 }
