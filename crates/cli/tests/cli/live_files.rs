@@ -148,7 +148,7 @@ fn addresses_that_nobody_can_read_are_an_error() {
                 .wait_with_output()
                 .unwrap(),
         );
-        done.says(1, "cannot be written to standard output");
+        done.says(1, "cannot write to standard output");
     }
 }
 

@@ -46,7 +46,8 @@ fn a_full_disk_leaves_the_file_that_was_to_be_replaced() {
     done.push(("export", folder.run("export a.arrows --to csv -o small/new")));
     let (kept, new) = (std::fs::read(&place).unwrap(), folder.path("small/new").exists());
     let left = std::fs::read_dir(folder.path("small")).unwrap().count();
-    Command::new("umount").arg(folder.path("small")).status().unwrap();
+    drop(rest);
+    assert!(Command::new("umount").arg(folder.path("small")).status().unwrap().success());
     for (line, done) in done {
         let no_page = done.err.contains("built without Node.js");
         assert!(done.code == 2 && (no_page || done.err.contains("No space left")), "{line}: {}", done.err);
