@@ -80,9 +80,24 @@ static int create_here(const struct creation *all)
     return all->create(all->thread, all->attributes, all->function, all->start);
 }
 
+/* What the creator uses of its own stack in a visit is its own, and is not to be made there. */
+__attribute__((noinline)) static void make_own_stack(void)
+{
+    enum { BYTES = 16 << 10, STEP = 4 << 10, LEAST = 4 * BYTES };
+    uintptr_t here = (uintptr_t)__builtin_frame_address(0), bottom = thread_place()->bottom;
+    /* Of the main thread no bottom is known, and there is enough. */
+    if (bottom ? here < bottom + LEAST : !os_is_main_thread())
+        return;
+    volatile char below[BYTES];
+    for (size_t at = 0; at < BYTES; at += STEP)
+        below[at] = 0;
+    (void)below[0];
+}
+
 static int create_in_visit(const struct creation *all)
 {
     struct cpus before, now;
+    make_own_stack();
     bool visits = os_mask(0, &before) == 0 && os_set_mask(0, all->mask) == 0;
     int result = create_here(all);
     /* Who gave the creator another mask meanwhile meant it. */
