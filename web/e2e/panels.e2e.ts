@@ -220,7 +220,9 @@ test("the machine is coloured by what was at the cursor", async () => {
   await until("ten seconds", async () => (await charts(s.one, "cpu")).every(({ from, to }) => to - from < 10_100));
   await controls().hold();
   const drawn = async () => number((await page.locator(".machine .node-value").first().textContent()) ?? "");
-  // What is held is fetched again in more detail, so each attempt looks anew where the value is.
+  // What is held is fetched again in more detail, so each attempt looks anew where the value is. A sample
+  // that shares its pixel with another cannot be pointed at, so the next attempt takes its neighbour in rank.
+  let attempt = 0;
   const visit = async (most: boolean) => {
     const [chart] = await charts(s.one, "cpu");
     const line = chart?.lines[0];
@@ -228,7 +230,8 @@ test("the machine is coloured by what was at the cursor", async () => {
     const seen = (row: number) => (line?.times[row] ?? 0) >= (chart?.from ?? 0) && (line?.times[row] ?? 0) <= (chart?.to ?? 0);
     const known = line?.values.flatMap((value, row) => (Number.isNaN(value) || !seen(row) ? [] : [row])) ?? [];
     const sorted = known.sort((a, b) => (line?.values[a] ?? 0) - (line?.values[b] ?? 0));
-    const row = (most ? sorted.pop() : sorted.shift()) ?? 0;
+    const rank = attempt++ % 5;
+    const row = sorted[most ? sorted.length - 1 - rank : rank] ?? 0;
     const box = await panel.box();
     const share = ((line?.times[row] ?? 0) - (chart?.from ?? 0)) / ((chart?.to ?? 1) - (chart?.from ?? 0));
     await page.mouse.move(box.x + share * box.width, box.y + box.height / 2);
