@@ -8,10 +8,10 @@ use std::time::Duration;
 
 static BOOT: LazyLock<Result<Boot, Failure>> = LazyLock::new(|| {
     // The second looks for its cores while the first runs; a program waits until both do.
-    let pair = "mkfifo go; \
-        one() { numa run -c 3 -- sh -c 'cat go >/dev/null; exec affinity stacks'; }; \
-        one >first & one >second & sleep 4; numa run -c 3 true; echo refused $?; \
-        echo >go & echo >go; wait";
+    let pair = "one() { numa run -c 3 -- sh -c 'touch here-$$; until [ -e go ]; do usleep 50000; done; \
+        exec affinity stacks'; }; \
+        one >first & one >second & until [ -n \"$(ls here-* 2>/dev/null | sed -n 2p)\" ]; do usleep 50000; done; \
+        numa run -c 3 true; echo refused $?; touch go; wait";
     let moved = "firsttouch 3 40 0 bind --hold 12 >held & sleep 3; \
         numa run --nodes 2 -c 2 --pid $(sed -n 's/^pid //p' held); numa tasks -p $(sed -n 's/^pid //p' held); wait";
     let maps = |memory: &str| {
