@@ -48,10 +48,16 @@ void create_begin(void)
     near_begin();
 }
 
+/* Whether the kernel will not do it, now or later. */
+static bool is_refusal(int error)
+{
+    return error == EPERM || error == ENOSYS || error == EACCES;
+}
+
 void create_refused(int error)
 {
     say_once(CANNOT_BIND, "cannot bind threads: %s. They run anywhere on the program's CPUs", strerror(error));
-    if (error == EPERM || error == ENOSYS || error == EACCES)
+    if (is_refusal(error))
         atomic_store(&is_refused, true);
 }
 
@@ -187,7 +193,7 @@ static bool is_final(int error)
 
 static void note_refusal(int error)
 {
-    if (error == EPERM || error == ENOSYS || error == EACCES)
+    if (is_refusal(error))
         create_refused(error);
 }
 
