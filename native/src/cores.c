@@ -15,12 +15,14 @@ static atomic_int hint;
 static atomic_int hold = -1;
 static struct identity registry;
 
-/* The descriptor's number may have been given to another file before this program started. */
+/* The first bytes of every registry, as in crates/registry/src/record.rs. */
+static const char MAGIC[] = "NUMAKIT CORES 1\n";
+
+/* The descriptor's number may have been given to another file before this program started. The
+ * registry is known by what is in it: its path may lead to a newer file. */
 static bool is_registry(int file)
 {
-    const char *named = settings()->registry;
-    return (named && os_is_file(file, named)) || os_is_file(file, "/run/numakit-cores") ||
-           os_is_file(file, "/dev/shm/numakit-cores");
+    return os_begins_with(file, MAGIC, sizeof MAGIC - 1);
 }
 
 void cores_begin(void)

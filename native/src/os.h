@@ -61,8 +61,8 @@ bool os_is_main_thread(void);
 int os_lock(int file, long byte);
 void os_unlock(int file, long byte);
 
-/* Whether the descriptor is open, and on the file that a path names. */
-bool os_is_file(int file, const char *path);
+/* Whether the descriptor is open for reading, on a file that begins with these bytes (at most 64). */
+bool os_begins_with(int file, const char *bytes, size_t length);
 /* Identity of an open file, so that another one under the same number is noticed. */
 struct identity {
     dev_t device;

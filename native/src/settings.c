@@ -109,12 +109,6 @@ static bool read_hold(const char *text)
     return number_read(text, 1 << 20, &present.hold);
 }
 
-static bool read_registry(const char *text)
-{
-    present.registry = text;
-    return true;
-}
-
 static bool read_verbose(const char *text)
 {
     present.verbose = strcmp(text, "1") == 0;
@@ -165,7 +159,6 @@ static const struct {
     {"NUMA_NODES", "0:0-1,4;1:2-3", read_nodes},
     {"NUMA_MEMORY", "interleave:0-3", read_memory},
     {"NUMA_HOLD", "100", read_hold},
-    {"NUMAKIT_REGISTRY", NULL, read_registry},
     {"NUMA_VERBOSE", "1", read_verbose},
     {"NUMA_INHERIT", "0", read_inherit},
     {"NUMA_MAIN", "0", read_main},

@@ -13,7 +13,6 @@ struct settings {
     bool ranks_divide;     /* NUMA_RANKS=1: ranks of MPI divide the CPUs among themselves */
     bool runtime_binds;    /* OpenMP's own variables ask it to bind its threads */
     int hold;              /* NUMA_HOLD: descriptor of the registry, -1 without */
-    const char *registry;  /* NUMAKIT_REGISTRY: where the registry is, or NULL */
     int count;             /* CPUs in `order` */
     struct policy memory;  /* NUMA_MEMORY */
     struct cpus mask;      /* NUMA_MASK; without it the CPUs of NUMA_PLACE */

@@ -12,11 +12,15 @@ use numakit_registry::{
 use numakit_sys::huge_pages::Setting;
 use numakit_sys::{SysRoot, sched};
 use std::borrow::Cow;
+use std::cell::Cell;
 use std::ffi::OsString;
 use std::io;
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use thiserror::Error;
+
+/// The kernel gives a partition's CPUs back to the processes that had them within this time.
+const GIVEN_BACK: Duration = Duration::from_secs(2);
 
 /// Everything that a caller says, and what is known of machine and program.
 #[derive(Debug)]
@@ -118,8 +122,17 @@ impl Wish<'_> {
             Wait::Upto(time) => Some(time),
             Wait::Forever => None,
         };
-        let choose = |seen: &Seen| self.choose(&choice, seen);
-        let (held, outcome) = registry.take_waiting(&about, &limits, timeout, PlanError::may_pass, choose)?;
+        // CPUs of a partition: free for others first, in this process's mask a moment later.
+        let lent = Cell::new(None);
+        let choose = |seen: &Seen| {
+            if !self.lent(seen).is_empty() {
+                lent.set(Some(Instant::now()));
+            }
+            self.choose(&choice, seen)
+        };
+        let come_back = || lent.get().is_some_and(|when| when.elapsed() < GIVEN_BACK);
+        let worth = |error: &PlanError| error.may_pass() || come_back();
+        let (held, outcome) = registry.take_waiting(&about, &limits, timeout, worth, choose)?;
         self.ready(outcome, Some(held))
     }
 
@@ -144,8 +157,16 @@ impl Wish<'_> {
             return Cow::Borrowed(given);
         }
         let mine = sched::affinity().map_or_else(|_| given.allowed.clone(), |mine| mine.and(&given.online));
-        let allowed = mine.or(&isolate::lent(&given.online).and(&seen.held()));
-        Cow::Owned(Topology { allowed, ..given.clone() })
+        Cow::Owned(Topology { allowed: mine.or(&self.lent(seen)), ..given.clone() })
+    }
+
+    /// CPUs that others hold in partitions and that this process may use once they are free.
+    fn lent(&self, seen: &Seen) -> CpuSet {
+        let online = &self.topology.online;
+        match self.topology.allowed == *online {
+            true => CpuSet::new(),
+            false => isolate::lent(online).and(&seen.held()),
+        }
     }
 
     fn choice<'a>(&'a self, limits: Option<&'a Limits>) -> Choice<'a> {

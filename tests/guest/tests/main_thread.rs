@@ -82,8 +82,8 @@ fn a_policy_that_was_asked_for_counts_from_the_start() {
     assert_eq!(home + elsewhere, 2048.0 * REPEATS as f64);
 }
 
-/// The share of pages that the kernel counted as local while a step ran.
-fn local_share(name: &str) -> Option<f64> {
+/// Pages that the kernel counted as local and as of another node while a step ran.
+fn counted(name: &str) -> Option<(f64, f64)> {
     let text = or_skipped(&BOOT)?[name].succeeded();
     let looks: Vec<(f64, f64)> = text
         .lines()
@@ -95,14 +95,15 @@ fn local_share(name: &str) -> Option<f64> {
     let [before, after] = looks[..] else { panic!("{text}") };
     let (local, other) = (after.0 - before.0, after.1 - before.1);
     println!("{name}: {local} pages local, {other} other");
-    Some(local / (local + other))
+    Some((local, other))
 }
 
 #[test]
 fn counters_of_the_kernel_do_not_blame_the_placement() {
-    let (Some(bound), Some(placed)) = (local_share("ep bound"), local_share("ep placed")) else { return };
-    println!("placed {placed:.3}, bound by its runtime {bound:.3}");
+    let (Some(bound), Some(placed)) = (counted("ep bound"), counted("ep placed")) else { return };
     // Where exec moves the program to another node, what the kernel and the loader make until the library
-    // brings it back counts as other, some 300 pages: they are on the first core's node all the same.
-    assert!(placed >= 0.8, "{placed:.3}");
+    // brings it back counts as other, some 300 pages however large the program is. They are on the first
+    // core's node all the same.
+    let loader = 400.0;
+    assert!(placed.1 <= bound.1 + loader && placed.0 >= bound.0 * 0.4, "{placed:?}, bound {bound:?}");
 }
