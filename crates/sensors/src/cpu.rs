@@ -18,7 +18,7 @@ const TICK: Duration = Duration::from_millis(10);
 /// Line of the table of sensors.
 pub const ENTRY: SensorEntry = SensorEntry {
     name: "cpu",
-    help: "What each CPU did, in ticks of 10 ms, and the machine's interrupts and context switches.",
+    help: "CPU time of each CPU, in ticks of 10 ms; interrupts and context switches of the machine.",
     default: |_| true,
     known: || ticks().chain(totals()).collect(),
     probe,
@@ -26,24 +26,24 @@ pub const ENTRY: SensorEntry = SensorEntry {
 
 /// The numbers of a CPU's line, in order.
 const TICKS: [(&str, &str); 10] = [
-    ("user", "Ran programs, with guests and without niced programs."),
-    ("nice", "Ran niced programs, with niced guests."),
-    ("system", "Ran the kernel."),
-    ("idle", "Had nothing to do."),
-    ("iowait", "Had nothing to do while a thread that last ran here waited for storage."),
-    ("irq", "Served interrupts."),
-    ("softirq", "Served deferred parts of interrupts."),
-    ("steal", "Waited for the host to let it run."),
-    ("guest", "Ran guests; also part of user."),
-    ("guest_nice", "Ran niced guests; also part of nice."),
+    ("user", "Time in programs, including guests, without niced programs."),
+    ("nice", "Time in niced programs, including niced guests."),
+    ("system", "Time in the kernel."),
+    ("idle", "Idle time."),
+    ("iowait", "Idle time while a thread that last ran here waited for storage."),
+    ("irq", "Time in interrupts."),
+    ("softirq", "Time in softirqs (deferred parts of interrupts)."),
+    ("steal", "Time in which the hypervisor ran other guests."),
+    ("guest", "Time in guests; also part of user."),
+    ("guest_nice", "Time in niced guests; also part of nice."),
 ];
 
 /// Other lines: what they start with, name, kind, description.
 const TOTALS: [(&str, &str, Kind, &str); 5] = [
     ("intr", "interrupts", Kind::COUNTER, "Interrupts served."),
-    ("ctxt", "context_switches", Kind::COUNTER, "Changes from one thread to another."),
+    ("ctxt", "context_switches", Kind::COUNTER, "Context switches."),
     ("processes", "forks", Kind::COUNTER, "Processes and threads started."),
-    ("procs_running", "procs_running", Kind::Gauge, "Threads that run or could run."),
+    ("procs_running", "procs_running", Kind::Gauge, "Threads that run or are ready to run."),
     ("procs_blocked", "procs_blocked", Kind::Gauge, "Threads that wait for storage."),
 ];
 

@@ -22,7 +22,7 @@ const FILES: [&str; 3] = ["numastat", "vmstat", "meminfo"];
 /// Line of the table of sensors.
 pub const ENTRY: SensorEntry = SensorEntry {
     name: SENSOR,
-    help: "Allocations, memory counters and levels of each node.",
+    help: "Allocations, memory counters and gauges of each node.",
     default: |_| true,
     known: all_known,
     probe,

@@ -23,7 +23,7 @@ use table::{COUNTERS, Counter};
 /// Line of the table of sensors.
 pub const ENTRY: SensorEntry = SensorEntry {
     name: "numaconnect2",
-    help: "What NumaConnect2 interconnect cards send, receive, cache and wait for.",
+    help: "NumaConnect2 interconnect cards: data sent and received, cache, waiting time.",
     default: by_default,
     known: || COUNTERS.iter().map(Counter::metric).collect(),
     probe,

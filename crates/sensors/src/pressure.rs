@@ -14,7 +14,7 @@ const FOLDER: &str = "/proc/pressure";
 /// Line of the table of sensors.
 pub const ENTRY: SensorEntry = SensorEntry {
     name: "pressure",
-    help: "Time for which work was held up for want of CPU, memory or storage.",
+    help: "Time in which threads were stalled by lack of CPU, memory or storage (PSI).",
     default: |_| true,
     known: || VALUES.iter().map(describe).collect(),
     probe,

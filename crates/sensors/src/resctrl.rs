@@ -26,7 +26,7 @@ const MISSING: &str = "memory bandwidth and cache occupancy of groups";
 /// Line of the table of sensors.
 pub const ENTRY: SensorEntry = SensorEntry {
     name: "resctrl",
-    help: "Memory bandwidth and occupancy of each L3 cache, for each group of tasks.",
+    help: "Memory bandwidth and occupancy of each L3 cache, for each resctrl group.",
     default: |_| true,
     known: || VALUES.iter().map(|value| value.metric("", "/", Scope::Package)).collect(),
     probe,

@@ -9,13 +9,13 @@ use std::sync::Arc;
 
 /// Line of the table of sensors.
 pub const ENTRY: SensorEntry =
-    SensorEntry { name: "self", help: "What the sampling itself costs.", default: |_| true, known, probe };
+    SensorEntry { name: "self", help: "The cost of sampling.", default: |_| true, known, probe };
 
 const VALUES: [(&str, Unit, Kind, &str, &str); 4] = [
-    ("cpu", Unit::Nanoseconds, Kind::COUNTER, "CPU time of the thread that samples.", "its CPU clock"),
+    ("cpu", Unit::Nanoseconds, Kind::COUNTER, "CPU time of the sampler thread.", "its CPU clock"),
     ("process_cpu", Unit::Nanoseconds, Kind::COUNTER, "CPU time of this whole process.", "its CPU clock"),
-    ("wakeup", Unit::Nanoseconds, Kind::Gauge, "How late the tick began.", "the sampler"),
-    ("lost", Unit::Count, Kind::COUNTER, "Ticks that were missed.", "the sampler"),
+    ("wakeup", Unit::Nanoseconds, Kind::Gauge, "Delay of the start of the tick.", "the sampler"),
+    ("lost", Unit::Count, Kind::COUNTER, "Lost ticks.", "the sampler"),
 ];
 
 fn known() -> Vec<Metric> {

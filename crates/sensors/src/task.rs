@@ -42,7 +42,7 @@ use walker::{Shared, Walker};
 /// Line of the table of sensors.
 pub const ENTRY: SensorEntry = SensorEntry {
     name: "task",
-    help: "The processes under observation: memory and CPU time by node, faults, moves.",
+    help: "The observed processes: memory and CPU time by node, faults, migrations.",
     default: |_| true,
     known: || TASK.iter().enumerate().map(|(at, known)| describe(at, known)).collect(),
     probe,

@@ -12,7 +12,7 @@ const SENSOR: &str = "uncore";
 /// Line of the table of sensors.
 pub const ENTRY: SensorEntry = SensorEntry {
     name: SENSOR,
-    help: "What memory controllers, links between packages and shared caches count.",
+    help: "Counters of memory controllers, links between packages and shared caches.",
     default: hardware::by_default,
     known: || KNOWN_OUTSIDE.iter().cloned().chain([running(SENSOR)]).collect(),
     probe,

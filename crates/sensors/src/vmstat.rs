@@ -21,7 +21,7 @@ const SENSOR: &str = "vmstat";
 /// Line of the table of sensors.
 pub const ENTRY: SensorEntry = SensorEntry {
     name: SENSOR,
-    help: "Memory counters and levels of the whole machine.",
+    help: "Memory counters and gauges of the whole machine.",
     default: |_| true,
     known: || VMSTAT.iter().map(|line| line.metric(SENSOR, Scope::Machine, PATH)).collect(),
     probe,

@@ -15,28 +15,28 @@ static CARD: LazyLock<Vec<(String, &'static Counter)>> = LazyLock::new(|| {
 
 /// Packets by what the original calls them and by what we do.
 const PACKETS: [(&str, &str); 13] = [
-    ("VicBlk and VicBlkClean commands", "Lines given up by a cache (VicBlk, VicBlkClean)"),
+    ("VicBlk and VicBlkClean commands", "Lines evicted from a cache (VicBlk, VicBlkClean)"),
     ("RdBlk and RdBlkS commands", "Requests to read a line (RdBlk, RdBlkS)"),
     ("RdBlkMod commands", "Requests to read a line in order to write it (RdBlkMod)"),
-    ("ChangeToDirty commands", "Requests to write a line that is held already (ChangeToDirty)"),
+    ("ChangeToDirty commands", "Requests to write a line that the cache has already (ChangeToDirty)"),
     ("RdSized commands", "Reads of a given size (RdSized)"),
     ("WrSized commands", "Writes of a given size (WrSized)"),
     ("directed Probe commands", "Probes for one node"),
     ("broadcast Probe commands", "Probes for all nodes"),
     ("broadcast commands", "Other commands for all nodes"),
-    ("RdResponse commands", "Answers to reads"),
-    ("ProbeResponse commands", "Answers to probes"),
+    ("RdResponse commands", "Responses to reads"),
+    ("ProbeResponse commands", "Responses to probes"),
     ("data packets with full cachelines of data", "Whole lines of data, 64 bytes each"),
     ("data packets with less than a full cache line", "Packets with less than a line of data"),
 ];
 
 /// Events of the card's cache, likewise.
 const CACHE: [(&str, &str); 5] = [
-    ("read hits", "Reads that the card's cache answered."),
-    ("store hits", "Stores to lines that the card's cache had."),
-    ("store misses", "Stores to lines that the card's cache did not have."),
-    ("roll outs", "Lines that the card's cache gave up to make room."),
-    ("invalidates", "Lines that were made invalid in the card's cache."),
+    ("read hits", "Reads that hit in the card's cache."),
+    ("store hits", "Stores that hit in the card's cache."),
+    ("store misses", "Stores that missed in the card's cache."),
+    ("roll outs", "Lines evicted from the card's cache."),
+    ("invalidates", "Lines invalidated in the card's cache."),
 ];
 
 /// Accesses to tags, likewise; behind the original's words stands which tags, behind ours too.
@@ -75,7 +75,7 @@ const KERNEL: [(&str, &str); 18] = [
 fn engines() -> Vec<(String, String)> {
     let mut pairs = vec![(
         "cycles".to_owned(),
-        "Cycles of the card's clock of 200 MHz: what the shares of all other cycles are of.".to_owned(),
+        "Cycles of the card's clock of 200 MHz: other cycles are shown as a share of these.".to_owned(),
     )];
     for engine in ["RMPE", "LMPE"] {
         pairs.push((
@@ -85,7 +85,7 @@ fn engines() -> Vec<(String, String)> {
         for from in ["PIU", "SIU"] {
             pairs.push((
                 format!("cycles the {engine} had free contexts for {from} accesses"),
-                format!("Cycles in which the {engine} had contexts free for the {from}."),
+                format!("Cycles in which the {engine} had free contexts for the {from}."),
             ));
             for what in ["requests", "responses"] {
                 let (theirs, ours) = (
@@ -95,7 +95,7 @@ fn engines() -> Vec<(String, String)> {
                 pairs.push((theirs.clone(), format!("{ours}.")));
                 pairs.push((
                     format!("valid cycles acked for {theirs}"),
-                    format!("Cycles in which {ours} were taken."),
+                    format!("Cycles in which {ours} were accepted."),
                 ));
                 pairs.push((format!("wait cycles for {theirs}"), format!("Cycles in which {ours} waited.")));
             }
@@ -116,7 +116,7 @@ fn caches() -> impl Iterator<Item = (String, String)> {
     cache.chain(["Hreq", "Pprb", "Hprb", "Preq"].into_iter().map(|kind| {
         (
             format!("cycles with at least one free {kind} context in PIU"),
-            format!("Cycles in which the PIU had a context free of the kind {kind}."),
+            format!("Cycles in which the PIU had a free context of kind {kind}."),
         )
     }))
 }
