@@ -156,14 +156,14 @@ export class Page {
   private open(source: SourceInfo): void {
     this.screen?.destroy();
     this.screen = new Screen(this, this.sources, source);
-    this.screen.takeLabels(source.id, this.labelsOf(source.id), true);
+    this.screen.labelsChanged(source.id);
   }
 
   private keepLabels(source: number, labels: Label[], all: boolean): void {
     const kept = (all ? undefined : this.labels.get(source)) ?? new Map<number, Label>();
     for (const label of labels) kept.set(label.id, label);
     this.labels.set(source, kept);
-    this.screen?.takeLabels(source, labels, all);
+    this.screen?.labelsChanged(source);
   }
 }
 

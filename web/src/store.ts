@@ -146,6 +146,17 @@ export function rowAt(x: Float64Array, ms: number): number {
   return ms - (x[low] ?? 0) <= (x[high] ?? 0) - ms ? low : high;
 }
 
+const MAX_ROWS_BACK = 50;
+
+/** The last measured value at or before a row; the newest bucket is empty until its first sample. */
+export function lastMeasured(values: Float64Array, row: number): number {
+  for (let at = row; at >= Math.max(0, row - MAX_ROWS_BACK); at--) {
+    const value = values[at] ?? NaN;
+    if (!Number.isNaN(value)) return value;
+  }
+  return NaN;
+}
+
 export interface Statistics {
   min: number;
   max: number;

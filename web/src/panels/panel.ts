@@ -2,7 +2,7 @@
 
 import { h, ICONS, iconButton } from "../elements";
 import type { Absent } from "../presence";
-import { rowAt, type Slice } from "../store";
+import { lastMeasured, rowAt, type Slice } from "../store";
 import type { Mode } from "../view";
 import { Chart, type ChartEvents, type Picture } from "./chart";
 import type { Other } from "./columns";
@@ -245,7 +245,7 @@ export class Panel {
     const row = rowAt(slice.x, ms ?? this.range[1]);
     return this.spec.lines.map((line) => {
       const mean = slice.track(line.series.number)?.mean;
-      return mean ? line.offset + line.factor * (ms === null ? lastOf(mean, row) : (mean[row] ?? NaN)) : NaN;
+      return mean ? line.offset + line.factor * (ms === null ? lastMeasured(mean, row) : (mean[row] ?? NaN)) : NaN;
     });
   }
 
@@ -254,7 +254,7 @@ export class Panel {
     const mean = other(line.series.number)?.mean;
     if (!mean || !this.slice) return "";
     const row = rowAt(this.slice.x, ms ?? this.range[1]);
-    const text = signed(value - (line.offset + line.factor * (ms === null ? lastOf(mean, row) : (mean[row] ?? NaN))), line);
+    const text = signed(value - (line.offset + line.factor * (ms === null ? lastMeasured(mean, row) : (mean[row] ?? NaN))), line);
     return text === "–" ? "" : ` (${text})`;
   }
 
@@ -265,13 +265,4 @@ export class Panel {
     const { title, lines } = this.spec;
     this.table.fill({ title, lines, slice, range, values: this.valuesAt(this.cursor), atCursor: this.cursor !== null, other, otherName: this.events.otherName() });
   }
-}
-
-/** The last measured value up to a row; a bucket that is not full yet has none. */
-function lastOf(values: Float64Array, row: number): number {
-  for (let at = row; at >= Math.max(0, row - 50); at--) {
-    const value = values[at] as number;
-    if (!Number.isNaN(value)) return value;
-  }
-  return NaN;
 }

@@ -2,12 +2,13 @@
 // allocations that each node's memory served for its own CPUs and for those of others. Which node
 // those others were on no counter of the kernel tells, so the cells are never coloured by a guess.
 
-import { h, svg } from "./elements";
-import { currentTheme, lightText, loadColour } from "./panels/palette";
-import type { Catalog } from "./series";
-import { rowAt, type Slice } from "./store";
-import type { Machine } from "./topology";
-import { format } from "./units";
+import { h, svg } from "../elements";
+import { currentTheme, lightText, loadColour } from "../panels/palette";
+import type { Catalog } from "../series";
+import { lastMeasured, rowAt } from "../store";
+import type { Machine } from "../topology";
+import { format } from "../units";
+import type { SideContext, SideView, Visible } from "./side-view";
 
 const WIDTH = 308;
 const MARGIN = { left: 26, top: 16, right: 74 };
@@ -21,7 +22,11 @@ interface Row {
   title: SVGTitleElement;
 }
 
-export class Matrix {
+/** Null where there is only one node. */
+export const matrixView = ({ machine, catalog }: SideContext): SideView | null =>
+  machine && machine.nodes.length > 1 ? new Matrix(machine, catalog) : null;
+
+class Matrix implements SideView {
   readonly element: HTMLElement;
   private readonly rows: Row[] = [];
   private readonly stage = h("div", { class: "stage" });
@@ -43,8 +48,7 @@ export class Matrix {
     return ["local_allocations", "remote_allocations"].flatMap((name) => this.catalog.entry(name)?.series ?? []).filter((s) => s.instance.startsWith("node")).map((s) => s.number);
   }
 
-  draw(): void {
-    this.rows.length = 0;
+  private draw(): void {
     const { nodes, distances } = this.machine;
     const right = this.moving ? MARGIN.right : 4;
     const size = Math.min(34, (WIDTH - MARGIN.left - right) / nodes.length);
@@ -70,16 +74,15 @@ export class Matrix {
     this.stage.replaceChildren(svg("svg", { viewBox: `0 0 ${WIDTH} ${height}`, class: "drawing", "aria-hidden": "true" }, root));
   }
 
-  show(slice: Slice, ms: number | null): void {
+  show({ slice, at }: Visible): void {
     if (!this.moving) return;
-    const row = ms === null ? slice.x.length - 1 : rowAt(slice.x, ms);
-    const at = (name: string, node: number) => {
+    const row = rowAt(slice.x, at);
+    const value = (name: string, node: number) => {
       const series = this.catalog.at(name, `node${node}`);
       const values = series && slice.track(series.number)?.mean;
-      const value = values ? values[row] ?? NaN : NaN;
-      return Number.isNaN(value) && values ? values[row - 1] ?? NaN : value;
+      return values ? lastMeasured(values, row) : NaN;
     };
-    const values = this.rows.map(({ node }) => [at("local_allocations", node), at("remote_allocations", node)] as const);
+    const values = this.rows.map(({ node }) => [value("local_allocations", node), value("remote_allocations", node)] as const);
     const most = Math.max(1, ...values.map(([near, far]) => (near || 0) + (far || 0)));
     const width = this.barWidth;
     this.rows.forEach((bars, index) => {
