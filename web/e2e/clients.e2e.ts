@@ -16,7 +16,7 @@ test("who has the address for looking sees all and can order nothing", async () 
   const viewer = await Client.open(s.numa.viewer);
   const { record, pause, label, interval, follow } = new Controls(viewer);
   for (const order of [record, pause, label, interval]) assert.equal(await order.isVisible(), false);
-  assert.equal(await viewer.page.getByLabel("Load a recording").count(), 0);
+  assert.equal(await viewer.page.getByLabel("Open a recording").count(), 0);
   for (const one of await viewer.page.getByRole("switch").all()) assert.equal(await one.isDisabled(), true);
   await s.numa.ctl("label", "seen");
   await until("the label", async () => ((await viewer.page.locator(".labels").textContent()) ?? "").includes("seen"));
@@ -32,9 +32,9 @@ test("who has the address for looking sees all and can order nothing", async () 
 
 test("each says how many watch", async () => {
   const other = await Client.open(s.numa.viewer);
-  for (const client of [s.one, other]) await until("both", async () => /2 watch/.test(await client.status()));
+  for (const client of [s.one, other]) await until("both", async () => /2 clients/.test(await client.status()));
   await other.close();
-  await until("one", async () => !/watch/.test(await s.one.status()));
+  await until("one", async () => !/clients/.test(await s.one.status()));
 });
 
 test("one zooms, the other stays", async () => {

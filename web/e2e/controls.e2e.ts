@@ -21,7 +21,7 @@ test("hold stops the picture for one, live lets it go on", async () => {
   const held = await range(s.one, "faults");
   await until("more samples", async () => (await newest(s.one)) > held[1] + 1500);
   assert.deepEqual(await range(s.one, "faults"), held);
-  assert.match(await s.one.status(), /^held/);
+  assert.match(await s.one.status(), /^frozen/);
   assert.match(await s.two.status(), /^live/, "the other page goes on");
   assert.ok((await range(s.two, "faults"))[1] > held[1]);
   await follow.click();
@@ -111,7 +111,7 @@ test("a recording from this computer is shown beside what is there", async () =>
   await own.ready();
   await until("its samples", async () => ((await charts(own, "faults"))[0]?.lines[0]?.values.filter((value) => !Number.isNaN(value)).length ?? 0) > 10);
   assert.match(await s.one.status(), /^live/, "others go on with what they look at");
-  await own.page.getByLabel("What is shown").selectOption({ index: 0 });
+  await own.page.getByLabel("Data source").selectOption({ index: 0 });
   await until("the live source again", async () => /^live/.test(await own.status()));
   await own.close();
 });
@@ -119,15 +119,15 @@ test("a recording from this computer is shown beside what is there", async () =>
 test("the address of a view shows others the same, and holds no key", async () => {
   const { page, context } = s.one;
   await context.grantPermissions(["clipboard-read", "clipboard-write"]);
-  await new Panel(s.one, "faults").press("Take this panel away");
+  await new Panel(s.one, "faults").press("Close panel");
   const [x, y] = await new Panel(s.one, "cpu").point(0.7);
   await page.mouse.move(x, y);
   await page.mouse.down();
   await page.mouse.move(x + 120, y, { steps: 5 });
   await page.mouse.up();
   await until("the zoom", async () => (await s.one.view())?.follow === false);
-  await new Controls(s.one).button(/^Copy the address/).click();
-  await s.one.notice(/address of this view is copied/);
+  await new Controls(s.one).button(/^Copy link/).click();
+  await s.one.notice(/Link copied/);
   const address = await page.evaluate(() => navigator.clipboard.readText());
   assert.ok(!address.includes(s.numa.controller.split("#")[1] ?? "?") && !address.includes(s.numa.viewer.split("#")[1] ?? "?"), address);
   const other = await Client.open(s.numa.viewer);
@@ -159,13 +159,13 @@ test("the theme changes and stays after a reload", async () => {
 test("what is on screen is saved as CSV with the values that are shown", async () => {
   await new Controls(s.one).hold();
   const [from, to] = await range(s.one, "faults");
-  const saved = await saveAll("Values, CSV");
+  const saved = await saveAll("Visible data, CSV");
   assert.match(saved.name, /\.csv$/);
   const rows = (await readFile(saved.path, "utf8")).trim().split("\n");
   assert.ok(rows.length > 10 && (rows[0]?.split(",").length ?? 0) > 3, rows.slice(0, 2).join("\n"));
   const times = rows.slice(1).map((row) => Date.parse(row.split(",")[0] ?? "") || Number(row.split(",")[0]));
   assert.ok(times.every((time) => time >= from - 1 && time <= to + 1), `${times[0]} is not within ${from} and ${to}`);
-  const samples = (await readFile((await saveAll("Every sample, CSV")).path, "utf8")).trim().split("\n");
+  const samples = (await readFile((await saveAll("All samples, CSV")).path, "utf8")).trim().split("\n");
   assert.ok(samples.length >= rows.length && (samples[0] ?? "").split(",").length > 10, samples[0]);
   await new Controls(s.one).live();
 });

@@ -54,7 +54,7 @@ test("/ searches, and what is typed there is text", async () => {
 
 test("0 brings the default panels", async () => {
   const before = await Panel.all(s.one);
-  await new Panel(s.one, "faults").press("Take this panel away");
+  await new Panel(s.one, "faults").press("Close panel");
   assert.ok(!(await Panel.all(s.one)).includes("faults"));
   await press("0");
   await becomes("the panels", () => Panel.all(s.one), before);
@@ -62,7 +62,7 @@ test("0 brings the default panels", async () => {
 
 test("without panels the page says what to do", async () => {
   const before = await Panel.all(s.one);
-  for (const id of before) await new Panel(s.one, id).press("Take this panel away");
+  for (const id of before) await new Panel(s.one, id).press("Close panel");
   assert.match((await s.one.page.locator(".main").textContent()) ?? "", /No panel is open/);
   await s.one.page.locator("h2").first().click();
   await press("0");

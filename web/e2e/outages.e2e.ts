@@ -65,7 +65,7 @@ test("while a page connects it says so", async () => {
 test("a page without a key says what it needs", async () => {
   const numa = await start();
   const client = await look(numa.origin, { ready: false, expected: /401|WebSocket connection/ });
-  await until("what to do", async () => /needs the address that numa live printed/.test((await client.page.locator("body").textContent()) ?? ""));
+  await until("what to do", async () => /Open the full address that numa printed/.test((await client.page.locator("body").textContent()) ?? ""));
   await client.page.goto(`${numa.origin}/#${"0".repeat(32)}`);
   await until("what is wrong", async () => /token is not of this server/.test((await client.page.locator("body").textContent()) ?? ""));
   // The address is pasted over the wrong one.
@@ -90,7 +90,7 @@ test("a killed server that runs again: the page keeps what it has, says what to 
   const before = await measured(client);
   assert.deepEqual(before.slice(0, seen.length), seen, "history stays on screen");
   await numa.run();
-  const again = /started again: open the new address/;
+  const again = /restarted: open the new address/;
   for (const page of [client, other]) await until("what to do", async () => (await standing(page)).some((text) => again.test(text)));
   assert.deepEqual(await measured(client), before, "history still stays on screen");
   assert.equal(await new Controls(client).pause.isDisabled().catch(() => false), false);
@@ -190,7 +190,7 @@ test("a process that is observed ends: it has no memory any more, and the page g
 test("before the first sample the page waits for it", async () => {
   const numa = await start("-i", "1h");
   const client = await look(numa.controller, { ready: false });
-  await until("what is shown", async () => /no samples here|waiting for samples|Waiting/i.test(await client.page.evaluate(() => document.body.innerText + [...document.querySelectorAll(".charts")].map((one) => getComputedStyle(one, "::after").content).join(" "))));
+  await until("what is shown", async () => /no samples in this range|waiting for samples|Waiting/i.test(await client.page.evaluate(() => document.body.innerText + [...document.querySelectorAll(".charts")].map((one) => getComputedStyle(one, "::after").content).join(" "))));
   await new Controls(client).interval.selectOption("50ms");
   await client.ready();
   await becomes("the interval", async () => (await client.state())?.interval_ns, 5e7);

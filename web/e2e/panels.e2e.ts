@@ -44,7 +44,7 @@ test("the list is searched by names and descriptions", async () => {
   assert.ok((await entries()).includes(name), `${word}: ${(await entries()).join()}`);
   await search("no such thing at all");
   assert.deepEqual(await entries(), []);
-  assert.match((await s.one.page.locator(".tree").textContent()) ?? "", /Nothing .*these words/);
+  assert.match((await s.one.page.locator(".tree").textContent()) ?? "", /No metric matches/);
   await s.one.page.getByLabel("Search metrics").press("Escape");
   assert.equal(await s.one.page.getByLabel("Search metrics").inputValue(), "");
 });
@@ -59,7 +59,7 @@ test("a click opens a panel and another takes it away; Shift joins", async () =>
   const joined = "m:vmstat.pgfault+vmstat.pgmajfault";
   assert.deepEqual(await Panel.all(s.one), [joined, ...before]);
   assert.equal((await new Panel(s.one, joined).legend()).length, 2);
-  await new Panel(s.one, joined).press("Take this panel away");
+  await new Panel(s.one, joined).press("Close panel");
   assert.deepEqual(await Panel.all(s.one), before);
   const idle = await entry("cpu.idle");
   await idle.click();
@@ -71,7 +71,7 @@ test("a click opens a panel and another takes it away; Shift joins", async () =>
 
 test("what is absent is listed with its reason", async () => {
   const absent = await s.one.page.evaluate(() => window.numakit?.["sources"][0]?.absent ?? []);
-  const group = s.one.page.locator(".tree summary", { hasText: "not here" });
+  const group = s.one.page.locator(".tree summary", { hasText: "unavailable" });
   assert.equal(await group.count(), absent.length > 0 ? 1 : 0);
   if (absent.length === 0) return;
   await group.click();
@@ -111,10 +111,10 @@ test("lines are stacked, and drawn one chart each", async () => {
   const panel = new Panel(s.one, "m:cpu.user");
   const count = (await panel.legend()).length;
   assert.ok(count > 1);
-  await panel.press("One chart each");
+  await panel.press("One chart per line");
   await becomes("charts", () => panel.element.locator(".u-over").count(), count);
   await becomes("their names", () => panel.element.locator(".cell-name").allTextContents(), (await panel.legend()).map((line) => line.name));
-  await panel.press("Lines over each other");
+  await panel.press("Lines");
   await becomes("charts", () => panel.element.locator(".u-over").count(), 1);
   await search("");
   await s.one.page.keyboard.press("0");
@@ -150,7 +150,7 @@ test("the table says what the chart shows", async () => {
   await controls().hold();
   for (const id of await Panel.all(s.one)) {
     const panel = new Panel(s.one, id);
-    await panel.press("As a table");
+    await panel.press("Table");
     const [head, ...rows] = await until(`rows of ${id}`, async () => {
       const rows = await panel.table();
       return rows.length > 1 ? rows : null;
@@ -168,7 +168,7 @@ test("the table says what the chart shows", async () => {
       assert.ok(close(number(cells[3]), mean), `${id}: the mean of ${line.name} is ${mean}, not ${cells[3]}`);
       assert.ok(number(cells[2]) <= Math.min(...values) * 1.01 + 1e-9 && number(cells[4]) >= Math.max(...values) * 0.99 - 1e-9, `${id}: ${cells.join(" ")}`);
     });
-    await panel.press("As a table");
+    await panel.press("Table");
   }
   await controls().live();
 });
@@ -252,16 +252,16 @@ test("the machine is coloured by what was at the cursor", async () => {
 test("a panel is saved as values, picture and drawing", async () => {
   const panel = new Panel(s.one, "faults");
   const names = (await panel.legend()).map((line) => line.name);
-  const csv = await panel.save("Values, CSV");
+  const csv = await panel.save("Visible data, CSV");
   const rows = (await readFile(csv.path, "utf8")).trim().split("\n").map((row) => row.split(","));
   assert.match(csv.name, /^faults.*\.csv$/);
   assert.equal(rows[0]?.[0], "time");
   assert.ok(rows.length > 5 && rows.every((row) => row.length === rows[0]?.length) && (rows[0]?.length ?? 0) > names.length, rows[0]?.join());
   assert.ok(rows.slice(1).some((row) => Number(row[1]) > 0));
-  const png = await readFile((await panel.save("Picture, PNG")).path);
+  const png = await readFile((await panel.save("Image, PNG")).path);
   assert.equal(png.subarray(0, 8).toString("hex"), "89504e470d0a1a0a");
   const [wide, high] = [png.readUInt32BE(16), png.readUInt32BE(20)];
-  const svg = await readFile((await panel.save("Drawing, SVG")).path, "utf8");
+  const svg = await readFile((await panel.save("Image, SVG")).path, "utf8");
   const drawing = await s.one.page.evaluate((text) => {
     const parsed = new DOMParser().parseFromString(text, "image/svg+xml");
     const [, , width = 0, height = 0] = (parsed.documentElement.getAttribute("viewBox") ?? "").split(" ").map(Number);

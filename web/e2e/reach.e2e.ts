@@ -122,7 +122,7 @@ test("every chart has a name and a table", async () => {
   for (const id of await Panel.all(s.one)) {
     const panel = new Panel(s.one, id);
     assert.match((await panel.element.locator(".chart").first().getAttribute("aria-label")) ?? "", /^Chart: ./);
-    const toggle = panel.element.getByRole("button", { name: "As a table" });
+    const toggle = panel.element.getByRole("button", { name: "Table" });
     await toggle.focus();
     await s.one.page.keyboard.press("Enter");
     await until(`the table of ${id}`, async () => (await panel.table()).length > 1 && (await toggle.getAttribute("aria-expanded")) === "true");

@@ -69,22 +69,22 @@ describe("two recordings", () => {
   });
 
   test("or at a label that both have, with the differences in legend and table", async () => {
-    await becomes("the choice", () => pick(one, "Aligned at").locator("option").allTextContents(),
+    await becomes("the choice", () => pick(one, "Align at").locator("option").allTextContents(),
       ["at the start", ...[0, 1, 2, 3].map((phase) => `at ‘phase ${phase}’`)]);
-    await pick(one, "Aligned at").selectOption({ label: "at ‘phase 1’" });
+    await pick(one, "Align at").selectOption({ label: "at ‘phase 1’" });
     // `phase 1` is sample 1500 of the first and 1000 of the second.
     await until("the second at the label", async () => {
       const { row, text } = await atCursor(one, rows(), first);
       return text === said(row, 500);
     });
-    await rows().press("As a table");
+    await rows().press("Table");
     // Samples 2200 to 2400 beside 1700 to 1900: on average 300 beside 800.
     await until("the table", async () => {
       const [head = [], line = []] = await rows().table();
       const cell = (name: string) => line[head.indexOf(name)];
       return cell("mean") === "300" && cell(`of ${second.path}`) === "800" && cell("difference") === "−500";
     });
-    await rows().press("As a table");
+    await rows().press("Table");
   });
 
   test("an address holds the comparison", async () => {
@@ -101,19 +101,19 @@ describe("two recordings", () => {
   });
 
   test("change places", async () => {
-    await pick(one, "What is shown").selectOption({ label: second.path });
+    await pick(one, "Data source").selectOption({ label: second.path });
     await until("all of the second", async () => {
       const [from, to] = await range(one, "m:test.row");
       return Math.abs(from - second.startedMs) < 1 && Math.abs(to - second.endedMs) < 1;
     });
     assert.equal(await pick(one, "Compare with").locator("option:checked").textContent(), first.path);
     // All of the second: samples 0 to 3999 beside 500 to 4499.
-    await rows().press("As a table");
+    await rows().press("Table");
     await until("the first beside it", async () => {
       const [head = [], line = []] = await rows().table();
       return /^\d/.test(line[head.indexOf(`of ${first.path}`)] ?? "");
     });
-    await rows().press("As a table");
+    await rows().press("Table");
     await pick(one, "Compare with").selectOption({ label: "Compare with …" });
     await until("the second alone", async () => !(await atCursor(one, rows(), second)).text.includes("("));
   });
@@ -130,10 +130,10 @@ test("a recording is sent to a live page and compared with what is live", async 
       return Math.abs(from - first.startedMs) < 1 && Math.abs(to - first.endedMs) < 1;
     });
     assert.equal(await one.page.getByLabel("Compare with", { exact: true }).locator("option", { hasText: ", live" }).count(), 1);
-    await one.page.getByLabel("What is shown", { exact: true }).selectOption("0");
+    await one.page.getByLabel("Data source", { exact: true }).selectOption("0");
     await until("live again", async () => /^live/.test(await one.status()));
     await one.page.getByLabel("Compare with", { exact: true }).selectOption({ label: "first.arrows" });
-    await faults.press("As a table");
+    await faults.press("Table");
     await until("the recording beside it", async () => {
       const [head = [], line = []] = await faults.table();
       return /^\d/.test(line[head.indexOf("of first.arrows")] ?? "") && /^[+−]\d/.test(line[head.indexOf("difference")] ?? "");

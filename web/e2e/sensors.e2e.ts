@@ -10,7 +10,7 @@ import { becomes, until } from "./infra/until";
 const s = stage({ args: ["-i", "50ms"] }, 2);
 const FAULTS = "m:vmstat.pgfault";
 
-const sensor = (client: Client, name: string) => client.page.getByRole("switch", { name: `Sample ${name}, for all` });
+const sensor = (client: Client, name: string) => client.page.getByRole("switch", { name: `Sample ${name} for everyone` });
 const isOn = async (client: Client, name: string) => (await sensor(client, name).getAttribute("aria-checked")) === "true";
 
 async function measured(client: Client): Promise<number[]> {
@@ -35,7 +35,7 @@ test("a sensor that one switches off is off for all, and its history stays", asy
   assert.ok(after.length > 0 && (after.at(-1) ?? 0) <= (before.at(-1) ?? 0) + 1000, "no values since then");
   assert.ok(after.includes(before[1] ?? 0), "what was before stays");
   const chip = s.two.page.locator(`[data-panel="${FAULTS}"] .chip`).first();
-  await until("the reason in the legend", async () => /Gone since .*sensor ‘vmstat’ is off/.test((await chip.getAttribute("title")) ?? ""));
+  await until("the reason in the legend", async () => /No data since .*sensor ‘vmstat’ is off/.test((await chip.getAttribute("title")) ?? ""));
 });
 
 test("it is switched on again by the other, and values come", async () => {

@@ -67,7 +67,7 @@ describe("every sample", () => {
     const client = await open(`#${panels}`);
     assert.equal(await client.status(), "standalone file");
     const shown = await client.page.locator("header.top button:visible, .side button:visible").evaluateAll((all) => all.map((one) => one.getAttribute("aria-label") ?? ""));
-    assert.ok(shown.length > 2 && !shown.some((name) => /record|load|pause|note a label|live/i.test(name)), shown.join());
+    assert.ok(shown.length > 2 && !shown.some((name) => /record|pause|add a label|live/i.test(name)), shown.join());
     await client.page.keyboard.press("n");
     assert.equal(await client.page.locator("dialog[open]").count(), 0);
   });
@@ -82,9 +82,9 @@ describe("every sample", () => {
     await client.page.mouse.move(...(await panel.point(0.5)));
     const cursor = await until("a cursor", async () => (await charts(client, "m:test.row"))[0]?.cursor);
     assert.equal((await panel.legend())[0]?.value, String(known.value("test.row", known.rowAt(cursor))));
-    const saved = await panel.save("Values, CSV");
+    const saved = await panel.save("Visible data, CSV");
     assert.ok((await readFile(saved.path, "utf8")).split("\n").length > 200);
-    for (const [item, begin] of [["Picture, PNG", "\x89PNG"], ["Drawing, SVG", "<svg"]] as const) {
+    for (const [item, begin] of [["Image, PNG", "\x89PNG"], ["Image, SVG", "<svg"]] as const) {
       assert.ok((await readFile((await panel.save(item)).path, "latin1")).startsWith(begin), item);
     }
     await client.page.keyboard.press("a");
@@ -96,7 +96,7 @@ describe("every sample", () => {
     await client.page.getByLabel("Search metrics").fill("test.spi");
     await becomes("what is found", () => client.page.locator(".tree .entry .name").allTextContents(), ["test.spike"]);
     const panel = new Panel(client, "m:test.row");
-    await panel.press("As a table");
+    await panel.press("Table");
     assert.ok((await panel.table()).length > 1);
   });
 
@@ -110,7 +110,7 @@ describe("every sample", () => {
 
   test("a name is only a name", async () => {
     const client = await open();
-    await client.page.getByLabel("What is shown").selectOption({ label: HOSTILE });
+    await client.page.getByLabel("Data source").selectOption({ label: HOSTILE });
     await until("its name", async () => (await client.page.locator(".about").textContent())?.includes(HOSTILE));
     assert.equal(await client.page.title(), "numakit");
   });
@@ -131,7 +131,7 @@ test("where the room is too small there are buckets, and every spike is seen in 
   await client.page.keyboard.press("a");
   assert.ok(known.spikes.length > 0);
   for (const spike of known.spikes.slice(0, 5)) await until(`spike ${spike}`, () => drawnAt(client, "m:test.spike", known.timeMs(spike), 900));
-  const { path } = await new Panel(client, "m:test.spike").save("Values, CSV");
+  const { path } = await new Panel(client, "m:test.spike").save("Visible data, CSV");
   assert.match(await readFile(path, "utf8"), /max/);
 });
 

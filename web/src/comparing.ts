@@ -24,7 +24,7 @@ export class Comparing {
   readonly element = h("span", { class: "compare" });
   private beside: Beside | null = null;
   private readonly which: HTMLSelectElement;
-  private readonly where = h("select", { "aria-label": "Aligned at", title: "Where the two are laid over each other" });
+  private readonly where = h("select", { "aria-label": "Align at", title: "Where to align the two sources" });
 
   constructor(
     private readonly around: Surroundings,
@@ -32,7 +32,7 @@ export class Comparing {
     private readonly timeline: Timeline,
     private readonly changed: () => void,
   ) {
-    this.which = h("select", { "aria-label": "Compare with", title: "Draw another recording beside this one, dashed" });
+    this.which = h("select", { "aria-label": "Compare with", title: "Draw a second source as dashed lines" });
     this.which.addEventListener("change", () => this.choose(this.which.value === "" ? null : Number(this.which.value), ""));
     this.where.addEventListener("change", () => this.choose(around.view.beside, this.where.value));
     this.sourcesChanged();

@@ -36,8 +36,8 @@ const LONGEST_PAUSE_MS = 5000;
 const PATIENCE_MS = 5000;
 /** The status of a server that has as many clients as it takes. */
 const FULL = 503;
-const STRANGER = "This page needs the address that numa live printed.";
-const STARTED_AGAIN = "numa was started again: open the new address that it printed. What was received stays here.";
+const STRANGER = "Open the full address that numa printed: the part after # is the access key.";
+const STARTED_AGAIN = "numa was restarted: open the new address that it printed. Data received so far is kept.";
 
 /** The token in the address, as `#token=...` or as the whole fragment. */
 export function tokenIn(fragment: string): string | null {
@@ -93,9 +93,9 @@ export class Served implements Connection {
         body: JSON.stringify({ token }),
       });
       if (answer.ok) return true;
-      this.listener.linkChanged({ is: "refused", why: (await answer.text()) || `the server answered ${answer.status}` });
+      this.listener.linkChanged({ is: "refused", why: (await answer.text()) || `the server returned HTTP status ${answer.status}` });
     } catch {
-      this.listener.linkChanged({ is: "refused", why: "the server does not answer" });
+      this.listener.linkChanged({ is: "refused", why: "the server is not responding" });
     }
     return false;
   }
@@ -129,7 +129,7 @@ export class Served implements Connection {
       }
       this.listener.message(message);
     } catch (error) {
-      console.error("a message of the server cannot be read:", error);
+      console.error("cannot decode a message from the server:", error);
     }
   }
 

@@ -77,7 +77,7 @@ export async function savePng(panel: Panel): Promise<void> {
   await image.decode();
   const canvas = Object.assign(document.createElement("canvas"), { width: image.width * PNG_SCALE, height: image.height * PNG_SCALE });
   const context = canvas.getContext("2d");
-  if (!context) throw new Error("this browser draws no pictures");
+  if (!context) throw new Error("this browser cannot create images");
   context.drawImage(image, 0, 0, canvas.width, canvas.height);
   canvas.toBlob((blob) => blob && download(`${fileName(panel.spec.title)}.png`, blob), "image/png");
 }

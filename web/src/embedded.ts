@@ -23,7 +23,7 @@ export function embeddedIn(document: Document, listener: Listener): Embedded | n
   if (texts.length === 0) return null;
   return new Embedded(listener, (at) => {
     const text = texts[at];
-    if (text === undefined) return Promise.reject(new Error("a part of it is missing"));
+    if (text === undefined) return Promise.reject(new Error("part of the file is missing"));
     // Each is asked for once.
     texts[at] = "";
     return unpack(text);
@@ -42,7 +42,7 @@ export class Embedded implements Connection {
   async start(): Promise<void> {
     try {
       const contents = JSON.parse(new TextDecoder().decode(await this.block(0))) as Contents;
-      if (contents.format !== FORMAT) throw new Error(`it is of another format (${contents.format})`);
+      if (contents.format !== FORMAT) throw new Error(`unsupported format version ${contents.format}`);
       this.sources = contents.sources.map((source) => new Kept(source, this.block));
     } catch (error) {
       return this.listener.linkChanged({ is: "ended", why: `This file cannot be read: ${reason(error)}` });
@@ -81,7 +81,7 @@ export class Embedded implements Connection {
         : await source.grid(message.id, message.series, message.from_ns, message.step_ns);
       this.listener.frame(frame);
     } catch (error) {
-      this.listener.message({ type: "notice", text: `A part of this file cannot be read: ${reason(error)}` });
+      this.listener.message({ type: "notice", text: `Part of this file cannot be read: ${reason(error)}` });
     }
   }
 }

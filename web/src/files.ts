@@ -20,21 +20,21 @@ export class Files {
   async record(): Promise<void> {
     const running = this.page.state?.recording;
     if (running) {
-      const what = await decide(`Recording to ${running.path}`, `${format(running.bytes, "bytes")} so far. Sampling goes on whatever you choose.`,
-        [["on", "Go on"], ["other", "Another file …"], ["stop", "Stop recording"]]);
+      const what = await decide(`Recording to ${running.path}`, `${format(running.bytes, "bytes")} so far. Sampling continues in any case.`,
+        [["on", "Keep recording"], ["other", "Change file …"], ["stop", "Stop recording"]]);
       if (what === "stop") this.page.order({ type: "order", line: "close" });
       if (what !== "other") return;
     }
     const now = new Date().toISOString().slice(0, 19).replace(/[-:]/g, "").replace("T", "-");
-    const path = await ask("Record to a file on the server", `numa-${now}.arrows`, "The path is below the folder for recordings: where numa was started, or its --recordings.", "Record");
+    const path = await ask("Record to a file on the server", `numa-${now}.arrows`, "Relative to the recordings folder: --recordings DIR, or the folder where numa was started.", "Record");
     if (path) this.page.order({ type: "order", line: `record ${path}` });
   }
 
   /** Sends a recording to the server and shows it. */
   async load(file: File): Promise<void> {
     const most = this.page.limits?.recording_bytes ?? Infinity;
-    if (file.size > most) return notify(`${file.name} has ${format(file.size, "bytes")}; at most ${format(most, "bytes")} are taken. Use: numa view FILE`, true);
-    notify(`Sending ${file.name} …`);
+    if (file.size > most) return notify(`${file.name} is ${format(file.size, "bytes")}; the limit is ${format(most, "bytes")}. Use: numa view FILE`, true);
+    notify(`Uploading ${file.name} …`);
     try {
       const answer = await fetch(`recordings?name=${encodeURIComponent(file.name)}`, { method: "POST", body: file });
       const text = await answer.text();
@@ -42,7 +42,7 @@ export class Files {
       const { source } = JSON.parse(text) as { source: number };
       this.page.expect(source);
     } catch {
-      notify("The server does not answer.", true);
+      notify("The server is not responding.", true);
     }
   }
 
@@ -73,8 +73,8 @@ export class Files {
       const all = this.extent(lines());
       const rows = this.rowsOnScreen();
       items.replaceChildren(
-        item("Values, CSV", `on screen: ${rows} rows`, () => this.saveScreen(lines(), name)),
-        ...(this.page.connection.served ? [item("Every sample, CSV", all.whole ? `${all.rows} rows, about ${format(all.bytes, "bytes")}` : `too many: min, max, mean in ${all.rows} rows, about ${format(all.bytes, "bytes")}`, () => void this.saveSamples(lines(), name))] : []),
+        item("Visible data, CSV", `${rows} rows`, () => this.saveScreen(lines(), name)),
+        ...(this.page.connection.served ? [item("All samples, CSV", all.whole ? `${all.rows} rows, about ${format(all.bytes, "bytes")}` : `too many for one file: min, max, mean in ${all.rows} buckets, about ${format(all.bytes, "bytes")}`, () => void this.saveSamples(lines(), name))] : []),
         ...more.map(([text, click]) => item(text, "", click)));
     };
     const menu = h("details", { class: "menu", toggle: () => menu.open && fill() },
@@ -100,7 +100,7 @@ export class Files {
   }
 
   private saveScreen(lines: Line[], name: string): void {
-    if (this.rowsOnScreen() === 0) return notify("There is nothing on screen to save.", true);
+    if (this.rowsOnScreen() === 0) return notify("There is no visible data to save.", true);
     saveCsv(fileName(name), lines, this.timeline.slice, ...this.timeline.range());
   }
 
@@ -111,10 +111,10 @@ export class Files {
     const rows = Math.max(1, Math.floor((this.page.limits?.values ?? 1e6) / series.length));
     try {
       const answer = await fetch(`export.csv?source=${this.source.id}&series=${series.join()}&from=${from}&to=${to}&rows=${rows}`);
-      if (!answer.ok) return notify(`Not saved: ${(await answer.text()) || `the server answered ${answer.status}`}`, true);
+      if (!answer.ok) return notify(`Not saved: ${(await answer.text()) || `the server returned HTTP status ${answer.status}`}`, true);
       download(`${fileName(name)}-samples.csv`, await answer.blob());
     } catch {
-      notify("Not saved: the server does not answer.", true);
+      notify("Not saved: the server is not responding.", true);
     }
   }
 }

@@ -42,7 +42,7 @@ export class Page {
     const token = tokenIn(location.hash);
     // The token must not stay in the address, where it would be shared with it.
     if (token !== null) history.replaceState(null, "", location.pathname);
-    document.body.replaceChildren(this.connection.served ? fullPage("Connecting", location.host) : fullPage("Opening", "This file holds all that is shown."));
+    document.body.replaceChildren(this.connection.served ? fullPage("Connecting", location.host) : fullPage("Opening", "All data is in this file."));
     void this.connection.start(token);
     // An address that is pasted over this one loads nothing by itself.
     window.addEventListener("hashchange", () => {
@@ -89,10 +89,10 @@ export class Page {
     }
     if (link.is === "refused" || link.is === "ended") {
       document.body.replaceChildren(this.connection.served
-        ? fullPage("Not let in", link.why, { name: "Try again", run: () => this.connection.retry() })
+        ? fullPage("Access denied", link.why, { name: "Retry", run: () => this.connection.retry() })
         : fullPage("Nothing to show", link.why));
     } else if (link.is === "lost") {
-      document.body.replaceChildren(fullPage("No answer", link.why ?? `${location.host} does not answer; the page tries again by itself.`, { name: "Try now", run: () => this.connection.retry() }));
+      document.body.replaceChildren(fullPage("No response", link.why ?? `${location.host} is not responding. The page retries automatically.`, { name: "Retry now", run: () => this.connection.retry() }));
     }
   }
 
@@ -100,17 +100,17 @@ export class Page {
   order(body: OrderBody): void {
     const id = this.ids.next();
     this.waiting.add(id);
-    if (!this.connection.send({ ...body, id } as ToServer)) notify("There is no connection; the order was not sent.", true);
+    if (!this.connection.send({ ...body, id } as ToServer)) notify("Not connected: the command was not sent.", true);
   }
 
   private greeted(instance: string, role: Role, sources: SourceInfo[], state: State): void {
     this.state = state;
     const same = this.screen !== null && this.role === role && this.screen.fits(sources);
-    if (this.instance && this.instance !== instance) notify("The server was started again; what was received before stays.");
+    if (this.instance && this.instance !== instance) notify("The server restarted. Data received before is kept.");
     this.instance = instance;
     this.role = role;
     const shown = sources.find((one) => one.id === this.view.source) ?? sources[0];
-    if (!shown) return document.body.replaceChildren(fullPage("Nothing to show", "The server has no source."));
+    if (!shown) return document.body.replaceChildren(fullPage("Nothing to show", "The server has no data source."));
     if (same) return this.screen?.reconnected();
     this.sources = sources;
     this.view.source = shown.id;
@@ -138,7 +138,7 @@ export class Page {
     const at = this.sources.findIndex((one) => one.id === source.id);
     this.sources.splice(at < 0 ? this.sources.length : at, at < 0 ? 0 : 1, source);
     this.screen?.sourcesChanged();
-    notify(`${source.name} is open`);
+    notify(`Opened ${source.name}`);
     if (source.id === this.expected) this.choose(source.id);
   }
 

@@ -39,7 +39,7 @@ export class Presence {
       if (!one) continue;
       const patience = Math.max(PATIENCE_MS, slice.stepMs * PATIENCE_STEPS, 3 * (this.resolutions.get(one.name) ?? 0));
       if (Number.isNaN(end)) this.reasons.set(number, { why: this.never(one, newest), alone: newest > -Infinity && this.group(one) !== FORMULAS });
-      else if (newest - end > patience && this.group(one) !== FORMULAS) this.reasons.set(number, { why: `Gone since ${clock(end)}${this.off(one)}.`, alone: true });
+      else if (newest - end > patience && this.group(one) !== FORMULAS) this.reasons.set(number, { why: `No data since ${clock(end)}${this.off(one)}.`, alone: true });
     }
   }
 
@@ -49,10 +49,10 @@ export class Presence {
   }
 
   private never(series: Series, newest: number): string {
-    if (newest === -Infinity) return this.catalog.source.kind === "live" && this.state()?.paused ? "No samples here: sampling is paused." : "No samples here.";
+    if (newest === -Infinity) return this.catalog.source.kind === "live" && this.state()?.paused ? "No samples in this range: sampling is paused." : "No samples in this range.";
     const off = this.off(series);
-    if (off) return `Nothing was measured here${off}.`;
-    return this.group(series) === FORMULAS ? "Nothing to compute it from here." : "Nothing was measured here.";
+    if (off) return `No data in this range${off}.`;
+    return this.group(series) === FORMULAS ? "Its inputs have no data in this range." : "No data in this range.";
   }
 
   private off(series: Series): string {
@@ -60,7 +60,7 @@ export class Presence {
     const sensors = this.state()?.sensors.filter((sensor) => !sensor.on).map((sensor) => sensor.name) ?? [];
     const group = this.group(series);
     if (sensors.includes(group)) return `: the sensor ‘${group}’ is off`;
-    return group === FORMULAS && sensors.length > 0 ? `; switched off: ${sensors.join(", ")}` : "";
+    return group === FORMULAS && sensors.length > 0 ? `; sensors off: ${sensors.join(", ")}` : "";
   }
 
   private group(series: Series): string {

@@ -218,16 +218,16 @@ export class Screen {
     this.writeAddress();
     try {
       await navigator.clipboard.writeText(location.href);
-      notify("The address of this view is copied. Whoever opens it needs access of their own.");
+      notify("Link copied. It has no access key: others need their own to open it.");
     } catch {
-      notify("Copy it from the address bar: it holds this view.");
+      notify("Cannot copy the link: copy it from the address bar.");
     }
   }
 
   async addLabel(): Promise<void> {
     if (this.page.role !== "controller") return;
     const time = this.cursor ?? this.timeline.limits()[1];
-    const text = await ask("Note a label", "", this.cursor === null ? "at the newest sample" : "at the cursor", "Note");
+    const text = await ask("Add a label", "", this.cursor === null ? "at the newest sample" : "at the cursor", "Add");
     if (text) this.page.order({ type: "label", source: this.source.id, time_ns: Math.round(time * 1e6), text });
   }
 
@@ -254,21 +254,21 @@ export class Screen {
   }
 
   private saveMenu(panel: Panel): HTMLElement {
-    return this.files.menu("Save this panel", panel.spec.title, () => panel.spec.lines, [
-      ["Picture, PNG", () => void savePng(panel).catch((error: unknown) => notify(`Not saved: ${String(error)}`, true))],
-      ["Drawing, SVG", () => saveSvg(panel)],
+    return this.files.menu("Save panel", panel.spec.title, () => panel.spec.lines, [
+      ["Image, PNG", () => void savePng(panel).catch((error: unknown) => notify(`Not saved: ${String(error)}`, true))],
+      ["Image, SVG", () => saveSvg(panel)],
     ]);
   }
 
   private saveAll(): HTMLElement {
-    return this.files.menu("Save what is on screen as CSV", `${this.source.host || "numa"}-on-screen`, () => this.board.list.flatMap((panel) => panel.spec.lines));
+    return this.files.menu("Save visible data as CSV", `${this.source.host || "numa"}-visible`, () => this.board.list.flatMap((panel) => panel.spec.lines));
   }
 
   // ---- drawing ----
 
   private assemble(): void {
     const main = h("main", { class: "main" }, this.board.element);
-    const tabs = h("div", { class: "tabs", role: "group", "aria-label": "Parts of the page" },
+    const tabs = h("div", { class: "tabs", role: "group", "aria-label": "Page sections" },
       ...([["charts", "Charts"], ["side", "Machine"], ["tree", "Metrics"]] as const).map(([name, text]) =>
         h("button", { type: "button", click: () => this.tab(name), "data-tab": name }, text)));
     document.body.replaceChildren(this.controls.element, this.tree.element, main, this.sides.element, this.slider.element, tabs);

@@ -16,7 +16,7 @@ type Grip = "move" | "from" | "to" | "new";
 export class Slider {
   readonly element: HTMLElement;
   private readonly canvas = h("canvas", {});
-  private readonly window = h("div", { class: "window", tabindex: "0", role: "slider", "aria-label": "Range on screen" },
+  private readonly window = h("div", { class: "window", tabindex: "0", role: "slider", "aria-label": "Time range" },
     h("i", { class: "grip from" }), h("i", { class: "grip to" }));
   private readonly left = h("span", { class: "edge left" });
   private readonly right = h("span", { class: "edge right" });

@@ -99,8 +99,8 @@ test("a series that has no values says why, one that has says nothing", () => {
   const presence = new Presence(catalog, () => state);
   presence.look(sliceOf(x, tracks), 0, 20_000, [free.number, used.number, idle.number]);
   assert.equal(presence.why(used), null);
-  assert.match(presence.why(free)?.why ?? "", /Gone since .*‘node’ is off/);
-  assert.deepEqual(presence.why(idle), { why: "Nothing was measured here; switched off: node.", alone: false });
+  assert.match(presence.why(free)?.why ?? "", /No data since .*‘node’ is off/);
+  assert.deepEqual(presence.why(idle), { why: "No data in this range; sensors off: node.", alone: false });
   presence.look(sliceOf(x, tracks), 0, 4000, [free.number, used.number]);
   assert.equal(presence.why(free), null, "it was there then");
   presence.look(sliceOf([], new Map()), 0, 1, [free.number]);

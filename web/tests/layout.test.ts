@@ -58,7 +58,7 @@ test("a panel shows one series, or says why it has none", () => {
   assert.deepEqual(panelOf(catalog, "m:node.MemFree@node2+cpu.idle@cpu3")?.lines.map((line) => line.label), ["MemFree node 2", "idle CPU 3"]);
   assert.equal(panelOf(catalog, "m:node.MemFree@node9"), null);
   assert.match(missingPanel(catalog, "m:perf.cycles").help, /counters of whole CPUs.*paranoid/);
-  assert.match(missingPanel(catalog, "m:no.such").help, /does not have it/);
+  assert.match(missingPanel(catalog, "m:no.such").help, /does not have this metric/);
   assert.equal(missingPanel(catalog, "links").title, "Links");
 });
 

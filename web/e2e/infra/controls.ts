@@ -29,11 +29,11 @@ export class Controls {
   }
 
   get span(): Locator {
-    return this.client.page.getByLabel("Range on screen", { exact: true }).and(this.client.page.locator("select"));
+    return this.client.page.getByLabel("Time range", { exact: true }).and(this.client.page.locator("select"));
   }
 
   get interval(): Locator {
-    return this.client.page.getByLabel("Sampling interval, for all");
+    return this.client.page.getByLabel("Sampling interval, for everyone");
   }
 
   get pause(): Locator {
@@ -45,13 +45,13 @@ export class Controls {
   }
 
   get label(): Locator {
-    return this.button(/^Note a label/);
+    return this.button(/^Add a label/);
   }
 
   /** Records to a file of the server, also when a recording is running. */
   async recordTo(path: string): Promise<void> {
     await this.record.click();
-    if ((await this.client.state())?.recording) await this.dialog.getByRole("button", { name: /^Another file/ }).click();
+    if ((await this.client.state())?.recording) await this.dialog.getByRole("button", { name: /^Change file/ }).click();
     await this.answer(path);
   }
 

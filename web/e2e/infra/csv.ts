@@ -14,7 +14,7 @@ export interface Saved {
 
 /** What a panel has on screen. */
 export async function onScreen(panel: Panel): Promise<Saved> {
-  const { path } = await panel.save("Values, CSV");
+  const { path } = await panel.save("Visible data, CSV");
   return readCsv(path);
 }
 

@@ -51,7 +51,7 @@ export class Panel {
 
   /** Saves it as `Values, CSV`, `Picture, PNG` or `Drawing, SVG`; where the download is. */
   async save(item: string): Promise<{ name: string; path: string }> {
-    await this.press("Save this panel");
+    await this.press("Save panel");
     return download(this.client, () => this.element.getByRole("button", { name: item }).click());
   }
 

@@ -20,7 +20,7 @@ interface Chip {
 }
 
 export class Legend {
-  readonly element = h("div", { class: "legend", role: "group", "aria-label": "Lines" });
+  readonly element = h("div", { class: "legend", role: "group", "aria-label": "Legend" });
   private readonly summary = h("span", { class: "word" });
   private readonly word: string;
   private chips: Chip[] = [];
@@ -56,7 +56,7 @@ export class Legend {
       const line = this.lines[at];
       if (!line) return;
       const missing = absent[at];
-      put(chip.value, missing?.alone && Number.isNaN(values[at]) ? "gone" : format(values[at], line.quantity) + (texts[at] ?? ""));
+      put(chip.value, missing?.alone && Number.isNaN(values[at]) ? "no data" : format(values[at], line.quantity) + (texts[at] ?? ""));
       chip.button.classList.toggle("gone", missing?.alone === true);
       const title = missing ? `${titleOf(line)}\n${missing.why}` : titleOf(line);
       if (chip.button.title !== title) chip.button.title = title;
@@ -98,13 +98,13 @@ export class Legend {
       if (high < 0 || value > (values[high] as number)) high = at;
     });
     const of = (at: number) => `${this.lines[at]?.label ?? ""} ${format(values[at], this.lines[at]?.quantity ?? "count")}`;
-    put(this.summary, high < 0 ? "no values here" : `most ${of(high)}, least ${of(low)}`);
+    put(this.summary, high < 0 ? "no data in this range" : `max ${of(high)}, min ${of(low)}`);
   }
 }
 
 function titleOf(line: Line): string {
   const { name, instance } = line.series;
-  return `${name}${instance ? `@${instance}` : ""} – click: on or off, double-click or Shift: alone`;
+  return `${name}${instance ? `@${instance}` : ""}\nClick: show or hide; double-click or Shift+click: show only this line`;
 }
 
 function put(element: HTMLElement, text: string): void {

@@ -44,65 +44,65 @@ interface Default {
 const DEFAULTS: Default[] = [
   {
     id: "locality", title: "Locality", spread: true,
-    help: "Share of allocations made by a CPU of the node that the memory is on.",
+    help: "Share of page allocations that are local: made by a CPU of the memory's node.",
     wanted: [{ names: ["locality"] }],
   },
   {
     id: "memory", title: "Memory in use", spread: true, adds: true,
-    help: "Memory of each node that is not free, with caches.",
+    help: "Used memory of each node, including the page cache.",
     wanted: [{ names: ["node.MemUsed", "node.MemFree", "node.nr_free_pages", "free"] }],
   },
   {
     id: "cpu", title: "CPU busy", spread: true,
-    help: "CPU time of each node with something to do.",
+    help: "Busy CPU time of each node.",
     wanted: [{ names: ["idle"], rest: true }],
   },
   {
     id: "faults", title: "Faults and migrations", spread: false,
-    help: "Page faults, faults by which NUMA balancing samples, and pages moved.",
+    help: "Page faults, NUMA hinting faults, and migrated pages.",
     wanted: [
       { names: ["fault_rate", "vmstat.pgfault"], label: "faults" },
       { names: ["hint", "vmstat.numa_hint_faults"], label: "hint faults" },
-      { names: ["moved", "vmstat.pgmigrate_success"], label: "pages moved" },
+      { names: ["moved", "vmstat.pgmigrate_success"], label: "pages migrated" },
       { names: ["major", "vmstat.pgmajfault"], label: "major faults" },
     ],
   },
   {
     id: "remote", title: "Remote allocations", spread: true, adds: true,
-    help: "Allocations on each node by CPUs of other nodes.",
+    help: "Page allocations on each node by CPUs of other nodes.",
     wanted: [{ names: ["remote_allocations", "node.other_node", "vmstat.numa_other"] }],
   },
   {
     id: "pressure", title: "Pressure", spread: false,
-    help: "Time in which at least one thread waited.",
+    help: "Share of time in which at least one thread was stalled (PSI).",
     wanted: [
-      { names: ["stall", "pressure.memory_some"], label: "for memory" },
-      { names: ["stall_cpu", "pressure.cpu_some"], label: "for a CPU" },
-      { names: ["stall_io", "pressure.io_some"], label: "for storage" },
+      { names: ["stall", "pressure.memory_some"], label: "memory" },
+      { names: ["stall_cpu", "pressure.cpu_some"], label: "CPU" },
+      { names: ["stall_io", "pressure.io_some"], label: "I/O" },
     ],
   },
   {
     id: "links", title: "Links", spread: true,
-    help: "How full the links to other packages are, protocol included.",
+    help: "Utilisation of the links to other packages, including protocol overhead.",
     wanted: [{ names: ["link_util", "link_out"] }],
   },
   {
     id: "controllers", title: "Memory controllers", spread: true,
-    help: "How full the memory bus is.",
+    help: "Utilisation of the memory bus.",
     wanted: [{ names: ["dram_util", "dram_bandwidth"] }],
   },
   {
     id: "tasks", title: "Observed processes", spread: true, adds: true,
-    help: "Memory of the observed processes on each node.",
+    help: "Resident memory of the observed processes on each node.",
     wanted: [{ names: ["task.resident"] }],
   },
   {
     id: "sampler", title: "Sampler", spread: false,
-    help: "What sampling costs, and how late its ticks begin.",
+    help: "CPU time that sampling takes, and the delay of its wake-ups.",
     wanted: [
-      { names: ["sampler_share"], label: "thread" },
-      { names: ["process_share"], label: "process" },
-      { names: ["self.wakeup"], label: "wake-up late by" },
+      { names: ["sampler_share"], label: "sampler thread" },
+      { names: ["process_share"], label: "whole process" },
+      { names: ["self.wakeup"], label: "wake-up delay" },
     ],
   },
 ];
@@ -190,7 +190,7 @@ export function missingPanel(catalog: Catalog, id: string): PanelSpec {
   const preset = DEFAULTS.find((d) => d.id === id);
   const names = preset ? preset.wanted.flatMap((wanted) => wanted.names) : id.replace(/^m:/, "").split("+").map((name) => name.replace(/@.*$/, ""));
   const absent = catalog.source.absent.find((one) => names.some((name) => name === one.name || name.startsWith(`${one.name}.`) || one.name.startsWith(`${name}.`)));
-  const why = absent ? `Not here: ${absent.missing}. ${absent.seen}.${absent.fix ? ` To have it: ${absent.fix}` : ""}` : "This source does not have it.";
+  const why = absent ? `Unavailable: ${absent.missing}. ${absent.seen}.${absent.fix ? ` Fix: ${absent.fix}` : ""}` : "This source does not have this metric.";
   return { id, title: preset?.title ?? names.join(", "), help: why, lines: [], adds: false };
 }
 

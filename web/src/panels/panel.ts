@@ -13,9 +13,9 @@ import { currentTheme, lineColour } from "./palette";
 import { signed, ValueTable } from "./table";
 
 const MODES: [Mode, string][] = [
-  ["lines", "Lines over each other"],
+  ["lines", "Lines"],
   ["stack", "Stacked"],
-  ["multiples", "One chart each"],
+  ["multiples", "One chart per line"],
 ];
 
 /** A table that changed with every frame could not be read, by people or their programs. */
@@ -59,7 +59,7 @@ export class Panel {
     private mode: Mode,
     private readonly events: PanelEvents,
   ) {
-    const modes = h("div", { class: "modes", role: "group", "aria-label": "How lines are drawn" });
+    const modes = h("div", { class: "modes", role: "group", "aria-label": "Chart type" });
     for (const [name, title] of MODES) {
       if (name === "stack" && !spec.adds) continue;
       const button = iconButton(name as keyof typeof ICONS, title, () => this.setMode(name));
@@ -67,14 +67,14 @@ export class Panel {
       if (spec.lines.length > 1) modes.append(button);
     }
     if (mode === "stack" && !spec.adds) this.mode = "lines";
-    const tableButton = iconButton("table", "As a table", () => this.toggleTable(tableButton));
+    const tableButton = iconButton("table", "Table", () => this.toggleTable(tableButton));
     tableButton.setAttribute("aria-expanded", "false");
     this.legend = new Legend(spec.lines, (line) => this.colour(line), { toggle: (at) => this.toggle(at), isolate: (at) => this.isolate(at) });
     const tools = spec.lines.length > 0 ? [modes, tableButton, events.menu(this)] : [];
     this.element = h("section", { class: "panel", "aria-label": spec.title, "data-panel": spec.id },
       h("header", {},
         h("h2", { title: spec.help }, spec.title),
-        h("div", { class: "tools" }, ...tools, iconButton("close", "Take this panel away", () => events.close(spec.id))),
+        h("div", { class: "tools" }, ...tools, iconButton("close", "Close panel", () => events.close(spec.id))),
       ),
       this.legend.element, this.body, this.note, this.table.element,
     );
@@ -139,7 +139,7 @@ export class Panel {
     const reasons = new Set(this.absent.map((one) => one?.why ?? null));
     const [only] = reasons;
     this.note.classList.toggle("over", this.valuesIn());
-    this.say(reasons.has(null) ? null : reasons.size === 1 && only ? only : "Nothing is measured now.");
+    this.say(reasons.has(null) ? null : reasons.size === 1 && only ? only : "No current data.");
   }
 
   /** Draws another source beside this one, or no longer. */

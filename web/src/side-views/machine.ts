@@ -11,10 +11,10 @@ import type { SideContext, SideView, Visible } from "./side-view";
 type Colour = "cpu" | "memory" | "locality" | "traffic";
 
 const COLOURS: [Colour, string, string][] = [
-  ["cpu", "CPU", "Share of the time in which CPUs are busy"],
-  ["memory", "Memory", "Share of the memory in use"],
-  ["locality", "Far share", "Share of allocations that came from other nodes"],
-  ["traffic", "Remote", "Allocations per second from other nodes, of the largest"],
+  ["cpu", "CPU", "CPU time that is busy"],
+  ["memory", "Memory", "Memory in use"],
+  ["locality", "Remote share", "Share of allocations by CPUs of other nodes"],
+  ["traffic", "Remote rate", "Allocations per second by CPUs of other nodes, relative to the highest node"],
 ];
 
 const MOST_CPU_SERIES = 256;

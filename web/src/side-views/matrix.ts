@@ -38,9 +38,9 @@ class Matrix implements SideView {
     private readonly catalog: Catalog,
   ) {
     this.moving = this.series().length > 0;
-    const bars = this.moving ? [key("near", "for own CPUs"), key("far", "for CPUs of others")] : [];
+    const bars = this.moving ? [key("near", "by own CPUs"), key("far", "by CPUs of other nodes")] : [];
     this.element = h("section", { class: "side matrix", "aria-label": "Nodes" },
-      h("header", {}, h("h2", {}, "Node × node"), h("span", { class: "quiet" }, this.moving ? "distance; allocations" : "distance")), this.stage, h("footer", { class: "quiet" }, ...bars), this.table());
+      h("header", {}, h("h2", {}, "Node distances"), h("span", { class: "quiet" }, this.moving ? "and allocations" : "")), this.stage, h("footer", { class: "quiet" }, ...bars), this.table());
     this.draw();
   }
 
@@ -91,7 +91,7 @@ class Matrix implements SideView {
       bars.near.setAttribute("width", String(first));
       bars.far.setAttribute("x", String(Number(bars.near.getAttribute("x")) + first));
       bars.far.setAttribute("width", String(((far || 0) / most) * width));
-      bars.title.textContent = `memory of node ${bars.node}: ${format(near, "count/s")} for its own CPUs, ${format(far, "count/s")} for others`;
+      bars.title.textContent = `memory of node ${bars.node}: ${format(near, "count/s")} allocations by its own CPUs, ${format(far, "count/s")} by CPUs of other nodes`;
     });
   }
 
@@ -158,7 +158,7 @@ function shareOf(distance: number | undefined, most: number): number {
 }
 
 function describe(from: number | undefined, to: number | undefined, distance: number | undefined): string {
-  return `node ${from} to node ${to}: distance ${distance ?? "not known"}`;
+  return `node ${from} to node ${to}: distance ${distance ?? "unknown"}`;
 }
 
 function key(kind: "near" | "far", text: string): HTMLElement {
