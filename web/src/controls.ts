@@ -1,4 +1,4 @@
-// The bar on top: what is looked at, how it goes, and the orders one can give.
+// The top bar: source, state, and commands.
 
 import { h, ICONS, icon, iconButton, pageIcon } from "./elements";
 import type { Link } from "./connection";
@@ -33,7 +33,7 @@ export class Controls {
   private readonly name = h("span", { class: "what" });
   private readonly choice = h("select", { class: "source", "aria-label": "Data source" });
   private readonly status = h("div", { class: "status" });
-  /** The state in words that do not change with every figure, for who has them read out. */
+  /** The state without changing numbers, for screen readers. */
   private readonly spoken = h("span", { class: "unseen", role: "status" });
   private readonly orders: HTMLElement[];
   private readonly lost = { count: 0, since: 0, seen: false };
@@ -70,14 +70,14 @@ export class Controls {
     this.element.querySelector("button")?.classList.add("burger");
   }
 
-  /** Says what is shown; with several sources, lets choose. */
+  /** Shows the name of the source, or a choice if there are several. */
   sourcesChanged(): void {
     const { sources, source, choice } = this;
     choice.replaceChildren(...sources.map((one) => h("option", { value: one.id, selected: one === source }, one.kind === "live" ? `${one.host}, live` : one.name)));
     this.name.replaceChildren(sources.length < 2 ? h("strong", {}, source.host || source.name) : choice);
   }
 
-  /** Shows how it goes. */
+  /** Shows the state of the connection and of the sampler. */
   show(link: Link, state: State | null, view: View): void {
     const { follow } = view;
     this.followButton.dataset.on = follow ? "1" : "0";
@@ -139,7 +139,7 @@ export class Controls {
   }
 
   private fillInterval(ns: number): void {
-    // What is being chosen stays, but what another client changed is shown.
+    // An open choice stays as it is, unless another client changed the interval.
     if (document.activeElement === this.intervals && ns === this.interval) return;
     this.interval = ns;
     const text = ns >= 1e9 ? `${ns / 1e9}s` : `${ns / 1e6}ms`;
@@ -148,7 +148,7 @@ export class Controls {
   }
 }
 
-/** Changes a button; one that stays as it is keeps its content, so that no click on it is lost. */
+/** Changes a button only if its text changed: replacing its content during a click would lose the click. */
 function relabel(button: HTMLButtonElement, name: keyof typeof ICONS, text: string, title: string): void {
   button.title = title;
   button.setAttribute("aria-label", title);

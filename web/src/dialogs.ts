@@ -1,8 +1,8 @@
-// Questions, notices and the list of keys.
+// Dialogs, notices and the list of keyboard shortcuts.
 
 import { h, pageIcon } from "./elements";
 
-/** Asks for a line of text; null where it was left. */
+/** Asks for a line of text; null if cancelled. */
 export function ask(title: string, value: string, hint: string, action: string): Promise<string | null> {
   return new Promise((done) => {
     const input = h("input", { type: "text", value, "aria-label": title, autofocus: true, maxlength: 1000 });
@@ -28,7 +28,7 @@ export function ask(title: string, value: string, hint: string, action: string):
   });
 }
 
-/** Asks to choose one of some actions, the last of which is the one that is likely meant; null where it was left. */
+/** Asks to choose one of several actions, the last of which is the default; null if cancelled. */
 export function decide(title: string, text: string, actions: [string, string][]): Promise<string | null> {
   return new Promise((done) => {
     const finish = (result: string | null) => {
@@ -73,7 +73,7 @@ const MOUSE: [string, string][] = [
   ["Drop a file", "Open a recording"],
 ];
 
-/** Shows the keys. */
+/** Shows the keyboard shortcuts. */
 export function showKeys(): void {
   const list = (rows: [string, string][]) => h("dl", {}, ...rows.flatMap(([keys, text]) => [h("dt", {}, ...keys.split("  ").map((key) => h("kbd", {}, key))), h("dd", {}, text)]));
   const dialog = h("dialog", { class: "dialog keys", "aria-label": "Keyboard shortcuts" }, h("h2", {}, "Keyboard shortcuts"), list(KEYS), h("h2", {}, "Mouse and touch"), list(MOUSE),
@@ -86,18 +86,18 @@ export function showKeys(): void {
 
 const notices = h("div", { class: "notices", role: "status", "aria-live": "polite" });
 
-/** Says something for some seconds. */
+/** Shows a notice for some seconds. */
 export function notify(text: string, bad = false): void {
   if (!notices.isConnected) document.body.append(notices);
   const one = h("div", { class: bad ? "notice bad" : "notice" }, text);
   notices.append(one);
-  // Its time begins when it is seen: a page that is busy draws it late.
+  // The time starts when the notice is drawn: a busy page draws it late.
   requestAnimationFrame(() => window.setTimeout(() => one.remove(), bad ? 8000 : 3500));
 }
 
 let stands: HTMLElement | null = null;
 
-/** Says something as long as it is so; null: no longer. */
+/** Shows a notice until it is replaced; null removes it. */
 export function standing(text: string | null): void {
   stands?.remove();
   stands = null;
@@ -107,7 +107,7 @@ export function standing(text: string | null): void {
   notices.prepend(stands);
 }
 
-/** What fills the page while there is nothing else: connecting, refused, gone. */
+/** Fills the page while there is nothing else to show: connecting, access denied, no response. */
 export function fullPage(title: string, text: string, action?: { name: string; run(): void }): HTMLElement {
   return h("div", { class: "full" }, h("img", { src: pageIcon(), alt: "", width: 56, height: 56 }), h("h1", {}, title), h("p", {}, text),
     action ? h("button", { type: "button", class: "button primary", click: () => action.run() }, action.name) : null);

@@ -1,4 +1,4 @@
-// Files in and out: recordings on the server, recordings that are sent to it, values that are saved.
+// Files: recordings on the server, uploaded recordings, and saved values.
 
 import { ask, decide, notify } from "./dialogs";
 import { download, extent, fileName, saveCsv, type Extent } from "./download";
@@ -16,7 +16,7 @@ export class Files {
     private readonly timeline: Timeline,
   ) {}
 
-  /** Begins a recording; of a running one, asks what to do with it. */
+  /** Starts a recording; if one is running, asks what to do. */
   async record(): Promise<void> {
     const running = this.page.state?.recording;
     if (running) {
@@ -30,7 +30,7 @@ export class Files {
     if (path) this.page.order({ type: "order", line: `record ${path}` });
   }
 
-  /** Sends a recording to the server and shows it. */
+  /** Uploads a recording and shows it. */
   async load(file: File): Promise<void> {
     const most = this.page.limits?.recording_bytes ?? Infinity;
     if (file.size > most) return notify(`${file.name} is ${format(file.size, "bytes")}; the limit is ${format(most, "bytes")}. Use: numa view FILE`, true);
@@ -46,7 +46,7 @@ export class Files {
     }
   }
 
-  /** Files that are dropped on the page are loaded. */
+  /** Uploads files that are dropped on the page. */
   listen(element: HTMLElement): void {
     const over = (on: boolean) => element.classList.toggle("dropping", on);
     element.ondragover = (event) => {
@@ -64,7 +64,7 @@ export class Files {
     };
   }
 
-  /** A menu of what can be saved of some lines; how much that is stands in it while it is open. */
+  /** A menu of what can be saved of some lines. When it opens, it shows the size of each file. */
   menu(title: string, name: string, lines: () => Line[], more: [string, () => void][] = []): HTMLElement {
     const items = h("div", { class: "menu-items" });
     const item = (text: string, detail: string, click: () => void) =>
@@ -104,7 +104,7 @@ export class Files {
     saveCsv(fileName(name), lines, this.timeline.slice, ...this.timeline.range());
   }
 
-  /** Samples as the server keeps them, in raw units. */
+  /** Saves the samples as the server keeps them, in raw units. */
   private async saveSamples(lines: Line[], name: string): Promise<void> {
     const [from, to] = this.timeline.range().map((ms) => Math.max(0, Math.round(ms * 1e6)));
     const series = numbers(lines);

@@ -1,4 +1,4 @@
-// The page: puts the parts together and passes on what happens.
+// The page: connects its parts and dispatches messages.
 
 import "uplot/dist/uPlot.min.css";
 import "./theme.css";
@@ -13,7 +13,7 @@ import { readView, type View } from "./view";
 import type { FromServer, Label, Limits, Role, SourceInfo, State, ToServer } from "./wire";
 import { Ids } from "./timeline";
 
-/** What a message without an answer of its own is, while its number is known. */
+/** A command to the server, without the number that it gets when it is sent. */
 type Order = Extract<ToServer, { type: "order" | "label" | "edit_label" | "remove_label" }>;
 type Without<T> = T extends { id: number } ? Omit<T, "id"> : never;
 export type OrderBody = Without<Order>;
@@ -40,11 +40,11 @@ export class Page {
 
   start(): void {
     const token = tokenIn(location.hash);
-    // The token must not stay in the address, where it would be shared with it.
+    // Remove the token from the address, so that it is not shared with it.
     if (token !== null) history.replaceState(null, "", location.pathname);
     document.body.replaceChildren(this.connection.served ? fullPage("Connecting", location.host) : fullPage("Opening", "All data is in this file."));
     void this.connection.start(token);
-    // An address that is pasted over this one loads nothing by itself.
+    // Pasting an address that differs only in its fragment does not reload the page.
     window.addEventListener("hashchange", () => {
       const pasted = tokenIn(location.hash);
       if (pasted === null) return location.reload();
@@ -96,7 +96,7 @@ export class Page {
     }
   }
 
-  /** Sends an order; its answer is shown. */
+  /** Sends a command and shows the answer. */
   order(body: OrderBody): void {
     const id = this.ids.next();
     this.waiting.add(id);
@@ -117,18 +117,18 @@ export class Page {
     this.open(shown);
   }
 
-  /** Shows another of the sources. */
+  /** Shows another source. */
   choose(id: number): void {
     const { view } = this;
     const source = this.sources.find((one) => one.id === id);
     if (!source || (this.screen !== null && view.source === id)) return;
-    // Seen from the other side, a comparison stays one.
+    // Swap the two sources of a comparison.
     if (view.beside === id) view.beside = view.source;
     Object.assign(view, { source: id, follow: source.kind === "live", from: 0, to: 0 });
     this.open(source);
   }
 
-  /** A recording that this page sent is shown as soon as the server tells of it. */
+  /** Shows an uploaded recording as soon as the server announces it. */
   expect(id: number): void {
     this.expected = id;
     this.choose(id);
@@ -148,7 +148,7 @@ export class Page {
     return { sources, view, connection, ids, labelsOf: (source) => this.labelsOf(source) };
   }
 
-  /** The labels of a source, as far as they were told. */
+  /** The labels of a source that were received so far. */
   labelsOf(source: number): Label[] {
     return [...(this.labels.get(source)?.values() ?? [])];
   }

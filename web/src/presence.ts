@@ -1,5 +1,5 @@
-// Which series have values now, and why others have none: what was measured a while ago may be
-// gone, with its sensor switched off, its file, or its CPU.
+// Which series have current values, and why others have none: the sensor may be off, or its file or
+// CPU may have disappeared.
 
 import type { Catalog, Series } from "./series";
 import { FORMULAS } from "./series";
@@ -7,14 +7,14 @@ import type { Slice } from "./store";
 import { clock } from "./units";
 import type { State } from "./wire";
 
-/** A series is behind the others by this much before it counts as gone. */
+/** A series counts as missing when its last value is this much older than that of the others. */
 const PATIENCE_MS = 2000;
 const PATIENCE_STEPS = 6;
 
-/** A series without values now. */
+/** A series without current values. */
 export interface Absent {
   why: string;
-  /** Whether others have values, so that it is this one that is missing. */
+  /** Whether other series have values, so that only this one is missing. */
   alone: boolean;
 }
 
@@ -29,7 +29,7 @@ export class Presence {
     this.resolutions = new Map(catalog.source.metrics.map((metric) => [metric.name, metric.resolution_ns / 1e6]));
   }
 
-  /** Looks at the range that is shown, in which some of `series` have values. */
+  /** Checks which of `series` have values in the visible range. */
   look(slice: Slice, from: number, to: number, series: number[]): void {
     this.reasons = new Map();
     const ends = new Map(series.map((number) => [number, lastTime(slice, number, from, to)]));
@@ -43,7 +43,7 @@ export class Presence {
     }
   }
 
-  /** Why a series has no values now; null where it has. */
+  /** Why a series has no current values; null if it has. */
   why(series: Series): Absent | null {
     return this.reasons.get(series.number) ?? null;
   }
@@ -68,7 +68,7 @@ export class Presence {
   }
 }
 
-/** When a series was last measured within a range; NaN where it was not. */
+/** When a series was last measured within a range; NaN if it was not. */
 function lastTime(slice: Slice, number: number, from: number, to: number): number {
   const mean = slice.track(number)?.mean;
   if (!mean) return NaN;

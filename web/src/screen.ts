@@ -1,4 +1,4 @@
-// Everything that is seen of one source: bar, list, panels, machine, slider.
+// Everything that shows one source: top bar, metric list, panels, side views, slider.
 
 import { Controls } from "./controls";
 import { ask, notify, showKeys } from "./dialogs";
@@ -26,7 +26,7 @@ import type { Label, SourceInfo } from "./wire";
 
 const WATCH = 1;
 const ADDRESS_PAUSE_MS = 300;
-/** Labels that begin with this were written by the recorder. */
+/** Labels with this prefix were written by the recorder. */
 const RESERVED = "numakit:";
 
 let current: Screen | null = null;
@@ -51,7 +51,7 @@ export class Screen {
   private addressTimer = 0;
   private readonly onResize = () => this.resized();
 
-  /** `source`: the one of `sources` that is shown. */
+  /** `source`: the one of `sources` to show. */
   constructor(
     private readonly page: Page,
     private readonly sources: SourceInfo[],
@@ -101,7 +101,7 @@ export class Screen {
     this.timeline.stop();
   }
 
-  /** Whether these sources are those that are shown, so that what was received stays. */
+  /** Whether these sources equal the current ones, so that received data can be kept. */
   fits(sources: SourceInfo[]): boolean {
     const names = (list: SourceInfo[]) => JSON.stringify(list.map((one) => [one.id, one.kind, one.host, one.metrics.map((m) => [m.name, m.instances]), one.formulas.map((f) => [f.name, f.instances])]));
     return names(sources) === names(this.sources);
@@ -124,7 +124,7 @@ export class Screen {
     this.overview.refresh(this.timeline.limits());
   }
 
-  /** Another source came. */
+  /** A source was added. */
   sourcesChanged(): void {
     this.controls.sourcesChanged();
     this.comparing.sourcesChanged();
@@ -166,7 +166,7 @@ export class Screen {
     view.spanMs = view.to - view.from;
   }
 
-  // ---- what people do ----
+  // ---- user actions ----
 
   private orders() {
     const { page } = this;
@@ -312,7 +312,7 @@ export class Screen {
     this.sides.show({ slice: this.timeline.slice, from, to, at: this.cursor ?? to });
   }
 
-  /** Draws with the next frame of the screen, once, however often this is called. */
+  /** Draws in the next animation frame, once for any number of calls. */
   private changed(): void {
     if (this.dirty) return;
     this.dirty = true;
@@ -320,7 +320,7 @@ export class Screen {
       this.dirty = false;
       const begin = performance.now();
       this.draw();
-      // What the browser does of it afterwards counts too.
+      // The time that the browser needs for layout and painting counts too.
       window.setTimeout(() => (this.timeline.cost = performance.now() - begin));
     });
   }

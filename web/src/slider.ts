@@ -1,4 +1,4 @@
-// The whole history in small, with the range on screen as a window that can be moved and resized.
+// The whole history as a small chart, with the visible range as a window that can be moved and resized.
 
 import { h } from "./elements";
 import { currentTheme } from "./panels/palette";
@@ -35,7 +35,7 @@ export class Slider {
     }, { passive: false });
   }
 
-  /** Draws a slice over all there is, the range within it, and the labels. */
+  /** Draws a slice of the whole history, the visible range, and the labels. */
   show(slice: Slice, series: number[], limits: [number, number], range: [number, number], marks: Mark[]): void {
     this.limits = limits;
     this.range = range;
@@ -112,7 +112,7 @@ export class Slider {
   }
 }
 
-/** What all but the rarest spikes stay below, and some room above it. */
+/** A height that shows all but the rarest spikes in full. */
 function usualTop(values: Float64Array): number {
   const measured = values.filter((value) => value > 0).sort();
   return (measured[Math.floor(measured.length * 0.97)] ?? 0) * 1.5;

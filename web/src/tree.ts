@@ -1,21 +1,21 @@
-// The list of all that is measured: sensors, their metrics with units and places, and what is absent
-// with its reason. A sensor can be switched off and on for all who watch.
+// The list of all metrics: sensors, their metrics with units and instances, and unavailable ones with
+// the reason. A controller can switch a sensor off and on for everyone.
 
 import { h, ICONS, icon } from "./elements";
 import { FORMULAS, place, type Catalog, type Entry, type Series } from "./series";
 import { unitOf } from "./units";
 import type { AbsentInfo, SensorState } from "./wire";
 
-/** Rows that are made at once; the next as many on demand. */
+/** Rows that are made at once; a button makes the next ones. */
 const MOST_ROWS = 150;
 const ON_SCREEN = "shown";
 
 export interface TreeEvents {
-  /** Opens or closes the panel of that id; `join` puts it into the open one. */
+  /** Opens or closes a panel; with `join`, adds to the open one. */
   choose(id: string, join: boolean): void;
   isOpen(id: string): boolean;
   mayOrder: boolean;
-  /** Switches a sensor for all. */
+  /** Switches a sensor on or off for everyone. */
   turn(sensor: string, on: boolean): void;
 }
 
@@ -47,7 +47,7 @@ export class Tree {
     this.draw();
   }
 
-  /** Which sensors are on. */
+  /** Takes over which sensors are on. */
   sensors(states: SensorState[]): void {
     const same = states.length === this.states.size && states.every((one) => this.states.get(one.name) === one.on);
     if (same) return;
@@ -127,7 +127,7 @@ export class Tree {
     button.parentElement?.classList.toggle("is-off", !on);
   }
 
-  /** A long list is made piece by piece. */
+  /** Makes a long list in pieces. */
   private rows(make: (() => HTMLElement[])[]): HTMLElement {
     const box = h("div", { class: "entries" });
     const next = (from: number) => {
@@ -177,7 +177,7 @@ export class Tree {
     return button;
   }
 
-  /** Which panels are open may have changed. */
+  /** Marks the entries that have an open panel. */
   mark(): void {
     for (const button of this.list.querySelectorAll<HTMLElement>("[data-id]")) button.setAttribute("aria-pressed", String(this.events.isOpen(button.dataset.id ?? "")));
   }
@@ -193,7 +193,7 @@ export class Tree {
     }
   }
 
-  /** Up and down go from row to row. */
+  /** The arrow keys move from row to row. */
   private walk(event: KeyboardEvent): void {
     const by = event.key === "ArrowDown" ? 1 : event.key === "ArrowUp" ? -1 : 0;
     if (by === 0) return;

@@ -1,4 +1,4 @@
-// What a panel draws: its lines, where they come from and how they are called.
+// What a panel draws: its lines, their series and names.
 
 import { place, numberOf, type Catalog, type Entry, type Series } from "../series";
 import type { Quantity } from "../units";
@@ -10,7 +10,7 @@ export interface Line {
   quantity: Quantity;
   offset: number;
   factor: number;
-  /** Number of its colour: that of the node, where it is of one; -1 for the whole machine. */
+  /** Number of its colour: that of the node, if it belongs to one; -1 for the whole machine. */
   slot: number;
 }
 
@@ -19,15 +19,15 @@ export interface PanelSpec {
   title: string;
   help: string;
   lines: Line[];
-  /** Whether adding the lines up means something. */
+  /** Whether the sum of the lines is meaningful. */
   adds: boolean;
 }
 
-/** Where to find what a default panel shows: the first name that the source has. */
+/** The series of a default panel: the first name that the source has. */
 interface Wanted {
   names: string[];
   label?: string;
-  /** Shows what is left of 100. */
+  /** Shows 100 minus the value. */
   rest?: boolean;
 }
 
@@ -35,7 +35,7 @@ interface Default {
   id: string;
   title: string;
   help: string;
-  /** Every series of these for nodes, packages, links; else that of the machine. */
+  /** Shows every series of nodes, packages or links; else the one of the machine. */
   spread: boolean;
   adds?: boolean;
   wanted: Wanted[];
@@ -109,7 +109,7 @@ const DEFAULTS: Default[] = [
 
 const MOST_LINES = 512;
 
-/** The default panels that this source has something for. */
+/** The default panels that this source has data for. */
 export function defaultPanels(catalog: Catalog): PanelSpec[] {
   return DEFAULTS.map((d) => defaultPanel(catalog, d)).filter((spec) => spec.lines.length > 0);
 }
@@ -129,7 +129,7 @@ function defaultPanel(catalog: Catalog, wanted: Default): PanelSpec {
   return { id: wanted.id, title: wanted.title, help: wanted.help, lines, adds: wanted.adds === true };
 }
 
-/** A formula may have nodes and packages; one kind is enough for a panel. */
+/** A formula may have nodes and packages; a panel shows one kind. */
 function nodesFirst(series: Series[]): Series[] {
   const nodes = series.filter((s) => s.instance.startsWith("node"));
   return nodes.length > 0 ? nodes : series;
@@ -147,7 +147,7 @@ function lineOf(series: Series, label: string, at: number, rest = false): Line {
   };
 }
 
-/** A panel of metrics by name, as the tree opens them: `m:node.MemFree+node.AnonPages`. */
+/** A panel of metrics by name, as the metric list opens them: `m:node.MemFree+node.AnonPages`. */
 export function panelOf(catalog: Catalog, id: string): PanelSpec | null {
   const preset = DEFAULTS.find((d) => d.id === id);
   if (preset) {
@@ -185,7 +185,7 @@ function partOf(catalog: Catalog, name: string): { entry: Entry; series: Series[
   return entry && series ? { entry, series: [series], title: `${entry.name}, ${place(series.instance)}` } : null;
 }
 
-/** Stands for a panel of which the source has nothing, and says why. */
+/** A panel for which the source has no data. It says why. */
 export function missingPanel(catalog: Catalog, id: string): PanelSpec {
   const preset = DEFAULTS.find((d) => d.id === id);
   const names = preset ? preset.wanted.flatMap((wanted) => wanted.names) : id.replace(/^m:/, "").split("+").map((name) => name.replace(/@.*$/, ""));

@@ -1,4 +1,4 @@
-// The drawing of the machine: packages, nodes and CPUs, coloured by what happens at the cursor or now.
+// The machine: packages, nodes and CPUs, coloured by their load at the cursor or now.
 
 import { h, svg } from "../elements";
 import { currentTheme, lightText, lineColour, loadColour } from "../panels/palette";
@@ -29,7 +29,7 @@ interface Drawn {
   title: SVGTitleElement;
 }
 
-/** Null where the topology of the machine is unknown. */
+/** Null if the topology is unknown. */
 export const machineView = (context: SideContext): SideView | null => (context.machine ? new MachineDrawing(context.machine, context) : null);
 
 class MachineDrawing implements SideView {
@@ -61,7 +61,7 @@ class MachineDrawing implements SideView {
     this.draw();
   }
 
-  /** The series that the present colours need. */
+  /** The series that the current colouring needs. */
   series(): number[] {
     const numbers = this.needs(this.colour as Colour).concat(this.needs("memory"));
     if (this.cpuCells()) numbers.push(...(this.catalog.entry("cpu.idle")?.series ?? []).map((s) => s.number));
@@ -193,7 +193,7 @@ class MachineDrawing implements SideView {
     return group;
   }
 
-  /** Many nodes: a tile for each, with nothing but its number and load. */
+  /** Many nodes: one tile for each, with its number and load only. */
   private drawTiles(root: SVGGElement, width: number, columns: number): number {
     const gap = 3;
     const size = (width - gap * (columns - 1)) / columns;

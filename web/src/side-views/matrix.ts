@@ -1,6 +1,6 @@
-// Node by node: the distances that the firmware tells, and beside them, at the cursor's time, the
-// allocations that each node's memory served for its own CPUs and for those of others. Which node
-// those others were on no counter of the kernel tells, so the cells are never coloured by a guess.
+// The distances between nodes that the firmware reports, and at the cursor's time the allocations on
+// each node by its own CPUs and by those of other nodes. No counter of the kernel says which other
+// nodes, so the cells are coloured by distance only.
 
 import { h, svg } from "../elements";
 import { currentTheme, lightText, loadColour } from "../panels/palette";
@@ -22,7 +22,7 @@ interface Row {
   title: SVGTitleElement;
 }
 
-/** Null where there is only one node. */
+/** Null if there is only one node. */
 export const matrixView = ({ machine, catalog }: SideContext): SideView | null =>
   machine && machine.nodes.length > 1 ? new Matrix(machine, catalog) : null;
 
@@ -95,7 +95,7 @@ class Matrix implements SideView {
     });
   }
 
-  /** All cells as one picture, a pixel each: an element for each of thousands would be slow. */
+  /** All cells as one image with one pixel each: thousands of elements would be slow. */
   private image(side: number, most: number, dark: boolean): SVGGElement {
     const { nodes, distances } = this.machine;
     const canvas = h("canvas", { width: nodes.length, height: nodes.length });
@@ -142,7 +142,7 @@ class Matrix implements SideView {
     this.rows.push({ node, near, far, title });
   }
 
-  /** For who cannot see the drawing. */
+  /** The distances as a table, for screen readers. */
   private table(): HTMLElement {
     const { nodes, distances } = this.machine;
     if (nodes.length > 32) return h("p", { class: "unseen" }, `Distances of ${nodes.length} nodes`);
@@ -152,7 +152,7 @@ class Matrix implements SideView {
   }
 }
 
-/** How far along the colours a distance is; 10 is the node itself. */
+/** Position of a distance on the colour scale; 10 is the node itself. */
 function shareOf(distance: number | undefined, most: number): number {
   return distance === undefined ? 0 : ((distance - 10) / (most - 10)) * 0.8;
 }

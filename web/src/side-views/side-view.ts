@@ -6,7 +6,7 @@ import type { Machine } from "../topology";
 import type { View } from "../view";
 import type { Label } from "../wire";
 
-/** What is visible on the page at the moment. */
+/** What the page shows now. */
 export interface Visible {
   slice: Slice;
   /** The time range of the panels, in ms. */
@@ -34,7 +34,7 @@ export interface SideContext {
   readonly mayEdit: boolean;
   /** User labels of the source, newest first. Each change makes a new list. */
   labels(): readonly Label[];
-  /** The view needs other series, or its settings changed. */
+  /** The view needs other series, or changed the settings in `view`. */
   changed(): void;
   jump(ms: number): void;
   addLabel(): void;
