@@ -1,4 +1,4 @@
-// Pictures of the page as it is served somewhere: `node dist-dev/shots.js URL FOLDER`.
+// Screenshots of a served page: `node dist-dev/shots.js URL FOLDER [NAME]`.
 
 import { chromium } from "playwright-core";
 

@@ -1,4 +1,4 @@
-// Tries states that are hard to meet: `node dist-dev/states.js FOLDER`. Starts its own stand-ins.
+// Tries states that are hard to reach: `node dist-dev/states.js FOLDER`. Starts its own fake servers.
 
 import { spawn, type ChildProcess } from "node:child_process";
 import { chromium } from "playwright-core";

@@ -1,4 +1,4 @@
-// A view that is added to the table of side views needs nothing else of the page.
+// A view that is added to the table of side views needs no other change of the page.
 
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
@@ -12,7 +12,7 @@ import { Panel } from "./infra/panel";
 import { until } from "./infra/until";
 
 const WEB = fileURLToPath(new URL("..", import.meta.url));
-/** What the example in infra/free-memory.ts shows. */
+/** The series of the example in infra/free-memory.ts. */
 const FREE = "vmstat.nr_free_pages";
 let numa: Numa;
 
