@@ -91,7 +91,7 @@ test("a click on a label shows its time", async () => {
 test("empty labels and those with the recorder's prefix are refused", async () => {
   await s.one.page.keyboard.press("n");
   await new Controls(s.one).answer("numakit:lost 3");
-  await s.one.notice(/recorder's own/);
+  await s.one.notice(/reserved for the recorder/);
   await s.one.page.keyboard.press("n");
   await s.one.page.locator("dialog[open] button[type=submit]").click();
   assert.equal(await s.one.page.locator("dialog[open]").count(), 1, "nothing was typed yet");

@@ -67,7 +67,7 @@ test("a page without an access key says what it needs", async () => {
   const client = await look(numa.origin, { ready: false, expected: /401|WebSocket connection/ });
   await until("what to do", async () => /Open the full address that numa printed/.test((await client.page.locator("body").textContent()) ?? ""));
   await client.page.goto(`${numa.origin}/#${"0".repeat(32)}`);
-  await until("what is wrong", async () => /token is not of this server/.test((await client.page.locator("body").textContent()) ?? ""));
+  await until("what is wrong", async () => /access key is not valid for this server/.test((await client.page.locator("body").textContent()) ?? ""));
   // The right address is pasted over the wrong one.
   await client.page.goto(numa.viewer);
   await client.ready();

@@ -41,11 +41,11 @@ test("a message that is not JSON or of unknown type is answered with the error",
   for (const wrong of ["", "{", "[1,2", "null", '{"type":"reboot"}', '{"type":"order","id":-1,"line":"stop"}', "[".repeat(100_000)]) socket.send(wrong);
   await until("an answer to each", () => socket.messages.filter((one) => one.type === "notice").length === 7);
   const notices = socket.messages.flatMap((one) => (one.type === "notice" ? [one.text] : []));
-  assert.ok(notices.every((text) => /^the message is not understood: /.test(text)), notices.join("\n"));
+  assert.ok(notices.every((text) => /^invalid message: /.test(text)), notices.join("\n"));
   socket.send(Buffer.from([1, 2, 3]));
   await socket.message("notice", (one) => /binary/.test(one.text));
   assert.equal((await socket.order("status")).ok, true);
-  await told(/the message is not understood/);
+  await told(/invalid message/);
   await told(/binary messages/);
   await socket.close();
 });
