@@ -272,7 +272,10 @@ impl Client {
     fn labelled(&self, source: u32, text: &str) -> Result<Shown, String> {
         self.controls()?;
         if text.trim().is_empty() || text.len() > LABEL_BYTES {
-            return Err(format!("the label has {} bytes; give a text of 1 to {LABEL_BYTES} bytes", text.len()));
+            return Err(format!(
+                "the label has {} bytes; give a text of 1 to {LABEL_BYTES} bytes",
+                text.len()
+            ));
         }
         if text.starts_with(RESERVED) {
             return Err(format!(
@@ -289,7 +292,11 @@ impl Client {
         change: impl FnOnce(&Self, &Shown) -> bool,
     ) -> Result<Done, String> {
         let shown = self.labelled(source, text)?;
-        if change(self, &shown) { Ok(Done::Told) } else { Err("the label does not exist; it may have been removed".into()) }
+        if change(self, &shown) {
+            Ok(Done::Told)
+        } else {
+            Err("the label does not exist; it may have been removed".into())
+        }
     }
 }
 

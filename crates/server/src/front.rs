@@ -13,7 +13,9 @@ pub enum FrontError {
     )]
     Name(String),
     /// The path.
-    #[error("'{0}' is not a path for the page; write it as /numa, with letters, digits, '-', '_', '.' and '/'")]
+    #[error(
+        "'{0}' is not a path for the page; write it as /numa, with letters, digits, '-', '_', '.' and '/'"
+    )]
     Path(String),
 }
 

@@ -184,10 +184,9 @@ impl Door {
     /// What the cookie allows; an error where that is not enough.
     fn need(&self, request: &Request<Incoming>, least: Role) -> Result<Role, Refusal> {
         match self.role(request.headers()) {
-            Some(Role::Viewer) if least == Role::Controller => Err(Refusal::new(
-                StatusCode::FORBIDDEN,
-                "a viewer cannot do that; open the control address",
-            )),
+            Some(Role::Viewer) if least == Role::Controller => {
+                Err(Refusal::new(StatusCode::FORBIDDEN, "a viewer cannot do that; open the control address"))
+            }
             Some(role) => Ok(role),
             None => Err(Refusal::new(
                 StatusCode::UNAUTHORIZED,
@@ -201,7 +200,8 @@ impl Door {
         let origin = text(request.headers(), header::ORIGIN).unwrap_or_default().to_owned();
         let bad = |why: String| Refusal::new(StatusCode::BAD_REQUEST, why);
         let body = timeout(PATIENCE, Limited::new(request.into_body(), LOGIN_BYTES).collect()).await;
-        let body = body.map_err(|_| Refusal::new(StatusCode::REQUEST_TIMEOUT, "timed out while receiving the body"))?;
+        let body = body
+            .map_err(|_| Refusal::new(StatusCode::REQUEST_TIMEOUT, "timed out while receiving the body"))?;
         let body = body.map_err(|error| bad(format!("cannot read the body: {error}")))?.to_bytes();
         let login: Login = serde_json::from_slice(&body)
             .map_err(|error| bad(format!("the body is not {{\"token\": \"...\"}}: {error}")))?;
@@ -299,7 +299,9 @@ fn socket_key(headers: &HeaderMap) -> Result<String, Refusal> {
         return Err(wrong("only WebSocket version 13 is supported"));
     }
     if !has(header::SEC_WEBSOCKET_PROTOCOL, SUBPROTOCOL) {
-        return Err(wrong("the page is from another version of numa (protocol numakit.1 is required); reload it"));
+        return Err(wrong(
+            "the page is from another version of numa (protocol numakit.1 is required); reload it",
+        ));
     }
     let key = text(headers, header::SEC_WEBSOCKET_KEY).filter(|key| key.len() == 24);
     key.map(str::to_owned).ok_or_else(|| wrong("Sec-WebSocket-Key is missing or wrong"))

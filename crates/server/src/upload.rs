@@ -114,12 +114,11 @@ pub async fn take(
     };
     let mut received = Received::new(&folder).map_err(failed)?;
     let (mut body, mut bytes) = (request.into_body(), 0);
-    while let Some(frame) = timeout(PATIENCE, body.frame())
-        .await
-        .map_err(|_| Refusal::new(StatusCode::REQUEST_TIMEOUT, "timed out while receiving the file; try again"))?
-    {
-        let frame =
-            frame.map_err(|e| Refusal::new(StatusCode::BAD_REQUEST, format!("the upload was interrupted: {e}")))?;
+    while let Some(frame) = timeout(PATIENCE, body.frame()).await.map_err(|_| {
+        Refusal::new(StatusCode::REQUEST_TIMEOUT, "timed out while receiving the file; try again")
+    })? {
+        let frame = frame
+            .map_err(|e| Refusal::new(StatusCode::BAD_REQUEST, format!("the upload was interrupted: {e}")))?;
         let Ok(piece) = frame.into_data() else { continue };
         bytes += piece.len() as u64;
         if bytes > RECORDING_BYTES {

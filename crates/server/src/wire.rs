@@ -40,7 +40,11 @@ impl<'de> Deserialize<'de> for Ns {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         let number = serde_json::Number::deserialize(from)?;
         let float = || number.as_f64().filter(|f| f.is_finite()).map(|f| f.round() as u64);
-        number.as_u64().or_else(float).map(Self).ok_or_else(|| serde::de::Error::custom("not a time in nanoseconds"))
+        number
+            .as_u64()
+            .or_else(float)
+            .map(Self)
+            .ok_or_else(|| serde::de::Error::custom("not a time in nanoseconds"))
     }
 }
 

@@ -63,7 +63,7 @@ const DEFAULTS: Default[] = [
     wanted: [
       { names: ["fault_rate", "vmstat.pgfault"], label: "faults" },
       { names: ["hint", "vmstat.numa_hint_faults"], label: "hint faults" },
-      { names: ["moved", "vmstat.pgmigrate_success"], label: "pages migrated" },
+      { names: ["moved", "vmstat.pgmigrate_success"], label: "migrations" },
       { names: ["major", "vmstat.pgmajfault"], label: "major faults" },
     ],
   },

@@ -13,8 +13,8 @@ type Colour = "cpu" | "memory" | "locality" | "traffic";
 const COLOURS: [Colour, string, string][] = [
   ["cpu", "CPU", "CPU time that is busy"],
   ["memory", "Memory", "Memory in use"],
-  ["locality", "Remote share", "Share of allocations by CPUs of other nodes"],
-  ["traffic", "Remote rate", "Allocations per second by CPUs of other nodes, relative to the highest node"],
+  ["locality", "Remote %", "Share of allocations by CPUs of other nodes"],
+  ["traffic", "Remote/s", "Allocations per second by CPUs of other nodes, relative to the highest node"],
 ];
 
 const MOST_CPU_SERIES = 256;

@@ -40,7 +40,7 @@ class Matrix implements SideView {
     this.moving = this.series().length > 0;
     const bars = this.moving ? [key("near", "by own CPUs"), key("far", "by CPUs of other nodes")] : [];
     this.element = h("section", { class: "side matrix", "aria-label": "Nodes" },
-      h("header", {}, h("h2", {}, "Node distances"), h("span", { class: "quiet" }, this.moving ? "and allocations" : "")), this.stage, h("footer", { class: "quiet" }, ...bars), this.table());
+      h("header", {}, h("h2", {}, "Nodes"), h("span", { class: "quiet" }, this.moving ? "distances; allocations" : "distances")), this.stage, h("footer", { class: "quiet" }, ...bars), this.table());
     this.draw();
   }
 
