@@ -1,4 +1,4 @@
-// Made from crates/server/src/wire.rs; do not edit. To make it again:
+// Generated from crates/server/src/wire.rs; do not edit. To update it:
 // UPDATE=1 cargo test -p numakit-server wire
 
 /**

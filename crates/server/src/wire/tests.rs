@@ -10,7 +10,7 @@ fn declarations() -> String {
         out.push_str(&format!("\n{doc}export {text}\n"));
     }
     let mut out = String::from(
-        "// Made from crates/server/src/wire.rs; do not edit. To make it again:\n\
+        "// Generated from crates/server/src/wire.rs; do not edit. To update it:\n\
          // UPDATE=1 cargo test -p numakit-server wire\n",
     );
     macro_rules! all { ($($t:ty),* $(,)?) => { $(one::<$t>(&mut out);)* } }
