@@ -146,13 +146,13 @@ test("the theme changes and persists after a reload", async () => {
   const { page } = s.two;
   const ground = () => page.evaluate(() => getComputedStyle(document.body).backgroundColor);
   const light = await ground();
-  await new Controls(s.two).button(/^Light or dark/).click();
+  await new Controls(s.two).button(/^Switch light/).click();
   const dark = await ground();
   assert.notEqual(dark, light);
   await page.reload();
   await s.two.ready();
   assert.equal(await ground(), dark);
-  await new Controls(s.two).button(/^Light or dark/).click();
+  await new Controls(s.two).button(/^Switch light/).click();
   assert.equal(await ground(), light);
 });
 

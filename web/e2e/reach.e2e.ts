@@ -137,7 +137,7 @@ test("every chart has a name and a table", async () => {
 
 test("a dialog traps the focus and returns it", async () => {
   const { page } = s.one;
-  const help = new Controls(s.one).button(/^Keys/);
+  const help = new Controls(s.one).button(/^Keyboard shortcuts/);
   await help.focus();
   await page.keyboard.press("Enter");
   const inside = () => page.evaluate(() => document.activeElement?.closest("dialog") !== null);

@@ -37,7 +37,7 @@ export class Controls {
   }
 
   get pause(): Locator {
-    return this.button(/^(Pause|Resume) sampling, for all/);
+    return this.button(/^(Pause|Resume) sampling for everyone/);
   }
 
   get record(): Locator {
