@@ -1,5 +1,5 @@
 // Bundles the page into dist/ ('node build.mjs'), its tests into dist-tests/ ('tests') and dist-e2e/
-// ('e2e'), and the tools for developers into dist-dev/ ('dev').
+// ('e2e'), and the development tools into dist-dev/ ('dev').
 import { build } from "esbuild";
 import { copyFile, mkdir, readdir, rm } from "node:fs/promises";
 

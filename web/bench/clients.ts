@@ -1,5 +1,5 @@
 // Clients of `numa live` that only receive: `node dist-bench/clients.js ADDRESS COUNT`. Prints
-// `ready`, and when its input ends figures as `name value` lines.
+// `ready`, and when its input ends, results as `name value` lines.
 
 import { Visitor } from "./visitor";
 

@@ -1,5 +1,5 @@
-// Frames as fast as the page takes them: `node dist-bench/heap.js [FRAMES]`. Prints the heap after a
-// tenth and after all of them.
+// Sends frames as fast as the page takes them: `node dist-bench/heap.js [FRAMES]`. Prints the heap
+// size after a tenth of the frames and after all of them.
 
 import { closeBrowser } from "../e2e/infra/browser";
 import { stream } from "../e2e/infra/heap";

@@ -1,6 +1,6 @@
-// From a sample to the screen: `node dist-bench/latency.js ADDRESS SECONDS`. The series
-// `scripted.clock` has the time of its sample as value, so the page itself shows how old what it
-// draws is. Counts every sample, until the frame with it is done.
+// Latency from a sample to the screen: `node dist-bench/latency.js ADDRESS SECONDS`. The values of
+// `scripted.clock` are the times of its samples, so the page itself shows how old the data on screen
+// is. Counts every sample, until the frame with it is drawn.
 
 import type { Page } from "playwright-core";
 import { Client, closeBrowser } from "../e2e/infra/browser";
@@ -10,7 +10,7 @@ const [address = "", seconds = "10"] = process.argv.slice(2);
 const CLOCK = "scripted.clock";
 
 interface Drawn {
-  /** When the frame was done, and the time of the newest sample in it; ms since the source began. */
+  /** When the frame was drawn, and the time of its newest sample; ms since the source began. */
   done: number;
   newest: number;
 }
@@ -25,7 +25,7 @@ interface Parts {
   };
 }
 
-/** Notes for each frame how new it is. */
+/** Records for each frame the time of its newest sample. */
 async function watchFrames(page: Page): Promise<void> {
   await page.evaluate((name) => {
     const { screen } = window.numakit as unknown as Parts;

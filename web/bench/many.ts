@@ -1,5 +1,5 @@
-// How quick the page is on a machine with very many series: `node dist-bench/many.js ADDRESS METRIC
-// SECONDS`. Greets, searches, opens a panel of that metric, and follows.
+// Response times of the page with very many series: `node dist-bench/many.js ADDRESS METRIC SECONDS`.
+// Connects, searches, opens a panel of that metric, and follows live data.
 
 import type { Page } from "playwright-core";
 import { Client, closeBrowser } from "../e2e/infra/browser";
@@ -11,7 +11,7 @@ const QUERIES = ["numa hit", "anon", "idle cpu", "a", "nothing has this"];
 
 interface Greeting {
   bytes: number;
-  /** Parsing it and building the page of it. */
+  /** Parsing the message and building the page. */
   took: number;
 }
 
@@ -22,7 +22,7 @@ interface Parts {
   };
 }
 
-/** Times the first message, which tells everything of the machine. */
+/** Times the first message, which describes the machine and all series. */
 function watchGreeting(): void {
   const own = Object.getOwnPropertyDescriptor(WebSocket.prototype, "onmessage");
   Object.defineProperty(WebSocket.prototype, "onmessage", {
@@ -37,7 +37,7 @@ function watchGreeting(): void {
   });
 }
 
-/** Milliseconds from the last letter of a query until its answer is on screen. */
+/** Milliseconds from the last letter of a query until the result is on screen. */
 function search(page: Page, query: string): Promise<number> {
   return page.evaluate(async (text) => {
     const input = document.querySelector<HTMLInputElement>('.tree input[type="search"]');
@@ -50,7 +50,7 @@ function search(page: Page, query: string): Promise<number> {
   }, query);
 }
 
-/** Milliseconds from a click on a found metric until its samples are there. */
+/** Milliseconds from a click on a metric until its samples are on screen. */
 function open(page: Page, name: string): Promise<number> {
   return page.evaluate(async (wanted) => {
     const { screen } = window.numakit as unknown as Parts;

@@ -1,5 +1,5 @@
-// What an update of the page costs: `node dist-bench/page.js ADDRESS METRIC SECONDS`. One panel
-// with all series of that metric follows the newest minute.
+// Cost of one update of the page: `node dist-bench/page.js ADDRESS METRIC SECONDS`. One panel with
+// all series of that metric follows the newest minute.
 
 import { Client, closeBrowser } from "../e2e/infra/browser";
 import { counted, median, percentile, print, takeTimes, watchUpdates } from "./stopwatch";

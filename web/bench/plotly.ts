@@ -1,5 +1,5 @@
-// What an update costs in Plotly with a range slider: `node dist-bench/plotly.js SERIES POINTS MORE
-// UPDATES WIDTH HEIGHT`. Each update adds so many points to each series and drops as many; their values are
+// Cost of one update in Plotly with a range slider: `node dist-bench/plotly.js SERIES POINTS MORE
+// UPDATES WIDTH HEIGHT`. Each update adds MORE points to each series and drops as many; the values are
 // those of `scripted.work`.
 
 import { createRequire } from "node:module";
@@ -15,7 +15,7 @@ interface Plotly {
 
 interface Chart {
   Plotly: Plotly;
-  /** One update; how long its script ran, and until it was on screen. */
+  /** One update: the time of its script, and the time until it was on screen. */
   update(): Promise<{ script: number; frame: number }>;
 }
 

@@ -1,21 +1,21 @@
-// Times what the page does, from within the page.
+// Times the work of the page, from inside the page.
 
 import type { CDPSession, Page } from "playwright-core";
 
-/** Milliseconds of each update: its script, and from its beginning until it is on screen. */
+/** Milliseconds of each update: its script, and from its start until it is on screen. */
 export interface Times {
   script: number[];
   frame: number[];
 }
 
-/** What the browser itself counts, in seconds. */
+/** Counters of the browser, in seconds. */
 export interface Counted {
   ScriptDuration: number;
   TaskDuration: number;
   JSHeapUsedSize: number;
 }
 
-/** The parts of the page that are timed; they are private to it. */
+/** The private parts of the page that are timed. */
 interface Parts {
   connection: { receive(data: unknown): void };
   screen: { draw(): void };
@@ -28,8 +28,8 @@ declare global {
 }
 
 /**
- * Times every update of the page from now on: what its messages take, then drawing. A page draws
- * at the beginning of a frame of the screen, so the next one begins when that is done.
+ * Times every update of the page from now on: handling of messages, then drawing. A page draws at
+ * the start of an animation frame, so the next frame starts when drawing is done.
  */
 export async function watchUpdates(page: Page): Promise<void> {
   await page.evaluate(() => {
@@ -67,7 +67,7 @@ export async function counted(cdp: CDPSession): Promise<Counted> {
   return { ScriptDuration: of("ScriptDuration"), TaskDuration: of("TaskDuration"), JSHeapUsedSize: of("JSHeapUsedSize") };
 }
 
-/** The value that this share of all values does not exceed. */
+/** The quantile of all values. */
 export function percentile(values: number[], share: number): number {
   const sorted = [...values].sort((a, b) => a - b);
   return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? NaN;
@@ -77,7 +77,7 @@ export function median(values: number[]): number {
   return percentile(values, 0.5);
 }
 
-/** Prints figures as `name value` lines. */
+/** Prints results as `name value` lines. */
 export function print(figures: Record<string, number>): void {
   for (const [name, value] of Object.entries(figures)) console.log(name, value);
 }

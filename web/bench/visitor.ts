@@ -1,4 +1,4 @@
-// A program in the place of the page: logs in, follows what a page would follow, draws nothing.
+// A client without a browser: logs in and follows the series that a page would, but draws nothing.
 
 import { defaultPanels } from "../src/panels/lines";
 import { Catalog } from "../src/series";
@@ -6,7 +6,7 @@ import { stepFor } from "../src/steps";
 import type { FromServer, SourceInfo, State, ToServer } from "../src/wire";
 import WebSocket from "ws";
 
-/** As wide as a page on a large screen. */
+/** The chart width of a page on a large screen. */
 const PIXELS = 1000;
 const SPAN_MS = 60_000;
 const NS = 1e6;
@@ -25,7 +25,7 @@ export class Visitor {
     socket.on("message", (data: Buffer, binary: boolean) => this.take(data, binary));
   }
 
-  /** Opens the address that the server printed; resolves when it was greeted. */
+  /** Opens the address that the server printed; resolves when the server has sent its first message. */
   static async enter(address: string): Promise<[Visitor, Hello]> {
     const { origin, host, hash } = new URL(address);
     const login = await fetch(`${origin}/session`, {
@@ -46,7 +46,7 @@ export class Visitor {
     this.socket.send(JSON.stringify(message));
   }
 
-  /** Follows the series of the default panels as a page of a thousand pixels does. */
+  /** Follows the series of the default panels, as a page of a thousand pixels does. */
   followDefaults(source: SourceInfo, state: State): number {
     const lines = defaultPanels(new Catalog(source)).flatMap((panel) => panel.lines);
     const series = [...new Set(lines.map((line) => line.series.number))];

@@ -1,4 +1,4 @@
-// Writes binary frames as the server does: the tests of the decoder and the stand-in use it.
+// Writes binary frames as the server does, for the tests of the decoder and the fake server.
 
 import type { FrameColumn, FrameHeader } from "../src/wire";
 
@@ -25,7 +25,7 @@ export function encodeFrame(about: Omit<FrameHeader, "columns">, columns: Column
   return frameOf({ ...about, columns: parts }, bodies);
 }
 
-/** Puts header and columns together. */
+/** Joins the header and the columns. */
 export function frameOf(header: FrameHeader, bodies: Uint8Array[]): Uint8Array {
   const text = new TextEncoder().encode(JSON.stringify(header));
   const start = Math.ceil((4 + text.length) / 8) * 8;

@@ -1,5 +1,5 @@
-// A stand-in for the server with made-up data, to look at the page without one:
-// `npm run fake [-- PORT NODES [two|many]]`. It keeps to the protocol and to the real content policy.
+// A fake server with generated data, to look at the page without a real one:
+// `npm run fake [-- PORT NODES [two|many]]`. It uses the real protocol and content security policy.
 
 import { readFile } from "node:fs/promises";
 import { createServer } from "node:http";
@@ -18,7 +18,7 @@ const LENGTH = 300_000;
 const second = { ...info, id: 1, kind: "recording" as const, name: "before.arrows", started_ns: (started - 3_600_000) * 1e6, ended_ns: (started - 3_600_000 + LENGTH) * 1e6 };
 const sources = two ? [info, second] : [info];
 const names = [...info.metrics.map((m) => ({ ...m, sensor: m.sensor as string | null })), ...info.formulas.map((f) => ({ ...f, sensor: null }))].flatMap((m) => m.instances.map((at) => [m.name, at, m.sensor] as const));
-/** When sensors that are off were switched off. */
+/** When each disabled sensor was switched off. */
 const off = new Map<string, number>();
 const instance = Math.random().toString(36).slice(2);
 const state: State = {
@@ -115,7 +115,7 @@ sockets.on("connection", (socket) => {
   const grid = (id: number, watch: Watch): void => {
     const now = watch.source === 1 ? started - 3_600_000 + LENGTH : Date.now();
     const last = Math.floor(now / watch.stepMs);
-    // The last bucket is sent as it grows.
+    // The last bucket is sent again as it grows.
     const end = watch.partial && watch.source === 0 ? last + 1 : last;
     if (end <= watch.next || (state.paused && seq > watches.size)) return;
     const rows = end - watch.next;

@@ -1,11 +1,11 @@
-// A made-up machine and what its series do.
+// A simulated machine and the values of its series.
 
 import type { FormulaInfo, MetricInfo, SourceInfo } from "../src/wire";
 
 const CORES = 8;
 const MEMORY_KB = 64 * 2 ** 20;
 
-/** `more`: metrics for each node beyond those that mean something. */
+/** `more`: number of additional meaningless metrics per node. */
 export function sourceInfo(nodes: number, startedMs: number, more = 0): SourceInfo {
   const at = (kind: string, count: number) => Array.from({ length: count }, (_, n) => `${kind}${n}`);
   const cpus = nodes > 16 ? 0 : nodes * CORES * 2;
@@ -93,7 +93,7 @@ function hash(text: string): number {
   return (value >>> 0) / 2 ** 32;
 }
 
-/** Between -1 and 1, moving on the given time scale. */
+/** Between -1 and 1, varying on the given time scale. */
 function wave(seed: number, time: number, scaleMs: number): number {
   const t = time / scaleMs + seed * 100;
   return (Math.sin(t) + Math.sin(t * 1.7 + seed * 9) * 0.6 + Math.sin(t * 3.1 + seed * 5) * 0.3) / 1.9;

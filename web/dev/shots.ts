@@ -1,4 +1,4 @@
-// Pictures of the page as it is served somewhere: `node dist-dev/shots.js URL FOLDER`.
+// Screenshots of a served page: `node dist-dev/shots.js URL FOLDER [NAME]`.
 
 import { chromium } from "playwright-core";
 
@@ -30,29 +30,29 @@ const all: [string, number, number, boolean, ((page: import("playwright-core").P
   ["narrow-dark", 390, 844, true, async (page) => { await page.click("[data-tab=side] >> nth=-1"); await page.waitForTimeout(500); }],
   ["modes", 1440, 900, false, async (page) => {
     await mode(page, "memory", "Stacked");
-    await mode(page, "locality", "One chart each");
-    await mode(page, "faults", "As a table");
+    await mode(page, "locality", "One chart per line");
+    await mode(page, "faults", "Table");
     await page.keyboard.press("/");
     await page.keyboard.type("mem node2");
     await page.waitForTimeout(600);
   }],
   ["compare", 1440, 900, false, async (page) => {
-    await page.selectOption('[aria-label="What is shown"]', "1");
+    await page.selectOption('[aria-label="Data source"]', "1");
     await page.selectOption('[aria-label="Compare with"]', "0");
     await mode(page, "memory", "Stacked");
-    await mode(page, "faults", "As a table");
+    await mode(page, "faults", "Table");
     await page.mouse.move(560, 330);
     await page.waitForTimeout(900);
     console.log("compare:", new URL(page.url()).hash);
   }],
   ["off", 1440, 900, true, async (page) => {
-    await page.click('[aria-label="Sample node, for all"]');
+    await page.click('[aria-label="Sample node for everyone"]');
     await page.waitForTimeout(6000);
-    await page.click("text=not here");
+    await page.click("text=unavailable");
     await page.click('[aria-label="Series of locality"]');
     await page.waitForTimeout(500);
     await page.screenshot({ path: `${folder}/off-tree.png` });
-    await page.click('[aria-label="Sample node, for all"]');
+    await page.click('[aria-label="Sample node for everyone"]');
   }],
   ["save", 1440, 900, false, async (page) => {
     await page.click('[aria-label="Record to a file on the server"]');
@@ -61,7 +61,7 @@ const all: [string, number, number, boolean, ((page: import("playwright-core").P
     await page.click('[title^="Recording to"]');
     await page.screenshot({ path: `${folder}/record.png` });
     await page.click("text=Stop recording");
-    await page.click('[aria-label="Save what is on screen as CSV"]');
+    await page.click('[aria-label="Save visible data as CSV"]');
     await page.waitForTimeout(300);
   }],
   ["zoom", 1440, 900, true, async (page) => {

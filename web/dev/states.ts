@@ -1,4 +1,4 @@
-// Tries states that are hard to meet: `node dist-dev/states.js FOLDER`. Starts its own stand-ins.
+// Tries states that are hard to reach: `node dist-dev/states.js FOLDER`. Starts its own fake servers.
 
 import { spawn, type ChildProcess } from "node:child_process";
 import { chromium } from "playwright-core";
@@ -37,10 +37,10 @@ const after = await script();
 const per = (name: string) => (((after[name] ?? 0) - (before[name] ?? 0)) / 50) * 1000;
 console.log(`ms per update: script ${per("ScriptDuration").toFixed(1)}, all ${per("TaskDuration").toFixed(1)}; heap ${((after.JSHeapUsedSize ?? 0) / 1e6).toFixed(0)} MB`);
 
-await page.click('[aria-label="Pause sampling, for all"]');
+await page.click('[aria-label="Pause sampling for everyone"]');
 await wait(1500);
 console.log("paused:", await page.textContent(".status"));
-await page.click('[aria-label="Resume sampling, for all"]');
+await page.click('[aria-label="Resume sampling for everyone"]');
 await page.keyboard.press("n");
 await page.keyboard.type("tried a label");
 await page.keyboard.press("Enter");

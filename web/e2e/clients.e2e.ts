@@ -1,4 +1,4 @@
-// Several clients: what one may do and sees, whatever the others do.
+// Several clients: what each may do and sees, whatever the others do.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -12,32 +12,32 @@ import { becomes, until } from "./infra/until";
 
 const s = stage({ args: ["-i", "50ms"] });
 
-test("who has the address for looking sees all and can order nothing", async () => {
+test("a viewer sees everything and can change nothing", async () => {
   const viewer = await Client.open(s.numa.viewer);
   const { record, pause, label, interval, follow } = new Controls(viewer);
   for (const order of [record, pause, label, interval]) assert.equal(await order.isVisible(), false);
-  assert.equal(await viewer.page.getByLabel("Load a recording").count(), 0);
+  assert.equal(await viewer.page.getByLabel("Open a recording").count(), 0);
   for (const one of await viewer.page.getByRole("switch").all()) assert.equal(await one.isDisabled(), true);
   await s.numa.ctl("label", "seen");
   await until("the label", async () => ((await viewer.page.locator(".labels").textContent()) ?? "").includes("seen"));
   assert.equal(await viewer.page.locator(".labels").getByRole("button", { name: /edit|remove/ }).count(), 0);
   await follow.click();
   assert.equal((await viewer.view())?.follow, false, "its own picture is its own");
-  // Whatever its buttons are, the server decides.
+  // The server decides, whatever buttons the page has.
   await viewer.page.evaluate(() => window.numakit?.order({ type: "order", line: "pause" }));
   await viewer.notice(/a viewer cannot change anything/);
   assert.equal((await s.one.state())?.paused, false);
   await viewer.close();
 });
 
-test("each says how many watch", async () => {
+test("each page shows the number of clients", async () => {
   const other = await Client.open(s.numa.viewer);
-  for (const client of [s.one, other]) await until("both", async () => /2 watch/.test(await client.status()));
+  for (const client of [s.one, other]) await until("both", async () => /2 clients/.test(await client.status()));
   await other.close();
-  await until("one", async () => !/watch/.test(await s.one.status()));
+  await until("one", async () => !/clients/.test(await s.one.status()));
 });
 
-test("one zooms, the other stays", async () => {
+test("zooming in one page does not change the other", async () => {
   const other = await Client.open(s.numa.controller);
   await new Controls(other).span.selectOption("10000");
   await until("ten seconds", async () => {
@@ -49,7 +49,7 @@ test("one zooms, the other stays", async () => {
   await other.close();
 });
 
-test("a client that reads nothing costs the others and the sampler nothing", async () => {
+test("a client that reads nothing delays neither the others nor the sampler", async () => {
   const numa = await Numa.start({ args: ["-i", "1ms"] });
   const [slow, quick] = await Promise.all([Socket.enter(numa, numa.controller), Socket.enter(numa, numa.controller)]);
   const { sources } = await slow.message("hello");
@@ -61,7 +61,7 @@ test("a client that reads nothing costs the others and the sampler nothing", asy
   for (let id = 1; id <= 16; id++) slow.send({ type: "watch", id, ...rows });
   await until("first frames", () => slow.frames.length > 3 && quick.frames.length > 3);
   slow.stall();
-  // Big answers fill what the system holds for it, and then its queue.
+  // Large answers fill the socket buffers of the system, and then the server's queue.
   for (let id = 100; id < 220; id++) slow.send({ type: "fetch", id, source: 0, series, from_ns: now - 1e9, to_ns: now + 60e9, buckets: 2000 });
   const lost = async () => Number(/(\d+) (?:ticks )?lost/.exec(await numa.ctl("status"))?.[1] ?? 0);
   const before = quick.frames.length;

@@ -1,4 +1,4 @@
-// The bar on top: what is for one and what is for all.
+// The top bar: what changes one page and what changes all.
 
 import assert from "node:assert/strict";
 import { readFile, stat } from "node:fs/promises";
@@ -12,16 +12,16 @@ import { becomes, until } from "./infra/until";
 
 const s = stage({ args: ["-i", "50ms"] }, 2);
 
-/** The newest sample that a page knows of, in ms. */
+/** The newest sample that a page has, in ms. */
 const newest = async (client: Client) => ((await client.state())?.history.to_ns ?? 0) / 1e6;
 
-test("hold stops the picture for one, live lets it go on", async () => {
+test("freeze stops one page, live continues it", async () => {
   const { follow } = new Controls(s.one);
   await follow.click();
   const held = await range(s.one, "faults");
   await until("more samples", async () => (await newest(s.one)) > held[1] + 1500);
   assert.deepEqual(await range(s.one, "faults"), held);
-  assert.match(await s.one.status(), /^held/);
+  assert.match(await s.one.status(), /^frozen/);
   assert.match(await s.two.status(), /^live/, "the other page goes on");
   assert.ok((await range(s.two, "faults"))[1] > held[1]);
   await follow.click();
@@ -29,7 +29,7 @@ test("hold stops the picture for one, live lets it go on", async () => {
   assert.match(await s.one.status(), /^live/);
 });
 
-test("the range on screen is that of the list", async () => {
+test("the time range is the one selected", async () => {
   const { span, follow } = new Controls(s.one);
   for (const ms of [10_000, 300_000, 30_000]) {
     await span.selectOption(String(ms));
@@ -51,7 +51,7 @@ test("the range on screen is that of the list", async () => {
   await span.selectOption("60000");
 });
 
-test("the interval is one for all pages and numa ctl", async () => {
+test("the interval is the same in all pages and in numa ctl", async () => {
   const [one, two] = [new Controls(s.one), new Controls(s.two)];
   await one.interval.focus();
   await one.interval.selectOption("200ms");
@@ -63,7 +63,7 @@ test("the interval is one for all pages and numa ctl", async () => {
   for (const client of [s.one, s.two]) await until("the old rate", async () => /, 20\/s/.test(await client.status()));
 });
 
-test("pause stops sampling for all and leaves a gap", async () => {
+test("pause stops sampling for everyone and leaves a gap", async () => {
   await new Controls(s.one).pause.click();
   for (const client of [s.one, s.two]) await until("the pause", async () => /paused/.test(await client.status()));
   assert.match(await s.numa.ctl("status"), /paused/);
@@ -98,36 +98,36 @@ test("a recording is written on the server, then another", async () => {
   }
 });
 
-test("a file that cannot be written is told, with the reason", async () => {
+test("a file that cannot be written is reported with the reason", async () => {
   await new Controls(s.one).recordTo("/nowhere/x.arrows");
   await s.one.notice(/nowhere/);
   assert.equal((await s.one.state())?.recording, null);
 });
 
-test("a recording from this computer is shown beside what is there", async () => {
+test("an uploaded recording becomes another source", async () => {
   const own = await Client.open(s.numa.controller);
   await new Controls(own).load(s.numa.file("one.arrows"));
   await until("its name", async () => (await own.status()) === "recording");
   await own.ready();
   await until("its samples", async () => ((await charts(own, "faults"))[0]?.lines[0]?.values.filter((value) => !Number.isNaN(value)).length ?? 0) > 10);
   assert.match(await s.one.status(), /^live/, "others go on with what they look at");
-  await own.page.getByLabel("What is shown").selectOption({ index: 0 });
+  await own.page.getByLabel("Data source").selectOption({ index: 0 });
   await until("the live source again", async () => /^live/.test(await own.status()));
   await own.close();
 });
 
-test("the address of a view shows others the same, and holds no key", async () => {
+test("the link to a view shows the same view to others, and holds no access key", async () => {
   const { page, context } = s.one;
   await context.grantPermissions(["clipboard-read", "clipboard-write"]);
-  await new Panel(s.one, "faults").press("Take this panel away");
+  await new Panel(s.one, "faults").press("Close panel");
   const [x, y] = await new Panel(s.one, "cpu").point(0.7);
   await page.mouse.move(x, y);
   await page.mouse.down();
   await page.mouse.move(x + 120, y, { steps: 5 });
   await page.mouse.up();
   await until("the zoom", async () => (await s.one.view())?.follow === false);
-  await new Controls(s.one).button(/^Copy the address/).click();
-  await s.one.notice(/address of this view is copied/);
+  await new Controls(s.one).button(/^Copy link/).click();
+  await s.one.notice(/Link copied/);
   const address = await page.evaluate(() => navigator.clipboard.readText());
   assert.ok(!address.includes(s.numa.controller.split("#")[1] ?? "?") && !address.includes(s.numa.viewer.split("#")[1] ?? "?"), address);
   const other = await Client.open(s.numa.viewer);
@@ -142,35 +142,35 @@ test("the address of a view shows others the same, and holds no key", async () =
   await page.keyboard.press("End");
 });
 
-test("the theme changes and stays after a reload", async () => {
+test("the theme changes and persists after a reload", async () => {
   const { page } = s.two;
   const ground = () => page.evaluate(() => getComputedStyle(document.body).backgroundColor);
   const light = await ground();
-  await new Controls(s.two).button(/^Light or dark/).click();
+  await new Controls(s.two).button(/^Switch light/).click();
   const dark = await ground();
   assert.notEqual(dark, light);
   await page.reload();
   await s.two.ready();
   assert.equal(await ground(), dark);
-  await new Controls(s.two).button(/^Light or dark/).click();
+  await new Controls(s.two).button(/^Switch light/).click();
   assert.equal(await ground(), light);
 });
 
-test("what is on screen is saved as CSV with the values that are shown", async () => {
+test("visible data is saved as CSV with the shown values", async () => {
   await new Controls(s.one).hold();
   const [from, to] = await range(s.one, "faults");
-  const saved = await saveAll("Values, CSV");
+  const saved = await saveAll("Visible data, CSV");
   assert.match(saved.name, /\.csv$/);
   const rows = (await readFile(saved.path, "utf8")).trim().split("\n");
   assert.ok(rows.length > 10 && (rows[0]?.split(",").length ?? 0) > 3, rows.slice(0, 2).join("\n"));
   const times = rows.slice(1).map((row) => Date.parse(row.split(",")[0] ?? "") || Number(row.split(",")[0]));
   assert.ok(times.every((time) => time >= from - 1 && time <= to + 1), `${times[0]} is not within ${from} and ${to}`);
-  const samples = (await readFile((await saveAll("Every sample, CSV")).path, "utf8")).trim().split("\n");
+  const samples = (await readFile((await saveAll("All samples, CSV")).path, "utf8")).trim().split("\n");
   assert.ok(samples.length >= rows.length && (samples[0] ?? "").split(",").length > 10, samples[0]);
   await new Controls(s.one).live();
 });
 
-/** Saves what is on screen in one of the ways of its menu. */
+/** Saves the visible data by an item of the menu. */
 async function saveAll(item: string): Promise<{ name: string; path: string }> {
   await s.one.page.locator("header.top summary").click();
   return download(s.one, () => s.one.page.locator("header.top .menu-items").getByRole("button", { name: item }).click());

@@ -1,4 +1,4 @@
-// Every key in the table of docs/guide/live.md. Those that zoom and move are in zoom.e2e.ts.
+// Every key in the table of docs/guide/live.md. Those that zoom and scroll are in zoom.e2e.ts.
 
 import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
@@ -13,14 +13,14 @@ const s = stage({ args: ["-i", "50ms"] });
 const press = (key: string) => s.one.page.keyboard.press(key);
 const follows = async () => (await s.one.view())?.follow;
 
-test("space holds and goes back to live", async () => {
+test("space freezes and follows live data again", async () => {
   await press("Space");
   await becomes("hold", follows, false);
   await press("Space");
   await becomes("live", follows, true);
 });
 
-test("a shows all the history", async () => {
+test("a shows the whole history", async () => {
   await press("a");
   const { from_ns, to_ns } = (await s.one.state())?.history ?? { from_ns: 0, to_ns: 0 };
   await until("all of it", async () => {
@@ -42,7 +42,7 @@ test("[ and ] move the cursor", async () => {
   await press("Space");
 });
 
-test("/ searches, and what is typed there is text", async () => {
+test("/ searches, and keys typed there are text", async () => {
   const search = s.one.page.getByLabel("Search metrics");
   await press("/");
   await becomes("the focus", () => search.evaluate((one) => one === document.activeElement), true);
@@ -52,9 +52,9 @@ test("/ searches, and what is typed there is text", async () => {
   await press("Escape");
 });
 
-test("0 brings the default panels", async () => {
+test("0 opens the default panels", async () => {
   const before = await Panel.all(s.one);
-  await new Panel(s.one, "faults").press("Take this panel away");
+  await new Panel(s.one, "faults").press("Close panel");
   assert.ok(!(await Panel.all(s.one)).includes("faults"));
   await press("0");
   await becomes("the panels", () => Panel.all(s.one), before);
@@ -62,7 +62,7 @@ test("0 brings the default panels", async () => {
 
 test("without panels the page says what to do", async () => {
   const before = await Panel.all(s.one);
-  for (const id of before) await new Panel(s.one, id).press("Take this panel away");
+  for (const id of before) await new Panel(s.one, id).press("Close panel");
   assert.match((await s.one.page.locator(".main").textContent()) ?? "", /No panel is open/);
   await s.one.page.locator("h2").first().click();
   await press("0");
@@ -75,7 +75,7 @@ test("n asks for a label", async () => {
   await until("the label", async () => ((await s.one.page.locator(".labels").textContent()) ?? "").includes("noted"));
 });
 
-test("s copies the address, d changes the theme", async () => {
+test("s copies the link, d changes the theme", async () => {
   await s.one.context.grantPermissions(["clipboard-read", "clipboard-write"]);
   await press("s");
   await s.one.notice(/copied/);
@@ -88,7 +88,7 @@ test("s copies the address, d changes the theme", async () => {
   assert.equal(await ground(), light);
 });
 
-test("m and t hide the machine and the list", async () => {
+test("m and t hide the side views and the metric list", async () => {
   for (const [key, selector] of [["m", ".sides"], ["t", ".tree"]] as const) {
     const part = s.one.page.locator(selector);
     await press(key);
@@ -98,7 +98,7 @@ test("m and t hide the machine and the list", async () => {
   }
 });
 
-test("? shows all the keys that the guide has", async () => {
+test("? shows all keys that the guide lists", async () => {
   await press("?");
   const dialog = s.one.page.locator("dialog[open]");
   const shown = (await dialog.locator("kbd").allTextContents()).map((key) => key.replace("−", "-").toLowerCase());

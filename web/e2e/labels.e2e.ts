@@ -1,4 +1,4 @@
-// Labels: noted in every way, drawn on every panel of every page, changed and removed.
+// Labels: added in every way, drawn on every panel of every page, edited and removed.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -13,14 +13,14 @@ const s = stage({ args: ["-i", "50ms"] }, 2);
 
 /** The texts in a page's list of labels, the newest first. */
 const listed = (client: Client) => client.page.locator(".labels li .jump span").allTextContents();
-/** The times of labels, as the page has them. */
+/** The times of labels in the page. */
 const times = (client: Client) => client.page.evaluate(() => window.numakit?.labelsOf(0).filter((one) => !one.text.startsWith("numakit:")).map((one) => one.time_ns / 1e6) ?? []);
 
 async function seenByBoth(text: string): Promise<void> {
   for (const client of [s.one, s.two]) await until(`the label ${text}`, async () => (await listed(client)).includes(text));
 }
 
-/** Lets time pass on the charts, so that labels do not lie on each other. */
+/** Waits, so that labels do not overlap on the charts. */
 async function later(): Promise<void> {
   const now = (await s.one.state())?.samples ?? 0;
   await until("later samples", async () => ((await s.one.state())?.samples ?? 0) > now + 10);
@@ -57,7 +57,7 @@ test("every panel of every page draws all of them", async () => {
   }
 });
 
-test("a label is changed by one and seen by all", async () => {
+test("a label edited in one page changes in all", async () => {
   const row = s.two.page.locator(".labels li", { hasText: "by key" });
   await row.hover();
   await row.getByRole("button", { name: "edit" }).click();
@@ -67,7 +67,7 @@ test("a label is changed by one and seen by all", async () => {
   assert.equal(await s.one.page.locator(".labels b").count(), 0, "text stays text");
 });
 
-test("a removed label is gone for all, also from the charts", async () => {
+test("a removed label disappears in all pages, also from the charts", async () => {
   const before = await times(s.one);
   const row = s.one.page.locator(".labels li", { hasText: "by button" });
   await row.hover();
@@ -79,7 +79,7 @@ test("a removed label is gone for all, also from the charts", async () => {
   await becomes("the mark", () => drawnMarks(s.two, first ?? "", [removed]), [false]);
 });
 
-test("a label leads to its time", async () => {
+test("a click on a label shows its time", async () => {
   const [oldest] = (await times(s.one)).sort((a, b) => a - b);
   await s.one.page.locator(".labels li .jump").last().click();
   await until("its time on screen", async () => {
@@ -88,10 +88,10 @@ test("a label leads to its time", async () => {
   });
 });
 
-test("labels of the recorder's own kind and empty ones are refused", async () => {
+test("empty labels and those with the recorder's prefix are refused", async () => {
   await s.one.page.keyboard.press("n");
   await new Controls(s.one).answer("numakit:lost 3");
-  await s.one.notice(/recorder's own/);
+  await s.one.notice(/reserved for the recorder/);
   await s.one.page.keyboard.press("n");
   await s.one.page.locator("dialog[open] button[type=submit]").click();
   assert.equal(await s.one.page.locator("dialog[open]").count(), 1, "nothing was typed yet");

@@ -1,4 +1,4 @@
-// What people see when the server goes, stands still, or what it samples ends.
+// What users see when the server ends or is stopped, or when the observed process ends.
 
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
@@ -30,19 +30,19 @@ afterEach(async () => {
 
 after(closeBrowser);
 
-/** Times of the values on screen of a panel's first line. */
+/** Times of the visible values of a panel's first line. */
 async function measured(client: Client, panel = "faults"): Promise<number[]> {
   const line = (await charts(client, panel))[0]?.lines[0];
   return line?.times.filter((_, row) => !Number.isNaN(line.values[row])) ?? [];
 }
 
-/** The longest time between two values that are on screen, and when it began. */
+/** The longest time between two visible values, and when it began. */
 async function gap(client: Client): Promise<{ ms: number; from: number }> {
   const times = await measured(client);
   return times.slice(1).reduce((widest, time, at) => (time - (times[at] ?? 0) > widest.ms ? { ms: time - (times[at] ?? 0), from: times[at] ?? 0 } : widest), { ms: 0, from: 0 });
 }
 
-/** What a page stands on while it is not connected. */
+/** The permanent notices of a page that is not connected. */
 const standing = (client: Client) => client.page.locator(".notice.bad").allTextContents();
 
 function lineMayBeLost(client: Client): void {
@@ -52,7 +52,7 @@ function lineMayBeLost(client: Client): void {
 test("while a page connects it says so", async () => {
   const numa = await start();
   const client = await look("about:blank", { ready: false });
-  // The server takes the connection and does not answer yet.
+  // The server accepts the connection but does not answer yet.
   await client.page.route("**/session", async (route) => {
     await pause(500);
     await route.continue();
@@ -62,18 +62,18 @@ test("while a page connects it says so", async () => {
   await client.ready();
 });
 
-test("a page without a key says what it needs", async () => {
+test("a page without an access key says what it needs", async () => {
   const numa = await start();
   const client = await look(numa.origin, { ready: false, expected: /401|WebSocket connection/ });
-  await until("what to do", async () => /needs the address that numa live printed/.test((await client.page.locator("body").textContent()) ?? ""));
+  await until("what to do", async () => /Open the full address that numa printed/.test((await client.page.locator("body").textContent()) ?? ""));
   await client.page.goto(`${numa.origin}/#${"0".repeat(32)}`);
-  await until("what is wrong", async () => /token is not of this server/.test((await client.page.locator("body").textContent()) ?? ""));
-  // The address is pasted over the wrong one.
+  await until("what is wrong", async () => /access key is not valid for this server/.test((await client.page.locator("body").textContent()) ?? ""));
+  // The right address is pasted over the wrong one.
   await client.page.goto(numa.viewer);
   await client.ready();
 });
 
-test("a killed server that runs again: the page keeps what it has, says what to do, and goes on", async () => {
+test("a server is killed and restarted: the page keeps its data, says what to do, and continues", async () => {
   const numa = await start("-i", "50ms");
   const client = await look(numa.controller);
   const other = await Client.in(client.context);
@@ -86,16 +86,16 @@ test("a killed server that runs again: the page keeps what it has, says what to 
   await numa.end("SIGKILL");
   await until("the lost connection", async () => /connection lost/.test(await client.status()));
   await pause(1500);
-  // What was on its way has come by now.
+  // Frames in flight have arrived by now.
   const before = await measured(client);
   assert.deepEqual(before.slice(0, seen.length), seen, "history stays on screen");
   await numa.run();
-  const again = /started again: open the new address/;
+  const again = /restarted: open the new address/;
   for (const page of [client, other]) await until("what to do", async () => (await standing(page)).some((text) => again.test(text)));
   assert.deepEqual(await measured(client), before, "history still stays on screen");
   assert.equal(await new Controls(client).pause.isDisabled().catch(() => false), false);
 
-  // The new address, pasted where the old one was: nothing is loaded again.
+  // Pasting the new address over the old one does not reload the page.
   await client.page.evaluate((hash) => (location.hash = hash), `#${Numa.token(numa.controller)}`);
   await until("the connection", async () => /^live/.test(await client.status()));
   await until("new samples", async () => (await measured(client)).some((time) => time > (before.at(-1) ?? 0) + 1500));
@@ -104,12 +104,12 @@ test("a killed server that runs again: the page keeps what it has, says what to 
   assert.ok(ms > 1000 && Math.abs(from - (before.at(-1) ?? 0)) < 400, `a gap of ${ms} ms`);
   assert.ok(!client.page.url().includes(Numa.token(numa.controller)), "no key stays in the address");
   assert.deepEqual(await standing(client), []);
-  // The other page of this browser has the same cookies now.
+  // The other page of this browser shares its cookies.
   await until("the other page", async () => /^live/.test(await other.status()));
   other.errors.splice(0);
 });
 
-test("a server that ends says so, and the page keeps its picture", async () => {
+test("a server that ends says so, and the page keeps its charts", async () => {
   const numa = await start("-i", "50ms");
   const client = await look(numa.controller);
   lineMayBeLost(client);
@@ -119,7 +119,7 @@ test("a server that ends says so, and the page keeps its picture", async () => {
   assert.ok((await measured(client)).length > 5);
 });
 
-test("a server that stood still for seconds: the page goes on, and the gap is seen", async () => {
+test("a server is stopped for seconds: the page continues, and shows a gap", async () => {
   const numa = await start("-i", "50ms");
   const client = await look(numa.controller);
   await until("samples", async () => (await measured(client)).length > 10);
@@ -134,12 +134,12 @@ test("a server that stood still for seconds: the page goes on, and the gap is se
   await until("a word about it, or live again", async () => /^(sampler behind|live)/.test(await client.status()));
 });
 
-test("a line that was cut for seconds: what came meanwhile is fetched", async () => {
+test("a connection is cut for seconds: the missed samples are fetched", async () => {
   const numa = await start("-i", "50ms");
   const client = await look(numa.controller);
   lineMayBeLost(client);
   await until("samples", async () => (await measured(client)).length > 10);
-  // Offline mode leaves streams that are open; so this one is closed, as a cut line would in the end.
+  // Offline mode does not close open streams, so close this one as a cut connection eventually would.
   await client.context.setOffline(true);
   await client.page.evaluate(() => (window.numakit?.connection as Served)["socket"]?.close());
   await until("the lost connection", async () => /connection lost/.test(await client.status()));
@@ -151,8 +151,8 @@ test("a line that was cut for seconds: what came meanwhile is fetched", async ()
   assert.ok((await gap(client)).ms < 1000, "there is no gap");
 });
 
-test("a sampler that cannot keep up is told", async () => {
-  // Nobody reads all series of all processes a thousand times a second.
+test("a sampler that cannot keep up is reported", async () => {
+  // No machine reads all series of all processes a thousand times a second.
   const numa = await start("-i", "1ms", "-p", "1", "-e", "*");
   const client = await look(numa.controller);
   numa.signal("SIGSTOP");
@@ -161,7 +161,7 @@ test("a sampler that cannot keep up is told", async () => {
   await until("the warning", async () => /sampler behind: .* ticks lost/.test(await client.status()));
 });
 
-test("the command that was observed ends, and what was seen stays", async () => {
+test("the observed command ends, and its samples stay", async () => {
   const numa = await Numa.start({ args: ["-i", "50ms", "-e", "*"], command: ["sleep", "4"] });
   open.push(numa);
   const client = await look(numa.controller, { ready: false });
@@ -173,7 +173,7 @@ test("the command that was observed ends, and what was seen stays", async () => 
   assert.ok((await measured(client)).length > 0);
 });
 
-test("a process that is observed ends: it has no memory any more, and the page goes on", async () => {
+test("an observed process ends: its memory becomes 0, and the page continues", async () => {
   const process = spawn("sleep", ["60"]);
   open.push({ close: async () => void process.kill("SIGKILL") });
   const numa = await start("-i", "50ms", "-p", String(process.pid));
@@ -190,7 +190,7 @@ test("a process that is observed ends: it has no memory any more, and the page g
 test("before the first sample the page waits for it", async () => {
   const numa = await start("-i", "1h");
   const client = await look(numa.controller, { ready: false });
-  await until("what is shown", async () => /no samples here|waiting for samples|Waiting/i.test(await client.page.evaluate(() => document.body.innerText + [...document.querySelectorAll(".charts")].map((one) => getComputedStyle(one, "::after").content).join(" "))));
+  await until("what is shown", async () => /no samples in this range|waiting for samples|Waiting/i.test(await client.page.evaluate(() => document.body.innerText + [...document.querySelectorAll(".charts")].map((one) => getComputedStyle(one, "::after").content).join(" "))));
   await new Controls(client).interval.selectOption("50ms");
   await client.ready();
   await becomes("the interval", async () => (await client.state())?.interval_ns, 5e7);

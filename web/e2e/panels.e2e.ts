@@ -1,4 +1,4 @@
-// The list of metrics, panels, their legends, tables, modes and files.
+// The metric list, panels, their legends, tables, chart types and files.
 
 import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
@@ -14,7 +14,7 @@ const s = stage({ args: ["-i", "50ms"] });
 const controls = () => new Controls(s.one);
 const entries = () => s.one.page.locator(".tree .entry .name").allTextContents();
 const search = async (text: string) => s.one.page.getByLabel("Search metrics").fill(text);
-/** A metric in the list, which is searched for it. */
+/** Finds a metric in the list by search. */
 async function entry(name: string) {
   await search(name);
   return s.one.page.locator(".tree .entry", { has: s.one.page.getByText(name, { exact: true }) });
@@ -28,11 +28,11 @@ beforeEach(async () => {
   await s.one.page.mouse.move(700, 20);
 });
 
-test("the list is searched by names and descriptions", async () => {
+test("search finds names and descriptions", async () => {
   await search("pgfault");
   const named = await entries();
   assert.ok(named.includes("vmstat.pgfault") && named.length < 10, named.join());
-  // A word that only a description has.
+  // A word that occurs only in a description.
   const { name, word } = await s.one.page.evaluate(() => {
     for (const { name, help } of window.numakit?.["sources"][0]?.metrics ?? []) {
       const word = help.toLowerCase().split(/[^a-z]+/).find((one) => one.length > 6 && !name.toLowerCase().includes(one));
@@ -44,12 +44,12 @@ test("the list is searched by names and descriptions", async () => {
   assert.ok((await entries()).includes(name), `${word}: ${(await entries()).join()}`);
   await search("no such thing at all");
   assert.deepEqual(await entries(), []);
-  assert.match((await s.one.page.locator(".tree").textContent()) ?? "", /Nothing .*these words/);
+  assert.match((await s.one.page.locator(".tree").textContent()) ?? "", /No metric matches/);
   await s.one.page.getByLabel("Search metrics").press("Escape");
   assert.equal(await s.one.page.getByLabel("Search metrics").inputValue(), "");
 });
 
-test("a click opens a panel and another takes it away; Shift joins", async () => {
+test("a click opens a panel, another closes it, Shift+click adds to it", async () => {
   const { page } = s.one;
   const before = await Panel.all(s.one);
   await (await entry("vmstat.pgfault")).click();
@@ -59,7 +59,7 @@ test("a click opens a panel and another takes it away; Shift joins", async () =>
   const joined = "m:vmstat.pgfault+vmstat.pgmajfault";
   assert.deepEqual(await Panel.all(s.one), [joined, ...before]);
   assert.equal((await new Panel(s.one, joined).legend()).length, 2);
-  await new Panel(s.one, joined).press("Take this panel away");
+  await new Panel(s.one, joined).press("Close panel");
   assert.deepEqual(await Panel.all(s.one), before);
   const idle = await entry("cpu.idle");
   await idle.click();
@@ -69,9 +69,9 @@ test("a click opens a panel and another takes it away; Shift joins", async () =>
   await page.keyboard.press("Escape");
 });
 
-test("what is absent is listed with its reason", async () => {
+test("unavailable metrics are listed with the reason", async () => {
   const absent = await s.one.page.evaluate(() => window.numakit?.["sources"][0]?.absent ?? []);
-  const group = s.one.page.locator(".tree summary", { hasText: "not here" });
+  const group = s.one.page.locator(".tree summary", { hasText: "unavailable" });
   assert.equal(await group.count(), absent.length > 0 ? 1 : 0);
   if (absent.length === 0) return;
   await group.click();
@@ -80,7 +80,7 @@ test("what is absent is listed with its reason", async () => {
   absent.forEach((one, at) => assert.ok(shown[at]?.includes(one.name) && shown[at]?.includes(one.missing) && shown[at]?.includes(one.seen), shown[at]));
 });
 
-test("a click in the legend hides a line, a double-click shows it alone", async () => {
+test("a click in the legend hides a line, a double-click shows only this line", async () => {
   const panel = new Panel(s.one, "faults");
   const all = (await panel.legend()).map((line) => line.name);
   assert.ok(all.length >= 3);
@@ -106,15 +106,15 @@ test("a click in the legend hides a line, a double-click shows it alone", async 
   await controls().live();
 });
 
-test("lines are stacked, and drawn one chart each", async () => {
+test("lines are stacked, or drawn with one chart per line", async () => {
   await (await entry("cpu.user")).click();
   const panel = new Panel(s.one, "m:cpu.user");
   const count = (await panel.legend()).length;
   assert.ok(count > 1);
-  await panel.press("One chart each");
+  await panel.press("One chart per line");
   await becomes("charts", () => panel.element.locator(".u-over").count(), count);
   await becomes("their names", () => panel.element.locator(".cell-name").allTextContents(), (await panel.legend()).map((line) => line.name));
-  await panel.press("Lines over each other");
+  await panel.press("Lines");
   await becomes("charts", () => panel.element.locator(".u-over").count(), 1);
   await search("");
   await s.one.page.keyboard.press("0");
@@ -134,7 +134,7 @@ test("lines are stacked, and drawn one chart each", async () => {
   await controls().live();
 });
 
-test("percentages have an axis of their own beside other units", async () => {
+test("percentages have their own axis if there are other units", async () => {
   await (await entry("vmstat.pgfault")).click();
   await (await entry("cpu.idle")).click({ modifiers: ["Shift"] });
   const [id] = await Panel.all(s.one);
@@ -146,11 +146,11 @@ test("percentages have an axis of their own beside other units", async () => {
   assert.equal(await new Panel(s.one, id ?? "").element.locator(".u-axis").count(), 3);
 });
 
-test("the table says what the chart shows", async () => {
+test("the table matches the chart", async () => {
   await controls().hold();
   for (const id of await Panel.all(s.one)) {
     const panel = new Panel(s.one, id);
-    await panel.press("As a table");
+    await panel.press("Table");
     const [head, ...rows] = await until(`rows of ${id}`, async () => {
       const rows = await panel.table();
       return rows.length > 1 ? rows : null;
@@ -168,20 +168,20 @@ test("the table says what the chart shows", async () => {
       assert.ok(close(number(cells[3]), mean), `${id}: the mean of ${line.name} is ${mean}, not ${cells[3]}`);
       assert.ok(number(cells[2]) <= Math.min(...values) * 1.01 + 1e-9 && number(cells[4]) >= Math.max(...values) * 0.99 - 1e-9, `${id}: ${cells.join(" ")}`);
     });
-    await panel.press("As a table");
+    await panel.press("Table");
   }
   await controls().live();
 });
 
 const PREFIXES: Record<string, number> = { n: 1e-9, µ: 1e-6, m: 1e-3, k: 1e3, M: 1e6, G: 1e9, T: 1e12, Ki: 2 ** 10, Mi: 2 ** 20, Gi: 2 ** 30, Ti: 2 ** 40 };
 
-/** A number as people read it: `12.3k/s`, `1.50 GiB`, `87 %`. */
+/** Parses a number as it is shown: `12.3k/s`, `1.50 GiB`, `87 %`. */
 function number(text = ""): number {
   const match = /^([−-]?[\d.]+)\s?(Ki|Mi|Gi|Ti|n|µ|m|k|M|G|T)?/.exec(text);
   return Number(match?.[1]?.replace("−", "-")) * (PREFIXES[match?.[2] ?? ""] ?? 1);
 }
 
-/** Equal in the digits that are shown. */
+/** Equal in the shown digits. */
 function close(a: number, b: number): boolean {
   return Math.abs(a - b) <= Math.max(Math.abs(b) * 0.02, 0.006);
 }
@@ -210,23 +210,23 @@ test("all panels have one cursor, and legends show its values", async () => {
   await controls().live();
 });
 
-test("the machine is coloured by what was at the cursor", async () => {
+test("the machine is coloured by the values at the cursor", async () => {
   const { page } = s.one;
   const busy = page.getByRole("group", { name: "Coloured by" });
   if ((await busy.count()) === 0) return;
   const panel = new Panel(s.one, "cpu");
-  // Near enough that each sample has pixels of its own.
+  // Zoomed in until each sample has its own pixels.
   await controls().span.selectOption("10000");
   await until("ten seconds", async () => (await charts(s.one, "cpu")).every(({ from, to }) => to - from < 10_100));
   await controls().hold();
   const drawn = async () => number((await page.locator(".machine .node-value").first().textContent()) ?? "");
-  // What is held is fetched again in more detail, so each attempt looks anew where the value is. A sample
-  // that shares its pixel with another cannot be pointed at, so the next attempt takes its neighbour in rank.
+  // Frozen data is fetched again in more detail, so each attempt searches the value again. A sample that
+  // shares its pixel with another cannot be pointed at, so the next attempt takes the next value by size.
   let attempt = 0;
   const visit = async (most: boolean) => {
     const [chart] = await charts(s.one, "cpu");
     const line = chart?.lines[0];
-    // What was received goes beyond what is on screen.
+    // The received data exceeds the visible range.
     const seen = (row: number) => (line?.times[row] ?? 0) >= (chart?.from ?? 0) && (line?.times[row] ?? 0) <= (chart?.to ?? 0);
     const known = line?.values.flatMap((value, row) => (Number.isNaN(value) || !seen(row) ? [] : [row])) ?? [];
     const sorted = known.sort((a, b) => (line?.values[a] ?? 0) - (line?.values[b] ?? 0));
@@ -242,26 +242,26 @@ test("the machine is coloured by what was at the cursor", async () => {
   const least = (await until("the least in the drawing", () => visit(false))).value;
   const before = await drawn();
   const most = (await until("the most in the drawing", () => visit(true))).value;
-  // On a machine that is busy all the time there is no difference.
+  // A machine that is always busy shows no difference.
   if (most - least > 3) assert.notEqual(before, await drawn());
   await page.mouse.move(700, 20);
   await controls().live();
   await controls().span.selectOption("60000");
 });
 
-test("a panel is saved as values, picture and drawing", async () => {
+test("a panel is saved as values, PNG and SVG", async () => {
   const panel = new Panel(s.one, "faults");
   const names = (await panel.legend()).map((line) => line.name);
-  const csv = await panel.save("Values, CSV");
+  const csv = await panel.save("Visible data, CSV");
   const rows = (await readFile(csv.path, "utf8")).trim().split("\n").map((row) => row.split(","));
   assert.match(csv.name, /^faults.*\.csv$/);
   assert.equal(rows[0]?.[0], "time");
   assert.ok(rows.length > 5 && rows.every((row) => row.length === rows[0]?.length) && (rows[0]?.length ?? 0) > names.length, rows[0]?.join());
   assert.ok(rows.slice(1).some((row) => Number(row[1]) > 0));
-  const png = await readFile((await panel.save("Picture, PNG")).path);
+  const png = await readFile((await panel.save("Image, PNG")).path);
   assert.equal(png.subarray(0, 8).toString("hex"), "89504e470d0a1a0a");
   const [wide, high] = [png.readUInt32BE(16), png.readUInt32BE(20)];
-  const svg = await readFile((await panel.save("Drawing, SVG")).path, "utf8");
+  const svg = await readFile((await panel.save("Image, SVG")).path, "utf8");
   const drawing = await s.one.page.evaluate((text) => {
     const parsed = new DOMParser().parseFromString(text, "image/svg+xml");
     const [, , width = 0, height = 0] = (parsed.documentElement.getAttribute("viewBox") ?? "").split(" ").map(Number);

@@ -1,4 +1,4 @@
-// The page behind nginx, below a path of its own, and from a server that encrypts by itself.
+// The page behind nginx, below a path, and from a server with TLS.
 
 import assert from "node:assert/strict";
 import { execFileSync, spawn } from "node:child_process";
@@ -12,7 +12,7 @@ import { until } from "./infra/until";
 
 after(closeBrowser);
 
-/** A certificate for tests; the browser is asked to take it. */
+/** A certificate for tests that the browser is told to accept. */
 const tls = (ending: string) => fileURLToPath(new URL(`../../crates/server/tests/server/tls/localhost.${ending}`, import.meta.url));
 const NAME = "numa.localhost";
 
@@ -33,7 +33,7 @@ async function freePort(): Promise<number> {
   return port;
 }
 
-/** What the guide has for a proxy, with other places for files and ports. */
+/** The proxy configuration of the guide, with other paths and ports. */
 async function config(folder: string, port: number, numa: number): Promise<string> {
   const guide = await readFile(new URL("../../docs/guide/live.md", import.meta.url), "utf8");
   const block = /```nginx\n(.*?)```/s.exec(guide)?.[1] ?? "";
@@ -47,7 +47,7 @@ async function config(folder: string, port: number, numa: number): Promise<strin
   return `daemon off; pid ${folder}/pid; error_log ${folder}/error.log; events {}\nhttp { access_log off; ${temporary.join(" ")}\n${server}}\n`;
 }
 
-/** nginx in front of numa: where it listens, and its end. */
+/** Starts nginx in front of numa; returns its address and a function that stops it. */
 async function nginx(numa: Numa): Promise<{ origin: string; end: () => Promise<void> }> {
   const [folder, port] = [numa.file("nginx"), await freePort()];
   await mkdir(folder);
@@ -61,7 +61,7 @@ async function nginx(numa: Numa): Promise<{ origin: string; end: () => Promise<v
   return { origin: `https://${NAME}:${port}`, end };
 }
 
-/** What a page can do where everything is found: orders, values, and what it sends. */
+/** Tries everything that depends on paths: commands, saved values, and uploads. */
 async function works(client: Client, numa: Numa, path: string): Promise<void> {
   const [cookie] = await client.context.cookies();
   assert.deepEqual([cookie?.secure, cookie?.httpOnly, cookie?.sameSite, cookie?.path], [true, true, "Strict", path]);
@@ -76,11 +76,11 @@ async function works(client: Client, numa: Numa, path: string): Promise<void> {
   assert.deepEqual(statuses, [200, 200, 200]);
 }
 
-test("behind nginx, below a path, everything works", async () => {
+test("everything works behind nginx, below a path", async () => {
   if (!hasNginx()) return console.log("skipped: the page behind nginx: nginx is not here (Debian: nginx-light)");
   const numa = await Numa.start({ args: ["-i", "100ms", "--trusted-host", NAME, "--base-path", "/tools/numa"] });
   const proxy = await nginx(numa);
-  // Without its slash; proxy or server lead to the page.
+  // Without the trailing slash, the proxy or the server redirects to the page.
   const url = `${proxy.origin}/tools/numa#${Numa.token(numa.controller)}`;
   await until("nginx", () => fetch(`http://127.0.0.1:${new URL(proxy.origin).port}/`).then((answer) => answer.status === 400, () => false));
   const client = await Client.open(url, { ignoreHTTPSErrors: true });
@@ -91,7 +91,7 @@ test("behind nginx, below a path, everything works", async () => {
   await numa.close();
 });
 
-test("a server that encrypts by itself needs no proxy", async () => {
+test("a server with TLS needs no proxy", async () => {
   const numa = await Numa.start({ args: ["-i", "100ms", "--tls-cert", tls("pem"), "--tls-key", tls("key")] });
   assert.match(numa.controller, /^https:/);
   const client = await Client.open(numa.controller, { ignoreHTTPSErrors: true });

@@ -1,4 +1,4 @@
-// For everybody: by keyboard, by name, with contrast, and with a table for each chart.
+// Accessibility: keyboard, names, contrast, and a table for each chart.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -10,7 +10,7 @@ import { until } from "./infra/until";
 
 const s = stage({ args: ["-i", "100ms"] });
 
-/** What can be used with a pointer: a mark for each, so that it is found again. */
+/** Marks every control, so that it can be found again. */
 const usable = () => s.one.page.evaluate(() => {
   const all = [...document.querySelectorAll<HTMLElement>("button, select, input, summary, a[href], [role=slider], [role=switch]")];
   const shown = all.filter((one) => one.offsetParent !== null && !(one as HTMLButtonElement).disabled && getComputedStyle(one).visibility !== "hidden");
@@ -18,7 +18,7 @@ const usable = () => s.one.page.evaluate(() => {
   return shown.map((one) => (one.getAttribute("aria-label") ?? one.textContent ?? one.title).slice(0, 60) || one.outerHTML.slice(0, 120));
 });
 
-test("every control is reached by Tab", async () => {
+test("every control can be reached by Tab", async () => {
   const { page } = s.one;
   await new Controls(s.one).hold();
   const names = await usable();
@@ -45,7 +45,7 @@ test("every control has a name", async () => {
   for (const landmark of ["main", "navigation", "complementary"]) assert.ok(nodes.some((node) => node.role?.value === landmark), landmark);
 });
 
-test("what has the focus is seen", async () => {
+test("the focus is visible", async () => {
   const { page } = s.one;
   await page.keyboard.press("Tab");
   const outline = await page.evaluate(() => {
@@ -55,7 +55,7 @@ test("what has the focus is seen", async () => {
   assert.ok(outline);
 });
 
-/** Texts whose contrast with what is behind them is below 4.5, or 3 where they are large. */
+/** Texts with a contrast below 4.5, or below 3 if they are large. */
 const faint = (client: Client) => client.page.evaluate(() => {
   type Colour = [number, number, number, number];
   const canvas = Object.assign(document.createElement("canvas"), { width: 1, height: 1 }).getContext("2d", { willReadFrequently: true });
@@ -94,7 +94,7 @@ const faint = (client: Client) => client.page.evaluate(() => {
   return { looked, found: [...new Set(found)] };
 });
 
-test("texts stand out from their ground, light and dark, wide and narrow", async () => {
+test("texts have enough contrast, in light and dark, on wide and narrow screens", async () => {
   for (const colorScheme of ["light", "dark"] as const) {
     for (const viewport of [{ width: 1440, height: 900 }, NARROW]) {
       const client = await Client.open(s.numa.controller, { colorScheme, viewport });
@@ -111,7 +111,7 @@ test("texts stand out from their ground, light and dark, wide and narrow", async
   }
 });
 
-test("nothing is wider than a narrow screen", async () => {
+test("nothing exceeds the width of a narrow screen", async () => {
   const client = await Client.open(s.numa.controller, { viewport: NARROW });
   const wide = await client.page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
   assert.ok(wide <= 0, `${wide} pixels too wide`);
@@ -122,7 +122,7 @@ test("every chart has a name and a table", async () => {
   for (const id of await Panel.all(s.one)) {
     const panel = new Panel(s.one, id);
     assert.match((await panel.element.locator(".chart").first().getAttribute("aria-label")) ?? "", /^Chart: ./);
-    const toggle = panel.element.getByRole("button", { name: "As a table" });
+    const toggle = panel.element.getByRole("button", { name: "Table" });
     await toggle.focus();
     await s.one.page.keyboard.press("Enter");
     await until(`the table of ${id}`, async () => (await panel.table()).length > 1 && (await toggle.getAttribute("aria-expanded")) === "true");
@@ -135,9 +135,9 @@ test("every chart has a name and a table", async () => {
   }
 });
 
-test("a dialog holds the focus and gives it back", async () => {
+test("a dialog traps the focus and returns it", async () => {
   const { page } = s.one;
-  const help = new Controls(s.one).button(/^Keys/);
+  const help = new Controls(s.one).button(/^Keyboard shortcuts/);
   await help.focus();
   await page.keyboard.press("Enter");
   const inside = () => page.evaluate(() => document.activeElement?.closest("dialog") !== null);

@@ -1,4 +1,4 @@
-// Two sources beside each other: recordings, a recording and what is live, recordings of NUMAscope.
+// Comparison of two sources: recordings, a recording and live data, recordings of NUMAscope.
 
 import assert from "node:assert/strict";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
@@ -29,7 +29,7 @@ after(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
-/** The sample under the cursor, which is put into the middle of a panel, and what the legend says there. */
+/** Moves the cursor to the middle of a panel; returns the sample there and the text of the legend. */
 async function atCursor(client: Client, panel: Panel, known: Known): Promise<{ row: number; text: string }> {
   await client.page.mouse.move(...(await panel.point(0.5)));
   const cursor = await until("a cursor", async () => (await charts(client, panel.id))[0]?.cursor);
@@ -41,7 +41,7 @@ describe("two recordings", () => {
   let one: Client;
   const rows = (client = one) => new Panel(client, "m:test.row");
   const pick = (client: Client, label: string) => client.page.getByLabel(label, { exact: true });
-  /** What stands behind `value` where the second recording lies so many samples earlier. */
+  /** The text after `value` if the second recording is shifted by that number of samples. */
   const said = (row: number, earlier: number) => {
     const difference = (row % 1000) - ((row - earlier) % 1000);
     return `${row % 1000} (${difference < 0 ? "−" : "+"}${Math.abs(difference)})`;
@@ -60,7 +60,7 @@ describe("two recordings", () => {
     await numa?.close();
   });
 
-  test("are laid over each other at their starts", async () => {
+  test("are aligned at their starts", async () => {
     await pick(one, "Compare with").selectOption({ label: second.path });
     await until("the second beside the first", async () => {
       const { row, text } = await atCursor(one, rows(), first);
@@ -69,22 +69,22 @@ describe("two recordings", () => {
   });
 
   test("or at a label that both have, with the differences in legend and table", async () => {
-    await becomes("the choice", () => pick(one, "Aligned at").locator("option").allTextContents(),
+    await becomes("the choice", () => pick(one, "Align at").locator("option").allTextContents(),
       ["at the start", ...[0, 1, 2, 3].map((phase) => `at ‘phase ${phase}’`)]);
-    await pick(one, "Aligned at").selectOption({ label: "at ‘phase 1’" });
+    await pick(one, "Align at").selectOption({ label: "at ‘phase 1’" });
     // `phase 1` is sample 1500 of the first and 1000 of the second.
     await until("the second at the label", async () => {
       const { row, text } = await atCursor(one, rows(), first);
       return text === said(row, 500);
     });
-    await rows().press("As a table");
-    // Samples 2200 to 2400 beside 1700 to 1900: on average 300 beside 800.
+    await rows().press("Table");
+    // Samples 2200 to 2400 against 1700 to 1900: on average 300 against 800.
     await until("the table", async () => {
       const [head = [], line = []] = await rows().table();
       const cell = (name: string) => line[head.indexOf(name)];
       return cell("mean") === "300" && cell(`of ${second.path}`) === "800" && cell("difference") === "−500";
     });
-    await rows().press("As a table");
+    await rows().press("Table");
   });
 
   test("an address holds the comparison", async () => {
@@ -100,26 +100,26 @@ describe("two recordings", () => {
     await two.close();
   });
 
-  test("change places", async () => {
-    await pick(one, "What is shown").selectOption({ label: second.path });
+  test("can be swapped", async () => {
+    await pick(one, "Data source").selectOption({ label: second.path });
     await until("all of the second", async () => {
       const [from, to] = await range(one, "m:test.row");
       return Math.abs(from - second.startedMs) < 1 && Math.abs(to - second.endedMs) < 1;
     });
     assert.equal(await pick(one, "Compare with").locator("option:checked").textContent(), first.path);
-    // All of the second: samples 0 to 3999 beside 500 to 4499.
-    await rows().press("As a table");
+    // All of the second: samples 0 to 3999 against 500 to 4499.
+    await rows().press("Table");
     await until("the first beside it", async () => {
       const [head = [], line = []] = await rows().table();
       return /^\d/.test(line[head.indexOf(`of ${first.path}`)] ?? "");
     });
-    await rows().press("As a table");
+    await rows().press("Table");
     await pick(one, "Compare with").selectOption({ label: "Compare with …" });
     await until("the second alone", async () => !(await atCursor(one, rows(), second)).text.includes("("));
   });
 });
 
-test("a recording is sent to a live page and compared with what is live", async () => {
+test("a recording is uploaded to a live page and compared with live data", async () => {
   const numa = await Numa.start({ args: ["-i", "50ms"] });
   const one = await Client.open(numa.controller);
   try {
@@ -130,10 +130,10 @@ test("a recording is sent to a live page and compared with what is live", async 
       return Math.abs(from - first.startedMs) < 1 && Math.abs(to - first.endedMs) < 1;
     });
     assert.equal(await one.page.getByLabel("Compare with", { exact: true }).locator("option", { hasText: ", live" }).count(), 1);
-    await one.page.getByLabel("What is shown", { exact: true }).selectOption("0");
+    await one.page.getByLabel("Data source", { exact: true }).selectOption("0");
     await until("live again", async () => /^live/.test(await one.status()));
     await one.page.getByLabel("Compare with", { exact: true }).selectOption({ label: "first.arrows" });
-    await faults.press("As a table");
+    await faults.press("Table");
     await until("the recording beside it", async () => {
       const [head = [], line = []] = await faults.table();
       return /^\d/.test(line[head.indexOf("of first.arrows")] ?? "") && /^[+−]\d/.test(line[head.indexOf("difference")] ?? "");
@@ -165,7 +165,7 @@ describe("recordings of NUMAscope", () => {
 
   const open = (client: Client, metric: string) => client.visit(`${client.page.url().split("#")[0]}#panels=m:${metric}`);
 
-  test("of the kernel alone", async () => {
+  test("with kernel metrics only", async () => {
     const rows = samples((row) => [row % 50, row === 300 ? 9000 : 2]);
     rows.splice(100, 0, `["label",${(start + 10) * 1_000_000},"phase 2"]`);
     await shown("kernel.json", `[["Linux Kernel", 1, 0],\n["pgfault","pgmajfault"],\n${rows.join(",\n")}]\n`, async (one) => {
@@ -183,7 +183,7 @@ describe("recordings of NUMAscope", () => {
     });
   });
 
-  test("of cards", async () => {
+  test("with metrics of cards", async () => {
     const rows = samples((row) => [row * 1e5, 2e5 * row]);
     await shown("cards.json", `[["NumaConnect2",2,200000000],\n["cycles:0","cycles:1"],\n${rows.join(",\n")}]\n`, async (one) => {
       await open(one, "numaconnect2.n2Cyc");
@@ -193,7 +193,7 @@ describe("recordings of NUMAscope", () => {
         const saved = await onScreen(panel);
         return saved.times.length === 600 ? saved : null;
       });
-      // Of the most that the card can count in a second.
+      // Relative to the maximum that the card can count in a second.
       assert.deepEqual([saved.columns[0]?.[250], saved.columns[1]?.[250]], [12.5, 25]);
     });
   });

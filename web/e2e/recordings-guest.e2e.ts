@@ -12,12 +12,12 @@ import { Numa } from "./infra/numa";
 import { Panel } from "./infra/panel";
 import { becomes, until } from "./infra/until";
 
-/** Quiet, then work on node 0 with memory of node 3, then quiet. */
+/** Idle, then work on node 0 with memory of node 3, then idle. */
 const COMMAND = ["sh", "-c", "sleep 1; numactl -N 0 -m 3 dd if=/dev/zero of=/dev/null bs=100M count=10; sleep 1"];
 
 after(() => closeBrowser());
 
-test("a recording of four nodes has their machine, distances and panels", async (t) => {
+test("a recording of four nodes shows their machine, distances and panels", async (t) => {
   const folder = await mkdtemp(join(tmpdir(), "numa-four-"));
   const recorded = await recordInGuest(folder, "four", COMMAND);
   if ("skipped" in recorded) {
@@ -43,7 +43,7 @@ async function four(one: Client): Promise<void> {
   const distances = await one.page.locator(".matrix table td").allTextContents();
   assert.equal(distances.length, 16);
   assert.deepEqual([0, 5, 10, 15].map((at) => distances[at]), ["10", "10", "10", "10"], "each is nearest to itself");
-  // Near on the board, far between boards.
+  // Near on one board, far between boards.
   assert.ok(Number(distances[1]) > 10 && Number(distances[2]) > Number(distances[1]), distances.join());
   const legend = await until("the locality panel", async () => {
     const legend = await new Panel(one, "locality").legend();

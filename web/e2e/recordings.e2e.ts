@@ -1,4 +1,4 @@
-// Recordings of an hour: opened by reading and by their levels, seen from afar and from near.
+// Recordings of an hour: opened by reading them and by their stored levels, viewed as a whole and zoomed in.
 
 import assert from "node:assert/strict";
 import { existsSync } from "node:fs";
@@ -17,7 +17,7 @@ import { until } from "./infra/until";
 
 const HOUR_MS = 3_600_000;
 const SERIES = 190;
-/** What a source may take, and what everything else of the program may. */
+/** The memory budget of a source, and of the rest of the program. */
 const BUDGET_MIB = 256 + 32;
 const VIEW = "panels=m:test.spike,m:test.row,faults";
 
@@ -41,7 +41,7 @@ for (const [name, intervalMs] of [["100 Hz", 10], ["1 kHz", 1]] as const) descri
     await rm(folder, { recursive: true, force: true });
   });
 
-  test("opens by reading, then by the levels beside it", async (t) => {
+  test("opens by reading, then by its stored levels", async (t) => {
     const times: string[] = [];
     for (const how of ["by reading", "by its levels"]) {
       assert.equal(existsSync(`${known.path}.levels`), how === "by its levels");
@@ -59,7 +59,7 @@ for (const [name, intervalMs] of [["100 Hz", 10], ["1 kHz", 1]] as const) descri
     t.diagnostic(`opening ${name}: ${times.join("; ")} (goal: 2 s)`);
   });
 
-  test("all of it is on screen, and no spike of one sample is lost", async () => {
+  test("all of it is visible, and no spike of one sample is lost", async () => {
     await one.visit(`${numa.origin}/#${VIEW}`);
     const saved = await until("all of it", async () => complete(await onScreen(spike()), known));
     const [from, to] = await range(one, "m:test.spike");
@@ -67,7 +67,7 @@ for (const [name, intervalMs] of [["100 Hz", 10], ["1 kHz", 1]] as const) descri
     const greatest = saved.names.findIndex((one) => one.endsWith(" max"));
     const step = (saved.times.at(-1) as number) / saved.times.length - (saved.times[0] as number) / saved.times.length;
     const found = (saved.columns[greatest] ?? []).flatMap((value, row) => (value > 0 ? [[saved.times[row] as number, value] as const] : []));
-    // Where buckets and groups of samples overlap, two that are neighbours may have it.
+    // If buckets and groups of samples overlap, two neighbours may have it.
     for (const [at, row] of known.spikes.entries()) {
       const near = found.filter(([time]) => Math.abs(time - known.timeMs(row)) < 2 * step);
       assert.ok(near.length > 0 && near.every(([, value]) => value === 1000 + at), `spike ${at}: ${JSON.stringify(near)}`);
@@ -77,7 +77,7 @@ for (const [name, intervalMs] of [["100 Hz", 10], ["1 kHz", 1]] as const) descri
     assert.ok(found.length < 4 * known.spikes.length, `${found.length} buckets`);
   });
 
-  test("zoomed in by dragging, samples are as they were written", async () => {
+  test("zoomed in by dragging, samples have their recorded values", async () => {
     const row = known.spikes[3] as number;
     for (let times = 0; times < 8 && !(await isRaw(one)); times++) {
       const before = await range(one, "m:test.spike");
@@ -98,7 +98,7 @@ for (const [name, intervalMs] of [["100 Hz", 10], ["1 kHz", 1]] as const) descri
     check(await onScreen(new Panel(one, "m:test.row")), known, "test.row");
   });
 
-  test("going through it costs no memory beyond the budget", async (t) => {
+  test("scrolling through it needs no memory beyond the budget", async (t) => {
     const { page } = one;
     await page.mouse.move(5, 5);
     for (const place of [0.05, 0.35, 0.65, 0.95]) {
@@ -123,18 +123,18 @@ for (const [name, intervalMs] of [["100 Hz", 10], ["1 kHz", 1]] as const) descri
   });
 });
 
-/** What was saved, once it is of all of a recording. */
+/** The saved values, once they cover the whole recording. */
 function complete(saved: Saved, known: Known): Saved | null {
   const [first = 0, last = 0] = [saved.times[0], saved.times.at(-1)];
   return saved.times.length > 100 && last - first > (known.endedMs - known.startedMs) * 0.98 ? saved : null;
 }
 
-/** Whether single samples are on screen: they have no least and greatest. */
+/** Whether single samples are visible: they have no minimum and maximum. */
 async function isRaw(client: Client): Promise<boolean> {
   return (await onScreen(new Panel(client, "m:test.row"))).names.length === 1;
 }
 
-/** Every sample between the first and the last is there with its value; the values. */
+/** Checks that every sample between the first and the last has its value; returns the values. */
 function check(saved: Saved, known: Known, series: "test.row" | "test.spike"): number[] {
   const [values = []] = saved.columns;
   assert.ok(values.length > 50, `${values.length} samples`);

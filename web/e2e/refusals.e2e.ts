@@ -1,4 +1,4 @@
-// What comes without right or makes no sense is refused and told on standard error; the server lives on.
+// Unauthorised and invalid requests are refused and reported on standard error; the server keeps running.
 
 import assert from "node:assert/strict";
 import { connect } from "node:net";
@@ -7,12 +7,12 @@ import { Numa } from "./infra/numa";
 import { ask, bytes, logIn, Socket } from "./infra/socket";
 import { until } from "./infra/until";
 
-// Each test has a server of its own, as no more than some lines are told within some seconds.
+// Each test has its own server, as the number of reported refusals per second is limited.
 let numa: Numa;
 let slow: { numa: Numa; closed: boolean };
 
 before(async () => {
-  // Its end takes a while; it is looked at by the last test.
+  // It times out after a while; the last test checks it.
   const server = await Numa.start();
   slow = { numa: server, closed: false };
   const socket = connect(server.port, "127.0.0.1", () => socket.write("GET / HTTP/1.1\r\nHost: localhost\r\nX-Slow: "));
@@ -31,21 +31,21 @@ afterEach(async () => {
   await numa.close();
 });
 
-/** Waits until the server told of a refusal. */
+/** Waits until the server has reported a refusal. */
 async function told(pattern: RegExp): Promise<void> {
   await until(`a line like ${pattern} among: ${numa.errors.join(" / ")}`, () => numa.errors.some((line) => line.startsWith("numa: refused 127.0.0.1:") && pattern.test(line)));
 }
 
-test("a message that is no JSON, or of no known kind, is answered with what is wrong", async () => {
+test("a message that is not JSON or of unknown type is answered with the error", async () => {
   const socket = await Socket.enter(numa, numa.controller);
   for (const wrong of ["", "{", "[1,2", "null", '{"type":"reboot"}', '{"type":"order","id":-1,"line":"stop"}', "[".repeat(100_000)]) socket.send(wrong);
   await until("an answer to each", () => socket.messages.filter((one) => one.type === "notice").length === 7);
   const notices = socket.messages.flatMap((one) => (one.type === "notice" ? [one.text] : []));
-  assert.ok(notices.every((text) => /^the message is not understood: /.test(text)), notices.join("\n"));
+  assert.ok(notices.every((text) => /^invalid message: /.test(text)), notices.join("\n"));
   socket.send(Buffer.from([1, 2, 3]));
   await socket.message("notice", (one) => /binary/.test(one.text));
   assert.equal((await socket.order("status")).ok, true);
-  await told(/the message is not understood/);
+  await told(/invalid message/);
   await told(/binary messages/);
   await socket.close();
 });
@@ -57,7 +57,7 @@ test("a message over 256 KiB ends the connection", async () => {
   await told(/too long|size|capacity/i);
 });
 
-test("orders that make no sense are answered with the fix", async () => {
+test("invalid commands are answered with the fix", async () => {
   const socket = await Socket.enter(numa, numa.controller);
   const { text, ok } = await socket.order("interval never");
   assert.deepEqual([ok, /interval|time/i.test(text)], [false, true], text);
@@ -70,7 +70,7 @@ test("orders that make no sense are answered with the fix", async () => {
   await socket.close();
 });
 
-test("without the cookie nothing is told", async () => {
+test("without the cookie, access is denied", async () => {
   assert.equal((await Socket.open(numa, {})).refused, 401);
   assert.equal((await Socket.open(numa, { Cookie: `numa-${numa.port}-00000000=${"0".repeat(32)}` })).refused, 401);
   assert.equal((await ask(numa, "GET", "/export.csv?source=0&series=0&from=0&to=1&rows=1")).status, 401);
@@ -83,7 +83,7 @@ test("without the cookie nothing is told", async () => {
   await told(/POST \/session: 401/);
 });
 
-test("pages of other origins can neither log in nor listen", async () => {
+test("pages of other origins can neither log in nor read", async () => {
   const cookie = await logIn(numa, numa.controller);
   const body = JSON.stringify({ token: Numa.token(numa.controller) });
   for (const origin of ["http://evil.example", `http://127.0.0.1:${numa.port + 1}`, "null"]) {
@@ -96,7 +96,7 @@ test("pages of other origins can neither log in nor listen", async () => {
   await told(/GET \/stream: 403 .*origin/);
 });
 
-test("a name that was made to resolve to us is not ours", async () => {
+test("an unknown host name that resolves to this server is refused", async () => {
   const cookie = await logIn(numa, numa.controller);
   for (const host of ["evil.example", `evil.example:${numa.port}`, `127.0.0.1.evil.example:${numa.port}`]) {
     assert.equal((await ask(numa, "GET", "/", { Host: host })).status, 421, host);
@@ -107,7 +107,7 @@ test("a name that was made to resolve to us is not ours", async () => {
   await told(/421 .*'evil.example'/);
 });
 
-test("a viewer changes nothing", async () => {
+test("a viewer can change nothing", async () => {
   const viewer = await Socket.enter(numa, numa.viewer);
   const boss = await Socket.enter(numa, numa.controller);
   for (const line of ["interval 1s", "pause", "stop", `record ${numa.file("x.arrows")}`, "label x"]) {
@@ -124,7 +124,7 @@ test("a viewer changes nothing", async () => {
   await Promise.all([viewer.close(), boss.close()]);
 });
 
-test("too many clients are turned away, and one that leaves makes room", async () => {
+test("clients above the limit are refused, and one that leaves frees its place", async () => {
   const cookie = await logIn(numa, numa.viewer);
   const all: Socket[] = [];
   for (let count = 0; count < 16; count++) all.push(await Socket.open(numa, { Cookie: cookie }));
@@ -141,7 +141,7 @@ test("too many clients are turned away, and one that leaves makes room", async (
   await Promise.all([...all, next].map((one) => one.close()));
 });
 
-test("what is no HTTP is refused", async () => {
+test("anything that is not HTTP is refused", async () => {
   const answers = await Promise.all([
     bytes(numa, Buffer.from(Array.from({ length: 4096 }, (_, at) => (at * 131) % 256))),
     bytes(numa, "GET / HTTP/9.9\r\n\r\n"),
@@ -152,7 +152,7 @@ test("what is no HTTP is refused", async () => {
   await until("a line for each", () => numa.errors.filter((line) => /refused/.test(line)).length >= 4);
 });
 
-test("there are no other files and no other methods", async () => {
+test("unknown files and methods are refused", async () => {
   for (const path of ["/x", "//", "/../../etc/passwd", "/%2e%2e/etc/passwd", "/app.js/"]) assert.equal((await ask(numa, "GET", path)).status, 404, path);
   for (const method of ["PUT", "DELETE", "TRACE"]) assert.equal((await ask(numa, method, "/")).status, 405, method);
   const upgrade = await ask(numa, "GET", "/stream", { Origin: numa.origin, Cookie: await logIn(numa, numa.viewer) });
@@ -160,7 +160,7 @@ test("there are no other files and no other methods", async () => {
   await told(/GET \/etc\/passwd|passwd: 404/);
 });
 
-test("a recording that is none is refused with what is wrong", async () => {
+test("an invalid recording is refused with the reason", async () => {
   const headers = { Origin: numa.origin, Cookie: await logIn(numa, numa.controller) };
   const answer = await ask(numa, "POST", "/recordings?name=broken.arrows", headers, "this is no recording");
   assert.ok(answer.status >= 400 && answer.status < 500, `${answer.status} ${answer.text}`);
@@ -168,7 +168,7 @@ test("a recording that is none is refused with what is wrong", async () => {
   await told(/POST \/recordings: 4/);
 });
 
-test("a request whose head does not come is given up, while others are served", async () => {
+test("a request whose head never arrives times out, while others are served", async () => {
   await until("the end of the slow connection", () => slow.closed);
   assert.equal((await ask(slow.numa, "GET", "/")).status, 200);
   assert.match(await slow.numa.ctl("status"), /interval/);

@@ -1,4 +1,4 @@
-// Sensors switched off and on: one state for all, and what was sampled stays.
+// Sensors switched off and on: one state for everyone, and samples are kept.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -10,7 +10,7 @@ import { becomes, until } from "./infra/until";
 const s = stage({ args: ["-i", "50ms"] }, 2);
 const FAULTS = "m:vmstat.pgfault";
 
-const sensor = (client: Client, name: string) => client.page.getByRole("switch", { name: `Sample ${name}, for all` });
+const sensor = (client: Client, name: string) => client.page.getByRole("switch", { name: `Sample ${name} for everyone` });
 const isOn = async (client: Client, name: string) => (await sensor(client, name).getAttribute("aria-checked")) === "true";
 
 async function measured(client: Client): Promise<number[]> {
@@ -18,7 +18,7 @@ async function measured(client: Client): Promise<number[]> {
   return line?.times.filter((_, row) => !Number.isNaN(line.values[row])) ?? [];
 }
 
-test("a sensor that one switches off is off for all, and its history stays", async () => {
+test("a sensor switched off in one page is off for everyone, and its history is kept", async () => {
   for (const client of [s.one, s.two]) {
     await client.page.getByLabel("Search metrics").fill("vmstat.pgfault");
     await client.page.locator(".tree .entry", { has: client.page.getByText("vmstat.pgfault", { exact: true }) }).click();
@@ -35,10 +35,10 @@ test("a sensor that one switches off is off for all, and its history stays", asy
   assert.ok(after.length > 0 && (after.at(-1) ?? 0) <= (before.at(-1) ?? 0) + 1000, "no values since then");
   assert.ok(after.includes(before[1] ?? 0), "what was before stays");
   const chip = s.two.page.locator(`[data-panel="${FAULTS}"] .chip`).first();
-  await until("the reason in the legend", async () => /Gone since .*sensor ‘vmstat’ is off/.test((await chip.getAttribute("title")) ?? ""));
+  await until("the reason in the legend", async () => /No data since .*sensor ‘vmstat’ is off/.test((await chip.getAttribute("title")) ?? ""));
 });
 
-test("it is switched on again by the other, and values come", async () => {
+test("another page switches it on again, and new values arrive", async () => {
   const last = (await measured(s.one)).at(-1) ?? 0;
   await sensor(s.two, "vmstat").click();
   for (const client of [s.one, s.two]) {

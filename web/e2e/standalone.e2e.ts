@@ -15,7 +15,7 @@ import { Panel } from "./infra/panel";
 import { Known } from "./infra/recording";
 import { becomes, until } from "./infra/until";
 
-/** A recording of NUMAscope with a name that must stay a name. */
+/** A recording of NUMAscope whose name must be escaped. */
 const HOSTILE = "<img src=x onerror=document.title=1>.json";
 const ORIGINAL = JSON.stringify([["links", 2, 1_700_000_000_000_000], ["bytes:0", "bytes:1"], [1, 5, 6], [2, 7, 9]]);
 
@@ -41,13 +41,13 @@ after(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
-/** Writes a file of recordings; what numa said. */
+/** Writes a file with recordings; returns the output of numa. */
 async function write(...words: string[]): Promise<string> {
   const { stdout } = await promisify(execFile)(program(), ["view", ...words, "--html", "out.html", "--force"], { cwd: folder });
   return stdout.trim();
 }
 
-/** Opens the file, and watches that it asks for nothing else. */
+/** Opens the file, and checks that it requests nothing else. */
 async function open(fragment = "", narrow = false): Promise<Client> {
   const address = pathToFileURL(join(folder, "out.html")).href;
   const client = await Client.open(`${address}${fragment}`, narrow ? { viewport: NARROW } : {});
@@ -63,16 +63,16 @@ describe("every sample", () => {
     assert.match(await write("a.arrows", "b.arrows", HOSTILE), /^wrote out\.html: [\d.]+ MiB, every sample of a\.arrows; every sample of b\.arrows; every sample of <img/);
   });
 
-  test("it opens without a server, and shows nothing that needs one", async () => {
+  test("it opens without a server, and shows no control that needs one", async () => {
     const client = await open(`#${panels}`);
     assert.equal(await client.status(), "standalone file");
     const shown = await client.page.locator("header.top button:visible, .side button:visible").evaluateAll((all) => all.map((one) => one.getAttribute("aria-label") ?? ""));
-    assert.ok(shown.length > 2 && !shown.some((name) => /record|load|pause|note a label|live/i.test(name)), shown.join());
+    assert.ok(shown.length > 2 && !shown.some((name) => /record|pause|add a label|live/i.test(name)), shown.join());
     await client.page.keyboard.press("n");
     assert.equal(await client.page.locator("dialog[open]").count(), 0);
   });
 
-  test("zoom goes down to single samples, the cursor reads them, and both are saved", async () => {
+  test("zoom reaches single samples, the cursor shows them, and both are saved", async () => {
     const [from, to] = [known.timeMs(2200), known.timeMs(2400)];
     const client = await open(`#from=${from}&to=${to}&${panels}`);
     const panel = new Panel(client, "m:test.row");
@@ -82,9 +82,9 @@ describe("every sample", () => {
     await client.page.mouse.move(...(await panel.point(0.5)));
     const cursor = await until("a cursor", async () => (await charts(client, "m:test.row"))[0]?.cursor);
     assert.equal((await panel.legend())[0]?.value, String(known.value("test.row", known.rowAt(cursor))));
-    const saved = await panel.save("Values, CSV");
+    const saved = await panel.save("Visible data, CSV");
     assert.ok((await readFile(saved.path, "utf8")).split("\n").length > 200);
-    for (const [item, begin] of [["Picture, PNG", "\x89PNG"], ["Drawing, SVG", "<svg"]] as const) {
+    for (const [item, begin] of [["Image, PNG", "\x89PNG"], ["Image, SVG", "<svg"]] as const) {
       assert.ok((await readFile((await panel.save(item)).path, "latin1")).startsWith(begin), item);
     }
     await client.page.keyboard.press("a");
@@ -96,11 +96,11 @@ describe("every sample", () => {
     await client.page.getByLabel("Search metrics").fill("test.spi");
     await becomes("what is found", () => client.page.locator(".tree .entry .name").allTextContents(), ["test.spike"]);
     const panel = new Panel(client, "m:test.row");
-    await panel.press("As a table");
+    await panel.press("Table");
     assert.ok((await panel.table()).length > 1);
   });
 
-  test("a second recording is drawn beside the first", async () => {
+  test("a second recording is drawn over the first", async () => {
     const client = await open(`#from=${known.timeMs(0)}&to=${known.timeMs(200)}&${panels}`);
     await client.page.getByLabel("Compare with", { exact: true }).selectOption({ label: "b.arrows" });
     const panel = new Panel(client, "m:test.row");
@@ -108,20 +108,20 @@ describe("every sample", () => {
     await until("no difference", async () => /\((±|\+|−)?0\)/.test((await panel.legend())[0]?.value ?? ""));
   });
 
-  test("a name is only a name", async () => {
+  test("a name is never markup", async () => {
     const client = await open();
-    await client.page.getByLabel("What is shown").selectOption({ label: HOSTILE });
+    await client.page.getByLabel("Data source").selectOption({ label: HOSTILE });
     await until("its name", async () => (await client.page.locator(".about").textContent())?.includes(HOSTILE));
     assert.equal(await client.page.title(), "numakit");
   });
 
-  test("it fits on a telephone", async () => {
+  test("it fits on a phone", async () => {
     const client = await open(`#${panels}`, true);
     assert.ok((await client.page.evaluate(() => document.documentElement.scrollWidth)) <= NARROW.width);
   });
 });
 
-test("where the room is too small there are buckets, and every spike is seen in them", async () => {
+test("if the size limit is too small there are buckets, and every spike is visible in them", async () => {
   const said = await write("a.arrows", "--size", "1MiB");
   const step = /^wrote out\.html: [\d.]+ MiB, a\.arrows in buckets of (\d+)ms$/.exec(said)?.[1];
   assert.ok(step, said);
@@ -131,11 +131,11 @@ test("where the room is too small there are buckets, and every spike is seen in 
   await client.page.keyboard.press("a");
   assert.ok(known.spikes.length > 0);
   for (const spike of known.spikes.slice(0, 5)) await until(`spike ${spike}`, () => drawnAt(client, "m:test.spike", known.timeMs(spike), 900));
-  const { path } = await new Panel(client, "m:test.spike").save("Values, CSV");
+  const { path } = await new Panel(client, "m:test.spike").save("Visible data, CSV");
   assert.match(await readFile(path, "utf8"), /max/);
 });
 
-test("a file that was cut says so", async () => {
+test("a truncated file is reported", async () => {
   await write("b.arrows");
   const whole = await readFile(join(folder, "out.html"), "utf8");
   const [first] = /(?<=octet-stream">)[^<]+/.exec(whole) ?? [""];

@@ -1,4 +1,4 @@
-// Zooming and moving by mouse, wheel, touch, slider and keyboard.
+// Zooming and scrolling by mouse, wheel, touch, slider and keyboard.
 
 import assert from "node:assert/strict";
 import { beforeEach, test } from "node:test";
@@ -15,7 +15,7 @@ const ID = "faults";
 type Range = [number, number];
 const length = ([from, to]: Range) => to - from;
 
-/** Waits for a range that fits. */
+/** Waits for a matching range. */
 async function shows(what: string, fits: (now: Range) => boolean, client = s.one): Promise<Range> {
   return until(what, async () => {
     const now = await range(client, ID);
@@ -26,7 +26,7 @@ async function shows(what: string, fits: (now: Range) => boolean, client = s.one
 const near = (a: number, b: number, by: number) => Math.abs(a - b) <= by;
 const alike = (a: Range, b: Range, by: number) => near(a[0], b[0], by) && near(a[1], b[1], by);
 
-/** Presses at one share of the chart's width and lets go at another. */
+/** Drags from one fraction of the chart's width to another. */
 async function drag(from: number, to: number): Promise<void> {
   const { mouse } = s.one.page;
   const panel = new Panel(s.one, ID);
@@ -38,7 +38,7 @@ async function drag(from: number, to: number): Promise<void> {
   await mouse.up();
 }
 
-/** All the history, held. */
+/** The whole history, frozen. */
 async function whole(): Promise<Range> {
   await new Controls(s.one).hold();
   await s.one.page.locator("h2").first().click();
@@ -47,7 +47,7 @@ async function whole(): Promise<Range> {
   return shows("all the history", (now) => near(now[0], from_ns / 1e6, 50));
 }
 
-/** A held range with room on both sides. */
+/** A frozen range with room on both sides. */
 async function middle(): Promise<Range> {
   const all = await whole();
   await drag(0.4, 0.7);
@@ -74,7 +74,7 @@ test("dragging on a chart zooms all panels, a double-click goes back", async () 
   await shows("the range before", (now) => alike(now, before, 1));
 });
 
-test("a zoom out of live ends it, a double-click brings it back", async () => {
+test("zooming out of live data stops following, a double-click follows again", async () => {
   await drag(0.6, 0.95);
   await until("hold", async () => (await s.one.view())?.follow === false);
   const [x, y] = await new Panel(s.one, ID).point(0.5);
@@ -82,7 +82,7 @@ test("a zoom out of live ends it, a double-click brings it back", async () => {
   await until("live", async () => (await s.one.view())?.follow === true);
 });
 
-test("the wheel zooms around the pointer, with Ctrl where the page scrolls, with Shift along the time", async () => {
+test("the wheel zooms around the pointer, with Ctrl if the page scrolls, with Shift it scrolls in time", async () => {
   const before = await middle();
   const { mouse, keyboard } = s.one.page;
   const [x, y] = await new Panel(s.one, ID).point(0.25);
@@ -111,7 +111,7 @@ test("the wheel zooms around the pointer, with Ctrl where the page scrolls, with
   assert.ok(near(length(moved), length(before), length(before) * 0.02));
 });
 
-test("keys zoom, move, and go to the ends", async () => {
+test("keys zoom, scroll, and go to the ends", async () => {
   const { keyboard } = s.one.page;
   const before = await middle();
   await keyboard.press("+");
@@ -133,7 +133,7 @@ test("keys zoom, move, and go to the ends", async () => {
   await until("live", async () => (await s.one.view())?.follow === true);
 });
 
-test("the slider's window is moved, its edges pulled, and a click brings it there", async () => {
+test("the slider's window and its edges can be dragged, and a click moves it there", async () => {
   const { page } = s.one;
   await middle();
   const slider = await until("the slider", () => page.locator(".slider").boundingBox());
@@ -165,7 +165,7 @@ test("the slider's window is moved, its edges pulled, and a click brings it ther
   await shows("the range around the click", (now) => Math.abs(now[0] - both[0]) > 50);
 });
 
-test("one finger moves, two fingers zoom", async () => {
+test("one finger scrolls in time, two fingers zoom", async () => {
   const phone = await Client.open(s.numa.controller, { viewport: NARROW, hasTouch: true, isMobile: true });
   const cdp = await phone.cdp();
   const touch = (type: "touchStart" | "touchMove" | "touchEnd", points: [number, number][]) =>

@@ -1,5 +1,5 @@
-// A second source beside the first: its series of the same names, moved in time so that both begin,
-// or have a label, at the same place.
+// A second source that is compared with the first: its series of the same names, shifted in time so
+// that both start, or have a label, at the same place.
 
 import type { Connection } from "./connection";
 import type { Frame, Track } from "./frame";
@@ -10,7 +10,7 @@ import type { Label, SourceInfo } from "./wire";
 
 const ASK_PAUSE_MS = 90;
 
-/** Values of `track` at the times `x`, where its own times are `shift` later; empty where it has none near. */
+/** `track` resampled to the times `x`. Its own times are `shift` ms later. NaN where no sample is within `near` ms. */
 export function resample(x: Float64Array, own: Float64Array, track: Track, shift: number, near: number, factor = 1): Track {
   const out = { min: new Float64Array(x.length).fill(NaN), max: new Float64Array(x.length).fill(NaN), mean: new Float64Array(x.length).fill(NaN) };
   let at = 0;
@@ -25,7 +25,7 @@ export function resample(x: Float64Array, own: Float64Array, track: Track, shift
   return out;
 }
 
-/** Texts of labels that both have, each once. */
+/** Label texts that both lists have, without duplicates. */
 export function sharedLabels(first: Label[], second: Label[]): string[] {
   const texts = new Set(second.map((label) => label.text));
   return [...new Set(first.map((label) => label.text))].filter((text) => texts.has(text) && !text.startsWith("numakit:"));
@@ -40,7 +40,7 @@ export class Beside {
   private wanted = { numbers: [] as number[], from: 0, to: 0, buckets: 1 };
   private last: { slice: Slice; tracks: Map<number, Track | undefined> } | null = null;
 
-  /** `shift`: how much later its times are, in ms. */
+  /** `shift`: how many ms its times are later. */
   constructor(
     readonly source: SourceInfo,
     private readonly first: Catalog,
@@ -52,14 +52,14 @@ export class Beside {
     this.catalog = new Catalog(source);
   }
 
-  /** Asks for what belongs beside a range of the first source. */
+  /** Requests the samples that match a range of the first source. */
   want(series: number[], from: number, to: number, buckets: number): void {
     const numbers = series.map((number) => this.match(number)?.number).filter((number) => number !== undefined);
     const key = `${numbers.join()} ${from} ${to} ${buckets} ${this.shift}`;
     if (key === this.key || numbers.length === 0) return;
     this.key = key;
     this.wanted = { numbers, from, to, buckets };
-    // Not begun again with every change: while the range moves on, it would never come to an end.
+    // The timer is not restarted by each change: while the range keeps moving, it would never expire.
     if (this.timer !== 0) return;
     this.timer = window.setTimeout(() => {
       this.timer = 0;
@@ -75,7 +75,7 @@ export class Beside {
     this.connection.send({ type: "fetch", id: this.asked, source: this.source.id, series: [...new Set(numbers)], from_ns: Math.max(0, Math.round(start * NS_PER_MS)), to_ns: Math.round(end * NS_PER_MS), buckets });
   }
 
-  /** Moves it; whether it was elsewhere before. */
+  /** Sets the shift; returns whether it changed. */
   lay(shift: number): boolean {
     const moved = shift !== this.shift;
     this.shift = shift;
@@ -83,7 +83,7 @@ export class Beside {
     return moved;
   }
 
-  /** What was asked for may not come; it is asked for again. */
+  /** Drops the pending request: the connection was lost, so no answer will come. */
   forget(): void {
     this.key = "";
   }
@@ -96,7 +96,7 @@ export class Beside {
     return true;
   }
 
-  /** What belongs beside a series of the first source, at the times of `slice` and in its raw unit. */
+  /** The matching track for a series of the first source, at the times of `slice` and in its raw unit. */
   track(slice: Slice, number: number): Track | undefined {
     const own = this.slice;
     if (!own) return undefined;

@@ -1,5 +1,5 @@
-// The choice of a second source, and where it is laid over the first: at the start of both or at a
-// label that both have. What is chosen stands in the view, so that the address holds it.
+// The selection of a second source and of the alignment: at the start of both or at a label that both
+// have. The selection is part of the view, so that the page address holds it.
 
 import { Beside, sharedLabels } from "./beside";
 import type { Connection } from "./connection";
@@ -11,7 +11,7 @@ import type { Ids, Timeline } from "./timeline";
 import type { View } from "./view";
 import type { Label, SourceInfo } from "./wire";
 
-/** What comparing needs of the page. */
+/** What the comparison needs from the page. */
 export interface Surroundings {
   sources: SourceInfo[];
   view: View;
@@ -24,7 +24,7 @@ export class Comparing {
   readonly element = h("span", { class: "compare" });
   private beside: Beside | null = null;
   private readonly which: HTMLSelectElement;
-  private readonly where = h("select", { "aria-label": "Aligned at", title: "Where the two are laid over each other" });
+  private readonly where = h("select", { "aria-label": "Align at", title: "Where to align the two sources" });
 
   constructor(
     private readonly around: Surroundings,
@@ -32,14 +32,14 @@ export class Comparing {
     private readonly timeline: Timeline,
     private readonly changed: () => void,
   ) {
-    this.which = h("select", { "aria-label": "Compare with", title: "Draw another recording beside this one, dashed" });
+    this.which = h("select", { "aria-label": "Compare with", title: "Draw a second source as dashed lines" });
     this.which.addEventListener("change", () => this.choose(this.which.value === "" ? null : Number(this.which.value), ""));
     this.where.addEventListener("change", () => this.choose(around.view.beside, this.where.value));
     this.sourcesChanged();
     this.apply();
   }
 
-  /** Another source came, which may be compared with. */
+  /** A source was added, which can be compared with. */
   sourcesChanged(): void {
     const others = this.around.sources.filter((one) => one.id !== this.catalog.source.id);
     this.which.replaceChildren(h("option", { value: "" }, "Compare with …"),
@@ -48,10 +48,10 @@ export class Comparing {
     this.fill();
   }
 
-  /** What belongs beside a series at the times that are on screen; none while nothing is compared. */
+  /** The second source's track for a series, at the visible times; undefined without a comparison. */
   other: Other | undefined;
 
-  /** The name of the second source; empty while there is none. */
+  /** The name of the second source; empty without one. */
   get name(): string {
     return this.beside?.source.name ?? "";
   }
@@ -62,7 +62,7 @@ export class Comparing {
     this.changed();
   }
 
-  /** Labels came or changed: the choice of them, and where a second source lies, may be others. */
+  /** Labels changed, so the choices of alignment and the shift may change. */
   labelsChanged(): void {
     this.fill();
     if (this.beside?.lay(this.shift(this.beside.source))) this.changed();
@@ -99,7 +99,7 @@ export class Comparing {
     this.where.value = shared.includes(view.at) ? view.at : "";
   }
 
-  /** How much later the other's times are, in ms. */
+  /** How many ms the other source's times are later. */
   private shift(other: SourceInfo): number {
     const { view, labelsOf } = this.around;
     const first = this.catalog.source;

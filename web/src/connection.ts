@@ -1,5 +1,5 @@
-// The way to the server: the token becomes a cookie, then one WebSocket that is opened again
-// whenever it is lost.
+// The connection to the server: the token is exchanged for a cookie, then one WebSocket is opened, and
+// opened again whenever it is lost.
 
 import { decodeFrame, type Frame } from "./frame";
 import type { FromServer, ToServer } from "./wire";
@@ -10,7 +10,7 @@ export type Link =
   | { is: "lost"; again: number; tries: number; why?: string }
   | { is: "refused"; why: string }
   | { is: "ended"; why: string }
-  /** There is no server: all is in the page's own file. Of each source the length of a bucket, 0 for every row. */
+  /** There is no server: the page's own file holds all data. For each source the bucket length, 0 if every row is kept. */
   | { is: "standalone"; steps: number[] };
 
 export interface Listener {
@@ -19,25 +19,25 @@ export interface Listener {
   linkChanged(link: Link): void;
 }
 
-/** Who answers the page. */
+/** Where the page gets its data. */
 export interface Connection {
-  /** Whether that is a server, which does more than show what it has. */
+  /** Whether this is a server, which can also record and take commands. */
   readonly served: boolean;
   start(token: string | null): Promise<void>;
-  /** False where nobody takes it. */
+  /** False if the message cannot be sent. */
   send(message: ToServer): boolean;
-  /** Tries now instead of after the pause. */
+  /** Retries now instead of after the pause. */
   retry(): void;
 }
 
 const PROTOCOL = "numakit.1";
 const LONGEST_PAUSE_MS = 5000;
-/** Longest wait for the answer whether this page is let in. */
+/** How long to wait for the answer whether this page has access. */
 const PATIENCE_MS = 5000;
-/** The status of a server that has as many clients as it takes. */
+/** HTTP status of a server that has reached its limit of clients. */
 const FULL = 503;
-const STRANGER = "This page needs the address that numa live printed.";
-const STARTED_AGAIN = "numa was started again: open the new address that it printed. What was received stays here.";
+const STRANGER = "Open the full address that numa printed: the part after # is the access key.";
+const STARTED_AGAIN = "numa was restarted: open the new address that it printed. Data received so far is kept.";
 
 /** The token in the address, as `#token=...` or as the whole fragment. */
 export function tokenIn(fragment: string): string | null {
@@ -55,7 +55,7 @@ export class Served implements Connection {
   private wasOpen = false;
   private ended = false;
   private refused = false;
-  /** Pages of one browser share cookies: where one is let in, others may try again. */
+  /** Pages of one browser share cookies: when one gets access, the others retry. */
   private readonly others = new BroadcastChannel("numakit");
 
   constructor(private readonly listener: Listener) {
@@ -64,7 +64,7 @@ export class Served implements Connection {
     };
   }
 
-  /** Exchanges the token, if there is one, and opens the stream. */
+  /** Exchanges the token, if any, and opens the stream. */
   async start(token: string | null): Promise<void> {
     this.listener.linkChanged({ is: "connecting" });
     if (token !== null && !(await this.exchange(token))) return;
@@ -93,16 +93,16 @@ export class Served implements Connection {
         body: JSON.stringify({ token }),
       });
       if (answer.ok) return true;
-      this.listener.linkChanged({ is: "refused", why: (await answer.text()) || `the server answered ${answer.status}` });
+      this.listener.linkChanged({ is: "refused", why: (await answer.text()) || `the server returned HTTP status ${answer.status}` });
     } catch {
-      this.listener.linkChanged({ is: "refused", why: "the server does not answer" });
+      this.listener.linkChanged({ is: "refused", why: "the server is not responding" });
     }
     return false;
   }
 
   private open(): void {
     this.socket?.close();
-    // Below the page, wherever a proxy has that.
+    // Relative to the page, wherever a proxy serves it.
     const stream = new URL("stream", location.href);
     stream.protocol = location.protocol === "https:" ? "wss:" : "ws:";
     const socket = new WebSocket(stream, PROTOCOL);
@@ -129,14 +129,14 @@ export class Served implements Connection {
       }
       this.listener.message(message);
     } catch (error) {
-      console.error("a message of the server cannot be read:", error);
+      console.error("cannot decode a message from the server:", error);
     }
   }
 
   private async lost(): Promise<void> {
     if (this.ended) return;
     this.tries += 1;
-    // A refused upgrade looks like a lost line; only a request tells them apart.
+    // A refused upgrade looks like a lost connection; only a plain request can distinguish them.
     const refusal = await this.refusal();
     if (refusal !== null && refusal.status !== FULL) {
       this.refused = true;
@@ -147,7 +147,7 @@ export class Served implements Connection {
     this.timer = window.setTimeout(() => this.open(), pause);
   }
 
-  /** Why the server would not let this page in; null where it would, or does not answer. */
+  /** Why the server denies access; null if it does not, or does not respond. */
   private async refusal(): Promise<{ status: number; why: string } | null> {
     try {
       const answer = await fetch("session", { signal: AbortSignal.timeout(PATIENCE_MS) });

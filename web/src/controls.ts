@@ -1,4 +1,4 @@
-// The bar on top: what is looked at, how it goes, and the orders one can give.
+// The top bar: source, state, and commands.
 
 import { h, ICONS, icon, iconButton, pageIcon } from "./elements";
 import type { Link } from "./connection";
@@ -31,30 +31,30 @@ export class Controls {
   private readonly pauseButton: HTMLButtonElement;
   private readonly recordButton: HTMLButtonElement;
   private readonly name = h("span", { class: "what" });
-  private readonly choice = h("select", { class: "source", "aria-label": "What is shown" });
+  private readonly choice = h("select", { class: "source", "aria-label": "Data source" });
   private readonly status = h("div", { class: "status" });
-  /** The state in words that do not change with every figure, for who has them read out. */
+  /** The state without changing numbers, for screen readers. */
   private readonly spoken = h("span", { class: "unseen", role: "status" });
   private readonly orders: HTMLElement[];
   private readonly lost = { count: 0, since: 0, seen: false };
   private interval = 0;
 
   constructor(private readonly sources: SourceInfo[], private readonly source: SourceInfo, role: Role, parts: { compare: HTMLElement; save: HTMLElement }, events: ControlEvents) {
-    this.followButton = iconButton("pause", "", () => (this.followButton.dataset.on === "1" ? events.freeze() : events.follow()), "Following");
+    this.followButton = iconButton("pause", "", () => (this.followButton.dataset.on === "1" ? events.freeze() : events.follow()), "Freeze");
     this.followButton.classList.add("primary");
-    this.spans = h("select", { "aria-label": "Range on screen", title: "Range on screen", change: () => events.span(Number(this.spans.value)) });
-    this.intervals = h("select", { "aria-label": "Sampling interval, for all", title: "Sampling interval, for all", change: () => events.order(`interval ${this.intervals.value}`) },
+    this.spans = h("select", { "aria-label": "Time range", title: "Time range", change: () => events.span(Number(this.spans.value)) });
+    this.intervals = h("select", { "aria-label": "Sampling interval, for everyone", title: "Sampling interval, for everyone", change: () => events.order(`interval ${this.intervals.value}`) },
       ...INTERVALS.map((text) => h("option", { value: text }, text)));
-    this.pauseButton = iconButton("pause", "Pause sampling, for all", () => events.order(this.pauseButton.dataset.paused === "1" ? "resume" : "pause"), "Pause all");
+    this.pauseButton = iconButton("pause", "Pause sampling for everyone", () => events.order(this.pauseButton.dataset.paused === "1" ? "resume" : "pause"), "Pause all");
     this.recordButton = iconButton("record", "Record to a file on the server", () => events.record(), "Record");
-    const labelButton = iconButton("label", "Note a label at the newest sample (n)", () => events.label(), "Label");
+    const labelButton = iconButton("label", "Add a label at the newest sample (n)", () => events.label(), "Label");
     this.orders = [this.intervals, this.pauseButton, this.recordButton];
     const mayOrder = role === "controller" && source.kind === "live";
     this.orders.forEach((element) => (element.hidden = !mayOrder));
     labelButton.hidden = role !== "controller";
     this.followButton.hidden = source.kind !== "live";
     const file = h("input", { type: "file", hidden: true, change: () => { const chosen = file.files?.[0]; if (chosen) events.load(chosen); } });
-    const load = role === "controller" ? iconButton("open", "Load a recording", () => file.click()) : null;
+    const load = role === "controller" ? iconButton("open", "Open a recording", () => file.click()) : null;
     this.element = h("header", { class: "top" },
       iconButton("menu", "Metrics", () => events.drawer("tree")),
       h("div", { class: "brand" }, mark(), this.name, parts.compare, h("span", { class: "about" }, about(source))),
@@ -62,26 +62,26 @@ export class Controls {
       h("div", { class: "buttons time" }, this.followButton, this.spans),
       h("div", { class: "buttons orders" }, this.intervals, this.pauseButton, this.recordButton, labelButton),
       h("div", { class: "buttons tools" }, load, file, parts.save,
-        iconButton("share", "Copy the address of this view (s)", () => events.share()),
-        iconButton("theme", "Light or dark (d)", () => events.theme()), iconButton("help", "Keys (?)", () => events.help())),
+        iconButton("share", "Copy link to this view (s)", () => events.share()),
+        iconButton("theme", "Switch light/dark theme (d)", () => events.theme()), iconButton("help", "Keyboard shortcuts (?)", () => events.help())),
     );
     this.choice.addEventListener("change", () => events.source(Number(this.choice.value)));
     this.sourcesChanged();
     this.element.querySelector("button")?.classList.add("burger");
   }
 
-  /** Says what is shown; with several sources, lets choose. */
+  /** Shows the name of the source, or a choice if there are several. */
   sourcesChanged(): void {
     const { sources, source, choice } = this;
     choice.replaceChildren(...sources.map((one) => h("option", { value: one.id, selected: one === source }, one.kind === "live" ? `${one.host}, live` : one.name)));
     this.name.replaceChildren(sources.length < 2 ? h("strong", {}, source.host || source.name) : choice);
   }
 
-  /** Shows how it goes. */
+  /** Shows the state of the connection and of the sampler. */
   show(link: Link, state: State | null, view: View): void {
     const { follow } = view;
     this.followButton.dataset.on = follow ? "1" : "0";
-    relabel(this.followButton, follow ? "pause" : "play", follow ? "Hold" : "Live", follow ? "Hold the picture for me; sampling goes on (space)" : "Back to live (space)");
+    relabel(this.followButton, follow ? "pause" : "play", follow ? "Freeze" : "Live", follow ? "Freeze this display; sampling continues (space)" : "Follow live data (space)");
     this.followButton.classList.toggle("calls", !follow);
     this.fillSpans(view.spanMs);
     const [kind, text] = this.wording(link, state, follow);
@@ -93,14 +93,14 @@ export class Controls {
     if (!state) return;
     this.fillInterval(state.interval_ns);
     this.pauseButton.dataset.paused = state.paused ? "1" : "0";
-    relabel(this.pauseButton, state.paused ? "play" : "pause", state.paused ? "Resume all" : "Pause all", state.paused ? "Resume sampling, for all" : "Pause sampling, for all");
+    relabel(this.pauseButton, state.paused ? "play" : "pause", state.paused ? "Resume all" : "Pause all", state.paused ? "Resume sampling for everyone" : "Pause sampling for everyone");
     this.recordButton.classList.toggle("on", state.recording !== null);
-    relabel(this.recordButton, "record", state.recording ? format(state.recording.bytes, "bytes") : "Record", state.recording ? `Recording to ${state.recording.path}; click to stop, or for another file` : "Record to a file on the server");
+    relabel(this.recordButton, "record", state.recording ? format(state.recording.bytes, "bytes") : "Record", state.recording ? `Recording to ${state.recording.path}; click to stop or to change the file` : "Record to a file on the server");
   }
 
   private wording(link: Link, state: State | null, follow: boolean): [string, string] {
     if (link.is === "connecting") return ["wait", "connecting"];
-    if (link.is === "lost") return ["bad", `${link.why ?? "connection lost"}; trying again (${link.tries})`];
+    if (link.is === "lost") return ["bad", `${link.why ?? "connection lost"}; retrying (${link.tries})`];
     if (link.is === "refused") return ["bad", "not connected"];
     if (link.is === "ended") return ["bad", link.why];
     if (link.is === "standalone") return ["idle", this.standalone(link.steps)];
@@ -110,7 +110,7 @@ export class Controls {
     const behind = this.behind(state);
     const rate = 1e9 / state.interval_ns;
     if (behind > 0) return ["warn", `sampler behind: ${behind} of ${format(rate, "count/s")} ticks lost`];
-    return ["good", `${follow ? "live" : "held"}, ${format(rate, "count/s")}${state.clients > 1 ? `, ${state.clients} watch` : ""}`];
+    return ["good", `${follow ? "live" : "frozen"}, ${format(rate, "count/s")}${state.clients > 1 ? `, ${state.clients} clients` : ""}`];
   }
 
   private standalone(steps: number[]): string {
@@ -139,7 +139,7 @@ export class Controls {
   }
 
   private fillInterval(ns: number): void {
-    // What is being chosen stays, but what another client changed is shown.
+    // An open choice stays as it is, unless another client changed the interval.
     if (document.activeElement === this.intervals && ns === this.interval) return;
     this.interval = ns;
     const text = ns >= 1e9 ? `${ns / 1e9}s` : `${ns / 1e6}ms`;
@@ -148,7 +148,7 @@ export class Controls {
   }
 }
 
-/** Changes a button; one that stays as it is keeps its content, so that no click on it is lost. */
+/** Changes a button only if its text changed: replacing its content during a click would lose the click. */
 function relabel(button: HTMLButtonElement, name: keyof typeof ICONS, text: string, title: string): void {
   button.title = title;
   button.setAttribute("aria-label", title);

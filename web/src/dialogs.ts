@@ -1,8 +1,8 @@
-// Questions, notices and the list of keys.
+// Dialogs, notices and the list of keyboard shortcuts.
 
 import { h, pageIcon } from "./elements";
 
-/** Asks for a line of text; null where it was left. */
+/** Asks for a line of text; null if cancelled. */
 export function ask(title: string, value: string, hint: string, action: string): Promise<string | null> {
   return new Promise((done) => {
     const input = h("input", { type: "text", value, "aria-label": title, autofocus: true, maxlength: 1000 });
@@ -20,7 +20,7 @@ export function ask(title: string, value: string, hint: string, action: string):
         if (text) finish(text);
       },
     }, h("h2", {}, title), input, hint ? h("p", { class: "quiet" }, hint) : null,
-      h("div", { class: "row" }, h("button", { type: "button", class: "button", click: () => finish(null) }, "Leave"), h("button", { type: "submit", class: "button primary" }, action))));
+      h("div", { class: "row" }, h("button", { type: "button", class: "button", click: () => finish(null) }, "Cancel"), h("button", { type: "submit", class: "button primary" }, action))));
     dialog.addEventListener("cancel", () => finish(null));
     document.body.append(dialog);
     dialog.showModal();
@@ -28,7 +28,7 @@ export function ask(title: string, value: string, hint: string, action: string):
   });
 }
 
-/** Asks to choose one of some actions, the last of which is the one that is likely meant; null where it was left. */
+/** Asks to choose one of several actions, the last of which is the default; null if cancelled. */
 export function decide(title: string, text: string, actions: [string, string][]): Promise<string | null> {
   return new Promise((done) => {
     const finish = (result: string | null) => {
@@ -45,38 +45,38 @@ export function decide(title: string, text: string, actions: [string, string][])
 }
 
 const KEYS: [string, string][] = [
-  ["space", "Hold the picture, or back to live"],
+  ["space", "Freeze the display, or follow live data"],
   ["+  −", "Zoom in, out"],
-  ["←  →", "Move along; with Shift by a whole range"],
-  ["Home  End", "To the oldest, to the newest"],
-  ["Backspace", "Back to the range before (double-click on a chart)"],
-  ["a", "All the history"],
-  ["[  ]", "Move the cursor; values follow in every legend"],
-  ["/", "Search metrics; Esc leaves the search"],
-  ["↓  ↑", "In the list: from row to row"],
-  ["0", "Default panels"],
-  ["n", "Note a label"],
-  ["s", "Copy the address of this view"],
-  ["d", "Light or dark"],
-  ["m  t", "Show or hide the machine, the list"],
-  ["?", "This list"],
+  ["←  →", "Scroll in time; with Shift by a full range"],
+  ["Home  End", "Go to the oldest, to the newest sample"],
+  ["Backspace", "Previous time range (or double-click on a chart)"],
+  ["a", "Show the whole history"],
+  ["[  ]", "Move the cursor; legends show the values there"],
+  ["/", "Search metrics; Esc clears the search"],
+  ["↓  ↑", "In the metric list: next, previous row"],
+  ["0", "Open the default panels"],
+  ["n", "Add a label"],
+  ["s", "Copy link to this view"],
+  ["d", "Switch light/dark theme"],
+  ["m  t", "Show or hide the side views, the metric list"],
+  ["?", "Show this list"],
 ];
 
 const MOUSE: [string, string][] = [
-  ["Drag on a chart", "Zoom to it"],
-  ["Wheel", "Zoom; with Ctrl where the page scrolls, with Shift along the time"],
-  ["Touch", "One finger moves, two zoom"],
-  ["Double-click", "On a chart: back to the range before"],
-  ["Legend", "Click: on or off; double-click, or with Shift: alone"],
-  ["List", "Click: a panel; with Shift: into the open one"],
-  ["Slider", "Move the window, pull its edges, wheel"],
-  ["Drop a file", "Open a recording beside"],
+  ["Drag on a chart", "Zoom in to the selection"],
+  ["Wheel", "Zoom; with Ctrl if the page scrolls; with Shift scroll in time"],
+  ["Touch", "One finger scrolls in time, two fingers zoom"],
+  ["Double-click", "On a chart: previous time range"],
+  ["Legend", "Click: show or hide a line; double-click or Shift+click: show only this line"],
+  ["Metric list", "Click: open or close a panel; Shift+click: add to the open panel"],
+  ["Slider", "Drag the window or its edges; wheel: zoom"],
+  ["Drop a file", "Open a recording"],
 ];
 
-/** Shows the keys. */
+/** Shows the keyboard shortcuts. */
 export function showKeys(): void {
   const list = (rows: [string, string][]) => h("dl", {}, ...rows.flatMap(([keys, text]) => [h("dt", {}, ...keys.split("  ").map((key) => h("kbd", {}, key))), h("dd", {}, text)]));
-  const dialog = h("dialog", { class: "dialog keys", "aria-label": "Keys" }, h("h2", {}, "Keys"), list(KEYS), h("h2", {}, "Mouse and touch"), list(MOUSE),
+  const dialog = h("dialog", { class: "dialog keys", "aria-label": "Keyboard shortcuts" }, h("h2", {}, "Keyboard shortcuts"), list(KEYS), h("h2", {}, "Mouse and touch"), list(MOUSE),
     h("div", { class: "row" }, h("button", { type: "button", class: "button primary", click: () => dialog.close() }, "Close")));
   dialog.addEventListener("close", () => dialog.remove());
   dialog.addEventListener("click", (event) => event.target === dialog && dialog.close());
@@ -86,18 +86,18 @@ export function showKeys(): void {
 
 const notices = h("div", { class: "notices", role: "status", "aria-live": "polite" });
 
-/** Says something for some seconds. */
+/** Shows a notice for some seconds. */
 export function notify(text: string, bad = false): void {
   if (!notices.isConnected) document.body.append(notices);
   const one = h("div", { class: bad ? "notice bad" : "notice" }, text);
   notices.append(one);
-  // Its time begins when it is seen: a page that is busy draws it late.
+  // The time starts when the notice is drawn: a busy page draws it late.
   requestAnimationFrame(() => window.setTimeout(() => one.remove(), bad ? 8000 : 3500));
 }
 
 let stands: HTMLElement | null = null;
 
-/** Says something as long as it is so; null: no longer. */
+/** Shows a notice until it is replaced; null removes it. */
 export function standing(text: string | null): void {
   stands?.remove();
   stands = null;
@@ -107,7 +107,7 @@ export function standing(text: string | null): void {
   notices.prepend(stands);
 }
 
-/** What fills the page while there is nothing else: connecting, refused, gone. */
+/** Fills the page while there is nothing else to show: connecting, access denied, no response. */
 export function fullPage(title: string, text: string, action?: { name: string; run(): void }): HTMLElement {
   return h("div", { class: "full" }, h("img", { src: pageIcon(), alt: "", width: 56, height: 56 }), h("h1", {}, title), h("p", {}, text),
     action ? h("button", { type: "button", class: "button primary", click: () => action.run() }, action.name) : null);

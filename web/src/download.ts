@@ -1,11 +1,11 @@
-// Files from what is on screen: values, pictures, drawings.
+// Saves what is visible: values and images.
 
 import type { Panel } from "./panels/panel";
 import { svgOf } from "./drawing";
 import type { Line } from "./panels/lines";
 import type { Slice } from "./store";
 
-/** Gives a file to the browser to keep. */
+/** Downloads a file. */
 export function download(name: string, content: Blob): void {
   const url = URL.createObjectURL(content);
   const link = document.createElement("a");
@@ -19,7 +19,7 @@ function quoted(text: string): string {
   return /[",\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }
 
-/** Shown values of lines between two times, as CSV: mean, and minimum and maximum where they differ. */
+/** The shown values of lines between two times, as CSV: mean, and minimum and maximum where they differ. */
 export function csvOf(lines: Line[], slice: Slice, from: number, to: number): string {
   const columns = lines.flatMap((line) => {
     const track = slice.track(line.series.number);
@@ -41,20 +41,20 @@ export function csvOf(lines: Line[], slice: Slice, from: number, to: number): st
   return `${out.join("\n")}\n`;
 }
 
-/** Bytes of a time and of a value in a file, as they are on average. */
+/** Average bytes of a time and of a value in a CSV file. */
 const TIME_BYTES = 21;
 const VALUE_BYTES = 7;
 
-/** What a file would hold. */
+/** The size of a file before it is written. */
 export interface Extent {
   rows: number;
   series: number;
   bytes: number;
-  /** Whether all samples fit, or only buckets of them. */
+  /** Whether it holds all samples, or buckets of them. */
   whole: boolean;
 }
 
-/** How much a range of samples is, if at most `values` are given at once. */
+/** The size of a range of samples, if one file holds at most `values`. */
 export function extent(series: number, ms: number, intervalMs: number, values: number): Extent {
   const rows = Math.max(1, Math.round(ms / Math.max(intervalMs, 0.001)));
   const most = Math.max(1, Math.floor(values / Math.max(1, series)));
@@ -70,14 +70,14 @@ export function saveCsv(name: string, lines: Line[], slice: Slice, from: number,
 
 const PNG_SCALE = 2;
 
-/** The panel's drawing as a picture. */
+/** Saves the panel as a bitmap. */
 export async function savePng(panel: Panel): Promise<void> {
   const image = new Image();
   image.src = `data:image/svg+xml,${encodeURIComponent(svgOf(panel))}`;
   await image.decode();
   const canvas = Object.assign(document.createElement("canvas"), { width: image.width * PNG_SCALE, height: image.height * PNG_SCALE });
   const context = canvas.getContext("2d");
-  if (!context) throw new Error("this browser draws no pictures");
+  if (!context) throw new Error("this browser cannot create images");
   context.drawImage(image, 0, 0, canvas.width, canvas.height);
   canvas.toBlob((blob) => blob && download(`${fileName(panel.spec.title)}.png`, blob), "image/png");
 }

@@ -1,4 +1,4 @@
-// A panel as an SVG drawing: surfaces, axes, labels and values as on screen. A PNG is made from it.
+// A panel as SVG: areas, axes, labels and values as on screen. A PNG is made from it.
 
 import type { Picture } from "./panels/chart";
 import { shortened } from "./panels/marks";
@@ -73,7 +73,7 @@ export function chartOf(picture: Picture, name: string, box: Box, theme: Theme):
 
 type Place = (value: number) => number;
 
-/** The path of a drawing, as a canvas has it. */
+/** A path in SVG syntax. */
 class DrawnPath implements Pen {
   text = "";
   moveTo(x: number, y: number): void {
@@ -99,7 +99,7 @@ function dashed(picture: Picture, drawn: Drawn, x: Place, y: Place, colour: stri
   return `<path d="${d}" fill="none" stroke="${colour}" stroke-width="1.3" stroke-dasharray="5 4"/>`;
 }
 
-/** The runs of rows on screen, with one more on each side so that lines reach the edges. */
+/** The runs of visible rows, with one more on each side so that lines reach the edges. */
 function visible(picture: Picture, drawn: Drawn): number[][] {
   let [first, last] = [0, picture.x.length - 1];
   while (first < last && (picture.x[first + 1] ?? 0) < picture.from) first++;

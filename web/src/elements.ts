@@ -1,4 +1,4 @@
-// Makes elements. Text is always inserted as text, never as markup.
+// Creates elements. Text is always inserted as text, never as markup.
 
 type Content = Node | string | null | undefined | false;
 type Attributes = Record<string, string | number | boolean | null | undefined | ((event: never) => void)>;
@@ -12,7 +12,7 @@ function fill(element: Element, attributes: Attributes, contents: Content[]): vo
   for (const content of contents) if (content) element.append(content);
 }
 
-/** An HTML element; attributes that are functions are listeners of events of that name. */
+/** An HTML element. Attributes that are functions become listeners for the event of that name. */
 export function h<K extends keyof HTMLElementTagNameMap>(
   tag: K,
   attributes: Attributes = {},
@@ -34,12 +34,12 @@ export function svg<K extends keyof SVGElementTagNameMap>(
   return element;
 }
 
-/** The page's own picture: a file beside it, or part of it. */
+/** The URL of the page's icon: a file, or embedded in the page. */
 export function pageIcon(): string {
   return document.querySelector<HTMLLinkElement>('link[rel="icon"]')?.href ?? "";
 }
 
-/** A line icon of 16 x 16 from the `d` of its path. */
+/** A line icon of 16 x 16 from the `d` attribute of its path. */
 export function icon(d: string): SVGSVGElement {
   return svg("svg", { class: "icon", viewBox: "0 0 16 16", "aria-hidden": "true" }, svg("path", { d }));
 }
@@ -64,7 +64,7 @@ export const ICONS = {
   out: "M7 7m-4 0a4 4 0 1 0 8 0a4 4 0 1 0-8 0M10 10l4 4M5 7h4",
 } as const;
 
-/** A button with an icon and, for who cannot see it, its name. */
+/** A button with an icon and an accessible name. */
 export function iconButton(name: keyof typeof ICONS, title: string, click: () => void, text = ""): HTMLButtonElement {
   return h("button", { type: "button", class: text ? "button" : "button bare", title, "aria-label": title, click },
     icon(ICONS[name]), text ? h("span", {}, text) : null);

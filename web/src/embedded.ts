@@ -1,4 +1,4 @@
-// Recordings that stand in the page's own file: it is asked as a server is, and answers as one.
+// Recordings that are embedded in the page's own file. They are queried like a server.
 
 import type { Connection, Listener } from "./connection";
 import { Kept, type Block } from "./kept";
@@ -10,21 +10,21 @@ const BLOCKS = 'script[type="application/octet-stream"]';
 const STATE: Omit<State, "history"> = { interval_ns: 0, paused: false, recording: null, samples: 0, lost: 0, realtime: false, clients: 1, sensors: [] };
 const LIMITS = { message_bytes: 0, series: 4096, values: 2_000_000, watches: 64, clients: 1, label_bytes: 0, recording_bytes: 0 };
 
-/** Base64 of gzip, as bytes. */
+/** Decodes base64 and gzip. */
 export async function unpack(text: string): Promise<ArrayBuffer> {
   const packed = Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
   const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"));
   return new Response(stream).arrayBuffer();
 }
 
-/** What this file holds besides the page; null where a server gives it. */
+/** The recordings in this file; null if the page comes from a server. */
 export function embeddedIn(document: Document, listener: Listener): Embedded | null {
   const texts = [...document.querySelectorAll(BLOCKS)].map((element) => element.textContent ?? "");
   if (texts.length === 0) return null;
   return new Embedded(listener, (at) => {
     const text = texts[at];
-    if (text === undefined) return Promise.reject(new Error("a part of it is missing"));
-    // Each is asked for once.
+    if (text === undefined) return Promise.reject(new Error("part of the file is missing"));
+    // Each block is read only once.
     texts[at] = "";
     return unpack(text);
   });
@@ -42,7 +42,7 @@ export class Embedded implements Connection {
   async start(): Promise<void> {
     try {
       const contents = JSON.parse(new TextDecoder().decode(await this.block(0))) as Contents;
-      if (contents.format !== FORMAT) throw new Error(`it is of another format (${contents.format})`);
+      if (contents.format !== FORMAT) throw new Error(`unsupported format version ${contents.format}`);
       this.sources = contents.sources.map((source) => new Kept(source, this.block));
     } catch (error) {
       return this.listener.linkChanged({ is: "ended", why: `This file cannot be read: ${reason(error)}` });
@@ -51,14 +51,14 @@ export class Embedded implements Connection {
     this.greet();
   }
 
-  /** Answers later, as a server does. Orders have nobody who would take them. */
+  /** Answers asynchronously, like a server. There are no commands without one. */
   send(message: ToServer): boolean {
     if (message.type !== "watch" && message.type !== "fetch") return message.type === "unwatch";
     void this.answer(message);
     return true;
   }
 
-  /** What is in the file does not change. */
+  /** The file does not change. */
   retry(): void {}
 
   private greet(): void {
@@ -81,7 +81,7 @@ export class Embedded implements Connection {
         : await source.grid(message.id, message.series, message.from_ns, message.step_ns);
       this.listener.frame(frame);
     } catch (error) {
-      this.listener.message({ type: "notice", text: `A part of this file cannot be read: ${reason(error)}` });
+      this.listener.message({ type: "notice", text: `Part of this file cannot be read: ${reason(error)}` });
     }
   }
 }

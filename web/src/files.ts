@@ -1,4 +1,4 @@
-// Files in and out: recordings on the server, recordings that are sent to it, values that are saved.
+// Files: recordings on the server, uploaded recordings, and saved values.
 
 import { ask, decide, notify } from "./dialogs";
 import { download, extent, fileName, saveCsv, type Extent } from "./download";
@@ -16,25 +16,25 @@ export class Files {
     private readonly timeline: Timeline,
   ) {}
 
-  /** Begins a recording; of a running one, asks what to do with it. */
+  /** Starts a recording; if one is running, asks what to do. */
   async record(): Promise<void> {
     const running = this.page.state?.recording;
     if (running) {
-      const what = await decide(`Recording to ${running.path}`, `${format(running.bytes, "bytes")} so far. Sampling goes on whatever you choose.`,
-        [["on", "Go on"], ["other", "Another file …"], ["stop", "Stop recording"]]);
+      const what = await decide(`Recording to ${running.path}`, `${format(running.bytes, "bytes")} so far. Sampling continues in any case.`,
+        [["on", "Keep recording"], ["other", "Change file …"], ["stop", "Stop recording"]]);
       if (what === "stop") this.page.order({ type: "order", line: "close" });
       if (what !== "other") return;
     }
     const now = new Date().toISOString().slice(0, 19).replace(/[-:]/g, "").replace("T", "-");
-    const path = await ask("Record to a file on the server", `numa-${now}.arrows`, "The path is below the folder for recordings: where numa was started, or its --recordings.", "Record");
+    const path = await ask("Record to a file on the server", `numa-${now}.arrows`, "Relative to the recordings folder: --recordings DIR, or the folder where numa was started.", "Record");
     if (path) this.page.order({ type: "order", line: `record ${path}` });
   }
 
-  /** Sends a recording to the server and shows it. */
+  /** Uploads a recording and shows it. */
   async load(file: File): Promise<void> {
     const most = this.page.limits?.recording_bytes ?? Infinity;
-    if (file.size > most) return notify(`${file.name} has ${format(file.size, "bytes")}; at most ${format(most, "bytes")} are taken. Use: numa view FILE`, true);
-    notify(`Sending ${file.name} …`);
+    if (file.size > most) return notify(`${file.name} is ${format(file.size, "bytes")}; the limit is ${format(most, "bytes")}. Use: numa view FILE`, true);
+    notify(`Uploading ${file.name} …`);
     try {
       const answer = await fetch(`recordings?name=${encodeURIComponent(file.name)}`, { method: "POST", body: file });
       const text = await answer.text();
@@ -42,11 +42,11 @@ export class Files {
       const { source } = JSON.parse(text) as { source: number };
       this.page.expect(source);
     } catch {
-      notify("The server does not answer.", true);
+      notify("The server is not responding.", true);
     }
   }
 
-  /** Files that are dropped on the page are loaded. */
+  /** Uploads files that are dropped on the page. */
   listen(element: HTMLElement): void {
     const over = (on: boolean) => element.classList.toggle("dropping", on);
     element.ondragover = (event) => {
@@ -64,7 +64,7 @@ export class Files {
     };
   }
 
-  /** A menu of what can be saved of some lines; how much that is stands in it while it is open. */
+  /** A menu of what can be saved of some lines. When it opens, it shows the size of each file. */
   menu(title: string, name: string, lines: () => Line[], more: [string, () => void][] = []): HTMLElement {
     const items = h("div", { class: "menu-items" });
     const item = (text: string, detail: string, click: () => void) =>
@@ -73,8 +73,8 @@ export class Files {
       const all = this.extent(lines());
       const rows = this.rowsOnScreen();
       items.replaceChildren(
-        item("Values, CSV", `on screen: ${rows} rows`, () => this.saveScreen(lines(), name)),
-        ...(this.page.connection.served ? [item("Every sample, CSV", all.whole ? `${all.rows} rows, about ${format(all.bytes, "bytes")}` : `too many: min, max, mean in ${all.rows} rows, about ${format(all.bytes, "bytes")}`, () => void this.saveSamples(lines(), name))] : []),
+        item("Visible data, CSV", `${rows} rows`, () => this.saveScreen(lines(), name)),
+        ...(this.page.connection.served ? [item("All samples, CSV", all.whole ? `${all.rows} rows, about ${format(all.bytes, "bytes")}` : `too many for one file: min, max, mean in ${all.rows} buckets, about ${format(all.bytes, "bytes")}`, () => void this.saveSamples(lines(), name))] : []),
         ...more.map(([text, click]) => item(text, "", click)));
     };
     const menu = h("details", { class: "menu", toggle: () => menu.open && fill() },
@@ -100,21 +100,21 @@ export class Files {
   }
 
   private saveScreen(lines: Line[], name: string): void {
-    if (this.rowsOnScreen() === 0) return notify("There is nothing on screen to save.", true);
+    if (this.rowsOnScreen() === 0) return notify("There is no visible data to save.", true);
     saveCsv(fileName(name), lines, this.timeline.slice, ...this.timeline.range());
   }
 
-  /** Samples as the server keeps them, in raw units. */
+  /** Saves the samples as the server keeps them, in raw units. */
   private async saveSamples(lines: Line[], name: string): Promise<void> {
     const [from, to] = this.timeline.range().map((ms) => Math.max(0, Math.round(ms * 1e6)));
     const series = numbers(lines);
     const rows = Math.max(1, Math.floor((this.page.limits?.values ?? 1e6) / series.length));
     try {
       const answer = await fetch(`export.csv?source=${this.source.id}&series=${series.join()}&from=${from}&to=${to}&rows=${rows}`);
-      if (!answer.ok) return notify(`Not saved: ${(await answer.text()) || `the server answered ${answer.status}`}`, true);
+      if (!answer.ok) return notify(`Not saved: ${(await answer.text()) || `the server returned HTTP status ${answer.status}`}`, true);
       download(`${fileName(name)}-samples.csv`, await answer.blob());
     } catch {
-      notify("Not saved: the server does not answer.", true);
+      notify("Not saved: the server is not responding.", true);
     }
   }
 }

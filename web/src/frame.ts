@@ -1,8 +1,8 @@
-// Decodes the binary frames: columns of small integers or floats behind a JSON header.
+// Decodes binary frames: a JSON header, then columns of integers or floats.
 
 import type { FrameColumn, FrameHeader } from "./wire";
 
-/** The values of one series, one per bucket or row; NaN where nothing was measured. */
+/** The values of one series, one per bucket or row; NaN if nothing was measured. */
 export interface Track {
   min: Float64Array;
   max: Float64Array;
@@ -12,22 +12,22 @@ export interface Track {
 export interface Frame {
   header: FrameHeader;
   tracks: Map<number, Track>;
-  /** Of raw frames: nanoseconds after `header.from_ns`. */
+  /** In raw frames: nanoseconds after `header.from_ns`. */
   times: Float64Array | null;
 }
 
 const WIDTH = { const: 0, u8: 1, u16: 2, u32: 4, f32: 4, f64: 8 } as const;
 const MOST_ROWS = 4_000_000;
 
-/** A frame whose columns are not decoded yet. */
+/** A frame whose columns are not yet decoded. */
 export interface Parsed {
   header: FrameHeader;
   buffer: ArrayBuffer;
-  /** Where the columns begin. */
+  /** Offset of the columns. */
   start: number;
 }
 
-/** Decodes a frame, or says what is wrong with it. */
+/** Decodes a frame; throws an error that says what is wrong with it. */
 export function decodeFrame(buffer: ArrayBuffer): Frame {
   return tracksOf(parseFrame(buffer));
 }
@@ -43,7 +43,7 @@ export function parseFrame(buffer: ArrayBuffer): Parsed {
   return { header, buffer, start: Math.ceil((4 + length) / 8) * 8 };
 }
 
-/** Decodes the times, and those series that are wanted. */
+/** Decodes the times, and the series for which `wanted` is true. */
 export function tracksOf({ header, buffer, start }: Parsed, wanted = (_series: number) => true): Frame {
   const parts = new Map<number, Partial<Record<FrameColumn["what"], Float64Array>>>();
   let times: Float64Array | null = null;
@@ -97,7 +97,7 @@ function decodeColumn(buffer: ArrayBuffer, start: number, column: FrameColumn, r
 
 function view(buffer: ArrayBuffer, at: number, type: FrameColumn["type"], rows: number): ArrayLike<number> {
   const width = WIDTH[type];
-  // A typed array must begin at a multiple of its width; where a sender did not see to it, copy.
+  // A typed array must begin at a multiple of its element size; copy columns that do not.
   const [from, offset] = at % width === 0 ? [buffer, at] : [buffer.slice(at, at + rows * width), 0];
   switch (type) {
     case "u8":

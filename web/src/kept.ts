@@ -1,32 +1,32 @@
-// A recording in the page's own file: rows, or buckets that were made of them, put into the buckets
-// that a view asks for.
+// A recording that is embedded in the page: its rows or buckets, put into the buckets that a view
+// requests.
 
 import { parseFrame, tracksOf, type Frame, type Parsed, type Track } from "./frame";
 import { NS_PER_MS } from "./store";
 import type { Contained, FrameHeader, Stretch } from "./wire";
 
-/** Gives the bytes of a block of the file; each is asked for once. */
+/** Returns the bytes of a block of the file. Each block is requested only once. */
 export type Block = (at: number) => Promise<ArrayBuffer>;
 
 const MOST_BUCKETS = 65_536;
 
-/** Where the buckets of an answer lie, in ns or, where the file has buckets, in ms: whole numbers. */
+/** The buckets of an answer, in ns, or in ms if the file holds buckets: integers. */
 interface Grid {
   from: number;
   step: number;
   count: number;
 }
 
-/** A stretch as it was read: when its rows begin and end, and what is in them. */
+/** A stretch as read: the start times of its rows and their values. */
 interface Piece {
   begin: Float64Array;
-  /** How much later a row ends than it begins: that of a sample is a point. */
+  /** How much later a row ends than it starts; 0 for a sample. */
   length: number;
   tracks: Map<number, Track>;
 }
 
 export class Kept {
-  /** Length of a bucket; 0 where every row is kept. */
+  /** Length of a bucket; 0 if every row is kept. */
   readonly stepMs: number;
   private readonly blocks = new Map<number, Promise<Parsed>>();
   private readonly perStretch: number;
@@ -41,13 +41,13 @@ export class Kept {
     this.perStretch = Math.ceil(series / told.group) + (this.stepMs === 0 ? 1 : 0);
   }
 
-  /** A range in so many buckets, or its rows where these are no more. */
+  /** A range in at most `buckets` buckets, or its rows if there are fewer. */
   async range(id: number, series: number[], from: number, to: number, buckets: number): Promise<Frame> {
     const wanted = Math.max(1, Math.min(buckets, MOST_BUCKETS));
     const pieces = await this.pieces(series, from, to);
     const header = this.header(id);
     if (this.stepMs > 0) {
-      // Whole numbers of the file's own buckets, so that none is cut in two.
+      // A multiple of the file's own buckets, so that none is split.
       const step = this.stepMs * Math.max(1, Math.ceil((to - from) / NS_PER_MS / wanted / this.stepMs));
       const first = Math.floor(from / NS_PER_MS / step);
       const count = Math.min(Math.max(0, Math.ceil(to / NS_PER_MS / step) - first), MOST_BUCKETS);
@@ -62,7 +62,7 @@ export class Kept {
     return { header: { ...header, from_ns: from, step_ns: step, rows: count }, tracks, times: null };
   }
 
-  /** All buckets of a step since 1970 from a time on. Nothing will follow, so they are complete. */
+  /** All buckets of a step since 1970, starting at a time. They are complete, since nothing follows. */
   async grid(id: number, series: number[], from: number, step: number): Promise<Frame> {
     const { from_ns, to_ns } = this.told;
     const first = Math.floor(Math.max(from, from_ns) / step);
@@ -78,7 +78,7 @@ export class Kept {
     return { id, source: this.told.info.id, seq: 0, dropped: 0, kind, rows: 0, columns: [] };
   }
 
-  /** What the file has of these series between two times. */
+  /** The stretches of the file between two times, with these series. */
   private async pieces(series: number[], from: number, to: number): Promise<Piece[]> {
     const places = this.told.stretches.map((stretch, at) => ({ stretch, at })).filter(({ stretch }) => stretch.from_ns < to && stretch.to_ns > from);
     return Promise.all(places.map(({ stretch, at }) => this.piece(stretch, at, series)));
@@ -146,7 +146,7 @@ function rowsOf(header: FrameHeader, pieces: Piece[], series: number[], from: nu
   return { header: { ...header, kind: "raw", from_ns: from, rows }, tracks, times };
 }
 
-/** Least and greatest value and mean of what lies in each bucket, before `end`. */
+/** Minimum, maximum and mean of each bucket, before `end`. */
 function gather(pieces: Piece[], series: number[], grid: Grid, end = Infinity): Map<number, Track> {
   const places = pieces.map((piece) => placesOf(piece, grid, end));
   return new Map(series.map((number) => {
@@ -161,7 +161,7 @@ function gather(pieces: Piece[], series: number[], grid: Grid, end = Infinity): 
   }));
 }
 
-/** The first and the last bucket of each row; -1: none. */
+/** The first and the last bucket of each row; -1 for none. */
 interface Places {
   first: Int32Array;
   last: Int32Array;
@@ -181,7 +181,7 @@ function placesOf({ begin, length }: Piece, grid: Grid, end: number): Places {
   return { first, last };
 }
 
-/** Sums stand in `mean` until they are divided. */
+/** `mean` holds sums until they are divided. */
 function add(to: Track, counts: Uint32Array, from: Track, { first, last }: Places): void {
   const { min, max, mean } = to;
   for (let row = 0; row < first.length; row++) {
@@ -189,7 +189,7 @@ function add(to: Track, counts: Uint32Array, from: Track, { first, last }: Place
     if (value !== value) continue;
     const [low, high] = [from.min[row] as number, from.max[row] as number];
     for (let at = first[row] as number; at <= (last[row] as number); at++) {
-      // Nothing is measured yet where a comparison with NaN fails.
+      // Comparisons with NaN are false, so the first value is always taken.
       if (!((min[at] as number) <= low)) min[at] = low;
       if (!((max[at] as number) >= high)) max[at] = high;
       mean[at] = counts[at] === 0 ? value : (mean[at] as number) + value;

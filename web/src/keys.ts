@@ -1,4 +1,4 @@
-// The keyboard.
+// Keyboard shortcuts.
 
 import type { Timeline } from "./timeline";
 
@@ -10,11 +10,11 @@ export interface KeyEvents {
   defaults(): void;
   search(): void;
   drawer(which: "tree" | "side"): void;
-  /** Moves the cursor by a share of the range. */
+  /** Moves the cursor by a fraction of the range. */
   cursor(share: number): void;
 }
 
-/** Listens for keys, except while text is typed or a dialog is open. */
+/** Listens for keys, except while the user types text or a dialog is open. */
 export function listenToKeys(timeline: () => Timeline | null, to: KeyEvents): void {
   document.addEventListener("keydown", (event) => {
     const target = event.target as HTMLElement;

@@ -1,4 +1,4 @@
-// All of the history in few buckets, for the slider.
+// The whole history in few buckets, for the slider.
 
 import type { Connection } from "./connection";
 import type { Frame } from "./frame";
@@ -35,7 +35,7 @@ export class Overview {
     this.askedKey = "";
   }
 
-  /** Asks again when the history has outgrown its buckets. */
+  /** Requests wider buckets when the history has outgrown them. */
   refresh([from, to]: [number, number]): void {
     if (this.series.length === 0) return;
     if (this.source.ended_ns !== null) return this.ask(from, to);

@@ -1,4 +1,4 @@
-// The page: puts the parts together and passes on what happens.
+// The page: connects its parts and dispatches messages.
 
 import "uplot/dist/uPlot.min.css";
 import "./theme.css";
@@ -13,7 +13,7 @@ import { readView, type View } from "./view";
 import type { FromServer, Label, Limits, Role, SourceInfo, State, ToServer } from "./wire";
 import { Ids } from "./timeline";
 
-/** What a message without an answer of its own is, while its number is known. */
+/** A command to the server, without the number that it gets when it is sent. */
 type Order = Extract<ToServer, { type: "order" | "label" | "edit_label" | "remove_label" }>;
 type Without<T> = T extends { id: number } ? Omit<T, "id"> : never;
 export type OrderBody = Without<Order>;
@@ -40,11 +40,11 @@ export class Page {
 
   start(): void {
     const token = tokenIn(location.hash);
-    // The token must not stay in the address, where it would be shared with it.
+    // Remove the token from the address, so that it is not shared with it.
     if (token !== null) history.replaceState(null, "", location.pathname);
-    document.body.replaceChildren(this.connection.served ? fullPage("Connecting", location.host) : fullPage("Opening", "This file holds all that is shown."));
+    document.body.replaceChildren(this.connection.served ? fullPage("Connecting", location.host) : fullPage("Opening", "All data is in this file."));
     void this.connection.start(token);
-    // An address that is pasted over this one loads nothing by itself.
+    // Pasting an address that differs only in its fragment does not reload the page.
     window.addEventListener("hashchange", () => {
       const pasted = tokenIn(location.hash);
       if (pasted === null) return location.reload();
@@ -89,46 +89,46 @@ export class Page {
     }
     if (link.is === "refused" || link.is === "ended") {
       document.body.replaceChildren(this.connection.served
-        ? fullPage("Not let in", link.why, { name: "Try again", run: () => this.connection.retry() })
+        ? fullPage("Access denied", link.why, { name: "Retry", run: () => this.connection.retry() })
         : fullPage("Nothing to show", link.why));
     } else if (link.is === "lost") {
-      document.body.replaceChildren(fullPage("No answer", link.why ?? `${location.host} does not answer; the page tries again by itself.`, { name: "Try now", run: () => this.connection.retry() }));
+      document.body.replaceChildren(fullPage("No response", link.why ?? `${location.host} is not responding. The page retries automatically.`, { name: "Retry now", run: () => this.connection.retry() }));
     }
   }
 
-  /** Sends an order; its answer is shown. */
+  /** Sends a command and shows the answer. */
   order(body: OrderBody): void {
     const id = this.ids.next();
     this.waiting.add(id);
-    if (!this.connection.send({ ...body, id } as ToServer)) notify("There is no connection; the order was not sent.", true);
+    if (!this.connection.send({ ...body, id } as ToServer)) notify("Not connected: the command was not sent.", true);
   }
 
   private greeted(instance: string, role: Role, sources: SourceInfo[], state: State): void {
     this.state = state;
     const same = this.screen !== null && this.role === role && this.screen.fits(sources);
-    if (this.instance && this.instance !== instance) notify("The server was started again; what was received before stays.");
+    if (this.instance && this.instance !== instance) notify("The server restarted. Data received before is kept.");
     this.instance = instance;
     this.role = role;
     const shown = sources.find((one) => one.id === this.view.source) ?? sources[0];
-    if (!shown) return document.body.replaceChildren(fullPage("Nothing to show", "The server has no source."));
+    if (!shown) return document.body.replaceChildren(fullPage("Nothing to show", "The server has no data source."));
     if (same) return this.screen?.reconnected();
     this.sources = sources;
     this.view.source = shown.id;
     this.open(shown);
   }
 
-  /** Shows another of the sources. */
+  /** Shows another source. */
   choose(id: number): void {
     const { view } = this;
     const source = this.sources.find((one) => one.id === id);
     if (!source || (this.screen !== null && view.source === id)) return;
-    // Seen from the other side, a comparison stays one.
+    // Swap the two sources of a comparison.
     if (view.beside === id) view.beside = view.source;
     Object.assign(view, { source: id, follow: source.kind === "live", from: 0, to: 0 });
     this.open(source);
   }
 
-  /** A recording that this page sent is shown as soon as the server tells of it. */
+  /** Shows an uploaded recording as soon as the server announces it. */
   expect(id: number): void {
     this.expected = id;
     this.choose(id);
@@ -138,7 +138,7 @@ export class Page {
     const at = this.sources.findIndex((one) => one.id === source.id);
     this.sources.splice(at < 0 ? this.sources.length : at, at < 0 ? 0 : 1, source);
     this.screen?.sourcesChanged();
-    notify(`${source.name} is open`);
+    notify(`Opened ${source.name}`);
     if (source.id === this.expected) this.choose(source.id);
   }
 
@@ -148,7 +148,7 @@ export class Page {
     return { sources, view, connection, ids, labelsOf: (source) => this.labelsOf(source) };
   }
 
-  /** The labels of a source, as far as they were told. */
+  /** The labels of a source that were received so far. */
   labelsOf(source: number): Label[] {
     return [...(this.labels.get(source)?.values() ?? [])];
   }
@@ -156,14 +156,14 @@ export class Page {
   private open(source: SourceInfo): void {
     this.screen?.destroy();
     this.screen = new Screen(this, this.sources, source);
-    this.screen.takeLabels(source.id, this.labelsOf(source.id), true);
+    this.screen.labelsChanged(source.id);
   }
 
   private keepLabels(source: number, labels: Label[], all: boolean): void {
     const kept = (all ? undefined : this.labels.get(source)) ?? new Map<number, Label>();
     for (const label of labels) kept.set(label.id, label);
     this.labels.set(source, kept);
-    this.screen?.takeLabels(source, labels, all);
+    this.screen?.labelsChanged(source);
   }
 }
 

@@ -1,5 +1,5 @@
-// Which series have values now, and why others have none: what was measured a while ago may be
-// gone, with its sensor switched off, its file, or its CPU.
+// Which series have current values, and why others have none: the sensor may be off, or its file or
+// CPU may have disappeared.
 
 import type { Catalog, Series } from "./series";
 import { FORMULAS } from "./series";
@@ -7,14 +7,14 @@ import type { Slice } from "./store";
 import { clock } from "./units";
 import type { State } from "./wire";
 
-/** A series is behind the others by this much before it counts as gone. */
+/** A series counts as missing when its last value is this much older than that of the others. */
 const PATIENCE_MS = 2000;
 const PATIENCE_STEPS = 6;
 
-/** A series without values now. */
+/** A series without current values. */
 export interface Absent {
   why: string;
-  /** Whether others have values, so that it is this one that is missing. */
+  /** Whether other series have values, so that only this one is missing. */
   alone: boolean;
 }
 
@@ -29,7 +29,7 @@ export class Presence {
     this.resolutions = new Map(catalog.source.metrics.map((metric) => [metric.name, metric.resolution_ns / 1e6]));
   }
 
-  /** Looks at the range that is shown, in which some of `series` have values. */
+  /** Checks which of `series` have values in the visible range. */
   look(slice: Slice, from: number, to: number, series: number[]): void {
     this.reasons = new Map();
     const ends = new Map(series.map((number) => [number, lastTime(slice, number, from, to)]));
@@ -39,20 +39,20 @@ export class Presence {
       if (!one) continue;
       const patience = Math.max(PATIENCE_MS, slice.stepMs * PATIENCE_STEPS, 3 * (this.resolutions.get(one.name) ?? 0));
       if (Number.isNaN(end)) this.reasons.set(number, { why: this.never(one, newest), alone: newest > -Infinity && this.group(one) !== FORMULAS });
-      else if (newest - end > patience && this.group(one) !== FORMULAS) this.reasons.set(number, { why: `Gone since ${clock(end)}${this.off(one)}.`, alone: true });
+      else if (newest - end > patience && this.group(one) !== FORMULAS) this.reasons.set(number, { why: `No data since ${clock(end)}${this.off(one)}.`, alone: true });
     }
   }
 
-  /** Why a series has no values now; null where it has. */
+  /** Why a series has no current values; null if it has. */
   why(series: Series): Absent | null {
     return this.reasons.get(series.number) ?? null;
   }
 
   private never(series: Series, newest: number): string {
-    if (newest === -Infinity) return this.catalog.source.kind === "live" && this.state()?.paused ? "No samples here: sampling is paused." : "No samples here.";
+    if (newest === -Infinity) return this.catalog.source.kind === "live" && this.state()?.paused ? "No samples in this range: sampling is paused." : "No samples in this range.";
     const off = this.off(series);
-    if (off) return `Nothing was measured here${off}.`;
-    return this.group(series) === FORMULAS ? "Nothing to compute it from here." : "Nothing was measured here.";
+    if (off) return `No data in this range${off}.`;
+    return this.group(series) === FORMULAS ? "Its inputs have no data in this range." : "No data in this range.";
   }
 
   private off(series: Series): string {
@@ -60,7 +60,7 @@ export class Presence {
     const sensors = this.state()?.sensors.filter((sensor) => !sensor.on).map((sensor) => sensor.name) ?? [];
     const group = this.group(series);
     if (sensors.includes(group)) return `: the sensor ‘${group}’ is off`;
-    return group === FORMULAS && sensors.length > 0 ? `; switched off: ${sensors.join(", ")}` : "";
+    return group === FORMULAS && sensors.length > 0 ? `; sensors off: ${sensors.join(", ")}` : "";
   }
 
   private group(series: Series): string {
@@ -68,7 +68,7 @@ export class Presence {
   }
 }
 
-/** When a series was last measured within a range; NaN where it was not. */
+/** When a series was last measured within a range; NaN if it was not. */
 function lastTime(slice: Slice, number: number, from: number, to: number): number {
   const mean = slice.track(number)?.mean;
   if (!mean) return NaN;

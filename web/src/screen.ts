@@ -1,4 +1,4 @@
-// Everything that is seen of one source: bar, list, panels, machine, slider.
+// Everything that shows one source: top bar, metric list, panels, side views, slider.
 
 import { Controls } from "./controls";
 import { ask, notify, showKeys } from "./dialogs";
@@ -7,15 +7,14 @@ import { h } from "./elements";
 import { Files } from "./files";
 import type { Frame } from "./frame";
 import { listenToKeys, type KeyEvents } from "./keys";
-import { Labels } from "./labels";
-import { MachineDrawing } from "./machine";
-import { Matrix } from "./matrix";
 import { Board } from "./panels/board";
+import type { Mark } from "./panels/marks";
 import type { Panel } from "./panels/panel";
 import type { Page } from "./page";
 import { Comparing } from "./comparing";
 import { Presence } from "./presence";
 import { Catalog } from "./series";
+import { SideColumn } from "./side-views/column";
 import { Slider } from "./slider";
 import { readMachine } from "./topology";
 import { Timeline } from "./timeline";
@@ -27,6 +26,8 @@ import type { Label, SourceInfo } from "./wire";
 
 const WATCH = 1;
 const ADDRESS_PAUSE_MS = 300;
+/** Labels with this prefix were written by the recorder. */
+const RESERVED = "numakit:";
 
 let current: Screen | null = null;
 let listening = false;
@@ -39,17 +40,18 @@ export class Screen {
   private readonly tree: Tree;
   private readonly board: Board;
   private readonly slider: Slider;
-  private readonly labels: Labels;
-  private readonly machine: MachineDrawing | null = null;
-  private readonly matrix: Matrix | null = null;
+  private readonly sides: SideColumn;
   private readonly comparing: Comparing;
   private readonly files: Files;
   private cursor: number | null = null;
+  /** The labels that users made, newest first. */
+  private labels: Label[] = [];
+  private marks: Mark[] = [];
   private dirty = false;
   private addressTimer = 0;
   private readonly onResize = () => this.resized();
 
-  /** `source`: the one of `sources` that is shown. */
+  /** `source`: the one of `sources` to show. */
   constructor(
     private readonly page: Page,
     private readonly sources: SourceInfo[],
@@ -83,20 +85,7 @@ export class Screen {
       turn: (sensor, on) => page.order({ type: "order", line: `${on ? "enable" : "disable"} ${sensor}` }),
     });
     this.slider = new Slider({ show: (from, to) => this.slide(from, to), zoom: (factor, around) => this.timeline.zoom(factor, view.follow ? undefined : around) });
-    this.labels = new Labels(page.role === "controller", {
-      add: () => void this.addLabel(),
-      jump: (ms) => this.jump(ms),
-      edit: (label, text) => page.order({ type: "edit_label", source: source.id, label: label.id, text }),
-      remove: (label) => page.order({ type: "remove_label", source: source.id, label: label.id }),
-    });
-    const machine = readMachine(source.topology);
-    if (machine) {
-      this.machine = new MachineDrawing(machine, this.catalog, view.colour, (colour) => {
-        view.colour = colour;
-        this.panelsChanged();
-      });
-      if (machine.nodes.length > 1) this.matrix = new Matrix(machine, this.catalog);
-    }
+    this.sides = this.sideColumn();
     this.assemble();
     if (page.role === "controller") this.files.listen(document.body);
     current = this;
@@ -112,7 +101,7 @@ export class Screen {
     this.timeline.stop();
   }
 
-  /** Whether these sources are those that are shown, so that what was received stays. */
+  /** Whether these sources equal the current ones, so that received data can be kept. */
   fits(sources: SourceInfo[]): boolean {
     const names = (list: SourceInfo[]) => JSON.stringify(list.map((one) => [one.id, one.kind, one.host, one.metrics.map((m) => [m.name, m.instances]), one.formulas.map((f) => [f.name, f.instances])]));
     return names(sources) === names(this.sources);
@@ -135,7 +124,7 @@ export class Screen {
     this.overview.refresh(this.timeline.limits());
   }
 
-  /** Another source came. */
+  /** A source was added. */
   sourcesChanged(): void {
     this.controls.sourcesChanged();
     this.comparing.sourcesChanged();
@@ -146,12 +135,29 @@ export class Screen {
     this.overview.take(frame);
   }
 
-  takeLabels(source: number, labels: Label[], all: boolean): void {
+  labelsChanged(source: number): void {
     this.comparing.labelsChanged();
     if (source !== this.source.id) return;
-    this.labels.take(labels, all);
-    this.board.setMarks(this.labels.marks());
+    this.labels = this.page.labelsOf(source).filter((label) => !label.text.startsWith(RESERVED)).sort((a, b) => b.time_ns - a.time_ns);
+    this.marks = this.labels.map((label) => ({ time: label.time_ns / 1e6, text: label.text })).reverse();
+    this.board.setMarks(this.marks);
     this.changed();
+  }
+
+  private sideColumn(): SideColumn {
+    const { page, source, catalog } = this;
+    return new SideColumn({
+      catalog,
+      machine: readMachine(source.topology),
+      view: page.view,
+      mayEdit: page.role === "controller",
+      labels: () => this.labels,
+      changed: () => this.panelsChanged(),
+      jump: (ms) => this.jump(ms),
+      addLabel: () => void this.addLabel(),
+      editLabel: (label, text) => page.order({ type: "edit_label", source: source.id, label: label.id, text }),
+      removeLabel: (label) => page.order({ type: "remove_label", source: source.id, label: label.id }),
+    });
   }
 
   private showAll(): void {
@@ -160,7 +166,7 @@ export class Screen {
     view.spanMs = view.to - view.from;
   }
 
-  // ---- what people do ----
+  // ---- user actions ----
 
   private orders() {
     const { page } = this;
@@ -199,8 +205,7 @@ export class Screen {
   changeTheme(): void {
     switchTheme();
     this.board.rebuild();
-    this.machine?.draw();
-    this.matrix?.draw();
+    this.sides.rebuild();
     this.changed();
   }
 
@@ -213,16 +218,16 @@ export class Screen {
     this.writeAddress();
     try {
       await navigator.clipboard.writeText(location.href);
-      notify("The address of this view is copied. Whoever opens it needs access of their own.");
+      notify("Link copied. It has no access key: others need their own to open it.");
     } catch {
-      notify("Copy it from the address bar: it holds this view.");
+      notify("Cannot copy the link: copy it from the address bar.");
     }
   }
 
   async addLabel(): Promise<void> {
     if (this.page.role !== "controller") return;
     const time = this.cursor ?? this.timeline.limits()[1];
-    const text = await ask("Note a label", "", this.cursor === null ? "at the newest sample" : "at the cursor", "Note");
+    const text = await ask("Add a label", "", this.cursor === null ? "at the newest sample" : "at the cursor", "Add");
     if (text) this.page.order({ type: "label", source: this.source.id, time_ns: Math.round(time * 1e6), text });
   }
 
@@ -249,25 +254,24 @@ export class Screen {
   }
 
   private saveMenu(panel: Panel): HTMLElement {
-    return this.files.menu("Save this panel", panel.spec.title, () => panel.spec.lines, [
-      ["Picture, PNG", () => void savePng(panel).catch((error: unknown) => notify(`Not saved: ${String(error)}`, true))],
-      ["Drawing, SVG", () => saveSvg(panel)],
+    return this.files.menu("Save panel", panel.spec.title, () => panel.spec.lines, [
+      ["Image, PNG", () => void savePng(panel).catch((error: unknown) => notify(`Not saved: ${String(error)}`, true))],
+      ["Image, SVG", () => saveSvg(panel)],
     ]);
   }
 
   private saveAll(): HTMLElement {
-    return this.files.menu("Save what is on screen as CSV", `${this.source.host || "numa"}-on-screen`, () => this.board.list.flatMap((panel) => panel.spec.lines));
+    return this.files.menu("Save visible data as CSV", `${this.source.host || "numa"}-visible`, () => this.board.list.flatMap((panel) => panel.spec.lines));
   }
 
   // ---- drawing ----
 
   private assemble(): void {
-    const side = h("aside", { class: "sides", "aria-label": "Machine and labels" }, this.machine?.element, this.matrix?.element, this.labels.element);
     const main = h("main", { class: "main" }, this.board.element);
-    const tabs = h("div", { class: "tabs", role: "group", "aria-label": "Parts of the page" },
+    const tabs = h("div", { class: "tabs", role: "group", "aria-label": "Page sections" },
       ...([["charts", "Charts"], ["side", "Machine"], ["tree", "Metrics"]] as const).map(([name, text]) =>
         h("button", { type: "button", click: () => this.tab(name), "data-tab": name }, text)));
-    document.body.replaceChildren(this.controls.element, this.tree.element, main, side, this.slider.element, tabs);
+    document.body.replaceChildren(this.controls.element, this.tree.element, main, this.sides.element, this.slider.element, tabs);
     this.tab("charts");
   }
 
@@ -281,7 +285,7 @@ export class Screen {
     this.board.arrange();
     this.tree.mark();
     this.resized();
-    this.timeline.show([...this.board.series(), ...(this.machine?.series() ?? []), ...(this.matrix?.series() ?? [])]);
+    this.timeline.show([...this.board.series(), ...this.sides.series()]);
     const first = this.board.list[0]?.spec.lines.filter((line) => line.slot >= 0).slice(0, 4) ?? [];
     this.overview.choose(this.catalog.entry("fault_rate")?.series.slice(0, 1).map((s) => s.number) ?? first.map((line) => line.series.number));
     this.overview.refresh(this.timeline.limits());
@@ -300,12 +304,15 @@ export class Screen {
   private pointAt(ms: number | null): void {
     this.cursor = ms;
     this.board.pointAt(ms);
-    const shown = ms ?? this.timeline.range()[1];
-    this.machine?.show(this.timeline.slice, shown);
-    this.matrix?.show(this.timeline.slice, shown);
+    this.showSides();
   }
 
-  /** Draws with the next frame of the screen, once, however often this is called. */
+  private showSides(): void {
+    const [from, to] = this.timeline.range();
+    this.sides.show({ slice: this.timeline.slice, from, to, at: this.cursor ?? to });
+  }
+
+  /** Draws in the next animation frame, once for any number of calls. */
   private changed(): void {
     if (this.dirty) return;
     this.dirty = true;
@@ -313,7 +320,7 @@ export class Screen {
       this.dirty = false;
       const begin = performance.now();
       this.draw();
-      // What the browser does of it afterwards counts too.
+      // The time that the browser needs for layout and painting counts too.
       window.setTimeout(() => (this.timeline.cost = performance.now() - begin));
     });
   }
@@ -324,9 +331,7 @@ export class Screen {
     this.comparing.want();
     this.board.compare(this.comparing.other);
     this.board.show(slice, ...range);
-    const shown = this.cursor ?? range[1];
-    this.machine?.show(slice, shown);
-    this.matrix?.show(slice, shown);
+    this.showSides();
     this.drawSlider();
     this.controls.show(this.page.link, this.page.state, this.page.view);
     document.body.classList.toggle("held", !this.page.view.follow);
@@ -334,7 +339,7 @@ export class Screen {
   }
 
   private drawSlider(): void {
-    this.slider.show(this.overview.slice, this.overview.series, this.timeline.limits(), this.timeline.range(), this.labels.marks());
+    this.slider.show(this.overview.slice, this.overview.series, this.timeline.limits(), this.timeline.range(), this.marks);
   }
 
   private writeAddress(): void {

@@ -1,9 +1,9 @@
-// What a source has: its series by number and by name, and the search in them.
+// The series of a source by number and by name, and the search in them.
 
 import { shownFormula, shownMetric, type Quantity } from "./units";
 import type { AbsentInfo, SourceInfo } from "./wire";
 
-/** One series: a metric or formula at one place. Its number is its place in the source's list. */
+/** One series: a metric or formula of one instance. Its number is its index in the source's list. */
 export interface Series {
   number: number;
   /** The metric's name. */
@@ -12,14 +12,14 @@ export interface Series {
   instance: string;
   quantity: Quantity;
   factor: number;
-  /** Whether it is counted, so that its rate adds up to something. */
+  /** Whether it is a counter, so that its rate can be summed to a total. */
   counted: boolean;
 }
 
 /** A metric or formula with all its series. */
 export interface Entry {
   name: string;
-  /** The sensor, or `formula`. */
+  /** The sensor, or `formulas`. */
   group: string;
   help: string;
   detail: string;
@@ -27,9 +27,9 @@ export interface Entry {
   series: Series[];
 }
 
-/** What a search finds. */
+/** The result of a search. */
 export interface Found {
-  /** Metrics, each with those of its series that were meant, if words named places. */
+  /** Matching metrics. If words of the query name instances: with those series, else with null. */
   entries: { entry: Entry; series: Series[] | null }[];
   absent: AbsentInfo[];
 }
@@ -81,7 +81,7 @@ export class Catalog {
     return this.byName.get(name);
   }
 
-  /** The series of a metric at a place. */
+  /** The series of a metric and an instance. */
   at(name: string, instance: string): Series | undefined {
     return this.bySeries.get(`${name}@${instance}`);
   }
@@ -98,8 +98,8 @@ export class Catalog {
   }
 
   /**
-   * Entries that hold all the words of the query in name or description, or in the name of a place
-   * of theirs; those by name first.
+   * Entries that contain all words of the query in their name, description or instances. Matches by
+   * name come first.
    */
   search(query: string): Found {
     const words = query.toLowerCase().split(/[\s@]+/).filter(Boolean);
@@ -117,12 +117,12 @@ export class Catalog {
     return { entries: named.concat(described), absent };
   }
 
-  /** The kinds of places that something is measured for, in the order of the source. */
+  /** The kinds of instances that are measured, in the order of the source. */
   kinds(): string[] {
     return [...new Set(this.entries.flatMap((entry) => [...this.kindsOf(entry)]))];
   }
 
-  /** The kinds of places of a metric. */
+  /** The kinds of instances of a metric. */
   kindsOf(entry: Entry): Set<string> {
     let kinds = this.kindsByEntry.get(entry);
     if (!kinds) this.kindsByEntry.set(entry, (kinds = new Set(entry.series.map((one) => /^[a-z]+/i.exec(one.instance)?.[0] ?? "machine"))));
@@ -134,12 +134,12 @@ export class Catalog {
   }
 }
 
-/** `node3` is not meant by `node31`, but `node` is meant by all of them. */
+/** `node3` does not match `node31`; `node` matches all nodes. */
 function matches(instance: string, word: string): boolean {
   return /\d$/.test(word) ? instance === word || instance.endsWith(`.${word}`) : instance !== "" && instance.includes(word);
 }
 
-/** How a series is called beside others of the same metric: `node 0`, `CPU 3`, `machine`. */
+/** The display name of an instance: `node 0`, `CPU 3`, `machine`. */
 export function place(instance: string): string {
   if (instance === "") return "machine";
   const match = /^([a-z]+)(\d.*)$/.exec(instance);
@@ -148,7 +148,7 @@ export function place(instance: string): string {
   return `${word} ${match[2]}`;
 }
 
-/** The number in an instance such as `node3`; -1 where it is of another kind. */
+/** The number in an instance such as `node3`; -1 if it is of another kind. */
 export function numberOf(instance: string, kind: string): number {
   const rest = instance.startsWith(kind) ? instance.slice(kind.length) : "";
   return /^\d+$/.test(rest) ? Number(rest) : -1;

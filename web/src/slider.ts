@@ -1,4 +1,4 @@
-// The whole history in small, with the range on screen as a window that can be moved and resized.
+// The whole history as a small chart, with the visible range as a window that can be moved and resized.
 
 import { h } from "./elements";
 import { currentTheme } from "./panels/palette";
@@ -16,7 +16,7 @@ type Grip = "move" | "from" | "to" | "new";
 export class Slider {
   readonly element: HTMLElement;
   private readonly canvas = h("canvas", {});
-  private readonly window = h("div", { class: "window", tabindex: "0", role: "slider", "aria-label": "Range on screen" },
+  private readonly window = h("div", { class: "window", tabindex: "0", role: "slider", "aria-label": "Time range" },
     h("i", { class: "grip from" }), h("i", { class: "grip to" }));
   private readonly left = h("span", { class: "edge left" });
   private readonly right = h("span", { class: "edge right" });
@@ -35,7 +35,7 @@ export class Slider {
     }, { passive: false });
   }
 
-  /** Draws a slice over all there is, the range within it, and the labels. */
+  /** Draws a slice of the whole history, the visible range, and the labels. */
   show(slice: Slice, series: number[], limits: [number, number], range: [number, number], marks: Mark[]): void {
     this.limits = limits;
     this.range = range;
@@ -112,7 +112,7 @@ export class Slider {
   }
 }
 
-/** What all but the rarest spikes stay below, and some room above it. */
+/** A height that shows all but the rarest spikes in full. */
 function usualTop(values: Float64Array): number {
   const measured = values.filter((value) => value > 0).sort();
   return (measured[Math.floor(measured.length * 0.97)] ?? 0) * 1.5;

@@ -1,4 +1,4 @@
-// Which grid of buckets a range of time is shown on, and the ticks of axes.
+// The bucket length for a time range, and the ticks of axes.
 
 const MULTIPLES = [1, 2, 5];
 
@@ -12,7 +12,7 @@ export function stepFor(spanMs: number, buckets: number, atLeastMs: number): num
   }
 }
 
-/** Keeps a range inside the limits, with its length where that is possible. */
+/** Moves a range inside the limits and keeps its length if possible. */
 export function keepInside(from: number, to: number, low: number, high: number): [number, number] {
   const length = Math.min(to - from, high - low);
   if (from < low) return [low, low + length];
@@ -20,14 +20,14 @@ export function keepInside(from: number, to: number, low: number, high: number):
   return [from, from + length];
 }
 
-/** A range after zooming by `factor` around a point in it. */
+/** A range zoomed by `factor` around a point in it. */
 export function zoomed(from: number, to: number, around: number, factor: number, leastMs: number): [number, number] {
   const share = to > from ? (around - from) / (to - from) : 0.5;
   const length = Math.max((to - from) * factor, leastMs);
   return [around - share * length, around + (1 - share) * length];
 }
 
-/** The upper end of an axis: the first of 1, 1.5, 2, 3, 4, 5, 6, 8 times a power that is not below. */
+/** The upper end of an axis: the smallest of 1, 1.5, 2, 3, 4, 5, 6, 8 times a power that is not below `value`. */
 export function roundUp(value: number, base: 10 | 2): number {
   if (!(value > 0)) return 1;
   if (base === 2) {
@@ -55,7 +55,7 @@ function roundStep(wanted: number): number {
 
 const SECONDS = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10_800, 21_600, 43_200, 86_400];
 
-/** Steps of axes of time, in ms. */
+/** Steps of time axes, in ms. */
 export const TIME_STEPS = [1, 2, 5, 10, 20, 50, 100, 200, 500, ...SECONDS.map((seconds) => seconds * 1000)];
 
 /** Round times between two, at most `count` of them. */

@@ -1,24 +1,24 @@
-// The columns that are on the page: a grid that grows at its end while the page follows, and
-// slices of the past that were asked for.
+// The samples in the page: a grid that grows at its end while the page follows live data, and slices
+// of the past that were fetched.
 
 import type { Frame, Track } from "./frame";
 
-/** Columns over one row of times, in raw units. */
+/** Columns that share one column of times, in raw units. */
 export interface Slice {
   /** Milliseconds since 1970: the middle of each bucket, or the time of each row. */
   x: Float64Array;
   stepMs: number;
-  /** Whether each row is one sample, so that minimum, mean and maximum are one. */
+  /** Whether each row is one sample, so that minimum, mean and maximum are equal. */
   raw: boolean;
   track(series: number): Track | undefined;
 }
 
 export const EMPTY: Slice = { x: new Float64Array(0), stepMs: 1, raw: false, track: () => undefined };
 
-/** Times of messages are in ns, those of the page in ms. */
+/** Times in messages are in ns, those in the page in ms. */
 export const NS_PER_MS = 1e6;
 
-/** A slice out of an answer to a `fetch`. */
+/** A slice made from the answer to a `fetch`. */
 export function sliceOf(frame: Frame): Slice {
   const { header, tracks, times } = frame;
   const track = (series: number) => tracks.get(series);
@@ -34,7 +34,7 @@ export function sliceOf(frame: Frame): Slice {
   return { x, stepMs, raw: false, track };
 }
 
-/** Buckets of one step since 1970, kept for a window of time that moves on. */
+/** Buckets of one length, counted since 1970, kept for a moving time window. */
 export class Grid {
   /** Number of the first bucket kept. */
   private first = 0;
@@ -42,7 +42,7 @@ export class Grid {
   private capacity = 0;
   private readonly tracks = new Map<number, Track>();
 
-  /** `most`: the buckets that are kept. */
+  /** `most`: the maximum number of buckets kept. */
   constructor(
     readonly stepMs: number,
     private readonly most: number,
@@ -61,7 +61,7 @@ export class Grid {
     return this.rows;
   }
 
-  /** Takes the buckets of a frame. Those that are there already are replaced, a gap stays empty. */
+  /** Adds the buckets of a frame. Existing ones are replaced, a gap stays empty. */
   apply(frame: Frame): void {
     const first = frame.header.first ?? 0;
     const count = Math.min(frame.header.rows, this.most);
@@ -72,7 +72,7 @@ export class Grid {
     const end = Math.max(begin + count, this.first + this.rows);
     this.moveTo(Math.max(Math.min(begin, this.first), end - this.most));
     const at = begin - this.first;
-    if (at < 0) return; // older than all that is kept
+    if (at < 0) return; // older than everything that is kept
     this.rows = Math.max(this.rows, at + count);
     this.reserve(this.rows);
     for (const [series, from] of frame.tracks) {
@@ -96,7 +96,7 @@ export class Grid {
     return { x, stepMs, raw: false, track };
   }
 
-  /** Makes `first` the first bucket: drops what is before it, or makes room in front. */
+  /** Makes `first` the first bucket: drops those before it, or makes room in front. */
   private moveTo(first: number): void {
     const by = first - this.first;
     if (by === 0) return;
@@ -133,7 +133,7 @@ export class Grid {
   }
 }
 
-/** The row whose time is nearest to `ms`; -1 where there is none. */
+/** The row whose time is nearest to `ms`; -1 if there is none. */
 export function rowAt(x: Float64Array, ms: number): number {
   if (x.length === 0) return -1;
   let low = 0;
@@ -146,17 +146,28 @@ export function rowAt(x: Float64Array, ms: number): number {
   return ms - (x[low] ?? 0) <= (x[high] ?? 0) - ms ? low : high;
 }
 
+const MAX_ROWS_BACK = 50;
+
+/** The last measured value at or before a row; the newest bucket is empty until its first sample. */
+export function lastMeasured(values: Float64Array, row: number): number {
+  for (let at = row; at >= Math.max(0, row - MAX_ROWS_BACK); at--) {
+    const value = values[at] ?? NaN;
+    if (!Number.isNaN(value)) return value;
+  }
+  return NaN;
+}
+
 export interface Statistics {
   min: number;
   max: number;
   mean: number;
   last: number;
   rows: number;
-  /** Of a rate per second: what came together. */
+  /** For a rate per second: its integral over time. */
   sum: number;
 }
 
-/** Statistics of what is between two times, over measured buckets. */
+/** Statistics of the measured buckets between two times. */
 export function statistics(slice: Slice, track: Track, from: number, to: number): Statistics {
   const { x, stepMs, raw } = slice;
   const result = { min: NaN, max: NaN, mean: NaN, last: NaN, rows: 0, sum: 0 };
@@ -165,7 +176,7 @@ export function statistics(slice: Slice, track: Track, from: number, to: number)
     const time = x[row] as number;
     const mean = track.mean[row] as number;
     if (Number.isNaN(mean)) continue;
-    // A sample stands for the time since the one before, except behind a gap.
+    // A sample covers the time since the previous one, except after a gap.
     const since = time - before;
     const stands = raw ? since || 0 : since < stepMs * 2.6 ? since : stepMs;
     before = time;

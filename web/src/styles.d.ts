@@ -1,2 +1,2 @@
-// Style sheets that the bundle takes in.
+// Style sheets that are bundled.
 declare module "*.css";

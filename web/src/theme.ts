@@ -1,4 +1,4 @@
-// Light or dark: as the system says, until somebody chooses.
+// Light or dark: the system's preference until the user chooses.
 
 const KEY = "numakit-theme";
 
@@ -10,7 +10,7 @@ function stored(): string | null {
   }
 }
 
-/** Puts the chosen theme in force. */
+/** Applies the chosen theme. */
 export function applyTheme(): void {
   const chosen = stored();
   if (chosen) document.documentElement.dataset.theme = chosen;
@@ -22,6 +22,6 @@ export function switchTheme(): void {
   try {
     localStorage.setItem(KEY, dark ? "light" : "dark");
   } catch {
-    // Without storage the choice lasts as long as the page.
+    // Without storage the choice lasts until the page is closed.
   }
 }

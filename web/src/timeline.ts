@@ -1,5 +1,5 @@
-// The range of time on screen and the data for it: a growing grid while the page follows, answers
-// to questions about the past otherwise.
+// The visible time range and its data: a growing grid while the page follows live data, else the
+// answers to fetches of the past.
 
 import type { Connection } from "./connection";
 import type { Frame } from "./frame";
@@ -9,15 +9,15 @@ import type { Limits, SourceInfo, State } from "./wire";
 import type { View } from "./view";
 
 const LEAST_MS = 10;
-/** Ranges do not include their ends, and the last sample of a recording belongs to it. */
+/** Ranges exclude their end, but the last sample of a recording must be inside. */
 const AFTER_MS = 0.001;
 const ASK_PAUSE_MS = 70;
 const LIVE_PAUSE_MS = 66;
-/** How many times what drawing takes passes before it is drawn again. */
+/** Minimum pause between two drawings, as a multiple of the time that one takes. */
 const COSTS = 3;
 const HOLES_PAUSE_MS = 1000;
 
-/** Numbers of questions and orders; those of watches are fixed. */
+/** Numbers of fetches and commands; watches have fixed numbers. */
 export class Ids {
   private last = 100;
   next(): number {
@@ -54,16 +54,16 @@ export class Timeline {
 
   buckets = 600;
   state: State | null = null;
-  /** What the last drawing took, in ms: a page that only drew could not be used. */
+  /** How long the last drawing took, in ms. A page that only draws cannot be used. */
   cost = 0;
-  /** What the server gives at once. */
+  /** The server's limits for one answer. */
   most: Pick<Limits, "series" | "values"> = { series: 4096, values: 2_000_000 };
 
   get live(): boolean {
     return this.source.kind === "live";
   }
 
-  /** Everything that can be shown. */
+  /** The time range of all data. */
   limits(): [number, number] {
     const { started_ns, ended_ns } = this.source;
     if (ended_ns !== null) return [started_ns / NS_PER_MS, Math.max(ended_ns / NS_PER_MS + AFTER_MS, started_ns / NS_PER_MS + LEAST_MS)];
@@ -80,7 +80,7 @@ export class Timeline {
     return [to - view.spanMs, to];
   }
 
-  /** The numbers of the series that are shown. */
+  /** The numbers of the requested series. */
   get shown(): readonly number[] {
     return this.series;
   }
@@ -92,7 +92,7 @@ export class Timeline {
     this.refresh();
   }
 
-  /** Asks for what the view needs and is not there or on its way. */
+  /** Requests what the view needs and does not have yet. */
   refresh(): void {
     if (this.series.length === 0 || (!this.view.follow && this.view.to <= this.view.from)) return;
     if (this.view.follow) this.watch();
@@ -100,14 +100,14 @@ export class Timeline {
     this.changed();
   }
 
-  /** After the line was lost: what was received stays, the rest is asked for again. */
+  /** After the connection was lost: received data is kept, the rest is requested again. */
   reconnected(): void {
     this.watched = "";
     this.dropped = 0;
     this.refresh();
   }
 
-  /** Nothing more is wanted. */
+  /** Stops receiving data. */
   stop(): void {
     for (const timer of [this.asking, this.drawing, this.filling]) window.clearTimeout(timer);
     this.connection.send({ type: "unwatch", id: this.watchId });
@@ -149,7 +149,7 @@ export class Timeline {
     }, ASK_PAUSE_MS);
   }
 
-  /** Takes a frame if it is for this timeline. */
+  /** Takes a frame if it belongs to this timeline. */
   take(frame: Frame): boolean {
     const { id, rows, dropped } = frame.header;
     if (dropped > this.dropped) this.fillHoles(dropped);
@@ -162,13 +162,13 @@ export class Timeline {
       return true;
     }
     if (id !== this.asked) return false;
-    // A new server does not know what was before it; what the page has stays.
+    // A restarted server does not have the earlier samples; keep those that the page has.
     if (rows > 0) this.slice = sliceOf(frame);
     this.changed();
     return true;
   }
 
-  /** Frames that this page was too slow for left holes; what is kept on the server fills them. */
+  /** Frames were dropped because this page was too slow; request them again from the server's history. */
   private fillHoles(dropped: number): void {
     this.dropped = dropped;
     if (this.filling !== 0) return;
@@ -179,7 +179,7 @@ export class Timeline {
     }, HOLES_PAUSE_MS);
   }
 
-  /** New samples are shown some ten times a second, however many frames bring them. */
+  /** New samples are drawn at most about ten times a second, whatever the number of frames. */
   private arrived(): void {
     if (this.drawing !== 0) return;
     const pause = Math.max(0, this.drawnAt + Math.max(LIVE_PAUSE_MS, COSTS * this.cost) - performance.now());
@@ -192,7 +192,7 @@ export class Timeline {
     }, pause);
   }
 
-  /** The range ends with what is drawn, not with what came since: so it stands still with the picture. */
+  /** The range ends at the last drawn sample, not at the last received one, so that range and chart match. */
   private showNewest(): void {
     if (!this.grid || this.grid.length === 0) return;
     this.slice = this.grid.slice();
@@ -210,7 +210,7 @@ export class Timeline {
     this.refresh();
   }
 
-  /** Stops following where it is. */
+  /** Stops following live data at the current range. */
   freeze(): void {
     if (!this.view.follow) return;
     [this.view.from, this.view.to] = this.range();
@@ -240,7 +240,7 @@ export class Timeline {
     this.showRange(...zoomed(from, to, around ?? (from + to) / 2, factor, LEAST_MS), false);
   }
 
-  /** Moves the range by a share of its length; moving past the newest sample follows it again. */
+  /** Moves the range by a fraction of its length; moving it past the newest sample follows live data again. */
   pan(share: number): void {
     const [from, to] = this.range();
     const by = (to - from) * share;
@@ -248,7 +248,7 @@ export class Timeline {
     this.showRange(from + by, to + by, false);
   }
 
-  /** Back to what was shown before the last zoom. */
+  /** Back to the range before the last zoom. */
   undo(): void {
     const last = this.back.pop();
     if (!last) return this.live ? this.follow(60_000) : this.showRange(...this.limits(), false);

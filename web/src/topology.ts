@@ -1,4 +1,4 @@
-// The machine as the page draws it, out of the document of `numa topo --json`.
+// The machine as the page draws it, read from the JSON of `numa topo --json`.
 
 export interface CoreView {
   cpus: number[];
@@ -19,11 +19,11 @@ export interface PackageView {
 export interface Machine {
   packages: PackageView[];
   nodes: NodeView[];
-  /** `distances[from][to]`, by position; empty where not known. */
+  /** `distances[from][to]`, by position; empty if unknown. */
   distances: number[][];
 }
 
-/** The numbers in a list such as `0-3,8`; what is no number is left out. */
+/** The numbers in a list such as `0-3,8`; anything that is not a number is ignored. */
 export function cpuList(text: string): number[] {
   const out: number[] = [];
   for (const part of text.split(",")) {
@@ -43,7 +43,7 @@ interface Document {
   distances?: number[][] | null;
 }
 
-/** Reads the document; null where there is none or it holds no node. */
+/** Reads the JSON; null if there is none or it has no node. */
 export function readMachine(document: unknown): Machine | null {
   if (typeof document !== "object" || document === null) return null;
   const from = document as Document;
@@ -62,7 +62,7 @@ export function readMachine(document: unknown): Machine | null {
   return { nodes, packages: byPackage(from, nodes), distances: from.distances ?? [] };
 }
 
-/** Nodes without CPUs, and those that no package claims, stand for themselves at the end. */
+/** Nodes without CPUs or without a package come last, in a group of their own. */
 function byPackage(from: Document, nodes: NodeView[]): PackageView[] {
   const left = new Set(nodes);
   const packages: PackageView[] = [];
@@ -82,7 +82,7 @@ export interface Cell {
   size: number;
 }
 
-/** Places `count` squares in rows into a box, as large as they fit; from the left, rows filled. */
+/** Arranges `count` squares in rows in a box, as large as possible, filled from the left. */
 export function squares(count: number, width: number, height: number, gap: number, largest: number): Cell[] {
   if (count <= 0 || width <= 0 || height <= 0) return [];
   let best = { columns: count, size: 0 };

@@ -1,21 +1,21 @@
-// The list of all that is measured: sensors, their metrics with units and places, and what is absent
-// with its reason. A sensor can be switched off and on for all who watch.
+// The list of all metrics: sensors, their metrics with units and instances, and unavailable ones with
+// the reason. A controller can switch a sensor off and on for everyone.
 
 import { h, ICONS, icon } from "./elements";
 import { FORMULAS, place, type Catalog, type Entry, type Series } from "./series";
 import { unitOf } from "./units";
 import type { AbsentInfo, SensorState } from "./wire";
 
-/** Rows that are made at once; the next as many on demand. */
+/** Rows that are made at once; a button makes the next ones. */
 const MOST_ROWS = 150;
-const ON_SCREEN = "on screen";
+const ON_SCREEN = "shown";
 
 export interface TreeEvents {
-  /** Opens or closes the panel of that id; `join` puts it into the open one. */
+  /** Opens or closes a panel; with `join`, adds to the open one. */
   choose(id: string, join: boolean): void;
   isOpen(id: string): boolean;
   mayOrder: boolean;
-  /** Switches a sensor for all. */
+  /** Switches a sensor on or off for everyone. */
   turn(sensor: string, on: boolean): void;
 }
 
@@ -38,16 +38,16 @@ export class Tree {
       "aria-label": "Search metrics", spellcheck: "false", input: () => this.draw(), keydown: (event: KeyboardEvent) => this.key(event),
     });
     const option = (value: string, text = value) => h("option", { value }, text);
-    this.filter = h("select", { "aria-label": "Filter metrics", title: "Show some of the metrics only", change: () => this.draw() },
+    this.filter = h("select", { "aria-label": "Filter metrics", title: "Filter metrics", change: () => this.draw() },
       option("", "all"), option(ON_SCREEN),
-      h("optgroup", { label: "Measured for" }, ...catalog.kinds().map((kind) => option(`for ${kind}`, kind))),
-      h("optgroup", { label: "Shown as" }, ...catalog.quantities().map((quantity) => option(`as ${quantity}`, quantity))));
+      h("optgroup", { label: "Scope" }, ...catalog.kinds().map((kind) => option(`for ${kind}`, kind))),
+      h("optgroup", { label: "Unit" }, ...catalog.quantities().map((quantity) => option(`as ${quantity}`, quantity))));
     this.element = h("nav", { class: "tree", "aria-label": "Metrics" },
       h("div", { class: "tree-search" }, icon(ICONS.out), this.search, this.filter), this.list);
     this.draw();
   }
 
-  /** Which sensors are on. */
+  /** Takes over which sensors are on. */
   sensors(states: SensorState[]): void {
     const same = states.length === this.states.size && states.every((one) => this.states.get(one.name) === one.on);
     if (same) return;
@@ -69,7 +69,7 @@ export class Tree {
     const { entries, absent } = this.catalog.search(query);
     const chosen = entries.filter(({ entry }) => this.passes(entry));
     const here = this.filter.value === "" ? absent : [];
-    if (chosen.length + here.length === 0) return [h("p", { class: "quiet" }, "Nothing of these words is measured here.")];
+    if (chosen.length + here.length === 0) return [h("p", { class: "quiet" }, "No metric matches.")];
     return [this.rows(chosen.map(({ entry, series }) => () => [this.row(entry, true), ...(series ? this.seriesRows(entry, series) : [])])), ...here.map(absentRow)];
   }
 
@@ -90,7 +90,7 @@ export class Tree {
       return this.group(name, String(count), () => [this.rows(entries.map((entry) => () => [this.row(entry, false)]))]);
     });
     const { absent } = this.catalog.source;
-    if (absent.length > 0) made.push(this.group("not here", String(absent.length), () => absent.map(absentRow)));
+    if (absent.length > 0) made.push(this.group("unavailable", String(absent.length), () => absent.map(absentRow)));
     return made;
   }
 
@@ -111,7 +111,7 @@ export class Tree {
 
   private switchOf(name: string, box: HTMLElement): HTMLButtonElement {
     const button: HTMLButtonElement = h("button", {
-      type: "button", class: "switch", role: "switch", "aria-label": `Sample ${name}, for all`, disabled: !this.events.mayOrder,
+      type: "button", class: "switch", role: "switch", "aria-label": `Sample ${name} for everyone`, disabled: !this.events.mayOrder,
       click: () => this.events.turn(name, button.getAttribute("aria-checked") !== "true"),
     }, h("i", {}));
     box.append(button);
@@ -123,11 +123,11 @@ export class Tree {
   private turned(name: string, button: HTMLButtonElement): void {
     const on = this.states.get(name) === true;
     button.setAttribute("aria-checked", String(on));
-    button.title = on ? `Stop sampling ${name}, for all who watch; what was sampled stays` : `Sample ${name} again, for all who watch`;
+    button.title = on ? `Stop sampling ${name} for everyone; samples taken so far are kept` : `Resume sampling ${name} for everyone`;
     button.parentElement?.classList.toggle("is-off", !on);
   }
 
-  /** A long list is made piece by piece. */
+  /** Makes a long list in pieces. */
   private rows(make: (() => HTMLElement[])[]): HTMLElement {
     const box = h("div", { class: "entries" });
     const next = (from: number) => {
@@ -150,7 +150,7 @@ export class Tree {
     const inside = h("div", { class: "places" });
     if (shown) inside.append(this.rows([() => this.seriesRows(entry, entry.series)]));
     const spread = h("button", {
-      type: "button", class: "spread", "aria-expanded": String(shown), title: `The ${entry.series.length} series of ${entry.name}`, "aria-label": `Series of ${entry.name}`,
+      type: "button", class: "spread", "aria-expanded": String(shown), title: `Show the ${entry.series.length} series of ${entry.name}`, "aria-label": `Series of ${entry.name}`,
       click: () => {
         if (!this.places.delete(entry.name)) this.places.add(entry.name);
         const open = this.places.has(entry.name);
@@ -168,7 +168,7 @@ export class Tree {
 
   private button(kind: string, id: string, title: string, ...contents: HTMLElement[]): HTMLButtonElement {
     const button: HTMLButtonElement = h("button", {
-      type: "button", class: kind, "aria-pressed": String(this.events.isOpen(id)), "data-id": id, title: `${title}\nShift+click: into the same panel`,
+      type: "button", class: kind, "aria-pressed": String(this.events.isOpen(id)), "data-id": id, title: `${title}\nShift+click: add to the open panel`,
       click: (event: MouseEvent) => {
         this.events.choose(id, event.shiftKey);
         this.mark();
@@ -177,7 +177,7 @@ export class Tree {
     return button;
   }
 
-  /** Which panels are open may have changed. */
+  /** Marks the entries that have an open panel. */
   mark(): void {
     for (const button of this.list.querySelectorAll<HTMLElement>("[data-id]")) button.setAttribute("aria-pressed", String(this.events.isOpen(button.dataset.id ?? "")));
   }
@@ -193,7 +193,7 @@ export class Tree {
     }
   }
 
-  /** Up and down go from row to row. */
+  /** The arrow keys move from row to row. */
   private walk(event: KeyboardEvent): void {
     const by = event.key === "ArrowDown" ? 1 : event.key === "ArrowUp" ? -1 : 0;
     if (by === 0) return;

@@ -1,4 +1,4 @@
-// From the raw unit of a series to what is shown, and numbers as text.
+// From the raw unit of a series to the shown unit, and numbers as text.
 
 import type { MetricInfo } from "./wire";
 
@@ -23,8 +23,8 @@ const SECONDS: Record<string, number> = {
 };
 
 /**
- * How values of a metric are shown: memory in bytes, counters of time as a share of the time, what
- * has a maximum as a share of that.
+ * How values of a metric are shown: memory in bytes, time counters as a percentage of time, metrics
+ * with a maximum as a percentage of it.
  */
 export function shownMetric(metric: Pick<MetricInfo, "unit" | "kind" | "maximum">, pageSize: number): Shown {
   const rate = metric.kind !== "gauge";
@@ -48,14 +48,14 @@ export function shownFormula(unit: string): Shown {
 
 const UNITS: Record<Quantity, string> = { percent: "%", bytes: "B", "bytes/s": "B/s", count: "", "count/s": "/s", seconds: "s", ratio: "", "cycles/s": "Hz", cycles: "" };
 
-/** The unit that values of a quantity are shown in, without its prefix. */
+/** The unit of a quantity without prefix. */
 export function unitOf(quantity: Quantity): string {
   return UNITS[quantity];
 }
 
 const TOTALS: Partial<Record<Quantity, Quantity>> = { "count/s": "count", "bytes/s": "bytes", "cycles/s": "cycles" };
 
-/** What a rate adds up to over time: faults a second to faults, CPU time to seconds; null for levels. */
+/** The total of a rate over time: faults per second become faults, CPU time becomes seconds; null for levels. */
 export function totalOf(shown: Shown & { counted: boolean }): Shown | null {
   if (shown.quantity === "percent") return shown.counted ? { quantity: "seconds", factor: shown.factor / 100 } : null;
   const quantity = TOTALS[shown.quantity];
@@ -66,14 +66,14 @@ const SI: [number, string][] = [[1e15, "P"], [1e12, "T"], [1e9, "G"], [1e6, "M"]
 const IEC: [number, string][] = [[2 ** 50, "Pi"], [2 ** 40, "Ti"], [2 ** 30, "Gi"], [2 ** 20, "Mi"], [2 ** 10, "Ki"]];
 const SMALL: [number, string][] = [[1, ""], [1e-3, "m"], [1e-6, "µ"], [1e-9, "n"]];
 
-/** Three significant digits, without trailing zeros behind the point of whole numbers. */
+/** Three significant digits; whole numbers without trailing zeros. */
 export function digits(value: number): string {
   const size = Math.abs(value);
   if (size >= 99.95 || Number.isInteger(value)) return value.toFixed(0);
   return size >= 9.995 ? value.toFixed(1) : value.toFixed(2);
 }
 
-/** A value with its prefix and unit: `12.3k/s`, `1.50 GiB`, `87.2 %`; `–` where nothing was measured. */
+/** A value with prefix and unit: `12.3k/s`, `1.50 GiB`, `87.2 %`; `–` if nothing was measured. */
 export function format(value: number | null | undefined, quantity: Quantity): string {
   if (value === null || value === undefined || !Number.isFinite(value)) return "–";
   switch (quantity) {
@@ -105,7 +105,7 @@ function time(seconds: number): string {
   return step ? `${digits(seconds / step[0])} ${step[1]}s` : "–";
 }
 
-/** A span of time in words for buttons: `30 s`, `5 min`, `1.5 h`. */
+/** A length of time as text: `30 s`, `5 min`, `1.5 h`. */
 export function span(ms: number): string {
   if (ms < 1000) return `${digits(ms)} ms`;
   if (ms < 60_000) return `${digits(ms / 1000)} s`;
@@ -115,7 +115,7 @@ export function span(ms: number): string {
 
 /** The time of day, with as many digits of the second as `stepMs` needs. */
 export function clock(ms: number, stepMs = 1000): string {
-  // Ticks of an axis are a little off; a date would cut them down.
+  // Ticks of an axis are not exact; a Date would round them down.
   const date = new Date(Math.round(ms));
   const two = (n: number) => String(n).padStart(2, "0");
   const text = `${two(date.getHours())}:${two(date.getMinutes())}:${two(date.getSeconds())}`;

@@ -1,25 +1,25 @@
-// What the page shows, as it stands in the address: range of time, panels, and how they look.
+// What the page shows, as stored in its address: time range, panels and their chart types.
 
 export type Mode = "lines" | "stack" | "multiples";
 
 export interface View {
-  /** Whether the range moves on with the newest sample. */
+  /** Whether the range follows the newest sample. */
   follow: boolean;
-  /** Length of the range while it follows, in ms. */
+  /** Length of the range while following, in ms. */
   spanMs: number;
-  /** The range while it does not follow, in ms since 1970. */
+  /** The range while not following, in ms since 1970. */
   from: number;
   to: number;
-  /** Ids of panels: of a default one, or `m:` and names of metrics joined by `+`. Empty: the defaults. */
+  /** Ids of panels: of a default one, or `m:` and metric names joined by `+`. Empty: the defaults. */
   panels: string[];
   modes: Record<string, Mode>;
-  /** What the machine's drawing is coloured by. */
+  /** What the machine view is coloured by. */
   colour: string;
-  /** Number of the source that is shown; it may be one that the server does not have. */
+  /** Number of the shown source, which the server may not have. */
   source: number;
-  /** Number of the source that is drawn beside it, if any. */
+  /** Number of the second source to compare with, if any. */
   beside: number | null;
-  /** The label at which the two are laid over each other; empty: at their starts. */
+  /** The label at which the two are aligned; empty: at their starts. */
   at: string;
 }
 
@@ -29,7 +29,7 @@ export function freshView(): View {
   return { follow: true, spanMs: 60_000, from: 0, to: 0, panels: [], modes: {}, colour: "cpu", source: 0, beside: null, at: "" };
 }
 
-/** The view as a fragment of an address. What is as always is left out. */
+/** The view as the fragment of an address. Default values are left out. */
 export function writeView(view: View): string {
   const out = new URLSearchParams();
   const fresh = freshView();
@@ -49,7 +49,7 @@ export function writeView(view: View): string {
   return out.toString();
 }
 
-/** Reads a fragment; what is missing or makes no sense stays as always. */
+/** Reads a fragment; missing and invalid parts keep their defaults. */
 export function readView(fragment: string): View {
   const view = freshView();
   const from = new URLSearchParams(fragment.replace(/^#/, ""));

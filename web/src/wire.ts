@@ -1,9 +1,9 @@
-// Made from crates/server/src/wire.rs; do not edit. To make it again:
+// Generated from crates/server/src/wire.rs; do not edit. To update it:
 // UPDATE=1 cargo test -p numakit-server wire
 
 /**
- * Nanoseconds since 1970. A page computes with floating-point numbers; what it sends is taken
- * as the nearest whole number.
+ * Nanoseconds since 1970. A page computes with floating-point numbers, so the server rounds
+ * what it receives.
  */
 export type Ns = number;
 
@@ -18,7 +18,7 @@ export type Role = "viewer" | "controller";
 export type SourceKind = "live" | "recording";
 
 /**
- * A metric and the places that it is measured at.
+ * A metric and its instances.
  */
 export type MetricInfo = { 
 /**
@@ -30,7 +30,7 @@ name: string,
  */
 sensor: string, 
 /**
- * Unit of the raw value; of a counter, values are in this unit per second.
+ * Unit of the raw value. Values of counters are in this unit per second.
  */
 unit: string, 
 /**
@@ -38,7 +38,7 @@ unit: string,
  */
 kind: "counter" | "gauge" | "rate", 
 /**
- * What there is one value of.
+ * What each value belongs to: the machine, a node, a CPU ...
  */
 scope: string, 
 /**
@@ -46,15 +46,15 @@ scope: string,
  */
 help: string, 
 /**
- * The file or interface that it is read from.
+ * The file or interface it is read from.
  */
 source: string, 
 /**
- * The shortest time over which a rate means something.
+ * The shortest time over which a rate is meaningful.
  */
 resolution_ns: number, 
 /**
- * The most that it can be per second: what it is shown as a percentage of.
+ * The maximum per second, if known. The page shows percentages of it.
  */
 maximum?: number, 
 /**
@@ -63,7 +63,7 @@ maximum?: number,
 instances: Array<string>, };
 
 /**
- * A figure that is computed from metrics.
+ * A derived metric.
  */
 export type FormulaInfo = { 
 /**
@@ -71,11 +71,11 @@ export type FormulaInfo = {
  */
 name: string, 
 /**
- * What it tells.
+ * One sentence.
  */
 help: string, 
 /**
- * What it gives, in base units: `percent`, `bytes`, `bytes/s` ...
+ * Its base unit: `percent`, `bytes`, `bytes/s` ...
  */
 unit: string, 
 /**
@@ -84,7 +84,7 @@ unit: string,
 instances: Array<string>, };
 
 /**
- * What could not be measured, and why.
+ * A metric or sensor that is unavailable, and why.
  */
 export type AbsentInfo = { 
 /**
@@ -96,17 +96,17 @@ name: string,
  */
 missing: string, 
 /**
- * What was looked at and what it said.
+ * What was checked, and the result.
  */
 seen: string, 
 /**
- * What would make it available.
+ * The fix.
  */
 fix: string, };
 
 /**
- * A source. Its series are numbered by running through the metrics and their instances in
- * order, then through the formulas and theirs.
+ * A source of samples. Its series are numbered in the order of the metrics and their instances,
+ * followed by the formulas and theirs.
  */
 export type SourceInfo = { 
 /**
@@ -118,7 +118,7 @@ id: number,
  */
 kind: SourceKind, 
 /**
- * What people call it.
+ * Its display name.
  */
 name: string, 
 /**
@@ -130,7 +130,7 @@ host: string,
  */
 kernel: string, 
 /**
- * The command under observation.
+ * The observed command.
  */
 command: string | null, 
 /**
@@ -138,15 +138,15 @@ command: string | null,
  */
 program: string, 
 /**
- * Start.
+ * Start time.
  */
 started_ns: Ns, 
 /**
- * The last row of a recording; `null` while samples come in.
+ * Time of the last row of a recording; `null` for live samples.
  */
 ended_ns: Ns | null, 
 /**
- * Interval at the start; 0 where not known.
+ * Interval at the start; 0 if unknown.
  */
 interval_ns: number, 
 /**
@@ -154,19 +154,19 @@ interval_ns: number,
  */
 page_size: number, 
 /**
- * The machine as JSON, `null` where it is not known.
+ * The topology as JSON; `null` if unknown.
  */
 topology: unknown, 
 /**
- * What is measured.
+ * The measured metrics.
  */
 metrics: Array<MetricInfo>, 
 /**
- * What is computed.
+ * The derived metrics.
  */
 formulas: Array<FormulaInfo>, 
 /**
- * What is not there.
+ * The unavailable metrics.
  */
 absent: Array<AbsentInfo>, };
 
@@ -184,27 +184,27 @@ path: string,
 bytes: number, };
 
 /**
- * What is kept of the first source.
+ * The stored history of the first source.
  */
 export type HistoryState = { 
 /**
- * Oldest row; 0 where there is none.
+ * Oldest row; 0 if there is none.
  */
 from_ns: Ns, 
 /**
- * Latest row.
+ * Newest row.
  */
 to_ns: Ns, 
 /**
- * From here on every row is at hand.
+ * From this time on, every row is stored.
  */
 full_from_ns: Ns, 
 /**
- * Memory in use.
+ * Memory used.
  */
 bytes: number, 
 /**
- * Memory that it may use.
+ * Memory limit.
  */
 budget: number, };
 
@@ -213,7 +213,7 @@ budget: number, };
  */
 export type SensorState = { 
 /**
- * Its name; the orders `enable` and `disable` take it.
+ * Its name, as used by the commands `enable` and `disable`.
  */
 name: string, 
 /**
@@ -222,11 +222,11 @@ name: string,
 on: boolean, };
 
 /**
- * How the observation goes: one state for all clients.
+ * The state of sampling, the same for all clients.
  */
 export type State = { 
 /**
- * Present interval; 0 where nothing is sampled.
+ * Current interval; 0 if nothing is sampled.
  */
 interval_ns: number, 
 /**
@@ -234,7 +234,7 @@ interval_ns: number,
  */
 paused: boolean, 
 /**
- * The recording that is written.
+ * The recording being written.
  */
 recording: RecordingState | null, 
 /**
@@ -242,7 +242,7 @@ recording: RecordingState | null,
  */
 samples: number, 
 /**
- * Ticks that were missed.
+ * Missed ticks.
  */
 lost: number, 
 /**
@@ -254,16 +254,16 @@ realtime: boolean,
  */
 sensors: Array<SensorState>, 
 /**
- * Clients that are connected.
+ * Number of connected clients.
  */
 clients: number, 
 /**
- * What is kept.
+ * The stored history.
  */
 history: HistoryState, };
 
 /**
- * Text at a time.
+ * A text at a time.
  */
 export type Label = { 
 /**
@@ -271,44 +271,44 @@ export type Label = {
  */
 id: number, 
 /**
- * When.
+ * Its time.
  */
 time_ns: Ns, 
 /**
- * The text; what starts with `numakit:` the recorder noted.
+ * The text. Labels that start with `numakit:` were written by the recorder.
  */
 text: string, };
 
 /**
- * What a client may ask for.
+ * The limits for clients.
  */
 export type Limits = { 
 /**
- * Longest message in bytes.
+ * Maximum length of a message in bytes.
  */
 message_bytes: number, 
 /**
- * Most series of a watch or fetch.
+ * Maximum number of series of a watch or fetch.
  */
 series: number, 
 /**
- * Most values of one answer: series times buckets.
+ * Maximum number of values of one answer: series times buckets.
  */
 values: number, 
 /**
- * Most watches at once.
+ * Maximum number of watches.
  */
 watches: number, 
 /**
- * Most viewers; places for control are apart.
+ * Maximum number of viewers.
  */
 clients: number, 
 /**
- * Longest label in bytes.
+ * Maximum length of a label in bytes.
  */
 label_bytes: number, 
 /**
- * Largest recording that may be sent.
+ * Maximum size of an uploaded recording in bytes.
  */
 recording_bytes: number, };
 
@@ -329,15 +329,15 @@ role: Role,
  */
 instance: string, 
 /**
- * Everything to look at.
+ * All sources.
  */
 sources: Array<SourceInfo>, 
 /**
- * How it goes.
+ * The state of sampling.
  */
 state: State, 
 /**
- * What may be asked for.
+ * The limits.
  */
 limits: Limits, } | { "type": "state" } & State | { "type": "labels", 
 /**
@@ -349,31 +349,31 @@ source: number,
  */
 labels: Array<Label>, 
 /**
- * Whether those before are forgotten.
+ * Whether they replace all earlier ones.
  */
 all: boolean, } | { "type": "reply", 
 /**
- * That number.
+ * The number.
  */
 id: number, 
 /**
- * Whether it was done.
+ * Whether it succeeded.
  */
 ok: boolean, 
 /**
- * What there is to say.
+ * The result or the error.
  */
 text: string, } | { "type": "notice", 
 /**
- * What.
+ * The text.
  */
 text: string, } | { "type": "source", 
 /**
- * That source.
+ * The source.
  */
 source: SourceInfo, } | { "type": "bye", 
 /**
- * Why.
+ * The reason.
  */
 reason: string, };
 
@@ -394,11 +394,11 @@ source: number,
  */
 series: Array<number>, 
 /**
- * Length of a bucket: whole milliseconds.
+ * Length of a bucket: a multiple of 1 ms.
  */
 step_ns: Ns, 
 /**
- * Begin of the first bucket.
+ * Start of the first bucket.
  */
 from_ns: Ns, 
 /**
@@ -422,7 +422,7 @@ source: number,
  */
 series: Array<number>, 
 /**
- * Begin.
+ * Start.
  */
 from_ns: Ns, 
 /**
@@ -430,7 +430,7 @@ from_ns: Ns,
  */
 to_ns: Ns, 
 /**
- * Most buckets.
+ * Maximum number of buckets.
  */
 buckets: number, } | { "type": "order", 
 /**
@@ -438,7 +438,7 @@ buckets: number, } | { "type": "order",
  */
 id: number, 
 /**
- * The order.
+ * The command.
  */
 line: string, } | { "type": "label", 
 /**
@@ -450,7 +450,7 @@ id: number,
  */
 source: number, 
 /**
- * When; left out: now, and a running recording gets it too.
+ * Its time. Without it: now, and an open recording gets the label too.
  */
 time_ns?: Ns, 
 /**
@@ -491,12 +491,12 @@ label: number, };
  */
 export type Login = { 
 /**
- * The token of the address.
+ * The token in the address.
  */
 token: string, };
 
 /**
- * Answer to it.
+ * Answer to `POST /session`.
  */
 export type LoggedIn = { 
 /**
@@ -505,7 +505,7 @@ export type LoggedIn = {
 role: Role, };
 
 /**
- * What a column of a frame holds.
+ * Content of a column of a frame.
  */
 export type What = "min" | "max" | "mean" | "value" | "time";
 
@@ -515,8 +515,8 @@ export type What = "min" | "max" | "mean" | "value" | "time";
 export type ColumnType = "const" | "u8" | "u16" | "u32" | "f32" | "f64";
 
 /**
- * A column of a frame: value = base + scale * stored. The greatest integer of a type, and NaN,
- * stand for nothing measured.
+ * A column of a frame: value = base + scale * stored. The largest integer of a type and NaN mean
+ * that nothing was measured.
  */
 export type FrameColumn = { 
 /**
@@ -524,7 +524,7 @@ export type FrameColumn = {
  */
 series: number, 
 /**
- * What of it.
+ * Its content.
  */
 what: What, 
 /**
@@ -532,7 +532,7 @@ what: What,
  */
 type: ColumnType, 
 /**
- * `null`: nothing was measured at all.
+ * `null`: nothing was measured.
  */
 base: number | null, 
 /**
@@ -540,7 +540,7 @@ base: number | null,
  */
 scale: number, 
 /**
- * Where it begins in the part of the columns: a multiple of 8.
+ * Offset within the columns, a multiple of 8.
  */
 at: number, };
 
@@ -562,11 +562,11 @@ id: number,
  */
 source: number, 
 /**
- * Counts the frames made for this client.
+ * Number of this frame for this client.
  */
 seq: number, 
 /**
- * Frames that this client lost so far because it was too slow.
+ * Number of frames dropped so far because this client was too slow.
  */
 dropped: number, 
 /**
@@ -574,11 +574,11 @@ dropped: number,
  */
 kind: FrameKind, 
 /**
- * Of a watch: number of the first bucket; bucket `k` begins at `k * step_ns`.
+ * For a watch: number of the first bucket; bucket `k` starts at `k * step_ns`.
  */
 first?: number, 
 /**
- * Of a fetch: begin of the first bucket, or what times count from.
+ * For a fetch: start of the first bucket, or the time that row times are relative to.
  */
 from_ns?: Ns, 
 /**
@@ -595,29 +595,29 @@ rows: number,
 columns: Array<FrameColumn>, };
 
 /**
- * A stretch of time: its first row, or the begin of its first bucket, and the end of it.
+ * A stretch of time with samples.
  */
 export type Stretch = { 
 /**
- * Begin.
+ * Time of its first row, or start of its first bucket.
  */
 from_ns: Ns, 
 /**
- * What comes after its last row or bucket.
+ * Its end: just after the last row, or the end of the last bucket.
  */
 to_ns: Ns, 
 /**
- * Rows or buckets.
+ * Number of rows or buckets.
  */
 rows: number, };
 
 /**
- * A recording in a standalone file. Its blocks follow each other: for each stretch of time
- * the times of its rows, where every row is kept, and a frame for each group of series.
+ * A recording in a standalone file. Its blocks are consecutive: for each stretch of time a block
+ * with the times of its rows, if every row is kept, and a frame for each group of series.
  */
 export type Contained = { 
 /**
- * As a server tells it.
+ * The source, as a server describes it.
  */
 info: SourceInfo, 
 /**
@@ -625,32 +625,32 @@ info: SourceInfo,
  */
 labels: Array<Label>, 
 /**
- * Its first row.
+ * Time of its first row.
  */
 from_ns: Ns, 
 /**
- * Its last.
+ * Time of its last row.
  */
 to_ns: Ns, 
 /**
- * Length of a bucket; 0 where every row is kept.
+ * Length of a bucket; 0 if every row is kept.
  */
 step_ns: Ns, 
 /**
- * Series of a frame.
+ * Number of series per frame.
  */
 group: number, 
 /**
- * Its first block.
+ * Number of its first block.
  */
 block: number, 
 /**
- * Rising.
+ * In ascending order.
  */
 stretches: Array<Stretch>, };
 
 /**
- * Everything that a standalone file holds.
+ * The content of a standalone file.
  */
 export type Contents = { 
 /**
@@ -658,6 +658,6 @@ export type Contents = {
  */
 format: number, 
 /**
- * The recordings, numbered by their places.
+ * The recordings. Their index is their number.
  */
 sources: Array<Contained>, };

@@ -21,7 +21,7 @@ function sliceOf(x: number[], tracks: Map<number, Track>): Slice {
   return { x: Float64Array.from(x), stepMs: 1000, raw: false, track: (series) => tracks.get(series) };
 }
 
-test("a stack adds up, holes leave the floor as it was, hidden lines are left out", () => {
+test("a stack sums its lines, missing values leave the sum unchanged, hidden lines are left out", () => {
   const tracks = new Map(lines.map((line, at) => [line.series.number, at === 0 ? track(1, NaN, 3) : track(10, 20, 30)]));
   const slice = sliceOf([0, 1, 2], tracks);
   const [first, second] = stacked(lines, slice, new Set());
@@ -33,7 +33,7 @@ test("a stack adds up, holes leave the floor as it was, hidden lines are left ou
   assert.deepEqual([...alone!.mean], [10, 20, 30]);
 });
 
-test("the other source's total is the sum of what it has", () => {
+test("the total of the second source is the sum of its lines", () => {
   const other = (series: number) => (series === lines[0]!.series.number ? track(1, NaN, NaN) : track(10, 20, NaN));
   assert.deepEqual([...totalOf(lines, other, new Set())!.mean], [11, 20, NaN]);
   assert.deepEqual([...totalOf(lines, other, new Set([0]))!.mean], [10, 20, NaN]);
@@ -41,12 +41,12 @@ test("the other source's total is the sum of what it has", () => {
   assert.equal(besides(lines[0]!, undefined), undefined);
 });
 
-test("minimum and maximum change places where a line is turned over", () => {
+test("minimum and maximum are swapped if the factor of a line is negative", () => {
   const turned = drawnOf({ ...lines[0]!, offset: 100, factor: -1 }, track(30));
   assert.deepEqual([turned.min[0], turned.mean[0], turned.max[0]], [69, 70, 71]);
 });
 
-test("holes are where no line has a value for long", () => {
+test("gaps are times without a value in any line", () => {
   const drawn = [track(1, NaN, NaN, NaN, 5, 6), track(NaN, 2, NaN, NaN, 5, 6)].map((one) => ({ ...one, floor: null }));
   const x = Float64Array.of(0, 1, 2, 3, 4, 5);
   assert.deepEqual(holes(x, drawn, 2), [[1, 4]]);
@@ -54,7 +54,7 @@ test("holes are where no line has a value for long", () => {
   assert.deepEqual(holes(x, [undefined], 1), []);
 });
 
-test("a drawing has surfaces, axes, labels and text that cannot break out", () => {
+test("an SVG has areas, axes, labels, and text that is escaped", () => {
   const [line] = lines;
   const drawn = drawnOf(line!, track(1, 2, 3));
   const picture: Picture = {
@@ -70,7 +70,7 @@ test("a drawing has surfaces, axes, labels and text that cannot break out", () =
   assert.doesNotMatch(svg, /<script|later|NaN|undefined/);
 });
 
-test("ticks are round and inside", () => {
+test("ticks are round and inside the axis", () => {
   assert.deepEqual(ticks(0, 100, 4, 10), [0, 50, 100]);
   assert.deepEqual(ticks(-3, 3, 6, 10), [-3, -2, -1, 0, 1, 2, 3]);
   assert.deepEqual(ticks(0, 5 * 2 ** 30, 4, 2), [0, 2 ** 31, 2 ** 32]);
@@ -81,14 +81,14 @@ test("ticks are round and inside", () => {
   }
 });
 
-test("a file's size is told, and when it cannot hold every sample", () => {
+test("the size of a file is predicted, and whether it can hold every sample", () => {
   assert.deepEqual(extent(10, 60_000, 10, 1e6), { rows: 6000, series: 10, bytes: 6000 * 91, whole: true });
   const much = extent(100, 3_600_000, 1, 1e6);
   assert.deepEqual([much.rows, much.whole], [10_000, false]);
   assert.equal(extent(0, 0, 0, 0).rows, 1);
 });
 
-test("a series that has no values says why, one that has says nothing", () => {
+test("a series without values has a reason, one with values has none", () => {
   const free = catalog.at("node.MemFree", "node0")!;
   const used = catalog.at("node.MemFree", "node1")!;
   const idle = catalog.at("idle", "node0")!;
@@ -99,8 +99,8 @@ test("a series that has no values says why, one that has says nothing", () => {
   const presence = new Presence(catalog, () => state);
   presence.look(sliceOf(x, tracks), 0, 20_000, [free.number, used.number, idle.number]);
   assert.equal(presence.why(used), null);
-  assert.match(presence.why(free)?.why ?? "", /Gone since .*‘node’ is off/);
-  assert.deepEqual(presence.why(idle), { why: "Nothing was measured here; switched off: node.", alone: false });
+  assert.match(presence.why(free)?.why ?? "", /No data since .*‘node’ is off/);
+  assert.deepEqual(presence.why(idle), { why: "No data in this range; sensors off: node.", alone: false });
   presence.look(sliceOf(x, tracks), 0, 4000, [free.number, used.number]);
   assert.equal(presence.why(free), null, "it was there then");
   presence.look(sliceOf([], new Map()), 0, 1, [free.number]);

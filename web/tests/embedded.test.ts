@@ -13,7 +13,7 @@ function packed(bytes: Uint8Array): string {
   return Buffer.from(gzipSync(bytes)).toString("base64");
 }
 
-/** A frame of columns of doubles, as the writer of files makes it. */
+/** A frame of columns of doubles, as the exporter writes it. */
 function frame(header: object, columns: [Omit<FrameColumn, "at" | "type" | "base" | "scale">, number[]][]): Uint8Array {
   const rows = columns[0]?.[1].length ?? 0;
   const told = columns.map(([column], at) => ({ ...column, type: "f64", base: 0, scale: 1, at: at * rows * 8 }));
@@ -32,7 +32,7 @@ function contained(parts: Partial<Contained>, series: number): Contained {
   return { info, labels: [{ id: 1, time_ns: START, text: "<img>" }], from_ns: START, to_ns: START, step_ns: 0, group: GROUP, block: 1, stretches: [], ...parts } as Contained;
 }
 
-/** What an opened file says, and asks it. */
+/** The messages of an opened file, and a function that queries it. */
 class Opened implements Listener {
   readonly messages: FromServer[] = [];
   link: Link = { is: "connecting" };
@@ -79,7 +79,7 @@ class Opened implements Listener {
 let seed = 5;
 const random = () => (seed = (seed * 1103515245 + 12345) % 2 ** 31) / 2 ** 31;
 
-/** Rows some 1 ms apart in two stretches with a gap between; of three series the last lacks values, one has a spike. */
+/** Rows about 1 ms apart in two stretches with a gap between. Of three series, one has a spike and the last lacks values. */
 function rows() {
   const times: number[] = [];
   for (let at = 0; at < 3000; at++) times.push(START + at * 1e6 + Math.floor(random() * 5e5) * 2 + (at >= 2000 ? 5e9 : 0));
@@ -112,7 +112,7 @@ function naive(times: number[], values: number[], from: number, to: number, step
   return { min: of((cell) => Math.min(...cell)), max: of((cell) => Math.max(...cell)), mean: of((cell) => cell.reduce((sum, one) => sum + one, 0) / cell.length) };
 }
 
-test("a file greets as a server does, for looking only", async () => {
+test("a file sends the same first messages as a server, for a viewer", async () => {
   const { opened } = await fileOfRows();
   assert.deepEqual(opened.link, { is: "standalone", steps: [0] });
   const [hello, labels] = opened.messages;
@@ -122,7 +122,7 @@ test("a file greets as a server does, for looking only", async () => {
   assert.ok(opened.embedded.send({ type: "unwatch", id: 1 }));
 });
 
-test("buckets are those of each row on its own", async () => {
+test("buckets equal those computed from each row", async () => {
   const { times, values, opened } = await fileOfRows();
   for (let round = 0; round < 40; round++) {
     const from = START + Math.floor(random() * 8e9) - 5e8;
@@ -142,7 +142,7 @@ test("buckets are those of each row on its own", async () => {
   }
 });
 
-test("where rows are fewer than buckets, there are the rows", async () => {
+test("if there are fewer rows than buckets, the rows are returned", async () => {
   const { times, values, opened } = await fileOfRows();
   const [from, to] = [times[1990] as number, (times[2010] as number) + 512];
   const { header, tracks, times: own } = await opened.fetch([1, 2], from, to, 100);
@@ -151,7 +151,7 @@ test("where rows are fewer than buckets, there are the rows", async () => {
   assert.deepEqual([...(tracks.get(2)?.mean ?? [])], (values[2] as number[]).slice(1990, 2011));
 });
 
-test("a spike of one row is seen at every zoom", async () => {
+test("a spike of one row is visible at every zoom", async () => {
   const { times, opened } = await fileOfRows();
   const at = times[1234] as number;
   for (let length = 1e7; length < 1e12; length *= 3) {
@@ -160,7 +160,7 @@ test("a spike of one row is seen at every zoom", async () => {
   }
 });
 
-test("a watch gets all buckets at once, also those that hold nothing", async () => {
+test("a watch gets all buckets at once, including empty ones", async () => {
   const { times, values, opened } = await fileOfRows();
   const { header, tracks } = await opened.watch([0], 0, 1e9);
   assert.equal(header.first, START / 1e9);
@@ -169,7 +169,7 @@ test("a watch gets all buckets at once, also those that hold nothing", async () 
   assert.ok(wanted.max.some(Number.isNaN));
 });
 
-/** 1000 buckets of 20 ms; every third holds nothing, one of them a spike. */
+/** 1000 buckets of 20 ms; every third is empty, one has a spike. */
 async function fileOfBuckets() {
   const step = 2e7;
   const first = START / step;
@@ -181,7 +181,7 @@ async function fileOfBuckets() {
   return { step, first, value, opened: await Opened.of(contained({ stretches, step_ns: step, to_ns: START + 1000 * step - 1 }, 1), blocks) };
 }
 
-test("buckets of the file stand as they are, or several in one", async () => {
+test("buckets of the file are returned as they are, or merged", async () => {
   const { step, first, value, opened } = await fileOfBuckets();
   assert.deepEqual(opened.link, { is: "standalone", steps: [20] });
   const near = await opened.fetch([0], START + 590 * step + 5, START + 610 * step - 5, 1000);
@@ -198,7 +198,7 @@ test("buckets of the file stand as they are, or several in one", async () => {
   }
 });
 
-test("a file that was cut says so", async () => {
+test("a truncated file is reported", async () => {
   for (const block of ["", "AAAA", packed(new TextEncoder().encode("{}")), packed(new TextEncoder().encode('{"format":9,"sources":[]}'))]) {
     const opened = new Opened([block]);
     await opened.embedded.start();

@@ -22,7 +22,7 @@ test("integers of each width are scaled, and the largest means that nothing was 
   }
 });
 
-test("floats keep holes, constants need no bytes", () => {
+test("floats keep missing values, constants need no bytes", () => {
   const values = new Float32Array([1.5, NaN, -2]);
   const columns = [
     { series: 1, what: "min", type: "f32", base: 0, scale: 1, at: 0 },
@@ -35,7 +35,7 @@ test("floats keep holes, constants need no bytes", () => {
   assert.deepEqual([...(frame.tracks.get(3)?.mean ?? [])], [NaN, NaN, NaN]);
 });
 
-test("minimum, mean and maximum come apart again as they were put together", () => {
+test("minimum, mean and maximum are decoded as they were encoded", () => {
   const columns: Columns = new Map([[9, { min: new Float32Array([1, 2]), max: new Float32Array([5, 9]), mean: new Float32Array([3, 4]) }]]);
   const { columns: _, ...about } = header(2, []);
   const track = decodeFrame(bufferOf(encodeFrame(about, columns))).tracks.get(9);
@@ -44,7 +44,7 @@ test("minimum, mean and maximum come apart again as they were put together", () 
   assert.deepEqual([...(track?.mean ?? [])], [3, 4]);
 });
 
-test("times of raw rows are apart from the series", () => {
+test("times of raw rows are separate from the series", () => {
   const times = new Float64Array([0, 1e6, 2.5e6]);
   const column = { series: 0, what: "time", type: "f64", base: 0, scale: 1, at: 0 } as FrameColumn;
   const frame = decodeFrame(bufferOf(frameOf(header(3, [column], { kind: "raw", from_ns: 5e18 }), [new Uint8Array(times.buffer)])));
@@ -52,7 +52,7 @@ test("times of raw rows are apart from the series", () => {
   assert.equal(frame.tracks.size, 0);
 });
 
-test("what is cut off or makes no sense is an error and nothing worse", () => {
+test("a truncated or invalid frame is an error", () => {
   const good = frameOf(header(3, [{ series: 1, what: "min", type: "f32", base: 0, scale: 1, at: 0 } as FrameColumn]), [new Uint8Array(12)]);
   for (let length = 0; length < good.length; length++) assert.throws(() => decodeFrame(bufferOf(good.slice(0, length))));
   assert.throws(() => decodeFrame(bufferOf(frameOf(header(-1, []), []))), /rows/);

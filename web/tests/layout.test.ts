@@ -19,7 +19,7 @@ test("series are numbered through metrics, then formulas", () => {
 
 const named = (catalog: Catalog, query: string) => catalog.search(query).entries.map(({ entry }) => entry.name);
 
-test("search wants all words and puts names first", () => {
+test("search requires all words and lists matching names first", () => {
   const catalog = new Catalog(sourceInfo(4, 0));
   assert.ok(named(catalog, "page fault").includes("vmstat.pgfault"));
   assert.equal(named(catalog, "pgfault")[0], "vmstat.pgfault");
@@ -28,7 +28,7 @@ test("search wants all words and puts names first", () => {
   assert.deepEqual(catalog.search("bandwidth").absent.map((one) => one.name), ["resctrl"]);
 });
 
-test("search finds single series by their place", () => {
+test("search finds single series by their instance", () => {
   const catalog = new Catalog(sourceInfo(32, 0));
   const series = (query: string) => catalog.search(query).entries.flatMap((found) => found.series?.map((one) => `${one.name}@${one.instance}`) ?? ["all"]);
   assert.deepEqual(series("memfree node3"), ["node.MemFree@node3"]);
@@ -37,7 +37,7 @@ test("search finds single series by their place", () => {
   assert.deepEqual(series("memfree node99"), []);
 });
 
-test("entries are told apart by where they are measured and what they show", () => {
+test("entries are filtered by instance kind and quantity", () => {
   const catalog = new Catalog(sourceInfo(4, 0));
   assert.deepEqual(catalog.kinds(), ["machine", "node", "cpu", "package"]);
   assert.ok(catalog.quantities().includes("percent"));
@@ -45,7 +45,7 @@ test("entries are told apart by where they are measured and what they show", () 
   assert.deepEqual([...catalog.kindsOf(locality!)], ["machine", "node"]);
 });
 
-test("a machine of 128 nodes and 32,000 series is searched at once", () => {
+test("search works with 128 nodes and 32,000 series", () => {
   const info = sourceInfo(128, 0, 250);
   const catalog = new Catalog(info);
   assert.ok(catalog.series.length > 32_000);
@@ -58,30 +58,30 @@ test("a panel shows one series, or says why it has none", () => {
   assert.deepEqual(panelOf(catalog, "m:node.MemFree@node2+cpu.idle@cpu3")?.lines.map((line) => line.label), ["MemFree node 2", "idle CPU 3"]);
   assert.equal(panelOf(catalog, "m:node.MemFree@node9"), null);
   assert.match(missingPanel(catalog, "m:perf.cycles").help, /counters of whole CPUs.*paranoid/);
-  assert.match(missingPanel(catalog, "m:no.such").help, /does not have it/);
+  assert.match(missingPanel(catalog, "m:no.such").help, /does not have this metric/);
   assert.equal(missingPanel(catalog, "links").title, "Links");
 });
 
-test("default panels take what is there and leave out what is not", () => {
+test("default panels show what the source has and leave out the rest", () => {
   const ids = defaultPanels(new Catalog(sourceInfo(4, 0))).map((spec) => spec.id);
   assert.deepEqual(ids, ["locality", "memory", "cpu", "faults", "remote", "pressure", "links", "controllers", "sampler"]);
   const poor = { ...sourceInfo(1, 0), formulas: [], metrics: sourceInfo(1, 0).metrics.filter((m) => m.sensor === "vmstat") };
   assert.deepEqual(defaultPanels(new Catalog(poor)).map((spec) => spec.id), ["faults"]);
 });
 
-test("busy is what is left of idle", () => {
+test("busy is 100 minus idle", () => {
   const line = panelOf(new Catalog(sourceInfo(4, 0)), "cpu")?.lines[0];
   assert.equal((line?.offset ?? 0) + (line?.factor ?? 0) * 30, 70);
   assert.equal(panelOf(new Catalog(sourceInfo(4, 0)), "m:no.such"), null);
   assert.equal(panelOf(new Catalog(sourceInfo(4, 0)), "m:node.MemFree+node.MemUsed")?.lines.length, 8);
 });
 
-test("places have names, and numbers where they are of that kind", () => {
+test("instances have display names and numbers", () => {
   assert.deepEqual(["", "node3", "cpu12", "link0.2"].map(place), ["machine", "node 3", "CPU 12", "link 0.2"]);
   assert.deepEqual([numberOf("node3", "node"), numberOf("cpu3", "node"), numberOf("link0.2", "link")], [3, -1, -1]);
 });
 
-test("lists of CPUs, and the machine in packages", () => {
+test("CPU lists are parsed, and the machine is grouped by packages", () => {
   assert.deepEqual(cpuList("0-2,8,x,10-10"), [0, 1, 2, 8, 10]);
   assert.deepEqual(cpuList(""), []);
   const machine = readMachine(sourceInfo(4, 0).topology);
@@ -103,13 +103,13 @@ test("squares fill their box and stay inside", () => {
   assert.deepEqual(squares(0, 10, 10, 1, 5), []);
 });
 
-test("lines break at gaps and not at single holes", () => {
+test("lines break at gaps but not at single missing values", () => {
   const x = [0, 10, 20, 30, 100, 110];
   assert.deepEqual(runs(x, Float64Array.of(1, NaN, 3, 4, 5, 6), 0, 5, 25), [[0, 2, 3], [4, 5]]);
   assert.deepEqual(runs(x, new Float64Array(6).fill(NaN), 0, 5, 25), []);
 });
 
-test("text on a load can be read, whatever the load", () => {
+test("text is readable on every load colour", () => {
   for (const dark of [false, true]) {
     for (let load = 0; load <= 1; load += 0.01) {
       const colour = luminance(loadColour(load, dark).match(/\d+/g)!.map(Number));
@@ -119,7 +119,7 @@ test("text on a load can be read, whatever the load", () => {
   }
 });
 
-test("texts of the style sheet stand out against their grounds", async () => {
+test("text colours of the style sheet have enough contrast", async () => {
   const css = await readFile(new URL("../src/theme.css", import.meta.url), "utf8");
   const themes = css.split("}").filter((block) => block.includes("--ground:")).slice(0, 2);
   assert.equal(themes.length, 2);
@@ -135,7 +135,7 @@ test("texts of the style sheet stand out against their grounds", async () => {
   }
 });
 
-test("colours differ as far as there are enough", () => {
+test("line colours are distinct", () => {
   for (const count of [8, 40]) assert.equal(new Set(Array.from({ length: count }, (_, at) => lineColour(at, count, true))).size, count);
   assert.notEqual(loadColour(0, false), loadColour(1, false));
   assert.equal(loadColour(-3, false), loadColour(0, false));

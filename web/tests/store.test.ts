@@ -17,7 +17,7 @@ function means(grid: Grid, series = 1): number[] {
   return [...(grid.slice().track(series)?.mean ?? [])];
 }
 
-test("a grid grows, leaves gaps empty and takes buckets again", () => {
+test("a grid grows, leaves gaps empty and replaces buckets", () => {
   const grid = new Grid(10, 100);
   grid.apply(frame(1000, [1, 2]));
   grid.apply(frame(1004, [5]));
@@ -29,7 +29,7 @@ test("a grid grows, leaves gaps empty and takes buckets again", () => {
   assert.deepEqual([...grid.slice().x], [10_005, 10_015, 10_025, 10_035, 10_045]);
 });
 
-test("a grid keeps the newest buckets, and a series that came later has none before", () => {
+test("a grid keeps the newest buckets, and a series that was added later has no earlier values", () => {
   const grid = new Grid(10, 4);
   for (let at = 0; at < 50; at++) grid.apply(frame(at, [at]));
   assert.deepEqual(means(grid), [46, 47, 48, 49]);
@@ -41,7 +41,7 @@ test("a grid keeps the newest buckets, and a series that came later has none bef
   assert.equal(grid.start, 1020);
 });
 
-test("older buckets find room in front, those before all that is kept are left out", () => {
+test("older buckets are added in front, those older than the limit are dropped", () => {
   const grid = new Grid(10, 6);
   grid.apply(frame(100, [3, 4]));
   grid.apply(frame(98, [1, 2]));
@@ -51,7 +51,7 @@ test("older buckets find room in front, those before all that is kept are left o
   assert.deepEqual(means(grid).slice(-2), [3, 4]);
 });
 
-test("any order of frames gives the same as one array", () => {
+test("frames in any order give the same result as one array", () => {
   let seed = 7;
   const random = (below: number) => ((seed = (seed * 1103515245 + 12345) % 2 ** 31) / 2 ** 31) * below | 0;
   for (let round = 0; round < 200; round++) {
@@ -70,7 +70,7 @@ test("any order of frames gives the same as one array", () => {
   }
 });
 
-test("a slice of raw rows has the rows' own times", () => {
+test("a slice of raw rows has the times of the rows", () => {
   const raw = frame(0, [1, 2]);
   Object.assign(raw.header, { kind: "raw", first: undefined, from_ns: 5e9 });
   raw.times = new Float64Array([0, 2.5e6]);
@@ -80,7 +80,7 @@ test("a slice of raw rows has the rows' own times", () => {
   assert.deepEqual([...sliceOf(range).x], [5005, 5015]);
 });
 
-test("the nearest row is found, statistics see what is in the range only", () => {
+test("the nearest row is found, statistics cover the range only", () => {
   const x = Float64Array.of(0, 10, 20, 30);
   assert.equal(rowAt(x, -5), 0);
   assert.equal(rowAt(x, 14), 1);
@@ -93,7 +93,7 @@ test("the nearest row is found, statistics see what is in the range only", () =>
   assert.equal(statistics(slice, track([NaN, NaN, NaN, NaN]), 0, 40).rows, 0);
 });
 
-test("what a rate adds up to stands for all the time but gaps", () => {
+test("the total of a rate covers all time except gaps", () => {
   const x = Float64Array.of(0, 1000, 2000, 3000, 60_000, 61_000);
   const values = track([10, 10, NaN, 10, 10, 10]);
   assert.equal(statistics({ x, stepMs: 1000, raw: false, track: () => undefined }, values, 0, 1e9).sum, 60);

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { digits, format, shownFormula, shownMetric, span } from "../src/units";
 
-test("numbers have three digits and the prefix that belongs to their unit", () => {
+test("numbers have three digits and the prefix of their unit", () => {
   assert.equal(format(12_345, "count/s"), "12.3k/s");
   assert.equal(format(0, "count/s"), "0/s");
   assert.equal(format(999_700, "count/s"), "1.00M/s");
@@ -15,17 +15,17 @@ test("numbers have three digits and the prefix that belongs to their unit", () =
   assert.equal(format(-2048, "bytes"), "-2 KiB");
 });
 
-test("what was not measured is a dash and never 0", () => {
+test("a missing value is a dash and never 0", () => {
   for (const nothing of [null, undefined, NaN, Infinity]) assert.equal(format(nothing, "percent"), "–");
   assert.equal(format(0, "percent"), "0 %");
 });
 
-test("raw units become what people read", () => {
+test("raw units are converted to shown units", () => {
   assert.deepEqual(shownMetric({ unit: "pages", kind: "gauge" }, 65536), { quantity: "bytes", factor: 65536 });
   assert.deepEqual(shownMetric({ unit: "KiB", kind: "gauge" }, 4096), { quantity: "bytes", factor: 1024 });
   assert.deepEqual(shownMetric({ unit: "pages", kind: "counter" }, 4096), { quantity: "bytes/s", factor: 4096 });
   assert.deepEqual(shownMetric({ unit: "ticks", kind: "counter" }, 4096), { quantity: "percent", factor: 1 });
-  // Cycles of a card's clock of 200 MHz: 194 million of them are 97 % of the time.
+  // Cycles of a card with a 200 MHz clock: 194 million per second are 97 %.
   assert.deepEqual(shownMetric({ unit: "cycles", kind: "rate", maximum: 200_000_000 }, 0), { quantity: "percent", factor: 100 / 200e6 });
   assert.deepEqual(shownMetric({ unit: "cycles", kind: "counter" }, 0), { quantity: "cycles/s", factor: 1 });
   assert.deepEqual(shownMetric({ unit: "ns", kind: "gauge" }, 4096), { quantity: "seconds", factor: 1e-9 });

@@ -4,18 +4,18 @@ import { tokenIn } from "../src/connection";
 import { keepInside, roundUp, stepFor, zoomed } from "../src/steps";
 import { freshView, readView, writeView } from "../src/view";
 
-test("a view survives its address", () => {
+test("a view can be written to an address and read again", () => {
   const view = { ...freshView(), follow: false, from: 1.7e12, to: 1.7e12 + 500.25, spanMs: 500.25, panels: ["cpu", "m:node.Active(anon)+node.MemFree"], modes: { cpu: "stack" as const }, colour: "memory", source: 1, beside: 0, at: "phase 2 & more" };
   assert.deepEqual(readView(`#${writeView(view)}`), view);
   assert.deepEqual(readView(writeView({ ...freshView(), spanMs: 300_000 })).spanMs, 300_000);
   assert.equal(writeView(freshView()), "");
 });
 
-test("an address that makes no sense gives the usual view", () => {
+test("an invalid address gives the default view", () => {
   for (const text of ["#", "#from=5&to=1", "#span=abc", "#from=&to=", "#modes=cpu=evil,=,x", "#source=-1&beside=1.5&at=x", "#%%%"]) assert.deepEqual(readView(text), freshView());
 });
 
-test("the token is found in the fragment and nothing else is taken for one", () => {
+test("the token is found in the fragment, and nothing else is mistaken for one", () => {
   assert.equal(tokenIn("#token=abc"), "abc");
   assert.equal(tokenIn("#AbCdEfGhIjKlMnOpQrStUv_-"), "AbCdEfGhIjKlMnOpQrStUv_-");
   assert.equal(tokenIn("#span=60000"), null);
@@ -30,7 +30,7 @@ test("a step is round, not below the interval, and has few enough buckets", () =
   for (let length = 1; length < 1e9; length *= 1.7) assert.ok(length / stepFor(length, 640, 1) <= 641);
 });
 
-test("ranges stay inside and zoom around the point they are told", () => {
+test("ranges stay inside the limits and zoom around the given point", () => {
   assert.deepEqual(keepInside(-10, 40, 0, 100), [0, 50]);
   assert.deepEqual(keepInside(80, 130, 0, 100), [50, 100]);
   assert.deepEqual(keepInside(-10, 400, 0, 100), [0, 100]);

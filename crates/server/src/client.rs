@@ -96,7 +96,7 @@ impl Client {
             }
             match message {
                 Ok(Message::Text(text)) => self.take(text.as_bytes()).await,
-                Ok(Message::Binary(_)) => self.notice("binary messages are not understood"),
+                Ok(Message::Binary(_)) => self.notice("binary messages are not supported; send JSON"),
                 Ok(Message::Close(_)) => return,
                 Ok(_) => {}
                 Err(error) => return self.broken(&error),
@@ -202,7 +202,7 @@ impl Client {
         let mut watches = self.watches.lock().unwrap_or_else(PoisonError::into_inner);
         watches.retain(|w| w.id() != id);
         if watches.len() >= WATCHES {
-            return Err(format!("{WATCHES} watches are open already; end one first"));
+            return Err(format!("the limit of {WATCHES} watches is reached; end one first with 'unwatch'"));
         }
         watches.push(watch);
         Ok(Done::Silent)
@@ -233,7 +233,7 @@ impl Client {
         match self.role {
             Role::Controller => Ok(()),
             Role::Viewer => {
-                let why = "a viewer cannot change anything; open the address for control";
+                let why = "a viewer cannot change anything; open the control address";
                 self.hub.refusals.tell(&self.who, why);
                 Err(why.into())
             }
@@ -272,11 +272,14 @@ impl Client {
     fn labelled(&self, source: u32, text: &str) -> Result<Shown, String> {
         self.controls()?;
         if text.trim().is_empty() || text.len() > LABEL_BYTES {
-            return Err(format!("a label of {} bytes; give a text of 1 to {LABEL_BYTES}", text.len()));
+            return Err(format!(
+                "the label has {} bytes; give a text of 1 to {LABEL_BYTES} bytes",
+                text.len()
+            ));
         }
         if text.starts_with(RESERVED) {
             return Err(format!(
-                "labels that start with '{RESERVED}' are the recorder's own; use another text"
+                "labels that start with '{RESERVED}' are reserved for the recorder; use another text"
             ));
         }
         self.hub.source(source)
@@ -289,7 +292,11 @@ impl Client {
         change: impl FnOnce(&Self, &Shown) -> bool,
     ) -> Result<Done, String> {
         let shown = self.labelled(source, text)?;
-        if change(self, &shown) { Ok(Done::Told) } else { Err("there is no such label (any more)".into()) }
+        if change(self, &shown) {
+            Ok(Done::Told)
+        } else {
+            Err("the label does not exist; it may have been removed".into())
+        }
     }
 }
 

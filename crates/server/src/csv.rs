@@ -27,14 +27,14 @@ impl Query {
     pub fn parse(text: &str) -> Result<Self, String> {
         let mut query = Self { to: u64::MAX, rows: ROWS, ..Self::default() };
         for (key, value) in text.split('&').filter(|p| !p.is_empty()).filter_map(|p| p.split_once('=')) {
-            let wrong = || format!("{key}={} is no number", value.chars().take(40).collect::<String>());
+            let wrong = || format!("{key}={} is not a number", value.chars().take(40).collect::<String>());
             let number = || value.parse::<u64>().map_err(|_| wrong());
             match key {
                 "source" => query.source = u32::try_from(number()?).map_err(|_| wrong())?,
                 "series" => {
                     let all = value.replace("%2C", ",").replace("%2c", ",");
                     let list: Result<_, _> = all.split(',').map(str::parse).collect();
-                    query.series = list.map_err(|_| format!("series={all} is no list of numbers"))?;
+                    query.series = list.map_err(|_| format!("series={all} is not a list of numbers"))?;
                 }
                 "from" => query.from = number()?,
                 "to" => query.to = number()?,
@@ -43,10 +43,10 @@ impl Query {
             }
         }
         if query.series.is_empty() {
-            return Err("no series; give some, as in series=1,2".into());
+            return Err("no series given; add for example series=1,2".into());
         }
         if query.series.len().saturating_mul(query.rows) > VALUES {
-            return Err(format!("more than {VALUES} values at once; ask for fewer series or rows"));
+            return Err(format!("the limit is {VALUES} values per file; request fewer series or rows"));
         }
         Ok(query)
     }

@@ -9,11 +9,13 @@ use thiserror::Error;
 pub enum FrontError {
     /// The name of a host.
     #[error(
-        "'{0}' is no name of a host; write it as in the address of the page, without scheme, port and path: numa.example.org"
+        "'{0}' is not a host name; write it as in the address of the page, without scheme, port and path: numa.example.org"
     )]
     Name(String),
     /// The path.
-    #[error("'{0}' is no path for the page; write it as /numa, of letters, digits, '-', '_', '.' and '/'")]
+    #[error(
+        "'{0}' is not a path for the page; write it as /numa, with letters, digits, '-', '_', '.' and '/'"
+    )]
     Path(String),
 }
 

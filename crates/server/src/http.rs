@@ -120,13 +120,13 @@ impl Door {
                 Some(file) => Ok(respond(StatusCode::OK, file.kind, Bytes::from_static(file.content))),
                 None => Err(self.nothing()),
             },
-            _ => Err(Refusal::new(StatusCode::METHOD_NOT_ALLOWED, "that cannot be done here")),
+            _ => Err(Refusal::new(StatusCode::METHOD_NOT_ALLOWED, "method not allowed")),
         }
     }
 
     fn nothing(&self) -> Refusal {
         let page = self.hub.access.base.page();
-        Refusal::new(StatusCode::NOT_FOUND, format!("there is nothing of that name; open {page}"))
+        Refusal::new(StatusCode::NOT_FOUND, format!("not found; open {page}"))
     }
 
     /// The page was asked for without the slash that its files are found by.
@@ -174,8 +174,8 @@ impl Door {
             return Ok(());
         }
         let why = format!(
-            "the host '{host}' is not this server; start it with --trusted-host {name} if it is its name behind a proxy, \
-             else use localhost and a tunnel (ssh -L)",
+            "the host '{host}' is not this server; start it with --trusted-host {name} if this is its name behind a proxy, \
+             otherwise use localhost and a tunnel (ssh -L)",
             name = host.split(':').next().unwrap_or_default()
         );
         Err(Refusal::new(StatusCode::MISDIRECTED_REQUEST, why))
@@ -184,14 +184,13 @@ impl Door {
     /// What the cookie allows; an error where that is not enough.
     fn need(&self, request: &Request<Incoming>, least: Role) -> Result<Role, Refusal> {
         match self.role(request.headers()) {
-            Some(Role::Viewer) if least == Role::Controller => Err(Refusal::new(
-                StatusCode::FORBIDDEN,
-                "a viewer cannot do that; open the address for control",
-            )),
+            Some(Role::Viewer) if least == Role::Controller => {
+                Err(Refusal::new(StatusCode::FORBIDDEN, "a viewer cannot do that; open the control address"))
+            }
             Some(role) => Ok(role),
             None => Err(Refusal::new(
                 StatusCode::UNAUTHORIZED,
-                "no valid cookie; open the address that the server printed at its start",
+                "no valid cookie; open the address that the server printed when it started",
             )),
         }
     }
@@ -201,12 +200,13 @@ impl Door {
         let origin = text(request.headers(), header::ORIGIN).unwrap_or_default().to_owned();
         let bad = |why: String| Refusal::new(StatusCode::BAD_REQUEST, why);
         let body = timeout(PATIENCE, Limited::new(request.into_body(), LOGIN_BYTES).collect()).await;
-        let body = body.map_err(|_| Refusal::new(StatusCode::REQUEST_TIMEOUT, "the body did not come"))?;
-        let body = body.map_err(|error| bad(format!("the body cannot be read: {error}")))?.to_bytes();
+        let body = body
+            .map_err(|_| Refusal::new(StatusCode::REQUEST_TIMEOUT, "timed out while receiving the body"))?;
+        let body = body.map_err(|error| bad(format!("cannot read the body: {error}")))?.to_bytes();
         let login: Login = serde_json::from_slice(&body)
             .map_err(|error| bad(format!("the body is not {{\"token\": \"...\"}}: {error}")))?;
         let Some(role) = self.hub.access.role_of_token(login.token.trim()) else {
-            let why = "the token is not of this server; open the address that it printed at its start";
+            let why = "the access key is not valid for this server; open the address that it printed when it started";
             return Err(Refusal::new(StatusCode::UNAUTHORIZED, why));
         };
         self.shows(Some(role));
@@ -230,14 +230,14 @@ impl Door {
     async fn export(&self, request: &Request<Incoming>) -> Result<Answer, Refusal> {
         let role = self.need(request, Role::Viewer)?;
         let turn = self.hub.export(role).ok_or_else(|| {
-            let why = "other files of values are being sent; try again";
+            let why = "too many CSV exports at once; try again later";
             Refusal::new(StatusCode::TOO_MANY_REQUESTS, why)
         })?;
         let bad = |why: String| Refusal::new(StatusCode::BAD_REQUEST, why);
         let query = csv::Query::parse(request.uri().query().unwrap_or_default()).map_err(bad)?;
         let shown = self.hub.source(query.source).map_err(bad)?;
         let written = tokio::task::spawn_blocking(move || csv::text(&shown, &query)).await;
-        let text = written.unwrap_or_else(|_| Err("it could not be written".into())).map_err(bad)?;
+        let text = written.unwrap_or_else(|_| Err("writing the CSV failed".into())).map_err(bad)?;
         let text = Bytes::from_owner(Sent { text, _turn: turn });
         let mut answer = respond(StatusCode::OK, "text/csv; charset=utf-8", text);
         let name = HeaderValue::from_static("attachment; filename=\"numa.csv\"");
@@ -293,13 +293,15 @@ fn socket_key(headers: &HeaderMap) -> Result<String, Refusal> {
     };
     let wrong = |why: &str| Refusal::new(StatusCode::BAD_REQUEST, why);
     if !has(header::CONNECTION, "upgrade") || !has(header::UPGRADE, "websocket") {
-        return Err(wrong("/stream is a WebSocket; a page opens it"));
+        return Err(wrong("/stream accepts only WebSocket upgrades"));
     }
     if !has(header::SEC_WEBSOCKET_VERSION, "13") {
-        return Err(wrong("only version 13 of WebSockets is understood"));
+        return Err(wrong("only WebSocket version 13 is supported"));
     }
     if !has(header::SEC_WEBSOCKET_PROTOCOL, SUBPROTOCOL) {
-        return Err(wrong("the page is not of this version of numa; reload it (it must speak numakit.1)"));
+        return Err(wrong(
+            "the page is from another version of numa (protocol numakit.1 is required); reload it",
+        ));
     }
     let key = text(headers, header::SEC_WEBSOCKET_KEY).filter(|key| key.len() == 24);
     key.map(str::to_owned).ok_or_else(|| wrong("Sec-WebSocket-Key is missing or wrong"))
@@ -313,7 +315,7 @@ fn check_origin(request: &Request<Incoming>) -> Result<(), Refusal> {
         return Ok(());
     }
     let why = format!(
-        "the origin '{origin}' is not http://{host} or https://{host}; a proxy in between has to pass on the Host \
+        "the origin '{origin}' is not http://{host} or https://{host}; a proxy must pass on the Host \
          that the browser sent, with its port"
     );
     Err(Refusal::new(StatusCode::FORBIDDEN, why))

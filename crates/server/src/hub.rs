@@ -97,7 +97,7 @@ impl Hub {
         let mut shared = self.lock();
         let id = shared.sources.len() as u32;
         if shared.sources.len() >= wire::SOURCES {
-            return Err(format!("{id} sources are open already; start another server for more"));
+            return Err(format!("the limit of {id} sources is reached; start another server for more"));
         }
         let info = SourceInfo { id, ..info };
         let shown = Shown { info: Arc::new(info.clone()), data, names: names.into() };
@@ -133,7 +133,7 @@ impl Hub {
                 .clients
                 .remove(at)
                 .queue
-                .close("another client took the place of this one; open the page again to come back");
+                .close("disconnected: too many clients, and a newer one took this place; reload the page to reconnect");
         }
         let queue = Arc::new(Queue::default());
         shared.clients.push(Member { queue: Arc::clone(&queue), role, owner });
@@ -205,7 +205,7 @@ impl Hub {
     pub fn order(&self, order: Order, answer: Answer) {
         match &self.orders {
             Some(orders) => orders(order, answer),
-            None => answer(Err("nothing is sampled here: this server shows recordings".into())),
+            None => answer(Err("this server shows recordings and samples nothing".into())),
         }
     }
 
@@ -230,7 +230,7 @@ impl Shared {
         self.clients.retain(|client| !client.queue.closed());
         let (most, who) = match role {
             Role::Viewer => (VIEWERS, "viewers"),
-            Role::Controller => (CONTROLLERS, "clients with control"),
+            Role::Controller => (CONTROLLERS, "controllers"),
         };
         let alike: Vec<usize> = (0..self.clients.len()).filter(|at| self.clients[*at].role == role).collect();
         if alike.len() < most {
@@ -243,7 +243,7 @@ impl Shared {
         let owners: Vec<IpAddr> = alike.iter().map(|at| self.clients[*at].owner).collect();
         let of = |owner: IpAddr| owners.iter().filter(|o| **o == owner).count();
         let crowd = first_of_most(&owners).filter(|at| of(owners[*at]) >= of(owner) + 2);
-        let full = || format!("{most} {who} are connected already; close another page first");
+        let full = || format!("the limit of {most} {who} is reached; close another page first");
         crowd.map(|at| Some(alike[at])).ok_or_else(full)
     }
 

@@ -16,10 +16,10 @@ static FILES: &[File] = include!(concat!(env!("OUT_DIR"), "/page.rs"));
 static INSTEAD: File = File {
     name: "index.html",
     kind: "text/html; charset=utf-8",
-    content: b"<!doctype html><html lang=\"en\"><title>numa</title><h1>numa runs, without its page</h1>\n\
-        <p>This program was built without Node.js, so the page is not part of it. \
+    content: b"<!doctype html><html lang=\"en\"><title>numa</title><h1>numa runs without its page</h1>\n\
+        <p>This program was built without Node.js, so it does not contain the page. \
         Install Node.js 20 or later and run <code>cargo xtask build</code> again.</p>\n\
-        <p>Meanwhile, <code>numa stat</code> shows the same figures as text.</p></html>\n",
+        <p><code>numa stat</code> shows the same metrics in a terminal.</p></html>\n",
 };
 
 /// Whether the page is part of this program.

@@ -61,7 +61,7 @@ impl Queue {
     pub fn text(&self, text: String) {
         let mut inner = self.lock();
         if inner.texts.len() >= TEXTS {
-            inner.closed.get_or_insert_with(|| format!("{TEXTS} messages were not read"));
+            inner.closed.get_or_insert_with(|| format!("this client did not read {TEXTS} messages"));
         } else {
             inner.texts.push_back(text);
         }

@@ -43,7 +43,7 @@ pub fn read(path: &Path, name: &str, budget: usize, formulas: &Arc<Catalog>) -> 
     let show: Show = Arc::new(move |header| Box::new(Rows::new(header, &for_rows)));
     let recorded = Recorded::open(path, budget, show)?;
     let (_, last) = recorded.span().ok_or_else(|| CannotShow::Empty(name.to_owned()))?;
-    let damage = recorded.damage().map(|why| format!("{name} is not whole: {why}"));
+    let damage = recorded.damage().map(|why| format!("{name} is damaged: {why}"));
     let layout = Layout::new(recorded.header(), formulas);
     let info = layout.info(SourceKind::Recording, name, recorded.header());
     let info = SourceInfo { ended_ns: Some(Ns(last)), ..info };

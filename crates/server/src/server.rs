@@ -41,7 +41,7 @@ const UNREAD: Duration = Duration::from_secs(120);
 const HANDSHAKE: u8 = 22;
 /// The answer to one that is not.
 const PLAIN: &[u8] = b"HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain\r\nConnection: close\r\n\r\n\
-    this server encrypts; open the page with https:// instead of http://\n";
+    this server uses TLS; open the page with https:// instead of http://\n";
 /// What clients that are told of the end may take to read it.
 const FAREWELL: Duration = Duration::from_millis(300);
 
@@ -49,7 +49,7 @@ const FAREWELL: Duration = Duration::from_millis(300);
 #[derive(Debug, Error)]
 pub enum ServerError {
     /// The address is no address.
-    #[error("--listen '{0}' is no address; write it as 127.0.0.1:7077 or [::1]:7077")]
+    #[error("--listen '{0}' is not an address; write it as 127.0.0.1:7077 or [::1]:7077")]
     Address(String),
     /// Somebody else listens there.
     #[error("{0} is in use by another program; give another port with --listen, as in --listen {1}:{2}")]
@@ -58,7 +58,7 @@ pub enum ServerError {
     #[error("cannot listen on {0}: {1}; give another address with --listen")]
     Listen(SocketAddr, io::Error),
     /// Something of the system.
-    #[error("the server cannot begin: {0}")]
+    #[error("cannot start the server: {0}")]
     System(#[from] io::Error),
 }
 

@@ -36,10 +36,10 @@ impl Shown {
     pub fn check(&self, series: &[u32]) -> Result<(), String> {
         let (count, most) = (self.names.len(), wire::SERIES);
         if series.len() > most {
-            return Err(format!("{} series at once; at most {most} can be asked for", series.len()));
+            return Err(format!("{} series requested; the limit is {most}", series.len()));
         }
         match series.iter().find(|s| **s as usize >= count) {
-            Some(wrong) => Err(format!("series {wrong} does not exist; there are {count}, from 0 on")),
+            Some(wrong) => Err(format!("series {wrong} does not exist; there are {count}, numbered from 0")),
             None => Ok(()),
         }
     }
@@ -49,7 +49,7 @@ impl Shown {
         self.check(&range.series)?;
         if range.series.len().saturating_mul(range.buckets) > VALUES {
             return Err(format!(
-                "{} series in {} buckets; at most {VALUES} values are sent at once",
+                "{} series in {} buckets exceed the limit of {VALUES} values; request fewer",
                 range.series.len(),
                 range.buckets
             ));

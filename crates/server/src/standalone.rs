@@ -34,7 +34,7 @@ pub enum CannotWrite {
     Exists(PathBuf),
     /// Not even a few buckets of each series fit.
     #[error(
-        "{size} bytes are too few: the page and what tells of the recordings take {needed}; give more with --size"
+        "{size} bytes are too few: the page and the metadata of the recordings need {needed}; set a larger --size"
     )]
     Small {
         /// The bound.

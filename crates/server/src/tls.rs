@@ -23,7 +23,7 @@ pub enum TlsError {
         error: std::io::Error,
     },
     /// It holds something else.
-    #[error("{option} {} holds no {what} in PEM form; it begins with '-----BEGIN {begin}-----'", path.display())]
+    #[error("{option} {} contains no {what} in PEM form, which begins with '-----BEGIN {begin}-----'", path.display())]
     Nothing {
         /// Which it was given by.
         option: &'static str,

@@ -92,7 +92,7 @@ pub async fn take(
     let name = name(request.uri().query().unwrap_or_default());
     let too_large = || {
         let why = format!(
-            "recordings of more than {} MiB are not taken; use 'numa view FILE'",
+            "the limit for uploads is {} MiB; use 'numa view FILE' for a larger recording",
             RECORDING_BYTES >> 20
         );
         Refusal::new(StatusCode::PAYLOAD_TOO_LARGE, why)
@@ -101,25 +101,24 @@ pub async fn take(
         return Err(too_large());
     }
     let Some(_turn) = Turn::take() else {
-        let why = "other recordings are being sent; try again";
+        let why = "too many uploads at once; try again later";
         return Err(Refusal::new(StatusCode::TOO_MANY_REQUESTS, why));
     };
     let folder = std::env::temp_dir();
     let failed = |error: io::Error| {
         let why = format!(
-            "it cannot be kept in {}: {error}; free some space there, or start numa with TMPDIR set to another folder",
+            "cannot store the recording in {}: {error}; free some space there, or start numa with TMPDIR set to another folder",
             folder.display()
         );
         Refusal::new(StatusCode::INSUFFICIENT_STORAGE, why)
     };
     let mut received = Received::new(&folder).map_err(failed)?;
     let (mut body, mut bytes) = (request.into_body(), 0);
-    while let Some(frame) = timeout(PATIENCE, body.frame())
-        .await
-        .map_err(|_| Refusal::new(StatusCode::REQUEST_TIMEOUT, "the rest of the file did not come"))?
-    {
-        let frame =
-            frame.map_err(|e| Refusal::new(StatusCode::BAD_REQUEST, format!("the file broke off: {e}")))?;
+    while let Some(frame) = timeout(PATIENCE, body.frame()).await.map_err(|_| {
+        Refusal::new(StatusCode::REQUEST_TIMEOUT, "timed out while receiving the file; try again")
+    })? {
+        let frame = frame
+            .map_err(|e| Refusal::new(StatusCode::BAD_REQUEST, format!("the upload was interrupted: {e}")))?;
         let Ok(piece) = frame.into_data() else { continue };
         bytes += piece.len() as u64;
         if bytes > RECORDING_BYTES {
@@ -139,7 +138,7 @@ pub async fn take(
         }
         opened.map_err(|error| error.to_string().replace(&hidden, &name))
     });
-    match opened.await.unwrap_or_else(|_| Err("it could not be read".into())) {
+    match opened.await.unwrap_or_else(|_| Err("reading the recording failed".into())) {
         Ok(id) => Ok(respond(StatusCode::OK, "application/json", format!("{{\"source\":{id}}}"))),
         Err(why) => Err(Refusal::new(StatusCode::UNPROCESSABLE_ENTITY, why)),
     }

@@ -1,4 +1,4 @@
-//! Every message between page and server. `web/src/wire.ts` is made from this file.
+//! Every message between page and server. `web/src/wire.ts` is generated from this file.
 //!
 //! Text is JSON, one message each; binary messages are frames (see [`crate::frame`]).
 
@@ -6,32 +6,32 @@ use serde::{Deserialize, Deserializer, Serialize};
 #[cfg(test)]
 use ts_rs::TS;
 
-/// Version of what is described here. The subprotocol is called after it.
+/// Version of this protocol, which the name of the subprotocol contains.
 pub const PROTOCOL: u32 = 1;
 /// Name of the WebSocket's subprotocol.
 pub const SUBPROTOCOL: &str = "numakit.1";
 
-/// Longest message of a client in bytes.
+/// Maximum length of a client's message in bytes.
 pub const MESSAGE_BYTES: usize = 256 * 1024;
-/// Most series of one watch or fetch.
+/// Maximum number of series of one watch or fetch.
 pub const SERIES: usize = 4096;
-/// Most values of one answer: series times buckets.
+/// Maximum number of values of one answer: series times buckets.
 pub const VALUES: usize = 2_000_000;
-/// Most watches of one client.
+/// Maximum number of watches of one client.
 pub const WATCHES: usize = 64;
-/// Most viewers at once.
+/// Maximum number of viewers.
 pub const VIEWERS: usize = 16;
-/// Most clients with control, beside them.
+/// Maximum number of controllers, in addition to the viewers.
 pub const CONTROLLERS: usize = 8;
-/// Longest label in bytes.
+/// Maximum length of a label in bytes.
 pub const LABEL_BYTES: usize = 4096;
-/// Largest recording that may be sent.
+/// Maximum size of an uploaded recording in bytes.
 pub const RECORDING_BYTES: u64 = 1 << 30;
-/// Most sources at once.
+/// Maximum number of sources.
 pub const SOURCES: usize = 8;
 
-/// Nanoseconds since 1970. A page computes with floating-point numbers; what it sends is taken
-/// as the nearest whole number.
+/// Nanoseconds since 1970. A page computes with floating-point numbers, so the server rounds
+/// what it receives.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[cfg_attr(test, derive(TS), ts(type = "number"))]
 pub struct Ns(pub u64);
@@ -40,7 +40,11 @@ impl<'de> Deserialize<'de> for Ns {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         let number = serde_json::Number::deserialize(from)?;
         let float = || number.as_f64().filter(|f| f.is_finite()).map(|f| f.round() as u64);
-        number.as_u64().or_else(float).map(Self).ok_or_else(|| serde::de::Error::custom("no time"))
+        number
+            .as_u64()
+            .or_else(float)
+            .map(Self)
+            .ok_or_else(|| serde::de::Error::custom("not a time in nanoseconds"))
     }
 }
 
@@ -49,9 +53,9 @@ impl<'de> Deserialize<'de> for Ns {
 #[cfg_attr(test, derive(TS))]
 #[serde(rename_all = "snake_case")]
 pub enum Role {
-    /// Look.
+    /// View only.
     Viewer,
-    /// Look and give orders.
+    /// View and send commands.
     Controller,
 }
 
@@ -66,7 +70,7 @@ pub enum SourceKind {
     Recording,
 }
 
-/// A metric and the places that it is measured at.
+/// A metric and its instances.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(test, derive(TS))]
 pub struct MetricInfo {
@@ -74,20 +78,20 @@ pub struct MetricInfo {
     pub name: String,
     /// The sensor.
     pub sensor: String,
-    /// Unit of the raw value; of a counter, values are in this unit per second.
+    /// Unit of the raw value. Values of counters are in this unit per second.
     pub unit: String,
     /// `counter`, `gauge` or `rate`.
     #[cfg_attr(test, ts(type = "\"counter\" | \"gauge\" | \"rate\""))]
     pub kind: String,
-    /// What there is one value of.
+    /// What each value belongs to: the machine, a node, a CPU ...
     pub scope: String,
     /// One sentence.
     pub help: String,
-    /// The file or interface that it is read from.
+    /// The file or interface it is read from.
     pub source: String,
-    /// The shortest time over which a rate means something.
+    /// The shortest time over which a rate is meaningful.
     pub resolution_ns: u64,
-    /// The most that it can be per second: what it is shown as a percentage of.
+    /// The maximum per second, if known. The page shows percentages of it.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(test, ts(optional, type = "number"))]
     pub maximum: Option<u64>,
@@ -95,21 +99,21 @@ pub struct MetricInfo {
     pub instances: Vec<String>,
 }
 
-/// A figure that is computed from metrics.
+/// A derived metric.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(test, derive(TS))]
 pub struct FormulaInfo {
     /// Its name.
     pub name: String,
-    /// What it tells.
+    /// One sentence.
     pub help: String,
-    /// What it gives, in base units: `percent`, `bytes`, `bytes/s` ...
+    /// Its base unit: `percent`, `bytes`, `bytes/s` ...
     pub unit: String,
     /// As in [`MetricInfo`].
     pub instances: Vec<String>,
 }
 
-/// What could not be measured, and why.
+/// A metric or sensor that is unavailable, and why.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(test, derive(TS))]
 pub struct AbsentInfo {
@@ -117,14 +121,14 @@ pub struct AbsentInfo {
     pub name: String,
     /// What is missing.
     pub missing: String,
-    /// What was looked at and what it said.
+    /// What was checked, and the result.
     pub seen: String,
-    /// What would make it available.
+    /// The fix.
     pub fix: String,
 }
 
-/// A source. Its series are numbered by running through the metrics and their instances in
-/// order, then through the formulas and theirs.
+/// A source of samples. Its series are numbered in the order of the metrics and their instances,
+/// followed by the formulas and theirs.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(test, derive(TS))]
 pub struct SourceInfo {
@@ -132,32 +136,32 @@ pub struct SourceInfo {
     pub id: u32,
     /// Where its samples come from.
     pub kind: SourceKind,
-    /// What people call it.
+    /// Its display name.
     pub name: String,
     /// Host name.
     pub host: String,
     /// Kernel release.
     pub kernel: String,
-    /// The command under observation.
+    /// The observed command.
     pub command: Option<String>,
     /// The program that samples, with its version.
     pub program: String,
-    /// Start.
+    /// Start time.
     pub started_ns: Ns,
-    /// The last row of a recording; `null` while samples come in.
+    /// Time of the last row of a recording; `null` for live samples.
     pub ended_ns: Option<Ns>,
-    /// Interval at the start; 0 where not known.
+    /// Interval at the start; 0 if unknown.
     pub interval_ns: u64,
     /// Base page size in bytes.
     pub page_size: u64,
-    /// The machine as JSON, `null` where it is not known.
+    /// The topology as JSON; `null` if unknown.
     #[cfg_attr(test, ts(type = "unknown"))]
     pub topology: serde_json::Value,
-    /// What is measured.
+    /// The measured metrics.
     pub metrics: Vec<MetricInfo>,
-    /// What is computed.
+    /// The derived metrics.
     pub formulas: Vec<FormulaInfo>,
-    /// What is not there.
+    /// The unavailable metrics.
     pub absent: Vec<AbsentInfo>,
 }
 
@@ -171,19 +175,19 @@ pub struct RecordingState {
     pub bytes: u64,
 }
 
-/// What is kept of the first source.
+/// The stored history of the first source.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[cfg_attr(test, derive(TS))]
 pub struct HistoryState {
-    /// Oldest row; 0 where there is none.
+    /// Oldest row; 0 if there is none.
     pub from_ns: Ns,
-    /// Latest row.
+    /// Newest row.
     pub to_ns: Ns,
-    /// From here on every row is at hand.
+    /// From this time on, every row is stored.
     pub full_from_ns: Ns,
-    /// Memory in use.
+    /// Memory used.
     pub bytes: u64,
-    /// Memory that it may use.
+    /// Memory limit.
     pub budget: u64,
 }
 
@@ -191,70 +195,70 @@ pub struct HistoryState {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(test, derive(TS))]
 pub struct SensorState {
-    /// Its name; the orders `enable` and `disable` take it.
+    /// Its name, as used by the commands `enable` and `disable`.
     pub name: String,
     /// Whether it is read.
     pub on: bool,
 }
 
-/// How the observation goes: one state for all clients.
+/// The state of sampling, the same for all clients.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[cfg_attr(test, derive(TS))]
 pub struct State {
-    /// Present interval; 0 where nothing is sampled.
+    /// Current interval; 0 if nothing is sampled.
     pub interval_ns: u64,
     /// Whether sampling is paused.
     pub paused: bool,
-    /// The recording that is written.
+    /// The recording being written.
     pub recording: Option<RecordingState>,
     /// Samples taken.
     pub samples: u64,
-    /// Ticks that were missed.
+    /// Missed ticks.
     pub lost: u64,
     /// Whether the sampler has real-time priority.
     pub realtime: bool,
     /// The sensors that are sampled.
     pub sensors: Vec<SensorState>,
-    /// Clients that are connected.
+    /// Number of connected clients.
     pub clients: u32,
-    /// What is kept.
+    /// The stored history.
     pub history: HistoryState,
 }
 
-/// Text at a time.
+/// A text at a time.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(test, derive(TS))]
 pub struct Label {
     /// Its number within the source.
     pub id: u64,
-    /// When.
+    /// Its time.
     pub time_ns: Ns,
-    /// The text; what starts with `numakit:` the recorder noted.
+    /// The text. Labels that start with `numakit:` were written by the recorder.
     pub text: String,
 }
 
-/// What a client may ask for.
+/// The limits for clients.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[cfg_attr(test, derive(TS))]
 pub struct Limits {
-    /// Longest message in bytes.
+    /// Maximum length of a message in bytes.
     pub message_bytes: u64,
-    /// Most series of a watch or fetch.
+    /// Maximum number of series of a watch or fetch.
     pub series: u32,
-    /// Most values of one answer: series times buckets.
+    /// Maximum number of values of one answer: series times buckets.
     pub values: u32,
-    /// Most watches at once.
+    /// Maximum number of watches.
     pub watches: u32,
-    /// Most viewers; places for control are apart.
+    /// Maximum number of viewers.
     pub clients: u32,
-    /// Longest label in bytes.
+    /// Maximum length of a label in bytes.
     pub label_bytes: u32,
-    /// Largest recording that may be sent.
+    /// Maximum size of an uploaded recording in bytes.
     pub recording_bytes: u64,
 }
 
 impl Limits {
-    /// Those in force.
+    /// The current limits.
     pub const ALL: Self = Self {
         message_bytes: MESSAGE_BYTES as u64,
         series: SERIES as u32,
@@ -279,46 +283,46 @@ pub enum FromServer {
         role: Role,
         /// Changes with every start of the server.
         instance: String,
-        /// Everything to look at.
+        /// All sources.
         sources: Vec<SourceInfo>,
-        /// How it goes.
+        /// The state of sampling.
         state: State,
-        /// What may be asked for.
+        /// The limits.
         limits: Limits,
     },
     /// On every change and once a second.
     State(State),
-    /// Labels of a source: all there are, or new ones.
+    /// Labels of a source: all, or new ones.
     Labels {
         /// The source.
         source: u32,
         /// The labels.
         labels: Vec<Label>,
-        /// Whether those before are forgotten.
+        /// Whether they replace all earlier ones.
         all: bool,
     },
-    /// The answer to what had this number.
+    /// The answer to a message with this number.
     Reply {
-        /// That number.
+        /// The number.
         id: u32,
-        /// Whether it was done.
+        /// Whether it succeeded.
         ok: bool,
-        /// What there is to say.
+        /// The result or the error.
         text: String,
     },
-    /// Something that everybody should know.
+    /// A message for users.
     Notice {
-        /// What.
+        /// The text.
         text: String,
     },
     /// A new source.
     Source {
-        /// That source.
+        /// The source.
         source: Box<SourceInfo>,
     },
     /// The last message.
     Bye {
-        /// Why.
+        /// The reason.
         reason: String,
     },
 }
@@ -336,8 +340,8 @@ impl FromServer {
 #[cfg_attr(test, derive(TS))]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum ToServer {
-    /// Send these series in buckets of a fixed grid from there on, and new ones as they come.
-    /// A watch of the same number is replaced.
+    /// Send these series in buckets of a fixed grid from a time on, including future ones.
+    /// Replaces a watch with the same number.
     Watch {
         /// Number of the watch.
         id: u32,
@@ -345,21 +349,21 @@ pub enum ToServer {
         source: u32,
         /// Its series.
         series: Vec<u32>,
-        /// Length of a bucket: whole milliseconds.
+        /// Length of a bucket: a multiple of 1 ms.
         step_ns: Ns,
-        /// Begin of the first bucket.
+        /// Start of the first bucket.
         from_ns: Ns,
         /// Whether the last bucket is sent before it is complete, and again as it grows.
         #[serde(default)]
         #[cfg_attr(test, ts(optional, as = "Option<bool>"))]
         partial: bool,
     },
-    /// Send no more.
+    /// End a watch.
     Unwatch {
         /// Number of the watch.
         id: u32,
     },
-    /// Send a range once: every row where these are no more than `buckets`.
+    /// Send a range once: as rows if there are at most `buckets`, otherwise as buckets.
     Fetch {
         /// Number of the answer.
         id: u32,
@@ -367,27 +371,27 @@ pub enum ToServer {
         source: u32,
         /// Its series.
         series: Vec<u32>,
-        /// Begin.
+        /// Start.
         from_ns: Ns,
         /// End.
         to_ns: Ns,
-        /// Most buckets.
+        /// Maximum number of buckets.
         buckets: u32,
     },
-    /// An order as `numa ctl` takes it; controllers only.
+    /// A command as for `numa ctl`; controllers only.
     Order {
         /// Number of the reply.
         id: u32,
-        /// The order.
+        /// The command.
         line: String,
     },
-    /// Note a text; controllers only, as what follows.
+    /// Add a label; controllers only, like all that follow.
     Label {
         /// Number of the reply.
         id: u32,
         /// The source.
         source: u32,
-        /// When; left out: now, and a running recording gets it too.
+        /// Its time. Without it: now, and an open recording gets the label too.
         #[serde(default)]
         #[cfg_attr(test, ts(optional))]
         time_ns: Option<Ns>,
@@ -417,12 +421,12 @@ pub enum ToServer {
 }
 
 impl ToServer {
-    /// Reads a message. The error says what was wrong.
+    /// Reads a message. The error says what is wrong.
     pub fn parse(text: &[u8]) -> Result<Self, String> {
         if text.len() > MESSAGE_BYTES {
-            return Err(format!("a message of {} bytes; at most {MESSAGE_BYTES} are taken", text.len()));
+            return Err(format!("the message has {} bytes; the limit is {MESSAGE_BYTES}", text.len()));
         }
-        serde_json::from_slice(text).map_err(|error| format!("the message is not understood: {error}"))
+        serde_json::from_slice(text).map_err(|error| format!("invalid message: {error}"))
     }
 }
 
@@ -430,11 +434,11 @@ impl ToServer {
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[cfg_attr(test, derive(TS))]
 pub struct Login {
-    /// The token of the address.
+    /// The token in the address.
     pub token: String,
 }
 
-/// Answer to it.
+/// Answer to `POST /session`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(test, derive(TS))]
 pub struct LoggedIn {
@@ -442,14 +446,14 @@ pub struct LoggedIn {
     pub role: Role,
 }
 
-/// What a column of a frame holds.
+/// Content of a column of a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[cfg_attr(test, derive(TS))]
 #[serde(rename_all = "snake_case")]
 pub enum What {
-    /// Least value of each bucket.
+    /// Minimum of each bucket.
     Min,
-    /// Greatest; left out, with the mean, where it equals the least everywhere.
+    /// Maximum; like the mean, left out if it equals the minimum in all buckets.
     Max,
     /// Mean.
     Mean,
@@ -464,37 +468,37 @@ pub enum What {
 #[cfg_attr(test, derive(TS))]
 #[serde(rename_all = "snake_case")]
 pub enum ColumnType {
-    /// Not at all: every value is `base`.
+    /// Nothing is stored: every value is `base`.
     Const,
-    /// Integers of a byte.
+    /// 8-bit integers.
     U8,
-    /// Of two.
+    /// 16-bit integers.
     U16,
-    /// Of four.
+    /// 32-bit integers.
     U32,
-    /// Floating point.
+    /// 32-bit floating point.
     F32,
-    /// The same, twice as long.
+    /// 64-bit floating point.
     F64,
 }
 
-/// A column of a frame: value = base + scale * stored. The greatest integer of a type, and NaN,
-/// stand for nothing measured.
+/// A column of a frame: value = base + scale * stored. The largest integer of a type and NaN mean
+/// that nothing was measured.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(test, derive(TS))]
 pub struct FrameColumn {
     /// The series; 0 for times.
     pub series: u32,
-    /// What of it.
+    /// Its content.
     pub what: What,
     /// How it is stored.
     #[serde(rename = "type")]
     pub kind: ColumnType,
-    /// `null`: nothing was measured at all.
+    /// `null`: nothing was measured.
     pub base: Option<f64>,
     /// Factor.
     pub scale: f64,
-    /// Where it begins in the part of the columns: a multiple of 8.
+    /// Offset within the columns, a multiple of 8.
     pub at: u32,
 }
 
@@ -517,17 +521,17 @@ pub struct FrameHeader {
     pub id: u32,
     /// The source.
     pub source: u32,
-    /// Counts the frames made for this client.
+    /// Number of this frame for this client.
     pub seq: u64,
-    /// Frames that this client lost so far because it was too slow.
+    /// Number of frames dropped so far because this client was too slow.
     pub dropped: u64,
     /// What the rows are.
     pub kind: FrameKind,
-    /// Of a watch: number of the first bucket; bucket `k` begins at `k * step_ns`.
+    /// For a watch: number of the first bucket; bucket `k` starts at `k * step_ns`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(test, ts(optional))]
     pub first: Option<u64>,
-    /// Of a fetch: begin of the first bucket, or what times count from.
+    /// For a fetch: start of the first bucket, or the time that row times are relative to.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(test, ts(optional))]
     pub from_ns: Option<Ns>,

@@ -1,4 +1,4 @@
-// Headless Chromium, and pages in it of which every error is a failure unless it was expected.
+// Headless Chromium, and pages in it. Every error in a page fails the test unless it was expected.
 
 import { existsSync } from "node:fs";
 import { readFile } from "node:fs/promises";
@@ -14,10 +14,10 @@ declare global {
   }
 }
 
-/** In development, NUMAKIT_DIST=1: the page of web/dist, or of another folder, instead of the one in the program. */
+/** For development, NUMAKIT_DIST=1: the page in web/dist, or in another folder, instead of the embedded one. */
 const { NUMAKIT_DIST } = process.env;
 const DIST = NUMAKIT_DIST === "1" ? fileURLToPath(new URL("../dist", import.meta.url)) : NUMAKIT_DIST;
-/** What is not from a server counts as public, and public pages may not talk to loopback. */
+/** A page that is not from a server counts as public, and public pages may not access loopback. */
 const DIST_ARGS = DIST ? ["--disable-features=LocalNetworkAccessChecks"] : [];
 const KINDS: Record<string, string> = { html: "text/html; charset=utf-8", js: "text/javascript; charset=utf-8", css: "text/css; charset=utf-8", svg: "image/svg+xml" };
 export const WIDE = { width: 1440, height: 900 };
@@ -25,7 +25,7 @@ export const NARROW = { width: 390, height: 844 };
 
 let launched: Promise<Browser> | null = null;
 
-/** The one browser of this process. */
+/** The only browser of this process. */
 export function browser(): Promise<Browser> {
   launched ??= chromium.launch({ executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium", args: ["--no-sandbox", "--disable-gpu", ...DIST_ARGS] });
   return launched;
@@ -36,9 +36,9 @@ export async function closeBrowser(): Promise<void> {
   launched = null;
 }
 
-/** A page of somebody with cookies of their own. */
+/** A page with its own cookies. */
 export class Client {
-  /** What the console or scripts said that was not expected. */
+  /** Unexpected errors on the console or from scripts. */
   readonly errors: string[] = [];
   private readonly expected: RegExp[] = [];
 
@@ -47,7 +47,7 @@ export class Client {
     readonly page: Page,
   ) {}
 
-  /** Opens an address; waits until samples are on screen, unless told not to. */
+  /** Opens an address; unless `ready` is false, waits until samples are visible. */
   static async open(url: string, options: BrowserContextOptions & { ready?: boolean; expected?: RegExp } = {}): Promise<Client> {
     const { ready = true, expected, ...rest } = options;
     const context = await (await browser()).newContext({ viewport: WIDE, acceptDownloads: true, ...rest });
@@ -59,7 +59,7 @@ export class Client {
     return client;
   }
 
-  /** One more page in a context, for instance with the cookies of another. */
+  /** Opens another page in a context, for instance with the cookies of another page. */
   static async in(context: BrowserContext): Promise<Client> {
     const page = await context.newPage();
     const client = new Client(context, page);
@@ -69,14 +69,14 @@ export class Client {
     return client;
   }
 
-  /** Opens another address in this page, as if nothing had been there before. */
+  /** Opens another address in a fresh page. */
   async visit(url: string): Promise<void> {
     await this.page.goto("about:blank");
     await this.page.goto(url);
     await this.ready();
   }
 
-  /** Errors that belong to what is tested. */
+  /** Declares errors that the test causes. */
   expect(pattern: RegExp): void {
     this.expected.push(pattern);
   }
@@ -94,17 +94,17 @@ export class Client {
     });
   }
 
-  /** The status line. */
+  /** The status in the top bar. */
   async status(): Promise<string> {
     return (await this.page.locator(".status").textContent()) ?? "";
   }
 
-  /** The notices that are on screen now. */
+  /** The visible notices. */
   notices(): Promise<string[]> {
     return this.page.locator(".notice").allTextContents();
   }
 
-  /** Waits for a notice and takes it as read. */
+  /** Waits for a notice; returns its text. */
   async notice(pattern: RegExp): Promise<string> {
     return until(`a notice like ${pattern}`, async () => (await this.notices()).find((text) => pattern.test(text)));
   }
@@ -114,7 +114,7 @@ export class Client {
     return this.page.evaluate(() => window.numakit?.state ?? null);
   }
 
-  /** What the page shows: range, panels, modes. */
+  /** The view: range, panels, chart types. */
   view() {
     return this.page.evaluate(() => structuredClone(window.numakit?.view));
   }
@@ -123,7 +123,7 @@ export class Client {
     return this.context.newCDPSession(this.page);
   }
 
-  /** Closes it; an error that nobody expected fails the test. */
+  /** Closes it; an unexpected error fails the test. */
   async close(): Promise<void> {
     await this.context.close();
     if (this.errors.length > 0) throw new Error(`the page said: ${this.errors.join("\n")}`);

@@ -1,9 +1,9 @@
-// What charts have on screen. The only place that looks inside of the page; whatever can be read
-// from the document is read there.
+// What charts show. This is the only module that reads private state of the page; everything else
+// reads the document.
 
 import type { Client } from "./browser";
 
-/** A line of a chart: its values in shown units over the times on screen. */
+/** A line of a chart: its visible values in shown units. */
 export interface ShownLine {
   name: string;
   times: number[];
@@ -16,7 +16,7 @@ export interface ShownChart {
   /** The time axis, in ms. */
   from: number;
   to: number;
-  /** Where the cursor is, in ms; null without one. */
+  /** The cursor in ms; null without one. */
   cursor: number | null;
   lines: ShownLine[];
 }
@@ -55,7 +55,7 @@ export async function range(client: Client, panel: string): Promise<[number, num
   return [chart.from, chart.to];
 }
 
-/** Which of these times have a line of the accent's colour from top to bottom in every chart that can be seen. */
+/** For each time, whether every visible chart has a vertical line in the accent colour there. */
 export function drawnMarks(client: Client, panel: string, times: number[]): Promise<boolean[]> {
   return client.page.evaluate(([id, times]) => {
     const board = window.numakit?.["screen"]?.["board"];
@@ -76,7 +76,7 @@ export function drawnMarks(client: Client, panel: string, times: number[]): Prom
   }, [panel, times] as const);
 }
 
-/** Whether anything is drawn in a panel's first chart at a time and a value. */
+/** Whether a panel's first chart has something drawn at a time and a value. */
 export function drawnAt(client: Client, panel: string, ms: number, value: number): Promise<boolean> {
   return client.page.evaluate(([id, ms, value]) => {
     const board = window.numakit?.["screen"]?.["board"];

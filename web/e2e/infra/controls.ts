@@ -1,4 +1,4 @@
-// The bar on top and the dialogs it opens.
+// The top bar and its dialogs.
 
 import type { Locator } from "playwright-core";
 import type { Client } from "./browser";
@@ -7,7 +7,7 @@ import { becomes } from "./until";
 export class Controls {
   constructor(private readonly client: Client) {}
 
-  /** A button of the bar by the text on it or its whole name. */
+  /** A button of the bar by its text or accessible name. */
   button(name: string | RegExp): Locator {
     return this.client.page.locator("header.top").getByRole("button", { name });
   }
@@ -16,28 +16,28 @@ export class Controls {
     return this.client.page.locator("header.top .primary");
   }
 
-  /** Holds the picture. */
+  /** Freezes the display. */
   async hold(): Promise<void> {
     if ((await this.client.view())?.follow) await this.follow.click();
     await becomes("hold", async () => (await this.client.view())?.follow, false);
   }
 
-  /** Back to live. */
+  /** Follows live data. */
   async live(): Promise<void> {
     if (!(await this.client.view())?.follow) await this.follow.click();
     await becomes("live", async () => (await this.client.view())?.follow, true);
   }
 
   get span(): Locator {
-    return this.client.page.getByLabel("Range on screen", { exact: true }).and(this.client.page.locator("select"));
+    return this.client.page.getByLabel("Time range", { exact: true }).and(this.client.page.locator("select"));
   }
 
   get interval(): Locator {
-    return this.client.page.getByLabel("Sampling interval, for all");
+    return this.client.page.getByLabel("Sampling interval, for everyone");
   }
 
   get pause(): Locator {
-    return this.button(/^(Pause|Resume) sampling, for all/);
+    return this.button(/^(Pause|Resume) sampling for everyone/);
   }
 
   get record(): Locator {
@@ -45,13 +45,13 @@ export class Controls {
   }
 
   get label(): Locator {
-    return this.button(/^Note a label/);
+    return this.button(/^Add a label/);
   }
 
-  /** Records to a file of the server, also when a recording is running. */
+  /** Records to a file on the server, also if a recording is running. */
   async recordTo(path: string): Promise<void> {
     await this.record.click();
-    if ((await this.client.state())?.recording) await this.dialog.getByRole("button", { name: /^Another file/ }).click();
+    if ((await this.client.state())?.recording) await this.dialog.getByRole("button", { name: /^Change file/ }).click();
     await this.answer(path);
   }
 
@@ -59,14 +59,14 @@ export class Controls {
     return this.client.page.locator("dialog[open]");
   }
 
-  /** Answers the dialog that asks for a line of text. */
+  /** Fills in the dialog that asks for a line of text. */
   async answer(text: string): Promise<void> {
     await this.dialog.locator("input").fill(text);
     await this.dialog.locator("button[type=submit]").click();
     await this.dialog.waitFor({ state: "detached" });
   }
 
-  /** Sends a recording by its path on this machine. */
+  /** Uploads a recording. */
   async load(path: string): Promise<void> {
     await this.client.page.locator("header.top input[type=file]").setInputFiles(path);
   }

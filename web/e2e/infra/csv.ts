@@ -1,4 +1,4 @@
-// Values as the page saves them.
+// Values saved by the page.
 
 import { readFile } from "node:fs/promises";
 import type { Panel } from "./panel";
@@ -8,13 +8,13 @@ export interface Saved {
   names: string[];
   /** ms since 1970. */
   times: number[];
-  /** One per name, as long as `times`; NaN where nothing was measured. */
+  /** One per name, as long as `times`; NaN if nothing was measured. */
   columns: number[][];
 }
 
-/** What a panel has on screen. */
+/** The visible values of a panel. */
 export async function onScreen(panel: Panel): Promise<Saved> {
-  const { path } = await panel.save("Values, CSV");
+  const { path } = await panel.save("Visible data, CSV");
   return readCsv(path);
 }
 

@@ -1,4 +1,4 @@
-// A stand-in for the server that sends buckets of a live watch as fast as the page takes them.
+// A fake server that sends buckets of a live watch as fast as the page takes them.
 
 import { readFile } from "node:fs/promises";
 import { createServer, type Server } from "node:http";
@@ -14,14 +14,14 @@ import { until } from "./until";
 const DIST = fileURLToPath(new URL("../dist/", import.meta.url));
 const TYPES: Record<string, string> = { html: "text/html", js: "text/javascript", css: "text/css", svg: "image/svg+xml" };
 const STARTED_MS = 1_700_000_000_000;
-/** What may wait on its way; more is sent once it is down to the other. */
+/** Limits of unsent bytes: above the first, sending waits until the second is reached. */
 const [MOST_WAITING, LEAST_WAITING] = [4 << 20, 1 << 20];
-/** So many frames are one write, and a state follows them. */
+/** Number of frames per write. A state message follows them. */
 const TOGETHER = 1000;
 
 type Watch = ToServer & { type: "watch" };
 
-/** A source of few series, as a small view watches. */
+/** A source with few series. */
 const SOURCE = {
   ...sourceInfo(1, STARTED_MS),
   topology: null,
@@ -76,12 +76,12 @@ export class Flood {
     return `http://127.0.0.1:${(this.server.address() as AddressInfo).port}/`;
   }
 
-  /** The time that the last bucket ends at, in ms. */
+  /** The end of the last bucket, in ms. */
   get newest(): number {
     return this.watch ? (this.next * this.watch.step_ns) / 1e6 : STARTED_MS;
   }
 
-  /** Sends so many frames of one bucket each. */
+  /** Sends that number of frames of one bucket each. */
   async send(frames: number): Promise<void> {
     await until("a watch", () => this.watch !== null);
     for (const end = this.sent + frames; this.sent < end; ) {

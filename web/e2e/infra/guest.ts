@@ -1,4 +1,4 @@
-// A recording of a machine with several nodes, made now in a guest.
+// A recording of a machine with several nodes, made in a guest.
 
 import { execFile } from "node:child_process";
 import { join } from "node:path";
@@ -8,10 +8,10 @@ import { program } from "./numa";
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 const LIMIT_MS = 240_000;
 
-/** What became of it: the recording, or why there is no guest here. */
+/** The recording, or why no guest can be started. */
 export type Recorded = { path: string } | { skipped: string };
 
-/** Records a command on a machine of that shape, of `cargo xtask guest`. */
+/** Records a command on a machine of that shape, by `cargo xtask guest`. */
 export function recordInGuest(folder: string, shape: string, command: string[]): Promise<Recorded> {
   const words = ["xtask", "guest", "--shape", shape, "--out", folder, "--", "numa", "record", "-i", "50ms", "-o", "guest.arrows", "--", ...command];
   return new Promise((done, fail) =>

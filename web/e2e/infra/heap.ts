@@ -1,4 +1,4 @@
-// What a page keeps in memory while buckets stream in.
+// Memory of a page while it receives buckets.
 
 import { Client } from "./browser";
 import { Flood } from "./flood";
@@ -6,15 +6,15 @@ import { charts } from "./chart";
 import { until } from "./until";
 
 export interface Kept {
-  /** MiB after a tenth of the frames and after all of them, garbage not counted. */
+  /** MiB after a tenth of the frames and after all of them, without garbage. */
   early: number;
   late: number;
-  /** Frames that the page took. */
+  /** Frames that the page received. */
   taken: number;
   seconds: number;
 }
 
-/** Streams so many frames into a page, which must be alive and up to date afterwards. */
+/** Streams that number of frames into a page, which must then be responsive and up to date. */
 export async function stream(frames: number): Promise<Kept> {
   const flood = await Flood.start();
   const one = await Client.open(flood.url, { ready: false });

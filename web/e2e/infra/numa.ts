@@ -1,5 +1,5 @@
-// A running `numa live` or `numa view`, in a folder of its own, so that others on this machine do
-// not disturb it.
+// A running `numa live` or `numa view` in its own folder, isolated from other processes of this
+// machine.
 
 import { spawn, execFile, type ChildProcess } from "node:child_process";
 import { existsSync } from "node:fs";
@@ -9,22 +9,22 @@ import { join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { until } from "./until";
 
-/** The program under test: of the environment NUMA, or the release build. */
+/** The program to test: the environment variable NUMA, or the release build. */
 export function program(): string {
   const path = process.env.NUMA ?? fileURLToPath(new URL("../../target/release/numa", import.meta.url));
   if (!existsSync(path)) throw new Error(`there is no ${path}; build it with 'cargo xtask build', or set NUMA to the path of numa`);
   return resolve(path);
 }
 
-/** Processes that must not outlive the tests, however these end. */
+/** Processes that are killed when the tests end for whatever reason. */
 const running = new Set<ChildProcess>();
 process.on("exit", () => running.forEach((child) => child.kill("SIGKILL")));
 
 export interface How {
   verb?: "live" | "view";
-  /** Further options, and recordings for `view`. */
+  /** More options, and recordings for `view`. */
   args?: string[];
-  /** What comes after `--`. */
+  /** The command after `--`. */
   command?: string[];
   env?: Record<string, string>;
 }
@@ -36,7 +36,7 @@ export interface Answer {
 }
 
 export class Numa {
-  /** The address for control, and the one for looking. */
+  /** The addresses of the controller and of viewers. */
   controller = "";
   viewer = "";
   port = 0;
@@ -45,7 +45,7 @@ export class Numa {
   private child: ChildProcess | null = null;
 
   private constructor(
-    /** Its working folder; removed in the end. */
+    /** Its working folder, which `close` removes. */
     readonly folder: string,
     private readonly how: How,
   ) {}
@@ -70,7 +70,7 @@ export class Numa {
     return url.slice(url.indexOf("#") + 1);
   }
 
-  /** Starts it, at the same port if it ran before. */
+  /** Starts it, on the same port as before. */
   async run(): Promise<void> {
     const { verb = "live", args = [], command } = this.how;
     const words = [verb, "--listen", `127.0.0.1:${this.port}`, "--no-open", ...args, ...(command ? ["--", ...command] : [])];
@@ -96,21 +96,21 @@ export class Numa {
     this.port = Number(address("view")?.[2]);
   }
 
-  /** Another numa verb in its folder, to its end. */
+  /** Runs another numa verb in its folder. */
   call(...words: string[]): Promise<Answer> {
     return new Promise((done) =>
       execFile(program(), words, { cwd: this.folder, env: this.env(), maxBuffer: 64 << 20 }, (error, out, err) =>
         done({ code: error ? Number(error.code ?? 1) : 0, out, err })));
   }
 
-  /** An order as in a shell; what is answered. */
+  /** Sends a command by `numa ctl`; returns the answer. */
   async ctl(...words: string[]): Promise<string> {
     const { code, out, err } = await this.call("ctl", "--pid", String(this.pid), ...words);
     if (code !== 0) throw new Error(`numa ctl ${words.join(" ")}: ${err}`);
     return out.trim();
   }
 
-  /** A line into its control FIFO. */
+  /** Writes a line to its control FIFO. */
   async fifo(line: string): Promise<void> {
     await writeFile(join(this.folder, "run/numakit", `${this.pid}.fifo`), `${line}\n`);
   }

@@ -1,4 +1,4 @@
-// Panels, their charts and legends, as people use them.
+// Panels, their charts and legends, as users see them.
 
 import type { Locator } from "playwright-core";
 import type { Client } from "./browser";
@@ -23,39 +23,39 @@ export class Panel {
     return this.element.count();
   }
 
-  /** The part of a chart inside its axes. */
+  /** The plotting area of a chart. */
   chart(at = 0): Locator {
     return this.element.locator(".u-over").nth(at);
   }
 
   async box(at = 0): Promise<{ x: number; y: number; width: number; height: number }> {
     return until(`a chart of ${this.id}`, async () => {
-      // Charts that are made anew meanwhile are looked for again.
+      // A chart that is being rebuilt is searched again.
       await this.chart(at).scrollIntoViewIfNeeded().catch(() => null);
       return this.chart(at).boundingBox();
     });
   }
 
-  /** The point at a share of a chart's width, in its middle. */
+  /** The point at a fraction of a chart's width, at half its height. */
   async point(share: number, at = 0): Promise<[number, number]> {
     const box = await this.box(at);
     return [box.x + box.width * share, box.y + box.height / 2];
   }
 
-  /** Presses one of its buttons by its title. */
+  /** Clicks a button by its title. */
   async press(title: string): Promise<void> {
     await this.element.scrollIntoViewIfNeeded();
     await this.element.hover({ position: { x: 5, y: 5 } });
     await this.element.locator(`[title="${title}"]`).click();
   }
 
-  /** Saves it as `Values, CSV`, `Picture, PNG` or `Drawing, SVG`; where the download is. */
+  /** Saves it as `Visible data, CSV`, `Image, PNG` or `Image, SVG`; returns the download. */
   async save(item: string): Promise<{ name: string; path: string }> {
-    await this.press("Save this panel");
+    await this.press("Save panel");
     return download(this.client, () => this.element.getByRole("button", { name: item }).click());
   }
 
-  /** Names in the legend, with what each says now and whether it is on. */
+  /** The names in the legend, the value of each and whether it is shown. */
   legend(): Promise<{ name: string; value: string; on: boolean }[]> {
     return this.element.locator(".chip").evaluateAll((all) => all.map((chip) => ({
       name: chip.getAttribute("aria-label") ?? "",
@@ -68,13 +68,13 @@ export class Panel {
     return this.element.getByRole("button", { name, exact: true });
   }
 
-  /** The table as it stands there: rows of cells, the head first. */
+  /** The rows of the table, the head first. */
   table(): Promise<string[][]> {
     return this.element.locator("table.values tr").evaluateAll((rows) => rows.map((row) => [...row.children].map((cell) => cell.textContent ?? "")));
   }
 }
 
-/** What an action downloads. */
+/** Runs an action and returns the file that it downloads. */
 export async function download(client: Client, action: () => Promise<void>): Promise<{ name: string; path: string }> {
   const [saved] = await Promise.all([client.page.waitForEvent("download"), action()]);
   return { name: saved.suggestedFilename(), path: await saved.path() };

@@ -1,4 +1,4 @@
-// Recordings whose every sample is known: what `cargo run -p numakit-recording --example long` writes.
+// Recordings with known samples, written by `cargo run -p numakit-recording --example long`.
 
 import { execFile } from "node:child_process";
 import { resolve } from "node:path";
@@ -9,7 +9,7 @@ const run = promisify(execFile);
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 
-/** The program that writes them: of the environment LONG, or built now. */
+/** The program that writes them: the environment variable LONG, or built now. */
 async function generator(): Promise<string> {
   const { LONG, CARGO = "cargo", CARGO_TARGET_DIR = "target" } = process.env;
   if (LONG) return LONG;
@@ -30,7 +30,7 @@ export class Known {
     readonly startedMs: number,
     readonly intervalMs: number,
     readonly rows: number,
-    /** The samples in which `test.spike` is not 0 but 1000 and the number of the spike. */
+    /** The samples in which `test.spike` is not 0 but 1000 plus the number of the spike. */
     readonly spikes: number[],
   ) {}
 
@@ -41,12 +41,12 @@ export class Known {
     return new Known(path, startedS * 1000, intervalMs, rows, spikes);
   }
 
-  /** When a sample was taken. Each is up to 20 us late. */
+  /** The time of a sample. Each is up to 20 us late. */
   timeMs(row: number): number {
     return this.startedMs + row * this.intervalMs + ((row * 7919) % 20_011) / 1e6;
   }
 
-  /** The sample that was taken in a millisecond. */
+  /** The sample of a millisecond. */
   rowAt(ms: number): number {
     return Math.round((ms - this.startedMs) / this.intervalMs);
   }

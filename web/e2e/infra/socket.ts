@@ -1,4 +1,4 @@
-// A client without a browser: what it sends is what a test wants, also what no page would send.
+// A client without a browser, which can also send invalid messages.
 
 import { request, type IncomingHttpHeaders } from "node:http";
 import { connect } from "node:net";
@@ -25,14 +25,14 @@ export function ask(numa: Numa, method: string, path: string, headers: Record<st
   });
 }
 
-/** The cookie that a token is exchanged for. */
+/** Exchanges the token of an address for a cookie. */
 export async function logIn(numa: Numa, url: string): Promise<string> {
   const { status, headers, text } = await ask(numa, "POST", "/session", { Origin: numa.origin }, JSON.stringify({ token: Numa.token(url) }));
-  if (status !== 200) throw new Error(`not let in: ${status} ${text}`);
+  if (status !== 200) throw new Error(`access denied: ${status} ${text}`);
   return headers["set-cookie"]?.[0]?.split(";")[0] ?? "";
 }
 
-/** Bytes as they are, and what comes back until the server closes. */
+/** Sends bytes; returns everything that the server sends until it closes. */
 export function bytes(numa: Numa, sent: string | Buffer): Promise<string> {
   return new Promise((done) => {
     let got = "";
@@ -45,7 +45,7 @@ export class Socket {
   readonly messages: FromServer[] = [];
   readonly frames: Frame[] = [];
   closed: { code: number } | null = null;
-  /** The status of an upgrade that was refused. */
+  /** The HTTP status of a refused upgrade. */
   refused = 0;
   private last = 1000;
 
@@ -64,14 +64,14 @@ export class Socket {
     socket.on("error", () => {});
   }
 
-  /** Opens a stream with these headers; `refused` says if it was not let in. */
+  /** Opens a stream with these headers; `refused` is set if access is denied. */
   static async open(numa: Numa, headers: Record<string, string>): Promise<Socket> {
     const socket = new Socket(new WebSocket(`ws://127.0.0.1:${numa.port}/stream`, "numakit.1", { headers: { Origin: numa.origin, ...headers } }));
     await until("the answer to an upgrade", () => socket.messages.length > 0 || socket.refused > 0 || socket.closed !== null);
     return socket;
   }
 
-  /** Lets itself in by an address and opens a stream. */
+  /** Logs in by an address and opens a stream. */
   static async enter(numa: Numa, url: string): Promise<Socket> {
     return Socket.open(numa, { Cookie: await logIn(numa, url) });
   }
@@ -80,20 +80,20 @@ export class Socket {
     this.socket.send(typeof message === "string" || Buffer.isBuffer(message) ? message : JSON.stringify(message));
   }
 
-  /** The first message of a kind that fits. */
+  /** The first matching message of a type. */
   message<T extends FromServer["type"]>(type: T, fits: (message: Extract<FromServer, { type: T }>) => boolean = () => true) {
     type Wanted = Extract<FromServer, { type: T }>;
     return until(`a message '${type}'`, () => this.messages.find((one): one is Wanted => one.type === type && fits(one as Wanted)));
   }
 
-  /** Gives an order; what became of it. */
+  /** Sends a command; returns the reply. */
   async order(line: string) {
     const id = ++this.last;
     this.send({ type: "order", id, line });
     return this.message("reply", (reply) => reply.id === id);
   }
 
-  /** Reads nothing more of what comes. */
+  /** Stops reading. */
   stall(): void {
     (this.socket as unknown as { _socket: { pause(): void } })._socket.pause();
   }

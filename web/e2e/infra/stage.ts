@@ -1,5 +1,5 @@
-// What the tests of a file have in common: numa, and pages on it. Whatever a page says that nobody
-// expected fails the test in which it was said.
+// What the tests of a file share: numa, and pages of it. An unexpected error in a page fails the test
+// during which it occurs.
 
 import { after, afterEach, before } from "node:test";
 import { Client, closeBrowser } from "./browser";
@@ -19,7 +19,7 @@ export class Stage {
     return this.client(0);
   }
 
-  /** The page that was opened second, of another browser. */
+  /** The page that was opened second, in another context. */
   get two(): Client {
     return this.client(1);
   }
@@ -47,7 +47,7 @@ export class Stage {
   }
 }
 
-/** numa and so many pages with control for the tests of this file. */
+/** numa and that number of controller pages for the tests of this file. */
 export function stage(how: How = {}, pages = 1): Stage {
   const stage = new Stage();
   before(() => stage.start(how, pages));

@@ -1,11 +1,11 @@
-// Waiting for something to become true. Limits are generous: no test says how fast anything is.
+// Waits for a condition. Limits are generous: no test checks how fast anything is.
 
 import { inspect } from "node:util";
 
 const LIMIT_MS = 60_000;
 const PAUSE_MS = 50;
 
-/** The first value that is neither false, null nor undefined; `what` is for the error. */
+/** The first value that is not false, null or undefined; `what` is for the error message. */
 export async function until<T>(what: string, look: () => T | Promise<T>, limitMs = LIMIT_MS): Promise<Exclude<T, null | undefined | false>> {
   const end = Date.now() + limitMs;
   for (;;) {
@@ -16,7 +16,7 @@ export async function until<T>(what: string, look: () => T | Promise<T>, limitMs
   }
 }
 
-/** Waits until `look` gives what is expected. */
+/** Waits until `look` returns the expected value. */
 export async function becomes<T>(what: string, look: () => T | Promise<T>, expected: T): Promise<void> {
   let seen: T | undefined;
   const wanted = JSON.stringify(expected);
@@ -27,7 +27,7 @@ export async function becomes<T>(what: string, look: () => T | Promise<T>, expec
   }
 }
 
-/** Lets time pass. */
+/** Waits. */
 export function pause(ms: number): Promise<void> {
   return new Promise((done) => setTimeout(done, ms));
 }

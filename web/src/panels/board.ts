@@ -1,4 +1,4 @@
-// All panels: which there are, and passing on what changes. Only those in sight are drawn.
+// All panels: creates them and passes on changes. Only visible panels are drawn.
 
 import { h } from "../elements";
 import type { Catalog } from "../series";
@@ -11,9 +11,9 @@ import { defaultPanels, missingPanel, panelOf, type PanelSpec } from "./lines";
 import { Panel, type PanelEvents } from "./panel";
 import { listenToGestures, type Gestures } from "./gestures";
 
-/** Stands in a view for no panel at all, as an empty list stands for the default ones. */
+/** In a view: no panel at all. An empty list means the default panels. */
 const NONE = "none";
-/** How often it is looked which lines have values. */
+/** How often to check which lines have values. */
 const LOOK_PAUSE_MS = 400;
 
 export class Board {
@@ -49,7 +49,7 @@ export class Board {
     return this.panels;
   }
 
-  /** Makes the panels that the view names, keeping those that stay. */
+  /** Makes the panels of the view and keeps those that are open already. */
   arrange(): void {
     const specs = this.specs();
     const old = new Map(this.panels.map((panel) => [panel.spec.id, panel]));
@@ -83,7 +83,7 @@ export class Board {
     this.changed();
   }
 
-  /** Puts what another panel would show into the first that was opened from the list, or opens one. */
+  /** Adds the metric of another panel to the first panel opened from the list, or opens a panel. */
   join(id: string): void {
     const first = this.panels.find((panel) => panel.spec.id.startsWith("m:"));
     if (!first) return this.add(id);
@@ -94,7 +94,7 @@ export class Board {
     this.changed();
   }
 
-  /** Takes a panel away, or a metric out of the panel that it was put into. */
+  /** Closes a panel, or removes a metric from the panel that shows it. */
   remove(id: string): void {
     const without = (other: string) => other.slice(2).split("+").filter((name) => `m:${name}` !== id).join("+");
     const ids = this.panels.map((panel) => panel.spec.id);
@@ -133,7 +133,7 @@ export class Board {
     for (const panel of this.panels) panel.build();
   }
 
-  /** Width of a chart in pixels, which says how many buckets are worth having. */
+  /** Width of a chart in pixels, which limits the number of useful buckets. */
   chartWidth(): number {
     return this.panels.reduce((most, panel) => Math.max(most, panel.width - 70), 300);
   }

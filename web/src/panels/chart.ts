@@ -10,7 +10,7 @@ import { currentTheme, lineColour, type Theme } from "./palette";
 import { paintHoles, paintMarks, type Mark } from "./marks";
 import { pathsOf, type Drawn } from "./paths";
 
-/** What a chart tells the page. */
+/** Events of a chart. */
 export interface ChartEvents {
   cursor(ms: number | null): void;
   select(from: number, to: number): void;
@@ -22,15 +22,15 @@ export interface ChartLook {
   compared: boolean;
   stacked: boolean;
   small: boolean;
-  /** Colours in all, of which each line takes its own. */
+  /** Total number of colours, of which each line has one. */
   colours: number;
 }
 
-/** Shorter gaps show as breaks of the lines alone. */
+/** Shorter gaps only interrupt the lines, without hatching. */
 const HOLE_MS = 1000;
-/** Of more lines no surfaces are drawn. */
+/** With more lines, areas are not drawn. */
 const DENSE_LINES = 24;
-/** More lines than these are one pixel wide: without a GPU, wider ones cost a hundred times as much. */
+/** With more lines, lines are one pixel wide: without a GPU, wider ones cost a hundred times as much. */
 const WIDE_LINES = 4;
 const LEFT_FREE = 18;
 const SCALES = ["y", "second"];
@@ -45,26 +45,26 @@ export interface Shown {
   /** The number of its axis. */
   axis: number;
   drawn: Drawn | undefined;
-  /** What the second source has beside it. */
+  /** The same line of the second source. */
   other: Drawn | undefined;
 }
 
-/** A chart as it is on screen, for who draws it elsewhere. */
+/** A chart as it is on screen, for exports. */
 export interface Picture {
   shown: Shown[];
-  /** The second source's lines added up, beside a stack. */
+  /** The sum of the second source's lines, for comparison with a stack. */
   total: Drawn | undefined;
   axes: { quantity: Quantity; min: number; max: number }[];
   x: Float64Array;
   from: number;
   to: number;
   gapMs: number;
-  /** Whether there are too many lines for surfaces. */
+  /** Whether there are too many lines for areas. */
   dense: boolean;
   marks: Mark[];
 }
 
-/** The surface of what a line is between minimum and maximum has the colour of its line. */
+/** The area between minimum and maximum has the colour of its line. */
 function faint(colour: string, share: number): string {
   return `color-mix(in srgb, ${colour} ${share}%, transparent)`;
 }
@@ -96,7 +96,7 @@ export class Chart {
     this.plot.over.addEventListener("mouseleave", () => events.cursor(null));
   }
 
-  /** Takes over a slice from `from` to `to`; `draw` shows it. */
+  /** Takes a slice from `from` to `to`; `draw` shows it. */
   prepare(slice: Slice, from: number, to: number, other?: Other): void {
     const { lines, look } = this;
     this.x = slice.x;
@@ -123,7 +123,7 @@ export class Chart {
     });
   }
 
-  /** The largest value on screen, so that small charts can share a scale. */
+  /** The largest visible value, so that small charts can share a scale. */
   get highest(): number {
     return this.top.y ?? 0;
   }
@@ -142,13 +142,13 @@ export class Chart {
     return { shown: visible.filter((_, at) => !this.hidden.has(at)), total, axes, x, from: this.span[0], to: this.span[1], gapMs, dense: this.dense, marks };
   }
 
-  /** Puts the cursor to a time without telling anybody. */
+  /** Moves the cursor without emitting an event. */
   pointAt(ms: number | null): void {
     const left = ms === null ? -10 : this.plot.valToPos(ms, "x");
     this.plot.setCursor({ left, top: ms === null ? -10 : 10 }, false);
   }
 
-  /** Takes the size of its place. */
+  /** Fits the size of its container. */
   fit(): void {
     const { clientWidth: width, clientHeight: height } = this.host;
     if (width > 0 && (width !== this.plot.width || height !== this.plot.height)) this.plot.setSize({ width, height });
@@ -184,7 +184,7 @@ export class Chart {
     const quantity = this.quantities[SCALES.indexOf(scale)] ?? "count";
     const high = this.top[scale] ?? 0;
     const low = this.bottom[scale] ?? 0;
-    // Shares of time may be a little over 100: a tick is never quite on time.
+    // Percentages of time may slightly exceed 100: ticks are not exactly on time.
     if (quantity === "percent" && high <= 110 && high > 40) return [low < -1 ? low : 0, Math.max(100, high)];
     return [low < 0 ? -roundUp(-low, 10) : 0, roundUp(high * 1.04, quantity === "bytes" ? 2 : 10)];
   }
@@ -242,7 +242,7 @@ export class Chart {
     };
   }
 
-  /** The second source: a dashed line beside each, or beside a stack one for all of it. */
+  /** The second source: a dashed line for each line, or one for the total of a stack. */
   private besideOf(): uPlot.Series[] {
     if (!this.look.compared) return [];
     const dashed = (scale: string, stroke: string, width: number, drawn: () => Drawn | undefined): uPlot.Series =>
@@ -264,7 +264,7 @@ export class Chart {
       show: !this.look.small,
       grid: { stroke: theme.grid, width: 1 },
       ticks: { show: false },
-      // A time at the left edge would stand on the 0 of the other axis.
+      // A time at the left edge would overlap the 0 of the value axis.
       values: (u, splits, _axis, _space, step) => splits.map((at) => (u.valToPos(at, "x") < LEFT_FREE ? "" : clock(at, step))),
     };
   }
@@ -304,7 +304,7 @@ export class Chart {
   }
 }
 
-/** The quantities of lines, percentages on the second axis where there is another. */
+/** The quantities of lines; percentages are on the second axis if there is another quantity. */
 export function quantitiesOf(lines: Line[]): Quantity[] {
   const all = [...new Set(lines.map((line) => line.quantity))];
   return all.length > 1 ? all.sort((a, b) => Number(a === "percent") - Number(b === "percent")) : all;

@@ -1,17 +1,17 @@
-// From tracks in raw units to what is drawn, in shown units.
+// From tracks in raw units to lines in shown units.
 
 import type { Track } from "../frame";
 import type { Slice } from "../store";
 import type { Line } from "./lines";
 import type { Drawn } from "./paths";
 
-/** What stands beside a series, at the same times. */
+/** The second source's track for a series, at the same times. */
 export type Other = (series: number) => Track | undefined;
 
-/** A line as it is, with what lies between its minimum and maximum. */
+/** A line with its minimum and maximum. */
 export function drawnOf(line: Line, track: Track): Drawn {
   const { offset, factor } = line;
-  // Done for every line at every update, so a plain loop.
+  // A plain loop, as this runs for every line and every update.
   const of = (values: Float64Array) => {
     const out = new Float64Array(values.length);
     for (let row = 0; row < out.length; row++) out[row] = offset + factor * (values[row] as number);
@@ -23,7 +23,7 @@ export function drawnOf(line: Line, track: Track): Drawn {
   return { min: of(low), max: of(high), mean, floor: null };
 }
 
-/** Lines on top of each other; those that are hidden are left out. */
+/** Stacks lines; hidden ones are left out. */
 export function stacked(lines: Line[], slice: Slice, hidden: Set<number>): (Drawn | undefined)[] {
   const floor = new Float64Array(slice.x.length);
   return lines.map((line, at) => {
@@ -38,7 +38,7 @@ export function stacked(lines: Line[], slice: Slice, hidden: Set<number>): (Draw
   });
 }
 
-/** The other source's line beside one, as its mean. */
+/** The same line of the second source, as its mean. */
 export function besides(line: Line, other: Other | undefined): Drawn | undefined {
   const track = other?.(line.series.number);
   if (!track) return undefined;
@@ -46,7 +46,7 @@ export function besides(line: Line, other: Other | undefined): Drawn | undefined
   return { min: mean, max: mean, mean, floor: null };
 }
 
-/** The other source's lines added up: what the top of a stack is compared with. */
+/** The sum of the second source's lines, for comparison with the top of a stack. */
 export function totalOf(lines: Line[], other: Other | undefined, hidden: Set<number>): Drawn | undefined {
   let mean: Float64Array | undefined;
   lines.forEach((line, at) => {
@@ -61,7 +61,7 @@ export function totalOf(lines: Line[], other: Other | undefined, hidden: Set<num
   return mean && { min: mean, max: mean, mean, floor: null };
 }
 
-/** Times between which none of the lines has a value, each longer than `gapMs`. */
+/** Times longer than `gapMs` in which no line has a value. */
 export function holes(x: Float64Array, drawn: (Drawn | undefined)[], gapMs: number): [number, number][] {
   const out: [number, number][] = [];
   const lines = drawn.filter((one) => one !== undefined);

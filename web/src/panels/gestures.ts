@@ -1,13 +1,13 @@
-// Wheel and touch on charts. Dragging with a mouse is uPlot's own selection.
+// Wheel and touch on charts. Dragging with a mouse is the selection of uPlot.
 
 export interface Gestures {
-  /** Zooms around the point at a share of the width, 0 to 1. */
+  /** Zooms around a point at a fraction of the width, 0 to 1. */
   zoom(factor: number, at: number): void;
-  /** Moves by a share of the range. */
+  /** Moves by a fraction of the range. */
   pan(share: number): void;
 }
 
-/** Listens on all charts inside of an element. The wheel zooms where the page cannot scroll, or with Ctrl. */
+/** Listens on all charts in an element. The wheel zooms if the page cannot scroll, or with Ctrl. */
 export function listenToGestures(element: HTMLElement, scroller: HTMLElement, to: Gestures): void {
   element.addEventListener("wheel", (event) => {
     const over = chartAt(event.target);

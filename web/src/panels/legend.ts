@@ -1,11 +1,11 @@
-// The legend of a panel: a chip for each line with its value; of many lines the extremes.
+// The legend of a panel: a chip with the value of each line, or the extremes of many lines.
 
 import { h } from "../elements";
 import type { Absent } from "../presence";
 import { format } from "../units";
 import type { Line } from "./lines";
 
-/** With more lines than these, chips are shown on demand only. */
+/** With more lines, chips are shown on demand only. */
 const MOST_CHIPS = 16;
 
 export interface LegendEvents {
@@ -20,7 +20,7 @@ interface Chip {
 }
 
 export class Legend {
-  readonly element = h("div", { class: "legend", role: "group", "aria-label": "Lines" });
+  readonly element = h("div", { class: "legend", role: "group", "aria-label": "Legend" });
   private readonly summary = h("span", { class: "word" });
   private readonly word: string;
   private chips: Chip[] = [];
@@ -37,7 +37,7 @@ export class Legend {
     } else this.makeChips();
   }
 
-  /** Swatches take their colours by script: the content policy allows no style in the page's text. */
+  /** Colours are set by script, as the content security policy forbids inline styles. */
   recolour(): void {
     this.chips.forEach((chip, at) => {
       const line = this.lines[at];
@@ -49,14 +49,14 @@ export class Legend {
     this.chips.forEach((chip, at) => chip.button.setAttribute("aria-pressed", String(!hidden.has(at))));
   }
 
-  /** `texts`: what stands behind the value of each; `absent`: why a line has no values now, if it has none. */
+  /** `texts`: shown after each value; `absent`: why a line has no current value, if it has none. */
   show(values: number[], texts: string[], absent: (Absent | null)[]): void {
     if (this.chips.length === 0) this.summarise(values);
     this.chips.forEach((chip, at) => {
       const line = this.lines[at];
       if (!line) return;
       const missing = absent[at];
-      put(chip.value, missing?.alone && Number.isNaN(values[at]) ? "gone" : format(values[at], line.quantity) + (texts[at] ?? ""));
+      put(chip.value, missing?.alone && Number.isNaN(values[at]) ? "no data" : format(values[at], line.quantity) + (texts[at] ?? ""));
       chip.button.classList.toggle("gone", missing?.alone === true);
       const title = missing ? `${titleOf(line)}\n${missing.why}` : titleOf(line);
       if (chip.button.title !== title) chip.button.title = title;
@@ -98,20 +98,20 @@ export class Legend {
       if (high < 0 || value > (values[high] as number)) high = at;
     });
     const of = (at: number) => `${this.lines[at]?.label ?? ""} ${format(values[at], this.lines[at]?.quantity ?? "count")}`;
-    put(this.summary, high < 0 ? "no values here" : `most ${of(high)}, least ${of(low)}`);
+    put(this.summary, high < 0 ? "no data in this range" : `max ${of(high)}, min ${of(low)}`);
   }
 }
 
 function titleOf(line: Line): string {
   const { name, instance } = line.series;
-  return `${name}${instance ? `@${instance}` : ""} – click: on or off, double-click or Shift: alone`;
+  return `${name}${instance ? `@${instance}` : ""}\nClick: show or hide; double-click or Shift+click: show only this line`;
 }
 
 function put(element: HTMLElement, text: string): void {
   if (element.textContent !== text) element.textContent = text;
 }
 
-/** The word with which all labels begin, as `node` of `node 0`; it need not be said for each. */
+/** The word that all labels begin with, as `node` in `node 0`; the legend shows it once. */
 function sharedWord(lines: Line[]): string {
   const [first] = lines;
   const word = first && /^([A-Za-z]+) \d/.exec(first.label)?.[1];

@@ -1,4 +1,4 @@
-// What a panel draws: its lines, where they come from and how they are called.
+// What a panel draws: its lines, their series and names.
 
 import { place, numberOf, type Catalog, type Entry, type Series } from "../series";
 import type { Quantity } from "../units";
@@ -10,7 +10,7 @@ export interface Line {
   quantity: Quantity;
   offset: number;
   factor: number;
-  /** Number of its colour: that of the node, where it is of one; -1 for the whole machine. */
+  /** Number of its colour: that of the node, if it belongs to one; -1 for the whole machine. */
   slot: number;
 }
 
@@ -19,15 +19,15 @@ export interface PanelSpec {
   title: string;
   help: string;
   lines: Line[];
-  /** Whether adding the lines up means something. */
+  /** Whether the sum of the lines is meaningful. */
   adds: boolean;
 }
 
-/** Where to find what a default panel shows: the first name that the source has. */
+/** The series of a default panel: the first name that the source has. */
 interface Wanted {
   names: string[];
   label?: string;
-  /** Shows what is left of 100. */
+  /** Shows 100 minus the value. */
   rest?: boolean;
 }
 
@@ -35,7 +35,7 @@ interface Default {
   id: string;
   title: string;
   help: string;
-  /** Every series of these for nodes, packages, links; else that of the machine. */
+  /** Shows every series of nodes, packages or links; else the one of the machine. */
   spread: boolean;
   adds?: boolean;
   wanted: Wanted[];
@@ -44,72 +44,72 @@ interface Default {
 const DEFAULTS: Default[] = [
   {
     id: "locality", title: "Locality", spread: true,
-    help: "Share of allocations made by a CPU of the node that the memory is on.",
+    help: "Share of page allocations that are local: made by a CPU of the memory's node.",
     wanted: [{ names: ["locality"] }],
   },
   {
     id: "memory", title: "Memory in use", spread: true, adds: true,
-    help: "Memory of each node that is not free, with caches.",
+    help: "Used memory of each node, including the page cache.",
     wanted: [{ names: ["node.MemUsed", "node.MemFree", "node.nr_free_pages", "free"] }],
   },
   {
     id: "cpu", title: "CPU busy", spread: true,
-    help: "CPU time of each node with something to do.",
+    help: "Busy CPU time of each node.",
     wanted: [{ names: ["idle"], rest: true }],
   },
   {
     id: "faults", title: "Faults and migrations", spread: false,
-    help: "Page faults, faults by which NUMA balancing samples, and pages moved.",
+    help: "Page faults, NUMA hinting faults, and migrated pages.",
     wanted: [
       { names: ["fault_rate", "vmstat.pgfault"], label: "faults" },
       { names: ["hint", "vmstat.numa_hint_faults"], label: "hint faults" },
-      { names: ["moved", "vmstat.pgmigrate_success"], label: "pages moved" },
+      { names: ["moved", "vmstat.pgmigrate_success"], label: "migrations" },
       { names: ["major", "vmstat.pgmajfault"], label: "major faults" },
     ],
   },
   {
     id: "remote", title: "Remote allocations", spread: true, adds: true,
-    help: "Allocations on each node by CPUs of other nodes.",
+    help: "Page allocations on each node by CPUs of other nodes.",
     wanted: [{ names: ["remote_allocations", "node.other_node", "vmstat.numa_other"] }],
   },
   {
     id: "pressure", title: "Pressure", spread: false,
-    help: "Time in which at least one thread waited.",
+    help: "Share of time in which at least one thread was stalled (PSI).",
     wanted: [
-      { names: ["stall", "pressure.memory_some"], label: "for memory" },
-      { names: ["stall_cpu", "pressure.cpu_some"], label: "for a CPU" },
-      { names: ["stall_io", "pressure.io_some"], label: "for storage" },
+      { names: ["stall", "pressure.memory_some"], label: "memory" },
+      { names: ["stall_cpu", "pressure.cpu_some"], label: "CPU" },
+      { names: ["stall_io", "pressure.io_some"], label: "I/O" },
     ],
   },
   {
     id: "links", title: "Links", spread: true,
-    help: "How full the links to other packages are, protocol included.",
+    help: "Utilisation of the links to other packages, including protocol overhead.",
     wanted: [{ names: ["link_util", "link_out"] }],
   },
   {
     id: "controllers", title: "Memory controllers", spread: true,
-    help: "How full the memory bus is.",
+    help: "Utilisation of the memory bus.",
     wanted: [{ names: ["dram_util", "dram_bandwidth"] }],
   },
   {
     id: "tasks", title: "Observed processes", spread: true, adds: true,
-    help: "Memory of the observed processes on each node.",
+    help: "Resident memory of the observed processes on each node.",
     wanted: [{ names: ["task.resident"] }],
   },
   {
     id: "sampler", title: "Sampler", spread: false,
-    help: "What sampling costs, and how late its ticks begin.",
+    help: "CPU time that sampling takes, and the delay of its wake-ups.",
     wanted: [
-      { names: ["sampler_share"], label: "thread" },
-      { names: ["process_share"], label: "process" },
-      { names: ["self.wakeup"], label: "wake-up late by" },
+      { names: ["sampler_share"], label: "sampler thread" },
+      { names: ["process_share"], label: "whole process" },
+      { names: ["self.wakeup"], label: "wake-up delay" },
     ],
   },
 ];
 
 const MOST_LINES = 512;
 
-/** The default panels that this source has something for. */
+/** The default panels that this source has data for. */
 export function defaultPanels(catalog: Catalog): PanelSpec[] {
   return DEFAULTS.map((d) => defaultPanel(catalog, d)).filter((spec) => spec.lines.length > 0);
 }
@@ -129,7 +129,7 @@ function defaultPanel(catalog: Catalog, wanted: Default): PanelSpec {
   return { id: wanted.id, title: wanted.title, help: wanted.help, lines, adds: wanted.adds === true };
 }
 
-/** A formula may have nodes and packages; one kind is enough for a panel. */
+/** A formula may have nodes and packages; a panel shows one kind. */
 function nodesFirst(series: Series[]): Series[] {
   const nodes = series.filter((s) => s.instance.startsWith("node"));
   return nodes.length > 0 ? nodes : series;
@@ -147,7 +147,7 @@ function lineOf(series: Series, label: string, at: number, rest = false): Line {
   };
 }
 
-/** A panel of metrics by name, as the tree opens them: `m:node.MemFree+node.AnonPages`. */
+/** A panel of metrics by name, as the metric list opens them: `m:node.MemFree+node.AnonPages`. */
 export function panelOf(catalog: Catalog, id: string): PanelSpec | null {
   const preset = DEFAULTS.find((d) => d.id === id);
   if (preset) {
@@ -185,12 +185,12 @@ function partOf(catalog: Catalog, name: string): { entry: Entry; series: Series[
   return entry && series ? { entry, series: [series], title: `${entry.name}, ${place(series.instance)}` } : null;
 }
 
-/** Stands for a panel of which the source has nothing, and says why. */
+/** A panel for which the source has no data. It says why. */
 export function missingPanel(catalog: Catalog, id: string): PanelSpec {
   const preset = DEFAULTS.find((d) => d.id === id);
   const names = preset ? preset.wanted.flatMap((wanted) => wanted.names) : id.replace(/^m:/, "").split("+").map((name) => name.replace(/@.*$/, ""));
   const absent = catalog.source.absent.find((one) => names.some((name) => name === one.name || name.startsWith(`${one.name}.`) || one.name.startsWith(`${name}.`)));
-  const why = absent ? `Not here: ${absent.missing}. ${absent.seen}.${absent.fix ? ` To have it: ${absent.fix}` : ""}` : "This source does not have it.";
+  const why = absent ? `Unavailable: ${absent.missing}. ${absent.seen}.${absent.fix ? ` Fix: ${absent.fix}` : ""}` : "This source does not have this metric.";
   return { id, title: preset?.title ?? names.join(", "), help: why, lines: [], adds: false };
 }
 

@@ -1,4 +1,4 @@
-// What is drawn into a chart besides its lines: labels, and times of which nothing is known.
+// What a chart shows besides its lines: labels, and times without samples.
 
 import type uPlot from "uplot";
 import type { Theme } from "./palette";
@@ -10,12 +10,12 @@ export interface Mark {
 
 const LONGEST_TEXT = 28;
 
-/** A label as it fits into a chart. */
+/** A label shortened to fit into a chart. */
 export function shortened(text: string): string {
   return text.length > LONGEST_TEXT ? `${text.slice(0, LONGEST_TEXT - 1)}…` : text;
 }
 
-/** Labels as dashed lines, with their text where there is room and `named`. */
+/** Draws labels as dashed lines. If `named`, with their text where there is room. */
 export function paintMarks(u: uPlot, marks: Mark[], theme: Theme, named: boolean): void {
   const { ctx } = u;
   const ratio = devicePixelRatio;
@@ -51,7 +51,7 @@ export function paintMarks(u: uPlot, marks: Mark[], theme: Theme, named: boolean
   ctx.restore();
 }
 
-/** Times without any sample, hatched. */
+/** Hatches times without samples. */
 export function paintHoles(u: uPlot, holes: [number, number][], theme: Theme): void {
   const { ctx } = u;
   const { top, height, left, width } = u.bbox;

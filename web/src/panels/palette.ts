@@ -12,7 +12,7 @@ export interface Theme {
   accent: string;
 }
 
-/** The theme in force, out of the style sheet. */
+/** The current theme, read from the style sheet. */
 export function currentTheme(): Theme {
   const style = getComputedStyle(document.documentElement);
   const of = (name: string) => style.getPropertyValue(name).trim();
@@ -26,7 +26,7 @@ export function currentTheme(): Theme {
   };
 }
 
-/** The colour of line `slot` of `count`: eight that differ well, or a walk through the hues. */
+/** The colour of line `slot` of `count`: one of eight distinct colours, or of the colour wheel. */
 export function lineColour(slot: number, count: number, dark: boolean): string {
   const base = dark ? DARK : LIGHT;
   if (count <= base.length) return base[slot % base.length] ?? "#888";
@@ -34,7 +34,7 @@ export function lineColour(slot: number, count: number, dark: boolean): string {
   return `hsl(${hue} ${dark ? 62 : 58}% ${dark ? 66 : 42}%)`;
 }
 
-// Calm to hot: from the surface's own colour over blue and violet to amber.
+// From low to high: the background colour, blue, violet, amber.
 const LOAD_LIGHT = [[236, 239, 243], [178, 204, 240], [126, 150, 226], [158, 92, 180], [206, 74, 96], [226, 120, 28]];
 const LOAD_DARK = [[36, 42, 50], [38, 66, 112], [72, 84, 170], [136, 78, 176], [206, 84, 112], [246, 164, 74]];
 
@@ -43,18 +43,18 @@ export function loadColour(load: number, dark: boolean): string {
   return `rgb(${mixed(load, dark).join(" ")})`;
 }
 
-/** Whether text on that load must be light to be read best. */
+/** Whether text on that load must be light to be readable. */
 export function lightText(load: number, dark: boolean): boolean {
   const bright = luminance(mixed(load, dark));
   return contrast(1, bright) > contrast(bright, 0);
 }
 
-/** How well colours of such luminances stand out against each other: 1 to 21. */
+/** Contrast ratio of two luminances: 1 to 21. */
 export function contrast(brighter: number, darker: number): number {
   return (brighter + 0.05) / (darker + 0.05);
 }
 
-/** Relative luminance of a colour of three parts up to 255. */
+/** Relative luminance of an RGB colour with components up to 255. */
 export function luminance(colour: number[]): number {
   const [red = 0, green = 0, blue = 0] = colour.map((part) => (part <= 10.31 ? part / 255 / 12.92 : ((part / 255 + 0.055) / 1.055) ** 2.4));
   return 0.2126 * red + 0.7152 * green + 0.0722 * blue;

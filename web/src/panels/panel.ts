@@ -1,8 +1,8 @@
-// A panel: title, legend, one chart or several small ones, and the same as a table.
+// A panel: title, legend, one chart or several small ones, and a table.
 
 import { h, ICONS, iconButton } from "../elements";
 import type { Absent } from "../presence";
-import { rowAt, type Slice } from "../store";
+import { lastMeasured, rowAt, type Slice } from "../store";
 import type { Mode } from "../view";
 import { Chart, type ChartEvents, type Picture } from "./chart";
 import type { Other } from "./columns";
@@ -13,14 +13,14 @@ import { currentTheme, lineColour } from "./palette";
 import { signed, ValueTable } from "./table";
 
 const MODES: [Mode, string][] = [
-  ["lines", "Lines over each other"],
+  ["lines", "Lines"],
   ["stack", "Stacked"],
-  ["multiples", "One chart each"],
+  ["multiples", "One chart per line"],
 ];
 
-/** A table that changed with every frame could not be read, by people or their programs. */
+/** A table that changed with every frame would be unreadable, also for screen readers. */
 const TABLE_PAUSE_MS = 500;
-/** More small charts are made on demand only. */
+/** More small charts are shown on demand only. */
 const MOST_CHARTS = 36;
 
 export interface PanelEvents extends ChartEvents {
@@ -28,9 +28,9 @@ export interface PanelEvents extends ChartEvents {
   mode(id: string, mode: Mode): void;
   /** The menu of what can be saved of a panel. */
   menu(panel: Panel): HTMLElement;
-  /** Why a line has no values in what is shown; null where it has. */
+  /** Why a line has no values in the visible range; null if it has. */
   absent(line: Line): Absent | null;
-  /** The name of what is drawn beside. */
+  /** The name of the second source. */
   otherName(): string;
 }
 
@@ -59,7 +59,7 @@ export class Panel {
     private mode: Mode,
     private readonly events: PanelEvents,
   ) {
-    const modes = h("div", { class: "modes", role: "group", "aria-label": "How lines are drawn" });
+    const modes = h("div", { class: "modes", role: "group", "aria-label": "Chart type" });
     for (const [name, title] of MODES) {
       if (name === "stack" && !spec.adds) continue;
       const button = iconButton(name as keyof typeof ICONS, title, () => this.setMode(name));
@@ -67,14 +67,14 @@ export class Panel {
       if (spec.lines.length > 1) modes.append(button);
     }
     if (mode === "stack" && !spec.adds) this.mode = "lines";
-    const tableButton = iconButton("table", "As a table", () => this.toggleTable(tableButton));
+    const tableButton = iconButton("table", "Table", () => this.toggleTable(tableButton));
     tableButton.setAttribute("aria-expanded", "false");
     this.legend = new Legend(spec.lines, (line) => this.colour(line), { toggle: (at) => this.toggle(at), isolate: (at) => this.isolate(at) });
     const tools = spec.lines.length > 0 ? [modes, tableButton, events.menu(this)] : [];
     this.element = h("section", { class: "panel", "aria-label": spec.title, "data-panel": spec.id },
       h("header", {},
         h("h2", { title: spec.help }, spec.title),
-        h("div", { class: "tools" }, ...tools, iconButton("close", "Take this panel away", () => events.close(spec.id))),
+        h("div", { class: "tools" }, ...tools, iconButton("close", "Close panel", () => events.close(spec.id))),
       ),
       this.legend.element, this.body, this.note, this.table.element,
     );
@@ -82,7 +82,7 @@ export class Panel {
     new ResizeObserver(() => this.resize()).observe(this.body);
   }
 
-  /** Makes the charts; the element must be in the page, as they take its size. */
+  /** Makes the charts. The element must be in the document, as they take its size. */
   build(): void {
     for (const chart of this.charts) chart.destroy();
     this.body.replaceChildren();
@@ -125,24 +125,24 @@ export class Panel {
     this.cursor = ms;
     if (!this.visible) return;
     for (const chart of this.charts) chart.pointAt(ms);
-    // What was measured last is no value of now.
+    // An old value is not a current one.
     const values = this.valuesAt(ms).map((value, at) => (ms === null && this.absent[at]?.alone ? NaN : value));
     const { other } = this;
     const texts = other ? this.spec.lines.map((line, at) => this.differenceAt(other, line, values[at] ?? NaN, ms)) : [];
     this.legend.show(values, texts, this.absent);
   }
 
-  /** Which lines have values may have changed. */
+  /** Checks again which lines have values. */
   look(): void {
     if (!this.visible || this.spec.lines.length === 0) return;
     this.absent = this.spec.lines.map((line) => this.events.absent(line));
     const reasons = new Set(this.absent.map((one) => one?.why ?? null));
     const [only] = reasons;
     this.note.classList.toggle("over", this.valuesIn());
-    this.say(reasons.has(null) ? null : reasons.size === 1 && only ? only : "Nothing is measured now.");
+    this.say(reasons.has(null) ? null : reasons.size === 1 && only ? only : "No current data.");
   }
 
-  /** Draws another source beside this one, or no longer. */
+  /** Compares with another source, or with none. */
   compare(other: Other | undefined): void {
     if (this.other === other) return;
     this.other = other;
@@ -154,19 +154,19 @@ export class Panel {
     for (const chart of this.charts) chart.marks = marks;
   }
 
-  /** How many pixels its charts are wide; 0 where there is none. */
+  /** Width of its charts in pixels; 0 if there is none. */
   get width(): number {
     return this.body.clientWidth;
   }
 
-  /** What is on screen, for who draws it elsewhere. */
+  /** What is on screen, for exports. */
   pictures(): { name: string; picture: Picture }[] {
     const small = this.mode === "multiples";
     const charts = this.charts.filter((_, at) => !small || !this.hidden.has(at));
     return charts.map((chart) => ({ name: small ? (chart.lines[0]?.label ?? "") : "", picture: chart.picture() }));
   }
 
-  /** Values at the cursor, or the last ones, with the differences to another source. */
+  /** Values at the cursor, or the newest ones. */
   values(): { line: Line; value: number }[] {
     const values = this.valuesAt(this.cursor);
     return this.spec.lines.map((line, at) => ({ line, value: values[at] ?? NaN })).filter((_, at) => !this.hidden.has(at));
@@ -176,7 +176,7 @@ export class Panel {
     return lineColour(line.slot, this.colours(), currentTheme().dark);
   }
 
-  /** Whether a line has values, even if none now. */
+  /** Whether any line has values in the visible range, even if no current one. */
   private valuesIn(): boolean {
     return this.valuesAt(null).some((value) => !Number.isNaN(value)) || this.charts.some((chart) => chart.highest > 0);
   }
@@ -224,7 +224,7 @@ export class Panel {
     this.shownChanged();
   }
 
-  /** Shows this line alone; again: all of them. */
+  /** Shows only this line; called again, all lines. */
   private isolate(at: number): void {
     const others = this.spec.lines.map((_, other) => other).filter((other) => other !== at);
     const alone = others.every((other) => this.hidden.has(other));
@@ -245,16 +245,16 @@ export class Panel {
     const row = rowAt(slice.x, ms ?? this.range[1]);
     return this.spec.lines.map((line) => {
       const mean = slice.track(line.series.number)?.mean;
-      return mean ? line.offset + line.factor * (ms === null ? lastOf(mean, row) : (mean[row] ?? NaN)) : NaN;
+      return mean ? line.offset + line.factor * (ms === null ? lastMeasured(mean, row) : (mean[row] ?? NaN)) : NaN;
     });
   }
 
-  /** How much a value is above the one beside it. */
+  /** How much a value exceeds that of the second source. */
   private differenceAt(other: Other, line: Line, value: number, ms: number | null): string {
     const mean = other(line.series.number)?.mean;
     if (!mean || !this.slice) return "";
     const row = rowAt(this.slice.x, ms ?? this.range[1]);
-    const text = signed(value - (line.offset + line.factor * (ms === null ? lastOf(mean, row) : (mean[row] ?? NaN))), line);
+    const text = signed(value - (line.offset + line.factor * (ms === null ? lastMeasured(mean, row) : (mean[row] ?? NaN))), line);
     return text === "–" ? "" : ` (${text})`;
   }
 
@@ -265,13 +265,4 @@ export class Panel {
     const { title, lines } = this.spec;
     this.table.fill({ title, lines, slice, range, values: this.valuesAt(this.cursor), atCursor: this.cursor !== null, other, otherName: this.events.otherName() });
   }
-}
-
-/** The last measured value up to a row; a bucket that is not full yet has none. */
-function lastOf(values: Float64Array, row: number): number {
-  for (let at = row; at >= Math.max(0, row - 50); at--) {
-    const value = values[at] as number;
-    if (!Number.isNaN(value)) return value;
-  }
-  return NaN;
 }

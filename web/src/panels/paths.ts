@@ -1,5 +1,5 @@
-// How a line is drawn: its mean as a stroke, what is between minimum and maximum as a surface. So no
-// spike is lost, however many samples a pixel has.
+// How a line is drawn: its mean as a line, the range from minimum to maximum as an area. So no spike is
+// lost, however many samples a pixel covers.
 
 import uPlot from "uplot";
 
@@ -8,7 +8,7 @@ export interface Drawn {
   min: Float64Array;
   max: Float64Array;
   mean: Float64Array;
-  /** Of stacks: what is below it. */
+  /** In stacks: what is below it. */
   floor: Float64Array | null;
 }
 
@@ -17,7 +17,7 @@ const LEAST_SPIKE = 6;
 
 type Point = (row: number) => number;
 
-/** Runs of measured rows that are no more than `gapMs` apart: `[first, last]`, with holes inside. */
+/** Runs of measured rows that are at most `gapMs` apart. Rows without values between them are left out. */
 export function runs(x: ArrayLike<number>, values: Float64Array, from: number, to: number, gapMs: number): number[][] {
   const all: number[][] = [];
   let rows: number[] = [];
@@ -35,8 +35,8 @@ export function runs(x: ArrayLike<number>, values: Float64Array, from: number, t
 }
 
 /**
- * A builder of paths for uPlot that asks for its line and its longest gap when it draws. `dense`: of
- * very many lines, where surfaces would hide each other and cost much: spikes are part of the stroke.
+ * A path builder for uPlot that gets its line and maximum gap when it draws. `dense`: for very many
+ * lines, where areas would hide each other and cost much: spikes become part of the line.
  */
 export function pathsOf(line: () => Drawn | undefined, gapMs: () => number, dense = false): uPlot.Series.PathBuilder {
   return (u, seriesIndex, from, to) => {
@@ -50,17 +50,17 @@ export function pathsOf(line: () => Drawn | undefined, gapMs: () => number, dens
     if (min === undefined || max === undefined) return result;
     const x = u.data[0] as ArrayLike<number>;
     const place = placing(u, min, max);
-    // One row more on each side, so that lines reach the edges.
+    // One more row on each side, so that lines reach the edges.
     const rows = runs(x, drawn.mean, Math.max(0, from - 1), Math.min(x.length - 1, to + 1), gapMs());
     for (const run of rows) trace(drawn, run, (row) => place.x(x[row] as number), place.y, dense, stroke, fill);
     return result;
   };
 }
 
-/** What a line or surface is traced on: a `Path2D`, or the path of a drawing. */
+/** What a path is drawn on: a `Path2D`, or SVG. */
 export type Pen = Pick<Path2D, "moveTo" | "lineTo" | "closePath">;
 
-/** Traces a run of rows: its line, and the surface around it or below it. */
+/** Draws a run of rows: its line, and the area around it or below it. */
 export function trace(drawn: Drawn, rows: number[], x: Point, y: (value: number) => number, dense: boolean, stroke: Pen, fill: Pen): void {
   const of = (values: Float64Array): Point => (row) => y(values[row] as number);
   const { min, max, floor } = drawn;
@@ -88,11 +88,11 @@ function placing(u: uPlot, low: number, high: number): { x(v: number): number; y
 function traceLine(path: Pen, rows: number[], x: Point, y: Point): void {
   rows.forEach((row, at) => (at === 0 ? path.moveTo(x(row), y(row)) : path.lineTo(x(row), y(row))));
   const [only] = rows;
-  // A row alone would leave no mark.
+  // A single row would be invisible.
   if (rows.length === 1 && only !== undefined) path.lineTo(x(only) + 1.5, y(only));
 }
 
-/** The mean as a line, with a stroke up and down where minimum and maximum are farther than one sees. */
+/** The mean as a line, with a vertical line wherever minimum and maximum are visibly apart. */
 function traceSpikes(path: Pen, rows: number[], x: Point, y: Point, top: Point, bottom: Point): void {
   rows.forEach((row, at) => {
     const [along, middle] = [x(row), y(row)];
@@ -106,7 +106,7 @@ function traceSpikes(path: Pen, rows: number[], x: Point, y: Point, top: Point, 
   });
 }
 
-/** Strokes to extremes that stand alone: a surface that is no wider than a pixel would hardly be seen. */
+/** Vertical lines to isolated extremes: an area one pixel wide would hardly be visible. */
 function traceLoners(path: Pen, rows: number[], x: Point, y: Point, end: Point): void {
   const reach = (at: number) => {
     const row = rows[at];

@@ -8,13 +8,13 @@ import type { Line } from "./lines";
 
 const MOST_ROWS = 64;
 
-/** What a table is of. */
+/** The content of a table. */
 export interface TableContent {
   title: string;
   lines: Line[];
   slice: Slice;
   range: [number, number];
-  /** Values at the cursor, or the last. */
+  /** Values at the cursor, or the newest ones. */
   values: number[];
   atCursor: boolean;
   other: Other | undefined;
@@ -27,7 +27,7 @@ export class ValueTable {
   private readonly more = h("button", { type: "button", class: "link", hidden: true, click: () => { this.all = true; this.wanted(); } });
   private all = false;
 
-  /** `wanted`: fill it now. */
+  /** `wanted`: called when the table must be filled. */
   constructor(private readonly wanted: () => void) {
     this.element = h("div", { class: "table-box", hidden: true, tabindex: "0", role: "region", "aria-label": "Values" }, this.table, this.more);
   }
@@ -61,14 +61,14 @@ function row(content: TableContent, line: Line, value: number | undefined, total
   return h("tr", {}, h("th", { scope: "row" }, line.label), ...cells.map((cell) => h("td", {}, cell)));
 }
 
-/** The mean of the second source, and how much the first one's is above it. */
+/** The mean of the second source, and how much the first one's exceeds it. */
 function beside({ slice, range, other }: TableContent, line: Line, mean: number, text: (raw: number) => string): string[] {
   const track = other?.(line.series.number);
   const its = track ? statistics(slice, track, ...range).mean : NaN;
   return [text(its), signed(line.factor * (mean - its), line)];
 }
 
-/** A difference with its sign; `–` where there is none. */
+/** A difference with its sign; `–` if there is none. */
 export function signed(difference: number, line: Line): string {
   return Number.isFinite(difference) ? `${difference < 0 ? "−" : "+"}${format(Math.abs(difference), line.quantity)}` : "–";
 }

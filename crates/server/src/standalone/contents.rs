@@ -1,51 +1,51 @@
-//! What the first block of a file tells of the others.
+//! The first block of a file, which describes the others.
 
 use crate::wire::{Label, Ns, SourceInfo};
 use serde::Serialize;
 #[cfg(test)]
 use ts_rs::TS;
 
-/// Everything that a standalone file holds.
+/// The content of a standalone file.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(test, derive(TS))]
 pub struct Contents {
     /// Version of this format.
     pub format: u32,
-    /// The recordings, numbered by their places.
+    /// The recordings. Their index is their number.
     pub sources: Vec<Contained>,
 }
 
-/// A recording in a standalone file. Its blocks follow each other: for each stretch of time
-/// the times of its rows, where every row is kept, and a frame for each group of series.
+/// A recording in a standalone file. Its blocks are consecutive: for each stretch of time a block
+/// with the times of its rows, if every row is kept, and a frame for each group of series.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(test, derive(TS))]
 pub struct Contained {
-    /// As a server tells it.
+    /// The source, as a server describes it.
     pub info: SourceInfo,
     /// Its labels.
     pub labels: Vec<Label>,
-    /// Its first row.
+    /// Time of its first row.
     pub from_ns: Ns,
-    /// Its last.
+    /// Time of its last row.
     pub to_ns: Ns,
-    /// Length of a bucket; 0 where every row is kept.
+    /// Length of a bucket; 0 if every row is kept.
     pub step_ns: Ns,
-    /// Series of a frame.
+    /// Number of series per frame.
     pub group: u32,
-    /// Its first block.
+    /// Number of its first block.
     pub block: u32,
-    /// Rising.
+    /// In ascending order.
     pub stretches: Vec<Stretch>,
 }
 
-/// A stretch of time: its first row, or the begin of its first bucket, and the end of it.
+/// A stretch of time with samples.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(test, derive(TS))]
 pub struct Stretch {
-    /// Begin.
+    /// Time of its first row, or start of its first bucket.
     pub from_ns: Ns,
-    /// What comes after its last row or bucket.
+    /// Its end: just after the last row, or the end of the last bucket.
     pub to_ns: Ns,
-    /// Rows or buckets.
+    /// Number of rows or buckets.
     pub rows: u32,
 }

@@ -10,7 +10,7 @@ fn declarations() -> String {
         out.push_str(&format!("\n{doc}export {text}\n"));
     }
     let mut out = String::from(
-        "// Made from crates/server/src/wire.rs; do not edit. To make it again:\n\
+        "// Generated from crates/server/src/wire.rs; do not edit. To update it:\n\
          // UPDATE=1 cargo test -p numakit-server wire\n",
     );
     macro_rules! all { ($($t:ty),* $(,)?) => { $(one::<$t>(&mut out);)* } }
@@ -85,9 +85,9 @@ fn what_is_no_message_is_an_error_in_words() {
         br#"{"type":"watch","id":1,"source":0,"series":["x"],"step_ns":1,"from_ns":1}"#,
     ] {
         let error = ToServer::parse(bad).unwrap_err();
-        assert!(error.starts_with("the message is not understood: "), "{error}");
+        assert!(error.starts_with("invalid message: "), "{error}");
     }
-    assert!(ToServer::parse(&vec![b' '; MESSAGE_BYTES + 1]).unwrap_err().contains("at most"));
+    assert!(ToServer::parse(&vec![b' '; MESSAGE_BYTES + 1]).unwrap_err().contains("the limit is"));
     assert!(ToServer::parse("[".repeat(100_000).as_bytes()).is_err());
 }
 

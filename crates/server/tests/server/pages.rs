@@ -66,7 +66,7 @@ fn malformed_messages_get_an_answer() {
     let bench = Bench::new();
     let mut page = bench.connect(&bench.urls.viewer.clone());
     page.send("{");
-    assert!(page.text("notice")["text"].as_str().unwrap().contains("not understood"));
+    assert!(page.text("notice")["text"].as_str().unwrap().contains("invalid message"));
     page.0.send(Message::binary(vec![1, 2, 3])).unwrap();
     assert!(page.text("notice")["text"].as_str().unwrap().contains("binary"));
     for wrong in [

@@ -1,19 +1,20 @@
-// The drawing of the machine: packages, nodes and CPUs, coloured by what happens at the cursor or now.
+// The machine: packages, nodes and CPUs, coloured by their load at the cursor or now.
 
-import { h, svg } from "./elements";
-import { currentTheme, lightText, lineColour, loadColour } from "./panels/palette";
-import type { Catalog } from "./series";
-import { rowAt, type Slice } from "./store";
-import { squares, type Machine, type NodeView } from "./topology";
-import { digits, format } from "./units";
+import { h, svg } from "../elements";
+import { currentTheme, lightText, lineColour, loadColour } from "../panels/palette";
+import type { Catalog } from "../series";
+import { lastMeasured, rowAt, type Slice } from "../store";
+import { squares, type Machine, type NodeView } from "../topology";
+import { digits, format } from "../units";
+import type { SideContext, SideView, Visible } from "./side-view";
 
 type Colour = "cpu" | "memory" | "locality" | "traffic";
 
 const COLOURS: [Colour, string, string][] = [
-  ["cpu", "CPU", "Share of the time in which CPUs are busy"],
-  ["memory", "Memory", "Share of the memory in use"],
-  ["locality", "Far share", "Share of allocations that came from other nodes"],
-  ["traffic", "Remote", "Allocations per second from other nodes, of the largest"],
+  ["cpu", "CPU", "CPU time that is busy"],
+  ["memory", "Memory", "Memory in use"],
+  ["locality", "Remote %", "Share of allocations by CPUs of other nodes"],
+  ["traffic", "Remote/s", "Allocations per second by CPUs of other nodes, relative to the highest node"],
 ];
 
 const MOST_CPU_SERIES = 256;
@@ -28,20 +29,25 @@ interface Drawn {
   title: SVGTitleElement;
 }
 
-export class MachineDrawing {
+/** Null if the topology is unknown. */
+export const machineView = (context: SideContext): SideView | null => (context.machine ? new MachineDrawing(context.machine, context) : null);
+
+class MachineDrawing implements SideView {
   readonly element: HTMLElement;
   private readonly stage = h("div", { class: "stage" });
   private readonly hint = h("span", { class: "quiet" });
   private readonly buttons = new Map<Colour, HTMLButtonElement>();
+  private readonly catalog: Catalog;
+  private colour: string;
   private nodes: Drawn[] = [];
   private highest = 1;
 
   constructor(
     private readonly machine: Machine,
-    private readonly catalog: Catalog,
-    private colour: string,
-    private readonly changed: (colour: string) => void,
+    private readonly context: SideContext,
   ) {
+    this.catalog = context.catalog;
+    this.colour = context.view.colour;
     const choice = h("div", { class: "choice", role: "group", "aria-label": "Coloured by" });
     for (const [name, text, help] of COLOURS) {
       if (this.needs(name).length === 0) continue;
@@ -55,14 +61,14 @@ export class MachineDrawing {
     this.draw();
   }
 
-  /** The series that the present colours need. */
+  /** The series that the current colouring needs. */
   series(): number[] {
     const numbers = this.needs(this.colour as Colour).concat(this.needs("memory"));
     if (this.cpuCells()) numbers.push(...(this.catalog.entry("cpu.idle")?.series ?? []).map((s) => s.number));
     return numbers;
   }
 
-  draw(): void {
+  private draw(): void {
     for (const [name, button] of this.buttons) button.setAttribute("aria-pressed", String(name === this.colour));
     this.nodes = [];
     const width = 308;
@@ -75,14 +81,13 @@ export class MachineDrawing {
     this.stage.replaceChildren(drawing);
   }
 
-  /** Colours everything by the row at a time, or by the last one. */
-  show(slice: Slice, ms: number | null): void {
-    const row = ms === null ? slice.x.length - 1 : rowAt(slice.x, ms);
+  show({ slice, at }: Visible): void {
+    const row = rowAt(slice.x, at);
     const theme = currentTheme();
     const loads = this.nodes.map(({ node }) => this.nodeLoad(slice, row, node.id));
     if (this.colour === "traffic") this.highest = Math.max(1, ...loads.map((l) => l.value).filter(Number.isFinite));
-    this.nodes.forEach((drawn, at) => {
-      const load = loads[at] ?? { value: NaN, text: "–" };
+    this.nodes.forEach((drawn, index) => {
+      const load = loads[index] ?? { value: NaN, text: "–" };
       const share = this.colour === "traffic" ? load.value / this.highest : load.value / 100;
       const known = Number.isFinite(share);
       drawn.box.style.fill = known ? loadColour(share, theme.dark) : "var(--sunk)";
@@ -103,7 +108,8 @@ export class MachineDrawing {
   private choose(name: Colour): void {
     this.colour = name;
     this.draw();
-    this.changed(name);
+    this.context.view.colour = name;
+    this.context.changed();
   }
 
   private cpuCells(): boolean {
@@ -119,12 +125,7 @@ export class MachineDrawing {
   private at(slice: Slice, row: number, name: string, instance: string): number {
     const series = this.catalog.at(name, instance);
     const values = series && slice.track(series.number)?.mean;
-    if (!series || !values) return NaN;
-    for (let back = 0; back < 50; back++) {
-      const value = values[row - back];
-      if (value !== undefined && !Number.isNaN(value)) return value * series.factor;
-    }
-    return NaN;
+    return series && values ? lastMeasured(values, row) * series.factor : NaN;
   }
 
   private nodeLoad(slice: Slice, row: number, node: number): { value: number; text: string } {
@@ -192,7 +193,7 @@ export class MachineDrawing {
     return group;
   }
 
-  /** Many nodes: a tile for each, with nothing but its number and load. */
+  /** Many nodes: one tile for each, with its number and load only. */
   private drawTiles(root: SVGGElement, width: number, columns: number): number {
     const gap = 3;
     const size = (width - gap * (columns - 1)) / columns;

@@ -1,13 +1,14 @@
-// Node by node: the distances that the firmware tells, and beside them, at the cursor's time, the
-// allocations that each node's memory served for its own CPUs and for those of others. Which node
-// those others were on no counter of the kernel tells, so the cells are never coloured by a guess.
+// The distances between nodes that the firmware reports, and at the cursor's time the allocations on
+// each node by its own CPUs and by those of other nodes. No counter of the kernel says which other
+// nodes, so the cells are coloured by distance only.
 
-import { h, svg } from "./elements";
-import { currentTheme, lightText, loadColour } from "./panels/palette";
-import type { Catalog } from "./series";
-import { rowAt, type Slice } from "./store";
-import type { Machine } from "./topology";
-import { format } from "./units";
+import { h, svg } from "../elements";
+import { currentTheme, lightText, loadColour } from "../panels/palette";
+import type { Catalog } from "../series";
+import { lastMeasured, rowAt } from "../store";
+import type { Machine } from "../topology";
+import { format } from "../units";
+import type { SideContext, SideView, Visible } from "./side-view";
 
 const WIDTH = 308;
 const MARGIN = { left: 26, top: 16, right: 74 };
@@ -21,7 +22,11 @@ interface Row {
   title: SVGTitleElement;
 }
 
-export class Matrix {
+/** Null if there is only one node. */
+export const matrixView = ({ machine, catalog }: SideContext): SideView | null =>
+  machine && machine.nodes.length > 1 ? new Matrix(machine, catalog) : null;
+
+class Matrix implements SideView {
   readonly element: HTMLElement;
   private readonly rows: Row[] = [];
   private readonly stage = h("div", { class: "stage" });
@@ -33,9 +38,9 @@ export class Matrix {
     private readonly catalog: Catalog,
   ) {
     this.moving = this.series().length > 0;
-    const bars = this.moving ? [key("near", "for own CPUs"), key("far", "for CPUs of others")] : [];
+    const bars = this.moving ? [key("near", "by own CPUs"), key("far", "by CPUs of other nodes")] : [];
     this.element = h("section", { class: "side matrix", "aria-label": "Nodes" },
-      h("header", {}, h("h2", {}, "Node × node"), h("span", { class: "quiet" }, this.moving ? "distance; allocations" : "distance")), this.stage, h("footer", { class: "quiet" }, ...bars), this.table());
+      h("header", {}, h("h2", {}, "Nodes"), h("span", { class: "quiet" }, this.moving ? "distances; allocations" : "distances")), this.stage, h("footer", { class: "quiet" }, ...bars), this.table());
     this.draw();
   }
 
@@ -43,8 +48,7 @@ export class Matrix {
     return ["local_allocations", "remote_allocations"].flatMap((name) => this.catalog.entry(name)?.series ?? []).filter((s) => s.instance.startsWith("node")).map((s) => s.number);
   }
 
-  draw(): void {
-    this.rows.length = 0;
+  private draw(): void {
     const { nodes, distances } = this.machine;
     const right = this.moving ? MARGIN.right : 4;
     const size = Math.min(34, (WIDTH - MARGIN.left - right) / nodes.length);
@@ -70,16 +74,15 @@ export class Matrix {
     this.stage.replaceChildren(svg("svg", { viewBox: `0 0 ${WIDTH} ${height}`, class: "drawing", "aria-hidden": "true" }, root));
   }
 
-  show(slice: Slice, ms: number | null): void {
+  show({ slice, at }: Visible): void {
     if (!this.moving) return;
-    const row = ms === null ? slice.x.length - 1 : rowAt(slice.x, ms);
-    const at = (name: string, node: number) => {
+    const row = rowAt(slice.x, at);
+    const value = (name: string, node: number) => {
       const series = this.catalog.at(name, `node${node}`);
       const values = series && slice.track(series.number)?.mean;
-      const value = values ? values[row] ?? NaN : NaN;
-      return Number.isNaN(value) && values ? values[row - 1] ?? NaN : value;
+      return values ? lastMeasured(values, row) : NaN;
     };
-    const values = this.rows.map(({ node }) => [at("local_allocations", node), at("remote_allocations", node)] as const);
+    const values = this.rows.map(({ node }) => [value("local_allocations", node), value("remote_allocations", node)] as const);
     const most = Math.max(1, ...values.map(([near, far]) => (near || 0) + (far || 0)));
     const width = this.barWidth;
     this.rows.forEach((bars, index) => {
@@ -88,11 +91,11 @@ export class Matrix {
       bars.near.setAttribute("width", String(first));
       bars.far.setAttribute("x", String(Number(bars.near.getAttribute("x")) + first));
       bars.far.setAttribute("width", String(((far || 0) / most) * width));
-      bars.title.textContent = `memory of node ${bars.node}: ${format(near, "count/s")} for its own CPUs, ${format(far, "count/s")} for others`;
+      bars.title.textContent = `memory of node ${bars.node}: ${format(near, "count/s")} allocations by its own CPUs, ${format(far, "count/s")} by CPUs of other nodes`;
     });
   }
 
-  /** All cells as one picture, a pixel each: an element for each of thousands would be slow. */
+  /** All cells as one image with one pixel each: thousands of elements would be slow. */
   private image(side: number, most: number, dark: boolean): SVGGElement {
     const { nodes, distances } = this.machine;
     const canvas = h("canvas", { width: nodes.length, height: nodes.length });
@@ -139,7 +142,7 @@ export class Matrix {
     this.rows.push({ node, near, far, title });
   }
 
-  /** For who cannot see the drawing. */
+  /** The distances as a table, for screen readers. */
   private table(): HTMLElement {
     const { nodes, distances } = this.machine;
     if (nodes.length > 32) return h("p", { class: "unseen" }, `Distances of ${nodes.length} nodes`);
@@ -149,13 +152,13 @@ export class Matrix {
   }
 }
 
-/** How far along the colours a distance is; 10 is the node itself. */
+/** Position of a distance on the colour scale; 10 is the node itself. */
 function shareOf(distance: number | undefined, most: number): number {
   return distance === undefined ? 0 : ((distance - 10) / (most - 10)) * 0.8;
 }
 
 function describe(from: number | undefined, to: number | undefined, distance: number | undefined): string {
-  return `node ${from} to node ${to}: distance ${distance ?? "not known"}`;
+  return `node ${from} to node ${to}: distance ${distance ?? "unknown"}`;
 }
 
 function key(kind: "near" | "far", text: string): HTMLElement {

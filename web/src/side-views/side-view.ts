@@ -1,0 +1,46 @@
+// The interface between the page and the views in its side column.
+
+import type { Catalog } from "../series";
+import type { Slice } from "../store";
+import type { Machine } from "../topology";
+import type { View } from "../view";
+import type { Label } from "../wire";
+
+/** What the page shows now. */
+export interface Visible {
+  slice: Slice;
+  /** The time range of the panels, in ms. */
+  from: number;
+  to: number;
+  /** The cursor; without one, the end of the range. */
+  at: number;
+}
+
+/** A view in the side column. */
+export interface SideView {
+  readonly element: HTMLElement;
+  /** Numbers of the series that it needs now. The page requests them and passes them to `show`. */
+  series(): number[];
+  /** Shows the visible samples. The page calls this for every frame and every move of the cursor. */
+  show(visible: Visible): void;
+}
+
+/** What the page gives to a side view. */
+export interface SideContext {
+  readonly catalog: Catalog;
+  /** `null` if the source has no topology. */
+  readonly machine: Machine | null;
+  readonly view: View;
+  readonly mayEdit: boolean;
+  /** User labels of the source, newest first. Each change makes a new list. */
+  labels(): readonly Label[];
+  /** The view needs other series, or changed the settings in `view`. */
+  changed(): void;
+  jump(ms: number): void;
+  addLabel(): void;
+  editLabel(label: Label, text: string): void;
+  removeLabel(label: Label): void;
+}
+
+/** Makes a view; `null` if the source has no data for it. */
+export type SideViewFactory = (context: SideContext) => SideView | null;
