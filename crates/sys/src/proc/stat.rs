@@ -109,7 +109,7 @@ mod tests {
         assert_eq!((stat.parent, stat.exited, stat.kernel, stat.threads), (7, false, false, 3));
         assert_eq!((stat.own, stat.waited), ([101, 2, 11], [3, 4, 15]));
         assert_eq!((stat.start, stat.resident, stat.cpu), (1_201_104, 413, Some(6)));
-        assert_eq!((stat.runnable, stat.arguments), (false, Some(70..90)));
+        assert_eq!((stat.runnable, &stat.arguments), (false, &Some(70..90)));
         let named = TaskStat { command: b"a\x1b[2J\xff".to_vec(), ..stat };
         assert_eq!(named.name(), "a?[2J\u{fffd}");
     }
