@@ -4,13 +4,11 @@
 pub mod completion;
 mod formulas;
 mod global;
-mod job;
 pub mod numaplace;
 pub mod numascope;
 mod observe;
 mod page;
 mod place;
-mod running;
 mod to_file;
 pub mod verbs;
 
