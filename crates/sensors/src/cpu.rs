@@ -7,7 +7,7 @@
 use crate::Scene;
 use crate::sensor::{Absent, Probed, Sensor, SensorEntry, Tick, fix_for, metric, narrow};
 use crate::watched::Watched;
-use numakit_model::{CpuSet, Instance, Kind, Metric, Scope, Series, Unavailable, Unit};
+use numakit_model::{CpuSet, Fix, Instance, Kind, Metric, Scope, Series, Unavailable, Unit};
 use numakit_sys::proc::machine::{StatLine, numbers, stat_line};
 use std::sync::Arc;
 use std::time::Duration;
@@ -109,7 +109,7 @@ fn probe(scene: &Scene<'_>) -> Probed {
     }
     let not_here = |metric: Metric| {
         let seen = format!("{PATH} of this kernel does not have it");
-        let why = Unavailable::new(metric.name.clone(), seen, "boot a kernel that is newer");
+        let why = Unavailable::new(metric.name.clone(), seen, Fix::OtherKernel("that is newer".to_owned()));
         Absent { metric, why }
     };
     let mut series = Vec::new();

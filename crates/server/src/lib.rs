@@ -6,6 +6,7 @@
 
 mod access;
 mod browser;
+mod asked;
 mod client;
 pub mod csv;
 mod frame;
@@ -32,6 +33,7 @@ pub mod wire;
 
 pub use access::{Access, same_origin};
 pub use browser::BrowserFile;
+pub use asked::AskError;
 pub use front::Front;
-pub use hub::{Answer, Hub, Orders};
+pub use hub::{Hub, Orders};
 pub use server::{Listener, Server, ServerError, Urls};

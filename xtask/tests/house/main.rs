@@ -4,6 +4,7 @@
 
 mod documents;
 mod kernel_files;
+mod errors;
 mod layers;
 mod rules;
 

@@ -8,7 +8,7 @@ use super::observer::near;
 use super::threads::{Look, Threads, Wanted};
 use super::walk::{self, Findings, Place, Step, Walk};
 use crate::sensor::fix_for;
-use numakit_model::{Topology, Unavailable};
+use numakit_model::{Fix, Topology, Unavailable};
 use numakit_sys::SysRoot;
 use numakit_sys::proc::{self, TaskDir, TaskStat, printable};
 use std::collections::HashMap;
@@ -82,7 +82,7 @@ impl Survey {
         };
         let pids = survey.look();
         if !pids.is_empty() && !pids.iter().any(|p| TaskDir::of(root, p.pid).has("numa_maps")) {
-            let fix = "boot a kernel that is built with CONFIG_NUMA";
+            let fix = Fix::BuildOption("CONFIG_NUMA".to_owned());
             return Err(Unavailable::new(MISSING, "there is no /proc/PID/numa_maps", fix));
         }
         Ok(survey)
