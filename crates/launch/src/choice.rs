@@ -43,7 +43,7 @@ impl<'a> Choice<'a> {
     /// What `numa run` would choose now, apart from what is only busy; of another machine nobody
     /// holds anything.
     pub fn now(root: &SysRoot, topology: &Topology, request: &Request) -> Result<Outcome, BeginError> {
-        let seen = if root.is_host() { look()? } else { Seen::default() };
+        let seen = if root.is_host() { look().map_err(RegistryError::from)? } else { Seen::default() };
         Ok(Choice::new(root, topology, request).choose(&seen)?.with)
     }
 

@@ -4,7 +4,7 @@
 use numakit_model::{CpuSet, Fix};
 use numakit_sys::proc::machine::kernel_release;
 use numakit_sys::proc::{TaskDir, cgroup};
-use numakit_sys::{SysRoot, user};
+use numakit_sys::{ReadError, SysRoot, user};
 use std::fmt;
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -36,7 +36,7 @@ pub struct Group {
 pub enum GroupError {
     /// The kernel has none.
     #[error("no control groups: {0}")]
-    Without(io::Error),
+    Without(ReadError),
     /// There are only those of version 1.
     #[error("this machine has no control groups of version 2")]
     Version,
