@@ -69,3 +69,25 @@ fn nothing_exits_but_main() {
         }
     }
 }
+
+/// `cargo xtask test --require` works on the kinds, so each skip names one that is declared.
+#[test]
+fn what_is_skipped_has_a_kind() {
+    let mut sources = files(&["rs", "c", "ts"]);
+    sources.push("native/test/check".into());
+    // The declaration, and the readers of such lines.
+    sources.retain(|path| !path.starts_with("tests/skips") && !path.starts_with("xtask"));
+    for path in sources {
+        let text = read(&path);
+        for line in text.lines().filter(|line| line.contains("\"skipped")) {
+            assert!(
+                !line.contains("\"skipped: "),
+                "{}: name the kind, as in tests/skips: {line}",
+                path.display()
+            );
+            let kind = line.split_once(" (").and_then(|(_, rest)| rest.split_once(')'));
+            let known = kind.is_none_or(|(name, _)| name == "${kind}" || numakit_skips::kind(name).is_some());
+            assert!(known, "{}: tests/skips has no such kind: {line}", path.display());
+        }
+    }
+}

@@ -17,7 +17,7 @@ fn kind(folder: &Folder, name: &str, compiler: &[&str]) -> Option<PathBuf> {
     if build.output().is_ok_and(|output| output.status.success()) {
         return Some(program);
     }
-    println!("skipped: no {} here that builds", compiler.join(" "));
+    numakit_skips::COMPILERS.skip(format_args!("no {} here that builds", compiler.join(" ")));
     None
 }
 
@@ -108,7 +108,8 @@ fn programs_with_sanitizers_are_placed_and_end_as_alone() {
         let mut build = Command::new(options[0]);
         build.args(&options[1..]).args(["-fsanitize=address", "-pthread", "-o"]).arg(&program).arg(&source);
         if !build.output().is_ok_and(|output| output.status.success()) {
-            println!("skipped: no {} here that builds with -fsanitize=address", options.join(" "));
+            numakit_skips::COMPILERS
+                .skip_part(format_args!("no {} here that builds with -fsanitize=address", options.join(" ")));
             continue;
         }
         // Names of functions take long to find.
@@ -129,7 +130,7 @@ fn a_sanitizer_that_is_preloaded_stays_behind_the_library() {
     let asked = Command::new("cc").arg("-print-file-name=libasan.so").output().unwrap();
     let sanitizer = String::from_utf8(asked.stdout).unwrap().trim().to_owned();
     if !Path::new(&sanitizer).is_absolute() {
-        println!("skipped: this compiler has no libasan.so");
+        numakit_skips::COMPILERS.skip("this compiler has no libasan.so");
         return;
     }
     let mut numa = numa(&folder, &[&TOLD_ON_ONE[..], &[program.to_str().unwrap()]].concat());
@@ -146,7 +147,7 @@ fn a_sanitizer_that_is_preloaded_stays_behind_the_library() {
 #[test]
 fn programs_with_more_rights_than_their_user_get_mask_and_policy() {
     if numakit_sys::user::id() != 0 || !Path::new("/usr/bin/setpriv").exists() {
-        println!("skipped: only root with setpriv can be two users");
+        numakit_skips::ROOT.skip("only root with setpriv can be two users");
         return;
     }
     let folder = Folder::new("kinds-rights");
@@ -185,7 +186,7 @@ fn programs_with_more_rights_than_their_user_get_mask_and_policy() {
     let set = Command::new("setcap").arg("cap_net_raw+ep").arg(&capable).output();
     match set {
         Ok(output) if output.status.success() => told(&nobody(&capable), "capable is with file capabilities"),
-        _ => println!("skipped: no setcap here, or a file system without capabilities"),
+        _ => numakit_skips::PRIVILEGES.skip_part("no setcap here, or a file system without capabilities"),
     }
 }
 
@@ -215,7 +216,7 @@ fn a_job_in_the_background_that_reads_waits_for_its_terminal() {
     let mut python = Command::new("python3");
     python.arg(script).arg(env!("CARGO_BIN_EXE_numa")).env("NUMAKIT_REGISTRY", folder.path("registry"));
     let Ok(output) = python.env("HOME", &folder.0).output() else {
-        println!("skipped: there is no python3, which makes the terminal");
+        numakit_skips::PYTHON.skip("there is no python3, which makes the terminal");
         return;
     };
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
@@ -263,7 +264,8 @@ const DRIVER: &str = "import subprocess, sys, threading\n\
 fn children_of_a_threaded_driver_have_all_its_cpus() {
     let folder = Folder::new("driver");
     if std::thread::available_parallelism().map_or(1, usize::from) < 2 {
-        return println!("skipped: children of a threaded driver: one CPU is allowed here, two are needed");
+        return numakit_skips::MACHINE
+            .skip("children of a threaded driver: one CPU is allowed here, two are needed");
     }
     let script = folder.path("driver.py");
     std::fs::write(&script, DRIVER).unwrap();
