@@ -46,12 +46,13 @@ kinds! {
     BROWSER, "browser", |_| true, "Chromium for tests of the page";
     PYTHON, "python", |_| true, "Python with pyarrow and polars";
     TOOLS, "tools", |_| true, "programs that tests compare with or run: numactl, hwloc, util-linux, binutils";
-    COMPILERS, "compilers", |_| true, "compilers of other languages and C libraries, and sanitizers";
+    COMPILERS, "compilers", |_| true, "g++, gfortran, go, musl-gcc, and GCC's sanitizers";
     GUEST, "guest", |m| m.apt, "QEMU with a kernel and busybox: a NUMA guest";
     SERVERS, "servers", |m| m.apt, "nginx, InfluxDB, Prometheus, node_exporter";
     SIMULATOR, "simulator", |m| m.debian12, "a QEMU version that the simulated interconnect works in";
     RUNTIMES, "runtimes", |m| m.debian12, "MPI libraries, Java and numpy in the guest";
     ROOT, "root", |m| m.root, "being root";
+    CLANG, "clang", |_| false, "Clang and its sanitizers, 500 MiB that nothing else needs";
     PRIVILEGES, "privileges", |_| false, "what a container refuses root: mounts, perf events, tracefs";
     MACHINE, "machine", |_| false, "hardware or a kernel that this machine does not have";
     CAPTURES, "captures", |_| false, "captures of real machines, in NUMAKIT_CAPTURES";
@@ -129,7 +130,7 @@ mod tests {
         for name in ["guest", "page", "browser", "python", "root"] {
             assert!(required.contains(&name), "{name}");
         }
-        for name in ["captures", "machine", "privileges"] {
+        for name in ["captures", "machine", "privileges", "clang"] {
             assert!(!required.contains(&name), "{name}");
         }
         let least: Vec<&str> =

@@ -22,6 +22,8 @@ pub struct Program {
     /// Whether it may run at the same time as others of its package: most of its time is one process
     /// that is busy on one CPU.
     pub side_by_side: bool,
+    /// Its place in the order of the package's programs.
+    order: usize,
 }
 
 impl Program {
@@ -45,8 +47,17 @@ impl Program {
     }
 }
 
-/// A package: its name, and whether its programs run side by side.
-type Packages = BTreeMap<PathBuf, (String, bool)>;
+/// Packages by their manifests.
+type Packages = BTreeMap<PathBuf, Package>;
+
+/// What is known of a package, some of it from `[package.metadata.tests]`.
+#[derive(Debug)]
+struct Package {
+    name: String,
+    side_by_side: bool,
+    /// Targets that begin, in this order.
+    first: Vec<String>,
+}
 
 /// Builds all programs of tests, with cargo's own progress.
 pub fn build() -> Result<Vec<Program>> {
@@ -66,17 +77,20 @@ pub fn build() -> Result<Vec<Program>> {
     if !status.success() {
         bail!("{status}: {line}");
     }
-    programs.sort_by(|a: &Program, b| (&a.package, &a.target).cmp(&(&b.package, &b.target)));
+    programs
+        .sort_by(|a: &Program, b| (&a.package, a.order, &a.target).cmp(&(&b.package, b.order, &b.target)));
     Ok(programs)
 }
 
-/// Packages by their manifests.
 fn packages(metadata: &Value) -> Packages {
     let all = metadata["packages"].as_array().map(Vec::as_slice).unwrap_or_default();
     let one = |package: &Value| {
-        let side_by_side = package["metadata"]["tests"]["side-by-side"] == true;
+        let tests = &package["metadata"]["tests"];
+        let first = tests["first"].as_array().map(Vec::as_slice).unwrap_or_default();
+        let first = first.iter().filter_map(|name| Some(name.as_str()?.to_owned())).collect();
+        let name = package["name"].as_str()?.to_owned();
         let manifest = PathBuf::from(package["manifest_path"].as_str()?);
-        Some((manifest, (package["name"].as_str()?.to_owned(), side_by_side)))
+        Some((manifest, Package { name, side_by_side: tests["side-by-side"] == true, first }))
     };
     all.iter().filter_map(one).collect()
 }
@@ -87,13 +101,15 @@ fn program(message: &Value, packages: &Packages) -> Option<Program> {
         return None;
     }
     let manifest = PathBuf::from(message["manifest_path"].as_str()?);
-    let (package, side_by_side) = packages.get(&manifest)?;
+    let package = packages.get(&manifest)?;
+    let target = message["target"]["name"].as_str()?;
     Some(Program {
-        package: package.clone(),
-        target: message["target"]["name"].as_str()?.to_owned(),
+        package: package.name.clone(),
+        target: target.to_owned(),
         executable: PathBuf::from(message["executable"].as_str()?),
         folder: manifest.parent()?.to_owned(),
-        side_by_side: *side_by_side,
+        side_by_side: package.side_by_side,
+        order: package.first.iter().position(|name| name == target).unwrap_or(package.first.len()),
     })
 }
 
@@ -106,7 +122,7 @@ mod tests {
     fn programs_of_tests_are_found_among_the_messages() {
         let metadata = json!({"packages": [
             {"name": "one", "manifest_path": "/r/one/Cargo.toml", "metadata": null},
-            {"name": "two", "manifest_path": "/r/two/Cargo.toml", "metadata": {"tests": {"side-by-side": true}}},
+            {"name": "two", "manifest_path": "/r/two/Cargo.toml", "metadata": {"tests": {"side-by-side": true, "first": ["plain"]}}},
         ]});
         let packages = packages(&metadata);
         let artifact = |package: &str, test: bool, executable: Value| {
@@ -128,7 +144,7 @@ mod tests {
         }
         let found = |package| program(&artifact(package, true, json!("/t/plain-1")), &packages).unwrap();
         let two = found("two");
-        assert_eq!((two.name().as_str(), two.side_by_side), ("two plain", true));
+        assert_eq!((two.name().as_str(), two.side_by_side, two.order), ("two plain", true, 0));
         assert_eq!((two.executable, two.folder), (PathBuf::from("/t/plain-1"), PathBuf::from("/r/two")));
         assert!(!found("one").side_by_side);
     }

@@ -48,11 +48,9 @@ impl Run<'_> {
     /// Runs the programs of one package.
     fn package(&mut self, number: usize, environment: &Environment, tracefs: &Tracefs) {
         let name = self.packages[number].clone();
-        let mut programs: Vec<_> =
+        let programs: Vec<_> =
             self.programs.iter().filter(|(program, _)| program.package == name).cloned().collect();
         let side_by_side = programs.iter().any(|(program, _)| program.side_by_side);
-        // Who begins with the one of most tests does not end with it alone.
-        programs.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
         self.begun = number + 1;
         let tests: usize = programs.iter().map(|(_, count)| count).sum();
         let state = self.state();

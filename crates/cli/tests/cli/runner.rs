@@ -5,7 +5,6 @@ use numakit_testing::until;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
-use std::time::Duration;
 
 pub struct Folder(pub PathBuf);
 

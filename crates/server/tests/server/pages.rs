@@ -4,7 +4,6 @@ use crate::bench::{Bench, START};
 use numakit_session::Status;
 use numakit_testing::until;
 use serde_json::json;
-use std::time::Duration;
 use tokio_tungstenite::tungstenite::Message;
 
 fn watch(step_ms: u64) -> String {
