@@ -5,7 +5,6 @@ use arrow_array::Array;
 use numakit_recording::{Reader, Recorder, WriteError, recover, tail_of};
 use numakit_testing::until;
 use std::path::PathBuf;
-use std::time::Duration;
 
 #[test]
 fn a_recording_reads_back_as_it_was_written() {
