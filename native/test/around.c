@@ -158,7 +158,7 @@ static void the_policy_stays(void)
         CHECK(pthread_create(&id, NULL, its_policy, &seen) == 0 && pthread_join(id, NULL) == 0);
         CHECK(seen == before && policy() == before);
         if (syscall(SYS_set_mempolicy, MPOL_INTERLEAVE, &node, 8UL))
-            printf("skipped: another policy than the default: %s\n", strerror(errno));
+            printf("skipped in part (privileges): another policy than the default: %s\n", strerror(errno));
     }
 }
 
@@ -167,7 +167,7 @@ static void the_policy_of_the_start_is_replaced(void)
     unsigned long node = 1;
     if (!getenv("NUMAPLACE_AGAIN")) {
         if (syscall(SYS_set_mempolicy, MPOL_PREFERRED, &node, 8UL)) {
-            printf("skipped: the policy of the start: %s\n", strerror(errno));
+            printf("skipped in part (privileges): the policy of the start: %s\n", strerror(errno));
             return;
         }
         setenv("NUMAPLACE_AGAIN", "1", 1);

@@ -30,7 +30,7 @@ static void find_cpus(void)
         if (CPU_ISSET(cpu, &allowed))
             *(first_cpu < 0 ? &first_cpu : &second_cpu) = cpu;
     if (second_cpu < 0) {
-        printf("skipped: placing threads: one CPU is allowed here, two are needed\n");
+        printf("skipped in part (machine): placing threads: one CPU is allowed here, two are needed\n");
         exit(77);
     }
 }

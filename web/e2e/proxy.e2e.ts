@@ -8,6 +8,7 @@ import { after, test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { Client, closeBrowser } from "./infra/browser";
 import { Numa } from "./infra/numa";
+import { skip } from "./infra/skip";
 import { until } from "./infra/until";
 
 after(closeBrowser);
@@ -76,8 +77,8 @@ async function works(client: Client, numa: Numa, path: string): Promise<void> {
   assert.deepEqual(statuses, [200, 200, 200]);
 }
 
-test("everything works behind nginx, below a path", async () => {
-  if (!hasNginx()) return console.log("skipped: the page behind nginx: nginx is not here (Debian: nginx-light)");
+test("everything works behind nginx, below a path", async (t) => {
+  if (!hasNginx()) return skip(t, "servers", "nginx is not here (Debian: nginx-light)");
   const numa = await Numa.start({ args: ["-i", "100ms", "--trusted-host", NAME, "--base-path", "/tools/numa"] });
   const proxy = await nginx(numa);
   // Without the trailing slash, the proxy or the server redirects to the page.

@@ -10,6 +10,7 @@ import { charts } from "./infra/chart";
 import { recordInGuest } from "./infra/guest";
 import { Numa } from "./infra/numa";
 import { Panel } from "./infra/panel";
+import { skip } from "./infra/skip";
 import { becomes, until } from "./infra/until";
 
 /** Idle, then work on node 0 with memory of node 3, then idle. */
@@ -20,10 +21,7 @@ after(() => closeBrowser());
 test("a recording of four nodes shows their machine, distances and panels", async (t) => {
   const folder = await mkdtemp(join(tmpdir(), "numa-four-"));
   const recorded = await recordInGuest(folder, "four", COMMAND);
-  if ("skipped" in recorded) {
-    console.log(`skipped: ${recorded.skipped}`);
-    return t.skip(recorded.skipped);
-  }
+  if ("skipped" in recorded) return skip(t, "guest", recorded.skipped);
   const numa = await Numa.start({ verb: "view", args: [recorded.path] });
   try {
     const one = await Client.open(numa.controller);

@@ -5,7 +5,7 @@ use anyhow::{Result, bail};
 use std::fs;
 use std::io::ErrorKind;
 use std::os::unix::fs::symlink;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 /// Builds and says where the results are.
@@ -22,8 +22,10 @@ pub fn run(words: &[String]) -> Result<ExitCode> {
 pub fn everything() -> Result<()> {
     install::need_c()?;
     web::build()?;
-    process::run(&mut process::cargo(&["build", "--release", "--quiet"]))?;
-    let mut generate = process::cargo(&["run", "--release", "--quiet", "-p", "numakit-cli"]);
+    process::step("cargo build --release: numa (two to five minutes the first time)");
+    process::run(&mut process::cargo(&["build", "--release"]))?;
+    process::step("cargo run --example generate: man pages and completions");
+    let mut generate = process::cargo(&["run", "--release", "-p", "numakit-cli"]);
     process::run(generate.args(["--example", "generate", "--"]).arg(share()))?;
     for name in ["numascope", "numaplace"] {
         link("numa", &workspace::target().join("release").join(name))?;
@@ -31,7 +33,21 @@ pub fn everything() -> Result<()> {
     Ok(())
 }
 
-fn share() -> std::path::PathBuf {
+/// An optimised numa without the long link, for tests that run real programs; `NUMAKIT_NUMA` names
+/// another one.
+pub fn fast() -> Result<()> {
+    if std::env::var_os("NUMAKIT_NUMA").is_some() {
+        return Ok(());
+    }
+    process::run(&mut process::cargo(&["build", "--profile", "fast", "-p", "numakit-cli"]))
+}
+
+/// Where [`fast`] leaves it.
+pub fn fast_numa() -> PathBuf {
+    std::env::var_os("NUMAKIT_NUMA").map_or_else(|| workspace::target().join("fast/numa"), PathBuf::from)
+}
+
+fn share() -> PathBuf {
     workspace::target().join("share")
 }
 

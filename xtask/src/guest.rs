@@ -15,6 +15,8 @@ use std::process::{Command, ExitCode, Stdio};
 const STEP: &str = "command";
 /// Exit status of shells for a command that is not there.
 const NOT_FOUND: u8 = 127;
+/// Exit status where this machine has no guest, `EX_UNAVAILABLE` of sysexits.h: tests are then skipped.
+const UNAVAILABLE: u8 = 69;
 
 /// Boots a guest, runs the command in it and returns its exit status.
 pub fn run(words: &[String]) -> Result<ExitCode> {
@@ -24,7 +26,13 @@ pub fn run(words: &[String]) -> Result<ExitCode> {
             Ok(ExitCode::SUCCESS)
         }
         Wish::Shapes => list_shapes(),
-        Wish::Guest(options) => start(&options),
+        Wish::Guest(options) => match start(&options) {
+            Err(error) if matches!(error.downcast_ref(), Some(Failure::Unavailable { .. })) => {
+                eprintln!("xtask: {error:#}");
+                Ok(ExitCode::from(UNAVAILABLE))
+            }
+            other => other,
+        },
     }
 }
 

@@ -39,8 +39,8 @@ const TASKS: &[Task] = &[
     },
     Task {
         name: "test",
-        arguments: "",
-        help: "format, lints, all tests; ends with 'N passed, N failed, N skipped'",
+        arguments: "[--require KINDS]",
+        help: "format, lints, all tests; fails if one of these kinds was skipped",
         run: test::run,
     },
     Task {

@@ -7,8 +7,8 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
 
-/// Debian packages, 28 MiB together.
-const PACKAGES: [&str; 3] = ["influxdb", "prometheus", "prometheus-node-exporter"];
+/// Debian packages, 29 MiB together.
+const PACKAGES: [&str; 4] = ["influxdb", "prometheus", "prometheus-node-exporter", "nginx"];
 
 /// The folder with their programs; fetched on first use.
 pub fn folder() -> Result<PathBuf> {

@@ -19,6 +19,11 @@ pub fn line(command: &Command) -> String {
     words.map(OsStr::to_string_lossy).collect::<Vec<_>>().join(" ")
 }
 
+/// Names a step before it begins, on standard error: what it prints may be data.
+pub fn step(name: &str) {
+    eprintln!("xtask: {name}");
+}
+
 /// Runs to the end with output shown; an exit status other than 0 is an error.
 pub fn run(command: &mut Command) -> Result<()> {
     let line = line(command);

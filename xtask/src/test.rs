@@ -1,46 +1,163 @@
 //! `cargo xtask test`: everything that can be checked without root and without NUMA hardware.
 
+mod libtest;
 mod node;
+mod options;
+mod programs;
+mod progress;
+mod queue;
+mod rust;
 mod tally;
 mod tracefs;
 
-use crate::{bench, install, peers, process, python, web};
-use anyhow::{Context, Result, bail};
-use std::io::{BufRead, BufReader};
-use std::process::{Command, ExitCode, ExitStatus, Stdio};
+use crate::{bench, build, install, peers, process, python, web};
+use anyhow::{Result, bail};
+use options::Required;
+use progress::Progress;
+use rust::Environment;
+use std::path::Path;
+use std::process::{Command, ExitCode};
+use std::time::{Duration, Instant};
 use tally::Tally;
 
-/// What tests compare with and compile with, and the Debian packages that bring it; tests without
-/// theirs count as skipped.
-const PEERS: [(&[&str], &str); 6] = [
+/// What tests compare with and compile with, and the Debian packages that bring it.
+const PEERS: [(&[&str], &str); 8] = [
     (&["numactl", "--hardware"], "numactl"),
     (&["hwloc-calc", "--version"], "hwloc"),
     (&["musl-gcc", "--version"], "musl-tools"),
     (&["capsh", "--print"], "libcap2-bin"),
     (&["g++", "--version"], "g++"),
     (&["gfortran", "--version"], "gfortran"),
+    (&["go", "version"], "golang-go"),
+    (&["jlink", "--version"], "default-jdk-headless"),
 ];
+/// A browser test that prints nothing for so long hangs.
+const SILENCE: Duration = Duration::from_secs(600);
+
+/// One run of everything.
+struct Run {
+    progress: Progress,
+    tally: Tally,
+}
 
 /// Runs all checks, whatever fails on the way, and ends with one line that sums up.
 pub fn run(words: &[String]) -> Result<ExitCode> {
-    if let Some(word) = words.first() {
-        bail!("test takes no arguments, got '{word}'; for some tests only: cargo test -p PACKAGE NAME");
+    let ci = options::ci();
+    let required = Required::parse(words, ci)?;
+    if ci.is_some() {
+        let names: Vec<&str> = required.kinds.iter().map(|kind| kind.name).collect();
+        println!("CI=true: tests of these kinds may not be skipped: {}", names.join(", "));
     }
-    let mut tally = Tally::default();
-    tally.check("format", format());
-    tally.check("C compiler and make", install::need_c());
-    tally.check("clippy", clippy());
-    tally.check("C floors", bench::floor::build().map(drop));
-    if web::can_build() {
-        tally.check("page", web::build());
-        page(&mut tally);
-    } else {
-        println!("skipped: the page and its tests: there are no Node.js and npm");
-        tally.skipped += 1;
+    let mut run = Run { progress: Progress::new(), tally: Tally::default() };
+    run.everything()?;
+    run.progress.clear();
+    run.progress.summary().iter().for_each(|line| println!("{line}"));
+    let kinds = run.tally.kinds();
+    if !kinds.is_empty() {
+        println!("skipped, by kind:\n{}", kinds.join("\n"));
     }
-    tests(&mut tally)?;
-    println!("{tally}");
-    Ok(if tally.failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    run.tally.require(&required).iter().for_each(|line| println!("{line}"));
+    println!("{}", run.tally);
+    Ok(if run.tally.failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+impl Run {
+    fn everything(&mut self) -> Result<()> {
+        self.check("format", format);
+        self.check("C compiler and make", install::need_c);
+        self.check("lints: cargo clippy", clippy);
+        self.check("floors in C", || bench::floor::build().map(drop));
+        let has_page = web::can_build();
+        if has_page {
+            self.check("the page: npm run build", web::build);
+        } else {
+            let reason = "the page and its tests: there are no Node.js and npm";
+            self.skip(&numakit_skips::PAGE, reason);
+        }
+        let mut environment = self.environment();
+        self.check("numa for guests and browsers: cargo build --profile fast", build::fast);
+        environment.push(("NUMAKIT_NUMA", build::fast_numa().into()));
+        if has_page {
+            self.page(&build::fast_numa());
+        }
+        rust::run(&mut self.progress, &mut self.tally, &environment)
+    }
+
+    /// A check that is not a program of tests.
+    fn check(&mut self, name: &str, check: impl FnOnce() -> Result<()>) {
+        match self.progress.part(name, check) {
+            Ok(()) => self.tally.passed += 1,
+            Err(error) => self.fail(name, &error),
+        }
+    }
+
+    fn fail(&mut self, name: &str, error: &anyhow::Error) {
+        self.tally.failed += 1;
+        self.progress.say(&format!("FAILED {name}: {error:#}"));
+    }
+
+    /// A suite that cannot run here.
+    fn skip(&mut self, kind: &numakit_skips::Kind, reason: &str) {
+        let line = format!("skipped ({}): {reason}", kind.name);
+        self.tally.skipped += 1;
+        self.tally.skip(numakit_skips::Skip { kind: kind.name, in_part: false }, &line);
+        self.progress.say(&line);
+    }
+
+    /// The tests of the page, alone and in a browser.
+    fn page(&mut self, numa: &Path) {
+        self.suite("tests of the page", web::tests());
+        match web::need_browser() {
+            Ok(()) => self.suite("tests in a browser", web::browser_tests(numa)),
+            Err(error) => self.skip(&numakit_skips::BROWSER, &format!("tests in a browser: {error:#}")),
+        }
+    }
+
+    /// Runs tests of Node.js.
+    fn suite(&mut self, name: &str, command: Result<Command>) {
+        self.progress.begin(name);
+        let started = Instant::now();
+        if let Err(error) = command.and_then(|command| self.node(command)) {
+            self.fail(name, &error);
+        }
+        self.progress.took(name, started.elapsed());
+    }
+
+    fn node(&mut self, mut command: Command) -> Result<()> {
+        let (before, mut report) = (self.tally.failed, node::Report::default());
+        let status = queue::followed(&mut command, SILENCE, |line| {
+            if let Some(shown) = report.line(&mut self.tally, &line) {
+                self.progress.say(&shown);
+            }
+            self.progress.status(&line);
+        })?;
+        if !status.success() && self.tally.failed == before {
+            bail!("{status}: {}", process::line(&command));
+        }
+        Ok(())
+    }
+
+    /// Installs and fetches what tests compare with, and says where it is. Tests without theirs are
+    /// skipped.
+    fn environment(&mut self) -> Environment {
+        let mut environment = Environment::new();
+        let python = self.progress.part("Python with pyarrow and polars", python::venv);
+        match python {
+            Ok(path) => environment.push(("NUMAKIT_PYTHON", path.into())),
+            Err(error) => self.progress.say(&format!("no pyarrow and polars: {error:#}")),
+        }
+        let servers = self.progress.part("servers that exports are tried with", peers::folder);
+        match servers {
+            Ok(path) => environment.push(("NUMAKIT_PEERS", path.into())),
+            Err(error) => self.progress.say(&format!("no InfluxDB and Prometheus: {error:#}")),
+        }
+        for (probe, package) in PEERS {
+            if let Err(error) = install::need(probe, &[package]) {
+                self.progress.say(&format!("no {package}: {error:#}"));
+            }
+        }
+        environment
+    }
 }
 
 fn format() -> Result<()> {
@@ -50,92 +167,6 @@ fn format() -> Result<()> {
 
 fn clippy() -> Result<()> {
     install::need_component(&["cargo", "clippy", "--version"], "clippy")?;
-    let words = ["clippy", "--quiet", "--workspace", "--all-targets", "--", "-D", "warnings"];
+    let words = ["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"];
     process::run(&mut process::cargo(&words))
-}
-
-/// The tests of the page, alone and in a browser. Without a browser the latter count as skipped.
-fn page(tally: &mut Tally) {
-    let alone = web::tests().and_then(|command| node(tally, command));
-    if let Err(error) = alone {
-        tally.check("tests of the page", Err(error));
-    }
-    let numa = match numakit_guest::programs::numa() {
-        Ok(numa) => numa,
-        Err(error) => return tally.check("numa for tests in a browser", Err(error.into())),
-    };
-    match web::browser_tests(&numa) {
-        Ok(command) => {
-            if let Err(error) = node(tally, command) {
-                tally.check("tests in a browser", Err(error));
-            }
-        }
-        Err(error) => {
-            println!("skipped: tests in a browser: {error:#}");
-            tally.skipped += 1;
-        }
-    }
-}
-
-/// Runs tests of Node.js.
-fn node(tally: &mut Tally, mut command: Command) -> Result<()> {
-    let (before, mut report) = (tally.failed, node::Report::default());
-    let status = lines(&mut command, |line| {
-        if let Some(shown) = report.line(tally, line) {
-            println!("{shown}");
-        }
-    })?;
-    if !status.success() && tally.failed == before {
-        bail!("{status}: {}", process::line(&command));
-    }
-    Ok(())
-}
-
-/// Runs to the end, line by line of what is printed.
-fn lines(command: &mut Command, mut take: impl FnMut(&str)) -> Result<ExitStatus> {
-    let line = process::line(command);
-    let mut child =
-        command.stdout(Stdio::piped()).spawn().with_context(|| format!("cannot start: {line}"))?;
-    if let Some(output) = child.stdout.take() {
-        for line in BufReader::new(output).lines() {
-            take(&line?);
-        }
-    }
-    Ok(child.wait()?)
-}
-
-/// All tests of all packages. What passes is counted, the rest is shown.
-fn tests(tally: &mut Tally) -> Result<()> {
-    let words = ["test", "--workspace", "--no-fail-fast", "--", "--show-output"];
-    let mut command = tracefs::seen_by(process::cargo(&words));
-    offer_python(&mut command);
-    match peers::folder() {
-        Ok(path) => drop(command.env("NUMAKIT_PEERS", path)),
-        Err(error) => println!("no InfluxDB and Prometheus: {error:#}"),
-    }
-    for (probe, package) in PEERS {
-        if let Err(error) = install::need(probe, &[package]) {
-            println!("no {package}: {error:#}");
-        }
-    }
-    let status = lines(&mut command, |line| {
-        if let Some(shown) = tally.line(line) {
-            println!("{shown}");
-        }
-    })?;
-    if !status.success() && tally.failed == 0 {
-        tally.check("cargo test", Err(anyhow::anyhow!("{status}")));
-    }
-    Ok(())
-}
-
-/// Tests that load recordings with pyarrow and polars find their Python in the environment;
-/// without it they count as skipped.
-fn offer_python(command: &mut Command) {
-    match python::venv() {
-        Ok(path) => {
-            command.env("NUMAKIT_PYTHON", path);
-        }
-        Err(error) => println!("no pyarrow and polars: {error:#}"),
-    }
 }

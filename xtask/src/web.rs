@@ -23,6 +23,7 @@ pub fn build() -> Result<()> {
         return Ok(());
     }
     packages()?;
+    process::step("npm run build: the page");
     process::run(Command::new("npm").args(["run", "--silent", "build"]).current_dir(folder()))
 }
 
@@ -31,15 +32,18 @@ pub fn tests() -> Result<Command> {
     script("test")
 }
 
-/// Tests of this program and its page in a browser, which is installed if need be.
+/// Tests of this program and its page in a browser. A proxy comes from the peers where none is installed.
 pub fn browser_tests(numa: &Path) -> Result<Command> {
-    need_browser()?;
     let mut command = script("e2e")?;
-    command.env("NUMA", numa);
+    command.env("NUMA", numa).env("NUMAKIT_NUMA", numa);
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let folders = std::env::split_paths(&path).chain([workspace::target().join("peers/usr/sbin")]);
+    command.env("PATH", std::env::join_paths(folders)?);
     Ok(command)
 }
 
-fn need_browser() -> Result<()> {
+/// Makes sure that there is a browser; it is installed if need be.
+pub fn need_browser() -> Result<()> {
     let browser = std::env::var("CHROMIUM").unwrap_or_else(|_| "chromium".into());
     install::need(&[&browser, "--version"], &["chromium"])
 }
@@ -78,6 +82,7 @@ fn packages() -> Result<()> {
     if fs::read(&installed).is_ok_and(|there| there == wanted) {
         return Ok(());
     }
+    process::step("npm ci: the packages that the page is built with");
     let words = ["ci", "--silent", "--no-audit", "--no-fund"];
     process::run(Command::new("npm").args(words).current_dir(folder()))?;
     fs::write(installed, wanted)?;

@@ -3,6 +3,7 @@
 #![allow(clippy::print_stdout, clippy::unwrap_used)]
 use numakit_history::{Buckets, History, Source};
 use proptest::prelude::*;
+use std::time::{Duration, Instant};
 
 const MS: u64 = 1_000_000;
 const MINUTES_15: u64 = 15 * 60 * 1000;
@@ -223,8 +224,9 @@ fn who_asks_while_rows_come_sees_whole_rows() {
     let history = History::new(2, 60_000);
     std::thread::scope(|scope| {
         scope.spawn(|| (1..=ROWS).for_each(|i| history.push(i, &[Some(i as f64), Some(-(i as f64))])));
-        let mut seen = 0;
+        let (mut seen, started) = (0, Instant::now());
         while seen < ROWS {
+            assert!(started.elapsed() < Duration::from_secs(120), "{seen} of {ROWS} rows came");
             let Some((first, last)) = history.span() else { continue };
             assert!(last >= seen, "time goes on");
             seen = last;

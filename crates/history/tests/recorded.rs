@@ -4,6 +4,7 @@
 use numakit_history::{Buckets, History, Recorded, Source, levels_of, plain};
 use numakit_model::{Instance, Kind, Metric, Scope, Series, Unit};
 use numakit_recording::{Header, Rates, Recorder, tail_of};
+use numakit_testing::until;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -74,16 +75,11 @@ fn push(recorder: &Recorder) {
 fn push_rows(recorder: &Recorder, rows: impl Iterator<Item = (u64, Vec<Option<u64>>)>) {
     let ring = recorder.ring();
     for (row, (time, values)) in rows.enumerate() {
-        while row.is_multiple_of(5000) && !ring.push_label(time, &format!("label {row}")) {
-            std::thread::yield_now();
-        }
-        loop {
+        until!(!row.is_multiple_of(5000) || ring.push_label(time, &format!("label {row}")));
+        until!({
             ring.push(time, 5, &values);
-            if ring.take_dropped() == 0 {
-                break;
-            }
-            std::thread::sleep(Duration::from_millis(1));
-        }
+            ring.take_dropped() == 0
+        });
     }
 }
 

@@ -37,7 +37,7 @@ fn cores_and_pus_have_the_numbers_of_hwloc() {
         let _ = std::fs::remove_dir_all(&folder);
         fabricate::write_tree(&t, &Texts::default(), &folder).unwrap();
         let Some(theirs) = hwloc(&folder, "pu") else {
-            return println!("skipped: hwloc-calc is not installed (Debian package hwloc)");
+            return numakit_skips::TOOLS.skip("hwloc-calc is not installed (Debian package hwloc)");
         };
         let numbering = Numbering::of(&t);
         let mut ours: Vec<(u32, u32)> =

@@ -110,7 +110,7 @@ fn hwloc_takes_the_slots_of_a_rank_file_for_the_planned_cpus() {
             .args(&cores)
             .output();
         let Ok(output) = output else {
-            return println!("skipped: hwloc-calc is not installed (Debian package hwloc)");
+            return numakit_skips::TOOLS.skip("hwloc-calc is not installed (Debian package hwloc)");
         };
         let theirs = String::from_utf8(output.stdout).unwrap();
         let ours: Vec<String> = steps.iter().map(|step| step.cpu.to_string()).collect();

@@ -27,7 +27,7 @@ fn topology(root: &SysRoot) -> Topology {
 
 fn sensor(root: &SysRoot, topology: &Topology) -> Option<Box<dyn Sensor>> {
     let entry = SENSORS.iter().find(|e| e.name == "perf").unwrap();
-    (entry.probe)(&Scene::new(root, topology)).map_err(|why| println!("skipped: {why}")).ok()
+    (entry.probe)(&Scene::new(root, topology)).map_err(|why| numakit_skips::PRIVILEGES.skip(why)).ok()
 }
 
 fn read(sensor: &mut dyn Sensor) -> BTreeMap<String, u64> {
@@ -94,7 +94,7 @@ fn page_faults_are_counted_on_the_node_where_they_happen() {
         println!("tracepoints: {user} faults of programs and {kernel} of the kernel");
         assert!(user + kernel >= own, "{own} <= {user} + {kernel}");
     } else {
-        println!("skipped: tracepoints, as tracefs is not mounted");
+        numakit_skips::PRIVILEGES.skip_part("tracepoints, as tracefs is not mounted");
     }
 }
 

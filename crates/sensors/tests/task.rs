@@ -4,6 +4,7 @@
 
 use numakit_sensors::{SENSORS, Scene, Sensor, Target, Tick};
 use numakit_sys::{SysRoot, clock};
+use numakit_testing::wait::found;
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Child, Command, Stdio};
@@ -106,15 +107,9 @@ fn read(sensor: &mut dyn Sensor) -> Values {
     sensor.series().iter().map(|s| s.name()).zip(out).collect()
 }
 
+#[track_caller]
 fn read_until(sensor: &mut dyn Sensor, so: impl Fn(&Values) -> bool) -> Values {
-    for _ in 0..2000 {
-        let values = read(sensor);
-        if so(&values) {
-            return values;
-        }
-        std::thread::sleep(Duration::from_millis(10));
-    }
-    panic!("waited 20 s for nothing: {:?} {:?}", read(sensor), sensor.failure());
+    found("other values", || Some(read(sensor)).filter(&so))
 }
 
 /// Over all nodes.
@@ -126,7 +121,7 @@ fn sum(values: &Values, metric: &str) -> u64 {
 fn has_numa() -> bool {
     let there = SysRoot::host().exists("/proc/self/numa_maps");
     if !there {
-        println!("skipped: this kernel has no /proc/PID/numa_maps");
+        numakit_skips::MACHINE.skip("this kernel has no /proc/PID/numa_maps");
     }
     there
 }

@@ -10,6 +10,7 @@ use numakit_sensors::{Scene, Selection};
 use numakit_session::setup::Setup;
 use numakit_sys::SysRoot;
 use numakit_sys::root::Tree;
+use numakit_testing::wait::found;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -62,29 +63,31 @@ impl Watch {
     }
 
     /// Takes rows until one of them, counted from now, is as wanted.
+    #[track_caller]
     fn until(&mut self, wanted: impl Fn(&Self, &[Option<u64>]) -> bool) {
         let mut seen = self.rows.len();
-        loop {
-            let pending = self.ring.pending(100_000);
-            for entry in pending.entries() {
-                match entry {
-                    Entry::Row(row) => {
-                        let mut values = vec![None; self.names.len()];
-                        row.values(&mut values);
-                        self.rows.push(values);
-                    }
-                    Entry::Label { index, .. } => self.labels.push(pending.label_text(index)),
+        found("such a row", || {
+            self.take();
+            let new = seen..self.rows.len();
+            seen = new.end;
+            new.into_iter().any(|row| wanted(self, &self.rows[row])).then_some(())
+        });
+    }
+
+    /// Takes the rows and labels that the ring has.
+    fn take(&mut self) {
+        let pending = self.ring.pending(100_000);
+        for entry in pending.entries() {
+            match entry {
+                Entry::Row(row) => {
+                    let mut values = vec![None; self.names.len()];
+                    row.values(&mut values);
+                    self.rows.push(values);
                 }
+                Entry::Label { index, .. } => self.labels.push(pending.label_text(index)),
             }
-            pending.done();
-            while seen < self.rows.len() {
-                if wanted(self, &self.rows[seen]) {
-                    return;
-                }
-                seen += 1;
-            }
-            std::thread::sleep(Duration::from_millis(2));
         }
+        pending.done();
     }
 
     fn value(&self, row: &[Option<u64>], name: &str) -> Option<u64> {

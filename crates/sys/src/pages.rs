@@ -245,7 +245,7 @@ mod tests {
     fn open(scans: bool) -> Option<Pagemap> {
         let file = File::open("/proc/self/pagemap");
         if file.is_err() {
-            println!("skipped: this kernel has no /proc/PID/pagemap");
+            numakit_skips::MACHINE.skip("this kernel has no /proc/PID/pagemap");
         }
         Some(Pagemap { file: file.ok()?, scans: Cell::new(scans) })
     }
@@ -267,7 +267,9 @@ mod tests {
         let here = memory.0 as u64;
         match Kernel.nodes(std::process::id(), &[here, here + STRIPE as u64]) {
             Ok(nodes) => assert!(nodes[0].is_some() && nodes[1].is_none(), "{nodes:?}"),
-            Err(error) => println!("skipped: move_pages is refused here: {error}"),
+            Err(error) => {
+                numakit_skips::PRIVILEGES.skip_part(format_args!("move_pages is refused here: {error}"))
+            }
         }
         assert!(Kernel.nodes(u32::MAX >> 2, &[here]).is_err());
         assert!(Kernel.open(u32::MAX >> 2).is_err());

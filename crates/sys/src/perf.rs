@@ -226,7 +226,10 @@ mod tests {
         let cpus = crate::sched::affinity().unwrap();
         let (mut group, taken) = match Kernel.open(cpus.first().unwrap(), &[FAULTS, SWITCHES]) {
             Ok(opened) => opened,
-            Err(error) => return println!("skipped: perf_event_open of a whole CPU is refused: {error}"),
+            Err(error) => {
+                return numakit_skips::PRIVILEGES
+                    .skip(format_args!("perf_event_open of a whole CPU is refused: {error}"));
+            }
         };
         assert_eq!(taken, 2);
         let (mut first, mut second) = ([0; 2], [0; 2]);

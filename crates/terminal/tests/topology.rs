@@ -113,12 +113,12 @@ fn numactl_format_keeps_its_order() {
 #[test]
 fn numactl_itself_says_the_same() {
     let Ok(output) = Command::new("numactl").arg("--hardware").output() else {
-        println!("skipped: numactl is not installed");
+        numakit_skips::TOOLS.skip("numactl is not installed");
         return;
     };
     let theirs = String::from_utf8(output.stdout).unwrap();
     if !output.status.success() || !theirs.starts_with("available") {
-        println!("skipped: numactl shows no NUMA machine here: {theirs}");
+        numakit_skips::MACHINE.skip(format_args!("numactl shows no NUMA machine here: {theirs}"));
         return;
     }
     // Memory may change between the two.

@@ -128,7 +128,7 @@ fn hwloc_counts_the_same() {
     write(&tree, &folder);
     let count = |what: &str| hwloc(&folder, &["--number-of", what, "all"]);
     let Some(cores) = count("core") else {
-        return println!("skipped: hwloc-calc is not installed (Debian package hwloc)");
+        return numakit_skips::TOOLS.skip("hwloc-calc is not installed (Debian package hwloc)");
     };
     let t = read(&SysRoot::open(&folder).unwrap()).unwrap();
     assert_eq!(cores, t.cores.len().to_string());
@@ -148,7 +148,7 @@ fn hwloc_counts_the_same_on_captures() {
         assert!(unpacked.success());
         let root = std::fs::read_dir(&folder).unwrap().next().unwrap().unwrap().path();
         let Some(cores) = hwloc(&root, &["--whole-system", "--number-of", "core", "all"]) else {
-            return println!("skipped: hwloc-calc is not installed (Debian package hwloc)");
+            return numakit_skips::TOOLS.skip("hwloc-calc is not installed (Debian package hwloc)");
         };
         let t = read(&SysRoot::open(&archive).unwrap()).unwrap();
         assert_eq!(cores, t.cores.len().to_string(), "{}", archive.display());

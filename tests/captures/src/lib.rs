@@ -1,5 +1,4 @@
 //! Captures of real machines that are at hand for tests.
-#![allow(clippy::print_stdout)]
 
 use std::path::{Path, PathBuf};
 
@@ -13,15 +12,28 @@ fn folder() -> PathBuf {
     std::env::var_os("NUMAKIT_CAPTURES").map_or_else(beside, PathBuf::from)
 }
 
-/// The archives; none, and a line that says so, where they are not to be had.
+/// The archives; none, and a line that says so, where there are none.
 pub fn archives() -> Vec<PathBuf> {
+    found().unwrap_or_else(|reason| {
+        numakit_skips::CAPTURES.skip(reason);
+        Vec::new()
+    })
+}
+
+/// The same for a test that has other machines too.
+pub fn further_archives() -> Vec<PathBuf> {
+    found().unwrap_or_else(|reason| {
+        numakit_skips::CAPTURES.skip_part(reason);
+        Vec::new()
+    })
+}
+
+fn found() -> Result<Vec<PathBuf>, String> {
     let folder = folder();
-    let Ok(entries) = std::fs::read_dir(&folder) else {
-        println!("skipped: no captures in {}; name their folder in NUMAKIT_CAPTURES", folder.display());
-        return Vec::new();
-    };
+    let none = || format!("no captures in {}; name their folder in NUMAKIT_CAPTURES", folder.display());
+    let entries = std::fs::read_dir(&folder).map_err(|_| none())?;
     let mut archives: Vec<PathBuf> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
     archives.retain(|path| path.to_string_lossy().ends_with(".tar.bz2"));
     archives.sort();
-    archives
+    if archives.is_empty() { Err(none()) } else { Ok(archives) }
 }

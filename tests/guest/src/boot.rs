@@ -138,8 +138,8 @@ impl Index<&str> for Boot {
 pub fn or_skipped(result: &Result<Boot, Failure>) -> Option<&Boot> {
     match result {
         Ok(boot) => Some(boot),
-        Err(failure @ Failure::Unavailable { .. }) => {
-            println!("skipped: {failure}");
+        Err(failure @ Failure::Unavailable { kind, .. }) => {
+            kind.skip(failure);
             None
         }
         Err(failure) => panic!("{failure}"),

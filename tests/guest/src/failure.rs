@@ -1,6 +1,7 @@
 //! Why a guest gave no result.
 
 use crate::shape::ShapeError;
+use numakit_skips::Kind;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -17,6 +18,8 @@ pub enum Failure {
         reason: String,
         /// The command that brings it.
         fix: String,
+        /// The kind of skip that tests count this as.
+        kind: &'static Kind,
     },
     /// A runtime that users may have is neither here nor can be fetched.
     #[error("no {name}: {reason}; to have it: {fix}")]

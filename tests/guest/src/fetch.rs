@@ -49,6 +49,7 @@ pub fn qemu(simulating: bool) -> Result<Command, Failure> {
         return Err(Failure::Unavailable {
             reason: format!("the simulator needs QEMU from {least} to below {below}, here is {version}"),
             fix: format!("on Debian 12: {FIX}"),
+            kind: &numakit_skips::SIMULATOR,
         });
     }
     unpacked_qemu()

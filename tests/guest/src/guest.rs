@@ -133,7 +133,8 @@ impl Guest {
     pub fn boot(mut self) -> Result<Boot, Failure> {
         if !cfg!(all(target_arch = "x86_64", target_os = "linux")) {
             let reason = format!("it runs programs of Linux on x86-64, this is {}", std::env::consts::ARCH);
-            return Err(Failure::Unavailable { reason, fix: "use a machine with x86-64".to_owned() });
+            let fix = "use a machine with x86-64".to_owned();
+            return Err(Failure::Unavailable { reason, fix, kind: &numakit_skips::GUEST });
         }
         let names: Vec<String> = self.steps.iter().map(|(name, _)| name.clone()).collect();
         if let Some(name) = names.iter().enumerate().find(|(at, name)| names[..*at].contains(name)) {

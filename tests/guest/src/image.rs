@@ -60,7 +60,7 @@ mod tests {
     #[test]
     fn a_folder_comes_back_from_an_image_as_it_was() {
         if let Err(reason) = program("mke2fs").and_then(|_| program("debugfs")) {
-            return println!("skipped: {reason}");
+            return numakit_skips::GUEST.skip(reason);
         }
         let top = std::env::temp_dir().join(format!("numakit image {}", std::process::id()));
         let inner = top.join("from/out/deep folder");

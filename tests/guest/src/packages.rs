@@ -76,7 +76,7 @@ const PATIENCE: Duration = Duration::from_secs(600);
 
 /// A failure of this sort.
 pub fn missing(reason: &str) -> Failure {
-    Failure::Unavailable { reason: reason.to_owned(), fix: FIX.to_owned() }
+    Failure::Unavailable { reason: reason.to_owned(), fix: FIX.to_owned(), kind: &numakit_skips::GUEST }
 }
 
 /// The folder with what was unpacked; the first call may take a while.

@@ -41,7 +41,9 @@ fn mpis() -> Vec<(Mpi, Files)> {
     for mpi in needed {
         match mpi.files() {
             Ok(files) => found.push((mpi, files)),
-            Err(failure) => println!("skipped: blocks for {}: {failure}", mpi.name()),
+            Err(failure) => {
+                numakit_skips::RUNTIMES.skip_part(format_args!("blocks for {}: {failure}", mpi.name()))
+            }
         }
     }
     found

@@ -112,7 +112,7 @@ fn ways() -> Vec<(Way, numakit_guest::runtimes::Files)> {
         Start::ShellOf(mpi) | Start::FileOf(mpi) => match mpi.files() {
             Ok(files) => Some((way, files)),
             Err(failure) => {
-                println!("skipped: {failure}");
+                numakit_skips::RUNTIMES.skip_part(failure);
                 None
             }
         },
@@ -120,7 +120,7 @@ fn ways() -> Vec<(Way, numakit_guest::runtimes::Files)> {
     let here = |way: &Way| match way.0 {
         "taskset" | "numactl" => {
             programs::of_host(way.0).is_some() || {
-                println!("skipped: no {} here", way.0);
+                numakit_skips::TOOLS.skip_part(format_args!("no {} here", way.0));
                 false
             }
         }
@@ -250,7 +250,8 @@ fn cores_with_several_threads_are_told_apart() {
 #[test]
 fn every_other_launcher_has_a_reason() {
     for (name, reason) in NOT_HERE {
-        println!("skipped: the lines for {name} are compared with files only: {reason}");
+        numakit_skips::LAUNCHERS
+            .skip_part(format_args!("the lines for {name} are compared with files only: {reason}"));
         assert!(WAYS.iter().all(|way| way.1 != name));
     }
 }

@@ -15,12 +15,15 @@ const TOUCHED: u64 = 25_600;
 
 static BOOT: LazyLock<Result<Boot, Failure>> = LazyLock::new(|| {
     let pid = |file: &str| {
-        format!("until grep -q pages_on_node {file}; do sleep 0.2; done; pid=$(sed -n 's/^pid //p' {file}); ")
+        format!(
+            "until grep -q pages_on_node {file}; do usleep 50000; done; pid=$(sed -n 's/^pid //p' {file}); "
+        )
     };
     let hold = "firsttouch 1 40 3 bind --hold 600 > held & ".to_owned()
         + &pid("held")
         + "numa tasks -p $pid; numa record -i 100ms -e 'task.*' --pid $pid -o held.arrows & \
-           until [ -s held.arrows ]; do sleep 0.2; done; sleep 4; kill -TERM $!; wait $!; kill $pid; wait";
+           until numa ctl status | grep -qE '([3-9]|[0-9]{2})[0-9] samples'; do usleep 50000; done; \
+           numa ctl stop; wait $!; kill $pid; wait";
     // Larger than what is asked page by page.
     let spread = "numa run -c 4 --memory interleave:0-3 -- firsttouch 0 240 3 default --hold 600 > spread & "
         .to_owned()

@@ -43,15 +43,16 @@ fn with(guest: Guest, name: &str, files: Result<runtimes::Files, Failure>) -> (G
     match files {
         Ok(files) => (files.put_into(guest), true),
         Err(failure) => {
-            println!("skipped: {name}: {failure}");
+            numakit_skips::RUNTIMES.skip_part(format_args!("{name}: {failure}"));
             (guest, false)
         }
     }
 }
 
 /// Two programs at the same time, each of which says where it is when both are there.
-const TWO: &str = "one() { numa run -c 3 -- sh -c \"touch $1; \
-                   while ! [ -e one -a -e two ]; do usleep 50000; done; affinity stacks > $1; sleep 1\"; }\n\
+const TWO: &str = "one() { numa run -c 3 -- sh -c 'both() { touch $0.$1; \
+                   until [ -e one.$1 -a -e two.$1 ]; do usleep 50000; done; }; \
+                   both here; affinity stacks > $0; both seen' $1; }\n\
                    mkdir apps; cd apps; one one & one two & wait; cat one; echo; cat two";
 
 static BOOT: LazyLock<Result<Boot, Failure>> = LazyLock::new(|| {
@@ -95,7 +96,7 @@ static BOOT: LazyLock<Result<Boot, Failure>> = LazyLock::new(|| {
 fn printed(step: &str) -> Option<String> {
     let boot = or_skipped(&BOOT)?;
     if !boot.steps.contains_key(step) {
-        println!("skipped: the runtime of '{step}' cannot be had here");
+        numakit_skips::RUNTIMES.skip(format_args!("the runtime of '{step}' cannot be had here"));
         return None;
     }
     let text = boot[step].succeeded();

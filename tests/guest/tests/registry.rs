@@ -14,7 +14,7 @@ const LAUNCHES: &str = "200";
 const USERS: &str = "echo 2 >/proc/sys/fs/protected_regular; chmod 1777 /tmp /dev/shm; \
     for user in alice:1000 bob:1001; do echo ${user%:*}:x:${user#*:}:${user#*:}::/tmp:/bin/sh >>/etc/passwd; \
     echo ${user%:*}:x:${user#*:}: >>/etc/group; done; cd /tmp; run='numa run --busy off'; \
-    su alice -c \"exec $run -c 5 -- sleep 300\" & until numa ps --json | grep -q sleep; do sleep 0.2; done; \
+    su alice -c \"exec $run -c 5 -- sleep 300\" & until numa ps --json | grep -q sleep; do usleep 50000; done; \
     ls -l /dev/shm/numakit-cores; \
     su bob -c 'echo x 2>/dev/null >>/dev/shm/numakit-cores; echo creating $?'; \
     su bob -c \"$run -c 4 -- true\" 2>&1; echo bob four $?; \
@@ -26,11 +26,12 @@ const USERS: &str = "echo 2 >/proc/sys/fs/protected_regular; chmod 1777 /tmp /de
     su bob -c \"$run -c 3 -- true\" 2>&1; echo limit $?; rm /etc/numakit/limits; \
     kill -TERM $(pidof sleep); wait; numa ps";
 
-const FOUR: &str = "numa run --busy off -c 4 -- holders sleep 1 100000 apart & \
-    until [ $(pidof holders | wc -w) = 2 ]; do sleep 0.1; done; \
-    kill -KILL $(pidof cores-keeper); sleep 0.5; kill -KILL $!; sleep 0.5; numa ps --json; \
+const FOUR: &str = r#"numa run --busy off -c 4 -- holders sleep 1 100000 apart & \
+    until [ $(pidof holders | wc -w) = 2 ]; do usleep 50000; done; \
+    seen() { until numa ps --json | grep -q "$1"; do usleep 50000; done; }; \
+    kill -KILL $(pidof cores-keeper); seen '"keeper":'$!,; kill -KILL $!; seen '"state":"bound"'; numa ps --json; \
     numa run --busy off -c 5 -- true 2>&1; echo five $?; numa run --busy off -c 4 -- true; echo four $?; \
-    kill -KILL $(pidof holders); sleep 0.5; numa ps; numa run --busy off -c 8 -- true; echo eight $?";
+    kill -KILL $(pidof holders); until [ -z "$(pidof holders)" ]; do usleep 50000; done; numa ps; numa run --busy off -c 8 -- true; echo eight $?"#;
 
 const ISOLATED: &str = "numa run --busy off --isolate -v -c 2 -- sh -c \
     'cat /proc/self/cgroup; grep Cpus_allowed_list /proc/self/status; cat /sys/fs/cgroup/numakit-*/cpuset.cpus.partition; \

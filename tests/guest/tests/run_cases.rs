@@ -20,7 +20,7 @@ fn kind(name: &str, compiler: &[&str]) -> Option<PathBuf> {
     if build.output().is_ok_and(|output| output.status.success()) {
         return Some(program);
     }
-    println!("skipped: no {} here that builds", compiler.join(" "));
+    numakit_skips::COMPILERS.skip_part(format_args!("no {} here that builds", compiler.join(" ")));
     None
 }
 
@@ -50,32 +50,34 @@ const KEPT_FREE: &str = "echo 2-3 >/tmp/isolated; \
 const PARTITIONS: &str = "cd /tmp; groups() { for group in /sys/fs/cgroup/numakit-*; do \
     [ -d $group ] && echo $1 $(cat $group/cpuset.cpus $group/cpuset.cpus.partition); done; }; \
     numa run --busy off --isolate -c 2 -- sleep 1000 & \
-    until [ -n \"$(pidof sleep)\" ]; do sleep 0.1; done; groups one; \
+    until [ -n \"$(pidof sleep)\" ]; do usleep 50000; done; groups one; \
     numa run --busy off --isolate -c 2 -- sh -c 'sed -n \"s/^Cpus_allowed_list:/second/p\" /proc/self/status; \
     sort /sys/fs/cgroup/numakit-*/cpuset.cpus.partition'; groups still; \
     echo other $(numa run --busy off -c 6 -- nproc); \
     numa run --busy off -c 7 -- true; echo seven $?; \
     kill -KILL $(pidof sleep); wait; groups left; echo free $(numa run --busy off -c 8 -- nproc)";
 
+/// A program in a partition whose keeper was killed, and the launcher has taken over.
+const TAKEN_OVER: &str = "numa run --busy off --isolate -c 2 -- sleep 1000 & \
+    seen() { until numa ps --json | grep -q \"$1\"; do usleep 50000; done; }; \
+    seen '\"application\":\"sleep\"'; kill -KILL $(pidof cores-keeper); seen '\"keeper\":'$!,; ";
+
 /// Nobody is left who could remove the group.
-const ABANDONED: &str = "numa run --busy off --isolate -c 2 -- sleep 1000 & \
-    until [ -n \"$(pidof sleep)\" ]; do sleep 0.1; done; sleep 0.5; \
-    kill -KILL $(pidof cores-keeper); sleep 0.5; kill -KILL $!; kill -KILL $(pidof sleep); sleep 0.5; \
+const ABANDONED: &str = "kill -KILL $!; kill -KILL $(pidof sleep); \
+    while [ -n \"$(pidof sleep)\" ]; do usleep 50000; done; \
     echo before $(ls -d /sys/fs/cgroup/numakit-* | wc -l) $(nproc); \
     numa run --busy off -c 8 -- nproc; ls -d /sys/fs/cgroup/numakit-* 2>/dev/null | wc -l";
 
 /// Nobody but the launcher is left to remove the group.
-const OUTLIVED: &str = "numa run --busy off --isolate -c 2 -- sleep 1000 & \
-    until [ -n \"$(pidof sleep)\" ]; do sleep 0.1; done; sleep 0.5; \
-    kill -KILL $(pidof cores-keeper); sleep 0.5; kill $(pidof sleep); wait $!; echo status $?; \
+const OUTLIVED: &str = "kill $(pidof sleep); wait $!; echo status $?; \
     ls -d /sys/fs/cgroup/numakit-* 2>/dev/null | wc -l";
 
 /// CPUs that another has in a partition are waited for like others. The kernel may give them back a moment
 /// after they are free; who looks just then is refused, and is served the next time.
 const QUEUE: &str = "numa run --busy off --isolate -c 6 -- sleep 1000 & \
-    until [ -n \"$(pidof sleep)\" ]; do sleep 0.1; done; numa run --busy off -c 8 -- true; echo status $?; \
-    held=$(pidof sleep); { sleep 2; kill $held; } & \
-    numa run --busy off --wait=300 -c 8 -- nproc; wait";
+    until [ -n \"$(pidof sleep)\" ]; do usleep 50000; done; numa run --busy off -c 8 -- true; echo status $?; \
+    held=$(pidof sleep); numa run --busy off --wait=300 -c 8 -- nproc & \
+    until grep -q nanosleep /proc/$!/wchan; do usleep 50000; done; kill $held; wait";
 
 /// A control group of the caller's with processes in it: no partition, then one. What is only
 /// removed is a partition until the kernel comes to it.
@@ -90,9 +92,9 @@ const WITHIN: &str = "cd /sys/fs/cgroup; for group in member root; do \
 /// mask for ever; so many processes below one another would hardly all miss it.
 const WHOLE: &str = "chain() { if [ $1 = 0 ]; then sleep 0.1; nproc; else ( chain $(($1 - 1)); : ); fi; }; \
     for round in 1 2 3 4 5 6; do numa run --busy off --isolate -c 6 -- true; chain 30; \
-    numa run --busy off --isolate -c 6 -- sleep 1000 & until [ -n \"$(pidof sleep)\" ]; do sleep 0.1; done; \
+    numa run --busy off --isolate -c 6 -- sleep 1000 & until [ -n \"$(pidof sleep)\" ]; do usleep 50000; done; \
     kill -KILL $(pidof cores-keeper) $! $(pidof sleep); wait; \
-    until grep -q 'populated 0' /sys/fs/cgroup/numakit-*/cgroup.events; do sleep 0.1; done; \
+    until grep -q 'populated 0' /sys/fs/cgroup/numakit-*/cgroup.events; do usleep 50000; done; \
     numa run --busy off -c 2 -- true; chain 30; done | sort | uniq -c; ls -d /sys/fs/cgroup/numakit-* 2>/dev/null";
 
 const ORIGINAL: &str = "numaplace -tvpc 4 kinds; echo status $?; numaplace -c4 kinds; \
@@ -126,8 +128,8 @@ static BOOT: LazyLock<Result<Boot, Failure>> = LazyLock::new(|| {
         ("doctor", &(alice("numa doctor") + "; numa doctor")),
         ("partitions", PARTITIONS),
         ("undelegated later", &undelegated),
-        ("abandoned", ABANDONED),
-        ("outlived", OUTLIVED),
+        ("abandoned", &format!("{TAKEN_OVER}{ABANDONED}")),
+        ("outlived", &format!("{TAKEN_OVER}{OUTLIVED}")),
         ("queue", QUEUE),
         ("within", WITHIN),
         ("original", ORIGINAL),

@@ -40,7 +40,8 @@ fn numbers(text: &str, start: &str) -> Vec<u64> {
 fn is_as_described(name: &str, boot: &Boot) {
     let shape = Shape::named(name).unwrap();
     let Some(step) = boot.steps.get("numactl") else {
-        return println!("skipped: no numactl here to compare shape '{name}' with");
+        return numakit_skips::TOOLS
+            .skip_part(format_args!("no numactl here to compare shape '{name}' with"));
     };
     let page = step.succeeded();
     assert_eq!(numbers(&page, "available:"), [shape.nodes.len() as u64], "{page}");

@@ -7,6 +7,8 @@ import { program } from "./numa";
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 const LIMIT_MS = 240_000;
+/** Exit status of `cargo xtask guest` where this machine has no guest. */
+const UNAVAILABLE = 69;
 
 /** The recording, or why no guest can be started. */
 export type Recorded = { path: string } | { skipped: string };
@@ -16,8 +18,7 @@ export function recordInGuest(folder: string, shape: string, command: string[]):
   const words = ["xtask", "guest", "--shape", shape, "--out", folder, "--", "numa", "record", "-i", "50ms", "-o", "guest.arrows", "--", ...command];
   return new Promise((done, fail) =>
     execFile(process.env.CARGO ?? "cargo", words, { cwd: ROOT, env: { ...process.env, NUMAKIT_NUMA: program() }, timeout: LIMIT_MS }, (error, out, err) => {
-      const none = /no guest: .*/.exec(err)?.[0];
-      if (none) done({ skipped: none });
+      if (error?.code === UNAVAILABLE) done({ skipped: err.trim().split("\n").pop() ?? "" });
       else if (error) fail(new Error(`cargo ${words.join(" ")}: ${error.message}\n${out}\n${err}`));
       else done({ path: join(folder, "guest.arrows") });
     }));

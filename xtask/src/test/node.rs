@@ -1,18 +1,19 @@
 //! Counting results from the output of Node's test runner, as its reporter 'spec' writes it.
 
 use super::tally::Tally;
+use numakit_skips::Skip;
 
 /// Reads the output of one run.
 #[derive(Debug, Default)]
 pub struct Report {
-    /// Whether the failures are being told once more, with all there is to say.
+    /// Whether the failures come once more, with all there is to say.
     failures: bool,
 }
 
 impl Report {
     /// Takes a line of the output; gives back what a person should see of it: what tests print
     /// themselves, what was skipped, and the failures.
-    pub fn line<'a>(&mut self, tally: &mut Tally, line: &'a str) -> Option<&'a str> {
+    pub fn line(&mut self, tally: &mut Tally, line: &str) -> Option<String> {
         if let Some((word, count)) = line.strip_prefix("ℹ ").and_then(|rest| rest.split_once(' ')) {
             let count = count.parse().unwrap_or(0);
             match word {
@@ -23,9 +24,13 @@ impl Report {
             }
             return None;
         }
+        if let Some(skip) = Skip::parse(line) {
+            return tally.skip(skip, line).then(|| line.to_owned());
+        }
+        let failed = line.starts_with('✖');
         self.failures |= line == "✖ failing tests:";
-        let dull = line.trim().is_empty() || line.starts_with(['✔', '✖', '▶', ' ']);
-        (self.failures || !dull).then_some(line)
+        let dull = line.trim().is_empty() || line.starts_with(['✔', '▶', ' ', '﹣']);
+        (self.failures || failed || !dull).then(|| line.to_owned())
     }
 }
 
@@ -36,6 +41,7 @@ mod tests {
     const OUTPUT: &str = "\
 ✔ a (12.5ms)
 opened in 0.8 s
+skipped (captures): no captures
 ﹣ b (0.1ms) # no captures
 ✖ c (3.5ms)
   AssertionError: 1 !== 2
@@ -59,8 +65,9 @@ opened in 0.8 s
         let mut report = Report::default();
         let shown: Vec<_> = OUTPUT.lines().filter_map(|line| report.line(&mut tally, line)).collect();
         assert_eq!(tally.to_string(), "1 passed, 2 failed, 1 skipped");
+        assert_eq!(tally.kinds().len(), 1);
         let failure = ["✖ failing tests:", "", "✖ c (3.5ms)", "  AssertionError: 1 !== 2"];
-        assert_eq!(shown[..2], ["opened in 0.8 s", "﹣ b (0.1ms) # no captures"]);
-        assert_eq!(shown[2..], failure);
+        assert_eq!(shown[..3], ["opened in 0.8 s", "skipped (captures): no captures", "✖ c (3.5ms)"]);
+        assert_eq!(shown[3..], failure);
     }
 }

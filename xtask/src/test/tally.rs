@@ -1,60 +1,68 @@
-//! Counting results from the output of `cargo test -- --show-output`.
+//! What passed, failed and was skipped, and whether a kind was skipped that must not be.
 
-use anyhow::Result;
+use super::options::Required;
+use numakit_skips::{KINDS, Skip};
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-/// A test that cannot run here prints a line that starts so, with the reason.
-const SKIPPED: &str = "skipped: ";
-
-/// Results so far.
+/// Results so far. Each test counts once: one that leaves something out and goes on has passed.
 #[derive(Debug, Default)]
 pub struct Tally {
     pub passed: usize,
     pub failed: usize,
     pub skipped: usize,
-    hidden: bool,
+    kinds: BTreeMap<String, Count>,
+    lines: BTreeSet<String>,
+}
+
+/// Skips of one kind.
+#[derive(Debug, Default, Clone, Copy)]
+struct Count {
+    tests: usize,
+    parts: usize,
 }
 
 impl Tally {
-    /// Counts a check that is not a Rust test.
-    pub fn check(&mut self, name: &str, result: Result<()>) {
-        match result {
-            Ok(()) => self.passed += 1,
-            Err(error) => {
-                println!("FAILED {name}: {error:#}");
-                self.failed += 1;
-            }
-        }
+    /// Notes a line of a skip; the tests themselves are counted by whoever knows them. Returns whether
+    /// the line is a new one.
+    pub fn skip(&mut self, skip: Skip<'_>, line: &str) -> bool {
+        let count = self.kinds.entry(skip.kind.to_owned()).or_default();
+        *if skip.in_part { &mut count.parts } else { &mut count.tests } += 1;
+        self.lines.insert(line.to_owned())
     }
 
-    /// Takes a line of the output; gives back what a person should see of it.
-    pub fn line<'a>(&mut self, line: &'a str) -> Option<&'a str> {
-        if let Some(result) = line.strip_prefix("test result: ") {
-            self.hidden = false;
-            self.passed += count(result, "passed");
-            self.failed += count(result, "failed");
-            self.skipped += count(result, "ignored");
-            return None;
+    /// Kinds that were skipped although they are required, and kinds that the table does not have: each
+    /// is a failure.
+    pub fn require(&mut self, required: &Required) -> Vec<String> {
+        let unknown = self.kinds.keys().filter(|name| numakit_skips::kind(name).is_none());
+        let mut failures: Vec<String> =
+            unknown.map(|name| format!("FAILED skipped ({name}): tests/skips has no such kind")).collect();
+        for kind in &required.kinds {
+            if let Some(count) = self.kinds.get(kind.name) {
+                failures.push(format!("FAILED --require {}: {count} skipped ({})", kind.name, kind.about));
+            }
         }
-        if line.starts_with(SKIPPED) {
-            self.skipped += 1;
-            self.passed = self.passed.saturating_sub(1);
-            return Some(line);
-        }
-        match line {
-            "successes:" => self.hidden = true,
-            "failures:" => self.hidden = false,
-            _ => {}
-        }
-        let dull = line.trim().is_empty() || line.starts_with("running ") || line.ends_with("... ok");
-        (!self.hidden && !dull).then_some(line)
+        self.failed += failures.len();
+        failures
+    }
+
+    /// Skips by kind, for the end of a run.
+    pub fn kinds(&self) -> Vec<String> {
+        let of = |kind: &numakit_skips::Kind| {
+            Some(format!("  {:<11} {} ({})", kind.name, self.kinds.get(kind.name)?, kind.about))
+        };
+        KINDS.iter().filter_map(of).collect()
     }
 }
 
-/// The number before a word, in `ok. 12 passed; 0 failed; 1 ignored; ...`.
-fn count(result: &str, word: &str) -> usize {
-    let part = result.split([';', '.']).find_map(|part| part.trim().strip_suffix(word));
-    part.and_then(|number| number.trim().parse().ok()).unwrap_or(0)
+impl fmt::Display for Count {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (self.tests, self.parts) {
+            (tests, 0) => write!(f, "{tests}"),
+            (0, parts) => write!(f, "{parts} in part"),
+            (tests, parts) => write!(f, "{tests}, {parts} in part"),
+        }
+    }
 }
 
 impl fmt::Display for Tally {
@@ -67,46 +75,42 @@ impl fmt::Display for Tally {
 mod tests {
     use super::*;
 
-    const OUTPUT: &str = "\
-running 4 tests
-test a ... ok
-test b ... ok
-test c ... ignored, needs hardware
-test d ... FAILED
+    fn skipped(lines: &[&str]) -> Tally {
+        let mut tally = Tally::default();
+        lines.iter().for_each(|line| _ = tally.skip(Skip::parse(line).unwrap(), line));
+        tally
+    }
 
-successes:
-
----- a stdout ----
-skipped: captures are not there
----- b stdout ----
-chatter
-
-successes:
-    a
-    b
-
-failures:
-
----- d stdout ----
-left != right
-
-test result: FAILED. 2 passed; 1 failed; 1 ignored; 0 measured; 0 filtered out; finished in 0.00s";
+    fn required(names: &str) -> Required {
+        Required::parse(&["--require".to_owned(), names.to_owned()], None).unwrap()
+    }
 
     #[test]
-    fn results_add_up_and_only_what_matters_is_shown() {
-        let mut tally = Tally { passed: 10, ..Tally::default() };
-        let shown: Vec<_> = OUTPUT.lines().filter_map(|line| tally.line(line)).collect();
-        assert_eq!(tally.to_string(), "11 passed, 1 failed, 2 skipped");
-        assert_eq!(
-            shown,
-            [
-                "test c ... ignored, needs hardware",
-                "test d ... FAILED",
-                "skipped: captures are not there",
-                "failures:",
-                "---- d stdout ----",
-                "left != right"
-            ]
-        );
+    fn a_required_kind_that_was_skipped_fails_the_run() {
+        let lines =
+            ["skipped (guest): a", "skipped (guest): a", "skipped in part (guest): b", "skipped (root): c"];
+        let mut tally = skipped(&lines);
+        assert!(tally.require(&required("page,browser")).is_empty());
+        assert_eq!(tally.failed, 0);
+        let failures = tally.require(&required("guest,page,root"));
+        assert!(failures[0].starts_with("FAILED --require guest: 2, 1 in part skipped ("), "{failures:?}");
+        assert!(failures[1].starts_with("FAILED --require root: 1 skipped ("), "{failures:?}");
+        assert_eq!((failures.len(), tally.failed), (2, 2));
+    }
+
+    #[test]
+    fn a_kind_that_nobody_declared_fails_the_run() {
+        let mut tally = skipped(&["skipped (gest): a"]);
+        assert_eq!(tally.require(&Required::default()).len(), 1);
+        assert_eq!(tally.to_string(), "0 passed, 1 failed, 0 skipped");
+    }
+
+    #[test]
+    fn a_line_is_new_once() {
+        let mut tally = Tally::default();
+        let line = "skipped (guest): a";
+        assert!(tally.skip(Skip::parse(line).unwrap(), line));
+        assert!(!tally.skip(Skip::parse(line).unwrap(), line));
+        assert_eq!(tally.kinds(), ["  guest       2 (QEMU with a kernel and busybox: a NUMA guest)"]);
     }
 }

@@ -6,24 +6,34 @@ use std::process::{Command, Stdio};
 
 const TRACEFS: &str = "/sys/kernel/tracing";
 
-/// The command in a mount namespace of its own in which tracefs is mounted, so that nothing
-/// stays behind. Where that cannot be had the command is left as it is, and tests that need
-/// tracefs say so.
-pub fn seen_by(command: Command) -> Command {
-    let mounted = Path::new(TRACEFS).join("events").exists();
-    if mounted || !install::is_root() || !mountable() {
-        return command;
-    }
-    let mut wrapped = inside("exec \"$0\" \"$@\"");
-    wrapped.arg(command.get_program()).args(command.get_args());
-    if let Some(dir) = command.get_current_dir() {
-        wrapped.current_dir(dir);
-    }
-    wrapped
+/// Whether commands get tracefs in a mount namespace of their own, so that nothing stays behind.
+/// Where that is not possible, and where it is mounted already, tests find what is there.
+#[derive(Debug, Clone, Copy)]
+pub struct Tracefs {
+    mount: bool,
 }
 
-fn mountable() -> bool {
-    inside("true").stderr(Stdio::null()).status().is_ok_and(|s| s.success())
+impl Tracefs {
+    /// Looks what this machine allows.
+    pub fn probe() -> Self {
+        let mounted = Path::new(TRACEFS).join("events").exists();
+        let mountable = || inside("true").stderr(Stdio::null()).status().is_ok_and(|s| s.success());
+        Self { mount: !mounted && install::is_root() && mountable() }
+    }
+
+    /// The command, with tracefs if it can have it.
+    pub fn seen_by(self, command: Command) -> Command {
+        if !self.mount {
+            return command;
+        }
+        let mut wrapped = inside("exec \"$0\" \"$@\"");
+        wrapped.arg(command.get_program()).args(command.get_args());
+        wrapped.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        if let Some(folder) = command.get_current_dir() {
+            wrapped.current_dir(folder);
+        }
+        wrapped
+    }
 }
 
 fn inside(script: &str) -> Command {

@@ -69,3 +69,23 @@ fn nothing_exits_but_main() {
         }
     }
 }
+
+/// `cargo xtask test --require` works on the kinds, so each skip names one that is declared.
+#[test]
+fn what_is_skipped_has_a_kind() {
+    let mut sources = files(&["rs", "c", "ts"]);
+    sources.push("native/test/check".into());
+    // The declaration, and the readers of such lines.
+    sources.retain(|path| !path.starts_with("tests/skips") && !path.starts_with("xtask"));
+    for path in sources {
+        let text = read(&path);
+        let name = path.display();
+        assert!(!text.contains("\"skipped: "), "{name}: a skip names a kind of tests/skips");
+        for start in ["\"skipped (", "\"skipped in part ("] {
+            let kinds = text.split(start).skip(1).filter_map(|rest| rest.split(')').next());
+            for kind in kinds {
+                assert!(numakit_skips::kind(kind).is_some(), "{name}: tests/skips has no kind '{kind}'");
+            }
+        }
+    }
+}

@@ -55,7 +55,7 @@ fn cards_in_files_are_listed_watched_and_recorded() {
 fn without_cards_the_reason_is_told() {
     let folder = Folder::new("nocards");
     if folder.run("doctor").out.contains("ok       numaconnect2: ") {
-        println!("skipped: this machine has interconnect cards");
+        numakit_skips::MACHINE.skip("this machine has interconnect cards");
         return;
     }
     let link = folder.path("numascope");

@@ -28,7 +28,7 @@ fn bash_offers_launchers_series_and_formulas() {
     lines.iter().for_each(|(line, _)| asked += &format!("; try {line}"));
     let done = match Command::new("bash").args(["-c", &asked]).current_dir(&folder.0).output() {
         Ok(output) => Done::of(output),
-        Err(error) => return println!("skipped: there is no bash: {error}"),
+        Err(error) => return numakit_skips::TOOLS.skip(format_args!("there is no bash: {error}")),
     };
     assert_eq!((done.code, done.out.lines().count()), (0, lines.len()), "{}{}", done.out, done.err);
     for (answer, (line, word)) in done.out.lines().zip(lines) {

@@ -1,4 +1,5 @@
-use crate::runner::{Folder, wait_until};
+use crate::runner::Folder;
+use numakit_testing::until;
 
 #[test]
 fn orders_come_through_the_fifo_and_the_socket() {
@@ -7,10 +8,10 @@ fn orders_come_through_the_fifo_and_the_socket() {
     started.echo("label from the shell\n");
     started.echo("label one\nlabel two\n");
     assert_eq!(folder.run("ctl pause").code, 0);
-    wait_until(|| folder.run("ctl status").out.contains("(paused)"));
+    until!(folder.run("ctl status").out.contains("(paused)"));
     started.echo("resume\n");
     assert_eq!(folder.run("ctl interval 5ms").code, 0);
-    wait_until(|| folder.run("ctl status").out.starts_with("interval 5ms,"));
+    until!(folder.run("ctl status").out.starts_with("interval 5ms,"));
     folder.run("ctl stop").says(0, "");
     assert_eq!(started.end().code, 0);
     let rows = folder.read("a.arrows");
@@ -26,11 +27,11 @@ fn a_sensor_is_switched_off_and_on() {
     let started = folder.start("record -i 5ms -e pgfault,pressure* -o a.arrows");
     folder.run("ctl disable nodes").says(2, "'nodes' is not sampled here; sampled are: vmstat, pressure");
     assert_eq!(folder.run("ctl disable vmstat").code, 0);
-    wait_until(|| folder.run("ctl status").out.contains(", off: vmstat,"));
+    until!(folder.run("ctl status").out.contains(", off: vmstat,"));
     let off = folder.read("a.arrows").samples();
-    wait_until(|| folder.read("a.arrows").samples() > off + 300);
+    until!(folder.read("a.arrows").samples() > off + 300);
     assert_eq!(folder.run("ctl enable vmstat").code, 0);
-    wait_until(|| !folder.run("ctl status").out.contains("off:"));
+    until!(!folder.run("ctl status").out.contains("off:"));
     folder.run("ctl stop").says(0, "");
     assert_eq!(started.end().code, 0);
     let rows = folder.read("a.arrows");
@@ -44,14 +45,14 @@ fn a_sensor_is_switched_off_and_on() {
 fn a_recording_is_switched_without_a_gap() {
     let folder = Folder::new("switch");
     let started = folder.start("record -i 1ms -e self -o a.arrows");
-    wait_until(|| {
+    until!({
         folder.run("ctl status").out.split(' ').nth(2).is_some_and(|n| n.parse::<u64>().unwrap() > 50)
     });
     let answer = folder.run("ctl record b.arrows");
     assert!(answer.out.contains("b.arrows"), "{}{}", answer.out, answer.err);
     folder.run("ctl record a.arrows").says(2, "exists");
     folder.run("ctl record no/such/place.arrows").says(2, "make the directory first");
-    wait_until(|| folder.run("ctl status").out.contains("b.arrows"));
+    until!(folder.run("ctl status").out.contains("b.arrows"));
     folder.run("ctl stop").says(0, "");
     let done = started.end();
     let all = done.err.lines().last().and_then(|l| l.split(' ').nth(1)).unwrap().parse::<usize>().unwrap();
@@ -68,7 +69,7 @@ fn garbage_floods_and_pieces_do_no_harm() {
     started.echo("in pieces\n");
     started.echo(&"x".repeat(1 << 20));
     started.echo("\n\n\nreboot\nlabel no end");
-    wait_until(|| folder.run("ctl status").code == 0);
+    until!(folder.run("ctl status").code == 0);
     started.echo("\nlabel after\n");
     folder.run("ctl stop").says(0, "");
     let done = started.end();

@@ -69,7 +69,8 @@ fn a_damaged_recording_is_exported_as_far_as_it_goes() {
 /// Runs a script with the Python that has the packages; `None` where there is none.
 fn python(folder: &Folder, words: &[&str]) -> Option<Done> {
     let Some(python) = std::env::var_os("NUMAKIT_PYTHON") else {
-        println!("skipped: NUMAKIT_PYTHON names no python with the packages; 'cargo xtask test' sets it");
+        numakit_skips::PYTHON
+            .skip("NUMAKIT_PYTHON names no python with the packages; 'cargo xtask test' sets it");
         return None;
     };
     let output = std::process::Command::new(python).args(words).current_dir(&folder.0).output();

@@ -1,4 +1,5 @@
-use crate::runner::{Done, Folder, wait_until};
+use crate::runner::{Done, Folder};
+use numakit_testing::until;
 use std::process::Command;
 
 #[test]
@@ -86,7 +87,7 @@ fn an_unreadable_root_is_refused_and_half_a_one_is_told() {
 #[test]
 fn a_full_disk_is_told_at_the_start_or_keeps_what_was_sampled() {
     if numakit_sys::user::id() != 0 {
-        println!("skipped: mounting a small file system needs root");
+        numakit_skips::ROOT.skip("mounting a small file system needs root");
         return;
     }
     let folder = Folder::new("disk");
@@ -95,7 +96,7 @@ fn a_full_disk_is_told_at_the_start_or_keeps_what_was_sampled() {
     let mounted =
         Command::new("mount").args(["-t", "tmpfs", "-o", "size=700k", "none"]).arg(&small).status().unwrap();
     if !mounted.success() {
-        println!("skipped: this root may not mount a file system");
+        numakit_skips::PRIVILEGES.skip("this root may not mount a file system");
         return;
     }
     let too_small = folder.run("record -e vmstat -o small/a.arrows -- true");
@@ -103,7 +104,7 @@ fn a_full_disk_is_told_at_the_start_or_keeps_what_was_sampled() {
     let rest = "x".repeat(700 << 10);
     let started = folder.start("record -i 1ms -e pgfault,pgfree -o small/c.arrows");
     let _ = std::fs::write(small.join("rest"), rest);
-    wait_until(|| {
+    until!({
         folder.run("ctl status").out.split(' ').nth(2).is_none_or(|n| n.parse::<u64>().unwrap() > 1100)
     });
     let _ = folder.run("ctl stop");
@@ -137,7 +138,7 @@ fn a_directory_that_goes_away_is_told_and_nothing_is_lost() {
 #[test]
 fn every_verb_runs_as_nobody() {
     if numakit_sys::user::id() != 0 {
-        println!("skipped: becoming nobody needs root; the other tests run as this user already");
+        numakit_skips::ROOT.skip("becoming nobody needs root; the other tests run as this user already");
         return;
     }
     let folder = Folder::new("nobody");

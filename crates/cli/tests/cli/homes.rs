@@ -12,7 +12,7 @@ const NOBODY: &str = "65534";
 /// cannot be two users.
 fn nobody(folder: &Folder, temporary: &Path, words: &[&str]) -> Option<Done> {
     if numakit_sys::user::id() != 0 || !Path::new("/usr/bin/setpriv").exists() {
-        println!("skipped: only root with setpriv can be two users");
+        numakit_skips::ROOT.skip("only root with setpriv can be two users");
         return None;
     }
     let (numa, home) = (folder.path("numa"), folder.path("home"));

@@ -1,7 +1,8 @@
 //! What a server writes: where its recordings go, and what is left of it.
 
 use crate::live::Address;
-use crate::runner::{Done, Folder, wait_until};
+use crate::runner::{Done, Folder};
+use numakit_testing::until;
 use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -34,7 +35,7 @@ fn recordings_of_orders_stay_below_their_folder() {
     assert_ne!(folder.run("ctl record rec/in/z.arrows").code, 0);
     assert_eq!(names(&folder.0), ["rec", "run"]);
     started.echo("record x.arrows\n");
-    wait_until(|| rec.join("x.arrows").exists());
+    until!(rec.join("x.arrows").exists());
     folder.run("ctl record rec/x.arrows").says(2, &format!("{}/x.arrows exists", rec.display()));
     let begun = folder.run("ctl record rec/in/y.arrows");
     assert_eq!(begun.out, format!("recording to {}/in/y.arrows\n", rec.display()), "{}", begun.err);
@@ -102,7 +103,7 @@ fn a_full_temporary_folder_is_told_and_the_server_goes_on() {
     if numakit_sys::user::id() != 0
         || !Command::new("mount").args(mount).arg(&small).status().unwrap().success()
     {
-        println!("skipped: this user may not mount a small file system");
+        numakit_skips::PRIVILEGES.skip("this user may not mount a small file system");
         return;
     }
     let (mut child, address) = serve(&folder, "small");

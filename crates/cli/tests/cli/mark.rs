@@ -5,7 +5,7 @@ use std::process::Command;
 #[test]
 fn a_mark_is_made_and_nothing_is_said() {
     if !cfg!(target_arch = "x86_64") {
-        println!("skipped: marks are instructions of x86-64");
+        numakit_skips::MACHINE.skip("marks are instructions of x86-64");
         return;
     }
     let folder = Folder::new("mark");
@@ -36,7 +36,7 @@ fn the_header_is_that_instruction_in_c_and_in_cxx() {
         let mut command = Command::new(compiler);
         command.args([standard, "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-O2", "-c", "-I", header]);
         let Ok(output) = command.arg(folder.path(file)).arg("-o").arg(&object).output() else {
-            println!("skipped: no {compiler} here");
+            numakit_skips::COMPILERS.skip_part(format_args!("no {compiler} here"));
             continue;
         };
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));

@@ -69,7 +69,7 @@ fn timers_and_scheduling_class_are_those_of_the_original() {
     let done = numaplace(&folder, &["-c", "1", "./cg.C.x"]);
     assert!(done.out.lines().any(|line| line == "1"), "{}{}", done.out, done.err);
     if !done.out.contains("scheduling policy") {
-        return println!("skipped: chrt is not installed (Debian package util-linux)");
+        return numakit_skips::TOOLS.skip("chrt is not installed (Debian package util-linux)");
     }
     assert!(done.out.contains("SCHED_BATCH"), "{}", done.out);
     let done = numaplace(&folder, &["-p", "-c", "1", "./cg.C.x"]);

@@ -1,4 +1,5 @@
-use crate::runner::{Done, Folder, wait_until};
+use crate::runner::{Done, Folder};
+use numakit_testing::until;
 use std::process::Command;
 
 fn numascope(folder: &Folder, arguments: &str) -> Done {
@@ -55,7 +56,7 @@ fn names_are_those_of_the_original(folder: &Folder) {
     let mut command = numascope_command(folder, "-interval 5 -events pgfault record");
     let child =
         command.stderr(std::process::Stdio::piped()).stdout(std::process::Stdio::piped()).spawn().unwrap();
-    wait_until(|| folder.run("ctl status").out.contains("recording to output.json"));
+    until!(folder.run("ctl status").out.contains("recording to output.json"));
     for _ in 0..2 {
         folder.run("ctl record y.json").says(0, "");
     }
@@ -112,7 +113,7 @@ fn its_own_selection_works_without_cards_and_its_table_is_the_originals() {
 /// Part of the first test: there is one such FIFO, and the original's lines open it too.
 fn orders_come_through_the_originals_fifo(folder: &Folder) {
     if numakit_sys::user::id() != 0 {
-        println!("skipped: the original's FIFO is root's");
+        numakit_skips::ROOT.skip_part("the original's FIFO is root's");
         return;
     }
     let started = folder.start("record -i 5ms -e pgfault --ctl-compat -o compat.arrows");
@@ -121,7 +122,7 @@ fn orders_come_through_the_originals_fifo(folder: &Folder) {
     let order = |text: &str| std::fs::write(fifo, text).unwrap();
     order("label hello\n");
     order("record second.arrows\n");
-    wait_until(|| folder.path("second.arrows").exists());
+    until!(folder.path("second.arrows").exists());
     started.signal("KILL");
     started.end();
     assert!(folder.read("compat.arrows").labels().contains(&"hello"));

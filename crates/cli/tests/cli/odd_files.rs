@@ -1,6 +1,7 @@
 //! What is no regular file where one is expected: nothing waits for somebody who may never come.
 
-use crate::runner::{Done, Folder, wait_until};
+use crate::runner::{Done, Folder};
+use numakit_testing::until;
 use std::io::Read;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
@@ -126,7 +127,7 @@ fn a_fifo_beside_a_recording_or_in_the_settings_holds_up_nobody() {
         out.read_exact(&mut first).unwrap();
         seen.store(true, Ordering::Relaxed);
     });
-    wait_until(|| printed.load(Ordering::Relaxed));
+    until!(printed.load(Ordering::Relaxed));
     reader.join().unwrap();
     child.kill().unwrap();
     child.wait().unwrap();

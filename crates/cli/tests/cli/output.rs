@@ -1,6 +1,7 @@
 //! Standard output that takes nothing: full, closed, or a pipe that nobody reads.
 
 use crate::runner::{Done, Folder};
+use numakit_testing::until;
 use std::process::{Command, Stdio};
 
 /// A line of every verb, and whether it prints to standard output.
@@ -93,6 +94,16 @@ fn a_full_output_is_an_error_of_every_verb() {
 fn a_closed_output_is_an_error_of_every_verb() {
     takes_nothing("output-closed", ">&-", "it is closed; open it, as in");
 }
+/// Whether SIGINT no longer ends that process by itself: it is caught, or blocked and read. What has
+/// ended takes no signal either.
+fn takes_interrupts(pid: u32) -> bool {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+    let mask = |name: &str| {
+        let text = status.lines().find_map(|line| line.strip_prefix(name)).unwrap();
+        u64::from_str_radix(text.trim(), 16).unwrap()
+    };
+    (mask("SigCgt:") | mask("SigBlk:")) & 1 << 1 != 0 || status.contains("State:\tZ")
+}
 
 #[test]
 fn a_pipe_that_nobody_reads_ends_every_verb_silently() {
@@ -107,7 +118,7 @@ fn a_pipe_that_nobody_reads_ends_every_verb_silently() {
         let child = command.spawn().unwrap();
         // A page is served to those who know the address, whoever reads the output.
         if verb == "view" {
-            std::thread::sleep(std::time::Duration::from_millis(500));
+            until!(takes_interrupts(child.id()));
             let _ = Command::new("kill").args(["-s", "INT", &child.id().to_string()]).status().unwrap();
         }
         let done = Done::of(child.wait_with_output().unwrap());
@@ -123,7 +134,7 @@ fn an_output_that_does_not_wait_gets_everything() {
     // Who shares the pipe made it one that refuses instead of waiting.
     let read = "import os, sys, time\nos.set_blocking(0, False)\ntime.sleep(0.3)\nos.set_blocking(0, True)\nsys.stdout.write(sys.stdin.read())";
     if Command::new("python3").arg("--version").output().is_err() {
-        return println!("skipped: there is no python3, which makes such a pipe");
+        return numakit_skips::PYTHON.skip("there is no python3, which makes such a pipe");
     }
     std::fs::write(folder.path("read.py"), read).unwrap();
     let machine = "topo --json --synthetic 'package:4 node:4(mem=32G) core:64 pu:2'";

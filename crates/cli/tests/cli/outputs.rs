@@ -1,7 +1,8 @@
 //! What verbs write into files: whole or not at all, and never in place of what is no file.
 
-use crate::runner::{Done, Folder, read, wait_until};
+use crate::runner::{Done, Folder, read};
 use numakit_export::FORMATS;
+use numakit_testing::until;
 use std::os::unix::fs::FileTypeExt;
 use std::process::{Command, Stdio};
 
@@ -10,12 +11,12 @@ fn small(folder: &Folder, size: &str) -> bool {
     let path = folder.path("small");
     std::fs::create_dir(&path).unwrap();
     if numakit_sys::user::id() != 0 {
-        println!("skipped: mounting a small file system needs root");
+        numakit_skips::ROOT.skip("mounting a small file system needs root");
         return false;
     }
     let mounted = Command::new("mount").args(["-t", "tmpfs", "-o", size, "none"]).arg(path).status().unwrap();
     if !mounted.success() {
-        println!("skipped: this root may not mount a file system");
+        numakit_skips::PRIVILEGES.skip("this root may not mount a file system");
     }
     mounted.success()
 }
@@ -67,7 +68,7 @@ fn what_is_no_regular_file_is_neither_written_nor_read() {
     if device.status.success() {
         names.push("full");
     } else {
-        println!("skipped: making a device needs root");
+        numakit_skips::ROOT.skip_part("making a device needs root");
     }
     for name in names {
         let lines = WRITERS.into_iter().chain(["export a.arrows --to csv -o NAME"]);
@@ -126,7 +127,7 @@ fn whoever_reads_a_recording_and_stops_ends_it() {
     let mut child = start();
     let reader = child.stdout.take();
     let fifo = folder.path(&format!("run/numakit/{}.fifo", child.id()));
-    wait_until(|| fifo.exists());
+    until!(fifo.exists());
     let status = Command::new("kill").arg(child.id().to_string()).status().unwrap();
     assert!(status.success());
     let done = Done::of(child.wait_with_output().unwrap());

@@ -1,4 +1,5 @@
 use crate::runner::{Done, Folder};
+use numakit_testing::until;
 use std::process::{Child, Command, Stdio};
 
 /// The machine of the best-practice guide: 8 servers with two packages of 16 cores, in pairs that
@@ -211,7 +212,7 @@ impl Started {
         command.args(["-c", cpus, "sleep", "600"]).stdin(Stdio::null()).envs(variables.iter().copied());
         let child = Self(command.spawn().unwrap());
         let name = format!("/proc/{}/comm", child.0.id());
-        crate::runner::wait_until(|| std::fs::read_to_string(&name).is_ok_and(|name| name == "sleep\n"));
+        until!(std::fs::read_to_string(&name).is_ok_and(|name| name == "sleep\n"));
         child
     }
 }
@@ -229,7 +230,7 @@ fn a_running_job_is_compared_with_its_plan() {
     let allowed = numakit_sys::sched::affinity().unwrap();
     let (first, last) = (allowed.first().unwrap(), allowed.last().unwrap());
     if Command::new("taskset").arg("--version").output().is_err() {
-        return println!("skipped: taskset is not installed (Debian package util-linux)");
+        return numakit_skips::TOOLS.skip("taskset is not installed (Debian package util-linux)");
     }
     let (at_first, at_last) = (first.to_string(), last.to_string());
     let check =
@@ -248,7 +249,7 @@ fn a_running_job_is_compared_with_its_plan() {
     folder.run(&format!("plan --check {pid}")).says(2, "there is no process");
     folder.run("plan --check 0").says(2, "");
     if first == last {
-        return println!("skipped: with one CPU nothing can be elsewhere");
+        return numakit_skips::MACHINE.skip_part("with one CPU nothing can be elsewhere");
     }
     let elsewhere = Started::on(&at_last, &[("NUMA_PLACE", &at_first)]);
     let differs = check(&elsewhere, "");

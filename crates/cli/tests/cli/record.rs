@@ -1,4 +1,5 @@
-use crate::runner::{Folder, wait_until};
+use crate::runner::Folder;
+use numakit_testing::until;
 
 #[test]
 fn a_command_is_observed_from_start_to_end() {
@@ -60,7 +61,7 @@ fn nohup_keeps_a_recording_alive() {
     command.current_dir(&folder.0).env("XDG_RUNTIME_DIR", folder.path("run"));
     let mut child =
         command.stderr(std::process::Stdio::null()).stdout(std::process::Stdio::null()).spawn().unwrap();
-    wait_until(|| folder.run("ctl status").code == 0);
+    until!(folder.run("ctl status").code == 0);
     std::process::Command::new("kill").args(["-s", "HUP", &child.id().to_string()]).status().unwrap();
     folder.run("ctl label still there").says(0, "");
     folder.run("ctl stop").says(0, "");
@@ -74,7 +75,7 @@ fn a_signal_reaches_the_command_and_its_end_is_ours() {
     let mut command = folder.numa("record -e pgfault -o a.arrows --");
     command.args(["sh", "-c", "trap 'exit 5' TERM; touch ready; while :; do sleep 0.01; done"]);
     let child = command.stderr(std::process::Stdio::piped()).spawn().unwrap();
-    wait_until(|| folder.path("ready").exists());
+    until!(folder.path("ready").exists());
     std::process::Command::new("kill").arg(child.id().to_string()).status().unwrap();
     assert_eq!(child.wait_with_output().unwrap().status.code(), Some(5));
     assert!(folder.read("a.arrows").labels().contains(&"numakit:exit 5"));
@@ -113,7 +114,7 @@ fn a_killed_recorder_loses_at_most_the_row_being_written() {
     let folder = Folder::new("kill");
     let started = folder.start("record -i 1ms -e vmstat,self -o a.arrows");
     folder.run("ctl label before").says(0, "");
-    wait_until(|| {
+    until!({
         folder.run("ctl status").out.split(' ').nth(2).is_some_and(|n| n.parse::<u64>().unwrap() > 1300)
     });
     started.signal("KILL");
@@ -137,12 +138,13 @@ fn a_recording_that_still_grows_is_read_without_a_gap() {
     let folder = Folder::new("growing");
     let started = folder.start("record -i 1ms -e self.lost -o a.arrows");
     let mut last = 0;
-    while last < 2200 {
+    until!({
         let rows = folder.read("a.arrows");
         assert_eq!(rows.damage, None);
         assert!(rows.samples() >= last, "{} after {last}", rows.samples());
         last = rows.samples();
-    }
+        last >= 2200
+    });
     folder.run("ctl stop").says(0, "");
     assert_eq!(started.end().code, 0);
 }
@@ -150,10 +152,7 @@ fn a_recording_that_still_grows_is_read_without_a_gap() {
 #[test]
 fn pyarrow_and_polars_load_a_recording() {
     let Some(python) = std::env::var_os("NUMAKIT_PYTHON") else {
-        println!(
-            "skipped: NUMAKIT_PYTHON names no python with pyarrow and polars; 'cargo xtask test' sets it"
-        );
-        return;
+        return numakit_skips::PYTHON.skip("NUMAKIT_PYTHON names no Python; 'cargo xtask test' sets it");
     };
     let folder = Folder::new("python");
     folder.run("record -i 1ms -o a.arrows -- sleep 1.2").says(0, "samples");

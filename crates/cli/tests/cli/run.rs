@@ -1,6 +1,7 @@
 //! `numa run` on this machine, whatever it is: one core is always there.
 
-use crate::runner::{Done, Folder, wait_until};
+use crate::runner::{Done, Folder};
+use numakit_testing::until;
 use std::io::Write;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
@@ -33,7 +34,7 @@ fn compiled(folder: &Folder, name: &str, source: &str, options: &[&str]) -> Opti
     match built {
         Ok(output) if output.status.success() => Some(program),
         _ => {
-            println!("skipped: no cc here that builds with {options:?}");
+            numakit_skips::COMPILERS.skip_part(format_args!("no cc here that builds with {options:?}"));
             None
         }
     }
@@ -157,7 +158,7 @@ fn input_and_signals_pass_through() {
     let mut child = command.stdin(Stdio::piped()).stdout(file).spawn().unwrap();
     child.stdin.take().unwrap().write_all(b"hello\n").unwrap();
     let printed = || std::fs::read_to_string(&out).unwrap();
-    wait_until(|| printed() == "hello\nready\n");
+    until!(printed() == "hello\nready\n");
     let kill = Command::new("kill").arg(child.id().to_string()).status().unwrap();
     assert!(kill.success());
     assert_eq!(child.wait().unwrap().code(), Some(3));
@@ -187,7 +188,7 @@ fn a_dry_run_takes_nothing_and_prints_a_line_for_a_shell() {
     assert!(!folder.path("registry").exists());
     let which = |name: &str| Command::new(name).arg("--help").output().is_ok();
     if !["taskset", "numactl"].into_iter().all(which) {
-        println!("skipped: no taskset and numactl here to run the line with");
+        numakit_skips::TOOLS.skip_part("no taskset and numactl here to run the line with");
         return;
     }
     let shell = Command::new("sh").arg("-c").arg(&done.out).output().unwrap();
@@ -206,7 +207,7 @@ fn programs_that_suffer_from_huge_pages_get_none() {
     };
     let done = with(&[]);
     if done.out.is_empty() {
-        println!("skipped: this kernel does not say who gets huge pages");
+        numakit_skips::MACHINE.skip("this kernel does not say who gets huge pages");
         return;
     }
     assert_eq!(done.out, "THP_enabled:\t0\n");
@@ -260,10 +261,10 @@ fn programs_that_take_no_library_are_told() {
             done.says(0, "numa: gopher is a Go program: its threads are not bound one by one");
             assert!(done.err.ends_with("\n1\n"), "{}", done.err);
         }
-        _ => println!("skipped: no go here that builds a program"),
+        _ => numakit_skips::COMPILERS.skip_part("no go here that builds a program"),
     }
     if numakit_sys::user::id() != 0 {
-        println!("skipped: giving a program to another user needs root");
+        numakit_skips::ROOT.skip_part("giving a program to another user needs root");
         return;
     }
     let raised = folder.path("raised");
@@ -281,7 +282,7 @@ fn cores_are_held_while_the_program_runs_and_free_afterwards() {
         numa(&folder, &["-c", "all", "--busy", "off", "--", "sh", "-c", "echo > up; exec sleep 60"])
             .spawn()
             .unwrap();
-    wait_until(|| folder.path("up").exists());
+    until!(folder.path("up").exists());
     let refused = run(&folder, &["-c", "1", "--busy", "off", "--", "true"]);
     let waited = run(&folder, &["-c", "1", "--busy", "off", "--wait=0.2", "--", "true"]);
     let shared = run(&folder, &["-c", "1", "--busy", "off", "--share", "--", "nproc"]);

@@ -10,15 +10,32 @@ const NOBODY: u32 = 65534;
 
 /// The program `kinds`, by this compiler; none, and a line that says so, where there is none.
 fn kind(folder: &Folder, name: &str, compiler: &[&str]) -> Option<PathBuf> {
+    let program = built(folder, name, compiler);
+    if program.is_none() {
+        lacking(compiler).skip(format_args!("no {} here that builds", compiler.join(" ")));
+    }
+    program
+}
+
+/// The same for a test that goes on with other compilers.
+fn one_kind(folder: &Folder, name: &str, compiler: &[&str]) -> Option<PathBuf> {
+    let program = built(folder, name, compiler);
+    if program.is_none() {
+        lacking(compiler).skip_part(format_args!("no {} here that builds", compiler.join(" ")));
+    }
+    program
+}
+
+fn lacking(compiler: &[&str]) -> &'static numakit_skips::Kind {
+    if compiler[0] == "clang" { &numakit_skips::CLANG } else { &numakit_skips::COMPILERS }
+}
+
+fn built(folder: &Folder, name: &str, compiler: &[&str]) -> Option<PathBuf> {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/guest/programs/kinds.c");
     let program = folder.path(name);
     let mut build = Command::new(compiler[0]);
     build.args(&compiler[1..]).args(["-pthread", "-o"]).arg(&program).arg(source);
-    if build.output().is_ok_and(|output| output.status.success()) {
-        return Some(program);
-    }
-    println!("skipped: no {} here that builds", compiler.join(" "));
-    None
+    build.output().is_ok_and(|output| output.status.success()).then_some(program)
 }
 
 /// On one core, with a policy that threads can be seen to have.
@@ -61,7 +78,7 @@ fn static_programs_get_mask_and_policy_for_all_their_threads() {
         ("fixed-musl", ["musl-gcc", "-static"]),
         ("pie", ["cc", "-static-pie"]),
     ] {
-        let Some(program) = kind(&folder, name, &compiler) else { continue };
+        let Some(program) = one_kind(&folder, name, &compiler) else { continue };
         let done = run(&folder, &[&ON_ONE[..], &[program.to_str().unwrap()]].concat());
         told(&done, &format!("{name} is statically linked"));
     }
@@ -86,7 +103,7 @@ fn programs_with_sanitizers_are_placed_and_end_as_alone() {
         sanitizers.map(|name| ("cc", name)).into_iter().chain(of_clang.map(|n| ("clang", n)))
     {
         let option = format!("-fsanitize={name}");
-        let Some(program) = kind(&folder, &format!("{name}-{compiler}"), &[compiler, &option]) else {
+        let Some(program) = one_kind(&folder, &format!("{name}-{compiler}"), &[compiler, &option]) else {
             continue;
         };
         let program = program.to_str().unwrap();
@@ -108,7 +125,8 @@ fn programs_with_sanitizers_are_placed_and_end_as_alone() {
         let mut build = Command::new(options[0]);
         build.args(&options[1..]).args(["-fsanitize=address", "-pthread", "-o"]).arg(&program).arg(&source);
         if !build.output().is_ok_and(|output| output.status.success()) {
-            println!("skipped: no {} here that builds with -fsanitize=address", options.join(" "));
+            numakit_skips::COMPILERS
+                .skip_part(format_args!("no {} here that builds with -fsanitize=address", options.join(" ")));
             continue;
         }
         // Names of functions take long to find.
@@ -129,7 +147,7 @@ fn a_sanitizer_that_is_preloaded_stays_behind_the_library() {
     let asked = Command::new("cc").arg("-print-file-name=libasan.so").output().unwrap();
     let sanitizer = String::from_utf8(asked.stdout).unwrap().trim().to_owned();
     if !Path::new(&sanitizer).is_absolute() {
-        println!("skipped: this compiler has no libasan.so");
+        numakit_skips::COMPILERS.skip("this compiler has no libasan.so");
         return;
     }
     let mut numa = numa(&folder, &[&TOLD_ON_ONE[..], &[program.to_str().unwrap()]].concat());
@@ -146,7 +164,7 @@ fn a_sanitizer_that_is_preloaded_stays_behind_the_library() {
 #[test]
 fn programs_with_more_rights_than_their_user_get_mask_and_policy() {
     if numakit_sys::user::id() != 0 || !Path::new("/usr/bin/setpriv").exists() {
-        println!("skipped: only root with setpriv can be two users");
+        numakit_skips::ROOT.skip("only root with setpriv can be two users");
         return;
     }
     let folder = Folder::new("kinds-rights");
@@ -185,7 +203,7 @@ fn programs_with_more_rights_than_their_user_get_mask_and_policy() {
     let set = Command::new("setcap").arg("cap_net_raw+ep").arg(&capable).output();
     match set {
         Ok(output) if output.status.success() => told(&nobody(&capable), "capable is with file capabilities"),
-        _ => println!("skipped: no setcap here, or a file system without capabilities"),
+        _ => numakit_skips::PRIVILEGES.skip_part("no setcap here, or a file system without capabilities"),
     }
 }
 
@@ -215,7 +233,7 @@ fn a_job_in_the_background_that_reads_waits_for_its_terminal() {
     let mut python = Command::new("python3");
     python.arg(script).arg(env!("CARGO_BIN_EXE_numa")).env("NUMAKIT_REGISTRY", folder.path("registry"));
     let Ok(output) = python.env("HOME", &folder.0).output() else {
-        println!("skipped: there is no python3, which makes the terminal");
+        numakit_skips::PYTHON.skip("there is no python3, which makes the terminal");
         return;
     };
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
@@ -263,7 +281,8 @@ const DRIVER: &str = "import subprocess, sys, threading\n\
 fn children_of_a_threaded_driver_have_all_its_cpus() {
     let folder = Folder::new("driver");
     if std::thread::available_parallelism().map_or(1, usize::from) < 2 {
-        return println!("skipped: children of a threaded driver: one CPU is allowed here, two are needed");
+        return numakit_skips::MACHINE
+            .skip("children of a threaded driver: one CPU is allowed here, two are needed");
     }
     let script = folder.path("driver.py");
     std::fs::write(&script, DRIVER).unwrap();

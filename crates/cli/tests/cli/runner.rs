@@ -1,10 +1,10 @@
 //! A folder of its own and a `numa` that runs in it.
 
 use numakit_recording::{Batch, Header, Reader};
+use numakit_testing::until;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
-use std::time::Duration;
 
 pub struct Folder(pub PathBuf);
 
@@ -38,8 +38,8 @@ impl Folder {
         let child = self.numa(arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let started = Started { child, fifo: PathBuf::new() };
         let fifo = self.path(&format!("run/numakit/{}.fifo", started.child.id()));
-        wait_until(|| fifo.exists());
-        wait_until(|| {
+        until!(fifo.exists());
+        until!({
             let status = self.run(&format!("ctl --pid {} status", started.child.id()));
             status.code == 0 && !status.out.contains(" 0 samples")
         });
@@ -127,15 +127,4 @@ pub fn read(path: &Path) -> Rows {
     let mut reader = Reader::open(path).unwrap();
     let batches = std::iter::from_fn(|| reader.next_batch()).collect();
     Rows { header: reader.header().clone(), batches, damage: reader.damage().map(str::to_owned) }
-}
-
-/// Waits for something that will come, or fails after a minute.
-pub fn wait_until(condition: impl Fn() -> bool) {
-    for _ in 0..6000 {
-        if condition() {
-            return;
-        }
-        std::thread::sleep(Duration::from_millis(10));
-    }
-    panic!("waited a minute for nothing");
 }

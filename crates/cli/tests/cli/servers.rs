@@ -1,6 +1,7 @@
 //! Exports as the servers that they are for take them: InfluxDB 1, node_exporter, promtool.
 
-use crate::runner::{Done, Folder, wait_until};
+use crate::runner::{Done, Folder};
+use numakit_testing::until;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::path::PathBuf;
@@ -12,7 +13,8 @@ fn program(name: &str) -> Option<PathBuf> {
     let folders: Vec<PathBuf> = folders.flat_map(|f| std::env::split_paths(&f).collect::<Vec<_>>()).collect();
     let found = folders.into_iter().map(|folder| folder.join(name)).find(|path| path.is_file());
     if found.is_none() {
-        println!("skipped: there is no {name}; 'cargo xtask test' fetches it where there is apt-get");
+        numakit_skips::SERVERS
+            .skip(format_args!("there is no {name}; 'cargo xtask test' fetches it where there is apt-get"));
     }
     found
 }
@@ -38,7 +40,7 @@ impl Server {
     fn start(command: &mut Command, port: u16) -> Self {
         let child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
         let server = Self { child, port };
-        wait_until(|| TcpStream::connect(("127.0.0.1", port)).is_ok());
+        until!(TcpStream::connect(("127.0.0.1", port)).is_ok());
         server
     }
 

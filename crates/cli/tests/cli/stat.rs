@@ -1,4 +1,5 @@
-use crate::runner::{Folder, wait_until};
+use crate::runner::Folder;
+use numakit_testing::until;
 use std::io::{BufRead, BufReader};
 use std::process::Stdio;
 
@@ -49,7 +50,7 @@ fn a_closed_pipe_ends_it_and_closes_a_recording_whole() {
     let mut line = String::new();
     lines.read_line(&mut line).unwrap();
     folder.run("ctl record a.arrows").says(0, "");
-    wait_until(|| folder.run("ctl status").out.contains("a.arrows"));
+    until!(folder.run("ctl status").out.contains("a.arrows"));
     drop(lines);
     assert_eq!(child.wait().unwrap().code(), Some(0));
     let rows = folder.read("a.arrows");

@@ -19,7 +19,7 @@ impl Drop for Sleeper {
 fn has_numa() -> bool {
     let there = std::path::Path::new("/proc/self/numa_maps").exists();
     if !there {
-        println!("skipped: this kernel has no /proc/PID/numa_maps");
+        numakit_skips::MACHINE.skip("this kernel has no /proc/PID/numa_maps");
     }
     there
 }
@@ -73,7 +73,7 @@ fn totals_are_those_of_numastat() {
     let pid = sleeper.0.id().to_string();
     let theirs = || Command::new("numastat").args(["-p", &pid]).output();
     if theirs().is_err() {
-        return println!("skipped: numastat is not installed (Debian package numactl)");
+        return numakit_skips::TOOLS.skip("numastat is not installed (Debian package numactl)");
     }
     let theirs = || String::from_utf8(theirs().unwrap().stdout).unwrap();
     let ours = || folder.run(&format!("tasks --interval 1ms -p {pid}")).out;
@@ -98,7 +98,7 @@ fn totals_are_those_of_numastat() {
 fn totals_since_the_start_are_those_of_numastat() {
     let folder = Folder::new("totals");
     let Ok(theirs) = std::fs::read_to_string("/sys/devices/system/node/node0/numastat") else {
-        return println!("skipped: this kernel has no nodes");
+        return numakit_skips::MACHINE.skip("this kernel has no nodes");
     };
     let done = folder.run("tasks --totals");
     done.says(0, "");
@@ -125,7 +125,7 @@ fn affinity_is_that_of_taskset() {
     let pid = sleeper.0.id();
     let taskset = |arguments: &[&str]| Command::new("taskset").args(arguments).output();
     let Ok(bound) = taskset(&["-cp", "0", &pid.to_string()]) else {
-        return println!("skipped: taskset is not installed (Debian package util-linux)");
+        return numakit_skips::TOOLS.skip("taskset is not installed (Debian package util-linux)");
     };
     assert!(bound.status.success());
     let mask = |pid: &str| {

@@ -67,7 +67,7 @@ fn a_program_gets_signals_and_streams_as_they_were_given() {
                    if [ -e /proc/$$/fd/$n ]; then echo open >&9; else echo closed >&9; fi; done";
     std::fs::write(folder.path("streams.sh"), streams).unwrap();
     if std::process::Command::new("python3").arg("--version").output().is_err() {
-        return println!("skipped: there is no python3, which blocks signals");
+        return numakit_skips::PYTHON.skip("there is no python3, which blocks signals");
     }
     let shell = |line: &str| {
         let mut command = std::process::Command::new("sh");

@@ -1,6 +1,7 @@
 use super::*;
 use crate::ring::Entry;
 use numakit_model::{Instance, Kind, Metric, Scope, Series, Unit};
+use numakit_testing::until;
 use std::sync::Mutex;
 
 const MILLISECOND: Duration = Duration::from_millis(1);
@@ -76,17 +77,17 @@ fn a_sensor_that_is_switched_off_is_not_read() {
     let sampler =
         Sampler::start(vec![Box::new(sensor)], settings(Duration::from_millis(1)), vec![Arc::clone(&ring)])
             .unwrap();
-    until(|| sampler.state().samples() > 5);
+    until!(sampler.state().samples() > 5);
     sampler.send(Command::Switch("other".into(), false));
     sampler.send(Command::Switch("test".into(), false));
     sampler.send(Command::Switch("test".into(), false));
-    until(|| sampler.state().sensors().all(|(_, on)| !on));
+    until!(sampler.state().sensors().all(|(_, on)| !on));
     let reads = ticks.lock().unwrap().len();
     let samples = sampler.state().samples();
-    until(|| sampler.state().samples() > samples + 5);
+    until!(sampler.state().samples() > samples + 5);
     assert_eq!(ticks.lock().unwrap().len(), reads);
     sampler.send(Command::Switch("test".into(), true));
-    until(|| ticks.lock().unwrap().len() > reads + 3);
+    until!(ticks.lock().unwrap().len() > reads + 3);
     drop(sampler);
     let (rows, labels) = taken(&ring);
     let first_off = rows.iter().position(Option::is_none).unwrap();
@@ -98,13 +99,6 @@ fn a_sensor_that_is_switched_off_is_not_read() {
 
 fn settings(interval: Duration) -> Settings {
     Settings { interval, cpus: CpuSet::new(), priority: Priority::Normal }
-}
-
-/// Waits (without a limit of its own) until the condition holds.
-fn until(condition: impl Fn() -> bool) {
-    while !condition() {
-        std::thread::sleep(Duration::from_millis(1));
-    }
 }
 
 fn drain(ring: &Ring) -> (Vec<Option<u64>>, Vec<String>) {
@@ -127,7 +121,7 @@ fn ticks_stand_on_a_grid_from_the_start() {
     let ring = Arc::new(Ring::in_memory(1, 1000).unwrap());
     let sampler =
         Sampler::start(vec![Box::new(sensor)], settings(Duration::from_millis(2)), vec![ring]).unwrap();
-    until(|| sampler.state().samples() >= 20);
+    until!(sampler.state().samples() >= 20);
     sampler.stop();
     let ticks = ticks.lock().unwrap();
     let first = ticks[0].due;
@@ -146,21 +140,21 @@ fn commands_take_effect_in_their_order_and_two_labels_stay_two() {
     let sampler =
         Sampler::start(vec![Box::new(counting(Duration::ZERO))], settings(LONGEST), vec![Arc::clone(&ring)])
             .unwrap();
-    until(|| sampler.state().samples() == 1);
+    until!(sampler.state().samples() == 1);
     for text in ["one", "two"] {
         sampler.send(Command::Label(text.into()));
     }
     sampler.send(Command::Pause);
     sampler.send(Command::Interval(MILLISECOND));
-    until(|| sampler.state().interval() == MILLISECOND);
+    until!(sampler.state().interval() == MILLISECOND);
     assert_eq!(sampler.state().samples(), 1, "paused");
     sampler.send(Command::Resume);
-    until(|| sampler.state().samples() >= 3);
+    until!(sampler.state().samples() >= 3);
     let second = Arc::new(Ring::in_memory(1, 10_000).unwrap());
     sampler.send(Command::Attach(Arc::clone(&second)));
-    until(|| second.waiting_rows() >= 2);
+    until!(second.waiting_rows() >= 2);
     sampler.send(Command::Detach(Arc::clone(&second)));
-    until(|| !second.wait(usize::MAX >> 1, 0));
+    until!(!second.wait(usize::MAX >> 1, 0));
     sampler.stop();
     let (rows, labels) = drain(&ring);
     assert!(rows.len() >= 5);
@@ -176,7 +170,7 @@ fn a_slow_sensor_is_read_at_its_own_period() {
     let sensors: Vec<Box<dyn Sensor>> = vec![Box::new(slow), Box::new(fast)];
     let sampler =
         Sampler::start(sensors, settings(Duration::from_millis(1)), vec![Arc::clone(&ring)]).unwrap();
-    until(|| sampler.state().samples() >= 50);
+    until!(sampler.state().samples() >= 50);
     sampler.stop();
     let (rows, _) = drain(&ring);
     assert_eq!(fast_ticks.lock().unwrap().len(), rows.len());
@@ -193,10 +187,10 @@ fn a_failing_sensor_is_told_once_and_its_values_are_null() {
     let ring = Arc::new(Ring::in_memory(1, 100_000).unwrap());
     let sampler =
         Sampler::start(vec![Box::new(sensor)], settings(MILLISECOND), vec![Arc::clone(&ring)]).unwrap();
-    until(|| sampler.state().samples() >= 3);
+    until!(sampler.state().samples() >= 3);
     failing.store(true, Ordering::Relaxed);
     let at = sampler.state().samples();
-    until(|| sampler.state().samples() >= at + 10);
+    until!(sampler.state().samples() >= at + 10);
     sampler.stop();
     let (rows, labels) = drain(&ring);
     let told: Vec<&String> = labels.iter().filter(|l| l.starts_with("numakit:absent")).collect();

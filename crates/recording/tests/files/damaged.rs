@@ -2,6 +2,7 @@
 
 use crate::fixture::{COLUMNS, Folder, header, push, read};
 use numakit_recording::{Batch, Reader, Recorder, recover, tail_of};
+use numakit_testing::until;
 use proptest::prelude::*;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -175,9 +176,7 @@ fn damage_before_the_side_file_is_no_reason_to_lose_that() {
     let live = folder.file("live.arrows");
     let recorder = Recorder::create(&live, &header(), true).unwrap();
     push(recorder.ring(), 0..2700, 1 << 40);
-    while recorder.ring().waiting_rows() >= 1000 {
-        std::thread::sleep(std::time::Duration::from_millis(1));
-    }
+    until!(recorder.ring().waiting_rows() < 1000);
     let mut bytes = std::fs::read(&live).unwrap();
     let path = folder.file("killed.arrows");
     std::fs::copy(tail_of(&live), tail_of(&path)).unwrap();

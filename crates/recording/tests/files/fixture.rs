@@ -2,6 +2,7 @@
 
 use numakit_model::{CpuSet, Fix, Instance, Kind, Metric, Scope, Series, Topology, Unavailable, Unit};
 use numakit_recording::{AbsentMetric, Batch, Header, Reader, Ring};
+use numakit_testing::until;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -73,17 +74,12 @@ pub fn values(row: u64) -> Vec<Option<u64>> {
 pub fn push(ring: &Ring, rows: std::ops::Range<u64>, label_every: u64) {
     for row in rows {
         if row % label_every == 0 {
-            while !ring.push_label(row * 1000, &format!("label {row}")) {
-                std::thread::sleep(Duration::from_millis(1));
-            }
+            until!(ring.push_label(row * 1000, &format!("label {row}")));
         }
-        loop {
+        until!({
             ring.push(row * 1000 + 1, 17, &values(row));
-            if ring.take_dropped() == 0 {
-                break;
-            }
-            std::thread::sleep(Duration::from_millis(1));
-        }
+            ring.take_dropped() == 0
+        });
     }
 }
 

@@ -6,6 +6,7 @@ use arrow_array::types::Int64Type;
 use arrow_ipc::reader::StreamReader;
 use numakit_model::Kind;
 use numakit_recording::{Recorder, Ring};
+use numakit_testing::until;
 use std::time::Duration;
 
 /// All numbers are signed, so that a level that falls has a difference below zero.
@@ -65,9 +66,7 @@ fn a_batch_is_written_after_its_time_however_few_rows_it_has() {
     for rows in [3, 5] {
         push(recorder.ring(), rows - 3..rows - 1, 1 << 40);
         let expected = recorder.ring().total_rows() as usize + 1;
-        while seen() < expected {
-            std::thread::sleep(Duration::from_millis(1));
-        }
+        until!(seen() >= expected);
         assert_eq!(seen(), expected);
     }
     let ring: &Ring = recorder.ring();

@@ -3,8 +3,8 @@
 use crate::fixture::{COLUMNS, Folder, check_prefix, header, push, read};
 use arrow_array::Array;
 use numakit_recording::{Reader, Recorder, WriteError, recover, tail_of};
+use numakit_testing::until;
 use std::path::PathBuf;
-use std::time::Duration;
 
 #[test]
 fn a_recording_reads_back_as_it_was_written() {
@@ -90,9 +90,7 @@ fn killed(folder: &Folder, rows: u64) -> PathBuf {
     let copy = folder.file("killed.arrows");
     let recorder = Recorder::create(&path, &header(), true).unwrap();
     push(recorder.ring(), 0..rows, 50);
-    while recorder.ring().waiting_rows() >= 1000 {
-        std::thread::sleep(Duration::from_millis(1));
-    }
+    until!(recorder.ring().waiting_rows() < 1000);
     std::fs::copy(tail_of(&path), tail_of(&copy)).unwrap();
     std::fs::copy(&path, &copy).unwrap();
     recorder.finish().unwrap();

@@ -1,7 +1,8 @@
 //! Who holds cores when something is killed.
 
-use crate::scene::{Scene, exists, kill, state, until};
+use crate::scene::{Scene, exists, kill, state};
 use numakit_registry::State;
+use numakit_testing::until;
 use std::fs;
 use std::path::Path;
 
@@ -67,7 +68,7 @@ fn a_killed_keeper_costs_neither_the_cores_nor_the_status() {
     let (mut run, _) = scene.running(&["0-1", "bash", "-c", script]);
     let keeper = scene.keeper();
     kill("KILL", keeper);
-    until("the launcher keeps the cores", || scene.keeper() == run.pid());
+    until!(scene.keeper() == run.pid(), "the launcher keeps the cores");
     assert_eq!(scene.held(), "0-1");
     kill("USR1", run.pid());
     assert_eq!(run.status(), 7);
@@ -114,7 +115,7 @@ fn without_keeper_and_descriptor_the_audit_keeps_the_cores() {
     let cpu = numakit_sys::sched::affinity().unwrap().first().unwrap().to_string();
     let online = fs::read_to_string("/sys/devices/system/cpu/online").unwrap();
     if online.trim() == "0" {
-        println!("skipped: one CPU: no mask is narrower than the machine");
+        numakit_skips::MACHINE.skip("one CPU: no mask is narrower than the machine");
         return;
     }
     for unnamed in [false, true] {
@@ -127,7 +128,7 @@ fn without_keeper_and_descriptor_the_audit_keeps_the_cores() {
         kill("KILL", scene.keeper());
         kill("KILL", run.pid());
         run.status();
-        until("the locks are gone", || scene.holdings().iter().any(|h| h.state != State::Held));
+        until!(scene.holdings().iter().any(|h| h.state != State::Held), "the locks are gone");
         let holdings = scene.holdings();
         assert_eq!(holdings.len(), 1, "{holdings:?}");
         assert_eq!(holdings[0].state, State::Bound(pid.parse().unwrap()));
@@ -162,7 +163,7 @@ fn a_daemon_keeps_the_cores_and_the_launcher_returns() {
     assert!(fs::read_to_string(format!("/proc/{keeper}/cmdline")).unwrap().starts_with("cores-keeper\0"));
     kill("TERM", pid);
     scene.until_held("");
-    until("the keeper ends", || !exists(Path::new(&format!("/proc/{keeper}"))));
+    until!(!exists(Path::new(&format!("/proc/{keeper}"))), "the keeper ends");
 }
 
 #[test]

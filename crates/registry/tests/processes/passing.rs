@@ -1,6 +1,7 @@
 //! The program is the caller's: status, signals, standstill, terminal.
 
-use crate::scene::{Scene, kill, state, until};
+use crate::scene::{Scene, kill, state};
+use numakit_testing::until;
 use std::process::Stdio;
 
 /// Counts signals; ends by TERM after a while, with their number as its status.
@@ -87,17 +88,17 @@ fn the_launcher_stands_still_with_the_program_and_goes_on_with_it() {
     let stopped = |pid: u32| move || state(pid) == 'T';
     for to in [launcher.to_string(), format!("-{launcher}")] {
         kill("STOP", program);
-        until("the program stands still", stopped(program));
-        until("the launcher stands still", stopped(launcher));
+        until!(stopped(program)(), "the program stands still");
+        until!(stopped(launcher)(), "the launcher stands still");
         kill("CONT", to);
-        until("the program goes on", || !stopped(program)());
-        until("the launcher goes on", || !stopped(launcher)());
+        until!(!stopped(program)(), "the program goes on");
+        until!(!stopped(launcher)(), "the launcher goes on");
     }
     // Somebody continues the program alone.
     kill("STOP", program);
-    until("the launcher stands still", stopped(launcher));
+    until!(stopped(launcher)(), "the launcher stands still");
     kill("CONT", program);
-    until("the launcher goes on", || !stopped(launcher)());
+    until!(!stopped(launcher)(), "the launcher goes on");
     kill("USR1", launcher);
     assert_eq!(run.line(), "1");
     kill("TERM", launcher);

@@ -1,8 +1,9 @@
 //! Cores stay held when the registry's file is removed, and when nothing of a launch is left but
 //! what the program started.
 
-use crate::scene::{Running, Scene, exists, kill, until};
+use crate::scene::{Running, Scene, exists, kill};
 use numakit_registry::{Holding, State};
+use numakit_testing::until;
 use std::fs;
 use std::path::Path;
 use std::process::Command;
@@ -35,17 +36,20 @@ fn a_keeper_registers_again_when_the_file_is_removed() {
     let scene = Scene::new("again");
     let (mut one_run, pid) = scene.running(&["0-1", "sh", "-c", SLEEP]);
     let (mut two_run, other) = scene.running(&["5", "sh", "-c", SLEEP]);
-    until("both are told", || scene.holdings().iter().all(|h| h.who.as_ref().unwrap().program.is_some()));
+    until!(scene.holdings().iter().all(|h| h.who.as_ref().unwrap().program.is_some()), "both are told");
     for round in 0..10 {
         fs::remove_file(scene.registry()).unwrap();
         // Whether the keepers were there already or not.
         assert!(refusal(&scene, if round % 2 == 0 { "1" } else { "5" }).contains("are held by "));
-        until("both are registered", || {
-            let holdings = scene.holdings();
-            exists(&scene.registry())
-                && holdings.len() == 2
-                && holdings.iter().all(|h| h.state == State::Held)
-        });
+        until!(
+            {
+                let holdings = scene.holdings();
+                exists(&scene.registry())
+                    && holdings.len() == 2
+                    && holdings.iter().all(|h| h.state == State::Held)
+            },
+            "both are registered"
+        );
     }
     let pids: Vec<_> = scene.holdings().iter().map(|h| h.pid().unwrap().to_string()).collect();
     assert_eq!(pids, [pid.clone(), other.clone()]);
@@ -66,12 +70,12 @@ fn a_file_that_was_moved_away_or_replaced_is_left_as_well() {
     let away = scene.path("away");
     fs::rename(scene.registry(), &away).unwrap();
     refusal(&scene, "0");
-    until("it is registered", || one(&scene).state == State::Held);
+    until!(one(&scene).state == State::Held, "it is registered");
     let fresh = scene.path("fresh");
     fs::write(&fresh, "").unwrap();
     fs::rename(&fresh, scene.registry()).unwrap();
     refusal(&scene, "1");
-    until("it is registered", || one(&scene).state == State::Held);
+    until!(one(&scene).state == State::Held, "it is registered");
     kill("TERM", pid);
     run.status();
     scene.until_held("");
@@ -86,7 +90,7 @@ fn a_registry_that_is_named_from_a_folder_is_made_again_there() {
     scene.until_held("0");
     let pid = scene.program();
     fs::remove_file(scene.registry()).unwrap();
-    until("it is registered", || exists(&scene.registry()) && one(&scene).state == State::Held);
+    until!(exists(&scene.registry()) && one(&scene).state == State::Held, "it is registered");
     kill("TERM", pid);
     run.wait().unwrap();
     scene.until_held("");
@@ -131,18 +135,21 @@ fn a_launcher_that_took_over_registers_again() {
     let (mut run, pid) = scene.running(&["0-1", "bash", "-c", CLOSED]);
     let keeper = scene.keeper();
     fs::remove_file(scene.registry()).unwrap();
-    until("the keeper registers", || exists(&scene.registry()) && one(&scene).state == State::Held);
+    until!(exists(&scene.registry()) && one(&scene).state == State::Held, "the keeper registers");
     // What the keeper locked in the new file goes with it; the launcher has the old one's locks.
     kill("KILL", keeper);
     assert!(refusal(&scene, "0").contains("are held by "));
-    until("the launcher registers", || {
-        let all = scene.holdings();
-        all.len() == 1
-            && all[0].state == State::Held
-            && all[0].who.as_ref().unwrap().keeper.unwrap().pid == run.pid()
-    });
+    until!(
+        {
+            let all = scene.holdings();
+            all.len() == 1
+                && all[0].state == State::Held
+                && all[0].who.as_ref().unwrap().keeper.unwrap().pid == run.pid()
+        },
+        "the launcher registers"
+    );
     fs::remove_file(scene.registry()).unwrap();
-    until("it registers again", || exists(&scene.registry()) && one(&scene).state == State::Held);
+    until!(exists(&scene.registry()) && one(&scene).state == State::Held, "it registers again");
     kill("KILL", pid);
     assert_eq!(run.status(), 137);
     scene.until_held("");
@@ -157,7 +164,7 @@ fn what_a_program_left_behind_holds_its_cores() {
     let (mut run, pid) = scene.running(&["0-1", "bash", "-c", daemon]);
     run.status();
     kill("KILL", scene.keeper());
-    until("the locks are gone", || one(&scene).state == State::Bound(pid.parse().unwrap()));
+    until!(one(&scene).state == State::Bound(pid.parse().unwrap()), "the locks are gone");
     let message = refusal(&scene, "0");
     assert!(message.contains("CPUs 0-1 are held by bash of ") && message.contains(&pid), "{message}");
     kill("KILL", pid);
@@ -173,9 +180,9 @@ fn a_program_that_may_run_everywhere_holds_its_cores_without_locks() {
         words = vec!["0-1", "bash", "-c", CLOSED];
     }
     let (mut run, pid) = scene.running(&words);
-    until("it closed the descriptor", || !exists(Path::new(&format!("/proc/{pid}/fd/100"))));
+    until!(!exists(Path::new(&format!("/proc/{pid}/fd/100"))), "it closed the descriptor");
     orphan(&scene, &mut run);
-    until("the locks are gone", || one(&scene).state == State::Bound(pid.parse().unwrap()));
+    until!(one(&scene).state == State::Bound(pid.parse().unwrap()), "the locks are gone");
     for _ in 0..3 {
         assert!(refusal(&scene, "1").contains(&format!("process {pid}")));
         assert!(scene.hold(&["2-63", "true"]).status().unwrap().success());
@@ -192,7 +199,7 @@ fn a_widened_mask_does_not_give_the_cores_away() {
     let (mut run, pid) = scene.running(&["--bind", &cpu, "bash", "-c", CLOSED]);
     orphan(&scene, &mut run);
     numakit_sys::migrate::set_affinity_of(pid.parse().unwrap(), &online).unwrap();
-    until("the locks are gone", || one(&scene).state == State::Bound(pid.parse().unwrap()));
+    until!(one(&scene).state == State::Bound(pid.parse().unwrap()), "the locks are gone");
     assert_eq!(scene.held(), cpu);
     refusal(&scene, &cpu);
     kill("KILL", pid);
@@ -219,7 +226,7 @@ fn processes_that_follow_each_other_quickly_are_seen() {
 #[test]
 fn a_program_in_another_pid_namespace_is_seen_from_outside() {
     if numakit_sys::user::id() != 0 || Command::new("unshare").arg("-V").output().is_err() {
-        println!("skipped: only root with unshare can make a namespace");
+        numakit_skips::ROOT.skip("only root with unshare can make a namespace");
         return;
     }
     let scene = Scene::new("namespace");
@@ -248,7 +255,7 @@ fn a_program_in_another_pid_namespace_is_seen_from_outside() {
     assert!(refusal(&scene, "0").contains("are held by"));
     kill("KILL", launcher);
     outer.wait().unwrap();
-    until("the program ends", || !exists(Path::new(&format!("/proc/{program}"))));
+    until!(!exists(Path::new(&format!("/proc/{program}"))), "the program ends");
     scene.until_held("");
 }
 

@@ -1,6 +1,7 @@
 //! What cannot be used is told with what fixes it, and nothing is left behind.
 
-use crate::scene::{Scene, exists, kill, until};
+use crate::scene::{Scene, exists, kill};
+use numakit_testing::until;
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
@@ -92,7 +93,7 @@ fn a_full_disk_is_told_and_left_as_it_was() {
     fs::create_dir(&mount).unwrap();
     let mounted = Command::new("mount").args(["-t", "tmpfs", "-o", "size=16k", "none"]).arg(&mount).output();
     if !mounted.is_ok_and(|output| output.status.success()) {
-        println!("skipped: no file system can be mounted here; root may");
+        numakit_skips::PRIVILEGES.skip("no file system can be mounted here; root may");
         return;
     }
     let mut command = scene.hold(&["0", "true"]);
@@ -110,7 +111,7 @@ fn a_full_disk_is_told_and_left_as_it_was() {
 #[test]
 fn another_users_file_that_is_closed_to_all_is_told() {
     if numakit_sys::user::id() != 0 || !Path::new("/usr/bin/setpriv").exists() {
-        println!("skipped: only root with setpriv can be two users");
+        numakit_skips::ROOT.skip("only root with setpriv can be two users");
         return;
     }
     let scene = Scene::new("closed");
@@ -135,5 +136,5 @@ fn another_users_file_that_is_closed_to_all_is_told() {
     assert!(message.contains(expected), "{message}");
     kill("TERM", &pid);
     run.status();
-    until("it ended", || !exists(Path::new(&format!("/proc/{pid}"))));
+    until!(!exists(Path::new(&format!("/proc/{pid}"))), "it ended");
 }

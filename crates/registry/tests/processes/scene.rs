@@ -1,12 +1,12 @@
 //! A registry of its own for a test, and launchers in it.
 
 use numakit_registry::{Holding, Who, look_at};
+use numakit_testing::until;
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
 
 /// A folder with a registry; gone when dropped.
 pub struct Scene {
@@ -61,13 +61,13 @@ impl Scene {
 
     /// Waits until this is what is held.
     pub fn until_held(&self, cpus: &str) {
-        until(&format!("CPUs '{cpus}' are held, not '{}'", self.held()), || self.held() == cpus);
+        until!(self.held() == cpus, "CPUs '{cpus}' are held, not '{}'", self.held());
     }
 
     /// What the keeper of the only program said of itself, once it did.
     fn who(&self) -> Who {
         let who = || self.holdings()[0].who.clone().unwrap();
-        until("the record tells the program", || who().program.is_some());
+        until!(who().program.is_some(), "the record tells the program");
         who()
     }
 
@@ -133,15 +133,6 @@ pub fn kill(signal: &str, to: impl std::fmt::Display) {
 pub fn kill_if_there(pid: u32) -> bool {
     let mut kill = Command::new("kill");
     kill.args(["-s", "KILL", "--", &pid.to_string()]).stderr(Stdio::null()).status().unwrap().success()
-}
-
-/// Waits for something that comes soon; what does not come at all fails the test.
-pub fn until(what: &str, mut is: impl FnMut() -> bool) {
-    let begun = Instant::now();
-    while !is() {
-        assert!(begun.elapsed() < Duration::from_secs(60), "never: {what}");
-        std::thread::sleep(Duration::from_millis(5));
-    }
 }
 
 /// The state of a process, as `T` for one that stands still; `-` where there is none.

@@ -7,6 +7,7 @@
 
 use crate::scene::{Scene, kill_if_there};
 use numakit_model::CpuSet;
+use numakit_testing::until;
 use std::fs;
 use std::process::{Child, Stdio};
 use std::time::Duration;
@@ -184,10 +185,13 @@ fn a_storm_of_kills_and_removals_leaves_nothing_held_twice_or_by_nobody() {
         storm.step(&mut launchers, wanted);
     }
     // Daemons and programs without a launcher end by themselves.
-    crate::scene::until("all programs end", || {
-        storm.wrong.extend(shared(&programs(&storm.name)));
-        programs(&storm.name).is_empty()
-    });
+    until!(
+        {
+            storm.wrong.extend(shared(&programs(&storm.name)));
+            programs(&storm.name).is_empty()
+        },
+        "all programs end"
+    );
     println!(
         "launches {}, kills {}, files removed {}, wrong {}",
         storm.launches,

@@ -1,10 +1,11 @@
 //! Who does not give up the turn to choose delays others; it cannot stop them or make them take
 //! what is held.
 
-use crate::scene::{Scene, kill, state, until};
+use crate::scene::{Scene, kill, state};
 use numakit_model::CpuSet;
 use numakit_registry::limits::Limits;
 use numakit_registry::{About, Chosen, Registry};
+use numakit_testing::until;
 use std::fs::File;
 use std::os::fd::AsFd;
 use std::process::{Command, Stdio};
@@ -80,7 +81,7 @@ fn a_lock_of_a_process_is_told_by_its_number() {
     let mut python = Command::new("python3");
     python.args(["-c", script]).arg(scene.registry()).stdout(Stdio::piped());
     let Ok(mut hog) = python.spawn() else {
-        println!("skipped: there is no python3, which locks as a process");
+        numakit_skips::PYTHON.skip("there is no python3, which locks as a process");
         return;
     };
     let mut line = String::new();
@@ -101,9 +102,9 @@ fn a_launcher_that_was_stopped_while_it_chose_is_told() {
     let file = opened(&scene);
     assert!(numakit_sys::lock::try_lock(file.as_fd(), TURN..TURN + 1).unwrap());
     let mut waiting = scene.hold(&["3", "true"]).spawn().unwrap();
-    until("it waits", || state(waiting.id()) == 'S');
+    until!(state(waiting.id()) == 'S', "it waits");
     kill("STOP", waiting.id());
-    until("it stands still", || state(waiting.id()) == 'T');
+    until!(state(waiting.id()) == 'T', "it stands still");
     drop(file);
     assert_eq!(warning(&scene), "");
     kill("CONT", waiting.id());

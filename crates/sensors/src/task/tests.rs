@@ -2,6 +2,7 @@ use super::machine::{Made, topology};
 use super::*;
 use crate::testing::{Values, absent, read};
 use numakit_sys::root::Tree;
+use numakit_testing::wait::found;
 use std::io::ErrorKind;
 
 fn sensor(root: &SysRoot, target: &Target) -> Box<dyn Sensor> {
@@ -17,16 +18,10 @@ fn machine() -> SysRoot {
     SysRoot::of_tree(files)
 }
 
-/// Reads until the walker has shown something that is so, or fails after a minute.
+/// Reads until the walker has shown something that is so.
+#[track_caller]
 fn read_until(sensor: &mut dyn Sensor, so: impl Fn(&Values, Option<String>) -> bool) -> Values {
-    for _ in 0..6000 {
-        let values = read(sensor);
-        if so(&values, sensor.failure()) {
-            return values;
-        }
-        std::thread::sleep(Duration::from_millis(10));
-    }
-    panic!("waited a minute for nothing: {:?} {:?}", read(sensor), sensor.failure());
+    found("other values", || Some(read(sensor)).filter(|values| so(values, sensor.failure())))
 }
 
 #[test]

@@ -5,6 +5,7 @@ use numakit_model::{CpuSet, Instance, Kind, Metric, Scope, Series, Unit};
 use numakit_recording::{Header, Ring};
 use numakit_server::{Front, Listener, Orders, Server, Urls};
 use numakit_session::Status;
+use numakit_testing::until;
 use serde_json::Value;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -60,9 +61,7 @@ impl Bench {
     /// Adds so many rows, 1 ms apart, from that row on.
     pub fn rows(&self, from: u64, count: u64) {
         for row in from..from + count {
-            while self.ring.waiting_rows() >= 4000 {
-                std::thread::sleep(Duration::from_millis(1));
-            }
+            until!(self.ring.waiting_rows() < 4000);
             self.ring.push(START + row * 1_000_000, 0, &[Some(row % 1000), None]);
         }
     }

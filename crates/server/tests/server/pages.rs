@@ -2,8 +2,8 @@
 
 use crate::bench::{Bench, START};
 use numakit_session::Status;
+use numakit_testing::until;
 use serde_json::json;
-use std::time::Duration;
 use tokio_tungstenite::tungstenite::Message;
 
 fn watch(step_ms: u64) -> String {
@@ -126,10 +126,6 @@ fn clients_beyond_the_limit_are_turned_away_and_places_become_free() {
     assert_eq!(bench.upgrade(&url, &[]).status, 503);
     pages.pop();
     // Its end has to be noticed first.
-    let freed = (0..500).any(|_| {
-        std::thread::sleep(Duration::from_millis(10));
-        pages[0].text("state")["clients"] == 15
-    });
-    assert!(freed);
+    until!(pages[0].text("state")["clients"] == 15);
     bench.connect(&url).text("hello");
 }

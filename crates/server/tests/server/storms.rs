@@ -1,11 +1,12 @@
 //! Floods of connections and clients that read nothing: whoever has the key for control gets in.
 
 use crate::bench::Bench;
+use numakit_testing::until;
+use numakit_testing::wait::found;
 use std::io::Write;
 use std::net::TcpStream;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
 
 /// A request that never ends.
 const HALF: &[u8] = b"GET / HTTP/1.1\r\nHost: localhost\r\nX-Slow: ";
@@ -88,11 +89,8 @@ fn who_reads_nothing_gives_way() {
     for url in [bench.urls.viewer.clone(), bench.urls.controller.clone()] {
         let stalled: Vec<_> = (0..16).map_while(|_| bench.try_connect(&url)).collect();
         // That they do not answer has to be noticed first.
-        let mut came = (0..3000).find_map(|_| {
-            std::thread::sleep(Duration::from_millis(10));
-            bench.try_connect(&url)
-        });
-        assert!(came.as_mut().is_some_and(|page| page.text("hello")["limits"]["clients"] == 16));
+        let mut came = found("a free place", || bench.try_connect(&url));
+        assert_eq!(came.text("hello")["limits"]["clients"], 16);
         drop(stalled);
     }
 }
@@ -112,10 +110,6 @@ fn files_of_values_that_nobody_takes_are_few_and_leave_some_for_control() {
             stream
         })
         .collect();
-    let full = (0..3000).any(|_| {
-        std::thread::sleep(Duration::from_millis(10));
-        bench.request("GET /export.csv?series=0", &[&viewer], "").status == 429
-    });
-    assert!(full);
+    until!(bench.request("GET /export.csv?series=0", &[&viewer], "").status == 429);
     assert_eq!(bench.request("GET /export.csv?series=0", &[&controller], "").status, 200);
 }

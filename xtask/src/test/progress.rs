@@ -1,0 +1,107 @@
+//! What a person sees while the tests run: on a terminal one line that changes, elsewhere a line per part.
+
+use std::io::{IsTerminal, Write};
+use std::time::{Duration, Instant};
+
+/// Parts that are named at the end.
+const SHOWN: usize = 20;
+
+/// Shows what runs and keeps how long each part took.
+#[derive(Debug)]
+pub struct Progress {
+    terminal: bool,
+    started: Instant,
+    parts: Vec<(String, Duration)>,
+    status: bool,
+}
+
+impl Progress {
+    /// For standard output as it is.
+    pub fn new() -> Self {
+        let terminal = std::io::stdout().is_terminal();
+        Self { terminal, started: Instant::now(), parts: Vec::new(), status: false }
+    }
+
+    /// Prints a line that stays.
+    pub fn say(&mut self, line: &str) {
+        self.clear();
+        println!("{line}");
+    }
+
+    /// Names a part before it begins.
+    pub fn begin(&mut self, name: &str) {
+        self.say(&format!("{:>6}  {name}", clock(self.started.elapsed())));
+    }
+
+    /// Names a part whose progress [`Self::status`] shows on a terminal.
+    pub fn begin_quietly(&mut self, name: &str) {
+        if !self.terminal {
+            self.begin(name);
+        }
+    }
+
+    /// Replaces the line that changes.
+    pub fn status(&mut self, line: &str) {
+        if self.terminal {
+            let columns = std::env::var("COLUMNS").ok().and_then(|c| c.parse().ok()).unwrap_or(100);
+            let line: String = format!("{:>6}  {line}", clock(self.started.elapsed()));
+            print!("\r\x1b[K{}", line.chars().take(columns).collect::<String>());
+            let _ = std::io::stdout().flush();
+            self.status = true;
+        }
+    }
+
+    /// Removes the line that changes, so that others can print.
+    pub fn clear(&mut self) {
+        if std::mem::take(&mut self.status) {
+            print!("\r\x1b[K");
+            let _ = std::io::stdout().flush();
+        }
+    }
+
+    /// Notes how long a part took.
+    pub fn took(&mut self, name: &str, time: Duration) {
+        self.parts.push((name.to_owned(), time));
+    }
+
+    /// Runs a part that is named before it begins.
+    pub fn part<T>(&mut self, name: &str, run: impl FnOnce() -> T) -> T {
+        self.begin(name);
+        let started = Instant::now();
+        let result = run();
+        self.took(name, started.elapsed());
+        result
+    }
+
+    /// Where the time went: the longest parts.
+    pub fn summary(&mut self) -> Vec<String> {
+        longest(&mut self.parts, self.started.elapsed())
+    }
+}
+
+fn longest(parts: &mut [(String, Duration)], all: Duration) -> Vec<String> {
+    parts.sort_by_key(|(_, time)| std::cmp::Reverse(*time));
+    let mut lines = vec![format!("{} in all; the longest parts:", clock(all))];
+    let shown = parts.iter().take(SHOWN).filter(|(_, time)| time.as_secs() > 0);
+    lines.extend(shown.map(|(name, time)| format!("{:>6}  {name}", clock(*time))));
+    lines
+}
+
+/// Minutes and seconds.
+fn clock(time: Duration) -> String {
+    let seconds = time.as_secs();
+    format!("{}:{:02}", seconds / 60, seconds % 60)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_longest_parts_come_first() {
+        let part = |name: &str, seconds| (name.to_owned(), Duration::from_secs(seconds));
+        let mut parts = vec![part("short", 0), part("guest", 125), part("build", 361)];
+        let lines = longest(&mut parts, Duration::from_secs(3600));
+        assert_eq!(lines, ["60:00 in all; the longest parts:", "  6:01  build", "  2:05  guest"]);
+    }
+}
