@@ -6,6 +6,9 @@ use std::io::{self, Read, Seek, SeekFrom};
 /// Marks the end of the stream.
 pub(crate) const END_OF_STREAM: [u8; 8] = [0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0];
 
+/// What an Arrow file begins with; the messages of a stream and a table of them follow.
+pub(crate) const FILE: [u8; 8] = *b"ARROW1\0\0";
+
 /// What every message begins with.
 pub(super) const CONTINUATION: [u8; 4] = [0xff; 4];
 const MAX_META: usize = 256 << 20;
@@ -131,6 +134,13 @@ impl<R: Read + Seek> Messages<R> {
     pub fn go_to(&mut self, position: u64) -> io::Result<()> {
         self.whole = self.from.seek(SeekFrom::Start(position))?;
         Ok(())
+    }
+
+    /// Passes over what an Arrow file begins with, if it is one.
+    pub fn pass_file_mark(&mut self) -> io::Result<()> {
+        let mut start = [0; 8];
+        self.fill(&mut start)?;
+        self.go_to(if start == FILE { 8 } else { 0 })
     }
 
     /// So many of the bytes that follow, or all if there are fewer. They count as read.
