@@ -6,7 +6,10 @@ use rustix::thread::futex::{self, Flags};
 use std::num::NonZeroU32;
 use std::sync::atomic::AtomicU32;
 
-/// Wakes as many threads that sleep on the word.
+/// All threads that sleep on a word: the kernel takes the number as a signed one.
+pub(crate) const ALL: u32 = i32::MAX as u32;
+
+/// Wakes at most this many threads that sleep on the word.
 pub(crate) fn wake(word: &AtomicU32, count: u32) {
     let _ = futex::wake(word, Flags::PRIVATE, count);
 }

@@ -2,7 +2,7 @@
 //! one back tells the first.
 
 use crate::clock;
-use crate::futex::{wait, wake};
+use crate::futex::{ALL, wait, wake};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 
@@ -43,7 +43,7 @@ impl Gate {
         let invited = back.map(|m| m.store(round, Ordering::Release)).count() as u32;
         self.out.fetch_sub(all - invited, Ordering::AcqRel);
         self.round.store(round, Ordering::Release);
-        wake(&self.round, u32::MAX);
+        wake(&self.round, ALL);
         let deadline = clock::monotonic().saturating_add(patience.as_nanos() as u64);
         loop {
             let out = self.out.load(Ordering::Acquire);
@@ -93,7 +93,7 @@ impl Gate {
     pub fn close(&self) {
         self.closed.store(true, Ordering::Release);
         self.round.fetch_add(1, Ordering::AcqRel);
-        wake(&self.round, u32::MAX);
+        wake(&self.round, ALL);
     }
 }
 
