@@ -6,8 +6,9 @@ use std::io::{self, Read, Seek, SeekFrom};
 /// Marks the end of the stream.
 pub(crate) const END_OF_STREAM: [u8; 8] = [0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0];
 
-/// What an Arrow file begins with; the messages of a stream and a table of them follow.
-pub(crate) const FILE: [u8; 8] = *b"ARROW1\0\0";
+/// What an Arrow file begins with. Zeros up to 8 or 64 bytes follow, then the messages of a stream,
+/// then a table of them.
+const FILE: &[u8] = b"ARROW1";
 
 /// What every message begins with.
 pub(super) const CONTINUATION: [u8; 4] = [0xff; 4];
@@ -138,9 +139,11 @@ impl<R: Read + Seek> Messages<R> {
 
     /// Passes over what an Arrow file begins with, if it is one.
     pub fn pass_file_mark(&mut self) -> io::Result<()> {
-        let mut start = [0; 8];
-        self.fill(&mut start)?;
-        self.go_to(if start == FILE { 8 } else { 0 })
+        let mut start = [0; 64];
+        let filled = self.fill(&mut start)?;
+        let behind = start[..filled].strip_prefix(FILE);
+        let zeros = behind.map(|bytes| bytes.iter().take_while(|byte| **byte == 0).count());
+        self.go_to(zeros.map_or(0, |zeros| (FILE.len() + zeros) as u64))
     }
 
     /// So many of the bytes that follow, or all if there are fewer. They count as read.

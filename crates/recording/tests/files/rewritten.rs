@@ -81,7 +81,7 @@ fn a_flipped_byte_in_lz4_is_no_value() {
         std::fs::write(&path, &damaged).unwrap();
         // Whatever the byte was, reading ends, and the batch behind is found.
         let (_, batch, damage) = read(&path);
-        assert!(batch.len() >= 503, "byte {at}: {} rows", batch.len());
+        assert!(batch.len() >= 501, "byte {at}: {} rows", batch.len());
         unread += u32::from(damage.is_some());
     }
     assert!(unread > 0);
