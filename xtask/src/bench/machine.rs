@@ -5,7 +5,7 @@ use anyhow::{Context, Result};
 use std::fmt::Write;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 /// Files of a node whose lines are series.
 const NODE_FILES: [&str; 3] = ["vmstat", "numastat", "meminfo"];

@@ -1,4 +1,5 @@
 use crate::runner::{Done, Folder};
+use numakit_testing::sysfs;
 use std::process::{Child, Command, Stdio};
 
 /// The machine of the best-practice guide: 8 servers with two packages of 16 cores, in pairs that
