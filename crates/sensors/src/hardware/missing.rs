@@ -2,7 +2,7 @@
 
 use super::names;
 use crate::events::{FieldsError, HW_CACHE, Identity, Section, Spread, Table};
-use crate::glob;
+use crate::glob::Pattern;
 use crate::pmu::{DEVICES, EncodeError, privilege};
 use crate::sensor::Absent;
 use numakit_model::{Fix, Unavailable};
@@ -69,8 +69,8 @@ impl<'a> Lacking<'a> {
 
     /// Whether the machine has a PMU whose name begins so.
     fn has(&self, start: &str) -> bool {
-        let pattern = format!("{start}*");
-        self.pmus.iter().any(|pmu| glob::matches(&pattern, pmu))
+        let pattern = Pattern::new(&format!("{start}*"));
+        self.pmus.iter().any(|pmu| pattern.fits(pmu))
     }
 
     /// Why there is nothing at all; `first` is what is absent first.
