@@ -1,5 +1,5 @@
-//! The rules of the house, checked: layers, lints, sizes, names, and that documents tell the
-//! truth about folders and verbs.
+//! The rules of the project, checked: layers, lints, sizes, names, words, and that documents match
+//! the folders and verbs that exist.
 #![allow(clippy::unwrap_used)]
 
 mod documents;
@@ -7,6 +7,7 @@ mod kernel_files;
 mod errors;
 mod layers;
 mod rules;
+mod words;
 
 use std::fs;
 use std::path::{Path, PathBuf};
