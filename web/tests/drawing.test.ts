@@ -104,5 +104,5 @@ test("a series without values has a reason, one with values has none", () => {
   presence.look(sliceOf(x, tracks), 0, 4000, [free.number, used.number]);
   assert.equal(presence.why(free), null, "it was there then");
   presence.look(sliceOf([], new Map()), 0, 1, [free.number]);
-  assert.deepEqual(presence.why(free), { why: "No samples here.", alone: false });
+  assert.deepEqual(presence.why(free), { why: "No samples in this range.", alone: false });
 });
