@@ -3,6 +3,7 @@
 
 use anyhow::Context;
 use clap_complete::{Shell, generate_to};
+use numakit_cli::help;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -11,7 +12,17 @@ fn main() -> anyhow::Result<()> {
     let share = PathBuf::from(share);
     let man = share.join("man/man1");
     fs::create_dir_all(&man)?;
-    clap_mangen::generate_to(numakit_cli::command(), &man)?;
+    for program in numakit_cli::programs() {
+        let mut program = program.disable_help_subcommand(true);
+        program.build();
+        let verbs = program.get_subcommands().filter(|verb| !verb.is_hide_set());
+        for command in std::iter::once(&program).chain(verbs) {
+            let page = clap_mangen::Man::new(command.clone());
+            let mut text = Vec::new();
+            help::render(&page, command, &mut text)?;
+            fs::write(man.join(page.get_filename()), text)?;
+        }
+    }
     complete(Shell::Bash, &share.join("bash-completion/completions"), "numa")?;
     complete(Shell::Zsh, &share.join("zsh/site-functions"), "_numa")?;
     complete(Shell::Fish, &share.join("fish/vendor_completions.d"), "numa.fish")

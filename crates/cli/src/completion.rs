@@ -1,7 +1,7 @@
-//! What shells offer: the definition of the command line, with words for options that take more
-//! than a list can hold. What is typed is not compared with them.
+//! Shell completions: the definition of the command line, with suggestions for options that also
+//! accept other values.
 
-use crate::{VERBS, command};
+use crate::{Group, VERBS, Verb, definition};
 use clap::Command;
 use clap::builder::{PossibleValue, PossibleValuesParser};
 use numakit_derived::Catalog;
@@ -11,7 +11,9 @@ use numakit_session::order::ORDERS;
 
 /// The definition for generators of completions, and for nothing else.
 pub fn for_shells() -> Command {
-    VERBS.iter().fold(command(), |numa, verb| numa.mut_subcommand(verb, with_words))
+    let listed = |verb: &Verb| verb.group != Group::Hidden;
+    let verbs = VERBS.iter().filter(|verb| listed(verb));
+    verbs.fold(definition(listed), |numa, verb| numa.mut_subcommand(verb.name, with_words))
 }
 
 fn with_words(verb: Command) -> Command {
@@ -58,23 +60,24 @@ fn first(help: &str) -> &str {
 
 const POLICIES: [(&str, &str); 5] = [
     ("compact", "nearest nodes first"),
-    ("scatter", "over nodes far apart"),
-    ("balanced", "as many on each node"),
-    ("memory:", "on nodes with so much memory"),
+    ("scatter", "nodes far apart"),
+    ("balanced", "the same number on each node"),
+    ("memory:", "as many nodes as provide that much memory"),
     ("near:", "near a device"),
 ];
 
 const MEMORY: [(&str, &str); 5] = [
-    ("local", "where threads run"),
+    ("local", "from the node where the thread runs"),
     ("bind", "only from these nodes"),
-    ("prefer", "from these nodes as long as they have some"),
-    ("interleave", "page by page from each of these nodes"),
-    ("weighted", "page by page, by what the nodes give"),
+    ("prefer", "from these nodes while they have free memory"),
+    ("interleave", "page by page from these nodes in turn"),
+    ("weighted", "interleave, with the kernel's weights of the nodes"),
 ];
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::command;
 
     fn offered(verb: &str, argument: &str) -> Vec<String> {
         let numa = for_shells();
@@ -94,6 +97,7 @@ mod tests {
         assert!(offered("stat", "metrics").contains(&"local".to_owned()));
         assert!(offered("list", "pattern").contains(&"node.numa_hit".to_owned()));
         assert_eq!(offered("ctl", "order").len(), ORDERS.len());
+        assert!(for_shells().find_subcommand("mark").is_none(), "a hidden verb");
         for_shells().debug_assert();
     }
 

@@ -1,4 +1,4 @@
-//! The formulas of the verbs that show figures: ours, and those of the user's files.
+//! The formulas of derived metrics: built-in ones, and those of the user's files.
 
 use anyhow::{Context, bail};
 use clap::Args;
@@ -9,20 +9,20 @@ use numakit_terminal::formulas::known_metrics;
 use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
-/// Where formulas come from.
+/// Files with formulas.
 #[derive(Debug, Default, Args)]
 pub struct Formulas {
-    /// Add the formulas of this file, as the guide 'formulas' describes; may be given again
+    /// Add the formulas in this file (see the guide 'formulas'); may be repeated
     ///
-    /// Before it come /etc/numakit/formulas.txt and $XDG_CONFIG_HOME/numakit/formulas.txt
-    /// (~/.config/numakit/formulas.txt), where they are and can be read. A formula of the same
-    /// name replaces the one before.
+    /// /etc/numakit/formulas.txt and $XDG_CONFIG_HOME/numakit/formulas.txt
+    /// (~/.config/numakit/formulas.txt) are read first, if they exist. A formula replaces an
+    /// earlier one of the same name.
     #[arg(long = "formulas", value_name = "FILE")]
     files: Vec<PathBuf>,
 }
 
 impl Formulas {
-    /// Ours, then those of the machine, of the user and of the command line.
+    /// The built-in ones, then those of the machine, of the user and of the command line.
     pub fn load(&self) -> anyhow::Result<Catalog> {
         let mut texts = Vec::new();
         for path in standard() {
@@ -62,22 +62,22 @@ fn standard() -> Vec<PathBuf> {
         .collect()
 }
 
-/// What the system said, if it is that which failed.
+/// The kind of the system's error, if there is one.
 fn io_kind(error: &anyhow::Error) -> Option<ErrorKind> {
     error.root_cause().downcast_ref::<std::io::Error>().map(std::io::Error::kind)
 }
 
 fn text(path: &Path) -> anyhow::Result<String> {
-    let cannot = || format!("the formulas of {} cannot be read", path.display());
+    let cannot = || format!("cannot read the formulas in {}", path.display());
     let mut bytes = Vec::new();
-    // One byte more than allowed tells that there is too much.
+    // One byte more than allowed, so that a file that is too long is noticed.
     open_to_read(path)
         .and_then(|f| f.take(MAX_BYTES as u64 + 1).read_to_end(&mut bytes))
         .with_context(cannot)?;
     match String::from_utf8(bytes) {
         Ok(text) => Ok(text),
         Err(_) => {
-            bail!("{} is not text in UTF-8; give a file as the guide 'formulas' describes", path.display())
+            bail!("{} is not UTF-8 text; the guide 'formulas' describes the format", path.display())
         }
     }
 }

@@ -1,29 +1,33 @@
 //! Options that every verb takes, and the machine that they choose.
 
 use anyhow::{Context, bail};
-use clap::{Args, ValueEnum};
+use clap::{ArgAction, Args, ValueEnum};
 use numakit_sys::SysRoot;
 use numakit_sys::tty;
 use std::path::PathBuf;
 
 /// Why verbs that read recordings refuse --sysroot.
-pub const OF_A_RECORDING: &str = "a recording holds all that is shown of its machine";
+pub const OF_A_RECORDING: &str = "a recording contains what it needs of its machine";
 
 /// Options that every verb takes.
 #[derive(Debug, Args)]
+#[command(next_help_heading = "Global options")]
 pub struct Global {
-    /// Read another machine's /sys and /proc: a directory, or a capture
-    #[arg(long, global = true, value_name = "DIR|ARCHIVE")]
+    /// Read /sys and /proc of another machine from a directory or a capture
+    #[arg(long, global = true, value_name = "DIR|CAPTURE")]
     sysroot: Option<PathBuf>,
-    /// When to colour the output
+    /// When to use colours
     #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
     color: Color,
+    /// Print help ('-h' prints a summary)
+    #[arg(short, long, global = true, action = ArgAction::Help)]
+    help: Option<bool>,
 }
 
-/// When to colour.
+/// When to use colours.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Color {
-    /// On a terminal, unless NO_COLOR is set
+    /// If standard output is a terminal and NO_COLOR is not set
     Auto,
     /// Always
     Always,
@@ -32,22 +36,21 @@ pub enum Color {
 }
 
 impl Global {
-    /// This machine, with the defaults.
-    pub fn host() -> Self {
-        Self { sysroot: None, color: Color::Auto }
-    }
-
-    /// The place that /sys and /proc are read from.
+    /// The directory or capture that contains /sys and /proc.
     pub fn root(&self) -> anyhow::Result<SysRoot> {
         match &self.sysroot {
             None => Ok(SysRoot::host()),
             Some(path) => SysRoot::open(path).with_context(|| {
-                format!("--sysroot {} cannot be read; give a directory that holds sys and proc, or a capture made by 'numa capture'", path.display())
+                format!(
+                    "--sysroot {} cannot be read; give a directory that contains sys and proc, or a file that \
+                     'numa capture' wrote",
+                    path.display()
+                )
             }),
         }
     }
 
-    /// Refuses --sysroot for a verb that reads nothing below it, and says why.
+    /// Refuses --sysroot for a verb that does not read /sys or /proc.
     pub fn only_here(&self, why: &str) -> anyhow::Result<()> {
         match &self.sysroot {
             None => Ok(()),
@@ -55,13 +58,13 @@ impl Global {
         }
     }
 
-    /// Whether the characters of the locale are those of Unicode, so that lines can be drawn.
+    /// Whether the locale is a Unicode one, so that box-drawing characters can be used.
     pub fn unicode(&self) -> bool {
         let set = |name| std::env::var(name).ok().filter(|value| !value.is_empty());
         unicode(["LC_ALL", "LC_CTYPE", "LANG"].into_iter().find_map(set).as_deref())
     }
 
-    /// Whether standard output gets colours.
+    /// Whether to use colours on standard output.
     pub fn color(&self) -> bool {
         match self.color {
             Color::Always => true,
@@ -71,7 +74,7 @@ impl Global {
     }
 }
 
-/// What stands behind the point of a locale's name are its characters; no locale is that of C.
+/// The character set follows the dot in a locale's name; without a locale it is that of C.
 fn unicode(locale: Option<&str>) -> bool {
     let characters =
         locale.and_then(|name| name.split('@').next()?.split_once('.')).map_or("", |(_, set)| set);

@@ -1,12 +1,14 @@
-//! The command line of `numa`. This definition is the only one: help, man pages, shell
-//! completions and the documents are made from it.
+//! The command line of `numa`. Help, man pages, shell completions and tables in the guide are all
+//! generated from this definition.
 
 pub mod completion;
 mod formulas;
 mod global;
-pub mod numaplace;
-pub mod numascope;
+pub mod help;
+mod numaplace;
+mod numascope;
 mod observe;
+pub mod originals;
 mod page;
 mod place;
 mod to_file;
@@ -14,79 +16,133 @@ pub mod verbs;
 
 pub use global::Global;
 
-use clap::{Args, Command, FromArgMatches};
+use clap::{ArgMatches, Args, Command, FromArgMatches};
 use numakit_sys::stdio::{self, OutputError};
-use std::ffi::{OsStr, OsString};
+use originals::ORIGINALS;
+use std::ffi::OsString;
 use std::process::ExitCode;
 
-/// Every verb is a file in `verbs/`, which has the verb's name and a structure of its options.
+/// What a verb is for. Help, man page and guide list the verbs by group, in this order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Group {
+    /// The machine and its processes, now.
+    See,
+    /// Recordings: how they are made, read and converted.
+    Record,
+    /// Cores for programs.
+    Place,
+    /// What this installation can do here.
+    Setup,
+    /// For tests of numakit; no help lists it.
+    Hidden,
+}
+
+impl Group {
+    /// The groups that help lists.
+    pub const LISTED: [Self; 4] = [Self::See, Self::Record, Self::Place, Self::Setup];
+
+    /// The heading of the group.
+    pub fn heading(self) -> &'static str {
+        match self {
+            Self::See => "See what the machine does",
+            Self::Record => "Record and analyse",
+            Self::Place => "Place programs",
+            Self::Setup => "Set up and diagnose",
+            Self::Hidden => "Hidden",
+        }
+    }
+}
+
+/// A verb: a file in `verbs/` with a structure of its options.
+pub struct Verb {
+    /// The name.
+    pub name: &'static str,
+    /// What it is for.
+    pub group: Group,
+    define: fn(Command) -> Command,
+    run: fn(&ArgMatches, &Global) -> anyhow::Result<ExitCode>,
+}
+
+impl Verb {
+    /// The definition.
+    fn command(&self) -> Command {
+        (self.define)(Command::new(self.name)).hide(self.group == Group::Hidden)
+    }
+}
+
 macro_rules! verbs {
-    ($($name:ident::$Verb:ident),* $(,)?) => {
-        const VERBS: &[&str] = &[$(stringify!($name)),*];
-
-        /// Adds all verbs to a definition, or the only one that is wanted.
-        fn add_verbs(mut to: Command, only: Option<&OsStr>) -> Command {
-            $(if only.is_none_or(|only| only == stringify!($name)) {
-                to = to.subcommand(verbs::$name::$Verb::augment_args(Command::new(stringify!($name))));
-            })*
-            to
-        }
-
-        fn run_verb(verb: &str, matches: &clap::ArgMatches, global: &Global) -> anyhow::Result<ExitCode> {
-            match verb {
-                $(stringify!($name) => verbs::$name::$Verb::from_arg_matches(matches)?.run(global),)*
-                _ => anyhow::bail!("there is no verb '{verb}'; 'numa --help' lists them"),
-            }
-        }
+    ($($Group:ident: $($name:ident::$Verb:ident),*;)*) => {
+        /// All verbs, in the order in which help lists them.
+        pub const VERBS: &[Verb] = &[$($(Verb {
+            name: stringify!($name),
+            group: Group::$Group,
+            define: verbs::$name::$Verb::augment_args,
+            run: |matches, global| verbs::$name::$Verb::from_arg_matches(matches)?.run(global),
+        }),*),*];
     };
 }
 
 verbs! {
-    topo::Topo, plan::Plan, run::Run, ps::Ps, capture::Capture, doctor::Doctor, list::List, stat::Stat,
-    tasks::Tasks, live::Live, view::View, record::Record, ctl::Ctl, report::Report, export::Export,
-    recover::Recover, mark::Mark,
+    See: topo::Topo, stat::Stat, live::Live, tasks::Tasks, list::List;
+    Record: record::Record, ctl::Ctl, report::Report, view::View, export::Export, recover::Recover;
+    Place: run::Run, ps::Ps, plan::Plan;
+    Setup: doctor::Doctor, capture::Capture;
+    Hidden: mark::Mark;
 }
 
-/// The definition, for man pages and completions.
+/// The whole definition of `numa`.
 pub fn command() -> Command {
-    definition(None)
+    let numa = definition(|_| true);
+    let template = help::template(&numa);
+    numa.help_template(template)
 }
 
-fn definition(only: Option<&OsStr>) -> Command {
+/// The definitions of all programs that this one is, depending on the name it is called by.
+pub fn programs() -> Vec<Command> {
+    let originals = ORIGINALS.iter().map(|original| (original.command)());
+    std::iter::once(command()).chain(originals).collect()
+}
+
+/// The definition with some of the verbs.
+fn definition(with: impl Fn(&Verb) -> bool) -> Command {
     let numa = Command::new("numa")
         .version(env!("CARGO_PKG_VERSION"))
-        .about("See, place, feed and measure programs on NUMA machines")
         .arg_required_else_help(true)
         .subcommand_required(true)
+        .subcommand_value_name("VERB")
+        .disable_help_flag(true)
         .max_term_width(100);
-    add_verbs(Global::augment_args(numa), only)
+    let numa = Global::augment_args(numa).about(help::ABOUT).long_about(help::LONG_ABOUT);
+    numa.subcommands(VERBS.iter().filter(|verb| with(verb)).map(Verb::command))
 }
 
-/// Does what the command line says, of which the first word is the name of this program. An error
-/// is about the request or the environment (exit code 2); what ran and went partly wrong is in the
-/// exit code.
+/// Runs a command line; its first word is the name of the program. An error is about the request or
+/// the environment (exit code 2); the exit code says whether what ran did all of its work.
 pub fn run(words: &[OsString]) -> anyhow::Result<ExitCode> {
-    // To define all verbs takes longer than most of what `numa run` does.
-    let named = words.get(1).map(OsString::as_os_str).filter(|word| VERBS.iter().any(|verb| word == verb));
-    let matches = match definition(named).try_get_matches_from(words) {
+    // Defining all verbs takes longer than most of what `numa run` does.
+    let named = words.get(1).filter(|word| VERBS.iter().any(|verb| *word == verb.name));
+    let definition = named.map_or_else(command, |name| definition(|verb| name == verb.name));
+    let matches = match definition.try_get_matches_from(words) {
         Ok(matches) => matches,
-        Err(other) => return told(&other),
+        Err(other) => return answer(&other),
     };
     let global = Global::from_arg_matches(&matches)?;
-    match matches.subcommand() {
-        Some((verb, matches)) => run_verb(verb, matches, &global),
-        None => anyhow::bail!("no verb is given; 'numa --help' lists them"),
+    let (name, matches) = matches.subcommand().unwrap_or(("", &matches));
+    match VERBS.iter().find(|verb| verb.name == name) {
+        Some(verb) => (verb.run)(matches, &global),
+        None => anyhow::bail!("there is no verb '{name}'; 'numa --help' lists the verbs"),
     }
 }
 
-/// Prints what clap has to say: help that was asked for, or what is wrong with the line.
-fn told(what: &clap::Error) -> anyhow::Result<ExitCode> {
-    if what.use_stderr() {
-        let _ = what.print();
+/// Prints the answer of clap: the help or version that was asked for, or what is wrong with the
+/// command line.
+fn answer(answer: &clap::Error) -> anyhow::Result<ExitCode> {
+    if answer.use_stderr() {
+        let _ = answer.print();
         return Ok(ExitCode::from(2));
     }
     stdio::check()?;
-    what.print().map_err(OutputError::from)?;
+    answer.print().map_err(OutputError::from)?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -102,7 +158,8 @@ mod tests {
             verb.render_long_help().to_string() + &verb.render_usage().to_string()
         };
         for verb in VERBS {
-            assert_eq!(helps(definition(Some(OsStr::new(verb))), verb), helps(command(), verb));
+            let alone = definition(|other| other.name == verb.name);
+            assert_eq!(helps(alone, verb.name), helps(command(), verb.name));
         }
         command().debug_assert();
     }

@@ -1,5 +1,6 @@
 //! `numa`, and `numascope` or `numaplace` when called by that name.
 
+use numakit_cli::originals::ORIGINALS;
 use numakit_sys::stdio::{OutputError, say};
 use std::ffi::OsString;
 use std::path::Path;
@@ -11,17 +12,16 @@ fn main() -> ExitCode {
     numakit_sys::memory::single_heap();
     let words: Vec<OsString> = std::env::args_os().collect();
     let name = words.first().and_then(|word| Path::new(word).file_name());
-    let others = words.iter().skip(1).cloned();
-    let (name, result) = match name {
-        Some(name) if name == "numascope" => ("numascope", numakit_cli::numascope::run(others)),
-        Some(name) if name == "numaplace" => ("numaplace", numakit_cli::numaplace::run(others)),
-        _ => ("numa", numakit_cli::run(&words)),
+    let original = ORIGINALS.iter().find(|original| name.is_some_and(|name| name == original.name));
+    let (name, result) = match original {
+        Some(original) => (original.name, original.run(words.into_iter().skip(1).collect())),
+        None => ("numa", numakit_cli::run(&words)),
     };
     result.unwrap_or_else(|error| failed(name, &error))
 }
 
-/// Exit code 1 where the verb did its work and could only not print it; whoever closed the pipe
-/// that we print to has seen enough.
+/// Exit code 1 where the verb did its work and only its output could not be written. A reader that
+/// closed the pipe has read all it wanted.
 fn failed(name: &str, error: &anyhow::Error) -> ExitCode {
     let output = error.chain().find_map(|cause| cause.downcast_ref::<OutputError>());
     if output.is_some_and(OutputError::reader_left) {

@@ -1,156 +1,113 @@
-//! The command line of the original numaplace, for `numa` called by that name.
+//! The command line of the original numaplace, as one of `numa run`.
 
-use crate::verbs::run::Run;
-use crate::{Global, told};
+use crate::originals::Translation;
 use clap::error::ErrorKind;
-use clap::{Command, CommandFactory, FromArgMatches, Parser};
+use clap::{Command, CommandFactory, Parser};
 use numakit_placement::Cores;
-use numakit_sys::SysRoot;
-use numakit_sys::huge_pages::{SETTING, Setting};
-use numakit_sys::stdio::{note, print};
 use std::ffi::OsString;
-use std::process::ExitCode;
 
-/// Run a program on the nearest free cores, as numaplace did
+/// Run a program on the nearest free cores, with the options of numaplace
 ///
-/// Timers may be late by 1 ns only, and the scheduling class is 'batch' unless -p is given, as
-/// with the original. All else is in 'numa run --help'.
-#[derive(Debug, Default, PartialEq, Eq, Parser)]
-#[command(name = "numaplace", disable_version_flag = true, infer_long_args = true, args_override_self = true)]
-pub struct Line {
-    /// No NUMA allocator (there is none here: accepted)
+/// The command line is translated into a 'numa run' command line, which -v prints. As with the
+/// original numaplace, the timer slack is 1 ns, the scheduling class is SCHED_BATCH unless -p is
+/// given, and a warning appears unless transparent huge pages are set to 'always' or -t is given.
+#[derive(Debug, Parser)]
+#[command(name = "numaplace", version = concat!(env!("CARGO_PKG_VERSION"), " (numakit)"))]
+#[command(infer_long_args = true, args_override_self = true, max_term_width = 100)]
+struct Line {
+    /// Do not use a NUMA allocator: accepted, there is none yet
     #[arg(short = 'a', long)]
     no_allocator: bool,
-    /// So many cores; without it all that are free
+    /// Number of cores [default: all free cores]
     #[arg(short, long, value_name = "CORES", allow_negative_numbers = true)]
-    pub cores: Option<Cores>,
-    /// Tell why each core was chosen, and all that -v tells
+    cores: Option<Cores>,
+    /// Print why each core was chosen, and everything that -v prints
     #[arg(short, long)]
-    pub debug: bool,
-    /// Leave the main thread on all cores
+    debug: bool,
+    /// Do not bind the main thread
     #[arg(short, long = "parent")]
-    pub parent_free: bool,
-    /// Transparent huge pages off
+    parent_free: bool,
+    /// Disable transparent huge pages for the program
     #[arg(short = 't', long = "no-thp")]
-    pub no_huge_pages: bool,
-    /// Tell which cores were chosen, and what was set
+    no_huge_pages: bool,
+    /// Print the 'numa' command, the chosen cores and the settings
     #[arg(short, long)]
-    pub verbose: bool,
-    /// Print the version
-    #[arg(short = 'V', long)]
-    version: bool,
+    verbose: bool,
     /// The program and its arguments
     #[arg(value_name = "CMD", trailing_var_arg = true)]
-    pub command: Vec<OsString>,
+    command: Vec<OsString>,
 }
 
-/// Runs such a command line (without the program's name).
-pub fn run(words: impl Iterator<Item = OsString>) -> anyhow::Result<ExitCode> {
-    let line = match Line::read(words) {
-        Ok(line) => line,
-        Err(other) => return told(&other),
-    };
-    if line.version {
-        print(format_args!("numaplace {} (numakit)\n", env!("CARGO_PKG_VERSION")))?;
-        return Ok(ExitCode::SUCCESS);
-    }
+/// The definition of its command line.
+pub fn command() -> Command {
+    Line::command()
+}
+
+/// Translates its arguments. Short options may be combined, long ones abbreviated while they stay
+/// unambiguous; the first word that is no option begins the command.
+pub fn translate(words: Vec<OsString>) -> Result<Translation, clap::Error> {
+    let line = Line::try_parse_from([OsString::from("numaplace")].into_iter().chain(words))?;
     if line.command.is_empty() {
         let text = "no program given; name one, as in 'numaplace -c 4 ./app'";
-        return told(&definition().error(ErrorKind::MissingRequiredArgument, text));
+        return Err(command().error(ErrorKind::MissingRequiredArgument, text));
     }
-    if !line.no_huge_pages
-        && let Some(lack) = no_huge_pages(Setting::read(&SysRoot::host()))
-    {
-        note(format_args!("warning: {lack}"));
-    }
-    Run::original(line)?.run(&Global::host())
-}
-
-fn definition() -> Command {
-    Line::command().max_term_width(100)
-}
-
-/// What the original warns of.
-fn no_huge_pages(setting: Option<Setting>) -> Option<String> {
-    let now = match setting {
-        Some(Setting::Always) => return None,
-        Some(setting) => format!("set to '{setting}'"),
-        None => "not there in this kernel".to_owned(),
-    };
-    let fix = match setting {
-        Some(_) => {
-            format!("as root: echo always > {SETTING}, or give -t if the program is better off without")
-        }
-        None => "boot one that is built with CONFIG_TRANSPARENT_HUGEPAGE".to_owned(),
-    };
-    Some(format!("transparent huge pages are {now}, which may cost performance; {fix}"))
-}
-
-impl Line {
-    /// Letters may stand together behind one dash, long names may be cut short as long as they
-    /// stay clear, and what is no option begins the command.
-    fn read(words: impl Iterator<Item = OsString>) -> Result<Self, clap::Error> {
-        let name = OsString::from("numaplace");
-        let matches = definition().try_get_matches_from([name].into_iter().chain(words))?;
-        Self::from_arg_matches(&matches)
-    }
+    let shown = line.verbose || line.debug;
+    Ok(Translation::of("run", shown)
+        .option_if(shown, "--verbose")
+        .option_if(line.debug, "--explain")
+        .value("--cores", line.cores.map(|cores| cores.to_string()))
+        .option_if(line.no_allocator, "--alloc=none")
+        .option(if line.no_huge_pages { "--no-thp" } else { "--warn-thp" })
+        .option("--slack=1")
+        .option(if line.parent_free { "--no-bind-main" } else { "--sched=batch" })
+        .command(line.command))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn parse(text: &str) -> Result<Line, clap::Error> {
-        Line::read(text.split_whitespace().map(OsString::from))
-    }
-
-    fn cores(text: &str) -> Option<Cores> {
-        Some(text.parse().unwrap())
+    fn translated(text: &str) -> Result<String, clap::Error> {
+        let line = translate(text.split_whitespace().map(OsString::from).collect())?;
+        Ok(line.words.iter().map(|word| word.to_str().unwrap()).collect::<Vec<_>>().join(" "))
     }
 
     #[test]
-    fn lines_of_the_original_are_read() {
-        definition().debug_assert();
-        let line = parse("-atv -c 6 ./app -c 7 -- x").unwrap();
-        let expected = Line {
-            no_allocator: true,
-            cores: cores("6"),
-            no_huge_pages: true,
-            verbose: true,
-            command: ["./app", "-c", "7", "--", "x"].map(OsString::from).to_vec(),
-            ..Line::default()
-        };
-        assert_eq!(line, expected);
-        assert_eq!(parse("-dpc12 app").unwrap().cores, cores("12"));
-        let line = parse("-d -p -- -app").unwrap();
-        assert!(line.debug && line.parent_free && line.command == ["-app"]);
-        assert!(parse("-V").unwrap().version && parse("--version").unwrap().version);
-        assert_eq!(parse("- x").unwrap().command, ["-", "x"]);
-        assert_eq!(parse("app --cores 3 -V --help").unwrap().command.len(), 5);
+    fn lines_of_the_original_are_translated() {
+        command().debug_assert();
+        for (line, expected) in [
+            ("app", "--warn-thp --slack=1 --sched=batch -- app"),
+            (
+                "-atv -c 6 ./app -c 7 -- x",
+                "--verbose --cores=6 --alloc=none --no-thp --slack=1 --sched=batch -- ./app -c 7 -- x",
+            ),
+            ("-dpc12 app", "--verbose --explain --cores=12 --warn-thp --slack=1 --no-bind-main -- app"),
+            ("-p -- -app", "--warn-thp --slack=1 --no-bind-main -- -app"),
+            ("- x", "--warn-thp --slack=1 --sched=batch -- - x"),
+            (
+                "-c auto app --cores 3 -V",
+                "--cores=auto --warn-thp --slack=1 --sched=batch -- app --cores 3 -V",
+            ),
+        ] {
+            assert_eq!(translated(line).unwrap(), format!("numa run {expected}"), "{line}");
+        }
     }
 
     #[test]
     fn long_options_are_those_of_the_original() {
         let all = "--no-allocator --cores 64 --debug --parent --no-thp --verbose ./cg.C.x";
+        let expected = translated("-a -c 64 -d -p -t -v ./cg.C.x").unwrap();
         for line in
             [all, &all.replace("--cores 64", "--cores=64"), "-adptv -c 64 ./cg.C.x", "-adptvc64 ./cg.C.x"]
         {
-            let expected = Line {
-                no_allocator: true,
-                cores: cores("64"),
-                debug: true,
-                parent_free: true,
-                no_huge_pages: true,
-                verbose: true,
-                version: false,
-                command: vec!["./cg.C.x".into()],
-            };
-            assert_eq!(parse(line).unwrap(), expected, "{line}");
+            assert_eq!(translated(line).unwrap(), expected, "{line}");
         }
-        // As getopt_long took them, and again and again.
-        let line = parse("--core 2 --verb --no-t -v -c 3 app").unwrap();
-        assert!(line.verbose && line.no_huge_pages && line.cores == cores("3"));
-        assert!(parse("--ver app").is_err(), "verbose or version");
+        // As getopt_long reads them; the last value counts.
+        assert_eq!(
+            translated("--core 2 --verb --no-t -v -c 3 app").unwrap(),
+            translated("-v -t -c 3 app").unwrap()
+        );
+        assert!(translated("--ver app").is_err(), "verbose or version");
     }
 
     #[test]
@@ -163,19 +120,21 @@ mod tests {
             ("-c 0 app", "'0'"),
             ("-c -1 app", "'-1'"),
             ("--no-thp=2 app", "'--no-thp'"),
+            ("-v", "no program given"),
         ] {
-            let error = parse(text).unwrap_err();
+            let error = translated(text).unwrap_err();
             assert!(error.use_stderr() && error.to_string().contains(word), "{text}: {error}");
         }
-        assert!(parse("-x app").unwrap_err().to_string().contains("Usage: numaplace "));
-        assert!(parse("--help").unwrap_err().to_string().contains("--no-allocator"));
+        assert!(translated("-x app").unwrap_err().to_string().contains("Usage: numaplace "));
+        assert!(translated("--help").unwrap_err().to_string().contains("--no-allocator"));
     }
 
     #[test]
-    fn the_machine_that_gives_few_huge_pages_is_warned_of() {
-        assert_eq!(no_huge_pages(Some(Setting::Always)), None);
-        assert!(no_huge_pages(Some(Setting::Never)).unwrap().contains("set to 'never'"));
-        assert!(no_huge_pages(Some(Setting::Advised)).unwrap().contains("as root: echo always > /sys/"));
-        assert!(no_huge_pages(None).unwrap().contains("not there"));
+    fn the_version_names_the_program_and_numakit() {
+        for line in ["-V", "--version"] {
+            let answer = translated(line).unwrap_err();
+            assert!(!answer.use_stderr() && answer.to_string().starts_with("numaplace 0."), "{answer}");
+            assert!(answer.to_string().ends_with(" (numakit)\n"), "{answer}");
+        }
     }
 }

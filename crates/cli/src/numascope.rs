@@ -1,233 +1,261 @@
-//! The command line of the original NUMAscope, for `numa` called by that name.
+//! The command line of the original NUMAscope, as one of `numa stat`, `numa record` or `numa live`.
 
-use crate::Global;
-use crate::observe::Observe;
-use crate::to_file::{self, Existing};
-use crate::verbs;
-use anyhow::{Context, bail};
-use numakit_export::{Options, Source, Values};
-use numakit_sensors::Selection;
-use numakit_session::Recorded;
-use numakit_session::names::json_of;
-use numakit_sys::stdio::{print, say};
+use crate::originals::Translation;
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use clap::error::ErrorKind;
+use clap::{Arg, Command, value_parser};
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
-use std::process::ExitCode;
-use std::time::Duration;
 
-/// What the original prints for a wrong command line, in our words.
-pub const USAGE: &str = "\
-usage: numascope [OPTION]... stat|record|live [CMD [ARG]...]
-  -events A,B      what to sample; what is not to be had here is dropped, with a word
-                   (default: everything for record and live, the original's selection for stat)
-  -interval MS     milliseconds between two samples, 1 to 3600000 (default 100)
-  -discrete        each instance by itself instead of sums
-  -list            list what can be sampled
-  -filename F      the recording; a name that ends in .json gets the original's format
-  -overwrite       replace the recording if it exists; without it the next free name of F_1, F_2, ...
-  -listenAddr A    where 'live' listens (default 127.0.0.1:7077)
-  -debug           say which sensors there are, why others are not, and what is sampled
-orders are taken at /run/numascope-ctl when run as root; all else is in 'numa --help'";
+const ABOUT: &str = "Show or record what a NUMA machine does, with the options of NUMAscope";
 
-/// What the original shows without being asked.
+const LONG_ABOUT: &str = "\
+Show or record what a NUMA machine does, with the options of NUMAscope
+
+The command line is translated into a 'numa' command line, which -verbose prints. Options may begin with one \
+dash or two and come before the mode. Control commands are also read from /run/numascope-ctl when run \
+as root.";
+
+/// What the original samples for `stat` by default.
 const EVENTS: &str = "pgfault,pgalloc_normal,pgfree,numa_local,n2VicBlkXSent,n2RdBlkXSent,n2RdBlkModSent,\
                       n2ChangeToDirtySent,n2BcastProbeCmdSent,n2RdRespSent,n2ProbeRespSent";
 
-/// The options as they stand on the line.
-#[derive(Debug, Default, PartialEq)]
-struct Line {
-    events: Option<String>,
-    interval: Option<u64>,
-    discrete: bool,
-    list: bool,
-    debug: bool,
-    help: bool,
-    filename: Option<PathBuf>,
-    overwrite: bool,
-    listen: Option<String>,
-    verb: Option<String>,
-    command: Vec<OsString>,
+/// Modes, and what they do.
+const MODES: [(&str, &str); 3] =
+    [("stat", "Show a table in the terminal"), ("record", "Record to a file"), ("live", "Show a web page")];
+
+/// The definition of its command line.
+pub fn command() -> Command {
+    let value = |name: &'static str, placeholder: &'static str, help: &'static str| {
+        Arg::new(name).long(name).value_name(placeholder).help(help)
+    };
+    let events = "Comma-separated events; unavailable ones are dropped with a message [default: those \
+                  of NUMAscope for stat, those of 'numa' for record and live]";
+    let filename = "The recording; NUMAscope's JSON if the name ends in .json. If the file exists, the \
+                    next free name of FILE_1, FILE_2, ... is used";
+    let modes = MODES.map(|(name, help)| PossibleValue::new(name).help(help));
+    Command::new("numascope")
+        .about(ABOUT)
+        .long_about(LONG_ABOUT)
+        .args_override_self(true)
+        .max_term_width(100)
+        .arg(value("events", "LIST", events).value_parser(value_parser!(OsString)))
+        .arg(
+            value("interval", "MS", "Milliseconds between two samples, from 1 to 3600000")
+                .default_value("100")
+                .value_parser(milliseconds),
+        )
+        .arg(switch("discrete", "Show each instance of an event instead of their sum"))
+        .arg(switch("list", "List the available events"))
+        .arg(
+            value("filename", "FILE", filename)
+                .default_value("output.json")
+                .value_parser(value_parser!(OsString)),
+        )
+        .arg(switch("overwrite", "Replace the recording if it exists"))
+        .arg(value("listenAddr", "ADDRESS:PORT", "Where 'live' listens").default_value("127.0.0.1:7077"))
+        .arg(switch("debug", "Print which sensors are available, why others are not, and what is sampled"))
+        .arg(switch("verbose", "Print the 'numa' command").short('v'))
+        .arg(
+            Arg::new("mode")
+                .value_name("MODE")
+                .help("What to do")
+                .value_parser(PossibleValuesParser::new(modes)),
+        )
+        .arg(
+            Arg::new("command")
+                .value_name("CMD")
+                .help("A command to run and observe, with its arguments")
+                .num_args(0..)
+                .value_parser(value_parser!(OsString)),
+        )
 }
 
-/// Runs such a command line (without the program's name).
-pub fn run(words: impl Iterator<Item = OsString>) -> anyhow::Result<ExitCode> {
-    let line = Line::parse(words)?;
-    let global = Global::host();
-    if line.help {
-        return answer(USAGE);
-    }
-    if line.list {
-        return verbs::list::List::default().run(&global);
-    }
-    let usual = (line.verb.as_deref() == Some("stat")).then_some(EVENTS);
-    let events = line.events.as_deref().or(usual).map(str::parse::<Selection>).transpose()?;
-    let observe = Observe::original(events, line.debug);
-    let interval = Duration::from_millis(line.interval.unwrap_or(100));
-    match line.verb.as_deref() {
-        Some("stat") => {
-            verbs::stat::Stat::original(interval, line.discrete, observe, line.command).run(&global)
-        }
-        Some("record") => record(line, interval, observe, &global),
-        Some("live") => {
-            verbs::live::Live::original(line.listen, interval, observe, line.command)?.run(&global)
-        }
-        Some(other) => bail!("unknown mode '{other}'; it is stat, record or live\n{USAGE}"),
-        None => bail!("no mode given; it is stat, record or live\n{USAGE}"),
-    }
+/// An option without a value is on. The values are those of Go's package `flag`.
+fn switch(name: &'static str, help: &'static str) -> Arg {
+    let values = [
+        PossibleValue::new("true").aliases(["1", "t", "T", "TRUE", "True"]),
+        PossibleValue::new("false").aliases(["0", "f", "F", "FALSE", "False"]),
+    ];
+    Arg::new(name)
+        .long(name)
+        .help(help)
+        .num_args(0..=1)
+        .require_equals(true)
+        .default_value("false")
+        .default_missing_value("true")
+        .hide_default_value(true)
+        .hide_possible_values(true)
+        .value_name("BOOL")
+        .value_parser(PossibleValuesParser::new(values).map(|word| word.starts_with(['1', 't', 'T'])))
 }
 
-/// Writes to standard output.
-fn answer(text: &str) -> anyhow::Result<ExitCode> {
-    print(format_args!("{text}\n"))?;
-    Ok(ExitCode::SUCCESS)
-}
-
-/// Records; into the original's format when the file's name asks for it.
-fn record(line: Line, interval: Duration, observe: Observe, global: &Global) -> anyhow::Result<ExitCode> {
-    let file = line.filename.unwrap_or_else(|| "output.json".into());
-    verbs::record::Record::original(
-        Some(file),
-        line.overwrite,
-        interval,
-        line.discrete,
-        observe,
-        line.command,
-    )
-    .run(global)
-}
-
-/// Makes the original's format of those recordings that are to have it. False, and a word each,
-/// where that fails: then the recording is kept as it was made.
-pub fn convert(recorded: &mut [Recorded], overwrite: bool) -> bool {
-    let mut all = true;
-    for one in recorded {
-        let Some(json) = json_of(&one.path) else { continue };
-        match converted(&one.path, &json, Existing::forced(overwrite)) {
-            Ok(bytes) => {
-                let _ = std::fs::remove_file(&one.path);
-                (one.path, one.bytes) = (json, bytes);
-            }
-            Err(error) => {
-                say(format_args!("numascope: {error:#}; the recording is kept as {}\n", one.path.display()));
-                all = false;
-            }
-        }
-    }
-    all
-}
-
-fn converted(from: &Path, to: &Path, existing: Existing) -> anyhow::Result<u64> {
-    let format = numakit_export::format("numascope").context("no such format")?;
-    let options = Options { values: Values::Rates, all: true };
-    let mut source = Source::open(from)?;
-    to_file::write(to, existing, "it came while this was recorded", |to| {
-        Ok((format.write)(&mut source, options, to)?)
-    })?;
-    Ok(std::fs::metadata(to)?.len())
-}
-
-impl Line {
-    /// Options come first, with one dash or two, their value behind `=` or as the next word;
-    /// `--` ends them.
-    fn parse(words: impl Iterator<Item = OsString>) -> anyhow::Result<Self> {
-        let mut line = Self::default();
-        let mut words = words.peekable();
-        while let Some(word) = words.next() {
-            let text = word.to_string_lossy().into_owned();
-            let Some(option) = text.strip_prefix('-').filter(|o| !o.is_empty() && line.verb.is_none()) else {
-                line.verb = Some(text);
-                line.command = words.collect();
-                break;
-            };
-            let option = option.strip_prefix('-').unwrap_or(option);
-            if option.is_empty() {
-                line.verb = words.next().map(|word| word.to_string_lossy().into_owned());
-                line.command = words.collect();
-                break;
-            }
-            let (name, attached) =
-                option.split_once('=').map_or((option, None), |(n, v)| (n, Some(v.to_owned())));
-            let mut value = || {
-                let next = || words.next().map(|w| w.to_string_lossy().into_owned());
-                attached.clone().or_else(next).with_context(|| format!("-{name} needs a value\n{USAGE}"))
-            };
-            match name {
-                "events" => line.events = Some(value()?),
-                "interval" => line.interval = Some(milliseconds(&value()?)?),
-                "filename" => line.filename = Some(value()?.into()),
-                "listenAddr" => line.listen = Some(value()?),
-                "discrete" => line.discrete = switch(name, attached.as_deref())?,
-                "list" => line.list = switch(name, attached.as_deref())?,
-                "overwrite" => line.overwrite = switch(name, attached.as_deref())?,
-                "debug" => line.debug = switch(name, attached.as_deref())?,
-                "h" | "help" => line.help = true,
-                _ => bail!("unknown option '-{name}'\n{USAGE}"),
-            }
-        }
-        Ok(line)
-    }
-}
-
-/// A switch without a value is on; the values are those of the original.
-fn switch(name: &str, value: Option<&str>) -> anyhow::Result<bool> {
-    match value {
-        None | Some("1" | "t" | "T" | "true" | "TRUE" | "True") => Ok(true),
-        Some("0" | "f" | "F" | "false" | "FALSE" | "False") => Ok(false),
-        Some(other) => bail!("-{name}={other} is neither true nor false\n{USAGE}"),
-    }
-}
-
-fn milliseconds(text: &str) -> anyhow::Result<u64> {
-    match text.parse() {
+fn milliseconds(word: &str) -> Result<u64, &'static str> {
+    match word.parse() {
         Ok(ms @ 1..=3_600_000) => Ok(ms),
-        _ => bail!("-interval '{text}' is not a number of milliseconds from 1 to 3600000"),
+        _ => Err("give a number of milliseconds from 1 to 3600000"),
     }
+}
+
+/// Translates its arguments.
+pub fn translate(words: Vec<OsString>) -> Result<Translation, clap::Error> {
+    let program = OsString::from("numascope");
+    let line = command().try_get_matches_from([program].into_iter().chain(with_two_dashes(words)))?;
+    let on = |name| line.get_one(name).is_some_and(|on: &bool| *on);
+    let shown = on("verbose") || on("debug");
+    if on("list") {
+        return Ok(Translation::of("list", shown));
+    }
+    let Some(mode) = line.get_one::<String>("mode") else {
+        let text = "no mode given; give stat, record or live";
+        return Err(command().error(ErrorKind::MissingRequiredArgument, text));
+    };
+    let interval = line.get_one::<u64>("interval").map(|ms| format!("{ms}ms"));
+    let usual = (mode == "stat").then(|| EVENTS.into());
+    let numa = Translation::of(mode, shown)
+        .value("--interval", interval)
+        .value("--events", line.get_one::<OsString>("events").cloned().or(usual))
+        .option_if(mode != "live" && !on("discrete"), "--per=machine");
+    let numa = match mode.as_str() {
+        "stat" => numa.option("--numascope-table"),
+        "record" => numa
+            .value("--output", line.get_one::<OsString>("filename"))
+            .option_if(on("overwrite"), "--force")
+            .option("--numascope-names"),
+        _ => numa.value("--listen", line.get_one("listenAddr").map(address)),
+    };
+    let command = line.get_many("command").into_iter().flatten().cloned();
+    Ok(numa
+        .option("--skip-unavailable")
+        .option("--ctl-compat=auto")
+        .option_if(on("debug"), "--verbose")
+        .command(command))
+}
+
+/// The original listens at `:PORT` on all addresses; here that has to be asked for.
+fn address(address: &String) -> String {
+    if address.starts_with(':') { format!("127.0.0.1{address}") } else { address.clone() }
+}
+
+/// Go reads options with one dash or two, up to the first other word, and takes whatever follows an
+/// option as its value.
+fn with_two_dashes(words: Vec<OsString>) -> Vec<OsString> {
+    let definition = command();
+    let mut read = Vec::with_capacity(words.len() + 1);
+    let mut words = words.into_iter().peekable();
+    let mut mode = None;
+    while let Some(word) = words.next() {
+        let text = word.to_string_lossy().into_owned();
+        let Some(option) = text.strip_prefix('-').filter(|option| !option.is_empty()) else {
+            mode = Some(word);
+            break;
+        };
+        if option == "-" {
+            break;
+        }
+        let option = option.strip_prefix('-').unwrap_or(option);
+        let (name, attached) = option.split_once('=').map_or((option, false), |(name, _)| (name, true));
+        let dashes = if name.len() > 1 { "--" } else { "-" };
+        let mut full = OsString::from(format!("{dashes}{option}"));
+        let takes_value = definition
+            .get_arguments()
+            .any(|arg| arg.get_long() == Some(name) && !arg.is_require_equals_set());
+        if let Some(value) = words.next_if(|_| takes_value && !attached) {
+            full.push("=");
+            full.push(value);
+        }
+        read.push(full);
+    }
+    read.push("--".into());
+    read.extend(mode);
+    read.extend(words);
+    read
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn parse(text: &str) -> anyhow::Result<Line> {
-        Line::parse(text.split_whitespace().map(OsString::from))
+    fn translated(text: &str) -> Result<String, clap::Error> {
+        let line = translate(text.split_whitespace().map(OsString::from).collect())?;
+        Ok(line.words.iter().map(|word| word.to_str().unwrap()).collect::<Vec<_>>().join(" "))
     }
 
     #[test]
-    fn lines_of_the_original_are_read() {
-        let line = parse(
-            "-events pgfault,numa_hit -interval=10 --discrete -overwrite -filename f.json record ls -l",
-        )
-        .unwrap();
-        let expected = Line {
-            events: Some("pgfault,numa_hit".into()),
-            interval: Some(10),
-            discrete: true,
-            filename: Some("f.json".into()),
-            overwrite: true,
-            verb: Some("record".into()),
-            command: vec!["ls".into(), "-l".into()],
-            ..Line::default()
-        };
-        assert_eq!(line, expected);
-        assert!(parse("-list").unwrap().list);
-        assert!(parse("-debug stat").unwrap().debug && !parse("-debug=0 stat").unwrap().debug);
-        assert!(parse("-help").unwrap().help);
-        let line = parse("-interval 5 -- stat ls").unwrap();
-        assert_eq!((line.verb.as_deref(), line.command.len()), (Some("stat"), 1));
-        assert_eq!(parse("-listenAddr 0.0.0.0:80 live").unwrap().verb.as_deref(), Some("live"));
+    fn lines_of_the_original_are_translated() {
+        command().debug_assert();
+        let compatible = "--skip-unavailable --ctl-compat=auto";
+        for (line, expected) in [
+            (
+                "-events pgfault,numa_hit -interval=10 --discrete -overwrite -filename f.json record ls -l",
+                format!(
+                    "record --interval=10ms --events=pgfault,numa_hit --output=f.json --force \
+                     --numascope-names {compatible} -- ls -l"
+                ),
+            ),
+            (
+                "record",
+                format!(
+                    "record --interval=100ms --per=machine --output=output.json --numascope-names {compatible}"
+                ),
+            ),
+            (
+                "-interval 5 -- stat ls",
+                format!(
+                    "stat --interval=5ms --events={EVENTS} --per=machine --numascope-table {compatible} -- ls"
+                ),
+            ),
+            (
+                "-debug -events -x -discrete=T stat -v",
+                format!("stat --interval=100ms --events=-x --numascope-table {compatible} --verbose -- -v"),
+            ),
+            ("-listenAddr :80 live", format!("live --interval=100ms --listen=127.0.0.1:80 {compatible}")),
+            (
+                "-listenAddr 0.0.0.0:80 -listenAddr=[::1]:81 -debug=0 live",
+                format!("live --interval=100ms --listen=[::1]:81 {compatible}"),
+            ),
+            ("-list", "list".to_owned()),
+            ("-v -list stat", "list".to_owned()),
+        ] {
+            assert_eq!(translated(line).unwrap(), format!("numa {expected}"), "{line}");
+        }
+    }
+
+    #[test]
+    fn words_that_are_no_text_are_kept() {
+        use std::os::unix::ffi::OsStringExt;
+        let name = OsString::from_vec(vec![b'f', 0xff]);
+        let line = translate(vec!["-filename".into(), name.clone(), "record".into(), name.clone()]).unwrap();
+        let mut output = OsString::from("--output=");
+        output.push(&name);
+        assert!(line.words.contains(&output) && line.words.last() == Some(&name), "{line:?}");
+    }
+
+    #[test]
+    fn the_command_is_shown_when_asked_for() {
+        let shown = |text: &str| translate(text.split(' ').map(OsString::from).collect()).unwrap().shown;
+        assert!(shown("-v stat") && shown("--verbose stat") && shown("-debug stat") && shown("-v -list"));
+        assert!(!shown("stat -v") && !shown("-verbose=false stat"));
     }
 
     #[test]
     fn wrong_lines_are_refused() {
-        for text in [
-            "-interval 0 stat",
-            "-interval x stat",
-            "-interval",
-            "-nonsense stat",
-            "-events",
-            "-debug=maybe stat",
+        for (text, word) in [
+            ("-interval 0 stat", "from 1 to 3600000"),
+            ("-interval x stat", "from 1 to 3600000"),
+            ("-interval", "--interval"),
+            ("-nonsense stat", "--nonsense"),
+            ("-events", "--events"),
+            ("-debug=maybe stat", "'maybe'"),
+            ("dance", "[possible values: stat, record, live]"),
+            ("- stat", "'-'"),
+            ("-debug", "stat, record or live"),
         ] {
-            assert!(parse(text).is_err(), "{text}");
+            let error = translated(text).unwrap_err();
+            assert!(error.use_stderr() && error.to_string().contains(word), "{text}: {error}");
+        }
+        for help in ["-h", "-help", "--help"] {
+            let answer = translated(help).unwrap_err();
+            assert!(!answer.use_stderr() && answer.to_string().contains("--listenAddr"), "{answer}");
         }
     }
 }

@@ -1,16 +1,16 @@
 //! The options that `stat` and `record` share, and the observation that they describe.
 
 use crate::Global;
-use anyhow::{Context, anyhow, bail};
+use anyhow::{Context, bail};
 use clap::{Args, ValueEnum};
 use numakit_model::CpuSet;
 use numakit_recording::{Priority, Settings};
-use numakit_sensors::{Probe, Scene, Selection, Target};
+use numakit_sensors::{Probe, Scene, SelectError, Selection, Target};
 use numakit_session::setup::{Setup, sampler_cpu, sampler_cpus};
 use numakit_session::{Ended, IntervalError, Session, interval};
 use numakit_sys::command::quoted;
 use numakit_sys::proc::TaskDir;
-use numakit_sys::stdio::{note, say};
+use numakit_sys::stdio::note;
 use std::ffi::OsString;
 use std::process::ExitCode;
 use std::time::Duration;
@@ -18,39 +18,44 @@ use std::time::Duration;
 /// Options that `stat` and `record` share.
 #[derive(Debug, Args)]
 pub struct Observe {
-    /// What to sample: names and patterns parted by commas, '!' leaves out; 'numa list' shows all
-    #[arg(short, long, value_name = "LIST|GLOB")]
+    /// Events to sample: comma-separated names and patterns, '!' excludes; 'numa list' lists them
+    #[arg(short, long, value_name = "LIST")]
     pub events: Option<Selection>,
-    /// Observe this process and all that descend from it; see the sensor 'task'
+    /// Observe this process and its descendants with the sensor 'task'
     #[arg(short, long, value_name = "PID", conflicts_with = "command", value_parser = clap::value_parser!(u32).range(1..))]
     pid: Option<u32>,
-    /// Run the sampler on this CPU only, not on all allowed ones of the first allowed node
+    /// Run the sampler on this CPU [default: all allowed CPUs of the first allowed node]
     #[arg(long, value_name = "N")]
     cpu: Option<u32>,
-    /// How the sampler is scheduled
-    #[arg(long, value_name = "HOW", default_value = "auto")]
+    /// Scheduling priority of the sampler
+    #[arg(long, value_name = "PRIORITY", default_value = "auto")]
     priority: PriorityChoice,
-    /// Also take orders at the path of the original NUMAscope, /run/numascope-ctl (root only)
+    /// Also read control commands from /run/numascope-ctl, the path of NUMAscope (needs root)
+    #[arg(long, value_name = "WHEN", num_args = 0..=1, require_equals = true, default_missing_value = "always")]
+    ctl_compat: Option<CtlCompat>,
+    /// Drop events that are unavailable here, with a message, instead of failing
     #[arg(long)]
-    ctl_compat: bool,
-    #[arg(skip)]
-    original: Option<Original>,
+    skip_unavailable: bool,
+    /// Print which sensors are available, why others are not, and what is sampled
+    #[arg(short, long)]
+    verbose: bool,
 }
 
-/// What the original command line has that ours has not.
-#[derive(Debug, Clone, Copy)]
-struct Original {
-    /// Tell which sensors there are.
-    debug: bool,
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum CtlCompat {
+    /// Fail if it cannot be opened
+    Always,
+    /// Only as root; print a message if it cannot be opened
+    Auto,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
 enum PriorityChoice {
-    /// Real-time where permitted, else normal
+    /// Real-time if permitted, otherwise normal
     Auto,
-    /// As any other thread
+    /// Normal
     Normal,
-    /// Real-time, or an error
+    /// Real-time; fail if it is not permitted
     Realtime,
 }
 
@@ -67,19 +72,10 @@ pub struct Prepared {
     pub settings: Settings,
     /// The processes under observation; a command's are known once it runs.
     pub target: Option<Target>,
-    compatible: bool,
-    original: bool,
+    ctl_compat: Option<CtlCompat>,
 }
 
 impl Observe {
-    /// As the original command line has it: its FIFO where it can be had, and events that are not
-    /// to be had are dropped.
-    pub fn original(events: Option<Selection>, debug: bool) -> Self {
-        let ctl_compat = numakit_sys::user::id() == 0;
-        let original = Some(Original { debug });
-        Self { events, pid: None, cpu: None, priority: PriorityChoice::Auto, ctl_compat, original }
-    }
-
     /// Looks for the machine and its sensors.
     pub fn prepare(
         &self,
@@ -96,13 +92,13 @@ impl Observe {
         let target = self.pid.map(Target::running).or_else(awaited);
         if let Some(pid) = self.pid.filter(|pid| !TaskDir::of(&root, *pid).exists()) {
             bail!(
-                "--pid {pid}: there is no such process in {}; 'numa tasks' lists those that there are",
+                "--pid {pid}: there is no such process in {}; 'numa tasks' lists the processes",
                 root.name()
             );
         }
         let scene = Scene::new(&root, &topology).observing(target.as_ref());
-        let had = self.original.map(|original| original.selection(&scene, selection)).transpose()?;
-        let mut setup = Setup::new(&scene, had.as_ref().unwrap_or(selection), every, line)?;
+        let available = self.available(&scene, selection)?;
+        let mut setup = Setup::new(&scene, available.as_ref().unwrap_or(selection), every, line)?;
         setup.check_interval(every).with_context(|| format!("--interval {}", interval::format(every)))?;
         // Another machine's CPUs say nothing about this one's.
         let here = if root.is_host() { sampler_cpus(&topology) } else { CpuSet::new() };
@@ -122,53 +118,60 @@ impl Observe {
             setup,
             settings: Settings { interval: every, cpus, priority },
             target,
-            compatible: self.ctl_compat,
-            original: self.original.is_some(),
+            ctl_compat: self.ctl_compat,
         })
     }
-}
 
-impl Original {
-    /// What of a selection is to be had; says what is not.
-    fn selection(self, scene: &Scene<'_>, selection: &Selection) -> anyhow::Result<Selection> {
+    /// Prints what is available, if asked, and drops from the selection what is not, if asked.
+    fn available(&self, scene: &Scene<'_>, selection: &Selection) -> Result<Option<Selection>, SelectError> {
+        if !self.verbose && !self.skip_unavailable {
+            return Ok(None);
+        }
         let probe = Probe::new(scene);
-        if self.debug {
+        if self.verbose {
             for sensor in &probe.sensors {
                 let series = sensor.series();
                 let name = series.first().map_or("", |first| first.metric.sensor());
-                say(format_args!("numascope: detected {name}: {} series\n", series.len()));
+                note(format_args!("detected {name}: {} series", series.len()));
             }
             for (entry, why) in &probe.unavailable {
-                say(format_args!("numascope: not detected {}: {why}\n", entry.name));
+                note(format_args!("not detected {}: {why}", entry.name));
             }
         }
-        let (had, dropped) = probe.had(selection)?;
-        dropped.iter().for_each(|why| say(format_args!("numascope: dropped: {why}\n")));
-        if self.debug && had != Selection::default() {
-            say(format_args!("numascope: samples {had}\n"));
+        let mut sampled = selection.clone();
+        if self.skip_unavailable {
+            let dropped;
+            (sampled, dropped) = probe.had(selection)?;
+            dropped.iter().for_each(|why| note(format_args!("dropped: {why}")));
         }
-        Ok(had)
+        if self.verbose && sampled != Selection::default() {
+            note(format_args!("samples {sampled}"));
+        }
+        Ok(Some(sampled))
     }
 }
 
 impl Prepared {
-    /// Opens the session; says what does not work.
+    /// Opens the session, with a message if it cannot receive control commands.
     pub fn open(&self) -> anyhow::Result<(Session, numakit_session::Waker)> {
-        let (session, waker) = Session::open(self.setup.header.clone(), self.compatible)?;
+        let compatible = match self.ctl_compat {
+            None => false,
+            Some(CtlCompat::Always) => true,
+            Some(CtlCompat::Auto) => numakit_sys::user::id() == 0,
+        };
+        let (session, waker) = Session::open(self.setup.header.clone(), compatible)?;
         if let Some(error) = session.control_error() {
-            if self.compatible && !self.original {
-                return Err(anyhow!(
-                    "--ctl-compat cannot be had: {error}; run it as root, without another recorder"
-                ));
+            if self.ctl_compat == Some(CtlCompat::Always) {
+                bail!("--ctl-compat: {error}; run as root, and end any other recorder that uses it");
             }
-            note(format_args!("orders from outside cannot come in: {error}"));
+            note(format_args!("control commands cannot be received: {error}"));
         }
         Ok((session, waker))
     }
 }
 
-/// Starts the command, if there is one, and has its processes observed; when that fails, gives
-/// up as a shell would.
+/// Starts the command, if there is one, and observes its processes. If it cannot be started, the exit
+/// code is that of a shell.
 pub fn spawn(
     mut session: Session,
     command: &[OsString],

@@ -1,4 +1,4 @@
-//! The options of the verbs that serve the web page, and what they say at their start.
+//! The options of the verbs that serve the web page, and the addresses that they print.
 
 use anyhow::Context;
 use clap::Args;
@@ -14,45 +14,31 @@ use std::path::PathBuf;
 /// Options of the verbs that serve the web page.
 #[derive(Debug, Args)]
 pub struct Serve {
-    /// Where the page is served; other hosts reach it by a tunnel, as the start says
+    /// Address to listen on; the message at the start shows how to reach it from other hosts
     #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:7077")]
     pub listen: String,
-    /// A name that the page may also be asked for by, as that of a proxy in front; may be repeated
+    /// Also accept requests for this host name, such as that of a reverse proxy; may be repeated
     #[arg(long, value_name = "NAME", value_parser = trusted_host)]
     pub trusted_host: Vec<String>,
-    /// The path that a proxy has the page below; it must pass it on unchanged
+    /// Path prefix of the page behind a reverse proxy, which must not strip it
     #[arg(long, value_name = "PATH", default_value = "/", value_parser = base_path)]
     pub base_path: BasePath,
-    /// Encrypt with this certificate, a file in PEM form with those that vouch for it behind it
+    /// Use TLS with this certificate: a PEM file, with the intermediate certificates after it
     #[arg(long, value_name = "FILE", requires = "tls_key")]
     pub tls_cert: Option<PathBuf>,
-    /// The private key of that certificate, a file in PEM form
+    /// The private key of the certificate: a PEM file
     #[arg(long, value_name = "FILE", requires = "tls_cert")]
     pub tls_key: Option<PathBuf>,
     /// Do not open the page in a browser
     #[arg(long)]
     pub no_open: bool,
-    /// Memory for what was sampled, of each source
+    /// Memory for the samples of each source
     #[arg(long, value_name = "SIZE", default_value = "256MiB", value_parser = history)]
     pub history: usize,
 }
 
 impl Serve {
-    /// As the defaults are, at another address if given.
-    pub fn at(listen: Option<String>) -> Self {
-        let listen = listen.unwrap_or_else(|| "127.0.0.1:7077".into());
-        Self {
-            listen,
-            trusted_host: Vec::new(),
-            base_path: BasePath::default(),
-            tls_cert: None,
-            tls_key: None,
-            no_open: false,
-            history: 256 << 20,
-        }
-    }
-
-    /// Listens as the options say.
+    /// Opens the listening socket.
     pub fn listener(&self, host: &str) -> anyhow::Result<Listener> {
         let files = self.tls_cert.as_ref().zip(self.tls_key.as_ref());
         let tls = files.map(|(cert, key)| Tls::read(cert, key)).transpose()?;
@@ -63,13 +49,13 @@ impl Serve {
     /// Says where the page is, and opens it where there is a screen.
     pub fn announce(&self, urls: &Urls, host: &str) -> Result<Option<BrowserFile>, OutputError> {
         let address = urls.listen;
-        // Whoever reads us through a pipe waits for these lines; one who went away misses them.
+        // A reader of a pipe waits for these lines; if it has left, that is no error.
         print(self.addresses(urls, host))
             .or_else(|error| if error.reader_left() { Ok(()) } else { Err(error) })?;
         if !address.ip().is_loopback() && self.tls_cert.is_none() {
             note(format_args!(
-                "others can reach {address}, and what is sent is not encrypted; --listen 127.0.0.1:{port} and a \
-                 tunnel are safer, or --tls-cert",
+                "other hosts can reach {address}, and the connection is not encrypted; --listen 127.0.0.1:{port} \
+                 with an SSH tunnel, or --tls-cert, is safer",
                 port = address.port()
             ));
         }
@@ -90,12 +76,12 @@ impl Serve {
                 format!("https://{at}{}#{}", self.base_path, url.split_once('#').unwrap_or_default().1)
             };
             let (control, view) = (page(&urls.controller), page(&urls.viewer));
-            let _ = write!(text, "through {name}:\n  control  {control}\n  view     {view}\n");
+            let _ = write!(text, "via {name}:\n  control  {control}\n  view     {view}\n");
         }
         if address.ip().is_loopback() {
             let _ = writeln!(
                 text,
-                "from another computer: ssh -L {port}:{address} {host}, then open the same address there"
+                "from another host: run 'ssh -L {port}:{address} {host}' there and open the same address"
             );
         }
         text
@@ -117,7 +103,8 @@ fn history(text: &str) -> Result<usize, String> {
 
 /// A size within bounds, the lower of which is also given as text.
 pub fn size(text: &str, least: &str, bounds: RangeInclusive<usize>) -> Result<usize, String> {
-    let wrong = || format!("'{text}' is no size; write it as 64MiB or 1GiB, from {least} on");
+    let wrong =
+        || format!("'{text}' is not a valid size; use a form such as 64MiB or 1GiB, at least {least}");
     let (number, shift) = [("KiB", 10), ("MiB", 20), ("GiB", 30)]
         .iter()
         .find_map(|(unit, shift)| Some((text.strip_suffix(unit)?, *shift)))

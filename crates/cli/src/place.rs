@@ -8,38 +8,38 @@ use numakit_placement::{Cores, MemoryRequest, Policy, Request, Words};
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "What to place")]
 pub struct Place {
-    /// Cores for all processes together; 'auto' is all that are free, 'all' is all
+    /// Cores for all processes together: a number, 'auto' (all free cores) or 'all'
     #[arg(short, long, value_name = "N|auto|all", allow_negative_numbers = true)]
     cores: Option<Cores>,
-    /// Processes: the ranks of an MPI program
+    /// Number of processes, such as MPI ranks
     #[arg(long, value_name = "N", default_value = "1", value_parser = processes, allow_negative_numbers = true)]
     processes: u32,
-    /// Threads of each process; without it, as many as its share of the cores holds
+    /// Threads per process [default: as many as fit on its share of the cores]
     #[arg(long, value_name = "N", value_parser = threads, allow_negative_numbers = true)]
     threads: Option<u32>,
-    /// PUs of each core that get a thread
+    /// Hardware threads (PUs) to use per core
     #[arg(long, value_name = "N", default_value = "1", value_parser = threads_per_core, allow_negative_numbers = true)]
     threads_per_core: u32,
-    /// Use one of so many neighbouring cores of a package
+    /// Use every Nth core of a package
     #[arg(long, value_name = "N", default_value = "1", value_parser = stride, allow_negative_numbers = true)]
     stride: u32,
-    /// Which cores: compact (nearest nodes first), scatter (over nodes far apart), balanced (as
-    /// many on each node and cache), spread:LEVEL (one on each unit, l2, cluster, l3, die, node,
-    /// package or board before any has two), memory:SIZE (on nodes with so much memory),
-    /// near:DEVICE, or near:gpu{rank} for a device of its own for each process
+    /// How to choose cores: compact (nearest nodes first), scatter (nodes far apart), balanced (the
+    /// same number on each node and cache), spread:LEVEL (one per unit, l2, cluster, l3, die, node,
+    /// package or board before any gets two), memory:SIZE (as many nodes as provide SIZE of memory),
+    /// near:DEVICE, or near:gpu{rank} (a different GPU for each process)
     #[arg(long, value_name = "POLICY", default_value = "compact")]
     policy: Policy,
-    /// Where memory comes from: local, bind, prefer, interleave or weighted, with nodes as in
-    /// bind:0-1, or on the nodes of the threads
+    /// Memory policy: local, bind, prefer, interleave or weighted, with nodes as in bind:0-1;
+    /// without nodes, those of the threads
     #[arg(long, value_name = "MODE[:NODES]", default_value = "local")]
     memory: MemoryRequest,
-    /// Only these CPUs, as in 0-7, 0-31:2, !4-7, +0-3, all
+    /// Use only these CPUs, as in 0-7, 0-31:2, !4-7, +0-3 or all
     #[arg(long, value_name = "LIST", allow_hyphen_values = true)]
     cpus: Option<Words>,
-    /// Only CPUs of these nodes
+    /// Use only CPUs of these nodes
     #[arg(long, value_name = "LIST", allow_hyphen_values = true)]
     nodes: Option<Words>,
-    /// No core with one of these CPUs
+    /// Do not use cores that contain one of these CPUs
     #[arg(long, value_name = "LIST", allow_hyphen_values = true)]
     exclude: Option<Words>,
 }
@@ -61,11 +61,6 @@ fn stride(word: &str) -> Result<u32, RequestError> {
 }
 
 impl Place {
-    /// Asks for so many cores, whatever the options say.
-    pub fn set_cores(&mut self, cores: Option<Cores>) {
-        self.cores = cores;
-    }
-
     /// The request that the options are.
     pub fn request(&self) -> Request {
         Request {

@@ -1,4 +1,4 @@
-//! How a verb writes a file: whole or not at all, never in place of what is no regular file.
+//! How a verb writes a file: completely or not at all, and never over a file that is not regular.
 
 use anyhow::{Context, anyhow, bail};
 pub use numakit_sys::output::Existing;
@@ -12,16 +12,16 @@ pub fn is_standard_output(path: &Path) -> bool {
     path == Path::new("-")
 }
 
-/// What cannot be read by people is not written to a terminal.
+/// Refuses to write binary data to a terminal.
 pub fn no_terminal(what: &str) -> anyhow::Result<()> {
     if tty::is_output() {
-        bail!("{what} is no text for a terminal; give a file with -o, or lead standard output into one");
+        bail!("{what} is binary and standard output is a terminal; use -o FILE, or redirect standard output");
     }
     Ok(())
 }
 
-/// Has a file written, which gets its name when all of it is there; '-' is standard output.
-/// `taken` says what to do where the name is another file's.
+/// Writes a file, which gets its name when it is complete; '-' is standard output. `taken` is the fix
+/// to print if a file of this name exists.
 pub fn write<T>(
     path: &Path,
     existing: Existing,
@@ -40,13 +40,13 @@ pub fn write<T>(
     let cannot = |error: io::Error| match error.kind() {
         ErrorKind::AlreadyExists => anyhow!("{shown} exists; {taken}"),
         _ => anyhow!(
-            "cannot write {shown}: {error}; give the name of a file in a folder that you may write to, or '-' \
+            "cannot write {shown}: {error}; give a file in a directory where you have write permission, or '-' \
              for standard output"
         ),
     };
     let mut output = Output::create(path, existing).map_err(cannot)?;
     let done = filled(&mut BufWriter::with_capacity(1 << 16, &mut output), fill).with_context(|| {
-        let left = if path.exists() { "is as it was" } else { "was not written" };
+        let left = if path.exists() { "is unchanged" } else { "was not written" };
         format!("{shown} {left}")
     })?;
     output.keep().map_err(cannot)?;

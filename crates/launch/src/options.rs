@@ -56,6 +56,22 @@ fn not_given(asked: HugePages, setting: Option<Setting>) -> Option<String> {
     Some(format!("{what}, for the machine is set to '{setting}'; as root: echo always > {SETTING}"))
 }
 
+/// Why the kernel does not use huge pages for all memory, and what changes that.
+pub fn few_huge_pages(setting: Option<Setting>) -> Option<String> {
+    let (now, fix) = match setting {
+        Some(Setting::Always) => return None,
+        Some(setting) => (
+            format!("set to '{setting}'"),
+            format!("as root: echo always > {SETTING}, or give --no-thp if the program runs better without"),
+        ),
+        None => (
+            "not supported by this kernel".to_owned(),
+            "use one that is built with CONFIG_TRANSPARENT_HUGEPAGE".to_owned(),
+        ),
+    };
+    Some(format!("transparent huge pages are {now}, which may reduce performance; {fix}"))
+}
+
 /// A value of an option of a launch that is none.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum OptionError {
@@ -131,6 +147,14 @@ mod tests {
         for bad in ["", "0", "M", "-1", "1K", "99999999999G", "16T"] {
             assert!(stack(bad).is_err(), "{bad}");
         }
+    }
+
+    #[test]
+    fn few_huge_pages_have_a_reason_and_a_fix() {
+        assert_eq!(few_huge_pages(Some(Setting::Always)), None);
+        assert!(few_huge_pages(Some(Setting::Never)).unwrap().contains("set to 'never'"));
+        assert!(few_huge_pages(Some(Setting::Advised)).unwrap().contains("as root: echo always > /sys/"));
+        assert!(few_huge_pages(None).unwrap().contains("not supported"));
     }
 
     #[test]

@@ -33,20 +33,16 @@ pub enum Order {
 
 /// Name, argument and help of every order, for documents and errors.
 pub const ORDERS: [(&str, &str, &str); 10] = [
-    (
-        "record",
-        "FILE",
-        "close the present recording and record to FILE; of 'numa live' below its --recordings",
-    ),
-    ("close", "", "close the present recording and go on without"),
-    ("label", "TEXT", "note TEXT at this time"),
-    ("pause", "", "take no samples until resumed"),
-    ("resume", "", "take samples again"),
-    ("interval", "TIME", "sample every TIME, from 100us to 1h, or so often: 50Hz, 2kHz"),
-    ("enable", "SENSOR", "read a sensor again"),
-    ("disable", "SENSOR", "leave a sensor alone until enabled; its series have no values meanwhile"),
-    ("stop", "", "end cleanly"),
-    ("status", "", "tell the interval, samples, lost ticks and the recording"),
+    ("record", "FILE", "record to FILE and close the current recording; 'numa live': below --recordings"),
+    ("close", "", "close the current recording without opening another"),
+    ("label", "TEXT", "add the label TEXT at the current time"),
+    ("pause", "", "stop sampling until resumed"),
+    ("resume", "", "resume sampling"),
+    ("interval", "TIME", "sample every TIME, from 100us to 1h, or at a frequency such as 50Hz or 2kHz"),
+    ("enable", "SENSOR", "read a disabled sensor again"),
+    ("disable", "SENSOR", "do not read a sensor until it is enabled; its series have no values meanwhile"),
+    ("stop", "", "end the observation cleanly"),
+    ("status", "", "print the interval, the numbers of samples and lost ticks, and the recording"),
 ];
 
 /// A line that is no order.

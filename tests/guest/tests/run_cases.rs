@@ -236,7 +236,7 @@ fn without_a_partition_the_program_runs_and_the_reason_is_told() {
         assert_eq!(text, "2\nstatus 0\n");
         let reason = "numa: --isolate: /sys/fs/cgroup is not delegated to this user (Permission denied";
         assert!(errors.starts_with(reason) && errors.contains("Delegate=yes"), "{errors}");
-        assert!(errors.contains("; the cores are taken all the same\n"), "{errors}");
+        assert!(errors.contains("; the cores are reserved without a partition\n"), "{errors}");
     }
 }
 

@@ -81,7 +81,7 @@ fn verbs_work(name: &str, boot: &Boot) {
         assert!(line.is_some_and(|line| node.memory_mib == 0 || line.contains("MiB")), "node {id}:\n{topo}");
     }
     assert_eq!(boot["stat"].succeeded().lines().filter(|line| line.starts_with("   0.")).count(), 5);
-    assert!(boot["record"].errors().contains(" samples in all"), "{}", boot["record"].errors());
+    assert!(boot["record"].errors().contains(" samples in total"), "{}", boot["record"].errors());
     boot["record"].succeeded();
     let report = boot["report"].succeeded();
     assert!(report.contains(&count) && report.contains("Locality of allocation"), "{report}");

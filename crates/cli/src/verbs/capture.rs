@@ -12,37 +12,37 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-/// Put this machine's topology and counters into a file
+/// Save the topology and the counters of this machine to a file
 ///
-/// The file holds what numa reads of /sys and /proc and nothing else: no names of people,
-/// machines or networks and no serial numbers. Every verb that reads takes it with --sysroot.
+/// The file contains only what numa reads from /sys and /proc: no names of users, hosts or
+/// networks and no serial numbers. Verbs that read the machine accept it with --sysroot.
 #[derive(Debug, Args)]
 pub struct Capture {
-    /// The file, a tar archive packed with zstd; '-' is standard output
+    /// The file, a tar archive compressed with zstd; '-' is standard output
     #[arg(short, long, value_name = "FILE", default_value = "capture.tar.zst")]
     output: PathBuf,
-    /// Replace the file if it is there
+    /// Replace the file if it exists
     #[arg(long)]
     force: bool,
 }
 
 impl Capture {
-    /// Takes the files and says what they are.
+    /// Copies the files and lists them.
     pub fn run(self, global: &Global) -> anyhow::Result<ExitCode> {
         let root = global.root()?;
         let capture = Taken::take(&root, |root, topology| drop(Probe::new(&Scene::new(root, topology))))
-            .context("the machine cannot be read")?;
+            .context("cannot read the topology")?;
         let (path, existing) = (&self.output, Existing::forced(self.force));
         if is_standard_output(path) {
             no_terminal("a capture")?;
         }
-        let taken = "name another file with -o, or replace it with --force";
+        let taken = "give another name with -o, or replace the file with --force";
         to_file::write(path, existing, taken, |to| Ok(capture.write(to)?))?;
         self.report(&capture)?;
         Ok(ExitCode::SUCCESS)
     }
 
-    /// What is in it; on standard error where the archive itself is on standard output.
+    /// Lists the contents; on standard error if the archive itself is on standard output.
     fn report(&self, capture: &Taken) -> anyhow::Result<()> {
         let (contents, topology) = (capture.contents(), capture.topology());
         let files: usize = contents.iter().map(|c| c.files).sum();
@@ -60,6 +60,6 @@ impl Capture {
             say(format_args!("{text}\n"));
             return Ok(());
         }
-        Ok(print(format_args!("{text}; see it with: numa topo --sysroot {}\n", self.output.display()))?)
+        Ok(print(format_args!("{text}; show it with: numa topo --sysroot {}\n", self.output.display()))?)
     }
 }

@@ -6,15 +6,15 @@ use numakit_session::{Order, client};
 use numakit_sys::stdio::print;
 use std::process::ExitCode;
 
-/// Give an order to a running 'numa stat', 'numa record' or 'numa live'
+/// Control a running 'numa stat', 'numa record' or 'numa live'
 #[derive(Debug, Args)]
 #[command(after_help = orders_help())]
 pub struct Ctl {
-    /// The process; not needed when only one runs
-    #[arg(long, value_name = "P")]
+    /// Its process ID; not needed if only one is running
+    #[arg(long, value_name = "PID")]
     pid: Option<u32>,
-    /// The order and its argument
-    #[arg(required = true, value_name = "ORDER")]
+    /// The command and its argument
+    #[arg(required = true, value_name = "COMMAND")]
     order: Vec<String>,
 }
 
@@ -23,15 +23,15 @@ fn orders_help() -> String {
         .iter()
         .map(|(name, argument, help)| format!("  {:<15} {help}", format!("{name} {argument}")))
         .collect();
-    format!("Orders:\n{}", lines.join("\n"))
+    format!("Commands:\n{}", lines.join("\n"))
 }
 
 impl Ctl {
-    /// Sends the order and prints the answer.
+    /// Sends the command and prints the answer.
     pub fn run(self, global: &Global) -> anyhow::Result<ExitCode> {
-        global.only_here("orders go to a numa that runs on this machine")?;
+        global.only_here("commands go to a numa that runs on this machine")?;
         let mut line = self.order.join(" ");
-        // The file is meant from where the order is given, not from where the recorder runs.
+        // A relative path is relative to this directory, not to that of the recorder.
         if let Order::Record(path) = Order::parse(line.as_bytes())? {
             line = format!("record {}", std::path::absolute(path)?.display());
         }

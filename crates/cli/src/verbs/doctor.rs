@@ -14,13 +14,13 @@ use numakit_sys::stdio::print;
 use numakit_terminal::doctor;
 use std::process::ExitCode;
 
-/// Say what is missing here for full measurements, what was seen, and the exact fix
+/// Check what can be measured here, and print how to get the rest
 ///
-/// The exit code is 0 when everything that the machine can give is there, and 1 when something
-/// is missing that its fix brings. What only another kernel or machine can give is a note.
+/// The exit code is 0 if everything that this machine supports is available, and 1 if something
+/// is missing that the printed command enables. What needs another kernel or machine is a note.
 ///
-/// --json gives {"missing": NUMBER, "findings": [{state, about, seen, fix}]}, where state is
-/// "ok", "note" or "missing" and fix is empty where all is well.
+/// --json writes {"missing": NUMBER, "findings": [{state, about, seen, fix}]}: state is "ok",
+/// "note" or "missing", and fix is empty if there is nothing to fix.
 #[derive(Debug, Args)]
 pub struct Doctor {
     /// Write JSON
@@ -29,11 +29,11 @@ pub struct Doctor {
 }
 
 impl Doctor {
-    /// Looks and says.
+    /// Checks and prints.
     pub fn run(self, global: &Global) -> anyhow::Result<ExitCode> {
         let root = global.root()?;
         let process = root.is_host().then(process).transpose()?;
-        let topology = numakit_topology::read(&root).context("the machine cannot be read")?;
+        let topology = numakit_topology::read(&root).context("cannot read the topology")?;
         let mut findings =
             checkup::check(&Probe::new(&Scene::new(&root, &topology)), &topology, process.as_ref());
         findings.push(web_page());
@@ -94,7 +94,7 @@ fn process() -> anyhow::Result<Process> {
         program: std::env::current_exe().map_or_else(|_| "numa".to_owned(), |p| p.display().to_string()),
         user: std::env::var("USER").unwrap_or_else(|_| "*".to_owned()),
         realtime: sched::may_use_realtime(),
-        open_files: sched::raise_open_files().context("the limit of open files cannot be read")?,
+        open_files: sched::raise_open_files().context("cannot read the limit of open files")?,
         run_directory: run_directory::open(),
     })
 }

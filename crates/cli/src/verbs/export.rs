@@ -11,27 +11,27 @@ use numakit_sys::stdio::note;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-/// Write a recording in another format
+/// Convert a recording to another format
 ///
-/// The exit status is 1 when the recording was damaged and only its whole part was written.
+/// The exit status is 1 if the recording is damaged; its undamaged part is written.
 #[derive(Debug, Args)]
 pub struct Export {
-    /// A recording of numa or of NUMAscope
+    /// A recording of numa or NUMAscope
     #[arg(value_name = "FILE")]
     recording: PathBuf,
-    /// The format; without it, what the name of the output ends in
+    /// The format [default: by the file name extension of the output]
     #[arg(long, value_name = "FORMAT", value_parser = formats())]
     to: Option<&'static Format>,
-    /// Counters as rates per second, gauges as levels
+    /// Write counters as rates per second and gauges as they are
     #[arg(long, conflicts_with = "raw")]
     rates: bool,
-    /// Values as they were read: the default of all but perfetto and numascope
+    /// Write values as they were read (the default, except for perfetto and numascope)
     #[arg(long)]
     raw: bool,
-    /// Every sample; without it openmetrics writes just the last, and prometheus always does
+    /// Write all samples to openmetrics, instead of the last one only
     #[arg(long)]
     all: bool,
-    /// Write to this file, which must not exist, instead of standard output
+    /// Write to this file, which must not exist [default: standard output]
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
 }
@@ -63,7 +63,10 @@ impl Export {
         self.to.or_else(|| format_of(self.output.as_deref()?)).with_context(|| {
             let known: Vec<String> =
                 FORMATS.iter().map(|f| format!("{} (.{})", f.name, f.extension)).collect();
-            format!("no format given; use --to, or an output whose name ends so: {}", known.join(", "))
+            format!(
+                "no format given; use --to, or an output with one of these extensions: {}",
+                known.join(", ")
+            )
         })
     }
 
@@ -76,12 +79,14 @@ impl Export {
         match wanted {
             None => format.values.first().copied().context("a format without values"),
             Some(values) if format.values.contains(&values) => Ok(values),
-            Some(values) => bail!("{} never has --{}; leave it out", format.name, values.name()),
+            Some(values) => {
+                bail!("--{} is not supported by the format {}; omit it", values.name(), format.name)
+            }
         }
     }
 }
 
-/// Writes what is left of a recording; the answer is what the user should know of it.
+/// Writes the rest of a recording. Returns messages for the user.
 pub(crate) fn write(
     source: &mut Source,
     format: &Format,
@@ -92,6 +97,6 @@ pub(crate) fn write(
     if format.binary && is_standard_output(path) {
         no_terminal(format.name)?;
     }
-    let taken = "give the name of a file that does not exist";
+    let taken = "give another name";
     to_file::write(path, Existing::Kept, taken, |to| Ok((format.write)(source, options, to)?))
 }

@@ -10,26 +10,26 @@ use numakit_sys::stdio::{note, print};
 use numakit_terminal::list::Listing;
 use std::process::ExitCode;
 
-/// List what can be measured here, and why the rest cannot
+/// List events and derived metrics, and why some are unavailable
 ///
-/// A PATTERN with *, ? or [..] is compared with whole names, with or without their sensor;
-/// any other text is looked for in names and descriptions. The exit code is 1 when nothing
-/// fits. Full names, names without the sensor and patterns are what -e takes. At the end stand
-/// formulas, which 'numa stat -m' takes by name.
+/// A PATTERN with *, ? or [..] has to match a whole name, with or without its sensor. Any other
+/// text is searched for in names and descriptions. The exit code is 1 if nothing matches. The
+/// option -e of other verbs accepts full names, names without the sensor and patterns. The list
+/// ends with derived metrics (formulas), which 'numa stat -m' accepts by name.
 ///
-/// --json gives {"sensors": [{name, help, available, why}], "metrics": [{name, unit, kind,
+/// --json writes {"sensors": [{name, help, available, why}], "metrics": [{name, unit, kind,
 /// bits, scope, count, instances, help, source, resolution_ns, confidence, available, why}],
 /// "formulas": [{name, unit, formula, per, help, origin, replaces, available, why}]}.
-/// count is the number of series, instances the node or CPU numbers as a list such as "0-3,8",
-/// those of links as "0.0-2,1.0-2" (package and link), or null, bits the width of a counter or
-/// null, resolution_ns the shortest time over which a difference means something (0: any),
-/// confidence "high", "medium" or null (how sure the description of a hardware event is), why
-/// null or {missing, seen, fix}. With a PATTERN, sensors is empty. Of a formula, per is the
-/// smallest place that it can be computed for ("cpu", "node", "package", "device", "machine") or
+/// count is the number of series; instances the node or CPU numbers as a list such as "0-3,8",
+/// for links "0.0-2,1.0-2" (package and link), or null; bits the width of a counter or null;
+/// resolution_ns the shortest interval over which a difference is meaningful (0: any);
+/// confidence "high", "medium" or null (reliability of a hardware event's description); why
+/// null or {missing, seen, fix}. With a PATTERN, sensors is empty. For a formula, per is the
+/// smallest unit that it can be computed for ("cpu", "node", "package", "device", "machine") or
 /// null, and why null or {needs, why, instead}.
 #[derive(Debug, Default, Args)]
 pub struct List {
-    /// What to look for
+    /// Name, pattern or text to search for
     pattern: Option<String>,
     /// Write JSON
     #[arg(long)]
@@ -43,9 +43,9 @@ impl List {
     pub fn run(self, global: &Global) -> anyhow::Result<ExitCode> {
         let formulas = self.formulas.load()?;
         let root = global.root()?;
-        // What cannot be raised is enough for most machines.
+        // If the limit cannot be raised, it is sufficient for most machines.
         let _ = numakit_sys::sched::raise_open_files();
-        let topology = numakit_topology::read(&root).context("the machine cannot be read")?;
+        let topology = numakit_topology::read(&root).context("cannot read the topology")?;
         let probe = Probe::new(&Scene::new(&root, &topology));
         let listing = Listing::of(&probe, self.pattern.as_deref()).with_formulas(
             &probe,
@@ -60,7 +60,7 @@ impl List {
         }
         if listing.is_empty() {
             let pattern = self.pattern.unwrap_or_default();
-            note(format_args!("nothing fits '{pattern}'; {}", where_to_look(&probe.nearest(&pattern))));
+            note(format_args!("nothing matches '{pattern}'; {}", where_to_look(&probe.nearest(&pattern))));
             return Ok(ExitCode::from(1));
         }
         Ok(ExitCode::SUCCESS)

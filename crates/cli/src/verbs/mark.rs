@@ -7,22 +7,22 @@ use numakit_sys::clock::{self, Alarm};
 use numakit_sys::mark::{self, Mark as Instruction};
 use std::process::ExitCode;
 
-/// Tell a simulator when to look: from 'begin' to 'end'
+/// Mark the beginning or the end of a measurement for the simulated machine
 ///
-/// Executes one instruction that does nothing on a processor; the simulated machine of 'cargo
-/// xtask guest --sim' counts what happens between the two. Programs in C have the same in
-/// native/include/numakit-mark.h. Nothing is printed.
+/// Executes one instruction that has no effect on a real processor. The simulated machine of
+/// 'cargo xtask guest --sim' counts cache lines from 'begin' to 'end'. C programs use
+/// native/include/numakit-mark.h for the same purpose. Nothing is printed.
 #[derive(Debug, Args)]
 pub struct Mark {
-    /// What the mark says
+    /// Which mark
     what: What,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum What {
-    /// What follows is to be observed
+    /// The measurement begins
     Begin,
-    /// It is over
+    /// The measurement ends
     End,
 }
 
@@ -39,7 +39,7 @@ impl Mark {
             What::End => Instruction::End,
         };
         mark::mark(instruction)
-            .context("this processor has no such mark; run it in a simulated machine of x86-64")?;
+            .context("this processor has no mark instruction; use a simulated x86-64 machine")?;
         if self.what == What::Begin {
             Alarm::new().sleep_until(clock::monotonic() + UNTIL_IT_COUNTS);
         }

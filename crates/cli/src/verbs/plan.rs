@@ -17,60 +17,59 @@ use numakit_terminal::topology::svg_with;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-/// Show where a program's processes and threads belong, and the lines that put them there
+/// Show where to place processes and threads, for any launcher
 ///
-/// The plan is for this machine as it is now, for another one with --sysroot, or for one that does
-/// not exist with --synthetic. On this machine what others hold is left alone. Without options it
-/// is for one thread.
+/// The plan is for this machine and its free cores, for another machine with --sysroot, or for a
+/// described machine with --synthetic. Without options the plan is for one thread.
 ///
-/// --for writes the lines of a launcher to standard output and nothing else, so that they can go
-/// into a file; how they are used, and what the launcher cannot do, is on standard error. The
-/// program's own command goes after '--', as in 'numa plan --for gomp -- ./app -x'.
+/// --for writes only the configuration of a launcher to standard output, so that it can be
+/// redirected to a file; instructions and warnings go to standard error. The program's command
+/// follows '--', as in 'numa plan --for gomp -- ./app -x'.
 ///
 /// --json writes {schema, request, reasons, plan: {machine, steps: [{process, thread, cpu, node,
 /// memory: {mode, nodes}, because}], held, warnings}}. Sets are lists such as "0-3,8".
 ///
-/// --check compares a running job with its plan: with that of 'numa run' if it started the
-/// process, else with the plan of the options on an idle machine. With several processes PID is
-/// their launcher, such as mpirun. The exit status is 1 when they differ, 2 when that cannot be
-/// told.
+/// --check compares a running job with a plan: with that of 'numa run' if it started the process,
+/// otherwise with the plan for these options on an idle machine. For several processes, PID is
+/// their launcher, such as mpirun. The exit status is 1 if they differ, and 2 if they cannot be
+/// compared.
 #[derive(Debug, Args)]
 #[command(after_long_help = launchers_help())]
 pub struct Plan {
+    /// The program and its arguments, for --for [default: ./app]
+    #[arg(last = true, value_name = "COMMAND", requires = "launcher")]
+    command: Vec<String>,
     #[command(flatten)]
     place: Place,
-    /// Plan for a machine that is described, as in 'package:2 node:2(mem=32G) core:4 pu:2', or the
-    /// one in a file that ends in .json
+    /// Plan for this machine description, as in 'package:2 node:2(mem=32G) core:4 pu:2', or for the
+    /// machine in a .json file
     #[arg(long, value_name = "DESCRIPTION|FILE", conflicts_with_all = ["sysroot", "check"], help_heading = "What to write")]
     synthetic: Option<String>,
-    /// Write the lines for a launcher; --help lists all
+    /// Write the configuration of this launcher; --help lists the launchers
     #[arg(long = "for", id = "launcher", value_name = "LAUNCHER", help_heading = "What to write")]
     launcher: Option<String>,
-    /// The machine's name in rank files; this one's own name, or HOST for another one, if not given
+    /// Host name in rank files [default: the name of this host; HOST for other machines]
     #[arg(long, value_name = "NAME", requires = "launcher", help_heading = "What to write")]
     host: Option<String>,
-    /// Say why each thread is where it is
+    /// Print why each thread is placed where it is
     #[arg(long, conflicts_with_all = ["launcher", "json", "svg", "check"], help_heading = "What to write")]
     explain: bool,
     /// Write JSON
     #[arg(long, conflicts_with_all = ["launcher", "svg", "check"], help_heading = "What to write")]
     json: bool,
-    /// Draw the machine with the processes and threads in it; '-' is standard output
+    /// Draw the machine with its processes and threads; '-' is standard output
     #[arg(long, value_name = "FILE", conflicts_with_all = ["launcher", "check"], help_heading = "What to write")]
     svg: Option<PathBuf>,
     /// Compare a running job with its plan
     #[arg(long, value_name = "PID", conflicts_with = "launcher", help_heading = "What to write",
           value_parser = clap::value_parser!(u32).range(1..))]
     check: Option<u32>,
-    /// The program with its arguments, after '--', for the launcher's lines; ./app if not given
-    #[arg(last = true, value_name = "COMMAND", requires = "launcher")]
-    command: Vec<String>,
 }
 
 impl Plan {
     /// Plans and shows.
     pub fn run(self, global: &Global) -> anyhow::Result<ExitCode> {
-        // A name that is wrong is told before a plan that takes long or fails.
+        // A wrong name is reported before a plan that takes long or fails.
         if let Some(name) = &self.launcher {
             launchers::find(name).map_err(|error| anyhow!("--for: {error}"))?;
         }

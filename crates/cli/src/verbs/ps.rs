@@ -11,37 +11,37 @@ use numakit_terminal::holders::Holders;
 use std::process::ExitCode;
 use std::time::Duration;
 
-/// Show who holds which cores
+/// Show which programs hold which cores
 ///
-/// Programs that 'numa run' started hold their cores until they and all that they started have
-/// ended. What is held is in one file, $NUMAKIT_REGISTRY, else /run/numakit-cores if it is there,
-/// else /dev/shm/numakit-cores.
+/// A program that 'numa run' started holds its cores until it and all its descendants have ended.
+/// The registry is one file: $NUMAKIT_REGISTRY, or /run/numakit-cores if it exists, or
+/// /dev/shm/numakit-cores.
 ///
 /// --json writes {holders: [{application, user, uid, pid, keeper, since, cores, cpus, nodes, cgroup,
-/// job, state}]}, with --watch one object a line. since is in seconds since 1970; cpus and nodes
-/// are lists such as "0-3,8". state is "held"; "bound" where the locks are gone and the program
-/// still runs; "removed" where the locks are in a registry that was removed; "unknown" where the
-/// record is damaged. What is not known is null.
+/// job, state}]}, one object per line with --watch. since is in seconds since 1970; cpus and nodes
+/// are lists such as "0-3,8". state is "held"; "bound" if the locks are lost but the program is
+/// still running; "removed" if the locks are in a registry that was removed; "unknown" if the
+/// entry is damaged. Unknown values are null.
 #[derive(Debug, Args)]
 pub struct Ps {
     /// Write JSON
     #[arg(long)]
     json: bool,
-    /// Show it again and again, each second or after this time
+    /// Repeat every second, or at this interval
     #[arg(short, long, value_name = "TIME", num_args = 0..=1, require_equals = true,
           default_missing_value = "1s", value_parser = observe::interval_of)]
     watch: Option<Duration>,
 }
 
-/// To the top of the screen, and away with what was there.
+/// Moves the cursor to the top and clears the screen.
 const CLEAR: &str = "\x1b[H\x1b[2J";
 
 impl Ps {
     /// Shows.
     pub fn run(self, global: &Global) -> anyhow::Result<ExitCode> {
         let root = global.root()?;
-        global.only_here("cores are held on the machine itself; run 'numa ps' there")?;
-        let topology = numakit_topology::read(&root).context("the machine cannot be read")?;
+        global.only_here("the registry is on that machine; run 'numa ps' there")?;
+        let topology = numakit_topology::read(&root).context("cannot read the topology")?;
         let Some(interval) = self.watch else {
             print(self.text(&topology)?)?;
             return Ok(ExitCode::SUCCESS);

@@ -2,70 +2,62 @@
 
 use crate::Global;
 use crate::observe::{self, Observe};
-use crate::to_file::{is_standard_output, no_terminal};
+use crate::to_file::{self, Existing, is_standard_output, no_terminal};
 use anyhow::Context;
 use clap::{Args, ValueEnum};
-use numakit_session::{Ended, Names, Session, Status};
+use numakit_export::{Options, Source, Values};
+use numakit_session::names::json_of;
+use numakit_session::{Ended, Names, Recorded, Session, Status};
 use numakit_sys::output::take_standard_output;
 use numakit_sys::stdio::{note, say};
 use numakit_sys::tty;
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
-/// Record samples to a file until the command, a signal or 'numa ctl stop' ends it
+/// Record samples to a file
 ///
-/// The file is an Arrow IPC stream that 'numa report', pyarrow and polars read. By default
-/// all is sampled but the sensor perf, tracepoints and the less telling events of hardware; -e
-/// chooses. With '-o -' it goes to standard output, and what CMD writes there to standard error.
-/// The exit status is the command's (128 + signal when it was killed).
+/// Recording ends when the command ends, a signal arrives or 'numa ctl stop' is run. The file is
+/// an Arrow IPC stream that 'numa report', pyarrow and polars can read. By default all events are
+/// sampled except the sensor perf, tracepoints and lower-value hardware events; -e selects others.
+/// With '-o -' the recording goes to standard output, and the standard output of CMD to standard
+/// error. The exit status is that of the command (128 + signal if a signal killed it).
 #[derive(Debug, Args)]
 pub struct Record {
-    /// The file, '-' for standard output; without it the next free name of numa-1.arrows,
-    /// numa-2.arrows, ...
+    /// The file; '-' is standard output [default: the next free name of numa-1.arrows,
+    /// numa-2.arrows, ...]
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// Replace the file if it exists, once the new one is begun
+    /// Replace the file if it exists
     #[arg(long, requires = "output")]
     force: bool,
-    /// Time between two samples, from 100us to 1h, or a frequency such as 50Hz or 2kHz
+    /// Sampling interval, from 100us to 1h, or a frequency such as 50Hz or 2kHz
     #[arg(short, long, value_name = "TIME", default_value = "10ms", value_parser = observe::interval_of)]
     interval: Duration,
-    /// What counters of interconnect cards are recorded for
-    #[arg(long, value_name = "WHAT", default_value = "device")]
+    /// How to record the counters of interconnect cards
+    #[arg(long, value_name = "UNIT", default_value = "device")]
     per: Per,
+    /// Treat FILE as NUMAscope does: if the name is in use, a number is added, and a name that ends
+    /// in .json gets NUMAscope's format
+    #[arg(long, hide = true, requires = "output")]
+    numascope_names: bool,
     #[command(flatten)]
     observe: Observe,
-    #[arg(skip)]
-    original: bool,
-    /// A command to run and observe
+    /// The command to run and observe, with its arguments
     #[arg(last = true, value_name = "CMD")]
     command: Vec<OsString>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Per {
-    /// Each card
+    /// Per card
     Device,
-    /// The machine: cards are added up
+    /// Summed over all cards
     Machine,
 }
 
 impl Record {
-    /// A recording as the original command line asks for it.
-    pub fn original(
-        output: Option<PathBuf>,
-        force: bool,
-        interval: Duration,
-        discrete: bool,
-        observe: Observe,
-        command: Vec<OsString>,
-    ) -> Self {
-        let per = if discrete { Per::Device } else { Per::Machine };
-        Self { output, force, interval, per, observe, original: true, command }
-    }
-
     /// Records.
     pub fn run(self, global: &Global) -> anyhow::Result<ExitCode> {
         let mut prepared = self.observe.prepare(global, self.interval, &Default::default(), &self.command)?;
@@ -78,7 +70,7 @@ impl Record {
         let priority = if session.realtime() {
             "real-time priority"
         } else {
-            "normal priority ('numa doctor' tells how to get real-time)"
+            "normal priority ('numa doctor' shows how to enable real-time)"
         };
         note(format_args!("recording to {name}, {priority}"));
         let session = match observe::spawn(session, &self.command, prepared.target.as_ref()) {
@@ -88,22 +80,22 @@ impl Record {
         let mut progress = Progress::new();
         let mut ended = session.run(Duration::from_millis(250), |status| progress.show(status))?;
         progress.clear();
-        let whole = !self.original || crate::numascope::convert(&mut ended.recorded, self.force);
+        let whole = !self.numascope_names || convert(&mut ended.recorded, self.force);
         summary(&ended);
         let code = observe::exit_code(&ended);
         Ok(if whole || ended.status.is_some_and(|status| status != 0) { code } else { ExitCode::from(1) })
     }
 
-    /// Begins the recording. What it is called.
+    /// Starts the recording. Returns its name.
     fn begin(&self, session: &mut Session) -> anyhow::Result<String> {
         let Some(path) = &self.output else { return Ok(session.record_next()?.display().to_string()) };
-        if self.original {
+        if self.numascope_names {
             session.understand(Names::Original { overwrite: self.force });
         } else if is_standard_output(path) {
             no_terminal("a recording")?;
-            // A reader that goes away ends the recording with a word.
+            // If the reader leaves, the recording ends with a message.
             numakit_sys::signal::ignore_broken_pipe();
-            let to = take_standard_output().context("standard output cannot be had")?;
+            let to = take_standard_output().context("cannot use standard output")?;
             session.stream(to, STANDARD_OUTPUT)?;
             return Ok(STANDARD_OUTPUT.to_owned());
         } else {
@@ -162,11 +154,41 @@ fn summary(ended: &Ended) {
         let size = recorded.bytes.div_ceil(1024);
         let shown = match recorded.path.as_os_str() == STANDARD_OUTPUT {
             true => String::new(),
-            false => format!("; 'numa report {path}' tells what it shows"),
+            false => format!("; 'numa report {path}' analyses it"),
         };
         note(format_args!("{samples} samples, {size} KiB in {path}{shown}"));
     }
     let ticks = ended.samples + ended.lost;
     let share = if ticks == 0 { 0.0 } else { ended.lost as f64 / ticks as f64 * 100.0 };
-    note(format_args!("{} samples in all, {} ticks lost ({share:.1} %)", ended.samples, ended.lost));
+    note(format_args!("{} samples in total, {} ticks lost ({share:.1} %)", ended.samples, ended.lost));
+}
+
+/// Converts the recordings whose names ask for it to NUMAscope's format. Where that fails, a message
+/// says so, the recording stays as it is, and the result is false.
+fn convert(recorded: &mut [Recorded], overwrite: bool) -> bool {
+    let mut all = true;
+    for one in recorded {
+        let Some(json) = json_of(&one.path) else { continue };
+        match converted(&one.path, &json, Existing::forced(overwrite)) {
+            Ok(bytes) => {
+                let _ = std::fs::remove_file(&one.path);
+                (one.path, one.bytes) = (json, bytes);
+            }
+            Err(error) => {
+                note(format_args!("{error:#}; the recording is kept as {}", one.path.display()));
+                all = false;
+            }
+        }
+    }
+    all
+}
+
+fn converted(from: &Path, to: &Path, existing: Existing) -> anyhow::Result<u64> {
+    let format = numakit_export::format("numascope").context("no such format")?;
+    let options = Options { values: Values::Rates, all: true };
+    let mut source = Source::open(from)?;
+    to_file::write(to, existing, "another program created it during the recording", |to| {
+        Ok((format.write)(&mut source, options, to)?)
+    })?;
+    Ok(std::fs::metadata(to)?.len())
 }

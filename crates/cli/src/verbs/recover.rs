@@ -8,9 +8,10 @@ use numakit_sys::stdio::print;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-/// Make a whole recording of what a killed 'numa record' left in FILE and FILE.tail
+/// Repair the recording of a killed 'numa record'
 ///
-/// The exit status is 1 when something was lost.
+/// Appends the samples in FILE.tail to FILE, and moves damaged bytes to FILE.damaged. The exit
+/// status is 1 if samples are lost.
 #[derive(Debug, Args)]
 pub struct Recover {
     /// The recording
@@ -25,9 +26,9 @@ impl Recover {
         let mut code = ExitCode::SUCCESS;
         for path in &self.recordings {
             let done = recover(path)?;
-            print(format_args!("{}: {} rows were there, {} added\n", path.display(), done.held, done.added))?;
+            print(format_args!("{}: {} samples found, {} added\n", path.display(), done.held, done.added))?;
             if done.lost > 0 {
-                print(format_args!("{}: {} rows are lost\n", path.display(), done.lost))?;
+                print(format_args!("{}: {} samples are lost\n", path.display(), done.lost))?;
                 code = ExitCode::from(1);
             }
             if let Some((bytes, aside)) = done.damaged {

@@ -10,18 +10,18 @@ use numakit_terminal::report::{analyse, page_within};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-/// Say in words what a recording shows
+/// Analyse a recording on one page
 ///
-/// One page: the machine, what was lost, where memory was allocated (by node and phase), page
-/// faults, memory, CPUs, what changed most, what the recording cost, and what to try next. A
-/// phase goes from a label to the next one; that of the command under observation is 'command'.
-/// The exit status is 1 when the recording was damaged and the page is of its whole part.
+/// The page shows the machine, lost samples, where memory was allocated (by node and phase), page
+/// faults, memory, CPUs, the largest changes, the overhead of the recording, and what to try next.
+/// A phase lasts from one label to the next; the phase 'command' is that of the observed command.
+/// The exit status is 1 if the recording is damaged; the page then covers its undamaged part.
 #[derive(Debug, Args)]
 pub struct Report {
-    /// A recording of numa or of NUMAscope
+    /// A recording of numa or NUMAscope
     #[arg(value_name = "FILE")]
     recording: PathBuf,
-    /// Only this phase
+    /// Analyse only this phase
     #[arg(long, value_name = "LABEL")]
     phase: Option<String>,
     /// Write JSON

@@ -1,19 +1,20 @@
 //! `numa run`.
 
 use crate::place::Place;
-use crate::{Global, numaplace};
+use crate::Global;
 use anyhow::{Context, bail};
-use clap::{Args, Parser, ValueEnum};
+use clap::{Args, ValueEnum};
+use numakit_launch::options::{self, few_huge_pages};
 use numakit_launch::sufferers::Lists;
 use numakit_launch::{
-    BeginError, Choice, Isolated, Obstacle, Options, Outcome, Program, Ready, Wait, Wish, options,
+    BeginError, Choice, Isolated, Obstacle, Options, Outcome, Program, Ready, Wait, Wish,
 };
 use numakit_model::Topology;
 use numakit_placement::{Policy, Request};
 use numakit_sensors::task::search::by_node;
 use numakit_sys::SysRoot;
 use numakit_sys::command::start_failure_status;
-use numakit_sys::huge_pages::HugePages;
+use numakit_sys::huge_pages::{HugePages, Setting};
 use numakit_sys::start::Scheduler;
 use numakit_sys::stdio::{note, print, say};
 use std::ffi::OsString;
@@ -21,85 +22,89 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 
-/// Percent of a CPU from which on a program that nobody registered is kept apart.
+/// Percent of a CPU: CPUs on which an unregistered program uses as much are avoided.
 const BUSY: &str = "50";
 
-/// Run a program on the best free cores, thread by thread, with its memory beside them
+/// Run a program on free cores, one thread per core, with node-local memory
 ///
-/// Threads get a core each in the order in which they are made, their stacks with them. Nobody
-/// else gets these cores until the program and all that it started have ended. Without -c they
-/// are all that are free.
+/// Each thread is bound to a core of its own in the order of creation, and its stack is on the
+/// node of that core. The cores are reserved until the program and all its descendants have ended.
+/// Without -c, the program gets all free cores.
 ///
-/// The exit status is the program's, also where a signal ended it; 127 where it is not there, 126
-/// where it may not be executed, 2 where it was not started for another reason.
+/// numa exits with the status of the program, or by the signal that killed it. The status is 127
+/// if the program was not found, 126 if it is not executable, and 2 if it was not started for
+/// another reason.
 #[derive(Debug, Args)]
 pub struct Run {
+    /// Print what is set, unset and decided
+    #[arg(short, long)]
+    verbose: bool,
+    /// Print why each thread is placed where it is
+    #[arg(long)]
+    explain: bool,
+    /// Print the equivalent shell command, and neither run it nor reserve cores
+    #[arg(long, conflicts_with = "pid")]
+    dry_run: bool,
+    /// Wait until enough cores are free, for at most SECONDS
+    #[arg(long, value_name = "SECONDS", num_args = 0..=1, require_equals = true, value_parser = seconds)]
+    wait: Option<Option<Duration>>,
+    /// Do not reserve cores: other programs may use them too
+    #[arg(long, conflicts_with_all = ["wait", "isolate"])]
+    share: bool,
+    /// Create a cpuset partition (cgroup) with these cores, if permitted
+    #[arg(long)]
+    isolate: bool,
+    /// Avoid CPUs on which unregistered programs use at least PERCENT; 'off' disables the check
+    #[arg(long, value_name = "PERCENT|off", default_value = BUSY, value_parser = busy)]
+    busy: Busy,
+    /// Bind a running process instead, and move its memory
+    #[arg(long, value_name = "PID", conflicts_with_all = ["command", "wait", "isolate", "busy", "With"],
+          value_parser = clap::value_parser!(u32).range(1..))]
+    pid: Option<u32>,
+    /// The program and its arguments
+    #[arg(value_name = "CMD", trailing_var_arg = true)]
+    command: Vec<OsString>,
     #[command(flatten)]
     place: Place,
     #[command(flatten)]
     with: With,
-    /// Tell what is set, unset and decided
-    #[arg(short, long)]
-    verbose: bool,
-    /// Tell why each thread is where it is
-    #[arg(long)]
-    explain: bool,
-    /// Tell what would be done as a line for the shell, and take nothing
-    #[arg(long, conflicts_with = "pid")]
-    dry_run: bool,
-    /// Wait for free cores, so many seconds at most
-    #[arg(long, value_name = "SECONDS", num_args = 0..=1, require_equals = true, value_parser = seconds)]
-    wait: Option<Option<Duration>>,
-    /// Take nothing: others may use the same cores
-    #[arg(long, conflicts_with_all = ["wait", "isolate"])]
-    share: bool,
-    /// Make a control group with these cores alone, where that is allowed
-    #[arg(long)]
-    isolate: bool,
-    /// Keep off CPUs that others use for so many percent without having taken them; 'off' does
-    /// not look
-    #[arg(long, value_name = "PERCENT|off", default_value = BUSY, value_parser = busy)]
-    busy: Busy,
-    /// Place a process that runs already, with its memory
-    #[arg(long, value_name = "PID", conflicts_with_all = ["command", "wait", "isolate", "busy", "With"],
-          value_parser = clap::value_parser!(u32).range(1..))]
-    pid: Option<u32>,
-    #[arg(skip)]
-    main_is_free: bool,
-    /// The program and its arguments
-    #[arg(value_name = "CMD", trailing_var_arg = true)]
-    command: Vec<OsString>,
 }
 
-/// What a program gets beside cores and memory.
+/// What a program gets in addition to cores and memory.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "What the program gets")]
 struct With {
-    /// Huge pages: on, off, or only for memory that asks (madvise, Linux 6.18)
+    /// Transparent huge pages: on, off, or only where the program calls madvise (Linux 6.18)
     #[arg(long, value_name = "WHEN")]
     thp: Option<Thp>,
-    /// The same as --thp off
+    /// Same as --thp off
     #[arg(long, conflicts_with = "thp")]
     no_thp: bool,
-    /// Allocator: none is the program's own; lowmem, uma and numa come with libnumalloc
+    /// Allocator: 'none' is that of the program; lowmem, uma and numa need libnumalloc
     #[arg(long, value_name = "PROFILE", default_value = "none")]
     alloc: Alloc,
-    /// Largest stack of a thread, as in 16M
+    /// Stack size limit of a thread, as in 16M
     #[arg(long, value_name = "SIZE", value_parser = options::stack)]
     stack: Option<u64>,
     /// Scheduling class: other, batch, idle, fifo:N or rr:N
     #[arg(long, value_name = "CLASS", value_parser = options::scheduler)]
     sched: Option<Scheduler>,
-    /// How many nanoseconds its timers may be late
+    /// Timer slack in nanoseconds
     #[arg(long, value_name = "NS", value_parser = clap::value_parser!(u64).range(1..))]
     slack: Option<u64>,
-    /// Do not place what it starts in its turn
+    /// Do not place the processes that the program starts
     #[arg(long)]
     no_inherit: bool,
-    /// Load no library into the program: it gets its CPUs and memory policy, but its threads are not
-    /// bound one by one
+    /// Do not bind the main thread: it may run on all CPUs of the program
+    #[arg(long)]
+    no_bind_main: bool,
+    /// Do not preload libnumaplace: the program gets its CPUs and memory policy, but its threads are
+    /// not bound individually
     #[arg(long)]
     no_library: bool,
+    /// Warn if the kernel does not use huge pages for all memory
+    #[arg(long, hide = true)]
+    warn_thp: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -117,14 +122,14 @@ enum Alloc {
     Numa,
 }
 
-/// Percent; none does not look.
+/// Percent; none disables the check.
 type Busy = Option<u32>;
 
 fn busy(word: &str) -> Result<Busy, String> {
     match word.parse() {
         _ if word == "off" => Ok(None),
         Ok(percent @ 1..=100) => Ok(Some(percent)),
-        _ => Err("give percent of a CPU from 1 to 100, or 'off'".to_owned()),
+        _ => Err("give a percentage from 1 to 100, or 'off'".to_owned()),
     }
 }
 
@@ -133,34 +138,16 @@ fn seconds(word: &str) -> Result<Duration, String> {
     seconds.ok_or_else(|| "give a number of seconds such as 60".to_owned())
 }
 
-/// For the defaults of all options.
-#[derive(Debug, Parser)]
-struct Alone {
-    #[command(flatten)]
-    run: Run,
-}
-
 impl Run {
-    /// As the original command line has it.
-    pub fn original(line: numaplace::Line) -> anyhow::Result<Self> {
-        let mut run = Alone::try_parse_from(["numaplace"])?.run;
-        run.place.set_cores(line.cores);
-        run.verbose = line.verbose || line.debug;
-        run.explain = line.debug;
-        run.with.no_thp = line.no_huge_pages;
-        run.with.slack = Some(1);
-        run.with.sched = (!line.parent_free).then_some(Scheduler::Batch);
-        run.main_is_free = line.parent_free;
-        run.command = line.command;
-        Ok(run)
-    }
-
     /// Places and runs.
     pub fn run(self, global: &Global) -> anyhow::Result<ExitCode> {
         let root = global.root()?;
         global.only_here("programs run on this machine only")?;
         if self.with.alloc != Alloc::None {
-            bail!("--alloc {:?}: libnumalloc is not part of this version; use --alloc none", self.with.alloc);
+            bail!(
+                "--alloc {:?}: this version does not include libnumalloc; use --alloc none",
+                self.with.alloc
+            );
         }
         let request = self.place.request().for_program(|name| std::env::var(name).ok());
         if let Some(pid) = self.pid {
@@ -185,6 +172,11 @@ impl Run {
         let options = self.options(program)?;
         if let Some(lack) = options.check(root)? {
             note(lack);
+        }
+        if self.with.warn_thp
+            && let Some(lack) = few_huge_pages(Setting::read(root))
+        {
+            note(format_args!("warning: {lack}"));
         }
         let (program, library) = program.clone().with_library()?;
         let mut topology = topology(root, request)?;
@@ -237,12 +229,12 @@ impl Run {
             timer_slack: self.with.slack,
             shared: self.share,
             alone: self.with.no_inherit,
-            main_is_free: self.main_is_free,
+            main_is_free: self.with.no_bind_main,
             verbose: self.verbose,
         })
     }
 
-    /// What is known before the program starts.
+    /// Prints what is known before the program starts.
     fn tell(&self, ready: &Ready) {
         self.reasons(&ready.outcome);
         if self.verbose {
@@ -251,7 +243,7 @@ impl Run {
         }
         match &ready.isolated {
             Some(Isolated::Shared(why)) => {
-                note(format_args!("--isolate: {why}; the cores are taken all the same"))
+                note(format_args!("--isolate: {why}; the cores are reserved without a partition"))
             }
             Some(Isolated::Alone(words)) if self.verbose => note(words),
             _ => {}
@@ -286,17 +278,17 @@ impl Run {
 
 fn topology(root: &SysRoot, request: &Request) -> anyhow::Result<Topology> {
     let devices = matches!(request.policy, Policy::Near(_));
-    numakit_topology::read_places(root, devices).context("the machine cannot be read")
+    numakit_topology::read_places(root, devices).context("cannot read the topology")
 }
 
-/// Whether a list of the user or of the machine says that a program suffers from huge pages.
+/// Whether a list of the user or of the machine disables huge pages for a program.
 fn suffers(program: &Path) -> bool {
     let lists = Lists::usual(std::env::var_os("XDG_CONFIG_HOME"), std::env::var_os("HOME"));
     let found = lists.find(program);
     found.unread.iter().for_each(|problem| note(format_args!("warning: {problem}")));
     if let Some(found) = &found.line {
         let list = found.list.display();
-        note(format_args!("no huge pages, since {list} names '{}'; --thp on overrides that", found.line));
+        note(format_args!("no huge pages, because {list} lists '{}'; --thp on overrides this", found.line));
     }
     found.line.is_some()
 }

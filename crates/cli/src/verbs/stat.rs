@@ -18,24 +18,24 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Show what the machine's memory does, line by line
+/// Show memory and NUMA statistics, one line per interval
 ///
-/// Rates are per second, levels as they are; '-' is what was not measured. The first line
-/// comes after two samples. -e chooses series and -m formulas as columns instead; 'numa list'
-/// shows what there is.
+/// Counters are shown as rates per second, gauges as they are; '-' means not measured. The first
+/// line appears after two samples. -e selects events as columns, -m derived metrics; 'numa list'
+/// lists both.
 #[derive(Debug, Args)]
 #[command(after_long_help = numakit_terminal::stat::help())]
 pub struct Stat {
-    /// Time between two lines, from 100us to 1h, or a frequency such as 50Hz or 2kHz
+    /// Sampling interval, from 100us to 1h, or a frequency such as 50Hz or 2kHz
     #[arg(short, long, value_name = "TIME", default_value = "100ms", value_parser = observe::interval_of)]
     interval: Duration,
-    /// End after so many samples
+    /// Stop after COUNT samples
     #[arg(short = 'n', long, value_name = "COUNT", value_parser = clap::value_parser!(u64).range(1..))]
     count: Option<u64>,
-    /// What has a line of its own
-    #[arg(long, value_name = "WHAT")]
+    /// Show a line for each of these
+    #[arg(long, value_name = "UNIT")]
     per: Option<PerChoice>,
-    /// Columns: formulas by name, parted by commas; 'numa list' shows all at its end
+    /// Derived metrics to show, comma-separated; 'numa list' lists them at its end
     #[arg(short, long, value_name = "NAME", value_delimiter = ',', conflicts_with = "events")]
     metrics: Vec<String>,
     #[command(flatten)]
@@ -43,30 +43,30 @@ pub struct Stat {
     /// Write comma-separated values
     #[arg(long, conflicts_with = "json")]
     csv: bool,
-    /// Write one JSON object per line
+    /// Write JSON, one object per line
     #[arg(long)]
     json: bool,
     #[command(flatten)]
     observe: Observe,
-    /// Write as the original command line does
-    #[arg(skip)]
-    original: bool,
-    /// A command to run and observe
+    /// Write the table as NUMAscope does
+    #[arg(long, hide = true, conflicts_with_all = ["csv", "json"])]
+    numascope_table: bool,
+    /// The command to run and observe, with its arguments
     #[arg(last = true, value_name = "CMD")]
     command: Vec<OsString>,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
 enum PerChoice {
-    /// Each package
+    /// Package
     Package,
-    /// Each node
+    /// Node
     Node,
-    /// Each CPU
+    /// CPU
     Cpu,
-    /// Each interconnect card
+    /// Interconnect card
     Device,
-    /// The machine
+    /// Machine: one line for all
     Machine,
 }
 
@@ -82,27 +82,10 @@ impl PerChoice {
     }
 }
 
-/// Samples that wait for a slow reader of our output; more are dropped and told.
+/// Maximum number of samples that wait for a slow reader of the output; more are dropped and counted.
 const WAITING: usize = 1000;
 
 impl Stat {
-    /// A table as the original command line asks for it.
-    pub fn original(interval: Duration, discrete: bool, observe: Observe, command: Vec<OsString>) -> Self {
-        let per = (!discrete).then_some(PerChoice::Machine);
-        Self {
-            interval,
-            count: None,
-            per,
-            metrics: Vec::new(),
-            formulas: Formulas::default(),
-            csv: false,
-            json: false,
-            observe,
-            original: true,
-            command,
-        }
-    }
-
     /// Shows.
     pub fn run(self, global: &Global) -> anyhow::Result<ExitCode> {
         let formulas = self.formulas.load()?;
@@ -114,7 +97,7 @@ impl Stat {
         let table = StatTable::new(header, &formulas, self.options(global))?;
         if table.left_out() > 0 {
             note(format_args!(
-                "{} more columns do not fit this terminal; choose some with -e, or use a pipe, --csv or --json",
+                "{} more columns do not fit the terminal; select some with -e, or use a pipe, --csv or --json",
                 table.left_out()
             ));
         }
@@ -167,7 +150,7 @@ impl Stat {
         let format = match (self.csv, self.json) {
             (true, _) => Format::Csv,
             (_, true) => Format::Json,
-            _ if self.original => Format::Original,
+            _ if self.numascope_table => Format::Original,
             _ => Format::Text,
         };
         Options {

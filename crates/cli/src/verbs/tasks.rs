@@ -17,66 +17,66 @@ use numakit_terminal::tasks::{Order, Tasks as Shown};
 use std::process::ExitCode;
 use std::time::Duration;
 
-/// List processes by how much they use memory of other nodes
+/// List processes by their use of remote memory
 ///
-/// --totals shows what every node has counted since the machine started, as numastat does.
-/// --affinity shows where processes and their threads may run and take memory from, as taskset -p
-/// and numactl --show do, and what that means.
+/// --totals shows the counters of every node since boot, as numastat does. --affinity shows the
+/// CPU affinity and memory policy of processes and their threads, as taskset -p and numactl --show
+/// do, and explains them.
 ///
 /// REMOTE% is the share of a process's memory that is not on the node where it runs, weighted
-/// with the CPU time of its threads; where it did not run, with where its threads were last.
-/// Those that spent most CPU time far from their memory come first. Memory is in MiB.
+/// with the CPU time of its threads; for an idle process, with the last CPUs of its threads.
+/// Processes that spent most CPU time away from their memory come first. Memory is in MiB.
 ///
-/// The memory of those that ran most is looked at first, for as long as the interval (at least
-/// a second); the last lines say how many were left over, and how many may not be looked into.
-/// Threads of the kernel are left out. The exit code is 1 when a process given with -p does not
-/// exist, and 2 when none of them does.
+/// The memory of the busiest processes is examined first, for the length of the interval (at least
+/// a second). The last lines show how many processes were not examined, for lack of time or of
+/// permission. Kernel threads are omitted. The exit code is 1 if a process given with -p does not
+/// exist, and 2 if none of them exists.
 ///
-/// --json writes one object a measurement: {seconds, nodes, denied, late, refused, processes:
+/// --json writes one object per measurement: {seconds, nodes, denied, late, refused, processes:
 /// [{pid, user, command, threads, cpu, remote, resident, memory, error, why}]}. cpu and remote are
-/// in percent, resident in bytes; memory is {huge, heap, stack, anonymous, file, total}, each the
-/// bytes on every node in the order of nodes, or null, and why then "denied", "late" or "refused".
-/// error is the standard error of the bytes of a node, 0 where every page was asked.
+/// in percent, resident in bytes. memory is {huge, heap, stack, anonymous, file, total}, each with
+/// the bytes on every node in the order of nodes, or null; why is then "denied", "late" or
+/// "refused". error is the standard error of the bytes on a node, 0 if every page was examined.
 #[derive(Debug, Args)]
 pub struct Tasks {
-    /// Show the memory of these processes by use and node
+    /// Show the memory of these processes by kind and node
     #[arg(short, long, value_name = "PID,...", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..))]
     pid: Vec<u32>,
-    /// Show the allocations of every node since the machine started
+    /// Show the allocation counters of every node since boot
     #[arg(long, conflicts_with_all = ["pid", "affinity", "user", "top"])]
     totals: bool,
-    /// Show where these processes may run and take memory from
+    /// Show the CPU affinity and memory policy of these processes
     #[arg(long, value_name = "PID,...", value_delimiter = ',', conflicts_with_all = ["pid", "user", "top"], value_parser = clap::value_parser!(u32).range(1..))]
     affinity: Vec<u32>,
-    /// Measure CPU time over this time
+    /// Measure CPU time over this interval
     #[arg(short, long, value_name = "TIME", default_value = "1s", value_parser = observe::interval_of)]
     interval: Duration,
-    /// Measure so many times
+    /// Number of measurements
     #[arg(short = 'n', long, value_name = "COUNT", default_value = "1", value_parser = clap::value_parser!(u64).range(1..))]
     count: u64,
-    /// What comes first
-    #[arg(long, value_name = "WHAT", default_value = "remote")]
+    /// Sort key
+    #[arg(long, value_name = "KEY", default_value = "remote")]
     sort: Sort,
-    /// Show so many processes; without it 20, and with --json all
+    /// Maximum number of processes [default: 20; no maximum with --json]
     #[arg(long, value_name = "N")]
     top: Option<usize>,
-    /// Only the processes of this user, by name or number as the column USER shows it
+    /// Show only processes of this user, by name or ID as in the column USER
     #[arg(long, value_name = "USER")]
     user: Option<String>,
-    /// Write JSON, one object a line
+    /// Write JSON, one object per line
     #[arg(long)]
     json: bool,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
 enum Sort {
-    /// CPU time times the share of remote memory
+    /// CPU time multiplied by the share of remote memory
     Remote,
     /// Resident memory
     Memory,
     /// CPU time
     Cpu,
-    /// Process number
+    /// Process ID
     Pid,
 }
 
@@ -94,14 +94,14 @@ impl Sort {
 /// Processes that are shown without --top.
 const TOP: usize = 20;
 
-/// The memory of processes is looked at for at least so long, in ns.
+/// Minimum time to examine the memory of processes, in ns.
 const SHORTEST_WALK: u64 = 1_000_000_000;
 
 impl Tasks {
     /// Measures and shows.
     pub fn run(self, global: &Global) -> anyhow::Result<ExitCode> {
         let root = global.root()?;
-        let topology = numakit_topology::read(&root).context("the machine cannot be read")?;
+        let topology = numakit_topology::read(&root).context("cannot read the topology")?;
         if self.totals {
             return self.show_totals(&root, &topology);
         }
@@ -172,7 +172,7 @@ impl Tasks {
     }
 
     fn measure(&self, survey: &mut Survey, now: u64, elapsed: u64) -> Shown {
-        // Who names a process wants to know of it, however long that takes.
+        // A process that is named is examined completely.
         let until = match self.pid.is_empty() {
             true => now.saturating_add(elapsed.max(SHORTEST_WALK)),
             false => u64::MAX,
@@ -195,10 +195,10 @@ impl Tasks {
     }
 }
 
-/// The exit code, after a word about processes that are not there.
+/// The exit code, after a message about processes that do not exist.
 fn ended(missing: &[u32]) -> ExitCode {
     if !missing.is_empty() {
-        note(format_args!("there is no process {}; 'numa tasks' lists those that there are", list(missing)));
+        note(format_args!("there is no process {}; 'numa tasks' lists the processes", list(missing)));
     }
     ExitCode::from(u8::from(!missing.is_empty()))
 }

@@ -10,26 +10,26 @@ use numakit_terminal::topology::{Look, hardware, in_ascii, svg, tree};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-/// Characters in a line where there is no terminal that says.
+/// Width of a line if standard output is not a terminal.
 const WIDTH: usize = 100;
 
-/// Show the machine: packages, nodes, caches, cores, distances
+/// Show the topology: packages, nodes, caches, cores and distances
 ///
-/// Without an option it prints a tree. The machine may also be another one: a capture with
-/// --sysroot, or one that does not exist with --synthetic.
+/// Without an option, it is printed as a tree. --sysroot shows another machine from a capture,
+/// --synthetic a machine from a description.
 #[derive(Debug, Args)]
 pub struct Topo {
     /// Write JSON
     #[arg(long, conflicts_with_all = ["hardware", "svg"])]
     json: bool,
-    /// Write what 'numactl --hardware' writes
+    /// Write the format of 'numactl --hardware'
     #[arg(long, conflicts_with = "svg")]
     hardware: bool,
-    /// Draw the machine into a file; '-' is standard output
+    /// Draw the machine to an SVG file; '-' is standard output
     #[arg(long, value_name = "FILE")]
     svg: Option<PathBuf>,
-    /// Show a machine that is described, as in 'package:2 node:2(mem=32G) core:4 pu:2', or the
-    /// one in a file that ends in .json
+    /// Show this machine description, as in 'package:2 node:2(mem=32G) core:4 pu:2', or the machine
+    /// in a .json file
     #[arg(long, value_name = "DESCRIPTION|FILE", conflicts_with = "sysroot")]
     synthetic: Option<String>,
 }
@@ -53,14 +53,14 @@ impl Topo {
     }
 }
 
-/// The machine that is described, or the one that the options of all verbs choose.
+/// The described machine, or the one that the global options select.
 pub(crate) fn machine(synthetic: Option<&str>, global: &Global) -> anyhow::Result<Topology> {
     match synthetic {
         Some(description) => match numakit_topology::synthetic::load(description) {
             Ok(topology) => Ok(topology),
             Err(error) => bail!("--synthetic: {error}"),
         },
-        None => numakit_topology::read(&global.root()?).context("the machine cannot be read"),
+        None => numakit_topology::read(&global.root()?).context("cannot read the topology"),
     }
 }
 

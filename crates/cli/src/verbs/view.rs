@@ -21,9 +21,9 @@ use std::time::Duration;
 
 /// Show recordings in a web page
 ///
-/// What 'numa record' writes and the JSON of NUMAscope. The page is served until a signal ends
-/// it (Ctrl-C). Labels that are changed there are not written to the file. With --html
-/// nothing is served: the page and the recordings become one file that a browser opens.
+/// Recordings of 'numa record' and the JSON of NUMAscope can be shown. The page is served until a
+/// signal arrives (Ctrl-C). Labels that are edited in the page are not saved to the recording.
+/// With --html there is no server: the page and the recordings are written to one HTML file.
 #[derive(Debug, Args)]
 pub struct View {
     #[command(flatten)]
@@ -33,18 +33,18 @@ pub struct View {
     /// The recordings
     #[arg(required = true, value_name = "FILE")]
     recordings: Vec<PathBuf>,
-    /// Write page and recordings to one file instead, which needs no server
+    /// Write the page and the recordings to this HTML file, which needs no server
     #[arg(long, value_name = "OUT", conflicts_with_all = ["listen", "no_open", "trusted_host", "base_path", "tls_cert", "tls_key"])]
     html: Option<PathBuf>,
-    /// Largest size of that file; recordings that are longer become buckets of time
+    /// Maximum size of the HTML file; longer recordings are downsampled
     #[arg(long, value_name = "SIZE", default_value = "16MiB", value_parser = file_size, requires = "html")]
     size: usize,
-    /// Replace that file if it exists
+    /// Replace the HTML file if it exists
     #[arg(long, requires = "html")]
     force: bool,
 }
 
-/// How often clients are told that all is well.
+/// How often clients get a status message.
 const LOOK: Duration = Duration::from_secs(1);
 
 impl View {
@@ -88,7 +88,7 @@ impl View {
             None => format!("every sample of {}", recording.info.name),
             Some(ns) => {
                 let step = interval::format(Duration::from_nanos(*ns));
-                format!("{} in buckets of {step}", recording.info.name)
+                format!("{} downsampled to buckets of {step}", recording.info.name)
             }
         });
         let size = written.bytes as f64 / 1_048_576.0;

@@ -21,7 +21,7 @@ fn the_originals_form_goes_out_and_comes_back() {
     let folder = Folder::new("json");
     folder.run("record -i 5ms -e pgfault,pgfree -o a.arrows -- sleep 0.05").says(0, "");
     folder.run("export a.arrows --to numascope -o a.json").says(0, "");
-    folder.run("export a.arrows --to numascope -o a.json").says(2, "does not exist");
+    folder.run("export a.arrows --to numascope -o a.json").says(2, "a.json exists; give another name");
     let (rows, again) = (folder.read("a.arrows"), folder.read("a.json"));
     assert_eq!(again.samples(), rows.samples() - 1, "the first row has no rate");
     assert_eq!(again.labels(), rows.labels());
@@ -143,7 +143,9 @@ fn a_wrong_request_is_told() {
     folder.run("export a.arrows --to excel").says(2, "perfetto");
     folder.run("export a.arrows").says(2, "parquet (.parquet)");
     folder.run("export a.arrows -o a.xlsx").says(2, "no format given");
-    folder.run("export a.arrows --to numascope --raw").says(2, "numascope never has --raw");
+    folder
+        .run("export a.arrows --to numascope --raw")
+        .says(2, "--raw is not supported by the format numascope");
     folder.run("export a.arrows --to csv --raw --rates").says(2, "cannot be used with");
     folder.run("export none.arrows -o none.parquet").says(2, "cannot read none.arrows");
     assert!(!folder.path("none.parquet").exists());

@@ -34,7 +34,7 @@ fn mistakes_in_a_file_are_told_before_anything_is_measured() {
         let expected = "bad.txt, line 2: bad: node.MemFree is bytes and vmstat.pgfault is count/s: these cannot be added";
         folder.run(&format!("{verb} --formulas bad.txt")).says(2, expected);
     }
-    folder.run("stat --formulas none.txt").says(2, "the formulas of none.txt cannot be read");
+    folder.run("stat --formulas none.txt").says(2, "cannot read the formulas in none.txt");
     std::fs::write(folder.path("latin.txt"), b"# \xe4\n").unwrap();
-    folder.run("stat --formulas latin.txt").says(2, "latin.txt is not text in UTF-8");
+    folder.run("stat --formulas latin.txt").says(2, "latin.txt is not UTF-8 text");
 }

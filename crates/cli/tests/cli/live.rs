@@ -62,7 +62,7 @@ fn a_port_in_use_and_a_wrong_address_are_refused_with_the_fix() {
     );
     folder.run(&format!("live --no-open --listen {address}")).says(2, &fix);
     folder.run("live --no-open --listen here").says(2, "write it as 127.0.0.1:7077");
-    folder.run("live --no-open --history 1KiB").says(2, "from 16MiB on");
+    folder.run("live --no-open --history 1KiB").says(2, "at least 16MiB");
     folder.run("live --no-open -i 10us").says(2, "100us to 1h");
 }
 

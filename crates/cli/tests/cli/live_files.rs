@@ -55,7 +55,7 @@ fn without_a_word_that_folder_is_where_the_server_was_started() {
     folder.run("ctl stop").says(0, "");
     assert_eq!(started.end().code, 0);
     assert!(folder.read("x.arrows").damage.is_none());
-    folder.run(&format!("{LIVE} --recordings none")).says(2, "--recordings none cannot be used");
+    folder.run(&format!("{LIVE} --recordings none")).says(2, "cannot use --recordings none");
 }
 
 /// A server whose temporary folder is this one.
@@ -175,6 +175,6 @@ fn the_addresses_behind_a_proxy_are_told() {
     let control = done.out.lines().next().unwrap();
     let (at, key) = control.split_once("/numa/#").unwrap();
     assert!(at.starts_with("control  http://127.0.0.1:"), "{control}");
-    let through = format!("through numa.example.org:\n  control  https://numa.example.org/numa/#{key}\n");
+    let through = format!("via numa.example.org:\n  control  https://numa.example.org/numa/#{key}\n");
     assert!(done.out.contains(&through), "{}", done.out);
 }

@@ -26,5 +26,6 @@ mod runner;
 mod servers;
 mod stat;
 mod tasks;
+mod translations;
 mod usage;
 mod view;

@@ -34,7 +34,8 @@ fn lines_of_the_original_work() {
     assert!(help.code == 0 && help.out.contains("-debug"), "{}{}", help.out, help.err);
     numascope(&folder, "-interval 0 stat").says(2, "1 to 3600000");
     numascope(&folder, "-events pgfalt record true").says(2, "pgfault");
-    numascope(&folder, "dance").says(2, "stat, record or live");
+    numascope(&folder, "dance").says(2, "stat, record, live");
+    numascope(&folder, "-debug").says(2, "stat, record or live");
     orders_come_through_the_originals_fifo(&folder);
 }
 
@@ -78,14 +79,27 @@ fn what_is_not_to_be_had_is_dropped_with_a_word() {
     let folder = Folder::new("dropped");
     let done = numascope(&folder, "-interval 5 -events pgfault,pgfalt,pgfree -filename f.json record true");
     assert_eq!(done.code, 0, "{}", done.err);
-    assert!(
-        done.err.contains("numascope: dropped: unknown event 'pgfalt'; nearest: pgfault"),
-        "{}",
-        done.err
-    );
+    assert!(done.err.contains("numa: dropped: unknown event 'pgfalt'; nearest: pgfault"), "{}", done.err);
     assert_eq!(folder.read("f.json").header.series.len(), 2);
     // Only when nothing is left is there nothing to do.
     numascope(&folder, "-events pgfalt,nothing stat true").says(2, "unknown event 'pgfalt'");
+}
+
+#[test]
+fn numa_drops_events_and_prints_sensors_when_asked() {
+    let folder = Folder::new("skip");
+    let record = |options: &str| folder.run(&format!("record --force -o f.arrows -i 5ms {options} -- true"));
+    record("-e pgfault,pgfalt").says(2, "unknown event 'pgfalt'");
+    let done = record("-e pgfault,pgfalt --skip-unavailable");
+    done.says(0, "numa: dropped: unknown event 'pgfalt'; nearest: pgfault");
+    assert!(!done.err.contains("detected"), "{}", done.err);
+    assert_eq!(folder.read("f.arrows").header.series.len(), 1);
+    record("-e pgfalt --skip-unavailable").says(2, "unknown event 'pgfalt'");
+    let done = record("-e pgfault -v");
+    for line in ["numa: detected vmstat: ", "numa: not detected ", "numa: samples pgfault\n"] {
+        assert!(done.code == 0 && done.err.contains(line), "{line}: {}", done.err);
+    }
+    record("-e pgfault,pgfalt -v").says(2, "unknown event 'pgfalt'");
 }
 
 #[test]
@@ -93,8 +107,8 @@ fn its_own_selection_works_without_cards_and_its_table_is_the_originals() {
     let folder = Folder::new("selection");
     let done = numascope(&folder, "-debug -interval 20 stat sleep 0.3");
     assert_eq!(done.code, 0, "{}", done.err);
-    assert!(done.err.contains("numascope: detected vmstat: "), "{}", done.err);
-    assert!(done.err.contains("numascope: samples pgfault,"), "{}", done.err);
+    assert!(done.err.contains("numa: detected vmstat: "), "{}", done.err);
+    assert!(done.err.contains("numa: samples pgfault,"), "{}", done.err);
     let mut lines = done.out.lines().filter(|line| !line.starts_with("- "));
     let headings: Vec<&str> = lines.next().unwrap().split(' ').collect();
     for name in ["pgfault", "pgfree"] {

@@ -168,7 +168,7 @@ fn one_damaged_byte_is_told_with_its_time_and_recovered() {
     folder.run("export a.arrows --to csv").says(1, "samples between 20");
     assert_eq!(folder.run("report a.arrows").code, 1);
     let done = folder.run("recover a.arrows");
-    assert!(done.code == 1 && done.out.contains("1000 rows are lost"), "{}{}", done.out, done.err);
+    assert!(done.code == 1 && done.out.contains("1000 samples are lost"), "{}{}", done.out, done.err);
     assert!(done.out.contains("a.arrows.damaged"), "{}", done.out);
     let again = folder.read("a.arrows");
     assert_eq!((again.samples(), again.damage.clone()), (rows.samples(), None));

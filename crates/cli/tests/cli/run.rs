@@ -211,7 +211,7 @@ fn programs_that_suffer_from_huge_pages_get_none() {
         return;
     }
     assert_eq!(done.out, "THP_enabled:\t0\n");
-    assert!(done.err.contains("no-huge-pages names 'grep'; --thp on overrides that"), "{}", done.err);
+    assert!(done.err.contains("no-huge-pages lists 'grep'; --thp on overrides this"), "{}", done.err);
     assert_eq!(with(&["--thp", "on"]).out, "THP_enabled:\t1\n");
     std::fs::remove_file(folder.path(".config/numakit/no-huge-pages")).unwrap();
     assert_eq!(
@@ -310,7 +310,7 @@ fn wrong_requests_are_refused() {
         (&["--nodes", "900", "true"], "900"),
         (&["--memory", "bind:900", "-c", "1", "true"], "900"),
         (&["-c", "1"], "no program given"),
-        (&["-c", "1", "--alloc", "numa", "true"], "libnumalloc is not part of this version"),
+        (&["-c", "1", "--alloc", "numa", "true"], "does not include libnumalloc"),
         (&["-c", "1", "--sched", "fifo:0", "true"], "priority from 1 to 99"),
         (&["-c", "1", "--stack", "1", "true"], "at least 16K"),
         (&["-c", "1", "--busy", "200", "true"], "1 to 100"),

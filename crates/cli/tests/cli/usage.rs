@@ -125,7 +125,7 @@ fn no_verb_ignores_sysroot() {
     }
     // Also where it could be read.
     folder.run("mark end --sysroot /").says(2, "instruction of this processor; leave --sysroot out");
-    folder.run("recover a.arrows --sysroot /").says(2, "a recording holds all");
+    folder.run("recover a.arrows --sysroot /").says(2, "a recording contains what it needs");
     folder.run("ctl status --sysroot /").says(2, "runs on this machine; leave --sysroot out");
     folder.run("ps --sysroot /").says(2, "run 'numa ps' there");
     folder.run("run --sysroot / -- true").says(2, "this machine only");

@@ -76,7 +76,7 @@ fn what_cannot_be_shown_is_refused_with_the_fix() {
     folder.run("view").says(2, "required");
     folder.run("view a.arrows --size 4MiB").says(2, "--html");
     folder.run("view a.arrows --html o.html --listen :0").says(2, "cannot be used with");
-    folder.run("view a.arrows --html o.html --size 1KiB").says(2, "from 1MiB on");
+    folder.run("view a.arrows --html o.html --size 1KiB").says(2, "at least 1MiB");
     assert!(!folder.path("o.html").exists());
 }
 

@@ -1,0 +1,175 @@
+//! What `numa` is, and its verbs by group, in its help and in its man page.
+
+use crate::{Group, VERBS};
+use clap::Command;
+use clap_mangen::Man;
+use clap_mangen::roff::{Roff, bold, roman};
+use std::fmt::Write;
+use std::io;
+
+/// What `numa` is, in a line.
+pub const ABOUT: &str = "Observe NUMA machines and place programs on them";
+
+/// What `numa` is, in the man page and in the long help.
+pub const LONG_ABOUT: &str = "\
+Observe NUMA machines and place programs on them
+
+The verbs show the topology of a machine, sample and record counters of the kernel and of the \
+hardware, and start programs with one thread per core and the memory of each thread on its node.";
+
+/// The verbs of a group with the first line of their help. The definition has to contain them.
+pub fn verbs(numa: &Command, group: Group) -> Vec<(&'static str, String)> {
+    let about = |name| Some(numa.find_subcommand(name)?.get_about()?.to_string());
+    let verbs = VERBS.iter().filter(|verb| verb.group == group);
+    verbs.map(|verb| (verb.name, about(verb.name).unwrap_or_default())).collect()
+}
+
+/// The template of the help: clap has one heading for all subcommands.
+pub fn template(numa: &Command) -> String {
+    let (heading, literal) = (numa.get_styles().get_header(), numa.get_styles().get_literal());
+    let mut text = "{about-with-newline}\n{usage-heading} {usage}\n".to_owned();
+    for group in Group::LISTED {
+        // Writing to a string cannot fail.
+        let _ = writeln!(text, "\n{heading}{}:{heading:#}", group.heading());
+        for (name, about) in verbs(numa, group) {
+            let _ = writeln!(text, "  {literal}{name:<8}{literal:#} {about}");
+        }
+    }
+    let _ = write!(
+        text,
+        "\n{heading}Global options:{heading:#}\n{{options}}\n\n'numa VERB --help' describes a verb."
+    );
+    text
+}
+
+/// Renders a man page as [`Man::render`] does, but with the verbs of `numa` by group.
+pub fn render(page: &Man, command: &Command, to: &mut Vec<u8>) -> io::Result<()> {
+    if !command.has_subcommands() {
+        return page.render(to);
+    }
+    page.render_title(to)?;
+    page.render_name_section(to)?;
+    page.render_synopsis_section(to)?;
+    page.render_description_section(to)?;
+    by_group(command).to_writer(to)?;
+    page.render_options_section(to)?;
+    page.render_version_section(to)
+}
+
+fn by_group(numa: &Command) -> Roff {
+    let mut text = Roff::new();
+    text.control("SH", ["VERBS"]);
+    for group in Group::LISTED {
+        text.control("SS", [group.heading()]);
+        for (name, about) in verbs(numa, group) {
+            text.control("TP", []);
+            text.text([bold(format!("numa-{name}(1)"))]);
+            text.text([roman(about)]);
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{command, programs};
+
+    /// What the first line of a verb's help may begin with.
+    const IMPERATIVES: [&str; 11] =
+        ["Analyse", "Check", "Control", "Convert", "List", "Mark", "Record", "Repair", "Run", "Save", "Show"];
+
+    #[test]
+    fn the_first_line_of_every_verb_says_what_it_does() {
+        let mut numa = command();
+        let long = numa.render_long_help().to_string();
+        for group in Group::LISTED.into_iter().chain([Group::Hidden]) {
+            for (name, about) in verbs(&numa, group) {
+                let first = about.split(' ').next().unwrap();
+                assert!(IMPERATIVES.contains(&first), "{name}: '{about}' begins with no known imperative");
+                assert!(about.len() <= 80 && !about.ends_with('.'), "{name}: '{about}'");
+                let line = format!("\n  {name:<8} {about}\n");
+                assert_eq!(long.contains(&line), group != Group::Hidden, "{name} in\n{long}");
+                numa.build();
+                let verb = numa.find_subcommand_mut(name).unwrap();
+                for help in [verb.render_help(), verb.render_long_help()] {
+                    assert!(help.to_string().starts_with(&format!("{about}\n")), "{help}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn help_lists_every_verb_once() {
+        let help = command().render_help().to_string();
+        for verb in VERBS {
+            let lines = help.lines().filter(|line| line.starts_with(&format!("  {} ", verb.name)));
+            assert_eq!(lines.count(), usize::from(verb.group != Group::Hidden), "{}:\n{help}", verb.name);
+        }
+        assert!(help.starts_with(&format!("{ABOUT}\n")), "{help}");
+        for (before, after) in [("See what", "Record and"), ("Set up", "Global options")] {
+            assert!(help.find(before).unwrap() < help.find(after).unwrap(), "{help}");
+        }
+    }
+
+    #[test]
+    fn options_of_every_verb_come_last() {
+        let mut numa = command();
+        numa.build();
+        for verb in VERBS {
+            let verb = numa.find_subcommand_mut(verb.name).unwrap();
+            for help in [verb.render_help().to_string(), verb.render_long_help().to_string()] {
+                let (_, last) = help.split_once("Global options:\n").unwrap();
+                let options: Vec<&str> = last
+                    .lines()
+                    .filter(|line| line.trim_start().starts_with('-'))
+                    .filter_map(|line| line.split(' ').find(|word| word.starts_with("--")))
+                    .collect();
+                assert_eq!(options, ["--sysroot", "--color", "--help"], "{help}");
+            }
+        }
+    }
+
+    /// The man page of a program, without the escapes of roff.
+    fn page(name: &str) -> String {
+        let mut program = programs().into_iter().find(|program| program.get_name() == name).unwrap();
+        program = program.disable_help_subcommand(true);
+        program.build();
+        let mut text = Vec::new();
+        render(&Man::new(program.clone()), &program, &mut text).unwrap();
+        let text = String::from_utf8(text).unwrap().replace("\\-", "-").replace("\\*(Aq", "'");
+        ["\\fB", "\\fR", "\\fI"].iter().fold(text, |text, font| text.replace(font, ""))
+    }
+
+    #[test]
+    fn the_man_page_of_numa_opens_with_what_it_is_and_lists_verbs_by_group() {
+        let page = page("numa");
+        let mut order = vec!["numa - ".to_owned() + ABOUT, ".SH DESCRIPTION".to_owned()];
+        for group in Group::LISTED {
+            order.push(group.heading().to_owned());
+            order.extend(
+                verbs(&command(), group).iter().map(|(name, about)| format!("numa-{name}(1)\n{about}\n")),
+            );
+        }
+        order.push("GLOBAL OPTIONS".to_owned());
+        let mut rest = page.as_str();
+        for part in order {
+            let (_, after) = rest.split_once(&part).unwrap_or_else(|| panic!("no '{part}' in\n{rest}"));
+            rest = after;
+        }
+        assert!(!page.contains("numa-mark"), "{page}");
+    }
+
+    #[test]
+    fn numascope_and_numaplace_have_man_pages() {
+        for (name, option, runs) in [
+            ("numascope", "--listenAddr", "a 'numa' command line"),
+            ("numaplace", "--no-allocator", "a 'numa run' command line"),
+        ] {
+            let page = page(name);
+            for part in [&format!(".SH NAME\n{name} - "), ".SH OPTIONS", option, runs] {
+                assert!(page.contains(part), "no '{part}' in\n{page}");
+            }
+        }
+    }
+}
