@@ -21,7 +21,10 @@ macro_rules! until {
         $crate::until!($holds, "{}", stringify!($holds))
     };
     ($holds:expr, $($what:tt)+) => {
-        $crate::wait::found(format_args!($($what)+), || if $holds { Some(()) } else { None })
+        $crate::wait::found(format_args!($($what)+), || {
+            let holds: bool = $holds;
+            holds.then_some(())
+        })
     };
 }
 

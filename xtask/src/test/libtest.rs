@@ -136,7 +136,7 @@ test result: FAILED. 4 passed; 1 failed; 1 ignored; 0 measured; 0 filtered out; 
     #[test]
     fn each_test_counts_once_and_only_what_matters_is_shown() {
         let mut tally = Tally::default();
-        tally.passed = 10;
+        tally.passed += 10;
         let mut report = Report::default();
         let shown: Vec<_> = OUTPUT.lines().filter_map(|line| report.line(&mut tally, line)).collect();
         assert_eq!(tally.to_string(), "12 passed, 1 failed, 3 skipped");
