@@ -93,6 +93,15 @@ impl From<TakeError<PlanError>> for BeginError {
     }
 }
 
+/// What became of the wish for a control group of its own, in one line.
+#[derive(Debug)]
+pub enum Isolated {
+    /// Nobody else may use its CPUs.
+    Alone(String),
+    /// Others may, and why.
+    Shared(String),
+}
+
 /// A program that can be started.
 #[derive(Debug)]
 pub struct Ready {
@@ -101,7 +110,7 @@ pub struct Ready {
     /// What it is started with.
     pub launch: Launch,
     /// What became of the wish for a control group of its own.
-    pub isolated: Option<Result<String, String>>,
+    pub isolated: Option<Isolated>,
     held: Option<Held>,
     group: Option<Group>,
 }
@@ -138,7 +147,7 @@ impl Wish<'_> {
 
     /// The same without taking anything.
     pub fn only_plan(&self) -> Result<Ready, BeginError> {
-        let seen = look()?;
+        let seen = look().map_err(RegistryError::from)?;
         let outcome = match self.options.shared {
             true => self.choice(None).share(&seen)?,
             false => self.choose(&self.choice(Some(&Limits::of_this_machine()?)), &seen)?.with,
@@ -197,10 +206,12 @@ impl Wish<'_> {
             None => (None, None),
             Some(Ok(group)) => {
                 outcome.plan.warnings.extend(group.warning());
-                let told = group.told().map(str::to_owned).map_err(str::to_owned);
-                (Some(group), Some(told))
+                let words = group.to_string();
+                let isolated =
+                    if group.is_partition() { Isolated::Alone(words) } else { Isolated::Shared(words) };
+                (Some(group), Some(isolated))
             }
-            Some(Err(why)) => (None, Some(Err(why))),
+            Some(Err(why)) => (None, Some(Isolated::Shared(format!("{why}; {}", why.fix())))),
         };
         Ok(Ready { outcome, launch, isolated, held, group })
     }

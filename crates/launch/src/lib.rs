@@ -13,11 +13,11 @@ pub mod replace;
 mod shell;
 pub mod sufferers;
 
-pub use begin::{BeginError, Ready, Wait, Wish};
+pub use begin::{BeginError, Isolated, Ready, Wait, Wish};
 pub use choice::{Choice, Outcome};
 pub use environment::{Change, Environment};
 pub use error::LaunchError;
 pub use launch::{Job, Launch};
-pub use options::Options;
+pub use options::{OptionError, Options};
 pub use program::{Obstacle, Program};
 pub use replace::{ReplaceError, Replaced};

@@ -4,6 +4,7 @@ use crate::LaunchError;
 use numakit_sys::SysRoot;
 use numakit_sys::huge_pages::{HugePages, SETTING, Setting};
 use numakit_sys::start::{Scheduler, largest_stack};
+use thiserror::Error;
 
 /// What a caller wants for a program beside cores and memory.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -55,12 +56,34 @@ fn not_given(asked: HugePages, setting: Option<Setting>) -> Option<String> {
     Some(format!("{what}, for the machine is set to '{setting}'; as root: echo always > {SETTING}"))
 }
 
+/// A value of an option of a launch that is none.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum OptionError {
+    /// A real-time class without its priority.
+    #[error("'{text}' has no priority from 1 to 99; write {class}:10")]
+    Priority {
+        /// What was given.
+        text: String,
+        /// The class.
+        class: String,
+    },
+    /// None of the scheduling classes.
+    #[error("'{0}' is not one of other, batch, idle, fifo:N and rr:N")]
+    Class(String),
+    /// A stack that no thread starts with.
+    #[error("{0} bytes are too few for a stack; give at least 16K")]
+    SmallStack(u64),
+    /// No size.
+    #[error("'{0}' is not a size such as 16M")]
+    Size(String),
+}
+
 /// A scheduling class: `other`, `batch`, `idle`, `fifo:N` or `rr:N`.
-pub fn scheduler(text: &str) -> Result<Scheduler, String> {
+pub fn scheduler(text: &str) -> Result<Scheduler, OptionError> {
     let (name, priority) = text.split_once(':').map_or((text, None), |(n, p)| (n, Some(p)));
     let level = || match priority.map(str::parse) {
         Some(Ok(level @ 1..=99)) => Ok(level),
-        _ => Err(format!("'{text}' has no priority from 1 to 99; write {name}:10")),
+        _ => Err(OptionError::Priority { text: text.to_owned(), class: name.to_owned() }),
     };
     match (name, priority) {
         ("other", None) => Ok(Scheduler::Other),
@@ -68,7 +91,7 @@ pub fn scheduler(text: &str) -> Result<Scheduler, String> {
         ("idle", None) => Ok(Scheduler::Idle),
         ("fifo", _) => level().map(Scheduler::Fifo),
         ("rr", _) => level().map(Scheduler::RoundRobin),
-        _ => Err(format!("'{text}' is not one of other, batch, idle, fifo:N and rr:N")),
+        _ => Err(OptionError::Class(text.to_owned())),
     }
 }
 
@@ -76,7 +99,7 @@ pub fn scheduler(text: &str) -> Result<Scheduler, String> {
 const SMALLEST_STACK: u64 = 16 << 10;
 
 /// The size of a stack: a number of bytes, or with K, M or G.
-pub fn stack(text: &str) -> Result<u64, String> {
+pub fn stack(text: &str) -> Result<u64, OptionError> {
     let trimmed = text.trim_end_matches("iB");
     let (digits, factor) = match trimmed.as_bytes().last() {
         Some(b'K' | b'k') => (&trimmed[..trimmed.len() - 1], 1u64 << 10),
@@ -87,8 +110,8 @@ pub fn stack(text: &str) -> Result<u64, String> {
     let bytes = digits.parse::<u64>().ok().and_then(|number| number.checked_mul(factor));
     match bytes {
         Some(bytes) if bytes >= SMALLEST_STACK => Ok(bytes),
-        Some(bytes) => Err(format!("{bytes} bytes are too few for a stack; give at least 16K")),
-        None => Err(format!("'{text}' is not a size such as 16M")),
+        Some(bytes) => Err(OptionError::SmallStack(bytes)),
+        None => Err(OptionError::Size(text.to_owned())),
     }
 }
 

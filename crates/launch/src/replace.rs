@@ -6,7 +6,7 @@ use crate::launch::memory;
 use numakit_model::plan::{Mode, Plan};
 use numakit_model::{CpuSet, Topology};
 use numakit_registry::limits::Limits;
-use numakit_registry::{About, Registry, Seen, look};
+use numakit_registry::{About, Registry, RegistryError, Seen, look};
 use numakit_sys::SysRoot;
 use numakit_sys::migrate::{move_process, move_range, set_affinity_of};
 use std::io;
@@ -64,7 +64,7 @@ pub fn choose(
     if !root.exists(&format!("/proc/{pid}")) {
         return Err(ReplaceError::Gone(pid).into());
     }
-    let seen = look()?;
+    let seen = look().map_err(RegistryError::from)?;
     let own = seen.holdings.iter().find(|holding| holding.pid() == Some(pid));
     let without = |seen: &Seen| {
         let mut seen = seen.clone();

@@ -1,6 +1,7 @@
 //! Values that every numakit crate shares. Nothing here does I/O or reads a clock.
 
 pub mod cpuset;
+mod fix;
 pub mod label;
 pub mod metric;
 pub mod plan;
@@ -10,6 +11,7 @@ pub mod topology;
 mod unavailable;
 
 pub use cpuset::{CpuSet, ParseSetError};
+pub use fix::Fix;
 pub use metric::{Confidence, Instance, Kind, Metric, Scope, Series, Unit};
 pub use plan::Plan;
 pub use topology::Topology;

@@ -1,3 +1,4 @@
+use crate::Fix;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -9,14 +10,14 @@ pub struct Unavailable {
     pub missing: String,
     /// What was looked at and what it said: `/proc/sys/vm/numa_stat is 0`.
     pub seen: String,
-    /// The exact command or step that would make it available.
-    pub fix: String,
+    /// What makes it available.
+    pub fix: Fix,
 }
 
 impl Unavailable {
-    /// Builds the three parts from anything that turns into text.
-    pub fn new(missing: impl Into<String>, seen: impl Into<String>, fix: impl Into<String>) -> Self {
-        Self { missing: missing.into(), seen: seen.into(), fix: fix.into() }
+    /// Builds it from its three parts.
+    pub fn new(missing: impl Into<String>, seen: impl Into<String>, fix: Fix) -> Self {
+        Self { missing: missing.into(), seen: seen.into(), fix }
     }
 }
 

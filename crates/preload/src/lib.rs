@@ -27,19 +27,39 @@ const FOLDERS: [&str; 4] = ["lib", "lib64", "lib/x86_64-linux-gnu", "lib/aarch64
 
 /// Why there is no library to preload.
 #[derive(Debug, thiserror::Error)]
+#[error("{}; {}", self.problem(), self.fix())]
 pub enum PreloadError {
     /// What the variable names is not there.
-    #[error("{VARIABLE} is '{0}', where there is no file; unset {VARIABLE} or name a {NAME}")]
     Missing(PathBuf),
     /// The loader would take the path for several.
-    #[error(
-        "{VARIABLE} is '{0}'; the loader takes a colon or a blank for the end of a name: move the library \
-         to a path without"
-    )]
     Divided(PathBuf),
     /// No folder takes it.
-    #[error("no folder for {NAME}: {0}; set XDG_CACHE_HOME to a folder that only you may write to")]
     Nowhere(String),
+}
+
+impl PreloadError {
+    /// What is wrong.
+    pub fn problem(&self) -> String {
+        match self {
+            Self::Missing(path) => format!("{VARIABLE} is '{}', where there is no file", path.display()),
+            Self::Divided(path) => {
+                let path = path.display();
+                format!(
+                    "{VARIABLE} is '{path}', and the loader takes a colon or a blank for the end of a name"
+                )
+            }
+            Self::Nowhere(reasons) => format!("no folder for {NAME}: {reasons}"),
+        }
+    }
+
+    /// What to do about it.
+    pub fn fix(&self) -> &'static str {
+        match self {
+            Self::Missing(_) => "unset NUMAKIT_PRELOAD or name a libnumaplace.so",
+            Self::Divided(_) => "move the library to a path without",
+            Self::Nowhere(_) => "set XDG_CACHE_HOME to a folder that only you may write to",
+        }
+    }
 }
 
 /// Whose files are looked at and where they may go.

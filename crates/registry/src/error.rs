@@ -1,36 +1,26 @@
 //! What can go wrong, with what fixes it.
 
-use numakit_model::CpuSet;
+use numakit_model::{CpuSet, Fix};
 use std::io;
 use std::path::{Path, PathBuf};
 use thiserror::Error;
 
+/// Why the file of the registry cannot be used.
+#[derive(Debug, Error)]
+#[error("{problem}; {fix}")]
+pub struct FileError {
+    /// What is wrong with which file.
+    pub problem: String,
+    /// What to do.
+    pub fix: Fix,
+}
+
 /// Why cores cannot be taken or told.
 #[derive(Debug, Error)]
 pub enum RegistryError {
-    /// The file cannot be opened, made, read or written.
-    #[error("the registry of cores {} cannot be {doing}: {reason}; {fix}", path.display())]
-    File {
-        /// The file.
-        path: PathBuf,
-        /// What was tried.
-        doing: &'static str,
-        /// What the system said.
-        reason: String,
-        /// What to do.
-        fix: String,
-    },
-    /// The file holds something else.
-    #[error(
-        "{} is not a registry of cores: it begins with {found}; remove it, or name another file in NUMAKIT_REGISTRY",
-        path.display()
-    )]
-    Foreign {
-        /// The file.
-        path: PathBuf,
-        /// Its first bytes.
-        found: String,
-    },
+    /// The file cannot be used.
+    #[error(transparent)]
+    File(#[from] FileError),
     /// CPUs that were chosen are not free.
     #[error("CPUs {cpus} are held by {who}")]
     Held {
@@ -72,8 +62,11 @@ impl RegistryError {
         matches!(self, Self::Held { .. } | Self::Crowded(_))
             || matches!(self, Self::Limit { asked, limit, .. } if asked <= limit)
     }
+}
 
-    pub(crate) fn file(path: &Path, doing: &'static str, error: &io::Error) -> Self {
+impl FileError {
+    /// The file cannot be opened, made, read or written.
+    pub(crate) fn of(path: &Path, doing: &str, error: &io::Error) -> Self {
         use io::ErrorKind::{InvalidInput, NotFound, PermissionDenied, ReadOnlyFilesystem, StorageFull};
         let (reason, fix) = match error.kind() {
             PermissionDenied => (
@@ -95,7 +88,15 @@ impl RegistryError {
             InvalidInput => (error.to_string(), "remove it, or name a regular file in NUMAKIT_REGISTRY"),
             _ => (error.to_string(), "name another file in NUMAKIT_REGISTRY, or use --share"),
         };
-        Self::File { path: path.to_owned(), doing, reason, fix: fix.to_owned() }
+        let problem = format!("the registry of cores {} cannot be {doing}: {reason}", path.display());
+        Self { problem, fix: Fix::Step(fix.to_owned()) }
+    }
+
+    /// The file holds something else, which begins so.
+    pub(crate) fn foreign(path: &Path, start: &[u8]) -> Self {
+        let found = String::from_utf8_lossy(start);
+        let problem = format!("{} is not a registry of cores: it begins with {found:?}", path.display());
+        Self { problem, fix: Fix::Step("remove it, or name another file in NUMAKIT_REGISTRY".to_owned()) }
     }
 }
 

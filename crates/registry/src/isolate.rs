@@ -1,13 +1,15 @@
 //! A control group of its own for a program: where the kernel lets us, nobody else may use its
 //! CPUs.
 
-use numakit_model::CpuSet;
+use numakit_model::{CpuSet, Fix};
 use numakit_sys::user;
+use std::fmt;
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::os::fd::{AsRawFd, RawFd};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+use thiserror::Error;
 
 /// Where control groups of version 2 are, alone or beside those of version 1.
 const TOPS: [&str; 2] = ["/sys/fs/cgroup", "/sys/fs/cgroup/unified"];
@@ -16,15 +18,93 @@ const TOPS: [&str; 2] = ["/sys/fs/cgroup", "/sys/fs/cgroup/unified"];
 const CONTROL: &str = "cgroup.subtree_control";
 /// The names of our groups; the process that made it follows.
 const PREFIX: &str = "numakit-";
-const DELEGATE: &str = "start it with 'systemd-run --scope -p Delegate=yes'";
 
 /// A control group that was made for one program.
 #[derive(Debug)]
 pub struct Group {
     path: PathBuf,
     entrance: File,
-    is_partition: bool,
-    told: String,
+    cpus: CpuSet,
+    /// Why it is no partition, if it is none.
+    shared: Option<GroupError>,
+}
+
+/// Why there is no control group for a program, or no partition.
+#[derive(Debug, Error)]
+pub enum GroupError {
+    /// The kernel has none.
+    #[error("no control groups: {0}")]
+    Without(io::Error),
+    /// There are only those of version 1.
+    #[error("this machine has no control groups of version 2")]
+    Version,
+    /// They are nowhere to be found.
+    #[error("control groups of version 2 are not mounted at {}", TOPS[0])]
+    NotMounted,
+    /// The groups below this one do not get the controller.
+    #[error("cpuset is not among the controllers of {}", .0.display())]
+    Controller(PathBuf),
+    /// The user may not make groups below this one.
+    #[error("{} is not delegated to this user{}", group.display(), in_brackets(error.as_ref()))]
+    NotDelegated {
+        /// The group.
+        group: PathBuf,
+        /// What the kernel said, where it was asked.
+        error: Option<io::Error>,
+    },
+    /// The kernel makes no group below this one.
+    #[error("no cpuset can be made below {} ({error})", group.display())]
+    Refused {
+        /// The group.
+        group: PathBuf,
+        /// What the kernel said.
+        error: io::Error,
+    },
+    /// A file of a group cannot be used.
+    #[error("{} cannot be {doing}: {error}", path.display())]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// What was tried.
+        doing: &'static str,
+        /// What the kernel said.
+        error: io::Error,
+    },
+    /// The kernel did not make it a partition, and says why.
+    #[error("the kernel says '{0}'")]
+    Partition(String),
+    /// The group above has fewer CPUs.
+    #[error("{} gets only CPUs {effective} of {wanted} from the group above", group.display())]
+    Fewer {
+        /// The group.
+        group: PathBuf,
+        /// What it gets.
+        effective: CpuSet,
+        /// What it was to get.
+        wanted: CpuSet,
+    },
+}
+
+fn in_brackets(error: Option<&io::Error>) -> String {
+    error.map_or_else(String::new, |error| format!(" ({error})"))
+}
+
+impl GroupError {
+    /// What to do about it.
+    pub fn fix(&self) -> Fix {
+        match self {
+            Self::Without(_) | Self::Version => {
+                Fix::OtherMachine("a machine with systemd and cgroup v2, which has them".to_owned())
+            }
+            Self::NotMounted => Fix::command(format!("mount -t cgroup2 none {}", TOPS[0])),
+            Self::Controller(_) | Self::NotDelegated { .. } | Self::Refused { .. } => {
+                Fix::Step("start it with 'systemd-run --scope -p Delegate=yes'".to_owned())
+            }
+            Self::File { .. } | Self::Partition(_) | Self::Fewer { .. } => {
+                Fix::Step("see what the group above allows".to_owned())
+            }
+        }
+    }
 }
 
 impl Group {
@@ -34,17 +114,16 @@ impl Group {
         self.entrance.as_raw_fd()
     }
 
-    /// What was obtained, in one line: a partition, or as an error the plain cpuset that it is
-    /// instead, with the reason.
-    pub fn told(&self) -> Result<&str, &str> {
-        if self.is_partition { Ok(&self.told) } else { Err(&self.told) }
+    /// Whether nobody else may use its CPUs.
+    pub fn is_partition(&self) -> bool {
+        self.shared.is_none()
     }
 
     /// What it does to others, which its user should know; one line.
     pub fn warning(&self) -> Option<String> {
         let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
         let above = self.path.parent()?.display();
-        (self.is_partition && !keeps_masks(&release)).then(|| {
+        (self.is_partition() && !keeps_masks(&release)).then(|| {
             format!(
                 "Linux {} unbinds all processes of {above} when a partition comes or goes, those that \
                  others placed too; Linux 6.2 does not, nor is anybody else in a group of your own \
@@ -67,6 +146,19 @@ impl Group {
     }
 }
 
+/// What was obtained, in one line.
+impl fmt::Display for Group {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (cpus, path) = (&self.cpus, self.path.display());
+        match &self.shared {
+            None => write!(f, "CPUs {cpus} are a partition of their own: {path}"),
+            Some(why) => {
+                write!(f, "CPUs {cpus} are a plain cpuset, which others may use as well ({why}): {path}")
+            }
+        }
+    }
+}
+
 /// Whether a kernel remembers what masks processes asked for.
 fn keeps_masks(release: &str) -> bool {
     let mut numbers = release.split(|c: char| !c.is_ascii_digit()).map(|number| number.parse().unwrap_or(0));
@@ -77,18 +169,17 @@ fn keeps_masks(release: &str) -> bool {
 /// Makes a control group for these CPUs and, unless that is left open, these nodes: a partition,
 /// which is the program's alone, where the kernel allows that, else a plain cpuset. The error says
 /// in one line why there is none; the cores are held all the same.
-pub fn isolate(cpus: &CpuSet, mems: Option<&CpuSet>) -> Result<Group, String> {
+pub fn isolate(cpus: &CpuSet, mems: Option<&CpuSet>) -> Result<Group, GroupError> {
     isolate_below(&own_group()?, std::process::id(), cpus, mems)
 }
 
-/// Whether [`isolate`] can make a control group here, without making one. The error ends with what
-/// to do about it, after a semicolon.
-pub fn possible() -> Result<String, String> {
+/// Whether [`isolate`] can make a control group here, without making one.
+pub fn possible() -> Result<String, GroupError> {
     let own = own_group()?;
     match is_enabled(&own)? {
         true if user::may_write(&own) => {}
         false if user::may_write(&own) && user::may_write(&own.join(CONTROL)) => {}
-        _ => return Err(format!("{} is not delegated to this user; {DELEGATE}", own.display())),
+        _ => return Err(GroupError::NotDelegated { group: own, error: None }),
     }
     Ok(format!("cpuset of {}", own.display()))
 }
@@ -141,17 +232,11 @@ fn is_left(group: &Path, processes: &Path) -> bool {
 }
 
 /// The group of version 2 that this process is in.
-fn own_group() -> Result<PathBuf, String> {
-    let fix = "a machine with systemd and cgroup v2 has them";
-    let lines =
-        fs::read_to_string("/proc/self/cgroup").map_err(|e| format!("no control groups: {e}; {fix}"))?;
-    let own = group_path(&lines)
-        .ok_or_else(|| format!("this machine has no control groups of version 2; {fix}"))?;
+fn own_group() -> Result<PathBuf, GroupError> {
+    let lines = fs::read_to_string("/proc/self/cgroup").map_err(GroupError::Without)?;
+    let own = group_path(&lines).ok_or(GroupError::Version)?;
     let top = TOPS.iter().map(Path::new).find(|top| top.join("cgroup.controllers").is_file());
-    let top = top.ok_or(
-        "control groups of version 2 are not mounted at /sys/fs/cgroup; mount them with \
-         'mount -t cgroup2 none /sys/fs/cgroup'",
-    )?;
+    let top = top.ok_or(GroupError::NotMounted)?;
     // Without a slash at the end, for people.
     Ok(top.join(own.trim_start_matches('/')).components().collect())
 }
@@ -162,21 +247,23 @@ pub(crate) fn group_path(lines: &str) -> Option<&str> {
 }
 
 /// Whether the groups below have the controller; an error where they cannot.
-fn is_enabled(own: &Path) -> Result<bool, String> {
-    let read = |path: PathBuf| fs::read_to_string(&path).map_err(|e| format!("{}: {e}", path.display()));
+fn is_enabled(own: &Path) -> Result<bool, GroupError> {
+    let read = |path: PathBuf| {
+        fs::read_to_string(&path).map_err(|error| GroupError::File { path, doing: "read", error })
+    };
     let has = |text: &str| text.split_whitespace().any(|name| name == "cpuset");
     if !has(&read(own.join("cgroup.controllers"))?) {
-        return Err(format!("cpuset is not among the controllers of {}; {DELEGATE}", own.display()));
+        return Err(GroupError::Controller(own.to_owned()));
     }
     Ok(has(&read(own.join(CONTROL))?))
 }
 
-fn isolate_below(own: &Path, pid: u32, cpus: &CpuSet, mems: Option<&CpuSet>) -> Result<Group, String> {
-    let refused = |e: io::Error| match e.kind() {
+fn isolate_below(own: &Path, pid: u32, cpus: &CpuSet, mems: Option<&CpuSet>) -> Result<Group, GroupError> {
+    let refused = |error: io::Error| match error.kind() {
         io::ErrorKind::PermissionDenied => {
-            format!("{} is not delegated to this user ({e}); {DELEGATE}", own.display())
+            GroupError::NotDelegated { group: own.to_owned(), error: Some(error) }
         }
-        _ => format!("no cpuset can be made below {} ({e}); {DELEGATE}", own.display()),
+        _ => GroupError::Refused { group: own.to_owned(), error },
     };
     if !is_enabled(own)? {
         write(&own.join(CONTROL), "+cpuset").map_err(refused)?;
@@ -199,39 +286,34 @@ fn share_domain(group: &Path) -> io::Result<()> {
     }
 }
 
-fn fill(path: &Path, cpus: &CpuSet, mems: Option<&CpuSet>) -> Result<Group, String> {
-    let put = |name: &str, text: &str| {
-        write(&path.join(name), text).map_err(|e| format!("{}/{name} cannot be written: {e}", path.display()))
+fn fill(path: &Path, cpus: &CpuSet, mems: Option<&CpuSet>) -> Result<Group, GroupError> {
+    let cannot = |doing: &'static str, name: &str| {
+        let path = path.join(name);
+        move |error| GroupError::File { path, doing, error }
     };
+    let put = |name: &str, text: &str| write(&path.join(name), text).map_err(cannot("written", name));
     put("cpuset.cpus", &cpus.to_string())?;
     if let Some(mems) = mems {
         put("cpuset.mems", &mems.to_string())?;
     }
-    let partition = put("cpuset.cpus.partition", "root").and_then(|()| {
-        let state = fs::read_to_string(path.join("cpuset.cpus.partition")).map_err(|e| e.to_string())?;
+    const STATE: &str = "cpuset.cpus.partition";
+    let partition = put(STATE, "root").and_then(|()| {
+        let state = fs::read_to_string(path.join(STATE)).map_err(cannot("read", STATE))?;
         // The kernel takes the word and says only here whether it is so.
-        if state.trim() == "root" { Ok(()) } else { Err(format!("the kernel says '{}'", state.trim())) }
+        if state.trim() == "root" { Ok(()) } else { Err(GroupError::Partition(state.trim().to_owned())) }
     });
-    let is_partition = partition.is_ok();
-    let told = match partition {
-        Ok(()) => format!("CPUs {cpus} are a partition of their own: {}", path.display()),
-        Err(why) => {
-            // A partition that is not valid is a plain cpuset, but not for sure for ever.
-            let _ = put("cpuset.cpus.partition", "member");
-            format!(
-                "CPUs {cpus} are a plain cpuset, which others may use as well ({why}): {}",
-                path.display()
-            )
-        }
-    };
+    let shared = partition.err().inspect(|_| {
+        // A partition that is not valid is a plain cpuset, but the kernel may make it one later.
+        let _ = put(STATE, "member");
+    });
     let effective = fs::read_to_string(path.join("cpuset.cpus.effective")).ok();
     let effective = effective.and_then(|list| CpuSet::parse_list(&list).ok());
     if let Some(effective) = effective.filter(|set| !cpus.is_subset(set)) {
-        return Err(format!("{} gets only CPUs {effective} of {cpus} from the group above", path.display()));
+        return Err(GroupError::Fewer { group: path.to_owned(), effective, wanted: cpus.clone() });
     }
     let entrance = File::options().write(true).open(path.join("cgroup.procs"));
-    let entrance = entrance.map_err(|e| format!("{}/cgroup.procs cannot be opened: {e}", path.display()))?;
-    Ok(Group { path: path.to_owned(), entrance, is_partition, told })
+    let entrance = entrance.map_err(cannot("opened", "cgroup.procs"))?;
+    Ok(Group { path: path.to_owned(), entrance, cpus: cpus.clone(), shared })
 }
 
 #[cfg(test)]
@@ -251,7 +333,7 @@ mod tests {
         let cpus = CpuSet::range(0, 1);
         let why = |text: &str| {
             fs::write(own.join("cgroup.controllers"), text).unwrap();
-            isolate_below(&own, 1, &cpus, None).unwrap_err()
+            isolate_below(&own, 1, &cpus, None).unwrap_err().to_string()
         };
         assert!(why("cpu memory\n").contains("cpuset is not among the controllers of"));
         assert!(why("cpuset cpu\n").contains("cgroup.subtree_control"));

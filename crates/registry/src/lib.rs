@@ -26,7 +26,7 @@ mod tag;
 mod take;
 mod turn;
 
-pub use error::{RegistryError, TakeError};
+pub use error::{FileError, RegistryError, TakeError};
 pub use held::{Held, LEAST_DESCRIPTOR};
 pub use holding::{Bound, Holding, Process, Seen, State, Who};
 pub use launcher::{Ending, Job, RunError, run};

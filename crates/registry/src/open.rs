@@ -1,6 +1,6 @@
 //! How the registry is opened without making the file of somebody else, and looked at.
 
-use crate::error::RegistryError;
+use crate::error::{FileError, RegistryError};
 use crate::holding::{Holding, Seen, State};
 use crate::place::Place;
 use crate::record::{COMPLETE, HEADER, IS_COMPLETE, MAGIC, header, is_complete};
@@ -48,18 +48,18 @@ impl Registry {
                     return Ok(Self { file, place, path });
                 }
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-                Err(error) => return Err(RegistryError::file(&path, "opened", &error)),
+                Err(error) => return Err(FileError::of(&path, "opened", &error).into()),
             }
             let mut content = header(None);
             content.resize(FIRST_SIZE, 0);
             match file::create_whole(&path, &content, MODE) {
                 Ok(()) => {}
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-                Err(error) => return Err(RegistryError::file(&path, "made", &error)),
+                Err(error) => return Err(FileError::of(&path, "made", &error).into()),
             }
         }
         let gone = io::Error::other("it is removed again and again");
-        Err(RegistryError::file(&path, "opened", &gone))
+        Err(FileError::of(&path, "opened", &gone).into())
     }
 
     /// The file.
@@ -92,20 +92,19 @@ impl Registry {
     }
 
     pub(crate) fn failed(&self, doing: &'static str, error: &io::Error) -> RegistryError {
-        RegistryError::file(&self.path, doing, error)
+        FileError::of(&self.path, doing, error).into()
     }
 }
 
 /// Whether the file is a registry, or empty: then the next who takes cores makes it one.
-fn check(file: &File, path: &Path) -> Result<(), RegistryError> {
+fn check(file: &File, path: &Path) -> Result<(), FileError> {
     let mut start = [0; MAGIC.len()];
-    let length = read(file, &mut start, 0).map_err(|error| RegistryError::file(path, "read", &error))?;
+    let length = read(file, &mut start, 0).map_err(|error| FileError::of(path, "read", &error))?;
     let empty = start[..length].iter().all(|&byte| byte == 0);
     if empty || start == *MAGIC {
         return Ok(());
     }
-    let found = String::from_utf8_lossy(&start[..length]).into_owned();
-    Err(RegistryError::Foreign { path: path.to_owned(), found: format!("{found:?}") })
+    Err(FileError::foreign(path, &start[..length]))
 }
 
 /// Reads on until the buffer is full or the file ends.
@@ -187,25 +186,25 @@ impl Known {
 
 /// Who holds what on this machine, without making or changing anything. Without a registry nobody
 /// holds cores, but for programs that were started by one that was removed.
-pub fn look() -> Result<Seen, RegistryError> {
+pub fn look() -> Result<Seen, FileError> {
     look_in(&Place::of_this_process())
 }
 
 /// The same of the registry in this file.
-pub fn look_at(path: &Path) -> Result<Seen, RegistryError> {
+pub fn look_at(path: &Path) -> Result<Seen, FileError> {
     look_in(&Place::named(path))
 }
 
-fn look_in(place: &Place) -> Result<Seen, RegistryError> {
+fn look_in(place: &Place) -> Result<Seen, FileError> {
     let path = place.path();
     let file = match file::open_existing(&path, false) {
         Ok(file) => Some(file),
         Err(error) if error.kind() == io::ErrorKind::NotFound => None,
-        Err(error) => return Err(RegistryError::file(&path, "opened", &error)),
+        Err(error) => return Err(FileError::of(&path, "opened", &error)),
     };
     if let Some(file) = &file {
         check(file, &path)?;
     }
     let known = Known::of(file.as_ref(), place);
-    known.map(Known::seen).map_err(|error| RegistryError::file(&path, "read", &error))
+    known.map(Known::seen).map_err(|error| FileError::of(&path, "read", &error))
 }

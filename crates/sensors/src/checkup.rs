@@ -1,9 +1,10 @@
 //! What can be measured here, what cannot, and what would make it possible.
 
-use crate::sensor::{ANOTHER_KERNEL, ANOTHER_MACHINE, COMMAND_LINE};
-use crate::switches::NUMA_BALANCING;
+use crate::switches::BALANCE;
 use crate::{Probe, SENSORS};
-use numakit_model::{Topology, Unavailable};
+use numakit_model::{Fix, Topology, Unavailable};
+use std::io;
+use std::path::PathBuf;
 
 /// How a finding counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,12 +26,30 @@ pub struct Finding {
     pub about: String,
     /// What was seen.
     pub seen: String,
-    /// What would change it; empty where all is well.
-    pub fix: String,
+    /// What would change it; `None` where all is well.
+    pub fix: Option<Fix>,
+}
+
+impl Finding {
+    /// It is there.
+    pub fn ok(about: impl Into<String>, seen: impl Into<String>) -> Self {
+        Self { state: State::Ok, about: about.into(), seen: seen.into(), fix: None }
+    }
+
+    /// It is not there, which is worth knowing and no more.
+    pub fn note(about: impl Into<String>, seen: impl Into<String>, fix: Fix) -> Self {
+        Self { state: State::Note, about: about.into(), seen: seen.into(), fix: Some(fix) }
+    }
+
+    /// It is not there; whether that is a note depends on what brings it.
+    pub fn lacking(about: impl Into<String>, seen: impl Into<String>, fix: Fix) -> Self {
+        let state = if fix.is_possible_here() { State::Missing } else { State::Note };
+        Self { state, ..Self::note(about, seen, fix) }
+    }
 }
 
 /// What this process may do on the machine that it runs on.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub struct Process {
     /// The path of this program.
     pub program: String,
@@ -41,7 +60,7 @@ pub struct Process {
     /// How many files it may open.
     pub open_files: u64,
     /// The directory for control while running, or why there is none.
-    pub run_directory: Result<String, String>,
+    pub run_directory: io::Result<PathBuf>,
 }
 
 /// Files that are open beside those of the sensors: recording, control, standard streams.
@@ -58,10 +77,6 @@ pub fn check(probe: &Probe, topology: &Topology, process: Option<&Process>) -> V
     findings
 }
 
-fn ok(about: &str, seen: String) -> Finding {
-    Finding { state: State::Ok, about: about.to_owned(), seen, fix: String::new() }
-}
-
 fn sensors(probe: &Probe, topology: &Topology) -> Vec<Finding> {
     let mut findings = Vec::new();
     for entry in SENSORS {
@@ -71,7 +86,7 @@ fn sensors(probe: &Probe, topology: &Topology) -> Vec<Finding> {
             continue;
         }
         let series = probe.series().filter(|s| of_sensor(&s.metric.name)).count();
-        findings.push(ok(entry.name, format!("{} {series} series.", entry.help)));
+        findings.push(Finding::ok(entry.name, format!("{} {series} series.", entry.help)));
         // What one fix brings is one finding.
         let mut reasons: Vec<(&Unavailable, Vec<&str>)> = Vec::new();
         for absent in probe.absent().filter(|a| of_sensor(&a.metric.name)) {
@@ -100,67 +115,58 @@ fn several(names: &[&str]) -> String {
 
 fn missing(about: String, why: &Unavailable, topology: &Topology) -> Finding {
     // With one node there is nothing to balance, and the counters would stay 0.
-    let pointless = why.seen.starts_with(NUMA_BALANCING) && topology.nodes.len() < 2;
-    let elsewhere =
-        [ANOTHER_KERNEL, ANOTHER_MACHINE, COMMAND_LINE].iter().any(|start| why.fix.starts_with(start));
-    let state = if pointless || elsewhere { State::Note } else { State::Missing };
-    Finding { state, about, seen: why.seen.clone(), fix: why.fix.clone() }
+    let pointless = why.fix.is_command(BALANCE) && topology.nodes.len() < 2;
+    let finding = if pointless { Finding::note } else { Finding::lacking };
+    finding(about, why.seen.as_str(), why.fix.clone())
 }
 
 fn locality(topology: &Topology) -> Finding {
     let with_memory = topology.nodes.iter().filter(|n| n.memory_kb != Some(0)).count();
     if with_memory > 1 {
-        return ok("locality", format!("{with_memory} nodes with memory"));
+        return Finding::ok("locality", format!("{with_memory} nodes with memory"));
     }
-    Finding {
-        state: State::Note,
-        about: "locality".to_owned(),
-        seen: "one node: all memory is local, so local and remote cannot be told apart".to_owned(),
-        fix: "run on a machine with several nodes, or read a recording of one".to_owned(),
-    }
+    let fix = Fix::OtherMachine("a machine with several nodes, or read a recording of one".to_owned());
+    Finding::lacking(
+        "locality",
+        "one node: all memory is local, so local and remote cannot be told apart",
+        fix,
+    )
 }
 
 fn realtime(process: &Process) -> Finding {
     if process.realtime {
-        return ok("real-time priority", "permitted: samples are on time on a busy machine too".to_owned());
+        return Finding::ok("real-time priority", "permitted: samples are on time on a busy machine too");
     }
-    Finding {
-        state: State::Missing,
-        about: "real-time priority".to_owned(),
-        seen: "not permitted: on a busy machine samples may come late".to_owned(),
-        fix: format!(
-            "sudo setcap cap_sys_nice=ep {}; or allow 'ulimit -r 1' with the line \
-             '{} - rtprio 1' in /etc/security/limits.conf; or LimitRTPRIO=1 in the systemd unit",
-            process.program, process.user
-        ),
-    }
+    let fix = Fix::Step(format!(
+        "sudo setcap cap_sys_nice=ep {}; or allow 'ulimit -r 1' with the line \
+         '{} - rtprio 1' in /etc/security/limits.conf; or LimitRTPRIO=1 in the systemd unit",
+        process.program, process.user
+    ));
+    Finding::lacking("real-time priority", "not permitted: on a busy machine samples may come late", fix)
 }
 
 fn open_files(probe: &Probe, process: &Process) -> Finding {
     let needed = probe.files() as u64 + OTHER_FILES;
     if needed <= process.open_files {
-        return ok("open files", format!("{needed} needed for all series, {} allowed", process.open_files));
+        let seen = format!("{needed} needed for all series, {} allowed", process.open_files);
+        return Finding::ok("open files", seen);
     }
-    Finding {
-        state: State::Missing,
-        about: "open files".to_owned(),
-        seen: format!("{needed} needed for all series, but only {} allowed", process.open_files),
-        fix: format!(
-            "ulimit -n {needed} (as root, or LimitNOFILE={needed} in the systemd unit), or choose fewer series with -e"
-        ),
-    }
+    let seen = format!("{needed} needed for all series, but only {} allowed", process.open_files);
+    let fix = Fix::Step(format!(
+        "ulimit -n {needed} (as root, or LimitNOFILE={needed} in the systemd unit), or choose fewer series with -e"
+    ));
+    Finding::lacking("open files", seen, fix)
 }
 
 fn run_directory(process: &Process) -> Finding {
     match &process.run_directory {
-        Ok(path) => ok("run directory", format!("{path}: 'numa ctl' can reach what runs")),
-        Err(why) => Finding {
-            state: State::Missing,
-            about: "run directory".to_owned(),
-            seen: why.clone(),
-            fix: "set XDG_RUNTIME_DIR to a directory of your own; without it 'numa ctl' reaches nothing"
-                .to_owned(),
-        },
+        Ok(path) => {
+            Finding::ok("run directory", format!("{}: 'numa ctl' can reach what runs", path.display()))
+        }
+        Err(why) => {
+            let fix = "set XDG_RUNTIME_DIR to a directory of your own; without it 'numa ctl' reaches nothing";
+            Finding::lacking("run directory", why.to_string(), Fix::Step(fix.to_owned()))
+        }
     }
 }
 
@@ -168,6 +174,7 @@ fn run_directory(process: &Process) -> Finding {
 mod tests {
     use super::*;
     use crate::Scene;
+    use crate::switches::NUMA_BALANCING;
     use crate::testing::{nodes, root};
 
     const ME: &str = "/usr/bin/numa";
@@ -178,7 +185,7 @@ mod tests {
             user: "me".to_owned(),
             realtime: true,
             open_files: 1024,
-            run_directory: Ok("/run/user/1/numakit".to_owned()),
+            run_directory: Ok(PathBuf::from("/run/user/1/numakit")),
         }
     }
 
@@ -193,6 +200,10 @@ mod tests {
             .unwrap_or_else(|| panic!("nothing about {start}"))
     }
 
+    fn fix(findings: &[Finding], start: &str) -> String {
+        about(findings, start).fix.as_ref().unwrap().to_string()
+    }
+
     const VMSTAT: (&str, &str) =
         ("/proc/vmstat", "numa_hit 1\npgfault 2\nnuma_hint_faults 3\nnuma_pte_updates 3\n");
     const BALANCING_OFF: (&str, &str) = (NUMA_BALANCING, "0\n");
@@ -203,7 +214,7 @@ mod tests {
         assert_eq!(about(&all, "vmstat").state, State::Ok);
         assert!(about(&all, "vmstat").seen.ends_with(" 4 series."));
         for name in ["locality", "real-time", "open files", "run directory"] {
-            assert_eq!((about(&all, name).state, about(&all, name).fix.as_str()), (State::Ok, ""), "{name}");
+            assert_eq!((about(&all, name).state, &about(&all, name).fix), (State::Ok, &None), "{name}");
         }
     }
 
@@ -212,8 +223,8 @@ mod tests {
         let all = findings(&[VMSTAT, BALANCING_OFF], &nodes(&[0, 1]), None);
         let finding = about(&all, "vmstat: numa_hint_faults, numa_pte_updates");
         assert_eq!(finding.state, State::Missing);
-        assert_eq!(finding.fix, "sysctl kernel.numa_balancing=1");
-        assert!(about(&all, "pressure: pressure stall information").fix.contains("psi=1"));
+        assert_eq!(finding.fix, Some(Fix::command("sysctl kernel.numa_balancing=1")));
+        assert!(fix(&all, "pressure: pressure stall information").contains("psi=1"));
     }
 
     #[test]
@@ -228,17 +239,27 @@ mod tests {
     }
 
     #[test]
+    fn how_a_finding_counts_depends_on_the_kind_of_its_fix_and_not_on_its_words() {
+        let state = |fix: Fix| Finding::lacking("it", "seen", fix).state;
+        let words = || "boot a kernel, or run on a machine that has it".to_owned();
+        assert_eq!(state(Fix::Step(words())), State::Missing);
+        assert_eq!(state(Fix::OtherMachine(words())), State::Note);
+        assert_eq!(state(Fix::BuildOption("CONFIG_NUMA".to_owned())), State::Note);
+        assert_eq!(state(Fix::CommandLine("run it as root".to_owned())), State::Note);
+    }
+
+    #[test]
     fn what_the_process_may_not_do_has_its_exact_fix() {
         let poor = Process {
             realtime: false,
             open_files: 20,
-            run_directory: Err("/run/numakit: permission denied".to_owned()),
+            run_directory: Err(io::Error::other("/run/numakit: permission denied")),
             ..process()
         };
         let all = findings(&[VMSTAT], &nodes(&[0, 1]), Some(&poor));
-        assert!(about(&all, "real-time").fix.starts_with("sudo setcap cap_sys_nice=ep /usr/bin/numa; or"));
-        assert!(about(&all, "real-time").fix.contains("'me - rtprio 1'"));
-        assert!(about(&all, "open files").fix.starts_with("ulimit -n 33 "));
+        assert!(fix(&all, "real-time").starts_with("sudo setcap cap_sys_nice=ep /usr/bin/numa; or"));
+        assert!(fix(&all, "real-time").contains("'me - rtprio 1'"));
+        assert!(fix(&all, "open files").starts_with("ulimit -n 33 "));
         assert!(about(&all, "run directory").seen.contains("permission denied"));
         for name in ["real-time", "open files", "run directory"] {
             assert_eq!(about(&all, name).state, State::Missing);

@@ -8,7 +8,7 @@ use crate::Scene;
 use crate::layout::digits;
 use crate::sensor::{Absent, Probed, Sensor, SensorEntry, Tick, fix_for, metric, narrow};
 use crate::watched::Watched;
-use numakit_model::{CpuSet, Instance, Kind, Metric, Scope, Series, Unavailable, Unit};
+use numakit_model::{CpuSet, Fix, Instance, Kind, Metric, Scope, Series, Unavailable, Unit};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -138,7 +138,7 @@ fn probe(scene: &Scene<'_>) -> Probed {
     }
     let not_here = |metric: Metric| {
         let seen = format!("{PATH} of this kernel does not have it");
-        let why = Unavailable::new(metric.name.clone(), seen, "boot a kernel that is newer");
+        let why = Unavailable::new(metric.name.clone(), seen, Fix::OtherKernel("that is newer".to_owned()));
         Absent { metric, why }
     };
     let mut series = Vec::new();

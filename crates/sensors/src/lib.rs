@@ -34,10 +34,9 @@ pub use keyed::Keyed;
 pub use probe::Probe;
 pub use scene::{Scene, Target};
 pub use select::{SelectError, Selected, Selection};
-pub use sensor::{
-    ANOTHER_KERNEL, ANOTHER_MACHINE, Absent, Probed, Sensor, SensorEntry, Tick, fix_for, metric, narrow,
-};
+pub use sensor::{Absent, Probed, Sensor, SensorEntry, Tick, fix_for, metric, narrow};
 pub use summed::summed;
+pub use switches::COUNT_ALLOCATIONS;
 
 /// Every sensor. A sensor is its own file and one line here. The last one is read last, so
 /// that it sees the cost of all others.

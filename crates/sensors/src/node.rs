@@ -10,7 +10,7 @@ use crate::sensor::{Absent, Probed, Sensor, SensorEntry, fix_for};
 use crate::switches::Switches;
 use crate::vmstat::{Order, describe};
 use crate::watched::Watched;
-use numakit_model::{Instance, Kind, Metric, Scope, Series, Unavailable, Unit};
+use numakit_model::{Fix, Instance, Kind, Metric, Scope, Series, Unavailable, Unit};
 use numakit_sys::{ReadError, SysRoot};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -52,7 +52,8 @@ fn probe(scene: &Scene<'_>) -> Probed {
     let nodes: Vec<u32> = topology.nodes.iter().filter(|n| !n.implicit).map(|n| n.os_index).collect();
     if nodes.is_empty() {
         let seen = format!("{FOLDER} shows no node");
-        let fix = "boot a kernel that is built with CONFIG_NUMA; until then use the sensor vmstat";
+        let kernel = "that is built with CONFIG_NUMA; until then use the sensor vmstat";
+        let fix = Fix::OtherKernel(kernel.to_owned());
         return Err(Unavailable::new(missing, seen, fix));
     }
     let mut builder = Builder { switches: Switches::look(root), ..Builder::default() };

@@ -12,7 +12,7 @@ use crate::hardware::{self, Hardware, KNOWN_OF_CORES, of_cores};
 use crate::pmu::counting::running;
 use crate::pmu::device::{self, DEVICES};
 use crate::pmu::{Counting, Factor, Need, Privilege, Request, privilege};
-use crate::sensor::{ANOTHER_MACHINE, Absent, Probed, Sensor, SensorEntry};
+use crate::sensor::{Absent, Probed, Sensor, SensorEntry};
 use numakit_model::{CpuSet, Instance, Scope, Series, Unavailable};
 use numakit_sys::SysRoot;
 use numakit_sys::perf::{Event, LARGEST_GROUP};
@@ -126,11 +126,7 @@ fn cores(root: &SysRoot) -> Result<Cores, Unavailable> {
             true => format!("{DEVICES} is empty or not there"),
             false => format!("{DEVICES} has only {}", names.join(", ")),
         };
-        let fix = format!(
-            "{ANOTHER_MACHINE} a machine that has one; a virtual machine gets one from its host \
-             (QEMU: -cpu host,pmu=on)"
-        );
-        return Err(Unavailable::new("no core PMU", seen, fix));
+        return Err(Unavailable::new("no core PMU", seen, privilege::other_core_pmu()));
     }
     Ok(found.into_iter().map(|device| (device.cpus, device.kind)).collect())
 }

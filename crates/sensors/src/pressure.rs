@@ -5,9 +5,10 @@ use crate::Scene;
 use crate::layout::digits;
 use crate::sensor::{Absent, Probed, Sensor, SensorEntry, Tick, metric, narrow};
 use crate::watched::Watched;
-use numakit_model::{Instance, Kind, Metric, Scope, Series, Unavailable, Unit};
-use numakit_sys::SysRoot;
+use numakit_model::{Fix, Instance, Kind, Metric, Scope, Series, Unavailable, Unit};
+use numakit_sys::{ReadError, SysRoot};
 use std::sync::Arc;
+use thiserror::Error;
 
 const FOLDER: &str = "/proc/pressure";
 
@@ -49,6 +50,15 @@ pub fn total(text: &[u8], line: &str) -> Option<u64> {
     }
 }
 
+/// Why a file gives no total.
+#[derive(Debug, Error)]
+enum NoTotal {
+    #[error(transparent)]
+    Unreadable(#[from] ReadError),
+    #[error("{path} has no line '{line} ... total=NUMBER'")]
+    Line { path: String, line: &'static str },
+}
+
 #[derive(Debug, Default)]
 struct Pressure {
     series: Vec<Series>,
@@ -75,8 +85,9 @@ fn probe(scene: &Scene<'_>) -> Probed {
                 sensor.files[at].lines.push((line, sensor.series.len()));
                 sensor.series.push(Series::new(&Arc::new(metric), Instance::Machine));
             }
-            Err(seen) => {
-                let why = Unavailable::new(metric.help.trim_end_matches('.'), seen, fix(name));
+            Err(error) => {
+                let missing = metric.help.trim_end_matches('.');
+                let why = Unavailable::new(missing, error.to_string(), fix(name));
                 sensor.absent.push(Absent { metric, why });
             }
         }
@@ -88,37 +99,38 @@ fn probe(scene: &Scene<'_>) -> Probed {
     Ok(Box::new(sensor))
 }
 
-fn fix(file: &str) -> &'static str {
+fn fix(file: &str) -> Fix {
     match file {
-        "irq" => "boot a kernel 6.1 or newer that is built with CONFIG_IRQ_TIME_ACCOUNTING",
-        _ => "add psi=1 to the kernel's command line and boot again (the kernel needs CONFIG_PSI)",
+        "irq" => Fix::OtherKernel("6.1 or newer that is built with CONFIG_IRQ_TIME_ACCOUNTING".to_owned()),
+        _ => Fix::KernelParameter { parameter: "psi=1".to_owned(), option: Some("CONFIG_PSI".to_owned()) },
     }
 }
 
 impl Pressure {
     /// The place of the file, if it has a total in that line.
-    fn open(&mut self, root: &SysRoot, path: &str, line: &str) -> Result<usize, String> {
+    fn open(&mut self, root: &SysRoot, path: &str, line: &'static str) -> Result<usize, NoTotal> {
         let known = self.files.iter().position(|f| f.watched.path() == path);
         let at = match known {
             Some(at) => at,
             None => {
-                let watched = Watched::open(root, path).map_err(|e| e.to_string())?;
+                let watched = Watched::open(root, path)?;
                 self.files.push(File { watched, lines: Vec::new() });
                 self.files.len() - 1
             }
         };
         let file = &mut self.files[at].watched;
-        let seen = if !file.read(&mut self.buffer) {
-            file.failure().map_or_else(String::new, ToString::to_string)
+        let no_line = || NoTotal::Line { path: path.to_owned(), line };
+        let error = if !file.read(&mut self.buffer) {
+            file.failure().map_or_else(no_line, |error| error.clone().into())
         } else if total(&self.buffer, line).is_none() {
-            format!("{path} has no line '{line} ... total=NUMBER'")
+            no_line()
         } else {
             return Ok(at);
         };
         if known.is_none() {
             self.files.pop();
         }
-        Err(seen)
+        Err(error)
     }
 }
 

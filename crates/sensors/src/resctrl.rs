@@ -14,7 +14,7 @@ use crate::layout::digits;
 use crate::sensor::{Absent, Probed, Sensor, SensorEntry, Tick, fix_for, metric, narrow};
 use crate::watched::Watched;
 use domains::{Domain, Domains};
-use numakit_model::{Kind, Metric, Scope, Series, Unavailable, Unit};
+use numakit_model::{Fix, Kind, Metric, Scope, Series, Unavailable, Unit};
 use numakit_sys::{ReadError, SysRoot};
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -126,8 +126,9 @@ fn probe(scene: &Scene<'_>) -> Probed {
             }
         }
     }
+    let flags = Identity::read(root).flags.unwrap_or_default();
     for value in VALUES.iter().filter(|v| !features.lines().any(|line| line.trim() == v.file)) {
-        sensor.absent.push(value.not_offered(&features, domains.scope));
+        sensor.absent.push(value.not_offered(&features, &flags, domains.scope));
     }
     if sensor.series.is_empty() {
         let seen = failure.map_or_else(
@@ -140,16 +141,24 @@ fn probe(scene: &Scene<'_>) -> Probed {
 }
 
 impl Value {
-    fn not_offered(&self, features: &str, scope: Scope) -> Absent {
+    fn not_offered(&self, features: &str, flags: &HashSet<String>, scope: Scope) -> Absent {
         let metric = self.metric("", "/", scope);
         let words: Vec<&str> = features.split_whitespace().collect();
         let seen =
             format!("{FEATURES} has {}", if words.is_empty() { "nothing".into() } else { words.join(", ") });
-        let fix = format!(
-            "boot a kernel with rdt={} on its command line, on a CPU whose flags have {}",
-            self.option, self.flag
-        );
+        let fix = monitoring(flags, self.flag, self.option);
         Absent { why: Unavailable::new(self.help, seen, fix), metric }
+    }
+}
+
+/// What brings a feature: the kernel switches it on by a word of `rdt=` where the CPU has the flag.
+fn monitoring(flags: &HashSet<String>, flag: &str, option: &str) -> Fix {
+    let parameter = format!("rdt={option}");
+    match flags.contains(flag) {
+        true => Fix::KernelParameter { parameter, option: None },
+        false => Fix::OtherMachine(format!(
+            "a CPU whose flags have {flag}, with {parameter} on the kernel's command line"
+        )),
     }
 }
 
@@ -161,13 +170,14 @@ fn why_not(root: &SysRoot, error: &ReadError) -> Unavailable {
             true => format!("{FOLDER}/info has only {}", info.join(", ")),
             false => error.to_string(),
         };
-        let fix = "boot a kernel with rdt=cmt,mbmtotal,mbmlocal on its command line, on a CPU whose flags have cqm_llc";
+        let flags = Identity::read(root).flags.unwrap_or_default();
+        let fix = monitoring(&flags, "cqm_llc", "cmt,mbmtotal,mbmlocal");
         return Unavailable::new(MISSING, seen, fix);
     }
     let known = root.text("/proc/filesystems").unwrap_or_default();
     if root.exists(FOLDER) || known.split_whitespace().any(|word| word == "resctrl") {
         let seen = format!("{FOLDER} is not mounted");
-        return Unavailable::new(MISSING, seen, format!("mount -t resctrl resctrl {FOLDER}"));
+        return Unavailable::new(MISSING, seen, Fix::command(format!("mount -t resctrl resctrl {FOLDER}")));
     }
     let Some(flags) = Identity::read(root).flags else {
         return Unavailable::new(MISSING, format!("no {FOLDER}"), fix_for(root, FOLDER));
@@ -178,12 +188,12 @@ fn why_not(root: &SysRoot, error: &ReadError) -> Unavailable {
             true => format!("no {FOLDER}"),
             false => format!("no {FOLDER}, and the flags in /proc/cpuinfo have no cqm_mbm_total"),
         };
-        let fix = "run on a CPU that monitors bandwidth (Intel RDT, AMD QoS), outside of a virtual machine";
-        return Unavailable::new(MISSING, seen, fix);
+        let machine = "a CPU that monitors bandwidth (Intel RDT, AMD QoS), outside of a virtual machine";
+        return Unavailable::new(MISSING, seen, Fix::OtherMachine(machine.to_owned()));
     }
     let seen = format!("the flags in /proc/cpuinfo have {}, but there is no {FOLDER}", has.join(", "));
     let fix = match root.is_host() {
-        true => "boot a kernel that is built with CONFIG_X86_CPU_RESCTRL".to_owned(),
+        true => Fix::BuildOption("CONFIG_X86_CPU_RESCTRL".to_owned()),
         false => fix_for(root, FOLDER),
     };
     Unavailable::new(MISSING, seen, fix)

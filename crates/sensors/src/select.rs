@@ -12,7 +12,7 @@
 //! `!node` is all of it but the nodes, and `default,perf` has the sensor `perf` as well.
 
 use crate::{Probe, SENSORS, Scene, Sensor, SensorEntry, glob};
-use numakit_model::{Instance, Metric, Scope, Series, Unavailable, suggest};
+use numakit_model::{Fix, Instance, Metric, Scope, Series, Unavailable, suggest};
 use std::collections::HashSet;
 use std::str::FromStr;
 use std::sync::Arc;
@@ -63,7 +63,7 @@ pub enum SelectError {
         /// As it was given.
         item: String,
         /// Why.
-        why: Unavailable,
+        why: Box<Unavailable>,
     },
     /// Everything that is taken is also left out.
     #[error("nothing is left of the events '{0}'; leave out less")]
@@ -185,7 +185,7 @@ impl Probe {
     fn error(&self, item: &str) -> SelectError {
         let item = item.to_owned();
         if let Some(why) = self.why_absent(&item) {
-            return SelectError::Absent { item, why };
+            return SelectError::Absent { item, why: Box::new(why) };
         }
         let nearest = self.nearest(&item);
         SelectError::Unknown { item, nearest }
@@ -209,10 +209,11 @@ impl Probe {
         let known = SENSORS.iter().flat_map(|e| (e.known)()).find(|m| means(item, m))?;
         if known.confidence.is_some() {
             let seen = "no table for this processor has it";
-            return Some(Unavailable::new(known.name, seen, "see docs/guide/counters.md for what counts it"));
+            let fix = Fix::OtherMachine("a processor whose table has it: docs/guide/counters.md".to_owned());
+            return Some(Unavailable::new(known.name, seen, fix));
         }
         let seen = format!("{} does not show it", known.source);
-        let fix = "use a kernel whose version and configuration have it, or leave it out";
+        let fix = Fix::OtherKernel("whose version and configuration have it, or leave it out".to_owned());
         Some(Unavailable::new(known.name, seen, fix))
     }
 

@@ -1,7 +1,7 @@
 //! The seam that every sensor fits into.
 
 use crate::Scene;
-use numakit_model::{Kind, Metric, Scope, Series, Unavailable, Unit};
+use numakit_model::{Fix, Kind, Metric, Scope, Series, Unavailable, Unit};
 use numakit_sys::SysRoot;
 use std::time::Duration;
 
@@ -108,22 +108,10 @@ pub fn narrow(series: &mut Vec<Series>, wanted: &dyn Fn(&Series) -> bool) -> Vec
 }
 
 /// What makes a file of /proc or /sys readable that is not.
-pub fn fix_for(root: &SysRoot, path: &str) -> String {
+pub fn fix_for(root: &SysRoot, path: &str) -> Fix {
     match path.split('/').nth(1) {
-        _ if !root.is_host() => {
-            format!("make the capture of that machine again with 'numa capture', or add {path} to it")
-        }
-        Some("proc") => "mount -t proc proc /proc".to_owned(),
-        _ => "mount -t sysfs sysfs /sys".to_owned(),
+        _ if !root.is_host() => Fix::Capture(path.to_owned()),
+        Some("proc") => Fix::command("mount -t proc proc /proc"),
+        _ => Fix::command("mount -t sysfs sysfs /sys"),
     }
 }
-
-/// A fix that starts so needs another kernel: it is worth knowing, but nothing that can be
-/// put right on the running system.
-pub const ANOTHER_KERNEL: &str = "boot a kernel";
-
-/// A fix that starts so needs another machine.
-pub const ANOTHER_MACHINE: &str = "run on";
-
-/// A fix that starts so is a matter of the command line: nothing is wrong with the machine.
-pub const COMMAND_LINE: &str = "give a command";

@@ -1,7 +1,7 @@
 //! What the kernel can be told not to count. While it is off the counters stand still, which
 //! must not look like a measured zero.
 
-use numakit_model::Unavailable;
+use numakit_model::{Fix, Unavailable};
 use numakit_sys::SysRoot;
 
 /// Counters of page allocations by node, under either of their names.
@@ -33,6 +33,11 @@ pub const NUMA_STAT: &str = "/proc/sys/vm/numa_stat";
 /// Where the kernel is told whether to balance.
 pub const NUMA_BALANCING: &str = "/proc/sys/kernel/numa_balancing";
 
+/// What makes the kernel count allocations by node.
+pub const COUNT_ALLOCATIONS: &str = "sysctl vm.numa_stat=1";
+/// What makes the kernel balance.
+pub const BALANCE: &str = "sysctl kernel.numa_balancing=1";
+
 /// The state of the switches when it was looked at.
 #[derive(Debug, Clone, Default)]
 pub struct Switches {
@@ -44,17 +49,14 @@ pub struct Switches {
 impl Switches {
     /// Looks. A kernel that has no such switch counts, if it has the counters.
     pub fn look(root: &SysRoot) -> Self {
-        let off = |path: &str, missing: &str, fix: &str| {
+        let off = |path: &str, missing: &str, command: &str| {
             let value = root.text(path).ok()?;
-            (value.trim() == "0").then(|| Unavailable::new(missing, format!("{path} is 0"), fix))
+            let why = || Unavailable::new(missing, format!("{path} is 0"), Fix::command(command));
+            (value.trim() == "0").then(why)
         };
         Self {
-            allocation_off: off(NUMA_STAT, "counters of allocations by node", "sysctl vm.numa_stat=1"),
-            balancing_off: off(
-                NUMA_BALANCING,
-                "counters of automatic NUMA balancing",
-                "sysctl kernel.numa_balancing=1",
-            ),
+            allocation_off: off(NUMA_STAT, "counters of allocations by node", COUNT_ALLOCATIONS),
+            balancing_off: off(NUMA_BALANCING, "counters of automatic NUMA balancing", BALANCE),
             balancing_known: root.exists(NUMA_BALANCING),
         }
     }
@@ -75,7 +77,7 @@ impl Switches {
         Unavailable::new(
             "counters of allocations by node",
             format!("{path} has no numa_hit"),
-            "boot a kernel that is built with CONFIG_NUMA",
+            Fix::BuildOption("CONFIG_NUMA".to_owned()),
         )
     }
 
@@ -88,7 +90,7 @@ impl Switches {
         Unavailable::new(
             "counters of automatic NUMA balancing",
             seen,
-            "boot a kernel that is built with CONFIG_NUMA_BALANCING",
+            Fix::BuildOption("CONFIG_NUMA_BALANCING".to_owned()),
         )
     }
 }

@@ -25,13 +25,13 @@ pub mod walk;
 mod walker;
 
 use crate::known::{Known, TASK};
-use crate::sensor::{Absent, Probed, Sensor, SensorEntry, Tick, narrow};
+use crate::sensor::{Absent, Probed, Sensor, SensorEntry, Tick, fix_for, narrow};
 use crate::{Scene, Target};
 use access::Access;
 use board::NONE;
 use layout::{Layout, OF_NODES};
 use nodes::Nodes;
-use numakit_model::{Instance, Kind, Metric, Scope, Series, Unavailable, Unit};
+use numakit_model::{Fix, Instance, Kind, Metric, Scope, Series, Unavailable, Unit};
 use numakit_sys::{SysRoot, sched};
 use observer::Wanted;
 use std::sync::Arc;
@@ -84,17 +84,18 @@ fn source(name: &str) -> &'static str {
     }
 }
 
-/// Files that a kernel may not have: how the sources are told that need them, what it needs.
+/// Files that a kernel may not have: how the sources are told that need them, and which kernel
+/// has them.
 const OPTIONAL: [(&str, &str, &str); 3] = [
-    ("numa_maps", "/proc/PID/numa_maps", "boot a kernel that is built with CONFIG_NUMA"),
-    ("smaps_rollup", "/proc/PID/smaps_rollup", "boot a kernel 4.14 or newer"),
-    ("sched", "/proc/PID/task/TID/sched", "boot a kernel that is built with CONFIG_SCHED_DEBUG"),
+    ("numa_maps", "/proc/PID/numa_maps", "that is built with CONFIG_NUMA"),
+    ("smaps_rollup", "/proc/PID/smaps_rollup", "4.14 or newer"),
+    ("sched", "/proc/PID/task/TID/sched", "that is built with CONFIG_SCHED_DEBUG"),
 ];
 
 fn probe(scene: &Scene<'_>) -> Probed {
     const MISSING: &str = "processes under observation";
     let Some(target) = scene.target else {
-        let fix = "give a command after --, or --pid PID";
+        let fix = Fix::CommandLine("give a command after --, or --pid PID".to_owned());
         return Err(Unavailable::new(MISSING, "no process is under observation", fix));
     };
     let root = scene.root;
@@ -135,8 +136,9 @@ fn probe(scene: &Scene<'_>) -> Probed {
                 && !(file == "sched" && (metric.source.contains("schedstat") || at_memory(&metric)))
         };
         match lacking.iter().find(|(file, ..)| needs(file)) {
-            Some((_, path, fix)) => {
-                let why = Unavailable::new(metric.name.clone(), format!("there is no {path}"), *fix);
+            Some((_, path, kernel)) => {
+                let fix = Fix::OtherKernel((*kernel).to_owned());
+                let why = Unavailable::new(metric.name.clone(), format!("there is no {path}"), fix);
                 sensor.absent.push(Absent { metric, why });
             }
             None => sensor.add(at, &Arc::new(metric), &nodes),
@@ -151,15 +153,15 @@ fn at_memory(metric: &Metric) -> bool {
 }
 
 /// Why the processes cannot be looked at, and what helps.
-fn out_of_reach(root: &SysRoot, target: &Target) -> Option<(String, String)> {
+fn out_of_reach(root: &SysRoot, target: &Target) -> Option<(String, Fix)> {
     let me = std::process::id().to_string();
     if root.is_host() && root.link("/proc/self").is_ok_and(|link| link != me) {
         let seen = "/proc is of another pid namespace: /proc/self is not this process";
-        return Some((seen.to_owned(), "mount -t proc proc /proc".to_owned()));
+        return Some((seen.to_owned(), fix_for(root, "/proc")));
     }
     let error = root.bytes(&format!("/proc/{}/stat", target.pid()?)).err()?;
     let fix = "name a process that runs; those of others may need root, or /proc mounted with hidepid=0";
-    Some((error.to_string(), fix.to_owned()))
+    Some((error.to_string(), Fix::Step(fix.to_owned())))
 }
 
 struct Task {

@@ -109,7 +109,7 @@ impl Layout {
             name: a.name.clone(),
             missing: a.why.missing.clone(),
             seen: a.why.seen.clone(),
-            fix: a.why.fix.clone(),
+            fix: a.why.fix.to_string(),
         });
         SourceInfo {
             id: 0,

@@ -29,8 +29,8 @@ pub fn text(findings: &[Finding], width: Option<usize>) -> String {
             }
         };
         put(&format!("{}: {}", finding.about, finding.seen));
-        if !finding.fix.is_empty() {
-            put(&format!("fix: {}", finding.fix));
+        if let Some(fix) = &finding.fix {
+            put(&format!("fix: {fix}"));
         }
     }
     let missing = count(findings, State::Missing);
@@ -44,7 +44,10 @@ pub fn text(findings: &[Finding], width: Option<usize>) -> String {
 
 /// The same as JSON, as `numa doctor --help` describes.
 pub fn json(findings: &[Finding]) -> Value {
-    let one = |f: &Finding| json!({"state": word(f.state), "about": f.about, "seen": f.seen, "fix": f.fix});
+    let one = |f: &Finding| {
+        let fix = f.fix.as_ref().map_or_else(String::new, ToString::to_string);
+        json!({"state": word(f.state), "about": f.about, "seen": f.seen, "fix": fix})
+    };
     json!({
         "missing": count(findings, State::Missing),
         "findings": findings.iter().map(one).collect::<Vec<_>>(),
@@ -59,17 +62,12 @@ pub fn count(findings: &[Finding], state: State) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use numakit_model::Fix;
 
     fn findings() -> Vec<Finding> {
-        let finding = |state, about: &str, seen: &str, fix: &str| Finding {
-            state,
-            about: about.into(),
-            seen: seen.into(),
-            fix: fix.into(),
-        };
         vec![
-            finding(State::Ok, "vmstat", "187 series", ""),
-            finding(State::Missing, "real-time priority", "not permitted", "ulimit -r 1"),
+            Finding::ok("vmstat", "187 series"),
+            Finding::lacking("real-time priority", "not permitted", Fix::command("ulimit -r 1")),
         ]
     }
 

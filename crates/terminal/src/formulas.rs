@@ -1,7 +1,7 @@
 //! Formulas as text: why one cannot be computed, and all of them as a table.
 
 use numakit_derived::{Catalog, FACTS, Lack, Missing, Why};
-use numakit_model::{Kind, Unavailable, Unit};
+use numakit_model::{Fix, Kind, Unavailable, Unit};
 use numakit_sensors::SENSORS;
 use serde::Serialize;
 use std::collections::HashMap;
@@ -33,7 +33,10 @@ impl fmt::Display for Reason {
 pub fn reason(missing: &Missing, absent: &dyn Fn(&str) -> Option<Unavailable>) -> Reason {
     let names: Vec<&str> = missing.lacks.iter().map(|lack| lack.name.as_str()).collect();
     let (needs, instead) = names.split_first().map_or(("", &[][..]), |(first, rest)| (*first, rest));
-    let why = missing.first().map_or_else(|| Unavailable::new("", "", ""), |lack| why_not(lack, absent));
+    let why = missing.first().map_or_else(
+        || Unavailable::new("", "", Fix::CommandLine(String::new())),
+        |lack| why_not(lack, absent),
+    );
     let instead = instead.iter().filter(|name| **name != needs).map(|name| (*name).to_owned()).collect();
     Reason { needs: needs.to_owned(), why, instead }
 }
@@ -46,24 +49,25 @@ fn why_not(lack: &Lack, absent: &dyn Fn(&str) -> Option<Unavailable>) -> Unavail
     {
         return why;
     }
+    let words = |text: &str| Fix::CommandLine(text.to_owned());
     let (seen, fix) = match &lack.why {
         Why::NoSeries if !SENSORS.iter().any(|s| s.name == sensor) => {
-            (format!("no sensor is called {sensor}"), "correct the name; 'numa list' shows all".to_owned())
+            (format!("no sensor is called {sensor}"), words("correct the name; 'numa list' shows all"))
         }
         Why::NoSeries if ["uncore", "perf"].contains(&sensor) => (
             "the counters of this machine do not count it".to_owned(),
-            "use another formula, or one of your own with --formulas".to_owned(),
+            words("use another formula, or one of your own with --formulas"),
         ),
         Why::NoSeries => (
             "it is not shown here".to_owned(),
-            "use a kernel whose version and configuration have it".to_owned(),
+            Fix::OtherKernel("whose version and configuration have it".to_owned()),
         ),
         Why::NotAt(place) => {
             let seen = format!("there is none of a {} alone", place.scope().name());
-            (seen, "ask for a larger place with --per".to_owned())
+            (seen, words("ask for a larger place with --per"))
         }
-        Why::NotSaid => (lack.why.to_string(), "write the number into a formula of your own".to_owned()),
-        Why::NoPageSize | Why::Mismatch(_) => (lack.why.to_string(), "correct the formula".to_owned()),
+        Why::NotSaid => (lack.why.to_string(), words("write the number into a formula of your own")),
+        Why::NoPageSize | Why::Mismatch(_) => (lack.why.to_string(), words("correct the formula")),
     };
     Unavailable::new(name, seen, fix)
 }

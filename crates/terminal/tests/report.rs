@@ -6,8 +6,8 @@ mod machines;
 
 use machines::{MS, Machine};
 use numakit_derived::Catalog;
-use numakit_model::Unavailable;
 use numakit_model::label::Event;
+use numakit_model::{Fix, Unavailable};
 use numakit_recording::Batch;
 use numakit_terminal::report::{Change, Report, analyse, page, page_within};
 
@@ -39,7 +39,7 @@ fn bad_node() -> Machine {
     let why = Unavailable::new(
         "processor counters",
         "/proc/sys/kernel/perf_event_paranoid is 4",
-        "sysctl kernel.perf_event_paranoid=2",
+        Fix::command("sysctl kernel.perf_event_paranoid=2"),
     );
     machine.absent(&["perf.cycles", "perf.instructions", "perf.remote_dram", "perf.local_dram"], &why);
     machine.sample();
@@ -122,7 +122,7 @@ fn a_page_of_one_node() {
     let why = Unavailable::new(
         "counters of automatic NUMA balancing",
         "/proc/vmstat has no numa_hint_faults, and there is no /proc/sys/kernel/numa_balancing",
-        "boot a kernel that is built with CONFIG_NUMA_BALANCING",
+        Fix::BuildOption("CONFIG_NUMA_BALANCING".into()),
     );
     machine.absent(&["vmstat.numa_hint_faults", "vmstat.numa_hint_faults_local"], &why);
     for tick in 0..200u64 {
@@ -350,7 +350,7 @@ fn it_says_why_it_cannot_tell() {
     let why = Unavailable::new(
         "counters of allocations by node",
         "/proc/sys/vm/numa_stat is 0",
-        "sysctl vm.numa_stat=1",
+        Fix::command("sysctl vm.numa_stat=1"),
     );
     off.absent(&["node.local_node", "node.other_node"], &why);
     (0..3).for_each(|_| off.sample());

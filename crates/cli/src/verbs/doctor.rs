@@ -3,6 +3,7 @@
 use crate::Global;
 use anyhow::Context;
 use clap::Args;
+use numakit_model::Fix;
 use numakit_registry::isolate;
 use numakit_sensors::checkup::{self, Finding, Process, State};
 use numakit_sensors::{Probe, Scene};
@@ -50,44 +51,42 @@ impl Doctor {
 
 /// Whether 'numa live' has something to show.
 fn web_page() -> Finding {
-    let there = page::is_there();
-    let (state, seen, fix) = match there {
-        true => (State::Ok, "part of this program", ""),
-        false => {
-            (State::Note, "this program was built without Node.js, so 'numa live' has no page", page::FIX)
-        }
-    };
-    Finding { state, about: "web page".into(), seen: seen.into(), fix: fix.into() }
+    const ABOUT: &str = "web page";
+    if page::is_there() {
+        return Finding::ok(ABOUT, "part of this program");
+    }
+    let seen = "this program was built without Node.js, so 'numa live' has no page";
+    Finding::note(ABOUT, seen, Fix::Step(page::FIX.to_owned()))
 }
 
 /// What 'numa run' needs: a registry of cores, and a library that programs load; and for
 /// --isolate, a control group.
 fn placing() -> [Finding; 3] {
-    let registry = numakit_registry::look().map(|seen| match seen.holdings.len() {
-        0 => "no program holds cores".to_owned(),
-        1 => "1 program holds cores".to_owned(),
-        count => format!("{count} programs hold cores"),
-    });
-    let library = numakit_preload::lay_down().map(|path| path.display().to_string());
-    let group = isolate::possible();
+    let (registry, library) = ("registry of cores", "library for programs");
+    let group = "control group for 'numa run --isolate'";
     [
-        finding("registry of cores", registry.map_err(|error| error.to_string())),
-        finding("library for programs", library.map_err(|error| error.to_string())),
-        Finding {
+        match numakit_registry::look() {
+            Ok(seen) => Finding::ok(registry, holders(seen.holdings.len())),
+            Err(error) => Finding::lacking(registry, error.problem, error.fix),
+        },
+        match numakit_preload::lay_down() {
+            Ok(path) => Finding::ok(library, path.display().to_string()),
+            Err(error) => Finding::lacking(library, error.problem(), Fix::Step(error.fix().to_owned())),
+        },
+        match isolate::possible() {
+            Ok(seen) => Finding::ok(group, seen),
             // Everything else works without.
-            state: if group.is_ok() { State::Ok } else { State::Note },
-            ..finding("control group for 'numa run --isolate'", group)
+            Err(error) => Finding::note(group, error.to_string(), error.fix()),
         },
     ]
 }
 
-/// The errors of both say at their end what fixes them.
-fn finding(about: &str, seen: Result<String, String>) -> Finding {
-    let (state, (seen, fix)) = match &seen {
-        Ok(seen) => (State::Ok, (seen.as_str(), "")),
-        Err(error) => (State::Missing, error.rsplit_once("; ").unwrap_or((error, "see the reason"))),
-    };
-    Finding { state, about: about.to_owned(), seen: seen.to_owned(), fix: fix.to_owned() }
+fn holders(count: usize) -> String {
+    match count {
+        0 => "no program holds cores".to_owned(),
+        1 => "1 program holds cores".to_owned(),
+        count => format!("{count} programs hold cores"),
+    }
 }
 
 fn process() -> anyhow::Result<Process> {
@@ -96,6 +95,6 @@ fn process() -> anyhow::Result<Process> {
         user: std::env::var("USER").unwrap_or_else(|_| "*".to_owned()),
         realtime: sched::may_use_realtime(),
         open_files: sched::raise_open_files().context("the limit of open files cannot be read")?,
-        run_directory: run_directory::open().map(|p| p.display().to_string()).map_err(|e| e.to_string()),
+        run_directory: run_directory::open(),
     })
 }

@@ -5,7 +5,9 @@ use crate::{Global, numaplace, running};
 use anyhow::{Context, bail};
 use clap::{Args, Parser, ValueEnum};
 use numakit_launch::sufferers::Lists;
-use numakit_launch::{BeginError, Choice, Obstacle, Options, Outcome, Program, Ready, Wait, Wish, options};
+use numakit_launch::{
+    BeginError, Choice, Isolated, Obstacle, Options, Outcome, Program, Ready, Wait, Wish, options,
+};
 use numakit_model::Topology;
 use numakit_placement::check::local_rank;
 use numakit_placement::{Cores, Policy, Request};
@@ -256,8 +258,10 @@ impl Run {
             ready.launch.changes.iter().for_each(note);
         }
         match &ready.isolated {
-            Some(Err(why)) => note(format_args!("--isolate: {why}; the cores are taken all the same")),
-            Some(Ok(told)) if self.verbose => note(told),
+            Some(Isolated::Shared(why)) => {
+                note(format_args!("--isolate: {why}; the cores are taken all the same"))
+            }
+            Some(Isolated::Alone(words)) if self.verbose => note(words),
             _ => {}
         }
         ready.launch.note.iter().for_each(note);

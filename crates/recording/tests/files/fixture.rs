@@ -1,6 +1,6 @@
 //! A recording whose every value is known.
 
-use numakit_model::{CpuSet, Instance, Kind, Metric, Scope, Series, Topology, Unavailable, Unit};
+use numakit_model::{CpuSet, Fix, Instance, Kind, Metric, Scope, Series, Topology, Unavailable, Unit};
 use numakit_recording::{AbsentMetric, Batch, Header, Reader, Ring};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -59,7 +59,7 @@ pub fn header() -> Header {
         page_size: 4096,
         absent: vec![AbsentMetric {
             name: "pressure".into(),
-            why: Unavailable::new("PSI", "no file", "psi=1"),
+            why: Unavailable::new("PSI", "no file", Fix::AsWorded("psi=1".into())),
         }],
     }
 }

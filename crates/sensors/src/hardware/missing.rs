@@ -2,17 +2,19 @@
 
 use super::names;
 use crate::events::{FieldsError, HW_CACHE, Identity, Section, Spread, Table};
-use crate::pmu::{DEVICES, EncodeError};
-use crate::sensor::{ANOTHER_KERNEL, ANOTHER_MACHINE, Absent};
-use numakit_model::Unavailable;
+use crate::glob;
+use crate::pmu::{DEVICES, EncodeError, privilege};
+use crate::sensor::Absent;
+use numakit_model::{Fix, Unavailable};
 
 /// Sections whose PMUs the machine lacks.
 pub struct Lacking<'a> {
     /// They and their tables.
     pub sections: Vec<(&'a Table, &'a Section)>,
-    /// PMUs that are there, but not in a way that can be understood.
-    pub unusable: Vec<Unavailable>,
+    /// Names of PMUs that are there, but not in a way that can be understood.
+    pub unusable: Vec<(String, Unavailable)>,
     cpu: String,
+    pmus: Vec<String>,
     seen: String,
     virtual_machine: bool,
 }
@@ -28,6 +30,7 @@ impl<'a> Lacking<'a> {
             sections: Vec::new(),
             unusable: Vec::new(),
             cpu: identity.to_string(),
+            pmus: pmus.to_vec(),
             seen,
             virtual_machine: identity.has("hypervisor"),
         }
@@ -35,8 +38,7 @@ impl<'a> Lacking<'a> {
 
     /// Why a section has nothing.
     pub fn why(&self, section: &Section) -> Unavailable {
-        let is_for = |why: &&Unavailable| why.missing.split(' ').any(|word| section.is_for(word));
-        if let Some(why) = self.unusable.iter().find(is_for) {
+        if let Some((_, why)) = self.unusable.iter().find(|(pmu, _)| section.is_for(pmu)) {
             return why.clone();
         }
         let pmus = names::several(&section.pmus);
@@ -44,33 +46,31 @@ impl<'a> Lacking<'a> {
         Unavailable::new(missing, format!("no PMU {pmus}; {}", self.seen), self.fix(section))
     }
 
-    fn fix(&self, section: &Section) -> String {
+    fn fix(&self, section: &Section) -> Fix {
         let of_cores = section.spread == Spread::Cpu || section.pmus.iter().any(|p| p == HW_CACHE);
         match (self.virtual_machine, of_cores) {
-            (true, true) => {
-                return format!(
-                    "{ANOTHER_MACHINE} a machine that has one; a virtual machine gets one from its host (QEMU: \
-                     -cpu host,pmu=on)"
-                );
-            }
+            (true, true) => return privilege::other_core_pmu(),
             (true, false) => {
-                return format!("{ANOTHER_MACHINE} bare metal: virtual machines are not given these PMUs");
+                return Fix::OtherMachine("bare metal: virtual machines are not given these PMUs".to_owned());
             }
-            (false, true) => return format!("{ANOTHER_KERNEL} that is built with CONFIG_PERF_EVENTS"),
+            (false, true) => return privilege::other_kernel(),
             (false, false) => {}
         }
         let first = section.pmus.first().map_or("", String::as_str);
         match DRIVERS.iter().find(|(start, ..)| first.starts_with(start)) {
-            Some((_, "", option)) => format!("{ANOTHER_KERNEL} that is built with {option}"),
+            Some((_, "", option)) => Fix::BuildOption((*option).to_owned()),
             // Where the driver is there and the PMU is not, the machine does not have it.
-            Some((start, ..)) if self.seen.contains(start) => {
-                format!("{ANOTHER_KERNEL} that knows it, if this machine has such a part")
+            Some((start, module, option)) if !self.has(start) => {
+                Fix::Driver { module: (*module).to_owned(), option: (*option).to_owned() }
             }
-            Some((_, module, option)) => {
-                format!("modprobe {module}, or boot a kernel that is built with {option}")
-            }
-            None => format!("{ANOTHER_KERNEL} that knows it, if this machine has such a part"),
+            _ => Fix::OtherKernel("that knows it, if this machine has such a part".to_owned()),
         }
+    }
+
+    /// Whether the machine has a PMU whose name begins so.
+    fn has(&self, start: &str) -> bool {
+        let pattern = format!("{start}*");
+        self.pmus.iter().any(|pmu| glob::matches(&pattern, pmu))
     }
 
     /// Why there is nothing at all; `first` is what is absent first.
@@ -81,8 +81,8 @@ impl<'a> Lacking<'a> {
                 None => Unavailable::new(
                     "hardware counters",
                     format!("no table of events for {}; {}", self.cpu, self.seen),
-                    format!(
-                        "{ANOTHER_MACHINE} a processor that numakit has a table for: docs/guide/counters.md"
+                    Fix::OtherMachine(
+                        "a processor that numakit has a table for: docs/guide/counters.md".to_owned(),
                     ),
                 ),
             };
@@ -124,12 +124,12 @@ const DRIVERS: [(&str, &str, &str); 12] = [
 
 /// The kernel does not name an event that only it knows.
 pub fn unnamed(missing: String, error: &FieldsError) -> Unavailable {
-    let fix = format!("{ANOTHER_KERNEL} that names it, if this machine has it");
+    let fix = Fix::OtherKernel("that names it, if this machine has it".to_owned());
     Unavailable::new(missing, error.to_string(), fix)
 }
 
 /// The PMU has no such fields.
 pub fn no_room(missing: String, error: &EncodeError) -> Unavailable {
-    let fix = format!("{ANOTHER_KERNEL} whose driver has these fields");
+    let fix = Fix::OtherKernel("whose driver has these fields".to_owned());
     Unavailable::new(missing, error.to_string(), fix)
 }

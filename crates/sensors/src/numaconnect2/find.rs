@@ -3,8 +3,7 @@
 use super::card::Card;
 use super::registers::{FIRST, IDENTITY, LAST, LENGTH, NEXT, Registers};
 use crate::events::Identity;
-use crate::sensor::ANOTHER_MACHINE;
-use numakit_model::Unavailable;
+use numakit_model::{Fix, Unavailable};
 use numakit_sys::SysRoot;
 use numakit_sys::window::{self, Window, WindowError};
 
@@ -40,14 +39,14 @@ pub fn cards(root: &SysRoot) -> Result<Vec<Card>, Unavailable> {
         Madt::Other => Err(nothing(format!("{MADT} does not name one (NUMASC NCONECT2)"))),
         Madt::Unreadable if is_opteron(root) => {
             let seen = format!("{MADT}: permission denied");
-            Err(Unavailable::new(MISSING, seen, "run numa as root"))
+            Err(Unavailable::new(MISSING, seen, Fix::Root { or: None }))
         }
         Madt::Unreadable => Err(nothing("the CPUs are no Opterons".to_owned())),
     }
 }
 
 fn nothing(seen: String) -> Unavailable {
-    Unavailable::new(MISSING, seen, format!("{ANOTHER_MACHINE} a machine with such cards"))
+    Unavailable::new(MISSING, seen, Fix::OtherMachine("a machine with such cards".to_owned()))
 }
 
 fn numbered(found: Vec<Box<dyn Registers>>) -> Vec<Card> {
@@ -62,7 +61,7 @@ fn in_files(root: &SysRoot) -> Result<Vec<Card>, Unavailable> {
     }
     let fix = |error: WindowError| {
         let fix = format!("put the {LENGTH:#x} bytes of each card's registers into a file there");
-        Unavailable::new(MISSING, error.to_string(), fix)
+        Unavailable::new(MISSING, error.to_string(), Fix::Step(fix))
     };
     let found = chain(&mut |address| {
         let window = Window::file(root, &path(address), LENGTH).map_err(fix)?;
@@ -86,7 +85,7 @@ pub(super) fn chain(open: Open<'_>) -> Result<Vec<Box<dyn Registers>>, Unavailab
     while position != LAST {
         if seen.contains(&position) {
             let words = format!("the card at position {position:#x} follows itself");
-            return Err(Unavailable::new(MISSING, words, "start the machine again"));
+            return Err(Unavailable::new(MISSING, words, Fix::Step("start the machine again".to_owned())));
         }
         seen.push(position);
         let card = identified(address(position, link), open)?;
@@ -116,11 +115,15 @@ fn identified(address: u64, open: Open<'_>) -> Result<Box<dyn Registers>, Unavai
 /// What makes a window readable that is not.
 fn unreadable(error: &WindowError) -> Unavailable {
     let fix = match error {
-        WindowError::Denied(_) => "run numa as root",
-        WindowError::Locked(_) => "run numa as root with CAP_SYS_RAWIO, on a kernel without lockdown",
-        WindowError::Refused(_) => "boot a kernel with iomem=relaxed on its command line",
-        WindowError::Missing(_) => "boot a kernel that is built with CONFIG_DEVMEM",
-        _ => "see what the kernel says: dmesg | tail",
+        WindowError::Denied(_) => Fix::Root { or: None },
+        WindowError::Locked(_) => {
+            Fix::Step("run numa as root with CAP_SYS_RAWIO, on a kernel without lockdown".to_owned())
+        }
+        WindowError::Refused(_) => {
+            Fix::KernelParameter { parameter: "iomem=relaxed".to_owned(), option: None }
+        }
+        WindowError::Missing(_) => Fix::BuildOption("CONFIG_DEVMEM".to_owned()),
+        _ => Fix::Step("see what the kernel says: dmesg | tail".to_owned()),
     };
     Unavailable::new(MISSING, error.to_string(), fix)
 }

@@ -3,8 +3,8 @@ use crate::pmu::privilege::PARANOID;
 use crate::pmu::scripted::Script;
 use crate::testing::{Values, absent, read};
 use crate::{Sensor, Tick};
-use numakit_model::Topology;
 use numakit_model::topology::Node;
+use numakit_model::{Fix, Topology};
 use numakit_sys::perf::Errno;
 use numakit_sys::root::Tree;
 use std::collections::BTreeMap;
@@ -146,7 +146,7 @@ fn missing_tracepoints_have_their_reason() {
     );
     assert_eq!(
         why(|t| _ = t.remove(TRACING).failing(TRACING, ErrorKind::PermissionDenied), metric),
-        "tracepoints of the kernel: /sys/kernel/tracing: permission denied; run it as root, or sudo mount \
+        "tracepoints of the kernel: /sys/kernel/tracing: permission denied; run numa as root, or sudo mount \
          -o remount,mode=755 /sys/kernel/tracing"
     );
     let folder = format!("{TRACING}/events/sched/sched_move_numa");
@@ -225,5 +225,5 @@ fn without_the_privilege_the_sensor_is_absent() {
 fn a_capture_has_no_counters() {
     let root = SysRoot::of_tree(tree());
     let why = probe(&Scene::new(&root, &topology())).err().unwrap();
-    assert!(why.fix.starts_with("run it on that machine"), "{why}");
+    assert_eq!(why.fix, Fix::OtherMachine("that machine itself".to_owned()), "{why}");
 }

@@ -1,7 +1,6 @@
 //! The kernel's tracepoints: where their numbers are.
 
-use crate::sensor::ANOTHER_KERNEL;
-use numakit_model::Unavailable;
+use numakit_model::{Fix, Unavailable};
 use numakit_sys::SysRoot;
 use numakit_sys::perf::Event;
 use std::io::ErrorKind;
@@ -28,13 +27,10 @@ impl<'a> Tracefs<'a> {
             }
         }
         let (seen, fix) = match denied {
-            Some(place) => (
-                format!("{place}: permission denied"),
-                format!("run it as root, or sudo mount -o remount,mode=755 {}", PLACES[0]),
-            ),
+            Some(place) => (format!("{place}: permission denied"), as_root()),
             None => (
                 format!("tracefs is not mounted: {} has no folder 'events'", PLACES[0]),
-                format!("sudo mount -t tracefs tracefs {}", PLACES[0]),
+                Fix::command(format!("sudo mount -t tracefs tracefs {}", PLACES[0])),
             ),
         };
         Err(Unavailable::new("tracepoints of the kernel", seen, fix))
@@ -49,17 +45,18 @@ impl<'a> Tracefs<'a> {
                 Ok(id) => Ok(Event::new(Event::TRACEPOINT, id)),
                 Err(_) => {
                     let seen = format!("{path} is '{}', not a number", text.trim());
-                    Err(Unavailable::new(missing, seen, format!("{ANOTHER_KERNEL} that numbers it")))
+                    Err(Unavailable::new(missing, seen, Fix::OtherKernel("that numbers it".to_owned())))
                 }
             },
             Err(error) if error.is_missing() => {
                 let seen = format!("the kernel has no {}/events/{system}/{name}", self.place);
-                Err(Unavailable::new(missing, seen, format!("{ANOTHER_KERNEL} that has it")))
+                Err(Unavailable::new(missing, seen, Fix::OtherKernel("that has it".to_owned())))
             }
-            Err(error) => {
-                let fix = format!("run it as root, or sudo mount -o remount,mode=755 {}", PLACES[0]);
-                Err(Unavailable::new(missing, error.to_string(), fix))
-            }
+            Err(error) => Err(Unavailable::new(missing, error.to_string(), as_root())),
         }
     }
+}
+
+fn as_root() -> Fix {
+    Fix::Root { or: Some(format!("sudo mount -o remount,mode=755 {}", PLACES[0])) }
 }

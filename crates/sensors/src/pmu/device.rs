@@ -1,9 +1,11 @@
 //! What the kernel says of its PMUs: `/sys/bus/event_source/devices/NAME`.
 
+use super::format::FormatError;
 use super::format::Formats;
-use numakit_model::{CpuSet, Unavailable};
-use numakit_sys::SysRoot;
+use numakit_model::{CpuSet, Fix, ParseSetError, Unavailable};
+use numakit_sys::{ReadError, SysRoot};
 use std::collections::BTreeMap;
+use thiserror::Error;
 
 /// Where PMUs are.
 pub const DEVICES: &str = "/sys/bus/event_source/devices";
@@ -31,8 +33,23 @@ pub struct Device {
 pub struct Devices {
     /// Those that can be used, in the order of their names.
     pub found: Vec<Device>,
-    /// Those that cannot, each with the reason.
-    pub skipped: Vec<Unavailable>,
+    /// Names of those that cannot, each with the reason.
+    pub skipped: Vec<(String, Unavailable)>,
+}
+
+/// Why a PMU cannot be used.
+#[derive(Debug, Error)]
+enum DeviceError {
+    #[error(transparent)]
+    Read(#[from] ReadError),
+    #[error("{path} is '{text}', not a number")]
+    Number { path: String, text: String },
+    #[error(transparent)]
+    Format(#[from] FormatError),
+    #[error("{path}: {error}")]
+    Cpus { path: String, error: ParseSetError },
+    #[error("{0} names no CPU")]
+    NoCpu(String),
 }
 
 /// Reads the PMUs whose name is wanted: big machines have hundreds, each with dozens of files.
@@ -41,9 +58,10 @@ pub fn devices(root: &SysRoot, wanted: impl Fn(&str) -> bool) -> Devices {
     for name in names(root).into_iter().filter(|n| wanted(n)) {
         match read(root, &name) {
             Ok(device) => devices.found.push(device),
-            Err(seen) => {
-                let fix = "leave it out, or boot a kernel that describes it fully";
-                devices.skipped.push(Unavailable::new(format!("the PMU {name}"), seen, fix));
+            Err(error) => {
+                let fix = Fix::OtherKernel("that describes it fully, or leave it out".to_owned());
+                let why = Unavailable::new(format!("the PMU {name}"), error.to_string(), fix);
+                devices.skipped.push((name, why));
             }
         }
     }
@@ -67,14 +85,14 @@ pub fn number(name: &str) -> Option<u32> {
     name[stem.len()..].parse().ok()
 }
 
-fn read(root: &SysRoot, name: &str) -> Result<Device, String> {
+fn read(root: &SysRoot, name: &str) -> Result<Device, DeviceError> {
     let folder = format!("{DEVICES}/{name}");
     let path = format!("{folder}/type");
-    let text = root.text(&path).map_err(|e| e.to_string())?;
-    let kind = text.trim().parse().map_err(|_| format!("{path} is '{}', not a number", text.trim()))?;
+    let text = root.text(&path)?;
+    let kind = text.trim().parse();
+    let kind = kind.map_err(|_| DeviceError::Number { path, text: text.trim().to_owned() })?;
     let formats = files(root, &format!("{folder}/format"))?;
-    let formats = Formats::parse(formats.iter().map(|(name, text)| (name.as_str(), text.as_str())))
-        .map_err(|e| e.to_string())?;
+    let formats = Formats::parse(formats.iter().map(|(name, text)| (name.as_str(), text.as_str())))?;
     let mut events = files(root, &format!("{folder}/events"))?;
     // NAME.unit, NAME.scale and the like describe an event; they are none.
     events.retain(|name, _| !name.contains('.'));
@@ -84,23 +102,24 @@ fn read(root: &SysRoot, name: &str) -> Result<Device, String> {
 }
 
 /// The content of each file in a folder; nothing if there is no folder.
-fn files(root: &SysRoot, folder: &str) -> Result<BTreeMap<String, String>, String> {
+fn files(root: &SysRoot, folder: &str) -> Result<BTreeMap<String, String>, ReadError> {
     let names = root.list(folder).unwrap_or_default().into_iter();
     let content = names.map(|name| {
-        let text = root.text(&format!("{folder}/{name}")).map_err(|e| e.to_string())?;
+        let text = root.text(&format!("{folder}/{name}"))?;
         Ok((name, text.trim().to_owned()))
     });
     content.collect()
 }
 
-fn cpus(root: &SysRoot, path: &str) -> Result<CpuSet, String> {
+fn cpus(root: &SysRoot, path: &str) -> Result<CpuSet, DeviceError> {
     let text = match root.text(path) {
         Ok(text) => text,
         Err(error) if error.is_missing() => return Ok(CpuSet::new()),
-        Err(error) => return Err(error.to_string()),
+        Err(error) => return Err(error.into()),
     };
-    let cpus = CpuSet::parse_list(text.trim()).map_err(|e| format!("{path}: {e}"))?;
-    if cpus.is_empty() { Err(format!("{path} names no CPU")) } else { Ok(cpus) }
+    let cpus = CpuSet::parse_list(text.trim());
+    let cpus = cpus.map_err(|error| DeviceError::Cpus { path: path.to_owned(), error })?;
+    if cpus.is_empty() { Err(DeviceError::NoCpu(path.to_owned())) } else { Ok(cpus) }
 }
 
 #[cfg(test)]

@@ -2,8 +2,7 @@
 //! the kernel means.
 
 use crate::Scene;
-use crate::sensor::ANOTHER_KERNEL;
-use numakit_model::Unavailable;
+use numakit_model::{Fix, Unavailable};
 use numakit_sys::SysRoot;
 use numakit_sys::perf::{Counters, Errno, Event};
 use std::io;
@@ -79,8 +78,8 @@ impl Privilege {
     /// Whether the kernel permits it by its documented rules.
     pub fn permits(&self, need: Need) -> Result<(), Unavailable> {
         let Some(level) = self.paranoid else {
-            let fix = format!("{ANOTHER_KERNEL} that is built with CONFIG_PERF_EVENTS");
-            return Err(Unavailable::new(need.name(), format!("{PARANOID}: no such file"), fix));
+            let seen = format!("{PARANOID}: no such file");
+            return Err(Unavailable::new(need.name(), seen, other_kernel()));
         };
         if self.capable || level <= need.level() {
             return Ok(());
@@ -89,12 +88,10 @@ impl Privilege {
         Err(Unavailable::new(
             need.name(),
             format!("kernel.perf_event_paranoid is {level} and this process lacks {capability}"),
-            format!(
-                "sudo sysctl kernel.perf_event_paranoid={}, or sudo setcap {}=ep {}",
-                need.level(),
-                capability.to_lowercase(),
-                self.program
-            ),
+            Fix::Commands(vec![
+                format!("sudo sysctl kernel.perf_event_paranoid={}", need.level()),
+                format!("sudo setcap {}=ep {}", capability.to_lowercase(), self.program),
+            ]),
         ))
     }
 
@@ -102,67 +99,80 @@ impl Privilege {
     pub fn explain(&self, event: &Event, cpu: u32, error: &io::Error) -> Unavailable {
         let need = Need::of(event);
         let Some(errno) = Errno::of(error) else {
-            return Unavailable::new(need.name(), error.to_string(), "run it again");
+            return Unavailable::new(need.name(), error.to_string(), again());
         };
         if matches!(errno, Errno::Denied)
             && let Err(why) = self.permits(need)
         {
             return why;
         }
-        let (seen, fix) = self.sentence(errno, event, cpu, error);
+        let (seen, fix) = refusal(errno, event, cpu, error);
         Unavailable::new(need.name(), seen, fix)
     }
+}
 
-    fn sentence(&self, errno: Errno, event: &Event, cpu: u32, error: &io::Error) -> (String, String) {
-        let (what, pmu) = (format!("the event {:#x}", event.config[0]), pmu_name(event.pmu));
-        let (seen, fix) = match errno {
-            Errno::Denied => (
-                format!(
-                    "perf_event_open is refused ({error}) although kernel.perf_event_paranoid and the capabilities permit it"
-                ),
+/// What a refusal of the kernel means, and what helps.
+fn refusal(errno: Errno, event: &Event, cpu: u32, error: &io::Error) -> (String, Fix) {
+    let (what, pmu) = (format!("the event {:#x}", event.config[0]), pmu_name(event.pmu));
+    let step = |text: &str| Fix::Step(text.to_owned());
+    match errno {
+        Errno::Denied => (
+            format!(
+                "perf_event_open is refused ({error}) although kernel.perf_event_paranoid and the capabilities permit it"
+            ),
+            step(
                 "a container or a security module forbids it: run outside of the container, or start it \
-                 with --cap-add PERFMON --security-opt seccomp=unconfined"
+                 with --cap-add PERFMON --security-opt seccomp=unconfined",
+            ),
+        ),
+        Errno::NoSuchPmu => (
+            format!("the kernel has no {pmu} with {what}"),
+            step("load the kernel's module for it, or run on a machine that has it"),
+        ),
+        Errno::NoSupport => (
+            format!("{pmu} cannot count {what}"),
+            Fix::OtherMachine(
+                "a machine whose PMU can; virtual machines often have none (QEMU: -cpu host,pmu=on)"
                     .to_owned(),
             ),
-            Errno::NoSuchPmu => (
-                format!("the kernel has no {pmu} with {what}"),
-                "load the kernel's module for it, or run on a machine that has it".to_owned(),
-            ),
-            Errno::NoSupport => (
-                format!("{pmu} cannot count {what}"),
-                "run on a machine whose PMU can; virtual machines often have none (QEMU: -cpu host,pmu=on)"
-                    .to_owned(),
-            ),
-            Errno::Invalid => (
-                format!("{pmu} refuses {what} on CPU {cpu} as invalid"),
-                "compare its fields with the folder 'format' of the PMU; a newer kernel may know it"
-                    .to_owned(),
-            ),
-            Errno::NoDevice => (
-                format!("CPU {cpu} is offline"),
-                format!("echo 1 | sudo tee /sys/devices/system/cpu/cpu{cpu}/online"),
-            ),
-            Errno::OpenFiles => (
-                "this process has as many open files as it may".to_owned(),
+        ),
+        Errno::Invalid => (
+            format!("{pmu} refuses {what} on CPU {cpu} as invalid"),
+            step("compare its fields with the folder 'format' of the PMU; a newer kernel may know it"),
+        ),
+        Errno::NoDevice => (
+            format!("CPU {cpu} is offline"),
+            Fix::command(format!("echo 1 | sudo tee /sys/devices/system/cpu/cpu{cpu}/online")),
+        ),
+        Errno::OpenFiles => (
+            "this process has as many open files as it may".to_owned(),
+            step(
                 "ulimit -n 65536 (as root, or LimitNOFILE=65536 in the systemd unit), or choose fewer \
-                 series with -e"
-                    .to_owned(),
+                 series with -e",
             ),
-            Errno::Busy => (
-                format!("{pmu} is used by something else"),
-                "end what uses it (other profilers, the NMI watchdog: sudo sysctl kernel.nmi_watchdog=0)"
-                    .to_owned(),
-            ),
-            Errno::NoCall => (
-                "the kernel has no perf_event_open".to_owned(),
-                format!("{ANOTHER_KERNEL} that is built with CONFIG_PERF_EVENTS"),
-            ),
-            Errno::Other => {
-                (format!("perf_event_open of {what} of {pmu}: {error}"), "run it again".to_owned())
-            }
-        };
-        (seen, fix)
+        ),
+        Errno::Busy => (
+            format!("{pmu} is used by something else"),
+            step("end what uses it (other profilers, the NMI watchdog: sudo sysctl kernel.nmi_watchdog=0)"),
+        ),
+        Errno::NoCall => ("the kernel has no perf_event_open".to_owned(), other_kernel()),
+        Errno::Other => (format!("perf_event_open of {what} of {pmu}: {error}"), again()),
     }
+}
+
+fn again() -> Fix {
+    Fix::Step("run it again".to_owned())
+}
+
+/// What helps where the kernel has no performance events.
+pub fn other_kernel() -> Fix {
+    Fix::BuildOption("CONFIG_PERF_EVENTS".to_owned())
+}
+
+/// What helps where the cores have no PMU.
+pub fn other_core_pmu() -> Fix {
+    let machine = "a machine that has one; a virtual machine gets one from its host (QEMU: -cpu host,pmu=on)";
+    Fix::OtherMachine(machine.to_owned())
 }
 
 fn pmu_name(kind: u32) -> String {
@@ -178,7 +188,7 @@ fn pmu_name(kind: u32) -> String {
 pub fn counters<'a>(scene: &Scene<'a>) -> Result<&'a Arc<dyn Counters>, Unavailable> {
     scene.root.counters().ok_or_else(|| {
         let seen = format!("{} is a capture, which holds files and no counters", scene.root.name());
-        Unavailable::new("performance counters", seen, "run it on that machine itself")
+        Unavailable::new("performance counters", seen, Fix::OtherMachine("that machine itself".to_owned()))
     })
 }
 

@@ -159,7 +159,17 @@ fn what_the_hardware_does_not_offer_is_absent() {
     assert_eq!(sensor.series().len(), 1);
     let absent = absent(&*sensor);
     assert_eq!(absent.len(), 2);
-    assert!(absent[0].1.contains("mon_features has llc_occupancy; boot a kernel with rdt=mbmtotal"));
+    let flags = "run on a CPU whose flags have cqm_mbm_total, with rdt=mbmtotal on the kernel's command line";
+    assert!(absent[0].1.ends_with(&format!("mon_features has llc_occupancy; {flags}")), "{}", absent[0].1);
+}
+
+#[test]
+fn what_the_kernel_does_not_offer_of_a_cpu_that_has_it_is_a_parameter_away() {
+    let flags = |words: &str| words.split(' ').map(str::to_owned).collect();
+    let parameter = Fix::KernelParameter { parameter: "rdt=mbmtotal".to_owned(), option: None };
+    assert_eq!(monitoring(&flags("fpu cqm_mbm_total"), "cqm_mbm_total", "mbmtotal"), parameter);
+    let elsewhere = monitoring(&flags("fpu"), "cqm_mbm_total", "mbmtotal");
+    assert!(matches!(elsewhere, Fix::OtherMachine(_)), "{elsewhere}");
 }
 
 fn why(change: impl FnOnce(&mut Tree)) -> Unavailable {
@@ -171,16 +181,16 @@ fn why(change: impl FnOnce(&mut Tree)) -> Unavailable {
 
 #[test]
 fn a_machine_without_it_says_what_is_missing() {
-    let mount = "mount -t resctrl resctrl /sys/fs/resctrl";
+    let mount = Fix::command("mount -t resctrl resctrl /sys/fs/resctrl");
     assert_eq!(why(|t| _ = t.directory(FOLDER)).fix, mount);
     assert_eq!(why(|t| _ = t.file("/proc/filesystems", "nodev\tresctrl\n")).fix, mount);
     let only_allocation = why(|t| _ = t.file(&format!("{FOLDER}/info/MB/num_closids"), "8\n"));
     assert_eq!(only_allocation.seen, "/sys/fs/resctrl/info has only MB");
-    assert!(only_allocation.fix.starts_with("boot a kernel with rdt="));
+    assert!(matches!(only_allocation.fix, Fix::OtherMachine(_)), "{}", only_allocation.fix);
     let denied = why(|t| _ = t.failing(FEATURES, ErrorKind::PermissionDenied));
     assert!(denied.seen.ends_with("mon_features: permission denied"), "{}", denied.seen);
     let no_such_cpu = why(|t| _ = t.file("/proc/cpuinfo", "flags\t: fpu cqm_l cat_l3\n"));
-    assert!(no_such_cpu.fix.starts_with(crate::ANOTHER_MACHINE));
+    assert!(matches!(no_such_cpu.fix, Fix::OtherMachine(_)));
     let has = why(|t| _ = t.file("/proc/cpuinfo", "flags\t: fpu cqm_occup_llc cqm_mbm_total\n"));
     assert!(has.seen.contains("have cqm_occup_llc, cqm_mbm_total, but there is no"), "{}", has.seen);
     assert_eq!(why(|_| ()).seen, "no /sys/fs/resctrl");

@@ -9,7 +9,7 @@ use super::stat::{self, Stat};
 use super::threads::{Look, Threads, Wanted, ids};
 use super::walk::{self, Findings, Place, Step, Walk};
 use crate::sensor::fix_for;
-use numakit_model::{Topology, Unavailable};
+use numakit_model::{Fix, Topology, Unavailable};
 use numakit_sys::SysRoot;
 use std::collections::HashMap;
 
@@ -84,7 +84,7 @@ impl Survey {
         let pids = survey.look();
         let has = |file: &str| pids.iter().any(|p| root.exists(&format!("/proc/{}/{file}", p.pid)));
         if !pids.is_empty() && !has("numa_maps") {
-            let fix = "boot a kernel that is built with CONFIG_NUMA";
+            let fix = Fix::BuildOption("CONFIG_NUMA".to_owned());
             return Err(Unavailable::new(MISSING, "there is no /proc/PID/numa_maps", fix));
         }
         Ok(survey)

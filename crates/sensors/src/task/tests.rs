@@ -112,8 +112,8 @@ fn without_a_target_there_is_nothing_and_the_fix_is_told() {
     let (root, topology) = (machine(), topology());
     let why = (ENTRY.probe)(&Scene::new(&root, &topology)).err().unwrap();
     assert_eq!(
-        (why.missing.as_str(), why.fix.as_str()),
-        ("processes under observation", "give a command after --, or --pid PID")
+        (why.missing.as_str(), why.fix),
+        ("processes under observation", Fix::CommandLine("give a command after --, or --pid PID".to_owned()))
     );
     let gone = Target::running(99);
     let why = (ENTRY.probe)(&Scene::new(&root, &topology).observing(Some(&gone))).err().unwrap();

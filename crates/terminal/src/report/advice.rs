@@ -1,10 +1,9 @@
 //! What to try next: one table. A line is shown only when the recording supports it.
 
-use super::criteria::{
-    CANNOT_TELL, FULL_PERCENT, HUGE_PAGES, LOST_PERCENT, MAJOR_FAULTS, MANY_FAULTS, MANY_MOVES, STALL,
-};
-use super::value::{Advice, Report, Sufferer};
+use super::criteria::{FULL_PERCENT, LOST_PERCENT, MAJOR_FAULTS, MANY_FAULTS, MANY_MOVES};
+use super::value::{Advice, Bottleneck, Grade, Report};
 use crate::units::{Quantity, duration};
+use numakit_sensors::COUNT_ALLOCATIONS;
 
 /// What speaks for a line, and the node that it is about.
 type Found = Option<(String, Option<u32>)>;
@@ -18,7 +17,7 @@ struct Line {
 }
 
 const LINES: &[Line] = &[
-    Line { name: "count allocations", when: counters_off, commands: &["sysctl vm.numa_stat=1"] },
+    Line { name: "count allocations", when: counters_off, commands: &[COUNT_ALLOCATIONS] },
     Line {
         name: "keep threads beside their memory",
         when: remote,
@@ -110,8 +109,8 @@ fn interval(seconds: f64) -> String {
 }
 
 fn counters_off(report: &Report) -> Found {
-    let switch = |why: &&numakit_model::Unavailable| why.fix.contains("vm.numa_stat");
-    let why = report.losses.absent.iter().map(|g| &g.why).find(switch)?;
+    let mut reasons = report.losses.absent.iter().map(|g| &g.why);
+    let why = reasons.find(|why| why.fix.is_command(COUNT_ALLOCATIONS))?;
     Some((why.seen.clone(), None))
 }
 
@@ -124,24 +123,22 @@ fn remote(report: &Report) -> Found {
 }
 
 fn far(report: &Report) -> Found {
-    sufferer(report, &["far", "remote"])
+    sufferer(report, Bottleneck::Remote)
 }
 
 fn crowded(report: &Report) -> Found {
-    sufferer(report, &["busy"])
+    sufferer(report, Bottleneck::Memory)
 }
 
-fn sufferer(report: &Report, words: &[&str]) -> Found {
-    let fits = |s: &&Sufferer| words.iter().any(|word| s.does.contains(word));
-    let worst = report.suffering.sufferers.iter().find(fits)?;
+fn sufferer(report: &Report, bottleneck: Bottleneck) -> Found {
+    let worst = report.suffering.sufferers.iter().find(|s| s.bottleneck == bottleneck)?;
     let because =
         format!("{} {} ({} {})", worst.who, worst.does, Quantity::Percent.words(worst.percent), worst.of);
     Some((because, None))
 }
 
 fn overflowed(report: &Report) -> Found {
-    let node = report.locality.nodes.iter().find(|n| n.signs.iter().any(|s| s.starts_with("overflowed")))?;
-    let sign = node.signs.iter().find(|s| s.starts_with("overflowed"))?;
+    let (node, sign) = report.locality.nodes.iter().find_map(|n| Some((n, n.overflow.sign()?)))?;
     let memory = report.memory.iter().find(|m| m.node == Some(node.node));
     let full = memory.filter(|m| m.total_bytes.is_some_and(|t| m.least_bytes * 100.0 < t * FULL_PERCENT));
     let free = full
@@ -151,7 +148,7 @@ fn overflowed(report: &Report) -> Found {
 
 fn remote_accesses(report: &Report) -> Found {
     let verdict = &report.locality.accesses;
-    let bad = ["mixed", "mostly remote"].contains(&verdict.word.as_str());
+    let bad = verdict.grade == Grade::Notable;
     bad.then(|| (format!("sampled accesses are {}: {}", verdict.word, verdict.because), None))
 }
 
@@ -163,7 +160,7 @@ fn moving(report: &Report) -> Found {
 
 fn huge_refused(report: &Report) -> Found {
     let verdict = &report.faults.huge_pages;
-    let bad = HUGE_PAGES.steps[1..].iter().any(|s| s.1 == verdict.word);
+    let bad = verdict.grade == Grade::Notable;
     bad.then(|| (format!("huge pages were {}: {}", verdict.word, verdict.because), None))
 }
 
@@ -181,7 +178,7 @@ fn storage(report: &Report) -> Found {
 
 fn stalled(report: &Report) -> Found {
     let verdict = &report.pressure.memory;
-    let bad = STALL.steps[..2].iter().any(|s| s.1 == verdict.word);
+    let bad = verdict.grade == Grade::Notable;
     bad.then(|| (format!("threads waited for memory {}", verdict.because), None))
 }
 
@@ -194,6 +191,7 @@ fn lost(report: &Report) -> Found {
 /// Too little was recorded to judge, on a machine that could be judged.
 fn short(report: &Report) -> Found {
     let verdict = &report.locality.verdict;
-    let few = verdict.word == CANNOT_TELL && verdict.events.is_some() && !report.locality.nodes.is_empty();
+    let few =
+        verdict.grade == Grade::CannotTell && verdict.events.is_some() && !report.locality.nodes.is_empty();
     few.then(|| (verdict.because.clone(), None))
 }

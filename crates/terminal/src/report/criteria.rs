@@ -1,9 +1,10 @@
 //! How numbers become words: the one table of inputs, thresholds and words.
 
 use super::analysis::Facts;
-use super::value::Verdict;
+use super::value::{Grade, Verdict};
 use crate::units::{Quantity, grouped};
 use numakit_model::Instance;
+use std::ops::Range;
 
 /// A verdict that the data does not support.
 pub(super) const CANNOT_TELL: &str = "cannot tell";
@@ -33,6 +34,8 @@ pub(super) struct Criterion {
     pub(super) minimum: f64,
     /// From the highest threshold to 0: from that share on, the word, and what it means.
     pub(super) steps: &'static [(f64, &'static str, &'static str)],
+    /// Which of the steps are worth a look.
+    pub(super) notable: Range<usize>,
 }
 
 pub(super) static LOCALITY: Criterion = Criterion {
@@ -48,6 +51,7 @@ pub(super) static LOCALITY: Criterion = Criterion {
         (50.0, "mixed", "much memory was allocated from other nodes"),
         (0.0, "mostly remote", "most memory was allocated from other nodes"),
     ],
+    notable: 2..4,
 };
 
 pub(super) static INTERLEAVING: Criterion = Criterion {
@@ -61,6 +65,7 @@ pub(super) static INTERLEAVING: Criterion = Criterion {
         (50.0, "interleaved", "memory was spread over nodes on purpose, so remote allocations are expected"),
         (0.0, "", ""),
     ],
+    notable: 0..1,
 };
 
 pub(super) static OVERFLOW: Criterion = Criterion {
@@ -71,6 +76,7 @@ pub(super) static OVERFLOW: Criterion = Criterion {
     events: Some("preferring"),
     minimum: 1000.0,
     steps: &[(5.0, "overflowed", "allocations that preferred the node got memory on others"), (0.0, "", "")],
+    notable: 0..1,
 };
 
 pub(super) static SPILL: Criterion = Criterion {
@@ -84,6 +90,7 @@ pub(super) static SPILL: Criterion = Criterion {
         (5.0, "took overflow", "the node gave memory to allocations that preferred others"),
         (0.0, "", ""),
     ],
+    notable: 0..1,
 };
 
 pub(super) static ACCESS: Criterion = Criterion {
@@ -99,6 +106,7 @@ pub(super) static ACCESS: Criterion = Criterion {
         (50.0, "mixed", "threads used much memory of other nodes"),
         (0.0, "mostly remote", "threads mostly used memory of other nodes"),
     ],
+    notable: 2..4,
 };
 
 pub(super) static HUGE_PAGES: Criterion = Criterion {
@@ -113,6 +121,7 @@ pub(super) static HUGE_PAGES: Criterion = Criterion {
         (50.0, "often refused", "many faults got small pages, because no huge page was free"),
         (0.0, "mostly refused", "most faults got small pages, because no huge page was free"),
     ],
+    notable: 1..3,
 };
 
 pub(super) static STALL: Criterion = Criterion {
@@ -127,6 +136,7 @@ pub(super) static STALL: Criterion = Criterion {
         (1.0, "pressed", "threads waited for memory at times"),
         (0.0, "none", "threads hardly ever waited for memory"),
     ],
+    notable: 0..2,
 };
 
 /// The table.
@@ -137,7 +147,13 @@ impl Criterion {
     /// The verdict on one place.
     pub(super) fn judge(&self, facts: &Facts<'_>, place: Instance) -> Verdict {
         let events = self.events.and_then(|events| facts.sum(events, place));
-        let cannot = |because| Verdict { word: CANNOT_TELL.into(), because, percent: None, events };
+        let cannot = |because| Verdict {
+            grade: Grade::CannotTell,
+            word: CANNOT_TELL.into(),
+            because,
+            percent: None,
+            events,
+        };
         if let Some(missing) = facts.missing(self.share, place) {
             return cannot(missing);
         }
@@ -148,15 +164,17 @@ impl Criterion {
         let Some(percent) = facts.rate(self.share, place) else {
             return cannot(format!("too short: {} of it", samples(facts.samples)));
         };
-        let step = self.steps.iter().find(|step| percent >= step.0);
-        let word = step.map_or("", |step| step.1).to_owned();
+        let step = self.steps.iter().position(|step| percent >= step.0);
+        let notable = step.is_some_and(|at| self.notable.contains(&at));
+        let word = step.map_or("", |at| self.steps[at].1).to_owned();
         let because = match events {
             Some(n) => {
                 format!("{} of {} {} {}", Quantity::Percent.words(percent), grouped(n), self.of, self.did)
             }
             None => format!("{} of {}", Quantity::Percent.words(percent), self.of),
         };
-        Verdict { word, because, percent: Some(percent), events }
+        let grade = if notable { Grade::Notable } else { Grade::Fine };
+        Verdict { grade, word, because, percent: Some(percent), events }
     }
 }
 

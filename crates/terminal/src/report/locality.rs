@@ -3,7 +3,7 @@
 
 use super::analysis::Facts;
 use super::criteria::{ACCESS, CANNOT_TELL, INTERLEAVING, LOCALITY, OVERFLOW, SPILL};
-use super::value::{Locality, NodeLocality, Verdict};
+use super::value::{Grade, Locality, NodeLocality, Verdict};
 use crate::units::Quantity;
 use numakit_model::Instance;
 
@@ -12,6 +12,7 @@ pub(super) fn locality(facts: &Facts<'_>) -> Locality {
     let one = facts.node_count() == Some(1);
     let alone = |verdict: Verdict| match one {
         true => Verdict {
+            grade: Grade::CannotTell,
             word: CANNOT_TELL.into(),
             because: "the machine has one node, so all memory is local".into(),
             ..verdict
@@ -29,14 +30,13 @@ pub(super) fn locality(facts: &Facts<'_>) -> Locality {
 fn of_place(facts: &Facts<'_>, place: Instance) -> Verdict {
     let local = LOCALITY.judge(facts, place);
     let spread = INTERLEAVING.judge(facts, place);
-    let intended = !spread.word.is_empty() && spread.word != CANNOT_TELL;
-    if intended && local.word != CANNOT_TELL {
+    if spread.grade == Grade::Notable && local.grade != Grade::CannotTell {
         let because = format!(
             "{}; {} were local",
             spread.because,
             Quantity::Percent.words(local.percent.unwrap_or(0.0))
         );
-        return Verdict { word: spread.word, because, ..local };
+        return Verdict { grade: Grade::Fine, word: spread.word, because, ..local };
     }
     local
 }
@@ -44,10 +44,8 @@ fn of_place(facts: &Facts<'_>, place: Instance) -> Verdict {
 fn of_node(facts: &Facts<'_>, node: u32) -> NodeLocality {
     let place = Instance::Node(node);
     let count = |metric| facts.count(metric, place);
-    let sign = |verdict: Verdict| {
-        let found = !verdict.word.is_empty() && verdict.word != CANNOT_TELL;
-        found.then(|| format!("{}: {}", verdict.word, verdict.because))
-    };
+    let overflow = OVERFLOW.judge(facts, place);
+    let signs = [&overflow, &SPILL.judge(facts, place)].map(Verdict::sign).into_iter().flatten().collect();
     NodeLocality {
         node,
         verdict: of_place(facts, place),
@@ -55,14 +53,22 @@ fn of_node(facts: &Facts<'_>, node: u32) -> NodeLocality {
         remote: count("node.other_node"),
         miss: count("node.numa_miss"),
         foreign: count("node.numa_foreign"),
-        signs: [&OVERFLOW, &SPILL].into_iter().filter_map(|c| sign(c.judge(facts, place))).collect(),
+        overflow,
+        signs,
+    }
+}
+
+impl Verdict {
+    /// In words, where it is worth a look.
+    pub fn sign(&self) -> Option<String> {
+        (self.grade == Grade::Notable).then(|| format!("{}: {}", self.word, self.because))
     }
 }
 
 impl Locality {
     /// The node with the least local allocations, if its verdict is one of the worse half.
     pub fn worst(&self) -> Option<&NodeLocality> {
-        let bad = |n: &&NodeLocality| LOCALITY.steps[2..].iter().any(|step| step.1 == n.verdict.word);
+        let bad = |n: &&NodeLocality| n.verdict.grade == Grade::Notable;
         let percent = |n: &NodeLocality| n.verdict.percent.unwrap_or(100.0);
         self.nodes.iter().filter(bad).min_by(|a, b| percent(a).total_cmp(&percent(b)))
     }

@@ -164,7 +164,7 @@ impl Page {
     fn locality(&mut self, locality: &Locality) {
         let verdict = &locality.verdict;
         self.section(&format!("Locality of allocation: {}", verdict.word));
-        let cannot = verdict.word == CANNOT_TELL;
+        let cannot = verdict.grade == Grade::CannotTell;
         self.wrapped(&verdict.because);
         if let Some(worst) = locality.worst() {
             self.wrapped(&format!(
@@ -182,7 +182,7 @@ impl Page {
         if !cannot {
             self.wrapped("This is where memory was allocated, not from where it was used afterwards.");
         }
-        if locality.accesses.word != CANNOT_TELL {
+        if locality.accesses.grade != Grade::CannotTell {
             let accesses = &locality.accesses;
             self.wrapped(&format!(
                 "Sampled accesses (NUMA balancing): {}: {}",

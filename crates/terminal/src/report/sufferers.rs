@@ -3,7 +3,7 @@
 
 use super::analysis::Facts;
 use super::onset::Onset;
-use super::value::{Sufferer, Suffering};
+use super::value::{Bottleneck, Sufferer, Suffering};
 use numakit_derived::{Bound, Catalog, Index};
 use numakit_model::{Instance, Scope};
 use numakit_recording::Header;
@@ -16,6 +16,8 @@ pub(super) struct Harm {
     pub(super) threshold: f64,
     /// The kinds of places to look at; only the first that can be computed is.
     pub(super) scopes: &'static [Scope],
+    /// What kind of bottleneck it is.
+    pub(super) bottleneck: Bottleneck,
     /// What the place does, as in "node 2 uses remote memory".
     pub(super) does: &'static str,
     /// The share in words, as in "63 % of its accesses".
@@ -33,6 +35,7 @@ pub(super) static HARMS: &[Harm] = &[
         formula: "task_remote_share",
         threshold: 20.0,
         scopes: &[Scope::Machine],
+        bottleneck: Bottleneck::Remote,
         does: "have memory far from their threads",
         of: "of their memory, by CPU time",
         least: Some(("task_cpu", 0.01)),
@@ -42,6 +45,7 @@ pub(super) static HARMS: &[Harm] = &[
         formula: "remote_share",
         threshold: 20.0,
         scopes: PARTS,
+        bottleneck: Bottleneck::Remote,
         does: "has remote accesses to memory",
         of: "of its accesses",
         least: Some(("dram_bandwidth", 1e8)),
@@ -51,6 +55,7 @@ pub(super) static HARMS: &[Harm] = &[
         formula: "load_remote_share",
         threshold: 20.0,
         scopes: PARTS,
+        bottleneck: Bottleneck::Remote,
         does: "waits for remote memory",
         of: "of what its CPUs loaded from memory",
         least: Some(("memory_loads", 1e5)),
@@ -60,6 +65,7 @@ pub(super) static HARMS: &[Harm] = &[
         formula: "resctrl_remote_share",
         threshold: 20.0,
         scopes: PARTS,
+        bottleneck: Bottleneck::Remote,
         does: "moves data from and to remote memory",
         of: "of its traffic",
         least: Some(("resctrl_bandwidth", 1e8)),
@@ -69,6 +75,7 @@ pub(super) static HARMS: &[Harm] = &[
         formula: "link_util",
         threshold: 70.0,
         scopes: &[Scope::Link, Scope::Package],
+        bottleneck: Bottleneck::Link,
         does: "is nearly full",
         of: "of what it can carry",
         least: None,
@@ -78,6 +85,7 @@ pub(super) static HARMS: &[Harm] = &[
         formula: "card_wait",
         threshold: 70.0,
         scopes: &[Scope::Device],
+        bottleneck: Bottleneck::Link,
         does: "keeps requests for memory of other nodes waiting",
         of: "of the time",
         least: None,
@@ -87,6 +95,7 @@ pub(super) static HARMS: &[Harm] = &[
         formula: "dram_util",
         threshold: 70.0,
         scopes: PARTS,
+        bottleneck: Bottleneck::Memory,
         does: "has memory that is nearly as busy as it can be",
         of: "of what its memory can give",
         least: None,
@@ -96,6 +105,7 @@ pub(super) static HARMS: &[Harm] = &[
         formula: "hint_remote_share",
         threshold: 20.0,
         scopes: &[Scope::Machine],
+        bottleneck: Bottleneck::Remote,
         does: "has threads that use memory of remote nodes",
         of: "of the accesses that NUMA balancing sampled",
         least: Some(("hint", 100.0)),
@@ -105,6 +115,7 @@ pub(super) static HARMS: &[Harm] = &[
         formula: "remote_allocation_share",
         threshold: 20.0,
         scopes: &[Scope::Node],
+        bottleneck: Bottleneck::Remote,
         does: "gives memory to remote CPUs",
         of: "of the allocations on it",
         least: Some(("allocations", 1e3)),
@@ -180,6 +191,7 @@ pub(super) fn suffering(facts: &Facts<'_>, watched: &[Watched], first: u64) -> S
         let (peak, peak_at) = w.onset.peak()?;
         Some(Sufferer {
             who: who(w),
+            bottleneck: w.harm.bottleneck,
             does: w.harm.does,
             percent,
             of: w.harm.of,

@@ -127,9 +127,23 @@ pub struct AbsentGroup {
     pub why: Unavailable,
 }
 
+/// What a judgement means for what is advised and shown, however it is worded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Grade {
+    /// The data does not support a judgement.
+    CannotTell,
+    /// Nothing to do about it.
+    Fine,
+    /// Worth a look.
+    Notable,
+}
+
 /// A judgement by one line of the table of criteria.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Verdict {
+    /// What it means.
+    #[serde(skip)]
+    pub grade: Grade,
     /// One of the words of the table, or `cannot tell`.
     pub word: String,
     /// The numbers or the reason behind it.
@@ -165,6 +179,9 @@ pub struct NodeLocality {
     pub miss: Option<f64>,
     /// Preferred this node but got memory elsewhere.
     pub foreign: Option<f64>,
+    /// Whether what preferred this node got memory elsewhere.
+    #[serde(skip)]
+    pub overflow: Verdict,
     /// What else the criteria found.
     pub signs: Vec<String>,
 }
@@ -180,11 +197,25 @@ pub struct Suffering {
     pub unknown: Option<String>,
 }
 
+/// What slows a place down.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Bottleneck {
+    /// Its memory is on other nodes.
+    Remote,
+    /// Its memory is as busy as it can be.
+    Memory,
+    /// A link or a card between nodes is.
+    Link,
+}
+
 /// A place with remote accesses, or with a link or memory that is nearly full.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Sufferer {
     /// The place, in words.
     pub who: String,
+    /// What kind of bottleneck it is.
+    #[serde(skip)]
+    pub bottleneck: Bottleneck,
     /// What it does.
     pub does: &'static str,
     /// The share, over all of the time.

@@ -372,7 +372,8 @@ fn chosen_formulas_are_columns_and_take_what_they_need() {
 #[test]
 fn what_no_formula_is_called_or_can_be_computed_is_told() {
     let mut header = header(vec![counter("vmstat.pgfault")]);
-    let fix = numakit_model::Unavailable::new("a PMU", "no PMU uncore_imc", "get one");
+    let fix =
+        numakit_model::Unavailable::new("a PMU", "no PMU uncore_imc", numakit_model::Fix::command("get one"));
     header.absent.push(numakit_recording::AbsentMetric { name: "uncore".into(), why: fix });
     let error = |name: &str| {
         let names = [name.to_owned()];

@@ -63,8 +63,8 @@ fn a_pmu_that_cannot_be_understood_is_skipped_with_the_reason() {
         root.change(harm);
         let all = devices(&root, |_| true);
         assert_eq!(names_of(&all), ["cpu", "cpu_atom", "software"], "{seen}");
-        assert_eq!(all.skipped[0].missing, "the PMU uncore_imc_3");
-        assert!(all.skipped[0].seen.contains(seen), "{}", all.skipped[0].seen);
+        assert_eq!(all.skipped[0].1.missing, "the PMU uncore_imc_3");
+        assert!(all.skipped[0].1.seen.contains(seen), "{}", all.skipped[0].1.seen);
     }
 }
 

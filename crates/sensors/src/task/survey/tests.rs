@@ -56,6 +56,6 @@ fn a_kernel_without_nodes_is_told() {
     let root = machine();
     root.change(|files| [10, 11, 14].iter().for_each(|p| _ = files.remove(&format!("/proc/{p}/numa_maps"))));
     let why = Survey::new(&root, &topology(), None).unwrap_err();
-    assert_eq!(why.fix, "boot a kernel that is built with CONFIG_NUMA");
+    assert_eq!(why.fix, Fix::BuildOption("CONFIG_NUMA".to_owned()));
     assert!(Survey::new(&SysRoot::of_tree(Tree::new()), &topology(), None).is_err());
 }

@@ -1,6 +1,5 @@
 //! The words and table cells of the page.
 
-use crate::report::criteria::CANNOT_TELL;
 use crate::report::value::*;
 use crate::units::{Quantity, duration, grouped};
 
@@ -30,9 +29,9 @@ pub(super) fn machine(report: &Report) -> String {
 
 pub(super) fn node_row(node: &NodeLocality) -> Vec<String> {
     let count = |v| value(Quantity::Count, v);
-    let verdict = match node.verdict.word.as_str() {
-        CANNOT_TELL => format!("{CANNOT_TELL}: {}", node.verdict.because),
-        word => word.to_owned(),
+    let verdict = match node.verdict.grade {
+        Grade::CannotTell => format!("{}: {}", node.verdict.word, node.verdict.because),
+        Grade::Fine | Grade::Notable => node.verdict.word.clone(),
     };
     let percent = value(Quantity::Percent, node.verdict.percent);
     vec![
