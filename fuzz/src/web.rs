@@ -7,7 +7,7 @@ use numakit_server::{Access, Front, same_origin};
 /// A message on the WebSocket.
 pub fn message(input: &[u8]) {
     if let Err(why) = ToServer::parse(input) {
-        assert!(!why.is_empty());
+        assert!(!why.to_string().is_empty());
     }
 }
 

@@ -7,7 +7,7 @@ use numakit_model::CpuSet;
 use numakit_recording::{Priority, Settings};
 use numakit_sensors::{Probe, Scene, Selection, Target};
 use numakit_session::setup::{Setup, sampler_cpus};
-use numakit_session::{Ended, Session, interval};
+use numakit_session::{Ended, IntervalError, Session, interval};
 use numakit_sys::command::quoted;
 use numakit_sys::stdio::{note, say};
 use std::ffi::OsString;
@@ -54,7 +54,7 @@ enum PriorityChoice {
 }
 
 /// Reads an interval for clap.
-pub fn interval_of(text: &str) -> Result<Duration, String> {
+pub fn interval_of(text: &str) -> Result<Duration, IntervalError> {
     interval::parse(text)
 }
 

@@ -12,6 +12,35 @@ use crate::dimension::Quantity;
 use crate::expression::{Function, MEAN};
 use crate::parser::parse;
 use numakit_model::suggest::nearest;
+use std::char::EscapeDefault;
+use thiserror::Error;
+
+/// Why a line of a file is not what it should be.
+#[derive(Debug, Error)]
+enum LineError {
+    #[error("the file is longer than {} MiB; split it", MAX_BYTES >> 20)]
+    TooLong,
+    #[error("a control character, {0}; leave it out")]
+    Control(EscapeDefault),
+    #[error("an indented line before any formula; begin with 'NAME: QUANTITY = FORMULA'")]
+    Indented,
+    #[error("'{0}' is not a definition; write 'NAME: QUANTITY = FORMULA', and indent descriptions")]
+    Definition(String),
+    #[error("'{0}' cannot be a name; use letters, digits and _, beginning with a letter")]
+    Name(String),
+    #[error("'{0}' is a function; choose another name")]
+    Function(String),
+    #[error("'{name}' is not a quantity{}; use one of {}", near(name), Quantity::ALL.map(Quantity::name).join(", "))]
+    Quantity { name: String },
+    #[error("{0} has its formula already; leave one out")]
+    Formula(String),
+}
+
+/// The quantity whose name is like this one.
+fn near(name: &str) -> String {
+    let like = nearest(name, Quantity::ALL.map(Quantity::name), 1);
+    like.first().map_or_else(String::new, |near| format!(", nearest: {near}"))
+}
 
 /// A definition whose lines are still coming.
 struct Open {
@@ -27,16 +56,19 @@ struct Open {
 
 /// Everything that a file defines, in its order. `origin` is how the file is called.
 pub(crate) fn read(text: &str, origin: &str) -> Result<Vec<Formula>, FormulaError> {
-    let wrong = |line: usize, message: String| FormulaError { origin: origin.to_owned(), line, message };
+    let wrong = |line: usize, error: LineError| FormulaError {
+        origin: origin.to_owned(),
+        line,
+        message: error.to_string(),
+    };
     if text.len() > MAX_BYTES {
-        return Err(wrong(1, format!("the file is longer than {} MiB; split it", MAX_BYTES >> 20)));
+        return Err(wrong(1, LineError::TooLong));
     }
     let mut done: Vec<Formula> = Vec::new();
     let mut open: Option<Open> = None;
     for (line, raw) in text.lines().enumerate().map(|(at, raw)| (at + 1, raw)) {
         if let Some(c) = raw.chars().find(|c| c.is_control() && *c != '\t') {
-            let message = format!("a control character, {}; leave it out", c.escape_default());
-            return Err(wrong(line, message));
+            return Err(wrong(line, LineError::Control(c.escape_default())));
         }
         let trimmed = raw.trim();
         if trimmed.is_empty() || trimmed.starts_with('#') {
@@ -44,16 +76,15 @@ pub(crate) fn read(text: &str, origin: &str) -> Result<Vec<Formula>, FormulaErro
         }
         if raw.starts_with(char::is_whitespace) {
             let Some(open) = &mut open else {
-                let message = "an indented line before any formula; begin with 'NAME: QUANTITY = FORMULA'";
-                return Err(wrong(line, message.to_owned()));
+                return Err(wrong(line, LineError::Indented));
             };
-            open.go_on(line, trimmed).map_err(|message| wrong(line, message))?;
+            open.go_on(line, trimmed).map_err(|error| wrong(line, error))?;
             continue;
         }
         if let Some(open) = open.take() {
             done.push(open.close(origin)?);
         }
-        open = Some(begin(line, trimmed).map_err(|message| wrong(line, message))?);
+        open = Some(begin(line, trimmed).map_err(|error| wrong(line, error))?);
     }
     if let Some(open) = open {
         done.push(open.close(origin)?);
@@ -62,25 +93,21 @@ pub(crate) fn read(text: &str, origin: &str) -> Result<Vec<Formula>, FormulaErro
 }
 
 /// `name: quantity = formula`; the formula may follow on the next lines.
-fn begin(line: usize, text: &str) -> Result<Open, String> {
-    let shape = "write 'NAME: QUANTITY = FORMULA'";
+fn begin(line: usize, text: &str) -> Result<Open, LineError> {
     let text = without_comment(text);
     let (head, formula) = text.split_once('=').map_or((text, None), |(head, rest)| (head, Some(rest.trim())));
     let Some((name, quantity)) = head.split_once(':').map(|(n, q)| (n.trim(), q.trim())) else {
-        return Err(format!("'{}' is not a definition; {shape}, and indent descriptions", head.trim()));
+        return Err(LineError::Definition(head.trim().to_owned()));
     };
     let plain = |b: u8| b.is_ascii_alphanumeric() || b == b'_';
     if !name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_') || !name.bytes().all(plain) {
-        return Err(format!("'{name}' cannot be a name; use letters, digits and _, beginning with a letter"));
+        return Err(LineError::Name(name.to_owned()));
     }
     if name == MEAN || Function::ALL.iter().any(|f| f.name() == name) {
-        return Err(format!("'{name}' is a function; choose another name"));
+        return Err(LineError::Function(name.to_owned()));
     }
-    let known = Quantity::ALL.map(Quantity::name);
     let Some(quantity) = Quantity::named(quantity) else {
-        let like = nearest(quantity, known, 1);
-        let like = like.first().map_or_else(String::new, |near| format!(", nearest: {near}"));
-        return Err(format!("'{quantity}' is not a quantity{like}; use one of {}", known.join(", ")));
+        return Err(LineError::Quantity { name: quantity.to_owned() });
     };
     let (name, help, text) = (name.to_owned(), String::new(), Vec::new());
     let mut open = Open { name, quantity, help, text, parentheses: 0, line };
@@ -91,12 +118,12 @@ fn begin(line: usize, text: &str) -> Result<Open, String> {
 }
 
 impl Open {
-    fn go_on(&mut self, line: usize, text: &str) -> Result<(), String> {
+    fn go_on(&mut self, line: usize, text: &str) -> Result<(), LineError> {
         if self.parentheses > 0 || text.starts_with(['=', '|', '+', '-', '*', '/', '(', ')']) {
             let part = without_comment(text);
             let part = match part.strip_prefix('=') {
                 Some(_) if !self.text.is_empty() => {
-                    return Err(format!("{} has its formula already; leave one out", self.name));
+                    return Err(LineError::Formula(self.name.clone()));
                 }
                 Some(rest) => rest,
                 None => part,

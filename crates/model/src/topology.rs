@@ -4,6 +4,7 @@ mod document;
 
 use crate::CpuSet;
 use document::Document;
+pub use document::DocumentError;
 use serde::{Deserialize, Serialize};
 
 /// A machine. CPU sets hold online CPUs only, unless a field says otherwise.
@@ -195,20 +196,14 @@ pub struct Distances {
 
 impl Distances {
     /// A matrix, if it has a row and a column for each node.
-    pub fn new(nodes: Vec<u32>, rows: Vec<Vec<u32>>) -> Result<Self, String> {
+    pub fn new(nodes: Vec<u32>, rows: Vec<Vec<u32>>) -> Result<Self, DocumentError> {
         let size = nodes.len();
         if rows.len() != size {
-            return Err(format!(
-                "distances have {} rows for {size} nodes; give one row per node",
-                rows.len()
-            ));
+            return Err(DocumentError::Rows { rows: rows.len(), nodes: size });
         }
         match rows.iter().position(|row| row.len() != size) {
             None => Ok(Self { nodes, rows }),
-            Some(at) => Err(format!(
-                "row {at} of the distances has {} values for {size} nodes; give one per node",
-                rows[at].len()
-            )),
+            Some(row) => Err(DocumentError::Row { row, values: rows[row].len(), nodes: size }),
         }
     }
 

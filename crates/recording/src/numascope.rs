@@ -17,6 +17,36 @@ use crate::header::Header;
 use serde_json::Value;
 use std::io::{self, BufRead, Seek};
 use text::{Next, Text};
+use thiserror::Error;
+
+/// Why a text is no such file.
+#[derive(Debug, Error)]
+pub enum NumascopeError {
+    /// It cannot be read.
+    #[error(transparent)]
+    Io(#[from] io::Error),
+    /// It is cut off or damaged where it begins.
+    #[error("it ends before its headings: {0}")]
+    Cut(String),
+    /// It has too few rows.
+    #[error("it has no headings")]
+    NoHeadings,
+    /// Its first row is another one.
+    #[error("it does not begin with [\"sensor name\", sources, maximum]")]
+    NoHead,
+    /// Its second row has something else than texts.
+    #[error("a heading is no text")]
+    Heading,
+}
+
+/// Why a row is none.
+#[derive(Debug, Error)]
+enum RowError {
+    #[error("has no time")]
+    NoTime,
+    #[error("has {values} values for {headings} headings")]
+    Values { values: usize, headings: usize },
+}
 
 /// What [`Header::program`] is of recordings that are read from this form.
 pub const PROGRAM: &str = "numascope";
@@ -41,15 +71,15 @@ pub struct Rows<R> {
 }
 
 impl<R: BufRead> Rows<R> {
-    /// Reads what stands before the rows. The inner error says why it is no such file.
-    pub fn open(from: R) -> io::Result<Result<(Header, Self), String>> {
+    /// Reads what stands before the rows.
+    pub fn open(from: R) -> Result<(Header, Self), NumascopeError> {
         let mut text = Text::new(from);
         let mut rows = Vec::new();
         while rows.len() < 2 {
             match text.next(MAX_COLUMNS)? {
                 Next::Row(row) => rows.push(row),
-                Next::Wrong(why) => return Ok(Err(format!("it ends before its headings: {why}"))),
-                Next::End => return Ok(Err("it has no headings".into())),
+                Next::Wrong(why) => return Err(NumascopeError::Cut(why)),
+                Next::End => return Err(NumascopeError::NoHeadings),
             }
             // An early version had the headings behind the sensor's name, in the same row.
             if let [row] = &mut rows[..]
@@ -61,17 +91,14 @@ impl<R: BufRead> Rows<R> {
                 rows.push(headings);
             }
         }
-        let series = match names::series_of(&rows[0], &rows[1]) {
-            Ok(series) => series,
-            Err(why) => return Ok(Err(why)),
-        };
+        let series = names::series_of(&rows[0], &rows[1])?;
         let mut header = Header { series, program: PROGRAM.into(), ..Header::default() };
         let columns = header.series.len();
         let position = text.position();
         let mut rows = Self { text, columns, ahead: None, position, rows: 0, damage: None };
         rows.ahead = rows.next_row()?;
         header.started = rows.ahead.as_deref().and_then(time_of).unwrap_or(0);
-        Ok(Ok((header, rows)))
+        Ok((header, rows))
     }
 
     /// The next rows; `None` at the end of those that are whole.
@@ -135,18 +162,18 @@ impl<R: BufRead> Rows<R> {
 }
 
 /// Reads all of a text at once.
-pub fn read(text: &[u8]) -> Result<(Header, Vec<Batch>, Option<String>), String> {
-    let (header, mut rows) = Rows::open(text).map_err(|error| error.to_string())??;
+pub fn read(text: &[u8]) -> Result<(Header, Vec<Batch>, Option<String>), NumascopeError> {
+    let (header, mut rows) = Rows::open(text)?;
     let mut batches = Vec::new();
-    while let Some(batch) = rows.next_batch().map_err(|error| error.to_string())? {
+    while let Some(batch) = rows.next_batch()? {
         batches.push(batch);
     }
     Ok((header, batches, rows.damage))
 }
 
 /// Appends a row to a batch; else why it is none.
-fn take(row: &[Value], batch: &mut Batch) -> Result<(), String> {
-    let time = || time_of(row).ok_or("has no time");
+fn take(row: &[Value], batch: &mut Batch) -> Result<(), RowError> {
+    let time = || time_of(row).ok_or(RowError::NoTime);
     match row {
         [Value::String(word), _, Value::String(text)] if word == "label" => {
             batch.push_label(time()?, text.clone());
@@ -167,7 +194,7 @@ fn take(row: &[Value], batch: &mut Batch) -> Result<(), String> {
         }
         _ => {
             let (values, headings) = (row.len().saturating_sub(1), batch.columns.len());
-            return Err(format!("has {values} values for {headings} headings"));
+            return Err(RowError::Values { values, headings });
         }
     }
     Ok(())

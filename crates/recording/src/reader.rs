@@ -5,7 +5,7 @@ use crate::batch::Batch;
 use crate::header::Header;
 use crate::losses::Losses;
 use crate::names::tail_of;
-use crate::numascope;
+use crate::numascope::{self, NumascopeError};
 use crate::ring::{Entry, Ring};
 use crate::stream::{Step, Stream};
 use numakit_sys::file::open_to_read;
@@ -79,7 +79,10 @@ impl Reader {
         let length = file.metadata().map_err(fail)?.len();
         let mut reader = BufReader::with_capacity(64 * 1024, file);
         if first_byte(&mut reader).map_err(fail)? == Some(b'[') {
-            let (header, rows) = numascope::Rows::open(reader).map_err(fail)?.map_err(foreign)?;
+            let (header, rows) = numascope::Rows::open(reader).map_err(|error| match error {
+                NumascopeError::Io(error) => fail(error),
+                other => foreign(other.to_string()),
+            })?;
             let losses = Losses::since(header.started);
             return Ok(Self { header, source: Source::Json(rows), losses, damage: None, rows: 0, labels: 0 });
         }

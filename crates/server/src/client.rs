@@ -1,5 +1,6 @@
 //! One client: its messages, its watches, and what is sent to it.
 
+use crate::asked::AskError;
 use crate::hub::Hub;
 use crate::queue::{Next, Queue};
 use crate::source::{Range, Shown};
@@ -8,7 +9,7 @@ use crate::wire::{FromServer, LABEL_BYTES, Ns, Role, SourceKind, ToServer, WATCH
 use bytes::Bytes;
 use futures_util::{Sink, SinkExt, Stream, StreamExt};
 use numakit_model::label::RESERVED;
-use numakit_session::Order;
+use numakit_session::{ObeyError, Order};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::sync::Semaphore;
@@ -142,7 +143,7 @@ impl Client {
 
     async fn take(&self, text: &[u8]) {
         match ToServer::parse(text) {
-            Err(why) => self.notice(&why),
+            Err(why) => self.notice(&why.to_string()),
             Ok(message) => self.obey(message).await,
         }
     }
@@ -181,13 +182,9 @@ impl Client {
         match result {
             // What is sent anyway needs no reply.
             Ok(Done::Silent) => {}
-            Ok(Done::Told) => self.reply(id, Ok(String::new())),
-            Err(why) => self.reply(id, Err(why)),
+            Ok(Done::Told) => reply(&self.queue, id, Ok(String::new())),
+            Err(why) => reply(&self.queue, id, Err(why)),
         }
-    }
-
-    fn reply(&self, id: u32, result: Result<String, String>) {
-        reply(&self.queue, id, result);
     }
 
     fn watch(
@@ -197,24 +194,24 @@ impl Client {
         series: Vec<u32>,
         (step, from): (Ns, Ns),
         partial: bool,
-    ) -> Result<Done, String> {
+    ) -> Result<Done, AskError> {
         let watch = Watch::new(id, self.hub.source(source)?, series, step, from, partial)?;
         let mut watches = self.watches.lock().unwrap_or_else(PoisonError::into_inner);
         watches.retain(|w| w.id() != id);
         if watches.len() >= WATCHES {
-            return Err(format!("{WATCHES} watches are open already; end one first"));
+            return Err(AskError::Watches);
         }
         watches.push(watch);
         Ok(Done::Silent)
     }
 
-    fn unwatch(&self, id: u32) -> Result<Done, String> {
+    fn unwatch(&self, id: u32) -> Result<Done, AskError> {
         self.watches.lock().unwrap_or_else(PoisonError::into_inner).retain(|w| w.id() != id);
         Ok(Done::Silent)
     }
 
     /// Answers from another thread: it may take a while.
-    async fn fetch(&self, source: u32, range: Range) -> Result<Done, String> {
+    async fn fetch(&self, source: u32, range: Range) -> Result<Done, AskError> {
         // What others ask for must not come after all that this one asks for.
         let turn = Arc::clone(&self.fetches).acquire_owned().await;
         let shown = self.hub.source(source)?;
@@ -229,55 +226,53 @@ impl Client {
         Ok(Done::Silent)
     }
 
-    fn controls(&self) -> Result<(), String> {
+    fn controls(&self) -> Result<(), AskError> {
         match self.role {
             Role::Controller => Ok(()),
             Role::Viewer => {
-                let why = "a viewer cannot change anything; open the address for control";
-                self.hub.refusals.tell(&self.who, why);
-                Err(why.into())
+                self.hub.refusals.tell(&self.who, &AskError::Viewer.to_string());
+                Err(AskError::Viewer)
             }
         }
     }
 
     fn order(&self, id: u32, line: &str) {
-        match self.controls().and_then(|()| Order::parse(line.as_bytes())) {
-            Err(why) => self.reply(id, Err(why)),
+        let parse = || Order::parse(line.as_bytes()).map_err(|error| ObeyError::from(error).into());
+        match self.controls().and_then(|()| parse()) {
+            Err(why) => reply(&self.queue, id, Err(why)),
             Ok(order) => self.give(id, order),
         }
     }
 
     fn give(&self, id: u32, order: Order) {
         let queue = Arc::clone(&self.queue);
-        self.hub.order(order, Box::new(move |result| reply(&queue, id, result)));
+        self.hub.order(order, Box::new(move |result| reply(&queue, id, result.map_err(AskError::from))));
     }
 
     /// A label of this moment is noted by the sampler, so that recordings have it as well.
     fn note(&self, id: u32, source: u32, time: Option<Ns>, text: String) {
         let shown = match self.labelled(source, &text) {
             Ok(shown) => shown,
-            Err(why) => return self.reply(id, Err(why)),
+            Err(why) => return reply(&self.queue, id, Err(why)),
         };
         let last = shown.data.span().map_or(0, |(_, last)| last);
         match time {
             None if shown.info.kind == SourceKind::Live => self.give(id, Order::Label(text)),
             time => {
                 self.hub.label(source, shown.data.as_ref(), time.map_or(last, |t| t.0), &text);
-                self.reply(id, Ok(String::new()));
+                reply(&self.queue, id, Ok(String::new()));
             }
         }
     }
 
     /// The source, if this client may label it so.
-    fn labelled(&self, source: u32, text: &str) -> Result<Shown, String> {
+    fn labelled(&self, source: u32, text: &str) -> Result<Shown, AskError> {
         self.controls()?;
         if text.trim().is_empty() || text.len() > LABEL_BYTES {
-            return Err(format!("a label of {} bytes; give a text of 1 to {LABEL_BYTES}", text.len()));
+            return Err(AskError::LabelLength(text.len()));
         }
         if text.starts_with(RESERVED) {
-            return Err(format!(
-                "labels that start with '{RESERVED}' are the recorder's own; use another text"
-            ));
+            return Err(AskError::Reserved);
         }
         self.hub.source(source)
     }
@@ -287,9 +282,9 @@ impl Client {
         source: u32,
         text: &str,
         change: impl FnOnce(&Self, &Shown) -> bool,
-    ) -> Result<Done, String> {
+    ) -> Result<Done, AskError> {
         let shown = self.labelled(source, text)?;
-        if change(self, &shown) { Ok(Done::Told) } else { Err("there is no such label (any more)".into()) }
+        if change(self, &shown) { Ok(Done::Told) } else { Err(AskError::NoLabel) }
     }
 }
 
@@ -301,10 +296,10 @@ enum Done {
     Told,
 }
 
-fn reply(queue: &Queue, id: u32, result: Result<String, String>) {
+fn reply(queue: &Queue, id: u32, result: Result<String, AskError>) {
     let (ok, text) = match result {
         Ok(text) => (true, text),
-        Err(text) => (false, text),
+        Err(why) => (false, why.to_string()),
     };
     queue.text(FromServer::Reply { id, ok, text }.text());
 }

@@ -1,5 +1,6 @@
 //! What is seen, as comma-separated values.
 
+use crate::asked::AskError;
 use crate::source::{Shown, numbers};
 use crate::wire::VALUES;
 use std::fmt::Write;
@@ -23,30 +24,30 @@ pub struct Query {
 const ROWS: usize = 10_000;
 
 impl Query {
-    /// Reads what stands behind the `?`. The error says what was wrong.
-    pub fn parse(text: &str) -> Result<Self, String> {
+    /// Reads what stands behind the `?`.
+    pub fn parse(text: &str) -> Result<Self, AskError> {
         let mut query = Self { to: u64::MAX, rows: ROWS, ..Self::default() };
         for (key, value) in text.split('&').filter(|p| !p.is_empty()).filter_map(|p| p.split_once('=')) {
-            let wrong = || format!("{key}={} is no number", value.chars().take(40).collect::<String>());
+            let wrong = || AskError::Number { key: key.to_owned(), value: value.chars().take(40).collect() };
             let number = || value.parse::<u64>().map_err(|_| wrong());
             match key {
                 "source" => query.source = u32::try_from(number()?).map_err(|_| wrong())?,
                 "series" => {
                     let all = value.replace("%2C", ",").replace("%2c", ",");
                     let list: Result<_, _> = all.split(',').map(str::parse).collect();
-                    query.series = list.map_err(|_| format!("series={all} is no list of numbers"))?;
+                    query.series = list.map_err(|_| AskError::List(all))?;
                 }
                 "from" => query.from = number()?,
                 "to" => query.to = number()?,
                 "rows" => query.rows = usize::try_from(number()?).map_err(|_| wrong())?,
-                _ => return Err(format!("'{key}' is unknown; give source, series, from, to and rows")),
+                _ => return Err(AskError::Unknown(key.to_owned())),
             }
         }
         if query.series.is_empty() {
-            return Err("no series; give some, as in series=1,2".into());
+            return Err(AskError::NothingAsked);
         }
         if query.series.len().saturating_mul(query.rows) > VALUES {
-            return Err(format!("more than {VALUES} values at once; ask for fewer series or rows"));
+            return Err(AskError::TooManyRows);
         }
         Ok(query)
     }
@@ -54,7 +55,7 @@ impl Query {
 
 /// A line for every row where these are few enough, else least, greatest and mean value of as
 /// many buckets. Times are in seconds since 1970; what was not measured is empty.
-pub fn text(shown: &Shown, query: &Query) -> Result<String, String> {
+pub fn text(shown: &Shown, query: &Query) -> Result<String, AskError> {
     shown.check(&query.series)?;
     let (first, last) = shown.data.span().unwrap_or_default();
     let (from, to) = (query.from.max(first), query.to.min(last.saturating_add(1)));

@@ -1,6 +1,7 @@
 //! Requests: what is answered, and what is refused and why.
 
 use crate::access::same_origin;
+use crate::asked::AskError;
 use crate::client::Client;
 use crate::front::Below;
 use crate::hub::Hub;
@@ -222,7 +223,7 @@ impl Door {
     fn session(&self, request: &Request<Incoming>) -> Result<Answer, Refusal> {
         let role = self.need(request, Role::Viewer)?;
         let room = self.hub.room(role, self.address(request.headers()));
-        room.map_err(|why| Refusal::new(StatusCode::SERVICE_UNAVAILABLE, why))?;
+        room.map_err(|why| Refusal::new(StatusCode::SERVICE_UNAVAILABLE, why.to_string()))?;
         let body = serde_json::to_vec(&LoggedIn { role }).unwrap_or_default();
         Ok(respond(StatusCode::OK, "application/json", body))
     }
@@ -233,11 +234,11 @@ impl Door {
             let why = "other files of values are being sent; try again";
             Refusal::new(StatusCode::TOO_MANY_REQUESTS, why)
         })?;
-        let bad = |why: String| Refusal::new(StatusCode::BAD_REQUEST, why);
+        let bad = |why: AskError| Refusal::new(StatusCode::BAD_REQUEST, why.to_string());
         let query = csv::Query::parse(request.uri().query().unwrap_or_default()).map_err(bad)?;
         let shown = self.hub.source(query.source).map_err(bad)?;
         let written = tokio::task::spawn_blocking(move || csv::text(&shown, &query)).await;
-        let text = written.unwrap_or_else(|_| Err("it could not be written".into())).map_err(bad)?;
+        let text = written.unwrap_or(Err(AskError::NotWritten)).map_err(bad)?;
         let text = Bytes::from_owner(Sent { text, _turn: turn });
         let mut answer = respond(StatusCode::OK, "text/csv; charset=utf-8", text);
         let name = HeaderValue::from_static("attachment; filename=\"numa.csv\"");
@@ -251,7 +252,7 @@ impl Door {
         let role = self.need(&request, Role::Viewer)?;
         let key = socket_key(request.headers())?;
         let entered = self.hub.enter(role, self.address(request.headers()));
-        let queue = entered.map_err(|why| Refusal::new(StatusCode::SERVICE_UNAVAILABLE, why))?;
+        let queue = entered.map_err(|why| Refusal::new(StatusCode::SERVICE_UNAVAILABLE, why.to_string()))?;
         let who = self.who(request.headers());
         let client = Client::new(Arc::clone(&self.hub), Arc::clone(&queue), role, who);
         let (hub, upgrade) = (Arc::clone(&self.hub), hyper::upgrade::on(&mut request));

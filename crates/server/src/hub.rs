@@ -1,6 +1,7 @@
 //! What all clients share: the sources, the state, and the list of who is there.
 
 use crate::access::Access;
+use crate::asked::AskError;
 use crate::places::{first_of_most, share};
 use crate::queue::Queue;
 use crate::refusals::Refusals;
@@ -10,14 +11,12 @@ use crate::wire::{
     VIEWERS,
 };
 use numakit_history::Source;
-use numakit_session::{Order, Status};
+use numakit_session::{Answer, ObeyError, Order, Status};
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-/// Takes the answer to an order.
-pub type Answer = Box<dyn FnOnce(Result<String, String>) + Send>;
 /// Gives orders to the observation.
 pub type Orders = Box<dyn Fn(Order, Answer) + Send + Sync>;
 
@@ -93,11 +92,11 @@ impl Hub {
     }
 
     /// Adds a source and tells everybody; its number, or why there is no room.
-    pub fn add(&self, info: SourceInfo, names: Vec<String>, data: Arc<dyn Source>) -> Result<u32, String> {
+    pub fn add(&self, info: SourceInfo, names: Vec<String>, data: Arc<dyn Source>) -> Result<u32, AskError> {
         let mut shared = self.lock();
         let id = shared.sources.len() as u32;
         if shared.sources.len() >= wire::SOURCES {
-            return Err(format!("{id} sources are open already; start another server for more"));
+            return Err(AskError::Sources(id));
         }
         let info = SourceInfo { id, ..info };
         let shown = Shown { info: Arc::new(info.clone()), data, names: names.into() };
@@ -113,19 +112,19 @@ impl Hub {
     }
 
     /// The source of that number.
-    pub fn source(&self, id: u32) -> Result<Shown, String> {
+    pub fn source(&self, id: u32) -> Result<Shown, AskError> {
         let shared = self.lock();
         let found = shared.sources.get(id as usize).cloned();
-        found.ok_or_else(|| format!("source {id} does not exist; there are {}", shared.sources.len()))
+        found.ok_or_else(|| AskError::NoSource { id, count: shared.sources.len() })
     }
 
     /// Whether one more client from there would be taken; why not, otherwise.
-    pub fn room(&self, role: Role, address: IpAddr) -> Result<(), String> {
+    pub fn room(&self, role: Role, address: IpAddr) -> Result<(), AskError> {
         self.lock().room(role, share(address)).map(drop)
     }
 
     /// Adds a client and greets it; why not, when there are too many.
-    pub fn enter(&self, role: Role, address: IpAddr) -> Result<Arc<Queue>, String> {
+    pub fn enter(&self, role: Role, address: IpAddr) -> Result<Arc<Queue>, AskError> {
         let mut shared = self.lock();
         let owner = share(address);
         if let Some(at) = shared.room(role, owner)? {
@@ -205,7 +204,7 @@ impl Hub {
     pub fn order(&self, order: Order, answer: Answer) {
         match &self.orders {
             Some(orders) => orders(order, answer),
-            None => answer(Err("nothing is sampled here: this server shows recordings".into())),
+            None => answer(Err(ObeyError::NotSampling)),
         }
     }
 
@@ -226,7 +225,7 @@ impl Hub {
 impl Shared {
     /// Whose place a newcomer takes, if all are taken: that of one who answers nothing, or the
     /// oldest of an owner who has at least two more. An error where there is none.
-    fn room(&mut self, role: Role, owner: IpAddr) -> Result<Option<usize>, String> {
+    fn room(&mut self, role: Role, owner: IpAddr) -> Result<Option<usize>, AskError> {
         self.clients.retain(|client| !client.queue.closed());
         let (most, who) = match role {
             Role::Viewer => (VIEWERS, "viewers"),
@@ -243,8 +242,7 @@ impl Shared {
         let owners: Vec<IpAddr> = alike.iter().map(|at| self.clients[*at].owner).collect();
         let of = |owner: IpAddr| owners.iter().filter(|o| **o == owner).count();
         let crowd = first_of_most(&owners).filter(|at| of(owners[*at]) >= of(owner) + 2);
-        let full = || format!("{most} {who} are connected already; close another page first");
-        crowd.map(|at| Some(alike[at])).ok_or_else(full)
+        crowd.map(|at| Some(alike[at])).ok_or(AskError::Full { limit: most, who })
     }
 
     fn tell(&self, message: &FromServer) {

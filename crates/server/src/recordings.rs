@@ -1,5 +1,6 @@
 //! Recordings as sources.
 
+use crate::asked::AskError;
 use crate::hub::Hub;
 use crate::layout::Layout;
 use crate::rows::Rows;
@@ -21,8 +22,8 @@ pub enum CannotShow {
     #[error("{0} has no samples; record some with 'numa record'")]
     Empty(String),
     /// There is no room for it.
-    #[error("{0}")]
-    Full(String),
+    #[error(transparent)]
+    Full(#[from] AskError),
 }
 
 /// A recording as a source, before a number is given to it.
@@ -54,7 +55,7 @@ pub fn read(path: &Path, name: &str, budget: usize, formulas: &Arc<Catalog>) -> 
 /// everybody.
 pub fn open(hub: &Hub, path: &Path, name: &str, formulas: &Arc<Catalog>) -> Result<u32, CannotShow> {
     let Opened { info, names, data, damage } = read(path, name, hub.budget, formulas)?;
-    let id = hub.add(info, names, data).map_err(CannotShow::Full)?;
+    let id = hub.add(info, names, data)?;
     if let Some(text) = damage {
         hub.tell(&FromServer::Notice { text });
     }

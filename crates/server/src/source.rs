@@ -1,5 +1,6 @@
 //! Something that clients look at, with what they are told of it.
 
+use crate::asked::AskError;
 use crate::frame::Frame;
 use crate::wire::{self, SourceInfo, VALUES};
 use numakit_history::{Label, Source};
@@ -32,27 +33,23 @@ pub struct Range {
 }
 
 impl Shown {
-    /// Whether these series exist, in words when not.
-    pub fn check(&self, series: &[u32]) -> Result<(), String> {
-        let (count, most) = (self.names.len(), wire::SERIES);
-        if series.len() > most {
-            return Err(format!("{} series at once; at most {most} can be asked for", series.len()));
+    /// Whether these series exist.
+    pub fn check(&self, series: &[u32]) -> Result<(), AskError> {
+        let count = self.names.len();
+        if series.len() > wire::SERIES {
+            return Err(AskError::TooManySeries(series.len()));
         }
         match series.iter().find(|s| **s as usize >= count) {
-            Some(wrong) => Err(format!("series {wrong} does not exist; there are {count}, from 0 on")),
+            Some(&series) => Err(AskError::NoSeries { series, count }),
             None => Ok(()),
         }
     }
 
     /// The rows of a range where these are few enough, else buckets.
-    pub fn answer(&self, range: &Range) -> Result<Frame, String> {
+    pub fn answer(&self, range: &Range) -> Result<Frame, AskError> {
         self.check(&range.series)?;
         if range.series.len().saturating_mul(range.buckets) > VALUES {
-            return Err(format!(
-                "{} series in {} buckets; at most {VALUES} values are sent at once",
-                range.series.len(),
-                range.buckets
-            ));
+            return Err(AskError::TooManyValues { series: range.series.len(), buckets: range.buckets });
         }
         let series = numbers(&range.series);
         let (id, source) = (range.id, self.info.id);

@@ -1,5 +1,6 @@
 //! Series that a client follows: buckets of a fixed grid, sent as they become complete.
 
+use crate::asked::AskError;
 use crate::frame::Frame;
 use crate::source::{Shown, numbers};
 use crate::wire::Ns;
@@ -31,11 +32,11 @@ impl Watch {
         step: Ns,
         from: Ns,
         partial: bool,
-    ) -> Result<Self, String> {
+    ) -> Result<Self, AskError> {
         shown.check(&series)?;
         let Ns(step) = step;
         if step == 0 || !step.is_multiple_of(MILLISECOND) {
-            return Err(format!("step_ns is {step}; give a whole number of milliseconds, from 1000000 on"));
+            return Err(AskError::Step(step));
         }
         let columns = numbers(&series);
         Ok(Self { id, shown, series, columns, step, next: from.0 / step, partial, seen: 0 })

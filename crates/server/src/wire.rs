@@ -2,6 +2,7 @@
 //!
 //! Text is JSON, one message each; binary messages are frames (see [`crate::frame`]).
 
+use crate::asked::AskError;
 use serde::{Deserialize, Deserializer, Serialize};
 #[cfg(test)]
 use ts_rs::TS;
@@ -417,12 +418,12 @@ pub enum ToServer {
 }
 
 impl ToServer {
-    /// Reads a message. The error says what was wrong.
-    pub fn parse(text: &[u8]) -> Result<Self, String> {
+    /// Reads a message.
+    pub fn parse(text: &[u8]) -> Result<Self, AskError> {
         if text.len() > MESSAGE_BYTES {
-            return Err(format!("a message of {} bytes; at most {MESSAGE_BYTES} are taken", text.len()));
+            return Err(AskError::Length(text.len()));
         }
-        serde_json::from_slice(text).map_err(|error| format!("the message is not understood: {error}"))
+        Ok(serde_json::from_slice(text)?)
     }
 }
 

@@ -19,9 +19,12 @@ pub enum ClientError {
     /// That process does not listen.
     #[error("process {0} is no running numa of this user; these are: {1}")]
     NotThere(u32, String),
-    /// The order was refused.
+    /// The order was refused, in the words of the process.
     #[error("{0}")]
     Refused(String),
+    /// The process went away.
+    #[error("it ended without an answer")]
+    NoAnswer,
     /// The connection failed.
     #[error("cannot talk to process {0}: {1}")]
     Io(u32, io::Error),
@@ -34,7 +37,8 @@ const PATIENCE: Duration = Duration::from_secs(10);
 pub fn send(process: Option<u32>, order: &str) -> Result<String, ClientError> {
     let directory = run_directory::open().map_err(|error| ClientError::Io(0, error))?;
     let (process, stream) = connect(&directory, process)?;
-    ask(stream, order).map_err(|error| ClientError::Io(process, error))?.map_err(ClientError::Refused)
+    let answer = ask(stream, order).map_err(|error| ClientError::Io(process, error))?;
+    understood(&answer)
 }
 
 fn connect(directory: &Path, wanted: Option<u32>) -> Result<(u32, UnixStream), ClientError> {
@@ -59,16 +63,21 @@ fn connect(directory: &Path, wanted: Option<u32>) -> Result<(u32, UnixStream), C
     }
 }
 
-fn ask(mut stream: UnixStream, order: &str) -> io::Result<Result<String, String>> {
+fn ask(mut stream: UnixStream, order: &str) -> io::Result<String> {
     stream.set_read_timeout(Some(PATIENCE))?;
     stream.write_all(order.replace('\n', " ").as_bytes())?;
     stream.write_all(b"\n")?;
     let mut answer = String::new();
     BufReader::new(stream).read_line(&mut answer)?;
+    Ok(answer)
+}
+
+/// The protocol of the socket: `ok TEXT` or `error TEXT`.
+fn understood(answer: &str) -> Result<String, ClientError> {
     let answer = answer.trim_end();
-    Ok(match answer.split_once(' ').unwrap_or((answer, "")) {
+    match answer.split_once(' ').unwrap_or((answer, "")) {
         ("ok", text) => Ok(text.to_owned()),
-        ("error", why) => Err(why.to_owned()),
-        _ => Err("it ended without an answer".to_owned()),
-    })
+        ("error", why) => Err(ClientError::Refused(why.to_owned())),
+        _ => Err(ClientError::NoAnswer),
+    }
 }

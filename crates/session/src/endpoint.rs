@@ -3,6 +3,7 @@
 use crate::lines::Lines;
 use crate::order::Order;
 use crate::run_directory;
+use crate::session::ObeyError;
 use numakit_sys::command::named_pipe;
 use numakit_sys::stdio::note;
 use std::fs::File;
@@ -90,7 +91,7 @@ impl Endpoint {
     }
 
     /// Takes such lines as whole.
-    pub fn flush(&mut self, obey: &mut dyn FnMut(Order) -> Result<String, String>) {
+    pub fn flush(&mut self, obey: &mut dyn FnMut(Order) -> Result<String, ObeyError>) {
         for fifo in &mut self.fifos {
             fifo.lines.flush(|line| tell(line, obey));
         }
@@ -99,7 +100,7 @@ impl Endpoint {
     /// Reads all that came in; whether anything came through a FIFO. What a FIFO's order
     /// answers goes to standard error when it is an error; a client of the socket gets
     /// `ok TEXT` or `error TEXT` for each line.
-    pub fn serve(&mut self, obey: &mut dyn FnMut(Order) -> Result<String, String>) -> bool {
+    pub fn serve(&mut self, obey: &mut dyn FnMut(Order) -> Result<String, ObeyError>) -> bool {
         let mut buffer = [0; 8192];
         let mut received = false;
         for fifo in &mut self.fifos {
@@ -133,24 +134,24 @@ fn forget_stale(path: &Path) {
     }
 }
 
-fn tell(line: &[u8], obey: &mut dyn FnMut(Order) -> Result<String, String>) {
+fn tell(line: &[u8], obey: &mut dyn FnMut(Order) -> Result<String, ObeyError>) {
     if line.iter().all(u8::is_ascii_whitespace) {
         return;
     }
-    if let Err(why) = Order::parse(line).and_then(obey) {
+    if let Err(why) = Order::parse(line).map_err(ObeyError::from).and_then(obey) {
         note(format_args!("control: {why}"));
     }
 }
 
 impl Client {
     /// Answers what came in; false when the client is gone.
-    fn serve(&mut self, buffer: &mut [u8], obey: &mut dyn FnMut(Order) -> Result<String, String>) -> bool {
+    fn serve(&mut self, buffer: &mut [u8], obey: &mut dyn FnMut(Order) -> Result<String, ObeyError>) -> bool {
         let mut answers = Vec::new();
         let open = match self.stream.read(buffer) {
             Ok(0) => false,
             Ok(count) => {
                 self.lines.push(&buffer[..count], |line| {
-                    let answer = match Order::parse(line).and_then(&mut *obey) {
+                    let answer = match Order::parse(line).map_err(ObeyError::from).and_then(&mut *obey) {
                         Ok(text) => format!("ok {text}"),
                         Err(why) => format!("error {why}"),
                     };

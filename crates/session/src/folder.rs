@@ -7,6 +7,7 @@ use std::ffi::OsString;
 use std::fs::File;
 use std::io;
 use std::path::{Component, Path, PathBuf};
+use thiserror::Error;
 
 /// A folder, whatever its path leads to later.
 #[derive(Debug)]
@@ -24,6 +25,52 @@ pub struct Place {
     pub shown: PathBuf,
 }
 
+/// A recording that an order may not begin there.
+#[derive(Debug, Error)]
+#[error(
+    "cannot record to {}: {why}; give a path below {}, where the orders to this process may write",
+    wanted.display(), folder.display()
+)]
+pub struct FolderError {
+    /// The path that was asked for.
+    pub wanted: PathBuf,
+    /// What is wrong with it.
+    pub why: Outside,
+    /// The folder that recordings of orders stay in.
+    pub folder: PathBuf,
+}
+
+/// Why a path does not lead to a file below a folder.
+#[derive(Debug, Error)]
+pub enum Outside {
+    /// It goes up.
+    #[error("'..' is not followed")]
+    Parent,
+    /// It begins somewhere else.
+    #[error("it is elsewhere")]
+    Elsewhere,
+    /// It is the folder itself.
+    #[error("it is no file")]
+    NoFile,
+    /// A folder in it does not exist.
+    #[error("there is no folder {}", .0.display())]
+    NotThere(PathBuf),
+    /// A part of it is something else than a folder.
+    #[error("{} is a link or no folder", .0.display())]
+    NoFolder(PathBuf),
+    /// A folder in it cannot be entered.
+    #[error("{}: {error}", path.display())]
+    Part {
+        /// Up to that folder.
+        path: PathBuf,
+        /// What the system said.
+        error: io::Error,
+    },
+    /// The folder itself cannot be used.
+    #[error(transparent)]
+    Folder(#[from] io::Error),
+}
+
 impl Folder {
     /// Opens it.
     pub fn open(path: &Path) -> io::Result<Self> {
@@ -38,37 +85,35 @@ impl Folder {
 
     /// The place of a file: relative to this folder, or a path below it. One folder after the
     /// other is entered by its name alone, so that neither `..` nor a link leads out, also one
-    /// that appears meanwhile. The error says what was wrong and the fix.
-    pub fn place(&self, wanted: &Path) -> Result<Place, String> {
+    /// that appears meanwhile.
+    pub fn place(&self, wanted: &Path) -> Result<Place, FolderError> {
+        self.below(wanted).map_err(|why| FolderError {
+            wanted: wanted.to_owned(),
+            why,
+            folder: self.path.clone(),
+        })
+    }
+
+    fn below(&self, wanted: &Path) -> Result<Place, Outside> {
         let below = wanted.strip_prefix(&self.path).unwrap_or(wanted);
-        let outside = |why: &str| {
-            format!(
-                "cannot record to {}: {why}; give a path below {}, where the orders to this process may write",
-                wanted.display(),
-                self.path.display()
-            )
-        };
         let mut names = Vec::new();
         for part in below.components() {
             match part {
                 Component::Normal(name) => names.push(name),
                 Component::CurDir => {}
-                Component::ParentDir => return Err(outside("'..' is not followed")),
-                Component::RootDir | Component::Prefix(_) => return Err(outside("it is elsewhere")),
+                Component::ParentDir => return Err(Outside::Parent),
+                Component::RootDir | Component::Prefix(_) => return Err(Outside::Elsewhere),
             }
         }
-        let Some(name) = names.pop() else { return Err(outside("it is no file")) };
-        let mut folder = self.handle.try_clone().map_err(|error| outside(&error.to_string()))?;
+        let Some(name) = names.pop() else { return Err(Outside::NoFile) };
+        let mut folder = self.handle.try_clone()?;
         let mut shown = self.path.clone();
         for part in names {
             shown.push(part);
-            folder = file::open_folder_in(&folder, part).map_err(|error| {
-                let what = shown.display();
-                outside(&match error.kind() {
-                    io::ErrorKind::NotFound => format!("there is no folder {what}"),
-                    io::ErrorKind::NotADirectory => format!("{what} is a link or no folder"),
-                    _ => format!("{what}: {error}"),
-                })
+            folder = file::open_folder_in(&folder, part).map_err(|error| match error.kind() {
+                io::ErrorKind::NotFound => Outside::NotThere(shown.clone()),
+                io::ErrorKind::NotADirectory => Outside::NoFolder(shown.clone()),
+                _ => Outside::Part { path: shown.clone(), error },
             })?;
         }
         shown.push(name);
@@ -145,10 +190,10 @@ mod tests {
         for bad in
             ["/etc/a", "..", "../a", "in/../a", "in/../../a", "link/a", "in/up/a", "", ".", "/", &beside]
         {
-            let error = folder.place(Path::new(bad)).unwrap_err();
+            let error = folder.place(Path::new(bad)).unwrap_err().to_string();
             assert!(error.contains(&format!("below {}", folder.path().display())), "{bad}: {error}");
         }
-        assert!(folder.place(Path::new("none/a")).unwrap_err().contains("there is no folder"));
+        assert!(folder.place(Path::new("none/a")).unwrap_err().to_string().contains("there is no folder"));
         std::fs::remove_dir_all(folder.path()).unwrap();
     }
 

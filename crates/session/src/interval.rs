@@ -2,6 +2,7 @@
 
 use numakit_recording::sampler::{LONGEST, SHORTEST};
 use std::time::Duration;
+use thiserror::Error;
 
 /// Units and their length in ns, longest name first.
 const UNITS: [(&str, f64); 6] =
@@ -10,26 +11,39 @@ const UNITS: [(&str, f64); 6] =
 /// Units of frequencies, longest name first.
 const FREQUENCIES: [(&str, f64); 2] = [("khz", 1e3), ("hz", 1.0)];
 
+/// Text that is no interval.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum IntervalError {
+    /// A number alone, or less.
+    #[error("interval '{0}' has no unit; {EXAMPLES}")]
+    NoUnit(String),
+    /// A unit behind something else than a number.
+    #[error("interval '{0}' is not a number and a unit; {EXAMPLES}")]
+    NotANumber(String),
+    /// Too short or too long.
+    #[error("interval '{0}' is out of range; give one {RANGE}")]
+    OutOfRange(String),
+}
+
+const EXAMPLES: &str = "write it as 100ms, 1s or 1min, or as a frequency: 50Hz, 2kHz";
+
 /// What can be given, for help and errors.
 pub const RANGE: &str = "from 100us to 1h";
 
-/// Reads `100ms`, `0.5s`, `2min` or a frequency, `50Hz` or `2.5kHz`: from 100 us to 1 h. The error
-/// says what was wrong and the fix.
-pub fn parse(text: &str) -> Result<Duration, String> {
-    const EXAMPLES: &str = "write it as 100ms, 1s or 1min, or as a frequency: 50Hz, 2kHz";
+/// Reads `100ms`, `0.5s`, `2min` or a frequency, `50Hz` or `2.5kHz`: from 100 us to 1 h.
+pub fn parse(text: &str) -> Result<Duration, IntervalError> {
     let text = text.trim();
     let lower = text.to_ascii_lowercase();
     let frequency = FREQUENCIES.iter().find(|(name, _)| lower.ends_with(name));
     let unit = frequency.or_else(|| UNITS.iter().find(|(name, _)| text.ends_with(name)));
     let Some((name, scale)) = unit else {
-        return Err(format!("interval '{text}' has no unit; {EXAMPLES}"));
+        return Err(IntervalError::NoUnit(text.to_owned()));
     };
     let number = text[..text.len() - name.len()].trim();
-    let value: f64 =
-        number.parse().map_err(|_| format!("interval '{text}' is not a number and a unit; {EXAMPLES}"))?;
+    let value: f64 = number.parse().map_err(|_| IntervalError::NotANumber(text.to_owned()))?;
     let ns = if frequency.is_some() { 1e9 / (value * scale) } else { value * scale };
     if !(SHORTEST.as_nanos() as f64..=LONGEST.as_nanos() as f64).contains(&ns) {
-        return Err(format!("interval '{text}' is out of range; give one {RANGE}"));
+        return Err(IntervalError::OutOfRange(text.to_owned()));
     }
     Ok(Duration::from_nanos(ns.round() as u64))
 }

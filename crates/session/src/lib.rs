@@ -14,8 +14,9 @@ mod session;
 pub mod setup;
 
 pub use endpoint::Endpoint;
-pub use folder::Folder;
+pub use folder::{Folder, FolderError};
+pub use interval::IntervalError;
 pub use lines::Lines;
 pub use names::Names;
-pub use order::Order;
-pub use session::{Answer, Ended, Recorded, Session, SessionError, Status, Waker};
+pub use order::{Order, OrderError};
+pub use session::{Answer, Ended, ObeyError, Recorded, Session, SessionError, Status, Waker};

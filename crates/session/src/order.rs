@@ -1,9 +1,10 @@
 //! Orders to a running observation: one a line.
 
-use crate::interval;
+use crate::interval::{self, IntervalError};
 use numakit_model::label::{MAX_BYTES, RESERVED};
 use std::path::PathBuf;
 use std::time::Duration;
+use thiserror::Error;
 
 /// An order.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -48,38 +49,74 @@ pub const ORDERS: [(&str, &str, &str); 10] = [
     ("status", "", "tell the interval, samples, lost ticks and the recording"),
 ];
 
+/// A line that is no order.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum OrderError {
+    /// Longer than any order.
+    #[error("a line of more than {MAX_BYTES} bytes was refused; send one order a line")]
+    TooLong,
+    /// Bytes that are no text.
+    #[error("the line is not UTF-8 text")]
+    NotText,
+    /// Something behind an order that stands for itself.
+    #[error("'{order}' takes no argument; got '{argument}'")]
+    Argument {
+        /// The order.
+        order: String,
+        /// What followed.
+        argument: String,
+    },
+    /// Nothing behind an order that needs something.
+    #[error("'{order}' needs a {what}: {order} {}", what.to_uppercase())]
+    Needs {
+        /// The order.
+        order: String,
+        /// What it needs.
+        what: &'static str,
+    },
+    /// A recording to standard output.
+    #[error("'record' needs the name of a file: only 'numa record -o -' writes to standard output")]
+    StandardOutput,
+    /// A label that looks like one of the recorder.
+    #[error("labels that start with '{RESERVED}' are the recorder's own; use another text")]
+    Reserved,
+    /// No interval.
+    #[error(transparent)]
+    Interval(#[from] IntervalError),
+    /// None of the orders.
+    #[error("unknown order '{order}'; the orders are {}", ORDERS.map(|(name, ..)| name).join(", "))]
+    Unknown {
+        /// What was given, or the start of it.
+        order: String,
+    },
+}
+
 impl Order {
-    /// Reads a line. The error says what was wrong and the fix.
-    pub fn parse(line: &[u8]) -> Result<Self, String> {
+    /// Reads a line.
+    pub fn parse(line: &[u8]) -> Result<Self, OrderError> {
         if line.len() > MAX_BYTES {
-            return Err(format!("a line of more than {MAX_BYTES} bytes was refused; send one order a line"));
+            return Err(OrderError::TooLong);
         }
-        let line = std::str::from_utf8(line).map_err(|_| "the line is not UTF-8 text".to_owned())?.trim();
+        let line = std::str::from_utf8(line).map_err(|_| OrderError::NotText)?.trim();
         let (word, argument) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
         let argument = argument.trim();
         let alone = |order: Self| {
             if argument.is_empty() {
                 Ok(order)
             } else {
-                Err(format!("'{word}' takes no argument; got '{argument}'"))
+                Err(OrderError::Argument { order: word.to_owned(), argument: argument.to_owned() })
             }
         };
+        let needs = |what| Err(OrderError::Needs { order: word.to_owned(), what });
         match word {
-            "record" if argument.is_empty() => Err("'record' needs a file: record FILE".into()),
-            "record" if argument == "-" => {
-                Err("'record' needs the name of a file: only 'numa record -o -' writes to standard output"
-                    .into())
-            }
+            "record" if argument.is_empty() => needs("file"),
+            "record" if argument == "-" => Err(OrderError::StandardOutput),
             "record" => Ok(Self::Record(argument.into())),
-            "label" if argument.is_empty() => Err("'label' needs a text: label TEXT".into()),
-            "label" if argument.starts_with(RESERVED) => {
-                Err(format!("labels that start with '{RESERVED}' are the recorder's own; use another text"))
-            }
+            "label" if argument.is_empty() => needs("text"),
+            "label" if argument.starts_with(RESERVED) => Err(OrderError::Reserved),
             "label" => Ok(Self::Label(argument.to_owned())),
-            "interval" => interval::parse(argument).map(Self::Interval),
-            "enable" | "disable" if argument.is_empty() => {
-                Err(format!("'{word}' needs a sensor: {word} SENSOR"))
-            }
+            "interval" => Ok(Self::Interval(interval::parse(argument)?)),
+            "enable" | "disable" if argument.is_empty() => needs("sensor"),
             "enable" => Ok(Self::Enable(argument.to_owned())),
             "disable" => Ok(Self::Disable(argument.to_owned())),
             "close" => alone(Self::Close),
@@ -87,10 +124,7 @@ impl Order {
             "resume" => alone(Self::Resume),
             "stop" => alone(Self::Stop),
             "status" => alone(Self::Status),
-            _ => {
-                let known: Vec<&str> = ORDERS.iter().map(|(name, ..)| *name).collect();
-                Err(format!("unknown order '{}'; the orders are {}", shown(word), known.join(", ")))
-            }
+            _ => Err(OrderError::Unknown { order: shown(word) }),
         }
     }
 }
@@ -132,10 +166,10 @@ mod tests {
             ("interval 0ms", "100us to 1h"),
             ("pause now", "takes no argument"),
         ] {
-            let error = Order::parse(line.as_bytes()).unwrap_err();
+            let error = Order::parse(line.as_bytes()).unwrap_err().to_string();
             assert!(error.contains(says), "{line}: {error}");
         }
-        assert!(Order::parse(&[b'x'; 5000]).unwrap_err().contains("4096"));
+        assert!(Order::parse(&[b'x'; 5000]).unwrap_err().to_string().contains("4096"));
         assert!(Order::parse(b"label \xff").is_err());
     }
 }

@@ -1,10 +1,10 @@
 //! The life of an observation, in one thread: signals, orders, the command's end.
 
 use crate::endpoint::Endpoint;
-use crate::folder::Folder;
+use crate::folder::{Folder, FolderError};
 use crate::interval;
 use crate::names::Names;
-use crate::order::Order;
+use crate::order::{Order, OrderError};
 use crate::recording::Recording;
 use numakit_model::label::Event;
 use numakit_recording::sampler::{Command, State};
@@ -118,8 +118,39 @@ pub struct Status {
 /// After this long a line in a FIFO that has no end is taken as whole.
 const LINE_PATIENCE: Duration = Duration::from_millis(500);
 
+/// An order that was not obeyed.
+#[derive(Debug, Error)]
+pub enum ObeyError {
+    /// It is no order.
+    #[error(transparent)]
+    Order(#[from] OrderError),
+    /// It asks for a recording at a place where orders may not write.
+    #[error(transparent)]
+    Folder(#[from] FolderError),
+    /// It asks for a recording that cannot be begun.
+    #[error(transparent)]
+    Write(#[from] WriteError),
+    /// It ends a recording, and there is none.
+    #[error("nothing is being recorded")]
+    NotRecording,
+    /// It names a sensor that is not read.
+    #[error("'{sensor}' is not sampled here; sampled are: {}", sampled.join(", "))]
+    NotSampled {
+        /// What it names.
+        sensor: String,
+        /// The sensors that are read.
+        sampled: Vec<String>,
+    },
+    /// It came too late.
+    #[error("the observation has ended")]
+    Ended,
+    /// There is no observation.
+    #[error("nothing is sampled here: this server shows recordings")]
+    NotSampling,
+}
+
 /// Takes the answer to an order, in the thread of the observation.
-pub type Answer = Box<dyn FnOnce(Result<String, String>) + Send>;
+pub type Answer = Box<dyn FnOnce(Result<String, ObeyError>) + Send>;
 
 /// Gives orders to a running observation from other threads.
 #[derive(Debug)]
@@ -138,7 +169,7 @@ impl Waker {
     pub fn order(&self, order: Order, answer: Answer) {
         match self.orders.send((order, answer)) {
             Ok(()) => _ = (&self.wake).write_all(b"o"),
-            Err(SendError((_, answer))) => answer(Err("the observation has ended".into())),
+            Err(SendError((_, answer))) => answer(Err(ObeyError::Ended)),
         }
     }
 }
@@ -221,12 +252,12 @@ impl Session {
     }
 
     /// Begins the recording that an order asks for. The name that it got.
-    fn record_for_order(&mut self, path: &Path) -> Result<PathBuf, String> {
-        let Some(folder) = &self.folder else { return self.record(path).map_err(|error| error.to_string()) };
+    fn record_for_order(&mut self, path: &Path) -> Result<PathBuf, ObeyError> {
+        let Some(folder) = &self.folder else { return Ok(self.record(path)?) };
         let place = folder.place(path)?;
         let (name, recorder) = match self.names.create(&place.path(), &self.header) {
             Ok(begun) => begun,
-            Err(error) => return Err(place.name(error).to_string()),
+            Err(error) => return Err(place.name(error).into()),
         };
         let shown = place.known(&name);
         self.attach(Recording::at(recorder, place));
@@ -367,14 +398,14 @@ impl Session {
         self.endpoint = Some(endpoint);
     }
 
-    fn obey(&mut self, order: Order) -> Result<String, String> {
+    fn obey(&mut self, order: Order) -> Result<String, ObeyError> {
         match order {
             Order::Record(path) => {
                 return Ok(format!("recording to {}", self.record_for_order(&path)?.display()));
             }
             Order::Close => {
                 let path = self.recorder.as_ref().map(|r| r.path().display().to_string());
-                let path = path.ok_or("nothing is being recorded")?;
+                let path = path.ok_or(ObeyError::NotRecording)?;
                 self.close_recording();
                 return Ok(format!("closed {path}"));
             }
@@ -390,11 +421,11 @@ impl Session {
         Ok(String::new())
     }
 
-    fn switch(&self, sensor: String, on: bool) -> Result<String, String> {
+    fn switch(&self, sensor: String, on: bool) -> Result<String, ObeyError> {
         let sensors = self.status().sensors;
         if !sensors.iter().any(|(name, _)| *name == sensor) {
-            let names: Vec<String> = sensors.into_iter().map(|(name, _)| name).collect();
-            return Err(format!("'{sensor}' is not sampled here; sampled are: {}", names.join(", ")));
+            let sampled = sensors.into_iter().map(|(name, _)| name).collect();
+            return Err(ObeyError::NotSampled { sensor, sampled });
         }
         self.tell(Command::Switch(sensor, on));
         Ok(String::new())

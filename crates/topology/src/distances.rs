@@ -2,6 +2,7 @@
 
 use crate::nodes::{NODE, Nodes};
 use crate::reader::Reader;
+use crate::values::{self, ValueError};
 use numakit_model::CpuSet;
 use numakit_model::topology::Distances;
 
@@ -51,12 +52,12 @@ fn columns(ids: &[u32], online: &CpuSet, length: usize) -> Option<Vec<usize>> {
 }
 
 /// One row: numbers parted by spaces. A lone 0 is how some kernels say that there is none.
-pub fn row(bytes: &[u8]) -> Result<Vec<u32>, String> {
-    let text = std::str::from_utf8(bytes).map_err(|_| "no text".to_owned())?;
+pub fn row(bytes: &[u8]) -> Result<Vec<u32>, ValueError> {
+    let text = values::text(bytes)?;
     let row: Result<Vec<u32>, _> = text.trim_matches('\0').split_ascii_whitespace().map(str::parse).collect();
     match row {
-        Ok(row) if row.is_empty() || row == [0] => Err("no distances".to_owned()),
+        Ok(row) if row.is_empty() || row == [0] => Err(ValueError::NoDistances),
         Ok(row) => Ok(row),
-        Err(_) => Err("not a row of numbers".to_owned()),
+        Err(_) => Err(ValueError::Row),
     }
 }

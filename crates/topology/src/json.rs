@@ -19,8 +19,49 @@ pub enum JsonError {
     #[error("not a machine as JSON: {0}; write one with 'numa topo --json' and change that")]
     Syntax(#[from] serde_json::Error),
     /// Fields that contradict each other.
-    #[error("{0}")]
-    Content(String),
+    #[error(transparent)]
+    Content(#[from] ContentError),
+}
+
+/// Fields that contradict each other.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum ContentError {
+    /// No memory.
+    #[error("there are no nodes; give at least {{\"os_index\": 0, \"cpus\": \"0-3\"}} in \"nodes\"")]
+    NoNodes,
+    /// More nodes than any machine has.
+    #[error("{0} nodes are more than {MAX_NODES}; give fewer")]
+    Nodes(usize),
+    /// Nothing to run on.
+    #[error("no CPU is online; name CPUs in \"nodes\" or in \"online\"")]
+    NoCpu,
+    /// A number that no machine has.
+    #[error("CPU {0} is beyond {most}; number CPUs from 0", most = MAX_CPUS - 1)]
+    Cpu(u32),
+    /// Some part of the machine has CPUs that are not online.
+    #[error("{what} {cpus} has CPUs {odd} that are not in \"online\"; add them there or remove them")]
+    Offline {
+        /// The kind of part.
+        what: &'static str,
+        /// Its CPUs.
+        cpus: CpuSet,
+        /// Those that are not online.
+        odd: CpuSet,
+    },
+    /// Cores overlap, or have nothing.
+    #[error("core {{{0}}} is empty or shares CPUs with another; give each CPU to one core")]
+    Core(CpuSet),
+    /// A core of a kind that is not described.
+    #[error("core {{{0}}} is of a kind that \"kinds\" does not have; add it there")]
+    Kind(CpuSet),
+    /// A device at a node that is not described.
+    #[error("device {name} is at a node that is not there; the nodes are {nodes}")]
+    Device {
+        /// Its name.
+        name: String,
+        /// The nodes of the machine.
+        nodes: CpuSet,
+    },
 }
 
 /// The machine as JSON, one list entry a line.
@@ -37,7 +78,7 @@ pub fn text(topology: &Topology) -> String {
 pub fn parse(text: &str) -> Result<Topology, JsonError> {
     let mut topology: Topology = serde_json::from_str(text)?;
     complete(&mut topology);
-    check(&topology).map_err(JsonError::Content)?;
+    check(&topology)?;
     Ok(topology)
 }
 
@@ -66,20 +107,16 @@ fn complete(t: &mut Topology) {
     }
 }
 
-fn check(t: &Topology) -> Result<(), String> {
+fn check(t: &Topology) -> Result<(), ContentError> {
     if t.nodes.is_empty() {
-        return Err(
-            "there are no nodes; give at least {\"os_index\": 0, \"cpus\": \"0-3\"} in \"nodes\"".into()
-        );
+        return Err(ContentError::NoNodes);
     }
     if t.nodes.len() > MAX_NODES {
-        return Err(format!("{} nodes are more than {MAX_NODES}; give fewer", t.nodes.len()));
+        return Err(ContentError::Nodes(t.nodes.len()));
     }
     match t.online.last() {
-        None => return Err("no CPU is online; name CPUs in \"nodes\" or in \"online\"".into()),
-        Some(last) if last >= MAX_CPUS => {
-            return Err(format!("CPU {last} is beyond {}; number CPUs from 0", MAX_CPUS - 1));
-        }
+        None => return Err(ContentError::NoCpu),
+        Some(last) if last >= MAX_CPUS => return Err(ContentError::Cpu(last)),
         Some(_) => {}
     }
     let nodes = t.nodes.iter().map(|n| ("node", &n.cpus));
@@ -89,32 +126,22 @@ fn check(t: &Topology) -> Result<(), String> {
     for (what, cpus) in nodes.chain(packages).chain(cores).chain(caches).chain([("allowed", &t.allowed)]) {
         if !cpus.is_subset(&t.online) {
             let odd = cpus.minus(&t.online);
-            return Err(format!(
-                "{what} {cpus} has CPUs {odd} that are not in \"online\"; add them there or remove them"
-            ));
+            return Err(ContentError::Offline { what, cpus: cpus.clone(), odd });
         }
     }
     let mut seen = CpuSet::new();
     for core in &t.cores {
         if core.cpus.is_empty() || seen.intersects(&core.cpus) {
-            return Err(format!(
-                "core {{{}}} is empty or shares CPUs with another; give each CPU to one core",
-                core.cpus
-            ));
+            return Err(ContentError::Core(core.cpus.clone()));
         }
         seen = seen.or(&core.cpus);
         if core.kind.is_some_and(|kind| kind as usize >= t.kinds.len()) {
-            return Err(format!(
-                "core {{{}}} is of a kind that \"kinds\" does not have; add it there",
-                core.cpus
-            ));
+            return Err(ContentError::Kind(core.cpus.clone()));
         }
     }
     let ids = t.node_ids();
     match t.devices.iter().find(|d| d.node.is_some_and(|node| !ids.contains(node))) {
-        Some(device) => {
-            Err(format!("device {} is at a node that is not there; the nodes are {ids}", device.name))
-        }
+        Some(device) => Err(ContentError::Device { name: device.name.clone(), nodes: ids }),
         None => Ok(()),
     }
 }

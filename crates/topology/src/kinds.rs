@@ -2,6 +2,7 @@
 
 use crate::cpus::CPU;
 use crate::reader::Reader;
+use crate::values::{self, ValueError};
 use numakit_model::CpuSet;
 use numakit_model::topology::{Core, CoreKind};
 use std::collections::BTreeMap;
@@ -61,7 +62,7 @@ fn by_value(
     reader: &mut Reader<'_>,
     cores: &[Core],
     file: &str,
-    parse: fn(&[u8]) -> Result<u64, String>,
+    parse: fn(&[u8]) -> Result<u64, ValueError>,
     name: fn(u64) -> String,
 ) -> Vec<Kind> {
     let mut groups: BTreeMap<u64, CpuSet> = BTreeMap::new();
@@ -82,16 +83,16 @@ fn by_value(
     groups.into_iter().map(|(value, cpus)| Kind { value, name: name(value), cpus }).collect()
 }
 
-fn decimal(bytes: &[u8]) -> Result<u64, String> {
-    let value = crate::values::number(bytes)?;
-    u64::try_from(value).map_err(|_| format!("{value} is negative"))
+fn decimal(bytes: &[u8]) -> Result<u64, ValueError> {
+    let value = values::number(bytes)?;
+    u64::try_from(value).map_err(|_| ValueError::Negative(value))
 }
 
-fn hexadecimal(bytes: &[u8]) -> Result<u64, String> {
-    let text = String::from_utf8_lossy(crate::values::trim(bytes));
+fn hexadecimal(bytes: &[u8]) -> Result<u64, ValueError> {
+    let text = String::from_utf8_lossy(values::trim(bytes));
     // The lowest four bits are the patch level, the same kind of core may differ in it.
     let value = u64::from_str_radix(text.trim_start_matches("0x"), 16);
-    value.map(|v| v & !0xf).map_err(|_| "no hexadecimal number".to_owned())
+    value.map(|v| v & !0xf).map_err(|_| ValueError::Hexadecimal)
 }
 
 fn model_name(midr: u64) -> String {

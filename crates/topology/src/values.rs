@@ -1,7 +1,42 @@
 //! The notations of single values in /sys and /proc.
 
-use numakit_model::CpuSet;
 use numakit_model::cpuset::MAX_ID;
+use numakit_model::{CpuSet, ParseSetError};
+use thiserror::Error;
+
+/// A file that does not hold what it should.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum ValueError {
+    /// Bytes that are no text.
+    #[error("no text")]
+    NoText,
+    /// Something else than a decimal number.
+    #[error("'{0}' is no number")]
+    Number(String),
+    /// Something else than a size.
+    #[error("'{0}' is no size")]
+    Size(String),
+    /// Something else than a set.
+    #[error(transparent)]
+    Set(#[from] ParseSetError),
+    /// Below 0, where that makes no sense.
+    #[error("{0} is negative")]
+    Negative(i64),
+    /// Something else than a hexadecimal number.
+    #[error("no hexadecimal number")]
+    Hexadecimal,
+    /// A row of distances without any.
+    #[error("no distances")]
+    NoDistances,
+    /// Something else than a row of distances.
+    #[error("not a row of numbers")]
+    Row,
+}
+
+/// The text of a file.
+pub fn text(bytes: &[u8]) -> Result<&str, ValueError> {
+    std::str::from_utf8(bytes).map_err(|_| ValueError::NoText)
+}
 
 /// The content of a file without spaces, line ends and NUL bytes around it.
 pub fn trim(mut bytes: &[u8]) -> &[u8] {
@@ -16,29 +51,27 @@ pub fn trim(mut bytes: &[u8]) -> &[u8] {
 }
 
 /// A decimal number, perhaps negative.
-pub fn number(bytes: &[u8]) -> Result<i64, String> {
-    let text = std::str::from_utf8(trim(bytes)).map_err(|_| "no number".to_owned())?;
-    text.parse().map_err(|_| format!("'{}' is no number", short(text)))
+pub fn number(bytes: &[u8]) -> Result<i64, ValueError> {
+    let text = text(trim(bytes))?;
+    text.parse().map_err(|_| ValueError::Number(short(text)))
 }
 
 /// A set as a list: `0-3,8`.
-pub fn list(bytes: &[u8]) -> Result<CpuSet, String> {
-    let text = std::str::from_utf8(bytes).map_err(|_| "no text".to_owned())?;
-    CpuSet::parse_list(text).map_err(|e| e.to_string())
+pub fn list(bytes: &[u8]) -> Result<CpuSet, ValueError> {
+    Ok(CpuSet::parse_list(text(bytes)?)?)
 }
 
 /// A set as a mask: `0000,0000003f`. Leading zeros cost nothing, which matters where each of
 /// thousands of masks is mostly zeros.
-pub fn mask(bytes: &[u8]) -> Result<CpuSet, String> {
+pub fn mask(bytes: &[u8]) -> Result<CpuSet, ValueError> {
     let bytes = trim(bytes);
     let zeros = bytes.iter().take_while(|b| matches!(b, b'0' | b',')).count();
-    let rest = std::str::from_utf8(&bytes[zeros..]).map_err(|_| "no text".to_owned())?;
-    CpuSet::parse_mask(rest).map_err(|e| e.to_string())
+    Ok(CpuSet::parse_mask(text(&bytes[zeros..])?)?)
 }
 
 /// A cache size: `48K`, `2M`, or plain bytes. In bytes.
-pub fn size(bytes: &[u8]) -> Result<u64, String> {
-    let text = std::str::from_utf8(trim(bytes)).map_err(|_| "no size".to_owned())?;
+pub fn size(bytes: &[u8]) -> Result<u64, ValueError> {
+    let text = text(trim(bytes))?;
     let (digits, unit) = match text.as_bytes().last() {
         Some(b'K') => (&text[..text.len() - 1], 1 << 10),
         Some(b'M') => (&text[..text.len() - 1], 1 << 20),
@@ -46,7 +79,7 @@ pub fn size(bytes: &[u8]) -> Result<u64, String> {
         _ => (text, 1u64),
     };
     let value = digits.parse::<u64>().ok().and_then(|n| n.checked_mul(unit));
-    value.ok_or_else(|| format!("'{}' is no size", short(text)))
+    value.ok_or_else(|| ValueError::Size(short(text)))
 }
 
 /// The numbers in names such as `cpu12`; other names are left out.

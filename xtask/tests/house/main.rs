@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod documents;
+mod errors;
 mod layers;
 mod rules;
 

@@ -32,7 +32,7 @@ impl Ctl {
         global.only_here("orders go to a numa that runs on this machine")?;
         let mut line = self.order.join(" ");
         // The file is meant from where the order is given, not from where the recorder runs.
-        if let Order::Record(path) = Order::parse(line.as_bytes()).map_err(anyhow::Error::msg)? {
+        if let Order::Record(path) = Order::parse(line.as_bytes())? {
             line = format!("record {}", std::path::absolute(path)?.display());
         }
         let answer = client::send(self.pid, &line)?;

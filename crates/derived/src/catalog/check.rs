@@ -1,16 +1,45 @@
 //! Whether formulas make sense: names, circles, size, units.
 
 use super::{Catalog, Formula, FormulaError, Known};
-use crate::dimension::Dimension;
+use crate::dimension::{Dimension, Quantity};
 use crate::expression::{Constant, Expr, Function};
 use crate::machine::{FACTS, Fact, PREFIX};
 use numakit_model::suggest::nearest;
 use std::collections::HashMap;
+use thiserror::Error;
 
 /// How deep a formula may be with all that it uses; evaluation needs as much room.
 pub(crate) const MAX_DEPTH: usize = 100;
 /// How many parts a formula may have with all that it uses.
 const MAX_PARTS: usize = 10_000;
+
+/// Why a formula makes no sense.
+#[derive(Debug, Error)]
+pub(super) enum Nonsense {
+    #[error("{circle} needs {name}; a formula cannot need itself")]
+    Circle { circle: String, name: String },
+    #[error("formulas that use each other more than {MAX_DEPTH} deep; use fewer steps")]
+    Deep,
+    #[error(
+        "too large with all that it uses ({deep} deep, {parts} parts; {MAX_DEPTH} and {MAX_PARTS} are allowed)"
+    )]
+    Large { deep: usize, parts: usize },
+    #[error("unknown fact '{name}'{}; see the guide 'formulas'", nearest_of(nearest))]
+    Fact { name: String, nearest: Vec<String> },
+    #[error(
+        "unknown formula '{name}'{}; a metric has a point in its name, as in node.MemFree",
+        nearest_of(nearest)
+    )]
+    Formula { name: String, nearest: Vec<String> },
+    #[error("it gives {found}, but says {says}; declare what it gives, or change the formula")]
+    Quantity { found: Dimension, says: Quantity },
+    #[error("{0}")]
+    Mismatch(String),
+}
+
+fn nearest_of(names: &[String]) -> String {
+    if names.is_empty() { String::new() } else { format!(", nearest: {}", names.join(", ")) }
+}
 
 /// The first mistake, if there is one.
 pub(super) fn check(catalog: &Catalog, known: Known<'_>) -> Result<(), FormulaError> {
@@ -34,31 +63,28 @@ struct Sizes<'a> {
 }
 
 impl<'a> Sizes<'a> {
-    fn formula(&mut self, formula: &'a Formula) -> Result<(usize, usize), String> {
+    fn formula(&mut self, formula: &'a Formula) -> Result<(usize, usize), Nonsense> {
         if let Some(size) = self.done.get(formula.name.as_str()) {
             return Ok(*size);
         }
         if let Some(from) = self.path.iter().position(|name| *name == formula.name) {
             let circle = self.path[from..].join(" needs ");
-            return Err(format!("{circle} needs {}; a formula cannot need itself", formula.name));
+            return Err(Nonsense::Circle { circle, name: formula.name.clone() });
         }
         self.path.push(&formula.name);
         if self.path.len() > MAX_DEPTH {
-            return Err(format!("formulas that use each other more than {MAX_DEPTH} deep; use fewer steps"));
+            return Err(Nonsense::Deep);
         }
         let size = self.expr(&formula.expr)?;
         if size.0 > MAX_DEPTH || size.1 > MAX_PARTS {
-            return Err(format!(
-                "too large with all that it uses ({} deep, {} parts; {MAX_DEPTH} and {MAX_PARTS} are allowed)",
-                size.0, size.1
-            ));
+            return Err(Nonsense::Large { deep: size.0, parts: size.1 });
         }
         self.path.pop();
         self.done.insert(&formula.name, size);
         Ok(size)
     }
 
-    fn expr(&mut self, expr: &'a Expr) -> Result<(usize, usize), String> {
+    fn expr(&mut self, expr: &'a Expr) -> Result<(usize, usize), Nonsense> {
         let (mut depth, mut parts) = (0, 1usize);
         if let Expr::Name(name) | Expr::OrZero(name) | Expr::Mean(name) = expr {
             match self.catalog.get(name) {
@@ -76,28 +102,21 @@ impl<'a> Sizes<'a> {
 }
 
 /// Names without a point are formulas, the rest metrics and facts.
-fn resolves(catalog: &Catalog, name: &str) -> Result<(), String> {
-    let near = |names: Vec<&str>| match names.as_slice() {
-        [] => String::new(),
-        names => format!(", nearest: {}", names.join(", ")),
-    };
-    if name.starts_with(PREFIX) && Fact::named(name).is_none() {
+fn resolves(catalog: &Catalog, name: &str) -> Result<(), Nonsense> {
+    let (owned, name) = (|names: Vec<&str>| names.into_iter().map(str::to_owned).collect(), name.to_owned());
+    if name.starts_with(PREFIX) && Fact::named(&name).is_none() {
         let facts = FACTS.iter().map(|f| f.name);
-        return Err(format!(
-            "unknown fact '{name}'{}; see the guide 'formulas'",
-            near(nearest(name, facts, 2))
-        ));
+        let nearest = owned(nearest(&name, facts, 2));
+        return Err(Nonsense::Fact { name, nearest });
     }
     if !name.contains('.') {
-        let near = near(catalog.nearest(name));
-        return Err(format!(
-            "unknown formula '{name}'{near}; a metric has a point in its name, as in node.MemFree"
-        ));
+        let nearest = owned(catalog.nearest(&name));
+        return Err(Nonsense::Formula { name, nearest });
     }
     Ok(())
 }
 
-fn of_formula(catalog: &Catalog, formula: &Formula, known: Known<'_>) -> Result<(), String> {
+fn of_formula(catalog: &Catalog, formula: &Formula, known: Known<'_>) -> Result<(), Nonsense> {
     let of_name = |name: &str| {
         if let Some(inner) = catalog.get(name) {
             return Some(inner.quantity.dimension());
@@ -115,17 +134,17 @@ fn of_formula(catalog: &Catalog, formula: &Formula, known: Known<'_>) -> Result<
     for part in alternatives {
         let found = dimension(part, &of_name)?;
         if let Some(found) = found.filter(|d| !formula.quantity.accepts(*d)) {
-            return Err(format!(
-                "it gives {found}, but says {}; declare what it gives, or change the formula",
-                formula.quantity
-            ));
+            return Err(Nonsense::Quantity { found, says: formula.quantity });
         }
     }
     Ok(())
 }
 
 /// The dimension of an expression; `None` where it fits anything.
-fn dimension(expr: &Expr, of_name: &dyn Fn(&str) -> Option<Dimension>) -> Result<Option<Dimension>, String> {
+fn dimension(
+    expr: &Expr,
+    of_name: &dyn Fn(&str) -> Option<Dimension>,
+) -> Result<Option<Dimension>, Nonsense> {
     match expr {
         Expr::Number(value, unit) => Ok(of_number(*value, *unit, true)),
         Expr::Name(name) | Expr::OrZero(name) | Expr::Mean(name) => Ok(of_name(name)),
@@ -143,7 +162,9 @@ fn dimension(expr: &Expr, of_name: &dyn Fn(&str) -> Option<Dimension>) -> Result
                 match joined {
                     None => joined = Some((found, part)),
                     Some((first, _)) if agree(expr, first, found) => {}
-                    Some((first, other)) => return Err(mismatch(expr, (other, first), (part, found))),
+                    Some((first, other)) => {
+                        return Err(Nonsense::Mismatch(mismatch(expr, (other, first), (part, found))));
+                    }
                 }
             }
             let joined = joined.map(|(dimension, _)| dimension);

@@ -3,9 +3,44 @@
 use super::{Cache, Core, CoreKind, Device, Distances, Node, Package, Topology};
 use crate::CpuSet;
 use serde::{Deserialize, Serialize};
+use thiserror::Error;
 
 /// The version of the form; fields are only ever added to it.
 const SCHEMA: u32 = 1;
+
+/// Fields that do not make a machine.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum DocumentError {
+    /// Written by a newer program.
+    #[error("schema is {0}, this program knows up to {SCHEMA}; use a newer numa")]
+    Schema(u32),
+    /// Two nodes in the wrong order.
+    #[error("nodes are not in rising order of os_index: {before} stands before {after}; sort them")]
+    Order {
+        /// The first of the two.
+        before: u32,
+        /// The second.
+        after: u32,
+    },
+    /// The matrix of distances has too few or too many rows.
+    #[error("distances have {rows} rows for {nodes} nodes; give one row per node")]
+    Rows {
+        /// Rows of the matrix.
+        rows: usize,
+        /// Nodes of the machine.
+        nodes: usize,
+    },
+    /// A row of the matrix has too few or too many values.
+    #[error("row {row} of the distances has {values} values for {nodes} nodes; give one per node")]
+    Row {
+        /// The row, from 0.
+        row: usize,
+        /// How many values it has.
+        values: usize,
+        /// Nodes of the machine.
+        nodes: usize,
+    },
+}
 
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
@@ -111,20 +146,14 @@ fn pus(t: &Topology) -> Vec<Pu> {
 }
 
 impl TryFrom<Document> for Topology {
-    type Error = String;
+    type Error = DocumentError;
 
-    fn try_from(d: Document) -> Result<Self, String> {
+    fn try_from(d: Document) -> Result<Self, DocumentError> {
         if d.schema > SCHEMA {
-            return Err(format!(
-                "schema is {}, this program knows up to {SCHEMA}; use a newer numa",
-                d.schema
-            ));
+            return Err(DocumentError::Schema(d.schema));
         }
         if let Some(pair) = d.nodes.windows(2).find(|pair| pair[0].os_index >= pair[1].os_index) {
-            return Err(format!(
-                "nodes are not in rising order of os_index: {} stands before {}; sort them",
-                pair[0].os_index, pair[1].os_index
-            ));
+            return Err(DocumentError::Order { before: pair[0].os_index, after: pair[1].os_index });
         }
         let nodes: Vec<u32> = d.nodes.iter().map(|n| n.os_index).collect();
         Ok(Self {

@@ -1,6 +1,6 @@
 //! Headings as series, and series as headings.
 
-use super::{PROGRAM, wording};
+use super::{NumascopeError, PROGRAM, wording};
 use crate::header::Header;
 use numakit_model::{Instance, Kind, Metric, Scope, Series, Unit};
 use numakit_sensors::known::VMSTAT;
@@ -35,9 +35,9 @@ struct Head {
 }
 
 /// The series that the first two rows of a file stand for; else why they are none.
-pub fn series_of(head: &[Value], headings: &[Value]) -> Result<Vec<Series>, String> {
+pub fn series_of(head: &[Value], headings: &[Value]) -> Result<Vec<Series>, NumascopeError> {
     let [Value::String(sensor), Value::Number(_), rest @ ..] = head else {
-        return Err("it does not begin with [\"sensor name\", sources, maximum]".into());
+        return Err(NumascopeError::NoHead);
     };
     let maximum = rest.first().and_then(Value::as_u64).filter(|most| *most > 0);
     let head = Head {
@@ -50,7 +50,7 @@ pub fn series_of(head: &[Value], headings: &[Value]) -> Result<Vec<Series>, Stri
     let mut taken = HashSet::new();
     let mut series = Vec::with_capacity(headings.len());
     for heading in headings {
-        let heading = heading.as_str().ok_or("a heading is no text")?;
+        let heading = heading.as_str().ok_or(NumascopeError::Heading)?;
         let (mut metric, instance) = head.metric(heading);
         if !taken.insert((metric.name.clone(), instance)) {
             // Of two headings for the same, the second is called as it stands there.

@@ -228,7 +228,7 @@ impl<'a> Shape<'a> {
         };
         let rows = (0..nodes.len()).map(|a| (0..nodes.len()).map(|b| value(a, b)).collect()).collect();
         Distances::new((0..nodes.len() as u32).collect(), rows)
-            .map_err(|why| DescriptionError::new(0, why, "make the machine smaller"))
+            .map_err(|why| DescriptionError::new(0, why.to_string(), "make the machine smaller"))
     }
 
     /// Up to how many nodes in a row each distance holds: 1 for the node itself, then the parts
