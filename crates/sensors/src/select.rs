@@ -64,7 +64,7 @@ pub enum SelectError {
         /// As it was given.
         item: String,
         /// Why.
-        why: Unavailable,
+        why: Box<Unavailable>,
     },
     /// Everything that is taken is also left out.
     #[error("nothing is left of the events '{0}'; leave out less")]
@@ -186,7 +186,7 @@ impl Probe {
     fn error(&self, item: &str) -> SelectError {
         let item = item.to_owned();
         if let Some(why) = self.why_absent(&item) {
-            return SelectError::Absent { item, why };
+            return SelectError::Absent { item, why: Box::new(why) };
         }
         let nearest = self.nearest(&item);
         SelectError::Unknown { item, nearest }

@@ -238,7 +238,7 @@ impl Door {
         let query = csv::Query::parse(request.uri().query().unwrap_or_default()).map_err(bad)?;
         let shown = self.hub.source(query.source).map_err(bad)?;
         let written = tokio::task::spawn_blocking(move || csv::text(&shown, &query)).await;
-        let text = written.unwrap_or_else(|_| Err(AskError::NotWritten)).map_err(bad)?;
+        let text = written.unwrap_or(Err(AskError::NotWritten)).map_err(bad)?;
         let text = Bytes::from_owner(Sent { text, _turn: turn });
         let mut answer = respond(StatusCode::OK, "text/csv; charset=utf-8", text);
         let name = HeaderValue::from_static("attachment; filename=\"numa.csv\"");

@@ -146,7 +146,7 @@ fn missing_tracepoints_have_their_reason() {
     );
     assert_eq!(
         why(|t| _ = t.remove(TRACING).failing(TRACING, ErrorKind::PermissionDenied), metric),
-        "tracepoints of the kernel: /sys/kernel/tracing: permission denied; run it as root, or sudo mount \
+        "tracepoints of the kernel: /sys/kernel/tracing: permission denied; run numa as root, or sudo mount \
          -o remount,mode=755 /sys/kernel/tracing"
     );
     let folder = format!("{TRACING}/events/sched/sched_move_numa");
