@@ -36,8 +36,8 @@ pub enum CheckError {
     /// The kernel does not say where a thread may run.
     #[error("{0} says nothing of allowed CPUs; use a kernel with cpusets")]
     NoMask(String),
-    /// It says something that is no list of CPUs.
-    #[error("{path}: Cpus_allowed_list is '{list}', which is no list of CPUs")]
+    /// It says something that is not a list of CPUs.
+    #[error("{path}: Cpus_allowed_list is '{list}', which is not a list of CPUs")]
     Mask {
         /// The file.
         path: String,

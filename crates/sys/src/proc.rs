@@ -74,10 +74,10 @@ impl<'a> TaskDir<'a> {
         self.root.source(&self.path(file))
     }
 
-    /// `stat`. A line that is none is an error of the kind `InvalidData`.
+    /// `stat`. A malformed line is an error of the kind `InvalidData`.
     pub fn stat(&self) -> Result<TaskStat, ReadError> {
         TaskStat::parse(&self.bytes("stat")?)
-            .ok_or_else(|| ReadError::invalid(&self.path("stat"), "not a line of a process"))
+            .ok_or_else(|| ReadError::invalid(&self.path("stat"), "malformed line"))
     }
 
     /// `status`.
@@ -174,11 +174,11 @@ mod tests {
     }
 
     #[test]
-    fn a_line_that_is_none_says_so() {
+    fn a_malformed_line_is_an_error() {
         let mut tree = Tree::new();
         tree.file("/proc/7/stat", "7 (a");
         let error = TaskDir::of(&SysRoot::of_tree(tree), 7).stat().unwrap_err();
         assert_eq!(error.kind, std::io::ErrorKind::InvalidData);
-        assert_eq!(error.to_string(), "/proc/7/stat: not a line of a process");
+        assert_eq!(error.to_string(), "/proc/7/stat: malformed line");
     }
 }

@@ -59,7 +59,7 @@ fn reads_past_the_root(text: &str) -> bool {
     // Not the end of a longer name, as in `tracefs::`.
     let is_whole = |at: usize| !code[..at].ends_with(|c: char| c.is_ascii_alphanumeric() || c == '_');
     let opens = |opener: &&str| code.match_indices(*opener).any(|(at, _)| is_whole(at));
-    !paths(code).is_empty() && OPENERS.iter().any(|opener| opens(&opener))
+    !paths(code).is_empty() && OPENERS.iter().any(opens)
 }
 
 fn names_processes(text: &str) -> bool {

@@ -127,7 +127,7 @@ mod tests {
     use crate::testing::{nodes, root};
 
     #[test]
-    fn memory_is_told_by_the_numbers_of_nodes() {
+    fn memory_is_listed_by_the_numbers_of_nodes() {
         let maps = "1 default heap N1=2 kernelpagesize_kB=4\n2 default N4=1 kernelpagesize_kB=4\n";
         let root = root(&[("/proc/7/numa_maps", maps)]);
         let topology = Topology { page_size: 4096, ..nodes(&[1, 4]) };

@@ -36,7 +36,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn groups_of_both_versions_are_told_apart() {
+    fn groups_of_both_versions_are_distinguished() {
         let text = "5:cpuset,cpu:/x:y\n\n:bad\n1:name=systemd:/init\n0::/user.slice/a\n";
         let paths = |has: &dyn Fn(&GroupLine<'_>) -> bool| lines(text).find(has).map(|line| line.path);
         assert_eq!(paths(&|line| line.has("cpuset")), Some("/x:y"));

@@ -17,7 +17,7 @@ impl Variables {
         self.0.is_empty()
     }
 
-    /// All of them, in order; a word without `=` is none.
+    /// All of them, in order; a word without `=` is skipped.
     pub fn iter(&self) -> impl Iterator<Item = (Cow<'_, str>, Cow<'_, str>)> {
         self.0.split(|&byte| byte == 0).filter_map(|word| {
             let equals = word.iter().position(|&byte| byte == b'=')?;

@@ -15,7 +15,7 @@ pub fn digits(text: &[u8]) -> Option<(u64, &[u8])> {
     (at > 0).then(|| (value, &text[at..]))
 }
 
-/// The numbers of a line, separated by spaces, up to the first word that is none.
+/// The numbers of a line, separated by spaces, up to the first word that is not a number.
 #[inline]
 pub fn numbers(mut text: &[u8]) -> impl Iterator<Item = u64> {
     std::iter::from_fn(move || {
@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_of_cpus_are_told_from_others() {
+    fn lines_of_cpus_are_recognised() {
         assert_eq!(stat_line(b"cpu12 3 4"), StatLine::Cpu(12, b" 3 4"));
         assert_eq!(stat_line(b"cpu  3 4"), StatLine::Other(b"cpu", b"  3 4"));
         assert_eq!(stat_line(b"cpufreq 1"), StatLine::Other(b"cpufreq", b" 1"));

@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_such_line_is_nothing() {
+    fn malformed_lines_are_refused() {
         for text in ["", "12", "12 (a", "12 )a( S", "12 (a) S", "12 (a) S x 1 2 3", "(((())))"] {
             assert_eq!(TaskStat::parse(text.as_bytes()), None, "{text}");
         }
