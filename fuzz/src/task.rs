@@ -4,8 +4,8 @@ use numakit_model::Topology;
 use numakit_model::topology::Node;
 use numakit_sensors::task::nodes::Nodes;
 use numakit_sensors::task::numa_maps::{Memory, Reading};
-use numakit_sensors::task::stat as line;
 use numakit_sys::SysRoot;
+use numakit_sys::proc::{LoadAverage, TaskStat, TaskStatus, Variables, cgroup, machine, maps};
 use numakit_sys::root::Tree;
 
 /// /proc/PID/numa_maps: every byte is of one use on one node.
@@ -28,7 +28,34 @@ pub fn numa_maps(input: &[u8]) {
 
 /// /proc/PID/stat.
 pub fn stat(input: &[u8]) {
-    if let Some(stat) = line::parse(input) {
+    if let Some(stat) = TaskStat::parse(input) {
         assert!(stat.command.len() < input.len());
+        assert!(stat.runs() || stat.has_ended());
+        assert!(!stat.name().chars().any(char::is_control));
+    }
+}
+
+/// Other files of processes, and of the whole machine: each line or text is given to all parsers.
+pub fn text(input: &[u8]) {
+    let text = String::from_utf8_lossy(input);
+    let status = TaskStatus::new(text.clone().into_owned());
+    let _ = (status.users(), status.is_capable(63), status.bytes("VmRSS"));
+    let _ = (status.allowed_cpus(), status.allowed_nodes());
+    let variables = Variables::new(input.to_vec());
+    for (name, _) in variables.iter() {
+        assert!(variables.get(&name).is_some());
+    }
+    for group in cgroup::lines(&text) {
+        assert!(!(group.is_unified && group.has("cpuset")));
+    }
+    if let Some(path) = cgroup::unified(&text) {
+        assert!(cgroup::lines(&text).any(|line| line.is_unified && line.path == path));
+    }
+    let pointer = maps::stack_pointer_of(&text).unwrap_or(4096);
+    assert!(maps::mapping_of(&text, pointer).is_none_or(|range| range.contains(&pointer)));
+    let _ = LoadAverage::parse(&text);
+    for line in input.split(|&byte| byte == b'\n') {
+        let (machine::StatLine::Cpu(_, rest) | machine::StatLine::Other(_, rest)) = machine::stat_line(line);
+        assert!(machine::numbers(rest).count() <= rest.len());
     }
 }

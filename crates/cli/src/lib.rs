@@ -4,7 +4,6 @@
 pub mod completion;
 mod formulas;
 mod global;
-mod job;
 pub mod numaplace;
 pub mod numascope;
 mod observe;

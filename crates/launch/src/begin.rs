@@ -10,6 +10,7 @@ use numakit_registry::{
     About, Chosen, Ending, Held, Registry, RegistryError, RunError, Seen, TakeError, busy, look, run,
 };
 use numakit_sys::huge_pages::Setting;
+use numakit_sys::proc::LoadAverage;
 use numakit_sys::{SysRoot, sched};
 use std::borrow::Cow;
 use std::cell::Cell;
@@ -227,9 +228,7 @@ impl Ready {
 
 /// CPUs that are in use. Where only this process wants a CPU, there is nothing to wait for.
 fn in_use(root: &SysRoot, threshold: u32) -> Vec<(u32, u32)> {
-    let load = root.text("/proc/loadavg").unwrap_or_default();
-    let running = load.split_ascii_whitespace().nth(3).and_then(|word| word.split('/').next()?.parse().ok());
-    if running.is_some_and(|running: u32| running <= 1) {
+    if LoadAverage::read(root).is_some_and(|load| load.running <= 1) {
         return Vec::new();
     }
     let busy = busy::look(root, &CpuSet::new(), threshold, busy::USUAL);

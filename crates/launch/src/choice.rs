@@ -1,9 +1,10 @@
 //! Which cores a program gets, while nobody else chooses.
 
+use crate::BeginError;
 use numakit_model::{CpuSet, Plan, Topology};
 use numakit_placement::{Cores, PlanError, Request, Taken, explained};
 use numakit_registry::limits::Limits;
-use numakit_registry::{Chosen, RegistryError, Seen};
+use numakit_registry::{Chosen, RegistryError, Seen, look};
 use numakit_sys::SysRoot;
 
 /// What is chosen from, and what for.
@@ -37,6 +38,13 @@ impl<'a> Choice<'a> {
         let isolated = root.text("/sys/devices/system/cpu/isolated").unwrap_or_default();
         let isolated = CpuSet::parse_list(&isolated).unwrap_or_default();
         Self { topology, request, isolated, busy: Vec::new(), limits: None }
+    }
+
+    /// What `numa run` would choose now, apart from what is only busy; of another machine nobody
+    /// holds anything.
+    pub fn now(root: &SysRoot, topology: &Topology, request: &Request) -> Result<Outcome, BeginError> {
+        let seen = if root.is_host() { look()? } else { Seen::default() };
+        Ok(Choice::new(root, topology, request).choose(&seen)?.with)
     }
 
     /// The best cores that nobody holds. What others use without holding it is used only where

@@ -1,6 +1,7 @@
 //! From a plan to a running program.
 
 mod begin;
+mod check;
 mod choice;
 pub mod environment;
 mod error;
@@ -14,6 +15,7 @@ mod shell;
 pub mod sufferers;
 
 pub use begin::{BeginError, Ready, Wait, Wish};
+pub use check::{CheckError, Checked, check};
 pub use choice::{Choice, Outcome};
 pub use environment::{Change, Environment};
 pub use error::LaunchError;

@@ -9,6 +9,7 @@ use numakit_registry::limits::Limits;
 use numakit_registry::{About, Registry, Seen, look};
 use numakit_sys::SysRoot;
 use numakit_sys::migrate::{move_process, move_range, set_affinity_of};
+use numakit_sys::proc::{TaskDir, maps};
 use std::io;
 use thiserror::Error;
 
@@ -61,7 +62,7 @@ pub fn choose(
     choice: &Choice<'_>,
     shared: bool,
 ) -> Result<(Outcome, Replaced), BeginError> {
-    if !root.exists(&format!("/proc/{pid}")) {
+    if !TaskDir::of(root, pid).exists() {
         return Err(ReplaceError::Gone(pid).into());
     }
     let seen = look()?;
@@ -127,7 +128,8 @@ fn bind(root: &SysRoot, pid: u32, plan: &Plan, replaced: &mut Replaced) -> Resul
     let all = plan.cpus();
     let mut seen = CpuSet::new();
     for _ in 0..ROUNDS {
-        let threads = threads(root, pid).ok_or(ReplaceError::Gone(pid))?;
+        let threads = TaskDir::of(root, pid).threads().ok().filter(|threads| !threads.is_empty());
+        let threads = threads.ok_or(ReplaceError::Gone(pid))?;
         let fresh: Vec<u32> = threads.into_iter().filter(|&thread| !seen.contains(thread)).collect();
         if fresh.is_empty() {
             return Ok(());
@@ -149,26 +151,17 @@ fn bind(root: &SysRoot, pid: u32, plan: &Plan, replaced: &mut Replaced) -> Resul
     Ok(())
 }
 
-/// The threads of a process, the oldest first.
-fn threads(root: &SysRoot, pid: u32) -> Option<Vec<u32>> {
-    let names = root.list(&format!("/proc/{pid}/task")).ok()?;
-    let mut threads: Vec<u32> = names.iter().filter_map(|name| name.parse().ok()).collect();
-    threads.sort_unstable();
-    // Numbers wrap around; the main thread is always the process's.
-    threads.sort_by_key(|&thread| thread != pid);
-    (!threads.is_empty()).then_some(threads)
-}
-
 /// Moves what threads use of their stacks to their nodes.
 fn stacks(root: &SysRoot, pid: u32, plan: &Plan, replaced: &mut Replaced) {
-    let Ok(maps) = root.text(&format!("/proc/{pid}/maps")) else {
+    let process = TaskDir::of(root, pid);
+    let Ok(maps) = process.text("maps") else {
         replaced.failures.push("its stacks stay where they are: its memory may not be looked at".to_owned());
         return;
     };
     let mut unknown = 0;
     for (at, (thread, _)) in replaced.bound.iter().enumerate() {
-        let call = root.text(&format!("/proc/{pid}/task/{thread}/syscall")).unwrap_or_default();
-        let place = stack_pointer(&call).and_then(|pointer| Some((pointer, end_of_mapping(&maps, pointer)?)));
+        let pointer = maps::stack_pointer(&process.thread(*thread));
+        let place = pointer.and_then(|pointer| Some((pointer, maps::mapping_of(&maps, pointer)?.end)));
         let (Some((pointer, end)), Some(step)) = (place, plan.steps.get(at)) else {
             unknown += 1;
             continue;
@@ -184,23 +177,6 @@ fn stacks(root: &SysRoot, pid: u32, plan: &Plan, replaced: &mut Replaced) {
              these stacks went with the other memory"
         ));
     }
-}
-
-/// Where a thread stands in its stack: the last value but one in the kernel's line about its
-/// system call. A thread that runs has none.
-fn stack_pointer(line: &str) -> Option<u64> {
-    let words: Vec<&str> = line.split_ascii_whitespace().collect();
-    let [.., pointer, _] = words[..] else { return None };
-    u64::from_str_radix(pointer.strip_prefix("0x")?, 16).ok().filter(|&pointer| pointer != 0)
-}
-
-/// The end of the mapping that holds an address.
-fn end_of_mapping(maps: &str, address: u64) -> Option<u64> {
-    maps.lines().find_map(|line| {
-        let (start, end) = line.split(' ').next()?.split_once('-')?;
-        let (start, end) = (u64::from_str_radix(start, 16).ok()?, u64::from_str_radix(end, 16).ok()?);
-        (start..end).contains(&address).then_some(end)
-    })
 }
 
 #[cfg(test)]
@@ -227,34 +203,12 @@ mod tests {
         let mut child = Command::new("sleep").arg("60").spawn().unwrap();
         let host = SysRoot::host();
         let replaced = replace(&host, child.id(), &plan(&[cpu]), &Topology::default());
-        let status = host.text(&format!("/proc/{}/status", child.id())).unwrap();
+        let status = TaskDir::of(&host, child.id()).status().unwrap();
         child.kill().unwrap();
         child.wait().unwrap();
         assert_eq!(replaced.unwrap().bound, [(child.id(), cpu)]);
-        assert!(status.contains(&format!("Cpus_allowed_list:\t{cpu}\n")), "{status}");
+        assert_eq!(status.allowed_cpus(), Some(CpuSet::range(cpu, cpu)), "{status:?}");
         let gone = replace(&host, u32::MAX >> 2, &plan(&[cpu]), &Topology::default());
         assert!(matches!(gone, Err(ReplaceError::Gone(_))));
-    }
-
-    #[test]
-    fn a_thread_is_found_in_its_stack() {
-        assert_eq!(
-            stack_pointer("35 0x7ffd 0x0 0x0 0x0 0x0 0x0 0x7ffd41c07b08 0x7f2ba7c8c0c3\n"),
-            Some(0x7ffd_41c0_7b08)
-        );
-        assert_eq!(stack_pointer("-1 0x7ffd41c07b08 0x7f2ba7c8c0c3"), Some(0x7ffd_41c0_7b08));
-        assert_eq!((stack_pointer("running"), stack_pointer("")), (None, None));
-        let maps = "55d0-55e0 r-xp 0 08:01 1 /bin/x\n7ffd41be8000-7ffd41c09000 rw-p 0 00:00 0 [stack]\n";
-        assert_eq!(end_of_mapping(maps, 0x7ffd_41c0_7b08), Some(0x7ffd_41c0_9000));
-        assert_eq!((end_of_mapping(maps, 0x55e0), end_of_mapping("x", 1)), (None, None));
-    }
-
-    #[test]
-    fn the_main_thread_is_the_first() {
-        let mut tree = numakit_sys::root::Tree::new();
-        for thread in ["40", "7", "3"] {
-            tree.file(&format!("/proc/40/task/{thread}/stat"), "");
-        }
-        assert_eq!(threads(&SysRoot::of_tree(tree), 40), Some(vec![40, 3, 7]));
     }
 }

@@ -125,6 +125,11 @@ pub fn is_host(word: &str) -> bool {
     !word.is_empty() && word.chars().all(|c| c.is_ascii_alphanumeric() || ".-_+".contains(c))
 }
 
+/// How launchers on a machine of this name know it.
+pub fn host_of(name: &str) -> &str {
+    if is_host(name) { name } else { "localhost" }
+}
+
 /// The launcher of this name.
 pub fn find(name: &str) -> Result<&'static Launcher, LauncherError> {
     LAUNCHERS.iter().find(|launcher| launcher.name == name).ok_or_else(|| {

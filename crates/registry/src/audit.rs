@@ -7,7 +7,7 @@
 //! it can be left alone. A process that a cpuset confines, as all those of a container, is not bound
 //! by that.
 
-mod proc;
+pub(crate) mod proc;
 
 use crate::holding::{Bound, Holding, Process, State, Who};
 use crate::record::Record;
@@ -15,11 +15,10 @@ use crate::scan::{Scan, pid_namespace};
 use crate::tag;
 use numakit_model::CpuSet;
 use numakit_sys::SysRoot;
+use numakit_sys::proc::{TaskDir, processes, tree};
 use proc::{Confinements, Task};
 use std::cell::OnceCell;
 use std::collections::BTreeSet;
-
-pub(crate) use proc::start_of;
 
 /// What runs without locks.
 #[derive(Debug, Default)]
@@ -50,9 +49,9 @@ impl Lost {
         self.cpus.is_subset(held)
     }
 
-    /// Where the process is as long as it lives.
-    pub fn path(&self) -> String {
-        format!("/proc/{}", self.pid)
+    /// Whether the process is still there.
+    pub fn lives(&self, root: &SysRoot) -> bool {
+        TaskDir::of(root, self.pid).exists()
     }
 
     pub fn holding(self, pids: u64) -> Holding {
@@ -84,7 +83,8 @@ pub(crate) fn look(root: &SysRoot, me: u32, scan: &Scan, identities: &[u64]) -> 
     let mut seen = proc::kernel_threads(root);
     seen.insert(me);
     for _ in 0..ROUNDS {
-        let fresh: Vec<u32> = proc::processes(root).into_iter().filter(|pid| !seen.contains(pid)).collect();
+        let all = processes(root).unwrap_or_default();
+        let fresh: Vec<u32> = all.into_iter().filter(|pid| !seen.contains(pid)).collect();
         // One that is gone may have left children, which are in the next list.
         seen.extend(fresh.iter().filter(|pid| look.visit(**pid)));
         if fresh.is_empty() || !look.by_tag {
@@ -152,7 +152,7 @@ impl Look<'_> {
             }
         }
         let narrow = narrow.minus(&self.held);
-        let ancestors = || proc::ancestors(self.root, self.me);
+        let ancestors = || tree::ancestors(self.root, self.me);
         if !narrow.is_empty() && !self.ancestors.get_or_init(ancestors).contains(&task.pid) {
             self.audit.bound.push(Bound { pid: task.pid, command: task.command, cpus: narrow });
         }

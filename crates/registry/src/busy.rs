@@ -1,7 +1,10 @@
 //! CPUs that are in use although nobody registered: seen by what they did in a short while.
 
+use crate::audit::proc::threads;
 use numakit_model::CpuSet;
-use numakit_sys::{SysRoot, sched};
+use numakit_sys::SysRoot;
+use numakit_sys::proc::machine::{StatLine, numbers, stat_line};
+use numakit_sys::proc::{LoadAverage, TaskDir, processes};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -9,8 +12,6 @@ use std::time::Duration;
 pub const USUAL: Duration = Duration::from_millis(60);
 /// Percent of its time from which on a CPU counts as busy.
 pub const THRESHOLD: u32 = 50;
-/// States of a process that wants a CPU.
-const RUNNING: &str = "R";
 
 /// A CPU that is in use.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,9 +27,9 @@ pub struct Busy {
 /// The CPUs besides `registered` that are in use for at least `threshold` percent of a while.
 /// Where hardly anything runs on the machine this is seen at once, without waiting for the while.
 pub fn look(root: &SysRoot, registered: &CpuSet, threshold: u32, during: Duration) -> Vec<Busy> {
-    let read = || root.text("/proc/stat").ok().map(|text| Times::parse(&text));
+    let read = || root.bytes("/proc/stat").ok().map(|text| Times::parse(&text));
     let Some(before) = read() else { return Vec::new() };
-    if before.running <= 1 && load(root).is_some_and(|load| load < 0.3) {
+    if before.running <= 1 && LoadAverage::read(root).is_some_and(|load| load.minute < 0.3) {
         return Vec::new();
     }
     std::thread::sleep(during);
@@ -41,11 +42,6 @@ pub fn look(root: &SysRoot, registered: &CpuSet, threshold: u32, during: Duratio
     busy
 }
 
-/// How many wanted a CPU in the last minute.
-fn load(root: &SysRoot) -> Option<f64> {
-    root.text("/proc/loadavg").ok()?.split_whitespace().next()?.parse().ok()
-}
-
 /// What CPUs did since the machine started.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 struct Times {
@@ -56,19 +52,18 @@ struct Times {
 }
 
 impl Times {
-    fn parse(text: &str) -> Self {
+    fn parse(text: &[u8]) -> Self {
         let mut times = Self::default();
-        for line in text.lines() {
-            let mut words = line.split_whitespace();
-            let Some(name) = words.next() else { continue };
-            let numbers: Vec<u64> = words.map_while(|word| word.parse().ok()).collect();
-            if name == "procs_running" {
-                times.running = numbers.first().copied().unwrap_or(0);
-            } else if let Some(cpu) = name.strip_prefix("cpu").and_then(|number| number.parse().ok()) {
-                // user nice system idle iowait irq softirq steal; guest time is in user.
-                let all: u64 = numbers.iter().take(8).fold(0, |sum, n| sum.saturating_add(*n));
-                let rest: u64 = numbers.iter().skip(3).take(2).fold(0, |sum, n| sum.saturating_add(*n));
-                times.cpus.insert(cpu, (all.saturating_sub(rest), all));
+        for line in text.split(|&byte| byte == b'\n') {
+            match stat_line(line) {
+                StatLine::Other(b"procs_running", rest) => times.running = numbers(rest).next().unwrap_or(0),
+                StatLine::Other(..) => {}
+                StatLine::Cpu(cpu, rest) => {
+                    // user nice system idle iowait irq softirq steal; guest time is in user.
+                    let all = numbers(rest).take(8).fold(0, u64::saturating_add);
+                    let idle = numbers(rest).skip(3).take(2).fold(0, u64::saturating_add);
+                    times.cpus.insert(cpu, (all.saturating_sub(idle), all));
+                }
             }
         }
         times
@@ -95,38 +90,18 @@ impl Times {
 
 /// Finds out what runs there at this moment.
 fn name(root: &SysRoot, busy: &mut [Busy]) {
-    let pids = root.list("/proc").unwrap_or_default();
-    for pid in pids.iter().filter_map(|name| name.parse::<u32>().ok()) {
-        let many = !root.is_host() || sched::threads_of(pid).is_none_or(|threads| threads > 1);
-        let threads = if many {
-            root.list(&format!("/proc/{pid}/task")).unwrap_or_default()
-        } else {
-            vec![pid.to_string()]
-        };
-        for thread in threads {
-            let Ok(stat) = root.text(&format!("/proc/{pid}/task/{thread}/stat")) else { continue };
-            let Some((cpu, command)) = running(&stat) else { continue };
-            if pid == std::process::id() && root.is_host() {
-                continue;
-            }
-            if let Some(busy) = busy.iter_mut().find(|busy| busy.cpu == cpu && busy.process.is_none()) {
-                busy.process = Some((pid, command));
+    let me = root.is_host().then(std::process::id);
+    for pid in processes(root).unwrap_or_default().into_iter().filter(|pid| Some(*pid) != me) {
+        let process = TaskDir::of(root, pid);
+        for thread in threads(root, pid) {
+            let stat = process.thread(thread).stat().ok();
+            let Some(stat) = stat.filter(|stat| stat.runnable) else { continue };
+            let there = |busy: &&mut Busy| Some(busy.cpu) == stat.cpu && busy.process.is_none();
+            if let Some(busy) = busy.iter_mut().find(there) {
+                busy.process = Some((pid, stat.name()));
             }
         }
     }
-}
-
-/// The CPU and the name of a thread that wants a CPU, from its `stat`.
-fn running(stat: &str) -> Option<(u32, String)> {
-    let (front, rest) = stat.rsplit_once(')')?;
-    let fields: Vec<&str> = rest.split_whitespace().collect();
-    if *fields.first()? != RUNNING {
-        return None;
-    }
-    // Field 39 is the CPU; these begin with field 3.
-    let cpu = fields.get(39 - 3)?.parse().ok()?;
-    let name = front.split_once('(')?.1.chars().map(|c| if c.is_control() { '?' } else { c }).collect();
-    Some((cpu, name))
 }
 
 #[cfg(test)]
@@ -141,7 +116,7 @@ mod tests {
 
     #[test]
     fn busy_is_what_worked_for_the_most_part() {
-        let (before, after) = (Times::parse(BEFORE), Times::parse(AFTER));
+        let (before, after) = (Times::parse(BEFORE.as_bytes()), Times::parse(AFTER.as_bytes()));
         assert_eq!(before.running, 3);
         let seen = |threshold| {
             let busy = after.since(&before, threshold);

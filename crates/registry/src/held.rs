@@ -5,7 +5,8 @@ use crate::place::Place;
 use crate::record::{Parsed, Record};
 use crate::scan::{mark, record_at, slot_lock, slot_place};
 use numakit_model::CpuSet;
-use numakit_sys::lock;
+use numakit_sys::proc::TaskDir;
+use numakit_sys::{SysRoot, lock};
 use std::fs::File;
 use std::io;
 use std::ops::Range;
@@ -115,6 +116,6 @@ fn ranges(cpus: &CpuSet) -> Vec<Range<u64>> {
 
 /// This process, or another, so that a later one with its number is told apart.
 pub(crate) fn process(pid: u32) -> Option<Process> {
-    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    Some(Process { pid, start: crate::audit::start_of(&stat)? })
+    let start = TaskDir::of(&SysRoot::host(), pid).stat().ok()?.start;
+    Some(Process { pid, start })
 }

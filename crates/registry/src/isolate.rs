@@ -2,7 +2,9 @@
 //! CPUs.
 
 use numakit_model::CpuSet;
-use numakit_sys::user;
+use numakit_sys::proc::machine::kernel_release;
+use numakit_sys::proc::{TaskDir, cgroup};
+use numakit_sys::{SysRoot, user};
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::os::fd::{AsRawFd, RawFd};
@@ -42,14 +44,14 @@ impl Group {
 
     /// What it does to others, which its user should know; one line.
     pub fn warning(&self) -> Option<String> {
-        let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+        let release = kernel_release(&SysRoot::host()).unwrap_or_default();
         let above = self.path.parent()?.display();
         (self.is_partition && !keeps_masks(&release)).then(|| {
             format!(
                 "Linux {} unbinds all processes of {above} when a partition comes or goes, those that \
                  others placed too; Linux 6.2 does not, nor is anybody else in a group of your own \
                  ('systemd-run --scope -p Delegate=yes')",
-                release.trim()
+                release
             )
         })
     }
@@ -113,7 +115,7 @@ fn lent_of(own: &Path, online: &CpuSet) -> Option<CpuSet> {
 pub fn sweep() -> bool {
     let Ok(own) = own_group() else { return false };
     let entries = fs::read_dir(&own).into_iter().flatten().flatten();
-    let left = entries.map(|entry| entry.path()).filter(|path| is_left(path, Path::new("/proc")));
+    let left = entries.map(|entry| entry.path()).filter(|path| is_left(path));
     // The kernel refuses where a process is in it after all.
     left.filter(|path| give_back(path).is_ok()).count() > 0
 }
@@ -131,21 +133,21 @@ fn write(file: &Path, text: &str) -> io::Result<()> {
     File::options().write(true).open(file)?.write_all(text.as_bytes())
 }
 
-fn is_left(group: &Path, processes: &Path) -> bool {
+fn is_left(group: &Path) -> bool {
     let name = group.file_name().and_then(|name| name.to_str());
-    let Some(pid) = name.and_then(|name| name.strip_prefix(PREFIX)) else { return false };
+    let pid = name.and_then(|name| name.strip_prefix(PREFIX)?.parse().ok());
+    let Some(pid) = pid else { return false };
     let events = fs::read_to_string(group.join("cgroup.events")).unwrap_or_default();
-    pid.parse::<u32>().is_ok()
-        && !processes.join(pid).exists()
-        && events.lines().any(|line| line == "populated 0")
+    !TaskDir::of(&SysRoot::host(), pid).exists() && events.lines().any(|line| line == "populated 0")
 }
 
 /// The group of version 2 that this process is in.
 fn own_group() -> Result<PathBuf, String> {
     let fix = "a machine with systemd and cgroup v2 has them";
-    let lines =
-        fs::read_to_string("/proc/self/cgroup").map_err(|e| format!("no control groups: {e}; {fix}"))?;
-    let own = group_path(&lines)
+    let lines = TaskDir::own(&SysRoot::host())
+        .text("cgroup")
+        .map_err(|e| format!("no control groups: {e}; {fix}"))?;
+    let own = cgroup::unified(&lines)
         .ok_or_else(|| format!("this machine has no control groups of version 2; {fix}"))?;
     let top = TOPS.iter().map(Path::new).find(|top| top.join("cgroup.controllers").is_file());
     let top = top.ok_or(
@@ -154,11 +156,6 @@ fn own_group() -> Result<PathBuf, String> {
     )?;
     // Without a slash at the end, for people.
     Ok(top.join(own.trim_start_matches('/')).components().collect())
-}
-
-/// The path of the version 2 group in the lines of `/proc/self/cgroup`.
-pub(crate) fn group_path(lines: &str) -> Option<&str> {
-    lines.lines().find_map(|line| line.strip_prefix("0::"))
 }
 
 /// Whether the groups below have the controller; an error where they cannot.
@@ -239,12 +236,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_group_is_that_of_version_2() {
-        assert_eq!(group_path("5:cpuset:/x\n0::/user.slice/a\n"), Some("/user.slice/a"));
-        assert_eq!(group_path("5:cpuset:/x\n"), None);
-    }
-
-    #[test]
     fn without_the_controller_or_the_right_it_says_why() {
         let own = std::env::temp_dir().join(format!("numakit-group-{}", std::process::id()));
         fs::create_dir_all(&own).unwrap();
@@ -294,7 +285,7 @@ mod tests {
             let path = top.join(name);
             fs::create_dir_all(&path).unwrap();
             fs::write(path.join("cgroup.events"), format!("populated {populated}\nfrozen 0\n")).unwrap();
-            is_left(&path, Path::new("/proc"))
+            is_left(&path)
         };
         // No process has so high a number.
         let seen = [("numakit-4194305", 0), ("numakit-4194305", 1), ("numakit-x", 0), ("other", 0)]

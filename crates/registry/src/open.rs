@@ -167,7 +167,7 @@ impl Known {
         for _ in 0..if audit.lost.is_empty() { 0 } else { LOOKS } {
             // Some may have been started between the two, or have ended and left a child.
             let held = file.map(scan::scan).transpose()?.unwrap_or_default().held();
-            let is_settled = |lost: &audit::Lost| !lost.is_within(&held) && root.exists(&lost.path());
+            let is_settled = |lost: &audit::Lost| !lost.is_within(&held) && lost.lives(&root);
             if audit.lost.iter().all(is_settled) {
                 break;
             }

@@ -5,8 +5,8 @@ use crate::holding::{Holding, Seen, State};
 use crate::open::read;
 use crate::record::{HEADER, MOST_CPUS, MOST_SLOTS, Parsed, RECORD, Record, parse};
 use numakit_model::CpuSet;
-use numakit_sys::lock;
-use std::fs::{self, File};
+use numakit_sys::{SysRoot, lock, proc};
+use std::fs::File;
 use std::io;
 use std::ops::Range;
 use std::os::fd::AsFd;
@@ -179,6 +179,5 @@ fn is_inherited(file: &File, slot: u64) -> bool {
 
 /// The namespace of process numbers that this process is in.
 pub(crate) fn pid_namespace() -> u64 {
-    use std::os::unix::fs::MetadataExt;
-    fs::metadata("/proc/self/ns/pid").map_or(0, |namespace| namespace.ino())
+    proc::pid_namespace(&SysRoot::host()).unwrap_or(0)
 }

@@ -7,10 +7,11 @@ use crate::limits::Limits;
 use crate::open::Registry;
 use crate::record::{MOST_CPUS, MOST_SLOTS, Parsed, Record};
 use crate::scan::{Scan, pid_namespace};
+use crate::tag;
 use crate::turn::Turn;
-use crate::{isolate, tag};
 use numakit_model::CpuSet;
-use numakit_sys::{clock, file, user};
+use numakit_sys::proc::{TaskDir, cgroup};
+use numakit_sys::{SysRoot, clock, file, user};
 use std::io;
 use std::time::Duration;
 
@@ -181,14 +182,14 @@ fn conflict(holdings: &[Holding], cpus: &CpuSet) -> Option<RegistryError> {
 /// What this process can say of itself.
 fn who(about: &About, cores: u32) -> Who {
     let me = process(std::process::id());
-    let cgroup = std::fs::read_to_string("/proc/self/cgroup").ok();
+    let groups = TaskDir::own(&SysRoot::host()).text("cgroup").ok();
     Who {
         application: about.application.clone(),
         user: user::real_id(),
         since: Some(clock::utc()),
         since_boot: me.map_or(0, |me| me.start),
         cores: Some(cores),
-        cgroup: cgroup.as_deref().and_then(isolate::group_path).map(str::to_owned),
+        cgroup: groups.as_deref().and_then(cgroup::unified).map(str::to_owned),
         job: std::env::var("SLURM_JOB_ID").ok().filter(|job| !job.is_empty()),
         keeper: me,
         program: None,

@@ -5,10 +5,10 @@
 //! back some of `iowait`; that is a correction and not a wrap.
 
 use crate::Scene;
-use crate::layout::digits;
 use crate::sensor::{Absent, Probed, Sensor, SensorEntry, Tick, fix_for, metric, narrow};
 use crate::watched::Watched;
 use numakit_model::{CpuSet, Instance, Kind, Metric, Scope, Series, Unavailable, Unit};
+use numakit_sys::proc::machine::{StatLine, numbers, stat_line};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -60,35 +60,6 @@ fn totals() -> impl Iterator<Item = Metric> {
     })
 }
 
-/// A line of /proc/stat.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Line<'a> {
-    /// One CPU: its number and the text of its numbers.
-    Cpu(u32, &'a [u8]),
-    /// A line that starts with a word, and what follows it.
-    Other(&'a [u8], &'a [u8]),
-}
-
-/// Takes a line apart (without its line end).
-pub fn line(text: &[u8]) -> Line<'_> {
-    let space = text.iter().position(|&b| b == b' ').unwrap_or(text.len());
-    let (word, rest) = text.split_at(space);
-    match word.strip_prefix(b"cpu").and_then(digits) {
-        Some((id, [])) if id <= u64::from(numakit_model::cpuset::MAX_ID) => Line::Cpu(id as u32, rest),
-        _ => Line::Other(word, rest),
-    }
-}
-
-/// The numbers of a line, parted by spaces, up to the first thing that is none.
-pub fn numbers(mut text: &[u8]) -> impl Iterator<Item = u64> {
-    std::iter::from_fn(move || {
-        let start = text.iter().position(|&b| b != b' ')?;
-        let (value, rest) = digits(&text[start..])?;
-        text = rest;
-        Some(value)
-    })
-}
-
 /// Lines that are whole.
 fn lines(text: &[u8]) -> impl Iterator<Item = &[u8]> {
     text.split_inclusive(|&b| b == b'\n').filter_map(|l| l.strip_suffix(b"\n"))
@@ -123,14 +94,14 @@ fn probe(scene: &Scene<'_>) -> Probed {
     let mut fields = 0;
     let mut shown = CpuSet::new();
     let mut words: Vec<&[u8]> = Vec::new();
-    for line in lines(&buffer).map(line) {
+    for line in lines(&buffer).map(stat_line) {
         match line {
-            Line::Cpu(id, rest) => {
+            StatLine::Cpu(id, rest) => {
                 fields = fields.max(numbers(rest).take(TICKS.len()).count());
                 shown.insert(id);
             }
-            Line::Other(word, rest) if numbers(rest).next().is_some() => words.push(word),
-            Line::Other(..) => {}
+            StatLine::Other(word, rest) if numbers(rest).next().is_some() => words.push(word),
+            StatLine::Other(..) => {}
         }
     }
     if fields == 0 {
@@ -198,9 +169,9 @@ impl Sensor for Stat {
         self.cpus.iter_mut().for_each(|c| c.present = false);
         // The kernel prints the CPUs in rising order, so the next one is mostly the next one.
         let mut next = 0;
-        for line in lines(&self.buffer).map(line) {
+        for line in lines(&self.buffer).map(stat_line) {
             match line {
-                Line::Cpu(id, rest) => {
+                StatLine::Cpu(id, rest) => {
                     let at = match self.cpus.get(next) {
                         Some(cpu) if cpu.id == id => next,
                         _ => match self.cpus.binary_search_by_key(&id, |c| c.id) {
@@ -212,7 +183,7 @@ impl Sensor for Stat {
                     self.cpus[at].present = true;
                     put(self.cpus[at].slots.iter().zip(numbers(rest)), out);
                 }
-                Line::Other(word, rest) => {
+                StatLine::Other(word, rest) => {
                     if let Some(at) = TOTALS.iter().position(|(w, ..)| w.as_bytes() == word) {
                         put(self.totals[at..=at].iter().zip(numbers(rest)), out);
                     }

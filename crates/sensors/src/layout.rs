@@ -5,6 +5,7 @@
 //! the names differ are they looked up, and the new order is remembered.
 
 use crate::watched::PATIENCE;
+pub use numakit_sys::proc::digits;
 use std::collections::HashMap;
 
 /// Most lines of a file that are looked at. Kernels have a few hundred; more is not one.
@@ -66,18 +67,6 @@ fn number(rest: &[u8]) -> Option<(u64, bool)> {
         [b' ', b'k', b'B', b'\n', ..] => Some((value, true)),
         _ => None,
     }
-}
-
-/// Leading decimal digits and what follows them. `None` without any, or beyond 64 bits.
-#[inline]
-pub fn digits(text: &[u8]) -> Option<(u64, &[u8])> {
-    let mut value = 0u64;
-    let mut at = 0;
-    while let Some(digit) = text.get(at).map(|b| b.wrapping_sub(b'0')).filter(|&d| d < 10) {
-        value = value.checked_mul(10)?.checked_add(u64::from(digit))?;
-        at += 1;
-    }
-    (at > 0).then(|| (value, &text[at..]))
 }
 
 /// Which line holds which value.

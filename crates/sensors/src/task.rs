@@ -16,7 +16,6 @@ pub mod numa_maps;
 mod observer;
 mod pace;
 pub mod search;
-pub mod stat;
 pub mod survey;
 mod tally;
 mod threads;
@@ -32,6 +31,7 @@ use board::NONE;
 use layout::{Layout, OF_NODES};
 use nodes::Nodes;
 use numakit_model::{Instance, Kind, Metric, Scope, Series, Unavailable, Unit};
+use numakit_sys::proc::{self, TaskDir};
 use numakit_sys::{SysRoot, sched};
 use observer::Wanted;
 use std::sync::Arc;
@@ -102,9 +102,8 @@ fn probe(scene: &Scene<'_>) -> Probed {
         return Err(Unavailable::new(MISSING, seen, fix));
     }
     let nodes = Nodes::of(scene.topology);
-    let witness = target.pid().map_or_else(|| "self".to_owned(), |pid| pid.to_string());
-    let lacking = OPTIONAL.iter().filter(|(file, ..)| !root.exists(&format!("/proc/{witness}/{file}")));
-    let lacking: Vec<_> = lacking.collect();
+    let witness = target.pid().map_or_else(|| TaskDir::own(root), |pid| TaskDir::of(root, pid));
+    let lacking: Vec<_> = OPTIONAL.iter().filter(|(file, ..)| !witness.has(file)).collect();
     let layout = Layout::new(nodes.count());
     let mut sensor = Task {
         series: Vec::new(),
@@ -152,12 +151,11 @@ fn at_memory(metric: &Metric) -> bool {
 
 /// Why the processes cannot be looked at, and what helps.
 fn out_of_reach(root: &SysRoot, target: &Target) -> Option<(String, String)> {
-    let me = std::process::id().to_string();
-    if root.is_host() && root.link("/proc/self").is_ok_and(|link| link != me) {
+    if root.is_host() && proc::own_pid(root).is_some_and(|seen| seen != std::process::id()) {
         let seen = "/proc is of another pid namespace: /proc/self is not this process";
         return Some((seen.to_owned(), "mount -t proc proc /proc".to_owned()));
     }
-    let error = root.bytes(&format!("/proc/{}/stat", target.pid()?)).err()?;
+    let error = TaskDir::of(root, target.pid()?).bytes("stat").err()?;
     let fix = "name a process that runs; those of others may need root, or /proc mounted with hidepid=0";
     Some((error.to_string(), fix.to_owned()))
 }

@@ -1,7 +1,8 @@
 //! Where running observations can be found: one directory a user, one FIFO and one socket
 //! a process.
 
-use numakit_sys::user;
+use numakit_sys::proc::TaskDir;
+use numakit_sys::{SysRoot, user};
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
 use std::fs::DirBuilder;
@@ -98,7 +99,7 @@ fn sweep(directory: &Path) {
 /// Whether the process that made files here is gone. The socket of a running one takes
 /// connections; the number of a dead one may be that of another program by now.
 fn is_dead(directory: &Path, process: u32) -> bool {
-    let gone = || !Path::new("/proc").join(process.to_string()).exists();
+    let gone = || !TaskDir::of(&SysRoot::host(), process).exists();
     let path = socket(directory, process);
     let Ok(meta) = std::fs::symlink_metadata(&path) else { return gone() };
     let refused = UnixStream::connect(&path).is_err_and(|e| e.kind() == io::ErrorKind::ConnectionRefused);

@@ -18,6 +18,7 @@ pub mod pages;
 pub mod perf;
 pub mod policy;
 pub mod poll;
+pub mod proc;
 pub mod root;
 pub mod sched;
 pub mod signal;

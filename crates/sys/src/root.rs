@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 use std::fs::File;
 use std::io;
 use std::os::fd::OwnedFd;
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 use thiserror::Error;
@@ -39,9 +39,20 @@ impl ReadError {
         Self { path: path.to_owned(), reason, kind: error.kind() }
     }
 
+    /// What was read makes no sense.
+    pub(crate) fn invalid(path: &str, reason: &str) -> Self {
+        Self { path: path.to_owned(), reason: reason.to_owned(), kind: io::ErrorKind::InvalidData }
+    }
+
     /// The file is not there, as opposed to unreadable.
     pub fn is_missing(&self) -> bool {
         self.kind == io::ErrorKind::NotFound
+    }
+}
+
+impl std::convert::From<ReadError> for io::Error {
+    fn from(error: ReadError) -> Self {
+        Self::new(error.kind, error)
     }
 }
 
@@ -227,6 +238,15 @@ impl SysRoot {
             Place::Host => Path::new(path).exists(),
             Place::Directory(root) => directory::exists(root, path),
             Place::Tree(tree) => lock(tree).exists(path),
+        }
+    }
+
+    /// How many links a folder has, which kernels use as a count; only this machine has them.
+    pub fn links(&self, path: &str) -> Option<u64> {
+        self.touch(path);
+        match &*self.place {
+            Place::Host => std::fs::metadata(path).ok().map(|folder| folder.nlink()),
+            Place::Directory(_) | Place::Tree(_) => None,
         }
     }
 

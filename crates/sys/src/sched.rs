@@ -29,13 +29,6 @@ pub fn affinity_of(thread: u32) -> io::Result<CpuSet> {
     Ok(cpus)
 }
 
-/// How many threads a process has; none if it is not there.
-pub fn threads_of(process: u32) -> Option<u64> {
-    // The kernel counts them as links of this folder, which is far quicker than a list.
-    let folder = std::fs::metadata(format!("/proc/{process}/task")).ok()?;
-    std::os::unix::fs::MetadataExt::nlink(&folder).checked_sub(2)
-}
-
 /// Confines the calling thread to these CPUs.
 pub fn set_affinity(cpus: &CpuSet) -> io::Result<()> {
     let mut mask = [0u64; MASK_WORDS];

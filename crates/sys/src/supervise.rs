@@ -1,7 +1,9 @@
 //! Processes that look after others: fork, adopt orphans, wait, pass signals on, let go.
 
-use crate::check;
+use crate::proc::TaskDir;
+use crate::{SysRoot, check};
 use std::io;
+use std::ops::Range;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 
 /// Which of the two a process is after [`fork`].
@@ -17,7 +19,7 @@ pub enum Fork {
 /// locks that another thread has at that moment would stay locked in the child for ever; with
 /// more it is an error and nothing happens.
 pub fn fork() -> io::Result<Fork> {
-    let threads = std::fs::read_dir("/proc/self/task")?.count();
+    let threads = TaskDir::own(&SysRoot::host()).threads()?.len();
     if threads != 1 {
         let problem =
             format!("this process has {threads} threads, and only one with a single thread may fork");
@@ -51,14 +53,8 @@ pub fn rename(name: &str) -> io::Result<()> {
     short[..length].copy_from_slice(&name.as_bytes()[..length]);
     // SAFETY: the name ends with a zero and outlives the call.
     check(unsafe { libc::prctl(libc::PR_SET_NAME, short.as_ptr(), 0, 0, 0) } as i64)?;
-    let stat = std::fs::read_to_string("/proc/self/stat")?;
-    // After the name, which may hold anything, fields are counted from the third on.
-    let fields: Vec<&str> = stat.rsplit(')').next().unwrap_or("").split_whitespace().collect();
-    let number = |field: usize| fields.get(field - 3).and_then(|text| text.parse::<usize>().ok());
-    let (Some(start), Some(end)) = (number(48), number(49)) else { return Ok(()) };
-    if start == 0 || end <= start {
-        return Ok(());
-    }
+    let stat = TaskDir::own(&SysRoot::host()).stat()?;
+    let Some(Range { start, end }) = stat.arguments.filter(|range| !range.is_empty()) else { return Ok(()) };
     let text = &name.as_bytes()[..name.len().min(end - start - 1)];
     // SAFETY: the kernel says that the strings of the command line are here, on the stack of the
     // first thread, which is writable and stays; no reference of Rust points into them.
@@ -249,8 +245,9 @@ pub fn close_all_but(kept: &[RawFd]) -> io::Result<()> {
 }
 
 fn open_descriptors() -> io::Result<Vec<RawFd>> {
-    let names = std::fs::read_dir("/proc/self/fd")?;
-    let numbers = names.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
+    let host = SysRoot::host();
+    let names = host.list(&TaskDir::own(&host).path("fd"))?;
+    let numbers = names.iter().filter_map(|name| name.parse().ok());
     Ok(numbers.filter(|&descriptor: &RawFd| descriptor > 2).collect())
 }
 

@@ -1,6 +1,7 @@
 //! A number that a process hands on to all that it starts, whatever those close, change or run,
 //! and that every user can see: the soft limit of file locks, which Linux has not kept since 2.4.
 
+use crate::proc::TaskDir;
 use crate::{SysRoot, check};
 use std::io;
 
@@ -37,7 +38,7 @@ pub fn of(root: &SysRoot, process: u32) -> Option<u64> {
     {
         return tag(limit);
     }
-    let text = root.text(&format!("/proc/{process}/limits")).ok()?;
+    let text = TaskDir::of(root, process).text("limits").ok()?;
     let line = text.lines().find_map(|line| line.strip_prefix("Max file locks"))?;
     tag(line.split_whitespace().next()?.parse().ok()?)
 }

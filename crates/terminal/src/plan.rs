@@ -42,6 +42,20 @@ pub fn explanation(plan: &Plan, reasons: &[String]) -> String {
     text
 }
 
+/// How the threads of a process compare with their plan, which `numa run` or else the request made.
+pub fn comparison(pid: u32, threads: usize, of_run: bool, differences: &[String]) -> String {
+    let whose = if of_run { "the plan of 'numa run'" } else { "this plan" };
+    if differences.is_empty() {
+        let threads = match threads {
+            1 => "its thread is".to_owned(),
+            count => format!("its {count} threads are"),
+        };
+        return format!("process {pid}: {threads} where {whose} has them\n");
+    }
+    let lines: String = differences.iter().map(|difference| format!("  {difference}\n")).collect();
+    format!("process {pid} differs from {whose}:\n{lines}")
+}
+
 /// The documented JSON form, with a final newline.
 pub fn json(request: &Request, plan: &Plan, reasons: &[String]) -> String {
     #[derive(Serialize)]

@@ -5,7 +5,7 @@
 use numakit_model::plan::{Memory, Mode, Plan, Step};
 use numakit_model::{CpuSet, Topology};
 use numakit_placement::Request;
-use numakit_terminal::plan::{explanation, json, overlay, table};
+use numakit_terminal::plan::{comparison, explanation, json, overlay, table};
 use numakit_terminal::topology::{Overlay, svg, svg_with};
 use numakit_topology::synthetic;
 use std::path::PathBuf;
@@ -114,4 +114,15 @@ fn drawings_of_large_machines_are_well_formed() {
         assert!(drawing.contains("processes 0, 10, ...") && !drawing.contains("NaN"));
         assert!(drawing.len() < 800 << 10, "{} bytes", drawing.len());
     }
+}
+
+#[test]
+fn a_comparison_says_whose_plan_and_each_difference() {
+    assert_eq!(
+        comparison(7, 1, true, &[]),
+        "process 7: its thread is where the plan of 'numa run' has them\n"
+    );
+    assert_eq!(comparison(7, 3, false, &[]), "process 7: its 3 threads are where this plan has them\n");
+    let differences = ["one".to_owned(), "two".to_owned()];
+    assert_eq!(comparison(7, 3, false, &differences), "process 7 differs from this plan:\n  one\n  two\n");
 }

@@ -4,6 +4,7 @@ use crate::TopologyError;
 use crate::json::MAX_CPUS;
 use crate::reader::Reader;
 use numakit_model::CpuSet;
+use numakit_sys::proc::machine::{StatLine, stat_line};
 
 pub(crate) const CPU: &str = "/sys/devices/system/cpu";
 
@@ -50,8 +51,11 @@ fn running(reader: &mut Reader<'_>, known: &CpuSet) -> CpuSet {
 
 /// The CPUs that have a line in /proc/stat.
 pub fn of_stat(bytes: &[u8]) -> CpuSet {
-    let lines = bytes.split(|&b| b == b'\n').filter_map(|line| line.strip_prefix(b"cpu"));
+    let lines = bytes.split(|&b| b == b'\n');
     lines
-        .filter_map(|line| std::str::from_utf8(line.split(|&b| b == b' ').next()?).ok()?.parse().ok())
+        .filter_map(|line| match stat_line(line) {
+            StatLine::Cpu(cpu, _) => Some(cpu),
+            StatLine::Other(..) => None,
+        })
         .collect()
 }

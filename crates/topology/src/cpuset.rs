@@ -3,6 +3,8 @@
 use crate::reader::Reader;
 use crate::values;
 use numakit_model::CpuSet;
+use numakit_sys::proc::cgroup::{self, GroupLine};
+use numakit_sys::proc::status;
 
 pub(crate) struct Allowed {
     pub cpus: CpuSet,
@@ -25,11 +27,8 @@ pub(crate) fn read(reader: &mut Reader<'_>, online: &CpuSet, nodes: &CpuSet) -> 
 }
 
 /// The lists of allowed CPUs and nodes in a status file.
-pub fn of_status(status: &str) -> (Option<CpuSet>, Option<CpuSet>) {
-    let list = |field: &str| {
-        let value = status.lines().find_map(|line| line.strip_prefix(field)?.strip_prefix(':'))?;
-        values::list(value.as_bytes()).ok()
-    };
+pub fn of_status(text: &str) -> (Option<CpuSet>, Option<CpuSet>) {
+    let list = |name: &str| values::list(status::field(text, name)?.as_bytes()).ok();
     (list("Cpus_allowed_list"), list("Mems_allowed_list"))
 }
 
@@ -83,15 +82,11 @@ pub fn mounts(text: &str) -> Vec<Mount> {
 
 /// The path of the group in /proc/self/cgroup: of the cpuset controller, or of v2.
 pub fn group(text: &str, kind: MountKind) -> Option<&str> {
-    text.lines().find_map(|line| {
-        let mut parts = line.splitn(3, ':');
-        let (number, controllers, path) = (parts.next()?, parts.next()?, parts.next()?);
-        let fits = match kind {
-            MountKind::Unified => number == "0" && controllers.is_empty(),
-            _ => controllers.split(',').any(|c| c == "cpuset"),
-        };
-        fits.then_some(path)
-    })
+    let fits = |line: &GroupLine<'_>| match kind {
+        MountKind::Unified => line.is_unified,
+        MountKind::Controller | MountKind::Legacy => line.has("cpuset"),
+    };
+    cgroup::lines(text).find(fits).map(|line| line.path)
 }
 
 fn of_cpuset(reader: &mut Reader<'_>) -> Option<(Option<CpuSet>, Option<CpuSet>)> {

@@ -1,6 +1,7 @@
 //! The base page size.
 
 use crate::reader::Reader;
+use numakit_sys::proc::TaskDir;
 
 /// Assumed of another machine that does not say.
 const USUAL: u64 = 4096;
@@ -12,7 +13,7 @@ pub(crate) fn read(reader: &mut Reader<'_>) -> u64 {
         return numakit_sys::sched::page_size();
     }
     // Not through `bytes`, which would cut off the zeros that belong to the vector.
-    reader.root.bytes("/proc/self/auxv").ok().and_then(|vector| of_vector(&vector)).unwrap_or(USUAL)
+    TaskDir::own(reader.root).bytes("auxv").ok().and_then(|vector| of_vector(&vector)).unwrap_or(USUAL)
 }
 
 /// The page size in an auxiliary vector of 64-bit words.

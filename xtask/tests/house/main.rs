@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod documents;
+mod kernel_files;
 mod layers;
 mod rules;
 

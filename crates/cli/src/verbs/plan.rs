@@ -1,19 +1,18 @@
 //! `numa plan`.
 
-use super::topo::{machine, write_drawing};
+use super::topo::{machine as machine_of, write_drawing};
+use crate::Global;
 use crate::place::Place;
-use crate::{Global, job};
-use anyhow::{Context, anyhow, bail};
+use anyhow::{Context, anyhow};
 use clap::Args;
-use numakit_launch::Choice;
+use numakit_launch::{Checked, Choice, check};
 use numakit_model::{Plan as Placed, Topology};
-use numakit_placement::check::{Expected, compare, plan_of_environment};
 use numakit_placement::launchers::{self, LAUNCHERS, Options};
 use numakit_placement::{Request, Taken, explained};
-use numakit_registry::Seen;
 use numakit_sys::SysRoot;
+use numakit_sys::proc::machine;
 use numakit_sys::stdio::{note, print};
-use numakit_terminal::plan::{explanation, json, overlay, table};
+use numakit_terminal::plan::{comparison, explanation, json, overlay, table};
 use numakit_terminal::topology::svg_with;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -75,14 +74,17 @@ impl Plan {
         if let Some(name) = &self.launcher {
             launchers::find(name).map_err(|error| anyhow!("--for: {error}"))?;
         }
-        let topology = machine(self.synthetic.as_deref(), global)?;
+        let topology = machine_of(self.synthetic.as_deref(), global)?;
         let request = self.place.request();
         if let Some(pid) = self.check {
-            return check(global, &topology, &request, pid);
+            return show_check(&global.root()?, &topology, &request, pid);
         }
         let (plan, reasons) = match self.synthetic {
             Some(_) => explained(&topology, &request, &Taken::default())?,
-            None => free(&global.root()?, &topology, &request)?,
+            None => {
+                let now = Choice::now(&global.root()?, &topology, &request)?;
+                (now.plan, now.reasons)
+            }
         };
         if let Some(name) = &self.launcher {
             let root = global.root()?;
@@ -123,49 +125,12 @@ impl Plan {
 
 /// The name by which launchers on this machine know it.
 fn host(root: &SysRoot) -> String {
-    let name = root.text("/proc/sys/kernel/hostname").unwrap_or_default();
-    let name = name.trim();
-    if launchers::is_host(name) { name.to_owned() } else { "localhost".to_owned() }
+    launchers::host_of(&machine::host_name(root).unwrap_or_default()).to_owned()
 }
 
-/// What 'numa run' would choose now, apart from what is only busy; of another machine nobody holds
-/// anything.
-fn free(root: &SysRoot, topology: &Topology, request: &Request) -> anyhow::Result<(Placed, Vec<String>)> {
-    let seen = if root.is_host() { numakit_registry::look()? } else { Seen::default() };
-    let chosen = Choice::new(root, topology, request).choose(&seen)?.with;
-    Ok((chosen.plan, chosen.reasons))
-}
-
-fn check(global: &Global, topology: &Topology, request: &Request, pid: u32) -> anyhow::Result<ExitCode> {
-    let root = global.root()?;
-    let environment = job::environment(&root, pid)?;
-    let pairs = environment.iter().map(|(name, value)| (name.as_str(), value.as_str()));
-    let started = plan_of_environment(topology, pairs).context("--check")?;
-    let (plan, expected, whose) = match started {
-        Some(plan) => (plan, Expected::Started, "the plan of 'numa run'"),
-        None => {
-            let (plan, _) = explained(topology, request, &Taken::default())?;
-            (plan, Expected::All, "this plan")
-        }
-    };
-    let observed = match plan.processes().nth(1) {
-        Some(_) => job::ranks(&root, pid)?,
-        None => job::threads(&root, pid, 0)?,
-    };
-    if observed.is_empty() {
-        bail!("--check: process {pid} has ended");
-    }
-    let differences = compare(&plan, &observed, expected);
-    let threads = match observed.len() {
-        1 => "its thread is".to_owned(),
-        count => format!("its {count} threads are"),
-    };
-    let mut text = match differences.as_slice() {
-        [] => format!("process {pid}: {threads} where {whose} has them\n"),
-        _ => format!("process {pid} differs from {whose}:\n"),
-    };
-    differences.iter().for_each(|difference| text += &format!("  {difference}\n"));
-    print(text)?;
+fn show_check(root: &SysRoot, topology: &Topology, request: &Request, pid: u32) -> anyhow::Result<ExitCode> {
+    let Checked { threads, of_run, differences } = check(root, topology, request, pid).context("--check")?;
+    print(comparison(pid, threads, of_run, &differences))?;
     Ok(ExitCode::from(u8::from(!differences.is_empty())))
 }
 

@@ -1,14 +1,10 @@
 //! What /proc says of tasks and where they may run.
 
 use numakit_model::CpuSet;
+use numakit_sys::proc::{TaskDir, Variables, cgroup, tree};
 use numakit_sys::{SysRoot, sched};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
-
-/// Kernel threads have this flag.
-const PF_KTHREAD: u64 = 0x0020_0000;
-/// Threads that are about to end have this one.
-const PF_EXITING: u64 = 4;
 
 /// What takes a moment is over after so many tries.
 const TRIES: u32 = 50;
@@ -36,58 +32,34 @@ pub struct Task {
 impl Task {
     /// Nothing for a thread of the kernel and for a process that has ended.
     pub fn read(root: &SysRoot, pid: u32, cpus: CpuSet, tag: Option<u64>) -> Option<Self> {
-        let stat = root.text(&format!("/proc/{pid}/stat")).ok()?;
-        if field(&stat, 9)? & PF_KTHREAD != 0 || has_ended(&stat) {
+        let process = TaskDir::of(root, pid);
+        let stat = process.stat().ok()?;
+        if stat.kernel || stat.has_ended() {
             return None;
         }
-        let command = stat.split_once('(')?.1.rsplit_once(')')?.0;
-        let command = command.chars().map(|c| if c.is_control() { '?' } else { c }).collect();
-        let status = root.text(&format!("/proc/{pid}/status")).ok()?;
-        let users = status.lines().find_map(|line| line.strip_prefix("Uid:"))?;
-        let users = users.split_whitespace().filter_map(|id| id.parse().ok()).collect();
-        let environment = environment(root, pid, tag.is_some());
-        let value = |name: &str| {
-            let pairs = environment.as_deref().unwrap_or_default().split(|&byte| byte == 0);
-            let mut pairs = pairs.filter_map(|pair| pair.strip_prefix(name.as_bytes()));
-            pairs.next().map(|value| String::from_utf8_lossy(value).into_owned())
-        };
-        let marked = environment.as_ref().map(|_| value("NUMA_HOLD=").is_some());
-        let application = value("NUMA_MASK=").and_then(|mask| CpuSet::parse_list(&mask).ok());
-        Some(Self { pid, command, cpus, start: field(&stat, 22)?, users, marked, application, tag })
+        let status = process.status().ok()?;
+        status.field("Uid")?;
+        let environment = environment(&process, tag.is_some() && root.is_host());
+        let marked = environment.as_ref().map(|known| known.get("NUMA_HOLD").is_some());
+        let mask = environment.as_ref().and_then(|known| known.get("NUMA_MASK"));
+        let application = mask.and_then(|mask| CpuSet::parse_list(&mask).ok());
+        let (command, users) = (stat.name(), status.users());
+        Some(Self { pid, command, cpus, start: stat.start, users, marked, application, tag })
     }
 }
 
 /// The environment that a program was started with; none if it may not be read. Of a process that
 /// is just becoming another program the kernel tells an empty one, so a `patient` reader asks again.
-fn environment(root: &SysRoot, pid: u32, patient: bool) -> Option<Vec<u8>> {
-    let read = || root.bytes(&format!("/proc/{pid}/environ")).ok();
-    let mut environment = read();
-    for _ in 0..if patient && root.is_host() { TRIES } else { 0 } {
-        if environment.as_ref().is_none_or(|bytes| !bytes.is_empty()) {
+fn environment(process: &TaskDir<'_>, patient: bool) -> Option<Variables> {
+    let mut environment = process.environment().ok();
+    for _ in 0..if patient { TRIES } else { 0 } {
+        if environment.as_ref().is_none_or(|known| !known.is_empty()) {
             break;
         }
         std::thread::sleep(MOMENT);
-        environment = read();
+        environment = process.environment().ok();
     }
     environment
-}
-
-/// When a process started, in ticks since boot, from its `stat`.
-pub fn start_of(stat: &str) -> Option<u64> {
-    field(stat, 22)
-}
-
-/// Whether a process runs nothing any more: it is about to go, or nobody has asked for its status
-/// yet. Threads may go on after the first one ended.
-fn has_ended(stat: &str) -> bool {
-    let state = stat.rsplit_once(')').and_then(|(_, rest)| rest.split_whitespace().next());
-    let is_leaving = field(stat, 9).is_some_and(|flags| flags & PF_EXITING != 0);
-    (is_leaving || matches!(state, Some("Z" | "X" | "x"))) && field(stat, 20).unwrap_or(0) <= 1
-}
-
-/// Fields are counted from 1; the second, the name, may hold anything.
-fn field(stat: &str, number: usize) -> Option<u64> {
-    stat.rsplit_once(')')?.1.split_whitespace().nth(number.checked_sub(3)?)?.parse().ok()
 }
 
 /// The CPUs that run.
@@ -100,54 +72,36 @@ pub fn mask(root: &SysRoot, pid: u32, thread: u32) -> Option<CpuSet> {
     if root.is_host() {
         return sched::affinity_of(thread).ok();
     }
-    let status = root.text(&format!("/proc/{pid}/task/{thread}/status")).ok()?;
-    let list = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"))?;
-    CpuSet::parse_list(list).ok()
+    TaskDir::of(root, pid).thread(thread).status().ok()?.allowed_cpus()
 }
 
 /// Where all threads of a process may run, each set once.
 pub fn masks(root: &SysRoot, pid: u32) -> BTreeSet<CpuSet> {
-    if root.is_host() && sched::threads_of(pid).is_some_and(|threads| threads <= 1) {
-        return mask(root, pid, pid).into_iter().collect();
-    }
-    let threads = root.list(&format!("/proc/{pid}/task")).unwrap_or_default();
-    threads.iter().filter_map(|name| mask(root, pid, name.parse().ok()?)).collect()
+    threads(root, pid).into_iter().filter_map(|thread| mask(root, pid, thread)).collect()
 }
 
-/// All processes, in rising order.
-pub fn processes(root: &SysRoot) -> Vec<u32> {
-    let names = root.list("/proc").unwrap_or_default();
-    let mut pids: Vec<u32> = names.iter().filter_map(|name| name.parse().ok()).collect();
-    pids.sort_unstable();
-    pids
+/// The threads of a process, in the cheapest way; none if it is not there.
+pub fn threads(root: &SysRoot, pid: u32) -> Vec<u32> {
+    let process = TaskDir::of(root, pid);
+    match process.thread_count() {
+        Some(0 | 1) => vec![pid],
+        _ => process.threads().unwrap_or_default(),
+    }
 }
 
 /// The kernel's own threads, where the kernel lists them; [`Task::read`] knows the others.
 pub fn kernel_threads(root: &SysRoot) -> BTreeSet<u32> {
-    let is_their_parent = root.text("/proc/2/comm").is_ok_and(|name| name.trim() == "kthreadd");
-    let list = root.text("/proc/2/task/2/children").ok().filter(|_| is_their_parent);
-    let list = list.unwrap_or_default();
-    list.split_whitespace().filter_map(|pid| pid.parse().ok()).chain(is_their_parent.then_some(2)).collect()
-}
-
-/// A process's parent, its parent and so on.
-pub fn ancestors(root: &SysRoot, pid: u32) -> BTreeSet<u32> {
-    let mut found = BTreeSet::new();
-    let mut pid = pid;
-    while let Some(parent) = root.text(&format!("/proc/{pid}/stat")).ok().and_then(|stat| field(&stat, 4)) {
-        let parent = parent as u32;
-        if parent == 0 || !found.insert(parent) {
-            break;
-        }
-        pid = parent;
+    let parent = TaskDir::of(root, 2);
+    if !parent.text("comm").is_ok_and(|name| name.trim() == "kthreadd") {
+        return BTreeSet::new();
     }
-    found
+    parent.thread(2).children().unwrap_or_default().into_iter().chain([2]).collect()
 }
 
 /// Whether a process descends from one that lives and has this name.
 pub fn has_ancestor(root: &SysRoot, pid: u32, name: &str) -> bool {
-    let stat = |pid: &u32| root.text(&format!("/proc/{pid}/stat")).unwrap_or_default();
-    ancestors(root, pid).iter().any(|pid| stat(pid).contains(&format!("({name})")))
+    let is_named = |pid: u32| TaskDir::of(root, pid).stat().is_ok_and(|stat| stat.command == name.as_bytes());
+    tree::ancestors(root, pid).into_iter().any(is_named)
 }
 
 /// Where control groups allow processes to run.
@@ -169,7 +123,7 @@ impl Confinements {
         if *mask == self.mine {
             return true;
         }
-        let Ok(groups) = root.text(&format!("/proc/{pid}/cgroup")) else { return false };
+        let Ok(groups) = TaskDir::of(root, pid).text("cgroup") else { return false };
         let allowed = self.known.entry(groups).or_insert_with_key(|groups| cpuset(root, groups));
         allowed.as_ref().is_some_and(|allowed| allowed.is_subset(mask))
     }
@@ -177,17 +131,13 @@ impl Confinements {
 
 /// The CPUs of the nearest group that has a cpuset, in the lines of `/proc/PID/cgroup`.
 fn cpuset(root: &SysRoot, groups: &str) -> Option<CpuSet> {
-    for line in groups.lines() {
-        let mut parts = line.splitn(3, ':').skip(1);
-        let (kind, path) = (parts.next()?, parts.next()?);
-        let (top, file) = match kind {
-            "" => ("/sys/fs/cgroup", "cpuset.cpus.effective"),
-            kind if kind.split(',').any(|name| name == "cpuset") => {
-                ("/sys/fs/cgroup/cpuset", "cpuset.effective_cpus")
-            }
+    for group in cgroup::lines(groups) {
+        let (top, file) = match group {
+            _ if group.is_unified => ("/sys/fs/cgroup", "cpuset.cpus.effective"),
+            _ if group.has("cpuset") => ("/sys/fs/cgroup/cpuset", "cpuset.effective_cpus"),
             _ => continue,
         };
-        let mut path = path.trim_end_matches('/');
+        let mut path = group.path.trim_end_matches('/');
         loop {
             let text = root.text(&format!("{top}{path}/{file}")).unwrap_or_default();
             if let Some(set) = CpuSet::parse_list(&text).ok().filter(|set| !set.is_empty()) {

@@ -6,6 +6,7 @@ use crate::sensor::ANOTHER_KERNEL;
 use numakit_model::Unavailable;
 use numakit_sys::SysRoot;
 use numakit_sys::perf::{Counters, Errno, Event};
+use numakit_sys::proc::TaskDir;
 use std::io;
 use std::sync::Arc;
 
@@ -64,15 +65,14 @@ impl Privilege {
     /// Looks.
     pub fn look(root: &SysRoot) -> Self {
         let number = |path: &str| root.text(path).ok()?.trim().parse::<i64>().ok();
-        let status = root.text("/proc/self/status").unwrap_or_default();
-        let effective = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
-        let effective = effective.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0);
+        let own = TaskDir::own(root);
+        let status = own.status().unwrap_or_default();
         let last = number("/proc/sys/kernel/cap_last_cap").unwrap_or(i64::from(CAP_PERFMON));
         Self {
             paranoid: number(PARANOID),
-            capable: effective & (1 << CAP_SYS_ADMIN | 1 << CAP_PERFMON) != 0,
+            capable: [CAP_SYS_ADMIN, CAP_PERFMON].into_iter().any(|number| status.is_capable(number)),
             capability: if last >= i64::from(CAP_PERFMON) { "CAP_PERFMON" } else { "CAP_SYS_ADMIN" },
-            program: root.link("/proc/self/exe").unwrap_or_else(|_| "numa".to_owned()),
+            program: root.link(&own.path("exe")).unwrap_or_else(|_| "numa".to_owned()),
         }
     }
 

@@ -1,6 +1,7 @@
 //! Who may look into the memory of processes, and what helps whom it is refused to.
 
 use numakit_sys::SysRoot;
+use numakit_sys::proc::TaskDir;
 
 const CAP_SYS_PTRACE: u32 = 19;
 
@@ -14,17 +15,8 @@ pub struct Access {
 impl Access {
     /// Looks at who runs this.
     pub fn look(root: &SysRoot) -> Self {
-        let status = root.text("/proc/self/status").unwrap_or_default();
-        let field = |name: &str| {
-            let line = status.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
-            line.unwrap_or_default().split_ascii_whitespace().collect::<Vec<_>>()
-        };
-        let capabilities = field("CapEff").first().and_then(|hex| u64::from_str_radix(hex, 16).ok());
-        Self {
-            // Real, effective, saved and of the file system.
-            root: field("Uid").get(1) == Some(&"0"),
-            capable: capabilities.is_some_and(|set| set >> CAP_SYS_PTRACE & 1 == 1),
-        }
+        let status = TaskDir::own(root).status().unwrap_or_default();
+        Self { root: status.user() == Some(0), capable: status.is_capable(CAP_SYS_PTRACE) }
     }
 
     /// What helps where the kernel refuses to let it look.

@@ -4,9 +4,8 @@
 use super::access::Access;
 use super::asking::Size;
 use super::search;
-use super::stat;
-use super::threads::ids;
 use numakit_model::CpuSet;
+use numakit_sys::proc::TaskDir;
 use numakit_sys::{ReadError, SysRoot};
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
@@ -53,37 +52,28 @@ pub struct Affinity {
 impl Affinity {
     /// Looks at a process and all of its threads.
     pub fn of(root: &SysRoot, pid: u32) -> Result<Self, ReadError> {
-        let text = root.bytes(&format!("/proc/{pid}/stat"))?;
-        let command = stat::parse(&text).map(|stat| super::survey::printable(&stat.command));
+        let process = TaskDir::of(root, pid);
+        let command = process.stat()?.name();
         let mut groups: Vec<Group> = Vec::new();
-        let mut threads = ids(root, &format!("/proc/{pid}/task"));
-        // The main thread has the number of the process.
-        threads.sort_by_key(|tid| (*tid != pid, *tid));
-        for tid in threads {
+        for tid in process.threads().unwrap_or_default() {
             // It may have ended.
-            let Ok(status) = root.text(&format!("/proc/{pid}/task/{tid}/status")) else { continue };
-            let Some(cpus) = list(&status, "Cpus_allowed_list:") else { continue };
-            let memory = list(&status, "Mems_allowed_list:");
+            let Ok(status) = process.thread(tid).status() else { continue };
+            let Some(cpus) = status.allowed_cpus() else { continue };
+            let memory = status.allowed_nodes();
             match groups.iter_mut().find(|g| (&g.cpus, &g.memory) == (&cpus, &memory)) {
                 Some(group) => group.threads.push(tid),
                 None => groups.push(Group { threads: vec![tid], cpus, memory }),
             }
         }
-        let command = command.unwrap_or_default();
         Ok(Self { pid, command, groups, policies: policies(root, pid) })
     }
-}
-
-fn list(status: &str, name: &str) -> Option<CpuSet> {
-    let text = status.lines().find_map(|line| line.strip_prefix(name))?;
-    CpuSet::parse_list(text.trim()).ok()
 }
 
 fn policies(root: &SysRoot, pid: u32) -> Policies {
     if root.pages().is_some() && !search::is_small(Size::of(root, pid)) {
         return Policies::TooLarge;
     }
-    let text = match root.text(&format!("/proc/{pid}/numa_maps")) {
+    let text = match TaskDir::of(root, pid).text("numa_maps") {
         Ok(text) => text,
         Err(error) if error.kind == ErrorKind::PermissionDenied => {
             return Policies::Denied(Access::look(root).fix());

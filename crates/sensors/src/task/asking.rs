@@ -6,10 +6,10 @@
 //! still is shown to stand still.
 
 use super::mappings::{Mapping, Mappings, pool_mounts};
-use super::nodes::Nodes;
 use super::numa_maps::Memory;
 use super::walk::Place;
 use numakit_sys::pages::{MOST_ASKED, Pages, Present, Run};
+use numakit_sys::proc::TaskDir;
 use numakit_sys::{ReadError, SysRoot};
 use std::io::{self, ErrorKind};
 use std::sync::Arc;
@@ -37,12 +37,8 @@ pub struct Size {
 impl Size {
     /// That of a process, from its status, which the kernel tells without any lock of its memory.
     pub fn of(root: &SysRoot, pid: u32) -> Self {
-        let text = root.text(&format!("/proc/{pid}/status")).unwrap_or_default();
-        let bytes = |name: &str| {
-            let value = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
-            let kib = value.and_then(|v| v.trim().strip_suffix(" kB")?.trim().parse::<u64>().ok());
-            kib.unwrap_or(0).saturating_mul(1024)
-        };
+        let status = TaskDir::of(root, pid).status().unwrap_or_default();
+        let bytes = |name: &str| status.bytes(name).unwrap_or(0);
         let pools = bytes("HugetlbPages");
         Self {
             resident: bytes("VmRSS").saturating_add(pools),
@@ -114,7 +110,7 @@ impl Asking {
         let mut pools = Vec::new();
         if size.pools > 0 {
             pools = pages.pools();
-            let mounts = place.root.text(&format!("/proc/{pid}/mountinfo")).unwrap_or_default();
+            let mounts = TaskDir::of(place.root, pid).text("mountinfo").unwrap_or_default();
             pools.extend(pool_mounts(&mounts));
         }
         let mappings = Mappings::open(place.root, pid, pools)?;
@@ -122,7 +118,7 @@ impl Asking {
             Ok(present) => Some(present),
             // A kernel without CONFIG_PROC_PAGE_MONITOR.
             Err(error) if error.kind() == ErrorKind::NotFound => None,
-            Err(error) => return Err(failed(pid, "pagemap", &error)),
+            Err(error) => return Err(failed(place, pid, "pagemap", &error)),
         };
         let candidates = if present.is_some() { size.resident } else { size.mapped.max(size.resident) };
         Ok(Self {
@@ -150,7 +146,7 @@ impl Asking {
             },
         };
         let mut runs = Vec::new();
-        part.at = self.look(&part, place.page_size, &mut runs)?;
+        part.at = self.look(&part, place, &mut runs)?;
         let mut chosen = Vec::new();
         for run in &runs {
             part.choose(run, self.stride, place.page_size, &mut chosen);
@@ -160,7 +156,7 @@ impl Asking {
             };
         }
         for pages in chosen.chunks(MOST_ASKED) {
-            self.ask(&mut part, pages, place.nodes)?;
+            self.ask(&mut part, pages, place)?;
         }
         if part.at < part.mapping.end {
             self.part = Some(part);
@@ -170,19 +166,20 @@ impl Asking {
         Ok(true)
     }
 
-    fn look(&self, part: &Part, page_size: u64, runs: &mut Vec<Run>) -> Result<u64, ReadError> {
+    fn look(&self, part: &Part, place: &Place<'_>, runs: &mut Vec<Run>) -> Result<u64, ReadError> {
         let Some(present) = &self.present else {
-            let end = part.mapping.end.min(part.at.saturating_add(BLIND_PIECE * page_size));
+            let end = part.mapping.end.min(part.at.saturating_add(BLIND_PIECE * place.page_size));
             runs.push(Run { start: part.at, end, huge: None });
             return Ok(end);
         };
         let end = present.runs(part.at, part.mapping.end, runs);
-        let end = end.map_err(|error| failed(self.pid, "pagemap", &error))?;
+        let end = end.map_err(|error| failed(place, self.pid, "pagemap", &error))?;
         // Whatever it says, it goes on.
-        Ok(end.max(part.at.saturating_add(page_size)))
+        Ok(end.max(part.at.saturating_add(place.page_size)))
     }
 
-    fn ask(&mut self, part: &mut Part, pages: &[u64], nodes: &Nodes) -> Result<(), ReadError> {
+    fn ask(&mut self, part: &mut Part, pages: &[u64], place: &Place<'_>) -> Result<(), ReadError> {
+        let nodes = place.nodes;
         part.asked += pages.len() as u64;
         if self.tells_nodes {
             match self.pages.nodes(self.pid, pages) {
@@ -192,12 +189,12 @@ impl Asking {
                     return Ok(());
                 }
                 Err(error) if error.kind() == ErrorKind::NotFound => {
-                    return Err(failed(self.pid, "maps", &error));
+                    return Err(failed(place, self.pid, "maps", &error));
                 }
                 Err(_) if nodes.count() == 1 && self.present.is_some() => self.tells_nodes = false,
                 Err(error) => {
                     let reason = format!("move_pages: {error}");
-                    let path = format!("/proc/{}/maps", self.pid);
+                    let path = TaskDir::of(place.root, self.pid).path("maps");
                     return Err(ReadError { path, reason, kind: ErrorKind::Unsupported });
                 }
             }
@@ -246,8 +243,9 @@ impl Part {
     }
 }
 
-fn failed(pid: u32, file: &str, error: &io::Error) -> ReadError {
-    ReadError { path: format!("/proc/{pid}/{file}"), reason: error.to_string(), kind: error.kind() }
+fn failed(place: &Place<'_>, pid: u32, file: &str, error: &io::Error) -> ReadError {
+    let path = TaskDir::of(place.root, pid).path(file);
+    ReadError { path, reason: error.to_string(), kind: error.kind() }
 }
 
 #[cfg(test)]

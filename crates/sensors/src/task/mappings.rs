@@ -2,8 +2,10 @@
 //! the lock of the process for a page of text at a time.
 
 use super::numa_maps::Use;
+use numakit_sys::proc::{TaskDir, maps};
 use numakit_sys::{ReadError, Source, SysRoot};
 use std::collections::VecDeque;
+use std::ops::Range;
 
 /// A mapping.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,10 +24,8 @@ const OF_KERNEL: [&str; 5] = ["[vdso]", "[vvar]", "[vvar_vclock]", "[vsyscall]",
 /// Takes a line apart; nothing for what is no mapping of memory. Files on one of these devices
 /// are made of pages from the huge page pools.
 pub fn line(text: &str, pools: &[(u32, u32)]) -> Option<Mapping> {
-    let mut words = text.split_ascii_whitespace();
-    let (start, end) = words.next()?.split_once('-')?;
-    let hex = |word: &str| u64::from_str_radix(word, 16).ok();
-    let (start, end) = (hex(start)?, hex(end)?);
+    let Range { start, end } = maps::addresses(text)?;
+    let mut words = text.split_ascii_whitespace().skip(1);
     let (device, inode) = (words.nth(2)?, words.next()?);
     let name = words.next().unwrap_or_default();
     if end <= start || OF_KERNEL.contains(&name) {
@@ -77,7 +77,7 @@ pub struct Mappings {
 impl Mappings {
     /// Opens those of a process.
     pub fn open(root: &SysRoot, pid: u32, pools: Vec<(u32, u32)>) -> Result<Self, ReadError> {
-        let source = root.source(&format!("/proc/{pid}/maps"))?;
+        let source = TaskDir::of(root, pid).source("maps")?;
         Ok(Self { source, offset: 0, rest: Vec::new(), pools, read: VecDeque::new() })
     }
 

@@ -5,7 +5,7 @@
 //! small parts.
 
 use super::nodes::Nodes;
-use crate::layout::digits;
+use numakit_sys::proc::{TaskDir, digits};
 use numakit_sys::{ReadError, Source, SysRoot};
 
 /// What a mapping is for. The order is that of the columns.
@@ -124,7 +124,7 @@ pub struct Reading {
 impl Reading {
     /// Opens that of a process.
     pub fn open(root: &SysRoot, pid: u32, nodes: &Nodes) -> Result<Self, ReadError> {
-        let source = root.source(&format!("/proc/{pid}/numa_maps"))?;
+        let source = TaskDir::of(root, pid).source("numa_maps")?;
         Ok(Self { source, offset: 0, rest: Vec::new(), memory: Memory::none(nodes.count()) })
     }
 

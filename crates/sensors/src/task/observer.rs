@@ -3,11 +3,11 @@
 
 use super::nodes::Nodes;
 use super::numa_maps::Memory;
-use super::stat::Counts;
 use super::threads::{self, Look, Seen, Switches};
 use super::tree::{Member, Tree};
 use super::walk::{self, Findings, Name, Place, Step, Walk};
 use numakit_sys::SysRoot;
+use numakit_sys::proc::Counts;
 use std::collections::HashMap;
 
 /// What is looked at.

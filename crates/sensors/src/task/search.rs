@@ -4,9 +4,12 @@
 //! mappings wait for that long.
 
 use super::asking::{Asked, Asking, Size};
+use super::nodes::Nodes;
 use super::numa_maps::{Memory, Reading};
 use super::walk::Place;
-use numakit_sys::ReadError;
+use numakit_model::Topology;
+use numakit_sys::{ReadError, SysRoot};
+use std::collections::BTreeMap;
 use std::io::ErrorKind;
 
 /// A process that has no more memory is read from its numa_maps, exactly, in about 1 ms.
@@ -31,6 +34,17 @@ pub struct Located {
     pub variance: f64,
     /// Its lock was held for as long as it took, as there was no other way.
     pub held: bool,
+}
+
+/// The memory of a process by the kernel's numbers of the nodes, in bytes; `None` where the kernel
+/// does not say. Its lock may be held meanwhile.
+pub fn by_node(root: &SysRoot, topology: &Topology, pid: u32) -> Option<BTreeMap<u32, u64>> {
+    let nodes = Nodes::of(topology);
+    let place = Place { root, nodes: &nodes, page_size: topology.page_size.max(1024), may_hold: true };
+    let mut search = Search::open(&place, pid).ok()?;
+    while search.advance(&place).ok()? {}
+    let memory = search.found().memory;
+    Some(nodes.ids().iter().zip(0..).map(|(&id, at)| (id, memory.on(at))).collect())
 }
 
 /// A process that is being looked at.
@@ -104,5 +118,20 @@ impl Search {
                 Located { memory, huge_pages, variance, held: false }
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{nodes, root};
+
+    #[test]
+    fn memory_is_listed_by_the_numbers_of_nodes() {
+        let maps = "1 default heap N1=2 kernelpagesize_kB=4\n2 default N4=1 kernelpagesize_kB=4\n";
+        let root = root(&[("/proc/7/numa_maps", maps)]);
+        let topology = Topology { page_size: 4096, ..nodes(&[1, 4]) };
+        assert_eq!(by_node(&root, &topology, 7), Some(BTreeMap::from([(1, 8192), (4, 4096)])));
+        assert_eq!(by_node(&root, &topology, 8), None);
     }
 }

@@ -5,12 +5,12 @@ use super::access::Access;
 use super::nodes::Nodes;
 pub use super::numa_maps::{Memory, Use};
 use super::observer::near;
-use super::stat::{self, Stat};
-use super::threads::{Look, Threads, Wanted, ids};
+use super::threads::{Look, Threads, Wanted};
 use super::walk::{self, Findings, Place, Step, Walk};
 use crate::sensor::fix_for;
 use numakit_model::{Topology, Unavailable};
 use numakit_sys::SysRoot;
+use numakit_sys::proc::{self, TaskDir, TaskStat, printable};
 use std::collections::HashMap;
 
 /// Where the memory of a process is.
@@ -69,9 +69,8 @@ impl Survey {
     /// Of all processes, or only of these. The first look is taken now.
     pub fn new(root: &SysRoot, topology: &Topology, only: Option<Vec<u32>>) -> Result<Self, Unavailable> {
         const MISSING: &str = "memory of processes by node";
-        if let Err(error) = root.list("/proc") {
-            return Err(Unavailable::new(MISSING, error.to_string(), fix_for(root, "/proc")));
-        }
+        proc::processes(root)
+            .map_err(|error| Unavailable::new(MISSING, error.to_string(), fix_for(root, &error.path)))?;
         let mut survey = Self {
             root: root.clone(),
             nodes: Nodes::of(topology),
@@ -82,8 +81,7 @@ impl Survey {
             looked: false,
         };
         let pids = survey.look();
-        let has = |file: &str| pids.iter().any(|p| root.exists(&format!("/proc/{}/{file}", p.pid)));
-        if !pids.is_empty() && !has("numa_maps") {
+        if !pids.is_empty() && !pids.iter().any(|p| TaskDir::of(root, p.pid).has("numa_maps")) {
             let fix = "boot a kernel that is built with CONFIG_NUMA";
             return Err(Unavailable::new(MISSING, "there is no /proc/PID/numa_maps", fix));
         }
@@ -111,16 +109,15 @@ impl Survey {
     }
 
     fn look(&mut self) -> Vec<Seen> {
-        let pids = self.only.clone().unwrap_or_else(|| ids(&self.root, "/proc"));
+        let pids = self.only.clone().unwrap_or_else(|| proc::processes(&self.root).unwrap_or_default());
         let wanted = Wanted { cpu_time: true, scheduling: false };
         let look = Look { root: &self.root, nodes: &self.nodes, wanted, from_start: self.looked };
         self.looked = true;
         let mut known = HashMap::new();
         let mut found = Vec::new();
         for pid in pids {
-            let text = self.root.bytes(&format!("/proc/{pid}/stat")).ok();
-            let stat = text.and_then(|text| stat::parse(&text)).filter(|s| s.runs() && !s.kernel);
-            let Some(stat) = stat else { continue };
+            let stat = TaskDir::of(&self.root, pid).stat().ok();
+            let Some(stat) = stat.filter(|s| s.runs() && !s.kernel) else { continue };
             let same = self.known.remove(&pid).filter(|(start, _)| *start == stat.start);
             let (_, mut threads) = same.unwrap_or((stat.start, Threads::default()));
             let mut seen = Seen { pid, stat, threads: Vec::new() };
@@ -143,7 +140,7 @@ impl Survey {
         Process {
             pid: seen.pid,
             user: self.user(seen.pid),
-            command: printable(&seen.stat.command),
+            command: seen.stat.name(),
             threads: seen.threads.len() as u64,
             ran: seen.ran(),
             near_far,
@@ -179,11 +176,7 @@ impl Survey {
     }
 
     fn user(&self, pid: u32) -> String {
-        let status = self.root.text(&format!("/proc/{pid}/status")).unwrap_or_default();
-        let line = status.lines().find_map(|line| line.strip_prefix("Uid:"));
-        // Real, effective, saved and of the file system.
-        let id = line.and_then(|ids| ids.split_ascii_whitespace().nth(1)?.parse::<u32>().ok());
-        match id {
+        match TaskDir::of(&self.root, pid).status().unwrap_or_default().user() {
             Some(id) => self.users.get(&id).cloned().unwrap_or_else(|| id.to_string()),
             None => "?".to_owned(),
         }
@@ -193,7 +186,7 @@ impl Survey {
 /// A process at one look.
 struct Seen {
     pid: u32,
-    stat: Stat,
+    stat: TaskStat,
     /// Node and CPU time since the last look of each thread.
     threads: Vec<(Option<usize>, u64)>,
 }
@@ -227,11 +220,6 @@ fn users(text: &str) -> HashMap<u32, String> {
     };
     // The first line of a number names it.
     text.lines().rev().filter_map(user).collect()
-}
-
-/// Names come from anybody, and are shown on terminals.
-pub(super) fn printable(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).chars().map(|c| if c.is_control() { '?' } else { c }).collect()
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@
 //! ancestor in the tree: what the ancestor gains pays the debt, and so nothing counts twice.
 //! What is not paid by the second look after, because nobody in the tree waited, is kept apart.
 
-use super::stat::Counts;
+use numakit_sys::proc::Counts;
 
 /// The counts of one member, and what it owes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

@@ -1,9 +1,8 @@
 //! The threads of a process: where each runs, and what it did since the last look.
 
 use super::nodes::Nodes;
-use super::stat::{self, Stat};
-use crate::layout::digits;
 use numakit_sys::SysRoot;
+use numakit_sys::proc::{TaskDir, TaskStat, digits};
 use std::collections::HashMap;
 
 /// A tick of CPU time, where nothing finer is to be had.
@@ -64,15 +63,16 @@ pub struct Look<'a> {
 impl Threads {
     /// Looks at every thread; `process` is the line of the whole process. Threads that exit
     /// meanwhile are left out.
-    pub fn look(&mut self, look: &Look<'_>, pid: u32, process: &Stat, each: &mut dyn FnMut(u32, &Seen)) {
+    pub fn look(&mut self, look: &Look<'_>, pid: u32, process: &TaskStat, each: &mut dyn FnMut(u32, &Seen)) {
         self.looks += 1;
+        let folder = TaskDir::of(look.root, pid);
         if process.threads <= 1 {
-            self.one(look, pid, pid, process, each);
+            self.one(look, &folder.thread(pid), pid, process, each);
         } else {
-            for tid in ids(look.root, &format!("/proc/{pid}/task")) {
-                let line = look.root.bytes(&format!("/proc/{pid}/task/{tid}/stat")).ok();
-                if let Some(stat) = line.and_then(|text| stat::parse(&text)).filter(|s| !s.exited) {
-                    self.one(look, pid, tid, &stat, each);
+            for tid in folder.threads().unwrap_or_default() {
+                let thread = folder.thread(tid);
+                if let Some(stat) = thread.stat().ok().filter(|s| !s.exited) {
+                    self.one(look, &thread, tid, &stat, each);
                 }
             }
         }
@@ -80,17 +80,23 @@ impl Threads {
         self.known.retain(|_, last| last.look == looks);
     }
 
-    fn one(&mut self, look: &Look<'_>, pid: u32, tid: u32, stat: &Stat, each: &mut dyn FnMut(u32, &Seen)) {
-        let folder = format!("/proc/{pid}/task/{tid}");
+    fn one(
+        &mut self,
+        look: &Look<'_>,
+        thread: &TaskDir<'_>,
+        tid: u32,
+        stat: &TaskStat,
+        each: &mut dyn FnMut(u32, &Seen),
+    ) {
         let mut now = Last { look: self.looks, ..Last::default() };
         let mut seen = Seen { node: stat.cpu.and_then(|cpu| look.nodes.of_cpu(cpu)), ..Seen::default() };
         if look.wanted.cpu_time {
-            let exact = look.root.bytes(&format!("{folder}/schedstat")).ok();
+            let exact = thread.bytes("schedstat").ok();
             let exact = exact.and_then(|text| digits(&text).map(|(ns, _)| ns));
             now.cpu_time = exact.unwrap_or_else(|| stat.own[2].saturating_mul(NS_PER_TICK));
         }
         if look.wanted.scheduling
-            && let Ok(text) = look.root.bytes(&format!("{folder}/sched"))
+            && let Ok(text) = thread.bytes("sched")
         {
             let known = Scheduling::parse(&text);
             (now.switches, seen.preferred) = (known.switches, known.preferred);
@@ -135,14 +141,6 @@ impl Scheduling {
         }
         found
     }
-}
-
-/// The names in a folder that are numbers: processes or threads.
-pub fn ids(root: &SysRoot, folder: &str) -> Vec<u32> {
-    let names = root.list(folder).unwrap_or_default();
-    let mut ids: Vec<u32> = names.iter().filter_map(|n| n.parse().ok()).collect();
-    ids.sort_unstable();
-    ids
 }
 
 #[cfg(test)]

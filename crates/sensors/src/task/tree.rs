@@ -2,10 +2,10 @@
 //! exits, also when its parent exits first.
 
 use super::numa_maps::Memory;
-use super::stat::{self, Counts, Stat};
 use super::tally::{Account, add};
-use super::threads::{Threads, ids};
+use super::threads::Threads;
 use numakit_sys::SysRoot;
+use numakit_sys::proc::{Counts, TaskDir, TaskStat, tree};
 use std::collections::{HashMap, HashSet};
 
 /// A process of the tree.
@@ -19,7 +19,7 @@ pub struct Member {
     account: Account,
     gone: bool,
     /// What the last look saw.
-    pub stat: Option<Stat>,
+    pub stat: Option<TaskStat>,
     /// Its threads.
     pub threads: Threads,
     /// Its memory, since the first walk.
@@ -46,9 +46,8 @@ impl Member {
     }
 
     fn look(&mut self, root: &SysRoot) {
-        let text = root.bytes(&format!("/proc/{}/stat", self.pid)).ok();
-        let stat = text.and_then(|text| stat::parse(&text));
-        let same = |stat: &Stat| self.start.is_none_or(|start| start == stat.start);
+        let stat = TaskDir::of(root, self.pid).stat().ok();
+        let same = |stat: &TaskStat| self.start.is_none_or(|start| start == stat.start);
         let Some(stat) = stat.filter(same) else {
             (self.gone, self.stat) = (true, None);
             return;
@@ -81,8 +80,7 @@ pub struct Tree {
 impl Tree {
     /// A tree that has this root.
     pub fn of(root: &SysRoot, pid: u32) -> Self {
-        let listed = root.exists(&format!("/proc/{pid}/task/{pid}/children"));
-        let children = if listed { Children::Listed } else { Children::Searched };
+        let children = if tree::has_lists(root, pid) { Children::Listed } else { Children::Searched };
         Self { members: vec![Member::new(pid, 0)], lost: [0; 3], children }
     }
 
@@ -90,7 +88,7 @@ impl Tree {
     pub fn look(&mut self, root: &SysRoot) {
         let mut known: HashSet<u32> = self.members.iter().map(|m| m.pid).collect();
         let searched = match self.children {
-            Children::Searched => by_parent(root),
+            Children::Searched => tree::by_parent(root),
             Children::Listed => HashMap::new(),
         };
         let mut at = 0;
@@ -100,7 +98,7 @@ impl Tree {
             let pid = member.pid;
             let children = match (&member.stat, self.children) {
                 (None, _) => Vec::new(),
-                (Some(stat), Children::Listed) => listed(root, pid, stat.threads),
+                (Some(stat), Children::Listed) => tree::listed_children(root, pid, stat.threads),
                 (Some(_), Children::Searched) => searched.get(&pid).cloned().unwrap_or_default(),
             };
             let new = children.into_iter().filter(|&child| known.insert(child));
@@ -148,28 +146,4 @@ impl Tree {
         self.members.iter().for_each(|m| add(&mut sum, &m.account.total()));
         sum
     }
-}
-
-/// The children of all threads of a process.
-fn listed(root: &SysRoot, pid: u32, threads: u64) -> Vec<u32> {
-    let tids = if threads <= 1 { vec![pid] } else { ids(root, &format!("/proc/{pid}/task")) };
-    let mut children = Vec::new();
-    for tid in tids {
-        if let Ok(text) = root.text(&format!("/proc/{pid}/task/{tid}/children")) {
-            children.extend(text.split_ascii_whitespace().filter_map(|word| word.parse::<u32>().ok()));
-        }
-    }
-    children
-}
-
-/// The children of every process.
-fn by_parent(root: &SysRoot) -> HashMap<u32, Vec<u32>> {
-    let mut children: HashMap<u32, Vec<u32>> = HashMap::new();
-    for pid in ids(root, "/proc") {
-        let text = root.bytes(&format!("/proc/{pid}/stat")).ok();
-        if let Some(stat) = text.and_then(|text| stat::parse(&text)) {
-            children.entry(stat.parent).or_default().push(pid);
-        }
-    }
-    children
 }

@@ -3,7 +3,7 @@
 use super::nodes::Nodes;
 use super::numa_maps::Memory;
 use super::search::Search;
-use crate::layout::digits;
+use numakit_sys::proc::{TaskDir, digits};
 use numakit_sys::{ReadError, SysRoot};
 use std::io::ErrorKind;
 
@@ -126,7 +126,7 @@ impl Walk {
             _ if !self.wanted.huge_pages => {}
             Some(bytes) => findings.huge_pages = findings.huge_pages.saturating_add(bytes),
             None if small => {
-                let text = place.root.bytes(&format!("/proc/{pid}/smaps_rollup"))?;
+                let text = TaskDir::of(place.root, pid).bytes("smaps_rollup")?;
                 findings.huge_pages = findings.huge_pages.saturating_add(huge_pages(&text));
             }
             None => findings.huge_unknown = Some(pid),

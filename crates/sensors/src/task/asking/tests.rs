@@ -1,6 +1,7 @@
 use super::super::numa_maps::Use;
 use super::super::search::{Located, Search};
 use super::*;
+use crate::task::nodes::Nodes;
 use crate::testing::{nodes, root};
 use std::sync::Mutex;
 

@@ -1,0 +1,184 @@
+//! Typed readers of /proc below a [`SysRoot`]: the only place that knows where the files of
+//! processes and threads are and how their lines look. The parsers take bytes or text and return
+//! values, so that a caller with a buffer of its own uses the same ones.
+
+pub mod cgroup;
+mod environment;
+pub mod machine;
+pub mod maps;
+mod stat;
+pub mod status;
+pub mod tree;
+
+pub use environment::Variables;
+pub use machine::{LoadAverage, digits};
+pub use stat::{Counts, TaskStat};
+pub use status::TaskStatus;
+
+use crate::{ReadError, Source, SysRoot};
+
+/// The folder of all processes.
+const FOLDER: &str = "/proc";
+
+/// The directory of a process, or of one of its threads: both have the same files.
+#[derive(Debug, Clone)]
+pub struct TaskDir<'a> {
+    root: &'a SysRoot,
+    path: String,
+    pid: Option<u32>,
+}
+
+impl<'a> TaskDir<'a> {
+    /// Of a process.
+    pub fn of(root: &'a SysRoot, pid: u32) -> Self {
+        Self { root, path: format!("{FOLDER}/{pid}"), pid: Some(pid) }
+    }
+
+    /// Of the process that reads; in a capture, of the one that captured.
+    pub fn own(root: &'a SysRoot) -> Self {
+        Self { root, path: format!("{FOLDER}/self"), pid: None }
+    }
+
+    /// Of one of its threads.
+    pub fn thread(&self, tid: u32) -> Self {
+        Self { root: self.root, path: format!("{}/task/{tid}", self.path), pid: Some(tid) }
+    }
+
+    /// Whether the process or thread exists.
+    pub fn exists(&self) -> bool {
+        self.root.exists(&self.path)
+    }
+
+    /// The path of one of its files.
+    pub fn path(&self, file: &str) -> String {
+        format!("{}/{file}", self.path)
+    }
+
+    /// Whether the kernel has this file.
+    pub fn has(&self, file: &str) -> bool {
+        self.root.exists(&self.path(file))
+    }
+
+    /// A file as it is.
+    pub fn bytes(&self, file: &str) -> Result<Vec<u8>, ReadError> {
+        self.root.bytes(&self.path(file))
+    }
+
+    /// A file as text.
+    pub fn text(&self, file: &str) -> Result<String, ReadError> {
+        self.root.text(&self.path(file))
+    }
+
+    /// A file that is read in parts.
+    pub fn source(&self, file: &str) -> Result<Source, ReadError> {
+        self.root.source(&self.path(file))
+    }
+
+    /// `stat`. A malformed line is an error of the kind `InvalidData`.
+    pub fn stat(&self) -> Result<TaskStat, ReadError> {
+        TaskStat::parse(&self.bytes("stat")?)
+            .ok_or_else(|| ReadError::invalid(&self.path("stat"), "malformed line"))
+    }
+
+    /// `status`.
+    pub fn status(&self) -> Result<TaskStatus, ReadError> {
+        self.text("status").map(TaskStatus::new)
+    }
+
+    /// The environment that the program was started with. Empty while the process executes another
+    /// program.
+    pub fn environment(&self) -> Result<Variables, ReadError> {
+        self.bytes("environ").map(Variables::new)
+    }
+
+    /// Its threads in rising order, the main thread first: numbers wrap around.
+    pub fn threads(&self) -> Result<Vec<u32>, ReadError> {
+        let mut threads = numbers_in(self.root, &self.path("task"))?;
+        threads.sort_by_key(|tid| (Some(*tid) != self.pid, *tid));
+        Ok(threads)
+    }
+
+    /// How many threads the process has, where that takes no list: the kernel counts them as links
+    /// of a folder. None below any root but this machine.
+    pub fn thread_count(&self) -> Option<u64> {
+        self.root.links(&self.path("task"))?.checked_sub(2)
+    }
+
+    /// The children of this thread; an error where the kernel does not list them.
+    pub fn children(&self) -> Result<Vec<u32>, ReadError> {
+        let text = self.text("children")?;
+        Ok(text.split_ascii_whitespace().filter_map(|word| word.parse().ok()).collect())
+    }
+}
+
+/// All processes, in rising order.
+pub fn processes(root: &SysRoot) -> Result<Vec<u32>, ReadError> {
+    numbers_in(root, FOLDER)
+}
+
+/// The number of the process that reads, in the pid namespace of this /proc.
+pub fn own_pid(root: &SysRoot) -> Option<u32> {
+    root.link("/proc/self").ok()?.parse().ok()
+}
+
+/// The pid namespace of the process that reads: the number in `pid:[4026531836]`.
+pub fn pid_namespace(root: &SysRoot) -> Option<u64> {
+    let link = root.link(&TaskDir::own(root).path("ns/pid")).ok()?;
+    link.strip_prefix("pid:[")?.strip_suffix(']')?.parse().ok()
+}
+
+/// The names in a folder that are numbers, in rising order.
+fn numbers_in(root: &SysRoot, folder: &str) -> Result<Vec<u32>, ReadError> {
+    let mut numbers: Vec<u32> = root.list(folder)?.iter().filter_map(|name| name.parse().ok()).collect();
+    numbers.sort_unstable();
+    Ok(numbers)
+}
+
+/// A name that anybody chose, fit for a terminal.
+pub fn printable(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).chars().map(|c| if c.is_control() { '?' } else { c }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::root::Tree;
+
+    #[test]
+    fn threads_begin_with_the_main_one() {
+        let mut tree = Tree::new();
+        for thread in ["40", "7", "3", "x"] {
+            tree.file(&format!("/proc/40/task/{thread}/stat"), "");
+        }
+        tree.file("/proc/9/comm", "").file("/proc/meminfo", "");
+        let root = SysRoot::of_tree(tree);
+        assert_eq!(TaskDir::of(&root, 40).threads().unwrap(), [40, 3, 7]);
+        assert_eq!(processes(&root).unwrap(), [9, 40]);
+        assert!(TaskDir::of(&root, 41).threads().unwrap_err().is_missing());
+        assert!(TaskDir::of(&root, 9).exists() && !TaskDir::of(&root, 10).exists());
+        assert_eq!(TaskDir::of(&root, 40).thread_count(), None, "only the kernel counts links");
+    }
+
+    #[test]
+    fn this_process_is_read_from_the_kernel() {
+        let root = SysRoot::host();
+        let (me, number) = (TaskDir::own(&root), std::process::id());
+        assert_eq!(own_pid(&root), Some(number));
+        assert!(pid_namespace(&root).is_some());
+        let stat = TaskDir::of(&root, number).stat().unwrap();
+        assert_eq!(stat.parent, std::os::unix::process::parent_id());
+        assert_eq!(me.thread_count(), Some(me.threads().unwrap().len() as u64));
+        let status = me.status().unwrap();
+        assert!(status.allowed_cpus().is_some() && status.users().len() == 4, "{status:?}");
+        assert_eq!(me.environment().unwrap().get("PATH").is_some(), std::env::var_os("PATH").is_some());
+    }
+
+    #[test]
+    fn a_malformed_line_is_an_error() {
+        let mut tree = Tree::new();
+        tree.file("/proc/7/stat", "7 (a");
+        let error = TaskDir::of(&SysRoot::of_tree(tree), 7).stat().unwrap_err();
+        assert_eq!(error.kind, std::io::ErrorKind::InvalidData);
+        assert_eq!(error.to_string(), "/proc/7/stat: malformed line");
+    }
+}

@@ -1,0 +1,120 @@
+//! Files about the whole machine, and the numbers in them.
+
+use crate::{ReadError, SysRoot};
+use numakit_model::cpuset::MAX_ID;
+
+/// Leading decimal digits and what follows them. `None` without any, or beyond 64 bits.
+#[inline]
+pub fn digits(text: &[u8]) -> Option<(u64, &[u8])> {
+    let mut value = 0u64;
+    let mut at = 0;
+    while let Some(digit) = text.get(at).map(|b| b.wrapping_sub(b'0')).filter(|&d| d < 10) {
+        value = value.checked_mul(10)?.checked_add(u64::from(digit))?;
+        at += 1;
+    }
+    (at > 0).then(|| (value, &text[at..]))
+}
+
+/// The numbers of a line, separated by spaces, up to the first word that is not a number.
+#[inline]
+pub fn numbers(mut text: &[u8]) -> impl Iterator<Item = u64> {
+    std::iter::from_fn(move || {
+        let start = text.iter().position(|&b| b != b' ')?;
+        let (value, rest) = digits(&text[start..])?;
+        text = rest;
+        Some(value)
+    })
+}
+
+/// A line of /proc/stat.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StatLine<'a> {
+    /// One CPU: its number and the text of its numbers.
+    Cpu(u32, &'a [u8]),
+    /// A line that starts with a word, and what follows it.
+    Other(&'a [u8], &'a [u8]),
+}
+
+/// Takes a line of /proc/stat apart (without its line end).
+#[inline]
+pub fn stat_line(text: &[u8]) -> StatLine<'_> {
+    let space = text.iter().position(|&b| b == b' ').unwrap_or(text.len());
+    let (word, rest) = text.split_at(space);
+    match word.strip_prefix(b"cpu").and_then(digits) {
+        Some((id, [])) if id <= u64::from(MAX_ID) => StatLine::Cpu(id as u32, rest),
+        _ => StatLine::Other(word, rest),
+    }
+}
+
+/// /proc/loadavg.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct LoadAverage {
+    /// How many threads wanted a CPU in the last minute.
+    pub minute: f64,
+    /// How many want one now, the reader among them.
+    pub running: u32,
+}
+
+impl LoadAverage {
+    /// Reads it.
+    pub fn read(root: &SysRoot) -> Option<Self> {
+        Self::parse(&root.text("/proc/loadavg").ok()?)
+    }
+
+    /// Of a line such as `0.05 0.10 0.20 1/300 4711`.
+    pub fn parse(text: &str) -> Option<Self> {
+        let mut words = text.split_ascii_whitespace();
+        let minute = words.next()?.parse().ok()?;
+        let running = words.nth(2)?.split('/').next()?.parse().ok()?;
+        Some(Self { minute, running })
+    }
+}
+
+/// The name of the machine.
+pub fn host_name(root: &SysRoot) -> Result<String, ReadError> {
+    root.text("/proc/sys/kernel/hostname").map(|name| name.trim().to_owned())
+}
+
+/// The release of its kernel, as in `6.12.3-amd64`.
+pub fn kernel_release(root: &SysRoot) -> Result<String, ReadError> {
+    root.text("/proc/sys/kernel/osrelease").map(|release| release.trim().to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn loads_are_a_mean_and_a_count() {
+        let load = LoadAverage::parse("0.05 0.9 0.8 3/300 5\n").unwrap();
+        assert_eq!((load.minute, load.running), (0.05, 3));
+        for text in ["", "x 1 1 1/2 3", "0.1 0.1", "0.1 0.1 0.1 /2 3", "0.1 0.1 0.1 -1/2 3"] {
+            assert_eq!(LoadAverage::parse(text), None, "{text}");
+        }
+        assert!(LoadAverage::read(&SysRoot::host()).unwrap().running >= 1);
+    }
+
+    #[test]
+    fn lines_of_cpus_are_recognised() {
+        assert_eq!(stat_line(b"cpu12 3 4"), StatLine::Cpu(12, b" 3 4"));
+        assert_eq!(stat_line(b"cpu  3 4"), StatLine::Other(b"cpu", b"  3 4"));
+        assert_eq!(stat_line(b"cpufreq 1"), StatLine::Other(b"cpufreq", b" 1"));
+        assert_eq!(stat_line(b""), StatLine::Other(b"", b""));
+        assert!(matches!(stat_line(b"cpu99999999999 1"), StatLine::Other(..)));
+        assert_eq!(numbers(b"  3 4 x 5").collect::<Vec<_>>(), [3, 4]);
+    }
+
+    #[test]
+    fn digits_end_where_they_end() {
+        assert_eq!(digits(b"12 kB"), Some((12, b" kB".as_slice())));
+        assert_eq!(digits(b"18446744073709551615"), Some((u64::MAX, b"".as_slice())));
+        assert_eq!((digits(b"18446744073709551616"), digits(b"-1"), digits(b"")), (None, None, None));
+    }
+
+    #[test]
+    fn the_kernel_names_the_machine() {
+        let host = SysRoot::host();
+        assert!(!host_name(&host).unwrap().contains('\n'));
+        assert!(kernel_release(&host).unwrap().starts_with(|c: char| c.is_ascii_digit()));
+    }
+}
