@@ -9,7 +9,6 @@ pub mod numascope;
 mod observe;
 mod page;
 mod place;
-mod running;
 mod to_file;
 pub mod verbs;
 

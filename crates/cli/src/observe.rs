@@ -6,9 +6,10 @@ use clap::{Args, ValueEnum};
 use numakit_model::CpuSet;
 use numakit_recording::{Priority, Settings};
 use numakit_sensors::{Probe, Scene, Selection, Target};
-use numakit_session::setup::{Setup, sampler_cpus};
+use numakit_session::setup::{Setup, sampler_cpu, sampler_cpus};
 use numakit_session::{Ended, Session, interval};
 use numakit_sys::command::quoted;
+use numakit_sys::proc::TaskDir;
 use numakit_sys::stdio::{note, say};
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -58,27 +59,6 @@ pub fn interval_of(text: &str) -> Result<Duration, String> {
     interval::parse(text)
 }
 
-/// Refuses an interval below a millisecond that is shorter than a sample takes.
-fn can_be_read(setup: &mut Setup, every: Duration) -> anyhow::Result<()> {
-    if every >= Duration::from_millis(1) {
-        return Ok(());
-    }
-    let takes = setup.time_of_sample();
-    if takes < every {
-        return Ok(());
-    }
-    // Half of the time for what else there is to do, in whole milliseconds.
-    let enough = u64::try_from((takes * 2).as_millis()).unwrap_or(u64::MAX).saturating_add(1);
-    bail!(
-        "--interval {}: one sample of these {} series takes {} us here; give -i {} or longer, or fewer \
-         series with -e",
-        interval::format(every),
-        setup.header.series.len(),
-        takes.as_micros(),
-        interval::format(Duration::from_millis(enough))
-    )
-}
-
 /// An observation that is set up but not begun.
 pub struct Prepared {
     /// What is sampled.
@@ -114,7 +94,7 @@ impl Observe {
         let selection = self.events.as_ref().unwrap_or(default);
         let awaited = || (!command.is_empty()).then(Target::awaited);
         let target = self.pid.map(Target::running).or_else(awaited);
-        if let Some(pid) = self.pid.filter(|pid| !root.exists(&format!("/proc/{pid}"))) {
+        if let Some(pid) = self.pid.filter(|pid| !TaskDir::of(&root, *pid).exists()) {
             bail!(
                 "--pid {pid}: there is no such process in {}; 'numa tasks' lists those that there are",
                 root.name()
@@ -123,19 +103,14 @@ impl Observe {
         let scene = Scene::new(&root, &topology).observing(target.as_ref());
         let had = self.original.map(|original| original.selection(&scene, selection)).transpose()?;
         let mut setup = Setup::new(&scene, had.as_ref().unwrap_or(selection), every, line)?;
-        can_be_read(&mut setup, every)?;
+        setup.check_interval(every).with_context(|| format!("--interval {}", interval::format(every)))?;
         // Another machine's CPUs say nothing about this one's.
         let here = if root.is_host() { sampler_cpus(&topology) } else { CpuSet::new() };
         let cpus = match self.cpu {
             None => here,
             Some(cpu) => {
                 let allowed = numakit_sys::sched::affinity().context("cannot tell the allowed CPUs")?;
-                if !allowed.contains(cpu) {
-                    bail!(
-                        "--cpu {cpu} is not one of the CPUs that this process may use; choose one of {allowed}"
-                    );
-                }
-                CpuSet::range(cpu, cpu)
+                sampler_cpu(cpu, allowed).context("--cpu")?
             }
         };
         let priority = match self.priority {
@@ -217,11 +192,5 @@ pub fn spawn(
 
 /// The exit code of an observation: the command's status, or 1 when a recording failed.
 pub fn exit_code(ended: &Ended) -> ExitCode {
-    match ended.status {
-        Some(status) if status != 0 || ended.failures.is_empty() => {
-            ExitCode::from(u8::try_from(status).unwrap_or(1))
-        }
-        _ if ended.failures.is_empty() => ExitCode::SUCCESS,
-        _ => ExitCode::from(1),
-    }
+    ExitCode::from(ended.exit_status())
 }

@@ -4,15 +4,12 @@ use anyhow::Context;
 use clap::Args;
 use numakit_server::front::{self, BasePath};
 use numakit_server::tls::Tls;
-use numakit_server::{Front, Listener, Urls, page};
-use numakit_session::run_directory;
+use numakit_server::{BrowserFile, Front, Listener, Urls, page};
+use numakit_sys::proc::machine;
 use numakit_sys::stdio::{OutputError, note, print};
 use std::fmt::Write as _;
-use std::io::Write;
 use std::ops::RangeInclusive;
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::PathBuf;
-use std::process::{Command, Stdio};
 
 /// Options of the verbs that serve the web page.
 #[derive(Debug, Args)]
@@ -64,7 +61,7 @@ impl Serve {
     }
 
     /// Says where the page is, and opens it where there is a screen.
-    pub fn announce(&self, urls: &Urls, host: &str) -> Result<Option<Launcher>, OutputError> {
+    pub fn announce(&self, urls: &Urls, host: &str) -> Result<Option<BrowserFile>, OutputError> {
         let address = urls.listen;
         // Whoever reads us through a pipe waits for these lines; one who went away misses them.
         print(self.addresses(urls, host))
@@ -79,7 +76,7 @@ impl Serve {
         if !page::is_there() {
             note(format_args!("this program has no page: it was built without Node.js; {}", page::FIX));
         }
-        Ok(if self.no_open { None } else { Launcher::open(&urls.controller) })
+        Ok(if self.no_open { None } else { BrowserFile::open(&urls.controller) })
     }
 
     fn addresses(&self, urls: &Urls, host: &str) -> String {
@@ -102,35 +99,6 @@ impl Serve {
             );
         }
         text
-    }
-}
-
-/// The file that led a browser to the page. A command line would show the token to all users.
-#[derive(Debug)]
-pub struct Launcher(PathBuf);
-
-impl Launcher {
-    fn open(url: &str) -> Option<Self> {
-        let screen = ["DISPLAY", "WAYLAND_DISPLAY"].iter().any(|name| std::env::var_os(name).is_some());
-        if !screen {
-            return None;
-        }
-        let path = run_directory::launcher(&run_directory::open().ok()?, std::process::id());
-        let mut file =
-            std::fs::File::options().write(true).create(true).truncate(true).mode(0o600).open(&path).ok()?;
-        let launcher = Self(path);
-        let text = format!("<!doctype html><meta http-equiv=\"refresh\" content=\"0;url={url}\">\n");
-        file.write_all(text.as_bytes()).ok()?;
-        let mut open = Command::new("xdg-open");
-        open.arg(&launcher.0).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-        // Without it, people open the address themselves.
-        open.spawn().ok().map(|_| launcher)
-    }
-}
-
-impl Drop for Launcher {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_file(&self.0);
     }
 }
 
@@ -160,8 +128,7 @@ pub fn size(text: &str, least: &str, bounds: RangeInclusive<usize>) -> Result<us
 
 /// The name of this machine, for its addresses.
 pub fn host_name(root: &numakit_sys::SysRoot) -> anyhow::Result<String> {
-    let name = root.text("/proc/sys/kernel/hostname").context("the name of the host cannot be read")?;
-    Ok(name.trim().to_owned())
+    machine::host_name(root).context("the name of the host cannot be read")
 }
 
 #[cfg(test)]

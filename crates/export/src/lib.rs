@@ -18,6 +18,7 @@ pub use source::Source;
 
 use numakit_recording::OpenError;
 use std::io::{self, Write};
+use std::path::Path;
 use thiserror::Error;
 
 /// Where a format is written to.
@@ -65,6 +66,11 @@ pub fn format(name: &str) -> Option<&'static Format> {
     FORMATS.iter().find(|f| f.name == name)
 }
 
+/// The format that the name of a file ends in.
+pub fn format_of(file: &Path) -> Option<&'static Format> {
+    FORMATS.iter().find(|f| file.extension().is_some_and(|extension| extension == f.extension))
+}
+
 /// Why nothing more was written.
 #[derive(Debug, Error)]
 pub enum ExportError {
@@ -85,6 +91,16 @@ mod tests {
     use crate::testing::{batch, exported, one};
     use numakit_model::{Instance, Kind, Unit};
     use proptest::prelude::*;
+
+    #[test]
+    fn a_format_is_known_by_the_end_of_a_name() {
+        assert_eq!(format_of(Path::new("a.b/run.parquet")).unwrap().name, "parquet");
+        assert!(
+            ["run", "run.", ".parquet", "run.parquet.x"]
+                .iter()
+                .all(|name| format_of(Path::new(name)).is_none())
+        );
+    }
 
     #[test]
     fn the_table_is_sound() {

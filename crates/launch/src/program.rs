@@ -1,6 +1,7 @@
 //! The program that is to be started: which file, and whether it takes our library.
 
 use crate::head::{self, Elf, Head, OWN_MACHINE, Sanitizer};
+use numakit_preload::PreloadError;
 use numakit_sys::executable;
 use std::ffi::{OsStr, OsString};
 use std::fmt;
@@ -78,6 +79,29 @@ impl Program {
         let file = executable::find(name, path)?;
         let Seen { code, obstacle, sanitized } = look(&file, path, DEPTH)?;
         Ok(Self { file, code, obstacle, sanitized })
+    }
+
+    /// The program with the library that it is to load, if it takes one. Where no folder takes the
+    /// library, the program runs without.
+    pub fn with_library(self) -> Result<(Self, PathBuf), PreloadError> {
+        self.with(numakit_preload::lay_down)
+    }
+
+    fn with(
+        mut self,
+        library: impl FnOnce() -> Result<PathBuf, PreloadError>,
+    ) -> Result<(Self, PathBuf), PreloadError> {
+        if !self.obstacle.as_ref().is_none_or(Obstacle::passes_on) {
+            return Ok((self, PathBuf::new()));
+        }
+        match library() {
+            Ok(library) => Ok((self, library)),
+            Err(error @ PreloadError::Nowhere(_)) => {
+                self.obstacle = Some(Obstacle::NoLibrary(error.to_string()));
+                Ok((self, PathBuf::new()))
+            }
+            Err(error) => Err(error),
+        }
     }
 
     /// Whether it was built by Go.
@@ -206,5 +230,27 @@ mod tests {
         let musl = Obstacle::Loader("/lib/ld-musl-x86_64.so.1".into());
         assert_eq!(musl.to_string(), "is linked with musl");
         assert!(!musl.passes_on() && Obstacle::Static.passes_on());
+    }
+
+    #[test]
+    fn a_program_runs_without_a_library_that_it_cannot_load_or_that_no_folder_takes() {
+        let program =
+            |obstacle| Program { file: "/bin/x".into(), code: "/bin/x".into(), obstacle, sanitized: false };
+        let there = || Ok(PathBuf::from("/lib/a.so"));
+        let nowhere = || Err(PreloadError::Nowhere("full".to_owned()));
+        for (before, library) in [
+            (None, "/lib/a.so"),
+            (Some(Obstacle::Static), "/lib/a.so"),
+            (Some(Obstacle::Declined), ""),
+            (Some(Obstacle::Machine), ""),
+        ] {
+            let (after, path) = program(before.clone()).with(there).unwrap();
+            assert_eq!((after.obstacle, path.to_str().unwrap()), (before, library));
+        }
+        let (after, path) = program(None).with(nowhere).unwrap();
+        assert!(matches!(after.obstacle, Some(Obstacle::NoLibrary(why)) if why.contains("full")));
+        assert_eq!(path, PathBuf::new());
+        assert!(program(Some(Obstacle::Declined)).with(nowhere).is_ok());
+        assert!(program(None).with(|| Err(PreloadError::Missing("/x".into()))).is_err());
     }
 }

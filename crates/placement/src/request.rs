@@ -1,5 +1,6 @@
 //! What a caller asks for.
 
+use crate::check::local_rank;
 use crate::lists::{ListError, Words};
 use numakit_model::plan::Mode;
 use numakit_model::suggest;
@@ -34,6 +35,20 @@ pub struct Request {
     pub nodes: Option<Words>,
     /// No core with one of these CPUs.
     pub exclude: Option<Words>,
+}
+
+impl Request {
+    /// What it means for a program that is started now: without cores and threads all cores that are
+    /// free, and behind a launcher of MPI, which sets these variables, the policy of that rank.
+    pub fn for_program(mut self, variable: impl Fn(&str) -> Option<String>) -> Self {
+        if self.cores.is_none() && self.threads.is_none() {
+            self.cores = Some(Cores::Auto);
+        }
+        if let Some(rank) = local_rank(variable).filter(|_| self.processes == 1) {
+            self.policy = self.policy.of_rank(rank);
+        }
+        self
+    }
 }
 
 impl Default for Request {
@@ -492,5 +507,16 @@ mod tests {
             let policy = Policy::Memory(bytes);
             prop_assert_eq!(policy.to_string().parse::<Policy>(), Ok(policy));
         }
+    }
+
+    #[test]
+    fn a_program_gets_all_free_cores_and_behind_a_launcher_the_policy_of_its_rank() {
+        let near = || Request { policy: "near:gpu{rank}".parse().unwrap(), ..Request::default() };
+        let rank = |name: &str| (name == "SLURM_LOCALID").then(|| "3".to_owned());
+        let request = near().for_program(rank);
+        assert_eq!((request.cores, request.policy.to_string()), (Some(Cores::Auto), "near:gpu3".to_owned()));
+        let asked = Request { threads: Some(2), processes: 2, ..near() };
+        assert_eq!(asked.clone().for_program(rank), asked);
+        assert_eq!(near().for_program(|_| None).policy, near().policy);
     }
 }

@@ -5,7 +5,7 @@
 //! `FILE.tail`, so that the rows not yet in the recording survive the death of the process.
 
 use crate::header::Header;
-use numakit_sys::clock::Alarm;
+use numakit_sys::clock::{self, Alarm};
 use numakit_sys::memory::Words;
 use std::fs::File;
 use std::io;
@@ -222,6 +222,11 @@ impl Ring {
         (self.get(head::LABEL_WORDS) - self.get(head::LABEL_WORDS_DONE)) as usize > LABEL_SPACE / 2
     }
 
+    /// Values of a row.
+    pub fn columns(&self) -> usize {
+        self.shape.columns
+    }
+
     /// Rows that were taken or wait.
     pub fn total_rows(&self) -> u64 {
         self.get(head::ROWS)
@@ -248,6 +253,16 @@ impl Ring {
         }
         pending.label_words = at;
         pending
+    }
+
+    /// Consumer: what waits, again and again until the queue is closed and empty. Each view comes
+    /// when so many rows wait or the time in ns is over, and has at most `most` rows.
+    pub fn views(&self, rows: usize, most: usize, time: u64) -> impl Iterator<Item = Pending<'_>> {
+        std::iter::from_fn(move || {
+            let open = self.wait(rows, clock::monotonic().saturating_add(time));
+            let pending = self.pending(most);
+            (open || !pending.is_empty()).then_some(pending)
+        })
     }
 
     /// The content of a side file, for readers. `None` when it is no side file of such a
@@ -456,6 +471,21 @@ mod tests {
         assert_eq!(drain(&ring, 1), ["1:Some(5)"]);
         assert_eq!(drain(&ring, 10), ["2=one", "2=two", "3:None"]);
         assert!(ring.pending(10).is_empty());
+    }
+
+    #[test]
+    fn views_end_when_the_queue_is_closed_and_empty() {
+        let ring = Ring::in_memory(1, 8).unwrap();
+        (1..=3).for_each(|time| ring.push(time, 0, &[Some(time)]));
+        assert!(ring.push_label(4, "end"));
+        ring.close();
+        let mut seen = Vec::new();
+        // Nobody waits: as many rows as asked for are there, or the queue is closed.
+        for view in ring.views(1, 2, u64::MAX) {
+            seen.push((view.len() - view.labels(), view.labels()));
+            view.done();
+        }
+        assert_eq!((seen, ring.columns()), (vec![(2, 0), (1, 1)], 1));
     }
 
     #[test]

@@ -6,7 +6,7 @@ use numakit_history::{History, Source};
 use numakit_model::CpuSet;
 use numakit_recording::ring::Entry;
 use numakit_recording::{Header, Rates, Ring};
-use numakit_sys::{clock, sched};
+use numakit_sys::sched;
 use std::io;
 use std::sync::Arc;
 use std::thread::JoinHandle;
@@ -59,11 +59,8 @@ impl Keeper {
         let most = capacity(self.columns);
         let mut raw = vec![None; self.columns];
         let mut row = Vec::with_capacity(self.layout.series());
-        loop {
-            let open = self.ring.wait(most / 2, clock::monotonic() + PERIOD);
-            let ring = Arc::clone(&self.ring);
-            let pending = ring.pending(most);
-            let empty = pending.is_empty();
+        let ring = Arc::clone(&self.ring);
+        for pending in ring.views(most / 2, most, PERIOD) {
             for entry in pending.entries() {
                 match entry {
                     Entry::Row(sample) => {
@@ -75,9 +72,6 @@ impl Keeper {
                 }
             }
             pending.done();
-            if !open && empty {
-                return;
-            }
         }
     }
 

@@ -5,6 +5,7 @@
 //! refused in words, and none of them can hold up sampling or the others.
 
 mod access;
+mod browser;
 mod client;
 pub mod csv;
 mod frame;
@@ -30,6 +31,7 @@ mod watch;
 pub mod wire;
 
 pub use access::{Access, same_origin};
+pub use browser::BrowserFile;
 pub use front::Front;
 pub use hub::{Answer, Hub, Orders};
 pub use server::{Listener, Server, ServerError, Urls};

@@ -81,6 +81,16 @@ pub struct Ended {
     pub lost: u64,
 }
 
+impl Ended {
+    /// The exit status of an observation: the command's, or 1 when a recording failed.
+    pub fn exit_status(&self) -> u8 {
+        match self.status {
+            Some(status) if status != 0 || self.failures.is_empty() => u8::try_from(status).unwrap_or(1),
+            _ => u8::from(!self.failures.is_empty()),
+        }
+    }
+}
+
 /// A recording that was closed whole.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Recorded {
@@ -218,6 +228,17 @@ impl Session {
         let (name, recorder) = self.names.create(path, &self.header)?;
         self.attach(Recording::of(recorder));
         Ok(name)
+    }
+
+    /// Begins a recording of the first free name of numa-1.arrows, numa-2.arrows, ...
+    pub fn record_next(&mut self) -> Result<PathBuf, WriteError> {
+        let mut number = 1u32;
+        loop {
+            match self.record(Path::new(&format!("numa-{number}.arrows"))) {
+                Err(WriteError::Exists(_) | WriteError::Busy(_)) => number += 1,
+                other => return other,
+            }
+        }
     }
 
     /// Begins the recording that an order asks for. The name that it got.
@@ -510,5 +531,21 @@ impl std::fmt::Display for Status {
             None => write!(f, ", not recording"),
         }?;
         write!(f, ", {} priority", if self.realtime { "real-time" } else { "normal" })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_status_is_the_commands_or_that_of_a_failed_recording() {
+        let status = |status, failed| {
+            let failures = if failed { vec![WriteError::Exists("a".into())] } else { Vec::new() };
+            Ended { status, failures, ..Ended::default() }.exit_status()
+        };
+        assert_eq!([None, Some(0), Some(3), Some(143)].map(|s| status(s, false)), [0, 0, 3, 143]);
+        assert_eq!([None, Some(0), Some(3)].map(|s| status(s, true)), [1, 1, 3]);
+        assert_eq!(status(Some(300), false), 1);
     }
 }

@@ -1,11 +1,14 @@
 //! What is sampled, where the sampler runs, and the header that tells both.
 
+use crate::interval;
 use numakit_model::{CpuSet, Scope, Topology};
 use numakit_recording::{AbsentMetric, Header};
 use numakit_sensors::{Probe, Scene, SelectError, Selected, Selection, Sensor, Tick, summed};
+use numakit_sys::proc::machine;
 use numakit_sys::{clock, sched};
 use std::collections::HashSet;
 use std::time::Duration;
+use thiserror::Error;
 
 /// Sensors narrowed to what was asked for, and the header of their rows.
 pub struct Setup {
@@ -28,12 +31,11 @@ impl Setup {
         let _ = sched::raise_open_files();
         let Selected { sensors, missing } = Probe::selected(scene, selection)?;
         let absent = missing.into_iter().map(|(name, why)| AbsentMetric { name, why }).collect();
-        let line = |path: &str| scene.root.text(path).map(|t| t.trim().to_owned()).unwrap_or_default();
         let header = Header {
             series: sensors.iter().flat_map(|s| s.series().iter().cloned()).collect(),
             topology: Some(scene.topology.clone()),
-            host: line("/proc/sys/kernel/hostname"),
-            kernel: line("/proc/sys/kernel/osrelease"),
+            host: machine::host_name(scene.root).unwrap_or_default(),
+            kernel: machine::kernel_release(scene.root).unwrap_or_default(),
             command,
             program: concat!("numa ", env!("CARGO_PKG_VERSION")).to_owned(),
             started: clock::utc(),
@@ -46,8 +48,17 @@ impl Setup {
 }
 
 impl Setup {
+    /// Refuses an interval below a millisecond that is shorter than a sample takes.
+    pub fn check_interval(&mut self, every: Duration) -> Result<(), TooShort> {
+        if every >= Duration::from_millis(1) {
+            return Ok(());
+        }
+        let takes = self.time_of_sample();
+        if takes < every { Ok(()) } else { Err(TooShort { series: self.header.series.len(), takes }) }
+    }
+
     /// How long a sample takes at least: the fastest of a few.
-    pub fn time_of_sample(&mut self) -> Duration {
+    fn time_of_sample(&mut self) -> Duration {
         const TRIES: usize = 5;
         let mut values = vec![None; self.header.series.len()];
         let mut once = || {
@@ -81,6 +92,42 @@ impl Setup {
     }
 }
 
+/// An interval that is shorter than a sample takes.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error(
+    "one sample of these {series} series takes {} us here; give -i {} or longer, or fewer series with -e",
+    takes.as_micros(),
+    interval::format(self.enough())
+)]
+pub struct TooShort {
+    series: usize,
+    takes: Duration,
+}
+
+impl TooShort {
+    /// Half of the time for what else there is to do, in whole milliseconds.
+    fn enough(&self) -> Duration {
+        let ms = u64::try_from((self.takes * 2).as_millis()).unwrap_or(u64::MAX);
+        Duration::from_millis(ms.saturating_add(1))
+    }
+}
+
+/// A CPU that the sampler may not run on.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("CPU {cpu} is not one of the CPUs that this process may use; choose one of {allowed}")]
+pub struct NotAllowed {
+    cpu: u32,
+    allowed: CpuSet,
+}
+
+/// This CPU alone for the sampler, if it is among those that this process may use.
+pub fn sampler_cpu(cpu: u32, allowed: CpuSet) -> Result<CpuSet, NotAllowed> {
+    match allowed.contains(cpu) {
+        true => Ok(CpuSet::range(cpu, cpu)),
+        false => Err(NotAllowed { cpu, allowed }),
+    }
+}
+
 /// Where the sampler runs: the allowed CPUs of the first allowed node that has any, so that
 /// its own memory is near it and the other nodes are left alone.
 pub fn sampler_cpus(topology: &Topology) -> CpuSet {
@@ -99,6 +146,29 @@ pub fn sampler_cpus(topology: &Topology) -> CpuSet {
 mod tests {
     use super::*;
     use numakit_model::topology::Node;
+
+    #[test]
+    fn an_interval_that_is_too_short_names_one_that_is_not() {
+        let error = TooShort { series: 7, takes: Duration::from_micros(700) };
+        assert_eq!(
+            error.to_string(),
+            "one sample of these 7 series takes 700 us here; give -i 2ms or longer, or fewer series with -e"
+        );
+        let mut none = Setup { sensors: Vec::new(), header: Header::default() };
+        assert_eq!(none.check_interval(Duration::from_millis(1)), Ok(()));
+        assert!(none.check_interval(Duration::ZERO).is_err(), "nothing takes less than no time");
+    }
+
+    #[test]
+    fn the_sampler_runs_only_where_this_process_may() {
+        let allowed = CpuSet::range(2, 3);
+        assert_eq!(sampler_cpu(2, allowed.clone()), Ok(CpuSet::range(2, 2)));
+        let refused = sampler_cpu(4, allowed).unwrap_err().to_string();
+        assert!(
+            refused.starts_with("CPU 4 is not one of") && refused.ends_with("choose one of 2-3"),
+            "{refused}"
+        );
+    }
 
     #[test]
     fn the_sampler_runs_on_the_first_allowed_node() {

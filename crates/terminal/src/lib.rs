@@ -8,6 +8,7 @@ pub mod formulas;
 pub mod holders;
 pub mod list;
 pub mod plan;
+pub mod replaced;
 pub mod report;
 pub mod stat;
 pub mod table;

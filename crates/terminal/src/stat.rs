@@ -1,10 +1,12 @@
 //! The table of `numa stat`: rows of samples in, lines of text out.
 
 mod chosen;
+mod follow;
 mod formulas;
 mod guide;
 mod original;
 
+pub use follow::follow;
 pub use formulas::{CannotShow, needed_by};
 pub use guide::{guide, help};
 

@@ -6,7 +6,7 @@ use crate::to_file::{self, Existing, is_standard_output, no_terminal};
 use anyhow::{Context, bail};
 use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
-use numakit_export::{FORMATS, Format, Options, Source, Values, format};
+use numakit_export::{FORMATS, Format, Options, Source, Values, format, format_of};
 use numakit_sys::stdio::note;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -60,9 +60,7 @@ impl Export {
     }
 
     fn format(&self) -> anyhow::Result<&'static Format> {
-        let extension = self.output.as_ref().and_then(|path| path.extension());
-        let by_name = || FORMATS.iter().find(|f| extension.is_some_and(|e| e == f.extension));
-        self.to.or_else(by_name).with_context(|| {
+        self.to.or_else(|| format_of(self.output.as_deref()?)).with_context(|| {
             let known: Vec<String> =
                 FORMATS.iter().map(|f| format!("{} (.{})", f.name, f.extension)).collect();
             format!("no format given; use --to, or an output whose name ends so: {}", known.join(", "))

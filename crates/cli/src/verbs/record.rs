@@ -5,7 +5,6 @@ use crate::observe::{self, Observe};
 use crate::to_file::{is_standard_output, no_terminal};
 use anyhow::Context;
 use clap::{Args, ValueEnum};
-use numakit_recording::WriteError;
 use numakit_session::{Ended, Names, Session, Status};
 use numakit_sys::output::take_standard_output;
 use numakit_sys::stdio::{note, say};
@@ -97,7 +96,7 @@ impl Record {
 
     /// Begins the recording. What it is called.
     fn begin(&self, session: &mut Session) -> anyhow::Result<String> {
-        let Some(path) = &self.output else { return Ok(next_free(session)?.display().to_string()) };
+        let Some(path) = &self.output else { return Ok(session.record_next()?.display().to_string()) };
         if self.original {
             session.understand(Names::Original { overwrite: self.force });
         } else if is_standard_output(path) {
@@ -115,16 +114,6 @@ impl Record {
 }
 
 const STANDARD_OUTPUT: &str = "standard output";
-
-fn next_free(session: &mut Session) -> Result<PathBuf, WriteError> {
-    let mut number = 1u32;
-    loop {
-        match session.record(&PathBuf::from(format!("numa-{number}.arrows"))) {
-            Err(WriteError::Exists(_) | WriteError::Busy(_)) => number += 1,
-            other => return other,
-        }
-    }
-}
 
 /// A line on the terminal that is written over and over.
 struct Progress {

@@ -1,22 +1,21 @@
 //! `numa run`.
 
 use crate::place::Place;
-use crate::{Global, numaplace, running};
+use crate::{Global, numaplace};
 use anyhow::{Context, bail};
 use clap::{Args, Parser, ValueEnum};
 use numakit_launch::sufferers::Lists;
 use numakit_launch::{BeginError, Choice, Obstacle, Options, Outcome, Program, Ready, Wait, Wish, options};
 use numakit_model::Topology;
-use numakit_placement::check::local_rank;
-use numakit_placement::{Cores, Policy, Request};
-use numakit_preload::PreloadError;
+use numakit_placement::{Policy, Request};
+use numakit_sensors::task::search::by_node;
 use numakit_sys::SysRoot;
 use numakit_sys::command::start_failure_status;
 use numakit_sys::huge_pages::HugePages;
 use numakit_sys::start::Scheduler;
 use numakit_sys::stdio::{note, print, say};
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -161,14 +160,7 @@ impl Run {
         if self.with.alloc != Alloc::None {
             bail!("--alloc {:?}: libnumalloc is not part of this version; use --alloc none", self.with.alloc);
         }
-        let mut request = self.place.request();
-        if request.cores.is_none() && request.threads.is_none() {
-            request.cores = Some(Cores::Auto);
-        }
-        // Behind a launcher this is one of its processes.
-        if let Some(rank) = local_rank(|name| std::env::var(name).ok()).filter(|_| request.processes == 1) {
-            request.policy = request.policy.of_rank(rank);
-        }
+        let request = self.place.request().for_program(|name| std::env::var(name).ok());
         if let Some(pid) = self.pid {
             return self.replace(&root, &request, pid);
         }
@@ -192,7 +184,7 @@ impl Run {
         if let Some(lack) = options.check(root)? {
             note(lack);
         }
-        let (program, library) = with_library(program)?;
+        let (program, library) = program.clone().with_library()?;
         let mut topology = topology(root, request)?;
         if topology.allowed != topology.online && numakit_registry::isolate::sweep() {
             topology = self::topology(root, request)?;
@@ -272,12 +264,18 @@ impl Run {
 
     fn replace(&self, root: &SysRoot, request: &Request, pid: u32) -> anyhow::Result<ExitCode> {
         let topology = topology(root, request)?;
-        let before = running::memory(root, pid, &topology);
+        let before = by_node(root, &topology, pid);
         let choice = Choice::new(root, &topology, request);
         let (outcome, replaced) = numakit_launch::replace::choose(root, pid, &choice, self.share)?;
         self.reasons(&outcome);
-        let after = running::memory(root, pid, &topology);
-        print(running::report(pid, &outcome.plan, &replaced, before.as_ref(), after.as_ref()))?;
+        let after = by_node(root, &topology, pid);
+        print(numakit_terminal::replaced::report(
+            pid,
+            &outcome.plan,
+            &replaced,
+            before.as_ref(),
+            after.as_ref(),
+        ))?;
         Ok(ExitCode::from(u8::from(!replaced.failures.is_empty())))
     }
 }
@@ -297,23 +295,6 @@ fn suffers(program: &Path) -> bool {
         note(format_args!("no huge pages, since {list} names '{}'; --thp on overrides that", found.line));
     }
     found.line.is_some()
-}
-
-/// A program and the library that it is to load, if it takes one. Where no folder takes the
-/// library, the program runs without.
-fn with_library(program: &Program) -> anyhow::Result<(Program, PathBuf)> {
-    let mut program = program.clone();
-    if !program.obstacle.as_ref().is_none_or(Obstacle::passes_on) {
-        return Ok((program, PathBuf::new()));
-    }
-    match numakit_preload::lay_down() {
-        Ok(library) => Ok((program, library)),
-        Err(error @ PreloadError::Nowhere(_)) => {
-            program.obstacle = Some(Obstacle::NoLibrary(error.to_string()));
-            Ok((program, PathBuf::new()))
-        }
-        Err(error) => Err(error.into()),
-    }
 }
 
 /// What a shell says and gives.

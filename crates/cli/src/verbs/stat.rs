@@ -7,13 +7,12 @@ use anyhow::anyhow;
 use clap::{Args, ValueEnum};
 use numakit_derived::Catalog;
 use numakit_recording::Ring;
-use numakit_recording::ring::Entry;
 use numakit_sensors::Selection;
 use numakit_session::setup::Setup;
-use numakit_sys::stdio::{OutputError, note, print};
-use numakit_sys::{clock, signal, tty};
+use numakit_sys::stdio::{note, print};
+use numakit_sys::{signal, tty};
 use numakit_terminal::columns::Per;
-use numakit_terminal::stat::{Format, Options, Show, StatTable, needed, needed_by};
+use numakit_terminal::stat::{Format, Options, Show, StatTable, follow, needed, needed_by};
 use std::ffi::OsString;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -125,9 +124,9 @@ impl Stat {
         signal::ignore_broken_pipe();
         let (mut session, waker) = prepared.open()?;
         session.start(prepared.setup.sensors, prepared.settings, Some(Arc::clone(&ring)))?;
-        let mut printer = Printer { table, ring, left: self.count, columns: header.series.len() };
+        let count = self.count;
         let thread = std::thread::Builder::new().name("printer".into()).spawn(move || {
-            let result = printer.run();
+            let result = follow(table, &ring, count, |text| print(text));
             waker.stop();
             result
         })?;
@@ -178,48 +177,6 @@ impl Stat {
             color: global.color(),
             width: tty::columns(),
             repeat: tty::rows().unwrap_or(20),
-        }
-    }
-}
-
-/// Takes rows out of the ring and writes lines.
-struct Printer {
-    table: StatTable,
-    ring: Arc<Ring>,
-    left: Option<u64>,
-    columns: usize,
-}
-
-impl Printer {
-    /// Longest sleep while nothing comes.
-    const PATIENCE: u64 = 3_600_000_000_000;
-
-    fn run(&mut self) -> Result<(), OutputError> {
-        let mut values = vec![None; self.columns];
-        let mut text = String::new();
-        loop {
-            let open = self.ring.wait(1, clock::monotonic() + Self::PATIENCE);
-            let pending = self.ring.pending(WAITING);
-            let empty = pending.is_empty();
-            text.clear();
-            for entry in pending.entries() {
-                match entry {
-                    _ if self.left == Some(0) => break,
-                    Entry::Label { time, index } => {
-                        self.table.label(time, &pending.label_text(index), &mut text)
-                    }
-                    Entry::Row(row) => {
-                        row.values(&mut values);
-                        let shown = self.table.sample(row.time(), &values, &mut text);
-                        self.left = self.left.map(|left| left - u64::from(shown));
-                    }
-                }
-            }
-            pending.done();
-            print(&text)?;
-            if self.left == Some(0) || (!open && empty) {
-                return Ok(());
-            }
         }
     }
 }

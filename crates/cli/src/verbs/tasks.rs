@@ -10,6 +10,7 @@ use numakit_sensors::task::survey::Survey;
 use numakit_sensors::totals;
 use numakit_sys::SysRoot;
 use numakit_sys::clock::{self, Alarm};
+use numakit_sys::proc::TaskDir;
 use numakit_sys::stdio::{note, print};
 use numakit_terminal::affinity;
 use numakit_terminal::tasks::{Order, Tasks as Shown};
@@ -108,7 +109,7 @@ impl Tasks {
             return self.show_affinity(&root, &topology);
         }
         let missing: Vec<u32> =
-            self.pid.iter().copied().filter(|pid| !root.exists(&format!("/proc/{pid}"))).collect();
+            self.pid.iter().copied().filter(|pid| !TaskDir::of(&root, *pid).exists()).collect();
         if !self.pid.is_empty() && missing.len() == self.pid.len() {
             bail!(
                 "--pid: there is no process {} in {}; 'numa tasks' lists them",

@@ -412,3 +412,31 @@ fn packages_have_lines_of_their_own() {
     );
     assert!(lines.iter().all(|l| l.len() == lines[1].len()), "{text}");
 }
+
+#[test]
+fn a_ring_is_followed_until_it_is_closed_or_enough_was_shown() {
+    let header = header(vec![counter("vmstat.pgfault")]);
+    let options = Options { show: Show::Series, format: Format::Csv, ..Options::default() };
+    let lines = |count: Option<u64>| {
+        let ring = numakit_recording::Ring::in_memory(1, 8).unwrap();
+        ring.push(0, 0, &[Some(5)]);
+        assert!(ring.push_label(50 * MS, "phase"));
+        (1..4).for_each(|n| ring.push(n * 100 * MS, 0, &[Some(5 + n)]));
+        ring.close();
+        let table = StatTable::new(&header, Catalog::ours(), options).unwrap();
+        let mut text = String::new();
+        let written = follow(table, &ring, count, |more| {
+            text += more;
+            Ok::<(), ()>(())
+        });
+        assert_eq!(written, Ok(()));
+        text.lines().skip(1).map(|line| line.split(',').nth(1).unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(lines(None), ["\"phase\"", "", "", ""]);
+    assert_eq!(lines(Some(2)), ["\"phase\"", "", ""], "one line comes after two samples");
+    // Who cannot write ends it.
+    let ring = numakit_recording::Ring::in_memory(1, 8).unwrap();
+    ring.push(0, 0, &[Some(5)]);
+    let table = StatTable::new(&header, Catalog::ours(), options).unwrap();
+    assert_eq!(follow(table, &ring, None, |_| Err("closed")), Err("closed"));
+}

@@ -1,29 +1,15 @@
-//! What became of a process that was placed while it ran.
+//! What became of a process that was placed while it ran, in words.
 
 use numakit_launch::Replaced;
-use numakit_model::{Plan, Topology};
-use numakit_sensors::task::nodes::Nodes;
-use numakit_sensors::task::search::Search;
-use numakit_sensors::task::walk::Place;
-use numakit_sys::SysRoot;
+use numakit_model::Plan;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-/// Bytes of a process by node; nothing where the kernel does not tell.
-pub type Memory = BTreeMap<u32, u64>;
+/// Bytes of a process by node.
+type Memory = BTreeMap<u32, u64>;
 
-/// Where the memory of a process is.
-pub fn memory(root: &SysRoot, pid: u32, topology: &Topology) -> Option<Memory> {
-    let nodes = Nodes::of(topology);
-    // Its memory is to be moved, which holds its lock as well.
-    let place = Place { root, nodes: &nodes, page_size: topology.page_size.max(1024), may_hold: true };
-    let mut search = Search::open(&place, pid).ok()?;
-    while search.advance(&place).ok()? {}
-    let memory = search.found().memory;
-    Some(nodes.ids().iter().zip(0..).map(|(&id, place)| (id, memory.on(place))).collect())
-}
-
-/// A report for people: threads, memory, and what could not be done.
+/// Threads, memory, and what could not be done. The memory is that before and after, where the
+/// kernel says.
 pub fn report(
     pid: u32,
     plan: &Plan,

@@ -1,0 +1,52 @@
+//! The table while samples come in.
+
+use super::StatTable;
+use numakit_recording::Ring;
+use numakit_recording::ring::{Entry, Pending};
+
+/// Longest sleep while nothing comes, in ns.
+const LONGEST_SLEEP: u64 = 3_600_000_000_000;
+
+/// Writes the lines of all samples and labels that come out of a ring, as they come, until the ring
+/// is closed or `count` samples were shown.
+pub fn follow<E>(
+    mut table: StatTable,
+    ring: &Ring,
+    count: Option<u64>,
+    mut write: impl FnMut(&str) -> Result<(), E>,
+) -> Result<(), E> {
+    let (mut left, mut values) = (count, vec![None; ring.columns()]);
+    for pending in ring.views(1, usize::MAX, LONGEST_SLEEP) {
+        let text = table.lines_of(&pending, &mut values, &mut left);
+        pending.done();
+        write(&text)?;
+        if left == Some(0) {
+            break;
+        }
+    }
+    Ok(())
+}
+
+impl StatTable {
+    /// The lines of what waits, up to the last sample that is left to be shown.
+    fn lines_of(
+        &mut self,
+        pending: &Pending<'_>,
+        values: &mut [Option<u64>],
+        left: &mut Option<u64>,
+    ) -> String {
+        let mut text = String::new();
+        for entry in pending.entries() {
+            match entry {
+                _ if *left == Some(0) => break,
+                Entry::Label { time, index } => self.label(time, &pending.label_text(index), &mut text),
+                Entry::Row(row) => {
+                    row.values(values);
+                    let shown = self.sample(row.time(), values, &mut text);
+                    *left = left.map(|left| left - u64::from(shown));
+                }
+            }
+        }
+        text
+    }
+}
