@@ -1,7 +1,7 @@
 //! Program files: where they are, and what the kernel does when it starts them.
 
 use crate::user;
-use rustix::fs::{Access, getxattr};
+use rustix::fs::{Access, getxattr_query};
 use rustix::process::{getgid, getuid};
 use std::ffi::{CStr, OsStr};
 use std::io;
@@ -51,8 +51,7 @@ pub fn raises_rights(file: &Path) -> io::Result<Option<&'static str>> {
     if meta.mode() & (libc::S_ISGID | libc::S_IXGRP) == libc::S_ISGID | libc::S_IXGRP && meta.gid() != group {
         return Ok(Some("setgid"));
     }
-    // Without room for the value the kernel says how long it is.
-    let capable = getxattr(file, "security.capability", &mut [0; 0]).is_ok_and(|length| length > 0);
+    let capable = getxattr_query(file, "security.capability").is_ok_and(|length| length > 0);
     // Root has all capabilities anyway, and its programs are not treated so.
     Ok((capable && user != 0).then_some("with file capabilities"))
 }
