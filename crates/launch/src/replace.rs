@@ -8,7 +8,8 @@ use numakit_model::{CpuSet, Topology};
 use numakit_registry::limits::Limits;
 use numakit_registry::{About, Registry, Seen, look};
 use numakit_sys::SysRoot;
-use numakit_sys::migrate::{move_process, move_range, set_affinity_of};
+use numakit_sys::migrate::{move_process, move_range};
+use numakit_sys::sched::set_affinity_of;
 use std::io;
 use thiserror::Error;
 

@@ -1,5 +1,6 @@
 //! Clocks, and a sleep until an absolute time that another thread can end.
 
+use crate::futex::{wait, wake};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 fn read(clock: libc::clockid_t) -> u64 {
@@ -44,15 +45,7 @@ impl Alarm {
     /// Ends the present sleep, or the next one if nobody sleeps. Callable from any thread.
     pub fn ring(&self) {
         self.rung.store(1, Ordering::Release);
-        // SAFETY: the futex word outlives the call; waking has no other precondition.
-        unsafe {
-            libc::syscall(
-                libc::SYS_futex,
-                self.rung.as_ptr(),
-                libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG,
-                1,
-            );
-        }
+        wake(&self.rung, 1);
     }
 
     /// Sleeps until `deadline` (monotonic nanoseconds); one system call, no drift.
@@ -63,24 +56,7 @@ impl Alarm {
                 self.rung.store(0, Ordering::Release);
                 return false;
             }
-            let until = libc::timespec {
-                tv_sec: (deadline / 1_000_000_000) as _,
-                tv_nsec: (deadline % 1_000_000_000) as _,
-            };
-            // SAFETY: the futex word and the timespec outlive the call. FUTEX_WAIT_BITSET takes
-            // an absolute time of CLOCK_MONOTONIC.
-            let result = unsafe {
-                libc::syscall(
-                    libc::SYS_futex,
-                    self.rung.as_ptr(),
-                    libc::FUTEX_WAIT_BITSET | libc::FUTEX_PRIVATE_FLAG,
-                    0,
-                    &until,
-                    std::ptr::null::<u32>(),
-                    libc::FUTEX_BITSET_MATCH_ANY,
-                )
-            };
-            if result < 0 && std::io::Error::last_os_error().raw_os_error() == Some(libc::ETIMEDOUT) {
+            if !wait(&self.rung, 0, Some(deadline)) {
                 return true;
             }
         }

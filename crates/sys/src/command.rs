@@ -1,10 +1,10 @@
 //! Starting the command under observation, and pipes that have a name.
 
-use crate::{check, inherited};
-use std::ffi::{CString, OsStr, OsString};
+use crate::inherited;
+use rustix::fs::{CWD, FileType, Mode, mknodat};
+use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io;
-use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::OpenOptionsExt;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::Path;
@@ -58,9 +58,7 @@ pub fn start_failure_status(error: &io::Error) -> u8 {
 /// Makes a pipe with a name that only this user can write to, and opens it so that it
 /// never reports an end when a writer closes it. Reads do not block.
 pub fn named_pipe(path: &Path, mode: u32) -> io::Result<File> {
-    let name = CString::new(path.as_os_str().as_bytes())?;
-    // SAFETY: the name is a C string that outlives the call.
-    check(unsafe { libc::mkfifo(name.as_ptr(), mode) } as i64)?;
+    mknodat(CWD, path, FileType::Fifo, Mode::from_raw_mode(mode), 0)?;
     File::options()
         .read(true)
         .write(true)

@@ -1,7 +1,9 @@
 //! Program files: where they are, and what the kernel does when it starts them.
 
 use crate::user;
-use std::ffi::{CStr, CString, OsStr};
+use rustix::fs::{Access, getxattr_query};
+use rustix::process::{getgid, getuid};
+use std::ffi::{CStr, OsStr};
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
@@ -35,27 +37,23 @@ fn executable(file: &Path) -> io::Result<()> {
     if std::fs::metadata(file)?.is_dir() {
         return Err(io::Error::from_raw_os_error(libc::EACCES));
     }
-    user::access(file, libc::X_OK)
+    user::access(file, Access::EXEC_OK)
 }
 
 /// Why a program gets other rights than who starts it, so that it takes no library from them;
 /// nothing where it does not.
 pub fn raises_rights(file: &Path) -> io::Result<Option<&'static str>> {
     let meta = std::fs::metadata(file)?;
-    // SAFETY: no preconditions, cannot fail.
-    let (user, group) = unsafe { (libc::getuid(), libc::getgid()) };
+    let (user, group) = (getuid().as_raw(), getgid().as_raw());
     if meta.mode() & libc::S_ISUID != 0 && meta.uid() != user {
         return Ok(Some("setuid"));
     }
     if meta.mode() & (libc::S_ISGID | libc::S_IXGRP) == libc::S_ISGID | libc::S_IXGRP && meta.gid() != group {
         return Ok(Some("setgid"));
     }
-    let name = CString::new(file.as_os_str().as_bytes())?;
-    // SAFETY: both names are C strings that outlive the call; no value is asked for.
-    let size =
-        unsafe { libc::getxattr(name.as_ptr(), c"security.capability".as_ptr(), std::ptr::null_mut(), 0) };
+    let capable = getxattr_query(file, "security.capability").is_ok_and(|length| length > 0);
     // Root has all capabilities anyway, and its programs are not treated so.
-    Ok((size > 0 && user != 0).then_some("with file capabilities"))
+    Ok((capable && user != 0).then_some("with file capabilities"))
 }
 
 /// The file of the C library that this process has loaded; none where it is part of the program.

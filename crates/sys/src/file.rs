@@ -1,11 +1,11 @@
 //! Files that several users share: opened without making them, made whole or not at all.
 
-use crate::check;
-use std::ffi::{CString, OsStr};
+use rustix::fs::{AtFlags, CWD, Mode, OFlags, linkat, openat};
+use rustix::io::fcntl_dupfd_cloexec;
+use std::ffi::OsStr;
 use std::fs::{File, Metadata, Permissions};
 use std::io::{self, Write};
-use std::os::fd::{AsRawFd, FromRawFd, RawFd};
-use std::os::unix::ffi::OsStrExt;
+use std::os::fd::{AsRawFd, BorrowedFd, RawFd};
 use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -118,12 +118,8 @@ pub fn open_folder(path: &Path) -> io::Result<File> {
 
 /// Opens the folder of this name in a folder. A link is not followed: it is no folder.
 pub fn open_folder_in(folder: &File, name: &OsStr) -> io::Result<File> {
-    let name = CString::new(name.as_bytes())?;
-    let flags = libc::O_PATH | libc::O_DIRECTORY | libc::O_NOFOLLOW | libc::O_CLOEXEC;
-    // SAFETY: the name is a C string that outlives the call.
-    let opened = check(unsafe { libc::openat(folder.as_raw_fd(), name.as_ptr(), flags) } as i64)?;
-    // SAFETY: the new descriptor belongs to nobody else.
-    Ok(unsafe { File::from_raw_fd(opened as i32) })
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    Ok(openat(folder, name, flags, Mode::empty())?.into())
 }
 
 fn fill(file: &mut File, content: &[u8], mode: u32) -> io::Result<()> {
@@ -133,12 +129,7 @@ fn fill(file: &mut File, content: &[u8], mode: u32) -> io::Result<()> {
 
 /// Gives a file without a name this one, unless it is taken.
 pub(crate) fn link(file: &File, path: &Path) -> io::Result<()> {
-    let from = CString::new(format!("/proc/self/fd/{}", file.as_raw_fd()))?;
-    let to = CString::new(path.as_os_str().as_bytes())?;
-    let here = libc::AT_FDCWD;
-    // SAFETY: both names are C strings that outlive the call.
-    check(unsafe { libc::linkat(here, from.as_ptr(), here, to.as_ptr(), libc::AT_SYMLINK_FOLLOW) } as i64)?;
-    Ok(())
+    Ok(linkat(CWD, path_of(file), CWD, path, AtFlags::SYMLINK_FOLLOW)?)
 }
 
 /// Whether both are open on the same file.
@@ -166,20 +157,18 @@ pub fn is_at(file: &File, path: &Path) -> io::Result<bool> {
 
 /// Another descriptor of the same description, numbered `least` or more, closed at exec.
 pub fn high_copy(file: &File, least: RawFd) -> io::Result<File> {
-    let from = file.as_raw_fd();
-    // SAFETY: plain integers.
-    let copy = check(unsafe { libc::fcntl(from, libc::F_DUPFD_CLOEXEC, least) } as i64)?;
-    // SAFETY: the new descriptor belongs to nobody else.
-    Ok(unsafe { File::from_raw_fd(copy as i32) })
+    Ok(fcntl_dupfd_cloexec(file, least)?.into())
 }
 
 /// The file behind a descriptor that this process inherited, as a copy of its own; none if nothing
 /// is open under this number.
 pub fn inherited(number: RawFd) -> Option<File> {
-    // SAFETY: plain integers; the new descriptor belongs to nobody else.
-    let copy = check(unsafe { libc::fcntl(number, libc::F_DUPFD_CLOEXEC, 3) } as i64).ok()?;
-    // SAFETY: as above.
-    Some(unsafe { File::from_raw_fd(copy as i32) })
+    if number < 0 {
+        return None;
+    }
+    // SAFETY: it is borrowed for this call alone, which fails where nothing is open.
+    let inherited = unsafe { BorrowedFd::borrow_raw(number) };
+    fcntl_dupfd_cloexec(inherited, 3).ok().map(File::from)
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 //! one back tells the first.
 
 use crate::clock;
+use crate::futex::{ALL, wait, wake};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 
@@ -42,7 +43,7 @@ impl Gate {
         let invited = back.map(|m| m.store(round, Ordering::Release)).count() as u32;
         self.out.fetch_sub(all - invited, Ordering::AcqRel);
         self.round.store(round, Ordering::Release);
-        wake(&self.round, i32::MAX);
+        wake(&self.round, ALL);
         let deadline = clock::monotonic().saturating_add(patience.as_nanos() as u64);
         loop {
             let out = self.out.load(Ordering::Acquire);
@@ -92,36 +93,8 @@ impl Gate {
     pub fn close(&self) {
         self.closed.store(true, Ordering::Release);
         self.round.fetch_add(1, Ordering::AcqRel);
-        wake(&self.round, i32::MAX);
+        wake(&self.round, ALL);
     }
-}
-
-fn wake(word: &AtomicU32, most: i32) {
-    // SAFETY: the futex word outlives the call; waking has no other precondition.
-    unsafe {
-        libc::syscall(libc::SYS_futex, word.as_ptr(), libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG, most);
-    }
-}
-
-/// Sleeps while the word has this value; false when the deadline (monotonic ns) has come.
-fn wait(word: &AtomicU32, value: u32, deadline: Option<u64>) -> bool {
-    let until = deadline
-        .map(|d| libc::timespec { tv_sec: (d / 1_000_000_000) as _, tv_nsec: (d % 1_000_000_000) as _ });
-    let until = until.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
-    // SAFETY: the futex word and the timespec outlive the call. FUTEX_WAIT_BITSET takes an
-    // absolute time of CLOCK_MONOTONIC, or none.
-    let result = unsafe {
-        libc::syscall(
-            libc::SYS_futex,
-            word.as_ptr(),
-            libc::FUTEX_WAIT_BITSET | libc::FUTEX_PRIVATE_FLAG,
-            value,
-            until,
-            std::ptr::null::<u32>(),
-            libc::FUTEX_BITSET_MATCH_ANY,
-        )
-    };
-    result >= 0 || std::io::Error::last_os_error().raw_os_error() != Some(libc::ETIMEDOUT)
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@ pub mod clock;
 pub mod command;
 pub mod executable;
 pub mod file;
+mod futex;
 pub mod gate;
 pub mod huge_pages;
 mod image;

@@ -1,29 +1,15 @@
-//! Other processes that run already: where their threads may run, and where their pages are.
+//! Other processes that run already: where their pages are.
 
 use crate::check;
 use numakit_model::CpuSet;
 use std::io;
 
-/// Room for 1024 nodes and for 16,384 CPUs.
+/// Room for 1024 nodes.
 const NODE_WORDS: usize = 16;
-const CPU_WORDS: usize = 256;
 /// A page that was not moved because it is not there.
 const ABSENT: i32 = -libc::ENOENT;
 /// Pages in one call.
 const CHUNK: usize = 512;
-
-/// Confines a thread of any process to these CPUs.
-pub fn set_affinity_of(thread: u32, cpus: &CpuSet) -> io::Result<()> {
-    let mut mask = [0u64; CPU_WORDS];
-    for cpu in cpus.iter().filter(|&cpu| (cpu as usize) < CPU_WORDS * 64) {
-        mask[cpu as usize / 64] |= 1 << (cpu % 64);
-    }
-    // SAFETY: the buffer is as long as said.
-    let result = unsafe {
-        libc::syscall(libc::SYS_sched_setaffinity, thread as i32, size_of_val(&mask), mask.as_ptr())
-    };
-    check(result).map(drop)
-}
 
 /// Moves all pages that a process has on some nodes to others, in that order: those of the
 /// first go to the first. Returns how many could not be moved.
@@ -118,7 +104,7 @@ mod tests {
         let gone = u32::MAX >> 2;
         let node = CpuSet::range(0, 0);
         assert_eq!(move_process(gone, &node, &node).unwrap_err().raw_os_error(), Some(libc::ESRCH));
-        assert_eq!(set_affinity_of(gone, &node).unwrap_err().raw_os_error(), Some(libc::ESRCH));
+        assert_eq!(crate::sched::set_affinity_of(gone, &node).unwrap_err().raw_os_error(), Some(libc::ESRCH));
         assert!(move_range(gone, 4096, 8192, 0).is_err());
     }
 }

@@ -2,14 +2,14 @@
 //! in the end, so that a disk that is full, a signal or a crash leaves what was there before; and
 //! only a regular file is ever replaced.
 
-use crate::check;
 use crate::file::{kind, link};
 use crate::stdio;
-use std::ffi::CString;
+use rustix::fs::{CWD, RenameFlags, renameat_with};
+use rustix::io::Errno;
+use rustix::stdio::{dup2_stdout, stderr};
 use std::fs::{self, File, Metadata};
 use std::io::{self, Write};
 use std::os::fd::AsFd;
-use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, fchown};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -170,22 +170,15 @@ fn take_after(file: &File, replaced: &Metadata) -> io::Result<()> {
 
 /// Renames unless the new name is taken.
 fn rename_to_free(from: &Path, to: &Path) -> io::Result<()> {
-    let here = libc::AT_FDCWD;
-    let (old, new) = (CString::new(from.as_os_str().as_bytes())?, CString::new(to.as_os_str().as_bytes())?);
-    // SAFETY: both names are C strings that outlive the call.
-    let renamed =
-        check(
-            unsafe { libc::renameat2(here, old.as_ptr(), here, new.as_ptr(), libc::RENAME_NOREPLACE) } as i64
-        );
-    match renamed {
+    match renameat_with(CWD, from, CWD, to, RenameFlags::NOREPLACE) {
         // The file system cannot say so; who takes the name just now loses it.
-        Err(error) if matches!(error.raw_os_error(), Some(libc::EINVAL | libc::ENOSYS)) => {
+        Err(Errno::INVAL | Errno::NOSYS) => {
             if fs::symlink_metadata(to).is_ok() {
                 return Err(io::ErrorKind::AlreadyExists.into());
             }
             fs::rename(from, to)
         }
-        other => other.map(|_| ()),
+        other => Ok(other?),
     }
 }
 
@@ -193,8 +186,7 @@ fn rename_to_free(from: &Path, to: &Path) -> io::Result<()> {
 /// their standard output goes to standard error from then on.
 pub fn take_standard_output() -> io::Result<File> {
     let taken = stdio::duplicate_output()?;
-    // SAFETY: plain integers; both descriptors stay open.
-    check(unsafe { libc::dup2(libc::STDERR_FILENO, libc::STDOUT_FILENO) } as i64)?;
+    dup2_stdout(stderr())?;
     Ok(taken)
 }
 

@@ -3,12 +3,12 @@
 //! the seam where a script can stand in for the kernel.
 
 use crate::{check, sched};
+use rustix::fs::{MemfdFlags, memfd_create};
 use std::cell::Cell;
-use std::ffi::CStr;
 use std::fmt::Debug;
 use std::fs::File;
 use std::io;
-use std::os::fd::{AsRawFd, FromRawFd};
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::{FileExt, MetadataExt};
 
 /// Pages in one call that asks for nodes. The kernel takes the lock for 16 of them at a time.
@@ -81,12 +81,8 @@ impl Pages for Kernel {
 
 /// The device of nameless files of one size of huge pages: that of such a file. It takes no page.
 fn pool(size: u64) -> io::Result<(u32, u32)> {
-    const NAME: &CStr = c"numa";
-    let flags = libc::MFD_CLOEXEC | libc::MFD_HUGETLB | size.trailing_zeros() << libc::MFD_HUGE_SHIFT;
-    // SAFETY: the name is a C string.
-    let descriptor = check(unsafe { libc::memfd_create(NAME.as_ptr(), flags) } as i64)?;
-    // SAFETY: the new descriptor belongs to nobody else.
-    let file = unsafe { File::from_raw_fd(descriptor as i32) };
+    let size = MemfdFlags::from_bits_retain(size.trailing_zeros() << libc::MFD_HUGE_SHIFT);
+    let file = File::from(memfd_create("numa", MemfdFlags::CLOEXEC | MemfdFlags::HUGETLB | size)?);
     let device = file.metadata()?.dev();
     Ok((libc::major(device), libc::minor(device)))
 }

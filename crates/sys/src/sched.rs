@@ -2,9 +2,12 @@
 
 use crate::check;
 use numakit_model::CpuSet;
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use rustix::thread::set_current_timer_slack;
 use std::io;
+use std::num::NonZeroU64;
 
-// Room for 16,384 CPUs; the kernel refuses masks shorter than its own.
+// Room for 16,384 CPUs; the kernel refuses masks shorter than its own. That of rustix has 1,024.
 const MASK_WORDS: usize = 256;
 
 /// The CPUs that the calling thread may run on.
@@ -38,13 +41,20 @@ pub fn threads_of(process: u32) -> Option<u64> {
 
 /// Confines the calling thread to these CPUs.
 pub fn set_affinity(cpus: &CpuSet) -> io::Result<()> {
+    set_affinity_of(0, cpus)
+}
+
+/// Confines a thread of any process to these CPUs; 0 is the calling one.
+pub fn set_affinity_of(thread: u32, cpus: &CpuSet) -> io::Result<()> {
     let mut mask = [0u64; MASK_WORDS];
     for cpu in cpus.iter().filter(|&c| (c as usize) < MASK_WORDS * 64) {
         mask[cpu as usize / 64] |= 1 << (cpu % 64);
     }
     // SAFETY: the buffer is as long as said.
-    check(unsafe { libc::syscall(libc::SYS_sched_setaffinity, 0, size_of_val(&mask), mask.as_ptr()) })?;
-    Ok(())
+    check(unsafe {
+        libc::syscall(libc::SYS_sched_setaffinity, thread as i32, size_of_val(&mask), mask.as_ptr())
+    })
+    .map(drop)
 }
 
 /// Gives the calling thread the lowest real-time priority (SCHED_FIFO 1), which is above
@@ -80,22 +90,16 @@ pub fn may_use_realtime() -> bool {
 
 /// Lets timers of the calling thread fire within 1 ns of their time instead of 50 us.
 pub fn set_timer_slack() -> io::Result<()> {
-    // SAFETY: plain integers.
-    check(unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1 as libc::c_ulong, 0, 0, 0) } as i64)?;
-    Ok(())
+    Ok(set_current_timer_slack(Some(NonZeroU64::MIN))?)
 }
 
 /// Raises the limit of open files to the hard limit; returns the limit in force.
 pub fn raise_open_files() -> io::Result<u64> {
-    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-    // SAFETY: the structure outlives both calls.
-    check(unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &mut limit) } as i64)?;
-    if limit.rlim_cur < limit.rlim_max {
-        limit.rlim_cur = limit.rlim_max;
-        // SAFETY: as above.
-        check(unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &limit) } as i64)?;
+    let limit = getrlimit(Resource::Nofile);
+    if limit.current != limit.maximum {
+        setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit })?;
     }
-    Ok(limit.rlim_cur)
+    Ok(limit.maximum.unwrap_or(u64::MAX))
 }
 
 /// The base page size in bytes.

@@ -5,8 +5,12 @@ use crate::huge_pages::HugePages;
 use crate::image::Image;
 use crate::policy::Policy;
 use numakit_model::CpuSet;
+use rustix::io::{FdFlags, fcntl_setfd, write};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use rustix::thread::set_current_timer_slack;
 use std::ffi::OsString;
-use std::os::fd::RawFd;
+use std::num::NonZeroU64;
+use std::os::fd::{BorrowedFd, RawFd};
 use std::path::PathBuf;
 use std::{fmt, io};
 
@@ -223,7 +227,10 @@ impl Start {
             stage(Stage::HugePages, huge_pages.set())?;
         }
         if let Some(slack) = self.timer_slack {
-            stage(Stage::TimerSlack, set_timer_slack(slack))?;
+            stage(
+                Stage::TimerSlack,
+                set_current_timer_slack(NonZeroU64::new(slack)).map_err(io::Error::from),
+            )?;
         }
         if let Some(scheduler) = self.scheduler {
             stage(Stage::Scheduler, scheduler.set())?;
@@ -242,9 +249,9 @@ impl Start {
             let _ = crate::tag::set(tag);
         }
         if let Some(descriptor) = self.descriptor {
-            // SAFETY: plain integers.
-            let kept = check(unsafe { libc::fcntl(descriptor, libc::F_SETFD, 0) } as i64);
-            stage(Stage::Descriptor, kept.map(drop))?;
+            // SAFETY: who asked for it keeps it open until the program has it.
+            let kept = fcntl_setfd(unsafe { BorrowedFd::borrow_raw(descriptor) }, FdFlags::empty());
+            stage(Stage::Descriptor, kept.map_err(io::Error::from))?;
         }
         crate::inherited::give_back()
     }
@@ -252,31 +259,18 @@ impl Start {
 
 /// Writing 0 moves the writer.
 fn enter(group: RawFd) -> io::Result<()> {
-    // SAFETY: the text is as long as said.
-    check(unsafe { libc::write(group, c"0".as_ptr().cast(), 1) } as i64).map(drop)
+    // SAFETY: who asked for it keeps the group's file open until the program has begun.
+    write(unsafe { BorrowedFd::borrow_raw(group) }, b"0")?;
+    Ok(())
 }
 
 fn limit_stack(bytes: u64) -> io::Result<()> {
-    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-    // SAFETY: the structure outlives both calls.
-    check(unsafe { libc::getrlimit(libc::RLIMIT_STACK, &mut limit) } as i64)?;
-    limit.rlim_cur = bytes as libc::rlim_t;
-    // SAFETY: as above.
-    check(unsafe { libc::setrlimit(libc::RLIMIT_STACK, &limit) } as i64).map(drop)
+    Ok(setrlimit(Resource::Stack, Rlimit { current: Some(bytes), ..getrlimit(Resource::Stack) })?)
 }
 
 /// The largest stack that this process may ask for, in bytes; none where it is not limited.
 pub fn largest_stack() -> Option<u64> {
-    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-    // SAFETY: the structure outlives the call.
-    let result = unsafe { libc::getrlimit(libc::RLIMIT_STACK, &mut limit) };
-    (result == 0 && limit.rlim_max != libc::RLIM_INFINITY).then_some(limit.rlim_max)
-}
-
-fn set_timer_slack(nanoseconds: u64) -> io::Result<()> {
-    // SAFETY: plain integers.
-    check(unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, nanoseconds as libc::c_ulong, 0, 0, 0) } as i64)
-        .map(drop)
+    getrlimit(Resource::Stack).maximum
 }
 
 #[cfg(test)]

@@ -1,6 +1,14 @@
 //! Processes that look after others: fork, adopt orphans, wait, pass signals on, let go.
 
 use crate::check;
+use rustix::io::Errno;
+use rustix::process::{
+    DumpableBehavior, Pid, Resource, Rlimit, WaitOptions, getpgid, getpgrp, getpid, set_child_subreaper,
+    set_dumpable_behavior, setrlimit, setsid, wait,
+};
+use rustix::stdio::{dup2_stderr, dup2_stdin, dup2_stdout};
+use rustix::thread::set_name;
+use std::ffi::CString;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 
@@ -32,9 +40,8 @@ pub fn fork() -> io::Result<Fork> {
 
 /// From now on orphans among the descendants of this process become its children.
 pub fn adopt_orphans() -> io::Result<()> {
-    // SAFETY: plain integers.
-    check(unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1 as libc::c_ulong, 0, 0, 0) } as i64)?;
-    Ok(())
+    // The kernel looks only whether there is a number.
+    Ok(set_child_subreaper(Some(getpid()))?)
 }
 
 /// The process that this one is a child of.
@@ -46,11 +53,8 @@ pub fn parent() -> u32 {
 /// most 15 bytes), and in place of the command line as far as there is room. Afterwards
 /// `std::env::args` is not meaningful.
 pub fn rename(name: &str) -> io::Result<()> {
-    let mut short = [0u8; 16];
-    let length = name.len().min(15);
-    short[..length].copy_from_slice(&name.as_bytes()[..length]);
-    // SAFETY: the name ends with a zero and outlives the call.
-    check(unsafe { libc::prctl(libc::PR_SET_NAME, short.as_ptr(), 0, 0, 0) } as i64)?;
+    // The kernel takes the first 15 bytes.
+    set_name(&CString::new(name)?)?;
     let stat = std::fs::read_to_string("/proc/self/stat")?;
     // After the name, which may hold anything, fields are counted from the third on.
     let fields: Vec<&str> = stat.rsplit(')').next().unwrap_or("").split_whitespace().collect();
@@ -95,21 +99,19 @@ pub enum Waited {
 
 /// The next thing that happened to any child; does not wait for it. An ended one is forgotten.
 pub fn waited() -> io::Result<Waited> {
-    let mut status = 0;
-    let flags = libc::WNOHANG | libc::WUNTRACED | libc::WCONTINUED | libc::__WALL;
-    // SAFETY: the status outlives the call.
-    let child = match check(unsafe { libc::waitpid(-1, &mut status, flags) } as i64) {
-        Err(error) if error.raw_os_error() == Some(libc::ECHILD) => return Ok(Waited::Childless),
-        other => other?,
+    let every_kind = WaitOptions::from_bits_retain(libc::__WALL as u32);
+    let options = WaitOptions::NOHANG | WaitOptions::UNTRACED | WaitOptions::CONTINUED | every_kind;
+    let (child, status) = match wait(options) {
+        Err(Errno::CHILD) => return Ok(Waited::Childless),
+        other => match other? {
+            None => return Ok(Waited::Nothing),
+            Some(found) => found,
+        },
     };
-    let change = match status {
-        _ if child == 0 => return Ok(Waited::Nothing),
-        status if libc::WIFSTOPPED(status) => Change::Stopped(libc::WSTOPSIG(status)),
-        status if libc::WIFCONTINUED(status) => Change::Continued,
-        status if libc::WIFSIGNALED(status) => Change::Killed(libc::WTERMSIG(status)),
-        status => Change::Exited(libc::WEXITSTATUS(status)),
-    };
-    Ok(Waited::Child(child as u32, change))
+    let stopped = status.stopping_signal().map(Change::Stopped);
+    let ended = status.exit_status().map(Change::Exited).or(status.terminating_signal().map(Change::Killed));
+    let change = stopped.or(ended).unwrap_or(Change::Continued);
+    Ok(Waited::Child(child.as_raw_nonzero().get() as u32, change))
 }
 
 /// Sends a signal to a process. To be called for own children only, which cannot be mistaken for
@@ -123,8 +125,8 @@ pub fn send(process: u32, signal: i32) -> io::Result<()> {
 /// Whether this process and another are of one process group, so that what the terminal or
 /// somebody sends to the group reaches both.
 pub fn shares_group(process: u32) -> bool {
-    // SAFETY: plain integers.
-    unsafe { libc::getpgid(process as i32) == libc::getpgrp() }
+    let group = Pid::from_raw(process as i32).map(|process| getpgid(Some(process)));
+    group.is_some_and(|group| group == Ok(getpgrp()))
 }
 
 /// A signal that came in.
@@ -214,9 +216,10 @@ pub const STOPS: [i32; 3] = [libc::SIGTSTP, libc::SIGTTIN, libc::SIGTTOU];
 /// waits for their end at the other side of a pipe does not wait for this process.
 pub fn let_go_of_standard(error_too: bool) -> io::Result<()> {
     let nowhere = std::fs::File::options().read(true).write(true).open("/dev/null")?;
-    for standard in 0..if error_too { 3 } else { 2 } {
-        // SAFETY: plain integers; the standard descriptors are owned by nobody.
-        check(unsafe { libc::dup2(nowhere.as_raw_fd(), standard) } as i64)?;
+    dup2_stdin(&nowhere)?;
+    dup2_stdout(&nowhere)?;
+    if error_too {
+        dup2_stderr(&nowhere)?;
     }
     Ok(())
 }
@@ -256,8 +259,7 @@ fn open_descriptors() -> io::Result<Vec<RawFd>> {
 
 /// Leaves terminal, session and process group.
 pub fn leave_session() -> io::Result<()> {
-    // SAFETY: no precondition.
-    check(unsafe { libc::setsid() } as i64)?;
+    setsid()?;
     Ok(())
 }
 
@@ -270,12 +272,8 @@ pub fn leave(status: i32) -> ! {
 /// Ends this process by a signal, as if it had come to us, without a core file. Returns where the
 /// signal does not end it, as in the first process of a container.
 pub fn die_of(signal: i32) {
-    let none = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-    // SAFETY: the structure outlives the call; the other is plain integers.
-    unsafe {
-        libc::setrlimit(libc::RLIMIT_CORE, &none);
-        libc::prctl(libc::PR_SET_DUMPABLE, 0 as libc::c_ulong, 0, 0, 0);
-    }
+    let _ = setrlimit(Resource::Core, Rlimit { current: Some(0), maximum: Some(0) });
+    let _ = set_dumpable_behavior(DumpableBehavior::NotDumpable);
     suffer(signal);
 }
 

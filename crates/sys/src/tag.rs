@@ -2,6 +2,7 @@
 //! and that every user can see: the soft limit of file locks, which Linux has not kept since 2.4.
 
 use crate::{SysRoot, check};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::io;
 
 /// Tells a tag from a limit that somebody set.
@@ -16,12 +17,7 @@ pub fn of_number(number: u64) -> u64 {
 /// Tags this process and all that it starts from now on. An error where its hard limit is below,
 /// which only a machine's owner can have set. Calls the system and nothing else.
 pub fn set(tag: u64) -> io::Result<()> {
-    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-    // SAFETY: the structure outlives both calls.
-    check(unsafe { libc::getrlimit(libc::RLIMIT_LOCKS, &mut limit) } as i64)?;
-    limit.rlim_cur = tag as libc::rlim_t;
-    // SAFETY: as above.
-    check(unsafe { libc::setrlimit(libc::RLIMIT_LOCKS, &limit) } as i64).map(drop)
+    Ok(setrlimit(Resource::Locks, Rlimit { current: Some(tag), ..getrlimit(Resource::Locks) })?)
 }
 
 /// The tag of this process.

@@ -1,34 +1,26 @@
 //! Who runs this, and what the kernel lets them do.
 
-use crate::check;
+use rustix::fs::{Access, AtFlags, CWD, accessat};
+use rustix::process;
 use std::ffi::{CStr, CString};
-use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 /// The effective user id.
 pub fn id() -> u32 {
-    // SAFETY: no precondition, cannot fail.
-    unsafe { libc::geteuid() }
+    process::geteuid().as_raw()
 }
 
 /// The real user id: who started this, also where a program has the rights of another.
 pub fn real_id() -> u32 {
-    // SAFETY: no precondition, cannot fail.
-    unsafe { libc::getuid() }
+    process::getuid().as_raw()
 }
 
 /// All groups that this process is in.
 pub fn groups() -> Vec<u32> {
-    // SAFETY: without room the kernel only counts; then the buffer is as long as said.
-    unsafe {
-        let count = libc::getgroups(0, std::ptr::null_mut());
-        let mut groups = vec![0; usize::try_from(count).unwrap_or(0)];
-        let filled = libc::getgroups(groups.len() as i32, groups.as_mut_ptr());
-        groups.truncate(usize::try_from(filled).unwrap_or(0));
-        groups.push(libc::getegid());
-        groups
-    }
+    let mut groups = process::getgroups().unwrap_or_default();
+    groups.push(process::getegid());
+    groups.into_iter().map(process::Gid::as_raw).collect()
 }
 
 // Room for one entry of the databases of users and groups; a group may list many members.
@@ -67,12 +59,10 @@ pub fn owns_privately(path: &Path) -> std::io::Result<bool> {
 
 /// Whether this process may write to a file, or make files in a folder.
 pub fn may_write(path: &Path) -> bool {
-    access(path, libc::W_OK).is_ok()
+    access(path, Access::WRITE_OK).is_ok()
 }
 
-/// An error where this process has no such right to a file, one of R_OK, W_OK and X_OK.
-pub(crate) fn access(path: &Path, right: i32) -> std::io::Result<()> {
-    let name = CString::new(path.as_os_str().as_bytes())?;
-    // SAFETY: the name is a C string that outlives the call.
-    check(unsafe { libc::faccessat(libc::AT_FDCWD, name.as_ptr(), right, libc::AT_EACCESS) } as i64).map(drop)
+/// An error where this process has no such right to a file.
+pub(crate) fn access(path: &Path, right: Access) -> std::io::Result<()> {
+    Ok(accessat(CWD, path, right, AtFlags::EACCESS)?)
 }

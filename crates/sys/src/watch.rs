@@ -1,10 +1,11 @@
 //! Noticing that an open file loses its name.
 
-use crate::check;
-use std::ffi::CString;
+use crate::file::path_of;
+use rustix::fs::inotify::{self, CreateFlags, WatchFlags};
+use rustix::io::read;
 use std::fs::File;
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 /// Can be read when the file may have been removed, replaced or renamed.
 #[derive(Debug)]
@@ -15,25 +16,17 @@ pub struct NameWatch {
 impl NameWatch {
     /// Watches the file from now on. The kernel gives a user only so many watches.
     pub fn new(file: &File) -> io::Result<Self> {
-        let path = CString::new(format!("/proc/self/fd/{}", file.as_raw_fd()))?;
         // Losing a name is a change of the number of names, as the kernel tells it.
-        let what = libc::IN_ATTRIB | libc::IN_MOVE_SELF | libc::IN_DELETE_SELF;
-        // SAFETY: the descriptor belongs to nobody else; the path outlives the call.
-        unsafe {
-            let made = check(libc::inotify_init1(libc::IN_CLOEXEC | libc::IN_NONBLOCK) as i64)?;
-            let descriptor = OwnedFd::from_raw_fd(made as i32);
-            check(libc::inotify_add_watch(descriptor.as_raw_fd(), path.as_ptr(), what) as i64)?;
-            Ok(Self { descriptor })
-        }
+        let what = WatchFlags::ATTRIB | WatchFlags::MOVE_SELF | WatchFlags::DELETE_SELF;
+        let descriptor = inotify::init(CreateFlags::CLOEXEC | CreateFlags::NONBLOCK)?;
+        inotify::add_watch(&descriptor, path_of(file), what)?;
+        Ok(Self { descriptor })
     }
 
     /// Forgets what happened so far.
     pub fn clear(&self) {
         let mut buffer = [0u8; 4096];
-        // SAFETY: the buffer is as long as said.
-        while unsafe { libc::read(self.descriptor.as_raw_fd(), buffer.as_mut_ptr().cast(), buffer.len()) } > 0
-        {
-        }
+        while read(&self.descriptor, &mut buffer).is_ok_and(|length| length > 0) {}
     }
 }
 

@@ -191,7 +191,7 @@ fn a_widened_mask_does_not_give_the_cores_away() {
     let scene = Scene::new("widened");
     let (mut run, pid) = scene.running(&["--bind", &cpu, "bash", "-c", CLOSED]);
     orphan(&scene, &mut run);
-    numakit_sys::migrate::set_affinity_of(pid.parse().unwrap(), &online).unwrap();
+    numakit_sys::sched::set_affinity_of(pid.parse().unwrap(), &online).unwrap();
     until("the locks are gone", || one(&scene).state == State::Bound(pid.parse().unwrap()));
     assert_eq!(scene.held(), cpu);
     refusal(&scene, &cpu);

@@ -1,0 +1,26 @@
+//! Words that threads of this process sleep on.
+
+use rustix::event::Timespec;
+use rustix::io::Errno;
+use rustix::thread::futex::{self, Flags};
+use std::num::NonZeroU32;
+use std::sync::atomic::AtomicU32;
+
+/// All threads that sleep on a word: the kernel takes the number as a signed one.
+pub(crate) const ALL: u32 = i32::MAX as u32;
+
+/// Wakes at most this many threads that sleep on the word.
+pub(crate) fn wake(word: &AtomicU32, count: u32) {
+    let _ = futex::wake(word, Flags::PRIVATE, count);
+}
+
+/// Sleeps while the word has this value; false when the deadline (monotonic ns) has come. One
+/// system call, no drift; it may return early.
+pub(crate) fn wait(word: &AtomicU32, value: u32, deadline: Option<u64>) -> bool {
+    let until = deadline.map(|deadline| Timespec {
+        tv_sec: (deadline / 1_000_000_000) as _,
+        tv_nsec: (deadline % 1_000_000_000) as _,
+    });
+    // This kind of wait takes an absolute time.
+    futex::wait_bitset(word, Flags::PRIVATE, value, until.as_ref(), NonZeroU32::MAX) != Err(Errno::TIMEDOUT)
+}
