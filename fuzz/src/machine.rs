@@ -82,7 +82,7 @@ fn read_all(probe: &mut Probe) {
 pub fn resctrl(input: &[u8]) {
     let folder = "/sys/fs/resctrl";
     let machine = numakit_topology::synthetic::parse("package:2 node:2 l3:1 core:2").unwrap_or_default();
-    let mut tree = numakit_topology::fabricate::tree(&machine, &Default::default());
+    let mut tree = numakit_testing::sysfs::tree(&machine);
     tree.file(&format!("{folder}/info/L3_MON/mon_features"), "llc_occupancy\nmbm_total_bytes\n");
     let text = String::from_utf8_lossy(input);
     let (before, after) = text.split_once("\n>>\n").unwrap_or((&text, ""));

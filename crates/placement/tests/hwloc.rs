@@ -3,7 +3,7 @@
 #![allow(clippy::print_stdout, clippy::unwrap_used)]
 
 use numakit_placement::numbering::Numbering;
-use numakit_topology::fabricate::{self, Texts};
+use numakit_testing::sysfs;
 use numakit_topology::synthetic;
 use std::path::Path;
 use std::process::Command;
@@ -35,7 +35,7 @@ fn cores_and_pus_have_the_numbers_of_hwloc() {
     for description in MACHINES {
         let t = synthetic::parse(description).unwrap();
         let _ = std::fs::remove_dir_all(&folder);
-        fabricate::write_tree(&t, &Texts::default(), &folder).unwrap();
+        sysfs::write(&sysfs::tree(&t), &folder).unwrap();
         let Some(theirs) = hwloc(&folder, "pu") else {
             return println!("skipped: hwloc-calc is not installed (Debian package hwloc)");
         };

@@ -6,12 +6,13 @@ use numakit_model::{CpuSet, Topology};
 use numakit_placement::launchers::{Options, emit, lines};
 use numakit_placement::{Cores, Level, Policy, Request, Taken, plan};
 use numakit_sys::SysRoot;
-use numakit_topology::{fabricate, json, read, synthetic};
+use numakit_testing::sysfs;
+use numakit_topology::{json, read, synthetic};
 use std::process::Command;
 
 /// As it is read from the files of such a machine.
 fn through_files(t: &Topology) -> Topology {
-    read(&SysRoot::of_tree(fabricate::tree(t, &fabricate::Texts::default()))).unwrap()
+    read(&SysRoot::of_tree(sysfs::tree(t))).unwrap()
 }
 
 /// Four of the guide's processors, as hwloc lists a machine of four.
@@ -92,7 +93,7 @@ fn hwloc_takes_the_slots_of_a_rank_file_for_the_planned_cpus() {
     let folder = std::env::temp_dir().join(format!("numakit-slots-{}", std::process::id()));
     let _ = std::fs::remove_dir_all(&folder);
     let t = four();
-    fabricate::write_tree(&t, &fabricate::Texts::default(), &folder).unwrap();
+    sysfs::write(&sysfs::tree(&t), &folder).unwrap();
     std::fs::write(folder.join("proc/hwloc-nofile-info"), "OSName: Linux\nArchitecture: x86_64\n").unwrap();
     let of_cpu = |cpu: u32| format!("processor\t: {cpu}\nvendor_id\t: AuthenticAMD\ncpu family\t: 21\n\n");
     std::fs::write(folder.join("proc/cpuinfo"), (0..64).map(of_cpu).collect::<String>()).unwrap();

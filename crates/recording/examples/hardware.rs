@@ -7,21 +7,22 @@
 
 use numakit_model::CpuSet;
 use numakit_recording::{Priority, Ring, Sampler, Settings};
-use numakit_sensors::pmu::scripted::{MEASURED, Script};
-use numakit_sensors::{Probe, Scene, Selection, fabricate};
+use numakit_sensors::{Probe, Scene, Selection};
 use numakit_sys::{SysRoot, clock};
+use numakit_testing::counters::{MEASURED, Script};
+use numakit_testing::machines;
 use std::error::Error;
 use std::sync::Arc;
 use std::time::Duration;
 
-const DESCRIPTION: &str = include_str!("../../sensors/data/machines/sapphire-rapids.txt");
+const DESCRIPTION: &str = include_str!("../../testing/data/machines/sapphire-rapids.txt");
 /// Links and memory controllers.
 const EVENTS: &str = "uncore.link*,uncore.upi.*,uncore.dram*,uncore.pmem*,uncore.imc.*";
 const INTERVAL: Duration = Duration::from_millis(10);
 
 fn main() -> Result<(), Box<dyn Error>> {
     let seconds: u64 = std::env::args().nth(1).ok_or("give the seconds")?.parse()?;
-    let machine = fabricate::parse(&DESCRIPTION.replace("package:2 ", "package:8 "))?;
+    let machine = machines::parse(&DESCRIPTION.replace("package:2 ", "package:8 "))?;
     let script = Script::in_real_time();
     for pmu in &machine.pmus {
         script.pmu(pmu.kind, pmu.counters, &pmu.cpus.to_string());

@@ -14,7 +14,7 @@ pub use identity::Identity;
 pub use parse::TableError;
 pub(crate) use parse::index_of;
 
-use crate::glob;
+use crate::glob::Pattern;
 use crate::pmu::format::FormatError;
 use crate::pmu::{DEVICES, Device, Factor, Formats, Terms};
 use numakit_model::{Confidence, CpuSet};
@@ -134,7 +134,7 @@ impl Table {
 impl Section {
     /// Whether the events are those of a PMU of this name, conditions aside.
     pub fn is_for(&self, pmu: &str) -> bool {
-        self.pmus.iter().any(|pattern| glob::matches(pattern, pmu))
+        self.pmus.iter().any(|pattern| Pattern::new(pattern).fits(pmu))
     }
 
     /// Whether a PMU has these events, conditions included.
@@ -148,7 +148,7 @@ impl Condition {
         let content = root.text(&format!("{DEVICES}/{pmu}/{}", self.file));
         let fits = content.is_ok_and(|text| match (number(text.trim()), number(&self.value)) {
             (Some(content), Some(wanted)) => content == wanted,
-            _ => glob::matches(&self.value, text.trim()),
+            _ => Pattern::new(&self.value).fits(text.trim()),
         });
         fits == self.equal
     }

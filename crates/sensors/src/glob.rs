@@ -1,73 +1,42 @@
-//! Patterns over names: `*`, `?` and `[..]`, as in a shell.
+//! Patterns over names: `*`, `?`, `[..]` and `[!..]`, as in a shell.
 
-/// Whether a pattern has anything in it that stands for more than itself.
-pub fn is_pattern(text: &str) -> bool {
-    text.contains(['*', '?', '['])
+use globset::{Glob, GlobMatcher};
+
+/// A name, or a pattern over names.
+#[derive(Debug)]
+pub enum Pattern {
+    /// Means itself. So does a pattern that is none, as one whose bracket is never closed.
+    Name(String),
+    /// Means more than itself.
+    Glob(Box<GlobMatcher>),
 }
 
-/// Whether the whole name fits. `*` is any text, `?` any character, `[a-c0]` one of these and
-/// `[!a]` or `[^a]` none of these; a bracket that is never closed stands for itself.
-pub fn matches(pattern: &str, name: &str) -> bool {
-    let (pattern, name) = (pattern.as_bytes(), name.as_bytes());
-    let (mut p, mut n) = (0, 0);
-    // Where to go on when what follows the last `*` did not fit: let it stand for one more.
-    let mut retry = None;
-    loop {
-        if pattern.get(p) == Some(&b'*') {
-            p += 1;
-            retry = Some((p, n));
-            continue;
-        }
-        let Some(&byte) = name.get(n) else {
-            return p == pattern.len();
-        };
-        if let Some(length) = one(&pattern[p..], byte) {
-            (p, n) = (p + length, n + 1);
-        } else if let Some((after, covered)) = retry {
-            retry = Some((after, covered + 1));
-            (p, n) = (after, covered + 1);
-        } else {
-            return false;
+impl Pattern {
+    /// The pattern that a text is.
+    pub fn new(text: &str) -> Self {
+        match Glob::new(text) {
+            Ok(glob) if text.contains(['*', '?', '[']) => Self::Glob(Box::new(glob.compile_matcher())),
+            _ => Self::Name(text.to_owned()),
         }
     }
-}
 
-/// How much of the pattern stands for this byte, if its beginning does.
-fn one(pattern: &[u8], byte: u8) -> Option<usize> {
-    match pattern.first()? {
-        b'?' => Some(1),
-        b'[' => match bracket(pattern, byte) {
-            Some((true, length)) => Some(length),
-            Some((false, _)) => None,
-            None => (byte == b'[').then_some(1),
-        },
-        literal => (*literal == byte).then_some(1),
+    /// Whether the whole name fits.
+    pub fn fits(&self, name: &str) -> bool {
+        match self {
+            Self::Name(own) => own == name,
+            Self::Glob(glob) => glob.is_match(name),
+        }
     }
-}
-
-/// Whether a closed bracket at the beginning has the byte, and its length.
-fn bracket(pattern: &[u8], byte: u8) -> Option<(bool, usize)> {
-    let negated = matches!(pattern.get(1), Some(b'!' | b'^'));
-    let first = 1 + usize::from(negated);
-    // A closing bracket that comes first is one of the set.
-    let end = first + 1 + pattern.get(first + 1..)?.iter().position(|&b| b == b']')?;
-    let mut set = &pattern[first..end];
-    let mut found = false;
-    while let Some((&low, rest)) = set.split_first() {
-        let (high, rest) = match rest {
-            [b'-', high, rest @ ..] => (*high, rest),
-            _ => (low, rest),
-        };
-        found |= (low..=high).contains(&byte);
-        set = rest;
-    }
-    Some((found != negated, end + 1))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    fn matches(pattern: &str, name: &str) -> bool {
+        Pattern::new(pattern).fits(name)
+    }
 
     #[test]
     fn patterns_fit_whole_names() {

@@ -1,9 +1,72 @@
-//! The sensor behind `vmstat` and `node`: any number of files of `name value` lines.
+//! Sensors of files of `NAME NUMBER` lines. [`keyed_file`](crate::keyed_file) declares one of a
+//! single file; `node` puts several files together.
 
-use crate::layout::Layout;
-use crate::sensor::{Absent, Sensor, Tick};
+use crate::Scene;
+use crate::known::Table;
+use crate::layout::{Entry, Layout, entries};
+use crate::sensor::{Absent, Probed, Sensor, Tick, fix_for};
 use crate::watched::Watched;
-use numakit_model::Series;
+use numakit_model::{Instance, Kind, Metric, Scope, Series, Unavailable};
+use numakit_sys::SysRoot;
+use std::collections::HashSet;
+use std::sync::Arc;
+
+/// Declares the sensor of one file of the machine, as a line of [`SENSORS`](crate::SENSORS). Its
+/// names are in a text file, one a line: `NAME counter|gauge UNIT What it is.` A name that only
+/// the kernel knows is sampled as a gauge.
+#[macro_export]
+macro_rules! keyed_file {
+    (name: $name:literal, help: $help:literal, path: $path:literal, names: $names:literal $(,)?) => {
+        $crate::SensorEntry {
+            name: $name,
+            help: $help,
+            default: |_| true,
+            known: || $crate::keyed::known($name, $path, include_str!($names)),
+            probe: |scene| $crate::keyed::probe(scene, $name, $path, include_str!($names)),
+        }
+    };
+}
+
+/// The metrics of a file whose names are in this text.
+pub fn known(sensor: &str, path: &str, names: &'static str) -> Vec<Metric> {
+    Table::new(names).iter().map(|line| line.metric(sensor, Scope::Machine, path)).collect()
+}
+
+/// Looks for a file whose names are in this text.
+pub fn probe(scene: &Scene<'_>, sensor: &str, path: &str, names: &'static str) -> Probed {
+    let table = Table::new(names);
+    let describe = |entry: &Entry<'_>| table.metric(entry, sensor, Scope::Machine, path, Kind::Gauge);
+    Ok(Box::new(of_file(scene.root, path, path, |entry| (describe(entry), None))?))
+}
+
+/// The sensor of a file of the machine: `describe` says what a line of it is and, where the kernel
+/// does not count it, why. Without the file, `what` is missing.
+pub(crate) fn of_file(
+    root: &SysRoot,
+    path: &str,
+    what: &str,
+    mut describe: impl FnMut(&Entry<'_>) -> (Metric, Option<Unavailable>),
+) -> Result<Keyed, Unavailable> {
+    let unavailable = |seen: String| Unavailable::new(what, seen, fix_for(root, path));
+    let mut file = Watched::open(root, path).map_err(|e| unavailable(e.to_string()))?;
+    let mut content = Vec::new();
+    if !file.read(&mut content) {
+        return Err(unavailable(file.failure().map_or_else(String::new, ToString::to_string)));
+    }
+    let mut sensor = Keyed::default();
+    let (mut names, mut columns) = (HashSet::new(), Vec::new());
+    for entry in entries(&content).filter(|e| names.insert(e.name)) {
+        match describe(&entry) {
+            (metric, None) => columns.push((entry.key, Series::new(&Arc::new(metric), Instance::Machine))),
+            (metric, Some(why)) => sensor.add_absent(Absent { metric, why }),
+        }
+    }
+    if columns.is_empty() {
+        return Err(unavailable(format!("{path} has no line 'NAME NUMBER'")));
+    }
+    sensor.add(file, &content, columns);
+    Ok(sensor)
+}
 
 /// Files of `name value` lines as one sensor.
 #[derive(Debug, Default)]

@@ -3,10 +3,9 @@
 pub mod checkup;
 pub mod cpu;
 pub mod events;
-pub mod fabricate;
 pub mod glob;
 mod hardware;
-mod keyed;
+pub mod keyed;
 pub mod known;
 pub mod layout;
 mod node;

@@ -4,13 +4,13 @@
 
 use crate::Scene;
 use crate::keyed::Keyed;
-use crate::known::{MEMINFO, NUMASTAT, Table, VMSTAT, unknown};
+use crate::known::{MEMINFO, NUMASTAT, Table, VMSTAT};
 use crate::layout::{Entry, entries};
 use crate::sensor::{Absent, Probed, Sensor, SensorEntry, fix_for};
 use crate::switches::Switches;
 use crate::vmstat::{Order, describe};
 use crate::watched::Watched;
-use numakit_model::{Instance, Kind, Metric, Scope, Series, Unavailable, Unit};
+use numakit_model::{Instance, Kind, Metric, Scope, Series, Unavailable};
 use numakit_sys::{ReadError, SysRoot};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -133,19 +133,11 @@ impl Builder {
 
 fn metric_of(entry: &Entry<'_>, order: &mut Order, file: &str) -> Metric {
     let source = source(file);
-    let (table, guess): (&Table, Kind) = match file {
-        "vmstat" => return describe(entry, order, SENSOR, Scope::Node, &source),
-        "numastat" => (&NUMASTAT, Kind::COUNTER),
-        _ => (&MEMINFO, Kind::Gauge),
-    };
-    let Some(line) = table.get(entry.name) else {
-        return unknown(entry, SENSOR, Scope::Node, &source, guess);
-    };
-    let mut metric = line.metric(SENSOR, Scope::Node, &source);
-    if entry.kibibytes {
-        metric.unit = Unit::Kibibytes;
+    match file {
+        "vmstat" => describe(entry, order, SENSOR, Scope::Node, &source),
+        "numastat" => NUMASTAT.metric(entry, SENSOR, Scope::Node, &source, Kind::COUNTER),
+        _ => MEMINFO.metric(entry, SENSOR, Scope::Node, &source, Kind::Gauge),
     }
-    metric
 }
 
 #[cfg(test)]

@@ -5,7 +5,6 @@ pub mod counting;
 pub mod device;
 pub mod format;
 pub mod privilege;
-pub mod scripted;
 pub mod terms;
 
 pub use counting::{Counting, Factor, Request};

@@ -11,7 +11,8 @@
 //! `default` is what each sensor has by default. Without any item that takes in, that is taken, so
 //! `!node` is all of it but the nodes, and `default,perf` has the sensor `perf` as well.
 
-use crate::{Probe, SENSORS, Scene, Sensor, SensorEntry, glob};
+use crate::glob::Pattern;
+use crate::{Probe, SENSORS, Scene, Sensor, SensorEntry};
 use numakit_model::{Instance, Metric, Scope, Series, Unavailable, suggest};
 use std::collections::HashSet;
 use std::str::FromStr;
@@ -194,12 +195,12 @@ impl Probe {
     /// Why nothing of what an item means can be read, if it means something.
     fn why_absent(&self, item: &str) -> Option<Unavailable> {
         // An instance may be asked for; absent metrics have none.
-        let item = item.split('@').next().unwrap_or(item);
+        let item = &Pattern::new(item.split('@').next().unwrap_or(item));
         if let Some(absent) = self.absent().find(|a| means(item, &a.metric)) {
             return Some(absent.why.clone());
         }
         for (entry, why) in &self.unavailable {
-            if fits(item, entry.name) || (entry.known)().iter().any(|m| means(item, m)) {
+            if item.fits(entry.name) || (entry.known)().iter().any(|m| means(item, m)) {
                 return Some(why.clone());
             }
         }
@@ -230,19 +231,15 @@ impl Probe {
     }
 }
 
-fn fits(item: &str, name: &str) -> bool {
-    item == name || (glob::is_pattern(item) && glob::matches(item, name))
-}
-
 /// Whether an item means a metric, wherever it is measured.
-fn means(item: &str, metric: &Metric) -> bool {
-    fits(item, &metric.name) || fits(item, metric.bare()) || by_vendor(item, metric)
+fn means(item: &Pattern, metric: &Metric) -> bool {
+    item.fits(&metric.name) || item.fits(metric.bare()) || by_vendor(item, metric)
 }
 
 /// Whether an item is the vendor's own name of an event, without the PMU.
-fn by_vendor(item: &str, metric: &Metric) -> bool {
+fn by_vendor(item: &Pattern, metric: &Metric) -> bool {
     let event = metric.bare().split_once('.').filter(|_| metric.confidence.is_some());
-    event.is_some_and(|(_, event)| fits(item, event))
+    event.is_some_and(|(_, event)| item.fits(event))
 }
 
 /// Whether an item means a series, which has this full name.
@@ -264,15 +261,17 @@ impl<'a> Names<'a> {
             let places = self.full.iter().enumerate().filter(|(_, (series, _))| by_default(&series.metric));
             return places.map(|(at, _)| at).collect();
         }
+        let with_instance = item.contains('@');
+        let item = &Pattern::new(item);
         let by_name = |s: &Series, name: &str| {
-            fits(item, name) || fits(item, &s.metric.name) || fits(item, s.metric.sensor())
+            item.fits(name) || item.fits(&s.metric.name) || item.fits(s.metric.sensor())
         };
         let bare = |s: &Series| {
-            fits(item, s.metric.bare())
+            item.fits(s.metric.bare())
                 || by_vendor(item, &s.metric)
                 || (s.instance != Instance::Machine
-                    && item.contains('@')
-                    && fits(item, &format!("{}{}", s.metric.bare(), s.instance)))
+                    && with_instance
+                    && item.fits(&format!("{}{}", s.metric.bare(), s.instance)))
         };
         let of_machine = |s: &Series, _: &str| s.metric.scope == Scope::Machine && bare(s);
         let of_others = |s: &Series, _: &str| bare(s);

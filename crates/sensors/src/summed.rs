@@ -96,15 +96,16 @@ impl Sensor for Summed {
 mod tests {
     use super::*;
     use crate::testing::read;
-    use crate::{fabricate, numaconnect2, testing};
+    use crate::{numaconnect2, testing};
     use numakit_model::Topology;
     use numakit_sys::SysRoot;
     use numakit_sys::root::Tree;
+    use numakit_testing::cards;
     use proptest::prelude::*;
 
     fn machine(cards: u32) -> (SysRoot, Box<dyn Sensor>) {
         let mut tree = Tree::new();
-        fabricate::cards(&mut tree, cards, 0);
+        cards::put(&mut tree, cards, 0);
         let root = SysRoot::of_tree(tree);
         let cards = testing::sensor(&numaconnect2::ENTRY, &root, &Topology::default());
         (root, summed(cards))
@@ -117,7 +118,7 @@ mod tests {
         let mask = (1u64 << 48) - 1;
         let mut before = read(sensor.as_mut());
         for steps in 1..6 {
-            root.change(|tree| fabricate::cards(tree, 3, steps));
+            root.change(|tree| cards::put(tree, 3, steps));
             let now = read(sensor.as_mut());
             let moved = |name: &str| now[name].unwrap().wrapping_sub(before[name].unwrap()) & mask;
             assert_eq!(moved("numaconnect2.n2Cyc"), 3 * 200_000);

@@ -5,15 +5,12 @@
 //! threshold, or every `vm.stat_interval` seconds: they lag behind by a few dozen per CPU.
 
 use crate::Scene;
-use crate::keyed::Keyed;
-use crate::known::{VMSTAT, unknown};
-use crate::layout::{Entry, entries};
-use crate::sensor::{Absent, Probed, SensorEntry, fix_for};
+use crate::keyed::{self, Keyed};
+use crate::known::VMSTAT;
+use crate::layout::Entry;
+use crate::sensor::{Absent, Probed, Sensor, SensorEntry};
 use crate::switches::{ALLOCATION, BALANCING, Switches};
-use crate::watched::Watched;
-use numakit_model::{Instance, Kind, Metric, Scope, Series, Unavailable};
-use std::collections::HashSet;
-use std::sync::Arc;
+use numakit_model::{Kind, Metric, Scope};
 
 const PATH: &str = "/proc/vmstat";
 const SENSOR: &str = "vmstat";
@@ -28,40 +25,24 @@ pub const ENTRY: SensorEntry = SensorEntry {
 };
 
 fn probe(scene: &Scene<'_>) -> Probed {
-    let root = scene.root;
-    let unavailable =
-        |seen: String| Unavailable::new("memory counters of the machine", seen, fix_for(root, PATH));
-    let mut file = Watched::open(root, PATH).map_err(|e| unavailable(e.to_string()))?;
-    let mut content = Vec::new();
-    if !file.read(&mut content) {
-        return Err(unavailable(file.failure().map_or_else(String::new, ToString::to_string)));
-    }
-    let switches = Switches::look(root);
-    let mut sensor = Keyed::default();
-    let mut columns = Vec::new();
+    let switches = Switches::look(scene.root);
     let mut order = Order::default();
-    let mut names = HashSet::new();
-    for entry in entries(&content).filter(|e| names.insert(e.name)) {
-        let metric = describe(&entry, &mut order, SENSOR, Scope::Machine, PATH);
-        match switches.why_off(entry.name) {
-            Some(why) => sensor.add_absent(Absent { metric, why: why.clone() }),
-            None => columns.push((entry.key, Series::new(&Arc::new(metric), Instance::Machine))),
-        }
-    }
-    if columns.is_empty() {
-        return Err(unavailable(format!("{PATH} has no line 'NAME NUMBER'")));
-    }
-    add_not_shown(&mut sensor, &content, &switches);
-    sensor.add(file, &content, columns);
+    let mut sensor = keyed::of_file(scene.root, PATH, "memory counters of the machine", |entry| {
+        let metric = describe(entry, &mut order, SENSOR, Scope::Machine, PATH);
+        (metric, switches.why_off(entry.name).cloned())
+    })?;
+    add_not_shown(&mut sensor, &switches);
     Ok(Box::new(sensor))
 }
 
 /// Groups of counters of which the kernel shows none.
-fn add_not_shown(sensor: &mut Keyed, content: &[u8], switches: &Switches) {
+fn add_not_shown(sensor: &mut Keyed, switches: &Switches) {
     for (group, why) in
         [(ALLOCATION, switches.allocation_not_shown(PATH)), (BALANCING, switches.balancing_not_shown(PATH))]
     {
-        if !entries(content).any(|e| group.contains(&e.name)) {
+        let sampled = sensor.series().iter().map(|s| s.metric.bare());
+        let mut shown = sampled.chain(sensor.absent().iter().map(|a| a.metric.bare()));
+        if !shown.any(|name| group.contains(&name)) {
             for line in group.iter().filter_map(|name| VMSTAT.get(name)) {
                 let metric = line.metric(SENSOR, Scope::Machine, PATH);
                 sensor.add_absent(Absent { metric, why: why.clone() });
@@ -80,13 +61,9 @@ pub struct Order {
 /// first, and its events from `pgpgin` on.
 pub fn describe(entry: &Entry<'_>, order: &mut Order, sensor: &str, scope: Scope, path: &str) -> Metric {
     order.past_levels |= entry.name == "pgpgin";
-    let mut metric = match VMSTAT.get(entry.name) {
-        Some(line) => line.metric(sensor, scope, path),
-        None if entry.name.starts_with("nr_") && !order.past_levels => {
-            unknown(entry, sensor, scope, path, Kind::Gauge)
-        }
-        None => unknown(entry, sensor, scope, path, Kind::COUNTER),
-    };
+    let level = entry.name.starts_with("nr_") && !order.past_levels;
+    let guess = if level { Kind::Gauge } else { Kind::COUNTER };
+    let mut metric = VMSTAT.metric(entry, sensor, scope, path, guess);
     if !order.past_levels && !counted_when_read(entry.name) {
         metric.source.push_str(" (batched per CPU)");
     }

@@ -5,10 +5,10 @@ use numakit_model::Unit;
 use numakit_sensors::events::{
     FieldsError, HW_CACHE, Identity, Open, Spread, TABLES, Table, classes, hw_cache, tables,
 };
-use numakit_sensors::fabricate;
 use numakit_sensors::pmu::device::names;
 use numakit_sensors::pmu::{Device, devices};
 use numakit_sys::SysRoot;
+use numakit_testing::machines;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 /// The PMUs that the kernel has drivers for.
@@ -199,8 +199,8 @@ fn fitting(machine: &str, table: &Table, root: &SysRoot, found: &[Device]) -> us
 #[test]
 fn every_event_fits_the_pmus_of_its_machine() {
     let mut tried = HashSet::new();
-    for name in fabricate::names() {
-        let root = SysRoot::of_tree(fabricate::machine(name).unwrap().tree);
+    for name in machines::names() {
+        let root = SysRoot::of_tree(machines::machine(name).unwrap().tree);
         let mut found = devices(&root, |_| true).found;
         found.push(hw_cache().unwrap());
         let tables = tables(&Identity::read(&root), &names(&root));
@@ -224,7 +224,7 @@ fn every_section_finds_its_pmu_on_the_machine_of_its_platform() {
             "cmn" => "cmn-700",
             name => name,
         };
-        let Ok(machine) = fabricate::machine(machine) else { continue };
+        let Ok(machine) = machines::machine(machine) else { continue };
         let root = SysRoot::of_tree(machine.tree);
         let pmus = names(&root);
         for section in table.sections.iter().filter(|s| s.condition.is_none() && s.pmus != [HW_CACHE]) {

@@ -5,7 +5,8 @@ mod formulas;
 use crate::wrap::wrap;
 use numakit_derived::Catalog;
 use numakit_model::{Confidence, CpuSet, Instance, Kind, Metric, Scope, Topology, Unavailable};
-use numakit_sensors::{Probe, SENSORS, glob};
+use numakit_sensors::glob::Pattern;
+use numakit_sensors::{Probe, SENSORS};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -62,7 +63,8 @@ impl Listing {
         });
         let mut listing = Self { rows, sensors: sensors.collect(), formulas: Vec::new() };
         if let Some(pattern) = pattern {
-            listing.rows.retain(|row| fits(pattern, &row.metric));
+            let search = Search::new(pattern);
+            listing.rows.retain(|row| search.fits([&row.metric.name, row.metric.bare()], &row.metric.help));
             listing.sensors.clear();
         }
         listing
@@ -158,16 +160,28 @@ fn add(rows: &mut Vec<Row>, first: usize, metric: &Metric, instance: Instance) {
     rows[at].ids.entry(place).or_default().insert(id);
 }
 
-fn fits(pattern: &str, metric: &Metric) -> bool {
-    fits_text(pattern, [&metric.name, metric.bare()], &metric.help)
+/// What is looked for.
+enum Search {
+    /// A pattern over names.
+    Names(Pattern),
+    /// A text, in small letters, in names and descriptions.
+    Text(String),
 }
 
-fn fits_text(pattern: &str, names: [&str; 2], help: &str) -> bool {
-    if glob::is_pattern(pattern) {
-        return names.iter().any(|name| glob::matches(pattern, name));
+impl Search {
+    fn new(text: &str) -> Self {
+        match Pattern::new(text) {
+            Pattern::Name(name) => Self::Text(name.to_lowercase()),
+            glob => Self::Names(glob),
+        }
     }
-    let pattern = pattern.to_lowercase();
-    [names[0], help].iter().any(|text| text.to_lowercase().contains(&pattern))
+
+    fn fits(&self, names: [&str; 2], help: &str) -> bool {
+        match self {
+            Self::Names(pattern) => names.iter().any(|name| pattern.fits(name)),
+            Self::Text(text) => [names[0], help].iter().any(|place| place.to_lowercase().contains(text)),
+        }
+    }
 }
 
 fn absent(help: &str, why: &Unavailable) -> String {

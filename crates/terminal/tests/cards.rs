@@ -1,23 +1,24 @@
-//! What people see of interconnect cards: fabricated ones whose counters wrap.
+//! What people see of interconnect cards: made-up ones whose counters wrap.
 #![allow(clippy::unwrap_used)]
 
 use numakit_derived::Catalog;
 use numakit_model::{Topology, Unit};
 use numakit_recording::Header;
 use numakit_sensors::numaconnect2::table::COUNTERS;
-use numakit_sensors::{Probe, SENSORS, Scene, Sensor, Tick, fabricate, summed};
+use numakit_sensors::{Probe, SENSORS, Scene, Sensor, Tick, summed};
 use numakit_sys::SysRoot;
 use numakit_sys::root::Tree;
 use numakit_terminal::columns::Per;
 use numakit_terminal::list::Listing;
 use numakit_terminal::stat::{Format, Options, Show, StatTable};
+use numakit_testing::cards;
 
 const CARDS: u32 = 3;
 const MS: u64 = 1_000_000;
 
 fn machine() -> SysRoot {
     let mut tree = Tree::new();
-    fabricate::cards(&mut tree, CARDS, 0);
+    cards::put(&mut tree, CARDS, 0);
     SysRoot::of_tree(tree)
 }
 
@@ -33,7 +34,7 @@ fn lines(sensor: &mut dyn Sensor, root: &SysRoot, show: Show<'_>, per: Option<Pe
     let mut table = StatTable::new(&header, Catalog::ours(), options).unwrap();
     let mut text = String::new();
     for steps in 0..5 {
-        root.change(|tree| fabricate::cards(tree, CARDS, steps));
+        root.change(|tree| cards::put(tree, CARDS, steps));
         let mut values = vec![None; header.series.len()];
         sensor.read(&Tick::default(), &mut values);
         table.sample(steps * MS, &values, &mut text);
@@ -49,7 +50,7 @@ fn shown(show: Show<'_>, per: Option<Per>, keep: &str) -> Vec<String> {
 }
 
 fn number(name: &str) -> u64 {
-    COUNTERS.iter().position(|c| c.name == name).unwrap() as u64
+    cards::step(0, COUNTERS.iter().find(|c| c.name == name).unwrap().register)
 }
 
 #[test]

@@ -1,15 +1,15 @@
-//! From counters to figures on fabricated machines: which formulas each of them can compute, and
+//! From counters to figures on made-up machines: which formulas each of them can compute, and
 //! what they give for scripted counts. `UPDATE=1 cargo xtask test` writes the golden text again.
 #![allow(clippy::unwrap_used)]
 
 use numakit_derived::{Catalog, Index};
 use numakit_model::{CpuSet, Instance, Series};
 use numakit_recording::Rates;
-use numakit_sensors::fabricate::{self, Machine};
-use numakit_sensors::pmu::scripted::Script;
 use numakit_sensors::{Probe, Scene, Sensor, Tick};
 use numakit_sys::SysRoot;
 use numakit_sys::perf::Event;
+use numakit_testing::counters::Script;
+use numakit_testing::machines::{self, Machine};
 use std::fmt::Write;
 use std::sync::Arc;
 
@@ -70,7 +70,7 @@ fn read(sensors: &mut [Box<dyn Sensor>], now: u64) -> Vec<Option<u64>> {
 }
 
 fn table(name: &str) -> String {
-    let machine = fabricate::machine(name).unwrap();
+    let machine = machines::machine(name).unwrap();
     let topology = machine.topology.clone();
     let (series, values) = rates(machine);
     let index = Index::new(&series, Some(&topology), topology.page_size);
@@ -90,7 +90,7 @@ fn table(name: &str) -> String {
 
 #[test]
 fn formulas_give_figures_on_every_machine_that_counts() {
-    let text: String = fabricate::names().map(table).collect();
+    let text: String = machines::names().map(table).collect();
     if std::env::var_os("UPDATE").is_some() {
         std::fs::write(GOLDEN, &text).unwrap();
     }

@@ -1,12 +1,12 @@
-//! `numa list` and `numa doctor` of fabricated machines, as golden texts. `UPDATE=1 cargo xtask
+//! `numa list` and `numa doctor` of made-up machines, as golden texts. `UPDATE=1 cargo xtask
 //! test` writes them again.
 #![allow(clippy::unwrap_used)]
 
-use numakit_sensors::fabricate::machine;
 use numakit_sensors::{Probe, Scene, checkup};
 use numakit_sys::SysRoot;
 use numakit_terminal::doctor;
 use numakit_terminal::list::Listing;
+use numakit_testing::machines::machine;
 
 fn golden(name: &str, text: &str) {
     let path = format!("{}/tests/list/{name}", env!("CARGO_MANIFEST_DIR"));

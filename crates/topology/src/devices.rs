@@ -40,9 +40,3 @@ fn class_of(content: &[u8]) -> Option<&'static str> {
     let code = digits.get(..2)?;
     CLASSES.into_iter().find(|(base, _)| *base == code).map(|(_, class)| class)
 }
-
-/// The class file of a device of this class.
-pub(crate) fn class_code(class: &str) -> String {
-    let base = CLASSES.into_iter().find(|(_, name)| *name == class).map_or("ff", |(base, _)| base);
-    format!("0x{base}0000\n")
-}

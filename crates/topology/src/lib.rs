@@ -10,7 +10,6 @@ pub mod cpus;
 pub mod cpuset;
 pub mod devices;
 pub mod distances;
-pub mod fabricate;
 mod hmat;
 pub mod json;
 mod kinds;

@@ -200,7 +200,7 @@ fn a_cpu_has_one_cache_of_each_level_and_kind() {
 #[test]
 fn a_fabricated_copy_reads_the_same() {
     for (topology, facts) in captures() {
-        let tree = numakit_topology::fabricate::tree(&topology, &Default::default());
+        let tree = numakit_testing::sysfs::tree(&topology);
         let copy = numakit_topology::read(&SysRoot::of_tree(tree)).unwrap();
         let expected = Topology { origin: copy.origin.clone(), notes: copy.notes.clone(), ..topology };
         assert_eq!(copy, expected, "{}", facts["name"]);

@@ -4,8 +4,9 @@
 use numakit_model::Topology;
 use numakit_sys::SysRoot;
 use numakit_sys::root::Tree;
+use numakit_testing::sysfs;
 use numakit_topology::capture::Capture;
-use numakit_topology::{fabricate, read, synthetic};
+use numakit_topology::{read, synthetic};
 use std::path::{Path, PathBuf};
 
 fn folder(name: &str) -> PathBuf {
@@ -49,7 +50,7 @@ fn the_seven_machines_read_back() {
 
 #[test]
 fn what_others_look_at_is_taken_too() {
-    let mut tree = fabricate::tree(&synthetic::parse("node:2 core:2").unwrap(), &fabricate::Texts::default());
+    let mut tree = sysfs::tree(&synthetic::parse("node:2 core:2").unwrap());
     tree.file("/proc/pressure/cpu", "some avg10=0.00\n");
     let root = SysRoot::of_tree(tree);
     let capture = Capture::take(&root, |root, topology| {
@@ -71,7 +72,7 @@ fn what_others_look_at_is_taken_too() {
 
 #[test]
 fn nothing_about_people_is_taken() {
-    let mut tree = fabricate::tree(&synthetic::parse("node:1 core:2").unwrap(), &fabricate::Texts::default());
+    let mut tree = sysfs::tree(&synthetic::parse("node:1 core:2").unwrap());
     let secrets = [
         ("/proc/self/status", "Name:\talice-job\nUid:\t1001\nCpus_allowed_list:\t1\nMems_allowed_list:\t0\n"),
         ("/proc/self/cgroup", "0::/user.slice/user-alice.slice\n"),
@@ -101,7 +102,7 @@ fn nothing_about_people_is_taken() {
 
 #[test]
 fn performance_monitoring_units_are_taken_and_names_of_boards_are_not() {
-    let mut tree = fabricate::tree(&synthetic::parse("node:1 core:2").unwrap(), &fabricate::Texts::default());
+    let mut tree = sysfs::tree(&synthetic::parse("node:1 core:2").unwrap());
     let folder = "/sys/bus/event_source/devices";
     tree.symlink(&format!("{folder}/uncore_imc_0"), "../../../devices/uncore_imc_0");
     tree.file("/sys/devices/uncore_imc_0/type", "20\n");

@@ -6,13 +6,14 @@ use numakit_model::Topology;
 use numakit_model::topology::CacheKind;
 use numakit_sys::SysRoot;
 use numakit_sys::root::Tree;
-use numakit_topology::{fabricate, read, read_places, synthetic};
+use numakit_testing::sysfs;
+use numakit_topology::{read, read_places, synthetic};
 
 const CPU: &str = "/sys/devices/system/cpu";
 const NODE: &str = "/sys/devices/system/node";
 
 fn machine(description: &str) -> Tree {
-    fabricate::tree(&synthetic::parse(description).unwrap(), &fabricate::Texts::default())
+    sysfs::tree(&synthetic::parse(description).unwrap())
 }
 
 /// The whole reading and the quick one, which must agree.
@@ -185,7 +186,7 @@ fn weights_of_interleaving_are_read_under_either_name() {
         tree.file(&format!("{WEIGHTS}/{name}"), content);
         let t = read(&SysRoot::of_tree(tree)).unwrap();
         assert_eq!((weights(&t), t.weights_auto), (vec![Some(5), Some(2)], Some(auto)), "{name}");
-        let copy = read(&SysRoot::of_tree(fabricate::tree(&t, &fabricate::Texts::default()))).unwrap();
+        let copy = read(&SysRoot::of_tree(sysfs::tree(&t))).unwrap();
         assert_eq!((weights(&copy), copy.weights_auto), (weights(&t), t.weights_auto));
     }
 }

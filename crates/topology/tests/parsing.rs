@@ -6,7 +6,8 @@ use numakit_model::topology::CacheKind;
 use numakit_model::{CpuSet, Topology};
 use numakit_sys::SysRoot;
 use numakit_sys::root::Tree;
-use numakit_topology::{fabricate, read, synthetic};
+use numakit_testing::sysfs;
+use numakit_topology::{read, synthetic};
 use std::io::ErrorKind;
 
 const CPU: &str = "/sys/devices/system/cpu";
@@ -14,7 +15,7 @@ const NODE: &str = "/sys/devices/system/node";
 
 /// The files of a regular machine.
 fn machine(description: &str) -> Tree {
-    fabricate::tree(&synthetic::parse(description).unwrap(), &fabricate::Texts::default())
+    sysfs::tree(&synthetic::parse(description).unwrap())
 }
 
 /// Two packages with two cores of two threads: CPUs 0-3 and 4-7, nodes 0 and 1.

@@ -4,7 +4,8 @@
 use numakit_model::topology::CacheKind;
 use numakit_model::{CpuSet, Topology};
 use numakit_sys::SysRoot;
-use numakit_topology::{fabricate, read, read_places, synthetic};
+use numakit_testing::sysfs;
+use numakit_topology::{read, read_places, synthetic};
 
 /// Caches by level and kind, with the CPUs that share them.
 fn shared(topology: &Topology) -> Vec<(u32, CacheKind, CpuSet)> {
@@ -43,7 +44,7 @@ fn a_plan_sees_the_same_machine_in_a_few_files() {
     compare(&SysRoot::host());
     for description in ["package:2 node:2 core:4 pu:2", "package:8 node:2 core:8", "node:4 core:2"] {
         let topology = synthetic::load(description).unwrap();
-        compare(&SysRoot::of_tree(fabricate::tree(&topology, &fabricate::Texts::default())));
+        compare(&SysRoot::of_tree(sysfs::tree(&topology)));
     }
     for archive in numakit_captures::archives() {
         compare(&SysRoot::open(&archive).unwrap());

@@ -3,7 +3,8 @@
 
 use numakit_model::{CpuSet, Topology};
 use numakit_sys::SysRoot;
-use numakit_topology::{fabricate, json, read, synthetic};
+use numakit_testing::sysfs;
+use numakit_topology::{json, read, synthetic};
 use proptest::prelude::*;
 
 fn machine(description: &str) -> Topology {
@@ -24,7 +25,7 @@ fn boards(description: &str) -> Vec<String> {
 
 /// Through files in memory and back.
 fn again(topology: &Topology) -> Topology {
-    let tree = fabricate::tree(topology, &fabricate::Texts::default());
+    let tree = sysfs::tree(topology);
     let copy = read(&SysRoot::of_tree(tree)).unwrap();
     Topology { origin: topology.origin.clone(), notes: topology.notes.clone(), ..copy }
 }
@@ -192,7 +193,7 @@ fn a_directory_gives_the_same_machine() {
     let t = machine(MACHINES[2]);
     let folder = std::env::temp_dir().join(format!("numakit-fabricated-{}", std::process::id()));
     let _ = std::fs::remove_dir_all(&folder);
-    fabricate::write_tree(&t, &fabricate::Texts::default(), &folder).unwrap();
+    sysfs::write(&sysfs::tree(&t), &folder).unwrap();
     let copy = read(&SysRoot::open(&folder).unwrap()).unwrap();
     std::fs::remove_dir_all(&folder).unwrap();
     assert_eq!(Topology { origin: t.origin.clone(), notes: t.notes.clone(), ..copy }, t);

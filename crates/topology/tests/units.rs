@@ -5,7 +5,8 @@ use numakit_model::topology::CacheKind;
 use numakit_model::{CpuSet, Topology};
 use numakit_sys::SysRoot;
 use numakit_sys::root::Tree;
-use numakit_topology::{fabricate, json, read, read_places, synthetic};
+use numakit_testing::sysfs;
+use numakit_topology::{json, read, read_places, synthetic};
 use std::path::Path;
 use std::process::Command;
 
@@ -17,7 +18,7 @@ fn opteron() -> Topology {
 
 /// Its files as a kernel of its time shows them: no `core_cpus`, and who it is in /proc/cpuinfo.
 fn files() -> Tree {
-    let mut tree = fabricate::tree(&opteron(), &fabricate::Texts::default());
+    let mut tree = sysfs::tree(&opteron());
     for cpu in 0..64 {
         for file in ["core_cpus", "core_cpus_list", "package_cpus", "package_cpus_list"] {
             tree.remove(&format!("{CPU}/cpu{cpu}/topology/{file}"));
@@ -75,7 +76,7 @@ fn a_unit_with_one_core_online_is_a_core() {
 fn threads_of_a_core_stay_together() {
     // Both threads show the number of their core; where they show none, nothing is split.
     let smt = synthetic::parse("package:2 node:1 core:4 pu:2").unwrap();
-    let mut tree = fabricate::tree(&smt, &fabricate::Texts::default());
+    let mut tree = sysfs::tree(&smt);
     let t = read(&SysRoot::of_tree(tree.clone())).unwrap();
     assert_eq!((t.cores.len(), t.units.len()), (8, 0));
     for cpu in 0..16 {
@@ -91,7 +92,7 @@ fn a_described_unit_reads_the_same_from_files_and_json() {
         ["package:4 node:2 l3:1(size=6M) unit:4 core:2(l1=16K)", "package:2 unit:2(size=1M) core:2 offline=1"]
     {
         let t = synthetic::parse(description).unwrap();
-        let copy = read(&SysRoot::of_tree(fabricate::tree(&t, &fabricate::Texts::default()))).unwrap();
+        let copy = read(&SysRoot::of_tree(sysfs::tree(&t))).unwrap();
         let expected = Topology { origin: copy.origin.clone(), ..t.clone() };
         assert_eq!(copy, expected, "{description}");
         assert_eq!(json::parse(&json::text(&t)).unwrap(), t, "{description}");

@@ -5,12 +5,12 @@ use anyhow::{Context, Result};
 use std::fmt::Write;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 /// Files of a node whose lines are series.
 const NODE_FILES: [&str; 3] = ["vmstat", "numastat", "meminfo"];
 
-/// A fabricated /sys and /proc.
+/// A made-up /sys and /proc.
 #[derive(Debug)]
 pub struct Machine {
     dir: PathBuf,
@@ -21,8 +21,7 @@ impl Machine {
     /// Makes the machine of a synthetic description; its nodes count what node 0 here counts.
     pub fn fabricate(synthetic: &str, nodes: u32) -> Result<Self> {
         let machine = Self { dir: format!("/dev/shm/numakit-bench-{}", std::process::id()).into(), nodes };
-        let mut fabricate = example("fabricate");
-        process::run(fabricate.arg(synthetic).arg(&machine.dir).stdout(Stdio::null()))?;
+        process::run(example("numakit-testing", "machine").arg(synthetic).arg(&machine.dir))?;
         for file in NODE_FILES {
             let path = format!("/sys/devices/system/node/node0/{file}");
             let text = fs::read_to_string(&path).context(path)?;
@@ -50,7 +49,7 @@ impl Machine {
 
     /// Writes a list of the files that reading the topology reads, one path a line.
     pub fn list_files(&self) -> Result<PathBuf> {
-        let files = process::read(example("read").arg("--files").arg(&self.dir))?;
+        let files = process::read(example("numakit-topology", "read").arg("--files").arg(&self.dir))?;
         let list: String = files.lines().map(|path| format!("{}{path}\n", self.dir.display())).collect();
         let path = self.dir.join("files");
         fs::write(&path, list)?;
@@ -59,7 +58,7 @@ impl Machine {
 
     /// Reads the topology; gives the microseconds that it took.
     pub fn read_time(&self) -> Result<f64> {
-        let said = process::read(example("read").arg(&self.dir))?;
+        let said = process::read(example("numakit-topology", "read").arg(&self.dir))?;
         let took = said.trim().strip_suffix(" us").and_then(|text| text.rsplit(' ').next());
         Ok(took.with_context(|| format!("no time in: {said}"))?.parse()?)
     }
@@ -78,8 +77,8 @@ impl Machine {
 }
 
 /// A program beside the crate `topology`.
-fn example(name: &str) -> Command {
-    process::cargo(&["run", "--quiet", "--release", "-p", "numakit-topology", "--example", name, "--"])
+fn example(package: &str, name: &str) -> Command {
+    process::cargo(&["run", "--quiet", "--release", "-p", package, "--example", name, "--"])
 }
 
 impl Drop for Machine {

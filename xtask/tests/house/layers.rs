@@ -1,8 +1,9 @@
 //! Dependencies between crates go downwards only, as the table in ARCHITECTURE.md says.
 
-use crate::{between, read, root};
+use crate::{between, files, read, root};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 use std::process::Command;
 
 type Uses = BTreeMap<String, BTreeSet<String>>;
@@ -20,8 +21,8 @@ fn table() -> Vec<(String, BTreeSet<String>)> {
     .collect()
 }
 
-/// What each crate in crates/ uses, apart from its tests.
-fn actual() -> Uses {
+/// What each crate in crates/ depends on, apart from its tests: full names of packages.
+fn dependencies() -> Uses {
     let cargo = std::env::var_os("CARGO").unwrap();
     let output = Command::new(cargo)
         .args(["metadata", "--no-deps", "--format-version", "1", "--offline"])
@@ -40,10 +41,8 @@ fn actual() -> Uses {
             manifest.ends_with(&format!("crates/{role}/Cargo.toml")),
             "folder of numakit-{role}: {manifest}"
         );
-        let dependencies = package["dependencies"].as_array().unwrap();
-        let built = dependencies.iter().filter(|d| d["kind"] != "dev");
-        let roles = built.filter_map(|d| d["name"].as_str().unwrap().strip_prefix("numakit-"));
-        uses.insert(role.to_owned(), roles.map(str::to_owned).collect());
+        let built = package["dependencies"].as_array().unwrap().iter().filter(|d| d["kind"] != "dev");
+        uses.insert(role.to_owned(), built.map(|d| d["name"].as_str().unwrap().to_owned()).collect());
     }
     uses
 }
@@ -59,13 +58,41 @@ fn the_table_goes_downwards_only() {
 }
 
 #[test]
-fn crates_use_what_the_table_allows() {
+fn crates_use_exactly_what_the_table_allows() {
     let table: BTreeMap<_, _> = table().into_iter().collect();
-    for (role, uses) in actual() {
+    for (role, dependencies) in dependencies() {
         let allowed = table
             .get(&role)
             .unwrap_or_else(|| panic!("crates/{role} is not in the table of layers in ARCHITECTURE.md"));
-        let wrong: Vec<_> = uses.difference(allowed).collect();
-        assert!(wrong.is_empty(), "{role} uses {wrong:?}; ARCHITECTURE.md allows it {allowed:?}");
+        let uses =
+            dependencies.iter().filter_map(|d| d.strip_prefix("numakit-").map(str::to_owned)).collect();
+        let wrong: Vec<_> = allowed.symmetric_difference(&uses).collect();
+        assert!(
+            wrong.is_empty(),
+            "{role} uses {uses:?}, its row in ARCHITECTURE.md allows {allowed:?}: make both the same, {wrong:?}"
+        );
+    }
+}
+
+/// Where a crate depends on it in its own right, its tools for tests are in the program.
+#[test]
+fn only_tests_use_the_crate_for_tests() {
+    let users: Vec<_> = dependencies().into_iter().filter(|(_, d)| d.contains("numakit-testing")).collect();
+    assert!(users.is_empty(), "testing belongs in [dev-dependencies]: {users:?}");
+}
+
+#[test]
+fn every_dependency_is_used() {
+    for (role, dependencies) in dependencies() {
+        let folder = Path::new("crates").join(&role);
+        let mut sources = files(&["rs"]);
+        sources.retain(|path| path.starts_with(folder.join("src")) || *path == folder.join("build.rs"));
+        let text: String = sources.iter().map(read).collect();
+        let named = |package: &&String| text.contains(&package.replace('-', "_"));
+        let unused: Vec<_> = dependencies.iter().filter(|d| !named(d)).collect();
+        assert!(
+            unused.is_empty(),
+            "the sources of {role} do not name {unused:?}: remove them from its Cargo.toml"
+        );
     }
 }

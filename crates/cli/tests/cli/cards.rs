@@ -1,15 +1,13 @@
 use crate::runner::{Done, Folder};
-use numakit_sensors::fabricate;
+use numakit_sensors::numaconnect2::table::COUNTERS;
+use numakit_testing::{cards, machines, sysfs};
 
 /// A folder with a machine of three interconnect cards in `n2`.
 fn with_cards(name: &str) -> Folder {
     let folder = Folder::new(name);
-    let mut tree = fabricate::machine("opteron-15h").unwrap().tree;
-    fabricate::cards(&mut tree, 3, 0);
-    let place = |path: &str| folder.path(&format!("n2{path}"));
-    tree.directories().for_each(|path| std::fs::create_dir_all(place(path)).unwrap());
-    tree.files().for_each(|(path, content)| std::fs::write(place(path), content).unwrap());
-    tree.links().for_each(|(path, target)| std::os::unix::fs::symlink(target, place(path)).unwrap());
+    let mut tree = machines::machine("opteron-15h").unwrap().tree;
+    cards::put(&mut tree, 3, 0);
+    sysfs::write(&tree, &folder.path("n2")).unwrap();
     folder
 }
 
@@ -43,8 +41,9 @@ fn cards_in_files_are_listed_watched_and_recorded() {
         let rows = folder.read("a.arrows");
         assert!(rows.header.series.len() == columns && rows.samples() >= 1, "{option}");
     }
-    let sum = (0..3).map(|card| fabricate::counted(card, 40, 0)).sum::<u64>() & ((1 << 48) - 1);
-    let name = numakit_sensors::numaconnect2::table::COUNTERS[40].name;
+    let counter = COUNTERS[40];
+    let sum = (0..3).map(|card| cards::counted(card, counter.register, 0)).sum::<u64>() & ((1 << 48) - 1);
+    let name = counter.name;
     folder
         .run(&format!("--sysroot n2 record --per machine -e {name} -o b.arrows -- true"))
         .says(0, "samples");

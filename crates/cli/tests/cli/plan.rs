@@ -1,4 +1,5 @@
 use crate::runner::{Done, Folder};
+use numakit_testing::sysfs;
 use std::process::{Child, Command, Stdio};
 
 /// The machine of the best-practice guide: 8 servers with two packages of 16 cores, in pairs that
@@ -61,7 +62,7 @@ fn openmp_lines_of_the_guide_are_written() {
 fn the_files_of_the_guides_machine_are_planned_as_hwloc_counts_them() {
     let folder = Folder::new("planunits");
     let t = numakit_topology::json::parse(numakit_captures::OPTERON_6276).unwrap();
-    numakit_topology::fabricate::write_tree(&t, &Default::default(), &folder.path("machine")).unwrap();
+    sysfs::write(&sysfs::tree(&t), &folder.path("machine")).unwrap();
     let tree = folder.run("topo --sysroot machine");
     assert!(tree.out.starts_with("4 packages, 8 nodes, 64 cores, 64 PUs"), "{}", tree.out);
     let unit = "unit  CPUs 14-15  L2 2 MiB  L1i 64 KiB  2 cores  L1d 16 KiB\n";

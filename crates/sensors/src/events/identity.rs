@@ -1,6 +1,6 @@
 //! What a machine's CPUs say of themselves.
 
-use crate::glob;
+use crate::glob::Pattern;
 use numakit_sys::SysRoot;
 use std::collections::HashSet;
 use std::fmt;
@@ -70,7 +70,8 @@ impl Identity {
         match key {
             "cpu" => self.cpu.as_deref().is_some_and(|cpu| {
                 let model = cpu.rsplit_once('-').map_or(cpu, |(model, _)| model);
-                glob::matches(pattern, cpu) || glob::matches(pattern, model)
+                let pattern = Pattern::new(pattern);
+                pattern.fits(cpu) || pattern.fits(model)
             }),
             "midr" => {
                 let wanted = pattern.split_once('-').and_then(|(a, b)| Some((hex(a)?, hex(b)?)));

@@ -2,7 +2,7 @@
 
 use super::class::{class, classes};
 use super::{Condition, Event, Feed, Identity, Open, Section, Spread, Table};
-use crate::glob;
+use crate::glob::Pattern;
 use crate::pmu::{Factor, Terms};
 use numakit_model::{Confidence, suggest};
 use std::ops::{Range, RangeInclusive};
@@ -71,7 +71,8 @@ pub(super) fn fits(text: &str, identity: &Identity, pmus: &[String]) -> bool {
     }
     lines(text).filter(|(_, line)| line.starts_with('[')).any(|(_, line)| {
         let patterns = line.trim_start_matches('[').split(' ').next().unwrap_or_default();
-        patterns.split(',').any(|pattern| pmus.iter().any(|pmu| glob::matches(pattern, pmu)))
+        let mut patterns = patterns.split(',').map(Pattern::new);
+        patterns.any(|pattern| pmus.iter().any(|pmu| pattern.fits(pmu)))
     })
 }
 

@@ -1,12 +1,12 @@
-//! The tables on fabricated machines. Codes are compared with those that vendors and the kernel
+//! The tables on made-up machines. Codes are compared with those that vendors and the kernel
 //! publish, written out here.
 
 use super::*;
-use crate::fabricate::{Machine, machine, names};
-use crate::pmu::scripted::Script;
 use crate::testing::{Values, read};
 use crate::{Probe, Selection, Tick};
 use numakit_sys::perf::Errno;
+use numakit_testing::counters::Script;
+use numakit_testing::machines::{Machine, machine, names};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 

@@ -1,6 +1,7 @@
 use super::*;
 use crate::testing::{absent, nodes, read, root, sensor};
 use numakit_model::Topology;
+use numakit_model::Unit;
 use std::io::ErrorKind;
 
 const NUMASTAT: &str =

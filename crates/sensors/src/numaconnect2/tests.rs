@@ -2,12 +2,13 @@ use super::find::{Madt, address, candidate, chain, is_opteron, madt};
 use super::registers::{CONTROL, FIRST, FIRST_COUNTER, NEXT, RUN, Registers, STATUS, STOP};
 use super::scripted::{Act, Diary, Scripted};
 use super::*;
-use crate::fabricate::{self, counted};
 use crate::testing::{self, read};
 use crate::{Probe, Selection};
 use numakit_model::{Topology, Unavailable};
 use numakit_sys::SysRoot;
 use numakit_sys::root::Tree;
+use numakit_testing::cards::{self, counted};
+use numakit_testing::machines;
 
 const RECEIVED: usize = 0x3368;
 
@@ -152,7 +153,7 @@ fn cards_are_found_one_from_the_other() {
 
 fn machine(cards: u32) -> SysRoot {
     let mut tree = Tree::new();
-    fabricate::cards(&mut tree, cards, 0);
+    cards::put(&mut tree, cards, 0);
     SysRoot::of_tree(tree)
 }
 
@@ -162,16 +163,16 @@ fn cards_in_files_are_read_and_their_counters_wrap() {
     let mut sensor = testing::sensor(&ENTRY, &root, &Topology::default());
     assert_eq!(sensor.series().len(), 360);
     for steps in 0..5 {
-        root.change(|tree| fabricate::cards(tree, 3, steps));
+        root.change(|tree| cards::put(tree, 3, steps));
         let values = read(sensor.as_mut());
-        for (at, counter) in COUNTERS.iter().enumerate() {
+        for counter in COUNTERS.iter() {
             for card in 0..3 {
                 let name = format!("numaconnect2.{}@card{card}", counter.name);
-                assert_eq!(values[&name], Some(counted(card, at, steps)), "{name}");
+                assert_eq!(values[&name], Some(counted(card, counter.register, steps)), "{name}");
             }
         }
     }
-    assert!(counted(1, 4, 2) > counted(1, 4, 3), "a wrap was part of it");
+    assert!(counted(1, RECEIVED, 2) > counted(1, RECEIVED, 3), "a wrap was part of it");
     root.change(|tree| _ = tree.remove("/dev/mem"));
     assert!(read(sensor.as_mut()).values().all(Option::is_none));
 }
@@ -244,7 +245,7 @@ fn physical_memory_is_for_machines_whose_firmware_names_them() {
     let mut denied = Tree::new();
     denied.failing("/sys/firmware/acpi/tables/APIC", std::io::ErrorKind::PermissionDenied);
     assert_eq!(madt(&SysRoot::of_tree(denied)), Madt::Unreadable);
-    let opteron = |name: &str| is_opteron(&SysRoot::of_tree(fabricate::machine(name).unwrap().tree));
+    let opteron = |name: &str| is_opteron(&SysRoot::of_tree(machines::machine(name).unwrap().tree));
     assert_eq!(["opteron-10h", "opteron-15h", "zen3", "altra"].map(opteron), [true, true, false, false]);
 }
 

@@ -1,12 +1,12 @@
 use super::*;
 use crate::pmu::privilege::PARANOID;
-use crate::pmu::scripted::Script;
 use crate::testing::{Values, absent, read};
 use crate::{Sensor, Tick};
 use numakit_model::Topology;
 use numakit_model::topology::Node;
 use numakit_sys::perf::Errno;
 use numakit_sys::root::Tree;
+use numakit_testing::counters::Script;
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
 

@@ -1,5 +1,6 @@
 use super::*;
 use crate::testing::{absent, nodes, read, root, sensor};
+use numakit_model::Series;
 use std::io::ErrorKind;
 
 const CONTENT: &str = "nr_free_pages 100\nnr_new_level 5\nnuma_hit 7\nnuma_miss 0\nworkingset_nodes 3\n\

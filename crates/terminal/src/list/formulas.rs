@@ -1,6 +1,6 @@
 //! The formulas at the end of `numa list`.
 
-use super::fits_text;
+use super::Search;
 use crate::formulas::{Reason, reason};
 use numakit_derived::{Catalog, Formula, Index};
 use numakit_model::{Instance, Series, Topology, Unavailable};
@@ -30,8 +30,9 @@ pub(super) fn rows(
     let missing: HashMap<String, &Unavailable> = probe.missing().collect();
     let absent = |name: &str| missing.get(name).map(|why| (*why).clone());
     let places = smallest_first(topology, &series);
+    let search = pattern.map(Search::new);
     let fitting =
-        formulas.all().iter().filter(|f| pattern.is_none_or(|p| fits_text(p, [&f.name, &f.name], &f.help)));
+        formulas.all().iter().filter(|f| search.as_ref().is_none_or(|s| s.fits([&f.name, &f.name], &f.help)));
     fitting
         .map(|formula| {
             let can = |place: &&Instance| index.bind(formulas, formula, **place).is_ok();

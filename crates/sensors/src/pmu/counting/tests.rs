@@ -1,8 +1,8 @@
-use super::super::scripted::Script;
 use super::*;
 use crate::testing::root;
 use crate::watched::PATIENCE;
 use numakit_model::Topology;
+use numakit_testing::counters::Script;
 use proptest::prelude::*;
 
 const SECOND: u64 = 1_000_000_000;

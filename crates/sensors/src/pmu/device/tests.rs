@@ -1,5 +1,7 @@
 use super::*;
+use crate::events::Identity;
 use crate::testing::root;
+use numakit_testing::machines;
 use std::io::ErrorKind;
 
 const IMC: &str = "/sys/bus/event_source/devices/uncore_imc_3";
@@ -80,4 +82,24 @@ fn names_end_in_numbers() {
     assert_eq!(number("amd_df"), None);
     assert_eq!(number("7"), Some(7));
     assert_eq!(number("x99999999999"), None);
+}
+
+#[test]
+fn every_machine_is_what_its_file_says() {
+    for name in machines::names() {
+        let machine = machines::machine(name).unwrap_or_else(|e| panic!("{name}: {e}"));
+        let root = SysRoot::of_tree(machine.tree.clone());
+        let topology = numakit_topology::read(&root).unwrap();
+        assert_eq!(topology.packages, machine.topology.packages, "{name}");
+        let devices = devices(&root, |_| true);
+        assert_eq!(devices.skipped, [], "{name}");
+        for pmu in &machine.pmus {
+            let device = devices.found.iter().find(|d| d.name == pmu.name).unwrap();
+            assert_eq!((device.kind, &device.cpus), (pmu.kind, &pmu.cpus), "{name} {}", pmu.name);
+        }
+        let mut kinds: Vec<u32> = machine.pmus.iter().map(|p| p.kind).collect();
+        kinds.sort_unstable();
+        assert!(kinds.windows(2).all(|k| k[0] != k[1]), "{name} has a type twice");
+        assert_ne!(Identity::read(&root), Identity::default(), "{name}");
+    }
 }

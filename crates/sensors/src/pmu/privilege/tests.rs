@@ -1,7 +1,7 @@
-use super::super::scripted::Script;
 use super::*;
 use crate::testing::root;
 use numakit_model::Topology;
+use numakit_testing::counters::Script;
 use std::fmt::Write;
 
 const GOLDEN: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/src/pmu/privilege/verdicts.txt");

@@ -1,18 +1,17 @@
-//! Machines that do not exist, with the PMUs that a kernel would show on such hardware: for
-//! tests, examples and benchmarks. Each is a text file in `data/machines/`.
+//! Machines that do not exist, with the PMUs that a kernel would show on such hardware. Each is a
+//! text file in `data/machines/`.
 
-mod cards;
 mod description;
 
-use crate::pmu::DEVICES;
-pub use cards::{cards, counted};
+use crate::sysfs;
 use description::{Description, Place, Unit};
 use numakit_model::{CpuSet, Topology, suggest};
 use numakit_sys::root::Tree;
-use numakit_topology::fabricate::{Texts, tree};
 use numakit_topology::synthetic;
 use std::fmt::Write;
 use thiserror::Error;
+
+const DEVICES: &str = "/sys/bus/event_source/devices";
 
 /// A machine.
 #[derive(Debug, Clone)]
@@ -103,7 +102,7 @@ pub fn parse(text: &str) -> Result<Machine, MachineError> {
         wrong: "the topology cannot be made".to_owned(),
         fix: e.to_string(),
     })?;
-    let mut tree = tree(&topology, &Texts::default());
+    let mut tree = sysfs::tree(&topology);
     write_cpu(&description, &topology, &mut tree);
     tree.file("/proc/sys/kernel/perf_event_paranoid", format!("{}\n", description.paranoid));
     for (name, kind) in [("software", 1), ("tracepoint", 2)] {
@@ -119,15 +118,13 @@ pub fn parse(text: &str) -> Result<Machine, MachineError> {
 /// All PMUs of a section.
 fn add(unit: &Unit, t: &Topology, tree: &mut Tree, pmus: &mut Vec<Pmu>) -> Result<(), MachineError> {
     let (cpus, file) = cpus(unit, t)?;
-    for index in unit.indices.clone() {
-        let kind = unit.kind + (index - unit.indices.start());
+    for (kind, name) in (unit.kind..).zip(&unit.names) {
         let mut files = unit.files.clone();
         files.push(("type".to_owned(), kind.to_string()));
         files.extend(file.map(|file| (file.to_owned(), cpus.to_string())));
-        let name = crate::events::put_index(&unit.name, &index.to_string());
-        write_pmu(tree, &name, &files);
+        write_pmu(tree, name, &files);
         let cpus = if unit.place == Place::All { CpuSet::new() } else { cpus.clone() };
-        pmus.push(Pmu { name, kind, cpus, counters: unit.counters });
+        pmus.push(Pmu { name: name.clone(), kind, cpus, counters: unit.counters });
     }
     Ok(())
 }
@@ -186,29 +183,7 @@ fn write_cpu(description: &Description, t: &Topology, tree: &mut Tree) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::events::Identity;
-    use crate::pmu::devices;
     use numakit_sys::SysRoot;
-
-    #[test]
-    fn every_machine_is_what_its_file_says() {
-        for name in names() {
-            let machine = machine(name).unwrap_or_else(|e| panic!("{name}: {e}"));
-            let root = SysRoot::of_tree(machine.tree.clone());
-            let topology = numakit_topology::read(&root).unwrap();
-            assert_eq!(topology.packages, machine.topology.packages, "{name}");
-            let devices = devices(&root, |_| true);
-            assert_eq!(devices.skipped, [], "{name}");
-            for pmu in &machine.pmus {
-                let device = devices.found.iter().find(|d| d.name == pmu.name).unwrap();
-                assert_eq!((device.kind, &device.cpus), (pmu.kind, &pmu.cpus), "{name} {}", pmu.name);
-            }
-            let mut kinds: Vec<u32> = machine.pmus.iter().map(|p| p.kind).collect();
-            kinds.sort_unstable();
-            assert!(kinds.windows(2).all(|k| k[0] != k[1]), "{name} has a type twice");
-            assert_ne!(Identity::read(&root), Identity::default(), "{name}");
-        }
-    }
 
     #[test]
     fn the_folder_of_a_pmu_is_a_link_with_scales_and_units_in_it() {

@@ -1,9 +1,6 @@
 //! From the text of a machine to its parts.
 
 use super::MachineError;
-use crate::events::index_of;
-use std::ops::RangeInclusive;
-
 /// A machine in words.
 #[derive(Debug, Default)]
 pub(super) struct Description {
@@ -19,8 +16,8 @@ pub(super) struct Description {
 #[derive(Debug)]
 pub(super) struct Unit {
     pub line: usize,
-    pub name: String,
-    pub indices: RangeInclusive<u32>,
+    pub names: Vec<String>,
+    /// Of the first; those of the others follow.
     pub kind: u32,
     pub place: Place,
     pub counters: usize,
@@ -137,14 +134,21 @@ fn unit(line: &str, at: usize) -> Option<Unit> {
         ("node", Some(n)) => Place::Node(n),
         _ => return None,
     };
-    let indices = index_of(name).map_or(0..=0, |(_, range)| range);
     Some(Unit {
         line: at,
-        name: (*name).to_owned(),
-        indices,
+        names: names(name)?,
         kind: kind.parse::<u16>().ok()?.into(),
         place,
         counters: counters.parse().ok()?,
         files: Vec::new(),
     })
+}
+
+/// One name, or those that `name_[0-3]` means.
+fn names(name: &str) -> Option<Vec<String>> {
+    let Some((before, rest)) = name.split_once('[') else { return Some(vec![name.to_owned()]) };
+    let (range, after) = rest.split_once(']')?;
+    let (first, last) = range.split_once('-')?;
+    let indices = first.parse::<u32>().ok()?..=last.parse().ok()?;
+    Some(indices.map(|index| format!("{before}{index}{after}")).collect())
 }

@@ -1,11 +1,11 @@
-//! Counters that behave like the kernel's without any hardware: for tests and benchmarks.
+//! Performance counters that behave like the kernel's without any hardware.
 //!
 //! What is scripted: PMUs with few counters, groups that are larger than that or span PMUs,
 //! groups that take turns, CPUs without such a PMU or offline, PMUs that vanish, levels of
 //! `kernel.perf_event_paranoid`, and what a read costs from another package.
 //!
 //! ```
-//! # use numakit_sensors::pmu::scripted::Script;
+//! # use numakit_testing::counters::Script;
 //! # use numakit_sys::{SysRoot, root::Tree};
 //! # use std::sync::Arc;
 //! let script = Script::new();
@@ -16,7 +16,6 @@
 
 mod turns;
 
-use super::Device;
 use numakit_model::CpuSet;
 use numakit_sys::clock;
 use numakit_sys::perf::{Counters, Errno, Event, Group, Times};
@@ -123,14 +122,6 @@ impl Script {
     pub fn pmu(&self, kind: u32, counters: usize, cpus: &str) -> &Self {
         let cpus = CpuSet::parse_list(cpus).unwrap_or_default();
         self.state().pmus.insert(kind, Pmu { counters, cpus });
-        self
-    }
-
-    /// The PMUs that a machine describes, each with this many counters.
-    pub fn devices(&self, devices: &[Device], counters: usize) -> &Self {
-        for device in devices.iter().filter(|d| d.kind > Event::TRACEPOINT) {
-            self.state().pmus.insert(device.kind, Pmu { counters, cpus: device.cpus.clone() });
-        }
         self
     }
 

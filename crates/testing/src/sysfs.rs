@@ -1,105 +1,82 @@
-//! The /sys and /proc of a machine that does not exist, for tests and benchmarks: what
-//! [`crate::read`] reads from it is the topology that it was made of.
+//! The /sys and /proc of a machine that does not exist: what [`numakit_topology::read`] reads from
+//! it is the topology that it was made of.
 
-use crate::cpus::CPU;
-use crate::devices::class_code;
-use crate::nodes::{NODE, WEIGHTS};
-use crate::page_size::vector_of;
 use numakit_model::topology::{Cache, CacheKind, Node};
 use numakit_model::{CpuSet, Topology};
 use numakit_sys::root::Tree;
+use numakit_topology::page_size::vector_of;
 use std::fmt::Write;
 use std::fs;
 use std::io;
+use std::os::unix::fs::symlink;
 use std::path::Path;
 
-/// Counter files that are copied as they are, since no topology says what they hold.
-#[derive(Debug, Clone)]
-pub struct Texts {
-    /// /proc/vmstat.
-    pub vmstat: String,
-    /// nodeN/vmstat.
-    pub node_vmstat: String,
-    /// nodeN/numastat.
-    pub numastat: String,
+const CPU: &str = "/sys/devices/system/cpu";
+const NODE: &str = "/sys/devices/system/node";
+const WEIGHTS: &str = "/sys/kernel/mm/mempolicy/weighted_interleave";
+
+// Files of counters, which no topology has.
+const VMSTAT: &str = "nr_free_pages 1000\nnuma_hit 100\nnuma_miss 0\npgfault 100\npgmajfault 0\n";
+const NODE_VMSTAT: &str = "nr_free_pages 1000\nnuma_hit 100\nnuma_miss 0\n";
+const NUMASTAT: &str =
+    "numa_hit 100\nnuma_miss 0\nnuma_foreign 0\ninterleave_hit 0\nlocal_node 100\nother_node 0\n";
+
+/// Writes files, folders and links below a directory, which must not hold a `sys` or `proc` yet.
+pub fn write(tree: &Tree, directory: &Path) -> io::Result<()> {
+    let place = |path: &str| directory.join(path.trim_start_matches('/'));
+    tree.directories().try_for_each(|path| fs::create_dir_all(place(path)))?;
+    tree.files().try_for_each(|(path, content)| fs::write(place(path), content))?;
+    tree.links().try_for_each(|(path, target)| symlink(target, place(path)))
 }
 
-impl Default for Texts {
-    fn default() -> Self {
-        Self {
-            vmstat: "nr_free_pages 1000\nnuma_hit 100\nnuma_miss 0\npgfault 100\npgmajfault 0\n".to_owned(),
-            node_vmstat: "nr_free_pages 1000\nnuma_hit 100\nnuma_miss 0\n".to_owned(),
-            numastat:
-                "numa_hit 100\nnuma_miss 0\nnuma_foreign 0\ninterleave_hit 0\nlocal_node 100\nother_node 0\n"
-                    .to_owned(),
-        }
-    }
-}
-
-/// Writes the files below a directory, which must not hold a `sys` or `proc` yet.
-pub fn write_tree(topology: &Topology, texts: &Texts, directory: &Path) -> io::Result<()> {
-    let mut last = String::new();
-    each_file(topology, texts, &mut |path, content| {
-        let file = directory.join(path.trim_start_matches('/'));
-        let parent = path.rsplit_once('/').map_or("", |(parent, _)| parent);
-        if parent != last {
-            last = parent.to_owned();
-            fs::create_dir_all(file.parent().unwrap_or(directory))?;
-        }
-        // A name without content stands for a directory.
-        content.map_or_else(|| fs::create_dir_all(&file), |content| fs::write(&file, content))
-    })
-}
-
-/// The files in memory.
-pub fn tree(topology: &Topology, texts: &Texts) -> Tree {
+/// The files of a machine.
+pub fn tree(t: &Topology) -> Tree {
     let mut tree = Tree::new();
-    // Memory refuses nothing.
-    let _ = each_file(topology, texts, &mut |path, content| {
-        match content {
-            Some(content) => tree.file(path, content),
-            None => tree.directory(path),
-        };
-        Ok(())
-    });
-    tree
-}
-
-type Put<'a> = dyn FnMut(&str, Option<&[u8]>) -> io::Result<()> + 'a;
-
-fn each_file(t: &Topology, texts: &Texts, put: &mut Put<'_>) -> io::Result<()> {
     let known = t.online.or(&t.offline);
     let masks = Masks { words: known.last().unwrap_or(0) as usize / 32 + 1 };
     for (name, cpus) in
         [("online", &t.online), ("present", &known), ("possible", &known), ("offline", &t.offline)]
     {
-        put(&format!("{CPU}/{name}"), Some(line(cpus).as_bytes()))?;
+        tree.file(&format!("{CPU}/{name}"), line(cpus));
     }
-    write_kinds(t, put)?;
+    write_kinds(t, &mut tree);
     let places = Places::of(t, &masks);
     for cpu in known.iter() {
-        put(&format!("{CPU}/cpu{cpu}/online"), Some(if t.online.contains(cpu) { b"1\n" } else { b"0\n" }))?;
+        tree.file(&format!("{CPU}/cpu{cpu}/online"), if t.online.contains(cpu) { b"1\n" } else { b"0\n" });
         if t.online.contains(cpu) {
-            places.write(cpu, put)?;
+            places.write(cpu, &mut tree);
         }
     }
     if !t.nodes.iter().any(|node| node.implicit) {
-        write_nodes(t, texts, &masks, put)?;
+        write_nodes(t, &masks, &mut tree);
     }
     for device in &t.devices {
         let directory = device.name.replace("pci ", "/sys/bus/pci/devices/");
-        put(&format!("{directory}/class"), Some(class_code(&device.class).as_bytes()))?;
+        tree.file(&format!("{directory}/class"), class_code(&device.class));
         let node = device.node.map_or(-1, i64::from);
-        put(&format!("{directory}/numa_node"), Some(format!("{node}\n").as_bytes()))?;
+        tree.file(&format!("{directory}/numa_node"), format!("{node}\n"));
     }
-    write_proc(t, texts, put)
+    write_proc(t, &mut tree);
+    tree
+}
+
+/// The class file of a PCI device of this class.
+fn class_code(class: &str) -> String {
+    let base = match class {
+        "storage" => "01",
+        "network" => "02",
+        "display" => "03",
+        "accelerator" => "12",
+        _ => "ff",
+    };
+    format!("0x{base}0000\n")
 }
 
 /// Kinds of cores in the files that their names come from.
-fn write_kinds(t: &Topology, put: &mut Put<'_>) -> io::Result<()> {
+fn write_kinds(t: &Topology, tree: &mut Tree) {
     for kind in &t.kinds {
         if kind.name.starts_with("cpu_") {
-            put(&format!("/sys/devices/{}/cpus", kind.name), Some(line(&kind.cpus).as_bytes()))?;
+            tree.file(&format!("/sys/devices/{}/cpus", kind.name), line(&kind.cpus));
             continue;
         }
         let base =
@@ -108,17 +85,16 @@ fn write_kinds(t: &Topology, put: &mut Put<'_>) -> io::Result<()> {
             kind.name.strip_prefix("capacity ").map(|value| ("cpu_capacity", format!("{value}\n")));
         let Some((file, content)) = base.or(capacity) else { continue };
         for cpu in kind.cpus.iter() {
-            put(&format!("{CPU}/cpu{cpu}/{file}"), Some(content.as_bytes()))?;
+            tree.file(&format!("{CPU}/cpu{cpu}/{file}"), content.as_str());
         }
     }
-    Ok(())
 }
 
-fn write_proc(t: &Topology, texts: &Texts, put: &mut Put<'_>) -> io::Result<()> {
+fn write_proc(t: &Topology, tree: &mut Tree) {
     let total = t.memory_kb().unwrap_or(0);
     let free = t.nodes.iter().filter_map(|n| n.free_kb).fold(0, u64::saturating_add);
     let meminfo = format!("MemTotal:       {total} kB\nMemFree:        {free} kB\n");
-    put("/proc/meminfo", Some(meminfo.as_bytes()))?;
+    tree.file("/proc/meminfo", meminfo);
     let mut stat = "cpu  1000 0 1000 100000 10 0 10 0 0 0\n".to_owned();
     for cpu in t.online.iter() {
         // Writing to a string cannot fail.
@@ -127,41 +103,46 @@ fn write_proc(t: &Topology, texts: &Texts, put: &mut Put<'_>) -> io::Result<()> 
     stat.push_str(
         "intr 1000\nctxt 1000\nbtime 1700000000\nprocesses 100\nprocs_running 1\nprocs_blocked 0\n",
     );
-    put("/proc/stat", Some(stat.as_bytes()))?;
-    put("/proc/vmstat", Some(texts.vmstat.as_bytes()))?;
+    tree.file("/proc/stat", stat);
+    tree.file("/proc/vmstat", VMSTAT);
     let status = format!("Cpus_allowed_list:\t{}\nMems_allowed_list:\t{}\n", t.allowed, t.allowed_nodes);
-    put("/proc/self/status", Some(status.as_bytes()))?;
-    put("/proc/self/auxv", Some(&vector_of(t.page_size)))
+    tree.file("/proc/self/status", status);
+    tree.file("/proc/self/auxv", vector_of(t.page_size));
 }
 
-fn write_nodes(t: &Topology, texts: &Texts, masks: &Masks, put: &mut Put<'_>) -> io::Result<()> {
+fn write_nodes(t: &Topology, masks: &Masks, tree: &mut Tree) {
     let ids = t.node_ids();
     let with = |has: &dyn Fn(&Node) -> bool| -> CpuSet {
         t.nodes.iter().filter(|node| has(node)).map(|node| node.os_index).collect()
     };
-    put(&format!("{NODE}/online"), Some(line(&ids).as_bytes()))?;
-    put(&format!("{NODE}/possible"), Some(line(&ids).as_bytes()))?;
-    put(&format!("{NODE}/has_cpu"), Some(line(&with(&|n| !n.cpus.is_empty())).as_bytes()))?;
-    put(&format!("{NODE}/has_memory"), Some(line(&with(&|n| n.memory_kb != Some(0))).as_bytes()))?;
+    tree.file(&format!("{NODE}/online"), line(&ids));
+    tree.file(&format!("{NODE}/possible"), line(&ids));
+    tree.file(&format!("{NODE}/has_cpu"), line(&with(&|n| !n.cpus.is_empty())));
+    tree.file(&format!("{NODE}/has_memory"), line(&with(&|n| n.memory_kb != Some(0))));
     for (at, node) in t.nodes.iter().enumerate() {
         let directory = format!("{NODE}/node{}", node.os_index);
-        put(&format!("{directory}/cpulist"), Some(line(&node.cpus).as_bytes()))?;
-        put(&format!("{directory}/cpumap"), Some(masks.text(&node.cpus).as_bytes()))?;
-        put(&format!("{directory}/numastat"), Some(texts.numastat.as_bytes()))?;
-        put(&format!("{directory}/vmstat"), Some(texts.node_vmstat.as_bytes()))?;
+        tree.file(&format!("{directory}/cpulist"), line(&node.cpus));
+        tree.file(&format!("{directory}/cpumap"), masks.text(&node.cpus));
+        tree.file(&format!("{directory}/numastat"), NUMASTAT);
+        tree.file(&format!("{directory}/vmstat"), NODE_VMSTAT);
         if let Some(row) = t.distances.as_ref().and_then(|d| d.rows.get(at)) {
             let row: Vec<String> = row.iter().map(u32::to_string).collect();
-            put(&format!("{directory}/distance"), Some(format!("{}\n", row.join(" ")).as_bytes()))?;
+            tree.file(&format!("{directory}/distance"), format!("{}\n", row.join(" ")));
         }
-        put(&format!("{directory}/meminfo"), Some(meminfo(node).as_bytes()))?;
-        write_memory(node, &directory, put)?;
+        tree.file(&format!("{directory}/meminfo"), meminfo(node));
+        write_memory(node, &directory, tree);
         if let Some(weight) = node.interleave_weight {
-            put(&format!("{WEIGHTS}/node{}", node.os_index), Some(format!("{weight}\n").as_bytes()))?;
+            tree.file(&format!("{WEIGHTS}/node{}", node.os_index), format!("{weight}\n"));
         }
     }
-    match t.weights_auto {
-        Some(auto) => put(&format!("{WEIGHTS}/auto"), Some(format!("{auto}\n").as_bytes())),
-        None => Ok(()),
+    if let Some(auto) = t.weights_auto {
+        tree.file(
+            &format!("{WEIGHTS}/auto"),
+            format!(
+                "{auto}
+"
+            ),
+        );
     }
 }
 
@@ -171,10 +152,10 @@ fn meminfo(node: &Node) -> String {
     known.map(|(name, value)| format!("Node {} {name}: {value:>14} kB\n", node.os_index)).collect()
 }
 
-fn write_memory(node: &Node, directory: &str, put: &mut Put<'_>) -> io::Result<()> {
+fn write_memory(node: &Node, directory: &str, tree: &mut Tree) {
     for pool in &node.huge_pages {
         let file = format!("{directory}/hugepages/hugepages-{}kB/nr_hugepages", pool.size_kb);
-        put(&file, Some(format!("{}\n", pool.count).as_bytes()))?;
+        tree.file(&file, format!("{}\n", pool.count));
     }
     for access in &node.access {
         let place = format!("{directory}/access{}/initiators", access.class);
@@ -185,18 +166,17 @@ fn write_memory(node: &Node, directory: &str, put: &mut Put<'_>) -> io::Result<(
             ("write_latency", access.write_latency),
         ];
         for (name, value) in values {
-            put(&format!("{place}/{name}"), Some(format!("{}\n", value.unwrap_or(0)).as_bytes()))?;
+            tree.file(&format!("{place}/{name}"), format!("{}\n", value.unwrap_or(0)));
         }
         for initiator in access.initiators.iter() {
-            put(&format!("{place}/node{initiator}"), None)?;
+            tree.directory(&format!("{place}/node{initiator}"));
         }
     }
     for cache in &node.memory_side_caches {
         let place = format!("{directory}/memory_side_cache/index{}", cache.level);
-        put(&format!("{place}/size"), Some(format!("{}\n", cache.size).as_bytes()))?;
-        put(&format!("{place}/line_size"), Some(format!("{}\n", cache.line_size).as_bytes()))?;
+        tree.file(&format!("{place}/size"), format!("{}\n", cache.size));
+        tree.file(&format!("{place}/line_size"), format!("{}\n", cache.line_size));
     }
-    Ok(())
 }
 
 /// For each CPU the files of the groups that it is in; their texts are made once a group.
@@ -268,18 +248,17 @@ impl Places {
         self.topology.push(files);
     }
 
-    fn write(&self, cpu: u32, put: &mut Put<'_>) -> io::Result<()> {
+    fn write(&self, cpu: u32, tree: &mut Tree) {
         for &group in &self.of_cpu[cpu as usize] {
             for (name, content) in &self.topology[group] {
-                put(&format!("{CPU}/cpu{cpu}/topology/{name}"), Some(content.as_bytes()))?;
+                tree.file(&format!("{CPU}/cpu{cpu}/topology/{name}"), content.as_str());
             }
         }
         for (index, &cache) in self.caches_of_cpu[cpu as usize].iter().enumerate() {
             for (name, content) in &self.caches[cache] {
-                put(&format!("{CPU}/cpu{cpu}/cache/index{index}/{name}"), Some(content.as_bytes()))?;
+                tree.file(&format!("{CPU}/cpu{cpu}/cache/index{index}/{name}"), content.as_str());
             }
         }
-        Ok(())
     }
 }
 
