@@ -1,4 +1,5 @@
-//! The recording format: an Apache Arrow IPC stream that any Arrow reader loads.
+//! The recording format: an Apache Arrow IPC stream that any Arrow reader loads. What other
+//! programs write again as a stream or a file is read too.
 //!
 //! Only the batches are put together here, column by column straight from the ring, so that
 //! a recorder never holds a batch twice. The metadata tables are those of `arrow-ipc`.

@@ -43,6 +43,8 @@ pub(crate) struct Damage {
 #[derive(Debug)]
 pub(crate) struct Stream {
     messages: Messages<BufReader<File>>,
+    /// Where the schema is.
+    begin: u64,
     head: Head,
     /// What is wrong with the first bytes, where the schema is a copy.
     head_damage: Option<String>,
@@ -56,17 +58,19 @@ impl Stream {
     pub fn open(path: &Path, file: BufReader<File>, length: u64) -> Result<Self, OpenError> {
         let fail = |error| OpenError::Io { path: path.to_owned(), error };
         let mut messages = Messages::new(file);
+        messages.pass_file_mark().map_err(fail)?;
+        let begin = messages.whole;
         let (head, head_damage) = match first(&mut messages).map_err(fail)? {
             Ok(head) => (head, None),
             Err(why) => {
                 let copy = copy(&mut messages, length).map_err(fail)?;
                 let foreign = || OpenError::Foreign { path: path.to_owned(), why: why.to_string() };
-                messages.go_to(0).map_err(fail)?;
+                messages.go_to(begin).map_err(fail)?;
                 (copy.ok_or_else(foreign)?, Some(why.to_string()))
             }
         };
         let search = Search::new(head.header.series.len());
-        Ok(Self { messages, head, head_damage, length, place: Place::default(), search })
+        Ok(Self { messages, begin, head, head_damage, length, place: Place::default(), search })
     }
 
     /// What the file begins with.
@@ -108,10 +112,10 @@ impl Stream {
 
     /// What follows.
     pub fn next(&mut self) -> io::Result<Step> {
-        if self.messages.whole == 0
+        if self.messages.whole == self.begin
             && let Some(why) = self.head_damage.clone()
         {
-            return self.behind(0, why, Some(0));
+            return self.behind(self.begin, why, Some(0));
         }
         let start = self.messages.whole;
         let (why, rows) = match self.messages.next()? {

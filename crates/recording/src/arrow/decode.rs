@@ -3,6 +3,8 @@
 use super::{Malformed, Message};
 use crate::batch::{Batch, Column};
 use arrow_ipc::{CompressionType, RecordBatch};
+use lz4_flex::frame::FrameDecoder;
+use std::io::Read;
 use zstd::bulk::Decompressor;
 
 /// The most that one batch may unpack to.
@@ -44,23 +46,21 @@ struct Buffers<'a> {
     body: &'a [u8],
     rows: usize,
     next: usize,
-    /// Kept from buffer to buffer: making one costs more than most buffers do. `None` where
-    /// nothing is packed.
-    unpacker: Option<Decompressor<'static>>,
+    /// `None` where nothing is packed.
+    unpacker: Option<Unpacker>,
 }
 
 impl<'a> Buffers<'a> {
     fn new(record: &'a RecordBatch<'a>, body: &'a [u8], rows: usize) -> Result<Self, Malformed> {
         let unpacker = match record.compression().map(|c| c.codec()) {
             None => None,
+            Some(CompressionType::LZ4_FRAME) => Some(Unpacker::Lz4),
             Some(CompressionType::ZSTD) => {
-                Some(Decompressor::new().map_err(|_| Malformed::new("there is no memory to unpack it"))?)
+                let made =
+                    Decompressor::new().map_err(|_| Malformed::new("there is no memory to unpack it"))?;
+                Some(Unpacker::Zstd(made))
             }
-            Some(_) => {
-                return Err(Malformed::new(
-                    "its batches are packed with lz4; numa reads zstd and plain ones",
-                ));
-            }
+            Some(_) => return Err(Malformed::new("its batches are packed with neither zstd nor lz4")),
         };
         Ok(Self { record, body, rows, next: 0, unpacker })
     }
@@ -135,9 +135,29 @@ impl<'a> Buffers<'a> {
         match i64::from_le_bytes(*head) {
             -1 => Ok(packed.to_vec()),
             length if (0..=most as i64).contains(&length) => unpacker
-                .decompress(packed, length as usize)
-                .map_err(|_| Malformed::new("a packed buffer is damaged")),
+                .unpack(packed, length as usize)
+                .ok_or_else(|| Malformed::new("a packed buffer is damaged")),
             _ => Err(Malformed::new("a packed buffer claims an impossible length")),
+        }
+    }
+}
+
+enum Unpacker {
+    /// Kept from buffer to buffer: making one costs more than most buffers do.
+    Zstd(Decompressor<'static>),
+    Lz4,
+}
+
+impl Unpacker {
+    /// The content of a packed buffer, which has at most this length.
+    fn unpack(&mut self, packed: &[u8], length: usize) -> Option<Vec<u8>> {
+        match self {
+            Self::Zstd(unpacker) => unpacker.decompress(packed, length).ok(),
+            Self::Lz4 => {
+                let mut bytes = Vec::with_capacity(length);
+                FrameDecoder::new(packed).take(length as u64 + 1).read_to_end(&mut bytes).ok()?;
+                (bytes.len() <= length).then_some(bytes)
+            }
         }
     }
 }

@@ -6,6 +6,10 @@ use std::io::{self, Read, Seek, SeekFrom};
 /// Marks the end of the stream.
 pub(crate) const END_OF_STREAM: [u8; 8] = [0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0];
 
+/// What an Arrow file begins with. Zeros up to 8 or 64 bytes follow, then the messages of a stream,
+/// then a table of them.
+const FILE: &[u8] = b"ARROW1";
+
 /// What every message begins with.
 pub(super) const CONTINUATION: [u8; 4] = [0xff; 4];
 const MAX_META: usize = 256 << 20;
@@ -131,6 +135,15 @@ impl<R: Read + Seek> Messages<R> {
     pub fn go_to(&mut self, position: u64) -> io::Result<()> {
         self.whole = self.from.seek(SeekFrom::Start(position))?;
         Ok(())
+    }
+
+    /// Passes over what an Arrow file begins with, if it is one.
+    pub fn pass_file_mark(&mut self) -> io::Result<()> {
+        let mut start = [0; 64];
+        let filled = self.fill(&mut start)?;
+        let behind = start[..filled].strip_prefix(FILE);
+        let zeros = behind.map(|bytes| bytes.iter().take_while(|byte| **byte == 0).count());
+        self.go_to(zeros.map_or(0, |zeros| (FILE.len() + zeros) as u64))
     }
 
     /// So many of the bytes that follow, or all if there are fewer. They count as read.

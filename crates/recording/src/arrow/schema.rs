@@ -5,7 +5,7 @@ use super::seal::{self, Place};
 use super::{Malformed, Message, fields};
 use crate::columns::{self, Column};
 use crate::header::{AbsentMetric, Header};
-use arrow_ipc::MessageHeader;
+use arrow_ipc::{MessageHeader, TimeUnit, Type};
 use flatbuffers::FlatBufferBuilder;
 use numakit_model::{Instance, Kind, Metric, Scope, Series, Topology, Unit};
 use serde::{Deserialize, Serialize};
@@ -149,14 +149,16 @@ fn series_of(schema: &arrow_ipc::Schema<'_>, metrics: Vec<Metric>) -> Result<Vec
     let mut series = Vec::with_capacity(fields.len() - columns::FIXED.len());
     for (index, field) in fields.iter().enumerate() {
         let name = field.name().unwrap_or_default();
-        if let Some(fixed) = columns::FIXED.get(index) {
-            if name != *fixed {
-                return Err(Malformed::new(format!("column {index} is '{name}' and not '{fixed}'")));
-            }
-            continue;
+        let fixed = columns::FIXED.get(index);
+        if fixed.is_some_and(|fixed| name != *fixed) {
+            return Err(Malformed::new(format!(
+                "column {index} is '{name}' and not '{}'",
+                columns::FIXED[index]
+            )));
         }
-        if field.type_as_int().is_none_or(|int| int.bitWidth() != 64) {
-            return Err(Malformed::new(format!("column '{name}' is not of 64-bit integers")));
+        check_type(&field, index)?;
+        if fixed.is_some() {
+            continue;
         }
         let (metric, instance) = match name.rsplit_once('@') {
             Some((metric, instance)) => (metric, Instance::parse(instance)),
@@ -169,6 +171,23 @@ fn series_of(schema: &arrow_ipc::Schema<'_>, metrics: Vec<Metric>) -> Result<Vec
         series.push(Series { metric, instance });
     }
     Ok(series)
+}
+
+/// Whether the values of a column are laid out as those that are recorded.
+fn check_type(field: &arrow_ipc::Field<'_>, index: usize) -> Result<(), Malformed> {
+    let (right, wanted) = match index {
+        0 => {
+            let is_ns = |time: arrow_ipc::Timestamp<'_>| time.unit() == TimeUnit::NANOSECOND;
+            (field.type_as_timestamp().is_some_and(is_ns), "times in nanoseconds")
+        }
+        2 => (field.type_type() == Type::Utf8, "texts (utf8)"),
+        _ => (field.type_as_int().is_some_and(|int| int.bitWidth() == 64), "64-bit integers"),
+    };
+    let name = field.name().unwrap_or_default();
+    if field.dictionary().is_some() {
+        return Err(Malformed::new(format!("column '{name}' is dictionary-encoded, and not plain {wanted}")));
+    }
+    if right { Ok(()) } else { Err(Malformed::new(format!("column '{name}' is not of {wanted}"))) }
 }
 
 /// A column that the metadata does not describe: shown as a level, which invents nothing.

@@ -5,5 +5,6 @@
 mod damaged;
 mod fixture;
 mod outputs;
+mod rewritten;
 mod schema;
 mod written;
