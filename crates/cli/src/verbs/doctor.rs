@@ -50,14 +50,11 @@ impl Doctor {
 
 /// Whether 'numa live' has something to show.
 fn web_page() -> Finding {
-    let there = page::is_there();
-    let (state, seen, fix) = match there {
-        true => (State::Ok, "part of this program", ""),
-        false => {
-            (State::Note, "this program was built without Node.js, so 'numa live' has no page", page::FIX)
-        }
+    let (state, seen, fix) = match page::files() {
+        Ok(_) => (State::Ok, "part of this program".to_owned(), ""),
+        Err(missing) => (State::Note, format!("built without it: {}", missing.reason), missing.fix),
     };
-    Finding { state, about: "web page".into(), seen: seen.into(), fix: fix.into() }
+    Finding { state, about: "web page".into(), seen, fix: fix.into() }
 }
 
 /// What 'numa run' needs: a registry of cores, and a library that programs load; and for
