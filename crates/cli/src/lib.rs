@@ -5,6 +5,7 @@ pub mod completion;
 mod formulas;
 mod global;
 mod job;
+pub mod manual;
 pub mod numaplace;
 pub mod numascope;
 mod observe;
@@ -46,12 +47,17 @@ macro_rules! verbs {
 verbs! {
     topo::Topo, plan::Plan, run::Run, ps::Ps, capture::Capture, doctor::Doctor, list::List, stat::Stat,
     tasks::Tasks, live::Live, view::View, record::Record, ctl::Ctl, report::Report, export::Export,
-    recover::Recover, mark::Mark,
+    recover::Recover, man::Man, completions::Completions, mark::Mark,
 }
 
-/// The definition, for man pages and completions.
+/// The definition of `numa`, for documents and tests.
 pub fn command() -> Command {
     definition(None)
+}
+
+/// The definitions of all programs that this one is, by the name that it is called by.
+pub fn programs() -> Vec<Command> {
+    vec![command(), numaplace::definition()]
 }
 
 fn definition(only: Option<&OsStr>) -> Command {

@@ -66,7 +66,8 @@ pub fn run(words: impl Iterator<Item = OsString>) -> anyhow::Result<ExitCode> {
     Run::original(line)?.run(&Global::host())
 }
 
-fn definition() -> Command {
+/// The definition, for man pages and completions too.
+pub fn definition() -> Command {
     Line::command().max_term_width(100)
 }
 
