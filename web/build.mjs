@@ -2,9 +2,10 @@
 // ('e2e'), and the development tools into dist-dev/ ('dev').
 import { build } from "esbuild";
 import { copyFile, mkdir, readdir, rm } from "node:fs/promises";
+import { fileURLToPath } from "node:url";
 
 const what = process.argv[2] ?? "page";
-const here = new URL(".", import.meta.url).pathname;
+const here = fileURLToPath(new URL(".", import.meta.url));
 
 async function page() {
   await build({

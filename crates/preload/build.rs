@@ -2,28 +2,21 @@
 #![allow(clippy::print_stdout)]
 
 use sha2::{Digest, Sha256};
+use std::ffi::OsString;
 use std::fmt::Write;
 use std::io::{Error, Result};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 fn main() -> Result<()> {
-    let native = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../native").canonicalize()?;
+    let native = Path::new(env!("CARGO_MANIFEST_DIR")).join("native").canonicalize()?;
     let out = PathBuf::from(std::env::var_os("OUT_DIR").unwrap_or_default());
     for part in ["Makefile", "src", "include"] {
         println!("cargo::rerun-if-changed={}", native.join(part).display());
     }
-    println!("cargo::rerun-if-env-changed=CC");
     let built = out.join("native");
     let mut make = Command::new("make");
-    make.arg("-C").arg(&native).arg(format!("OUT={}", built.display())).arg("CFLAGS=-O2");
-    if let Some(cc) = std::env::var_os("CC") {
-        make.arg({
-            let mut word = std::ffi::OsString::from("CC=");
-            word.push(cc);
-            word
-        });
-    }
+    make.arg("-C").arg(&native).arg(format!("OUT={}", built.display())).arg("CFLAGS=-O2").arg(compiler()?);
     let status = make.status().map_err(|e| Error::other(format!("cannot start make: {e}; {FIX}")))?;
     if !status.success() {
         return Err(Error::other(format!("{make:?}: {status}; {FIX}")));
@@ -38,6 +31,19 @@ fn main() -> Result<()> {
          /// A name for its content.\nconst HASH: &str = {name:?};\n"
     );
     std::fs::write(out.join("library.rs"), code)
+}
+
+/// The compiler for the target, which CC, CC_TARGET and the like may name, as make takes it.
+fn compiler() -> Result<OsString> {
+    let tool = cc::Build::new().no_default_flags(true).try_get_compiler().map_err(Error::other)?;
+    let command = tool.to_command();
+    let mut assignment = OsString::from("CC=");
+    assignment.push(command.get_program());
+    for word in command.get_args() {
+        assignment.push(" ");
+        assignment.push(word);
+    }
+    Ok(assignment)
 }
 
 const FIX: &str = "apt-get install -y make gcc libc6-dev";

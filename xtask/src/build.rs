@@ -1,12 +1,15 @@
 //! `cargo xtask build`: the program, its man pages and its shell completions.
 
-use crate::{install, process, web, workspace};
+use crate::{install, process, workspace};
 use anyhow::{Result, bail};
 use std::fs;
 use std::io::ErrorKind;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
+use std::process::{Command, ExitCode};
+
+/// The programs that have completions.
+const COMPLETED: [&str; 2] = ["numa", "numaplace"];
 
 /// Builds and says where the results are.
 pub fn run(words: &[String]) -> Result<ExitCode> {
@@ -18,15 +21,13 @@ pub fn run(words: &[String]) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The page, the release build, target/share with what belongs into /usr/share, and the other names.
+/// The release build, target/share with what belongs into /usr/share, and the other names.
 pub fn everything() -> Result<()> {
     install::need_c()?;
-    web::build()?;
-    process::step("cargo build --release: numa (two to five minutes the first time)");
+    process::step("cargo build --release: numa and its page (two to five minutes the first time)");
     process::run(&mut process::cargo(&["build", "--release"]))?;
-    process::step("cargo run --example generate: man pages and completions");
-    let mut generate = process::cargo(&["run", "--release", "-p", "numakit-cli"]);
-    process::run(generate.args(["--example", "generate", "--"]).arg(share()))?;
+    process::step("numa man, numa completions: target/share");
+    documents(&workspace::numa(), &share())?;
     for name in ["numascope", "numaplace"] {
         link("numa", &workspace::target().join("release").join(name))?;
     }
@@ -45,6 +46,23 @@ pub fn fast() -> Result<()> {
 /// Where [`fast`] leaves it.
 pub fn fast_numa() -> PathBuf {
     std::env::var_os("NUMAKIT_NUMA").map_or_else(|| workspace::target().join("fast/numa"), PathBuf::from)
+}
+
+/// Man pages and completions, in a folder like /usr/share.
+pub fn documents(numa: &Path, share: &Path) -> Result<()> {
+    process::read(Command::new(numa).args(["man", "--dir"]).arg(share.join("man/man1")))?;
+    for program in COMPLETED {
+        for (shell, folder, file) in [
+            ("bash", "bash-completion/completions", program.to_owned()),
+            ("zsh", "zsh/site-functions", format!("_{program}")),
+            ("fish", "fish/vendor_completions.d", format!("{program}.fish")),
+        ] {
+            let text = process::read(Command::new(numa).args(["completions", shell, program]))?;
+            fs::create_dir_all(share.join(folder))?;
+            fs::write(share.join(folder).join(file), text)?;
+        }
+    }
+    Ok(())
 }
 
 fn share() -> PathBuf {

@@ -6,6 +6,7 @@ mod build;
 mod fuzz;
 mod guest;
 mod install;
+mod package;
 mod peers;
 mod process;
 mod python;
@@ -36,6 +37,12 @@ const TASKS: &[Task] = &[
         arguments: "",
         help: "release build with man pages and shell completions",
         run: build::run,
+    },
+    Task {
+        name: "package",
+        arguments: "[--target T] [--out DIR]",
+        help: "a tarball and a .deb with a static program",
+        run: package::run,
     },
     Task {
         name: "test",

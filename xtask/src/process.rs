@@ -1,6 +1,7 @@
 //! Running other programs. An error names the whole command line.
 
 use anyhow::{Context, Result, bail};
+use numakit_guest::programs::is_of_package;
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::process::{Command, Output};
@@ -10,6 +11,10 @@ pub fn cargo(words: &[&str]) -> Command {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut command = Command::new(cargo);
     command.args(words).current_dir(crate::workspace::root());
+    // Those of xtask would have build scripts of others run again.
+    for (name, _) in std::env::vars_os().filter(|(name, _)| is_of_package(name)) {
+        command.env_remove(name);
+    }
     command
 }
 

@@ -1,4 +1,4 @@
-//! The page: built by Node.js where that is there, left out where it is not.
+//! The web page: its tests and benchmarks. The program embeds it when it is built (crates/server/build.rs).
 
 use crate::{install, process, workspace};
 use anyhow::{Context, Result};
@@ -15,13 +15,8 @@ pub fn can_build() -> bool {
     ["node", "npm"].iter().all(|name| process::read(Command::new(name).arg("--version")).is_ok())
 }
 
-/// Builds web/dist, which the program takes in. Without Node.js the program has no page, and
-/// says so.
+/// Builds web/dist, which tests and packages of the server's crate take.
 pub fn build() -> Result<()> {
-    if !can_build() {
-        println!("no Node.js and npm: the program will have no page (apt-get install nodejs npm)");
-        return Ok(());
-    }
     packages()?;
     process::step("npm run build: the page");
     process::run(Command::new("npm").args(["run", "--silent", "build"]).current_dir(folder()))
@@ -60,6 +55,7 @@ pub fn bench(name: &str) -> Result<Command> {
 
 /// Bytes of the page's scripts and styles, compressed.
 pub fn compressed_size() -> Result<f64> {
+    build()?;
     let size = |name: &str| -> Result<f64> {
         let file = folder().join("dist").join(name);
         Ok(Command::new("gzip").args(["-9", "-c"]).arg(file).output()?.stdout.len() as f64)

@@ -1,15 +1,34 @@
 //! Shell completions: the definition of the command line, with suggestions for options that also
 //! accept other values.
 
-use crate::{Group, VERBS, Verb, definition};
+use crate::{Group, VERBS, Verb, definition, manual, programs};
+use anyhow::Context;
 use clap::Command;
 use clap::builder::{PossibleValue, PossibleValuesParser};
+use clap_complete::Shell;
 use numakit_derived::Catalog;
 use numakit_placement::launchers::LAUNCHERS;
 use numakit_sensors::SENSORS;
 use numakit_session::order::ORDERS;
 
-/// The definition for generators of completions, and for nothing else.
+/// What a shell reads to complete the command line of one of our programs.
+pub fn script(shell: Shell, program: &str) -> anyhow::Result<String> {
+    let mut definition =
+        definitions().find(|definition| definition.get_name() == program).with_context(|| {
+            let names: Vec<String> =
+                definitions().map(|definition| definition.get_name().to_owned()).collect();
+            format!("there are no completions for '{program}'; there are: {}", names.join(", "))
+        })?;
+    let mut script = Vec::new();
+    clap_complete::generate(shell, &mut definition, program, &mut script);
+    Ok(String::from_utf8(script)?)
+}
+
+fn definitions() -> impl Iterator<Item = Command> {
+    programs().into_iter().map(|program| if program.get_name() == "numa" { for_shells() } else { program })
+}
+
+/// The definition of `numa` for generators of completions, and for nothing else.
 pub fn for_shells() -> Command {
     let listed = |verb: &Verb| verb.group != Group::Hidden;
     let verbs = VERBS.iter().filter(|verb| listed(verb));
@@ -34,6 +53,8 @@ fn words(argument: &str) -> Option<Vec<PossibleValue>> {
         "order" => ORDERS.iter().map(|(name, _, help)| word((name, help))).collect(),
         "policy" => POLICIES.map(word).into(),
         "memory" => MEMORY.map(word).into(),
+        "page" => named(manual::pages(programs()).unwrap_or_default().into_iter().map(|page| page.name)),
+        "program" => named(programs().iter().map(|program| program.get_name().to_owned())),
         _ => return None,
     };
     Some(words)
@@ -44,8 +65,13 @@ fn words(argument: &str) -> Option<Vec<PossibleValue>> {
 fn series() -> Vec<PossibleValue> {
     let sensors = SENSORS.iter().map(|sensor| PossibleValue::new(sensor.name));
     let known = SENSORS.iter().flat_map(|sensor| (sensor.known)());
+    sensors.chain(named(known.map(|metric| metric.name))).collect()
+}
+
+/// Words without help.
+fn named(names: impl Iterator<Item = String>) -> Vec<PossibleValue> {
     // A definition keeps no names of its own; this one is made once.
-    sensors.chain(known.map(|metric| PossibleValue::new(&*metric.name.leak()))).collect()
+    names.map(|name| PossibleValue::new(&*name.leak())).collect()
 }
 
 fn formulas() -> Vec<PossibleValue> {

@@ -32,7 +32,7 @@ pub fn template(numa: &Command) -> String {
         // Writing to a string cannot fail.
         let _ = writeln!(text, "\n{heading}{}:{heading:#}", group.heading());
         for (name, about) in verbs(numa, group) {
-            let _ = writeln!(text, "  {literal}{name:<8}{literal:#} {about}");
+            let _ = writeln!(text, "  {literal}{name:<11}{literal:#} {about}");
         }
     }
     let _ = write!(
@@ -76,8 +76,8 @@ mod tests {
     use crate::{command, programs};
 
     /// What the first line of a verb's help may begin with.
-    const IMPERATIVES: [&str; 11] =
-        ["Analyse", "Check", "Control", "Convert", "List", "Mark", "Record", "Repair", "Run", "Save", "Show"];
+    const IMPERATIVES: [&str; 12] =
+        ["Analyse", "Check", "Control", "Convert", "List", "Mark", "Print", "Record", "Repair", "Run", "Save", "Show"];
 
     #[test]
     fn the_first_line_of_every_verb_says_what_it_does() {
@@ -88,7 +88,7 @@ mod tests {
                 let first = about.split(' ').next().unwrap();
                 assert!(IMPERATIVES.contains(&first), "{name}: '{about}' begins with no known imperative");
                 assert!(about.len() <= 80 && !about.ends_with('.'), "{name}: '{about}'");
-                let line = format!("\n  {name:<8} {about}\n");
+                let line = format!("\n  {name:<11} {about}\n");
                 assert_eq!(long.contains(&line), group != Group::Hidden, "{name} in\n{long}");
                 numa.build();
                 let verb = numa.find_subcommand_mut(name).unwrap();

@@ -5,6 +5,7 @@ pub mod completion;
 mod formulas;
 mod global;
 pub mod help;
+pub mod manual;
 mod numaplace;
 mod numascope;
 mod observe;
@@ -86,7 +87,7 @@ verbs! {
     See: topo::Topo, stat::Stat, live::Live, tasks::Tasks, list::List;
     Record: record::Record, ctl::Ctl, report::Report, view::View, export::Export, recover::Recover;
     Place: run::Run, ps::Ps, plan::Plan;
-    Setup: doctor::Doctor, capture::Capture;
+    Setup: doctor::Doctor, capture::Capture, man::Man, completions::Completions;
     Hidden: mark::Mark;
 }
 

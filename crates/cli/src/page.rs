@@ -59,8 +59,8 @@ impl Serve {
                 port = address.port()
             ));
         }
-        if !page::is_there() {
-            note(format_args!("this program has no page: it was built without Node.js; {}", page::FIX));
+        if let Err(missing) = page::files() {
+            note(missing);
         }
         Ok(if self.no_open { None } else { BrowserFile::open(&urls.controller) })
     }

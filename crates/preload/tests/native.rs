@@ -20,3 +20,27 @@ fn the_tests_of_the_library_pass() {
     println!("{passed} tests of the library passed");
     assert!(passed > 0 || !skips.is_empty(), "{text}");
 }
+
+/// ELF's number of the architecture.
+const AARCH64: u8 = 183;
+
+#[test]
+fn the_library_compiles_for_aarch64() {
+    let python = std::env::var("NUMAKIT_PYTHON").unwrap_or_else(|_| "python3".into());
+    let zig = Command::new(&python).args(["-m", "ziglang", "version"]).output();
+    if !zig.is_ok_and(|output| output.status.success()) {
+        return println!("skipped: a compiler for AArch64: NUMAKIT_PYTHON names no Python with ziglang");
+    }
+    let native = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../native");
+    let out = Path::new(env!("CARGO_TARGET_TMPDIR")).join("aarch64");
+    let _ = std::fs::remove_file(out.join("api.o"));
+    // An archive only: Zig's linker does not know '-z initfirst', which the shared library needs.
+    let mut make = Command::new("make");
+    make.arg("-C").arg(native).arg(format!("OUT={}", out.display())).arg("CFLAGS=-O2");
+    make.arg(format!("CC={python} -m ziglang cc -target aarch64-linux-gnu.2.28"));
+    make.arg(format!("AR={python} -m ziglang ar")).arg(out.join("libnumaplace.a"));
+    let output = make.env("ZIG_GLOBAL_CACHE_DIR", out.join("cache")).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let object = std::fs::read(out.join("api.o")).unwrap();
+    assert_eq!((&object[..4], object[18]), (&b"\x7fELF"[..], AARCH64));
+}

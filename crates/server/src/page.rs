@@ -1,4 +1,7 @@
-//! The files of the page, which are part of the program.
+//! The files of the web page, which are embedded in the program.
+
+use std::fmt;
+use std::sync::LazyLock;
 
 /// A file.
 #[derive(Debug)]
@@ -11,30 +14,44 @@ pub struct File {
     pub content: &'static [u8],
 }
 
-static FILES: &[File] = include!(concat!(env!("OUT_DIR"), "/page.rs"));
-
-static INSTEAD: File = File {
-    name: "index.html",
-    kind: "text/html; charset=utf-8",
-    content: b"<!doctype html><html lang=\"en\"><title>numa</title><h1>numa runs without its page</h1>\n\
-        <p>This program was built without Node.js, so it does not contain the page. \
-        Install Node.js 20 or later and run <code>cargo xtask build</code> again.</p>\n\
-        <p><code>numa stat</code> shows the same metrics in a terminal.</p></html>\n",
-};
-
-/// Whether the page is part of this program.
-pub fn is_there() -> bool {
-    !FILES.is_empty()
+/// Why this program has no page: what failed when it was built, and what to do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Missing {
+    /// What failed.
+    pub reason: &'static str,
+    /// How to get a program with the page.
+    pub fix: &'static str,
 }
 
-/// How to get a program with the page.
-pub const FIX: &str = "install Node.js 20 or later, then build again with 'cargo xtask build'";
+impl fmt::Display for Missing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "this program was built without its web page: {}; {}", self.reason, self.fix)
+    }
+}
+
+static FILES: Result<&[File], Missing> = include!(concat!(env!("OUT_DIR"), "/page.rs"));
+
+/// What is shown where the page is missing.
+static INSTEAD: LazyLock<Option<File>> = LazyLock::new(|| FILES.err().map(instead));
+
+fn instead(missing: Missing) -> File {
+    let text = missing.to_string().replace('&', "&amp;").replace('<', "&lt;");
+    let content = format!(
+        "<!doctype html><html lang=\"en\"><title>numa</title><h1>numa runs without its page</h1>\n\
+         <p>{text}.</p>\n<p><code>numa stat</code> shows the same metrics in a terminal.</p></html>\n"
+    );
+    File { name: "index.html", kind: "text/html; charset=utf-8", content: content.leak().as_bytes() }
+}
+
+/// All files of the page, or why this program has none.
+pub fn files() -> Result<&'static [File], Missing> {
+    FILES
+}
 
 /// The file of that path.
 pub fn file(path: &str) -> Option<&'static File> {
     let name = if path == "/" { "index.html" } else { path.strip_prefix('/')? };
-    let instead = (!is_there() && name == INSTEAD.name).then_some(&INSTEAD);
-    FILES.iter().find(|f| f.name == name).or(instead)
+    FILES.unwrap_or_default().iter().chain(INSTEAD.as_ref()).find(|file| file.name == name)
 }
 
 #[cfg(test)]
@@ -47,5 +64,13 @@ mod tests {
         for bad in ["", "/x", "//", "/../Cargo.toml", "index.html/"] {
             assert!(file(bad).is_none(), "{bad}");
         }
+    }
+
+    #[test]
+    fn a_missing_page_says_what_failed_and_what_to_do() {
+        let page = instead(Missing { reason: "'npm <ci>' failed", fix: "install npm" });
+        let text = std::str::from_utf8(page.content).unwrap();
+        assert!(text.contains("without its web page: 'npm &lt;ci>' failed; install npm."), "{text}");
+        assert_eq!(page.name, "index.html");
     }
 }

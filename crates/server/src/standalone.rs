@@ -27,8 +27,8 @@ const FORMAT: u32 = 1;
 #[derive(Debug, Error)]
 pub enum CannotWrite {
     /// The page is no part of this program.
-    #[error("this program has no page: it was built without Node.js; {}", page::FIX)]
-    NoPage,
+    #[error("{0}")]
+    NoPage(page::Missing),
     /// The file is there already.
     #[error("{0} exists; give another name, or --force to replace it")]
     Exists(PathBuf),
@@ -63,9 +63,7 @@ pub struct Written {
 
 /// Whether a file may be written there, before all the work is done for it.
 pub fn check(path: &Path, force: bool) -> Result<(), CannotWrite> {
-    if !page::is_there() {
-        return Err(CannotWrite::NoPage);
-    }
+    page::files().map_err(CannotWrite::NoPage)?;
     begin(path, force).map(|_| ())
 }
 
@@ -90,7 +88,7 @@ fn cannot(path: &Path, error: io::Error) -> CannotWrite {
 /// Writes the recordings into one file of at most so many bytes.
 pub fn write(path: &Path, force: bool, size: u64, sources: &[Opened]) -> Result<Written, CannotWrite> {
     check(path, force)?;
-    let shell = Shell::of_page().ok_or(CannotWrite::NoPage)?;
+    let shell = Shell::of_page().map_err(CannotWrite::NoPage)?;
     let (html, steps) = html_of(&shell, size, sources)?;
     put(path, force, &html)?;
     Ok(Written { bytes: html.len() as u64, steps })

@@ -52,11 +52,13 @@ impl Doctor {
 /// Whether 'numa live' has something to show.
 fn web_page() -> Finding {
     const ABOUT: &str = "web page";
-    if page::is_there() {
-        return Finding::ok(ABOUT, "part of this program");
+    match page::files() {
+        Ok(_) => Finding::ok(ABOUT, "part of this program"),
+        Err(missing) => {
+            let seen = format!("built without it: {}", missing.reason);
+            Finding::note(ABOUT, seen, Fix::Step(missing.fix.to_owned()))
+        }
     }
-    let seen = "this program was built without Node.js, so 'numa live' has no page";
-    Finding::note(ABOUT, seen, Fix::Step(page::FIX.to_owned()))
 }
 
 /// What 'numa run' needs: a registry of cores, and a library that programs load; and for

@@ -1,11 +1,13 @@
 //! One file per verb: its options and how they map to calls.
 
 pub mod capture;
+pub mod completions;
 pub mod ctl;
 pub mod doctor;
 pub mod export;
 pub mod list;
 pub mod live;
+pub mod man;
 pub mod mark;
 pub mod plan;
 pub mod ps;

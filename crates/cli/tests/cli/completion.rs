@@ -9,10 +9,7 @@ const TRY: &str = "try() { COMP_WORDS=(\"$@\"); COMP_CWORD=$(($# - 1)); COMPREPL
 #[test]
 fn bash_offers_launchers_series_and_formulas() {
     let folder = Folder::new("completion");
-    let mut script = Vec::new();
-    let mut definition = numakit_cli::completion::for_shells();
-    clap_complete::generate(clap_complete::Shell::Bash, &mut definition, "numa", &mut script);
-    std::fs::write(folder.path("numa.bash"), script).unwrap();
+    std::fs::write(folder.path("numa.bash"), folder.run("completions bash").out).unwrap();
     let mut asked = format!("source ./numa.bash; {TRY}");
     let lines = [
         ("numa plan --for openmp", "openmpi4"),
@@ -24,6 +21,8 @@ fn bash_offers_launchers_series_and_formulas() {
         ("numa list node.numa_h", "node.numa_hit"),
         ("numa ctl pau", "pause"),
         ("numa export --to par", "parquet"),
+        ("numa man numa-re", "numa-recover"),
+        ("numa completions fi", "fish"),
     ];
     lines.iter().for_each(|(line, _)| asked += &format!("; try {line}"));
     let done = match Command::new("bash").args(["-c", &asked]).current_dir(&folder.0).output() {

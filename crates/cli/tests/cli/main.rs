@@ -12,6 +12,7 @@ mod homes;
 mod live;
 mod live_files;
 mod locale;
+mod man;
 mod mark;
 mod numaplace;
 mod numascope;

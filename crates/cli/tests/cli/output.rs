@@ -23,6 +23,8 @@ fn line(verb: &str) -> (&'static str, bool) {
         "report" => ("report a.arrows", true),
         "export" => ("export a.arrows --to csv", true),
         "recover" => ("recover a.arrows", true),
+        "man" => ("man run", true),
+        "completions" => ("completions bash", true),
         "mark" => ("mark end", false),
         _ => panic!("'{verb}' is new: give it a line here"),
     }

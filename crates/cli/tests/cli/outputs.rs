@@ -50,7 +50,7 @@ fn a_full_disk_leaves_the_file_that_was_to_be_replaced() {
     drop(rest);
     assert!(Command::new("umount").arg(folder.path("small")).status().unwrap().success());
     for (line, done) in done {
-        let no_page = done.err.contains("built without Node.js");
+        let no_page = done.err.contains("built without its web page");
         assert!(done.code == 2 && (no_page || done.err.contains("No space left")), "{line}: {}", done.err);
     }
     assert_eq!((kept, new, left), (old[..1000].to_vec(), false, 2));
@@ -74,7 +74,8 @@ fn what_is_no_regular_file_is_neither_written_nor_read() {
         let lines = WRITERS.into_iter().chain(["export a.arrows --to csv -o NAME"]);
         for line in lines {
             let done = folder.run(&line.replace("NAME", name));
-            let told = done.err.contains("not a regular file") || done.err.contains("built without Node.js");
+            let told =
+                done.err.contains("not a regular file") || done.err.contains("built without its web page");
             assert!(done.code == 2 && told, "{line}: {} {}", done.code, done.err);
         }
         for line in ["report NAME", "export NAME --to csv", "recover NAME", "report a.arrows --formulas NAME"]

@@ -115,6 +115,7 @@ fn no_verb_ignores_sysroot() {
             "run" => "run -c 1 -- true".to_owned(),
             "mark" => "mark begin".to_owned(),
             "ctl" => "ctl status".to_owned(),
+            "completions" => "completions bash".to_owned(),
             name => name.to_owned(),
         };
         let done = folder.run(

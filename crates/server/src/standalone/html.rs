@@ -1,6 +1,6 @@
 //! The file as text: script and style in place, data in elements that nothing executes.
 
-use crate::page;
+use crate::page::{self, Missing};
 use data_encoding::BASE64;
 use flate2::Compression;
 use flate2::write::GzEncoder;
@@ -19,9 +19,13 @@ pub struct Shell<'a> {
 
 impl<'a> Shell<'a> {
     /// Of the page in this program.
-    pub fn of_page() -> Option<Self> {
-        let text = |name| page::file(name).and_then(|file| std::str::from_utf8(file.content).ok());
-        Some(Self::new(text("/app.js")?, text("/app.css")?, page::file("/icon.svg")?.content))
+    pub fn of_page() -> Result<Self, Missing> {
+        let files = page::files()?;
+        // The build embeds all of them or none.
+        let content =
+            |name| files.iter().find(|file| file.name == name).map_or(&b""[..], |file| file.content);
+        let text = |name| std::str::from_utf8(content(name)).unwrap_or_default();
+        Ok(Self::new(text("app.js"), text("app.css"), content("icon.svg")))
     }
 
     /// Of this script, style and picture. Only they are let in by the policy, by their hashes.

@@ -1,0 +1,43 @@
+//! Man pages and completions, as somebody gets them after `cargo install`.
+
+use crate::runner::Folder;
+use std::fs;
+
+#[test]
+fn man_pages_are_printed_and_written() {
+    let folder = Folder::new("man");
+    let written = folder.run("man --dir share/man/man1");
+    assert_eq!(written.code, 0, "{}", written.err);
+    let pages = fs::read_dir(folder.path("share/man/man1")).unwrap().count();
+    assert_eq!(written.out, format!("share/man/man1: {pages} pages\n"));
+    for (name, file) in [("numa", "numa.1"), ("run", "numa-run.1"), ("numaplace", "numaplace.1")] {
+        let page = folder.run(&format!("man {name}"));
+        assert!(page.code == 0 && page.out.contains(".SH SYNOPSIS"), "{name}: {}", page.err);
+        assert_eq!(page.out, fs::read_to_string(folder.path("share/man/man1").join(file)).unwrap());
+    }
+    assert_eq!(folder.run("man").out, folder.run("man numa").out);
+}
+
+#[test]
+fn what_has_no_page_or_no_completions_is_refused_with_what_has() {
+    let folder = Folder::new("man-wrong");
+    folder.run("man rnu").says(2, "there is no man page 'rnu'; there are: numa, numa-topo, ");
+    folder.run("man run --dir x").says(2, "cannot be used with");
+    folder
+        .run("completions bash numa-run")
+        .says(2, "no completions for 'numa-run'; there are: numa, numaplace");
+    folder.run("completions tcsh").says(2, "bash, elvish, fish, powershell, zsh");
+    fs::write(folder.path("file"), "").unwrap();
+    folder.run("man --dir file/man1").says(2, "cannot make the folder file/man1");
+}
+
+#[test]
+fn every_shell_has_completions_of_every_program() {
+    let folder = Folder::new("completions");
+    for shell in ["bash", "zsh", "fish"] {
+        for program in ["numa", "numaplace"] {
+            let script = folder.run(&format!("completions {shell} {program}"));
+            assert!(script.code == 0 && script.out.contains(program), "{shell}: {}", script.err);
+        }
+    }
+}

@@ -1,0 +1,99 @@
+//! `cargo xtask package`: a tarball and a Debian package with all that a user of numakit needs.
+
+mod built;
+mod deb;
+mod licences;
+mod platform;
+mod tree;
+
+use crate::{install, process, workspace};
+use anyhow::{Result, bail};
+use built::Built;
+use platform::Platform;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
+use std::time::Instant;
+
+/// The version of all that is here.
+const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// What is asked for on the command line.
+struct Options {
+    target: Option<String>,
+    profile: String,
+    out: PathBuf,
+}
+
+impl Options {
+    fn parse(words: &[String]) -> Result<Self> {
+        let mut options =
+            Self { target: None, profile: "release".into(), out: workspace::target().join("package") };
+        let mut words = words.iter();
+        while let Some(option) = words.next() {
+            let mut value = || match words.next() {
+                Some(value) => Ok(value.clone()),
+                None => bail!("{option} needs a value"),
+            };
+            match option.as_str() {
+                "--target" => options.target = Some(value()?),
+                "--profile" => options.profile = value()?,
+                "--out" => options.out = std::path::absolute(value()?)?,
+                _ => bail!("package takes --target TRIPLE, --profile NAME and --out DIR, got '{option}'"),
+            }
+        }
+        Ok(options)
+    }
+}
+
+/// Builds the packages and says where they are.
+pub fn run(words: &[String]) -> Result<ExitCode> {
+    let options = Options::parse(words)?;
+    let platform = Platform::of(options.target.as_deref())?;
+    platform.check()?;
+    install::need_c()?;
+    install::need(&["xz", "--version"], &["xz-utils"])?;
+    install::need(&["readelf", "--version"], &["binutils"])?;
+    fs::create_dir_all(&options.out)?;
+    let begin = Instant::now();
+    let built = Built::new(&platform, &options.profile)?;
+    println!("{}: built in {:.0} s", platform.triple, begin.elapsed().as_secs_f64());
+    let name = format!("numakit-{VERSION}-{}-linux", platform.machine);
+    let top = options.out.join(&name);
+    tree::lay_out(&top, &built)?;
+    // Whoever builds without the long link is in a hurry.
+    let level = if options.profile == "release" { 6 } else { 0 };
+    report(&tarball(&options.out, &name, level)?)?;
+    match install::need(&["dpkg-deb", "--version"], &["dpkg"]) {
+        Ok(()) => report(&deb::make(&options.out, &top, &platform, level)?)?,
+        Err(error) => println!("no Debian package: {error:#}"),
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The folder as a tarball that is the same whoever makes it and when.
+fn tarball(out: &Path, name: &str, level: u8) -> Result<PathBuf> {
+    let path = out.join(format!("{name}.tar.xz"));
+    let mut tar = Command::new("tar");
+    tar.args(["--sort=name", "--owner=0", "--group=0", "--numeric-owner", "--mode=u+rwX,go+rX,go-w"]);
+    tar.arg(format!("--mtime=@{}", date()?)).arg(format!("--use-compress-program=xz -{level}"));
+    process::run(tar.arg("-cf").arg(&path).arg("-C").arg(out).arg(name))?;
+    Ok(path)
+}
+
+/// Seconds since 1970 that all files in packages are dated with: those of SOURCE_DATE_EPOCH, else those
+/// of the last commit.
+fn date() -> Result<u64> {
+    let text = match std::env::var("SOURCE_DATE_EPOCH") {
+        Ok(text) => text,
+        Err(_) => process::read(
+            Command::new("git").args(["log", "-1", "--format=%ct"]).current_dir(workspace::root()),
+        )?,
+    };
+    Ok(text.trim().parse()?)
+}
+
+fn report(path: &Path) -> Result<()> {
+    println!("{} ({:.1} MB)", path.display(), fs::metadata(path)?.len() as f64 / 1e6);
+    Ok(())
+}

@@ -1,0 +1,125 @@
+//! The static program, the library that it embeds, and a `numa` that runs here.
+
+use super::platform::Platform;
+use crate::{process, workspace};
+use anyhow::{Context, Result, bail};
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// Glibc that the library loads with, and later ones.
+pub const OLDEST_GLIBC: (u32, u32) = (2, 28);
+
+/// Linked without shared libraries and without symbols. The crates below are the same as in any
+/// build of this profile.
+const LINK: [&str; 4] = ["-C", "target-feature=+crt-static", "-C", "strip=symbols"];
+
+pub struct Built {
+    /// The program, which needs no shared library.
+    pub numa: PathBuf,
+    /// The library for programs, as the program embeds it.
+    pub library: PathBuf,
+    /// The packages that the web page is bundled from.
+    pub page_packages: PathBuf,
+    /// A `numa` that runs on this machine, for man pages and completions.
+    pub runs_here: PathBuf,
+}
+
+impl Built {
+    pub fn new(platform: &Platform, profile: &str) -> Result<Self> {
+        let here = platform.is_here()?;
+        let mut command = process::cargo(&["rustc", "--locked", "--package", "numakit-cli", "--bin", "numa"]);
+        command.args(["--profile", profile, "--message-format", "json-render-diagnostics"]);
+        // What other tasks have in target/PROFILE stays theirs.
+        command.env("CARGO_BUILD_BUILD_DIR", workspace::target());
+        command.env("CARGO_TARGET_DIR", workspace::target().join("static"));
+        if !here {
+            command.args(["--target", platform.triple]);
+            if std::env::var_os(platform.linker_variable()).is_none() {
+                command.env(platform.linker_variable(), platform.gcc());
+            }
+        }
+        let messages = messages(command.arg("--").args(LINK))?;
+        let numa = executable(&messages).context("cargo names no program 'numa'")?;
+        let web = folder(&messages, "numakit-server")?.join("web");
+        if !web.join("dist/app.js").is_file() {
+            bail!("the program has no web page; cargo's warning above says why");
+        }
+        let library = folder(&messages, "numakit-preload")?.join("native/libnumaplace.so");
+        check_glibc(&library)?;
+        let runs_here = if here { numa.clone() } else { native_numa()? };
+        Ok(Self { numa, library, page_packages: web.join("node_modules"), runs_here })
+    }
+}
+
+/// What cargo says while it builds. Its own progress goes to the terminal.
+fn messages(command: &mut Command) -> Result<Vec<Value>> {
+    let line = process::line(command);
+    let output =
+        command.stderr(Stdio::inherit()).output().with_context(|| format!("cannot start: {line}"))?;
+    if !output.status.success() {
+        bail!("{}: {line}", output.status);
+    }
+    let text = String::from_utf8(output.stdout)?;
+    text.lines().map(|line| Ok(serde_json::from_str(line)?)).collect()
+}
+
+fn executable(messages: &[Value]) -> Option<PathBuf> {
+    let program = messages.iter().find(|message| message["target"]["name"] == "numa")?;
+    Some(program["executable"].as_str()?.into())
+}
+
+/// Where the build script of a package has put its files.
+fn folder(messages: &[Value], package: &str) -> Result<PathBuf> {
+    let of_package = |message: &&Value| {
+        message["reason"] == "build-script-executed"
+            && message["package_id"].as_str().is_some_and(|id| id.contains(&format!("#{package}@")))
+    };
+    let message = messages.iter().find(of_package);
+    let folder = message.and_then(|message| message["out_dir"].as_str());
+    Ok(folder.with_context(|| format!("cargo names no folder of the build script of {package}"))?.into())
+}
+
+/// For other machines, the unoptimised program of this one makes the documents.
+fn native_numa() -> Result<PathBuf> {
+    process::run(&mut process::cargo(&["build", "--quiet", "--package", "numakit-cli"]))?;
+    Ok(workspace::target().join("debug/numa"))
+}
+
+/// That the library asks for no function of a later glibc.
+fn check_glibc(library: &Path) -> Result<()> {
+    let text = process::read(Command::new("readelf").args(["--version-info", "--wide"]).arg(library))?;
+    let (major, minor) = newest_glibc(&text).context("libnumaplace.so names no version of glibc")?;
+    if (major, minor) > OLDEST_GLIBC {
+        bail!(
+            "{} needs glibc {major}.{minor}, and has to load with {}.{}: see native/src/versions.h",
+            library.display(),
+            OLDEST_GLIBC.0,
+            OLDEST_GLIBC.1
+        );
+    }
+    println!("libnumaplace.so: newest function of glibc {major}.{minor}");
+    Ok(())
+}
+
+/// The latest version of glibc in what readelf says of needed versions.
+fn newest_glibc(text: &str) -> Option<(u32, u32)> {
+    let versions = text.split("Name: GLIBC_").skip(1).filter_map(|rest| {
+        let mut numbers = rest.split_whitespace().next()?.split('.').map(str::parse);
+        Some((numbers.next()?.ok()?, numbers.next()?.ok()?))
+    });
+    versions.max()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_are_compared_as_numbers() {
+        let text = "  0x0010: Name: GLIBC_2.4  Flags: none  Version: 9\n\
+                    0x0020: Name: GLIBC_2.2.5  Flags: none\n  0x30: Name: GLIBC_2.18  Flags: none\n";
+        assert_eq!(newest_glibc(text), Some((2, 18)));
+        assert_eq!(newest_glibc("No version information"), None);
+    }
+}

@@ -1,0 +1,225 @@
+//! The packages, used in a root that holds nothing but a shell and their files.
+#![allow(clippy::print_stdout, clippy::unwrap_used)]
+
+#[path = "package/root.rs"]
+mod root;
+
+use numakit_guest::programs::is_of_package;
+use root::Root;
+use std::fs;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::sync::OnceLock;
+
+const TOP: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
+const COMPLETIONS: [&str; 3] =
+    ["bash-completion/completions/numa", "zsh/site-functions/_numa", "fish/vendor_completions.d/numa.fish"];
+/// Prints what a program has mapped, by the shell's own means.
+const MAPS: &str = "while read -r line; do echo \"$line\"; done < /proc/self/maps";
+
+fn xtask(words: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_xtask")).args(words).current_dir(TOP).output().unwrap()
+}
+
+fn good(output: &Output) -> String {
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    assert!(output.status.success(), "{}\n{}{}", output.status, text(&output.stdout), text(&output.stderr));
+    text(&output.stdout)
+}
+
+/// Whether the web page can be built here, with a line that says so where it cannot.
+fn without_npm() -> bool {
+    let missing = Command::new("npm").arg("--version").output().is_err();
+    if missing {
+        println!("skipped: packages: there is no npm, which the web page is built with");
+    }
+    missing
+}
+
+/// The packages, built once without the long link; none where Node.js is missing.
+fn packages() -> Option<&'static Path> {
+    static BUILT: OnceLock<Option<PathBuf>> = OnceLock::new();
+    let build = || {
+        if without_npm() {
+            return None;
+        }
+        let out = Path::new(env!("CARGO_TARGET_TMPDIR")).join("package");
+        let _ = fs::remove_dir_all(&out);
+        print!("{}", good(&xtask(&["package", "--profile", "fast", "--out", out.to_str().unwrap()])));
+        Some(out)
+    };
+    BUILT.get_or_init(build).as_deref()
+}
+
+/// The file in a folder whose name ends so.
+fn ending(folder: &Path, end: &str) -> Option<PathBuf> {
+    let mut paths = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    paths.find(|path| path.to_str().unwrap().ends_with(end))
+}
+
+/// Programs, library, man pages, completions and the page work from below this folder of the root.
+fn works(root: &Root, usr: &str, library: &str, man: &str) {
+    assert!(root.sh(&format!("{usr}/bin/numa topo")).contains("node 0"));
+    let maps = root.sh(&format!("{usr}/bin/numa run -c 1 --busy off -- /bin/sh -c '{MAPS}'"));
+    assert!(maps.contains("/var/cache/numakit/") && maps.contains("libnumaplace.so"), "{maps}");
+    let maps = root.sh(&format!("LD_PRELOAD={library} /bin/sh -c '{MAPS}'"));
+    assert!(maps.contains(library), "{maps}");
+    assert!(root.sh(&format!("{usr}/bin/numaplace -V")).starts_with("numaplace "));
+    assert!(root.sh(&format!("{usr}/bin/numascope -help")).contains("numascope"));
+    let page = root.sh(&format!("{usr}/bin/numa man run"));
+    assert!(page.contains(".TH numa-run 1"), "{page}");
+    for name in ["numa", "numa-run", "numaplace"] {
+        let there = |ending: &str| root.path(man).join(format!("{name}.{ending}")).is_file();
+        assert!(there("1") || there("1.gz"), "{name}");
+    }
+    let offered = root.sh(&format!("{usr}/bin/numa completions bash"));
+    let completion = root.path(usr).join("share").join(COMPLETIONS[0]);
+    assert_eq!(fs::read_to_string(completion).unwrap(), offered);
+    serves_its_page(root, usr);
+}
+
+/// What a browser gets first, and the script that it then asks for.
+fn serves_its_page(root: &Root, usr: &str) {
+    let line = format!("{usr}/bin/numa live --no-open --listen 127.0.0.1:0 -e pgfault");
+    let mut live = root.command(&line).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    let mut lines = BufReader::new(live.stdout.take().unwrap()).lines().map_while(Result::ok);
+    let line = lines.find(|line| line.starts_with("control")).unwrap();
+    let address = line.split_once("http://").unwrap().1.split_once('/').unwrap().0.to_owned();
+    let ask = |path: &str| {
+        let mut stream = TcpStream::connect(&address).unwrap();
+        let head = format!("GET {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n");
+        stream.write_all(head.as_bytes()).unwrap();
+        let mut answer = Vec::new();
+        stream.read_to_end(&mut answer).unwrap();
+        String::from_utf8_lossy(&answer).into_owned()
+    };
+    let page = ask("/");
+    let script = ask("/app.js");
+    root.sh(&format!("{usr}/bin/numa ctl stop"));
+    assert!(live.wait().unwrap().success());
+    assert!(page.starts_with("HTTP/1.1 200") && page.contains("app.js"), "{page}");
+    assert!(script.starts_with("HTTP/1.1 200") && script.len() > 50_000, "{} bytes", script.len());
+}
+
+#[test]
+fn the_tarball_works_in_a_clean_root() {
+    let Some(out) = packages() else { return };
+    let tarball = ending(out, "-linux.tar.xz").unwrap();
+    let Some(root) = Root::new("tarball") else { return };
+    fs::create_dir_all(root.path("/opt/numakit")).unwrap();
+    let mut tar = Command::new("tar");
+    tar.arg("-xf").arg(&tarball).args(["--strip-components=1", "--no-same-owner", "-C"]);
+    good(&tar.arg(root.path("/opt/numakit")).output().unwrap());
+    for completion in COMPLETIONS {
+        assert!(root.path("/opt/numakit/share").join(completion).is_file(), "{completion}");
+    }
+    let licences = root.path("/opt/numakit/share/doc/numakit/THIRD-PARTY-LICENSES");
+    let licences = fs::read_to_string(licences).unwrap();
+    for linked in ["\nring 0.", "uPlot:\n", "\nclap 4.", "Permission is hereby granted", "Apache License"] {
+        assert!(licences.contains(linked), "{linked}");
+    }
+    works(&root, "/opt/numakit", "/opt/numakit/lib/libnumaplace.so", "/opt/numakit/share/man/man1");
+}
+
+#[test]
+fn the_program_needs_no_library() {
+    let Some(out) = packages() else { return };
+    let Some(root) = Root::empty("empty") else { return };
+    let folder = ending(out, "-linux").unwrap();
+    fs::copy(folder.join("bin/numa"), root.path("/numa")).unwrap();
+    let version = good(&root.program("/numa", &["--version"]).output().unwrap());
+    assert!(version.starts_with("numa "), "{version}");
+}
+
+#[test]
+fn the_debian_package_installs_and_works_in_a_clean_root() {
+    let Some(out) = packages() else { return };
+    let Some(package) = ending(out, ".deb") else {
+        return println!("skipped: a Debian package: there is no dpkg-deb");
+    };
+    let Some(root) = Root::new("debian") else { return };
+    root.know("libc6", "2.36");
+    let dpkg = |words: &[&str]| {
+        let mut line = root.as_root("dpkg");
+        line.arg("--root").arg(root.path("/")).arg("--force-not-root").args(words);
+        good(&line.output().unwrap())
+    };
+    dpkg(&["--install", package.to_str().unwrap()]);
+    assert!(dpkg(&["--status", "numakit"]).contains("Status: install ok installed"));
+    assert_eq!(dpkg(&["--verify", "numakit"]), "");
+    let files = dpkg(&["--listfiles", "numakit"]);
+    let library = files.lines().find(|line| line.ends_with("/libnumaplace.so")).unwrap().to_owned();
+    works(&root, "/usr", &library, "/usr/share/man/man1");
+    dpkg(&["--remove", "numakit"]);
+    for file in ["/usr/bin/numa", "/usr/bin/numaplace", &library, "/usr/share/man/man1"] {
+        assert!(!root.path(file).exists(), "{file}");
+    }
+}
+
+#[test]
+fn what_a_package_for_another_machine_lacks_is_said() {
+    let none = xtask(&["package", "--target", "m68k-unknown-linux-gnu"]);
+    let error = String::from_utf8(none.stderr).unwrap();
+    assert!(none.status.code() == Some(2) && error.contains("--target takes x86_64-"), "{error}");
+    let arm = "aarch64-unknown-linux-gnu";
+    let folder = Command::new("rustc").args(["--print", "target-libdir", "--target", arm]).output().unwrap();
+    if Path::new(good(&folder).trim()).is_dir() {
+        return println!("skipped: a target that is not installed: {arm} is");
+    }
+    let lacks = xtask(&["package", "--target", arm]);
+    let error = String::from_utf8(lacks.stderr).unwrap();
+    assert!(lacks.status.code() == Some(2) && error.contains(&format!("rustup target add {arm}")), "{error}");
+}
+
+#[test]
+fn cargo_install_gives_the_page_man_pages_and_completions() {
+    if without_npm() {
+        return;
+    }
+    let top = Path::new(env!("CARGO_TARGET_TMPDIR")).join("installed");
+    let _ = fs::remove_dir_all(&top);
+    let mut install = Command::new("cargo");
+    install.args(["install", "--locked", "--offline", "--profile", "fast", "--path", "crates/cli", "--root"]);
+    install.arg(&top).current_dir(TOP);
+    for (name, _) in std::env::vars_os().filter(|(name, _)| is_of_package(name)) {
+        install.env_remove(name);
+    }
+    good(&install.output().unwrap());
+    let numa = |words: &str| {
+        let mut numa = Command::new(top.join("bin/numa"));
+        numa.args(words.split(' ')).current_dir(&top).env("NUMAKIT_REGISTRY", top.join("cores"));
+        String::from_utf8(numa.output().unwrap().stdout).unwrap()
+    };
+    let found: serde_json::Value = serde_json::from_str(&numa("doctor --json")).unwrap();
+    let page = found["findings"].as_array().unwrap().iter().find(|finding| finding["about"] == "web page");
+    assert_eq!(page.unwrap()["state"], "ok", "{page:?}");
+    numa("man --dir man1");
+    assert!(top.join("man1/numa.1").is_file() && top.join("man1/numa-run.1").is_file());
+    for shell in ["bash", "zsh", "fish"] {
+        assert!(numa(&format!("completions {shell}")).contains("numa"), "{shell}");
+    }
+}
+
+/// What a package of a crate holds, as `cargo package` makes it.
+fn packaged(package: &str) -> String {
+    let mut list = Command::new("cargo");
+    list.args(["package", "--list", "--allow-dirty", "--offline", "-p", package]).current_dir(TOP);
+    good(&list.output().unwrap())
+}
+
+#[test]
+fn packaged_crates_hold_what_their_build_scripts_take() {
+    let holds = |list: &str, file: &str| list.lines().any(|line| line == file);
+    let preload = packaged("numakit-preload");
+    for file in ["build.rs", "native/Makefile", "native/src/os_linux.c", "native/include/numaplace.h"] {
+        assert!(holds(&preload, file), "{file}: {preload}");
+    }
+    let server = packaged("numakit-server");
+    assert!(holds(&server, "build.rs") && !server.contains("node_modules"), "{server}");
+    for name in ["index.html", "app.js", "app.css", "icon.svg"] {
+        let built = Path::new(TOP).join("web/dist").join(name).is_file();
+        assert_eq!(holds(&server, &format!("web/dist/{name}")), built, "{name}: {server}");
+    }
+}
