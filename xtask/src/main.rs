@@ -1,5 +1,5 @@
 //! The tasks of this repository. `cargo xtask` lists them.
-#![allow(clippy::print_stderr, clippy::print_stdout)]
+#![allow(clippy::disallowed_methods, clippy::print_stderr, clippy::print_stdout)]
 
 mod bench;
 mod build;

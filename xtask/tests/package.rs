@@ -33,7 +33,7 @@ fn good(output: &Output) -> String {
 fn without_npm() -> bool {
     let missing = Command::new("npm").arg("--version").output().is_err();
     if missing {
-        println!("skipped: packages: there is no npm, which the web page is built with");
+        numakit_skips::PAGE.skip("there is no npm, which the web page is built with");
     }
     missing
 }
@@ -137,7 +137,7 @@ fn the_program_needs_no_library() {
 fn the_debian_package_installs_and_works_in_a_clean_root() {
     let Some(out) = packages() else { return };
     let Some(package) = ending(out, ".deb") else {
-        return println!("skipped: a Debian package: there is no dpkg-deb");
+        return numakit_skips::TOOLS.skip("there is no dpkg-deb");
     };
     let Some(root) = Root::new("debian") else { return };
     root.know("libc6", "2.36");
@@ -166,7 +166,7 @@ fn what_a_package_for_another_machine_lacks_is_said() {
     let arm = "aarch64-unknown-linux-gnu";
     let folder = Command::new("rustc").args(["--print", "target-libdir", "--target", arm]).output().unwrap();
     if Path::new(good(&folder).trim()).is_dir() {
-        return println!("skipped: a target that is not installed: {arm} is");
+        return numakit_skips::MACHINE.skip(format_args!("the target {arm} is installed"));
     }
     let lacks = xtask(&["package", "--target", arm]);
     let error = String::from_utf8(lacks.stderr).unwrap();

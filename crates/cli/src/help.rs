@@ -76,8 +76,10 @@ mod tests {
     use crate::{command, programs};
 
     /// What the first line of a verb's help may begin with.
-    const IMPERATIVES: [&str; 12] =
-        ["Analyse", "Check", "Control", "Convert", "List", "Mark", "Print", "Record", "Repair", "Run", "Save", "Show"];
+    const IMPERATIVES: [&str; 12] = [
+        "Analyse", "Check", "Control", "Convert", "List", "Mark", "Print", "Record", "Repair", "Run", "Save",
+        "Show",
+    ];
 
     #[test]
     fn the_first_line_of_every_verb_says_what_it_does() {

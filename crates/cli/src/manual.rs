@@ -36,7 +36,8 @@ pub fn pages(programs: Vec<Command>) -> anyhow::Result<Vec<Page>> {
 
 fn page(command: Command) -> anyhow::Result<Page> {
     let name = command.get_display_name().unwrap_or(command.get_name()).to_owned();
-    let man = Man::new(command.clone()).manual("numakit").source(concat!("numakit ", env!("CARGO_PKG_VERSION")));
+    let man =
+        Man::new(command.clone()).manual("numakit").source(concat!("numakit ", env!("CARGO_PKG_VERSION")));
     let mut source = Vec::new();
     help::render(&man, &command, &mut source)?;
     Ok(Page { name, file: man.get_filename(), source: String::from_utf8(source)? })

@@ -29,7 +29,7 @@ fn the_library_compiles_for_aarch64() {
     let python = std::env::var("NUMAKIT_PYTHON").unwrap_or_else(|_| "python3".into());
     let zig = Command::new(&python).args(["-m", "ziglang", "version"]).output();
     if !zig.is_ok_and(|output| output.status.success()) {
-        return println!("skipped: a compiler for AArch64: NUMAKIT_PYTHON names no Python with ziglang");
+        return numakit_skips::PYTHON.skip("NUMAKIT_PYTHON names no Python with ziglang");
     }
     let native = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../native");
     let out = Path::new(env!("CARGO_TARGET_TMPDIR")).join("aarch64");

@@ -5,8 +5,8 @@
 //! refused in words, and none of them can hold up sampling or the others.
 
 mod access;
-mod browser;
 mod asked;
+mod browser;
 mod client;
 pub mod csv;
 mod frame;
@@ -32,8 +32,8 @@ mod watch;
 pub mod wire;
 
 pub use access::{Access, same_origin};
-pub use browser::BrowserFile;
 pub use asked::AskError;
+pub use browser::BrowserFile;
 pub use front::Front;
 pub use hub::{Hub, Orders};
 pub use server::{Listener, Server, ServerError, Urls};

@@ -5,19 +5,17 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 /// Sources that open files of /proc or /sys past `SysRoot`, and why.
-const PAST_ROOT: [(&str, &str); 4] = [
+const PAST_ROOT: [(&str, &str); 3] = [
     ("crates/sys/src/file.rs", "/proc/self/fd/N names an open file for a system call"),
-    ("crates/sys/src/watch.rs", "/proc/self/fd/N names an open file for a system call"),
     ("crates/sys/src/pages.rs", "is the kernel behind the trait Pages; a capture has no pages"),
     ("crates/registry/src/isolate.rs", "makes, writes and removes control groups, which SysRoot cannot"),
 ];
 
 /// Sources that name files of processes and threads or the load, and why.
-const OF_PROCESSES: [(&str, &str); 7] = [
+const OF_PROCESSES: [(&str, &str); 6] = [
     ("crates/sys/src/proc.rs", "is the module of readers"),
     ("crates/sys/src/proc/machine.rs", "is part of it"),
     ("crates/sys/src/file.rs", "/proc/self/fd/N names an open file for a system call"),
-    ("crates/sys/src/watch.rs", "/proc/self/fd/N names an open file for a system call"),
     ("crates/sys/src/pages.rs", "is the kernel behind the trait Pages; a capture has no pages"),
     ("crates/topology/src/cpuset.rs", "its Reader notes what a capture lacks; the parsers are those of sys"),
     ("crates/topology/src/capture.rs", "names what a capture holds and opens nothing"),
@@ -72,7 +70,7 @@ fn sources() -> Vec<(PathBuf, String)> {
     let mut sources: Vec<(PathBuf, String)> = files(&["rs"])
         .into_iter()
         .filter(|path| path.starts_with("crates") && path.iter().any(|part| part == "src"))
-        .filter(|path| !path.ends_with("fabricate.rs"))
+        .filter(|path| !path.starts_with("crates/testing"))
         .map(|path| (path.clone(), read(path)))
         .collect();
     let mut of_tests = BTreeSet::new();

@@ -3,8 +3,8 @@
 #![allow(clippy::unwrap_used)]
 
 mod documents;
-mod kernel_files;
 mod errors;
+mod kernel_files;
 mod layers;
 mod rules;
 mod words;

@@ -32,7 +32,7 @@ impl Root {
         if may.is_ok_and(|output| output.status.success()) {
             return Some(root);
         }
-        println!("skipped: a clean root: 'unshare --map-root-user --mount true' does not work here");
+        numakit_skips::PRIVILEGES.skip("'unshare --map-root-user --mount true' does not work here");
         None
     }
 

@@ -1,14 +1,12 @@
 //! `numa run`.
 
-use crate::place::Place;
 use crate::Global;
+use crate::place::Place;
 use anyhow::{Context, bail};
 use clap::{Args, ValueEnum};
 use numakit_launch::options::{self, few_huge_pages};
 use numakit_launch::sufferers::Lists;
-use numakit_launch::{
-    BeginError, Choice, Isolated, Obstacle, Options, Outcome, Program, Ready, Wait, Wish,
-};
+use numakit_launch::{BeginError, Choice, Isolated, Obstacle, Options, Outcome, Program, Ready, Wait, Wish};
 use numakit_model::Topology;
 use numakit_placement::{Policy, Request};
 use numakit_sensors::task::search::by_node;
