@@ -123,7 +123,7 @@ describe("every sample", () => {
 
 test("if the size limit is too small there are buckets, and every spike is visible in them", async () => {
   const said = await write("a.arrows", "--size", "1MiB");
-  const step = /^wrote out\.html: [\d.]+ MiB, a\.arrows in buckets of (\d+)ms$/.exec(said)?.[1];
+  const step = /^wrote out\.html: [\d.]+ MiB, a\.arrows downsampled to buckets of (\d+)ms$/.exec(said)?.[1];
   assert.ok(step, said);
   assert.ok((await stat(join(folder, "out.html"))).size <= 1 << 20);
   const client = await open(`#${panels}`);

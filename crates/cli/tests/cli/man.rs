@@ -25,7 +25,7 @@ fn what_has_no_page_or_no_completions_is_refused_with_what_has() {
     folder.run("man run --dir x").says(2, "cannot be used with");
     folder
         .run("completions bash numa-run")
-        .says(2, "no completions for 'numa-run'; there are: numa, numaplace");
+        .says(2, "no completions for 'numa-run'; there are: numa, numascope, numaplace");
     folder.run("completions tcsh").says(2, "bash, elvish, fish, powershell, zsh");
     fs::write(folder.path("file"), "").unwrap();
     folder.run("man --dir file/man1").says(2, "cannot make the folder file/man1");

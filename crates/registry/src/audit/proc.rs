@@ -6,8 +6,8 @@ use numakit_sys::{SysRoot, sched};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-/// What takes a moment is over after so many tries.
-const TRIES: u32 = 50;
+/// Looks at a process that executes another program; on a loaded machine that takes long.
+const TRIES: u32 = 2_000;
 const MOMENT: Duration = Duration::from_millis(1);
 
 /// A process that is not free to run everywhere.
@@ -48,15 +48,23 @@ impl Task {
     }
 }
 
-/// The environment that a program was started with; none if it may not be read. Of a process that
-/// is just becoming another program the kernel tells an empty one, so a `patient` reader asks again.
+/// The environment that a program was started with; none if it may not be read. While a process executes
+/// another program, the kernel shows neither its environment nor where its arguments are: a `patient` reader
+/// waits for the end of that. An environment that is empty between two looks at the same arguments is empty.
 fn environment(process: &TaskDir<'_>, patient: bool) -> Option<Variables> {
+    let arguments = || process.stat().ok().and_then(|stat| stat.arguments);
+    let mut before = if patient { arguments() } else { None };
     let mut environment = process.environment().ok();
     for _ in 0..if patient { TRIES } else { 0 } {
         if environment.as_ref().is_none_or(|known| !known.is_empty()) {
             break;
         }
+        let after = arguments();
+        if before.is_some() && before == after || !process.stat().is_ok_and(|stat| !stat.has_ended()) {
+            break;
+        }
         std::thread::sleep(MOMENT);
+        before = after;
         environment = process.environment().ok();
     }
     environment
