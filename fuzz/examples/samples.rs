@@ -1,11 +1,11 @@
 //! Writes the samples of our own formats, for when one changed:
 //! `cargo run -p numakit-fuzz --example samples`.
 
-use numakit_history::{Recorded, levels_of, plain};
+use numakit_history::{RecordedHistory, levels_of, plain};
 use numakit_model::{Instance, Kind, Metric, Scope, Series, Unit};
 use numakit_recording::{Header, Recorder, tail_of};
-use numakit_registry::record::{self, Chooser, Record};
-use numakit_registry::{Process, Who};
+use numakit_registry::record::{self, Chooser, HolderRecord};
+use numakit_registry::{ProcessId, Who};
 use std::error::Error;
 use std::fs;
 use std::path::Path;
@@ -44,13 +44,13 @@ fn registry(corpus: &Path) -> Result<(), Box<dyn Error>> {
         cores: Some(3),
         cgroup: Some("/user.slice".to_owned()),
         job: Some("4242".to_owned()),
-        keeper: Some(Process { pid: 7, start: 78 }),
-        program: Some(Process { pid: 8, start: 79 }),
+        keeper: Some(ProcessId { pid: 7, start: 78 }),
+        program: Some(ProcessId { pid: 8, start: 79 }),
         pids: 4_026_531_836,
         tag: Some(77),
     };
-    let record = Record { cpus: "0-2,64".parse()?, who, ended: false };
-    let process = Process { pid: 7, start: 78 };
+    let record = HolderRecord { cpus: "0-2,64".parse()?, who, ended: false };
+    let process = ProcessId { pid: 7, start: 78 };
     let chooser = Chooser { process, pids: 4_026_531_836, since: 79, name: "numa".to_owned() };
     let mut bytes = record::header(Some(&chooser));
     bytes.extend(record.bytes());
@@ -79,7 +79,7 @@ fn levels(corpus: &Path) -> Result<(), Box<dyn Error>> {
     recorder.finish()?;
     // Small recordings have none.
     fs::OpenOptions::new().write(true).open(&path)?.set_len(1 << 20)?;
-    Recorded::open(&path, 1 << 30, plain())?;
+    RecordedHistory::open(&path, 1 << 30, plain())?;
     let levels = zstd::decode_all(&fs::read(levels_of(&path))?[..])?;
     fs::write(corpus.join("levels/blocks"), &levels[32..])?;
     fs::remove_file(levels_of(&path))?;

@@ -1,18 +1,18 @@
 //! What people and programs type.
 
-use numakit_model::label::{Event, MAX_BYTES};
+use numakit_model::label::{MAX_BYTES, RecorderEvent};
 use numakit_sensors::Selection;
-use numakit_session::{Lines, Order};
+use numakit_session::{ControlCommand, LineBuffer};
 
 /// The control pipe: bytes in pieces, then lines, then orders. The first byte is the length
 /// of the pieces.
 pub fn lines(input: &[u8]) {
     let Some((&piece, bytes)) = input.split_first() else { return };
-    let mut lines = Lines::default();
+    let mut lines = LineBuffer::default();
     let mut order = |line: &[u8]| {
         assert!(line.len() <= MAX_BYTES + 1);
-        if let Ok(Order::Label(text)) = Order::parse(line) {
-            assert_eq!(Event::parse(&text), None, "only the recorder writes its own labels");
+        if let Ok(ControlCommand::Label(text)) = ControlCommand::parse(line) {
+            assert_eq!(RecorderEvent::parse(&text), None, "only the recorder writes its own labels");
         }
     };
     for part in bytes.chunks(usize::from(piece).max(1)) {

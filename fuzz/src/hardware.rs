@@ -1,12 +1,12 @@
 //! Tables of events, and what the kernel says of its own.
 
-use numakit_sensors::events::Table;
+use numakit_sensors::events::EventTable;
 use numakit_sensors::pmu::Terms;
 use std::collections::BTreeMap;
 
 /// A file of events, as people may write one.
 pub fn table(input: &[u8]) {
-    let Ok(table) = Table::parse(&String::from_utf8_lossy(input)) else { return };
+    let Ok(table) = EventTable::parse(&String::from_utf8_lossy(input)) else { return };
     for (_, event) in table.events() {
         assert!(event.indices.clone().count() <= 1024, "a line stands for too many events");
         for index in [*event.indices.start(), *event.indices.end()] {
@@ -26,7 +26,7 @@ pub fn terms(input: &[u8]) {
     }
     let table = "platform x\nsource x\n[x each-chip per node]\nx | sysfs:x,core=1 | link_out*1 | high | X.\n";
     let known = BTreeMap::from([("x".to_owned(), text)]);
-    for (_, event) in Table::parse(table).iter().flat_map(Table::events) {
+    for (_, event) in EventTable::parse(table).iter().flat_map(EventTable::events) {
         if let Ok(fields) = event.fields(0, Some(2), &known) {
             let mut names: Vec<_> = fields.iter().map(|(name, _)| name).collect();
             names.sort_unstable();

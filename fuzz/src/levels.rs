@@ -1,7 +1,7 @@
 //! What stands beside a large recording: `FILE.levels`.
 
 use crate::files;
-use numakit_history::{Recorded, Source, levels_of, plain};
+use numakit_history::{RecordedHistory, Source, levels_of, plain};
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
@@ -23,7 +23,7 @@ static SAMPLE: LazyLock<(PathBuf, Vec<u8>)> = LazyLock::new(|| {
 });
 
 fn open(path: &Path) {
-    let recorded = Recorded::open(path, BUDGET, plain()).unwrap_or_else(|error| panic!("{error}"));
+    let recorded = RecordedHistory::open(path, BUDGET, plain()).unwrap_or_else(|error| panic!("{error}"));
     let all: Vec<usize> = (0..recorded.series()).collect();
     assert_eq!(all.len(), 2, "the recording says how many");
     assert!(recorded.bytes() < 64 * BUDGET);
@@ -61,7 +61,7 @@ mod tests {
         let levels = [&head[..], include_bytes!("../corpus/levels/blocks")].concat();
         let written = zstd::encode_all(&levels[..], 1).and_then(|p| std::fs::write(levels_of(recording), p));
         assert!(written.is_ok(), "{written:?}");
-        let recorded = Recorded::open(recording, BUDGET, plain());
+        let recorded = RecordedHistory::open(recording, BUDGET, plain());
         assert!(recorded.is_ok_and(|recorded| recorded.from_levels() && recorded.span().is_some()));
     }
 }

@@ -4,11 +4,11 @@ use crate::files;
 use numakit_model::Topology;
 use numakit_sensors::{Probe, Scene, Tick};
 use numakit_sys::SysRoot;
-use numakit_sys::root::Tree;
+use numakit_sys::root::FileTree;
 use numakit_terminal::topology as drawing;
 
 /// Files from text. A line `> PATH` begins a file, `> PATH -> TARGET` is a symbolic link.
-fn add_files(tree: &mut Tree, text: &[u8]) {
+fn add_files(tree: &mut FileTree, text: &[u8]) {
     let mut path: Option<String> = None;
     let mut content: Vec<u8> = Vec::new();
     for line in text.split_inclusive(|&b| b == b'\n') {
@@ -31,8 +31,8 @@ fn add_files(tree: &mut Tree, text: &[u8]) {
     }
 }
 
-fn tree(text: &[u8]) -> Tree {
-    let mut tree = Tree::new();
+fn tree(text: &[u8]) -> FileTree {
+    let mut tree = FileTree::new();
     add_files(&mut tree, text);
     tree
 }
@@ -44,7 +44,7 @@ const MAX_SHOWN: usize = 1024;
 fn show(topology: &Topology) {
     if topology.online.len() <= MAX_SHOWN && topology.nodes.len() <= MAX_SHOWN {
         numakit_topology::json::text(topology);
-        drawing::tree(topology, drawing::Look { color: false, width: 80 });
+        drawing::tree(topology, drawing::TreeStyle { color: false, width: 80 });
         drawing::hardware(topology);
         drawing::svg(topology);
     }
@@ -86,7 +86,7 @@ pub fn resctrl(input: &[u8]) {
     tree.file(&format!("{folder}/info/L3_MON/mon_features"), "llc_occupancy\nmbm_total_bytes\n");
     let text = String::from_utf8_lossy(input);
     let (before, after) = text.split_once("\n>>\n").unwrap_or((&text, ""));
-    let put = |tree: &mut Tree, lines: &str| {
+    let put = |tree: &mut FileTree, lines: &str| {
         for (path, content) in lines.lines().filter_map(|line| line.split_once('=')) {
             tree.file(&format!("{folder}/{path}"), format!("{content}\n"));
         }
@@ -108,7 +108,7 @@ pub fn cards(input: &[u8]) {
     let word = |bytes: &[u8]| bytes.try_into().map_or(0, u32::from_le_bytes);
     let mut words = input.chunks_exact(4).map(word);
     let (first, link) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
-    let mut tree = Tree::new();
+    let mut tree = FileTree::new();
     let mut put = |address: u64, next: u32| {
         let mut window = vec![0; 0x4000];
         window[..4].copy_from_slice(&0x0700_1b47u32.to_le_bytes());

@@ -1,8 +1,8 @@
 //! What is asked of the planner.
 
 use numakit_model::{CpuSet, Topology};
-use numakit_placement::lists::Known;
-use numakit_placement::{Policy, Request, Taken, Words, plan};
+use numakit_placement::lists::KnownNumbers;
+use numakit_placement::{CorePolicy, NumberList, PlacementRequest, Taken, plan};
 use std::sync::LazyLock;
 
 /// Two boards of two packages, a node without CPUs, a device, CPUs that are off or not allowed.
@@ -15,11 +15,12 @@ static TOPOLOGY: LazyLock<Option<Topology>> =
 /// A list of CPUs: what parses prints and parses to the same, and stands for what may be used.
 pub fn list(input: &[u8]) {
     let text = String::from_utf8_lossy(input);
-    let Ok(words) = text.parse::<Words>() else { return };
-    assert_eq!(words.to_string().parse::<Words>().as_ref(), Ok(&words));
+    let Ok(words) = text.parse::<NumberList>() else { return };
+    assert_eq!(words.to_string().parse::<NumberList>().as_ref(), Ok(&words));
     let (there, offline) = (CpuSet::range(0, 62), CpuSet::range(63, 63));
     let allowed = CpuSet::range(4, 59);
-    let known = Known { what: "CPU", there: &there, offline: &offline, allowed: &allowed, limit: "the mask" };
+    let known =
+        KnownNumbers { what: "CPU", there: &there, offline: &offline, allowed: &allowed, limit: "the mask" };
     if let Ok(set) = words.within(&known) {
         assert!(!set.is_empty() && set.is_subset(&allowed));
     }
@@ -31,10 +32,10 @@ pub fn list(input: &[u8]) {
 /// A request as JSON, or a policy: what is planned keeps to the mask and gives no CPU twice.
 pub fn request(input: &[u8]) {
     let text = String::from_utf8_lossy(input);
-    let request = match serde_json::from_str::<Request>(&text) {
+    let request = match serde_json::from_str::<PlacementRequest>(&text) {
         Ok(request) => request,
-        Err(_) => match text.parse::<Policy>() {
-            Ok(policy) => Request { policy, ..Request::default() },
+        Err(_) => match text.parse::<CorePolicy>() {
+            Ok(policy) => PlacementRequest { policy, ..PlacementRequest::default() },
             Err(_) => return,
         },
     };
@@ -53,7 +54,7 @@ mod tests {
     #[test]
     fn the_machine_can_be_planned_for() {
         let topology =
-            TOPOLOGY.as_ref().map(|topology| plan(topology, &Request::default(), &Taken::default()));
+            TOPOLOGY.as_ref().map(|topology| plan(topology, &PlacementRequest::default(), &Taken::default()));
         assert!(topology.is_some_and(|plan| plan.is_ok()));
     }
 }

@@ -1,6 +1,6 @@
 //! Program files.
 
-use numakit_launch::head::{Head, inspect};
+use numakit_launch::head::{FileKind, inspect};
 
 /// The front of a program that is to be started: no input makes it read more than a little.
 pub fn head(input: &[u8]) {
@@ -13,8 +13,8 @@ pub fn head(input: &[u8]) {
     // A head, a table of segments, and of each segment a page at most.
     assert!(bytes <= 256 + 512 * (65_535 + 4096), "{bytes}");
     match found {
-        Ok(Head::Script { interpreter, .. }) => assert!(!interpreter.is_empty()),
-        Ok(Head::Elf(elf)) => assert!(elf.interpreter.is_none_or(|name| !name.is_empty())),
-        Ok(Head::Other) | Err(_) => {}
+        Ok(FileKind::Script { interpreter, .. }) => assert!(!interpreter.is_empty()),
+        Ok(FileKind::Elf(elf)) => assert!(elf.interpreter.is_none_or(|name| !name.is_empty())),
+        Ok(FileKind::Other) | Err(_) => {}
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::files;
 use numakit_derived::Catalog;
-use numakit_export::{FORMATS, Options, Source};
+use numakit_export::{ExportOptions, ExportSource, FORMATS};
 use numakit_recording::{Batch, Header, Reader, Ring, numascope, recover, tail_of};
 use numakit_terminal::report::{analyse, page};
 use std::io;
@@ -54,10 +54,10 @@ fn show(header: &Header, batches: &[Batch]) {
 
 /// In every format, to nowhere: nowhere takes everything.
 fn export(header: &Header, batches: &[Batch]) {
-    let source = Source::held(header.clone(), batches.to_vec());
+    let source = ExportSource::held(header.clone(), batches.to_vec());
     for format in FORMATS {
         for values in format.values {
-            let options = Options { values: *values, all: true };
+            let options = ExportOptions { values: *values, all: true };
             let again = source.again();
             assert!(again.is_ok(), "{again:?}");
             let Ok(mut rows) = again else { return };

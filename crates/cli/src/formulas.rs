@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 /// Files with formulas.
 #[derive(Debug, Default, Args)]
-pub struct Formulas {
+pub struct FormulaArgs {
     /// Add the formulas in this file (see the guide 'formulas'); may be repeated
     ///
     /// /etc/numakit/formulas.txt and $XDG_CONFIG_HOME/numakit/formulas.txt
@@ -21,7 +21,7 @@ pub struct Formulas {
     files: Vec<PathBuf>,
 }
 
-impl Formulas {
+impl FormulaArgs {
     /// The built-in ones, then those of the machine, of the user and of the command line.
     pub fn load(&self) -> anyhow::Result<Catalog> {
         let mut texts = Vec::new();

@@ -12,7 +12,7 @@ pub const OF_A_RECORDING: &str = "a recording contains what it needs of its mach
 /// Options that every verb takes.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Global options")]
-pub struct Global {
+pub struct GlobalArgs {
     /// Read /sys and /proc of another machine from a directory or a capture
     #[arg(long, global = true, value_name = "DIR|CAPTURE")]
     sysroot: Option<PathBuf>,
@@ -35,7 +35,7 @@ pub enum Color {
     Never,
 }
 
-impl Global {
+impl GlobalArgs {
     /// The directory or capture that contains /sys and /proc.
     pub fn root(&self) -> anyhow::Result<SysRoot> {
         match &self.sysroot {

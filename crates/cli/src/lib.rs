@@ -15,7 +15,7 @@ mod place;
 mod to_file;
 pub mod verbs;
 
-pub use global::Global;
+pub use global::GlobalArgs;
 
 use clap::{ArgMatches, Args, Command, FromArgMatches};
 use numakit_sys::stdio::{self, OutputError};
@@ -61,7 +61,7 @@ pub struct Verb {
     /// What it is for.
     pub group: Group,
     define: fn(Command) -> Command,
-    run: fn(&ArgMatches, &Global) -> anyhow::Result<ExitCode>,
+    run: fn(&ArgMatches, &GlobalArgs) -> anyhow::Result<ExitCode>,
 }
 
 impl Verb {
@@ -84,11 +84,11 @@ macro_rules! verbs {
 }
 
 verbs! {
-    See: topo::Topo, stat::Stat, live::Live, tasks::Tasks, list::List;
-    Record: record::Record, ctl::Ctl, report::Report, view::View, export::Export, recover::Recover;
-    Place: run::Run, ps::Ps, plan::Plan;
-    Setup: doctor::Doctor, capture::Capture, man::Man, completions::Completions;
-    Hidden: mark::Mark;
+    See: topo::TopoArgs, stat::StatArgs, live::LiveArgs, tasks::TasksArgs, list::ListArgs;
+    Record: record::RecordArgs, ctl::CtlArgs, report::ReportArgs, view::ViewArgs, export::ExportArgs, recover::RecoverArgs;
+    Place: run::RunArgs, ps::PsArgs, plan::PlanArgs;
+    Setup: doctor::DoctorArgs, capture::CaptureArgs, man::Man, completions::Completions;
+    Hidden: mark::MarkArgs;
 }
 
 /// The whole definition of `numa`.
@@ -113,7 +113,7 @@ fn definition(with: impl Fn(&Verb) -> bool) -> Command {
         .subcommand_value_name("VERB")
         .disable_help_flag(true)
         .max_term_width(100);
-    let numa = Global::augment_args(numa).about(help::ABOUT).long_about(help::LONG_ABOUT);
+    let numa = GlobalArgs::augment_args(numa).about(help::ABOUT).long_about(help::LONG_ABOUT);
     numa.subcommands(VERBS.iter().filter(|verb| with(verb)).map(Verb::command))
 }
 
@@ -127,7 +127,7 @@ pub fn run(words: &[OsString]) -> anyhow::Result<ExitCode> {
         Ok(matches) => matches,
         Err(other) => return answer(&other),
     };
-    let global = Global::from_arg_matches(&matches)?;
+    let global = GlobalArgs::from_arg_matches(&matches)?;
     let (name, matches) = matches.subcommand().unwrap_or(("", &matches));
     match VERBS.iter().find(|verb| verb.name == name) {
         Some(verb) => (verb.run)(matches, &global),

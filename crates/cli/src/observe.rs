@@ -1,6 +1,6 @@
 //! The options that `stat` and `record` share, and the observation that they describe.
 
-use crate::Global;
+use crate::GlobalArgs;
 use anyhow::{Context, bail};
 use clap::{Args, ValueEnum};
 use numakit_model::CpuSet;
@@ -17,7 +17,7 @@ use std::time::Duration;
 
 /// Options that `stat` and `record` share.
 #[derive(Debug, Args)]
-pub struct Observe {
+pub struct ObserveArgs {
     /// Events to sample: comma-separated names and patterns, '!' excludes; 'numa list' lists them
     #[arg(short, long, value_name = "LIST")]
     pub events: Option<Selection>,
@@ -75,11 +75,11 @@ pub struct Prepared {
     ctl_compat: Option<CtlCompat>,
 }
 
-impl Observe {
+impl ObserveArgs {
     /// Looks for the machine and its sensors.
     pub fn prepare(
         &self,
-        global: &Global,
+        global: &GlobalArgs,
         every: Duration,
         default: &Selection,
         command: &[OsString],

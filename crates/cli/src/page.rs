@@ -13,7 +13,7 @@ use std::path::PathBuf;
 
 /// Options of the verbs that serve the web page.
 #[derive(Debug, Args)]
-pub struct Serve {
+pub struct ServeArgs {
     /// Address to listen on; the message at the start shows how to reach it from other hosts
     #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:7077")]
     pub listen: String,
@@ -37,7 +37,7 @@ pub struct Serve {
     pub history: usize,
 }
 
-impl Serve {
+impl ServeArgs {
     /// Opens the listening socket.
     pub fn listener(&self, host: &str) -> anyhow::Result<Listener> {
         let files = self.tls_cert.as_ref().zip(self.tls_key.as_ref());

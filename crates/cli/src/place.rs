@@ -2,12 +2,12 @@
 
 use clap::Args;
 use numakit_placement::request::{self, RequestError};
-use numakit_placement::{Cores, MemoryRequest, Policy, Request, Words};
+use numakit_placement::{CorePolicy, Cores, MemoryRequest, NumberList, PlacementRequest};
 
 /// What to place, and how.
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "What to place")]
-pub struct Place {
+pub struct PlacementArgs {
     /// Cores for all processes together: a number, 'auto' (all free cores) or 'all'
     #[arg(short, long, value_name = "N|auto|all", allow_negative_numbers = true)]
     cores: Option<Cores>,
@@ -28,20 +28,20 @@ pub struct Place {
     /// package or board before any gets two), memory:SIZE (as many nodes as provide SIZE of memory),
     /// near:DEVICE, or near:gpu{rank} (a different GPU for each process)
     #[arg(long, value_name = "POLICY", default_value = "compact")]
-    policy: Policy,
+    policy: CorePolicy,
     /// Memory policy: local, bind, prefer, interleave or weighted, with nodes as in bind:0-1;
     /// without nodes, those of the threads
     #[arg(long, value_name = "MODE[:NODES]", default_value = "local")]
     memory: MemoryRequest,
     /// Use only these CPUs, as in 0-7, 0-31:2, !4-7, +0-3 or all
     #[arg(long, value_name = "LIST", allow_hyphen_values = true)]
-    cpus: Option<Words>,
+    cpus: Option<NumberList>,
     /// Use only CPUs of these nodes
     #[arg(long, value_name = "LIST", allow_hyphen_values = true)]
-    nodes: Option<Words>,
+    nodes: Option<NumberList>,
     /// Do not use cores that contain one of these CPUs
     #[arg(long, value_name = "LIST", allow_hyphen_values = true)]
-    exclude: Option<Words>,
+    exclude: Option<NumberList>,
 }
 
 fn processes(word: &str) -> Result<u32, RequestError> {
@@ -60,10 +60,10 @@ fn stride(word: &str) -> Result<u32, RequestError> {
     request::number("stride", word)
 }
 
-impl Place {
+impl PlacementArgs {
     /// The request that the options are.
-    pub fn request(&self) -> Request {
-        Request {
+    pub fn request(&self) -> PlacementRequest {
+        PlacementRequest {
             cores: self.cores,
             processes: self.processes,
             threads: self.threads,

@@ -2,7 +2,7 @@
 
 use anyhow::{Context, anyhow, bail};
 pub use numakit_sys::output::Existing;
-use numakit_sys::output::Output;
+use numakit_sys::output::OutputFile;
 use numakit_sys::{stdio, tty};
 use std::io::{self, BufWriter, ErrorKind, Write};
 use std::path::Path;
@@ -29,7 +29,7 @@ pub fn write<T>(
     fill: impl FnOnce(&mut (dyn Write + Send)) -> anyhow::Result<T>,
 ) -> anyhow::Result<T> {
     if is_standard_output(path) {
-        let mut to = BufWriter::with_capacity(1 << 16, stdio::Output::default());
+        let mut to = BufWriter::with_capacity(1 << 16, stdio::Stdout::default());
         let done = filled(&mut to, fill);
         return match to.get_ref().failure() {
             Some(error) => Err(error.into()),
@@ -44,7 +44,7 @@ pub fn write<T>(
              for standard output"
         ),
     };
-    let mut output = Output::create(path, existing).map_err(cannot)?;
+    let mut output = OutputFile::create(path, existing).map_err(cannot)?;
     let done = filled(&mut BufWriter::with_capacity(1 << 16, &mut output), fill).with_context(|| {
         let left = if path.exists() { "is unchanged" } else { "was not written" };
         format!("{shown} {left}")

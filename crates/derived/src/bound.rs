@@ -8,7 +8,7 @@ use crate::catalog::MAX_DEPTH;
 
 /// A formula at one place, ready for rows. Evaluation does not allocate.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Bound {
+pub struct BoundFormula {
     steps: Vec<Step>,
     /// Columns of the row, each with its factor to base units.
     terms: Vec<(usize, f64)>,
@@ -36,7 +36,7 @@ enum Step {
 /// The deepest stack that steps can need.
 const STACK: usize = MAX_DEPTH + 4;
 
-impl Bound {
+impl BoundFormula {
     /// The sum of columns, each times its factor.
     pub fn sum(terms: Vec<(usize, f64)>) -> Self {
         Self { steps: vec![Step::Sum(0, terms.len())], terms }

@@ -20,7 +20,7 @@ const OURS: &str = include_str!("../data/formulas.txt");
 const BUILT_IN: &str = "built in";
 
 /// Unit and kind of a metric by its name; `None` where nobody knows it.
-pub type Known<'a> = &'a dyn Fn(&str) -> Option<(Unit, Kind)>;
+pub type MetricLookup<'a> = &'a dyn Fn(&str) -> Option<(Unit, Kind)>;
 
 /// A figure with its formula.
 #[derive(Debug, Clone, PartialEq)]
@@ -81,7 +81,7 @@ impl Catalog {
 
     /// Adds the formulas of a text; those of a name that is there already replace it. `origin`
     /// is how the file is called. Nothing is added when something is wrong.
-    pub fn add(&mut self, text: &str, origin: &str, known: Known<'_>) -> Result<(), FormulaError> {
+    pub fn add(&mut self, text: &str, origin: &str, known: MetricLookup<'_>) -> Result<(), FormulaError> {
         let mut next = self.clone();
         let mut lines: HashMap<String, usize> = HashMap::new();
         for mut formula in definitions::read(text, origin)? {
@@ -106,7 +106,7 @@ impl Catalog {
     }
 
     /// Looks at units again, with what is known now.
-    pub fn check(&self, known: Known<'_>) -> Result<(), FormulaError> {
+    pub fn check(&self, known: MetricLookup<'_>) -> Result<(), FormulaError> {
         check::check(self, known)
     }
 

@@ -1,6 +1,6 @@
 //! Where the series of each metric stand in a row, and what belongs to which place.
 
-use crate::bound::{Bound, bind};
+use crate::bound::{BoundFormula, bind};
 use crate::catalog::{Catalog, Formula};
 use crate::machine::package;
 use crate::missing::Missing;
@@ -103,7 +103,12 @@ impl<'a> Index<'a> {
     }
 
     /// The formula at that place, ready for rows; or what it lacks there.
-    pub fn bind(&self, catalog: &Catalog, formula: &Formula, place: Instance) -> Result<Bound, Missing> {
+    pub fn bind(
+        &self,
+        catalog: &Catalog,
+        formula: &Formula,
+        place: Instance,
+    ) -> Result<BoundFormula, Missing> {
         bind(self, catalog, formula, place)
     }
 

@@ -12,8 +12,8 @@ mod machine;
 mod missing;
 mod parser;
 
-pub use bound::Bound;
-pub use catalog::{Catalog, Formula, FormulaError, Known, MAX_BYTES};
+pub use bound::BoundFormula;
+pub use catalog::{Catalog, Formula, FormulaError, MAX_BYTES, MetricLookup};
 pub use dimension::{Dimension, Quantity};
 pub use expression::Expr;
 pub use index::Index;

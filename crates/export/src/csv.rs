@@ -3,22 +3,26 @@
 //! `time` is in ns since 1970 UTC, `took` in ns; a value that was not measured is an empty
 //! field; a label is a line of its own.
 
-use crate::{ExportError, Format, Numbers, Options, Output, Source, Values};
+use crate::{ExportError, ExportFormat, ExportOptions, ExportOutput, ExportSource, ExportedValues, Numbers};
 use numakit_recording::Batch;
 use std::borrow::Cow;
 use std::io;
 
 /// Line of the table of formats.
-pub const FORMAT: Format = Format {
+pub const FORMAT: ExportFormat = ExportFormat {
     name: "csv",
     help: "comma-separated values: time and took in ns, label, one column per series",
     extension: "csv",
     binary: false,
-    values: &[Values::Raw, Values::Rates],
+    values: &[ExportedValues::Raw, ExportedValues::Rates],
     write,
 };
 
-fn write(source: &mut Source, options: Options, to: Output<'_>) -> Result<Vec<String>, ExportError> {
+fn write(
+    source: &mut ExportSource,
+    options: ExportOptions,
+    to: ExportOutput<'_>,
+) -> Result<Vec<String>, ExportError> {
     let header = source.header();
     write!(to, "time,took,label")?;
     for series in &header.series {
@@ -31,7 +35,7 @@ fn write(source: &mut Source, options: Options, to: Output<'_>) -> Result<Vec<St
     Ok(Vec::new())
 }
 
-fn rows(batch: &Batch, numbers: &mut Numbers, to: Output<'_>) -> io::Result<()> {
+fn rows(batch: &Batch, numbers: &mut Numbers, to: ExportOutput<'_>) -> io::Result<()> {
     for row in 0..batch.len() {
         write!(to, "{},{},", batch.time[row], batch.took[row])?;
         if let Some(text) = &batch.label[row] {
@@ -68,7 +72,7 @@ mod tests {
         let series = series(&[("a.x,y", Kind::Rate), ("a.z", Kind::Gauge)]);
         let mut batch = batch(&[(1000, &[Some(-2i64 as u64), None])]);
         batch.push_label(2000, "say \"hi\"");
-        for values in [Values::Raw, Values::Rates] {
+        for values in [ExportedValues::Raw, ExportedValues::Rates] {
             let text = text("csv", values, false, &series, &[batch.clone()]);
             assert_eq!(text, "time,took,label,\"a.x,y\",a.z\n1000,5,,-2,\n2000,0,\"say \"\"hi\"\"\",,\n");
         }

@@ -8,23 +8,29 @@
 //! float under a name of its own.
 
 use crate::place::place;
-use crate::{ExportError, Format, Number, Numbers, Options, Output, Source, Values};
+use crate::{
+    ExportError, ExportFormat, ExportOptions, ExportOutput, ExportSource, ExportedValues, Number, Numbers,
+};
 use numakit_model::Series;
 use numakit_recording::{Batch, Header};
 use std::collections::HashMap;
 use std::io::{self, Write};
 
 /// Line of the table of formats.
-pub const FORMAT: Format = Format {
+pub const FORMAT: ExportFormat = ExportFormat {
     name: "influx",
     help: "line protocol of InfluxDB: a measurement per sensor, a field per metric",
     extension: "lp",
     binary: false,
-    values: &[Values::Raw, Values::Rates],
+    values: &[ExportedValues::Raw, ExportedValues::Rates],
     write,
 };
 
-fn write(source: &mut Source, options: Options, to: Output<'_>) -> Result<Vec<String>, ExportError> {
+fn write(
+    source: &mut ExportSource,
+    options: ExportOptions,
+    to: ExportOutput<'_>,
+) -> Result<Vec<String>, ExportError> {
     let header = source.header();
     let mut writer = Lines::new(&header, options.values);
     source.each(|batch| writer.batch(batch, to))?;
@@ -62,7 +68,7 @@ impl Line {
 }
 
 impl Lines {
-    fn new(header: &Header, values: Values) -> Self {
+    fn new(header: &Header, values: ExportedValues) -> Self {
         let host =
             if header.host.is_empty() { String::new() } else { format!(",host={}", tag(&header.host)) };
         let mut lines: Vec<Line> = Vec::new();
@@ -89,7 +95,7 @@ impl Lines {
         }
     }
 
-    fn batch(&mut self, batch: &Batch, to: Output<'_>) -> io::Result<()> {
+    fn batch(&mut self, batch: &Batch, to: ExportOutput<'_>) -> io::Result<()> {
         for row in 0..batch.len() {
             let time = batch.time[row];
             if let Some(text) = &batch.label[row] {
@@ -147,7 +153,7 @@ fn field_key(name: &str, per_second: bool) -> String {
     }
 }
 
-fn begin_of(series: &Series, host: &str, values: Values) -> String {
+fn begin_of(series: &Series, host: &str, values: ExportedValues) -> String {
     let place = place(series.instance).map(|(word, number)| format!(",{word}={number}"));
     let kind = if values.are_per_second(series.metric.kind) { "rate" } else { series.metric.kind.name() };
     format!("{}{host}{},kind={kind} ", word(series.metric.sensor()), place.unwrap_or_default())

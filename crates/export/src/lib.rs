@@ -13,8 +13,8 @@ mod source;
 #[cfg(test)]
 mod testing;
 
-pub use numbers::{Number, Numbers, Values};
-pub use source::Source;
+pub use numbers::{ExportedValues, Number, Numbers};
+pub use source::ExportSource;
 
 use numakit_recording::OpenError;
 use std::io::{self, Write};
@@ -22,11 +22,11 @@ use std::path::Path;
 use thiserror::Error;
 
 /// Where a format is written to.
-pub type Output<'a> = &'a mut (dyn Write + Send);
+pub type ExportOutput<'a> = &'a mut (dyn Write + Send);
 
 /// A format: what the command line and the guide say of it, and its writer.
 #[derive(Debug)]
-pub struct Format {
+pub struct ExportFormat {
     /// The name on the command line.
     pub name: &'static str,
     /// One line.
@@ -36,22 +36,22 @@ pub struct Format {
     /// Whether it is of no use on a terminal.
     pub binary: bool,
     /// The numbers that it can hold; the first are its default.
-    pub values: &'static [Values],
+    pub values: &'static [ExportedValues],
     /// Writes what is left of a recording. The answer is what the user should know of it.
-    pub write: fn(&mut Source, Options, Output<'_>) -> Result<Vec<String>, ExportError>,
+    pub write: fn(&mut ExportSource, ExportOptions, ExportOutput<'_>) -> Result<Vec<String>, ExportError>,
 }
 
 /// What is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Options {
+pub struct ExportOptions {
     /// Raw values or rates; one of the format's.
-    pub values: Values,
+    pub values: ExportedValues,
     /// Every sample, where the default of the format is the last one only.
     pub all: bool,
 }
 
 /// Every format, in the order in which they are listed.
-pub static FORMATS: &[Format] = &[
+pub static FORMATS: &[ExportFormat] = &[
     csv::FORMAT,
     parquet::FORMAT,
     perfetto::FORMAT,
@@ -62,12 +62,12 @@ pub static FORMATS: &[Format] = &[
 ];
 
 /// The format of that name.
-pub fn format(name: &str) -> Option<&'static Format> {
+pub fn format(name: &str) -> Option<&'static ExportFormat> {
     FORMATS.iter().find(|f| f.name == name)
 }
 
 /// The format that the name of a file ends in.
-pub fn format_of(file: &Path) -> Option<&'static Format> {
+pub fn format_of(file: &Path) -> Option<&'static ExportFormat> {
     FORMATS.iter().find(|f| file.extension().is_some_and(|extension| extension == f.extension))
 }
 

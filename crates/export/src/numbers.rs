@@ -6,7 +6,7 @@ use std::fmt;
 
 /// Which numbers are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Values {
+pub enum ExportedValues {
     /// As they were read.
     Raw,
     /// Counters per second, gauges as levels.
@@ -43,7 +43,7 @@ impl fmt::Display for Number {
     }
 }
 
-impl Values {
+impl ExportedValues {
     /// The name of the option that asks for them.
     pub fn name(self) -> &'static str {
         match self {
@@ -74,10 +74,10 @@ pub struct Numbers {
 
 impl Numbers {
     /// For rows of these series.
-    pub fn new(series: &[Series], values: Values) -> Self {
+    pub fn new(series: &[Series], values: ExportedValues) -> Self {
         Self {
             kinds: series.iter().map(|s| s.metric.kind).collect(),
-            rates: (values == Values::Rates).then(|| Rates::new(series)),
+            rates: (values == ExportedValues::Rates).then(|| Rates::new(series)),
             raw: vec![None; series.len()],
             row: vec![None; series.len()],
         }
@@ -128,11 +128,11 @@ mod tests {
             (1_000, &[Some(u64::MAX - 1), Some(u64::MAX), Some(-7i64 as u64)]),
             (500_001_000, &[Some(u64::MAX), None, None]),
         ]);
-        let mut raw = Numbers::new(&series, Values::Raw);
+        let mut raw = Numbers::new(&series, ExportedValues::Raw);
         use Number::{Float, Signed, Unsigned};
         let first = [Some(Unsigned(u64::MAX - 1)), Some(Unsigned(u64::MAX)), Some(Signed(-7))];
         assert_eq!(raw.row(&rows, 0), first);
-        let mut rates = Numbers::new(&series, Values::Rates);
+        let mut rates = Numbers::new(&series, ExportedValues::Rates);
         assert_eq!(rates.row(&rows, 0), [None, Some(Unsigned(u64::MAX)), Some(Signed(-7))]);
         assert_eq!(rates.row(&rows, 1), [Some(Float(2.0)), None, None]);
         assert_eq!((rates.began(0), rates.began(1)), (Some(1_000), None));

@@ -6,16 +6,18 @@ mod family;
 
 pub use family::{Dialect, Families, Family, Stamp};
 
-use crate::{ExportError, Format, Number, Numbers, Options, Output, Source, Values};
+use crate::{
+    ExportError, ExportFormat, ExportOptions, ExportOutput, ExportSource, ExportedValues, Number, Numbers,
+};
 use numakit_recording::{Batch, Header};
 
 /// Line of the table of formats.
-pub const FORMAT: Format = Format {
+pub const FORMAT: ExportFormat = ExportFormat {
     name: "openmetrics",
     help: "OpenMetrics text: the last sample, or all of them for promtool with --all",
     extension: "om",
     binary: false,
-    values: &[Values::Raw, Values::Rates],
+    values: &[ExportedValues::Raw, ExportedValues::Rates],
     write,
 };
 
@@ -24,7 +26,11 @@ const HELD: usize = 64 << 20;
 
 const MS: u64 = 1_000_000;
 
-fn write(source: &mut Source, options: Options, to: Output<'_>) -> Result<Vec<String>, ExportError> {
+fn write(
+    source: &mut ExportSource,
+    options: ExportOptions,
+    to: ExportOutput<'_>,
+) -> Result<Vec<String>, ExportError> {
     let families = families(&source.header(), options.values);
     let notes = if options.all {
         every(source, &families, options.values, HELD, to)?
@@ -41,14 +47,17 @@ fn write(source: &mut Source, options: Options, to: Output<'_>) -> Result<Vec<St
 }
 
 /// The families of a recording, each sample with the host's name.
-pub(crate) fn families(header: &Header, values: Values) -> Families {
+pub(crate) fn families(header: &Header, values: ExportedValues) -> Families {
     let host = [("host", header.host.as_str())];
     let constant = if header.host.is_empty() { &[][..] } else { &host };
     Families::new(&header.series, header.page_size, values, constant)
 }
 
 /// The last value of every series that has one, with its time in ns.
-pub(crate) fn latest(source: &mut Source, values: Values) -> Result<Vec<Option<(Number, u64)>>, ExportError> {
+pub(crate) fn latest(
+    source: &mut ExportSource,
+    values: ExportedValues,
+) -> Result<Vec<Option<(Number, u64)>>, ExportError> {
     let series = &source.header().series;
     let mut numbers = Numbers::new(series, values);
     let mut latest: Vec<Option<(Number, u64)>> = vec![None; series.len()];
@@ -67,11 +76,11 @@ pub(crate) fn latest(source: &mut Source, values: Values) -> Result<Vec<Option<(
 /// Every sample: as many members of families in a pass as fit into so much memory. Times are
 /// in ms, as Prometheus keeps them, and rise from sample to sample.
 fn every(
-    source: &mut Source,
+    source: &mut ExportSource,
     families: &Families,
-    values: Values,
+    values: ExportedValues,
     held: usize,
-    to: Output<'_>,
+    to: ExportOutput<'_>,
 ) -> Result<Vec<String>, ExportError> {
     let mut times = Times::default();
     source.each(|batch| {
@@ -103,9 +112,9 @@ fn every(
 /// The values of some series at the times that were kept. Rows that came to the recording since
 /// are not looked at.
 fn columns(
-    mut source: Source,
+    mut source: ExportSource,
     series: &[usize],
-    values: Values,
+    values: ExportedValues,
     times: &Times,
 ) -> Result<Vec<Vec<Option<Number>>>, ExportError> {
     let mut numbers = Numbers::new(&source.header().series, values);

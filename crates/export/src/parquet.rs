@@ -4,7 +4,9 @@
 //! null. The key `numakit` of the metadata holds the same JSON as in the recording, and
 //! `ARROW:schema` the fields with unit, kind and help, which Arrow's readers give back.
 
-use crate::{ExportError, Format, Number, Numbers, Options, Output, Source, Values};
+use crate::{
+    ExportError, ExportFormat, ExportOptions, ExportOutput, ExportSource, ExportedValues, Number, Numbers,
+};
 use data_encoding::BASE64;
 use numakit_model::Kind;
 use numakit_recording::{Batch, Header, schema_message};
@@ -21,19 +23,23 @@ use std::io;
 use std::sync::Arc;
 
 /// Line of the table of formats.
-pub const FORMAT: Format = Format {
+pub const FORMAT: ExportFormat = ExportFormat {
     name: "parquet",
     help: "Apache Parquet: time, took, label, one column per series",
     extension: "parquet",
     binary: true,
-    values: &[Values::Raw, Values::Rates],
+    values: &[ExportedValues::Raw, ExportedValues::Rates],
     write,
 };
 
 /// Values of a row group before they are encoded.
 const ROW_GROUP: usize = 8 << 20;
 
-fn write(source: &mut Source, options: Options, to: Output<'_>) -> Result<Vec<String>, ExportError> {
+fn write(
+    source: &mut ExportSource,
+    options: ExportOptions,
+    to: ExportOutput<'_>,
+) -> Result<Vec<String>, ExportError> {
     let header = source.header();
     let mut group = Group::new(&header, options.values, ROW_GROUP);
     let mut writer = SerializedFileWriter::new(to, schema(&group)?, Arc::new(properties(&header, &group)?))?;
@@ -77,7 +83,7 @@ enum Cells {
 }
 
 impl Group {
-    fn new(header: &Header, values: Values, cells: usize) -> Self {
+    fn new(header: &Header, values: ExportedValues, cells: usize) -> Self {
         let fixed = |name: &str, values| Column { name: name.to_owned(), values, there: None };
         let nulls = |name, values| Column { name, values, there: Some(Vec::new()) };
         let mut columns = vec![
@@ -124,7 +130,7 @@ impl Group {
         }
     }
 
-    fn flush(&mut self, to: &mut SerializedFileWriter<Output<'_>>) -> Result<(), ExportError> {
+    fn flush(&mut self, to: &mut SerializedFileWriter<ExportOutput<'_>>) -> Result<(), ExportError> {
         let mut group = to.next_row_group()?;
         for column in &mut self.columns {
             let Some(mut writer) = group.next_column()? else { break };

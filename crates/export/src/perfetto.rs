@@ -9,23 +9,29 @@ mod packets;
 mod protobuf;
 mod tracks;
 
-use crate::{ExportError, Format, Number, Numbers, Options, Output, Source, Values};
+use crate::{
+    ExportError, ExportFormat, ExportOptions, ExportOutput, ExportSource, ExportedValues, Number, Numbers,
+};
 use numakit_recording::{Batch, Header};
 use packets::Packets;
-use protobuf::Message;
+use protobuf::ProtobufMessage;
 use std::io;
 
 /// Line of the table of formats.
-pub const FORMAT: Format = Format {
+pub const FORMAT: ExportFormat = ExportFormat {
     name: "perfetto",
     help: "a trace for ui.perfetto.dev: a counter track per series, counters as rates",
     extension: "pftrace",
     binary: true,
-    values: &[Values::Rates, Values::Raw],
+    values: &[ExportedValues::Rates, ExportedValues::Raw],
     write,
 };
 
-fn write(source: &mut Source, options: Options, to: Output<'_>) -> Result<Vec<String>, ExportError> {
+fn write(
+    source: &mut ExportSource,
+    options: ExportOptions,
+    to: ExportOutput<'_>,
+) -> Result<Vec<String>, ExportError> {
     let header = source.header();
     let mut packets = Packets::new(to);
     packets.clock(header.started)?;
@@ -43,7 +49,7 @@ struct Trace<'a> {
     numbers: Numbers,
     /// What each track shows.
     shown: Vec<Option<Shown>>,
-    event: Message,
+    event: ProtobufMessage,
 }
 
 #[derive(Clone, Copy)]
@@ -55,12 +61,12 @@ struct Shown {
 }
 
 impl<'a> Trace<'a> {
-    fn new(header: &Header, values: Values, packets: Packets<'a>) -> Self {
+    fn new(header: &Header, values: ExportedValues, packets: Packets<'a>) -> Self {
         Self {
             packets,
             numbers: Numbers::new(&header.series, values),
             shown: vec![None; header.series.len()],
-            event: Message::default(),
+            event: ProtobufMessage::default(),
         }
     }
 

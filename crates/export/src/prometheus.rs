@@ -2,19 +2,23 @@
 //! it and as node_exporter's textfile collector and `promtool check metrics` take it.
 
 use crate::openmetrics::{Dialect, families, latest};
-use crate::{ExportError, Format, Options, Output, Source, Values};
+use crate::{ExportError, ExportFormat, ExportOptions, ExportOutput, ExportSource, ExportedValues};
 
 /// Line of the table of formats.
-pub const FORMAT: Format = Format {
+pub const FORMAT: ExportFormat = ExportFormat {
     name: "prometheus",
     help: "text of Prometheus without times: the last sample, for node_exporter's textfile collector",
     extension: "prom",
     binary: false,
-    values: &[Values::Raw, Values::Rates],
+    values: &[ExportedValues::Raw, ExportedValues::Rates],
     write,
 };
 
-fn write(source: &mut Source, options: Options, to: Output<'_>) -> Result<Vec<String>, ExportError> {
+fn write(
+    source: &mut ExportSource,
+    options: ExportOptions,
+    to: ExportOutput<'_>,
+) -> Result<Vec<String>, ExportError> {
     let families = families(&source.header(), options.values);
     let latest = latest(source, options.values)?;
     let value = |series: usize| latest.get(series).copied().flatten();
@@ -46,8 +50,11 @@ mod tests {
              # TYPE numakit_node_huge_pages gauge\n\
              numakit_node_huge_pages{{host=\"h 1\",node=\"1\"}} 2\n"
         );
-        assert_eq!(text("prometheus", Values::Raw, false, &series, std::slice::from_ref(&rows)), expected);
-        let rates = text("prometheus", Values::Rates, false, &series, &[rows]);
+        assert_eq!(
+            text("prometheus", ExportedValues::Raw, false, &series, std::slice::from_ref(&rows)),
+            expected
+        );
+        let rates = text("prometheus", ExportedValues::Rates, false, &series, &[rows]);
         assert!(rates.contains("# TYPE numakit_cpu_user_seconds_per_second gauge\n"), "{rates}");
     }
 }

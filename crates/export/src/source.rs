@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 /// A recording that is read batch by batch, and again from its start where a format asks for it.
 #[derive(Debug)]
-pub struct Source {
+pub struct ExportSource {
     header: Arc<Header>,
     rows: Rows,
 }
@@ -17,7 +17,7 @@ enum Rows {
     Held { batches: Arc<[Batch]>, taken: bool },
 }
 
-impl Source {
+impl ExportSource {
     /// Opens a recording.
     pub fn open(path: &Path) -> Result<Self, OpenError> {
         let reader = Box::new(Reader::open(path)?);

@@ -1,6 +1,6 @@
 //! Small recordings for tests.
 
-use crate::{Options, Source, Values, format};
+use crate::{ExportOptions, ExportSource, ExportedValues, format};
 use numakit_model::{Instance, Kind, Metric, Series, Unit};
 use numakit_recording::{Batch, Header};
 use std::sync::Arc;
@@ -37,15 +37,22 @@ pub fn batch(rows: &[(u64, &[Option<u64>])]) -> Batch {
 }
 
 /// What a format makes of a recording.
-pub fn exported(name: &str, values: Values, all: bool, series: &[Series], batches: &[Batch]) -> Vec<u8> {
+pub fn exported(
+    name: &str,
+    values: ExportedValues,
+    all: bool,
+    series: &[Series],
+    batches: &[Batch],
+) -> Vec<u8> {
     let header = Header { series: series.to_vec(), host: "h 1".into(), page_size: 4096, ..Header::default() };
     let mut out = Vec::new();
     let write = format(name).unwrap().write;
-    write(&mut Source::held(header, batches.to_vec()), Options { values, all }, &mut out).unwrap();
+    write(&mut ExportSource::held(header, batches.to_vec()), ExportOptions { values, all }, &mut out)
+        .unwrap();
     out
 }
 
 /// The same as text.
-pub fn text(name: &str, values: Values, all: bool, series: &[Series], batches: &[Batch]) -> String {
+pub fn text(name: &str, values: ExportedValues, all: bool, series: &[Series], batches: &[Batch]) -> String {
     String::from_utf8(exported(name, values, all, series, batches)).unwrap()
 }

@@ -1,9 +1,9 @@
 //! The table of formats in the guide is the one in the code. `UPDATE=1` writes it.
 #![allow(clippy::unwrap_used)]
 
-use numakit_export::{FORMATS, Format};
+use numakit_export::{ExportFormat, FORMATS};
 
-fn line(format: &Format) -> String {
+fn line(format: &ExportFormat) -> String {
     let values: Vec<&str> = format.values.iter().map(|v| v.name()).collect();
     format!("| `{}` | `.{}` | {} | {} |\n", format.name, format.extension, values.join(", "), format.help)
 }

@@ -1,7 +1,7 @@
 //! Opening times of an hour of 190 series at 1 kHz: `hour [FILE]`, which is made if missing.
 
 #![allow(clippy::print_stdout, clippy::unwrap_used)]
-use numakit_history::{History, Recorded, Source, levels_of, plain};
+use numakit_history::{History, RecordedHistory, Source, levels_of, plain};
 use numakit_model::{Instance, Kind, Metric, Scope, Series, Unit};
 use numakit_recording::{Header, Recorder};
 use std::path::{Path, PathBuf};
@@ -75,7 +75,7 @@ fn main() {
     let size = |path: &Path| path.metadata().map_or(0, |m| m.len() >> 20);
     let _ = std::fs::remove_file(levels_of(&path));
     for which in ["first opening", "second opening"] {
-        let recorded = timed(which, || Recorded::open(&path, BUDGET, plain()).unwrap());
+        let recorded = timed(which, || RecordedHistory::open(&path, BUDGET, plain()).unwrap());
         let (first, last) = recorded.span().unwrap();
         println!("  {} MiB of memory", recorded.bytes() >> 20);
         let series: Vec<usize> = (0..24).map(|i| i * 7).collect();

@@ -24,5 +24,5 @@ pub use answer::{Bucketed, Buckets, Raw, kept};
 pub use grid::MAX_BUCKETS;
 pub use history::History;
 pub use label::{Label, Labels};
-pub use recorded::{Recorded, Show, Shown, levels_of, plain};
+pub use recorded::{RecordedHistory, RowView, RowViewMaker, levels_of, plain};
 pub use source::Source;

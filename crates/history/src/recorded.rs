@@ -6,7 +6,7 @@ mod read;
 mod shown;
 
 pub use levels::levels_of;
-pub use shown::{Show, Shown, plain};
+pub use shown::{RowView, RowViewMaker, plain};
 
 use crate::answer::{Buckets, Raw};
 use crate::block::Block;
@@ -17,7 +17,7 @@ use crate::source::Source;
 use crate::store::Store;
 use detail::Detail;
 use levels::Stamp;
-use numakit_recording::{Header, Mark, OpenError, Reader};
+use numakit_recording::{BatchPosition, Header, OpenError, Reader};
 use std::path::{Path, PathBuf};
 
 /// The most blocks that are read again for one answer.
@@ -27,13 +27,13 @@ const MOST_READ: usize = 64;
 ///
 /// The levels of a large recording are also kept beside it as `FILE.levels`, so that the next
 /// opening need not read all of it; where that cannot be written, it is done without.
-pub struct Recorded {
+pub struct RecordedHistory {
     path: PathBuf,
     header: Header,
     known: Known,
     labels: Labels,
     from_levels: bool,
-    show: Show,
+    show: RowViewMaker,
     detail: Detail,
 }
 
@@ -50,15 +50,15 @@ enum Rows {
 struct Known {
     store: Store,
     /// Where each batch begins.
-    marks: Vec<Mark>,
+    marks: Vec<BatchPosition>,
     labels: Vec<(u64, String)>,
     damage: Option<String>,
 }
 
-impl Recorded {
+impl RecordedHistory {
     /// Opens a recording: from its levels if they are there and belong to it, else by reading
     /// all of it. Three quarters of the budget are for levels, the rest is for details.
-    pub fn open(path: &Path, budget: usize, show: Show) -> Result<Self, OpenError> {
+    pub fn open(path: &Path, budget: usize, show: RowViewMaker) -> Result<Self, OpenError> {
         let mut reader = Reader::open(path)?;
         let before = Stamp::of(path);
         let header = reader.header().clone();
@@ -126,7 +126,7 @@ fn is_near(blocks: &[Block], step: u64) -> bool {
     (1..=MOST_READ).contains(&lacking) && step / 4 < time / groups.max(1)
 }
 
-impl Source for Recorded {
+impl Source for RecordedHistory {
     fn series(&self) -> usize {
         self.known.store.series()
     }
@@ -140,7 +140,7 @@ impl Source for Recorded {
     }
 
     fn bytes(&self) -> usize {
-        let marks = self.known.marks.len() * size_of::<Mark>();
+        let marks = self.known.marks.len() * size_of::<BatchPosition>();
         self.known.store.bytes() + marks + self.detail.bytes() + self.labels.bytes()
     }
 

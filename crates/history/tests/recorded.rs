@@ -1,7 +1,7 @@
 //! Recordings: opened by reading and by their levels, seen from afar and from near.
 
 #![allow(clippy::unwrap_used)]
-use numakit_history::{Buckets, History, Recorded, Source, levels_of, plain};
+use numakit_history::{Buckets, History, RecordedHistory, Source, levels_of, plain};
 use numakit_model::{Instance, Kind, Metric, Scope, Series, Unit};
 use numakit_recording::{Header, Rates, Recorder, tail_of};
 use numakit_testing::until;
@@ -97,8 +97,8 @@ fn truth() -> History {
     history
 }
 
-fn open(path: &Path, budget: usize) -> Recorded {
-    Recorded::open(path, budget, plain()).unwrap()
+fn open(path: &Path, budget: usize) -> RecordedHistory {
+    RecordedHistory::open(path, budget, plain()).unwrap()
 }
 
 fn bits(answer: &Buckets) -> Vec<Vec<u32>> {
@@ -109,7 +109,7 @@ fn bits(answer: &Buckets) -> Vec<Vec<u32>> {
 const SOME: [usize; 4] = [0, 1, 2, 7];
 
 /// From near every row is as it was recorded.
-fn check_near(recorded: &Recorded, truth: &History) {
+fn check_near(recorded: &RecordedHistory, truth: &History) {
     for (from, length) in [(0, 300), (1000, 30), (1015, 20), (9_990, 2_000), (19_900, 500)] {
         let (from, to) = (START + from * MS, START + (from + length) * MS);
         let (a, b) = (recorded.buckets(&SOME, from, to, 150), truth.buckets(&SOME, from, to, 150));
@@ -121,7 +121,7 @@ fn check_near(recorded: &Recorded, truth: &History) {
 }
 
 /// From afar nothing is missing.
-fn check_afar(recorded: &Recorded, truth: &History) {
+fn check_afar(recorded: &RecordedHistory, truth: &History) {
     let (first, last) = truth.span().unwrap();
     assert_eq!(recorded.span(), Some((first, last)));
     let (a, b) = (recorded.buckets(&SOME, first, last + 1, 9), truth.buckets(&SOME, first, last + 1, 9));

@@ -1,13 +1,14 @@
 //! From a wish to a running program: choose, take, put together, start.
 
-use crate::choice::{Choice, Outcome};
-use crate::{Environment, Job, Launch, LaunchError, Options, Program};
+use crate::choice::{CoreSelector, ExplainedPlan};
+use crate::{CommandRequest, Environment, ExplainedCommand, LaunchError, Program, RunOptions};
 use numakit_model::{CpuSet, Topology};
-use numakit_placement::{PlanError, Request};
-use numakit_registry::isolate::{self, Group};
-use numakit_registry::limits::{Limits, LimitsError};
+use numakit_placement::{PlacementRequest, PlanError};
+use numakit_registry::isolate::{self, ControlGroup};
+use numakit_registry::limits::{CoreLimits, LimitsError};
 use numakit_registry::{
-    About, Chosen, Ending, Held, Registry, RegistryError, RunError, Seen, TakeError, busy, look, run,
+    CoreSelection, Ending, HolderInfo, Registry, RegistryError, RegistryView, Reservation, RunError,
+    TakeError, busy, look, run,
 };
 use numakit_sys::huge_pages::Setting;
 use numakit_sys::proc::LoadAverage;
@@ -25,7 +26,7 @@ const GIVEN_BACK: Duration = Duration::from_secs(2);
 
 /// Everything that a caller says, and what is known of machine and program.
 #[derive(Debug)]
-pub struct Wish<'a> {
+pub struct LaunchRequest<'a> {
     /// Where the machine is looked at.
     pub root: &'a SysRoot,
     /// The machine.
@@ -35,9 +36,9 @@ pub struct Wish<'a> {
     /// What the first word stands for.
     pub program: &'a Program,
     /// Cores and memory.
-    pub request: &'a Request,
+    pub request: &'a PlacementRequest,
     /// What else.
-    pub options: &'a Options,
+    pub options: &'a RunOptions,
     /// Where the library is.
     pub library: &'a Path,
     /// Percent from which on a CPU that nobody registered counts as used; none looks.
@@ -105,28 +106,28 @@ pub enum Isolated {
 
 /// A program that can be started.
 #[derive(Debug)]
-pub struct Ready {
+pub struct PreparedLaunch {
     /// Its plan.
-    pub outcome: Outcome,
+    pub outcome: ExplainedPlan,
     /// What it is started with.
-    pub launch: Launch,
+    pub launch: ExplainedCommand,
     /// What became of the wish for a control group of its own.
     pub isolated: Option<Isolated>,
-    held: Option<Held>,
-    group: Option<Group>,
+    held: Option<Reservation>,
+    group: Option<ControlGroup>,
 }
 
-impl Wish<'_> {
+impl LaunchRequest<'_> {
     /// Chooses and takes cores, and puts everything together.
-    pub fn take(&self) -> Result<Ready, BeginError> {
+    pub fn take(&self) -> Result<PreparedLaunch, BeginError> {
         if self.options.shared {
             let outcome = self.choice(None).share(&look().unwrap_or_default())?;
             return self.ready(outcome, None);
         }
-        let limits = Limits::of_this_machine()?;
+        let limits = CoreLimits::of_this_machine()?;
         let choice = self.choice(Some(&limits));
         let mut registry = Registry::open()?;
-        let about = About { application: self.program.name().to_string_lossy().into_owned() };
+        let about = HolderInfo { application: self.program.name().to_string_lossy().into_owned() };
         let timeout = match self.wait {
             Wait::No => Some(Duration::ZERO),
             Wait::Upto(time) => Some(time),
@@ -134,7 +135,7 @@ impl Wish<'_> {
         };
         // CPUs of a partition: free for others first, in this process's mask a moment later.
         let lent = Cell::new(None);
-        let choose = |seen: &Seen| {
+        let choose = |seen: &RegistryView| {
             if !self.lent(seen).is_empty() {
                 lent.set(Some(Instant::now()));
             }
@@ -147,21 +148,25 @@ impl Wish<'_> {
     }
 
     /// The same without taking anything.
-    pub fn only_plan(&self) -> Result<Ready, BeginError> {
+    pub fn only_plan(&self) -> Result<PreparedLaunch, BeginError> {
         let seen = look().map_err(RegistryError::from)?;
         let outcome = match self.options.shared {
             true => self.choice(None).share(&seen)?,
-            false => self.choose(&self.choice(Some(&Limits::of_this_machine()?)), &seen)?.with,
+            false => self.choose(&self.choice(Some(&CoreLimits::of_this_machine()?)), &seen)?.with,
         };
         self.ready(outcome, None)
     }
 
-    fn choose(&self, choice: &Choice<'_>, seen: &Seen) -> Result<Chosen<Outcome>, PlanError> {
-        Choice { topology: &self.machine(seen), ..choice.clone() }.choose(seen)
+    fn choose(
+        &self,
+        choice: &CoreSelector<'_>,
+        seen: &RegistryView,
+    ) -> Result<CoreSelection<ExplainedPlan>, PlanError> {
+        CoreSelector { topology: &self.machine(seen), ..choice.clone() }.choose(seen)
     }
 
     /// The machine at this moment: CPUs that others hold in partitions are theirs, but come back.
-    fn machine(&self, seen: &Seen) -> Cow<'_, Topology> {
+    fn machine(&self, seen: &RegistryView) -> Cow<'_, Topology> {
         let given = self.topology;
         if given.allowed == given.online {
             return Cow::Borrowed(given);
@@ -171,7 +176,7 @@ impl Wish<'_> {
     }
 
     /// CPUs that others hold in partitions and that this process may use once they are free.
-    fn lent(&self, seen: &Seen) -> CpuSet {
+    fn lent(&self, seen: &RegistryView) -> CpuSet {
         let online = &self.topology.online;
         match self.topology.allowed == *online {
             true => CpuSet::new(),
@@ -179,13 +184,17 @@ impl Wish<'_> {
         }
     }
 
-    fn choice<'a>(&'a self, limits: Option<&'a Limits>) -> Choice<'a> {
+    fn choice<'a>(&'a self, limits: Option<&'a CoreLimits>) -> CoreSelector<'a> {
         let busy = self.busy.map_or_else(Vec::new, |threshold| in_use(self.root, threshold));
-        Choice { busy, limits, ..Choice::new(self.root, self.topology, self.request) }
+        CoreSelector { busy, limits, ..CoreSelector::new(self.root, self.topology, self.request) }
     }
 
-    fn ready(&self, mut outcome: Outcome, held: Option<Held>) -> Result<Ready, BeginError> {
-        let job = Job {
+    fn ready(
+        &self,
+        mut outcome: ExplainedPlan,
+        held: Option<Reservation>,
+    ) -> Result<PreparedLaunch, BeginError> {
+        let job = CommandRequest {
             words: self.words,
             program: self.program,
             plan: &outcome.plan,
@@ -193,12 +202,12 @@ impl Wish<'_> {
             options: self.options,
             setting: Setting::read(self.root),
             library: self.library,
-            hold: held.as_ref().map(Held::descriptor),
+            hold: held.as_ref().map(Reservation::descriptor),
         };
-        let launch = match Launch::new(&job, Environment::of(std::env::vars_os())) {
+        let launch = match ExplainedCommand::new(&job, Environment::of(std::env::vars_os())) {
             Ok(launch) => launch,
             Err(error) => {
-                held.into_iter().for_each(Held::give_back);
+                held.into_iter().for_each(Reservation::give_back);
                 return Err(error.into());
             }
         };
@@ -214,11 +223,11 @@ impl Wish<'_> {
             }
             Some(Err(why)) => (None, Some(Isolated::Shared(format!("{why}; {}", why.fix())))),
         };
-        Ok(Ready { outcome, launch, isolated, held, group })
+        Ok(PreparedLaunch { outcome, launch, isolated, held, group })
     }
 }
 
-impl Ready {
+impl PreparedLaunch {
     /// Runs it to its end. Where nothing is held, this process becomes the program and this does
     /// not return. Only a process with a single thread may.
     pub fn run(self) -> Result<Ending, BeginError> {
@@ -229,7 +238,7 @@ impl Ready {
                 None => BeginError::Program(error),
             });
         };
-        let job = numakit_registry::Job { start: self.launch.start, held, group: self.group };
+        let job = numakit_registry::Supervisor { start: self.launch.start, held, group: self.group };
         run(job).map_err(|error| match error {
             RunError::NotStarted(error) => BeginError::Program(error),
             RunError::NotPrepared(text) => BeginError::Prepare(text),

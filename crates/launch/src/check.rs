@@ -2,7 +2,7 @@
 
 use numakit_model::Topology;
 use numakit_placement::check::{EnvironmentError, Expected, ObservedThread, compare, plan_of_environment};
-use numakit_placement::{PlanError, Request, Taken, explained};
+use numakit_placement::{PlacementRequest, PlanError, Taken, explained};
 use numakit_sys::proc::{TaskDir, Variables, tree};
 use numakit_sys::{ReadError, SysRoot};
 use std::collections::BTreeMap;
@@ -75,7 +75,7 @@ pub struct Checked {
 pub fn check(
     root: &SysRoot,
     topology: &Topology,
-    request: &Request,
+    request: &PlacementRequest,
     pid: u32,
 ) -> Result<Checked, CheckError> {
     let process = TaskDir::of(root, pid);
@@ -153,7 +153,7 @@ mod tests {
     use numakit_model::CpuSet;
     use numakit_model::topology::{Core, Node};
     use numakit_placement::Cores;
-    use numakit_sys::root::Tree;
+    use numakit_sys::root::FileTree;
 
     /// One node of four cores of one CPU.
     fn topology() -> Topology {
@@ -170,7 +170,7 @@ mod tests {
     }
 
     /// A process with an environment, and threads that may run on these CPUs.
-    fn put(tree: &mut Tree, pid: u32, parent: u32, environment: &str, threads: &[(u32, &str)]) {
+    fn put(tree: &mut FileTree, pid: u32, parent: u32, environment: &str, threads: &[(u32, &str)]) {
         let folder = format!("/proc/{pid}");
         let stat = |id: u32| format!("{id} (app) S {parent} {} 3 0 0\n", "0 ".repeat(34));
         tree.file(&format!("{folder}/stat"), stat(pid));
@@ -182,17 +182,17 @@ mod tests {
         }
     }
 
-    fn request(cores: u32, processes: u32) -> Request {
-        Request { cores: Some(Cores::Count(cores)), processes, ..Request::default() }
+    fn request(cores: u32, processes: u32) -> PlacementRequest {
+        PlacementRequest { cores: Some(Cores::Count(cores)), processes, ..PlacementRequest::default() }
     }
 
-    fn checked(tree: Tree, request: &Request, pid: u32) -> Result<Checked, CheckError> {
+    fn checked(tree: FileTree, request: &PlacementRequest, pid: u32) -> Result<Checked, CheckError> {
         check(&SysRoot::of_tree(tree), &topology(), request, pid)
     }
 
     #[test]
     fn a_job_is_compared_with_the_plan_that_started_it_or_else_with_the_request() {
-        let mut tree = Tree::new();
+        let mut tree = FileTree::new();
         put(&mut tree, 40, 1, "NUMA_PLACE=2,0 HOME=/", &[(7, "0"), (40, "2")]);
         let found = checked(tree.clone(), &request(4, 1), 40).unwrap();
         assert_eq!(found, Checked { threads: 2, of_run: true, differences: vec![] });
@@ -204,7 +204,7 @@ mod tests {
 
     #[test]
     fn ranks_are_the_first_processes_of_a_family_that_have_one() {
-        let mut tree = Tree::new();
+        let mut tree = FileTree::new();
         put(&mut tree, 40, 1, "HOME=/", &[(40, "0-3")]);
         put(&mut tree, 50, 40, "PMI_RANK=1", &[(50, "1")]);
         put(&mut tree, 60, 40, "PMI_RANK=0", &[(60, "0")]);
@@ -217,7 +217,7 @@ mod tests {
 
     #[test]
     fn what_cannot_be_compared_says_why() {
-        let mut tree = Tree::new();
+        let mut tree = FileTree::new();
         put(&mut tree, 40, 1, "HOME=/", &[(40, "0-3")]);
         tree.file("/proc/43/task/43/status", "Name:\tx\n").file("/proc/43/environ", "");
         tree.file("/proc/44/task/44/status", "Cpus_allowed_list:\tx\n").file("/proc/44/environ", "");

@@ -2,38 +2,38 @@
 
 use crate::BeginError;
 use numakit_model::{CpuSet, Plan, Topology};
-use numakit_placement::{Cores, PlanError, Request, Taken, explained};
-use numakit_registry::limits::Limits;
-use numakit_registry::{Chosen, RegistryError, Seen, look};
+use numakit_placement::{Cores, PlacementRequest, PlanError, Taken, explained};
+use numakit_registry::limits::CoreLimits;
+use numakit_registry::{CoreSelection, RegistryError, RegistryView, look};
 use numakit_sys::SysRoot;
 
 /// What is chosen from, and what for.
 #[derive(Debug, Clone)]
-pub struct Choice<'a> {
+pub struct CoreSelector<'a> {
     /// The machine.
     pub topology: &'a Topology,
     /// What is asked for.
-    pub request: &'a Request,
+    pub request: &'a PlacementRequest,
     /// CPUs that the kernel was told to keep free.
     pub isolated: CpuSet,
     /// CPUs that are in use, with their load in percent.
     pub busy: Vec<(u32, u32)>,
     /// How many cores users may hold; no limits for a program that takes none.
-    pub limits: Option<&'a Limits>,
+    pub limits: Option<&'a CoreLimits>,
 }
 
 /// A plan and how it came about.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Outcome {
+pub struct ExplainedPlan {
     /// The plan.
     pub plan: Plan,
     /// The reasons for the whole of it.
     pub reasons: Vec<String>,
 }
 
-impl<'a> Choice<'a> {
+impl<'a> CoreSelector<'a> {
     /// From everything that the kernel does not keep free, without limits.
-    pub fn new(root: &SysRoot, topology: &'a Topology, request: &'a Request) -> Self {
+    pub fn new(root: &SysRoot, topology: &'a Topology, request: &'a PlacementRequest) -> Self {
         // Kernels without the file isolate nothing.
         let isolated = root.text("/sys/devices/system/cpu/isolated").unwrap_or_default();
         let isolated = CpuSet::parse_list(&isolated).unwrap_or_default();
@@ -42,14 +42,19 @@ impl<'a> Choice<'a> {
 
     /// What `numa run` would choose now, apart from what is only busy; of another machine nobody
     /// holds anything.
-    pub fn now(root: &SysRoot, topology: &Topology, request: &Request) -> Result<Outcome, BeginError> {
-        let seen = if root.is_host() { look().map_err(RegistryError::from)? } else { Seen::default() };
-        Ok(Choice::new(root, topology, request).choose(&seen)?.with)
+    pub fn now(
+        root: &SysRoot,
+        topology: &Topology,
+        request: &PlacementRequest,
+    ) -> Result<ExplainedPlan, BeginError> {
+        let seen =
+            if root.is_host() { look().map_err(RegistryError::from)? } else { RegistryView::default() };
+        Ok(CoreSelector::new(root, topology, request).choose(&seen)?.with)
     }
 
     /// The best cores that nobody holds. What others use without holding it is used only where
     /// there is too little else, with a warning.
-    pub fn choose(&self, seen: &Seen) -> Result<Chosen<Outcome>, PlanError> {
+    pub fn choose(&self, seen: &RegistryView) -> Result<CoreSelection<ExplainedPlan>, PlanError> {
         let free = self.plan(self.request, seen)?;
         let cores = self.cores(&free.plan);
         let allowed = self.limits.map(|limits| limits.check(&seen.holdings, cores));
@@ -58,7 +63,8 @@ impl<'a> Choice<'a> {
             (None | Some(Cores::Auto), Some(Err(RegistryError::Limit { limit, held, user, .. })))
                 if limit > held =>
             {
-                let fewer = Request { cores: Some(Cores::Count(limit - held)), ..self.request.clone() };
+                let fewer =
+                    PlacementRequest { cores: Some(Cores::Count(limit - held)), ..self.request.clone() };
                 let mut chosen = self.plan(&fewer, seen)?;
                 chosen.reasons.push(format!("{user} may hold {limit} cores, and holds {held}"));
                 chosen
@@ -66,17 +72,17 @@ impl<'a> Choice<'a> {
             _ => free,
         };
         chosen.plan.warnings.extend(seen.warning.clone());
-        chosen.plan.warnings.extend(self.limits.and_then(Limits::warning).map(str::to_owned));
-        Ok(Chosen { cpus: chosen.plan.held.clone(), cores: self.cores(&chosen.plan), with: chosen })
+        chosen.plan.warnings.extend(self.limits.and_then(CoreLimits::warning).map(str::to_owned));
+        Ok(CoreSelection { cpus: chosen.plan.held.clone(), cores: self.cores(&chosen.plan), with: chosen })
     }
 
     /// The same for a program that takes nothing: cores of others too, if there are no other ones.
-    pub fn share(&self, seen: &Seen) -> Result<Outcome, PlanError> {
+    pub fn share(&self, seen: &RegistryView) -> Result<ExplainedPlan, PlanError> {
         let mut others = seen.clone();
         others.holdings.retain(|holding| !holding.ours);
         match self.plan(self.request, &others) {
             Err(error) if error.may_pass() => {
-                let nobody = Seen { holdings: Vec::new(), ..others };
+                let nobody = RegistryView { holdings: Vec::new(), ..others };
                 let mut chosen = self.plan(self.request, &nobody)?;
                 let held = seen.held().and(&chosen.plan.cpus());
                 chosen.plan.warnings.push(format!("CPUs {held} are shared with those who hold them"));
@@ -86,7 +92,7 @@ impl<'a> Choice<'a> {
         }
     }
 
-    fn plan(&self, request: &Request, seen: &Seen) -> Result<Outcome, PlanError> {
+    fn plan(&self, request: &PlacementRequest, seen: &RegistryView) -> Result<ExplainedPlan, PlanError> {
         let held =
             Taken { isolated: self.isolated.clone(), registered: seen.registered(), ..Taken::default() };
         let mut careful = held.clone();
@@ -94,7 +100,7 @@ impl<'a> Choice<'a> {
         careful.busy.clone_from(&self.busy);
         let plan = |taken: &Taken| {
             let (plan, reasons) = explained(self.topology, request, taken)?;
-            Ok(Outcome { plan, reasons })
+            Ok(ExplainedPlan { plan, reasons })
         };
         match plan(&careful) {
             Err(PlanError::TooFew(_)) if careful != held => {
@@ -110,7 +116,7 @@ impl<'a> Choice<'a> {
     }
 
     /// Who uses these CPUs without holding them.
-    fn used(&self, seen: &Seen, cpus: &CpuSet) -> Vec<String> {
+    fn used(&self, seen: &RegistryView, cpus: &CpuSet) -> Vec<String> {
         let busy = self.busy.iter().filter(|(cpu, _)| cpus.contains(*cpu));
         let busy = busy.map(|(cpu, percent)| format!("CPU {cpu} is {percent} % busy"));
         let bound = seen.bound().into_iter().filter(|(bound, _)| bound.intersects(cpus));
@@ -126,7 +132,7 @@ impl<'a> Choice<'a> {
 mod tests {
     use super::*;
     use numakit_model::topology::{Core, Node};
-    use numakit_registry::{Bound, Holding, State};
+    use numakit_registry::{BoundProcess, HolderState, Holding};
 
     /// One node of four cores of one CPU.
     fn topology() -> Topology {
@@ -143,16 +149,16 @@ mod tests {
     }
 
     fn held(cpus: &str, ours: bool) -> Holding {
-        Holding { cpus: cpus.parse().unwrap(), state: State::Unknown, who: None, same_pids: true, ours }
+        Holding { cpus: cpus.parse().unwrap(), state: HolderState::Unknown, who: None, same_pids: true, ours }
     }
 
-    fn seen(holdings: Vec<Holding>, bound: &[&str]) -> Seen {
-        let bound = bound.iter().map(|cpus| Bound {
+    fn seen(holdings: Vec<Holding>, bound: &[&str]) -> RegistryView {
+        let bound = bound.iter().map(|cpus| BoundProcess {
             pid: 7,
             command: "stray".to_owned(),
             cpus: cpus.parse().unwrap(),
         });
-        Seen { holdings, bound: bound.collect(), warning: None }
+        RegistryView { holdings, bound: bound.collect(), warning: None }
     }
 
     fn cpus(plan: &Plan) -> String {
@@ -162,11 +168,17 @@ mod tests {
     #[test]
     fn what_others_use_is_the_last_resort_and_what_they_hold_is_none() {
         let topology = topology();
-        let ask = |cores, busy: &[(u32, u32)], seen: &Seen| {
-            let request = Request { cores: Some(cores), ..Request::default() };
+        let ask = |cores, busy: &[(u32, u32)], seen: &RegistryView| {
+            let request = PlacementRequest { cores: Some(cores), ..PlacementRequest::default() };
             let busy = busy.to_vec();
-            Choice { topology: &topology, request: &request, isolated: CpuSet::new(), busy, limits: None }
-                .choose(seen)
+            CoreSelector {
+                topology: &topology,
+                request: &request,
+                isolated: CpuSet::new(),
+                busy,
+                limits: None,
+            }
+            .choose(seen)
         };
         let others = seen(vec![held("0", false)], &["1"]);
         let chosen = ask(Cores::Count(1), &[(2, 90)], &others).unwrap();
@@ -184,9 +196,10 @@ mod tests {
     #[test]
     fn who_shares_takes_what_others_hold_only_where_there_is_nothing_else() {
         let topology = topology();
-        let share = |cores, seen: &Seen| {
-            let request = Request { cores: Some(Cores::Count(cores)), ..Request::default() };
-            let choice = Choice {
+        let share = |cores, seen: &RegistryView| {
+            let request =
+                PlacementRequest { cores: Some(Cores::Count(cores)), ..PlacementRequest::default() };
+            let choice = CoreSelector {
                 topology: &topology,
                 request: &request,
                 isolated: CpuSet::new(),

@@ -36,7 +36,7 @@ const LIBRARY: &[u8] = b"libnumaplace.so";
 /// Something about the environment that is not as the caller had it, or that was left although
 /// we would have it otherwise.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Change {
+pub enum EnvironmentChange {
     /// Has this value now; before, another one or none.
     Set(String, OsString, Option<OsString>),
     /// Is not there any more; it had this value.
@@ -45,7 +45,7 @@ pub enum Change {
     Kept(String, OsString),
 }
 
-impl fmt::Display for Change {
+impl fmt::Display for EnvironmentChange {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Set(name, value, None) => write!(f, "set {name}={}", value.display()),
@@ -64,7 +64,7 @@ impl fmt::Display for Change {
 #[derive(Debug, Clone, Default)]
 pub struct Environment {
     variables: BTreeMap<OsString, OsString>,
-    changes: Vec<Change>,
+    changes: Vec<EnvironmentChange>,
 }
 
 impl Environment {
@@ -87,7 +87,7 @@ impl Environment {
         let value = value.into();
         let before = self.variables.insert(name.into(), value.clone());
         if before.as_ref() != Some(&value) {
-            self.changes.push(Change::Set(name.to_owned(), value, before));
+            self.changes.push(EnvironmentChange::Set(name.to_owned(), value, before));
         }
     }
 
@@ -95,7 +95,7 @@ impl Environment {
     pub fn suggest(&mut self, name: &str, value: impl Into<OsString>) {
         match self.get(name).map(OsStr::to_owned) {
             None => self.set(name, value),
-            Some(present) => self.changes.push(Change::Kept(name.to_owned(), present)),
+            Some(present) => self.changes.push(EnvironmentChange::Kept(name.to_owned(), present)),
         }
     }
 
@@ -115,14 +115,14 @@ impl Environment {
     /// Tells of a variable that stays as its owner set it, if it is there.
     pub fn keep(&mut self, name: &str) {
         if let Some(present) = self.get(name).map(OsStr::to_owned) {
-            self.changes.push(Change::Kept(name.to_owned(), present));
+            self.changes.push(EnvironmentChange::Kept(name.to_owned(), present));
         }
     }
 
     /// Takes a variable away.
     pub fn unset(&mut self, name: &str) {
         if let Some(before) = self.variables.remove(OsStr::new(name)) {
-            self.changes.push(Change::Unset(name.to_owned(), before));
+            self.changes.push(EnvironmentChange::Unset(name.to_owned(), before));
         }
     }
 
@@ -163,7 +163,7 @@ impl Environment {
     }
 
     /// What is not as the caller had it.
-    pub fn changes(&self) -> &[Change] {
+    pub fn changes(&self) -> &[EnvironmentChange] {
         &self.changes
     }
 

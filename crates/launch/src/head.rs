@@ -4,7 +4,7 @@ use std::fmt;
 
 /// What a file is to the kernel that is asked to start it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Head {
+pub enum FileKind {
     /// A program in machine code.
     Elf(Elf),
     /// Text that another program runs.
@@ -81,27 +81,27 @@ const NAME: usize = 24;
 const LENIENT: u32 = 5;
 
 /// Looks at a program. `read` gives up to so many bytes at an offset, fewer at the end.
-pub fn inspect(read: &mut dyn FnMut(u64, usize) -> Vec<u8>) -> Result<Head, Damaged> {
+pub fn inspect(read: &mut dyn FnMut(u64, usize) -> Vec<u8>) -> Result<FileKind, Damaged> {
     let front = read(0, LINE);
     if let Some(line) = front.strip_prefix(b"#!") {
         return Ok(script(line));
     }
     if !front.starts_with(b"\x7fELF") {
-        return Ok(Head::Other);
+        return Ok(FileKind::Other);
     }
-    elf(&front, read).map(Head::Elf)
+    elf(&front, read).map(FileKind::Elf)
 }
 
-fn script(rest: &[u8]) -> Head {
+fn script(rest: &[u8]) -> FileKind {
     let line = rest.split(|&b| b == b'\n' || b == 0).next().unwrap_or_default();
     let line = String::from_utf8_lossy(line);
     let line = line.trim_matches([' ', '\t']);
     let (interpreter, argument) = line.split_once([' ', '\t']).map_or((line, ""), |(i, a)| (i, a.trim()));
     if interpreter.is_empty() {
-        return Head::Other;
+        return FileKind::Other;
     }
     let argument = Some(argument.to_owned()).filter(|argument| !argument.is_empty());
-    Head::Script { interpreter: interpreter.to_owned(), argument }
+    FileKind::Script { interpreter: interpreter.to_owned(), argument }
 }
 
 /// Numbers in the order of bytes and of the width that the file's head tells.
@@ -218,7 +218,7 @@ fn is_of_go(notes: &[u8], layout: Layout) -> bool {
 mod tests {
     use super::*;
 
-    fn of(bytes: &[u8]) -> Result<Head, Damaged> {
+    fn of(bytes: &[u8]) -> Result<FileKind, Damaged> {
         inspect(&mut |offset, length| {
             let rest = bytes.get(offset as usize..).unwrap_or_default();
             rest[..length.min(rest.len())].to_vec()
@@ -251,7 +251,7 @@ mod tests {
     #[test]
     fn scripts_name_what_runs_them() {
         let script = |text: &str| match of(text.as_bytes()).unwrap() {
-            Head::Script { interpreter, argument } => (interpreter, argument),
+            FileKind::Script { interpreter, argument } => (interpreter, argument),
             other => panic!("{other:?}"),
         };
         assert_eq!(script("#!/bin/sh\nexit"), ("/bin/sh".to_owned(), None));
@@ -259,9 +259,9 @@ mod tests {
             script("#! /usr/bin/env  python3 -u \n"),
             ("/usr/bin/env".into(), Some("python3 -u".into()))
         );
-        assert_eq!(of(b"#!\n").unwrap(), Head::Other);
-        assert_eq!(of(b"echo hello\n").unwrap(), Head::Other);
-        assert_eq!(of(b"").unwrap(), Head::Other);
+        assert_eq!(of(b"#!\n").unwrap(), FileKind::Other);
+        assert_eq!(of(b"echo hello\n").unwrap(), FileKind::Other);
+        assert_eq!(of(b"").unwrap(), FileKind::Other);
     }
 
     #[test]
@@ -271,11 +271,14 @@ mod tests {
         for wide in [false, true] {
             let bits = if wide { 64 } else { 32 };
             let elf = Elf { bits, machine: 62, ..Elf::default() };
-            assert_eq!(of(&program(wide, &[])).unwrap(), Head::Elf(elf.clone()));
+            assert_eq!(of(&program(wide, &[])).unwrap(), FileKind::Elf(elf.clone()));
             let dynamic = Elf { interpreter: Some("/lib64/ld-linux-x86-64.so.2".into()), ..elf.clone() };
-            assert_eq!(of(&program(wide, &[(1, b"x"), (3, loader)])).unwrap(), Head::Elf(dynamic));
-            assert_eq!(of(&program(wide, &[(4, note)])).unwrap(), Head::Elf(Elf { go: true, ..elf.clone() }));
-            assert_eq!(of(&program(wide, &[(4, &note[..20])])).unwrap(), Head::Elf(elf));
+            assert_eq!(of(&program(wide, &[(1, b"x"), (3, loader)])).unwrap(), FileKind::Elf(dynamic));
+            assert_eq!(
+                of(&program(wide, &[(4, note)])).unwrap(),
+                FileKind::Elf(Elf { go: true, ..elf.clone() })
+            );
+            assert_eq!(of(&program(wide, &[(4, &note[..20])])).unwrap(), FileKind::Elf(elf));
         }
     }
 
@@ -292,7 +295,7 @@ mod tests {
                 let (head, size, address) = if wide { (64, 56, 16) } else { (52, 32, 8) };
                 bytes[head + size + address + 1] = 0x10;
                 match of(&bytes).unwrap() {
-                    Head::Elf(elf) => elf.sanitizer,
+                    FileKind::Elf(elf) => elf.sanitizer,
                     other => panic!("{other:?}"),
                 }
             };
@@ -320,7 +323,7 @@ mod tests {
     #[test]
     fn this_program_is_one_for_this_machine() {
         let bytes = std::fs::read(std::env::current_exe().unwrap()).unwrap();
-        let Head::Elf(elf) = of(&bytes).unwrap() else { panic!("not machine code") };
+        let FileKind::Elf(elf) = of(&bytes).unwrap() else { panic!("not machine code") };
         assert_eq!((elf.machine, elf.bits, elf.go), (OWN_MACHINE, 64, false));
         assert!(elf.interpreter.is_some());
     }

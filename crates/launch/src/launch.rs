@@ -1,11 +1,11 @@
 //! What a program is started with, put together from its plan.
 
-use crate::{Change, Environment, LaunchError, Obstacle, Options, Program, ranks};
+use crate::{Environment, EnvironmentChange, LaunchError, Obstacle, Program, RunOptions, ranks};
 use numakit_model::plan::{Memory, Mode, Plan};
 use numakit_model::{CpuSet, Topology};
 use numakit_sys::huge_pages::{HugePages, Setting};
-use numakit_sys::policy::Policy;
-use numakit_sys::start::Start;
+use numakit_sys::policy::MemoryPolicy;
+use numakit_sys::start::PreparedCommand;
 use std::ffi::OsString;
 use std::fmt::Write;
 use std::io;
@@ -23,7 +23,7 @@ const NEED_NOT_BE_FIRST: (&str, &str) = ("verify_asan_link_order", "verify_asan_
 
 /// A program and what it is to get.
 #[derive(Debug, Clone, Copy)]
-pub struct Job<'a> {
+pub struct CommandRequest<'a> {
     /// The program and its arguments, as the caller wrote them.
     pub words: &'a [OsString],
     /// What the first word stands for.
@@ -33,7 +33,7 @@ pub struct Job<'a> {
     /// The machine that the plan is for.
     pub topology: &'a Topology,
     /// What else.
-    pub options: &'a Options,
+    pub options: &'a RunOptions,
     /// The machine's setting of huge pages.
     pub setting: Option<Setting>,
     /// The library that binds threads as they come.
@@ -44,23 +44,23 @@ pub struct Job<'a> {
 
 /// A program that is ready to be started.
 #[derive(Debug)]
-pub struct Launch {
+pub struct ExplainedCommand {
     /// Everything for the start.
-    pub start: Start,
+    pub start: PreparedCommand,
     /// What is not as the caller has it in the environment.
-    pub changes: Vec<Change>,
+    pub changes: Vec<EnvironmentChange>,
     /// What cannot be done for this program, for people; one line.
     pub note: Option<String>,
     /// What `-v` tells beside the changes.
     pub told: Vec<String>,
 }
 
-impl Launch {
+impl ExplainedCommand {
     /// Puts everything together. The kernel is asked whether it takes the memory policy;
     /// nothing else happens yet.
-    pub fn new(job: &Job<'_>, mut environment: Environment) -> Result<Self, LaunchError> {
+    pub fn new(job: &CommandRequest<'_>, mut environment: Environment) -> Result<Self, LaunchError> {
         let wanted = memory(job.plan);
-        let policy = Policy::of(&wanted);
+        let policy = MemoryPolicy::of(&wanted);
         policy.attempt().map_err(|error| refused(&wanted, error))?;
         job.open_mp(&mut environment);
         job.huge_pages(&mut environment);
@@ -85,7 +85,7 @@ impl Launch {
             told.push(format!("preloads {}", job.library.display()));
         }
         told.push(format!("memory: {}", describe(&wanted)));
-        let start = Start {
+        let start = PreparedCommand {
             file: job.program.file.clone(),
             words: job.words.to_vec(),
             first: job.plan.steps.first().map(|step| CpuSet::range(step.cpu, step.cpu)),
@@ -102,12 +102,12 @@ impl Launch {
         };
         let changes = environment.changes().to_vec();
         let note = obstacle.map(|obstacle| job.note(obstacle, &wanted));
-        let start = Start { environment: environment.into_variables(), ..start };
+        let start = PreparedCommand { environment: environment.into_variables(), ..start };
         Ok(Self { start, changes, note, told })
     }
 }
 
-impl Job<'_> {
+impl CommandRequest<'_> {
     /// OpenMP binds its threads itself, so it is told the same order.
     fn open_mp(&self, environment: &mut Environment) {
         environment.unset_binding();
@@ -189,14 +189,14 @@ impl Job<'_> {
 
     /// Until the library is there to restore the wanted policy, memory comes from the node of
     /// the main thread, wherever exec runs.
-    fn first_node(&self, wanted: &Policy) -> Policy {
+    fn first_node(&self, wanted: &MemoryPolicy) -> MemoryPolicy {
         let node = self.plan.steps.first().and_then(|step| self.topology.node(step.node));
         let has_memory = |node: &u32| {
-            let policy = Policy::preferred(*node);
+            let policy = MemoryPolicy::preferred(*node);
             policy.attempt().is_ok()
         };
         let node = node.filter(|node| !node.implicit).map(|node| node.os_index).filter(has_memory);
-        node.map_or_else(|| wanted.clone(), Policy::preferred)
+        node.map_or_else(|| wanted.clone(), MemoryPolicy::preferred)
     }
 
     /// What cannot be done for this program.

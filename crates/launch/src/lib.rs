@@ -14,12 +14,12 @@ pub mod replace;
 mod shell;
 pub mod sufferers;
 
-pub use begin::{BeginError, Isolated, Ready, Wait, Wish};
+pub use begin::{BeginError, Isolated, LaunchRequest, PreparedLaunch, Wait};
 pub use check::{CheckError, Checked, check};
-pub use choice::{Choice, Outcome};
-pub use environment::{Change, Environment};
+pub use choice::{CoreSelector, ExplainedPlan};
+pub use environment::{Environment, EnvironmentChange};
 pub use error::LaunchError;
-pub use launch::{Job, Launch};
-pub use options::{OptionError, Options};
+pub use launch::{CommandRequest, ExplainedCommand};
+pub use options::{OptionError, RunOptions};
 pub use program::{Obstacle, Program};
 pub use replace::{ReplaceError, Replaced};

@@ -8,7 +8,7 @@ use thiserror::Error;
 
 /// What a caller wants for a program beside cores and memory.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Options {
+pub struct RunOptions {
     /// Whether the kernel gives it huge pages by itself.
     pub huge_pages: Option<HugePages>,
     /// The largest stack in bytes.
@@ -27,7 +27,7 @@ pub struct Options {
     pub verbose: bool,
 }
 
-impl Options {
+impl RunOptions {
     /// Refuses what the kernel or a limit would refuse later. The text is what the machine's
     /// setting does not give, for people.
     pub fn check(&self, root: &SysRoot) -> Result<Option<String>, LaunchError> {
@@ -177,7 +177,7 @@ mod tests {
 
     #[test]
     fn a_stack_above_the_limit_is_refused() {
-        let options = Options { stack: Some(u64::MAX), ..Options::default() };
+        let options = RunOptions { stack: Some(u64::MAX), ..RunOptions::default() };
         match largest_stack() {
             None => numakit_skips::MACHINE.skip("stacks are not limited here"),
             Some(_) => assert!(matches!(options.check(&SysRoot::host()), Err(LaunchError::Stack { .. }))),

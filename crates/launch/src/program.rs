@@ -1,6 +1,6 @@
 //! The program that is to be started: which file, and whether it takes our library.
 
-use crate::head::{self, Elf, Head, OWN_MACHINE, Sanitizer};
+use crate::head::{self, Elf, FileKind, OWN_MACHINE, Sanitizer};
 use numakit_preload::PreloadError;
 use numakit_sys::executable;
 use std::ffi::{OsStr, OsString};
@@ -137,13 +137,13 @@ fn look(file: &Path, path: &OsStr, depth: usize) -> io::Result<Seen> {
     };
     match head::inspect(&mut read) {
         Err(damage) => found(Some(Obstacle::Unreadable(damage.to_string()))),
-        Ok(Head::Elf(elf)) => {
+        Ok(FileKind::Elf(elf)) => {
             let sanitized = elf.sanitizer == Some(Sanitizer::Lenient);
             Ok(Seen { sanitized, ..found(in_the_way(file, elf)?)? })
         }
         Ok(_) if depth == 0 => found(Some(Obstacle::Unreadable("scripts run scripts".to_owned()))),
-        Ok(Head::Other) => look(Path::new("/bin/sh"), path, 0),
-        Ok(Head::Script { interpreter, argument }) => {
+        Ok(FileKind::Other) => look(Path::new("/bin/sh"), path, 0),
+        Ok(FileKind::Script { interpreter, argument }) => {
             let interpreter = through_env(&interpreter, argument.as_deref(), path);
             // The kernel says of a script without its interpreter what it says of a missing file.
             std::fs::metadata(&interpreter)?;

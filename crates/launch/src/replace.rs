@@ -1,12 +1,12 @@
 //! Placing a process that runs already: its threads, and the memory that it has.
 
 use crate::begin::BeginError;
-use crate::choice::{Choice, Outcome};
+use crate::choice::{CoreSelector, ExplainedPlan};
 use crate::launch::memory;
 use numakit_model::plan::{Mode, Plan};
 use numakit_model::{CpuSet, Topology};
-use numakit_registry::limits::Limits;
-use numakit_registry::{About, Registry, RegistryError, Seen, look};
+use numakit_registry::limits::CoreLimits;
+use numakit_registry::{HolderInfo, Registry, RegistryError, RegistryView, look};
 use numakit_sys::SysRoot;
 use numakit_sys::migrate::{move_process, move_range};
 use numakit_sys::proc::{TaskDir, maps};
@@ -60,25 +60,25 @@ pub struct Replaced {
 pub fn choose(
     root: &SysRoot,
     pid: u32,
-    choice: &Choice<'_>,
+    choice: &CoreSelector<'_>,
     shared: bool,
-) -> Result<(Outcome, Replaced), BeginError> {
+) -> Result<(ExplainedPlan, Replaced), BeginError> {
     if !TaskDir::of(root, pid).exists() {
         return Err(ReplaceError::Gone(pid).into());
     }
     let seen = look().map_err(RegistryError::from)?;
     let own = seen.holdings.iter().find(|holding| holding.pid() == Some(pid));
-    let without = |seen: &Seen| {
+    let without = |seen: &RegistryView| {
         let mut seen = seen.clone();
         seen.holdings.retain(|holding| holding.pid() != Some(pid));
         seen.bound.retain(|bound| bound.pid != pid);
         seen
     };
-    let place = |outcome: &Outcome| replace(root, pid, &outcome.plan, choice.topology);
+    let place = |outcome: &ExplainedPlan| replace(root, pid, &outcome.plan, choice.topology);
     if let Some(own) = own {
         let allowed = choice.topology.allowed.and(&own.cpus);
         let topology = Topology { allowed, ..choice.topology.clone() };
-        let outcome = Choice { topology: &topology, ..choice.clone() }.share(&without(&seen))?;
+        let outcome = CoreSelector { topology: &topology, ..choice.clone() }.share(&without(&seen))?;
         let replaced = place(&outcome)?;
         return Ok((outcome, replaced));
     }
@@ -87,9 +87,9 @@ pub fn choose(
         let replaced = place(&outcome)?;
         return Ok((outcome, replaced));
     }
-    let about = About { application: format!("process {pid}, being placed") };
-    let limits = Limits::of_this_machine()?;
-    let choose = |seen: &Seen| choice.choose(&without(seen));
+    let about = HolderInfo { application: format!("process {pid}, being placed") };
+    let limits = CoreLimits::of_this_machine()?;
+    let choose = |seen: &RegistryView| choice.choose(&without(seen));
     let (held, mut outcome) = Registry::open()?.take(&about, &limits, choose)?;
     outcome.plan.warnings.extend(limits.warning().map(str::to_owned));
     let replaced = place(&outcome);

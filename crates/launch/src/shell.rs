@@ -1,13 +1,13 @@
 //! A launch as a line for a shell.
 
-use crate::Change;
-use crate::launch::Launch;
+use crate::EnvironmentChange;
+use crate::launch::ExplainedCommand;
 use numakit_sys::command::quoted;
 use numakit_sys::huge_pages::HugePages;
-use numakit_sys::start::{Scheduler, Start};
+use numakit_sys::start::{PreparedCommand, Scheduler};
 use std::ffi::OsString;
 
-impl Launch {
+impl ExplainedCommand {
     /// What would be done, as a command that other tools do: it takes no cores. What they cannot
     /// do is a remark.
     pub fn shell(&self) -> String {
@@ -27,14 +27,14 @@ impl Launch {
         words.push("env".to_owned());
         for change in &self.changes {
             match change {
-                Change::Set(name, ..) if name == "NUMA_HOLD" => {}
-                Change::Set(name, value, _) => {
+                EnvironmentChange::Set(name, ..) if name == "NUMA_HOLD" => {}
+                EnvironmentChange::Set(name, value, _) => {
                     let mut word = OsString::from(format!("{name}="));
                     word.push(value);
                     words.push(quoted(&[word]));
                 }
-                Change::Unset(name, _) => words.insert(env_at(&words) + 1, format!("-u {name}")),
-                Change::Kept(..) => {}
+                EnvironmentChange::Unset(name, _) => words.insert(env_at(&words) + 1, format!("-u {name}")),
+                EnvironmentChange::Kept(..) => {}
             }
         }
         words.push(quoted(&start.words));
@@ -57,7 +57,7 @@ fn chrt(scheduler: Scheduler) -> String {
     }
 }
 
-fn remarks(start: &Start) -> Vec<String> {
+fn remarks(start: &PreparedCommand) -> Vec<String> {
     let mut remarks = Vec::new();
     if let Some(huge_pages) = start.huge_pages {
         let how = match huge_pages {

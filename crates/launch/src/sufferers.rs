@@ -26,7 +26,7 @@ pub struct Match {
 
 /// What the lists say of a program.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Found {
+pub struct BlacklistMatch {
     /// The first line that names it.
     pub line: Option<Match>,
     /// Lists that are there and could not be read, each with the reason and what to do.
@@ -43,9 +43,9 @@ impl Lists {
 
     /// Whether a program is in one of them. A list that is not there is empty, and so is one that
     /// cannot be read: others may keep theirs to themselves.
-    pub fn find(&self, program: &Path) -> Found {
+    pub fn find(&self, program: &Path) -> BlacklistMatch {
         use io::ErrorKind::{NotADirectory, NotFound};
-        let mut found = Found::default();
+        let mut found = BlacklistMatch::default();
         let mut hash = None;
         for list in &self.0 {
             match open_to_read(list).and_then(io::read_to_string) {
@@ -110,7 +110,7 @@ mod tests {
         assert_eq!(find("sha256:00"), None);
         assert_eq!(find("sha256:"), None);
         fs::remove_file(&list).unwrap();
-        assert_eq!(lists.find(&program), Found::default());
+        assert_eq!(lists.find(&program), BlacklistMatch::default());
         // What cannot be read hides nothing of the others.
         fs::create_dir(&list).unwrap();
         let other = folder.join("other");

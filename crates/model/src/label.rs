@@ -8,7 +8,7 @@ pub const RESERVED: &str = "numakit:";
 
 /// What the recorder itself notes.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Event {
+pub enum RecorderEvent {
     /// The command under observation was started: its words.
     CommandStarted(String),
     /// It ended: exit status, 128+signal when killed.
@@ -33,7 +33,7 @@ pub enum Event {
     Back(String),
 }
 
-impl Event {
+impl RecorderEvent {
     /// The label's text.
     pub fn text(&self) -> String {
         match self {
@@ -79,21 +79,21 @@ mod tests {
     #[test]
     fn events_print_and_parse() {
         for event in [
-            Event::CommandStarted("sleep 1".into()),
-            Event::CommandEnded(143),
-            Event::Paused,
-            Event::Resumed,
-            Event::Interval(5_000_000),
-            Event::Lost(3),
-            Event::Dropped(9),
-            Event::Damaged(1000),
-            Event::ClockStep(-3_600_000_000_000),
-            Event::Absent("node: gone".into()),
-            Event::Back("node".into()),
+            RecorderEvent::CommandStarted("sleep 1".into()),
+            RecorderEvent::CommandEnded(143),
+            RecorderEvent::Paused,
+            RecorderEvent::Resumed,
+            RecorderEvent::Interval(5_000_000),
+            RecorderEvent::Lost(3),
+            RecorderEvent::Dropped(9),
+            RecorderEvent::Damaged(1000),
+            RecorderEvent::ClockStep(-3_600_000_000_000),
+            RecorderEvent::Absent("node: gone".into()),
+            RecorderEvent::Back("node".into()),
         ] {
-            assert_eq!(Event::parse(&event.text()), Some(event));
+            assert_eq!(RecorderEvent::parse(&event.text()), Some(event));
         }
-        assert_eq!(Event::parse("start of phase 2"), None);
-        assert_eq!(Event::parse("numakit:other"), None);
+        assert_eq!(RecorderEvent::parse("start of phase 2"), None);
+        assert_eq!(RecorderEvent::parse("numakit:other"), None);
     }
 }

@@ -76,7 +76,7 @@ pub struct Node {
     /// True where the kernel shows no nodes and this one stands for the whole machine.
     pub implicit: bool,
     /// Huge-page pools: page size and number.
-    pub huge_pages: Vec<HugePages>,
+    pub huge_pages: Vec<HugePagePool>,
     /// What firmware says of access from the nearest initiators (class 0: any kind, class 1: CPUs).
     pub access: Vec<Access>,
     /// Caches in front of this node's memory.
@@ -88,7 +88,7 @@ pub struct Node {
 
 /// A pool of huge pages of one size.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct HugePages {
+pub struct HugePagePool {
     /// Size of a page in KiB.
     pub size_kb: u64,
     /// Pages in the pool.

@@ -1,7 +1,7 @@
 //! How long plans for ten thousand cores take: `milliseconds NAME VALUE`, the median of nine.
 #![allow(clippy::print_stdout, clippy::unwrap_used)]
 
-use numakit_placement::{Cores, Policy, Request, Taken, plan};
+use numakit_placement::{CorePolicy, Cores, PlacementRequest, Taken, plan};
 use std::time::Instant;
 
 /// 10,240 cores on 1,280 caches, 640 nodes, 160 packages and 20 boards.
@@ -16,15 +16,20 @@ fn main() {
         busy: odd(11).map(|cpu| (cpu, 100)).collect(),
         ..Taken::default()
     };
-    let all = Request { cores: Some(Cores::Auto), threads_per_core: 2, ..Request::default() };
-    let ranks = Request { processes: 4800, ..Request::default() };
-    let hybrid = Request { processes: 1000, threads: Some(7), ..Request::default() };
-    let scatter = Request { cores: Some(Cores::Count(9000)), policy: Policy::Scatter, ..Request::default() };
-    let memory = Request {
+    let all =
+        PlacementRequest { cores: Some(Cores::Auto), threads_per_core: 2, ..PlacementRequest::default() };
+    let ranks = PlacementRequest { processes: 4800, ..PlacementRequest::default() };
+    let hybrid = PlacementRequest { processes: 1000, threads: Some(7), ..PlacementRequest::default() };
+    let scatter = PlacementRequest {
+        cores: Some(Cores::Count(9000)),
+        policy: CorePolicy::Scatter,
+        ..PlacementRequest::default()
+    };
+    let memory = PlacementRequest {
         cores: Some(Cores::Count(5000)),
-        policy: Policy::Memory(6 << 40),
+        policy: CorePolicy::Memory(6 << 40),
         stride: 2,
-        ..Request::default()
+        ..PlacementRequest::default()
     };
     let none = Taken::default();
     let asked = [

@@ -1,6 +1,6 @@
 //! How cores, processes and threads go together.
 
-use crate::request::{Cores, Request, RequestError};
+use crate::request::{Cores, PlacementRequest, RequestError};
 
 /// What is placed, in numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -19,7 +19,7 @@ impl Amount {
     }
 
     /// In the words of the request.
-    pub fn asked(self, request: &Request) -> String {
+    pub fn asked(self, request: &PlacementRequest) -> String {
         let cores = self.all_cores();
         let noun = if cores == 1 { "core" } else { "cores" };
         if request.processes == 1 && request.threads.is_none() {
@@ -38,7 +38,7 @@ fn of_each(processes: u64, threads: u64) -> String {
 }
 
 /// Numbers that come from a file may be 0 too.
-pub(crate) fn check(request: &Request) -> Result<(), RequestError> {
+pub(crate) fn check(request: &PlacementRequest) -> Result<(), RequestError> {
     let cores = if let Some(Cores::Count(count)) = request.cores { count } else { 1 };
     let numbers = [
         ("number of cores", cores),
@@ -58,7 +58,7 @@ pub(crate) fn check(request: &Request) -> Result<(), RequestError> {
 }
 
 /// What a request comes to where so many cores can be had.
-pub(crate) fn of(request: &Request, free: u64) -> Result<Amount, RequestError> {
+pub(crate) fn of(request: &PlacementRequest, free: u64) -> Result<Amount, RequestError> {
     let processes = u64::from(request.processes);
     let width = u64::from(request.threads_per_core);
     let by_threads = |threads: u64| Amount { processes, threads, cores: threads.div_ceil(width) };
@@ -80,7 +80,7 @@ pub(crate) fn of(request: &Request, free: u64) -> Result<Amount, RequestError> {
 }
 
 /// So many cores for all processes together.
-fn exactly(request: &Request, cores: u64, threads: Option<u64>) -> Result<Amount, RequestError> {
+fn exactly(request: &PlacementRequest, cores: u64, threads: Option<u64>) -> Result<Amount, RequestError> {
     let (processes, width) = (u64::from(request.processes), u64::from(request.threads_per_core));
     if let Some(threads) = threads {
         let each = threads.div_ceil(width);
@@ -120,7 +120,13 @@ mod tests {
     use super::*;
 
     fn amount(cores: Option<Cores>, processes: u32, threads: Option<u32>, width: u32) -> String {
-        let request = Request { cores, processes, threads, threads_per_core: width, ..Request::default() };
+        let request = PlacementRequest {
+            cores,
+            processes,
+            threads,
+            threads_per_core: width,
+            ..PlacementRequest::default()
+        };
         match check(&request).and_then(|()| of(&request, 10)) {
             Ok(a) => format!("{}x{} on {}", a.processes, a.threads, a.all_cores()),
             Err(error) => error.to_string(),

@@ -3,14 +3,14 @@
 use crate::amount::Amount;
 use crate::deal::Dealt;
 use crate::machine::{Machine, NONE};
-use crate::request::{Level, Policy, Request};
+use crate::request::{CorePolicy, Level, PlacementRequest};
 use numakit_model::CpuSet;
 use std::collections::BTreeMap;
 
 /// `free` are the cores that could be used, those of the plan among them.
 pub(crate) fn warnings(
     machine: &Machine<'_>,
-    request: &Request,
+    request: &PlacementRequest,
     amount: Amount,
     dealt: &Dealt,
     free: &[u32],
@@ -24,7 +24,7 @@ pub(crate) fn warnings(
 }
 
 /// Several threads on a core while other cores are free.
-fn siblings(request: &Request, amount: Amount, free: &[u32]) -> Option<String> {
+fn siblings(request: &PlacementRequest, amount: Amount, free: &[u32]) -> Option<String> {
     let unused = (free.len() as u64).saturating_sub(amount.all_cores());
     if amount.threads <= amount.cores || unused == 0 {
         return None;
@@ -42,12 +42,12 @@ fn siblings(request: &Request, amount: Amount, free: &[u32]) -> Option<String> {
 /// Several cores of a unit while other units are free.
 fn units(
     machine: &Machine<'_>,
-    request: &Request,
+    request: &PlacementRequest,
     amount: Amount,
     dealt: &Dealt,
     free: &[u32],
 ) -> Option<String> {
-    if request.policy == Policy::Spread(Level::Unit) {
+    if request.policy == CorePolicy::Spread(Level::Unit) {
         return None;
     }
     let unit_of = machine.parts(Level::Unit)?;
@@ -66,7 +66,7 @@ fn units(
     }
     let enough = amount.all_cores() <= free.len() as u64;
     let fix = match request.policy {
-        Policy::Compact if request.stride == 1 && enough => {
+        CorePolicy::Compact if request.stride == 1 && enough => {
             format!("--stride {} gives each thread a unit of its own", size(machine))
         }
         _ => "--policy spread:unit takes these first".to_owned(),

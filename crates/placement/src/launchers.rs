@@ -7,7 +7,7 @@ mod openmp;
 mod openmpi;
 mod process;
 
-use job::Job;
+use job::LauncherJob;
 pub use job::sequence;
 use numakit_model::plan::Plan;
 use numakit_model::{Topology, suggest};
@@ -20,7 +20,7 @@ pub struct Launcher {
     pub name: &'static str,
     /// What its lines are for.
     pub help: &'static str,
-    emit: fn(&Job<'_>) -> Result<Lines, LauncherError>,
+    emit: fn(&LauncherJob<'_>) -> Result<LauncherLines, LauncherError>,
 }
 
 /// All launchers; their names and their help are shown from here.
@@ -49,7 +49,7 @@ pub static LAUNCHERS: &[Launcher] = &[
 
 /// What only the user knows.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Options {
+pub struct LauncherOptions {
     /// The machine's name in rank files; without one it is the word `HOST`.
     pub host: Option<String>,
     /// The program with its arguments; without one it is `./app`.
@@ -58,7 +58,7 @@ pub struct Options {
 
 /// What is given to a launcher.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Lines {
+pub struct LauncherLines {
     /// The lines, and nothing else: they may go into a file.
     pub text: String,
     /// How the lines are used, where they do not say it themselves.
@@ -98,12 +98,22 @@ pub enum LauncherError {
 const APP: &str = "./app";
 
 /// The lines of a launcher.
-pub fn lines(name: &str, t: &Topology, plan: &Plan, options: &Options) -> Result<String, LauncherError> {
+pub fn lines(
+    name: &str,
+    t: &Topology,
+    plan: &Plan,
+    options: &LauncherOptions,
+) -> Result<String, LauncherError> {
     emit(name, t, plan, options).map(|lines| lines.text)
 }
 
 /// The lines of a launcher, with what its user should know.
-pub fn emit(name: &str, t: &Topology, plan: &Plan, options: &Options) -> Result<Lines, LauncherError> {
+pub fn emit(
+    name: &str,
+    t: &Topology,
+    plan: &Plan,
+    options: &LauncherOptions,
+) -> Result<LauncherLines, LauncherError> {
     let launcher = find(name)?;
     if plan.steps.is_empty() {
         return Err(LauncherError::Empty);
@@ -117,7 +127,7 @@ pub fn emit(name: &str, t: &Topology, plan: &Plan, options: &Options) -> Result<
     }
     let stand_in = [APP.to_owned()];
     let command = if options.command.is_empty() { &stand_in } else { options.command.as_slice() };
-    (launcher.emit)(&Job::new(launcher.name, t, plan, host, command))
+    (launcher.emit)(&LauncherJob::new(launcher.name, t, plan, host, command))
 }
 
 /// Whether a word can be the name of a host in a launcher's line.

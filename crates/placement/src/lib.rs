@@ -22,21 +22,21 @@ mod taken;
 mod why;
 
 pub use error::{PlanError, Shortage};
-pub use lists::{ListError, Words};
-pub use request::{Cores, Level, MemoryRequest, Policy, Request, RequestError};
+pub use lists::{ListError, NumberList};
+pub use request::{CorePolicy, Cores, Level, MemoryRequest, PlacementRequest, RequestError};
 pub use taken::Taken;
 
 use numakit_model::{Plan, Topology};
 
 /// Places what the request asks for on the cores that are not taken.
-pub fn plan(topology: &Topology, request: &Request, taken: &Taken) -> Result<Plan, PlanError> {
+pub fn plan(topology: &Topology, request: &PlacementRequest, taken: &Taken) -> Result<Plan, PlanError> {
     explained(topology, request, taken).map(|(plan, _)| plan)
 }
 
 /// A plan with the reasons for the whole of it: which nodes were looked at, and why these.
 pub fn explained(
     topology: &Topology,
-    request: &Request,
+    request: &PlacementRequest,
     taken: &Taken,
 ) -> Result<(Plan, Vec<String>), PlanError> {
     steps::plan(topology, request, taken)

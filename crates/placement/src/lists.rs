@@ -9,7 +9,7 @@ use thiserror::Error;
 
 /// A list as it was written: what it stands for depends on the machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Words {
+pub struct NumberList {
     inverted: bool,
     relative: bool,
     parts: Parts,
@@ -80,7 +80,7 @@ fn shown(list: &str) -> String {
     list.chars().take(SHOWN).chain("...".chars()).collect()
 }
 
-impl FromStr for Words {
+impl FromStr for NumberList {
     type Err = ListError;
     fn from_str(list: &str) -> Result<Self, ListError> {
         let mut rest = list.trim();
@@ -179,7 +179,7 @@ fn number(word: &str) -> Result<u32, Wrong> {
         .ok_or_else(|| Wrong::new("is too large", format!("the largest number that can be is {MAX_ID}")))
 }
 
-impl fmt::Display for Words {
+impl fmt::Display for NumberList {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(if self.inverted { "!" } else { "" })?;
         f.write_str(if self.relative { "+" } else { "" })?;
@@ -198,7 +198,7 @@ impl fmt::Display for Words {
 
 /// What numbers there are to be named.
 #[derive(Debug, Clone, Copy)]
-pub struct Known<'a> {
+pub struct KnownNumbers<'a> {
     /// `CPU` or `node`.
     pub what: &'static str,
     /// All that can be used by somebody.
@@ -211,7 +211,7 @@ pub struct Known<'a> {
     pub limit: &'static str,
 }
 
-impl Words {
+impl NumberList {
     /// The list of a set.
     pub fn of(set: &CpuSet) -> Option<Self> {
         if set.is_empty() { None } else { set.to_string().parse().ok() }
@@ -223,7 +223,7 @@ impl Words {
     }
 
     /// What the list stands for on a machine; never empty, and only what may be used.
-    pub fn within(&self, known: &Known<'_>) -> Result<CpuSet, ListError> {
+    pub fn within(&self, known: &KnownNumbers<'_>) -> Result<CpuSet, ListError> {
         let named = self.named(known)?;
         let outside = named.minus(known.allowed);
         if !outside.is_empty() && !self.inverted {
@@ -234,14 +234,14 @@ impl Words {
     }
 
     /// What the list stands for, whether it runs and may be used or not; for what is left out.
-    pub fn anywhere(&self, known: &Known<'_>) -> Result<CpuSet, ListError> {
+    pub fn anywhere(&self, known: &KnownNumbers<'_>) -> Result<CpuSet, ListError> {
         let (there, offline) = (known.there.or(known.offline), CpuSet::new());
-        let named = self.named(&Known { there: &there, offline: &offline, ..*known })?;
+        let named = self.named(&KnownNumbers { there: &there, offline: &offline, ..*known })?;
         self.not_empty(if self.inverted { there.minus(&named) } else { named }, known)
     }
 
     /// The numbers themselves, all of which are there.
-    fn named(&self, known: &Known<'_>) -> Result<CpuSet, ListError> {
+    fn named(&self, known: &KnownNumbers<'_>) -> Result<CpuSet, ListError> {
         let Parts::These(parts) = &self.parts else { return Ok(known.allowed.clone()) };
         let mut set = CpuSet::new();
         parts.iter().for_each(|part| part.add_to(&mut set));
@@ -266,7 +266,7 @@ impl Words {
         Ok(set)
     }
 
-    fn not_empty(&self, set: CpuSet, known: &Known<'_>) -> Result<CpuSet, ListError> {
+    fn not_empty(&self, set: CpuSet, known: &KnownNumbers<'_>) -> Result<CpuSet, ListError> {
         if !set.is_empty() {
             return Ok(set);
         }
@@ -277,7 +277,7 @@ impl Words {
         })
     }
 
-    fn not_there(&self, known: &Known<'_>, named: CpuSet, problem: String) -> ListError {
+    fn not_there(&self, known: &KnownNumbers<'_>, named: CpuSet, problem: String) -> ListError {
         let allowed = shown(&known.allowed.to_string());
         ListError::NotThere {
             what: known.what,
@@ -302,8 +302,8 @@ mod tests {
     fn within(list: &str) -> String {
         let (there, offline, allowed) = (set("0-4,6-11"), set("5"), set("4,6-11"));
         let limit = "the mask that was inherited";
-        let known = Known { what: "CPU", there: &there, offline: &offline, allowed: &allowed, limit };
-        let found = list.parse::<Words>().and_then(|words| words.within(&known));
+        let known = KnownNumbers { what: "CPU", there: &there, offline: &offline, allowed: &allowed, limit };
+        let found = list.parse::<NumberList>().and_then(|words| words.within(&known));
         found.map_or_else(|error| error.to_string(), |set| set.to_string())
     }
 
@@ -350,8 +350,8 @@ mod tests {
     proptest! {
         #[test]
         fn any_text_is_read_or_refused(text in "[-+!,:0-9allx ]{0,24}|.{0,24}") {
-            if let Ok(words) = text.parse::<Words>() {
-                prop_assert_eq!(words.to_string().parse::<Words>(), Ok(words));
+            if let Ok(words) = text.parse::<NumberList>() {
+                prop_assert_eq!(words.to_string().parse::<NumberList>(), Ok(words));
             }
             within(&text);
         }
@@ -361,8 +361,8 @@ mod tests {
             let all = CpuSet::range(0, 3000);
             let set: CpuSet = ids.into_iter().collect();
             let none = CpuSet::new();
-            let known = Known { what: "CPU", there: &all, offline: &none, allowed: &all, limit: "" };
-            prop_assert_eq!(Words::of(&set).unwrap().within(&known), Ok(set));
+            let known = KnownNumbers { what: "CPU", there: &all, offline: &none, allowed: &all, limit: "" };
+            prop_assert_eq!(NumberList::of(&set).unwrap().within(&known), Ok(set));
         }
     }
 }

@@ -1,9 +1,9 @@
 //! Where the processes of a plan take their memory from.
 
 use crate::error::PlanError;
-use crate::lists::Known;
+use crate::lists::KnownNumbers;
 use crate::machine::Machine;
-use crate::request::Request;
+use crate::request::PlacementRequest;
 use numakit_model::CpuSet;
 use numakit_model::plan::{Memory, Mode};
 
@@ -23,7 +23,7 @@ impl<'a> Memories<'a> {
     /// Looks at what the request names. `chosen` are nodes that were chosen for their memory.
     pub fn of(
         machine: &'a Machine<'a>,
-        request: &Request,
+        request: &PlacementRequest,
         chosen: Option<CpuSet>,
     ) -> Result<Self, PlanError> {
         let topology = machine.topology;
@@ -35,7 +35,7 @@ impl<'a> Memories<'a> {
         let given = match &request.memory.nodes {
             None => chosen.filter(|_| request.memory.mode != Mode::Local),
             Some(words) => {
-                let known = Known {
+                let known = KnownNumbers {
                     what: "node",
                     there: &topology.node_ids(),
                     offline: &CpuSet::new(),
@@ -104,7 +104,7 @@ mod tests {
     fn memory(topology: &Topology, words: &str, nodes: &[usize]) -> Result<(Memory, Vec<String>), PlanError> {
         let machine = Machine::of(topology);
         let memory: MemoryRequest = words.parse().unwrap();
-        let request = Request { memory, ..Request::default() };
+        let request = PlacementRequest { memory, ..PlacementRequest::default() };
         let mut memories = Memories::of(&machine, &request, None)?;
         Ok((memories.of_process(nodes), memories.warnings()))
     }

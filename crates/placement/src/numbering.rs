@@ -5,14 +5,14 @@ use numakit_model::{CpuSet, Topology};
 
 /// The logical numbers of all CPUs that this process may run on.
 #[derive(Debug, Clone, Default)]
-pub struct Numbering {
+pub struct LogicalNumbering {
     /// By CPU.
-    places: Vec<Option<Place>>,
+    places: Vec<Option<LogicalPosition>>,
 }
 
 /// Where a CPU is in hwloc's order; each number counts from 0 over allowed parts only.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Place {
+pub struct LogicalPosition {
     /// Its own number among PUs.
     pub pu: u32,
     /// The number of its core in the machine.
@@ -23,7 +23,7 @@ pub struct Place {
     pub core_of_package: u32,
 }
 
-impl Numbering {
+impl LogicalNumbering {
     /// Numbers the parts of a machine: depth first, each part's children in the order of
     /// their first CPU, whether that one is allowed or not; then only allowed ones count.
     pub fn of(t: &Topology) -> Self {
@@ -48,13 +48,13 @@ impl Numbering {
                 inside[package as usize] += 1;
             }
             let core_of_package = core_numbers.get(core as usize).copied().unwrap_or_default();
-            places[at] = Some(Place { pu: pu as u32, core, package, core_of_package });
+            places[at] = Some(LogicalPosition { pu: pu as u32, core, package, core_of_package });
         }
         Self { places }
     }
 
     /// Where a CPU is; `None` for one that is not allowed.
-    pub fn place(&self, cpu: u32) -> Option<Place> {
+    pub fn place(&self, cpu: u32) -> Option<LogicalPosition> {
         self.places.get(cpu as usize).copied().flatten()
     }
 }

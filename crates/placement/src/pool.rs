@@ -1,9 +1,9 @@
 //! Which cores may be used, and why others may not.
 
 use crate::error::{PlanError, Shortage};
-use crate::lists::{Known, Words};
+use crate::lists::{KnownNumbers, NumberList};
 use crate::machine::Machine;
-use crate::request::{Cores, Request};
+use crate::request::{Cores, PlacementRequest};
 use crate::taken::Taken;
 use numakit_model::CpuSet;
 
@@ -27,7 +27,7 @@ enum Why {
 #[derive(Debug)]
 pub(crate) struct Pool<'a> {
     machine: &'a Machine<'a>,
-    request: &'a Request,
+    request: &'a PlacementRequest,
     taken: &'a Taken,
     /// CPUs that mask and lists leave.
     pub may: CpuSet,
@@ -45,9 +45,9 @@ pub(crate) struct Chosen {
 }
 
 /// CPUs as a request may name them.
-pub(crate) fn known_cpus<'a>(machine: &Machine<'a>) -> Known<'a> {
+pub(crate) fn known_cpus<'a>(machine: &Machine<'a>) -> KnownNumbers<'a> {
     let topology = machine.topology;
-    Known {
+    KnownNumbers {
         what: "CPU",
         there: &topology.online,
         offline: &topology.offline,
@@ -57,7 +57,7 @@ pub(crate) fn known_cpus<'a>(machine: &Machine<'a>) -> Known<'a> {
 }
 
 /// The CPUs that mask and lists leave.
-fn may(machine: &Machine<'_>, request: &Request) -> Result<CpuSet, PlanError> {
+fn may(machine: &Machine<'_>, request: &PlacementRequest) -> Result<CpuSet, PlanError> {
     let topology = machine.topology;
     let mut may = topology.allowed.and(&topology.online);
     if let Some(words) = &request.cpus {
@@ -65,7 +65,7 @@ fn may(machine: &Machine<'_>, request: &Request) -> Result<CpuSet, PlanError> {
     }
     if let Some(words) = &request.nodes {
         let usable = topology.nodes.iter().filter(|node| node.cpus.intersects(&topology.allowed));
-        let known = Known {
+        let known = KnownNumbers {
             what: "node",
             there: &topology.node_ids(),
             offline: &CpuSet::new(),
@@ -90,14 +90,18 @@ fn may(machine: &Machine<'_>, request: &Request) -> Result<CpuSet, PlanError> {
 
 impl<'a> Pool<'a> {
     /// Looks at every core once.
-    pub fn of(machine: &'a Machine<'a>, request: &'a Request, taken: &'a Taken) -> Result<Self, PlanError> {
+    pub fn of(
+        machine: &'a Machine<'a>,
+        request: &'a PlacementRequest,
+        taken: &'a Taken,
+    ) -> Result<Self, PlanError> {
         let may = may(machine, request)?;
         let excluded = match &request.exclude {
             Some(words) => words.anywhere(&known_cpus(machine))?,
             None => CpuSet::new(),
         };
         // Who names isolated CPUs one by one means them.
-        let named = request.cpus.as_ref().is_some_and(Words::is_plain);
+        let named = request.cpus.as_ref().is_some_and(NumberList::is_plain);
         let isolated = if named { CpuSet::new() } else { taken.isolated.clone() };
         let registered = taken.registered.iter().fold(CpuSet::new(), |all, (cpus, _)| all.or(cpus));
         let busy: CpuSet = taken.busy.iter().map(|(cpu, _)| *cpu).collect();

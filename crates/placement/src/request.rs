@@ -1,7 +1,7 @@
 //! What a caller asks for.
 
 use crate::check::local_rank;
-use crate::lists::{ListError, Words};
+use crate::lists::{ListError, NumberList};
 use numakit_model::plan::Mode;
 use numakit_model::suggest;
 use serde::de::Error as _;
@@ -14,7 +14,7 @@ use thiserror::Error;
 /// with local memory.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Request {
+pub struct PlacementRequest {
     /// Cores for all processes together; follows from processes and threads if absent.
     pub cores: Option<Cores>,
     /// Processes: the ranks of an MPI program.
@@ -26,18 +26,18 @@ pub struct Request {
     /// Of so many neighbouring cores of a package, one is used.
     pub stride: u32,
     /// Which cores.
-    pub policy: Policy,
+    pub policy: CorePolicy,
     /// Where memory comes from.
     pub memory: MemoryRequest,
     /// Only these CPUs.
-    pub cpus: Option<Words>,
+    pub cpus: Option<NumberList>,
     /// Only CPUs of these nodes.
-    pub nodes: Option<Words>,
+    pub nodes: Option<NumberList>,
     /// No core with one of these CPUs.
-    pub exclude: Option<Words>,
+    pub exclude: Option<NumberList>,
 }
 
-impl Request {
+impl PlacementRequest {
     /// What it means for a program that is started now: without cores and threads all cores that are
     /// free, and behind a launcher of MPI, which sets these variables, the policy of that rank.
     pub fn for_program(mut self, variable: impl Fn(&str) -> Option<String>) -> Self {
@@ -51,7 +51,7 @@ impl Request {
     }
 }
 
-impl Default for Request {
+impl Default for PlacementRequest {
     fn default() -> Self {
         Self {
             cores: None,
@@ -59,7 +59,7 @@ impl Default for Request {
             threads: None,
             threads_per_core: 1,
             stride: 1,
-            policy: Policy::default(),
+            policy: CorePolicy::default(),
             memory: MemoryRequest::default(),
             cpus: None,
             nodes: None,
@@ -81,7 +81,7 @@ pub enum Cores {
 
 /// Which cores.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub enum Policy {
+pub enum CorePolicy {
     /// Nearest nodes first, each filled before the next.
     #[default]
     Compact,
@@ -145,7 +145,7 @@ pub struct MemoryRequest {
     /// How nodes are used.
     pub mode: Mode,
     /// Which nodes; those of the threads of each process if absent.
-    pub nodes: Option<Words>,
+    pub nodes: Option<NumberList>,
 }
 
 /// A word or a combination of words that asks for nothing that can be.
@@ -222,7 +222,7 @@ impl fmt::Display for Cores {
 
 const POLICIES: [&str; 6] = ["compact", "scatter", "balanced", "spread", "memory", "near"];
 
-impl Policy {
+impl CorePolicy {
     /// For a process that is one of several which a launcher started: its own number in the name
     /// of the device. Otherwise the same.
     #[must_use]
@@ -234,7 +234,7 @@ impl Policy {
     }
 }
 
-impl FromStr for Policy {
+impl FromStr for CorePolicy {
     type Err = RequestError;
     fn from_str(text: &str) -> Result<Self, RequestError> {
         let (name, value) = text.split_once(':').map_or((text, None), |(n, v)| (n, Some(v)));
@@ -279,7 +279,7 @@ fn unknown_policy(text: &str, fix: &str) -> RequestError {
     RequestError::Unknown { what: "policy", value: text.to_owned(), fix: fix.to_owned() }
 }
 
-impl fmt::Display for Policy {
+impl fmt::Display for CorePolicy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Compact => f.write_str("compact"),
@@ -356,7 +356,7 @@ impl FromStr for MemoryRequest {
                 fix: "write 'local', or 'prefer' with the nodes".to_owned(),
             });
         }
-        let nodes = nodes.map(Words::from_str).transpose()?;
+        let nodes = nodes.map(NumberList::from_str).transpose()?;
         Ok(Self { mode: *mode, nodes })
     }
 }
@@ -386,7 +386,7 @@ macro_rules! as_word {
     )*};
 }
 
-as_word!(Cores, Policy, MemoryRequest, Words);
+as_word!(Cores, CorePolicy, MemoryRequest, NumberList);
 
 #[cfg(test)]
 mod tests {
@@ -394,7 +394,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn policy(text: &str) -> String {
-        text.parse::<Policy>().map_or_else(|e| e.to_string(), |p| p.to_string())
+        text.parse::<CorePolicy>().map_or_else(|e| e.to_string(), |p| p.to_string())
     }
 
     #[test]
@@ -436,9 +436,9 @@ mod tests {
         assert_eq!(policy("memory:1.5t"), "memory:1536G");
         assert_eq!(policy("memory:1000"), "memory:1000");
         assert_eq!(policy("spread:L3"), "spread:l3");
-        let near: Policy = "near:gpu{rank}".parse().unwrap();
+        let near: CorePolicy = "near:gpu{rank}".parse().unwrap();
         assert_eq!(near.of_rank(3).to_string(), "near:gpu3");
-        assert_eq!(Policy::Scatter.of_rank(3), Policy::Scatter);
+        assert_eq!(CorePolicy::Scatter.of_rank(3), CorePolicy::Scatter);
         assert_eq!(policy("spread"), "policy 'spread' is not known; name what to spread over: spread:l3");
         assert_eq!(
             policy("spread:pakage"),
@@ -477,25 +477,25 @@ mod tests {
 
     #[test]
     fn a_request_is_read_back_from_its_json() {
-        let request = Request {
+        let request = PlacementRequest {
             cores: Some(Cores::Auto),
-            policy: Policy::Memory(10 << 30),
+            policy: CorePolicy::Memory(10 << 30),
             memory: "bind:0-1".parse().unwrap(),
             cpus: Some("!0-3".parse().unwrap()),
-            ..Request::default()
+            ..PlacementRequest::default()
         };
         let text = serde_json::to_string(&request).unwrap();
-        assert_eq!(serde_json::from_str::<Request>(&text).unwrap(), request);
-        assert_eq!(serde_json::from_str::<Request>("{}").unwrap(), Request::default());
-        assert!(serde_json::from_str::<Request>(r#"{"policy": "nearby"}"#).is_err());
+        assert_eq!(serde_json::from_str::<PlacementRequest>(&text).unwrap(), request);
+        assert_eq!(serde_json::from_str::<PlacementRequest>("{}").unwrap(), PlacementRequest::default());
+        assert!(serde_json::from_str::<PlacementRequest>(r#"{"policy": "nearby"}"#).is_err());
     }
 
     proptest! {
         #[test]
         fn any_word_is_read_or_refused(word in ".{0,40}") {
             let _ = word.parse::<Cores>();
-            if let Ok(policy) = word.parse::<Policy>() {
-                prop_assert_eq!(policy.to_string().parse::<Policy>(), Ok(policy));
+            if let Ok(policy) = word.parse::<CorePolicy>() {
+                prop_assert_eq!(policy.to_string().parse::<CorePolicy>(), Ok(policy));
             }
             if let Ok(memory) = word.parse::<MemoryRequest>() {
                 prop_assert_eq!(memory.to_string().parse::<MemoryRequest>(), Ok(memory));
@@ -504,18 +504,19 @@ mod tests {
 
         #[test]
         fn sizes_are_read_back(bytes in 1u64..(1 << 50)) {
-            let policy = Policy::Memory(bytes);
-            prop_assert_eq!(policy.to_string().parse::<Policy>(), Ok(policy));
+            let policy = CorePolicy::Memory(bytes);
+            prop_assert_eq!(policy.to_string().parse::<CorePolicy>(), Ok(policy));
         }
     }
 
     #[test]
     fn a_program_gets_all_free_cores_and_behind_a_launcher_the_policy_of_its_rank() {
-        let near = || Request { policy: "near:gpu{rank}".parse().unwrap(), ..Request::default() };
+        let near =
+            || PlacementRequest { policy: "near:gpu{rank}".parse().unwrap(), ..PlacementRequest::default() };
         let rank = |name: &str| (name == "SLURM_LOCALID").then(|| "3".to_owned());
         let request = near().for_program(rank);
         assert_eq!((request.cores, request.policy.to_string()), (Some(Cores::Auto), "near:gpu3".to_owned()));
-        let asked = Request { threads: Some(2), processes: 2, ..near() };
+        let asked = PlacementRequest { threads: Some(2), processes: 2, ..near() };
         assert_eq!(asked.clone().for_program(rank), asked);
         assert_eq!(near().for_program(|_| None).policy, near().policy);
     }

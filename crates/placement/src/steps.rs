@@ -6,7 +6,7 @@ use crate::error::PlanError;
 use crate::machine::Machine;
 use crate::memory::Memories;
 use crate::pool::Pool;
-use crate::request::{Policy, Request};
+use crate::request::{CorePolicy, PlacementRequest};
 use crate::taken::Taken;
 use crate::why::{self, Reasons};
 use crate::{capacity, crowded, devices, spread};
@@ -25,7 +25,7 @@ struct Way {
 /// The plan, and what was looked at.
 pub(crate) fn plan(
     topology: &Topology,
-    request: &Request,
+    request: &PlacementRequest,
     taken: &Taken,
 ) -> Result<(Plan, Vec<String>), PlanError> {
     amount::check(request)?;
@@ -35,7 +35,7 @@ pub(crate) fn plan(
     let amount = amount::of(request, pool.count())?;
     let mut chosen = pool.choose(amount.all_cores(), &amount.asked(request))?;
     let free = chosen.spots.clone();
-    if let Policy::Spread(level) = request.policy {
+    if let CorePolicy::Spread(level) = request.policy {
         chosen.spots = spread::spots(&machine, &chosen.spots, level, amount)?;
     }
     let all = Deal::of(&machine, &free, None);
@@ -67,7 +67,12 @@ pub(crate) fn plan(
     Ok((Plan { machine: topology.origin.clone(), steps, held, warnings }, explanation))
 }
 
-fn way(machine: &Machine<'_>, request: &Request, all: &Deal<'_>, amount: Amount) -> Result<Way, PlanError> {
+fn way(
+    machine: &Machine<'_>,
+    request: &PlacementRequest,
+    all: &Deal<'_>,
+    amount: Amount,
+) -> Result<Way, PlanError> {
     let plain = |order| Way { order, only: None, devices: Vec::new() };
     let at = |name: &str| -> Result<usize, PlanError> {
         let (_, node) = devices::find(machine.topology, name)?;
@@ -75,14 +80,14 @@ fn way(machine: &Machine<'_>, request: &Request, all: &Deal<'_>, amount: Amount)
     };
     Ok(match &request.policy {
         // Which cores is decided already; what is left is to keep processes together.
-        Policy::Compact | Policy::Spread(_) => plain(Order::Nearest),
-        Policy::Scatter => plain(Order::Turns),
-        Policy::Balanced => plain(Order::Even),
-        Policy::Memory(bytes) => {
+        CorePolicy::Compact | CorePolicy::Spread(_) => plain(Order::Nearest),
+        CorePolicy::Scatter => plain(Order::Turns),
+        CorePolicy::Balanced => plain(Order::Even),
+        CorePolicy::Memory(bytes) => {
             let nodes = capacity::nodes(machine, &all.nodes(), *bytes, amount.all_cores())?;
             Way { only: Some(nodes), ..plain(Order::Even) }
         }
-        Policy::Near(name) => {
+        CorePolicy::Near(name) => {
             let names = devices::of_processes(name, amount.processes);
             let devices = names.iter().map(|name| at(name)).collect::<Result<Vec<_>, _>>()?;
             Way {
@@ -97,7 +102,7 @@ fn way(machine: &Machine<'_>, request: &Request, all: &Deal<'_>, amount: Amount)
 fn steps(
     machine: &Machine<'_>,
     may: &CpuSet,
-    request: &Request,
+    request: &PlacementRequest,
     amount: Amount,
     dealt: &Dealt,
     memories: &mut Memories<'_>,
@@ -133,7 +138,12 @@ fn steps(
 }
 
 /// Nodes that were chosen for their memory and run no thread.
-fn idle_nodes(machine: &Machine<'_>, request: &Request, way: &Way, steps: &[Step]) -> Option<String> {
+fn idle_nodes(
+    machine: &Machine<'_>,
+    request: &PlacementRequest,
+    way: &Way,
+    steps: &[Step],
+) -> Option<String> {
     let wanted: CpuSet = way.only.as_ref()?.iter().map(|&node| machine.id(node)).collect();
     let idle = wanted.minus(&steps.iter().map(|step| step.node).collect());
     if idle.is_empty() || request.memory.mode != numakit_model::plan::Mode::Local {

@@ -3,7 +3,7 @@
 use crate::amount::Amount;
 use crate::deal::{Dealt, Level};
 use crate::machine::{Machine, NONE};
-use crate::request::{Policy, Request};
+use crate::request::{CorePolicy, PlacementRequest};
 use crate::{devices, spread};
 use numakit_model::CpuSet;
 use numakit_model::plan::Mode;
@@ -23,7 +23,7 @@ impl Reasons {
     /// Made once for each node, for as many steps as there are.
     pub fn of(
         machine: &Machine<'_>,
-        request: &Request,
+        request: &PlacementRequest,
         amount: Amount,
         dealt: &Dealt,
         devices: &[usize],
@@ -43,15 +43,15 @@ impl Reasons {
             let far = |from: usize| machine.distances.between(from, node);
             let all = amount.all_cores();
             let text = match (&request.policy, before) {
-                (Policy::Near(name), _) => {
+                (CorePolicy::Near(name), _) => {
                     near(machine, node, name, devices.first().copied().unwrap_or(node))
                 }
-                (Policy::Compact | Policy::Scatter, None) if order.len() == 1 => match all {
+                (CorePolicy::Compact | CorePolicy::Scatter, None) if order.len() == 1 => match all {
                     1 => format!("a free core of node {id}"),
                     _ => format!("node {id} holds all {all} cores"),
                 },
-                (Policy::Scatter, None) => format!("first of {} nodes in turn", order.len()),
-                (Policy::Scatter, Some(before)) => {
+                (CorePolicy::Scatter, None) => format!("first of {} nodes in turn", order.len()),
+                (CorePolicy::Scatter, Some(before)) => {
                     let total = order.len();
                     format!(
                         "next of {total} nodes in turn, distance {} from node {}",
@@ -59,21 +59,21 @@ impl Reasons {
                         machine.id(before)
                     )
                 }
-                (Policy::Balanced | Policy::Spread(_), _) => {
+                (CorePolicy::Balanced | CorePolicy::Spread(_), _) => {
                     format!("node {id} has {} of {all} cores", counts[node])
                 }
-                (Policy::Memory(_), _) => {
+                (CorePolicy::Memory(_), _) => {
                     format!("node {id} has {} of {all} cores, and memory that is asked for", counts[node])
                 }
-                (Policy::Compact, None) => format!("from node {id} on, {all} cores are nearest together"),
-                (Policy::Compact, Some(before)) => {
+                (CorePolicy::Compact, None) => format!("from node {id} on, {all} cores are nearest together"),
+                (CorePolicy::Compact, Some(before)) => {
                     format!("nearest free core to node {} (distance {})", machine.id(before), far(before))
                 }
             };
             texts[node] = text + &stride;
         }
         let own = match (&request.policy, devices) {
-            (Policy::Near(name), [_, _, ..]) => own(machine, name, amount, dealt, devices, &stride),
+            (CorePolicy::Near(name), [_, _, ..]) => own(machine, name, amount, dealt, devices, &stride),
             _ => BTreeMap::new(),
         };
         Self { texts, own }
@@ -179,7 +179,7 @@ fn split(machine: &Machine<'_>, amount: Amount, dealt: &Dealt, available: &[u32]
 }
 
 /// How the kernel's weights share pages out, where they are asked for and known.
-fn weights(machine: &Machine<'_>, request: &Request) -> Option<String> {
+fn weights(machine: &Machine<'_>, request: &PlacementRequest) -> Option<String> {
     let topology = machine.topology;
     let known = topology.nodes.iter().filter_map(|n| Some((n.os_index, n.interleave_weight?)));
     let known: Vec<(u32, u32)> = known.collect();
@@ -205,7 +205,7 @@ fn weights(machine: &Machine<'_>, request: &Request) -> Option<String> {
 /// What was looked at and chosen.
 pub(crate) fn explanation(
     machine: &Machine<'_>,
-    request: &Request,
+    request: &PlacementRequest,
     amount: Amount,
     dealt: &Dealt,
     free: &[(usize, u64)],
@@ -232,7 +232,7 @@ pub(crate) fn explanation(
         let pairs = 2.0 * (amount.all_cores() as f64).powi(2);
         lines.push(format!("mean distance between two of them: {:.1}", sum as f64 / pairs));
     }
-    if let Policy::Spread(level) = request.policy
+    if let CorePolicy::Spread(level) = request.policy
         && let Some((used, all, most)) = spread::reached(machine, &dealt.spots, level)
     {
         let (_, part) = level.names();

@@ -2,7 +2,7 @@
 
 #![allow(clippy::print_stdout, clippy::unwrap_used)]
 
-use numakit_placement::numbering::Numbering;
+use numakit_placement::numbering::LogicalNumbering;
 use numakit_testing::sysfs;
 use numakit_topology::synthetic;
 use std::path::Path;
@@ -39,7 +39,7 @@ fn cores_and_pus_have_the_numbers_of_hwloc() {
         let Some(theirs) = hwloc(&folder, "pu") else {
             return numakit_skips::TOOLS.skip("hwloc-calc is not installed (Debian package hwloc)");
         };
-        let numbering = Numbering::of(&t);
+        let numbering = LogicalNumbering::of(&t);
         let mut ours: Vec<(u32, u32)> =
             t.online.iter().filter_map(|cpu| Some((numbering.place(cpu)?.pu, cpu))).collect();
         ours.sort_unstable();

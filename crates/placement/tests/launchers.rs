@@ -4,7 +4,7 @@
 
 use numakit_model::plan::{Memory, Mode, Plan, Step};
 use numakit_model::{CpuSet, Topology};
-use numakit_placement::launchers::{LAUNCHERS, Launcher, Options, emit, lines};
+use numakit_placement::launchers::{LAUNCHERS, Launcher, LauncherOptions, emit, lines};
 use numakit_topology::synthetic;
 use std::path::PathBuf;
 
@@ -105,7 +105,7 @@ fn every_launcher_is_told_exactly() {
     for launcher in LAUNCHERS {
         let mut text = format!("# {}: {}\n", launcher.name, launcher.help);
         for (what, t, plan) in jobs() {
-            let lines = emit(launcher.name, &t, &plan, &Options::default()).unwrap();
+            let lines = emit(launcher.name, &t, &plan, &LauncherOptions::default()).unwrap();
             text += &format!("\n## {what}\n{}", lines.text);
             lines.hints.iter().for_each(|hint| text += &format!("=> {hint}\n"));
             lines.warnings.iter().for_each(|warning| text += &format!("!! {warning}\n"));
@@ -145,7 +145,7 @@ const GUIDE: &str = "package:16 node:2 core:8";
 
 fn rank_file(processes: u32, threads: u32, stride: usize, host: &str) -> Vec<String> {
     let t = machine(GUIDE);
-    let options = Options { host: Some(host.to_owned()), ..Options::default() };
+    let options = LauncherOptions { host: Some(host.to_owned()), ..LauncherOptions::default() };
     let text = lines("openmpi1", &t, &plan(&t, processes, threads, 1, stride), &options).unwrap();
     text.lines().map(str::to_owned).collect()
 }
@@ -173,7 +173,7 @@ fn what_has_no_lines_is_told() {
     let t = machine(MACHINES[0].1);
     let one = plan(&t, 1, 1, 1, 1);
     let error = |name: &str, plan: &Plan, host: Option<&str>| {
-        let options = Options { host: host.map(str::to_owned), ..Options::default() };
+        let options = LauncherOptions { host: host.map(str::to_owned), ..LauncherOptions::default() };
         lines(name, &t, plan, &options).unwrap_err().to_string()
     };
     assert_eq!(

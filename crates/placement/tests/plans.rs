@@ -4,7 +4,7 @@
 
 use numakit_model::plan::Step;
 use numakit_model::{Plan, Topology};
-use numakit_placement::{Request, Taken, explained};
+use numakit_placement::{PlacementRequest, Taken, explained};
 use numakit_sys::SysRoot;
 use std::fmt::Write as _;
 use std::path::Path;
@@ -106,7 +106,7 @@ const OF_CAPTURES: &[&str] = &[
 ];
 
 /// `cores=6 policy=scatter`: fields of a request.
-fn request(words: &str) -> Request {
+fn request(words: &str) -> PlacementRequest {
     let field = |word: &str| {
         let (key, value) = word.split_once('=').unwrap();
         let numbers = ["processes", "threads", "threads_per_core", "stride"];

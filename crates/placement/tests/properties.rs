@@ -5,7 +5,7 @@
 use numakit_model::plan::Mode;
 use numakit_model::topology::CoreKind;
 use numakit_model::{CpuSet, Topology};
-use numakit_placement::{Cores, Level, MemoryRequest, PlanError, Policy, Request, Taken, plan};
+use numakit_placement::{CorePolicy, Cores, Level, MemoryRequest, PlacementRequest, PlanError, Taken, plan};
 use proptest::prelude::*;
 
 fn machine() -> impl Strategy<Value = Topology> {
@@ -38,7 +38,7 @@ fn machine() -> impl Strategy<Value = Topology> {
     )
 }
 
-fn request() -> impl Strategy<Value = Request> {
+fn request() -> impl Strategy<Value = PlacementRequest> {
     let cores = prop_oneof![
         Just(None),
         (0u32..40).prop_map(|n| Some(Cores::Count(n))),
@@ -47,13 +47,13 @@ fn request() -> impl Strategy<Value = Request> {
         Just(Some(Cores::Count(u32::MAX)))
     ];
     let policy = prop_oneof![
-        Just(Policy::Compact),
-        Just(Policy::Scatter),
-        Just(Policy::Balanced),
-        (1u64..200).prop_map(|gib| Policy::Memory(gib << 30)),
-        Just(Policy::Near("network0".into())),
-        Just(Policy::Near("network{rank}".into())),
-        prop::sample::select(Level::ALL.to_vec()).prop_map(|(level, ..)| Policy::Spread(level)),
+        Just(CorePolicy::Compact),
+        Just(CorePolicy::Scatter),
+        Just(CorePolicy::Balanced),
+        (1u64..200).prop_map(|gib| CorePolicy::Memory(gib << 30)),
+        Just(CorePolicy::Near("network0".into())),
+        Just(CorePolicy::Near("network{rank}".into())),
+        prop::sample::select(Level::ALL.to_vec()).prop_map(|(level, ..)| CorePolicy::Spread(level)),
     ];
     let mode =
         prop::sample::select(vec![Mode::Local, Mode::Bind, Mode::Prefer, Mode::Interleave, Mode::Weighted]);
@@ -66,7 +66,7 @@ fn request() -> impl Strategy<Value = Request> {
     let numbers = (processes, threads, 0u32..4, 0u32..5);
     (cores, numbers, policy, mode, (list(), list(), list())).prop_map(
         |(cores, (processes, threads, threads_per_core, stride), policy, mode, (cpus, nodes, exclude))| {
-            Request {
+            PlacementRequest {
                 cores,
                 processes,
                 threads,

@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 use numakit_model::{CpuSet, Topology};
-use numakit_placement::{Cores, Request, Taken, plan};
+use numakit_placement::{Cores, PlacementRequest, Taken, plan};
 
 fn machine(text: &str) -> Topology {
     numakit_topology::synthetic::parse(text).unwrap()
@@ -12,12 +12,12 @@ fn set(list: &str) -> CpuSet {
     CpuSet::parse_list(list).unwrap()
 }
 
-fn cores(count: u32) -> Request {
-    Request { cores: Some(Cores::Count(count)), ..Request::default() }
+fn cores(count: u32) -> PlacementRequest {
+    PlacementRequest { cores: Some(Cores::Count(count)), ..PlacementRequest::default() }
 }
 
 /// The error, and whether waiting can help.
-fn refused(topology: &Topology, request: &Request, taken: &Taken) -> (String, bool) {
+fn refused(topology: &Topology, request: &PlacementRequest, taken: &Taken) -> (String, bool) {
     let error = plan(topology, request, taken).unwrap_err();
     (error.to_string(), error.may_pass())
 }
@@ -61,7 +61,7 @@ fn a_core_is_taken_as_a_whole() {
 #[test]
 fn all_cores_are_refused_while_somebody_holds_one() {
     let taken = Taken { registered: vec![(set("2-3"), "namd of alice".into())], ..Taken::default() };
-    let request = Request { cores: Some(Cores::All), ..Request::default() };
+    let request = PlacementRequest { cores: Some(Cores::All), ..PlacementRequest::default() };
     let topology = machine("package:2 core:4");
     let (error, may_pass) = refused(&topology, &request, &taken);
     assert_eq!(
@@ -79,7 +79,7 @@ fn all_cores_are_refused_while_somebody_holds_one() {
 #[test]
 fn masks_strides_and_lists_are_told_as_reasons() {
     let topology = machine("package:2 core:4 allowed=2-7");
-    let request = Request { stride: 2, exclude: Some("6".parse().unwrap()), ..cores(4) };
+    let request = PlacementRequest { stride: 2, exclude: Some("6".parse().unwrap()), ..cores(4) };
     let (error, _) = refused(&topology, &request, &Taken::default());
     assert_eq!(
         error,
@@ -87,7 +87,12 @@ fn masks_strides_and_lists_are_told_as_reasons() {
          excluded by the request, 2 left out by stride 2; ask for at most 3 or start with a wider mask or exclude \
          fewer or take a smaller stride"
     );
-    let request = Request { processes: 3, threads: Some(2), threads_per_core: 2, ..Request::default() };
+    let request = PlacementRequest {
+        processes: 3,
+        threads: Some(2),
+        threads_per_core: 2,
+        ..PlacementRequest::default()
+    };
     let (error, _) = refused(&topology, &request, &Taken::default());
     assert_eq!(
         error,
@@ -99,10 +104,10 @@ fn masks_strides_and_lists_are_told_as_reasons() {
 fn lists_of_what_is_not_there() {
     let topology = machine("package:2 node:1 core:4 node:1(cpuless) offline=3 allowed=0-5");
     let with = |cpus: Option<&str>, nodes: Option<&str>| {
-        let request = Request {
+        let request = PlacementRequest {
             cpus: cpus.map(|list| list.parse().unwrap()),
             nodes: nodes.map(|list| list.parse().unwrap()),
-            ..Request::default()
+            ..PlacementRequest::default()
         };
         refused(&topology, &request, &Taken::default()).0
     };
@@ -134,11 +139,11 @@ fn a_plan_without_distances_says_so() {
 fn isolated_cores_are_for_those_who_name_them() {
     let topology = machine("package:1 core:4");
     let taken = Taken { isolated: set("2-3"), ..Taken::default() };
-    let request = Request { cpus: Some("2-3".parse().unwrap()), ..Request::default() };
+    let request = PlacementRequest { cpus: Some("2-3".parse().unwrap()), ..PlacementRequest::default() };
     let named = plan(&topology, &request, &taken).unwrap();
     assert_eq!(named.cpus().to_string(), "2-3");
     assert_eq!(named.warnings, ["CPUs 2-3 are isolated: the kernel balances no load among them"]);
-    let request = Request { cpus: Some("!0".parse().unwrap()), ..Request::default() };
+    let request = PlacementRequest { cpus: Some("!0".parse().unwrap()), ..PlacementRequest::default() };
     assert_eq!(plan(&topology, &request, &taken).unwrap().cpus().to_string(), "1");
 }
 
@@ -146,7 +151,7 @@ fn isolated_cores_are_for_those_who_name_them() {
 fn neighbours_within_a_stride_that_others_use_come_last() {
     let topology = machine("package:1 core:8");
     let taken = Taken { registered: vec![(set("0"), "namd of alice".into())], ..Taken::default() };
-    let strided = |count| plan(&topology, &Request { stride: 2, ..cores(count) }, &taken).unwrap();
+    let strided = |count| plan(&topology, &PlacementRequest { stride: 2, ..cores(count) }, &taken).unwrap();
     assert_eq!(strided(3).cpus().to_string(), "2,4,6");
     let all = strided(4);
     assert_eq!(all.cpus().to_string(), "1-2,4,6");

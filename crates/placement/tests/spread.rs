@@ -2,14 +2,14 @@
 #![allow(clippy::unwrap_used)]
 
 use numakit_model::{CpuSet, Plan, Topology};
-use numakit_placement::{Request, Taken, explained, plan};
+use numakit_placement::{PlacementRequest, Taken, explained, plan};
 
 fn machine(text: &str) -> Topology {
     numakit_topology::synthetic::parse(text).unwrap()
 }
 
 /// `cores=6 policy=scatter`: fields of a request.
-fn request(words: &str) -> Request {
+fn request(words: &str) -> PlacementRequest {
     let field = |word: &str| {
         let (key, value) = word.split_once('=').unwrap();
         let numbers = ["processes", "threads", "threads_per_core", "stride"];

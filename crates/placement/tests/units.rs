@@ -3,8 +3,8 @@
 #![allow(clippy::unwrap_used)]
 
 use numakit_model::{CpuSet, Topology};
-use numakit_placement::launchers::{Options, emit, lines};
-use numakit_placement::{Cores, Level, Policy, Request, Taken, plan};
+use numakit_placement::launchers::{LauncherOptions, emit, lines};
+use numakit_placement::{CorePolicy, Cores, Level, PlacementRequest, Taken, plan};
 use numakit_sys::SysRoot;
 use numakit_testing::sysfs;
 use numakit_topology::{json, read, synthetic};
@@ -26,18 +26,18 @@ fn sixteen() -> Topology {
     through_files(&synthetic::parse(description).unwrap())
 }
 
-fn request(processes: u32, threads: Option<u32>, stride: u32) -> Request {
-    Request { processes, threads, stride, ..Request::default() }
+fn request(processes: u32, threads: Option<u32>, stride: u32) -> PlacementRequest {
+    PlacementRequest { processes, threads, stride, ..PlacementRequest::default() }
 }
 
-fn cpus(t: &Topology, request: &Request) -> Vec<u32> {
+fn cpus(t: &Topology, request: &PlacementRequest) -> Vec<u32> {
     plan(t, request, &Taken::default()).unwrap().steps.iter().map(|step| step.cpu).collect()
 }
 
-fn rank_file(t: &Topology, name: &str, request: &Request, host: &str) -> Vec<String> {
+fn rank_file(t: &Topology, name: &str, request: &PlacementRequest, host: &str) -> Vec<String> {
     let plan = plan(t, request, &Taken::default()).unwrap();
     assert_eq!(plan.warnings, Vec::<String>::new());
-    let options = Options { host: Some(host.to_owned()), ..Options::default() };
+    let options = LauncherOptions { host: Some(host.to_owned()), ..LauncherOptions::default() };
     lines(name, t, &plan, &options).unwrap().lines().map(str::to_owned).collect()
 }
 
@@ -80,7 +80,7 @@ fn a_plan_and_its_rank_file_mean_the_same_cpus() {
         let planned = plan(&t, &request, &Taken::default()).unwrap();
         let cpus: Vec<u32> = planned.steps.iter().map(|step| step.cpu).collect();
         assert_eq!(cpus, first);
-        let file = lines("openmpi4", &t, &planned, &Options::default()).unwrap();
+        let file = lines("openmpi4", &t, &planned, &LauncherOptions::default()).unwrap();
         // Core numbers are CPU numbers on this machine.
         let expected: String =
             cpus.iter().enumerate().map(|(rank, cpu)| format!("rank {rank}=HOST slot={cpu}\n")).collect();
@@ -98,7 +98,7 @@ fn hwloc_takes_the_slots_of_a_rank_file_for_the_planned_cpus() {
     let of_cpu = |cpu: u32| format!("processor\t: {cpu}\nvendor_id\t: AuthenticAMD\ncpu family\t: 21\n\n");
     std::fs::write(folder.join("proc/cpuinfo"), (0..64).map(of_cpu).collect::<String>()).unwrap();
     let planned = plan(&t, &request(8, Some(2), 2), &Taken::default()).unwrap();
-    let file = lines("openmpi4", &t, &planned, &Options::default()).unwrap();
+    let file = lines("openmpi4", &t, &planned, &LauncherOptions::default()).unwrap();
     for (line, steps) in file.lines().zip(planned.processes()) {
         let slots = line.rsplit_once("slot=").unwrap().1;
         let cores: Vec<String> =
@@ -123,8 +123,8 @@ fn hwloc_takes_the_slots_of_a_rank_file_for_the_planned_cpus() {
 #[test]
 fn threads_that_share_units_while_others_are_free_are_told_of_the_stride() {
     let t = four();
-    let warnings = |request: Request| plan(&t, &request, &Taken::default()).unwrap().warnings;
-    let cores = |count| Request { cores: Some(Cores::Count(count)), ..Request::default() };
+    let warnings = |request: PlacementRequest| plan(&t, &request, &Taken::default()).unwrap().warnings;
+    let cores = |count| PlacementRequest { cores: Some(Cores::Count(count)), ..PlacementRequest::default() };
     assert_eq!(
         warnings(cores(8)),
         [
@@ -140,18 +140,18 @@ fn threads_that_share_units_while_others_are_free_are_told_of_the_stride() {
         ]
     );
     for quiet in [
-        Request { stride: 2, ..cores(8) },
-        Request { policy: Policy::Spread(Level::Unit), ..cores(40) },
+        PlacementRequest { stride: 2, ..cores(8) },
+        PlacementRequest { policy: CorePolicy::Spread(Level::Unit), ..cores(40) },
         cores(64),
         cores(1),
     ] {
         assert_eq!(warnings(quiet.clone()), Vec::<String>::new(), "{quiet:?}");
     }
     assert_eq!(
-        cpus(&t, &Request { policy: Policy::Spread(Level::Unit), ..cores(8) }),
+        cpus(&t, &PlacementRequest { policy: CorePolicy::Spread(Level::Unit), ..cores(8) }),
         [0, 2, 4, 6, 8, 10, 12, 14]
     );
-    assert_eq!(cpus(&t, &Request { policy: Policy::Scatter, ..cores(8) }).len(), 8);
+    assert_eq!(cpus(&t, &PlacementRequest { policy: CorePolicy::Scatter, ..cores(8) }).len(), 8);
 }
 
 #[test]
@@ -159,7 +159,7 @@ fn the_application_stands_in_the_lines() {
     let t = four();
     let planned = plan(&t, &request(2, None, 2), &Taken::default()).unwrap();
     let command = ["./my app", "-x", "it's"].map(str::to_owned).to_vec();
-    let options = Options { host: Some("here".into()), command };
+    let options = LauncherOptions { host: Some("here".into()), command };
     for launcher in numakit_placement::launchers::LAUNCHERS {
         let lines = emit(launcher.name, &t, &planned, &options).unwrap();
         let all = format!("{}{}", lines.text, lines.hints.join("\n"));

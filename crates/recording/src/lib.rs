@@ -21,7 +21,7 @@ pub use columns::schema_message;
 pub use header::{AbsentMetric, Header};
 pub use names::tail_of;
 pub use rates::Rates;
-pub use reader::{Mark, OpenError, Reader};
+pub use reader::{BatchPosition, OpenError, Reader};
 pub use recover::{RecoverError, Recovered, recover};
 pub use ring::Ring;
 pub use sampler::{Command, Priority, Sampler, Settings};

@@ -16,7 +16,7 @@ use crate::batch::Batch;
 use crate::header::Header;
 use serde_json::Value;
 use std::io::{self, BufRead, Seek};
-use text::{Next, Text};
+use text::{NumascopeItem, Text};
 use thiserror::Error;
 
 /// Why a text is no such file.
@@ -59,7 +59,7 @@ const BATCH: usize = 1 << 18;
 
 /// The rows of such a file, read batch by batch.
 #[derive(Debug)]
-pub struct Rows<R> {
+pub struct NumascopeRows<R> {
     text: Text<R>,
     columns: usize,
     /// The row that comes next, where it was read already.
@@ -70,16 +70,16 @@ pub struct Rows<R> {
     damage: Option<String>,
 }
 
-impl<R: BufRead> Rows<R> {
+impl<R: BufRead> NumascopeRows<R> {
     /// Reads what stands before the rows.
     pub fn open(from: R) -> Result<(Header, Self), NumascopeError> {
         let mut text = Text::new(from);
         let mut rows = Vec::new();
         while rows.len() < 2 {
             match text.next(MAX_COLUMNS)? {
-                Next::Row(row) => rows.push(row),
-                Next::Wrong(why) => return Err(NumascopeError::Cut(why)),
-                Next::End => return Err(NumascopeError::NoHeadings),
+                NumascopeItem::Row(row) => rows.push(row),
+                NumascopeItem::Wrong(why) => return Err(NumascopeError::Cut(why)),
+                NumascopeItem::End => return Err(NumascopeError::NoHeadings),
             }
             // An early version had the headings behind the sensor's name, in the same row.
             if let [row] = &mut rows[..]
@@ -131,9 +131,9 @@ impl<R: BufRead> Rows<R> {
             return Ok(None);
         }
         Ok(match self.text.next(self.columns.max(2) + 1)? {
-            Next::Row(row) => Some(row),
-            Next::End => None,
-            Next::Wrong(why) => {
+            NumascopeItem::Row(row) => Some(row),
+            NumascopeItem::End => None,
+            NumascopeItem::Wrong(why) => {
                 self.damage = Some(format!("it is damaged after {} rows: {why}", self.rows));
                 None
             }
@@ -145,12 +145,12 @@ impl<R: BufRead> Rows<R> {
         self.damage.as_deref()
     }
 
-    /// The byte that the next batch begins at, for [`Rows::go_to`].
+    /// The byte that the next batch begins at, for [`NumascopeRows::go_to`].
     pub fn position(&self) -> u64 {
         self.position
     }
 
-    /// Goes on at a place that [`Rows::position`] gave, before which there are so many rows.
+    /// Goes on at a place that [`NumascopeRows::position`] gave, before which there are so many rows.
     pub fn go_to(&mut self, position: u64, rows: u64) -> io::Result<()>
     where
         R: Seek,
@@ -163,7 +163,7 @@ impl<R: BufRead> Rows<R> {
 
 /// Reads all of a text at once.
 pub fn read(text: &[u8]) -> Result<(Header, Vec<Batch>, Option<String>), NumascopeError> {
-    let (header, mut rows) = Rows::open(text)?;
+    let (header, mut rows) = NumascopeRows::open(text)?;
     let mut batches = Vec::new();
     while let Some(batch) = rows.next_batch()? {
         batches.push(batch);

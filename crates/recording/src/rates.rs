@@ -1,7 +1,7 @@
 //! The only place where differences, wraps and rates are computed.
 
 use crate::batch::Batch;
-use numakit_model::label::Event;
+use numakit_model::label::RecorderEvent;
 use numakit_model::{Kind, Series};
 use std::ops::Range;
 
@@ -74,7 +74,8 @@ impl Rates {
 
     /// Takes note of a label: over a pause there is no rate. Whether it was one's begin or end.
     pub fn label(&mut self, text: &str) -> bool {
-        let is_pause = matches!(Event::parse(text), Some(Event::Paused | Event::Resumed));
+        let is_pause =
+            matches!(RecorderEvent::parse(text), Some(RecorderEvent::Paused | RecorderEvent::Resumed));
         if is_pause {
             self.forget();
         }

@@ -6,7 +6,7 @@ use crate::header::Header;
 use crate::losses::Losses;
 use crate::names::tail_of;
 use crate::numascope::{self, NumascopeError};
-use crate::ring::{Entry, Ring};
+use crate::ring::{Ring, RingEntry};
 use crate::stream::{Step, Stream};
 use numakit_sys::file::open_to_read;
 use std::fs::File;
@@ -48,7 +48,7 @@ pub struct Reader {
 
 /// A place between the batches of a recording, for [`Reader::go_to`].
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Mark {
+pub struct BatchPosition {
     /// Byte that the next batch begins at.
     pub position: u64,
     /// Samples before it.
@@ -60,7 +60,7 @@ pub struct Mark {
 #[derive(Debug)]
 enum Source {
     Arrow { stream: Box<Stream>, side: Option<Ring> },
-    Json(numascope::Rows<BufReader<File>>),
+    Json(numascope::NumascopeRows<BufReader<File>>),
     Finished,
 }
 
@@ -79,7 +79,7 @@ impl Reader {
         let length = file.metadata().map_err(fail)?.len();
         let mut reader = BufReader::with_capacity(64 * 1024, file);
         if first_byte(&mut reader).map_err(fail)? == Some(b'[') {
-            let (header, rows) = numascope::Rows::open(reader).map_err(|error| match error {
+            let (header, rows) = numascope::NumascopeRows::open(reader).map_err(|error| match error {
                 NumascopeError::Io(error) => fail(error),
                 other => foreign(other.to_string()),
             })?;
@@ -107,31 +107,31 @@ impl Reader {
     }
 
     /// The place of the next batch.
-    pub fn mark(&self) -> Mark {
+    pub fn mark(&self) -> BatchPosition {
         let position = match &self.source {
             Source::Arrow { stream, .. } => stream.position(),
             Source::Json(rows) => rows.position(),
             Source::Finished => 0,
         };
-        Mark { position, rows: self.rows, labels: self.labels }
+        BatchPosition { position, rows: self.rows, labels: self.labels }
     }
 
     /// The places of all batches that follow, and at last that of the end, found without
     /// unpacking them. `None` where the recording was not closed or is damaged between them, and
     /// for one of NUMAscope, whose rows have to be read to be found.
-    pub fn marks(&mut self) -> Option<Vec<Mark>> {
+    pub fn marks(&mut self) -> Option<Vec<BatchPosition>> {
         let mut marks = vec![self.mark()];
         let Source::Arrow { stream, .. } = &mut self.source else { return None };
         while let Some((rows, labels)) = stream.skip().ok()? {
             let last = marks.last()?;
             let (rows, labels) = (last.rows + rows, last.labels + labels);
-            marks.push(Mark { position: stream.position(), rows, labels });
+            marks.push(BatchPosition { position: stream.position(), rows, labels });
         }
         Some(marks)
     }
 
     /// Goes on at a place of the same recording.
-    pub fn go_to(&mut self, mark: Mark) -> io::Result<()> {
+    pub fn go_to(&mut self, mark: BatchPosition) -> io::Result<()> {
         match &mut self.source {
             Source::Arrow { stream, .. } => {
                 stream.go_to(mark.position, Place { rows: mark.rows, labels: mark.labels })?;
@@ -243,11 +243,11 @@ fn rows_of(ring: &Ring, columns: usize) -> Batch {
     let pending = ring.pending(usize::MAX >> 1);
     for entry in pending.entries() {
         match entry {
-            Entry::Row(row) => {
+            RingEntry::Row(row) => {
                 row.values(&mut values);
                 batch.push_sample(row.time(), row.took(), &values);
             }
-            Entry::Label { time, index } => batch.push_label(time, pending.label_text(index)),
+            RingEntry::Label { time, index } => batch.push_label(time, pending.label_text(index)),
         }
     }
     batch

@@ -6,9 +6,9 @@ use crate::reader::{OpenError, first_byte, side_file};
 use crate::ring::{self, Ring};
 use crate::stream::{Step, Stream};
 use crate::writer::append;
-use numakit_model::label::Event;
+use numakit_model::label::RecorderEvent;
 use numakit_sys::file::open_to_read;
-use numakit_sys::output::{Existing, Output};
+use numakit_sys::output::{Existing, OutputFile};
 use std::fs::File;
 use std::io::{self, BufReader, ErrorKind, Read, Seek, SeekFrom, Write};
 use std::ops::Range;
@@ -185,7 +185,7 @@ fn complete(path: &Path, whole: u64, found: &Found, side: Option<&Ring>) -> io::
 /// Writes all that is whole anew, beside the file until it is done.
 fn rebuild(path: &Path, found: &Found, side: Option<&Ring>) -> io::Result<u64> {
     let mut from = open_to_read(path)?;
-    let mut to = Output::create(path, Existing::Replaced)?;
+    let mut to = OutputFile::create(path, Existing::Replaced)?;
     to.write_all(&found.head.message)?;
     let mut encoder = Encoder::new(&found.head)?;
     for part in &found.parts {
@@ -193,7 +193,7 @@ fn rebuild(path: &Path, found: &Found, side: Option<&Ring>) -> io::Result<u64> {
             Part::Whole(at) => copy(&mut from, at, &mut to)?,
             Part::Lost { rows, before, time } => {
                 let note = Ring::in_memory(found.head.header.series.len(), 1)?;
-                note.push_label(*time, &Event::Damaged(*rows).text());
+                note.push_label(*time, &RecorderEvent::Damaged(*rows).text());
                 to.write_all(&encoder.batch_at(&note.pending(1), *before)?)?;
             }
         }
@@ -219,7 +219,7 @@ fn set_aside(path: &Path, damaged: &[Range<u64>]) -> io::Result<(u64, PathBuf)> 
         let mut name = path.as_os_str().to_owned();
         name.push(if number == 1 { ".damaged".to_owned() } else { format!(".damaged-{number}") });
         let target = PathBuf::from(name);
-        let mut to = match Output::create(&target, Existing::Kept) {
+        let mut to = match OutputFile::create(&target, Existing::Kept) {
             Err(error) if error.kind() == ErrorKind::AlreadyExists => continue,
             other => other?,
         };

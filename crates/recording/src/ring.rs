@@ -6,7 +6,7 @@
 
 use crate::header::Header;
 use numakit_sys::clock::{self, Alarm};
-use numakit_sys::memory::Words;
+use numakit_sys::memory::SharedWords;
 use std::fs::File;
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering, fence};
@@ -42,7 +42,7 @@ const LABEL_HEAD: usize = 3;
 /// The queue.
 #[derive(Debug)]
 pub struct Ring {
-    words: Words,
+    words: SharedWords,
     shape: Shape,
     dropped: AtomicU64,
     closed: AtomicBool,
@@ -83,7 +83,7 @@ impl Ring {
     /// A queue in memory, for views.
     pub fn in_memory(columns: usize, capacity: usize) -> io::Result<Self> {
         let shape = Shape { columns, capacity: capacity.max(1) };
-        Ok(Self::over(Words::anonymous(shape.words())?, shape))
+        Ok(Self::over(SharedWords::anonymous(shape.words())?, shape))
     }
 
     /// A queue whose memory is this (empty) file, with room for a batch and half of the next.
@@ -91,14 +91,14 @@ impl Ring {
         let columns = header.series.len();
         let batch = rows_per_batch(columns);
         let shape = Shape { columns, capacity: batch + (batch / 2).max(8) };
-        let words = Words::of_file(file, shape.words())?;
+        let words = SharedWords::of_file(file, shape.words())?;
         // The places of rows are touched, so that the first store to each need not wait for the
         // file system.
         words[..shape.label_start()].iter().step_by(PAGE).for_each(|word| word.store(0, Ordering::Relaxed));
         Ok(Self::over(words, shape))
     }
 
-    fn over(words: Words, shape: Shape) -> Self {
+    fn over(words: SharedWords, shape: Shape) -> Self {
         words[head::COLUMNS].store(shape.columns as u64, Ordering::Relaxed);
         words[head::CAPACITY].store(shape.capacity as u64, Ordering::Relaxed);
         words[head::MAGIC].store(MAGIC, Ordering::Release);
@@ -286,7 +286,7 @@ impl Ring {
         if !plausible || !ordered {
             return None;
         }
-        let words = Words::anonymous(shape.words()).ok()?;
+        let words = SharedWords::anonymous(shape.words()).ok()?;
         for (target, bytes) in words.iter().zip(content.chunks_exact(8)) {
             target.store(u64::from_le_bytes(bytes.try_into().ok()?), Ordering::Relaxed);
         }
@@ -333,7 +333,7 @@ struct Label {
 
 /// A waiting row or label.
 #[derive(Debug, Clone, Copy)]
-pub enum Entry<'a> {
+pub enum RingEntry<'a> {
     /// A sample.
     Row(Row<'a>),
     /// A label: time and its place in [`Pending::label_text`].
@@ -399,13 +399,13 @@ impl<'a> Pending<'a> {
     }
 
     /// The entries in order.
-    pub fn entries(&self) -> impl Iterator<Item = Entry<'a>> + '_ {
+    pub fn entries(&self) -> impl Iterator<Item = RingEntry<'a>> + '_ {
         let mut labels = self.labels.iter().enumerate().peekable();
         let mut row = self.first;
         std::iter::from_fn(move || {
             if let Some((index, label)) = labels.next_if(|(_, l)| l.before_row <= row) {
                 let time = self.ring.label_word(label.at + 1).load(Ordering::Relaxed);
-                return Some(Entry::Label { time, index });
+                return Some(RingEntry::Label { time, index });
             }
             if row >= self.rows {
                 return None;
@@ -413,7 +413,7 @@ impl<'a> Pending<'a> {
             let start = self.ring.shape.row_start(row);
             row += 1;
             let words = &self.ring.words[start..start + self.ring.shape.row_words()];
-            Some(Entry::Row(Row { words, columns: self.ring.shape.columns }))
+            Some(RingEntry::Row(Row { words, columns: self.ring.shape.columns }))
         })
     }
 
@@ -447,8 +447,8 @@ mod tests {
         let text = pending
             .entries()
             .map(|entry| match entry {
-                Entry::Row(row) => format!("{}:{:?}", row.time(), row.value(0)),
-                Entry::Label { time, index } => format!("{time}={}", pending.label_text(index)),
+                RingEntry::Row(row) => format!("{}:{:?}", row.time(), row.value(0)),
+                RingEntry::Label { time, index } => format!("{time}={}", pending.label_text(index)),
             })
             .collect();
         pending.done();
@@ -466,7 +466,7 @@ mod tests {
         assert!(ring.push_label(2, "two"));
         ring.push(3, 0, &[None; 70]);
         let pending = ring.pending(10);
-        let Some(Entry::Row(row)) = pending.entries().next() else { panic!("a row comes first") };
+        let Some(RingEntry::Row(row)) = pending.entries().next() else { panic!("a row comes first") };
         assert_eq!((row.value(69), row.value(68)), (Some(9), None));
         assert_eq!(drain(&ring, 1), ["1:Some(5)"]);
         assert_eq!(drain(&ring, 10), ["2=one", "2=two", "3:None"]);
@@ -534,7 +534,7 @@ mod tests {
             let open = ring.wait(16, numakit_sys::clock::monotonic() + 1_000_000_000);
             let pending = ring.pending(32);
             for entry in pending.entries() {
-                let Entry::Row(row) = entry else { panic!("no labels were pushed") };
+                let RingEntry::Row(row) = entry else { panic!("no labels were pushed") };
                 assert_eq!((row.time(), row.value(0), row.value(2)), (next, Some(next), Some(!next)));
                 next += 1;
             }

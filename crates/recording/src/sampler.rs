@@ -3,7 +3,7 @@
 
 use crate::ring::Ring;
 use numakit_model::CpuSet;
-use numakit_model::label::Event;
+use numakit_model::label::RecorderEvent;
 use numakit_sensors::{Sensor, Tick};
 use numakit_sys::clock::{self, Alarm};
 use numakit_sys::sched;
@@ -47,7 +47,7 @@ pub enum Command {
     /// Note this text now.
     Label(String),
     /// Note an event now.
-    Note(Event),
+    Note(RecorderEvent),
     /// Take no samples until told.
     Pause,
     /// Take samples again.
@@ -68,7 +68,7 @@ pub enum Command {
 
 /// What a sampler tells of itself while it runs.
 #[derive(Debug, Default)]
-pub struct State {
+pub struct SamplerState {
     samples: AtomicU64,
     lost: AtomicU64,
     interval: AtomicU64,
@@ -77,7 +77,7 @@ pub struct State {
     sensors: Vec<(String, AtomicBool)>,
 }
 
-impl State {
+impl SamplerState {
     fn new(slots: &[Slot], interval: Duration) -> Self {
         let sensors = slots.iter().map(|s| (s.name.clone(), AtomicBool::new(true))).collect();
         Self { sensors, interval: nanos(interval).into(), ..Self::default() }
@@ -119,7 +119,7 @@ impl State {
 pub struct Sampler {
     alarm: Arc<Alarm>,
     commands: Sender<Command>,
-    state: Arc<State>,
+    state: Arc<SamplerState>,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -134,7 +134,7 @@ impl Sampler {
         let (ready, started) = channel();
         let alarm = Arc::new(Alarm::new());
         let slots: Vec<Slot> = sensors.into_iter().map(Slot::new).collect();
-        let state = Arc::new(State::new(&slots, settings.interval));
+        let state = Arc::new(SamplerState::new(&slots, settings.interval));
         let mut run = Run {
             slots,
             outputs: rings.into_iter().map(Output::new).collect(),
@@ -167,7 +167,7 @@ impl Sampler {
     }
 
     /// What it tells of itself.
-    pub fn state(&self) -> &State {
+    pub fn state(&self) -> &SamplerState {
         &self.state
     }
 
@@ -270,17 +270,17 @@ impl Slot {
     }
 
     /// Reads it, or leaves it alone, from now on. What to note of that.
-    fn switch(&mut self, on: bool) -> Event {
+    fn switch(&mut self, on: bool) -> RecorderEvent {
         (self.on, self.next, self.failing) = (on, 0, false);
         if on {
-            Event::Back(self.name.clone())
+            RecorderEvent::Back(self.name.clone())
         } else {
-            Event::Absent(format!("{}: switched off", self.name))
+            RecorderEvent::Absent(format!("{}: switched off", self.name))
         }
     }
 
     /// A label when the sensor began or ceased to fail; at most one a second.
-    fn change(&mut self, now: u64) -> Option<Event> {
+    fn change(&mut self, now: u64) -> Option<RecorderEvent> {
         let failure = self.sensor.failure();
         if failure.is_some() == self.failing || (self.told != 0 && now < self.told + 1_000_000_000) {
             return None;
@@ -288,8 +288,8 @@ impl Slot {
         self.failing = failure.is_some();
         self.told = now;
         Some(match failure {
-            Some(why) => Event::Absent(format!("{}: {why}", self.name)),
-            None => Event::Back(self.name.clone()),
+            Some(why) => RecorderEvent::Absent(format!("{}: {why}", self.name)),
+            None => RecorderEvent::Back(self.name.clone()),
         })
     }
 }
@@ -330,7 +330,7 @@ impl Output {
         }
         let dropped = self.ring.take_dropped();
         if dropped > 0 {
-            self.label(time, &Event::Dropped(dropped).text());
+            self.label(time, &RecorderEvent::Dropped(dropped).text());
         }
         self.ring.push(time, took, values);
     }
@@ -341,7 +341,7 @@ struct Run {
     outputs: Vec<Output>,
     inbox: Receiver<Command>,
     alarm: Arc<Alarm>,
-    state: Arc<State>,
+    state: Arc<SamplerState>,
     time: Time,
     lost: u64,
 }
@@ -386,7 +386,7 @@ impl Run {
             self.note(tick.woke, &event.text());
         }
         if let Some(step) = self.time.stepped(end) {
-            self.note(tick.woke, &Event::ClockStep(step).text());
+            self.note(tick.woke, &RecorderEvent::ClockStep(step).text());
         }
         let time = self.time.utc(tick.woke);
         for output in &mut self.outputs {
@@ -404,7 +404,7 @@ impl Run {
         if missed > 0 {
             self.lost += missed;
             self.state.lost.store(self.lost, Ordering::Relaxed);
-            self.note(now, &Event::Lost(missed).text());
+            self.note(now, &RecorderEvent::Lost(missed).text());
         }
         next + missed * interval
     }
@@ -418,17 +418,17 @@ impl Run {
                 Command::Note(event) => self.note(now, &event.text()),
                 Command::Pause if !self.state.paused() => {
                     self.state.paused.store(true, Ordering::Relaxed);
-                    self.note(now, &Event::Paused.text());
+                    self.note(now, &RecorderEvent::Paused.text());
                 }
                 Command::Resume if self.state.paused() => {
                     self.state.paused.store(false, Ordering::Relaxed);
-                    self.note(now, &Event::Resumed.text());
+                    self.note(now, &RecorderEvent::Resumed.text());
                     result = Obeyed::Restart;
                 }
                 Command::Pause | Command::Resume => {}
                 Command::Interval(interval) => {
                     self.state.interval.store(nanos(interval), Ordering::Relaxed);
-                    self.note(now, &Event::Interval(nanos(interval)).text());
+                    self.note(now, &RecorderEvent::Interval(nanos(interval)).text());
                     self.slots.iter_mut().for_each(|s| s.next = 0);
                     result = Obeyed::Restart;
                 }

@@ -9,7 +9,7 @@ use crate::names::{self, tail_of};
 use crate::ring::{self, Ring};
 use numakit_sys::clock;
 use numakit_sys::file::{NO_FOLLOW, is_at};
-use numakit_sys::output::{Existing, Output};
+use numakit_sys::output::{Existing, OutputFile};
 use sink::Sink;
 pub(crate) use sink::append;
 use std::fs::File;
@@ -209,7 +209,7 @@ impl Files {
             return Err(WriteError::Name { path: path.to_owned(), format, instead });
         }
         let fail = |error| create_error(path, error);
-        let mut file = Output::create(path, Existing::forced(force)).map_err(fail)?;
+        let mut file = OutputFile::create(path, Existing::forced(force)).map_err(fail)?;
         let tail_path = tail_of(file.place());
         let (old, made) = lock_tail(path, &tail_path)?;
         let begun = || {
@@ -217,7 +217,7 @@ impl Files {
                 return Err(WriteError::Exists(tail_path.clone()));
             }
             // All of it is there before anything that was there before goes.
-            let tail = Output::create(&tail_path, Existing::Replaced).map_err(fail)?;
+            let tail = OutputFile::create(&tail_path, Existing::Replaced).map_err(fail)?;
             let ring = Ring::in_file(header, tail.file()).map_err(fail)?;
             let head = head_of(header).map_err(fail)?;
             file.write_all(&head.message).map_err(fail)?;
@@ -330,7 +330,7 @@ fn lock_tail(path: &Path, tail: &Path) -> Result<(File, bool), WriteError> {
     let fail = |error| create_error(tail, error);
     loop {
         // Whatever is there and is no regular file is not opened.
-        let made = match Output::create(tail, Existing::Kept).and_then(Output::keep) {
+        let made = match OutputFile::create(tail, Existing::Kept).and_then(OutputFile::keep) {
             Ok(_) => true,
             Err(error) if error.kind() == ErrorKind::AlreadyExists => false,
             Err(error) => return Err(fail(error)),

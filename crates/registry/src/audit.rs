@@ -9,8 +9,8 @@
 
 pub(crate) mod proc;
 
-use crate::holding::{Bound, Holding, Process, State, Who};
-use crate::record::Record;
+use crate::holding::{BoundProcess, HolderState, Holding, ProcessId, Who};
+use crate::record::HolderRecord;
 use crate::scan::{Scan, pid_namespace};
 use crate::tag;
 use numakit_model::CpuSet;
@@ -26,7 +26,7 @@ pub(crate) struct Audit {
     /// Programs that were started by us and whose locks are gone.
     pub lost: Vec<Lost>,
     /// What others bound.
-    pub bound: Vec<Bound>,
+    pub bound: Vec<BoundProcess>,
 }
 
 /// A program of ours without locks in the registry.
@@ -59,7 +59,7 @@ impl Lost {
         let own = numakit_sys::tag::own();
         let ours = own.is_some() && own == self.who.tag;
         let who = Who { pids, ..self.who };
-        Holding { cpus: self.cpus, state: State::Bound(self.pid), who: Some(who), same_pids, ours }
+        Holding { cpus: self.cpus, state: HolderState::Bound(self.pid), who: Some(who), same_pids, ours }
     }
 }
 
@@ -129,7 +129,7 @@ impl Look<'_> {
         let is_of = |who: &Who| {
             who.program.is_some_and(|program| program.pid == pid) || tag.is_some() && who.tag == tag
         };
-        let lost = |record: &Record| self.by_tag && !record.ended && is_of(&record.who);
+        let lost = |record: &HolderRecord| self.by_tag && !record.ended && is_of(&record.who);
         self.scan.stale.iter().any(|(_, record)| lost(record)) || tag.is_some_and(|tag| self.is_orphan(tag))
     }
 
@@ -154,7 +154,7 @@ impl Look<'_> {
         let narrow = narrow.minus(&self.held);
         let ancestors = || tree::ancestors(self.root, self.me);
         if !narrow.is_empty() && !self.ancestors.get_or_init(ancestors).contains(&task.pid) {
-            self.audit.bound.push(Bound { pid: task.pid, command: task.command, cpus: narrow });
+            self.audit.bound.push(BoundProcess { pid: task.pid, command: task.command, cpus: narrow });
         }
     }
 
@@ -173,7 +173,7 @@ impl Look<'_> {
 
     /// The program that a task belongs to, if it has cores without locks.
     fn lost(&self, task: &Task) -> Option<Lost> {
-        let of_us = |(_, record): &&(u64, Record)| !record.ended && !record.cpus.is_subset(&self.held);
+        let of_us = |(_, record): &&(u64, HolderRecord)| !record.ended && !record.cpus.is_subset(&self.held);
         let mut stale = self.scan.stale.iter().filter(of_us);
         if let Some((slot, record)) = stale.find(|(_, record)| is_of(task, record)) {
             let (cpus, who) = (record.cpus.minus(&self.held), record.who.clone());
@@ -185,7 +185,7 @@ impl Look<'_> {
             application: task.command.clone(),
             user: *task.users.first()?,
             since_boot: task.start,
-            program: Some(Process { pid: task.pid, start: task.start }),
+            program: Some(ProcessId { pid: task.pid, start: task.start }),
             tag: Some(tag),
             ..Who::default()
         };
@@ -203,7 +203,7 @@ impl Look<'_> {
             return Some(task.cpus.clone());
         }
         // It may run everywhere. If its keeper lives and somebody unknown has locks, these are its own.
-        let is_unknown = |holding: &Holding| holding.state == State::Unknown;
+        let is_unknown = |holding: &Holding| holding.state == HolderState::Unknown;
         let has_locks = !self.scan.elsewhere.is_empty() || self.scan.holdings.iter().any(is_unknown);
         let is_explained = has_locks && proc::has_ancestor(self.root, task.pid, crate::keeper::NAME);
         (!is_explained).then(|| self.online.clone())
@@ -211,9 +211,9 @@ impl Look<'_> {
 }
 
 /// Whether a task belongs to the program of a record.
-fn is_of(task: &Task, record: &Record) -> bool {
+fn is_of(task: &Task, record: &HolderRecord) -> bool {
     let who = &record.who;
-    let is_first = who.program == Some(Process { pid: task.pid, start: task.start });
+    let is_first = who.program == Some(ProcessId { pid: task.pid, start: task.start });
     if is_first && who.pids == pid_namespace() {
         return true;
     }

@@ -107,7 +107,7 @@ fn name(root: &SysRoot, busy: &mut [Busy]) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use numakit_sys::root::Tree;
+    use numakit_sys::root::FileTree;
 
     const BEFORE: &str = "cpu  9 9 9 9\ncpu0 100 0 0 900 0 0 0 0 0 0\ncpu1 0 0 0 1000 0 0 0 0 0 0\n\
                           cpu2 5 5 5 985 0 0 0 0 0 0\nintr 5\nprocs_running 3\n";
@@ -133,7 +133,7 @@ mod tests {
             let zeros = "0 ".repeat(35);
             format!("7 ({name}) {state} {zeros}{cpu} 0 0\n")
         };
-        let mut tree = Tree::new();
+        let mut tree = FileTree::new();
         tree.file("/proc/7/task/7/stat", stat("a) R", "S", 0));
         tree.file("/proc/7/task/8/stat", stat("worker) x", "R", 2));
         tree.file("/proc/self/stat", "nothing");
@@ -146,7 +146,7 @@ mod tests {
 
     #[test]
     fn an_idle_machine_is_not_waited_for() {
-        let mut tree = Tree::new();
+        let mut tree = FileTree::new();
         tree.file("/proc/stat", BEFORE.replace("running 3", "running 1"));
         tree.file("/proc/loadavg", "0.05 0.9 0.9 1/300 5\n");
         let root = SysRoot::of_tree(tree);

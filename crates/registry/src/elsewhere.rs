@@ -70,10 +70,10 @@ fn cpus(files: Files) -> CpuSet {
 mod tests {
     use super::*;
     use crate::scan::mark;
-    use numakit_sys::root::Tree;
+    use numakit_sys::root::FileTree;
 
     fn parse(text: &str, identities: &[u64], own: Option<&str>) -> CpuSet {
-        let mut tree = Tree::new();
+        let mut tree = FileTree::new();
         tree.file(LOCKS, text);
         look(&SysRoot::of_tree(tree), identities, own).unwrap()
     }
@@ -114,6 +114,6 @@ mod tests {
 
     #[test]
     fn a_list_that_cannot_be_read_tells_nothing() {
-        assert_eq!(look(&SysRoot::of_tree(Tree::new()), &[1], None), None);
+        assert_eq!(look(&SysRoot::of_tree(FileTree::new()), &[1], None), None);
     }
 }

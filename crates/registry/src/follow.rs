@@ -5,7 +5,7 @@
 //! name ([`crate::elsewhere`]): a registry is looked at together with all that it was before, until
 //! nobody holds anything there.
 
-use crate::held::{Held, Locked};
+use crate::held::{Locked, Reservation};
 use crate::open::Registry;
 use crate::record::{MOST_SLOTS, Parsed};
 use crate::scan::record_at;
@@ -25,7 +25,7 @@ const TRIES: usize = 10;
 /// Cores that are kept registered.
 #[derive(Debug)]
 pub(crate) struct Kept {
-    pub held: Held,
+    pub held: Reservation,
     watch: Option<NameWatch>,
     /// They are not where everybody looks.
     is_behind: bool,
@@ -33,7 +33,7 @@ pub(crate) struct Kept {
 
 impl Kept {
     /// Not yet: somebody else keeps them.
-    pub fn new(held: Held) -> Self {
+    pub fn new(held: Reservation) -> Self {
         Self { held, watch: None, is_behind: false }
     }
 
@@ -95,7 +95,7 @@ impl Kept {
 
 /// The same cores in another file, under the first record that tells of nobody. One without a lock
 /// may tell of a program that runs.
-fn register(held: &Held, registry: &Registry) -> io::Result<Held> {
+fn register(held: &Reservation, registry: &Registry) -> io::Result<Reservation> {
     let is_free = |there: &Parsed| match there {
         Parsed::Record(record) => record.ended,
         Parsed::Empty | Parsed::Damaged => true,
@@ -109,7 +109,7 @@ fn register(held: &Held, registry: &Registry) -> io::Result<Held> {
         if !file::is_same(&own, &registry.file)? {
             return Err(io::Error::other("it was removed again"));
         }
-        let new = Held { file: own, place: held.place.clone(), slot, record: held.record.clone() };
+        let new = Reservation { file: own, place: held.place.clone(), slot, record: held.record.clone() };
         match new.lock(is_free)? {
             Locked::NoSlot => {}
             Locked::All | Locked::AllBut(_) => return Ok(new),

@@ -1,8 +1,8 @@
 //! Cores that were taken.
 
-use crate::holding::{Process, Who};
-use crate::place::Place;
-use crate::record::{Parsed, Record};
+use crate::holding::{ProcessId, Who};
+use crate::place::RegistryLocation;
+use crate::record::{HolderRecord, Parsed};
 use crate::scan::{mark, record_at, slot_lock, slot_place};
 use numakit_model::CpuSet;
 use numakit_sys::proc::TaskDir;
@@ -19,11 +19,11 @@ pub const LEAST_DESCRIPTOR: RawFd = 100;
 /// Cores that nobody else can take as long as a copy of the descriptor is open. Dropping it gives
 /// up this copy.
 #[derive(Debug)]
-pub struct Held {
+pub struct Reservation {
     pub(crate) file: File,
-    pub(crate) place: Place,
+    pub(crate) place: RegistryLocation,
     pub(crate) slot: u64,
-    pub(crate) record: Record,
+    pub(crate) record: HolderRecord,
 }
 
 /// What became of locks that were asked for.
@@ -37,13 +37,13 @@ pub(crate) enum Locked {
     AllBut(CpuSet),
 }
 
-impl Held {
+impl Reservation {
     /// The CPUs.
     pub fn cpus(&self) -> &CpuSet {
         &self.record.cpus
     }
 
-    /// The descriptor to which the locks belong: for [`numakit_sys::start::Start::descriptor`] and
+    /// The descriptor to which the locks belong: for [`numakit_sys::start::PreparedCommand::descriptor`] and
     /// for `NUMA_HOLD`. It is closed at exec otherwise.
     pub fn descriptor(&self) -> RawFd {
         self.file.as_raw_fd()
@@ -115,7 +115,7 @@ fn ranges(cpus: &CpuSet) -> Vec<Range<u64>> {
 }
 
 /// This process, or another, so that a later one with its number is told apart.
-pub(crate) fn process(pid: u32) -> Option<Process> {
+pub(crate) fn process(pid: u32) -> Option<ProcessId> {
     let start = TaskDir::of(&SysRoot::host(), pid).stat().ok()?.start;
-    Some(Process { pid, start })
+    Some(ProcessId { pid, start })
 }

@@ -6,7 +6,7 @@ use std::fmt;
 
 /// A process, told apart from a later one with the same number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Process {
+pub struct ProcessId {
     /// Its number.
     pub pid: u32,
     /// When it started: field 22 of its `stat`, in ticks since boot.
@@ -31,9 +31,9 @@ pub struct Who {
     /// Its Slurm job.
     pub job: Option<String>,
     /// The process that keeps the cores.
-    pub keeper: Option<Process>,
+    pub keeper: Option<ProcessId>,
     /// The program's first process.
-    pub program: Option<Process>,
+    pub program: Option<ProcessId>,
     /// The namespace in which process numbers are meant.
     pub pids: u64,
     /// What the program and all that it started are told by: see [`numakit_sys::tag`].
@@ -42,7 +42,7 @@ pub struct Who {
 
 /// How surely CPUs are held.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum State {
+pub enum HolderState {
     /// By locks of the kernel.
     Held,
     /// The registry has no locks of it, as the keeper was killed and the program had closed the
@@ -61,7 +61,7 @@ pub struct Holding {
     /// The CPUs.
     pub cpus: CpuSet,
     /// How surely.
-    pub state: State,
+    pub state: HolderState,
     /// By whom, unless that is unknown.
     pub who: Option<Who>,
     /// Whether its process numbers are those that this process sees.
@@ -80,7 +80,7 @@ impl Holding {
     pub fn pid(&self) -> Option<u32> {
         let who = self.who.as_ref().filter(|_| self.same_pids)?;
         match self.state {
-            State::Bound(pid) => Some(pid),
+            HolderState::Bound(pid) => Some(pid),
             _ => who.program.or(who.keeper).map(|process| process.pid),
         }
     }
@@ -91,7 +91,7 @@ impl fmt::Display for Holding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Some(who) = &self.who else {
             return f.write_str(match self.state {
-                State::Elsewhere => "unknown (its registry was removed)",
+                HolderState::Elsewhere => "unknown (its registry was removed)",
                 _ => "unknown (damaged record)",
             });
         };
@@ -107,7 +107,7 @@ impl fmt::Display for Holding {
 
 /// A process that somebody else bound to a few CPUs, not registered.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Bound {
+pub struct BoundProcess {
     /// The process.
     pub pid: u32,
     /// Its name.
@@ -116,7 +116,7 @@ pub struct Bound {
     pub cpus: CpuSet,
 }
 
-impl fmt::Display for Bound {
+impl fmt::Display for BoundProcess {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} (process {}, bound there, not registered)", self.command, self.pid)
     }
@@ -124,16 +124,16 @@ impl fmt::Display for Bound {
 
 /// What there is to know when cores are chosen.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Seen {
+pub struct RegistryView {
     /// What is held and may not be chosen.
     pub holdings: Vec<Holding>,
     /// What is better left alone: processes that others bound.
-    pub bound: Vec<Bound>,
+    pub bound: Vec<BoundProcess>,
     /// Who holds up those who choose, and what to do about it.
     pub warning: Option<String>,
 }
 
-impl Seen {
+impl RegistryView {
     /// All CPUs that may not be chosen.
     pub fn held(&self) -> CpuSet {
         self.holdings.iter().fold(CpuSet::new(), |all, holding| all.or(&holding.cpus))

@@ -23,7 +23,7 @@ const PREFIX: &str = "numakit-";
 
 /// A control group that was made for one program.
 #[derive(Debug)]
-pub struct Group {
+pub struct ControlGroup {
     path: PathBuf,
     entrance: File,
     cpus: CpuSet,
@@ -109,8 +109,8 @@ impl GroupError {
     }
 }
 
-impl Group {
-    /// For [`numakit_sys::start::Start::cgroup`]: the program enters before its mask is set, since
+impl ControlGroup {
+    /// For [`numakit_sys::start::PreparedCommand::cgroup`]: the program enters before its mask is set, since
     /// entering discards the mask.
     pub fn descriptor(&self) -> RawFd {
         self.entrance.as_raw_fd()
@@ -149,7 +149,7 @@ impl Group {
 }
 
 /// What was obtained, in one line.
-impl fmt::Display for Group {
+impl fmt::Display for ControlGroup {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (cpus, path) = (&self.cpus, self.path.display());
         match &self.shared {
@@ -171,7 +171,7 @@ fn keeps_masks(release: &str) -> bool {
 /// Makes a control group for these CPUs and, unless that is left open, these nodes: a partition,
 /// which is the program's alone, where the kernel allows that, else a plain cpuset. The error says
 /// in one line why there is none; the cores are held all the same.
-pub fn isolate(cpus: &CpuSet, mems: Option<&CpuSet>) -> Result<Group, GroupError> {
+pub fn isolate(cpus: &CpuSet, mems: Option<&CpuSet>) -> Result<ControlGroup, GroupError> {
     isolate_below(&own_group()?, std::process::id(), cpus, mems)
 }
 
@@ -254,7 +254,12 @@ fn is_enabled(own: &Path) -> Result<bool, GroupError> {
     Ok(has(&read(own.join(CONTROL))?))
 }
 
-fn isolate_below(own: &Path, pid: u32, cpus: &CpuSet, mems: Option<&CpuSet>) -> Result<Group, GroupError> {
+fn isolate_below(
+    own: &Path,
+    pid: u32,
+    cpus: &CpuSet,
+    mems: Option<&CpuSet>,
+) -> Result<ControlGroup, GroupError> {
     let refused = |error: io::Error| match error.kind() {
         io::ErrorKind::PermissionDenied => {
             GroupError::NotDelegated { group: own.to_owned(), error: Some(error) }
@@ -282,7 +287,7 @@ fn share_domain(group: &Path) -> io::Result<()> {
     }
 }
 
-fn fill(path: &Path, cpus: &CpuSet, mems: Option<&CpuSet>) -> Result<Group, GroupError> {
+fn fill(path: &Path, cpus: &CpuSet, mems: Option<&CpuSet>) -> Result<ControlGroup, GroupError> {
     let cannot = |doing: &'static str, name: &str| {
         let path = path.join(name);
         move |error| GroupError::File { path, doing, error }
@@ -309,7 +314,7 @@ fn fill(path: &Path, cpus: &CpuSet, mems: Option<&CpuSet>) -> Result<Group, Grou
     }
     let entrance = File::options().write(true).open(path.join("cgroup.procs"));
     let entrance = entrance.map_err(cannot("opened", "cgroup.procs"))?;
-    Ok(Group { path: path.to_owned(), entrance, cpus: cpus.clone(), shared })
+    Ok(ControlGroup { path: path.to_owned(), entrance, cpus: cpus.clone(), shared })
 }
 
 #[cfg(test)]

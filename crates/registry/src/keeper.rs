@@ -2,11 +2,11 @@
 //! lives. The program is its child and orphans come to it, so it knows when the last one ended.
 
 use crate::follow::Kept;
-use crate::held::{Held, process};
-use crate::isolate::Group;
-use crate::launcher::Job;
-use crate::message::Message;
-use numakit_sys::supervise::{self, Change, Mail, Mailbox, Waited};
+use crate::held::{Reservation, process};
+use crate::isolate::ControlGroup;
+use crate::launcher::Supervisor;
+use crate::message::KeeperMessage;
+use numakit_sys::supervise::{self, ChildEvent, Mail, Mailbox, Waited};
 use numakit_sys::{clock, poll};
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
@@ -25,7 +25,7 @@ const AGAIN: Duration = Duration::from_millis(20);
 const REMEMBERED: u64 = 1_000_000_000;
 
 /// Starts the program and keeps the cores. Returns the keeper's own exit status.
-pub fn keep(job: Job, launcher: UnixStream) -> i32 {
+pub fn keep(job: Supervisor, launcher: UnixStream) -> i32 {
     match Keeper::start(job, launcher) {
         Ok(keeper) => keeper.stay(),
         Err(message) => {
@@ -38,7 +38,7 @@ pub fn keep(job: Job, launcher: UnixStream) -> i32 {
 
 struct Keeper {
     kept: Kept,
-    group: Option<Group>,
+    group: Option<ControlGroup>,
     /// The launcher, as long as it lives and the program does.
     launcher: Option<UnixStream>,
     launcher_pid: u32,
@@ -46,7 +46,7 @@ struct Keeper {
     /// 0 when it has ended.
     program: u32,
     /// How it ended, until the launcher is told.
-    ended: Option<Change>,
+    ended: Option<ChildEvent>,
     /// The launcher was told that the program goes on, and did not answer yet.
     unnoted: bool,
     /// Signals that came to the keeper itself, and when.
@@ -54,9 +54,9 @@ struct Keeper {
 }
 
 impl Keeper {
-    fn start(job: Job, launcher: UnixStream) -> Result<Self, Box<(Message, UnixStream)>> {
-        let Job { mut start, mut held, group } = job;
-        start.cgroup = group.as_ref().map(Group::descriptor);
+    fn start(job: Supervisor, launcher: UnixStream) -> Result<Self, Box<(KeeperMessage, UnixStream)>> {
+        let Supervisor { mut start, mut held, group } = job;
+        start.cgroup = group.as_ref().map(ControlGroup::descriptor);
         let launcher_pid = supervise::parent();
         let prepared = || -> io::Result<Mailbox> {
             supervise::adopt_orphans()?;
@@ -67,7 +67,7 @@ impl Keeper {
             Err(error) => {
                 give_back(held, group);
                 let text = format!("the process that keeps the cores cannot be set up: {error}");
-                return Err(Box::new((Message::NotPrepared(text), launcher)));
+                return Err(Box::new((KeeperMessage::NotPrepared(text), launcher)));
             }
         };
         let program = match start.spawn() {
@@ -83,7 +83,7 @@ impl Keeper {
             who.keeper = process(std::process::id());
             who.program = process(program);
         });
-        let told = Message::Started(program).send(&launcher).is_ok();
+        let told = KeeperMessage::Started(program).send(&launcher).is_ok();
         let launcher = Some(launcher).filter(|_| told);
         let (ended, came) = (None, Vec::new());
         let (unnoted, kept) = (false, Kept::new(held));
@@ -100,7 +100,7 @@ impl Keeper {
         let mut kept = vec![self.mailbox.as_fd().as_raw_fd()];
         kept.extend(self.kept.descriptors());
         kept.extend(self.launcher.as_ref().map(AsRawFd::as_raw_fd));
-        kept.extend(self.group.as_ref().map(Group::descriptor));
+        kept.extend(self.group.as_ref().map(ControlGroup::descriptor));
         let _ = supervise::close_all_but(&kept);
     }
 
@@ -142,11 +142,11 @@ impl Keeper {
         }
     }
 
-    fn tell(&mut self, change: Change) {
+    fn tell(&mut self, change: ChildEvent) {
         let message = match change {
-            Change::Stopped(signal) => Message::Stopped(signal),
-            Change::Continued => Message::Continued,
-            Change::Exited(_) | Change::Killed(_) => {
+            ChildEvent::Stopped(signal) => KeeperMessage::Stopped(signal),
+            ChildEvent::Continued => KeeperMessage::Continued,
+            ChildEvent::Exited(_) | ChildEvent::Killed(_) => {
                 self.program = 0;
                 self.ended = Some(change);
                 return;
@@ -154,7 +154,7 @@ impl Keeper {
         };
         let Some(launcher) = &self.launcher else { return };
         let _ = message.send(launcher);
-        self.unnoted = change == Change::Continued;
+        self.unnoted = change == ChildEvent::Continued;
         self.rouse();
     }
 
@@ -179,10 +179,10 @@ impl Keeper {
 
     /// What the launcher wants, or that it is gone.
     fn listen(&mut self) {
-        let message = self.launcher.as_ref().and_then(Message::receive);
+        let message = self.launcher.as_ref().and_then(KeeperMessage::receive);
         match message {
-            Some(Message::Forward(signal, sender, when)) => self.forward(signal, sender, when),
-            Some(Message::Noted) => self.unnoted = false,
+            Some(KeeperMessage::Forward(signal, sender, when)) => self.forward(signal, sender, when),
+            Some(KeeperMessage::Noted) => self.unnoted = false,
             Some(_) => {}
             None => (self.launcher, self.unnoted) = (None, false),
         }
@@ -241,24 +241,24 @@ impl Keeper {
 }
 
 /// The group goes first: whoever finds the cores free may use their CPUs.
-pub(crate) fn give_back(held: Held, group: Option<Group>) {
+pub(crate) fn give_back(held: Reservation, group: Option<ControlGroup>) {
     if let Some(group) = group {
         group.remove();
     }
     held.end();
 }
 
-fn ending(change: Option<Change>) -> Option<Message> {
+fn ending(change: Option<ChildEvent>) -> Option<KeeperMessage> {
     match change? {
-        Change::Exited(status) => Some(Message::Exited(status)),
-        Change::Killed(signal) => Some(Message::Killed(signal)),
-        Change::Stopped(_) | Change::Continued => None,
+        ChildEvent::Exited(status) => Some(KeeperMessage::Exited(status)),
+        ChildEvent::Killed(signal) => Some(KeeperMessage::Killed(signal)),
+        ChildEvent::Stopped(_) | ChildEvent::Continued => None,
     }
 }
 
-fn not_started(error: &io::Error) -> Message {
+fn not_started(error: &io::Error) -> KeeperMessage {
     match error.raw_os_error() {
-        Some(number) if error.get_ref().is_none() => Message::NotStarted(number),
-        _ => Message::NotPrepared(error.to_string()),
+        Some(number) if error.get_ref().is_none() => KeeperMessage::NotStarted(number),
+        _ => KeeperMessage::NotPrepared(error.to_string()),
     }
 }

@@ -2,12 +2,12 @@
 //! then stands for the program: signals, standstill, end.
 
 use crate::follow::Kept;
-use crate::held::{Held, process};
-use crate::isolate::Group;
+use crate::held::{Reservation, process};
+use crate::isolate::ControlGroup;
 use crate::keeper;
-use crate::message::Message;
-use numakit_sys::start::Start;
-use numakit_sys::supervise::{self, Change, Fork, Mail, Mailbox, Waited};
+use crate::message::KeeperMessage;
+use numakit_sys::start::PreparedCommand;
+use numakit_sys::supervise::{self, ChildEvent, Fork, Mail, Mailbox, Waited};
 use numakit_sys::{clock, poll};
 use std::io;
 use std::os::fd::AsFd;
@@ -18,14 +18,14 @@ use thiserror::Error;
 
 /// What is to be run on cores that were taken.
 #[derive(Debug)]
-pub struct Job {
-    /// The program. [`Start::descriptor`] should be [`Held::descriptor`], so that the cores stay
+pub struct Supervisor {
+    /// The program. [`PreparedCommand::descriptor`] should be [`Reservation::descriptor`], so that the cores stay
     /// its own even if the keeper is killed.
-    pub start: Start,
+    pub start: PreparedCommand,
     /// The cores.
-    pub held: Held,
+    pub held: Reservation,
     /// The control group that is for the program alone, if one was made.
-    pub group: Option<Group>,
+    pub group: Option<ControlGroup>,
 }
 
 /// How the program ended.
@@ -66,7 +66,7 @@ pub enum RunError {
 /// descendant ended. Only a process with a single thread may. Standard input and output of this
 /// process lead nowhere afterwards, and signals are blocked: it has nothing left to do but to
 /// [`Ending::imitate`] the end.
-pub fn run(mut job: Job) -> Result<Ending, RunError> {
+pub fn run(mut job: Supervisor) -> Result<Ending, RunError> {
     job.start.tag = job.held.tag();
     let failed = |doing: &'static str| move |e: io::Error| RunError::NotPrepared(format!("{doing}: {e}"));
     let (here, there) = UnixStream::pair().map_err(failed("no socket"))?;
@@ -82,7 +82,7 @@ pub fn run(mut job: Job) -> Result<Ending, RunError> {
         }
         Fork::Parent(keeper) => {
             drop(there);
-            let Job { held, group, .. } = job;
+            let Supervisor { held, group, .. } = job;
             let kept = Kept::new(held);
             let launcher = Launcher { kept, group, keeper, program: None, mailbox };
             launcher.stand_for_program(&here)
@@ -94,7 +94,7 @@ struct Launcher {
     /// A copy: the cores stay held if the keeper alone is killed.
     kept: Kept,
     /// For the same case.
-    group: Option<Group>,
+    group: Option<ControlGroup>,
     keeper: u32,
     program: Option<u32>,
     mailbox: Mailbox,
@@ -109,7 +109,7 @@ impl Launcher {
             let ready = poll::readable(&sources, stopped.map(|_| Duration::ZERO)).unwrap_or_default();
             while let Some(mail) = self.mailbox.next() {
                 if let Some((signal, sender)) = self.meant_for_program(mail) {
-                    let _ = Message::Forward(signal, sender, clock::monotonic()).send(keeper);
+                    let _ = KeeperMessage::Forward(signal, sender, clock::monotonic()).send(keeper);
                 }
             }
             if ready.get(1) != Some(&true) {
@@ -118,24 +118,24 @@ impl Launcher {
                 stopped.take().into_iter().for_each(supervise::stop_of);
                 continue;
             }
-            match Message::receive(keeper) {
-                Some(Message::Started(program)) => {
+            match KeeperMessage::receive(keeper) {
+                Some(KeeperMessage::Started(program)) => {
                     self.program = Some(program);
                     let _ = supervise::let_go_of_standard(false);
                     let _ = supervise::close_inheritable();
                 }
-                Some(Message::NotStarted(error)) => {
+                Some(KeeperMessage::NotStarted(error)) => {
                     return Err(RunError::NotStarted(io::Error::from_raw_os_error(error)));
                 }
-                Some(Message::NotPrepared(text)) => return Err(RunError::NotPrepared(text)),
-                Some(Message::Stopped(signal)) => stopped = Some(signal),
-                Some(Message::Continued) => {
+                Some(KeeperMessage::NotPrepared(text)) => return Err(RunError::NotPrepared(text)),
+                Some(KeeperMessage::Stopped(signal)) => stopped = Some(signal),
+                Some(KeeperMessage::Continued) => {
                     stopped = None;
-                    let _ = Message::Noted.send(keeper);
+                    let _ = KeeperMessage::Noted.send(keeper);
                 }
-                Some(Message::Exited(status)) => return Ok(Ending::Exited(status)),
-                Some(Message::Killed(signal)) => return Ok(Ending::Killed(signal)),
-                Some(Message::Noted | Message::Forward(..)) => {}
+                Some(KeeperMessage::Exited(status)) => return Ok(Ending::Exited(status)),
+                Some(KeeperMessage::Killed(signal)) => return Ok(Ending::Killed(signal)),
+                Some(KeeperMessage::Noted | KeeperMessage::Forward(..)) => {}
                 None => return self.take_over(),
             }
         }
@@ -187,12 +187,12 @@ impl Launcher {
         }
     }
 
-    fn changed(&self, change: Change) -> Option<Ending> {
+    fn changed(&self, change: ChildEvent) -> Option<Ending> {
         match change {
-            Change::Exited(status) => return Some(Ending::Exited(status)),
-            Change::Killed(signal) => return Some(Ending::Killed(signal)),
-            Change::Stopped(signal) => supervise::stop_of(signal),
-            Change::Continued => {}
+            ChildEvent::Exited(status) => return Some(Ending::Exited(status)),
+            ChildEvent::Killed(signal) => return Some(Ending::Killed(signal)),
+            ChildEvent::Stopped(signal) => supervise::stop_of(signal),
+            ChildEvent::Continued => {}
         }
         None
     }

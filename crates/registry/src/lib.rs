@@ -1,7 +1,7 @@
 //! Who holds which cores. One file for the machine, its locks are the kernel's: whatever is
 //! killed, what it held is free.
 //!
-//! - [`Registry::take`] chooses and locks cores in one step; [`Held`] is what was taken.
+//! - [`Registry::take`] chooses and locks cores in one step; [`Reservation`] is what was taken.
 //! - [`run`] starts a program on them, keeps them until the last descendant ended, and gives the
 //!   program's own end as [`Ending`].
 //! - [`look`] tells who holds what, without making or changing anything.
@@ -27,11 +27,11 @@ mod take;
 mod turn;
 
 pub use error::{FileError, RegistryError, TakeError};
-pub use held::{Held, LEAST_DESCRIPTOR};
-pub use holding::{Bound, Holding, Process, Seen, State, Who};
-pub use launcher::{Ending, Job, RunError, run};
+pub use held::{LEAST_DESCRIPTOR, Reservation};
+pub use holding::{BoundProcess, HolderState, Holding, ProcessId, RegistryView, Who};
+pub use launcher::{Ending, RunError, Supervisor, run};
 pub use open::{Registry, look, look_at};
-pub use take::{About, Chosen};
+pub use take::{CoreSelection, HolderInfo};
 
 /// The name of a user, or the number where there is none.
 pub fn user_name(id: u32) -> String {

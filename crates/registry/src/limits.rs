@@ -123,13 +123,13 @@ pub fn rule_for<'a>(rules: &'a [Rule], person: &Person<'_>) -> Option<&'a Rule> 
 
 /// The rules of a file.
 #[derive(Debug, Clone, Default)]
-pub struct Limits {
+pub struct CoreLimits {
     file: PathBuf,
     rules: Vec<Rule>,
     unread: Option<String>,
 }
 
-impl Limits {
+impl CoreLimits {
     /// Those in `$NUMAKIT_LIMITS`, else in `/etc/numakit/limits`, where there need not be any. Who
     /// names a file means it; one of the machine that cannot be read limits nobody.
     pub fn of_this_machine() -> Result<Self, LimitsError> {
@@ -224,15 +224,15 @@ mod tests {
     #[test]
     fn limits_of_the_machine_that_cannot_be_read_are_a_warning() {
         let file = std::env::temp_dir();
-        let Err(LimitsError::Unreadable { reason, .. }) = Limits::read(file.clone()) else {
+        let Err(LimitsError::Unreadable { reason, .. }) = CoreLimits::read(file.clone()) else {
             panic!("a folder")
         };
-        let limits = Limits::unread(&file, &reason);
+        let limits = CoreLimits::unread(&file, &reason);
         assert!(limits.warning().unwrap().contains("cannot be read (Is a directory"), "{limits:?}");
         assert!(limits.check(&[], 1000).is_ok());
-        let missing = Limits::read(file.join("no-such-file")).unwrap_err();
+        let missing = CoreLimits::read(file.join("no-such-file")).unwrap_err();
         let LimitsError::Unreadable { reason, .. } = missing else { panic!("{missing}") };
-        assert_eq!(Limits::unread(&file, &reason).warning(), None);
+        assert_eq!(CoreLimits::unread(&file, &reason).warning(), None);
     }
 
     #[test]

@@ -10,7 +10,7 @@ const TEXT: usize = 18;
 
 /// One thing to tell.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Message {
+pub enum KeeperMessage {
     /// Keeper: the program runs, with this number.
     Started(u32),
     /// Keeper: the system does not start it, for this reason (errno).
@@ -32,7 +32,7 @@ pub enum Message {
     Forward(i32, u32, u64),
 }
 
-impl Message {
+impl KeeperMessage {
     /// Sends it.
     pub fn send(&self, mut to: &UnixStream) -> io::Result<()> {
         to.write_all(&self.bytes())
@@ -100,23 +100,26 @@ mod tests {
     fn what_is_told_arrives() {
         let (here, there) = UnixStream::pair().unwrap();
         let messages = [
-            Message::Started(77),
-            Message::NotStarted(2),
-            Message::NotPrepared("its CPUs cannot be set: no".to_owned()),
-            Message::Stopped(19),
-            Message::Continued,
-            Message::Exited(255),
-            Message::Killed(11),
-            Message::Forward(15, 4_000_000, u64::MAX - 1),
-            Message::Noted,
+            KeeperMessage::Started(77),
+            KeeperMessage::NotStarted(2),
+            KeeperMessage::NotPrepared("its CPUs cannot be set: no".to_owned()),
+            KeeperMessage::Stopped(19),
+            KeeperMessage::Continued,
+            KeeperMessage::Exited(255),
+            KeeperMessage::Killed(11),
+            KeeperMessage::Forward(15, 4_000_000, u64::MAX - 1),
+            KeeperMessage::Noted,
         ];
         for message in &messages {
             message.send(&here).unwrap();
-            assert_eq!(Message::receive(&there).as_ref(), Some(message));
+            assert_eq!(KeeperMessage::receive(&there).as_ref(), Some(message));
         }
-        Message::NotPrepared("x".repeat(5000)).send(&here).unwrap();
-        assert_eq!(Message::receive(&there), Some(Message::NotPrepared("x".repeat(LENGTH - TEXT))));
+        KeeperMessage::NotPrepared("x".repeat(5000)).send(&here).unwrap();
+        assert_eq!(
+            KeeperMessage::receive(&there),
+            Some(KeeperMessage::NotPrepared("x".repeat(LENGTH - TEXT)))
+        );
         drop(here);
-        assert_eq!(Message::receive(&there), None);
+        assert_eq!(KeeperMessage::receive(&there), None);
     }
 }

@@ -1,8 +1,8 @@
 //! How the registry is opened without making the file of somebody else, and looked at.
 
 use crate::error::{FileError, RegistryError};
-use crate::holding::{Holding, Seen, State};
-use crate::place::Place;
+use crate::holding::{HolderState, Holding, RegistryView};
+use crate::place::RegistryLocation;
 use crate::record::{COMPLETE, HEADER, IS_COMPLETE, MAGIC, header, is_complete};
 use crate::{audit, elsewhere, scan};
 use numakit_model::CpuSet;
@@ -23,22 +23,22 @@ const LOOKS: usize = 5;
 #[derive(Debug)]
 pub struct Registry {
     pub(crate) file: File,
-    pub(crate) place: Place,
+    pub(crate) place: RegistryLocation,
     pub(crate) path: PathBuf,
 }
 
 impl Registry {
     /// Opens the registry of this machine, and makes it if there is none.
     pub fn open() -> Result<Self, RegistryError> {
-        Self::open_in(Place::of_this_process())
+        Self::open_in(RegistryLocation::of_this_process())
     }
 
     /// Opens the one in this file likewise.
     pub fn open_at(path: &Path) -> Result<Self, RegistryError> {
-        Self::open_in(Place::named(path))
+        Self::open_in(RegistryLocation::named(path))
     }
 
-    pub(crate) fn open_in(place: Place) -> Result<Self, RegistryError> {
+    pub(crate) fn open_in(place: RegistryLocation) -> Result<Self, RegistryError> {
         let path = place.path();
         // Somebody may make or remove it in between.
         for _ in 0..100 {
@@ -72,8 +72,8 @@ impl Registry {
         self.known().map(|known| known.seen().holdings)
     }
 
-    pub(crate) fn known(&self) -> Result<Known, RegistryError> {
-        Known::of(Some(&self.file), &self.place).map_err(|error| self.failed("read", &error))
+    pub(crate) fn known(&self) -> Result<KnownHolders, RegistryError> {
+        KnownHolders::of(Some(&self.file), &self.place).map_err(|error| self.failed("read", &error))
     }
 
     /// Whether this file has the registry's name, so that all others see what is done in it.
@@ -83,7 +83,7 @@ impl Registry {
 
     /// Writes down whether all who hold cores are in this file, so that nobody need look elsewhere.
     /// To be called in turn.
-    pub(crate) fn mark(&self, known: &Known) {
+    pub(crate) fn mark(&self, known: &KnownHolders) {
         let mark = if known.is_complete { *IS_COMPLETE } else { [0; IS_COMPLETE.len()] };
         if known.is_complete != known.is_marked {
             // Without it, others look as well.
@@ -131,7 +131,7 @@ pub(crate) fn read_header(file: &File) -> io::Result<Vec<u8>> {
 
 /// Everything there is to know of who holds what.
 #[derive(Debug)]
-pub(crate) struct Known {
+pub(crate) struct KnownHolders {
     pub scan: scan::Scan,
     pub audit: audit::Audit,
     /// The file says that all who hold cores are in it.
@@ -140,9 +140,9 @@ pub(crate) struct Known {
     is_complete: bool,
 }
 
-impl Known {
+impl KnownHolders {
     /// Looks: first elsewhere, as holders come from there into this file, and do not go.
-    pub fn of(file: Option<&File>, place: &Place) -> io::Result<Self> {
+    pub fn of(file: Option<&File>, place: &RegistryLocation) -> io::Result<Self> {
         let root = SysRoot::host();
         let head = file.map(read_header).transpose()?.unwrap_or_default();
         let (is_marked, identities) = (is_complete(&head), place.identities(file));
@@ -174,28 +174,28 @@ impl Known {
         }
         let is_complete = elsewhere.is_some_and(|cpus| cpus.is_empty())
             && !scan.is_damaged
-            && scan.holdings.iter().all(|holding| holding.state != State::Unknown)
+            && scan.holdings.iter().all(|holding| holding.state != HolderState::Unknown)
             && audit.lost.iter().all(|lost| lost.slot.is_some());
         Ok(Self { scan, audit, is_marked, is_complete })
     }
 
-    pub fn seen(self) -> Seen {
+    pub fn seen(self) -> RegistryView {
         self.scan.with(self.audit)
     }
 }
 
 /// Who holds what on this machine, without making or changing anything. Without a registry nobody
 /// holds cores, but for programs that were started by one that was removed.
-pub fn look() -> Result<Seen, FileError> {
-    look_in(&Place::of_this_process())
+pub fn look() -> Result<RegistryView, FileError> {
+    look_in(&RegistryLocation::of_this_process())
 }
 
 /// The same of the registry in this file.
-pub fn look_at(path: &Path) -> Result<Seen, FileError> {
-    look_in(&Place::named(path))
+pub fn look_at(path: &Path) -> Result<RegistryView, FileError> {
+    look_in(&RegistryLocation::named(path))
 }
 
-fn look_in(place: &Place) -> Result<Seen, FileError> {
+fn look_in(place: &RegistryLocation) -> Result<RegistryView, FileError> {
     let path = place.path();
     let file = match file::open_existing(&path, false) {
         Ok(file) => Some(file),
@@ -205,6 +205,6 @@ fn look_in(place: &Place) -> Result<Seen, FileError> {
     if let Some(file) = &file {
         check(file, &path)?;
     }
-    let known = Known::of(file.as_ref(), place);
-    known.map(Known::seen).map_err(|error| FileError::of(&path, "read", &error))
+    let known = KnownHolders::of(file.as_ref(), place);
+    known.map(KnownHolders::seen).map_err(|error| FileError::of(&path, "read", &error))
 }

@@ -14,14 +14,14 @@ const OF_ALL: &str = "/dev/shm/numakit-cores";
 
 /// Where the registry is.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Place {
+pub enum RegistryLocation {
     /// Where `NUMAKIT_REGISTRY` says.
     Named(PathBuf),
     /// The one of the machine if it is there, else the one that all make.
     Usual,
 }
 
-impl Place {
+impl RegistryLocation {
     /// For this process.
     pub fn of_this_process() -> Self {
         Self::of(std::env::var_os("NUMAKIT_REGISTRY"))
@@ -89,11 +89,11 @@ mod tests {
 
     #[test]
     fn the_place_is_named_or_the_first_that_is_there() {
-        assert_eq!(Place::of(Some("/x/y".into())), Place::Named("/x/y".into()));
+        assert_eq!(RegistryLocation::of(Some("/x/y".into())), RegistryLocation::Named("/x/y".into()));
         let here = std::env::current_dir().unwrap();
-        assert_eq!(Place::of(Some("x/y".into())), Place::Named(here.join("x/y")));
-        assert_eq!(Place::of(Some("".into())), Place::Usual);
-        assert_eq!(Place::of(None), Place::Usual);
+        assert_eq!(RegistryLocation::of(Some("x/y".into())), RegistryLocation::Named(here.join("x/y")));
+        assert_eq!(RegistryLocation::of(Some("".into())), RegistryLocation::Usual);
+        assert_eq!(RegistryLocation::of(None), RegistryLocation::Usual);
         assert_eq!([usual(true), usual(false)], [OF_THE_MACHINE, OF_ALL].map(PathBuf::from));
     }
 
@@ -101,12 +101,12 @@ mod tests {
     fn a_registry_is_told_by_name_and_device() {
         let path = std::env::temp_dir().join(format!("numakit-place-{}", std::process::id()));
         let file = File::create(&path).unwrap();
-        let place = Place::Named(path.clone());
-        let same = Place::Named(path.parent().unwrap().join(".").join(path.file_name().unwrap()));
-        let other = Place::Named(path.with_extension("other"));
+        let place = RegistryLocation::Named(path.clone());
+        let same = RegistryLocation::Named(path.parent().unwrap().join(".").join(path.file_name().unwrap()));
+        let other = RegistryLocation::Named(path.with_extension("other"));
         assert_eq!(place.identity(&file), same.identity(&file));
         assert_ne!(place.identity(&file), other.identity(&file));
-        assert_ne!(place.identity(&file), Place::Usual.identity(&file));
+        assert_ne!(place.identity(&file), RegistryLocation::Usual.identity(&file));
         fs::remove_file(&path).unwrap();
         // Its folder is enough to tell it.
         assert_eq!(place.identities(None), [place.identity(&file)]);

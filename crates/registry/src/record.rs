@@ -1,7 +1,7 @@
 //! What a holder writes beside its locks: bytes to values and back. Whoever may use the file may
 //! write anything into it, so nothing here trusts it.
 
-use crate::holding::{Process, Who};
+use crate::holding::{ProcessId, Who};
 use numakit_model::CpuSet;
 use serde::{Deserialize, Serialize};
 
@@ -33,7 +33,7 @@ const LONGEST: usize = 400;
 
 /// Which CPUs are held and by whom.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Record {
+pub struct HolderRecord {
     /// The CPUs.
     pub cpus: CpuSet,
     /// The holder.
@@ -50,7 +50,7 @@ pub enum Parsed {
     /// Something else, or not all of it.
     Damaged,
     /// A record.
-    Record(Box<Record>),
+    Record(Box<HolderRecord>),
 }
 
 #[derive(Serialize, Deserialize)]
@@ -59,7 +59,7 @@ struct Text {
     ended: bool,
 }
 
-impl Record {
+impl HolderRecord {
     /// The bytes. Names that are too long lose their end, paths of control groups their start.
     pub fn bytes(&self) -> Vec<u8> {
         let mut bytes = vec![0; RECORD];
@@ -99,7 +99,7 @@ pub fn parse(bytes: &[u8]) -> Parsed {
     }
 }
 
-fn record(bytes: &[u8]) -> Option<Record> {
+fn record(bytes: &[u8]) -> Option<HolderRecord> {
     let stored = bytes.get(SUM..SUM + 8)?;
     if bytes.len() != RECORD || bytes[..8] != *START || stored != sum(bytes).to_le_bytes() {
         return None;
@@ -117,7 +117,7 @@ fn record(bytes: &[u8]) -> Option<Record> {
     who.application = kept(&who.application, false);
     who.cgroup = who.cgroup.map(|path| kept(&path, true));
     who.job = who.job.map(|job| kept(&job, false));
-    Some(Record { cpus, who, ended: text.ended })
+    Some(HolderRecord { cpus, who, ended: text.ended })
 }
 
 /// Without control characters, and not longer than is kept.
@@ -155,7 +155,7 @@ pub(crate) fn fnv(bytes: impl Iterator<Item = u8>) -> u64 {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Chooser {
     /// The process.
-    pub process: Process,
+    pub process: ProcessId,
     /// The namespace in which its number is meant.
     pub pids: u64,
     /// Since when, by the monotonic clock: tells one turn from the next.
@@ -168,7 +168,7 @@ impl Chooser {
     /// The bytes in the header; all of them 0 where nobody chooses.
     pub fn bytes(chooser: Option<&Self>) -> Vec<u8> {
         let text = chooser.map_or_else(String::new, |chooser| {
-            let Process { pid, start } = chooser.process;
+            let ProcessId { pid, start } = chooser.process;
             format!("{pid} {start} {} {} {}\n", chooser.pids, chooser.since, kept(&chooser.name, false))
         });
         let mut bytes = text.into_bytes();
@@ -192,7 +192,7 @@ pub fn chooser(header: &[u8]) -> Option<Chooser> {
     let mut words = text.split('\n').next()?.splitn(5, ' ');
     let mut number = || words.next()?.parse::<u64>().ok();
     let (pid, start, pids, since) = (number()?, number()?, number()?, number()?);
-    let process = Process { pid: u32::try_from(pid).ok()?, start };
+    let process = ProcessId { pid: u32::try_from(pid).ok()?, start };
     Some(Chooser { process, pids, since, name: kept(words.next()?, false) })
 }
 
@@ -207,7 +207,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn sample() -> Record {
+    fn sample() -> HolderRecord {
         let who = Who {
             application: "ep.C".to_owned(),
             user: 1000,
@@ -216,12 +216,12 @@ mod tests {
             cores: Some(3),
             cgroup: Some("/user.slice".to_owned()),
             job: None,
-            keeper: Some(Process { pid: 7, start: 78 }),
+            keeper: Some(ProcessId { pid: 7, start: 78 }),
             program: None,
             pids: 4_026_531_836,
             tag: Some(77),
         };
-        Record { cpus: "0-2,64,16383".parse().unwrap(), who, ended: false }
+        HolderRecord { cpus: "0-2,64,16383".parse().unwrap(), who, ended: false }
     }
 
     #[test]
@@ -258,7 +258,7 @@ mod tests {
 
     #[test]
     fn the_chooser_is_told() {
-        let process = Process { pid: 42, start: 7 };
+        let process = ProcessId { pid: 42, start: 7 };
         let one = Chooser { process, pids: 9, since: u64::MAX, name: "numa run".to_owned() };
         assert_eq!(chooser(&header(Some(&one))), Some(one.clone()));
         assert_eq!(chooser(&header(None)), None);
@@ -271,7 +271,7 @@ mod tests {
     proptest! {
         #[test]
         fn any_set_survives(ids in prop::collection::vec(0..MOST_CPUS, 0..200), name in ".{0,600}") {
-            let mut record = Record { cpus: ids.into_iter().collect(), ..sample() };
+            let mut record = HolderRecord { cpus: ids.into_iter().collect(), ..sample() };
             record.who.application = name;
             let Parsed::Record(read) = parse(&record.bytes()) else { panic!("unreadable") };
             prop_assert_eq!(read.cpus, record.cpus);

@@ -1,9 +1,9 @@
 //! The locks of the kernel and the records beside them, put together.
 
 use crate::audit::Audit;
-use crate::holding::{Holding, Seen, State};
+use crate::holding::{HolderState, Holding, RegistryView};
 use crate::open::read;
-use crate::record::{HEADER, MOST_CPUS, MOST_SLOTS, Parsed, RECORD, Record, parse};
+use crate::record::{HEADER, HolderRecord, MOST_CPUS, MOST_SLOTS, Parsed, RECORD, parse};
 use numakit_model::CpuSet;
 use numakit_sys::{SysRoot, lock, proc};
 use std::fs::File;
@@ -55,7 +55,7 @@ pub(crate) struct Scan {
     /// What is locked.
     pub holdings: Vec<Holding>,
     /// Records without all their locks, by slot: their holders ended, or their locks were lost.
-    pub stale: Vec<(u64, Record)>,
+    pub stale: Vec<(u64, HolderRecord)>,
     /// Slots that somebody has, in rising order.
     pub slots: Vec<u64>,
     /// A record is no record any more: it may have told of a program that runs without locks.
@@ -71,18 +71,18 @@ impl Scan {
     }
 
     /// With what is held although its locks are gone, and what others bound.
-    pub fn with(self, audit: Audit) -> Seen {
+    pub fn with(self, audit: Audit) -> RegistryView {
         let pids = pid_namespace();
         let mut holdings = self.holdings;
         holdings.extend(audit.lost.into_iter().map(|lost| lost.holding(pids)));
         let known = holdings.iter().fold(CpuSet::new(), |all, holding| all.or(&holding.cpus));
         let cpus = self.elsewhere.minus(&known);
         if !cpus.is_empty() {
-            let state = State::Elsewhere;
+            let state = HolderState::Elsewhere;
             holdings.push(Holding { cpus, state, who: None, same_pids: false, ours: false });
         }
         holdings.sort_by_key(|holding| holding.cpus.first());
-        Seen { holdings, bound: audit.bound, warning: None }
+        RegistryView { holdings, bound: audit.bound, warning: None }
     }
 }
 
@@ -90,7 +90,7 @@ impl Scan {
 pub(crate) fn scan(file: &File) -> io::Result<Scan> {
     let mut scan = once(file)?;
     for _ in 1..TRIES {
-        if scan.holdings.iter().all(|holding| holding.state != State::Unknown) {
+        if scan.holdings.iter().all(|holding| holding.state != HolderState::Unknown) {
             break;
         }
         std::thread::sleep(MOMENT);
@@ -123,10 +123,10 @@ fn once(file: &File) -> io::Result<Scan> {
         let same_pids = record.who.pids == pid_namespace();
         let own = numakit_sys::tag::own();
         let ours = own.is_some_and(|own| record.who.tag == Some(own)) || is_inherited(file, slot);
-        holdings.push(Holding { cpus, state: State::Held, who: Some(record.who), same_pids, ours });
+        holdings.push(Holding { cpus, state: HolderState::Held, who: Some(record.who), same_pids, ours });
     }
     if !rest.is_empty() {
-        let state = State::Unknown;
+        let state = HolderState::Unknown;
         holdings.push(Holding { cpus: rest, state, who: None, same_pids: false, ours: false });
     }
     Ok(Scan { holdings, stale, slots, is_damaged, elsewhere: CpuSet::new() })
@@ -136,7 +136,7 @@ fn once(file: &File) -> io::Result<Scan> {
 #[derive(Default)]
 struct Records {
     /// All that are whole, whether they are somebody's or not, by slot.
-    whole: Vec<(u64, Record)>,
+    whole: Vec<(u64, HolderRecord)>,
     /// There is something else as well.
     is_damaged: bool,
 }

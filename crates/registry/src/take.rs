@@ -1,11 +1,11 @@
 //! Choosing and locking cores in one step.
 
 use crate::error::{RegistryError, TakeError};
-use crate::held::{Held, LEAST_DESCRIPTOR, Locked, process};
-use crate::holding::{Holding, Seen, Who};
-use crate::limits::Limits;
+use crate::held::{LEAST_DESCRIPTOR, Locked, Reservation, process};
+use crate::holding::{Holding, RegistryView, Who};
+use crate::limits::CoreLimits;
 use crate::open::Registry;
-use crate::record::{MOST_CPUS, MOST_SLOTS, Parsed, Record};
+use crate::record::{HolderRecord, MOST_CPUS, MOST_SLOTS, Parsed};
 use crate::scan::{Scan, pid_namespace};
 use crate::tag;
 use crate::turn::Turn;
@@ -22,14 +22,14 @@ const TRIES: usize = 20;
 
 /// What a holder says of itself that this process does not know.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct About {
+pub struct HolderInfo {
     /// The program's name.
     pub application: String,
 }
 
 /// What was chosen.
 #[derive(Debug, Clone)]
-pub struct Chosen<T> {
+pub struct CoreSelection<T> {
     /// All CPUs to be held: whole cores, with all their PUs.
     pub cpus: CpuSet,
     /// How many cores that is.
@@ -40,14 +40,14 @@ pub struct Chosen<T> {
 
 impl Registry {
     /// Chooses and takes cores within the limits; nobody else chooses meanwhile. `choose` is given
-    /// what is held ([`Seen::held`]) and may choose anything else. Nothing is taken where this is
+    /// what is held ([`RegistryView::held`]) and may choose anything else. Nothing is taken where this is
     /// an error.
     pub fn take<T, E>(
         &mut self,
-        about: &About,
-        limits: &Limits,
-        mut choose: impl FnMut(&Seen) -> Result<Chosen<T>, E>,
-    ) -> Result<(Held, T), TakeError<E>> {
+        about: &HolderInfo,
+        limits: &CoreLimits,
+        mut choose: impl FnMut(&RegistryView) -> Result<CoreSelection<T>, E>,
+    ) -> Result<(Reservation, T), TakeError<E>> {
         let mut tries = 0;
         loop {
             let turn = self.turn()?;
@@ -66,12 +66,12 @@ impl Registry {
     /// without one. `worth` tells for which refusals of `choose` waiting makes sense.
     pub fn take_waiting<T, E>(
         &mut self,
-        about: &About,
-        limits: &Limits,
+        about: &HolderInfo,
+        limits: &CoreLimits,
         timeout: Option<Duration>,
         worth: impl Fn(&E) -> bool,
-        mut choose: impl FnMut(&Seen) -> Result<Chosen<T>, E>,
-    ) -> Result<(Held, T), TakeError<E>> {
+        mut choose: impl FnMut(&RegistryView) -> Result<CoreSelection<T>, E>,
+    ) -> Result<(Reservation, T), TakeError<E>> {
         let wait = timeout.map(|time| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX));
         let deadline = wait.map(|wait| clock::monotonic().saturating_add(wait));
         loop {
@@ -93,9 +93,9 @@ impl Registry {
     fn take_in_turn<T, E>(
         &self,
         turn: &Turn,
-        about: &About,
-        limits: &Limits,
-        choose: &mut impl FnMut(&Seen) -> Result<Chosen<T>, E>,
+        about: &HolderInfo,
+        limits: &CoreLimits,
+        choose: &mut impl FnMut(&RegistryView) -> Result<CoreSelection<T>, E>,
     ) -> Result<Attempt<T>, TakeError<E>> {
         let known = self.known()?;
         if turn.is_mine() {
@@ -104,7 +104,7 @@ impl Registry {
         let kept: Vec<u64> = known.audit.lost.iter().filter_map(|lost| lost.slot).collect();
         let slot = free_slot(&known.scan, &kept)?;
         let stale = known.scan.stale.iter().find(|(at, _)| *at == slot).map(|(_, record)| record.clone());
-        let seen = Seen { warning: turn.warning(), ..known.seen() };
+        let seen = RegistryView { warning: turn.warning(), ..known.seen() };
         let chosen = choose(&seen).map_err(TakeError::Choice)?;
         if chosen.cpus.last().is_none_or(|last| last >= MOST_CPUS) {
             return Err(RegistryError::Choice(chosen.cpus).into());
@@ -114,7 +114,7 @@ impl Registry {
         }
         limits.check(&seen.holdings, chosen.cores)?;
         let who = Who { tag: Some(tag::fresh(self.place.identity(&self.file))), ..who(about, chosen.cores) };
-        let record = Record { cpus: chosen.cpus, who, ended: false };
+        let record = HolderRecord { cpus: chosen.cpus, who, ended: false };
         Ok(match self.lock(slot, record, stale.as_ref())? {
             Attempt::Taken(held, ()) => Attempt::Taken(held, chosen.with),
             Attempt::Again(error) => Attempt::Again(error),
@@ -123,7 +123,12 @@ impl Registry {
 
     /// Locks and writes through a description of its own, which the program inherits. In place of
     /// the record goes one that has ended, or this `stale` one, of which nothing runs.
-    fn lock(&self, slot: u64, record: Record, stale: Option<&Record>) -> Result<Attempt<()>, RegistryError> {
+    fn lock(
+        &self,
+        slot: u64,
+        record: HolderRecord,
+        stale: Option<&HolderRecord>,
+    ) -> Result<Attempt<()>, RegistryError> {
         let failed = |doing: &'static str| move |error: io::Error| self.failed(doing, &error);
         let removed =
             || Attempt::Again(self.failed("kept", &io::Error::other("it is removed again and again")));
@@ -135,7 +140,7 @@ impl Registry {
             return Ok(removed());
         }
         let file = file::high_copy(&own, LEAST_DESCRIPTOR).map_err(failed("opened"))?;
-        let held = Held { file, place: self.place.clone(), slot, record };
+        let held = Reservation { file, place: self.place.clone(), slot, record };
         let may_go = |there: &Parsed| match there {
             Parsed::Record(there) => there.ended || stale == Some(&**there),
             Parsed::Empty | Parsed::Damaged => true,
@@ -161,7 +166,7 @@ impl Registry {
 
 /// What came of a try.
 enum Attempt<T> {
-    Taken(Held, T),
+    Taken(Reservation, T),
     /// Something changed meanwhile. The error is for whoever sees nothing else again and again.
     Again(RegistryError),
 }
@@ -180,7 +185,7 @@ fn conflict(holdings: &[Holding], cpus: &CpuSet) -> Option<RegistryError> {
 }
 
 /// What this process can say of itself.
-fn who(about: &About, cores: u32) -> Who {
+fn who(about: &HolderInfo, cores: u32) -> Who {
     let me = process(std::process::id());
     let groups = TaskDir::own(&SysRoot::host()).text("cgroup").ok();
     Who {

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 
 /// How a finding counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum State {
+pub enum FindingState {
     /// It is there.
     Ok,
     /// It is not there, and nothing on the running system can change that.
@@ -21,7 +21,7 @@ pub enum State {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {
     /// How it counts.
-    pub state: State,
+    pub state: FindingState,
     /// What was looked at.
     pub about: String,
     /// What was seen.
@@ -33,24 +33,24 @@ pub struct Finding {
 impl Finding {
     /// It is there.
     pub fn ok(about: impl Into<String>, seen: impl Into<String>) -> Self {
-        Self { state: State::Ok, about: about.into(), seen: seen.into(), fix: None }
+        Self { state: FindingState::Ok, about: about.into(), seen: seen.into(), fix: None }
     }
 
     /// It is not there, which is worth knowing and no more.
     pub fn note(about: impl Into<String>, seen: impl Into<String>, fix: Fix) -> Self {
-        Self { state: State::Note, about: about.into(), seen: seen.into(), fix: Some(fix) }
+        Self { state: FindingState::Note, about: about.into(), seen: seen.into(), fix: Some(fix) }
     }
 
     /// It is not there; whether that is a note depends on what brings it.
     pub fn lacking(about: impl Into<String>, seen: impl Into<String>, fix: Fix) -> Self {
-        let state = if fix.is_possible_here() { State::Missing } else { State::Note };
+        let state = if fix.is_possible_here() { FindingState::Missing } else { FindingState::Note };
         Self { state, ..Self::note(about, seen, fix) }
     }
 }
 
 /// What this process may do on the machine that it runs on.
 #[derive(Debug)]
-pub struct Process {
+pub struct ProcessRights {
     /// The path of this program.
     pub program: String,
     /// The name of the user who runs it.
@@ -68,7 +68,7 @@ const OTHER_FILES: u64 = 32;
 
 /// Looks at everything. Without a process (for the capture of another machine) only at what
 /// the machine has.
-pub fn check(probe: &Probe, topology: &Topology, process: Option<&Process>) -> Vec<Finding> {
+pub fn check(probe: &Probe, topology: &Topology, process: Option<&ProcessRights>) -> Vec<Finding> {
     let mut findings = sensors(probe, topology);
     findings.push(locality(topology));
     if let Some(process) = process {
@@ -133,7 +133,7 @@ fn locality(topology: &Topology) -> Finding {
     )
 }
 
-fn realtime(process: &Process) -> Finding {
+fn realtime(process: &ProcessRights) -> Finding {
     if process.realtime {
         return Finding::ok("real-time priority", "permitted: samples are on time on a busy machine too");
     }
@@ -145,7 +145,7 @@ fn realtime(process: &Process) -> Finding {
     Finding::lacking("real-time priority", "not permitted: on a busy machine samples may come late", fix)
 }
 
-fn open_files(probe: &Probe, process: &Process) -> Finding {
+fn open_files(probe: &Probe, process: &ProcessRights) -> Finding {
     let needed = probe.files() as u64 + OTHER_FILES;
     if needed <= process.open_files {
         let seen = format!("{needed} needed for all series, {} allowed", process.open_files);
@@ -158,7 +158,7 @@ fn open_files(probe: &Probe, process: &Process) -> Finding {
     Finding::lacking("open files", seen, fix)
 }
 
-fn run_directory(process: &Process) -> Finding {
+fn run_directory(process: &ProcessRights) -> Finding {
     match &process.run_directory {
         Ok(path) => {
             Finding::ok("run directory", format!("{}: 'numa ctl' can reach what runs", path.display()))
@@ -179,8 +179,8 @@ mod tests {
 
     const ME: &str = "/usr/bin/numa";
 
-    fn process() -> Process {
-        Process {
+    fn process() -> ProcessRights {
+        ProcessRights {
             program: ME.to_owned(),
             user: "me".to_owned(),
             realtime: true,
@@ -189,7 +189,11 @@ mod tests {
         }
     }
 
-    fn findings(files: &[(&str, &str)], topology: &Topology, process: Option<&Process>) -> Vec<Finding> {
+    fn findings(
+        files: &[(&str, &str)],
+        topology: &Topology,
+        process: Option<&ProcessRights>,
+    ) -> Vec<Finding> {
         check(&Probe::new(&Scene::new(&root(files), topology)), topology, process)
     }
 
@@ -211,10 +215,14 @@ mod tests {
     #[test]
     fn what_is_there_is_ok_and_counted() {
         let all = findings(&[VMSTAT], &nodes(&[0, 1]), Some(&process()));
-        assert_eq!(about(&all, "vmstat").state, State::Ok);
+        assert_eq!(about(&all, "vmstat").state, FindingState::Ok);
         assert!(about(&all, "vmstat").seen.ends_with(" 4 series."));
         for name in ["locality", "real-time", "open files", "run directory"] {
-            assert_eq!((about(&all, name).state, &about(&all, name).fix), (State::Ok, &None), "{name}");
+            assert_eq!(
+                (about(&all, name).state, &about(&all, name).fix),
+                (FindingState::Ok, &None),
+                "{name}"
+            );
         }
     }
 
@@ -222,7 +230,7 @@ mod tests {
     fn metrics_that_are_missing_for_one_reason_are_one_finding() {
         let all = findings(&[VMSTAT, BALANCING_OFF], &nodes(&[0, 1]), None);
         let finding = about(&all, "vmstat: numa_hint_faults, numa_pte_updates");
-        assert_eq!(finding.state, State::Missing);
+        assert_eq!(finding.state, FindingState::Missing);
         assert_eq!(finding.fix, Some(Fix::command("sysctl kernel.numa_balancing=1")));
         assert!(fix(&all, "pressure: pressure stall information").contains("psi=1"));
     }
@@ -230,27 +238,27 @@ mod tests {
     #[test]
     fn what_the_machine_cannot_give_is_a_note() {
         let all = findings(&[VMSTAT, BALANCING_OFF], &nodes(&[0]), None);
-        assert_eq!(about(&all, "vmstat: numa_hint_faults").state, State::Note);
-        assert_eq!(about(&all, "locality").state, State::Note);
+        assert_eq!(about(&all, "vmstat: numa_hint_faults").state, FindingState::Note);
+        assert_eq!(about(&all, "locality").state, FindingState::Note);
         let old_kernel = findings(&[("/proc/vmstat", "pgfault 1\n")], &nodes(&[]), None);
-        assert_eq!(about(&old_kernel, "vmstat: numa_hit").state, State::Note);
-        assert_eq!(about(&old_kernel, "node: ").state, State::Note);
-        assert_eq!(about(&old_kernel, "task: ").state, State::Note);
+        assert_eq!(about(&old_kernel, "vmstat: numa_hit").state, FindingState::Note);
+        assert_eq!(about(&old_kernel, "node: ").state, FindingState::Note);
+        assert_eq!(about(&old_kernel, "task: ").state, FindingState::Note);
     }
 
     #[test]
     fn how_a_finding_counts_depends_on_the_kind_of_its_fix_and_not_on_its_words() {
         let state = |fix: Fix| Finding::lacking("it", "seen", fix).state;
         let words = || "boot a kernel, or run on a machine that has it".to_owned();
-        assert_eq!(state(Fix::Step(words())), State::Missing);
-        assert_eq!(state(Fix::OtherMachine(words())), State::Note);
-        assert_eq!(state(Fix::BuildOption("CONFIG_NUMA".to_owned())), State::Note);
-        assert_eq!(state(Fix::CommandLine("run it as root".to_owned())), State::Note);
+        assert_eq!(state(Fix::Step(words())), FindingState::Missing);
+        assert_eq!(state(Fix::OtherMachine(words())), FindingState::Note);
+        assert_eq!(state(Fix::BuildOption("CONFIG_NUMA".to_owned())), FindingState::Note);
+        assert_eq!(state(Fix::CommandLine("run it as root".to_owned())), FindingState::Note);
     }
 
     #[test]
     fn what_the_process_may_not_do_has_its_exact_fix() {
-        let poor = Process {
+        let poor = ProcessRights {
             realtime: false,
             open_files: 20,
             run_directory: Err(io::Error::other("/run/numakit: permission denied")),
@@ -262,7 +270,7 @@ mod tests {
         assert!(fix(&all, "open files").starts_with("ulimit -n 33 "));
         assert!(about(&all, "run directory").seen.contains("permission denied"));
         for name in ["real-time", "open files", "run directory"] {
-            assert_eq!(about(&all, name).state, State::Missing);
+            assert_eq!(about(&all, name).state, FindingState::Missing);
         }
     }
 }

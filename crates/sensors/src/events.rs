@@ -16,7 +16,7 @@ pub(crate) use parse::index_of;
 
 use crate::glob::Pattern;
 use crate::pmu::format::FormatError;
-use crate::pmu::{DEVICES, Device, Factor, Formats, Terms};
+use crate::pmu::{DEVICES, Factor, Formats, Pmu, Terms};
 use numakit_model::{Confidence, CpuSet};
 use numakit_sys::SysRoot;
 use numakit_sys::perf;
@@ -25,7 +25,7 @@ use std::ops::RangeInclusive;
 
 /// The events of a platform.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Table {
+pub struct EventTable {
     /// What people call it.
     pub platform: String,
     /// Where the codes are from.
@@ -46,7 +46,7 @@ pub struct Section {
     /// Which of these PMUs have the events; `None`: all.
     pub condition: Option<Condition>,
     /// The events.
-    pub events: Vec<Event>,
+    pub events: Vec<PlatformEvent>,
 }
 
 /// Where the events of a section are opened.
@@ -69,9 +69,9 @@ pub enum Spread {
     Package,
     /// The node of that CPU.
     Node,
-    /// A link of that package or node: see [`Event::number`].
+    /// A link of that package or node: see [`PlatformEvent::number`].
     Link,
-    /// The way from the node of that CPU to another: see [`Event::number`].
+    /// The way from the node of that CPU to another: see [`PlatformEvent::number`].
     Target,
     /// The node of that CPU, as the sum over its CPUs.
     Cpu,
@@ -90,7 +90,7 @@ pub struct Condition {
 
 /// An event, or several that differ by an index.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Event {
+pub struct PlatformEvent {
     /// Its name, with `[0-11]` where the index goes.
     pub name: String,
     /// The indices; 0 alone where there is none.
@@ -119,14 +119,14 @@ pub struct Feed {
     pub factor: Option<Factor>,
 }
 
-impl Table {
+impl EventTable {
     /// Reads a table. It may name the classes that numakit has, and no others.
     pub fn parse(text: &str) -> Result<Self, TableError> {
         parse::table(text)
     }
 
     /// Every event, with its section.
-    pub fn events(&self) -> impl Iterator<Item = (&Section, &Event)> {
+    pub fn events(&self) -> impl Iterator<Item = (&Section, &PlatformEvent)> {
         self.sections.iter().flat_map(|s| s.events.iter().map(move |e| (s, e)))
     }
 }
@@ -158,7 +158,7 @@ fn number(text: &str) -> Option<u64> {
     u64::from_str_radix(text.strip_prefix("0x")?, 16).ok()
 }
 
-impl Event {
+impl PlatformEvent {
     /// The name with an index in it.
     pub fn name_at(&self, index: u32) -> String {
         put_index(&self.name, &index.to_string())
@@ -200,11 +200,11 @@ pub(crate) fn put_index(name: &str, index: &str) -> String {
 pub const HW_CACHE: &str = "hw_cache";
 
 /// A PMU for [`HW_CACHE`].
-pub fn hw_cache() -> Result<Device, FormatError> {
+pub fn hw_cache() -> Result<Pmu, FormatError> {
     let fields = [("cache", "config:0-7"), ("op", "config:8-15"), ("result", "config:16-23")];
-    Ok(Device {
+    Ok(Pmu {
         name: HW_CACHE.to_owned(),
-        kind: perf::Event::CACHE,
+        kind: perf::PerfEvent::CACHE,
         core: true,
         cpus: CpuSet::new(),
         formats: Formats::parse(fields)?,
@@ -214,10 +214,10 @@ pub fn hw_cache() -> Result<Device, FormatError> {
 
 /// The tables for a machine: those that name its CPU, and those that name a PMU that it has
 /// and no CPU.
-pub fn tables(identity: &Identity, pmus: &[String]) -> Vec<Table> {
+pub fn tables(identity: &Identity, pmus: &[String]) -> Vec<EventTable> {
     let fitting = TABLES.iter().filter(|(_, text)| parse::fits(text, identity, pmus));
     // The tables are part of the program; that each of them can be read is tested.
-    fitting.filter_map(|(_, text)| Table::parse(text).ok()).collect()
+    fitting.filter_map(|(_, text)| EventTable::parse(text).ok()).collect()
 }
 
 macro_rules! tables {

@@ -13,8 +13,8 @@ mod spots;
 mod sums;
 
 use crate::Scene;
-use crate::events::{self, Event, HW_CACHE, Identity, Section, Spread, TABLES, Table, class};
-use crate::pmu::{self, Counting, Device, Devices, Factor, Privilege, Request, device};
+use crate::events::{self, EventTable, HW_CACHE, Identity, PlatformEvent, Section, Spread, TABLES, class};
+use crate::pmu::{self, CounterRequest, Counting, Devices, Factor, Pmu, Privilege, device};
 use crate::sensor::{Absent, Sensor};
 use captured::Captured;
 use missing::Lacking;
@@ -29,11 +29,11 @@ use sums::Sums;
 #[derive(Debug, Default)]
 pub struct Hardware {
     /// Series, each with what it is the sum of; classes first.
-    pub counted: Vec<(Series, Vec<(Request, Factor)>)>,
+    pub counted: Vec<(Series, Vec<(CounterRequest, Factor)>)>,
     /// What is not to be had, each with its reason.
     pub absent: Vec<Absent>,
     /// The PMUs that count.
-    pub devices: Vec<Device>,
+    pub devices: Vec<Pmu>,
     /// Why nothing is counted, if so.
     pub nothing: Option<Unavailable>,
 }
@@ -63,7 +63,7 @@ pub fn by_default(metric: &Metric) -> bool {
 
 fn known(sensor: &str, part: fn(&Section) -> bool) -> Vec<Metric> {
     let mut sums = Sums::new(sensor);
-    for table in TABLES.iter().filter_map(|(_, text)| Table::parse(text).ok()) {
+    for table in TABLES.iter().filter_map(|(_, text)| EventTable::parse(text).ok()) {
         for section in table.sections.iter().filter(|s| part(s)) {
             for event in &section.events {
                 sums.event(&table, section, event);
@@ -129,7 +129,7 @@ impl Hardware {
 struct Search<'a> {
     scene: &'a Scene<'a>,
     privilege: Privilege,
-    devices: Vec<Device>,
+    devices: Vec<Pmu>,
     sums: Sums,
     used: BTreeSet<String>,
 }
@@ -139,7 +139,7 @@ struct Ready {
     index: u32,
     device: String,
     spot: Spot,
-    request: Request,
+    request: CounterRequest,
 }
 
 /// Why an event cannot be opened.
@@ -152,12 +152,12 @@ enum Refusal {
 
 impl Search<'_> {
     /// Adds the events of a section. False if the machine has none of its PMUs.
-    fn section(&mut self, table: &Table, section: &Section) -> bool {
-        let fits = |d: &&Device| section.holds(self.scene.root, &d.name);
-        let devices: Vec<Device> = self.devices.iter().filter(fits).cloned().collect();
+    fn section(&mut self, table: &EventTable, section: &Section) -> bool {
+        let fits = |d: &&Pmu| section.holds(self.scene.root, &d.name);
+        let devices: Vec<Pmu> = self.devices.iter().filter(fits).cloned().collect();
         let spots: Vec<Vec<Spot>> =
             devices.iter().map(|d| spots::of(self.scene.topology, section, d)).collect();
-        let places: Vec<(&Device, &Spot)> =
+        let places: Vec<(&Pmu, &Spot)> =
             devices.iter().zip(&spots).flat_map(|(d, spots)| spots.iter().map(move |s| (d, s))).collect();
         if places.is_empty() {
             return false;
@@ -174,7 +174,7 @@ impl Search<'_> {
 
     /// Everything that an event is opened as. Indices that the machine does not have are left
     /// out; an error says why there is nothing.
-    fn ready(&self, event: &Event, places: &[(&Device, &Spot)]) -> Result<Vec<Ready>, Refusal> {
+    fn ready(&self, event: &PlatformEvent, places: &[(&Pmu, &Spot)]) -> Result<Vec<Ready>, Refusal> {
         let (mut ready, mut first) = (Vec::new(), None);
         for index in event.indices.clone() {
             let mut codes = places.iter().map(|(device, spot)| self.request(event, index, device, spot));
@@ -201,17 +201,23 @@ impl Search<'_> {
         }
     }
 
-    fn request(&self, event: &Event, index: u32, device: &Device, spot: &Spot) -> Result<Request, Refusal> {
+    fn request(
+        &self,
+        event: &PlatformEvent,
+        index: u32,
+        device: &Pmu,
+        spot: &Spot,
+    ) -> Result<CounterRequest, Refusal> {
         let missing = || format!("the event {} of {}", event.name_at(index), device.name);
         let fields = event.fields(index, spot.chip, &device.events);
         let fields = fields.map_err(|error| Refusal::Without(missing::unnamed(missing(), &error)))?;
         let fields = fields.iter().map(|(field, value)| (field.as_str(), *value));
         let config = device.formats.encode(fields);
         let config = config.map_err(|error| Refusal::Refused(missing::no_room(missing(), &error)))?;
-        Ok(Request { cpu: spot.cpu, event: perf::Event { pmu: device.kind, config } })
+        Ok(CounterRequest { cpu: spot.cpu, event: perf::PerfEvent { pmu: device.kind, config } })
     }
 
-    fn attempt(&self, request: &Request) -> Result<(), Refusal> {
+    fn attempt(&self, request: &CounterRequest) -> Result<(), Refusal> {
         match self.scene.root.counters() {
             Some(_) => {
                 let tried = pmu::try_event(self.scene, &self.privilege, request.cpu, &request.event);
@@ -221,7 +227,7 @@ impl Search<'_> {
         }
     }
 
-    fn add(&mut self, table: &Table, section: &Section, event: &Event, ready: &[Ready]) {
+    fn add(&mut self, table: &EventTable, section: &Section, event: &PlatformEvent, ready: &[Ready]) {
         for one in ready {
             let number = event.number(one.index, &one.device);
             let Some(instance) = one.spot.instance(section.spread, number) else { continue };
@@ -235,7 +241,7 @@ impl Search<'_> {
         }
     }
 
-    fn refuse(&mut self, table: &Table, section: &Section, event: &Event, refusal: &Refusal) {
+    fn refuse(&mut self, table: &EventTable, section: &Section, event: &PlatformEvent, refusal: &Refusal) {
         let (why, whole) = match refusal {
             Refusal::Without(why) => (why, false),
             Refusal::Refused(why) => (why, true),

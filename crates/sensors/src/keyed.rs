@@ -2,8 +2,8 @@
 //! single file; `node` puts several files together.
 
 use crate::Scene;
-use crate::known::Table;
-use crate::layout::{Entry, Layout, entries};
+use crate::known::NameTable;
+use crate::layout::{FileLayout, FileLine, entries};
 use crate::sensor::{Absent, Probed, Sensor, Tick, fix_for};
 use crate::watched::Watched;
 use numakit_model::{Instance, Kind, Metric, Scope, Series, Unavailable};
@@ -29,13 +29,13 @@ macro_rules! keyed_file {
 
 /// The metrics of a file whose names are in this text.
 pub fn known(sensor: &str, path: &str, names: &'static str) -> Vec<Metric> {
-    Table::new(names).iter().map(|line| line.metric(sensor, Scope::Machine, path)).collect()
+    NameTable::new(names).iter().map(|line| line.metric(sensor, Scope::Machine, path)).collect()
 }
 
 /// Looks for a file whose names are in this text.
 pub fn probe(scene: &Scene<'_>, sensor: &str, path: &str, names: &'static str) -> Probed {
-    let table = Table::new(names);
-    let describe = |entry: &Entry<'_>| table.metric(entry, sensor, Scope::Machine, path, Kind::Gauge);
+    let table = NameTable::new(names);
+    let describe = |entry: &FileLine<'_>| table.metric(entry, sensor, Scope::Machine, path, Kind::Gauge);
     Ok(Box::new(of_file(scene.root, path, path, |entry| (describe(entry), None))?))
 }
 
@@ -45,7 +45,7 @@ pub(crate) fn of_file(
     root: &SysRoot,
     path: &str,
     what: &str,
-    mut describe: impl FnMut(&Entry<'_>) -> (Metric, Option<Unavailable>),
+    mut describe: impl FnMut(&FileLine<'_>) -> (Metric, Option<Unavailable>),
 ) -> Result<Keyed, Unavailable> {
     let unavailable = |seen: String| Unavailable::new(what, seen, fix_for(root, path));
     let mut file = Watched::open(root, path).map_err(|e| unavailable(e.to_string()))?;
@@ -73,7 +73,7 @@ pub(crate) fn of_file(
 pub struct Keyed {
     series: Vec<Series>,
     absent: Vec<Absent>,
-    files: Vec<(Watched, Layout)>,
+    files: Vec<(Watched, FileLayout)>,
     // Files that were there but could not be read when their names were to be learned.
     unread: Vec<String>,
     buffer: Vec<u8>,
@@ -93,7 +93,7 @@ impl Keyed {
             self.series.push(series);
         }
         if !wanted.is_empty() {
-            self.files.push((file, Layout::new(content, wanted)));
+            self.files.push((file, FileLayout::new(content, wanted)));
         }
     }
 

@@ -1,6 +1,6 @@
 //! What the kernel's names mean: the text tables in `data/`, one line per name.
 
-use crate::layout::Entry;
+use crate::layout::FileLine;
 use crate::sensor::metric;
 use numakit_model::{Kind, Metric, Scope, Unit};
 use std::collections::HashMap;
@@ -8,7 +8,7 @@ use std::sync::LazyLock;
 
 /// A line of a table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Known {
+pub struct KnownName {
     /// The kernel's name.
     pub name: &'static str,
     /// Counter or gauge.
@@ -21,21 +21,23 @@ pub struct Known {
 
 /// The names of one kind of file.
 #[derive(Debug)]
-pub struct Table {
-    lines: Vec<Known>,
+pub struct NameTable {
+    lines: Vec<KnownName>,
     by_name: HashMap<&'static str, usize>,
 }
 
 /// /proc/vmstat and nodeN/vmstat.
-pub static VMSTAT: LazyLock<Table> = LazyLock::new(|| Table::new(include_str!("../data/vmstat.txt")));
+pub static VMSTAT: LazyLock<NameTable> = LazyLock::new(|| NameTable::new(include_str!("../data/vmstat.txt")));
 /// nodeN/numastat.
-pub static NUMASTAT: LazyLock<Table> = LazyLock::new(|| Table::new(include_str!("../data/numastat.txt")));
+pub static NUMASTAT: LazyLock<NameTable> =
+    LazyLock::new(|| NameTable::new(include_str!("../data/numastat.txt")));
 /// nodeN/meminfo.
-pub static MEMINFO: LazyLock<Table> = LazyLock::new(|| Table::new(include_str!("../data/meminfo.txt")));
+pub static MEMINFO: LazyLock<NameTable> =
+    LazyLock::new(|| NameTable::new(include_str!("../data/meminfo.txt")));
 /// The series of processes under observation.
-pub static TASK: LazyLock<Table> = LazyLock::new(|| Table::new(include_str!("../data/task.txt")));
+pub static TASK: LazyLock<NameTable> = LazyLock::new(|| NameTable::new(include_str!("../data/task.txt")));
 
-impl Known {
+impl KnownName {
     /// The metric of this line.
     pub fn metric(&self, sensor: &str, scope: Scope, source: &str) -> Metric {
         metric(&format!("{sensor}.{}", self.name), self.unit, self.kind, scope, self.help, source)
@@ -43,35 +45,42 @@ impl Known {
 }
 
 /// The metric of a line that no table has.
-fn unknown(entry: &Entry<'_>, sensor: &str, scope: Scope, source: &str, kind: Kind) -> Metric {
+fn unknown(entry: &FileLine<'_>, sensor: &str, scope: Scope, source: &str, kind: Kind) -> Metric {
     let unit = if entry.kibibytes { Unit::Kibibytes } else { Unit::Count };
     let help =
         format!("Unknown to this version of numakit; by its name and place taken for a {}.", kind.name());
     metric(&format!("{sensor}.{}", entry.name), unit, kind, scope, &help, source)
 }
 
-impl Table {
+impl NameTable {
     // The tables are part of the program; that each of their lines is sound is tested.
     pub(crate) fn new(text: &'static str) -> Self {
-        let lines: Vec<Known> = sound_lines(text).filter_map(parse).collect();
+        let lines: Vec<KnownName> = sound_lines(text).filter_map(parse).collect();
         let by_name = lines.iter().enumerate().map(|(at, known)| (known.name, at)).collect();
         Self { lines, by_name }
     }
 
     /// The line of a name.
-    pub fn get(&self, name: &str) -> Option<&Known> {
+    pub fn get(&self, name: &str) -> Option<&KnownName> {
         self.by_name.get(name).map(|&at| &self.lines[at])
     }
 
     /// The metric of a line of the file; of a kind that is guessed where no table has its name.
-    pub fn metric(&self, entry: &Entry<'_>, sensor: &str, scope: Scope, source: &str, guess: Kind) -> Metric {
+    pub fn metric(
+        &self,
+        entry: &FileLine<'_>,
+        sensor: &str,
+        scope: Scope,
+        source: &str,
+        guess: Kind,
+    ) -> Metric {
         let Some(known) = self.get(entry.name) else { return unknown(entry, sensor, scope, source, guess) };
         let metric = known.metric(sensor, scope, source);
         if entry.kibibytes { Metric { unit: Unit::Kibibytes, ..metric } } else { metric }
     }
 
     /// Every line, in the table's order.
-    pub fn iter(&self) -> impl Iterator<Item = &Known> {
+    pub fn iter(&self) -> impl Iterator<Item = &KnownName> {
         self.lines.iter()
     }
 }
@@ -80,7 +89,7 @@ fn sound_lines(text: &'static str) -> impl Iterator<Item = &'static str> {
     text.lines().filter(|l| !l.is_empty() && !l.starts_with('#'))
 }
 
-fn parse(line: &'static str) -> Option<Known> {
+fn parse(line: &'static str) -> Option<KnownName> {
     let (name, rest) = line.split_once(' ')?;
     let (kind, rest) = rest.trim_start().split_once(' ')?;
     let (unit, help) = rest.trim_start().split_once(' ')?;
@@ -90,7 +99,7 @@ fn parse(line: &'static str) -> Option<Known> {
         _ => return None,
     };
     let unit = Unit::ALL.into_iter().find(|u| u.name() == unit)?;
-    Some(Known { name, kind, unit, help: help.trim() })
+    Some(KnownName { name, kind, unit, help: help.trim() })
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! Files of `name value` lines, such as /proc/vmstat and nodeN/meminfo, read in one pass.
 //!
-//! The kernel prints the same names in the same order at every read. A [`Layout`] remembers
+//! The kernel prints the same names in the same order at every read. A [`FileLayout`] remembers
 //! them, so that a read compares the expected name and takes the digits behind it; only when
 //! the names differ are they looked up, and the new order is remembered.
 
@@ -16,7 +16,7 @@ const MAX_NAME: usize = 64;
 
 /// A line of such a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Entry<'a> {
+pub struct FileLine<'a> {
     /// What the line starts with, up to the spaces before the value: `Node 0 MemFree:`.
     pub key: &'a [u8],
     /// The name alone: `MemFree`.
@@ -26,11 +26,11 @@ pub struct Entry<'a> {
 }
 
 /// The lines of a file that have a name and a number; others are passed over.
-pub fn entries(text: &[u8]) -> impl Iterator<Item = Entry<'_>> {
+pub fn entries(text: &[u8]) -> impl Iterator<Item = FileLine<'_>> {
     text.split_inclusive(|&b| b == b'\n').take(MAX_LINES).filter_map(entry)
 }
 
-fn entry(line: &[u8]) -> Option<Entry<'_>> {
+fn entry(line: &[u8]) -> Option<FileLine<'_>> {
     let key = key_of(line);
     let (_, kibibytes) = number(&line[key.len()..])?;
     let text = std::str::from_utf8(key).ok()?;
@@ -40,7 +40,7 @@ fn entry(line: &[u8]) -> Option<Entry<'_>> {
     };
     let name = text.strip_suffix(':').unwrap_or(text);
     let sound = |c: u8| c.is_ascii_alphanumeric() || b"_()-.".contains(&c);
-    (!name.is_empty() && name.len() <= MAX_NAME && name.bytes().all(sound)).then_some(Entry {
+    (!name.is_empty() && name.len() <= MAX_NAME && name.bytes().all(sound)).then_some(FileLine {
         key,
         name,
         kibibytes,
@@ -71,7 +71,7 @@ fn number(rest: &[u8]) -> Option<(u64, bool)> {
 
 /// Which line holds which value.
 #[derive(Debug, Default)]
-pub struct Layout {
+pub struct FileLayout {
     // The keys of all lines, one behind the other.
     keys: Vec<u8>,
     lines: Vec<Line>,
@@ -90,7 +90,7 @@ struct Line {
 /// The slot of lines that nobody wants.
 const UNWANTED: u32 = u32::MAX;
 
-impl Layout {
+impl FileLayout {
     /// The layout of this content, where these keys are wanted, each for its own slot of
     /// the output.
     pub fn new<'a>(text: &[u8], wanted: impl IntoIterator<Item = (&'a [u8], usize)>) -> Self {

@@ -4,11 +4,11 @@
 
 use crate::Scene;
 use crate::keyed::Keyed;
-use crate::known::{MEMINFO, NUMASTAT, Table, VMSTAT};
-use crate::layout::{Entry, entries};
+use crate::known::{MEMINFO, NUMASTAT, NameTable, VMSTAT};
+use crate::layout::{FileLine, entries};
 use crate::sensor::{Absent, Probed, Sensor, SensorEntry, fix_for};
-use crate::switches::Switches;
-use crate::vmstat::{Order, describe};
+use crate::switches::KernelSwitches;
+use crate::vmstat::{LineOrder, describe};
 use crate::watched::Watched;
 use numakit_model::{Fix, Instance, Kind, Metric, Scope, Series, Unavailable};
 use numakit_sys::{ReadError, SysRoot};
@@ -32,7 +32,8 @@ fn all_known() -> Vec<Metric> {
     // Of the lines of vmstat a node shows those that are kept by node; that ends at the events.
     let of_nodes = |name: &str| VMSTAT.iter().take_while(|k| k.name != "pgpgin").any(|k| k.name == name);
     let mut names = HashSet::new();
-    let tables: [(&str, &Table); 3] = [("numastat", &NUMASTAT), ("vmstat", &VMSTAT), ("meminfo", &MEMINFO)];
+    let tables: [(&str, &NameTable); 3] =
+        [("numastat", &NUMASTAT), ("vmstat", &VMSTAT), ("meminfo", &MEMINFO)];
     tables
         .into_iter()
         .flat_map(|(file, table)| table.iter().map(move |line| (file, line)))
@@ -56,7 +57,7 @@ fn probe(scene: &Scene<'_>) -> Probed {
         let fix = Fix::OtherKernel(kernel.to_owned());
         return Err(Unavailable::new(missing, seen, fix));
     }
-    let mut builder = Builder { switches: Switches::look(root), ..Builder::default() };
+    let mut builder = Builder { switches: KernelSwitches::look(root), ..Builder::default() };
     let mut failure = None;
     for &node in &nodes {
         let mut names = HashSet::new();
@@ -82,7 +83,7 @@ fn probe(scene: &Scene<'_>) -> Probed {
 
 #[derive(Default)]
 struct Builder {
-    switches: Switches,
+    switches: KernelSwitches,
     sensor: Keyed,
     // One metric for all nodes.
     metrics: HashMap<String, Arc<Metric>>,
@@ -104,7 +105,7 @@ impl Builder {
         if !watched.read(&mut content) {
             return watched.failure().cloned().map_or(Ok(()), Err);
         }
-        let mut order = Order::default();
+        let mut order = LineOrder::default();
         let mut columns = Vec::new();
         for entry in entries(&content) {
             if !names.insert(entry.name.to_owned()) {
@@ -132,7 +133,7 @@ impl Builder {
     }
 }
 
-fn metric_of(entry: &Entry<'_>, order: &mut Order, file: &str) -> Metric {
+fn metric_of(entry: &FileLine<'_>, order: &mut LineOrder, file: &str) -> Metric {
     let source = source(file);
     match file {
         "vmstat" => describe(entry, order, SENSOR, Scope::Node, &source),

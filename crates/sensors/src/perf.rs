@@ -11,13 +11,13 @@ use crate::Scene;
 use crate::hardware::{self, Hardware, KNOWN_OF_CORES, of_cores};
 use crate::pmu::counting::running;
 use crate::pmu::device::{self, DEVICES};
-use crate::pmu::{Counting, Factor, Need, Privilege, Request, privilege};
+use crate::pmu::{CounterRequest, Counting, Factor, Need, Privilege, privilege};
 use crate::sensor::{Absent, Probed, Sensor, SensorEntry};
 use numakit_model::{CpuSet, Instance, Scope, Series, Unavailable};
 use numakit_sys::SysRoot;
-use numakit_sys::perf::{Event, LARGEST_GROUP};
+use numakit_sys::perf::{LARGEST_GROUP, PerfEvent};
 use std::sync::Arc;
-use table::{Line, Source, lines};
+use table::{PerfLine, PerfSource, lines};
 use tracepoints::Tracefs;
 
 const SENSOR: &str = "perf";
@@ -67,14 +67,17 @@ fn listed(scene: &Scene<'_>, mut of_cores: Hardware, why: &Unavailable) -> Box<d
 }
 
 /// Each line of the table with its event.
-fn locate(root: &SysRoot, cores: &Result<Cores, Unavailable>) -> Vec<(Line, Result<Event, Unavailable>)> {
+fn locate(
+    root: &SysRoot,
+    cores: &Result<Cores, Unavailable>,
+) -> Vec<(PerfLine, Result<PerfEvent, Unavailable>)> {
     // Tracepoints are not tried: the kernel takes long to close one.
     let tracefs = Tracefs::find(root)
         .and_then(|tracefs| Privilege::look(root).permits(Need::Tracepoint).map(|()| tracefs));
-    let event = |line: &Line| match line.source {
-        Source::Software(event) => Ok(event),
-        Source::Hardware(event) => cores.as_ref().map(|_| event).map_err(Clone::clone),
-        Source::Tracepoint(system, name) => tracefs.as_ref().map_err(Clone::clone)?.event(system, name),
+    let event = |line: &PerfLine| match line.source {
+        PerfSource::Software(event) => Ok(event),
+        PerfSource::Hardware(event) => cores.as_ref().map(|_| event).map_err(Clone::clone),
+        PerfSource::Tracepoint(system, name) => tracefs.as_ref().map_err(Clone::clone)?.event(system, name),
     };
     lines().map(|line| (line, event(&line))).collect()
 }
@@ -84,17 +87,17 @@ fn locate(root: &SysRoot, cores: &Result<Cores, Unavailable>) -> Vec<(Line, Resu
 fn refused(
     scene: &Scene<'_>,
     places: &Places,
-    found: &[(Line, Result<Event, Unavailable>)],
+    found: &[(PerfLine, Result<PerfEvent, Unavailable>)],
 ) -> Result<Vec<(usize, Unavailable)>, Unavailable> {
     let (counters, cpu) = (privilege::counters(scene)?, places.cpus.first().unwrap_or(0));
     let privilege = Privilege::look(scene.root);
     let mut refused = Vec::new();
-    let mut open = |wanted: &dyn Fn(&Event) -> bool| {
+    let mut open = |wanted: &dyn Fn(&PerfEvent) -> bool| {
         let located =
             found.iter().enumerate().filter_map(|(at, (_, event))| Some((at, *event.as_ref().ok()?)));
-        let mut rest: Vec<(usize, Event)> = located.filter(|(_, event)| wanted(event)).collect();
+        let mut rest: Vec<(usize, PerfEvent)> = located.filter(|(_, event)| wanted(event)).collect();
         while let Some((at, event)) = rest.first().copied() {
-            let events: Vec<Event> = rest.iter().map(|(_, event)| *event).take(LARGEST_GROUP).collect();
+            let events: Vec<PerfEvent> = rest.iter().map(|(_, event)| *event).take(LARGEST_GROUP).collect();
             let taken = match counters.open(cpu, &events) {
                 Ok((_, taken)) => taken.max(1),
                 Err(error) => {
@@ -105,9 +108,9 @@ fn refused(
             rest.drain(..taken.min(rest.len()));
         }
     };
-    open(&|event| event.pmu == Event::SOFTWARE);
-    open(&|event| event.pmu == Event::HARDWARE);
-    let software = |at: &usize| matches!(found[*at].0.source, Source::Software(_));
+    open(&|event| event.pmu == PerfEvent::SOFTWARE);
+    open(&|event| event.pmu == PerfEvent::HARDWARE);
+    let software = |at: &usize| matches!(found[*at].0.source, PerfSource::Software(_));
     let all = (0..found.len()).filter(software).count();
     match refused.iter().filter(|(at, _)| software(at)).count() {
         some if some < all => Ok(refused),
@@ -132,11 +135,11 @@ fn cores(root: &SysRoot) -> Result<Cores, Unavailable> {
 }
 
 /// A generic event of the cores, told which kind of core is meant where there are several.
-fn on_core(event: Event, cpu: u32, cores: &[(CpuSet, u32)]) -> Event {
+fn on_core(event: PerfEvent, cpu: u32, cores: &[(CpuSet, u32)]) -> PerfEvent {
     let kind = cores.iter().find(|(cpus, _)| cpus.contains(cpu)).filter(|_| cores.len() > 1);
     match kind {
-        Some((_, kind)) if event.pmu == Event::HARDWARE => {
-            Event::new(event.pmu, event.config[0] | u64::from(*kind) << 32)
+        Some((_, kind)) if event.pmu == PerfEvent::HARDWARE => {
+            PerfEvent::new(event.pmu, event.config[0] | u64::from(*kind) << 32)
         }
         _ => event,
     }
@@ -170,9 +173,9 @@ impl Places {
     }
 
     /// The series of a line, whose event may have another code on some CPUs.
-    fn add(&self, counting: &mut Counting, line: &Line, events: &dyn Fn(u32) -> Event) {
+    fn add(&self, counting: &mut Counting, line: &PerfLine, events: &dyn Fn(u32) -> PerfEvent) {
         let parts = |cpus: &CpuSet| -> Vec<_> {
-            cpus.iter().map(|cpu| (Request { cpu, event: events(cpu) }, Factor::ONE)).collect()
+            cpus.iter().map(|cpu| (CounterRequest { cpu, event: events(cpu) }, Factor::ONE)).collect()
         };
         if line.scope == Scope::Cpu {
             let metric = Arc::new(line.metric(Scope::Cpu));

@@ -7,8 +7,8 @@ pub mod format;
 pub mod privilege;
 pub mod terms;
 
-pub use counting::{Counting, Factor, Request};
-pub use device::{DEVICES, Device, Devices, devices};
+pub use counting::{CounterRequest, Counting, Factor};
+pub use device::{DEVICES, Devices, Pmu, devices};
 pub use format::{EncodeError, FormatError, Formats};
 pub use privilege::{Need, Privilege, try_event};
 pub use terms::{TermError, Terms};

@@ -99,12 +99,12 @@ mod tests {
     use crate::{numaconnect2, testing};
     use numakit_model::Topology;
     use numakit_sys::SysRoot;
-    use numakit_sys::root::Tree;
+    use numakit_sys::root::FileTree;
     use numakit_testing::cards;
     use proptest::prelude::*;
 
     fn machine(cards: u32) -> (SysRoot, Box<dyn Sensor>) {
-        let mut tree = Tree::new();
+        let mut tree = FileTree::new();
         cards::put(&mut tree, cards, 0);
         let root = SysRoot::of_tree(tree);
         let cards = testing::sensor(&numaconnect2::ENTRY, &root, &Topology::default());

@@ -40,13 +40,13 @@ pub const BALANCE: &str = "sysctl kernel.numa_balancing=1";
 
 /// The state of the switches when it was looked at.
 #[derive(Debug, Clone, Default)]
-pub struct Switches {
+pub struct KernelSwitches {
     allocation_off: Option<Unavailable>,
     balancing_off: Option<Unavailable>,
     balancing_known: bool,
 }
 
-impl Switches {
+impl KernelSwitches {
     /// Looks. A kernel that has no such switch counts, if it has the counters.
     pub fn look(root: &SysRoot) -> Self {
         let off = |path: &str, missing: &str, command: &str| {

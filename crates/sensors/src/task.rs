@@ -23,17 +23,17 @@ mod tree;
 pub mod walk;
 mod walker;
 
-use crate::known::{Known, TASK};
+use crate::known::{KnownName, TASK};
 use crate::sensor::{Absent, Probed, Sensor, SensorEntry, Tick, fix_for, narrow};
 use crate::{Scene, Target};
-use access::Access;
+use access::TaskAccess;
 use board::NONE;
-use layout::{Layout, OF_NODES};
-use nodes::Nodes;
+use layout::{OF_NODES, TaskSeries};
+use nodes::TaskNodes;
 use numakit_model::{Fix, Instance, Kind, Metric, Scope, Series, Unavailable, Unit};
 use numakit_sys::proc::{self, TaskDir};
 use numakit_sys::{SysRoot, sched};
-use observer::Wanted;
+use observer::WatchTargets;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -54,7 +54,7 @@ const LONG_WALK: u64 = 1_000_000_000;
 const NS_PER_MS: u64 = 1_000_000;
 const TICK: Duration = Duration::from_millis(10);
 
-fn describe(at: usize, known: &Known) -> Metric {
+fn describe(at: usize, known: &KnownName) -> Metric {
     let scope = if at < OF_NODES { Scope::Node } else { Scope::Machine };
     let mut metric = known.metric("task", scope, source(known.name));
     if metric.unit == Unit::Ticks {
@@ -102,10 +102,10 @@ fn probe(scene: &Scene<'_>) -> Probed {
     if let Some((seen, fix)) = out_of_reach(root, target) {
         return Err(Unavailable::new(MISSING, seen, fix));
     }
-    let nodes = Nodes::of(scene.topology);
+    let nodes = TaskNodes::of(scene.topology);
     let witness = target.pid().map_or_else(|| TaskDir::own(root), |pid| TaskDir::of(root, pid));
     let lacking: Vec<_> = OPTIONAL.iter().filter(|(file, ..)| !witness.has(file)).collect();
-    let layout = Layout::new(nodes.count());
+    let layout = TaskSeries::new(nodes.count());
     let mut sensor = Task {
         series: Vec::new(),
         places: Vec::new(),
@@ -116,7 +116,7 @@ fn probe(scene: &Scene<'_>) -> Probed {
             nodes: nodes.clone(),
             page_size: scene.topology.page_size.max(1024),
             target: target.clone(),
-            wanted: Wanted::default(),
+            wanted: WatchTargets::default(),
             layout,
             urgent: false,
         }),
@@ -124,7 +124,7 @@ fn probe(scene: &Scene<'_>) -> Probed {
         row: vec![NONE; layout.values()],
         scratch: vec![NONE; layout.values()],
         last_read: 0,
-        access: Access::look(root),
+        access: TaskAccess::look(root),
         seen: 0,
     };
     for (at, known) in TASK.iter().enumerate() {
@@ -167,7 +167,7 @@ struct Task {
     /// Where in a row the value of each series is.
     places: Vec<usize>,
     absent: Vec<Absent>,
-    layout: Layout,
+    layout: TaskSeries,
     /// Until it is started by the first read.
     walker: Option<Walker>,
     shared: Arc<Shared>,
@@ -175,13 +175,13 @@ struct Task {
     scratch: Vec<u64>,
     last_read: u64,
     /// Who may look into processes.
-    access: Access,
+    access: TaskAccess,
     /// Rows of the walker that were read.
     seen: u64,
 }
 
 impl Task {
-    fn add(&mut self, at: usize, metric: &Arc<Metric>, nodes: &Nodes) {
+    fn add(&mut self, at: usize, metric: &Arc<Metric>, nodes: &TaskNodes) {
         if at >= OF_NODES {
             self.series.push(Series::new(metric, Instance::Machine));
             return self.places.push(self.layout.of_machine(at - OF_NODES));
@@ -196,7 +196,7 @@ impl Task {
     fn want(&mut self) {
         let needs = |file: &str| self.series.iter().any(|s| s.metric.source.contains(file));
         let named = |name: &str| self.series.iter().any(|s| s.metric.bare().starts_with(name));
-        let mut wanted = Wanted::default();
+        let mut wanted = WatchTargets::default();
         wanted.walk.memory = needs("numa_maps") || named("walk_time") || named("walk_age");
         wanted.walk.huge_pages = needs("smaps_rollup");
         wanted.threads.cpu_time = needs("schedstat");

@@ -4,7 +4,7 @@ use crate::{Scene, Sensor, SensorEntry, Tick};
 use numakit_model::Topology;
 use numakit_model::topology::Node;
 use numakit_sys::SysRoot;
-use numakit_sys::root::Tree;
+use numakit_sys::root::FileTree;
 use std::collections::BTreeMap;
 
 /// Values of one read by series name.
@@ -12,7 +12,7 @@ pub type Values = BTreeMap<String, Option<u64>>;
 
 /// A root in memory with these files.
 pub fn root(files: &[(&str, &str)]) -> SysRoot {
-    let mut tree = Tree::new();
+    let mut tree = FileTree::new();
     for (path, content) in files {
         tree.file(path, *content);
     }

@@ -2,7 +2,7 @@
 
 use crate::layout::digits;
 use crate::sensor::fix_for;
-use crate::switches::Switches;
+use crate::switches::KernelSwitches;
 use numakit_model::{Topology, Unavailable};
 use numakit_sys::SysRoot;
 
@@ -21,7 +21,7 @@ pub struct Totals {
 
 /// Those of all nodes.
 pub fn read(root: &SysRoot, topology: &Topology) -> Result<Vec<Totals>, Unavailable> {
-    if let Some(why) = Switches::look(root).why_off(NAMES[0]) {
+    if let Some(why) = KernelSwitches::look(root).why_off(NAMES[0]) {
         return Err(why.clone());
     }
     let path = |node: u32| format!("/sys/devices/system/node/node{node}/numastat");

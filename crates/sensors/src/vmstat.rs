@@ -7,9 +7,9 @@
 use crate::Scene;
 use crate::keyed::{self, Keyed};
 use crate::known::VMSTAT;
-use crate::layout::Entry;
+use crate::layout::FileLine;
 use crate::sensor::{Absent, Probed, Sensor, SensorEntry};
-use crate::switches::{ALLOCATION, BALANCING, Switches};
+use crate::switches::{ALLOCATION, BALANCING, KernelSwitches};
 use numakit_model::{Kind, Metric, Scope};
 
 const PATH: &str = "/proc/vmstat";
@@ -25,8 +25,8 @@ pub const ENTRY: SensorEntry = SensorEntry {
 };
 
 fn probe(scene: &Scene<'_>) -> Probed {
-    let switches = Switches::look(scene.root);
-    let mut order = Order::default();
+    let switches = KernelSwitches::look(scene.root);
+    let mut order = LineOrder::default();
     let mut sensor = keyed::of_file(scene.root, PATH, "memory counters of the machine", |entry| {
         let metric = describe(entry, &mut order, SENSOR, Scope::Machine, PATH);
         (metric, switches.why_off(entry.name).cloned())
@@ -36,7 +36,7 @@ fn probe(scene: &Scene<'_>) -> Probed {
 }
 
 /// Groups of counters of which the kernel shows none.
-fn add_not_shown(sensor: &mut Keyed, switches: &Switches) {
+fn add_not_shown(sensor: &mut Keyed, switches: &KernelSwitches) {
     for (group, why) in
         [(ALLOCATION, switches.allocation_not_shown(PATH)), (BALANCING, switches.balancing_not_shown(PATH))]
     {
@@ -53,13 +53,19 @@ fn add_not_shown(sensor: &mut Keyed, switches: &Switches) {
 
 /// Where in a vmstat file a line stands.
 #[derive(Debug, Default)]
-pub struct Order {
+pub struct LineOrder {
     past_levels: bool,
 }
 
 /// What a line of a vmstat file is. The kernel prints what it keeps for zones and nodes
 /// first, and its events from `pgpgin` on.
-pub fn describe(entry: &Entry<'_>, order: &mut Order, sensor: &str, scope: Scope, path: &str) -> Metric {
+pub fn describe(
+    entry: &FileLine<'_>,
+    order: &mut LineOrder,
+    sensor: &str,
+    scope: Scope,
+    path: &str,
+) -> Metric {
     order.past_levels |= entry.name == "pgpgin";
     let level = entry.name.starts_with("nr_") && !order.past_levels;
     let guess = if level { Kind::Gauge } else { Kind::COUNTER };

@@ -1,6 +1,6 @@
 //! A file that is read at every tick, and opened again some time after it failed.
 
-use numakit_sys::{ReadError, Source, SysRoot};
+use numakit_sys::{ReadError, RootFile, SysRoot};
 
 /// Reads to let pass before a failed file is opened again: a CPU or node that went away is
 /// found again soon, and one that stays away costs nothing.
@@ -16,7 +16,7 @@ pub struct Watched {
 
 #[derive(Debug)]
 enum State {
-    Open(Source),
+    Open(RootFile),
     Failed { why: ReadError, wait: u32 },
 }
 
@@ -70,12 +70,12 @@ impl Watched {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use numakit_sys::root::Tree;
+    use numakit_sys::root::FileTree;
     use std::io::ErrorKind;
 
     #[test]
     fn a_file_that_comes_back_is_found_after_a_while() {
-        let mut tree = Tree::new();
+        let mut tree = FileTree::new();
         tree.file("/proc/x", "1\n");
         let root = SysRoot::of_tree(tree);
         let mut file = Watched::open(&root, "/proc/x").unwrap();

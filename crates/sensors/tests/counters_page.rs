@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 use numakit_model::Confidence;
-use numakit_sensors::events::{Class, Event, Feed, Section, TABLES, Table, class};
+use numakit_sensors::events::{Class, EventTable, Feed, PlatformEvent, Section, TABLES, class};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
@@ -12,14 +12,14 @@ const CLASSES: &str = include_str!("../data/classes.txt");
 /// PMU, factor, confidence and the names of the events of one class on one platform.
 type Rows = BTreeMap<(String, String, &'static str), Vec<String>>;
 
-fn all() -> Vec<Table> {
-    TABLES.iter().map(|(_, text)| Table::parse(text).unwrap()).collect()
+fn all() -> Vec<EventTable> {
+    TABLES.iter().map(|(_, text)| EventTable::parse(text).unwrap()).collect()
 }
 
-fn platforms(tables: &[Table]) -> String {
+fn platforms(tables: &[EventTable]) -> String {
     let mut text = "## Platforms\n\n| platform | events | less sure | from |\n|---|---|---|---|\n".to_owned();
     for table in tables {
-        let count = |wanted: &dyn Fn(&Event) -> bool| -> usize {
+        let count = |wanted: &dyn Fn(&PlatformEvent) -> bool| -> usize {
             table.events().filter(|(_, e)| wanted(e)).map(|(_, e)| e.indices.clone().count()).sum()
         };
         let unsure = count(&|e| e.confidence == Confidence::Medium);
@@ -43,7 +43,7 @@ fn pmus(section: &Section) -> String {
     format!("`{}`{condition}", section.pmus.join(","))
 }
 
-fn rows(table: &Table, class: &Class) -> Rows {
+fn rows(table: &EventTable, class: &Class) -> Rows {
     let mut rows = Rows::new();
     for (section, event) in table.events() {
         for feed in event.feeds.iter().filter(|f| f.class == class) {
@@ -55,7 +55,7 @@ fn rows(table: &Table, class: &Class) -> Rows {
 }
 
 /// A class, with platforms that count it in the same way in one row.
-fn describe(class: &Class, tables: &[Table]) -> String {
+fn describe(class: &Class, tables: &[EventTable]) -> String {
     let default = if class.default { ", default" } else { "" };
     let mean = if class.mean { ", mean" } else { "" };
     let mut text = format!("### {}\n\n{} ({}{default}{mean})\n\n", class.name, class.help, class.unit);
@@ -79,7 +79,7 @@ fn describe(class: &Class, tables: &[Table]) -> String {
 }
 
 /// Every class under the title of its part of the list.
-fn described(tables: &[Table]) -> String {
+fn described(tables: &[EventTable]) -> String {
     let lines: Vec<&str> = CLASSES.lines().collect();
     let mut text = String::new();
     for (line, next) in lines.iter().zip(lines.iter().skip(1).chain([&""])) {

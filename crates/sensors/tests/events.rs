@@ -3,10 +3,10 @@
 
 use numakit_model::Unit;
 use numakit_sensors::events::{
-    FieldsError, HW_CACHE, Identity, Open, Spread, TABLES, Table, classes, hw_cache, tables,
+    EventTable, FieldsError, HW_CACHE, Identity, Open, Spread, TABLES, classes, hw_cache, tables,
 };
 use numakit_sensors::pmu::device::names;
-use numakit_sensors::pmu::{Device, devices};
+use numakit_sensors::pmu::{Pmu, devices};
 use numakit_sys::SysRoot;
 use numakit_testing::machines;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
@@ -51,8 +51,10 @@ const PMUS: &[&str] = &[
     "cxl_pmu_mem*",
 ];
 
-fn all() -> impl Iterator<Item = (&'static str, Table)> {
-    TABLES.iter().map(|&(name, text)| (name, Table::parse(text).unwrap_or_else(|e| panic!("{name}: {e}"))))
+fn all() -> impl Iterator<Item = (&'static str, EventTable)> {
+    TABLES
+        .iter()
+        .map(|&(name, text)| (name, EventTable::parse(text).unwrap_or_else(|e| panic!("{name}: {e}"))))
 }
 
 #[test]
@@ -173,7 +175,7 @@ fn a_clock_is_counted_by_one_event_of_a_pmu() {
 }
 
 /// How many events of a table fit the PMUs of a machine.
-fn fitting(machine: &str, table: &Table, root: &SysRoot, found: &[Device]) -> usize {
+fn fitting(machine: &str, table: &EventTable, root: &SysRoot, found: &[Pmu]) -> usize {
     let mut fitting = 0;
     for (section, event) in table.events() {
         for device in found.iter().filter(|d| section.holds(root, &d.name)) {

@@ -5,7 +5,7 @@
 use numakit_model::topology::Node;
 use numakit_model::{CpuSet, Topology};
 use numakit_sensors::{SENSORS, Scene, Sensor, Tick};
-use numakit_sys::memory::Words;
+use numakit_sys::memory::SharedWords;
 use numakit_sys::{SysRoot, clock, sched};
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
@@ -72,7 +72,7 @@ fn page_faults_are_counted_on_the_node_where_they_happen() {
     let own = own_faults(&root);
     for _ in 0..100 {
         // Too small for a huge page, and given back to the kernel each time.
-        let block = Words::anonymous(128 * 512).unwrap();
+        let block = SharedWords::anonymous(128 * 512).unwrap();
         block.iter().step_by(512).for_each(|page| page.store(1, Ordering::Relaxed));
     }
     let own = own_faults(&root) - own;

@@ -111,7 +111,7 @@ fn values_of_this_machine_are_live() {
 
 #[test]
 fn an_empty_machine_has_reasons_and_no_panic() {
-    let root = SysRoot::of_tree(numakit_sys::root::Tree::new());
+    let root = SysRoot::of_tree(numakit_sys::root::FileTree::new());
     let probe = Probe::new(&Scene::new(&root, &Topology::default()));
     assert_eq!(probe.series().count(), 4, "only the cost of sampling itself");
     let sound = |why: &Unavailable| {

@@ -9,7 +9,7 @@ use std::net::{IpAddr, SocketAddr};
 
 /// The secrets of a running server and the names that it goes by. All are new with every start.
 #[derive(Debug)]
-pub struct Access {
+pub struct AccessKeys {
     /// Part of the cookie's name, so that servers on one host do not disturb each other.
     pub instance: String,
     port: u16,
@@ -51,7 +51,7 @@ fn same(a: &str, b: &str) -> bool {
     a.len() == b.len() && differ == 0
 }
 
-impl Access {
+impl AccessKeys {
     /// New secrets for a server that listens there, on a machine of that name, and is reached so.
     pub fn new(listen: SocketAddr, host: &str, front: &Front) -> io::Result<Self> {
         let mut names = vec![host.to_ascii_lowercase()];
@@ -164,8 +164,8 @@ fn is_loopback(name: &str) -> bool {
 mod tests {
     use super::*;
 
-    fn access(listen: &str) -> Access {
-        Access::new(listen.parse().unwrap(), "Big", &Front::default()).unwrap()
+    fn access(listen: &str) -> AccessKeys {
+        AccessKeys::new(listen.parse().unwrap(), "Big", &Front::default()).unwrap()
     }
 
     #[test]
@@ -238,7 +238,7 @@ mod tests {
             base: BasePath::parse("/numa").unwrap(),
             tls: None,
         };
-        let access = Access::new("127.0.0.1:7077".parse().unwrap(), "big", &front).unwrap();
+        let access = AccessKeys::new("127.0.0.1:7077".parse().unwrap(), "big", &front).unwrap();
         for good in ["numa.example.org", "Numa.example.org:8443", "localhost"] {
             assert!(access.knows_host(good, None), "{good}");
         }

@@ -2,14 +2,14 @@
 
 use crate::asked::AskError;
 use crate::hub::Hub;
-use crate::queue::{Next, Queue};
-use crate::source::{Range, Shown};
+use crate::queue::{Outgoing, Queue};
+use crate::source::{Range, ShownSource};
 use crate::watch::Watch;
 use crate::wire::{FromServer, LABEL_BYTES, Ns, Role, SourceKind, ToServer, WATCHES};
 use bytes::Bytes;
 use futures_util::{Sink, SinkExt, Stream, StreamExt};
 use numakit_model::label::RESERVED;
-use numakit_session::{ObeyError, Order};
+use numakit_session::{ControlCommand, ObeyError};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::sync::Semaphore;
@@ -72,10 +72,10 @@ impl Client {
     async fn send(&self, to: &mut (impl Sink<Message, Error = Error> + Unpin)) {
         loop {
             let (message, last) = match self.queue.next().await {
-                Next::Ping => (Message::Ping(Bytes::new()), false),
-                Next::Text(text) => (Message::text(text), false),
-                Next::Binary(bytes) => (Message::binary(bytes), false),
-                Next::End(reason) => (Message::text(FromServer::Bye { reason }.text()), true),
+                Outgoing::Ping => (Message::Ping(Bytes::new()), false),
+                Outgoing::Text(text) => (Message::text(text), false),
+                Outgoing::Binary(bytes) => (Message::binary(bytes), false),
+                Outgoing::End(reason) => (Message::text(FromServer::Bye { reason }.text()), true),
             };
             let sent = timeout(PATIENCE, to.send(message)).await;
             if last || !matches!(sent, Ok(Ok(()))) {
@@ -237,14 +237,14 @@ impl Client {
     }
 
     fn order(&self, id: u32, line: &str) {
-        let parse = || Order::parse(line.as_bytes()).map_err(|error| ObeyError::from(error).into());
+        let parse = || ControlCommand::parse(line.as_bytes()).map_err(|error| ObeyError::from(error).into());
         match self.controls().and_then(|()| parse()) {
             Err(why) => reply(&self.queue, id, Err(why)),
             Ok(order) => self.give(id, order),
         }
     }
 
-    fn give(&self, id: u32, order: Order) {
+    fn give(&self, id: u32, order: ControlCommand) {
         let queue = Arc::clone(&self.queue);
         self.hub.order(order, Box::new(move |result| reply(&queue, id, result.map_err(AskError::from))));
     }
@@ -257,7 +257,7 @@ impl Client {
         };
         let last = shown.data.span().map_or(0, |(_, last)| last);
         match time {
-            None if shown.info.kind == SourceKind::Live => self.give(id, Order::Label(text)),
+            None if shown.info.kind == SourceKind::Live => self.give(id, ControlCommand::Label(text)),
             time => {
                 self.hub.label(source, shown.data.as_ref(), time.map_or(last, |t| t.0), &text);
                 reply(&self.queue, id, Ok(String::new()));
@@ -266,7 +266,7 @@ impl Client {
     }
 
     /// The source, if this client may label it so.
-    fn labelled(&self, source: u32, text: &str) -> Result<Shown, AskError> {
+    fn labelled(&self, source: u32, text: &str) -> Result<ShownSource, AskError> {
         self.controls()?;
         if text.trim().is_empty() || text.len() > LABEL_BYTES {
             return Err(AskError::LabelLength(text.len()));
@@ -281,7 +281,7 @@ impl Client {
         &self,
         source: u32,
         text: &str,
-        change: impl FnOnce(&Self, &Shown) -> bool,
+        change: impl FnOnce(&Self, &ShownSource) -> bool,
     ) -> Result<Done, AskError> {
         let shown = self.labelled(source, text)?;
         if change(self, &shown) { Ok(Done::Told) } else { Err(AskError::NoLabel) }

@@ -1,7 +1,7 @@
 //! What is seen, as comma-separated values.
 
 use crate::asked::AskError;
-use crate::source::{Shown, numbers};
+use crate::source::{ShownSource, numbers};
 use crate::wire::VALUES;
 use std::fmt::Write;
 
@@ -55,7 +55,7 @@ impl Query {
 
 /// A line for every row where these are few enough, else least, greatest and mean value of as
 /// many buckets. Times are in seconds since 1970; what was not measured is empty.
-pub fn text(shown: &Shown, query: &Query) -> Result<String, AskError> {
+pub fn text(shown: &ShownSource, query: &Query) -> Result<String, AskError> {
     shown.check(&query.series)?;
     let (first, last) = shown.data.span().unwrap_or_default();
     let (from, to) = (query.from.max(first), query.to.min(last.saturating_add(1)));

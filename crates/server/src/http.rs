@@ -5,7 +5,7 @@ use crate::asked::AskError;
 use crate::client::Client;
 use crate::front::Below;
 use crate::hub::Hub;
-use crate::places::Place;
+use crate::places::ConnectionSlot;
 use crate::wire::{LoggedIn, Login, MESSAGE_BYTES, Role, SUBPROTOCOL};
 use crate::{csv, page, upload};
 use bytes::Bytes;
@@ -36,16 +36,16 @@ const PATIENCE: Duration = Duration::from_secs(5);
 pub const CROWD: &str = "too many connections; the oldest one was closed";
 
 /// An answer.
-pub type Answer = Response<Full<Bytes>>;
+pub type HttpResponse = Response<Full<Bytes>>;
 
 /// Why a request is refused.
 #[derive(Debug)]
-pub struct Refusal {
+pub struct HttpRefusal {
     status: StatusCode,
     why: String,
 }
 
-impl Refusal {
+impl HttpRefusal {
     /// With this status, in these words.
     pub fn new(status: StatusCode, why: impl Into<String>) -> Self {
         Self { status, why: why.into() }
@@ -66,7 +66,7 @@ impl AsRef<[u8]> for Sent {
 
 /// Serves the requests of one connection.
 #[derive(Clone)]
-pub struct Door {
+pub struct HttpHandler {
     /// What all share.
     pub hub: Arc<Hub>,
     /// Formulas for recordings that are sent.
@@ -76,18 +76,18 @@ pub struct Door {
     /// Where.
     pub local: Option<SocketAddr>,
     /// Where there is room for this connection.
-    pub place: Arc<Place>,
+    pub place: Arc<ConnectionSlot>,
 }
 
-impl Door {
+impl HttpHandler {
     /// Answers any request.
-    pub async fn answer(self, request: Request<Incoming>) -> Result<Answer, Infallible> {
+    pub async fn answer(self, request: Request<Incoming>) -> Result<HttpResponse, Infallible> {
         let asked = format!("{} {}", request.method(), request.uri().path());
         let (who, role) = (self.who(request.headers()), self.role(request.headers()));
         self.shows(role);
         let mut answer = match self.route(request).await {
             Ok(answer) => answer,
-            Err(Refusal { status, why }) => {
+            Err(HttpRefusal { status, why }) => {
                 self.hub.refusals.tell(&who, &format!("{asked}: {status}: {why}"));
                 let mut answer = respond(status, "text/plain; charset=utf-8", format!("{why}\n"));
                 // What a body still holds is not read.
@@ -99,7 +99,7 @@ impl Door {
         Ok(answer)
     }
 
-    async fn route(&self, request: Request<Incoming>) -> Result<Answer, Refusal> {
+    async fn route(&self, request: Request<Incoming>) -> Result<HttpResponse, HttpRefusal> {
         self.check_host(&request)?;
         let path = request.uri().path().to_owned();
         let path = match self.hub.access.base.below(&path) {
@@ -121,17 +121,17 @@ impl Door {
                 Some(file) => Ok(respond(StatusCode::OK, file.kind, Bytes::from_static(file.content))),
                 None => Err(self.nothing()),
             },
-            _ => Err(Refusal::new(StatusCode::METHOD_NOT_ALLOWED, "method not allowed")),
+            _ => Err(HttpRefusal::new(StatusCode::METHOD_NOT_ALLOWED, "method not allowed")),
         }
     }
 
-    fn nothing(&self) -> Refusal {
+    fn nothing(&self) -> HttpRefusal {
         let page = self.hub.access.base.page();
-        Refusal::new(StatusCode::NOT_FOUND, format!("not found; open {page}"))
+        HttpRefusal::new(StatusCode::NOT_FOUND, format!("not found; open {page}"))
     }
 
     /// The page was asked for without the slash that its files are found by.
-    fn to_page(&self) -> Answer {
+    fn to_page(&self) -> HttpResponse {
         let mut answer = respond(StatusCode::PERMANENT_REDIRECT, "text/plain; charset=utf-8", Bytes::new());
         if let Ok(page) = self.hub.access.base.page().parse() {
             answer.headers_mut().insert(header::LOCATION, page);
@@ -168,7 +168,7 @@ impl Door {
     }
 
     /// A name that a foreign page made resolve to us is not ours.
-    fn check_host(&self, request: &Request<Incoming>) -> Result<(), Refusal> {
+    fn check_host(&self, request: &Request<Incoming>) -> Result<(), HttpRefusal> {
         let host = text(request.headers(), header::HOST).unwrap_or_default();
         let hosts = request.headers().get_all(header::HOST).iter().count();
         if hosts == 1 && self.hub.access.knows_host(host, self.local.map(|l| l.ip())) {
@@ -179,36 +179,38 @@ impl Door {
              otherwise use localhost and a tunnel (ssh -L)",
             name = host.split(':').next().unwrap_or_default()
         );
-        Err(Refusal::new(StatusCode::MISDIRECTED_REQUEST, why))
+        Err(HttpRefusal::new(StatusCode::MISDIRECTED_REQUEST, why))
     }
 
     /// What the cookie allows; an error where that is not enough.
-    fn need(&self, request: &Request<Incoming>, least: Role) -> Result<Role, Refusal> {
+    fn need(&self, request: &Request<Incoming>, least: Role) -> Result<Role, HttpRefusal> {
         match self.role(request.headers()) {
-            Some(Role::Viewer) if least == Role::Controller => {
-                Err(Refusal::new(StatusCode::FORBIDDEN, "a viewer cannot do that; open the control address"))
-            }
+            Some(Role::Viewer) if least == Role::Controller => Err(HttpRefusal::new(
+                StatusCode::FORBIDDEN,
+                "a viewer cannot do that; open the control address",
+            )),
             Some(role) => Ok(role),
-            None => Err(Refusal::new(
+            None => Err(HttpRefusal::new(
                 StatusCode::UNAUTHORIZED,
                 "no valid cookie; open the address that the server printed when it started",
             )),
         }
     }
 
-    async fn login(&self, request: Request<Incoming>) -> Result<Answer, Refusal> {
+    async fn login(&self, request: Request<Incoming>) -> Result<HttpResponse, HttpRefusal> {
         check_origin(&request)?;
         let origin = text(request.headers(), header::ORIGIN).unwrap_or_default().to_owned();
-        let bad = |why: String| Refusal::new(StatusCode::BAD_REQUEST, why);
+        let bad = |why: String| HttpRefusal::new(StatusCode::BAD_REQUEST, why);
         let body = timeout(PATIENCE, Limited::new(request.into_body(), LOGIN_BYTES).collect()).await;
-        let body = body
-            .map_err(|_| Refusal::new(StatusCode::REQUEST_TIMEOUT, "timed out while receiving the body"))?;
+        let body = body.map_err(|_| {
+            HttpRefusal::new(StatusCode::REQUEST_TIMEOUT, "timed out while receiving the body")
+        })?;
         let body = body.map_err(|error| bad(format!("cannot read the body: {error}")))?.to_bytes();
         let login: Login = serde_json::from_slice(&body)
             .map_err(|error| bad(format!("the body is not {{\"token\": \"...\"}}: {error}")))?;
         let Some(role) = self.hub.access.role_of_token(login.token.trim()) else {
             let why = "the access key is not valid for this server; open the address that it printed when it started";
-            return Err(Refusal::new(StatusCode::UNAUTHORIZED, why));
+            return Err(HttpRefusal::new(StatusCode::UNAUTHORIZED, why));
         };
         self.shows(Some(role));
         let body = serde_json::to_vec(&LoggedIn { role }).unwrap_or_default();
@@ -220,21 +222,21 @@ impl Door {
     }
 
     /// What the cookie allows, or why a stream would be refused: a page cannot see that of it.
-    fn session(&self, request: &Request<Incoming>) -> Result<Answer, Refusal> {
+    fn session(&self, request: &Request<Incoming>) -> Result<HttpResponse, HttpRefusal> {
         let role = self.need(request, Role::Viewer)?;
         let room = self.hub.room(role, self.address(request.headers()));
-        room.map_err(|why| Refusal::new(StatusCode::SERVICE_UNAVAILABLE, why.to_string()))?;
+        room.map_err(|why| HttpRefusal::new(StatusCode::SERVICE_UNAVAILABLE, why.to_string()))?;
         let body = serde_json::to_vec(&LoggedIn { role }).unwrap_or_default();
         Ok(respond(StatusCode::OK, "application/json", body))
     }
 
-    async fn export(&self, request: &Request<Incoming>) -> Result<Answer, Refusal> {
+    async fn export(&self, request: &Request<Incoming>) -> Result<HttpResponse, HttpRefusal> {
         let role = self.need(request, Role::Viewer)?;
         let turn = self.hub.export(role).ok_or_else(|| {
             let why = "too many CSV exports at once; try again later";
-            Refusal::new(StatusCode::TOO_MANY_REQUESTS, why)
+            HttpRefusal::new(StatusCode::TOO_MANY_REQUESTS, why)
         })?;
-        let bad = |why: AskError| Refusal::new(StatusCode::BAD_REQUEST, why.to_string());
+        let bad = |why: AskError| HttpRefusal::new(StatusCode::BAD_REQUEST, why.to_string());
         let query = csv::Query::parse(request.uri().query().unwrap_or_default()).map_err(bad)?;
         let shown = self.hub.source(query.source).map_err(bad)?;
         let written = tokio::task::spawn_blocking(move || csv::text(&shown, &query)).await;
@@ -247,12 +249,13 @@ impl Door {
     }
 
     /// Makes a WebSocket of the connection.
-    fn stream(&self, mut request: Request<Incoming>) -> Result<Answer, Refusal> {
+    fn stream(&self, mut request: Request<Incoming>) -> Result<HttpResponse, HttpRefusal> {
         check_origin(&request)?;
         let role = self.need(&request, Role::Viewer)?;
         let key = socket_key(request.headers())?;
         let entered = self.hub.enter(role, self.address(request.headers()));
-        let queue = entered.map_err(|why| Refusal::new(StatusCode::SERVICE_UNAVAILABLE, why.to_string()))?;
+        let queue =
+            entered.map_err(|why| HttpRefusal::new(StatusCode::SERVICE_UNAVAILABLE, why.to_string()))?;
         let who = self.who(request.headers());
         let client = Client::new(Arc::clone(&self.hub), Arc::clone(&queue), role, who);
         let (hub, upgrade) = (Arc::clone(&self.hub), hyper::upgrade::on(&mut request));
@@ -287,12 +290,12 @@ fn limits() -> WebSocketConfig {
 }
 
 /// The key of a proper request for a WebSocket of our protocol.
-fn socket_key(headers: &HeaderMap) -> Result<String, Refusal> {
+fn socket_key(headers: &HeaderMap) -> Result<String, HttpRefusal> {
     let has = |name, word: &str| {
         let value = text(headers, name).unwrap_or_default();
         value.split(',').any(|part| part.trim().eq_ignore_ascii_case(word))
     };
-    let wrong = |why: &str| Refusal::new(StatusCode::BAD_REQUEST, why);
+    let wrong = |why: &str| HttpRefusal::new(StatusCode::BAD_REQUEST, why);
     if !has(header::CONNECTION, "upgrade") || !has(header::UPGRADE, "websocket") {
         return Err(wrong("/stream accepts only WebSocket upgrades"));
     }
@@ -309,7 +312,7 @@ fn socket_key(headers: &HeaderMap) -> Result<String, Refusal> {
 }
 
 /// Only our own page may change anything or listen.
-fn check_origin(request: &Request<Incoming>) -> Result<(), Refusal> {
+fn check_origin(request: &Request<Incoming>) -> Result<(), HttpRefusal> {
     let host = text(request.headers(), header::HOST).unwrap_or_default();
     let origin = text(request.headers(), header::ORIGIN).unwrap_or_default();
     if same_origin(origin, host) {
@@ -319,7 +322,7 @@ fn check_origin(request: &Request<Incoming>) -> Result<(), Refusal> {
         "the origin '{origin}' is not http://{host} or https://{host}; a proxy must pass on the Host \
          that the browser sent, with its port"
     );
-    Err(Refusal::new(StatusCode::FORBIDDEN, why))
+    Err(HttpRefusal::new(StatusCode::FORBIDDEN, why))
 }
 
 fn text(headers: &HeaderMap, name: HeaderName) -> Option<&str> {
@@ -327,7 +330,7 @@ fn text(headers: &HeaderMap, name: HeaderName) -> Option<&str> {
 }
 
 /// An answer of that kind.
-pub fn respond(status: StatusCode, kind: &str, body: impl Into<Bytes>) -> Answer {
+pub fn respond(status: StatusCode, kind: &str, body: impl Into<Bytes>) -> HttpResponse {
     let mut answer = Response::new(Full::new(body.into()));
     *answer.status_mut() = status;
     if let Ok(kind) = HeaderValue::from_str(kind) {

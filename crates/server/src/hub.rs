@@ -1,24 +1,24 @@
 //! What all clients share: the sources, the state, and the list of who is there.
 
-use crate::access::Access;
+use crate::access::AccessKeys;
 use crate::asked::AskError;
 use crate::places::{first_of_most, share};
 use crate::queue::Queue;
 use crate::refusals::Refusals;
-use crate::source::Shown;
+use crate::source::ShownSource;
 use crate::wire::{
-    self, CONTROLLERS, FromServer, HistoryState, Ns, RecordingState, Role, SensorState, SourceInfo, State,
-    VIEWERS,
+    self, CONTROLLERS, FromServer, HistoryState, Ns, ObservationState, RecordingState, Role, SensorState,
+    SourceInfo, VIEWERS,
 };
 use numakit_history::Source;
-use numakit_session::{Answer, ObeyError, Order, Status};
+use numakit_session::{ControlCommand, ObeyError, ObservationStatus, Reply};
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 /// Gives orders to the observation.
-pub type Orders = Box<dyn Fn(Order, Answer) + Send + Sync>;
+pub type Orders = Box<dyn Fn(ControlCommand, Reply) + Send + Sync>;
 
 /// Files of values that are made or sent at once for one role: each may be large.
 const EXPORTS: usize = 4;
@@ -30,7 +30,7 @@ const STALLED: Duration = Duration::from_secs(5);
 /// The centre.
 pub struct Hub {
     /// Who may come in.
-    pub access: Access,
+    pub access: AccessKeys,
     /// Tells of those who may not.
     pub refusals: Refusals,
     /// Bytes for the history of each source.
@@ -42,10 +42,10 @@ pub struct Hub {
 }
 
 struct Shared {
-    sources: Vec<Shown>,
+    sources: Vec<ShownSource>,
     /// In the order of their arrival.
     clients: Vec<Member>,
-    state: State,
+    state: ObservationState,
     sent: Instant,
     /// Recordings of which it was told that they failed.
     failed: usize,
@@ -61,11 +61,11 @@ struct Member {
 
 impl Hub {
     /// A centre without sources. Without `orders`, nothing is sampled.
-    pub fn new(access: Access, budget: usize, orders: Option<Orders>) -> Self {
+    pub fn new(access: AccessKeys, budget: usize, orders: Option<Orders>) -> Self {
         let shared = Shared {
             sources: Vec::new(),
             clients: Vec::new(),
-            state: State::default(),
+            state: ObservationState::default(),
             sent: Instant::now(),
             failed: 0,
             kept: Vec::new(),
@@ -99,7 +99,7 @@ impl Hub {
             return Err(AskError::Sources(id));
         }
         let info = SourceInfo { id, ..info };
-        let shown = Shown { info: Arc::new(info.clone()), data, names: names.into() };
+        let shown = ShownSource { info: Arc::new(info.clone()), data, names: names.into() };
         shared.tell(&FromServer::Source { source: Box::new(info) });
         shared.tell(&FromServer::Labels { source: id, labels: shown.labels(), all: true });
         shared.sources.push(shown);
@@ -112,7 +112,7 @@ impl Hub {
     }
 
     /// The source of that number.
-    pub fn source(&self, id: u32) -> Result<Shown, AskError> {
+    pub fn source(&self, id: u32) -> Result<ShownSource, AskError> {
         let shared = self.lock();
         let found = shared.sources.get(id as usize).cloned();
         found.ok_or_else(|| AskError::NoSource { id, count: shared.sources.len() })
@@ -143,7 +143,7 @@ impl Hub {
             instance: self.access.instance.clone(),
             sources: shared.sources.iter().map(|s| (*s.info).clone()).collect(),
             state: shared.state.clone(),
-            limits: wire::Limits::ALL,
+            limits: wire::ClientLimits::ALL,
         };
         queue.text(hello.text());
         for shown in &shared.sources {
@@ -175,7 +175,7 @@ impl Hub {
     }
 
     /// How the observation goes. Told to everybody when it changed, and every now and then.
-    pub fn status(&self, status: &Status) {
+    pub fn status(&self, status: &ObservationStatus) {
         let mut shared = self.lock();
         let before = shared.state.clone();
         let state = &mut shared.state;
@@ -201,7 +201,7 @@ impl Hub {
     }
 
     /// Gives an order.
-    pub fn order(&self, order: Order, answer: Answer) {
+    pub fn order(&self, order: ControlCommand, answer: Reply) {
         match &self.orders {
             Some(orders) => orders(order, answer),
             None => answer(Err(ObeyError::NotSampling)),
@@ -211,12 +211,12 @@ impl Hub {
     /// Adds a label to a source and tells everybody.
     pub fn label(&self, source: u32, data: &dyn Source, time: u64, text: &str) {
         let id = data.push_label(time, text);
-        let label = wire::Label { id, time_ns: Ns(time), text: text.to_owned() };
+        let label = wire::WireLabel { id, time_ns: Ns(time), text: text.to_owned() };
         self.tell(&FromServer::Labels { source, labels: vec![label], all: false });
     }
 
     /// Tells everybody all labels of a source.
-    pub fn relabel(&self, shown: &Shown) {
+    pub fn relabel(&self, shown: &ShownSource) {
         let labels = shown.labels();
         self.tell(&FromServer::Labels { source: shown.info.id, labels, all: true });
     }
@@ -273,7 +273,7 @@ impl Shared {
     }
 }
 
-impl State {
+impl ObservationState {
     /// Whether nothing changed that anybody waits for; counts that always grow do not matter.
     fn alike(&self, other: &Self) -> bool {
         let path = |state: &Self| state.recording.as_ref().map(|r| r.path.clone());

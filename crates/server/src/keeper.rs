@@ -1,10 +1,10 @@
 //! Live samples on their way from the ring into the history.
 
 use crate::hub::Hub;
-use crate::layout::Layout;
+use crate::layout::SeriesLayout;
 use numakit_history::{History, Source};
 use numakit_model::CpuSet;
-use numakit_recording::ring::Entry;
+use numakit_recording::ring::RingEntry;
 use numakit_recording::{Header, Rates, Ring};
 use numakit_sys::sched;
 use std::io;
@@ -26,7 +26,7 @@ fn capacity(columns: usize) -> usize {
 }
 
 /// Takes rows out of the ring and labels too.
-pub struct Keeper {
+pub struct Ingest {
     /// Where they come from.
     pub ring: Arc<Ring>,
     /// Where they go.
@@ -34,7 +34,7 @@ pub struct Keeper {
     /// Who is told of labels.
     pub hub: Arc<Hub>,
     /// The order of the series.
-    pub layout: Layout,
+    pub layout: SeriesLayout,
     /// Differences of the header's series.
     pub rates: Rates,
     /// The source that it is.
@@ -43,7 +43,7 @@ pub struct Keeper {
     pub columns: usize,
 }
 
-impl Keeper {
+impl Ingest {
     /// Works until the ring is closed.
     pub fn start(mut self, cpus: CpuSet) -> io::Result<JoinHandle<()>> {
         std::thread::Builder::new().name("keeper".into()).spawn(move || {
@@ -63,12 +63,12 @@ impl Keeper {
         for pending in ring.views(most / 2, most, PERIOD) {
             for entry in pending.entries() {
                 match entry {
-                    Entry::Row(sample) => {
+                    RingEntry::Row(sample) => {
                         sample.values(&mut raw);
                         self.layout.row(self.rates.push(sample.time(), &raw), &mut row);
                         self.history.push(sample.time(), &row);
                     }
-                    Entry::Label { time, index } => self.label(time, &pending.label_text(index)),
+                    RingEntry::Label { time, index } => self.label(time, &pending.label_text(index)),
                 }
             }
             pending.done();

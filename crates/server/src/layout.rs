@@ -2,7 +2,7 @@
 //! formulas with theirs.
 
 use crate::wire::{AbsentInfo, FormulaInfo, MetricInfo, Ns, SourceInfo, SourceKind};
-use numakit_derived::{Bound, Catalog, Formula, Index};
+use numakit_derived::{BoundFormula, Catalog, Formula, Index};
 use numakit_model::{Instance, Metric};
 use numakit_recording::Header;
 use std::collections::HashMap;
@@ -10,16 +10,16 @@ use std::time::Duration;
 
 /// The order of a source's series, and how a row of it comes about.
 #[derive(Debug)]
-pub struct Layout {
+pub struct SeriesLayout {
     metrics: Vec<MetricInfo>,
     formulas: Vec<FormulaInfo>,
     /// The column of the header of each measured series.
     order: Vec<usize>,
-    bound: Vec<Bound>,
+    bound: Vec<BoundFormula>,
     names: Vec<String>,
 }
 
-impl Layout {
+impl SeriesLayout {
     /// For rows of that header.
     pub fn new(header: &Header, formulas: &Catalog) -> Self {
         let mut layout = Self {
@@ -92,7 +92,7 @@ impl Layout {
     }
 
     /// The formulas that follow them.
-    pub fn bound(&self) -> &[Bound] {
+    pub fn bound(&self) -> &[BoundFormula] {
         &self.bound
     }
 
@@ -159,7 +159,7 @@ mod tests {
     #[test]
     fn series_are_numbered_by_metric_and_instance() {
         let header = header(&["a.x@node0", "a.y@node0", "a.x@node1", "a.y@node1", "b.z"]);
-        let layout = Layout::new(&header, &Catalog::default());
+        let layout = SeriesLayout::new(&header, &Catalog::default());
         assert_eq!(layout.names(), ["a.x@node0", "a.x@node1", "a.y@node0", "a.y@node1", "b.z"]);
         let info = layout.info(SourceKind::Live, "here", &header);
         assert_eq!(info.metrics[0].instances, ["node0", "node1"]);
@@ -177,7 +177,7 @@ mod tests {
         if let Err(error) = catalog.add(text, "test", &|_| None) {
             panic!("{error}");
         }
-        let layout = Layout::new(&header, &catalog);
+        let layout = SeriesLayout::new(&header, &catalog);
         assert_eq!(layout.names()[2..], ["twice"]);
         let mut row = Vec::new();
         layout.row(&[Some(1.0), Some(2.0)], &mut row);

@@ -31,7 +31,7 @@ mod upload;
 mod watch;
 pub mod wire;
 
-pub use access::{Access, same_origin};
+pub use access::{AccessKeys, same_origin};
 pub use asked::AskError;
 pub use browser::BrowserFile;
 pub use front::Front;

@@ -16,25 +16,25 @@ pub struct File {
 
 /// Why this program has no page: what failed when it was built, and what to do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Missing {
+pub struct NoPage {
     /// What failed.
     pub reason: &'static str,
     /// How to get a program with the page.
     pub fix: &'static str,
 }
 
-impl fmt::Display for Missing {
+impl fmt::Display for NoPage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "this program was built without its web page: {}; {}", self.reason, self.fix)
     }
 }
 
-static FILES: Result<&[File], Missing> = include!(concat!(env!("OUT_DIR"), "/page.rs"));
+static FILES: Result<&[File], NoPage> = include!(concat!(env!("OUT_DIR"), "/page.rs"));
 
 /// What is shown where the page is missing.
 static INSTEAD: LazyLock<Option<File>> = LazyLock::new(|| FILES.err().map(instead));
 
-fn instead(missing: Missing) -> File {
+fn instead(missing: NoPage) -> File {
     let text = missing.to_string().replace('&', "&amp;").replace('<', "&lt;");
     let content = format!(
         "<!doctype html><html lang=\"en\"><title>numa</title><h1>numa runs without its page</h1>\n\
@@ -44,7 +44,7 @@ fn instead(missing: Missing) -> File {
 }
 
 /// All files of the page, or why this program has none.
-pub fn files() -> Result<&'static [File], Missing> {
+pub fn files() -> Result<&'static [File], NoPage> {
     FILES
 }
 
@@ -68,7 +68,7 @@ mod tests {
 
     #[test]
     fn a_missing_page_says_what_failed_and_what_to_do() {
-        let page = instead(Missing { reason: "'npm <ci>' failed", fix: "install npm" });
+        let page = instead(NoPage { reason: "'npm <ci>' failed", fix: "install npm" });
         let text = std::str::from_utf8(page.content).unwrap();
         assert!(text.contains("without its web page: 'npm &lt;ci>' failed; install npm."), "{text}");
         assert_eq!(page.name, "index.html");

@@ -55,7 +55,7 @@ struct Taken {
 }
 
 /// The place of one connection, free again when dropped.
-pub struct Place {
+pub struct ConnectionSlot {
     places: Arc<Places>,
     number: u64,
     end: Arc<Notify>,
@@ -67,14 +67,14 @@ impl Places {
     }
 
     /// A place for a connection from there, and whose connection has to end for it.
-    pub fn take(self: &Arc<Self>, address: IpAddr) -> (Place, Option<IpAddr>) {
+    pub fn take(self: &Arc<Self>, address: IpAddr) -> (ConnectionSlot, Option<IpAddr>) {
         let mut inner = self.lock();
         let (number, end) = (inner.next, Arc::new(Notify::new()));
         inner.next += 1;
         inner.taken.push(Taken { number, owner: share(address), guest: None, end: Arc::clone(&end) });
         let gone = inner.make_room(None, number);
         drop(inner);
-        (Place { places: Arc::clone(self), number, end }, gone)
+        (ConnectionSlot { places: Arc::clone(self), number, end }, gone)
     }
 
     /// The system has no room for one more connection: one without a key ends, or else one of a
@@ -103,7 +103,7 @@ impl Inner {
     }
 }
 
-impl Place {
+impl ConnectionSlot {
     /// A request showed who is there. Behind a proxy the next one may be of somebody else.
     pub fn shows(&self, guest: Guest) -> Option<IpAddr> {
         let mut inner = self.places.lock();
@@ -120,7 +120,7 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for ConnectionSlot {
     fn drop(&mut self) {
         self.places.lock().taken.retain(|taken| taken.number != self.number);
     }

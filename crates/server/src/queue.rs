@@ -41,7 +41,7 @@ struct Asked {
 
 /// Something to send.
 #[derive(Debug, PartialEq)]
-pub enum Next {
+pub enum Outgoing {
     /// A question that every client answers by itself.
     Ping,
     /// A message.
@@ -114,7 +114,7 @@ impl Queue {
     }
 
     /// The next thing to send: messages before questions, and these before frames.
-    pub async fn next(&self) -> Next {
+    pub async fn next(&self) -> Outgoing {
         loop {
             if let Some(next) = self.take() {
                 return next;
@@ -123,24 +123,24 @@ impl Queue {
         }
     }
 
-    fn take(&self) -> Option<Next> {
+    fn take(&self) -> Option<Outgoing> {
         let mut inner = self.lock();
         if let Some(text) = inner.texts.pop_front() {
-            return Some(Next::Text(text));
+            return Some(Outgoing::Text(text));
         }
         if let Some(asked) = inner.asked.as_mut().filter(|asked| !asked.sent) {
             asked.sent = true;
-            return Some(Next::Ping);
+            return Some(Outgoing::Ping);
         }
         if let Some(reason) = &inner.closed {
-            return Some(Next::End(reason.clone()));
+            return Some(Outgoing::End(reason.clone()));
         }
         let frame = inner.frames.pop_front()?;
         inner.bytes -= frame.len();
         inner.seq += 1;
         let (seq, dropped) = (inner.seq + inner.dropped, inner.dropped);
         drop(inner);
-        Some(Next::Binary(frame.bytes(seq, dropped)))
+        Some(Outgoing::Binary(frame.bytes(seq, dropped)))
     }
 }
 
@@ -158,7 +158,7 @@ mod tests {
     fn the_oldest_frames_go_and_are_counted() {
         let queue = Queue::default();
         (0..FRAMES + 3).for_each(|_| queue.frame(frame(1)));
-        let Some(Next::Binary(bytes)) = queue.take() else { panic!("no frame") };
+        let Some(Outgoing::Binary(bytes)) = queue.take() else { panic!("no frame") };
         let text = String::from_utf8_lossy(&bytes);
         assert!(text.contains(r#""seq":4,"dropped":3"#), "{text}");
     }
@@ -168,14 +168,14 @@ mod tests {
         let queue = Queue::default();
         assert_eq!(queue.silence(), Duration::ZERO);
         (0..3).for_each(|_| queue.ask());
-        assert_eq!((queue.take(), queue.take()), (Some(Next::Ping), None));
+        assert_eq!((queue.take(), queue.take()), (Some(Outgoing::Ping), None));
         std::thread::sleep(Duration::from_millis(2));
         queue.ask();
         assert!(queue.silence() >= Duration::from_millis(2) && queue.take().is_none());
         queue.heard();
         assert_eq!(queue.silence(), Duration::ZERO);
         queue.ask();
-        assert_eq!(queue.take(), Some(Next::Ping));
+        assert_eq!(queue.take(), Some(Outgoing::Ping));
     }
 
     #[test]
@@ -192,10 +192,10 @@ mod tests {
         (0..TEXTS + 10).for_each(|n| queue.text(n.to_string()));
         assert!(queue.closed());
         let texts = std::iter::from_fn(|| match queue.take() {
-            Some(Next::Text(text)) => Some(text),
+            Some(Outgoing::Text(text)) => Some(text),
             _ => None,
         });
         assert_eq!(texts.count(), TEXTS);
-        assert!(matches!(queue.take(), Some(Next::End(_))));
+        assert!(matches!(queue.take(), Some(Outgoing::End(_))));
     }
 }

@@ -2,11 +2,11 @@
 
 use crate::asked::AskError;
 use crate::hub::Hub;
-use crate::layout::Layout;
-use crate::rows::Rows;
+use crate::layout::SeriesLayout;
+use crate::rows::RecordingRows;
 use crate::wire::{FromServer, Ns, SourceInfo, SourceKind};
 use numakit_derived::Catalog;
-use numakit_history::{Recorded, Show, Source};
+use numakit_history::{RecordedHistory, RowViewMaker, Source};
 use numakit_recording::OpenError;
 use std::path::Path;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use thiserror::Error;
 
 /// Why a file is not shown.
 #[derive(Debug, Error)]
-pub enum CannotShow {
+pub enum RecordingError {
     /// It is no recording.
     #[error(transparent)]
     Open(#[from] OpenError),
@@ -39,13 +39,18 @@ pub struct Opened {
 }
 
 /// Reads a recording that will be called `name`, in so many bytes of memory.
-pub fn read(path: &Path, name: &str, budget: usize, formulas: &Arc<Catalog>) -> Result<Opened, CannotShow> {
+pub fn read(
+    path: &Path,
+    name: &str,
+    budget: usize,
+    formulas: &Arc<Catalog>,
+) -> Result<Opened, RecordingError> {
     let for_rows = Arc::clone(formulas);
-    let show: Show = Arc::new(move |header| Box::new(Rows::new(header, &for_rows)));
-    let recorded = Recorded::open(path, budget, show)?;
-    let (_, last) = recorded.span().ok_or_else(|| CannotShow::Empty(name.to_owned()))?;
+    let show: RowViewMaker = Arc::new(move |header| Box::new(RecordingRows::new(header, &for_rows)));
+    let recorded = RecordedHistory::open(path, budget, show)?;
+    let (_, last) = recorded.span().ok_or_else(|| RecordingError::Empty(name.to_owned()))?;
     let damage = recorded.damage().map(|why| format!("{name} is damaged: {why}"));
-    let layout = Layout::new(recorded.header(), formulas);
+    let layout = SeriesLayout::new(recorded.header(), formulas);
     let info = layout.info(SourceKind::Recording, name, recorded.header());
     let info = SourceInfo { ended_ns: Some(Ns(last)), ..info };
     Ok(Opened { info, names: layout.names().to_vec(), data: Arc::new(recorded), damage })
@@ -53,7 +58,7 @@ pub fn read(path: &Path, name: &str, budget: usize, formulas: &Arc<Catalog>) -> 
 
 /// Opens a recording and adds it as a source called `name`. What was lost of it is told to
 /// everybody.
-pub fn open(hub: &Hub, path: &Path, name: &str, formulas: &Arc<Catalog>) -> Result<u32, CannotShow> {
+pub fn open(hub: &Hub, path: &Path, name: &str, formulas: &Arc<Catalog>) -> Result<u32, RecordingError> {
     let Opened { info, names, data, damage } = read(path, name, hub.budget, formulas)?;
     let id = hub.add(info, names, data)?;
     if let Some(text) = damage {

@@ -1,17 +1,17 @@
 //! Rows of a recording as live ones are: rates, and formulas over them. They are made column by
 //! column, since most columns of a batch stand still.
 
-use crate::layout::Layout;
-use numakit_derived::{Bound, Catalog};
-use numakit_history::{Shown, kept};
+use crate::layout::SeriesLayout;
+use numakit_derived::{BoundFormula, Catalog};
+use numakit_history::{RowView, kept};
 use numakit_recording::{Batch, Header, Rates};
 use std::fmt::Write;
 use std::ops::Range;
 use std::sync::Arc;
 
 /// What a recording shows.
-pub struct Rows {
-    layout: Layout,
+pub struct RecordingRows {
+    layout: SeriesLayout,
     rates: Rates,
     formulas: Arc<Catalog>,
     /// Rates of the columns that formulas need; of the others none are kept.
@@ -26,12 +26,12 @@ struct Needed {
     stands_still: bool,
 }
 
-impl Rows {
+impl RecordingRows {
     /// For rows of that header.
     pub fn new(header: &Header, formulas: &Arc<Catalog>) -> Self {
-        let layout = Layout::new(header, formulas);
+        let layout = SeriesLayout::new(header, formulas);
         let mut needed: Vec<Option<Needed>> = header.series.iter().map(|_| None).collect();
-        for column in layout.bound().iter().flat_map(Bound::columns) {
+        for column in layout.bound().iter().flat_map(BoundFormula::columns) {
             needed[column] = Some(Needed::default());
         }
         let row = vec![None; header.series.len()];
@@ -77,7 +77,7 @@ impl Rows {
     }
 }
 
-impl Shown for Rows {
+impl RowView for RecordingRows {
     fn series(&self) -> usize {
         self.layout.series()
     }
@@ -120,13 +120,13 @@ mod tests {
             let missing = (row != 7).then_some(row * row);
             batch.push_sample(row * 1_000_000, 0, &[Some(row), Some(5), missing, Some(row / 20)]);
         }
-        let mut rows = Rows::new(&header, &catalog);
+        let mut rows = RecordingRows::new(&header, &catalog);
         let mut columns = vec![Vec::new(); rows.series()];
         for part in [0..1, 1..20, 20..20, 20..50] {
             rows.rows(&batch, part, &mut columns);
         }
 
-        let layout = Layout::new(&header, &catalog);
+        let layout = SeriesLayout::new(&header, &catalog);
         let (mut rates, mut raw, mut live) = (Rates::new(&header.series), vec![None; 4], Vec::new());
         for row in 0..50 {
             batch.row(row, &mut raw);

@@ -1,12 +1,12 @@
 //! A server from its socket to its end.
 
-use crate::access::Access;
+use crate::access::AccessKeys;
 use crate::front::Front;
-use crate::http::{CROWD, Door};
+use crate::http::{CROWD, HttpHandler};
 use crate::hub::{Hub, Orders};
-use crate::keeper::Keeper;
-use crate::layout::Layout;
-use crate::places::{Place, Places};
+use crate::keeper::Ingest;
+use crate::layout::SeriesLayout;
+use crate::places::{ConnectionSlot, Places};
 use crate::tls::Tls;
 use crate::wire::{FromServer, Role, SourceKind};
 use hyper::server::conn::http1;
@@ -67,7 +67,7 @@ pub enum ServerError {
 pub struct Listener {
     socket: TcpListener,
     address: SocketAddr,
-    access: Access,
+    access: AccessKeys,
     tls: Option<Tls>,
 }
 
@@ -98,7 +98,7 @@ impl Listener {
         })?;
         socket.set_nonblocking(true)?;
         let address = socket.local_addr()?;
-        Ok(Self { socket, address, access: Access::new(address, host, &front)?, tls: front.tls })
+        Ok(Self { socket, address, access: AccessKeys::new(address, host, &front)?, tls: front.tls })
     }
 
     /// Where its page is found.
@@ -173,7 +173,7 @@ impl Accept {
             }
             let place = Arc::new(place);
             let _ = stream.set_nodelay(true);
-            let door = Door {
+            let door = HttpHandler {
                 hub: Arc::clone(&self.hub),
                 formulas: Arc::clone(&self.formulas),
                 peer,
@@ -189,7 +189,7 @@ impl Accept {
 }
 
 /// Serves a connection until it ends or its place is wanted.
-async fn attend(stream: TcpStream, door: Door, tls: Option<Tls>, place: Arc<Place>) {
+async fn attend(stream: TcpStream, door: HttpHandler, tls: Option<Tls>, place: Arc<ConnectionSlot>) {
     let served = async {
         match tls {
             None => converse(patient(stream), door).await,
@@ -209,7 +209,7 @@ fn patient(stream: TcpStream) -> Pin<Box<TimeoutStream<TcpStream>>> {
     Box::pin(stream)
 }
 
-async fn encrypted(mut stream: TcpStream, door: Door, tls: &Tls) {
+async fn encrypted(mut stream: TcpStream, door: HttpHandler, tls: &Tls) {
     let greeted = timeout(PATIENCE, async {
         let mut first = [HANDSHAKE];
         stream.peek(&mut first).await?;
@@ -229,7 +229,7 @@ async fn encrypted(mut stream: TcpStream, door: Door, tls: &Tls) {
     }
 }
 
-async fn converse(stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static, door: Door) {
+async fn converse(stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static, door: HttpHandler) {
     let (hub, peer) = (Arc::clone(&door.hub), door.peer);
     let mut http = http1::Builder::new();
     http.timer(TokioTimer::new()).header_read_timeout(PATIENCE).max_buf_size(HEAD_BYTES);
@@ -263,7 +263,7 @@ impl Server {
         ring: Arc<Ring>,
         cpus: CpuSet,
     ) -> io::Result<JoinHandle<()>> {
-        let layout = Layout::new(header, formulas);
+        let layout = SeriesLayout::new(header, formulas);
         let history = Arc::new(History::new(layout.series(), self.hub.budget));
         let name = if header.host.is_empty() { "live" } else { &header.host };
         let info = layout.info(SourceKind::Live, name, header);
@@ -273,7 +273,7 @@ impl Server {
             .map_err(io::Error::other)?;
         let columns = header.series.len();
         let rates = Rates::new(&header.series);
-        Keeper { ring, history, hub: Arc::clone(&self.hub), layout, rates, source, columns }.start(cpus)
+        Ingest { ring, history, hub: Arc::clone(&self.hub), layout, rates, source, columns }.start(cpus)
     }
 
     /// Tells everybody something.

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 /// A source as clients see it.
 #[derive(Clone)]
-pub struct Shown {
+pub struct ShownSource {
     /// What they are told of it.
     pub info: Arc<SourceInfo>,
     /// Its samples.
@@ -32,7 +32,7 @@ pub struct Range {
     pub buckets: usize,
 }
 
-impl Shown {
+impl ShownSource {
     /// Whether these series exist.
     pub fn check(&self, series: &[u32]) -> Result<(), AskError> {
         let count = self.names.len();
@@ -63,14 +63,14 @@ impl Shown {
     }
 
     /// Its labels.
-    pub fn labels(&self) -> Vec<wire::Label> {
+    pub fn labels(&self) -> Vec<wire::WireLabel> {
         self.data.labels().into_iter().map(label).collect()
     }
 }
 
 /// A label as it is sent.
-pub fn label(label: Label) -> wire::Label {
-    wire::Label { id: label.id, time_ns: wire::Ns(label.time_ns), text: label.text }
+pub fn label(label: Label) -> wire::WireLabel {
+    wire::WireLabel { id: label.id, time_ns: wire::Ns(label.time_ns), text: label.text }
 }
 
 /// Numbers of series as indices.

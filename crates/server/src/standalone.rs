@@ -14,7 +14,7 @@ use crate::page;
 use crate::recordings::Opened;
 use crate::wire::Ns;
 use html::Shell;
-use numakit_sys::output::{Existing, Output};
+use numakit_sys::output::{Existing, OutputFile};
 use pack::Packed;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -28,7 +28,7 @@ const FORMAT: u32 = 1;
 pub enum CannotWrite {
     /// The page is no part of this program.
     #[error("{0}")]
-    NoPage(page::Missing),
+    NoPage(page::NoPage),
     /// The file is there already.
     #[error("{0} exists; give another name, or --force to replace it")]
     Exists(PathBuf),
@@ -68,8 +68,8 @@ pub fn check(path: &Path, force: bool) -> Result<(), CannotWrite> {
 }
 
 /// A file that appears whole in the end: who opens it sees all of it or nothing.
-fn begin(path: &Path, force: bool) -> Result<Output, CannotWrite> {
-    Output::create(path, Existing::forced(force)).map_err(|error| cannot(path, error))
+fn begin(path: &Path, force: bool) -> Result<OutputFile, CannotWrite> {
+    OutputFile::create(path, Existing::forced(force)).map_err(|error| cannot(path, error))
 }
 
 fn put(path: &Path, force: bool, content: &[u8]) -> Result<(), CannotWrite> {

@@ -28,16 +28,16 @@ pub fn header(names: &[&str]) -> Header {
 
 /// A source with these series and so many rows, 1 ms apart from 1 s on: the first counts
 /// from 0, the others were not measured.
-pub fn shown(names: &[&str], rows: u64) -> crate::source::Shown {
+pub fn shown(names: &[&str], rows: u64) -> crate::source::ShownSource {
     let header = header(names);
-    let layout = crate::layout::Layout::new(&header, &numakit_derived::Catalog::default());
+    let layout = crate::layout::SeriesLayout::new(&header, &numakit_derived::Catalog::default());
     let history = numakit_history::History::new(names.len(), 1 << 20);
     let mut values = vec![None; names.len()];
     for row in 0..rows {
         values[0] = Some(row as f64);
         history.push(1_000_000_000 + row * 1_000_000, &values);
     }
-    crate::source::Shown {
+    crate::source::ShownSource {
         info: Arc::new(layout.info(crate::wire::SourceKind::Live, "test", &header)),
         data: Arc::new(history),
         names: layout.names().to_vec().into(),

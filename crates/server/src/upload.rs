@@ -1,6 +1,6 @@
 //! `POST /recordings`: a recording that a page sends is shown beside the others.
 
-use crate::http::{Answer, Refusal, respond};
+use crate::http::{HttpRefusal, HttpResponse, respond};
 use crate::hub::Hub;
 use crate::recordings;
 use crate::wire::RECORDING_BYTES;
@@ -88,21 +88,21 @@ pub async fn take(
     hub: &Arc<Hub>,
     formulas: &Arc<Catalog>,
     request: Request<Incoming>,
-) -> Result<Answer, Refusal> {
+) -> Result<HttpResponse, HttpRefusal> {
     let name = name(request.uri().query().unwrap_or_default());
     let too_large = || {
         let why = format!(
             "the limit for uploads is {} MiB; use 'numa view FILE' for a larger recording",
             RECORDING_BYTES >> 20
         );
-        Refusal::new(StatusCode::PAYLOAD_TOO_LARGE, why)
+        HttpRefusal::new(StatusCode::PAYLOAD_TOO_LARGE, why)
     };
     if request.body().size_hint().lower() > RECORDING_BYTES {
         return Err(too_large());
     }
     let Some(_turn) = Turn::take() else {
         let why = "too many uploads at once; try again later";
-        return Err(Refusal::new(StatusCode::TOO_MANY_REQUESTS, why));
+        return Err(HttpRefusal::new(StatusCode::TOO_MANY_REQUESTS, why));
     };
     let folder = std::env::temp_dir();
     let failed = |error: io::Error| {
@@ -110,15 +110,16 @@ pub async fn take(
             "cannot store the recording in {}: {error}; free some space there, or start numa with TMPDIR set to another folder",
             folder.display()
         );
-        Refusal::new(StatusCode::INSUFFICIENT_STORAGE, why)
+        HttpRefusal::new(StatusCode::INSUFFICIENT_STORAGE, why)
     };
     let mut received = Received::new(&folder).map_err(failed)?;
     let (mut body, mut bytes) = (request.into_body(), 0);
     while let Some(frame) = timeout(PATIENCE, body.frame()).await.map_err(|_| {
-        Refusal::new(StatusCode::REQUEST_TIMEOUT, "timed out while receiving the file; try again")
+        HttpRefusal::new(StatusCode::REQUEST_TIMEOUT, "timed out while receiving the file; try again")
     })? {
-        let frame = frame
-            .map_err(|e| Refusal::new(StatusCode::BAD_REQUEST, format!("the upload was interrupted: {e}")))?;
+        let frame = frame.map_err(|e| {
+            HttpRefusal::new(StatusCode::BAD_REQUEST, format!("the upload was interrupted: {e}"))
+        })?;
         let Ok(piece) = frame.into_data() else { continue };
         bytes += piece.len() as u64;
         if bytes > RECORDING_BYTES {
@@ -140,7 +141,7 @@ pub async fn take(
     });
     match opened.await.unwrap_or_else(|_| Err("reading the recording failed".into())) {
         Ok(id) => Ok(respond(StatusCode::OK, "application/json", format!("{{\"source\":{id}}}"))),
-        Err(why) => Err(Refusal::new(StatusCode::UNPROCESSABLE_ENTITY, why)),
+        Err(why) => Err(HttpRefusal::new(StatusCode::UNPROCESSABLE_ENTITY, why)),
     }
 }
 

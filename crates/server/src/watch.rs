@@ -2,7 +2,7 @@
 
 use crate::asked::AskError;
 use crate::frame::Frame;
-use crate::source::{Shown, numbers};
+use crate::source::{ShownSource, numbers};
 use crate::wire::Ns;
 
 /// Steps are whole milliseconds.
@@ -13,7 +13,7 @@ const FRAME_VALUES: usize = 200_000;
 /// A watch.
 pub struct Watch {
     id: u32,
-    shown: Shown,
+    shown: ShownSource,
     series: Vec<u32>,
     columns: Vec<usize>,
     step: u64,
@@ -27,7 +27,7 @@ impl Watch {
     /// Follows these series from there on; or why not.
     pub fn new(
         id: u32,
-        shown: Shown,
+        shown: ShownSource,
         series: Vec<u32>,
         step: Ns,
         from: Ns,

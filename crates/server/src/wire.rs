@@ -205,7 +205,7 @@ pub struct SensorState {
 /// The state of sampling, the same for all clients.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[cfg_attr(test, derive(TS))]
-pub struct State {
+pub struct ObservationState {
     /// Current interval; 0 if nothing is sampled.
     pub interval_ns: u64,
     /// Whether sampling is paused.
@@ -229,7 +229,7 @@ pub struct State {
 /// A text at a time.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(test, derive(TS))]
-pub struct Label {
+pub struct WireLabel {
     /// Its number within the source.
     pub id: u64,
     /// Its time.
@@ -241,7 +241,7 @@ pub struct Label {
 /// The limits for clients.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[cfg_attr(test, derive(TS))]
-pub struct Limits {
+pub struct ClientLimits {
     /// Maximum length of a message in bytes.
     pub message_bytes: u64,
     /// Maximum number of series of a watch or fetch.
@@ -258,7 +258,7 @@ pub struct Limits {
     pub recording_bytes: u64,
 }
 
-impl Limits {
+impl ClientLimits {
     /// The current limits.
     pub const ALL: Self = Self {
         message_bytes: MESSAGE_BYTES as u64,
@@ -287,18 +287,18 @@ pub enum FromServer {
         /// All sources.
         sources: Vec<SourceInfo>,
         /// The state of sampling.
-        state: State,
+        state: ObservationState,
         /// The limits.
-        limits: Limits,
+        limits: ClientLimits,
     },
     /// On every change and once a second.
-    State(State),
+    State(ObservationState),
     /// Labels of a source: all, or new ones.
     Labels {
         /// The source.
         source: u32,
         /// The labels.
-        labels: Vec<Label>,
+        labels: Vec<WireLabel>,
         /// Whether they replace all earlier ones.
         all: bool,
     },

@@ -1,7 +1,7 @@
 //! The doors of a running observation: a FIFO for `echo`, a socket with replies.
 
-use crate::lines::Lines;
-use crate::order::Order;
+use crate::lines::LineBuffer;
+use crate::order::ControlCommand;
 use crate::run_directory;
 use crate::session::ObeyError;
 use numakit_sys::command::named_pipe;
@@ -31,13 +31,13 @@ pub struct Endpoint {
 struct Fifo {
     path: PathBuf,
     file: File,
-    lines: Lines,
+    lines: LineBuffer,
 }
 
 #[derive(Debug)]
 struct Client {
     stream: UnixStream,
-    lines: Lines,
+    lines: LineBuffer,
 }
 
 impl Endpoint {
@@ -69,7 +69,7 @@ impl Endpoint {
 
     fn add_fifo(&mut self, path: PathBuf) -> io::Result<()> {
         let file = named_pipe(&path, 0o600)?;
-        self.fifos.push(Fifo { path, file, lines: Lines::default() });
+        self.fifos.push(Fifo { path, file, lines: LineBuffer::default() });
         Ok(())
     }
 
@@ -91,7 +91,7 @@ impl Endpoint {
     }
 
     /// Takes such lines as whole.
-    pub fn flush(&mut self, obey: &mut dyn FnMut(Order) -> Result<String, ObeyError>) {
+    pub fn flush(&mut self, obey: &mut dyn FnMut(ControlCommand) -> Result<String, ObeyError>) {
         for fifo in &mut self.fifos {
             fifo.lines.flush(|line| tell(line, obey));
         }
@@ -100,7 +100,7 @@ impl Endpoint {
     /// Reads all that came in; whether anything came through a FIFO. What a FIFO's order
     /// answers goes to standard error when it is an error; a client of the socket gets
     /// `ok TEXT` or `error TEXT` for each line.
-    pub fn serve(&mut self, obey: &mut dyn FnMut(Order) -> Result<String, ObeyError>) -> bool {
+    pub fn serve(&mut self, obey: &mut dyn FnMut(ControlCommand) -> Result<String, ObeyError>) -> bool {
         let mut buffer = [0; 8192];
         let mut received = false;
         for fifo in &mut self.fifos {
@@ -113,7 +113,7 @@ impl Endpoint {
         }
         while let Ok((stream, _)) = self.listener.accept() {
             if self.clients.len() < MOST_CLIENTS && stream.set_nonblocking(true).is_ok() {
-                self.clients.push(Client { stream, lines: Lines::default() });
+                self.clients.push(Client { stream, lines: LineBuffer::default() });
             }
         }
         self.clients.retain_mut(|client| client.serve(&mut buffer, obey));
@@ -134,27 +134,32 @@ fn forget_stale(path: &Path) {
     }
 }
 
-fn tell(line: &[u8], obey: &mut dyn FnMut(Order) -> Result<String, ObeyError>) {
+fn tell(line: &[u8], obey: &mut dyn FnMut(ControlCommand) -> Result<String, ObeyError>) {
     if line.iter().all(u8::is_ascii_whitespace) {
         return;
     }
-    if let Err(why) = Order::parse(line).map_err(ObeyError::from).and_then(obey) {
+    if let Err(why) = ControlCommand::parse(line).map_err(ObeyError::from).and_then(obey) {
         note(format_args!("control: {why}"));
     }
 }
 
 impl Client {
     /// Answers what came in; false when the client is gone.
-    fn serve(&mut self, buffer: &mut [u8], obey: &mut dyn FnMut(Order) -> Result<String, ObeyError>) -> bool {
+    fn serve(
+        &mut self,
+        buffer: &mut [u8],
+        obey: &mut dyn FnMut(ControlCommand) -> Result<String, ObeyError>,
+    ) -> bool {
         let mut answers = Vec::new();
         let open = match self.stream.read(buffer) {
             Ok(0) => false,
             Ok(count) => {
                 self.lines.push(&buffer[..count], |line| {
-                    let answer = match Order::parse(line).map_err(ObeyError::from).and_then(&mut *obey) {
-                        Ok(text) => format!("ok {text}"),
-                        Err(why) => format!("error {why}"),
-                    };
+                    let answer =
+                        match ControlCommand::parse(line).map_err(ObeyError::from).and_then(&mut *obey) {
+                            Ok(text) => format!("ok {text}"),
+                            Err(why) => format!("error {why}"),
+                        };
                     answers.extend_from_slice(answer.trim_end().replace('\n', " ").as_bytes());
                     answers.push(b'\n');
                 });
@@ -183,7 +188,7 @@ mod tests {
 
     struct Doors {
         endpoint: Endpoint,
-        seen: Vec<Order>,
+        seen: Vec<ControlCommand>,
     }
 
     fn doors(name: &str) -> Doors {
@@ -220,8 +225,8 @@ mod tests {
             last.push(order);
             Ok(String::new())
         });
-        assert_eq!(last, [Order::Label("unended".into())]);
-        let label = |text: &str| Order::Label(text.into());
+        assert_eq!(last, [ControlCommand::Label("unended".into())]);
+        let label = |text: &str| ControlCommand::Label(text.into());
         assert_eq!(doors.seen, [label("one"), label("two"), label("three")]);
     }
 
@@ -238,7 +243,7 @@ mod tests {
             doors.serve();
         }
         thread.join().unwrap();
-        assert_eq!(doors.seen, [Order::Stop]);
+        assert_eq!(doors.seen, [ControlCommand::Stop]);
     }
 
     #[test]

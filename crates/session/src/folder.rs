@@ -18,7 +18,7 @@ pub struct Folder {
 
 /// Where a file may be made: a name in an open folder.
 #[derive(Debug)]
-pub struct Place {
+pub struct NewFile {
     folder: File,
     name: OsString,
     /// The path as people know it.
@@ -86,7 +86,7 @@ impl Folder {
     /// The place of a file: relative to this folder, or a path below it. One folder after the
     /// other is entered by its name alone, so that neither `..` nor a link leads out, also one
     /// that appears meanwhile.
-    pub fn place(&self, wanted: &Path) -> Result<Place, FolderError> {
+    pub fn place(&self, wanted: &Path) -> Result<NewFile, FolderError> {
         self.below(wanted).map_err(|why| FolderError {
             wanted: wanted.to_owned(),
             why,
@@ -94,7 +94,7 @@ impl Folder {
         })
     }
 
-    fn below(&self, wanted: &Path) -> Result<Place, Outside> {
+    fn below(&self, wanted: &Path) -> Result<NewFile, Outside> {
         let below = wanted.strip_prefix(&self.path).unwrap_or(wanted);
         let mut names = Vec::new();
         for part in below.components() {
@@ -117,11 +117,11 @@ impl Folder {
             })?;
         }
         shown.push(name);
-        Ok(Place { folder, name: name.to_owned(), shown })
+        Ok(NewFile { folder, name: name.to_owned(), shown })
     }
 }
 
-impl Place {
+impl NewFile {
     /// A path that leads there and nowhere else while this place is kept.
     pub fn path(&self) -> PathBuf {
         file::path_of(&self.folder).join(&self.name)

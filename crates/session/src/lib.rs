@@ -16,7 +16,9 @@ pub mod setup;
 pub use endpoint::Endpoint;
 pub use folder::{Folder, FolderError};
 pub use interval::IntervalError;
-pub use lines::Lines;
+pub use lines::LineBuffer;
 pub use names::Names;
-pub use order::{Order, OrderError};
-pub use session::{Answer, Ended, ObeyError, Recorded, Session, SessionError, Status, Waker};
+pub use order::{ControlCommand, OrderError};
+pub use session::{
+    ClosedRecording, Ended, ObeyError, ObservationStatus, Reply, Session, SessionError, Waker,
+};

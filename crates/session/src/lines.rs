@@ -5,11 +5,11 @@ use numakit_model::label::MAX_BYTES;
 /// Collects bytes until a line is whole. Of a line that is too long only so much is kept
 /// that it is known to be too long; the rest of it is never taken for another line.
 #[derive(Debug, Default)]
-pub struct Lines {
+pub struct LineBuffer {
     part: Vec<u8>,
 }
 
-impl Lines {
+impl LineBuffer {
     /// Takes more bytes and hands out the lines that they complete, without their ends.
     pub fn push(&mut self, mut bytes: &[u8], mut line: impl FnMut(&[u8])) {
         while let Some(end) = bytes.iter().position(|b| *b == b'\n') {
@@ -46,7 +46,7 @@ mod tests {
 
     fn lines(pieces: &[&[u8]]) -> Vec<usize> {
         let mut all = Vec::new();
-        let mut lines = Lines::default();
+        let mut lines = LineBuffer::default();
         for piece in pieces {
             lines.push(piece, |l| all.push(l.len()));
         }

@@ -8,7 +8,7 @@ use thiserror::Error;
 
 /// An order.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Order {
+pub enum ControlCommand {
     /// Close the recording, if any, and record to this file.
     Record(PathBuf),
     /// Close the recording and go on without.
@@ -87,7 +87,7 @@ pub enum OrderError {
     },
 }
 
-impl Order {
+impl ControlCommand {
     /// Reads a line.
     pub fn parse(line: &[u8]) -> Result<Self, OrderError> {
         if line.len() > MAX_BYTES {
@@ -135,16 +135,22 @@ mod tests {
 
     #[test]
     fn orders_are_read() {
-        assert_eq!(Order::parse(b"label phase  two "), Ok(Order::Label("phase  two".into())));
-        assert_eq!(Order::parse(b"record /tmp/a b"), Ok(Order::Record("/tmp/a b".into())));
-        assert_eq!(Order::parse(b"interval 5ms"), Ok(Order::Interval(Duration::from_millis(5))));
-        assert_eq!(Order::parse(b" stop\r"), Ok(Order::Stop));
+        assert_eq!(
+            ControlCommand::parse(b"label phase  two "),
+            Ok(ControlCommand::Label("phase  two".into()))
+        );
+        assert_eq!(ControlCommand::parse(b"record /tmp/a b"), Ok(ControlCommand::Record("/tmp/a b".into())));
+        assert_eq!(
+            ControlCommand::parse(b"interval 5ms"),
+            Ok(ControlCommand::Interval(Duration::from_millis(5)))
+        );
+        assert_eq!(ControlCommand::parse(b" stop\r"), Ok(ControlCommand::Stop));
         for (name, argument, _) in ORDERS {
             let example = match argument {
                 "TIME" => "1s",
                 other => other,
             };
-            assert!(Order::parse(format!("{name} {example}").as_bytes()).is_ok(), "{name}");
+            assert!(ControlCommand::parse(format!("{name} {example}").as_bytes()).is_ok(), "{name}");
         }
     }
 
@@ -162,10 +168,10 @@ mod tests {
             ("interval 0ms", "100us to 1h"),
             ("pause now", "takes no argument"),
         ] {
-            let error = Order::parse(line.as_bytes()).unwrap_err().to_string();
+            let error = ControlCommand::parse(line.as_bytes()).unwrap_err().to_string();
             assert!(error.contains(says), "{line}: {error}");
         }
-        assert!(Order::parse(&[b'x'; 5000]).unwrap_err().to_string().contains("4096"));
-        assert!(Order::parse(b"label \xff").is_err());
+        assert!(ControlCommand::parse(&[b'x'; 5000]).unwrap_err().to_string().contains("4096"));
+        assert!(ControlCommand::parse(b"label \xff").is_err());
     }
 }

@@ -1,6 +1,6 @@
 //! The recording of an observation, under the path that people know.
 
-use crate::folder::Place;
+use crate::folder::NewFile;
 use numakit_recording::{Recorder, Ring, WriteError};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -8,20 +8,20 @@ use std::sync::atomic::AtomicU64;
 
 /// A recorder, and the place of its file where that is bound to a folder.
 #[derive(Debug)]
-pub struct Recording {
+pub struct BoundRecorder {
     recorder: Recorder,
     path: PathBuf,
-    place: Option<Place>,
+    place: Option<NewFile>,
 }
 
-impl Recording {
+impl BoundRecorder {
     /// Wherever the recorder writes.
     pub fn of(recorder: Recorder) -> Self {
         Self { path: recorder.path().to_owned(), recorder, place: None }
     }
 
     /// Of a recorder that writes to that place.
-    pub fn at(recorder: Recorder, place: Place) -> Self {
+    pub fn at(recorder: Recorder, place: NewFile) -> Self {
         Self { path: place.known(recorder.path()), recorder, place: Some(place) }
     }
 
@@ -45,12 +45,12 @@ impl Recording {
         self.recorder.bytes()
     }
 
-    /// The same, for after [`Recording::finish`].
+    /// The same, for after [`BoundRecorder::finish`].
     pub fn size(&self) -> Arc<AtomicU64> {
         self.recorder.size()
     }
 
-    /// Whether the writer gave up; [`Recording::finish`] then tells why.
+    /// Whether the writer gave up; [`BoundRecorder::finish`] then tells why.
     pub fn failed(&self) -> bool {
         self.recorder.failed()
     }

@@ -4,10 +4,10 @@ use crate::endpoint::Endpoint;
 use crate::folder::{Folder, FolderError};
 use crate::interval;
 use crate::names::Names;
-use crate::order::{Order, OrderError};
-use crate::recording::Recording;
-use numakit_model::label::Event;
-use numakit_recording::sampler::{Command, State};
+use crate::order::{ControlCommand, OrderError};
+use crate::recording::BoundRecorder;
+use numakit_model::label::RecorderEvent;
+use numakit_recording::sampler::{Command, SamplerState};
 use numakit_recording::{Header, Recorder, Ring, Sampler, Settings, WriteError};
 use numakit_sensors::Sensor;
 use numakit_sys::command::{Running, quoted, start_failure_status};
@@ -72,7 +72,7 @@ pub struct Ended {
     /// when we ended before it.
     pub status: Option<i32>,
     /// Recordings that were closed whole.
-    pub recorded: Vec<Recorded>,
+    pub recorded: Vec<ClosedRecording>,
     /// What went wrong with others; standard error was told when it did.
     pub failures: Vec<WriteError>,
     /// Samples taken.
@@ -93,7 +93,7 @@ impl Ended {
 
 /// A recording that was closed whole.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Recorded {
+pub struct ClosedRecording {
     /// The file.
     pub path: PathBuf,
     /// Samples in it.
@@ -104,7 +104,7 @@ pub struct Recorded {
 
 /// How an observation goes.
 #[derive(Debug, Clone, Default)]
-pub struct Status {
+pub struct ObservationStatus {
     /// Since the start.
     pub elapsed: Duration,
     /// Samples taken.
@@ -160,23 +160,23 @@ pub enum ObeyError {
 }
 
 /// Takes the answer to an order, in the thread of the observation.
-pub type Answer = Box<dyn FnOnce(Result<String, ObeyError>) + Send>;
+pub type Reply = Box<dyn FnOnce(Result<String, ObeyError>) + Send>;
 
 /// Gives orders to a running observation from other threads.
 #[derive(Debug)]
 pub struct Waker {
     wake: UnixStream,
-    orders: Sender<(Order, Answer)>,
+    orders: Sender<(ControlCommand, Reply)>,
 }
 
 impl Waker {
     /// Ends it as the order `stop` does.
     pub fn stop(&self) {
-        self.order(Order::Stop, Box::new(|_| {}));
+        self.order(ControlCommand::Stop, Box::new(|_| {}));
     }
 
     /// Gives an order.
-    pub fn order(&self, order: Order, answer: Answer) {
+    pub fn order(&self, order: ControlCommand, answer: Reply) {
         match self.orders.send((order, answer)) {
             Ok(()) => _ = (&self.wake).write_all(b"o"),
             Err(SendError((_, answer))) => answer(Err(ObeyError::Ended)),
@@ -191,10 +191,10 @@ pub struct Session {
     endpoint: Option<Endpoint>,
     control_error: Option<io::Error>,
     wake: UnixStream,
-    inbox: Receiver<(Order, Answer)>,
+    inbox: Receiver<(ControlCommand, Reply)>,
     names: Names,
     sampler: Option<Sampler>,
-    recorder: Option<Recording>,
+    recorder: Option<BoundRecorder>,
     folder: Option<Folder>,
     command: Option<Running>,
     begun: Instant,
@@ -257,7 +257,7 @@ impl Session {
     /// Begins a recording of that name; the one before is closed. The name that it got.
     pub fn record(&mut self, path: &Path) -> Result<PathBuf, WriteError> {
         let (name, recorder) = self.names.create(path, &self.header)?;
-        self.attach(Recording::of(recorder));
+        self.attach(BoundRecorder::of(recorder));
         Ok(name)
     }
 
@@ -281,18 +281,18 @@ impl Session {
             Err(error) => return Err(place.name(error).into()),
         };
         let shown = place.known(&name);
-        self.attach(Recording::at(recorder, place));
+        self.attach(BoundRecorder::at(recorder, place));
         Ok(shown)
     }
 
     /// Begins to record to an open pipe or file, called so in messages.
     pub fn stream(&mut self, to: File, name: &str) -> Result<(), WriteError> {
         let recorder = Recorder::stream(to, name, &self.header)?;
-        self.attach(Recording::of(recorder));
+        self.attach(BoundRecorder::of(recorder));
         Ok(())
     }
 
-    fn attach(&mut self, recorder: Recording) {
+    fn attach(&mut self, recorder: BoundRecorder) {
         if let Some(sampler) = &self.sampler {
             sampler.send(Command::Attach(Arc::clone(recorder.ring())));
         }
@@ -320,13 +320,13 @@ impl Session {
 
     /// Whether the sampler got real-time priority.
     pub fn realtime(&self) -> bool {
-        self.state().is_some_and(State::realtime)
+        self.state().is_some_and(SamplerState::realtime)
     }
 
     /// Starts the command under observation. Its process number.
     pub fn spawn(&mut self, words: &[OsString]) -> Result<u32, SessionError> {
         let command = quoted(words);
-        self.tell(Command::Note(Event::CommandStarted(command.clone())));
+        self.tell(Command::Note(RecorderEvent::CommandStarted(command.clone())));
         let running = Running::start(words).map_err(|error| SessionError::Command { command, error })?;
         let pid = running.id();
         self.command = Some(running);
@@ -348,7 +348,11 @@ impl Session {
 
     /// Runs until the command ends, a signal or an order ends it, or the recording fails.
     /// Calls `idle` about every so often.
-    pub fn run(mut self, every: Duration, mut idle: impl FnMut(&Status)) -> Result<Ended, SessionError> {
+    pub fn run(
+        mut self,
+        every: Duration,
+        mut idle: impl FnMut(&ObservationStatus),
+    ) -> Result<Ended, SessionError> {
         while !self.stopping {
             self.wait(every)?;
             self.take_signals();
@@ -419,25 +423,25 @@ impl Session {
         self.endpoint = Some(endpoint);
     }
 
-    fn obey(&mut self, order: Order) -> Result<String, ObeyError> {
+    fn obey(&mut self, order: ControlCommand) -> Result<String, ObeyError> {
         match order {
-            Order::Record(path) => {
+            ControlCommand::Record(path) => {
                 return Ok(format!("recording to {}", self.record_for_order(&path)?.display()));
             }
-            Order::Close => {
+            ControlCommand::Close => {
                 let path = self.recorder.as_ref().map(|r| r.path().display().to_string());
                 let path = path.ok_or(ObeyError::NotRecording)?;
                 self.close_recording();
                 return Ok(format!("closed {path}"));
             }
-            Order::Label(text) => self.tell(Command::Label(text)),
-            Order::Pause => self.tell(Command::Pause),
-            Order::Resume => self.tell(Command::Resume),
-            Order::Interval(interval) => self.tell(Command::Interval(interval)),
-            Order::Enable(sensor) => return self.switch(sensor, true),
-            Order::Disable(sensor) => return self.switch(sensor, false),
-            Order::Stop => self.stopping = true,
-            Order::Status => return Ok(self.status().to_string()),
+            ControlCommand::Label(text) => self.tell(Command::Label(text)),
+            ControlCommand::Pause => self.tell(Command::Pause),
+            ControlCommand::Resume => self.tell(Command::Resume),
+            ControlCommand::Interval(interval) => self.tell(Command::Interval(interval)),
+            ControlCommand::Enable(sensor) => return self.switch(sensor, true),
+            ControlCommand::Disable(sensor) => return self.switch(sensor, false),
+            ControlCommand::Stop => self.stopping = true,
+            ControlCommand::Status => return Ok(self.status().to_string()),
         }
         Ok(String::new())
     }
@@ -473,14 +477,14 @@ impl Session {
             self.command = None;
             self.ended.status = Some(status);
             self.sample_end();
-            self.tell(Command::Note(Event::CommandEnded(status)));
+            self.tell(Command::Note(RecorderEvent::CommandEnded(status)));
             self.stopping = true;
             return;
         }
         if self.sampler.as_ref().is_some_and(|s| !s.running()) {
             self.stopping = true;
         }
-        if self.recorder.as_ref().is_some_and(Recording::failed) {
+        if self.recorder.as_ref().is_some_and(BoundRecorder::failed) {
             self.stopping |= self.command.is_none();
             self.close_recording();
         }
@@ -500,7 +504,7 @@ impl Session {
         match recorder.finish() {
             Ok(()) => {
                 let (samples, bytes) = (ring.total_rows(), bytes.load(Ordering::Relaxed));
-                self.ended.recorded.push(Recorded { path, samples, bytes });
+                self.ended.recorded.push(ClosedRecording { path, samples, bytes });
             }
             Err(error) => {
                 // Told at once: the command may go on for hours.
@@ -510,14 +514,19 @@ impl Session {
         }
     }
 
-    fn state(&self) -> Option<&State> {
+    fn state(&self) -> Option<&SamplerState> {
         self.sampler.as_ref().map(Sampler::state)
     }
 
-    fn status(&self) -> Status {
+    fn status(&self) -> ObservationStatus {
         let recording = self.recorder.as_ref().map(|r| (r.path().to_owned(), r.bytes()));
         let failures = self.ended.failures.iter().map(ToString::to_string).collect();
-        let mut status = Status { elapsed: self.begun.elapsed(), recording, failures, ..Status::default() };
+        let mut status = ObservationStatus {
+            elapsed: self.begun.elapsed(),
+            recording,
+            failures,
+            ..ObservationStatus::default()
+        };
         if let Some(state) = self.state() {
             status.samples = state.samples();
             status.lost = state.lost();
@@ -542,7 +551,7 @@ impl Session {
     }
 }
 
-impl std::fmt::Display for Status {
+impl std::fmt::Display for ObservationStatus {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let paused = if self.paused { " (paused)" } else { "" };
         write!(

@@ -4,12 +4,12 @@
 
 use numakit_model::topology::Node;
 use numakit_model::{CpuSet, Topology};
-use numakit_recording::ring::Entry;
+use numakit_recording::ring::RingEntry;
 use numakit_recording::{Priority, Ring, Sampler, Settings};
 use numakit_sensors::{Scene, Selection};
 use numakit_session::setup::Setup;
 use numakit_sys::SysRoot;
-use numakit_sys::root::Tree;
+use numakit_sys::root::FileTree;
 use numakit_testing::wait::found;
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,7 +19,7 @@ const MILLISECOND: Duration = Duration::from_millis(1);
 const STAT: &str = "cpu 9 0 9 9 0 0 0 0 0 0\ncpu0 5 0 5 5 0 0 0 0 0 0\ncpu1 4 0 4 4 0 0 0 0 0 0\nintr 5 1 2\nctxt 6\nprocesses 3\nprocs_running 1\nprocs_blocked 0\n";
 
 fn machine() -> (SysRoot, Topology) {
-    let mut tree = Tree::new();
+    let mut tree = FileTree::new();
     tree.file("/proc/vmstat", "nr_free_pages 5\npgfault 7\n").file("/proc/stat", STAT);
     for node in 0..2 {
         put_node(&mut tree, node);
@@ -33,7 +33,7 @@ fn machine() -> (SysRoot, Topology) {
     (SysRoot::of_tree(tree), topology)
 }
 
-fn put_node(tree: &mut Tree, node: u32) {
+fn put_node(tree: &mut FileTree, node: u32) {
     let base = format!("/sys/devices/system/node/node{node}");
     tree.file(&format!("{base}/numastat"), "numa_hit 10\nnuma_miss 0\n")
         .file(&format!("{base}/vmstat"), "nr_free_pages 100\n")
@@ -79,12 +79,12 @@ impl Watch {
         let pending = self.ring.pending(100_000);
         for entry in pending.entries() {
             match entry {
-                Entry::Row(row) => {
+                RingEntry::Row(row) => {
                     let mut values = vec![None; self.names.len()];
                     row.values(&mut values);
                     self.rows.push(values);
                 }
-                Entry::Label { index, .. } => self.labels.push(pending.label_text(index)),
+                RingEntry::Label { index, .. } => self.labels.push(pending.label_text(index)),
             }
         }
         pending.done();

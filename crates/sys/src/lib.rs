@@ -32,7 +32,7 @@ pub mod user;
 pub mod watch;
 pub mod window;
 
-pub use root::{ReadError, Source, SysRoot};
+pub use root::{ReadError, RootFile, SysRoot};
 
 /// The value of a C call, or the error that it left in errno.
 fn check(result: i64) -> std::io::Result<i64> {

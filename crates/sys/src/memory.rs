@@ -8,17 +8,17 @@ use std::sync::atomic::AtomicU64;
 
 /// Zeroed words shared between threads (and, when of a file, kept when the process dies).
 #[derive(Debug)]
-pub struct Words {
+pub struct SharedWords {
     pointer: *const AtomicU64,
     len: usize,
 }
 
 // SAFETY: the memory is only ever reached as atomics, and unmapped when the last owner drops it.
-unsafe impl Send for Words {}
+unsafe impl Send for SharedWords {}
 // SAFETY: as above.
-unsafe impl Sync for Words {}
+unsafe impl Sync for SharedWords {}
 
-impl Words {
+impl SharedWords {
     /// Fresh memory of this many words; pages cost nothing until they are written.
     pub fn anonymous(len: usize) -> io::Result<Self> {
         Self::map(len, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS, -1)
@@ -60,7 +60,7 @@ impl Words {
     }
 }
 
-impl std::ops::Deref for Words {
+impl std::ops::Deref for SharedWords {
     type Target = [AtomicU64];
     fn deref(&self) -> &[AtomicU64] {
         // SAFETY: the mapping is `len` words, page-aligned, and lives as long as `self`.
@@ -68,7 +68,7 @@ impl std::ops::Deref for Words {
     }
 }
 
-impl Drop for Words {
+impl Drop for SharedWords {
     fn drop(&mut self) {
         // SAFETY: the range is this mapping and nobody holds a reference into it any more.
         unsafe { libc::munmap(self.pointer.cast_mut().cast(), self.len * 8) };
@@ -122,7 +122,7 @@ mod tests {
     fn words_of_a_file_are_its_content() {
         let path = std::env::temp_dir().join(format!("numakit-words-{}", std::process::id()));
         let file = File::options().read(true).write(true).create(true).truncate(true).open(&path).unwrap();
-        let words = Words::of_file(&file, 600).unwrap();
+        let words = SharedWords::of_file(&file, 600).unwrap();
         words[599].store(0x0102_0304, Ordering::Relaxed);
         drop(words);
         let mut bytes = Vec::new();
@@ -134,7 +134,7 @@ mod tests {
 
     #[test]
     fn fresh_words_are_zero() {
-        let words = Words::anonymous(1000).unwrap();
+        let words = SharedWords::anonymous(1000).unwrap();
         assert!(words.iter().all(|w| w.load(Ordering::Relaxed) == 0));
     }
 }

@@ -30,9 +30,9 @@ impl Existing {
     }
 }
 
-/// A file that does not have its name yet. Dropped without [`Output::keep`], it never was.
+/// A file that does not have its name yet. Dropped without [`OutputFile::keep`], it never was.
 #[derive(Debug)]
-pub struct Output {
+pub struct OutputFile {
     place: PathBuf,
     existing: Existing,
     file: File,
@@ -40,7 +40,7 @@ pub struct Output {
     name: Option<PathBuf>,
 }
 
-impl Output {
+impl OutputFile {
     /// Begins a file. What is there under the name and is no regular file (a FIFO, a device, a
     /// folder) is an error of the kind `InvalidInput`; nothing waits for anybody.
     pub fn create(path: &Path, existing: Existing) -> io::Result<Self> {
@@ -105,7 +105,7 @@ impl Output {
     }
 }
 
-impl Write for Output {
+impl Write for OutputFile {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.file.write(bytes)
     }
@@ -115,7 +115,7 @@ impl Write for Output {
     }
 }
 
-impl Drop for Output {
+impl Drop for OutputFile {
     fn drop(&mut self) {
         if let Some(name) = &self.name {
             let _ = fs::remove_file(name);
@@ -222,12 +222,12 @@ mod tests {
     fn a_file_has_its_name_once_it_is_kept() {
         let folder = Scratch::new("kept");
         let path = folder.0.join("a");
-        let mut output = Output::create(&path, Existing::Kept).unwrap();
+        let mut output = OutputFile::create(&path, Existing::Kept).unwrap();
         output.write_all(b"new").unwrap();
         assert!(!path.exists());
         output.keep().unwrap();
         assert_eq!(fs::read(&path).unwrap(), b"new");
-        let taken = Output::create(&path, Existing::Kept).unwrap_err();
+        let taken = OutputFile::create(&path, Existing::Kept).unwrap_err();
         assert_eq!(taken.kind(), io::ErrorKind::AlreadyExists);
         assert_eq!(folder.names(), ["a"]);
     }
@@ -238,11 +238,11 @@ mod tests {
         let path = folder.0.join("a");
         fs::write(&path, "old").unwrap();
         fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();
-        let mut output = Output::create(&path, Existing::Replaced).unwrap();
+        let mut output = OutputFile::create(&path, Existing::Replaced).unwrap();
         output.write_all(b"new").unwrap();
         drop(output);
         assert_eq!(fs::read(&path).unwrap(), b"old");
-        let mut output = Output::create(&path, Existing::Replaced).unwrap();
+        let mut output = OutputFile::create(&path, Existing::Replaced).unwrap();
         output.write_all(b"new").unwrap();
         output.keep().unwrap();
         assert_eq!(fs::read(&path).unwrap(), b"new");
@@ -256,7 +256,7 @@ mod tests {
         let path = folder.0.join("a");
         for nameless in [true, false] {
             let _ = fs::remove_file(&path);
-            let mut output = Output::create(&path, Existing::Kept).unwrap();
+            let mut output = OutputFile::create(&path, Existing::Kept).unwrap();
             if !nameless {
                 let name = beside(&path);
                 output.file = File::create(&name).unwrap();
@@ -275,7 +275,7 @@ mod tests {
         drop(crate::command::named_pipe(&fifo, 0o600).unwrap());
         for path in [fifo.as_path(), Path::new("/dev/null"), &folder.0] {
             for existing in [Existing::Kept, Existing::Replaced] {
-                let error = Output::create(path, existing).unwrap_err();
+                let error = OutputFile::create(path, existing).unwrap_err();
                 assert_eq!(error.kind(), io::ErrorKind::InvalidInput, "{}", path.display());
                 assert!(error.to_string().contains("not a regular file"), "{error}");
             }
@@ -288,10 +288,10 @@ mod tests {
         let folder = Scratch::new("link");
         let (link, file) = (folder.0.join("link"), folder.0.join("file"));
         std::os::unix::fs::symlink(&file, &link).unwrap();
-        let error = Output::create(&link, Existing::Replaced).unwrap_err();
+        let error = OutputFile::create(&link, Existing::Replaced).unwrap_err();
         assert!(error.to_string().contains("leads nowhere"), "{error}");
         fs::write(&file, "old").unwrap();
-        let mut output = Output::create(&link, Existing::Replaced).unwrap();
+        let mut output = OutputFile::create(&link, Existing::Replaced).unwrap();
         output.write_all(b"new").unwrap();
         output.keep().unwrap();
         assert_eq!(fs::read_link(&link).unwrap(), file);

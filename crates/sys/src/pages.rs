@@ -25,7 +25,7 @@ const PIECE_ENTRIES: usize = 8192;
 
 /// Pages one after the other that are in memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Run {
+pub struct PageRun {
     /// Address of the first.
     pub start: u64,
     /// Address behind the last.
@@ -52,14 +52,14 @@ pub trait Pages: Debug + Send + Sync {
 pub trait Present: Debug + Send {
     /// Adds the runs of pages from one address on, up to another; the answer is how far it came.
     /// A call holds the lock of the process for less than a millisecond.
-    fn runs(&self, start: u64, end: u64, runs: &mut Vec<Run>) -> io::Result<u64>;
+    fn runs(&self, start: u64, end: u64, runs: &mut Vec<PageRun>) -> io::Result<u64>;
 }
 
 /// The kernel.
 #[derive(Debug)]
-pub struct Kernel;
+pub struct KernelPages;
 
-impl Pages for Kernel {
+impl Pages for KernelPages {
     fn open(&self, process: u32) -> io::Result<Box<dyn Present>> {
         let file = File::open(format!("/proc/{process}/pagemap"))?;
         Ok(Box::new(Pagemap { file, scans: Cell::new(true) }))
@@ -96,7 +96,7 @@ struct Pagemap {
 }
 
 impl Present for Pagemap {
-    fn runs(&self, start: u64, end: u64, runs: &mut Vec<Run>) -> io::Result<u64> {
+    fn runs(&self, start: u64, end: u64, runs: &mut Vec<PageRun>) -> io::Result<u64> {
         if self.scans.get() {
             match self.scan(start, end.min(start.saturating_add(PIECE_BYTES)), runs) {
                 Err(error) if matches!(error.raw_os_error(), Some(libc::ENOTTY | libc::EINVAL)) => {
@@ -144,7 +144,7 @@ const HUGE: u64 = 1 << 6;
 const PAGEMAP_SCAN: libc::Ioctl = libc::_IOWR::<Scan>('f' as u32, 16);
 
 impl Pagemap {
-    fn scan(&self, start: u64, end: u64, runs: &mut Vec<Run>) -> io::Result<u64> {
+    fn scan(&self, start: u64, end: u64, runs: &mut Vec<PageRun>) -> io::Result<u64> {
         let mut regions = [Region::default(); 64];
         let mut scan = Scan {
             size: size_of::<Scan>() as u64,
@@ -161,7 +161,7 @@ impl Pagemap {
         // SAFETY: the structure is that of the kernel, and the array is as long as it says.
         let found = check(unsafe { libc::ioctl(self.file.as_raw_fd(), PAGEMAP_SCAN, &raw mut scan) } as i64)?;
         let regions = regions.iter().take(usize::try_from(found).unwrap_or(0));
-        runs.extend(regions.map(|r| Run {
+        runs.extend(regions.map(|r| PageRun {
             start: r.start,
             end: r.end,
             huge: Some(r.categories & HUGE != 0),
@@ -170,7 +170,7 @@ impl Pagemap {
         Ok(if scan.walk_end > start && scan.walk_end < end { scan.walk_end } else { end })
     }
 
-    fn read(&self, start: u64, end: u64, runs: &mut Vec<Run>) -> io::Result<u64> {
+    fn read(&self, start: u64, end: u64, runs: &mut Vec<PageRun>) -> io::Result<u64> {
         const ENTRY: u64 = 8;
         let page = sched::page_size();
         let wanted = usize::try_from((end - start) / page).unwrap_or(usize::MAX).min(PIECE_ENTRIES);
@@ -180,12 +180,12 @@ impl Pagemap {
         if entries.is_empty() {
             return Ok(end);
         }
-        let mut run: Option<Run> = None;
+        let mut run: Option<PageRun> = None;
         for (entry, address) in entries.iter().zip((start..).step_by(page as usize)) {
             let present = u64::from_ne_bytes(*entry) >> 63 == 1;
             match &mut run {
                 Some(run) if present => run.end = address + page,
-                None if present => run = Some(Run { start: address, end: address + page, huge: None }),
+                None if present => run = Some(PageRun { start: address, end: address + page, huge: None }),
                 _ => runs.extend(run.take()),
             }
         }
@@ -220,7 +220,7 @@ mod tests {
             Self(start.cast())
         }
 
-        fn present(&self, pagemap: &dyn Present) -> (u64, usize, Vec<Run>) {
+        fn present(&self, pagemap: &dyn Present) -> (u64, usize, Vec<PageRun>) {
             let (start, mut runs, mut pieces) = (self.0 as u64, Vec::new(), 0);
             let (end, mut at) = (start + LENGTH as u64, start);
             while at < end {
@@ -261,13 +261,13 @@ mod tests {
     fn pages_have_nodes_and_those_that_are_not_there_have_none() {
         let memory = Striped::new();
         let here = memory.0 as u64;
-        match Kernel.nodes(std::process::id(), &[here, here + STRIPE as u64]) {
+        match KernelPages.nodes(std::process::id(), &[here, here + STRIPE as u64]) {
             Ok(nodes) => assert!(nodes[0].is_some() && nodes[1].is_none(), "{nodes:?}"),
             Err(error) => {
                 numakit_skips::PRIVILEGES.skip_part(format_args!("move_pages is refused here: {error}"))
             }
         }
-        assert!(Kernel.nodes(u32::MAX >> 2, &[here]).is_err());
-        assert!(Kernel.open(u32::MAX >> 2).is_err());
+        assert!(KernelPages.nodes(u32::MAX >> 2, &[here]).is_err());
+        assert!(KernelPages.open(u32::MAX >> 2).is_err());
     }
 }

@@ -11,14 +11,14 @@ use std::os::fd::{AsRawFd, FromRawFd};
 
 /// What to count: the kernel's number of a PMU, and that PMU's own code for the event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Event {
+pub struct PerfEvent {
     /// The PMU: content of its file `type`.
     pub pmu: u32,
     /// `config`, `config1`, `config2` and `config3` of the kernel's interface.
     pub config: [u64; 4],
 }
 
-impl Event {
+impl PerfEvent {
     /// The PMU of software events, and its number.
     pub const SOFTWARE: u32 = bindings::PERF_TYPE_SOFTWARE;
     /// The PMU of tracepoints.
@@ -49,7 +49,7 @@ pub trait Counters: Debug + Send + Sync {
     /// Opens events of everything that runs on a CPU, as one group: they count at the same
     /// times. Takes as many of the first events as go into one group, at least one; the
     /// answer tells how many. An error is about the first event.
-    fn open(&self, cpu: u32, events: &[Event]) -> io::Result<(Box<dyn Group>, usize)>;
+    fn open(&self, cpu: u32, events: &[PerfEvent]) -> io::Result<(Box<dyn EventGroup>, usize)>;
 
     /// Makes the calling thread run on these CPUs, from where it is cheap to read what counts
     /// there.
@@ -112,14 +112,14 @@ impl Errno {
 }
 
 /// Events that count at the same times.
-pub trait Group: Debug + Send {
+pub trait EventGroup: Debug + Send {
     /// Puts one count per event, in their order, and tells the times. No allocation.
     fn read(&mut self, counts: &mut [u64]) -> io::Result<Times>;
 }
 
 /// The counters of the machine that we run on.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Kernel;
+pub struct KernelCounters;
 
 /// As many events as one read of a group takes.
 pub const LARGEST_GROUP: usize = 64;
@@ -136,8 +136,8 @@ struct KernelGroup {
     files: Vec<File>,
 }
 
-impl Counters for Kernel {
-    fn open(&self, cpu: u32, events: &[Event]) -> io::Result<(Box<dyn Group>, usize)> {
+impl Counters for KernelCounters {
+    fn open(&self, cpu: u32, events: &[PerfEvent]) -> io::Result<(Box<dyn EventGroup>, usize)> {
         let mut files: Vec<File> = Vec::new();
         for event in events.iter().take(LARGEST_GROUP) {
             match open(event, cpu, files.first()) {
@@ -160,7 +160,7 @@ impl Counters for Kernel {
     }
 }
 
-fn open(event: &Event, cpu: u32, leader: Option<&File>) -> io::Result<File> {
+fn open(event: &PerfEvent, cpu: u32, leader: Option<&File>) -> io::Result<File> {
     let mut attr = perf_event_attr {
         type_: event.pmu,
         size: size_of::<perf_event_attr>() as u32,
@@ -197,7 +197,7 @@ fn enable(leader: &File) -> io::Result<()> {
     Ok(())
 }
 
-impl Group for KernelGroup {
+impl EventGroup for KernelGroup {
     fn read(&mut self, counts: &mut [u64]) -> io::Result<Times> {
         let mut answer = [0u64; HEAD + LARGEST_GROUP];
         let length = (HEAD + self.files.len()) * size_of::<u64>();
@@ -218,13 +218,13 @@ mod tests {
     use super::*;
 
     /// `PERF_COUNT_SW_PAGE_FAULTS` and `PERF_COUNT_SW_CONTEXT_SWITCHES`.
-    const FAULTS: Event = Event { pmu: Event::SOFTWARE, config: [2, 0, 0, 0] };
-    const SWITCHES: Event = Event { pmu: Event::SOFTWARE, config: [3, 0, 0, 0] };
+    const FAULTS: PerfEvent = PerfEvent { pmu: PerfEvent::SOFTWARE, config: [2, 0, 0, 0] };
+    const SWITCHES: PerfEvent = PerfEvent { pmu: PerfEvent::SOFTWARE, config: [3, 0, 0, 0] };
 
     #[test]
     fn software_events_of_a_cpu_are_counted_as_a_group() {
         let cpus = crate::sched::affinity().unwrap();
-        let (mut group, taken) = match Kernel.open(cpus.first().unwrap(), &[FAULTS, SWITCHES]) {
+        let (mut group, taken) = match KernelCounters.open(cpus.first().unwrap(), &[FAULTS, SWITCHES]) {
             Ok(opened) => opened,
             Err(error) => {
                 return numakit_skips::PRIVILEGES
@@ -241,8 +241,8 @@ mod tests {
 
     #[test]
     fn what_is_no_event_is_refused() {
-        let nonsense = Event::new(Event::SOFTWARE, 9999);
-        assert!(Kernel.open(0, &[nonsense]).is_err());
-        assert!(Kernel.open(0, &[]).is_err());
+        let nonsense = PerfEvent::new(PerfEvent::SOFTWARE, 9999);
+        assert!(KernelCounters.open(0, &[nonsense]).is_err());
+        assert!(KernelCounters.open(0, &[]).is_err());
     }
 }

@@ -12,7 +12,7 @@ const BITS: libc::c_ulong = (WORDS as libc::c_ulong) * 64 + 1;
 
 /// A policy as the kernel takes it. Setting it allocates nothing.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Policy {
+pub struct MemoryPolicy {
     mode: i32,
     nodes: [u64; WORDS],
 }
@@ -24,7 +24,7 @@ const MPOL_INTERLEAVE: i32 = 3;
 const MPOL_PREFERRED_MANY: i32 = 5;
 const MPOL_WEIGHTED_INTERLEAVE: i32 = 6;
 
-impl Policy {
+impl MemoryPolicy {
     fn new(mode: i32, nodes: &CpuSet) -> Self {
         let mut words = [0; WORDS];
         for node in nodes.iter().filter(|&node| (node as usize) < WORDS * 64) {
@@ -116,33 +116,36 @@ mod tests {
 
     #[test]
     fn a_policy_is_set_and_read_back() {
-        let before = Policy::current().unwrap();
+        let before = MemoryPolicy::current().unwrap();
         for mode in [Mode::Prefer, Mode::Bind, Mode::Interleave] {
-            let policy = Policy::of(&memory(mode, "0"));
+            let policy = MemoryPolicy::of(&memory(mode, "0"));
             policy.attempt().unwrap();
-            assert_eq!(Policy::current().unwrap(), before);
+            assert_eq!(MemoryPolicy::current().unwrap(), before);
             policy.set().unwrap();
-            assert_eq!(Policy::current().unwrap(), policy, "{mode}");
+            assert_eq!(MemoryPolicy::current().unwrap(), policy, "{mode}");
             before.set().unwrap();
         }
-        Policy::local().set().unwrap();
-        assert_eq!(Policy::current().unwrap(), Policy::local());
+        MemoryPolicy::local().set().unwrap();
+        assert_eq!(MemoryPolicy::current().unwrap(), MemoryPolicy::local());
     }
 
     #[test]
     fn nodes_that_are_not_there_are_refused() {
         for mode in [Mode::Prefer, Mode::Bind, Mode::Interleave] {
-            assert!(Policy::of(&memory(mode, "900")).attempt().is_err(), "{mode}");
+            assert!(MemoryPolicy::of(&memory(mode, "900")).attempt().is_err(), "{mode}");
         }
-        assert!(Policy::of(&memory(Mode::Bind, "")).attempt().is_err());
+        assert!(MemoryPolicy::of(&memory(Mode::Bind, "")).attempt().is_err());
     }
 
     #[test]
     fn several_preferred_nodes_are_a_mode_of_their_own() {
-        assert_eq!(Policy::of(&memory(Mode::Prefer, "0-1")).mode, MPOL_PREFERRED_MANY);
-        assert_eq!(Policy::of(&memory(Mode::Prefer, "1")), Policy::preferred(1));
-        assert_eq!(Policy::of(&memory(Mode::Local, "0-1")), Policy::local());
-        assert_eq!(Policy::of(&memory(Mode::Bind, "0-1,70")).numactl().as_deref(), Some("--membind=0-1,70"));
-        assert_eq!(Policy::local().numactl(), None);
+        assert_eq!(MemoryPolicy::of(&memory(Mode::Prefer, "0-1")).mode, MPOL_PREFERRED_MANY);
+        assert_eq!(MemoryPolicy::of(&memory(Mode::Prefer, "1")), MemoryPolicy::preferred(1));
+        assert_eq!(MemoryPolicy::of(&memory(Mode::Local, "0-1")), MemoryPolicy::local());
+        assert_eq!(
+            MemoryPolicy::of(&memory(Mode::Bind, "0-1,70")).numactl().as_deref(),
+            Some("--membind=0-1,70")
+        );
+        assert_eq!(MemoryPolicy::local().numactl(), None);
     }
 }

@@ -15,7 +15,7 @@ pub use machine::{LoadAverage, digits};
 pub use stat::{Counts, TaskStat};
 pub use status::TaskStatus;
 
-use crate::{ReadError, Source, SysRoot};
+use crate::{ReadError, RootFile, SysRoot};
 
 /// The folder of all processes.
 const FOLDER: &str = "/proc";
@@ -70,7 +70,7 @@ impl<'a> TaskDir<'a> {
     }
 
     /// A file that is read in parts.
-    pub fn source(&self, file: &str) -> Result<Source, ReadError> {
+    pub fn source(&self, file: &str) -> Result<RootFile, ReadError> {
         self.root.source(&self.path(file))
     }
 
@@ -142,11 +142,11 @@ pub fn printable(bytes: &[u8]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::root::Tree;
+    use crate::root::FileTree;
 
     #[test]
     fn threads_begin_with_the_main_one() {
-        let mut tree = Tree::new();
+        let mut tree = FileTree::new();
         for thread in ["40", "7", "3", "x"] {
             tree.file(&format!("/proc/40/task/{thread}/stat"), "");
         }
@@ -175,7 +175,7 @@ mod tests {
 
     #[test]
     fn a_malformed_line_is_an_error() {
-        let mut tree = Tree::new();
+        let mut tree = FileTree::new();
         tree.file("/proc/7/stat", "7 (a");
         let error = TaskDir::of(&SysRoot::of_tree(tree), 7).stat().unwrap_err();
         assert_eq!(error.kind, std::io::ErrorKind::InvalidData);

@@ -15,7 +15,7 @@ use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 use thiserror::Error;
-pub use tree::Tree;
+pub use tree::FileTree;
 
 /// A file of the root that could not be read.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -70,7 +70,7 @@ pub struct SysRoot {
 enum Place {
     Host,
     Directory(OwnedFd),
-    Tree(Mutex<Tree>),
+    Tree(Mutex<FileTree>),
 }
 
 /// The largest file that is read whole, in bytes.
@@ -80,8 +80,8 @@ impl SysRoot {
     /// This machine.
     pub fn host() -> Self {
         Self {
-            counters: Some(Arc::new(perf::Kernel)),
-            pages: Some(Arc::new(pages::Kernel)),
+            counters: Some(Arc::new(perf::KernelCounters)),
+            pages: Some(Arc::new(pages::KernelPages)),
             ..Self::of(Place::Host, "this machine".to_owned())
         }
     }
@@ -99,7 +99,7 @@ impl SysRoot {
     }
 
     /// Files held in memory, which tests may change while somebody reads.
-    pub fn of_tree(tree: Tree) -> Self {
+    pub fn of_tree(tree: FileTree) -> Self {
         Self::of(Place::Tree(Mutex::new(tree)), "memory".to_owned())
     }
 
@@ -149,14 +149,14 @@ impl SysRoot {
     }
 
     /// Changes the files of a root in memory; nothing happens to other roots.
-    pub fn change(&self, change: impl FnOnce(&mut Tree)) {
+    pub fn change(&self, change: impl FnOnce(&mut FileTree)) {
         if let Place::Tree(tree) = &*self.place {
             change(&mut lock(tree));
         }
     }
 
     /// Opens a file to be read again and again.
-    pub fn source(&self, path: &str) -> Result<Source, ReadError> {
+    pub fn source(&self, path: &str) -> Result<RootFile, ReadError> {
         self.touch(path);
         let from = match &*self.place {
             Place::Host => From::File(File::open(path).map_err(|e| ReadError::new(path, &e))?),
@@ -168,7 +168,7 @@ impl SysRoot {
                 From::Tree(Arc::clone(&self.place))
             }
         };
-        Ok(Source { path: path.to_owned(), from })
+        Ok(RootFile { path: path.to_owned(), from })
     }
 
     /// The whole content of a file.
@@ -259,7 +259,7 @@ impl SysRoot {
 
 /// A file of the root that is read again and again.
 #[derive(Debug)]
-pub struct Source {
+pub struct RootFile {
     path: String,
     from: From,
 }
@@ -270,7 +270,7 @@ enum From {
     Tree(Arc<Place>),
 }
 
-impl Source {
+impl RootFile {
     /// The path below the root.
     pub fn path(&self) -> &str {
         &self.path

@@ -3,7 +3,7 @@
 use crate::check;
 use crate::huge_pages::HugePages;
 use crate::image::Image;
-use crate::policy::Policy;
+use crate::policy::MemoryPolicy;
 use numakit_model::CpuSet;
 use rustix::io::{FdFlags, fcntl_setfd, write};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
@@ -16,7 +16,7 @@ use std::{fmt, io};
 
 /// What a program is started with. What is not said stays as it is here.
 #[derive(Debug, Clone, Default)]
-pub struct Start {
+pub struct PreparedCommand {
     /// The program's file.
     pub file: PathBuf,
     /// The name that the program is called by, and its arguments.
@@ -33,7 +33,7 @@ pub struct Start {
     /// may change its mask.
     pub cgroup: Option<RawFd>,
     /// Where its memory comes from.
-    pub memory: Option<Policy>,
+    pub memory: Option<MemoryPolicy>,
     /// How it is scheduled.
     pub scheduler: Option<Scheduler>,
     /// Nanoseconds that its timers may be late.
@@ -128,7 +128,7 @@ impl fmt::Display for Stage {
 }
 
 /// Something between fork and exec that failed; found inside the [`io::Error`] of
-/// [`Start::spawn`]. Without it, the program itself could not be started.
+/// [`PreparedCommand::spawn`]. Without it, the program itself could not be started.
 #[derive(Debug)]
 pub struct Failed {
     /// What failed.
@@ -158,7 +158,7 @@ impl Stage {
     }
 }
 
-impl Start {
+impl PreparedCommand {
     /// Starts it as a child, and returns the child's number. Its signals and
     /// streams are those that this process was started with. An error has [`Failed`] in it where not the program but
     /// something that it was to get is the reason.
@@ -278,18 +278,18 @@ mod tests {
     use super::*;
     use std::io::Read;
 
-    fn shell(script: &str) -> Start {
+    fn shell(script: &str) -> PreparedCommand {
         let words = ["sh", "-c", script].map(OsString::from).to_vec();
-        Start {
+        PreparedCommand {
             file: "/bin/sh".into(),
             words,
             environment: std::env::vars_os().collect(),
-            ..Start::default()
+            ..PreparedCommand::default()
         }
     }
 
     /// What a shell with this start writes to a file that it is given as `$OUT`.
-    fn written(mut start: Start, name: &str) -> String {
+    fn written(mut start: PreparedCommand, name: &str) -> String {
         let path = std::env::temp_dir().join(format!("numakit-start-{name}-{}", std::process::id()));
         start.environment.push(("OUT".into(), path.clone().into()));
         assert_eq!(crate::image::reap(start.spawn().unwrap()), 0);
@@ -303,7 +303,7 @@ mod tests {
     fn where_a_program_begins_it_need_not_stay() {
         let allowed = crate::sched::affinity().unwrap();
         let last = allowed.last().unwrap();
-        let start = Start {
+        let start = PreparedCommand {
             first: Some(CpuSet::range(last, last)),
             cpus: Some(allowed.clone()),
             ..shell("cat /proc/self/status >$OUT 2>&1")
@@ -311,16 +311,16 @@ mod tests {
         let text = written(start, "first");
         assert!(text.contains(&format!("Cpus_allowed_list:\t{allowed}\n")), "{text}");
         // A CPU that it may not use keeps it from nothing.
-        let start = Start { first: Some(CpuSet::range(8191, 8191)), ..shell("echo ran >$OUT") };
+        let start = PreparedCommand { first: Some(CpuSet::range(8191, 8191)), ..shell("echo ran >$OUT") };
         assert_eq!(written(start, "nowhere"), "ran\n");
     }
 
     #[test]
     fn a_program_gets_what_it_is_started_with() {
         let cpu = crate::sched::affinity().unwrap().last().unwrap();
-        let start = Start {
+        let start = PreparedCommand {
             cpus: Some(CpuSet::range(cpu, cpu)),
-            memory: Some(Policy::preferred(0)),
+            memory: Some(MemoryPolicy::preferred(0)),
             scheduler: Some(Scheduler::Batch),
             stack: Some(3 << 20),
             huge_pages: Some(HugePages::Off),
@@ -342,23 +342,26 @@ mod tests {
 
     #[test]
     fn what_failed_is_told_by_its_name() {
-        let failed = |start: Start| {
+        let failed = |start: PreparedCommand| {
             let error = start.spawn().unwrap_err();
             error.get_ref().and_then(|e| e.downcast_ref::<Failed>()).map(|f| f.stage)
         };
         let none = Some(CpuSet::range(16_000, 16_000));
-        assert_eq!(failed(Start { cpus: none, ..shell("true") }), Some(Stage::Cpus));
-        let nowhere = Some(Policy::bind(&CpuSet::range(1000, 1000)));
-        assert_eq!(failed(Start { memory: nowhere, ..shell("true") }), Some(Stage::Memory));
+        assert_eq!(failed(PreparedCommand { cpus: none, ..shell("true") }), Some(Stage::Cpus));
+        let nowhere = Some(MemoryPolicy::bind(&CpuSet::range(1000, 1000)));
+        assert_eq!(failed(PreparedCommand { memory: nowhere, ..shell("true") }), Some(Stage::Memory));
         let urgent = Some(Scheduler::Fifo(100));
-        assert_eq!(failed(Start { scheduler: urgent, ..shell("true") }), Some(Stage::Scheduler));
-        assert_eq!(failed(Start { descriptor: Some(9999), ..shell("true") }), Some(Stage::Descriptor));
-        let text = Start { scheduler: urgent, ..shell("true") }.spawn().unwrap_err().to_string();
+        assert_eq!(failed(PreparedCommand { scheduler: urgent, ..shell("true") }), Some(Stage::Scheduler));
+        assert_eq!(
+            failed(PreparedCommand { descriptor: Some(9999), ..shell("true") }),
+            Some(Stage::Descriptor)
+        );
+        let text = PreparedCommand { scheduler: urgent, ..shell("true") }.spawn().unwrap_err().to_string();
         assert!(
             text.starts_with("its scheduling class cannot be set: ") && text.contains("-r 100"),
             "{text}"
         );
-        let missing = Start { file: "/no/such/program".into(), ..Start::default() };
+        let missing = PreparedCommand { file: "/no/such/program".into(), ..PreparedCommand::default() };
         assert_eq!(failed(missing.clone()), None);
         assert_eq!(crate::command::start_failure_status(&missing.spawn().unwrap_err()), 127);
     }

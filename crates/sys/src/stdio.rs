@@ -49,7 +49,7 @@ impl From<io::Error> for OutputError {
 
 /// Prints a text whole.
 pub fn print(text: impl Display) -> Result<(), OutputError> {
-    let mut output = Output::default();
+    let mut output = Stdout::default();
     match output.write_all(text.to_string().as_bytes()) {
         Ok(()) => Ok(()),
         Err(error) => Err(output.failure().unwrap_or_else(|| error.into())),
@@ -80,11 +80,11 @@ pub(crate) fn duplicate_output() -> io::Result<File> {
 
 /// Standard output to write to, not buffered.
 #[derive(Debug, Default)]
-pub struct Output {
+pub struct Stdout {
     failure: Option<OutputError>,
 }
 
-impl Output {
+impl Stdout {
     /// Why the last write failed: writers of formats pass on no more than that one did.
     pub fn failure(&self) -> Option<OutputError> {
         self.failure.clone()
@@ -105,7 +105,7 @@ impl Output {
     }
 }
 
-impl Write for Output {
+impl Write for Stdout {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let result = self.put(bytes);
         if let Err(error) = &result

@@ -71,7 +71,7 @@ pub fn rename(name: &str) -> io::Result<()> {
 
 /// What happened to a child.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Change {
+pub enum ChildEvent {
     /// It stands still because of this signal.
     Stopped(i32),
     /// It goes on.
@@ -86,7 +86,7 @@ pub enum Change {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Waited {
     /// This happened to this one.
-    Child(u32, Change),
+    Child(u32, ChildEvent),
     /// Nothing new.
     Nothing,
     /// There are no children any more.
@@ -104,9 +104,10 @@ pub fn waited() -> io::Result<Waited> {
             Some(found) => found,
         },
     };
-    let stopped = status.stopping_signal().map(Change::Stopped);
-    let ended = status.exit_status().map(Change::Exited).or(status.terminating_signal().map(Change::Killed));
-    let change = stopped.or(ended).unwrap_or(Change::Continued);
+    let stopped = status.stopping_signal().map(ChildEvent::Stopped);
+    let ended =
+        status.exit_status().map(ChildEvent::Exited).or(status.terminating_signal().map(ChildEvent::Killed));
+    let change = stopped.or(ended).unwrap_or(ChildEvent::Continued);
     Ok(Waited::Child(child.as_raw_nonzero().get() as u32, change))
 }
 

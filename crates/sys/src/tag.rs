@@ -55,7 +55,7 @@ fn limit_of(process: u32) -> io::Result<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::root::Tree;
+    use crate::root::FileTree;
 
     #[test]
     fn a_tag_is_told_from_other_limits() {
@@ -67,7 +67,7 @@ mod tests {
 
     #[test]
     fn the_tag_of_anybody_is_in_a_file() {
-        let mut tree = Tree::new();
+        let mut tree = FileTree::new();
         let line = |value: &str| {
             format!(
                 "Limit  Soft Limit  Hard Limit  Units\nMax file locks     {value}     unlimited   locks\n"
@@ -87,7 +87,8 @@ mod tests {
         let words = ["sh", "-c", &script].map(Into::into).to_vec();
         let environment = std::env::vars_os().collect();
         let (file, tagged) = ("/bin/sh".into(), Some(tag));
-        let start = crate::start::Start { file, words, environment, tag: tagged, ..Default::default() };
+        let start =
+            crate::start::PreparedCommand { file, words, environment, tag: tagged, ..Default::default() };
         assert_eq!(crate::image::reap(start.spawn().unwrap()), 0);
         let text = std::fs::read_to_string(&path).unwrap();
         std::fs::remove_file(&path).unwrap();

@@ -1,7 +1,7 @@
 //! Registers of devices: windows of physical memory, resources of PCI functions, and such
 //! windows kept in files.
 
-use crate::{Source, SysRoot};
+use crate::{RootFile, SysRoot};
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::os::fd::AsRawFd;
@@ -67,7 +67,7 @@ enum Place {
     /// Start of a shared mapping of `length` bytes, which nothing else of this program refers to.
     Device(*mut u32),
     /// Read only.
-    File(Source),
+    File(RootFile),
 }
 
 // SAFETY: the mapping belongs to the window alone and may be reached from any thread.
@@ -203,7 +203,7 @@ pub fn set_enabled(root: &SysRoot, function: &str, on: bool) -> Result<(), Windo
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::root::Tree;
+    use crate::root::FileTree;
     use std::path::PathBuf;
 
     struct Folder(PathBuf);
@@ -265,7 +265,7 @@ mod tests {
 
     #[test]
     fn another_root_has_files_only() {
-        let mut tree = Tree::new();
+        let mut tree = FileTree::new();
         tree.file("/dev/mem/0x0.bin", [1, 2, 3, 4, 5, 6, 7, 8]).file("/dev/mem/0x1.bin", [1]);
         let root = SysRoot::of_tree(tree);
         let window = Window::file(&root, "/dev/mem/0x0.bin", 8).unwrap();

@@ -3,7 +3,7 @@
 #![allow(clippy::print_stdout, clippy::unwrap_used)]
 
 use numakit_model::Topology;
-use numakit_terminal::topology::{Look, tree};
+use numakit_terminal::topology::{TreeStyle, tree};
 use std::time::Instant;
 
 fn main() {
@@ -28,7 +28,7 @@ fn main() {
         for _ in 0..5 {
             for (times, topology) in times.iter_mut().zip(&pair) {
                 let begin = Instant::now();
-                assert!(tree(topology, Look { color: false, width: 100 }).len() > 1024);
+                assert!(tree(topology, TreeStyle { color: false, width: 100 }).len() > 1024);
                 times.push(begin.elapsed().as_secs_f64());
             }
         }

@@ -3,7 +3,7 @@
 use crate::table::page_table;
 use crate::units::ABSENT;
 use numakit_model::{CpuSet, Topology};
-use numakit_sensors::task::affinity::{Affinity, Group, Policies};
+use numakit_sensors::task::affinity::{Affinity, Policies, ThreadGroup};
 use serde_json::{Value, json};
 
 /// Threads of a group that are named.
@@ -25,7 +25,7 @@ pub fn page(affinity: &Affinity, topology: &Topology) -> String {
 
 /// The same as JSON.
 pub fn json(affinity: &Affinity, topology: &Topology) -> Value {
-    let group = |group: &Group| {
+    let group = |group: &ThreadGroup| {
         json!({
             "threads": group.threads,
             "cpus": group.cpus.to_string(),
@@ -50,7 +50,7 @@ pub fn json(affinity: &Affinity, topology: &Topology) -> Value {
     })
 }
 
-fn row(group: &Group, topology: &Topology) -> Vec<String> {
+fn row(group: &ThreadGroup, topology: &Topology) -> Vec<String> {
     let named: Vec<String> = group.threads.iter().take(MOST_NAMED).map(u32::to_string).collect();
     let mut threads = named.join(",");
     if group.threads.len() > MOST_NAMED {
@@ -82,7 +82,7 @@ fn nodes_of(cpus: &CpuSet, topology: &Topology) -> CpuSet {
 }
 
 /// In words.
-fn meaning(group: &Group, topology: &Topology) -> String {
+fn meaning(group: &ThreadGroup, topology: &Topology) -> String {
     let nodes = nodes_of(&group.cpus, topology);
     let all = topology.nodes.iter().filter(|n| n.cpus.intersects(&topology.online)).count();
     let place = match (group.cpus.len(), nodes.len()) {
@@ -157,8 +157,8 @@ mod tests {
         Topology { nodes: (0..4).map(node).collect(), online: CpuSet::range(0, 15), ..Topology::default() }
     }
 
-    fn group(cpus: &str, memory: &str) -> Group {
-        Group { threads: vec![7], cpus: cpus.parse().unwrap(), memory: memory.parse().ok() }
+    fn group(cpus: &str, memory: &str) -> ThreadGroup {
+        ThreadGroup { threads: vec![7], cpus: cpus.parse().unwrap(), memory: memory.parse().ok() }
     }
 
     #[test]
@@ -186,7 +186,7 @@ mod tests {
 
     #[test]
     fn a_page_names_threads_and_policies() {
-        let many = Group { threads: (7..30).collect(), ..group("4-7", "0-3") };
+        let many = ThreadGroup { threads: (7..30).collect(), ..group("4-7", "0-3") };
         let found =
             [("default".to_owned(), 30), ("bind:1".to_owned(), 1), ("prefer (many):0-1".to_owned(), 2)];
         let affinity = Affinity {

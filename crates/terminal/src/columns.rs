@@ -41,7 +41,7 @@ impl Per {
 
 /// A column.
 #[derive(Debug)]
-pub struct Column {
+pub struct TableColumn {
     /// Its name in CSV and JSON, for ever, and the name of its formula.
     pub name: &'static str,
     /// Heading that it shares with its neighbours.
@@ -54,7 +54,7 @@ pub struct Column {
     pub per: &'static [Per],
 }
 
-impl Column {
+impl TableColumn {
     /// Where its number comes from.
     pub fn formula<'a>(&self, formulas: &'a Catalog) -> Option<&'a Formula> {
         formulas.get(self.name)
@@ -62,14 +62,14 @@ impl Column {
 }
 
 /// How a figure of that quantity is written.
-pub fn shown_as(quantity: Quantity) -> units::Quantity {
+pub fn shown_as(quantity: Quantity) -> units::NumberStyle {
     match quantity {
-        Quantity::Percent => units::Quantity::Percent,
-        Quantity::Bytes => units::Quantity::Bytes,
-        Quantity::BytesPerSecond | Quantity::PerSecond => units::Quantity::Rate,
-        Quantity::Count => units::Quantity::Count,
-        Quantity::Seconds => units::Quantity::Seconds,
-        Quantity::Nanoseconds | Quantity::Ratio => units::Quantity::Ratio,
+        Quantity::Percent => units::NumberStyle::Percent,
+        Quantity::Bytes => units::NumberStyle::Bytes,
+        Quantity::BytesPerSecond | Quantity::PerSecond => units::NumberStyle::Rate,
+        Quantity::Count => units::NumberStyle::Count,
+        Quantity::Seconds => units::NumberStyle::Seconds,
+        Quantity::Nanoseconds | Quantity::Ratio => units::NumberStyle::Ratio,
     }
 }
 
@@ -88,12 +88,12 @@ const fn column(
     heading: &'static str,
     width: usize,
     per: &'static [Per],
-) -> Column {
-    Column { name, group, heading, width, per }
+) -> TableColumn {
+    TableColumn { name, group, heading, width, per }
 }
 
 /// Every column, in the order in which it is shown.
-pub static COLUMNS: &[Column] = &[
+pub static COLUMNS: &[TableColumn] = &[
     column("free", "memory", "free", 6, MNP),
     column("anon", "memory", "anon", 6, N),
     column("file", "memory", "file", 6, N),
@@ -130,7 +130,7 @@ pub static COLUMNS: &[Column] = &[
 ];
 
 /// The columns of a table.
-pub fn columns(per: Per) -> impl Iterator<Item = &'static Column> {
+pub fn columns(per: Per) -> impl Iterator<Item = &'static TableColumn> {
     COLUMNS.iter().filter(move |c| c.per.contains(&per))
 }
 

@@ -1,18 +1,18 @@
 //! `numa doctor`: findings as text and as JSON.
 
 use crate::wrap::wrap;
-use numakit_sensors::checkup::{Finding, State};
+use numakit_sensors::checkup::{Finding, FindingState};
 use serde_json::{Value, json};
 use std::fmt::Write;
 
 /// Where the text of a finding begins.
 const INDENT: usize = 9;
 
-fn word(state: State) -> &'static str {
+fn word(state: FindingState) -> &'static str {
     match state {
-        State::Ok => "ok",
-        State::Note => "note",
-        State::Missing => "missing",
+        FindingState::Ok => "ok",
+        FindingState::Note => "note",
+        FindingState::Missing => "missing",
     }
 }
 
@@ -33,7 +33,7 @@ pub fn text(findings: &[Finding], width: Option<usize>) -> String {
             put(&format!("fix: {fix}"));
         }
     }
-    let missing = count(findings, State::Missing);
+    let missing = count(findings, FindingState::Missing);
     _ = match missing {
         0 => writeln!(out, "\nEverything that this machine can give is there."),
         1 => writeln!(out, "\n1 thing is missing that can be had."),
@@ -49,13 +49,13 @@ pub fn json(findings: &[Finding]) -> Value {
         json!({"state": word(f.state), "about": f.about, "seen": f.seen, "fix": fix})
     };
     json!({
-        "missing": count(findings, State::Missing),
+        "missing": count(findings, FindingState::Missing),
         "findings": findings.iter().map(one).collect::<Vec<_>>(),
     })
 }
 
 /// How many findings count so.
-pub fn count(findings: &[Finding], state: State) -> usize {
+pub fn count(findings: &[Finding], state: FindingState) -> usize {
     findings.iter().filter(|f| f.state == state).count()
 }
 

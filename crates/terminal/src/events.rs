@@ -1,28 +1,28 @@
 //! What the recorder noted of itself, in words.
 
 use crate::units::duration;
-use numakit_model::label::Event;
+use numakit_model::label::RecorderEvent;
 
 /// One line that a person understands.
-pub fn words(event: &Event) -> String {
+pub fn words(event: &RecorderEvent) -> String {
     match event {
-        Event::CommandStarted(command) => format!("start: {command}"),
-        Event::CommandEnded(status) => format!("end: {}", status_words(*status)),
-        Event::Paused => "paused".to_owned(),
-        Event::Resumed => "resumed".to_owned(),
-        Event::Interval(ns) => format!("interval is now {}", duration(*ns as f64 / 1e9)),
-        Event::Lost(1) => "1 tick lost".to_owned(),
-        Event::Lost(n) => format!("{n} ticks lost"),
-        Event::Dropped(1) => "1 sample dropped".to_owned(),
-        Event::Dropped(n) => format!("{n} samples dropped"),
-        Event::Damaged(1) => "1 sample damaged".to_owned(),
-        Event::Damaged(n) => format!("{n} samples damaged"),
-        Event::ClockStep(ns) => {
+        RecorderEvent::CommandStarted(command) => format!("start: {command}"),
+        RecorderEvent::CommandEnded(status) => format!("end: {}", status_words(*status)),
+        RecorderEvent::Paused => "paused".to_owned(),
+        RecorderEvent::Resumed => "resumed".to_owned(),
+        RecorderEvent::Interval(ns) => format!("interval is now {}", duration(*ns as f64 / 1e9)),
+        RecorderEvent::Lost(1) => "1 tick lost".to_owned(),
+        RecorderEvent::Lost(n) => format!("{n} ticks lost"),
+        RecorderEvent::Dropped(1) => "1 sample dropped".to_owned(),
+        RecorderEvent::Dropped(n) => format!("{n} samples dropped"),
+        RecorderEvent::Damaged(1) => "1 sample damaged".to_owned(),
+        RecorderEvent::Damaged(n) => format!("{n} samples damaged"),
+        RecorderEvent::ClockStep(ns) => {
             let way = if *ns < 0 { "back" } else { "forward" };
             format!("the clock was set {way} by {}", duration(ns.unsigned_abs() as f64 / 1e9))
         }
-        Event::Absent(what) => format!("no values from {what}"),
-        Event::Back(what) => format!("values from {what} again"),
+        RecorderEvent::Absent(what) => format!("no values from {what}"),
+        RecorderEvent::Back(what) => format!("values from {what} again"),
     }
 }
 
@@ -40,9 +40,9 @@ mod tests {
 
     #[test]
     fn events_read_as_sentences() {
-        assert_eq!(words(&Event::Lost(1)), "1 tick lost");
-        assert_eq!(words(&Event::CommandEnded(143)), "end: killed by signal 15");
-        assert_eq!(words(&Event::ClockStep(-1_500_000_000)), "the clock was set back by 1.5 s");
-        assert_eq!(words(&Event::Interval(10_000_000)), "interval is now 10 ms");
+        assert_eq!(words(&RecorderEvent::Lost(1)), "1 tick lost");
+        assert_eq!(words(&RecorderEvent::CommandEnded(143)), "end: killed by signal 15");
+        assert_eq!(words(&RecorderEvent::ClockStep(-1_500_000_000)), "the clock was set back by 1.5 s");
+        assert_eq!(words(&RecorderEvent::Interval(10_000_000)), "interval is now 10 ms");
     }
 }

@@ -3,7 +3,7 @@
 use crate::table::page_table;
 use crate::units::{ABSENT, duration};
 use numakit_model::{CpuSet, Topology};
-use numakit_registry::{Holding, State, user_name};
+use numakit_registry::{HolderState, Holding, user_name};
 use serde_json::{Value, json};
 
 /// What is said where nobody holds any.
@@ -63,7 +63,7 @@ impl Holders<'_> {
 
     fn notes(&self) -> Vec<String> {
         let mut notes = Vec::new();
-        let damaged = self.holdings.iter().find(|holding| holding.state == State::Unknown);
+        let damaged = self.holdings.iter().find(|holding| holding.state == HolderState::Unknown);
         if let Some(holding) = damaged {
             notes.push(format!(
                 "CPUs {} are held, and the record that tells by whom is damaged; they are free when the holder ends.",
@@ -71,13 +71,13 @@ impl Holders<'_> {
             ));
         }
         for holding in self.holdings {
-            if let State::Bound(pid) = holding.state {
+            if let HolderState::Bound(pid) = holding.state {
                 notes.push(format!(
                     "CPUs {}: their locks are gone, but process {pid} still runs; they are free when it ends.",
                     holding.cpus
                 ));
             }
-            if holding.state == State::Elsewhere {
+            if holding.state == HolderState::Elsewhere {
                 notes.push(format!(
                     "CPUs {}: the registry that tells by whom was removed; they are free when the holders end.",
                     holding.cpus
@@ -116,10 +116,10 @@ impl Holders<'_> {
             "cgroup": who.and_then(|who| who.cgroup.as_ref()),
             "job": who.and_then(|who| who.job.as_ref()),
             "state": match holding.state {
-                State::Held => "held",
-                State::Bound(_) => "bound",
-                State::Elsewhere => "removed",
-                State::Unknown => "unknown",
+                HolderState::Held => "held",
+                HolderState::Bound(_) => "bound",
+                HolderState::Elsewhere => "removed",
+                HolderState::Unknown => "unknown",
             },
         })
     }
@@ -129,7 +129,7 @@ impl Holders<'_> {
 mod tests {
     use super::*;
     use numakit_model::topology::{Core, Node};
-    use numakit_registry::{Process, Who};
+    use numakit_registry::{ProcessId, Who};
 
     fn machine() -> Topology {
         let set = |text: &str| text.parse::<CpuSet>().unwrap();
@@ -149,23 +149,23 @@ mod tests {
             since: Some(1_000_000_000_000),
             cores: Some(2),
             cgroup: Some("/user.slice".to_owned()),
-            program: Some(Process { pid: 4242, start: 1 }),
-            keeper: Some(Process { pid: 4241, start: 1 }),
+            program: Some(ProcessId { pid: 4242, start: 1 }),
+            keeper: Some(ProcessId { pid: 4241, start: 1 }),
             ..Who::default()
         };
         let held = Holding {
             cpus: "1-2,5-6".parse().unwrap(),
-            state: State::Held,
+            state: HolderState::Held,
             who: Some(who.clone()),
             same_pids: true,
             ours: false,
         };
         let elsewhere = Who { application: "pi".to_owned(), job: Some("77".to_owned()), ..who.clone() };
-        let unknown = Holding { state: State::Unknown, who: None, same_pids: false, ..held.clone() };
+        let unknown = Holding { state: HolderState::Unknown, who: None, same_pids: false, ..held.clone() };
         vec![
             Holding { cpus: "3".parse().unwrap(), ..unknown.clone() },
-            Holding { cpus: "4".parse().unwrap(), state: State::Elsewhere, ..unknown },
-            Holding { cpus: "0".parse().unwrap(), state: State::Bound(9), ..held.clone() },
+            Holding { cpus: "4".parse().unwrap(), state: HolderState::Elsewhere, ..unknown },
+            Holding { cpus: "0".parse().unwrap(), state: HolderState::Bound(9), ..held.clone() },
             Holding { cpus: "7".parse().unwrap(), who: Some(elsewhere), same_pids: false, ..held.clone() },
             held,
         ]

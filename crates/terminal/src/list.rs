@@ -250,10 +250,10 @@ mod tests {
     use numakit_model::topology::Node;
     use numakit_sensors::Scene;
     use numakit_sys::SysRoot;
-    use numakit_sys::root::Tree;
+    use numakit_sys::root::FileTree;
 
     fn probe() -> Probe {
-        let mut tree = Tree::new();
+        let mut tree = FileTree::new();
         tree.file("/proc/vmstat", "nr_free_pages 1\nnuma_hit 2\npgpgin 3\nnuma_hint_faults 4\n")
             .file("/proc/sys/vm/numa_stat", "0\n")
             .file("/sys/devices/system/node/node0/meminfo", "Node 0 MemFree: 1 kB\n")

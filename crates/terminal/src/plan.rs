@@ -6,7 +6,7 @@ pub use drawing::overlay;
 
 use crate::table::page_table;
 use numakit_model::plan::{Memory, Mode, Plan, Step};
-use numakit_placement::Request;
+use numakit_placement::PlacementRequest;
 use numakit_placement::launchers::sequence;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -57,11 +57,11 @@ pub fn comparison(pid: u32, threads: usize, of_run: bool, differences: &[String]
 }
 
 /// The documented JSON form, with a final newline.
-pub fn json(request: &Request, plan: &Plan, reasons: &[String]) -> String {
+pub fn json(request: &PlacementRequest, plan: &Plan, reasons: &[String]) -> String {
     #[derive(Serialize)]
     struct Document<'a> {
         schema: u32,
-        request: &'a Request,
+        request: &'a PlacementRequest,
         reasons: &'a [String],
         plan: &'a Plan,
     }

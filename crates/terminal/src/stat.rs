@@ -7,14 +7,14 @@ mod guide;
 mod original;
 
 pub use follow::follow;
-pub use formulas::{CannotShow, needed_by};
+pub use formulas::{HiddenFormula, needed_by};
 pub use guide::{guide, help};
 
 use crate::columns::{Per, columns, index, shown_as};
-use crate::table::{Head, Layout};
-use crate::units::{Quantity, clock, plain};
-use numakit_derived::{Bound, Catalog, Index};
-use numakit_model::label::{Event, RESERVED};
+use crate::table::{ColumnHead, TableLayout};
+use crate::units::{NumberStyle, clock, plain};
+use numakit_derived::{BoundFormula, Catalog, Index};
+use numakit_model::label::{RESERVED, RecorderEvent};
 use numakit_model::{CpuSet, Instance, Kind, Series, Topology};
 use numakit_recording::{Header, Rates};
 use serde_json::{Value, json};
@@ -23,7 +23,7 @@ use thiserror::Error;
 
 /// How the table is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Format {
+pub enum TableFormat {
     /// For people.
     Text,
     /// Comma-separated values, one line per sample or label.
@@ -36,7 +36,7 @@ pub enum Format {
 
 /// What the columns are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Show<'a> {
+pub enum StatColumns<'a> {
     /// The default columns.
     Columns,
     /// The series of the header, which were chosen one by one.
@@ -47,13 +47,13 @@ pub enum Show<'a> {
 
 /// What the table shows and how.
 #[derive(Debug, Clone, Copy)]
-pub struct Options<'a> {
+pub struct StatOptions<'a> {
     /// What has a line of its own. `None`: the machine, or with chosen series one column each.
     pub per: Option<Per>,
     /// What the columns are.
-    pub show: Show<'a>,
+    pub show: StatColumns<'a>,
     /// How it is written.
-    pub format: Format,
+    pub format: TableFormat,
     /// Whether text has colours.
     pub color: bool,
     /// Text has only the columns that fit this width; `None`: all.
@@ -62,9 +62,16 @@ pub struct Options<'a> {
     pub repeat: usize,
 }
 
-impl Default for Options<'_> {
+impl Default for StatOptions<'_> {
     fn default() -> Self {
-        Self { per: None, show: Show::Columns, format: Format::Text, color: false, width: None, repeat: 20 }
+        Self {
+            per: None,
+            show: StatColumns::Columns,
+            format: TableFormat::Text,
+            color: false,
+            width: None,
+            repeat: 20,
+        }
     }
 }
 
@@ -84,7 +91,7 @@ pub enum StatError {
     NotPer(&'static str),
     /// A formula that was asked for.
     #[error(transparent)]
-    Formula(#[from] CannotShow),
+    Formula(#[from] HiddenFormula),
 }
 
 /// A column of this table: a figure for each place.
@@ -92,20 +99,20 @@ pub enum StatError {
 struct Figure {
     /// Name in CSV and JSON, before the place.
     name: String,
-    head: Head,
-    quantity: Quantity,
-    bound: Vec<Option<Bound>>,
+    head: ColumnHead,
+    quantity: NumberStyle,
+    bound: Vec<Option<BoundFormula>>,
 }
 
 /// Turns samples and labels into lines.
 #[derive(Debug)]
 pub struct StatTable {
-    format: Format,
+    format: TableFormat,
     color: bool,
     repeat: usize,
     places: Vec<Instance>,
     figures: Vec<Figure>,
-    layout: Layout,
+    layout: TableLayout,
     rates: Rates,
     /// A line needs the difference of two samples.
     needs_two: bool,
@@ -124,27 +131,27 @@ const TIME_WIDTH: usize = 8;
 
 impl StatTable {
     /// A table of the series of this header.
-    pub fn new(header: &Header, formulas: &Catalog, options: Options<'_>) -> Result<Self, StatError> {
+    pub fn new(header: &Header, formulas: &Catalog, options: StatOptions<'_>) -> Result<Self, StatError> {
         let index = index(header);
         let places = places(&header.series, header.topology.as_ref(), options.per.unwrap_or(Per::Machine))?;
         let per = options.per.unwrap_or(Per::Machine);
         let mut figures = match options.show {
-            Show::Series => chosen::figures(&header.series, &index, &places, options),
-            Show::Columns => defaults(&index, formulas, &places, per),
-            Show::Formulas(names) => formulas::figures(header, &index, formulas, &places, names)?,
+            StatColumns::Series => chosen::figures(&header.series, &index, &places, options),
+            StatColumns::Columns => defaults(&index, formulas, &places, per),
+            StatColumns::Formulas(names) => formulas::figures(header, &index, formulas, &places, names)?,
         };
-        if matches!(options.format, Format::Text | Format::Original) {
+        if matches!(options.format, TableFormat::Text | TableFormat::Original) {
             figures.retain(|f| f.bound.iter().any(Option::is_some));
         }
         if !figures.iter().any(|f| f.bound.iter().any(Option::is_some)) {
             return Err(match options.show {
-                Show::Columns => StatError::NoColumns,
+                StatColumns::Columns => StatError::NoColumns,
                 _ => StatError::NotPer(per.name()),
             });
         }
         let mut layout = layout_of(options.per, &figures);
         let mut left_out = 0;
-        if let (Some(width), Format::Text) = (options.width, options.format) {
+        if let (Some(width), TableFormat::Text) = (options.width, options.format) {
             let leading = layout_of(options.per, &[]).widths().count();
             let fitting = layout.fitting(width).saturating_sub(leading).max(1);
             left_out = figures.len().saturating_sub(fitting);
@@ -152,7 +159,8 @@ impl StatTable {
             layout = layout_of(options.per, &figures);
         }
         let counter = |at: usize| matches!(header.series[at].metric.kind, Kind::Counter { .. });
-        let needs_two = figures.iter().flat_map(|f| &f.bound).flatten().flat_map(Bound::columns).any(counter);
+        let needs_two =
+            figures.iter().flat_map(|f| &f.bound).flatten().flat_map(BoundFormula::columns).any(counter);
         let keys = keys(&figures, &places);
         let rates = Rates::new(&header.series);
         let table = Self {
@@ -191,37 +199,37 @@ impl StatTable {
             .map(|place| self.figures.iter().map(|f| figure(place, f)).collect())
             .collect();
         match self.format {
-            Format::Text => self.text(time.saturating_sub(started), &rows, out),
-            Format::Csv => self.csv(time, &rows, out),
-            Format::Json => self.json(time, &rows, out),
-            Format::Original => self.original(&rows, out),
+            TableFormat::Text => self.text(time.saturating_sub(started), &rows, out),
+            TableFormat::Csv => self.csv(time, &rows, out),
+            TableFormat::Json => self.json(time, &rows, out),
+            TableFormat::Original => self.original(&rows, out),
         }
         true
     }
 
     /// Adds the line of a label. No rate spans a pause.
     pub fn label(&mut self, time: u64, text: &str, out: &mut String) {
-        let event = Event::parse(text);
+        let event = RecorderEvent::parse(text);
         if self.rates.label(text) {
             self.fresh = true;
         }
         match self.format {
-            Format::Text => {
+            TableFormat::Text => {
                 let words = event.as_ref().map_or_else(|| visible(text), crate::events::words);
                 let (on, off) = self.paint("36");
                 out.push_str(&format!("{on}-- {words} --{off}\n"));
                 self.lines = self.lines.map(|n| n + 1);
             }
-            Format::Original => {
+            TableFormat::Original => {
                 let words = event.as_ref().map_or_else(|| visible(text), crate::events::words);
                 out.push_str(&format!("- {words} -\n"));
             }
-            Format::Csv => {
+            TableFormat::Csv => {
                 self.csv_heading(out);
                 let quoted = text.replace('"', "\"\"").replace(['\n', '\r'], " ");
                 out.push_str(&format!("{},\"{quoted}\"{}\n", seconds(time), ",".repeat(self.keys.len())));
             }
-            Format::Json => {
+            TableFormat::Json => {
                 let key = if text.starts_with(RESERVED) { "event" } else { "label" };
                 let text = text.strip_prefix(RESERVED).unwrap_or(text);
                 out.push_str(&format!("{}\n", json!({"time": number(time as f64 / 1e9), key: text})));
@@ -294,9 +302,9 @@ pub fn needed(header: &Header, formulas: &Catalog, per: Per) -> Vec<bool> {
 }
 
 /// Which of so many columns of a row these look at.
-fn used<'a>(columns: usize, bound: impl Iterator<Item = &'a Bound>) -> Vec<bool> {
+fn used<'a>(columns: usize, bound: impl Iterator<Item = &'a BoundFormula>) -> Vec<bool> {
     let mut used = vec![false; columns];
-    bound.flat_map(Bound::columns).for_each(|at| used[at] = true);
+    bound.flat_map(BoundFormula::columns).for_each(|at| used[at] = true);
     used
 }
 
@@ -330,11 +338,15 @@ fn places(series: &[Series], topology: Option<&Topology>, per: Per) -> Result<Ve
 }
 
 fn defaults(index: &Index<'_>, formulas: &Catalog, places: &[Instance], per: Per) -> Vec<Figure> {
-    let figure = |column: &'static crate::columns::Column| {
+    let figure = |column: &'static crate::columns::TableColumn| {
         let formula = column.formula(formulas)?;
         Some(Figure {
             name: column.name.to_owned(),
-            head: Head { group: column.group.into(), heading: column.heading.into(), width: column.width },
+            head: ColumnHead {
+                group: column.group.into(),
+                heading: column.heading.into(),
+                width: column.width,
+            },
             quantity: shown_as(formula.quantity),
             bound: places.iter().map(|&p| index.bind(formulas, formula, p).ok()).collect(),
         })
@@ -342,14 +354,14 @@ fn defaults(index: &Index<'_>, formulas: &Catalog, places: &[Instance], per: Per
     columns(per).filter_map(figure).collect()
 }
 
-fn layout_of(per: Option<Per>, figures: &[Figure]) -> Layout {
-    let mut heads = vec![Head { group: String::new(), heading: "seconds".into(), width: TIME_WIDTH }];
+fn layout_of(per: Option<Per>, figures: &[Figure]) -> TableLayout {
+    let mut heads = vec![ColumnHead { group: String::new(), heading: "seconds".into(), width: TIME_WIDTH }];
     if let Some(per @ (Per::Package | Per::Node | Per::Cpu | Per::Device)) = per {
         let width = per.name().len().max(4);
-        heads.push(Head { group: String::new(), heading: per.name().into(), width });
+        heads.push(ColumnHead { group: String::new(), heading: per.name().into(), width });
     }
     heads.extend(figures.iter().map(|f| f.head.clone()));
-    Layout::new(heads)
+    TableLayout::new(heads)
 }
 
 /// Names of the values of a sample, in the order of lines and columns.

@@ -2,7 +2,7 @@
 
 /// The head of a column.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Head {
+pub struct ColumnHead {
     /// What neighbours with the same group share; may be empty.
     pub group: String,
     /// The column's own heading.
@@ -13,13 +13,13 @@ pub struct Head {
 
 /// Columns side by side, one space apart.
 #[derive(Debug, Clone, Default)]
-pub struct Layout {
-    heads: Vec<Head>,
+pub struct TableLayout {
+    heads: Vec<ColumnHead>,
 }
 
-impl Layout {
+impl TableLayout {
     /// Columns wide enough for their headings and for those of their groups.
-    pub fn new(mut heads: Vec<Head>) -> Self {
+    pub fn new(mut heads: Vec<ColumnHead>) -> Self {
         for head in &mut heads {
             head.width = head.width.max(head.heading.chars().count());
         }
@@ -71,12 +71,12 @@ impl Layout {
     }
 }
 
-fn group_end(heads: &[Head], start: usize) -> usize {
-    let same = |h: &&Head| h.group == heads[start].group;
+fn group_end(heads: &[ColumnHead], start: usize) -> usize {
+    let same = |h: &&ColumnHead| h.group == heads[start].group;
     start + heads[start..].iter().take_while(same).count()
 }
 
-fn width_of(heads: &[Head]) -> usize {
+fn width_of(heads: &[ColumnHead]) -> usize {
     heads.iter().map(|h| h.width + 1).sum::<usize>().saturating_sub(1)
 }
 
@@ -121,14 +121,17 @@ pub fn page_table(headings: &[&str], rows: &[Vec<String>], indent: &str) -> Stri
 mod tests {
     use super::*;
 
-    fn head(group: &str, heading: &str, width: usize) -> Head {
-        Head { group: group.into(), heading: heading.into(), width }
+    fn head(group: &str, heading: &str, width: usize) -> ColumnHead {
+        ColumnHead { group: group.into(), heading: heading.into(), width }
     }
 
     #[test]
     fn groups_stand_over_their_columns() {
-        let layout =
-            Layout::new(vec![head("", "time", 6), head("faults/s", "all", 4), head("faults/s", "major", 4)]);
+        let layout = TableLayout::new(vec![
+            head("", "time", 6),
+            head("faults/s", "all", 4),
+            head("faults/s", "major", 4),
+        ]);
         assert_eq!(layout.headings(), ["       -faults/s-", "  time  all major"]);
         assert_eq!(layout.line(["1".into(), "22".into(), "-".into()]), "     1   22     -");
         assert_eq!(layout.width(), 17);
@@ -137,7 +140,7 @@ mod tests {
 
     #[test]
     fn a_long_group_widens_its_last_column() {
-        let layout = Layout::new(vec![head("a long group", "x", 2), head("y", "longer", 1)]);
+        let layout = TableLayout::new(vec![head("a long group", "x", 2), head("y", "longer", 1)]);
         assert_eq!(layout.headings(), ["a long group --y---", "           x longer"]);
     }
 

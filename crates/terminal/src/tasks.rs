@@ -2,13 +2,13 @@
 
 use crate::table::page_table;
 use crate::units::{ABSENT, duration};
-use numakit_sensors::task::survey::{Found, Memory, Process, Use};
+use numakit_sensors::task::survey::{MemoryByUse, MemorySource, ProcessSample, Use};
 use serde_json::{Value, json};
 use std::cmp::{Ordering, Reverse};
 
 /// What comes first.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Order {
+pub enum SortKey {
     /// Most CPU time spent far from memory, then the largest far share of memory.
     #[default]
     Remote,
@@ -22,13 +22,13 @@ pub enum Order {
 
 /// What was measured.
 #[derive(Debug, Clone, Default)]
-pub struct Tasks {
+pub struct TaskTable {
     /// The kernel's numbers of the nodes.
     pub nodes: Vec<u32>,
     /// Over which time, in seconds.
     pub seconds: f64,
     /// The processes.
-    pub processes: Vec<Process>,
+    pub processes: Vec<ProcessSample>,
     /// What helps where the kernel does not let processes be looked into.
     pub fix: &'static str,
 }
@@ -47,15 +47,15 @@ const USES: [(&str, &str, Use); 5] = [
     ("File", "file", Use::File),
 ];
 
-impl Tasks {
+impl TaskTable {
     /// Puts the processes into an order.
-    pub fn sort(&mut self, order: Order) {
-        let by_pid = |p: &Process| p.pid;
+    pub fn sort(&mut self, order: SortKey) {
+        let by_pid = |p: &ProcessSample| p.pid;
         match order {
-            Order::Pid => self.processes.sort_by_key(by_pid),
-            Order::Cpu => self.processes.sort_by_key(|p| (Reverse(p.ran), p.pid)),
-            Order::Memory => self.processes.sort_by_key(|p| (Reverse(memory(p)), p.pid)),
-            Order::Remote => self.processes.sort_by(far_first),
+            SortKey::Pid => self.processes.sort_by_key(by_pid),
+            SortKey::Cpu => self.processes.sort_by_key(|p| (Reverse(p.ran), p.pid)),
+            SortKey::Memory => self.processes.sort_by_key(|p| (Reverse(memory(p)), p.pid)),
+            SortKey::Remote => self.processes.sort_by(far_first),
         }
     }
 
@@ -100,9 +100,9 @@ impl Tasks {
         json!({
             "seconds": self.seconds,
             "nodes": self.nodes,
-            "denied": self.count(&Found::Denied),
-            "late": self.count(&Found::Late),
-            "refused": self.count(&Found::Refused),
+            "denied": self.count(&MemorySource::Denied),
+            "late": self.count(&MemorySource::Late),
+            "refused": self.count(&MemorySource::Refused),
             "processes": self.processes.iter().map(|p| self.object(p)).collect::<Vec<_>>(),
         })
     }
@@ -111,7 +111,7 @@ impl Tasks {
         self.nodes.len() < 2
     }
 
-    fn count(&self, found: &Found) -> usize {
+    fn count(&self, found: &MemorySource) -> usize {
         self.processes.iter().filter(|p| p.found == *found).count()
     }
 
@@ -128,7 +128,7 @@ impl Tasks {
         places
     }
 
-    fn row(&self, process: &Process, shown: &[usize]) -> Vec<String> {
+    fn row(&self, process: &ProcessSample, shown: &[usize]) -> Vec<String> {
         let mut row = vec![
             process.pid.to_string(),
             process.user.clone(),
@@ -142,12 +142,12 @@ impl Tasks {
         row
     }
 
-    fn cpu(&self, process: &Process) -> Option<f64> {
+    fn cpu(&self, process: &ProcessSample) -> Option<f64> {
         (self.seconds > 0.0).then(|| process.ran as f64 / 1e9 / self.seconds * 100.0)
     }
 
     /// With one node nothing is remote, and nothing can be.
-    fn remote(&self, process: &Process) -> Option<f64> {
+    fn remote(&self, process: &ProcessSample) -> Option<f64> {
         if self.one_node() { None } else { share(process).map(|share| share * 100.0) }
     }
 
@@ -166,15 +166,15 @@ impl Tasks {
             let more = self.processes.len() - top;
             notes.push(format!("{more} more; --top {} shows all.", self.processes.len()));
         }
-        let of = |found: &Found| Some(self.count(found)).filter(|n| *n > 0).map(processes);
-        if let Some(many) = of(&Found::Denied) {
+        let of = |found: &MemorySource| Some(self.count(found)).filter(|n| *n > 0).map(processes);
+        if let Some(many) = of(&MemorySource::Denied) {
             notes.push(format!("{many} may not be looked into; {}.", self.fix));
         }
-        if let Some(many) = of(&Found::Refused) {
+        if let Some(many) = of(&MemorySource::Refused) {
             notes.push(format!("{many} {REFUSED}; -p PID shows them all the same."));
         }
         notes.extend(self.estimated());
-        if let Some(many) = of(&Found::Late) {
+        if let Some(many) = of(&MemorySource::Late) {
             notes.push(format!("{many} not walked in time; a longer --interval gives more, -p PID all."));
         }
         notes
@@ -198,7 +198,7 @@ impl Tasks {
         })
     }
 
-    fn detail(&self, process: &Process) -> String {
+    fn detail(&self, process: &ProcessSample) -> String {
         let threads =
             if process.threads == 1 { "1 thread".to_owned() } else { format!("{} threads", process.threads) };
         let title = format!(
@@ -210,12 +210,12 @@ impl Tasks {
             sign(self.remote(process))
         );
         let memory = match &process.found {
-            Found::Memory(memory) => memory,
-            Found::Denied => {
+            MemorySource::Memory(memory) => memory,
+            MemorySource::Denied => {
                 return format!("{title}  Its memory may not be looked into; {}.\n", self.fix);
             }
-            Found::Refused => return format!("{title}  It is {REFUSED}.\n"),
-            Found::Late => {
+            MemorySource::Refused => return format!("{title}  It is {REFUSED}.\n"),
+            MemorySource::Late => {
                 return title + "  There was no time to walk its memory; give a longer --interval.\n";
             }
         };
@@ -235,8 +235,8 @@ impl Tasks {
         title + &page_table(&headings, &rows, "  ")
     }
 
-    fn object(&self, process: &Process) -> Value {
-        let by_node = |memory: &Memory, usage: Use| {
+    fn object(&self, process: &ProcessSample) -> Value {
+        let by_node = |memory: &MemoryByUse, usage: Use| {
             memory.0.iter().map(|uses| uses[usage as usize]).collect::<Vec<_>>()
         };
         let memory = known(process).map(|memory| {
@@ -256,10 +256,10 @@ impl Tasks {
             "memory": memory,
             "error": process.error,
             "why": match process.found {
-                Found::Memory(_) => None,
-                Found::Denied => Some("denied"),
-                Found::Late => Some("late"),
-                Found::Refused => Some("refused"),
+                MemorySource::Memory(_) => None,
+                MemorySource::Denied => Some("denied"),
+                MemorySource::Late => Some("late"),
+                MemorySource::Refused => Some("refused"),
             },
         })
     }
@@ -273,29 +273,29 @@ const HELD: &str = "Read from numa_maps, which stops the mappings of a process m
 
 const ONE_NODE: &str = "One node: all memory is local, nothing is remote.";
 
-fn known(process: &Process) -> Option<&Memory> {
+fn known(process: &ProcessSample) -> Option<&MemoryByUse> {
     match &process.found {
-        Found::Memory(memory) => Some(memory),
+        MemorySource::Memory(memory) => Some(memory),
         _ => None,
     }
 }
 
 /// What was walked, else what the kernel says of all nodes.
-fn memory(process: &Process) -> u64 {
-    known(process).map_or(process.resident, Memory::total)
+fn memory(process: &ProcessSample) -> u64 {
+    known(process).map_or(process.resident, MemoryByUse::total)
 }
 
 /// The far share, from 0 to 1.
-fn share(process: &Process) -> Option<f64> {
+fn share(process: &ProcessSample) -> Option<f64> {
     let (near, far) = process.near_far?;
     let all = near as f64 + far as f64;
     (all > 0.0).then(|| far as f64 / all)
 }
 
-fn far_first(a: &Process, b: &Process) -> Ordering {
+fn far_first(a: &ProcessSample, b: &ProcessSample) -> Ordering {
     // CPU time spent far from memory; a process that did not run spent none.
-    let far = |p: &Process| share(p).map_or(0.0, |share| share * p.ran as f64);
-    let idle = |p: &Process| share(p).map_or(0.0, |share| share * memory(p) as f64);
+    let far = |p: &ProcessSample| share(p).map_or(0.0, |share| share * p.ran as f64);
+    let idle = |p: &ProcessSample| share(p).map_or(0.0, |share| share * memory(p) as f64);
     let descending = |a: f64, b: f64| b.total_cmp(&a);
     descending(far(a), far(b)).then_with(|| descending(idle(a), idle(b))).then_with(|| {
         (Reverse(a.ran), Reverse(memory(a)), a.pid).cmp(&(Reverse(b.ran), Reverse(memory(b)), b.pid))

@@ -9,8 +9,8 @@ mod svg;
 mod tree;
 
 pub use hardware::hardware;
-pub use svg::{Mark, Overlay, svg, svg_with};
-pub use tree::{Look, tree};
+pub use svg::{Overlay, PuOverlay, svg, svg_with};
+pub use tree::{TreeStyle, tree};
 
 /// A tree for terminals of other characters than UTF-8: its lines in ASCII.
 pub fn in_ascii(tree: &str) -> String {

@@ -2,7 +2,7 @@
 
 /// What a number is, and so how it is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Quantity {
+pub enum NumberStyle {
     /// Events per second: `12`, `1.23k`.
     Rate,
     /// Things: whole numbers, `999`, `1.23M`.
@@ -50,7 +50,7 @@ const IEC: [(f64, &str); 9] = [
 const TIME: [(f64, &str); 7] =
     [(1e-9, "ns"), (1e-6, "us"), (1e-3, "ms"), (1.0, "s"), (1e3, "ks"), (1e6, "Ms"), (1e9, "Gs")];
 
-impl Quantity {
+impl NumberStyle {
     /// The narrowest field in which every value that is not negative keeps two digits.
     pub fn width(self) -> usize {
         match self {
@@ -139,7 +139,7 @@ pub fn grouped(value: f64) -> String {
 /// A length of time for a sentence: `12.5 us`, `2.50 s`, `3 min 20 s`, `2 h 5 min`.
 pub fn duration(seconds: f64) -> String {
     if seconds.abs() < 59.95 {
-        let text = Quantity::Seconds.fit(seconds, usize::MAX);
+        let text = NumberStyle::Seconds.fit(seconds, usize::MAX);
         let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
         let unit = if seconds == 0.0 { "s" } else { &text[digits.len()..] };
         let digits =
@@ -171,7 +171,7 @@ pub fn plain(value: f64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::Quantity::*;
+    use super::NumberStyle::*;
     use super::*;
     use proptest::prelude::*;
 
@@ -243,7 +243,7 @@ mod tests {
         assert_eq!([plain(1.0), plain(0.1239), plain(-0.0001), plain(100.0)], ["1", "0.124", "0", "100"]);
     }
 
-    fn read_back(text: &str, quantity: Quantity) -> f64 {
+    fn read_back(text: &str, quantity: NumberStyle) -> f64 {
         let text = text.trim();
         let number = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
         let scale = quantity.steps().iter().find(|s| s.1 == &text[number.len()..]).map_or(1.0, |s| s.0);

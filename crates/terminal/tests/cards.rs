@@ -7,17 +7,17 @@ use numakit_recording::Header;
 use numakit_sensors::numaconnect2::table::COUNTERS;
 use numakit_sensors::{Probe, SENSORS, Scene, Sensor, Tick, summed};
 use numakit_sys::SysRoot;
-use numakit_sys::root::Tree;
+use numakit_sys::root::FileTree;
 use numakit_terminal::columns::Per;
 use numakit_terminal::list::Listing;
-use numakit_terminal::stat::{Format, Options, Show, StatTable};
+use numakit_terminal::stat::{StatColumns, StatOptions, StatTable, TableFormat};
 use numakit_testing::cards;
 
 const CARDS: u32 = 3;
 const MS: u64 = 1_000_000;
 
 fn machine() -> SysRoot {
-    let mut tree = Tree::new();
+    let mut tree = FileTree::new();
     cards::put(&mut tree, CARDS, 0);
     SysRoot::of_tree(tree)
 }
@@ -28,9 +28,9 @@ fn probe(root: &SysRoot) -> Probe {
 }
 
 /// Lines of five samples 1 ms apart; in the third step every counter wraps.
-fn lines(sensor: &mut dyn Sensor, root: &SysRoot, show: Show<'_>, per: Option<Per>) -> Vec<String> {
+fn lines(sensor: &mut dyn Sensor, root: &SysRoot, show: StatColumns<'_>, per: Option<Per>) -> Vec<String> {
     let header = Header { series: sensor.series().to_vec(), ..Header::default() };
-    let options = Options { show, per, format: Format::Csv, ..Options::default() };
+    let options = StatOptions { show, per, format: TableFormat::Csv, ..StatOptions::default() };
     let mut table = StatTable::new(&header, Catalog::ours(), options).unwrap();
     let mut text = String::new();
     for steps in 0..5 {
@@ -42,7 +42,7 @@ fn lines(sensor: &mut dyn Sensor, root: &SysRoot, show: Show<'_>, per: Option<Pe
     text.lines().map(|line| line.split_once(",,").map_or(line, |(_, values)| values).to_owned()).collect()
 }
 
-fn shown(show: Show<'_>, per: Option<Per>, keep: &str) -> Vec<String> {
+fn shown(show: StatColumns<'_>, per: Option<Per>, keep: &str) -> Vec<String> {
     let root = machine();
     let mut sensor = probe(&root).sensors.remove(0);
     sensor.keep(&|s| keep.split(' ').any(|name| s.metric.bare() == name));
@@ -57,20 +57,24 @@ fn number(name: &str) -> u64 {
 fn rates_are_right_when_counters_wrap() {
     let received = number("n2CachelinesRecv");
     let each = [received, 1000 + received, 2000 + received].map(|step| (1000 * step).to_string());
-    let lines = shown(Show::Series, None, "n2CachelinesRecv");
+    let lines = shown(StatColumns::Series, None, "n2CachelinesRecv");
     assert!(lines[0].ends_with("numaconnect2.n2CachelinesRecv@card2"), "{}", lines[0]);
     assert_eq!(lines[1..], vec![each.join(","); 4], "the same before, at and after the wrap");
 }
 
 #[test]
 fn the_machine_is_the_sum_of_its_cards() {
-    let lines = shown(Show::Series, Some(Per::Machine), "n2CachelinesRecv");
+    let lines = shown(StatColumns::Series, Some(Per::Machine), "n2CachelinesRecv");
     let sum = 1000 * (3000 + 3 * number("n2CachelinesRecv"));
     assert_eq!(lines[1..], vec![sum.to_string(); 4], "no average");
     let root = machine();
     let mut sensor = summed(probe(&root).sensors.remove(0));
     sensor.keep(&|s| s.metric.bare() == "n2CachelinesRecv");
-    assert_eq!(self::lines(sensor.as_mut(), &root, Show::Series, None), lines, "sums that are recorded");
+    assert_eq!(
+        self::lines(sensor.as_mut(), &root, StatColumns::Series, None),
+        lines,
+        "sums that are recorded"
+    );
 }
 
 #[test]
@@ -79,10 +83,10 @@ fn cycles_are_shares_of_the_clock_per_card_and_together() {
     let keep = "n2WaitCycReqPiuRmpe n2Cyc";
     let step = number("n2WaitCycReqPiuRmpe") as f64;
     let percent = |cycles: f64| (cycles / 200_000.0 * 100_000.0).round() / 1000.0;
-    let cards = shown(Show::Formulas(&names), Some(Per::Device), keep);
+    let cards = shown(StatColumns::Formulas(&names), Some(Per::Device), keep);
     let of_cards = [0.0, 1000.0, 2000.0].map(|more| percent(step + more).to_string());
     assert_eq!(cards[1..], vec![of_cards.join(","); 4]);
-    let machine = shown(Show::Formulas(&names), Some(Per::Machine), keep);
+    let machine = shown(StatColumns::Formulas(&names), Some(Per::Machine), keep);
     assert_eq!(machine[1..], vec![percent(step + 1000.0).to_string(); 4], "no sum of shares");
 }
 
@@ -102,7 +106,7 @@ fn every_counter_of_cycles_has_its_formula() {
 fn a_table_per_card_has_columns_of_its_own() {
     let root = machine();
     let mut sensor = probe(&root).sensors.remove(0);
-    let lines = lines(sensor.as_mut(), &root, Show::Columns, Some(Per::Device));
+    let lines = lines(sensor.as_mut(), &root, StatColumns::Columns, Some(Per::Device));
     assert!(
         lines[0].starts_with("time,label,link_in@card0,link_out@card0,n2CycRmpeHalf@card0,"),
         "{}",
@@ -126,7 +130,7 @@ fn cards_are_listed_with_their_numbers_and_left_out_in_few_words() {
         "{there}"
     );
     assert!(line("n2WaitCycReqPiuRmpe ").contains("percent  formula  device "), "{there}");
-    let none = list(&SysRoot::of_tree(Tree::new()), None);
+    let none = list(&SysRoot::of_tree(FileTree::new()), None);
     assert!(
         none.contains("Not here: memory has no /dev/mem/0xf0000000.bin; run on a machine with such cards"),
         "{none}"

@@ -7,7 +7,7 @@ use numakit_model::{CpuSet, Instance, Series};
 use numakit_recording::Rates;
 use numakit_sensors::{Probe, Scene, Sensor, Tick};
 use numakit_sys::SysRoot;
-use numakit_sys::perf::Event;
+use numakit_sys::perf::PerfEvent;
 use numakit_testing::counters::Script;
 use numakit_testing::machines::{self, Machine};
 use std::fmt::Write;
@@ -40,7 +40,7 @@ fn rates(machine: Machine) -> (Vec<Series>, Vec<Option<f64>>) {
     for pmu in &machine.pmus {
         script.pmu(pmu.kind, pmu.counters, &pmu.cpus.to_string());
     }
-    script.pmu(Event::HARDWARE, 8, "");
+    script.pmu(PerfEvent::HARDWARE, 8, "");
     let packages: Vec<CpuSet> = machine.topology.packages.iter().map(|p| p.cpus.clone()).collect();
     script.costs(&packages, (0, 0));
     let root = SysRoot::of_tree(machine.tree).with_counters(Arc::new(script.clone()));

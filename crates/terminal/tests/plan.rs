@@ -4,7 +4,7 @@
 
 use numakit_model::plan::{Memory, Mode, Plan, Step};
 use numakit_model::{CpuSet, Topology};
-use numakit_placement::Request;
+use numakit_placement::PlacementRequest;
 use numakit_terminal::plan::{comparison, explanation, json, overlay, table};
 use numakit_terminal::topology::{Overlay, svg, svg_with};
 use numakit_topology::synthetic;
@@ -74,7 +74,7 @@ fn tables() {
 #[test]
 fn the_json_holds_the_request_and_the_plan() {
     let t = machine(MACHINE);
-    let text = json(&Request::default(), &plan(&t, 1, 2, 1), &["why".to_owned()]);
+    let text = json(&PlacementRequest::default(), &plan(&t, 1, 2, 1), &["why".to_owned()]);
     golden("plan.json", &text);
     let read: serde_json::Value = serde_json::from_str(&text).unwrap();
     let plan: Plan = serde_json::from_value(read["plan"].clone()).unwrap();

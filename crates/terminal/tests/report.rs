@@ -6,10 +6,10 @@ mod machines;
 
 use machines::{MS, Machine};
 use numakit_derived::Catalog;
-use numakit_model::label::Event;
+use numakit_model::label::RecorderEvent;
 use numakit_model::{Fix, Unavailable};
 use numakit_recording::Batch;
-use numakit_terminal::report::{Change, Report, analyse, page, page_within};
+use numakit_terminal::report::{Report, SeriesChange, analyse, page, page_within};
 
 fn report(machine: &Machine, phase: Option<&str>) -> Report {
     analyse(&machine.header, machine.batches.clone(), phase, Catalog::ours()).unwrap()
@@ -43,7 +43,7 @@ fn bad_node() -> Machine {
     );
     machine.absent(&["perf.cycles", "perf.instructions", "perf.remote_dram", "perf.local_dram"], &why);
     machine.sample();
-    machine.event(Event::CommandStarted("./solver --threads 16".into()));
+    machine.event(RecorderEvent::CommandStarted("./solver --threads 16".into()));
     machine.label("warm up");
     for tick in 0..300 {
         if tick == 100 {
@@ -73,8 +73,8 @@ fn bad_node() -> Machine {
         machine.add("pressure.memory_some", if compute { 300 } else { 0 });
         machine.sample();
     }
-    machine.event(Event::Lost(4));
-    machine.event(Event::CommandEnded(0));
+    machine.event(RecorderEvent::Lost(4));
+    machine.event(RecorderEvent::CommandEnded(0));
     machine.sample();
     machine
 }
@@ -127,10 +127,10 @@ fn a_page_of_one_node() {
     machine.absent(&["vmstat.numa_hint_faults", "vmstat.numa_hint_faults_local"], &why);
     for tick in 0..200u64 {
         if tick == 50 {
-            machine.event(Event::CommandStarted("touch-memory 1G".into()));
+            machine.event(RecorderEvent::CommandStarted("touch-memory 1G".into()));
         }
         if tick == 150 {
-            machine.event(Event::CommandEnded(139));
+            machine.event(RecorderEvent::CommandEnded(139));
         }
         if (50..150).contains(&tick) {
             machine.allocate(0, 2622, 0, 0);
@@ -148,18 +148,19 @@ fn a_page_of_one_node() {
 fn a_page_of_a_damaged_recording() {
     let mut machine = Machine::new(2);
     machine.sample();
-    machine.event(Event::ClockStep(-3_600_000_000_000));
-    machine.event(Event::Paused);
+    machine.event(RecorderEvent::ClockStep(-3_600_000_000_000));
+    machine.event(RecorderEvent::Paused);
     machine.time += 2_000 * MS;
-    machine.event(Event::Resumed);
-    machine.event(Event::Interval(20 * MS));
-    machine.event(Event::Absent("node: /sys/devices/system/node/node1/numastat: no such file".into()));
+    machine.event(RecorderEvent::Resumed);
+    machine.event(RecorderEvent::Interval(20 * MS));
+    machine
+        .event(RecorderEvent::Absent("node: /sys/devices/system/node/node1/numastat: no such file".into()));
     for _ in 0..3 {
         machine.allocate(0, 10, 1, 0);
         machine.sample();
     }
-    machine.event(Event::Dropped(7));
-    machine.event(Event::Lost(1));
+    machine.event(RecorderEvent::Dropped(7));
+    machine.event(RecorderEvent::Lost(1));
     machine.sample();
     let mut report = report(&machine, None);
     report.losses.damage =
@@ -309,9 +310,9 @@ fn movers_are_what_moved_and_not_the_sampler() {
     assert!(!names.contains(&"vmstat.thp_fault_alloc"), "it is steady: {names:?}");
     assert!(names.len() <= 10);
     let free = whole.movers.iter().find(|m| m.series == "node.MemFree@node0").unwrap();
-    assert!(matches!(free.change, Change::Level { unit: "bytes", begin, end, .. } if begin > end));
+    assert!(matches!(free.change, SeriesChange::Level { unit: "bytes", begin, end, .. } if begin > end));
     let faults = whole.movers.iter().find(|m| m.series == "vmstat.pgfault").unwrap();
-    let Change::Rate { quiet, peak, active_percent, .. } = faults.change else { panic!("a counter") };
+    let SeriesChange::Rate { quiet, peak, active_percent, .. } = faults.change else { panic!("a counter") };
     assert!((quiet / 2000.0 - 1.0).abs() < 0.06, "{quiet}");
     close(Some(peak), 40_000.0);
     close(Some(active_percent), 100.0);
@@ -391,10 +392,10 @@ fn a_pause_an_absence_and_a_step_back_add_nothing() {
     machine.sample();
     machine.add(fault, 100);
     machine.sample();
-    machine.event(Event::Paused);
+    machine.event(RecorderEvent::Paused);
     machine.time += 5_000 * MS;
     machine.add(fault, 1_000_000);
-    machine.event(Event::Resumed);
+    machine.event(RecorderEvent::Resumed);
     machine.sample();
     machine.add(fault, 10);
     machine.sample();
@@ -448,7 +449,7 @@ fn many_labels_take_bounded_memory() {
     let mut machine = Machine::new(1);
     for n in 0..1000 {
         machine.label(&format!("step {n}"));
-        machine.event(Event::Absent("x".into()));
+        machine.event(RecorderEvent::Absent("x".into()));
         machine.sample();
     }
     let report = report(&machine, None);
@@ -473,7 +474,7 @@ fn a_recording_of_another_program_says_what_it_can() {
     assert_eq!(report.movers.len(), 1);
     assert_eq!(report.movers[0].series, "numaconnect2.reads@card0");
     assert!(
-        matches!(report.movers[0].change, Change::Rate { peak, peak_at_seconds, .. } if peak == 900_000.0 && peak_at_seconds == 4.0)
+        matches!(report.movers[0].change, SeriesChange::Rate { peak, peak_at_seconds, .. } if peak == 900_000.0 && peak_at_seconds == 4.0)
     );
     assert!(page(&report, false).starts_with("Machine    not in the recording\n"));
 }
@@ -560,8 +561,8 @@ proptest::proptest! {
         let mut batch = Batch::empty(machine.header.series.len());
         for (time, kind, value) in rows {
             let events = [
-                Event::Paused, Event::Resumed, Event::Lost(value), Event::Dropped(value), Event::Interval(value),
-                Event::ClockStep(value as i64), Event::CommandStarted("x".into()), Event::CommandEnded(value as i32),
+                RecorderEvent::Paused, RecorderEvent::Resumed, RecorderEvent::Lost(value), RecorderEvent::Dropped(value), RecorderEvent::Interval(value),
+                RecorderEvent::ClockStep(value as i64), RecorderEvent::CommandStarted("x".into()), RecorderEvent::CommandEnded(value as i32),
             ];
             match events.get(kind) {
                 Some(event) => batch.push_label(time, event.text()),

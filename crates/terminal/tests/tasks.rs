@@ -4,11 +4,11 @@
 
 use numakit_model::topology::Node;
 use numakit_model::{CpuSet, Topology};
-use numakit_sensors::task::access::Access;
+use numakit_sensors::task::access::TaskAccess;
 use numakit_sensors::task::survey::Survey;
 use numakit_sys::SysRoot;
-use numakit_sys::root::Tree;
-use numakit_terminal::tasks::{Order, Tasks};
+use numakit_sys::root::FileTree;
+use numakit_terminal::tasks::{SortKey, TaskTable};
 use std::io::ErrorKind;
 
 /// Node N has the CPUs 4N to 4N + 3.
@@ -18,7 +18,7 @@ fn topology() -> Topology {
 }
 
 /// Threads are their CPU and CPU time in ms.
-fn put(tree: &mut Tree, pid: u32, uid: u32, command: &str, threads: &[(u32, u64)]) {
+fn put(tree: &mut FileTree, pid: u32, uid: u32, command: &str, threads: &[(u32, u64)]) {
     let count = threads.len();
     let stat = |id: u32, cpu: u32| {
         format!(
@@ -42,7 +42,7 @@ const SOLVER: &str = "\
 ";
 
 fn machine() -> SysRoot {
-    let mut tree = Tree::new();
+    let mut tree = FileTree::new();
     tree.file("/etc/passwd", "root:x:0:0::/:\nalice:x:1000:1000::/:\n");
     work(&mut tree, 0);
     tree.file("/proc/210/numa_maps", SOLVER);
@@ -53,7 +53,7 @@ fn machine() -> SysRoot {
 }
 
 /// CPU time so many ms after the start.
-fn work(tree: &mut Tree, ms: u64) {
+fn work(tree: &mut FileTree, ms: u64) {
     put(tree, 210, 1000, "solver", &[(0, ms), (1, ms), (5, ms / 2)]);
     put(tree, 220, 1000, "web server", &[(4, ms)]);
     put(tree, 230, 77, "idle", &[(0, 0)]);
@@ -70,9 +70,13 @@ fn the_whole_way_from_files_to_text() {
         let mut survey = Survey::new(&root, &topology, only.clone()).unwrap();
         root.change(|tree| work(tree, 1000));
         let processes = survey.measure(&|| true);
-        let mut tasks =
-            Tasks { nodes: survey.nodes().to_vec(), seconds: 1.0, processes, fix: Access::look(&root).fix() };
-        tasks.sort(Order::Remote);
+        let mut tasks = TaskTable {
+            nodes: survey.nodes().to_vec(),
+            seconds: 1.0,
+            processes,
+            fix: TaskAccess::look(&root).fix(),
+        };
+        tasks.sort(SortKey::Remote);
         text.push_str(&if only.is_none() { tasks.list(20) + "\n" } else { tasks.details() });
     }
     let path = format!("{}/tests/golden/tasks-four-nodes.txt", env!("CARGO_MANIFEST_DIR"));

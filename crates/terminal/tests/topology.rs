@@ -3,7 +3,7 @@
 
 use numakit_model::Topology;
 use numakit_sys::SysRoot;
-use numakit_terminal::topology::{Look, hardware, svg, tree};
+use numakit_terminal::topology::{TreeStyle, hardware, svg, tree};
 use numakit_topology::{json, synthetic};
 use std::path::PathBuf;
 use std::process::Command;
@@ -40,7 +40,7 @@ fn golden(name: &str, text: &str) {
 }
 
 fn plain(t: &Topology) -> String {
-    tree(t, Look { color: false, width: 100 })
+    tree(t, TreeStyle { color: false, width: 100 })
 }
 
 #[test]
@@ -65,7 +65,7 @@ fn trees_fit_the_screen() {
 
 #[test]
 fn colour_changes_nothing_but_colour() {
-    let coloured = tree(&machine(SOCKETS), Look { color: true, width: 100 });
+    let coloured = tree(&machine(SOCKETS), TreeStyle { color: true, width: 100 });
     assert!(coloured.contains("\x1b[1mpackage 0\x1b[0m"));
     assert_eq!(coloured.replace("\x1b[1m", "").replace("\x1b[0m", ""), plain(&machine(SOCKETS)));
 }

@@ -1,6 +1,6 @@
 //! NumaConnect2 cards that do not exist, as files of their registers.
 
-use numakit_sys::root::Tree;
+use numakit_sys::root::FileTree;
 
 /// Where the windows of cards are, each in a file with its address as its name.
 const FOLDER: &str = "/dev/mem";
@@ -27,7 +27,7 @@ const STEP: u32 = 0x10;
 
 /// Gives a machine this many cards. Their counters have the values of [`counted`] after `steps`
 /// steps; they start shortly before they wrap. With more steps, put the cards again.
-pub fn put(tree: &mut Tree, count: u32, steps: u64) {
+pub fn put(tree: &mut FileTree, count: u32, steps: u64) {
     let position = |card: u32| if card < count { card * STEP } else { LAST };
     tree.file(&format!("{FOLDER}/{LOCAL:#x}.bin"), window(0, position(0), steps));
     for card in 0..count {

@@ -18,7 +18,7 @@ mod turns;
 
 use numakit_model::CpuSet;
 use numakit_sys::clock;
-use numakit_sys::perf::{Counters, Errno, Event, Group, Times};
+use numakit_sys::perf::{Counters, Errno, EventGroup, PerfEvent, Times};
 use std::cell::Cell;
 use std::collections::{BTreeMap, HashMap};
 use std::io;
@@ -27,7 +27,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use turns::Turns;
 
 /// How many events of a kind happen on a CPU in a second.
-pub type Rate = fn(u32, &Event) -> u64;
+pub type Rate = fn(u32, &PerfEvent) -> u64;
 
 /// The script. Clones share it.
 #[derive(Debug, Clone)]
@@ -49,7 +49,7 @@ struct State {
     pmus: BTreeMap<u32, Pmu>,
     removed: BTreeMap<u32, Pmu>,
     offline: CpuSet,
-    refused: HashMap<Event, Errno>,
+    refused: HashMap<PerfEvent, Errno>,
     /// Level, and whether the process has the capability.
     paranoid: (i64, bool),
     rate: Rate,
@@ -96,7 +96,7 @@ impl Script {
     fn with_time(real: bool) -> Self {
         let anywhere = Pmu { counters: usize::MAX, cpus: CpuSet::new() };
         let state = State {
-            pmus: [Event::SOFTWARE, Event::TRACEPOINT].map(|kind| (kind, anywhere.clone())).into(),
+            pmus: [PerfEvent::SOFTWARE, PerfEvent::TRACEPOINT].map(|kind| (kind, anywhere.clone())).into(),
             removed: BTreeMap::new(),
             offline: CpuSet::new(),
             refused: HashMap::new(),
@@ -139,7 +139,7 @@ impl Script {
     }
 
     /// Opening this event fails so.
-    pub fn refuse(&self, event: Event, errno: Errno) -> &Self {
+    pub fn refuse(&self, event: PerfEvent, errno: Errno) -> &Self {
         self.state().refused.insert(event, errno);
         self
     }
@@ -240,13 +240,13 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn software(event: &Event) -> bool {
-    matches!(event.pmu, Event::SOFTWARE | Event::TRACEPOINT)
+fn software(event: &PerfEvent) -> bool {
+    matches!(event.pmu, PerfEvent::SOFTWARE | PerfEvent::TRACEPOINT)
 }
 
 impl State {
     /// Whether one event can be opened on a CPU.
-    fn check(&self, cpu: u32, event: &Event) -> Result<(), Errno> {
+    fn check(&self, cpu: u32, event: &PerfEvent) -> Result<(), Errno> {
         if let Some(errno) = self.refused.get(event) {
             return Err(*errno);
         }
@@ -262,7 +262,7 @@ impl State {
     }
 
     /// How many of the first events form a group, and the PMU whose counters it needs.
-    fn group(&self, cpu: u32, events: &[Event]) -> Result<(usize, u32), Errno> {
+    fn group(&self, cpu: u32, events: &[PerfEvent]) -> Result<(usize, u32), Errno> {
         let first = events.first().ok_or(Errno::Invalid)?;
         self.check(cpu, first)?;
         let mut pmu = first.pmu;
@@ -290,7 +290,7 @@ impl State {
 }
 
 impl Counters for Script {
-    fn open(&self, cpu: u32, events: &[Event]) -> io::Result<(Box<dyn Group>, usize)> {
+    fn open(&self, cpu: u32, events: &[PerfEvent]) -> io::Result<(Box<dyn EventGroup>, usize)> {
         let mut state = self.state();
         let (taken, pmu) = state.group(cpu, events).map_err(Errno::error)?;
         let counters = state.pmus.get(&pmu).map_or(0, |p| p.counters);
@@ -322,7 +322,7 @@ struct Scripted {
     costs: (u64, u64),
 }
 
-impl Group for Scripted {
+impl EventGroup for Scripted {
     fn read(&mut self, counts: &mut [u64]) -> io::Result<Times> {
         let started = clock::monotonic();
         let inner = &self.script.0;

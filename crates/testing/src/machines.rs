@@ -6,7 +6,7 @@ mod description;
 use crate::sysfs;
 use description::{Description, Place, Unit};
 use numakit_model::{CpuSet, Topology, suggest};
-use numakit_sys::root::Tree;
+use numakit_sys::root::FileTree;
 use numakit_topology::synthetic;
 use std::fmt::Write;
 use thiserror::Error;
@@ -17,16 +17,16 @@ const DEVICES: &str = "/sys/bus/event_source/devices";
 #[derive(Debug, Clone)]
 pub struct Machine {
     /// Its /sys and /proc.
-    pub tree: Tree,
+    pub tree: FileTree,
     /// What it is made of.
     pub topology: Topology,
     /// Its PMUs.
-    pub pmus: Vec<Pmu>,
+    pub pmus: Vec<PmuSpec>,
 }
 
 /// A PMU of a machine.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Pmu {
+pub struct PmuSpec {
     /// Name of its folder.
     pub name: String,
     /// The kernel's number for it.
@@ -116,7 +116,7 @@ pub fn parse(text: &str) -> Result<Machine, MachineError> {
 }
 
 /// All PMUs of a section.
-fn add(unit: &Unit, t: &Topology, tree: &mut Tree, pmus: &mut Vec<Pmu>) -> Result<(), MachineError> {
+fn add(unit: &Unit, t: &Topology, tree: &mut FileTree, pmus: &mut Vec<PmuSpec>) -> Result<(), MachineError> {
     let (cpus, file) = cpus(unit, t)?;
     for (kind, name) in (unit.kind..).zip(&unit.names) {
         let mut files = unit.files.clone();
@@ -124,7 +124,7 @@ fn add(unit: &Unit, t: &Topology, tree: &mut Tree, pmus: &mut Vec<Pmu>) -> Resul
         files.extend(file.map(|file| (file.to_owned(), cpus.to_string())));
         write_pmu(tree, name, &files);
         let cpus = if unit.place == Place::All { CpuSet::new() } else { cpus.clone() };
-        pmus.push(Pmu { name: name.clone(), kind, cpus, counters: unit.counters });
+        pmus.push(PmuSpec { name: name.clone(), kind, cpus, counters: unit.counters });
     }
     Ok(())
 }
@@ -151,14 +151,14 @@ fn cpus(unit: &Unit, t: &Topology) -> Result<(CpuSet, Option<&'static str>), Mac
 }
 
 /// Files in the folder of a PMU, which is a link as in the real /sys.
-fn write_pmu(tree: &mut Tree, name: &str, files: &[(String, String)]) {
+fn write_pmu(tree: &mut FileTree, name: &str, files: &[(String, String)]) {
     tree.symlink(&format!("{DEVICES}/{name}"), &format!("../../../devices/{name}"));
     for (file, content) in files {
         tree.file(&format!("/sys/devices/{name}/{file}"), format!("{content}\n"));
     }
 }
 
-fn write_cpu(description: &Description, t: &Topology, tree: &mut Tree) {
+fn write_cpu(description: &Description, t: &Topology, tree: &mut FileTree) {
     let (key, identity) = &description.identity;
     let parts: Vec<&str> = identity.split('-').collect();
     let lines = match (key.as_str(), parts.as_slice()) {

@@ -3,7 +3,7 @@
 
 use numakit_model::topology::{Cache, CacheKind, Node};
 use numakit_model::{CpuSet, Topology};
-use numakit_sys::root::Tree;
+use numakit_sys::root::FileTree;
 use numakit_topology::page_size::vector_of;
 use std::fmt::Write;
 use std::fs;
@@ -22,7 +22,7 @@ const NUMASTAT: &str =
     "numa_hit 100\nnuma_miss 0\nnuma_foreign 0\ninterleave_hit 0\nlocal_node 100\nother_node 0\n";
 
 /// Writes files, folders and links below a directory, which must not hold a `sys` or `proc` yet.
-pub fn write(tree: &Tree, directory: &Path) -> io::Result<()> {
+pub fn write(tree: &FileTree, directory: &Path) -> io::Result<()> {
     let place = |path: &str| directory.join(path.trim_start_matches('/'));
     tree.directories().try_for_each(|path| fs::create_dir_all(place(path)))?;
     tree.files().try_for_each(|(path, content)| fs::write(place(path), content))?;
@@ -30,8 +30,8 @@ pub fn write(tree: &Tree, directory: &Path) -> io::Result<()> {
 }
 
 /// The files of a machine.
-pub fn tree(t: &Topology) -> Tree {
-    let mut tree = Tree::new();
+pub fn tree(t: &Topology) -> FileTree {
+    let mut tree = FileTree::new();
     let known = t.online.or(&t.offline);
     let masks = Masks { words: known.last().unwrap_or(0) as usize / 32 + 1 };
     for (name, cpus) in
@@ -73,7 +73,7 @@ fn class_code(class: &str) -> String {
 }
 
 /// Kinds of cores in the files that their names come from.
-fn write_kinds(t: &Topology, tree: &mut Tree) {
+fn write_kinds(t: &Topology, tree: &mut FileTree) {
     for kind in &t.kinds {
         if kind.name.starts_with("cpu_") {
             tree.file(&format!("/sys/devices/{}/cpus", kind.name), line(&kind.cpus));
@@ -90,7 +90,7 @@ fn write_kinds(t: &Topology, tree: &mut Tree) {
     }
 }
 
-fn write_proc(t: &Topology, tree: &mut Tree) {
+fn write_proc(t: &Topology, tree: &mut FileTree) {
     let total = t.memory_kb().unwrap_or(0);
     let free = t.nodes.iter().filter_map(|n| n.free_kb).fold(0, u64::saturating_add);
     let meminfo = format!("MemTotal:       {total} kB\nMemFree:        {free} kB\n");
@@ -110,7 +110,7 @@ fn write_proc(t: &Topology, tree: &mut Tree) {
     tree.file("/proc/self/auxv", vector_of(t.page_size));
 }
 
-fn write_nodes(t: &Topology, masks: &Masks, tree: &mut Tree) {
+fn write_nodes(t: &Topology, masks: &Masks, tree: &mut FileTree) {
     let ids = t.node_ids();
     let with = |has: &dyn Fn(&Node) -> bool| -> CpuSet {
         t.nodes.iter().filter(|node| has(node)).map(|node| node.os_index).collect()
@@ -152,7 +152,7 @@ fn meminfo(node: &Node) -> String {
     known.map(|(name, value)| format!("Node {} {name}: {value:>14} kB\n", node.os_index)).collect()
 }
 
-fn write_memory(node: &Node, directory: &str, tree: &mut Tree) {
+fn write_memory(node: &Node, directory: &str, tree: &mut FileTree) {
     for pool in &node.huge_pages {
         let file = format!("{directory}/hugepages/hugepages-{}kB/nr_hugepages", pool.size_kb);
         tree.file(&file, format!("{}\n", pool.count));
@@ -248,7 +248,7 @@ impl Places {
         self.topology.push(files);
     }
 
-    fn write(&self, cpu: u32, tree: &mut Tree) {
+    fn write(&self, cpu: u32, tree: &mut FileTree) {
         for &group in &self.of_cpu[cpu as usize] {
             for (name, content) in &self.topology[group] {
                 tree.file(&format!("{CPU}/cpu{cpu}/topology/{name}"), content.as_str());

@@ -4,7 +4,7 @@ use crate::page_size::vector_of;
 use crate::{TopologyError, read};
 use numakit_model::Topology;
 use numakit_sys::SysRoot;
-use numakit_sys::root::{Tree, archive};
+use numakit_sys::root::{FileTree, archive};
 use std::io::{self, Write};
 
 /// Where files are taken from; whatever else was looked at stays behind. None of these holds
@@ -64,7 +64,7 @@ const FOLDER: &str = "machine";
 /// Files of a machine, ready to be written.
 #[derive(Debug)]
 pub struct Capture {
-    tree: Tree,
+    tree: FileTree,
     topology: Topology,
 }
 
@@ -86,7 +86,7 @@ impl Capture {
         let topology = read(&traced)?;
         also(&traced, &topology);
         ALWAYS.iter().for_each(|path| _ = traced.exists(path));
-        let mut tree = Tree::new();
+        let mut tree = FileTree::new();
         for path in traced.touched().iter().filter(|path| place_of(path).is_some()) {
             keep(root, path, &mut tree);
         }
@@ -105,7 +105,7 @@ impl Capture {
     }
 
     /// The files.
-    pub fn tree(&self) -> &Tree {
+    pub fn tree(&self) -> &FileTree {
         &self.tree
     }
 
@@ -146,7 +146,7 @@ fn without_names(text: &str) -> String {
 
 /// A file with its content, a link to a directory as a link, and a directory with the names of
 /// the directories in it, because a reader that lists it goes by them.
-fn keep(root: &SysRoot, path: &str, tree: &mut Tree) {
+fn keep(root: &SysRoot, path: &str, tree: &mut FileTree) {
     if path == CPUINFO {
         root.text(path).iter().for_each(|text| _ = tree.file(path, without_names(text)));
     } else if let Ok(content) = root.bytes(path) {

@@ -5,7 +5,7 @@ use crate::json::MAX_NODES;
 use crate::reader::Reader;
 use crate::{TopologyError, hmat, values};
 use numakit_model::CpuSet;
-use numakit_model::topology::{HugePages, Node};
+use numakit_model::topology::{HugePagePool, Node};
 
 pub(crate) const NODE: &str = "/sys/devices/system/node";
 
@@ -99,14 +99,14 @@ fn read_one(reader: &mut Reader<'_>, id: u32, online_cpus: &CpuSet) -> Node {
     }
 }
 
-fn huge_pages(reader: &mut Reader<'_>, id: u32) -> Vec<HugePages> {
+fn huge_pages(reader: &mut Reader<'_>, id: u32) -> Vec<HugePagePool> {
     let directory = format!("{NODE}/node{id}/hugepages");
     let names = reader.root.list(&directory).unwrap_or_default();
     let sizes = names.iter().filter_map(|n| n.strip_prefix("hugepages-")?.strip_suffix("kB")?.parse().ok());
-    let mut pools: Vec<HugePages> = sizes
+    let mut pools: Vec<HugePagePool> = sizes
         .filter_map(|size_kb: u64| {
             let count = reader.number(format_args!("{directory}/hugepages-{size_kb}kB/nr_hugepages"))?;
-            Some(HugePages { size_kb, count: u64::try_from(count).ok()? })
+            Some(HugePagePool { size_kb, count: u64::try_from(count).ok()? })
         })
         .collect();
     pools.sort_by_key(|pool| pool.size_kb);

@@ -3,7 +3,7 @@
 
 use numakit_model::Topology;
 use numakit_sys::SysRoot;
-use numakit_sys::root::Tree;
+use numakit_sys::root::FileTree;
 use numakit_testing::sysfs;
 use numakit_topology::capture::Capture;
 use numakit_topology::{read, synthetic};
@@ -128,6 +128,6 @@ fn performance_monitoring_units_are_taken_and_names_of_boards_are_not() {
 
 #[test]
 fn a_root_without_a_machine_gives_no_capture() {
-    assert!(Capture::take(&SysRoot::of_tree(Tree::new()), |_, _| {}).is_err());
+    assert!(Capture::take(&SysRoot::of_tree(FileTree::new()), |_, _| {}).is_err());
     assert!(SysRoot::open(Path::new("/nonexistent")).is_err());
 }

@@ -5,19 +5,19 @@
 use numakit_model::Topology;
 use numakit_model::topology::CacheKind;
 use numakit_sys::SysRoot;
-use numakit_sys::root::Tree;
+use numakit_sys::root::FileTree;
 use numakit_testing::sysfs;
 use numakit_topology::{read, read_places, synthetic};
 
 const CPU: &str = "/sys/devices/system/cpu";
 const NODE: &str = "/sys/devices/system/node";
 
-fn machine(description: &str) -> Tree {
+fn machine(description: &str) -> FileTree {
     sysfs::tree(&synthetic::parse(description).unwrap())
 }
 
 /// The whole reading and the quick one, which must agree.
-fn both(tree: &Tree) -> [Topology; 2] {
+fn both(tree: &FileTree) -> [Topology; 2] {
     let root = SysRoot::of_tree(tree.clone());
     [read(&root).unwrap(), read_places(&root, false).unwrap()]
 }
@@ -115,7 +115,7 @@ fn a_core_that_does_not_list_itself_is_its_own() {
 #[test]
 fn a_package_whose_siblings_are_cut_is_one() {
     // A kernel cuts the siblings at the nodes: cores 0-3 and 4-7 of the same package.
-    let cut = |tree: &mut Tree| {
+    let cut = |tree: &mut FileTree| {
         for cpu in 0..16 {
             for file in ["core_siblings", "package_cpus"] {
                 let mask = format!("{:04x}\n", 0xf << (cpu / 4 * 4));

@@ -5,7 +5,7 @@
 use numakit_model::topology::CacheKind;
 use numakit_model::{CpuSet, Topology};
 use numakit_sys::SysRoot;
-use numakit_sys::root::Tree;
+use numakit_sys::root::FileTree;
 use numakit_testing::sysfs;
 use numakit_topology::{read, synthetic};
 use std::io::ErrorKind;
@@ -14,16 +14,16 @@ const CPU: &str = "/sys/devices/system/cpu";
 const NODE: &str = "/sys/devices/system/node";
 
 /// The files of a regular machine.
-fn machine(description: &str) -> Tree {
+fn machine(description: &str) -> FileTree {
     sysfs::tree(&synthetic::parse(description).unwrap())
 }
 
 /// Two packages with two cores of two threads: CPUs 0-3 and 4-7, nodes 0 and 1.
-fn two_sockets() -> Tree {
+fn two_sockets() -> FileTree {
     machine("package:2 node:1(mem=1G) l3:1 core:2(l1=32K,l2=1M) pu:2 dist=10/21")
 }
 
-fn topology(tree: &Tree) -> Topology {
+fn topology(tree: &FileTree) -> Topology {
     read(&SysRoot::of_tree(tree.clone())).unwrap()
 }
 
@@ -75,7 +75,7 @@ fn point_02_no_lists_of_cpus() {
 
 #[test]
 fn point_02_only_proc_stat_names_cpus() {
-    let mut tree = Tree::new();
+    let mut tree = FileTree::new();
     tree.file("/proc/stat", "cpu  1 2\ncpu0 1 2\ncpu3 1 2\nintr 5\n");
     let t = topology(&tree);
     assert_eq!(t.online, set("0,3"));
@@ -180,7 +180,7 @@ fn point_08_possible_is_more_than_online() {
 
 #[test]
 fn point_09_sparse_numbers() {
-    let mut tree = Tree::new();
+    let mut tree = FileTree::new();
     tree.file(&format!("{CPU}/online"), "2-3,100\n").file(&format!("{NODE}/online"), "1,8,255\n");
     for (node, list) in [(1, "2-3"), (8, "100"), (255, "")] {
         tree.file(&format!("{NODE}/node{node}/cpulist"), list);
@@ -210,7 +210,7 @@ fn point_10_distance_columns_follow_online_nodes() {
 #[test]
 fn point_10_rows_of_another_length() {
     let mut tree = machine("node:3 core:1");
-    let rows = |tree: &mut Tree, row: &str| {
+    let rows = |tree: &mut FileTree, row: &str| {
         for node in [0, 2] {
             tree.file(&format!("{NODE}/node{node}/distance"), row);
         }
@@ -556,7 +556,7 @@ fn point_21_dangling_links() {
 #[test]
 fn point_21_nothing_of_the_host_is_read() {
     // Where the other root has nothing, the host has much; an empty root must stay an error.
-    let error = read(&SysRoot::of_tree(Tree::new())).unwrap_err().to_string();
+    let error = read(&SysRoot::of_tree(FileTree::new())).unwrap_err().to_string();
     assert!(error.contains("shows no CPU") && error.contains("numa capture"), "{error}");
     let folder = std::env::temp_dir().join(format!("numakit-half-{}", std::process::id()));
     std::fs::create_dir_all(folder.join("sys/devices/system/cpu")).unwrap();

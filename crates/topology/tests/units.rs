@@ -4,7 +4,7 @@
 use numakit_model::topology::CacheKind;
 use numakit_model::{CpuSet, Topology};
 use numakit_sys::SysRoot;
-use numakit_sys::root::Tree;
+use numakit_sys::root::FileTree;
 use numakit_testing::sysfs;
 use numakit_topology::{json, read, read_places, synthetic};
 use std::path::Path;
@@ -17,7 +17,7 @@ fn opteron() -> Topology {
 }
 
 /// Its files as a kernel of its time shows them: no `core_cpus`, and who it is in /proc/cpuinfo.
-fn files() -> Tree {
+fn files() -> FileTree {
     let mut tree = sysfs::tree(&opteron());
     for cpu in 0..64 {
         for file in ["core_cpus", "core_cpus_list", "package_cpus", "package_cpus_list"] {
@@ -111,7 +111,7 @@ fn hwloc(root: &Path, arguments: &[&str]) -> Option<String> {
     Some(String::from_utf8(output.stdout).unwrap().trim().to_owned())
 }
 
-fn write(tree: &Tree, folder: &Path) {
+fn write(tree: &FileTree, folder: &Path) {
     let _ = std::fs::remove_dir_all(folder);
     for (path, content) in tree.files() {
         let file = folder.join(path.trim_start_matches('/'));

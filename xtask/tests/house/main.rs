@@ -7,6 +7,7 @@ mod errors;
 mod kernel_files;
 mod layers;
 mod rules;
+mod types;
 mod words;
 
 use std::fs;

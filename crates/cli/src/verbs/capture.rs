@@ -1,6 +1,6 @@
 //! `numa capture`.
 
-use crate::Global;
+use crate::GlobalArgs;
 use crate::to_file::{self, Existing, is_standard_output, no_terminal};
 use anyhow::Context;
 use clap::Args;
@@ -17,7 +17,7 @@ use std::process::ExitCode;
 /// The file contains only what numa reads from /sys and /proc: no names of users, hosts or
 /// networks and no serial numbers. Verbs that read the machine accept it with --sysroot.
 #[derive(Debug, Args)]
-pub struct Capture {
+pub struct CaptureArgs {
     /// The file, a tar archive compressed with zstd; '-' is standard output
     #[arg(short, long, value_name = "FILE", default_value = "capture.tar.zst")]
     output: PathBuf,
@@ -26,9 +26,9 @@ pub struct Capture {
     force: bool,
 }
 
-impl Capture {
+impl CaptureArgs {
     /// Copies the files and lists them.
-    pub fn run(self, global: &Global) -> anyhow::Result<ExitCode> {
+    pub fn run(self, global: &GlobalArgs) -> anyhow::Result<ExitCode> {
         let root = global.root()?;
         let capture = Taken::take(&root, |root, topology| drop(Probe::new(&Scene::new(root, topology))))
             .context("cannot read the topology")?;

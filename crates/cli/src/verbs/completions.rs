@@ -1,6 +1,6 @@
 //! `numa completions`.
 
-use crate::{Global, completion};
+use crate::{GlobalArgs, completion};
 use clap::Args;
 use clap_complete::Shell;
 use numakit_sys::stdio::print;
@@ -26,7 +26,7 @@ pub struct Completions {
 
 impl Completions {
     /// Prints.
-    pub fn run(self, global: &Global) -> anyhow::Result<ExitCode> {
+    pub fn run(self, global: &GlobalArgs) -> anyhow::Result<ExitCode> {
         global.only_here("completions are part of this program")?;
         print(completion::script(self.shell, &self.program)?)?;
         Ok(ExitCode::SUCCESS)

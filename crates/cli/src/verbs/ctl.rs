@@ -1,15 +1,15 @@
 //! `numa ctl`.
 
-use crate::Global;
+use crate::GlobalArgs;
 use clap::Args;
-use numakit_session::{Order, client};
+use numakit_session::{ControlCommand, client};
 use numakit_sys::stdio::print;
 use std::process::ExitCode;
 
 /// Control a running 'numa stat', 'numa record' or 'numa live'
 #[derive(Debug, Args)]
 #[command(after_help = orders_help())]
-pub struct Ctl {
+pub struct CtlArgs {
     /// Its process ID; not needed if only one is running
     #[arg(long, value_name = "PID")]
     pid: Option<u32>,
@@ -26,13 +26,13 @@ fn orders_help() -> String {
     format!("Commands:\n{}", lines.join("\n"))
 }
 
-impl Ctl {
+impl CtlArgs {
     /// Sends the command and prints the answer.
-    pub fn run(self, global: &Global) -> anyhow::Result<ExitCode> {
+    pub fn run(self, global: &GlobalArgs) -> anyhow::Result<ExitCode> {
         global.only_here("commands go to a numa that runs on this machine")?;
         let mut line = self.order.join(" ");
         // A relative path is relative to this directory, not to that of the recorder.
-        if let Order::Record(path) = Order::parse(line.as_bytes())? {
+        if let ControlCommand::Record(path) = ControlCommand::parse(line.as_bytes())? {
             line = format!("record {}", std::path::absolute(path)?.display());
         }
         let answer = client::send(self.pid, &line)?;

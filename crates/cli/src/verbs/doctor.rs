@@ -1,11 +1,11 @@
 //! `numa doctor`.
 
-use crate::Global;
+use crate::GlobalArgs;
 use anyhow::Context;
 use clap::Args;
 use numakit_model::Fix;
 use numakit_registry::isolate;
-use numakit_sensors::checkup::{self, Finding, Process, State};
+use numakit_sensors::checkup::{self, Finding, FindingState, ProcessRights};
 use numakit_sensors::{Probe, Scene};
 use numakit_server::page;
 use numakit_session::run_directory;
@@ -22,15 +22,15 @@ use std::process::ExitCode;
 /// --json writes {"missing": NUMBER, "findings": [{state, about, seen, fix}]}: state is "ok",
 /// "note" or "missing", and fix is empty if there is nothing to fix.
 #[derive(Debug, Args)]
-pub struct Doctor {
+pub struct DoctorArgs {
     /// Write JSON
     #[arg(long)]
     json: bool,
 }
 
-impl Doctor {
+impl DoctorArgs {
     /// Checks and prints.
-    pub fn run(self, global: &Global) -> anyhow::Result<ExitCode> {
+    pub fn run(self, global: &GlobalArgs) -> anyhow::Result<ExitCode> {
         let root = global.root()?;
         let process = root.is_host().then(process).transpose()?;
         let topology = numakit_topology::read(&root).context("cannot read the topology")?;
@@ -45,7 +45,7 @@ impl Doctor {
         } else {
             print(doctor::text(&findings, numakit_sys::tty::columns()))?;
         }
-        Ok(ExitCode::from(u8::from(doctor::count(&findings, State::Missing) > 0)))
+        Ok(ExitCode::from(u8::from(doctor::count(&findings, FindingState::Missing) > 0)))
     }
 }
 
@@ -91,8 +91,8 @@ fn holders(count: usize) -> String {
     }
 }
 
-fn process() -> anyhow::Result<Process> {
-    Ok(Process {
+fn process() -> anyhow::Result<ProcessRights> {
+    Ok(ProcessRights {
         program: std::env::current_exe().map_or_else(|_| "numa".to_owned(), |p| p.display().to_string()),
         user: std::env::var("USER").unwrap_or_else(|_| "*".to_owned()),
         realtime: sched::may_use_realtime(),

@@ -1,12 +1,12 @@
 //! `numa export`.
 
-use crate::Global;
+use crate::GlobalArgs;
 use crate::global::OF_A_RECORDING;
 use crate::to_file::{self, Existing, is_standard_output, no_terminal};
 use anyhow::{Context, bail};
 use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
-use numakit_export::{FORMATS, Format, Options, Source, Values, format, format_of};
+use numakit_export::{ExportFormat, ExportOptions, ExportSource, ExportedValues, FORMATS, format, format_of};
 use numakit_sys::stdio::note;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -15,13 +15,13 @@ use std::process::ExitCode;
 ///
 /// The exit status is 1 if the recording is damaged; its undamaged part is written.
 #[derive(Debug, Args)]
-pub struct Export {
+pub struct ExportArgs {
     /// A recording of numa or NUMAscope
     #[arg(value_name = "FILE")]
     recording: PathBuf,
     /// The format [default: by the file name extension of the output]
     #[arg(long, value_name = "FORMAT", value_parser = formats())]
-    to: Option<&'static Format>,
+    to: Option<&'static ExportFormat>,
     /// Write counters as rates per second and gauges as they are
     #[arg(long, conflicts_with = "raw")]
     rates: bool,
@@ -36,18 +36,18 @@ pub struct Export {
     output: Option<PathBuf>,
 }
 
-fn formats() -> impl TypedValueParser<Value = &'static Format> {
+fn formats() -> impl TypedValueParser<Value = &'static ExportFormat> {
     let names = FORMATS.iter().map(|f| PossibleValue::new(f.name).help(f.help));
     PossibleValuesParser::new(names).try_map(|name| format(&name).ok_or("no such format"))
 }
 
-impl Export {
+impl ExportArgs {
     /// Writes.
-    pub fn run(self, global: &Global) -> anyhow::Result<ExitCode> {
+    pub fn run(self, global: &GlobalArgs) -> anyhow::Result<ExitCode> {
         global.only_here(OF_A_RECORDING)?;
         let format = self.format()?;
-        let options = Options { values: self.values(format)?, all: self.all };
-        let mut source = Source::open(&self.recording)?;
+        let options = ExportOptions { values: self.values(format)?, all: self.all };
+        let mut source = ExportSource::open(&self.recording)?;
         let notes = write(&mut source, format, options, self.output.as_deref())?;
         notes.iter().for_each(note);
         match source.damage() {
@@ -59,7 +59,7 @@ impl Export {
         }
     }
 
-    fn format(&self) -> anyhow::Result<&'static Format> {
+    fn format(&self) -> anyhow::Result<&'static ExportFormat> {
         self.to.or_else(|| format_of(self.output.as_deref()?)).with_context(|| {
             let known: Vec<String> =
                 FORMATS.iter().map(|f| format!("{} (.{})", f.name, f.extension)).collect();
@@ -70,10 +70,10 @@ impl Export {
         })
     }
 
-    fn values(&self, format: &Format) -> anyhow::Result<Values> {
+    fn values(&self, format: &ExportFormat) -> anyhow::Result<ExportedValues> {
         let wanted = match (self.rates, self.raw) {
-            (true, _) => Some(Values::Rates),
-            (_, true) => Some(Values::Raw),
+            (true, _) => Some(ExportedValues::Rates),
+            (_, true) => Some(ExportedValues::Raw),
             _ => None,
         };
         match wanted {
@@ -88,9 +88,9 @@ impl Export {
 
 /// Writes the rest of a recording. Returns messages for the user.
 pub(crate) fn write(
-    source: &mut Source,
-    format: &Format,
-    options: Options,
+    source: &mut ExportSource,
+    format: &ExportFormat,
+    options: ExportOptions,
     path: Option<&Path>,
 ) -> anyhow::Result<Vec<String>> {
     let path = path.unwrap_or(Path::new("-"));

@@ -1,7 +1,7 @@
 //! `numa list`.
 
-use crate::Global;
-use crate::formulas::Formulas;
+use crate::GlobalArgs;
+use crate::formulas::FormulaArgs;
 use anyhow::Context;
 use clap::Args;
 use numakit_sensors::select::where_to_look;
@@ -28,19 +28,19 @@ use std::process::ExitCode;
 /// smallest unit that it can be computed for ("cpu", "node", "package", "device", "machine") or
 /// null, and why null or {needs, why, instead}.
 #[derive(Debug, Default, Args)]
-pub struct List {
+pub struct ListArgs {
     /// Name, pattern or text to search for
     pattern: Option<String>,
     /// Write JSON
     #[arg(long)]
     json: bool,
     #[command(flatten)]
-    formulas: Formulas,
+    formulas: FormulaArgs,
 }
 
-impl List {
+impl ListArgs {
     /// Lists.
-    pub fn run(self, global: &Global) -> anyhow::Result<ExitCode> {
+    pub fn run(self, global: &GlobalArgs) -> anyhow::Result<ExitCode> {
         let formulas = self.formulas.load()?;
         let root = global.root()?;
         // If the limit cannot be raised, it is sufficient for most machines.

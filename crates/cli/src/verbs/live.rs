@@ -1,9 +1,9 @@
 //! `numa live`.
 
-use crate::Global;
-use crate::formulas::Formulas;
-use crate::observe::{self, Observe};
-use crate::page::{self, Serve};
+use crate::GlobalArgs;
+use crate::formulas::FormulaArgs;
+use crate::observe::{self, ObserveArgs};
+use crate::page::{self, ServeArgs};
 use anyhow::Context;
 use clap::Args;
 use numakit_sensors::Selection;
@@ -23,9 +23,9 @@ use std::time::Duration;
 /// and record; the view address is read-only. Both contain a secret token that is new at every
 /// start. The page and 'numa ctl' can record only below one directory, see --recordings.
 #[derive(Debug, Args)]
-pub struct Live {
+pub struct LiveArgs {
     #[command(flatten)]
-    serve: Serve,
+    serve: ServeArgs,
     /// Sampling interval, from 100us to 1h, or a frequency such as 50Hz or 2kHz
     #[arg(short, long, value_name = "TIME", default_value = "100ms", value_parser = observe::interval_of)]
     interval: Duration,
@@ -33,9 +33,9 @@ pub struct Live {
     #[arg(long, value_name = "DIR", default_value = ".")]
     recordings: PathBuf,
     #[command(flatten)]
-    formulas: Formulas,
+    formulas: FormulaArgs,
     #[command(flatten)]
-    observe: Observe,
+    observe: ObserveArgs,
     /// The command to run and observe, with its arguments
     #[arg(last = true, value_name = "CMD")]
     command: Vec<OsString>,
@@ -44,9 +44,9 @@ pub struct Live {
 /// How often the state of the observation is checked.
 const LOOK: Duration = Duration::from_millis(250);
 
-impl Live {
+impl LiveArgs {
     /// Serves.
-    pub fn run(self, global: &Global) -> anyhow::Result<ExitCode> {
+    pub fn run(self, global: &GlobalArgs) -> anyhow::Result<ExitCode> {
         let formulas = Arc::new(self.formulas.load()?);
         let folder = Folder::open(&self.recordings).with_context(|| {
             let dir = self.recordings.display();

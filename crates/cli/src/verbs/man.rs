@@ -1,6 +1,6 @@
 //! `numa man`.
 
-use crate::{Global, manual, programs};
+use crate::{GlobalArgs, manual, programs};
 use anyhow::{Context, bail};
 use clap::Args;
 use numakit_sys::stdio::print;
@@ -27,7 +27,7 @@ pub struct Man {
 
 impl Man {
     /// Shows, prints or writes.
-    pub fn run(self, global: &Global) -> anyhow::Result<ExitCode> {
+    pub fn run(self, global: &GlobalArgs) -> anyhow::Result<ExitCode> {
         global.only_here("man pages are part of this program")?;
         let pages = manual::pages(programs())?;
         if let Some(folder) = &self.dir {

@@ -1,6 +1,6 @@
 //! `numa mark`.
 
-use crate::Global;
+use crate::GlobalArgs;
 use anyhow::Context;
 use clap::{Args, ValueEnum};
 use numakit_sys::clock::{self, Alarm};
@@ -13,7 +13,7 @@ use std::process::ExitCode;
 /// 'cargo xtask guest --sim' counts cache lines from 'begin' to 'end'. C programs use
 /// native/include/numakit-mark.h for the same purpose. Nothing is printed.
 #[derive(Debug, Args)]
-pub struct Mark {
+pub struct MarkArgs {
     /// Which mark
     what: What,
 }
@@ -30,9 +30,9 @@ enum What {
 /// counting until its CPUs come around to translate again.
 const UNTIL_IT_COUNTS: u64 = 20_000_000;
 
-impl Mark {
+impl MarkArgs {
     /// Marks.
-    pub fn run(self, global: &Global) -> anyhow::Result<ExitCode> {
+    pub fn run(self, global: &GlobalArgs) -> anyhow::Result<ExitCode> {
         global.only_here("a mark is an instruction of this processor")?;
         let instruction = match self.what {
             What::Begin => Instruction::Begin,

@@ -1,14 +1,14 @@
 //! `numa plan`.
 
 use super::topo::{machine as machine_of, write_drawing};
-use crate::Global;
-use crate::place::Place;
+use crate::GlobalArgs;
+use crate::place::PlacementArgs;
 use anyhow::{Context, anyhow};
 use clap::Args;
-use numakit_launch::{Checked, Choice, check};
+use numakit_launch::{Checked, CoreSelector, check};
 use numakit_model::{Plan as Placed, Topology};
-use numakit_placement::launchers::{self, LAUNCHERS, Options};
-use numakit_placement::{Request, Taken, explained};
+use numakit_placement::launchers::{self, LAUNCHERS, LauncherOptions};
+use numakit_placement::{PlacementRequest, Taken, explained};
 use numakit_sys::SysRoot;
 use numakit_sys::proc::machine;
 use numakit_sys::stdio::{note, print};
@@ -35,12 +35,12 @@ use std::process::ExitCode;
 /// compared.
 #[derive(Debug, Args)]
 #[command(after_long_help = launchers_help())]
-pub struct Plan {
+pub struct PlanArgs {
     /// The program and its arguments, for --for [default: ./app]
     #[arg(last = true, value_name = "COMMAND", requires = "launcher")]
     command: Vec<String>,
     #[command(flatten)]
-    place: Place,
+    place: PlacementArgs,
     /// Plan for this machine description, as in 'package:2 node:2(mem=32G) core:4 pu:2', or for the
     /// machine in a .json file
     #[arg(long, value_name = "DESCRIPTION|FILE", conflicts_with_all = ["sysroot", "check"], help_heading = "What to write")]
@@ -66,9 +66,9 @@ pub struct Plan {
     check: Option<u32>,
 }
 
-impl Plan {
+impl PlanArgs {
     /// Plans and shows.
-    pub fn run(self, global: &Global) -> anyhow::Result<ExitCode> {
+    pub fn run(self, global: &GlobalArgs) -> anyhow::Result<ExitCode> {
         // A wrong name is reported before a plan that takes long or fails.
         if let Some(name) = &self.launcher {
             launchers::find(name).map_err(|error| anyhow!("--for: {error}"))?;
@@ -81,7 +81,7 @@ impl Plan {
         let (plan, reasons) = match self.synthetic {
             Some(_) => explained(&topology, &request, &Taken::default())?,
             None => {
-                let now = Choice::now(&global.root()?, &topology, &request)?;
+                let now = CoreSelector::now(&global.root()?, &topology, &request)?;
                 (now.plan, now.reasons)
             }
         };
@@ -112,7 +112,7 @@ impl Plan {
         plan: &Placed,
         here: Option<String>,
     ) -> anyhow::Result<ExitCode> {
-        let options = Options { host: self.host.clone().or(here), command: self.command.clone() };
+        let options = LauncherOptions { host: self.host.clone().or(here), command: self.command.clone() };
         let lines = launchers::emit(name, topology, plan, &options)?;
         print(&lines.text)?;
         lines.hints.iter().for_each(note);
@@ -127,7 +127,12 @@ fn host(root: &SysRoot) -> String {
     launchers::host_of(&machine::host_name(root).unwrap_or_default()).to_owned()
 }
 
-fn show_check(root: &SysRoot, topology: &Topology, request: &Request, pid: u32) -> anyhow::Result<ExitCode> {
+fn show_check(
+    root: &SysRoot,
+    topology: &Topology,
+    request: &PlacementRequest,
+    pid: u32,
+) -> anyhow::Result<ExitCode> {
     let Checked { threads, of_run, differences } = check(root, topology, request, pid).context("--check")?;
     print(comparison(pid, threads, of_run, &differences))?;
     Ok(ExitCode::from(u8::from(!differences.is_empty())))

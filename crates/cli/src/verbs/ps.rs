@@ -1,6 +1,6 @@
 //! `numa ps`.
 
-use crate::{Global, observe};
+use crate::{GlobalArgs, observe};
 use anyhow::Context;
 use clap::Args;
 use numakit_model::Topology;
@@ -23,7 +23,7 @@ use std::time::Duration;
 /// still running; "removed" if the locks are in a registry that was removed; "unknown" if the
 /// entry is damaged. Unknown values are null.
 #[derive(Debug, Args)]
-pub struct Ps {
+pub struct PsArgs {
     /// Write JSON
     #[arg(long)]
     json: bool,
@@ -36,9 +36,9 @@ pub struct Ps {
 /// Moves the cursor to the top and clears the screen.
 const CLEAR: &str = "\x1b[H\x1b[2J";
 
-impl Ps {
+impl PsArgs {
     /// Shows.
-    pub fn run(self, global: &Global) -> anyhow::Result<ExitCode> {
+    pub fn run(self, global: &GlobalArgs) -> anyhow::Result<ExitCode> {
         let root = global.root()?;
         global.only_here("the registry is on that machine; run 'numa ps' there")?;
         let topology = numakit_topology::read(&root).context("cannot read the topology")?;

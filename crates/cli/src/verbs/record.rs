@@ -1,13 +1,13 @@
 //! `numa record`.
 
-use crate::Global;
-use crate::observe::{self, Observe};
+use crate::GlobalArgs;
+use crate::observe::{self, ObserveArgs};
 use crate::to_file::{self, Existing, is_standard_output, no_terminal};
 use anyhow::Context;
 use clap::{Args, ValueEnum};
-use numakit_export::{Options, Source, Values};
+use numakit_export::{ExportOptions, ExportSource, ExportedValues};
 use numakit_session::names::json_of;
-use numakit_session::{Ended, Names, Recorded, Session, Status};
+use numakit_session::{ClosedRecording, Ended, Names, ObservationStatus, Session};
 use numakit_sys::output::take_standard_output;
 use numakit_sys::stdio::{note, say};
 use numakit_sys::tty;
@@ -24,7 +24,7 @@ use std::time::Duration;
 /// With '-o -' the recording goes to standard output, and the standard output of CMD to standard
 /// error. The exit status is that of the command (128 + signal if a signal killed it).
 #[derive(Debug, Args)]
-pub struct Record {
+pub struct RecordArgs {
     /// The file; '-' is standard output [default: the next free name of numa-1.arrows,
     /// numa-2.arrows, ...]
     #[arg(short, long, value_name = "FILE")]
@@ -43,7 +43,7 @@ pub struct Record {
     #[arg(long, hide = true, requires = "output")]
     numascope_names: bool,
     #[command(flatten)]
-    observe: Observe,
+    observe: ObserveArgs,
     /// The command to run and observe, with its arguments
     #[arg(last = true, value_name = "CMD")]
     command: Vec<OsString>,
@@ -57,9 +57,9 @@ enum Per {
     Machine,
 }
 
-impl Record {
+impl RecordArgs {
     /// Records.
-    pub fn run(self, global: &Global) -> anyhow::Result<ExitCode> {
+    pub fn run(self, global: &GlobalArgs) -> anyhow::Result<ExitCode> {
         let mut prepared = self.observe.prepare(global, self.interval, &Default::default(), &self.command)?;
         if self.per == Per::Machine {
             prepared.setup.add_up_cards();
@@ -118,7 +118,7 @@ impl Progress {
         Self { terminal: tty::is_error(), shown: false }
     }
 
-    fn show(&mut self, status: &Status) {
+    fn show(&mut self, status: &ObservationStatus) {
         if !self.terminal {
             return;
         }
@@ -165,7 +165,7 @@ fn summary(ended: &Ended) {
 
 /// Converts the recordings whose names ask for it to NUMAscope's format. Where that fails, a message
 /// says so, the recording stays as it is, and the result is false.
-fn convert(recorded: &mut [Recorded], overwrite: bool) -> bool {
+fn convert(recorded: &mut [ClosedRecording], overwrite: bool) -> bool {
     let mut all = true;
     for one in recorded {
         let Some(json) = json_of(&one.path) else { continue };
@@ -185,8 +185,8 @@ fn convert(recorded: &mut [Recorded], overwrite: bool) -> bool {
 
 fn converted(from: &Path, to: &Path, existing: Existing) -> anyhow::Result<u64> {
     let format = numakit_export::format("numascope").context("no such format")?;
-    let options = Options { values: Values::Rates, all: true };
-    let mut source = Source::open(from)?;
+    let options = ExportOptions { values: ExportedValues::Rates, all: true };
+    let mut source = ExportSource::open(from)?;
     to_file::write(to, existing, "another program created it during the recording", |to| {
         Ok((format.write)(&mut source, options, to)?)
     })?;

@@ -1,6 +1,6 @@
 //! `numa recover`.
 
-use crate::Global;
+use crate::GlobalArgs;
 use crate::global::OF_A_RECORDING;
 use clap::Args;
 use numakit_recording::recover;
@@ -13,15 +13,15 @@ use std::process::ExitCode;
 /// Appends the samples in FILE.tail to FILE, and moves damaged bytes to FILE.damaged. The exit
 /// status is 1 if samples are lost.
 #[derive(Debug, Args)]
-pub struct Recover {
+pub struct RecoverArgs {
     /// The recording
     #[arg(value_name = "FILE", required = true)]
     recordings: Vec<PathBuf>,
 }
 
-impl Recover {
+impl RecoverArgs {
     /// Recovers.
-    pub fn run(self, global: &Global) -> anyhow::Result<ExitCode> {
+    pub fn run(self, global: &GlobalArgs) -> anyhow::Result<ExitCode> {
         global.only_here(OF_A_RECORDING)?;
         let mut code = ExitCode::SUCCESS;
         for path in &self.recordings {

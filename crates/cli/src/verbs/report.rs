@@ -1,7 +1,7 @@
 //! `numa report`.
 
-use crate::Global;
-use crate::formulas::Formulas;
+use crate::GlobalArgs;
+use crate::formulas::FormulaArgs;
 use crate::global::OF_A_RECORDING;
 use clap::Args;
 use numakit_recording::Reader;
@@ -17,7 +17,7 @@ use std::process::ExitCode;
 /// A phase lasts from one label to the next; the phase 'command' is that of the observed command.
 /// The exit status is 1 if the recording is damaged; the page then covers its undamaged part.
 #[derive(Debug, Args)]
-pub struct Report {
+pub struct ReportArgs {
     /// A recording of numa or NUMAscope
     #[arg(value_name = "FILE")]
     recording: PathBuf,
@@ -28,12 +28,12 @@ pub struct Report {
     #[arg(long)]
     json: bool,
     #[command(flatten)]
-    formulas: Formulas,
+    formulas: FormulaArgs,
 }
 
-impl Report {
+impl ReportArgs {
     /// Reads and writes.
-    pub fn run(self, global: &Global) -> anyhow::Result<ExitCode> {
+    pub fn run(self, global: &GlobalArgs) -> anyhow::Result<ExitCode> {
         global.only_here(OF_A_RECORDING)?;
         let formulas = self.formulas.load()?;
         let mut reader = Reader::open(&self.recording)?;

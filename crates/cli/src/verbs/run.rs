@@ -1,14 +1,17 @@
 //! `numa run`.
 
-use crate::Global;
-use crate::place::Place;
+use crate::GlobalArgs;
+use crate::place::PlacementArgs;
 use anyhow::{Context, bail};
 use clap::{Args, ValueEnum};
 use numakit_launch::options::{self, few_huge_pages};
 use numakit_launch::sufferers::Lists;
-use numakit_launch::{BeginError, Choice, Isolated, Obstacle, Options, Outcome, Program, Ready, Wait, Wish};
+use numakit_launch::{
+    BeginError, CoreSelector, ExplainedPlan, Isolated, LaunchRequest, Obstacle, PreparedLaunch, Program,
+    RunOptions, Wait,
+};
 use numakit_model::Topology;
-use numakit_placement::{Policy, Request};
+use numakit_placement::{CorePolicy, PlacementRequest};
 use numakit_sensors::task::search::by_node;
 use numakit_sys::SysRoot;
 use numakit_sys::command::start_failure_status;
@@ -33,7 +36,7 @@ const BUSY: &str = "50";
 /// if the program was not found, 126 if it is not executable, and 2 if it was not started for
 /// another reason.
 #[derive(Debug, Args)]
-pub struct Run {
+pub struct RunArgs {
     /// Print what is set, unset and decided
     #[arg(short, long)]
     verbose: bool,
@@ -63,7 +66,7 @@ pub struct Run {
     #[arg(value_name = "CMD", trailing_var_arg = true)]
     command: Vec<OsString>,
     #[command(flatten)]
-    place: Place,
+    place: PlacementArgs,
     #[command(flatten)]
     with: With,
 }
@@ -136,9 +139,9 @@ fn seconds(word: &str) -> Result<Duration, String> {
     seconds.ok_or_else(|| "give a number of seconds such as 60".to_owned())
 }
 
-impl Run {
+impl RunArgs {
     /// Places and runs.
-    pub fn run(self, global: &Global) -> anyhow::Result<ExitCode> {
+    pub fn run(self, global: &GlobalArgs) -> anyhow::Result<ExitCode> {
         let root = global.root()?;
         global.only_here("programs run on this machine only")?;
         if self.with.alloc != Alloc::None {
@@ -166,7 +169,12 @@ impl Run {
         }
     }
 
-    fn start(&self, root: &SysRoot, request: &Request, program: &Program) -> anyhow::Result<ExitCode> {
+    fn start(
+        &self,
+        root: &SysRoot,
+        request: &PlacementRequest,
+        program: &Program,
+    ) -> anyhow::Result<ExitCode> {
         let options = self.options(program)?;
         if let Some(lack) = options.check(root)? {
             note(lack);
@@ -181,7 +189,7 @@ impl Run {
         if topology.allowed != topology.online && numakit_registry::isolate::sweep() {
             topology = self::topology(root, request)?;
         }
-        let wish = Wish {
+        let wish = LaunchRequest {
             root,
             topology: &topology,
             words: &self.command,
@@ -212,7 +220,7 @@ impl Run {
         }
     }
 
-    fn options(&self, program: &Program) -> anyhow::Result<Options> {
+    fn options(&self, program: &Program) -> anyhow::Result<RunOptions> {
         let huge_pages = match self.with.thp {
             Some(Thp::On) => Some(HugePages::On),
             Some(Thp::Madvise) => Some(HugePages::Advised),
@@ -220,7 +228,7 @@ impl Run {
             None if self.with.no_thp => Some(HugePages::Off),
             None => suffers(&program.file).then_some(HugePages::Off),
         };
-        Ok(Options {
+        Ok(RunOptions {
             huge_pages,
             stack: self.with.stack,
             scheduler: self.with.sched,
@@ -233,7 +241,7 @@ impl Run {
     }
 
     /// Prints what is known before the program starts.
-    fn tell(&self, ready: &Ready) {
+    fn tell(&self, ready: &PreparedLaunch) {
         self.reasons(&ready.outcome);
         if self.verbose {
             ready.launch.told.iter().for_each(note);
@@ -249,17 +257,17 @@ impl Run {
         ready.launch.note.iter().for_each(note);
     }
 
-    fn reasons(&self, outcome: &Outcome) {
+    fn reasons(&self, outcome: &ExplainedPlan) {
         outcome.plan.warnings.iter().for_each(|warning| note(format_args!("warning: {warning}")));
         if self.explain {
             say(numakit_terminal::plan::explanation(&outcome.plan, &outcome.reasons));
         }
     }
 
-    fn replace(&self, root: &SysRoot, request: &Request, pid: u32) -> anyhow::Result<ExitCode> {
+    fn replace(&self, root: &SysRoot, request: &PlacementRequest, pid: u32) -> anyhow::Result<ExitCode> {
         let topology = topology(root, request)?;
         let before = by_node(root, &topology, pid);
-        let choice = Choice::new(root, &topology, request);
+        let choice = CoreSelector::new(root, &topology, request);
         let (outcome, replaced) = numakit_launch::replace::choose(root, pid, &choice, self.share)?;
         self.reasons(&outcome);
         let after = by_node(root, &topology, pid);
@@ -274,8 +282,8 @@ impl Run {
     }
 }
 
-fn topology(root: &SysRoot, request: &Request) -> anyhow::Result<Topology> {
-    let devices = matches!(request.policy, Policy::Near(_));
+fn topology(root: &SysRoot, request: &PlacementRequest) -> anyhow::Result<Topology> {
+    let devices = matches!(request.policy, CorePolicy::Near(_));
     numakit_topology::read_places(root, devices).context("cannot read the topology")
 }
 

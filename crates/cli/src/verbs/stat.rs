@@ -1,8 +1,8 @@
 //! `numa stat`.
 
-use crate::Global;
-use crate::formulas::Formulas;
-use crate::observe::{self, Observe};
+use crate::GlobalArgs;
+use crate::formulas::FormulaArgs;
+use crate::observe::{self, ObserveArgs};
 use anyhow::anyhow;
 use clap::{Args, ValueEnum};
 use numakit_derived::Catalog;
@@ -12,7 +12,7 @@ use numakit_session::setup::Setup;
 use numakit_sys::stdio::{note, print};
 use numakit_sys::{signal, tty};
 use numakit_terminal::columns::Per;
-use numakit_terminal::stat::{Format, Options, Show, StatTable, follow, needed, needed_by};
+use numakit_terminal::stat::{StatColumns, StatOptions, StatTable, TableFormat, follow, needed, needed_by};
 use std::ffi::OsString;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -25,7 +25,7 @@ use std::time::Duration;
 /// lists both.
 #[derive(Debug, Args)]
 #[command(after_long_help = numakit_terminal::stat::help())]
-pub struct Stat {
+pub struct StatArgs {
     /// Sampling interval, from 100us to 1h, or a frequency such as 50Hz or 2kHz
     #[arg(short, long, value_name = "TIME", default_value = "100ms", value_parser = observe::interval_of)]
     interval: Duration,
@@ -39,7 +39,7 @@ pub struct Stat {
     #[arg(short, long, value_name = "NAME", value_delimiter = ',', conflicts_with = "events")]
     metrics: Vec<String>,
     #[command(flatten)]
-    formulas: Formulas,
+    formulas: FormulaArgs,
     /// Write comma-separated values
     #[arg(long, conflicts_with = "json")]
     csv: bool,
@@ -47,7 +47,7 @@ pub struct Stat {
     #[arg(long)]
     json: bool,
     #[command(flatten)]
-    observe: Observe,
+    observe: ObserveArgs,
     /// Write the table as NUMAscope does
     #[arg(long, hide = true, conflicts_with_all = ["csv", "json"])]
     numascope_table: bool,
@@ -85,9 +85,9 @@ impl PerChoice {
 /// Maximum number of samples that wait for a slow reader of the output; more are dropped and counted.
 const WAITING: usize = 1000;
 
-impl Stat {
+impl StatArgs {
     /// Shows.
-    pub fn run(self, global: &Global) -> anyhow::Result<ExitCode> {
+    pub fn run(self, global: &GlobalArgs) -> anyhow::Result<ExitCode> {
         let formulas = self.formulas.load()?;
         // A formula may need any sensor, also those that are not read by default.
         let default = if self.metrics.is_empty() { Selection::default() } else { "*".parse()? };
@@ -130,30 +130,30 @@ impl Stat {
     fn narrow(&self, setup: &mut Setup, formulas: &Catalog) -> anyhow::Result<()> {
         let per = self.per.map_or(Per::Machine, PerChoice::per);
         let wanted = match self.show() {
-            Show::Series => return Ok(()),
-            Show::Columns => needed(&setup.header, formulas, per),
-            Show::Formulas(names) => needed_by(&setup.header, formulas, per, names)?,
+            StatColumns::Series => return Ok(()),
+            StatColumns::Columns => needed(&setup.header, formulas, per),
+            StatColumns::Formulas(names) => needed_by(&setup.header, formulas, per, names)?,
         };
         setup.narrow(&wanted);
         Ok(())
     }
 
-    fn show(&self) -> Show<'_> {
+    fn show(&self) -> StatColumns<'_> {
         match self.observe.events {
-            Some(_) => Show::Series,
-            None if self.metrics.is_empty() => Show::Columns,
-            None => Show::Formulas(&self.metrics),
+            Some(_) => StatColumns::Series,
+            None if self.metrics.is_empty() => StatColumns::Columns,
+            None => StatColumns::Formulas(&self.metrics),
         }
     }
 
-    fn options(&self, global: &Global) -> Options<'_> {
+    fn options(&self, global: &GlobalArgs) -> StatOptions<'_> {
         let format = match (self.csv, self.json) {
-            (true, _) => Format::Csv,
-            (_, true) => Format::Json,
-            _ if self.numascope_table => Format::Original,
-            _ => Format::Text,
+            (true, _) => TableFormat::Csv,
+            (_, true) => TableFormat::Json,
+            _ if self.numascope_table => TableFormat::Original,
+            _ => TableFormat::Text,
         };
-        Options {
+        StatOptions {
             per: self.per.map(PerChoice::per),
             show: self.show(),
             format,

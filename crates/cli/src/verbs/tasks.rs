@@ -1,6 +1,6 @@
 //! `numa tasks`.
 
-use crate::Global;
+use crate::GlobalArgs;
 use crate::observe;
 use anyhow::{Context, anyhow, bail};
 use clap::{Args, ValueEnum};
@@ -13,7 +13,7 @@ use numakit_sys::clock::{self, Alarm};
 use numakit_sys::proc::TaskDir;
 use numakit_sys::stdio::{note, print};
 use numakit_terminal::affinity;
-use numakit_terminal::tasks::{Order, Tasks as Shown};
+use numakit_terminal::tasks::{SortKey, TaskTable as Shown};
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -38,7 +38,7 @@ use std::time::Duration;
 /// the bytes on every node in the order of nodes, or null; why is then "denied", "late" or
 /// "refused". error is the standard error of the bytes on a node, 0 if every page was examined.
 #[derive(Debug, Args)]
-pub struct Tasks {
+pub struct TasksArgs {
     /// Show the memory of these processes by kind and node
     #[arg(short, long, value_name = "PID,...", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..))]
     pid: Vec<u32>,
@@ -81,12 +81,12 @@ enum Sort {
 }
 
 impl Sort {
-    fn order(self) -> Order {
+    fn order(self) -> SortKey {
         match self {
-            Self::Remote => Order::Remote,
-            Self::Memory => Order::Memory,
-            Self::Cpu => Order::Cpu,
-            Self::Pid => Order::Pid,
+            Self::Remote => SortKey::Remote,
+            Self::Memory => SortKey::Memory,
+            Self::Cpu => SortKey::Cpu,
+            Self::Pid => SortKey::Pid,
         }
     }
 }
@@ -97,9 +97,9 @@ const TOP: usize = 20;
 /// Minimum time to examine the memory of processes, in ns.
 const SHORTEST_WALK: u64 = 1_000_000_000;
 
-impl Tasks {
+impl TasksArgs {
     /// Measures and shows.
-    pub fn run(self, global: &Global) -> anyhow::Result<ExitCode> {
+    pub fn run(self, global: &GlobalArgs) -> anyhow::Result<ExitCode> {
         let root = global.root()?;
         let topology = numakit_topology::read(&root).context("cannot read the topology")?;
         if self.totals {

@@ -1,12 +1,12 @@
 //! `numa topo`.
 
-use crate::Global;
+use crate::GlobalArgs;
 use crate::to_file::{self, Existing};
 use anyhow::{Context, bail};
 use clap::Args;
 use numakit_model::Topology;
 use numakit_sys::stdio::print;
-use numakit_terminal::topology::{Look, hardware, in_ascii, svg, tree};
+use numakit_terminal::topology::{TreeStyle, hardware, in_ascii, svg, tree};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -18,7 +18,7 @@ const WIDTH: usize = 100;
 /// Without an option, it is printed as a tree. --sysroot shows another machine from a capture,
 /// --synthetic a machine from a description.
 #[derive(Debug, Args)]
-pub struct Topo {
+pub struct TopoArgs {
     /// Write JSON
     #[arg(long, conflicts_with_all = ["hardware", "svg"])]
     json: bool,
@@ -34,9 +34,9 @@ pub struct Topo {
     synthetic: Option<String>,
 }
 
-impl Topo {
+impl TopoArgs {
     /// Shows.
-    pub fn run(self, global: &Global) -> anyhow::Result<ExitCode> {
+    pub fn run(self, global: &GlobalArgs) -> anyhow::Result<ExitCode> {
         let topology = machine(self.synthetic.as_deref(), global)?;
         if self.json {
             print(numakit_topology::json::text(&topology))?;
@@ -46,7 +46,7 @@ impl Topo {
             write_drawing(path, &svg(&topology))?;
         } else {
             let width = numakit_sys::tty::columns().unwrap_or(WIDTH);
-            let tree = tree(&topology, Look { color: global.color(), width });
+            let tree = tree(&topology, TreeStyle { color: global.color(), width });
             print(if global.unicode() { tree } else { in_ascii(&tree) })?;
         }
         Ok(ExitCode::SUCCESS)
@@ -54,7 +54,7 @@ impl Topo {
 }
 
 /// The described machine, or the one that the global options select.
-pub(crate) fn machine(synthetic: Option<&str>, global: &Global) -> anyhow::Result<Topology> {
+pub(crate) fn machine(synthetic: Option<&str>, global: &GlobalArgs) -> anyhow::Result<Topology> {
     match synthetic {
         Some(description) => match numakit_topology::synthetic::load(description) {
             Ok(topology) => Ok(topology),

@@ -1,15 +1,15 @@
 //! `numa view`.
 
-use crate::Global;
-use crate::formulas::Formulas;
+use crate::GlobalArgs;
+use crate::formulas::FormulaArgs;
 use crate::global::OF_A_RECORDING;
-use crate::page::{self, Serve};
+use crate::page::{self, ServeArgs};
 use anyhow::Context;
 use clap::Args;
 use numakit_derived::Catalog;
 use numakit_model::CpuSet;
 use numakit_server::{recordings, standalone};
-use numakit_session::{Status, interval};
+use numakit_session::{ObservationStatus, interval};
 use numakit_sys::signal::{self, Signals};
 use numakit_sys::stdio::{note, print};
 use numakit_sys::{SysRoot, poll};
@@ -25,11 +25,11 @@ use std::time::Duration;
 /// signal arrives (Ctrl-C). Labels that are edited in the page are not saved to the recording.
 /// With --html there is no server: the page and the recordings are written to one HTML file.
 #[derive(Debug, Args)]
-pub struct View {
+pub struct ViewArgs {
     #[command(flatten)]
-    serve: Serve,
+    serve: ServeArgs,
     #[command(flatten)]
-    formulas: Formulas,
+    formulas: FormulaArgs,
     /// The recordings
     #[arg(required = true, value_name = "FILE")]
     recordings: Vec<PathBuf>,
@@ -47,9 +47,9 @@ pub struct View {
 /// How often clients get a status message.
 const LOOK: Duration = Duration::from_secs(1);
 
-impl View {
+impl ViewArgs {
     /// Serves.
-    pub fn run(self, global: &Global) -> anyhow::Result<ExitCode> {
+    pub fn run(self, global: &GlobalArgs) -> anyhow::Result<ExitCode> {
         global.only_here(OF_A_RECORDING)?;
         let formulas = Arc::new(self.formulas.load()?);
         if let Some(out) = &self.html {
@@ -68,7 +68,7 @@ impl View {
         let _launcher = self.serve.announce(&urls, &host)?;
         while signals.next().is_none() {
             poll::readable(&[signals.as_fd()], Some(LOOK)).context("cannot wait")?;
-            server.hub().status(&Status::default());
+            server.hub().status(&ObservationStatus::default());
         }
         Ok(ExitCode::SUCCESS)
     }

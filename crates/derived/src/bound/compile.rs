@@ -1,6 +1,6 @@
 //! From a formula to steps at one place.
 
-use super::{Bound, Step};
+use super::{BoundFormula, Step};
 use crate::catalog::{Catalog, Formula, agree, mismatch, multiplied, of_number};
 use crate::dimension::Dimension;
 use crate::expression::{Expr, Function};
@@ -16,9 +16,9 @@ pub(crate) fn bind(
     catalog: &Catalog,
     formula: &Formula,
     place: Instance,
-) -> Result<Bound, Missing> {
+) -> Result<BoundFormula, Missing> {
     let mut compiler =
-        Compiler { index, catalog, place, bound: Bound { steps: Vec::new(), terms: Vec::new() } };
+        Compiler { index, catalog, place, bound: BoundFormula { steps: Vec::new(), terms: Vec::new() } };
     compiler.formula(formula)?;
     Ok(compiler.bound)
 }
@@ -27,7 +27,7 @@ struct Compiler<'a> {
     index: &'a Index<'a>,
     catalog: &'a Catalog,
     place: Instance,
-    bound: Bound,
+    bound: BoundFormula,
 }
 
 /// The dimension of what was compiled; `None` fits anything.

@@ -51,7 +51,7 @@ fn catalog(text: &str) -> Catalog {
     catalog
 }
 
-fn bound(formula: &str, all: &[Series], place: Instance) -> Result<Bound, crate::Missing> {
+fn bound(formula: &str, all: &[Series], place: Instance) -> Result<BoundFormula, crate::Missing> {
     let (machine, catalog) = (machine(), catalog(&format!("it: {formula}")));
     let index = Index::new(all, Some(&machine), 4096);
     index.bind(&catalog, catalog.get("it").unwrap(), place)

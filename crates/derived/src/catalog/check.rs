@@ -1,6 +1,6 @@
 //! Whether formulas make sense: names, circles, size, units.
 
-use super::{Catalog, Formula, FormulaError, Known};
+use super::{Catalog, Formula, FormulaError, MetricLookup};
 use crate::dimension::{Dimension, Quantity};
 use crate::expression::{Constant, Expr, Function};
 use crate::machine::{FACTS, Fact, PREFIX};
@@ -42,7 +42,7 @@ fn nearest_of(names: &[String]) -> String {
 }
 
 /// The first mistake, if there is one.
-pub(super) fn check(catalog: &Catalog, known: Known<'_>) -> Result<(), FormulaError> {
+pub(super) fn check(catalog: &Catalog, known: MetricLookup<'_>) -> Result<(), FormulaError> {
     let mut sizes = Sizes { catalog, done: HashMap::new(), path: Vec::new() };
     for formula in catalog.all() {
         let units = || of_formula(catalog, formula, known);
@@ -116,7 +116,7 @@ fn resolves(catalog: &Catalog, name: &str) -> Result<(), Nonsense> {
     Ok(())
 }
 
-fn of_formula(catalog: &Catalog, formula: &Formula, known: Known<'_>) -> Result<(), Nonsense> {
+fn of_formula(catalog: &Catalog, formula: &Formula, known: MetricLookup<'_>) -> Result<(), Nonsense> {
     let of_name = |name: &str| {
         if let Some(inner) = catalog.get(name) {
             return Some(inner.quantity.dimension());

@@ -74,7 +74,7 @@ fn a_line_per_sensor_place_and_kind() {
         (500_000_001, &[None, Some(4), Some(2), None, None]),
     ]);
     rows.push_label(2, "a \"b\" c\\\n=,");
-    let raw = text("influx", Values::Raw, false, &series, &[rows.clone()]);
+    let raw = text("influx", ExportedValues::Raw, false, &series, &[rows.clone()]);
     assert_eq!(
         raw,
         "a,host=h\\ 1,node=0,kind=counter x=9223372036854775807i,y=1i 1\n\
@@ -84,7 +84,7 @@ fn a_line_per_sensor_place_and_kind() {
          a,host=h\\ 1,node=0,kind=gauge level=4i 500000001\n\
          label,host=h\\ 1 text=\"a \\\"b\\\" c\\\\ =,\" 2\n"
     );
-    let rates = text("influx", Values::Rates, false, &series, &[rows]);
+    let rates = text("influx", ExportedValues::Rates, false, &series, &[rows]);
     assert!(
         rates.contains("node=0,kind=rate y_per_second=2 500000001\n") && rates.contains("level=4i"),
         "{rates}"
@@ -98,7 +98,7 @@ fn names_are_words_that_no_server_refuses_and_differ() {
     let series = [gauge("node.Active(anon)"), gauge("node.Active_anon"), gauge("perf.sched:sched_switch")];
     let rows = batch(&[(1, &[Some(1), Some(2), Some(3)])]);
     assert_eq!(
-        text("influx", Values::Raw, false, &series, &[rows]),
+        text("influx", ExportedValues::Raw, false, &series, &[rows]),
         "node,host=h\\ 1,kind=gauge Active_anon=1i,Active_anon_2=2i 1\n\
          perf,host=h\\ 1,kind=gauge sched_sched_switch=3i 1\n"
     );
@@ -114,8 +114,8 @@ fn what_is_no_such_integer_is_left_out_and_said() {
     let header = Header { series: series.to_vec(), ..Header::default() };
     let rows = batch(&[(1, &[Some(u64::MAX), Some(1), Some(2)]), (2, &[Some(1 << 63), None, None])]);
     let mut out = Vec::new();
-    let options = Options { values: Values::Raw, all: false };
-    let notes = write(&mut Source::held(header, vec![rows]), options, &mut out).unwrap();
+    let options = ExportOptions { values: ExportedValues::Raw, all: false };
+    let notes = write(&mut ExportSource::held(header, vec![rows]), options, &mut out).unwrap();
     assert_eq!(out, b"a,kind=gauge time_=1i,y_per_second_=2i 1\n");
     assert_eq!(notes, ["2 values were left out: the integers of this format end at 9223372036854775807"]);
 }
@@ -140,7 +140,7 @@ proptest! {
         let series = [one(&format!("{sensor}.{metric}"), Kind::Gauge, Unit::Count, Instance::Cpu(12))];
         let mut rows = batch(&[(time, &[Some(value)])]);
         rows.push_label(time, label.clone());
-        let lines = text("influx", Values::Raw, false, &series, &[rows]);
+        let lines = text("influx", ExportedValues::Raw, false, &series, &[rows]);
         let points: Vec<Point> = lines.split_terminator('\n').map(read).collect();
         let ours = |name: &str| {
             let parts: Vec<&str> = name.split(|c: char| !(c.is_alphanumeric() || c == '_')).collect();
@@ -175,7 +175,7 @@ proptest! {
         let rows: Vec<_> =
             rows.iter().enumerate().map(|(at, row)| (at as u64 * 1_000_000, &row[..series.len()])).collect();
         let mut types = std::collections::HashMap::new();
-        for values in [Values::Raw, Values::Rates] {
+        for values in [ExportedValues::Raw, ExportedValues::Rates] {
             for point in text("influx", values, false, &series, &[batch(&rows)]).lines().map(read) {
                 for (field, value) in point.fields {
                     prop_assert!(field != "time");

@@ -1,7 +1,7 @@
 //! Families of OpenMetrics: values in, text out. Where the values come from is not known here.
 
 use crate::place::place;
-use crate::{Number, Output, Values};
+use crate::{ExportOutput, ExportedValues, Number};
 use numakit_model::{Metric, Series, Unit};
 use std::collections::{HashMap, HashSet};
 use std::fmt::Write as _;
@@ -52,7 +52,7 @@ enum Scale {
 impl Families {
     /// Families of these series. Pages become bytes where the page size is not 0. The constant
     /// labels are put on every sample.
-    pub fn new(series: &[Series], page_size: u64, values: Values, constant: &[(&str, &str)]) -> Self {
+    pub fn new(series: &[Series], page_size: u64, values: ExportedValues, constant: &[(&str, &str)]) -> Self {
         let mut families: Vec<Family> = Vec::new();
         let mut names = HashSet::new();
         let mut known = HashMap::new();
@@ -83,7 +83,7 @@ impl Families {
         &self,
         dialect: Dialect,
         value: impl Fn(usize) -> Option<(Number, Option<Stamp>)>,
-        to: Output<'_>,
+        to: ExportOutput<'_>,
     ) -> io::Result<()> {
         for family in &self.0 {
             let mut begun = false;
@@ -100,7 +100,7 @@ impl Families {
 }
 
 impl Family {
-    fn new(metric: &Metric, page_size: u64, values: Values, names: &mut HashSet<String>) -> Self {
+    fn new(metric: &Metric, page_size: u64, values: ExportedValues, names: &mut HashSet<String>) -> Self {
         let per_second = values.are_per_second(metric.kind);
         let counter = metric.kind.name() == "counter" && !per_second;
         let (mut unit, scale) = base(metric.unit, page_size);
@@ -143,7 +143,7 @@ impl Family {
     }
 
     /// Writes what stands before the samples.
-    pub fn head(&self, dialect: Dialect, to: Output<'_>) -> io::Result<()> {
+    pub fn head(&self, dialect: Dialect, to: ExportOutput<'_>) -> io::Result<()> {
         let (name, kind) = (&self.name, if self.counter { "counter" } else { "gauge" });
         if dialect == Dialect::Prometheus {
             let total = if self.counter { "_total" } else { "" };
@@ -165,7 +165,7 @@ impl Family {
         member: usize,
         number: Number,
         stamp: Option<Stamp>,
-        to: Output<'_>,
+        to: ExportOutput<'_>,
     ) -> io::Result<()> {
         let Some(begin) = self.begins.get(member) else { return Ok(()) };
         write!(to, "{begin} ")?;
@@ -179,7 +179,7 @@ impl Family {
 }
 
 impl Scale {
-    fn write(self, number: Number, to: Output<'_>) -> io::Result<()> {
+    fn write(self, number: Number, to: ExportOutput<'_>) -> io::Result<()> {
         let (minus, value) = match number {
             Number::Float(value) => {
                 return match self {

@@ -31,7 +31,7 @@ fn the_last_value_of_each_series_is_written() {
          numakit_node_mem_free_x_bytes{{host=\"h 1\",node=\"1\"}} 18889465931478580853760 2.000000001\n\
          # EOF\n"
     );
-    assert_eq!(text("openmetrics", Values::Raw, false, &two_nodes(), &[rows]), expected);
+    assert_eq!(text("openmetrics", ExportedValues::Raw, false, &two_nodes(), &[rows]), expected);
 }
 
 #[test]
@@ -40,7 +40,7 @@ fn all_samples_of_a_series_stand_together_with_rising_milliseconds() {
     rows.push_label(SECOND, "not a sample");
     rows.push_sample(SECOND + 999_999, 0, &[Some(1), Some(3), Some(4), None]);
     rows.push_sample(SECOND + 1_000_000, 0, &[Some(50), None, Some(6), Some(1)]);
-    let text = text("openmetrics", Values::Raw, true, &two_nodes(), &[rows]);
+    let text = text("openmetrics", ExportedValues::Raw, true, &two_nodes(), &[rows]);
     let samples: Vec<&str> = text.lines().filter(|l| !l.starts_with('#')).collect();
     let expected = [
         "numakit_cpu_user_seconds_total{host=\"h 1\",cpu=\"0\"} 0 1.000",
@@ -60,11 +60,11 @@ fn memory_for_values_does_not_change_the_text() {
         (0..50).map(|i| vec![Some(i), Some(1), (i % 3 == 0).then_some(i), None]).collect();
     let rows: Vec<(u64, &[Option<u64>])> = rows.iter().zip(0..).map(|(r, i)| (i * 700_000, &r[..])).collect();
     let header = numakit_recording::Header { series: two_nodes(), page_size: 1, ..Default::default() };
-    let families = Families::new(&header.series, 1, Values::Rates, &[]);
+    let families = Families::new(&header.series, 1, ExportedValues::Rates, &[]);
     let mut texts = [0, 2000, HELD].map(|held| {
         let mut out = Vec::new();
-        let mut source = Source::held(header.clone(), vec![batch(&rows)]);
-        let notes = every(&mut source, &families, Values::Rates, held, &mut out).unwrap();
+        let mut source = ExportSource::held(header.clone(), vec![batch(&rows)]);
+        let notes = every(&mut source, &families, ExportedValues::Rates, held, &mut out).unwrap();
         assert!(notes[0].starts_with("15 of 50 samples were left out"), "{notes:?}");
         out
     });
@@ -81,16 +81,24 @@ fn names_never_clash() {
         ("a.x_2_total", Kind::Gauge),
         ("a.y", Kind::Rate),
     ]);
-    let families = Families::new(&series, 0, Values::Raw, &[]);
+    let families = Families::new(&series, 0, ExportedValues::Raw, &[]);
     let names: Vec<&str> = families.list().iter().map(Family::name).collect();
     let expected =
         ["numakit_a_x", "numakit_a_x_2", "numakit_a_x_3", "numakit_a_x_2_2", "numakit_a_y_per_second"];
     assert_eq!(names, expected);
-    let rates =
-        Families::new(&[one("a.b", Kind::COUNTER, Unit::Ticks, Instance::Machine)], 0, Values::Rates, &[]);
+    let rates = Families::new(
+        &[one("a.b", Kind::COUNTER, Unit::Ticks, Instance::Machine)],
+        0,
+        ExportedValues::Rates,
+        &[],
+    );
     assert_eq!(rates.list()[0].name(), "numakit_a_b_seconds_per_second");
-    let pages =
-        Families::new(&[one("a.b", Kind::Gauge, Unit::Pages, Instance::Machine)], 0, Values::Raw, &[]);
+    let pages = Families::new(
+        &[one("a.b", Kind::Gauge, Unit::Pages, Instance::Machine)],
+        0,
+        ExportedValues::Raw,
+        &[],
+    );
     assert_eq!(pages.list()[0].name(), "numakit_a_b_pages");
 }
 
@@ -107,8 +115,12 @@ fn names_are_small_letters_with_underscores() {
         ("a.HTTP", "numakit_a_http"),
         ("_a._b__c_", "numakit_a_b_c"),
     ] {
-        let families =
-            Families::new(&[one(name, Kind::Gauge, Unit::Count, Instance::Machine)], 0, Values::Raw, &[]);
+        let families = Families::new(
+            &[one(name, Kind::Gauge, Unit::Count, Instance::Machine)],
+            0,
+            ExportedValues::Raw,
+            &[],
+        );
         assert_eq!(families.list()[0].name(), expected, "{name}");
     }
 }
@@ -118,7 +130,7 @@ proptest! {
     fn names_are_of_the_allowed_form(names in proptest::collection::vec("\\PC{0,12}", 1..6)) {
         let series: Vec<Series> =
             names.iter().map(|n| one(n, Kind::COUNTER, Unit::Bytes, Instance::Machine)).collect();
-        let families = Families::new(&series, 0, Values::Raw, &[("l", "\"\n")]);
+        let families = Families::new(&series, 0, ExportedValues::Raw, &[("l", "\"\n")]);
         let mut seen = std::collections::HashSet::new();
         for family in families.list() {
             let mut chars = family.name().chars();

@@ -11,11 +11,11 @@ struct Read {
 }
 
 /// Through a file, as the reader wants it.
-fn read(name: &str, header: &Header, rows: &Batch, values: Values) -> Read {
+fn read(name: &str, header: &Header, rows: &Batch, values: ExportedValues) -> Read {
     let path = std::env::temp_dir().join(format!("numakit-parquet-{name}-{}", std::process::id()));
     let mut file = File::create(&path).unwrap();
-    let mut source = Source::held(header.clone(), vec![rows.clone()]);
-    write(&mut source, Options { values, all: false }, &mut file).unwrap();
+    let mut source = ExportSource::held(header.clone(), vec![rows.clone()]);
+    write(&mut source, ExportOptions { values, all: false }, &mut file).unwrap();
     let reader = SerializedFileReader::new(File::open(&path).unwrap()).unwrap();
     std::fs::remove_file(&path).unwrap();
     let row = |row: parquet::record::Row| row.get_column_iter().map(|(_, f)| f.clone()).collect();
@@ -38,32 +38,32 @@ fn types_nulls_and_labels_are_kept() {
         (1_500_000_000, &[Some(u64::MAX), None, None]),
     ]);
     rows.push_label(1_600_000_000, "phase é");
-    let raw = read("raw", &header(), &rows, Values::Raw);
+    let raw = read("raw", &header(), &rows, ExportedValues::Raw);
     assert_eq!(
         raw.rows[0][1..],
         [Field::Long(5), Field::Null, Field::Long(-3), Field::Long(-1), Field::Long(-3)]
     );
     assert_eq!(raw.rows[2][2..], [Field::Str("phase é".into()), Field::Null, Field::Null, Field::Null]);
     assert_eq!((raw.groups, raw.metadata), (1, header().metadata()));
-    let rates = read("rates", &header(), &rows, Values::Rates);
+    let rates = read("rates", &header(), &rows, ExportedValues::Rates);
     assert_eq!(rates.rows[0][3..], [Field::Null, Field::Long(-1), Field::Long(-3)]);
     assert_eq!(rates.rows[1][3..], [Field::Double(4.0), Field::Null, Field::Null]);
 }
 
 #[test]
 fn a_recording_without_rows_has_its_columns() {
-    let none = read("empty", &header(), &Batch::empty(3), Values::Raw);
+    let none = read("empty", &header(), &Batch::empty(3), ExportedValues::Raw);
     assert_eq!((none.rows.len(), none.groups), (0, 0));
 }
 
 #[test]
 fn row_groups_are_bounded() {
     let header = header();
-    let mut group = Group::new(&header, Values::Raw, 60);
+    let mut group = Group::new(&header, ExportedValues::Raw, 60);
     let mut out = Vec::new();
-    let sink: Output<'_> = &mut out;
+    let sink: ExportOutput<'_> = &mut out;
     let mut writer = SerializedFileWriter::new(sink, schema(&group).unwrap(), Arc::default()).unwrap();
-    let mut numbers = Numbers::new(&header.series, Values::Raw);
+    let mut numbers = Numbers::new(&header.series, ExportedValues::Raw);
     let rows: Vec<(u64, &[Option<u64>])> = vec![(1, &[Some(1), None, None]); 25];
     let rows = batch(&rows);
     for row in 0..rows.len() {

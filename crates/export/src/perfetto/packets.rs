@@ -1,7 +1,7 @@
 //! The packets that a trace consists of.
 
-use super::protobuf::Message;
-use crate::Output;
+use super::protobuf::ProtobufMessage;
+use crate::ExportOutput;
 use std::io;
 
 /// The only sequence of packets in the trace.
@@ -20,32 +20,32 @@ const TRACK_DESCRIPTOR: u64 = 60;
 
 /// Writes packets.
 pub struct Packets<'a> {
-    to: Output<'a>,
-    packet: Message,
-    framed: Message,
+    to: ExportOutput<'a>,
+    packet: ProtobufMessage,
+    framed: ProtobufMessage,
 }
 
 impl<'a> Packets<'a> {
-    pub fn new(to: Output<'a>) -> Self {
-        Self { to, packet: Message::default(), framed: Message::default() }
+    pub fn new(to: ExportOutput<'a>) -> Self {
+        Self { to, packet: ProtobufMessage::default(), framed: ProtobufMessage::default() }
     }
 
     /// Says that times of the trace are UTC. Stands before everything that has a time.
     pub fn clock(&mut self, now: u64) -> io::Result<()> {
-        let mut clock = Message::default();
+        let mut clock = ProtobufMessage::default();
         clock.number(1, REALTIME).number(2, now);
-        let mut snapshot = Message::default();
+        let mut snapshot = ProtobufMessage::default();
         snapshot.message(1, &clock).number(2, REALTIME);
         self.packet(Some(now), CLOCK_SNAPSHOT, &snapshot)
     }
 
     /// A `TrackDescriptor`.
-    pub fn track(&mut self, descriptor: &Message) -> io::Result<()> {
+    pub fn track(&mut self, descriptor: &ProtobufMessage) -> io::Result<()> {
         self.packet(None, TRACK_DESCRIPTOR, descriptor)
     }
 
     /// A `TrackEvent`.
-    pub fn event(&mut self, time: u64, event: &Message) -> io::Result<()> {
+    pub fn event(&mut self, time: u64, event: &ProtobufMessage) -> io::Result<()> {
         self.packet(Some(time), TRACK_EVENT, event)
     }
 
@@ -54,7 +54,7 @@ impl<'a> Packets<'a> {
         self.to.flush()
     }
 
-    fn packet(&mut self, time: Option<u64>, field: u64, content: &Message) -> io::Result<()> {
+    fn packet(&mut self, time: Option<u64>, field: u64, content: &ProtobufMessage) -> io::Result<()> {
         self.packet.clear().number(TRUSTED_PACKET_SEQUENCE_ID, SEQUENCE);
         if let Some(time) = time {
             self.packet.number(TIMESTAMP, time).number(TIMESTAMP_CLOCK_ID, REALTIME);

@@ -2,13 +2,13 @@
 
 /// A message that is being put together. Fields stand in the order in which they are added.
 #[derive(Debug, Default)]
-pub struct Message(Vec<u8>);
+pub struct ProtobufMessage(Vec<u8>);
 
 const VARINT: u64 = 0;
 const EIGHT_BYTES: u64 = 1;
 const LENGTH: u64 = 2;
 
-impl Message {
+impl ProtobufMessage {
     /// `uint32`, `uint64`, `bool` or an enumeration.
     pub fn number(&mut self, field: u64, value: u64) -> &mut Self {
         self.tag(field, VARINT);
@@ -75,10 +75,10 @@ mod tests {
 
     #[test]
     fn fields_are_encoded_as_defined() {
-        let mut inner = Message::default();
+        let mut inner = ProtobufMessage::default();
         inner.number(1, 150).text(2, "testing");
         assert_eq!(inner.encoded(), b"\x08\x96\x01\x12\x07testing");
-        let mut outer = Message::default();
+        let mut outer = ProtobufMessage::default();
         outer.message(3, &inner).double(44, 1.0);
         assert_eq!(outer.encoded(), b"\x1a\x0c\x08\x96\x01\x12\x07testing\xe1\x02\0\0\0\0\0\0\xf0\x3f");
         assert_eq!(outer.clear().signed(1, -1).encoded(), b"\x08\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01");

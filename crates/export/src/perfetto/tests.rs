@@ -41,7 +41,7 @@ fn word(fields: &[(u64, Vec<u8>)], number: u64) -> Option<u64> {
 }
 
 /// Time, track and value (whole or bits of a double) of every counter event.
-fn events(values: Values, rows: &[(u64, &[Option<u64>])]) -> Vec<(u64, u64, u64)> {
+fn events(values: ExportedValues, rows: &[(u64, &[Option<u64>])]) -> Vec<(u64, u64, u64)> {
     let series = series(&[("a.c", Kind::COUNTER), ("a.g", Kind::Gauge), ("a.r", Kind::Rate)]);
     let trace = exported("perfetto", values, false, &series, &[batch(rows)]);
     let packets = fields(&trace).into_iter().map(|(_, packet)| fields(&packet));
@@ -61,7 +61,7 @@ const S: u64 = 1_000_000_000;
 fn a_rate_stands_where_its_interval_begins() {
     let none = &[None, None, None];
     let events = events(
-        Values::Rates,
+        ExportedValues::Rates,
         &[
             (S, &[Some(10), Some(7), Some(-1i64 as u64)]),
             (2 * S, &[Some(12), Some(7), None]),
@@ -86,5 +86,5 @@ fn repeated_values_are_left_out_and_great_ones_are_doubles() {
     let rows: Vec<(u64, &[Option<u64>])> =
         vec![(1, &[Some(u64::MAX), Some(7), None]), (2, &[Some(u64::MAX), Some(7), None]), (3, &[None; 3])];
     let max = (u64::MAX as f64).to_bits();
-    assert_eq!(events(Values::Raw, &rows), [(1, 3, max), (1, 4, 7), (2, 3, max), (2, 4, 7)]);
+    assert_eq!(events(ExportedValues::Raw, &rows), [(1, 3, max), (1, 4, 7), (2, 3, max), (2, 4, 7)]);
 }

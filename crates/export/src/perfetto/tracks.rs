@@ -3,9 +3,9 @@
 //! A track for the recording; below it one for labels and one for each place (`node 0`,
 //! `cpu 12`); below those the counters.
 
-use super::protobuf::Message;
+use super::protobuf::ProtobufMessage;
 use crate::place::place;
-use crate::{Number, Values};
+use crate::{ExportedValues, Number};
 use numakit_model::{Instance, Series, Unit};
 use numakit_recording::Header;
 use std::collections::BTreeMap;
@@ -20,12 +20,12 @@ const TYPE_COUNTER: u64 = 4;
 const ORDER_EXPLICIT: u64 = 3;
 
 /// A `TrackDescriptor` for every track, parents first.
-pub fn descriptors(header: &Header, values: Values) -> Vec<Message> {
+pub fn descriptors(header: &Header, values: ExportedValues) -> Vec<ProtobufMessage> {
     let first_place = COUNTERS + header.series.len() as u64;
     let mut places: BTreeMap<Instance, u64> = header.series.iter().map(|s| (s.instance, 0)).collect();
     places.values_mut().zip(first_place..).for_each(|(slot, uuid)| *slot = uuid);
 
-    let mut recording = Message::default();
+    let mut recording = ProtobufMessage::default();
     recording.number(1, RECORDING).text(2, format!("numa {}", header.host).trim_end());
     recording.number(11, ORDER_EXPLICIT);
     let mut all = vec![recording, child(LABELS, "labels", RECORDING, 0)];
@@ -39,7 +39,7 @@ pub fn descriptors(header: &Header, values: Values) -> Vec<Message> {
     for ((series, uuid), rank) in header.series.iter().zip(COUNTERS..).zip(0..) {
         let parent = places.get(&series.instance).copied().unwrap_or(RECORDING);
         let unit = unit(series, values);
-        let mut counter = Message::default();
+        let mut counter = ProtobufMessage::default();
         counter.text(6, &unit);
         let name = format!("{} ({unit})", series.metric.name);
         let mut track = child(uuid, &name, parent, rank);
@@ -49,14 +49,14 @@ pub fn descriptors(header: &Header, values: Values) -> Vec<Message> {
     all
 }
 
-fn child(uuid: u64, name: &str, parent: u64, rank: i64) -> Message {
-    let mut track = Message::default();
+fn child(uuid: u64, name: &str, parent: u64, rank: i64) -> ProtobufMessage {
+    let mut track = ProtobufMessage::default();
     track.number(1, uuid).text(2, name).number(5, parent);
     track.number(11, ORDER_EXPLICIT).signed(12, rank);
     track
 }
 
-fn unit(series: &Series, values: Values) -> String {
+fn unit(series: &Series, values: ExportedValues) -> String {
     let unit = series.metric.unit;
     match (values.are_per_second(series.metric.kind), unit) {
         (false, unit) => unit.name().to_owned(),
@@ -66,12 +66,12 @@ fn unit(series: &Series, values: Values) -> String {
 }
 
 /// A label, as a `TrackEvent`.
-pub fn instant(event: &mut Message, text: &str) {
+pub fn instant(event: &mut ProtobufMessage, text: &str) {
     event.clear().number(9, TYPE_INSTANT).number(11, LABELS).text(23, text);
 }
 
 /// A value of a series, as a `TrackEvent`. What does not fit an `int64` is a double.
-pub fn counter(event: &mut Message, series: usize, number: Number) {
+pub fn counter(event: &mut ProtobufMessage, series: usize, number: Number) {
     event.clear().number(9, TYPE_COUNTER).number(11, COUNTERS + series as u64);
     let whole = match number {
         Number::Unsigned(value) => i64::try_from(value).ok(),

@@ -1,9 +1,9 @@
 //! Rows of a recording that are read again, and kept for a while.
 
 use super::read::{self, Cutter};
-use super::{Rows, Show};
+use super::{RowViewMaker, Rows};
 use crate::block::{Block, Full};
-use numakit_recording::{Mark, Reader};
+use numakit_recording::{BatchPosition, Reader};
 use std::collections::HashMap;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -90,7 +90,13 @@ impl Detail {
 }
 
 /// Reads the rows of blocks, which rise, and hands over those that are whole.
-pub(super) fn load(path: &Path, marks: &[Mark], show: &Show, blocks: &[Block], found: &mut dyn FnMut(Block)) {
+pub(super) fn load(
+    path: &Path,
+    marks: &[BatchPosition],
+    show: &RowViewMaker,
+    blocks: &[Block],
+    found: &mut dyn FnMut(Block),
+) {
     let mut rest = blocks;
     while let Some(first) = rest.first() {
         let next = |pair: &[Block]| pair[0].first_row + u64::from(pair[0].span().rows) != pair[1].first_row;
@@ -103,8 +109,8 @@ pub(super) fn load(path: &Path, marks: &[Mark], show: &Show, blocks: &[Block], f
 
 fn load_run(
     path: &Path,
-    marks: &[Mark],
-    show: &Show,
+    marks: &[BatchPosition],
+    show: &RowViewMaker,
     first: &Block,
     last_row: u64,
     found: &mut dyn FnMut(Block),

@@ -5,7 +5,7 @@ use super::Known;
 use crate::block::Block;
 use crate::level::{Level, Span};
 use crate::store::{Keep, Store};
-use numakit_recording::{Mark, tail_of};
+use numakit_recording::{BatchPosition, tail_of};
 use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
@@ -146,7 +146,7 @@ fn take_all(
     let damage = Some(text(from)?).filter(|text| !text.is_empty());
     let mut marks = Vec::new();
     for _ in 0..count(from)? {
-        marks.push(Mark { position: word(from)?, rows: word(from)?, labels: word(from)? });
+        marks.push(BatchPosition { position: word(from)?, rows: word(from)?, labels: word(from)? });
     }
     let mut labels = Vec::new();
     for _ in 0..count(from)? {
@@ -243,8 +243,10 @@ mod tests {
             store.push(row * 10, &[Some(1.0), spike, (row > 70).then_some(row as f64)]);
         }
         store.seal();
-        let marks =
-            vec![Mark { position: 9, rows: 0, labels: 0 }, Mark { position: 99, rows: 1000, labels: 1 }];
+        let marks = vec![
+            BatchPosition { position: 9, rows: 0, labels: 0 },
+            BatchPosition { position: 99, rows: 1000, labels: 1 },
+        ];
         Known { store, marks, labels: vec![(50, "here".into())], damage: Some("cut".into()) }
     }
 

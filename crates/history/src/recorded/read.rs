@@ -1,12 +1,12 @@
 //! From the batches of a recording to blocks. A block never reaches over two batches, so that
 //! what is cut again later is cut at the same rows.
 
-use super::shown::{Show, Shown};
+use super::shown::{RowView, RowViewMaker};
 use super::{Known, Rows};
 use crate::block::{Block, Builder};
 use crate::open::{ROWS, is_gap};
 use crate::store::{Keep, Store};
-use numakit_recording::{Batch, Header, Mark, Reader};
+use numakit_recording::{Batch, BatchPosition, Header, Reader};
 use std::ops::Range;
 use std::path::Path;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
@@ -18,7 +18,7 @@ const THREADS: usize = 8;
 
 /// Cuts batches into blocks.
 pub(super) struct Cutter {
-    shown: Box<dyn Shown>,
+    shown: Box<dyn RowView>,
     rows: Rows,
     /// The number of the first row of the next block.
     pub first_row: u64,
@@ -31,7 +31,7 @@ pub(super) struct Cutter {
 }
 
 impl Cutter {
-    pub fn new(header: &Header, show: &Show, rows: Rows) -> Self {
+    pub fn new(header: &Header, show: &RowViewMaker, rows: Rows) -> Self {
         let shown = show(header);
         let columns = vec![Vec::new(); shown.series()];
         Self { shown, rows, first_row: 0, last: None, labels: Vec::new(), times: Vec::new(), columns }
@@ -83,7 +83,7 @@ impl Cutter {
 }
 
 /// Reads all of a recording, batch after batch.
-pub(super) fn in_order(reader: &mut Reader, budget: usize, show: &Show, rows: Rows) -> Known {
+pub(super) fn in_order(reader: &mut Reader, budget: usize, show: &RowViewMaker, rows: Rows) -> Known {
     let mut cutter = Cutter::new(reader.header(), show, rows);
     let mut known = Known::new(cutter.columns.len(), budget);
     loop {
@@ -99,7 +99,7 @@ pub(super) fn in_order(reader: &mut Reader, budget: usize, show: &Show, rows: Ro
 
 /// Reads all of a recording with all CPUs. `None` where that does not pay, and where there is
 /// anything odd about the recording: then it has to be read in order.
-pub(super) fn at_once(path: &Path, header: &Header, budget: usize, show: &Show) -> Option<Known> {
+pub(super) fn at_once(path: &Path, header: &Header, budget: usize, show: &RowViewMaker) -> Option<Known> {
     let mut marks = Reader::open(path).ok()?.marks()?;
     if marks.len() <= CHUNK {
         return None;
@@ -143,8 +143,8 @@ fn join(parts: Vec<Receiver<Option<Part>>>, chunks: usize, mut known: Known) -> 
 fn read_chunks(
     path: &Path,
     header: &Header,
-    show: &Show,
-    marks: &[Mark],
+    show: &RowViewMaker,
+    marks: &[BatchPosition],
     chunks: impl Iterator<Item = usize>,
     to: &SyncSender<Option<Part>>,
 ) {
@@ -163,7 +163,7 @@ fn read_chunks(
 fn read_chunk(
     reader: &mut Reader,
     mut cutter: Cutter,
-    marks: &[Mark],
+    marks: &[BatchPosition],
     batches: Range<usize>,
 ) -> Option<Part> {
     let mut blocks = Vec::new();
@@ -179,7 +179,12 @@ fn read_chunk(
 }
 
 /// Goes to a batch. Rates need the rows before it, at least one batch of them.
-pub(super) fn go_to(reader: &mut Reader, cutter: &mut Cutter, marks: &[Mark], batch: usize) -> Option<()> {
+pub(super) fn go_to(
+    reader: &mut Reader,
+    cutter: &mut Cutter,
+    marks: &[BatchPosition],
+    batch: usize,
+) -> Option<()> {
     reader.go_to(*marks.get(batch.saturating_sub(1))?).ok()?;
     if batch > 0 {
         cutter.batch(&reader.next_batch()?, &mut |_| ());

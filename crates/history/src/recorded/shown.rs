@@ -6,12 +6,12 @@ use std::ops::Range;
 use std::sync::Arc;
 
 /// Turns the rows of a recording, in their order, into values as they are shown.
-pub trait Shown {
+pub trait RowView {
     /// How many values it gives per row.
     fn series(&self) -> usize;
 
     /// The next rows of a batch, all of them samples: appends one value per row to the column
-    /// of each series, as [`kept`](crate::kept) makes them.
+    /// of each series, as [`crate::kept`] makes them.
     fn rows(&mut self, batch: &Batch, rows: Range<usize>, columns: &mut [Vec<f32>]);
 
     /// A label between the rows.
@@ -23,10 +23,10 @@ pub trait Shown {
 }
 
 /// Makes one for a recording; it is called again to read a part of it.
-pub type Show = Arc<dyn Fn(&Header) -> Box<dyn Shown> + Send + Sync>;
+pub type RowViewMaker = Arc<dyn Fn(&Header) -> Box<dyn RowView> + Send + Sync>;
 
 /// The series of the recording and nothing else.
-pub fn plain() -> Show {
+pub fn plain() -> RowViewMaker {
     Arc::new(|header| Box::new(Plain { rates: Rates::new(&header.series), series: header.series.len() }))
 }
 
@@ -35,7 +35,7 @@ struct Plain {
     series: usize,
 }
 
-impl Shown for Plain {
+impl RowView for Plain {
     fn series(&self) -> usize {
         self.series
     }
@@ -56,7 +56,7 @@ impl Shown for Plain {
 }
 
 /// A number that changes with the series of a recording and with what is made of them.
-pub(super) fn identity(header: &Header, shown: &dyn Shown) -> u64 {
+pub(super) fn identity(header: &Header, shown: &dyn RowView) -> u64 {
     let mut hash = 0xcbf2_9ce4_8422_2325u64;
     let mut add = |text: &str| {
         for byte in text.bytes().chain([0xff]) {

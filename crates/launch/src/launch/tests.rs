@@ -30,8 +30,8 @@ fn program(obstacle: Option<Obstacle>) -> Program {
     Program { file: "/x/solver".into(), code: "/x/solver".into(), obstacle, sanitized: false }
 }
 
-fn launch(program: &Program, plan: &Plan, options: &Options, before: &[(&str, &str)]) -> Launch {
-    let job = Job {
+fn launch(program: &Program, plan: &Plan, options: &RunOptions, before: &[(&str, &str)]) -> ExplainedCommand {
+    let job = CommandRequest {
         words: &["solver".into()],
         program,
         plan,
@@ -42,10 +42,10 @@ fn launch(program: &Program, plan: &Plan, options: &Options, before: &[(&str, &s
         hold: (!options.shared).then_some(100),
     };
     let before = before.iter().map(|(name, value)| (name.into(), value.into()));
-    Launch::new(&job, Environment::of(before)).unwrap()
+    ExplainedCommand::new(&job, Environment::of(before)).unwrap()
 }
 
-fn value<'a>(launch: &'a Launch, name: &str) -> Option<&'a str> {
+fn value<'a>(launch: &'a ExplainedCommand, name: &str) -> Option<&'a str> {
     let found = launch.start.environment.iter().find(|(n, _)| n == OsStr::new(name));
     found.map(|(_, value)| value.to_str().unwrap())
 }
@@ -53,7 +53,7 @@ fn value<'a>(launch: &'a Launch, name: &str) -> Option<&'a str> {
 #[test]
 fn a_program_gets_its_order_its_mask_and_its_nodes() {
     let plan = plan(&[(5, 2), (4, 2), (0, 0), (1, 0)], Memory::default());
-    let launch = launch(&program(None), &plan, &Options::default(), &[("GOMP_CPU_AFFINITY", "0")]);
+    let launch = launch(&program(None), &plan, &RunOptions::default(), &[("GOMP_CPU_AFFINITY", "0")]);
     for (name, expected) in [
         ("OMP_PLACES", Some("{5},{4},{0},{1}")),
         ("OMP_PROC_BIND", Some("close")),
@@ -81,13 +81,13 @@ fn a_program_gets_its_order_its_mask_and_its_nodes() {
 #[test]
 fn options_reach_the_library_and_the_runtime() {
     let bind = Memory { mode: Mode::Bind, nodes: "0".parse().unwrap() };
-    let options = Options {
+    let options = RunOptions {
         shared: true,
         alone: true,
         verbose: true,
         stack: Some(64 << 20),
         huge_pages: Some(HugePages::On),
-        ..Options::default()
+        ..RunOptions::default()
     };
     let tunables = [("GLIBC_TUNABLES", "glibc.malloc.arena_max=1")];
     let launch = launch(&program(None), &plan(&[(0, 0), (1, 0)], bind), &options, &tunables);
@@ -110,8 +110,8 @@ fn a_program_that_takes_no_library_gets_its_policy_at_once() {
     let interleave = Memory { mode: Mode::Interleave, nodes: "0".parse().unwrap() };
     let plan = plan(&[(0, 0), (1, 0)], interleave.clone());
     let old = [("LD_PRELOAD", "/old/libnumaplace.so"), ("OMP_NUM_THREADS", "1")];
-    let go = launch(&program(Some(Obstacle::Go)), &plan, &Options::default(), &old);
-    assert_eq!(go.start.memory, Some(Policy::of(&interleave)));
+    let go = launch(&program(Some(Obstacle::Go)), &plan, &RunOptions::default(), &old);
+    assert_eq!(go.start.memory, Some(MemoryPolicy::of(&interleave)));
     assert_eq!((value(&go, "GOMAXPROCS"), value(&go, "LD_PRELOAD")), (Some("2"), None));
     assert_eq!((value(&go, "NUMA_PLACE"), value(&go, "OMP_NUM_THREADS")), (None, Some("1")));
     assert_eq!(
@@ -120,8 +120,8 @@ fn a_program_that_takes_no_library_gets_its_policy_at_once() {
          on CPUs 0-1, with GOMAXPROCS for as many threads, memory interleave:0"
     );
     // What a static program starts may well take the library.
-    let fixed = launch(&program(Some(Obstacle::Static)), &plan, &Options::default(), &old);
-    assert_eq!(fixed.start.memory, Some(Policy::of(&interleave)));
+    let fixed = launch(&program(Some(Obstacle::Static)), &plan, &RunOptions::default(), &old);
+    assert_eq!(fixed.start.memory, Some(MemoryPolicy::of(&interleave)));
     assert_eq!(value(&fixed, "LD_PRELOAD"), Some("/c/libnumaplace.so"));
     assert_eq!(value(&fixed, "GOMAXPROCS"), None);
 }
@@ -131,7 +131,7 @@ fn several_processes_get_their_threads_from_who_starts_them() {
     let mut plan = plan(&[(0, 0), (1, 0), (2, 0), (3, 0)], Memory::default());
     plan.steps[2].process = 1;
     plan.steps[3].process = 1;
-    let run = |plan: &Plan| launch(&program(None), plan, &Options::default(), &[]);
+    let run = |plan: &Plan| launch(&program(None), plan, &RunOptions::default(), &[]);
     let launch = run(&plan);
     assert_eq!((value(&launch, "OMP_NUM_THREADS"), value(&launch, "OMP_PLACES")), (Some("2"), Some("cores")));
     plan.steps[1].cpu = 4;
@@ -141,17 +141,17 @@ fn several_processes_get_their_threads_from_who_starts_them() {
 #[test]
 fn nodes_that_are_not_there_are_refused_before_anything_starts() {
     let nowhere = Memory { mode: Mode::Bind, nodes: "900".parse().unwrap() };
-    let job = Job {
+    let job = CommandRequest {
         words: &["solver".into()],
         program: &program(None),
         plan: &plan(&[(0, 0)], nowhere),
         topology: &topology(),
-        options: &Options::default(),
+        options: &RunOptions::default(),
         setting: None,
         library: Path::new("/c/libnumaplace.so"),
         hold: None,
     };
-    let error = Launch::new(&job, Environment::default()).unwrap_err().to_string();
+    let error = ExplainedCommand::new(&job, Environment::default()).unwrap_err().to_string();
     assert!(
         error.starts_with("memory policy 'bind:900' is refused") && error.contains("numa topo"),
         "{error}"
@@ -163,7 +163,7 @@ fn a_sanitizer_is_asked_to_let_the_library_be_first() {
     let plan = plan(&[(0, 0), (1, 0)], Memory::default());
     let sanitized = Program { sanitized: true, ..program(None) };
     let options = |before: &[(&str, &str)]| {
-        let launch = launch(&sanitized, &plan, &Options::default(), before);
+        let launch = launch(&sanitized, &plan, &RunOptions::default(), before);
         value(&launch, "ASAN_OPTIONS").unwrap().to_owned()
     };
     assert_eq!(options(&[]), "verify_asan_link_order=0");
@@ -172,9 +172,9 @@ fn a_sanitizer_is_asked_to_let_the_library_be_first() {
     let chosen = "verify_asan_link_order=1:a=1";
     assert_eq!(options(&[("ASAN_OPTIONS", chosen)]), chosen);
     // Others hear nothing of it, and what cannot be asked is not preloaded to.
-    let plain = launch(&program(None), &plan, &Options::default(), &[]);
+    let plain = launch(&program(None), &plan, &RunOptions::default(), &[]);
     assert_eq!(value(&plain, "ASAN_OPTIONS"), None);
-    let old = launch(&program(Some(Obstacle::Sanitizer)), &plan, &Options::default(), &[]);
+    let old = launch(&program(Some(Obstacle::Sanitizer)), &plan, &RunOptions::default(), &[]);
     assert_eq!((value(&old, "ASAN_OPTIONS"), value(&old, "LD_PRELOAD")), (None, None));
     let note = old.note.unwrap();
     assert!(note.starts_with("solver has the AddressSanitizer of GCC 7 or before: its threads"), "{note}");

@@ -1,15 +1,15 @@
 //! Containers.
 
-use super::job::{Job, Rank, joined};
+use super::job::{LauncherJob, Rank, joined};
 use super::process::environment;
-use super::{LauncherError, Lines};
+use super::{LauncherError, LauncherLines};
 use numakit_model::plan::Mode;
 
-type Result = std::result::Result<Lines, LauncherError>;
+type Result = std::result::Result<LauncherLines, LauncherError>;
 
 /// A cpuset for each container. Its list of memory nodes is a hard limit, so it stands for
 /// the policy `bind` only.
-pub fn docker(job: &Job<'_>) -> Result {
+pub fn docker(job: &LauncherJob<'_>) -> Result {
     let several = job.ranks.len() > 1;
     let line = |rank: &Rank<'_>| {
         let mut words = vec![if several { "docker run --rm -d" } else { "docker run --rm" }.to_owned()];
@@ -31,7 +31,7 @@ pub fn docker(job: &Job<'_>) -> Result {
 }
 
 /// A pod of class Guaranteed with whole CPUs; which ones, the kubelet decides.
-pub fn kubernetes(job: &Job<'_>) -> Result {
+pub fn kubernetes(job: &LauncherJob<'_>) -> Result {
     let most = job.ranks.iter().max_by_key(|rank| job.pus(rank).len());
     let Some(largest) = most else { return Err(LauncherError::Empty) };
     let one_node = job.ranks.iter().all(|rank| rank.nodes().len() == 1);
@@ -62,11 +62,11 @@ pub fn kubernetes(job: &Job<'_>) -> Result {
                 .to_owned(),
         );
     }
-    Ok(Lines { text: joined(&text), hints: vec!["kubectl apply -f FILE".to_owned()], warnings })
+    Ok(LauncherLines { text: joined(&text), hints: vec!["kubectl apply -f FILE".to_owned()], warnings })
 }
 
 /// What the kubelet of the node must be set to, as comments.
-fn kubelet(job: &Job<'_>, one_node: bool) -> Vec<String> {
+fn kubelet(job: &LauncherJob<'_>, one_node: bool) -> Vec<String> {
     let mut text = vec![
         "# The kubelet chooses the CPUs: a pod cannot name them. It gives whole CPUs that no other"
             .to_owned(),
@@ -85,7 +85,7 @@ fn kubelet(job: &Job<'_>, one_node: bool) -> Vec<String> {
 }
 
 /// The lines of a pod's `spec`. Requests equal limits: that makes it Guaranteed.
-fn pod(job: &Job<'_>, rank: &Rank<'_>) -> Vec<String> {
+fn pod(job: &LauncherJob<'_>, rank: &Rank<'_>) -> Vec<String> {
     let cpus = job.pus(rank).len();
     let mut text: Vec<String> = ["containers:", "- name: app", "  image: IMAGE"].map(str::to_owned).into();
     // Words of JSON are words of YAML; the kubelet would replace $(NAME).

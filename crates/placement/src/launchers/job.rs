@@ -1,13 +1,13 @@
 //! A plan as launchers see it: ranks with sets of CPUs, and the words that they share.
 
-use super::Lines;
-use crate::numbering::{Numbering, Place};
+use super::LauncherLines;
+use crate::numbering::{LogicalNumbering, LogicalPosition};
 use numakit_model::plan::{Memory, Mode, Plan, Step};
 use numakit_model::topology::Core;
 use numakit_model::{CpuSet, Topology};
 
 /// A plan for one launcher.
-pub struct Job<'a> {
+pub struct LauncherJob<'a> {
     /// The launcher's name, for what is said.
     pub launcher: &'static str,
     pub t: &'a Topology,
@@ -18,7 +18,7 @@ pub struct Job<'a> {
     /// The same for a shell.
     pub app: String,
     pub ranks: Vec<Rank<'a>>,
-    numbering: Numbering,
+    numbering: LogicalNumbering,
     /// By CPU, the position of its core.
     core_of: Vec<Option<usize>>,
 }
@@ -49,7 +49,7 @@ impl Rank<'_> {
     }
 }
 
-impl<'a> Job<'a> {
+impl<'a> LauncherJob<'a> {
     pub fn new(
         launcher: &'static str,
         t: &'a Topology,
@@ -67,7 +67,7 @@ impl<'a> Job<'a> {
             }
         }
         let app = command.iter().map(|word| shell_word(word)).collect::<Vec<_>>().join(" ");
-        Self { launcher, t, plan, host, command, app, ranks, numbering: Numbering::of(t), core_of }
+        Self { launcher, t, plan, host, command, app, ranks, numbering: LogicalNumbering::of(t), core_of }
     }
 
     fn core(&self, cpu: u32) -> Option<&Core> {
@@ -75,7 +75,7 @@ impl<'a> Job<'a> {
     }
 
     /// Where a CPU is in hwloc's order. Only allowed CPUs get as far as this.
-    pub fn place(&self, cpu: u32) -> Place {
+    pub fn place(&self, cpu: u32) -> LogicalPosition {
         self.numbering.place(cpu).unwrap_or_default()
     }
 
@@ -180,8 +180,8 @@ impl<'a> Job<'a> {
     }
 
     /// Lines with the memory warning only.
-    pub fn lines(&self, text: Vec<String>) -> Lines {
-        Lines {
+    pub fn lines(&self, text: Vec<String>) -> LauncherLines {
+        LauncherLines {
             text: joined(&text),
             hints: Vec::new(),
             warnings: self.memory_warning().into_iter().collect(),
@@ -235,7 +235,7 @@ pub fn hexadecimal(set: &CpuSet) -> String {
 
 /// A part of an order: `first`, `first + stride` and so on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Run {
+pub struct StridedRange {
     pub first: u32,
     pub stride: u32,
     pub length: u32,
@@ -243,7 +243,7 @@ pub struct Run {
 
 /// Rising runs in order, each as long as it can be; those that are not long enough by their
 /// stride and length are told number by number.
-pub fn runs(order: &[u32], long_enough: impl Fn(u32, usize) -> bool) -> Vec<Run> {
+pub fn runs(order: &[u32], long_enough: impl Fn(u32, usize) -> bool) -> Vec<StridedRange> {
     let mut out = Vec::new();
     let mut rest = order;
     while let Some((&first, others)) = rest.split_first() {
@@ -251,7 +251,7 @@ pub fn runs(order: &[u32], long_enough: impl Fn(u32, usize) -> bool) -> Vec<Run>
         let steady = rest.windows(2).take_while(|pair| pair[1].checked_sub(pair[0]) == Some(stride));
         let length = if stride == 0 { 1 } else { 1 + steady.count() };
         let length = if long_enough(stride, length) { length } else { 1 };
-        out.push(Run { first, stride, length: length as u32 });
+        out.push(StridedRange { first, stride, length: length as u32 });
         rest = &rest[length..];
     }
     out
@@ -259,7 +259,7 @@ pub fn runs(order: &[u32], long_enough: impl Fn(u32, usize) -> bool) -> Vec<Run>
 
 /// An order as short as it can be said: `0-6:2,1-7:2`.
 pub fn sequence(order: &[u32]) -> String {
-    let part = |run: &Run| match (run.length, run.stride) {
+    let part = |run: &StridedRange| match (run.length, run.stride) {
         (1, _) => run.first.to_string(),
         (length, 1) => format!("{}-{}", run.first, run.first + length - 1),
         (length, stride) => format!("{}-{}:{stride}", run.first, run.first + (length - 1) * stride),
@@ -293,7 +293,7 @@ mod tests {
 
     #[test]
     fn runs_keep_the_order() {
-        let run = |first, stride, length| Run { first, stride, length };
+        let run = |first, stride, length| StridedRange { first, stride, length };
         assert_eq!(runs(&[0, 2, 4, 6, 1, 3, 5, 7], |_, length| length > 2), [run(0, 2, 4), run(1, 2, 4)]);
         assert_eq!(runs(&[6, 4], |_, _| true).len(), 2);
         assert_eq!(runs(&[5, 5], |_, _| true).len(), 2);

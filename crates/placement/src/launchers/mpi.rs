@@ -1,13 +1,13 @@
 //! Launchers of MPI programs that take the kernel's numbers of CPUs.
 
-use super::job::{Job, hexadecimal, list};
-use super::{LauncherError, Lines};
+use super::job::{LauncherJob, hexadecimal, list};
+use super::{LauncherError, LauncherLines};
 use numakit_model::plan::Mode;
 
-type Result = std::result::Result<Lines, LauncherError>;
+type Result = std::result::Result<LauncherLines, LauncherError>;
 
 /// `-bind-to user:0+1,2+3`: a rank's CPUs are joined by `+`.
-pub fn mpich(job: &Job<'_>) -> Result {
+pub fn mpich(job: &LauncherJob<'_>) -> Result {
     let sets: Vec<String> = job.ranks.iter().map(|rank| list(rank.cpus().iter()).replace(',', "+")).collect();
     let command =
         format!("mpiexec.hydra -n {} -bind-to user:{} {}", job.ranks.len(), sets.join(","), job.app);
@@ -15,7 +15,7 @@ pub fn mpich(job: &Job<'_>) -> Result {
 }
 
 /// A list of CPUs, or for several threads a mask for each rank.
-pub fn intel(job: &Job<'_>) -> Result {
+pub fn intel(job: &LauncherJob<'_>) -> Result {
     let pins = if job.hybrid() {
         let masks: Vec<String> = job.ranks.iter().map(|rank| hexadecimal(&rank.cpus())).collect();
         vec![
@@ -33,7 +33,7 @@ pub fn intel(job: &Job<'_>) -> Result {
 }
 
 /// `--cpu-bind` with a CPU or a mask for each task, and `--mem-bind`.
-pub fn slurm(job: &Job<'_>) -> Result {
+pub fn slurm(job: &LauncherJob<'_>) -> Result {
     let binding = if job.hybrid() {
         let masks: Vec<String> = job.ranks.iter().map(|rank| hexadecimal(&rank.cpus())).collect();
         format!("mask_cpu:{}", masks.join(","))
@@ -67,7 +67,7 @@ pub fn slurm(job: &Job<'_>) -> Result {
 
 /// OpenMP's variables, those of the launcher, and its command. Each rank has the CPUs of its
 /// threads and no other, so a thread takes a PU.
-fn with_variables(job: &Job<'_>, own: Vec<String>, command: String) -> Lines {
+fn with_variables(job: &LauncherJob<'_>, own: Vec<String>, command: String) -> LauncherLines {
     let mut text = Vec::new();
     if job.hybrid() {
         text.push("unset GOMP_CPU_AFFINITY KMP_AFFINITY".to_owned());

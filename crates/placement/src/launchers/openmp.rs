@@ -1,39 +1,39 @@
 //! OpenMP runtimes, which are told by variables of the environment. Each line unsets what
 //! would win over what it sets.
 
-use super::job::{Job, Rank, Run, list, runs, sequence};
-use super::{LauncherError, Lines};
+use super::job::{LauncherJob, Rank, StridedRange, list, runs, sequence};
+use super::{LauncherError, LauncherLines};
 
-type Result = std::result::Result<Lines, LauncherError>;
+type Result = std::result::Result<LauncherLines, LauncherError>;
 
 /// `0-6:2,1-7:2`.
-pub fn gomp(job: &Job<'_>) -> Result {
+pub fn gomp(job: &LauncherJob<'_>) -> Result {
     let value = |rank: &Rank<'_>| sequence(&rank.order());
     // OMP_PLACES would win, and OMP_PROC_BIND=false would switch it off.
     Ok(program(job, "OMP_PLACES OMP_PROC_BIND", &[], "GOMP_CPU_AFFINITY", '"', &value))
 }
 
 /// `{0},{2}` or, for many, `{0}:64:4`.
-pub fn places(job: &Job<'_>) -> Result {
+pub fn places(job: &LauncherJob<'_>) -> Result {
     let same = &[("OMP_PROC_BIND", "close")];
     Ok(program(job, "GOMP_CPU_AFFINITY KMP_AFFINITY KMP_HW_SUBSET", same, "OMP_PLACES", '\'', &place_list))
 }
 
 /// As [`places`], and the runtime reports what it did.
-pub fn cray(job: &Job<'_>) -> Result {
+pub fn cray(job: &LauncherJob<'_>) -> Result {
     let same = &[("OMP_PROC_BIND", "close"), ("CRAY_OMP_CHECK_AFFINITY", "TRUE")];
     Ok(program(job, "GOMP_CPU_AFFINITY KMP_AFFINITY", same, "OMP_PLACES", '\'', &place_list))
 }
 
 /// `granularity=fine,explicit,proclist=[0,2,4,6]`.
-pub fn kmp(job: &Job<'_>) -> Result {
+pub fn kmp(job: &LauncherJob<'_>) -> Result {
     let value = |rank: &Rank<'_>| format!("granularity=fine,explicit,proclist=[{}]", list(rank.order()));
     let unset = "OMP_PLACES OMP_PROC_BIND GOMP_CPU_AFFINITY KMP_HW_SUBSET";
     Ok(program(job, unset, &[], "KMP_AFFINITY", '\'', &value))
 }
 
 /// `0,2,4,6`.
-pub fn nvhpc(job: &Job<'_>) -> Result {
+pub fn nvhpc(job: &LauncherJob<'_>) -> Result {
     let value = |rank: &Rank<'_>| list(rank.order());
     let most = job.ranks.iter().map(|rank| rank.steps.len()).max().unwrap_or(1).to_string();
     let same = &[("OMP_THREAD_LIMIT", most.as_str()), ("MP_BIND", "yes")];
@@ -42,7 +42,7 @@ pub fn nvhpc(job: &Job<'_>) -> Result {
 
 /// One place per thread, in the plan's order.
 pub fn place_list(rank: &Rank<'_>) -> String {
-    let part = |run: &Run| match run.length {
+    let part = |run: &StridedRange| match run.length {
         1 => format!("{{{}}}", run.first),
         length => format!("{{{}}}:{length}:{}", run.first, run.stride),
     };
@@ -52,13 +52,13 @@ pub fn place_list(rank: &Rank<'_>) -> String {
 
 /// The lines for one program, or one line for each of several that run beside each other.
 fn program(
-    job: &Job<'_>,
+    job: &LauncherJob<'_>,
     unset: &str,
     same: &[(&str, &str)],
     variable: &str,
     quote: char,
     value: &dyn Fn(&Rank<'_>) -> String,
-) -> Lines {
+) -> LauncherLines {
     let mut text = vec![format!("unset {unset}")];
     text.extend(job.threads().map(|threads| format!("export OMP_NUM_THREADS={threads}")));
     text.extend(same.iter().map(|(name, value)| format!("export {name}={value}")));

@@ -1,17 +1,17 @@
 //! Rank files of Open MPI, and a script where a rank file cannot say it.
 
-use super::job::{Job, Rank, joined};
+use super::job::{LauncherJob, Rank, joined};
 use super::openmp::place_list;
-use super::{LauncherError, Lines};
+use super::{LauncherError, LauncherLines};
 use numakit_model::CpuSet;
 
-type Result = std::result::Result<Lines, LauncherError>;
+type Result = std::result::Result<LauncherLines, LauncherError>;
 
 /// Longer lists of slots overflow a buffer in 4, and are cut in 5.
 const LONGEST: usize = 47;
 
 /// `rank 0=HOST slot=0:0,0:2`: package and core in it.
-pub fn one(job: &Job<'_>) -> Result {
+pub fn one(job: &LauncherJob<'_>) -> Result {
     let slots = |rank: &Rank<'_>| {
         let mut slots: Vec<String> = Vec::new();
         for step in rank.steps {
@@ -39,19 +39,19 @@ pub fn one(job: &Job<'_>) -> Result {
 }
 
 /// `rank 0=HOST slot=0,2`, for `-rf`.
-pub fn four(job: &Job<'_>) -> Result {
+pub fn four(job: &LauncherJob<'_>) -> Result {
     let threads = if job.shared_cores() { " --use-hwthread-cpus" } else { "" };
     Ok(logical(job, &format!("-rf rankfile{threads}")))
 }
 
 /// The same file, for `--map-by rankfile`.
-pub fn five(job: &Job<'_>) -> Result {
+pub fn five(job: &LauncherJob<'_>) -> Result {
     let threads = if job.shared_cores() { ":hwtcpus" } else { "" };
     Ok(logical(job, &format!("--map-by rankfile:file=rankfile{threads}")))
 }
 
 /// A rank file in logical numbers: of cores, or of PUs where processes share cores.
-fn logical(job: &Job<'_>, option: &str) -> Lines {
+fn logical(job: &LauncherJob<'_>, option: &str) -> LauncherLines {
     let pus = job.shared_cores();
     let slots = |rank: &Rank<'_>| -> CpuSet {
         match pus {
@@ -75,7 +75,7 @@ fn logical(job: &Job<'_>, option: &str) -> Lines {
     lines
 }
 
-fn line(job: &Job<'_>, rank: &Rank<'_>, slots: &str) -> String {
+fn line(job: &LauncherJob<'_>, rank: &Rank<'_>, slots: &str) -> String {
     format!("rank {}={} slot={slots}", rank.number, job.host)
 }
 
@@ -86,7 +86,7 @@ fn started(command: &str) -> String {
 /// What a thread gets, the options that send the variables to all ranks, and warnings.
 /// A rank bound to whole cores has all their PUs, so its threads take cores, unless the plan
 /// has several on one.
-fn environment(job: &Job<'_>, exact: bool) -> (&'static str, String, Vec<String>) {
+fn environment(job: &LauncherJob<'_>, exact: bool) -> (&'static str, String, Vec<String>) {
     let places = if exact || job.crowded() { "threads" } else { "cores" };
     let variables = job.variables(places);
     let exports = variables.iter().map(|(name, value)| format!(" -x {name}={value}")).collect();
@@ -94,7 +94,7 @@ fn environment(job: &Job<'_>, exact: bool) -> (&'static str, String, Vec<String>
 }
 
 /// A script between mpirun and the program that binds its rank: it has no limit.
-fn script(job: &Job<'_>) -> Lines {
+fn script(job: &LauncherJob<'_>) -> LauncherLines {
     let mut text = vec!["#!/bin/sh".to_owned(), "case $OMPI_COMM_WORLD_RANK in".to_owned()];
     for rank in &job.ranks {
         let cpus = rank.cpus();
@@ -108,7 +108,7 @@ fn script(job: &Job<'_>) -> Lines {
     }
     text.push("esac".to_owned());
     let count = job.ranks.len();
-    Lines {
+    LauncherLines {
         text: joined(&text),
         hints: vec![format!(
             "with these lines in the file 'place.sh': mpirun -np {count} --host {}:{count} --bind-to none \

@@ -1,26 +1,30 @@
 //! What starts one process: several get a line each.
 
-use super::job::{Job, Rank, joined, numactl_memory};
+use super::job::{LauncherJob, Rank, joined, numactl_memory};
 use super::openmp::place_list;
-use super::{LauncherError, Lines};
+use super::{LauncherError, LauncherLines};
 use numakit_model::plan::{Memory, Mode};
 
-type Result = std::result::Result<Lines, LauncherError>;
+type Result = std::result::Result<LauncherLines, LauncherError>;
 
 /// `taskset -c 0-3 ./app`.
-pub fn taskset(job: &Job<'_>) -> Result {
+pub fn taskset(job: &LauncherJob<'_>) -> Result {
     Ok(one_by_one(job, &|rank| format!("taskset -c {} {}", rank.cpus(), job.app), true))
 }
 
 /// `numactl -C 0-3 -l ./app`.
-pub fn numactl(job: &Job<'_>) -> Result {
+pub fn numactl(job: &LauncherJob<'_>) -> Result {
     let command = |rank: &Rank<'_>| {
         format!("numactl -C {} {} {}", rank.cpus(), numactl_memory(rank.memory()).join(" "), job.app)
     };
     Ok(one_by_one(job, &command, false))
 }
 
-fn one_by_one(job: &Job<'_>, command: &dyn Fn(&Rank<'_>) -> String, memory_is_lost: bool) -> Lines {
+fn one_by_one(
+    job: &LauncherJob<'_>,
+    command: &dyn Fn(&Rank<'_>) -> String,
+    memory_is_lost: bool,
+) -> LauncherLines {
     let text = match job.ranks.as_slice() {
         [only] => vec![command(only)],
         ranks => {
@@ -43,7 +47,7 @@ fn one_by_one(job: &Job<'_>, command: &dyn Fn(&Rank<'_>) -> String, memory_is_lo
 }
 
 /// A drop-in for one process; several are units of their own, by systemd-run.
-pub fn systemd(job: &Job<'_>) -> Result {
+pub fn systemd(job: &LauncherJob<'_>) -> Result {
     let warnings = policy_warning(job).into_iter().collect();
     if let [only] = job.ranks.as_slice() {
         // Without the empty assignment a list adds to what the unit has.
@@ -53,7 +57,7 @@ pub fn systemd(job: &Job<'_>) -> Result {
         text.extend(environment(only).into_iter().map(|variable| format!("Environment=\"{variable}\"")));
         let hint = "for the unit app.service: put these lines into \
                     /etc/systemd/system/app.service.d/cpus.conf, then systemctl daemon-reload";
-        return Ok(Lines { text: joined(&text), hints: vec![hint.to_owned()], warnings });
+        return Ok(LauncherLines { text: joined(&text), hints: vec![hint.to_owned()], warnings });
     }
     let line = |rank: &Rank<'_>| {
         let mut words = vec![format!("systemd-run --same-dir --unit=app-{}", rank.number)];
@@ -64,7 +68,7 @@ pub fn systemd(job: &Job<'_>) -> Result {
         words.join(" ")
     };
     let text: Vec<String> = job.ranks.iter().map(line).collect();
-    Ok(Lines { text: joined(&text), hints: Vec::new(), warnings })
+    Ok(LauncherLines { text: joined(&text), hints: Vec::new(), warnings })
 }
 
 /// Whether systemd has the policy.
@@ -76,7 +80,7 @@ fn expressible(memory: &Memory) -> bool {
     }
 }
 
-fn policy_warning(job: &Job<'_>) -> Option<String> {
+fn policy_warning(job: &LauncherJob<'_>) -> Option<String> {
     job.ranks.iter().any(|rank| !expressible(rank.memory())).then(|| job.memory_warning()).flatten()
 }
 

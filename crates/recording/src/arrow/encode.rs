@@ -3,7 +3,7 @@
 use super::seal::{self, Place};
 use super::{Head, copy};
 use crate::columns::FIXED;
-use crate::ring::{Entry, Pending, Row};
+use crate::ring::{Pending, RingEntry, Row};
 use arrow_ipc::{
     BodyCompressionArgs, BodyCompressionMethod, Buffer, CompressionType, FieldNode, MessageHeader,
     RecordBatchArgs,
@@ -71,8 +71,8 @@ impl Encoder {
         let rows: Vec<Option<Row<'_>>> = pending
             .entries()
             .map(|entry| match entry {
-                Entry::Row(row) => Some(row),
-                Entry::Label { .. } => None,
+                RingEntry::Row(row) => Some(row),
+                RingEntry::Label { .. } => None,
             })
             .collect();
         let mut block: [Vec<u64>; BLOCK] = Default::default();
@@ -110,11 +110,11 @@ impl Encoder {
         let (mut time, mut took) = (Vec::with_capacity(count), Vec::with_capacity(count));
         for entry in pending.entries() {
             match entry {
-                Entry::Row(row) => {
+                RingEntry::Row(row) => {
                     time.push(row.time());
                     took.push(row.took());
                 }
-                Entry::Label { time: at, .. } => {
+                RingEntry::Label { time: at, .. } => {
                     time.push(at);
                     took.push(0);
                 }
@@ -130,7 +130,7 @@ impl Encoder {
         let mut text = String::new();
         let mut offsets = vec![0u32];
         for (index, entry) in pending.entries().enumerate() {
-            if let Entry::Label { index: label, .. } = entry {
+            if let RingEntry::Label { index: label, .. } = entry {
                 valid[index / 8] |= 1 << (index % 8);
                 text.push_str(&pending.label_text(label));
             }

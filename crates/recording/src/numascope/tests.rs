@@ -230,7 +230,7 @@ fn rows_are_read_in_batches_and_again_from_any_of_them() {
     let row = |i: u64| format!(",\n[{},{i},{}]", i * 1000, u64::MAX / 2 - i);
     let rows: String = (0..40_000).map(row).collect();
     let text = format!("[[\"Card\",1,0],[\"a\",\"]\\\"\"]{rows}]");
-    let (header, mut rows) = Rows::open(std::io::Cursor::new(&text)).unwrap();
+    let (header, mut rows) = NumascopeRows::open(std::io::Cursor::new(&text)).unwrap();
     assert_eq!((header.series.len(), header.started), (2, 0));
     let (mut places, mut count) = (Vec::new(), 0);
     loop {

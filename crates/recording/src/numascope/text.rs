@@ -11,7 +11,7 @@ const LONGEST: usize = 16 << 20;
 
 /// What follows in such a text.
 #[derive(Debug)]
-pub enum Next {
+pub enum NumascopeItem {
     /// A row: what stands between its brackets.
     Row(Vec<Value>),
     /// The array ends as it should.
@@ -62,12 +62,15 @@ impl<R: BufRead> Text<R> {
     }
 
     /// The next row, of at most so many values.
-    pub fn next(&mut self, most: usize) -> io::Result<Next> {
+    pub fn next(&mut self, most: usize) -> io::Result<NumascopeItem> {
         loop {
             let Some(byte) = self.byte()? else {
                 return Ok(match self.place {
-                    Place::Closed => Next::End,
-                    _ => Next::Wrong(format!("it ends at byte {}, before its array does", self.position)),
+                    Place::Closed => NumascopeItem::End,
+                    _ => NumascopeItem::Wrong(format!(
+                        "it ends at byte {}, before its array does",
+                        self.position
+                    )),
                 });
             };
             self.place = match (byte, self.place) {
@@ -77,11 +80,11 @@ impl<R: BufRead> Text<R> {
                 (b',', Place::AfterRow) => Place::AfterComma,
                 (b']', Place::Opened | Place::AfterRow) => Place::Closed,
                 (_, Place::Closed) => {
-                    return Ok(Next::Wrong(format!("byte {} stands after its end", self.position)));
+                    return Ok(NumascopeItem::Wrong(format!("byte {} stands after its end", self.position)));
                 }
                 _ => {
                     let byte = char::from(byte).escape_default();
-                    return Ok(Next::Wrong(format!(
+                    return Ok(NumascopeItem::Wrong(format!(
                         "there is '{byte}' at byte {}, and no row",
                         self.position
                     )));
@@ -98,7 +101,7 @@ impl<R: BufRead> Text<R> {
     }
 
     /// What follows the bracket that opens a row. Nothing in a row has brackets itself.
-    fn rest_of_row(&mut self, most: usize) -> io::Result<Next> {
+    fn rest_of_row(&mut self, most: usize) -> io::Result<NumascopeItem> {
         self.row.clear();
         self.row.push(b'[');
         let (mut quoted, mut escaped) = (false, false);
@@ -118,17 +121,19 @@ impl<R: BufRead> Text<R> {
                 break;
             }
             if taken == 0 {
-                return Ok(Next::Wrong(format!("it ends at byte {}, within a row", self.position)));
+                return Ok(NumascopeItem::Wrong(format!("it ends at byte {}, within a row", self.position)));
             }
             if self.row.len() > LONGEST {
-                return Ok(Next::Wrong(format!("a row has more than {} MiB", LONGEST >> 20)));
+                return Ok(NumascopeItem::Wrong(format!("a row has more than {} MiB", LONGEST >> 20)));
             }
         }
         self.place = Place::AfterRow;
         let mut json = serde_json::Deserializer::from_slice(&self.row);
         Ok(match json.deserialize_seq(Values { most }).and_then(|values| json.end().map(|()| values)) {
-            Ok(values) => Next::Row(values),
-            Err(error) => Next::Wrong(format!("the row that ends at byte {}: {error}", self.position)),
+            Ok(values) => NumascopeItem::Row(values),
+            Err(error) => {
+                NumascopeItem::Wrong(format!("the row that ends at byte {}: {error}", self.position))
+            }
         })
     }
 }

@@ -1,5 +1,5 @@
 use super::*;
-use crate::ring::Entry;
+use crate::ring::RingEntry;
 use numakit_model::{Instance, Kind, Metric, Scope, Series, Unit};
 use numakit_testing::until;
 use std::sync::Mutex;
@@ -57,12 +57,12 @@ fn taken(ring: &Ring) -> (Vec<Option<u64>>, Vec<String>) {
     let (mut rows, mut labels) = (Vec::new(), Vec::new());
     for entry in pending.entries() {
         match entry {
-            Entry::Row(sample) => {
+            RingEntry::Row(sample) => {
                 let mut values = [None];
                 sample.values(&mut values);
                 rows.push(values[0]);
             }
-            Entry::Label { index, .. } => labels.push(pending.label_text(index)),
+            RingEntry::Label { index, .. } => labels.push(pending.label_text(index)),
         }
     }
     pending.done();
@@ -106,8 +106,8 @@ fn drain(ring: &Ring) -> (Vec<Option<u64>>, Vec<String>) {
     let (mut rows, mut labels) = (Vec::new(), Vec::new());
     for entry in pending.entries() {
         match entry {
-            Entry::Row(row) => rows.push(row.value(0)),
-            Entry::Label { index, .. } => labels.push(pending.label_text(index)),
+            RingEntry::Row(row) => rows.push(row.value(0)),
+            RingEntry::Label { index, .. } => labels.push(pending.label_text(index)),
         }
     }
     pending.done();

@@ -1,6 +1,6 @@
 use super::*;
-use crate::record::Record;
-use numakit_sys::root::Tree;
+use crate::record::HolderRecord;
+use numakit_sys::root::FileTree;
 use std::io::ErrorKind;
 
 /// The registry that the tests are about.
@@ -42,7 +42,7 @@ impl Default for Made {
 }
 
 fn machine(processes: &[Made]) -> SysRoot {
-    let mut tree = Tree::new();
+    let mut tree = FileTree::new();
     tree.file("/sys/devices/system/cpu/online", "0-7\n");
     tree.file("/proc/2/comm", "kthreadd\n").file("/proc/2/task/2/children", "3 4 \n");
     tree.file("/sys/fs/cgroup/cpuset.cpus.effective", "0-7\n");
@@ -90,7 +90,7 @@ fn stale(cpus: &str, cores: u32) -> Scan {
         cores: Some(cores),
         ..Who::default()
     };
-    let record = Record { cpus: cpus.parse().unwrap(), who, ended: false };
+    let record = HolderRecord { cpus: cpus.parse().unwrap(), who, ended: false };
     Scan { stale: vec![(7, record)], ..Scan::default() }
 }
 
@@ -216,8 +216,13 @@ fn all_that_a_program_started_holds_its_cores_whatever_it_became() {
     assert_eq!(lost(Made { tag: Some(tag::fresh(HERE)), ..one() }, &scan), []);
     assert_eq!(lost(Made { state: 'Z', ..one() }, &scan), []);
     // Held again, by others or by itself in another record.
-    let holding =
-        Holding { cpus: "2-5".parse().unwrap(), state: State::Held, who: None, same_pids: true, ours: false };
+    let holding = Holding {
+        cpus: "2-5".parse().unwrap(),
+        state: HolderState::Held,
+        who: None,
+        same_pids: true,
+        ours: false,
+    };
     scan.holdings.push(holding.clone());
     assert_eq!(lost(one(), &scan), []);
     scan.holdings[0].cpus = "2".parse().unwrap();
@@ -230,7 +235,7 @@ fn all_that_a_program_started_holds_its_cores_whatever_it_became() {
 #[test]
 fn the_first_process_of_a_record_holds_its_cores_wherever_it_may_run() {
     let mut scan = stale("2-5", 4);
-    let program = Some(Process { pid: 50, start: 500 });
+    let program = Some(ProcessId { pid: 50, start: 500 });
     scan.stale[0].1.who = Who { program, pids: pid_namespace(), ..scan.stale[0].1.who.clone() };
     assert_eq!(seen(vec![Made::default()], &scan).lost.len(), 1);
     // Another process with its number.

@@ -1,7 +1,7 @@
 //! Who holds cores when something is killed.
 
 use crate::scene::{Scene, exists, kill, state};
-use numakit_registry::State;
+use numakit_registry::HolderState;
 use numakit_testing::until;
 use std::fs;
 use std::path::Path;
@@ -43,7 +43,7 @@ fn a_killed_program_gives_its_cores_back() {
     let (mut run, pid) = scene.running(&["0-1", "sh", "-c", SLEEP]);
     assert_eq!(scene.program(), pid);
     let holding = &scene.holdings()[0];
-    assert_eq!((holding.cores(), &holding.state), (2, &State::Held));
+    assert_eq!((holding.cores(), &holding.state), (2, &HolderState::Held));
     kill("KILL", pid);
     assert_eq!(run.status(), 137);
     scene.until_held("");
@@ -128,10 +128,10 @@ fn without_keeper_and_descriptor_the_audit_keeps_the_cores() {
         kill("KILL", scene.keeper());
         kill("KILL", run.pid());
         run.status();
-        until!(scene.holdings().iter().any(|h| h.state != State::Held), "the locks are gone");
+        until!(scene.holdings().iter().any(|h| h.state != HolderState::Held), "the locks are gone");
         let holdings = scene.holdings();
         assert_eq!(holdings.len(), 1, "{holdings:?}");
-        assert_eq!(holdings[0].state, State::Bound(pid.parse().unwrap()));
+        assert_eq!(holdings[0].state, HolderState::Bound(pid.parse().unwrap()));
         assert_eq!(
             (holdings[0].cpus.to_string(), holdings[0].who.as_ref().unwrap().application.as_str()),
             (cpu.clone(), "bash")
@@ -176,7 +176,10 @@ fn a_damaged_record_does_not_lose_the_lock() {
     let file = fs::File::options().write(true).open(scene.registry()).unwrap();
     file.write_all_at(b"garbage", 4096 + 100).unwrap();
     let holdings = scene.holdings();
-    assert_eq!((holdings[0].state.clone(), holdings[0].cpus.to_string()), (State::Unknown, "4-5".to_owned()));
+    assert_eq!(
+        (holdings[0].state.clone(), holdings[0].cpus.to_string()),
+        (HolderState::Unknown, "4-5".to_owned())
+    );
     let refused = scene.hold(&["5", "true"]).output().unwrap();
     let message = String::from_utf8_lossy(&refused.stderr).into_owned();
     assert!(message.contains("CPUs 4-5 are held by unknown (damaged record)"), "{message}");

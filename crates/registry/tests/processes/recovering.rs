@@ -2,7 +2,7 @@
 //! what the program started.
 
 use crate::scene::{Running, Scene, exists, kill};
-use numakit_registry::{Holding, State};
+use numakit_registry::{HolderState, Holding};
 use numakit_testing::until;
 use std::fs;
 use std::path::Path;
@@ -46,7 +46,7 @@ fn a_keeper_registers_again_when_the_file_is_removed() {
                 let holdings = scene.holdings();
                 exists(&scene.registry())
                     && holdings.len() == 2
-                    && holdings.iter().all(|h| h.state == State::Held)
+                    && holdings.iter().all(|h| h.state == HolderState::Held)
             },
             "both are registered"
         );
@@ -70,12 +70,12 @@ fn a_file_that_was_moved_away_or_replaced_is_left_as_well() {
     let away = scene.path("away");
     fs::rename(scene.registry(), &away).unwrap();
     refusal(&scene, "0");
-    until!(one(&scene).state == State::Held, "it is registered");
+    until!(one(&scene).state == HolderState::Held, "it is registered");
     let fresh = scene.path("fresh");
     fs::write(&fresh, "").unwrap();
     fs::rename(&fresh, scene.registry()).unwrap();
     refusal(&scene, "1");
-    until!(one(&scene).state == State::Held, "it is registered");
+    until!(one(&scene).state == HolderState::Held, "it is registered");
     kill("TERM", pid);
     run.status();
     scene.until_held("");
@@ -90,7 +90,7 @@ fn a_registry_that_is_named_from_a_folder_is_made_again_there() {
     scene.until_held("0");
     let pid = scene.program();
     fs::remove_file(scene.registry()).unwrap();
-    until!(exists(&scene.registry()) && one(&scene).state == State::Held, "it is registered");
+    until!(exists(&scene.registry()) && one(&scene).state == HolderState::Held, "it is registered");
     kill("TERM", pid);
     run.wait().unwrap();
     scene.until_held("");
@@ -119,7 +119,10 @@ fn locks_in_a_removed_file_count_without_the_keeper() {
             assert!(scene.hold(&["2", "true"]).status().unwrap().success());
         }
         let state = one(&scene).state;
-        assert_eq!(state, if unnamed { State::Elsewhere } else { State::Bound(pid.parse().unwrap()) });
+        assert_eq!(
+            state,
+            if unnamed { HolderState::Elsewhere } else { HolderState::Bound(pid.parse().unwrap()) }
+        );
         kill("KILL", pid);
         if unnamed {
             kill("CONT", keeper);
@@ -135,7 +138,7 @@ fn a_launcher_that_took_over_registers_again() {
     let (mut run, pid) = scene.running(&["0-1", "bash", "-c", CLOSED]);
     let keeper = scene.keeper();
     fs::remove_file(scene.registry()).unwrap();
-    until!(exists(&scene.registry()) && one(&scene).state == State::Held, "the keeper registers");
+    until!(exists(&scene.registry()) && one(&scene).state == HolderState::Held, "the keeper registers");
     // What the keeper locked in the new file goes with it; the launcher has the old one's locks.
     kill("KILL", keeper);
     assert!(refusal(&scene, "0").contains("are held by "));
@@ -143,13 +146,13 @@ fn a_launcher_that_took_over_registers_again() {
         {
             let all = scene.holdings();
             all.len() == 1
-                && all[0].state == State::Held
+                && all[0].state == HolderState::Held
                 && all[0].who.as_ref().unwrap().keeper.unwrap().pid == run.pid()
         },
         "the launcher registers"
     );
     fs::remove_file(scene.registry()).unwrap();
-    until!(exists(&scene.registry()) && one(&scene).state == State::Held, "it registers again");
+    until!(exists(&scene.registry()) && one(&scene).state == HolderState::Held, "it registers again");
     kill("KILL", pid);
     assert_eq!(run.status(), 137);
     scene.until_held("");
@@ -164,7 +167,7 @@ fn what_a_program_left_behind_holds_its_cores() {
     let (mut run, pid) = scene.running(&["0-1", "bash", "-c", daemon]);
     run.status();
     kill("KILL", scene.keeper());
-    until!(one(&scene).state == State::Bound(pid.parse().unwrap()), "the locks are gone");
+    until!(one(&scene).state == HolderState::Bound(pid.parse().unwrap()), "the locks are gone");
     let message = refusal(&scene, "0");
     assert!(message.contains("CPUs 0-1 are held by bash of ") && message.contains(&pid), "{message}");
     kill("KILL", pid);
@@ -182,7 +185,7 @@ fn a_program_that_may_run_everywhere_holds_its_cores_without_locks() {
     let (mut run, pid) = scene.running(&words);
     until!(!exists(Path::new(&format!("/proc/{pid}/fd/100"))), "it closed the descriptor");
     orphan(&scene, &mut run);
-    until!(one(&scene).state == State::Bound(pid.parse().unwrap()), "the locks are gone");
+    until!(one(&scene).state == HolderState::Bound(pid.parse().unwrap()), "the locks are gone");
     for _ in 0..3 {
         assert!(refusal(&scene, "1").contains(&format!("process {pid}")));
         assert!(scene.hold(&["2-63", "true"]).status().unwrap().success());
@@ -199,7 +202,7 @@ fn a_widened_mask_does_not_give_the_cores_away() {
     let (mut run, pid) = scene.running(&["--bind", &cpu, "bash", "-c", CLOSED]);
     orphan(&scene, &mut run);
     numakit_sys::sched::set_affinity_of(pid.parse().unwrap(), &online).unwrap();
-    until!(one(&scene).state == State::Bound(pid.parse().unwrap()), "the locks are gone");
+    until!(one(&scene).state == HolderState::Bound(pid.parse().unwrap()), "the locks are gone");
     assert_eq!(scene.held(), cpu);
     refusal(&scene, &cpu);
     kill("KILL", pid);

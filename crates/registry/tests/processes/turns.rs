@@ -3,8 +3,8 @@
 
 use crate::scene::{Scene, kill, state};
 use numakit_model::CpuSet;
-use numakit_registry::limits::Limits;
-use numakit_registry::{About, Chosen, Registry};
+use numakit_registry::limits::CoreLimits;
+use numakit_registry::{CoreSelection, HolderInfo, Registry};
 use numakit_testing::until;
 use std::fs::File;
 use std::os::fd::AsFd;
@@ -31,13 +31,13 @@ fn who_stands_still_while_choosing_is_told_and_takes_nothing_that_others_took_me
     let mut registry = Registry::open_at(&scene.registry()).unwrap();
     let (mut message, mut other) = (String::new(), None);
     // While this test chooses, two other launchers do not wait for ever.
-    let taken = registry.take(&About::default(), &Limits::default(), |seen| {
+    let taken = registry.take(&HolderInfo::default(), &CoreLimits::default(), |seen| {
         if other.is_none() {
             message = warning(&scene);
             other = Some(scene.running(&["0", "sh", "-c", SLEEP]));
         }
         let cpus = CpuSet::range(0, 63).minus(&seen.held()).iter().take(1).collect();
-        Ok::<_, String>(Chosen { cpus, cores: 1, with: () })
+        Ok::<_, String>(CoreSelection { cpus, cores: 1, with: () })
     });
     let (held, ()) = taken.unwrap();
     let me = format!("process {} (", std::process::id());

@@ -5,9 +5,9 @@
 #![allow(clippy::print_stderr)]
 
 use numakit_model::CpuSet;
-use numakit_registry::limits::Limits;
-use numakit_registry::{About, Chosen, Job, Registry, RunError, Seen, run};
-use numakit_sys::start::Start;
+use numakit_registry::limits::CoreLimits;
+use numakit_registry::{CoreSelection, HolderInfo, Registry, RegistryView, RunError, Supervisor, run};
+use numakit_sys::start::PreparedCommand;
 use std::error::Error;
 use std::ffi::OsStr;
 use std::process::ExitCode;
@@ -53,7 +53,7 @@ fn options() -> Result<Options, Failure> {
 }
 
 /// What is asked for, or who has it.
-fn choose(wanted: &str, seen: &Seen) -> Result<Chosen<()>, String> {
+fn choose(wanted: &str, seen: &RegistryView) -> Result<CoreSelection<()>, String> {
     seen.warning.iter().for_each(|warning| eprintln!("hold: warning: {warning}"));
     let free = CpuSet::range(0, 63).minus(&seen.held());
     let cpus: CpuSet = match wanted.strip_prefix('+') {
@@ -64,15 +64,15 @@ fn choose(wanted: &str, seen: &Seen) -> Result<Chosen<()>, String> {
     let who: Vec<String> =
         held.map(|holding| format!("CPUs {} are held by {holding}", holding.cpus)).collect();
     let cores = cpus.len() as u32;
-    if who.is_empty() { Ok(Chosen { cpus, cores, with: () }) } else { Err(who.join("; ")) }
+    if who.is_empty() { Ok(CoreSelection { cpus, cores, with: () }) } else { Err(who.join("; ")) }
 }
 
 fn hold() -> Result<ExitCode, Failure> {
     let options = options()?;
-    let (limits, mut registry) = (Limits::of_this_machine()?, Registry::open()?);
+    let (limits, mut registry) = (CoreLimits::of_this_machine()?, Registry::open()?);
     let application = options.words.first().cloned().unwrap_or_default();
-    let about = About { application: application.clone() };
-    let chosen = |seen: &Seen| choose(&options.cpus, seen);
+    let about = HolderInfo { application: application.clone() };
+    let chosen = |seen: &RegistryView| choose(&options.cpus, seen);
     let (held, ()) = match options.wait {
         None => registry.take(&about, &limits, chosen)?,
         Some(wait) => registry.take_waiting(&about, &limits, Some(wait), |_| true, chosen)?,
@@ -84,15 +84,15 @@ fn hold() -> Result<ExitCode, Failure> {
     }
     let path = std::env::var_os("PATH").unwrap_or_default();
     let program = numakit_sys::executable::find(OsStr::new(&application), &path);
-    let start = Start {
+    let start = PreparedCommand {
         file: program.unwrap_or_else(|_| application.clone().into()),
         words: options.words.into_iter().map(Into::into).collect(),
         environment,
         cpus: options.bind.then(|| held.cpus().clone()),
         descriptor: Some(held.descriptor()),
-        ..Start::default()
+        ..PreparedCommand::default()
     };
-    match run(Job { start, held, group: None }) {
+    match run(Supervisor { start, held, group: None }) {
         Ok(ending) => Ok(ExitCode::from(ending.imitate())),
         Err(RunError::NotStarted(error)) => {
             eprintln!("hold: {error}");

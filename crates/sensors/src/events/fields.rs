@@ -1,6 +1,6 @@
 //! From an event of a table to fields with values, with the kernel's help where only it knows.
 
-use super::Event;
+use super::PlatformEvent;
 use crate::pmu::{TermError, Terms};
 use std::collections::BTreeMap;
 use thiserror::Error;
@@ -35,7 +35,7 @@ pub enum FieldsError {
 type Fields = Vec<(String, u64)>;
 
 pub(super) fn fields(
-    event: &Event,
+    event: &PlatformEvent,
     index: u32,
     chip: Option<u32>,
     known: &BTreeMap<String, String>,

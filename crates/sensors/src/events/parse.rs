@@ -1,7 +1,7 @@
 //! From text to a table.
 
 use super::class::{class, classes};
-use super::{Condition, Event, Feed, Identity, Open, Section, Spread, Table};
+use super::{Condition, EventTable, Feed, Identity, Open, PlatformEvent, Section, Spread};
 use crate::glob::Pattern;
 use crate::pmu::{Factor, Terms};
 use numakit_model::{Confidence, suggest};
@@ -42,8 +42,8 @@ const SPREADS: [(&str, Spread); 6] = [
 /// The most events that one line may stand for.
 const MAX_INDICES: u32 = 1024;
 
-pub(super) fn table(text: &str) -> Result<Table, TableError> {
-    let mut table = Table { platform: String::new(), source: String::new(), sections: Vec::new() };
+pub(super) fn table(text: &str) -> Result<EventTable, TableError> {
+    let mut table = EventTable { platform: String::new(), source: String::new(), sections: Vec::new() };
     let mut last = 1;
     for (at, line) in lines(text) {
         last = at;
@@ -87,7 +87,7 @@ fn word(line: &str) -> Option<(&str, &str)> {
     Some((word, rest.trim()))
 }
 
-fn read_line(table: &mut Table, line: &str) -> Result<(), Fault> {
+fn read_line(table: &mut EventTable, line: &str) -> Result<(), Fault> {
     if let Some(title) = line.strip_prefix('[') {
         table.sections.push(
             title
@@ -143,7 +143,7 @@ fn condition(text: &str) -> Option<Condition> {
     sound.then(|| Condition { file: file.to_owned(), value: value.to_owned(), equal })
 }
 
-fn event(line: &str) -> Result<Event, Fault> {
+fn event(line: &str) -> Result<PlatformEvent, Fault> {
     let columns: Vec<&str> = line.splitn(5, '|').map(str::trim).collect();
     let [name, terms, feeds, confidence, help] = columns.as_slice() else {
         return Err((format!("'{line}' has {} of 5 columns", columns.len()), LINE.to_owned()));
@@ -159,7 +159,7 @@ fn event(line: &str) -> Result<Event, Fault> {
     let confidence = confidence.ok_or_else(|| {
         (format!("'{}' is no confidence", columns[3]), "write 'high' or 'medium'".to_owned())
     })?;
-    Ok(Event {
+    Ok(PlatformEvent {
         name: name.to_owned(),
         indices,
         at,

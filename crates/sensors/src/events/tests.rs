@@ -15,7 +15,7 @@ fn identity(cpu: &str) -> Identity {
 
 #[test]
 fn a_table_is_read() {
-    let table = Table::parse(GOOD).unwrap();
+    let table = EventTable::parse(GOOD).unwrap();
     assert_eq!((table.platform.as_str(), table.source.as_str()), ("Test", "nobody"));
     let (section, event) = table.events().next().unwrap();
     assert_eq!(section.pmus, ["uncore_imc_*", "imc"]);
@@ -33,7 +33,7 @@ fn a_table_is_read() {
 
 #[test]
 fn the_kernel_gives_terms_and_leaves_some_open() {
-    let table = Table::parse(GOOD).unwrap();
+    let table = EventTable::parse(GOOD).unwrap();
     let event = &table.sections[1].events[0];
     assert_eq!(event.number(0, "link_7"), Some(7), "the end of the name of the PMU");
     let known = |text: &str| BTreeMap::from([("known_0".to_owned(), text.to_owned())]);
@@ -80,7 +80,7 @@ fn what_is_wrong_is_said_with_its_line_and_the_fix() {
             "twice",
         ),
     ] {
-        let error = Table::parse(&text).unwrap_err();
+        let error = EventTable::parse(&text).unwrap_err();
         assert_eq!(error.line, line, "{error}");
         assert!(error.to_string().contains(words), "{error}");
     }
@@ -149,7 +149,7 @@ fn conditions_compare_numbers_and_patterns() {
         let text = format!("platform T\nsource s\n[x_* per node where {condition}]\n");
         let path = "/sys/bus/event_source/devices/x_1/identifier";
         let root = root(&identifier.map(|text| (path, text)).into_iter().collect::<Vec<_>>());
-        Table::parse(&text).unwrap().sections[0].holds(&root, "x_1")
+        EventTable::parse(&text).unwrap().sections[0].holds(&root, "x_1")
     };
     assert!(
         holds("identifier=0x30", Some("0x00000030\n")) && !holds("identifier=0x30", Some("0x00000031\n"))
@@ -177,7 +177,7 @@ proptest! {
     #[test]
     fn no_line_makes_it_panic(line in "[A-C0-9@|*/ ,=!:\\[\\]i+-]{0,40}(\\| event=1 \\| dram_read[*0-9/]{0,4} \\| high \\| X.)?") {
         let text = format!("platform T\nsource s\n[x per node]\n{line}\n[{line} per link]\n{line}");
-        if let Ok(table) = Table::parse(&text) {
+        if let Ok(table) = EventTable::parse(&text) {
             for (_, event) in table.events() {
                 for index in event.indices.clone() {
                     let _ = (event.name_at(index), event.number(index, "x_1"));

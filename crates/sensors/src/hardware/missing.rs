@@ -1,7 +1,7 @@
 //! Why events of the tables are not to be had, and what brings them.
 
 use super::names;
-use crate::events::{FieldsError, HW_CACHE, Identity, Section, Spread, Table};
+use crate::events::{EventTable, FieldsError, HW_CACHE, Identity, Section, Spread};
 use crate::glob::Pattern;
 use crate::pmu::{DEVICES, EncodeError, privilege};
 use crate::sensor::Absent;
@@ -10,7 +10,7 @@ use numakit_model::{Fix, Unavailable};
 /// Sections whose PMUs the machine lacks.
 pub struct Lacking<'a> {
     /// They and their tables.
-    pub sections: Vec<(&'a Table, &'a Section)>,
+    pub sections: Vec<(&'a EventTable, &'a Section)>,
     /// Names of PMUs that are there, but not in a way that can be understood.
     pub unusable: Vec<(String, Unavailable)>,
     cpu: String,

@@ -1,6 +1,6 @@
 //! Names for series and for the PMUs of a machine.
 
-use crate::events::{Event, HW_CACHE};
+use crate::events::{HW_CACHE, PlatformEvent};
 use numakit_model::CpuSet;
 use std::collections::BTreeMap;
 
@@ -16,7 +16,7 @@ pub fn short(pattern: &str) -> String {
 
 /// The name of an event without its index, and without a number of its own that is the number
 /// of a link or node: such events are series of one metric.
-pub fn of_event(event: &Event) -> String {
+pub fn of_event(event: &PlatformEvent) -> String {
     let indexed = event.name_at(0) != event.name;
     let name = match (event.name.split_once('['), event.at) {
         (Some((before, rest)), _) if indexed => {

@@ -1,7 +1,7 @@
 //! Where the events of a section are opened on a machine, and what they are counted for.
 
 use crate::events::{Open, Section, Spread};
-use crate::pmu::Device;
+use crate::pmu::Pmu;
 use numakit_model::{Instance, Topology};
 use std::collections::BTreeSet;
 
@@ -21,7 +21,7 @@ pub struct Spot {
 }
 
 /// The spots of a PMU.
-pub fn of(topology: &Topology, section: &Section, device: &Device) -> Vec<Spot> {
+pub fn of(topology: &Topology, section: &Section, device: &Pmu) -> Vec<Spot> {
     let online = &topology.online;
     let named = device.cpus.and(online);
     let spot = |cpu: u32| Spot {

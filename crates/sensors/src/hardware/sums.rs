@@ -1,15 +1,15 @@
 //! Series as sums of counts, while they are put together.
 
 use super::names;
-use crate::events::{Class, Event, Feed, Section, Spread, Table};
-use crate::pmu::{Factor, Request};
+use crate::events::{Class, EventTable, Feed, PlatformEvent, Section, Spread};
+use crate::pmu::{CounterRequest, Factor};
 use crate::sensor::{Absent, metric};
 use numakit_model::{Confidence, Instance, Kind, Metric, Scope, Series, Unavailable, Unit};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// A series and what it is the sum of.
-type Counted = (Series, Vec<(Request, Factor)>);
+type Counted = (Series, Vec<(CounterRequest, Factor)>);
 
 /// All series of a sensor.
 #[derive(Debug)]
@@ -28,7 +28,7 @@ pub struct Sum {
     // What is put behind the description: the events and their PMUs.
     of: Vec<(String, Vec<String>)>,
     mean: bool,
-    parts: BTreeMap<Instance, Vec<(Request, Factor)>>,
+    parts: BTreeMap<Instance, Vec<(CounterRequest, Factor)>>,
     refused: Option<Unavailable>,
     whole: bool,
 }
@@ -41,7 +41,7 @@ impl Sums {
     }
 
     /// The sum of an event.
-    pub fn event(&mut self, table: &Table, section: &Section, event: &Event) -> &mut Sum {
+    pub fn event(&mut self, table: &EventTable, section: &Section, event: &PlatformEvent) -> &mut Sum {
         let pmu = names::short(&section.pmus[0]);
         let point = if pmu.is_empty() { "" } else { "." };
         let name = format!("{}.{pmu}{point}{}", self.sensor, names::of_event(event));
@@ -64,9 +64,9 @@ impl Sums {
     /// The sum of a class that an event is added to; none if it only belongs to the class.
     pub fn class(
         &mut self,
-        table: &Table,
+        table: &EventTable,
         section: &Section,
-        event: &Event,
+        event: &PlatformEvent,
         feed: &Feed,
     ) -> Option<&mut Sum> {
         feed.factor?;
@@ -110,7 +110,7 @@ impl Sum {
     }
 
     /// Adds a count to an instance.
-    pub fn part(&mut self, instance: Instance, request: Request, factor: Factor) {
+    pub fn part(&mut self, instance: Instance, request: CounterRequest, factor: Factor) {
         self.parts.entry(instance).or_default().push((request, factor));
     }
 
@@ -171,7 +171,7 @@ fn scope_of(spread: Spread) -> Scope {
 }
 
 /// The unit of the count itself.
-fn unit_of(event: &Event) -> Unit {
+fn unit_of(event: &PlatformEvent) -> Unit {
     match event.feeds.iter().find(|feed| feed.factor == Some(Factor::ONE)) {
         Some(feed) => feed.class.unit,
         None => Unit::Count,

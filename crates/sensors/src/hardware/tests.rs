@@ -27,7 +27,7 @@ fn of_perf(name: &str) -> Hardware {
 }
 
 /// What a series is the sum of.
-fn parts<'a>(hardware: &'a Hardware, name: &str) -> &'a [(Request, Factor)] {
+fn parts<'a>(hardware: &'a Hardware, name: &str) -> &'a [(CounterRequest, Factor)] {
     let found = hardware.counted.iter().find(|(series, _)| series.name() == name);
     found.map(|(_, parts)| parts.as_slice()).unwrap_or_else(|| panic!("no series {name}"))
 }
@@ -139,7 +139,7 @@ fn counting(name: &str) -> (SysRoot, Machine, Script) {
     for pmu in &machine.pmus {
         script.pmu(pmu.kind, pmu.counters, &pmu.cpus.to_string());
     }
-    script.pmu(perf::Event::CACHE, 4, "");
+    script.pmu(perf::PerfEvent::CACHE, 4, "");
     let root = SysRoot::of_tree(machine.tree.clone()).with_counters(Arc::new(script.clone()));
     (root, machine, script)
 }
@@ -227,7 +227,7 @@ fn a_refused_event_takes_its_class_along() {
     let kind = machine.pmus.iter().find(|p| p.name == "uncore_cha_0").unwrap().kind;
     let code =
         codes(&uncore("sapphire-rapids"), "uncore.cha.UNC_CHA_TOR_INSERTS.IA_MISS_DRD_LOCAL@package0")[0];
-    script.refuse(perf::Event::new(kind, code[0]), Errno::Invalid);
+    script.refuse(perf::PerfEvent::new(kind, code[0]), Errno::Invalid);
     let hardware = look(&Scene::new(&root, &machine.topology), "uncore", outside_of_cores);
     let refused: Vec<&str> = hardware.absent.iter().map(|a| a.metric.bare()).collect();
     let event = "cha.UNC_CHA_TOR_INSERTS.IA_MISS_DRD_LOCAL";
@@ -337,9 +337,9 @@ fn only_classes_that_say_so_are_taken_by_default() {
 #[test]
 fn a_class_that_only_cores_count_is_not_taken_by_default() {
     for class in events::classes().iter().filter(|class| class.default) {
-        let tables = TABLES.iter().filter_map(|(_, text)| Table::parse(text).ok());
+        let tables = TABLES.iter().filter_map(|(_, text)| EventTable::parse(text).ok());
         let outside = tables.flat_map(|table| table.sections).any(|section| {
-            let feeds = |event: &events::Event| event.feeds.iter().any(|feed| feed.class == class);
+            let feeds = |event: &events::PlatformEvent| event.feeds.iter().any(|feed| feed.class == class);
             outside_of_cores(&section) && section.events.iter().any(feeds)
         });
         assert!(outside, "{} would be marked as default and never be sampled", class.name);
@@ -350,10 +350,10 @@ fn a_class_that_only_cores_count_is_not_taken_by_default() {
 fn summed(
     class: &str,
     sensor: &str,
-    tables: &[Table],
+    tables: &[EventTable],
     part: fn(&Section) -> bool,
 ) -> BTreeMap<String, Factor> {
-    let events = tables.iter().flat_map(Table::events).filter(|(section, _)| part(section));
+    let events = tables.iter().flat_map(EventTable::events).filter(|(section, _)| part(section));
     let feeds = events.filter_map(|(section, event)| {
         let feed = event.feeds.iter().find(|feed| feed.class.name == class)?;
         let name = format!("{sensor}.{}.{}", names::short(&section.pmus[0]), names::of_event(event));
@@ -371,9 +371,10 @@ fn a_class_is_the_sum_of_its_event_series_times_their_factors() {
         let tables = events::tables(&Identity::read(&root), &device::names(&root));
         let hardware = look_at(&machine, sensor, part);
         // Any count that differs from event to event and from CPU to CPU.
-        let count =
-            |r: &Request| 576 * (u64::from(r.cpu) + r.event.config.iter().fold(7, |a, c| a ^ (c % 1009)));
-        let total = |parts: &[(Request, Factor)]| -> u64 {
+        let count = |r: &CounterRequest| {
+            576 * (u64::from(r.cpu) + r.event.config.iter().fold(7, |a, c| a ^ (c % 1009)))
+        };
+        let total = |parts: &[(CounterRequest, Factor)]| -> u64 {
             parts.iter().map(|(request, factor)| count(request) * factor.times / factor.over).sum()
         };
         for (series, own) in &hardware.counted {
@@ -384,7 +385,7 @@ fn a_class_is_the_sum_of_its_event_series_times_their_factors() {
             for (event, factor) in summed(class.name, sensor, &tables, part) {
                 let name = format!("{event}{}", series.instance);
                 let found = hardware.counted.iter().find(|(s, _)| s.name() == name);
-                let times = |(request, _): &(Request, Factor)| (*request, factor);
+                let times = |(request, _): &(CounterRequest, Factor)| (*request, factor);
                 expected += found.map_or(0, |(_, parts)| total(&parts.iter().map(times).collect::<Vec<_>>()));
             }
             assert!(expected > 0);

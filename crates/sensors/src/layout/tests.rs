@@ -6,11 +6,11 @@ fn names(text: &str) -> Vec<(&str, bool)> {
 }
 
 /// A layout that wants these keys, learned from this content.
-fn layout(text: &str, keys: &[&str]) -> Layout {
-    Layout::new(text.as_bytes(), keys.iter().enumerate().map(|(slot, key)| (key.as_bytes(), slot)))
+fn layout(text: &str, keys: &[&str]) -> FileLayout {
+    FileLayout::new(text.as_bytes(), keys.iter().enumerate().map(|(slot, key)| (key.as_bytes(), slot)))
 }
 
-fn read(layout: &mut Layout, text: &str) -> [Option<u64>; 3] {
+fn read(layout: &mut FileLayout, text: &str) -> [Option<u64>; 3] {
     let mut out = [None; 3];
     layout.read(text.as_bytes(), &mut out);
     out
@@ -97,7 +97,7 @@ proptest! {
         let text = |lines: &[(String, u64)]| lines.iter().map(|(n, v)| format!("{n} {v}\n")).collect::<String>();
         let wanted: Vec<(String, u64)> = lines.clone();
         let keys = wanted.iter().enumerate().map(|(slot, (name, _))| (name.as_bytes(), slot));
-        let mut layout = Layout::new(text(&lines).as_bytes(), keys);
+        let mut layout = FileLayout::new(text(&lines).as_bytes(), keys);
         let expected: Vec<Option<u64>> = wanted.iter().map(|(_, v)| Some(*v)).collect();
         for _ in 0..2 {
             let mut out = vec![None; wanted.len()];
@@ -113,7 +113,7 @@ proptest! {
         first in prop::collection::vec(any::<u8>(), 0..200),
         second in "[ab \n\tkB:0-9\\x00]{0,60}",
     ) {
-        let mut layout = Layout::new(&first, [(b"a".as_slice(), 0), (b"b", 1), (b"", 2)]);
+        let mut layout = FileLayout::new(&first, [(b"a".as_slice(), 0), (b"b", 1), (b"", 2)]);
         let mut out = [None; 3];
         for text in [first.as_slice(), second.as_bytes(), &first] {
             layout.read(text, &mut out);

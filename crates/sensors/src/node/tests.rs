@@ -143,7 +143,7 @@ fn without_nodes_there_is_a_reason() {
 #[test]
 fn many_nodes_share_their_metrics() {
     let ids: Vec<u32> = (0..128).collect();
-    let mut tree = numakit_sys::root::Tree::new();
+    let mut tree = numakit_sys::root::FileTree::new();
     for n in &ids {
         tree.file(&format!("{FOLDER}/node{n}/vmstat"), VMSTAT.replace("50", &(n * 3).to_string()));
     }

@@ -6,7 +6,7 @@ use crate::testing::{self, read};
 use crate::{Probe, Selection};
 use numakit_model::{Fix, Topology, Unavailable};
 use numakit_sys::SysRoot;
-use numakit_sys::root::Tree;
+use numakit_sys::root::FileTree;
 use numakit_testing::cards::{self, counted};
 use numakit_testing::machines;
 
@@ -152,7 +152,7 @@ fn cards_are_found_one_from_the_other() {
 }
 
 fn machine(cards: u32) -> SysRoot {
-    let mut tree = Tree::new();
+    let mut tree = FileTree::new();
     cards::put(&mut tree, cards, 0);
     SysRoot::of_tree(tree)
 }
@@ -234,15 +234,15 @@ fn physical_memory_is_for_machines_whose_firmware_names_them() {
         let mut table = b"APIC\x2c\x01\0\0\x03\x5a".to_vec();
         table.extend_from_slice(makers.as_bytes());
         table.resize(300, 0);
-        let mut tree = Tree::new();
+        let mut tree = FileTree::new();
         tree.file("/sys/firmware/acpi/tables/APIC", table);
         madt(&SysRoot::of_tree(tree))
     };
     assert_eq!(table("NUMASCNCONECT2"), Madt::NumaConnect2);
     assert_eq!(table("NUMASCNCONNECT"), Madt::Other, "the cards before had other registers");
     assert_eq!(table("BOCHS BXPC    "), Madt::Other);
-    assert_eq!(madt(&SysRoot::of_tree(Tree::new())), Madt::Other);
-    let mut denied = Tree::new();
+    assert_eq!(madt(&SysRoot::of_tree(FileTree::new())), Madt::Other);
+    let mut denied = FileTree::new();
     denied.failing("/sys/firmware/acpi/tables/APIC", std::io::ErrorKind::PermissionDenied);
     assert_eq!(madt(&SysRoot::of_tree(denied)), Madt::Unreadable);
     let opteron = |name: &str| is_opteron(&SysRoot::of_tree(machines::machine(name).unwrap().tree));

@@ -2,11 +2,11 @@
 
 use crate::sensor::metric;
 use numakit_model::{Kind, Metric, Scope, Unit};
-use numakit_sys::perf::Event;
+use numakit_sys::perf::PerfEvent;
 
 /// A line of the table.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Line {
+pub struct PerfLine {
     /// The metric's part of the name.
     pub name: &'static str,
     /// What there is one value of.
@@ -14,18 +14,18 @@ pub struct Line {
     /// The kernel's name of the event.
     pub event: &'static str,
     /// What it is.
-    pub source: Source,
+    pub source: PerfSource,
     /// One sentence.
     pub help: &'static str,
 }
 
 /// What kind of event.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Source {
+pub enum PerfSource {
     /// One of the kernel's own.
-    Software(Event),
+    Software(PerfEvent),
     /// One that every core is to have.
-    Hardware(Event),
+    Hardware(PerfEvent),
     /// A tracepoint: its subsystem and its name.
     Tracepoint(&'static str, &'static str),
 }
@@ -33,7 +33,7 @@ pub enum Source {
 const TABLE: &str = include_str!("../../data/perf.txt");
 
 /// Every line. That each is sound is tested.
-pub fn lines() -> impl Iterator<Item = Line> {
+pub fn lines() -> impl Iterator<Item = PerfLine> {
     sound(TABLE).filter_map(parse)
 }
 
@@ -41,7 +41,7 @@ fn sound(text: &'static str) -> impl Iterator<Item = &'static str> {
     text.lines().filter(|l| !l.is_empty() && !l.starts_with('#'))
 }
 
-fn parse(line: &'static str) -> Option<Line> {
+fn parse(line: &'static str) -> Option<PerfLine> {
     let mut words = line.splitn(4, ' ');
     let (name, scope, event, help) = (words.next()?, words.next()?, words.next()?, words.next()?);
     let scope = match scope {
@@ -49,13 +49,13 @@ fn parse(line: &'static str) -> Option<Line> {
         "cpu" => Scope::Cpu,
         _ => return None,
     };
-    Some(Line { name, scope, event, source: source(event)?, help })
+    Some(PerfLine { name, scope, event, source: source(event)?, help })
 }
 
 /// The kernel's numbers of its own events are for ever.
-fn source(event: &'static str) -> Option<Source> {
-    let software = |code| Some(Source::Software(Event::new(Event::SOFTWARE, code)));
-    let hardware = |code| Some(Source::Hardware(Event::new(Event::HARDWARE, code)));
+fn source(event: &'static str) -> Option<PerfSource> {
+    let software = |code| Some(PerfSource::Software(PerfEvent::new(PerfEvent::SOFTWARE, code)));
+    let hardware = |code| Some(PerfSource::Hardware(PerfEvent::new(PerfEvent::HARDWARE, code)));
     match event {
         "page-faults" => software(2),
         "context-switches" => software(3),
@@ -64,11 +64,11 @@ fn source(event: &'static str) -> Option<Source> {
         "major-faults" => software(6),
         "cycles" => hardware(0),
         "instructions" => hardware(1),
-        _ => event.split_once(':').map(|(system, name)| Source::Tracepoint(system, name)),
+        _ => event.split_once(':').map(|(system, name)| PerfSource::Tracepoint(system, name)),
     }
 }
 
-impl Line {
+impl PerfLine {
     /// The metric, at this scope.
     pub fn metric(&self, scope: Scope) -> Metric {
         let unit = if self.event == "cycles" { Unit::Cycles } else { Unit::Count };

@@ -5,7 +5,7 @@ use crate::{Sensor, Tick};
 use numakit_model::topology::Node;
 use numakit_model::{Fix, Topology};
 use numakit_sys::perf::Errno;
-use numakit_sys::root::Tree;
+use numakit_sys::root::FileTree;
 use numakit_testing::counters::Script;
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
@@ -20,13 +20,13 @@ fn topology() -> Topology {
     Topology { online: CpuSet::range(0, 3), offline: CpuSet::range(4, 5), nodes, ..Topology::default() }
 }
 
-fn tree() -> Tree {
-    let mut tree = Tree::new();
+fn tree() -> FileTree {
+    let mut tree = FileTree::new();
     tree.file(PARANOID, "-1\n")
         .file("/sys/bus/event_source/devices/cpu/type", "4\n")
         .file("/sys/bus/event_source/devices/software/type", "1\n");
     for (id, line) in (300..).zip(lines()) {
-        if let Source::Tracepoint(system, name) = line.source {
+        if let PerfSource::Tracepoint(system, name) = line.source {
             tree.file(&format!("{TRACING}/events/{system}/{name}/id"), format!("{id}\n"));
         }
     }
@@ -36,11 +36,11 @@ fn tree() -> Tree {
 /// A kernel on which every event of code n happens n times a second on each CPU.
 fn script() -> Script {
     let script = Script::new();
-    script.pmu(Event::HARDWARE, 4, "").rates(|_, event| event.config[0]);
+    script.pmu(PerfEvent::HARDWARE, 4, "").rates(|_, event| event.config[0]);
     script
 }
 
-fn root(tree: Tree, script: &Script) -> SysRoot {
+fn root(tree: FileTree, script: &Script) -> SysRoot {
     SysRoot::of_tree(tree).with_counters(Arc::new(script.clone()))
 }
 
@@ -87,8 +87,8 @@ fn software_events_and_tracepoints_of_a_cpu_are_one_group() {
     read(&mut *sensor);
     let groups: BTreeMap<_, _> = script.open_groups().into_iter().collect();
     for cpu in 0..4 {
-        assert_eq!(groups[&(cpu, Event::SOFTWARE)], [5 + 10]);
-        assert_eq!(groups[&(cpu, Event::HARDWARE)], [2]);
+        assert_eq!(groups[&(cpu, PerfEvent::SOFTWARE)], [5 + 10]);
+        assert_eq!(groups[&(cpu, PerfEvent::HARDWARE)], [2]);
     }
     assert_eq!((groups.len(), sensor.files()), (8, 4 * 17));
 }
@@ -128,7 +128,7 @@ fn a_cpu_that_goes_offline_adds_no_more_to_its_node() {
 }
 
 /// The reason why a metric is absent after a change of the machine.
-fn why(change: impl FnOnce(&mut Tree), metric: &str) -> String {
+fn why(change: impl FnOnce(&mut FileTree), metric: &str) -> String {
     let mut tree = tree();
     change(&mut tree);
     let sensor = sensor(&root(tree, &script()), &topology());
@@ -161,7 +161,7 @@ fn missing_tracepoints_have_their_reason() {
 
 #[test]
 fn tracefs_below_debugfs_will_do() {
-    let mut moved = Tree::new();
+    let mut moved = FileTree::new();
     for (path, content) in tree().files() {
         moved.file(&path.replace(TRACING, "/sys/kernel/debug/tracing"), content);
     }
@@ -194,8 +194,8 @@ fn on_hybrid_machines_each_kind_of_core_has_its_own_code() {
 #[test]
 fn refused_events_are_absent_and_the_others_stay() {
     let script = script();
-    script.refuse(Event::new(Event::HARDWARE, 1), Errno::NoSuchPmu);
-    script.refuse(Event::new(Event::SOFTWARE, 6), Errno::Invalid);
+    script.refuse(PerfEvent::new(PerfEvent::HARDWARE, 1), Errno::NoSuchPmu);
+    script.refuse(PerfEvent::new(PerfEvent::SOFTWARE, 6), Errno::Invalid);
     let mut sensor = sensor(&root(tree(), &script), &topology());
     let names: Vec<String> = absent(&*sensor).into_iter().map(|(name, _)| name).collect();
     assert_eq!(names, ["perf.major_faults", "perf.instructions"]);

@@ -2,7 +2,7 @@
 
 use numakit_model::{Fix, Unavailable};
 use numakit_sys::SysRoot;
-use numakit_sys::perf::Event;
+use numakit_sys::perf::PerfEvent;
 use std::io::ErrorKind;
 
 /// Where tracefs is mounted, the usual place first.
@@ -37,12 +37,12 @@ impl<'a> Tracefs<'a> {
     }
 
     /// The event of a tracepoint.
-    pub fn event(&self, system: &str, name: &str) -> Result<Event, Unavailable> {
+    pub fn event(&self, system: &str, name: &str) -> Result<PerfEvent, Unavailable> {
         let path = format!("{}/events/{system}/{name}/id", self.place);
         let missing = format!("the tracepoint {system}:{name}");
         match self.root.text(&path) {
             Ok(text) => match text.trim().parse() {
-                Ok(id) => Ok(Event::new(Event::TRACEPOINT, id)),
+                Ok(id) => Ok(PerfEvent::new(PerfEvent::TRACEPOINT, id)),
                 Err(_) => {
                     let seen = format!("{path} is '{}', not a number", text.trim());
                     Err(Unavailable::new(missing, seen, Fix::OtherKernel("that numbers it".to_owned())))

@@ -5,15 +5,15 @@
 mod bank;
 mod readers;
 
-use super::device::Device;
+use super::device::Pmu;
 use super::privilege::{self, Privilege};
 use crate::Scene;
 use crate::sensor::{Absent, Sensor, Tick, metric};
-use bank::{Bank, Reading, Refusal, Trouble};
+use bank::{Bank, CounterReading, RefusedEvent, Trouble};
 use numakit_model::topology::Package;
 use numakit_model::{CpuSet, Instance, Kind, Metric, Scope, Series, Unavailable, Unit};
 use numakit_sys::SysRoot;
-use numakit_sys::perf::{Counters, Errno, Event};
+use numakit_sys::perf::{Counters, Errno, PerfEvent};
 pub use readers::LONGEST_READ;
 use readers::{Readers, Shelf};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -24,11 +24,11 @@ use std::time::Duration;
 
 /// An event on a CPU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Request {
+pub struct CounterRequest {
     /// The CPU that it is opened on.
     pub cpu: u32,
     /// What.
-    pub event: Event,
+    pub event: PerfEvent,
 }
 
 /// What a count is multiplied by to be in the unit of a series.
@@ -70,12 +70,12 @@ pub struct Counting {
     root: SysRoot,
     counters: Arc<dyn Counters>,
     packages: Vec<Place>,
-    pmus: BTreeMap<u32, Pmu>,
+    pmus: BTreeMap<u32, PmuName>,
     series: Vec<Series>,
     // The counts of each series; none for that of `running`.
-    parts: Vec<Vec<(Request, Factor)>>,
+    parts: Vec<Vec<(CounterRequest, Factor)>>,
     absent: Vec<Absent>,
-    totals: HashMap<Request, u64>,
+    totals: HashMap<CounterRequest, u64>,
     started: Option<Started>,
     failure: Option<String>,
 }
@@ -88,7 +88,7 @@ struct Place {
 }
 
 #[derive(Debug, Clone)]
-struct Pmu {
+struct PmuName {
     name: String,
     core: bool,
 }
@@ -98,7 +98,7 @@ struct Pmu {
 struct Started {
     readers: Readers,
     /// The count of every request, by shelf and bank.
-    values: Vec<Option<Reading>>,
+    values: Vec<Option<CounterReading>>,
     /// Where in `values` the counts of the series are, one behind the other.
     terms: Vec<(usize, Factor)>,
     /// Which of them belong to each series; `None` for that of `running`.
@@ -139,12 +139,12 @@ impl Counting {
     }
 
     /// Tells the name of a PMU, and whether it counts for cores or for whole packages.
-    pub fn describe(&mut self, device: &Device) {
-        self.pmus.insert(device.kind, Pmu { name: device.name.clone(), core: device.core });
+    pub fn describe(&mut self, device: &Pmu) {
+        self.pmus.insert(device.kind, PmuName { name: device.name.clone(), core: device.core });
     }
 
     /// Adds a series: the sum of these counts, each with its factor.
-    pub fn add(&mut self, series: Series, parts: Vec<(Request, Factor)>) {
+    pub fn add(&mut self, series: Series, parts: Vec<(CounterRequest, Factor)>) {
         self.series.push(series);
         self.parts.push(parts);
     }
@@ -165,9 +165,9 @@ impl Counting {
     }
 
     /// The requests of all series by package, CPU and PMU, each once.
-    fn plan(&self) -> BTreeMap<(usize, u32, u32), Vec<Request>> {
+    fn plan(&self) -> BTreeMap<(usize, u32, u32), Vec<CounterRequest>> {
         let mut seen = BTreeSet::new();
-        let mut banks: BTreeMap<_, Vec<Request>> = BTreeMap::new();
+        let mut banks: BTreeMap<_, Vec<CounterRequest>> = BTreeMap::new();
         for (request, _) in self.parts.iter().flatten().filter(|(request, _)| seen.insert(*request)) {
             let package = self.packages.iter().position(|p| p.all.contains(request.cpu)).unwrap_or(0);
             banks.entry((package, request.cpu, self.unit(&request.event))).or_default().push(*request);
@@ -176,16 +176,16 @@ impl Counting {
     }
 
     /// Events with the same answer can share groups.
-    fn unit(&self, event: &Event) -> u32 {
+    fn unit(&self, event: &PerfEvent) -> u32 {
         match event.pmu {
-            Event::TRACEPOINT => Event::SOFTWARE,
-            kind if self.of_core(kind) => Event::HARDWARE,
+            PerfEvent::TRACEPOINT => PerfEvent::SOFTWARE,
+            kind if self.of_core(kind) => PerfEvent::HARDWARE,
             kind => kind,
         }
     }
 
     fn of_core(&self, kind: u32) -> bool {
-        matches!(kind, Event::HARDWARE | Event::CACHE) || self.pmus.get(&kind).is_some_and(|p| p.core)
+        matches!(kind, PerfEvent::HARDWARE | PerfEvent::CACHE) || self.pmus.get(&kind).is_some_and(|p| p.core)
     }
 
     fn start(&mut self) -> Started {
@@ -200,7 +200,7 @@ impl Counting {
             for request in &requests {
                 places.insert(*request, places.len());
             }
-            let total = |r: &Request| (r.event, self.totals.get(r).copied().unwrap_or(0));
+            let total = |r: &CounterRequest| (r.event, self.totals.get(r).copied().unwrap_or(0));
             shelf.banks.push(Bank::new(cpu, requests.iter().map(total).collect()));
         }
         let mut terms = Vec::new();
@@ -249,7 +249,7 @@ impl Counting {
     }
 
     /// Why an event was refused; `None` if its CPU is offline.
-    fn word(&self, refusal: &Refusal, privilege: &Privilege) -> Option<String> {
+    fn word(&self, refusal: &RefusedEvent, privilege: &Privilege) -> Option<String> {
         let error = io::Error::from_raw_os_error(refusal.code);
         let name = self.pmus.get(&refusal.event.pmu).map(|p| p.name.as_str());
         match (Errno::of(&error), name) {
@@ -273,8 +273,8 @@ pub fn running(sensor: &str) -> Metric {
 }
 
 /// Events that need no counter of hardware, so that they all count all the time.
-fn unlimited(event: &Event) -> bool {
-    matches!(event.pmu, Event::SOFTWARE | Event::TRACEPOINT)
+fn unlimited(event: &PerfEvent) -> bool {
+    matches!(event.pmu, PerfEvent::SOFTWARE | PerfEvent::TRACEPOINT)
 }
 
 impl Started {
@@ -308,15 +308,15 @@ impl Started {
 
 /// A CPU that is offline adds what it had counted before, so that a sum goes on; a series of
 /// such CPUs alone is not measured.
-fn total(terms: &[(usize, Factor)], values: &[Option<Reading>]) -> Option<u64> {
+fn total(terms: &[(usize, Factor)], values: &[Option<CounterReading>]) -> Option<u64> {
     let (mut sum, mut counts) = (0u128, false);
     for (place, factor) in terms {
         let count = match values[*place]? {
-            Reading::Counted(count) => {
+            CounterReading::Counted(count) => {
                 counts = true;
                 count
             }
-            Reading::Offline(count) => count,
+            CounterReading::Offline(count) => count,
         };
         sum += factor.of(count)?;
     }
@@ -336,7 +336,7 @@ impl Sensor for Counting {
         if let Some(started) = self.started.take() {
             let banks = started.readers.shelves().flatten();
             let counted = banks.flat_map(|s| s.banks.iter().flat_map(Bank::totals).collect::<Vec<_>>());
-            self.totals.extend(counted.map(|(cpu, event, total)| (Request { cpu, event }, total)));
+            self.totals.extend(counted.map(|(cpu, event, total)| (CounterRequest { cpu, event }, total)));
         }
         let keep: Vec<bool> = self.series.iter().map(wanted).collect();
         let mut flags = keep.iter();
@@ -346,7 +346,7 @@ impl Sensor for Counting {
     }
 
     fn period(&self) -> Duration {
-        let cost = |((_, _, unit), requests): (&(usize, u32, u32), &Vec<Request>)| {
+        let cost = |((_, _, unit), requests): (&(usize, u32, u32), &Vec<CounterRequest>)| {
             let each = match self.pmus.get(unit) {
                 Some(pmu) if !pmu.core => READ,
                 _ => INTERRUPT,

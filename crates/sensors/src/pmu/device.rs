@@ -12,7 +12,7 @@ pub const DEVICES: &str = "/sys/bus/event_source/devices";
 
 /// A PMU.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Device {
+pub struct Pmu {
     /// Name of its folder: `uncore_imc_3`.
     pub name: String,
     /// The kernel's number for it.
@@ -32,7 +32,7 @@ pub struct Device {
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Devices {
     /// Those that can be used, in the order of their names.
-    pub found: Vec<Device>,
+    pub found: Vec<Pmu>,
     /// Names of those that cannot, each with the reason.
     pub skipped: Vec<(String, Unavailable)>,
 }
@@ -85,7 +85,7 @@ pub fn number(name: &str) -> Option<u32> {
     name[stem.len()..].parse().ok()
 }
 
-fn read(root: &SysRoot, name: &str) -> Result<Device, DeviceError> {
+fn read(root: &SysRoot, name: &str) -> Result<Pmu, DeviceError> {
     let folder = format!("{DEVICES}/{name}");
     let path = format!("{folder}/type");
     let text = root.text(&path)?;
@@ -98,7 +98,7 @@ fn read(root: &SysRoot, name: &str) -> Result<Device, DeviceError> {
     events.retain(|name, _| !name.contains('.'));
     let core = is_core(root, name);
     let cpus = cpus(root, &format!("{folder}/{}", if core { "cpus" } else { "cpumask" }))?;
-    Ok(Device { name: name.to_owned(), kind, core, cpus, formats, events })
+    Ok(Pmu { name: name.to_owned(), kind, core, cpus, formats, events })
 }
 
 /// The content of each file in a folder; nothing if there is no folder.

@@ -4,7 +4,7 @@
 use crate::Scene;
 use numakit_model::{Fix, Unavailable};
 use numakit_sys::SysRoot;
-use numakit_sys::perf::{Counters, Errno, Event};
+use numakit_sys::perf::{Counters, Errno, PerfEvent};
 use numakit_sys::proc::TaskDir;
 use std::io;
 use std::sync::Arc;
@@ -28,8 +28,8 @@ pub enum Need {
 
 impl Need {
     /// What events of a PMU need when they count a whole CPU.
-    pub fn of(event: &Event) -> Self {
-        if event.pmu == Event::TRACEPOINT { Self::Tracepoint } else { Self::WholeCpu }
+    pub fn of(event: &PerfEvent) -> Self {
+        if event.pmu == PerfEvent::TRACEPOINT { Self::Tracepoint } else { Self::WholeCpu }
     }
 
     /// The highest level at which it needs no capability. Tracepoints need -1 only when their
@@ -96,7 +96,7 @@ impl Privilege {
     }
 
     /// Why the kernel refused to open an event.
-    pub fn explain(&self, event: &Event, cpu: u32, error: &io::Error) -> Unavailable {
+    pub fn explain(&self, event: &PerfEvent, cpu: u32, error: &io::Error) -> Unavailable {
         let need = Need::of(event);
         let Some(errno) = Errno::of(error) else {
             return Unavailable::new(need.name(), error.to_string(), again());
@@ -112,7 +112,7 @@ impl Privilege {
 }
 
 /// What a refusal of the kernel means, and what helps.
-fn refusal(errno: Errno, event: &Event, cpu: u32, error: &io::Error) -> (String, Fix) {
+fn refusal(errno: Errno, event: &PerfEvent, cpu: u32, error: &io::Error) -> (String, Fix) {
     let (what, pmu) = (format!("the event {:#x}", event.config[0]), pmu_name(event.pmu));
     let step = |text: &str| Fix::Step(text.to_owned());
     match errno {
@@ -177,9 +177,9 @@ pub fn other_core_pmu() -> Fix {
 
 fn pmu_name(kind: u32) -> String {
     match kind {
-        Event::SOFTWARE => "software PMU".to_owned(),
-        Event::TRACEPOINT => "PMU of tracepoints".to_owned(),
-        Event::HARDWARE | Event::CACHE => "PMU of the cores".to_owned(),
+        PerfEvent::SOFTWARE => "software PMU".to_owned(),
+        PerfEvent::TRACEPOINT => "PMU of tracepoints".to_owned(),
+        PerfEvent::HARDWARE | PerfEvent::CACHE => "PMU of the cores".to_owned(),
         kind => format!("PMU of type {kind}"),
     }
 }
@@ -197,7 +197,7 @@ pub fn try_event(
     scene: &Scene<'_>,
     privilege: &Privilege,
     cpu: u32,
-    event: &Event,
+    event: &PerfEvent,
 ) -> Result<(), Unavailable> {
     match counters(scene)?.open(cpu, std::slice::from_ref(event)) {
         Ok(_) => Ok(()),

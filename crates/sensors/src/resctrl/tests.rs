@@ -2,19 +2,19 @@ use super::*;
 use crate::testing::{absent, read, sensor};
 use numakit_model::topology::{Cache, Node, Package};
 use numakit_model::{CpuSet, Topology};
-use numakit_sys::root::Tree;
+use numakit_sys::root::FileTree;
 use std::io::ErrorKind;
 
 const ALL: &str = "llc_occupancy\nmbm_total_bytes\nmbm_total_bytes_config\nmbm_local_bytes\n";
 
 /// A machine with this many L3 caches of four CPUs, whose numbers are given, packages of so
 /// many caches, and nodes of so many.
-fn machine(numbers: &[u32], per_package: u32, per_node: u32) -> (Tree, Topology) {
+fn machine(numbers: &[u32], per_package: u32, per_node: u32) -> (FileTree, Topology) {
     let count = numbers.len() as u32;
     let groups = |size: u32| -> Vec<CpuSet> {
         (0..count / size).map(|at| CpuSet::range(at * size * 4, (at + 1) * size * 4 - 1)).collect()
     };
-    let mut tree = Tree::new();
+    let mut tree = FileTree::new();
     let mut topology = Topology::default();
     for (cpus, number) in groups(1).into_iter().zip(numbers) {
         for cpu in cpus.iter() {
@@ -37,7 +37,7 @@ fn machine(numbers: &[u32], per_package: u32, per_node: u32) -> (Tree, Topology)
 }
 
 /// A group whose counts are `from`, `from` + 1, ... in the order of domains and files.
-fn group(tree: &mut Tree, path: &str, domains: &[&str], from: u64) {
+fn group(tree: &mut FileTree, path: &str, domains: &[&str], from: u64) {
     let files = ["llc_occupancy", "mbm_total_bytes", "mbm_local_bytes"];
     let places = domains.iter().flat_map(|domain| files.map(|file| format!("{domain}/{file}")));
     for (count, place) in (from..).zip(places) {
@@ -172,8 +172,8 @@ fn what_the_kernel_does_not_offer_of_a_cpu_that_has_it_is_a_parameter_away() {
     assert!(matches!(elsewhere, Fix::OtherMachine(_)), "{elsewhere}");
 }
 
-fn why(change: impl FnOnce(&mut Tree)) -> Unavailable {
-    let mut tree = Tree::new();
+fn why(change: impl FnOnce(&mut FileTree)) -> Unavailable {
+    let mut tree = FileTree::new();
     change(&mut tree);
     let scene_root = SysRoot::of_tree(tree);
     (ENTRY.probe)(&Scene::new(&scene_root, &Topology::default())).err().unwrap()

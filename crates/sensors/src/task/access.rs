@@ -7,12 +7,12 @@ const CAP_SYS_PTRACE: u32 = 19;
 
 /// What this process may do.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Access {
+pub struct TaskAccess {
     root: bool,
     capable: bool,
 }
 
-impl Access {
+impl TaskAccess {
     /// Looks at who runs this.
     pub fn look(root: &SysRoot) -> Self {
         let status = TaskDir::own(root).status().unwrap_or_default();
@@ -46,10 +46,10 @@ mod tests {
             (1000, "0000000000080000", "security module"),
         ] {
             let status = format!("Name:\tnuma\nUid:\t7\t{uid}\t7\t7\nCapEff:\t{capabilities}\n");
-            let access = Access::look(&root(&[("/proc/self/status", &status)]));
+            let access = TaskAccess::look(&root(&[("/proc/self/status", &status)]));
             assert!(access.fix().starts_with(says) || access.fix().contains(says), "{uid} {}", access.fix());
             assert_eq!(access.fix().contains("run as root"), says == "run as root");
         }
-        assert!(Access::look(&root(&[])).fix().contains("run as root"));
+        assert!(TaskAccess::look(&root(&[])).fix().contains("run as root"));
     }
 }

@@ -1,7 +1,7 @@
 //! Where a process may run and where its memory may come from: what the kernel says of each of
 //! its threads.
 
-use super::access::Access;
+use super::access::TaskAccess;
 use super::asking::Size;
 use super::search;
 use numakit_model::CpuSet;
@@ -12,7 +12,7 @@ use std::io::ErrorKind;
 
 /// Threads that may run on the same CPUs and use the memory of the same nodes.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Group {
+pub struct ThreadGroup {
     /// Their ids.
     pub threads: Vec<u32>,
     /// The CPUs.
@@ -44,7 +44,7 @@ pub struct Affinity {
     /// The name of its program.
     pub command: String,
     /// Its threads, the main thread's group first.
-    pub groups: Vec<Group>,
+    pub groups: Vec<ThreadGroup>,
     /// Where its memory comes from.
     pub policies: Policies,
 }
@@ -54,7 +54,7 @@ impl Affinity {
     pub fn of(root: &SysRoot, pid: u32) -> Result<Self, ReadError> {
         let process = TaskDir::of(root, pid);
         let command = process.stat()?.name();
-        let mut groups: Vec<Group> = Vec::new();
+        let mut groups: Vec<ThreadGroup> = Vec::new();
         for tid in process.threads().unwrap_or_default() {
             // It may have ended.
             let Ok(status) = process.thread(tid).status() else { continue };
@@ -62,7 +62,7 @@ impl Affinity {
             let memory = status.allowed_nodes();
             match groups.iter_mut().find(|g| (&g.cpus, &g.memory) == (&cpus, &memory)) {
                 Some(group) => group.threads.push(tid),
-                None => groups.push(Group { threads: vec![tid], cpus, memory }),
+                None => groups.push(ThreadGroup { threads: vec![tid], cpus, memory }),
             }
         }
         Ok(Self { pid, command, groups, policies: policies(root, pid) })
@@ -76,7 +76,7 @@ fn policies(root: &SysRoot, pid: u32) -> Policies {
     let text = match TaskDir::of(root, pid).text("numa_maps") {
         Ok(text) => text,
         Err(error) if error.kind == ErrorKind::PermissionDenied => {
-            return Policies::Denied(Access::look(root).fix());
+            return Policies::Denied(TaskAccess::look(root).fix());
         }
         Err(_) => return Policies::Unknown,
     };

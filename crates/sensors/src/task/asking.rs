@@ -6,9 +6,9 @@
 //! still is shown to stand still.
 
 use super::mappings::{Mapping, Mappings, pool_mounts};
-use super::numa_maps::Memory;
-use super::walk::Place;
-use numakit_sys::pages::{MOST_ASKED, Pages, Present, Run};
+use super::numa_maps::MemoryByUse;
+use super::walk::WalkTarget;
+use numakit_sys::pages::{MOST_ASKED, PageRun, Pages, Present};
 use numakit_sys::proc::TaskDir;
 use numakit_sys::{ReadError, SysRoot};
 use std::io::{self, ErrorKind};
@@ -53,7 +53,7 @@ impl Size {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Asked {
     /// Memory by node and use.
-    pub memory: Memory,
+    pub memory: MemoryByUse,
     /// Bytes in huge pages, where the kernel tells.
     pub huge_pages: Option<u64>,
     /// Square of the standard error of the bytes of a node, of the node where it is largest.
@@ -72,7 +72,7 @@ pub struct Asking {
     /// With one node, and where the kernel does not tell nodes, all is on it.
     tells_nodes: bool,
     part: Option<Part>,
-    memory: Memory,
+    memory: MemoryByUse,
     huge_pages: Option<u64>,
     variance: Vec<f64>,
 }
@@ -106,7 +106,12 @@ impl Draw {
 
 impl Asking {
     /// Opens what tells of a process of this size.
-    pub fn open(place: &Place<'_>, pages: &Arc<dyn Pages>, pid: u32, size: Size) -> Result<Self, ReadError> {
+    pub fn open(
+        place: &WalkTarget<'_>,
+        pages: &Arc<dyn Pages>,
+        pid: u32,
+        size: Size,
+    ) -> Result<Self, ReadError> {
         let mut pools = Vec::new();
         if size.pools > 0 {
             pools = pages.pools();
@@ -130,14 +135,14 @@ impl Asking {
             stride: (candidates / place.page_size).div_ceil(MOST_PAGES).max(1),
             tells_nodes: true,
             part: None,
-            memory: Memory::none(place.nodes.count()),
+            memory: MemoryByUse::none(place.nodes.count()),
             variance: vec![0.0; place.nodes.count()],
         })
     }
 
     /// Looks at the next piece. False at the end. An error of the kind `Unsupported` is that the
     /// kernel does not tell the nodes of pages.
-    pub fn advance(&mut self, place: &Place<'_>) -> Result<bool, ReadError> {
+    pub fn advance(&mut self, place: &WalkTarget<'_>) -> Result<bool, ReadError> {
         let mut part = match self.part.take() {
             Some(part) => part,
             None => match self.mappings.next()? {
@@ -166,10 +171,10 @@ impl Asking {
         Ok(true)
     }
 
-    fn look(&self, part: &Part, place: &Place<'_>, runs: &mut Vec<Run>) -> Result<u64, ReadError> {
+    fn look(&self, part: &Part, place: &WalkTarget<'_>, runs: &mut Vec<PageRun>) -> Result<u64, ReadError> {
         let Some(present) = &self.present else {
             let end = part.mapping.end.min(part.at.saturating_add(BLIND_PIECE * place.page_size));
-            runs.push(Run { start: part.at, end, huge: None });
+            runs.push(PageRun { start: part.at, end, huge: None });
             return Ok(end);
         };
         let end = present.runs(part.at, part.mapping.end, runs);
@@ -178,7 +183,7 @@ impl Asking {
         Ok(end.max(part.at.saturating_add(place.page_size)))
     }
 
-    fn ask(&mut self, part: &mut Part, pages: &[u64], place: &Place<'_>) -> Result<(), ReadError> {
+    fn ask(&mut self, part: &mut Part, pages: &[u64], place: &WalkTarget<'_>) -> Result<(), ReadError> {
         let nodes = place.nodes;
         part.asked += pages.len() as u64;
         if self.tells_nodes {
@@ -233,7 +238,7 @@ impl Part {
     }
 
     /// Which pages of a run are asked: the mapping's first, and one of every `stride` after it.
-    fn choose(&mut self, run: &Run, stride: u64, page_size: u64, chosen: &mut Vec<u64>) {
+    fn choose(&mut self, run: &PageRun, stride: u64, page_size: u64, chosen: &mut Vec<u64>) {
         let pages = run.end.saturating_sub(run.start) / page_size;
         while self.next < self.pages + pages {
             chosen.push(run.start + (self.next - self.pages) * page_size);
@@ -243,7 +248,7 @@ impl Part {
     }
 }
 
-fn failed(place: &Place<'_>, pid: u32, file: &str, error: &io::Error) -> ReadError {
+fn failed(place: &WalkTarget<'_>, pid: u32, file: &str, error: &io::Error) -> ReadError {
     let path = TaskDir::of(place.root, pid).path(file);
     ReadError { path, reason: error.to_string(), kind: error.kind() }
 }

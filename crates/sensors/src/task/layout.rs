@@ -21,7 +21,7 @@ const MEMORY: usize = 6;
 
 /// What the walker knows of itself.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Status {
+pub struct WalkerStatus {
     /// How long the last walk took, ns.
     pub walk_time: u64,
     /// When it ended, monotonic ns; 0 before the first one.
@@ -32,11 +32,11 @@ pub struct Status {
 
 /// The places of the values.
 #[derive(Debug, Clone, Copy)]
-pub struct Layout {
+pub struct TaskSeries {
     nodes: usize,
 }
 
-impl Layout {
+impl TaskSeries {
     /// For a machine of that many nodes.
     pub fn new(nodes: usize) -> Self {
         Self { nodes }
@@ -78,7 +78,7 @@ impl Layout {
     }
 
     /// Puts what is known into a row.
-    pub fn fill(self, observer: &Observer, status: &Status, row: &mut [u64]) {
+    pub fn fill(self, observer: &Observer, status: &WalkerStatus, row: &mut [u64]) {
         row.fill(NONE);
         let activity = &observer.activity;
         // With one process that may not be looked into, the sums would be too small.

@@ -2,7 +2,7 @@
 
 use numakit_model::topology::Node;
 use numakit_model::{CpuSet, Topology};
-use numakit_sys::root::Tree;
+use numakit_sys::root::FileTree;
 use std::fmt::Write;
 
 /// Four nodes of two CPUs.
@@ -68,7 +68,7 @@ impl Made {
     }
 
     /// Puts its files.
-    pub fn put(&self, tree: &mut Tree) {
+    pub fn put(&self, tree: &mut FileTree) {
         let folder = format!("/proc/{}", self.pid);
         tree.remove(&folder);
         tree.file(&format!("{folder}/stat"), self.stat(self.pid, self.threads[0].1));

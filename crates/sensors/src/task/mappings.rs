@@ -3,7 +3,7 @@
 
 use super::numa_maps::Use;
 use numakit_sys::proc::{TaskDir, maps};
-use numakit_sys::{ReadError, Source, SysRoot};
+use numakit_sys::{ReadError, RootFile, SysRoot};
 use std::collections::VecDeque;
 use std::ops::Range;
 
@@ -67,7 +67,7 @@ const LONGEST_LINE: usize = 64 << 10;
 /// The mappings of a process, read in parts.
 #[derive(Debug)]
 pub struct Mappings {
-    source: Source,
+    source: RootFile,
     offset: u64,
     rest: Vec<u8>,
     pools: Vec<(u32, u32)>,

@@ -4,12 +4,12 @@ use numakit_model::Topology;
 
 /// Places of nodes in rows of values.
 #[derive(Debug, Clone)]
-pub struct Nodes {
+pub struct TaskNodes {
     ids: Vec<u32>,
     of_cpu: Vec<Option<usize>>,
 }
 
-impl Nodes {
+impl TaskNodes {
     /// Those of a machine.
     pub fn of(topology: &Topology) -> Self {
         let mut of_cpu = Vec::new();

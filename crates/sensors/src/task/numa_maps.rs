@@ -4,9 +4,9 @@
 //! gives a page of text at a time and lets go in between, so that many mappings are read in
 //! small parts.
 
-use super::nodes::Nodes;
+use super::nodes::TaskNodes;
 use numakit_sys::proc::{TaskDir, digits};
-use numakit_sys::{ReadError, Source, SysRoot};
+use numakit_sys::{ReadError, RootFile, SysRoot};
 
 /// What a mapping is for. The order is that of the columns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,9 +28,9 @@ pub const USES: usize = 5;
 
 /// Bytes on each node by use.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Memory(pub Vec<[u64; USES]>);
+pub struct MemoryByUse(pub Vec<[u64; USES]>);
 
-impl Memory {
+impl MemoryByUse {
     /// No memory on that many nodes.
     pub fn none(nodes: usize) -> Self {
         Self(vec![[0; USES]; nodes])
@@ -114,22 +114,22 @@ const LONGEST_LINE: usize = 64 << 10;
 
 /// A numa_maps that is being read.
 #[derive(Debug)]
-pub struct Reading {
-    source: Source,
+pub struct NumaMapsReading {
+    source: RootFile,
     offset: u64,
     rest: Vec<u8>,
-    memory: Memory,
+    memory: MemoryByUse,
 }
 
-impl Reading {
+impl NumaMapsReading {
     /// Opens that of a process.
-    pub fn open(root: &SysRoot, pid: u32, nodes: &Nodes) -> Result<Self, ReadError> {
+    pub fn open(root: &SysRoot, pid: u32, nodes: &TaskNodes) -> Result<Self, ReadError> {
         let source = TaskDir::of(root, pid).source("numa_maps")?;
-        Ok(Self { source, offset: 0, rest: Vec::new(), memory: Memory::none(nodes.count()) })
+        Ok(Self { source, offset: 0, rest: Vec::new(), memory: MemoryByUse::none(nodes.count()) })
     }
 
     /// Reads the next part. False at the end of the file.
-    pub fn advance(&mut self, nodes: &Nodes, page_size: u64) -> Result<bool, ReadError> {
+    pub fn advance(&mut self, nodes: &TaskNodes, page_size: u64) -> Result<bool, ReadError> {
         let mut part = [0; PART];
         let length = self.source.read_at(&mut part, self.offset)?;
         if length == 0 {
@@ -154,7 +154,7 @@ impl Reading {
     }
 
     /// What was found.
-    pub fn memory(self) -> Memory {
+    pub fn memory(self) -> MemoryByUse {
         self.memory
     }
 }
@@ -206,7 +206,7 @@ mod tests {
 
     #[test]
     fn home_is_where_most_of_the_private_memory_is() {
-        let mut memory = Memory::none(3);
+        let mut memory = MemoryByUse::none(3);
         assert_eq!(memory.home(), None);
         memory.0[0][Use::File as usize] = 900;
         memory.0[1][Use::Heap as usize] = 50;

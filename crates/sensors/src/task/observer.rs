@@ -1,22 +1,22 @@
 //! A process tree as it is looked at again and again: at its threads, which is cheap, and in
 //! parts at its memory, which is not.
 
-use super::nodes::Nodes;
-use super::numa_maps::Memory;
-use super::threads::{self, Look, Seen, Switches};
+use super::nodes::TaskNodes;
+use super::numa_maps::MemoryByUse;
+use super::threads::{self, SwitchCounts, ThreadSample, ThreadScan};
 use super::tree::{Member, Tree};
-use super::walk::{self, Findings, Name, Place, Step, Walk};
+use super::walk::{self, Findings, Name, Walk, WalkStep, WalkTarget};
 use numakit_sys::SysRoot;
 use numakit_sys::proc::Counts;
 use std::collections::HashMap;
 
 /// What is looked at.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Wanted {
+pub struct WatchTargets {
     /// Of memory.
-    pub walk: walk::Wanted,
+    pub walk: walk::WalkRequest,
     /// Of threads.
-    pub threads: threads::Wanted,
+    pub threads: threads::ThreadFields,
 }
 
 /// What threads did and where they are.
@@ -33,14 +33,14 @@ pub struct Activity {
     /// Threads that are not where their memory is.
     pub away: u64,
     /// Moves and switches.
-    pub switches: Switches,
+    pub switches: SwitchCounts,
 }
 
 /// What the last complete walk found.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Walked {
     /// Memory of all; with a process that may not be looked into, not all of it.
-    pub memory: Memory,
+    pub memory: MemoryByUse,
     /// The rest.
     pub findings: Findings,
 }
@@ -49,14 +49,14 @@ pub struct Walked {
 #[derive(Debug)]
 pub struct Observer {
     root: SysRoot,
-    nodes: Nodes,
+    nodes: TaskNodes,
     page_size: u64,
-    wanted: Wanted,
+    wanted: WatchTargets,
     tree: Tree,
     looked: bool,
     walk: Option<Walk>,
     /// Memory that members do not have yet.
-    found: Vec<(Name, Memory)>,
+    found: Vec<(Name, MemoryByUse)>,
     /// What threads did and where they are.
     pub activity: Activity,
     /// The last complete walk.
@@ -65,7 +65,7 @@ pub struct Observer {
 
 impl Observer {
     /// Of the tree that a process is the root of.
-    pub fn new(place: &Place<'_>, wanted: Wanted, pid: u32) -> Self {
+    pub fn new(place: &WalkTarget<'_>, wanted: WatchTargets, pid: u32) -> Self {
         let count = place.nodes.count();
         Self {
             root: place.root.clone(),
@@ -86,7 +86,7 @@ impl Observer {
         self.settle();
         self.tree.look(&self.root);
         // What threads did before the first look is not of this observation.
-        let look = Look {
+        let look = ThreadScan {
             root: &self.root,
             nodes: &self.nodes,
             wanted: self.wanted.threads,
@@ -102,7 +102,7 @@ impl Observer {
                 continue;
             };
             let activity = &mut self.activity;
-            let mut count = |_, seen: &Seen| activity.count(seen, &self.nodes, memory.as_ref());
+            let mut count = |_, seen: &ThreadSample| activity.count(seen, &self.nodes, memory.as_ref());
             threads.look(&look, *pid, stat, &mut count);
         }
     }
@@ -114,7 +114,7 @@ impl Observer {
             let running = self.tree.members.iter().filter(|m| m.stat.as_ref().is_some_and(|s| s.runs()));
             Walk::new(self.wanted.walk, running.map(|m| (m.pid, m.start())).collect())
         });
-        let place = Place {
+        let place = WalkTarget {
             root: &self.root,
             nodes: &self.nodes,
             page_size: self.page_size,
@@ -122,9 +122,9 @@ impl Observer {
         };
         loop {
             match walk.step(&place) {
-                Step::Part => {}
-                Step::Process(name, memory) => self.found.push((name, memory)),
-                Step::End => break,
+                WalkStep::Part => {}
+                WalkStep::Process(name, memory) => self.found.push((name, memory)),
+                WalkStep::End => break,
             }
             if !time() {
                 self.walk = Some(walk);
@@ -132,7 +132,7 @@ impl Observer {
             }
         }
         self.settle();
-        let mut memory = Memory::none(self.nodes.count());
+        let mut memory = MemoryByUse::none(self.nodes.count());
         self.tree.members.iter().filter_map(|m| m.memory.as_ref()).for_each(|m| memory.add(m));
         self.walked = Some(Walked { memory, findings: walk.findings });
         true
@@ -146,7 +146,7 @@ impl Observer {
 
     /// Gives members the memory that was found since the last time.
     fn settle(&mut self) {
-        let mut found: HashMap<Name, Memory> = self.found.drain(..).collect();
+        let mut found: HashMap<Name, MemoryByUse> = self.found.drain(..).collect();
         if found.is_empty() {
             return;
         }
@@ -169,7 +169,7 @@ impl Observer {
 }
 
 impl Activity {
-    fn count(&mut self, thread: &Seen, nodes: &Nodes, memory: Option<&Memory>) {
+    fn count(&mut self, thread: &ThreadSample, nodes: &TaskNodes, memory: Option<&MemoryByUse>) {
         let switched = thread.switched.unwrap_or_default();
         self.switches.iter_mut().zip(switched).for_each(|(sum, more)| *sum = sum.saturating_add(more));
         let Some(node) = thread.node else { return };
@@ -181,13 +181,13 @@ impl Activity {
             self.far = self.far.saturating_add(ran - near);
         }
         let preferred = thread.preferred.and_then(|id| nodes.place(id));
-        let home = preferred.or_else(|| memory.and_then(Memory::home));
+        let home = preferred.or_else(|| memory.and_then(MemoryByUse::home));
         self.away += u64::from(home.is_some_and(|home| home != node));
     }
 }
 
 /// The part of a time that goes to memory of the node; `None` without any memory.
-pub fn near(memory: &Memory, node: usize, time: u64) -> Option<u64> {
+pub fn near(memory: &MemoryByUse, node: usize, time: u64) -> Option<u64> {
     let total = u128::from(memory.total());
     let near = u128::from(time) * u128::from(memory.on(node)).min(total);
     near.checked_div(total).and_then(|near| u64::try_from(near).ok())

@@ -4,9 +4,9 @@
 //! mappings wait for that long.
 
 use super::asking::{Asked, Asking, Size};
-use super::nodes::Nodes;
-use super::numa_maps::{Memory, Reading};
-use super::walk::Place;
+use super::nodes::TaskNodes;
+use super::numa_maps::{MemoryByUse, NumaMapsReading};
+use super::walk::WalkTarget;
 use numakit_model::Topology;
 use numakit_sys::{ReadError, SysRoot};
 use std::collections::BTreeMap;
@@ -27,7 +27,7 @@ pub(super) fn is_small(size: Size) -> bool {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Located {
     /// Memory by node and use.
-    pub memory: Memory,
+    pub memory: MemoryByUse,
     /// Bytes in huge pages, where they were counted on the way.
     pub huge_pages: Option<u64>,
     /// Square of the standard error of the bytes of a node; 0 where it was not estimated.
@@ -39,8 +39,8 @@ pub struct Located {
 /// The memory of a process by the kernel's numbers of the nodes, in bytes; `None` where the kernel
 /// does not say. Its lock may be held meanwhile.
 pub fn by_node(root: &SysRoot, topology: &Topology, pid: u32) -> Option<BTreeMap<u32, u64>> {
-    let nodes = Nodes::of(topology);
-    let place = Place { root, nodes: &nodes, page_size: topology.page_size.max(1024), may_hold: true };
+    let nodes = TaskNodes::of(topology);
+    let place = WalkTarget { root, nodes: &nodes, page_size: topology.page_size.max(1024), may_hold: true };
     let mut search = Search::open(&place, pid).ok()?;
     while search.advance(&place).ok()? {}
     let memory = search.found().memory;
@@ -59,13 +59,13 @@ pub struct Search {
 #[derive(Debug)]
 enum Road {
     /// Its numa_maps, once it is read.
-    NumaMaps(Option<Box<Reading>>),
+    NumaMaps(Option<Box<NumaMapsReading>>),
     Pages(Box<Asking>),
 }
 
 impl Search {
     /// Opens what tells of a process.
-    pub fn open(place: &Place<'_>, pid: u32) -> Result<Self, ReadError> {
+    pub fn open(place: &WalkTarget<'_>, pid: u32) -> Result<Self, ReadError> {
         let mut search = Self { pid, small: true, nodes: place.nodes.count(), road: Road::NumaMaps(None) };
         // Of a capture there is nothing but its files.
         if let Some(pages) = place.root.pages() {
@@ -84,12 +84,12 @@ impl Search {
     }
 
     /// Looks at the next part. False at the end. An error of the kind `Unsupported` is that there
-    /// is no way but to hold the lock of the process, which [`Place`] does not allow.
-    pub fn advance(&mut self, place: &Place<'_>) -> Result<bool, ReadError> {
+    /// is no way but to hold the lock of the process, which [`WalkTarget`] does not allow.
+    pub fn advance(&mut self, place: &WalkTarget<'_>) -> Result<bool, ReadError> {
         match &mut self.road {
             Road::NumaMaps(Some(reading)) => reading.advance(place.nodes, place.page_size),
             Road::NumaMaps(none) => {
-                let mut reading = Reading::open(place.root, self.pid, place.nodes)?;
+                let mut reading = NumaMapsReading::open(place.root, self.pid, place.nodes)?;
                 let more = reading.advance(place.nodes, place.page_size)?;
                 *none = Some(Box::new(reading));
                 Ok(more)
@@ -108,7 +108,7 @@ impl Search {
     pub fn found(self) -> Located {
         match self.road {
             Road::NumaMaps(reading) => Located {
-                memory: reading.map_or_else(|| Memory::none(self.nodes), |reading| reading.memory()),
+                memory: reading.map_or_else(|| MemoryByUse::none(self.nodes), |reading| reading.memory()),
                 huge_pages: None,
                 variance: 0.0,
                 held: !self.small,

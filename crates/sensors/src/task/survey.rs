@@ -1,12 +1,12 @@
 //! All processes of a machine, or some of them: what they did between two looks, and where
 //! their memory is.
 
-use super::access::Access;
-use super::nodes::Nodes;
-pub use super::numa_maps::{Memory, Use};
+use super::access::TaskAccess;
+use super::nodes::TaskNodes;
+pub use super::numa_maps::{MemoryByUse, Use};
 use super::observer::near;
-use super::threads::{Look, Threads, Wanted};
-use super::walk::{self, Findings, Place, Step, Walk};
+use super::threads::{ThreadFields, ThreadScan, Threads};
+use super::walk::{self, Findings, Walk, WalkStep, WalkTarget};
 use crate::sensor::fix_for;
 use numakit_model::{Fix, Topology, Unavailable};
 use numakit_sys::SysRoot;
@@ -15,9 +15,9 @@ use std::collections::HashMap;
 
 /// Where the memory of a process is.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Found {
+pub enum MemorySource {
     /// Here.
-    Memory(Memory),
+    Memory(MemoryByUse),
     /// It may not be looked into.
     Denied,
     /// There was no time for it.
@@ -28,7 +28,7 @@ pub enum Found {
 
 /// A process, and what it did since the last look.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Process {
+pub struct ProcessSample {
     /// Its number.
     pub pid: u32,
     /// Its user: a name where one is known, else a number.
@@ -46,7 +46,7 @@ pub struct Process {
     /// Resident memory in bytes, as the kernel counts it, without huge page pools.
     pub resident: u64,
     /// Where its memory is.
-    pub found: Found,
+    pub found: MemorySource,
     /// Standard error of the memory of a node, in bytes, at most; 0 where all pages were asked.
     pub error: u64,
     /// Its lock was held meanwhile, as there was no other way.
@@ -57,7 +57,7 @@ pub struct Process {
 #[derive(Debug)]
 pub struct Survey {
     root: SysRoot,
-    nodes: Nodes,
+    nodes: TaskNodes,
     page_size: u64,
     only: Option<Vec<u32>>,
     users: HashMap<u32, String>,
@@ -73,7 +73,7 @@ impl Survey {
             .map_err(|error| Unavailable::new(MISSING, error.to_string(), fix_for(root, &error.path)))?;
         let mut survey = Self {
             root: root.clone(),
-            nodes: Nodes::of(topology),
+            nodes: TaskNodes::of(topology),
             page_size: topology.page_size.max(1024),
             only,
             users: users(&root.text("/etc/passwd").unwrap_or_default()),
@@ -88,30 +88,30 @@ impl Survey {
         Ok(survey)
     }
 
-    /// The kernel's numbers of the nodes, in the order of a [`Memory`].
+    /// The kernel's numbers of the nodes, in the order of a [`MemoryByUse`].
     pub fn nodes(&self) -> &[u32] {
         self.nodes.ids()
     }
 
     /// Who looks.
-    pub fn access(&self) -> Access {
-        Access::look(&self.root)
+    pub fn access(&self) -> TaskAccess {
+        TaskAccess::look(&self.root)
     }
 
     /// Looks again, and walks the memory of as many processes as there is time for: those that
     /// ran most come first, then those with the most memory.
-    pub fn measure(&mut self, time: &dyn Fn() -> bool) -> Vec<Process> {
+    pub fn measure(&mut self, time: &dyn Fn() -> bool) -> Vec<ProcessSample> {
         let mut seen = self.look();
         seen.sort_by_key(|s| (std::cmp::Reverse((s.ran(), s.stat.resident)), s.pid));
-        let mut processes: Vec<Process> = seen.iter().map(|s| self.process(s, time)).collect();
+        let mut processes: Vec<ProcessSample> = seen.iter().map(|s| self.process(s, time)).collect();
         processes.sort_by_key(|p| p.pid);
         processes
     }
 
     fn look(&mut self) -> Vec<Seen> {
         let pids = self.only.clone().unwrap_or_else(|| proc::processes(&self.root).unwrap_or_default());
-        let wanted = Wanted { cpu_time: true, scheduling: false };
-        let look = Look { root: &self.root, nodes: &self.nodes, wanted, from_start: self.looked };
+        let wanted = ThreadFields { cpu_time: true, scheduling: false };
+        let look = ThreadScan { root: &self.root, nodes: &self.nodes, wanted, from_start: self.looked };
         self.looked = true;
         let mut known = HashMap::new();
         let mut found = Vec::new();
@@ -131,13 +131,13 @@ impl Survey {
         found
     }
 
-    fn process(&self, seen: &Seen, time: &dyn Fn() -> bool) -> Process {
+    fn process(&self, seen: &Seen, time: &dyn Fn() -> bool) -> ProcessSample {
         let (found, findings) = self.walk(seen, time);
         let near_far = match &found {
-            Found::Memory(memory) => seen.near_far(memory),
+            MemorySource::Memory(memory) => seen.near_far(memory),
             _ => None,
         };
-        Process {
+        ProcessSample {
             pid: seen.pid,
             user: self.user(seen.pid),
             command: seen.stat.name(),
@@ -151,28 +151,28 @@ impl Survey {
         }
     }
 
-    fn walk(&self, seen: &Seen, time: &dyn Fn() -> bool) -> (Found, Findings) {
-        let place = Place {
+    fn walk(&self, seen: &Seen, time: &dyn Fn() -> bool) -> (MemorySource, Findings) {
+        let place = WalkTarget {
             root: &self.root,
             nodes: &self.nodes,
             page_size: self.page_size,
             // Who names a process wants to know.
             may_hold: self.only.is_some(),
         };
-        let wanted = walk::Wanted { memory: true, huge_pages: false };
+        let wanted = walk::WalkRequest { memory: true, huge_pages: false };
         let mut walk = Walk::new(wanted, vec![(seen.pid, Some(seen.stat.start))]);
         while time() {
             let found = match walk.step(&place) {
-                Step::Part => continue,
-                Step::Process(_, memory) => Found::Memory(memory),
-                Step::End if walk.findings.denied.is_some() => Found::Denied,
-                Step::End if walk.findings.refused.is_some() => Found::Refused,
+                WalkStep::Part => continue,
+                WalkStep::Process(_, memory) => MemorySource::Memory(memory),
+                WalkStep::End if walk.findings.denied.is_some() => MemorySource::Denied,
+                WalkStep::End if walk.findings.refused.is_some() => MemorySource::Refused,
                 // It exited after the look.
-                Step::End => Found::Memory(Memory::none(self.nodes.count())),
+                WalkStep::End => MemorySource::Memory(MemoryByUse::none(self.nodes.count())),
             };
             return (found, walk.findings);
         }
-        (Found::Late, Findings::default())
+        (MemorySource::Late, Findings::default())
     }
 
     fn user(&self, pid: u32) -> String {
@@ -196,7 +196,7 @@ impl Seen {
         self.threads.iter().fold(0, |sum, (_, ran)| sum.saturating_add(*ran))
     }
 
-    fn near_far(&self, memory: &Memory) -> Option<(u64, u64)> {
+    fn near_far(&self, memory: &MemoryByUse) -> Option<(u64, u64)> {
         let idle = self.ran() == 0;
         // Fine enough to part one thread over any memory.
         let weight = |ran: u64| if idle { 1_000_000 } else { ran };

@@ -1,7 +1,7 @@
 use super::machine::{Made, topology};
 use super::*;
 use crate::testing::{Values, absent, read};
-use numakit_sys::root::Tree;
+use numakit_sys::root::FileTree;
 use numakit_testing::wait::found;
 use std::io::ErrorKind;
 
@@ -11,7 +11,7 @@ fn sensor(root: &SysRoot, target: &Target) -> Box<dyn Sensor> {
 }
 
 fn machine() -> SysRoot {
-    let mut files = Tree::new();
+    let mut files = FileTree::new();
     let mut process = Made::new(10, 1, 0).maps("heap", &[(0, 3), (2, 1)]);
     process.counts = [8, 1, 2, 1, 30, 4, 2, 1];
     process.put(&mut files);

@@ -1,6 +1,6 @@
 //! The threads of a process: where each runs, and what it did since the last look.
 
-use super::nodes::Nodes;
+use super::nodes::TaskNodes;
 use numakit_sys::SysRoot;
 use numakit_sys::proc::{TaskDir, TaskStat, digits};
 use std::collections::HashMap;
@@ -10,7 +10,7 @@ const NS_PER_TICK: u64 = 10_000_000;
 
 /// What is read of each thread.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Wanted {
+pub struct ThreadFields {
     /// Its CPU time.
     pub cpu_time: bool,
     /// Its moves, switches and preferred node.
@@ -18,17 +18,17 @@ pub struct Wanted {
 }
 
 /// Moves to another CPU, voluntary and involuntary switches.
-pub type Switches = [u64; 3];
+pub type SwitchCounts = [u64; 3];
 
 /// One thread since the last look.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Seen {
+pub struct ThreadSample {
     /// Place of the node of the CPU that it is or last was on.
     pub node: Option<usize>,
     /// CPU time in ns since the last look; `None` at the first one.
     pub ran: Option<u64>,
     /// Moves and switches since the last look; `None` at the first one.
-    pub switched: Option<Switches>,
+    pub switched: Option<SwitchCounts>,
     /// The kernel's number of the node that it prefers.
     pub preferred: Option<u32>,
 }
@@ -37,7 +37,7 @@ pub struct Seen {
 struct Last {
     look: u64,
     cpu_time: u64,
-    switches: Switches,
+    switches: SwitchCounts,
 }
 
 /// The threads of one process.
@@ -49,13 +49,13 @@ pub struct Threads {
 
 /// Where one process is found, and what is read of its threads.
 #[derive(Debug, Clone, Copy)]
-pub struct Look<'a> {
+pub struct ThreadScan<'a> {
     /// The machine.
     pub root: &'a SysRoot,
     /// Its nodes.
-    pub nodes: &'a Nodes,
+    pub nodes: &'a TaskNodes,
     /// What is wanted.
-    pub wanted: Wanted,
+    pub wanted: ThreadFields,
     /// Counts of threads that were not seen before start at zero.
     pub from_start: bool,
 }
@@ -63,7 +63,13 @@ pub struct Look<'a> {
 impl Threads {
     /// Looks at every thread; `process` is the line of the whole process. Threads that exit
     /// meanwhile are left out.
-    pub fn look(&mut self, look: &Look<'_>, pid: u32, process: &TaskStat, each: &mut dyn FnMut(u32, &Seen)) {
+    pub fn look(
+        &mut self,
+        look: &ThreadScan<'_>,
+        pid: u32,
+        process: &TaskStat,
+        each: &mut dyn FnMut(u32, &ThreadSample),
+    ) {
         self.looks += 1;
         let folder = TaskDir::of(look.root, pid);
         if process.threads <= 1 {
@@ -82,14 +88,15 @@ impl Threads {
 
     fn one(
         &mut self,
-        look: &Look<'_>,
+        look: &ThreadScan<'_>,
         thread: &TaskDir<'_>,
         tid: u32,
         stat: &TaskStat,
-        each: &mut dyn FnMut(u32, &Seen),
+        each: &mut dyn FnMut(u32, &ThreadSample),
     ) {
         let mut now = Last { look: self.looks, ..Last::default() };
-        let mut seen = Seen { node: stat.cpu.and_then(|cpu| look.nodes.of_cpu(cpu)), ..Seen::default() };
+        let mut seen =
+            ThreadSample { node: stat.cpu.and_then(|cpu| look.nodes.of_cpu(cpu)), ..ThreadSample::default() };
         if look.wanted.cpu_time {
             let exact = thread.bytes("schedstat").ok();
             let exact = exact.and_then(|text| digits(&text).map(|(ns, _)| ns));
@@ -109,7 +116,7 @@ impl Threads {
         if let Some(last) = last {
             seen.ran = Some(now.cpu_time - last.cpu_time);
             let moved = now.switches.iter().zip(last.switches).map(|(now, last)| now.saturating_sub(last));
-            let mut switched = Switches::default();
+            let mut switched = SwitchCounts::default();
             switched.iter_mut().zip(moved).for_each(|(to, from)| *to = from);
             seen.switched = Some(switched);
         }
@@ -120,7 +127,7 @@ impl Threads {
 /// What is used of /proc/PID/task/TID/sched.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Scheduling {
-    switches: Switches,
+    switches: SwitchCounts,
     preferred: Option<u32>,
 }
 

@@ -1,7 +1,7 @@
 //! A process and all that descend from it. Whoever was seen as a member stays one until it
 //! exits, also when its parent exits first.
 
-use super::numa_maps::Memory;
+use super::numa_maps::MemoryByUse;
 use super::tally::{Account, add};
 use super::threads::Threads;
 use numakit_sys::SysRoot;
@@ -23,7 +23,7 @@ pub struct Member {
     /// Its threads.
     pub threads: Threads,
     /// Its memory, since the first walk.
-    pub memory: Option<Memory>,
+    pub memory: Option<MemoryByUse>,
 }
 
 impl Member {

@@ -1,7 +1,7 @@
 //! A look at the memory of several processes, one after the other and in small parts.
 
-use super::nodes::Nodes;
-use super::numa_maps::Memory;
+use super::nodes::TaskNodes;
+use super::numa_maps::MemoryByUse;
 use super::search::Search;
 use numakit_sys::proc::{TaskDir, digits};
 use numakit_sys::{ReadError, SysRoot};
@@ -9,11 +9,11 @@ use std::io::ErrorKind;
 
 /// Where processes are looked at.
 #[derive(Debug, Clone, Copy)]
-pub struct Place<'a> {
+pub struct WalkTarget<'a> {
     /// The machine.
     pub root: &'a SysRoot,
     /// Its nodes.
-    pub nodes: &'a Nodes,
+    pub nodes: &'a TaskNodes,
     /// Its base page size.
     pub page_size: u64,
     /// Whether the lock of a large process may be held while all its memory is walked, where the
@@ -26,7 +26,7 @@ pub type Name = (u32, Option<u64>);
 
 /// What is wanted of each process.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Wanted {
+pub struct WalkRequest {
     /// Memory by node.
     pub memory: bool,
     /// Huge pages.
@@ -35,11 +35,11 @@ pub struct Wanted {
 
 /// What came of a step.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Step {
+pub enum WalkStep {
     /// There is more to do.
     Part,
     /// A process is done.
-    Process(Name, Memory),
+    Process(Name, MemoryByUse),
     /// All are done.
     End,
 }
@@ -47,7 +47,7 @@ pub enum Step {
 /// A look at processes.
 #[derive(Debug, Default)]
 pub struct Walk {
-    wanted: Wanted,
+    wanted: WalkRequest,
     /// What is left; the last one is next.
     left: Vec<Name>,
     search: Option<Search>,
@@ -74,19 +74,19 @@ pub struct Findings {
 
 impl Walk {
     /// A walk of these processes in this order.
-    pub fn new(wanted: Wanted, mut processes: Vec<Name>) -> Self {
+    pub fn new(wanted: WalkRequest, mut processes: Vec<Name>) -> Self {
         processes.reverse();
         Self { wanted, left: processes, ..Self::default() }
     }
 
     /// Reads one part.
-    pub fn step(&mut self, place: &Place<'_>) -> Step {
-        let Some(&name) = self.left.last() else { return Step::End };
+    pub fn step(&mut self, place: &WalkTarget<'_>) -> WalkStep {
+        let Some(&name) = self.left.last() else { return WalkStep::End };
         match self.part(place, name.0) {
-            Ok(None) => return Step::Part,
+            Ok(None) => return WalkStep::Part,
             Ok(Some(memory)) => {
                 self.left.pop();
-                return Step::Process(name, memory);
+                return WalkStep::Process(name, memory);
             }
             Err(error) if error.kind == ErrorKind::PermissionDenied => self.findings.denied = Some(name.0),
             Err(error) if error.kind == ErrorKind::Unsupported => {
@@ -97,12 +97,12 @@ impl Walk {
         }
         self.left.pop();
         self.search = None;
-        if self.left.is_empty() { Step::End } else { Step::Part }
+        if self.left.is_empty() { WalkStep::End } else { WalkStep::Part }
     }
 
     /// The memory of the process once it is complete.
-    fn part(&mut self, place: &Place<'_>, pid: u32) -> Result<Option<Memory>, ReadError> {
-        let mut memory = Memory::none(place.nodes.count());
+    fn part(&mut self, place: &WalkTarget<'_>, pid: u32) -> Result<Option<MemoryByUse>, ReadError> {
+        let mut memory = MemoryByUse::none(place.nodes.count());
         let mut search = match self.search.take() {
             Some(search) => search,
             None => Search::open(place, pid)?,
@@ -153,7 +153,7 @@ mod tests {
     use crate::task::numa_maps::Use;
     use crate::testing::{nodes, root};
 
-    const BOTH: Wanted = Wanted { memory: true, huge_pages: true };
+    const BOTH: WalkRequest = WalkRequest { memory: true, huge_pages: true };
 
     #[test]
     fn a_long_file_is_read_in_parts_and_to_its_end() {
@@ -164,14 +164,14 @@ mod tests {
             ("/proc/7/numa_maps", &lines),
             ("/proc/7/smaps_rollup", "AnonHugePages:  2048 kB\nShared_Hugetlb: 4096 kB\nRss: 9 kB\n"),
         ]);
-        let nodes = Nodes::of(&nodes(&[0, 1]));
-        let place = Place { root: &root, nodes: &nodes, page_size: 4096, may_hold: true };
+        let nodes = TaskNodes::of(&nodes(&[0, 1]));
+        let place = WalkTarget { root: &root, nodes: &nodes, page_size: 4096, may_hold: true };
         let mut walk = Walk::new(BOTH, vec![(7, None), (8, None)]);
         let mut parts = 0;
         let memory = loop {
             match walk.step(&place) {
-                Step::Part => parts += 1,
-                Step::Process((7, None), memory) => break memory,
+                WalkStep::Part => parts += 1,
+                WalkStep::Process((7, None), memory) => break memory,
                 other => panic!("{other:?}"),
             }
         };
@@ -179,16 +179,16 @@ mod tests {
         assert_eq!((memory.on(0), memory.on(1)), (2500 * 4096, 2500 * 4096));
         assert_eq!((walk.findings.huge_pages, memory.used_for(Use::Anonymous)), (6 << 20, 5000 * 4096));
         // The other one has exited.
-        assert_eq!((walk.step(&place), walk.findings.denied), (Step::End, None));
+        assert_eq!((walk.step(&place), walk.findings.denied), (WalkStep::End, None));
     }
 
     #[test]
     fn a_process_that_may_not_be_looked_into_is_told() {
         let root = root(&[]);
         root.change(|tree| _ = tree.failing("/proc/7/numa_maps", ErrorKind::PermissionDenied));
-        let nodes = Nodes::of(&nodes(&[0]));
-        let place = Place { root: &root, nodes: &nodes, page_size: 4096, may_hold: true };
+        let nodes = TaskNodes::of(&nodes(&[0]));
+        let place = WalkTarget { root: &root, nodes: &nodes, page_size: 4096, may_hold: true };
         let mut walk = Walk::new(BOTH, vec![(7, None)]);
-        assert_eq!((walk.step(&place), walk.findings.denied), (Step::End, Some(7)));
+        assert_eq!((walk.step(&place), walk.findings.denied), (WalkStep::End, Some(7)));
     }
 }

@@ -1,11 +1,11 @@
 //! The thread that looks at the processes, so that the sampler never waits for them.
 
 use super::board::{Board, NONE};
-use super::layout::{Layout, Status};
-use super::nodes::Nodes;
-use super::observer::{Observer, Wanted};
+use super::layout::{TaskSeries, WalkerStatus};
+use super::nodes::TaskNodes;
+use super::observer::{Observer, WatchTargets};
 use super::pace::Pace;
-use super::walk::Place;
+use super::walk::WalkTarget;
 use crate::Target;
 use numakit_sys::SysRoot;
 use numakit_sys::clock::{self, Alarm};
@@ -64,15 +64,15 @@ pub struct Walker {
     /// The machine.
     pub root: SysRoot,
     /// Its nodes.
-    pub nodes: Nodes,
+    pub nodes: TaskNodes,
     /// Its base page size.
     pub page_size: u64,
     /// The processes.
     pub target: Target,
     /// What is looked at.
-    pub wanted: Wanted,
+    pub wanted: WatchTargets,
     /// Where each value belongs.
-    pub layout: Layout,
+    pub layout: TaskSeries,
     /// Whether its bursts may have real-time priority: nobody displaces it from its CPU while it
     /// holds a lock of the processes.
     pub urgent: bool,
@@ -87,7 +87,7 @@ impl Walker {
 
     fn run(&self, shared: &Shared) {
         let Some(pid) = self.wait(shared) else { return };
-        let place = Place {
+        let place = WalkTarget {
             root: &self.root,
             nodes: &self.nodes,
             page_size: self.page_size,
@@ -95,7 +95,7 @@ impl Walker {
         };
         let mut observer = Observer::new(&place, self.wanted, pid);
         let mut values = vec![NONE; self.layout.values()];
-        let (mut status, mut pace) = (Status::default(), Pace::default());
+        let (mut status, mut pace) = (WalkerStatus::default(), Pace::default());
         // When the present walk began.
         let mut begun = None;
         while !shared.stopped() {
@@ -126,7 +126,7 @@ impl Walker {
         }
     }
 
-    fn show(&self, observer: &Observer, status: &mut Status, values: &mut [u64], shared: &Shared) {
+    fn show(&self, observer: &Observer, status: &mut WalkerStatus, values: &mut [u64], shared: &Shared) {
         status.cpu = clock::thread_cpu();
         self.layout.fill(observer, status, values);
         shared.board.show(values);

@@ -7,11 +7,11 @@ mod files;
 use numakit_model::Topology;
 pub use numakit_sensors::*;
 use numakit_sys::SysRoot;
-use numakit_sys::root::Tree;
+use numakit_sys::root::FileTree;
 
 #[test]
 fn the_example_measures() {
-    let mut tree = Tree::new();
+    let mut tree = FileTree::new();
     tree.file("/proc/sys/fs/file-nr", "1216\t0\t9223372036854775807\n");
     let root = SysRoot::of_tree(tree);
     let mut sensor = (files::ENTRY.probe)(&Scene::new(&root, &Topology::default())).ok().unwrap();
@@ -27,14 +27,14 @@ fn the_example_measures() {
 
 #[test]
 fn the_example_says_what_is_missing() {
-    let root = SysRoot::of_tree(Tree::new());
+    let root = SysRoot::of_tree(FileTree::new());
     let why = (files::ENTRY.probe)(&Scene::new(&root, &Topology::default())).err().unwrap();
     assert_eq!(why.seen, "/proc/sys/fs/file-nr: no such file");
 }
 
 #[test]
 fn a_declared_file_measures_what_it_has() {
-    let mut tree = Tree::new();
+    let mut tree = FileTree::new();
     tree.file("/proc/meminfo", "MemTotal:  100 kB\nHugePages_Free:  7\nBrandNew:  5 kB\n");
     let root = SysRoot::of_tree(tree);
     let mut sensor = (declared::ENTRY.probe)(&Scene::new(&root, &Topology::default())).ok().unwrap();
@@ -53,11 +53,11 @@ fn a_declared_file_measures_what_it_has() {
 
 #[test]
 fn a_declared_file_says_what_is_missing() {
-    let why = |tree: Tree| {
+    let why = |tree: FileTree| {
         (declared::ENTRY.probe)(&Scene::new(&SysRoot::of_tree(tree), &Topology::default())).err().unwrap()
     };
-    assert_eq!(why(Tree::new()).seen, "/proc/meminfo: no such file");
-    let mut garbage = Tree::new();
+    assert_eq!(why(FileTree::new()).seen, "/proc/meminfo: no such file");
+    let mut garbage = FileTree::new();
     garbage.file("/proc/meminfo", "nothing\n");
     assert_eq!(why(garbage).seen, "/proc/meminfo has no line 'NAME NUMBER'");
 }

@@ -1,6 +1,6 @@
 //! The first block of a file, which describes the others.
 
-use crate::wire::{Label, Ns, SourceInfo};
+use crate::wire::{Ns, SourceInfo, WireLabel};
 use serde::Serialize;
 #[cfg(test)]
 use ts_rs::TS;
@@ -23,7 +23,7 @@ pub struct Contained {
     /// The source, as a server describes it.
     pub info: SourceInfo,
     /// Its labels.
-    pub labels: Vec<Label>,
+    pub labels: Vec<WireLabel>,
     /// Time of its first row.
     pub from_ns: Ns,
     /// Time of its last row.

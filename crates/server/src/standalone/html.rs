@@ -1,6 +1,6 @@
 //! The file as text: script and style in place, data in elements that nothing executes.
 
-use crate::page::{self, Missing};
+use crate::page::{self, NoPage};
 use data_encoding::BASE64;
 use flate2::Compression;
 use flate2::write::GzEncoder;
@@ -19,7 +19,7 @@ pub struct Shell<'a> {
 
 impl<'a> Shell<'a> {
     /// Of the page in this program.
-    pub fn of_page() -> Result<Self, Missing> {
+    pub fn of_page() -> Result<Self, NoPage> {
         let files = page::files()?;
         // The build embeds all of them or none.
         let content =

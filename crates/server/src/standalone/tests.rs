@@ -1,5 +1,5 @@
 use super::*;
-use crate::layout::Layout;
+use crate::layout::SeriesLayout;
 use crate::testing::header;
 use crate::wire::SourceKind;
 use data_encoding::BASE64;
@@ -23,7 +23,7 @@ fn shell() -> Shell<'static> {
 pub fn opened(name: &str, rows: usize) -> Opened {
     let mut header = header(&["a.noise", "a.spike", "a.none"]);
     (header.interval, header.started) = (MS, SECOND);
-    let names = Layout::new(&header, &Catalog::default());
+    let names = SeriesLayout::new(&header, &Catalog::default());
     let history = History::new(3, 64 << 20);
     let mut noise = 1u64;
     for row in 0..rows {

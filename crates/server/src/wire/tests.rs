@@ -25,9 +25,9 @@ fn declarations() -> String {
         RecordingState,
         HistoryState,
         SensorState,
-        State,
-        Label,
-        Limits,
+        ObservationState,
+        WireLabel,
+        ClientLimits,
         FromServer,
         ToServer,
         Login,
@@ -105,6 +105,6 @@ fn times_are_whole_and_never_negative() {
 
 #[test]
 fn the_state_is_flat() {
-    let text = FromServer::State(State::default()).text();
+    let text = FromServer::State(ObservationState::default()).text();
     assert!(text.starts_with(r#"{"type":"state","interval_ns":0,"paused":false,"recording":null"#), "{text}");
 }

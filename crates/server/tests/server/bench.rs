@@ -4,7 +4,7 @@ use numakit_derived::Catalog;
 use numakit_model::{CpuSet, Instance, Kind, Metric, Scope, Series, Unit};
 use numakit_recording::{Header, Ring};
 use numakit_server::{Front, Listener, Orders, Server, Urls};
-use numakit_session::Status;
+use numakit_session::ObservationStatus;
 use numakit_testing::until;
 use serde_json::Value;
 use std::io::{Read, Write};
@@ -67,7 +67,7 @@ impl Bench {
     }
 
     /// Tells clients how the observation goes.
-    pub fn status(&self, status: &Status) {
+    pub fn status(&self, status: &ObservationStatus) {
         self.server.as_ref().unwrap().hub().status(status);
     }
 

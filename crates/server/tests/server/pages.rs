@@ -1,7 +1,7 @@
 //! What a page asks for.
 
 use crate::bench::{Bench, START};
-use numakit_session::Status;
+use numakit_session::ObservationStatus;
 use numakit_testing::until;
 use serde_json::json;
 use tokio_tungstenite::tungstenite::Message;
@@ -109,7 +109,7 @@ fn a_recording_that_failed_is_told_once() {
     let bench = Bench::new();
     let mut page = bench.connect(&bench.urls.viewer.clone());
     page.text("hello");
-    let mut status = Status::default();
+    let mut status = ObservationStatus::default();
     for failure in ["the disk is full", "it was removed"] {
         status.failures.push(failure.into());
         (0..3).for_each(|_| bench.status(&status));

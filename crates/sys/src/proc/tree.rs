@@ -58,10 +58,10 @@ pub fn listed_children(root: &SysRoot, pid: u32, threads: u64) -> Vec<u32> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::root::Tree;
+    use crate::root::FileTree;
 
     fn machine(parents: &[(u32, u32)]) -> SysRoot {
-        let mut tree = Tree::new();
+        let mut tree = FileTree::new();
         for (pid, parent) in parents {
             let zeros = "0 ".repeat(20);
             tree.file(&format!("/proc/{pid}/stat"), format!("{pid} (x) S {parent} {zeros}\n"));

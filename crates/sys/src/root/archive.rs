@@ -1,6 +1,6 @@
 //! Reading a capture: a tar file, plain or packed.
 
-use super::Tree;
+use super::FileTree;
 use crate::file::open_to_read;
 use std::io::{self, Read, Write};
 use std::path::Path;
@@ -10,7 +10,7 @@ const MAX_BYTES: u64 = 1 << 30;
 const MAX_FILES: usize = 2_000_000;
 
 /// The tree below the outermost folder that holds `sys` or `proc`.
-pub(super) fn read(path: &Path) -> io::Result<Tree> {
+pub(super) fn read(path: &Path) -> io::Result<FileTree> {
     let mut packed = Vec::new();
     open_to_read(path)?.read_to_end(&mut packed)?;
     let plain = unpack(path, packed)?;
@@ -24,7 +24,7 @@ pub(super) fn read(path: &Path) -> io::Result<Tree> {
         Ok(())
     })?;
     let folder = folder.ok_or_else(|| damaged("it holds neither a sys nor a proc folder"))?;
-    let mut tree = Tree::new();
+    let mut tree = FileTree::new();
     for_each_entry(&plain, |parts, entry| match parts.strip_prefix(folder.as_slice()) {
         Some(inside) if !inside.is_empty() => add(&mut tree, &format!("/{}", inside.join("/")), entry),
         _ => Ok(()),
@@ -51,7 +51,7 @@ fn for_each_entry(
     Ok(())
 }
 
-fn add(tree: &mut Tree, path: &str, mut entry: Entry<'_>) -> io::Result<()> {
+fn add(tree: &mut FileTree, path: &str, mut entry: Entry<'_>) -> io::Result<()> {
     match entry.header().entry_type() {
         tar::EntryType::Directory => {
             tree.directory(path);
@@ -101,7 +101,7 @@ fn damaged(why: &str) -> io::Error {
 
 /// Writes a capture: a tar file packed with zstd, for [`super::SysRoot::open`]. All entries lie
 /// in one folder; nothing in them tells who wrote them or when.
-pub fn write(tree: &Tree, to: impl Write, folder: &str) -> io::Result<()> {
+pub fn write(tree: &FileTree, to: impl Write, folder: &str) -> io::Result<()> {
     let mut builder = tar::Builder::new(zstd::stream::write::Encoder::new(to, 19)?);
     for path in tree.directories() {
         let mut header = header(tar::EntryType::Directory, 0o755);

@@ -8,8 +8,8 @@ fn folder(name: &str) -> PathBuf {
     path
 }
 
-fn sample() -> Tree {
-    let mut tree = Tree::new();
+fn sample() -> FileTree {
+    let mut tree = FileTree::new();
     tree.file("/sys/a/one", "1\n")
         .file("/sys/b/two", "2\n")
         .symlink("/sys/a/link", "../b/two")
@@ -103,7 +103,7 @@ fn an_archive_reads_like_its_directory() {
 fn an_archive_keeps_what_lies_beside_sys_and_proc() {
     let path = folder("beside");
     let file = path.join("c.tar.zst");
-    let mut tree = Tree::new();
+    let mut tree = FileTree::new();
     tree.file("/dev/cpuset/cpus", "0-3\n").file("/sys/a", "").directory("/sys/empty");
     archive::write(&tree, &File::create(&file).unwrap(), "some/machine").unwrap();
     let root = SysRoot::open(&file).unwrap();

@@ -5,7 +5,7 @@ use std::io;
 
 /// Files and links by absolute path. Directories exist through what is below them.
 #[derive(Debug, Clone, Default)]
-pub struct Tree {
+pub struct FileTree {
     entries: BTreeMap<String, Entry>,
     directories: BTreeSet<String>,
 }
@@ -20,7 +20,7 @@ enum Entry {
 /// Links followed before a path counts as a loop.
 const MAX_LINKS: usize = 40;
 
-impl Tree {
+impl FileTree {
     /// An empty tree.
     pub fn new() -> Self {
         Self::default()

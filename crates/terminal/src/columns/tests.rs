@@ -1,5 +1,5 @@
 use super::*;
-use crate::table::{Head, Layout};
+use crate::table::{ColumnHead, TableLayout};
 use numakit_derived::Index;
 use numakit_model::topology::Node;
 use numakit_model::{CpuSet, Instance, Kind, Metric, Series, Topology, Unit};
@@ -67,7 +67,8 @@ fn every_name_in_our_formulas_is_known_and_every_unit_fits() {
 #[test]
 fn a_machine_that_has_everything_fits_a_hundred_characters() {
     for per in Per::ALL {
-        let head = |c: &Column| Head { group: c.group.into(), heading: c.heading.into(), width: c.width };
+        let head =
+            |c: &TableColumn| ColumnHead { group: c.group.into(), heading: c.heading.into(), width: c.width };
         let first = match per {
             Per::Machine => vec![8],
             Per::Package => vec![8, 7],
@@ -75,8 +76,8 @@ fn a_machine_that_has_everything_fits_a_hundred_characters() {
             Per::Node | Per::Cpu => vec![8, 4],
         };
         let heads =
-            first.into_iter().map(|width| Head { group: String::new(), heading: String::new(), width });
-        let layout = Layout::new(heads.chain(columns(per).map(head)).collect());
+            first.into_iter().map(|width| ColumnHead { group: String::new(), heading: String::new(), width });
+        let layout = TableLayout::new(heads.chain(columns(per).map(head)).collect());
         assert!(layout.width() <= 100, "per {}: {}", per.name(), layout.width());
     }
 }

@@ -117,10 +117,10 @@ mod tests {
     use numakit_model::{CpuSet, Topology};
     use numakit_sensors::{Probe, Scene};
     use numakit_sys::SysRoot;
-    use numakit_sys::root::Tree;
+    use numakit_sys::root::FileTree;
 
     fn listing(formulas: &Catalog, pattern: Option<&str>) -> Listing {
-        let mut tree = Tree::new();
+        let mut tree = FileTree::new();
         tree.file("/proc/vmstat", "nr_free_pages 1\nnuma_local 2\nnuma_other 3\nnuma_hint_faults 4\n")
             .file("/sys/devices/system/node/node0/numastat", "local_node 1\nother_node 0\n");
         let node = Node { os_index: 0, cpus: CpuSet::range(0, 1), ..Node::default() };

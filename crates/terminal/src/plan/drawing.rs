@@ -1,6 +1,6 @@
 //! Ranks and threads in the drawing of the machine.
 
-use crate::topology::{Mark, Overlay};
+use crate::topology::{Overlay, PuOverlay};
 use numakit_model::plan::{Plan, Step};
 use numakit_placement::launchers::sequence;
 
@@ -23,7 +23,7 @@ pub fn overlay(plan: &Plan) -> Overlay {
         (false, _) => format!("t{}", step.thread),
     };
     let colour = |process: u32| COLOURS[process as usize % COLOURS.len()];
-    let mark = |step: &Step| (step.cpu, Mark { colour: colour(step.process), label: label(step) });
+    let mark = |step: &Step| (step.cpu, PuOverlay { colour: colour(step.process), label: label(step) });
     let all: Vec<&[Step]> = plan.processes().collect();
     let mut legend: Vec<(&'static str, String)> = all
         .iter()

@@ -2,7 +2,7 @@
 
 use super::criteria::{FULL_PERCENT, LOST_PERCENT, MAJOR_FAULTS, MANY_FAULTS, MANY_MOVES};
 use super::value::{Advice, Bottleneck, Grade, Report};
-use crate::units::{Quantity, duration};
+use crate::units::{NumberStyle, duration};
 use numakit_sensors::COUNT_ALLOCATIONS;
 
 /// What speaks for a line, and the node that it is about.
@@ -133,7 +133,7 @@ fn crowded(report: &Report) -> Found {
 fn sufferer(report: &Report, bottleneck: Bottleneck) -> Found {
     let worst = report.suffering.sufferers.iter().find(|s| s.bottleneck == bottleneck)?;
     let because =
-        format!("{} {} ({} {})", worst.who, worst.does, Quantity::Percent.words(worst.percent), worst.of);
+        format!("{} {} ({} {})", worst.who, worst.does, NumberStyle::Percent.words(worst.percent), worst.of);
     Some((because, None))
 }
 
@@ -141,8 +141,9 @@ fn overflowed(report: &Report) -> Found {
     let (node, sign) = report.locality.nodes.iter().find_map(|n| Some((n, n.overflow.sign()?)))?;
     let memory = report.memory.iter().find(|m| m.node == Some(node.node));
     let full = memory.filter(|m| m.total_bytes.is_some_and(|t| m.least_bytes * 100.0 < t * FULL_PERCENT));
-    let free = full
-        .map_or_else(String::new, |m| format!("; it had only {} free", Quantity::Bytes.words(m.least_bytes)));
+    let free = full.map_or_else(String::new, |m| {
+        format!("; it had only {} free", NumberStyle::Bytes.words(m.least_bytes))
+    });
     Some((format!("node {} {sign}{free}", node.node), Some(node.node)))
 }
 
@@ -155,7 +156,7 @@ fn remote_accesses(report: &Report) -> Found {
 fn moving(report: &Report) -> Found {
     let rate = report.faults.pages_moved_per_second.filter(|&r| r >= MANY_MOVES)?;
     report.faults.hint_per_second.filter(|&r| r > 0.0)?;
-    Some((format!("{} pages were moved between nodes or places", Quantity::Rate.words(rate)), None))
+    Some((format!("{} pages were moved between nodes or places", NumberStyle::Rate.words(rate)), None))
 }
 
 fn huge_refused(report: &Report) -> Found {
@@ -167,13 +168,13 @@ fn huge_refused(report: &Report) -> Found {
 fn no_huge(report: &Report) -> Found {
     let rate = report.faults.minor_per_second.filter(|&r| r >= MANY_FAULTS)?;
     let asked = report.faults.huge? + report.faults.small?;
-    let why = format!("{} page faults, and hardly any asked for a huge page", Quantity::Rate.words(rate));
+    let why = format!("{} page faults, and hardly any asked for a huge page", NumberStyle::Rate.words(rate));
     (asked * 100.0 < report.faults.minor?).then_some((why, None))
 }
 
 fn storage(report: &Report) -> Found {
     let rate = report.faults.major_per_second.filter(|&r| r >= MAJOR_FAULTS)?;
-    Some((format!("{} page faults waited for storage", Quantity::Rate.words(rate)), None))
+    Some((format!("{} page faults waited for storage", NumberStyle::Rate.words(rate)), None))
 }
 
 fn stalled(report: &Report) -> Found {
@@ -184,7 +185,7 @@ fn stalled(report: &Report) -> Found {
 
 fn lost(report: &Report) -> Found {
     let losses = &report.losses;
-    let why = format!("{} of the ticks were lost", Quantity::Percent.words(losses.lost_percent));
+    let why = format!("{} of the ticks were lost", NumberStyle::Percent.words(losses.lost_percent));
     (losses.lost_percent >= LOST_PERCENT).then_some((why, None))
 }
 

@@ -7,8 +7,8 @@ use super::sufferers::suffering;
 use super::tally::{Level, Movement, Notes, Phase, Tally};
 use super::value::*;
 use crate::columns::{in_quantity, together};
-use crate::units::Quantity;
-use numakit_derived::{Bound, Catalog, Index, Missing};
+use crate::units::NumberStyle;
+use numakit_derived::{BoundFormula, Catalog, Index, Missing};
 use numakit_model::{CpuSet, Instance};
 use numakit_recording::Header;
 
@@ -31,7 +31,7 @@ impl<'a> Facts<'a> {
     }
 
     /// The formula of that name at a place; `None` where there is no such formula.
-    fn bind(&self, name: &str, place: Instance) -> Option<Result<Bound, Missing>> {
+    fn bind(&self, name: &str, place: Instance) -> Option<Result<BoundFormula, Missing>> {
         Some(self.index.bind(self.formulas, self.formulas.get(name)?, place))
     }
 
@@ -47,7 +47,7 @@ impl<'a> Facts<'a> {
 
     /// What one metric counted altogether.
     pub(super) fn count(&self, metric: &str, place: Instance) -> Option<f64> {
-        together(self.index, metric, Quantity::Count, place)?.value(&self.sums)
+        together(self.index, metric, NumberStyle::Count, place)?.value(&self.sums)
     }
 
     /// Why a formula cannot be computed at that place; `None` when its series are there.
@@ -107,9 +107,9 @@ pub(super) fn report(
     }
 }
 
-fn recording(header: &Header, tally: &Tally, phase: &Phase, selected: Option<&str>) -> Recording {
+fn recording(header: &Header, tally: &Tally, phase: &Phase, selected: Option<&str>) -> RecordingSummary {
     let first = tally.first.unwrap_or(header.started);
-    Recording {
+    RecordingSummary {
         program: header.program.clone(),
         host: header.host.clone(),
         kernel: header.kernel.clone(),
@@ -126,9 +126,9 @@ fn recording(header: &Header, tally: &Tally, phase: &Phase, selected: Option<&st
     }
 }
 
-fn machine(header: &Header) -> Option<Machine> {
+fn machine(header: &Header) -> Option<MachineSummary> {
     let topology = header.topology.as_ref()?;
-    Some(Machine {
+    Some(MachineSummary {
         nodes: topology.nodes.len(),
         packages: topology.packages.len(),
         cores: topology.cores.len(),
@@ -137,7 +137,7 @@ fn machine(header: &Header) -> Option<Machine> {
     })
 }
 
-fn losses(header: &Header, notes: &Notes, samples: u64) -> Losses {
+fn losses(header: &Header, notes: &Notes, samples: u64) -> LossSummary {
     let mut absent: Vec<AbsentGroup> = Vec::new();
     for metric in &header.absent {
         match absent.iter_mut().find(|group| group.why == metric.why) {
@@ -146,7 +146,7 @@ fn losses(header: &Header, notes: &Notes, samples: u64) -> Losses {
         }
     }
     let due = samples.saturating_add(notes.dropped).saturating_add(notes.lost).saturating_add(notes.damaged);
-    Losses {
+    LossSummary {
         lost_ticks: notes.lost,
         lost_percent: if due == 0 { 0.0 } else { 100.0 * (notes.lost as f64 / due as f64) },
         dropped_rows: notes.dropped,
@@ -206,12 +206,12 @@ fn faults(facts: &Facts<'_>) -> Faults {
 }
 
 /// Of each node; of the machine where no node says.
-fn memory(header: &Header, index: &Index<'_>, movements: &[Movement]) -> Vec<Memory> {
+fn memory(header: &Header, index: &Index<'_>, movements: &[Movement]) -> Vec<FreeMemory> {
     let level = |name: &str, place| -> Option<(usize, Level)> {
         let at = *index.find(name, place).first()?;
         if let Movement::Level(level) = &movements[at] { Some((at, (*level)?)) } else { None }
     };
-    let bytes = |at: usize, value: u64| in_quantity(index, at, Quantity::Bytes, value);
+    let bytes = |at: usize, value: u64| in_quantity(index, at, NumberStyle::Bytes, value);
     let of_place = |node: Option<u32>| {
         let place = node.map_or(Instance::Machine, Instance::Node);
         let name = if node.is_some() { "node.MemFree" } else { "vmstat.nr_free_pages" };
@@ -223,7 +223,7 @@ fn memory(header: &Header, index: &Index<'_>, movements: &[Movement]) -> Vec<Mem
             Some(node) => topology?.node(node)?.memory_kb,
             None => topology?.memory_kb(),
         };
-        Some(Memory {
+        Some(FreeMemory {
             node,
             total_bytes: said.or_else(|| known().map(|kb| kb as f64 * 1024.0)),
             begin_bytes: bytes(at, free.begin)?,
@@ -231,7 +231,7 @@ fn memory(header: &Header, index: &Index<'_>, movements: &[Movement]) -> Vec<Mem
             least_bytes: bytes(at, free.least)?,
         })
     };
-    let nodes: Vec<Memory> = nodes_of(header).iter().filter_map(|n| of_place(Some(n))).collect();
+    let nodes: Vec<FreeMemory> = nodes_of(header).iter().filter_map(|n| of_place(Some(n))).collect();
     if nodes.is_empty() { of_place(None).into_iter().collect() } else { nodes }
 }
 

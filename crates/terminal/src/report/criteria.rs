@@ -2,7 +2,7 @@
 
 use super::analysis::Facts;
 use super::value::{Grade, Verdict};
-use crate::units::{Quantity, grouped};
+use crate::units::{NumberStyle, grouped};
 use numakit_model::Instance;
 use std::ops::Range;
 
@@ -169,9 +169,9 @@ impl Criterion {
         let word = step.map_or("", |at| self.steps[at].1).to_owned();
         let because = match events {
             Some(n) => {
-                format!("{} of {} {} {}", Quantity::Percent.words(percent), grouped(n), self.of, self.did)
+                format!("{} of {} {} {}", NumberStyle::Percent.words(percent), grouped(n), self.of, self.did)
             }
-            None => format!("{} of {}", Quantity::Percent.words(percent), self.of),
+            None => format!("{} of {}", NumberStyle::Percent.words(percent), self.of),
         };
         let grade = if notable { Grade::Notable } else { Grade::Fine };
         Verdict { grade, word, because, percent: Some(percent), events }

@@ -4,7 +4,7 @@
 use super::analysis::Facts;
 use super::criteria::{ACCESS, CANNOT_TELL, INTERLEAVING, LOCALITY, OVERFLOW, SPILL};
 use super::value::{Grade, Locality, NodeLocality, Verdict};
-use crate::units::Quantity;
+use crate::units::NumberStyle;
 use numakit_model::Instance;
 
 pub(super) fn locality(facts: &Facts<'_>) -> Locality {
@@ -34,7 +34,7 @@ fn of_place(facts: &Facts<'_>, place: Instance) -> Verdict {
         let because = format!(
             "{}; {} were local",
             spread.because,
-            Quantity::Percent.words(local.percent.unwrap_or(0.0))
+            NumberStyle::Percent.words(local.percent.unwrap_or(0.0))
         );
         return Verdict { grade: Grade::Fine, word: spread.word, because, ..local };
     }

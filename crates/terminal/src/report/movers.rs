@@ -6,9 +6,9 @@
 //! or small next to the machine does not count, and a rise from nothing is not infinite.
 
 use super::tally::{Level, Movement, SLOT, Tally};
-use super::value::{Change, Mover};
+use super::value::{Mover, SeriesChange};
 use crate::columns::in_quantity;
-use crate::units::Quantity;
+use crate::units::NumberStyle;
 use numakit_derived::Index;
 use numakit_model::{Instance, Series, Unit};
 use numakit_recording::Header;
@@ -52,7 +52,7 @@ pub(super) fn movers(header: &Header, tally: &Tally, index: &Index<'_>) -> Vec<M
     all.retain(|m| told.insert(bare(&m.series).to_owned()));
     let all = joined(all);
     let (rates, levels): (Vec<Mover>, Vec<Mover>) =
-        all.into_iter().partition(|m| matches!(m.change, Change::Rate { .. }));
+        all.into_iter().partition(|m| matches!(m.change, SeriesChange::Rate { .. }));
     let of_rates = MOST_RATES.max(MOST.saturating_sub(levels.len()));
     let rates: Vec<Mover> = rates.into_iter().take(of_rates).collect();
     let of_levels = MOST - rates.len();
@@ -72,16 +72,16 @@ fn joined(all: Vec<Mover>) -> Vec<Mover> {
 }
 
 /// Whether two changes are one thing under two names: as an allocated page is also a fault.
-fn alike(a: &Change, b: &Change) -> bool {
+fn alike(a: &SeriesChange, b: &SeriesChange) -> bool {
     let near = |a: f64, b: f64, scale: f64| (a - b).abs() <= SAME * scale;
     match (a, b) {
         (
-            Change::Rate { unit: u, peak: p, peak_at_seconds: at, .. },
-            Change::Rate { unit: v, peak: q, peak_at_seconds: bt, .. },
+            SeriesChange::Rate { unit: u, peak: p, peak_at_seconds: at, .. },
+            SeriesChange::Rate { unit: v, peak: q, peak_at_seconds: bt, .. },
         ) => things(u) == things(v) && near(*p, *q, p.max(*q)) && (at - bt).abs() <= 2.0 * SLOT.as_secs_f64(),
         (
-            Change::Level { unit: u, begin: b1, least: l1, most: m1, .. },
-            Change::Level { unit: v, begin: b2, least: l2, most: m2, .. },
+            SeriesChange::Level { unit: u, begin: b1, least: l1, most: m1, .. },
+            SeriesChange::Level { unit: v, begin: b2, least: l2, most: m2, .. },
         ) => u == v && near(m1 - b1, m2 - b2, m1 - l1) && near(b1 - l1, b2 - l2, m1 - l1),
         _ => false,
     }
@@ -121,7 +121,7 @@ fn rate(series: &Series, movement: &Movement, first: u64) -> Option<Mover> {
         "bytes" => FLOOR_RATE * 4096.0,
         _ => FLOOR_RATE,
     };
-    let change = Change::Rate {
+    let change = SeriesChange::Rate {
         unit,
         quiet,
         peak,
@@ -132,7 +132,7 @@ fn rate(series: &Series, movement: &Movement, first: u64) -> Option<Mover> {
 }
 
 fn level(header: &Header, index: &Index<'_>, at: usize, series: &Series, level: Level) -> Option<Mover> {
-    let bytes = |value: u64| in_quantity(index, at, Quantity::Bytes, value);
+    let bytes = |value: u64| in_quantity(index, at, NumberStyle::Bytes, value);
     let (unit, values, floor) =
         match (bytes(level.begin), bytes(level.end), bytes(level.least), bytes(level.most)) {
             (Some(begin), Some(end), Some(least), Some(most)) => {
@@ -144,7 +144,7 @@ fn level(header: &Header, index: &Index<'_>, at: usize, series: &Series, level: 
             }
         };
     let [begin, end, least, most] = values;
-    let change = Change::Level { unit, begin, end, least, most };
+    let change = SeriesChange::Level { unit, begin, end, least, most };
     Some(Mover { series: series.name(), swing: swing(least, most, floor), change, alike: Vec::new() })
 }
 

@@ -6,7 +6,7 @@ use super::criteria::CANNOT_TELL;
 use super::value::*;
 use crate::events::status_words;
 use crate::table::page_table;
-use crate::units::{Quantity, duration, grouped};
+use crate::units::{NumberStyle, duration, grouped};
 use cells::{counted, machine, mover_row, names, node_row, place, shortened, sufferer_words, times, value};
 use numakit_model::time::utc;
 
@@ -112,7 +112,7 @@ impl Page {
         let losses = &report.losses;
         let mut lost = Vec::new();
         if losses.lost_ticks > 0 {
-            let share = Quantity::Percent.words(losses.lost_percent);
+            let share = NumberStyle::Percent.words(losses.lost_percent);
             lost.push(format!("{} ({share}) came too late", counted(losses.lost_ticks, "tick")));
         }
         if losses.dropped_rows > 0 {
@@ -241,10 +241,10 @@ impl Page {
                 shortened(&phase.name),
                 grouped(phase.times as f64),
                 duration(phase.seconds),
-                value(Quantity::Count, verdict.events),
-                value(Quantity::Percent, verdict.percent),
-                value(Quantity::Rate, phase.minor_faults_per_second),
-                value(Quantity::Rate, phase.major_faults_per_second),
+                value(NumberStyle::Count, verdict.events),
+                value(NumberStyle::Percent, verdict.percent),
+                value(NumberStyle::Rate, phase.minor_faults_per_second),
+                value(NumberStyle::Rate, phase.major_faults_per_second),
                 format!("{}{worst}", verdict.word),
             ]
         };
@@ -266,23 +266,23 @@ impl Page {
         }
         self.section("Faults and huge pages");
         let pair = |sum: Option<f64>, rate: Option<f64>| {
-            format!("{} ({})", value(Quantity::Count, sum), value(Quantity::Rate, rate))
+            format!("{} ({})", value(NumberStyle::Count, sum), value(NumberStyle::Rate, rate))
         };
         self.fact("  minor", &pair(faults.minor, faults.minor_per_second));
         self.fact("  major", &pair(faults.major, faults.major_per_second));
         let verdict = &faults.huge_pages;
         self.fact("  huge", &format!("{}: {}", verdict.word, verdict.because));
         if let Some(rate) = faults.pages_moved_per_second.filter(|&r| r > 0.0) {
-            self.fact("  moved", &format!("{} pages", Quantity::Rate.words(rate)));
+            self.fact("  moved", &format!("{} pages", NumberStyle::Rate.words(rate)));
         }
         if let Some(rate) = faults.hint_per_second.filter(|&r| r > 0.0) {
-            self.fact("  hint", &format!("{} faults of NUMA balancing", Quantity::Rate.words(rate)));
+            self.fact("  hint", &format!("{} faults of NUMA balancing", NumberStyle::Rate.words(rate)));
         }
     }
 
     fn memory(&mut self, report: &Report) {
-        let bytes = |v: f64| Quantity::Bytes.words(v);
-        let row = |m: &Memory| {
+        let bytes = |v: f64| NumberStyle::Bytes.words(v);
+        let row = |m: &FreeMemory| {
             let total = m.total_bytes.map_or_else(|| "-".to_owned(), bytes);
             vec![place(m.node), total, bytes(m.begin_bytes), bytes(m.end_bytes), bytes(m.least_bytes)]
         };
@@ -302,7 +302,7 @@ impl Page {
 
     fn cpus(&mut self, report: &Report) {
         let row = |cpu: &Cpu| {
-            let share = |v| value(Quantity::Percent, v);
+            let share = |v| value(NumberStyle::Percent, v);
             vec![place(cpu.node), share(cpu.user_percent), share(cpu.system_percent), share(cpu.idle_percent)]
         };
         let rows: Vec<Vec<String>> = report.cpus.iter().map(row).collect();
@@ -315,7 +315,7 @@ impl Page {
         let waits: Vec<String> = waits
             .into_iter()
             .filter_map(|(what, share)| {
-                Some(format!("for {what} {} of the time", Quantity::Percent.words(share?)))
+                Some(format!("for {what} {} of the time", NumberStyle::Percent.words(share?)))
             })
             .collect();
         if !waits.is_empty() {
@@ -331,7 +331,7 @@ impl Page {
             );
         }
         let split = |rate: bool| {
-            report.movers.iter().filter(move |m| matches!(m.change, Change::Rate { .. }) == rate)
+            report.movers.iter().filter(move |m| matches!(m.change, SeriesChange::Rate { .. }) == rate)
         };
         let rows: Vec<Vec<String>> = split(true).map(mover_row).collect();
         self.table(&["per second", "quiet", "peak", "peak at", "active"], &rows);
@@ -343,8 +343,8 @@ impl Page {
         let time = |v: Option<f64>| v.map_or_else(|| "-".to_owned(), duration);
         let mut lines = Vec::new();
         if cost.cpu_seconds_per_sample.is_some() {
-            let share = value(Quantity::Percent, cost.sampler_percent);
-            let whole = value(Quantity::Percent, cost.process_percent);
+            let share = value(NumberStyle::Percent, cost.sampler_percent);
+            let whole = value(NumberStyle::Percent, cost.process_percent);
             let each = time(cost.cpu_seconds_per_sample);
             lines.push(format!("{each} of CPU per sample, {share} of a core; the whole recorder {whole}"));
         }

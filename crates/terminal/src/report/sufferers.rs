@@ -4,7 +4,7 @@
 use super::analysis::Facts;
 use super::onset::Onset;
 use super::value::{Bottleneck, Sufferer, Suffering};
-use numakit_derived::{Bound, Catalog, Index};
+use numakit_derived::{BoundFormula, Catalog, Index};
 use numakit_model::{Instance, Scope};
 use numakit_recording::Header;
 
@@ -127,9 +127,9 @@ pub(super) static HARMS: &[Harm] = &[
 pub(super) struct Watched {
     harm: &'static Harm,
     place: Instance,
-    bound: Bound,
+    bound: BoundFormula,
     /// What must go on, and how much of it.
-    least: Option<(Bound, f64)>,
+    least: Option<(BoundFormula, f64)>,
     onset: Onset,
 }
 
@@ -171,7 +171,7 @@ impl Watched {
     pub(super) fn push(&mut self, time: u64, rates: &[Option<f64>]) {
         let Some(value) = self.bound.value(rates) else { return };
         // A share of next to nothing harms nobody.
-        let enough = |(bound, least): &(Bound, f64)| bound.value(rates).is_some_and(|v| v >= *least);
+        let enough = |(bound, least): &(BoundFormula, f64)| bound.value(rates).is_some_and(|v| v >= *least);
         let matters = self.least.as_ref().is_none_or(enough);
         self.onset.push(time, if matters { value } else { 0.0 });
     }

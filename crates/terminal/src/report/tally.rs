@@ -3,7 +3,7 @@
 
 use super::histogram::Histogram;
 use super::sufferers::Watched;
-use numakit_model::label::Event;
+use numakit_model::label::RecorderEvent;
 use numakit_model::{Kind, Metric, Series};
 use numakit_recording::rates::difference;
 use numakit_recording::{Batch, Header, Rates};
@@ -160,36 +160,42 @@ impl Tally {
 
     fn label(&mut self, time: u64, text: &str) {
         let at = self.since_start(time);
-        match Event::parse(text) {
+        match RecorderEvent::parse(text) {
             None => self.current = self.begin(text),
-            Some(Event::CommandStarted(_)) => {
+            Some(RecorderEvent::CommandStarted(_)) => {
                 if let Some(phase) = self.begin(COMMAND) {
                     self.command = Command::Runs(phase);
                 }
             }
-            Some(Event::CommandEnded(status)) => {
+            Some(RecorderEvent::CommandEnded(status)) => {
                 self.notes.exit_status = Some(status);
                 if let Command::Runs(phase) = self.command {
                     self.command = Command::Ended(phase);
                 }
             }
-            Some(Event::Paused) => {
+            Some(RecorderEvent::Paused) => {
                 self.notes.pauses += 1;
                 self.paused_at = Some(time);
                 self.gap();
             }
-            Some(Event::Resumed) => {
+            Some(RecorderEvent::Resumed) => {
                 let paused = self.paused_at.take().map_or(0, |since| time.saturating_sub(since));
                 self.notes.paused = self.notes.paused.saturating_add(paused);
                 self.gap();
             }
-            Some(Event::Lost(n)) => self.notes.lost = self.notes.lost.saturating_add(n),
-            Some(Event::Dropped(n)) => self.notes.dropped = self.notes.dropped.saturating_add(n),
-            Some(Event::Damaged(n)) => self.notes.damaged = self.notes.damaged.saturating_add(n),
-            Some(Event::Interval(ns)) => note(&mut self.notes.intervals, (at, ns), &mut self.notes.more),
-            Some(Event::ClockStep(ns)) => note(&mut self.notes.clock_steps, (at, ns), &mut self.notes.more),
-            Some(Event::Absent(what)) => note(&mut self.notes.failures, (at, what), &mut self.notes.more),
-            Some(Event::Back(what)) => {
+            Some(RecorderEvent::Lost(n)) => self.notes.lost = self.notes.lost.saturating_add(n),
+            Some(RecorderEvent::Dropped(n)) => self.notes.dropped = self.notes.dropped.saturating_add(n),
+            Some(RecorderEvent::Damaged(n)) => self.notes.damaged = self.notes.damaged.saturating_add(n),
+            Some(RecorderEvent::Interval(ns)) => {
+                note(&mut self.notes.intervals, (at, ns), &mut self.notes.more)
+            }
+            Some(RecorderEvent::ClockStep(ns)) => {
+                note(&mut self.notes.clock_steps, (at, ns), &mut self.notes.more)
+            }
+            Some(RecorderEvent::Absent(what)) => {
+                note(&mut self.notes.failures, (at, what), &mut self.notes.more)
+            }
+            Some(RecorderEvent::Back(what)) => {
                 note(&mut self.notes.failures, (at, format!("{what} is back")), &mut self.notes.more);
             }
         }

@@ -7,11 +7,11 @@ use serde::Serialize;
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Report {
     /// What was recorded and how.
-    pub recording: Recording,
+    pub recording: RecordingSummary,
     /// The machine; none in recordings of other programs.
-    pub machine: Option<Machine>,
+    pub machine: Option<MachineSummary>,
     /// What the recording does not have.
-    pub losses: Losses,
+    pub losses: LossSummary,
     /// Where memory was allocated.
     pub locality: Locality,
     /// Who waits for far or crowded memory.
@@ -23,7 +23,7 @@ pub struct Report {
     /// Page faults and huge pages.
     pub faults: Faults,
     /// Free memory of each node.
-    pub memory: Vec<Memory>,
+    pub memory: Vec<FreeMemory>,
     /// What the CPUs did.
     pub cpus: Vec<Cpu>,
     /// Share of the time in which work waited.
@@ -39,7 +39,7 @@ pub struct Report {
 /// What was recorded and how.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[allow(missing_docs)]
-pub struct Recording {
+pub struct RecordingSummary {
     pub program: String,
     pub host: String,
     pub kernel: String,
@@ -64,7 +64,7 @@ pub struct Recording {
 /// The machine.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[allow(missing_docs)]
-pub struct Machine {
+pub struct MachineSummary {
     pub nodes: usize,
     pub packages: usize,
     pub cores: usize,
@@ -75,7 +75,7 @@ pub struct Machine {
 /// What the recording does not have; always of the whole recording.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 #[allow(missing_docs)]
-pub struct Losses {
+pub struct LossSummary {
     pub lost_ticks: u64,
     pub lost_percent: f64,
     pub dropped_rows: u64,
@@ -272,7 +272,7 @@ pub struct Faults {
 /// Free memory; of a node, or of the machine where nodes are not known.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[allow(missing_docs)]
-pub struct Memory {
+pub struct FreeMemory {
     pub node: Option<u32>,
     pub total_bytes: Option<f64>,
     pub begin_bytes: f64,
@@ -308,7 +308,7 @@ pub struct Mover {
     pub swing: f64,
     /// How it changed.
     #[serde(flatten)]
-    pub change: Change,
+    pub change: SeriesChange,
     /// Other series that changed by the same at the same time.
     pub alike: Vec<String>,
 }
@@ -317,7 +317,7 @@ pub struct Mover {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 #[allow(missing_docs)]
-pub enum Change {
+pub enum SeriesChange {
     /// Per second.
     Rate { unit: &'static str, quiet: f64, peak: f64, peak_at_seconds: f64, active_percent: f64 },
     /// Bytes where the unit is bytes.

@@ -1,10 +1,10 @@
 //! Columns of series that were chosen one by one.
 
-use super::{Figure, Format, Options};
+use super::{Figure, StatOptions, TableFormat};
 use crate::columns::{single, together};
-use crate::table::Head;
-use crate::units::Quantity;
-use numakit_derived::{Bound, Index};
+use crate::table::ColumnHead;
+use crate::units::NumberStyle;
+use numakit_derived::{BoundFormula, Index};
 use numakit_model::{Instance, Kind, Metric, Series, Unit};
 use std::collections::{HashMap, HashSet};
 
@@ -15,7 +15,7 @@ struct Chosen<'a> {
     name: String,
     group: String,
     metric: &'a Metric,
-    bound: Vec<Option<Bound>>,
+    bound: Vec<Option<BoundFormula>>,
 }
 
 /// The columns: one per series, or one per metric when places have their own lines. Text has
@@ -24,11 +24,11 @@ pub(super) fn figures(
     series: &[Series],
     index: &Index<'_>,
     places: &[Instance],
-    options: Options<'_>,
+    options: StatOptions<'_>,
 ) -> Vec<Figure> {
     let of_values = |metric: &Metric| match options.format {
-        Format::Text => quantity(metric),
-        _ => Quantity::Count,
+        TableFormat::Text => quantity(metric),
+        _ => NumberStyle::Count,
     };
     let mut seen = HashSet::new();
     let chosen: Vec<Chosen<'_>> = match options.per {
@@ -60,7 +60,7 @@ pub(super) fn figures(
     let headings = headings(&names);
     let figure = |(chosen, heading): (Chosen<'_>, String)| {
         let quantity = quantity(chosen.metric);
-        let head = Head { group: chosen.group, heading, width: quantity.width() };
+        let head = ColumnHead { group: chosen.group, heading, width: quantity.width() };
         Figure { name: chosen.name, head, quantity, bound: chosen.bound }
     };
     chosen.into_iter().zip(headings).map(figure).collect()
@@ -75,16 +75,16 @@ fn group(series: &Series) -> String {
 }
 
 /// How the values of a metric are shown: a counter of time is a share of time.
-fn quantity(metric: &Metric) -> Quantity {
+fn quantity(metric: &Metric) -> NumberStyle {
     let counter = matches!(metric.kind, Kind::Counter { .. });
     match metric.unit {
         Unit::Ticks | Unit::Nanoseconds | Unit::Microseconds | Unit::Milliseconds if counter => {
-            Quantity::Percent
+            NumberStyle::Percent
         }
-        Unit::Ticks | Unit::Nanoseconds | Unit::Microseconds | Unit::Milliseconds => Quantity::Seconds,
-        _ if metric.kind != Kind::Gauge => Quantity::Rate,
-        Unit::Pages | Unit::Bytes | Unit::Kibibytes => Quantity::Bytes,
-        Unit::Count | Unit::Cycles => Quantity::Count,
+        Unit::Ticks | Unit::Nanoseconds | Unit::Microseconds | Unit::Milliseconds => NumberStyle::Seconds,
+        _ if metric.kind != Kind::Gauge => NumberStyle::Rate,
+        Unit::Pages | Unit::Bytes | Unit::Kibibytes => NumberStyle::Bytes,
+        Unit::Count | Unit::Cycles => NumberStyle::Count,
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::StatTable;
 use numakit_recording::Ring;
-use numakit_recording::ring::{Entry, Pending};
+use numakit_recording::ring::{Pending, RingEntry};
 
 /// Longest sleep while nothing comes, in ns.
 const LONGEST_SLEEP: u64 = 3_600_000_000_000;
@@ -39,8 +39,8 @@ impl StatTable {
         for entry in pending.entries() {
             match entry {
                 _ if *left == Some(0) => break,
-                Entry::Label { time, index } => self.label(time, &pending.label_text(index), &mut text),
-                Entry::Row(row) => {
+                RingEntry::Label { time, index } => self.label(time, &pending.label_text(index), &mut text),
+                RingEntry::Row(row) => {
                     row.values(values);
                     let shown = self.sample(row.time(), values, &mut text);
                     *left = left.map(|left| left - u64::from(shown));

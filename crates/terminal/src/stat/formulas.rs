@@ -3,15 +3,15 @@
 use super::{Figure, places, used};
 use crate::columns::{Per, index, shown_as};
 use crate::formulas::{Reason, reason};
-use crate::table::Head;
-use numakit_derived::{Bound, Catalog, Formula, Index, Quantity};
+use crate::table::ColumnHead;
+use numakit_derived::{BoundFormula, Catalog, Formula, Index, Quantity};
 use numakit_model::Instance;
 use numakit_recording::Header;
 use thiserror::Error;
 
 /// A formula that cannot be shown.
 #[derive(Debug, Clone, PartialEq, Error)]
-pub enum CannotShow {
+pub enum HiddenFormula {
     /// Nobody has defined it.
     #[error(
         "unknown formula '{0}'; {1}'numa list' shows all at its end, and metrics of sensors are chosen with -e"
@@ -54,14 +54,14 @@ pub(super) fn figures(
     formulas: &Catalog,
     places: &[Instance],
     names: &[String],
-) -> Result<Vec<Figure>, CannotShow> {
+) -> Result<Vec<Figure>, HiddenFormula> {
     let figure = |name: &String| {
         let formula = named(formulas, name)?;
         let quantity = shown_as(formula.quantity);
         let (group, heading) = (unit(formula.quantity).to_owned(), formula.name.clone());
         let width = quantity.width().max(heading.len());
         let bound = bound(header, index, formulas, places, formula)?;
-        Ok(Figure { name: formula.name.clone(), head: Head { group, heading, width }, quantity, bound })
+        Ok(Figure { name: formula.name.clone(), head: ColumnHead { group, heading, width }, quantity, bound })
     };
     names.iter().map(figure).collect()
 }
@@ -77,12 +77,12 @@ fn unit(quantity: Quantity) -> &'static str {
     }
 }
 
-fn named<'a>(formulas: &'a Catalog, name: &str) -> Result<&'a Formula, CannotShow> {
+fn named<'a>(formulas: &'a Catalog, name: &str) -> Result<&'a Formula, HiddenFormula> {
     formulas.get(name).ok_or_else(|| {
         let nearest = formulas.nearest(name);
         let nearest =
             if nearest.is_empty() { String::new() } else { format!("nearest: {}; ", nearest.join(", ")) };
-        CannotShow::Unknown(name.to_owned(), nearest)
+        HiddenFormula::Unknown(name.to_owned(), nearest)
     })
 }
 
@@ -93,13 +93,13 @@ fn bound(
     formulas: &Catalog,
     places: &[Instance],
     formula: &Formula,
-) -> Result<Vec<Option<Bound>>, CannotShow> {
+) -> Result<Vec<Option<BoundFormula>>, HiddenFormula> {
     let tried: Vec<_> = places.iter().map(|&place| index.bind(formulas, formula, place)).collect();
     if tried.iter().all(Result::is_err)
         && let (Some(Err(missing)), Some(place)) = (tried.first(), places.first())
     {
         let absent = |name: &str| header.absent.iter().find(|a| a.name == name).map(|a| a.why.clone());
-        return Err(CannotShow::Absent {
+        return Err(HiddenFormula::Absent {
             name: formula.name.clone(),
             per: place.scope().name(),
             why: Box::new(reason(missing, &absent)),

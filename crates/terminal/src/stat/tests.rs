@@ -59,7 +59,7 @@ fn everything() -> Header {
 }
 
 /// Lines of two samples 100 ms apart; every counter grows by its place times `step`.
-fn two_samples(header: &Header, options: Options<'_>, step: u64) -> String {
+fn two_samples(header: &Header, options: StatOptions<'_>, step: u64) -> String {
     let mut table = StatTable::new(header, Catalog::ours(), options).unwrap();
     let mut out = String::new();
     let row = |factor: u64| -> Vec<Option<u64>> {
@@ -74,7 +74,7 @@ fn two_samples(header: &Header, options: Options<'_>, step: u64) -> String {
 fn no_value_moves_a_column() {
     let header = everything();
     for per in [Per::Machine, Per::Node, Per::Cpu] {
-        let options = Options { per: Some(per), ..Options::default() };
+        let options = StatOptions { per: Some(per), ..StatOptions::default() };
         let widths: Vec<usize> = [0, 1, 1000, 1 << 20, 1 << 40, 1 << 50]
             .into_iter()
             .flat_map(|step| {
@@ -97,7 +97,7 @@ fn a_machine_line_reads_like_this() {
         counter("vmstat.pgmajfault"),
     ];
     let header = header(columns.to_vec());
-    let mut table = StatTable::new(&header, Catalog::ours(), Options::default()).unwrap();
+    let mut table = StatTable::new(&header, Catalog::ours(), StatOptions::default()).unwrap();
     let mut out = String::new();
     assert!(!table.sample(5_000 * MS, &[262_144, 0, 0, 0, 0, 0].map(Some), &mut out));
     assert_eq!(out, "", "a rate needs two samples");
@@ -120,7 +120,7 @@ fn time_that_the_host_gave_to_others_is_the_last_share() {
         |n| names.map(|name| series(&format!("cpu.{name}"), Unit::Ticks, Kind::COUNTER, Instance::Cpu(n)));
     let header = header([0, 1].map(of).concat());
     for (per, ends) in [(Per::Machine, &[" 25"][..]), (Per::Node, &[" 25"]), (Per::Cpu, &["  0", " 50"])] {
-        let options = Options { per: Some(per), ..Options::default() };
+        let options = StatOptions { per: Some(per), ..StatOptions::default() };
         let mut table = StatTable::new(&header, Catalog::ours(), options).unwrap();
         let mut out = String::new();
         let (busy, stolen) = ([50, 0, 0, 50, 0, 0, 0, 0], [25, 0, 0, 25, 0, 0, 0, 50]);
@@ -136,8 +136,12 @@ fn time_that_the_host_gave_to_others_is_the_last_share() {
 fn the_originals_table_has_names_and_whole_numbers_only() {
     let card = |n| series("numaconnect2.n2CachelinesSent", Unit::Count, Kind::COUNTER, Instance::Device(n));
     let header = header(vec![counter("vmstat.pgfault"), card(0), card(1)]);
-    let options =
-        Options { show: Show::Series, format: Format::Original, width: Some(20), ..Options::default() };
+    let options = StatOptions {
+        show: StatColumns::Series,
+        format: TableFormat::Original,
+        width: Some(20),
+        ..StatOptions::default()
+    };
     let mut table = StatTable::new(&header, Catalog::ours(), options).unwrap();
     let mut out = String::new();
     assert!(!table.sample(0, &[Some(0); 3], &mut out));
@@ -156,7 +160,7 @@ fn the_originals_table_has_names_and_whole_numbers_only() {
 fn headings_come_again_and_never_part_a_sample() {
     let node = |n| series("node.numa_miss", Unit::Count, Kind::COUNTER, Instance::Node(n));
     let header = header(vec![node(0), node(1)]);
-    let options = Options { per: Some(Per::Node), repeat: 7, ..Options::default() };
+    let options = StatOptions { per: Some(Per::Node), repeat: 7, ..StatOptions::default() };
     let mut table = StatTable::new(&header, Catalog::ours(), options).unwrap();
     let mut out = String::new();
     for tick in 0..6 {
@@ -173,13 +177,13 @@ fn headings_come_again_and_never_part_a_sample() {
 #[test]
 fn a_pause_is_no_rate() {
     let header = header(vec![counter("vmstat.pgfault"), counter("vmstat.pgmajfault")]);
-    let mut table = StatTable::new(&header, Catalog::ours(), Options::default()).unwrap();
+    let mut table = StatTable::new(&header, Catalog::ours(), StatOptions::default()).unwrap();
     let mut out = String::new();
     let mut at = |ms: u64, value| table.sample(ms * MS, &[Some(value), Some(0)], &mut out);
     assert!(!at(0, 0));
     assert!(at(100, 10));
-    table.label(110 * MS, &Event::Paused.text(), &mut out);
-    table.label(9_000 * MS, &Event::Resumed.text(), &mut out);
+    table.label(110 * MS, &RecorderEvent::Paused.text(), &mut out);
+    table.label(9_000 * MS, &RecorderEvent::Resumed.text(), &mut out);
     let mut at = |ms: u64, value| table.sample(ms * MS, &[Some(value), Some(0)], &mut out);
     assert!(!at(9_000, 1_000_000));
     assert!(at(9_100, 1_000_020));
@@ -192,7 +196,7 @@ fn a_pause_is_no_rate() {
 fn shares_are_never_finer_than_a_tick() {
     let tick = |name| series(name, Unit::Ticks, Kind::COUNTER, Instance::Cpu(0));
     let header = header(vec![tick("cpu.user"), tick("cpu.idle")]);
-    let mut table = StatTable::new(&header, Catalog::ours(), Options::default()).unwrap();
+    let mut table = StatTable::new(&header, Catalog::ours(), StatOptions::default()).unwrap();
     let mut out = String::new();
     for ms in 0..=10u64 {
         table.sample(ms * MS, &[Some(ms / 10), Some(0)], &mut out);
@@ -205,7 +209,7 @@ fn shares_are_never_finer_than_a_tick() {
 #[test]
 fn csv_has_every_column_and_absence_is_empty() {
     let header = header(vec![counter("vmstat.pgfault"), counter("vmstat.pgmajfault")]);
-    let options = Options { format: Format::Csv, ..Options::default() };
+    let options = StatOptions { format: TableFormat::Csv, ..StatOptions::default() };
     let mut table = StatTable::new(&header, Catalog::ours(), options).unwrap();
     let mut out = String::new();
     table.label(1_000_000_000, "say \"hi\"", &mut out);
@@ -228,13 +232,13 @@ fn csv_has_every_column_and_absence_is_empty() {
 fn json_is_one_object_a_line_in_the_order_of_columns() {
     let node = |n| series("node.numa_miss", Unit::Count, Kind::COUNTER, Instance::Node(n));
     let header = header(vec![node(0), node(1)]);
-    let options = Options { format: Format::Json, per: Some(Per::Node), ..Options::default() };
+    let options = StatOptions { format: TableFormat::Json, per: Some(Per::Node), ..StatOptions::default() };
     let mut table = StatTable::new(&header, Catalog::ours(), options).unwrap();
     let mut out = String::new();
     table.sample(0, &[Some(0), Some(0)], &mut out);
     table.sample(100 * MS, &[Some(10), None], &mut out);
     table.label(150 * MS, "x", &mut out);
-    table.label(150 * MS, &Event::Lost(2).text(), &mut out);
+    table.label(150 * MS, &RecorderEvent::Lost(2).text(), &mut out);
     let lines: Vec<Value> = out.lines().map(|l| serde_json::from_str(l).unwrap()).collect();
     assert_eq!((&lines[0]["time"], &lines[0]["miss@node0"]), (&json!(0.1), &json!(100)));
     assert_eq!(lines[0].get("miss@node1"), Some(&Value::Null));
@@ -256,7 +260,7 @@ fn chosen_series_are_columns_under_their_place() {
         let mut table = StatTable::new(
             &header,
             Catalog::ours(),
-            Options { show: Show::Series, format, per, ..Options::default() },
+            StatOptions { show: StatColumns::Series, format, per, ..StatOptions::default() },
         )
         .unwrap();
         let mut out = String::new();
@@ -264,28 +268,31 @@ fn chosen_series_are_columns_under_their_place() {
         table.sample(100 * MS, &values(1), &mut out);
         out.lines().map(|l| l.split_whitespace().collect::<Vec<_>>().join(" ")).collect::<Vec<_>>()
     };
-    let text = lines(Format::Text, None);
+    let text = lines(TableFormat::Text, None);
     assert_eq!(text[0], "-----node0------ -node1- cpu3- --vmstat---");
     assert_eq!(text[1], "seconds MemFree numa_hit MemFree user com_dae_wak");
     assert_eq!(text[2], "0.100 1.00Gi 1.00k 2.00Gi 50.0 10");
-    let csv = lines(Format::Csv, None);
+    let csv = lines(TableFormat::Csv, None);
     assert_eq!(
         csv[0],
         "time,label,node.MemFree@node0,node.numa_hit@node0,node.MemFree@node1,cpu.user@cpu3,vmstat.compact_daemon_wake"
     );
     assert_eq!(csv[1], "0.100000,,1048576,1000,2097152,50,10", "the metric's own units");
-    let machine = lines(Format::Text, Some(Per::Machine));
+    let machine = lines(TableFormat::Text, Some(Per::Machine));
     assert_eq!(machine[2], "0.100 3.00Gi 1.00k 50.0 10");
-    let node = lines(Format::Text, Some(Per::Node));
+    let node = lines(TableFormat::Text, Some(Per::Node));
     assert_eq!(node[2..], ["0.100 0 1.00Gi 1.00k -", "0.100 1 2.00Gi - 50.0"], "the machine's are no node's");
 }
 
 #[test]
 fn levels_alone_need_no_second_sample() {
     let header = header(vec![series("node.MemFree", Unit::Kibibytes, Kind::Gauge, Instance::Node(0))]);
-    let mut table =
-        StatTable::new(&header, Catalog::ours(), Options { show: Show::Series, ..Options::default() })
-            .unwrap();
+    let mut table = StatTable::new(
+        &header,
+        Catalog::ours(),
+        StatOptions { show: StatColumns::Series, ..StatOptions::default() },
+    )
+    .unwrap();
     let mut out = String::new();
     assert!(table.sample(0, &[Some(1024)], &mut out));
     assert!(out.ends_with("   0.000 1.00Mi\n") || out.contains("1.00Mi"), "{out}");
@@ -296,20 +303,20 @@ fn what_cannot_be_shown_is_an_error_with_a_way_out() {
     let error =
         |header: &Header, options| StatTable::new(header, Catalog::ours(), options).unwrap_err().to_string();
     let machine_only = header(vec![counter("vmstat.pgfault")]);
-    let per = |per| Options { per: Some(per), ..Options::default() };
+    let per = |per| StatOptions { per: Some(per), ..StatOptions::default() };
     assert!(error(&machine_only, per(Per::Node)).contains("per node; use --per machine"));
-    assert!(error(&header(Vec::new()), Options::default()).contains("numa doctor"));
+    assert!(error(&header(Vec::new()), StatOptions::default()).contains("numa doctor"));
     let cpu = Instance::Cpu(9);
     let mixed = header(vec![series("cpu.user", Unit::Ticks, Kind::COUNTER, cpu), counter("vmstat.x")]);
     assert_eq!(
-        error(&header(vec![counter("vmstat.unknown")]), Options::default()),
+        error(&header(vec![counter("vmstat.unknown")]), StatOptions::default()),
         StatError::NoColumns.to_string()
     );
     assert!(
         StatTable::new(
             &mixed,
             Catalog::ours(),
-            Options { show: Show::Series, per: Some(Per::Cpu), ..Options::default() }
+            StatOptions { show: StatColumns::Series, per: Some(Per::Cpu), ..StatOptions::default() }
         )
         .is_ok()
     );
@@ -319,7 +326,8 @@ fn what_cannot_be_shown_is_an_error_with_a_way_out() {
 fn a_narrow_terminal_shows_what_fits_and_says_how_much_does_not() {
     let header = everything();
     let mut table =
-        StatTable::new(&header, Catalog::ours(), Options { width: Some(60), ..Options::default() }).unwrap();
+        StatTable::new(&header, Catalog::ours(), StatOptions { width: Some(60), ..StatOptions::default() })
+            .unwrap();
     assert!(table.left_out() > 0);
     let mut out = String::new();
     let zeros = vec![Some(0); header.series.len()];
@@ -327,7 +335,8 @@ fn a_narrow_terminal_shows_what_fits_and_says_how_much_does_not() {
     table.sample(MS, &zeros, &mut out);
     assert!(out.lines().all(|l| l.len() <= 60), "{out}");
     let wide =
-        StatTable::new(&header, Catalog::ours(), Options { width: Some(100), ..Options::default() }).unwrap();
+        StatTable::new(&header, Catalog::ours(), StatOptions { width: Some(100), ..StatOptions::default() })
+            .unwrap();
     assert_eq!(wide.left_out(), 0);
 }
 
@@ -357,10 +366,14 @@ fn chosen_formulas_are_columns_and_take_what_they_need() {
         header.series.iter().zip(wanted).filter(|(_, w)| *w).map(|(s, _)| s.name()).collect();
     let expected = ["vmstat.nr_free_pages", "vmstat.numa_local", "vmstat.numa_other", "vmstat.pgfault"];
     assert!(taken.len() == 4 && expected.iter().all(|name| taken.contains(&(*name).to_owned())), "{taken:?}");
-    let options = Options { show: Show::Formulas(&names), format: Format::Csv, ..Options::default() };
+    let options = StatOptions {
+        show: StatColumns::Formulas(&names),
+        format: TableFormat::Csv,
+        ..StatOptions::default()
+    };
     let csv = two_samples(&header, options, 5);
     assert!(csv.starts_with("time,label,locality,fault_rate,free\n"), "{csv}");
-    let text = two_samples(&header, Options { format: Format::Text, ..options }, 5);
+    let text = two_samples(&header, StatOptions { format: TableFormat::Text, ..options }, 5);
     assert!(text.lines().nth(1).unwrap().ends_with("seconds locality fault_rate   free"), "{text}");
     let why = per(Per::Cpu).unwrap_err().to_string();
     assert!(
@@ -377,7 +390,7 @@ fn what_no_formula_is_called_or_can_be_computed_is_told() {
     header.absent.push(numakit_recording::AbsentMetric { name: "uncore".into(), why: fix });
     let error = |name: &str| {
         let names = [name.to_owned()];
-        let options = Options { show: Show::Formulas(&names), ..Options::default() };
+        let options = StatOptions { show: StatColumns::Formulas(&names), ..StatOptions::default() };
         StatTable::new(&header, Catalog::ours(), options).unwrap_err().to_string()
     };
     assert!(error("fault_rat").starts_with("unknown formula 'fault_rat'; nearest: fault_rate; "));
@@ -403,7 +416,7 @@ fn packages_have_lines_of_their_own() {
     if let Some(topology) = &mut header.topology {
         topology.packages = vec![package(0, 0, 1), package(1, 2, 3)];
     }
-    let options = Options { per: Some(Per::Package), ..Options::default() };
+    let options = StatOptions { per: Some(Per::Package), ..StatOptions::default() };
     let text = two_samples(&header, options, 5);
     let lines: Vec<&str> = text.lines().collect();
     assert_eq!(lines.len(), 4, "{text}");
@@ -417,7 +430,8 @@ fn packages_have_lines_of_their_own() {
 #[test]
 fn a_ring_is_followed_until_it_is_closed_or_enough_was_shown() {
     let header = header(vec![counter("vmstat.pgfault")]);
-    let options = Options { show: Show::Series, format: Format::Csv, ..Options::default() };
+    let options =
+        StatOptions { show: StatColumns::Series, format: TableFormat::Csv, ..StatOptions::default() };
     let lines = |count: Option<u64>| {
         let ring = numakit_recording::Ring::in_memory(1, 8).unwrap();
         ring.push(0, 0, &[Some(5)]);

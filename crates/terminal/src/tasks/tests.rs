@@ -4,13 +4,13 @@ use std::fmt::Write;
 const PAGES_PER_MIB: u64 = 256;
 const FIX: &str = "run as root, or as the user of the process";
 
-fn process(pid: u32, command: &str, ran_ms: u64, near_far: (u64, u64), heap: &[u64]) -> Process {
-    let mut found = Memory::none(heap.len());
+fn process(pid: u32, command: &str, ran_ms: u64, near_far: (u64, u64), heap: &[u64]) -> ProcessSample {
+    let mut found = MemoryByUse::none(heap.len());
     for (uses, mib) in found.0.iter_mut().zip(heap) {
         uses[Use::Heap as usize] = mib * PAGES_PER_MIB * 4096;
         uses[Use::File as usize] = 512 << 10;
     }
-    Process {
+    ProcessSample {
         pid,
         user: "me".into(),
         command: command.into(),
@@ -18,16 +18,23 @@ fn process(pid: u32, command: &str, ran_ms: u64, near_far: (u64, u64), heap: &[u
         ran: ran_ms * 1_000_000,
         near_far: Some(near_far),
         resident: 77 << 20,
-        found: Found::Memory(found),
+        found: MemorySource::Memory(found),
         error: 0,
         held: false,
     }
 }
 
-fn four_nodes() -> Tasks {
-    let denied =
-        Process { found: Found::Denied, near_far: None, ..process(7, "secret", 10, (0, 0), &[0; 4]) };
-    let late = Process { found: Found::Late, near_far: None, ..process(8, "huge one", 0, (0, 0), &[0; 4]) };
+fn four_nodes() -> TaskTable {
+    let denied = ProcessSample {
+        found: MemorySource::Denied,
+        near_far: None,
+        ..process(7, "secret", 10, (0, 0), &[0; 4])
+    };
+    let late = ProcessSample {
+        found: MemorySource::Late,
+        near_far: None,
+        ..process(8, "huge one", 0, (0, 0), &[0; 4])
+    };
     let processes = vec![
         process(12, "near", 2000, (90, 10), &[1000, 0, 100, 0]),
         process(345, "far", 1500, (25, 75), &[0, 3, 20_000, 1]),
@@ -35,10 +42,10 @@ fn four_nodes() -> Tasks {
         late,
         process(6, "idle", 0, (0, 10), &[1, 0, 0, 0]),
     ];
-    Tasks { nodes: vec![0, 1, 2, 5], seconds: 1.0, processes, fix: FIX }
+    TaskTable { nodes: vec![0, 1, 2, 5], seconds: 1.0, processes, fix: FIX }
 }
 
-fn pids(tasks: &mut Tasks, order: Order) -> Vec<u32> {
+fn pids(tasks: &mut TaskTable, order: SortKey) -> Vec<u32> {
     tasks.sort(order);
     tasks.processes.iter().map(|p| p.pid).collect()
 }
@@ -55,16 +62,16 @@ fn golden(name: &str, text: &str) {
 #[test]
 fn processes_come_in_every_order() {
     let mut tasks = four_nodes();
-    assert_eq!(pids(&mut tasks, Order::Remote), [345, 12, 6, 7, 8]);
-    assert_eq!(pids(&mut tasks, Order::Cpu), [12, 345, 7, 6, 8]);
-    assert_eq!(pids(&mut tasks, Order::Memory), [345, 12, 7, 8, 6]);
-    assert_eq!(pids(&mut tasks, Order::Pid), [6, 7, 8, 12, 345]);
+    assert_eq!(pids(&mut tasks, SortKey::Remote), [345, 12, 6, 7, 8]);
+    assert_eq!(pids(&mut tasks, SortKey::Cpu), [12, 345, 7, 6, 8]);
+    assert_eq!(pids(&mut tasks, SortKey::Memory), [345, 12, 7, 8, 6]);
+    assert_eq!(pids(&mut tasks, SortKey::Pid), [6, 7, 8, 12, 345]);
 }
 
 #[test]
 fn lists_and_tables_look_like_this() {
     let mut tasks = four_nodes();
-    tasks.sort(Order::Remote);
+    tasks.sort(SortKey::Remote);
     let mut text = String::new();
     _ = write!(text, "{}\n{}\n", tasks.list(20), tasks.list(2));
     tasks.processes.truncate(1);
@@ -75,13 +82,17 @@ fn lists_and_tables_look_like_this() {
 
 #[test]
 fn with_one_node_nothing_is_remote_and_with_many_the_largest_are_shown() {
-    let one =
-        Tasks { nodes: vec![0], seconds: 1.0, processes: vec![process(1, "a", 5, (5, 0), &[3])], fix: FIX };
+    let one = TaskTable {
+        nodes: vec![0],
+        seconds: 1.0,
+        processes: vec![process(1, "a", 5, (5, 0), &[3])],
+        fix: FIX,
+    };
     let text = one.list(9);
     assert!(text.contains(" - ") && text.contains("nothing is remote"), "{text}");
     assert!(one.details().contains("remote -\n"));
     let memory: Vec<u64> = (0..20).collect();
-    let many = Tasks {
+    let many = TaskTable {
         nodes: (0..20).collect(),
         seconds: 1.0,
         processes: vec![process(1, "a", 5, (5, 0), &memory)],
@@ -107,7 +118,7 @@ fn estimates_state_their_error_and_what_is_refused_says_why() {
     let mut tasks = four_nodes();
     assert!(!tasks.list(9).contains("standard error"));
     tasks.processes[1].error = 26 << 20;
-    tasks.processes[2].found = Found::Refused;
+    tasks.processes[2].found = MemorySource::Refused;
     let text = tasks.list(9);
     assert!(text.contains("The nodes of 1 process are estimated"), "{text}");
     assert!(
@@ -122,7 +133,7 @@ fn estimates_state_their_error_and_what_is_refused_says_why() {
 
 #[test]
 fn the_fix_for_what_may_not_be_looked_into_is_that_of_who_runs_it() {
-    let tasks = Tasks { fix: "root lacks CAP_SYS_PTRACE here", ..four_nodes() };
+    let tasks = TaskTable { fix: "root lacks CAP_SYS_PTRACE here", ..four_nodes() };
     assert!(!tasks.list(9).contains("run as root") && tasks.list(9).contains("CAP_SYS_PTRACE"));
     assert!(!tasks.details().contains("run as root"));
 }

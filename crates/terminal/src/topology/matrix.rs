@@ -11,7 +11,7 @@ const MOST: usize = 256;
 
 /// Nodes that share a row because they could be exchanged without changing the matrix.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Group {
+pub struct NodeGroup {
     /// Positions in the matrix.
     members: Vec<usize>,
     /// Distances inside the group from a node's own to the farthest, each with the number of
@@ -19,7 +19,7 @@ pub struct Group {
     steps: Vec<(usize, u32)>,
 }
 
-impl Group {
+impl NodeGroup {
     /// The position that speaks for all.
     fn first(&self) -> usize {
         self.members[0]
@@ -60,13 +60,13 @@ impl Group {
 }
 
 /// Every node for itself.
-pub fn singles(distances: &Distances) -> Vec<Group> {
-    let single = |(at, row): (usize, &Vec<u32>)| Group { members: vec![at], steps: vec![(1, row[at])] };
+pub fn singles(distances: &Distances) -> Vec<NodeGroup> {
+    let single = |(at, row): (usize, &Vec<u32>)| NodeGroup { members: vec![at], steps: vec![(1, row[at])] };
     distances.rows.iter().enumerate().map(single).collect()
 }
 
 /// Puts together groups that are equally far from all others.
-pub fn merge(distances: &Distances, groups: &[Group]) -> Vec<Group> {
+pub fn merge(distances: &Distances, groups: &[NodeGroup]) -> Vec<NodeGroup> {
     let rows = Rows::of(distances, groups);
     let mut classes: Vec<Vec<usize>> = Vec::new();
     for at in 0..groups.len() {
@@ -90,14 +90,14 @@ pub fn merge(distances: &Distances, groups: &[Group]) -> Vec<Group> {
 /// The matrix of groups, with a sum per row that tells most rows apart at once.
 struct Rows<'a> {
     distances: &'a Distances,
-    groups: &'a [Group],
+    groups: &'a [NodeGroup],
     sums: Vec<[u64; 2]>,
     /// Whether all distances are the same both ways, so that rows tell it all.
     symmetric: bool,
 }
 
 impl<'a> Rows<'a> {
-    fn of(distances: &'a Distances, groups: &'a [Group]) -> Self {
+    fn of(distances: &'a Distances, groups: &'a [NodeGroup]) -> Self {
         let mut rows = Self { distances, groups, sums: Vec::new(), symmetric: true };
         let mut sums = vec![[0u64; 2]; groups.len()];
         // Row by row, since thousands of rows are far apart in memory.
@@ -163,7 +163,7 @@ pub fn matrix(distances: &Distances, width: usize) -> String {
     let cells: Vec<Vec<String>> =
         groups.iter().map(|from| groups.iter().map(|to| from.cell(to, distances)).collect()).collect();
     let mut out = blocks(&names, &cells, width);
-    let mut explanations: Vec<String> = groups.iter().filter_map(Group::explanation).collect();
+    let mut explanations: Vec<String> = groups.iter().filter_map(NodeGroup::explanation).collect();
     explanations.sort();
     explanations.dedup();
     if !explanations.is_empty() {

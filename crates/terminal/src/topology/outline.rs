@@ -8,14 +8,14 @@ use std::collections::{HashMap, HashSet};
 /// A part of the machine with the parts inside it.
 #[derive(Debug)]
 pub struct Item<'a> {
-    pub part: Part<'a>,
+    pub part: OutlinePart<'a>,
     pub cpus: CpuSet,
     pub inside: Vec<Item<'a>>,
 }
 
 /// Parts, the outer first where two have the same CPUs.
 #[derive(Debug, Clone, Copy)]
-pub enum Part<'a> {
+pub enum OutlinePart<'a> {
     Board(usize),
     Drawer(usize),
     Book(usize),
@@ -29,7 +29,7 @@ pub enum Part<'a> {
     Core(&'a Core),
 }
 
-impl Part<'_> {
+impl OutlinePart<'_> {
     fn rank(&self) -> u32 {
         match self {
             Self::Board(_) => 0,
@@ -59,7 +59,7 @@ pub fn outline(t: &Topology) -> Vec<Item<'_>> {
         let home = homes::cpus_of(t, &homes::nearest(t, node));
         insert_beside(
             &mut top,
-            Item { part: Part::Node(node), cpus: CpuSet::new(), inside: Vec::new() },
+            Item { part: OutlinePart::Node(node), cpus: CpuSet::new(), inside: Vec::new() },
             &home,
         );
     }
@@ -67,32 +67,34 @@ pub fn outline(t: &Topology) -> Vec<Item<'_>> {
     top
 }
 
-fn parts(t: &Topology) -> Vec<(Part<'_>, CpuSet)> {
-    let mut parts: Vec<(Part<'_>, CpuSet)> = Vec::new();
+fn parts(t: &Topology) -> Vec<(OutlinePart<'_>, CpuSet)> {
+    let mut parts: Vec<(OutlinePart<'_>, CpuSet)> = Vec::new();
     let boards = t.boards.iter().map(|nodes| homes::cpus_of(t, nodes));
-    parts.extend(boards.enumerate().map(|(at, cpus)| (Part::Board(at), cpus)));
-    let mut groups = |sets: &[CpuSet], more_than: usize, part: fn(usize) -> Part<'static>| {
+    parts.extend(boards.enumerate().map(|(at, cpus)| (OutlinePart::Board(at), cpus)));
+    let mut groups = |sets: &[CpuSet], more_than: usize, part: fn(usize) -> OutlinePart<'static>| {
         if sets.len() > more_than {
             parts.extend(sets.iter().enumerate().map(|(at, cpus)| (part(at), cpus.clone())));
         }
     };
     // A level that is the same as the one outside says nothing.
-    groups(&t.drawers, 1, Part::Drawer);
-    groups(&t.books, 1, Part::Book);
-    groups(&t.dies, t.packages.len().max(1), Part::Die);
-    parts.extend(t.packages.iter().map(|p| (Part::Package(p), p.cpus.clone())));
-    parts.extend(t.nodes.iter().filter(|n| !n.cpus.is_empty()).map(|n| (Part::Node(n), n.cpus.clone())));
+    groups(&t.drawers, 1, OutlinePart::Drawer);
+    groups(&t.books, 1, OutlinePart::Book);
+    groups(&t.dies, t.packages.len().max(1), OutlinePart::Die);
+    parts.extend(t.packages.iter().map(|p| (OutlinePart::Package(p), p.cpus.clone())));
+    parts.extend(
+        t.nodes.iter().filter(|n| !n.cpus.is_empty()).map(|n| (OutlinePart::Node(n), n.cpus.clone())),
+    );
     let core_of = |cpus: &CpuSet| t.cores.binary_search_by_key(&cpus.first(), |core| core.cpus.first()).ok();
     let private = |cpus: &CpuSet| core_of(cpus).is_none_or(|at| cpus.is_subset(&t.cores[at].cpus));
     let shared = t.caches.iter().filter(|cache| !private(&cache.cpus));
-    let shared: Vec<_> = shared.map(|cache| (Part::Cache(cache), cache.cpus.clone())).collect();
-    parts.extend(t.units.iter().map(|cpus| (Part::Unit, cpus.clone())));
+    let shared: Vec<_> = shared.map(|cache| (OutlinePart::Cache(cache), cache.cpus.clone())).collect();
+    parts.extend(t.units.iter().map(|cpus| (OutlinePart::Unit, cpus.clone())));
     let known: HashSet<&CpuSet> = parts.iter().chain(&shared).map(|(_, cpus)| cpus).collect();
     let clusters = t.clusters.iter().filter(|cpus| !private(cpus) && !known.contains(cpus));
-    let clusters: Vec<_> = clusters.map(|cpus| (Part::Cluster, cpus.clone())).collect();
+    let clusters: Vec<_> = clusters.map(|cpus| (OutlinePart::Cluster, cpus.clone())).collect();
     parts.extend(clusters);
     parts.extend(shared);
-    parts.extend(t.cores.iter().map(|core| (Part::Core(core), core.cpus.clone())));
+    parts.extend(t.cores.iter().map(|core| (OutlinePart::Core(core), core.cpus.clone())));
     parts
 }
 
@@ -101,7 +103,7 @@ const NONE: usize = usize::MAX;
 
 /// Puts each part into the innermost one that holds all of it. The larger parts come first, so
 /// that a part's place is known from those of its CPUs.
-fn nest<'a>(t: &Topology, parts: Vec<(Part<'a>, CpuSet)>) -> Vec<Item<'a>> {
+fn nest<'a>(t: &Topology, parts: Vec<(OutlinePart<'a>, CpuSet)>) -> Vec<Item<'a>> {
     let mut innermost = vec![NONE; t.online.last().map_or(0, |last| last as usize + 1)];
     let mut outside: Vec<usize> = Vec::with_capacity(parts.len());
     for (at, (part, cpus)) in parts.iter().enumerate() {
@@ -115,7 +117,7 @@ fn nest<'a>(t: &Topology, parts: Vec<(Part<'a>, CpuSet)>) -> Vec<Item<'a>> {
         let place =
             places.min_by_key(|&place| if place == NONE { (1, 0) } else { (0, place) }).unwrap_or(NONE);
         outside.push(place);
-        if !matches!(part, Part::Core(_)) {
+        if !matches!(part, OutlinePart::Core(_)) {
             for cpu in cpus.iter() {
                 if let Some(inner) = innermost.get_mut(cpu as usize).filter(|inner| **inner == place) {
                     *inner = at;

@@ -8,7 +8,7 @@ mod overlay;
 use super::phrases as say;
 use drawing::{MARGIN, grid, stack, text_line};
 use numakit_model::Topology;
-pub use overlay::{Mark, Overlay};
+pub use overlay::{Overlay, PuOverlay};
 
 /// Width to height of a page that looks good on a slide.
 const PAGE: f64 = 1.5;

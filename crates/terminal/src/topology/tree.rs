@@ -2,7 +2,7 @@
 
 use super::homes;
 use super::matrix::matrix;
-use super::outline::{Item, Part, Private, outline};
+use super::outline::{Item, OutlinePart, Private, outline};
 use super::phrases as say;
 use numakit_model::topology::{Cache, Core, Node};
 use numakit_model::{CpuSet, Topology};
@@ -10,21 +10,21 @@ use std::collections::BTreeMap;
 
 /// How a tree is shown.
 #[derive(Debug, Clone, Copy)]
-pub struct Look {
+pub struct TreeStyle {
     /// Names stand out by bold letters.
     pub color: bool,
     /// Characters in a line; only the lists of cores and the matrix keep to it.
     pub width: usize,
 }
 
-impl Look {
+impl TreeStyle {
     fn bold(&self, text: &str) -> String {
         if self.color { format!("\x1b[1m{text}\x1b[0m") } else { text.to_owned() }
     }
 }
 
 /// The whole page: what the machine is, its parts, distances, devices, and what was odd.
-pub fn tree(t: &Topology, look: Look) -> String {
+pub fn tree(t: &Topology, look: TreeStyle) -> String {
     let mut out = format!("{}\n", look.bold(&say::summary(t)));
     for (what, set) in [("offline", &t.offline), ("not allowed", &t.not_allowed())] {
         if !set.is_empty() {
@@ -59,7 +59,7 @@ pub fn tree(t: &Topology, look: Look) -> String {
     out
 }
 
-fn devices(t: &Topology, look: Look) -> String {
+fn devices(t: &Topology, look: TreeStyle) -> String {
     let mut by_place: BTreeMap<(u32, &str), Vec<&str>> = BTreeMap::new();
     for device in &t.devices {
         if let Some(node) = device.node {
@@ -79,7 +79,7 @@ fn devices(t: &Topology, look: Look) -> String {
 
 struct Writer<'a, 'o> {
     t: &'a Topology,
-    look: Look,
+    look: TreeStyle,
     /// Whether a core may have several PUs, so that it is worth saying how many.
     threads: bool,
     /// Whether nodes have CPUs in common.
@@ -100,7 +100,7 @@ impl<'a> Writer<'a, '_> {
         let mut cores: BTreeMap<String, Vec<&'a Core>> = BTreeMap::new();
         for &item in items {
             match item.part {
-                Part::Core(core) => cores.entry(self.core_words(core)).or_default().push(core),
+                OutlinePart::Core(core) => cores.entry(self.core_words(core)).or_default().push(core),
                 _ => lines.push(Line::Part(item)),
             }
         }
@@ -111,7 +111,8 @@ impl<'a> Writer<'a, '_> {
         lines.splice(at..at, cores.into_iter().map(Line::Cores));
         let last = lines.len().saturating_sub(1);
         for (at, line) in lines.iter().enumerate() {
-            let outermost = indent.is_empty() && !items.iter().any(|i| matches!(i.part, Part::Core(_)));
+            let outermost =
+                indent.is_empty() && !items.iter().any(|i| matches!(i.part, OutlinePart::Core(_)));
             let (branch, below) = match (outermost, at == last) {
                 (true, _) => ("", "  "),
                 (false, false) => ("├─ ", "│  "),
@@ -137,7 +138,7 @@ impl<'a> Writer<'a, '_> {
             inside.splice(at..at, &hidden.inside);
         }
         let memory = match item.part {
-            Part::Node(node) => memory_lines(self.t, node),
+            OutlinePart::Node(node) => memory_lines(self.t, node),
             _ => Vec::new(),
         };
         if memory.is_empty()
@@ -159,16 +160,16 @@ impl<'a> Writer<'a, '_> {
     fn words(&self, item: &Item<'a>) -> (String, Vec<String>) {
         let cpus = say::cpus(&item.cpus);
         match item.part {
-            Part::Board(at) => (format!("board {at}"), vec![say::nodes(&self.t.boards[at])]),
-            Part::Drawer(at) => (format!("drawer {at}"), vec![cpus]),
-            Part::Book(at) => (format!("book {at}"), vec![cpus]),
-            Part::Package(package) => (say::package(package), vec![cpus]),
-            Part::Die(at) => (format!("die {at}"), vec![cpus]),
-            Part::Cluster => ("cluster".to_owned(), vec![cpus]),
-            Part::Unit => ("unit".to_owned(), vec![cpus]),
-            Part::Cache(cache) => (say::cache(cache), vec![cpus]),
-            Part::Core(_) => ("core".to_owned(), vec![cpus]),
-            Part::Node(node) => (format!("node {}", node.os_index), self.node_words(node, cpus)),
+            OutlinePart::Board(at) => (format!("board {at}"), vec![say::nodes(&self.t.boards[at])]),
+            OutlinePart::Drawer(at) => (format!("drawer {at}"), vec![cpus]),
+            OutlinePart::Book(at) => (format!("book {at}"), vec![cpus]),
+            OutlinePart::Package(package) => (say::package(package), vec![cpus]),
+            OutlinePart::Die(at) => (format!("die {at}"), vec![cpus]),
+            OutlinePart::Cluster => ("cluster".to_owned(), vec![cpus]),
+            OutlinePart::Unit => ("unit".to_owned(), vec![cpus]),
+            OutlinePart::Cache(cache) => (say::cache(cache), vec![cpus]),
+            OutlinePart::Core(_) => ("core".to_owned(), vec![cpus]),
+            OutlinePart::Node(node) => (format!("node {}", node.os_index), self.node_words(node, cpus)),
         }
     }
 
@@ -256,7 +257,7 @@ impl<'a> Writer<'a, '_> {
     /// The cores, where nothing else is inside and no list of theirs is needed.
     fn only_cores(&self, inside: &[&Item<'a>], cpus: &CpuSet) -> Option<Vec<String>> {
         let core = |item: &&Item<'a>| match item.part {
-            Part::Core(core) => Some(core),
+            OutlinePart::Core(core) => Some(core),
             _ => None,
         };
         let cores: Vec<&Core> = inside.iter().map(core).collect::<Option<_>>()?;
@@ -306,7 +307,7 @@ fn short_list(cores: &[&Core]) -> String {
 /// A cache that serves all of these CPUs, where nothing else does.
 fn whole_cache<'a>(inside: &[&Item<'a>], cpus: &CpuSet) -> Option<(usize, &'a Cache)> {
     inside.iter().enumerate().find_map(|(at, item)| match item.part {
-        Part::Cache(cache) if item.cpus == *cpus => Some((at, cache)),
+        OutlinePart::Cache(cache) if item.cpus == *cpus => Some((at, cache)),
         _ => None,
     })
 }

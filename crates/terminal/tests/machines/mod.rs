@@ -1,6 +1,6 @@
 //! Recordings made by hand, of machines with any number of nodes.
 
-use numakit_model::label::Event;
+use numakit_model::label::RecorderEvent;
 use numakit_model::topology::{Core, Node, Package};
 use numakit_model::{CpuSet, Instance, Kind, Metric, Series, Topology, Unavailable, Unit};
 use numakit_recording::{AbsentMetric, Batch, Header};
@@ -128,7 +128,7 @@ impl Machine {
         self.open_batch().push_label(time, text);
     }
 
-    pub fn event(&mut self, event: Event) {
+    pub fn event(&mut self, event: RecorderEvent) {
         self.label(&event.text());
     }
 

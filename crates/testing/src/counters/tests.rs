@@ -4,15 +4,15 @@ const SECOND: u64 = 1_000_000_000;
 const UNCORE: u32 = 17;
 const OTHER: u32 = 18;
 
-fn hardware(code: u64) -> Event {
-    Event::new(UNCORE, code)
+fn hardware(code: u64) -> PerfEvent {
+    PerfEvent::new(UNCORE, code)
 }
 
-fn refused(script: &Script, cpu: u32, event: Event) -> Option<Errno> {
+fn refused(script: &Script, cpu: u32, event: PerfEvent) -> Option<Errno> {
     script.open(cpu, &[event]).err().and_then(|e| Errno::of(&e))
 }
 
-fn taken(script: &Script, events: &[Event]) -> usize {
+fn taken(script: &Script, events: &[PerfEvent]) -> usize {
     script.open(0, events).unwrap().1
 }
 
@@ -20,12 +20,12 @@ fn taken(script: &Script, events: &[Event]) -> usize {
 fn a_group_is_as_large_as_its_pmu_and_of_one_pmu() {
     let script = Script::new();
     script.pmu(UNCORE, 4, "0").pmu(OTHER, 4, "0");
-    let six: Vec<Event> = (0..6).map(hardware).collect();
+    let six: Vec<PerfEvent> = (0..6).map(hardware).collect();
     assert_eq!(taken(&script, &six), 4);
-    assert_eq!(taken(&script, &[six[0], Event::new(OTHER, 0)]), 1);
-    let software = Event::new(Event::SOFTWARE, 2);
+    assert_eq!(taken(&script, &[six[0], PerfEvent::new(OTHER, 0)]), 1);
+    let software = PerfEvent::new(PerfEvent::SOFTWARE, 2);
     assert_eq!(taken(&script, &[six[0], software, six[1], six[2], six[3], six[4]]), 5);
-    assert_eq!(taken(&script, &[software, Event::new(Event::TRACEPOINT, 300), six[0]]), 3);
+    assert_eq!(taken(&script, &[software, PerfEvent::new(PerfEvent::TRACEPOINT, 300), six[0]]), 3);
     script.refuse(six[1], Errno::Invalid);
     assert_eq!(taken(&script, &six), 1);
 }
@@ -34,7 +34,7 @@ fn a_group_is_as_large_as_its_pmu_and_of_one_pmu() {
 fn what_the_kernel_refuses_is_refused() {
     let script = Script::new();
     script.pmu(UNCORE, 4, "0,4");
-    assert_eq!(refused(&script, 0, Event::new(99, 0)), Some(Errno::NoSuchPmu));
+    assert_eq!(refused(&script, 0, PerfEvent::new(99, 0)), Some(Errno::NoSuchPmu));
     assert_eq!(refused(&script, 1, hardware(0)), Some(Errno::Invalid));
     script.offline(4);
     assert_eq!(refused(&script, 4, hardware(0)), Some(Errno::NoDevice));
@@ -46,7 +46,8 @@ fn what_the_kernel_refuses_is_refused() {
 #[test]
 fn the_level_decides_without_the_capability() {
     let script = Script::new();
-    let (cpu, tracepoint) = (Event::new(Event::SOFTWARE, 2), Event::new(Event::TRACEPOINT, 300));
+    let (cpu, tracepoint) =
+        (PerfEvent::new(PerfEvent::SOFTWARE, 2), PerfEvent::new(PerfEvent::TRACEPOINT, 300));
     for (level, permitted) in [(-1, true), (0, true), (1, false), (4, false)] {
         script.paranoid(level, false);
         assert_eq!(refused(&script, 0, cpu).is_none(), permitted, "{level}");
@@ -60,7 +61,7 @@ fn the_level_decides_without_the_capability() {
 fn groups_without_room_take_turns() {
     let script = Script::new();
     script.pmu(UNCORE, 4, "0").rates(|_, _| 1_000_000);
-    let events: Vec<Event> = (0..3).map(hardware).collect();
+    let events: Vec<PerfEvent> = (0..3).map(hardware).collect();
     let mut groups: Vec<_> = (0..3).map(|_| script.open(0, &events).unwrap().0).collect();
     let mut counts = [0; 3];
     assert_eq!(groups[0].read(&mut counts).unwrap(), Times::default());

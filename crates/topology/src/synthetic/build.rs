@@ -1,7 +1,9 @@
 //! From a description to a machine.
 
 use super::DescriptionError;
-use super::grammar::{DEFAULT_MEMORY_KB, Description, Level, Numbering, Part};
+use super::grammar::{
+    DEFAULT_MEMORY_KB, SyntheticLevel, SyntheticMachine, SyntheticNumbering, SyntheticPart,
+};
 use crate::boards;
 use crate::json::{MAX_CPUS, MAX_NODES};
 use numakit_model::topology::{Cache, CacheKind, Core, Device, Distances, Node, Package};
@@ -20,13 +22,13 @@ const LINE: u32 = 64;
 /// position alone.
 struct Shape<'a> {
     /// Each level with how many there are of it in the whole machine.
-    levels: Vec<(Part, Level, usize)>,
+    levels: Vec<(SyntheticPart, SyntheticLevel, usize)>,
     cores: usize,
     threads: usize,
-    description: &'a Description,
+    description: &'a SyntheticMachine,
 }
 
-pub fn build(description: &Description, text: &str) -> Result<Topology> {
+pub fn build(description: &SyntheticMachine, text: &str) -> Result<Topology> {
     let shape = Shape::of(description)?;
     let nodes = shape.nodes();
     let distances = shape.distances(&nodes)?;
@@ -38,8 +40,16 @@ pub fn build(description: &Description, text: &str) -> Result<Topology> {
         allowed_nodes: nodes.iter().map(|n| n.os_index).collect(),
         online,
         packages: shape.packages(),
-        dies: if shape.total(Part::Die).is_some() { shape.groups(Part::Die) } else { Vec::new() },
-        units: if shape.total(Part::Unit).is_some() { shape.groups(Part::Unit) } else { Vec::new() },
+        dies: if shape.total(SyntheticPart::Die).is_some() {
+            shape.groups(SyntheticPart::Die)
+        } else {
+            Vec::new()
+        },
+        units: if shape.total(SyntheticPart::Unit).is_some() {
+            shape.groups(SyntheticPart::Unit)
+        } else {
+            Vec::new()
+        },
         cores: shape.core_list(),
         caches: shape.caches(),
         devices: shape.devices(&nodes)?,
@@ -53,7 +63,7 @@ pub fn build(description: &Description, text: &str) -> Result<Topology> {
     let core_of = |unit: &CpuSet| cores.binary_search_by_key(&unit.first(), |core| core.cpus.first());
     topology.units.retain(|unit| core_of(unit).is_ok_and(|at| cores[at].cpus != *unit));
     topology.boards = boards::find(&topology);
-    let named = shape.total(Part::Board).unwrap_or(1);
+    let named = shape.total(SyntheticPart::Board).unwrap_or(1);
     if named > 1 && topology.boards.len() != named {
         topology.notes.push(format!("the distances do not tell the {named} boards apart"));
     }
@@ -61,19 +71,22 @@ pub fn build(description: &Description, text: &str) -> Result<Topology> {
 }
 
 impl<'a> Shape<'a> {
-    fn of(description: &'a Description) -> Result<Self> {
+    fn of(description: &'a SyntheticMachine) -> Result<Self> {
         let mut given = description.levels.clone();
-        let has = |given: &[(Part, Level)], part| given.iter().position(|(p, _)| *p == part);
-        let one = |part| (part, Level { count: 1, ..Level::default() });
+        let has =
+            |given: &[(SyntheticPart, SyntheticLevel)], part| given.iter().position(|(p, _)| *p == part);
+        let one = |part| (part, SyntheticLevel { count: 1, ..SyntheticLevel::default() });
         // Without nodes the machine, or each board, is one; without packages each node is one.
-        for (part, outside) in [(Part::Node, Part::Board), (Part::Package, Part::Node)] {
+        for (part, outside) in
+            [(SyntheticPart::Node, SyntheticPart::Board), (SyntheticPart::Package, SyntheticPart::Node)]
+        {
             if has(&given, part).is_none() {
                 given.insert(has(&given, outside).map_or(0, |at| at + 1), one(part));
             }
         }
-        for part in [Part::Core, Part::Pu] {
+        for part in [SyntheticPart::Core, SyntheticPart::Pu] {
             if has(&given, part).is_none() {
-                let last = if part == Part::Core { has(&given, Part::Pu) } else { None };
+                let last = if part == SyntheticPart::Core { has(&given, SyntheticPart::Pu) } else { None };
                 given.insert(last.unwrap_or(given.len()), one(part));
             }
         }
@@ -81,9 +94,9 @@ impl<'a> Shape<'a> {
         let mut levels = Vec::new();
         for (part, level) in given {
             total = total.saturating_mul(level.count as usize);
-            let most = if part == Part::Node { MAX_NODES } else { MAX_CPUS as usize };
+            let most = if part == SyntheticPart::Node { MAX_NODES } else { MAX_CPUS as usize };
             if total > most {
-                let what = if part == Part::Node { "nodes" } else { "CPUs" };
+                let what = if part == SyntheticPart::Node { "nodes" } else { "CPUs" };
                 let fix = format!("make it at most {most} {what}");
                 return Err(DescriptionError::new(
                     level.at,
@@ -94,21 +107,21 @@ impl<'a> Shape<'a> {
             levels.push((part, level, total));
         }
         let of = |part| levels.iter().find(|(p, ..)| *p == part).map_or(1, |(.., total)| *total);
-        let (cores, pus) = (of(Part::Core), of(Part::Pu));
+        let (cores, pus) = (of(SyntheticPart::Core), of(SyntheticPart::Pu));
         Ok(Self { cores, threads: pus / cores, levels, description })
     }
 
-    fn total(&self, part: Part) -> Option<usize> {
+    fn total(&self, part: SyntheticPart) -> Option<usize> {
         self.levels.iter().find(|(p, ..)| *p == part).map(|(.., total)| *total)
     }
 
     /// The number of a hardware thread.
     fn cpu(&self, core: usize, thread: usize) -> u32 {
-        let in_package = self.cores / self.total(Part::Package).unwrap_or(1);
+        let in_package = self.cores / self.total(SyntheticPart::Package).unwrap_or(1);
         let number = match self.description.numbering {
-            Numbering::Sequential => core * self.threads + thread,
-            Numbering::Interleaved => thread * self.cores + core,
-            Numbering::RoundRobin => {
+            SyntheticNumbering::Sequential => core * self.threads + thread,
+            SyntheticNumbering::Interleaved => thread * self.cores + core,
+            SyntheticNumbering::RoundRobin => {
                 let packages = self.cores / in_package;
                 thread * self.cores + core % in_package * packages + core / in_package
             }
@@ -121,19 +134,19 @@ impl<'a> Shape<'a> {
     }
 
     /// The CPUs of each part of a kind.
-    fn groups(&self, part: Part) -> Vec<CpuSet> {
+    fn groups(&self, part: SyntheticPart) -> Vec<CpuSet> {
         let total = self.total(part).unwrap_or(1);
         let each = self.cores / total;
         (0..total).map(|at| self.cpus(at * each..(at + 1) * each)).collect()
     }
 
     fn packages(&self) -> Vec<Package> {
-        let groups = self.groups(Part::Package).into_iter().zip(0..);
+        let groups = self.groups(SyntheticPart::Package).into_iter().zip(0..);
         groups.map(|(cpus, id)| Package { os_index: Some(id), cpus }).collect()
     }
 
     fn core_list(&self) -> Vec<Core> {
-        let in_package = self.cores / self.total(Part::Package).unwrap_or(1);
+        let in_package = self.cores / self.total(SyntheticPart::Package).unwrap_or(1);
         let core = |at: usize| Core {
             os_index: Some((at % in_package) as u32),
             cpus: self.cpus(at..at + 1),
@@ -153,19 +166,23 @@ impl<'a> Shape<'a> {
         };
         for (part, level, _) in &self.levels {
             match part {
-                Part::L3 => add(3, CacheKind::Unified, level.size.unwrap_or(DEFAULT_L3), self.groups(*part)),
-                Part::L2 => add(2, CacheKind::Unified, level.size.unwrap_or(DEFAULT_L2), self.groups(*part)),
-                Part::Unit => {
+                SyntheticPart::L3 => {
+                    add(3, CacheKind::Unified, level.size.unwrap_or(DEFAULT_L3), self.groups(*part))
+                }
+                SyntheticPart::L2 => {
+                    add(2, CacheKind::Unified, level.size.unwrap_or(DEFAULT_L2), self.groups(*part))
+                }
+                SyntheticPart::Unit => {
                     add(1, CacheKind::Instruction, UNIT_L1I, self.groups(*part));
-                    if self.total(Part::L2).is_none() {
+                    if self.total(SyntheticPart::L2).is_none() {
                         add(2, CacheKind::Unified, level.size.unwrap_or(UNIT_L2), self.groups(*part));
                     }
                 }
-                Part::Core => {
+                SyntheticPart::Core => {
                     if let Some(size) = level.l1 {
                         add(1, CacheKind::Data, size, self.groups(*part));
                         // Units have one for all their cores.
-                        if self.total(Part::Unit).is_none() {
+                        if self.total(SyntheticPart::Unit).is_none() {
                             add(1, CacheKind::Instruction, size, self.groups(*part));
                         }
                     }
@@ -181,9 +198,9 @@ impl<'a> Shape<'a> {
     }
 
     fn nodes(&self) -> Vec<Node> {
-        let level = self.levels.iter().find(|(part, ..)| *part == Part::Node);
+        let level = self.levels.iter().find(|(part, ..)| *part == SyntheticPart::Node);
         let memory = level.and_then(|(_, level, _)| level.memory_kb).unwrap_or(DEFAULT_MEMORY_KB);
-        let near = self.groups(Part::Node).into_iter().map(|cpus| (cpus, memory));
+        let near = self.groups(SyntheticPart::Node).into_iter().map(|cpus| (cpus, memory));
         let far = self.description.far.iter();
         let far = far.flat_map(|far| (0..far.count).map(|_| (CpuSet::new(), far.memory_kb)));
         let node = |((cpus, memory), os_index)| Node {
@@ -213,7 +230,7 @@ impl<'a> Shape<'a> {
             let fix = format!("make it at most {MAX_NODES} nodes");
             return Err(DescriptionError::new(at, "too many nodes", fix));
         }
-        let near = self.total(Part::Node).unwrap_or(1);
+        let near = self.total(SyntheticPart::Node).unwrap_or(1);
         let steps = self.steps(near)?;
         let far = self.far_nodes(near);
         let base =
@@ -234,12 +251,12 @@ impl<'a> Shape<'a> {
     /// Up to how many nodes in a row each distance holds: 1 for the node itself, then the parts
     /// that hold several nodes from the inside out, and the machine last.
     fn steps(&self, near: usize) -> Result<Vec<(usize, u32)>> {
-        let outside = self.levels.iter().take_while(|(part, ..)| *part != Part::Node);
+        let outside = self.levels.iter().take_while(|(part, ..)| *part != SyntheticPart::Node);
         let mut spans: Vec<usize> = outside.map(|(.., total)| near / total).chain([near]).collect();
         spans.retain(|&span| span > 1);
         spans.sort_unstable();
         spans.dedup();
-        let boards = self.total(Part::Board).unwrap_or(1) > 1;
+        let boards = self.total(SyntheticPart::Board).unwrap_or(1) > 1;
         let (at, values) = match &self.description.distances {
             Some((at, values)) => (*at, values.clone()),
             None => match (spans.len(), boards) {
@@ -265,7 +282,7 @@ impl<'a> Shape<'a> {
     /// The first and last node of the package that each CPU-less node belongs to, and what is
     /// added to its distance. Several are spread evenly over the packages.
     fn far_nodes(&self, near: usize) -> Vec<(usize, usize, u32)> {
-        let packages = self.total(Part::Package).unwrap_or(1);
+        let packages = self.total(SyntheticPart::Package).unwrap_or(1);
         let one = |at: usize, count: usize, added: u32| {
             let package = at * packages / count;
             let first = package * near / packages;
@@ -278,7 +295,7 @@ impl<'a> Shape<'a> {
 }
 
 /// Takes CPUs offline and limits what is allowed.
-fn restrict(t: &mut Topology, description: &Description) -> Result<()> {
+fn restrict(t: &mut Topology, description: &SyntheticMachine) -> Result<()> {
     if let Some((at, offline)) = &description.offline {
         t.offline = offline.and(&t.online);
         t.online = t.online.minus(offline);

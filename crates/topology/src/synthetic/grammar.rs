@@ -8,7 +8,7 @@ type Result<T> = std::result::Result<T, DescriptionError>;
 
 /// What a machine is made of, outermost first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Part {
+pub enum SyntheticPart {
     Board,
     Package,
     Die,
@@ -20,23 +20,23 @@ pub enum Part {
     Pu,
 }
 
-const PARTS: [(&str, Part); 9] = [
-    ("board", Part::Board),
-    ("package", Part::Package),
-    ("die", Part::Die),
-    ("node", Part::Node),
-    ("l3", Part::L3),
-    ("l2", Part::L2),
-    ("unit", Part::Unit),
-    ("core", Part::Core),
-    ("pu", Part::Pu),
+const PARTS: [(&str, SyntheticPart); 9] = [
+    ("board", SyntheticPart::Board),
+    ("package", SyntheticPart::Package),
+    ("die", SyntheticPart::Die),
+    ("node", SyntheticPart::Node),
+    ("l3", SyntheticPart::L3),
+    ("l2", SyntheticPart::L2),
+    ("unit", SyntheticPart::Unit),
+    ("core", SyntheticPart::Core),
+    ("pu", SyntheticPart::Pu),
 ];
 const DEVICES: [&str; 5] = ["pci", "network", "storage", "display", "accelerator"];
 const SETTINGS: [&str; 4] = ["dist", "numbering", "offline", "allowed"];
 
 /// A level: so many of this part in each of the level outside of it.
 #[derive(Debug, Clone, Default)]
-pub struct Level {
+pub struct SyntheticLevel {
     pub count: u32,
     pub at: usize,
     pub memory_kb: Option<u64>,
@@ -56,7 +56,7 @@ pub struct Far {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Numbering {
+pub enum SyntheticNumbering {
     #[default]
     Sequential,
     Interleaved,
@@ -64,11 +64,11 @@ pub enum Numbering {
 }
 
 #[derive(Debug, Default)]
-pub struct Description {
-    pub levels: Vec<(Part, Level)>,
+pub struct SyntheticMachine {
+    pub levels: Vec<(SyntheticPart, SyntheticLevel)>,
     pub far: Vec<Far>,
     pub distances: Option<(usize, Vec<u32>)>,
-    pub numbering: Numbering,
+    pub numbering: SyntheticNumbering,
     pub devices: Vec<(usize, String, u32)>,
     pub offline: Option<(usize, CpuSet)>,
     pub allowed: Option<(usize, CpuSet)>,
@@ -77,8 +77,8 @@ pub struct Description {
 /// Memory of a node that does not say: 16 GiB.
 pub const DEFAULT_MEMORY_KB: u64 = 16 << 20;
 
-pub fn parse(text: &str) -> Result<Description> {
-    let mut description = Description::default();
+pub fn parse(text: &str) -> Result<SyntheticMachine> {
+    let mut description = SyntheticMachine::default();
     for (at, item) in items(text) {
         let end = item.find(|c: char| !c.is_ascii_alphanumeric()).unwrap_or(item.len());
         let (name, rest) = item.split_at(end);
@@ -118,7 +118,7 @@ fn items(text: &str) -> Vec<(usize, &str)> {
     items
 }
 
-fn level(description: &mut Description, at: usize, name: &str, rest: &str) -> Result<()> {
+fn level(description: &mut SyntheticMachine, at: usize, name: &str, rest: &str) -> Result<()> {
     let Some(order) = PARTS.iter().position(|(word, _)| *word == name) else {
         return Err(unknown(at, name, rest));
     };
@@ -132,7 +132,7 @@ fn level(description: &mut Description, at: usize, name: &str, rest: &str) -> Re
         digits => count(at + name.len() + 1, digits.unwrap_or(count_text), name)?,
     };
     let mut attributes = Attributes::parse(attributes)?;
-    if part == Part::Node && attributes.take_flag("cpuless") {
+    if part == SyntheticPart::Node && attributes.take_flag("cpuless") {
         description.far.push(Far {
             count,
             at,
@@ -142,21 +142,21 @@ fn level(description: &mut Description, at: usize, name: &str, rest: &str) -> Re
         return attributes.finish("cpuless, mem=SIZE and far=NUMBER are what a node without CPUs can have");
     }
     check_order(description, at, order)?;
-    let mut level = Level { count, at, ..Level::default() };
+    let mut level = SyntheticLevel { count, at, ..SyntheticLevel::default() };
     let fix = match part {
-        Part::Node => {
+        SyntheticPart::Node => {
             level.memory_kb = attributes.take_memory("mem")?;
             "mem=SIZE and cpuless are what a node can have"
         }
-        Part::L3 | Part::L2 => {
+        SyntheticPart::L3 | SyntheticPart::L2 => {
             level.size = attributes.take_size("size")?;
             "size=SIZE is what a cache can have"
         }
-        Part::Unit => {
+        SyntheticPart::Unit => {
             level.size = attributes.take_size("size")?;
             "size=SIZE, of its L2 cache, is what a unit can have"
         }
-        Part::Core => {
+        SyntheticPart::Core => {
             level.l1 = attributes.take_size("l1")?;
             level.l2 = attributes.take_size("l2")?;
             "l1=SIZE and l2=SIZE are what a core can have"
@@ -170,7 +170,7 @@ fn level(description: &mut Description, at: usize, name: &str, rest: &str) -> Re
 
 /// Levels go from the outside in. A node may also hold packages or dies, or be smaller than
 /// a cache, so its place is free.
-fn check_order(description: &Description, at: usize, order: usize) -> Result<()> {
+fn check_order(description: &SyntheticMachine, at: usize, order: usize) -> Result<()> {
     let part = PARTS[order].1;
     for (before, _) in &description.levels {
         let name = PARTS[order].0;
@@ -182,7 +182,7 @@ fn check_order(description: &Description, at: usize, order: usize) -> Result<()>
             ));
         }
         let rank = PARTS.iter().position(|(_, p)| p == before).unwrap_or(0);
-        let free = |p: Part, other: usize| p == Part::Node && (1..=6).contains(&other);
+        let free = |p: SyntheticPart, other: usize| p == SyntheticPart::Node && (1..=6).contains(&other);
         if rank > order && !free(part, rank) && !free(*before, order) {
             let fix = format!("put '{name}' before '{}': levels go from the outside in", PARTS[rank].0);
             return Err(DescriptionError::new(at, format!("'{name}' is inside '{}'", PARTS[rank].0), fix));
@@ -191,7 +191,7 @@ fn check_order(description: &Description, at: usize, order: usize) -> Result<()>
     Ok(())
 }
 
-fn device(description: &mut Description, at: usize, name: &str, target: &str) -> Result<()> {
+fn device(description: &mut SyntheticMachine, at: usize, name: &str, target: &str) -> Result<()> {
     if !DEVICES.contains(&name) {
         let fix = format!("devices are {}", DEVICES.join(", "));
         return Err(DescriptionError::new(at, format!("'{name}' is no device"), fix));
@@ -209,7 +209,7 @@ fn device(description: &mut Description, at: usize, name: &str, target: &str) ->
     Ok(())
 }
 
-fn setting(description: &mut Description, at: usize, name: &str, value: &str) -> Result<()> {
+fn setting(description: &mut SyntheticMachine, at: usize, name: &str, value: &str) -> Result<()> {
     let value_at = at + name.len() + 1;
     let set = || {
         let fix = "write a list such as 0-3,8";
@@ -221,9 +221,9 @@ fn setting(description: &mut Description, at: usize, name: &str, value: &str) ->
         "allowed" => description.allowed = Some((value_at, set()?)),
         "numbering" => {
             description.numbering = match value {
-                "sequential" => Numbering::Sequential,
-                "interleaved" => Numbering::Interleaved,
-                "roundrobin" => Numbering::RoundRobin,
+                "sequential" => SyntheticNumbering::Sequential,
+                "interleaved" => SyntheticNumbering::Interleaved,
+                "roundrobin" => SyntheticNumbering::RoundRobin,
                 _ => {
                     let fix = "numberings are sequential, interleaved and roundrobin";
                     return Err(DescriptionError::new(value_at, format!("'{value}' is no numbering"), fix));

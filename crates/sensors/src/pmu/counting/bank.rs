@@ -3,17 +3,17 @@
 
 use super::unlimited;
 use crate::watched::PATIENCE;
-use numakit_sys::perf::{Counters, Errno, Event, Group, LARGEST_GROUP, Times};
+use numakit_sys::perf::{Counters, Errno, EventGroup, LARGEST_GROUP, PerfEvent, Times};
 use std::io;
 
 /// See the module. Totals go on when counters are opened again, so that nothing jumps.
 #[derive(Debug)]
 pub struct Bank {
     cpu: u32,
-    events: Vec<Event>,
+    events: Vec<PerfEvent>,
     counts: Vec<Count>,
     groups: Vec<Open>,
-    refused: Vec<Refusal>,
+    refused: Vec<RefusedEvent>,
     state: State,
     /// How often it was opened.
     opens: u64,
@@ -44,7 +44,7 @@ struct Count {
 /// A group, and which of the events it has.
 #[derive(Debug)]
 struct Open {
-    group: Box<dyn Group>,
+    group: Box<dyn EventGroup>,
     first: usize,
     len: usize,
     /// When it had last counted.
@@ -55,18 +55,18 @@ struct Open {
 
 /// An event that could not be opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Refusal {
+pub struct RefusedEvent {
     /// Where.
     pub cpu: u32,
     /// What.
-    pub event: Event,
+    pub event: PerfEvent,
     /// The system's number of the error.
     pub code: i32,
 }
 
 /// What is known of an event after a read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Reading {
+pub enum CounterReading {
     /// What was counted since it was first opened.
     Counted(u64),
     /// The same of a CPU that is offline, on which nothing happens.
@@ -77,14 +77,14 @@ pub enum Reading {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Trouble {
     /// An event was refused.
-    Refused(Refusal),
+    Refused(RefusedEvent),
     /// The counters on this CPU had gone, and count again from now on.
     Reopened(u32),
 }
 
 impl Bank {
     /// Events of one PMU on a CPU, with what was counted of them before.
-    pub fn new(cpu: u32, events: Vec<(Event, u64)>) -> Self {
+    pub fn new(cpu: u32, events: Vec<(PerfEvent, u64)>) -> Self {
         let counts = events.iter().map(|&(_, total)| Count { total, ..Count::default() }).collect();
         let events = events.into_iter().map(|(event, _)| event).collect();
         let (groups, refused) = (Vec::new(), Vec::new());
@@ -115,22 +115,22 @@ impl Bank {
     }
 
     /// What is known of each event; `None` for one that did not count since the last read.
-    pub fn values(&self) -> impl Iterator<Item = Option<Reading>> {
+    pub fn values(&self) -> impl Iterator<Item = Option<CounterReading>> {
         let offline = self.offline();
         self.counts.iter().map(move |c| match c.fresh {
-            true => Some(Reading::Counted(c.total)),
-            false => offline.then_some(Reading::Offline(c.total)),
+            true => Some(CounterReading::Counted(c.total)),
+            false => offline.then_some(CounterReading::Offline(c.total)),
         })
     }
 
     fn offline(&self) -> bool {
         let no_device =
-            |r: &Refusal| Errno::of(&io::Error::from_raw_os_error(r.code)) == Some(Errno::NoDevice);
+            |r: &RefusedEvent| Errno::of(&io::Error::from_raw_os_error(r.code)) == Some(Errno::NoDevice);
         matches!(self.state, State::Away(_)) && self.refused.iter().any(no_device)
     }
 
     /// Each event with what was ever counted of it.
-    pub fn totals(&self) -> impl Iterator<Item = (u32, Event, u64)> {
+    pub fn totals(&self) -> impl Iterator<Item = (u32, PerfEvent, u64)> {
         self.events.iter().zip(&self.counts).map(|(event, count)| (self.cpu, *event, count.total))
     }
 
@@ -226,8 +226,8 @@ fn scaled(count: u64, enabled: u64, running: u64) -> u64 {
     u64::try_from((u128::from(count) * enabled + running / 2) / running).unwrap_or(u64::MAX)
 }
 
-fn refusal(cpu: u32, event: Event, error: &io::Error) -> Refusal {
-    Refusal { cpu, event, code: error.raw_os_error().unwrap_or(0) }
+fn refusal(cpu: u32, event: PerfEvent, error: &io::Error) -> RefusedEvent {
+    RefusedEvent { cpu, event, code: error.raw_os_error().unwrap_or(0) }
 }
 
 #[cfg(test)]

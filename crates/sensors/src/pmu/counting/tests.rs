@@ -9,11 +9,11 @@ const SECOND: u64 = 1_000_000_000;
 const UNCORE: u32 = 17;
 const CPUS: [&str; 2] = ["0-3", "4-7"];
 
-fn hardware(code: u64) -> Event {
-    Event::new(UNCORE, code)
+fn hardware(code: u64) -> PerfEvent {
+    PerfEvent::new(UNCORE, code)
 }
 
-const SWITCHES: Event = Event { pmu: Event::SOFTWARE, config: [3, 0, 0, 0] };
+const SWITCHES: PerfEvent = PerfEvent { pmu: PerfEvent::SOFTWARE, config: [3, 0, 0, 0] };
 
 /// A machine with so many packages of four CPUs, and what is scripted for it.
 struct Bench {
@@ -44,7 +44,7 @@ impl Bench {
 
     fn counting(&self) -> Counting {
         let mut counting = Counting::new("uncore", &Scene::new(&self.root, &self.topology)).unwrap();
-        let device = Device {
+        let device = Pmu {
             name: "uncore_imc_2".to_owned(),
             kind: UNCORE,
             core: false,
@@ -57,10 +57,10 @@ impl Bench {
     }
 
     /// A sensor of one series for each list of requests, named `a`, `b`, ...
-    fn sensor(&self, series: &[&[(u32, Event)]]) -> Reading {
+    fn sensor(&self, series: &[&[(u32, PerfEvent)]]) -> Reading {
         let mut counting = self.counting();
         for (name, requests) in ('a'..).zip(series) {
-            let parts = requests.iter().map(|&(cpu, event)| (Request { cpu, event }, Factor::ONE));
+            let parts = requests.iter().map(|&(cpu, event)| (CounterRequest { cpu, event }, Factor::ONE));
             counting.add(named(&name.to_string()), parts.collect());
         }
         self.reading(counting)
@@ -102,7 +102,7 @@ impl Reading {
 fn a_series_is_the_sum_of_its_counts_each_with_its_factor() {
     let bench = Bench::new(1);
     let mut counting = bench.counting();
-    let part = |code, times, over| (Request { cpu: 0, event: hardware(code) }, Factor { times, over });
+    let part = |code, times, over| (CounterRequest { cpu: 0, event: hardware(code) }, Factor { times, over });
     counting.add(named("data"), vec![part(9, 64, 9), part(1, 1, 2)]);
     counting.add(named("void"), vec![part(9, 1, 0)]);
     counting.add(named("none"), Vec::new());
@@ -118,15 +118,15 @@ fn a_series_is_the_sum_of_its_counts_each_with_its_factor() {
 #[test]
 fn events_are_grouped_by_cpu_and_pmu_and_opened_once() {
     let bench = Bench::new(1);
-    let tracepoint = Event::new(Event::TRACEPOINT, 300);
-    let all: Vec<(u32, Event)> = (0..6).map(|code| (0, hardware(code))).collect();
+    let tracepoint = PerfEvent::new(PerfEvent::TRACEPOINT, 300);
+    let all: Vec<(u32, PerfEvent)> = (0..6).map(|code| (0, hardware(code))).collect();
     let mut reading =
         bench.sensor(&[&all, &all[..2], &[(0, SWITCHES), (0, tracepoint), (1, SWITCHES)], &[(0, SWITCHES)]]);
     assert_eq!(bench.script.opens(), 0, "nothing is opened before the first read");
     assert_eq!(reading.sensor.files(), 9);
     reading.after(0);
     let groups =
-        [((0, Event::SOFTWARE), vec![2]), ((0, UNCORE), vec![4, 2]), ((1, Event::SOFTWARE), vec![1])];
+        [((0, PerfEvent::SOFTWARE), vec![2]), ((0, UNCORE), vec![4, 2]), ((1, PerfEvent::SOFTWARE), vec![1])];
     assert_eq!(bench.script.open_groups(), groups);
     assert_eq!(reading.after(SECOND)[2], Some(3000 + 300_000 + 3001));
     assert_eq!(bench.script.opens(), 4);
@@ -151,8 +151,8 @@ fn what_nobody_wants_is_not_opened_and_totals_survive() {
 #[test]
 fn events_that_take_turns_are_scaled_and_it_is_said() {
     let bench = Bench::new(1);
-    let all: Vec<(u32, Event)> = (1..=12).map(|code| (0, hardware(code))).collect();
-    let series: Vec<&[(u32, Event)]> = all.chunks(1).collect();
+    let all: Vec<(u32, PerfEvent)> = (1..=12).map(|code| (0, hardware(code))).collect();
+    let series: Vec<&[(u32, PerfEvent)]> = all.chunks(1).collect();
     let mut reading = bench.sensor(&series);
     reading.after(0);
     for second in 1..=3 {
@@ -169,7 +169,7 @@ fn events_that_take_turns_are_scaled_and_it_is_said() {
 #[test]
 fn no_turn_is_no_data_and_not_zero() {
     let bench = Bench::new(1);
-    let all: Vec<(u32, Event)> = (1..=8).map(|code| (0, hardware(code))).collect();
+    let all: Vec<(u32, PerfEvent)> = (1..=8).map(|code| (0, hardware(code))).collect();
     let mut reading = bench.sensor(&[&all[..4], &all[4..], &all]);
     reading.after(0);
     // One turn is 4 ms: after 1 ms the second group has not had any.
@@ -184,7 +184,7 @@ fn no_turn_is_no_data_and_not_zero() {
 #[test]
 fn a_cpu_that_goes_away_and_comes_back_leaves_no_jump() {
     let bench = Bench::new(1);
-    let tracepoint = Event::new(Event::TRACEPOINT, 5);
+    let tracepoint = PerfEvent::new(PerfEvent::TRACEPOINT, 5);
     let mut reading = bench.sensor(&[&[(1, SWITCHES)], &[(2, SWITCHES), (2, tracepoint)], &[(3, SWITCHES)]]);
     reading.after(0);
     assert_eq!(reading.after(SECOND), [Some(3001), Some(8004), Some(3003)]);
@@ -300,9 +300,9 @@ fn it_is_not_read_more_often_than_it_may_cost() {
     let bench = Bench::new(1);
     let few = bench.sensor(&[&[(0, SWITCHES), (1, SWITCHES)]]);
     assert_eq!(few.sensor.period(), Duration::ZERO);
-    let cpus: Vec<(u32, Event)> = (0..256).map(|cpu| (cpu, SWITCHES)).collect();
+    let cpus: Vec<(u32, PerfEvent)> = (0..256).map(|cpu| (cpu, SWITCHES)).collect();
     assert_eq!(bench.sensor(&[&cpus]).sensor.period(), Duration::from_micros(256 * 8 * 20));
-    let boxes: Vec<(u32, Event)> = (0..500).map(|code| (0, hardware(code))).collect();
+    let boxes: Vec<(u32, PerfEvent)> = (0..500).map(|code| (0, hardware(code))).collect();
     assert_eq!(bench.sensor(&[&boxes]).sensor.period(), Duration::from_micros(125 * 2 * 20));
 }
 
@@ -318,7 +318,7 @@ proptest! {
     #[test]
     fn values_never_go_back(steps in proptest::collection::vec((0u8..6, 0u64..50_000_000), 1..60)) {
         let bench = Bench::new(1);
-        let all: Vec<(u32, Event)> = (1..=6).map(|code| (0, hardware(code))).collect();
+        let all: Vec<(u32, PerfEvent)> = (1..=6).map(|code| (0, hardware(code))).collect();
         let mut reading = bench.sensor(&[&all, &all[..1], &[(1, SWITCHES)]]);
         let mut last = [0; 3];
         for (step, ns) in steps {

@@ -51,7 +51,7 @@ fn only_what_is_wanted_is_read() {
 
 #[test]
 fn a_pmu_that_cannot_be_understood_is_skipped_with_the_reason() {
-    type Break = fn(&mut numakit_sys::root::Tree);
+    type Break = fn(&mut numakit_sys::root::FileTree);
     let cases: [(Break, &str); 6] = [
         (|t| _ = t.file(&format!("{IMC}/type"), "x\n"), "/type is 'x', not a number"),
         (|t| _ = t.remove(&format!("{IMC}/type")), "/type: no such file"),

@@ -47,7 +47,7 @@ fn every_level_has_its_verdict_and_its_fix() {
 
 #[test]
 fn a_refusal_of_the_kernel_is_told_in_the_same_words() {
-    let events = [Event::new(Event::SOFTWARE, 2), Event::new(Event::TRACEPOINT, 300)];
+    let events = [PerfEvent::new(PerfEvent::SOFTWARE, 2), PerfEvent::new(PerfEvent::TRACEPOINT, 300)];
     for level in -1..=4 {
         for (capabilities, capable) in [(PERFMON, true), (NONE, false)] {
             let script = Script::new();
@@ -79,7 +79,7 @@ fn the_administrator_may_everything_and_old_kernels_know_nobody_else() {
 #[test]
 fn every_error_has_a_sentence_and_a_fix() {
     let privilege = Privilege::look(&machine("2", ALL));
-    let event = Event::new(17, 0x304);
+    let event = PerfEvent::new(17, 0x304);
     let words = |errno: Errno| privilege.explain(&event, 5, &errno.error()).to_string();
     for (errno, seen, fix) in [
         (Errno::Denied, "is refused", "--cap-add PERFMON"),

@@ -1,7 +1,7 @@
 use super::super::numa_maps::Use;
 use super::super::search::{Located, Search};
 use super::*;
-use crate::task::nodes::Nodes;
+use crate::task::nodes::TaskNodes;
 use crate::testing::{nodes, root};
 use std::sync::Mutex;
 
@@ -57,10 +57,10 @@ struct Listed {
 
 impl Present for Listed {
     /// A thousand pages at a time.
-    fn runs(&self, start: u64, end: u64, runs: &mut Vec<Run>) -> io::Result<u64> {
+    fn runs(&self, start: u64, end: u64, runs: &mut Vec<PageRun>) -> io::Result<u64> {
         let end = end.min(start + 1000 * PAGE);
         for page in (start..end).step_by(PAGE as usize).filter(|page| (self.node)(number(*page)).is_some()) {
-            runs.push(Run { start: page, end: page + PAGE, huge: self.huge });
+            runs.push(PageRun { start: page, end: page + PAGE, huge: self.huge });
         }
         Ok(end)
     }
@@ -78,8 +78,8 @@ fn process(script: Script, resident: u64, mapped: u64, what: &str) -> (SysRoot, 
 }
 
 fn search(root: &SysRoot, ids: &[u32], may_hold: bool) -> Result<Located, ReadError> {
-    let nodes = Nodes::of(&nodes(ids));
-    let place = Place { root, nodes: &nodes, page_size: PAGE, may_hold };
+    let nodes = TaskNodes::of(&nodes(ids));
+    let place = WalkTarget { root, nodes: &nodes, page_size: PAGE, may_hold };
     let mut search = Search::open(&place, 7)?;
     while search.advance(&place)? {}
     Ok(search.found())

@@ -1,11 +1,11 @@
 use super::*;
 use crate::task::machine::{Made, topology};
 use crate::task::numa_maps::Use;
-use numakit_sys::root::Tree as Files;
+use numakit_sys::root::FileTree as Files;
 
-const ALL: Wanted = Wanted {
-    walk: walk::Wanted { memory: true, huge_pages: true },
-    threads: threads::Wanted { cpu_time: true, scheduling: true },
+const ALL: WatchTargets = WatchTargets {
+    walk: walk::WalkRequest { memory: true, huge_pages: true },
+    threads: threads::ThreadFields { cpu_time: true, scheduling: true },
 };
 
 fn machine(processes: &[&Made]) -> SysRoot {
@@ -15,9 +15,9 @@ fn machine(processes: &[&Made]) -> SysRoot {
 }
 
 fn observer(root: &SysRoot, pid: u32) -> Observer {
-    let nodes = Nodes::of(&topology());
+    let nodes = TaskNodes::of(&topology());
     let mut observer =
-        Observer::new(&Place { root, nodes: &nodes, page_size: 4096, may_hold: true }, ALL, pid);
+        Observer::new(&WalkTarget { root, nodes: &nodes, page_size: 4096, may_hold: true }, ALL, pid);
     observer.look();
     assert!(observer.walk(&|| true));
     observer

@@ -1,11 +1,11 @@
 use super::*;
 use crate::task::machine::{Made, topology};
-use numakit_sys::root::Tree;
+use numakit_sys::root::FileTree;
 use std::cell::Cell;
 use std::io::ErrorKind;
 
 fn machine() -> SysRoot {
-    let mut files = Tree::new();
+    let mut files = FileTree::new();
     files.file("/etc/passwd", "root:x:0:0::/:\nme\u{1b}:x:1000:1000::/:\nother:x:1000:1000::/:\n");
     let mut far = Made::new(10, 1, 0).maps("heap", &[(0, 10), (3, 30)]);
     far.command = "a b) S 1 (\u{7}";
@@ -27,7 +27,7 @@ fn processes_have_their_memory_and_their_share_of_far_memory() {
     assert_eq!((idle[0].ran, idle[0].near_far), (0, Some((250_000, 750_000))));
     assert_eq!(
         (idle[1].near_far, idle[2].near_far, &idle[2].found),
-        (Some((1_000_000, 0)), None, &Found::Denied)
+        (Some((1_000_000, 0)), None, &MemorySource::Denied)
     );
     assert_eq!((idle[0].user.as_str(), idle[0].command.as_str()), ("me?", "a b) S 1 (?"));
     let mut moved = Made::new(10, 1, 7).maps("heap", &[(0, 10), (3, 30)]);
@@ -47,7 +47,7 @@ fn what_there_is_no_time_for_is_said_and_the_busiest_come_first() {
     // A file, its end.
     let steps = Cell::new(2u32);
     let time = || steps.replace(steps.get().saturating_sub(1)) > 0;
-    let found: Vec<bool> = survey.measure(&time).iter().map(|p| p.found == Found::Late).collect();
+    let found: Vec<bool> = survey.measure(&time).iter().map(|p| p.found == MemorySource::Late).collect();
     assert_eq!(found, [true, false, true]);
 }
 
@@ -57,5 +57,5 @@ fn a_kernel_without_nodes_is_told() {
     root.change(|files| [10, 11, 14].iter().for_each(|p| _ = files.remove(&format!("/proc/{p}/numa_maps"))));
     let why = Survey::new(&root, &topology(), None).unwrap_err();
     assert_eq!(why.fix, Fix::BuildOption("CONFIG_NUMA".to_owned()));
-    assert!(Survey::new(&SysRoot::of_tree(Tree::new()), &topology(), None).is_err());
+    assert!(Survey::new(&SysRoot::of_tree(FileTree::new()), &topology(), None).is_err());
 }

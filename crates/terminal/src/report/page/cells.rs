@@ -1,7 +1,7 @@
 //! The words and table cells of the page.
 
 use crate::report::value::*;
-use crate::units::{Quantity, duration, grouped};
+use crate::units::{NumberStyle, duration, grouped};
 
 /// Names of absent metrics that are spelled out.
 const MOST_NAMES: usize = 3;
@@ -16,7 +16,7 @@ pub(super) fn machine(report: &Report) -> String {
             (machine.cpus, "CPU"),
         ];
         parts.extend(counts.into_iter().filter(|c| c.0 > 0).map(|(n, what)| counted(n as u64, what)));
-        parts.extend(machine.memory_bytes.map(|b| Quantity::Bytes.words(b as f64)));
+        parts.extend(machine.memory_bytes.map(|b| NumberStyle::Bytes.words(b as f64)));
     }
     if !report.recording.kernel.is_empty() {
         parts.push(format!("kernel {}", report.recording.kernel));
@@ -28,12 +28,12 @@ pub(super) fn machine(report: &Report) -> String {
 }
 
 pub(super) fn node_row(node: &NodeLocality) -> Vec<String> {
-    let count = |v| value(Quantity::Count, v);
+    let count = |v| value(NumberStyle::Count, v);
     let verdict = match node.verdict.grade {
         Grade::CannotTell => format!("{}: {}", node.verdict.word, node.verdict.because),
         Grade::Fine | Grade::Notable => node.verdict.word.clone(),
     };
-    let percent = value(Quantity::Percent, node.verdict.percent);
+    let percent = value(NumberStyle::Percent, node.verdict.percent);
     vec![
         node.node.to_string(),
         count(node.local),
@@ -51,19 +51,19 @@ pub(super) fn mover_row(mover: &Mover) -> Vec<String> {
         more => format!("{} and {more} alike", mover.series),
     };
     match mover.change {
-        Change::Rate { unit, quiet, peak, peak_at_seconds, active_percent } => {
+        SeriesChange::Rate { unit, quiet, peak, peak_at_seconds, active_percent } => {
             let rate = |v: f64| match unit {
-                "%" => Quantity::Percent.words(v),
-                "count" | "pages" => Quantity::Rate.words(v),
-                "bytes" => format!("{}B/s", Quantity::Rate.field(Some(v), 5).trim()),
-                _ => format!("{} {unit}/s", Quantity::Rate.field(Some(v), 5).trim()),
+                "%" => NumberStyle::Percent.words(v),
+                "count" | "pages" => NumberStyle::Rate.words(v),
+                "bytes" => format!("{}B/s", NumberStyle::Rate.field(Some(v), 5).trim()),
+                _ => format!("{} {unit}/s", NumberStyle::Rate.field(Some(v), 5).trim()),
             };
-            let active = Quantity::Percent.words(active_percent);
+            let active = NumberStyle::Percent.words(active_percent);
             vec![name, rate(quiet), rate(peak), duration(peak_at_seconds), active]
         }
-        Change::Level { unit, begin, end, least, most } => {
+        SeriesChange::Level { unit, begin, end, least, most } => {
             let level = |v: f64| match unit {
-                "bytes" => Quantity::Bytes.words(v),
+                "bytes" => NumberStyle::Bytes.words(v),
                 "count" => grouped(v),
                 _ => format!("{} {unit}", grouped(v)),
             };
@@ -72,7 +72,7 @@ pub(super) fn mover_row(mover: &Mover) -> Vec<String> {
     }
 }
 
-pub(super) fn value(quantity: Quantity, value: Option<f64>) -> String {
+pub(super) fn value(quantity: NumberStyle, value: Option<f64>) -> String {
     value.map_or_else(|| "-".to_owned(), |v| quantity.words(v))
 }
 
@@ -107,8 +107,8 @@ pub(super) fn shortened(name: &str) -> String {
 
 /// `node 2 waits for remote memory: 63 % of what its CPUs loaded from memory, ...`.
 pub(super) fn sufferer_words(s: &Sufferer) -> String {
-    let percent = |v: f64| Quantity::Percent.words(v);
-    let amount = s.per_second.map_or_else(String::new, |v| format!(", {}B/s", Quantity::Ratio.words(v)));
+    let percent = |v: f64| NumberStyle::Percent.words(v);
+    let amount = s.per_second.map_or_else(String::new, |v| format!(", {}B/s", NumberStyle::Ratio.words(v)));
     let until = s.until_seconds.map_or_else(|| "to the end".to_owned(), |v| format!("until {}", duration(v)));
     format!(
         "{} {}: {} {}{amount}; at most {} at {}; since {} {until}, {} of the time",

@@ -1,7 +1,7 @@
 //! The distance matrix as a heat map.
 
 use super::drawing::{Drawing, stack, text_line, text_width};
-use crate::topology::matrix::{Group, merge, singles};
+use crate::topology::matrix::{NodeGroup, merge, singles};
 use numakit_model::topology::Distances;
 
 /// Up to this many rows, each cell has its number in it.
@@ -83,7 +83,7 @@ impl Colours {
     }
 }
 
-fn numbered(distances: &Distances, groups: &[Group], colours: &Colours) -> Drawing {
+fn numbered(distances: &Distances, groups: &[NodeGroup], colours: &Colours) -> Drawing {
     let count = groups.len();
     let names: Vec<String> = groups.iter().map(|group| group.name(distances)).collect();
     let size = if count <= 16 { 12.0 } else { 9.5 };

@@ -2,7 +2,7 @@
 
 use super::drawing::{BOLD, Drawing, TITLE, framed, grid, paragraph, stack, strip, text_line, text_width};
 use super::overlay::{Overlay, SIDE};
-use crate::topology::outline::{Item, Part, Private, outline};
+use crate::topology::outline::{Item, OutlinePart, Private, outline};
 use crate::topology::phrases as say;
 use numakit_model::topology::{Core, Node};
 use numakit_model::{CpuSet, Topology};
@@ -62,7 +62,7 @@ impl<'a> Painter<'a> {
     /// Groups of parts that are alike in kind, below each other.
     fn inside(&self, items: &[Item<'a>], shape: f64) -> Drawing {
         let (cores, others): (Vec<&Item<'a>>, Vec<&Item<'a>>) =
-            items.iter().partition(|item| matches!(item.part, Part::Core(_)));
+            items.iter().partition(|item| matches!(item.part, OutlinePart::Core(_)));
         let (far, near): (Vec<&Item<'a>>, Vec<&Item<'a>>) =
             others.into_iter().partition(|i| i.cpus.is_empty());
         let mut rows = Vec::new();
@@ -84,19 +84,19 @@ impl<'a> Painter<'a> {
         let content = self.inside(&item.inside, if shape > 1.5 { 1.3 } else { 1.9 });
         let plain = |name: String, class| framed(&name, &[], class, None, &content);
         match item.part {
-            Part::Board(at) => plain(format!("board {at}"), "board"),
-            Part::Drawer(at) => plain(format!("drawer {at}"), "board"),
-            Part::Book(at) => plain(format!("book {at}"), "board"),
-            Part::Package(package) => plain(say::package(package), "package"),
-            Part::Die(at) => plain(format!("die {at}"), "die"),
-            Part::Cluster => plain(String::new(), "die"),
-            Part::Unit => plain("unit".to_owned(), "die"),
-            Part::Cache(cache) => {
+            OutlinePart::Board(at) => plain(format!("board {at}"), "board"),
+            OutlinePart::Drawer(at) => plain(format!("drawer {at}"), "board"),
+            OutlinePart::Book(at) => plain(format!("book {at}"), "board"),
+            OutlinePart::Package(package) => plain(say::package(package), "package"),
+            OutlinePart::Die(at) => plain(format!("die {at}"), "die"),
+            OutlinePart::Cluster => plain(String::new(), "die"),
+            OutlinePart::Unit => plain("unit".to_owned(), "die"),
+            OutlinePart::Cache(cache) => {
                 let name = strip(&say::cache(cache), content.width, "cache");
                 stack(vec![name, content], 4.0)
             }
-            Part::Node(node) => self.node(node, &content),
-            Part::Core(core) => self.core(core),
+            OutlinePart::Node(node) => self.node(node, &content),
+            OutlinePart::Core(core) => self.core(core),
         }
     }
 
@@ -232,7 +232,7 @@ impl<'a> Painter<'a> {
 
 fn core_of<'a>(item: &Item<'a>) -> Option<&'a Core> {
     match item.part {
-        Part::Core(core) => Some(core),
+        OutlinePart::Core(core) => Some(core),
         _ => None,
     }
 }

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Overlay {
     /// By CPU.
-    pub marks: BTreeMap<u32, Mark>,
+    pub marks: BTreeMap<u32, PuOverlay>,
     /// CPUs without a mark that are not free either.
     pub held: CpuSet,
     /// What the colours mean.
@@ -18,7 +18,7 @@ pub struct Overlay {
 
 /// What stands in a PU.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Mark {
+pub struct PuOverlay {
     /// As CSS writes it.
     pub colour: &'static str,
     /// A few characters; shown where there is room.
