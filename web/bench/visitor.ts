@@ -3,7 +3,7 @@
 import { defaultPanels } from "../src/panels/lines";
 import { Catalog } from "../src/series";
 import { stepFor } from "../src/steps";
-import type { FromServer, SourceInfo, State, ToServer } from "../src/wire";
+import type { FromServer, SourceInfo, ObservationState, ToServer } from "../src/wire";
 import WebSocket from "ws";
 
 /** The chart width of a page on a large screen. */
@@ -17,7 +17,7 @@ export class Visitor {
   frames = 0;
   bytes = 0;
   helloBytes = 0;
-  state: State | null = null;
+  state: ObservationState | null = null;
   private constructor(
     private readonly socket: WebSocket,
     private readonly greeted: (hello: Hello) => void,
@@ -47,7 +47,7 @@ export class Visitor {
   }
 
   /** Follows the series of the default panels, as a page of a thousand pixels does. */
-  followDefaults(source: SourceInfo, state: State): number {
+  followDefaults(source: SourceInfo, state: ObservationState): number {
     const lines = defaultPanels(new Catalog(source)).flatMap((panel) => panel.lines);
     const series = [...new Set(lines.map((line) => line.series.number))];
     const step = stepFor(SPAN_MS, PIXELS, state.interval_ns / NS) * NS;

@@ -4,7 +4,7 @@
 import { readFile } from "node:fs/promises";
 import { createServer } from "node:http";
 import { WebSocketServer, type WebSocket } from "ws";
-import type { FromServer, Label, State, ToServer } from "../src/wire";
+import type { FromServer, WireLabel, ObservationState, ToServer } from "../src/wire";
 import { encodeFrame, type Columns } from "./encode";
 import { signal, sourceInfo } from "./machine";
 
@@ -21,7 +21,7 @@ const names = [...info.metrics.map((m) => ({ ...m, sensor: m.sensor as string | 
 /** When each disabled sensor was switched off. */
 const off = new Map<string, number>();
 const instance = Math.random().toString(36).slice(2);
-const state: State = {
+const state: ObservationState = {
   interval_ns: interval * 1e6,
   paused: false,
   recording: null,
@@ -32,7 +32,7 @@ const state: State = {
   clients: 0,
   history: { from_ns: started * 1e6, to_ns: 0, full_from_ns: started * 1e6, bytes: 61e6, budget: 256 * 2 ** 20 },
 };
-let labels: Label[] = [
+let labels: WireLabel[] = [
   { id: 1, time_ns: (Date.now() - 41_000) * 1e6, text: "phase 2: interleave off" },
   { id: 2, time_ns: (Date.now() - 320_000) * 1e6, text: "job started" },
 ];

@@ -6,7 +6,7 @@ import type { Frame, Track } from "./frame";
 import { Catalog } from "./series";
 import { NS_PER_MS, sliceOf, type Slice } from "./store";
 import type { Ids } from "./timeline";
-import type { Label, SourceInfo } from "./wire";
+import type { WireLabel, SourceInfo } from "./wire";
 
 const ASK_PAUSE_MS = 90;
 
@@ -26,7 +26,7 @@ export function resample(x: Float64Array, own: Float64Array, track: Track, shift
 }
 
 /** Label texts that both lists have, without duplicates. */
-export function sharedLabels(first: Label[], second: Label[]): string[] {
+export function sharedLabels(first: WireLabel[], second: WireLabel[]): string[] {
   const texts = new Set(second.map((label) => label.text));
   return [...new Set(first.map((label) => label.text))].filter((text) => texts.has(text) && !text.startsWith("numakit:"));
 }

@@ -9,7 +9,7 @@ import type { Other } from "./panels/columns";
 import type { Catalog } from "./series";
 import type { Ids, Timeline } from "./timeline";
 import type { View } from "./view";
-import type { Label, SourceInfo } from "./wire";
+import type { WireLabel, SourceInfo } from "./wire";
 
 /** What the comparison needs from the page. */
 export interface Surroundings {
@@ -17,7 +17,7 @@ export interface Surroundings {
   view: View;
   connection: Connection;
   ids: Ids;
-  labelsOf(source: number): Label[];
+  labelsOf(source: number): WireLabel[];
 }
 
 export class Comparing {

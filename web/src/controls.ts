@@ -4,7 +4,7 @@ import { h, ICONS, icon, iconButton, pageIcon } from "./elements";
 import type { Link } from "./connection";
 import { format, span } from "./units";
 import { SPANS, type View } from "./view";
-import type { Role, SourceInfo, State } from "./wire";
+import type { Role, SourceInfo, ObservationState } from "./wire";
 
 export interface ControlEvents {
   follow(): void;
@@ -78,7 +78,7 @@ export class Controls {
   }
 
   /** Shows the state of the connection and of the sampler. */
-  show(link: Link, state: State | null, view: View): void {
+  show(link: Link, state: ObservationState | null, view: View): void {
     const { follow } = view;
     this.followButton.dataset.on = follow ? "1" : "0";
     relabel(this.followButton, follow ? "pause" : "play", follow ? "Freeze" : "Live", follow ? "Freeze this display; sampling continues (space)" : "Follow live data (space)");
@@ -98,7 +98,7 @@ export class Controls {
     relabel(this.recordButton, "record", state.recording ? format(state.recording.bytes, "bytes") : "Record", state.recording ? `Recording to ${state.recording.path}; click to stop or to change the file` : "Record to a file on the server");
   }
 
-  private wording(link: Link, state: State | null, follow: boolean): [string, string] {
+  private wording(link: Link, state: ObservationState | null, follow: boolean): [string, string] {
     if (link.is === "connecting") return ["wait", "connecting"];
     if (link.is === "lost") return ["bad", `${link.why ?? "connection lost"}; retrying (${link.tries})`];
     if (link.is === "refused") return ["bad", "not connected"];
@@ -119,7 +119,7 @@ export class Controls {
   }
 
   /** Ticks lost in the last seconds. */
-  private behind(state: State): number {
+  private behind(state: ObservationState): number {
     const { lost } = this;
     const more = lost.seen ? state.lost - lost.count : 0;
     if (more > 0) lost.since = Date.now();

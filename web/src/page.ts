@@ -10,7 +10,7 @@ import type { Frame } from "./frame";
 import { Screen } from "./screen";
 import { applyTheme } from "./theme";
 import { readView, type View } from "./view";
-import type { FromServer, Label, Limits, Role, SourceInfo, State, ToServer } from "./wire";
+import type { FromServer, WireLabel, ClientLimits, Role, SourceInfo, ObservationState, ToServer } from "./wire";
 import { Ids } from "./timeline";
 
 /** A command to the server, without the number that it gets when it is sent. */
@@ -23,12 +23,12 @@ export class Page {
   readonly ids = new Ids();
   readonly view: View;
   link: Link = { is: "connecting" };
-  state: State | null = null;
+  state: ObservationState | null = null;
   role: Role = "viewer";
-  limits: Limits | null = null;
+  limits: ClientLimits | null = null;
   private screen: Screen | null = null;
   private sources: SourceInfo[] = [];
-  private readonly labels = new Map<number, Map<number, Label>>();
+  private readonly labels = new Map<number, Map<number, WireLabel>>();
   private instance = "";
   private expected: number | null = null;
   private readonly waiting = new Set<number>();
@@ -103,7 +103,7 @@ export class Page {
     if (!this.connection.send({ ...body, id } as ToServer)) notify("Not connected: the command was not sent.", true);
   }
 
-  private greeted(instance: string, role: Role, sources: SourceInfo[], state: State): void {
+  private greeted(instance: string, role: Role, sources: SourceInfo[], state: ObservationState): void {
     this.state = state;
     const same = this.screen !== null && this.role === role && this.screen.fits(sources);
     if (this.instance && this.instance !== instance) notify("The server restarted. Data received before is kept.");
@@ -149,7 +149,7 @@ export class Page {
   }
 
   /** The labels of a source that were received so far. */
-  labelsOf(source: number): Label[] {
+  labelsOf(source: number): WireLabel[] {
     return [...(this.labels.get(source)?.values() ?? [])];
   }
 
@@ -159,8 +159,8 @@ export class Page {
     this.screen.labelsChanged(source.id);
   }
 
-  private keepLabels(source: number, labels: Label[], all: boolean): void {
-    const kept = (all ? undefined : this.labels.get(source)) ?? new Map<number, Label>();
+  private keepLabels(source: number, labels: WireLabel[], all: boolean): void {
+    const kept = (all ? undefined : this.labels.get(source)) ?? new Map<number, WireLabel>();
     for (const label of labels) kept.set(label.id, label);
     this.labels.set(source, kept);
     this.screen?.labelsChanged(source);

@@ -5,7 +5,7 @@ import type { Catalog, Series } from "./series";
 import { FORMULAS } from "./series";
 import type { Slice } from "./store";
 import { clock } from "./units";
-import type { State } from "./wire";
+import type { ObservationState } from "./wire";
 
 /** A series counts as missing when its last value is this much older than that of the others. */
 const PATIENCE_MS = 2000;
@@ -24,7 +24,7 @@ export class Presence {
 
   constructor(
     private readonly catalog: Catalog,
-    private readonly state: () => State | null,
+    private readonly state: () => ObservationState | null,
   ) {
     this.resolutions = new Map(catalog.source.metrics.map((metric) => [metric.name, metric.resolution_ns / 1e6]));
   }

@@ -22,7 +22,7 @@ import { switchTheme } from "./theme";
 import { Tree } from "./tree";
 import { Overview } from "./overview";
 import { writeView, freshView } from "./view";
-import type { Label, SourceInfo } from "./wire";
+import type { WireLabel, SourceInfo } from "./wire";
 
 const WATCH = 1;
 const ADDRESS_PAUSE_MS = 300;
@@ -45,7 +45,7 @@ export class Screen {
   private readonly files: Files;
   private cursor: number | null = null;
   /** The labels that users made, newest first. */
-  private labels: Label[] = [];
+  private labels: WireLabel[] = [];
   private marks: Mark[] = [];
   private dirty = false;
   private addressTimer = 0;

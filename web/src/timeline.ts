@@ -5,7 +5,7 @@ import type { Connection } from "./connection";
 import type { Frame } from "./frame";
 import { keepInside, stepFor, zoomed } from "./steps";
 import { EMPTY, Grid, NS_PER_MS, sliceOf, type Slice } from "./store";
-import type { Limits, SourceInfo, State } from "./wire";
+import type { ClientLimits, SourceInfo, ObservationState } from "./wire";
 import type { View } from "./view";
 
 const LEAST_MS = 10;
@@ -53,11 +53,11 @@ export class Timeline {
   }
 
   buckets = 600;
-  state: State | null = null;
+  state: ObservationState | null = null;
   /** How long the last drawing took, in ms. A page that only draws cannot be used. */
   cost = 0;
   /** The server's limits for one answer. */
-  most: Pick<Limits, "series" | "values"> = { series: 4096, values: 2_000_000 };
+  most: Pick<ClientLimits, "series" | "values"> = { series: 4096, values: 2_000_000 };
 
   get live(): boolean {
     return this.source.kind === "live";

@@ -224,7 +224,7 @@ on: boolean, };
 /**
  * The state of sampling, the same for all clients.
  */
-export type State = { 
+export type ObservationState = { 
 /**
  * Current interval; 0 if nothing is sampled.
  */
@@ -265,7 +265,7 @@ history: HistoryState, };
 /**
  * A text at a time.
  */
-export type Label = { 
+export type WireLabel = { 
 /**
  * Its number within the source.
  */
@@ -282,7 +282,7 @@ text: string, };
 /**
  * The limits for clients.
  */
-export type Limits = { 
+export type ClientLimits = { 
 /**
  * Maximum length of a message in bytes.
  */
@@ -335,11 +335,11 @@ sources: Array<SourceInfo>,
 /**
  * The state of sampling.
  */
-state: State, 
+state: ObservationState, 
 /**
  * The limits.
  */
-limits: Limits, } | { "type": "state" } & State | { "type": "labels", 
+limits: ClientLimits, } | { "type": "state" } & ObservationState | { "type": "labels", 
 /**
  * The source.
  */
@@ -347,7 +347,7 @@ source: number,
 /**
  * The labels.
  */
-labels: Array<Label>, 
+labels: Array<WireLabel>, 
 /**
  * Whether they replace all earlier ones.
  */
@@ -623,7 +623,7 @@ info: SourceInfo,
 /**
  * Its labels.
  */
-labels: Array<Label>, 
+labels: Array<WireLabel>, 
 /**
  * Time of its first row.
  */

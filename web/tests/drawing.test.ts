@@ -11,7 +11,7 @@ import { Presence } from "../src/presence";
 import { Catalog } from "../src/series";
 import { ticks, timeTicks } from "../src/steps";
 import type { Slice } from "../src/store";
-import type { State } from "../src/wire";
+import type { ObservationState } from "../src/wire";
 
 const track = (...values: number[]): Track => ({ min: Float64Array.from(values, (v) => v - 1), max: Float64Array.from(values, (v) => v + 1), mean: Float64Array.from(values) });
 const catalog = new Catalog(sourceInfo(4, 0));
@@ -95,7 +95,7 @@ test("a series without values has a reason, one with values has none", () => {
   const x = Array.from({ length: 20 }, (_, at) => at * 1000);
   const gone = track(...x.map((at) => (at < 5000 ? 1 : NaN)));
   const tracks = new Map([[free.number, gone], [used.number, track(...x)], [idle.number, track(...x.map(() => NaN))]]);
-  const state = { paused: false, sensors: [{ name: "node", on: false }] } as unknown as State;
+  const state = { paused: false, sensors: [{ name: "node", on: false }] } as unknown as ObservationState;
   const presence = new Presence(catalog, () => state);
   presence.look(sliceOf(x, tracks), 0, 20_000, [free.number, used.number, idle.number]);
   assert.equal(presence.why(used), null);

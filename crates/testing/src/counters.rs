@@ -6,11 +6,11 @@
 //!
 //! ```
 //! # use numakit_testing::counters::Script;
-//! # use numakit_sys::{SysRoot, root::Tree};
+//! # use numakit_sys::{SysRoot, root::FileTree};
 //! # use std::sync::Arc;
 //! let script = Script::new();
 //! script.pmu(17, 4, "0,28");
-//! let root = SysRoot::of_tree(Tree::new()).with_counters(Arc::new(script.clone()));
+//! let root = SysRoot::of_tree(FileTree::new()).with_counters(Arc::new(script.clone()));
 //! script.advance(1_000_000_000);
 //! ```
 

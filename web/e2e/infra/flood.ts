@@ -8,7 +8,7 @@ import { fileURLToPath } from "node:url";
 import { WebSocketServer, type WebSocket } from "ws";
 import { frameOf } from "../../dev/encode";
 import { sourceInfo } from "../../dev/machine";
-import type { FromServer, State, ToServer } from "../../src/wire";
+import type { FromServer, ObservationState, ToServer } from "../../src/wire";
 import { until } from "./until";
 
 const DIST = fileURLToPath(new URL("../dist/", import.meta.url));
@@ -115,7 +115,7 @@ export class Flood {
     this.socket?.send(JSON.stringify(message));
   }
 
-  private state(): State {
+  private state(): ObservationState {
     const [from, to] = [STARTED_MS * 1e6, this.newest * 1e6];
     return {
       interval_ns: 1e6, paused: false, recording: null, samples: this.sent, lost: 0, realtime: false, clients: 1, sensors: [],

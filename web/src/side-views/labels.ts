@@ -3,7 +3,7 @@
 import { ask } from "../dialogs";
 import { h, iconButton } from "../elements";
 import { clock } from "../units";
-import type { Label } from "../wire";
+import type { WireLabel } from "../wire";
 import type { SideContext, SideView } from "./side-view";
 
 const MAX_LISTED = 100;
@@ -13,7 +13,7 @@ export const labelsView = (context: SideContext): SideView => new Labels(context
 class Labels implements SideView {
   readonly element: HTMLElement;
   private readonly list = h("ol", { class: "labels" });
-  private listed: readonly Label[] | null = null;
+  private listed: readonly WireLabel[] | null = null;
 
   constructor(private readonly context: SideContext) {
     const add = context.mayEdit ? iconButton("label", "Add a label (n)", () => context.addLabel()) : null;
@@ -32,7 +32,7 @@ class Labels implements SideView {
     this.list.replaceChildren(...(labels.length > 0 ? labels.slice(0, MAX_LISTED).map((label) => this.row(label)) : [none]));
   }
 
-  private row(label: Label): HTMLElement {
+  private row(label: WireLabel): HTMLElement {
     const { context } = this;
     const time = label.time_ns / 1e6;
     const tools = context.mayEdit
@@ -43,7 +43,7 @@ class Labels implements SideView {
     return h("li", {}, h("button", { type: "button", class: "jump", title: "Go to this time", click: () => context.jump(time) }, h("time", {}, clock(time)), h("span", {}, label.text)), tools);
   }
 
-  private async edit(label: Label): Promise<void> {
+  private async edit(label: WireLabel): Promise<void> {
     const text = await ask("Edit label", label.text, "", "Save");
     if (text !== null && text !== label.text) this.context.editLabel(label, text);
   }

@@ -4,7 +4,7 @@ import type { Catalog } from "../series";
 import type { Slice } from "../store";
 import type { Machine } from "../topology";
 import type { View } from "../view";
-import type { Label } from "../wire";
+import type { WireLabel } from "../wire";
 
 /** What the page shows now. */
 export interface Visible {
@@ -33,13 +33,13 @@ export interface SideContext {
   readonly view: View;
   readonly mayEdit: boolean;
   /** User labels of the source, newest first. Each change makes a new list. */
-  labels(): readonly Label[];
+  labels(): readonly WireLabel[];
   /** The view needs other series, or changed the settings in `view`. */
   changed(): void;
   jump(ms: number): void;
   addLabel(): void;
-  editLabel(label: Label, text: string): void;
-  removeLabel(label: Label): void;
+  editLabel(label: WireLabel, text: string): void;
+  removeLabel(label: WireLabel): void;
 }
 
 /** Makes a view; `null` if the source has no data for it. */
