@@ -47,7 +47,8 @@ impl Member {
 
     fn look(&mut self, root: &SysRoot) {
         let stat = TaskDir::of(root, self.pid).stat().ok();
-        let same = |stat: &TaskStat| self.start.is_none_or(|start| start == stat.start);
+        // The counts of a reaped process are among its parent's already: it must not count twice.
+        let same = |stat: &TaskStat| !stat.reaped && self.start.is_none_or(|start| start == stat.start);
         let Some(stat) = stat.filter(same) else {
             (self.gone, self.stat) = (true, None);
             return;
@@ -145,5 +146,38 @@ impl Tree {
         let mut sum = self.lost;
         self.members.iter().for_each(|m| add(&mut sum, &m.account.total()));
         sum
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::task::machine::Made;
+    use numakit_sys::root::FileTree;
+
+    /// The tree's minor faults after a look at these processes.
+    fn faults(tree: &mut Tree, processes: &[&Made]) -> u64 {
+        let mut files = FileTree::new();
+        processes.iter().for_each(|made| made.put(&mut files));
+        tree.look(&SysRoot::of_tree(files));
+        tree.counts()[0]
+    }
+
+    #[test]
+    fn a_child_that_is_reaped_and_still_there_counts_once() {
+        let mut parent = Made { children: vec![8], ..Made::new(7, 1, 0) };
+        let mut child = Made { counts: [80, 0, 0, 0, 0, 0, 0, 0], ..Made::new(8, 7, 0) };
+        let mut files = FileTree::new();
+        parent.put(&mut files);
+        let mut tree = Tree::of(&SysRoot::of_tree(files), 7);
+        assert_eq!(faults(&mut tree, &[&parent, &child]), 80);
+        // The parent has waited: its count of waited-for children has them.
+        parent.counts[1] = 85;
+        (child.state, child.counts[0]) = ('X', 85);
+        assert_eq!(faults(&mut tree, &[&parent, &child]), 85);
+        parent.children.clear();
+        for _ in 0..3 {
+            assert_eq!(faults(&mut tree, &[&parent]), 85);
+        }
     }
 }

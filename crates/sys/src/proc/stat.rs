@@ -12,6 +12,8 @@ pub struct TaskStat {
     pub runnable: bool,
     /// It has exited; only its parent does not know yet.
     pub exited: bool,
+    /// Its parent has waited for it and has its counts; the kernel is about to remove it.
+    pub reaped: bool,
     /// It is about to exit.
     pub exiting: bool,
     /// The parent.
@@ -66,6 +68,7 @@ impl TaskStat {
             command,
             runnable: state == b'R',
             exited: matches!(state, b'Z' | b'X' | b'x'),
+            reaped: matches!(state, b'X' | b'x'),
             exiting: flags & EXITING != 0,
             parent: u32::try_from(number(4)?).ok()?,
             kernel: flags & KERNEL_THREAD != 0,
