@@ -152,11 +152,15 @@ impl KnownHolders {
             let own = file.and_then(|file| file::kernel_name(file).ok());
             elsewhere::look(&root, &identities, own.as_deref())
         };
+        let is_still_marked = || -> io::Result<bool> {
+            Ok(is_complete(&file.map(read_header).transpose()?.unwrap_or_default()))
+        };
         let look = || -> io::Result<(scan::Scan, audit::Audit)> {
             let scan = file.map(scan::scan).transpose()?.unwrap_or_default();
             let scan = scan::Scan { elsewhere: elsewhere.clone().unwrap_or_default(), ..scan };
-            // Where records are missing, tags tell of their programs.
-            let is_whole = is_marked && !scan.is_damaged;
+            // Where records are missing, tags tell of their programs. Whoever empties the file takes the mark
+            // away: a mark that was there before the scan and not after it says nothing of what was scanned.
+            let is_whole = is_marked && !scan.is_damaged && is_still_marked()?;
             let identities = if is_whole { &[] } else { &identities[..] };
             let audit = audit::look(&root, std::process::id(), &scan, identities);
             Ok((scan, audit))
