@@ -150,7 +150,7 @@ impl<R: BufRead> NumascopeRows<R> {
         self.position
     }
 
-    /// Goes on at a place that [`NumascopeRows::position`] gave, before which there are so many rows.
+    /// Continues at a position that [`NumascopeRows::position`] returned; `rows` come before it.
     pub fn go_to(&mut self, position: u64, rows: u64) -> io::Result<()>
     where
         R: Seek,

@@ -256,7 +256,7 @@ impl Ring {
     }
 
     /// Consumer: what waits, again and again until the queue is closed and empty. Each view comes
-    /// when so many rows wait or the time in ns is over, and has at most `most` rows.
+    /// when `rows` rows wait or `time` (ns) is over, and has at most `most` rows.
     pub fn views(&self, rows: usize, most: usize, time: u64) -> impl Iterator<Item = Pending<'_>> {
         std::iter::from_fn(move || {
             let open = self.wait(rows, clock::monotonic().saturating_add(time));

@@ -45,7 +45,7 @@ pub fn step(card: u32, register: usize) -> u64 {
     }
 }
 
-/// The value of the counter at this register after so many steps.
+/// The value of the counter at this register after N steps.
 pub fn counted(card: u32, register: usize, steps: u64) -> u64 {
     let step = step(card, register);
     let start = (1u64 << BITS) - 3 * step;

@@ -36,7 +36,10 @@ fn a_keeper_registers_again_when_the_file_is_removed() {
     let scene = Scene::new("again");
     let (mut one_run, pid) = scene.running(&["0-1", "sh", "-c", SLEEP]);
     let (mut two_run, other) = scene.running(&["5", "sh", "-c", SLEEP]);
-    until!(scene.holdings().iter().all(|h| h.who.as_ref().unwrap().program.is_some()), "both are told");
+    until!(
+        scene.holdings().iter().all(|h| h.who.as_ref().unwrap().program.is_some()),
+        "both records name their program"
+    );
     for round in 0..10 {
         fs::remove_file(scene.registry()).unwrap();
         // Whether the keepers were there already or not.

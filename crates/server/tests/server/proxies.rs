@@ -92,7 +92,10 @@ fn who_took_most_places_gives_one_to_another_address() {
     let mut text = Vec::new();
     let _ = (&held[0].1).read_to_end(&mut text);
     let text = String::from_utf8_lossy(&text);
-    assert!(text.contains("\"bye\"") && text.contains("took this place"), "the oldest is told: {text}");
+    assert!(
+        text.contains("\"bye\"") && text.contains("took this place"),
+        "the oldest gets a message: {text}"
+    );
 }
 
 fn file(name: &str) -> PathBuf {
