@@ -1,7 +1,7 @@
 //! What all users of a machine may write: who holds cores, and how many one may hold.
 
 use numakit_registry::limits::{self, Person, Whom};
-use numakit_registry::record::{self, HEADER, MOST_CPUS, Parsed, RECORD};
+use numakit_registry::record::{self, HEADER, MAX_CPUS, Parsed, RECORD};
 
 /// The file of the registry: a header, then records. What was read is printed on the terminals of
 /// others, and reads the same when it is written again.
@@ -20,7 +20,7 @@ pub fn metadata(input: &[u8]) {
     let sealed = records.chunks(RECORD).map(sealed).collect::<Vec<_>>();
     for bytes in records.chunks(RECORD).chain(sealed.iter().map(Vec::as_slice)).chain([input, header]) {
         let Parsed::Record(one) = record::parse(bytes) else { continue };
-        assert!(one.cpus.last().is_none_or(|last| last < MOST_CPUS));
+        assert!(one.cpus.last().is_none_or(|last| last < MAX_CPUS));
         let texts = [Some(&one.who.application), one.who.cgroup.as_ref(), one.who.job.as_ref()];
         assert!(texts.into_iter().flatten().all(|text| !text.chars().any(char::is_control)));
         assert_eq!(record::parse(&one.bytes()), Parsed::Record(one));

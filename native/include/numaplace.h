@@ -31,7 +31,7 @@ const char *numaplace_version(void);
  * ENOTSUP if the program was not started by `numa run`, EAGAIN if no core is free, else what the
  * kernel says; then nothing has changed.
  */
-int numaplace_replace(void);
+int numaplace_rebind(void);
 
 /*
  * The program enters a phase, or leaves it: recorders that run for this user write a label, NAME or

@@ -32,7 +32,7 @@ API const char *numaplace_version(void)
     return NUMAPLACE_VERSION;
 }
 
-API int numaplace_replace(void)
+API int numaplace_rebind(void)
 {
     if (!settings()->active)
         return ENOTSUP;

@@ -8,7 +8,7 @@
 /* The C library answers with all CPUs there can be where nothing was set. */
 static bool is_everything(const struct cpus *mask)
 {
-    for (size_t at = 0; at < MOST_CPUS / WORD; at++)
+    for (size_t at = 0; at < MAX_CPUS / WORD; at++)
         if (~mask->words[at])
             return false;
     return true;

@@ -8,7 +8,7 @@
  * kind belongs to a process, so it goes when the process does, whatever ends it. */
 enum { FIRST_BYTE = 1 << 20 };
 
-static atomic_bool taken[MOST_CPUS];
+static atomic_bool taken[MAX_CPUS];
 /* Cores before this one are taken, most likely. */
 static atomic_int hint;
 

@@ -5,7 +5,7 @@ int cpus_count(const struct cpus *cpus, int *only)
 {
     int count = 0;
     *only = -1;
-    for (size_t at = 0; at < MOST_CPUS / WORD && count < 2; at++) {
+    for (size_t at = 0; at < MAX_CPUS / WORD && count < 2; at++) {
         unsigned long word = cpus->words[at];
         if (word && count == 0)
             *only = (int)(at * WORD) + __builtin_ctzl(word);
@@ -17,7 +17,7 @@ int cpus_count(const struct cpus *cpus, int *only)
 
 bool cpus_within(const struct cpus *few, const struct cpus *many)
 {
-    for (size_t at = 0; at < MOST_CPUS / WORD; at++)
+    for (size_t at = 0; at < MAX_CPUS / WORD; at++)
         if (few->words[at] & ~many->words[at])
             return false;
     return true;

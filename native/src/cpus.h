@@ -7,11 +7,11 @@
 #include <stddef.h>
 
 /* As many as Linux supports. */
-enum { MOST_CPUS = 8192, MOST_NODES = 1024, WORD = 8 * sizeof(long) };
+enum { MAX_CPUS = 8192, MAX_NODES = 1024, WORD = 8 * sizeof(long) };
 
 /* In the layout of the kernel and of cpu_set_t. */
 struct cpus {
-    unsigned long words[MOST_CPUS / WORD];
+    unsigned long words[MAX_CPUS / WORD];
 };
 
 static inline void cpus_add(struct cpus *cpus, int cpu)

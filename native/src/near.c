@@ -83,10 +83,10 @@ static int create_here(const struct creation *all)
 /* What the creator uses of its own stack in a visit is its own, and is not to be made there. */
 __attribute__((noinline)) static void make_own_stack(void)
 {
-    enum { BYTES = 16 << 10, STEP = 4 << 10, LEAST = 4 * BYTES };
+    enum { BYTES = 16 << 10, STEP = 4 << 10, MIN = 4 * BYTES };
     uintptr_t here = (uintptr_t)__builtin_frame_address(0), bottom = thread_place()->bottom;
     /* Of the main thread no bottom is known, and there is enough. */
-    if (bottom ? here < bottom + LEAST : !os_is_main_thread())
+    if (bottom ? here < bottom + MIN : !os_is_main_thread())
         return;
     volatile char below[BYTES];
     for (size_t at = 0; at < BYTES; at += STEP)

@@ -9,12 +9,12 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-enum { MOST_PAGES = 64 };
+enum { MAX_PAGES = 64 };
 
 /* The memory policy of a thread: a mode of set_mempolicy(2) with its flags, and nodes. */
 struct policy {
     int mode;
-    unsigned long nodes[MOST_NODES / WORD];
+    unsigned long nodes[MAX_NODES / WORD];
 };
 
 struct policy policy_of_node(int mode, int node);
@@ -39,10 +39,10 @@ int os_set_policy(const struct policy *policy);
  * whole pages; pages that are there stay where they are. */
 int os_prefer(uintptr_t from, uintptr_t to, int node);
 
-/* The nodes of at most MOST_PAGES pages: a negative value for one that is not there. */
+/* The nodes of at most MAX_PAGES pages: a negative value for one that is not there. */
 int os_where(void *const *pages, int count, int *nodes);
 
-/* Moves at most MOST_PAGES pages of this process to the node. Pages that others share and those
+/* Moves at most MAX_PAGES pages of this process to the node. Pages that others share and those
  * that cannot move stay where they are, without an error. */
 int os_move(void *const *pages, int count, int node);
 

@@ -26,7 +26,7 @@
     })
 
 /* The kernel takes one off. */
-enum { NODE_BITS = MOST_NODES + 1 };
+enum { NODE_BITS = MAX_NODES + 1 };
 
 struct policy policy_of_node(int mode, int node)
 {
@@ -87,7 +87,7 @@ int os_where(void *const *pages, int count, int *nodes)
 
 int os_move(void *const *pages, int count, int node)
 {
-    int targets[MOST_PAGES], status[MOST_PAGES];
+    int targets[MAX_PAGES], status[MAX_PAGES];
     for (int i = 0; i < count; i++)
         targets[i] = node;
     return ERROR_OF(

@@ -15,12 +15,12 @@ static const struct {
     {"MPI_LOCALRANKID", "MPI_LOCALNRANKS"},                       /* MPICH, Intel MPI */
 };
 
-enum { MOST_RANKS = 1 << 20, CPU_BYTES = sizeof "8191,", NAME_BYTES = 16 };
+enum { MAX_RANKS = 1 << 20, CPU_BYTES = sizeof "8191,", NAME_BYTES = 16 };
 
 /* What replaces entries of the environment. */
-static char place_entry[NAME_BYTES + MOST_CPUS * CPU_BYTES];
-static char mask_entry[NAME_BYTES + MOST_CPUS * CPU_BYTES];
-static char omp_entry[NAME_BYTES + MOST_CPUS * (CPU_BYTES + 2)];
+static char place_entry[NAME_BYTES + MAX_CPUS * CPU_BYTES];
+static char mask_entry[NAME_BYTES + MAX_CPUS * CPU_BYTES];
+static char omp_entry[NAME_BYTES + MAX_CPUS * (CPU_BYTES + 2)];
 static char divided[] = "NUMA_RANKS=0";
 static char no_binding[] = "OMP_PROC_BIND=false";
 static char no_spinning[] = "OMP_WAIT_POLICY=PASSIVE";
@@ -31,7 +31,7 @@ static bool find_rank(char **environment, int *rank, int *count)
         const char *own = environment_find(environment, LAUNCHERS[i].rank);
         const char *all = environment_find(environment, LAUNCHERS[i].count);
         if (own && all)
-            return number_read(own, MOST_RANKS, rank) && number_read(all, MOST_RANKS, count) && *rank < *count;
+            return number_read(own, MAX_RANKS, rank) && number_read(all, MAX_RANKS, count) && *rank < *count;
     }
     return false;
 }
@@ -62,9 +62,9 @@ static const char *write_places(void)
 
 static void write_environment(char **environment, bool has_our_places)
 {
-    static short rising[MOST_CPUS];
+    static short rising[MAX_CPUS];
     int count = 0;
-    for (int cpu = 0; cpu < MOST_CPUS; cpu++)
+    for (int cpu = 0; cpu < MAX_CPUS; cpu++)
         if (cpus_has(&settings()->mask, cpu))
             rising[count++] = (short)cpu;
     write_list(mask_entry, "NUMA_MASK", rising, count);

@@ -31,7 +31,7 @@ static bool read_place(const char *text)
     memset(&seen, 0, sizeof seen);
     present.count = 0;
     while (*text) {
-        if (!list_next(&text, 0, MOST_CPUS, &first, &last))
+        if (!list_next(&text, 0, MAX_CPUS, &first, &last))
             return false;
         for (int cpu = first; cpu <= last; cpu++) {
             if (!cpus_has(&seen, cpu))
@@ -47,7 +47,7 @@ static bool read_mask(const char *text)
     int first, last;
     bool some = *text;
     while (*text) {
-        if (!list_next(&text, 0, MOST_CPUS, &first, &last))
+        if (!list_next(&text, 0, MAX_CPUS, &first, &last))
             return false;
         for (int cpu = first; cpu <= last; cpu++)
             cpus_add(&present.mask, cpu);
@@ -61,10 +61,10 @@ static bool read_nodes(const char *text)
     int first, last, node, same;
     while (*text) {
         const char *colon = strchr(text, ':');
-        if (!colon || !list_next(&text, ':', MOST_NODES, &node, &same) || text != colon)
+        if (!colon || !list_next(&text, ':', MAX_NODES, &node, &same) || text != colon)
             return false;
         for (text++; *text && *text != ';';) {
-            if (!list_next(&text, ';', MOST_CPUS, &first, &last))
+            if (!list_next(&text, ';', MAX_CPUS, &first, &last))
                 return false;
             for (int cpu = first; cpu <= last; cpu++)
                 present.node_of[cpu] = (short)(node + 1);
@@ -94,7 +94,7 @@ static bool read_memory(const char *text)
         present.memory.mode = modes[i].mode;
         int first, last;
         for (text += length; *text;) {
-            if (!list_next(&text, 0, MOST_NODES, &first, &last))
+            if (!list_next(&text, 0, MAX_NODES, &first, &last))
                 return false;
             for (int node = first; node <= last; node++)
                 present.memory.nodes[node / WORD] |= 1UL << node % WORD;
@@ -259,14 +259,14 @@ bool settings_narrow(const struct cpus *mask)
 
 int node_of_cpu(int cpu)
 {
-    return cpu >= 0 && cpu < MOST_CPUS ? present.node_of[cpu] - 1 : -1;
+    return cpu >= 0 && cpu < MAX_CPUS ? present.node_of[cpu] - 1 : -1;
 }
 
-static atomic_bool without_memory[MOST_NODES];
+static atomic_bool without_memory[MAX_NODES];
 
 bool node_gives_memory(int node)
 {
-    return node >= 0 && node < MOST_NODES &&
+    return node >= 0 && node < MAX_NODES &&
            !atomic_load_explicit(&without_memory[node], memory_order_relaxed);
 }
 
@@ -278,7 +278,7 @@ void node_gives_none(int node)
 int node_of_cpus(const struct cpus *cpus)
 {
     int node = -1;
-    for (int at = 0; at < (int)(MOST_CPUS / WORD); at++) {
+    for (int at = 0; at < (int)(MAX_CPUS / WORD); at++) {
         for (unsigned long word = cpus->words[at]; word; word &= word - 1) {
             int found = node_of_cpu(at * (int)WORD + __builtin_ctzl(word));
             if (found < 0 || (node >= 0 && found != node))

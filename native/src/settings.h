@@ -16,8 +16,8 @@ struct settings {
     int count;             /* CPUs in `order` */
     struct policy memory;  /* NUMA_MEMORY */
     struct cpus mask;      /* NUMA_MASK; without it the CPUs of NUMA_PLACE */
-    short order[MOST_CPUS];     /* NUMA_PLACE: the CPU of each thread, in order */
-    short node_of[MOST_CPUS];   /* NUMA_NODES, each one more than it is: 0 is unknown */
+    short order[MAX_CPUS];     /* NUMA_PLACE: the CPU of each thread, in order */
+    short node_of[MAX_CPUS];   /* NUMA_NODES, each one more than it is: 0 is unknown */
 };
 
 /* The settings; inactive before `settings_read`. */

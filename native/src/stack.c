@@ -17,7 +17,7 @@ extern void *__libc_stack_end;
 enum {
     PTHREAD_BYTES_OF_GLIBC_2_36 = 2304,
     /* Of a stack whose bottom is not known. */
-    MOST_BYTES = 64 << 20,
+    MAX_BYTES = 64 << 20,
 };
 
 static uintptr_t page = 4096;
@@ -80,11 +80,11 @@ static void refused(const char *what, int error)
              error == EPERM ? "; a seccomp profile refuses it" : "");
 }
 
-/* At most MOST_PAGES pages from here on. */
+/* At most MAX_PAGES pages from here on. */
 static void bring_some(int node, uintptr_t from, int count)
 {
-    void *pages[MOST_PAGES] = {0};
-    int nodes[MOST_PAGES], elsewhere = 0;
+    void *pages[MAX_PAGES] = {0};
+    int nodes[MAX_PAGES], elsewhere = 0;
     for (int i = 0; i < count; i++)
         pages[i] = (void *)(from + (uintptr_t)i * page);
     int error = os_where(pages, count, nodes);
@@ -107,7 +107,7 @@ static void bring(int node, uintptr_t from, uintptr_t to)
 {
     for (uintptr_t at = from / page * page; at < to && !atomic_load(&cannot);) {
         uintptr_t left = (to - at + page - 1) / page;
-        int count = left < MOST_PAGES ? (int)left : MOST_PAGES;
+        int count = left < MAX_PAGES ? (int)left : MAX_PAGES;
         bring_some(node, at, count);
         at += (uintptr_t)count * page;
     }
@@ -117,7 +117,7 @@ void stack_bring(int node, uintptr_t bottom, size_t below)
 {
     bool of_main = is_main(bottom);
     uintptr_t here = (uintptr_t)__builtin_frame_address(0), top = top_of(of_main);
-    uintptr_t lowest = bottom ? bottom : top - (top > MOST_BYTES ? MOST_BYTES : top);
+    uintptr_t lowest = bottom ? bottom : top - (top > MAX_BYTES ? MAX_BYTES : top);
     if (!node_gives_memory(node) || atomic_load(&cannot))
         return;
     /* Else the thread is on a stack of its own making, a coroutine's. */
@@ -138,10 +138,10 @@ void stack_prefer(int node, uintptr_t bottom)
     int error = 0;
     if (bottom && bottom < top) {
         error = os_prefer(page_up(bottom), top, node);
-    } else if (of_main && here < top && top - here < MOST_BYTES) {
+    } else if (of_main && here < top && top - here < MAX_BYTES) {
         error = os_prefer(here, top, node);
         /* Down to where it ends now: as it grows, that part does. */
-        while (error == 0 && top - here < MOST_BYTES && os_prefer(here - page, here, node) == 0)
+        while (error == 0 && top - here < MAX_BYTES && os_prefer(here - page, here, node) == 0)
             here -= page;
     }
     if (error == EINVAL)

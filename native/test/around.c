@@ -19,7 +19,7 @@ extern char **environ;
 #pragma weak numaplace_core
 #pragma weak numaplace_node
 #pragma weak numaplace_version
-#pragma weak numaplace_replace
+#pragma weak numaplace_rebind
 #endif
 
 static int status_of(pid_t child)
@@ -184,7 +184,7 @@ static void threads_are_left_alone(void)
     waiting_begin(&one, NULL);
     CHECK(has_both(pthread_self()) && has_both(one.id));
     waiting_end(&one);
-    CHECK(numaplace_replace() == ENOTSUP);
+    CHECK(numaplace_rebind() == ENOTSUP);
 }
 
 static void a_cpu_that_is_not_there_is_left_out(void)
@@ -230,7 +230,7 @@ static void *ask(void *argument)
     cpu_set_t both = mask_of(pthread_self());
     CPU_SET(first_cpu, &both);
     CHECK(sched_setaffinity(0, sizeof both, &both) == 0 && numaplace_core() == -1);
-    CHECK(numaplace_replace() == 0 && numaplace_core() == second_cpu);
+    CHECK(numaplace_rebind() == 0 && numaplace_core() == second_cpu);
     return NULL;
 }
 
@@ -245,7 +245,7 @@ static void programs_can_ask(void)
     waiting_begin(&one, NULL);
     pid_t child = fork();
     if (child == 0) {
-        CHECK(numaplace_core() == -1 && numaplace_replace() == 0 && numaplace_core() == first_cpu);
+        CHECK(numaplace_core() == -1 && numaplace_rebind() == 0 && numaplace_core() == first_cpu);
         _exit(0);
     }
     CHECK(status_of(child) == 0);

@@ -12,7 +12,7 @@ program plain
          import :: c_int
          integer(c_int) :: node
       end function
-      function numaplace_replace() bind(c) result(error)
+      function numaplace_rebind() bind(c) result(error)
          import :: c_int
          integer(c_int) :: error
       end function
@@ -26,6 +26,6 @@ program plain
 
    told = numaplace_phase_begin("fortran" // c_null_char)
    if (numaplace_core() /= -1) stop 1
-   if (numaplace_replace() /= 0) stop 2
+   if (numaplace_rebind() /= 0) stop 2
    if (numaplace_core() < 0 .or. numaplace_node() /= 0 .or. told < 0) stop 3
 end program

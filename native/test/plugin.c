@@ -15,7 +15,7 @@ int main(int count, char **words)
     void *library = dlopen(words[1], RTLD_NOW | RTLD_GLOBAL);
     CHECK(library);
     int (*replace)(void) = NULL, (*core)(void) = NULL;
-    *(void **)&replace = dlsym(library, "numaplace_replace");
+    *(void **)&replace = dlsym(library, "numaplace_rebind");
     *(void **)&core = dlsym(library, "numaplace_core");
     CHECK(replace && core && replace() == 0 && core() >= 0);
     pthread_t id;

@@ -20,7 +20,7 @@ const CHART_HEIGHT = 300;
 const CELL_HEIGHT = 130;
 const COLUMNS = 3;
 const MARGIN = { left: 70, right: 22, top: 14, bottom: 24 };
-const MOST_NAMED = 64;
+const MAX_NAMED = 64;
 
 /** The panel as it is on screen. */
 export function svgOf(panel: Panel): string {
@@ -41,7 +41,7 @@ export function svgOf(panel: Panel): string {
 /** Names, colours and values of the lines, in rows. */
 function legendOf(panel: Panel, theme: Theme): { svg: string; height: number } {
   let [x, y, svg] = [14, 30, ""];
-  for (const { line, value } of panel.values().slice(0, MOST_NAMED)) {
+  for (const { line, value } of panel.values().slice(0, MAX_NAMED)) {
     const words = `${line.label}  ${format(value, line.quantity)}`;
     const wide = 30 + words.length * 6.2;
     if (x + wide > WIDTH) [x, y] = [14, y + 18];

@@ -17,7 +17,7 @@ export interface Frame {
 }
 
 const WIDTH = { const: 0, u8: 1, u16: 2, u32: 4, f32: 4, f64: 8 } as const;
-const MOST_ROWS = 4_000_000;
+const MAX_ROWS = 4_000_000;
 
 /** A frame whose columns are not yet decoded. */
 export interface Parsed {
@@ -39,7 +39,7 @@ export function parseFrame(buffer: ArrayBuffer): Parsed {
   const text = new TextDecoder().decode(new Uint8Array(buffer, 4, length));
   const header = JSON.parse(text) as FrameHeader;
   const { rows } = header;
-  if (!Number.isInteger(rows) || rows < 0 || rows > MOST_ROWS) throw new Error(`a frame of ${rows} rows`);
+  if (!Number.isInteger(rows) || rows < 0 || rows > MAX_ROWS) throw new Error(`a frame of ${rows} rows`);
   return { header, buffer, start: Math.ceil((4 + length) / 8) * 8 };
 }
 

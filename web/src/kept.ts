@@ -8,7 +8,7 @@ import type { Contained, FrameHeader, Stretch } from "./wire";
 /** Returns the bytes of a block of the file. Each block is requested only once. */
 export type Block = (at: number) => Promise<ArrayBuffer>;
 
-const MOST_BUCKETS = 65_536;
+const MAX_BUCKETS = 65_536;
 
 /** The buckets of an answer, in ns, or in ms if the file holds buckets: integers. */
 interface Grid {
@@ -43,14 +43,14 @@ export class Kept {
 
   /** A range in at most `buckets` buckets, or its rows if there are fewer. */
   async range(id: number, series: number[], from: number, to: number, buckets: number): Promise<Frame> {
-    const wanted = Math.max(1, Math.min(buckets, MOST_BUCKETS));
+    const wanted = Math.max(1, Math.min(buckets, MAX_BUCKETS));
     const pieces = await this.pieces(series, from, to);
     const header = this.header(id);
     if (this.stepMs > 0) {
       // A multiple of the file's own buckets, so that none is split.
       const step = this.stepMs * Math.max(1, Math.ceil((to - from) / NS_PER_MS / wanted / this.stepMs));
       const first = Math.floor(from / NS_PER_MS / step);
-      const count = Math.min(Math.max(0, Math.ceil(to / NS_PER_MS / step) - first), MOST_BUCKETS);
+      const count = Math.min(Math.max(0, Math.ceil(to / NS_PER_MS / step) - first), MAX_BUCKETS);
       const tracks = gather(pieces, series, { from: first * step, step, count });
       return { header: { ...header, first, step_ns: step * NS_PER_MS, rows: count }, tracks, times: null };
     }
@@ -66,7 +66,7 @@ export class Kept {
   async grid(id: number, series: number[], from: number, step: number): Promise<Frame> {
     const { from_ns, to_ns } = this.told;
     const first = Math.floor(Math.max(from, from_ns) / step);
-    const count = Math.max(0, Math.min(Math.floor(to_ns / step) + 1 - first, MOST_BUCKETS));
+    const count = Math.max(0, Math.min(Math.floor(to_ns / step) + 1 - first, MAX_BUCKETS));
     const pieces = await this.pieces(series, first * step, (first + count) * step);
     const unit = this.stepMs > 0 ? NS_PER_MS : 1;
     const tracks = gather(pieces, series, { from: (first * step) / unit, step: step / unit, count });

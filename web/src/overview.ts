@@ -9,7 +9,7 @@ import type { SourceInfo } from "./wire";
 
 const WATCH = 2;
 const BUCKETS = 600;
-const LEAST_MS = 60_000;
+const MIN_MS = 60_000;
 
 export class Overview {
   slice: Slice = EMPTY;
@@ -39,7 +39,7 @@ export class Overview {
   refresh([from, to]: [number, number]): void {
     if (this.series.length === 0) return;
     if (this.source.ended_ns !== null) return this.ask(from, to);
-    const stepMs = stepFor(Math.max(to - from, LEAST_MS), BUCKETS, 1);
+    const stepMs = stepFor(Math.max(to - from, MIN_MS), BUCKETS, 1);
     const key = `${stepMs} ${this.series.join()}`;
     if (key === this.key) return;
     const grid = new Grid(stepMs, BUCKETS * 6);

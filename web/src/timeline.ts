@@ -8,7 +8,7 @@ import { EMPTY, Grid, NS_PER_MS, sliceOf, type Slice } from "./store";
 import type { ClientLimits, SourceInfo, ObservationState } from "./wire";
 import type { View } from "./view";
 
-const LEAST_MS = 10;
+const MIN_MS = 10;
 /** Ranges exclude their end, but the last sample of a recording must be inside. */
 const AFTER_MS = 0.001;
 const ASK_PAUSE_MS = 70;
@@ -66,7 +66,7 @@ export class Timeline {
   /** The time range of all data. */
   limits(): [number, number] {
     const { started_ns, ended_ns } = this.source;
-    if (ended_ns !== null) return [started_ns / NS_PER_MS, Math.max(ended_ns / NS_PER_MS + AFTER_MS, started_ns / NS_PER_MS + LEAST_MS)];
+    if (ended_ns !== null) return [started_ns / NS_PER_MS, Math.max(ended_ns / NS_PER_MS + AFTER_MS, started_ns / NS_PER_MS + MIN_MS)];
     const history = this.state?.history;
     const from = (history && history.from_ns > 0 ? history.from_ns : started_ns) / NS_PER_MS;
     const to = Math.max((history?.to_ns ?? 0) / NS_PER_MS, this.newest, from + 1000);
@@ -223,7 +223,7 @@ export class Timeline {
     const [start, end] = this.range();
     if (remember) this.back.push([start, end, this.view.follow]);
     if (this.back.length > 50) this.back.shift();
-    const length = Math.max(to - from, LEAST_MS);
+    const length = Math.max(to - from, MIN_MS);
     [this.view.from, this.view.to] = keepInside(from, from + length, low, high);
     this.view.spanMs = this.view.to - this.view.from;
     this.view.follow = false;
@@ -237,7 +237,7 @@ export class Timeline {
       this.view.spanMs = Math.min(Math.max((to - from) * factor, 1000), Math.max(high - low, 60_000));
       return this.refresh();
     }
-    this.showRange(...zoomed(from, to, around ?? (from + to) / 2, factor, LEAST_MS), false);
+    this.showRange(...zoomed(from, to, around ?? (from + to) / 2, factor, MIN_MS), false);
   }
 
   /** Moves the range by a fraction of its length; moving it past the newest sample follows live data again. */

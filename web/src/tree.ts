@@ -7,7 +7,7 @@ import { unitOf } from "./units";
 import type { AbsentInfo, SensorState } from "./wire";
 
 /** Rows that are made at once; a button makes the next ones. */
-const MOST_ROWS = 150;
+const MAX_ROWS = 150;
 const ON_SCREEN = "shown";
 
 export interface TreeEvents {
@@ -131,10 +131,10 @@ export class Tree {
   private rows(make: (() => HTMLElement[])[]): HTMLElement {
     const box = h("div", { class: "entries" });
     const next = (from: number) => {
-      box.append(...make.slice(from, from + MOST_ROWS).flatMap((one) => one()));
-      const left = make.length - from - MOST_ROWS;
+      box.append(...make.slice(from, from + MAX_ROWS).flatMap((one) => one()));
+      const left = make.length - from - MAX_ROWS;
       if (left <= 0) return;
-      const more: HTMLButtonElement = h("button", { type: "button", class: "link more", click: () => { more.remove(); next(from + MOST_ROWS); } }, `${left} more`);
+      const more: HTMLButtonElement = h("button", { type: "button", class: "link more", click: () => { more.remove(); next(from + MAX_ROWS); } }, `${left} more`);
       box.append(more);
     };
     next(0);
@@ -162,7 +162,7 @@ export class Tree {
   }
 
   private seriesRows(entry: Entry, series: Series[]): HTMLElement[] {
-    return series.slice(0, MOST_ROWS).map((one) =>
+    return series.slice(0, MAX_ROWS).map((one) =>
       this.button("entry place", idOf(one), `${entry.name}${one.instance ? `@${one.instance}` : ""}\n${entry.help}`, h("span", { class: "name" }, place(one.instance))));
   }
 

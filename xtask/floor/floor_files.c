@@ -12,7 +12,7 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-enum { MOST_FILES = 4096 };
+enum { MAX_FILES = 4096 };
 
 static int ascending(const void *a, const void *b)
 {
@@ -41,10 +41,10 @@ static ssize_t read_all(int fd)
 
 int main(int argc, char **argv)
 {
-    static int files[MOST_FILES];
+    static int files[MAX_FILES];
     const int fifo = argc > 1 && strcmp(argv[argc - 1], "--fifo") == 0;
     const int count = argc - 3 - fifo;
-    if (count < 1 || count > MOST_FILES || atol(argv[1]) <= 0 || atol(argv[2]) <= 0) {
+    if (count < 1 || count > MAX_FILES || atol(argv[1]) <= 0 || atol(argv[2]) <= 0) {
         fprintf(stderr, "Usage: floor_files TICKS_PER_SECOND SECONDS FILE... [--fifo]\n");
         return 2;
     }

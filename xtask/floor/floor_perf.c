@@ -12,7 +12,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-enum { MOST_CPUS = 4096, MOST_EVENTS = 32 };
+enum { MAX_CPUS = 4096, MAX_EVENTS = 32 };
 
 static int open_group(int cpu, char **configs, int count)
 {
@@ -37,17 +37,17 @@ static int open_group(int cpu, char **configs, int count)
 
 int main(int argc, char **argv)
 {
-    if (argc < 4 || argc - 3 > MOST_EVENTS || atol(argv[1]) <= 0 || atol(argv[2]) <= 0) {
+    if (argc < 4 || argc - 3 > MAX_EVENTS || atol(argv[1]) <= 0 || atol(argv[2]) <= 0) {
         fprintf(stderr, "Usage: floor_perf TICKS_PER_SECOND SECONDS CONFIG...\n");
         return 2;
     }
-    static int groups[MOST_CPUS];
+    static int groups[MAX_CPUS];
     const int cpus = (int)sysconf(_SC_NPROCESSORS_ONLN);
-    for (int cpu = 0; cpu < cpus && cpu < MOST_CPUS; cpu++)
+    for (int cpu = 0; cpu < cpus && cpu < MAX_CPUS; cpu++)
         groups[cpu] = open_group(cpu, argv + 3, argc - 3);
     prctl(PR_SET_TIMERSLACK, 1UL, 0, 0, 0);
 
-    uint64_t answer[3 + MOST_EVENTS], sum = 0;
+    uint64_t answer[3 + MAX_EVENTS], sum = 0;
     struct ticks ticks = ticks_begin(argv[1], argv[2]);
     for (int64_t due; ticks_wait(&ticks, &due);)
         for (int cpu = 0; cpu < cpus; cpu++)

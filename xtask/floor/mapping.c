@@ -12,7 +12,7 @@
 #include <time.h>
 
 #define PIECE (1l << 20)
-#define MOST_ROUNDS 10000000l
+#define MAX_ROUNDS 10000000l
 
 static double now(void)
 {
@@ -49,12 +49,12 @@ int main(int argc, char **argv)
     }
     if (atol(argv[1]) > 0)
         memory(atol(argv[1]) << 20);
-    float *times = calloc(MOST_ROUNDS, sizeof(float));
+    float *times = calloc(MAX_ROUNDS, sizeof(float));
     if (!times)
         return 1;
     long rounds = 0;
     const double end = now() + atof(argv[2]);
-    for (double start = now(); start < end && rounds < MOST_ROUNDS; rounds++) {
+    for (double start = now(); start < end && rounds < MAX_ROUNDS; rounds++) {
         munmap(memory(PIECE), PIECE);
         const double done = now();
         times[rounds] = (done - start) * 1e6;

@@ -3,7 +3,7 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// The most labels that are kept; beyond, the oldest go.
-const MOST: usize = 10_000;
+const MAX: usize = 10_000;
 
 /// A text that belongs to a time.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,7 +35,7 @@ impl Labels {
         kept.version += 1;
         let at = kept.labels.partition_point(|l| l.time_ns <= time_ns);
         kept.labels.insert(at, Label { id, time_ns, text: text.to_owned() });
-        if kept.labels.len() > MOST {
+        if kept.labels.len() > MAX {
             kept.labels.remove(0);
         }
         id
@@ -97,7 +97,7 @@ mod tests {
     #[test]
     fn the_oldest_go() {
         let labels = Labels::default();
-        (0..MOST as u64 + 3).for_each(|time| _ = labels.push(time, ""));
-        assert_eq!((labels.all().len(), labels.all()[0].time_ns), (MOST, 3));
+        (0..MAX as u64 + 3).for_each(|time| _ = labels.push(time, ""));
+        assert_eq!((labels.all().len(), labels.all()[0].time_ns), (MAX, 3));
     }
 }

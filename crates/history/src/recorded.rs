@@ -21,7 +21,7 @@ use numakit_recording::{BatchPosition, Header, OpenError, Reader};
 use std::path::{Path, PathBuf};
 
 /// The most blocks that are read again for one answer.
-const MOST_READ: usize = 64;
+const MAX_READ: usize = 64;
 
 /// A recording: its levels in memory, its rows read again where a view comes near enough.
 ///
@@ -123,7 +123,7 @@ fn is_near(blocks: &[Block], step: u64) -> bool {
     let lacking = blocks.iter().filter(|b| b.full.is_none()).count();
     let groups: u64 = blocks.iter().map(|b| b.finest().spans.len() as u64).sum();
     let time: u64 = blocks.iter().map(|b| b.span().last - b.span().first).fold(0, u64::saturating_add);
-    (1..=MOST_READ).contains(&lacking) && step / 4 < time / groups.max(1)
+    (1..=MAX_READ).contains(&lacking) && step / 4 < time / groups.max(1)
 }
 
 impl Source for RecordedHistory {
@@ -158,7 +158,7 @@ impl Source for RecordedHistory {
         let inner = blocks.get(1..blocks.len().saturating_sub(1)).unwrap_or_default();
         let rows: usize = inner.iter().map(|b| usize::from(b.span().rows)).sum();
         let lacking = blocks.iter().filter(|b| b.full.is_none()).count();
-        if rows > most_rows || lacking > MOST_READ {
+        if rows > most_rows || lacking > MAX_READ {
             return None;
         }
         self.read_again(&mut blocks);

@@ -65,9 +65,9 @@ pub const OWN_MACHINE: u16 = 0;
 /// The kernel looks at so much of the first line of a script.
 const LINE: usize = 256;
 /// No linker makes more of them.
-const MOST_SEGMENTS: u64 = 512;
+const MAX_SEGMENTS: u64 = 512;
 /// Longer names of loaders and longer notes are not looked at.
-const MOST_BYTES: u64 = 4096;
+const MAX_BYTES: u64 = 4096;
 const LOAD: u32 = 1;
 const DYNAMIC: u32 = 2;
 const LOADER: u32 = 3;
@@ -134,7 +134,7 @@ fn elf(front: &[u8], read: &mut dyn FnMut(u64, usize) -> Vec<u8>) -> Result<Elf,
     let table = layout.word(front, [28, 32]).ok_or(SHORT)?;
     let at = if layout.wide { 54 } else { 42 };
     let size = layout.number(front, at, 2).ok_or(SHORT)?;
-    let count = layout.number(front, at + 2, 2).ok_or(SHORT)?.min(MOST_SEGMENTS);
+    let count = layout.number(front, at + 2, 2).ok_or(SHORT)?.min(MAX_SEGMENTS);
     if size < if layout.wide { 56 } else { 32 } {
         return Err(Damaged("its segments are too small"));
     }
@@ -145,7 +145,7 @@ fn elf(front: &[u8], read: &mut dyn FnMut(u64, usize) -> Vec<u8>) -> Result<Elf,
         let kind = layout.number(segment, 0, 4).ok_or(SHORT)? as u32;
         let offset = layout.word(segment, [4, 8]).ok_or(SHORT)?;
         let whole = layout.word(segment, [16, 32]).ok_or(SHORT)?;
-        let length = whole.min(MOST_BYTES) as usize;
+        let length = whole.min(MAX_BYTES) as usize;
         match kind {
             LOADER => elf.interpreter = Some(loader(&read(offset, length))?),
             NOTE => elf.go |= is_of_go(&read(offset, length), layout),

@@ -5,7 +5,7 @@ use crate::stream::Damage;
 use numakit_model::time::utc_exact;
 
 /// How many places are told one by one.
-const MOST_TOLD: usize = 5;
+const MAX_TOLD: usize = 5;
 
 /// The damaged places of a recording, in order.
 #[derive(Debug, Default)]
@@ -52,8 +52,8 @@ impl Losses {
 
     /// All of them; `None` when nothing was lost.
     pub fn text(&self, length: u64) -> Option<String> {
-        let mut told: Vec<String> = self.list.iter().take(MOST_TOLD).map(|loss| loss.text(length)).collect();
-        let more = self.list.get(MOST_TOLD..).unwrap_or_default();
+        let mut told: Vec<String> = self.list.iter().take(MAX_TOLD).map(|loss| loss.text(length)).collect();
+        let more = self.list.get(MAX_TOLD..).unwrap_or_default();
         if !more.is_empty() {
             let bytes: u64 = more.iter().map(|loss| loss.damage.at.end - loss.damage.at.start).sum();
             told.push(format!("{} more places of {bytes} bytes could not be read", more.len()));

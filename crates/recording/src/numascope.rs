@@ -189,7 +189,7 @@ fn take(row: &[Value], batch: &mut Batch) -> Result<(), RowError> {
             let time = time()?;
             batch.push_sample(time, 0, &values);
             let before = batch.time.iter().zip(&batch.label).rev().skip(1);
-            let later = before.take(MOST_LATER).take_while(|(at, label)| **at > time && label.is_some());
+            let later = before.take(MAX_LATER).take_while(|(at, label)| **at > time && label.is_some());
             batch.move_last(later.count());
         }
         _ => {
@@ -201,7 +201,7 @@ fn take(row: &[Value], batch: &mut Batch) -> Result<(), RowError> {
 }
 
 /// Labels that may stand before a sample that they are later than.
-const MOST_LATER: usize = 64;
+const MAX_LATER: usize = 64;
 
 /// The time of a row in ns.
 fn time_of(row: &[Value]) -> Option<u64> {

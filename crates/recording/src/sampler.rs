@@ -302,7 +302,7 @@ struct Output {
 
 impl Output {
     /// Labels that wait for room; more than these are a runaway writer.
-    const MOST_LATE: usize = 10_000;
+    const MAX_LATE: usize = 10_000;
 
     fn new(ring: Arc<Ring>) -> Self {
         Self { ring, late: Vec::new() }
@@ -310,7 +310,7 @@ impl Output {
 
     fn label(&mut self, time: u64, text: &str) {
         self.catch_up();
-        if (!self.late.is_empty() || !self.ring.push_label(time, text)) && self.late.len() < Self::MOST_LATE {
+        if (!self.late.is_empty() || !self.ring.push_label(time, text)) && self.late.len() < Self::MAX_LATE {
             self.late.push((time, text.to_owned()));
         }
     }

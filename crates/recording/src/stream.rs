@@ -13,7 +13,7 @@ use std::path::Path;
 const COPY_WITHIN: u64 = 64 << 20;
 
 /// The most rows that a damaged batch is believed to have had.
-const MOST_ROWS: u64 = 1 << 20;
+const MAX_ROWS: u64 = 1 << 20;
 
 /// What follows in a file.
 #[derive(Debug)]
@@ -125,7 +125,7 @@ impl Stream {
                 }
                 Err(why) => {
                     let rows = arrow::count_rows(&message).ok().flatten().map(|(rows, _)| rows);
-                    (why.to_string(), rows.filter(|rows| *rows <= MOST_ROWS))
+                    (why.to_string(), rows.filter(|rows| *rows <= MAX_ROWS))
                 }
             },
             Next::End => {

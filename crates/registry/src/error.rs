@@ -30,7 +30,7 @@ pub enum RegistryError {
         who: String,
     },
     /// No CPU at all was chosen, or one that there cannot be.
-    #[error("CPUs '{0}' cannot be taken; choose at least one, and none above {MOST}", MOST = crate::record::MOST_CPUS - 1)]
+    #[error("CPUs '{0}' cannot be taken; choose at least one, and none above {MAX}", MAX = crate::record::MAX_CPUS - 1)]
     Choice(CpuSet),
     /// More holders than there is room for.
     #[error("{0} programs hold cores, and there is no room for more; wait for one to end, or use --share")]

@@ -7,7 +7,7 @@
 
 use crate::held::{Locked, Reservation};
 use crate::open::Registry;
-use crate::record::{MOST_SLOTS, Parsed};
+use crate::record::{MAX_SLOTS, Parsed};
 use crate::scan::record_at;
 use numakit_sys::file;
 use numakit_sys::watch::NameWatch;
@@ -100,7 +100,7 @@ fn register(held: &Reservation, registry: &Registry) -> io::Result<Reservation> 
         Parsed::Record(record) => record.ended,
         Parsed::Empty | Parsed::Damaged => true,
     };
-    for slot in 0..MOST_SLOTS {
+    for slot in 0..MAX_SLOTS {
         if !is_free(&record_at(&registry.file, slot)?) {
             continue;
         }

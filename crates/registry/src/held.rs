@@ -14,7 +14,7 @@ use std::os::fd::{AsFd, AsRawFd, RawFd};
 use std::os::unix::fs::FileExt;
 
 /// The inherited descriptor has this number or the next that is free.
-pub const LEAST_DESCRIPTOR: RawFd = 100;
+pub const MIN_DESCRIPTOR: RawFd = 100;
 
 /// Cores that nobody else can take as long as a copy of the descriptor is open. Dropping it gives
 /// up this copy.

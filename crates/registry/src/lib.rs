@@ -27,7 +27,7 @@ mod take;
 mod turn;
 
 pub use error::{FileError, RegistryError, TakeError};
-pub use held::{LEAST_DESCRIPTOR, Reservation};
+pub use held::{MIN_DESCRIPTOR, Reservation};
 pub use holding::{BoundProcess, HolderState, Holding, ProcessId, RegistryView, Who};
 pub use launcher::{Ending, RunError, Supervisor, run};
 pub use open::{Registry, look, look_at};

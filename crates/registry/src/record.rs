@@ -6,13 +6,13 @@ use numakit_model::CpuSet;
 use serde::{Deserialize, Serialize};
 
 /// CPUs have numbers below this.
-pub const MOST_CPUS: u32 = 16_384;
+pub const MAX_CPUS: u32 = 16_384;
 /// Bytes of a record.
 pub const RECORD: usize = 4096;
 /// Bytes before the first record.
 pub const HEADER: usize = 4096;
 /// More programs cannot hold cores at once.
-pub const MOST_SLOTS: u64 = 1 << 14;
+pub const MAX_SLOTS: u64 = 1 << 14;
 /// What a registry begins with; the number is the version of its form.
 pub const MAGIC: &[u8; 16] = b"NUMAKIT CORES 1\n";
 
@@ -20,7 +20,7 @@ const START: &[u8; 8] = b"HOLDING1";
 const SUM: usize = 8;
 const LENGTH: usize = 16;
 const CPUS: usize = 32;
-const TEXT: usize = CPUS + MOST_CPUS as usize / 8;
+const TEXT: usize = CPUS + MAX_CPUS as usize / 8;
 /// Where the header says that whoever holds cores is in this file.
 pub(crate) const COMPLETE: usize = 32;
 /// What it says.
@@ -63,7 +63,7 @@ impl HolderRecord {
     /// The bytes. Names that are too long lose their end, paths of control groups their start.
     pub fn bytes(&self) -> Vec<u8> {
         let mut bytes = vec![0; RECORD];
-        for cpu in self.cpus.iter().filter(|&cpu| cpu < MOST_CPUS) {
+        for cpu in self.cpus.iter().filter(|&cpu| cpu < MAX_CPUS) {
             bytes[CPUS + cpu as usize / 8] |= 1 << (cpu % 8);
         }
         let mut who = self.who.clone();
@@ -270,7 +270,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_set_survives(ids in prop::collection::vec(0..MOST_CPUS, 0..200), name in ".{0,600}") {
+        fn any_set_survives(ids in prop::collection::vec(0..MAX_CPUS, 0..200), name in ".{0,600}") {
             let mut record = HolderRecord { cpus: ids.into_iter().collect(), ..sample() };
             record.who.application = name;
             let Parsed::Record(read) = parse(&record.bytes()) else { panic!("unreadable") };

@@ -3,7 +3,7 @@
 use crate::audit::Audit;
 use crate::holding::{HolderState, Holding, RegistryView};
 use crate::open::read;
-use crate::record::{HEADER, HolderRecord, MOST_CPUS, MOST_SLOTS, Parsed, RECORD, parse};
+use crate::record::{HEADER, HolderRecord, MAX_CPUS, MAX_SLOTS, Parsed, RECORD, parse};
 use numakit_model::CpuSet;
 use numakit_sys::{SysRoot, lock, proc};
 use std::fs::File;
@@ -14,7 +14,7 @@ use std::time::Duration;
 
 /// Byte N is CPU N. All these bytes are far behind the content, or have nothing to do with it: a
 /// lock needs no content.
-pub(crate) const CPUS: Range<u64> = 0..MOST_CPUS as u64;
+pub(crate) const CPUS: Range<u64> = 0..MAX_CPUS as u64;
 /// Whoever has this byte chooses.
 pub(crate) const TURN: Range<u64> = 1 << 40..(1 << 40) + 1;
 /// Byte N from here on: record N is somebody's.
@@ -102,7 +102,7 @@ pub(crate) fn scan(file: &File) -> io::Result<Scan> {
 fn once(file: &File) -> io::Result<Scan> {
     // First the records, then the CPUs: who takes cores writes the record first, so what is locked
     // without one is damaged, or came just now.
-    let locked = lock::foreign(file.as_fd(), SLOTS..SLOTS + MOST_SLOTS)?;
+    let locked = lock::foreign(file.as_fd(), SLOTS..SLOTS + MAX_SLOTS)?;
     let slots: Vec<u64> = locked.into_iter().flatten().map(|byte| byte - SLOTS).collect();
     let Records { whole, is_damaged } = records(file)?;
     let ranges = lock::foreign(file.as_fd(), CPUS)?;
@@ -145,7 +145,7 @@ fn records(file: &File) -> io::Result<Records> {
     let written = file.metadata()?.len().saturating_sub(HEADER as u64).div_ceil(RECORD as u64);
     let mut bytes = [0; TOGETHER * RECORD];
     let mut records = Records::default();
-    for first in (0..written.min(MOST_SLOTS)).step_by(TOGETHER) {
+    for first in (0..written.min(MAX_SLOTS)).step_by(TOGETHER) {
         let length = read(file, &mut bytes, slot_place(first))?;
         for (slot, bytes) in (first..).zip(bytes[..length].chunks(RECORD)) {
             match parse(bytes) {

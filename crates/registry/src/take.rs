@@ -1,11 +1,11 @@
 //! Choosing and locking cores in one step.
 
 use crate::error::{RegistryError, TakeError};
-use crate::held::{LEAST_DESCRIPTOR, Locked, Reservation, process};
+use crate::held::{Locked, MIN_DESCRIPTOR, Reservation, process};
 use crate::holding::{Holding, RegistryView, Who};
 use crate::limits::CoreLimits;
 use crate::open::Registry;
-use crate::record::{HolderRecord, MOST_CPUS, MOST_SLOTS, Parsed};
+use crate::record::{HolderRecord, MAX_CPUS, MAX_SLOTS, Parsed};
 use crate::scan::{Scan, pid_namespace};
 use crate::tag;
 use crate::turn::Turn;
@@ -106,7 +106,7 @@ impl Registry {
         let stale = known.scan.stale.iter().find(|(at, _)| *at == slot).map(|(_, record)| record.clone());
         let seen = RegistryView { warning: turn.warning(), ..known.seen() };
         let chosen = choose(&seen).map_err(TakeError::Choice)?;
-        if chosen.cpus.last().is_none_or(|last| last >= MOST_CPUS) {
+        if chosen.cpus.last().is_none_or(|last| last >= MAX_CPUS) {
             return Err(RegistryError::Choice(chosen.cpus).into());
         }
         if let Some(error) = conflict(&seen.holdings, &chosen.cpus) {
@@ -139,14 +139,14 @@ impl Registry {
         if !file::is_same(&own, &self.file).map_err(failed("found"))? {
             return Ok(removed());
         }
-        let file = file::high_copy(&own, LEAST_DESCRIPTOR).map_err(failed("opened"))?;
+        let file = file::high_copy(&own, MIN_DESCRIPTOR).map_err(failed("opened"))?;
         let held = Reservation { file, place: self.place.clone(), slot, record };
         let may_go = |there: &Parsed| match there {
             Parsed::Record(there) => there.ended || stale == Some(&**there),
             Parsed::Empty | Parsed::Damaged => true,
         };
         match held.lock(may_go).map_err(failed("locked"))? {
-            Locked::NoSlot => return Ok(Attempt::Again(RegistryError::Crowded(MOST_SLOTS))),
+            Locked::NoSlot => return Ok(Attempt::Again(RegistryError::Crowded(MAX_SLOTS))),
             Locked::AllBut(cpus) => {
                 held.end();
                 let who = "a program that does not take turns".to_owned();
@@ -174,7 +174,7 @@ enum Attempt<T> {
 /// The first record that nobody has and that tells of nobody who still runs.
 fn free_slot(scan: &Scan, kept: &[u64]) -> Result<u64, RegistryError> {
     let free = |slot: &u64| scan.slots.binary_search(slot).is_err() && !kept.contains(slot);
-    (0..MOST_SLOTS).find(free).ok_or(RegistryError::Crowded(MOST_SLOTS))
+    (0..MAX_SLOTS).find(free).ok_or(RegistryError::Crowded(MAX_SLOTS))
 }
 
 fn conflict(holdings: &[Holding], cpus: &CpuSet) -> Option<RegistryError> {

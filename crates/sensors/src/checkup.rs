@@ -103,11 +103,11 @@ fn sensors(probe: &Probe, topology: &Topology) -> Vec<Finding> {
 }
 
 /// Most names in one finding.
-const MOST_NAMES: usize = 9;
+const MAX_NAMES: usize = 9;
 
 fn several(names: &[&str]) -> String {
-    let shown = names[..names.len().min(MOST_NAMES)].join(", ");
-    match names.len().saturating_sub(MOST_NAMES) {
+    let shown = names[..names.len().min(MAX_NAMES)].join(", ");
+    match names.len().saturating_sub(MAX_NAMES) {
         0 => shown,
         more => format!("{shown} and {more} more"),
     }

@@ -5,7 +5,7 @@ use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 /// Lines within one [`PERIOD`].
-const MOST: u32 = 10;
+const MAX: u32 = 10;
 const PERIOD: Duration = Duration::from_secs(10);
 
 /// Tells of refusals.
@@ -42,7 +42,7 @@ impl Refusals {
             }
             *count = Count { since: now, told: 0, untold: 0 };
         }
-        if count.told >= MOST {
+        if count.told >= MAX {
             count.untold += 1;
             return None;
         }
@@ -62,7 +62,7 @@ mod tests {
         let refusals = Refusals::default();
         let start = Instant::now();
         let told = (0..50).filter(|_| refusals.line(start, "1.2.3.4:5", "no").is_some()).count();
-        assert_eq!(told, MOST as usize);
+        assert_eq!(told, MAX as usize);
         let later = refusals.line(start + PERIOD * 2, "1.2.3.4:5", "x\x1b[2J").unwrap();
         assert_eq!(later, "numa: 40 more requests were refused\nnuma: refused 1.2.3.4:5: x?[2J");
     }

@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 pub const COMPATIBLE_FIFO: &str = "/run/numascope-ctl";
 
 /// Clients of the socket beyond these are turned away.
-const MOST_CLIENTS: usize = 16;
+const MAX_CLIENTS: usize = 16;
 
 /// The FIFOs and the socket of this process. Dropping it removes their names.
 #[derive(Debug)]
@@ -112,7 +112,7 @@ impl Endpoint {
             }
         }
         while let Ok((stream, _)) = self.listener.accept() {
-            if self.clients.len() < MOST_CLIENTS && stream.set_nonblocking(true).is_ok() {
+            if self.clients.len() < MAX_CLIENTS && stream.set_nonblocking(true).is_ok() {
                 self.clients.push(Client { stream, lines: LineBuffer::default() });
             }
         }

@@ -49,7 +49,7 @@ impl Image {
             // goes on only when the child has left this memory; so does what it is given.
             check(unsafe {
                 libc::clone(
-                    be_born,
+                    child_entry,
                     top.cast(),
                     libc::CLONE_VM | libc::CLONE_VFORK | libc::SIGCHLD,
                     (&raw const birth).cast_mut().cast(),
@@ -84,7 +84,7 @@ struct Birth<'a> {
     failure: AtomicI32,
 }
 
-extern "C" fn be_born(birth: *mut c_void) -> c_int {
+extern "C" fn child_entry(birth: *mut c_void) -> c_int {
     // SAFETY: it is what `start` hands over, which waits.
     let birth = unsafe { &*birth.cast_const().cast::<Birth<'_>>() };
     let error = birth.pointers.exec(birth.prepare);

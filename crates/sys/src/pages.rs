@@ -12,7 +12,7 @@ use std::os::fd::AsRawFd;
 use std::os::unix::fs::{FileExt, MetadataExt};
 
 /// Pages in one call that asks for nodes. The kernel takes the lock for 16 of them at a time.
-pub const MOST_ASKED: usize = 512;
+pub const MAX_ASKED: usize = 512;
 
 /// Pages that a piece finds at most: some 60 us of holding the lock.
 const PIECE_PAGES: u64 = 4096;
@@ -39,7 +39,7 @@ pub trait Pages: Debug + Send + Sync {
     /// Opens what tells which pages of a process are in memory.
     fn open(&self, process: u32) -> io::Result<Box<dyn Present>>;
 
-    /// The nodes of at most [`MOST_ASKED`] pages, one answer for each; none for a page that is
+    /// The nodes of at most [`MAX_ASKED`] pages, one answer for each; none for a page that is
     /// not there, is all zeros by default or is of a device.
     fn nodes(&self, process: u32, pages: &[u64]) -> io::Result<Vec<Option<u32>>>;
 

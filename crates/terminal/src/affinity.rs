@@ -7,7 +7,7 @@ use numakit_sensors::task::affinity::{Affinity, Policies, ThreadGroup};
 use serde_json::{Value, json};
 
 /// Threads of a group that are named.
-const MOST_NAMED: usize = 8;
+const MAX_NAMED: usize = 8;
 
 /// A page about a process.
 pub fn page(affinity: &Affinity, topology: &Topology) -> String {
@@ -51,10 +51,10 @@ pub fn json(affinity: &Affinity, topology: &Topology) -> Value {
 }
 
 fn row(group: &ThreadGroup, topology: &Topology) -> Vec<String> {
-    let named: Vec<String> = group.threads.iter().take(MOST_NAMED).map(u32::to_string).collect();
+    let named: Vec<String> = group.threads.iter().take(MAX_NAMED).map(u32::to_string).collect();
     let mut threads = named.join(",");
-    if group.threads.len() > MOST_NAMED {
-        threads.push_str(&format!(" and {} more", group.threads.len() - MOST_NAMED));
+    if group.threads.len() > MAX_NAMED {
+        threads.push_str(&format!(" and {} more", group.threads.len() - MAX_NAMED));
     }
     let set = |set: &CpuSet| if set.is_empty() { ABSENT.to_owned() } else { set.to_string() };
     vec![

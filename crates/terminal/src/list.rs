@@ -33,7 +33,7 @@ struct Row {
 const MIN_HELP: usize = 36;
 const BELOW: usize = 4;
 /// Longer lists of instances are only counted.
-const MOST_IDS: usize = 24;
+const MAX_IDS: usize = 24;
 
 impl Listing {
     /// Everything of a probe that fits: a pattern is compared with the full and the bare name,
@@ -206,7 +206,7 @@ impl Row {
     fn cells(&self) -> [String; 5] {
         let metric = &self.metric;
         let scope = match self.instances() {
-            Some(ids) if ids.len() > MOST_IDS => format!("{} {}s", self.count, metric.scope.name()),
+            Some(ids) if ids.len() > MAX_IDS => format!("{} {}s", self.count, metric.scope.name()),
             Some(ids) => format!("{} {ids}", metric.scope.name()),
             None => metric.scope.name().to_owned(),
         };

@@ -34,7 +34,7 @@ pub struct TaskTable {
 }
 
 /// More nodes than these have no columns.
-const MOST_NODES: usize = 8;
+const MAX_NODES: usize = 8;
 
 const MIB: f64 = (1 << 20) as f64;
 
@@ -123,7 +123,7 @@ impl TaskTable {
         };
         let mut places: Vec<usize> = (0..self.nodes.len()).collect();
         places.sort_by_key(|&at| (Reverse(on(at)), at));
-        places.truncate(MOST_NODES);
+        places.truncate(MAX_NODES);
         places.sort_unstable();
         places
     }

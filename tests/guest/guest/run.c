@@ -16,7 +16,7 @@
 #include <termios.h>
 #include <unistd.h>
 
-#define MOST_WORDS 4096
+#define MAX_WORDS 4096
 
 /* One output of the command: where it comes from, the file and the serial line that it goes to. */
 struct output {
@@ -36,12 +36,12 @@ static char **strings(const char *folder, const char *name)
     static char *none[] = {NULL};
     int file = opened(folder, name, O_RDONLY);
     off_t size = file < 0 ? 0 : lseek(file, 0, SEEK_END);
-    char *text = malloc((size_t)size + 1), **list = calloc(MOST_WORDS + 1, sizeof *list);
+    char *text = malloc((size_t)size + 1), **list = calloc(MAX_WORDS + 1, sizeof *list);
     if (size <= 0 || !text || !list || pread(file, text, (size_t)size, 0) != size)
         return none;
     text[size] = 0;
     int count = 0;
-    for (char *at = text; at < text + size && count < MOST_WORDS; at += strlen(at) + 1)
+    for (char *at = text; at < text + size && count < MAX_WORDS; at += strlen(at) + 1)
         list[count++] = at;
     return list;
 }

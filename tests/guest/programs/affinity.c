@@ -21,10 +21,10 @@
 
 #define USAGE "usage: affinity [process|openmp|stacks]"
 
-enum { MOST_THREADS = 256, LINE = 512, TOUCHED = 64 << 10, MPICH_WORLD = 0x44000000, NO_RANK = -1 };
+enum { MAX_THREADS = 256, LINE = 512, TOUCHED = 64 << 10, MPICH_WORLD = 0x44000000, NO_RANK = -1 };
 
 static __thread volatile char local_memory[40 << 10];
-static char lines[MOST_THREADS][LINE];
+static char lines[MAX_THREADS][LINE];
 
 /* The rank as Open MPI, MPICH with Intel MPI, and Slurm hand it over. */
 static int given_rank(void)
@@ -92,7 +92,7 @@ static void allowed_list(char *text, size_t size)
 
 /* Pages from here to the top of the stack; those with the arguments of the program are not the
  * thread's own, so the main thread's end at `top`. */
-static void stack_pages(char *top, long pages[MOST_NODES])
+static void stack_pages(char *top, long pages[MAX_NODES])
 {
     volatile char touched[TOUCHED];
     touch_pages((void *)touched, sizeof touched);
@@ -116,13 +116,13 @@ static char *top_of_stack(char *of_main)
 
 static void look_at_stack(char *line, size_t size, char *of_main)
 {
-    long pages[MOST_NODES] = {0}, elsewhere = 0;
+    long pages[MAX_NODES] = {0}, elsewhere = 0;
     int node = node_of_cpu(sched_getcpu());
     touch_pages((void *)local_memory, sizeof local_memory);
     stack_pages(top_of_stack(of_main), pages);
     uintptr_t from = (uintptr_t)local_memory / PAGE * PAGE;
     count_pages((void *)from, sizeof local_memory, pages);
-    for (int other = 0; other < MOST_NODES; other++)
+    for (int other = 0; other < MAX_NODES; other++)
         elsewhere += other == node ? 0 : pages[other];
     snprintf(line, size, " node %d here %ld elsewhere %ld", node, pages[node], elsewhere);
 }
@@ -143,7 +143,7 @@ static void look(int rank, int thread, bool stacks, char *of_main)
 /* All lines in one piece, so that those of other ranks do not get between. */
 static void write_lines_of(int threads)
 {
-    static char all[MOST_THREADS * LINE];
+    static char all[MAX_THREADS * LINE];
     size_t used = 0;
     for (int thread = 0; thread < threads; thread++)
         used += snprintf(all + used, sizeof all - used, "%s", lines[thread]);
@@ -164,8 +164,8 @@ int main(int count, char **words)
     if (process) {
         look(rank, 0, false, of_main);
     } else {
-        if (omp_get_max_threads() > MOST_THREADS)
-            fail("%d threads, at most %d are possible", omp_get_max_threads(), MOST_THREADS);
+        if (omp_get_max_threads() > MAX_THREADS)
+            fail("%d threads, at most %d are possible", omp_get_max_threads(), MAX_THREADS);
 #pragma omp parallel
         {
 #pragma omp single

@@ -30,7 +30,7 @@ enum {
     STOP = 1,
     RUN = 5,
     ORDERS = 50,
-    MOST_CARDS = 8,
+    MAX_CARDS = 8,
     TRAFFIC_LINES = 16,       /* for each stop */
     REMOTE_BYTES = 4 << 20,   /* more than the caches hold */
 };
@@ -41,7 +41,7 @@ struct card {
     uint64_t elapsed, received; /* at the latest stop */
 };
 
-static struct card cards[MOST_CARDS];
+static struct card cards[MAX_CARDS];
 static int total;
 
 static double now(void)
@@ -106,7 +106,7 @@ static void find_cards(void)
 {
     struct dirent **devices;
     int count = scandir(DEVICES, &devices, NULL, alphasort);
-    for (int i = 0; i < count && total < MOST_CARDS; i++)
+    for (int i = 0; i < count && total < MAX_CARDS; i++)
         if (attribute(devices[i]->d_name, "vendor") == 0x1af4 &&
             attribute(devices[i]->d_name, "device") == 0x1110)
             add_card(devices[i]->d_name);
@@ -170,7 +170,7 @@ static void check_reset(const struct card *card)
 /* Cycles of the card's clock against 200 MHz of ours, while all run. */
 static void check_clock(void)
 {
-    uint64_t before[MOST_CARDS];
+    uint64_t before[MAX_CARDS];
     double start = now();
     for (int i = 0; i < total; i++)
         before[i] = counter(&cards[i], ELAPSED);

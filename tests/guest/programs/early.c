@@ -35,11 +35,11 @@ int main(int count, char **words)
     int wrong = pthread_create(&thread, NULL, nothing, NULL);
     if (wrong || pthread_join(thread, NULL))
         fail("cannot start a thread: %s", strerror(wrong));
-    long pages[MOST_NODES] = {0}, elsewhere = 0;
+    long pages[MAX_NODES] = {0}, elsewhere = 0;
     bool is_bound = allowed_cpus(cpus, 2) == 1;
     int node = node_of_cpu(sched_getcpu());
     count_pages(memory, bytes, pages);
-    for (int at = 0; at < MOST_NODES; at++)
+    for (int at = 0; at < MAX_NODES; at++)
         elsewhere += at == node ? 0 : pages[at];
     printf("bound %d\nnode %d\npages_at_home %ld\npages_elsewhere %ld\n", is_bound, node, pages[node], elsewhere);
     return 0;

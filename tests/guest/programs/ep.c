@@ -18,7 +18,7 @@
 
 #define USAGE "usage: ep [M] [--tls parent|own]"
 
-enum { LOG_PAIRS = 16, PAIRS = 1 << LOG_PAIRS, ANNULI = 10, LEAST = 16, MOST = 24 };
+enum { LOG_PAIRS = 16, PAIRS = 1 << LOG_PAIRS, ANNULI = 10, MIN = 16, MAX = 24 };
 
 #define MULTIPLIER UINT64_C(1220703125)
 #define SEED UINT64_C(271828183)
@@ -112,16 +112,16 @@ static struct result compute(long batches)
 }
 
 /* Adds up where the arrays of all threads are; gives how many pages are not at their thread's. */
-static long pages_elsewhere(long pages[MOST_NODES])
+static long pages_elsewhere(long pages[MAX_NODES])
 {
     long elsewhere = 0;
 #pragma omp parallel
     {
         int home = node_of_cpu(sched_getcpu());
-        long own[MOST_NODES] = {0};
+        long own[MAX_NODES] = {0};
         count_pages(&mine, sizeof mine, own);
 #pragma omp critical
-        for (int node = 0; node < MOST_NODES; node++) {
+        for (int node = 0; node < MAX_NODES; node++) {
             pages[node] += own[node];
             elsewhere += node == home ? 0 : own[node];
         }
@@ -134,7 +134,7 @@ static long pages_elsewhere(long pages[MOST_NODES])
 static int prepare(bool move)
 {
     static int cpus[CPU_SETSIZE];
-    static long pages[MOST_NODES];
+    static long pages[MAX_NODES];
     int threads = omp_get_max_threads(), allowed = allowed_cpus(cpus, CPU_SETSIZE);
     bool bind = omp_get_proc_bind() == omp_proc_bind_false;
     if (bind)
@@ -159,7 +159,7 @@ static int prepare(bool move)
 static void check(int m, const struct result *sum)
 {
     const double *q = sum->q;
-    double sx = expected[m - LEAST].sx, sy = expected[m - LEAST].sy;
+    double sx = expected[m - MIN].sx, sy = expected[m - MIN].sy;
     long accepted = 0;
     for (int i = 0; i < ANNULI; i++)
         accepted += (long)q[i];
@@ -168,8 +168,8 @@ static void check(int m, const struct result *sum)
         printf("annulus %d %ld\n", i, (long)q[i]);
     if (!(fabs(sum->sx - sx) <= 1e-8 * fabs(sx)) || !(fabs(sum->sy - sy) <= 1e-8 * fabs(sy)))
         fail("sums are wrong, expected %.15e %.15e", sx, sy);
-    if (accepted != expected[m - LEAST].accepted)
-        fail("%ld pairs accepted, expected %ld", accepted, expected[m - LEAST].accepted);
+    if (accepted != expected[m - MIN].accepted)
+        fail("%ld pairs accepted, expected %ld", accepted, expected[m - MIN].accepted);
     printf("verified yes\n");
 }
 
@@ -184,7 +184,7 @@ int main(int count, char **words)
     }
     if (count > 2)
         bad_arguments(USAGE);
-    int m = count == 2 ? number("M", words[1], LEAST, MOST) : MOST;
+    int m = count == 2 ? number("M", words[1], MIN, MAX) : MAX;
     struct timespec start, end;
     printf("openmp %s\n", dlsym(RTLD_DEFAULT, "__kmpc_fork_call") ? "llvm" : "gomp");
     printf("tls %s\n", own ? "own" : "parent");
@@ -194,7 +194,7 @@ int main(int count, char **words)
     clock_gettime(CLOCK_MONOTONIC, &end);
     printf("seconds %.3f\n",
            (double)(end.tv_sec - start.tv_sec) + 1e-9 * (double)(end.tv_nsec - start.tv_nsec));
-    long pages[MOST_NODES] = {0};
+    long pages[MAX_NODES] = {0};
     printf("tls_pages_elsewhere_after %ld\n", pages_elsewhere(pages));
     check(m, &sum);
     return 0;

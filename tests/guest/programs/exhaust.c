@@ -24,14 +24,14 @@ static long available_mib(void)
 int main(int count, char **words)
 {
     int hold = 0;
-    long pages[MOST_NODES] = {0}, elsewhere = 0;
+    long pages[MAX_NODES] = {0}, elsewhere = 0;
     if (count == 5 && strcmp(words[3], "--hold") == 0) {
         hold = number("SECONDS", words[4], 0, 86400);
         count -= 2;
     }
     if (count != 3)
         bad_arguments(USAGE);
-    int node = number("NODE", words[1], 0, MOST_NODES - 1);
+    int node = number("NODE", words[1], 0, MAX_NODES - 1);
     long mib = number("MIB", words[2], 1, 65536);
     if (mib > available_mib())
         fail("%ld MiB are wanted, the whole machine has only %ld MiB left", mib, available_mib());
@@ -42,7 +42,7 @@ int main(int count, char **words)
     count_pages(memory, bytes, pages);
     printf("pid %d\n", getpid());
     print_pages("pages_on_node", pages);
-    for (int other = 0; other < MOST_NODES; other++)
+    for (int other = 0; other < MAX_NODES; other++)
         elsewhere += other == node ? 0 : pages[other];
     printf("pages_elsewhere %ld\n", elsewhere);
     if (elsewhere == 0)

@@ -11,7 +11,7 @@
 int main(int count, char **words)
 {
     int hold = 0, policy = MPOL_BIND;
-    long pages[MOST_NODES] = {0};
+    long pages[MAX_NODES] = {0};
     if (count > 5 && strcmp(words[count - 2], "--hold") == 0) {
         hold = number("SECONDS", words[count - 1], 0, 86400);
         count -= 2;
@@ -24,9 +24,9 @@ int main(int count, char **words)
         policy = MPOL_DEFAULT;
     else if (count == 5 && strcmp(words[4], "bind"))
         bad_arguments(USAGE);
-    int node = number("NODE", words[1], 0, MOST_NODES - 1);
+    int node = number("NODE", words[1], 0, MAX_NODES - 1);
     size_t bytes = number("MIB", words[2], 1, 65536) << 20;
-    bind_to_cpu(first_cpu_of_node(number("CPUNODE", words[3], 0, MOST_NODES - 1)));
+    bind_to_cpu(first_cpu_of_node(number("CPUNODE", words[3], 0, MAX_NODES - 1)));
     char *memory = fresh_memory(bytes);
     if (policy != MPOL_DEFAULT)
         place_memory(memory, bytes, policy, node, 0);

@@ -22,7 +22,7 @@ static double *array_of(size_t bytes)
 
 static void print_nodes(const char *name, void *memory, size_t bytes)
 {
-    long pages[MOST_NODES] = {0};
+    long pages[MAX_NODES] = {0};
     char *first = (char *)((uintptr_t)memory / PAGE * PAGE);
     count_pages(first, bytes / PAGE * PAGE, pages);
     printf("%s", name);

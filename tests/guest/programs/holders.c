@@ -20,7 +20,7 @@
 
 #define REGISTRY "/dev/shm/numakit-cores"
 #define USAGE "usage: holders sleep RUN MILLISECONDS HOW | holders stress LAUNCHES SEED"
-#define MOST 256
+#define MAX 256
 #define AT_ONCE 5
 #define EXITING 0x4
 
@@ -110,11 +110,11 @@ static int given(pid_t pid, cpu_set_t *cpus)
 }
 
 /* All processes of runs that live. */
-static int look(struct process list[MOST])
+static int look(struct process list[MAX])
 {
     DIR *folder = opendir("/proc");
     int count = 0;
-    for (struct dirent *entry; folder && (entry = readdir(folder)) && count < MOST;) {
+    for (struct dirent *entry; folder && (entry = readdir(folder)) && count < MAX;) {
         char words[256];
         pid_t pid = atoi(entry->d_name);
         int length = pid > 0 ? text_of(pid, "cmdline", words, sizeof words) : 0;
@@ -184,7 +184,7 @@ static int told(cpu_set_t *all, int *holders)
 /* What lives before and after must be known in between. */
 static int unknown(void)
 {
-    static struct process list[MOST];
+    static struct process list[MAX];
     cpu_set_t all, known;
     int holders, count = look(list), bad = told(&all, &holders);
     for (int k = 0; k < count; k++) {
@@ -283,7 +283,7 @@ static int reaped(pid_t launchers[AT_ONCE], long *refused)
 
 static int stress(long launches, long seed)
 {
-    static struct process list[MOST];
+    static struct process list[MAX];
     pid_t launchers[AT_ONCE] = {0};
     long run = 0, refused = 0, looks = 0, kills = 0, most = 0, bad = 0, alive = 0, removed = 0;
     srandom((unsigned)seed);

@@ -29,12 +29,12 @@ static inline int homes_cpu(void)
 
 static inline void homes_count(int node, const void *from, const void *to, long *home, long *elsewhere)
 {
-    long pages[MOST_NODES] = {0};
+    long pages[MAX_NODES] = {0};
     uintptr_t first = (uintptr_t)from / PAGE * PAGE;
     uintptr_t last = ((uintptr_t)to + PAGE - 1) / PAGE * PAGE;
     if (first < last)
         count_pages((void *)first, last - first, pages);
-    for (int at = 0; at < MOST_NODES; at++)
+    for (int at = 0; at < MAX_NODES; at++)
         *(at == node ? home : elsewhere) += pages[at];
 }
 

@@ -46,8 +46,8 @@ int main(int count, char **words)
 {
     if (count != 5)
         bad_arguments(USAGE);
-    int a = number("NODEA", words[1], 0, MOST_NODES - 1);
-    int b = number("NODEB", words[2], 0, MOST_NODES - 1);
+    int a = number("NODEA", words[1], 0, MAX_NODES - 1);
+    int b = number("NODEB", words[2], 0, MAX_NODES - 1);
     long lines = number("LINES", words[3], 1, 1000000);
     rounds = number("ROUNDS", words[4], 1, 1000000);
     bytes = lines * LINE;

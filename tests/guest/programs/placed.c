@@ -17,7 +17,7 @@
 
 #define USAGE "usage: placed plain|pool|huge|plugin|omp|nested|forks [THREADS [KIB]]"
 
-enum { ROUNDS = 10, HUGE_PAGE = 2 << 20, MOST_THREADS = 256 };
+enum { ROUNDS = 10, HUGE_PAGE = 2 << 20, MAX_THREADS = 256 };
 
 static size_t touched = 256 << 10;
 static pthread_barrier_t all_there;
@@ -63,7 +63,7 @@ static void *member_run(void *argument)
 /* So many threads at once; the main thread looks too. */
 static void run_team(const char *name, int threads, const pthread_attr_t *attributes)
 {
-    static struct member team[MOST_THREADS];
+    static struct member team[MAX_THREADS];
     pthread_barrier_init(&all_there, NULL, threads + 1);
     for (int i = 0; i < threads; i++) {
         team[i] = (struct member){.index = i + 1, .name = name};
@@ -103,7 +103,7 @@ static void run_pool(int threads)
 /* Stacks of the caller's that go round, so that each comes to several cores. */
 static void run_huge(int threads)
 {
-    static struct member team[MOST_THREADS];
+    static struct member team[MAX_THREADS];
     const size_t bytes = 2 * HUGE_PAGE;
     char *memory = mmap(NULL, (threads + 1) * bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED)
@@ -185,7 +185,7 @@ int main(int count, char **words)
 {
     if (count < 2 || count > 4)
         bad_arguments(USAGE);
-    int threads = count > 2 ? number("THREADS", words[2], 1, MOST_THREADS) : 5;
+    int threads = count > 2 ? number("THREADS", words[2], 1, MAX_THREADS) : 5;
     const char *what = words[1];
     if (count > 3)
         touched = number("KIB", words[3], 4, 3072) << 10;

@@ -12,7 +12,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-enum { MOST_NODES = 64, PAGE = 4096 };
+enum { MAX_NODES = 64, PAGE = 4096 };
 
 #define NODE_FILE "/sys/devices/system/node/"
 
@@ -61,7 +61,7 @@ static inline int first_cpu_of_node(int node)
 /* The node of a CPU. */
 static inline int node_of_cpu(int cpu)
 {
-    for (int node = 0; node < MOST_NODES; node++) {
+    for (int node = 0; node < MAX_NODES; node++) {
         char path[96];
         snprintf(path, sizeof path, NODE_FILE "node%d/cpu%d", node, cpu);
         if (access(path, F_OK) == 0)
@@ -109,7 +109,7 @@ static inline void *fresh_memory(size_t bytes)
 static inline void place_memory(void *memory, size_t bytes, int policy, int node, unsigned flags)
 {
     uint64_t nodes = UINT64_C(1) << node;
-    if (syscall(SYS_mbind, memory, bytes, policy, &nodes, (unsigned long)MOST_NODES + 1, flags))
+    if (syscall(SYS_mbind, memory, bytes, policy, &nodes, (unsigned long)MAX_NODES + 1, flags))
         fail("cannot place memory on node %d: %s", node, strerror(errno));
 }
 
@@ -121,7 +121,7 @@ static inline void touch_pages(void *memory, size_t bytes)
 }
 
 /* Adds the pages of this memory to the count of their node; those without a place are left out. */
-static inline void count_pages(void *memory, size_t bytes, long pages[MOST_NODES])
+static inline void count_pages(void *memory, size_t bytes, long pages[MAX_NODES])
 {
     enum { AT_ONCE = 512 };
     for (size_t at = 0; at < bytes;) {
@@ -133,15 +133,15 @@ static inline void count_pages(void *memory, size_t bytes, long pages[MOST_NODES
         if (syscall(SYS_move_pages, 0, count, addresses, NULL, status, 0))
             fail("cannot ask where pages are: %s", strerror(errno));
         for (long i = 0; i < count; i++)
-            if (status[i] >= 0 && status[i] < MOST_NODES)
+            if (status[i] >= 0 && status[i] < MAX_NODES)
                 pages[status[i]]++;
     }
 }
 
 /* One line `NAME NODE PAGES` for every node that has some. */
-static inline void print_pages(const char *name, const long pages[MOST_NODES])
+static inline void print_pages(const char *name, const long pages[MAX_NODES])
 {
-    for (int node = 0; node < MOST_NODES; node++)
+    for (int node = 0; node < MAX_NODES; node++)
         if (pages[node])
             printf("%s %d %ld\n", name, node, pages[node]);
 }

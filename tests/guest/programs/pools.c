@@ -16,7 +16,7 @@ int main(int count, char **words)
         hold = number("SECONDS", words[3], 0, 86400);
     else if (count != 2)
         bad_arguments(USAGE);
-    long pages[MOST_NODES] = {0};
+    long pages[MAX_NODES] = {0};
     size_t bytes = number("MIB", words[1], 1, 65536) << 20;
     int kind = MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB;
     char *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, kind, -1, 0);

@@ -10,7 +10,7 @@
 
 static void body(struct member *member)
 {
-    long pages[MOST_NODES] = {0};
+    long pages[MAX_NODES] = {0};
     void *memory = fresh_memory(member->bytes);
     write_lines(memory, member->bytes, 0);
     count_pages(memory, member->bytes, pages);

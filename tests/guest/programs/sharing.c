@@ -28,12 +28,12 @@ static void body(struct member *member)
 
 static void print_transfers(const struct member *team)
 {
-    long transfers[MOST_NODES][MOST_NODES] = {{0}};
+    long transfers[MAX_NODES][MAX_NODES] = {{0}};
     long lines = team->bytes / LINE;
     for (long turn = 1; turn < threads * team->repeats; turn++)
         transfers[team[turn % threads].node][team[(turn - 1) % threads].node] += lines;
-    for (int to = 0; to < MOST_NODES; to++)
-        for (int owner = 0; owner < MOST_NODES; owner++)
+    for (int to = 0; to < MAX_NODES; to++)
+        for (int owner = 0; owner < MAX_NODES; owner++)
             if (transfers[to][owner])
                 printf("transfers_expected %d %d %ld\n", to, owner, transfers[to][owner]);
 }

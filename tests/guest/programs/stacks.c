@@ -18,10 +18,10 @@ static long pages_at_home, pages_elsewhere;
 
 static void count_home(const struct member *member, void *memory)
 {
-    long pages[MOST_NODES] = {0};
+    long pages[MAX_NODES] = {0};
     count_pages(memory, member->bytes, pages);
     pthread_mutex_lock(&counting);
-    for (int node = 0; node < MOST_NODES; node++)
+    for (int node = 0; node < MAX_NODES; node++)
         *(node == member->node ? &pages_at_home : &pages_elsewhere) += pages[node];
     pthread_mutex_unlock(&counting);
 }

@@ -13,7 +13,7 @@
 
 static void stream(int cpu_node, int memory_node, size_t bytes, bool write)
 {
-    long pages[MOST_NODES] = {0};
+    long pages[MAX_NODES] = {0};
     bind_to_cpu(first_cpu_of_node(cpu_node));
     char *memory = fresh_memory(bytes);
     place_memory(memory, bytes, MPOL_BIND, memory_node, 0);
@@ -38,9 +38,9 @@ static void stream(int cpu_node, int memory_node, size_t bytes, bool write)
 
 static void stream_all(size_t bytes, bool write)
 {
-    int with_cpus[MOST_NODES], with_memory[MOST_NODES];
-    int readers = numbers_of(NODE_FILE "has_cpu", with_cpus, MOST_NODES);
-    int homes = numbers_of(NODE_FILE "has_memory", with_memory, MOST_NODES);
+    int with_cpus[MAX_NODES], with_memory[MAX_NODES];
+    int readers = numbers_of(NODE_FILE "has_cpu", with_cpus, MAX_NODES);
+    int homes = numbers_of(NODE_FILE "has_memory", with_memory, MAX_NODES);
     if (readers < 1 || homes < 1)
         fail("the kernel shows no nodes in " NODE_FILE);
     for (int i = 0; i < readers; i++)
@@ -58,8 +58,8 @@ int main(int count, char **words)
     }
     if (count != 4)
         bad_arguments(USAGE);
-    stream(number("CPUNODE", words[1], 0, MOST_NODES - 1),
-           number("MEMNODE", words[2], 0, MOST_NODES - 1),
+    stream(number("CPUNODE", words[1], 0, MAX_NODES - 1),
+           number("MEMNODE", words[2], 0, MAX_NODES - 1),
            number("MIB", words[3], 1, 4096) << 20, write);
     return 0;
 }

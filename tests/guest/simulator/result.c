@@ -9,7 +9,7 @@
 
 enum {
     FORMAT = 1,
-    MOST_REGIONS = 256, /* of which the file tells one by one */
+    MAX_REGIONS = 256, /* of which the file tells one by one */
 };
 
 typedef uint64_t matrix[MAX_NODES][MAX_NODES];
@@ -19,7 +19,7 @@ struct lines {
 };
 
 static struct counts sums[MAX_NODES];
-static struct lines before, each[MOST_REGIONS];
+static struct lines before, each[MAX_REGIONS];
 static int told;
 
 /* All counts up to now. Dirty lines go from the node that had them, whoever put them out. */
@@ -43,9 +43,9 @@ void result_region(void)
     struct lines now;
     count(&now);
     const uint64_t *to = (const uint64_t *)&now, *from = (const uint64_t *)&before;
-    for (size_t i = 0; told < MOST_REGIONS && i < sizeof now / sizeof *to; i++)
+    for (size_t i = 0; told < MAX_REGIONS && i < sizeof now / sizeof *to; i++)
         ((uint64_t *)&each[told])[i] = to[i] - from[i];
-    told += told < MOST_REGIONS;
+    told += told < MAX_REGIONS;
     before = now;
 }
 

@@ -12,9 +12,9 @@ use std::process::Command;
 
 const FLAGS: [&str; 7] = ["-std=gnu11", "-shared", "-fPIC", "-O2", "-Wall", "-Wextra", "-o"];
 /// What the plugin can count.
-const MOST_CPUS: usize = 16;
-const MOST_NODES: usize = 8;
-const MOST_MIB: u64 = 3072;
+const MAX_CPUS: usize = 16;
+const MAX_NODES: usize = 8;
+const MAX_MIB: u64 = 3072;
 /// A card's window.
 const CARD: u64 = 1 << 20;
 /// Numbers of the buses of the cards' bridges: eight fit below 256.
@@ -75,12 +75,12 @@ fn result(folder: &Path) -> PathBuf {
 
 fn check(shape: &Shape) -> Result<(), Failure> {
     let (cpus, nodes, mib) = (shape.cpus(), shape.nodes.len(), shape.memory_mib());
-    if cpus <= MOST_CPUS && nodes <= MOST_NODES && mib < MOST_MIB {
+    if cpus <= MAX_CPUS && nodes <= MAX_NODES && mib < MAX_MIB {
         return Ok(());
     }
     Err(Failure::Request(format!(
-        "shape '{}' has {cpus} CPUs, {nodes} nodes and {mib} MiB; the simulator takes at most {MOST_CPUS} CPUs, \
-         {MOST_NODES} nodes and less than {MOST_MIB} MiB: take another shape or less memory",
+        "shape '{}' has {cpus} CPUs, {nodes} nodes and {mib} MiB; the simulator takes at most {MAX_CPUS} CPUs, \
+         {MAX_NODES} nodes and less than {MAX_MIB} MiB: take another shape or less memory",
         shape.name
     )))
 }

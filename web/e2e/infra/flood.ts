@@ -15,7 +15,7 @@ const DIST = fileURLToPath(new URL("../dist/", import.meta.url));
 const TYPES: Record<string, string> = { html: "text/html", js: "text/javascript", css: "text/css", svg: "image/svg+xml" };
 const STARTED_MS = 1_700_000_000_000;
 /** Limits of unsent bytes: above the first, sending waits until the second is reached. */
-const [MOST_WAITING, LEAST_WAITING] = [4 << 20, 1 << 20];
+const [MAX_WAITING, MIN_WAITING] = [4 << 20, 1 << 20];
 /** Number of frames per write. A state message follows them. */
 const TOGETHER = 1000;
 
@@ -91,7 +91,7 @@ export class Flood {
       for (const pause = Math.min(end, this.sent + TOGETHER); this.sent < pause; ) socket.send(this.frame(watch));
       this.tell({ type: "state", ...this.state() });
       this.wire?.uncork();
-      if (socket.bufferedAmount > MOST_WAITING) await this.drained(socket, LEAST_WAITING);
+      if (socket.bufferedAmount > MAX_WAITING) await this.drained(socket, MIN_WAITING);
     }
     if (this.socket) await this.drained(this.socket, 0);
   }

@@ -6,7 +6,7 @@ import { format } from "../units";
 import type { Line } from "./lines";
 
 /** With more lines, chips are shown on demand only. */
-const MOST_CHIPS = 16;
+const MAX_CHIPS = 16;
 
 export interface LegendEvents {
   toggle(line: number): void;
@@ -31,7 +31,7 @@ export class Legend {
     private readonly events: LegendEvents,
   ) {
     this.word = sharedWord(lines);
-    if (lines.length > MOST_CHIPS) {
+    if (lines.length > MAX_CHIPS) {
       const all = h("button", { type: "button", class: "link", title: "Show each line with its value", "aria-expanded": "false", click: () => this.expand(all) }, `all ${lines.length}`);
       this.element.append(this.summary, all);
     } else this.makeChips();
@@ -78,7 +78,7 @@ export class Legend {
   }
 
   private makeChips(): void {
-    if (this.word && this.lines.length <= MOST_CHIPS) this.element.append(h("span", { class: "quiet word" }, this.word));
+    if (this.word && this.lines.length <= MAX_CHIPS) this.element.append(h("span", { class: "quiet word" }, this.word));
     this.chips = this.lines.map((line, at) => {
       const [value, swatch] = [h("span", { class: "value" }), h("span", { class: "swatch" })];
       const button = h("button", {

@@ -107,7 +107,7 @@ const DEFAULTS: Default[] = [
   },
 ];
 
-const MOST_LINES = 512;
+const MAX_LINES = 512;
 
 /** The default panels that this source has data for. */
 export function defaultPanels(catalog: Catalog): PanelSpec[] {
@@ -121,7 +121,7 @@ function defaultPanel(catalog: Catalog, wanted: Default): PanelSpec {
     if (!entry) return;
     const parts = entry.series.filter((s) => s.instance !== "");
     const chosen = wanted.spread && parts.length > 0 ? nodesFirst(parts) : entry.series.filter((s) => s.instance === "");
-    for (const series of chosen.slice(0, MOST_LINES)) {
+    for (const series of chosen.slice(0, MAX_LINES)) {
       const alone = item.label ?? entry.name;
       lines.push(lineOf(series, wanted.spread && series.instance ? place(series.instance) : alone, lines.length, item.rest));
     }
@@ -160,7 +160,7 @@ export function panelOf(catalog: Catalog, id: string): PanelSpec | null {
   const several = new Set(parts.map(({ entry }) => entry)).size > 1;
   const lines: Line[] = [];
   for (const { entry, series } of parts) {
-    for (const one of series.slice(0, MOST_LINES)) {
+    for (const one of series.slice(0, MAX_LINES)) {
       const where = one.instance ? place(one.instance) : "";
       lines.push(lineOf(one, several || where === "" ? `${shortName(entry.name)} ${where}`.trim() : where, lines.length));
     }

@@ -21,7 +21,7 @@ const MODES: [Mode, string][] = [
 /** A table that changed with every frame would be unreadable, also for screen readers. */
 const TABLE_PAUSE_MS = 500;
 /** More small charts are shown on demand only. */
-const MOST_CHARTS = 36;
+const MAX_CHARTS = 36;
 
 export interface PanelEvents extends ChartEvents {
   close(id: string): void;
@@ -89,7 +89,7 @@ export class Panel {
     this.body.className = `charts ${this.mode}`;
     const { lines } = this.spec;
     const small = this.mode === "multiples";
-    const groups = small ? lines.slice(0, this.allCharts ? lines.length : MOST_CHARTS).map((line) => [line]) : lines.length > 0 ? [lines] : [];
+    const groups = small ? lines.slice(0, this.allCharts ? lines.length : MAX_CHARTS).map((line) => [line]) : lines.length > 0 ? [lines] : [];
     this.cells = [];
     this.charts = groups.map((group) => {
       const host = h("div", { class: "chart", role: "img", "aria-label": `Chart: ${this.spec.title}${small ? `, ${group[0]?.label}` : ""}` });

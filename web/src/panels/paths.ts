@@ -13,7 +13,7 @@ export interface Drawn {
 }
 
 /** In pixels. */
-const LEAST_SPIKE = 6;
+const MIN_SPIKE = 6;
 
 type Point = (row: number) => number;
 
@@ -99,7 +99,7 @@ function traceSpikes(path: Pen, rows: number[], x: Point, y: Point, top: Point, 
     if (at === 0) path.moveTo(along, middle);
     else path.lineTo(along, middle);
     const [high, low] = [top(row), bottom(row)];
-    if (low - high < LEAST_SPIKE) return;
+    if (low - high < MIN_SPIKE) return;
     path.moveTo(along, high);
     path.lineTo(along, low);
     path.moveTo(along, middle);
@@ -115,7 +115,7 @@ function traceLoners(path: Pen, rows: number[], x: Point, y: Point, end: Point):
   let [before, here] = [0, reach(0)];
   rows.forEach((row, at) => {
     const after = reach(at + 1);
-    if (here >= LEAST_SPIKE && 2 * Math.max(before, after) < here) {
+    if (here >= MIN_SPIKE && 2 * Math.max(before, after) < here) {
       path.moveTo(x(row), y(row));
       path.lineTo(x(row), end(row));
     }

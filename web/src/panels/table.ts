@@ -6,7 +6,7 @@ import { clock, format, totalOf } from "../units";
 import type { Other } from "./columns";
 import type { Line } from "./lines";
 
-const MOST_ROWS = 64;
+const MAX_ROWS = 64;
 
 /** The content of a table. */
 export interface TableContent {
@@ -34,7 +34,7 @@ export class ValueTable {
 
   fill(content: TableContent): void {
     const { title, lines, slice, range, other, otherName } = content;
-    const shown = this.all ? lines : lines.slice(0, MOST_ROWS);
+    const shown = this.all ? lines : lines.slice(0, MAX_ROWS);
     const totals = shown.some((line) => totalOf(line.series) !== null);
     const now = content.atCursor ? "at cursor" : "last";
     const names = ["", ...(other ? ["mean", `of ${otherName}`, "difference", now, "min", "max"] : [now, "min", "mean", "max"]), ...(totals ? ["total"] : [])];

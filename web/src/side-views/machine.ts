@@ -17,7 +17,7 @@ const COLOURS: [Colour, string, string][] = [
   ["traffic", "Remote/s", "Allocations per second by CPUs of other nodes, relative to the highest node"],
 ];
 
-const MOST_CPU_SERIES = 256;
+const MAX_CPU_SERIES = 256;
 
 interface Drawn {
   node: NodeView;
@@ -114,7 +114,7 @@ class MachineDrawing implements SideView {
 
   private cpuCells(): boolean {
     const count = this.catalog.entry("cpu.idle")?.series.length ?? 0;
-    return count > 0 && count <= MOST_CPU_SERIES;
+    return count > 0 && count <= MAX_CPU_SERIES;
   }
 
   private needs(colour: Colour): number[] {

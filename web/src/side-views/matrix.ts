@@ -13,7 +13,7 @@ import type { SideContext, SideView, Visible } from "./side-view";
 const WIDTH = 308;
 const MARGIN = { left: 26, top: 16, right: 74 };
 const BAR_GAP = 10;
-const MOST_CELLS = 40;
+const MAX_CELLS = 40;
 
 interface Row {
   node: number;
@@ -66,10 +66,10 @@ class Matrix implements SideView {
       if (row % (every * 2) === 0 || every === 1) {
         root.append(svg("text", { class: "axis", x: MARGIN.left + (row + 0.5) * size, y: MARGIN.top - 5, "text-anchor": "middle" }, String(from.id)));
       }
-      if (nodes.length <= MOST_CELLS) nodes.forEach((to, column) => this.cell(root, from.id, to.id, distances[row]?.[column], MARGIN.left + column * size, y, size, most, dark));
+      if (nodes.length <= MAX_CELLS) nodes.forEach((to, column) => this.cell(root, from.id, to.id, distances[row]?.[column], MARGIN.left + column * size, y, size, most, dark));
       if (this.moving) this.bars(root, from.id, barFrom, y, size);
     });
-    if (nodes.length > MOST_CELLS) root.append(this.image(size * nodes.length, most, dark));
+    if (nodes.length > MAX_CELLS) root.append(this.image(size * nodes.length, most, dark));
     const height = MARGIN.top + nodes.length * size + 4;
     this.stage.replaceChildren(svg("svg", { viewBox: `0 0 ${WIDTH} ${height}`, class: "drawing", "aria-hidden": "true" }, root));
   }

@@ -7,7 +7,7 @@ use std::io;
 
 const MARK: &[u8; 8] = b"numahead";
 /// The most that a copy may unpack to.
-const MOST: usize = 64 << 20;
+const MAX: usize = 64 << 20;
 
 /// What is put behind the buffers.
 pub(crate) fn of_schema(message: &[u8]) -> io::Result<Vec<u8>> {
@@ -33,6 +33,6 @@ pub(crate) fn in_batch(batch: &Message) -> Result<Vec<u8>, Malformed> {
     let length = usize::try_from(u64::from_le_bytes(*length)).map_err(|_| none())?;
     let packed = packed.get(..length).ok_or_else(none)?;
     let size = zstd::zstd_safe::get_frame_content_size(packed).ok().flatten();
-    let size = size.and_then(|size| usize::try_from(size).ok()).filter(|size| *size <= MOST);
+    let size = size.and_then(|size| usize::try_from(size).ok()).filter(|size| *size <= MAX);
     zstd::bulk::decompress(packed, size.ok_or_else(none)?).map_err(|_| none())
 }

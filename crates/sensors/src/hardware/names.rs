@@ -34,7 +34,7 @@ pub fn several(patterns: &[String]) -> String {
 }
 
 /// Most words of a list of PMUs.
-const MOST: usize = 12;
+const MAX: usize = 12;
 
 /// Names in few words: `uncore_imc_0-7, uncore_upi_0-2`.
 pub fn ranges(names: &[String]) -> String {
@@ -49,9 +49,9 @@ pub fn ranges(names: &[String]) -> String {
             _ => _ = stems.entry(name).or_default(),
         }
     }
-    let more = stems.len().saturating_sub(MOST);
+    let more = stems.len().saturating_sub(MAX);
     let mut words: Vec<String> =
-        stems.into_iter().take(MOST).map(|(stem, numbers)| format!("{stem}{numbers}")).collect();
+        stems.into_iter().take(MAX).map(|(stem, numbers)| format!("{stem}{numbers}")).collect();
     if more > 0 {
         words.push(format!("and {more} more"));
     }

@@ -8,7 +8,7 @@
 use super::mappings::{Mapping, Mappings, pool_mounts};
 use super::numa_maps::MemoryByUse;
 use super::walk::WalkTarget;
-use numakit_sys::pages::{MOST_ASKED, PageRun, Pages, Present};
+use numakit_sys::pages::{MAX_ASKED, PageRun, Pages, Present};
 use numakit_sys::proc::TaskDir;
 use numakit_sys::{ReadError, SysRoot};
 use std::io::{self, ErrorKind};
@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 /// So many pages of a process are asked for their nodes at most, with one more for each mapping.
 /// The shares of the nodes have a standard error of half a percent at most: 0.5 / sqrt(8192).
-pub const MOST_PAGES: u64 = 16_384;
+pub const MAX_PAGES: u64 = 16_384;
 
 /// Pages of a mapping looked at in one go where nothing tells which of them are in memory.
 const BLIND_PIECE: u64 = 65_536;
@@ -132,7 +132,7 @@ impl Asking {
             huge_pages: present.is_some().then_some(0),
             present,
             mappings,
-            stride: (candidates / place.page_size).div_ceil(MOST_PAGES).max(1),
+            stride: (candidates / place.page_size).div_ceil(MAX_PAGES).max(1),
             tells_nodes: true,
             part: None,
             memory: MemoryByUse::none(place.nodes.count()),
@@ -160,7 +160,7 @@ impl Asking {
                 None => None,
             };
         }
-        for pages in chosen.chunks(MOST_ASKED) {
+        for pages in chosen.chunks(MAX_ASKED) {
             self.ask(&mut part, pages, place)?;
         }
         if part.at < part.mapping.end {

@@ -15,10 +15,10 @@ use numakit_recording::Header;
 use std::collections::HashSet;
 
 /// How many are shown, and how many of them may be rates while there are levels.
-const MOST: usize = 10;
-const MOST_RATES: usize = 6;
+const MAX: usize = 10;
+const MAX_RATES: usize = 6;
 /// Less than a factor of two is no move.
-const LEAST_SWING: f64 = 0.301;
+const MIN_SWING: f64 = 0.301;
 /// Share of the slots that are quiet.
 const QUIET: f64 = 0.1;
 /// Fewer slots say nothing.
@@ -45,7 +45,7 @@ pub(super) fn movers(header: &Header, tally: &Tally, index: &Index<'_>) -> Vec<M
         }
     };
     let all = header.series.iter().zip(&tally.movements).enumerate().filter_map(mover);
-    let mut all: Vec<Mover> = all.filter(|m| m.swing >= LEAST_SWING).collect();
+    let mut all: Vec<Mover> = all.filter(|m| m.swing >= MIN_SWING).collect();
     all.sort_by(|a, b| b.swing.total_cmp(&a.swing).then_with(|| a.series.cmp(&b.series)));
     // One metric is told once, with the instance or sensor that moved most.
     let mut told = HashSet::new();
@@ -53,9 +53,9 @@ pub(super) fn movers(header: &Header, tally: &Tally, index: &Index<'_>) -> Vec<M
     let all = joined(all);
     let (rates, levels): (Vec<Mover>, Vec<Mover>) =
         all.into_iter().partition(|m| matches!(m.change, SeriesChange::Rate { .. }));
-    let of_rates = MOST_RATES.max(MOST.saturating_sub(levels.len()));
+    let of_rates = MAX_RATES.max(MAX.saturating_sub(levels.len()));
     let rates: Vec<Mover> = rates.into_iter().take(of_rates).collect();
-    let of_levels = MOST - rates.len();
+    let of_levels = MAX - rates.len();
     rates.into_iter().chain(levels.into_iter().take(of_levels)).collect()
 }
 

@@ -21,7 +21,7 @@ pub fn page(report: &Report, color: bool) -> String {
 /// The same for a terminal of that width: lines break between words, and rows of tables that do
 /// not fit become lines of words. Only commands stay whole, so that they can be copied.
 pub fn page_within(report: &Report, color: bool, terminal: Option<usize>) -> String {
-    let width = terminal.map_or(WIDTH, |width| width.clamp(LEAST, WIDTH));
+    let width = terminal.map_or(WIDTH, |width| width.clamp(MIN, WIDTH));
     let mut page = Page { text: String::new(), color, width, terminal };
     page.head(report);
     page.losses(report);
@@ -46,7 +46,7 @@ struct Page {
 
 const INDENT: &str = "  ";
 /// Narrower pages would have a word a line.
-const LEAST: usize = 30;
+const MIN: usize = 30;
 const FACT_WIDTH: usize = 10;
 
 impl Page {

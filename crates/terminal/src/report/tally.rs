@@ -11,9 +11,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// Names of phases that are told apart; later ones are counted.
-const MOST_PHASES: usize = 64;
+const MAX_PHASES: usize = 64;
 /// Events of one kind that are kept with their words; later ones are counted.
-const MOST_NOTES: usize = 20;
+const MAX_NOTES: usize = 20;
 /// Rates are taken over at least this time, so that one event in a short interval is no peak.
 pub(super) const SLOT: Duration = Duration::from_millis(100);
 
@@ -206,7 +206,7 @@ impl Tally {
             self.phases[at + 1].times += 1;
             return Some(at + 1);
         }
-        if self.phases.len() > MOST_PHASES {
+        if self.phases.len() > MAX_PHASES {
             self.notes.more_phases += 1;
             return None;
         }
@@ -315,7 +315,7 @@ fn added(rate: u64, elapsed: u64, rest: &mut u128) -> Option<u64> {
 }
 
 fn note<T>(notes: &mut Vec<T>, what: T, more: &mut u64) {
-    if notes.len() < MOST_NOTES { notes.push(what) } else { *more += 1 }
+    if notes.len() < MAX_NOTES { notes.push(what) } else { *more += 1 }
 }
 
 /// The series with rates over at least a slot.

@@ -7,7 +7,7 @@ use std::fmt::Write;
 /// Up to this many nodes, each has a row of its own.
 const SMALL: usize = 20;
 /// More rows than this, that no two nodes share, are not shown.
-const MOST: usize = 256;
+const MAX: usize = 256;
 
 /// Nodes that share a row because they could be exchanged without changing the matrix.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -156,7 +156,7 @@ pub fn matrix(distances: &Distances, width: usize) -> String {
         }
         groups = merged;
     }
-    if groups.len() > MOST {
+    if groups.len() > MAX {
         return left_out(distances, groups.len());
     }
     let names: Vec<String> = groups.iter().map(|group| group.name(distances)).collect();
@@ -179,7 +179,7 @@ fn left_out(distances: &Distances, rows: usize) -> String {
     let others = others.flat_map(|(from, row)| row.iter().enumerate().filter(move |(to, _)| *to != from));
     let (least, most) = others.fold((u32::MAX, 0), |(least, most), (_, &d)| (least.min(d), most.max(d)));
     format!(
-        "  {least} to {most} between two of {} nodes; the matrix has {rows} different rows, and up to {MOST} are \
+        "  {least} to {most} between two of {} nodes; the matrix has {rows} different rows, and up to {MAX} are \
          shown: --json has them all\n",
         distances.nodes.len()
     )

@@ -4,10 +4,10 @@ use super::{Attribute, Confined, Node, Shape, ShapeError};
 use numakit_model::CpuSet;
 
 /// More than this the machine types of QEMU and the time of people do not bear.
-const MOST_NODES: usize = 16;
-const MOST_CPUS: usize = 64;
+const MAX_NODES: usize = 16;
+const MAX_CPUS: usize = 64;
 /// A kernel with the start of user space needs this much somewhere.
-const LEAST_MIB: u64 = 128;
+const MIN_MIB: u64 = 128;
 const LOCAL: u8 = 10;
 const REMOTE: u8 = 20;
 
@@ -55,9 +55,9 @@ fn fact(shape: &mut Shape, words: &[&str]) -> Result<(), String> {
         ["dies", n] => shape.dies = number(n)?,
         ["threads", n] => shape.threads = number(n)?,
         ["node", id, "cpus", cpus, "memory", mib] => {
-            if number::<usize>(id)? != shape.nodes.len() || shape.nodes.len() == MOST_NODES {
+            if number::<usize>(id)? != shape.nodes.len() || shape.nodes.len() == MAX_NODES {
                 let next = shape.nodes.len();
-                return Err(format!("node {id}: the next node is {next}, of at most {MOST_NODES}"));
+                return Err(format!("node {id}: the next node is {next}, of at most {MAX_NODES}"));
             }
             shape.nodes.push(Node { cpus: cpus_of(cpus)?, memory_mib: number(mib)?, initiator: None });
         }
@@ -123,13 +123,13 @@ fn attribute(shape: &Shape, from: &str, to: &str, value: &str) -> Result<Attribu
 fn finish(shape: &mut Shape) -> Result<(), String> {
     let count = shape.nodes.len();
     let cpus = shape.cpus();
-    if cpus == 0 || cpus > MOST_CPUS {
-        return Err(format!("'{}' has {cpus} CPUs; between 1 and {MOST_CPUS} are possible", shape.name));
+    if cpus == 0 || cpus > MAX_CPUS {
+        return Err(format!("'{}' has {cpus} CPUs; between 1 and {MAX_CPUS} are possible", shape.name));
     }
     numbers(shape)?;
     parts(shape)?;
-    if shape.nodes.iter().all(|node| node.memory_mib < LEAST_MIB) {
-        return Err(format!("no node has {LEAST_MIB} MiB; Linux does not start with less"));
+    if shape.nodes.iter().all(|node| node.memory_mib < MIN_MIB) {
+        return Err(format!("no node has {MIN_MIB} MiB; Linux does not start with less"));
     }
     if shape.distances.is_empty() {
         let row = |from: usize| (0..count).map(|to| if from == to { LOCAL } else { REMOTE }).collect();

@@ -107,15 +107,15 @@ fn a_small_process_is_read_from_its_numa_maps_and_a_larger_one_never() {
 fn every_page_is_asked_up_to_a_bound_and_the_answer_is_exact() {
     // A quarter of the mapping is not there; the rest is on two nodes.
     let node = |page: u64| (page % 4 != 3).then_some(if page % 12 < 4 { 3 } else { 0 });
-    let (root, script) = process(Script::new(node), MOST_PAGES, MOST_PAGES / 3 * 4, "00:00 0 [heap]");
+    let (root, script) = process(Script::new(node), MAX_PAGES, MAX_PAGES / 3 * 4, "00:00 0 [heap]");
     let found = search(&root, &[0, 3], false).unwrap();
-    let truth = |id| (0..MOST_PAGES / 3 * 4).filter(|page| node(*page) == Some(id)).count() as u64 * PAGE;
+    let truth = |id| (0..MAX_PAGES / 3 * 4).filter(|page| node(*page) == Some(id)).count() as u64 * PAGE;
     assert_eq!((found.memory.on(0), found.memory.on(1)), (truth(0), truth(3)));
     assert_eq!((found.variance, found.huge_pages, found.held), (0.0, Some(0), false));
     assert_eq!(found.memory.used_for(Use::Heap), found.memory.total());
     let asked = script.asked.lock().unwrap();
     assert_eq!(asked.iter().sum::<usize>() as u64 * PAGE, found.memory.total());
-    assert!(asked.iter().all(|pages| *pages <= MOST_ASKED));
+    assert!(asked.iter().all(|pages| *pages <= MAX_ASKED));
 }
 
 #[test]
@@ -137,7 +137,7 @@ fn of_a_large_process_pages_are_drawn_and_the_standard_error_is_stated() {
         let share = error / (PAGES * PAGE) as f64;
         assert!((0.001..=0.0056).contains(&share), "{name} {share}");
         assert!(found.memory.total().abs_diff(PAGES * PAGE) <= 2 * PAGE, "{name} {found:?}");
-        assert!(script.asked.lock().unwrap().iter().sum::<usize>() as u64 <= MOST_PAGES);
+        assert!(script.asked.lock().unwrap().iter().sum::<usize>() as u64 <= MAX_PAGES);
         assert_eq!(search(&root, &[0, 1], false).unwrap(), found, "the same pages are drawn again");
     }
 }
@@ -165,7 +165,7 @@ fn without_a_pagemap_what_is_there_is_estimated_as_well() {
     let (truth, error) = ((100_000 * PAGE) as f64, found.variance.sqrt());
     assert!((found.memory.on(1) as f64 - truth).abs() < 4.0 * error && error > 0.0, "{found:?} {error}");
     assert_eq!(found.huge_pages, None);
-    assert!(script.asked.lock().unwrap().iter().sum::<usize>() as u64 <= MOST_PAGES);
+    assert!(script.asked.lock().unwrap().iter().sum::<usize>() as u64 <= MAX_PAGES);
 }
 
 #[test]

@@ -4,7 +4,7 @@ use crate::report::value::*;
 use crate::units::{NumberStyle, duration, grouped};
 
 /// Names of absent metrics that are spelled out.
-const MOST_NAMES: usize = 3;
+const MAX_NAMES: usize = 3;
 
 pub(super) fn machine(report: &Report) -> String {
     let mut parts = Vec::new();
@@ -89,8 +89,8 @@ pub(super) fn times(n: u64) -> String {
 }
 
 pub(super) fn names(all: &[String]) -> String {
-    let shown = all.iter().take(MOST_NAMES).cloned().collect::<Vec<_>>().join(", ");
-    match all.len().saturating_sub(MOST_NAMES) {
+    let shown = all.iter().take(MAX_NAMES).cloned().collect::<Vec<_>>().join(", ");
+    match all.len().saturating_sub(MAX_NAMES) {
         0 => shown,
         more => format!("{shown} and {more} more"),
     }
