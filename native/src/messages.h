@@ -9,7 +9,6 @@ enum failure {
     NO_CORE_TABLE,
     CANNOT_BIND,
     NO_POLICY,
-    NO_PAGES,
     NO_KEY,
     TOO_MANY_RANKS,
     NO_RECORDERS,

@@ -5,6 +5,7 @@
 #include "messages.h"
 #include "newer.h"
 #include <dlfcn.h>
+#include <limits.h>
 #include <linux/mempolicy.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -127,6 +128,11 @@ static bool read_ranks(const char *text)
     return true;
 }
 
+static bool read_process(const char *text)
+{
+    return number_read(text, INT_MAX, &present.process);
+}
+
 static bool read_main(const char *text)
 {
     present.main_free = strcmp(text, "0") == 0;
@@ -163,6 +169,7 @@ static const struct {
     {"NUMA_INHERIT", "0", read_inherit},
     {"NUMA_MAIN", "0", read_main},
     {"NUMA_RANKS", "1", read_ranks},
+    {"NUMA_PROCESS", "1234", read_process},
     {"OMP_PLACES", NULL, read_binding},
     {"GOMP_CPU_AFFINITY", NULL, read_binding},
     {"KMP_AFFINITY", NULL, read_binding},

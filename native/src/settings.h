@@ -12,6 +12,7 @@ struct settings {
     bool main_free;        /* NUMA_MAIN=0: the main thread keeps the whole mask */
     bool ranks_divide;     /* NUMA_RANKS=1: ranks of MPI divide the CPUs among themselves */
     bool runtime_binds;    /* OpenMP's own variables ask it to bind its threads */
+    int process;           /* NUMA_PROCESS: the process that the launcher started, 0 without */
     int hold;              /* NUMA_HOLD: descriptor of the registry, -1 without */
     int count;             /* CPUs in `order` */
     struct policy memory;  /* NUMA_MEMORY */

@@ -73,11 +73,13 @@ static uintptr_t top_of(bool is_main)
     return is_main ? page_up((uintptr_t)__libc_stack_end) : stack_top();
 }
 
+/* Fresh stacks are on their nodes without it: only memory that was used elsewhere stays there. */
 static void refused(const char *what, int error)
 {
-    atomic_store(&cannot, true);
-    say_once(NO_PAGES, "%s: %s. Stacks stay where they are%s", what, strerror(error),
-             error == EPERM ? "; a seccomp profile refuses it" : "");
+    if (atomic_exchange(&cannot, true))
+        return;
+    say_if_verbose("%s: %s. Stacks that were used on another node stay there%s", what, strerror(error),
+                   error == EPERM ? "; a seccomp filter refuses it" : "");
 }
 
 /* At most MAX_PAGES pages from here on. */
@@ -133,7 +135,7 @@ void stack_prefer(int node, uintptr_t bottom)
 {
     bool of_main = is_main(bottom);
     uintptr_t top = top_of(of_main), here = (uintptr_t)__builtin_frame_address(0) / page * page;
-    if (!node_gives_memory(node) || atomic_load(&cannot))
+    if (!node_gives_memory(node))
         return;
     int error = 0;
     if (bottom && bottom < top) {

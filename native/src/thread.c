@@ -129,12 +129,14 @@ static void restore_policy(void)
  * memory has a policy. */
 static void begin_first(void)
 {
-    if (!has_policy_of_start())
+    bool has_policy = has_policy_of_start();
+    /* Where policies are refused, the launcher says who is first. */
+    if (!has_policy && settings()->process != os_process())
         return;
     begins_first = true;
-    if (settings()->main_free || !policy_is_local(&settings()->memory))
+    if (has_policy && (settings()->main_free || !policy_is_local(&settings()->memory)))
         restore_policy();
-    else
+    else if (has_policy)
         atomic_store(&prefers_start, true);
     visit_first_core();
 }

@@ -11,6 +11,7 @@ use numakit_registry::{
     TakeError, busy, look, run,
 };
 use numakit_sys::huge_pages::Setting;
+use numakit_sys::permissions::Permissions;
 use numakit_sys::proc::LoadAverage;
 use numakit_sys::{SysRoot, sched};
 use std::borrow::Cow;
@@ -201,6 +202,7 @@ impl LaunchRequest<'_> {
             topology: self.topology,
             options: self.options,
             setting: Setting::read(self.root),
+            permissions: Permissions::own(),
             library: self.library,
             hold: held.as_ref().map(Reservation::descriptor),
         };

@@ -20,7 +20,7 @@ const BINDING: [&str; 7] = [
     "SUNW_MP_PROCBIND",
 ];
 /// Ours, which a launch inside of another one must not inherit by halves.
-const OURS: [&str; 9] = [
+const OURS: [&str; 10] = [
     "NUMA_PLACE",
     "NUMA_MASK",
     "NUMA_NODES",
@@ -30,6 +30,7 @@ const OURS: [&str; 9] = [
     "NUMA_INHERIT",
     "NUMA_MAIN",
     "NUMA_RANKS",
+    "NUMA_PROCESS",
 ];
 const LIBRARY: &[u8] = b"libnumaplace.so";
 

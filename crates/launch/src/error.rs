@@ -1,6 +1,8 @@
 //! Why a program is not started.
 
+use numakit_model::Fix;
 use numakit_sys::huge_pages::HugePages;
+use numakit_sys::permissions::{Refuser, Runtime};
 use std::io;
 use thiserror::Error;
 
@@ -32,6 +34,20 @@ pub enum LaunchError {
         error: io::Error,
         /// What to do.
         fix: &'static str,
+    },
+    /// This process may not set memory policies.
+    #[error(
+        "memory policy '{policy}' cannot be set: {refuser} ({runtime}); {fix}, or add --memory-try to run without it"
+    )]
+    PoliciesRefused {
+        /// The policy.
+        policy: String,
+        /// What refuses it.
+        refuser: Refuser,
+        /// Where this process runs.
+        runtime: Runtime,
+        /// What permits it.
+        fix: Fix,
     },
 }
 

@@ -4,6 +4,7 @@ use crate::{Environment, EnvironmentChange, LaunchError, Obstacle, Program, RunO
 use numakit_model::plan::{Memory, Mode, Plan};
 use numakit_model::{CpuSet, Topology};
 use numakit_sys::huge_pages::{HugePages, Setting};
+use numakit_sys::permissions::{Permission, Permissions};
 use numakit_sys::policy::MemoryPolicy;
 use numakit_sys::start::PreparedCommand;
 use std::ffi::OsString;
@@ -15,6 +16,9 @@ use std::path::Path;
 /// Makes malloc of glibc ask for huge pages.
 const TUNABLES: &str = "GLIBC_TUNABLES";
 const MALLOC_ASKS: &str = "glibc.malloc.hugetlb=1";
+
+/// Says to the library which process the launcher started.
+const PROCESS: &str = "NUMA_PROCESS";
 
 /// What a sanitizer is asked by: options that are parted by colons.
 const SANITIZER: &str = "ASAN_OPTIONS";
@@ -36,6 +40,8 @@ pub struct CommandRequest<'a> {
     pub options: &'a RunOptions,
     /// The machine's setting of huge pages.
     pub setting: Option<Setting>,
+    /// What this process may do.
+    pub permissions: &'a Permissions,
     /// The library that binds threads as they come.
     pub library: &'a Path,
     /// The descriptor that holds the cores; none where they are shared.
@@ -59,9 +65,7 @@ impl ExplainedCommand {
     /// Puts everything together. The kernel is asked whether it takes the memory policy;
     /// nothing else happens yet.
     pub fn new(job: &CommandRequest<'_>, mut environment: Environment) -> Result<Self, LaunchError> {
-        let wanted = memory(job.plan);
-        let policy = MemoryPolicy::of(&wanted);
-        policy.attempt().map_err(|error| refused(&wanted, error))?;
+        let (wanted, policy) = job.memory()?;
         job.open_mp(&mut environment);
         job.huge_pages(&mut environment);
         let cpus = job.plan.cpus();
@@ -74,7 +78,7 @@ impl ExplainedCommand {
         } else {
             environment.forget_preload();
         }
-        let begin = if obstacle.is_none() { job.first_node(&policy) } else { policy };
+        let begin = policy.map(|policy| if obstacle.is_none() { job.first_node(&policy) } else { policy });
         let mut told = vec![format!(
             "{} of {} on CPUs {}, in this order; the program may use CPUs {cpus}",
             count(job.plan.steps.len(), "thread"),
@@ -84,14 +88,15 @@ impl ExplainedCommand {
         if obstacle.is_none() {
             told.push(format!("preloads {}", job.library.display()));
         }
-        told.push(format!("memory: {}", describe(&wanted)));
+        told.push(format!("memory: {}{}", describe(&wanted), job.road()));
         let start = PreparedCommand {
             file: job.program.file.clone(),
             words: job.words.to_vec(),
             first: job.plan.steps.first().map(|step| CpuSet::range(step.cpu, step.cpu)),
             cpus: Some(cpus),
             descriptor: job.hold,
-            memory: Some(begin),
+            memory: begin,
+            process_variable: obstacle.is_none().then_some(PROCESS),
             scheduler: job.options.scheduler,
             timer_slack: job.options.timer_slack,
             huge_pages: job.options.huge_pages,
@@ -108,6 +113,34 @@ impl ExplainedCommand {
 }
 
 impl CommandRequest<'_> {
+    /// The memory that the program gets, and the policy for it: none where policies are refused, which
+    /// local memory does not need.
+    fn memory(&self) -> Result<(Memory, Option<MemoryPolicy>), LaunchError> {
+        let wanted = memory(self.plan);
+        let policy = MemoryPolicy::of(&wanted);
+        match self.permissions.check(Permission::Policies) {
+            Ok(()) => match policy.attempt() {
+                Ok(()) => Ok((wanted, Some(policy))),
+                Err(error) => Err(refused(&wanted, error)),
+            },
+            Err(_) if wanted.mode == Mode::Local || self.options.memory_try => Ok((Memory::default(), None)),
+            Err(refusal) => Err(LaunchError::PoliciesRefused {
+                policy: describe(&wanted),
+                refuser: refusal.refuser.clone(),
+                runtime: self.permissions.surroundings.runtime.clone(),
+                fix: refusal.fix.clone(),
+            }),
+        }
+    }
+
+    /// How memory gets to its nodes where that is not the policy.
+    fn road(&self) -> String {
+        match self.permissions.check(Permission::Policies) {
+            Ok(()) => String::new(),
+            Err(refusal) => format!(", by {} ({refusal})", Permission::Policies.substitute()),
+        }
+    }
+
     /// OpenMP binds its threads itself, so it is told the same order.
     fn open_mp(&self, environment: &mut Environment) {
         environment.unset_binding();

@@ -17,6 +17,8 @@ pub struct RunOptions {
     pub scheduler: Option<Scheduler>,
     /// Nanoseconds that its timers may be late.
     pub timer_slack: Option<u64>,
+    /// It runs without its memory policy where policies are refused.
+    pub memory_try: bool,
     /// Others may use its cores too.
     pub shared: bool,
     /// What it starts in its turn is not placed.

@@ -3,6 +3,8 @@
 use crate::switches::BALANCE;
 use crate::{Probe, SENSORS};
 use numakit_model::{Fix, Topology, Unavailable};
+pub use numakit_sys::permissions;
+use numakit_sys::permissions::{Permission, Permissions, Runtime};
 use std::io;
 use std::path::PathBuf;
 
@@ -41,6 +43,17 @@ impl Finding {
         Self { state: FindingState::Note, about: about.into(), seen: seen.into(), fix: Some(fix) }
     }
 
+    /// The same for a process in a container: commands change the host, and not from here.
+    fn in_a_container(self) -> Self {
+        match self.fix {
+            Some(
+                fix
+                @ (Fix::Commands(_) | Fix::Root { .. } | Fix::Driver { .. } | Fix::KernelParameter { .. }),
+            ) => Self::note(self.about, self.seen, Fix::Step(format!("on the host: {fix}"))),
+            _ => self,
+        }
+    }
+
     /// It is not there; whether that is a note depends on what brings it.
     pub fn lacking(about: impl Into<String>, seen: impl Into<String>, fix: Fix) -> Self {
         let state = if fix.is_possible_here() { FindingState::Missing } else { FindingState::Note };
@@ -50,13 +63,13 @@ impl Finding {
 
 /// What this process may do on the machine that it runs on.
 #[derive(Debug)]
-pub struct ProcessRights {
+pub struct ProcessRights<'a> {
     /// The path of this program.
     pub program: String,
     /// The name of the user who runs it.
     pub user: String,
-    /// It may use real-time priority.
-    pub realtime: bool,
+    /// What the kernel permits it.
+    pub permissions: &'a Permissions,
     /// How many files it may open.
     pub open_files: u64,
     /// The directory for control while running, or why there is none.
@@ -68,11 +81,14 @@ const OTHER_FILES: u64 = 32;
 
 /// Looks at everything. Without a process (for the capture of another machine) only at what
 /// the machine has.
-pub fn check(probe: &Probe, topology: &Topology, process: Option<&ProcessRights>) -> Vec<Finding> {
+pub fn check(probe: &Probe, topology: &Topology, process: Option<&ProcessRights<'_>>) -> Vec<Finding> {
     let mut findings = sensors(probe, topology);
     findings.push(locality(topology));
     if let Some(process) = process {
         findings.extend([realtime(process), open_files(probe, process), run_directory(process)]);
+        if process.permissions.surroundings.runtime.is_container() {
+            return findings.into_iter().map(Finding::in_a_container).collect();
+        }
     }
     findings
 }
@@ -133,19 +149,25 @@ fn locality(topology: &Topology) -> Finding {
     )
 }
 
-fn realtime(process: &ProcessRights) -> Finding {
-    if process.realtime {
+fn realtime(process: &ProcessRights<'_>) -> Finding {
+    let Err(refusal) = process.permissions.check(Permission::RealTime) else {
         return Finding::ok("real-time priority", "permitted: samples are on time on a busy machine too");
+    };
+    const SEEN: &str = "not permitted: on a busy machine samples may come late";
+    let surroundings = &process.permissions.surroundings;
+    if surroundings.runtime != Runtime::Host {
+        return Finding::lacking("real-time priority", SEEN, refusal.fix.clone());
     }
+    let sudo = if surroundings.has_sudo { "sudo " } else { "as root: " };
     let fix = Fix::Step(format!(
-        "sudo setcap cap_sys_nice=ep {}; or allow 'ulimit -r 1' with the line \
+        "{sudo}setcap cap_sys_nice=ep {}; or allow 'ulimit -r 1' with the line \
          '{} - rtprio 1' in /etc/security/limits.conf; or LimitRTPRIO=1 in the systemd unit",
         process.program, process.user
     ));
-    Finding::lacking("real-time priority", "not permitted: on a busy machine samples may come late", fix)
+    Finding::lacking("real-time priority", SEEN, fix)
 }
 
-fn open_files(probe: &Probe, process: &ProcessRights) -> Finding {
+fn open_files(probe: &Probe, process: &ProcessRights<'_>) -> Finding {
     let needed = probe.files() as u64 + OTHER_FILES;
     if needed <= process.open_files {
         let seen = format!("{needed} needed for all series, {} allowed", process.open_files);
@@ -158,7 +180,7 @@ fn open_files(probe: &Probe, process: &ProcessRights) -> Finding {
     Finding::lacking("open files", seen, fix)
 }
 
-fn run_directory(process: &ProcessRights) -> Finding {
+fn run_directory(process: &ProcessRights<'_>) -> Finding {
     match &process.run_directory {
         Ok(path) => {
             Finding::ok("run directory", format!("{}: 'numa ctl' can reach what runs", path.display()))
@@ -176,14 +198,24 @@ mod tests {
     use crate::Scene;
     use crate::switches::NUMA_BALANCING;
     use crate::testing::{nodes, root};
+    use numakit_sys::permissions::{Refusal, Refuser, Surroundings};
 
     const ME: &str = "/usr/bin/numa";
 
-    fn process() -> ProcessRights {
+    fn refusing(surroundings: Surroundings) -> Permissions {
+        let refuser = Refuser::Limit { limit: "RLIMIT_RTPRIO", capability: "CAP_SYS_NICE" };
+        let fix = Fix::Step("docker run --cap-add SYS_NICE ...".to_owned());
+        Permissions {
+            surroundings,
+            refusals: vec![Refusal { permission: Permission::RealTime, refuser, fix }],
+        }
+    }
+
+    fn process(permissions: &Permissions) -> ProcessRights<'_> {
         ProcessRights {
             program: ME.to_owned(),
             user: "me".to_owned(),
-            realtime: true,
+            permissions,
             open_files: 1024,
             run_directory: Ok(PathBuf::from("/run/user/1/numakit")),
         }
@@ -192,7 +224,7 @@ mod tests {
     fn findings(
         files: &[(&str, &str)],
         topology: &Topology,
-        process: Option<&ProcessRights>,
+        process: Option<&ProcessRights<'_>>,
     ) -> Vec<Finding> {
         check(&Probe::new(&Scene::new(&root(files), topology)), topology, process)
     }
@@ -208,13 +240,22 @@ mod tests {
         about(findings, start).fix.as_ref().unwrap().to_string()
     }
 
+    #[test]
+    fn in_a_container_fixes_are_those_of_its_runtime_and_of_its_host() {
+        let permissions = refusing(Surroundings { runtime: Runtime::Docker, ..Surroundings::default() });
+        let all = findings(&[VMSTAT, BALANCING_OFF], &nodes(&[0, 1]), Some(&process(&permissions)));
+        assert_eq!(fix(&all, "real-time"), "docker run --cap-add SYS_NICE ...");
+        assert_eq!(fix(&all, "vmstat: numa_hint_faults"), "on the host: sysctl kernel.numa_balancing=1");
+        assert_eq!(about(&all, "vmstat: numa_hint_faults").state, FindingState::Note);
+    }
+
     const VMSTAT: (&str, &str) =
         ("/proc/vmstat", "numa_hit 1\npgfault 2\nnuma_hint_faults 3\nnuma_pte_updates 3\n");
     const BALANCING_OFF: (&str, &str) = (NUMA_BALANCING, "0\n");
 
     #[test]
     fn what_is_there_is_ok_and_counted() {
-        let all = findings(&[VMSTAT], &nodes(&[0, 1]), Some(&process()));
+        let all = findings(&[VMSTAT], &nodes(&[0, 1]), Some(&process(&Permissions::default())));
         assert_eq!(about(&all, "vmstat").state, FindingState::Ok);
         assert!(about(&all, "vmstat").seen.ends_with(" 4 series."));
         for name in ["locality", "real-time", "open files", "run directory"] {
@@ -258,11 +299,11 @@ mod tests {
 
     #[test]
     fn what_the_process_may_not_do_has_its_exact_fix() {
+        let permissions = refusing(Surroundings { has_sudo: true, ..Surroundings::default() });
         let poor = ProcessRights {
-            realtime: false,
             open_files: 20,
             run_directory: Err(io::Error::other("/run/numakit: permission denied")),
-            ..process()
+            ..process(&permissions)
         };
         let all = findings(&[VMSTAT], &nodes(&[0, 1]), Some(&poor));
         assert!(fix(&all, "real-time").starts_with("sudo setcap cap_sys_nice=ep /usr/bin/numa; or"));

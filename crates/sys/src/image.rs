@@ -6,7 +6,7 @@ use std::ffi::{CStr, CString, OsString, c_char, c_int, c_void};
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
-use std::sync::atomic::{AtomicI32, Ordering};
+use std::sync::atomic::{AtomicI32, AtomicU8, Ordering};
 
 /// What runs a file that the kernel knows no interpreter for, as execvp has it.
 const SHELL: &CStr = c"/bin/sh";
@@ -18,29 +18,66 @@ pub(crate) struct Image {
     file: CString,
     words: Vec<CString>,
     variables: Vec<CString>,
+    /// A variable whose value is the number of the process that executes the file; ends with a zero
+    /// byte.
+    process: Option<Vec<AtomicU8>>,
 }
+
+/// Digits of the largest process number.
+const DIGITS: usize = 10;
 
 impl Image {
     /// An error where a text has a zero byte in it.
-    pub fn new(file: &Path, words: &[OsString], environment: &[(OsString, OsString)]) -> io::Result<Self> {
+    pub fn new(
+        file: &Path,
+        words: &[OsString],
+        environment: &[(OsString, OsString)],
+        process: Option<&str>,
+    ) -> io::Result<Self> {
         let file = CString::new(file.as_os_str().as_bytes())?;
         let words: Result<Vec<_>, _> = words.iter().map(|word| CString::new(word.as_bytes())).collect();
         let variable = |(name, value): &(OsString, OsString)| {
             CString::new([name.as_bytes(), b"=", value.as_bytes()].concat())
         };
         let variables: Result<Vec<_>, _> = environment.iter().map(variable).collect();
-        Ok(Self { file, words: words?, variables: variables? })
+        let process = process.map(|name| {
+            let bytes = [name.as_bytes(), b"=", &[b'0'; DIGITS], b"\0"].concat();
+            bytes.into_iter().map(AtomicU8::new).collect()
+        });
+        Ok(Self { file, words: words?, variables: variables?, process })
+    }
+
+    /// Writes the number of the calling process into its variable. Nothing is allocated.
+    fn write_process(process: &[AtomicU8]) {
+        let mut number = std::process::id();
+        let digits = process.len().saturating_sub(DIGITS + 1)..process.len().saturating_sub(1);
+        for digit in process[digits].iter().rev() {
+            digit.store(b'0' + (number % 10) as u8, Ordering::Relaxed);
+            number /= 10;
+        }
     }
 
     /// Becomes the program after `prepare`; an error is the first that there was.
     pub fn exec(&self, prepare: impl Fn() -> io::Result<()>) -> io::Error {
-        Pointers::of(self).exec(&prepare)
+        Pointers::of(self).exec(&self.preparation(&prepare))
+    }
+
+    /// Everything before exec, in the process that executes the file.
+    fn preparation<'a>(
+        &'a self,
+        prepare: &'a impl Fn() -> io::Result<()>,
+    ) -> impl Fn() -> io::Result<()> + 'a {
+        move || {
+            self.process.as_deref().into_iter().for_each(Self::write_process);
+            prepare()
+        }
     }
 
     /// Starts it in a child, which does `prepare` first; returns the child's number once the
     /// program is there. The child has this memory until then, and this thread stands still: it
     /// must neither allocate nor take locks. Signals reach it with the program only.
     pub fn start(&self, prepare: impl Fn() -> io::Result<()>) -> io::Result<u32> {
+        let prepare = self.preparation(&prepare);
         let birth = Birth { pointers: Pointers::of(self), prepare: &prepare, failure: AtomicI32::new(0) };
         let mut stack = vec![0u8; STACK];
         let top = stack.as_mut_ptr_range().end.map_addr(|address| address & !15);
@@ -107,10 +144,13 @@ impl Pointers {
         let list =
             |texts: &[CString]| texts.iter().map(|text| text.as_ptr()).chain([std::ptr::null()]).collect();
         let words: Vec<_> = list(&image.words);
+        let process = image.process.iter().map(|bytes| bytes.as_ptr().cast::<c_char>());
+        let variables = image.variables.iter().map(|text| text.as_ptr()).chain(process);
+        let variables = variables.chain([std::ptr::null()]).collect();
         let file = image.file.as_ptr();
         let arguments = words.get(1..).unwrap_or(&[std::ptr::null()]);
         let words_of_shell = [SHELL.as_ptr(), file].into_iter().chain(arguments.iter().copied()).collect();
-        Self { file, words_of_shell, variables: list(&image.variables), words }
+        Self { file, words_of_shell, variables, words }
     }
 
     fn exec(&self, prepare: &dyn Fn() -> io::Result<()>) -> io::Error {
@@ -152,7 +192,7 @@ mod tests {
 
     fn image(file: &str, words: &[&str]) -> Image {
         let words: Vec<OsString> = words.iter().map(OsString::from).collect();
-        Image::new(Path::new(file), &words, &[("OUT".into(), "3".into())]).unwrap()
+        Image::new(Path::new(file), &words, &[("OUT".into(), "3".into())], Some("SELF")).unwrap()
     }
 
     fn status(image: &Image) -> i32 {
@@ -163,6 +203,14 @@ mod tests {
     fn a_program_gets_its_words_and_variables_alone() {
         assert_eq!(status(&image("/bin/sh", &["name", "-c", "exit $OUT$#$HOME", "0", "a"])), 31);
         assert_eq!(status(&image("/bin/sh", &["name", "-c", "test $0 = name && exit 4"])), 4);
+    }
+
+    #[test]
+    fn a_program_gets_its_own_number() {
+        assert_eq!(status(&image("/bin/sh", &["name", "-c", "test $SELF -eq $$ && exit 5"])), 5);
+        // The same after it was started before: the number is written anew.
+        let image = image("/bin/sh", &["name", "-c", "test $SELF -eq $$ && exit 6"]);
+        assert_eq!((status(&image), status(&image)), (6, 6));
     }
 
     #[test]

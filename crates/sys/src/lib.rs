@@ -17,6 +17,7 @@ pub mod migrate;
 pub mod output;
 pub mod pages;
 pub mod perf;
+pub mod permissions;
 pub mod policy;
 pub mod poll;
 pub mod proc;

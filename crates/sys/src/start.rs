@@ -23,6 +23,8 @@ pub struct PreparedCommand {
     pub words: Vec<OsString>,
     /// All of its environment.
     pub environment: Vec<(OsString, OsString)>,
+    /// A variable in addition, whose value is the number of the started process.
+    pub process_variable: Option<&'static str>,
     /// Where it begins, of the CPUs that it may run on: what the kernel sets up for it is there then.
     pub first: Option<CpuSet>,
     /// The CPUs that it may run on.
@@ -175,7 +177,7 @@ impl PreparedCommand {
     }
 
     fn image(&self) -> io::Result<Image> {
-        Image::new(&self.file, &self.words, &self.environment)
+        Image::new(&self.file, &self.words, &self.environment, self.process_variable)
     }
 
     /// What the child's number means.

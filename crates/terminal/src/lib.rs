@@ -7,6 +7,7 @@ pub mod events;
 pub mod formulas;
 pub mod holders;
 pub mod list;
+pub mod permissions;
 pub mod plan;
 pub mod replaced;
 pub mod report;

@@ -130,7 +130,7 @@ static inline void count_pages(void *memory, size_t bytes, long pages[MAX_NODES]
         long count = 0;
         for (; count < AT_ONCE && at < bytes; at += PAGE)
             addresses[count++] = (char *)memory + at;
-        if (syscall(SYS_move_pages, 0, count, addresses, NULL, status, 0))
+        if (syscall(SYS_move_pages, 0, count, addresses, NULL, status, MPOL_MF_MOVE))
             fail("cannot ask where pages are: %s", strerror(errno));
         for (long i = 0; i < count; i++)
             if (status[i] >= 0 && status[i] < MAX_NODES)

@@ -9,9 +9,10 @@ use numakit_sensors::checkup::{self, Finding, FindingState, ProcessRights};
 use numakit_sensors::{Probe, Scene};
 use numakit_server::page;
 use numakit_session::run_directory;
+use numakit_sys::permissions::Permissions;
 use numakit_sys::sched;
 use numakit_sys::stdio::print;
-use numakit_terminal::doctor;
+use numakit_terminal::{doctor, permissions};
 use std::process::ExitCode;
 
 /// Check what can be measured here, and print how to get the rest
@@ -20,7 +21,9 @@ use std::process::ExitCode;
 /// is missing that the printed command enables. What needs another kernel or machine is a note.
 ///
 /// --json writes {"missing": NUMBER, "findings": [{state, about, seen, fix}]}: state is "ok",
-/// "note" or "missing", and fix is empty if there is nothing to fix.
+/// "note" or "missing", and fix is empty if there is nothing to fix. On this machine (without
+/// --sysroot) it has two more members: surroundings, what this process runs in, and permissions
+/// [{name, calls, permitted, refused_by, instead, lost, fix}]; the last four are of refused ones.
 #[derive(Debug, Args)]
 pub struct DoctorArgs {
     /// Write JSON
@@ -40,10 +43,18 @@ impl DoctorArgs {
         if root.is_host() {
             findings.extend(placing());
         }
+        let permissions = root.is_host().then(Permissions::own);
         if self.json {
-            print(format_args!("{:#}\n", doctor::json(&findings)))?;
+            let mut value = doctor::json(&findings);
+            if let (Some(permissions), Some(object)) = (permissions, value.as_object_mut()) {
+                object.extend(permissions::json(permissions).as_object().cloned().unwrap_or_default());
+            }
+            print(format_args!("{value:#}\n"))?;
         } else {
-            print(doctor::text(&findings, numakit_sys::tty::columns()))?;
+            let width = numakit_sys::tty::columns();
+            let mut text = doctor::text(&findings, width);
+            text.extend(permissions.map(|permissions| permissions::text(permissions, width)));
+            print(text)?;
         }
         Ok(ExitCode::from(u8::from(doctor::count(&findings, FindingState::Missing) > 0)))
     }
@@ -91,11 +102,11 @@ fn holders(count: usize) -> String {
     }
 }
 
-fn process() -> anyhow::Result<ProcessRights> {
+fn process() -> anyhow::Result<ProcessRights<'static>> {
     Ok(ProcessRights {
         program: std::env::current_exe().map_or_else(|_| "numa".to_owned(), |p| p.display().to_string()),
         user: std::env::var("USER").unwrap_or_else(|_| "*".to_owned()),
-        realtime: sched::may_use_realtime(),
+        permissions: Permissions::own(),
         open_files: sched::raise_open_files().context("cannot read the limit of open files")?,
         run_directory: run_directory::open(),
     })

@@ -93,6 +93,9 @@ struct With {
     /// Timer slack in nanoseconds
     #[arg(long, value_name = "NS", value_parser = clap::value_parser!(u64).range(1..))]
     slack: Option<u64>,
+    /// Run without the policy of --memory where a container refuses memory policies
+    #[arg(long)]
+    memory_try: bool,
     /// Do not place the processes that the program starts
     #[arg(long)]
     no_inherit: bool,
@@ -233,6 +236,7 @@ impl RunArgs {
             stack: self.with.stack,
             scheduler: self.with.sched,
             timer_slack: self.with.slack,
+            memory_try: self.with.memory_try,
             shared: self.share,
             alone: self.with.no_inherit,
             main_is_free: self.with.no_bind_main,

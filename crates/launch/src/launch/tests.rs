@@ -1,6 +1,8 @@
 use super::*;
+use numakit_model::Fix;
 use numakit_model::plan::Step;
 use numakit_model::topology::{Core, Node};
+use numakit_sys::permissions::{Refusal, Refuser, Runtime, Surroundings};
 use std::ffi::OsStr;
 
 /// CPUs with their nodes, in order.
@@ -38,6 +40,7 @@ fn launch(program: &Program, plan: &Plan, options: &RunOptions, before: &[(&str,
         topology: &topology(),
         options,
         setting: Some(Setting::Advised),
+        permissions: &Permissions::default(),
         library: Path::new("/c/libnumaplace.so"),
         hold: (!options.shared).then_some(100),
     };
@@ -138,6 +141,50 @@ fn several_processes_get_their_threads_from_who_starts_them() {
     assert_eq!(value(&run(&plan), "OMP_PLACES"), Some("threads"));
 }
 
+/// A container that refuses memory policies.
+fn contained() -> Permissions {
+    let fix = Fix::Step("docker run --cap-add SYS_NICE ...".to_owned());
+    Permissions {
+        surroundings: Surroundings { runtime: Runtime::Docker, ..Surroundings::default() },
+        refusals: vec![Refusal { permission: Permission::Policies, refuser: Refuser::Filter, fix }],
+    }
+}
+
+#[test]
+fn where_policies_are_refused_local_memory_needs_none_and_others_say_what_permits_them() {
+    let permissions = contained();
+    let with = |memory: Memory, options: &RunOptions| {
+        let job = CommandRequest {
+            words: &["solver".into()],
+            program: &program(None),
+            plan: &plan(&[(0, 0)], memory),
+            topology: &topology(),
+            options,
+            setting: None,
+            permissions: &permissions,
+            library: Path::new("/c/libnumaplace.so"),
+            hold: None,
+        };
+        ExplainedCommand::new(&job, Environment::default())
+    };
+    let local = with(Memory::default(), &RunOptions::default()).unwrap();
+    assert_eq!((&local.start.memory, value(&local, "NUMA_MEMORY")), (&None, Some("default")));
+    assert!(
+        local
+            .told
+            .iter()
+            .any(|line| line.contains("local to each thread, by first touch on the thread's CPU"))
+    );
+    let bound = || Memory { mode: Mode::Bind, nodes: "0".parse().unwrap() };
+    assert_eq!(
+        with(bound(), &RunOptions::default()).unwrap_err().to_string(),
+        "memory policy 'bind:0' cannot be set: a seccomp filter refuses it (Docker container); docker run \
+         --cap-add SYS_NICE ..., or add --memory-try to run without it"
+    );
+    let tried = with(bound(), &RunOptions { memory_try: true, ..RunOptions::default() }).unwrap();
+    assert_eq!((&tried.start.memory, value(&tried, "NUMA_MEMORY")), (&None, Some("default")));
+}
+
 #[test]
 fn nodes_that_are_not_there_are_refused_before_anything_starts() {
     let nowhere = Memory { mode: Mode::Bind, nodes: "900".parse().unwrap() };
@@ -148,6 +195,7 @@ fn nodes_that_are_not_there_are_refused_before_anything_starts() {
         topology: &topology(),
         options: &RunOptions::default(),
         setting: None,
+        permissions: &Permissions::default(),
         library: Path::new("/c/libnumaplace.so"),
         hold: None,
     };

@@ -5,6 +5,7 @@ use crate::Scene;
 use numakit_model::{Fix, Unavailable};
 use numakit_sys::SysRoot;
 use numakit_sys::perf::{Counters, Errno, PerfEvent};
+use numakit_sys::permissions::{Grant, Permission, Refuser, Runtime, Surroundings};
 use numakit_sys::proc::TaskDir;
 use std::io;
 use std::sync::Arc;
@@ -58,6 +59,7 @@ pub struct Privilege {
     // The capability that this kernel asks for; before 5.8 there was no CAP_PERFMON.
     capability: &'static str,
     program: String,
+    surroundings: Surroundings,
 }
 
 impl Privilege {
@@ -71,6 +73,7 @@ impl Privilege {
             paranoid: number(PARANOID),
             capable: [CAP_SYS_ADMIN, CAP_PERFMON].into_iter().any(|number| status.is_capable(number)),
             capability: if last >= i64::from(CAP_PERFMON) { "CAP_PERFMON" } else { "CAP_SYS_ADMIN" },
+            surroundings: Surroundings::of(root, |name| root.is_host().then(|| std::env::var(name).ok())?),
             program: root.link(&own.path("exe")).unwrap_or_else(|_| "numa".to_owned()),
         }
     }
@@ -88,11 +91,20 @@ impl Privilege {
         Err(Unavailable::new(
             need.name(),
             format!("kernel.perf_event_paranoid is {level} and this process lacks {capability}"),
-            Fix::Commands(vec![
-                format!("sudo sysctl kernel.perf_event_paranoid={}", need.level()),
-                format!("sudo setcap {}=ep {}", capability.to_lowercase(), self.program),
-            ]),
+            self.fix(need),
         ))
+    }
+
+    /// What permits it here.
+    fn fix(&self, need: Need) -> Fix {
+        if self.surroundings.runtime != Runtime::Host {
+            let (permission, refuser) = (Permission::Counters, &Refuser::Filter);
+            return Grant { permission, refuser, surroundings: &self.surroundings }.fix();
+        }
+        Fix::Commands(vec![
+            format!("sudo sysctl kernel.perf_event_paranoid={}", need.level()),
+            format!("sudo setcap {}=ep {}", self.capability.to_lowercase(), self.program),
+        ])
     }
 
     /// Why the kernel refused to open an event.
@@ -106,7 +118,12 @@ impl Privilege {
         {
             return why;
         }
-        let (seen, fix) = refusal(errno, event, cpu, error);
+        let (seen, fix) = match refusal(errno, event, cpu, error) {
+            (seen, _) if matches!(errno, Errno::Denied) && self.surroundings.runtime != Runtime::Host => {
+                (seen, self.fix(need))
+            }
+            other => other,
+        };
         Unavailable::new(need.name(), seen, fix)
     }
 }

@@ -1,0 +1,136 @@
+//! Where a process runs: in a container, as a unit of systemd, or neither.
+
+use crate::SysRoot;
+use crate::proc::{TaskDir, cgroup, pid_namespace};
+use std::fmt;
+
+/// What runs a process.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum Runtime {
+    /// Nothing that confines it.
+    #[default]
+    Host,
+    /// A unit of systemd, with its name.
+    SystemdUnit(String),
+    /// Docker.
+    Docker,
+    /// Podman.
+    Podman,
+    /// A pod of Kubernetes.
+    Kubernetes,
+    /// LXC, LXD or Incus.
+    Lxc,
+    /// Apptainer or Singularity.
+    Apptainer,
+    /// systemd-nspawn.
+    Nspawn,
+    /// A container of another runtime.
+    Other,
+}
+
+impl Runtime {
+    /// Whether it is a container, where the host's settings cannot be changed.
+    pub fn is_container(&self) -> bool {
+        !matches!(self, Self::Host | Self::SystemdUnit(_))
+    }
+}
+
+impl fmt::Display for Runtime {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Host => f.write_str("no container"),
+            Self::SystemdUnit(unit) => write!(f, "systemd unit {unit}"),
+            Self::Docker => f.write_str("Docker container"),
+            Self::Podman => f.write_str("Podman container"),
+            Self::Kubernetes => f.write_str("Kubernetes pod"),
+            Self::Lxc => f.write_str("LXC container"),
+            Self::Apptainer => f.write_str("Apptainer container"),
+            Self::Nspawn => f.write_str("systemd-nspawn container"),
+            Self::Other => f.write_str("container of an unknown runtime"),
+        }
+    }
+}
+
+/// Where a process runs and as whom.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Surroundings {
+    /// What runs it.
+    pub runtime: Runtime,
+    /// It runs as root, at least within its container.
+    pub is_root: bool,
+    /// A seccomp filter is in force.
+    pub has_filter: bool,
+    /// The folders of `PATH` have `sudo`.
+    pub has_sudo: bool,
+}
+
+/// Number of the first PID namespace, that of the machine.
+const FIRST_PID_NAMESPACE: u64 = 0xEFFF_FFFC;
+
+impl Surroundings {
+    /// Those of this process; `variable` looks up its environment.
+    pub fn of(root: &SysRoot, variable: impl Fn(&str) -> Option<String>) -> Self {
+        let status = TaskDir::own(root).status().unwrap_or_default();
+        let path = variable("PATH").unwrap_or_default();
+        Self {
+            runtime: runtime(root, &variable),
+            is_root: status.user() == Some(0),
+            has_filter: status.field("Seccomp") == Some("2"),
+            has_sudo: path.split(':').any(|folder| root.exists(&format!("{folder}/sudo"))),
+        }
+    }
+}
+
+fn runtime(root: &SysRoot, variable: &impl Fn(&str) -> Option<String>) -> Runtime {
+    let is_pod = root.exists("/var/run/secrets/kubernetes.io") || root.exists("/run/secrets/kubernetes.io");
+    if is_pod || variable("KUBERNETES_SERVICE_HOST").is_some() {
+        return Runtime::Kubernetes;
+    }
+    if ["APPTAINER_CONTAINER", "SINGULARITY_CONTAINER"].into_iter().any(|name| variable(name).is_some()) {
+        return Runtime::Apptainer;
+    }
+    let files = [("/run/.containerenv", Runtime::Podman), ("/.dockerenv", Runtime::Docker)];
+    if let Some((_, runtime)) = files.into_iter().find(|(file, _)| root.exists(file)) {
+        return runtime;
+    }
+    let first = TaskDir::of(root, 1).environment().unwrap_or_default();
+    let named = first.get("container").map(|value| value.into_owned());
+    let named = named.or_else(|| root.text("/run/systemd/container").ok()).or_else(|| variable("container"));
+    match named.as_deref().map(str::trim) {
+        Some("lxc" | "lxc-libvirt" | "incus") => return Runtime::Lxc,
+        Some("systemd-nspawn") => return Runtime::Nspawn,
+        Some("podman") => return Runtime::Podman,
+        Some("docker") => return Runtime::Docker,
+        Some("") | None => {}
+        Some(_) => return Runtime::Other,
+    }
+    of_control_group(root, variable)
+}
+
+/// What the path of the control group says. In a control group namespace it says nothing.
+fn of_control_group(root: &SysRoot, variable: &impl Fn(&str) -> Option<String>) -> Runtime {
+    let groups = TaskDir::own(root).text("cgroup").unwrap_or_default();
+    for group in cgroup::lines(&groups) {
+        for part in group.path.split('/') {
+            match part {
+                _ if part.starts_with("kubepods") => return Runtime::Kubernetes,
+                "docker" => return Runtime::Docker,
+                _ if part.starts_with("docker-") => return Runtime::Docker,
+                _ if part.starts_with("libpod") => return Runtime::Podman,
+                _ if part.starts_with("lxc.payload") => return Runtime::Lxc,
+                _ => {}
+            }
+        }
+    }
+    if pid_namespace(root).is_some_and(|number| number != FIRST_PID_NAMESPACE) {
+        return Runtime::Other;
+    }
+    let unit = cgroup::lines(&groups).find_map(|group| {
+        let last = group.path.rsplit('/').next()?;
+        last.ends_with(".service").then(|| last.to_owned())
+    });
+    match (unit, variable("INVOCATION_ID")) {
+        (Some(unit), Some(_)) if !unit.starts_with("user@") => Runtime::SystemdUnit(unit),
+        _ => Runtime::Host,
+    }
+}
