@@ -12,6 +12,7 @@ mod observe;
 pub mod originals;
 mod page;
 mod place;
+mod registry;
 mod to_file;
 pub mod verbs;
 

@@ -6,6 +6,7 @@ use numakit_model::{CpuSet, Topology};
 use numakit_placement::{PlacementRequest, PlanError};
 use numakit_registry::isolate::{self, ControlGroup};
 use numakit_registry::limits::{CoreLimits, LimitsError};
+use numakit_registry::place;
 use numakit_registry::{
     CoreSelection, Ending, HolderInfo, Registry, RegistryError, RegistryView, Reservation, RunError,
     TakeError, busy, look, run,
@@ -206,7 +207,11 @@ impl LaunchRequest<'_> {
             library: self.library,
             hold: held.as_ref().map(Reservation::descriptor),
         };
-        let launch = match ExplainedCommand::new(&job, Environment::of(std::env::vars_os())) {
+        let mut environment = Environment::of(std::env::vars_os());
+        if let Some(named) = place::named() {
+            environment.set(place::VARIABLE, named);
+        }
+        let launch = match ExplainedCommand::new(&job, environment) {
             Ok(launch) => launch,
             Err(error) => {
                 held.into_iter().for_each(Reservation::give_back);

@@ -19,7 +19,7 @@ mod launcher;
 pub mod limits;
 mod message;
 mod open;
-mod place;
+pub mod place;
 pub mod record;
 mod scan;
 mod tag;

@@ -1,16 +1,48 @@
 //! Where the registry is, and by what files that were one and the same registry are told.
 
+use crate::FileError;
 use crate::record::fnv;
+use numakit_model::Fix;
 use std::ffi::OsString;
 use std::fs::{self, File, Metadata};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 /// Made by whoever looks after the machine, so that only root can remove it.
 const OF_THE_MACHINE: &str = "/run/numakit-cores";
 /// Made by whoever comes first.
 const OF_ALL: &str = "/dev/shm/numakit-cores";
+
+/// Name of the file in a folder.
+const IN_A_FOLDER: &str = "numakit-cores";
+
+/// The folder that the command line names.
+static FOLDER: OnceLock<PathBuf> = OnceLock::new();
+
+/// From now on the registry of this process is in this folder, which several containers mount. What
+/// it starts gets the variable [`VARIABLE`] with it.
+pub fn use_folder(folder: &Path) -> Result<(), FileError> {
+    if !folder.is_dir() {
+        let problem = format!("{} is no folder for the registry of cores", folder.display());
+        let fix = "make it, and mount it into all containers that share the machine's cores";
+        return Err(FileError { problem, fix: Fix::Step(fix.to_owned()) });
+    }
+    let folder = std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned());
+    // A second name in the same process is the same command line.
+    let _ = FOLDER.set(folder);
+    Ok(())
+}
+
+/// The folder or file of the registry in the environment.
+pub const VARIABLE: &str = "NUMAKIT_REGISTRY";
+
+/// The folder or file that the command line or the environment names.
+pub fn named() -> Option<PathBuf> {
+    let named = std::env::var_os(VARIABLE).filter(|path| !path.is_empty()).map(PathBuf::from);
+    FOLDER.get().cloned().or(named)
+}
 
 /// Where the registry is.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,17 +56,17 @@ pub enum RegistryLocation {
 impl RegistryLocation {
     /// For this process.
     pub fn of_this_process() -> Self {
-        Self::of(std::env::var_os("NUMAKIT_REGISTRY"))
+        Self::of(named())
     }
 
-    fn of(named: Option<OsString>) -> Self {
-        let named = named.filter(|path| !path.is_empty());
-        named.map_or(Self::Usual, |path| Self::named(Path::new(&path)))
+    fn of(named: Option<PathBuf>) -> Self {
+        named.map_or(Self::Usual, |path| Self::named(&path))
     }
 
-    /// In this file, also when this process goes to another folder.
+    /// In this file, or in a file of this folder, also when this process goes to another folder.
     pub fn named(path: &Path) -> Self {
-        Self::Named(std::path::absolute(path).unwrap_or_else(|_| path.to_owned()))
+        let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+        Self::Named(if path.is_dir() { path.join(IN_A_FOLDER) } else { path })
     }
 
     /// The file at this moment.
@@ -92,7 +124,9 @@ mod tests {
         assert_eq!(RegistryLocation::of(Some("/x/y".into())), RegistryLocation::Named("/x/y".into()));
         let here = std::env::current_dir().unwrap();
         assert_eq!(RegistryLocation::of(Some("x/y".into())), RegistryLocation::Named(here.join("x/y")));
-        assert_eq!(RegistryLocation::of(Some("".into())), RegistryLocation::Usual);
+        let folder = std::env::temp_dir();
+        let inside = folder.join(IN_A_FOLDER);
+        assert_eq!(RegistryLocation::of(Some(folder)), RegistryLocation::Named(inside));
         assert_eq!(RegistryLocation::of(None), RegistryLocation::Usual);
         assert_eq!([usual(true), usual(false)], [OF_THE_MACHINE, OF_ALL].map(PathBuf::from));
     }

@@ -44,7 +44,7 @@ impl Finding {
     }
 
     /// The same for a process in a container: commands change the host, and not from here.
-    fn in_a_container(self) -> Self {
+    pub fn in_a_container(self) -> Self {
         match self.fix {
             Some(
                 fix
@@ -86,9 +86,6 @@ pub fn check(probe: &Probe, topology: &Topology, process: Option<&ProcessRights<
     findings.push(locality(topology));
     if let Some(process) = process {
         findings.extend([realtime(process), open_files(probe, process), run_directory(process)]);
-        if process.permissions.surroundings.runtime.is_container() {
-            return findings.into_iter().map(Finding::in_a_container).collect();
-        }
     }
     findings
 }
@@ -244,6 +241,7 @@ mod tests {
     fn in_a_container_fixes_are_those_of_its_runtime_and_of_its_host() {
         let permissions = refusing(Surroundings { runtime: Runtime::Docker, ..Surroundings::default() });
         let all = findings(&[VMSTAT, BALANCING_OFF], &nodes(&[0, 1]), Some(&process(&permissions)));
+        let all: Vec<Finding> = all.into_iter().map(Finding::in_a_container).collect();
         assert_eq!(fix(&all, "real-time"), "docker run --cap-add SYS_NICE ...");
         assert_eq!(fix(&all, "vmstat: numa_hint_faults"), "on the host: sysctl kernel.numa_balancing=1");
         assert_eq!(about(&all, "vmstat: numa_hint_faults").state, FindingState::Note);

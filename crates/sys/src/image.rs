@@ -241,6 +241,6 @@ mod tests {
         let before = mask();
         status(&image("/bin/true", &["true"]));
         assert_eq!(mask(), before);
-        assert!(Image::new(Path::new("/bin/true"), &["a\0b".into()], &[]).is_err());
+        assert!(Image::new(Path::new("/bin/true"), &["a\0b".into()], &[], None).is_err());
     }
 }

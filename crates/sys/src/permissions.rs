@@ -177,6 +177,8 @@ pub enum Refuser {
         /// The capability.
         capability: &'static str,
     },
+    /// The control group has no real-time budget, in kernels that give budgets to groups.
+    NoBudget,
     /// Nothing that can be seen from here: a security module, or the container's runtime.
     Unknown,
 }
@@ -188,6 +190,7 @@ impl fmt::Display for Refuser {
             Self::Kernel(option) => write!(f, "the kernel is built without {option}"),
             Self::Paranoid(level) => write!(f, "kernel.perf_event_paranoid is {level}"),
             Self::Limit { limit, capability } => write!(f, "{limit} is too low and {capability} is missing"),
+            Self::NoBudget => f.write_str("its control group has no real-time budget"),
             Self::Unknown => f.write_str("the kernel or a security module refuses it"),
         }
     }
@@ -237,6 +240,9 @@ impl Permissions {
     ) -> Self {
         let status = TaskDir::own(root).status().unwrap_or_default();
         let refusals = Permission::ALL.into_iter().filter_map(|permission| {
+            if permission == Permission::LockMemory && status.is_capable(CAP_IPC_LOCK) {
+                return None;
+            }
             let result = attempt(permission);
             let error = refuses(&result).then(|| result.err()).flatten()?;
             let refuser = refuser(root, &status, permission, &error);
@@ -257,6 +263,9 @@ impl Permissions {
     }
 }
 
+const CAP_IPC_LOCK: u32 = 14;
+const CAP_SYS_NICE: u32 = 23;
+
 /// Mode of a process that has a filter, in `Seccomp:` of its status.
 const FILTERED: &str = "2";
 /// The first level at which kernels of Debian and Ubuntu refuse users all performance events.
@@ -264,6 +273,8 @@ const NO_EVENTS: i64 = 3;
 
 fn refuser(root: &SysRoot, status: &TaskStatus, permission: Permission, error: &io::Error) -> Refuser {
     let option = match permission {
+        // With the capability no limit counts.
+        Permission::RealTime if status.is_capable(CAP_SYS_NICE) => return Refuser::NoBudget,
         Permission::RealTime => {
             return Refuser::Limit { limit: "RLIMIT_RTPRIO", capability: "CAP_SYS_NICE" };
         }

@@ -48,6 +48,7 @@ kinds! {
     TOOLS, "tools", |_| true, "programs that tests compare with or run: numactl, hwloc, util-linux, binutils";
     COMPILERS, "compilers", |_| true, "g++, gfortran, go, musl-gcc, and GCC's sanitizers";
     GUEST, "guest", |m| m.apt, "QEMU with a kernel and busybox: a NUMA guest";
+    CONTAINERS, "containers", |m| m.apt && m.root, "runc and the seccomp profile of Podman";
     SERVERS, "servers", |m| m.apt, "nginx, InfluxDB, Prometheus, node_exporter";
     SIMULATOR, "simulator", |m| m.debian12, "a QEMU version that the simulated interconnect works in";
     RUNTIMES, "runtimes", |m| m.debian12, "MPI libraries, Java and numpy in the guest";

@@ -44,6 +44,9 @@ impl DoctorArgs {
             findings.extend(placing());
         }
         let permissions = root.is_host().then(Permissions::own);
+        if permissions.is_some_and(|permissions| permissions.surroundings.runtime.is_container()) {
+            findings = findings.into_iter().map(Finding::in_a_container).collect();
+        }
         if self.json {
             let mut value = doctor::json(&findings);
             if let (Some(permissions), Some(object)) = (permissions, value.as_object_mut()) {

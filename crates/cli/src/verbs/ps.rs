@@ -1,5 +1,6 @@
 //! `numa ps`.
 
+use crate::registry::RegistryArgs;
 use crate::{GlobalArgs, observe};
 use anyhow::Context;
 use clap::Args;
@@ -14,7 +15,7 @@ use std::time::Duration;
 /// Show which programs hold which cores
 ///
 /// A program that 'numa run' started holds its cores until it and all its descendants have ended.
-/// The registry is one file: $NUMAKIT_REGISTRY, or /run/numakit-cores if it exists, or
+/// The registry is one file: in the folder of --registry, $NUMAKIT_REGISTRY, or /run/numakit-cores if it exists, or
 /// /dev/shm/numakit-cores.
 ///
 /// --json writes {holders: [{application, user, uid, pid, keeper, since, cores, cpus, nodes, cgroup,
@@ -31,6 +32,8 @@ pub struct PsArgs {
     #[arg(short, long, value_name = "TIME", num_args = 0..=1, require_equals = true,
           default_missing_value = "1s", value_parser = observe::interval_of)]
     watch: Option<Duration>,
+    #[command(flatten)]
+    registry: RegistryArgs,
 }
 
 /// Moves the cursor to the top and clears the screen.
@@ -41,6 +44,7 @@ impl PsArgs {
     pub fn run(self, global: &GlobalArgs) -> anyhow::Result<ExitCode> {
         let root = global.root()?;
         global.only_here("the registry is on that machine; run 'numa ps' there")?;
+        self.registry.apply()?;
         let topology = numakit_topology::read(&root).context("cannot read the topology")?;
         let Some(interval) = self.watch else {
             print(self.text(&topology)?)?;

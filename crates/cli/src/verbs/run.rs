@@ -2,6 +2,7 @@
 
 use crate::GlobalArgs;
 use crate::place::PlacementArgs;
+use crate::registry::RegistryArgs;
 use anyhow::{Context, bail};
 use clap::{Args, ValueEnum};
 use numakit_launch::options::{self, few_huge_pages};
@@ -16,6 +17,8 @@ use numakit_sensors::task::search::by_node;
 use numakit_sys::SysRoot;
 use numakit_sys::command::start_failure_status;
 use numakit_sys::huge_pages::{HugePages, Setting};
+use numakit_sys::permissions::Permissions;
+use numakit_sys::sched::affinity;
 use numakit_sys::start::Scheduler;
 use numakit_sys::stdio::{note, print, say};
 use std::ffi::OsString;
@@ -65,6 +68,8 @@ pub struct RunArgs {
     /// The program and its arguments
     #[arg(value_name = "CMD", trailing_var_arg = true)]
     command: Vec<OsString>,
+    #[command(flatten)]
+    registry: RegistryArgs,
     #[command(flatten)]
     place: PlacementArgs,
     #[command(flatten)]
@@ -147,6 +152,7 @@ impl RunArgs {
     pub fn run(self, global: &GlobalArgs) -> anyhow::Result<ExitCode> {
         let root = global.root()?;
         global.only_here("programs run on this machine only")?;
+        self.registry.apply()?;
         if self.with.alloc != Alloc::None {
             bail!(
                 "--alloc {:?}: this version does not include libnumalloc; use --alloc none",
@@ -259,6 +265,19 @@ impl RunArgs {
             _ => {}
         }
         ready.launch.note.iter().for_each(note);
+        if self.sees_no_others(ready) {
+            note(
+                "programs in other containers cannot be seen and may use the same cores; mount a folder into \
+                 all of them and name it with --registry DIR",
+            );
+        }
+    }
+
+    /// Whether the cores were chosen from more CPUs than needed, without a view of other containers.
+    fn sees_no_others(&self, ready: &PreparedLaunch) -> bool {
+        let is_contained = || Permissions::own().surroundings.runtime.is_container();
+        let has_choice = || affinity().is_ok_and(|mask| mask != ready.outcome.plan.cpus());
+        !self.share && numakit_registry::place::named().is_none() && is_contained() && has_choice()
     }
 
     fn reasons(&self, outcome: &ExplainedPlan) {

@@ -29,6 +29,11 @@ impl Grant<'_> {
         if let Refuser::Kernel(option) = self.refuser {
             return Fix::BuildOption((*option).to_owned());
         }
+        if *self.refuser == Refuser::NoBudget {
+            let fix = "write microseconds such as 100000 to cpu.rt_runtime_us of the control group and of those \
+                       above it (docker run --cpu-rt-runtime); without it numakit runs with normal priority";
+            return Fix::Step(fix.to_owned());
+        }
         match &self.surroundings.runtime {
             Runtime::Host => self.on_the_host(),
             Runtime::SystemdUnit(unit) => self.in_a_unit(unit),

@@ -35,6 +35,10 @@ fn what_refuses_a_call_is_found_out() {
     assert_eq!(policies(&[NO_FILTER, NODES], libc::EPERM).unwrap().refuser, Refuser::Unknown);
     // The kernel looked at what it was asked with: the call is permitted.
     assert_eq!(policies(&[FILTER, NODES], libc::EINVAL), None);
+    let nice = ("/proc/self/status", "Uid:\t0\t0\t0\t0\nCapEff:\t0000000000800000\n");
+    assert_eq!(refusal(&[nice], Permission::RealTime, libc::EPERM).unwrap().refuser, Refuser::NoBudget);
+    let limited = Refuser::Limit { limit: "RLIMIT_RTPRIO", capability: "CAP_SYS_NICE" };
+    assert_eq!(refusal(&[FILTER], Permission::RealTime, libc::EPERM).unwrap().refuser, limited);
     let level = ("/proc/sys/kernel/perf_event_paranoid", "3\n");
     let counters = |files: &[(&str, &str)], errno| refusal(files, Permission::Counters, errno).unwrap();
     assert_eq!(counters(&[NO_FILTER, level], libc::EACCES).refuser, Refuser::Paranoid(3));

@@ -1,0 +1,20 @@
+//! `--registry`: where cores are reserved.
+
+use clap::Args;
+use numakit_registry::place;
+use std::path::PathBuf;
+
+/// Where cores are reserved.
+#[derive(Debug, Args)]
+pub struct RegistryArgs {
+    /// Reserve cores in this folder, which several containers mount; also $NUMAKIT_REGISTRY
+    #[arg(long, value_name = "DIR")]
+    registry: Option<PathBuf>,
+}
+
+impl RegistryArgs {
+    /// Makes it the registry of this process.
+    pub fn apply(&self) -> anyhow::Result<()> {
+        self.registry.as_deref().map_or(Ok(()), place::use_folder).map_err(Into::into)
+    }
+}
