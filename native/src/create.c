@@ -76,8 +76,7 @@ static void *begin(void *argument)
         thread_keep_stack(&start.policy);
     }
     /* Memory of the caller's may have been touched anywhere. */
-    if (!start.is_at_home)
-        stack_bring(start.place.node, start.place.bottom, is_given ? start.stack_bytes : STACK_LEFT);
+    stack_bring(start.place.node, start.place.bottom, is_given ? start.stack_bytes : STACK_LEFT);
     if (start.returns_int)
         return (void *)(intptr_t)((int_function *)(void (*)(void))start.function)(start.argument);
     return start.function(start.argument);

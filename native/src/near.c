@@ -128,19 +128,16 @@ int near_create(create_function *create, pthread_t *thread, const pthread_attr_t
     struct creation all = {create, thread, attributes, function, start, mask};
     bool is_fresh = takes_fresh_stack(start), knows_policy = os_policy(&start->policy) == 0;
     int node = start->place.node;
-    start->is_at_home = false;
     if (node < 0 || !node_gives_memory(node) || (knows_policy && policy_forbids(&start->policy, node))) {
         start->place.node = -1;
         return create_here(&all);
     }
     switch (choose_road(start, knows_policy, is_fresh)) {
     case VISIT:
-        start->is_at_home = is_fresh;
         return create_in_visit(&all);
     case PREFER:
         return create_preferring(&all);
     case HERE:
-        start->is_at_home = is_fresh;
         break;
     }
     return create_here(&all);

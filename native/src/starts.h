@@ -12,7 +12,6 @@ struct start {
     bool returns_int;       /* `function` gives an int */
     struct place place;
     size_t stack_bytes;     /* `place.bottom` is so far under the top, unless it is known */
-    bool is_at_home;        /* all pages of the stack are fresh and were made on the thread's node */
     bool has_policy;        /* `policy` is to be restored */
     struct policy policy;
 };

@@ -57,8 +57,35 @@ pub struct Topology {
     /// Whether the kernel sets the weights of nodes for interleaving by itself; `None` where it
     /// does not say.
     pub weights_auto: Option<bool>,
+    /// What the control group of this process is limited to.
+    pub limits: ControlLimits,
     /// What was odd about the source and how it was read.
     pub notes: Vec<String>,
+}
+
+/// Limits of control groups, the least of the group's own and of those above it. Absent where
+/// there is none.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ControlLimits {
+    /// CPU time for each unit of time, in CPUs: with 2.5, more than 2 busy threads are throttled.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cpus: Option<f64>,
+    /// Memory in KiB.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub memory_kb: Option<u64>,
+}
+
+impl ControlLimits {
+    /// Whether nothing is limited.
+    pub fn is_none(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// Threads that the CPU quota leaves running all the time; at least one.
+    pub fn threads(&self) -> Option<u64> {
+        self.cpus.map(|cpus| (cpus.floor() as u64).max(1))
+    }
 }
 
 /// A NUMA node.

@@ -15,6 +15,7 @@ mod memory;
 mod nodes;
 pub mod numbering;
 mod pool;
+mod quota;
 pub mod request;
 mod spread;
 mod steps;

@@ -9,7 +9,7 @@ use crate::pool::Pool;
 use crate::request::{CorePolicy, PlacementRequest};
 use crate::taken::Taken;
 use crate::why::{self, Reasons};
-use crate::{capacity, crowded, devices, spread};
+use crate::{capacity, crowded, devices, quota, spread};
 use numakit_model::plan::Step;
 use numakit_model::{CpuSet, Plan, Topology};
 
@@ -32,7 +32,7 @@ pub(crate) fn plan(
     let machine = Machine::of(topology);
     let pool = Pool::of(&machine, request, taken)?;
     pool.check_all()?;
-    let amount = amount::of(request, pool.count())?;
+    let amount = amount::of(request, quota::cores(topology, request, pool.count()))?;
     let mut chosen = pool.choose(amount.all_cores(), &amount.asked(request))?;
     let free = chosen.spots.clone();
     if let CorePolicy::Spread(level) = request.policy {
@@ -63,6 +63,7 @@ pub(crate) fn plan(
     warnings.extend(memories.warnings());
     warnings.extend(idle_nodes(&machine, request, &way, &steps));
     warnings.extend(pool.remarks(&held));
+    warnings.extend(quota::warning(topology, request, amount, pool.count()));
     let explanation = why::explanation(&machine, request, amount, &dealt, &all.nodes());
     Ok((Plan { machine: topology.origin.clone(), steps, held, warnings }, explanation))
 }

@@ -13,6 +13,7 @@ pub mod distances;
 mod hmat;
 pub mod json;
 mod kinds;
+mod limits;
 mod nodes;
 mod packages;
 pub mod page_size;
@@ -102,6 +103,7 @@ fn read_parts(root: &SysRoot, parts: Parts) -> Result<Topology, TopologyError> {
         units: levels.units,
         books: levels.books,
         drawers: levels.drawers,
+        limits: limits::read(&mut reader),
         weights_auto: if all { nodes::weights_auto(&mut reader) } else { None },
         online,
         offline,

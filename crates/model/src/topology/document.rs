@@ -1,6 +1,6 @@
 //! The documented JSON form of a topology.
 
-use super::{Cache, Core, CoreKind, Device, Distances, Node, Package, Topology};
+use super::{Cache, ControlLimits, Core, CoreKind, Device, Distances, Node, Package, Topology};
 use crate::CpuSet;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
@@ -74,6 +74,8 @@ pub(super) struct Document {
     pu_list: Vec<Pu>,
     devices: Vec<Device>,
     weights_auto: Option<bool>,
+    #[serde(skip_serializing_if = "ControlLimits::is_none")]
+    limits: ControlLimits,
     notes: Vec<String>,
 }
 
@@ -115,6 +117,7 @@ impl From<Topology> for Document {
             core_list: t.cores,
             devices: t.devices,
             weights_auto: t.weights_auto,
+            limits: t.limits,
             notes: t.notes,
         }
     }
@@ -177,6 +180,7 @@ impl TryFrom<Document> for Topology {
             cores: d.core_list,
             devices: d.devices,
             weights_auto: d.weights_auto,
+            limits: d.limits,
             notes: d.notes,
         })
     }

@@ -1,6 +1,6 @@
 //! Sizes, counts and names as they stand in trees and drawings.
 
-use numakit_model::topology::{Access, Cache, CacheKind, Package};
+use numakit_model::topology::{Access, Cache, CacheKind, ControlLimits, Package};
 use numakit_model::{CpuSet, Topology};
 
 /// `32 GiB`, `30.1 GiB`, `980 MiB`.
@@ -38,6 +38,14 @@ pub fn summary(t: &Topology) -> String {
     parts.push(count(t.online.len(), "PU"));
     parts.extend(t.memory_kb().map(memory));
     parts.join(", ")
+}
+
+/// `at most 2.5 CPUs, 8 GiB of memory`; nothing where there is no limit.
+pub fn limits(limits: &ControlLimits) -> Option<String> {
+    let cpus = limits.cpus.map(|cpus| format!("{cpus} CPUs' worth of time"));
+    let bytes = limits.memory_kb.map(|kb| format!("{} of memory", memory(kb)));
+    let parts: Vec<String> = cpus.into_iter().chain(bytes).collect();
+    (!parts.is_empty()).then(|| format!("at most {}", parts.join(", ")))
 }
 
 /// What shared units mean for programs.

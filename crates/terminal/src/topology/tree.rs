@@ -35,6 +35,7 @@ pub fn tree(t: &Topology, look: TreeStyle) -> String {
     if !kept.is_empty() {
         out += &format!("no memory allowed from: {}\n", say::nodes(&kept));
     }
+    out.extend(say::limits(&t.limits).map(|limits| format!("control group: {limits}\n")));
     out.push('\n');
     let parts = outline(t);
     let threads = t.cores.iter().any(|core| core.cpus.len() > 1);

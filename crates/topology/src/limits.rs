@@ -1,0 +1,149 @@
+//! What the control group of this process is limited to: CPU time and memory.
+
+use crate::reader::Reader;
+use numakit_model::topology::ControlLimits;
+use numakit_sys::proc::cgroup;
+
+/// A controller of cgroup v1 that gives no memory limit says so with a number near 2^63.
+const NO_LIMIT: u64 = 1 << 60;
+
+/// A hierarchy with the limits of one or both kinds.
+struct Hierarchy {
+    mount: String,
+    group: String,
+    is_unified: bool,
+}
+
+/// The least of the limits of this process's groups and of those above them.
+pub(crate) fn read(reader: &mut Reader<'_>) -> ControlLimits {
+    let mut limits = ControlLimits::default();
+    for hierarchy in hierarchies(reader) {
+        // In a control group namespace the mount is the group's own, and the path is that of the host.
+        let is_there =
+            reader.text(format_args!("{}{}/cgroup.procs", hierarchy.mount, hierarchy.group)).is_some();
+        let mut group = if is_there { hierarchy.group.trim_end_matches('/') } else { "" };
+        loop {
+            let folder = format!("{}{group}", hierarchy.mount);
+            let (cpus, memory) =
+                if hierarchy.is_unified { unified(reader, &folder) } else { of_controllers(reader, &folder) };
+            limits.cpus = least(limits.cpus, cpus, f64::min);
+            limits.memory_kb = least(limits.memory_kb, memory.map(|bytes| bytes / 1024), u64::min);
+            let Some(above) = group.rfind('/') else { break };
+            group = &group[..above];
+        }
+    }
+    limits
+}
+
+fn least<T>(one: Option<T>, other: Option<T>, min: fn(T, T) -> T) -> Option<T> {
+    match (one, other) {
+        (Some(one), Some(other)) => Some(min(one, other)),
+        (one, other) => one.or(other),
+    }
+}
+
+fn hierarchies(reader: &mut Reader<'_>) -> Vec<Hierarchy> {
+    let groups = reader.text(format_args!("/proc/self/cgroup")).unwrap_or_default().to_owned();
+    let mounts = reader.text(format_args!("/proc/mounts")).unwrap_or_default().to_owned();
+    let mount = |line: &str| {
+        let mut words = line.split_ascii_whitespace().skip(1);
+        let (path, system, options) = (words.next()?, words.next()?, words.next()?);
+        let has = |controller: &str| options.split(',').any(|option| option == controller);
+        let is_unified = system == "cgroup2";
+        if !is_unified && !(system == "cgroup" && (has("cpu") || has("memory"))) {
+            return None;
+        }
+        let group = cgroup::lines(&groups).find(|group| match is_unified {
+            true => group.is_unified,
+            false => (has("cpu") && group.has("cpu")) || (has("memory") && group.has("memory")),
+        })?;
+        Some(Hierarchy { mount: path.to_owned(), group: group.path.to_owned(), is_unified })
+    };
+    mounts.lines().filter_map(mount).collect()
+}
+
+/// CPUs' worth of time, and bytes.
+type Limits = (Option<f64>, Option<u64>);
+
+fn unified(reader: &mut Reader<'_>, folder: &str) -> Limits {
+    let cpus = reader.text(format_args!("{folder}/cpu.max")).and_then(|text| {
+        let (quota, period) = text.trim().split_once(' ')?;
+        worth(quota.parse().ok()?, period.parse().ok()?)
+    });
+    let memory = reader.text(format_args!("{folder}/memory.max")).and_then(|text| text.trim().parse().ok());
+    (cpus, memory)
+}
+
+fn of_controllers(reader: &mut Reader<'_>, folder: &str) -> Limits {
+    let mut number = |name: &str| reader.text(format_args!("{folder}/{name}"))?.trim().parse::<i64>().ok();
+    let quota = number("cpu.cfs_quota_us").filter(|quota| *quota > 0);
+    let cpus = quota.zip(number("cpu.cfs_period_us")).and_then(|(quota, period)| worth(quota, period));
+    let memory = number("memory.limit_in_bytes").and_then(|bytes| u64::try_from(bytes).ok());
+    (cpus, memory.filter(|bytes| *bytes < NO_LIMIT))
+}
+
+fn worth(quota: i64, period: i64) -> Option<f64> {
+    (quota > 0 && period > 0).then(|| quota as f64 / period as f64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use numakit_sys::SysRoot;
+    use numakit_sys::root::FileTree;
+
+    fn limits(files: &[(&str, &str)]) -> ControlLimits {
+        let mut tree = FileTree::new();
+        for (path, text) in files {
+            tree.file(path, *text);
+        }
+        let root = SysRoot::of_tree(tree);
+        read(&mut Reader::new(&root))
+    }
+
+    const UNIFIED: (&str, &str) = ("/proc/mounts", "cgroup2 /sys/fs/cgroup cgroup2 rw 0 0\n");
+
+    #[test]
+    fn the_least_of_the_groups_own_limits_and_of_those_above_counts() {
+        let files = [
+            UNIFIED,
+            ("/proc/self/cgroup", "0::/pods/one\n"),
+            ("/sys/fs/cgroup/pods/one/cgroup.procs", "1\n"),
+            ("/sys/fs/cgroup/pods/one/cpu.max", "max 100000\n"),
+            ("/sys/fs/cgroup/pods/one/memory.max", "2147483648\n"),
+            ("/sys/fs/cgroup/pods/cpu.max", "250000 100000\n"),
+            ("/sys/fs/cgroup/pods/memory.max", "max\n"),
+        ];
+        assert_eq!(limits(&files), ControlLimits { cpus: Some(2.5), memory_kb: Some(2 << 20) });
+        assert_eq!(limits(&files).threads(), Some(2));
+    }
+
+    #[test]
+    fn in_a_namespace_of_control_groups_the_mount_is_the_own_group() {
+        let own = [
+            UNIFIED,
+            ("/proc/self/cgroup", "0::/../../kubepods/pod1\n"),
+            ("/sys/fs/cgroup/cpu.max", "50000 100000\n"),
+        ];
+        assert_eq!(limits(&own).cpus, Some(0.5));
+        assert_eq!(limits(&own).threads(), Some(1));
+    }
+
+    #[test]
+    fn controllers_of_version_1_have_their_own_files() {
+        let mounts =
+            "x /sys/fs/cgroup/cpu cgroup rw,cpu,cpuacct 0 0\nx /sys/fs/cgroup/memory cgroup rw,memory 0 0\n";
+        let files = [
+            ("/proc/mounts", mounts),
+            ("/proc/self/cgroup", "4:cpu,cpuacct:/docker/a\n3:memory:/docker/a\n"),
+            ("/sys/fs/cgroup/cpu/docker/a/cgroup.procs", "1\n"),
+            ("/sys/fs/cgroup/cpu/docker/a/cpu.cfs_quota_us", "400000\n"),
+            ("/sys/fs/cgroup/cpu/docker/a/cpu.cfs_period_us", "100000\n"),
+            ("/sys/fs/cgroup/memory/docker/a/cgroup.procs", "1\n"),
+            ("/sys/fs/cgroup/memory/docker/a/memory.limit_in_bytes", "1073741824\n"),
+            ("/sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712\n"),
+        ];
+        assert_eq!(limits(&files), ControlLimits { cpus: Some(4.0), memory_kb: Some(1 << 20) });
+        assert_eq!(limits(&[]), ControlLimits::default());
+    }
+}
