@@ -151,6 +151,10 @@ impl Run {
             Ok(path) => environment.push(("NUMAKIT_PEERS", path.into())),
             Err(error) => self.progress.say(&format!("no InfluxDB and Prometheus: {error:#}")),
         }
+        let runtime = ["runc", "golang-github-containers-common"];
+        if let Err(error) = install::need(&["runc", "--version"], &runtime) {
+            self.progress.say(&format!("no containers: {error:#}"));
+        }
         for (probe, package) in PEERS {
             if let Err(error) = install::need(probe, &[package]) {
                 self.progress.say(&format!("no {package}: {error:#}"));

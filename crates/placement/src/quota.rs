@@ -21,10 +21,11 @@ pub(crate) fn warning(
     free: u64,
 ) -> Option<String> {
     let (worth, most) = (topology.limits.cpus?, topology.limits.threads()?);
+    let worth = format!("{worth} CPU{}", if worth == 1.0 { "" } else { "s" });
     let threads = amount.processes * amount.threads;
     if threads > most {
         return Some(format!(
-            "{threads} threads, but the CPU quota of this control group is worth {worth} CPUs: the kernel \
+            "{threads} threads, but the CPU quota of this control group is worth {worth}: the kernel \
              throttles all of them; ask for {most}, or raise the quota (docker run --cpus, limits.cpu of a pod)"
         ));
     }
@@ -32,7 +33,7 @@ pub(crate) fn warning(
     is_less.then(|| {
         let cores = amount.all_cores();
         format!(
-            "{cores} of {free} free cores are taken: the CPU quota of this control group is worth {worth} CPUs"
+            "{cores} of {free} free cores are taken: the CPU quota of this control group is worth {worth}"
         )
     })
 }

@@ -1,5 +1,7 @@
 //! What can be measured here, what cannot, and what would make it possible.
 
+mod pod;
+
 use crate::switches::BALANCE;
 use crate::{Probe, SENSORS};
 use numakit_model::{Fix, Topology, Unavailable};
@@ -86,6 +88,9 @@ pub fn check(probe: &Probe, topology: &Topology, process: Option<&ProcessRights<
     findings.push(locality(topology));
     if let Some(process) = process {
         findings.extend([realtime(process), open_files(probe, process), run_directory(process)]);
+        if process.permissions.surroundings.runtime == Runtime::Kubernetes {
+            findings.extend(pod::check(topology));
+        }
     }
     findings
 }

@@ -123,8 +123,13 @@ pub fn own_pid(root: &SysRoot) -> Option<u32> {
 
 /// The pid namespace of the process that reads: the number in `pid:[4026531836]`.
 pub fn pid_namespace(root: &SysRoot) -> Option<u64> {
-    let link = root.link(&TaskDir::own(root).path("ns/pid")).ok()?;
-    link.strip_prefix("pid:[")?.strip_suffix(']')?.parse().ok()
+    namespace(root, "pid")
+}
+
+/// A namespace of the process that reads, by the name of its kind.
+pub fn namespace(root: &SysRoot, kind: &str) -> Option<u64> {
+    let link = root.link(&TaskDir::own(root).path(&format!("ns/{kind}"))).ok()?;
+    link.strip_prefix(kind)?.strip_prefix(":[")?.strip_suffix(']')?.parse().ok()
 }
 
 /// The names in a folder that are numbers, in rising order.

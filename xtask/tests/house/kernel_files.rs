@@ -12,12 +12,13 @@ const PAST_ROOT: [(&str, &str); 3] = [
 ];
 
 /// Sources that name files of processes and threads or the load, and why.
-const OF_PROCESSES: [(&str, &str); 6] = [
+const OF_PROCESSES: [(&str, &str); 7] = [
     ("crates/sys/src/proc.rs", "is the module of readers"),
     ("crates/sys/src/proc/machine.rs", "is part of it"),
     ("crates/sys/src/file.rs", "/proc/self/fd/N names an open file for a system call"),
     ("crates/sys/src/pages.rs", "is the kernel behind the trait Pages; a capture has no pages"),
     ("crates/topology/src/cpuset.rs", "its Reader notes what a capture lacks; the parsers are those of sys"),
+    ("crates/topology/src/limits.rs", "its Reader notes what a capture lacks; the parsers are those of sys"),
     ("crates/topology/src/capture.rs", "names what a capture holds and opens nothing"),
 ];
 

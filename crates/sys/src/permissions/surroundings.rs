@@ -1,7 +1,7 @@
 //! Where a process runs: in a container, as a unit of systemd, or neither.
 
 use crate::SysRoot;
-use crate::proc::{TaskDir, cgroup, pid_namespace};
+use crate::proc::{TaskDir, cgroup, namespace};
 use std::fmt;
 
 /// What runs a process.
@@ -64,8 +64,14 @@ pub struct Surroundings {
     pub has_sudo: bool,
 }
 
-/// Number of the first PID namespace, that of the machine.
-const FIRST_PID_NAMESPACE: u64 = 0xEFFF_FFFC;
+/// Namespaces that runtimes give a container, and the number that the kernel gives that of the machine.
+const NAMESPACES: [(&str, u64); 3] = [("pid", 0xEFFF_FFFC), ("ipc", 0xEFFF_FFFF), ("uts", 0xEFFF_FFFE)];
+
+/// Whether this process has no namespace of its own. A virtual machine that was made of a container
+/// image has the files of a container, but none of its namespaces.
+fn has_namespaces_of_the_machine(root: &SysRoot) -> bool {
+    NAMESPACES.into_iter().all(|(kind, number)| namespace(root, kind) == Some(number))
+}
 
 impl Surroundings {
     /// Those of this process; `variable` looks up its environment.
@@ -90,7 +96,8 @@ fn runtime(root: &SysRoot, variable: &impl Fn(&str) -> Option<String>) -> Runtim
         return Runtime::Apptainer;
     }
     let files = [("/run/.containerenv", Runtime::Podman), ("/.dockerenv", Runtime::Docker)];
-    if let Some((_, runtime)) = files.into_iter().find(|(file, _)| root.exists(file)) {
+    let has_own = !has_namespaces_of_the_machine(root);
+    if let Some((_, runtime)) = files.into_iter().find(|(file, _)| has_own && root.exists(file)) {
         return runtime;
     }
     let first = TaskDir::of(root, 1).environment().unwrap_or_default();
@@ -122,7 +129,7 @@ fn of_control_group(root: &SysRoot, variable: &impl Fn(&str) -> Option<String>) 
             }
         }
     }
-    if pid_namespace(root).is_some_and(|number| number != FIRST_PID_NAMESPACE) {
+    if namespace(root, "pid").is_some_and(|number| number != NAMESPACES[0].1) {
         return Runtime::Other;
     }
     let unit = cgroup::lines(&groups).find_map(|group| {

@@ -102,6 +102,18 @@ fn the_runtime_is_recognised() {
     };
     assert_eq!(runtime(&[], &[]), Runtime::Host);
     assert_eq!(runtime(&[DOCKER], &[]), Runtime::Docker);
+    // A virtual machine that was made of an image.
+    let machine = [("pid", 0xEFFF_FFFC_u64), ("ipc", 0xEFFF_FFFF), ("uts", 0xEFFF_FFFE)];
+    let with = |namespaces: [(&str, u64); 3]| {
+        let mut tree = FileTree::new();
+        tree.file(DOCKER.0, "");
+        for (kind, number) in namespaces {
+            tree.symlink(&format!("/proc/self/ns/{kind}"), &format!("{kind}:[{number}]"));
+        }
+        Surroundings::of(&SysRoot::of_tree(tree), |_| None).runtime
+    };
+    assert_eq!(with(machine), Runtime::Host);
+    assert_eq!(with([machine[0], machine[1], ("uts", 7)]), Runtime::Docker);
     assert_eq!(runtime(&[DOCKER], &[("KUBERNETES_SERVICE_HOST", "10.0.0.1")]), Runtime::Kubernetes);
     assert_eq!(runtime(&[("/run/.containerenv", "")], &[]), Runtime::Podman);
     assert_eq!(runtime(&[], &[("APPTAINER_CONTAINER", "/x.sif")]), Runtime::Apptainer);

@@ -42,7 +42,7 @@ pub fn summary(t: &Topology) -> String {
 
 /// `at most 2.5 CPUs, 8 GiB of memory`; nothing where there is no limit.
 pub fn limits(limits: &ControlLimits) -> Option<String> {
-    let cpus = limits.cpus.map(|cpus| format!("{cpus} CPUs' worth of time"));
+    let cpus = limits.cpus.map(|cpus| format!("the CPU time of {cpus} CPUs"));
     let bytes = limits.memory_kb.map(|kb| format!("{} of memory", memory(kb)));
     let parts: Vec<String> = cpus.into_iter().chain(bytes).collect();
     (!parts.is_empty()).then(|| format!("at most {}", parts.join(", ")))
