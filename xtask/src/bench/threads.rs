@@ -5,13 +5,15 @@ use super::results::Results;
 use super::statistics::{median, pairs};
 use crate::process::{self, Figures};
 use crate::workspace;
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
+use numakit_guest::programs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 const PAIRS: usize = 21;
 const CREATES: &str = "2000";
 const LIMIT: f64 = 1.3;
+const CONTAINED: f64 = 3.0;
 
 pub fn run(results: &mut Results) -> Result<()> {
     let (library, cpus) = (library()?, allowed()?);
@@ -28,7 +30,20 @@ pub fn run(results: &mut Results) -> Result<()> {
         median((0..PAIRS).map(|_| plain()).collect::<Result<Vec<_>>>()?),
         "us",
     )?;
-    results.ratio("create and join, placed", &measured, "us", LIMIT)
+    results.ratio("create and join, placed", &measured, "us", LIMIT)?;
+    let filter = programs::compiled("filtered")?.context("no guest program 'filtered'")?;
+    let contained = || contained(&filter, &library, first, second);
+    let measured = pairs(PAIRS, contained, pinned)?;
+    results.ratio("create and join, placed in a container", &measured, "us", CONTAINED)
+}
+
+/// Under Docker's filter; the creator's CPU and the thread's are taken for different nodes, so that it goes there.
+fn contained(filter: &Path, library: &Path, first: u32, second: u32) -> Result<f64> {
+    let threads = floor::program("threads")?;
+    let mut command = Command::new(filter);
+    command.arg("env").arg(format!("LD_PRELOAD={}", library.display()));
+    command.arg(format!("NUMA_PLACE={first},{second}")).arg(format!("NUMA_NODES=0:{first};1:{second}"));
+    microseconds(command.arg(threads.get_program()).args(["plain", CREATES]))
 }
 
 /// Under the library, on the same two CPUs: the whole of what it does, also where there is one node.
