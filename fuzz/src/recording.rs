@@ -46,7 +46,7 @@ fn show(header: &Header, batches: &[Batch]) {
         assert_eq!(batch.columns.len(), header.series.len());
         assert!(batch.columns.iter().all(|c| c.values.len() == batch.len() && c.valid.len() == batch.len()));
     }
-    if let Ok(report) = analyse(header, batches.iter().cloned(), None, Catalog::ours()) {
+    if let Ok(report) = analyse(header, batches.iter().cloned(), None, Catalog::built_in()) {
         page(&report, false);
     }
     export(header, batches);
