@@ -2,9 +2,9 @@
 
 use anyhow::Context;
 use clap::Args;
-use numakit_server::front::{self, BasePath};
+use numakit_server::listen_options::{self, BasePath};
 use numakit_server::tls::Tls;
-use numakit_server::{BrowserFile, Front, Listener, Urls, page};
+use numakit_server::{BrowserFile, ListenOptions, Listener, Urls, page};
 use numakit_sys::proc::machine;
 use numakit_sys::stdio::{OutputError, note, print};
 use std::fmt::Write as _;
@@ -42,8 +42,8 @@ impl ServeArgs {
     pub fn listener(&self, host: &str) -> anyhow::Result<Listener> {
         let files = self.tls_cert.as_ref().zip(self.tls_key.as_ref());
         let tls = files.map(|(cert, key)| Tls::read(cert, key)).transpose()?;
-        let front = Front { trusted: self.trusted_host.clone(), base: self.base_path.clone(), tls };
-        Ok(Listener::bind(&self.listen, host, front)?)
+        let options = ListenOptions { trusted: self.trusted_host.clone(), base: self.base_path.clone(), tls };
+        Ok(Listener::bind(&self.listen, host, options)?)
     }
 
     /// Says where the page is, and opens it where there is a screen.
@@ -51,7 +51,7 @@ impl ServeArgs {
         let address = urls.listen;
         // A reader of a pipe waits for these lines; if it has left, that is no error.
         print(self.addresses(urls, host))
-            .or_else(|error| if error.reader_left() { Ok(()) } else { Err(error) })?;
+            .or_else(|error| if error.is_closed_by_reader() { Ok(()) } else { Err(error) })?;
         if !address.ip().is_loopback() && self.tls_cert.is_none() {
             note(format_args!(
                 "other hosts can reach {address}, and the connection is not encrypted; --listen 127.0.0.1:{port} \
@@ -89,7 +89,7 @@ impl ServeArgs {
 }
 
 fn trusted_host(text: &str) -> Result<String, String> {
-    front::host(text).map_err(|error| error.to_string())
+    listen_options::host(text).map_err(|error| error.to_string())
 }
 
 fn base_path(text: &str) -> Result<BasePath, String> {

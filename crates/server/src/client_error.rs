@@ -1,47 +1,47 @@
-//! What clients ask for and do not get. They are shown these words.
+//! Errors of clients' requests, as the page shows them.
 
 use crate::wire::{LABEL_BYTES, MESSAGE_BYTES, SERIES, VALUES, WATCHES};
 use numakit_model::label::RESERVED;
 use numakit_session::ObeyError;
 use thiserror::Error;
 
-/// Why a client does not get what it asks for.
+/// Why a client's request fails.
 #[derive(Debug, Error)]
-pub enum AskError {
+pub enum ClientError {
     /// A message that is too long.
     #[error("the message has {0} bytes; the limit is {MESSAGE_BYTES}")]
     Length(usize),
-    /// A message that is none.
+    /// A message that cannot be parsed.
     #[error("invalid message: {0}")]
     Message(#[from] serde_json::Error),
-    /// A source that is not there.
+    /// A source that does not exist.
     #[error("source {id} does not exist; there are {count}")]
     NoSource {
         /// Its number.
         id: u32,
-        /// How many there are.
+        /// The number of existing ones.
         count: usize,
     },
-    /// One more source than there may be.
+    /// Too many sources.
     #[error("the limit of {0} sources is reached; start another server for more")]
     Sources(u32),
-    /// A client for whom there is no place.
+    /// Too many clients.
     #[error("the limit of {limit} {who} is reached; close another page first")]
     Full {
-        /// How many there may be.
+        /// The limit.
         limit: usize,
-        /// Of what kind.
+        /// `viewers` or `controllers`.
         who: &'static str,
     },
     /// Too many series in one message.
     #[error("{0} series requested; the limit is {SERIES}")]
     TooManySeries(usize),
-    /// A series that is not there.
+    /// A series that does not exist.
     #[error("series {series} does not exist; there are {count}, numbered from 0")]
     NoSeries {
         /// Its number.
         series: u32,
-        /// How many there are.
+        /// The number of existing ones.
         count: usize,
     },
     /// A range of too many values.
@@ -52,28 +52,28 @@ pub enum AskError {
         /// Buckets of each.
         buckets: usize,
     },
-    /// A step between buckets that is not possible.
+    /// An invalid length of buckets.
     #[error("step_ns is {0}; give a whole number of milliseconds, from 1000000 on")]
     Step(u64),
-    /// One more watch than there may be.
+    /// Too many watches.
     #[error("the limit of {WATCHES} watches is reached; end one first with 'unwatch'")]
     Watches,
-    /// A change by somebody who may only look.
+    /// A change requested by a viewer.
     #[error("a viewer cannot change anything; open the control address")]
     Viewer,
-    /// A label without text, or with too much of it.
+    /// A label without text, or with too long a text.
     #[error("the label has {0} bytes; give a text of 1 to {LABEL_BYTES} bytes")]
     LabelLength(usize),
-    /// A label that looks like one of the recorder.
+    /// A label with the prefix of the recorder's labels.
     #[error("labels that start with '{RESERVED}' are reserved for the recorder; use another text")]
     Reserved,
-    /// A label that is not there.
+    /// A label that does not exist.
     #[error("the label does not exist; it may have been removed")]
     NoLabel,
-    /// An order that was not obeyed.
+    /// A command that failed.
     #[error(transparent)]
     Order(#[from] ObeyError),
-    /// A value of a query that is no number.
+    /// A value of a query that is not a number.
     #[error("{key}={value} is not a number")]
     Number {
         /// Its name.
@@ -81,10 +81,10 @@ pub enum AskError {
         /// The value, or the start of a long one.
         value: String,
     },
-    /// A list of a query that is none.
+    /// A list of a query that cannot be parsed.
     #[error("series={0} is not a list of numbers")]
     List(String),
-    /// A name that no query has.
+    /// An unknown name in a query.
     #[error("'{0}' is unknown; give source, series, from, to and rows")]
     Unknown(String),
     /// A query without series.
@@ -93,7 +93,7 @@ pub enum AskError {
     /// A query for too many values.
     #[error("the limit is {VALUES} values per file; request fewer series or rows")]
     TooManyRows,
-    /// The thread that was to write the values ended.
+    /// The thread that writes the values failed.
     #[error("writing the CSV failed")]
     NotWritten,
 }

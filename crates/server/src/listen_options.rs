@@ -1,12 +1,12 @@
-//! How pages reach the server: by which names, below which path, and encrypted or not.
+//! Options of a listener: trusted host names, base path, encryption.
 
 use crate::tls::Tls;
 use std::net::IpAddr;
 use thiserror::Error;
 
-/// A name or path that cannot be meant.
+/// An invalid name or path.
 #[derive(Debug, Error, PartialEq, Eq)]
-pub enum FrontError {
+pub enum ListenOptionError {
     /// The name of a host.
     #[error(
         "'{0}' is not a host name; write it as in the address of the page, without scheme, port and path: numa.example.org"
@@ -19,29 +19,29 @@ pub enum FrontError {
     Path(String),
 }
 
-/// Names, path and encryption beyond the usual ones.
+/// Options of a listener.
 #[derive(Default)]
-pub struct Front {
+pub struct ListenOptions {
     /// Hosts that a proxy forwards for.
     pub trusted: Vec<String>,
-    /// Where the page is.
+    /// The path of the page.
     pub base: BasePath,
     /// Certificate and key.
     pub tls: Option<Tls>,
 }
 
-/// The path that the page and all that belongs to it are below, without a slash at its end.
+/// The path of the page, without a slash at its end.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct BasePath(String);
 
-/// What a path leads to.
+/// What a requested path names.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Below<'a> {
-    /// This, from its slash on.
+    /// This path below the base path, with its slash.
     Path(&'a str),
-    /// The page, whose slash is missing.
+    /// The page, without its slash.
     Page,
-    /// Nothing of ours.
+    /// Something outside of the base path.
     Outside,
 }
 
@@ -52,9 +52,9 @@ impl std::fmt::Display for BasePath {
 }
 
 impl BasePath {
-    /// Reads what follows `--base-path`.
-    pub fn parse(text: &str) -> Result<Self, FrontError> {
-        let wrong = || FrontError::Path(text.to_owned());
+    /// Parses the value of `--base-path`.
+    pub fn parse(text: &str) -> Result<Self, ListenOptionError> {
+        let error = || ListenOptionError::Path(text.to_owned());
         let path = text.strip_suffix('/').unwrap_or(text);
         if path.is_empty() && !text.is_empty() {
             return Ok(Self::default());
@@ -63,8 +63,8 @@ impl BasePath {
             let known = |b: u8| b.is_ascii_alphanumeric() || b"-_.".contains(&b);
             !part.is_empty() && part.bytes().all(known) && !part.bytes().all(|b| b == b'.')
         };
-        let parts = path.strip_prefix('/').ok_or_else(wrong)?;
-        if parts.split('/').all(plain) { Ok(Self(path.to_owned())) } else { Err(wrong()) }
+        let parts = path.strip_prefix('/').ok_or_else(error)?;
+        if parts.split('/').all(plain) { Ok(Self(path.to_owned())) } else { Err(error()) }
     }
 
     /// The path of the page, with its slash.
@@ -72,7 +72,7 @@ impl BasePath {
         format!("{}/", self.0)
     }
 
-    /// What a requested path leads to.
+    /// What a requested path names.
     pub fn below<'a>(&self, path: &'a str) -> Below<'a> {
         match path.strip_prefix(&self.0) {
             Some("") => Below::Page,
@@ -82,8 +82,8 @@ impl BasePath {
     }
 }
 
-/// Reads what follows `--trusted-host`: a name or an address.
-pub fn host(text: &str) -> Result<String, FrontError> {
+/// Parses the value of `--trusted-host`: a name or an address.
+pub fn host(text: &str) -> Result<String, ListenOptionError> {
     let name = text.strip_suffix('.').unwrap_or(text);
     let label = |part: &str| {
         !part.is_empty() && part.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_".contains(&b))
@@ -91,7 +91,7 @@ pub fn host(text: &str) -> Result<String, FrontError> {
     if name.parse::<IpAddr>().is_ok() || name.split('.').all(label) {
         return Ok(name.to_ascii_lowercase());
     }
-    Err(FrontError::Name(text.to_owned()))
+    Err(ListenOptionError::Name(text.to_owned()))
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Live samples on their way from the ring into the history.
+//! Takes live samples from the ring buffer into the history.
 
 use crate::hub::Hub;
 use crate::layout::SeriesLayout;
@@ -11,12 +11,12 @@ use std::io;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
-/// Rows are taken so often: it is the sampler's wake-up that costs, not the row.
+/// How often rows are taken: the wake-ups are the cost, not the rows.
 const PERIOD: u64 = 25_000_000;
-/// Memory of a ring, unless its rows are very long.
+/// Memory of a ring buffer, unless its rows are very long.
 const RING_BYTES: usize = 4 << 20;
 
-/// A ring that holds what comes in while the keeper is away.
+/// A ring buffer for the rows of several periods.
 pub fn ring(header: &Header) -> io::Result<Ring> {
     Ring::in_memory(header.series.len(), capacity(header.series.len()))
 }
@@ -25,30 +25,30 @@ fn capacity(columns: usize) -> usize {
     (RING_BYTES / (columns.max(1) * 8)).clamp(16, 512)
 }
 
-/// Takes rows out of the ring and labels too.
+/// Takes rows and labels from the ring buffer.
 pub struct Ingest {
-    /// Where they come from.
+    /// The ring buffer.
     pub ring: Arc<Ring>,
-    /// Where they go.
+    /// Their destination.
     pub history: Arc<History>,
-    /// Who is told of labels.
+    /// Sends labels to clients.
     pub hub: Arc<Hub>,
-    /// The order of the series.
+    /// Order of the series.
     pub layout: SeriesLayout,
-    /// Differences of the header's series.
+    /// Rates of the header's series.
     pub rates: Rates,
-    /// The source that it is.
+    /// Number of the source.
     pub source: u32,
-    /// Columns of the ring.
+    /// Columns of the ring buffer.
     pub columns: usize,
 }
 
 impl Ingest {
-    /// Works until the ring is closed.
+    /// Runs until the ring buffer is closed.
     pub fn start(mut self, cpus: CpuSet) -> io::Result<JoinHandle<()>> {
-        std::thread::Builder::new().name("keeper".into()).spawn(move || {
+        std::thread::Builder::new().name("ingest".into()).spawn(move || {
             if !cpus.is_empty() {
-                // Elsewhere it works too, only farther from its memory.
+                // Without this it is only slower: farther from its memory.
                 let _ = sched::set_affinity(&cpus);
             }
             self.run();
@@ -56,11 +56,11 @@ impl Ingest {
     }
 
     fn run(&mut self) {
-        let most = capacity(self.columns);
+        let max = capacity(self.columns);
         let mut raw = vec![None; self.columns];
         let mut row = Vec::with_capacity(self.layout.series());
         let ring = Arc::clone(&self.ring);
-        for pending in ring.views(most / 2, most, PERIOD) {
+        for pending in ring.views(max / 2, max, PERIOD) {
             for entry in pending.entries() {
                 match entry {
                     RingEntry::Row(sample) => {
