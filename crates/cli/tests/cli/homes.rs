@@ -57,7 +57,7 @@ fn a_program_runs_where_no_folder_takes_the_library() {
     assert_eq!((done.code, done.out.as_str()), (0, "ran alone\n"), "{}", done.err);
     let line = done.err.lines().find(|line| line.contains("libnumaplace")).unwrap();
     assert!(
-        line.starts_with("numa: sh runs without libnumaplace.so (no folder for libnumaplace.so: "),
+        line.starts_with("numa: sh runs without libnumaplace.so (libnumaplace.so cannot be extracted: "),
         "{line}"
     );
     assert!(line.contains("set XDG_CACHE_HOME to a folder") && line.contains("it runs on CPUs "), "{line}");

@@ -293,7 +293,7 @@ fn cores_are_held_while_the_program_runs_and_free_afterwards() {
     refused.says(2, "sh of ");
     waited.says(2, "sh of ");
     assert_eq!((shared.code, shared.out.as_str()), (0, "1\n"), "{}", shared.err);
-    assert!(shared.err.contains("are shared with those who hold them"), "{}", shared.err);
+    assert!(shared.err.contains("are shared with their holders"), "{}", shared.err);
     // On processors with several PUs in a core, one of each is used.
     let count: usize = after.out.trim().parse().unwrap();
     assert!(after.code == 0 && count >= 1 && count <= all, "{} {}", after.out, after.err);

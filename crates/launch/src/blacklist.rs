@@ -1,4 +1,4 @@
-//! Programs that are known to suffer from huge pages: lists of the user and of the machine.
+//! Blacklists of programs that run slower with huge pages: one of the machine, one of the user.
 
 use numakit_sys::file::open_to_read;
 use sha2::{Digest, Sha256};
@@ -7,42 +7,41 @@ use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// The name of such a list in a folder of settings.
+/// The path of a blacklist in a configuration directory.
 const NAME: &str = "numakit/no-huge-pages";
 
-/// The lists of the machine and of this user: lines with the name of a program or with
-/// `sha256:` and the hash of its file; `#` begins a remark.
+/// The blacklists of the machine and of this user: lines with the name of a program or with
+/// `sha256:` and the hash of its file; `#` begins a comment.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Lists(Vec<PathBuf>);
+pub struct Blacklists(Vec<PathBuf>);
 
-/// What a list says of a program.
+/// A line of a blacklist.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Match {
+pub struct BlacklistEntry {
     /// The line.
     pub line: String,
     /// The list.
     pub list: PathBuf,
 }
 
-/// What the lists say of a program.
+/// The result of searching the blacklists for a program.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct BlacklistMatch {
     /// The first line that names it.
-    pub line: Option<Match>,
-    /// Lists that are there and could not be read, each with the reason and what to do.
-    pub unread: Vec<String>,
+    pub line: Option<BlacklistEntry>,
+    /// Warnings: lists that cannot be read, each with the reason and the fix.
+    pub warnings: Vec<String>,
 }
 
-impl Lists {
-    /// In `/etc` and in the user's folder of settings.
-    pub fn usual(config_home: Option<OsString>, home: Option<OsString>) -> Self {
+impl Blacklists {
+    /// Those in `/etc` and in the user's configuration directory.
+    pub fn of_this_user(config_home: Option<OsString>, home: Option<OsString>) -> Self {
         let own = config_home.map(PathBuf::from).filter(|path| path.is_absolute());
         let own = own.or_else(|| home.map(|home| Path::new(&home).join(".config")));
         Self([Some(PathBuf::from("/etc")), own].into_iter().flatten().map(|p| p.join(NAME)).collect())
     }
 
-    /// Whether a program is in one of them. A list that is not there is empty, and so is one that
-    /// cannot be read: others may keep theirs to themselves.
+    /// Searches them for a program. Lists that do not exist or cannot be read count as empty.
     pub fn find(&self, program: &Path) -> BlacklistMatch {
         use io::ErrorKind::{NotADirectory, NotFound};
         let mut found = BlacklistMatch::default();
@@ -51,13 +50,13 @@ impl Lists {
             match open_to_read(list).and_then(io::read_to_string) {
                 Ok(text) if found.line.is_none() => {
                     let line = line_for(program, &text, &mut hash);
-                    found.line = line.map(|line| Match { line, list: list.clone() });
+                    found.line = line.map(|line| BlacklistEntry { line, list: list.clone() });
                 }
                 Ok(_) => {}
                 Err(error) if matches!(error.kind(), NotFound | NotADirectory) => {}
-                Err(error) => found.unread.push(format!(
-                    "{} cannot be read ({error}), so programs that it names may get huge pages; make it readable, \
-                     or set XDG_CONFIG_HOME to a folder of this user",
+                Err(error) => found.warnings.push(format!(
+                    "{} cannot be read ({error}), so programs in it may get huge pages; make it readable, \
+                     or set XDG_CONFIG_HOME to a directory of this user",
                     list.display()
                 )),
             }
@@ -66,7 +65,7 @@ impl Lists {
     }
 }
 
-/// The line of a list that names a program. Only a list with hashes makes us read the program.
+/// The line of a list that names a program. The program is read only if the list has hashes.
 fn line_for(program: &Path, text: &str, hash: &mut Option<Option<String>>) -> Option<String> {
     let name = program.file_name().unwrap_or_default().to_string_lossy();
     let lines = text.lines().map(|line| line.split('#').next().unwrap_or_default().trim());
@@ -93,11 +92,11 @@ mod tests {
 
     #[test]
     fn programs_are_found_by_name_or_content() {
-        let folder = std::env::temp_dir().join(format!("numakit-sufferers-{}", std::process::id()));
+        let folder = std::env::temp_dir().join(format!("numakit-blacklist-{}", std::process::id()));
         fs::create_dir_all(folder.join("numakit")).unwrap();
         let (list, program) = (folder.join(NAME), folder.join("solver"));
         fs::write(&program, "abc").unwrap();
-        let lists = Lists::usual(Some(folder.clone().into()), None);
+        let lists = Blacklists::of_this_user(Some(folder.clone().into()), None);
         let find = |text: &str| {
             fs::write(&list, text).unwrap();
             lists.find(&program).line.map(|found| found.line)
@@ -111,23 +110,23 @@ mod tests {
         assert_eq!(find("sha256:"), None);
         fs::remove_file(&list).unwrap();
         assert_eq!(lists.find(&program), BlacklistMatch::default());
-        // What cannot be read hides nothing of the others.
+        // A list that cannot be read does not prevent reading the others.
         fs::create_dir(&list).unwrap();
         let other = folder.join("other");
         fs::write(&other, "solver").unwrap();
-        let found = Lists(vec![list.clone(), other.clone(), program.join("no-folder")]).find(&program);
-        assert_eq!(found.line, Some(Match { line: "solver".to_owned(), list: other }));
+        let found = Blacklists(vec![list.clone(), other.clone(), program.join("no-folder")]).find(&program);
+        assert_eq!(found.line, Some(BlacklistEntry { line: "solver".to_owned(), list: other }));
         assert!(
-            found.unread.len() == 1 && found.unread[0].contains("no-huge-pages cannot be read"),
+            found.warnings.len() == 1 && found.warnings[0].contains("no-huge-pages cannot be read"),
             "{found:?}"
         );
         fs::remove_dir_all(folder).unwrap();
     }
 
     #[test]
-    fn lists_are_where_settings_are() {
+    fn lists_are_in_configuration_directories() {
         let places = |config: Option<&str>, home: Option<&str>| {
-            Lists::usual(config.map(Into::into), home.map(Into::into)).0
+            Blacklists::of_this_user(config.map(Into::into), home.map(Into::into)).0
         };
         let etc = PathBuf::from("/etc/numakit/no-huge-pages");
         assert_eq!(places(None, None), std::slice::from_ref(&etc));

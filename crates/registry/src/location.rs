@@ -1,4 +1,4 @@
-//! Where the registry is, and by what files that were one and the same registry are told.
+//! Where the registry is, and the identity by which files that were the same registry are recognised.
 
 use crate::record::fnv;
 use std::ffi::OsString;
@@ -7,18 +7,18 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// Made by whoever looks after the machine, so that only root can remove it.
-const OF_THE_MACHINE: &str = "/run/numakit-cores";
-/// Made by whoever comes first.
-const OF_ALL: &str = "/dev/shm/numakit-cores";
+/// An administrator creates it, so that only root can remove it.
+const MACHINE_FILE: &str = "/run/numakit-cores";
+/// The first user creates it.
+const SHARED_FILE: &str = "/dev/shm/numakit-cores";
 
 /// Where the registry is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RegistryLocation {
-    /// Where `NUMAKIT_REGISTRY` says.
+    /// In the file that `NUMAKIT_REGISTRY` names.
     Named(PathBuf),
-    /// The one of the machine if it is there, else the one that all make.
-    Usual,
+    /// In `/run` if an administrator created it there, else in `/dev/shm`.
+    Default,
 }
 
 impl RegistryLocation {
@@ -29,39 +29,39 @@ impl RegistryLocation {
 
     fn of(named: Option<OsString>) -> Self {
         let named = named.filter(|path| !path.is_empty());
-        named.map_or(Self::Usual, |path| Self::named(Path::new(&path)))
+        named.map_or(Self::Default, |path| Self::named(Path::new(&path)))
     }
 
-    /// In this file, also when this process goes to another folder.
+    /// In this file, also if this process changes its working directory.
     pub fn named(path: &Path) -> Self {
         Self::Named(std::path::absolute(path).unwrap_or_else(|_| path.to_owned()))
     }
 
-    /// The file at this moment.
+    /// The file, at present.
     pub fn path(&self) -> PathBuf {
         match self {
             Self::Named(path) => path.clone(),
-            Self::Usual => usual(Path::new(OF_THE_MACHINE).exists()),
+            Self::Default => default_file(Path::new(MACHINE_FILE).exists()),
         }
     }
 
-    /// What tells this file, and others that had its name before, from all other registries.
+    /// The same for all files that ever had this file's name, different for all other registries.
     pub fn identity(&self, file: &File) -> u64 {
         file.metadata().map_or(0, |data| self.identity_on(&data))
     }
 
-    /// The same for all files that this registry may have been, whether they are still there or not.
+    /// The identities of all files that may be or have been this registry.
     pub fn identities(&self, file: Option<&File>) -> Vec<u64> {
         let folders = match self {
             Self::Named(path) => vec![folder(path)],
-            Self::Usual => [OF_THE_MACHINE, OF_ALL].map(|path| folder(Path::new(path))).to_vec(),
+            Self::Default => [MACHINE_FILE, SHARED_FILE].map(|path| folder(Path::new(path))).to_vec(),
         };
         let folders = folders.iter().filter_map(|folder| fs::metadata(folder).ok());
         let file = file.and_then(|file| file.metadata().ok());
         folders.chain(file).map(|data| self.identity_on(&data)).collect()
     }
 
-    /// Containers have folders of the same names on other devices.
+    /// Includes the device: containers have folders of the same names on other devices.
     fn identity_on(&self, data: &Metadata) -> u64 {
         let name = match self {
             Self::Named(path) => {
@@ -69,14 +69,14 @@ impl RegistryLocation {
                 let folder = fs::canonicalize(&folder).unwrap_or(folder);
                 path.file_name().map_or(folder.clone(), |name| folder.join(name)).into_os_string()
             }
-            Self::Usual => OsString::new(),
+            Self::Default => OsString::new(),
         };
         fnv(name.as_bytes().iter().copied().chain(data.dev().to_le_bytes()))
     }
 }
 
-fn usual(of_the_machine: bool) -> PathBuf {
-    PathBuf::from(if of_the_machine { OF_THE_MACHINE } else { OF_ALL })
+fn default_file(has_machine_file: bool) -> PathBuf {
+    PathBuf::from(if has_machine_file { MACHINE_FILE } else { SHARED_FILE })
 }
 
 fn folder(path: &Path) -> PathBuf {
@@ -88,27 +88,27 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_place_is_named_or_the_first_that_is_there() {
+    fn the_environment_names_the_file() {
         assert_eq!(RegistryLocation::of(Some("/x/y".into())), RegistryLocation::Named("/x/y".into()));
         let here = std::env::current_dir().unwrap();
         assert_eq!(RegistryLocation::of(Some("x/y".into())), RegistryLocation::Named(here.join("x/y")));
-        assert_eq!(RegistryLocation::of(Some("".into())), RegistryLocation::Usual);
-        assert_eq!(RegistryLocation::of(None), RegistryLocation::Usual);
-        assert_eq!([usual(true), usual(false)], [OF_THE_MACHINE, OF_ALL].map(PathBuf::from));
+        assert_eq!(RegistryLocation::of(Some("".into())), RegistryLocation::Default);
+        assert_eq!(RegistryLocation::of(None), RegistryLocation::Default);
+        assert_eq!([default_file(true), default_file(false)], [MACHINE_FILE, SHARED_FILE].map(PathBuf::from));
     }
 
     #[test]
-    fn a_registry_is_told_by_name_and_device() {
+    fn the_identity_is_that_of_name_and_device() {
         let path = std::env::temp_dir().join(format!("numakit-place-{}", std::process::id()));
         let file = File::create(&path).unwrap();
-        let place = RegistryLocation::Named(path.clone());
+        let location = RegistryLocation::Named(path.clone());
         let same = RegistryLocation::Named(path.parent().unwrap().join(".").join(path.file_name().unwrap()));
         let other = RegistryLocation::Named(path.with_extension("other"));
-        assert_eq!(place.identity(&file), same.identity(&file));
-        assert_ne!(place.identity(&file), other.identity(&file));
-        assert_ne!(place.identity(&file), RegistryLocation::Usual.identity(&file));
+        assert_eq!(location.identity(&file), same.identity(&file));
+        assert_ne!(location.identity(&file), other.identity(&file));
+        assert_ne!(location.identity(&file), RegistryLocation::Default.identity(&file));
         fs::remove_file(&path).unwrap();
-        // Its folder is enough to tell it.
-        assert_eq!(place.identities(None), [place.identity(&file)]);
+        // The folder's device is enough.
+        assert_eq!(location.identities(None), [location.identity(&file)]);
     }
 }

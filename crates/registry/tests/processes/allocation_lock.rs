@@ -1,5 +1,5 @@
-//! Who does not give up the turn to choose delays others; it cannot stop them or make them take
-//! what is held.
+//! A process that does not release the allocation lock delays others; it cannot block them, or make them take
+//! cores that are held.
 
 use crate::scene::{Scene, kill, state};
 use numakit_model::CpuSet;
@@ -11,10 +11,10 @@ use std::os::fd::AsFd;
 use std::process::{Command, Stdio};
 
 const SLEEP: &str = "echo $$; exec sleep 1000";
-/// The byte that whoever chooses has locked.
-const TURN: u64 = 1 << 40;
+/// The byte of the allocation lock.
+const ALLOCATION_LOCK: u64 = 1 << 40;
 
-/// A launch that comes in spite of whoever has the turn, and what it says of that.
+/// Launches a program without the allocation lock; returns the warning.
 fn warning(scene: &Scene) -> String {
     let output = scene.hold(&["7", "true"]).output().unwrap();
     assert!(output.status.success(), "{output:?}");
@@ -26,25 +26,27 @@ fn opened(scene: &Scene) -> File {
 }
 
 #[test]
-fn who_stands_still_while_choosing_is_told_and_takes_nothing_that_others_took_meanwhile() {
-    let scene = Scene::new("turn");
+fn a_slow_owner_of_the_lock_takes_no_cores_that_others_took_meanwhile() {
+    let scene = Scene::new("slow");
     let mut registry = Registry::open_at(&scene.registry()).unwrap();
     let (mut message, mut other) = (String::new(), None);
-    // While this test chooses, two other launchers do not wait for ever.
-    let taken = registry.take(&HolderInfo::default(), &CoreLimits::default(), |seen| {
+    // While this test has the lock, two other launchers continue after a while.
+    let taken = registry.take(&HolderInfo::default(), &CoreLimits::default(), |view| {
         if other.is_none() {
             message = warning(&scene);
             other = Some(scene.running(&["0", "sh", "-c", SLEEP]));
         }
-        let cpus = CpuSet::range(0, 63).minus(&seen.held()).iter().take(1).collect();
-        Ok::<_, String>(CoreSelection { cpus, cores: 1, with: () })
+        let cpus = CpuSet::range(0, 63).minus(&view.held()).iter().take(1).collect();
+        Ok::<_, String>(CoreSelection { cpus, cores: 1, value: () })
     });
     let (held, ()) = taken.unwrap();
     let me = format!("process {} (", std::process::id());
-    assert!(message.contains(&me) && message.contains("stands still and keeps the turn"), "{message}");
+    let expected =
+        format!("has held the allocation lock of {} for more than 2 s", scene.registry().display());
+    assert!(message.contains(&me) && message.contains(&expected), "{message}");
     assert!(message.contains(&format!("continue it with 'kill -CONT {}'", std::process::id())), "{message}");
     assert_eq!(held.cpus().to_string(), "1");
-    held.give_back();
+    held.release();
     let (mut run, pid) = other.unwrap();
     kill("TERM", pid);
     run.status();
@@ -52,20 +54,20 @@ fn who_stands_still_while_choosing_is_told_and_takes_nothing_that_others_took_me
 }
 
 #[test]
-fn who_only_locks_the_turn_is_not_mistaken_for_who_chose_last() {
+fn an_unknown_owner_of_the_lock_is_not_mistaken_for_the_previous_one() {
     let scene = Scene::new("hog");
     assert_eq!(warning(&scene), "");
     let file = opened(&scene);
-    assert!(numakit_sys::lock::try_lock(file.as_fd(), TURN..TURN + 1).unwrap());
+    assert!(numakit_sys::lock::try_lock(file.as_fd(), ALLOCATION_LOCK..ALLOCATION_LOCK + 1).unwrap());
     let message = warning(&scene);
-    assert!(message.contains("a process that does not say who it is keeps the turn"), "{message}");
+    assert!(message.contains("an unknown process has held the allocation lock"), "{message}");
     assert!(message.contains(&format!("'fuser -v {}'", scene.registry().display())), "{message}");
-    // A signature of a process that is not there any more, as a killed one leaves it.
+    // The signature that a killed process leaves.
     let mut dead = Command::new("true").spawn().unwrap();
     dead.wait().unwrap();
     let signature = format!("{} 1 {} 5 numa\n", dead.id(), pid_namespace());
     std::os::unix::fs::FileExt::write_all_at(&file, signature.as_bytes(), 64).unwrap();
-    assert!(warning(&scene).contains("a process that does not say who it is"));
+    assert!(warning(&scene).contains("an unknown process"));
 }
 
 fn pid_namespace() -> u64 {
@@ -73,7 +75,7 @@ fn pid_namespace() -> u64 {
 }
 
 #[test]
-fn a_lock_of_a_process_is_told_by_its_number() {
+fn a_posix_lock_has_a_pid() {
     let scene = Scene::new("posix");
     assert_eq!(warning(&scene), "");
     let script = "import fcntl, sys, time\nfile = open(sys.argv[1], 'r+b')\n\
@@ -81,7 +83,7 @@ fn a_lock_of_a_process_is_told_by_its_number() {
     let mut python = Command::new("python3");
     python.args(["-c", script]).arg(scene.registry()).stdout(Stdio::piped());
     let Ok(mut hog) = python.spawn() else {
-        numakit_skips::PYTHON.skip("there is no python3, which locks as a process");
+        numakit_skips::PYTHON.skip("there is no python3, which takes a POSIX lock");
         return;
     };
     let mut line = String::new();
@@ -90,21 +92,21 @@ fn a_lock_of_a_process_is_told_by_its_number() {
     let message = warning(&scene);
     hog.kill().unwrap();
     hog.wait().unwrap();
-    let expected = format!("process {0} has locked the turn", hog.id());
+    let expected = format!("process {}, which is not a 'numa run', has held the allocation lock", hog.id());
     assert!(message.contains(&expected) && message.contains(&format!("'kill {}'", hog.id())), "{message}");
 }
 
 #[test]
-fn a_launcher_that_was_stopped_while_it_chose_is_told() {
+fn a_launcher_that_is_stopped_while_it_waits_delays_nobody() {
     let scene = Scene::new("stopped");
     assert_eq!(warning(&scene), "");
-    // It waits for its turn, gets it when this test lets go, and stands still in it.
+    // It waits for the lock, and is stopped before this test releases it.
     let file = opened(&scene);
-    assert!(numakit_sys::lock::try_lock(file.as_fd(), TURN..TURN + 1).unwrap());
+    assert!(numakit_sys::lock::try_lock(file.as_fd(), ALLOCATION_LOCK..ALLOCATION_LOCK + 1).unwrap());
     let mut waiting = scene.hold(&["3", "true"]).spawn().unwrap();
     until!(state(waiting.id()) == 'S', "it waits");
     kill("STOP", waiting.id());
-    until!(state(waiting.id()) == 'T', "it stands still");
+    until!(state(waiting.id()) == 'T', "it is stopped");
     drop(file);
     assert_eq!(warning(&scene), "");
     kill("CONT", waiting.id());

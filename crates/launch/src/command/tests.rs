@@ -31,7 +31,7 @@ fn program(obstacle: Option<Obstacle>) -> Program {
 }
 
 fn launch(program: &Program, plan: &Plan, options: &RunOptions, before: &[(&str, &str)]) -> ExplainedCommand {
-    let job = CommandRequest {
+    let request = CommandRequest {
         words: &["solver".into()],
         program,
         plan,
@@ -39,14 +39,14 @@ fn launch(program: &Program, plan: &Plan, options: &RunOptions, before: &[(&str,
         options,
         setting: Some(Setting::Advised),
         library: Path::new("/c/libnumaplace.so"),
-        hold: (!options.shared).then_some(100),
+        lock_descriptor: (!options.shared).then_some(100),
     };
     let before = before.iter().map(|(name, value)| (name.into(), value.into()));
-    ExplainedCommand::new(&job, Environment::of(before)).unwrap()
+    ExplainedCommand::new(&request, Environment::of(before)).unwrap()
 }
 
 fn value<'a>(launch: &'a ExplainedCommand, name: &str) -> Option<&'a str> {
-    let found = launch.start.environment.iter().find(|(n, _)| n == OsStr::new(name));
+    let found = launch.prepared.environment.iter().find(|(n, _)| n == OsStr::new(name));
     found.map(|(_, value)| value.to_str().unwrap())
 }
 
@@ -73,9 +73,13 @@ fn a_program_gets_its_order_its_mask_and_its_nodes() {
     ] {
         assert_eq!(value(&launch, name), expected, "{name}");
     }
-    assert_eq!(launch.start.cpus.as_ref().unwrap().to_string(), "0-1,4-5");
-    assert_eq!((launch.note, launch.start.descriptor), (None, Some(100)));
-    assert!(launch.told[0].starts_with("4 threads of 1 process on CPUs 5,4,0-1"), "{}", launch.told[0]);
+    assert_eq!(launch.prepared.cpus.as_ref().unwrap().to_string(), "0-1,4-5");
+    assert_eq!((launch.note, launch.prepared.descriptor), (None, Some(100)));
+    assert!(
+        launch.messages[0].starts_with("4 threads of 1 process on CPUs 5,4,0-1"),
+        "{}",
+        launch.messages[0]
+    );
 }
 
 #[test]
@@ -83,7 +87,7 @@ fn options_reach_the_library_and_the_runtime() {
     let bind = Memory { mode: Mode::Bind, nodes: "0".parse().unwrap() };
     let options = RunOptions {
         shared: true,
-        alone: true,
+        no_inherit: true,
         verbose: true,
         stack: Some(64 << 20),
         huge_pages: Some(HugePages::On),
@@ -111,7 +115,7 @@ fn a_program_that_takes_no_library_gets_its_policy_at_once() {
     let plan = plan(&[(0, 0), (1, 0)], interleave.clone());
     let old = [("LD_PRELOAD", "/old/libnumaplace.so"), ("OMP_NUM_THREADS", "1")];
     let go = launch(&program(Some(Obstacle::Go)), &plan, &RunOptions::default(), &old);
-    assert_eq!(go.start.memory, Some(MemoryPolicy::of(&interleave)));
+    assert_eq!(go.prepared.memory, Some(MemoryPolicy::of(&interleave)));
     assert_eq!((value(&go, "GOMAXPROCS"), value(&go, "LD_PRELOAD")), (Some("2"), None));
     assert_eq!((value(&go, "NUMA_PLACE"), value(&go, "OMP_NUM_THREADS")), (None, Some("1")));
     assert_eq!(
@@ -121,7 +125,7 @@ fn a_program_that_takes_no_library_gets_its_policy_at_once() {
     );
     // What a static program starts may well take the library.
     let fixed = launch(&program(Some(Obstacle::Static)), &plan, &RunOptions::default(), &old);
-    assert_eq!(fixed.start.memory, Some(MemoryPolicy::of(&interleave)));
+    assert_eq!(fixed.prepared.memory, Some(MemoryPolicy::of(&interleave)));
     assert_eq!(value(&fixed, "LD_PRELOAD"), Some("/c/libnumaplace.so"));
     assert_eq!(value(&fixed, "GOMAXPROCS"), None);
 }
@@ -141,7 +145,7 @@ fn several_processes_get_their_threads_from_who_starts_them() {
 #[test]
 fn nodes_that_are_not_there_are_refused_before_anything_starts() {
     let nowhere = Memory { mode: Mode::Bind, nodes: "900".parse().unwrap() };
-    let job = CommandRequest {
+    let request = CommandRequest {
         words: &["solver".into()],
         program: &program(None),
         plan: &plan(&[(0, 0)], nowhere),
@@ -149,9 +153,9 @@ fn nodes_that_are_not_there_are_refused_before_anything_starts() {
         options: &RunOptions::default(),
         setting: None,
         library: Path::new("/c/libnumaplace.so"),
-        hold: None,
+        lock_descriptor: None,
     };
-    let error = ExplainedCommand::new(&job, Environment::default()).unwrap_err().to_string();
+    let error = ExplainedCommand::new(&request, Environment::default()).unwrap_err().to_string();
     assert!(
         error.starts_with("memory policy 'bind:900' is refused") && error.contains("numa topo"),
         "{error}"
@@ -171,7 +175,7 @@ fn a_sanitizer_is_asked_to_let_the_library_be_first() {
     assert_eq!(options(&[("ASAN_OPTIONS", "a=1:b=2")]), "a=1:b=2:verify_asan_link_order=0");
     let chosen = "verify_asan_link_order=1:a=1";
     assert_eq!(options(&[("ASAN_OPTIONS", chosen)]), chosen);
-    // Others hear nothing of it, and what cannot be asked is not preloaded to.
+    // Other programs do not get the variable; one with a strict sanitizer gets no library either.
     let plain = launch(&program(None), &plan, &RunOptions::default(), &[]);
     assert_eq!(value(&plain, "ASAN_OPTIONS"), None);
     let old = launch(&program(Some(Obstacle::Sanitizer)), &plan, &RunOptions::default(), &[]);

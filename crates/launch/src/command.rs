@@ -1,4 +1,4 @@
-//! What a program is started with, put together from its plan.
+//! Prepares the command of a program from its plan.
 
 use crate::{Environment, EnvironmentChange, LaunchError, Obstacle, Program, RunOptions, ranks};
 use numakit_model::plan::{Memory, Mode, Plan};
@@ -12,137 +12,136 @@ use std::io;
 use std::os::fd::RawFd;
 use std::path::Path;
 
-/// Makes malloc of glibc ask for huge pages.
+/// Makes glibc's malloc call madvise for huge pages.
 const TUNABLES: &str = "GLIBC_TUNABLES";
-const MALLOC_ASKS: &str = "glibc.malloc.hugetlb=1";
+const MALLOC_HUGE_PAGES: &str = "glibc.malloc.hugetlb=1";
 
-/// What a sanitizer is asked by: options that are parted by colons.
+/// The options of AddressSanitizer, separated by colons.
 const SANITIZER: &str = "ASAN_OPTIONS";
-/// It need not be the first library.
+/// Turns off its check that it is the first library.
 const NEED_NOT_BE_FIRST: (&str, &str) = ("verify_asan_link_order", "verify_asan_link_order=0");
 
-/// A program and what it is to get.
+/// A program with its plan and options.
 #[derive(Debug, Clone, Copy)]
 pub struct CommandRequest<'a> {
     /// The program and its arguments, as the caller wrote them.
     pub words: &'a [OsString],
-    /// What the first word stands for.
+    /// The program's file and kind.
     pub program: &'a Program,
     /// Its cores and memory.
     pub plan: &'a Plan,
     /// The machine that the plan is for.
     pub topology: &'a Topology,
-    /// What else.
+    /// Other options.
     pub options: &'a RunOptions,
     /// The machine's setting of huge pages.
     pub setting: Option<Setting>,
-    /// The library that binds threads as they come.
+    /// The library that binds threads when they are created.
     pub library: &'a Path,
-    /// The descriptor that holds the cores; none where they are shared.
-    pub hold: Option<RawFd>,
+    /// The descriptor of the locks; none if the cores are shared.
+    pub lock_descriptor: Option<RawFd>,
 }
 
-/// A program that is ready to be started.
+/// A prepared command with explanations for the user.
 #[derive(Debug)]
 pub struct ExplainedCommand {
-    /// Everything for the start.
-    pub start: PreparedCommand,
-    /// What is not as the caller has it in the environment.
+    /// The command.
+    pub prepared: PreparedCommand,
+    /// Changes of the environment.
     pub changes: Vec<EnvironmentChange>,
-    /// What cannot be done for this program, for people; one line.
+    /// What placement cannot do for this program; one line.
     pub note: Option<String>,
-    /// What `-v` tells beside the changes.
-    pub told: Vec<String>,
+    /// Messages of `-v`, in addition to the changes.
+    pub messages: Vec<String>,
 }
 
 impl ExplainedCommand {
-    /// Puts everything together. The kernel is asked whether it takes the memory policy;
-    /// nothing else happens yet.
-    pub fn new(job: &CommandRequest<'_>, mut environment: Environment) -> Result<Self, LaunchError> {
-        let wanted = memory(job.plan);
+    /// Prepares the command. Nothing is started; only the kernel is asked whether it accepts the memory policy.
+    pub fn new(request: &CommandRequest<'_>, mut environment: Environment) -> Result<Self, LaunchError> {
+        let wanted = memory(request.plan);
         let policy = MemoryPolicy::of(&wanted);
         policy.attempt().map_err(|error| refused(&wanted, error))?;
-        job.open_mp(&mut environment);
-        job.huge_pages(&mut environment);
-        let cpus = job.plan.cpus();
-        if job.program.is_go() {
-            environment.suggest("GOMAXPROCS", cpus.len().to_string());
+        request.open_mp(&mut environment);
+        request.huge_pages(&mut environment);
+        let cpus = request.plan.cpus();
+        if request.program.is_go() {
+            environment.set_default("GOMAXPROCS", cpus.len().to_string());
         }
-        let obstacle = job.program.obstacle.as_ref();
-        if obstacle.is_none_or(Obstacle::passes_on) {
-            job.library(&wanted, &mut environment);
+        let obstacle = request.program.obstacle.as_ref();
+        if obstacle.is_none_or(Obstacle::allows_children) {
+            request.library(&wanted, &mut environment);
         } else {
-            environment.forget_preload();
+            environment.remove_preload();
         }
-        let begin = if obstacle.is_none() { job.first_node(&policy) } else { policy };
-        let mut told = vec![format!(
+        let begin = if obstacle.is_none() { request.first_node(&policy) } else { policy };
+        let mut messages = vec![format!(
             "{} of {} on CPUs {}, in this order; the program may use CPUs {cpus}",
-            count(job.plan.steps.len(), "thread"),
-            count(job.plan.processes().count(), "process"),
-            order(job.plan),
+            count(request.plan.steps.len(), "thread"),
+            count(request.plan.processes().count(), "process"),
+            order(request.plan),
         )];
         if obstacle.is_none() {
-            told.push(format!("preloads {}", job.library.display()));
+            messages.push(format!("preloads {}", request.library.display()));
         }
-        told.push(format!("memory: {}", describe(&wanted)));
-        let start = PreparedCommand {
-            file: job.program.file.clone(),
-            words: job.words.to_vec(),
-            first: job.plan.steps.first().map(|step| CpuSet::range(step.cpu, step.cpu)),
+        messages.push(format!("memory: {}", describe(&wanted)));
+        let prepared = PreparedCommand {
+            file: request.program.file.clone(),
+            words: request.words.to_vec(),
+            first: request.plan.steps.first().map(|step| CpuSet::range(step.cpu, step.cpu)),
             cpus: Some(cpus),
-            descriptor: job.hold,
+            descriptor: request.lock_descriptor,
             memory: Some(begin),
-            scheduler: job.options.scheduler,
-            timer_slack: job.options.timer_slack,
-            huge_pages: job.options.huge_pages,
-            stack: job.options.stack,
+            scheduler: request.options.scheduler,
+            timer_slack: request.options.timer_slack,
+            huge_pages: request.options.huge_pages,
+            stack: request.options.stack,
             cgroup: None,
             tag: None,
             environment: Vec::new(),
         };
         let changes = environment.changes().to_vec();
-        let note = obstacle.map(|obstacle| job.note(obstacle, &wanted));
-        let start = PreparedCommand { environment: environment.into_variables(), ..start };
-        Ok(Self { start, changes, note, told })
+        let note = obstacle.map(|obstacle| request.note(obstacle, &wanted));
+        let prepared = PreparedCommand { environment: environment.into_variables(), ..prepared };
+        Ok(Self { prepared, changes, note, messages })
     }
 }
 
 impl CommandRequest<'_> {
-    /// OpenMP binds its threads itself, so it is told the same order.
+    /// OpenMP binds its threads itself: it gets the same order.
     fn open_mp(&self, environment: &mut Environment) {
-        environment.unset_binding();
+        environment.unset_bindings();
         let processes = self.plan.processes().count().max(1);
         if processes == 1 {
             let places: Vec<String> =
                 self.plan.steps.iter().map(|step| format!("{{{}}}", step.cpu)).collect();
             environment.set("OMP_PLACES", places.join(","));
-            // Without it, as many threads as the mask has CPUs.
-            environment.keep("OMP_NUM_THREADS");
+            // If it is unset, OpenMP starts as many threads as the mask has CPUs.
+            environment.report_kept("OMP_NUM_THREADS");
         } else {
-            // Who starts the processes gives each its part of the mask, and this holds in it.
+            // The process that starts the others gives each a part of the mask, in which this applies.
             let threads = self.plan.steps.len() / processes;
             let per_core = self.plan.cpus().len() > cores_of(self.topology, &self.plan.cpus());
-            environment.suggest("OMP_NUM_THREADS", threads.to_string());
+            environment.set_default("OMP_NUM_THREADS", threads.to_string());
             environment.set("OMP_PLACES", if per_core { "threads" } else { "cores" });
         }
         environment.set("OMP_PROC_BIND", "close");
         if !self.options.shared {
-            environment.suggest("OMP_WAIT_POLICY", "ACTIVE");
+            environment.set_default("OMP_WAIT_POLICY", "ACTIVE");
         }
         if let Some(stack) = self.options.stack {
-            environment.suggest("OMP_STACKSIZE", format!("{}K", stack >> 10));
+            environment.set_default("OMP_STACKSIZE", format!("{}K", stack >> 10));
         }
     }
 
-    /// Where the machine gives huge pages only to memory that asks, malloc is told to ask.
+    /// If the machine gives huge pages only after madvise, malloc must call it.
     fn huge_pages(&self, environment: &mut Environment) {
         if self.options.huge_pages != Some(HugePages::On) || self.setting != Some(Setting::Advised) {
             return;
         }
-        environment.add(TUNABLES, "glibc.malloc.hugetlb", MALLOC_ASKS);
+        environment.append_option(TUNABLES, "glibc.malloc.hugetlb", MALLOC_HUGE_PAGES);
     }
 
-    /// What the library reads.
+    /// Sets the variables that the library reads.
     fn library(&self, wanted: &Memory, environment: &mut Environment) {
         let mask = self.plan.cpus();
         let mut nodes = String::new();
@@ -163,32 +162,31 @@ impl CommandRequest<'_> {
                 mode => format!("{mode}:{}", wanted.nodes),
             },
         );
-        if let Some(hold) = self.hold {
-            environment.set("NUMA_HOLD", hold.to_string());
+        if let Some(lock_descriptor) = self.lock_descriptor {
+            environment.set("NUMA_HOLD", lock_descriptor.to_string());
         }
         if self.options.verbose {
             environment.set("NUMA_VERBOSE", "1");
         }
-        if self.options.alone {
+        if self.options.no_inherit {
             environment.set("NUMA_INHERIT", "0");
         }
-        if self.options.main_is_free {
+        if self.options.no_bind_main {
             environment.set("NUMA_MAIN", "0");
         }
-        // With one core there is nothing to divide; alone, the library is not in ranks.
-        if mask.len() > 1 && !self.options.alone {
+        // One core cannot be divided; with --no-inherit, ranks do not load the library.
+        if mask.len() > 1 && !self.options.no_inherit {
             ranks::divide(self.words, environment);
         }
-        // The library asks it too, where the program does not answer for itself.
+        // Sanitizers also read this variable; an option that the program itself sets is kept.
         if self.program.sanitized {
             let (option, value) = NEED_NOT_BE_FIRST;
-            environment.add(SANITIZER, option, value);
+            environment.append_option(SANITIZER, option, value);
         }
         environment.preload(self.library);
     }
 
-    /// Until the library is there to restore the wanted policy, memory comes from the node of
-    /// the main thread, wherever exec runs.
+    /// Until the library sets the plan's policy, memory comes from the main thread's node, wherever exec runs.
     fn first_node(&self, wanted: &MemoryPolicy) -> MemoryPolicy {
         let node = self.plan.steps.first().and_then(|step| self.topology.node(step.node));
         let has_memory = |node: &u32| {
@@ -199,7 +197,7 @@ impl CommandRequest<'_> {
         node.map_or_else(|| wanted.clone(), MemoryPolicy::preferred)
     }
 
-    /// What cannot be done for this program.
+    /// What placement cannot do for this program.
     fn note(&self, obstacle: &Obstacle, wanted: &Memory) -> String {
         let go = if self.program.is_go() { ", with GOMAXPROCS for as many threads" } else { "" };
         format!(
@@ -254,15 +252,15 @@ fn count(number: usize, what: &str) -> String {
     format!("{number} {what}{plural}")
 }
 
-/// How many cores these CPUs are on.
+/// How many cores have one of these CPUs.
 fn cores_of(topology: &Topology, cpus: &CpuSet) -> usize {
     topology.cores.iter().filter(|core| core.cpus.intersects(cpus)).count()
 }
 
 fn refused(wanted: &Memory, error: io::Error) -> LaunchError {
     let fix = match wanted.mode {
-        Mode::Weighted => "Linux has it since 6.9; use interleave",
-        Mode::Prefer if wanted.nodes.len() > 1 => "Linux has it since 5.15; give one node",
+        Mode::Weighted => "it needs Linux 6.9; use interleave",
+        Mode::Prefer if wanted.nodes.len() > 1 => "several nodes need Linux 5.15; give one node",
         _ => "name nodes that have memory and that this process may use: 'numa topo' shows them",
     };
     LaunchError::Memory { policy: describe(wanted), error, fix }

@@ -1,4 +1,4 @@
-//! The options that say what to place and how, for every verb that makes a plan.
+//! Placement options, for all verbs that make a plan.
 
 use clap::Args;
 use numakit_placement::request::{self, RequestError};
@@ -61,7 +61,7 @@ fn stride(word: &str) -> Result<u32, RequestError> {
 }
 
 impl PlacementArgs {
-    /// The request that the options are.
+    /// The options as a request.
     pub fn request(&self) -> PlacementRequest {
         PlacementRequest {
             cores: self.cores,

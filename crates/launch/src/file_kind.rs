@@ -1,20 +1,20 @@
-//! What the first bytes of a program's file say of it.
+//! What kind of program a file is, from its first bytes.
 
 use std::fmt;
 
-/// What a file is to the kernel that is asked to start it.
+/// The kinds of files that the kernel or a shell executes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FileKind {
     /// A program in machine code.
     Elf(Elf),
-    /// Text that another program runs.
+    /// Text that an interpreter runs.
     Script {
         /// The program after `#!`.
         interpreter: String,
-        /// What follows it in the line, as one word.
+        /// The rest of the line.
         argument: Option<String>,
     },
-    /// Something else; shells take it for one of their scripts.
+    /// Something else; shells run it as a shell script.
     Other,
 }
 
@@ -23,26 +23,26 @@ pub enum FileKind {
 pub struct Elf {
     /// 32 or 64.
     pub bits: u8,
-    /// The processor that it is for, as ELF numbers them.
+    /// Its processor architecture: ELF's `e_machine`.
     pub machine: u16,
-    /// What loads it and its libraries; none if it is statically linked.
+    /// The dynamic loader; none if it is statically linked.
     pub interpreter: Option<String>,
-    /// It was built by Go, whose threads are not made through libraries.
+    /// It was built by Go, which creates threads without libc.
     pub go: bool,
-    /// The AddressSanitizer that it is linked with, if that is a library.
+    /// The AddressSanitizer library that it is linked with.
     pub sanitizer: Option<Sanitizer>,
 }
 
-/// A library that wants to be loaded first.
+/// An AddressSanitizer library, which checks that it is the first library.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sanitizer {
-    /// It can be asked not to insist.
+    /// An option turns the check off.
     Lenient,
-    /// Of GCC 7 and before: it ends the program.
+    /// Of GCC 7 and before: the check cannot be turned off.
     Strict,
 }
 
-/// Machine code that breaks off or contradicts itself.
+/// Machine code that is truncated or inconsistent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Damaged(&'static str);
 
@@ -52,35 +52,35 @@ impl fmt::Display for Damaged {
     }
 }
 
-/// The processors of programs that run here, as ELF numbers them.
+/// ELF's `e_machine` of programs that run here.
 #[cfg(target_arch = "x86_64")]
 pub const OWN_MACHINE: u16 = 62;
-/// The processors of programs that run here, as ELF numbers them.
+/// ELF's `e_machine` of programs that run here.
 #[cfg(target_arch = "aarch64")]
 pub const OWN_MACHINE: u16 = 183;
-/// The processors of programs that run here, as ELF numbers them; unknown.
+/// ELF's `e_machine` of programs that run here; unknown.
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 pub const OWN_MACHINE: u16 = 0;
 
-/// The kernel looks at so much of the first line of a script.
+/// How much of a script's first line the kernel reads.
 const LINE: usize = 256;
-/// No linker makes more of them.
+/// More than linkers produce.
 const MAX_SEGMENTS: u64 = 512;
-/// Longer names of loaders and longer notes are not looked at.
+/// The longest name of a loader, and the longest note, that is read.
 const MAX_BYTES: u64 = 4096;
 const LOAD: u32 = 1;
 const DYNAMIC: u32 = 2;
 const LOADER: u32 = 3;
 const NOTE: u32 = 4;
-/// Of what the loader reads: a library that is needed, the table of strings.
+/// Tags of the dynamic section: a needed library, the string table.
 const NEEDED: u64 = 1;
 const STRINGS: u64 = 5;
-/// As many bytes tell a sanitizer's name and number.
+/// Enough bytes for a sanitizer's name and version.
 const NAME: usize = 24;
-/// The first libasan that can be asked not to insist on being first: that of GCC 8.
+/// The first version of libasan that can turn the check off: that of GCC 8.
 const LENIENT: u32 = 5;
 
-/// Looks at a program. `read` gives up to so many bytes at an offset, fewer at the end.
+/// Determines the kind of a file. `read` returns up to N bytes at an offset, fewer at the end.
 pub fn inspect(read: &mut dyn FnMut(u64, usize) -> Vec<u8>) -> Result<FileKind, Damaged> {
     let front = read(0, LINE);
     if let Some(line) = front.strip_prefix(b"#!") {
@@ -104,7 +104,7 @@ fn script(rest: &[u8]) -> FileKind {
     FileKind::Script { interpreter: interpreter.to_owned(), argument }
 }
 
-/// Numbers in the order of bytes and of the width that the file's head tells.
+/// Byte order and width of numbers, from the file's header.
 #[derive(Clone, Copy)]
 struct Layout {
     wide: bool,
@@ -125,10 +125,10 @@ impl Layout {
 }
 
 fn elf(front: &[u8], read: &mut dyn FnMut(u64, usize) -> Vec<u8>) -> Result<Elf, Damaged> {
-    const SHORT: Damaged = Damaged("its head is cut off");
+    const SHORT: Damaged = Damaged("its header is truncated");
     let layout = match front.get(4..6).ok_or(SHORT)? {
         [width @ 1..=2, order @ 1..=2] => Layout { wide: *width == 2, little: *order == 1 },
-        _ => return Err(Damaged("its width or its order of bytes is not known")),
+        _ => return Err(Damaged("its ELF class or byte order is unknown")),
     };
     let machine = layout.number(front, 18, 2).ok_or(SHORT)? as u16;
     let table = layout.word(front, [28, 32]).ok_or(SHORT)?;
@@ -136,7 +136,7 @@ fn elf(front: &[u8], read: &mut dyn FnMut(u64, usize) -> Vec<u8>) -> Result<Elf,
     let size = layout.number(front, at, 2).ok_or(SHORT)?;
     let count = layout.number(front, at + 2, 2).ok_or(SHORT)?.min(MAX_SEGMENTS);
     if size < if layout.wide { 56 } else { 32 } {
-        return Err(Damaged("its segments are too small"));
+        return Err(Damaged("its program headers are too small"));
     }
     let segments = read(table, (size * count) as usize);
     let mut elf = Elf { bits: if layout.wide { 64 } else { 32 }, machine, ..Elf::default() };
@@ -158,8 +158,7 @@ fn elf(front: &[u8], read: &mut dyn FnMut(u64, usize) -> Vec<u8>) -> Result<Elf,
     Ok(elf)
 }
 
-/// The first sanitizer among the needed libraries. `loaded` are addresses, lengths and offsets in
-/// the file.
+/// The first sanitizer among the needed libraries. `loaded` are addresses, lengths and file offsets.
 fn sanitizer(
     dynamic: &[u8],
     loaded: &[(u64, u64, u64)],
@@ -177,11 +176,11 @@ fn sanitizer(
         offset.checked_add(inside)
     })?;
     let needed = entries().filter(|(tag, _)| *tag == NEEDED);
-    needed.filter_map(|(_, at)| strings.checked_add(at)).find_map(|at| named(&read(at, NAME)))
+    needed.filter_map(|(_, at)| strings.checked_add(at)).find_map(|at| sanitizer_named(&read(at, NAME)))
 }
 
 /// The sanitizer of this name: `libasan.so.8` of GCC, `libclang_rt.asan-x86_64.so` of Clang.
-fn named(name: &[u8]) -> Option<Sanitizer> {
+fn sanitizer_named(name: &[u8]) -> Option<Sanitizer> {
     if name.starts_with(b"libclang_rt.asan") {
         return Some(Sanitizer::Lenient);
     }
@@ -249,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn scripts_name_what_runs_them() {
+    fn scripts_name_their_interpreter() {
         let script = |text: &str| match of(text.as_bytes()).unwrap() {
             FileKind::Script { interpreter, argument } => (interpreter, argument),
             other => panic!("{other:?}"),
@@ -265,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn machine_code_says_who_loads_it_and_who_made_it() {
+    fn machine_code_names_its_loader_and_go() {
         let note = b"\x04\0\0\0\x02\0\0\0\x03\0\0\0GNU\0ab\0\0\x04\0\0\0\x01\0\0\0\x04\0\0\0Go\0\0x\0\0\0";
         let loader: &[u8] = b"/lib64/ld-linux-x86-64.so.2\0";
         for wide in [false, true] {
@@ -283,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn machine_code_says_which_sanitizer_it_needs() {
+    fn machine_code_names_the_sanitizer_that_it_needs() {
         for wide in [false, true] {
             let width = if wide { 8 } else { 4 };
             let word = |number: u64| number.to_le_bytes()[..width].to_vec();
@@ -304,24 +303,24 @@ mod tests {
             assert_eq!(of_libraries(names, &[1, 11], 0x1000), Some(Sanitizer::Lenient));
             assert_eq!(of_libraries(names, &[24], 0x1000), Some(Sanitizer::Strict));
             assert_eq!(of_libraries(names, &[37, 1], 0x1000), Some(Sanitizer::Lenient));
-            // What is not there is not needed.
+            // Invalid offsets are ignored.
             assert_eq!(of_libraries(names, &[11], 0x9000), None);
             assert_eq!(of_libraries(names, &[u64::MAX, 5000], 0x1000), None);
         }
     }
 
     #[test]
-    fn damage_is_told() {
+    fn damage_is_reported() {
         let whole = program(true, &[(3, b"\0")]);
         assert_eq!(of(&whole).unwrap_err().to_string(), "its loader has no name");
-        assert_eq!(of(&whole[..40]).unwrap_err().to_string(), "its head is cut off");
+        assert_eq!(of(&whole[..40]).unwrap_err().to_string(), "its header is truncated");
         let mut strange = whole.clone();
         strange[4] = 7;
         assert!(of(&strange).is_err());
     }
 
     #[test]
-    fn this_program_is_one_for_this_machine() {
+    fn this_program_is_for_this_machine() {
         let bytes = std::fs::read(std::env::current_exe().unwrap()).unwrap();
         let FileKind::Elf(elf) = of(&bytes).unwrap() else { panic!("not machine code") };
         assert_eq!((elf.machine, elf.bits, elf.go), (OWN_MACHINE, 64, false));
