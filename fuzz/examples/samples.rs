@@ -70,7 +70,7 @@ fn levels(corpus: &Path) -> Result<(), Box<dyn Error>> {
     let path = std::env::temp_dir().join(format!("numakit-levels-{}", std::process::id()));
     let recorder = Recorder::create(&path, &header(), true)?;
     for row in 0..2_500 {
-        while recorder.ring().waiting_rows() > 1000 {
+        while recorder.ring().pending_rows() > 1000 {
             std::thread::yield_now();
         }
         recorder.ring().push(1_000 + row * 1_000, 1, &[Some(row * row), (row % 7 != 0).then_some(5)]);

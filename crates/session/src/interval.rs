@@ -1,6 +1,6 @@
 //! Intervals as people write them.
 
-use numakit_recording::sampler::{LONGEST, SHORTEST};
+use numakit_recording::sampler::{MAX_INTERVAL, MIN_INTERVAL};
 use std::time::Duration;
 use thiserror::Error;
 
@@ -42,7 +42,7 @@ pub fn parse(text: &str) -> Result<Duration, IntervalError> {
     let number = text[..text.len() - name.len()].trim();
     let value: f64 = number.parse().map_err(|_| IntervalError::NotANumber(text.to_owned()))?;
     let ns = if frequency.is_some() { 1e9 / (value * scale) } else { value * scale };
-    if !(SHORTEST.as_nanos() as f64..=LONGEST.as_nanos() as f64).contains(&ns) {
+    if !(MIN_INTERVAL.as_nanos() as f64..=MAX_INTERVAL.as_nanos() as f64).contains(&ns) {
         return Err(IntervalError::OutOfRange(text.to_owned()));
     }
     Ok(Duration::from_nanos(ns.round() as u64))

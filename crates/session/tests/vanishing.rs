@@ -87,7 +87,7 @@ impl Watch {
                 RingEntry::Label { index, .. } => self.labels.push(pending.label_text(index)),
             }
         }
-        pending.done();
+        pending.release();
     }
 
     fn value(&self, row: &[Option<u64>], name: &str) -> Option<u64> {
