@@ -8,7 +8,7 @@ pub mod formulas;
 pub mod holders;
 pub mod list;
 pub mod plan;
-pub mod replaced;
+pub mod rebind;
 pub mod report;
 pub mod stat;
 pub mod table;

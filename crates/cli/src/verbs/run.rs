@@ -271,7 +271,7 @@ impl RunArgs {
         let (plan, report) = numakit_launch::rebind::select_and_bind(root, pid, &selector, self.share)?;
         self.explain_plan(&plan);
         let after = by_node(root, &topology, pid);
-        print(numakit_terminal::replaced::report(pid, &plan.plan, &report, before.as_ref(), after.as_ref()))?;
+        print(numakit_terminal::rebind::report(pid, &plan.plan, &report, before.as_ref(), after.as_ref()))?;
         Ok(ExitCode::from(u8::from(!report.failures.is_empty())))
     }
 }

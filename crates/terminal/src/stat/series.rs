@@ -1,72 +1,72 @@
-//! Columns of series that were chosen one by one.
+//! Columns of series that were selected one by one.
 
-use super::{Figure, StatOptions, TableFormat};
-use crate::columns::{single, together};
+use super::{StatOptions, TableFormat, ValueColumn};
+use crate::columns::{bind_metric, bind_series};
 use crate::table::ColumnHead;
 use crate::units::NumberStyle;
 use numakit_derived::{BoundFormula, Index};
 use numakit_model::{Instance, Kind, Metric, Series, Unit};
 use std::collections::{HashMap, HashSet};
 
-/// Longest heading that is not shortened.
-const LONGEST: usize = 12;
+/// Maximum length of a heading that is not shortened.
+const MAX_HEADING: usize = 12;
 
-struct Chosen<'a> {
+struct SelectedSeries<'a> {
     name: String,
     group: String,
     metric: &'a Metric,
     bound: Vec<Option<BoundFormula>>,
 }
 
-/// The columns: one per series, or one per metric when places have their own lines. Text has
-/// base units; CSV and JSON keep the metric's own, as exports of recordings do.
-pub(super) fn figures(
+/// The columns: one per series, or one per metric with `--per`. Text has base units; CSV and JSON
+/// keep the metric's unit, as exports of recordings do.
+pub(super) fn columns(
     series: &[Series],
     index: &Index<'_>,
     places: &[Instance],
     options: StatOptions<'_>,
-) -> Vec<Figure> {
+) -> Vec<ValueColumn> {
     let of_values = |metric: &Metric| match options.format {
         TableFormat::Text => quantity(metric),
         _ => NumberStyle::Count,
     };
-    let mut seen = HashSet::new();
-    let chosen: Vec<Chosen<'_>> = match options.per {
+    let mut metrics = HashSet::new();
+    let selected: Vec<SelectedSeries<'_>> = match options.per {
         None => series
             .iter()
             .enumerate()
-            .map(|(at, s)| Chosen {
+            .map(|(at, s)| SelectedSeries {
                 name: s.name(),
                 group: group(s),
                 metric: &s.metric,
-                bound: vec![single(index, at, of_values(&s.metric))],
+                bound: vec![bind_series(index, at, of_values(&s.metric))],
             })
             .collect(),
         Some(_) => series
             .iter()
-            .filter(|s| seen.insert(&s.metric.name))
-            .map(|s| Chosen {
+            .filter(|s| metrics.insert(&s.metric.name))
+            .map(|s| SelectedSeries {
                 name: s.metric.name.clone(),
                 group: s.metric.sensor().to_owned(),
                 metric: &s.metric,
                 bound: places
                     .iter()
-                    .map(|&p| together(index, &s.metric.name, of_values(&s.metric), p))
+                    .map(|&p| bind_metric(index, &s.metric.name, of_values(&s.metric), p))
                     .collect(),
             })
             .collect(),
     };
-    let names: Vec<(&str, &str)> = chosen.iter().map(|c| (c.group.as_str(), c.metric.bare())).collect();
+    let names: Vec<(&str, &str)> = selected.iter().map(|c| (c.group.as_str(), c.metric.bare())).collect();
     let headings = headings(&names);
-    let figure = |(chosen, heading): (Chosen<'_>, String)| {
-        let quantity = quantity(chosen.metric);
-        let head = ColumnHead { group: chosen.group, heading, width: quantity.width() };
-        Figure { name: chosen.name, head, quantity, bound: chosen.bound }
+    let column = |(series, heading): (SelectedSeries<'_>, String)| {
+        let quantity = quantity(series.metric);
+        let head = ColumnHead { group: series.group, heading, width: quantity.width() };
+        ValueColumn { name: series.name, head, quantity, bound: series.bound }
     };
-    chosen.into_iter().zip(headings).map(figure).collect()
+    selected.into_iter().zip(headings).map(column).collect()
 }
 
-/// What stands over the columns of one place.
+/// The heading of a group of columns.
 fn group(series: &Series) -> String {
     match series.instance {
         Instance::Machine => series.metric.sensor().to_owned(),
@@ -88,8 +88,8 @@ fn quantity(metric: &Metric) -> NumberStyle {
     }
 }
 
-/// Headings for names in groups: long names lose the ends of their words; where two of a
-/// group would look alike, both keep their whole names.
+/// Headings for names in groups: the words of long names are cut; if two of a
+/// group would be equal, both keep their full names.
 fn headings(names: &[(&str, &str)]) -> Vec<String> {
     let short: Vec<(&str, String)> = names.iter().map(|(group, name)| (*group, shortened(name))).collect();
     let mut times: HashMap<&(&str, String), usize> = HashMap::new();
@@ -104,7 +104,7 @@ fn headings(names: &[(&str, &str)]) -> Vec<String> {
 /// `compact_daemon_wake` is `com_dae_wak` and `n2CachelinesRecv` is `n2CachelRecv`: as many letters
 /// of each word as fit.
 fn shortened(name: &str) -> String {
-    if name.chars().count() <= LONGEST {
+    if name.chars().count() <= MAX_HEADING {
         return name.to_owned();
     }
     let words = words(name);
@@ -115,11 +115,11 @@ fn shortened(name: &str) -> String {
         };
         words.iter().map(short).collect::<String>()
     };
-    let fits = (1..name.len()).rev().map(cut).find(|text| text.chars().count() <= LONGEST);
+    let fits = (1..name.len()).rev().map(cut).find(|text| text.chars().count() <= MAX_HEADING);
     fits.unwrap_or_else(|| name.to_owned())
 }
 
-/// The words of a name, which begin with `_` or with a capital letter behind another.
+/// The words of a name, which begin with `_` or with an upper-case letter after a lower-case one.
 fn words(name: &str) -> Vec<&str> {
     let mut words = Vec::new();
     let (mut from, mut before) = (0, '_');
@@ -139,7 +139,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn headings_are_short_and_tell_columns_apart() {
+    fn headings_are_short_and_differ() {
         assert_eq!(shortened("pgfault"), "pgfault");
         assert_eq!(shortened("compact_daemon_wake"), "com_dae_wak");
         assert_eq!(shortened("numa_hint_faults"), "num_hin_fau");
