@@ -1,28 +1,28 @@
-//! What a tree of processes did in all, with those that have exited.
+//! The total counts of a process tree, including exited processes.
 //!
-//! When a parent waits for a child, the kernel adds the child's counts to the parent's counts
-//! of waited-for children. So the counts of a member that is gone are owed by its nearest
-//! ancestor in the tree: what the ancestor gains pays the debt, and so nothing counts twice.
-//! What is not paid by the second look after, because nobody in the tree waited, is kept apart.
+//! When a parent waits for a child, the kernel adds the child's counts to the parent's counts of
+//! waited-for children. So the counts of an exited member become a debt of its nearest ancestor in the
+//! tree; the growth of the ancestor's counts pays it, and nothing counts twice. What is not paid by the
+//! second scan after the exit, because no process of the tree waited, is added to separate counts.
 
 use numakit_sys::proc::Counts;
 
-/// The counts of one member, and what it owes.
+/// The counts of one member, and its debt.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Account {
     own: Counts,
     waited: Counts,
-    /// Counts of gone descendants that were not among those waited for at the last look.
+    /// Counts of exited descendants that were not waited for at the last scan.
     owed: Counts,
-    /// The same, of those that are gone since the last look.
+    /// The same, of those that exited since the last scan.
     fresh: Counts,
     gained: Counts,
 }
 
 impl Account {
-    /// What the kernel says now. Parents are to be looked at before their children: then a
-    /// child that is still there is not yet part of its parent's counts.
-    pub fn look(&mut self, own: Counts, waited: Counts) {
+    /// Sets the current counts. Parents must be scanned before their children: then a child that
+    /// still exists is not part of its parent's counts yet.
+    pub fn update(&mut self, own: Counts, waited: Counts) {
         for at in 0..own.len() {
             self.own[at] = self.own[at].max(own[at]);
             self.gained[at] = waited[at].saturating_sub(self.waited[at]);
@@ -30,12 +30,12 @@ impl Account {
         }
     }
 
-    /// A descendant is gone that this member is to answer for.
-    pub fn inherit(&mut self, gone: &Self) {
-        add(&mut self.fresh, &gone.total());
+    /// Adds the debt for an exited descendant.
+    pub fn inherit(&mut self, exited: &Self) {
+        add(&mut self.fresh, &exited.total());
     }
 
-    /// Settles what is owed after a look; what is not paid for good goes to `lost`.
+    /// Settles the debt after a scan; what remains unpaid goes to `lost`.
     pub fn settle(&mut self, lost: &mut Counts) {
         for (at, lost) in lost.iter_mut().enumerate() {
             let paid = self.owed[at].min(self.gained[at]);
@@ -45,7 +45,7 @@ impl Account {
         (self.fresh, self.gained) = Default::default();
     }
 
-    /// All that it stands for.
+    /// Its total, with the debt.
     pub fn total(&self) -> Counts {
         let mut sum = self.own;
         [&self.waited, &self.owed, &self.fresh].into_iter().for_each(|more| add(&mut sum, more));
@@ -53,7 +53,7 @@ impl Account {
     }
 }
 
-/// Adds up without ever going back.
+/// Adds counts, saturating.
 pub fn add(sum: &mut Counts, more: &Counts) {
     sum.iter_mut().zip(more).for_each(|(sum, more)| *sum = sum.saturating_add(*more));
 }
@@ -70,46 +70,46 @@ mod tests {
     #[test]
     fn a_child_that_was_waited_for_counts_once() {
         let (mut parent, mut child, mut lost) = (Account::default(), Account::default(), [0; 3]);
-        parent.look([10, 0, 0], [0; 3]);
-        child.look([7, 0, 0], [2, 0, 0]);
+        parent.update([10, 0, 0], [0; 3]);
+        child.update([7, 0, 0], [2, 0, 0]);
         assert_eq!(sum(&[&parent, &child], &lost), 19);
-        // Until its end it did 3 more.
-        parent.look([11, 0, 0], [12, 0, 0]);
+        // It did 3 more before it exited.
+        parent.update([11, 0, 0], [12, 0, 0]);
         parent.inherit(&child);
         parent.settle(&mut lost);
         assert_eq!((sum(&[&parent], &lost), lost[0]), (23, 0));
     }
 
     #[test]
-    fn a_child_that_is_reaped_between_two_looks_at_parent_and_child_counts_once() {
+    fn a_child_that_is_reaped_between_the_scans_of_parent_and_child_counts_once() {
         let (mut parent, mut child, mut lost) = (Account::default(), Account::default(), [0; 3]);
-        child.look([7, 0, 0], [0; 3]);
-        parent.look([10, 0, 0], [0; 3]);
+        child.update([7, 0, 0], [0; 3]);
+        parent.update([10, 0, 0], [0; 3]);
         parent.inherit(&child);
         parent.settle(&mut lost);
         assert_eq!(sum(&[&parent], &lost), 17);
-        parent.look([10, 0, 0], [7, 0, 0]);
+        parent.update([10, 0, 0], [7, 0, 0]);
         parent.settle(&mut lost);
         assert_eq!((sum(&[&parent], &lost), lost[0]), (17, 0));
     }
 
     #[test]
-    fn a_child_that_nobody_waits_for_is_kept() {
+    fn a_child_without_a_waiting_parent_is_kept() {
         let (mut parent, mut child, mut lost) = (Account::default(), Account::default(), [0; 3]);
-        child.look([7, 0, 0], [0; 3]);
+        child.update([7, 0, 0], [0; 3]);
         parent.inherit(&child);
         for _ in 0..3 {
             parent.settle(&mut lost);
-            parent.look([10, 0, 0], [0; 3]);
+            parent.update([10, 0, 0], [0; 3]);
             assert_eq!(sum(&[&parent], &lost), 17);
         }
         assert_eq!(lost[0], 7);
     }
 
     proptest! {
-        /// Children come, work, go and are waited for or not, a look earlier or later.
+        /// Children start, work, exit and are waited for or not, a scan earlier or later.
         #[test]
-        fn the_sum_never_goes_back_and_waited_children_count_once(
+        fn the_sum_never_decreases_and_waited_children_count_once(
             steps in prop::collection::vec((0u64..50, 0u64..50, 0u8..3), 1..40)
         ) {
             let (mut parent, mut lost) = (Account::default(), [0; 3]);
@@ -118,14 +118,14 @@ mod tests {
             for (seen, unseen, fate) in steps {
                 waited += std::mem::take(&mut late);
                 let mut child = Account::default();
-                child.look([seen, 0, 0], [0; 3]);
+                child.update([seen, 0, 0], [0; 3]);
                 true_sum += seen + unseen;
                 match fate {
                     0 => waited += seen + unseen,
                     1 => late = seen + unseen,
                     _ => { unwaited = true; true_sum -= unseen; }
                 }
-                parent.look([0; 3], [waited, 0, 0]);
+                parent.update([0; 3], [waited, 0, 0]);
                 parent.inherit(&child);
                 parent.settle(&mut lost);
                 let now = sum(&[&parent], &lost);
@@ -133,7 +133,7 @@ mod tests {
                 prop_assert!(now <= true_sum);
                 last = now;
             }
-            parent.look([0; 3], [waited + late, 0, 0]);
+            parent.update([0; 3], [waited + late, 0, 0]);
             parent.settle(&mut lost);
             if !unwaited {
                 prop_assert_eq!(sum(&[&parent], &lost), true_sum);

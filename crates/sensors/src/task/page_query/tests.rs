@@ -8,19 +8,19 @@ use std::sync::Mutex;
 const PAGE: u64 = 4096;
 const START: u64 = 0x1000_0000;
 
-/// A process of which every page from [`START`] on has a node or none.
+/// A process in which each page from [`START`] on has a node or is absent.
 #[derive(Debug)]
 struct Script {
     node: fn(u64) -> Option<u32>,
     pagemap: bool,
     huge: Option<bool>,
     refused: bool,
-    asked: Mutex<Vec<usize>>,
+    queried: Mutex<Vec<usize>>,
 }
 
 impl Script {
     fn new(node: fn(u64) -> Option<u32>) -> Self {
-        Self { node, pagemap: true, huge: Some(false), refused: false, asked: Mutex::default() }
+        Self { node, pagemap: true, huge: Some(false), refused: false, queried: Mutex::default() }
     }
 }
 
@@ -40,7 +40,7 @@ impl Pages for Script {
         if self.refused {
             return Err(ErrorKind::PermissionDenied.into());
         }
-        self.asked.lock().unwrap().push(pages.len());
+        self.queried.lock().unwrap().push(pages.len());
         Ok(pages.iter().map(|page| (self.node)(number(*page))).collect())
     }
 
@@ -66,7 +66,7 @@ impl Present for Listed {
     }
 }
 
-/// A process of so many pages in memory in one mapping of so many, which is the rest of a line.
+/// A process with `resident` pages in one mapping of `mapped` pages; `what` is the rest of its line.
 fn process(script: Script, resident: u64, mapped: u64, what: &str) -> (SysRoot, Arc<Script>) {
     let script = Arc::new(script);
     let kib = |pages: u64| format!("{} kB", pages * 4);
@@ -96,16 +96,16 @@ fn a_small_process_is_read_from_its_numa_maps_and_a_larger_one_never() {
     let (root, script) = process(Script::new(|_| Some(0)), 4096, 5000, ANONYMOUS);
     let found = search(&root, &[0, 1], true).unwrap();
     assert_eq!((found.memory.on(1), found.variance, found.held), (4096 * PAGE, 0.0, false));
-    assert!(script.asked.lock().unwrap().is_empty() && reads_numa_maps(&root));
+    assert!(script.queried.lock().unwrap().is_empty() && reads_numa_maps(&root));
     let (root, script) = process(Script::new(|_| Some(0)), 4097, 5000, ANONYMOUS);
     let found = search(&root, &[0, 1], true).unwrap();
     assert_eq!(found.memory.on(0), 5000 * PAGE);
-    assert!(!script.asked.lock().unwrap().is_empty() && !reads_numa_maps(&root));
+    assert!(!script.queried.lock().unwrap().is_empty() && !reads_numa_maps(&root));
 }
 
 #[test]
-fn every_page_is_asked_up_to_a_bound_and_the_answer_is_exact() {
-    // A quarter of the mapping is not there; the rest is on two nodes.
+fn every_page_is_queried_up_to_a_limit_and_the_result_is_exact() {
+    // A quarter of the mapping is not in memory; the rest is on two nodes.
     let node = |page: u64| (page % 4 != 3).then_some(if page % 12 < 4 { 3 } else { 0 });
     let (root, script) = process(Script::new(node), MAX_PAGES, MAX_PAGES / 3 * 4, "00:00 0 [heap]");
     let found = search(&root, &[0, 3], false).unwrap();
@@ -113,15 +113,15 @@ fn every_page_is_asked_up_to_a_bound_and_the_answer_is_exact() {
     assert_eq!((found.memory.on(0), found.memory.on(1)), (truth(0), truth(3)));
     assert_eq!((found.variance, found.huge_pages, found.held), (0.0, Some(0), false));
     assert_eq!(found.memory.used_for(Use::Heap), found.memory.total());
-    let asked = script.asked.lock().unwrap();
-    assert_eq!(asked.iter().sum::<usize>() as u64 * PAGE, found.memory.total());
-    assert!(asked.iter().all(|pages| *pages <= MAX_ASKED));
+    let queried = script.queried.lock().unwrap();
+    assert_eq!(queried.iter().sum::<usize>() as u64 * PAGE, found.memory.total());
+    assert!(queried.iter().all(|pages| *pages <= MAX_QUERY));
 }
 
 #[test]
-fn of_a_large_process_pages_are_drawn_and_the_standard_error_is_stated() {
+fn pages_of_a_large_process_are_sampled_with_a_standard_error() {
     const PAGES: u64 = 1 << 20;
-    // Without any order, in stripes that a fixed step would only see one of, and in one piece.
+    // At random, in stripes of which a fixed step would only hit one, and in one piece.
     let spread = |page: u64| Some(u32::from(page.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 62 == 0));
     let striped = |page: u64| Some((page % 64 / 32) as u32);
     let halved = |page: u64| Some(u32::from(page < PAGES / 2));
@@ -133,17 +133,17 @@ fn of_a_large_process_pages_are_drawn_and_the_standard_error_is_stated() {
         let truth = (0..PAGES).filter(|page| node(*page) == Some(0)).count() as f64 * PAGE as f64;
         let error = found.variance.sqrt();
         assert!((found.memory.on(0) as f64 - truth).abs() < 4.0 * error, "{name} {found:?} {truth} {error}");
-        // Half a percent at most, and not nothing.
+        // At most half a percent, and more than 0.
         let share = error / (PAGES * PAGE) as f64;
         assert!((0.001..=0.0056).contains(&share), "{name} {share}");
         assert!(found.memory.total().abs_diff(PAGES * PAGE) <= 2 * PAGE, "{name} {found:?}");
-        assert!(script.asked.lock().unwrap().iter().sum::<usize>() as u64 <= MAX_PAGES);
-        assert_eq!(search(&root, &[0, 1], false).unwrap(), found, "the same pages are drawn again");
+        assert!(script.queried.lock().unwrap().iter().sum::<usize>() as u64 <= MAX_PAGES);
+        assert_eq!(search(&root, &[0, 1], false).unwrap(), found, "the same pages are sampled again");
     }
 }
 
 #[test]
-fn where_move_pages_is_refused_the_lock_is_held_only_if_that_is_allowed() {
+fn if_move_pages_is_refused_the_lock_is_held_only_if_allowed() {
     let refused = || Script { refused: true, ..Script::new(|_| Some(0)) };
     let (root, _) = process(refused(), 5000, 5000, ANONYMOUS);
     let error = search(&root, &[0, 1], false).unwrap_err();
@@ -151,25 +151,25 @@ fn where_move_pages_is_refused_the_lock_is_held_only_if_that_is_allowed() {
     assert!(error.to_string().contains("move_pages") && !reads_numa_maps(&root), "{error}");
     let found = search(&root, &[0, 1], true).unwrap();
     assert_eq!((found.memory.on(1), found.held), (5000 * PAGE, true));
-    // With one node there is nothing to ask.
+    // With one node there is nothing to query.
     let (root, _) = process(refused(), 5000, 5000, ANONYMOUS);
     let found = search(&root, &[0], false).unwrap();
     assert_eq!((found.memory.on(0), found.held, reads_numa_maps(&root)), (5000 * PAGE, false, false));
 }
 
 #[test]
-fn without_a_pagemap_what_is_there_is_estimated_as_well() {
+fn without_a_pagemap_present_pages_are_estimated_as_well() {
     let script = Script { pagemap: false, ..Script::new(|page| (page % 3 == 0).then_some(1)) };
     let (root, script) = process(script, 100_000, 300_000, ANONYMOUS);
     let found = search(&root, &[0, 1], false).unwrap();
     let (truth, error) = ((100_000 * PAGE) as f64, found.variance.sqrt());
     assert!((found.memory.on(1) as f64 - truth).abs() < 4.0 * error && error > 0.0, "{found:?} {error}");
     assert_eq!(found.huge_pages, None);
-    assert!(script.asked.lock().unwrap().iter().sum::<usize>() as u64 <= MAX_PAGES);
+    assert!(script.queried.lock().unwrap().iter().sum::<usize>() as u64 <= MAX_PAGES);
 }
 
 #[test]
-fn huge_pages_are_counted_and_those_of_pools_are_told_apart() {
+fn huge_pages_are_counted_and_those_of_pools_are_distinguished() {
     let script = Script { huge: Some(true), ..Script::new(|_| Some(1)) };
     let (root, _) = process(script, 5120, 5120, "00:10 9 /anon_hugepage (deleted)");
     root.change(|tree| _ = tree.file("/proc/7/status", "VmRSS:\t4 kB\nHugetlbPages:\t   20480 kB\n"));

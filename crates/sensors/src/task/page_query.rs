@@ -1,41 +1,39 @@
-//! Where the pages of a large process are, without holding it up: which pages are in memory is
-//! looked up in small pieces, and of those every one or, beyond a bound, one in so many is asked
-//! for its node.
+//! Finds the nodes of the pages of a large process without stopping it: looks up in small pieces
+//! which pages are in memory, and queries the node of each page or, beyond a limit, of one in N.
 //!
-//! The pages are drawn by a sequence that is the same at every look, so that a level that stands
-//! still is shown to stand still.
+//! The sample of pages is the same in every scan, so that a constant level is shown as constant.
 
 use super::mappings::{Mapping, Mappings, pool_mounts};
 use super::numa_maps::MemoryByUse;
 use super::walk::WalkTarget;
-use numakit_sys::pages::{MAX_ASKED, PageRun, Pages, Present};
+use numakit_sys::pages::{MAX_QUERY, PageRun, Pages, Present};
 use numakit_sys::proc::TaskDir;
 use numakit_sys::{ReadError, SysRoot};
 use std::io::{self, ErrorKind};
 use std::sync::Arc;
 
-/// So many pages of a process are asked for their nodes at most, with one more for each mapping.
-/// The shares of the nodes have a standard error of half a percent at most: 0.5 / sqrt(8192).
+/// Maximum number of pages of a process whose nodes are queried, plus one per mapping. The shares of
+/// the nodes have a standard error of at most half a percent: 0.5 / sqrt(8192).
 pub const MAX_PAGES: u64 = 16_384;
 
-/// Pages of a mapping looked at in one go where nothing tells which of them are in memory.
+/// Pages per piece of a mapping if it is unknown which of them are in memory.
 const BLIND_PIECE: u64 = 65_536;
 
-/// How large a process is.
+/// The size of a process.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Size {
-    /// Memory that it has, with that from huge page pools, in bytes.
+    /// Resident memory, including huge page pools, in bytes.
     pub resident: u64,
-    /// Of it, from huge page pools.
+    /// The part from huge page pools.
     pub pools: u64,
-    /// Addresses that it has mapped, in bytes.
+    /// Mapped addresses, in bytes.
     pub mapped: u64,
     /// Page tables, in bytes.
     pub tables: u64,
 }
 
 impl Size {
-    /// That of a process, from its status, which the kernel tells without any lock of its memory.
+    /// The size of a process, from its status, which the kernel prints without a lock of its memory.
     pub fn of(root: &SysRoot, pid: u32) -> Self {
         let status = TaskDir::of(root, pid).status().unwrap_or_default();
         let bytes = |name: &str| status.bytes(name).unwrap_or(0);
@@ -49,27 +47,27 @@ impl Size {
     }
 }
 
-/// What was found.
+/// The memory of a process.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Asked {
+pub struct QueriedMemory {
     /// Memory by node and use.
     pub memory: MemoryByUse,
-    /// Bytes in huge pages, where the kernel tells.
+    /// Bytes in huge pages, if the kernel shows them.
     pub huge_pages: Option<u64>,
-    /// Square of the standard error of the bytes of a node, of the node where it is largest.
+    /// Square of the standard error of the bytes of a node, the largest of all nodes.
     pub variance: f64,
 }
 
-/// A process that is being looked at.
+/// A running query of a process.
 #[derive(Debug)]
-pub struct Asking {
+pub struct PageQuery {
     pid: u32,
     pages: Arc<dyn Pages>,
-    /// What tells which pages are in memory; without it all of a mapping are asked about.
+    /// Which pages are in memory; without it, all pages of a mapping are queried.
     present: Option<Box<dyn Present>>,
     mappings: Mappings,
     stride: u64,
-    /// With one node, and where the kernel does not tell nodes, all is on it.
+    /// With one node, all memory is on it.
     tells_nodes: bool,
     part: Option<Part>,
     memory: MemoryByUse,
@@ -77,25 +75,25 @@ pub struct Asking {
     variance: Vec<f64>,
 }
 
-/// A mapping so far.
+/// A partly queried mapping.
 #[derive(Debug)]
 struct Part {
     mapping: Mapping,
     at: u64,
     /// Pages in memory.
     pages: u64,
-    /// Which of them is asked next, and the sequence that it is drawn from.
+    /// The page that is queried next, and its random sequence.
     next: u64,
-    draw: Draw,
-    asked: u64,
+    random: RandomSequence,
+    queried: u64,
     on: Vec<u64>,
 }
 
-/// A sequence of numbers without a pattern (xorshift).
+/// A pseudorandom sequence (xorshift).
 #[derive(Debug)]
-struct Draw(u64);
+struct RandomSequence(u64);
 
-impl Draw {
+impl RandomSequence {
     fn below(&mut self, bound: u64) -> u64 {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
@@ -104,8 +102,8 @@ impl Draw {
     }
 }
 
-impl Asking {
-    /// Opens what tells of a process of this size.
+impl PageQuery {
+    /// Opens the files of a process of this size.
     pub fn open(
         place: &WalkTarget<'_>,
         pages: &Arc<dyn Pages>,
@@ -140,8 +138,8 @@ impl Asking {
         })
     }
 
-    /// Looks at the next piece. False at the end. An error of the kind `Unsupported` is that the
-    /// kernel does not tell the nodes of pages.
+    /// Queries the next piece. False at the end. The error `Unsupported` means that the kernel does
+    /// not return the nodes of pages.
     pub fn advance(&mut self, place: &WalkTarget<'_>) -> Result<bool, ReadError> {
         let mut part = match self.part.take() {
             Some(part) => part,
@@ -151,17 +149,17 @@ impl Asking {
             },
         };
         let mut runs = Vec::new();
-        part.at = self.look(&part, place, &mut runs)?;
-        let mut chosen = Vec::new();
+        part.at = self.present_runs(&part, place, &mut runs)?;
+        let mut selected = Vec::new();
         for run in &runs {
-            part.choose(run, self.stride, place.page_size, &mut chosen);
+            part.select(run, self.stride, place.page_size, &mut selected);
             self.huge_pages = match run.huge {
                 Some(huge) => self.huge_pages.map(|sum| sum + if huge { run.end - run.start } else { 0 }),
                 None => None,
             };
         }
-        for pages in chosen.chunks(MAX_ASKED) {
-            self.ask(&mut part, pages, place)?;
+        for pages in selected.chunks(MAX_QUERY) {
+            self.query(&mut part, pages, place)?;
         }
         if part.at < part.mapping.end {
             self.part = Some(part);
@@ -171,7 +169,12 @@ impl Asking {
         Ok(true)
     }
 
-    fn look(&self, part: &Part, place: &WalkTarget<'_>, runs: &mut Vec<PageRun>) -> Result<u64, ReadError> {
+    fn present_runs(
+        &self,
+        part: &Part,
+        place: &WalkTarget<'_>,
+        runs: &mut Vec<PageRun>,
+    ) -> Result<u64, ReadError> {
         let Some(present) = &self.present else {
             let end = part.mapping.end.min(part.at.saturating_add(BLIND_PIECE * place.page_size));
             runs.push(PageRun { start: part.at, end, huge: None });
@@ -179,13 +182,13 @@ impl Asking {
         };
         let end = present.runs(part.at, part.mapping.end, runs);
         let end = end.map_err(|error| failed(place, self.pid, "pagemap", &error))?;
-        // Whatever it says, it goes on.
+        // Always advance, whatever the kernel returns.
         Ok(end.max(part.at.saturating_add(place.page_size)))
     }
 
-    fn ask(&mut self, part: &mut Part, pages: &[u64], place: &WalkTarget<'_>) -> Result<(), ReadError> {
+    fn query(&mut self, part: &mut Part, pages: &[u64], place: &WalkTarget<'_>) -> Result<(), ReadError> {
         let nodes = place.nodes;
-        part.asked += pages.len() as u64;
+        part.queried += pages.len() as u64;
         if self.tells_nodes {
             match self.pages.nodes(self.pid, pages) {
                 Ok(answers) => {
@@ -208,41 +211,41 @@ impl Asking {
         Ok(())
     }
 
-    /// Adds a mapping that is complete.
+    /// Adds a complete mapping.
     fn add(&mut self, part: &Part, page_size: u64) {
-        let (pages, asked) = (part.pages as f64, part.asked as f64);
+        let (pages, queried) = (part.pages as f64, part.queried as f64);
         for (place, &on) in part.on.iter().enumerate().filter(|(_, on)| **on > 0) {
-            let share = u128::from(part.pages) * u128::from(on) / u128::from(part.asked);
+            let share = u128::from(part.pages) * u128::from(on) / u128::from(part.queried);
             let bytes = u64::try_from(share).unwrap_or(u64::MAX).saturating_mul(page_size);
             let sum = &mut self.memory.0[place][part.mapping.usage as usize];
             *sum = sum.saturating_add(bytes);
-            let share = on as f64 / asked;
-            let rest = 1.0 - asked / pages;
+            let share = on as f64 / queried;
+            let rest = 1.0 - queried / pages;
             let error = pages * page_size as f64;
-            self.variance[place] += error * error * share * (1.0 - share) / asked * rest;
+            self.variance[place] += error * error * share * (1.0 - share) / queried * rest;
         }
     }
 
-    /// What was found.
-    pub fn found(self) -> Asked {
+    /// The memory of a process.
+    pub fn found(self) -> QueriedMemory {
         let variance = self.variance.into_iter().fold(0.0, f64::max);
-        Asked { memory: self.memory, huge_pages: self.huge_pages, variance }
+        QueriedMemory { memory: self.memory, huge_pages: self.huge_pages, variance }
     }
 }
 
 impl Part {
     fn of(mapping: Mapping, nodes: usize) -> Self {
-        // Never 0, where the sequence would stand still.
-        let draw = Draw(mapping.start | 1);
-        Self { mapping, at: mapping.start, pages: 0, next: 0, draw, asked: 0, on: vec![0; nodes] }
+        // 0 would make the sequence constant.
+        let random = RandomSequence(mapping.start | 1);
+        Self { mapping, at: mapping.start, pages: 0, next: 0, random, queried: 0, on: vec![0; nodes] }
     }
 
-    /// Which pages of a run are asked: the mapping's first, and one of every `stride` after it.
-    fn choose(&mut self, run: &PageRun, stride: u64, page_size: u64, chosen: &mut Vec<u64>) {
+    /// Selects pages of a run: the first of the mapping, and one of every `stride` after it.
+    fn select(&mut self, run: &PageRun, stride: u64, page_size: u64, selected: &mut Vec<u64>) {
         let pages = run.end.saturating_sub(run.start) / page_size;
         while self.next < self.pages + pages {
-            chosen.push(run.start + (self.next - self.pages) * page_size);
-            self.next = (self.next / stride + 1) * stride + self.draw.below(stride);
+            selected.push(run.start + (self.next - self.pages) * page_size);
+            self.next = (self.next / stride + 1) * stride + self.random.below(stride);
         }
         self.pages += pages;
     }

@@ -1,59 +1,62 @@
-//! Where the events of a section are opened on a machine, and what they are counted for.
+//! The CPUs on which the events of a section are opened, and what they are counted for.
 
 use crate::events::{Open, Section, Spread};
 use crate::pmu::Pmu;
 use numakit_model::{Instance, Topology};
 use std::collections::BTreeSet;
 
-/// A CPU to open events on.
+/// A CPU on which events are opened.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Spot {
+pub struct CountingCpu {
     /// The CPU.
     pub cpu: u32,
-    /// The chip, where events are opened for each.
+    /// The chip, if events are opened once per chip.
     pub chip: Option<u32>,
-    /// The package that is counted for.
+    /// The package of its counts.
     package: Option<u32>,
-    /// The node.
+    /// The node of its counts.
     node: Option<u32>,
-    /// Links belong to nodes here, since packages have several places.
+    /// Links belong to nodes instead of packages, because packages have several of these CPUs.
     by_node: bool,
 }
 
-/// The spots of a PMU.
-pub fn of(topology: &Topology, section: &Section, device: &Pmu) -> Vec<Spot> {
+/// The counting CPUs of a PMU.
+pub fn of(topology: &Topology, section: &Section, device: &Pmu) -> Vec<CountingCpu> {
     let online = &topology.online;
     let named = device.cpus.and(online);
-    let spot = |cpu: u32| Spot {
+    let counting_cpu = |cpu: u32| CountingCpu {
         cpu,
         chip: None,
         package: package_of(topology, cpu),
         node: topology.node_of_cpu(cpu).map(|node| node.os_index),
         by_node: false,
     };
-    let mut spots: Vec<Spot> = match section.open {
-        Open::Everywhere if !named.is_empty() => named.iter().map(spot).collect(),
-        Open::Everywhere if device.core && device.cpus.is_empty() => online.iter().map(spot).collect(),
-        // The kernel takes a PMU that names no CPU on any.
-        Open::Everywhere if device.cpus.is_empty() => online.first().map(spot).into_iter().collect(),
+    let mut counting_cpus: Vec<CountingCpu> = match section.open {
+        Open::Everywhere if !named.is_empty() => named.iter().map(counting_cpu).collect(),
+        Open::Everywhere if device.core && device.cpus.is_empty() => {
+            online.iter().map(counting_cpu).collect()
+        }
+        // A PMU without a `cpumask` can be opened on any CPU.
+        Open::Everywhere if device.cpus.is_empty() => online.first().map(counting_cpu).into_iter().collect(),
         Open::Everywhere => Vec::new(),
         Open::OncePerNode => {
             let sets = topology.nodes.iter().map(|node| node.cpus.and(online));
-            sets.filter_map(|cpus| cpus.first()).map(spot).collect()
+            sets.filter_map(|cpus| cpus.first()).map(counting_cpu).collect()
         }
         Open::EachChip => {
             let on = named.first().or_else(|| online.first());
             let chips = (0..topology.packages.len()).filter_map(|at| number_of_package(topology, at));
-            let chip = |chip| Some(Spot { chip: Some(chip), package: Some(chip), ..spot(on?) });
+            let chip =
+                |chip| Some(CountingCpu { chip: Some(chip), package: Some(chip), ..counting_cpu(on?) });
             chips.filter_map(chip).collect()
         }
     };
-    let packages: BTreeSet<_> = spots.iter().map(|s| s.package).collect();
-    let nodes: BTreeSet<_> = spots.iter().map(|s| s.node).collect();
-    let several = spots.len() > packages.len() && spots.len() == nodes.len();
+    let packages: BTreeSet<_> = counting_cpus.iter().map(|s| s.package).collect();
+    let nodes: BTreeSet<_> = counting_cpus.iter().map(|s| s.node).collect();
+    let several = counting_cpus.len() > packages.len() && counting_cpus.len() == nodes.len();
     let by_node = section.open == Open::OncePerNode || several;
-    spots.iter_mut().for_each(|s| s.by_node = by_node);
-    spots
+    counting_cpus.iter_mut().for_each(|s| s.by_node = by_node);
+    counting_cpus
 }
 
 fn package_of(topology: &Topology, cpu: u32) -> Option<u32> {
@@ -61,13 +64,13 @@ fn package_of(topology: &Topology, cpu: u32) -> Option<u32> {
     number_of_package(topology, at)
 }
 
-/// The kernel's number of a package, or its place where the kernel gives none.
+/// The kernel's number of a package, or its index if there is none.
 fn number_of_package(topology: &Topology, at: usize) -> Option<u32> {
     topology.packages[at].os_index.or_else(|| u32::try_from(at).ok())
 }
 
-impl Spot {
-    /// What an event here is counted for; `number` is that of its link or of the other node.
+impl CountingCpu {
+    /// The instance of an event on this CPU; `number` is that of its link or of the other node.
     pub fn instance(&self, spread: Spread, number: Option<u32>) -> Option<Instance> {
         let home = if self.by_node { self.node } else { self.package };
         Some(match spread {
