@@ -121,7 +121,7 @@ fn hwloc_takes_the_slots_of_a_rank_file_for_the_planned_cpus() {
 }
 
 #[test]
-fn threads_that_share_units_while_others_are_free_are_told_of_the_stride() {
+fn sharing_units_while_others_are_free_is_a_warning() {
     let t = four();
     let warnings = |request: PlacementRequest| plan(&t, &request, &Taken::default()).unwrap().warnings;
     let cores = |count| PlacementRequest { cores: Some(Cores::Count(count)), ..PlacementRequest::default() };

@@ -1,25 +1,24 @@
-//! Deals processes and threads to the chosen cores.
+//! Assigns the selected cores to processes and threads.
 
 use crate::amount::Amount;
 use crate::machine::Machine;
 use crate::nodes::{Field, Item, Shares};
 use std::collections::BTreeMap;
 
-/// How units follow each other over places.
+/// The order in which groups of nodes are filled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Order {
-    /// Nearest first, each place filled before the next.
+    /// Nearest first, each filled before the next.
     Nearest,
     /// Outwards from the node at this position.
     From(usize),
-    /// In turn over places that are far apart.
+    /// Round-robin over nodes that are far apart.
     Turns,
-    /// As many on each place, neighbours together.
+    /// The same number on each, neighbours together.
     Even,
 }
 
-/// The smallest part of the machine that each process has to itself, or shares with whole
-/// processes only.
+/// The smallest level at which no process is split.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Level {
     Cache,
@@ -33,27 +32,27 @@ const LEVELS: [Level; 4] = [Level::Cache, Level::Node, Level::Package, Level::Bo
 
 /// Cores in order of process, then of core within it.
 #[derive(Debug)]
-pub(crate) struct Dealt {
+pub(crate) struct Assignment {
     /// Positions of spots.
     pub spots: Vec<u32>,
     pub level: Level,
 }
 
 /// Free cores by node.
-pub(crate) struct Deal<'a> {
+pub(crate) struct Assigner<'a> {
     machine: &'a Machine<'a>,
     /// For each node its free cores, the fastest first, then in logical order.
     free: Vec<Vec<u32>>,
 }
 
-/// Some nodes with what they hold.
+/// A group of nodes with its capacity.
 struct Place {
     nodes: Vec<usize>,
     item: Item,
 }
 
-impl<'a> Deal<'a> {
-    /// The cores to deal, only on these nodes if they are given.
+impl<'a> Assigner<'a> {
+    /// The cores to assign, only on these nodes if given.
     pub fn of(machine: &'a Machine<'a>, spots: &[u32], nodes: Option<&[usize]>) -> Self {
         let mut free = vec![Vec::new(); machine.topology.nodes.len()];
         let mut wanted = vec![nodes.is_none(); free.len()];
@@ -69,18 +68,18 @@ impl<'a> Deal<'a> {
     }
 
     /// Gives each process its cores. All of them must fit.
-    pub fn deal(&self, amount: Amount, order: Order) -> Dealt {
-        // The threads of a single process are what is spread, or what fills the fast cores first.
+    pub fn assign(&self, amount: Amount, order: Order) -> Assignment {
+        // Of a single process, the threads are spread, or fill the fast cores first.
         let alone = amount.processes == 1;
         let spread = alone && (matches!(order, Order::Turns | Order::Even) || self.mixed());
         let (units, unit) = if spread { (amount.cores, 1) } else { (amount.processes, amount.cores) };
         let fits = |level: &Level| self.places(*level, unit).iter().map(|p| p.item.cap).sum::<u64>() >= units;
         match LEVELS.into_iter().find(fits) {
-            Some(level) => Dealt { spots: self.on(level, units, unit, order), level },
-            // Some processes are split, so that they are cut out of a row of cores.
+            Some(level) => Assignment { spots: self.on(level, units, unit, order), level },
+            // Some processes must be split: cut them out of one sequence of cores.
             None => {
                 let order = if let Order::From(node) = order { Order::From(node) } else { Order::Nearest };
-                Dealt { spots: self.on(Level::Cache, units * unit, 1, order), level: Level::Machine }
+                Assignment { spots: self.on(Level::Cache, units * unit, 1, order), level: Level::Machine }
             }
         }
     }
@@ -103,7 +102,7 @@ impl<'a> Deal<'a> {
         }
     }
 
-    /// Parts of the machine at a level that hold a unit at least.
+    /// Parts of the machine at a level that hold at least one unit.
     fn places(&self, level: Level, unit: u64) -> Vec<Place> {
         let mut grouped: BTreeMap<(u32, usize), Vec<usize>> = BTreeMap::new();
         for (node, _) in self.nodes() {
@@ -112,7 +111,7 @@ impl<'a> Deal<'a> {
                 Level::Board => self.machine.board_of_node[node],
                 _ => 0,
             };
-            // Nodes without such a group are places of their own.
+            // Each node without such a group is a part.
             let whole = matches!(level, Level::Package | Level::Board) && group != crate::machine::NONE;
             grouped.entry((group, if whole { 0 } else { node })).or_default().push(node);
         }
@@ -144,7 +143,7 @@ impl<'a> Deal<'a> {
 
     fn field(&self, places: &[Place], unit: u64, order: Order) -> Field {
         let mean = |a: &Place, b: &Place| {
-            // Nearly all places are single nodes, and there may be half a million pairs.
+            // Nearly all parts are single nodes, and there may be half a million pairs.
             if let ([x], [y]) = (a.nodes.as_slice(), b.nodes.as_slice()) {
                 return self.machine.distances.both(*x, *y);
             }
@@ -163,7 +162,7 @@ impl<'a> Deal<'a> {
         Field { items: places.iter().map(|place| place.item.clone()).collect(), unit, both, from }
     }
 
-    /// The cores of so many units of a place.
+    /// The cores of this number of units of a part.
     fn fill(&self, level: Level, place: &Place, count: u64, unit: u64, order: Order) -> Vec<u32> {
         if level != Level::Cache {
             return self.row(&place.nodes, count * unit, order);
@@ -181,7 +180,7 @@ impl<'a> Deal<'a> {
                     };
                     filled.extend(in_turns(&field.turns(count), unit as usize, fill));
                 }
-                // Slower kinds are only taken where the faster ones are full.
+                // Slower kinds are only used after the faster ones.
                 Order::Even if field.from.is_none() => {
                     for (at, count) in field.balanced(count) {
                         filled.extend(self.evenly(caches[at], (count * unit) as usize, unit));
@@ -197,19 +196,19 @@ impl<'a> Deal<'a> {
         filled
     }
 
-    /// Caches of a node, all alike near to each other, the fastest kind first.
+    /// Caches of a node, with equal distances, the fastest kind first.
     fn flat(&self, caches: &[&[u32]], unit: u64) -> Field {
         let item = |cache: &&[u32]| {
             let room = cache.len() as u64;
             Item { cap: room / unit, room, groups: [0; 2] }
         };
         let kinds: Vec<u32> = caches.iter().map(|cache| self.machine.spots[cache[0] as usize].kind).collect();
-        // Slower kinds are only here where the faster ones are not enough.
+        // Slower kinds are only included if the faster ones are not enough.
         let mixed = kinds.iter().any(|kind| *kind != kinds[0]);
         Field { from: mixed.then_some(kinds), ..Field::flat(caches.iter().map(item).collect(), unit) }
     }
 
-    /// So many cores of some nodes, near ones next to each other.
+    /// This number of cores of some nodes, near ones next to each other.
     fn row(&self, nodes: &[usize], count: u64, order: Order) -> Vec<u32> {
         let items = nodes.iter().map(|&node| {
             let room = self.free[node].len() as u64;
@@ -235,7 +234,7 @@ impl<'a> Deal<'a> {
         row
     }
 
-    /// So many cores of a cache, single ones on as many modules as can be, neighbours together.
+    /// This number of cores of a cache: on as many modules as possible, neighbours together.
     fn evenly(&self, cores: &[u32], count: usize, unit: u64) -> Vec<u32> {
         let mut taken = if unit == 1 { self.by_module(cores) } else { cores.to_vec() };
         taken.truncate(count);
@@ -243,10 +242,10 @@ impl<'a> Deal<'a> {
         taken
     }
 
-    /// Gives each process cores near the node at its position in the list. Those that find room
-    /// there come first, so that none of them is pushed away by one that has to go elsewhere.
-    pub fn deal_near(&self, homes: &[usize], cores: u64) -> Dealt {
-        let mut left = Deal { machine: self.machine, free: self.free.clone() };
+    /// Gives each process cores near the node at its position in the list. Processes that fit there are assigned first, so
+    /// that none of them is displaced by one that must go elsewhere.
+    pub fn assign_near(&self, homes: &[usize], cores: u64) -> Assignment {
+        let mut left = Assigner { machine: self.machine, free: self.free.clone() };
         let mut given: Vec<Vec<u32>> = vec![Vec::new(); homes.len()];
         let mut level = Level::Node;
         for beside in [true, false] {
@@ -268,7 +267,7 @@ impl<'a> Deal<'a> {
                 given[process] = row;
             }
         }
-        Dealt { spots: given.concat(), level }
+        Assignment { spots: given.concat(), level }
     }
 
     /// The first core of each module, then the second ones.
