@@ -127,17 +127,13 @@ fn sharing_units_while_others_are_free_is_a_warning() {
     let cores = |count| PlacementRequest { cores: Some(Cores::Count(count)), ..PlacementRequest::default() };
     assert_eq!(
         warnings(cores(8)),
-        [
-            "4 units of cores have several threads while 28 others are free: --stride 2 gives each thread a unit \
-             of its own"
-        ]
+        ["4 units of cores have several threads while 28 others are free: --stride 2 gives each thread \
+             its own unit"]
     );
     assert_eq!(
         warnings(cores(40)),
-        [
-            "20 units of cores have several threads while 12 others are free: --policy spread:unit takes these \
-             first"
-        ]
+        ["20 units of cores have several threads while 12 others are free: --policy spread:unit uses these \
+             first"]
     );
     for quiet in [
         PlacementRequest { stride: 2, ..cores(8) },
