@@ -10,7 +10,7 @@ export type Block = (at: number) => Promise<ArrayBuffer>;
 
 const MAX_BUCKETS = 65_536;
 
-/** The buckets of an answer, in ns, or in ms if the file holds buckets: integers. */
+/** The buckets of an answer, in ns, or in ms if the file contains buckets: integers. */
 interface Grid {
   from: number;
   step: number;
@@ -25,20 +25,20 @@ interface Piece {
   tracks: Map<number, Track>;
 }
 
-export class Kept {
+export class EmbeddedRecording {
   /** Length of a bucket; 0 if every row is kept. */
   readonly stepMs: number;
   private readonly blocks = new Map<number, Promise<Parsed>>();
   private readonly perStretch: number;
 
   constructor(
-    readonly told: Contained,
+    readonly contained: Contained,
     private readonly block: Block,
   ) {
-    this.stepMs = told.step_ns / NS_PER_MS;
-    const { metrics, formulas } = told.info;
+    this.stepMs = contained.step_ns / NS_PER_MS;
+    const { metrics, formulas } = contained.info;
     const series = [...metrics, ...formulas].reduce((sum, one) => sum + one.instances.length, 0);
-    this.perStretch = Math.ceil(series / told.group) + (this.stepMs === 0 ? 1 : 0);
+    this.perStretch = Math.ceil(series / contained.group) + (this.stepMs === 0 ? 1 : 0);
   }
 
   /** A range in at most `buckets` buckets, or its rows if there are fewer. */
@@ -64,7 +64,7 @@ export class Kept {
 
   /** All buckets of a step since 1970, starting at a time. They are complete, since nothing follows. */
   async grid(id: number, series: number[], from: number, step: number): Promise<Frame> {
-    const { from_ns, to_ns } = this.told;
+    const { from_ns, to_ns } = this.contained;
     const first = Math.floor(Math.max(from, from_ns) / step);
     const count = Math.max(0, Math.min(Math.floor(to_ns / step) + 1 - first, MAX_BUCKETS));
     const pieces = await this.pieces(series, first * step, (first + count) * step);
@@ -75,19 +75,19 @@ export class Kept {
 
   private header(id: number): FrameHeader {
     const kind = "grid";
-    return { id, source: this.told.info.id, seq: 0, dropped: 0, kind, rows: 0, columns: [] };
+    return { id, source: this.contained.info.id, seq: 0, dropped: 0, kind, rows: 0, columns: [] };
   }
 
   /** The stretches of the file between two times, with these series. */
   private async pieces(series: number[], from: number, to: number): Promise<Piece[]> {
-    const places = this.told.stretches.map((stretch, at) => ({ stretch, at })).filter(({ stretch }) => stretch.from_ns < to && stretch.to_ns > from);
+    const places = this.contained.stretches.map((stretch, at) => ({ stretch, at })).filter(({ stretch }) => stretch.from_ns < to && stretch.to_ns > from);
     return Promise.all(places.map(({ stretch, at }) => this.piece(stretch, at, series)));
   }
 
   private async piece(stretch: Stretch, at: number, series: number[]): Promise<Piece> {
-    const first = this.told.block + at * this.perStretch;
+    const first = this.contained.block + at * this.perStretch;
     const timed = this.stepMs === 0;
-    const groups = [...new Set(series.map((number) => Math.floor(number / this.told.group)))];
+    const groups = [...new Set(series.map((number) => Math.floor(number / this.contained.group)))];
     const read = await Promise.all(groups.map((group) => this.parsed(first + group + (timed ? 1 : 0))));
     const wanted = new Set(series);
     const tracks = new Map(read.flatMap((parsed) => [...tracksOf(parsed, (number) => wanted.has(number)).tracks]));
@@ -169,14 +169,14 @@ interface Places {
 
 function placesOf({ begin, length }: Piece, grid: Grid, end: number): Places {
   const [first, last] = [new Int32Array(begin.length), new Int32Array(begin.length)];
-  const most = grid.count - 1;
+  const lastBucket = grid.count - 1;
   for (let row = 0; row < begin.length; row++) {
     const time = begin[row] as number;
     const from = Math.floor((time - grid.from) / grid.step);
     const to = length === 0 ? from : Math.ceil((time + length - grid.from) / grid.step) - 1;
-    const none = time >= end || to < 0 || from > most;
+    const none = time >= end || to < 0 || from > lastBucket;
     first[row] = none ? 0 : Math.max(0, from);
-    last[row] = none ? -1 : Math.min(most, to);
+    last[row] = none ? -1 : Math.min(lastBucket, to);
   }
   return { first, last };
 }

@@ -1,5 +1,5 @@
 // A second source that is compared with the first: its series of the same names, shifted in time so
-// that both start, or have a label, at the same place.
+// that both start, or have a label, at the same position.
 
 import type { Connection } from "./connection";
 import type { Frame, Track } from "./frame";
@@ -10,7 +10,7 @@ import type { WireLabel, SourceInfo } from "./wire";
 
 const ASK_PAUSE_MS = 90;
 
-/** `track` resampled to the times `x`. Its own times are `shift` ms later. NaN where no sample is within `near` ms. */
+/** `track` resampled to the times `x`. Its own times are `shift` ms later. NaN if no sample is within `near` ms. */
 export function resample(x: Float64Array, own: Float64Array, track: Track, shift: number, near: number, factor = 1): Track {
   const out = { min: new Float64Array(x.length).fill(NaN), max: new Float64Array(x.length).fill(NaN), mean: new Float64Array(x.length).fill(NaN) };
   let at = 0;
@@ -31,7 +31,7 @@ export function sharedLabels(first: WireLabel[], second: WireLabel[]): string[] 
   return [...new Set(first.map((label) => label.text))].filter((text) => texts.has(text) && !text.startsWith("numakit:"));
 }
 
-export class Beside {
+export class SecondSource {
   readonly catalog: Catalog;
   private slice: Slice | null = null;
   private asked = 0;
