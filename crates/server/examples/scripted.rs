@@ -40,7 +40,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     signal::ignore_broken_pipe();
     println!("control  {}\nview     {}", listener.urls().controller, listener.urls().viewer);
     std::io::stdout().flush()?;
-    let control: ControlSender = Box::new(move |order, answer| waker.order(order, answer));
+    let control: ControlSender = Box::new(move |order, answer| waker.send(order, answer));
     let formulas = Arc::new(Catalog::built_in().clone());
     let server = listener.start(Some(control), Arc::clone(&formulas), HISTORY, CpuSet::new())?;
     let ingest = server.follow(&header, &formulas, Arc::clone(&ring), CpuSet::new())?;

@@ -15,7 +15,7 @@ pub struct AccessKeys {
     port: u16,
     names: Vec<String>,
     /// Hosts that a proxy forwards for.
-    trusted: Vec<String>,
+    pub trusted: Vec<String>,
     /// The path of the page.
     pub base: BasePath,
     encrypted: bool,

@@ -9,7 +9,7 @@ use crate::wire::{FromServer, LABEL_BYTES, Ns, Role, SourceKind, ToServer, WATCH
 use bytes::Bytes;
 use futures_util::{Sink, SinkExt, Stream, StreamExt};
 use numakit_model::label::RESERVED;
-use numakit_session::{ControlCommand, ObeyError};
+use numakit_session::{ControlCommand, ControlError};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::sync::Semaphore;
@@ -237,7 +237,7 @@ impl Client {
     }
 
     fn command(&self, id: u32, line: &str) {
-        let parse = || ControlCommand::parse(line.as_bytes()).map_err(|error| ObeyError::from(error).into());
+        let parse = || ControlCommand::parse(line.as_bytes()).map_err(|error| ControlError::from(error).into());
         match self.check_controller().and_then(|()| parse()) {
             Err(why) => reply(&self.queue, id, Err(why)),
             Ok(command) => self.send_command(id, command),

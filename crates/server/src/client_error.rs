@@ -2,7 +2,7 @@
 
 use crate::wire::{LABEL_BYTES, MESSAGE_BYTES, SERIES, VALUES, WATCHES};
 use numakit_model::label::RESERVED;
-use numakit_session::ObeyError;
+use numakit_session::ControlError;
 use thiserror::Error;
 
 /// Why a client's request fails.
@@ -72,7 +72,7 @@ pub enum ClientError {
     NoLabel,
     /// A command that failed.
     #[error(transparent)]
-    Order(#[from] ObeyError),
+    Control(#[from] ControlError),
     /// A value of a query that is not a number.
     #[error("{key}={value} is not a number")]
     Number {

@@ -11,7 +11,7 @@ use crate::wire::{
     SourceInfo, VIEWERS,
 };
 use numakit_history::Source;
-use numakit_session::{ControlCommand, ObeyError, ObservationStatus, Reply};
+use numakit_session::{ControlCommand, ControlError, ObservationStatus, Reply};
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -210,7 +210,7 @@ impl Hub {
     pub fn send_command(&self, command: ControlCommand, answer: Reply) {
         match &self.control {
             Some(control) => control(command, answer),
-            None => answer(Err(ObeyError::NotSampling)),
+            None => answer(Err(ControlError::NotSampling)),
         }
     }
 

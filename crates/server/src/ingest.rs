@@ -71,7 +71,7 @@ impl Ingest {
                     RingEntry::Label { time, index } => self.label(time, &pending.label_text(index)),
                 }
             }
-            pending.done();
+            pending.release();
         }
     }
 

@@ -28,6 +28,7 @@ pub mod standalone;
 mod testing;
 pub mod tls;
 mod upload;
+mod urls;
 mod watch;
 pub mod wire;
 
@@ -36,4 +37,5 @@ pub use browser::BrowserFile;
 pub use client_error::ClientError;
 pub use hub::{ControlSender, Hub};
 pub use listen_options::ListenOptions;
-pub use server::{Listener, Server, ServerError, Urls};
+pub use server::{Listener, Server, ServerError};
+pub use urls::Urls;

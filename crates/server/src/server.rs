@@ -8,6 +8,7 @@ use crate::ingest::Ingest;
 use crate::layout::SeriesLayout;
 use crate::listen_options::ListenOptions;
 use crate::tls::Tls;
+use crate::urls::{TrustedUrls, Urls};
 use crate::wire::{FromServer, Role, SourceKind};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
@@ -71,17 +72,6 @@ pub struct Listener {
     tls: Option<Tls>,
 }
 
-/// Addresses of the page. The tokens are after the `#`, which browsers do not send.
-#[derive(Debug, Clone)]
-pub struct Urls {
-    /// Where the server listens.
-    pub listen: SocketAddr,
-    /// For controllers.
-    pub controller: String,
-    /// For viewers.
-    pub viewer: String,
-}
-
 impl Listener {
     /// Binds an address. `host` is the name of this machine.
     pub fn bind(address: &str, host: &str, options: ListenOptions) -> Result<Self, ServerError> {
@@ -107,9 +97,26 @@ impl Listener {
         if shown.ip().is_unspecified() {
             shown.set_ip(std::net::Ipv4Addr::LOCALHOST.into());
         }
-        let (scheme, page) = (if self.tls.is_some() { "https" } else { "http" }, self.access.base.page());
-        let url = |role| format!("{scheme}://{shown}{page}#{}", self.access.token(role));
-        Urls { listen: self.address, controller: url(Role::Controller), viewer: url(Role::Viewer) }
+        let scheme = if self.tls.is_some() { "https" } else { "http" };
+        let url = |role| self.url(scheme, &shown.to_string(), role);
+        Urls {
+            listen: self.address,
+            controller: url(Role::Controller),
+            viewer: url(Role::Viewer),
+            trusted: self.access.trusted.iter().map(|host| self.trusted_urls(host)).collect(),
+        }
+    }
+
+    fn url(&self, scheme: &str, authority: &str, role: Role) -> String {
+        format!("{scheme}://{authority}{}#{}", self.access.base.page(), self.access.token(role))
+    }
+
+    /// A proxy is at the default port. With TLS, the name is that of this server, at its own port.
+    fn trusted_urls(&self, host: &str) -> TrustedUrls {
+        let name = if host.contains(':') { format!("[{host}]") } else { host.to_owned() };
+        let authority = if self.tls.is_some() { format!("{name}:{}", self.address.port()) } else { name };
+        let url = |role| self.url("https", &authority, role);
+        TrustedUrls { host: host.to_owned(), controller: url(Role::Controller), viewer: url(Role::Viewer) }
     }
 
     /// Starts serving, in a thread on these CPUs (empty: any). Each source of its hub may use

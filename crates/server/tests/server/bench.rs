@@ -61,7 +61,7 @@ impl Bench {
     /// Adds rows, one per millisecond, from row `from` on.
     pub fn rows(&self, from: u64, count: u64) {
         for row in from..from + count {
-            until!(self.ring.waiting_rows() < 4000);
+            until!(self.ring.pending_rows() < 4000);
             self.ring.push(START + row * 1_000_000, 0, &[Some(row % 1000), None]);
         }
     }

@@ -79,7 +79,7 @@ fn garbage_is_answered_and_survived() {
     assert_eq!(bench.request("GET /stream", &[&origin, &cookie], "").status, 400);
     let wrong = bench.request("POST /recordings?name=x", &[&origin, &cookie], "no recording");
     assert_eq!(wrong.status, 422);
-    assert!(wrong.body.contains("x is no recording"), "{}", wrong.body);
+    assert!(wrong.body.contains("x is not a recording"), "{}", wrong.body);
     bench.is_alive();
 }
 
