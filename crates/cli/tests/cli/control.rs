@@ -75,7 +75,7 @@ fn garbage_floods_and_fragments_are_survived() {
     let done = started.end();
     assert_eq!(done.code, 0);
     assert!(
-        done.err.contains("more than 4096 bytes was refused") && done.err.contains("unknown order 'reboot'"),
+        done.err.contains("more than 4096 bytes was refused") && done.err.contains("unknown command 'reboot'"),
         "{}",
         done.err
     );
@@ -86,8 +86,8 @@ fn garbage_floods_and_fragments_are_survived() {
 fn invalid_commands_are_refused_with_the_fix() {
     let folder = Folder::new("wrong");
     folder.run("ctl stop").says(2, "no numa is running");
-    folder.run("ctl --pid 1 stop").says(2, "process 1 is no running numa");
-    folder.run("ctl dance").says(2, "the orders are record, close, label");
+    folder.run("ctl --pid 1 stop").says(2, "process 1 is not a running numa");
+    folder.run("ctl dance").says(2, "the commands are record, close, label");
     folder.run("ctl interval 0ms").says(2, "from 100us to 1h");
 }
 

@@ -98,7 +98,7 @@ fn two_recorders_work_at_the_same_time() {
     let folder = Folder::new("two");
     let one = folder.start("record -i 1ms -o one.arrows");
     let two = folder.start("record -i 1ms -o two.arrows");
-    folder.run("ctl stop").says(2, "several run");
+    folder.run("ctl stop").says(2, "several numa processes run");
     for started in [one, two] {
         folder.run(&format!("ctl --pid {} stop", started.child.id())).says(0, "");
         assert_eq!(started.end().code, 0);

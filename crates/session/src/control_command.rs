@@ -1,4 +1,4 @@
-//! Orders to a running observation: one a line.
+//! Control commands to a running observation: one per line.
 
 use crate::interval::{self, IntervalError};
 use numakit_model::label::{MAX_BYTES, RESERVED};
@@ -6,16 +6,16 @@ use std::path::PathBuf;
 use std::time::Duration;
 use thiserror::Error;
 
-/// An order.
+/// A control command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ControlCommand {
     /// Close the recording, if any, and record to this file.
     Record(PathBuf),
-    /// Close the recording and go on without.
+    /// Close the recording and continue without one.
     Close,
-    /// Note this text.
+    /// Write a label with this text.
     Label(String),
-    /// Take no samples until told.
+    /// Take no samples until [`ControlCommand::Resume`].
     Pause,
     /// Take samples again.
     Resume,
@@ -23,16 +23,16 @@ pub enum ControlCommand {
     Interval(Duration),
     /// Read this sensor again.
     Enable(String),
-    /// Leave this sensor alone.
+    /// Do not read this sensor.
     Disable(String),
     /// End the observation.
     Stop,
-    /// Tell how it goes.
+    /// Return the status.
     Status,
 }
 
-/// Name, argument and help of every order, for documents and errors.
-pub const ORDERS: [(&str, &str, &str); 10] = [
+/// Name, argument and help of every command, for documents and errors.
+pub const CONTROL_COMMANDS: [(&str, &str, &str); 10] = [
     ("record", "FILE", "record to FILE and close the current recording; 'numa live': below --recordings"),
     ("close", "", "close the current recording without opening another"),
     ("label", "TEXT", "add the label TEXT at the current time"),
@@ -45,82 +45,82 @@ pub const ORDERS: [(&str, &str, &str); 10] = [
     ("status", "", "print the interval, the numbers of samples and lost ticks, and the recording"),
 ];
 
-/// A line that is no order.
+/// Why a line is not a command.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-pub enum OrderError {
-    /// Longer than any order.
-    #[error("a line of more than {MAX_BYTES} bytes was refused; send one order a line")]
+pub enum ParseCommandError {
+    /// Longer than any command.
+    #[error("a line of more than {MAX_BYTES} bytes was refused; send one command per line")]
     TooLong,
-    /// Bytes that are no text.
+    /// The bytes are not text.
     #[error("the line is not UTF-8 text")]
     NotText,
-    /// Something behind an order that stands for itself.
-    #[error("'{order}' takes no argument; got '{argument}'")]
+    /// An argument of a command that has none.
+    #[error("'{command}' takes no argument; got '{argument}'")]
     Argument {
-        /// The order.
-        order: String,
+        /// The command.
+        command: String,
         /// What followed.
         argument: String,
     },
-    /// Nothing behind an order that needs something.
-    #[error("'{order}' needs a {what}: {order} {}", what.to_uppercase())]
+    /// A missing argument.
+    #[error("'{command}' needs a {what}: {command} {}", what.to_uppercase())]
     Needs {
-        /// The order.
-        order: String,
+        /// The command.
+        command: String,
         /// What it needs.
         what: &'static str,
     },
     /// A recording to standard output.
     #[error("'record' needs the name of a file: only 'numa record -o -' writes to standard output")]
     StandardOutput,
-    /// A label that looks like one of the recorder.
+    /// A label with the prefix of the recorder's labels.
     #[error("labels that start with '{RESERVED}' are the recorder's own; use another text")]
     Reserved,
-    /// No interval.
+    /// The interval is wrong.
     #[error(transparent)]
     Interval(#[from] IntervalError),
-    /// None of the orders.
-    #[error("unknown order '{order}'; the orders are {}", ORDERS.map(|(name, ..)| name).join(", "))]
+    /// An unknown command.
+    #[error("unknown command '{command}'; the commands are {}", CONTROL_COMMANDS.map(|(name, ..)| name).join(", "))]
     Unknown {
-        /// What was given, or the start of it.
-        order: String,
+        /// The word, shortened.
+        command: String,
     },
 }
 
 impl ControlCommand {
-    /// Reads a line.
-    pub fn parse(line: &[u8]) -> Result<Self, OrderError> {
+    /// Parses a line.
+    pub fn parse(line: &[u8]) -> Result<Self, ParseCommandError> {
         if line.len() > MAX_BYTES {
-            return Err(OrderError::TooLong);
+            return Err(ParseCommandError::TooLong);
         }
-        let line = std::str::from_utf8(line).map_err(|_| OrderError::NotText)?.trim();
+        let line = std::str::from_utf8(line).map_err(|_| ParseCommandError::NotText)?.trim();
         let (word, argument) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
         let argument = argument.trim();
-        let alone = |order: Self| {
+        let without_argument = |command: Self| {
             if argument.is_empty() {
-                Ok(order)
+                Ok(command)
             } else {
-                Err(OrderError::Argument { order: word.to_owned(), argument: argument.to_owned() })
+                Err(ParseCommandError::Argument { command: word.to_owned(), argument: argument.to_owned() })
             }
         };
-        let needs = |what| Err(OrderError::Needs { order: word.to_owned(), what });
+        let needs = |what| Err(ParseCommandError::Needs { command: word.to_owned(), what });
         match word {
             "record" if argument.is_empty() => needs("file"),
-            "record" if argument == "-" => Err(OrderError::StandardOutput),
+            "record" if argument == "-" => Err(ParseCommandError::StandardOutput),
             "record" => Ok(Self::Record(argument.into())),
             "label" if argument.is_empty() => needs("text"),
-            "label" if argument.starts_with(RESERVED) => Err(OrderError::Reserved),
+            "label" if argument.starts_with(RESERVED) => Err(ParseCommandError::Reserved),
             "label" => Ok(Self::Label(argument.to_owned())),
             "interval" => Ok(Self::Interval(interval::parse(argument)?)),
             "enable" | "disable" if argument.is_empty() => needs("sensor"),
             "enable" => Ok(Self::Enable(argument.to_owned())),
             "disable" => Ok(Self::Disable(argument.to_owned())),
-            "close" => alone(Self::Close),
-            "pause" => alone(Self::Pause),
-            "resume" => alone(Self::Resume),
-            "stop" => alone(Self::Stop),
-            "status" => alone(Self::Status),
-            _ => Err(OrderError::Unknown { order: shown(word) }),
+            "close" => without_argument(Self::Close),
+            "pause" => without_argument(Self::Pause),
+            "resume" => without_argument(Self::Resume),
+            "stop" => without_argument(Self::Stop),
+            "status" => without_argument(Self::Status),
+            _ => Err(ParseCommandError::Unknown { command: shown(word) }),
         }
     }
 }
@@ -134,7 +134,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn orders_are_read() {
+    fn commands_are_parsed() {
         assert_eq!(
             ControlCommand::parse(b"label phase  two "),
             Ok(ControlCommand::Label("phase  two".into()))
@@ -145,7 +145,7 @@ mod tests {
             Ok(ControlCommand::Interval(Duration::from_millis(5)))
         );
         assert_eq!(ControlCommand::parse(b" stop\r"), Ok(ControlCommand::Stop));
-        for (name, argument, _) in ORDERS {
+        for (name, argument, _) in CONTROL_COMMANDS {
             let example = match argument {
                 "TIME" => "1s",
                 other => other,
@@ -157,8 +157,8 @@ mod tests {
     #[test]
     fn wrong_lines_are_refused_with_the_fix() {
         for (line, says) in [
-            ("", "the orders are"),
-            ("reboot now", "unknown order 'reboot'"),
+            ("", "the commands are"),
+            ("reboot now", "unknown command 'reboot'"),
             ("record", "record FILE"),
             ("record -", "name of a file"),
             ("label", "label TEXT"),
