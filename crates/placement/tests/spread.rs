@@ -28,7 +28,7 @@ fn cpus(t: &Topology, words: &str) -> Vec<Vec<u32>> {
     planned(t, words).processes().map(|steps| steps.iter().map(|step| step.cpu).collect()).collect()
 }
 
-/// How many of these sets have so many of the plan's CPUs: by count from 0 on.
+/// By N: how many of these sets have N of the CPUs of the plan.
 fn filled(sets: impl Iterator<Item = CpuSet>, plan: &Plan) -> Vec<usize> {
     let mut counts = Vec::new();
     for count in sets.map(|set| set.and(&plan.cpus()).len()) {
