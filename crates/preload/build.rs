@@ -1,4 +1,4 @@
-//! Builds the C library and takes it into the program, with a name for this version of it.
+//! Builds the C library and embeds it, with its hash as the name of this version.
 #![allow(clippy::print_stdout)]
 
 use sha2::{Digest, Sha256};
@@ -33,7 +33,7 @@ fn main() -> Result<()> {
     std::fs::write(out.join("library.rs"), code)
 }
 
-/// The compiler for the target, which CC, CC_TARGET and the like may name, as make takes it.
+/// The compiler for the target (CC, CC_TARGET, ...) as an argument of make.
 fn compiler() -> Result<OsString> {
     let tool = cc::Build::new().no_default_flags(true).try_get_compiler().map_err(Error::other)?;
     let command = tool.to_command();

@@ -1,5 +1,4 @@
-//! Builds the page with Node.js and embeds it. Where that is impossible the program has no page and
-//! says why.
+//! Builds the page with Node.js and embeds it. If that fails, the program has no page and says why.
 #![allow(clippy::print_stdout)]
 
 use std::fmt::Write;
@@ -9,7 +8,7 @@ use std::process::Command;
 use std::result::Result as Either;
 use std::{env, fs};
 
-/// The files of the page and their kinds.
+/// The files of the page and their content types.
 const FILES: [(&str, &str); 4] = [
     ("index.html", "text/html; charset=utf-8"),
     ("app.js", "text/javascript; charset=utf-8"),
@@ -19,14 +18,14 @@ const FILES: [(&str, &str); 4] = [
 /// What the page is built from.
 const SOURCES: [&str; 6] =
     ["build.mjs", "package.json", "package-lock.json", "index.html", "icon.svg", "src"];
-/// The oldest Node.js that builds it; package.json says the same.
+/// Minimum version of Node.js; package.json says the same.
 const NODE: (u32, u32) = (18, 17);
 const INSTALL: &str = "install Node.js 18.17 or later with npm, then build again";
 
-/// Why there is no page, and what to do.
+/// Why there is no page.
 #[derive(Debug)]
 pub struct Missing {
-    /// What was seen.
+    /// What is missing or failed.
     pub reason: String,
     /// How to get a page.
     pub fix: String,
@@ -41,18 +40,18 @@ impl Missing {
 fn main() -> Result<()> {
     let web = Path::new(env!("CARGO_MANIFEST_DIR")).join("web");
     let out = PathBuf::from(env::var_os("OUT_DIR").unwrap_or_default());
-    // In a package of this crate there is only the page.
-    let found = if web.join("package.json").is_file() {
+    // A packaged crate has only the built page.
+    let built = if web.join("package.json").is_file() {
         build(&web, &out.join("web"), ["node", "npm"])?
     } else {
         println!("cargo::rerun-if-changed={}", web.display());
         Ok(web.join("dist"))
     };
-    let code = match found {
+    let code = match built {
         Ok(dist) => embed(&dist)?,
         Err(Missing { reason, fix }) => {
             println!("cargo::warning=numa will have no web page: {reason}; {fix}");
-            // A file that never exists: asks again at the next build.
+            // This file never exists, so the next build tries again.
             println!("cargo::rerun-if-changed={}", out.join("no-page").display());
             format!("Err(Missing {{ reason: {reason:?}, fix: {fix:?} }})")
         }
@@ -60,7 +59,7 @@ fn main() -> Result<()> {
     fs::write(out.join("page.rs"), code)
 }
 
-/// The files as an expression of Rust.
+/// The files as a Rust expression.
 pub fn embed(dist: &Path) -> Result<String> {
     let mut code = String::from("Ok(&[\n");
     for (name, kind) in FILES {
@@ -75,8 +74,8 @@ pub fn embed(dist: &Path) -> Result<String> {
     Ok(code)
 }
 
-/// Builds the page in a folder of its own, so that the sources stay as they are. An error is in the
-/// sources; what this machine lacks is a [`Missing`].
+/// Builds the page in a separate folder, so that the sources do not change. An error is one of the
+/// sources; if this machine lacks something, the result is a [`Missing`].
 pub fn build(web: &Path, copy: &Path, [node, npm]: [&str; 2]) -> Result<Either<PathBuf, Missing>> {
     for name in SOURCES {
         println!("cargo::rerun-if-changed={}", web.join(name).display());
@@ -88,22 +87,22 @@ pub fn build(web: &Path, copy: &Path, [node, npm]: [&str; 2]) -> Result<Either<P
     if let Err(missing) = packages(copy, npm)? {
         return Ok(Err(missing));
     }
-    said(Command::new(node).arg("build.mjs").current_dir(copy)).map_err(Error::other)?;
+    output_of(Command::new(node).arg("build.mjs").current_dir(copy)).map_err(Error::other)?;
     Ok(Ok(copy.join("dist")))
 }
 
-/// That both run, and that Node.js is not too old.
+/// Checks that both run, and that Node.js is not too old.
 fn programs(node: &str, npm: &str) -> Either<(), Missing> {
-    let version = said(Command::new(node).arg("--version")).map_err(Missing::node)?;
+    let version = output_of(Command::new(node).arg("--version")).map_err(Missing::node)?;
     let mut numbers = version.trim().trim_start_matches('v').split('.').map_while(|part| part.parse().ok());
     let number = (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0));
     if number < NODE {
         return Err(Missing::node(format!("'{node} --version' says {}", version.trim())));
     }
-    said(Command::new(npm).arg("--version")).map(drop).map_err(Missing::node)
+    output_of(Command::new(npm).arg("--version")).map(drop).map_err(Missing::node)
 }
 
-/// Installs the packages that the page is built from, when they are not there or others are named.
+/// Installs the npm packages, unless those of this lock file are installed.
 fn packages(copy: &Path, npm: &str) -> Result<Either<(), Missing>> {
     let wanted = fs::read(copy.join("package-lock.json"))?;
     let installed = copy.join("node_modules/.installed");
@@ -112,7 +111,7 @@ fn packages(copy: &Path, npm: &str) -> Result<Either<(), Missing>> {
     }
     let mut install = Command::new(npm);
     install.args(["ci", "--omit=dev", "--ignore-scripts", "--prefer-offline", "--no-audit", "--no-fund"]);
-    if let Err(reason) = said(install.current_dir(copy)) {
+    if let Err(reason) = output_of(install.current_dir(copy)) {
         let fix = "let npm reach its registry, then build again".into();
         return Ok(Err(Missing { reason, fix }));
     }
@@ -120,8 +119,8 @@ fn packages(copy: &Path, npm: &str) -> Result<Either<(), Missing>> {
     Ok(Ok(()))
 }
 
-/// Runs a program and gives what it printed; an error is one line that says what failed.
-fn said(command: &mut Command) -> Either<String, String> {
+/// Runs a program and returns its output; an error is one line that says what failed.
+fn output_of(command: &mut Command) -> Either<String, String> {
     let words = std::iter::once(command.get_program()).chain(command.get_args());
     let line = words.map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ");
     let output = command.output().map_err(|error| format!("'{line}' could not be started ({error})"))?;
@@ -137,7 +136,7 @@ fn copy_all(from: &Path, to: &Path) -> Result<()> {
         fs::create_dir_all(to.parent().unwrap_or(to))?;
         return fs::copy(from, to).map(drop);
     }
-    // What was removed from the sources goes here too.
+    // Files that were removed from the sources disappear here too.
     let _ = fs::remove_dir_all(to);
     for entry in fs::read_dir(from)? {
         let entry = entry?;

@@ -4,8 +4,8 @@
 use numakit_history::{RecordedHistory, levels_of, plain};
 use numakit_model::{Instance, Kind, Metric, Scope, Series, Unit};
 use numakit_recording::{Header, Recorder, tail_of};
-use numakit_registry::record::{self, Chooser, HolderRecord};
-use numakit_registry::{ProcessId, Who};
+use numakit_registry::record::{self, HolderRecord, LockOwner};
+use numakit_registry::{Holder, ProcessId};
 use std::error::Error;
 use std::fs;
 use std::path::Path;
@@ -36,7 +36,7 @@ fn header() -> Header {
 
 /// A registry with two holders, the second of which is damaged.
 fn registry(corpus: &Path) -> Result<(), Box<dyn Error>> {
-    let who = Who {
+    let holder = Holder {
         application: "ep.C".to_owned(),
         user: 1000,
         since: Some(1_700_000_000_000_000_000),
@@ -44,15 +44,15 @@ fn registry(corpus: &Path) -> Result<(), Box<dyn Error>> {
         cores: Some(3),
         cgroup: Some("/user.slice".to_owned()),
         job: Some("4242".to_owned()),
-        keeper: Some(ProcessId { pid: 7, start: 78 }),
+        supervisor: Some(ProcessId { pid: 7, start: 78 }),
         program: Some(ProcessId { pid: 8, start: 79 }),
-        pids: 4_026_531_836,
+        pid_namespace: 4_026_531_836,
         tag: Some(77),
     };
-    let record = HolderRecord { cpus: "0-2,64".parse()?, who, ended: false };
+    let record = HolderRecord { cpus: "0-2,64".parse()?, holder, ended: false };
     let process = ProcessId { pid: 7, start: 78 };
-    let chooser = Chooser { process, pids: 4_026_531_836, since: 79, name: "numa".to_owned() };
-    let mut bytes = record::header(Some(&chooser));
+    let owner = LockOwner { process, pid_namespace: 4_026_531_836, since: 79, name: "numa".to_owned() };
+    let mut bytes = record::header(Some(&owner));
     bytes.extend(record.bytes());
     bytes.extend(record.bytes());
     bytes.last_mut().into_iter().for_each(|byte| *byte = 1);
@@ -70,7 +70,7 @@ fn levels(corpus: &Path) -> Result<(), Box<dyn Error>> {
     let path = std::env::temp_dir().join(format!("numakit-levels-{}", std::process::id()));
     let recorder = Recorder::create(&path, &header(), true)?;
     for row in 0..2_500 {
-        while recorder.ring().waiting_rows() > 1000 {
+        while recorder.ring().pending_rows() > 1000 {
             std::thread::yield_now();
         }
         recorder.ring().push(1_000 + row * 1_000, 1, &[Some(row * row), (row % 7 != 0).then_some(5)]);

@@ -1,6 +1,6 @@
 //! Program files.
 
-use numakit_launch::head::{FileKind, inspect};
+use numakit_launch::file_kind::{FileKind, inspect};
 
 /// The front of a program that is to be started: no input makes it read more than a little.
 pub fn head(input: &[u8]) {

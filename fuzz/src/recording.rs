@@ -12,7 +12,7 @@ use std::sync::LazyLock;
 /// A recording that was not closed: readers look for its tail.
 const UNCLOSED: &[u8] = include_bytes!("../corpus/recording/unclosed");
 
-/// The side file of that recording, before its first row.
+/// The tail file of that recording, before its first row.
 static EMPTY_TAIL: LazyLock<Vec<u8>> = LazyLock::new(|| {
     let path = files::put("c.arrows", UNCLOSED);
     let header = Reader::open(&path).map_or_else(|error| panic!("{error}"), |r| r.header().clone());
@@ -32,7 +32,7 @@ fn read(path: &Path) {
     let Ok(mut reader) = Reader::open(path) else { return };
     let header = reader.header().clone();
     let batches: Vec<Batch> = std::iter::from_fn(|| reader.next_batch()).collect();
-    let places = Reader::open(path).ok().and_then(|mut again| again.marks());
+    let places = Reader::open(path).ok().and_then(|mut again| again.batch_positions());
     if let (Some(last), None) = (places.as_ref().and_then(|places| places.last()), reader.damage()) {
         let rows: u64 = batches.iter().map(|batch| batch.len() as u64).sum();
         assert_eq!(last.rows + last.labels, rows, "skipped is as read");
@@ -46,7 +46,7 @@ fn show(header: &Header, batches: &[Batch]) {
         assert_eq!(batch.columns.len(), header.series.len());
         assert!(batch.columns.iter().all(|c| c.values.len() == batch.len() && c.valid.len() == batch.len()));
     }
-    if let Ok(report) = analyse(header, batches.iter().cloned(), None, Catalog::ours()) {
+    if let Ok(report) = analyse(header, batches.iter().cloned(), None, Catalog::built_in()) {
         page(&report, false);
     }
     export(header, batches);
@@ -94,7 +94,7 @@ fn recovered(path: &Path) {
     done.damaged.iter().for_each(|(_, aside)| files::remove(aside));
 }
 
-/// The side file of a recording. It is large and mostly empty, so the input says which of
+/// The tail file of a recording. It is large and mostly empty, so the input says which of
 /// its words are not: two bytes for the place, eight for the value.
 pub fn tail(input: &[u8]) {
     let mut content = EMPTY_TAIL.clone();

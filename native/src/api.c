@@ -13,7 +13,7 @@
 
 #define API __attribute__((visibility("default")))
 
-enum { LONGEST_LABEL = 200 };
+enum { MAX_LABEL = 200 };
 
 API int numaplace_core(void)
 {
@@ -36,15 +36,15 @@ API int numaplace_rebind(void)
 {
     if (!settings()->active)
         return ENOTSUP;
-    int had = thread_place()->core, core = had == NO_CORE ? cores_take() : had;
+    int old = thread_place()->core, core = old == NO_CORE ? cores_take() : old;
     int error = core == NO_CORE ? EAGAIN : thread_bind(core);
-    if (error && had == NO_CORE)
+    if (error && old == NO_CORE)
         cores_release(core);
     return error;
 }
 
-/* Where recorders of this user listen: as they choose it themselves. */
-static int tell_recorders(const char *line, size_t length)
+/* Writes to the FIFOs of this user's recorders, in the directory that recorders choose. */
+static int write_to_recorders(const char *line, size_t length)
 {
     const char *folder = getenv("XDG_RUNTIME_DIR"), *temporary = getenv("TMPDIR");
     char path[4096];
@@ -56,33 +56,33 @@ static int tell_recorders(const char *line, size_t length)
     else
         snprintf(path, sizeof path, "%s/numakit-%u", temporary && *temporary ? temporary : "/tmp",
                  (unsigned)os_user());
-    int error = os_tell_fifos(path, line, length, &count);
-    /* No folder: nothing records. */
+    int error = os_write_fifos(path, line, length, &count);
+    /* No directory means that nothing records. */
     if (error && error != ENOENT)
-        say_once(NO_RECORDERS, "phases are not recorded: %s %s", path,
+        warn_once(NO_RECORDERS, "phases are not recorded: %s %s", path,
                  error == EPERM ? "belongs to another user, or others may write to it" : strerror(error));
     return count;
 }
 
-static int tell(const char *name, const char *ending)
+static int write_label(const char *name, const char *ending)
 {
-    char line[LONGEST_LABEL + 32];
-    int length = snprintf(line, sizeof line, "label %.*s%s\n", LONGEST_LABEL, name ? name : "", ending);
+    char line[MAX_LABEL + 32];
+    int length = snprintf(line, sizeof line, "label %.*s%s\n", MAX_LABEL, name ? name : "", ending);
     for (int i = 0; i + 1 < length; i++)
         if ((unsigned char)line[i] < ' ')
             line[i] = ' ';
-    return tell_recorders(line, (size_t)length);
+    return write_to_recorders(line, (size_t)length);
 }
 
 API int numaplace_phase_begin(const char *name)
 {
-    int told = tell(name, "");
+    int count = write_label(name, "");
     NUMAKIT_MARK_BEGIN();
-    return told;
+    return count;
 }
 
 API int numaplace_phase_end(const char *name)
 {
     NUMAKIT_MARK_END();
-    return tell(name, " end");
+    return write_label(name, " end");
 }

@@ -5,7 +5,7 @@
 #include <signal.h>
 #include <stdint.h>
 
-/* The C library answers with all CPUs there can be where nothing was set. */
+/* The C library returns all possible CPUs if no mask was set. */
 static bool is_everything(const struct cpus *mask)
 {
     for (size_t at = 0; at < MAX_CPUS / WORD; at++)
@@ -14,27 +14,27 @@ static bool is_everything(const struct cpus *mask)
     return true;
 }
 
-static bool read_wish(const pthread_attr_t *attributes, struct wish *wish)
+static bool read_request(const pthread_attr_t *attributes, struct request *request)
 {
     void *lowest;
-    if (pthread_attr_getaffinity_np(attributes, sizeof wish->mask, (cpu_set_t *)&wish->mask) ||
-        pthread_attr_getstack(attributes, &lowest, &wish->stack_bytes))
+    if (pthread_attr_getaffinity_np(attributes, sizeof request->mask, (cpu_set_t *)&request->mask) ||
+        pthread_attr_getstack(attributes, &lowest, &request->stack_bytes))
         return false;
-    wish->has_mask = !is_everything(&wish->mask);
-    /* What is kept is the upper end; it is NULL where the caller gave no stack. */
-    wish->stack = (uintptr_t)lowest + wish->stack_bytes ? lowest : NULL;
-    return wish->stack || pthread_attr_getstacksize(attributes, &wish->stack_bytes) == 0;
+    request->has_mask = !is_everything(&request->mask);
+    /* The C library stores the upper end, which is NULL if the caller gave no stack. */
+    request->stack = (uintptr_t)lowest + request->stack_bytes ? lowest : NULL;
+    return request->stack || pthread_attr_getstacksize(attributes, &request->stack_bytes) == 0;
 }
 
-bool wish_of(const pthread_attr_t *attributes, struct wish *wish)
+bool request_of(const pthread_attr_t *attributes, struct request *request)
 {
-    wish->attributes = attributes;
+    request->attributes = attributes;
     if (attributes)
-        return read_wish(attributes, wish);
+        return read_request(attributes, request);
     pthread_attr_t defaults;
     if (pthread_getattr_default_np(&defaults))
         return false;
-    bool is_read = read_wish(&defaults, wish);
+    bool is_read = read_request(&defaults, request);
     pthread_attr_destroy(&defaults);
     return is_read;
 }
@@ -58,7 +58,7 @@ static int copy_signals(pthread_attr_t *to, const pthread_attr_t *from)
 {
     enum { NO_SIGNALS = -1 };
     sigset_t blocked;
-    /* Attributes of older glibc have no signals. */
+    /* Attributes of older glibc have no signal mask. */
     if (!newer()->get_signals || !newer()->set_signals)
         return 0;
     int known = newer()->get_signals(from, &blocked);
@@ -67,9 +67,9 @@ static int copy_signals(pthread_attr_t *to, const pthread_attr_t *from)
     return known ? known : newer()->set_signals(to, &blocked);
 }
 
-static int copy(pthread_attr_t *to, const struct wish *wish)
+static int copy(pthread_attr_t *to, const struct request *request)
 {
-    const pthread_attr_t *from = wish->attributes;
+    const pthread_attr_t *from = request->attributes;
     size_t guard;
     int state, scope, error;
     if ((error = pthread_attr_getdetachstate(from, &state)) ||
@@ -79,17 +79,17 @@ static int copy(pthread_attr_t *to, const struct wish *wish)
         (error = pthread_attr_getscope(from, &scope)) || (error = pthread_attr_setscope(to, scope)) ||
         (error = copy_schedule(to, from)) || (error = copy_signals(to, from)))
         return error;
-    return wish->stack ? pthread_attr_setstack(to, wish->stack, wish->stack_bytes)
-                       : pthread_attr_setstacksize(to, wish->stack_bytes);
+    return request->stack ? pthread_attr_setstack(to, request->stack, request->stack_bytes)
+                       : pthread_attr_setstacksize(to, request->stack_bytes);
 }
 
-int attributes_make(pthread_attr_t *fresh, const struct wish *wish, const struct cpus *mask)
+int attributes_copy(pthread_attr_t *fresh, const struct request *request, const struct cpus *mask)
 {
-    int error = wish->attributes ? pthread_attr_init(fresh) : pthread_getattr_default_np(fresh);
+    int error = request->attributes ? pthread_attr_init(fresh) : pthread_getattr_default_np(fresh);
     if (error)
         return error;
-    if (wish->attributes)
-        error = copy(fresh, wish);
+    if (request->attributes)
+        error = copy(fresh, request);
     if (error == 0 && mask)
         error = pthread_attr_setaffinity_np(fresh, sizeof *mask, (const cpu_set_t *)mask);
     if (error)

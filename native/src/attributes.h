@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Attributes of new threads: read from the caller's, which stay as they are, and made afresh. */
+/* Attributes of new threads: reads the caller's, which are not changed, and makes copies with another
+ * mask. */
 #ifndef ATTRIBUTES_H
 #define ATTRIBUTES_H
 
@@ -7,20 +8,20 @@
 #include <pthread.h>
 #include <stdbool.h>
 
-/* What the creator asks for. */
-struct wish {
-    const pthread_attr_t *attributes; /* NULL for the process's default ones */
+/* What the creator of a thread requests. */
+struct request {
+    const pthread_attr_t *attributes; /* NULL: the process's defaults */
     bool has_mask;                    /* an affinity was set explicitly */
     struct cpus mask;
-    void *stack;                      /* memory of the caller's, or NULL */
+    void *stack;                      /* the caller's memory, or NULL */
     size_t stack_bytes;
 };
 
-/* Reads it. False if that is not possible. */
-bool wish_of(const pthread_attr_t *attributes, struct wish *wish);
+/* Reads them. False if that is not possible. */
+bool request_of(const pthread_attr_t *attributes, struct request *request);
 
-/* Fresh attributes, equal to the wish's but with this mask, if it is not NULL. 0 or an errno; to be
- * destroyed after 0. */
-int attributes_make(pthread_attr_t *fresh, const struct wish *wish, const struct cpus *mask);
+/* New attributes, equal to the request's but with this mask, if it is not NULL. Returns 0 or an errno;
+ * after 0 the caller must destroy them. */
+int attributes_copy(pthread_attr_t *fresh, const struct request *request, const struct cpus *mask);
 
 #endif

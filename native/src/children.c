@@ -3,44 +3,44 @@
 #include "settings.h"
 #include "thread.h"
 
-static void keep_mask(struct kept *kept)
+static void save_mask(struct saved_state *saved)
 {
     int only;
-    kept->has_mask = settings()->active && os_mask(0, &kept->mask) == 0 && cpus_count(&kept->mask, &only) == 1 &&
-                     thread_is_given(only) && os_set_mask(0, thread_mask_of_start()) == 0;
+    saved->has_mask = settings()->active && os_mask(0, &saved->mask) == 0 && cpus_count(&saved->mask, &only) == 1 &&
+                     thread_is_given(only) && os_set_mask(0, thread_initial_mask()) == 0;
 }
 
-static void keep_policy(struct kept *kept)
+static void save_policy(struct saved_state *saved)
 {
-    kept->has_policy = settings()->active && thread_has_policy_of_start() && os_policy(&kept->policy) == 0 &&
+    saved->has_policy = settings()->active && thread_has_initial_policy() && os_policy(&saved->policy) == 0 &&
                        os_set_policy(&settings()->memory) == 0;
 }
 
-void children_before(struct kept *kept)
+void children_before(struct saved_state *saved)
 {
-    keep_mask(kept);
-    keep_policy(kept);
+    save_mask(saved);
+    save_policy(saved);
 }
 
-void children_after(const struct kept *kept)
+void children_after(const struct saved_state *saved)
 {
-    if (kept->has_mask)
-        os_set_mask(0, &kept->mask);
-    if (kept->has_policy)
-        os_set_policy(&kept->policy);
+    if (saved->has_mask)
+        os_set_mask(0, &saved->mask);
+    if (saved->has_policy)
+        os_set_policy(&saved->policy);
 }
 
-void exec_before(struct kept *kept)
+void exec_before(struct saved_state *saved)
 {
-    keep_mask(kept);
-    kept->has_policy = false;
-    /* The program that is launched may be started by another one that goes: it begins the same way. */
+    save_mask(saved);
+    saved->has_policy = false;
+    /* The launched program may be started by another one that ends: it gets the same initial state. */
     if (!thread_is_of_process())
-        keep_policy(kept);
+        save_policy(saved);
 }
 
 void children_begin(void)
 {
-    struct kept kept;
-    children_before(&kept);
+    struct saved_state saved;
+    children_before(&saved);
 }

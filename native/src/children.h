@@ -1,30 +1,30 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* What a thread starts, processes and threads that this library does not see, begins as it would
- * without the library: with the process's whole mask, not with the one CPU of the thread that started
- * it, and with the process's policy. It works with programs that never load the library. */
+/* Processes and threads that this library does not create start as without the library: with the process's
+ * whole mask and policy, not with the one CPU of the thread that starts them. This also works for programs
+ * that do not load the library. */
 #ifndef CHILDREN_H
 #define CHILDREN_H
 
 #include "os.h"
 
-/* What the calling thread has and does not pass on. */
-struct kept {
+/* The state of the calling thread that is not inherited. */
+struct saved_state {
     bool has_mask, has_policy;
-    int error;                /* errno, when the call of the program had ended */
+    int error;                /* errno after the program's call */
     struct cpus mask;
     struct policy policy;
 };
 
-/* Around a call that starts something: in between, the calling thread has what is passed on. errno
- * stays. */
-void children_before(struct kept *kept);
-void children_after(const struct kept *kept);
+/* Around a call that starts something: in between, the calling thread has the state to inherit. errno is
+ * kept. */
+void children_before(struct saved_state *saved);
+void children_after(const struct saved_state *saved);
 
-/* Around a call of exec, which may be made in a child that shares its parent's memory. Returning is
- * failing. */
-void exec_before(struct kept *kept);
+/* Around a call of exec, which may be made in a child that shares its parent's memory. If exec returns, it
+ * has failed. */
+void exec_before(struct saved_state *saved);
 
-/* The calling thread is the only one of a child, and keeps what is passed on. */
+/* In a child with one thread: sets the state to inherit, for good. */
 void children_begin(void);
 
 #endif

@@ -4,22 +4,22 @@
 #include <errno.h>
 #include <stdatomic.h>
 
-/* In the registry's file, the byte of CPU 0: those of applications end long before. A lock of this
- * kind belongs to a process, so it goes when the process does, whatever ends it. */
+/* The byte of CPU 0 in the registry's file; those of the registry itself end long before. These are POSIX
+ * locks, so the kernel releases them when the process ends. */
 enum { FIRST_BYTE = 1 << 20 };
 
 static atomic_bool taken[MAX_CPUS];
-/* Cores before this one are taken, most likely. */
+/* Cores before this one are probably taken. */
 static atomic_int hint;
 
-static atomic_int hold = -1;
+static atomic_int descriptor = -1;
 static struct identity registry;
 
-/* The first bytes of every registry, as in crates/registry/src/record.rs. */
+/* The first bytes of a registry, as in crates/registry/src/record.rs. */
 static const char MAGIC[] = "NUMAKIT CORES 1\n";
 
-/* The descriptor's number may have been given to another file before this program started. The
- * registry is known by what is in it: its path may lead to a newer file. */
+/* The descriptor's number may belong to another file, so its content is checked; the registry's path may
+ * lead to a newer file. */
 static bool is_registry(int file)
 {
     return os_begins_with(file, MAGIC, sizeof MAGIC - 1);
@@ -27,19 +27,19 @@ static bool is_registry(int file)
 
 void cores_begin(void)
 {
-    int file = settings()->hold;
+    int file = settings()->lock_descriptor;
     if (file >= 0 && is_registry(file) && os_identity(file, &registry) == 0)
-        atomic_store(&hold, file);
+        atomic_store(&descriptor, file);
 }
 
-/* The descriptor; -1 once the program has closed it. */
-static int holding(void)
+/* The registry's descriptor; -1 after the program has closed it. */
+static int registry_file(void)
 {
     struct identity now;
-    int file = atomic_load_explicit(&hold, memory_order_relaxed);
+    int file = atomic_load_explicit(&descriptor, memory_order_relaxed);
     if (file >= 0 && (os_identity(file, &now) || now.device != registry.device ||
                       now.number != registry.number)) {
-        atomic_store(&hold, -1);
+        atomic_store(&descriptor, -1);
         return -1;
     }
     return file;
@@ -64,12 +64,12 @@ static bool take(int core, int file)
 
 int cores_take(void)
 {
-    int count = settings()->count, file = holding();
+    int count = settings()->count, file = registry_file();
     int first = atomic_load(&hint);
     for (int step = 0; step < count; step++) {
         int core = (first + step) % count;
         if (take(core, file)) {
-            /* Who moved it meanwhile knows better. */
+            /* If another thread moved it meanwhile, its value is better. */
             atomic_compare_exchange_strong(&hint, &first, (core + 1) % count);
             return core;
         }
@@ -88,12 +88,12 @@ int core_of_cpu(int cpu)
 int cores_take_cpu(int cpu)
 {
     int core = core_of_cpu(cpu);
-    return core != NO_CORE && take(core, holding()) ? core : NO_CORE;
+    return core != NO_CORE && take(core, registry_file()) ? core : NO_CORE;
 }
 
 int cores_take_on(int node)
 {
-    int file = holding();
+    int file = registry_file();
     for (int core = 0; node >= 0 && core < settings()->count; core++)
         if (node_of_cpu(core_cpu(core)) == node && take(core, file))
             return core;
@@ -104,8 +104,8 @@ void cores_release(int core)
 {
     if (core == NO_CORE)
         return;
-    int file = holding();
-    /* First the others: a thread here that takes the core at once finds its lock undisturbed. */
+    int file = registry_file();
+    /* Other processes first: a thread here that takes the core at once finds its lock released. */
     if (file >= 0)
         os_unlock(file, FIRST_BYTE + core_cpu(core));
     atomic_store(&taken[core], false);

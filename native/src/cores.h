@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Which cores of the plan are free. One thread has a core at a time, in this process and, where
- * the registry's descriptor is open, in all processes of the application. Without locks: all of it
- * may be called from anywhere. */
+/* The free cores of the plan. A core belongs to one thread at a time, in this process and, if the
+ * registry's descriptor is open, in all processes of the application. Lock-free: all functions may be
+ * called anywhere. */
 #ifndef CORES_H
 #define CORES_H
 
@@ -9,28 +9,28 @@
 
 enum { NO_CORE = -1 };
 
-/* Looks at the registry's descriptor once; before the first of the others. */
+/* Checks the registry's descriptor; called once, before the other functions. */
 void cores_begin(void);
 
-/* The first free core of the plan, now taken; NO_CORE if none is free. */
+/* Takes the first free core of the plan; NO_CORE if none is free. */
 int cores_take(void);
 
-/* The core of this CPU if it is one of the plan and free, now taken; else NO_CORE. */
+/* Takes the core of this CPU if it is in the plan and free; else NO_CORE. */
 int cores_take_cpu(int cpu);
 
-/* The first free core on this node, else the first of all; now taken. NO_CORE if none is free. */
+/* Takes the first free core on this node, else the first free one; NO_CORE if none is free. */
 int cores_take_on(int node);
 
-/* Gives back what was taken. NO_CORE is nothing. */
+/* Releases a core; NO_CORE does nothing. */
 void cores_release(int core);
 
 /* The CPU of a core. */
 int core_cpu(int core);
 
-/* The core of a CPU, NO_CORE if it is not one of the plan. */
+/* The core of a CPU; NO_CORE if it is not in the plan. */
 int core_of_cpu(int cpu);
 
-/* In a forked child: its parent's threads are not here, and what they hold is not its own. */
+/* In a forked child, which does not have its parent's threads: marks all cores as free. */
 void cores_forget(void);
 
 #endif

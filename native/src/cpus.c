@@ -23,28 +23,28 @@ bool cpus_within(const struct cpus *few, const struct cpus *many)
     return true;
 }
 
-static bool number_next(const char **text, int most, int *number)
+static bool number_next(const char **text, int limit, int *number)
 {
     const char *at = *text;
     long value = 0;
-    for (; *at >= '0' && *at <= '9' && value < most; at++)
+    for (; *at >= '0' && *at <= '9' && value < limit; at++)
         value = value * 10 + (*at - '0');
-    if (at == *text || value >= most)
+    if (at == *text || value >= limit)
         return false;
     *number = (int)value;
     *text = at;
     return true;
 }
 
-bool list_next(const char **text, char stop, int most, int *first, int *last)
+bool list_next(const char **text, char stop, int limit, int *first, int *last)
 {
     const char *at = *text;
-    if (!number_next(&at, most, first))
+    if (!number_next(&at, limit, first))
         return false;
     *last = *first;
     if (*at == '-') {
         at++;
-        if (!number_next(&at, most, last) || *last < *first)
+        if (!number_next(&at, limit, last) || *last < *first)
             return false;
     }
     if (*at && *at != ',' && *at != stop)
@@ -55,7 +55,7 @@ bool list_next(const char **text, char stop, int most, int *first, int *last)
     return true;
 }
 
-bool number_read(const char *text, int most, int *number)
+bool number_read(const char *text, int limit, int *number)
 {
-    return number_next(&text, most, number) && !*text;
+    return number_next(&text, limit, number) && !*text;
 }

@@ -19,7 +19,7 @@
 #include <threads.h>
 #include <unistd.h>
 
-/* thrd_create's functions give an int. */
+/* Functions of thrd_create return an int. */
 typedef int int_function(void *);
 typedef int c11_create_function(thrd_t *, thrd_start_t, void *);
 
@@ -48,7 +48,7 @@ void create_begin(void)
     near_begin();
 }
 
-/* Whether the kernel will not do it, now or later. */
+/* Whether the error is permanent. */
 static bool is_refusal(int error)
 {
     return error == EPERM || error == ENOSYS || error == EACCES;
@@ -56,13 +56,13 @@ static bool is_refusal(int error)
 
 void create_refused(int error)
 {
-    say_once(CANNOT_BIND, "cannot bind threads: %s. They run anywhere on the program's CPUs", strerror(error));
+    warn_once(CANNOT_BIND, "cannot bind threads: %s. They run anywhere on the program's CPUs", strerror(error));
     if (is_refusal(error))
         atomic_store(&is_refused, true);
 }
 
-/* First function of every placed thread. */
-static void *begin(void *argument)
+/* The first function of every placed thread. */
+static void *thread_main(void *argument)
 {
     struct start start = *(struct start *)argument;
     start_free(argument);
@@ -71,27 +71,27 @@ static void *begin(void *argument)
         start.place.bottom = stack_top() - start.stack_bytes;
     thread_begin(&start.place);
     if (start.has_policy) {
-        /* It was inherited while the parent had another one for this thread's stack. */
+        /* The thread inherited the policy that the parent had only while it created this stack. */
         os_set_policy(&start.policy);
         thread_keep_stack(&start.policy);
     }
-    /* Memory of the caller's may have been touched anywhere. */
-    stack_bring(start.place.node, start.place.bottom, is_given ? start.stack_bytes : STACK_LEFT);
+    /* The caller may have touched its own memory on any node. */
+    stack_move(start.place.node, start.place.bottom, is_given ? start.stack_bytes : STACK_LEFT);
     if (start.returns_int)
         return (void *)(intptr_t)((int_function *)(void (*)(void))start.function)(start.argument);
     return start.function(start.argument);
 }
 
-/* What the thread gets: its mask in `mask`, its place in the start. */
-static void choose(const struct wish *wish, struct start *start, struct cpus *mask, bool *is_ours)
+/* Determines the thread's mask, and its core and node in the start. */
+static void assign_place(const struct request *request, struct start *start, struct cpus *mask, bool *is_assigned)
 {
     struct place *place = &start->place;
     int only;
-    *is_ours = !wish->has_mask;
-    if (wish->has_mask) {
-        /* GCC's OpenMP has bound the main thread by now. */
+    *is_assigned = !request->has_mask;
+    if (request->has_mask) {
+        /* GCC's OpenMP has bound the main thread before. */
         thread_follow_main();
-        *mask = wish->mask;
+        *mask = request->mask;
         place->node = node_of_cpus(mask);
         place->core = cpus_count(mask, &only) == 1 ? cores_take_cpu(only) : NO_CORE;
         return;
@@ -107,85 +107,85 @@ static void choose(const struct wish *wish, struct start *start, struct cpus *ma
     cpus_add(mask, place->cpu);
 }
 
-static int create_helper(pthread_t *thread, const struct wish *wish, void *(*function)(void *), void *argument)
+static int create_helper(pthread_t *thread, const struct request *request, void *(*function)(void *), void *argument)
 {
     pthread_attr_t attributes;
-    struct kept kept;
-    int error = attributes_make(&attributes, wish, &settings()->mask);
+    struct saved_state saved;
+    int error = attributes_copy(&attributes, request, &settings()->mask);
     if (error)
         return error;
-    children_before(&kept);
+    children_before(&saved);
     error = next_create()(thread, &attributes, function, argument);
-    children_after(&kept);
+    children_after(&saved);
     pthread_attr_destroy(&attributes);
     return error;
 }
 
-static void tell(const struct start *start, int core)
+static void report(const struct start *start, int core)
 {
-    say_if_verbose("process %d: a thread is on %s %d, node %d", (int)os_process(),
+    print_if_verbose("process %d: a thread is on %s %d, node %d", (int)os_process(),
                    core == NO_CORE ? "any CPU, all cores are taken:" : "CPU",
                    core == NO_CORE ? settings()->count : core_cpu(core), start->place.node);
 }
 
-static int create_placed(pthread_t *thread, const struct wish *wish, enum owner owner, struct start *start)
+static int create_placed(pthread_t *thread, const struct request *request, enum owner owner, struct start *start)
 {
     struct cpus mask;
     pthread_attr_t attributes;
-    bool is_ours = false;
-    if (owner == BINDING_RUNTIME && !wish->has_mask)
+    bool is_assigned = false;
+    if (owner == BINDING_RUNTIME && !request->has_mask)
         mask = settings()->mask;
     else
-        choose(wish, start, &mask, &is_ours);
-    if (owner == OPENMP_OF_GCC && wish->has_mask)
+        assign_place(request, start, &mask, &is_assigned);
+    if (owner == OPENMP_OF_GCC && request->has_mask)
         thread_runtime_binds();
-    /* The start is the thread's as soon as there is one. */
-    struct start chosen = *start;
-    int core = chosen.place.core;
-    /* A runtime finds the mask that its creator has. */
-    bool is_set = is_ours || wish->has_mask;
-    int error = attributes_make(&attributes, wish, is_set ? &mask : NULL);
+    /* The start belongs to the thread as soon as it exists. */
+    struct start copy = *start;
+    int core = copy.place.core;
+    /* A runtime's thread inherits the mask of its creator. */
+    bool is_set = is_assigned || request->has_mask;
+    int error = attributes_copy(&attributes, request, is_set ? &mask : NULL);
     if (error == 0) {
-        error = near_create(next_create(), thread, &attributes, begin, start, &mask);
+        error = near_create(next_create(), thread, &attributes, thread_main, start, &mask);
         pthread_attr_destroy(&attributes);
     }
     if (error == 0) {
-        if (is_ours)
-            tell(&chosen, core);
+        if (is_assigned)
+            report(&copy, core);
         return 0;
     }
     cores_release(core);
     start_free(start);
-    if (error == EINVAL && core != NO_CORE && is_ours)
-        say_once(CANNOT_BIND, "cannot create a thread on CPU %d, it is not bound", core_cpu(core));
+    if (error == EINVAL && core != NO_CORE && is_assigned)
+        warn_once(CANNOT_BIND, "cannot create a thread on CPU %d, it is not bound", core_cpu(core));
     return error;
 }
 
-/* 0, or why it cannot be done our way. */
+/* Returns 0, or why the thread cannot be placed. */
 static int create(pthread_t *thread, const pthread_attr_t *attributes, void *(*function)(void *), void *argument,
                   bool returns_int)
 {
-    struct wish wish;
+    struct request request;
     void *address;
     memcpy(&address, &function, sizeof address);
     if (!settings()->active || atomic_load_explicit(&is_refused, memory_order_relaxed) ||
-        !wish_of(attributes, &wish))
+        !request_of(attributes, &request))
         return EINVAL;
     enum owner owner = owner_of(address);
     if (owner == BINDING_RUNTIME && !settings()->runtime_binds)
         owner = PROGRAM;
     if (owner == HELPERS)
-        return wish.has_mask || returns_int ? EINVAL : create_helper(thread, &wish, function, argument);
+        return request.has_mask || returns_int ? EINVAL : create_helper(thread, &request, function, argument);
     struct start *start = start_new(function, argument);
     if (!start)
         return EINVAL;
     start->returns_int = returns_int;
-    start->stack_bytes = wish.stack_bytes;
-    start->place.bottom = (uintptr_t)wish.stack;
-    return create_placed(thread, &wish, owner, start);
+    start->stack_bytes = request.stack_bytes;
+    start->place.bottom = (uintptr_t)request.stack;
+    return create_placed(thread, &request, owner, start);
 }
 
-/* Whether there is nothing that creating it without us could do better. */
+/* Whether creating the thread without placement would give the same result. */
 static bool is_final(int error)
 {
     return error == 0 || error == EAGAIN;
@@ -201,16 +201,16 @@ __attribute__((visibility("default"))) int pthread_create(pthread_t *thread, con
                                                           void *(*function)(void *), void *argument)
 {
     thread_library_begin(environ);
-    struct kept kept;
+    struct saved_state saved;
     if (!next_create())
         return EAGAIN;
     int error = create(thread, attributes, function, argument, false);
     if (is_final(error))
         return error;
-    children_before(&kept);
+    children_before(&saved);
     int plain = next_create()(thread, attributes, function, argument);
-    children_after(&kept);
-    /* It is the kernel's refusal of our wish if the program's is granted. */
+    children_after(&saved);
+    /* The kernel refused our request if it accepts the program's. */
     if (plain == 0)
         note_refusal(error);
     return plain;
@@ -219,16 +219,16 @@ __attribute__((visibility("default"))) int pthread_create(pthread_t *thread, con
 __attribute__((visibility("default"))) int thrd_create(thrd_t *thread, thrd_start_t function, void *argument)
 {
     thread_library_begin(environ);
-    struct kept kept;
+    struct saved_state saved;
     c11_create_function *create_c11 = atomic_load_explicit(&next_c11, memory_order_relaxed);
     if (!create_c11)
         return thrd_error;
     int error = create(thread, NULL, (void *(*)(void *))(void (*)(void))function, argument, true);
     if (error == 0)
         return thrd_success;
-    children_before(&kept);
+    children_before(&saved);
     int plain = create_c11(thread, function, argument);
-    children_after(&kept);
+    children_after(&saved);
     if (plain == thrd_success)
         note_refusal(error);
     return plain;

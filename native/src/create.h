@@ -2,11 +2,11 @@
 #ifndef CREATE_H
 #define CREATE_H
 
-/* Looks for the C library's functions, so that later nobody waits for the loader. */
+/* Looks up the C library's functions, so that threads need not wait for the loader later. */
 void create_begin(void);
 
-/* Threads cannot be bound: with an errno that says that the kernel refuses it, from now on all are
- * created as without the library. */
+/* Reports that threads cannot be bound. If the errno is permanent, all threads are created as without the
+ * library from now on. */
 void create_refused(int error);
 
 #endif

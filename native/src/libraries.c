@@ -7,8 +7,8 @@
 #include <stdint.h>
 #include <string.h>
 
-/* Names end before ".so", or before a hash that a Python wheel puts behind them; those that end with
- * "_" are beginnings. */
+/* Names end before ".so", or before a hash that a Python wheel appends; those that end with "_" are
+ * prefixes. */
 static const struct {
     const char *name;
     enum owner owner;
@@ -55,7 +55,7 @@ struct search {
     enum owner owner;
 };
 
-static int is_it(struct dl_phdr_info *library, size_t size, void *data)
+static int has_address(struct dl_phdr_info *library, size_t size, void *data)
 {
     struct search *search = data;
     (void)size;
@@ -70,14 +70,14 @@ static int is_it(struct dl_phdr_info *library, size_t size, void *data)
     return 0;
 }
 
-/* Without the loader's lock, which a thread that waits for the new one may hold. */
+/* Does not take the loader's lock, which a thread that waits for the new one may hold. */
 enum owner owner_of(void *address)
 {
     struct search search = {.address = (uintptr_t)address, .owner = PROGRAM};
     struct found_object object;
     if (!newer()->find_object)
-        /* Takes another lock, which is held only while the list of libraries changes. */
-        dl_iterate_phdr(is_it, &search);
+        /* This takes another lock, which is held only while the list of libraries changes. */
+        dl_iterate_phdr(has_address, &search);
     else if (newer()->find_object(address, &object) == 0)
         search.owner = owner_by_path(object.library->l_name);
     return search.owner;

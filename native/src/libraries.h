@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Whose thread or call it is: known by the library that a function is in. */
+/* The owner of a thread or call, from the library that contains its function. */
 #ifndef LIBRARIES_H
 #define LIBRARIES_H
 
 enum owner {
     PROGRAM,         /* to be placed */
-    OPENMP_OF_GCC,   /* the same; binds by attributes, and the main thread by itself */
-    BINDING_RUNTIME, /* binds its threads after they have begun, if asked to; then only pages are ours */
-    HELPERS,         /* helper threads: the whole mask, otherwise left alone */
+    OPENMP_OF_GCC,   /* to be placed; binds by attributes, and the main thread itself */
+    BINDING_RUNTIME, /* binds its threads after they have started, if requested; we only move their pages */
+    HELPERS,         /* helper threads: get the whole mask, are not placed */
 };
 
-/* Of the library that has this function or an instruction there. */
+/* The owner of the library that contains this address. */
 enum owner owner_of(void *address);
 
 #endif

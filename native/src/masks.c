@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Notices when a program binds its threads itself: those it starts then inherit what it asked for. */
+/* Detects that a program binds its threads itself: processes that they start then inherit that mask. */
 #define _GNU_SOURCE
 #include "libraries.h"
 #include "settings.h"
@@ -13,7 +13,7 @@
 
 typedef int set_function(pthread_t, size_t, const cpu_set_t *);
 
-/* The calling thread has a mask that somebody asked for whose code is at this address. */
+/* The calling thread has bound itself by a call from this address. */
 static void note(void *caller)
 {
     if (!settings()->active || !thread_is_of_process())

@@ -18,13 +18,13 @@ static void say(const char *format, va_list values)
         return;
     size_t length = start + ((size_t)wanted < room ? (size_t)wanted : room - 1);
     line[length++] = '\n';
-    os_say(line, length);
+    os_print(line, length);
 }
 
-void say_once(enum failure failure, const char *format, ...)
+void warn_once(enum failure failure, const char *format, ...)
 {
-    static atomic_bool told[FAILURES];
-    if (atomic_exchange(&told[failure], true))
+    static atomic_bool is_printed[FAILURES];
+    if (atomic_exchange(&is_printed[failure], true))
         return;
     va_list values;
     va_start(values, format);
@@ -32,7 +32,7 @@ void say_once(enum failure failure, const char *format, ...)
     va_end(values);
 }
 
-void say_if_verbose(const char *format, ...)
+void print_if_verbose(const char *format, ...)
 {
     if (!settings()->verbose)
         return;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* What people are told: lines on standard error that begin with "numaplace: ". */
+/* Messages to the user: lines on standard error that begin with "numaplace: ". */
 #ifndef MESSAGES_H
 #define MESSAGES_H
 
-/* Each is told once in a process: what fails for one thread fails for a thousand. */
+/* Each is printed once per process: what fails for one thread usually fails for all. */
 enum failure {
     BAD_SETTING,
     NO_CORE_TABLE,
@@ -15,9 +15,9 @@ enum failure {
     FAILURES
 };
 
-__attribute__((format(printf, 2, 3))) void say_once(enum failure failure, const char *format, ...);
+__attribute__((format(printf, 2, 3))) void warn_once(enum failure failure, const char *format, ...);
 
 /* Only with NUMA_VERBOSE=1. */
-__attribute__((format(printf, 1, 2))) void say_if_verbose(const char *format, ...);
+__attribute__((format(printf, 1, 2))) void print_if_verbose(const char *format, ...);
 
 #endif

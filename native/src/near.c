@@ -8,12 +8,12 @@
 #include <stdatomic.h>
 #include <string.h>
 
-/* What glibc keeps of the stacks of threads that ended, unless a tunable says otherwise. */
-enum { KEPT_BYTES = 40 << 20 };
-static int most_left = 1;
-/* Stacks that are kept now, as far as can be seen from here: threads that get one of them find its
- * pages where it was used. */
-static atomic_int left;
+/* How much glibc caches of the stacks of threads that have ended, unless a tunable changes it. */
+enum { CACHE_BYTES = 40 << 20 };
+static int max_cached = 1;
+/* The number of cached stacks, estimated: a thread that gets one of them finds its pages where it was
+ * used. */
+static atomic_int cached;
 
 void near_begin(void)
 {
@@ -21,42 +21,41 @@ void near_begin(void)
     pthread_attr_t defaults;
     if (pthread_getattr_default_np(&defaults))
         return;
-    if (pthread_attr_getstacksize(&defaults, &bytes) == 0 && bytes > 0 && KEPT_BYTES / bytes > 1)
-        most_left = (int)(KEPT_BYTES / bytes);
+    if (pthread_attr_getstacksize(&defaults, &bytes) == 0 && bytes > 0 && CACHE_BYTES / bytes > 1)
+        max_cached = (int)(CACHE_BYTES / bytes);
     pthread_attr_destroy(&defaults);
 }
 
-void near_stack_left(void)
+void near_stack_cached(void)
 {
-    int before = atomic_load(&left);
-    while (before < most_left && !atomic_compare_exchange_weak(&left, &before, before + 1))
+    int before = atomic_load(&cached);
+    while (before < max_cached && !atomic_compare_exchange_weak(&cached, &before, before + 1))
         continue;
 }
 
 void near_forget(void)
 {
-    atomic_store(&left, 0);
+    atomic_store(&cached, 0);
 }
 
-/* Whether the new thread gets fresh memory for its stack. */
+/* Whether the new thread gets new memory for its stack. */
 static bool takes_fresh_stack(const struct start *start)
 {
     if (start->place.bottom)
         return false;
-    int before = atomic_load(&left);
-    while (before > 0 && !atomic_compare_exchange_weak(&left, &before, before - 1))
+    int before = atomic_load(&cached);
+    while (before > 0 && !atomic_compare_exchange_weak(&cached, &before, before - 1))
         continue;
     return before == 0;
 }
 
-enum road {
+enum method {
     HERE,   /* the creator is on that node */
-    VISIT,  /* the creator goes to the new thread's CPU for it: fresh pages, huge ones too, are made there */
-    PREFER, /* the creator stays and prefers the node: its policy takes memory from elsewhere, or the stack
-             * was used and its pages are there */
+    VISIT,  /* the creator moves to the new thread's CPU meanwhile: new pages, huge ones too, are allocated there */
+    PREFER, /* the creator stays and prefers the node: its policy allocates on other nodes, or the stack was used and its pages are there */
 };
 
-static enum road choose_road(const struct start *start, bool knows_policy, bool is_fresh)
+static enum method choose_method(const struct start *start, bool knows_policy, bool is_fresh)
 {
     int node = start->place.node;
     if (knows_policy && !policy_is_local(&start->policy))
@@ -80,12 +79,13 @@ static int create_here(const struct creation *all)
     return all->create(all->thread, all->attributes, all->function, all->start);
 }
 
-/* What the creator uses of its own stack in a visit is its own, and is not to be made there. */
+/* Touches the part of the creator's own stack that it uses in a visit, so that it is not allocated on the
+ * other node. */
 __attribute__((noinline)) static void make_own_stack(void)
 {
     enum { BYTES = 16 << 10, STEP = 4 << 10, MIN = 4 * BYTES };
     uintptr_t here = (uintptr_t)__builtin_frame_address(0), bottom = thread_place()->bottom;
-    /* Of the main thread no bottom is known, and there is enough. */
+    /* The bottom of the main thread's stack is unknown, and it is large enough. */
     if (bottom ? here < bottom + MIN : !os_is_main_thread())
         return;
     volatile char below[BYTES];
@@ -100,7 +100,7 @@ static int create_in_visit(const struct creation *all)
     make_own_stack();
     bool visits = os_mask(0, &before) == 0 && os_set_mask(0, all->mask) == 0;
     int result = create_here(all);
-    /* Who gave the creator another mask meanwhile meant it. */
+    /* A mask that another thread gave the creator meanwhile is kept. */
     if (visits && os_mask(0, &now) == 0 && memcmp(&now, all->mask, sizeof now) == 0)
         os_set_mask(0, &before);
     return result;
@@ -113,9 +113,9 @@ static int create_preferring(const struct creation *all)
     int error = os_set_policy(&near);
     all->start->has_policy = error == 0;
     if (error == EINVAL)
-        node_gives_none(node);
+        node_mark_without_memory(node);
     else if (error)
-        say_once(NO_POLICY, "cannot set a memory policy: %s. Stacks are moved when threads begin", strerror(error));
+        warn_once(NO_POLICY, "cannot set a memory policy: %s. Stacks are moved when threads begin", strerror(error));
     int result = create_here(all);
     if (error == 0)
         os_set_policy(&before);
@@ -128,11 +128,11 @@ int near_create(create_function *create, pthread_t *thread, const pthread_attr_t
     struct creation all = {create, thread, attributes, function, start, mask};
     bool is_fresh = takes_fresh_stack(start), knows_policy = os_policy(&start->policy) == 0;
     int node = start->place.node;
-    if (node < 0 || !node_gives_memory(node) || (knows_policy && policy_forbids(&start->policy, node))) {
+    if (node < 0 || !node_has_memory(node) || (knows_policy && policy_forbids(&start->policy, node))) {
         start->place.node = -1;
         return create_here(&all);
     }
-    switch (choose_road(start, knows_policy, is_fresh)) {
+    switch (choose_method(start, knows_policy, is_fresh)) {
     case VISIT:
         return create_in_visit(&all);
     case PREFER:

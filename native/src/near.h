@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Creates threads so that what the C library writes into a new stack, the thread control block and
- * thread-local storage, is on the new thread's node. */
+/* Creates threads so that the memory that the C library writes in a new stack (thread control block,
+ * thread-local storage) is on the new thread's node. */
 #ifndef NEAR_H
 #define NEAR_H
 
@@ -9,16 +9,16 @@
 
 typedef int create_function(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
 
-/* Before the first of the others. */
+/* Called before the other functions. */
 void near_begin(void);
 
-/* Calls `create` with these attributes, which bind to `mask`. Where the start has no node, or one that
- * gives no memory, it is as the C library does it. */
+/* Calls `create` with these attributes, which bind to `mask`. If the start has no node, or one without
+ * memory, it does the same as the C library. */
 int near_create(create_function *create, pthread_t *thread, const pthread_attr_t *attributes,
                 void *(*function)(void *), struct start *start, const struct cpus *mask);
 
-/* A placed thread ends and leaves its stack to the C library. */
-void near_stack_left(void);
+/* A placed thread ends, and the C library caches its stack. */
+void near_stack_cached(void);
 
 /* In a forked child. */
 void near_forget(void);

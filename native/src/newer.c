@@ -13,7 +13,7 @@ extern void *dlsym(void *, const char *) __attribute__((weak));
 
 static struct newer found;
 
-/* What is told of an object that the loader has brought. */
+/* A library that the loader has loaded. */
 struct object {
     uintptr_t base;
     const ElfW(Sym) *symbols;
@@ -24,7 +24,7 @@ struct object {
 
 static uintptr_t address_in(const struct object *object, uintptr_t address)
 {
-    /* The loader has added the base already, but not on all processors. */
+    /* The loader has added the base already, except on some architectures. */
     return address < object->base ? address + object->base : address;
 }
 
@@ -51,7 +51,7 @@ static uint32_t hash_of(const char *name)
     return hash;
 }
 
-/* The symbol of this name, in the version that is for new programs. */
+/* The symbol of this name, in its default version. */
 static void *symbol_in(const struct object *object, const char *name)
 {
     enum { HIDDEN = 0x8000 };
@@ -89,7 +89,7 @@ static bool is_part(const char *path)
     return false;
 }
 
-static int look_into(struct dl_phdr_info *library, size_t size, void *data)
+static int search_object(struct dl_phdr_info *library, size_t size, void *data)
 {
     struct lookup *lookup = data;
     struct object object = {.base = library->dlpi_addr};
@@ -103,13 +103,13 @@ static int look_into(struct dl_phdr_info *library, size_t size, void *data)
     return lookup->symbol != NULL;
 }
 
-/* As dlsym, which before glibc 2.34 is in libdl: a program with threads need not have that. Nor does it
- * find libpthread where a plugin has brought it. */
+/* Like dlsym, which is in libdl before glibc 2.34: a program with threads need not have loaded it. Also
+ * finds libpthread if a plugin has loaded it. */
 void *numaplace_dlsym(void *where, const char *name)
 {
     struct lookup lookup = {name, dlsym ? dlsym(where, name) : NULL};
     if (!lookup.symbol)
-        dl_iterate_phdr(look_into, &lookup);
+        dl_iterate_phdr(search_object, &lookup);
     return lookup.symbol;
 }
 
@@ -118,7 +118,7 @@ bool threads_are_there(void)
     return pthread_key_create != NULL;
 }
 
-/* A function's address is not an object's in C; here both are as large. */
+/* In C, a pointer to a function is not one to an object; here both have the same size. */
 static void look_up(const char *name, void *function)
 {
     void *symbol = numaplace_dlsym(RTLD_DEFAULT, name);

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Functions that came to glibc after 2.28: looked up where the program runs, NULL where its C library
- * has none. */
+/* Functions that glibc has only after 2.28: looked up at run time, NULL if its C library lacks them. */
 #ifndef NEWER_H
 #define NEWER_H
 
@@ -24,10 +23,10 @@ struct newer {
     int (*find_object)(void *, struct found_object *);
 };
 
-/* Whether the program has the functions for threads: before glibc 2.34 it may have been linked without. */
+/* Whether the program has the functions for threads: before glibc 2.34 it may be linked without them. */
 bool threads_are_there(void);
 
-/* Where no other thread can be in the loader yet. */
+/* Called while no other thread can be in the loader. */
 void newer_begin(void);
 const struct newer *newer(void);
 

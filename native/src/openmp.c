@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* LLVM's and Intel's OpenMP bind each thread after it has begun, by a raw system call. Their
- * interface for tools tells when a thread begins with a task: by then it is bound, and its pages
- * are brought to its node. */
+/* LLVM's and Intel's OpenMP bind each thread after it has started, by a raw system call. Their interface
+ * for tools reports when a thread begins a task: by then it is bound, and its pages are moved to its node. */
 #define _GNU_SOURCE
 #include "settings.h"
 #include "stack.h"
@@ -26,8 +25,8 @@ struct ompt_start_result {
 };
 enum { IMPLICIT_TASK = 7, SCOPE_BEGIN = 1 };
 
-/* A runtime that was not asked to bind gives its threads the mask that it found at first, and so
- * undoes what they were created with. */
+/* A runtime that is not asked to bind gives its threads the mask that it found at first, which unbinds
+ * them. */
 static void bind_again(const struct place *place)
 {
     struct cpus mask;
@@ -36,7 +35,7 @@ static void bind_again(const struct place *place)
         thread_bind(place->core);
 }
 
-/* For each thread and parallel region: most of the time, one look at the CPU. */
+/* Called for each thread and parallel region; usually it only reads the CPU. */
 static void task(int endpoint, union ompt_data *parallel, union ompt_data *data, unsigned threads,
                  unsigned index, int flags)
 {
@@ -62,7 +61,7 @@ static void task(int endpoint, union ompt_data *parallel, union ompt_data *data,
     if (node < 0 || node == place->node)
         return;
     place->node = node;
-    stack_bring(node, place->bottom, STACK_USED);
+    stack_move(node, place->bottom, STACK_USED);
 }
 
 static int initialize(ompt_lookup lookup, int device, union ompt_data *tool)
@@ -82,7 +81,7 @@ static void finalize(union ompt_data *tool)
     (void)tool;
 }
 
-/* Called by the runtime before it looks at the mask. */
+/* The runtime calls this before it reads the mask. */
 __attribute__((visibility("default"))) struct ompt_start_result *ompt_start_tool(unsigned version,
                                                                                  const char *runtime)
 {
@@ -91,10 +90,10 @@ __attribute__((visibility("default"))) struct ompt_start_result *ompt_start_tool
     void *symbol = dlsym(RTLD_NEXT, "ompt_start_tool");
     const char *libraries = getenv("OMP_TOOL_LIBRARIES");
     memcpy(&other, &symbol, sizeof other);
-    /* Somebody's own tool comes first; there can be one only. */
+    /* Another tool has precedence; there can be only one. */
     struct ompt_start_result *theirs = other ? other(version, runtime) : NULL;
     if (settings()->active)
-        thread_free_main();
+        thread_unbind_main();
     if (theirs || !settings()->active || (libraries && *libraries))
         return theirs;
     return &result;

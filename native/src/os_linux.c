@@ -16,16 +16,16 @@
 #include <time.h>
 #include <unistd.h>
 
-/* The value of a system call that failed or not, as an errno; the program's errno stays. */
+/* The result of a system call as an errno; keeps the program's errno. */
 #define ERROR_OF(call)                                                                             \
     ({                                                                                             \
-        int kept = errno;                                                                          \
+        int saved = errno;                                                                          \
         int error = (call) < 0 ? errno : 0;                                                        \
-        errno = kept;                                                                              \
+        errno = saved;                                                                              \
         error;                                                                                     \
     })
 
-/* The kernel takes one off. */
+/* The kernel subtracts one. */
 enum { NODE_BITS = MAX_NODES + 1 };
 
 struct policy policy_of_node(int mode, int node)
@@ -80,7 +80,7 @@ int os_prefer(uintptr_t from, uintptr_t to, int node)
         syscall(SYS_mbind, from, to - from, policy.mode, policy.nodes, NODE_BITS, 0UL));
 }
 
-int os_where(void *const *pages, int count, int *nodes)
+int os_nodes(void *const *pages, int count, int *nodes)
 {
     return ERROR_OF(syscall(SYS_move_pages, 0, (long)count, pages, NULL, nodes, 0));
 }
@@ -94,15 +94,15 @@ int os_move(void *const *pages, int count, int node)
         syscall(SYS_move_pages, 0, (long)count, pages, targets, status, MPOL_MF_MOVE));
 }
 
-void *os_memory(size_t bytes)
+void *os_allocate(size_t bytes)
 {
-    int kept = errno;
+    int saved = errno;
     void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    errno = kept;
+    errno = saved;
     return memory == MAP_FAILED ? NULL : memory;
 }
 
-void os_memory_end(void *memory, size_t bytes)
+void os_free(void *memory, size_t bytes)
 {
     (void)ERROR_OF(munmap(memory, bytes));
 }
@@ -114,9 +114,9 @@ uintptr_t os_page_bytes(void)
 
 int os_cpu(void)
 {
-    int kept = errno;
+    int saved = errno;
     int cpu = sched_getcpu();
-    errno = kept;
+    errno = saved;
     return cpu;
 }
 
@@ -175,9 +175,9 @@ bool os_begins_with(int file, const char *bytes, size_t length)
            memcmp(start, bytes, length) == 0;
 }
 
-/* Whoever reads may leave at any moment. The SIGPIPE that this thread gets for it is held back and taken
- * away: it would end a program that never wrote there. One that waited before stays. */
-static bool write_whole(int file, const char *bytes, size_t length)
+/* The reader may close the FIFO at any time. A SIGPIPE for this thread is blocked and discarded: it would
+ * end a program that did not write there. One that was pending before stays. */
+static bool write_line(int file, const char *bytes, size_t length)
 {
     static const struct timespec at_once;
     sigset_t pipe, before, waiting;
@@ -185,23 +185,23 @@ static bool write_whole(int file, const char *bytes, size_t length)
     sigaddset(&pipe, SIGPIPE);
     if (pthread_sigmask(SIG_BLOCK, &pipe, &before))
         return false;
-    bool came_before = sigpending(&waiting) == 0 && sigismember(&waiting, SIGPIPE) == 1;
+    bool was_pending = sigpending(&waiting) == 0 && sigismember(&waiting, SIGPIPE) == 1;
     ssize_t written = write(file, bytes, length);
-    if (written < 0 && errno == EPIPE && !came_before)
+    if (written < 0 && errno == EPIPE && !was_pending)
         while (sigtimedwait(&pipe, NULL, &at_once) < 0 && errno == EINTR)
             continue;
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     return written == (ssize_t)length;
 }
 
-void os_say(const char *line, size_t length)
+void os_print(const char *line, size_t length)
 {
-    int kept = errno;
-    write_whole(STDERR_FILENO, line, length);
-    errno = kept;
+    int saved = errno;
+    write_line(STDERR_FILENO, line, length);
+    errno = saved;
 }
 
-/* What others can put there is not ours to write to. */
+/* In a directory that others can write to, the FIFOs may be theirs. */
 static bool is_private(int folder)
 {
     struct stat data;
@@ -209,36 +209,36 @@ static bool is_private(int folder)
            (data.st_mode & (S_IWGRP | S_IWOTH)) == 0;
 }
 
-static bool tell_fifo(int folder, const char *name, const char *line, size_t length)
+static bool write_fifo(int folder, const char *name, const char *line, size_t length)
 {
     struct stat data;
     int fifo = openat(folder, name, O_WRONLY | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY);
     if (fifo < 0)
         return false;
-    bool took = status_of_file(fifo, &data) == 0 && S_ISFIFO(data.st_mode) && write_whole(fifo, line, length);
+    bool is_written = status_of_file(fifo, &data) == 0 && S_ISFIFO(data.st_mode) && write_line(fifo, line, length);
     close(fifo);
-    return took;
+    return is_written;
 }
 
-static int tell_all(DIR *entries, const char *line, size_t length)
+static int write_all_fifos(DIR *entries, const char *line, size_t length)
 {
     int count = 0;
     for (struct dirent *entry; (entry = readdir(entries));) {
         const char *end = strrchr(entry->d_name, '.');
         if (end && strcmp(end, ".fifo") == 0)
-            count += tell_fifo(dirfd(entries), entry->d_name, line, length);
+            count += write_fifo(dirfd(entries), entry->d_name, line, length);
     }
     return count;
 }
 
-int os_tell_fifos(const char *path, const char *line, size_t length, int *count)
+int os_write_fifos(const char *path, const char *line, size_t length, int *count)
 {
-    int kept = errno, error = 0;
+    int saved = errno, error = 0;
     *count = 0;
     int folder = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     DIR *entries = folder >= 0 && is_private(folder) ? fdopendir(folder) : NULL;
     if (entries) {
-        *count = tell_all(entries, line, length);
+        *count = write_all_fifos(entries, line, length);
         closedir(entries);
     } else if (folder >= 0) {
         error = EPERM;
@@ -246,7 +246,7 @@ int os_tell_fifos(const char *path, const char *line, size_t length, int *count)
     } else {
         error = errno;
     }
-    errno = kept;
+    errno = saved;
     return error;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* fork is not here: the child of a fork calls back. vfork is not: its child can only call exec. */
+/* fork is not here, as a handler is called in its child; nor is vfork, as its child can only call exec. */
 #define _GNU_SOURCE
 #include "processes.h"
 #include "children.h"
@@ -23,7 +23,7 @@
 
 #define PUBLIC __attribute__((visibility("default")))
 
-/* Not in the headers of every C library that this is built with. */
+/* Missing in the headers of some C libraries. */
 int execveat(int folder, const char *path, char *const words[], char *const environment[], int flags);
 pid_t _Fork(void);
 int pidfd_spawn(int *child, const char *path, const posix_spawn_file_actions_t *actions,
@@ -31,8 +31,8 @@ int pidfd_spawn(int *child, const char *path, const posix_spawn_file_actions_t *
 int pidfd_spawnp(int *child, const char *file, const posix_spawn_file_actions_t *actions,
                  const posix_spawnattr_t *attributes, char *const words[], char *const environment[]);
 
-/* In signal handlers, and in a child that shares its parent's memory, it is too late to look for
- * these. */
+/* Looked up early, as they may be called in signal handlers and in children that share their parent's
+ * memory. */
 #define FIRST_FUNCTIONS(DO)                                                                        \
     DO(execve) DO(execvp) DO(execvpe) DO(fexecve) DO(execveat) DO(_Fork) DO(clone)
 #define LATER_FUNCTIONS(DO)                                                                        \
@@ -67,18 +67,18 @@ void processes_begin(void)
 /* The C library's function of this name; NULL if it has none. */
 #define NEXT(name) ((__typeof__(&name))next(NUMBER_OF_##name))
 
-/* Its value while the calling thread has what it passes on; `failed` if there is no such function. */
+/* Its result, called while the thread has the state to inherit; `failed` if there is no such function. */
 #define AROUND(before, failed, name, ...)                                                          \
     ({                                                                                             \
-        struct kept kept;                                                                          \
+        struct saved_state saved;                                                                  \
         __typeof__(&name) function = NEXT(name);                                                   \
         __typeof__(name(__VA_ARGS__)) value = failed;                                              \
-        before(&kept);                                                                             \
+        before(&saved);                                                                            \
         if (function)                                                                              \
             value = function(__VA_ARGS__);                                                         \
         else                                                                                       \
             errno = ENOSYS;                                                                        \
-        children_after(&kept);                                                                     \
+        children_after(&saved);                                                                    \
         value;                                                                                     \
     })
 
@@ -112,7 +112,7 @@ PUBLIC int execveat(int folder, const char *path, char *const words[], char *con
     return AROUND(exec_before, -1, execveat, folder, path, words, environment, flags);
 }
 
-/* How many words there are before the NULL that ends them. */
+/* The number of words before the NULL. */
 static size_t count_words(va_list *words)
 {
     size_t count = 1;
@@ -128,8 +128,8 @@ static void take_words(const char *first, va_list *words, size_t count, const ch
         list[at] = va_arg(*words, const char *);
 }
 
-/* The words of a call as an array on the stack, since a child that shares its parent's memory may
- * allocate none; `rest` stands behind the NULL. */
+/* The words of a call as an array on the stack, since a child that shares its parent's memory may not
+ * allocate; `rest` is after the NULL. */
 #define LIST_OF(first, rest)                                                                       \
     va_list rest;                                                                                  \
     va_start(rest, first);                                                                         \
@@ -161,7 +161,7 @@ PUBLIC int execle(const char *path, const char *first, ...)
     return execve(path, (char *const *)list, environment);
 }
 
-/* Calls back nobody. */
+/* Does not call handlers of fork. */
 PUBLIC pid_t _Fork(void)
 {
     __typeof__(&_Fork) function = NEXT(_Fork);
@@ -175,7 +175,7 @@ PUBLIC pid_t _Fork(void)
     return child;
 }
 
-/* What is not given is garbage here as it is there, and looked at by neither. */
+/* Arguments that the caller did not give are undefined here too, and neither function uses them. */
 PUBLIC int clone(int (*begin)(void *), void *stack, int flags, void *argument, ...)
 {
     va_list rest;

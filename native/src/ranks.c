@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Which of the ranks on this machine a process is, and how many they are. */
+/* A process's rank on this machine, and the number of ranks. */
 static const struct {
     const char *rank, *count;
 } LAUNCHERS[] = {
@@ -17,7 +17,7 @@ static const struct {
 
 enum { MAX_RANKS = 1 << 20, CPU_BYTES = sizeof "8191,", NAME_BYTES = 16 };
 
-/* What replaces entries of the environment. */
+/* New entries of the environment. */
 static char place_entry[NAME_BYTES + MAX_CPUS * CPU_BYTES];
 static char mask_entry[NAME_BYTES + MAX_CPUS * CPU_BYTES];
 static char omp_entry[NAME_BYTES + MAX_CPUS * (CPU_BYTES + 2)];
@@ -87,7 +87,7 @@ static struct cpus part(int rank, int count)
     return share;
 }
 
-/* Moves the process to its share, to the first place of it for now, and what it has touched too. */
+/* Moves the process to the first place of its share for now, with the pages that it has touched. */
 static int move(const struct cpus *share, int first)
 {
     struct cpus one = {0};
@@ -96,15 +96,15 @@ static int move(const struct cpus *share, int first)
     if (error == 0)
         error = os_set_mask(0, share);
     if (error == 0)
-        stack_bring(node_of_cpu(first), 0, STACK_USED);
+        stack_move(node_of_cpu(first), 0, STACK_USED);
     return error;
 }
 
-/* All of them would be on the same cores if each took what it finds first. */
+/* Turns off binding: all ranks would bind to the same cores. */
 static void do_without(char **environment, int rank, int count)
 {
     if (rank == 0)
-        say_once(TOO_MANY_RANKS, "%d ranks on %d CPUs share all of them: their threads are not placed", count,
+        warn_once(TOO_MANY_RANKS, "%d ranks on %d CPUs share all of them: their threads are not placed", count,
                  settings()->count);
     settings_leave(environment);
     environment_replace(environment, "OMP_PROC_BIND", no_binding);
@@ -131,14 +131,14 @@ bool ranks_begin(char **environment)
     int first = (int)((long)settings()->count * rank / count);
     int error = is_free ? move(&share, settings()->order[first]) : 0;
     if (error) {
-        say_once(CANNOT_BIND, "cannot give rank %d its CPUs: %s", rank, strerror(error));
+        warn_once(CANNOT_BIND, "cannot give rank %d its CPUs: %s", rank, strerror(error));
         return true;
     }
     const char *places = environment_find(environment, "OMP_PLACES");
     bool has_our_places = places && strcmp(places, write_places()) == 0;
     if (settings_narrow(&share))
         write_environment(environment, has_our_places);
-    say_if_verbose("process %d: rank %d of %d here has CPUs %s", (int)os_process(), rank, count,
+    print_if_verbose("process %d: rank %d of %d here has CPUs %s", (int)os_process(), rank, count,
                    environment_find(environment, "NUMA_PLACE"));
     return true;
 }

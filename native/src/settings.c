@@ -13,12 +13,12 @@
 #include <strings.h>
 #include <sys/auxv.h>
 
-/* Of libdl, which a program need not have. */
+/* In libdl, which a program need not load. */
 #pragma weak dladdr
 
 enum { WEIGHTED_INTERLEAVE = 6 };
 
-static struct settings present = {.hold = -1, .inherit = true};
+static struct settings present = {.lock_descriptor = -1, .inherit = true};
 
 const struct settings *settings(void)
 {
@@ -105,9 +105,9 @@ static bool read_memory(const char *text)
     return false;
 }
 
-static bool read_hold(const char *text)
+static bool read_lock_descriptor(const char *text)
 {
-    return number_read(text, 1 << 20, &present.hold);
+    return number_read(text, 1 << 20, &present.lock_descriptor);
 }
 
 static bool read_verbose(const char *text)
@@ -135,11 +135,11 @@ static bool read_process(const char *text)
 
 static bool read_main(const char *text)
 {
-    present.main_free = strcmp(text, "0") == 0;
+    present.main_unbound = strcmp(text, "0") == 0;
     return true;
 }
 
-/* A variable that asks OpenMP to bind its threads, unless it says one of these. */
+/* A variable that makes OpenMP bind its threads, unless it has one of these values. */
 static bool read_binding(const char *text)
 {
     if (*text && strcmp(text, "none") && strcmp(text, "disabled"))
@@ -147,14 +147,14 @@ static bool read_binding(const char *text)
     return true;
 }
 
-/* Its "false" is above all others. */
+/* "false" overrides the other variables. */
 static bool read_proc_bind(const char *text)
 {
     present.runtime_binds = strcasecmp(text, "false") != 0;
     return true;
 }
 
-/* All variables that matter. NUMA_PLACE comes first: without it nothing else is read. */
+/* All variables that are read. NUMA_PLACE comes first: without it nothing else is read. */
 static const struct {
     const char *name;
     const char *example;
@@ -164,7 +164,7 @@ static const struct {
     {"NUMA_MASK", "0-2,5,8", read_mask},
     {"NUMA_NODES", "0:0-1,4;1:2-3", read_nodes},
     {"NUMA_MEMORY", "interleave:0-3", read_memory},
-    {"NUMA_HOLD", "100", read_hold},
+    {"NUMA_HOLD", "100", read_lock_descriptor},
     {"NUMA_VERBOSE", "1", read_verbose},
     {"NUMA_INHERIT", "0", read_inherit},
     {"NUMA_MAIN", "0", read_main},
@@ -186,7 +186,7 @@ static bool is_this_library(const char *name, size_t length)
            strncmp(name, info.dli_fname, length) == 0;
 }
 
-/* Takes this library out of a list of names between colons or blanks; whether any is left. */
+/* Removes this library from a list of names separated by colons or blanks; returns whether any is left. */
 static bool without_this_library(char *list)
 {
     char *end = list;
@@ -221,7 +221,7 @@ static void leave_environment(char **environment)
 
 void settings_read(char **environment)
 {
-    /* What a caller says is not for programs with more rights than the caller has. */
+    /* A program with more privileges than its caller ignores the caller's settings. */
     if (!environment || !environment_find(environment, VARIABLES[0].name) || getauxval(AT_SECURE) ||
         !threads_are_there())
         return;
@@ -229,7 +229,7 @@ void settings_read(char **environment)
         const char *value = environment_find(environment, VARIABLES[i].name);
         if (!value || VARIABLES[i].read(value))
             continue;
-        say_once(BAD_SETTING, "%s is '%.100s'; give something like %s=%s. Threads are not placed",
+        warn_once(BAD_SETTING, "%s is '%.100s'; write it like %s=%s. Threads are not placed",
                  VARIABLES[i].name, value, VARIABLES[i].name, VARIABLES[i].example);
         return;
     }
@@ -271,13 +271,13 @@ int node_of_cpu(int cpu)
 
 static atomic_bool without_memory[MAX_NODES];
 
-bool node_gives_memory(int node)
+bool node_has_memory(int node)
 {
     return node >= 0 && node < MAX_NODES &&
            !atomic_load_explicit(&without_memory[node], memory_order_relaxed);
 }
 
-void node_gives_none(int node)
+void node_mark_without_memory(int node)
 {
     atomic_store(&without_memory[node], true);
 }

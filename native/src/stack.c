@@ -11,17 +11,17 @@
 #include <stdbool.h>
 #include <string.h>
 
-/* Of the loader: where the kernel started the main thread's stack. */
+/* In the loader: where the main thread's stack starts. */
 extern void *__libc_stack_end;
 
 enum {
     PTHREAD_BYTES_OF_GLIBC_2_36 = 2304,
-    /* Of a stack whose bottom is not known. */
+    /* For a stack whose bottom is unknown. */
     MAX_BYTES = 64 << 20,
 };
 
 static uintptr_t page = 4096;
-/* Static storage below and above what pthread_self() gives. */
+/* Sizes of static storage below and above pthread_self(). */
 static uintptr_t below_self, above_self = PTHREAD_BYTES_OF_GLIBC_2_36;
 static atomic_bool cannot;
 
@@ -33,7 +33,7 @@ void stack_begin(void)
     uintptr_t storage = 0;
     pthread_attr_t plain;
     if (least && pthread_attr_init(&plain) == 0) {
-        /* A page, this storage, and 16 KiB at least. */
+        /* A page, this storage, and at least 16 KiB. */
         uintptr_t all = least(&plain), rest = page + (16 << 10);
         storage = all > rest ? all - rest : 0;
         pthread_attr_destroy(&plain);
@@ -62,7 +62,7 @@ uintptr_t stack_top(void)
     return page_up(self_address() + above_self);
 }
 
-/* The main thread has its storage apart from its stack, and no bottom that is known. */
+/* The main thread's storage is not in its stack, whose bottom is unknown. */
 static bool is_main(uintptr_t bottom)
 {
     return !bottom && os_is_main_thread();
@@ -78,76 +78,76 @@ static void refused(const char *what, int error)
 {
     if (atomic_exchange(&cannot, true))
         return;
-    say_if_verbose("%s: %s. Stacks that were used on another node stay there%s", what, strerror(error),
-                   error == EPERM ? "; a seccomp filter refuses it" : "");
+    print_if_verbose("%s: %s. Stacks that were used on another node stay there%s", what, strerror(error),
+        error == EPERM ? "; a seccomp filter refuses it" : "");
 }
 
-/* At most MAX_PAGES pages from here on. */
-static void bring_some(int node, uintptr_t from, int count)
+/* Moves at most MAX_PAGES pages from `from` on. */
+static void move_some(int node, uintptr_t from, int count)
 {
     void *pages[MAX_PAGES] = {0};
     int nodes[MAX_PAGES], elsewhere = 0;
     for (int i = 0; i < count; i++)
         pages[i] = (void *)(from + (uintptr_t)i * page);
-    int error = os_where(pages, count, nodes);
+    int error = os_nodes(pages, count, nodes);
     if (error) {
-        refused("cannot ask where pages are", error);
+        refused("cannot query the nodes of pages", error);
         return;
     }
     for (int i = 0; i < count; i++)
         if (nodes[i] >= 0 && nodes[i] != node)
             pages[elsewhere++] = pages[i];
-    /* Moving drains the page lists of all CPUs, so it is done only if it must be. */
+    /* Moving pages drains the page lists of all CPUs, so it is only done if necessary. */
     error = elsewhere ? os_move(pages, elsewhere, node) : 0;
     if (error == ENODEV || error == EACCES || error == EINVAL)
-        node_gives_none(node);
+        node_mark_without_memory(node);
     else if (error == ENOSYS || error == EPERM)
         refused("cannot move pages", error);
 }
 
-static void bring(int node, uintptr_t from, uintptr_t to)
+static void move_range(int node, uintptr_t from, uintptr_t to)
 {
     for (uintptr_t at = from / page * page; at < to && !atomic_load(&cannot);) {
         uintptr_t left = (to - at + page - 1) / page;
         int count = left < MAX_PAGES ? (int)left : MAX_PAGES;
-        bring_some(node, at, count);
+        move_some(node, at, count);
         at += (uintptr_t)count * page;
     }
 }
 
-void stack_bring(int node, uintptr_t bottom, size_t below)
+void stack_move(int node, uintptr_t bottom, size_t below)
 {
     bool of_main = is_main(bottom);
     uintptr_t here = (uintptr_t)__builtin_frame_address(0), top = top_of(of_main);
     uintptr_t lowest = bottom ? bottom : top - (top > MAX_BYTES ? MAX_BYTES : top);
-    if (!node_gives_memory(node) || atomic_load(&cannot))
+    if (!node_has_memory(node) || atomic_load(&cannot))
         return;
-    /* Else the thread is on a stack of its own making, a coroutine's. */
+    /* Otherwise the thread is on another stack, such as a coroutine's. */
     bool on_stack = here >= lowest && here < top;
-    /* Under here too: the loader used more of it. What is not mapped there is not moved. */
+    /* Also below the stack pointer: the loader used more. Unmapped pages are not moved. */
     if (on_stack)
-        bring(node, here - lowest > below ? here - below : lowest, top);
+        move_range(node, here - lowest > below ? here - below : lowest, top);
     if (!on_stack || of_main)
-        bring(node, self_address() - below_self, page_up(self_address() + above_self));
+        move_range(node, self_address() - below_self, page_up(self_address() + above_self));
 }
 
 void stack_prefer(int node, uintptr_t bottom)
 {
     bool of_main = is_main(bottom);
     uintptr_t top = top_of(of_main), here = (uintptr_t)__builtin_frame_address(0) / page * page;
-    if (!node_gives_memory(node))
+    if (!node_has_memory(node))
         return;
     int error = 0;
     if (bottom && bottom < top) {
         error = os_prefer(page_up(bottom), top, node);
     } else if (of_main && here < top && top - here < MAX_BYTES) {
         error = os_prefer(here, top, node);
-        /* Down to where it ends now: as it grows, that part does. */
+        /* Down to its present end: the preference extends as the stack grows. */
         while (error == 0 && top - here < MAX_BYTES && os_prefer(here - page, here, node) == 0)
             here -= page;
     }
     if (error == EINVAL)
-        node_gives_none(node);
+        node_mark_without_memory(node);
     else if (error)
-        say_once(NO_POLICY, "cannot set a memory policy: %s. Stacks may be on other nodes", strerror(error));
+        warn_once(NO_POLICY, "cannot set a memory policy: %s. Stacks may be on other nodes", strerror(error));
 }

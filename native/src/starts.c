@@ -10,7 +10,7 @@ struct record {
     atomic_bool used;
 };
 
-/* Blocks are added when all are full, and stay. */
+/* Blocks are added when all are full, and are never freed. */
 struct block {
     struct record records[AT_ONCE];
     struct block *_Atomic next;
@@ -32,11 +32,11 @@ static struct block *block_after(struct block *block)
     struct block *next = atomic_load(&block->next);
     if (next)
         return next;
-    struct block *fresh = os_memory(sizeof *fresh);
+    struct block *fresh = os_allocate(sizeof *fresh);
     if (fresh && atomic_compare_exchange_strong(&block->next, &next, fresh))
         return fresh;
     if (fresh)
-        os_memory_end(fresh, sizeof *fresh);
+        os_free(fresh, sizeof *fresh);
     return next;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* What a new thread is told by its creator. The records are kept apart from malloc, which would
- * make an arena for a thread that only gives one back. */
+/* Arguments of a new thread from its creator. They do not use malloc, which would create an arena for a
+ * thread that only frees one. */
 #ifndef STARTS_H
 #define STARTS_H
 
@@ -9,20 +9,20 @@
 struct start {
     void *(*function)(void *);
     void *argument;
-    bool returns_int;       /* `function` gives an int */
+    bool returns_int;       /* `function` returns an int */
     struct place place;
-    size_t stack_bytes;     /* `place.bottom` is so far under the top, unless it is known */
+    size_t stack_bytes;     /* distance of `place.bottom` from the top, if it is unknown */
     bool has_policy;        /* `policy` is to be restored */
     struct policy policy;
 };
 
-/* A record for this thread, or NULL if there is no memory. Without locks. */
+/* A record for this thread, or NULL if there is no memory. Lock-free. */
 struct start *start_new(void *(*function)(void *), void *argument);
 
-/* It may be used again. */
+/* Frees a record for reuse. */
 void start_free(struct start *start);
 
-/* In a forked child: the threads that were just starting are not here. */
+/* In a forked child, which does not have the threads that were starting. */
 void starts_forget(void);
 
 #endif

@@ -17,54 +17,54 @@
 #include <string.h>
 #include <unistd.h>
 
-static __thread struct place mine __attribute__((tls_model("initial-exec"))) = NO_PLACE;
-/* The program gave it a mask. */
-static __thread bool has_wish __attribute__((tls_model("initial-exec")));
+static __thread struct place own __attribute__((tls_model("initial-exec"))) = NO_PLACE;
+/* The program bound it. */
+static __thread bool is_bound_by_program __attribute__((tls_model("initial-exec")));
 
 static pthread_key_t at_end;
 static bool has_key;
-/* Whether the main thread was looked at since this process began, and is bound by us. */
-static atomic_bool main_seen, main_bound;
-/* Its memory is preferred on the first core's node, as the launcher started it. */
-static atomic_bool prefers_start;
-/* The first place is this process's: it was launched, or is a rank with CPUs of its own. */
-static bool begins_first;
-/* With which the process began: the whole one, or what somebody gave it. */
-static struct cpus mask_of_start;
+/* The main thread was checked since this process started; it is bound by this library. */
+static atomic_bool main_checked, main_bound;
+/* The main thread's policy still prefers the first core's node, as the launcher set it. */
+static atomic_bool has_start_policy;
+/* The first place belongs to this process: it was launched, or is a rank with its own CPUs. */
+static bool has_first_place;
+/* The mask with which the process started. */
+static struct cpus initial_mask;
 static atomic_bool runtime_binds;
-/* The process that the library began in. */
+/* The process in which the library was initialised. */
 static pid_t process;
 
 struct place *thread_place(void)
 {
-    return &mine;
+    return &own;
 }
 
 static void ended(void *unused)
 {
     (void)unused;
     thread_release();
-    near_stack_left();
+    near_stack_cached();
 }
 
 bool thread_is_given(int cpu)
 {
-    if (has_wish)
+    if (is_bound_by_program)
         return false;
-    return cpu == mine.cpu || (atomic_load(&runtime_binds) && core_of_cpu(cpu) != NO_CORE);
+    return cpu == own.cpu || (atomic_load(&runtime_binds) && core_of_cpu(cpu) != NO_CORE);
 }
 
-const struct cpus *thread_mask_of_start(void)
+const struct cpus *thread_initial_mask(void)
 {
-    return &mask_of_start;
+    return &initial_mask;
 }
 
 void thread_was_bound(void)
 {
     struct cpus mask;
     int only;
-    /* What it was given: many programs save their mask and restore it. */
-    has_wish = os_mask(0, &mask) == 0 && (cpus_count(&mask, &only) != 1 || only != mine.cpu);
+    /* Setting the mask that it had is not a request: many programs save and restore their mask. */
+    is_bound_by_program = os_mask(0, &mask) == 0 && (cpus_count(&mask, &only) != 1 || only != own.cpu);
 }
 
 void thread_runtime_binds(void)
@@ -72,18 +72,18 @@ void thread_runtime_binds(void)
     atomic_store(&runtime_binds, true);
 }
 
-/* Whether the policy is still that of the start. Any other one is somebody's wish. */
-static bool has_policy_of_start(void)
+/* Whether the policy is still the initial one. The program has set any other. */
+static bool has_initial_policy(void)
 {
     int node = node_of_cpu(settings()->order[0]);
     struct policy started = policy_of_node(MPOL_PREFERRED, node), now;
     return node >= 0 && os_policy(&now) == 0 && memcmp(&now, &started, sizeof now) == 0;
 }
 
-bool thread_has_policy_of_start(void)
+bool thread_has_initial_policy(void)
 {
-    return atomic_load_explicit(&prefers_start, memory_order_relaxed) && os_is_main_thread() &&
-           has_policy_of_start();
+    return atomic_load_explicit(&has_start_policy, memory_order_relaxed) && os_is_main_thread() &&
+           has_initial_policy();
 }
 
 bool thread_is_of_process(void)
@@ -98,19 +98,19 @@ void thread_begin_child(void)
     cores_forget();
     starts_forget();
     near_forget();
-    mine.core = NO_CORE;
-    mine.cpu = NO_CPU;
-    begins_first = false;
-    atomic_store(&main_seen, false);
+    own.core = NO_CORE;
+    own.cpu = NO_CPU;
+    has_first_place = false;
+    atomic_store(&main_checked, false);
     atomic_store(&main_bound, false);
-    atomic_store(&prefers_start, false);
+    atomic_store(&has_start_policy, false);
 }
 
-/* The main thread goes to its first core, from where it may run anywhere. */
+/* Moves the main thread to its first core; it may run anywhere afterwards. */
 static void visit_first_core(void)
 {
     struct cpus mask, one = {0};
-    if (settings()->main_free || os_mask(0, &mask) || memcmp(&mask, &settings()->mask, sizeof mask))
+    if (settings()->main_unbound || os_mask(0, &mask) || memcmp(&mask, &settings()->mask, sizeof mask))
         return;
     cpus_add(&one, settings()->order[0]);
     if (os_set_mask(0, &one) == 0)
@@ -121,23 +121,23 @@ static void restore_policy(void)
 {
     int error = os_set_policy(&settings()->memory);
     if (error)
-        say_once(NO_POLICY, "cannot set the memory policy of NUMA_MEMORY: %s", strerror(error));
+        warn_once(NO_POLICY, "cannot set the memory policy of NUMA_MEMORY: %s", strerror(error));
 }
 
-/* The program was started with its first core's node preferred, so that what the loader touches is
- * there. What its main thread touches is to be there too, until it is bound; unless the program's
- * memory has a policy. */
-static void begin_first(void)
+/* The launcher started the program with its first core's node preferred, so that the loader's memory is
+ * there. That of its main thread should be there too until it is bound, unless the program's memory has a
+ * policy. */
+static void start_on_first_core(void)
 {
-    bool has_policy = has_policy_of_start();
-    /* Where policies are refused, the launcher says who is first. */
+    bool has_policy = has_initial_policy();
+    /* If policies are refused, NUMA_PROCESS identifies the started program. */
     if (!has_policy && settings()->process != os_process())
         return;
-    begins_first = true;
-    if (has_policy && (settings()->main_free || !policy_is_local(&settings()->memory)))
+    has_first_place = true;
+    if (has_policy && (settings()->main_unbound || !policy_is_local(&settings()->memory)))
         restore_policy();
     else if (has_policy)
-        atomic_store(&prefers_start, true);
+        atomic_store(&has_start_policy, true);
     visit_first_core();
 }
 
@@ -153,13 +153,13 @@ static void begin(char **environment)
     stack_begin();
     has_key = pthread_key_create(&at_end, ended) == 0;
     if (!has_key)
-        say_once(NO_KEY, "no key for thread-specific data is left. Cores of threads that end stay taken");
+        warn_once(NO_KEY, "no key for thread-specific data is left. Cores of threads that end stay taken");
     process = os_process();
     pthread_atfork(NULL, NULL, thread_begin_child);
-    begin_first();
-    begins_first |= ranks_begin(environment);
-    if (os_mask(0, &mask_of_start))
-        mask_of_start = settings()->mask;
+    start_on_first_core();
+    has_first_place |= ranks_begin(environment);
+    if (os_mask(0, &initial_mask))
+        initial_mask = settings()->mask;
 }
 
 void thread_library_begin(char **environment)
@@ -173,11 +173,11 @@ void thread_library_begin(char **environment)
         begin(environment);
         atomic_store_explicit(&state, DONE, memory_order_release);
     }
-    /* Another thread that comes now is created as if the library were not there. */
+    /* A thread that is created now is created as without the library. */
 }
 
-/* Before the libraries that the program uses: some of them create threads, or look at the mask,
- * when they are loaded. */
+/* Runs before the libraries of the program: some of them create threads, or read the mask, when they are
+ * loaded. */
 __attribute__((constructor)) static void loaded(int count, char **words, char **environment)
 {
     (void)count;
@@ -187,39 +187,39 @@ __attribute__((constructor)) static void loaded(int count, char **words, char **
 
 void thread_begin(const struct place *place)
 {
-    mine = *place;
-    if (mine.core != NO_CORE && has_key)
-        pthread_setspecific(at_end, &mine);
+    own = *place;
+    if (own.core != NO_CORE && has_key)
+        pthread_setspecific(at_end, &own);
 }
 
 void thread_keep_stack(const struct policy *policy)
 {
     if (!policy_is_local(policy) && policy->mode != MPOL_BIND)
-        stack_prefer(mine.node, mine.bottom);
+        stack_prefer(own.node, own.bottom);
 }
 
 void thread_release(void)
 {
-    int core = mine.core;
-    mine.core = NO_CORE;
-    mine.cpu = NO_CPU;
+    int core = own.core;
+    own.core = NO_CORE;
+    own.cpu = NO_CPU;
     cores_release(core);
 }
 
-/* The calling thread is bound to a CPU and has this core, or NO_CORE: its pages are brought. */
+/* After the calling thread was bound to a CPU, with this core or NO_CORE: moves its pages. */
 static void settle(int core, int cpu)
 {
-    struct place place = {core, mine.cpu, node_of_cpu(cpu), mine.bottom};
+    struct place place = {core, own.cpu, node_of_cpu(cpu), own.bottom};
     struct policy policy;
     thread_begin(&place);
-    if (mine.node < 0)
+    if (own.node < 0)
         return;
     if (os_policy(&policy) == 0) {
-        if (policy_forbids(&policy, mine.node))
+        if (policy_forbids(&policy, own.node))
             return;
         thread_keep_stack(&policy);
     }
-    stack_bring(mine.node, mine.bottom, STACK_USED);
+    stack_move(own.node, own.bottom, STACK_USED);
 }
 
 int thread_bind(int core)
@@ -229,17 +229,17 @@ int thread_bind(int core)
     int error = os_set_mask(0, &one);
     if (error)
         return error;
-    mine.cpu = core_cpu(core);
-    has_wish = false;
-    settle(core, mine.cpu);
+    own.cpu = core_cpu(core);
+    is_bound_by_program = false;
+    settle(core, own.cpu);
     return 0;
 }
 
-/* From now on the main thread's memory is as the program's: it is bound, or other threads say where
- * memory is needed. */
-static void leave_start(void)
+/* Ends the initial policy of the main thread: it is bound, or other threads determine where memory is
+ * needed. */
+static void end_start_policy(void)
 {
-    if (atomic_exchange(&prefers_start, false) && has_policy_of_start())
+    if (atomic_exchange(&has_start_policy, false) && has_initial_policy())
         restore_policy();
 }
 
@@ -249,23 +249,23 @@ void thread_bind_main(void)
     int only;
     if (!os_is_main_thread())
         return;
-    leave_start();
-    if (settings()->main_free || atomic_exchange(&main_seen, true))
+    end_start_policy();
+    if (settings()->main_unbound || atomic_exchange(&main_checked, true))
         return;
     if (os_mask(0, &mask) || memcmp(&mask, &settings()->mask, sizeof mask)) {
         if (cpus_count(&mask, &only) == 1)
             settle(cores_take_cpu(only), only);
         return;
     }
-    int core = begins_first ? cores_take() : cores_take_on(node_of_cpu(os_cpu()));
+    int core = has_first_place ? cores_take() : cores_take_on(node_of_cpu(os_cpu()));
     int error = core == NO_CORE ? 0 : thread_bind(core);
     if (error) {
         cores_release(core);
         create_refused(error);
     } else if (core != NO_CORE) {
         atomic_store(&main_bound, true);
-        say_if_verbose("process %d: the main thread is on CPU %d, node %d", (int)os_process(), core_cpu(core),
-                       mine.node);
+        print_if_verbose("process %d: the main thread is on CPU %d, node %d", (int)os_process(), core_cpu(core),
+                       own.node);
     }
 }
 
@@ -273,12 +273,12 @@ void thread_follow_main(void)
 {
     struct cpus mask;
     int only;
-    if (!atomic_load_explicit(&main_seen, memory_order_relaxed) && os_is_main_thread() &&
+    if (!atomic_load_explicit(&main_checked, memory_order_relaxed) && os_is_main_thread() &&
         os_mask(0, &mask) == 0 && cpus_count(&mask, &only) == 1)
         thread_bind_main();
 }
 
-void thread_free_main(void)
+void thread_unbind_main(void)
 {
     if (!os_is_main_thread() || !atomic_exchange(&main_bound, false))
         return;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* The calling thread: what it has, how it gets and loses it. */
+/* The placement of the calling thread. */
 #ifndef THREAD_H
 #define THREAD_H
 
@@ -8,73 +8,71 @@
 
 enum { NO_CPU = -1 };
 
-/* What a thread has. */
+/* The placement of a thread. */
 struct place {
-    int core;          /* taken for it, or NO_CORE */
-    int cpu;           /* it was bound to it by this library, or NO_CPU */
-    int node;          /* its pages are here; -1 if nobody saw to it */
-    uintptr_t bottom;  /* of its stack, 0 if not known */
+    int core;          /* its core, or NO_CORE */
+    int cpu;           /* the CPU to which this library bound it, or NO_CPU */
+    int node;          /* the node of its pages; -1 if they were not placed */
+    uintptr_t bottom;  /* of its stack; 0 if unknown */
 };
 
-/* Of a thread that nothing was done for. */
+/* Of a thread that was not placed. */
 #define NO_PLACE {NO_CORE, NO_CPU, -1, 0}
 
 struct place *thread_place(void);
 
-/* The calling thread is the only one of a forked child, with the mask and the policy of the one that
- * forked. */
+/* In a forked child, which has the mask and the policy of the thread that forked. */
 void thread_begin_child(void);
 
-/* Reads the settings and prepares what threads need. Once; calls after the first do nothing. */
+/* Reads the settings and prepares what threads need. Calls after the first do nothing. */
 void thread_library_begin(char **environment);
 
-/* The calling thread begins with this place: its core is given back when it ends, however it
- * ends. */
+/* The calling thread starts with this placement. Its core is released when it ends, in whatever way. */
 void thread_begin(const struct place *place);
 
-/* Where the calling thread's policy takes memory from several nodes in turn or prefers one, its
- * stack does not follow. */
+/* If the calling thread's policy interleaves or prefers a node, keeps its stack out of that policy. */
 void thread_keep_stack(const struct policy *policy);
 
-/* Gives back the core of the calling thread, if it has one. */
+/* Releases the core of the calling thread, if it has one. */
 void thread_release(void);
 
-/* Binds the calling thread to a core that it has taken, and brings its pages there. On an error
- * nothing has changed. */
+/* Binds the calling thread to a core that it has taken, and moves its pages there. After an error nothing
+ * has changed. */
 int thread_bind(int core);
 
-/* Binds the main thread to a free core, unless it is bound already, by itself or by its OpenMP:
- * then its pages follow it. Does so once, when the first thread is created; what it takes stays taken.
- * The program that was launched gets its first core, where its memory has come from since it began;
- * a process that it started gets the first free core of the node that it runs on. */
+/* Binds the main thread to a free core, unless it is bound already, by itself or its OpenMP: then only its
+ * pages are moved. Happens once, when the first thread is created; the core stays taken. The launched
+ * program gets its first core, whose node its memory has come from; a process that it started gets the
+ * first free core of the node that it runs on. */
 void thread_bind_main(void);
 
-/* The same if the main thread is bound already. Nothing happens if it is not. */
+/* The same if the main thread is bound already; otherwise does nothing. */
 void thread_follow_main(void);
 
-/* Gives the main thread the whole mask again if it was bound by `thread_bind_main`: a runtime is
- * about to look at it. */
-void thread_free_main(void);
+/* Gives the main thread the whole mask again if `thread_bind_main` bound it: a runtime is about to read
+ * it. */
+void thread_unbind_main(void);
 
-/* Whether the calling thread's only CPU was given to it, by this library or by an OpenMP that follows
- * the plan, and not asked for by the program. */
+/* Whether this library, or an OpenMP that follows the plan, bound the calling thread to its only CPU, and
+ * not the program. */
 bool thread_is_given(int cpu);
 
-/* The mask that the process began with. */
-const struct cpus *thread_mask_of_start(void);
+/* The mask with which the process started. */
+const struct cpus *thread_initial_mask(void);
 
-/* The program has set the calling thread's mask. */
+/* Records that the program has set the calling thread's mask. */
 void thread_was_bound(void);
 
-/* An OpenMP binds the threads of this process to places of the plan. */
+/* Records that an OpenMP runtime binds the threads of this process to places of the plan. */
 void thread_runtime_binds(void);
 
-/* Whether this is the main thread and its memory is preferred on its first core's node, as it is from
- * the start of the program that was launched until its first thread is created. A child that shares its
- * parent's memory is as its parent. */
-bool thread_has_policy_of_start(void);
+/* Whether this is the main thread, with the initial policy that prefers its first core's node, which the
+ * launched program has until its first thread is created. A child that shares its parent's memory is like
+ * its parent. */
+bool thread_has_initial_policy(void);
 
-/* Whether the library began in the calling process; not so in one that shares its parent's memory. */
+/* Whether the library was initialised in the calling process; not so in a child that shares its parent's
+ * memory. */
 bool thread_is_of_process(void);
 
 #endif

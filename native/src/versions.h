@@ -1,14 +1,10 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/*
- * Included in every file by the Makefile: the library asks for functions as glibc 2.28 has them, whatever
- * it is built with, so that it loads into programs of older systems and containers. A later glibc
- * moved these to other files or gave them another version for other callers; what they do here is
- * the same. What 2.28 lacks is in newer.h.
- *
- * Before glibc 2.34 these were in libpthread and libdl. The library does not name those: a program
- * need not have brought them, and a small system of today does not even have their files. So they
- * may be missing where the program runs (newer.h: threads_are_there).
- */
+/* Included in every file by the Makefile: the library uses the versions of functions that glibc 2.28 has,
+ * so that it loads into programs of older systems and containers. A later glibc moved these functions to
+ * other files or gave them another version for other callers; for this library they do the same. Functions
+ * that 2.28 lacks are in newer.h. Before glibc 2.34 some of these were in libpthread and libdl. The
+ * library does not need those files: a program may not have loaded them, and a small system may not have
+ * them. So the functions may be missing (newer.h: threads_are_there). */
 #ifndef VERSIONS_H
 #define VERSIONS_H
 
@@ -21,7 +17,7 @@
 #endif
 
 #ifdef OLDEST
-/* Clang forgets that a name is weak when it gets a version; then libpthread must be there. */
+/* Clang loses the weakness of a name with a version; then libpthread must be loaded. */
 #ifdef __clang__
 #define SAY(text)
 #else
@@ -46,7 +42,7 @@ AS_IN(OLDEST_OF_AFFINITY, pthread_attr_setaffinity_np);
 AS_IN("2.18", pthread_getattr_default_np);
 #endif
 
-/* Ours, which does without libdl: see newer.c. */
+/* Our own, which does not need libdl: see newer.c. */
 #define dlsym numaplace_dlsym
 
 #endif

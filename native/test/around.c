@@ -83,7 +83,7 @@ static void a_mask_that_the_user_gave_is_kept(void)
         CHECK(status_of(child) == 0);
         return;
     }
-    /* Now it has this CPU from the start. */
+    /* Now it starts with this CPU. */
     setenv("NUMAPLACE_AGAIN", "1", 1);
     char *words[] = {"threads", getenv("NUMAPLACE_CASE"), NULL};
     execv("/proc/self/exe", words);
@@ -93,7 +93,7 @@ static void processes_share_the_cores_of_a_registry(void)
 {
     int file = open("registry", O_RDWR | O_CREAT, 0600);
     CHECK(file >= 0 && write(file, "NUMAKIT CORES 1\n", 16) == 16);
-    /* The path need not lead to it any more. */
+    /* The path may lead to another file. */
     CHECK(unlink("registry") == 0);
     if (file != 100) {
         /* Once more, with the descriptor that was promised. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* A case is a function; what does not hold ends its process with status 1 and says where. */
+/* A case is a function; a failed check ends its process with status 1 and prints where. */
 #ifndef CHECK_H
 #define CHECK_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* What is started by a bound thread, in all ways that the C library has, finds the whole mask. */
+/* Processes and threads that a bound thread starts, in all ways of the C library, get the whole mask. */
 #define _GNU_SOURCE
 #include "check.h"
 #include <aio.h>
@@ -176,7 +176,7 @@ static void a_program_that_takes_the_place_of_this_one(void)
     CHECK(!"cannot start this program again");
 }
 
-/* What the program asks for itself is inherited, as it is without the library. */
+/* A mask that the program sets itself is inherited, as without the library. */
 static void a_mask_of_its_own_is_inherited(void)
 {
     struct waiting one;
@@ -194,7 +194,7 @@ static void a_mask_of_its_own_is_inherited(void)
         execv(words[0], words);
     CHECK(status_of(child) == 1);
     CHECK(sched_setaffinity(0, 0, &mask) == -1 && errno == EINVAL);
-    /* What it was given, once more: as if it had never asked. */
+    /* Setting the mask that it had, as if the program had not bound it. */
     CPU_ZERO(&mask);
     CPU_SET(first_cpu, &mask);
     CHECK(sched_setaffinity(0, sizeof mask, &mask) == 0);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Its status is the number of CPUs that it may use; linked statically, so that it finds what it
- * inherited and nothing changes that. */
+/* Its exit status is the number of CPUs that it may use; linked statically, so that nothing changes the
+ * inherited mask. */
 #define _GNU_SOURCE
 #include <sched.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* What the library writes to others: labels for recorders, lines for people. */
+/* Output of the library: labels for recorders, messages on standard error. */
 #define _GNU_SOURCE
 #include "check.h"
 #include <fcntl.h>
@@ -14,10 +14,10 @@
 #pragma weak numaplace_phase_end
 #endif
 
-/* A reader that leaves when somebody is about to write; -1 for none. */
+/* A reader that closes the FIFO just before a write; -1 for none. */
 static int leaves = -1;
 
-/* Stands in for that of the C library, also for the library under test. */
+/* Replaces the C library's function, also for the library under test. */
 ssize_t write(int file, const void *bytes, size_t count)
 {
     if (leaves >= 0)
@@ -90,7 +90,7 @@ static void a_reader_that_leaves_ends_nobody(void)
     leaves = reader_of(&made);
     CHECK(numaplace_phase_begin("gone") == 0);
     CHECK(leaves == -1 && !pipe_signal_waits() && !pipe_signal_is_blocked());
-    /* What waited before is the program's. */
+    /* A signal that was pending before belongs to the program. */
     sigset_t pipe;
     sigemptyset(&pipe);
     sigaddset(&pipe, SIGPIPE);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Who gets which core, and when it is free again. */
+/* Which thread gets which core, and when it is free again. */
 #define _GNU_SOURCE
 #include "check.h"
 #include <errno.h>

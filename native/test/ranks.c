@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Ranks of MPI divide the plan; the launcher is played by variables. */
+/* MPI ranks divide the plan; variables simulate the launcher. */
 #define _GNU_SOURCE
 #include "check.h"
 #include <spawn.h>
@@ -8,7 +8,7 @@
 
 extern char **environ;
 
-/* Ends unless a variable has this value; NULL for one that is not there. */
+/* Ends unless a variable has this value; NULL for an unset one. */
 static void check_value(const char *name, const char *expected)
 {
     const char *value = getenv(name);

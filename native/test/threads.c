@@ -35,7 +35,7 @@ static void find_cpus(void)
     }
 }
 
-/* This program again, as `numa run` would start it. */
+/* Starts this program again, as `numa run` would. */
 static void become(const struct test *test, char **words)
 {
     char text[64];

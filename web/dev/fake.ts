@@ -1,4 +1,4 @@
-// A fake server with generated data, to look at the page without a real one:
+// A fake server with generated data, to use the page without a real one:
 // `npm run fake [-- PORT NODES [two|many]]`. It uses the real protocol and content security policy.
 
 import { readFile } from "node:fs/promises";
@@ -97,21 +97,21 @@ interface Watch {
 
 const sockets = new WebSocketServer({ server, path: "/stream", handleProtocols: () => "numakit.1" });
 
-function tell(socket: WebSocket, message: FromServer): void {
+function send(socket: WebSocket, message: FromServer): void {
   socket.send(JSON.stringify(message));
 }
 
-function everyone(message: FromServer): void {
-  for (const client of sockets.clients) tell(client, message);
+function broadcast(message: FromServer): void {
+  for (const client of sockets.clients) send(client, message);
 }
 
 sockets.on("connection", (socket) => {
   const watches = new Map<number, Watch>();
   let seq = 0;
   state.clients += 1;
-  tell(socket, { type: "hello", protocol: 1, role: "controller", instance, sources, state, limits: LIMITS });
-  tell(socket, { type: "labels", source: 0, labels, all: true });
-  if (two) tell(socket, { type: "labels", source: 1, labels: [{ id: 1, time_ns: second.started_ns + 9e9, text: "job started" }], all: true });
+  send(socket, { type: "hello", protocol: 1, role: "controller", instance, sources, state, limits: LIMITS });
+  send(socket, { type: "labels", source: 0, labels, all: true });
+  if (two) send(socket, { type: "labels", source: 1, labels: [{ id: 1, time_ns: second.started_ns + 9e9, text: "job started" }], all: true });
   const grid = (id: number, watch: Watch): void => {
     const now = watch.source === 1 ? started - 3_600_000 + LENGTH : Date.now();
     const last = Math.floor(now / watch.stepMs);
@@ -167,21 +167,21 @@ function change(socket: WebSocket, message: ToServer): void {
     else if (verb === "close") state.recording = null;
     else if (verb === "enable" || verb === "disable") turn(argument, verb === "enable");
     else if (verb === "label") labels.push({ id: nextLabel++, time_ns: Date.now() * 1e6, text: argument });
-    else [ok, text] = [false, `'${String(verb)}' is no order; give one of record, label, pause, resume, interval`];
+    else [ok, text] = [false, `'${String(verb)}' is not a command; give one of record, label, pause, resume, interval`];
   } else if (message.type === "label") labels.push({ id: nextLabel++, time_ns: message.time_ns ?? Date.now() * 1e6, text: message.text });
   else if (message.type === "edit_label") labels = labels.map((l) => (l.id === message.label ? { ...l, text: message.text } : l));
   else if (message.type === "remove_label") labels = labels.filter((l) => l.id !== message.label);
   else return;
-  tell(socket, { type: "reply", id: message.id, ok, text });
-  everyone({ type: "labels", source: 0, labels, all: true });
-  everyone({ type: "state", ...state });
+  send(socket, { type: "reply", id: message.id, ok, text });
+  broadcast({ type: "labels", source: 0, labels, all: true });
+  broadcast({ type: "state", ...state });
 }
 
 setInterval(() => {
   state.samples = Math.round((Date.now() - started) / interval);
   state.history.to_ns = Date.now() * 1e6;
   if (state.recording) state.recording.bytes += 40_000;
-  everyone({ type: "state", ...state });
+  broadcast({ type: "state", ...state });
 }, 1000);
 
 server.listen(port, "127.0.0.1", () => console.log(`http://127.0.0.1:${port}/#token=made-up-token-of-no-worth`));

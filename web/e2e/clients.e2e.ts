@@ -1,4 +1,4 @@
-// Several clients: what each may do and sees, whatever the others do.
+// Several clients: what each may do and sees, independent of other clients.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -22,7 +22,7 @@ test("a viewer sees everything and can change nothing", async () => {
   await until("the label", async () => ((await viewer.page.locator(".labels").textContent()) ?? "").includes("seen"));
   assert.equal(await viewer.page.locator(".labels").getByRole("button", { name: /edit|remove/ }).count(), 0);
   await follow.click();
-  assert.equal((await viewer.view())?.follow, false, "its own picture is its own");
+  assert.equal((await viewer.view())?.follow, false, "its view is independent");
   // The server decides, whatever buttons the page has.
   await viewer.page.evaluate(() => window.numakit?.order({ type: "order", line: "pause" }));
   await viewer.notice(/a viewer cannot change anything/);
@@ -65,14 +65,14 @@ test("a client that reads nothing delays neither the others nor the sampler", as
   for (let id = 100; id < 220; id++) slow.send({ type: "fetch", id, source: 0, series, from_ns: now - 1e9, to_ns: now + 60e9, buckets: 2000 });
   const lost = async () => Number(/(\d+) (?:ticks )?lost/.exec(await numa.ctl("status"))?.[1] ?? 0);
   const before = quick.frames.length;
-  await until("frames for who reads", () => quick.frames.length > before + 60);
+  await until("frames for the client that reads", () => quick.frames.length > before + 60);
   const seqs = quick.frames.map((frame) => frame.header.seq);
   assert.ok(seqs.every((seq, at) => at === 0 || seq === (seqs[at - 1] ?? 0) + 1), "none of them is missing");
   assert.equal(quick.frames.at(-1)?.header.dropped, 0);
   const ticks = Number(/(\d+) samples/.exec(await numa.ctl("status"))?.[1] ?? 0);
   assert.ok((await lost()) < Math.max(ticks * 0.2, 50), await numa.ctl("status"));
   slow.resume();
-  await until("what it missed, counted", () => slow.frames.some((frame) => frame.header.dropped > 0));
+  await until("a count of missed frames", () => slow.frames.some((frame) => frame.header.dropped > 0));
   await Promise.all([slow.close(), quick.close()]);
   await becomes("that numa runs", async () => (await numa.ctl("status")).length > 0, true);
   await numa.close();

@@ -22,7 +22,7 @@ test("freeze stops one page, live continues it", async () => {
   await until("more samples", async () => (await newest(s.one)) > held[1] + 1500);
   assert.deepEqual(await range(s.one, "faults"), held);
   assert.match(await s.one.status(), /^frozen/);
-  assert.match(await s.two.status(), /^live/, "the other page goes on");
+  assert.match(await s.two.status(), /^live/, "the other page continues");
   assert.ok((await range(s.two, "faults"))[1] > held[1]);
   await follow.click();
   await until("the newest", async () => (await range(s.one, "faults"))[1] > held[1] + 1000);
@@ -110,13 +110,13 @@ test("an uploaded recording becomes another source", async () => {
   await until("its name", async () => (await own.status()) === "recording");
   await own.ready();
   await until("its samples", async () => ((await charts(own, "faults"))[0]?.lines[0]?.values.filter((value) => !Number.isNaN(value)).length ?? 0) > 10);
-  assert.match(await s.one.status(), /^live/, "others go on with what they look at");
+  assert.match(await s.one.status(), /^live/, "other pages keep their view");
   await own.page.getByLabel("Data source").selectOption({ index: 0 });
   await until("the live source again", async () => /^live/.test(await own.status()));
   await own.close();
 });
 
-test("the link to a view shows the same view to others, and holds no access key", async () => {
+test("the link to a view shows the same view to others, and contains no access key", async () => {
   const { page, context } = s.one;
   await context.grantPermissions(["clipboard-read", "clipboard-write"]);
   await new Panel(s.one, "faults").press("Close panel");

@@ -13,7 +13,7 @@ const COMPILED_MIB = 0.25;
 
 after(() => closeBrowser());
 
-test(`${FRAMES / 1000} thousand frames at full speed leave no garbage behind`, async (t) => {
+test(`${FRAMES / 1000} thousand frames at full speed leave no garbage`, async (t) => {
   const { early, late, taken, seconds } = await stream(FRAMES);
   t.diagnostic(`heap ${early.toFixed(2)} MiB after ${FRAMES / 10} frames, ${late.toFixed(2)} MiB after ${taken}; ${Math.round(taken / seconds)} frames/s`);
   assert.equal(taken, FRAMES);

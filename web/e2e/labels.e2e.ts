@@ -53,7 +53,7 @@ test("every panel of every page draws all of them", async () => {
       await becomes(`the marks on ${id}`, () => drawnMarks(client, id, all), all.map(() => true));
     }
     const [first] = await Panel.all(client);
-    assert.deepEqual(await drawnMarks(client, first ?? "", [(all[0] ?? 0) - 5000]), [false], "where no label is, none is drawn");
+    assert.deepEqual(await drawnMarks(client, first ?? "", [(all[0] ?? 0) - 5000]), [false], "no mark without a label");
   }
 });
 
@@ -64,7 +64,7 @@ test("a label edited in one page changes in all", async () => {
   await new Controls(s.two).answer("<b>changed</b>");
   await seenByBoth("<b>changed</b>");
   assert.ok(!(await listed(s.one)).includes("by key"));
-  assert.equal(await s.one.page.locator(".labels b").count(), 0, "text stays text");
+  assert.equal(await s.one.page.locator(".labels b").count(), 0, "text is not markup");
 });
 
 test("a removed label disappears in all pages, also from the charts", async () => {

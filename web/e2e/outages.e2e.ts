@@ -131,7 +131,7 @@ test("a server is stopped for seconds: the page continues, and shows a gap", asy
   await until("new samples", async () => ((await measured(client)).at(-1) ?? 0) > last + 3000);
   await until("the gap", async () => (await gap(client)).ms > 1500);
   await until("lost ticks", async () => ((await client.state())?.lost ?? 0) > lost);
-  await until("a word about it, or live again", async () => /^(sampler behind|live)/.test(await client.status()));
+  await until("a message, or live again", async () => /^(sampler behind|live)/.test(await client.status()));
 });
 
 test("a connection is cut for seconds: the missed samples are fetched", async () => {

@@ -125,7 +125,7 @@ test("lines are stacked, or drawn with one chart per line", async () => {
   await until("samples", async () => (await joined.legend()).every((line) => /\d/.test(line.value)));
   await controls().hold();
   await joined.press("Stacked");
-  await until("an axis that holds the sum", async () => {
+  await until("an axis for the sum", async () => {
     const [chart] = await charts(s.one, joined.id);
     const sums = chart?.lines[0]?.values.map((value, row) => value + (chart.lines[1]?.values[row] ?? 0)).filter((value) => !Number.isNaN(value)) ?? [];
     return sums.length > 0 && (await top()) >= Math.max(...sums) * 0.999;

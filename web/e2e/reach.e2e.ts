@@ -143,5 +143,5 @@ test("a dialog traps the focus and returns it", async () => {
   const inside = () => page.evaluate(() => document.activeElement?.closest("dialog") !== null);
   await until("the focus in the dialog", inside);
   await page.keyboard.press("Escape");
-  await until("the focus back", () => help.evaluate((button) => button === document.activeElement));
+  await until("the focus on the button", () => help.evaluate((button) => button === document.activeElement));
 });

@@ -62,7 +62,7 @@ describe("two recordings", () => {
 
   test("are aligned at their starts", async () => {
     await pick(one, "Compare with").selectOption({ label: second.path });
-    await until("the second beside the first", async () => {
+    await until("the second next to the first", async () => {
       const { row, text } = await atCursor(one, rows(), first);
       return text === said(row, 0);
     });
@@ -87,11 +87,11 @@ describe("two recordings", () => {
     await rows().press("Table");
   });
 
-  test("an address holds the comparison", async () => {
+  test("the address contains the comparison", async () => {
     await until("the address", () => /beside=1/.test(one.page.url()) && /at=phase\+1/.test(one.page.url()));
     const two = await Client.open(numa.viewer);
     await two.visit(one.page.url());
-    await until("the same beside each other", async () => {
+    await until("the same comparison", async () => {
       const { row, text } = await atCursor(two, rows(two), first);
       return text === said(row, 500);
     });
@@ -109,13 +109,13 @@ describe("two recordings", () => {
     assert.equal(await pick(one, "Compare with").locator("option:checked").textContent(), first.path);
     // All of the second: samples 0 to 3999 against 500 to 4499.
     await rows().press("Table");
-    await until("the first beside it", async () => {
+    await until("the first next to it", async () => {
       const [head = [], line = []] = await rows().table();
       return /^\d/.test(line[head.indexOf(`of ${first.path}`)] ?? "");
     });
     await rows().press("Table");
     await pick(one, "Compare with").selectOption({ label: "Compare with …" });
-    await until("the second alone", async () => !(await atCursor(one, rows(), second)).text.includes("("));
+    await until("only the second", async () => !(await atCursor(one, rows(), second)).text.includes("("));
   });
 });
 
@@ -134,7 +134,7 @@ test("a recording is uploaded to a live page and compared with live data", async
     await until("live again", async () => /^live/.test(await one.status()));
     await one.page.getByLabel("Compare with", { exact: true }).selectOption({ label: "first.arrows" });
     await faults.press("Table");
-    await until("the recording beside it", async () => {
+    await until("the recording next to it", async () => {
       const [head = [], line = []] = await faults.table();
       return /^\d/.test(line[head.indexOf("of first.arrows")] ?? "") && /^[+−]\d/.test(line[head.indexOf("difference")] ?? "");
     });

@@ -32,7 +32,7 @@ afterEach(async () => {
 });
 
 /** Waits until the server has reported a refusal. */
-async function told(pattern: RegExp): Promise<void> {
+async function reported(pattern: RegExp): Promise<void> {
   await until(`a line like ${pattern} among: ${numa.errors.join(" / ")}`, () => numa.errors.some((line) => line.startsWith("numa: refused 127.0.0.1:") && pattern.test(line)));
 }
 
@@ -45,8 +45,8 @@ test("a message that is not JSON or of unknown type is answered with the error",
   socket.send(Buffer.from([1, 2, 3]));
   await socket.message("notice", (one) => /binary/.test(one.text));
   assert.equal((await socket.order("status")).ok, true);
-  await told(/invalid message/);
-  await told(/binary messages/);
+  await reported(/invalid message/);
+  await reported(/binary messages/);
   await socket.close();
 });
 
@@ -54,7 +54,7 @@ test("a message over 256 KiB ends the connection", async () => {
   const socket = await Socket.enter(numa, numa.controller);
   socket.send(`{"type":"order","id":1,"line":"${"x".repeat(260 * 1024)}"}`);
   await until("the end of the connection", () => socket.closed);
-  await told(/too long|size|capacity/i);
+  await reported(/too long|size|capacity/i);
 });
 
 test("invalid commands are answered with the fix", async () => {
@@ -77,10 +77,10 @@ test("without the cookie, access is denied", async () => {
   assert.equal((await ask(numa, "POST", "/recordings?name=x", { Origin: numa.origin }, "x")).status, 401);
   const wrong = await ask(numa, "POST", "/session", { Origin: numa.origin }, JSON.stringify({ token: "0".repeat(32) }));
   assert.deepEqual([wrong.status, wrong.headers["set-cookie"]], [401, undefined]);
-  await told(/GET \/stream: 401/);
-  await told(/GET \/export.csv: 401/);
-  await told(/POST \/recordings: 401/);
-  await told(/POST \/session: 401/);
+  await reported(/GET \/stream: 401/);
+  await reported(/GET \/export.csv: 401/);
+  await reported(/POST \/recordings: 401/);
+  await reported(/POST \/session: 401/);
 });
 
 test("pages of other origins can neither log in nor read", async () => {
@@ -92,8 +92,8 @@ test("pages of other origins can neither log in nor read", async () => {
   }
   assert.equal((await ask(numa, "POST", "/session", {}, body)).status, 403);
   assert.equal((await ask(numa, "POST", "/recordings?name=x", { Cookie: cookie, Origin: "http://evil.example" }, "x")).status, 403);
-  await told(/POST \/session: 403 .*origin 'http:\/\/evil.example'/);
-  await told(/GET \/stream: 403 .*origin/);
+  await reported(/POST \/session: 403 .*origin 'http:\/\/evil.example'/);
+  await reported(/GET \/stream: 403 .*origin/);
 });
 
 test("an unknown host name that resolves to this server is refused", async () => {
@@ -103,8 +103,8 @@ test("an unknown host name that resolves to this server is refused", async () =>
     const origin = `http://${host}`;
     assert.equal((await Socket.open(numa, { Cookie: cookie, Host: host, Origin: origin })).refused, 421, host);
   }
-  assert.equal((await ask(numa, "GET", "/", { Host: "localhost:9" })).status, 200, "tunnels have ports of their own");
-  await told(/421 .*'evil.example'/);
+  assert.equal((await ask(numa, "GET", "/", { Host: "localhost:9" })).status, 200, "tunnels have other ports");
+  await reported(/421 .*'evil.example'/);
 });
 
 test("a viewer can change nothing", async () => {
@@ -120,17 +120,17 @@ test("a viewer can change nothing", async () => {
   assert.equal(upload.status, 403);
   const state = boss.messages.findLast((one) => one.type === "state");
   if (state?.type === "state") assert.deepEqual([state.interval_ns, state.paused, state.recording], [1e8, false, null]);
-  await told(/a viewer cannot change anything/);
+  await reported(/a viewer cannot change anything/);
   await Promise.all([viewer.close(), boss.close()]);
 });
 
-test("clients above the limit are refused, and one that leaves frees its place", async () => {
+test("clients above the limit are refused, and one that leaves frees a slot", async () => {
   const cookie = await logIn(numa, numa.viewer);
   const all: Socket[] = [];
   for (let count = 0; count < 16; count++) all.push(await Socket.open(numa, { Cookie: cookie }));
   assert.ok(all.every((one) => one.refused === 0));
   assert.equal((await Socket.open(numa, { Cookie: cookie })).refused, 503);
-  await told(/503 .*16 viewers/);
+  await reported(/503 .*16 viewers/);
   const asked = await ask(numa, "GET", "/session", { Cookie: cookie });
   assert.deepEqual([asked.status, /16 viewers/.test(asked.text)], [503, true]);
   await all.pop()?.close();
@@ -157,7 +157,7 @@ test("unknown files and methods are refused", async () => {
   for (const method of ["PUT", "DELETE", "TRACE"]) assert.equal((await ask(numa, method, "/")).status, 405, method);
   const upgrade = await ask(numa, "GET", "/stream", { Origin: numa.origin, Cookie: await logIn(numa, numa.viewer) });
   assert.equal(upgrade.status, 400);
-  await told(/GET \/etc\/passwd|passwd: 404/);
+  await reported(/GET \/etc\/passwd|passwd: 404/);
 });
 
 test("an invalid recording is refused with the reason", async () => {
@@ -165,7 +165,7 @@ test("an invalid recording is refused with the reason", async () => {
   const answer = await ask(numa, "POST", "/recordings?name=broken.arrows", headers, "this is no recording");
   assert.ok(answer.status >= 400 && answer.status < 500, `${answer.status} ${answer.text}`);
   assert.match(answer.text, /broken.arrows/);
-  await told(/POST \/recordings: 4/);
+  await reported(/POST \/recordings: 4/);
 });
 
 test("a request whose head never arrives times out, while others are served", async () => {

@@ -94,7 +94,7 @@ test("the wheel zooms around the pointer, with Ctrl if the page scrolls, with Sh
   if (scrolls) {
     await mouse.wheel(0, top > 20 ? -20 : 20);
     await until("the scrolled page", async () => (await place())[0] !== top);
-    assert.deepEqual(await range(s.one, ID), before, "the wheel alone scrolls");
+    assert.deepEqual(await range(s.one, ID), before, "the wheel without Ctrl scrolls");
     await mouse.move(...(await new Panel(s.one, ID).point(0.25)));
     await keyboard.down("Control");
   }

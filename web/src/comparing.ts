@@ -1,7 +1,7 @@
 // The selection of a second source and of the alignment: at the start of both or at a label that both
-// have. The selection is part of the view, so that the page address holds it.
+// have. The selection is part of the view, and so of the page address.
 
-import { Beside, sharedLabels } from "./beside";
+import { SecondSource, sharedLabels } from "./second-source";
 import type { Connection } from "./connection";
 import { h } from "./elements";
 import type { Frame } from "./frame";
@@ -12,7 +12,7 @@ import type { View } from "./view";
 import type { WireLabel, SourceInfo } from "./wire";
 
 /** What the comparison needs from the page. */
-export interface Surroundings {
+export interface ComparisonContext {
   sources: SourceInfo[];
   view: View;
   connection: Connection;
@@ -22,12 +22,12 @@ export interface Surroundings {
 
 export class Comparing {
   readonly element = h("span", { class: "compare" });
-  private beside: Beside | null = null;
+  private beside: SecondSource | null = null;
   private readonly which: HTMLSelectElement;
   private readonly where = h("select", { "aria-label": "Align at", title: "Where to align the two sources" });
 
   constructor(
-    private readonly around: Surroundings,
+    private readonly around: ComparisonContext,
     private readonly catalog: Catalog,
     private readonly timeline: Timeline,
     private readonly changed: () => void,
@@ -83,7 +83,7 @@ export class Comparing {
   private apply(): void {
     const { sources, view, connection, ids } = this.around;
     const other = sources.find((one) => one.id === view.beside && one.id !== this.catalog.source.id);
-    const beside = other ? new Beside(other, this.catalog, connection, ids, this.shift(other), this.changed) : null;
+    const beside = other ? new SecondSource(other, this.catalog, connection, ids, this.shift(other), this.changed) : null;
     this.beside = beside;
     this.other = beside ? (number) => beside.track(this.timeline.slice, number) : undefined;
     this.fill();

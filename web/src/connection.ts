@@ -10,7 +10,7 @@ export type Link =
   | { is: "lost"; again: number; tries: number; why?: string }
   | { is: "refused"; why: string }
   | { is: "ended"; why: string }
-  /** There is no server: the page's own file holds all data. For each source the bucket length, 0 if every row is kept. */
+  /** There is no server: the page's own file contains all data. For each source the bucket length, 0 if every row is kept. */
   | { is: "standalone"; steps: number[] };
 
 export interface Listener {
@@ -32,12 +32,12 @@ export interface Connection {
 
 const PROTOCOL = "numakit.1";
 const LONGEST_PAUSE_MS = 5000;
-/** How long to wait for the answer whether this page has access. */
+/** Maximum wait for the answer whether this page has access. */
 const PATIENCE_MS = 5000;
 /** HTTP status of a server that has reached its limit of clients. */
 const FULL = 503;
-const STRANGER = "Open the full address that numa printed: the part after # is the access key.";
-const STARTED_AGAIN = "numa was restarted: open the new address that it printed. Data received so far is kept.";
+const NO_TOKEN = "Open the full address that numa printed: the part after # is the access key.";
+const SERVER_RESTARTED = "numa was restarted: open the new address that it printed. Data received so far is kept.";
 
 /** The token in the address, as `#token=...` or as the whole fragment. */
 export function tokenIn(fragment: string): string | null {
@@ -102,7 +102,7 @@ export class Served implements Connection {
 
   private open(): void {
     this.socket?.close();
-    // Relative to the page, wherever a proxy serves it.
+    // Relative to the page, so that it works behind a proxy.
     const stream = new URL("stream", location.href);
     stream.protocol = location.protocol === "https:" ? "wss:" : "ws:";
     const socket = new WebSocket(stream, PROTOCOL);
@@ -140,7 +140,7 @@ export class Served implements Connection {
     const refusal = await this.refusal();
     if (refusal !== null && refusal.status !== FULL) {
       this.refused = true;
-      return this.listener.linkChanged({ is: "refused", why: this.wasOpen ? STARTED_AGAIN : STRANGER });
+      return this.listener.linkChanged({ is: "refused", why: this.wasOpen ? SERVER_RESTARTED : NO_TOKEN });
     }
     const pause = Math.min(250 * 2 ** Math.min(this.tries, 6), LONGEST_PAUSE_MS);
     this.listener.linkChanged({ is: "lost", again: Date.now() + pause, tries: this.tries, why: refusal?.why });

@@ -98,7 +98,7 @@ export function notify(text: string, bad = false): void {
 let stands: HTMLElement | null = null;
 
 /** Shows a notice until it is replaced; null removes it. */
-export function standing(text: string | null): void {
+export function persistentNotice(text: string | null): void {
   stands?.remove();
   stands = null;
   if (text === null) return;

@@ -50,17 +50,17 @@ export interface Extent {
   rows: number;
   series: number;
   bytes: number;
-  /** Whether it holds all samples, or buckets of them. */
+  /** Whether it contains all samples, or buckets of them. */
   whole: boolean;
 }
 
-/** The size of a range of samples, if one file holds at most `values`. */
+/** The size of a range of samples, if one file holds at maxRows `values`. */
 export function extent(series: number, ms: number, intervalMs: number, values: number): Extent {
   const rows = Math.max(1, Math.round(ms / Math.max(intervalMs, 0.001)));
-  const most = Math.max(1, Math.floor(values / Math.max(1, series)));
-  const whole = rows <= most;
+  const maxRows = Math.max(1, Math.floor(values / Math.max(1, series)));
+  const whole = rows <= maxRows;
   const cells = series * (whole ? 1 : 3);
-  const written = Math.min(rows, most);
+  const written = Math.min(rows, maxRows);
   return { rows: written, series, bytes: written * (TIME_BYTES + cells * VALUE_BYTES), whole };
 }
 

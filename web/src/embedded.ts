@@ -1,7 +1,7 @@
 // Recordings that are embedded in the page's own file. They are queried like a server.
 
 import type { Connection, Listener } from "./connection";
-import { Kept, type Block } from "./kept";
+import { EmbeddedRecording, type Block } from "./embedded-recording";
 import type { Contents, FromServer, ObservationState, ToServer } from "./wire";
 
 const FORMAT = 1;
@@ -32,7 +32,7 @@ export function embeddedIn(document: Document, listener: Listener): Embedded | n
 
 export class Embedded implements Connection {
   readonly served = false;
-  private sources: Kept[] = [];
+  private sources: EmbeddedRecording[] = [];
 
   constructor(
     private readonly listener: Listener,
@@ -43,7 +43,7 @@ export class Embedded implements Connection {
     try {
       const contents = JSON.parse(new TextDecoder().decode(await this.block(0))) as Contents;
       if (contents.format !== FORMAT) throw new Error(`unsupported format version ${contents.format}`);
-      this.sources = contents.sources.map((source) => new Kept(source, this.block));
+      this.sources = contents.sources.map((source) => new EmbeddedRecording(source, this.block));
     } catch (error) {
       return this.listener.linkChanged({ is: "ended", why: `This file cannot be read: ${reason(error)}` });
     }
@@ -63,11 +63,11 @@ export class Embedded implements Connection {
 
   private greet(): void {
     const [first] = this.sources;
-    const history = { from_ns: first?.told.from_ns ?? 0, to_ns: first?.told.to_ns ?? 0, full_from_ns: first?.told.from_ns ?? 0, bytes: 0, budget: 0 };
-    const sources = this.sources.map((source) => source.told.info);
+    const history = { from_ns: first?.contained.from_ns ?? 0, to_ns: first?.contained.to_ns ?? 0, full_from_ns: first?.contained.from_ns ?? 0, bytes: 0, budget: 0 };
+    const sources = this.sources.map((source) => source.contained.info);
     const messages: FromServer[] = [
       { type: "hello", protocol: 1, role: "viewer", instance: "file", sources, state: { ...STATE, history }, limits: LIMITS },
-      ...this.sources.map(({ told }) => ({ type: "labels" as const, source: told.info.id, labels: told.labels, all: true })),
+      ...this.sources.map(({ contained }) => ({ type: "labels" as const, source: contained.info.id, labels: contained.labels, all: true })),
     ];
     for (const message of messages) this.listener.message(message);
   }

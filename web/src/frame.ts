@@ -35,7 +35,7 @@ export function decodeFrame(buffer: ArrayBuffer): Frame {
 export function parseFrame(buffer: ArrayBuffer): Parsed {
   if (buffer.byteLength < 4) throw new Error(`a frame of ${buffer.byteLength} bytes has no header`);
   const length = new DataView(buffer).getUint32(0, true);
-  if (4 + length > buffer.byteLength) throw new Error(`a header of ${length} bytes ends behind its frame`);
+  if (4 + length > buffer.byteLength) throw new Error(`a header of ${length} bytes exceeds its frame`);
   const text = new TextDecoder().decode(new Uint8Array(buffer, 4, length));
   const header = JSON.parse(text) as FrameHeader;
   const { rows } = header;
@@ -83,7 +83,7 @@ function decodeColumn(buffer: ArrayBuffer, start: number, column: FrameColumn, r
   if (column.type === "const") return out.fill(base);
   const at = start + column.at;
   if (!(column.at >= 0) || at + rows * width > buffer.byteLength) {
-    throw new Error(`the column of series ${column.series} ends behind its frame`);
+    throw new Error(`the column of series ${column.series} exceeds its frame`);
   }
   const stored = view(buffer, at, column.type, rows);
   const none = column.type[0] === "u" ? 2 ** (8 * width) - 1 : NaN;

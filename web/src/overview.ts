@@ -35,7 +35,7 @@ export class Overview {
     this.askedKey = "";
   }
 
-  /** Requests wider buckets when the history has outgrown them. */
+  /** Requests wider buckets when the history is too long for them. */
   refresh([from, to]: [number, number]): void {
     if (this.series.length === 0) return;
     if (this.source.ended_ns !== null) return this.ask(from, to);

@@ -2,9 +2,9 @@
 
 import "uplot/dist/uPlot.min.css";
 import "./theme.css";
-import type { Surroundings } from "./comparing";
+import type { ComparisonContext } from "./comparing";
 import { Served, tokenIn, type Connection, type Link } from "./connection";
-import { fullPage, notify, standing } from "./dialogs";
+import { fullPage, notify, persistentNotice } from "./dialogs";
 import { embeddedIn } from "./embedded";
 import type { Frame } from "./frame";
 import { Screen } from "./screen";
@@ -84,7 +84,7 @@ export class Page {
   linkChanged(link: Link): void {
     this.link = link;
     if (this.screen) {
-      standing(link.is === "refused" || link.is === "ended" ? link.why : null);
+      persistentNotice(link.is === "refused" || link.is === "ended" ? link.why : null);
       return this.screen.stateChanged();
     }
     if (link.is === "refused" || link.is === "ended") {
@@ -143,7 +143,7 @@ export class Page {
   }
 
   /** What a comparison needs. */
-  surroundings(): Surroundings {
+  surroundings(): ComparisonContext {
     const { sources, view, connection, ids } = this;
     return { sources, view, connection, ids, labelsOf: (source) => this.labelsOf(source) };
   }

@@ -15,7 +15,7 @@ const PATIENCE_STEPS = 6;
 export interface Absent {
   why: string;
   /** Whether other series have values, so that only this one is missing. */
-  alone: boolean;
+  onlyThis: boolean;
 }
 
 export class Presence {
@@ -38,8 +38,8 @@ export class Presence {
       const one = this.catalog.series[number];
       if (!one) continue;
       const patience = Math.max(PATIENCE_MS, slice.stepMs * PATIENCE_STEPS, 3 * (this.resolutions.get(one.name) ?? 0));
-      if (Number.isNaN(end)) this.reasons.set(number, { why: this.never(one, newest), alone: newest > -Infinity && this.group(one) !== FORMULAS });
-      else if (newest - end > patience && this.group(one) !== FORMULAS) this.reasons.set(number, { why: `No data since ${clock(end)}${this.off(one)}.`, alone: true });
+      if (Number.isNaN(end)) this.reasons.set(number, { why: this.never(one, newest), onlyThis: newest > -Infinity && this.group(one) !== FORMULAS });
+      else if (newest - end > patience && this.group(one) !== FORMULAS) this.reasons.set(number, { why: `No data since ${clock(end)}${this.off(one)}.`, onlyThis: true });
     }
   }
 

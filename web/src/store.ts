@@ -42,10 +42,10 @@ export class Grid {
   private capacity = 0;
   private readonly tracks = new Map<number, Track>();
 
-  /** `most`: the maximum number of buckets kept. */
+  /** `maxBuckets`: the maximum number of buckets kept. */
   constructor(
     readonly stepMs: number,
-    private readonly most: number,
+    private readonly maxBuckets: number,
   ) {}
 
   /** The time at which the last bucket ends, in ms; 0 while there is none. */
@@ -64,13 +64,13 @@ export class Grid {
   /** Adds the buckets of a frame. Existing ones are replaced, a gap stays empty. */
   apply(frame: Frame): void {
     const first = frame.header.first ?? 0;
-    const count = Math.min(frame.header.rows, this.most);
+    const count = Math.min(frame.header.rows, this.maxBuckets);
     const skipped = frame.header.rows - count;
     if (count === 0) return;
     const begin = first + skipped;
     if (this.rows === 0) this.first = begin;
     const end = Math.max(begin + count, this.first + this.rows);
-    this.moveTo(Math.max(Math.min(begin, this.first), end - this.most));
+    this.moveTo(Math.max(Math.min(begin, this.first), end - this.maxBuckets));
     const at = begin - this.first;
     if (at < 0) return; // older than everything that is kept
     this.rows = Math.max(this.rows, at + count);
@@ -121,7 +121,7 @@ export class Grid {
 
   private reserve(rows: number): void {
     if (rows <= this.capacity) return;
-    this.capacity = Math.min(Math.max(rows + (rows >> 1), 64), Math.max(this.most, rows));
+    this.capacity = Math.min(Math.max(rows + (rows >> 1), 64), Math.max(this.maxBuckets, rows));
     const grown = (values: Float64Array) => {
       const next = new Float64Array(this.capacity).fill(NaN);
       next.set(values);

@@ -1,4 +1,4 @@
-// The visible time range and its data: a growing grid while the page follows live data, else the
+// The visible time range and its data: a growing grid while the page follows live data, otherwise the
 // answers to fetches of the past.
 
 import type { Connection } from "./connection";
@@ -118,10 +118,10 @@ export class Timeline {
     const stepMs = stepFor(this.view.spanMs, this.buckets, Math.max(1, interval));
     const key = `${stepMs} ${this.series.join()}`;
     if (key === this.watched) return;
-    const most = Math.ceil((this.view.spanMs * 1.5) / stepMs) + 64;
+    const maxBuckets = Math.ceil((this.view.spanMs * 1.5) / stepMs) + 64;
     const to = this.limits()[1];
     const from = Math.max(0, to - this.view.spanMs * 1.15);
-    if (!this.grid || this.grid.stepMs !== stepMs || this.watchedSeries !== this.series.join()) this.grid = new Grid(stepMs, most);
+    if (!this.grid || this.grid.stepMs !== stepMs || this.watchedSeries !== this.series.join()) this.grid = new Grid(stepMs, maxBuckets);
     this.watchedSeries = this.series.join();
     const message = { type: "watch", id: this.watchId, source: this.source.id, series: this.series, step_ns: Math.round(stepMs * NS_PER_MS), from_ns: Math.round(from * NS_PER_MS), partial: true } as const;
     if (this.connection.send(message)) this.watched = key;
@@ -149,7 +149,7 @@ export class Timeline {
     }, ASK_PAUSE_MS);
   }
 
-  /** Takes a frame if it belongs to this timeline. */
+  /** Accepts a frame if it belongs to this timeline. */
   take(frame: Frame): boolean {
     const { id, rows, dropped } = frame.header;
     if (dropped > this.dropped) this.fillHoles(dropped);

@@ -47,7 +47,7 @@ export class Tree {
     this.draw();
   }
 
-  /** Takes over which sensors are on. */
+  /** Updates which sensors are on. */
   sensors(states: SensorState[]): void {
     const same = states.length === this.states.size && states.every((one) => this.states.get(one.name) === one.on);
     if (same) return;

@@ -28,9 +28,9 @@ test("a stack sums its lines, missing values leave the sum unchanged, hidden lin
   assert.deepEqual([...first!.mean], [1, NaN, 3]);
   assert.deepEqual([...second!.mean], [11, 20, 33]);
   assert.deepEqual([...second!.floor!], [1, 0, 3]);
-  const [none, alone] = stacked(lines, slice, new Set([0]));
+  const [none, onlyThis] = stacked(lines, slice, new Set([0]));
   assert.equal(none, undefined);
-  assert.deepEqual([...alone!.mean], [10, 20, 30]);
+  assert.deepEqual([...onlyThis!.mean], [10, 20, 30]);
 });
 
 test("the total of the second source is the sum of its lines", () => {
@@ -100,9 +100,9 @@ test("a series without values has a reason, one with values has none", () => {
   presence.look(sliceOf(x, tracks), 0, 20_000, [free.number, used.number, idle.number]);
   assert.equal(presence.why(used), null);
   assert.match(presence.why(free)?.why ?? "", /No data since .*‘node’ is off/);
-  assert.deepEqual(presence.why(idle), { why: "No data in this range; sensors off: node.", alone: false });
+  assert.deepEqual(presence.why(idle), { why: "No data in this range; sensors off: node.", onlyThis: false });
   presence.look(sliceOf(x, tracks), 0, 4000, [free.number, used.number]);
   assert.equal(presence.why(free), null, "it was there then");
   presence.look(sliceOf([], new Map()), 0, 1, [free.number]);
-  assert.deepEqual(presence.why(free), { why: "No samples in this range.", alone: false });
+  assert.deepEqual(presence.why(free), { why: "No samples in this range.", onlyThis: false });
 });

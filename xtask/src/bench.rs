@@ -1,5 +1,5 @@
-//! `cargo xtask bench`: one file per benchmark. Each compares with a floor or a peer that is
-//! measured in the same run.
+//! `cargo xtask bench`: one file per benchmark. Each compares with a lower bound in C or another
+//! program that is measured in the same run.
 
 pub mod floor;
 mod guest;
@@ -42,30 +42,26 @@ const BENCHMARKS: &[Benchmark] = &[
     Benchmark { name: "size", question: "how large a recording is", run: size::run },
     Benchmark { name: "start", question: "how long until the first sample", run: start::run },
     Benchmark { name: "memory", question: "how much memory recording takes", run: memory::run },
-    Benchmark { name: "perf", question: "what counting with perf costs", run: perf::run },
-    Benchmark { name: "scale", question: "128 nodes and 4,096 CPUs, fabricated", run: scale::run },
-    Benchmark {
-        name: "slowdown",
-        question: "what a recording costs the program beside it",
-        run: slowdown::run,
-    },
+    Benchmark { name: "perf", question: "the cost of counting with perf", run: perf::run },
+    Benchmark { name: "scale", question: "a simulated machine of 128 nodes and 4,096 CPUs", run: scale::run },
+    Benchmark { name: "slowdown", question: "how much a recording slows down a program", run: slowdown::run },
     Benchmark {
         name: "stalls",
-        question: "how long a recording stops a large program that maps memory, and how soon it sees many",
+        question: "how long a recording stops a large program that maps memory, and how soon many have values",
         run: stalls::run,
     },
     Benchmark {
         name: "guest",
-        question: "how long a NUMA guest takes to start, what simulating costs, which lines a launch takes",
+        question: "how long a NUMA guest takes to start, what simulating costs, which cache lines a launch moves",
         run: guest::run,
     },
+    Benchmark { name: "threads", question: "the cost of creating a placed thread", run: threads::run },
+    Benchmark { name: "live", question: "the cost of serving the page, and its latency", run: live::run },
     Benchmark {
-        name: "threads",
-        question: "what it costs to create a thread that is placed",
-        run: threads::run,
+        name: "page",
+        question: "the cost of an update of the page, compared with Plotly",
+        run: page::run,
     },
-    Benchmark { name: "live", question: "what serving the page costs, and how late it is", run: live::run },
-    Benchmark { name: "page", question: "what an update of the page costs, beside Plotly", run: page::run },
     Benchmark { name: "placing", question: "how much later a placed program starts", run: placing::run },
     Benchmark {
         name: "planning",
@@ -74,7 +70,7 @@ const BENCHMARKS: &[Benchmark] = &[
     },
 ];
 
-/// Runs the benchmarks that are named, or all; exit status 1 if a limit is missed.
+/// Runs the given benchmarks, or all; exit status 1 if a limit is exceeded.
 pub fn run(words: &[String]) -> Result<ExitCode> {
     let known: Vec<&str> = BENCHMARKS.iter().map(|b| b.name).collect();
     if let Some(word) = words.iter().find(|word| !known.contains(&word.as_str())) {

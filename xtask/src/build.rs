@@ -11,7 +11,7 @@ use std::process::{Command, ExitCode};
 /// The programs that have completions.
 const COMPLETED: [&str; 2] = ["numa", "numaplace"];
 
-/// Builds and says where the results are.
+/// Builds, and prints where the results are.
 pub fn run(words: &[String]) -> Result<ExitCode> {
     if let Some(word) = words.first() {
         bail!("build takes no arguments, got '{word}'");
@@ -21,7 +21,7 @@ pub fn run(words: &[String]) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The release build, target/share with what belongs into /usr/share, and the other names.
+/// The release build, target/share with the files for /usr/share, and the links.
 pub fn everything() -> Result<()> {
     install::need_c()?;
     process::step("cargo build --release: numa and its page (two to five minutes the first time)");
@@ -34,8 +34,8 @@ pub fn everything() -> Result<()> {
     Ok(())
 }
 
-/// An optimised numa without the long link, for tests that run real programs; `NUMAKIT_NUMA` names
-/// another one.
+/// An optimised numa without link-time optimisation, for tests that run real programs; `NUMAKIT_NUMA`
+/// names another one.
 pub fn fast() -> Result<()> {
     if std::env::var_os("NUMAKIT_NUMA").is_some() {
         return Ok(());
@@ -43,7 +43,7 @@ pub fn fast() -> Result<()> {
     process::run(&mut process::cargo(&["build", "--profile", "fast", "-p", "numakit-cli"]))
 }
 
-/// Where [`fast`] leaves it.
+/// The program that [`fast`] builds.
 pub fn fast_numa() -> PathBuf {
     std::env::var_os("NUMAKIT_NUMA").map_or_else(|| workspace::target().join("fast/numa"), PathBuf::from)
 }

@@ -1,4 +1,4 @@
-//! `cargo xtask fuzz`: libFuzzer on the stable toolchain, as many targets at once as CPUs.
+//! `cargo xtask fuzz`: libFuzzer on the stable toolchain, one target per CPU at once.
 
 use crate::{install, process, workspace};
 use anyhow::{Context, Result, bail};
@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Output};
 use std::sync::Mutex;
 
-/// What cargo-fuzz sets, but for the sanitizers, which need a nightly compiler.
+/// The settings of cargo-fuzz without sanitizers, which need a nightly compiler.
 const INSTRUMENTATION: &str = "--cfg fuzzing -Cdebug-assertions -Ccodegen-units=1 -Cpasses=sancov-module \
     -Cllvm-args=-sanitizer-coverage-level=4 -Cllvm-args=-sanitizer-coverage-inline-8bit-counters \
     -Cllvm-args=-sanitizer-coverage-pc-table -Cllvm-args=-sanitizer-coverage-trace-compares";
@@ -15,7 +15,7 @@ const INSTRUMENTATION: &str = "--cfg fuzzing -Cdebug-assertions -Ccodegen-units=
 const LIMITS: [&str; 4] =
     ["-rss_limit_mb=1024", "-malloc_limit_mb=512", "-timeout=60", "-print_final_stats=1"];
 
-/// Fuzzes the targets that are named, or all; exit status 1 if an input upset one.
+/// Fuzzes the given targets, or all; exit status 1 if an input crashed one.
 pub fn run(words: &[String]) -> Result<ExitCode> {
     let (targets, seconds) = parse(words)?;
     let fuzzer = build()?;
@@ -24,21 +24,21 @@ pub fn run(words: &[String]) -> Result<ExitCode> {
     let queue = Mutex::new(targets.iter());
     let next = || queue.lock().ok().and_then(|mut queue| queue.next());
     let worker = || -> Result<bool> {
-        let mut sound = true;
+        let mut passed = true;
         while let Some(target) = next() {
-            sound &= fuzz(&fuzzer, target, seconds)?;
+            passed &= fuzz(&fuzzer, target, seconds)?;
         }
-        Ok(sound)
+        Ok(passed)
     };
-    let sound = std::thread::scope(|scope| -> Result<bool> {
+    let passed = std::thread::scope(|scope| -> Result<bool> {
         let threads: Vec<_> = (0..workers).map(|_| scope.spawn(worker)).collect();
-        let mut sound = true;
+        let mut passed = true;
         for thread in threads {
-            sound &= thread.join().map_err(|_| anyhow::anyhow!("a worker panicked"))??;
+            passed &= thread.join().map_err(|_| anyhow::anyhow!("a worker panicked"))??;
         }
-        Ok(sound)
+        Ok(passed)
     })?;
-    Ok(if sound { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    Ok(if passed { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 fn parse(words: &[String]) -> Result<(Vec<String>, u32)> {
@@ -58,7 +58,7 @@ fn parse(words: &[String]) -> Result<(Vec<String>, u32)> {
     Ok((if targets.is_empty() { known } else { targets }, seconds))
 }
 
-/// Each target has a folder of samples; a test keeps the two in step.
+/// Each target has a folder of samples; a test checks that.
 fn known_targets() -> Result<Vec<String>> {
     let mut names = Vec::new();
     for entry in fs::read_dir(samples())? {
@@ -86,7 +86,7 @@ fn build() -> Result<PathBuf> {
     Ok(target.join(host).join("release/fuzz"))
 }
 
-/// Fuzzes one target; what is new to it is kept in target/fuzz, what upset it is named.
+/// Fuzzes one target; new inputs are stored in target/fuzz, crashing ones are named.
 fn fuzz(fuzzer: &Path, target: &str, seconds: u32) -> Result<bool> {
     let found = workspace::target().join("fuzz/corpus").join(target);
     let artifacts = workspace::target().join("fuzz/artifacts").join(target);

@@ -1,32 +1,32 @@
-//! `cargo xtask guest`: a command on a NUMA machine, whatever this one is.
+//! `cargo xtask guest`: runs a command on a simulated NUMA machine.
 
 mod options;
 
 use anyhow::{Context, Result};
 use numakit_guest::programs::{self, Found};
 use numakit_guest::{Boot, Failure, Guest, Shape, Simulation, Status, Traffic, place};
-use options::{Options, Wish};
+use options::{GuestRequest, Options};
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 
-/// How the command is called in messages.
+/// The name of the command in messages.
 const STEP: &str = "command";
-/// Exit status of shells for a command that is not there.
+/// Exit status of shells for a missing command.
 const NOT_FOUND: u8 = 127;
-/// Exit status where this machine has no guest, `EX_UNAVAILABLE` of sysexits.h: tests are then skipped.
+/// Exit status if guests cannot run here, `EX_UNAVAILABLE` of sysexits.h: tests are then skipped.
 const UNAVAILABLE: u8 = 69;
 
 /// Boots a guest, runs the command in it and returns its exit status.
 pub fn run(words: &[String]) -> Result<ExitCode> {
     match Options::parse(words)? {
-        Wish::Help => {
+        GuestRequest::Help => {
             print!("{}", options::HELP);
             Ok(ExitCode::SUCCESS)
         }
-        Wish::Shapes => list_shapes(),
-        Wish::Guest(options) => match start(&options) {
+        GuestRequest::Shapes => list_shapes(),
+        GuestRequest::Guest(options) => match start(&options) {
             Err(error) if matches!(error.downcast_ref(), Some(Failure::Unavailable { .. })) => {
                 eprintln!("xtask: {error:#}");
                 Ok(ExitCode::from(UNAVAILABLE))
@@ -48,7 +48,7 @@ fn list_shapes() -> Result<ExitCode> {
             shape.about
         );
     }
-    println!("\ncargo xtask guest --shape NAME -- CMD ARGS; --help tells more");
+    println!("\ncargo xtask guest --shape NAME -- CMD ARGS; --help has more");
     Ok(ExitCode::SUCCESS)
 }
 
@@ -83,7 +83,7 @@ fn start(options: &Options) -> Result<ExitCode> {
     report(options, &boot, &out)
 }
 
-/// The guest with our program, that of the command, and others that it may start.
+/// Adds numa, the program of the command, and others that it may start.
 fn with_programs(guest: Guest, options: &Options) -> Result<Guest, Failure> {
     let mut guest = guest.program(&programs::numa()?);
     for name in options.command.first().into_iter().chain(&options.with) {
@@ -110,12 +110,12 @@ fn with_programs(guest: Guest, options: &Options) -> Result<Guest, Failure> {
     Ok(guest)
 }
 
-/// Words of a text that may be names of programs, in a script for a shell too.
+/// Words of a text that may be names of programs, such as a shell script.
 fn words_of(text: &str) -> impl Iterator<Item = &str> {
     text.split(|c: char| !c.is_alphanumeric() && c != '_' && c != '-')
 }
 
-/// What tells the guest's prompt how large our terminal is.
+/// The command that sets the size of the guest's terminal to that of ours.
 fn terminal() -> String {
     let size = Command::new("stty").arg("size").stdin(Stdio::inherit()).output();
     let text = size.map(|output| String::from_utf8_lossy(&output.stdout).into_owned()).unwrap_or_default();
@@ -125,7 +125,7 @@ fn terminal() -> String {
     }
 }
 
-/// The folder for what comes back. The default one is emptied; one that was named is only added to.
+/// The folder for files from the guest. The default one is emptied; a given one is only added to.
 fn out_folder(options: &Options) -> Result<PathBuf> {
     if let Some(named) = &options.out {
         return Ok(named.clone());
@@ -159,7 +159,7 @@ fn write_json(traffic: &Traffic, path: &Path) -> Result<()> {
     fs::write(path, text + "\n").with_context(|| format!("cannot write {}", path.display()))
 }
 
-/// Says what the command left.
+/// Lists the files that the command wrote.
 fn list_files(out: &Path) -> Result<()> {
     let mut names = Vec::new();
     for entry in fs::read_dir(out).with_context(|| format!("cannot list {}", out.display()))? {

@@ -1,11 +1,10 @@
-//! Programs that tasks need: as root they are installed, otherwise the command is said.
+//! Programs that tasks need: as root they are installed, otherwise an error has the command.
 
 use crate::process;
 use anyhow::{Result, bail};
 use std::process::{Command, Stdio};
 
-/// Makes sure that `probe` runs; `packages` are the Debian
-/// packages that bring it.
+/// Makes sure that `probe` runs; `packages` are its Debian packages.
 pub fn need(probe: &[&str], packages: &[&str]) -> Result<()> {
     if works(probe) {
         return Ok(());
@@ -23,13 +22,13 @@ pub fn need(probe: &[&str], packages: &[&str]) -> Result<()> {
     Ok(())
 }
 
-/// Makes sure that what is in C can be built: the library that is preloaded is part of the program.
+/// Makes sure that C can be compiled: the program embeds the preloaded library.
 pub fn need_c() -> Result<()> {
     need(&["make", "--version"], &["make"])?;
     need(&["gcc", "--version"], &["gcc", "libc6-dev"])
 }
 
-/// Makes sure that a component of the Rust toolchain is there.
+/// Makes sure that a component of the Rust toolchain is installed.
 pub fn need_component(probe: &[&str], component: &str) -> Result<()> {
     if !works(probe) {
         process::run(Command::new("rustup").args(["component", "add", component]))?;

@@ -1,4 +1,4 @@
-//! `cargo xtask package`: a tarball and a Debian package with all that a user of numakit needs.
+//! `cargo xtask package`: a tarball and a Debian package with everything that a user of numakit needs.
 
 mod built;
 mod deb;
@@ -15,10 +15,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 use std::time::Instant;
 
-/// The version of all that is here.
+/// The version of numakit.
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// What is asked for on the command line.
+/// The options.
 struct Options {
     target: Option<String>,
     profile: String,
@@ -46,7 +46,7 @@ impl Options {
     }
 }
 
-/// Builds the packages and says where they are.
+/// Builds the packages, and prints where they are.
 pub fn run(words: &[String]) -> Result<ExitCode> {
     let options = Options::parse(words)?;
     let platform = Platform::of(options.target.as_deref())?;
@@ -61,7 +61,7 @@ pub fn run(words: &[String]) -> Result<ExitCode> {
     let name = format!("numakit-{VERSION}-{}-linux", platform.machine);
     let top = options.out.join(&name);
     tree::lay_out(&top, &built)?;
-    // Whoever builds without the long link is in a hurry.
+    // A profile without link-time optimisation is for quick builds.
     let level = if options.profile == "release" { 6 } else { 0 };
     report(&tarball(&options.out, &name, level)?)?;
     match install::need(&["dpkg-deb", "--version"], &["dpkg"]) {
@@ -71,7 +71,7 @@ pub fn run(words: &[String]) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The folder as a tarball that is the same whoever makes it and when.
+/// Packs the folder as a reproducible tarball.
 fn tarball(out: &Path, name: &str, level: u8) -> Result<PathBuf> {
     let path = out.join(format!("{name}.tar.xz"));
     let mut tar = Command::new("tar");
@@ -81,8 +81,8 @@ fn tarball(out: &Path, name: &str, level: u8) -> Result<PathBuf> {
     Ok(path)
 }
 
-/// Seconds since 1970 that all files in packages are dated with: those of SOURCE_DATE_EPOCH, else those
-/// of the last commit.
+/// The date of all files in packages, in seconds since 1970: SOURCE_DATE_EPOCH, or that of the last
+/// commit.
 fn date() -> Result<u64> {
     let text = match std::env::var("SOURCE_DATE_EPOCH") {
         Ok(text) => text,

@@ -1,5 +1,4 @@
-//! Servers that exports are tried with. They are unpacked, not installed: installed, they would be
-//! started and stay.
+//! Servers that exports are tested with. They are unpacked, not installed: installing would start them.
 
 use crate::{process, workspace};
 use anyhow::{Context, Result, bail};

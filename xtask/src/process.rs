@@ -1,4 +1,4 @@
-//! Running other programs. An error names the whole command line.
+//! Runs other programs. Errors have the whole command line.
 
 use anyhow::{Context, Result, bail};
 use numakit_guest::programs::is_of_package;
@@ -11,7 +11,7 @@ pub fn cargo(words: &[&str]) -> Command {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut command = Command::new(cargo);
     command.args(words).current_dir(crate::workspace::root());
-    // Those of xtask would have build scripts of others run again.
+    // With xtask's variables, build scripts would run again.
     for (name, _) in std::env::vars_os().filter(|(name, _)| is_of_package(name)) {
         command.env_remove(name);
     }
@@ -24,12 +24,12 @@ pub fn line(command: &Command) -> String {
     words.map(OsStr::to_string_lossy).collect::<Vec<_>>().join(" ")
 }
 
-/// Names a step before it begins, on standard error: what it prints may be data.
+/// Prints the name of a step before it starts, on standard error: its output may be data.
 pub fn step(name: &str) {
     eprintln!("xtask: {name}");
 }
 
-/// Runs to the end with output shown; an exit status other than 0 is an error.
+/// Runs a command and shows its output; an exit status other than 0 is an error.
 pub fn run(command: &mut Command) -> Result<()> {
     let line = line(command);
     let status = command.status().with_context(|| format!("cannot start: {line}"))?;
@@ -39,7 +39,7 @@ pub fn run(command: &mut Command) -> Result<()> {
     Ok(())
 }
 
-/// Runs to the end and gives what it printed; the error holds its diagnostics.
+/// Runs a command and returns its output; an error contains its diagnostics.
 pub fn read(command: &mut Command) -> Result<String> {
     let line = line(command);
     let Output { status, stdout, stderr } =
@@ -50,17 +50,17 @@ pub fn read(command: &mut Command) -> Result<String> {
     Ok(String::from_utf8(stdout)?)
 }
 
-/// Figures that a program printed, one `name value` a line.
+/// Numbers that a program printed, one `name value` per line.
 #[derive(Debug, Clone)]
 pub struct Figures(BTreeMap<String, f64>);
 
 impl Figures {
-    /// Runs a program and reads its figures.
+    /// Runs a program and parses its numbers.
     pub fn of(command: &mut Command) -> Result<Self> {
         Ok(Self::parse(&read(command)?))
     }
 
-    /// Reads them from text.
+    /// Parses text.
     pub fn parse(text: &str) -> Self {
         let pair = |line: &str| {
             let (name, value) = line.split_once(' ')?;
@@ -69,7 +69,7 @@ impl Figures {
         Self(text.lines().filter_map(pair).collect())
     }
 
-    /// One of them.
+    /// One of the numbers.
     pub fn get(&self, name: &str) -> Result<f64> {
         self.0.get(name).copied().with_context(|| format!("no figure '{name}' among {:?}", self.0.keys()))
     }

@@ -1,4 +1,4 @@
-//! A Python with the packages of xtask/python/requirements.txt, kept in target/venv.
+//! A Python with the packages of xtask/python/requirements.txt, in target/venv.
 
 use crate::{install, process, workspace};
 use anyhow::Result;
@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The interpreter; installs what it needs on first use and after the pins changed.
+/// The interpreter; installs the packages on first use and after the pins changed.
 pub fn venv() -> Result<PathBuf> {
     let pins = workspace::root().join("xtask/python/requirements.txt");
     let dir = workspace::target().join("venv");
@@ -25,7 +25,7 @@ pub fn venv() -> Result<PathBuf> {
     Ok(python)
 }
 
-/// A script of xtask/python, to be run by that interpreter.
+/// The command of a script of xtask/python.
 pub fn script(name: &str) -> Result<Command> {
     let mut command = Command::new(venv()?);
     command.arg(workspace::root().join("xtask/python").join(Path::new(name)));

@@ -1,12 +1,12 @@
-//! `cargo xtask run`: build everything, then become `numa`.
+//! `cargo xtask run`: builds everything, then executes `numa`.
 
 use crate::{build, workspace};
 use anyhow::{Context, Result};
 use std::os::unix::process::CommandExt;
 use std::process::{Command, ExitCode};
 
-/// Verb that shows what this program is for.
-const MAIN_JOB: &str = "live";
+/// The default verb.
+const DEFAULT_VERB: &str = "live";
 
 /// Builds, then replaces this process, so that signals and the exit status are those of numa.
 pub fn run(words: &[String]) -> Result<ExitCode> {
@@ -14,7 +14,7 @@ pub fn run(words: &[String]) -> Result<ExitCode> {
     let words = words.strip_prefix(&["--".to_owned()]).unwrap_or(words);
     let mut numa = Command::new(workspace::numa());
     if words.is_empty() {
-        numa.arg(MAIN_JOB);
+        numa.arg(DEFAULT_VERB);
     } else {
         numa.args(words);
     }

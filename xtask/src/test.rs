@@ -1,4 +1,4 @@
-//! `cargo xtask test`: everything that can be checked without root and without NUMA hardware.
+//! `cargo xtask test`: all checks that need neither root nor NUMA hardware.
 
 mod libtest;
 mod node;
@@ -20,7 +20,7 @@ use std::process::{Command, ExitCode};
 use std::time::{Duration, Instant};
 use tally::Tally;
 
-/// What tests compare with and compile with, and the Debian packages that bring it.
+/// Programs that tests use, and their Debian packages.
 const PEERS: [(&[&str], &str); 8] = [
     (&["numactl", "--hardware"], "numactl"),
     (&["hwloc-calc", "--version"], "hwloc"),
@@ -31,16 +31,16 @@ const PEERS: [(&[&str], &str); 8] = [
     (&["go", "version"], "golang-go"),
     (&["jlink", "--version"], "default-jdk-headless"),
 ];
-/// A browser test that prints nothing for so long hangs.
+/// A browser test that prints nothing for this long hangs.
 const SILENCE: Duration = Duration::from_secs(600);
 
-/// One run of everything.
+/// One run of all checks.
 struct Run {
     progress: Progress,
     tally: Tally,
 }
 
-/// Runs all checks, whatever fails on the way, and ends with one line that sums up.
+/// Runs all checks, even after failures, and prints the totals at the end.
 pub fn run(words: &[String]) -> Result<ExitCode> {
     let ci = options::ci();
     let required = Required::parse(words, ci)?;
@@ -71,7 +71,7 @@ impl Run {
         if has_page {
             self.check("the page: npm run build", web::build);
         } else {
-            let reason = "the page and its tests: there are no Node.js and npm";
+            let reason = "the page and its tests: Node.js and npm are not installed";
             self.skip(&numakit_skips::PAGE, reason);
         }
         let mut environment = self.environment();
@@ -83,7 +83,7 @@ impl Run {
         rust::run(&mut self.progress, &mut self.tally, &environment)
     }
 
-    /// A check that is not a program of tests.
+    /// Runs a check that is not a test program.
     fn check(&mut self, name: &str, check: impl FnOnce() -> Result<()>) {
         match self.progress.part(name, check) {
             Ok(()) => self.tally.passed += 1,
@@ -96,7 +96,7 @@ impl Run {
         self.progress.say(&format!("FAILED {name}: {error:#}"));
     }
 
-    /// A suite that cannot run here.
+    /// Notes a suite that cannot run here.
     fn skip(&mut self, kind: &numakit_skips::Kind, reason: &str) {
         let line = format!("skipped ({}): {reason}", kind.name);
         self.tally.skipped += 1;
@@ -104,9 +104,9 @@ impl Run {
         self.progress.say(&line);
     }
 
-    /// The tests of the page, alone and in a browser.
+    /// Runs the unit tests of the page, and those in a browser.
     fn page(&mut self, numa: &Path) {
-        self.suite("tests of the page", web::tests());
+        self.suite("unit tests of the page", web::tests());
         match web::need_browser() {
             Ok(()) => self.suite("tests in a browser", web::browser_tests(numa)),
             Err(error) => self.skip(&numakit_skips::BROWSER, &format!("tests in a browser: {error:#}")),
@@ -137,8 +137,8 @@ impl Run {
         Ok(())
     }
 
-    /// Installs and fetches what tests compare with, and says where it is. Tests without theirs are
-    /// skipped.
+    /// Installs the programs that tests use, and returns variables with their paths. Tests without their
+    /// programs are skipped.
     fn environment(&mut self) -> Environment {
         let mut environment = Environment::new();
         let python = self.progress.part("Python with pyarrow and polars", python::venv);

@@ -1,4 +1,4 @@
-//! The web page: its tests and benchmarks. The program embeds it when it is built (crates/server/build.rs).
+//! The web page: build, tests, benchmarks. crates/server/build.rs embeds it into the program.
 
 use crate::{install, process, workspace};
 use anyhow::{Context, Result};
@@ -15,19 +15,20 @@ pub fn can_build() -> bool {
     ["node", "npm"].iter().all(|name| process::read(Command::new(name).arg("--version")).is_ok())
 }
 
-/// Builds web/dist, which tests and packages of the server's crate take.
+/// Builds web/dist, which tests and packages of the server crate use.
 pub fn build() -> Result<()> {
     packages()?;
     process::step("npm run build: the page");
     process::run(Command::new("npm").args(["run", "--silent", "build"]).current_dir(folder()))
 }
 
-/// The page's own tests, to be run.
+/// The command of the page's unit tests.
 pub fn tests() -> Result<Command> {
     script("test")
 }
 
-/// Tests of this program and its page in a browser. A proxy comes from the peers where none is installed.
+/// The command of the tests of this program and its page in a browser. If nginx is not installed, that
+/// of the peers is used.
 pub fn browser_tests(numa: &Path) -> Result<Command> {
     let mut command = script("e2e")?;
     command.env("NUMA", numa).env("NUMAKIT_NUMA", numa);
@@ -37,13 +38,13 @@ pub fn browser_tests(numa: &Path) -> Result<Command> {
     Ok(command)
 }
 
-/// Makes sure that there is a browser; it is installed if need be.
+/// Makes sure that a browser is installed.
 pub fn need_browser() -> Result<()> {
     let browser = std::env::var("CHROMIUM").unwrap_or_else(|_| "chromium".into());
     install::need(&[&browser, "--version"], &["chromium"])
 }
 
-/// A program of web/bench, built and ready to be given arguments. Most of them open pages.
+/// Builds a program of web/bench and returns its command. Most of them open pages.
 pub fn bench(name: &str) -> Result<Command> {
     need_browser()?;
     packages()?;
@@ -53,7 +54,7 @@ pub fn bench(name: &str) -> Result<Command> {
     Ok(command)
 }
 
-/// Bytes of the page's scripts and styles, compressed.
+/// Compressed size of the page's scripts and styles in bytes.
 pub fn compressed_size() -> Result<f64> {
     build()?;
     let size = |name: &str| -> Result<f64> {
@@ -70,7 +71,7 @@ fn script(name: &str) -> Result<Command> {
     Ok(command)
 }
 
-/// Installs what package-lock.json names, on first use and after it changed.
+/// Installs the packages of package-lock.json, on first use and after it changed.
 fn packages() -> Result<()> {
     let lock = folder().join("package-lock.json");
     let installed = folder().join("node_modules/.installed");

@@ -1,4 +1,4 @@
-//! `cargo xtask guest` as a user meets it, and as the guide tells it.
+//! `cargo xtask guest`, and its commands in the guide.
 #![allow(clippy::print_stdout, clippy::unwrap_used)]
 
 use std::fs;
@@ -15,7 +15,7 @@ fn run(line: &str, out: &Path) -> Output {
     Command::new("sh").args(["-c", &line]).current_dir(ROOT).output().unwrap()
 }
 
-/// Whether this machine has no guest, after a line that says so.
+/// Whether guests cannot run here; prints a line that says so.
 fn skipped(line: &str, output: &Output) -> bool {
     let none = output.status.code() == Some(69);
     if none {
@@ -26,7 +26,7 @@ fn skipped(line: &str, output: &Output) -> bool {
 }
 
 #[test]
-fn commands_of_the_guide_work_as_written() {
+fn commands_of_the_guide_work() {
     let out = Path::new(env!("CARGO_TARGET_TMPDIR")).join("guide");
     let mut count = 0;
     for page in PAGES {

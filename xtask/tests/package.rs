@@ -1,4 +1,4 @@
-//! The packages, used in a root that holds nothing but a shell and their files.
+//! The packages, used in a root directory with only a shell and their files.
 #![allow(clippy::print_stdout, clippy::unwrap_used)]
 
 #[path = "package/root.rs"]
@@ -16,7 +16,7 @@ use std::sync::OnceLock;
 const TOP: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
 const COMPLETIONS: [&str; 3] =
     ["bash-completion/completions/numa", "zsh/site-functions/_numa", "fish/vendor_completions.d/numa.fish"];
-/// Prints what a program has mapped, by the shell's own means.
+/// Prints a program's mappings with shell built-ins.
 const MAPS: &str = "while read -r line; do echo \"$line\"; done < /proc/self/maps";
 
 fn xtask(words: &[&str]) -> Output {
@@ -29,16 +29,16 @@ fn good(output: &Output) -> String {
     text(&output.stdout)
 }
 
-/// Whether the web page can be built here, with a line that says so where it cannot.
+/// Whether npm is missing; prints a line that says so.
 fn without_npm() -> bool {
     let missing = Command::new("npm").arg("--version").output().is_err();
     if missing {
-        numakit_skips::PAGE.skip("there is no npm, which the web page is built with");
+        numakit_skips::PAGE.skip("npm, which builds the web page, is not installed");
     }
     missing
 }
 
-/// The packages, built once without the long link; none where Node.js is missing.
+/// The packages, built once without link-time optimisation; `None` without Node.js.
 fn packages() -> Option<&'static Path> {
     static BUILT: OnceLock<Option<PathBuf>> = OnceLock::new();
     let build = || {
@@ -53,13 +53,13 @@ fn packages() -> Option<&'static Path> {
     BUILT.get_or_init(build).as_deref()
 }
 
-/// The file in a folder whose name ends so.
+/// The file in a folder with this suffix.
 fn ending(folder: &Path, end: &str) -> Option<PathBuf> {
     let mut paths = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
     paths.find(|path| path.to_str().unwrap().ends_with(end))
 }
 
-/// Programs, library, man pages, completions and the page work from below this folder of the root.
+/// Checks programs, library, man pages, completions and the page in this folder of the root.
 fn works(root: &Root, usr: &str, library: &str, man: &str) {
     assert!(root.sh(&format!("{usr}/bin/numa topo")).contains("node 0"));
     let maps = root.sh(&format!("{usr}/bin/numa run -c 1 --busy off -- /bin/sh -c '{MAPS}'"));
@@ -80,7 +80,7 @@ fn works(root: &Root, usr: &str, library: &str, man: &str) {
     serves_its_page(root, usr);
 }
 
-/// What a browser gets first, and the script that it then asks for.
+/// Requests the page and its script.
 fn serves_its_page(root: &Root, usr: &str) {
     let line = format!("{usr}/bin/numa live --no-open --listen 127.0.0.1:0 -e pgfault");
     let mut live = root.command(&line).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
@@ -137,7 +137,7 @@ fn the_program_needs_no_library() {
 fn the_debian_package_installs_and_works_in_a_clean_root() {
     let Some(out) = packages() else { return };
     let Some(package) = ending(out, ".deb") else {
-        return numakit_skips::TOOLS.skip("there is no dpkg-deb");
+        return numakit_skips::TOOLS.skip("dpkg-deb is not installed");
     };
     let Some(root) = Root::new("debian") else { return };
     root.know("libc6", "2.36");
@@ -159,7 +159,7 @@ fn the_debian_package_installs_and_works_in_a_clean_root() {
 }
 
 #[test]
-fn what_a_package_for_another_machine_lacks_is_said() {
+fn missing_tools_for_another_machine_are_named() {
     let none = xtask(&["package", "--target", "m68k-unknown-linux-gnu"]);
     let error = String::from_utf8(none.stderr).unwrap();
     assert!(none.status.code() == Some(2) && error.contains("--target takes x86_64-"), "{error}");
@@ -174,7 +174,7 @@ fn what_a_package_for_another_machine_lacks_is_said() {
 }
 
 #[test]
-fn cargo_install_gives_the_page_man_pages_and_completions() {
+fn cargo_install_includes_the_page_man_pages_and_completions() {
     if without_npm() {
         return;
     }
@@ -202,7 +202,7 @@ fn cargo_install_gives_the_page_man_pages_and_completions() {
     }
 }
 
-/// What a package of a crate holds, as `cargo package` makes it.
+/// The files of a crate's package.
 fn packaged(package: &str) -> String {
     let mut list = Command::new("cargo");
     list.args(["package", "--list", "--allow-dirty", "--offline", "-p", package]).current_dir(TOP);
@@ -210,7 +210,7 @@ fn packaged(package: &str) -> String {
 }
 
 #[test]
-fn packaged_crates_hold_what_their_build_scripts_take() {
+fn packaged_crates_have_the_files_of_their_build_scripts() {
     let holds = |list: &str, file: &str| list.lines().any(|line| line == file);
     let preload = packaged("numakit-preload");
     for file in ["build.rs", "native/Makefile", "native/src/os_linux.c", "native/include/numaplace.h"] {

@@ -11,7 +11,7 @@ mod numascope;
 mod observe;
 pub mod originals;
 mod page;
-mod place;
+mod placement;
 mod registry;
 mod to_file;
 pub mod verbs;

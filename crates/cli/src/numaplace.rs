@@ -14,7 +14,7 @@ use std::ffi::OsString;
 #[derive(Debug, Parser)]
 #[command(name = "numaplace", version = concat!(env!("CARGO_PKG_VERSION"), " (numakit)"))]
 #[command(infer_long_args = true, args_override_self = true, max_term_width = 100)]
-struct Line {
+struct NumaplaceArgs {
     /// Do not use a NUMA allocator: accepted, there is none yet
     #[arg(short = 'a', long)]
     no_allocator: bool,
@@ -40,13 +40,13 @@ struct Line {
 
 /// The definition of its command line.
 pub fn command() -> Command {
-    Line::command()
+    NumaplaceArgs::command()
 }
 
 /// Translates its arguments. Short options may be combined, long ones abbreviated while they stay
 /// unambiguous; the first word that is no option begins the command.
 pub fn translate(words: Vec<OsString>) -> Result<Translation, clap::Error> {
-    let line = Line::try_parse_from([OsString::from("numaplace")].into_iter().chain(words))?;
+    let line = NumaplaceArgs::try_parse_from([OsString::from("numaplace")].into_iter().chain(words))?;
     if line.command.is_empty() {
         let text = "no program given; name one, as in 'numaplace -c 4 ./app'";
         return Err(command().error(ErrorKind::MissingRequiredArgument, text));

@@ -59,24 +59,24 @@ enum PriorityChoice {
     Realtime,
 }
 
-/// Reads an interval for clap.
+/// Parses an interval for clap.
 pub fn interval_of(text: &str) -> Result<Duration, IntervalError> {
     interval::parse(text)
 }
 
-/// An observation that is set up but not begun.
+/// An observation that is set up but not started.
 pub struct Prepared {
     /// What is sampled.
     pub setup: Setup,
-    /// How.
+    /// Settings of the sampler.
     pub settings: Settings,
-    /// The processes under observation; a command's are known once it runs.
+    /// The observed processes; those of a command are known once it runs.
     pub target: Option<Target>,
     ctl_compat: Option<CtlCompat>,
 }
 
 impl ObserveArgs {
-    /// Looks for the machine and its sensors.
+    /// Reads the topology and selects the sensors.
     pub fn prepare(
         &self,
         global: &GlobalArgs,
@@ -88,8 +88,8 @@ impl ObserveArgs {
         let topology = numakit_topology::read(&root)?;
         let line = (!command.is_empty()).then(|| quoted(command));
         let selection = self.events.as_ref().unwrap_or(default);
-        let awaited = || (!command.is_empty()).then(Target::awaited);
-        let target = self.pid.map(Target::running).or_else(awaited);
+        let started_later = || (!command.is_empty()).then(Target::awaited);
+        let target = self.pid.map(Target::running).or_else(started_later);
         if let Some(pid) = self.pid.filter(|pid| !TaskDir::of(&root, *pid).exists()) {
             bail!(
                 "--pid {pid}: there is no such process in {}; 'numa tasks' lists the processes",
@@ -100,12 +100,12 @@ impl ObserveArgs {
         let available = self.available(&scene, selection)?;
         let mut setup = Setup::new(&scene, available.as_ref().unwrap_or(selection), every, line)?;
         setup.check_interval(every).with_context(|| format!("--interval {}", interval::format(every)))?;
-        // Another machine's CPUs say nothing about this one's.
+        // Another machine's CPUs do not apply here.
         let here = if root.is_host() { sampler_cpus(&topology) } else { CpuSet::new() };
         let cpus = match self.cpu {
             None => here,
             Some(cpu) => {
-                let allowed = numakit_sys::sched::affinity().context("cannot tell the allowed CPUs")?;
+                let allowed = numakit_sys::sched::affinity().context("cannot read the allowed CPUs")?;
                 sampler_cpu(cpu, allowed).context("--cpu")?
             }
         };
@@ -122,7 +122,7 @@ impl ObserveArgs {
         })
     }
 
-    /// Prints what is available, if asked, and drops from the selection what is not, if asked.
+    /// On request, prints the available sensors, and drops unavailable events from the selection.
     fn available(&self, scene: &Scene<'_>, selection: &Selection) -> Result<Option<Selection>, SelectError> {
         if !self.verbose && !self.skip_unavailable {
             return Ok(None);
@@ -141,7 +141,7 @@ impl ObserveArgs {
         let mut sampled = selection.clone();
         if self.skip_unavailable {
             let dropped;
-            (sampled, dropped) = probe.had(selection)?;
+            (sampled, dropped) = probe.available(selection)?;
             dropped.iter().for_each(|why| note(format_args!("dropped: {why}")));
         }
         if self.verbose && sampled != Selection::default() {
@@ -193,7 +193,7 @@ pub fn spawn(
     }
 }
 
-/// The exit code of an observation: the command's status, or 1 when a recording failed.
+/// The exit code of an observation: the command's status, or 1 if a recording failed.
 pub fn exit_code(ended: &Ended) -> ExitCode {
     ExitCode::from(ended.exit_status())
 }

@@ -1,13 +1,12 @@
-//! The options of the verbs that serve the web page, and the addresses that they print.
+//! The options of the verbs that serve the web page.
 
 use anyhow::Context;
 use clap::Args;
-use numakit_server::front::{self, BasePath};
+use numakit_server::listen_options::{self, BasePath};
 use numakit_server::tls::Tls;
-use numakit_server::{BrowserFile, Front, Listener, Urls, page};
+use numakit_server::{BrowserFile, ListenOptions, Listener, Urls, page};
 use numakit_sys::proc::machine;
 use numakit_sys::stdio::{OutputError, note, print};
-use std::fmt::Write as _;
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
@@ -42,16 +41,16 @@ impl ServeArgs {
     pub fn listener(&self, host: &str) -> anyhow::Result<Listener> {
         let files = self.tls_cert.as_ref().zip(self.tls_key.as_ref());
         let tls = files.map(|(cert, key)| Tls::read(cert, key)).transpose()?;
-        let front = Front { trusted: self.trusted_host.clone(), base: self.base_path.clone(), tls };
-        Ok(Listener::bind(&self.listen, host, front)?)
+        let options = ListenOptions { trusted: self.trusted_host.clone(), base: self.base_path.clone(), tls };
+        Ok(Listener::bind(&self.listen, host, options)?)
     }
 
-    /// Says where the page is, and opens it where there is a screen.
+    /// Prints the addresses of the page, and opens it in a browser unless the user declined.
     pub fn announce(&self, urls: &Urls, host: &str) -> Result<Option<BrowserFile>, OutputError> {
         let address = urls.listen;
-        // A reader of a pipe waits for these lines; if it has left, that is no error.
-        print(self.addresses(urls, host))
-            .or_else(|error| if error.reader_left() { Ok(()) } else { Err(error) })?;
+        // It is not an error if the reader of a pipe has read these lines and left.
+        print(urls.text(host))
+            .or_else(|error| if error.is_closed_by_reader() { Ok(()) } else { Err(error) })?;
         if !address.ip().is_loopback() && self.tls_cert.is_none() {
             note(format_args!(
                 "other hosts can reach {address}, and the connection is not encrypted; --listen 127.0.0.1:{port} \
@@ -64,58 +63,35 @@ impl ServeArgs {
         }
         Ok(if self.no_open { None } else { BrowserFile::open(&urls.controller) })
     }
-
-    fn addresses(&self, urls: &Urls, host: &str) -> String {
-        let (address, port) = (urls.listen, urls.listen.port());
-        let mut text = format!("control  {}\nview     {}\n", urls.controller, urls.viewer);
-        for name in &self.trusted_host {
-            // A proxy is at the usual port; where we encrypt, this server itself has the name.
-            let at = if name.contains(':') { format!("[{name}]") } else { name.clone() };
-            let at = if self.tls_cert.is_some() { format!("{at}:{port}") } else { at };
-            let page = |url: &str| {
-                format!("https://{at}{}#{}", self.base_path, url.split_once('#').unwrap_or_default().1)
-            };
-            let (control, view) = (page(&urls.controller), page(&urls.viewer));
-            let _ = write!(text, "via {name}:\n  control  {control}\n  view     {view}\n");
-        }
-        if address.ip().is_loopback() {
-            let _ = writeln!(
-                text,
-                "from another host: run 'ssh -L {port}:{address} {host}' there and open the same address"
-            );
-        }
-        text
-    }
 }
 
 fn trusted_host(text: &str) -> Result<String, String> {
-    front::host(text).map_err(|error| error.to_string())
+    listen_options::host(text).map_err(|error| error.to_string())
 }
 
 fn base_path(text: &str) -> Result<BasePath, String> {
     BasePath::parse(text).map_err(|error| error.to_string())
 }
 
-/// `256MiB`.
+/// Parses a size such as `256MiB`.
 fn history(text: &str) -> Result<usize, String> {
     size(text, "16MiB", 16 << 20..=1 << 40)
 }
 
-/// A size within bounds, the lower of which is also given as text.
-pub fn size(text: &str, least: &str, bounds: RangeInclusive<usize>) -> Result<usize, String> {
-    let wrong =
-        || format!("'{text}' is not a valid size; use a form such as 64MiB or 1GiB, at least {least}");
+/// Parses a size within bounds; `min` is the lower one as text.
+pub fn size(text: &str, min: &str, bounds: RangeInclusive<usize>) -> Result<usize, String> {
+    let error = || format!("'{text}' is not a valid size; use a form such as 64MiB or 1GiB, at least {min}");
     let (number, shift) = [("KiB", 10), ("MiB", 20), ("GiB", 30)]
         .iter()
         .find_map(|(unit, shift)| Some((text.strip_suffix(unit)?, *shift)))
-        .ok_or_else(wrong)?;
-    let number: usize = number.trim().parse().map_err(|_| wrong())?;
-    number.checked_mul(1 << shift).filter(|bytes| bounds.contains(bytes)).ok_or_else(wrong)
+        .ok_or_else(error)?;
+    let number: usize = number.trim().parse().map_err(|_| error())?;
+    number.checked_mul(1 << shift).filter(|bytes| bounds.contains(bytes)).ok_or_else(error)
 }
 
-/// The name of this machine, for its addresses.
+/// The name of this machine.
 pub fn host_name(root: &numakit_sys::SysRoot) -> anyhow::Result<String> {
-    machine::host_name(root).context("the name of the host cannot be read")
+    machine::host_name(root).context("cannot read the host name")
 }
 
 #[cfg(test)]
@@ -123,7 +99,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sizes_are_read() {
+    fn sizes_are_parsed() {
         assert_eq!(history("256MiB"), Ok(256 << 20));
         assert_eq!(history("1 GiB"), Ok(1 << 30));
         for bad in ["", "256", "1KiB", "x MiB", "-1MiB", "99999999999GiB", "256MB"] {

@@ -1,7 +1,7 @@
 //! `--registry`: where cores are reserved.
 
 use clap::Args;
-use numakit_registry::place;
+use numakit_registry::location;
 use std::path::PathBuf;
 
 /// Where cores are reserved.
@@ -15,6 +15,6 @@ pub struct RegistryArgs {
 impl RegistryArgs {
     /// Makes it the registry of this process.
     pub fn apply(&self) -> anyhow::Result<()> {
-        self.registry.as_deref().map_or(Ok(()), place::use_folder).map_err(Into::into)
+        self.registry.as_deref().map_or(Ok(()), location::use_folder).map_err(Into::into)
     }
 }

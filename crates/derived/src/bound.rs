@@ -14,16 +14,16 @@ pub struct BoundFormula {
     terms: Vec<(usize, f64)>,
 }
 
-/// What is absent is no number (NaN), and makes all that needs it absent.
+/// An absent value is NaN, and so is all that is computed from it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Step {
     Number(f64),
-    /// The sum of what was measured of these terms: an offline node or CPU adds nothing.
+    /// The sum of the measured values of these terms: an offline node or CPU adds nothing.
     Sum(usize, usize),
     Mean(usize, usize),
     /// 0 if the top of the stack is absent.
     OrZero,
-    /// The others join the two numbers on the top of the stack.
+    /// This and the following take two numbers from the top of the stack.
     Add,
     Subtract,
     Multiply,
@@ -33,17 +33,17 @@ enum Step {
     Share,
 }
 
-/// The deepest stack that steps can need.
+/// The largest stack that steps need.
 const STACK: usize = MAX_DEPTH + 4;
 
 impl BoundFormula {
-    /// The sum of columns, each times its factor.
+    /// The sum of columns, each multiplied by its factor.
     pub fn sum(terms: Vec<(usize, f64)>) -> Self {
         Self { steps: vec![Step::Sum(0, terms.len())], terms }
     }
 
-    /// The figure from the values of a row, in base units; `None` where something that it
-    /// needs was not measured, and for a division by zero.
+    /// The value for a row, in base units; `None` if a value that it needs was not measured,
+    /// and for a division by zero.
     pub fn value(&self, values: &[Option<f64>]) -> Option<f64> {
         let mut stack = [0.0f64; STACK];
         let mut top = 0usize;
@@ -60,9 +60,9 @@ impl BoundFormula {
                     let value = *stack.get(top)?;
                     if value.is_nan() { 0.0 } else { value }
                 }
-                joins => {
+                operation => {
                     top = top.checked_sub(2)?;
-                    joined(joins, *stack.get(top)?, *stack.get(top + 1)?)
+                    apply(operation, *stack.get(top)?, *stack.get(top + 1)?)
                 }
             };
             *stack.get_mut(top)? = if pushed.is_finite() { pushed } else { f64::NAN };
@@ -71,7 +71,7 @@ impl BoundFormula {
         Some(stack[0]).filter(|value| value.is_finite())
     }
 
-    /// The sum of what was measured, and how much of it was.
+    /// The sum of the measured values, and their number.
     fn total(&self, from: usize, to: usize, values: &[Option<f64>]) -> (f64, usize) {
         let (mut sum, mut measured) = (0.0, 0);
         for &(at, factor) in self.terms.get(from..to).unwrap_or_default() {
@@ -83,17 +83,17 @@ impl BoundFormula {
         (if measured == 0 { f64::NAN } else { sum }, measured)
     }
 
-    /// The columns of the row that it looks at.
+    /// The columns of the row that it reads.
     pub fn columns(&self) -> impl Iterator<Item = usize> + '_ {
         self.terms.iter().map(|(at, _)| *at)
     }
 }
 
-fn joined(step: Step, a: f64, b: f64) -> f64 {
+fn apply(operation: Step, a: f64, b: f64) -> f64 {
     if a.is_nan() || b.is_nan() {
         return f64::NAN;
     }
-    match step {
+    match operation {
         Step::Add => a + b,
         Step::Subtract => a - b,
         Step::Multiply => a * b,

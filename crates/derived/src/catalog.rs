@@ -1,4 +1,4 @@
-//! All formulas by name: ours, and those that a user adds or replaces.
+//! All formulas by name: the built-in ones, and those that a user adds or replaces.
 
 mod check;
 
@@ -12,28 +12,28 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::LazyLock;
 use thiserror::Error;
 
-/// Longest file of formulas.
+/// Largest file of formulas.
 pub const MAX_BYTES: usize = 1 << 20;
 
-const OURS: &str = include_str!("../data/formulas.txt");
-/// How our own file is called in messages.
+const FORMULAS: &str = include_str!("../data/formulas.txt");
+/// The origin of built-in formulas in messages.
 const BUILT_IN: &str = "built in";
 
-/// Unit and kind of a metric by its name; `None` where nobody knows it.
+/// Unit and kind of a metric by its name; `None` if unknown.
 pub type MetricLookup<'a> = &'a dyn Fn(&str) -> Option<(Unit, Kind)>;
 
-/// A figure with its formula.
+/// A derived metric.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Formula {
-    /// What it is called.
+    /// Its name.
     pub name: String,
-    /// What it gives.
+    /// The quantity that it declares.
     pub quantity: Quantity,
-    /// What it tells, in a sentence or two; empty where the file says nothing.
+    /// Its description; empty if the file has none.
     pub help: String,
     /// How it is computed.
     pub expr: Expr,
-    /// The file that it comes from; [`Formula::is_ours`] for those that numakit brings.
+    /// The file that it comes from; see [`Formula::is_built_in`].
     pub origin: String,
     /// Its line there.
     pub line: usize,
@@ -43,12 +43,12 @@ pub struct Formula {
 
 impl Formula {
     /// Whether it comes with numakit.
-    pub fn is_ours(&self) -> bool {
+    pub fn is_built_in(&self) -> bool {
         self.origin == BUILT_IN
     }
 }
 
-/// A file of formulas cannot be used.
+/// Why a file of formulas cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("{origin}, line {line}: {message}")]
 pub struct FormulaError {
@@ -56,11 +56,11 @@ pub struct FormulaError {
     pub origin: String,
     /// The line.
     pub line: usize,
-    /// What is wrong there, and what to do.
+    /// What is wrong there, and the fix.
     pub message: String,
 }
 
-/// Formulas whose names are all known, without circles.
+/// Formulas whose names are all known, and which do not need themselves.
 #[derive(Debug, Clone, Default)]
 pub struct Catalog {
     formulas: Vec<Formula>,
@@ -69,24 +69,24 @@ pub struct Catalog {
 
 impl Catalog {
     /// The formulas that come with numakit.
-    pub fn ours() -> &'static Self {
+    pub fn built_in() -> &'static Self {
         static CATALOG: LazyLock<Catalog> = LazyLock::new(|| {
             let mut catalog = Catalog::default();
-            // A test makes sure that our own file is right.
-            let _ = catalog.add(OURS, BUILT_IN, &|_| None);
+            // A test checks the built-in file.
+            let _ = catalog.add(FORMULAS, BUILT_IN, &|_| None);
             catalog
         });
         &CATALOG
     }
 
-    /// Adds the formulas of a text; those of a name that is there already replace it. `origin`
-    /// is how the file is called. Nothing is added when something is wrong.
+    /// Adds the formulas of a text, which replace those of the same name. `origin` is the name
+    /// of the file. If there is an error, nothing is added.
     pub fn add(&mut self, text: &str, origin: &str, known: MetricLookup<'_>) -> Result<(), FormulaError> {
         let mut next = self.clone();
         let mut lines: HashMap<String, usize> = HashMap::new();
         for mut formula in definitions::read(text, origin)? {
             if let Some(line) = lines.insert(formula.name.clone(), formula.line) {
-                let message = format!("{} is defined in line {line} already; leave one out", formula.name);
+                let message = format!("{} is already defined in line {line}; remove one", formula.name);
                 return Err(FormulaError { origin: origin.to_owned(), line: formula.line, message });
             }
             match next.by_name.get(&formula.name) {
@@ -105,7 +105,7 @@ impl Catalog {
         Ok(())
     }
 
-    /// Looks at units again, with what is known now.
+    /// Checks units again, with the metrics that are known now.
     pub fn check(&self, known: MetricLookup<'_>) -> Result<(), FormulaError> {
         check::check(self, known)
     }
@@ -120,12 +120,12 @@ impl Catalog {
         &self.formulas
     }
 
-    /// Names that are like this one.
+    /// Names that are similar to this one.
     pub fn nearest(&self, name: &str) -> Vec<&str> {
         suggest::nearest(name, self.formulas.iter().map(|f| f.name.as_str()), 3)
     }
 
-    /// Every metric and fact that a formula and those that it uses name, each once.
+    /// The metrics and facts that a formula needs, directly or through other formulas, each once.
     pub fn names<'a>(&'a self, formula: &'a Formula) -> Vec<&'a str> {
         let (mut names, mut seen, mut todo) = (Vec::new(), BTreeSet::new(), vec![formula]);
         while let Some(formula) = todo.pop() {

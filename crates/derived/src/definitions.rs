@@ -3,8 +3,8 @@
 //! ```text
 //! # A comment.
 //! name: quantity = formula          # another
-//!     | what goes on with an operator, or in a parenthesis, is still the formula
-//!     Anything else is the description.
+//!     | a line that begins with an operator, or inside a parenthesis, continues the formula
+//!     Any other indented line is the description.
 //! ```
 
 use crate::catalog::{Formula, FormulaError, MAX_BYTES};
@@ -15,14 +15,14 @@ use numakit_model::suggest::nearest;
 use std::char::EscapeDefault;
 use thiserror::Error;
 
-/// Why a line of a file is not what it should be.
+/// What is wrong with a line.
 #[derive(Debug, Error)]
 enum LineError {
     #[error("the file is longer than {} MiB; split it", MAX_BYTES >> 20)]
     TooLong,
-    #[error("a control character, {0}; leave it out")]
+    #[error("control character {0}; remove it")]
     Control(EscapeDefault),
-    #[error("an indented line before any formula; begin with 'NAME: QUANTITY = FORMULA'")]
+    #[error("an indented line before the first formula; begin with 'NAME: QUANTITY = FORMULA'")]
     Indented,
     #[error("'{0}' is not a definition; write 'NAME: QUANTITY = FORMULA', and indent descriptions")]
     Definition(String),
@@ -32,29 +32,29 @@ enum LineError {
     Function(String),
     #[error("'{name}' is not a quantity{}; use one of {}", near(name), Quantity::ALL.map(Quantity::name).join(", "))]
     Quantity { name: String },
-    #[error("{0} has its formula already; leave one out")]
+    #[error("{0} already has a formula; remove one")]
     Formula(String),
 }
 
-/// The quantity whose name is like this one.
+/// The quantity whose name is most similar.
 fn near(name: &str) -> String {
     let like = nearest(name, Quantity::ALL.map(Quantity::name), 1);
     like.first().map_or_else(String::new, |near| format!(", nearest: {near}"))
 }
 
-/// A definition whose lines are still coming.
+/// A definition that is not complete yet.
 struct Open {
     name: String,
     quantity: Quantity,
     help: String,
     /// Lines of the formula with their numbers.
     text: Vec<(usize, String)>,
-    /// How many are open at its end.
+    /// Number of parentheses that are open at its end.
     parentheses: i64,
     line: usize,
 }
 
-/// Everything that a file defines, in its order. `origin` is how the file is called.
+/// All definitions of a file, in its order. `origin` is the name of the file.
 pub(crate) fn read(text: &str, origin: &str) -> Result<Vec<Formula>, FormulaError> {
     let wrong = |line: usize, error: LineError| FormulaError {
         origin: origin.to_owned(),
@@ -78,7 +78,7 @@ pub(crate) fn read(text: &str, origin: &str) -> Result<Vec<Formula>, FormulaErro
             let Some(open) = &mut open else {
                 return Err(wrong(line, LineError::Indented));
             };
-            open.go_on(line, trimmed).map_err(|error| wrong(line, error))?;
+            open.append(line, trimmed).map_err(|error| wrong(line, error))?;
             continue;
         }
         if let Some(open) = open.take() {
@@ -118,7 +118,7 @@ fn begin(line: usize, text: &str) -> Result<Open, LineError> {
 }
 
 impl Open {
-    fn go_on(&mut self, line: usize, text: &str) -> Result<(), LineError> {
+    fn append(&mut self, line: usize, text: &str) -> Result<(), LineError> {
         if self.parentheses > 0 || text.starts_with(['=', '|', '+', '-', '*', '/', '(', ')']) {
             let part = without_comment(text);
             let part = match part.strip_prefix('=') {
@@ -202,7 +202,7 @@ mod tests {
         for (text, expected) in [
             (
                 "\n  help",
-                "my.txt, line 2: an indented line before any formula; begin with 'NAME: QUANTITY = FORMULA'",
+                "my.txt, line 2: an indented line before the first formula; begin with 'NAME: QUANTITY = FORMULA'",
             ),
             (
                 "a = b.c",
@@ -219,14 +219,14 @@ mod tests {
             ),
             (
                 "a: bytes\nb: count = c.d",
-                "my.txt, line 1: a: a name, a number or '(' should stand before the end; put one there",
+                "my.txt, line 1: a: a name, a number or '(' is missing before the end; add one",
             ),
             (
                 "a: bytes = b.c\n  + d.e\n  + * 2",
-                "my.txt, line 3: a: a name, a number or '(' should stand before '*'",
+                "my.txt, line 3: a: a name, a number or '(' is missing before '*'",
             ),
-            ("a: bytes = b.c\n  = d.e", "my.txt, line 2: a has its formula already; leave one out"),
-            ("a: bytes = \u{1b}[2J", "my.txt, line 1: a control character, \\u{1b}; leave it out"),
+            ("a: bytes = b.c\n  = d.e", "my.txt, line 2: a already has a formula; remove one"),
+            ("a: bytes = \u{1b}[2J", "my.txt, line 1: control character \\u{1b}; remove it"),
         ] {
             assert!(error(text).starts_with(expected), "{text:?}: {}", error(text));
         }

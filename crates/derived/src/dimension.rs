@@ -1,9 +1,9 @@
-//! What a number is of: bytes, seconds, cycles, or just a number.
+//! Dimensions of numbers: bytes, seconds, cycles, or none.
 
 use numakit_model::{Kind, Unit};
 use std::fmt;
 
-/// Powers of the base units. Things that are counted are plain numbers.
+/// Powers of the base units. Counts are plain numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Dimension {
     bytes: i8,
@@ -18,14 +18,14 @@ impl Dimension {
     pub const NUMBER: Self = Self { bytes: 0, pages: 0, seconds: 0, cycles: 0 };
     /// Memory.
     pub const BYTES: Self = Self { bytes: 1, ..Self::NUMBER };
-    /// Memory in pages, where nobody knows how large they are.
+    /// Memory in pages of unknown size.
     pub const PAGES: Self = Self { pages: 1, ..Self::NUMBER };
     /// Time.
     pub const SECONDS: Self = Self { seconds: 1, ..Self::NUMBER };
     /// Cycles of a clock.
     pub const CYCLES: Self = Self { cycles: 1, ..Self::NUMBER };
 
-    /// Of a metric, as rates have it: counters are per second.
+    /// The dimension of a metric's values after rates were computed: counters are per second.
     pub fn of(unit: Unit, kind: Kind, page_size_known: bool) -> Self {
         let level = match unit {
             Unit::Count => Self::NUMBER,
@@ -37,13 +37,13 @@ impl Dimension {
         if kind == Kind::Gauge { level } else { level.over(Self::SECONDS) }
     }
 
-    /// Of a product.
+    /// The dimension of a product.
     #[must_use]
     pub fn times(self, other: Self) -> Self {
         self.with(other, i8::saturating_add)
     }
 
-    /// Of a quotient.
+    /// The dimension of a quotient.
     #[must_use]
     pub fn over(self, other: Self) -> Self {
         self.with(other, i8::saturating_sub)
@@ -64,7 +64,7 @@ impl Dimension {
         Self { cycles: 0, ..self }
     }
 
-    /// Whether pages of unknown size are in it.
+    /// Whether it contains pages of unknown size.
     pub fn has_pages(self) -> bool {
         self.pages != 0
     }
@@ -99,10 +99,10 @@ impl fmt::Display for Dimension {
     }
 }
 
-/// What a formula says that it gives.
+/// What a formula declares to compute.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Quantity {
-    /// Hundredths of something.
+    /// A share in percent.
     Percent,
     /// Memory.
     Bytes,
@@ -121,7 +121,7 @@ pub enum Quantity {
 }
 
 impl Quantity {
-    /// Every one, for parsing and documents.
+    /// All of them, for parsing and documents.
     pub const ALL: [Self; 8] = [
         Self::Percent,
         Self::Bytes,
@@ -152,7 +152,7 @@ impl Quantity {
         Self::ALL.into_iter().find(|quantity| quantity.name() == name)
     }
 
-    /// What it is of.
+    /// Its dimension.
     pub fn dimension(self) -> Dimension {
         match self {
             Self::Percent | Self::Count | Self::Ratio => Dimension::NUMBER,
@@ -163,7 +163,7 @@ impl Quantity {
         }
     }
 
-    /// Whether a number of that dimension is one; cycles are plain numbers here.
+    /// Whether a number of that dimension fits; cycles are plain numbers here.
     pub fn accepts(self, dimension: Dimension) -> bool {
         dimension.without_cycles() == self.dimension()
     }
@@ -180,7 +180,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn dimensions_read_as_one_says_them() {
+    fn dimensions_print_in_words() {
         let per_second = |d: Dimension| d.over(Dimension::SECONDS);
         assert_eq!(Dimension::NUMBER.to_string(), "count");
         assert_eq!(per_second(Dimension::NUMBER).to_string(), "count/s");

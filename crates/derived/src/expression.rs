@@ -3,7 +3,7 @@
 use crate::dimension::Dimension;
 use std::fmt;
 
-/// What a formula says.
+/// A formula, or a part of one.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Expr {
     /// A number, with its unit if it has one.
@@ -12,9 +12,9 @@ pub enum Expr {
     Name(String),
     /// The same, or 0 where it cannot be computed or was not measured.
     OrZero(String),
-    /// The mean of all series of a metric, for what ticks alike everywhere, as clocks do.
+    /// The mean of all series of a metric, for values that are equal everywhere, such as clocks.
     Mean(String),
-    /// Terms added (false) or taken away (true).
+    /// Terms to add (false) or subtract (true).
     Sum(Vec<(bool, Expr)>),
     /// Factors to multiply by (false) or divide by (true).
     Product(Vec<(bool, Expr)>),
@@ -34,7 +34,7 @@ pub enum Function {
     Min,
     /// The larger.
     Max,
-    /// The first in hundredths of the second, never below 0 or above 100: two counters are
+    /// The first as a percentage of the second, from 0 to 100: two counters are
     /// not read at one instant, so the part may be ahead of the whole.
     Share,
 }
@@ -53,7 +53,7 @@ impl Function {
     }
 }
 
-/// A unit behind a number.
+/// A unit after a number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Constant {
     /// `B`
@@ -128,7 +128,7 @@ impl Expr {
         self.parts().for_each(|part| part.walk(visit));
     }
 
-    /// What stands directly below.
+    /// Its direct parts.
     pub(crate) fn parts(&self) -> impl Iterator<Item = &Self> {
         let (signed, plain): (&[(bool, Self)], &[Self]) = match self {
             Self::Number(..) | Self::Name(_) | Self::OrZero(_) | Self::Mean(_) => (&[], &[]),
@@ -139,8 +139,8 @@ impl Expr {
         signed.iter().map(|(_, part)| part).chain(plain)
     }
 
-    /// How tightly it holds together; what is looser than its surroundings needs parentheses.
-    fn rank(&self) -> u8 {
+    /// Its precedence; a part whose precedence is too low needs parentheses.
+    fn precedence(&self) -> u8 {
         match self {
             Self::First(_) => 0,
             Self::Sum(_) => 1,
@@ -149,8 +149,8 @@ impl Expr {
         }
     }
 
-    fn write(&self, f: &mut fmt::Formatter<'_>, least: u8) -> fmt::Result {
-        if self.rank() < least {
+    fn write(&self, f: &mut fmt::Formatter<'_>, min: u8) -> fmt::Result {
+        if self.precedence() < min {
             f.write_str("(")?;
             self.write(f, 0)?;
             return f.write_str(")");
@@ -181,7 +181,7 @@ impl Expr {
     }
 }
 
-/// A name as it is written in a formula: in quotes where it has odd characters.
+/// A name as it is written in a formula: in quotes if it has special characters.
 struct Written<'a>(&'a str);
 
 impl fmt::Display for Written<'_> {
@@ -191,19 +191,19 @@ impl fmt::Display for Written<'_> {
     }
 }
 
-fn row(f: &mut fmt::Formatter<'_>, parts: &[(bool, Expr)], signs: [&str; 2], least: u8) -> fmt::Result {
+fn row(f: &mut fmt::Formatter<'_>, parts: &[(bool, Expr)], signs: [&str; 2], min: u8) -> fmt::Result {
     for (at, (second, part)) in parts.iter().enumerate() {
         match (at, *second) {
             (0, false) => {}
             (0, true) => f.write_str(signs[1])?,
             (_, second) => write!(f, " {} ", signs[usize::from(second)])?,
         }
-        part.write(f, least)?;
+        part.write(f, min)?;
     }
     Ok(())
 }
 
-/// As it could be typed: with single spaces, and parentheses only where they matter.
+/// As it could be typed: with single spaces, and parentheses only where they are needed.
 impl fmt::Display for Expr {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.write(f, 0)
@@ -211,7 +211,7 @@ impl fmt::Display for Expr {
 }
 
 impl Constant {
-    /// What the number is of.
+    /// The dimension of the number.
     pub(crate) fn dimension(self, page_size_known: bool) -> Dimension {
         match self {
             Self::Page if !page_size_known => Dimension::PAGES,
@@ -221,7 +221,7 @@ impl Constant {
         }
     }
 
-    /// In base units: bytes, seconds, cycles. Pages of unknown size stay pages.
+    /// The factor to base units: bytes, seconds, cycles. Pages of unknown size stay pages.
     pub(crate) fn factor(self, page_size: u64) -> f64 {
         match self {
             Self::Byte | Self::Second | Self::Cycle => 1.0,

@@ -1,4 +1,4 @@
-//! Where the series of each metric stand in a row, and what belongs to which place.
+//! The columns of each metric in a row, and which of them belong to a place.
 
 use crate::bound::{BoundFormula, bind};
 use crate::catalog::{Catalog, Formula};
@@ -15,16 +15,16 @@ pub struct Index<'a> {
     node_of_cpu: HashMap<u32, u32>,
     package_of_cpu: HashMap<u32, u32>,
     package_of_node: HashMap<u32, u32>,
-    /// Packages that hold exactly one node with CPUs.
+    /// Packages that contain exactly one node with CPUs.
     node_of_package: HashMap<u32, u32>,
-    /// Links begin at nodes: some do at a number that no package has.
+    /// Links begin at nodes: true if one begins at a number that no package has.
     links_of_nodes: bool,
     topology: Option<&'a Topology>,
     page_size: u64,
 }
 
 impl<'a> Index<'a> {
-    /// For rows of these series on that machine; page size 0 is not known.
+    /// For rows of these series on that machine; page size 0 is unknown.
     pub fn new(series: &'a [Series], topology: Option<&'a Topology>, page_size: u64) -> Self {
         let mut by_name: HashMap<&str, Vec<usize>> = HashMap::new();
         for (at, one) in series.iter().enumerate() {
@@ -42,12 +42,12 @@ impl<'a> Index<'a> {
             page_size,
         };
         if let Some(topology) = topology {
-            index.places(topology);
+            index.add_places(topology);
         }
         index
     }
 
-    fn places(&mut self, topology: &Topology) {
+    fn add_places(&mut self, topology: &Topology) {
         for node in &topology.nodes {
             self.node_of_cpu.extend(node.cpus.iter().map(|cpu| (cpu, node.os_index)));
         }
@@ -59,7 +59,7 @@ impl<'a> Index<'a> {
             self.package_of_cpu.extend(cpus.iter().map(|cpu| (cpu, id)));
             let with_cpus = topology.nodes.iter().filter(|n| n.cpus.intersects(cpus));
             let nodes: Vec<u32> = with_cpus.clone().map(|n| n.os_index).collect();
-            // A node across packages is of none of them.
+            // A node across packages belongs to none of them.
             let whole = with_cpus.filter(|n| n.cpus.is_subset(cpus));
             self.package_of_node.extend(whole.map(|n| (n.os_index, id)));
             if let [node] = nodes.as_slice()
@@ -83,8 +83,8 @@ impl<'a> Index<'a> {
         self.by_name.contains_key(name)
     }
 
-    /// A CPU belongs to its node and package, a link to the package or node that it begins at,
-    /// a package to its node where it has one only, and everything to the machine.
+    /// A CPU belongs to its node and package, a link to the package or node where it begins,
+    /// a package to its node if it has only one, and everything to the machine.
     fn is_at(&self, instance: Instance, place: Instance) -> bool {
         match (instance, place) {
             (_, Instance::Machine) => true,
@@ -102,7 +102,7 @@ impl<'a> Index<'a> {
         }
     }
 
-    /// The formula at that place, ready for rows; or what it lacks there.
+    /// The formula at that place, ready for rows, or what it lacks there.
     pub fn bind(
         &self,
         catalog: &Catalog,
@@ -117,12 +117,12 @@ impl<'a> Index<'a> {
         self.series
     }
 
-    /// The machine, where it is known.
+    /// The machine, if known.
     pub fn topology(&self) -> Option<&'a Topology> {
         self.topology
     }
 
-    /// Of a base page in bytes; 0 where it is not known.
+    /// Size of a base page in bytes; 0 if unknown.
     pub fn page_size(&self) -> u64 {
         self.page_size
     }

@@ -1,8 +1,8 @@
-//! Text of a formula to words.
+//! Splits the text of a formula into tokens.
 
 use crate::expression::Constant;
 
-/// A word, with the place where it begins.
+/// A token, with the offset where it begins.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Token<'a> {
     pub(crate) at: usize,
@@ -21,19 +21,19 @@ pub(crate) enum Word<'a> {
 
 /// What is wrong with a formula, and where.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Wrong {
+pub(crate) struct SyntaxError {
     pub(crate) at: usize,
     pub(crate) message: String,
 }
 
-impl Wrong {
+impl SyntaxError {
     pub(crate) fn new(at: usize, message: impl Into<String>) -> Self {
         Self { at, message: message.into() }
     }
 }
 
-/// All words of a text.
-pub(crate) fn words(text: &str) -> Result<Vec<Token<'_>>, Wrong> {
+/// All tokens of a text.
+pub(crate) fn tokens(text: &str) -> Result<Vec<Token<'_>>, SyntaxError> {
     let mut tokens = Vec::new();
     let mut at = 0;
     while let Some(next) = text[at..].chars().next() {
@@ -51,16 +51,16 @@ pub(crate) fn words(text: &str) -> Result<Vec<Token<'_>>, Wrong> {
             '"' => {
                 let name = rest[1..].split_once('"').map(|(name, _)| name).filter(|name| !name.is_empty());
                 let unclosed = "a name in quotes ends with a quote, as in \"node.Active(anon)\"";
-                let name = name.ok_or_else(|| Wrong::new(at, unclosed))?;
+                let name = name.ok_or_else(|| SyntaxError::new(at, unclosed))?;
                 (Word::Quoted(name), name.len() + 2)
             }
             '+' | '-' | '*' | '/' | '|' | '?' | ',' | '(' | ')' => (Word::Sign(next), 1),
             _ => {
                 let message = format!(
-                    "'{}' has no meaning in a formula; it takes names, numbers and + - * / | ? , ( )",
+                    "'{}' is not allowed in a formula; use names, numbers and + - * / | ? , ( )",
                     next.escape_default()
                 );
-                return Err(Wrong::new(at, message));
+                return Err(SyntaxError::new(at, message));
             }
         };
         tokens.push(Token { at, what });
@@ -73,8 +73,8 @@ fn run(text: &str, belongs: impl Fn(u8) -> bool) -> usize {
     text.bytes().take_while(|&b| belongs(b)).count()
 }
 
-/// `64`, `2.5`, `1e9`, with a unit right behind it: `64B`.
-fn number(text: &str, at: usize) -> Result<(Word<'static>, usize), Wrong> {
+/// `64`, `2.5`, `1e9`, with a unit directly after it: `64B`.
+fn number(text: &str, at: usize) -> Result<(Word<'static>, usize), SyntaxError> {
     let digits = |from: usize| run(&text[from..], |b| b.is_ascii_digit());
     let mut length = digits(0);
     if text[length..].starts_with('.') {
@@ -89,7 +89,7 @@ fn number(text: &str, at: usize) -> Result<(Word<'static>, usize), Wrong> {
     }
     let value = text[..length].parse::<f64>().ok().filter(|v| v.is_finite());
     let value = value.ok_or_else(|| {
-        Wrong::new(at, format!("'{}' is not a number; write it as 64, 2.5 or 1e9", &text[..length]))
+        SyntaxError::new(at, format!("'{}' is not a number; write it as 64, 2.5 or 1e9", &text[..length]))
     })?;
     let suffix = run(&text[length..], |b| b.is_ascii_alphanumeric() || b == b'_' || b == b'.');
     if suffix == 0 {
@@ -98,9 +98,9 @@ fn number(text: &str, at: usize) -> Result<(Word<'static>, usize), Wrong> {
     let name = &text[length..length + suffix];
     let unit = Constant::ALL.into_iter().find(|unit| unit.name() == name).ok_or_else(|| {
         let units = Constant::ALL.map(Constant::name).join(", ");
-        Wrong::new(
+        SyntaxError::new(
             at,
-            format!("'{name}' behind a number is no unit; use one of {units}, or a space and an operator"),
+            format!("'{name}' after a number is not a unit; use one of {units}, or a space and an operator"),
         )
     })?;
     Ok((Word::Number(value, Some(unit)), length + suffix))
@@ -111,8 +111,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_of_every_kind() {
-        let found: Vec<Word<'_>> = words("100*a.b_2?|1.5e3B").unwrap().into_iter().map(|t| t.what).collect();
+    fn tokens_of_every_kind() {
+        let found: Vec<Word<'_>> = tokens("100*a.b_2?|1.5e3B").unwrap().into_iter().map(|t| t.what).collect();
         let expected = [
             Word::Number(100.0, None),
             Word::Sign('*'),
@@ -125,12 +125,12 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_word_is_told_with_its_place() {
-        let wrong = |text: &str| words(text).unwrap_err();
+    fn errors_have_an_offset() {
+        let wrong = |text: &str| tokens(text).unwrap_err();
         assert_eq!(wrong("a + §").at, 4);
         assert!(wrong("1e999").message.contains("is not a number"));
         assert!(wrong(".").message.contains("is not a number"));
-        assert!(wrong("64x").message.starts_with("'x' behind a number is no unit; use one of B, KiB"));
-        assert!(wrong("1e").message.contains("'e' behind a number"));
+        assert!(wrong("64x").message.starts_with("'x' after a number is not a unit; use one of B, KiB"));
+        assert!(wrong("1e").message.contains("'e' after a number"));
     }
 }

@@ -1,4 +1,4 @@
-//! Figures that are computed from series: formulas as text, checked for sense and evaluated
+//! Derived metrics: values computed from series by formulas, which are text, checked and evaluated
 //! over rows without allocation. The language is described in `docs/guide/formulas.md`.
 
 mod bound;
@@ -18,4 +18,4 @@ pub use dimension::{Dimension, Quantity};
 pub use expression::Expr;
 pub use index::Index;
 pub use machine::{FACTS, Fact};
-pub use missing::{Lack, Missing, Why};
+pub use missing::{Missing, MissingInput, MissingReason};

@@ -1,16 +1,16 @@
-//! Facts of the machine that formulas may name: they do not change while it runs.
+//! Properties of the machine that formulas may name; they do not change while it runs.
 
 use crate::Dimension;
 use numakit_model::topology::Node;
 use numakit_model::{CpuSet, Instance, Topology};
 
-/// What the names of facts begin with.
+/// Prefix of the names of facts.
 pub(crate) const PREFIX: &str = "topology.";
 
-/// A fact.
+/// A property of the machine.
 #[derive(Debug)]
 pub struct Fact {
-    /// As formulas name it.
+    /// Its name in formulas.
     pub name: &'static str,
     /// One sentence.
     pub help: &'static str,
@@ -21,7 +21,7 @@ pub struct Fact {
 
 /// Every fact.
 pub static FACTS: &[Fact] = &[
-    Fact { name: "topology.nodes", help: "Nodes.", per_second: false, bytes: false, of: nodes_there },
+    Fact { name: "topology.nodes", help: "Nodes.", per_second: false, bytes: false, of: node_count },
     Fact { name: "topology.cores", help: "Cores.", per_second: false, bytes: false, of: cores },
     Fact { name: "topology.cpus", help: "CPUs that run.", per_second: false, bytes: false, of: cpus },
     Fact { name: "topology.memory", help: "Memory.", per_second: false, bytes: true, of: memory },
@@ -47,19 +47,19 @@ impl Fact {
         FACTS.iter().find(|fact| fact.name == name)
     }
 
-    /// What it is of.
+    /// Its dimension.
     pub fn dimension(&self) -> Dimension {
         let what = if self.bytes { Dimension::BYTES } else { Dimension::NUMBER };
         if self.per_second { what.over(Dimension::SECONDS) } else { what }
     }
 
-    /// In bytes, bytes per second or things; of a CPU there is none.
+    /// In bytes, bytes per second or a count; CPUs have none.
     pub(crate) fn value(&self, topology: &Topology, place: Instance) -> Option<f64> {
         (self.of)(topology, place)
     }
 }
 
-/// The kernel's number of a package, or its place where the kernel gives none.
+/// A package by the kernel's number, or by its position where the kernel has no number.
 pub(crate) fn package(topology: &Topology, id: u32) -> Option<&CpuSet> {
     let numbered = |(at, p): (usize, &numakit_model::topology::Package)| {
         p.os_index.map_or_else(|| u32::try_from(at).ok() == Some(id), |number| number == id)
@@ -90,7 +90,7 @@ fn cpus_at(topology: &Topology, place: Instance) -> Option<CpuSet> {
     }
 }
 
-fn nodes_there(topology: &Topology, place: Instance) -> Option<f64> {
+fn node_count(topology: &Topology, place: Instance) -> Option<f64> {
     positive(nodes(topology, place).len() as f64)
 }
 
@@ -116,7 +116,7 @@ fn bandwidth(
     field: fn(&numakit_model::topology::Access) -> Option<u64>,
 ) -> Option<f64> {
     let of_node = |node: &Node| {
-        // Access from CPUs says more than access from anything.
+        // Class 1 (CPUs) is more precise than class 0 (any initiator).
         let best = node.access.iter().max_by_key(|a| a.class);
         best.and_then(field).map(|mib| mib as f64 * 1_048_576.0)
     };
@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn facts_are_of_their_place() {
+    fn facts_belong_to_a_place() {
         let machine = two_packages();
         let value = |name: &str, place| Fact::named(name).unwrap().value(&machine, place);
         assert_eq!(value("topology.cpus", Instance::Machine), Some(4.0));

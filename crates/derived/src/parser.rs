@@ -1,4 +1,4 @@
-//! Words of a formula to its tree.
+//! Parses the tokens of a formula into its tree.
 //!
 //! ```text
 //! first   = sum { "|" sum }
@@ -9,21 +9,21 @@
 //! ```
 
 use crate::expression::{Expr, Function, MEAN};
-use crate::lexer::{Token, Word, Wrong, words};
+use crate::lexer::{SyntaxError, Token, Word, tokens};
 
-/// How deep parentheses may be nested, so that garbage cannot exhaust the stack.
+/// Maximum nesting of parentheses, so that garbage cannot exhaust the stack.
 const MAX_NESTING: usize = 32;
 
-/// Reads one formula.
-pub(crate) fn parse(text: &str) -> Result<Expr, Wrong> {
-    let tokens = words(text)?;
+/// Parses one formula.
+pub(crate) fn parse(text: &str) -> Result<Expr, SyntaxError> {
+    let tokens = tokens(text)?;
     let mut parser = Parser { tokens: &tokens, end: text.len(), depth: 0 };
     let expr = parser.first()?;
     match parser.tokens.first() {
         None => Ok(expr),
-        Some(token) => Err(Wrong::new(
+        Some(token) => Err(SyntaxError::new(
             token.at,
-            format!("{} is one too many; put an operator before it, or leave it out", shown(token.what)),
+            format!("unexpected {}; put an operator before it, or remove it", shown(token.what)),
         )),
     }
 }
@@ -41,7 +41,7 @@ impl<'a> Parser<'a> {
         Some(*first)
     }
 
-    /// Takes the next word if it is one of these signs.
+    /// Takes the next token if it is one of these signs.
     fn sign(&mut self, signs: &[char]) -> Option<char> {
         match self.tokens.first()?.what {
             Word::Sign(sign) if signs.contains(&sign) => {
@@ -52,23 +52,23 @@ impl<'a> Parser<'a> {
         }
     }
 
-    fn expect(&mut self, sign: char, fix: &str) -> Result<(), Wrong> {
+    fn expect(&mut self, sign: char, fix: &str) -> Result<(), SyntaxError> {
         if self.sign(&[sign]).is_some() {
             return Ok(());
         }
         let (at, seen) = self.here();
-        Err(Wrong::new(at, format!("'{sign}' is missing before {seen}; {fix}")))
+        Err(SyntaxError::new(at, format!("'{sign}' is missing before {seen}; {fix}")))
     }
 
     fn here(&self) -> (usize, String) {
         self.tokens.first().map_or((self.end, "the end".to_owned()), |t| (t.at, shown(t.what)))
     }
 
-    fn first(&mut self) -> Result<Expr, Wrong> {
+    fn first(&mut self) -> Result<Expr, SyntaxError> {
         self.depth += 1;
         if self.depth > MAX_NESTING {
-            let fix = "give parts of it names as formulas of their own";
-            return Err(Wrong::new(self.here().0, format!("nested deeper than {MAX_NESTING}; {fix}")));
+            let fix = "make parts of it separate formulas";
+            return Err(SyntaxError::new(self.here().0, format!("nested deeper than {MAX_NESTING}; {fix}")));
         }
         let one = self.sum()?;
         let mut parts = vec![one];
@@ -79,22 +79,22 @@ impl<'a> Parser<'a> {
         Ok(if parts.len() == 1 { parts.remove(0) } else { Expr::First(parts) })
     }
 
-    fn sum(&mut self) -> Result<Expr, Wrong> {
+    fn sum(&mut self) -> Result<Expr, SyntaxError> {
         let row = self.row(&['+', '-'], Self::product)?;
-        Ok(alone(row, Expr::Sum))
+        Ok(unwrap_single(row, Expr::Sum))
     }
 
-    fn product(&mut self) -> Result<Expr, Wrong> {
+    fn product(&mut self) -> Result<Expr, SyntaxError> {
         let row = self.row(&['*', '/'], Self::unary)?;
-        Ok(alone(row, Expr::Product))
+        Ok(unwrap_single(row, Expr::Product))
     }
 
-    /// Operands parted by one of two signs; true stands for the second one.
+    /// Operands separated by one of two signs; true means the second one.
     fn row(
         &mut self,
         signs: &[char; 2],
-        operand: fn(&mut Self) -> Result<Expr, Wrong>,
-    ) -> Result<Vec<(bool, Expr)>, Wrong> {
+        operand: fn(&mut Self) -> Result<Expr, SyntaxError>,
+    ) -> Result<Vec<(bool, Expr)>, SyntaxError> {
         let mut row = vec![(false, operand(self)?)];
         while let Some(sign) = self.sign(signs) {
             row.push((sign == signs[1], operand(self)?));
@@ -102,7 +102,7 @@ impl<'a> Parser<'a> {
         Ok(row)
     }
 
-    fn unary(&mut self) -> Result<Expr, Wrong> {
+    fn unary(&mut self) -> Result<Expr, SyntaxError> {
         let mut negative = false;
         while self.sign(&['-']).is_some() {
             negative = !negative;
@@ -111,7 +111,7 @@ impl<'a> Parser<'a> {
         Ok(if negative { Expr::Sum(vec![(true, atom)]) } else { atom })
     }
 
-    fn atom(&mut self) -> Result<Expr, Wrong> {
+    fn atom(&mut self) -> Result<Expr, SyntaxError> {
         let (at, seen) = self.here();
         match self.next().map(|t| t.what) {
             Some(Word::Number(value, unit)) => Ok(Expr::Number(value, unit)),
@@ -122,14 +122,14 @@ impl<'a> Parser<'a> {
                 self.expect(')', "close the parenthesis")?;
                 Ok(inner)
             }
-            _ => Err(Wrong::new(
+            _ => Err(SyntaxError::new(
                 at,
-                format!("a name, a number or '(' should stand before {seen}; put one there"),
+                format!("a name, a number or '(' is missing before {seen}; add one"),
             )),
         }
     }
 
-    fn named(&mut self, name: &str, at: usize) -> Result<Expr, Wrong> {
+    fn named(&mut self, name: &str, at: usize) -> Result<Expr, SyntaxError> {
         if name == MEAN {
             let usage = "write mean(NAME), with the name of a metric";
             self.expect('(', usage)?;
@@ -139,7 +139,7 @@ impl<'a> Parser<'a> {
                 .map(|t| t.what)
                 .filter(|w| matches!(w, Word::Name(n) | Word::Quoted(n) if n.contains('.')))
             else {
-                return Err(Wrong::new(at, format!("the mean is of one metric; {usage}")));
+                return Err(SyntaxError::new(at, format!("mean takes one metric; {usage}")));
             };
             self.expect(')', usage)?;
             return Ok(Expr::Mean(metric.to_owned()));
@@ -155,13 +155,13 @@ impl<'a> Parser<'a> {
         }
         if self.tokens.first().is_some_and(|t| t.what == Word::Sign('(')) {
             let known = Function::ALL.map(Function::name).join(", ");
-            return Err(Wrong::new(at, format!("there is no function '{name}'; there are {known}, {MEAN}")));
+            return Err(SyntaxError::new(
+                at,
+                format!("unknown function '{name}'; the functions are {known}, {MEAN}"),
+            ));
         }
         if name.ends_with('.') || name.contains("..") {
-            return Err(Wrong::new(
-                at,
-                format!("'{name}' is not a name; names are as 'numa list' shows them"),
-            ));
+            return Err(SyntaxError::new(at, format!("'{name}' is not a name; 'numa list' shows the names")));
         }
         Ok(self.metric_or_zero(name))
     }
@@ -172,7 +172,7 @@ impl<'a> Parser<'a> {
     }
 }
 
-fn alone(mut row: Vec<(bool, Expr)>, make: fn(Vec<(bool, Expr)>) -> Expr) -> Expr {
+fn unwrap_single(mut row: Vec<(bool, Expr)>, make: fn(Vec<(bool, Expr)>) -> Expr) -> Expr {
     if row.len() == 1 { row.remove(0).1 } else { make(row) }
 }
 
@@ -189,7 +189,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn formulas_print_as_they_are_meant() {
+    fn formulas_print_without_redundant_parentheses() {
         for (text, printed) in [
             ("a+b*c", "a + b * c"),
             ("(a+b)*c|d", "(a + b) * c | d"),
@@ -210,21 +210,21 @@ mod tests {
     }
 
     #[test]
-    fn mistakes_are_told_with_their_place_and_a_fix() {
+    fn mistakes_have_an_offset_and_a_fix() {
         for (text, at, message) in [
-            ("", 0, "a name, a number or '(' should stand before the end; put one there"),
-            ("a +", 3, "should stand before the end"),
+            ("", 0, "a name, a number or '(' is missing before the end; add one"),
+            ("a +", 3, "is missing before the end"),
             ("a + \"n.b", 4, "a name in quotes ends with a quote"),
             ("\"\"", 0, "a name in quotes ends with a quote"),
-            ("a * )", 4, "should stand before ')'"),
+            ("a * )", 4, "is missing before ')'"),
             ("(a", 2, "')' is missing before the end; close the parenthesis"),
-            ("a b", 2, "'b' is one too many; put an operator before it, or leave it out"),
+            ("a b", 2, "unexpected 'b'; put an operator before it, or remove it"),
             ("min(a)", 5, "',' is missing before ')'; write min(A, B)"),
             ("max", 3, "'(' is missing before the end; write max(A, B)"),
-            ("sum(a, b)", 0, "there is no function 'sum'; there are min, max, share, mean"),
+            ("sum(a, b)", 0, "unknown function 'sum'; the functions are min, max, share, mean"),
             ("a..b", 0, "'a..b' is not a name"),
-            ("mean(a)", 5, "the mean is of one metric; write mean(NAME)"),
-            ("2?", 1, "'?' is one too many"),
+            ("mean(a)", 5, "mean takes one metric; write mean(NAME)"),
+            ("2?", 1, "unexpected '?'"),
         ] {
             let wrong = parse(text).unwrap_err();
             assert_eq!(wrong.at, at, "{text}: {}", wrong.message);

@@ -1,4 +1,4 @@
-//! A running job against its plan: the threads that /proc shows, and where they should be.
+//! Compares the threads of a running job, as /proc shows them, with its plan.
 
 use numakit_model::Topology;
 use numakit_placement::check::{EnvironmentError, Expected, ObservedThread, compare, plan_of_environment};
@@ -17,41 +17,41 @@ pub enum CheckError {
     /// There is no such process.
     #[error("there is no process {pid} in {root}; 'numa tasks' lists them")]
     NoProcess {
-        /// Its number.
+        /// The PID.
         pid: u32,
-        /// Where it was looked for.
+        /// The machine or capture.
         root: String,
     },
     /// It exited meanwhile.
     #[error("process {0} has ended")]
     Ended(u32),
-    /// Its environment is not for this user.
+    /// This user may not read its environment.
     #[error("the environment of process {pid} cannot be read; run as its user or as root")]
     Denied {
-        /// Its number.
+        /// The PID.
         pid: u32,
-        /// What the system said.
+        /// The system's error.
         source: ReadError,
     },
-    /// The kernel does not say where a thread may run.
-    #[error("{0} says nothing of allowed CPUs; use a kernel with cpusets")]
+    /// The kernel does not show CPU masks.
+    #[error("{0} has no line Cpus_allowed_list; use a kernel with cpusets")]
     NoMask(String),
-    /// It says something that is not a list of CPUs.
+    /// The CPU mask is not a list of CPUs.
     #[error("{path}: Cpus_allowed_list is '{list}', which is not a list of CPUs")]
     Mask {
         /// The file.
         path: String,
-        /// What it says.
+        /// Its value.
         list: String,
     },
-    /// Several processes are planned, and none has a rank.
+    /// The plan has several processes, and none has a rank.
     #[error(
-        "no process that {0} started has its rank in {names}; check each process alone, or give the process of \
+        "no process that {0} started has its rank in {names}; check each process separately, or give the PID of \
          the MPI launcher on this machine",
         names = RANKS.join(", ")
     )]
     NoRanks(u32),
-    /// The plan in its environment makes no sense.
+    /// The plan in its environment is invalid.
     #[error(transparent)]
     Environment(#[from] EnvironmentError),
     /// The request has no plan.
@@ -59,14 +59,14 @@ pub enum CheckError {
     Plan(#[from] PlanError),
 }
 
-/// How a job compares with its plan.
+/// The result of comparing a job with its plan.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Checked {
+pub struct CheckReport {
     /// Threads that were compared.
     pub threads: usize,
-    /// The plan is that of the `numa run` which started the process, not that of the request.
-    pub of_run: bool,
-    /// What differs, in words.
+    /// The plan is that of the `numa run` that started the process, not that of the request.
+    pub has_run_plan: bool,
+    /// The differences, as sentences.
     pub differences: Vec<String>,
 }
 
@@ -77,7 +77,7 @@ pub fn check(
     topology: &Topology,
     request: &PlacementRequest,
     pid: u32,
-) -> Result<Checked, CheckError> {
+) -> Result<CheckReport, CheckError> {
     let process = TaskDir::of(root, pid);
     if !process.exists() {
         return Err(CheckError::NoProcess { pid, root: root.name().to_owned() });
@@ -85,7 +85,7 @@ pub fn check(
     let environment = process.environment().map_err(|source| CheckError::Denied { pid, source })?;
     let pairs: Vec<_> = environment.iter().collect();
     let started = plan_of_environment(topology, pairs.iter().map(|(name, value)| (&**name, &**value)))?;
-    let of_run = started.is_some();
+    let has_run_plan = started.is_some();
     let (plan, expected) = match started {
         Some(plan) => (plan, Expected::Started),
         None => (explained(topology, request, &Taken::default())?.0, Expected::All),
@@ -98,7 +98,7 @@ pub fn check(
         return Err(CheckError::Ended(pid));
     }
     let differences = compare(&plan, &observed, expected);
-    Ok(Checked { threads: observed.len(), of_run, differences })
+    Ok(CheckReport { threads: observed.len(), has_run_plan, differences })
 }
 
 /// The threads of a process, in the order in which they were made.
@@ -107,7 +107,7 @@ fn threads(root: &SysRoot, pid: u32, process: u32) -> Result<Vec<ObservedThread>
     let mut threads = Vec::new();
     for tid in folder.threads().map_err(|_| CheckError::Ended(pid))? {
         let thread = folder.thread(tid);
-        // A thread that ends meanwhile is no thread of the job any more.
+        // It ended meanwhile.
         let Ok(status) = thread.status() else { continue };
         let Some(list) = status.field("Cpus_allowed_list") else {
             return Err(CheckError::NoMask(thread.path("status")));
@@ -122,8 +122,8 @@ fn threads(root: &SysRoot, pid: u32, process: u32) -> Result<Vec<ObservedThread>
     Ok(threads)
 }
 
-/// The threads of all ranks that a process started, itself among them. What a rank starts has the
-/// same rank and is left out.
+/// The threads of all ranks among a process and its descendants. Processes that a rank starts have the same rank
+/// and are left out.
 fn ranks(root: &SysRoot, pid: u32) -> Result<Vec<ObservedThread>, CheckError> {
     let mut first: BTreeMap<u32, u32> = BTreeMap::new();
     for member in tree::family(root, pid) {
@@ -150,24 +150,9 @@ fn rank(environment: &Variables) -> Option<u32> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use numakit_model::CpuSet;
-    use numakit_model::topology::{Core, Node};
+    use crate::test_topology::topology;
     use numakit_placement::Cores;
     use numakit_sys::root::FileTree;
-
-    /// One node of four cores of one CPU.
-    fn topology() -> Topology {
-        let all = CpuSet::range(0, 3);
-        let cores = all.iter().map(|cpu| Core { cpus: CpuSet::range(cpu, cpu), ..Core::default() });
-        Topology {
-            online: all.clone(),
-            allowed: all.clone(),
-            allowed_nodes: CpuSet::range(0, 0),
-            cores: cores.collect(),
-            nodes: vec![Node { cpus: all, memory_kb: Some(1 << 20), ..Node::default() }],
-            ..Topology::default()
-        }
-    }
 
     /// A process with an environment, and threads that may run on these CPUs.
     fn put(tree: &mut FileTree, pid: u32, parent: u32, environment: &str, threads: &[(u32, &str)]) {
@@ -186,7 +171,7 @@ mod tests {
         PlacementRequest { cores: Some(Cores::Count(cores)), processes, ..PlacementRequest::default() }
     }
 
-    fn checked(tree: FileTree, request: &PlacementRequest, pid: u32) -> Result<Checked, CheckError> {
+    fn checked(tree: FileTree, request: &PlacementRequest, pid: u32) -> Result<CheckReport, CheckError> {
         check(&SysRoot::of_tree(tree), &topology(), request, pid)
     }
 
@@ -195,10 +180,10 @@ mod tests {
         let mut tree = FileTree::new();
         put(&mut tree, 40, 1, "NUMA_PLACE=2,0 HOME=/", &[(7, "0"), (40, "2")]);
         let found = checked(tree.clone(), &request(4, 1), 40).unwrap();
-        assert_eq!(found, Checked { threads: 2, of_run: true, differences: vec![] });
+        assert_eq!(found, CheckReport { threads: 2, has_run_plan: true, differences: vec![] });
         put(&mut tree, 41, 1, "HOME=/", &[(41, "0"), (42, "0")]);
         let found = checked(tree, &request(2, 1), 41).unwrap();
-        assert_eq!((found.threads, found.of_run), (2, false));
+        assert_eq!((found.threads, found.has_run_plan), (2, false));
         assert!(found.differences[0].starts_with("CPU 0 has 2 threads while CPU 1 has none"), "{found:?}");
     }
 
@@ -208,15 +193,15 @@ mod tests {
         put(&mut tree, 40, 1, "HOME=/", &[(40, "0-3")]);
         put(&mut tree, 50, 40, "PMI_RANK=1", &[(50, "1")]);
         put(&mut tree, 60, 40, "PMI_RANK=0", &[(60, "0")]);
-        // A helper of a rank, and a stranger with a rank.
+        // A child of a rank, and another program's rank.
         put(&mut tree, 61, 60, "PMI_RANK=0", &[(61, "0-3")]);
         put(&mut tree, 70, 1, "PMI_RANK=2", &[(70, "3")]);
         let found = checked(tree, &request(2, 2), 40).unwrap();
-        assert_eq!(found, Checked { threads: 2, of_run: false, differences: vec![] });
+        assert_eq!(found, CheckReport { threads: 2, has_run_plan: false, differences: vec![] });
     }
 
     #[test]
-    fn what_cannot_be_compared_says_why() {
+    fn errors_say_why_a_job_cannot_be_compared() {
         let mut tree = FileTree::new();
         put(&mut tree, 40, 1, "HOME=/", &[(40, "0-3")]);
         tree.file("/proc/43/task/43/status", "Name:\tx\n").file("/proc/43/environ", "");
@@ -227,7 +212,7 @@ mod tests {
         assert_eq!(why(99, 1), "there is no process 99 in memory; 'numa tasks' lists them");
         assert_eq!(why(45, 1), "process 45 has ended");
         assert!(why(46, 1).starts_with("the environment of process 46 cannot be read"));
-        assert!(why(43, 1).starts_with("/proc/43/task/43/status says nothing of allowed CPUs"));
+        assert!(why(43, 1).starts_with("/proc/43/task/43/status has no line Cpus_allowed_list"));
         assert!(why(44, 1).starts_with("/proc/44/task/44/status: Cpus_allowed_list is 'x'"));
         assert!(why(40, 2).contains("no process that 40 started has its rank in OMPI_COMM_WORLD_RANK, "));
     }

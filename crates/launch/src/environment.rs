@@ -1,5 +1,4 @@
-//! The environment of a program: what placing adds, what is in its way, and what its owner
-//! chose and keeps.
+//! The environment of a program: variables that placement sets or unsets, and those that the user set and keeps.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -9,7 +8,7 @@ use std::path::Path;
 
 /// The loader's list of libraries.
 pub const PRELOAD: &str = "LD_PRELOAD";
-/// Variables by which other tools bind threads; each would undo the plan.
+/// Variables by which other tools bind threads, against the plan.
 const BINDING: [&str; 7] = [
     "GOMP_CPU_AFFINITY",
     "KMP_AFFINITY",
@@ -19,7 +18,7 @@ const BINDING: [&str; 7] = [
     "MP_BLIST",
     "SUNW_MP_PROCBIND",
 ];
-/// Ours, which a launch inside of another one must not inherit by halves.
+/// Variables of numakit; a launch within another one must not inherit some of them.
 const OURS: [&str; 10] = [
     "NUMA_PLACE",
     "NUMA_MASK",
@@ -34,15 +33,14 @@ const OURS: [&str; 10] = [
 ];
 const LIBRARY: &[u8] = b"libnumaplace.so";
 
-/// Something about the environment that is not as the caller had it, or that was left although
-/// we would have it otherwise.
+/// A changed variable of the environment, or one that would have been changed but that the user set.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum EnvironmentChange {
-    /// Has this value now; before, another one or none.
+    /// Name, value, and the value before, if any.
     Set(String, OsString, Option<OsString>),
-    /// Is not there any more; it had this value.
+    /// Name, and the value before.
     Unset(String, OsString),
-    /// Keeps its value, which its owner chose.
+    /// Name, and the value that the user set.
     Kept(String, OsString),
 }
 
@@ -54,14 +52,14 @@ impl fmt::Display for EnvironmentChange {
                 write!(f, "set {name}={} (was '{}')", value.display(), before.display())
             }
             Self::Unset(name, value) => {
-                write!(f, "unset {name} (was '{}'): it would bind threads otherwise", value.display())
+                write!(f, "unset {name} (was '{}'): it would bind threads differently", value.display())
             }
             Self::Kept(name, value) => write!(f, "kept {name}={}: it was set before", value.display()),
         }
     }
 }
 
-/// An environment that is being changed.
+/// An environment with a list of its changes.
 #[derive(Debug, Clone, Default)]
 pub struct Environment {
     variables: BTreeMap<OsString, OsString>,
@@ -69,7 +67,7 @@ pub struct Environment {
 }
 
 impl Environment {
-    /// The caller's, without what another launch around this one left in it.
+    /// The caller's environment, without the variables of another launch around this one.
     pub fn of(variables: impl IntoIterator<Item = (OsString, OsString)>) -> Self {
         let mut environment = Self { variables: variables.into_iter().collect(), changes: Vec::new() };
         for name in OURS {
@@ -83,7 +81,7 @@ impl Environment {
         self.variables.get(OsStr::new(name)).map(OsString::as_os_str)
     }
 
-    /// Sets a variable, whatever it was.
+    /// Sets a variable.
     pub fn set(&mut self, name: &str, value: impl Into<OsString>) {
         let value = value.into();
         let before = self.variables.insert(name.into(), value.clone());
@@ -92,19 +90,19 @@ impl Environment {
         }
     }
 
-    /// Sets a variable unless its owner did.
-    pub fn suggest(&mut self, name: &str, value: impl Into<OsString>) {
+    /// Sets a variable unless the user did.
+    pub fn set_default(&mut self, name: &str, value: impl Into<OsString>) {
         match self.get(name).map(OsStr::to_owned) {
             None => self.set(name, value),
             Some(present) => self.changes.push(EnvironmentChange::Kept(name.to_owned(), present)),
         }
     }
 
-    /// Adds an option to a variable whose options have colons between them, unless its owner chose it.
-    pub fn add(&mut self, name: &str, option: &str, with_value: &str) {
+    /// Appends an option to a colon-separated variable, unless the user set that option.
+    pub fn append_option(&mut self, name: &str, option: &str, with_value: &str) {
         let mut value = self.get(name).unwrap_or_default().to_owned();
         if value.to_string_lossy().contains(option) {
-            return self.keep(name);
+            return self.report_kept(name);
         }
         if !value.is_empty() {
             value.push(":");
@@ -113,26 +111,26 @@ impl Environment {
         self.set(name, value);
     }
 
-    /// Tells of a variable that stays as its owner set it, if it is there.
-    pub fn keep(&mut self, name: &str) {
+    /// Reports that a variable keeps the user's value, if it is set.
+    pub fn report_kept(&mut self, name: &str) {
         if let Some(present) = self.get(name).map(OsStr::to_owned) {
             self.changes.push(EnvironmentChange::Kept(name.to_owned(), present));
         }
     }
 
-    /// Takes a variable away.
+    /// Unsets a variable.
     pub fn unset(&mut self, name: &str) {
         if let Some(before) = self.variables.remove(OsStr::new(name)) {
             self.changes.push(EnvironmentChange::Unset(name.to_owned(), before));
         }
     }
 
-    /// Takes away what would bind threads otherwise.
-    pub fn unset_binding(&mut self) {
+    /// Unsets variables that would bind threads differently.
+    pub fn unset_bindings(&mut self) {
         BINDING.iter().for_each(|name| self.unset(name));
     }
 
-    /// Puts our library before those that are loaded already.
+    /// Puts our library first in the list of preloaded ones.
     pub fn preload(&mut self, library: &Path) {
         let mut list = library.as_os_str().as_bytes().to_vec();
         for other in self.others() {
@@ -142,8 +140,8 @@ impl Environment {
         self.set(PRELOAD, OsString::from_vec(list));
     }
 
-    /// Takes our library away that another launch around this one put there.
-    pub fn forget_preload(&mut self) {
+    /// Removes our library, which another launch around this one put there.
+    pub fn remove_preload(&mut self) {
         let others = self.others();
         let Some(before) = self.get(PRELOAD) else { return };
         let kept = OsString::from_vec(others.join(&b':'));
@@ -154,21 +152,21 @@ impl Environment {
         }
     }
 
-    /// The libraries in the list that are not ours.
+    /// The other libraries in the list.
     fn others(&self) -> Vec<Vec<u8>> {
         let list = self.get(PRELOAD).unwrap_or_default().as_bytes();
-        // The loader takes both for separators.
+        // The loader accepts both separators.
         let names = list.split(|&b| b == b':' || b == b' ');
         let is_ours = |name: &[u8]| name.rsplit(|&b| b == b'/').next() == Some(LIBRARY);
         names.filter(|name| !name.is_empty() && !is_ours(name)).map(<[u8]>::to_vec).collect()
     }
 
-    /// What is not as the caller had it.
+    /// The changes.
     pub fn changes(&self) -> &[EnvironmentChange] {
         &self.changes
     }
 
-    /// All of it.
+    /// All variables.
     pub fn into_variables(self) -> Vec<(OsString, OsString)> {
         self.variables.into_iter().collect()
     }
@@ -182,22 +180,22 @@ mod tests {
         Environment::of(variables.iter().map(|(name, value)| (name.into(), value.into())))
     }
 
-    fn told(environment: &Environment) -> Vec<String> {
+    fn changes(environment: &Environment) -> Vec<String> {
         environment.changes().iter().map(ToString::to_string).collect()
     }
 
     #[test]
-    fn what_its_owner_chose_is_kept_and_what_binds_goes() {
+    fn the_users_values_are_kept_and_bindings_are_unset() {
         let mut environment =
             of(&[("OMP_NUM_THREADS", "3"), ("KMP_AFFINITY", "compact"), ("OMP_PLACES", "cores"), ("A", "b")]);
-        environment.unset_binding();
+        environment.unset_bindings();
         environment.set("OMP_PLACES", "{0},{1}");
-        environment.suggest("OMP_NUM_THREADS", "2");
-        environment.suggest("OMP_WAIT_POLICY", "ACTIVE");
+        environment.set_default("OMP_NUM_THREADS", "2");
+        environment.set_default("OMP_WAIT_POLICY", "ACTIVE");
         assert_eq!(
-            told(&environment),
+            changes(&environment),
             [
-                "unset KMP_AFFINITY (was 'compact'): it would bind threads otherwise",
+                "unset KMP_AFFINITY (was 'compact'): it would bind threads differently",
                 "set OMP_PLACES={0},{1} (was 'cores')",
                 "kept OMP_NUM_THREADS=3: it was set before",
                 "set OMP_WAIT_POLICY=ACTIVE",
@@ -208,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn libraries_that_are_loaded_already_stay_behind_ours() {
+    fn other_preloaded_libraries_follow_ours() {
         let list = |before: Option<&str>| {
             let mut environment = of(&before.map(|b| ("LD_PRELOAD", b)).into_iter().collect::<Vec<_>>());
             environment.preload(Path::new("/c/libnumaplace.so"));
@@ -221,14 +219,14 @@ mod tests {
     }
 
     #[test]
-    fn nothing_of_a_launch_around_this_one_is_left() {
+    fn variables_of_a_launch_around_this_one_are_removed() {
         let mut environment =
             of(&[("NUMA_PLACE", "0-3"), ("NUMA_HOLD", "100"), ("LD_PRELOAD", "/c/libnumaplace.so")]);
         assert_eq!((environment.get("NUMA_PLACE"), environment.get("NUMA_HOLD")), (None, None));
-        environment.forget_preload();
+        environment.remove_preload();
         assert_eq!(environment.get(PRELOAD), None);
         let mut environment = of(&[("LD_PRELOAD", "a.so:/c/libnumaplace.so")]);
-        environment.forget_preload();
+        environment.remove_preload();
         assert_eq!(environment.get(PRELOAD), Some(OsStr::new("a.so")));
     }
 }

@@ -6,23 +6,23 @@ use numakit_sys::permissions::{Refuser, Runtime};
 use std::io;
 use thiserror::Error;
 
-/// Why a program is not started, with the way out.
+/// Why a program is not started, with the fix.
 #[derive(Debug, Error)]
 pub enum LaunchError {
     /// A stack above the limit of this process.
-    #[error("a stack of {} is above the limit of {}; raise it with 'ulimit -Hs' as root, or ask for less", kib(*.asked), kib(*.most))]
+    #[error("a stack of {} is above the limit of {}; raise it with 'ulimit -Hs' as root, or give a smaller --stack", kib(*.requested), kib(*.limit))]
     Stack {
         /// Bytes.
-        asked: u64,
+        requested: u64,
         /// Bytes.
-        most: u64,
+        limit: u64,
     },
-    /// The kernel does not know how to give huge pages so.
+    /// The kernel does not support this mode of huge pages.
     #[error("{}", huge_pages_text(*.huge_pages, .error))]
     HugePages {
-        /// What was asked for.
+        /// The requested mode.
         huge_pages: HugePages,
-        /// What the kernel said.
+        /// The kernel's error.
         error: io::Error,
     },
     /// The kernel refuses the memory policy.
@@ -30,9 +30,9 @@ pub enum LaunchError {
     Memory {
         /// The policy.
         policy: String,
-        /// What the kernel said.
+        /// The kernel's error.
         error: io::Error,
-        /// What to do.
+        /// The fix.
         fix: &'static str,
     },
     /// This process may not set memory policies.
@@ -55,12 +55,12 @@ fn kib(bytes: u64) -> String {
     format!("{} KiB", bytes >> 10)
 }
 
-fn huge_pages_text(asked: HugePages, error: &io::Error) -> String {
-    match asked {
+fn huge_pages_text(requested: HugePages, error: &io::Error) -> String {
+    match requested {
         HugePages::Advised => format!(
-            "only memory that asks cannot be given huge pages to by this kernel ({error}); \
-             Linux 6.18 can, earlier ones know 'on' and 'off'"
+            "this kernel has no 'madvise' mode of huge pages for one program ({error}); \
+             use Linux 6.18 or later, or --thp on or off"
         ),
-        _ => format!("this kernel does not let huge pages be switched for one program ({error})"),
+        _ => format!("this kernel cannot turn huge pages on or off for one program ({error}); omit --thp"),
     }
 }

@@ -1,25 +1,27 @@
 //! From a plan to a running program.
 
-mod begin;
+pub mod blacklist;
 mod check;
-mod choice;
+mod command;
 pub mod environment;
 mod error;
-pub mod head;
-mod launch;
+pub mod file_kind;
 pub mod options;
+mod prepare;
 mod program;
 mod ranks;
-pub mod replace;
+pub mod rebind;
+mod selector;
 mod shell;
-pub mod sufferers;
+#[cfg(test)]
+mod test_topology;
 
-pub use begin::{BeginError, Isolated, LaunchRequest, PreparedLaunch, Wait};
-pub use check::{CheckError, Checked, check};
-pub use choice::{CoreSelector, ExplainedPlan};
+pub use check::{CheckError, CheckReport, check};
+pub use command::{CommandRequest, ExplainedCommand};
 pub use environment::{Environment, EnvironmentChange};
 pub use error::LaunchError;
-pub use launch::{CommandRequest, ExplainedCommand};
 pub use options::{OptionError, RunOptions};
+pub use prepare::{Isolation, LaunchRequest, PreparedLaunch, StartError, Wait};
 pub use program::{Obstacle, Program};
-pub use replace::{ReplaceError, Replaced};
+pub use rebind::{RebindError, RebindReport};
+pub use selector::{CoreSelector, ExplainedPlan};

@@ -1,102 +1,106 @@
-//! What a caller wants for a program beside cores and memory, and how it is written.
+//! Options of a launch other than cores and memory, and their syntax.
 
 use crate::LaunchError;
 use numakit_sys::SysRoot;
 use numakit_sys::huge_pages::{HugePages, SETTING, Setting};
-use numakit_sys::start::{Scheduler, largest_stack};
+use numakit_sys::start::{Scheduler, max_stack};
 use thiserror::Error;
 
-/// What a caller wants for a program beside cores and memory.
+/// Options of a launch other than cores and memory.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RunOptions {
-    /// Whether the kernel gives it huge pages by itself.
+    /// When the kernel uses huge pages.
     pub huge_pages: Option<HugePages>,
-    /// The largest stack in bytes.
+    /// The stack size limit in bytes.
     pub stack: Option<u64>,
     /// The scheduling class.
     pub scheduler: Option<Scheduler>,
-    /// Nanoseconds that its timers may be late.
+    /// The timer slack in nanoseconds.
     pub timer_slack: Option<u64>,
     /// It runs without its memory policy where policies are refused.
     pub memory_try: bool,
     /// Others may use its cores too.
     pub shared: bool,
-    /// What it starts in its turn is not placed.
-    pub alone: bool,
-    /// The main thread keeps all CPUs.
-    pub main_is_free: bool,
-    /// The library tells what it does.
+    /// Processes that it starts are not placed.
+    pub no_inherit: bool,
+    /// The main thread may run on all CPUs of the program.
+    pub no_bind_main: bool,
+    /// The library prints what it does.
     pub verbose: bool,
 }
 
 impl RunOptions {
-    /// Refuses what the kernel or a limit would refuse later. The text is what the machine's
-    /// setting does not give, for people.
+    /// Refuses options that the kernel or a limit would refuse later. The text is a warning if the machine's setting
+    /// of huge pages prevents the option.
     pub fn check(&self, root: &SysRoot) -> Result<Option<String>, LaunchError> {
-        if let (Some(asked), Some(most)) = (self.stack, largest_stack())
-            && asked > most
+        if let (Some(requested), Some(limit)) = (self.stack, max_stack())
+            && requested > limit
         {
-            return Err(LaunchError::Stack { asked, most });
+            return Err(LaunchError::Stack { requested, limit });
         }
         let Some(huge_pages) = self.huge_pages else { return Ok(None) };
         huge_pages.attempt().map_err(|error| LaunchError::HugePages { huge_pages, error })?;
-        Ok(not_given(huge_pages, Setting::read(root)))
+        Ok(prevented(huge_pages, Setting::read(root)))
     }
 }
 
-/// What a program cannot get of huge pages because of the machine's setting.
-fn not_given(asked: HugePages, setting: Option<Setting>) -> Option<String> {
-    let what = match (asked, setting) {
+/// Why the machine's setting prevents a mode of huge pages.
+fn prevented(requested: HugePages, setting: Option<Setting>) -> Option<String> {
+    let effect = match (requested, setting) {
         (HugePages::Off, _)
         | (HugePages::On, Some(Setting::Always))
         | (HugePages::Advised, Some(Setting::Always | Setting::Advised)) => return None,
-        (_, None) => return Some("this kernel has no huge pages, so --thp gives none".to_owned()),
-        (_, Some(Setting::Never)) => "nobody gets huge pages",
-        (_, Some(Setting::Advised)) => "only memory that asks for huge pages gets them: that of malloc does",
+        (_, None) => return Some("this kernel has no huge pages, so --thp has no effect".to_owned()),
+        (_, Some(Setting::Never)) => "the program gets no huge pages",
+        (_, Some(Setting::Advised)) => {
+            "only malloc gets huge pages, and memory for which the program calls madvise"
+        }
     };
     let setting = setting.map_or_else(String::new, |setting| setting.to_string());
-    Some(format!("{what}, for the machine is set to '{setting}'; as root: echo always > {SETTING}"))
+    Some(format!("{effect}, because the machine is set to '{setting}'; as root: echo always > {SETTING}"))
 }
 
-/// Why the kernel does not use huge pages for all memory, and what changes that.
+/// Why the kernel does not use huge pages for all memory, and the fix.
 pub fn few_huge_pages(setting: Option<Setting>) -> Option<String> {
     let (now, fix) = match setting {
         Some(Setting::Always) => return None,
         Some(setting) => (
             format!("set to '{setting}'"),
-            format!("as root: echo always > {SETTING}, or give --no-thp if the program runs better without"),
+            format!(
+                "as root: echo always > {SETTING}, or give --no-thp if the program runs better without them"
+            ),
         ),
         None => (
             "not supported by this kernel".to_owned(),
-            "use one that is built with CONFIG_TRANSPARENT_HUGEPAGE".to_owned(),
+            "use a kernel that is built with CONFIG_TRANSPARENT_HUGEPAGE".to_owned(),
         ),
     };
     Some(format!("transparent huge pages are {now}, which may reduce performance; {fix}"))
 }
 
-/// A value of an option of a launch that is none.
+/// An invalid value of an option.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum OptionError {
     /// A real-time class without its priority.
     #[error("'{text}' has no priority from 1 to 99; write {class}:10")]
     Priority {
-        /// What was given.
+        /// The value.
         text: String,
         /// The class.
         class: String,
     },
-    /// None of the scheduling classes.
+    /// An unknown scheduling class.
     #[error("'{0}' is not one of other, batch, idle, fifo:N and rr:N")]
     Class(String),
-    /// A stack that no thread starts with.
+    /// A stack that is too small for a thread.
     #[error("{0} bytes are too few for a stack; give at least 16K")]
     SmallStack(u64),
-    /// No size.
+    /// Not a size.
     #[error("'{0}' is not a size such as 16M")]
     Size(String),
 }
 
-/// A scheduling class: `other`, `batch`, `idle`, `fifo:N` or `rr:N`.
+/// Parses a scheduling class: `other`, `batch`, `idle`, `fifo:N` or `rr:N`.
 pub fn scheduler(text: &str) -> Result<Scheduler, OptionError> {
     let (name, priority) = text.split_once(':').map_or((text, None), |(n, p)| (n, Some(p)));
     let level = || match priority.map(str::parse) {
@@ -113,10 +117,10 @@ pub fn scheduler(text: &str) -> Result<Scheduler, OptionError> {
     }
 }
 
-/// The smallest stack that glibc starts a thread with.
-const SMALLEST_STACK: u64 = 16 << 10;
+/// The smallest stack of a thread in glibc.
+const MIN_STACK: u64 = 16 << 10;
 
-/// The size of a stack: a number of bytes, or with K, M or G.
+/// Parses the size of a stack: bytes, or with K, M or G.
 pub fn stack(text: &str) -> Result<u64, OptionError> {
     let trimmed = text.trim_end_matches("iB");
     let (digits, factor) = match trimmed.as_bytes().last() {
@@ -127,7 +131,7 @@ pub fn stack(text: &str) -> Result<u64, OptionError> {
     };
     let bytes = digits.parse::<u64>().ok().and_then(|number| number.checked_mul(factor));
     match bytes {
-        Some(bytes) if bytes >= SMALLEST_STACK => Ok(bytes),
+        Some(bytes) if bytes >= MIN_STACK => Ok(bytes),
         Some(bytes) => Err(OptionError::SmallStack(bytes)),
         None => Err(OptionError::Size(text.to_owned())),
     }
@@ -160,27 +164,27 @@ mod tests {
     }
 
     #[test]
-    fn what_the_machine_does_not_give_is_said() {
+    fn a_setting_that_prevents_huge_pages_is_a_warning() {
         use HugePages::{Advised, Off, On};
-        for (asked, setting) in [
+        for (requested, setting) in [
             (Off, None),
             (Off, Some(Setting::Never)),
             (On, Some(Setting::Always)),
             (Advised, Some(Setting::Advised)),
         ] {
-            assert_eq!(not_given(asked, setting), None);
+            assert_eq!(prevented(requested, setting), None);
         }
         assert!(
-            not_given(On, Some(Setting::Never)).unwrap().contains("set to 'never'; as root: echo always")
+            prevented(On, Some(Setting::Never)).unwrap().contains("set to 'never'; as root: echo always")
         );
-        assert!(not_given(On, Some(Setting::Advised)).unwrap().contains("only memory that asks"));
-        assert!(not_given(Advised, None).unwrap().contains("no huge pages"));
+        assert!(prevented(On, Some(Setting::Advised)).unwrap().contains("only malloc gets huge pages"));
+        assert!(prevented(Advised, None).unwrap().contains("no huge pages"));
     }
 
     #[test]
     fn a_stack_above_the_limit_is_refused() {
         let options = RunOptions { stack: Some(u64::MAX), ..RunOptions::default() };
-        match largest_stack() {
+        match max_stack() {
             None => numakit_skips::MACHINE.skip("stacks are not limited here"),
             Some(_) => assert!(matches!(options.check(&SysRoot::host()), Err(LaunchError::Stack { .. }))),
         }

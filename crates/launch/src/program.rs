@@ -1,6 +1,6 @@
-//! The program that is to be started: which file, and whether it takes our library.
+//! The program to start: its file, and whether it can load our library.
 
-use crate::head::{self, Elf, FileKind, OWN_MACHINE, Sanitizer};
+use crate::file_kind::{self, Elf, FileKind, OWN_MACHINE, Sanitizer};
 use numakit_preload::PreloadError;
 use numakit_sys::executable;
 use std::ffi::{OsStr, OsString};
@@ -10,48 +10,48 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-/// Scripts may name scripts; the kernel follows as many.
-const DEPTH: usize = 4;
+/// Nested script interpreters that the kernel follows.
+const MAX_DEPTH: usize = 4;
 
-/// A program that is there and may be executed.
+/// An executable program.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Program {
     /// Its file: the script, if it is one.
     pub file: PathBuf,
-    /// What is loaded into memory: the interpreter, if it is a script.
+    /// The machine code: the interpreter, if it is a script.
     pub code: PathBuf,
-    /// Why the library cannot be loaded into it; none where it can.
+    /// Why it cannot load the library; none if it can.
     pub obstacle: Option<Obstacle>,
-    /// It has an AddressSanitizer that is to be asked to let another library be first.
+    /// It has an AddressSanitizer whose check for being first must be turned off.
     pub sanitized: bool,
 }
 
-/// Why a program does not take a library.
+/// Why a program cannot load the library.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Obstacle {
     /// It has no loader.
     Static,
-    /// It was built by Go, which makes its threads itself and moves its work among them.
+    /// It was built by Go, which creates its threads itself and moves its work among them.
     Go,
     /// Its loader is another one than glibc's.
     Loader(String),
     /// It is for another processor, or for 32 bits.
     Machine,
-    /// It gets other rights than its user: setuid, setgid or capabilities.
+    /// It runs with other privileges than its user's: setuid, setgid or capabilities.
     Rights(&'static str),
     /// Its sanitizer ends it if another library is loaded first.
     Sanitizer,
-    /// Its file does not let itself be read.
+    /// Its file cannot be read.
     Unreadable(String),
-    /// The caller wants none in it.
+    /// The user disabled the library.
     Declined,
-    /// There is no library for it, for this reason.
+    /// The library cannot be extracted, for this reason.
     NoLibrary(String),
 }
 
 impl Obstacle {
-    /// Whether what it starts in its turn may take the library nevertheless.
-    pub fn passes_on(&self) -> bool {
+    /// Whether the processes that it starts may load the library nevertheless.
+    pub fn allows_children(&self) -> bool {
         matches!(self, Self::Static | Self::Unreadable(_))
     }
 }
@@ -67,36 +67,36 @@ impl fmt::Display for Obstacle {
             Self::Rights(how) => write!(f, "is {how}"),
             Self::Sanitizer => f.write_str("has the AddressSanitizer of GCC 7 or before"),
             Self::Declined => f.write_str("is started with --no-library"),
-            Self::Unreadable(why) => write!(f, "cannot be looked into ({why})"),
+            Self::Unreadable(why) => write!(f, "cannot be examined ({why})"),
             Self::NoLibrary(why) => write!(f, "runs without libnumaplace.so ({why})"),
         }
     }
 }
 
 impl Program {
-    /// Looks for a program as the kernel and shells do. An error is that of starting it.
+    /// Finds a program as the kernel and shells do; returns the error that starting it would give.
     pub fn find(name: &OsStr, path: &OsStr) -> io::Result<Self> {
         let file = executable::find(name, path)?;
-        let Seen { code, obstacle, sanitized } = look(&file, path, DEPTH)?;
+        let Code { code, obstacle, sanitized } = resolve(&file, path, MAX_DEPTH)?;
         Ok(Self { file, code, obstacle, sanitized })
     }
 
-    /// The program with the library that it is to load, if it takes one. Where no folder takes the
-    /// library, the program runs without.
+    /// Extracts the library, if the program can load it. If that is possible in no directory, the program runs
+    /// without it.
     pub fn with_library(self) -> Result<(Self, PathBuf), PreloadError> {
-        self.with(numakit_preload::lay_down)
+        self.with(numakit_preload::extract)
     }
 
     fn with(
         mut self,
         library: impl FnOnce() -> Result<PathBuf, PreloadError>,
     ) -> Result<(Self, PathBuf), PreloadError> {
-        if !self.obstacle.as_ref().is_none_or(Obstacle::passes_on) {
+        if !self.obstacle.as_ref().is_none_or(Obstacle::allows_children) {
             return Ok((self, PathBuf::new()));
         }
         match library() {
             Ok(library) => Ok((self, library)),
-            Err(error @ PreloadError::Nowhere(_)) => {
+            Err(error @ PreloadError::NoFolder(_)) => {
                 self.obstacle = Some(Obstacle::NoLibrary(error.to_string()));
                 Ok((self, PathBuf::new()))
             }
@@ -109,50 +109,52 @@ impl Program {
         self.obstacle == Some(Obstacle::Go)
     }
 
-    /// Its name, without folders.
+    /// Its name, without directories.
     pub fn name(&self) -> &OsStr {
         self.file.file_name().unwrap_or(self.file.as_os_str())
     }
 }
 
-/// The code behind a file, and what is in the way.
-struct Seen {
+/// The machine code of a file, and what prevents the library.
+struct Code {
     code: PathBuf,
     obstacle: Option<Obstacle>,
     sanitized: bool,
 }
 
-fn look(file: &Path, path: &OsStr, depth: usize) -> io::Result<Seen> {
-    let found = |obstacle| Ok(Seen { code: file.to_owned(), obstacle, sanitized: false });
+fn resolve(file: &Path, path: &OsStr, depth: usize) -> io::Result<Code> {
+    let found = |obstacle| Ok(Code { code: file.to_owned(), obstacle, sanitized: false });
     let open = match File::open(file) {
         Ok(open) => open,
-        // What may be executed need not be readable.
+        // An executable file need not be readable.
         Err(error) => return found(Some(Obstacle::Unreadable(error.to_string()))),
     };
     let mut read = |offset: u64, length: usize| {
         let mut bytes = vec![0; length];
-        let got = open.read_at(&mut bytes, offset).unwrap_or(0);
-        bytes.truncate(got);
+        let filled = open.read_at(&mut bytes, offset).unwrap_or(0);
+        bytes.truncate(filled);
         bytes
     };
-    match head::inspect(&mut read) {
+    match file_kind::inspect(&mut read) {
         Err(damage) => found(Some(Obstacle::Unreadable(damage.to_string()))),
         Ok(FileKind::Elf(elf)) => {
             let sanitized = elf.sanitizer == Some(Sanitizer::Lenient);
-            Ok(Seen { sanitized, ..found(in_the_way(file, elf)?)? })
+            Ok(Code { sanitized, ..found(obstacle_of(file, elf)?)? })
         }
-        Ok(_) if depth == 0 => found(Some(Obstacle::Unreadable("scripts run scripts".to_owned()))),
-        Ok(FileKind::Other) => look(Path::new("/bin/sh"), path, 0),
+        Ok(_) if depth == 0 => found(Some(Obstacle::Unreadable(
+            "its interpreter is a script, whose interpreter is one, and so on".to_owned(),
+        ))),
+        Ok(FileKind::Other) => resolve(Path::new("/bin/sh"), path, 0),
         Ok(FileKind::Script { interpreter, argument }) => {
-            let interpreter = through_env(&interpreter, argument.as_deref(), path);
-            // The kernel says of a script without its interpreter what it says of a missing file.
+            let interpreter = resolve_env(&interpreter, argument.as_deref(), path);
+            // For a missing interpreter, the kernel returns the error of a missing file.
             std::fs::metadata(&interpreter)?;
-            look(&interpreter, path, depth - 1)
+            resolve(&interpreter, path, depth - 1)
         }
     }
 }
 
-fn in_the_way(file: &Path, elf: Elf) -> io::Result<Option<Obstacle>> {
+fn obstacle_of(file: &Path, elf: Elf) -> io::Result<Option<Obstacle>> {
     Ok(match elf.interpreter {
         _ if elf.machine != OWN_MACHINE || elf.bits != 64 => Some(Obstacle::Machine),
         _ if elf.go => Some(Obstacle::Go),
@@ -163,8 +165,8 @@ fn in_the_way(file: &Path, elf: Elf) -> io::Result<Option<Obstacle>> {
     })
 }
 
-/// `env NAME` stands for what it starts.
-fn through_env(interpreter: &str, argument: Option<&str>, path: &OsStr) -> PathBuf {
+/// For `env NAME`, the program NAME.
+fn resolve_env(interpreter: &str, argument: Option<&str>, path: &OsStr) -> PathBuf {
     let file = PathBuf::from(interpreter);
     if file.file_name().is_none_or(|name| name != "env") {
         return file;
@@ -196,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn scripts_stand_for_what_runs_them() {
+    fn the_code_of_a_script_is_its_interpreter() {
         for (name, text, code) in [
             ("plain", "echo", "/bin/sh"),
             ("sh", "#!/bin/sh\n", "/bin/sh"),
@@ -211,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_started_is_told_as_the_kernel_does() {
+    fn errors_are_those_of_the_kernel() {
         let kind = |name: &str| Program::find(OsStr::new(name), &path()).unwrap_err().kind();
         assert_eq!(kind("no-such-program"), io::ErrorKind::NotFound);
         assert_eq!(kind("/"), io::ErrorKind::PermissionDenied);
@@ -222,22 +224,22 @@ mod tests {
     }
 
     #[test]
-    fn loaders_are_told_apart() {
+    fn loaders_of_glibc_are_recognised() {
         for glibc in ["/lib64/ld-linux-x86-64.so.2", "/lib/ld-linux-aarch64.so.1", "/lib64/ld64.so.2"] {
             assert!(is_glibc(glibc), "{glibc}");
         }
         assert!(!is_glibc("/lib/ld-musl-x86_64.so.1") && !is_glibc("/system/bin/linker64"));
         let musl = Obstacle::Loader("/lib/ld-musl-x86_64.so.1".into());
         assert_eq!(musl.to_string(), "is linked with musl");
-        assert!(!musl.passes_on() && Obstacle::Static.passes_on());
+        assert!(!musl.allows_children() && Obstacle::Static.allows_children());
     }
 
     #[test]
-    fn a_program_runs_without_a_library_that_it_cannot_load_or_that_no_folder_takes() {
+    fn a_program_runs_without_a_library_that_it_cannot_load_or_that_cannot_be_extracted() {
         let program =
             |obstacle| Program { file: "/bin/x".into(), code: "/bin/x".into(), obstacle, sanitized: false };
         let there = || Ok(PathBuf::from("/lib/a.so"));
-        let nowhere = || Err(PreloadError::Nowhere("full".to_owned()));
+        let nowhere = || Err(PreloadError::NoFolder("full".to_owned()));
         for (before, library) in [
             (None, "/lib/a.so"),
             (Some(Obstacle::Static), "/lib/a.so"),

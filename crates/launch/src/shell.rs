@@ -1,24 +1,23 @@
 //! A launch as a line for a shell.
 
 use crate::EnvironmentChange;
-use crate::launch::ExplainedCommand;
+use crate::command::ExplainedCommand;
 use numakit_sys::command::quoted;
 use numakit_sys::huge_pages::HugePages;
 use numakit_sys::start::{PreparedCommand, Scheduler};
 use std::ffi::OsString;
 
 impl ExplainedCommand {
-    /// What would be done, as a command that other tools do: it takes no cores. What they cannot
-    /// do is a remark.
+    /// The launch as a command line of other tools, which takes no cores. Comments name what they cannot do.
     pub fn shell(&self) -> String {
-        let start = &self.start;
+        let start = &self.prepared;
         let mut lines: Vec<String> =
-            remarks(start).into_iter().map(|remark| format!("# {remark}\n")).collect();
+            comments(start).into_iter().map(|comment| format!("# {comment}\n")).collect();
         let mut words: Vec<String> = Vec::new();
         if let Some(cpus) = &start.cpus {
             words.push(format!("taskset -c {cpus}"));
         }
-        // Before our library is loaded, which sets the policy that is wanted.
+        // The policy until our library is loaded, which sets the plan's policy.
         words.extend(
             start.memory.as_ref().and_then(|policy| policy.numactl()).map(|o| format!("numactl {o}")),
         );
@@ -57,18 +56,18 @@ fn chrt(scheduler: Scheduler) -> String {
     }
 }
 
-fn remarks(start: &PreparedCommand) -> Vec<String> {
-    let mut remarks = Vec::new();
+fn comments(start: &PreparedCommand) -> Vec<String> {
+    let mut comments = Vec::new();
     if let Some(huge_pages) = start.huge_pages {
         let how = match huge_pages {
             HugePages::On => "on",
             HugePages::Off => "off",
-            HugePages::Advised => "for memory that asks",
+            HugePages::Advised => "for memory with madvise",
         };
-        remarks.push(format!("and huge pages {how}, which no command of a shell does"));
+        comments.push(format!("huge pages {how}: no shell command sets this"));
     }
     if let Some(slack) = start.timer_slack {
-        remarks.push(format!("and a timer slack of {slack} ns, which no command of a shell sets"));
+        comments.push(format!("timer slack {slack} ns: no shell command sets this"));
     }
-    remarks
+    comments
 }

@@ -49,7 +49,7 @@ impl CpuSet {
         set
     }
 
-    /// Adds an id. Ids beyond [`MAX_ID`] are ignored; parsers refuse them before.
+    /// Adds an id. Ids beyond [`MAX_ID`] are ignored; parsers reject them.
     pub fn insert(&mut self, id: u32) {
         if id > MAX_ID {
             return;
@@ -106,7 +106,7 @@ impl CpuSet {
         self.words.iter().map(|w| w.count_ones() as usize).sum()
     }
 
-    /// Whether the set holds nothing.
+    /// Whether the set is empty.
     pub fn is_empty(&self) -> bool {
         self.words.is_empty()
     }
@@ -122,7 +122,7 @@ impl CpuSet {
         Some((self.words.len() as u32 - 1) * 64 + 63 - word.leading_zeros())
     }
 
-    /// The ids in rising order.
+    /// The ids in ascending order.
     pub fn iter(&self) -> impl Iterator<Item = u32> + '_ {
         self.words.iter().enumerate().filter(|(_, word)| **word != 0).flat_map(|(i, &word)| {
             let mut rest = word;
@@ -177,10 +177,10 @@ impl CpuSet {
 
     /// Parses the kernel's list: `0-3,8`, with strides `0-15:4` and, as some kernel
     /// parameters have, groups `0-15:2/4` (2 of every 4). Spaces, a final newline and NUL
-    /// bytes are accepted; nothing at all is the empty set.
+    /// bytes are accepted; an empty text is the empty set.
     pub fn parse_list(text: &str) -> Result<Self, ParseSetError> {
         let mut set = Self::new();
-        // Bounds the work that a short text can ask for.
+        // Bounds the work that a short text can cause.
         let mut steps = 0u32;
         for part in clean(text).split(',').map(str::trim).filter(|p| !p.is_empty()) {
             let (range, stride) = part.split_once(':').map_or((part, None), |(r, s)| (r, Some(s)));
@@ -217,7 +217,7 @@ impl CpuSet {
     }
 
     /// Parses the kernel's mask: hexadecimal words of up to 32 bits, most significant
-    /// first, parted by commas; the first may be short (`0000,0000003f`).
+    /// first, separated by commas; the first may be short (`0000,0000003f`).
     pub fn parse_mask(text: &str) -> Result<Self, ParseSetError> {
         let text = clean(text).trim().trim_start_matches("0x");
         let parts: Vec<&str> = text.split(',').map(str::trim).collect();
@@ -389,7 +389,7 @@ mod tests {
         }
 
         #[test]
-        fn a_range_holds_its_ids_alone(first in 0u32..300, length in 0u32..300) {
+        fn a_range_holds_only_its_ids(first in 0u32..300, length in 0u32..300) {
             let ids: Vec<u32> = (first..=first + length).collect();
             prop_assert_eq!(CpuSet::range(first, first + length).iter().collect::<Vec<_>>(), ids);
         }

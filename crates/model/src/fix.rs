@@ -1,16 +1,16 @@
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// What makes something available that is absent. What numakit does depends on the variant,
-/// never on its text; this is the only place where fixes are worded.
+/// What makes an absent value available. Code depends on the variant, never on its text, which
+/// only this file words.
 ///
-/// Recordings and JSON hold the text. What is read back from there is [`Fix::AsWorded`].
+/// Recordings and JSON hold the text, which is read back as [`Fix::AsWorded`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(into = "String", from = "String")]
 pub enum Fix {
     /// Run any one of these commands.
     Commands(Vec<String>),
-    /// Run numa as root, or else run a command.
+    /// Run numa as root, or run a command.
     Root {
         /// The command.
         or: Option<String>,
@@ -41,7 +41,7 @@ pub enum Fix {
     Capture(String),
     /// Do something else on this machine.
     Step(String),
-    /// Read from a recording or from JSON, where only the text is.
+    /// Read from a recording or from JSON, which hold only the text.
     AsWorded(String),
 }
 
@@ -51,9 +51,8 @@ impl Fix {
         Self::Commands(vec![command.into()])
     }
 
-    /// Whether it is something to do on this machine with the kernel that runs or with one of its
-    /// parameters. Another kernel or machine is not, nor is another command line, with which
-    /// nothing is wrong with the machine.
+    /// Whether it can be done on this machine with the running kernel, or by a kernel parameter.
+    /// Another kernel, another machine or another command line of numa cannot.
     pub fn is_possible_here(&self) -> bool {
         match self {
             Self::Commands(_)
@@ -69,8 +68,8 @@ impl Fix {
         }
     }
 
-    /// Whether it is this command, or one of several with this one among them. The text of a single
-    /// command is the command, so this holds for one that was read from a recording, too.
+    /// Whether it is this command, or a choice of commands that includes it. The text of a single
+    /// command is the command, so this also works for a fix that was read from a recording.
     pub fn is_command(&self, command: &str) -> bool {
         match self {
             Self::Commands(commands) => commands.iter().any(|c| c == command),

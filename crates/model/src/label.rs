@@ -1,35 +1,35 @@
-//! Text between the samples: what a person noted, and what the recorder itself noted.
+//! Text between the samples, written by a user or by the recorder.
 
-/// Longest text of a label, in bytes; longer commands are refused whole.
+/// Longest text of a label, in bytes; a longer one is refused, not cut.
 pub const MAX_BYTES: usize = 4096;
 
-/// What the recorder itself writes starts with this; people cannot type it.
+/// Labels of the recorder start with this; labels of users cannot.
 pub const RESERVED: &str = "numakit:";
 
-/// What the recorder itself notes.
+/// What the recorder notes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RecorderEvent {
-    /// The command under observation was started: its words.
+    /// The observed command was started: its arguments.
     CommandStarted(String),
     /// It ended: exit status, 128+signal when killed.
     CommandEnded(i32),
     /// Sampling was paused.
     Paused,
-    /// Sampling goes on.
+    /// Sampling continues.
     Resumed,
-    /// The interval became this many nanoseconds.
+    /// The interval changed to this number of nanoseconds.
     Interval(u64),
-    /// So many ticks were missed just before this row.
+    /// Number of ticks that were missed just before this row.
     Lost(u64),
-    /// So many rows were sampled but could not be kept, because the consumer was too slow.
+    /// Number of rows that were sampled but dropped, because the consumer was too slow.
     Dropped(u64),
-    /// So many rows were here and could not be read when the recording was recovered.
+    /// Number of rows that could not be read here when the recording was recovered.
     Damaged(u64),
-    /// The wall clock was set; difference in nanoseconds.
+    /// The wall clock was set: the difference in nanoseconds.
     ClockStep(i64),
-    /// A sensor stopped giving values, and why.
+    /// A sensor has no values any more, and why.
     Absent(String),
-    /// A sensor gives values again.
+    /// A sensor has values again.
     Back(String),
 }
 
@@ -51,7 +51,7 @@ impl RecorderEvent {
         }
     }
 
-    /// Reads a label's text back; `None` for what a person wrote.
+    /// Parses a label's text; `None` for a user's label.
     pub fn parse(text: &str) -> Option<Self> {
         let rest = text.strip_prefix(RESERVED)?;
         let (word, value) = rest.split_once(' ').unwrap_or((rest, ""));
@@ -88,7 +88,7 @@ mod tests {
             RecorderEvent::Dropped(9),
             RecorderEvent::Damaged(1000),
             RecorderEvent::ClockStep(-3_600_000_000_000),
-            RecorderEvent::Absent("node: gone".into()),
+            RecorderEvent::Absent("node: removed".into()),
             RecorderEvent::Back("node".into()),
         ] {
             assert_eq!(RecorderEvent::parse(&event.text()), Some(event));

@@ -1,15 +1,15 @@
-//! What is measured: metrics, where they are measured, and their names, which are for ever.
+//! What is measured: metrics, where they are measured, and their names, which never change.
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The unit of a raw value, as the source gives it.
+/// The unit of a raw value, as the source has it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Unit {
-    /// Things that happened or that exist.
+    /// Events, or things that exist.
     Count,
     /// Memory pages of the machine's base page size.
     Pages,
@@ -25,7 +25,7 @@ pub enum Unit {
     Microseconds,
     /// Milliseconds.
     Milliseconds,
-    /// Clock cycles of whatever is counted.
+    /// Cycles of some clock.
     Cycles,
 }
 
@@ -86,7 +86,7 @@ impl fmt::Display for Unit {
     }
 }
 
-/// How a raw value moves.
+/// How a raw value changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
@@ -98,7 +98,7 @@ pub enum Kind {
     /// A level that goes up and down.
     Gauge,
     /// Already a rate per second, signed: the raw word holds an `i64`. Only recordings of
-    /// other programs have it; sensors never do.
+    /// other programs have it, sensors never.
     Rate,
 }
 
@@ -116,7 +116,7 @@ impl Kind {
     }
 }
 
-/// What a metric has one value of.
+/// What a metric has one value for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[allow(missing_docs)]
@@ -147,7 +147,7 @@ impl Scope {
     }
 }
 
-/// One of the things that a scope names. Printed as the suffix of a series name.
+/// One thing of a scope, such as node 3. Printed as the suffix of a series name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[allow(missing_docs)]
 pub enum Instance {
@@ -176,7 +176,7 @@ impl Instance {
         }
     }
 
-    /// Parses what stands behind the `@` of a series name.
+    /// Parses the part of a series name after the `@`.
     pub fn parse(text: &str) -> Option<Self> {
         let split = text.find(|c: char| c.is_ascii_digit())?;
         let (word, number) = text.split_at(split);
@@ -219,9 +219,9 @@ pub struct Metric {
     pub name: String,
     /// Unit of the raw value.
     pub unit: Unit,
-    /// Counter or gauge.
+    /// Counter, gauge or rate.
     pub kind: Kind,
-    /// What there is one value of.
+    /// What it has one value for.
     pub scope: Scope,
     /// One sentence.
     pub help: String,
@@ -233,18 +233,18 @@ pub struct Metric {
     /// How sure the description is; `None` where the kernel itself names the metric.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub confidence: Option<Confidence>,
-    /// The most that it can be per second, such as the frequency of the clock that it counts: what
-    /// its percentages are of. `None` where there is no such limit.
+    /// The largest value per second, such as the frequency of the clock that it counts: 100 % of its
+    /// percentages. `None` where there is no such limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub maximum: Option<u64>,
 }
 
 /// How sure it is that a hardware event counts what its description says. No table of
-/// events was tried on all the hardware that it is for.
+/// events was tested on all the hardware that it describes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Confidence {
-    /// Some of it was derived, or the vendor says little.
+    /// Partly inferred, or the vendor documents little.
     Medium,
     /// From the vendor's or the kernel's own tables.
     High,

@@ -1,5 +1,5 @@
 //! What runs where: the result of planning. A plain value that can be computed on a laptop
-//! from a capture of the big machine.
+//! from a capture of the large machine.
 
 use crate::CpuSet;
 use serde::{Deserialize, Serialize};
@@ -14,7 +14,7 @@ pub struct Plan {
     pub steps: Vec<Step>,
     /// All CPUs of the cores that the plan takes: those of its threads and their siblings.
     pub held: CpuSet,
-    /// What the request did not get, or what its owner should know.
+    /// What the plan lacks of the request, and what the user should know.
     pub warnings: Vec<String>,
 }
 
@@ -29,31 +29,31 @@ pub struct Step {
     pub cpu: u32,
     /// The node of this CPU.
     pub node: u32,
-    /// Where its process takes memory from.
+    /// Where the memory of its process comes from.
     pub memory: Memory,
-    /// Why here.
+    /// Why it is there.
     pub because: String,
 }
 
 /// Where memory comes from.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Memory {
-    /// How nodes are used.
+    /// How memory is spread over the nodes.
     pub mode: Mode,
-    /// The nodes; for `local` those that the threads of the process run on.
+    /// The nodes; for `local`, those that the threads of the process run on.
     pub nodes: CpuSet,
 }
 
-/// How nodes are used.
+/// How memory is spread over the nodes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Mode {
-    /// From the node of the thread that touches a page first.
+    /// On the node of the thread that touches a page first.
     #[default]
     Local,
-    /// From these nodes only, even if they are full.
+    /// On these nodes only, even if they are full.
     Bind,
-    /// From these nodes as long as they have some.
+    /// On these nodes as long as they have free memory.
     Prefer,
     /// Page by page in turn.
     Interleave,
@@ -95,7 +95,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn threads_are_told_by_process() {
+    fn threads_are_grouped_by_process() {
         let step = |process, thread, cpu| Step {
             process,
             thread,

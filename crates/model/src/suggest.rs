@@ -1,7 +1,7 @@
-//! The nearest known names to one that is not known.
+//! Known names that are similar to an unknown one.
 
-/// Up to `most` of the known names, nearest first; none that shares too little.
-pub fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>, most: usize) -> Vec<&'a str> {
+/// Up to `max` of the known names, nearest first; names that share too little are left out.
+pub fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>, max: usize) -> Vec<&'a str> {
     let mut ranked: Vec<(usize, &str)> = known
         .into_iter()
         .filter_map(|candidate| {
@@ -14,7 +14,7 @@ pub fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>, most: u
         .collect();
     ranked.sort();
     ranked.dedup_by(|a, b| a.1 == b.1);
-    ranked.into_iter().take(most).map(|(_, candidate)| candidate).collect()
+    ranked.into_iter().take(max).map(|(_, candidate)| candidate).collect()
 }
 
 /// Levenshtein distance in bytes.

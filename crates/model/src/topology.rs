@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 
 /// A machine. CPU sets hold online CPUs only, unless a field says otherwise.
 ///
-/// As JSON it has one documented form, that of `numa topo --json`, everywhere: what follows
-/// from the rest (counts, the list of PUs) is written for readers and ignored when read.
+/// As JSON it always has the documented form of `numa topo --json`: what follows from the rest
+/// (counts, the list of PUs) is written for its readers and ignored when parsed.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(into = "Document", try_from = "Document")]
 pub struct Topology {
@@ -20,13 +20,13 @@ pub struct Topology {
     pub page_size: u64,
     /// CPUs that run.
     pub online: CpuSet,
-    /// CPUs that are there but do not run.
+    /// CPUs that are present but do not run.
     pub offline: CpuSet,
     /// Online CPUs that this process may run on.
     pub allowed: CpuSet,
-    /// Nodes that this process may take memory from.
+    /// Nodes on which this process may allocate memory.
     pub allowed_nodes: CpuSet,
-    /// NUMA nodes in rising order of `os_index`.
+    /// NUMA nodes in ascending order of `os_index`.
     pub nodes: Vec<Node>,
     /// Processor packages (sockets).
     pub packages: Vec<Package>,
@@ -34,14 +34,14 @@ pub struct Topology {
     pub dies: Vec<CpuSet>,
     /// Groups of cores that share some resource below the die, as the kernel names them.
     pub clusters: Vec<CpuSet>,
-    /// Cores that share a unit: what the kernel takes for the threads of one core although each
-    /// has a `core_id` of its own, as AMD's modules (Opteron 62xx and 63xx). Empty elsewhere.
+    /// Units such as AMD's modules (Opteron 62xx and 63xx): cores that the kernel lists as threads
+    /// of one core, although each has a `core_id` of its own. Empty elsewhere.
     pub units: Vec<CpuSet>,
-    /// Books of packages, as mainframes have them.
+    /// Books of packages, on mainframes.
     pub books: Vec<CpuSet>,
     /// Drawers of books.
     pub drawers: Vec<CpuSet>,
-    /// Physical cores in rising order of their first CPU.
+    /// Physical cores in ascending order of their first CPU.
     pub cores: Vec<Core>,
     /// The kinds of cores, slowest first; empty where all cores are alike.
     pub kinds: Vec<CoreKind>,
@@ -54,12 +54,12 @@ pub struct Topology {
     pub boards: Vec<CpuSet>,
     /// Devices whose node is known.
     pub devices: Vec<Device>,
-    /// Whether the kernel sets the weights of nodes for interleaving by itself; `None` where it
-    /// does not say.
+    /// Whether the kernel sets the interleave weights of nodes automatically; `None` where it does
+    /// not say.
     pub weights_auto: Option<bool>,
-    /// What the control group of this process is limited to.
+    /// Limits of this process's control group.
     pub limits: ControlLimits,
-    /// What was odd about the source and how it was read.
+    /// What was unusual in the source, and how it was interpreted.
     pub notes: Vec<String>,
 }
 
@@ -100,7 +100,7 @@ pub struct Node {
     pub memory_kb: Option<u64>,
     /// Free memory in KiB when the source was read.
     pub free_kb: Option<u64>,
-    /// True where the kernel shows no nodes and this one stands for the whole machine.
+    /// True where the kernel shows no nodes, and this one is the whole machine.
     pub implicit: bool,
     /// Huge-page pools: page size and number.
     pub huge_pages: Vec<HugePagePool>,
@@ -108,8 +108,8 @@ pub struct Node {
     pub access: Vec<Access>,
     /// Caches in front of this node's memory.
     pub memory_side_caches: Vec<MemorySideCache>,
-    /// How many pages in a row weighted interleaving takes from it; `None` where the kernel has
-    /// no weights.
+    /// Number of successive pages that weighted interleaving allocates on it; `None` where the
+    /// kernel has no weights.
     pub interleave_weight: Option<u32>,
 }
 
@@ -147,14 +147,14 @@ pub struct MemorySideCache {
     pub level: u32,
     /// Bytes.
     pub size: u64,
-    /// Bytes; 0 where not said.
+    /// Bytes; 0 if unknown.
     pub line_size: u32,
 }
 
 /// A processor package (socket).
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Package {
-    /// The kernel's number; `None` where it says -1 or nothing.
+    /// The kernel's number; `None` where that is -1 or missing.
     pub os_index: Option<u32>,
     /// Its online CPUs.
     pub cpus: CpuSet,
@@ -164,7 +164,7 @@ pub struct Package {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Core {
-    /// The kernel's `core_id`, not unique across packages; `None` where not said.
+    /// The kernel's `core_id`, not unique across packages; `None` if unknown.
     pub os_index: Option<u32>,
     /// Its hardware threads (PUs).
     pub cpus: CpuSet,
@@ -176,7 +176,7 @@ pub struct Core {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct CoreKind {
-    /// What tells it apart, in the kernel's words: `cpu_atom`, `1400 MHz base`, `capacity 446`.
+    /// What distinguishes it, in the kernel's words: `cpu_atom`, `1400 MHz base`, `capacity 446`.
     pub name: String,
     /// The online CPUs of this kind.
     pub cpus: CpuSet,
@@ -201,11 +201,11 @@ pub struct Cache {
     pub level: u32,
     /// What it holds.
     pub kind: CacheKind,
-    /// Bytes; `None` where not said.
+    /// Bytes; `None` if unknown.
     pub size: Option<u64>,
-    /// Bytes; `None` where not said.
+    /// Bytes; `None` if unknown.
     pub line_size: Option<u32>,
-    /// Ways; `None` where not said, 0 for fully associative.
+    /// Ways; `None` if unknown, 0 for fully associative.
     pub ways: Option<u32>,
     /// The online CPUs that share it.
     pub cpus: CpuSet,
@@ -236,7 +236,7 @@ impl Distances {
 
     /// The distance between two nodes by their kernel numbers.
     pub fn between(&self, from: u32, to: u32) -> Option<u32> {
-        // Nodes stand in rising order.
+        // Nodes are in ascending order.
         let position = |node| self.nodes.binary_search(&node).ok();
         self.rows.get(position(from)?)?.get(position(to)?).copied()
     }

@@ -2,13 +2,13 @@ use crate::Fix;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// Why something cannot be read here, in the words that `numa list`, `numa doctor` and a
-/// recording all show. An absent value is always one of these, never a zero.
+/// Why something cannot be read here: `numa list`, `numa doctor` and recordings show the same
+/// text. An absent value is always one of these, never a zero.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Unavailable {
     /// What is missing, as a noun phrase: `per-node page counters`.
     pub missing: String,
-    /// What was looked at and what it said: `/proc/sys/vm/numa_stat is 0`.
+    /// What was read, and what was found: `/proc/sys/vm/numa_stat is 0`.
     pub seen: String,
     /// What makes it available.
     pub fix: Fix,

@@ -1,8 +1,8 @@
-//! How cores, processes and threads go together.
+//! Numbers of processes, threads and cores.
 
 use crate::request::{Cores, PlacementRequest, RequestError};
 
-/// What is placed, in numbers.
+/// What is placed: numbers of processes, threads and cores.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Amount {
     pub processes: u64,
@@ -18,12 +18,12 @@ impl Amount {
         self.processes * self.cores
     }
 
-    /// In the words of the request.
-    pub fn asked(self, request: &PlacementRequest) -> String {
+    /// As a clause for messages.
+    pub fn requested(self, request: &PlacementRequest) -> String {
         let cores = self.all_cores();
         let noun = if cores == 1 { "core" } else { "cores" };
         if request.processes == 1 && request.threads.is_none() {
-            return format!("{cores} {noun} {} asked for", if cores == 1 { "is" } else { "are" });
+            return format!("{cores} {noun} {} requested", if cores == 1 { "is" } else { "are" });
         }
         let verb = if self.processes == 1 { "needs" } else { "need" };
         format!("{} {verb} {cores} {noun}", of_each(self.processes, self.threads))
@@ -37,7 +37,7 @@ fn of_each(processes: u64, threads: u64) -> String {
     format!("{processes} process{es} of {threads} thread{s}")
 }
 
-/// Numbers that come from a file may be 0 too.
+/// Checks numbers again: those of a file may be 0.
 pub(crate) fn check(request: &PlacementRequest) -> Result<(), RequestError> {
     let cores = if let Some(Cores::Count(count)) = request.cores { count } else { 1 };
     let numbers = [
@@ -57,7 +57,7 @@ pub(crate) fn check(request: &PlacementRequest) -> Result<(), RequestError> {
     }
 }
 
-/// What a request comes to where so many cores can be had.
+/// The amount of a request on a machine with this number of available cores.
 pub(crate) fn of(request: &PlacementRequest, free: u64) -> Result<Amount, RequestError> {
     let processes = u64::from(request.processes);
     let width = u64::from(request.threads_per_core);
@@ -66,20 +66,20 @@ pub(crate) fn of(request: &PlacementRequest, free: u64) -> Result<Amount, Reques
     let threads = request.threads.map(u64::from);
     let listed = request.cpus.is_some() || request.nodes.is_some();
     match (request.cores, threads) {
-        // Who only says where means all of it.
+        // Without numbers, a request with lists means all of their cores.
         (None, None) if listed && processes == 1 => Ok(by_cores(free.max(1))),
         (None, _) => Ok(by_threads(threads.unwrap_or(1))),
         (Some(Cores::Auto), None) => Ok(by_cores((free / processes).max(1))),
         (Some(Cores::Auto), Some(threads)) => Err(contradiction(
-            format!("as many cores as are free and {threads} threads for each process are two answers"),
-            "leave out one of them",
+            format!("all free cores and {threads} threads for each process contradict each other"),
+            "omit one of them",
         )),
         (Some(Cores::Count(cores)), _) => exactly(request, u64::from(cores), threads),
         (Some(Cores::All), _) => exactly(request, free.max(1), threads),
     }
 }
 
-/// So many cores for all processes together.
+/// The amount for this number of cores.
 fn exactly(request: &PlacementRequest, cores: u64, threads: Option<u64>) -> Result<Amount, RequestError> {
     let (processes, width) = (u64::from(request.processes), u64::from(request.threads_per_core));
     if let Some(threads) = threads {
@@ -88,13 +88,13 @@ fn exactly(request: &PlacementRequest, cores: u64, threads: Option<u64>) -> Resu
             return Ok(Amount { processes, threads, cores: each });
         }
         let problem = format!(
-            "{} on {} cores, and {cores} are asked for",
+            "{} on {} cores, and {cores} are requested",
             of_each(processes, threads),
             each * processes
         );
         let fix = match cores.checked_div(each).filter(|p| p * each == cores && *p > 0) {
-            Some(fitting) => format!("leave out the number of cores, or take --processes {fitting}"),
-            None => "leave out the number of cores".to_owned(),
+            Some(fitting) => format!("omit the number of cores, or take --processes {fitting}"),
+            None => "omit the number of cores".to_owned(),
         };
         return Err(contradiction(problem, fix));
     }
@@ -106,8 +106,8 @@ fn exactly(request: &PlacementRequest, cores: u64, threads: Option<u64>) -> Resu
     let smaller = if below == 0 { String::new() } else { format!("{below} or ") };
     let divisor = (1..=processes.min(cores)).rev().find(|p| cores.is_multiple_of(*p)).unwrap_or(1);
     Err(contradiction(
-        format!("{cores} cores cannot be dealt to {processes} processes evenly"),
-        format!("ask for {smaller}{} cores (-c), or take --processes {divisor}", below + processes),
+        format!("{cores} cores cannot be divided evenly among {processes} processes"),
+        format!("request {smaller}{} cores (-c), or take --processes {divisor}", below + processes),
     ))
 }
 
@@ -155,26 +155,26 @@ mod tests {
         for (got, wanted) in [
             (
                 amount(count(65), 16, None, 1),
-                "65 cores cannot be dealt to 16 processes evenly; ask for 64 or 80 cores (-c), or take \
+                "65 cores cannot be divided evenly among 16 processes; request 64 or 80 cores (-c), or take \
                  --processes 13",
             ),
             (
                 amount(count(6), 16, None, 1),
-                "6 cores cannot be dealt to 16 processes evenly; ask for 16 cores (-c), or take --processes 6",
+                "6 cores cannot be divided evenly among 16 processes; request 16 cores (-c), or take --processes 6",
             ),
             (
                 amount(count(8), 1, Some(4), 1),
-                "1 process of 4 threads on 4 cores, and 8 are asked for; leave out the number of cores, \
+                "1 process of 4 threads on 4 cores, and 8 are requested; omit the number of cores, \
                  or take --processes 2",
             ),
             (
                 amount(Some(Cores::Auto), 1, Some(4), 1),
-                "as many cores as are free and 4 threads for each process are two answers; leave out one of \
+                "all free cores and 4 threads for each process contradict each other; omit one of \
                  them",
             ),
             (
                 amount(Some(Cores::All), 3, None, 1),
-                "10 cores cannot be dealt to 3 processes evenly; ask for 9 or 12 cores (-c), or take \
+                "10 cores cannot be divided evenly among 3 processes; request 9 or 12 cores (-c), or take \
                  --processes 2",
             ),
         ] {

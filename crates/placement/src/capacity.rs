@@ -1,4 +1,4 @@
-//! Nodes that have enough memory together.
+//! Nodes with enough memory.
 
 use crate::error::PlanError;
 use crate::machine::Machine;
@@ -7,10 +7,10 @@ use crate::request;
 use numakit_model::CpuSet;
 use numakit_model::topology::Node;
 
-/// So fine is memory counted while nodes are chosen.
+/// The step in which memory is counted while nodes are selected.
 const STEPS: u64 = 100_000;
 
-/// The nodes nearest together that have so many bytes free and so many cores, by position.
+/// The positions of the nodes nearest to each other that together have this much free memory and this number of cores.
 /// `free` are the nodes with free cores, and how many.
 pub(crate) fn nodes(
     machine: &Machine<'_>,
@@ -19,10 +19,10 @@ pub(crate) fn nodes(
     cores: u64,
 ) -> Result<Vec<usize>, PlanError> {
     let topology = machine.topology;
-    if free.iter().all(|(node, _)| said(&topology.nodes[*node]).is_none()) {
+    if free.iter().all(|(node, _)| known_kib(&topology.nodes[*node]).is_none()) {
         return Err(PlanError::machine(
             "the machine does not say how much memory its nodes have",
-            "take --nodes with those that you know to be enough",
+            "name nodes with enough memory in --nodes",
         ));
     }
     let kb = |node: usize| usable(machine, node);
@@ -32,12 +32,12 @@ pub(crate) fn nodes(
         let ids: CpuSet = free.iter().map(|(node, _)| machine.id(*node)).collect();
         return Err(PlanError::machine(
             format!(
-                "{} are asked for, and nodes {ids} with free cores have {} free",
+                "{} are requested, and nodes {ids} with free cores have {} free",
                 size(wanted),
                 size(total)
             ),
             format!(
-                "ask for at most {}, or give memory of all nodes with --memory interleave:all",
+                "request at most {}, or give memory of all nodes with --memory interleave:all",
                 request::size((total >> 10) << 20)
             ),
         ));
@@ -53,34 +53,34 @@ pub(crate) fn nodes(
     let pairs = with.iter().flat_map(|(a, _)| with.iter().map(move |(b, _)| (*a, *b)));
     let both = pairs.map(|(a, b)| machine.distances.both(a, b)).collect();
     let field = Field { items: with.iter().map(item).collect(), unit: 1, both, from: None };
-    let mut chosen: Vec<usize> = field.nearest(steps).iter().map(|(at, _)| with[*at].0).collect();
-    // Steps are rounded up, so that a little may be lacking yet.
-    grow(machine, free, &mut chosen, wanted, cores);
-    chosen.sort_unstable();
-    Ok(chosen)
+    let mut selected: Vec<usize> = field.nearest(steps).iter().map(|(at, _)| with[*at].0).collect();
+    // Steps are rounded up, so a little may still be missing.
+    grow(machine, free, &mut selected, wanted, cores);
+    selected.sort_unstable();
+    Ok(selected)
 }
 
-/// KiB that a node has free, or in all where it does not say.
-fn said(node: &Node) -> Option<u64> {
+/// Free KiB of a node, or its total if the former is unknown.
+fn known_kib(node: &Node) -> Option<u64> {
     node.free_kb.or(node.memory_kb)
 }
 
-/// KiB of a node that may be taken; 0 where it does not say.
+/// Usable KiB of a node; 0 if unknown.
 fn usable(machine: &Machine<'_>, node: usize) -> u64 {
     let known = &machine.topology.nodes[node];
     let allowed = machine.topology.allowed_nodes.contains(known.os_index);
-    said(known).filter(|_| allowed).unwrap_or(0)
+    known_kib(known).filter(|_| allowed).unwrap_or(0)
 }
 
 /// Adds the nearest nodes until there is enough memory and there are enough cores.
-fn grow(machine: &Machine<'_>, free: &[(usize, u64)], chosen: &mut Vec<usize>, wanted: u64, cores: u64) {
+fn grow(machine: &Machine<'_>, free: &[(usize, u64)], selected: &mut Vec<usize>, wanted: u64, cores: u64) {
     let mut left: Vec<(usize, u64, u64)> = Vec::new();
     let (mut has, mut room) = (0, 0);
     for &(node, cores) in free {
-        if chosen.contains(&node) {
+        if selected.contains(&node) {
             (has, room) = (has + usable(machine, node), room + cores);
         } else {
-            let sum = chosen.iter().map(|&c| u64::from(machine.distances.both(c, node))).sum();
+            let sum = selected.iter().map(|&c| u64::from(machine.distances.both(c, node))).sum();
             left.push((node, cores, sum));
         }
     }
@@ -90,11 +90,11 @@ fn grow(machine: &Machine<'_>, free: &[(usize, u64)], chosen: &mut Vec<usize>, w
         left.remove(at);
         left.iter_mut().for_each(|(other, _, sum)| *sum += u64::from(machine.distances.both(node, *other)));
         (has, room) = (has + usable(machine, node), room + more);
-        chosen.push(node);
+        selected.push(node);
     }
 }
 
-/// KiB for readers.
+/// KiB with a unit.
 pub(crate) fn size(kb: u64) -> String {
     match kb {
         0..10_240 => format!("{kb} KiB"),
@@ -107,7 +107,7 @@ pub(crate) fn size(kb: u64) -> String {
 mod tests {
     use super::*;
 
-    fn chosen(machine: &str, free: &[u64], gib: u64, cores: u64) -> String {
+    fn selected(machine: &str, free: &[u64], gib: u64, cores: u64) -> String {
         let topology = numakit_topology::synthetic::parse(machine).unwrap();
         let machine = Machine::of(&topology);
         let free: Vec<(usize, u64)> = free.iter().copied().enumerate().filter(|(_, f)| *f > 0).collect();
@@ -121,20 +121,20 @@ mod tests {
 
     #[test]
     fn as_many_nodes_as_the_memory_needs() {
-        assert_eq!(chosen(MACHINE, &[4; 4], 10, 2), "[0]");
-        assert_eq!(chosen(MACHINE, &[4; 4], 16, 2), "[0]");
-        assert_eq!(chosen(MACHINE, &[4; 4], 17, 2), "[0, 1]");
-        assert_eq!(chosen(MACHINE, &[4, 0, 4, 4], 32, 2), "[2, 3]");
-        assert_eq!(chosen(MACHINE, &[4; 4], 64, 2), "[0, 1, 2, 3]");
-        assert_eq!(chosen(MACHINE, &[4; 4], 10, 6), "[0, 1]");
-        assert_eq!(chosen(MACHINE, &[1, 1, 1, 1], 10, 4), "[0, 1, 2, 3]");
+        assert_eq!(selected(MACHINE, &[4; 4], 10, 2), "[0]");
+        assert_eq!(selected(MACHINE, &[4; 4], 16, 2), "[0]");
+        assert_eq!(selected(MACHINE, &[4; 4], 17, 2), "[0, 1]");
+        assert_eq!(selected(MACHINE, &[4, 0, 4, 4], 32, 2), "[2, 3]");
+        assert_eq!(selected(MACHINE, &[4; 4], 64, 2), "[0, 1, 2, 3]");
+        assert_eq!(selected(MACHINE, &[4; 4], 10, 6), "[0, 1]");
+        assert_eq!(selected(MACHINE, &[1, 1, 1, 1], 10, 4), "[0, 1, 2, 3]");
     }
 
     #[test]
     fn too_little_memory_is_an_error() {
         assert_eq!(
-            chosen(MACHINE, &[4, 0, 4, 0], 40, 1),
-            "40 GiB are asked for, and nodes 0,2 with free cores have 32 GiB free; ask for at most 32G, or give \
+            selected(MACHINE, &[4, 0, 4, 0], 40, 1),
+            "40 GiB are requested, and nodes 0,2 with free cores have 32 GiB free; request at most 32G, or give \
              memory of all nodes with --memory interleave:all"
         );
     }

@@ -1,4 +1,4 @@
-//! What a running job has, against its plan.
+//! Compares a running job with its plan.
 
 use numakit_model::plan::{Memory, Mode, Plan, Step};
 use numakit_model::{CpuSet, Topology};
@@ -6,26 +6,24 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use thiserror::Error;
 
-/// Variables by which launchers of MPI tell a process which rank of this machine it is, and of how
-/// many.
+/// Variables in which MPI launchers give a process its rank on this machine, and the number of ranks.
 pub const LOCAL_RANKS: [(&str, &str); 2] =
     [("OMPI_COMM_WORLD_LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_SIZE"), ("MPI_LOCALRANKID", "MPI_LOCALNRANKS")];
 
-/// The number that a launcher of MPI gave this process among those of its machine, by the
-/// variables that it set. Slurm gives the number alone.
+/// The rank of this process on its machine, from the variables of its MPI launcher. Slurm sets only the rank.
 pub fn local_rank(variable: impl Fn(&str) -> Option<String>) -> Option<u32> {
     let names = LOCAL_RANKS.iter().map(|(rank, _)| *rank).chain(["SLURM_LOCALID"]);
     names.into_iter().find_map(|name| variable(name)?.parse().ok())
 }
 
-/// A thread as it was found.
+/// An observed thread.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ObservedThread {
-    /// Its process: the rank of an MPI program, 0 where there is one.
+    /// Its process: the rank of an MPI program, else 0.
     pub process: u32,
     /// Its position in its process, from 0.
     pub thread: u32,
-    /// The kernel's number.
+    /// The TID.
     pub tid: u32,
     /// Its name.
     pub name: String,
@@ -35,18 +33,17 @@ pub struct ObservedThread {
     pub last: Option<u32>,
 }
 
-/// Which threads of a plan have to be there.
+/// Which threads of a plan must exist.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Expected {
     /// All of them.
     All,
-    /// Those that the program has made by now: they are placed as they come.
+    /// Those that the program has created so far: they are bound when they are created.
     Started,
 }
 
-/// What differs, in words; nothing where the job is as planned. A thread that may use all CPUs
-/// of its process is no difference as long as each planned CPU has a thread of its own: MPI
-/// libraries and runtimes keep such threads.
+/// The differences as sentences; none if the job is as planned. A thread that may use all CPUs of its process is not a
+/// difference as long as each planned CPU has its thread: MPI libraries and runtimes have such threads.
 pub fn compare(plan: &Plan, observed: &[ObservedThread], expected: Expected) -> Vec<String> {
     let mut found: BTreeMap<u32, Vec<&ObservedThread>> = BTreeMap::new();
     for thread in observed {
@@ -131,7 +128,7 @@ fn words(word: &str, set: &CpuSet) -> String {
     format!("{word}{} {set}", if set.len() == 1 { "" } else { "s" })
 }
 
-/// Why the environment of a process does not tell its plan.
+/// An invalid variable in the environment of a process.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("{name} is '{value}': {problem}; 'numa run' sets it")]
 pub struct EnvironmentError {
@@ -140,8 +137,7 @@ pub struct EnvironmentError {
     problem: String,
 }
 
-/// The plan of a process that was started by `numa run`, from its environment; `None` where it
-/// was not.
+/// The plan of a process, from its environment; `None` if `numa run` did not start it.
 pub fn plan_of_environment<'a>(
     t: &Topology,
     variables: impl Iterator<Item = (&'a str, &'a str)>,
@@ -178,7 +174,7 @@ pub fn plan_of_environment<'a>(
     Ok(Some(Plan { machine: t.origin.clone(), steps, held, warnings: Vec::new() }))
 }
 
-/// The places of a rank whose launcher runs in `numa run`; `None` where they are not divided.
+/// The places of a rank whose launcher runs in `numa run`; `None` if they are not divided.
 fn part_of_rank(variables: &BTreeMap<&str, &str>, places: usize) -> Option<Range<usize>> {
     if variables.get("NUMA_RANKS") != Some(&"1") {
         return None;
@@ -189,7 +185,7 @@ fn part_of_rank(variables: &BTreeMap<&str, &str>, places: usize) -> Option<Range
     (rank < count && count <= places).then(|| places * rank / count..places * (rank + 1) / count)
 }
 
-/// A list of CPUs whose order counts.
+/// A list of CPUs, in its order.
 fn ordered(place: &str) -> Result<Vec<u32>, EnvironmentError> {
     let mut order = Vec::new();
     for part in place.split(',') {
@@ -265,7 +261,7 @@ mod tests {
     #[test]
     fn a_job_as_planned_differs_in_nothing() {
         assert!(differences(&[(0, "0"), (0, "1"), (1, "2"), (1, "3")]).is_empty());
-        // Bound to whole cores, with threads of the library beside.
+        // Bound to whole cores, with unbound threads of the library.
         let cores = [(0, "0,4"), (0, "1,5"), (0, "0-1,4-5"), (0, "0,4"), (1, "2,6"), (1, "3,7")];
         assert!(differences(&cores).is_empty());
     }

@@ -1,24 +1,24 @@
-//! Warnings that threads share what they could have alone, or that nobody can tell what is near.
+//! Warnings: threads share cores or units although others are free; nodes overlap.
 
 use crate::amount::Amount;
-use crate::deal::Dealt;
+use crate::assign::Assignment;
 use crate::machine::{Machine, NONE};
 use crate::request::{CorePolicy, Level, PlacementRequest};
 use numakit_model::CpuSet;
 use std::collections::BTreeMap;
 
-/// `free` are the cores that could be used, those of the plan among them.
+/// `free` are the usable cores, including those of the plan.
 pub(crate) fn warnings(
     machine: &Machine<'_>,
     request: &PlacementRequest,
     amount: Amount,
-    dealt: &Dealt,
+    assignment: &Assignment,
     free: &[u32],
 ) -> Vec<String> {
     let found = [
         siblings(request, amount, free),
-        units(machine, request, amount, dealt, free),
-        several_nodes(machine, dealt),
+        units(machine, request, amount, assignment, free),
+        several_nodes(machine, assignment),
     ];
     found.into_iter().flatten().collect()
 }
@@ -31,9 +31,9 @@ fn siblings(request: &PlacementRequest, amount: Amount, free: &[u32]) -> Option<
     }
     let threads = amount.threads * amount.processes;
     let fix = match (threads <= free.len() as u64, request.cores) {
-        (true, Some(_)) => format!("-c {threads} --threads-per-core 1 gives each a core of its own"),
-        (true, None) => "--threads-per-core 1 gives each a core of its own".to_owned(),
-        (false, _) => format!("-c {} takes these too", free.len()),
+        (true, Some(_)) => format!("-c {threads} --threads-per-core 1 gives each its own core"),
+        (true, None) => "--threads-per-core 1 gives each its own core".to_owned(),
+        (false, _) => format!("-c {} uses these too", free.len()),
     };
     let are = if unused == 1 { "other core is" } else { "other cores are" };
     Some(format!("threads share cores while {unused} {are} free: {fix}"))
@@ -44,7 +44,7 @@ fn units(
     machine: &Machine<'_>,
     request: &PlacementRequest,
     amount: Amount,
-    dealt: &Dealt,
+    assignment: &Assignment,
     free: &[u32],
 ) -> Option<String> {
     if request.policy == CorePolicy::Spread(Level::Unit) {
@@ -58,7 +58,7 @@ fn units(
         }
         counts
     };
-    let (used, free) = (count(&dealt.spots), count(free));
+    let (used, free) = (count(&assignment.spots), count(free));
     let shared = used.values().filter(|count| **count > 1).count();
     let unused = free.keys().filter(|unit| !used.contains_key(unit)).count();
     if shared == 0 || unused == 0 {
@@ -67,9 +67,9 @@ fn units(
     let enough = amount.all_cores() <= free.len() as u64;
     let fix = match request.policy {
         CorePolicy::Compact if request.stride == 1 && enough => {
-            format!("--stride {} gives each thread a unit of its own", size(machine))
+            format!("--stride {} gives each thread its own unit", size(machine))
         }
-        _ => "--policy spread:unit takes these first".to_owned(),
+        _ => "--policy spread:unit uses these first".to_owned(),
     };
     let (units, have) = if shared == 1 { ("unit", "has") } else { ("units", "have") };
     let are = if unused == 1 { "other is" } else { "others are" };
@@ -83,14 +83,14 @@ fn size(machine: &Machine<'_>) -> usize {
     t.units.first().map_or(1, cores)
 }
 
-/// CPUs of the plan that several nodes have.
-fn several_nodes(machine: &Machine<'_>, dealt: &Dealt) -> Option<String> {
+/// CPUs of the plan that belong to several nodes.
+fn several_nodes(machine: &Machine<'_>, assignment: &Assignment) -> Option<String> {
     let (mut once, mut twice) = (CpuSet::new(), CpuSet::new());
     for node in &machine.topology.nodes {
         twice.insert_all(&once.and(&node.cpus));
         once.insert_all(&node.cpus);
     }
-    let used = dealt.spots.iter().flat_map(|&at| machine.spots[at as usize].pus.iter().copied());
+    let used = assignment.spots.iter().flat_map(|&at| machine.spots[at as usize].pus.iter().copied());
     let odd = used.collect::<CpuSet>().and(&twice);
     if odd.is_empty() {
         return None;
@@ -98,7 +98,7 @@ fn several_nodes(machine: &Machine<'_>, dealt: &Dealt) -> Option<String> {
     let nodes = machine.topology.nodes.iter().filter(|node| node.cpus.intersects(&odd));
     let nodes: CpuSet = nodes.map(|node| node.os_index).collect();
     Some(format!(
-        "nodes {nodes} all list CPUs {odd}: which memory is near to them cannot be told, and they count to the \
+        "nodes {nodes} all list CPUs {odd}: which memory is local to them is unknown, and they belong to the \
          first of these nodes"
     ))
 }

@@ -1,14 +1,14 @@
-//! Devices by the names that people give them.
+//! Devices by name.
 
 use crate::error::PlanError;
 use crate::request::RANK;
 use numakit_model::Topology;
 use numakit_model::topology::Device;
 
-/// The most devices that an error lists.
+/// Maximum of devices that an error lists.
 const SHOWN: usize = 8;
 
-/// The devices that a name stands for: one for all processes, or one for each.
+/// The names of the devices: one for all processes, or one for each.
 pub(crate) fn of_processes(name: &str, processes: u64) -> Vec<String> {
     match name.contains(RANK) {
         true => (0..processes).map(|process| name.replace(RANK, &process.to_string())).collect(),
@@ -16,9 +16,9 @@ pub(crate) fn of_processes(name: &str, processes: u64) -> Vec<String> {
     }
 }
 
-/// The device of that name and its node. A part of the name is enough if no other has it:
-/// `pci 0000:3b:00.0`, `0000:3b:00.0`, `3b:00.0`, or the class. `gpu0`, `network1` and the like
-/// count the devices of a class from 0, in the order of their addresses.
+/// The device of that name and its node. An unambiguous part of the name is enough: `pci 0000:3b:00.0`,
+/// `0000:3b:00.0`, `3b:00.0`, or the class. `gpu0`, `network1` and the like number the devices of a class from 0, in the
+/// order of their addresses.
 pub(crate) fn find<'a>(topology: &'a Topology, name: &str) -> Result<(&'a Device, u32), PlanError> {
     let devices = || topology.devices.iter();
     let wanted = name.trim().to_ascii_lowercase();
@@ -37,12 +37,12 @@ pub(crate) fn find<'a>(topology: &'a Topology, name: &str) -> Result<(&'a Device
             Some(node) if topology.node(node).is_some() => Ok((device, node)),
             _ => Err(PlanError::machine(
                 format!("the machine does not say which node device '{}' is at", device.name),
-                "take --nodes with the node that you know it to be at",
+                "name its node in --nodes",
             )),
         },
         [] if topology.devices.is_empty() => Err(PlanError::machine(
             format!("there is no device '{name}': this machine shows no devices with their nodes"),
-            "take --nodes with the node that you know it to be at",
+            "name its node in --nodes",
         )),
         [] => Err(PlanError::machine(
             format!("there is no device '{name}'"),
@@ -61,7 +61,7 @@ fn by_class<'a>(topology: &'a Topology, wanted: &str) -> Vec<&'a Device> {
     let of = |class: &str| topology.devices.iter().filter(|d| d.class == class).collect::<Vec<_>>();
     let all = match word {
         "" => Vec::new(),
-        // A server's display is hardly ever what computes.
+        // The display of a server rarely computes.
         "gpu" => [of("accelerator"), of("display")].into_iter().find(|d| !d.is_empty()).unwrap_or_default(),
         class => of(class),
     };

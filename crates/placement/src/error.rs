@@ -8,29 +8,29 @@ use thiserror::Error;
 /// Why there is no plan.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum PlanError {
-    /// The request contradicts itself or asks for what no machine has.
+    /// The request is contradictory or impossible.
     #[error(transparent)]
     Request(#[from] RequestError),
-    /// A list names what is not there.
+    /// A list names CPUs or nodes that do not exist.
     #[error(transparent)]
     List(#[from] ListError),
-    /// More cores than there are, or than are free.
+    /// More cores than the machine has, or than are free.
     #[error("{0}")]
     TooFew(Box<Shortage>),
     /// The machine does not have what the request needs.
     #[error("{problem}; {fix}")]
     Machine {
-        /// What is missing, with what is there.
+        /// What is missing, and what was found.
         problem: String,
-        /// What to ask for instead.
+        /// The fix.
         fix: String,
     },
 }
 
 impl PlanError {
-    /// Whether the same request can succeed once others have given back what they hold.
-    pub fn may_pass(&self) -> bool {
-        matches!(self, Self::TooFew(shortage) if shortage.may_pass)
+    /// Whether the same request may succeed after others have released cores.
+    pub fn is_temporary(&self) -> bool {
+        matches!(self, Self::TooFew(shortage) if shortage.is_temporary)
     }
 
     pub(crate) fn machine(problem: impl Into<String>, fix: impl Into<String>) -> Self {
@@ -38,26 +38,26 @@ impl PlanError {
     }
 }
 
-/// How many cores are asked for and free, and why others are not.
+/// How many cores are requested and free, and why others are not.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Shortage {
-    /// What is asked for: `6 cores`.
-    pub asked: String,
-    /// Cores that could be used.
+    /// What is requested: `6 cores`.
+    pub requested: String,
+    /// Cores that are usable.
     pub free: usize,
     /// Cores of the machine.
     pub exist: usize,
-    /// What the others are, one line for each reason.
+    /// Why the others are not usable, one line for each reason.
     pub others: Vec<String>,
-    /// What to do.
+    /// The fix.
     pub fix: String,
-    /// Whether there are enough once others have given back what they hold.
-    pub may_pass: bool,
+    /// Whether there are enough after others have released theirs.
+    pub is_temporary: bool,
 }
 
 impl fmt::Display for Shortage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}, but {} of this machine's {} are free", self.asked, self.free, self.exist)?;
+        write!(f, "{}, but {} of this machine's {} are free", self.requested, self.free, self.exist)?;
         for (at, line) in self.others.iter().enumerate() {
             write!(f, "{}{line}", if at == 0 { ": " } else { ", " })?;
         }

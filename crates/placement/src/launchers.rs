@@ -1,4 +1,4 @@
-//! The lines that a launcher wants for a plan, to be pasted or written into its file.
+//! The configuration of launchers for a plan.
 
 mod container;
 mod job;
@@ -13,17 +13,17 @@ use numakit_model::plan::Plan;
 use numakit_model::{Topology, suggest};
 use thiserror::Error;
 
-/// A program that starts others, and how it is told where they go.
+/// A launcher or runtime, and how its configuration is written.
 #[derive(Debug, Clone, Copy)]
 pub struct Launcher {
     /// As in `--for NAME`.
     pub name: &'static str,
-    /// What its lines are for.
+    /// What is configured.
     pub help: &'static str,
     emit: fn(&LauncherJob<'_>) -> Result<LauncherLines, LauncherError>,
 }
 
-/// All launchers; their names and their help are shown from here.
+/// All launchers; help texts list them from here.
 pub static LAUNCHERS: &[Launcher] = &[
     Launcher { name: "gomp", help: "OpenMP of GCC, by GOMP_CPU_AFFINITY", emit: openmp::gomp },
     Launcher { name: "openmp", help: "any OpenMP, by OMP_PLACES", emit: openmp::places },
@@ -47,7 +47,7 @@ pub static LAUNCHERS: &[Launcher] = &[
     Launcher { name: "kubernetes", help: "a pod for the static CPU manager", emit: container::kubernetes },
 ];
 
-/// What only the user knows.
+/// Options of the user.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct LauncherOptions {
     /// The machine's name in rank files; without one it is the word `HOST`.
@@ -56,14 +56,14 @@ pub struct LauncherOptions {
     pub command: Vec<String>,
 }
 
-/// What is given to a launcher.
+/// The configuration of a launcher.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct LauncherLines {
     /// The lines, and nothing else: they may go into a file.
     pub text: String,
-    /// How the lines are used, where they do not say it themselves.
+    /// Instructions, unless the lines are self-explanatory.
     pub hints: Vec<String>,
-    /// What the launcher cannot do of what the plan says.
+    /// Parts of the plan that the launcher cannot do.
     pub warnings: Vec<String>,
 }
 
@@ -73,20 +73,20 @@ pub enum LauncherError {
     /// No launcher has this name.
     #[error("'{name}' is no launcher; {fix}")]
     Unknown {
-        /// What was asked for.
+        /// The requested name.
         name: String,
         /// The nearest name, or all of them.
         fix: String,
     },
     /// A plan without threads.
-    #[error("the plan has no thread; ask for at least one core")]
+    #[error("the plan has no thread; request at least one core")]
     Empty,
-    /// A CPU that the launcher could not name.
+    /// A CPU that the launcher cannot name.
     #[error("CPU {cpu} of the plan is not among the allowed CPUs {allowed}; make the plan on this machine")]
     NotAllowed {
         /// The CPU.
         cpu: u32,
-        /// Those that the process may run on.
+        /// The allowed CPUs.
         allowed: String,
     },
     /// A host name that would break the launcher's line.
@@ -94,7 +94,7 @@ pub enum LauncherError {
     Host(String),
 }
 
-/// What stands for the program where none is given.
+/// The program if none is given.
 const APP: &str = "./app";
 
 /// The lines of a launcher.
@@ -107,7 +107,7 @@ pub fn lines(
     emit(name, t, plan, options).map(|lines| lines.text)
 }
 
-/// The lines of a launcher, with what its user should know.
+/// The lines of a launcher, with instructions and warnings.
 pub fn emit(
     name: &str,
     t: &Topology,
@@ -135,7 +135,7 @@ pub fn is_host(word: &str) -> bool {
     !word.is_empty() && word.chars().all(|c| c.is_ascii_alphanumeric() || ".-_+".contains(c))
 }
 
-/// How launchers on a machine of this name know it.
+/// The name by which launchers on a machine of this name know it.
 pub fn host_of(name: &str) -> &str {
     if is_host(name) { name } else { "localhost" }
 }

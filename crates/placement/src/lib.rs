@@ -1,11 +1,11 @@
-//! From a request and a topology to a plan, and from a plan to the lines that launchers want.
-//! Pure: what is taken already comes in as a value.
+//! From a request and a topology to a plan, and from a plan to the configuration of launchers. No I/O: CPUs that are in
+//! use are an argument.
 
 mod amount;
+mod assign;
 mod capacity;
 pub mod check;
 mod crowded;
-mod deal;
 mod devices;
 mod error;
 pub mod launchers;
@@ -29,12 +29,12 @@ pub use taken::Taken;
 
 use numakit_model::{Plan, Topology};
 
-/// Places what the request asks for on the cores that are not taken.
+/// Plans a request on the cores that are not taken.
 pub fn plan(topology: &Topology, request: &PlacementRequest, taken: &Taken) -> Result<Plan, PlanError> {
     explained(topology, request, taken).map(|(plan, _)| plan)
 }
 
-/// A plan with the reasons for the whole of it: which nodes were looked at, and why these.
+/// A plan, with its reasons: which nodes were considered, and why these were selected.
 pub fn explained(
     topology: &Topology,
     request: &PlacementRequest,

@@ -1,5 +1,5 @@
-//! Lists of CPUs and nodes as taskset and numactl have them: `0-3,8`, `0-15:2`, `!0-3` (all
-//! but these), `+0-3` (counted within those that may be used), `all`.
+//! Lists of CPUs and nodes, as in taskset and numactl: `0-3,8`, `0-15:2`, `!0-3` (all except these), `+0-3` (relative to
+//! the allowed ones), `all`.
 
 use numakit_model::CpuSet;
 use numakit_model::cpuset::MAX_ID;
@@ -7,7 +7,7 @@ use std::fmt;
 use std::str::FromStr;
 use thiserror::Error;
 
-/// A list as it was written: what it stands for depends on the machine.
+/// A list as written; its numbers depend on the machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NumberList {
     inverted: bool,
@@ -29,29 +29,29 @@ struct Part {
     step: u32,
 }
 
-/// Text that is no list, or a list of what is not there.
+/// An invalid list, or one with numbers that do not exist.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum ListError {
-    /// A word that is no part of a list.
+    /// A word that cannot be parsed.
     #[error("'{word}' in the list '{list}' {problem}; {fix}")]
     Word {
         /// The word.
         word: String,
         /// The whole list.
         list: String,
-        /// What is wrong with it.
+        /// The problem.
         problem: String,
-        /// What to write.
+        /// The fix.
         fix: String,
     },
-    /// A list that names nothing.
+    /// A list without numbers.
     #[error("the list '{list}' is empty{why}; {fix}")]
     Empty {
         /// The list.
         list: String,
-        /// Why, if it is not plain.
+        /// Why, if it is not obvious.
         why: String,
-        /// What to write.
+        /// The fix.
         fix: String,
     },
     /// Numbers of CPUs or nodes that cannot be used.
@@ -65,12 +65,12 @@ pub enum ListError {
         list: String,
         /// Why they cannot be used.
         problem: String,
-        /// Which can.
+        /// Which can be used.
         fix: String,
     },
 }
 
-/// The most that lists are shown of in errors.
+/// Maximum length of a list in an error.
 const SHOWN: usize = 80;
 
 fn shown(list: &str) -> String {
@@ -104,7 +104,7 @@ impl FromStr for NumberList {
         let parts = parts?;
         let steps = |part: &Part| u64::from((part.last - part.first) / part.step) + 1;
         let work: u64 = parts.iter().map(|p| if p.step == 1 { steps(p) / 64 + 1 } else { steps(p) }).sum();
-        // Bounds the work that a short text can ask for.
+        // Bounds the work that a short text can cause.
         if work > 4 * u64::from(MAX_ID) {
             return Err(Wrong::new("makes it too long", "name each number once").of("...", list));
         }
@@ -196,18 +196,18 @@ impl fmt::Display for NumberList {
     }
 }
 
-/// What numbers there are to be named.
+/// The numbers of a machine.
 #[derive(Debug, Clone, Copy)]
 pub struct KnownNumbers<'a> {
     /// `CPU` or `node`.
     pub what: &'static str,
-    /// All that can be used by somebody.
+    /// All that are online.
     pub there: &'a CpuSet,
-    /// Those that are there and off.
+    /// Those that are offline.
     pub offline: &'a CpuSet,
     /// Those that this process may use.
     pub allowed: &'a CpuSet,
-    /// What limits it to these.
+    /// Why the others are not allowed.
     pub limit: &'static str,
 }
 
@@ -217,12 +217,12 @@ impl NumberList {
         if set.is_empty() { None } else { set.to_string().parse().ok() }
     }
 
-    /// Whether it says number by number what is meant.
+    /// Whether it names all numbers explicitly.
     pub fn is_plain(&self) -> bool {
         !self.inverted && !self.relative && self.parts != Parts::All
     }
 
-    /// What the list stands for on a machine; never empty, and only what may be used.
+    /// The numbers of the list on a machine; not empty, and only allowed ones.
     pub fn within(&self, known: &KnownNumbers<'_>) -> Result<CpuSet, ListError> {
         let named = self.named(known)?;
         let outside = named.minus(known.allowed);
@@ -233,14 +233,14 @@ impl NumberList {
         self.not_empty(if self.inverted { known.allowed.minus(&named) } else { named }, known)
     }
 
-    /// What the list stands for, whether it runs and may be used or not; for what is left out.
+    /// The numbers of the list, allowed or not, online or not; for exclusions.
     pub fn anywhere(&self, known: &KnownNumbers<'_>) -> Result<CpuSet, ListError> {
         let (there, offline) = (known.there.or(known.offline), CpuSet::new());
         let named = self.named(&KnownNumbers { there: &there, offline: &offline, ..*known })?;
         self.not_empty(if self.inverted { there.minus(&named) } else { named }, known)
     }
 
-    /// The numbers themselves, all of which are there.
+    /// The numbers of the list, all of which exist.
     fn named(&self, known: &KnownNumbers<'_>) -> Result<CpuSet, ListError> {
         let Parts::These(parts) = &self.parts else { return Ok(known.allowed.clone()) };
         let mut set = CpuSet::new();
@@ -252,8 +252,8 @@ impl NumberList {
                 let problem = format!("is counted within the {count} that may be used, which begin with +0");
                 return Err(self.not_there(known, beyond, problem));
             }
-            let chosen = known.allowed.iter().zip(0u32..).filter(|(_, at)| set.contains(*at));
-            return Ok(chosen.map(|(id, _)| id).collect());
+            let selected = known.allowed.iter().zip(0u32..).filter(|(_, at)| set.contains(*at));
+            return Ok(selected.map(|(id, _)| id).collect());
         }
         let offline = set.and(known.offline);
         if !offline.is_empty() {

@@ -1,4 +1,4 @@
-//! The machine as tables, so that nothing is searched for core by core.
+//! The machine as tables, for lookups without searching.
 
 use crate::request::Level;
 use numakit_model::{CpuSet, Topology};
@@ -6,16 +6,16 @@ use numakit_model::{CpuSet, Topology};
 /// No group.
 pub(crate) const NONE: u32 = u32::MAX;
 
-/// A core with all that matters of where it is. Groups are numbered by their first CPU.
+/// A core and its position. Groups are numbered by their first CPU.
 #[derive(Debug)]
 pub(crate) struct Spot {
-    /// Its PUs, rising.
+    /// Its PUs, ascending.
     pub pus: Vec<u32>,
     /// Position of its node in [`Topology::nodes`].
     pub node: usize,
     pub package: u32,
     pub l3: u32,
-    /// What it shares below the last cache: a unit, a cluster, an L2 cache.
+    /// The group that it shares below the last-level cache: a unit, a cluster, an L2 cache.
     pub module: u32,
     /// 0 for the fastest kind.
     pub kind: u32,
@@ -26,11 +26,11 @@ pub(crate) struct Spot {
 pub(crate) struct Matrix {
     size: usize,
     both: Vec<u32>,
-    /// False where the machine does not say and packages stand in.
+    /// False if the machine does not report them and packages are used instead.
     pub known: bool,
 }
 
-/// A machine as tables.
+/// The tables of a machine.
 #[derive(Debug)]
 pub(crate) struct Machine<'a> {
     pub topology: &'a Topology,
@@ -47,7 +47,7 @@ impl<'a> Machine<'a> {
     pub fn of(topology: &'a Topology) -> Self {
         let size = topology.online.last().map_or(0, |last| last as usize + 1);
         let mut node_of_cpu = vec![NONE; size];
-        // A CPU that several nodes list counts to the first.
+        // A CPU that several nodes list belongs to the first.
         for (at, node) in topology.nodes.iter().enumerate().rev() {
             fill(&mut node_of_cpu, &node.cpus, at as u32);
         }
@@ -63,8 +63,7 @@ impl<'a> Machine<'a> {
         Self { topology, spots, node_of_cpu, package_of_node, board_of_node, distances }
     }
 
-    /// For each spot the part of this level that it is in, [`NONE`] where it is in none; `None`
-    /// where the machine shows no such parts.
+    /// For each spot its part at this level, or [`NONE`]; `None` if the machine shows no such parts.
     pub fn parts(&self, level: Level) -> Option<Vec<u32>> {
         let t = self.topology;
         let of_sets = |sets: Vec<&CpuSet>| -> Option<Vec<u32>> {
@@ -119,7 +118,7 @@ fn spots(topology: &Topology, node_of_cpu: &[u32]) -> Vec<Spot> {
     let nodes = groups(topology.nodes.iter().map(|n| &n.cpus), size);
     let l3s = groups(topology.caches_of_level(3).map(|c| &c.cpus), size);
     let shared_l2 = topology.caches_of_level(2).map(|c| &c.cpus);
-    // A cache of a single core groups nothing; on large machines these are many.
+    // Large machines have many L2 caches of a single core, which group nothing.
     let l2s = groups(shared_l2, size);
     let clusters = groups(topology.clusters.iter(), size);
     let units = groups(topology.units.iter(), size);
@@ -147,7 +146,7 @@ fn spots(topology: &Topology, node_of_cpu: &[u32]) -> Vec<Spot> {
     found.into_iter().map(|(_, spot)| spot).collect()
 }
 
-/// Distances that stand in where the machine does not say.
+/// Distances if the machine does not report them.
 const SAME: u32 = 10;
 const SAME_PACKAGE: u32 = 15;
 const OTHER: u32 = 20;
@@ -159,7 +158,7 @@ impl Matrix {
         let rows = rows.filter(|rows| rows.len() == size && rows.iter().all(|row| row.len() == size));
         let near = |a: usize, b: usize| packages[a] == packages[b] && packages[a] != NONE;
         let one = |a: usize, b: usize| match rows {
-            // Values of firmware fit into a byte; larger ones in a file must not overflow sums.
+            // Firmware values fit into a byte; larger ones of a file must not overflow sums.
             Some(rows) => rows[a][b].min(4095),
             None if a == b => SAME,
             None if near(a, b) => SAME_PACKAGE,
@@ -174,7 +173,7 @@ impl Matrix {
         self.both[a * self.size + b]
     }
 
-    /// The distance as the machine gives it, the mean where the two ways differ.
+    /// The distance as the machine reports it; the mean if the two directions differ.
     pub fn between(&self, a: usize, b: usize) -> u32 {
         self.both(a, b).div_ceil(2)
     }

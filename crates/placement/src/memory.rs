@@ -1,4 +1,4 @@
-//! Where the processes of a plan take their memory from.
+//! The memory nodes of a plan's processes.
 
 use crate::error::PlanError;
 use crate::lists::KnownNumbers;
@@ -7,24 +7,24 @@ use crate::request::PlacementRequest;
 use numakit_model::CpuSet;
 use numakit_model::plan::{Memory, Mode};
 
-/// Chooses nodes of memory for the nodes that threads run on.
+/// Selects memory nodes for the nodes of threads.
 pub(crate) struct Memories<'a> {
     machine: &'a Machine<'a>,
     mode: Mode,
-    /// Nodes that the request names, or that its policy needs.
+    /// Nodes that the request names or its policy needs.
     given: Option<CpuSet>,
-    /// Positions of nodes whose memory may be taken.
+    /// Positions of nodes with usable memory.
     usable: Vec<usize>,
-    /// Nodes of threads that have none, and the nearest that have.
+    /// Nodes of threads without memory, each with the nearest node that has some.
     without: Vec<(u32, u32)>,
 }
 
 impl<'a> Memories<'a> {
-    /// Looks at what the request names. `chosen` are nodes that were chosen for their memory.
+    /// Reads the request. `selected` are nodes that were selected for their memory.
     pub fn of(
         machine: &'a Machine<'a>,
         request: &PlacementRequest,
-        chosen: Option<CpuSet>,
+        selected: Option<CpuSet>,
     ) -> Result<Self, PlanError> {
         let topology = machine.topology;
         let has = |node: &usize| topology.nodes[*node].memory_kb != Some(0);
@@ -33,7 +33,7 @@ impl<'a> Memories<'a> {
             (0..topology.nodes.len()).filter(|node| has(node) && allowed(node)).collect();
         let ids: CpuSet = usable.iter().map(|&node| machine.id(node)).collect();
         let given = match &request.memory.nodes {
-            None => chosen.filter(|_| request.memory.mode != Mode::Local),
+            None => selected.filter(|_| request.memory.mode != Mode::Local),
             Some(words) => {
                 let known = KnownNumbers {
                     what: "node",
@@ -48,7 +48,7 @@ impl<'a> Memories<'a> {
         if ids.is_empty() && request.memory.mode != Mode::Local {
             return Err(PlanError::machine(
                 format!("memory '{}' needs a node with memory, and there is none", request.memory),
-                "leave it local",
+                "use --memory local",
             ));
         }
         Ok(Self { machine, mode: request.memory.mode, given, usable, without: Vec::new() })
@@ -83,7 +83,7 @@ impl<'a> Memories<'a> {
         Some(nearest)
     }
 
-    /// What was not as asked.
+    /// Warnings about nodes without memory.
     pub fn warnings(self) -> Vec<String> {
         let machine = self.machine;
         let allowed = &machine.topology.allowed_nodes;
@@ -144,12 +144,12 @@ mod tests {
     fn nodes_that_cannot_be_are_named() {
         let mut topology = four();
         topology.allowed_nodes.remove(2);
-        for (words, told) in [
+        for (words, expected) in [
             ("bind:7", "node 7 of the list '7' is not on this machine; those that may be used are 0-1,3"),
             ("bind:1-2", "node 2 of the list '1-2' may not be used: it has no memory, or the cpuset"),
         ] {
             let error = memory(&topology, words, &[0]).unwrap_err().to_string();
-            assert!(error.starts_with(told), "{error}");
+            assert!(error.starts_with(expected), "{error}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Which nodes hold what is asked for nearest together, and in which order.
+//! Which nodes hold the request nearest to each other, and in which order.
 
 use crate::machine::NONE;
 
@@ -21,30 +21,30 @@ pub(crate) struct Field {
     pub unit: u64,
     /// Distances between all pairs, row by row, both ways summed.
     pub both: Vec<u32>,
-    /// Distances from where the choice is to begin, if it is given.
+    /// Distances from the given start, if any.
     pub from: Option<Vec<u32>>,
 }
 
 /// Items in the order in which they are filled, with the number of units that each gets.
 pub(crate) type Shares = Vec<(usize, u64)>;
 
-/// Steps that the search may take; larger machines have fewer beginnings tried.
+/// Maximum steps of the search; on larger machines fewer starts are tried.
 const BUDGET: usize = 1_000_000;
 
-/// What a choice costs; smaller is better, from the first figure on.
+/// The cost of a selection, compared field by field; smaller is better.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Cost {
-    /// Distances between all pairs of units, or from where the choice begins.
+    /// Sum of distances between all pairs of units, or from the given start.
     distance: u64,
-    /// Packages and boards that are touched.
+    /// Packages and boards in use.
     groups: usize,
     items: usize,
-    /// Free cores that stay over in the items, packages and boards that are touched.
+    /// Free cores that remain in the items, packages and boards in use.
     left: [u64; 3],
 }
 
 impl Field {
-    /// Items that are all alike near to each other.
+    /// Items with equal distances.
     pub fn flat(items: Vec<Item>, unit: u64) -> Self {
         let both = vec![2; items.len() * items.len()];
         Self { items, unit, both, from: None }
@@ -54,15 +54,15 @@ impl Field {
         self.both[a * self.items.len() + b]
     }
 
-    /// The items that hold so many units nearest together: distances first, then fewest
-    /// packages and items, then those in which least stays over. Empty if they do not fit.
+    /// The items that hold this number of units nearest to each other: smallest distances first, then fewest packages and
+    /// items, then least remaining cores. Empty if they do not fit.
     pub fn nearest(&self, want: u64) -> Shares {
         let total: u64 = self.items.iter().map(|item| item.cap).sum();
         if want == 0 || want > total {
             return Vec::new();
         }
         if self.from.is_some() {
-            // Nothing to try: the beginning is given.
+            // The start is given.
             let begin = (0..self.items.len()).min_by_key(|&at| (self.start(at), self.fit(at, want), at));
             return begin.map_or_else(Vec::new, |begin| self.grow(begin, want).0);
         }
@@ -72,12 +72,12 @@ impl Field {
         best.map_or_else(Vec::new, |(shares, _)| self.chain(shares))
     }
 
-    /// The items that are worth to begin at, in rising order.
+    /// The items to start from, in ascending order.
     fn beginnings(&self, want: u64) -> Vec<usize> {
         let count = self.items.len();
         let mut ranked: Vec<(u64, usize)> = (0..count).map(|at| (self.star(at, want), at)).collect();
         ranked.sort_unstable();
-        // Roughly how many items one choice takes.
+        // Roughly how many items one selection needs.
         let mean = self.items.iter().map(|item| item.cap).sum::<u64>() / count as u64;
         let steps = count * (want / mean.max(1) + 1).min(count as u64) as usize;
         let tried = (BUDGET / steps.max(1)).clamp(1, count);
@@ -86,7 +86,7 @@ impl Field {
         begins
     }
 
-    /// The sum of distances from one item alone, coarse where distances are large.
+    /// The sum of distances from one item, coarse for large distances.
     fn star(&self, at: usize, want: u64) -> u64 {
         const STEPS: usize = 512;
         let mut caps = [0u64; STEPS];
@@ -107,14 +107,14 @@ impl Field {
         self.from.as_ref().map_or(0, |from| from[at])
     }
 
-    /// How well an item suits the rest: the smallest that holds it all, else the largest.
+    /// How well an item fits the rest: best the smallest that holds all of it, else the largest.
     fn fit(&self, at: usize, rest: u64) -> (bool, u64, u64) {
         let item = &self.items[at];
         let small = item.cap < rest;
         (small, if small { u64::MAX - item.cap } else { 0 }, if small { 0 } else { item.room })
     }
 
-    /// Takes the nearest item to all that were taken, until everything has a place.
+    /// Adds the item nearest to all selected ones, until all units fit.
     fn grow(&self, begin: usize, want: u64) -> (Shares, Cost) {
         let mut groups = Groups::of(&self.items);
         let mut sums: Vec<u64> = vec![0; self.items.len()];
@@ -142,7 +142,7 @@ impl Field {
             let key =
                 |&(_, at): &(usize, &usize)| (groups.suits(&self.items[*at], rest), self.fit(*at, rest), *at);
             let Some((position, _)) = ties.min_by_key(key) else { break };
-            // Order within what is left does not matter: ties are told apart by number.
+            // The order of the remaining items does not matter: ties are broken by number.
             next = left.swap_remove(position);
         }
         let used: u64 = shares.iter().map(|(at, _)| self.items[*at].room).sum();
@@ -152,8 +152,8 @@ impl Field {
         (shares, Cost { distance, groups: touched, items, left })
     }
 
-    /// The same shares package by package, each followed by the nearest to it; those of a package
-    /// stand in logical order, as hwloc and rank files count them.
+    /// The same shares package by package, each followed by the nearest one; those of a package are in logical order, as
+    /// hwloc and rank files count them.
     fn chain(&self, shares: Shares) -> Shares {
         let mut shares = shares;
         shares.sort_unstable();
@@ -210,7 +210,7 @@ impl Field {
         order
     }
 
-    /// Shares that units get which are dealt in turn to items that are far apart.
+    /// The shares if units are assigned round-robin to items that are far apart.
     pub fn turns(&self, want: u64) -> Shares {
         let mut shares: Shares = self.far_apart().into_iter().map(|at| (at, 0)).collect();
         let mut rest = want;
@@ -229,8 +229,7 @@ impl Field {
         shares
     }
 
-    /// As equal shares as the items allow, in order; where there are fewer units than items, on
-    /// those that are far apart.
+    /// Shares as equal as possible, in order; if there are fewer units than items, on items that are far apart.
     pub fn balanced(&self, want: u64) -> Shares {
         let mut order: Vec<usize> = self.far_apart();
         order.truncate(want.try_into().unwrap_or(usize::MAX));
@@ -253,9 +252,9 @@ impl Field {
     }
 }
 
-/// What is free and taken of the groups of items.
+/// The free and selected parts of the groups of items.
 struct Groups {
-    /// For both kinds of groups, by number: what is free, what was taken, how often.
+    /// For both kinds of groups, by number: free units, free cores, selected items.
     free: [Vec<(u64, u64, u32)>; 2],
 }
 
@@ -284,8 +283,8 @@ impl Groups {
         }
     }
 
-    /// How well a choice is continued here: groups that are begun come first, then the
-    /// smallest that holds the rest, then the one with most.
+    /// How well this item continues a selection: groups in use first, then the smallest that holds the rest, then the
+    /// largest.
     fn suits(&self, item: &Item, rest: u64) -> [(bool, u64); 2] {
         [0, 1].map(|kind| {
             let (units, room, times) = self.free[kind][slot(item.groups[kind])];
@@ -297,7 +296,7 @@ impl Groups {
         [0, 1].map(|kind| self.free[kind][slot(item.groups[kind])].2)
     }
 
-    /// How many groups were touched, and what is left in them.
+    /// How many groups are in use, and how many cores remain in them.
     fn touched(&self) -> (usize, [u64; 2]) {
         let touched = |kind: usize| self.free[kind].iter().filter(|(.., times)| *times > 0);
         let left = [0, 1].map(|kind| touched(kind).map(|(_, room, _)| room).sum());

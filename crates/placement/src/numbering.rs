@@ -1,5 +1,5 @@
-//! Numbers as hwloc and what is built on it give them: "logical" ones, in the order of the
-//! tree of parts. On many machines they are not the kernel's.
+//! Logical numbers, as hwloc and programs based on it use them: in the order of the tree of parts. On many machines they
+//! differ from the kernel's.
 
 use numakit_model::{CpuSet, Topology};
 
@@ -10,7 +10,7 @@ pub struct LogicalNumbering {
     places: Vec<Option<LogicalPosition>>,
 }
 
-/// Where a CPU is in hwloc's order; each number counts from 0 over allowed parts only.
+/// The position of a CPU in hwloc's order; each number counts from 0, over allowed parts only.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct LogicalPosition {
     /// Its own number among PUs.
@@ -37,7 +37,7 @@ impl LogicalNumbering {
         let mut core_numbers: Vec<u32> = Vec::new();
         for (pu, &cpu) in order.iter().filter(|&&cpu| t.allowed.contains(cpu)).enumerate() {
             let at = cpu as usize;
-            // A CPU without a core is one; all CPUs without a package are in one.
+            // A CPU without a core counts as a core; CPUs without a package count as one package.
             let core_key = core_of[at].map_or((1, cpu), |core| (0, core));
             let package_key = package_of[at].map_or((1, 0), |package| (0, package));
             let (package, _) = packages.number(package_key);
@@ -53,13 +53,13 @@ impl LogicalNumbering {
         Self { places }
     }
 
-    /// Where a CPU is; `None` for one that is not allowed.
+    /// The position of a CPU; `None` if it is not allowed.
     pub fn place(&self, cpu: u32) -> Option<LogicalPosition> {
         self.places.get(cpu as usize).copied().flatten()
     }
 }
 
-/// Numbers in the order of first sight.
+/// Numbers keys in the order of their first occurrence.
 #[derive(Default)]
 struct Counter {
     known: std::collections::HashMap<(u32, u32), u32>,
@@ -101,7 +101,7 @@ fn order(t: &Topology) -> Vec<u32> {
     for (at, set) in (1u32..).zip(parts(t)) {
         let Some(first) = set.first() else { continue };
         let parent = innermost.get(first as usize).copied();
-        // A part that cuts through another one is not in hwloc's tree.
+        // A part that overlaps another one partially is not in hwloc's tree.
         if !set.iter().all(|cpu| innermost.get(cpu as usize).copied() == parent) {
             continue;
         }

@@ -1,4 +1,4 @@
-//! Which cores may be used, and why others may not.
+//! The usable cores, and why others are not.
 
 use crate::error::{PlanError, Shortage};
 use crate::lists::{KnownNumbers, NumberList};
@@ -7,7 +7,7 @@ use crate::request::{Cores, PlacementRequest};
 use crate::taken::Taken;
 use numakit_model::CpuSet;
 
-/// Why a core may not be used.
+/// Why a core is not usable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Why {
     /// By the inherited mask or cpuset.
@@ -17,34 +17,34 @@ enum Why {
     Excluded,
     Reserved,
     Isolated,
-    /// Too few PUs for the threads that a core is to have.
+    /// Too few PUs for the threads per core.
     Narrow,
     Registered,
     Busy,
 }
 
-/// The cores of a machine, free and not.
+/// The cores of a machine, usable or not.
 #[derive(Debug)]
 pub(crate) struct Pool<'a> {
     machine: &'a Machine<'a>,
     request: &'a PlacementRequest,
     taken: &'a Taken,
-    /// CPUs that mask and lists leave.
+    /// CPUs within mask and lists.
     pub may: CpuSet,
     registered: CpuSet,
-    /// For each core why it may not be used, in the order of the machine's spots.
+    /// For each core why it is not usable, in the order of the machine's spots.
     why: Vec<Option<Why>>,
 }
 
-/// What is chosen of the free cores before their places matter.
+/// A selection of the free cores, before nodes are considered.
 #[derive(Debug, Default)]
-pub(crate) struct Chosen {
+pub(crate) struct PoolSelection {
     /// Positions of spots, in logical order.
     pub spots: Vec<u32>,
     pub warnings: Vec<String>,
 }
 
-/// CPUs as a request may name them.
+/// The CPUs that a request may name.
 pub(crate) fn known_cpus<'a>(machine: &Machine<'a>) -> KnownNumbers<'a> {
     let topology = machine.topology;
     KnownNumbers {
@@ -56,7 +56,7 @@ pub(crate) fn known_cpus<'a>(machine: &Machine<'a>) -> KnownNumbers<'a> {
     }
 }
 
-/// The CPUs that mask and lists leave.
+/// The CPUs within mask and lists.
 fn may(machine: &Machine<'_>, request: &PlacementRequest) -> Result<CpuSet, PlanError> {
     let topology = machine.topology;
     let mut may = topology.allowed.and(&topology.online);
@@ -80,7 +80,7 @@ fn may(machine: &Machine<'_>, request: &PlacementRequest) -> Result<CpuSet, Plan
         return Err(match (&request.cpus, &request.nodes) {
             (Some(cpus), Some(nodes)) => PlanError::machine(
                 format!("none of CPUs {cpus} is on nodes {nodes}"),
-                "leave out one of the two lists",
+                "omit one of the two lists",
             ),
             _ => PlanError::machine("this process may run on no CPU", "start it with a wider mask"),
         });
@@ -89,7 +89,7 @@ fn may(machine: &Machine<'_>, request: &PlacementRequest) -> Result<CpuSet, Plan
 }
 
 impl<'a> Pool<'a> {
-    /// Looks at every core once.
+    /// Checks every core.
     pub fn of(
         machine: &'a Machine<'a>,
         request: &'a PlacementRequest,
@@ -100,7 +100,7 @@ impl<'a> Pool<'a> {
             Some(words) => words.anywhere(&known_cpus(machine))?,
             None => CpuSet::new(),
         };
-        // Who names isolated CPUs one by one means them.
+        // A list that names isolated CPUs individually includes them.
         let named = request.cpus.as_ref().is_some_and(NumberList::is_plain);
         let isolated = if named { CpuSet::new() } else { taken.isolated.clone() };
         let registered = taken.registered.iter().fold(CpuSet::new(), |all, (cpus, _)| all.or(cpus));
@@ -136,18 +136,18 @@ impl<'a> Pool<'a> {
         }
         let has = if widest == 1 { "1 PU".to_owned() } else { format!("{widest} PUs") };
         Err(PlanError::machine(
-            format!("{width} threads per core are asked for, and a core of this machine has {has}"),
-            format!("ask for at most {widest}"),
+            format!("{width} threads per core are requested, and a core of this machine has {has}"),
+            format!("request at most {widest}"),
         ))
     }
 
-    /// How many cores can be had.
+    /// How many cores are available.
     pub fn count(&self) -> u64 {
         self.strided(|why| why.is_none()).count() as u64
     }
 
-    /// For each group of neighbours of a package, as long as the stride: the first core that
-    /// is free, and whether others hold none of the group.
+    /// For each group of neighbours in a package, as long as the stride: the first free core, and whether others hold no
+    /// core of the group.
     fn strided(&self, free: impl Fn(Option<Why>) -> bool) -> impl Iterator<Item = (u32, bool)> {
         let spots = &self.machine.spots;
         let stride = self.request.stride.max(1) as usize;
@@ -167,12 +167,12 @@ impl<'a> Pool<'a> {
         found.into_iter()
     }
 
-    /// So many of the free cores, or more where the places decide: the fastest kind, and with
-    /// a stride neighbours that nobody uses, as long as these are enough.
-    pub fn choose(&self, cores: u64, asked: &str) -> Result<Chosen, PlanError> {
+    /// This number of free cores, or more if the policy selects among them: the fastest kind and, with a stride, groups
+    /// that no other program uses, if these are enough.
+    pub fn select(&self, cores: u64, requested: &str) -> Result<PoolSelection, PlanError> {
         let found: Vec<(u32, bool)> = self.strided(|why| why.is_none()).collect();
         if (found.len() as u64) < cores {
-            return Err(self.too_few(cores, found.len(), asked));
+            return Err(self.too_few(cores, found.len(), requested));
         }
         let mut warnings = Vec::new();
         let alone: Vec<u32> = found.iter().filter(|(_, alone)| *alone).map(|(at, _)| *at).collect();
@@ -187,7 +187,7 @@ impl<'a> Pool<'a> {
             found.iter().map(|(at, _)| *at).collect()
         };
         self.keep_fastest(&mut spots, cores);
-        Ok(Chosen { spots, warnings })
+        Ok(PoolSelection { spots, warnings })
     }
 
     fn keep_fastest(&self, spots: &mut Vec<u32>, cores: u64) {
@@ -201,25 +201,25 @@ impl<'a> Pool<'a> {
         }
     }
 
-    /// Refuses `all` where somebody holds a core.
+    /// Refuses `all` if another program holds a core.
     pub fn check_all(&self) -> Result<(), PlanError> {
         if self.request.cores != Some(Cores::All) || !self.why.contains(&Some(Why::Registered)) {
             return Ok(());
         }
         let free = self.count();
         Err(PlanError::TooFew(Box::new(Shortage {
-            asked: "all cores are asked for".to_owned(),
+            requested: "all cores are requested".to_owned(),
             free: free as usize,
             exist: self.machine.spots.len(),
             others: self.others(),
             fix:
-                "ask for those that are free (-c auto), wait for the others (--wait) or share them (--share)"
+                "request those that are free (-c auto), wait for the others (--wait) or share them (--share)"
                     .to_owned(),
-            may_pass: true,
+            is_temporary: true,
         })))
     }
 
-    /// What else its owner should know of the cores of a plan.
+    /// Warnings about the cores of a plan.
     pub fn remarks(&self, held: &CpuSet) -> Vec<String> {
         let mut remarks = Vec::new();
         let isolated = held.and(&self.taken.isolated);
@@ -236,15 +236,15 @@ impl<'a> Pool<'a> {
         remarks
     }
 
-    fn too_few(&self, cores: u64, free: usize, asked: &str) -> PlanError {
+    fn too_few(&self, cores: u64, free: usize, requested: &str) -> PlanError {
         let after = |why: Option<Why>| matches!(why, None | Some(Why::Registered | Why::Busy));
         let later = self.strided(after).count();
-        let may_pass = later as u64 >= cores;
+        let is_temporary = later as u64 >= cores;
         let mut fixes = Vec::new();
         if free > 0 {
-            fixes.push(format!("ask for at most {free}"));
+            fixes.push(format!("request at most {free}"));
         }
-        if may_pass {
+        if is_temporary {
             fixes.push("wait for the others (--wait)".to_owned());
             fixes.push("share them (--share)".to_owned());
         } else {
@@ -254,26 +254,26 @@ impl<'a> Pool<'a> {
             fixes.push("plan for another machine".to_owned());
         }
         PlanError::TooFew(Box::new(Shortage {
-            asked: asked.to_owned(),
+            requested: requested.to_owned(),
             free,
             exist: self.machine.spots.len(),
             others: self.others(),
             fix: fixes.join(" or "),
-            may_pass,
+            is_temporary,
         }))
     }
 
-    /// What the caller can change to have more cores.
+    /// How the caller can get more cores.
     fn limits(&self) -> impl Iterator<Item = &'static str> {
         let found = [
             (Why::Mask, "start with a wider mask"),
             (Why::NotNamed, "name more in --cpus or --nodes"),
             (Why::Excluded, "exclude fewer"),
             (Why::Isolated, "name the isolated ones in --cpus"),
-            (Why::Narrow, "take fewer threads per core"),
+            (Why::Narrow, "use fewer threads per core"),
         ]
         .map(|(why, fix)| self.why.contains(&Some(why)).then_some(fix));
-        let stride = (self.request.stride > 1).then_some("take a smaller stride");
+        let stride = (self.request.stride > 1).then_some("use a smaller stride");
         found.into_iter().chain([stride]).flatten()
     }
 
@@ -288,9 +288,9 @@ impl<'a> Pool<'a> {
             (Why::Mask, "outside the inherited mask or cpuset"),
             (Why::NotNamed, "outside the request's lists"),
             (Why::Excluded, "excluded by the request"),
-            (Why::Reserved, "kept out by the configuration"),
+            (Why::Reserved, "excluded by the configuration"),
             (Why::Isolated, "isolated"),
-            (Why::Narrow, "too narrow for the threads per core"),
+            (Why::Narrow, "with too few PUs for the threads per core"),
         ] {
             let count = cores(why).len();
             if count > 0 {
@@ -307,7 +307,7 @@ impl<'a> Pool<'a> {
         }
         let strided = self.why.iter().filter(|why| why.is_none()).count() as u64 - self.count();
         if strided > 0 {
-            lines.push(format!("{strided} left out by stride {}", self.request.stride));
+            lines.push(format!("{strided} skipped by stride {}", self.request.stride));
         }
         lines
     }
@@ -327,7 +327,7 @@ impl<'a> Pool<'a> {
     }
 }
 
-/// The most of a list of CPUs that an error shows.
+/// Maximum length of a list of CPUs in an error.
 const SHOWN: usize = 60;
 
 fn cut(list: &str) -> String {

@@ -1,4 +1,4 @@
-//! What a caller asks for.
+//! Placement requests.
 
 use crate::check::local_rank;
 use crate::lists::{ListError, NumberList};
@@ -15,19 +15,19 @@ use thiserror::Error;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct PlacementRequest {
-    /// Cores for all processes together; follows from processes and threads if absent.
+    /// Cores for all processes together; by default those for all threads.
     pub cores: Option<Cores>,
     /// Processes: the ranks of an MPI program.
     pub processes: u32,
-    /// Threads of each process; follows from the cores if absent.
+    /// Threads of each process; by default as many as fit on its cores.
     pub threads: Option<u32>,
     /// PUs of each core that get a thread.
     pub threads_per_core: u32,
-    /// Of so many neighbouring cores of a package, one is used.
+    /// Use every Nth core of a package.
     pub stride: u32,
     /// Which cores.
     pub policy: CorePolicy,
-    /// Where memory comes from.
+    /// The memory policy.
     pub memory: MemoryRequest,
     /// Only these CPUs.
     pub cpus: Option<NumberList>,
@@ -38,8 +38,8 @@ pub struct PlacementRequest {
 }
 
 impl PlacementRequest {
-    /// What it means for a program that is started now: without cores and threads all cores that are
-    /// free, and behind a launcher of MPI, which sets these variables, the policy of that rank.
+    /// The request for a program that starts now: without cores and threads it gets all free cores; if an MPI launcher set
+    /// these variables, the policy is that of the rank.
     pub fn for_program(mut self, variable: impl Fn(&str) -> Option<String>) -> Self {
         if self.cores.is_none() && self.threads.is_none() {
             self.cores = Some(Cores::Auto);
@@ -71,11 +71,11 @@ impl Default for PlacementRequest {
 /// How many cores.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Cores {
-    /// So many.
+    /// This number.
     Count(u32),
-    /// All that are free.
+    /// All free cores.
     Auto,
-    /// All that the process may use; refused if one of them is held by somebody.
+    /// All cores that the process may use; refused if a program holds one of them.
     All,
 }
 
@@ -85,19 +85,19 @@ pub enum CorePolicy {
     /// Nearest nodes first, each filled before the next.
     #[default]
     Compact,
-    /// One after the other on nodes that are far apart.
+    /// Round-robin on nodes that are far apart.
     Scatter,
     /// The same number on each node and on each cache of a node, neighbours together.
     Balanced,
-    /// On as many parts of a level as there are, and otherwise near each other.
+    /// On as many parts of a level as possible, otherwise near each other.
     Spread(Level),
-    /// On as many nodes as have so many bytes of memory, balanced.
+    /// Balanced on as many nodes as provide this many bytes of memory.
     Memory(u64),
-    /// Nearest to a device; with [`RANK`] in its name, each process to one of its own.
+    /// Nearest to a device; with [`RANK`] in its name, each process nearest to its own device.
     Near(String),
 }
 
-/// What stands for the number of a process in the name of a device.
+/// The placeholder for the number of a process in the name of a device.
 pub const RANK: &str = "{rank}";
 
 /// A level of the machine: parts that cores share.
@@ -118,7 +118,7 @@ pub enum Level {
 }
 
 impl Level {
-    /// All levels, with the word for each and what one of its parts is called.
+    /// All levels, each with its word and the name of one of its parts.
     pub const ALL: [(Self, &'static str, &'static str); 11] = [
         (Self::Unit, "unit", "unit"),
         (Self::L2, "l2", "L2 cache"),
@@ -133,40 +133,40 @@ impl Level {
         (Self::Board, "board", "board"),
     ];
 
-    /// The word for it and what one of its parts is called.
+    /// Its word and the name of one of its parts.
     pub fn names(self) -> (&'static str, &'static str) {
         Self::ALL.iter().find(|(level, ..)| *level == self).map_or(("", ""), |(_, word, part)| (word, part))
     }
 }
 
-/// Where memory comes from.
+/// The memory policy.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct MemoryRequest {
     /// How nodes are used.
     pub mode: Mode,
-    /// Which nodes; those of the threads of each process if absent.
+    /// Which nodes; by default those of the threads of each process.
     pub nodes: Option<NumberList>,
 }
 
-/// A word or a combination of words that asks for nothing that can be.
+/// An invalid value or combination of values.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum RequestError {
-    /// A number that is none, or 0.
+    /// Not a number, or 0.
     #[error("{what} '{value}' is not a number of at least 1; {fix}")]
     NotANumber {
-        /// What the number is of.
+        /// What is counted.
         what: &'static str,
-        /// What was given.
+        /// The value.
         value: String,
         /// What to write.
         fix: &'static str,
     },
-    /// A word that is none of those that can be here.
+    /// An unknown word.
     #[error("{what} '{value}' is not known; {fix}")]
     Unknown {
-        /// What it would be.
+        /// What was expected.
         what: &'static str,
-        /// What was given.
+        /// The value.
         value: String,
         /// What to write.
         fix: String,
@@ -179,12 +179,12 @@ pub enum RequestError {
         /// What to write.
         fix: String,
     },
-    /// A list in it.
+    /// An invalid list.
     #[error(transparent)]
     List(#[from] ListError),
 }
 
-/// A number of at least 1 from a word, for `what` such as `processes`.
+/// Parses a number of at least 1, for `what` such as `processes`.
 pub fn number(what: &'static str, word: &str) -> Result<u32, RequestError> {
     let digits = !word.is_empty() && word.bytes().all(|b| b.is_ascii_digit());
     let value = if digits { word.parse().ok().filter(|&n| n >= 1) } else { None };
@@ -223,8 +223,7 @@ impl fmt::Display for Cores {
 const POLICIES: [&str; 6] = ["compact", "scatter", "balanced", "spread", "memory", "near"];
 
 impl CorePolicy {
-    /// For a process that is one of several which a launcher started: its own number in the name
-    /// of the device. Otherwise the same.
+    /// The policy of one rank: its number replaces the placeholder in the name of the device.
     #[must_use]
     pub fn of_rank(&self, rank: u32) -> Self {
         match self {
@@ -370,7 +369,7 @@ impl fmt::Display for MemoryRequest {
     }
 }
 
-/// Serialised as the word that a caller would write.
+/// Serialised as the word of the command line.
 macro_rules! as_word {
     ($($name:ty),*) => {$(
         impl Serialize for $name {
@@ -516,8 +515,8 @@ mod tests {
         let rank = |name: &str| (name == "SLURM_LOCALID").then(|| "3".to_owned());
         let request = near().for_program(rank);
         assert_eq!((request.cores, request.policy.to_string()), (Some(Cores::Auto), "near:gpu3".to_owned()));
-        let asked = PlacementRequest { threads: Some(2), processes: 2, ..near() };
-        assert_eq!(asked.clone().for_program(rank), asked);
+        let requested = PlacementRequest { threads: Some(2), processes: 2, ..near() };
+        assert_eq!(requested.clone().for_program(rank), requested);
         assert_eq!(near().for_program(|_| None).policy, near().policy);
     }
 }

@@ -1,15 +1,14 @@
-//! Cores on as many parts of a level as there are: one on each before any has two.
+//! Spreads cores over the parts of a level: one on each before any has two.
 
 use crate::amount::Amount;
-use crate::deal::{Deal, Order};
+use crate::assign::{Assigner, Order};
 use crate::error::PlanError;
 use crate::machine::{Machine, NONE};
 use crate::request::Level;
 use std::collections::BTreeMap;
 
-/// Of the free cores those that are used, as many as are asked for. Processes are spread, each
-/// with its cores together; threads are where there is one process, or where the parts are too
-/// small for a process.
+/// Selects the requested number of free cores. Processes are spread, each with its cores together; if there is one
+/// process, or the parts are too small for a process, threads are spread.
 pub(crate) fn spots(
     machine: &Machine<'_>,
     free: &[u32],
@@ -19,14 +18,14 @@ pub(crate) fn spots(
     let Some(part_of) = machine.parts(level) else { return Err(absent(machine, level)) };
     let mut parts: BTreeMap<(u32, u32), Vec<u32>> = BTreeMap::new();
     for &at in free {
-        // A core that is in no part of the level shares it with nobody.
+        // A core that is in no part of the level counts as a part.
         let part = part_of[at as usize];
         parts.entry((part, if part == NONE { at } else { 0 })).or_default().push(at);
     }
     let hold = |unit: u64| parts.values().map(|spots| spots.len() as u64 / unit).sum::<u64>();
     let whole = amount.processes > 1 && hold(amount.cores) >= amount.processes;
     let (units, unit) = if whole { (amount.processes, amount.cores) } else { (amount.all_cores(), 1) };
-    let mut chosen: Vec<u32> = Vec::with_capacity(amount.all_cores() as usize);
+    let mut selection: Vec<u32> = Vec::with_capacity(amount.all_cores() as usize);
     let mut left = units;
     for round in 0.. {
         let begin = (round * unit) as usize;
@@ -38,20 +37,19 @@ pub(crate) fn spots(
         let count = layer.len() as u64;
         let mut layer = layer.concat();
         if count > left {
-            // Deals look at cores in the order of the machine.
+            // Assigning needs cores in the order of the machine.
             layer.sort_unstable();
             let rest = Amount { processes: left, threads: unit, cores: unit };
-            layer = Deal::of(machine, &layer, None).deal(rest, Order::Nearest).spots;
+            layer = Assigner::of(machine, &layer, None).assign(rest, Order::Nearest).spots;
         }
         left -= count.min(left);
-        chosen.extend(layer);
+        selection.extend(layer);
     }
-    chosen.sort_unstable();
-    Ok(chosen)
+    selection.sort_unstable();
+    Ok(selection)
 }
 
-/// Over how many parts of the level these cores are spread, how many parts there are, and how
-/// many cores the fullest has.
+/// The number of parts that these cores use, the number of all parts, and the maximum of cores on one.
 pub(crate) fn reached(machine: &Machine<'_>, spots: &[u32], level: Level) -> Option<(usize, usize, usize)> {
     let part_of = machine.parts(level)?;
     let mut counts: BTreeMap<u32, usize> = BTreeMap::new();

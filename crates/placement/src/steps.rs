@@ -1,7 +1,7 @@
-//! From a request to the steps of a plan.
+//! Plans a request: from the policy to the steps.
 
 use crate::amount::{self, Amount};
-use crate::deal::{Deal, Dealt, Order};
+use crate::assign::{Assigner, Assignment, Order};
 use crate::error::PlanError;
 use crate::machine::Machine;
 use crate::memory::Memories;
@@ -14,7 +14,7 @@ use numakit_model::plan::Step;
 use numakit_model::{CpuSet, Plan, Topology};
 
 /// What a policy means on a machine.
-struct Way {
+struct Strategy {
     order: Order,
     /// Only these nodes, by position.
     only: Option<Vec<usize>>,
@@ -22,7 +22,7 @@ struct Way {
     devices: Vec<usize>,
 }
 
-/// The plan, and what was looked at.
+/// The plan and its explanation.
 pub(crate) fn plan(
     topology: &Topology,
     request: &PlacementRequest,
@@ -33,65 +33,65 @@ pub(crate) fn plan(
     let pool = Pool::of(&machine, request, taken)?;
     pool.check_all()?;
     let amount = amount::of(request, quota::cores(topology, request, pool.count()))?;
-    let mut chosen = pool.choose(amount.all_cores(), &amount.asked(request))?;
-    let free = chosen.spots.clone();
+    let mut selection = pool.select(amount.all_cores(), &amount.requested(request))?;
+    let free = selection.spots.clone();
     if let CorePolicy::Spread(level) = request.policy {
-        chosen.spots = spread::spots(&machine, &chosen.spots, level, amount)?;
+        selection.spots = spread::spots(&machine, &selection.spots, level, amount)?;
     }
-    let all = Deal::of(&machine, &free, None);
-    let way = way(&machine, request, &all, amount)?;
-    let deal = Deal::of(&machine, &chosen.spots, way.only.as_deref());
-    let dealt = match way.devices.as_slice() {
-        homes @ [_, _, ..] => deal.deal_near(homes, amount.cores),
-        _ => deal.deal(amount, way.order),
+    let all = Assigner::of(&machine, &free, None);
+    let strategy = strategy(&machine, request, &all, amount)?;
+    let assigner = Assigner::of(&machine, &selection.spots, strategy.only.as_deref());
+    let assignment = match strategy.devices.as_slice() {
+        homes @ [_, _, ..] => assigner.assign_near(homes, amount.cores),
+        _ => assigner.assign(amount, strategy.order),
     };
-    if dealt.spots.len() as u64 != amount.all_cores() {
+    if assignment.spots.len() as u64 != amount.all_cores() {
         return Err(PlanError::machine(
-            format!("{} of {} cores found a place", dealt.spots.len(), amount.all_cores()),
+            format!("{} of {} cores were assigned", assignment.spots.len(), amount.all_cores()),
             "this is a defect of numa: report it with the output of 'numa topo --json'",
         ));
     }
-    let wanted = way.only.as_ref().map(|nodes| nodes.iter().map(|&node| machine.id(node)).collect());
+    let wanted = strategy.only.as_ref().map(|nodes| nodes.iter().map(|&node| machine.id(node)).collect());
     let mut memories = Memories::of(&machine, request, wanted)?;
-    let reasons = Reasons::of(&machine, request, amount, &dealt, &way.devices);
-    let steps = steps(&machine, &pool.may, request, amount, &dealt, &mut memories, &reasons);
+    let reasons = Reasons::of(&machine, request, amount, &assignment, &strategy.devices);
+    let steps = steps(&machine, &pool.may, request, amount, &assignment, &mut memories, &reasons);
     let held: CpuSet =
-        dealt.spots.iter().flat_map(|&at| machine.spots[at as usize].pus.iter().copied()).collect();
-    let mut warnings = chosen.warnings;
-    warnings.extend(why::warnings(&machine, amount, &dealt, &free));
-    warnings.extend(crowded::warnings(&machine, request, amount, &dealt, &free));
+        assignment.spots.iter().flat_map(|&at| machine.spots[at as usize].pus.iter().copied()).collect();
+    let mut warnings = selection.warnings;
+    warnings.extend(why::warnings(&machine, amount, &assignment, &free));
+    warnings.extend(crowded::warnings(&machine, request, amount, &assignment, &free));
     warnings.extend(memories.warnings());
-    warnings.extend(idle_nodes(&machine, request, &way, &steps));
+    warnings.extend(idle_nodes(&machine, request, &strategy, &steps));
     warnings.extend(pool.remarks(&held));
     warnings.extend(quota::warning(topology, request, amount, pool.count()));
-    let explanation = why::explanation(&machine, request, amount, &dealt, &all.nodes());
+    let explanation = why::explanation(&machine, request, amount, &assignment, &all.nodes());
     Ok((Plan { machine: topology.origin.clone(), steps, held, warnings }, explanation))
 }
 
-fn way(
+fn strategy(
     machine: &Machine<'_>,
     request: &PlacementRequest,
-    all: &Deal<'_>,
+    all: &Assigner<'_>,
     amount: Amount,
-) -> Result<Way, PlanError> {
-    let plain = |order| Way { order, only: None, devices: Vec::new() };
+) -> Result<Strategy, PlanError> {
+    let plain = |order| Strategy { order, only: None, devices: Vec::new() };
     let at = |name: &str| -> Result<usize, PlanError> {
         let (_, node) = devices::find(machine.topology, name)?;
         Ok(machine.topology.nodes.iter().position(|n| n.os_index == node).unwrap_or(0))
     };
     Ok(match &request.policy {
-        // Which cores is decided already; what is left is to keep processes together.
+        // The cores are selected already; this keeps processes together.
         CorePolicy::Compact | CorePolicy::Spread(_) => plain(Order::Nearest),
         CorePolicy::Scatter => plain(Order::Turns),
         CorePolicy::Balanced => plain(Order::Even),
         CorePolicy::Memory(bytes) => {
             let nodes = capacity::nodes(machine, &all.nodes(), *bytes, amount.all_cores())?;
-            Way { only: Some(nodes), ..plain(Order::Even) }
+            Strategy { only: Some(nodes), ..plain(Order::Even) }
         }
         CorePolicy::Near(name) => {
             let names = devices::of_processes(name, amount.processes);
             let devices = names.iter().map(|name| at(name)).collect::<Result<Vec<_>, _>>()?;
-            Way {
+            Strategy {
                 order: devices.first().map_or(Order::Nearest, |home| Order::From(*home)),
                 only: None,
                 devices,
@@ -105,13 +105,13 @@ fn steps(
     may: &CpuSet,
     request: &PlacementRequest,
     amount: Amount,
-    dealt: &Dealt,
+    assignment: &Assignment,
     memories: &mut Memories<'_>,
     reasons: &Reasons,
 ) -> Vec<Step> {
     let width = request.threads_per_core as usize;
     let mut steps = Vec::with_capacity((amount.processes * amount.threads) as usize);
-    for (process, spots) in dealt.spots.chunks(amount.cores as usize).enumerate() {
+    for (process, spots) in assignment.spots.chunks(amount.cores as usize).enumerate() {
         let mut nodes: Vec<usize> = spots.iter().map(|&at| machine.spots[at as usize].node).collect();
         nodes.sort_unstable();
         nodes.dedup();
@@ -122,7 +122,7 @@ fn steps(
             usable.take(width).enumerate().map(move |(pu, cpu)| (spot, pu, cpu))
         });
         for (thread, (spot, pu, cpu)) in pus.take(amount.threads as usize).enumerate() {
-            // A core lies in one node, except where the kernel says otherwise.
+            // A core is on one node, unless the kernel says otherwise.
             let node = machine.node_of_cpu.get(cpu as usize).map_or(spot.node, |&node| node as usize);
             let node = if node < machine.topology.nodes.len() { node } else { spot.node };
             steps.push(Step {
@@ -138,20 +138,20 @@ fn steps(
     steps
 }
 
-/// Nodes that were chosen for their memory and run no thread.
+/// Nodes that were selected for their memory and run no thread.
 fn idle_nodes(
     machine: &Machine<'_>,
     request: &PlacementRequest,
-    way: &Way,
+    strategy: &Strategy,
     steps: &[Step],
 ) -> Option<String> {
-    let wanted: CpuSet = way.only.as_ref()?.iter().map(|&node| machine.id(node)).collect();
+    let wanted: CpuSet = strategy.only.as_ref()?.iter().map(|&node| machine.id(node)).collect();
     let idle = wanted.minus(&steps.iter().map(|step| step.node).collect());
     if idle.is_empty() || request.memory.mode != numakit_model::plan::Mode::Local {
         return None;
     }
     Some(format!(
-        "nodes {idle} are needed for their memory and run no thread: take --memory interleave:{wanted}, or more \
+        "nodes {idle} are needed for their memory and run no thread: use --memory interleave:{wanted}, or more \
          threads"
     ))
 }

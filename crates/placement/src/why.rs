@@ -1,7 +1,7 @@
-//! Why a plan is as it is, in words.
+//! The reasons for a plan, as sentences.
 
 use crate::amount::Amount;
-use crate::deal::{Dealt, Level};
+use crate::assign::{Assignment, Level};
 use crate::machine::{Machine, NONE};
 use crate::request::{CorePolicy, PlacementRequest};
 use crate::{devices, spread};
@@ -9,27 +9,27 @@ use numakit_model::CpuSet;
 use numakit_model::plan::Mode;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The most items that a line of an explanation has.
+/// Maximum of items in a line of an explanation.
 const SHOWN: usize = 8;
 
-/// The reason for each node that threads run on, by position.
+/// The reason for each node of threads, by position.
 pub(crate) struct Reasons {
     texts: Vec<String>,
-    /// Where each process has a device of its own, the reasons by process and node.
+    /// If each process has its own device: the reasons by process and node.
     own: BTreeMap<(usize, usize), String>,
 }
 
 impl Reasons {
-    /// Made once for each node, for as many steps as there are.
+    /// Builds the texts once for each node, for all its steps.
     pub fn of(
         machine: &Machine<'_>,
         request: &PlacementRequest,
         amount: Amount,
-        dealt: &Dealt,
+        assignment: &Assignment,
         devices: &[usize],
     ) -> Self {
-        let order = visited(machine, &dealt.spots);
-        let counts = counts(machine, &dealt.spots);
+        let order = visited(machine, &assignment.spots);
+        let counts = counts(machine, &assignment.spots);
         let mut texts = vec![String::new(); machine.topology.nodes.len()];
         let stride = match request.stride {
             1 => String::new(),
@@ -63,7 +63,7 @@ impl Reasons {
                     format!("node {id} has {} of {all} cores", counts[node])
                 }
                 (CorePolicy::Memory(_), _) => {
-                    format!("node {id} has {} of {all} cores, and memory that is asked for", counts[node])
+                    format!("node {id} has {} of {all} cores, and requested memory", counts[node])
                 }
                 (CorePolicy::Compact, None) => format!("from node {id} on, {all} cores are nearest together"),
                 (CorePolicy::Compact, Some(before)) => {
@@ -73,7 +73,7 @@ impl Reasons {
             texts[node] = text + &stride;
         }
         let own = match (&request.policy, devices) {
-            (CorePolicy::Near(name), [_, _, ..]) => own(machine, name, amount, dealt, devices, &stride),
+            (CorePolicy::Near(name), [_, _, ..]) => own(machine, name, amount, assignment, devices, &stride),
             _ => BTreeMap::new(),
         };
         Self { texts, own }
@@ -103,13 +103,13 @@ fn own(
     machine: &Machine<'_>,
     name: &str,
     amount: Amount,
-    dealt: &Dealt,
+    assignment: &Assignment,
     homes: &[usize],
     stride: &str,
 ) -> BTreeMap<(usize, usize), String> {
     let names = devices::of_processes(name, amount.processes);
     let mut texts = BTreeMap::new();
-    let processes = dealt.spots.chunks(amount.cores as usize).zip(names.iter().zip(homes));
+    let processes = assignment.spots.chunks(amount.cores as usize).zip(names.iter().zip(homes));
     for (process, (spots, (name, home))) in processes.enumerate() {
         for node in visited(machine, spots) {
             texts.insert((process, node), near(machine, node, name, *home) + stride);
@@ -131,40 +131,45 @@ fn counts(machine: &Machine<'_>, spots: &[u32]) -> Vec<u64> {
     counts
 }
 
-/// What the owner of a plan should know of the cores that it got.
+/// Warnings about the cores of a plan.
 pub(crate) fn warnings(
     machine: &Machine<'_>,
     amount: Amount,
-    dealt: &Dealt,
+    assignment: &Assignment,
     available: &[u32],
 ) -> Vec<String> {
     let mut warnings = Vec::new();
     if !machine.distances.known {
         warnings.push(
-            "the machine does not say how far its nodes are from each other: a plan without distances takes \
-             nodes of one package as near"
+            "the machine does not report distances between nodes: the plan counts \
+             nodes of one package as near to each other"
                 .to_owned(),
         );
     }
-    let kinds: BTreeSet<u32> = dealt.spots.iter().map(|&at| machine.spots[at as usize].kind).collect();
+    let kinds: BTreeSet<u32> = assignment.spots.iter().map(|&at| machine.spots[at as usize].kind).collect();
     if kinds.len() > 1 {
         let known = &machine.topology.kinds;
         let name = |kind: &u32| known.iter().rev().nth(*kind as usize).map_or("other", |kind| &kind.name);
         let names: Vec<&str> = kinds.iter().map(name).collect();
         warnings.push(format!("cores of different speed are mixed: {}", names.join(" and ")));
     }
-    warnings.extend(split(machine, amount, dealt, available));
+    warnings.extend(split(machine, amount, assignment, available));
     warnings
 }
 
-/// Processes on several packages that would fit into one.
-fn split(machine: &Machine<'_>, amount: Amount, dealt: &Dealt, available: &[u32]) -> Option<String> {
+/// Processes that are split over packages although they would fit into one.
+fn split(
+    machine: &Machine<'_>,
+    amount: Amount,
+    assignment: &Assignment,
+    available: &[u32],
+) -> Option<String> {
     let package = |at: &u32| machine.spots[*at as usize].package;
     let largest = available.chunk_by(|one, next| package(one) == package(next)).map(<[u32]>::len).max()?;
     if amount.processes < 2 || amount.cores > largest as u64 {
         return None;
     }
-    let processes = dealt.spots.chunks(amount.cores as usize);
+    let processes = assignment.spots.chunks(amount.cores as usize);
     let several = |spots: &[u32]| spots.iter().any(|at| package(at) != package(&spots[0]));
     let found: CpuSet = processes.zip(0..).filter(|(spots, _)| several(spots)).map(|(_, at)| at).collect();
     (!found.is_empty()).then(|| {
@@ -178,15 +183,15 @@ fn split(machine: &Machine<'_>, amount: Amount, dealt: &Dealt, available: &[u32]
     })
 }
 
-/// How the kernel's weights share pages out, where they are asked for and known.
+/// How the kernel's weights distribute pages, if requested and known.
 fn weights(machine: &Machine<'_>, request: &PlacementRequest) -> Option<String> {
     let topology = machine.topology;
     let known = topology.nodes.iter().filter_map(|n| Some((n.os_index, n.interleave_weight?)));
     let known: Vec<(u32, u32)> = known.collect();
     let (_, first) = *known.first().filter(|_| request.memory.mode == Mode::Weighted)?;
     let who = match topology.weights_auto {
-        Some(true) => ", which it sets by itself from the bandwidth of the nodes",
-        Some(false) => ", which were set by hand",
+        Some(true) => ", which it sets automatically from the bandwidth of the nodes",
+        Some(false) => ", which were set manually",
         None => "",
     };
     Some(match known.iter().all(|(_, weight)| *weight == first) {
@@ -202,12 +207,12 @@ fn weights(machine: &Machine<'_>, request: &PlacementRequest) -> Option<String> 
     })
 }
 
-/// What was looked at and chosen.
+/// What was considered and selected.
 pub(crate) fn explanation(
     machine: &Machine<'_>,
     request: &PlacementRequest,
     amount: Amount,
-    dealt: &Dealt,
+    assignment: &Assignment,
     free: &[(usize, u64)],
 ) -> Vec<String> {
     let total: u64 = free.iter().map(|(_, count)| count).sum();
@@ -220,8 +225,8 @@ pub(crate) fn explanation(
     let shown: Vec<String> = by_count.iter().rev().take(SHOWN).map(one).collect();
     let more = if by_count.len() > SHOWN { ", fewer on others" } else { "" };
     let mut lines = vec![format!("free cores that suit: {total}, {}{more}", shown.join(", "))];
-    let nodes = visited(machine, &dealt.spots);
-    let counts = counts(machine, &dealt.spots);
+    let nodes = visited(machine, &assignment.spots);
+    let counts = counts(machine, &assignment.spots);
     let ids: CpuSet = nodes.iter().map(|&node| machine.id(node)).collect();
     let word = if nodes.len() == 1 { "node" } else { "nodes" };
     lines.push(format!("taken: {} on {word} {ids}", amount.all_cores()));
@@ -233,14 +238,14 @@ pub(crate) fn explanation(
         lines.push(format!("mean distance between two of them: {:.1}", sum as f64 / pairs));
     }
     if let CorePolicy::Spread(level) = request.policy
-        && let Some((used, all, most)) = spread::reached(machine, &dealt.spots, level)
+        && let Some((used, all, most)) = spread::reached(machine, &assignment.spots, level)
     {
         let (_, part) = level.names();
         lines.push(format!("spread over {used} of {all} {part}s, at most {most} of the cores on each"));
     }
     lines.extend(weights(machine, request));
     if amount.processes > 1 && amount.cores > 1 {
-        lines.push(match dealt.level {
+        lines.push(match assignment.level {
             Level::Cache if machine.spots.iter().all(|spot| spot.l3 == NONE) => {
                 "each process has its cores on one node".into()
             }

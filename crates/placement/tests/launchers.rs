@@ -99,7 +99,7 @@ fn jobs() -> Vec<(String, Topology, Plan)> {
 }
 
 #[test]
-fn every_launcher_is_told_exactly() {
+fn every_launcher_gets_the_exact_plan() {
     let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/golden/launchers");
     let mut differing = Vec::new();
     for launcher in LAUNCHERS {
@@ -169,7 +169,7 @@ fn rank_files_of_the_guide() {
 }
 
 #[test]
-fn what_has_no_lines_is_told() {
+fn impossible_lines_are_errors() {
     let t = machine(MACHINES[0].1);
     let one = plan(&t, 1, 1, 1, 1);
     let error = |name: &str, plan: &Plan, host: Option<&str>| {

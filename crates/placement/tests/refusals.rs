@@ -19,18 +19,18 @@ fn cores(count: u32) -> PlacementRequest {
 /// The error, and whether waiting can help.
 fn refused(topology: &Topology, request: &PlacementRequest, taken: &Taken) -> (String, bool) {
     let error = plan(topology, request, taken).unwrap_err();
-    (error.to_string(), error.may_pass())
+    (error.to_string(), error.is_temporary())
 }
 
 #[test]
 fn more_cores_than_there_are() {
-    let (error, may_pass) = refused(&machine("package:2 core:4"), &cores(9), &Taken::default());
-    assert_eq!(error, "9 cores are asked for, but 8 of this machine's 8 are free; ask for at most 8");
-    assert!(!may_pass);
+    let (error, is_temporary) = refused(&machine("package:2 core:4"), &cores(9), &Taken::default());
+    assert_eq!(error, "9 cores are requested, but 8 of this machine's 8 are free; request at most 8");
+    assert!(!is_temporary);
 }
 
 #[test]
-fn more_cores_than_are_free_says_who_has_them() {
+fn too_few_free_cores_name_the_holders() {
     let taken = Taken {
         isolated: set("0"),
         registered: vec![(set("2-3"), "namd of alice".into()), (set("4"), "python of bob".into())],
@@ -38,17 +38,17 @@ fn more_cores_than_are_free_says_who_has_them() {
         explicit: set("1"),
     };
     let topology = machine("package:2 core:4");
-    let (error, may_pass) = refused(&topology, &cores(4), &taken);
+    let (error, is_temporary) = refused(&topology, &cores(4), &taken);
     assert_eq!(
         error,
-        "4 cores are asked for, but 2 of this machine's 8 are free: 1 kept out by the configuration, 1 isolated, \
+        "4 cores are requested, but 2 of this machine's 8 are free: 1 excluded by the configuration, 1 isolated, \
          2 held by namd of alice (CPUs 2-3), 1 held by python of bob (CPUs 4), \
-         1 busy (CPU 5 at 97 %); ask for at most 2 or wait for the others (--wait) or share them (--share)"
+         1 busy (CPU 5 at 97 %); request at most 2 or wait for the others (--wait) or share them (--share)"
     );
-    assert!(may_pass);
-    let (error, may_pass) = refused(&topology, &cores(7), &taken);
-    assert!(error.ends_with("; ask for at most 2 or name the isolated ones in --cpus"), "{error}");
-    assert!(!may_pass);
+    assert!(is_temporary);
+    let (error, is_temporary) = refused(&topology, &cores(7), &taken);
+    assert!(error.ends_with("; request at most 2 or name the isolated ones in --cpus"), "{error}");
+    assert!(!is_temporary);
 }
 
 #[test]
@@ -63,13 +63,13 @@ fn all_cores_are_refused_while_somebody_holds_one() {
     let taken = Taken { registered: vec![(set("2-3"), "namd of alice".into())], ..Taken::default() };
     let request = PlacementRequest { cores: Some(Cores::All), ..PlacementRequest::default() };
     let topology = machine("package:2 core:4");
-    let (error, may_pass) = refused(&topology, &request, &taken);
+    let (error, is_temporary) = refused(&topology, &request, &taken);
     assert_eq!(
         error,
-        "all cores are asked for, but 6 of this machine's 8 are free: 2 held by namd of alice (CPUs 2-3); ask for \
+        "all cores are requested, but 6 of this machine's 8 are free: 2 held by namd of alice (CPUs 2-3); request \
          those that are free (-c auto), wait for the others (--wait) or share them (--share)"
     );
-    assert!(may_pass);
+    assert!(is_temporary);
     let busy = Taken { busy: vec![(1, 80)], ..Taken::default() };
     let all = plan(&topology, &request, &busy).unwrap();
     assert_eq!(all.cpus().to_string(), "0-7");
@@ -77,15 +77,15 @@ fn all_cores_are_refused_while_somebody_holds_one() {
 }
 
 #[test]
-fn masks_strides_and_lists_are_told_as_reasons() {
+fn masks_strides_and_lists_are_reasons() {
     let topology = machine("package:2 core:4 allowed=2-7");
     let request = PlacementRequest { stride: 2, exclude: Some("6".parse().unwrap()), ..cores(4) };
     let (error, _) = refused(&topology, &request, &Taken::default());
     assert_eq!(
         error,
-        "4 cores are asked for, but 3 of this machine's 8 are free: 2 outside the inherited mask or cpuset, 1 \
-         excluded by the request, 2 left out by stride 2; ask for at most 3 or start with a wider mask or exclude \
-         fewer or take a smaller stride"
+        "4 cores are requested, but 3 of this machine's 8 are free: 2 outside the inherited mask or cpuset, 1 \
+         excluded by the request, 2 skipped by stride 2; request at most 3 or start with a wider mask or exclude \
+         fewer or use a smaller stride"
     );
     let request = PlacementRequest {
         processes: 3,
@@ -96,12 +96,12 @@ fn masks_strides_and_lists_are_told_as_reasons() {
     let (error, _) = refused(&topology, &request, &Taken::default());
     assert_eq!(
         error,
-        "2 threads per core are asked for, and a core of this machine has 1 PU; ask for at most 1"
+        "2 threads per core are requested, and a core of this machine has 1 PU; request at most 1"
     );
 }
 
 #[test]
-fn lists_of_what_is_not_there() {
+fn invalid_numbers_in_lists_are_errors() {
     let topology = machine("package:2 node:1 core:4 node:1(cpuless) offline=3 allowed=0-5");
     let with = |cpus: Option<&str>, nodes: Option<&str>| {
         let request = PlacementRequest {
@@ -111,7 +111,7 @@ fn lists_of_what_is_not_there() {
         };
         refused(&topology, &request, &Taken::default()).0
     };
-    for (error, told) in [
+    for (error, expected) in [
         (with(Some("3"), None), "CPU 3 of the list '3' is offline; those that may be used are 0-2,4-5"),
         (with(Some("0,40"), None), "CPU 40 of the list '0,40' is not on this machine"),
         (with(Some("6-7"), None), "CPU 6-7 of the list '6-7' may not be used: the inherited mask or cpuset"),
@@ -121,22 +121,22 @@ fn lists_of_what_is_not_there() {
             "node 7 of the list '7' is not on this machine; those that may be used are 0-1",
         ),
         (with(None, Some("2")), "node 2 of the list '2' may not be used: it has no CPU"),
-        (with(Some("0"), Some("1")), "none of CPUs 0 is on nodes 1; leave out one of the two lists"),
+        (with(Some("0"), Some("1")), "none of CPUs 0 is on nodes 1; omit one of the two lists"),
     ] {
-        assert!(error.starts_with(told), "{error}");
+        assert!(error.starts_with(expected), "{error}");
     }
 }
 
 #[test]
-fn a_plan_without_distances_says_so() {
+fn missing_distances_are_a_warning() {
     let topology = Topology { distances: None, ..machine("package:2 node:2 core:4") };
     let plan = plan(&topology, &cores(6), &Taken::default()).unwrap();
     assert_eq!(plan.nodes().to_string(), "0-1");
-    assert!(plan.warnings[0].contains("a plan without distances"), "{:?}", plan.warnings);
+    assert!(plan.warnings[0].contains("does not report distances between nodes"), "{:?}", plan.warnings);
 }
 
 #[test]
-fn isolated_cores_are_for_those_who_name_them() {
+fn isolated_cores_must_be_named() {
     let topology = machine("package:1 core:4");
     let taken = Taken { isolated: set("2-3"), ..Taken::default() };
     let request = PlacementRequest { cpus: Some("2-3".parse().unwrap()), ..PlacementRequest::default() };
@@ -159,7 +159,7 @@ fn neighbours_within_a_stride_that_others_use_come_last() {
 }
 
 #[test]
-fn the_fastest_kind_comes_first_and_mixing_is_told() {
+fn the_fastest_kind_comes_first_and_mixing_is_a_warning() {
     let mut topology = machine("package:1 core:6");
     let kind = |name: &str, cpus| numakit_model::topology::CoreKind { name: name.into(), cpus: set(cpus) };
     topology.kinds = vec![kind("cpu_atom", "0-3"), kind("cpu_core", "4-5")];

@@ -28,7 +28,7 @@ fn cpus(t: &Topology, words: &str) -> Vec<Vec<u32>> {
     planned(t, words).processes().map(|steps| steps.iter().map(|step| step.cpu).collect()).collect()
 }
 
-/// How many of these sets have so many of the plan's CPUs: by count from 0 on.
+/// By N: how many of these sets have N of the CPUs of the plan.
 fn filled(sets: impl Iterator<Item = CpuSet>, plan: &Plan) -> Vec<usize> {
     let mut counts = Vec::new();
     for count in sets.map(|set| set.and(&plan.cpus()).len()) {
@@ -77,7 +77,7 @@ fn processes_are_spread_with_their_threads_together() {
 }
 
 #[test]
-fn what_is_taken_is_left_out() {
+fn taken_cores_are_not_used() {
     let t = machine(PAIRS);
     let taken =
         Taken { registered: vec![("0-1,4".parse().unwrap(), "namd of alice".into())], ..Taken::default() };
@@ -122,18 +122,16 @@ fn threads_that_share_cores_while_others_are_free_are_warned_of() {
     assert_eq!(
         warnings("cores=2 threads_per_core=2"),
         [
-            "threads share cores while 6 other cores are free: -c 4 --threads-per-core 1 gives each a core of its own"
+            "threads share cores while 6 other cores are free: -c 4 --threads-per-core 1 gives each its own core"
         ]
     );
     assert_eq!(
         warnings("processes=2 threads=2 threads_per_core=2"),
-        [
-            "threads share cores while 6 other cores are free: --threads-per-core 1 gives each a core of its own"
-        ]
+        ["threads share cores while 6 other cores are free: --threads-per-core 1 gives each its own core"]
     );
     assert_eq!(
         warnings("cores=7 threads_per_core=2"),
-        ["threads share cores while 1 other core is free: -c 8 takes these too"]
+        ["threads share cores while 1 other core is free: -c 8 uses these too"]
     );
     assert_eq!(warnings("cores=8 threads_per_core=2"), Vec::<String>::new());
     assert_eq!(warnings("cores=8"), Vec::<String>::new());
@@ -147,7 +145,7 @@ fn cpus_of_several_nodes_are_warned_of() {
     assert_eq!(
         plan.warnings,
         [
-            "nodes 0-7 all list CPUs 0-3: which memory is near to them cannot be told, and they count to the first \
+            "nodes 0-7 all list CPUs 0-3: which memory is local to them is unknown, and they belong to the first \
              of these nodes"
         ]
     );
@@ -176,7 +174,7 @@ fn plan_error(t: &Topology, words: &str) -> String {
 }
 
 #[test]
-fn who_finds_no_room_beside_the_device_pushes_nobody_away() {
+fn a_process_without_room_near_its_device_displaces_no_other() {
     let devices = "accelerator@node0 accelerator@node0 accelerator@node1";
     let t = machine(&format!("package:2 node:1 core:4 {devices}"));
     // Two processes of three threads at node 0: the second goes where the third leaves room.
@@ -189,23 +187,23 @@ fn who_finds_no_room_beside_the_device_pushes_nobody_away() {
 }
 
 #[test]
-fn weights_of_the_kernel_are_told() {
+fn weights_of_the_kernel_are_explained() {
     let mut t = machine("package:2 node:1 core:2");
-    let told = |t: &Topology| {
+    let explained = |t: &Topology| {
         let (_, reasons) = explained(t, &request("cores=2 memory=weighted:0-1"), &Taken::default()).unwrap();
         reasons.into_iter().find(|reason| reason.contains("weights"))
     };
-    assert_eq!(told(&t), None);
+    assert_eq!(explained(&t), None);
     (t.nodes[0].interleave_weight, t.nodes[1].interleave_weight, t.weights_auto) =
         (Some(5), Some(2), Some(true));
     assert_eq!(
-        told(&t).unwrap(),
-        "pages in a row by the kernel's weights, which it sets by itself from the bandwidth of the nodes: 5 on node \
+        explained(&t).unwrap(),
+        "pages in a row by the kernel's weights, which it sets automatically from the bandwidth of the nodes: 5 on node \
          0, 2 on node 1"
     );
     (t.nodes[0].interleave_weight, t.weights_auto) = (Some(2), Some(false));
     assert_eq!(
-        told(&t).unwrap(),
-        "the kernel's weights are 2 for all nodes, which were set by hand: that is plain interleaving"
+        explained(&t).unwrap(),
+        "the kernel's weights are 2 for all nodes, which were set manually: that is plain interleaving"
     );
 }

@@ -121,23 +121,19 @@ fn hwloc_takes_the_slots_of_a_rank_file_for_the_planned_cpus() {
 }
 
 #[test]
-fn threads_that_share_units_while_others_are_free_are_told_of_the_stride() {
+fn sharing_units_while_others_are_free_is_a_warning() {
     let t = four();
     let warnings = |request: PlacementRequest| plan(&t, &request, &Taken::default()).unwrap().warnings;
     let cores = |count| PlacementRequest { cores: Some(Cores::Count(count)), ..PlacementRequest::default() };
     assert_eq!(
         warnings(cores(8)),
-        [
-            "4 units of cores have several threads while 28 others are free: --stride 2 gives each thread a unit \
-             of its own"
-        ]
+        ["4 units of cores have several threads while 28 others are free: --stride 2 gives each thread \
+             its own unit"]
     );
     assert_eq!(
         warnings(cores(40)),
-        [
-            "20 units of cores have several threads while 12 others are free: --policy spread:unit takes these \
-             first"
-        ]
+        ["20 units of cores have several threads while 12 others are free: --policy spread:unit uses these \
+             first"]
     );
     for quiet in [
         PlacementRequest { stride: 2, ..cores(8) },

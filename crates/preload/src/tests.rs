@@ -1,7 +1,7 @@
 use super::*;
 use std::os::unix::fs::PermissionsExt;
 
-/// A folder that goes with the test.
+/// A folder that is removed after the test.
 struct Folder(PathBuf);
 
 impl Folder {
@@ -13,9 +13,9 @@ impl Folder {
         Self(path)
     }
 
-    fn place(&self, folders: &[&str]) -> Place {
+    fn cache(&self, folders: &[&str]) -> CacheDirectories {
         let user = fs::metadata(&self.0).unwrap().uid();
-        Place { user, folders: folders.iter().map(|name| self.0.join(name)).collect() }
+        CacheDirectories { user, folders: folders.iter().map(|name| self.0.join(name)).collect() }
     }
 }
 
@@ -32,21 +32,21 @@ fn files(path: &Path) -> Vec<PathBuf> {
     FOLDERS.map(|folder| PathBuf::from(text.replace(LIB, folder))).to_vec()
 }
 
-fn is_whole(path: &Path) -> bool {
+fn is_complete(path: &Path) -> bool {
     files(path).iter().all(|file| fs::read(file).unwrap() == LIBRARY)
 }
 
 #[test]
-fn the_library_is_laid_down_once_and_whole() {
+fn the_library_is_extracted_once_and_completely() {
     let top = Folder::new("once");
-    let path = top.place(&["cache"]).lay_down().unwrap();
+    let path = top.cache(&["cache"]).extract().unwrap();
     let folder = top.0.join("cache").join(HASH);
     assert_eq!(path, folder.join(LIB).join(NAME));
-    assert!(is_whole(&path) && !path.exists());
+    assert!(is_complete(&path) && !path.exists());
     assert_eq!(&LIBRARY[..4], b"\x7fELF");
     let numbers = || files(&path).iter().map(|file| fs::metadata(file).unwrap().ino()).collect::<Vec<_>>();
     let before = numbers();
-    assert_eq!(top.place(&["cache"]).lay_down().unwrap(), path);
+    assert_eq!(top.cache(&["cache"]).extract().unwrap(), path);
     assert_eq!(numbers(), before);
     assert!(before.iter().all(|number| *number == fs::metadata(folder.join(NAME)).unwrap().ino()));
 }
@@ -54,8 +54,8 @@ fn the_library_is_laid_down_once_and_whole() {
 #[test]
 fn the_loader_here_replaces_its_part_of_the_path() {
     let top = Folder::new("loader");
-    let path = top.place(&["cache"]).lay_down().unwrap();
-    let own = own_folder();
+    let path = top.cache(&["cache"]).extract().unwrap();
+    let own = own_lib_folder();
     let mut program = std::process::Command::new("cat");
     program.arg("/proc/self/maps").env("LD_PRELOAD", &path);
     let output = program.output().unwrap();
@@ -72,22 +72,22 @@ fn the_loader_here_replaces_its_part_of_the_path() {
 }
 
 #[test]
-fn what_is_not_the_library_is_replaced() {
+fn a_damaged_library_is_replaced() {
     let top = Folder::new("damaged");
-    let path = top.place(&["cache"]).lay_down().unwrap();
+    let path = top.cache(&["cache"]).extract().unwrap();
     fs::write(&files(&path)[0], &LIBRARY[..100]).unwrap();
-    top.place(&["cache"]).lay_down().unwrap();
-    assert!(is_whole(&path));
+    top.cache(&["cache"]).extract().unwrap();
+    assert!(is_complete(&path));
 }
 
 #[test]
-fn threads_may_lay_it_down_at_once() {
+fn threads_may_extract_it_at_the_same_time() {
     let top = Folder::new("threads");
-    let place = top.place(&["cache"]);
+    let place = top.cache(&["cache"]);
     std::thread::scope(|scope| {
-        let all: Vec<_> = (0..8).map(|_| scope.spawn(|| place.lay_down().unwrap())).collect();
+        let all: Vec<_> = (0..8).map(|_| scope.spawn(|| place.extract().unwrap())).collect();
         for one in all {
-            assert!(is_whole(&one.join().unwrap()));
+            assert!(is_complete(&one.join().unwrap()));
         }
     });
 }
@@ -100,21 +100,21 @@ fn folders_that_others_may_write_to_are_not_used() {
     fs::set_permissions(&open, fs::Permissions::from_mode(0o777)).unwrap();
     fs::write(top.0.join("file"), "").unwrap();
     std::os::unix::fs::symlink(&open, top.0.join("link")).unwrap();
-    let path = top.place(&["open", "file", "link", "with blank", "good"]).lay_down().unwrap();
+    let path = top.cache(&["open", "file", "link", "with blank", "good"]).extract().unwrap();
     assert!(path.starts_with(top.0.join("good")), "{}", path.display());
-    let message = top.place(&["open", "with blank"]).lay_down().unwrap_err().to_string();
-    assert!(message.contains("with mode 777, not a folder that only this user writes to"), "{message}");
+    let message = top.cache(&["open", "with blank"]).extract().unwrap_err().to_string();
+    assert!(message.contains("with mode 777; only this user may be able to write to it"), "{message}");
     assert!(message.contains("its path has a colon or a blank"), "{message}");
 }
 
 #[test]
-fn a_library_that_is_named_must_be_there() {
+fn a_named_library_must_exist() {
     let top = Folder::new("named");
     let missing = named(top.0.join("none.so")).unwrap_err().to_string();
     assert!(missing.contains("where there is no file; unset NUMAKIT_PRELOAD"), "{missing}");
     let (divided, good) = (top.0.join("a:b.so"), top.0.join("good.so"));
     fs::write(&divided, "").unwrap();
     fs::write(&good, "").unwrap();
-    assert!(matches!(named(divided), Err(PreloadError::Divided(_))));
+    assert!(matches!(named(divided), Err(PreloadError::Separator(_))));
     assert_eq!(named(good.clone()).unwrap(), good.canonicalize().unwrap());
 }

@@ -1,5 +1,5 @@
-//! What hundreds of hardware counters cost on a machine of eight packages that does not exist,
-//! next to what the reads alone take by its script.
+//! The cost of hundreds of hardware counters on a simulated machine of eight packages,
+//! and the part of it that its script spends in reads.
 //!
 //! Usage: hardware SECONDS. Samples at 100 Hz and prints `name value` lines; times are CPU time
 //! of this process per sample.
@@ -21,7 +21,7 @@ const EVENTS: &str = "uncore.link*,uncore.upi.*,uncore.dram*,uncore.pmem*,uncore
 const INTERVAL: Duration = Duration::from_millis(10);
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let seconds: u64 = std::env::args().nth(1).ok_or("give the seconds")?.parse()?;
+    let seconds: u64 = std::env::args().nth(1).ok_or("usage: hardware SECONDS")?.parse()?;
     let machine = machines::parse(&DESCRIPTION.replace("package:2 ", "package:8 "))?;
     let script = Script::in_real_time();
     for pmu in &machine.pmus {
@@ -37,7 +37,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let ring = Arc::new(Ring::in_memory(series, 100_000)?);
     let settings = Settings { interval: INTERVAL, cpus: CpuSet::new(), priority: Priority::Normal };
     let sampler = Sampler::start(sensors, settings, vec![ring])?;
-    // Everything is opened by the first sample.
+    // The first sample opens everything.
     std::thread::sleep(Duration::from_millis(500));
     let before = (clock::process_cpu(), script.spent(), script.reads(), sampler.state().samples());
     std::thread::sleep(Duration::from_secs(seconds));

@@ -1,9 +1,9 @@
-//! A long recording of a machine that does not exist, as fast as it can be written:
+//! Writes a long recording of a simulated machine as fast as possible:
 //! `long SERIES ROWS INTERVAL_MS OUT [STARTED_S]`.
 //!
-//! Most series stand still, some count now and then, some walk. `test.row` is the number of the
-//! sample modulo 1,000, `test.spike` is 0 but for single samples. Labels `phase 0` to `phase 3` cut it
-//! into quarters. What a test needs to know is printed as JSON.
+//! Most series are constant, some count now and then, some are random walks. `test.row` is the number of the
+//! sample modulo 1,000, `test.spike` is 0 except for single samples. Labels `phase 0` to `phase 3` cut it
+//! into quarters. The positions that a test needs are printed as JSON.
 #![allow(clippy::print_stdout)]
 
 use numakit_model::{Instance, Kind, Metric, Scope, Series, Unit};
@@ -18,7 +18,7 @@ const STARTED_S: u64 = 1_700_000_000;
 const SPIKES: u64 = 5;
 /// Each begins with a label.
 const PHASES: u64 = 4;
-/// What real machines have as well, so that the usual panels have something to show.
+/// Series of real machines, for the default panels of the page.
 const REAL: [(&str, Unit, Kind); 6] = [
     ("vmstat.pgfault", Unit::Count, Kind::COUNTER),
     ("vmstat.pgmajfault", Unit::Count, Kind::COUNTER),
@@ -28,7 +28,7 @@ const REAL: [(&str, Unit, Kind); 6] = [
     ("vmstat.nr_free_pages", Unit::Pages, Kind::Gauge),
 ];
 
-/// What a series does.
+/// How a series changes.
 #[derive(Clone, Copy, PartialEq)]
 enum Course {
     Row,
@@ -38,7 +38,7 @@ enum Course {
     Walks,
 }
 
-/// What is written.
+/// The recording to write.
 struct Plan {
     list: Vec<(Series, Course)>,
     rows: u64,
@@ -49,7 +49,7 @@ struct Plan {
 fn main() -> Result<(), Box<dyn Error>> {
     let words: Vec<String> = std::env::args().skip(1).collect();
     let [series, rows, interval, out, more @ ..] = words.as_slice() else {
-        return Err("give SERIES ROWS INTERVAL_MS OUT [STARTED_S]".into());
+        return Err("usage: long SERIES ROWS INTERVAL_MS OUT [STARTED_S]".into());
     };
     let plan = Plan {
         list: series_list(series.parse()?),
@@ -76,8 +76,8 @@ fn series_list(count: usize) -> Vec<(Series, Course)> {
             unit,
             kind,
             scope: Scope::Machine,
-            help: "Made up.".into(),
-            source: "made up".into(),
+            help: "Generated.".into(),
+            source: "generated".into(),
             confidence: None,
             maximum: None,
             resolution: Duration::ZERO,
@@ -105,7 +105,7 @@ fn series_list(count: usize) -> Vec<(Series, Course)> {
     list
 }
 
-/// Spikes are far from each other, and at no round number.
+/// Spikes are far from each other, and not at round numbers.
 fn spike_row(number: u64, rows: u64) -> u64 {
     (rows * (2 * number + 1) / (2 * SPIKES) + 7 * number).min(rows.saturating_sub(1))
 }
@@ -113,7 +113,7 @@ fn spike_row(number: u64, rows: u64) -> u64 {
 fn write(out: &Path, plan: &Plan) -> Result<(), Box<dyn Error>> {
     let header = Header {
         series: plan.list.iter().map(|(series, _)| series.clone()).collect(),
-        host: "made-up".into(),
+        host: "simulated".into(),
         program: "long".into(),
         started: plan.started,
         interval: plan.interval,
@@ -140,7 +140,7 @@ fn write(out: &Path, plan: &Plan) -> Result<(), Box<dyn Error>> {
                 Course::Walks => (before + random(&mut state) % 201).saturating_sub(100),
             });
         }
-        // As real samples do, they come a little late.
+        // Like real samples, they are slightly late.
         push(recorder.ring(), time + number * 7919 % 20_011, &row);
     }
     recorder.finish()?;

@@ -1,8 +1,8 @@
-//! The recording format: an Apache Arrow IPC stream that any Arrow reader loads. What other
-//! programs write again as a stream or a file is read too.
+//! The recording format: an Apache Arrow IPC stream, which any Arrow reader loads. Streams and files
+//! that other programs rewrote are read too.
 //!
-//! Only the batches are put together here, column by column straight from the ring, so that
-//! a recorder never holds a batch twice. The metadata tables are those of `arrow-ipc`.
+//! Only the batches are encoded here, column by column directly from the ring, so that
+//! a recorder never has a batch in memory twice. The metadata tables are those of `arrow-ipc`.
 
 mod copy;
 mod decode;
@@ -22,7 +22,7 @@ pub(crate) use schema::{Head, encoded};
 pub(crate) use seal::Place;
 pub(crate) use search::Search;
 
-/// Why bytes are no recording of ours.
+/// Why bytes are not part of a recording.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub(crate) struct Malformed(String);

@@ -23,7 +23,7 @@ pub struct Column {
 }
 
 impl Batch {
-    /// No rows, so many columns.
+    /// No rows, `columns` columns.
     pub fn empty(columns: usize) -> Self {
         Self { columns: vec![Column::default(); columns], ..Self::default() }
     }
@@ -33,7 +33,7 @@ impl Batch {
         self.time.len()
     }
 
-    /// How many of the rows are labels.
+    /// Number of rows that are labels.
     pub fn labels(&self) -> usize {
         self.label.iter().flatten().count()
     }
@@ -63,7 +63,7 @@ impl Batch {
         }
     }
 
-    /// Moves the last row so many rows up.
+    /// Moves the last row up by `rows` rows.
     pub(crate) fn move_last(&mut self, rows: usize) {
         let from = self.len().saturating_sub(rows + 1);
         self.time[from..].rotate_right(1);
@@ -84,7 +84,7 @@ impl Batch {
 }
 
 impl Column {
-    /// The value, where it was measured.
+    /// The value, if it was measured.
     pub fn get(&self, row: usize) -> Option<u64> {
         (*self.valid.get(row)?).then(|| self.values[row])
     }

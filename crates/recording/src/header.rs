@@ -1,9 +1,9 @@
-//! What a recording says of itself before its rows.
+//! The description of a recording.
 
 use numakit_model::{Series, Topology, Unavailable};
 use serde::{Deserialize, Serialize};
 
-/// Everything about a recording but its rows.
+/// Everything about a recording except its rows.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Header {
     /// The columns, in order.
@@ -14,13 +14,13 @@ pub struct Header {
     pub host: String,
     /// Kernel release.
     pub kernel: String,
-    /// The command under observation, as one line.
+    /// The observed command, as one line.
     pub command: Option<String>,
     /// The program that recorded, with its version.
     pub program: String,
     /// Start, ns since 1970 UTC.
     pub started: u64,
-    /// Interval at the start in ns; 0 where not known.
+    /// Interval at the start in ns; 0 if unknown.
     pub interval: u64,
     /// Base page size in bytes.
     pub page_size: u64,
@@ -28,7 +28,7 @@ pub struct Header {
     pub absent: Vec<AbsentMetric>,
 }
 
-/// A metric or sensor that was not to be had when the recording began.
+/// A metric or sensor that was unavailable when the recording began.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct AbsentMetric {
     /// `sensor` or `sensor.metric`.

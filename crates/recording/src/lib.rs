@@ -1,5 +1,5 @@
-//! From sensors to everything that looks at samples: the sampler, the ring that is the only
-//! junction, the rates derived from raw values, and the formats that recordings are kept in.
+//! From sensors to all consumers of samples: the sampler, the ring buffer that is their only
+//! connection, the rates computed from raw values, and the formats of recordings.
 
 mod arrow;
 mod batch;

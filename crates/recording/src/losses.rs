@@ -1,11 +1,11 @@
-//! What of a recording could not be read, in words.
+//! The parts of a recording that could not be read, in words.
 
 use crate::batch::Batch;
 use crate::stream::Damage;
 use numakit_model::time::utc_exact;
 
-/// How many places are told one by one.
-const MAX_TOLD: usize = 5;
+/// Number of damaged places that are listed one by one.
+const MAX_LISTED: usize = 5;
 
 /// The damaged places of a recording, in order.
 #[derive(Debug, Default)]
@@ -19,17 +19,17 @@ pub(crate) struct Losses {
 struct Loss {
     damage: Damage,
     after: u64,
-    /// The time of the first row behind it.
+    /// The time of the first row after it.
     before: Option<u64>,
 }
 
 impl Losses {
-    /// Of a recording that began then.
+    /// For a recording that began then.
     pub fn since(started: u64) -> Self {
         Self { last: started, ..Self::default() }
     }
 
-    /// These rows were read.
+    /// Notes rows that were read.
     pub fn read(&mut self, batch: &Batch) {
         let (Some(first), Some(last)) = (batch.time.first(), batch.time.last()) else { return };
         if let Some(open) = self.list.last_mut() {
@@ -38,27 +38,28 @@ impl Losses {
         self.last = *last;
     }
 
-    /// These bytes were not.
+    /// Notes bytes that could not be read.
     pub fn add(&mut self, damage: Damage) {
         self.list.push(Loss { damage, after: self.last, before: None });
     }
 
-    /// What was in the bytes after the last row was read elsewhere.
+    /// Forgets the bytes after the last row: their rows were read from the tail file.
     pub fn forget_last(&mut self) {
         if self.list.last().is_some_and(|loss| loss.before.is_none()) {
             self.list.pop();
         }
     }
 
-    /// All of them; `None` when nothing was lost.
+    /// All of them; `None` if nothing was lost.
     pub fn text(&self, length: u64) -> Option<String> {
-        let mut told: Vec<String> = self.list.iter().take(MAX_TOLD).map(|loss| loss.text(length)).collect();
-        let more = self.list.get(MAX_TOLD..).unwrap_or_default();
+        let mut messages: Vec<String> =
+            self.list.iter().take(MAX_LISTED).map(|loss| loss.text(length)).collect();
+        let more = self.list.get(MAX_LISTED..).unwrap_or_default();
         if !more.is_empty() {
             let bytes: u64 = more.iter().map(|loss| loss.damage.at.end - loss.damage.at.start).sum();
-            told.push(format!("{} more places of {bytes} bytes could not be read", more.len()));
+            messages.push(format!("{} more places of {bytes} bytes could not be read", more.len()));
         }
-        (!told.is_empty()).then(|| told.join("; "))
+        (!messages.is_empty()).then(|| messages.join("; "))
     }
 }
 

@@ -1,13 +1,13 @@
-//! Names of recordings and of what stands beside them.
+//! Names of recordings and of their tail files.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-/// What names of recordings end in.
+/// The extension of recordings.
 pub const EXTENSION: &str = "arrows";
 
-/// Endings that promise another format, and what that is. `numa export` writes all but the last two.
-const OTHERS: [(&str, &str); 11] = [
+/// Extensions of other formats. `numa export` writes all but the last two.
+const OTHER_FORMATS: [(&str, &str); 11] = [
     ("csv", "CSV"),
     ("json", "JSON"),
     ("parquet", "Parquet"),
@@ -17,14 +17,14 @@ const OTHERS: [(&str, &str); 11] = [
     ("om", "OpenMetrics"),
     ("prom", "Prometheus text"),
     ("txt", "text"),
-    ("arrow", "an Arrow file, which is no stream"),
-    ("feather", "an Arrow file, which is no stream"),
+    ("arrow", "an Arrow file, which is not a stream"),
+    ("feather", "an Arrow file, which is not a stream"),
 ];
 
-/// The side file of a recording. Where the path is a symbolic link, it is beside what that leads to.
+/// The tail file of a recording. If the path is a symbolic link, it is next to the link's target.
 pub fn tail_of(path: &Path) -> PathBuf {
     let place = match path.symlink_metadata() {
-        Ok(there) if there.is_symlink() => path.canonicalize().unwrap_or_else(|_| path.to_owned()),
+        Ok(metadata) if metadata.is_symlink() => path.canonicalize().unwrap_or_else(|_| path.to_owned()),
         _ => path.to_owned(),
     };
     let mut name: OsString = place.into_os_string();
@@ -32,8 +32,8 @@ pub fn tail_of(path: &Path) -> PathBuf {
     name.into()
 }
 
-/// What a file of that name would be taken for, if not for a recording.
-pub(crate) fn promises(path: &Path) -> Option<&'static str> {
+/// The format that a file name stands for, if it is not a recording.
+pub(crate) fn other_format(path: &Path) -> Option<&'static str> {
     let extension = path.extension()?.to_str()?.to_ascii_lowercase();
-    OTHERS.iter().find(|(ending, _)| *ending == extension).map(|(_, format)| *format)
+    OTHER_FORMATS.iter().find(|(ending, _)| *ending == extension).map(|(_, format)| *format)
 }

@@ -2,7 +2,7 @@
 //! of headings, then rows `[microseconds since 1970, rate per second, ...]` and labels
 //! `["label", microseconds, "text"]`.
 //!
-//! A heading ends in `:N` where card N is measured; one that begins with `%` is drawn as a
+//! A heading ends in `:N` for card N; one that begins with `%` is drawn as a
 //! percentage of the maximum.
 
 mod names;
@@ -19,27 +19,27 @@ use std::io::{self, BufRead, Seek};
 use text::{NumascopeItem, Text};
 use thiserror::Error;
 
-/// Why a text is no such file.
+/// Why a text is not such a file.
 #[derive(Debug, Error)]
 pub enum NumascopeError {
     /// It cannot be read.
     #[error(transparent)]
     Io(#[from] io::Error),
-    /// It is cut off or damaged where it begins.
+    /// It is cut off or damaged at the beginning.
     #[error("it ends before its headings: {0}")]
     Cut(String),
     /// It has too few rows.
     #[error("it has no headings")]
     NoHeadings,
-    /// Its first row is another one.
+    /// Its first row is not the expected one.
     #[error("it does not begin with [\"sensor name\", sources, maximum]")]
     NoHead,
-    /// Its second row has something else than texts.
-    #[error("a heading is no text")]
+    /// Its second row has values that are not texts.
+    #[error("a heading is not a text")]
     Heading,
 }
 
-/// Why a row is none.
+/// What is wrong with a row.
 #[derive(Debug, Error)]
 enum RowError {
     #[error("has no time")]
@@ -48,13 +48,13 @@ enum RowError {
     Values { values: usize, headings: usize },
 }
 
-/// What [`Header::program`] is of recordings that are read from this form.
+/// [`Header::program`] of recordings in this format.
 pub const PROGRAM: &str = "numascope";
 
-/// The most columns that a file may have.
+/// Maximum number of columns of a file.
 const MAX_COLUMNS: usize = 100_000;
 
-/// Bytes of text that become one batch. In memory a value takes four times its shortest text.
+/// Bytes of text that become one batch. In memory a value takes up to four times its text.
 const BATCH: usize = 1 << 18;
 
 /// The rows of such a file, read batch by batch.
@@ -62,7 +62,7 @@ const BATCH: usize = 1 << 18;
 pub struct NumascopeRows<R> {
     text: Text<R>,
     columns: usize,
-    /// The row that comes next, where it was read already.
+    /// The next row, if it was already read.
     ahead: Option<Vec<Value>>,
     /// Where that row, or the text of the next one, begins.
     position: u64,
@@ -71,7 +71,7 @@ pub struct NumascopeRows<R> {
 }
 
 impl<R: BufRead> NumascopeRows<R> {
-    /// Reads what stands before the rows.
+    /// Reads the head and the headings.
     pub fn open(from: R) -> Result<(Header, Self), NumascopeError> {
         let mut text = Text::new(from);
         let mut rows = Vec::new();
@@ -81,7 +81,7 @@ impl<R: BufRead> NumascopeRows<R> {
                 NumascopeItem::Wrong(why) => return Err(NumascopeError::Cut(why)),
                 NumascopeItem::End => return Err(NumascopeError::NoHeadings),
             }
-            // An early version had the headings behind the sensor's name, in the same row.
+            // An early version had the headings after the sensor's name, in the same row.
             if let [row] = &mut rows[..]
                 && row.len() > 1
                 && row.iter().all(Value::is_string)
@@ -101,7 +101,7 @@ impl<R: BufRead> NumascopeRows<R> {
         Ok((header, rows))
     }
 
-    /// The next rows; `None` at the end of those that are whole.
+    /// The next rows; `None` at the end, or where the file is damaged.
     pub fn next_batch(&mut self) -> io::Result<Option<Batch>> {
         let mut batch = Batch::empty(self.columns);
         let begin = self.position;
@@ -140,7 +140,7 @@ impl<R: BufRead> NumascopeRows<R> {
         })
     }
 
-    /// What was lost and why, once all was read; `None` when nothing was.
+    /// What was lost and why, after everything was read; `None` if nothing was.
     pub fn damage(&self) -> Option<&str> {
         self.damage.as_deref()
     }
@@ -161,7 +161,7 @@ impl<R: BufRead> NumascopeRows<R> {
     }
 }
 
-/// Reads all of a text at once.
+/// Reads a whole text.
 pub fn read(text: &[u8]) -> Result<(Header, Vec<Batch>, Option<String>), NumascopeError> {
     let (header, mut rows) = NumascopeRows::open(text)?;
     let mut batches = Vec::new();
@@ -171,13 +171,13 @@ pub fn read(text: &[u8]) -> Result<(Header, Vec<Batch>, Option<String>), Numasco
     Ok((header, batches, rows.damage))
 }
 
-/// Appends a row to a batch; else why it is none.
+/// Appends a row to a batch.
 fn take(row: &[Value], batch: &mut Batch) -> Result<(), RowError> {
     let time = || time_of(row).ok_or(RowError::NoTime);
     match row {
         [Value::String(word), _, Value::String(text)] if word == "label" => {
             batch.push_label(time()?, text.clone());
-            // The page of the original wants a sample as the first row and as the last.
+            // The page of the original needs a sample as the first row and as the last.
             if batch.time.iter().rev().nth(1) > batch.time.last() {
                 batch.move_last(1);
             }
@@ -200,7 +200,7 @@ fn take(row: &[Value], batch: &mut Batch) -> Result<(), RowError> {
     Ok(())
 }
 
-/// Labels that may stand before a sample that they are later than.
+/// Maximum number of labels before a sample that are later than the sample.
 const MAX_LATER: usize = 64;
 
 /// The time of a row in ns.

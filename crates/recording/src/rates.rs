@@ -5,11 +5,11 @@ use numakit_model::label::RecorderEvent;
 use numakit_model::{Kind, Series};
 use std::ops::Range;
 
-/// Turns rows of raw values into what people look at: counters become rates per second in
-/// the metric's own unit, gauges stay levels, rates stay rates.
+/// Converts rows of raw values: counters become rates per second in
+/// the metric's unit, gauges stay levels, rates stay rates.
 ///
-/// No rate is given over less time than the metric's resolution; until enough time has
-/// passed the slot is `None` and the difference goes on growing.
+/// No rate is computed over less time than the metric's resolution; until enough time has
+/// passed, the value is `None` and the difference accumulates.
 #[derive(Debug, Clone)]
 pub struct Rates {
     series: Vec<State>,
@@ -36,7 +36,7 @@ impl Rates {
         Self { series: series.iter().map(state).collect(), out: vec![None; series.len()] }
     }
 
-    /// The next row: its time in ns and its raw values. The answer is valid until the next call.
+    /// The next row: its time in ns and its raw values.
     pub fn push(&mut self, time: u64, values: &[Option<u64>]) -> &[Option<f64>] {
         for ((state, out), value) in self.series.iter_mut().zip(&mut self.out).zip(values) {
             *out = value.and_then(|v| state.next(time, v));
@@ -44,8 +44,8 @@ impl Rates {
         &self.out
     }
 
-    /// The next rows of one series: the same values as [`Rates::push`] gives, one after the
-    /// other. Rows are samples; every series must be given the same ones.
+    /// The next rows of one series: the same values as from [`Rates::push`], one after the
+    /// other. Rows are samples; every series must get the same ones.
     pub fn column(
         &mut self,
         series: usize,
@@ -58,7 +58,7 @@ impl Rates {
         };
         let (times, values) = (&batch.time[rows.clone()], &column.values[rows.clone()]);
         let valid = &column.valid[rows];
-        if valid.iter().all(|valid| *valid) && state.stands_still(times, values) {
+        if valid.iter().all(|valid| *valid) && state.is_constant(times, values) {
             return times.iter().for_each(|_| each(Some(0.0)));
         }
         for ((time, value), valid) in times.iter().zip(values).zip(valid) {
@@ -66,13 +66,13 @@ impl Rates {
         }
     }
 
-    /// When the interval began that the latest rate of a counter is over; `None` before the
-    /// first, and for what is no counter.
+    /// When the interval of a counter's latest rate began; `None` before the
+    /// first, and for gauges and rates.
     pub fn began(&self, series: usize) -> Option<u64> {
         self.series.get(series)?.began
     }
 
-    /// Takes note of a label: over a pause there is no rate. Whether it was one's begin or end.
+    /// Processes a label: no rate spans a pause. Returns whether the label begins or ends a pause.
     pub fn label(&mut self, text: &str) -> bool {
         let is_pause =
             matches!(RecorderEvent::parse(text), Some(RecorderEvent::Paused | RecorderEvent::Resumed));
@@ -89,9 +89,9 @@ impl Rates {
 }
 
 impl State {
-    /// Whether a counter has the same value in all these rows, as most have most of the time;
-    /// then they are done.
-    fn stands_still(&mut self, times: &[u64], values: &[u64]) -> bool {
+    /// Whether a counter has its last value in all these rows, as most counters do most of the time;
+    /// then the rows are processed.
+    fn is_constant(&mut self, times: &[u64], values: &[u64]) -> bool {
         let (Kind::Counter { .. }, 0, Some((before, last))) = (self.kind, self.resolution, self.last) else {
             return false;
         };
@@ -125,8 +125,8 @@ impl State {
     }
 }
 
-/// How far a counter of that width moved. `None` where it went back: a counter of 64 bits
-/// does not wrap in practice, and one that dropped by less than half its range was corrected
+/// The increase of a counter of that width. `None` if it decreased: a counter of 64 bits
+/// does not wrap in practice, and a counter that dropped by less than half its range was corrected
 /// or reset, not wrapped.
 pub fn difference(from: u64, to: u64, bits: u8) -> Option<u64> {
     if to >= from {
@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_finer_than_the_resolution_is_shown() {
+    fn no_rate_is_finer_than_the_resolution() {
         let mut rates = Rates::new(&[series(Kind::COUNTER, Duration::from_millis(10))]);
         rates.push(0, &[Some(0)]);
         for ms in 1..10 {
@@ -204,7 +204,7 @@ mod tests {
         assert_eq!(difference(1 << 31, 0, 32), None);
         assert_eq!(difference(u64::MAX, 0, 64), None);
         assert_eq!(difference(u64::MAX, 3, 48), None);
-        // Whatever the values, and not always the range less one.
+        // The difference is right for any distance to the wrap.
         let end = 1u64 << 48;
         assert_eq!([1, 2, 1000].map(|n| difference(end - n, 5, 48)), [6, 7, 1005].map(Some));
     }
@@ -217,7 +217,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_column_at_once_is_what_its_rows_are(rows in rows(), cuts in proptest::collection::vec(1..9usize, 0..9), coarse: bool) {
+        fn a_column_has_the_values_of_its_rows(rows in rows(), cuts in proptest::collection::vec(1..9usize, 0..9), coarse: bool) {
             let mut batch = Batch::empty(2);
             let mut time = 5;
             for (step, value) in rows {

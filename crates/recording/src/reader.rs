@@ -1,4 +1,4 @@
-//! Reading recordings: ours, whole, damaged or still growing, and the original NUMAscope's.
+//! Reads recordings: complete, damaged or still growing ones, and those of the original NUMAscope.
 
 use crate::arrow::Place;
 use crate::batch::Batch;
@@ -14,7 +14,7 @@ use std::io::{self, BufRead, BufReader, ErrorKind, Read};
 use std::path::{Path, PathBuf};
 use thiserror::Error;
 
-/// A file that is no recording.
+/// Why a file cannot be opened as a recording.
 #[derive(Debug, Error)]
 pub enum OpenError {
     /// It cannot be read.
@@ -22,11 +22,11 @@ pub enum OpenError {
     Io {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         error: io::Error,
     },
     /// It is something else.
-    #[error("{path} is no recording: {why}; numa reads what 'numa record' writes and the JSON of NUMAscope")]
+    #[error("{path} is not a recording: {why}; numa reads files of 'numa record' and the JSON of NUMAscope")]
     Foreign {
         /// The file.
         path: PathBuf,
@@ -46,7 +46,7 @@ pub struct Reader {
     labels: u64,
 }
 
-/// A place between the batches of a recording, for [`Reader::go_to`].
+/// A position between the batches of a recording, for [`Reader::go_to`].
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct BatchPosition {
     /// Byte that the next batch begins at.
@@ -59,20 +59,20 @@ pub struct BatchPosition {
 
 #[derive(Debug)]
 enum Source {
-    Arrow { stream: Box<Stream>, side: Option<Ring> },
+    Arrow { stream: Box<Stream>, tail: Option<Ring> },
     Json(numascope::NumascopeRows<BufReader<File>>),
     Finished,
 }
 
 impl Reader {
-    /// Opens a recording. Batches that are damaged are left out; [`Reader::damage`] tells of them
-    /// once all others were read. What is no regular file is an error, so nothing waits for anybody.
+    /// Opens a recording. Damaged batches are skipped; [`Reader::damage`] describes them
+    /// after all others were read. Only regular files are opened, so that opening never blocks.
     pub fn open(path: &Path) -> Result<Self, OpenError> {
         let fail = |error| OpenError::Io { path: path.to_owned(), error };
         let foreign = |why: String| OpenError::Foreign { path: path.to_owned(), why };
         let file = open_to_read(path).map_err(|error| match error.kind() {
             ErrorKind::InvalidInput => {
-                foreign(format!("{error} (put what comes through a pipe into a file)"))
+                foreign(format!("{error} (write the content of a pipe to a file first)"))
             }
             _ => fail(error),
         })?;
@@ -88,26 +88,26 @@ impl Reader {
         }
         let stream = Box::new(Stream::open(path, reader, length)?);
         let header = stream.head().header.clone();
-        // Taken before the batches: of a recording that still grows, no row can then be missed
-        // between both.
-        let side = side_file(path).and_then(|content| Ring::of_side_file(&content, header.series.len()));
+        // Read before the batches, so that no row of a growing recording is missed
+        // between the two.
+        let tail = read_tail(path).and_then(|content| Ring::of_tail_file(&content, header.series.len()));
         let losses = Losses::since(header.started);
-        let source = Source::Arrow { stream, side };
+        let source = Source::Arrow { stream, tail };
         Ok(Self { header, source, losses, damage: None, rows: 0, labels: 0 })
     }
 
-    /// What the recording says of itself.
+    /// The description of the recording.
     pub fn header(&self) -> &Header {
         &self.header
     }
 
-    /// What was lost and why, once all batches were read; `None` when nothing was.
+    /// What was lost and why, after all batches were read; `None` if nothing was.
     pub fn damage(&self) -> Option<&str> {
         self.damage.as_deref()
     }
 
-    /// The place of the next batch.
-    pub fn mark(&self) -> BatchPosition {
+    /// The position of the next batch.
+    pub fn position(&self) -> BatchPosition {
         let position = match &self.source {
             Source::Arrow { stream, .. } => stream.position(),
             Source::Json(rows) => rows.position(),
@@ -116,30 +116,30 @@ impl Reader {
         BatchPosition { position, rows: self.rows, labels: self.labels }
     }
 
-    /// The places of all batches that follow, and at last that of the end, found without
-    /// unpacking them. `None` where the recording was not closed or is damaged between them, and
-    /// for one of NUMAscope, whose rows have to be read to be found.
-    pub fn marks(&mut self) -> Option<Vec<BatchPosition>> {
-        let mut marks = vec![self.mark()];
+    /// The positions of all following batches and of the end, found without decompressing.
+    /// `None` if the recording was not closed or is damaged between batches, and for recordings
+    /// of NUMAscope, whose rows are found only by reading them.
+    pub fn batch_positions(&mut self) -> Option<Vec<BatchPosition>> {
+        let mut positions = vec![self.position()];
         let Source::Arrow { stream, .. } = &mut self.source else { return None };
         while let Some((rows, labels)) = stream.skip().ok()? {
-            let last = marks.last()?;
+            let last = positions.last()?;
             let (rows, labels) = (last.rows + rows, last.labels + labels);
-            marks.push(BatchPosition { position: stream.position(), rows, labels });
+            positions.push(BatchPosition { position: stream.position(), rows, labels });
         }
-        Some(marks)
+        Some(positions)
     }
 
-    /// Goes on at a place of the same recording.
-    pub fn go_to(&mut self, mark: BatchPosition) -> io::Result<()> {
+    /// Continues at a position of the same recording.
+    pub fn go_to(&mut self, target: BatchPosition) -> io::Result<()> {
         match &mut self.source {
             Source::Arrow { stream, .. } => {
-                stream.go_to(mark.position, Place { rows: mark.rows, labels: mark.labels })?;
+                stream.go_to(target.position, Place { rows: target.rows, labels: target.labels })?;
             }
-            Source::Json(rows) => rows.go_to(mark.position, mark.rows + mark.labels)?,
+            Source::Json(rows) => rows.go_to(target.position, target.rows + target.labels)?,
             Source::Finished => return Ok(()),
         }
-        (self.rows, self.labels) = (mark.rows, mark.labels);
+        (self.rows, self.labels) = (target.rows, target.labels);
         Ok(())
     }
 
@@ -191,19 +191,19 @@ impl Reader {
         }
     }
 
-    /// The stream ends before its end: what follows may be in the side file.
+    /// The stream was not closed: the following rows may be in the tail file.
     fn end_with_tail(&mut self, error: Option<io::Error>) -> Option<Batch> {
-        let Source::Arrow { side, stream } = std::mem::replace(&mut self.source, Source::Finished) else {
+        let Source::Arrow { tail, stream } = std::mem::replace(&mut self.source, Source::Finished) else {
             return None;
         };
         let place = stream.place();
-        let found = side.map(|ring| {
-            let (kept, _) = ring.done();
+        let found = tail.map(|ring| {
+            let (consumed, _) = ring.consumed();
             ring.skip_to(place.rows, place.labels);
-            (rows_of(&ring, self.header.series.len()), kept.saturating_sub(place.rows))
+            (rows_of(&ring, self.header.series.len()), consumed.saturating_sub(place.rows))
         });
         if let Some((batch, lost)) = &found {
-            // A batch that was being written is in the side file still.
+            // The rows of a batch that was being written are still in the tail file.
             if *lost == 0 {
                 self.losses.forget_last();
             }
@@ -213,30 +213,32 @@ impl Reader {
             let left = stream.length().saturating_sub(stream.position());
             format!("the last {left} bytes could not be read: {error}")
         });
-        let without_side = || {
+        let without_tail = || {
             let rows = self.rows;
-            format!("{rows} rows before were read, and there is no side file with the rows after them")
+            format!("{rows} rows before were read, and there is no tail file with the rows after them")
         };
-        let mut said: Vec<String> = self.losses.text(stream.length()).into_iter().chain(unread).collect();
+        let mut messages: Vec<String> = self.losses.text(stream.length()).into_iter().chain(unread).collect();
         match &found {
             Some((_, 0)) => {}
-            Some((_, lost)) => said.push(format!("{lost} rows between were lost")),
-            None if said.is_empty() => said = vec!["the recording was not closed".into(), without_side()],
-            None => said.push(without_side()),
+            Some((_, lost)) => messages.push(format!("{lost} rows between were lost")),
+            None if messages.is_empty() => {
+                messages = vec!["the recording was not closed".into(), without_tail()]
+            }
+            None => messages.push(without_tail()),
         }
-        self.damage = Some(said.join("; ")).filter(|said| !said.is_empty());
+        self.damage = Some(messages.join("; ")).filter(|text| !text.is_empty());
         found.map(|(batch, _)| batch).filter(|batch| !batch.is_empty())
     }
 }
 
-/// What stands beside a recording that was not closed.
-pub(crate) fn side_file(path: &Path) -> Option<Vec<u8>> {
+/// The tail file of a recording that was not closed.
+pub(crate) fn read_tail(path: &Path) -> Option<Vec<u8>> {
     let mut content = Vec::new();
     open_to_read(&tail_of(path)).ok()?.read_to_end(&mut content).ok()?;
     Some(content)
 }
 
-/// All that waits in a ring.
+/// All pending entries of a ring.
 fn rows_of(ring: &Ring, columns: usize) -> Batch {
     let mut batch = Batch::empty(columns);
     let mut values = vec![None; columns];
@@ -253,7 +255,7 @@ fn rows_of(ring: &Ring, columns: usize) -> Batch {
     batch
 }
 
-/// The first byte that is no space: `[` for JSON.
+/// The first byte that is not a space: `[` for JSON.
 pub(crate) fn first_byte(reader: &mut impl BufRead) -> io::Result<Option<u8>> {
     let start = reader.fill_buf()?;
     Ok(start.iter().find(|b| !b.is_ascii_whitespace()).copied())

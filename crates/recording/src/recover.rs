@@ -1,8 +1,8 @@
-//! Making a whole recording of what a killed recorder left: the file and its side file.
+//! Completes the recording of a killed recorder with the rows of its tail file.
 
 use crate::arrow::{self, Encoder, Head, Place};
 use crate::names::tail_of;
-use crate::reader::{OpenError, first_byte, side_file};
+use crate::reader::{OpenError, first_byte, read_tail};
 use crate::ring::{self, Ring};
 use crate::stream::{Step, Stream};
 use crate::writer::append;
@@ -18,20 +18,20 @@ use thiserror::Error;
 /// What recovering did.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Recovered {
-    /// Rows and labels that the file held.
-    pub held: u64,
-    /// Rows and labels added from the side file.
+    /// Rows and labels in the file.
+    pub rows: u64,
+    /// Rows and labels added from the tail file.
     pub added: u64,
     /// Samples known to be lost.
     pub lost: u64,
-    /// Unreadable bytes, kept in this file.
+    /// Number of unreadable bytes, and the file to which they were moved.
     pub damaged: Option<(u64, PathBuf)>,
 }
 
-/// Why nothing was recovered. The files are as they were.
+/// Why nothing was recovered. The files are unchanged.
 #[derive(Debug, Error)]
 pub enum RecoverError {
-    /// It is no recording.
+    /// It is not a recording.
     #[error(transparent)]
     Open(#[from] OpenError),
     /// It is still being recorded.
@@ -42,13 +42,13 @@ pub enum RecoverError {
     Io {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         error: io::Error,
     },
 }
 
-/// Joins the rows of the side file to the recording and closes it. Damaged bytes are taken out and
-/// kept in a file beside it; all batches that are whole stay. Doing it again, or on a whole
+/// Appends the rows of the tail file to the recording and closes it. Damaged bytes are moved
+/// to a file next to it; all undamaged batches stay. Doing it again, or on a complete
 /// recording, changes nothing.
 pub fn recover(path: &Path) -> Result<Recovered, RecoverError> {
     let fail = |error| RecoverError::Io { path: path.to_owned(), error };
@@ -57,20 +57,20 @@ pub fn recover(path: &Path) -> Result<Recovered, RecoverError> {
         return Err(RecoverError::Busy(path.to_owned()));
     }
     let found = survey(path)?;
-    let mut result = Recovered { held: found.held, added: 0, lost: found.lost, damaged: None };
+    let mut result = Recovered { rows: found.rows, added: 0, lost: found.lost, damaged: None };
     if !found.closed || !found.damaged.is_empty() {
-        let content = if found.closed { None } else { side_file(path) };
-        let side = content.and_then(|content| Ring::of_side_file(&content, found.head.header.series.len()));
-        if let Some(ring) = &side {
-            result.lost += ring.done().0.saturating_sub(found.place.rows);
+        let content = if found.closed { None } else { read_tail(path) };
+        let tail = content.and_then(|content| Ring::of_tail_file(&content, found.head.header.series.len()));
+        if let Some(ring) = &tail {
+            result.lost += ring.consumed().0.saturating_sub(found.place.rows);
             ring.skip_to(found.place.rows, found.place.labels);
         }
         if !found.damaged.is_empty() {
             result.damaged = Some(set_aside(path, &found.damaged).map_err(fail)?);
         }
         let added = match found.whole {
-            Some(whole) => complete(path, whole, &found, side.as_ref()),
-            None => rebuild(path, &found, side.as_ref()),
+            Some(whole) => complete(path, whole, &found, tail.as_ref()),
+            None => rebuild(path, &found, tail.as_ref()),
         };
         result.added = added.map_err(fail)?;
     }
@@ -78,26 +78,26 @@ pub fn recover(path: &Path) -> Result<Recovered, RecoverError> {
     Ok(result)
 }
 
-/// What a file holds.
+/// The content of a file.
 struct Found {
     head: Head,
     /// Rows and labels in its batches.
-    held: u64,
+    rows: u64,
     /// Samples that were in damaged bytes.
     lost: u64,
-    /// The batches, and between them the samples that are lost.
+    /// The batches, and the lost samples between them.
     parts: Vec<Part>,
     damaged: Vec<Range<u64>>,
-    /// Where damage begins that goes to the end, or the end; `None` where there is damage before.
+    /// Where damage up to the end begins, or the end; `None` if there is damage before.
     whole: Option<u64>,
-    /// What is before the end.
+    /// Samples and labels before the end.
     place: Place,
     closed: bool,
 }
 
 enum Part {
     Whole(Range<u64>),
-    /// So many samples were here, and when the next ones are.
+    /// Number of samples that were here, and the time of the next one.
     Lost {
         rows: u64,
         before: Place,
@@ -116,7 +116,8 @@ fn survey(path: &Path) -> Result<Found, RecoverError> {
     let mut reader = BufReader::new(file);
     if first_byte(&mut reader).map_err(fail)? == Some(b'[') {
         return Err(foreign(
-            "it is JSON, which has no side file; 'numa export' and 'numa report' read its whole rows".into(),
+            "it is JSON, which has no tail file; 'numa export' and 'numa report' read its complete rows"
+                .into(),
         )
         .into());
     }
@@ -126,7 +127,7 @@ fn survey(path: &Path) -> Result<Found, RecoverError> {
         match stream.next().map_err(fail)? {
             Step::Batch { batch, at, before } => {
                 found.gap(before, batch.time.first().copied().unwrap_or_default());
-                found.held += batch.len() as u64;
+                found.rows += batch.len() as u64;
                 found.parts.push(Part::Whole(at));
                 found.place = stream.place();
             }
@@ -154,10 +155,10 @@ impl Found {
     fn new(head: Head) -> Self {
         let place = Place::default();
         let (parts, damaged) = (Vec::new(), Vec::new());
-        Self { head, held: 0, lost: 0, parts, damaged, whole: None, place, closed: false }
+        Self { head, rows: 0, lost: 0, parts, damaged, whole: None, place, closed: false }
     }
 
-    /// Notes what is lost before a batch.
+    /// Notes the samples that are lost before a batch.
     fn gap(&mut self, before: Place, time: u64) {
         let rows = before.rows.saturating_sub(self.place.rows);
         if rows > 0 && !self.damaged.is_empty() {
@@ -166,8 +167,8 @@ impl Found {
     }
 }
 
-/// Adds the rows of the side file to one of which so much is whole, and the end.
-fn complete(path: &Path, whole: u64, found: &Found, side: Option<&Ring>) -> io::Result<u64> {
+/// Appends the rows of the tail file and the end mark after the first `whole` bytes.
+fn complete(path: &Path, whole: u64, found: &Found, tail: Option<&Ring>) -> io::Result<u64> {
     let mut file = File::options().read(true).write(true).open(path)?;
     file.set_len(whole)?;
     let mut length = file.seek(SeekFrom::End(0))?;
@@ -176,16 +177,16 @@ fn complete(path: &Path, whole: u64, found: &Found, side: Option<&Ring>) -> io::
         length += bytes.len() as u64;
         Ok(())
     };
-    let added = add_rows(found, side, &mut add)?;
+    let added = add_rows(found, tail, &mut add)?;
     add(&arrow::END_OF_STREAM)?;
     file.sync_all()?;
     Ok(added)
 }
 
-/// Writes all that is whole anew, beside the file until it is done.
-fn rebuild(path: &Path, found: &Found, side: Option<&Ring>) -> io::Result<u64> {
+/// Writes all undamaged batches to a new file, which replaces the old one at the end.
+fn rebuild(path: &Path, found: &Found, tail: Option<&Ring>) -> io::Result<u64> {
     let mut from = open_to_read(path)?;
-    let mut to = OutputFile::create(path, Existing::Replaced)?;
+    let mut to = OutputFile::create(path, Existing::Replace)?;
     to.write_all(&found.head.message)?;
     let mut encoder = Encoder::new(&found.head)?;
     for part in &found.parts {
@@ -198,10 +199,10 @@ fn rebuild(path: &Path, found: &Found, side: Option<&Ring>) -> io::Result<u64> {
             }
         }
     }
-    let added = add_rows(found, side, &mut |bytes| to.write_all(bytes))?;
+    let added = add_rows(found, tail, &mut |bytes| to.write_all(bytes))?;
     to.write_all(&arrow::END_OF_STREAM)?;
     to.file().sync_all()?;
-    to.keep()?;
+    to.persist()?;
     Ok(added)
 }
 
@@ -212,19 +213,19 @@ fn copy(from: &mut File, at: &Range<u64>, to: &mut impl Write) -> io::Result<()>
     if copied < length { Err(ErrorKind::UnexpectedEof.into()) } else { Ok(()) }
 }
 
-/// Bytes that no reader understands are kept beside the recording, never thrown away.
+/// Moves damaged bytes to a file next to the recording; they are never deleted.
 fn set_aside(path: &Path, damaged: &[Range<u64>]) -> io::Result<(u64, PathBuf)> {
     let mut from = open_to_read(path)?;
     for number in 1u32.. {
         let mut name = path.as_os_str().to_owned();
         name.push(if number == 1 { ".damaged".to_owned() } else { format!(".damaged-{number}") });
         let target = PathBuf::from(name);
-        let mut to = match OutputFile::create(&target, Existing::Kept) {
+        let mut to = match OutputFile::create(&target, Existing::Keep) {
             Err(error) if error.kind() == ErrorKind::AlreadyExists => continue,
             other => other?,
         };
         damaged.iter().try_for_each(|at| copy(&mut from, at, &mut to))?;
-        to.keep()?;
+        to.persist()?;
         return Ok((damaged.iter().map(|at| at.end - at.start).sum(), target));
     }
     Err(ErrorKind::AlreadyExists.into())
@@ -232,10 +233,10 @@ fn set_aside(path: &Path, damaged: &[Range<u64>]) -> io::Result<(u64, PathBuf)> 
 
 fn add_rows(
     found: &Found,
-    side: Option<&Ring>,
+    tail: Option<&Ring>,
     add: &mut dyn FnMut(&[u8]) -> io::Result<()>,
 ) -> io::Result<u64> {
-    let Some(ring) = side else { return Ok(0) };
+    let Some(ring) = tail else { return Ok(0) };
     let mut encoder = Encoder::new(&found.head)?;
     let mut added = 0;
     loop {
@@ -245,6 +246,6 @@ fn add_rows(
         }
         add(&encoder.batch(&pending)?)?;
         added += pending.len() as u64;
-        pending.done();
+        pending.release();
     }
 }

@@ -1,8 +1,8 @@
-//! The only junction between the sampler and everything that looks at samples: a bounded
+//! The ring buffer, the only connection between the sampler and a consumer of samples: a bounded
 //! queue of rows and labels with one producer and one consumer, without locks.
 //!
-//! Its memory is plain words. For a recording they are the content of the side file
-//! `FILE.tail`, so that the rows not yet in the recording survive the death of the process.
+//! Its memory is an array of words. For a recording they are the content of the tail file
+//! `FILE.tail`, so that rows that are not yet in the recording survive a kill of the process.
 
 use crate::header::Header;
 use numakit_sys::clock::{self, Alarm};
@@ -11,7 +11,7 @@ use std::fs::File;
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering, fence};
 
-/// The words at the start. Their order is part of the format of side files.
+/// The words at the start. Their order is part of the format of tail files.
 mod head {
     pub const MAGIC: usize = 0;
     pub const COLUMNS: usize = 1;
@@ -25,10 +25,10 @@ mod head {
     pub const WORDS: usize = 16;
 }
 
-/// First word of a side file: `numatail` in little-endian, version 1 in the last byte.
+/// First word of a tail file: `numatail` in little-endian, version 1 in the last byte.
 const MAGIC: u64 = u64::from_le_bytes(*b"numatai1");
 
-/// Words for the labels that wait: 64 labels of the greatest length, thousands of short ones.
+/// Words for pending labels: 64 labels of maximum length, thousands of short ones.
 const LABEL_SPACE: usize = 32 * 1024;
 
 /// Words of the smallest page.
@@ -74,13 +74,13 @@ impl Shape {
     }
 }
 
-/// How many rows a batch of so many columns holds: 1,000, or what fits into 12 MiB.
+/// The number of rows in a batch with `columns` columns: 1,000, or what fits into 12 MiB.
 pub fn rows_per_batch(columns: usize) -> usize {
     ((12 << 20) / (columns.max(1) * 8)).clamp(1, 1000)
 }
 
 impl Ring {
-    /// A queue in memory, for views.
+    /// A queue in memory.
     pub fn in_memory(columns: usize, capacity: usize) -> io::Result<Self> {
         let shape = Shape { columns, capacity: capacity.max(1) };
         Ok(Self::over(SharedWords::anonymous(shape.words())?, shape))
@@ -92,7 +92,7 @@ impl Ring {
         let batch = rows_per_batch(columns);
         let shape = Shape { columns, capacity: batch + (batch / 2).max(8) };
         let words = SharedWords::of_file(file, shape.words())?;
-        // The places of rows are touched, so that the first store to each need not wait for the
+        // The memory of rows is touched here, so that the first store to each does not wait for the
         // file system.
         words[..shape.label_start()].iter().step_by(PAGE).for_each(|word| word.store(0, Ordering::Relaxed));
         Ok(Self::over(words, shape))
@@ -120,7 +120,7 @@ impl Ring {
         self.words[word].store(value, Ordering::Release);
     }
 
-    /// Producer: adds a row, or counts it as dropped when the consumer is too far behind.
+    /// Producer: adds a row, or counts it as dropped if the queue is full.
     pub fn push(&self, time: u64, took: u64, values: &[Option<u64>]) {
         let row = self.get(head::ROWS);
         if row - self.get(head::ROWS_DONE) >= self.shape.capacity as u64 {
@@ -141,14 +141,14 @@ impl Ring {
             valid.store(bits, Ordering::Relaxed);
         }
         self.set(head::ROWS, row + 1);
-        // Pairs with the fence in `wait`: one of both sides sees the other's store.
+        // Pairs with the fence in `wait`: at least one side sees the other's store.
         fence(Ordering::SeqCst);
         if row + 1 >= self.wake_at.load(Ordering::Relaxed) {
             self.wake();
         }
     }
 
-    /// Producer: adds a label before the next row. False when there is no room for it now.
+    /// Producer: adds a label before the next row. False if there is no room for it now.
     pub fn push_label(&self, time: u64, text: &str) -> bool {
         let at = self.get(head::LABEL_WORDS);
         let need = LABEL_HEAD + text.len().div_ceil(8);
@@ -167,9 +167,9 @@ impl Ring {
         }
         self.set(head::LABEL_WORDS, at + need as u64);
         self.set(head::LABELS, self.get(head::LABELS) + 1);
-        // Labels beyond half of their space close the batch early.
-        let waiting = at + need as u64 - self.get(head::LABEL_WORDS_DONE);
-        if waiting as usize > LABEL_SPACE / 2 || self.wake_at.load(Ordering::Relaxed) != u64::MAX {
+        // When labels take more than half of their space, the batch is written early.
+        let pending = at + need as u64 - self.get(head::LABEL_WORDS_DONE);
+        if pending as usize > LABEL_SPACE / 2 || self.wake_at.load(Ordering::Relaxed) != u64::MAX {
             self.wake();
         }
         true
@@ -179,7 +179,7 @@ impl Ring {
         &self.words[self.shape.label_start() + (at % LABEL_SPACE as u64) as usize]
     }
 
-    /// Producer: nothing will follow.
+    /// Producer: no more entries follow.
     pub fn close(&self) {
         self.closed.store(true, Ordering::Release);
         self.wake();
@@ -200,25 +200,25 @@ impl Ring {
         self.alarm.ring();
     }
 
-    /// Consumer: waits until so many rows wait, labels crowd, the queue is closed, or the
-    /// monotonic time comes. True while the queue is open.
+    /// Consumer: waits until `rows` rows are pending, labels are half full, the queue is closed, or the
+    /// monotonic time is reached. True while the queue is open.
     pub fn wait(&self, rows: usize, until: u64) -> bool {
         self.wake_at.store(self.get(head::ROWS_DONE) + rows as u64, Ordering::Relaxed);
         fence(Ordering::SeqCst);
-        let ready = || self.waiting_rows() >= rows || self.labels_crowd();
+        let ready = || self.pending_rows() >= rows || self.labels_half_full();
         if !ready() && !self.closed() {
             self.alarm.sleep_until(until);
         }
         !self.closed()
     }
 
-    /// Consumer: rows that wait.
-    pub fn waiting_rows(&self) -> usize {
+    /// Consumer: number of pending rows.
+    pub fn pending_rows(&self) -> usize {
         (self.get(head::ROWS) - self.get(head::ROWS_DONE)) as usize
     }
 
     /// Consumer: whether labels take more than half of their space.
-    pub fn labels_crowd(&self) -> bool {
+    pub fn labels_half_full(&self) -> bool {
         (self.get(head::LABEL_WORDS) - self.get(head::LABEL_WORDS_DONE)) as usize > LABEL_SPACE / 2
     }
 
@@ -227,18 +227,18 @@ impl Ring {
         self.shape.columns
     }
 
-    /// Rows that were taken or wait.
+    /// Rows that were consumed or are pending.
     pub fn total_rows(&self) -> u64 {
         self.get(head::ROWS)
     }
 
-    /// Consumer: a view of up to so many waiting rows and the labels among them.
-    pub fn pending(&self, most: usize) -> Pending<'_> {
+    /// Consumer: a view of up to `max` pending rows and the labels among them.
+    pub fn pending(&self, max: usize) -> Pending<'_> {
         let first = self.get(head::ROWS_DONE);
-        // Labels are counted before rows: a label that is seen stands before a row number
-        // that is then seen too, unless it stands at the very end.
+        // The number of labels is read before that of rows: each label precedes a row number
+        // that is read too, unless it is at the end.
         let labels = self.get(head::LABELS);
-        let rows = self.get(head::ROWS).min(first.saturating_add(most as u64));
+        let rows = self.get(head::ROWS).min(first.saturating_add(max as u64));
         let all = rows == self.get(head::ROWS);
         let mut pending = Pending { ring: self, first, rows, labels: Vec::new(), label_words: 0 };
         let mut at = self.get(head::LABEL_WORDS_DONE);
@@ -255,19 +255,19 @@ impl Ring {
         pending
     }
 
-    /// Consumer: what waits, again and again until the queue is closed and empty. Each view comes
-    /// when `rows` rows wait or `time` (ns) is over, and has at most `most` rows.
-    pub fn views(&self, rows: usize, most: usize, time: u64) -> impl Iterator<Item = Pending<'_>> {
+    /// Consumer: the pending entries, until the queue is closed and empty. Each view is returned
+    /// when `rows` rows are pending or after `time` ns, and has at most `max` rows.
+    pub fn views(&self, rows: usize, max: usize, time: u64) -> impl Iterator<Item = Pending<'_>> {
         std::iter::from_fn(move || {
             let open = self.wait(rows, clock::monotonic().saturating_add(time));
-            let pending = self.pending(most);
+            let pending = self.pending(max);
             (open || !pending.is_empty()).then_some(pending)
         })
     }
 
-    /// The content of a side file, for readers. `None` when it is no side file of such a
-    /// recording, or was not yet set up when its writer died.
-    pub fn of_side_file(content: &[u8], columns: usize) -> Option<Self> {
+    /// The content of a tail file, for readers. `None` if it is not a tail file of such a
+    /// recording, or was not initialised when its writer was killed.
+    pub fn of_tail_file(content: &[u8], columns: usize) -> Option<Self> {
         let word = |index: usize| {
             content.get(index * 8..index * 8 + 8).and_then(|b| b.try_into().ok()).map(u64::from_le_bytes)
         };
@@ -276,9 +276,9 @@ impl Ring {
         }
         let shape = Shape { columns, capacity: usize::try_from(word(head::CAPACITY)?).ok()? };
         let plausible = (1..=1 << 20).contains(&shape.capacity) && shape.words() * 8 == content.len();
-        let order = |done, all, most| -> Option<bool> {
+        let order = |done, all, max| -> Option<bool> {
             let all = word(all)?;
-            Some(all < 1 << 56 && all.checked_sub(word(done)?)? <= most)
+            Some(all < 1 << 56 && all.checked_sub(word(done)?)? <= max)
         };
         let ordered = order(head::ROWS_DONE, head::ROWS, shape.capacity as u64)?
             && order(head::LABELS_DONE, head::LABELS, LABEL_SPACE as u64)?
@@ -293,12 +293,12 @@ impl Ring {
         Some(Self::over(words, shape))
     }
 
-    /// Rows and labels that the recording already holds, as the side file counts them.
-    pub fn done(&self) -> (u64, u64) {
+    /// Rows and labels that are already in the recording, as the tail file counts them.
+    pub fn consumed(&self) -> (u64, u64) {
         (self.get(head::ROWS_DONE), self.get(head::LABELS_DONE))
     }
 
-    /// Reader of a side file: skips what the recording turned out to hold.
+    /// Reader of a tail file: skips the entries that are in the recording.
     pub fn skip_to(&self, rows: u64, labels: u64) {
         let rows = rows.clamp(self.get(head::ROWS_DONE), self.get(head::ROWS));
         self.set(head::ROWS_DONE, rows);
@@ -314,7 +314,7 @@ impl Ring {
     }
 }
 
-/// Rows and labels that wait, in their order. They stay until [`Pending::done`].
+/// Pending rows and labels, in order. They stay in the queue until [`Pending::release`].
 #[derive(Debug)]
 pub struct Pending<'a> {
     ring: &'a Ring,
@@ -331,12 +331,12 @@ struct Label {
     bytes: usize,
 }
 
-/// A waiting row or label.
+/// A pending row or label.
 #[derive(Debug, Clone, Copy)]
 pub enum RingEntry<'a> {
     /// A sample.
     Row(Row<'a>),
-    /// A label: time and its place in [`Pending::label_text`].
+    /// A label: its time, and its index for [`Pending::label_text`].
     Label {
         /// ns since 1970.
         time: u64,
@@ -345,7 +345,7 @@ pub enum RingEntry<'a> {
     },
 }
 
-/// A waiting sample.
+/// A pending sample.
 #[derive(Debug, Clone, Copy)]
 pub struct Row<'a> {
     words: &'a [AtomicU64],
@@ -383,12 +383,12 @@ impl<'a> Pending<'a> {
         (self.rows - self.first) as usize + self.labels.len()
     }
 
-    /// Whether nothing waits.
+    /// Whether there are no entries.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Rows and labels that were taken before.
+    /// Rows and labels that were consumed before.
     pub fn before(&self) -> (u64, u64) {
         (self.first, self.ring.get(head::LABELS_DONE))
     }
@@ -429,8 +429,8 @@ impl<'a> Pending<'a> {
         String::from_utf8_lossy(&bytes).into_owned()
     }
 
-    /// Frees the entries' places: they are kept elsewhere now.
-    pub fn done(self) {
+    /// Removes the entries from the queue.
+    pub fn release(self) {
         let labels = self.ring.get(head::LABELS_DONE) + self.labels.len() as u64;
         self.ring.set(head::LABEL_WORDS_DONE, self.label_words);
         self.ring.set(head::LABELS_DONE, labels);
@@ -442,8 +442,8 @@ impl<'a> Pending<'a> {
 mod tests {
     use super::*;
 
-    fn drain(ring: &Ring, most: usize) -> Vec<String> {
-        let pending = ring.pending(most);
+    fn drain(ring: &Ring, max: usize) -> Vec<String> {
+        let pending = ring.pending(max);
         let text = pending
             .entries()
             .map(|entry| match entry {
@@ -451,7 +451,7 @@ mod tests {
                 RingEntry::Label { time, index } => format!("{time}={}", pending.label_text(index)),
             })
             .collect();
-        pending.done();
+        pending.release();
         text
     }
 
@@ -479,13 +479,13 @@ mod tests {
         (1..=3).for_each(|time| ring.push(time, 0, &[Some(time)]));
         assert!(ring.push_label(4, "end"));
         ring.close();
-        let mut seen = Vec::new();
-        // Nobody waits: as many rows as asked for are there, or the queue is closed.
+        let mut views = Vec::new();
+        // This does not wait: enough rows are pending, or the queue is closed.
         for view in ring.views(1, 2, u64::MAX) {
-            seen.push((view.len() - view.labels(), view.labels()));
-            view.done();
+            views.push((view.len() - view.labels(), view.labels()));
+            view.release();
         }
-        assert_eq!((seen, ring.columns()), (vec![(2, 0), (1, 1)], 1));
+        assert_eq!((views, ring.columns()), (vec![(2, 0), (1, 1)], 1));
     }
 
     #[test]
@@ -507,7 +507,7 @@ mod tests {
         let long = "x".repeat(numakit_model::label::MAX_BYTES);
         let fit = (0..1000).take_while(|_| ring.push_label(0, &long)).count();
         assert_eq!(fit, LABEL_SPACE / (LABEL_HEAD + long.len() / 8));
-        assert!(ring.labels_crowd());
+        assert!(ring.labels_half_full());
         assert_eq!(drain(&ring, 10).len(), fit);
         for round in 0..200 {
             assert!(ring.push_label(round, &long[..round as usize * 17]));
@@ -539,7 +539,7 @@ mod tests {
                 next += 1;
             }
             let empty = pending.is_empty();
-            pending.done();
+            pending.release();
             if !open && empty {
                 break;
             }

@@ -1,4 +1,4 @@
-//! The thread that samples: the only one that touches sensors, and the only producer of
+//! The sampler thread: the only one that reads sensors, and the only producer of
 //! every ring. In its steady state it neither allocates nor locks.
 
 use crate::ring::Ring;
@@ -14,17 +14,17 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// The shortest interval. Not all that can be sampled can be sampled so often.
-pub const SHORTEST: Duration = Duration::from_micros(100);
-/// The longest interval.
-pub const LONGEST: Duration = Duration::from_secs(3600);
+/// Minimum interval. Not every sensor can be read so often.
+pub const MIN_INTERVAL: Duration = Duration::from_micros(100);
+/// Maximum interval.
+pub const MAX_INTERVAL: Duration = Duration::from_secs(3600);
 
 /// How the sampler thread is scheduled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Priority {
     /// Real-time where permitted, else normal.
     Auto,
-    /// As any other thread.
+    /// Like any other thread.
     Normal,
     /// Real-time, or an error.
     Realtime,
@@ -35,38 +35,38 @@ pub enum Priority {
 pub struct Settings {
     /// Time between two samples.
     pub interval: Duration,
-    /// Where the sampler runs; empty: anywhere.
+    /// The CPUs of the sampler; empty: all.
     pub cpus: CpuSet,
-    /// How urgently.
+    /// Its scheduling.
     pub priority: Priority,
 }
 
-/// What a running sampler is told.
+/// A command to a running sampler.
 #[derive(Debug)]
 pub enum Command {
-    /// Note this text now.
+    /// Write a label with this text.
     Label(String),
-    /// Note an event now.
+    /// Write a label for this event.
     Note(RecorderEvent),
-    /// Take no samples until told.
+    /// Take no samples until [`Command::Resume`].
     Pause,
     /// Take samples again.
     Resume,
     /// Change the interval.
     Interval(Duration),
-    /// Read the sensor of this name, or leave it alone.
+    /// Switch the sensor of this name on or off.
     Switch(String, bool),
-    /// Take one sample now, beside those of the interval.
+    /// Take one sample now, in addition to those of the interval.
     Sample,
-    /// Give rows to this ring too.
+    /// Write rows to this ring too.
     Attach(Arc<Ring>),
-    /// Give no more rows to this ring, and close it.
+    /// Write no more rows to this ring, and close it.
     Detach(Arc<Ring>),
     /// Take no more samples and close all rings.
     Stop,
 }
 
-/// What a sampler tells of itself while it runs.
+/// The state of a running sampler.
 #[derive(Debug, Default)]
 pub struct SamplerState {
     samples: AtomicU64,
@@ -98,7 +98,7 @@ impl SamplerState {
         self.lost.load(Ordering::Relaxed)
     }
 
-    /// Present interval.
+    /// The current interval.
     pub fn interval(&self) -> Duration {
         Duration::from_nanos(self.interval.load(Ordering::Relaxed))
     }
@@ -124,7 +124,7 @@ pub struct Sampler {
 }
 
 impl Sampler {
-    /// Starts sampling into these rings; the first sample is taken at once.
+    /// Starts sampling into these rings; the first sample is taken immediately.
     pub fn start(
         sensors: Vec<Box<dyn Sensor>>,
         settings: Settings,
@@ -145,7 +145,7 @@ impl Sampler {
             lost: 0,
         };
         let thread = std::thread::Builder::new().name("sampler".into()).spawn(move || {
-            let realtime = settle(&settings);
+            let realtime = configure_thread(&settings);
             run.state.realtime.store(matches!(realtime, Ok(true)), Ordering::Relaxed);
             let failed = realtime.is_err();
             let _ = ready.send(realtime.map(|_| ()));
@@ -159,14 +159,14 @@ impl Sampler {
         Ok(sampler)
     }
 
-    /// Tells it something; done before the next sample.
+    /// Sends a command, which is executed before the next sample.
     pub fn send(&self, command: Command) {
         if self.commands.send(command).is_ok() {
             self.alarm.ring();
         }
     }
 
-    /// What it tells of itself.
+    /// Its state.
     pub fn state(&self) -> &SamplerState {
         &self.state
     }
@@ -176,7 +176,7 @@ impl Sampler {
         self.thread.as_ref().is_some_and(|t| !t.is_finished())
     }
 
-    /// Takes no more samples, closes all rings and waits for the thread. The number of
+    /// Takes no more samples, closes all rings and waits for the thread. Returns the number of
     /// samples taken.
     pub fn stop(mut self) -> u64 {
         self.end();
@@ -197,8 +197,8 @@ impl Drop for Sampler {
     }
 }
 
-/// Where and how urgently this thread runs; whether it is real-time.
-fn settle(settings: &Settings) -> io::Result<bool> {
+/// Sets CPUs and scheduling of this thread; returns whether it is real-time.
+fn configure_thread(settings: &Settings) -> io::Result<bool> {
     if !settings.cpus.is_empty() {
         sched::set_affinity(&settings.cpus)?;
     }
@@ -211,10 +211,10 @@ fn settle(settings: &Settings) -> io::Result<bool> {
 }
 
 fn nanos(interval: Duration) -> u64 {
-    interval.clamp(SHORTEST, LONGEST).as_nanos() as u64
+    interval.clamp(MIN_INTERVAL, MAX_INTERVAL).as_nanos() as u64
 }
 
-/// UTC at the start and the monotonic clock since.
+/// The time of samples: UTC at the start plus the monotonic clock.
 struct Time {
     offset: u64,
     step: i64,
@@ -222,7 +222,7 @@ struct Time {
 }
 
 impl Time {
-    /// Steps shorter than this are not told from a slow reading of two clocks.
+    /// Smaller steps cannot be distinguished from a delay between reading two clocks.
     const STEP: u64 = 50_000_000;
 
     fn now() -> Self {
@@ -234,7 +234,7 @@ impl Time {
         self.offset + monotonic
     }
 
-    /// At most once a second: how far the wall clock was set since the last look.
+    /// By how much the wall clock was set since the last check; at most once a second.
     fn stepped(&mut self, monotonic: u64) -> Option<i64> {
         if monotonic < self.checked + 1_000_000_000 {
             return None;
@@ -259,17 +259,17 @@ struct Slot {
     period: u64,
     next: u64,
     failing: bool,
-    told: u64,
+    last_event: u64,
 }
 
 impl Slot {
     fn new(sensor: Box<dyn Sensor>) -> Self {
         let period = u64::try_from(sensor.period().as_nanos()).unwrap_or(u64::MAX);
         let name = sensor.series().first().map_or("", |s| s.metric.sensor()).to_owned();
-        Self { sensor, name, on: true, period, next: 0, failing: false, told: 0 }
+        Self { sensor, name, on: true, period, next: 0, failing: false, last_event: 0 }
     }
 
-    /// Reads it, or leaves it alone, from now on. What to note of that.
+    /// Switches it on or off. Returns the event for a label.
     fn switch(&mut self, on: bool) -> RecorderEvent {
         (self.on, self.next, self.failing) = (on, 0, false);
         if on {
@@ -279,14 +279,16 @@ impl Slot {
         }
     }
 
-    /// A label when the sensor began or ceased to fail; at most one a second.
+    /// The event when the sensor begins or stops failing; at most one a second.
     fn change(&mut self, now: u64) -> Option<RecorderEvent> {
         let failure = self.sensor.failure();
-        if failure.is_some() == self.failing || (self.told != 0 && now < self.told + 1_000_000_000) {
+        if failure.is_some() == self.failing
+            || (self.last_event != 0 && now < self.last_event + 1_000_000_000)
+        {
             return None;
         }
         self.failing = failure.is_some();
-        self.told = now;
+        self.last_event = now;
         Some(match failure {
             Some(why) => RecorderEvent::Absent(format!("{}: {why}", self.name)),
             None => RecorderEvent::Back(self.name.clone()),
@@ -294,14 +296,14 @@ impl Slot {
     }
 }
 
-/// A ring, and the labels that it had no room for yet.
+/// A ring, and the labels for which it has no room yet.
 struct Output {
     ring: Arc<Ring>,
     late: Vec<(u64, String)>,
 }
 
 impl Output {
-    /// Labels that wait for room; more than these are a runaway writer.
+    /// Maximum number of labels that wait for room; more are dropped.
     const MAX_LATE: usize = 10_000;
 
     fn new(ring: Arc<Ring>) -> Self {
@@ -354,10 +356,10 @@ impl Run {
         loop {
             let until = if self.state.paused() { u64::MAX / 2 } else { due };
             if !self.alarm.sleep_until(until) {
-                match self.obey(&mut values) {
-                    Obeyed::Stop => return,
-                    Obeyed::Restart => due = clock::monotonic(),
-                    Obeyed::GoOn => {}
+                match self.execute_commands(&mut values) {
+                    NextTick::Stop => return,
+                    NextTick::Restart => due = clock::monotonic(),
+                    NextTick::Unchanged => {}
                 }
                 continue;
             }
@@ -395,7 +397,7 @@ impl Run {
         self.state.samples.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// The next tick. Ticks whose whole interval has passed are lost, counted and told.
+    /// The next tick. Ticks whose whole interval has passed are lost: counted and labelled.
     fn next(&mut self, due: u64) -> u64 {
         let interval = self.state.interval.load(Ordering::Relaxed);
         let next = due + interval;
@@ -409,8 +411,8 @@ impl Run {
         next + missed * interval
     }
 
-    fn obey(&mut self, values: &mut [Option<u64>]) -> Obeyed {
-        let mut result = Obeyed::GoOn;
+    fn execute_commands(&mut self, values: &mut [Option<u64>]) -> NextTick {
+        let mut result = NextTick::Unchanged;
         while let Ok(command) = self.inbox.try_recv() {
             let now = clock::monotonic();
             match command {
@@ -423,14 +425,14 @@ impl Run {
                 Command::Resume if self.state.paused() => {
                     self.state.paused.store(false, Ordering::Relaxed);
                     self.note(now, &RecorderEvent::Resumed.text());
-                    result = Obeyed::Restart;
+                    result = NextTick::Restart;
                 }
                 Command::Pause | Command::Resume => {}
                 Command::Interval(interval) => {
                     self.state.interval.store(nanos(interval), Ordering::Relaxed);
                     self.note(now, &RecorderEvent::Interval(nanos(interval)).text());
                     self.slots.iter_mut().for_each(|s| s.next = 0);
-                    result = Obeyed::Restart;
+                    result = NextTick::Restart;
                 }
                 Command::Switch(name, on) => self.switch(now, &name, on),
                 Command::Sample => {
@@ -442,7 +444,7 @@ impl Run {
                     self.outputs.retain(|o| !Arc::ptr_eq(&o.ring, &ring));
                     ring.close();
                 }
-                Command::Stop => return Obeyed::Stop,
+                Command::Stop => return NextTick::Stop,
             }
         }
         result
@@ -464,8 +466,8 @@ impl Run {
     }
 }
 
-enum Obeyed {
-    GoOn,
+enum NextTick {
+    Unchanged,
     Restart,
     Stop,
 }

@@ -1,4 +1,4 @@
-//! The batches of a recording's file, and what lies between them where it is damaged.
+//! The batches of a recording's file, and the damaged bytes between them.
 
 use crate::arrow::{self, Head, Malformed, Message, Messages, Next, Place, Search};
 use crate::batch::Batch;
@@ -8,23 +8,23 @@ use std::io::{self, BufReader};
 use std::ops::Range;
 use std::path::Path;
 
-/// How far the copy of a damaged schema is searched for: it is in the first batch, and in one of
+/// The part of the file where a copy of a damaged schema is searched: it is in the first batch, and in one of
 /// fifty after that.
 const COPY_WITHIN: u64 = 64 << 20;
 
-/// The most rows that a damaged batch is believed to have had.
+/// Maximum plausible number of rows of a damaged batch.
 const MAX_ROWS: u64 = 1 << 20;
 
-/// What follows in a file.
+/// The next part of a file.
 #[derive(Debug)]
 pub(crate) enum Step {
     /// Rows, where their message is, and how many rows and labels are before them.
     Batch { batch: Batch, at: Range<u64>, before: Place },
-    /// Bytes that are no message of this recording.
+    /// Bytes that are not a message of this recording.
     Damaged(Damage),
-    /// The recording ends as it should.
+    /// The recording ends correctly.
     End,
-    /// It ends where a batch should begin: its writer did not close it.
+    /// It ends after a batch, without an end mark: its writer did not close it.
     Open,
 }
 
@@ -33,7 +33,7 @@ pub(crate) enum Step {
 pub(crate) struct Damage {
     /// Where.
     pub at: Range<u64>,
-    /// Samples that were in them, where that is known.
+    /// Number of samples in them, if known.
     pub rows: Option<u64>,
     /// What is wrong.
     pub why: String,
@@ -46,7 +46,7 @@ pub(crate) struct Stream {
     /// Where the schema is.
     begin: u64,
     head: Head,
-    /// What is wrong with the first bytes, where the schema is a copy.
+    /// What is wrong with the first bytes, if the schema is a copy.
     head_damage: Option<String>,
     length: u64,
     place: Place,
@@ -54,11 +54,11 @@ pub(crate) struct Stream {
 }
 
 impl Stream {
-    /// Reads the schema, or its copy where that is damaged.
+    /// Reads the schema, or its copy if it is damaged.
     pub fn open(path: &Path, file: BufReader<File>, length: u64) -> Result<Self, OpenError> {
         let fail = |error| OpenError::Io { path: path.to_owned(), error };
         let mut messages = Messages::new(file);
-        messages.pass_file_mark().map_err(fail)?;
+        messages.skip_file_mark().map_err(fail)?;
         let begin = messages.whole;
         let (head, head_damage) = match first(&mut messages).map_err(fail)? {
             Ok(head) => (head, None),
@@ -73,7 +73,7 @@ impl Stream {
         Ok(Self { messages, begin, head, head_damage, length, place: Place::default(), search })
     }
 
-    /// What the file begins with.
+    /// The first message of the file.
     pub fn head(&self) -> &Head {
         &self.head
     }
@@ -88,34 +88,34 @@ impl Stream {
         self.length
     }
 
-    /// Samples and labels before the next message, those that were lost included.
+    /// Samples and labels before the next message, including lost ones.
     pub fn place(&self) -> Place {
         self.place
     }
 
-    /// Goes on at a message, before which are at least so many rows and labels.
+    /// Continues at a message, before which there are at least these rows and labels.
     pub fn go_to(&mut self, position: u64, place: Place) -> io::Result<()> {
         self.place = place;
         self.messages.go_to(position)
     }
 
-    /// Samples and labels of the next batch, which is skipped without being checked. `None` at the
-    /// end; an error where anything is odd.
+    /// Number of samples and labels of the next batch, which is skipped unchecked. `None` at the
+    /// end; an error if anything is unexpected.
     pub fn skip(&mut self) -> Result<Option<(u64, u64)>, Malformed> {
-        let odd = || Malformed::new("what follows is no batch");
-        match self.messages.skip().map_err(|_| odd())? {
-            Next::Message(message) => arrow::count_rows(&message)?.map(Some).ok_or_else(odd),
+        let unexpected = || Malformed::new("the next message is not a batch");
+        match self.messages.skip().map_err(|_| unexpected())? {
+            Next::Message(message) => arrow::count_rows(&message)?.map(Some).ok_or_else(unexpected),
             Next::End => Ok(None),
-            Next::Open | Next::Damaged(_) => Err(odd()),
+            Next::Open | Next::Damaged(_) => Err(unexpected()),
         }
     }
 
-    /// What follows.
+    /// The next part.
     pub fn next(&mut self) -> io::Result<Step> {
         if self.messages.whole == self.begin
             && let Some(why) = self.head_damage.clone()
         {
-            return self.behind(self.begin, why, Some(0));
+            return self.after_damage(self.begin, why, Some(0));
         }
         let start = self.messages.whole;
         let (why, rows) = match self.messages.next()? {
@@ -131,7 +131,7 @@ impl Stream {
             Next::End => {
                 let end = self.messages.whole;
                 if let Some((_, Some(_))) = self.find(end)? {
-                    return self.behind(start, "its end is marked too early".into(), None);
+                    return self.after_damage(start, "its end mark is before its end".into(), None);
                 }
                 self.messages.go_to(end)?;
                 return Ok(Step::End);
@@ -139,7 +139,7 @@ impl Stream {
             Next::Open => return Ok(Step::Open),
             Next::Damaged(why) => (why.to_string(), None),
         };
-        self.behind(start, why, rows)
+        self.after_damage(start, why, rows)
     }
 
     /// The rows of a message that is one of this recording.
@@ -155,24 +155,24 @@ impl Stream {
         Expected { stream: self.head.stream, columns: self.head.header.series.len(), place: self.place }
     }
 
-    /// Goes on at the next message of this recording behind damaged bytes, in which so many rows
-    /// seem to have been.
-    fn behind(&mut self, start: u64, why: String, rows: Option<u64>) -> io::Result<Step> {
+    /// Continues at the next message of this recording after damaged bytes, which had `rows` rows
+    /// if that is known.
+    fn after_damage(&mut self, start: u64, why: String, rows: Option<u64>) -> io::Result<Step> {
         let (end, rows) = match self.find(start + 1)? {
             Some((end, Some(before))) => (end, Some(before.rows - self.place.rows)),
             Some((end, None)) => {
                 self.place.rows = self.place.rows.saturating_add(rows.unwrap_or(0));
                 (end, rows)
             }
-            // The side file may tell.
+            // The tail file may have the number.
             None => (self.length, None),
         };
         self.messages.go_to(end)?;
         Ok(Step::Damaged(Damage { at: start..end.max(start), rows, why }))
     }
 
-    /// The next message of this recording at or behind a place, or the mark of the end at the end
-    /// of the file: where it begins, and what is before it if it says so.
+    /// The next message of this recording at or after a position, or the end mark at the end
+    /// of the file: where it begins, and what is before it if known.
     fn find(&mut self, from: u64) -> io::Result<Option<(u64, Option<Place>)>> {
         let expected = self.expected();
         let wanted = |message: &Message| expected.check(message).ok().map(|(_, before)| before);
@@ -188,7 +188,7 @@ impl Stream {
     }
 }
 
-/// What the next batch of a recording is like.
+/// What the next batch must match.
 #[derive(Debug, Clone, Copy)]
 struct Expected {
     stream: Option<u32>,
@@ -203,7 +203,7 @@ impl Expected {
             None => self.place,
         };
         if before.rows < self.place.rows || before.rows > 1 << 56 || before.labels > 1 << 56 {
-            return Err(Malformed::new("a batch stands where it does not belong"));
+            return Err(Malformed::new("a batch is at the wrong position"));
         }
         let batch = arrow::decode_batch(message, self.columns)?;
         Ok((batch.ok_or_else(|| Malformed::new("an unknown kind of message"))?, before))
@@ -217,7 +217,7 @@ fn first(messages: &mut Messages<BufReader<File>>) -> io::Result<Result<Head, Ma
         Next::End | Next::Open => Err(Malformed::new("it is empty")),
         Next::Damaged(why) => Err(why),
     };
-    // A schema whose seal was damaged looks like one of old, but its batches have theirs.
+    // A schema with a damaged seal looks like one of an old recording, but its batches have seals.
     if head.as_ref().is_ok_and(|head| head.stream.is_none()) {
         let begin = messages.whole;
         let batch = messages.skip()?;
@@ -229,7 +229,7 @@ fn first(messages: &mut Messages<BufReader<File>>) -> io::Result<Result<Head, Ma
     Ok(head)
 }
 
-/// The schema that a batch carries.
+/// The copy of the schema in a batch.
 fn copy(messages: &mut Messages<BufReader<File>>, length: u64) -> io::Result<Option<Head>> {
     let wanted = |message: &Message| {
         let head = Head::of_bytes(&arrow::schema_in_batch(message).ok()?).ok()?;

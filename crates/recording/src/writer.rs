@@ -1,5 +1,5 @@
-//! A recording that is being made: the file, its side file, and the thread that moves rows
-//! from one to the other.
+//! The recorder: the file, its tail file, and the thread that moves rows
+//! from the ring to the file.
 
 mod sink;
 
@@ -22,42 +22,42 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 use thiserror::Error;
 
-/// After this time the rows that wait become a batch, however few they are, so that programs that
-/// know nothing of the side file see them.
+/// After this time the pending rows become a batch, however few they are, so that programs that
+/// do not read the tail file see them.
 pub const BATCH_TIME: Duration = Duration::from_secs(300);
-/// The same where there is no side file.
+/// The same without a tail file.
 const STREAM_TIME: Duration = Duration::from_secs(10);
 
-/// A recording that cannot be begun or kept.
+/// Why a recording cannot be started or continued.
 #[derive(Debug, Error)]
 pub enum WriteError {
-    /// The file is there already.
-    #[error("{0} exists; give another name, or --force to replace it")]
+    /// The file exists.
+    #[error("{0} exists; choose another name, or use --force to replace it")]
     Exists(PathBuf),
     /// Another process records to it.
-    #[error("{0} is being recorded by another process; give another name")]
+    #[error("another process records to {0}; choose another name")]
     Busy(PathBuf),
-    /// The name promises another format.
+    /// The name has the extension of another format.
     #[error(
-        "{path} would be taken for {format}, but a recording is an Arrow stream; record to {instead}, and \
-         'numa export {instead}' makes other formats of it"
+        "{path} has the extension of {format}, but a recording is an Arrow stream; record to {instead}, and \
+         'numa export {instead}' converts it"
     )]
     Name {
         /// The file.
         path: PathBuf,
-        /// What the name promises.
+        /// The format of that extension.
         format: &'static str,
-        /// A right name.
+        /// A correct name.
         instead: PathBuf,
     },
-    /// It or its side file cannot be made.
+    /// It or its tail file cannot be created.
     #[error("cannot record to {path}: {error}; {fix}")]
     Create {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         error: io::Error,
-        /// What to do.
+        /// The fix.
         fix: &'static str,
     },
     /// Writing stopped in the middle.
@@ -65,14 +65,14 @@ pub enum WriteError {
     Stopped {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         error: io::Error,
-        /// Where the rows are.
+        /// Where the rows are saved.
         kept: String,
     },
 }
 
-/// A recording that is being made.
+/// A recording in progress.
 #[derive(Debug)]
 pub struct Recorder {
     path: PathBuf,
@@ -83,9 +83,9 @@ pub struct Recorder {
 }
 
 impl Recorder {
-    /// Makes the file and its side file and starts the writer. An existing file is only
-    /// replaced when forced, and not before the new one is begun; one that another process is
-    /// recording to never is.
+    /// Creates the file and its tail file and starts the writer. An existing file is only
+    /// replaced if forced, and only after the new one was created; a file to which another process
+    /// records is never replaced.
     pub fn create(path: &Path, header: &Header, force: bool) -> Result<Self, WriteError> {
         Self::create_with(path, header, force, BATCH_TIME)
     }
@@ -100,8 +100,8 @@ impl Recorder {
         Self::start(Files::create(path, header, force, batch_time)?)
     }
 
-    /// Records to an open pipe or file, called so in messages. There is no side file: when the
-    /// process is killed, what is not in a batch is lost.
+    /// Records to an open pipe or file with this name in messages. There is no tail file: if the
+    /// process is killed, rows that are not in a batch are lost.
     pub fn stream(to: File, name: &str, header: &Header) -> Result<Self, WriteError> {
         Self::start(Files::stream(to, Path::new(name), header)?)
     }
@@ -118,17 +118,17 @@ impl Recorder {
         Ok(Self { path, streams, ring, bytes, thread })
     }
 
-    /// Where the sampler puts rows.
+    /// The ring for the sampler's rows.
     pub fn ring(&self) -> &Arc<Ring> {
         &self.ring
     }
 
-    /// The file, or what it is called.
+    /// The file, or its name in messages.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The same, unless it is a pipe or a file that somebody else opened.
+    /// The file; `None` for a pipe or a file that the caller opened.
     pub fn file(&self) -> Option<&Path> {
         (!self.streams).then_some(self.path.as_path())
     }
@@ -138,12 +138,12 @@ impl Recorder {
         self.bytes.load(Ordering::Relaxed)
     }
 
-    /// The same, for after [`Recorder::finish`].
+    /// The same, also usable after [`Recorder::finish`].
     pub fn size(&self) -> Arc<AtomicU64> {
         Arc::clone(&self.bytes)
     }
 
-    /// Whether the writer gave up; [`Recorder::finish`] then tells why.
+    /// Whether the writer failed; [`Recorder::finish`] then returns the error.
     pub fn failed(&self) -> bool {
         self.thread.is_finished()
     }
@@ -163,7 +163,7 @@ impl Recorder {
 
 fn kept_in_tail(path: &Path) -> String {
     format!(
-        "what was sampled is kept in it and in {}; when the cause is gone, 'numa recover {}' joins them",
+        "all samples are in it and in {}; after fixing the cause, 'numa recover {}' joins them",
         tail_of(path).display(),
         path.display()
     )
@@ -172,18 +172,18 @@ fn kept_in_tail(path: &Path) -> String {
 fn create_error(path: &Path, error: io::Error) -> WriteError {
     let fix = match error.kind() {
         ErrorKind::AlreadyExists => return WriteError::Exists(path.to_owned()),
-        ErrorKind::InvalidInput => "give another name with -o; '-o -' writes to standard output",
-        ErrorKind::NotFound => "make the directory first, or give another name with -o",
+        ErrorKind::InvalidInput => "choose another name with -o; '-o -' writes to standard output",
+        ErrorKind::NotFound => "create the directory first, or choose another name with -o",
         ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem => {
-            "give a name in a directory that you may write to with -o"
+            "choose a directory that you may write to with -o"
         }
         ErrorKind::StorageFull | ErrorKind::QuotaExceeded => {
-            "free some space, or give a name on another disk with -o"
+            "free some space, or choose a file on another disk with -o"
         }
         io::ErrorKind::FileTooLarge => {
-            "raise the limit of file sizes ('ulimit -f unlimited'), or sample fewer series with -e"
+            "raise the limit on file sizes ('ulimit -f unlimited'), or sample fewer series with -e"
         }
-        _ => "give another name with -o",
+        _ => "choose another name with -o",
     };
     WriteError::Create { path: path.to_owned(), error, fix }
 }
@@ -191,12 +191,12 @@ fn create_error(path: &Path, error: io::Error) -> WriteError {
 struct Files {
     path: PathBuf,
     sink: Sink,
-    // Held for its lock, which says that the recording is being made.
+    // Open for its lock, which marks a recording in progress.
     tail: Option<File>,
     ring: Arc<Ring>,
     bytes: Arc<AtomicU64>,
     encoder: Encoder,
-    /// What is still to be written before the first batch: nobody but the writer waits for a pipe.
+    /// Bytes before the first batch, written by the writer thread, since a pipe may block.
     head: Vec<u8>,
     batch: usize,
     batch_time: Duration,
@@ -204,30 +204,30 @@ struct Files {
 
 impl Files {
     fn create(path: &Path, header: &Header, force: bool, batch_time: Duration) -> Result<Self, WriteError> {
-        if let Some(format) = names::promises(path) {
+        if let Some(format) = names::other_format(path) {
             let instead = path.with_extension(names::EXTENSION);
             return Err(WriteError::Name { path: path.to_owned(), format, instead });
         }
         let fail = |error| create_error(path, error);
         let mut file = OutputFile::create(path, Existing::forced(force)).map_err(fail)?;
         let tail_path = tail_of(file.place());
-        let (old, made) = lock_tail(path, &tail_path)?;
-        let begun = || {
+        let (old, created) = lock_tail(path, &tail_path)?;
+        let create = || {
             if !force && old.metadata().is_ok_and(|m| m.len() > 0) {
                 return Err(WriteError::Exists(tail_path.clone()));
             }
-            // All of it is there before anything that was there before goes.
-            let tail = OutputFile::create(&tail_path, Existing::Replaced).map_err(fail)?;
+            // Everything is created before anything is replaced.
+            let tail = OutputFile::create(&tail_path, Existing::Replace).map_err(fail)?;
             let ring = Ring::in_file(header, tail.file()).map_err(fail)?;
             let head = head_of(header).map_err(fail)?;
             file.write_all(&head.message).map_err(fail)?;
             let encoder = Encoder::new(&head).map_err(fail)?;
             tail.file().try_lock().map_err(|error| fail(error.into()))?;
-            let tail = tail.keep().map_err(fail)?;
-            Ok((file.keep().map_err(fail)?, tail, ring, encoder, head))
+            let tail = tail.persist().map_err(fail)?;
+            Ok((file.persist().map_err(fail)?, tail, ring, encoder, head))
         };
-        let (file, tail, ring, encoder, head) = begun().inspect_err(|_| {
-            if made {
+        let (file, tail, ring, encoder, head) = create().inspect_err(|_| {
+            if created {
                 let _ = std::fs::remove_file(&tail_path);
             }
         })?;
@@ -267,7 +267,7 @@ impl Files {
         let result = self.move_rows();
         let stopped = |path, error, kept| Err(WriteError::Stopped { path, error, kept });
         let (Sink::File(file), Some(tail)) = (self.sink, self.tail) else {
-            let kept = "what was written before is a recording that was not closed".to_owned();
+            let kept = "the batches before are readable, as a recording that was not closed".to_owned();
             return result.or_else(|error| stopped(self.path, error, kept));
         };
         if let Err(error) = result {
@@ -278,11 +278,11 @@ impl Files {
             let _ = std::fs::remove_file(tail_of(&self.path));
         }
         drop(tail);
-        if sink::has_a_name(&file) {
+        if sink::is_linked(&file) {
             return Ok(());
         }
         let kept = sink::rescue(&self.path, file);
-        stopped(self.path, io::Error::other("it was removed meanwhile"), kept)
+        stopped(self.path, io::Error::other("it was removed during the recording"), kept)
     }
 
     fn move_rows(&mut self) -> io::Result<()> {
@@ -293,7 +293,7 @@ impl Files {
         loop {
             let open = self.ring.wait(self.batch, due);
             let late = clock::monotonic() >= due;
-            let ready = self.ring.waiting_rows() >= self.batch || self.ring.labels_crowd() || late;
+            let ready = self.ring.pending_rows() >= self.batch || self.ring.labels_half_full() || late;
             if open && !ready {
                 continue;
             }
@@ -309,7 +309,7 @@ impl Files {
             let length = self.bytes.load(Ordering::Relaxed);
             self.sink.append(length, &message)?;
             self.bytes.store(length + message.len() as u64, Ordering::Relaxed);
-            pending.done();
+            pending.release();
         }
         self.append(&arrow::END_OF_STREAM)
     }
@@ -325,12 +325,12 @@ fn head_of(header: &Header) -> io::Result<Head> {
     Head::new(header).map_err(io::Error::other)
 }
 
-/// The side file as it is, locked, and whether it was made for that.
+/// The tail file, locked, and whether it was created for that.
 fn lock_tail(path: &Path, tail: &Path) -> Result<(File, bool), WriteError> {
     let fail = |error| create_error(tail, error);
     loop {
-        // Whatever is there and is no regular file is not opened.
-        let made = match OutputFile::create(tail, Existing::Kept).and_then(OutputFile::keep) {
+        // Only a regular file is opened.
+        let created = match OutputFile::create(tail, Existing::Keep).and_then(OutputFile::persist) {
             Ok(_) => true,
             Err(error) if error.kind() == ErrorKind::AlreadyExists => false,
             Err(error) => return Err(fail(error)),
@@ -343,9 +343,9 @@ fn lock_tail(path: &Path, tail: &Path) -> Result<(File, bool), WriteError> {
         if file.try_lock().is_err() {
             return Err(WriteError::Busy(path.to_owned()));
         }
-        // Who held the lock may have replaced or removed the file.
+        // The process that held the lock may have replaced or removed the file.
         if is_at(&file, tail).map_err(fail)? {
-            return Ok((file, made));
+            return Ok((file, created));
         }
     }
 }

@@ -1,15 +1,13 @@
-//! The second guard: what runs where, whatever the locks say. Looks at the affinity masks of all
-//! tasks.
+//! The audit: which programs run on which cores, whatever the locks say. It reads the affinity masks of all tasks.
 //!
-//! A program whose keeper was killed and that had closed the descriptor has no locks any more, but
-//! still runs on its cores: it and all that it started bear the tag that its record names, whatever
-//! their masks and environments have become. What others bound without us is told as well, so that
-//! it can be left alone. A process that a cpuset confines, as all those of a container, is not bound
-//! by that.
+//! If a program's supervisor was killed and the program had closed the descriptor, it has no locks any more but
+//! still runs on its cores. It and its descendants have the tag that its record names, whatever their masks and
+//! environments are now. Processes that others bound to CPUs without the registry are listed too, so that their
+//! CPUs are avoided. A process in a cpuset, such as those of a container, does not count as bound for that.
 
 pub(crate) mod proc;
 
-use crate::holding::{BoundProcess, HolderState, Holding, ProcessId, Who};
+use crate::holding::{BoundProcess, Holder, HolderState, Holding, ProcessId};
 use crate::record::HolderRecord;
 use crate::scan::{Scan, pid_namespace};
 use crate::tag;
@@ -20,55 +18,61 @@ use proc::{Confinements, Task};
 use std::cell::OnceCell;
 use std::collections::BTreeSet;
 
-/// What runs without locks.
+/// Programs and processes without locks.
 #[derive(Debug, Default)]
 pub(crate) struct Audit {
-    /// Programs that were started by us and whose locks are gone.
-    pub lost: Vec<Lost>,
-    /// What others bound.
+    /// Programs of `numa run` that have lost their locks.
+    pub lost: Vec<LostProgram>,
+    /// Processes that others bound.
     pub bound: Vec<BoundProcess>,
 }
 
-/// A program of ours without locks in the registry.
+/// A program of `numa run` without locks in the registry.
 #[derive(Debug)]
-pub(crate) struct Lost {
+pub(crate) struct LostProgram {
     /// Its record, if there is one.
     pub slot: Option<u64>,
     cpus: CpuSet,
-    /// That these are its cores is written somewhere; otherwise it may run there.
-    is_told: bool,
-    who: Who,
+    /// Its record or environment says that these are its cores; otherwise they are the CPUs that it may run on.
+    is_declared: bool,
+    holder: Holder,
     pid: u32,
 }
 
-/// Processes that come while others are looked at are looked at as well, so often at most.
-const ROUNDS: usize = 16;
+/// Processes that start during the audit are audited in another round.
+const MAX_ROUNDS: usize = 16;
 
-impl Lost {
+impl LostProgram {
     pub fn is_within(&self, held: &CpuSet) -> bool {
         self.cpus.is_subset(held)
     }
 
-    /// Whether the process is still there.
+    /// Whether the process still exists.
     pub fn lives(&self, root: &SysRoot) -> bool {
         TaskDir::of(root, self.pid).exists()
     }
 
-    pub fn holding(self, pids: u64) -> Holding {
-        let same_pids = true;
+    pub fn holding(self, pid_namespace: u64) -> Holding {
+        let same_pid_namespace = true;
         let own = numakit_sys::tag::own();
-        let ours = own.is_some() && own == self.who.tag;
-        let who = Who { pids, ..self.who };
-        Holding { cpus: self.cpus, state: HolderState::Bound(self.pid), who: Some(who), same_pids, ours }
+        let is_own = own.is_some() && own == self.holder.tag;
+        let holder = Holder { pid_namespace, ..self.holder };
+        Holding {
+            cpus: self.cpus,
+            state: HolderState::Bound(self.pid),
+            holder: Some(holder),
+            same_pid_namespace,
+            is_own,
+        }
     }
 }
 
-/// Looks at all tasks but those that this process descends from. Programs whose tag is of one of
-/// the `identities` are of this registry: they are looked for where it may have been removed.
-pub(crate) fn look(root: &SysRoot, me: u32, scan: &Scan, identities: &[u64]) -> Audit {
+/// Audits all tasks. Programs with a tag of one of the `identities` belong to this registry: they are searched for
+/// if the file may have been removed.
+pub(crate) fn audit_tasks(root: &SysRoot, me: u32, scan: &Scan, identities: &[u64]) -> Audit {
     let Some(online) = proc::online(root) else { return Audit::default() };
     let mine = proc::mask(root, me, me).unwrap_or_default();
-    let mut look = Look {
+    let mut auditor = Auditor {
         root,
         me,
         scan,
@@ -80,22 +84,21 @@ pub(crate) fn look(root: &SysRoot, me: u32, scan: &Scan, identities: &[u64]) -> 
         by_tag: !identities.is_empty() || scan.stale.iter().any(|(_, record)| !record.ended),
         audit: Audit::default(),
     };
-    let mut seen = proc::kernel_threads(root);
-    seen.insert(me);
-    for _ in 0..ROUNDS {
+    let mut visited = proc::kernel_threads(root);
+    visited.insert(me);
+    for _ in 0..MAX_ROUNDS {
         let all = processes(root).unwrap_or_default();
-        let fresh: Vec<u32> = all.into_iter().filter(|pid| !seen.contains(pid)).collect();
-        // One that is gone may have left children, which are in the next list.
-        seen.extend(fresh.iter().filter(|pid| look.visit(**pid)));
-        if fresh.is_empty() || !look.by_tag {
+        let new: Vec<u32> = all.into_iter().filter(|pid| !visited.contains(pid)).collect();
+        // A process that has ended may have left children, which are in the next list.
+        visited.extend(new.iter().filter(|pid| auditor.visit(**pid)));
+        if new.is_empty() || !auditor.by_tag {
             break;
         }
     }
-    look.audit
+    auditor.audit
 }
 
-/// A look at all processes.
-struct Look<'a> {
+struct Auditor<'a> {
     root: &'a SysRoot,
     me: u32,
     scan: &'a Scan,
@@ -104,13 +107,13 @@ struct Look<'a> {
     online: CpuSet,
     ancestors: OnceCell<BTreeSet<u32>>,
     confinements: Confinements,
-    /// Programs are told by their tags as well.
+    /// Programs are recognised by their tags too.
     by_tag: bool,
     audit: Audit,
 }
 
-impl Look<'_> {
-    /// Whether the process is there.
+impl Auditor<'_> {
+    /// Returns whether the process exists.
     fn visit(&mut self, pid: u32) -> bool {
         let all = proc::masks(self.root, pid);
         let masks: Vec<&CpuSet> = all.iter().filter(|mask| **mask != self.online).collect();
@@ -119,29 +122,29 @@ impl Look<'_> {
         let tag = if self.by_tag { numakit_sys::tag::of(self.root, pid) } else { None };
         if is_narrow || self.is_suspect(pid, tag) {
             let task = Task::read(self.root, pid, cpus, tag);
-            task.into_iter().for_each(|task| self.judge(task, &masks));
+            task.into_iter().for_each(|task| self.classify(task, &masks));
         }
         !all.is_empty()
     }
 
-    /// Whether a process may be of a program without locks, wherever it may run.
+    /// Whether a process may belong to a program without locks, whatever its mask.
     fn is_suspect(&self, pid: u32, tag: Option<u64>) -> bool {
-        let is_of = |who: &Who| {
-            who.program.is_some_and(|program| program.pid == pid) || tag.is_some() && who.tag == tag
+        let is_of = |holder: &Holder| {
+            holder.program.is_some_and(|program| program.pid == pid) || tag.is_some() && holder.tag == tag
         };
-        let lost = |record: &HolderRecord| self.by_tag && !record.ended && is_of(&record.who);
+        let lost = |record: &HolderRecord| self.by_tag && !record.ended && is_of(&record.holder);
         self.scan.stale.iter().any(|(_, record)| lost(record)) || tag.is_some_and(|tag| self.is_orphan(tag))
     }
 
-    /// Whether a tag is of this registry, and no record tells of it.
+    /// Whether a tag belongs to this registry but to no record.
     fn is_orphan(&self, tag: u64) -> bool {
-        let held = self.scan.holdings.iter().filter_map(|holding| holding.who.as_ref());
-        let known = held.chain(self.scan.stale.iter().map(|(_, record)| &record.who));
-        tag::is_of(tag, self.identities) && known.into_iter().all(|who| who.tag != Some(tag))
+        let held = self.scan.holdings.iter().filter_map(|holding| holding.holder.as_ref());
+        let known = held.chain(self.scan.stale.iter().map(|(_, record)| &record.holder));
+        tag::is_of(tag, self.identities) && known.into_iter().all(|holder| holder.tag != Some(tag))
     }
 
-    fn judge(&mut self, task: Task, masks: &[&CpuSet]) {
-        if let Some(lost) = self.lost(&task) {
+    fn classify(&mut self, task: Task, masks: &[&CpuSet]) {
+        if let Some(lost) = self.lost_program(&task) {
             self.add(lost);
             return;
         }
@@ -158,78 +161,79 @@ impl Look<'_> {
         }
     }
 
-    /// Each program once. What one of its processes says counts more than where others may run.
-    fn add(&mut self, lost: Lost) {
-        let is_same = |other: &&mut Lost| {
-            other.slot == lost.slot && (lost.slot.is_some() || other.who.tag == lost.who.tag)
+    /// Adds each program once. Cores that one of its processes declares replace CPUs that others may run on.
+    fn add(&mut self, lost: LostProgram) {
+        let is_same = |other: &&mut LostProgram| {
+            other.slot == lost.slot && (lost.slot.is_some() || other.holder.tag == lost.holder.tag)
         };
         match self.audit.lost.iter_mut().find(is_same) {
             None => self.audit.lost.push(lost),
-            Some(other) if lost.is_told && !other.is_told => *other = lost,
-            Some(other) if !other.is_told => other.cpus = other.cpus.or(&lost.cpus),
+            Some(other) if lost.is_declared && !other.is_declared => *other = lost,
+            Some(other) if !other.is_declared => other.cpus = other.cpus.or(&lost.cpus),
             Some(_) => {}
         }
     }
 
     /// The program that a task belongs to, if it has cores without locks.
-    fn lost(&self, task: &Task) -> Option<Lost> {
-        let of_us = |(_, record): &&(u64, HolderRecord)| !record.ended && !record.cpus.is_subset(&self.held);
-        let mut stale = self.scan.stale.iter().filter(of_us);
+    fn lost_program(&self, task: &Task) -> Option<LostProgram> {
+        let is_unlocked =
+            |(_, record): &&(u64, HolderRecord)| !record.ended && !record.cpus.is_subset(&self.held);
+        let mut stale = self.scan.stale.iter().filter(is_unlocked);
         if let Some((slot, record)) = stale.find(|(_, record)| is_of(task, record)) {
-            let (cpus, who) = (record.cpus.minus(&self.held), record.who.clone());
-            return Some(Lost { slot: Some(*slot), cpus, is_told: true, who, pid: task.pid });
+            let (cpus, holder) = (record.cpus.minus(&self.held), record.holder.clone());
+            return Some(LostProgram { slot: Some(*slot), cpus, is_declared: true, holder, pid: task.pid });
         }
         let tag = task.tag.filter(|&tag| self.is_orphan(tag))?;
-        // Somebody removed or emptied the file.
-        let who = Who {
+        // The file was removed or emptied.
+        let holder = Holder {
             application: task.command.clone(),
             user: *task.users.first()?,
             since_boot: task.start,
             program: Some(ProcessId { pid: task.pid, start: task.start }),
             tag: Some(tag),
-            ..Who::default()
+            ..Holder::default()
         };
         let cpus = self.cpus_without_record(task)?.minus(&self.held);
-        let is_told = task.application.is_some();
-        (!cpus.is_empty()).then_some(Lost { slot: None, cpus, is_told, who, pid: task.pid })
+        let is_declared = task.application_cpus.is_some();
+        (!cpus.is_empty()).then_some(LostProgram { slot: None, cpus, is_declared, holder, pid: task.pid })
     }
 
-    /// What a program was given: as its environment says, else where it runs.
+    /// The CPUs of a program: those that its environment names, else those that it may run on.
     fn cpus_without_record(&self, task: &Task) -> Option<CpuSet> {
-        if let Some(cpus) = &task.application {
+        if let Some(cpus) = &task.application_cpus {
             return Some(cpus.clone());
         }
         if !task.cpus.is_empty() {
             return Some(task.cpus.clone());
         }
-        // It may run everywhere. If its keeper lives and somebody unknown has locks, these are its own.
+        // It may run everywhere. If its supervisor lives and there are locks of an unknown holder, these are its own.
         let is_unknown = |holding: &Holding| holding.state == HolderState::Unknown;
-        let has_locks = !self.scan.elsewhere.is_empty() || self.scan.holdings.iter().any(is_unknown);
-        let is_explained = has_locks && proc::has_ancestor(self.root, task.pid, crate::keeper::NAME);
+        let has_locks = !self.scan.in_removed_files.is_empty() || self.scan.holdings.iter().any(is_unknown);
+        let is_explained = has_locks && proc::has_ancestor(self.root, task.pid, crate::supervisor::NAME);
         (!is_explained).then(|| self.online.clone())
     }
 }
 
 /// Whether a task belongs to the program of a record.
 fn is_of(task: &Task, record: &HolderRecord) -> bool {
-    let who = &record.who;
-    let is_first = who.program == Some(ProcessId { pid: task.pid, start: task.start });
-    if is_first && who.pids == pid_namespace() {
+    let holder = &record.holder;
+    let is_first = holder.program == Some(ProcessId { pid: task.pid, start: task.start });
+    if is_first && holder.pid_namespace == pid_namespace() {
         return true;
     }
-    if who.tag.is_some() {
-        return who.tag == task.tag;
+    if holder.tag.is_some() {
+        return holder.tag == task.tag;
     }
-    // It could not be tagged: its mask and environment must do.
+    // It could not be tagged, so its mask and environment decide.
     if task.cpus.is_empty() || !task.cpus.is_subset(&record.cpus) {
         return false;
     }
-    let user_fits = task.start >= who.since_boot && task.users.contains(&who.user);
-    match task.marked {
-        Some(true) => task.application.as_ref().is_some_and(|mask| mask.is_subset(&record.cpus)),
-        // Who cannot be asked is told by where it runs; who bears no mark, by all of where it runs.
+    let user_fits = task.start >= holder.since_boot && task.users.contains(&holder.user);
+    match task.has_marker {
+        Some(true) => task.application_cpus.as_ref().is_some_and(|mask| mask.is_subset(&record.cpus)),
+        // If the environment cannot be read, any CPUs of the record are enough; without the marker, all are needed.
         None => user_fits,
-        Some(false) => user_fits && task.cpus.len() >= who.cores.unwrap_or(u32::MAX) as usize,
+        Some(false) => user_fits && task.cpus.len() >= holder.cores.unwrap_or(u32::MAX) as usize,
     }
 }
 

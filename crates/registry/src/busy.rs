@@ -1,4 +1,4 @@
-//! CPUs that are in use although nobody registered: seen by what they did in a short while.
+//! CPUs that are in use without a reservation, from their CPU time in a short interval.
 
 use crate::audit::proc::threads;
 use numakit_model::CpuSet;
@@ -8,9 +8,9 @@ use numakit_sys::proc::{LoadAverage, TaskDir, processes};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// How long [`look`] should look: several ticks of the kernel's accounting.
-pub const USUAL: Duration = Duration::from_millis(60);
-/// Percent of its time from which on a CPU counts as busy.
+/// Interval for [`measure`]: several ticks of the kernel's accounting.
+pub const INTERVAL: Duration = Duration::from_millis(60);
+/// A CPU that works for this percentage of the time or more counts as busy.
 pub const THRESHOLD: u32 = 50;
 
 /// A CPU that is in use.
@@ -20,34 +20,34 @@ pub struct Busy {
     pub cpu: u32,
     /// Percent of its time.
     pub percent: u32,
-    /// A process that runs there, if one was seen.
+    /// A process that runs there, if one was found.
     pub process: Option<(u32, String)>,
 }
 
-/// The CPUs besides `registered` that are in use for at least `threshold` percent of a while.
-/// Where hardly anything runs on the machine this is seen at once, without waiting for the while.
-pub fn look(root: &SysRoot, registered: &CpuSet, threshold: u32, during: Duration) -> Vec<Busy> {
+/// The CPUs except `registered` that are in use for at least `threshold` percent of the interval.
+/// On an idle machine it returns without waiting.
+pub fn measure(root: &SysRoot, registered: &CpuSet, threshold: u32, interval: Duration) -> Vec<Busy> {
     let read = || root.bytes("/proc/stat").ok().map(|text| Times::parse(&text));
     let Some(before) = read() else { return Vec::new() };
     if before.running <= 1 && LoadAverage::read(root).is_some_and(|load| load.minute < 0.3) {
         return Vec::new();
     }
-    std::thread::sleep(during);
+    std::thread::sleep(interval);
     let Some(after) = read() else { return Vec::new() };
     let mut busy = after.since(&before, threshold);
     busy.retain(|busy| !registered.contains(busy.cpu));
     if !busy.is_empty() {
-        name(root, &mut busy);
+        find_processes(root, &mut busy);
     }
     busy
 }
 
-/// What CPUs did since the machine started.
+/// CPU times since boot.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 struct Times {
     /// Ticks of work and all ticks, by CPU.
     cpus: BTreeMap<u32, (u64, u64)>,
-    /// Threads that want a CPU at this moment.
+    /// Runnable threads.
     running: u64,
 }
 
@@ -74,7 +74,7 @@ impl Times {
         for (&cpu, &(work, all)) in &self.cpus {
             let Some(&(work_before, all_before)) = before.cpus.get(&cpu) else { continue };
             let all = all.saturating_sub(all_before);
-            // The kernel brings idle time up to date late: less than a tick is nothing to go by.
+            // The kernel updates idle time late: less than a tick says nothing.
             if all == 0 {
                 continue;
             }
@@ -88,8 +88,8 @@ impl Times {
     }
 }
 
-/// Finds out what runs there at this moment.
-fn name(root: &SysRoot, busy: &mut [Busy]) {
+/// Finds a process that runs on each of these CPUs now.
+fn find_processes(root: &SysRoot, busy: &mut [Busy]) {
     let me = root.is_host().then(std::process::id);
     for pid in processes(root).unwrap_or_default().into_iter().filter(|pid| Some(*pid) != me) {
         let process = TaskDir::of(root, pid);
@@ -115,20 +115,20 @@ mod tests {
                          cpu2 5 5 8 985 3 0 0 0 0 0\ncpu3 9 9 9 9\nprocs_running 2\n";
 
     #[test]
-    fn busy_is_what_worked_for_the_most_part() {
+    fn a_cpu_above_the_threshold_is_busy() {
         let (before, after) = (Times::parse(BEFORE.as_bytes()), Times::parse(AFTER.as_bytes()));
         assert_eq!(before.running, 3);
-        let seen = |threshold| {
+        let busy = |threshold| {
             let busy = after.since(&before, threshold);
             busy.iter().map(|busy| (busy.cpu, busy.percent)).collect::<Vec<_>>()
         };
-        assert_eq!(seen(50), [(0, 100), (2, 50)]);
-        assert_eq!(seen(51), [(0, 100)]);
-        assert_eq!(seen(33), [(0, 100), (1, 33), (2, 50)]);
+        assert_eq!(busy(50), [(0, 100), (2, 50)]);
+        assert_eq!(busy(51), [(0, 100)]);
+        assert_eq!(busy(33), [(0, 100), (1, 33), (2, 50)]);
     }
 
     #[test]
-    fn the_one_that_runs_there_is_named() {
+    fn the_process_that_runs_there_is_named() {
         let stat = |name: &str, state: &str, cpu: u32| {
             let zeros = "0 ".repeat(35);
             format!("7 ({name}) {state} {zeros}{cpu} 0 0\n")
@@ -139,18 +139,17 @@ mod tests {
         tree.file("/proc/self/stat", "nothing");
         let mut busy =
             vec![Busy { cpu: 0, percent: 90, process: None }, Busy { cpu: 2, percent: 90, process: None }];
-        name(&SysRoot::of_tree(tree), &mut busy);
+        find_processes(&SysRoot::of_tree(tree), &mut busy);
         assert_eq!(busy[0].process, None);
         assert_eq!(busy[1].process, Some((7, "worker) x".to_owned())));
     }
 
     #[test]
-    fn an_idle_machine_is_not_waited_for() {
+    fn an_idle_machine_costs_no_wait() {
         let mut tree = FileTree::new();
         tree.file("/proc/stat", BEFORE.replace("running 3", "running 1"));
         tree.file("/proc/loadavg", "0.05 0.9 0.9 1/300 5\n");
         let root = SysRoot::of_tree(tree);
-        // Whoever waits here waits for an hour.
-        assert!(look(&root, &CpuSet::new(), 50, Duration::from_secs(3600)).is_empty());
+        assert!(measure(&root, &CpuSet::new(), 50, Duration::from_secs(3600)).is_empty());
     }
 }

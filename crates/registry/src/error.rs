@@ -1,4 +1,4 @@
-//! What can go wrong, with what fixes it.
+//! Errors, with their fixes.
 
 use numakit_model::{CpuSet, Fix};
 use std::io;
@@ -15,34 +15,34 @@ pub struct FileError {
     pub fix: Fix,
 }
 
-/// Why cores cannot be taken or told.
+/// Why cores cannot be taken or listed.
 #[derive(Debug, Error)]
 pub enum RegistryError {
     /// The file cannot be used.
     #[error(transparent)]
     File(#[from] FileError),
-    /// CPUs that were chosen are not free.
-    #[error("CPUs {cpus} are held by {who}")]
+    /// Selected CPUs are not free.
+    #[error("CPUs {cpus} are held by {holders}")]
     Held {
         /// The CPUs.
         cpus: CpuSet,
         /// Their holders.
-        who: String,
+        holders: String,
     },
-    /// No CPU at all was chosen, or one that there cannot be.
-    #[error("CPUs '{0}' cannot be taken; choose at least one, and none above {MAX}", MAX = crate::record::MAX_CPUS - 1)]
-    Choice(CpuSet),
-    /// More holders than there is room for.
-    #[error("{0} programs hold cores, and there is no room for more; wait for one to end, or use --share")]
-    Crowded(u64),
-    /// The user may not hold so many cores.
+    /// No CPU was selected, or an impossible one.
+    #[error("CPUs '{0}' cannot be taken; select at least one, and none above {MAX}", MAX = crate::record::MAX_CPUS - 1)]
+    InvalidCpus(CpuSet),
+    /// The registry has no room for another holder.
+    #[error("{0} programs hold cores, which is the maximum; wait for one to end, or use --share")]
+    Full(u64),
+    /// The user's limit.
     #[error(
-        "{asked} cores were asked for, and {user} may hold {limit}, of which {held} are held; ask for fewer, wait, use --share, or change {}:{line}",
+        "{requested} cores were requested, but {user} may hold {limit} and holds {held}; request fewer, wait, use --share, or change {}:{line}",
         file.display()
     )]
     Limit {
-        /// Cores that were chosen.
-        asked: u32,
+        /// Cores that were selected.
+        requested: u32,
         /// The user.
         user: String,
         /// How many the user may hold.
@@ -57,33 +57,33 @@ pub enum RegistryError {
 }
 
 impl RegistryError {
-    /// Whether it may be otherwise after somebody else gave cores back.
-    pub fn may_pass(&self) -> bool {
-        matches!(self, Self::Held { .. } | Self::Crowded(_))
-            || matches!(self, Self::Limit { asked, limit, .. } if asked <= limit)
+    /// Whether waiting for others to release cores may help.
+    pub fn is_temporary(&self) -> bool {
+        matches!(self, Self::Held { .. } | Self::Full(_))
+            || matches!(self, Self::Limit { requested, limit, .. } if requested <= limit)
     }
 }
 
 impl FileError {
-    /// The file cannot be opened, made, read or written.
+    /// The file cannot be opened, created, read or written.
     pub(crate) fn of(path: &Path, doing: &str, error: &io::Error) -> Self {
         use io::ErrorKind::{InvalidInput, NotFound, PermissionDenied, ReadOnlyFilesystem, StorageFull};
         let (reason, fix) = match error.kind() {
             PermissionDenied => (
                 format!("permission denied{}", owner(path)),
-                "its owner or root can allow it to all with 'chmod 666'; or name another file in NUMAKIT_REGISTRY",
+                "its owner or root can allow it for all with 'chmod 666'; or name another file in NUMAKIT_REGISTRY",
             ),
             ReadOnlyFilesystem => (
                 "its file system is read-only".to_owned(),
-                "name a file in NUMAKIT_REGISTRY that can be written, the same for all who share the machine",
+                "name a writable file in NUMAKIT_REGISTRY, the same for all users of the machine",
             ),
             StorageFull => (
                 "its file system is full".to_owned(),
-                "make room there, or name another file in NUMAKIT_REGISTRY, the same for all who share the machine",
+                "free space there, or name another file in NUMAKIT_REGISTRY, the same for all users of the machine",
             ),
             NotFound => (
-                "there is no such folder".to_owned(),
-                "make the folder, or name another file in NUMAKIT_REGISTRY",
+                "its directory does not exist".to_owned(),
+                "create the directory, or name another file in NUMAKIT_REGISTRY",
             ),
             InvalidInput => (error.to_string(), "remove it, or name a regular file in NUMAKIT_REGISTRY"),
             _ => (error.to_string(), "name another file in NUMAKIT_REGISTRY, or use --share"),
@@ -92,7 +92,7 @@ impl FileError {
         Self { problem, fix: Fix::Step(fix.to_owned()) }
     }
 
-    /// The file holds something else, which begins so.
+    /// The file is something else; `start` are its first bytes.
     pub(crate) fn foreign(path: &Path, start: &[u8]) -> Self {
         let found = String::from_utf8_lossy(start);
         let problem = format!("{} is not a registry of cores: it begins with {found:?}", path.display());
@@ -100,7 +100,7 @@ impl FileError {
     }
 }
 
-/// Whose file it is and who may use it, where that can be seen.
+/// The owner and mode of the file, if they can be read.
 fn owner(path: &Path) -> String {
     use std::os::unix::fs::MetadataExt;
     match std::fs::symlink_metadata(path) {
@@ -111,13 +111,13 @@ fn owner(path: &Path) -> String {
     }
 }
 
-/// Why nothing was taken.
+/// Why no cores were taken.
 #[derive(Debug, Error)]
 pub enum TakeError<E> {
     /// The registry did not allow it.
     #[error(transparent)]
     Registry(#[from] RegistryError),
-    /// Whoever chose did not find what was asked for.
+    /// The caller could not select cores.
     #[error("{0}")]
-    Choice(E),
+    Selection(E),
 }

@@ -1,39 +1,40 @@
-//! Who holds which cores. One file for the machine, its locks are the kernel's: whatever is
-//! killed, what it held is free.
+//! Which program holds which cores: one file for the machine, in which each core is a byte with a kernel lock.
+//! When a process is killed, its locks are released.
 //!
-//! - [`Registry::take`] chooses and locks cores in one step; [`Reservation`] is what was taken.
-//! - [`run`] starts a program on them, keeps them until the last descendant ended, and gives the
-//!   program's own end as [`Ending`].
-//! - [`look`] tells who holds what, without making or changing anything.
+//! - [`Registry::take`] selects and locks cores in one step and returns a [`Reservation`].
+//! - [`run`] starts a program on them, holds them until its last descendant has ended, and returns how the
+//!   program itself ended: [`Ending`].
+//! - [`inspect`] reads who holds what, without creating or changing anything.
 
+mod allocation_lock;
 mod audit;
 pub mod busy;
-mod elsewhere;
 mod error;
 mod follow;
-mod held;
 mod holding;
 pub mod isolate;
-mod keeper;
 mod launcher;
 pub mod limits;
+pub mod location;
 mod message;
 mod open;
-pub mod place;
 pub mod record;
+mod removed;
+mod reservation;
 mod scan;
+mod supervisor;
 mod tag;
 mod take;
-mod turn;
 
 pub use error::{FileError, RegistryError, TakeError};
-pub use held::{MIN_DESCRIPTOR, Reservation};
-pub use holding::{BoundProcess, HolderState, Holding, ProcessId, RegistryView, Who};
-pub use launcher::{Ending, RunError, Supervisor, run};
-pub use open::{Registry, look, look_at};
+pub use holding::{BoundProcess, Holder, HolderState, Holding, ProcessId, RegistryView};
+pub use launcher::{Ending, RunError, run};
+pub use open::{Registry, inspect, inspect_at};
+pub use reservation::{MIN_DESCRIPTOR, Reservation};
+pub use supervisor::Supervisor;
 pub use take::{CoreSelection, HolderInfo};
 
-/// The name of a user, or the number where there is none.
+/// The name of a user, or the number if there is no name.
 pub fn user_name(id: u32) -> String {
     numakit_sys::user::name(id).unwrap_or_else(|| id.to_string())
 }

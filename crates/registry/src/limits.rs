@@ -1,14 +1,14 @@
-//! How many cores a user may hold: a file of the machine's owner.
+//! How many cores a user may hold, from a file of the machine's administrator.
 //!
 //! ```text
-//! default 16          # who is not named below
+//! default 16          # users without another line
 //! user alice 32
 //! group hpc 64        # of several groups the largest counts
 //! uid 1000 8
 //! ```
 //!
-//! A user who is named has that limit; else the groups count, else the default. Without a line
-//! that fits there is no limit. Root has none unless it is named.
+//! A line with the user's name or number comes first, then the groups, then the default. Without a matching line
+//! there is no limit. Root has none unless it is named.
 
 use crate::error::RegistryError;
 use crate::holding::Holding;
@@ -17,12 +17,12 @@ use std::io;
 use std::path::{Path, PathBuf};
 use thiserror::Error;
 
-const USUAL: &str = "/etc/numakit/limits";
+const MACHINE_FILE: &str = "/etc/numakit/limits";
 
-/// Why there are no limits to go by.
+/// Why the limits are unknown.
 #[derive(Debug, Error)]
 pub enum LimitsError {
-    /// A line that cannot be understood.
+    /// A line that cannot be parsed.
     #[error(
         "{}:{line}: {problem}; a line is 'default CORES', 'user NAME CORES', 'group NAME CORES' or 'uid NUMBER CORES'",
         file.display()
@@ -40,21 +40,21 @@ pub enum LimitsError {
     Unreadable {
         /// The file.
         file: PathBuf,
-        /// What the system said.
+        /// The system's error.
         reason: io::Error,
     },
 }
 
-/// Whom a line is about.
+/// The users that a line limits.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Whom {
-    /// Everybody else.
+pub enum LimitSubject {
+    /// All users without another line.
     Default,
     /// The user of this name.
     User(String),
     /// The user of this number.
     Id(u32),
-    /// Everybody in this group.
+    /// The members of this group.
     Group(String),
 }
 
@@ -63,62 +63,63 @@ pub enum Whom {
 pub struct Rule {
     /// Its number, from 1.
     pub line: usize,
-    /// Whom it is about.
-    pub whom: Whom,
+    /// The users that it limits.
+    pub subject: LimitSubject,
     /// How many cores they may hold.
     pub cores: u32,
 }
 
-/// Reads the text of the file; an error is the number of the line and what is wrong with it.
+/// Parses the text of the file; an error is the number of the line and the problem.
 pub fn parse(text: &str) -> Result<Vec<Rule>, (usize, String)> {
     let mut rules = Vec::new();
     for (at, text) in text.lines().enumerate() {
         let line = at + 1;
         let words: Vec<&str> = text.split('#').next().unwrap_or("").split_whitespace().collect();
-        let (whom, cores) = match words[..] {
+        let (subject, cores) = match words[..] {
             [] => continue,
-            ["default", cores] => (Whom::Default, cores),
-            ["user", name, cores] => (Whom::User(name.to_owned()), cores),
-            ["group", name, cores] => (Whom::Group(name.to_owned()), cores),
+            ["default", cores] => (LimitSubject::Default, cores),
+            ["user", name, cores] => (LimitSubject::User(name.to_owned()), cores),
+            ["group", name, cores] => (LimitSubject::Group(name.to_owned()), cores),
             ["uid", id, cores] => {
                 let id = id.parse().map_err(|_| (line, format!("'{id}' is not the number of a user")))?;
-                (Whom::Id(id), cores)
+                (LimitSubject::Id(id), cores)
             }
             _ => return Err((line, format!("'{}' is not understood", words.join(" ")))),
         };
         let cores = cores.parse().map_err(|_| (line, format!("'{cores}' is not a number of cores")))?;
-        rules.push(Rule { line, whom, cores });
+        rules.push(Rule { line, subject, cores });
     }
     Ok(rules)
 }
 
-/// Somebody who may hold so many cores.
+/// The user for whom a limit is wanted.
 #[derive(Clone, Copy)]
-pub struct Person<'a> {
+pub struct LimitedUser<'a> {
     /// The user's number.
     pub id: u32,
     /// The user's name, where there is one.
     pub name: Option<&'a str>,
     /// Whether the user is in the group of this name.
-    pub is_in: &'a dyn Fn(&str) -> bool,
+    pub is_member: &'a dyn Fn(&str) -> bool,
 }
 
-/// The rule that counts for somebody.
-pub fn rule_for<'a>(rules: &'a [Rule], person: &Person<'_>) -> Option<&'a Rule> {
-    let named = |rule: &&Rule| match &rule.whom {
-        Whom::User(name) => person.name == Some(name),
-        Whom::Id(id) => *id == person.id,
+/// The rule that applies to a user.
+pub fn rule_for<'a>(rules: &'a [Rule], user: &LimitedUser<'_>) -> Option<&'a Rule> {
+    let named = |rule: &&Rule| match &rule.subject {
+        LimitSubject::User(name) => user.name == Some(name),
+        LimitSubject::Id(id) => *id == user.id,
         _ => false,
     };
     if let Some(rule) = rules.iter().rfind(named) {
         return Some(rule);
     }
-    if person.id == 0 {
+    if user.id == 0 {
         return None;
     }
-    let in_group = |rule: &&Rule| matches!(&rule.whom, Whom::Group(name) if (person.is_in)(name));
+    let in_group =
+        |rule: &&Rule| matches!(&rule.subject, LimitSubject::Group(name) if (user.is_member)(name));
     let of_groups = rules.iter().filter(in_group).max_by_key(|rule| rule.cores);
-    of_groups.or_else(|| rules.iter().rfind(|rule| rule.whom == Whom::Default))
+    of_groups.or_else(|| rules.iter().rfind(|rule| rule.subject == LimitSubject::Default))
 }
 
 /// The rules of a file.
@@ -126,17 +127,17 @@ pub fn rule_for<'a>(rules: &'a [Rule], person: &Person<'_>) -> Option<&'a Rule> 
 pub struct CoreLimits {
     file: PathBuf,
     rules: Vec<Rule>,
-    unread: Option<String>,
+    warning: Option<String>,
 }
 
 impl CoreLimits {
-    /// Those in `$NUMAKIT_LIMITS`, else in `/etc/numakit/limits`, where there need not be any. Who
-    /// names a file means it; one of the machine that cannot be read limits nobody.
+    /// Reads `$NUMAKIT_LIMITS`, else `/etc/numakit/limits`. If the former cannot be read, that is an error; if the
+    /// latter cannot be read, there are no limits.
     pub fn of_this_machine() -> Result<Self, LimitsError> {
         match std::env::var_os("NUMAKIT_LIMITS").filter(|name| !name.is_empty()) {
             Some(named) => Self::read(named.into()),
-            None => match Self::read(PathBuf::from(USUAL)) {
-                Err(LimitsError::Unreadable { file, reason }) => Ok(Self::unread(&file, &reason)),
+            None => match Self::read(PathBuf::from(MACHINE_FILE)) {
+                Err(LimitsError::Unreadable { file, reason }) => Ok(Self::unlimited(&file, &reason)),
                 read => read,
             },
         }
@@ -148,45 +149,48 @@ impl CoreLimits {
             Err(reason) => return Err(LimitsError::Unreadable { file, reason }),
         };
         match parse(&text) {
-            Ok(rules) => Ok(Self { file, rules, unread: None }),
+            Ok(rules) => Ok(Self { file, rules, warning: None }),
             Err((line, problem)) => Err(LimitsError::Line { file, line, problem }),
         }
     }
 
-    fn unread(file: &Path, reason: &io::Error) -> Self {
+    fn unlimited(file: &Path, reason: &io::Error) -> Self {
         let is_absent = matches!(reason.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory);
-        let unread = (!is_absent).then(|| {
+        let warning = (!is_absent).then(|| {
             let file = file.display();
-            format!("the limits in {file} cannot be read ({reason}), so none is kept; make it readable to all, or remove it")
+            format!("the limits in {file} cannot be read ({reason}), so they are ignored; make the file readable for all, or remove it")
         });
-        Self { unread, ..Self::default() }
+        Self { warning, ..Self::default() }
     }
 
-    /// What is to be said of a file that could not be read.
+    /// The warning about a file that could not be read.
     pub fn warning(&self) -> Option<&str> {
-        self.unread.as_deref()
+        self.warning.as_deref()
     }
 
-    /// Whether this user may hold so many cores more.
-    pub fn check(&self, holdings: &[Holding], asked: u32) -> Result<(), RegistryError> {
+    /// Whether this user may hold `requested` more cores.
+    pub fn check(&self, holdings: &[Holding], requested: u32) -> Result<(), RegistryError> {
         if self.rules.is_empty() {
             return Ok(());
         }
         let id = user::real_id();
         let name = user::name(id);
         let groups = user::groups();
-        let is_in = |group: &str| user::group(group).is_some_and(|group| groups.contains(&group));
-        let Some(rule) = rule_for(&self.rules, &Person { id, name: name.as_deref(), is_in: &is_in }) else {
+        let is_member = |group: &str| user::group(group).is_some_and(|group| groups.contains(&group));
+        let Some(rule) =
+            rule_for(&self.rules, &LimitedUser { id, name: name.as_deref(), is_member: &is_member })
+        else {
             return Ok(());
         };
-        let own = holdings.iter().filter(|holding| holding.who.as_ref().is_some_and(|who| who.user == id));
+        let own =
+            holdings.iter().filter(|holding| holding.holder.as_ref().is_some_and(|holder| holder.user == id));
         let held: u32 = own.map(Holding::cores).sum();
-        if held.saturating_add(asked) <= rule.cores {
+        if held.saturating_add(requested) <= rule.cores {
             return Ok(());
         }
         let user = name.unwrap_or_else(|| id.to_string());
         let (limit, file, line) = (rule.cores, self.file.clone(), rule.line);
-        Err(RegistryError::Limit { asked, user, limit, held, file, line })
+        Err(RegistryError::Limit { requested, user, limit, held, file, line })
     }
 }
 
@@ -199,12 +203,12 @@ mod tests {
 
     fn limit(id: u32, name: Option<&str>, groups: &[&str]) -> Option<u32> {
         let rules = parse(FILE).unwrap();
-        let is_in = |group: &str| groups.contains(&group);
-        rule_for(&rules, &Person { id, name, is_in: &is_in }).map(|rule| rule.cores)
+        let is_member = |group: &str| groups.contains(&group);
+        rule_for(&rules, &LimitedUser { id, name, is_member: &is_member }).map(|rule| rule.cores)
     }
 
     #[test]
-    fn who_is_named_comes_before_groups_and_these_before_the_default() {
+    fn names_come_before_groups_and_groups_before_the_default() {
         assert_eq!(limit(1000, Some("alice"), &["hpc"]), Some(32));
         assert_eq!(limit(7, None, &["hpc"]), Some(8));
         assert_eq!(limit(1001, Some("bob"), &["few", "hpc"]), Some(64));
@@ -216,9 +220,9 @@ mod tests {
     fn root_has_no_limit_unless_it_is_named() {
         assert_eq!(limit(0, Some("root"), &["hpc"]), None);
         let rules = parse("default 1\nuser root 4").unwrap();
-        let is_in = |_: &str| false;
-        let person = Person { id: 0, name: Some("root"), is_in: &is_in };
-        assert_eq!(rule_for(&rules, &person).map(|rule| (rule.line, rule.cores)), Some((2, 4)));
+        let is_member = |_: &str| false;
+        let user = LimitedUser { id: 0, name: Some("root"), is_member: &is_member };
+        assert_eq!(rule_for(&rules, &user).map(|rule| (rule.line, rule.cores)), Some((2, 4)));
     }
 
     #[test]
@@ -227,16 +231,16 @@ mod tests {
         let Err(LimitsError::Unreadable { reason, .. }) = CoreLimits::read(file.clone()) else {
             panic!("a folder")
         };
-        let limits = CoreLimits::unread(&file, &reason);
+        let limits = CoreLimits::unlimited(&file, &reason);
         assert!(limits.warning().unwrap().contains("cannot be read (Is a directory"), "{limits:?}");
         assert!(limits.check(&[], 1000).is_ok());
         let missing = CoreLimits::read(file.join("no-such-file")).unwrap_err();
         let LimitsError::Unreadable { reason, .. } = missing else { panic!("{missing}") };
-        assert_eq!(CoreLimits::unread(&file, &reason).warning(), None);
+        assert_eq!(CoreLimits::unlimited(&file, &reason).warning(), None);
     }
 
     #[test]
-    fn what_is_not_understood_is_told_with_its_line() {
+    fn errors_name_the_line() {
         for (text, line, part) in [
             ("default 4\nuser bob", 2, "'user bob'"),
             ("\n\nuid bob 4", 3, "'bob' is not the number of a user"),

@@ -1,44 +1,43 @@
-//! What launcher and keeper tell each other, over a pair of sockets.
+//! Messages between launcher and supervisor, over a socket pair.
 
 use std::io::{self, Read, Write};
 use std::os::unix::net::UnixStream;
 
-/// All messages have this length, so that one comes whole or not at all.
+/// All messages have this length, so that one arrives completely or not at all.
 const LENGTH: usize = 512;
 const TIME: usize = 10;
 const TEXT: usize = 18;
 
-/// One thing to tell.
+/// A message; the first word of each description is its sender.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum KeeperMessage {
-    /// Keeper: the program runs, with this number.
+pub enum SupervisorMessage {
+    /// Supervisor: the program runs, with this PID.
     Started(u32),
-    /// Keeper: the system does not start it, for this reason (errno).
+    /// Supervisor: the program cannot be started, with this errno.
     NotStarted(i32),
-    /// Keeper: something that it was to get could not be given to it.
+    /// Supervisor: its settings cannot be applied; the error.
     NotPrepared(String),
-    /// Keeper: this signal stopped it.
+    /// Supervisor: this signal stopped it.
     Stopped(i32),
-    /// Keeper: it goes on.
+    /// Supervisor: it continues.
     Continued,
-    /// Keeper: it ended with this status.
+    /// Supervisor: it ended with this status.
     Exited(i32),
-    /// Keeper: this signal ended it.
+    /// Supervisor: this signal ended it.
     Killed(i32),
-    /// Launcher: it knows that the program goes on, and does so too.
-    Noted,
-    /// Launcher: this signal came from this process; it is for the program. Then the time, by the
-    /// monotonic clock, at which the launcher read it.
+    /// Launcher: it continues too.
+    Acknowledged,
+    /// Launcher: a signal for the program, its sender, and the time (monotonic clock) at which the launcher read it.
     Forward(i32, u32, u64),
 }
 
-impl KeeperMessage {
+impl SupervisorMessage {
     /// Sends it.
     pub fn send(&self, mut to: &UnixStream) -> io::Result<()> {
         to.write_all(&self.bytes())
     }
 
-    /// Waits for the next one; none where the other side is gone.
+    /// Waits for the next one; none if the other side has ended.
     pub fn receive(mut from: &UnixStream) -> Option<Self> {
         let mut bytes = [0; LENGTH];
         from.read_exact(&mut bytes).ok()?;
@@ -55,7 +54,7 @@ impl KeeperMessage {
             Self::Exited(status) => (6, *status, 0, ""),
             Self::Killed(signal) => (7, *signal, 0, ""),
             Self::Forward(signal, sender, _) => (8, *signal, *sender, ""),
-            Self::Noted => (9, 0, 0, ""),
+            Self::Acknowledged => (9, 0, 0, ""),
         };
         let mut bytes = [0; LENGTH];
         bytes[0] = kind;
@@ -86,7 +85,7 @@ impl KeeperMessage {
                 let time = u64::from_le_bytes(bytes[TIME..TIME + 8].try_into().ok()?);
                 Self::Forward(number, process, time)
             }
-            9 => Self::Noted,
+            9 => Self::Acknowledged,
             _ => return None,
         })
     }
@@ -97,29 +96,29 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_told_arrives() {
+    fn messages_arrive() {
         let (here, there) = UnixStream::pair().unwrap();
         let messages = [
-            KeeperMessage::Started(77),
-            KeeperMessage::NotStarted(2),
-            KeeperMessage::NotPrepared("its CPUs cannot be set: no".to_owned()),
-            KeeperMessage::Stopped(19),
-            KeeperMessage::Continued,
-            KeeperMessage::Exited(255),
-            KeeperMessage::Killed(11),
-            KeeperMessage::Forward(15, 4_000_000, u64::MAX - 1),
-            KeeperMessage::Noted,
+            SupervisorMessage::Started(77),
+            SupervisorMessage::NotStarted(2),
+            SupervisorMessage::NotPrepared("its CPUs cannot be set: no".to_owned()),
+            SupervisorMessage::Stopped(19),
+            SupervisorMessage::Continued,
+            SupervisorMessage::Exited(255),
+            SupervisorMessage::Killed(11),
+            SupervisorMessage::Forward(15, 4_000_000, u64::MAX - 1),
+            SupervisorMessage::Acknowledged,
         ];
         for message in &messages {
             message.send(&here).unwrap();
-            assert_eq!(KeeperMessage::receive(&there).as_ref(), Some(message));
+            assert_eq!(SupervisorMessage::receive(&there).as_ref(), Some(message));
         }
-        KeeperMessage::NotPrepared("x".repeat(5000)).send(&here).unwrap();
+        SupervisorMessage::NotPrepared("x".repeat(5000)).send(&here).unwrap();
         assert_eq!(
-            KeeperMessage::receive(&there),
-            Some(KeeperMessage::NotPrepared("x".repeat(LENGTH - TEXT)))
+            SupervisorMessage::receive(&there),
+            Some(SupervisorMessage::NotPrepared("x".repeat(LENGTH - TEXT)))
         );
         drop(here);
-        assert_eq!(KeeperMessage::receive(&there), None);
+        assert_eq!(SupervisorMessage::receive(&there), None);
     }
 }

@@ -1,10 +1,10 @@
-//! How the registry is opened without making the file of somebody else, and looked at.
+//! Opening and reading the registry.
 
 use crate::error::{FileError, RegistryError};
 use crate::holding::{HolderState, Holding, RegistryView};
-use crate::place::RegistryLocation;
+use crate::location::RegistryLocation;
 use crate::record::{COMPLETE, HEADER, IS_COMPLETE, MAGIC, header, is_complete};
-use crate::{audit, elsewhere, scan};
+use crate::{audit, removed, scan};
 use numakit_model::CpuSet;
 use numakit_sys::{SysRoot, file};
 use std::fs::File;
@@ -12,81 +12,81 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-/// All may read and write it: locks for writing need that.
+/// All users may write: exclusive locks need that.
 const MODE: u32 = 0o666;
-/// With room for the first records, so that they do not depend on room later.
+/// With space for the first records, in case the file system fills up.
 const FIRST_SIZE: usize = 64 << 10;
-/// Programs that change while one looks are looked at so often. What was seen last counts.
-const LOOKS: usize = 5;
+/// The scan is repeated while programs change. The last one counts.
+const MAX_SCANS: usize = 5;
 
 /// The file through which cores are taken.
 #[derive(Debug)]
 pub struct Registry {
     pub(crate) file: File,
-    pub(crate) place: RegistryLocation,
+    pub(crate) location: RegistryLocation,
     pub(crate) path: PathBuf,
 }
 
 impl Registry {
-    /// Opens the registry of this machine, and makes it if there is none.
+    /// Opens the registry of this machine; creates it if there is none.
     pub fn open() -> Result<Self, RegistryError> {
         Self::open_in(RegistryLocation::of_this_process())
     }
 
-    /// Opens the one in this file likewise.
+    /// The same for the registry in this file.
     pub fn open_at(path: &Path) -> Result<Self, RegistryError> {
         Self::open_in(RegistryLocation::named(path))
     }
 
-    pub(crate) fn open_in(place: RegistryLocation) -> Result<Self, RegistryError> {
-        let path = place.path();
-        // Somebody may make or remove it in between.
+    pub(crate) fn open_in(location: RegistryLocation) -> Result<Self, RegistryError> {
+        let path = location.path();
+        // Other processes may create or remove it meanwhile.
         for _ in 0..100 {
             match file::open_existing(&path, true) {
                 Ok(file) => {
                     check(&file, &path)?;
-                    return Ok(Self { file, place, path });
+                    return Ok(Self { file, location, path });
                 }
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
                 Err(error) => return Err(FileError::of(&path, "opened", &error).into()),
             }
             let mut content = header(None);
             content.resize(FIRST_SIZE, 0);
-            match file::create_whole(&path, &content, MODE) {
+            match file::create_atomically(&path, &content, MODE) {
                 Ok(()) => {}
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-                Err(error) => return Err(FileError::of(&path, "made", &error).into()),
+                Err(error) => return Err(FileError::of(&path, "created", &error).into()),
             }
         }
-        let gone = io::Error::other("it is removed again and again");
-        Err(FileError::of(&path, "opened", &gone).into())
+        let removed = io::Error::other("it is removed again and again");
+        Err(FileError::of(&path, "opened", &removed).into())
     }
 
-    /// The file.
+    /// The path of the file.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Who holds what at this moment.
+    /// The present holdings.
     pub fn holdings(&self) -> Result<Vec<Holding>, RegistryError> {
-        self.known().map(|known| known.seen().holdings)
+        self.scan_holders().map(|scan| scan.into_view().holdings)
     }
 
-    pub(crate) fn known(&self) -> Result<KnownHolders, RegistryError> {
-        KnownHolders::of(Some(&self.file), &self.place).map_err(|error| self.failed("read", &error))
+    pub(crate) fn scan_holders(&self) -> Result<HolderScan, RegistryError> {
+        HolderScan::of(Some(&self.file), &self.location).map_err(|error| self.failed("read", &error))
     }
 
-    /// Whether this file has the registry's name, so that all others see what is done in it.
+    /// Whether this file has the registry's name, so that all others see changes in it.
     pub(crate) fn is_in_place(&self, file: &File) -> io::Result<bool> {
-        Ok(self.place.path() == self.path && file::is_at(file, &self.path)?)
+        Ok(self.location.path() == self.path && file::is_at(file, &self.path)?)
     }
 
-    /// Writes down whether all who hold cores are in this file, so that nobody need look elsewhere.
-    /// To be called in turn.
-    pub(crate) fn mark(&self, known: &KnownHolders) {
-        let mark = if known.is_complete { *IS_COMPLETE } else { [0; IS_COMPLETE.len()] };
-        if known.is_complete != known.is_marked {
-            // Without it, others look as well.
+    /// Writes whether all holders are in this file, so that others need not search removed files. The caller has
+    /// the allocation lock.
+    pub(crate) fn write_mark(&self, scan: &HolderScan) {
+        let mark = if scan.is_complete { *IS_COMPLETE } else { [0; IS_COMPLETE.len()] };
+        if scan.is_complete != scan.is_marked {
+            // If it fails, others just search.
             let _ = self.file.write_all_at(&mark, COMPLETE as u64);
         }
     }
@@ -96,7 +96,7 @@ impl Registry {
     }
 }
 
-/// Whether the file is a registry, or empty: then the next who takes cores makes it one.
+/// Whether the file is a registry, or empty: then the next holder makes it one.
 fn check(file: &File, path: &Path) -> Result<(), FileError> {
     let mut start = [0; MAGIC.len()];
     let length = read(file, &mut start, 0).map_err(|error| FileError::of(path, "read", &error))?;
@@ -107,7 +107,7 @@ fn check(file: &File, path: &Path) -> Result<(), FileError> {
     Err(FileError::foreign(path, &start[..length]))
 }
 
-/// Reads on until the buffer is full or the file ends.
+/// Reads until the buffer is full or the file ends.
 pub(crate) fn read(file: &File, buffer: &mut [u8], from: u64) -> io::Result<usize> {
     let mut filled = 0;
     while filled < buffer.len() {
@@ -121,7 +121,7 @@ pub(crate) fn read(file: &File, buffer: &mut [u8], from: u64) -> io::Result<usiz
     Ok(filled)
 }
 
-/// The first bytes of a registry.
+/// The header of a registry.
 pub(crate) fn read_header(file: &File) -> io::Result<Vec<u8>> {
     let mut bytes = vec![0; HEADER];
     let length = read(file, &mut bytes, 0)?;
@@ -129,78 +129,77 @@ pub(crate) fn read_header(file: &File) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Everything there is to know of who holds what.
+/// All holders: from this file, removed files and the audit.
 #[derive(Debug)]
-pub(crate) struct KnownHolders {
+pub(crate) struct HolderScan {
     pub scan: scan::Scan,
     pub audit: audit::Audit,
-    /// The file says that all who hold cores are in it.
+    /// The file has the mark that says that all holders are in it.
     is_marked: bool,
-    /// They are.
+    /// All holders are in it.
     is_complete: bool,
 }
 
-impl KnownHolders {
-    /// Looks: first elsewhere, as holders come from there into this file, and do not go.
-    pub fn of(file: Option<&File>, place: &RegistryLocation) -> io::Result<Self> {
+impl HolderScan {
+    /// Scans removed files first: holders move from there to this file, never back.
+    pub fn of(file: Option<&File>, location: &RegistryLocation) -> io::Result<Self> {
         let root = SysRoot::host();
-        let head = file.map(read_header).transpose()?.unwrap_or_default();
-        let (is_marked, identities) = (is_complete(&head), place.identities(file));
-        let elsewhere = if is_marked {
+        let has_mark = || -> io::Result<bool> {
+            Ok(is_complete(&file.map(read_header).transpose()?.unwrap_or_default()))
+        };
+        let (is_marked, identities) = (has_mark()?, location.identities(file));
+        let in_removed_files = if is_marked {
             Some(CpuSet::new())
         } else {
             let own = file.and_then(|file| file::kernel_name(file).ok());
-            elsewhere::look(&root, &identities, own.as_deref())
+            removed::locked_cpus(&root, &identities, own.as_deref())
         };
-        let is_still_marked = || -> io::Result<bool> {
-            Ok(is_complete(&file.map(read_header).transpose()?.unwrap_or_default()))
-        };
-        let look = || -> io::Result<(scan::Scan, audit::Audit)> {
+        let scan_and_audit = || -> io::Result<(scan::Scan, audit::Audit)> {
             let scan = file.map(scan::scan).transpose()?.unwrap_or_default();
-            let scan = scan::Scan { elsewhere: elsewhere.clone().unwrap_or_default(), ..scan };
-            // Where records are missing, tags tell of their programs. Whoever empties the file takes the mark
-            // away: a mark that was there before the scan and not after it says nothing of what was scanned.
-            let is_whole = is_marked && !scan.is_damaged && is_still_marked()?;
-            let identities = if is_whole { &[] } else { &identities[..] };
-            let audit = audit::look(&root, std::process::id(), &scan, identities);
+            let scan = scan::Scan { in_removed_files: in_removed_files.clone().unwrap_or_default(), ..scan };
+            // If records are missing, tags show which programs hold cores. Emptying the file removes the mark too, so
+            // the mark counts only if it is there both before and after the scan.
+            let has_all_records = is_marked && !scan.is_damaged && has_mark()?;
+            let identities = if has_all_records { &[] } else { &identities[..] };
+            let audit = audit::audit_tasks(&root, std::process::id(), &scan, identities);
             Ok((scan, audit))
         };
-        // The audit is of this very scan: whoever loses locks after it is held in it.
-        let (mut scan, mut audit) = look()?;
-        for _ in 0..if audit.lost.is_empty() { 0 } else { LOOKS } {
-            // Some may have been started between the two, or have ended and left a child.
+        // A program that loses its locks after the scan is still held in it.
+        let (mut scan, mut audit) = scan_and_audit()?;
+        for _ in 0..if audit.lost.is_empty() { 0 } else { MAX_SCANS } {
+            // Programs may have been started between the two, or have ended and left a child.
             let held = file.map(scan::scan).transpose()?.unwrap_or_default().held();
-            let is_settled = |lost: &audit::Lost| !lost.is_within(&held) && lost.lives(&root);
+            let is_settled = |lost: &audit::LostProgram| !lost.is_within(&held) && lost.lives(&root);
             if audit.lost.iter().all(is_settled) {
                 break;
             }
-            (scan, audit) = look()?;
+            (scan, audit) = scan_and_audit()?;
         }
-        let is_complete = elsewhere.is_some_and(|cpus| cpus.is_empty())
+        let is_complete = in_removed_files.is_some_and(|cpus| cpus.is_empty())
             && !scan.is_damaged
             && scan.holdings.iter().all(|holding| holding.state != HolderState::Unknown)
             && audit.lost.iter().all(|lost| lost.slot.is_some());
         Ok(Self { scan, audit, is_marked, is_complete })
     }
 
-    pub fn seen(self) -> RegistryView {
-        self.scan.with(self.audit)
+    pub fn into_view(self) -> RegistryView {
+        self.scan.into_view(self.audit)
     }
 }
 
-/// Who holds what on this machine, without making or changing anything. Without a registry nobody
-/// holds cores, but for programs that were started by one that was removed.
-pub fn look() -> Result<RegistryView, FileError> {
-    look_in(&RegistryLocation::of_this_process())
+/// The holders of cores on this machine; creates and changes nothing. Without a registry, only programs of one
+/// that was removed hold cores.
+pub fn inspect() -> Result<RegistryView, FileError> {
+    inspect_in(&RegistryLocation::of_this_process())
 }
 
-/// The same of the registry in this file.
-pub fn look_at(path: &Path) -> Result<RegistryView, FileError> {
-    look_in(&RegistryLocation::named(path))
+/// The same for the registry in this file.
+pub fn inspect_at(path: &Path) -> Result<RegistryView, FileError> {
+    inspect_in(&RegistryLocation::named(path))
 }
 
-fn look_in(place: &RegistryLocation) -> Result<RegistryView, FileError> {
-    let path = place.path();
+fn inspect_in(location: &RegistryLocation) -> Result<RegistryView, FileError> {
+    let path = location.path();
     let file = match file::open_existing(&path, false) {
         Ok(file) => Some(file),
         Err(error) if error.kind() == io::ErrorKind::NotFound => None,
@@ -209,6 +208,6 @@ fn look_in(place: &RegistryLocation) -> Result<RegistryView, FileError> {
     if let Some(file) = &file {
         check(file, &path)?;
     }
-    let known = KnownHolders::of(file.as_ref(), place);
-    known.map(KnownHolders::seen).map_err(|error| FileError::of(&path, "read", &error))
+    let scan = HolderScan::of(file.as_ref(), location);
+    scan.map(HolderScan::into_view).map_err(|error| FileError::of(&path, "read", &error))
 }

@@ -1,4 +1,4 @@
-//! The locks of the kernel and the records beside them, put together.
+//! Reads the kernel's locks and the records in the file.
 
 use crate::audit::Audit;
 use crate::holding::{HolderState, Holding, RegistryView};
@@ -12,56 +12,54 @@ use std::ops::Range;
 use std::os::fd::AsFd;
 use std::time::Duration;
 
-/// Byte N is CPU N. All these bytes are far behind the content, or have nothing to do with it: a
-/// lock needs no content.
+/// Byte N is CPU N. Locks are independent of the content of the file.
 pub(crate) const CPUS: Range<u64> = 0..MAX_CPUS as u64;
-/// Whoever has this byte chooses.
-pub(crate) const TURN: Range<u64> = 1 << 40..(1 << 40) + 1;
-/// Byte N from here on: record N is somebody's.
+/// The allocation lock.
+pub(crate) const ALLOCATION_LOCK: Range<u64> = 1 << 40..(1 << 40) + 1;
+/// From here on: byte N is locked while record N is in use.
 const SLOTS: u64 = 1 << 41;
-/// From here on there is a byte for each registry, which all its holders lock together: files that
-/// lost their name are told by it.
-const MARKS: u64 = 1 << 42;
-/// So many records are read at once.
-const TOGETHER: usize = 4;
-/// A record that is being written, or CPUs that are being taken, are whole a moment later.
-const TRIES: u32 = 4;
-const MOMENT: Duration = Duration::from_millis(2);
+/// From here on: a byte for each registry, on which all its holders have a shared lock. Removed files are
+/// recognised by it.
+const IDENTITIES: u64 = 1 << 42;
+const RECORDS_PER_READ: usize = 4;
+/// Until records and locks that are being written are complete.
+const MAX_SCANS: u32 = 4;
+const RETRY_DELAY: Duration = Duration::from_millis(2);
 
 /// The lock that makes a record valid.
 pub(crate) fn slot_lock(slot: u64) -> Range<u64> {
     SLOTS + slot..SLOTS + slot + 1
 }
 
-/// The lock that tells a file of this identity.
-pub(crate) fn mark(identity: u64) -> Range<u64> {
-    let byte = MARKS + (identity & (MARKS - 1));
+/// The lock that identifies a file of this registry.
+pub(crate) fn identity_lock(identity: u64) -> Range<u64> {
+    let byte = IDENTITIES + (identity & (IDENTITIES - 1));
     byte..byte + 1
 }
 
-/// Whether a lock that begins here is that one.
-pub(crate) fn is_marked(identity: u64, start: u64) -> bool {
-    mark(identity).start == start
+/// Whether a lock that begins at `start` is that one.
+pub(crate) fn is_identity_lock(identity: u64, start: u64) -> bool {
+    identity_lock(identity).start == start
 }
 
-/// Where a record is.
-pub(crate) fn slot_place(slot: u64) -> u64 {
+/// The offset of a record.
+pub(crate) fn record_offset(slot: u64) -> u64 {
     HEADER as u64 + slot * RECORD as u64
 }
 
-/// What the file and the kernel tell.
+/// The contents of the file and its locks.
 #[derive(Debug, Default)]
 pub(crate) struct Scan {
-    /// What is locked.
+    /// Locked CPUs.
     pub holdings: Vec<Holding>,
     /// Records without all their locks, by slot: their holders ended, or their locks were lost.
     pub stale: Vec<(u64, HolderRecord)>,
-    /// Slots that somebody has, in rising order.
+    /// Locked slots, in ascending order.
     pub slots: Vec<u64>,
-    /// A record is no record any more: it may have told of a program that runs without locks.
+    /// A record is damaged: it may have been that of a program that runs without locks.
     pub is_damaged: bool,
-    /// What is locked in files that were the registry before.
-    pub elsewhere: CpuSet,
+    /// CPUs that are locked in files that were the registry before.
+    pub in_removed_files: CpuSet,
 }
 
 impl Scan {
@@ -70,48 +68,48 @@ impl Scan {
         self.holdings.iter().fold(CpuSet::new(), |all, holding| all.or(&holding.cpus))
     }
 
-    /// With what is held although its locks are gone, and what others bound.
-    pub fn with(self, audit: Audit) -> RegistryView {
-        let pids = pid_namespace();
+    /// Adds the programs without locks and the processes that others bound.
+    pub fn into_view(self, audit: Audit) -> RegistryView {
+        let pid_namespace = pid_namespace();
         let mut holdings = self.holdings;
-        holdings.extend(audit.lost.into_iter().map(|lost| lost.holding(pids)));
+        holdings.extend(audit.lost.into_iter().map(|lost| lost.holding(pid_namespace)));
         let known = holdings.iter().fold(CpuSet::new(), |all, holding| all.or(&holding.cpus));
-        let cpus = self.elsewhere.minus(&known);
+        let cpus = self.in_removed_files.minus(&known);
         if !cpus.is_empty() {
-            let state = HolderState::Elsewhere;
-            holdings.push(Holding { cpus, state, who: None, same_pids: false, ours: false });
+            let state = HolderState::InRemovedFile;
+            holdings.push(Holding { cpus, state, holder: None, same_pid_namespace: false, is_own: false });
         }
         holdings.sort_by_key(|holding| holding.cpus.first());
         RegistryView { holdings, bound: audit.bound, warning: None }
     }
 }
 
-/// Looks. The file need not be writable.
+/// Scans the file, which need not be writable.
 pub(crate) fn scan(file: &File) -> io::Result<Scan> {
-    let mut scan = once(file)?;
-    for _ in 1..TRIES {
+    let mut scan = scan_once(file)?;
+    for _ in 1..MAX_SCANS {
         if scan.holdings.iter().all(|holding| holding.state != HolderState::Unknown) {
             break;
         }
-        std::thread::sleep(MOMENT);
-        scan = once(file)?;
+        std::thread::sleep(RETRY_DELAY);
+        scan = scan_once(file)?;
     }
     Ok(scan)
 }
 
-fn once(file: &File) -> io::Result<Scan> {
-    // First the records, then the CPUs: who takes cores writes the record first, so what is locked
-    // without one is damaged, or came just now.
+fn scan_once(file: &File) -> io::Result<Scan> {
+    // First the records, then the CPUs: a holder writes the record before it locks CPUs, so a locked CPU without
+    // a record means that the record is damaged or very new.
     let locked = lock::foreign(file.as_fd(), SLOTS..SLOTS + MAX_SLOTS)?;
     let slots: Vec<u64> = locked.into_iter().flatten().map(|byte| byte - SLOTS).collect();
-    let Records { whole, is_damaged } = records(file)?;
+    let Records { valid, is_damaged } = records(file)?;
     let ranges = lock::foreign(file.as_fd(), CPUS)?;
     let locked: CpuSet = ranges.into_iter().flatten().map(|byte| byte as u32).collect();
     let mut rest = locked.clone();
     let (mut holdings, mut stale) = (Vec::new(), Vec::new());
-    for (slot, record) in whole {
+    for (slot, record) in valid {
         let is_locked = slots.binary_search(&slot).is_ok();
-        // Its holder may have been killed since the first look.
+        // Its holder may have been killed since the slots were read.
         if !is_locked || !record.cpus.is_subset(&locked) {
             stale.push((slot, record.clone()));
         }
@@ -120,36 +118,42 @@ fn once(file: &File) -> io::Result<Scan> {
             continue;
         }
         rest = rest.minus(&cpus);
-        let same_pids = record.who.pids == pid_namespace();
+        let same_pid_namespace = record.holder.pid_namespace == pid_namespace();
         let own = numakit_sys::tag::own();
-        let ours = own.is_some_and(|own| record.who.tag == Some(own)) || is_inherited(file, slot);
-        holdings.push(Holding { cpus, state: HolderState::Held, who: Some(record.who), same_pids, ours });
+        let is_own = own.is_some_and(|own| record.holder.tag == Some(own)) || is_inherited(file, slot);
+        holdings.push(Holding {
+            cpus,
+            state: HolderState::Held,
+            holder: Some(record.holder),
+            same_pid_namespace,
+            is_own,
+        });
     }
     if !rest.is_empty() {
         let state = HolderState::Unknown;
-        holdings.push(Holding { cpus: rest, state, who: None, same_pids: false, ours: false });
+        holdings.push(Holding { cpus: rest, state, holder: None, same_pid_namespace: false, is_own: false });
     }
-    Ok(Scan { holdings, stale, slots, is_damaged, elsewhere: CpuSet::new() })
+    Ok(Scan { holdings, stale, slots, is_damaged, in_removed_files: CpuSet::new() })
 }
 
-/// What is written where records are.
+/// The records in the file.
 #[derive(Default)]
 struct Records {
-    /// All that are whole, whether they are somebody's or not, by slot.
-    whole: Vec<(u64, HolderRecord)>,
-    /// There is something else as well.
+    /// All valid ones, by slot.
+    valid: Vec<(u64, HolderRecord)>,
+    /// There is a damaged one.
     is_damaged: bool,
 }
 
 fn records(file: &File) -> io::Result<Records> {
     let written = file.metadata()?.len().saturating_sub(HEADER as u64).div_ceil(RECORD as u64);
-    let mut bytes = [0; TOGETHER * RECORD];
+    let mut bytes = [0; RECORDS_PER_READ * RECORD];
     let mut records = Records::default();
-    for first in (0..written.min(MAX_SLOTS)).step_by(TOGETHER) {
-        let length = read(file, &mut bytes, slot_place(first))?;
+    for first in (0..written.min(MAX_SLOTS)).step_by(RECORDS_PER_READ) {
+        let length = read(file, &mut bytes, record_offset(first))?;
         for (slot, bytes) in (first..).zip(bytes[..length].chunks(RECORD)) {
             match parse(bytes) {
-                Parsed::Record(record) => records.whole.push((slot, *record)),
+                Parsed::Record(record) => records.valid.push((slot, *record)),
                 Parsed::Damaged => records.is_damaged = true,
                 Parsed::Empty => {}
             }
@@ -158,26 +162,26 @@ fn records(file: &File) -> io::Result<Records> {
     Ok(records)
 }
 
-/// What is written in one place.
-pub(crate) fn record_at(file: &File, slot: u64) -> io::Result<Parsed> {
+/// The record in one slot.
+pub(crate) fn read_record(file: &File, slot: u64) -> io::Result<Parsed> {
     let mut bytes = [0; RECORD];
-    let length = read(file, &mut bytes, slot_place(slot))?;
+    let length = read(file, &mut bytes, record_offset(slot))?;
     Ok(parse(&bytes[..length]))
 }
 
-/// Whether this process runs under this holder: then the descriptor that it inherited has the lock.
+/// Whether this process belongs to this holder: then the descriptor that it inherited has the lock.
 fn is_inherited(file: &File, slot: u64) -> bool {
     let Some(number) = std::env::var("NUMA_HOLD").ok().and_then(|text| text.parse().ok()) else {
         return false;
     };
-    // Its own locks are in nobody's way, seen from the descriptor that has them.
+    // A descriptor does not see its own lock as foreign.
     numakit_sys::file::inherited(number).is_some_and(|held| {
         numakit_sys::file::is_same(&held, file).unwrap_or(false)
             && lock::is_foreign(held.as_fd(), slot_lock(slot)).is_ok_and(|other| !other)
     })
 }
 
-/// The namespace of process numbers that this process is in.
+/// The PID namespace of this process.
 pub(crate) fn pid_namespace() -> u64 {
     proc::pid_namespace(&SysRoot::host()).unwrap_or(0)
 }

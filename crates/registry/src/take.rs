@@ -1,128 +1,128 @@
-//! Choosing and locking cores in one step.
+//! Selecting and locking cores in one step.
 
+use crate::allocation_lock::AllocationLock;
 use crate::error::{RegistryError, TakeError};
-use crate::held::{Locked, MIN_DESCRIPTOR, Reservation, process};
-use crate::holding::{Holding, RegistryView, Who};
+use crate::holding::{Holder, Holding, RegistryView};
 use crate::limits::CoreLimits;
 use crate::open::Registry;
 use crate::record::{HolderRecord, MAX_CPUS, MAX_SLOTS, Parsed};
+use crate::reservation::{Locked, MIN_DESCRIPTOR, Reservation, process_id};
 use crate::scan::{Scan, pid_namespace};
 use crate::tag;
-use crate::turn::Turn;
 use numakit_model::CpuSet;
 use numakit_sys::proc::{TaskDir, cgroup};
 use numakit_sys::{SysRoot, clock, file, user};
 use std::io;
 use std::time::Duration;
 
-/// Between two looks for free cores.
-const LONG: Duration = Duration::from_millis(100);
-/// Somebody may remove the file, or take what was chosen without a turn.
-const TRIES: usize = 20;
+/// Between two attempts to find free cores.
+const RETRY_INTERVAL: Duration = Duration::from_millis(100);
+/// Another process may remove the file, or take the selected cores without the allocation lock.
+const MAX_ATTEMPTS: usize = 20;
 
-/// What a holder says of itself that this process does not know.
+/// What the caller says of the new holder.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct HolderInfo {
     /// The program's name.
     pub application: String,
 }
 
-/// What was chosen.
+/// Selected cores.
 #[derive(Debug, Clone)]
 pub struct CoreSelection<T> {
-    /// All CPUs to be held: whole cores, with all their PUs.
+    /// All CPUs to hold: whole cores, with all their PUs.
     pub cpus: CpuSet,
     /// How many cores that is.
     pub cores: u32,
-    /// What else came out, such as the plan.
-    pub with: T,
+    /// What the caller wants back, such as the plan.
+    pub value: T,
 }
 
 impl Registry {
-    /// Chooses and takes cores within the limits; nobody else chooses meanwhile. `choose` is given
-    /// what is held ([`RegistryView::held`]) and may choose anything else. Nothing is taken where this is
-    /// an error.
+    /// Takes cores within the limits, under the allocation lock. `select` receives the present holdings and
+    /// may select any CPU that is not held ([`RegistryView::held`]). If it fails, nothing is taken.
     pub fn take<T, E>(
         &mut self,
-        about: &HolderInfo,
+        info: &HolderInfo,
         limits: &CoreLimits,
-        mut choose: impl FnMut(&RegistryView) -> Result<CoreSelection<T>, E>,
+        mut select: impl FnMut(&RegistryView) -> Result<CoreSelection<T>, E>,
     ) -> Result<(Reservation, T), TakeError<E>> {
-        let mut tries = 0;
+        let mut attempts = 0;
         loop {
-            let turn = self.turn()?;
-            let taken = self.take_in_turn(&turn, about, limits, &mut choose);
-            self.end(turn);
-            tries += 1;
-            match taken? {
-                Attempt::Taken(held, with) => return Ok((held, with)),
-                Attempt::Again(error) if tries == TRIES => return Err(error.into()),
-                Attempt::Again(_) => {}
+            let lock = self.acquire_lock()?;
+            let attempt = self.attempt(&lock, info, limits, &mut select);
+            self.release_lock(lock);
+            attempts += 1;
+            match attempt? {
+                Attempt::Taken(reservation, value) => return Ok((reservation, value)),
+                Attempt::Retry(error) if attempts == MAX_ATTEMPTS => return Err(error.into()),
+                Attempt::Retry(_) => {}
             }
         }
     }
 
-    /// The same; what is not there now is looked for again until the time is over, for ever
-    /// without one. `worth` tells for which refusals of `choose` waiting makes sense.
+    /// The same, and waits for free cores until the timeout; without a timeout, indefinitely. `is_temporary` says
+    /// for which errors of `select` it waits.
     pub fn take_waiting<T, E>(
         &mut self,
-        about: &HolderInfo,
+        info: &HolderInfo,
         limits: &CoreLimits,
         timeout: Option<Duration>,
-        worth: impl Fn(&E) -> bool,
-        mut choose: impl FnMut(&RegistryView) -> Result<CoreSelection<T>, E>,
+        is_temporary: impl Fn(&E) -> bool,
+        mut select: impl FnMut(&RegistryView) -> Result<CoreSelection<T>, E>,
     ) -> Result<(Reservation, T), TakeError<E>> {
         let wait = timeout.map(|time| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX));
         let deadline = wait.map(|wait| clock::monotonic().saturating_add(wait));
         loop {
-            let error = match self.take(about, limits, &mut choose) {
+            let error = match self.take(info, limits, &mut select) {
                 Ok(taken) => return Ok(taken),
                 Err(error) => error,
             };
-            let may_pass = match &error {
-                TakeError::Registry(error) => error.may_pass(),
-                TakeError::Choice(refusal) => worth(refusal),
+            let may_succeed = match &error {
+                TakeError::Registry(error) => error.is_temporary(),
+                TakeError::Selection(error) => is_temporary(error),
             };
-            if !may_pass || deadline.is_some_and(|deadline| clock::monotonic() >= deadline) {
+            if !may_succeed || deadline.is_some_and(|deadline| clock::monotonic() >= deadline) {
                 return Err(error);
             }
-            std::thread::sleep(LONG);
+            std::thread::sleep(RETRY_INTERVAL);
         }
     }
 
-    fn take_in_turn<T, E>(
+    fn attempt<T, E>(
         &self,
-        turn: &Turn,
-        about: &HolderInfo,
+        lock: &AllocationLock,
+        info: &HolderInfo,
         limits: &CoreLimits,
-        choose: &mut impl FnMut(&RegistryView) -> Result<CoreSelection<T>, E>,
+        select: &mut impl FnMut(&RegistryView) -> Result<CoreSelection<T>, E>,
     ) -> Result<Attempt<T>, TakeError<E>> {
-        let known = self.known()?;
-        if turn.is_mine() {
-            self.mark(&known);
+        let holders = self.scan_holders()?;
+        if lock.is_acquired() {
+            self.write_mark(&holders);
         }
-        let kept: Vec<u64> = known.audit.lost.iter().filter_map(|lost| lost.slot).collect();
-        let slot = free_slot(&known.scan, &kept)?;
-        let stale = known.scan.stale.iter().find(|(at, _)| *at == slot).map(|(_, record)| record.clone());
-        let seen = RegistryView { warning: turn.warning(), ..known.seen() };
-        let chosen = choose(&seen).map_err(TakeError::Choice)?;
-        if chosen.cpus.last().is_none_or(|last| last >= MAX_CPUS) {
-            return Err(RegistryError::Choice(chosen.cpus).into());
+        let occupied: Vec<u64> = holders.audit.lost.iter().filter_map(|lost| lost.slot).collect();
+        let slot = free_slot(&holders.scan, &occupied)?;
+        let stale = holders.scan.stale.iter().find(|(at, _)| *at == slot).map(|(_, record)| record.clone());
+        let view = RegistryView { warning: lock.warning(), ..holders.into_view() };
+        let selection = select(&view).map_err(TakeError::Selection)?;
+        if selection.cpus.last().is_none_or(|last| last >= MAX_CPUS) {
+            return Err(RegistryError::InvalidCpus(selection.cpus).into());
         }
-        if let Some(error) = conflict(&seen.holdings, &chosen.cpus) {
+        if let Some(error) = conflict(&view.holdings, &selection.cpus) {
             return Err(error.into());
         }
-        limits.check(&seen.holdings, chosen.cores)?;
-        let who = Who { tag: Some(tag::fresh(self.place.identity(&self.file))), ..who(about, chosen.cores) };
-        let record = HolderRecord { cpus: chosen.cpus, who, ended: false };
+        limits.check(&view.holdings, selection.cores)?;
+        let tag = tag::new(self.location.identity(&self.file));
+        let holder = Holder { tag: Some(tag), ..new_holder(info, selection.cores) };
+        let record = HolderRecord { cpus: selection.cpus, holder, ended: false };
         Ok(match self.lock(slot, record, stale.as_ref())? {
-            Attempt::Taken(held, ()) => Attempt::Taken(held, chosen.with),
-            Attempt::Again(error) => Attempt::Again(error),
+            Attempt::Taken(reservation, ()) => Attempt::Taken(reservation, selection.value),
+            Attempt::Retry(error) => Attempt::Retry(error),
         })
     }
 
-    /// Locks and writes through a description of its own, which the program inherits. In place of
-    /// the record goes one that has ended, or this `stale` one, of which nothing runs.
+    /// Locks and writes through a new open file description, which the program inherits. The new record replaces one
+    /// that has ended, or this `stale` one, whose program does not run.
     fn lock(
         &self,
         slot: u64,
@@ -131,7 +131,7 @@ impl Registry {
     ) -> Result<Attempt<()>, RegistryError> {
         let failed = |doing: &'static str| move |error: io::Error| self.failed(doing, &error);
         let removed =
-            || Attempt::Again(self.failed("kept", &io::Error::other("it is removed again and again")));
+            || Attempt::Retry(self.failed("used", &io::Error::other("it is removed again and again")));
         let own = match file::open_existing(&self.path, true) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(removed()),
             other => other.map_err(failed("opened"))?,
@@ -139,66 +139,65 @@ impl Registry {
         if !file::is_same(&own, &self.file).map_err(failed("found"))? {
             return Ok(removed());
         }
-        let file = file::high_copy(&own, MIN_DESCRIPTOR).map_err(failed("opened"))?;
-        let held = Reservation { file, place: self.place.clone(), slot, record };
-        let may_go = |there: &Parsed| match there {
+        let file = file::duplicate_from(&own, MIN_DESCRIPTOR).map_err(failed("opened"))?;
+        let reservation = Reservation { file, location: self.location.clone(), slot, record };
+        let may_replace = |there: &Parsed| match there {
             Parsed::Record(there) => there.ended || stale == Some(&**there),
             Parsed::Empty | Parsed::Damaged => true,
         };
-        match held.lock(may_go).map_err(failed("locked"))? {
-            Locked::NoSlot => return Ok(Attempt::Again(RegistryError::Crowded(MAX_SLOTS))),
+        match reservation.lock(may_replace).map_err(failed("locked"))? {
+            Locked::NoSlot => return Ok(Attempt::Retry(RegistryError::Full(MAX_SLOTS))),
             Locked::AllBut(cpus) => {
-                held.end();
-                let who = "a program that does not take turns".to_owned();
-                return Ok(Attempt::Again(RegistryError::Held { cpus, who }));
+                reservation.release();
+                let holders = "a program that took them without the allocation lock".to_owned();
+                return Ok(Attempt::Retry(RegistryError::Held { cpus, holders }));
             }
             Locked::All => {}
         }
-        // From now on whoever finds another file sees these locks. Before, it may have been there
-        // already, and its user have seen nothing.
-        if self.is_in_place(&held.file).map_err(failed("found"))? {
-            return Ok(Attempt::Taken(held, ()));
+        // Processes that open another file from now on see these locks. One that opened another file before does
+        // not, so the file must still have the name.
+        if self.is_in_place(&reservation.file).map_err(failed("found"))? {
+            return Ok(Attempt::Taken(reservation, ()));
         }
-        held.end();
+        reservation.release();
         Ok(removed())
     }
 }
 
-/// What came of a try.
 enum Attempt<T> {
     Taken(Reservation, T),
-    /// Something changed meanwhile. The error is for whoever sees nothing else again and again.
-    Again(RegistryError),
+    /// Something changed meanwhile; the error if that happens at each attempt.
+    Retry(RegistryError),
 }
 
-/// The first record that nobody has and that tells of nobody who still runs.
-fn free_slot(scan: &Scan, kept: &[u64]) -> Result<u64, RegistryError> {
-    let free = |slot: &u64| scan.slots.binary_search(slot).is_err() && !kept.contains(slot);
-    (0..MAX_SLOTS).find(free).ok_or(RegistryError::Crowded(MAX_SLOTS))
+/// The first record that is not locked and belongs to no running program.
+fn free_slot(scan: &Scan, occupied: &[u64]) -> Result<u64, RegistryError> {
+    let free = |slot: &u64| scan.slots.binary_search(slot).is_err() && !occupied.contains(slot);
+    (0..MAX_SLOTS).find(free).ok_or(RegistryError::Full(MAX_SLOTS))
 }
 
 fn conflict(holdings: &[Holding], cpus: &CpuSet) -> Option<RegistryError> {
     let others: Vec<&Holding> = holdings.iter().filter(|holding| holding.cpus.intersects(cpus)).collect();
     let held = others.iter().fold(CpuSet::new(), |all, holding| all.or(&holding.cpus.and(cpus)));
-    let who = others.iter().map(|holding| holding.to_string()).collect::<Vec<_>>().join(", ");
-    (!held.is_empty()).then_some(RegistryError::Held { cpus: held, who })
+    let holders = others.iter().map(|holding| holding.to_string()).collect::<Vec<_>>().join(", ");
+    (!held.is_empty()).then_some(RegistryError::Held { cpus: held, holders })
 }
 
-/// What this process can say of itself.
-fn who(about: &HolderInfo, cores: u32) -> Who {
-    let me = process(std::process::id());
+/// This process as a holder.
+fn new_holder(info: &HolderInfo, cores: u32) -> Holder {
+    let me = process_id(std::process::id());
     let groups = TaskDir::own(&SysRoot::host()).text("cgroup").ok();
-    Who {
-        application: about.application.clone(),
+    Holder {
+        application: info.application.clone(),
         user: user::real_id(),
         since: Some(clock::utc()),
         since_boot: me.map_or(0, |me| me.start),
         cores: Some(cores),
         cgroup: groups.as_deref().and_then(cgroup::unified).map(str::to_owned),
         job: std::env::var("SLURM_JOB_ID").ok().filter(|job| !job.is_empty()),
-        keeper: me,
+        supervisor: me,
         program: None,
-        pids: pid_namespace(),
+        pid_namespace: pid_namespace(),
         tag: None,
     }
 }

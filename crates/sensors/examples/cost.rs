@@ -1,4 +1,4 @@
-//! What a read of each sensor costs, against reading the same files without looking at them.
+//! What a read of each sensor costs, compared with a plain read of the same files.
 //!
 //! `cargo run --release -p numakit-sensors --example cost [DIR|ARCHIVE]`
 #![allow(clippy::print_stdout)]
@@ -9,7 +9,7 @@ use numakit_sensors::{Probe, Scene, Tick};
 use numakit_sys::{SysRoot, clock};
 use std::hint::black_box;
 
-// Reads a block, for sensors of few files and of many.
+// Reads per block, for sensors with few files and with many.
 const ROUNDS: [usize; 2] = [2000, 20];
 const BLOCKS: usize = 15;
 
@@ -60,7 +60,7 @@ fn paths(sensor: &str, topology: &Topology) -> Vec<String> {
     }
 }
 
-/// Nanoseconds a call.
+/// Nanoseconds per call.
 fn time(rounds: usize, mut call: impl FnMut()) -> u64 {
     let start = clock::monotonic();
     for _ in 0..rounds {

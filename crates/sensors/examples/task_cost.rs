@@ -1,5 +1,5 @@
-//! What looking at a process costs: `task_cost PID`. Prints a read of the sampler and what the
-//! thread that looks spends.
+//! What observing a process costs: `task_cost PID`. Prints the time of a read and the CPU time of the
+//! thread that walks the process.
 #![allow(clippy::print_stdout)]
 
 use numakit_sensors::{SENSORS, Scene, Target, Tick};
@@ -21,11 +21,11 @@ fn main() -> Result<(), String> {
     };
     let target = Target::running(pid);
     let scene = Scene::new(&root, &topology).observing(Some(&target));
-    let entry = SENSORS.iter().find(|e| e.name == "task").ok_or("there is no sensor task")?;
+    let entry = SENSORS.iter().find(|e| e.name == "task").ok_or("there is no sensor 'task'")?;
     let mut sensor = (entry.probe)(&scene).map_err(|why| why.to_string())?;
     let mut out = vec![None; sensor.series().len()];
     let mut spent = 0;
-    let begun = clock::monotonic();
+    let started = clock::monotonic();
     const READS: u64 = 1000;
     for _ in 0..READS {
         std::thread::sleep(Duration::from_millis(10));
@@ -35,7 +35,7 @@ fn main() -> Result<(), String> {
         sensor.read(&tick, &mut out);
         spent += clock::thread_cpu() - start;
     }
-    let elapsed = clock::monotonic() - begun;
+    let elapsed = clock::monotonic() - started;
     println!("read: {} ns on average of {READS}", spent / READS);
     for (series, value) in sensor.series().iter().zip(&out) {
         if ["task.walk_time", "task.walk_age", "task.walk_cpu", "task.resident@node0"]

@@ -1,4 +1,4 @@
-//! What can be measured here, what cannot, and what would make it possible.
+//! What can be measured here, what cannot, and the fix.
 
 mod pod;
 
@@ -13,39 +13,39 @@ use std::path::PathBuf;
 /// How a finding counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FindingState {
-    /// It is there.
+    /// Available.
     Ok,
-    /// It is not there, and nothing on the running system can change that.
+    /// Unavailable, and nothing on the running system can change that.
     Note,
-    /// It is not there, and its fix brings it.
+    /// Unavailable, and its fix makes it available.
     Missing,
 }
 
-/// One thing that was looked at.
+/// The result of one check.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {
     /// How it counts.
     pub state: FindingState,
-    /// What was looked at.
+    /// What was checked.
     pub about: String,
-    /// What was seen.
+    /// The result.
     pub seen: String,
-    /// What would change it; `None` where all is well.
+    /// The fix; `None` if it is available.
     pub fix: Option<Fix>,
 }
 
 impl Finding {
-    /// It is there.
+    /// Available.
     pub fn ok(about: impl Into<String>, seen: impl Into<String>) -> Self {
         Self { state: FindingState::Ok, about: about.into(), seen: seen.into(), fix: None }
     }
 
-    /// It is not there, which is worth knowing and no more.
+    /// It is unavailable, and that is only a note.
     pub fn note(about: impl Into<String>, seen: impl Into<String>, fix: Fix) -> Self {
         Self { state: FindingState::Note, about: about.into(), seen: seen.into(), fix: Some(fix) }
     }
 
-    /// The same for a process in a container: commands change the host, and not from here.
+    /// The same in a container: commands would change the host, and cannot be run here.
     pub fn in_a_container(self) -> Self {
         match self.fix {
             Some(
@@ -56,7 +56,7 @@ impl Finding {
         }
     }
 
-    /// It is not there; whether that is a note depends on what brings it.
+    /// It is unavailable; that is a note if the fix is impossible on the running system.
     pub fn lacking(about: impl Into<String>, seen: impl Into<String>, fix: Fix) -> Self {
         let state = if fix.is_possible_here() { FindingState::Missing } else { FindingState::Note };
         Self { state, ..Self::note(about, seen, fix) }
@@ -72,17 +72,16 @@ pub struct ProcessRights<'a> {
     pub user: String,
     /// What the kernel permits it.
     pub permissions: &'a Permissions,
-    /// How many files it may open.
+    /// Its limit of open files.
     pub open_files: u64,
-    /// The directory for control while running, or why there is none.
+    /// The directory of control sockets, or why there is none.
     pub run_directory: io::Result<PathBuf>,
 }
 
-/// Files that are open beside those of the sensors: recording, control, standard streams.
+/// Open files in addition to those of the sensors: recording, control, standard streams.
 const OTHER_FILES: u64 = 32;
 
-/// Looks at everything. Without a process (for the capture of another machine) only at what
-/// the machine has.
+/// Checks everything; without a process (for a capture), only the machine.
 pub fn check(probe: &Probe, topology: &Topology, process: Option<&ProcessRights<'_>>) -> Vec<Finding> {
     let mut findings = sensors(probe, topology);
     findings.push(locality(topology));
@@ -105,7 +104,7 @@ fn sensors(probe: &Probe, topology: &Topology) -> Vec<Finding> {
         }
         let series = probe.series().filter(|s| of_sensor(&s.metric.name)).count();
         findings.push(Finding::ok(entry.name, format!("{} {series} series.", entry.help)));
-        // What one fix brings is one finding.
+        // Metrics with the same reason and fix are one finding.
         let mut reasons: Vec<(&Unavailable, Vec<&str>)> = Vec::new();
         for absent in probe.absent().filter(|a| of_sensor(&a.metric.name)) {
             match reasons.iter_mut().find(|(why, _)| why.fix == absent.why.fix) {
@@ -120,7 +119,7 @@ fn sensors(probe: &Probe, topology: &Topology) -> Vec<Finding> {
     findings
 }
 
-/// Most names in one finding.
+/// Maximum number of names in one finding.
 const MAX_NAMES: usize = 9;
 
 fn several(names: &[&str]) -> String {
@@ -132,7 +131,7 @@ fn several(names: &[&str]) -> String {
 }
 
 fn missing(about: String, why: &Unavailable, topology: &Topology) -> Finding {
-    // With one node there is nothing to balance, and the counters would stay 0.
+    // With one node there is nothing to balance: the counters would stay 0.
     let pointless = why.fix.is_command(BALANCE) && topology.nodes.len() < 2;
     let finding = if pointless { Finding::note } else { Finding::lacking };
     finding(about, why.seen.as_str(), why.fix.clone())
@@ -146,7 +145,7 @@ fn locality(topology: &Topology) -> Finding {
     let fix = Fix::OtherMachine("a machine with several nodes, or read a recording of one".to_owned());
     Finding::lacking(
         "locality",
-        "one node: all memory is local, so local and remote cannot be told apart",
+        "one node: all memory is local, so local and remote cannot be distinguished",
         fix,
     )
 }
@@ -257,7 +256,7 @@ mod tests {
     const BALANCING_OFF: (&str, &str) = (NUMA_BALANCING, "0\n");
 
     #[test]
-    fn what_is_there_is_ok_and_counted() {
+    fn available_sensors_are_ok_and_their_series_are_counted() {
         let all = findings(&[VMSTAT], &nodes(&[0, 1]), Some(&process(&Permissions::default())));
         assert_eq!(about(&all, "vmstat").state, FindingState::Ok);
         assert!(about(&all, "vmstat").seen.ends_with(" 4 series."));

@@ -1,8 +1,8 @@
-//! `cpu`: what /proc/stat says: ticks of each CPU by what it did, and the machine's
-//! interrupts, context switches and processes.
+//! `cpu`: /proc/stat: CPU time of each CPU by use, and the machine's interrupts, context switches
+//! and processes.
 //!
-//! Ticks are 10 ms long, so no share of a CPU is to be had over less. The kernel may take
-//! back some of `iowait`; that is a correction and not a wrap.
+//! CPU time is counted in ticks of 10 ms, so shares over shorter times are meaningless. The kernel
+//! may reduce `iowait`; that is a correction and not a wrap.
 
 use crate::Scene;
 use crate::sensor::{Absent, Probed, Sensor, SensorEntry, Tick, fix_for, metric, narrow};
@@ -38,7 +38,7 @@ const TICKS: [(&str, &str); 10] = [
     ("guest_nice", "Time in niced guests; also part of nice."),
 ];
 
-/// Other lines: what they start with, name, kind, description.
+/// Other lines: their first word, name, kind, description.
 const TOTALS: [(&str, &str, Kind, &str); 5] = [
     ("intr", "interrupts", Kind::COUNTER, "Interrupts served."),
     ("ctxt", "context_switches", Kind::COUNTER, "Context switches."),
@@ -60,7 +60,7 @@ fn totals() -> impl Iterator<Item = Metric> {
     })
 }
 
-/// Lines that are whole.
+/// Complete lines.
 fn lines(text: &[u8]) -> impl Iterator<Item = &[u8]> {
     text.split_inclusive(|&b| b == b'\n').filter_map(|l| l.strip_suffix(b"\n"))
 }
@@ -75,7 +75,7 @@ struct Stat {
     totals: [Option<usize>; TOTALS.len()],
 }
 
-/// A CPU of which something is wanted.
+/// A CPU with selected series.
 #[derive(Debug)]
 struct Cpu {
     id: u32,
@@ -107,13 +107,13 @@ fn probe(scene: &Scene<'_>) -> Probed {
     if fields == 0 {
         return Err(unavailable(format!("{PATH} has no line 'cpu0 NUMBER...'")));
     }
-    let not_here = |metric: Metric| {
+    let unavailable_metric = |metric: Metric| {
         let seen = format!("{PATH} of this kernel does not have it");
         let why = Unavailable::new(metric.name.clone(), seen, Fix::OtherKernel("that is newer".to_owned()));
         Absent { metric, why }
     };
     let mut series = Vec::new();
-    let mut absent: Vec<Absent> = ticks().skip(fields).map(not_here).collect();
+    let mut absent: Vec<Absent> = ticks().skip(fields).map(unavailable_metric).collect();
     let metrics: Vec<Arc<Metric>> = ticks().take(fields).map(Arc::new).collect();
     let mut cpus = Vec::new();
     for id in topology.online.or(&topology.offline).or(&shown).iter() {
@@ -130,7 +130,7 @@ fn probe(scene: &Scene<'_>) -> Probed {
             *place = Some(series.len());
             series.push(Series::new(&Arc::new(metric), Instance::Machine));
         } else {
-            absent.push(not_here(metric));
+            absent.push(unavailable_metric(metric));
         }
     }
     Ok(Box::new(Stat { file, buffer, series, absent, cpus, totals: places }))
@@ -167,7 +167,7 @@ impl Sensor for Stat {
             return;
         }
         self.cpus.iter_mut().for_each(|c| c.present = false);
-        // The kernel prints the CPUs in rising order, so the next one is mostly the next one.
+        // The kernel prints CPUs in ascending order, so the next line is usually the next CPU.
         let mut next = 0;
         for line in lines(&self.buffer).map(stat_line) {
             match line {
@@ -196,8 +196,8 @@ impl Sensor for Stat {
         if let Some(error) = self.file.failure() {
             return Some(error.to_string());
         }
-        let gone: CpuSet = self.cpus.iter().filter(|c| !c.present).map(|c| c.id).collect();
-        (!gone.is_empty()).then(|| format!("CPU {gone} is offline"))
+        let offline: CpuSet = self.cpus.iter().filter(|c| !c.present).map(|c| c.id).collect();
+        (!offline.is_empty()).then(|| format!("CPU {offline} is offline"))
     }
 }
 

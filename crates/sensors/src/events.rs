@@ -1,5 +1,5 @@
-//! The events of hardware: text tables in `data/events/`, one per platform, and the classes
-//! in `data/classes.txt` that give events of all vendors one name.
+//! Hardware events: text tables in `data/events/`, one per platform, and the classes in
+//! `data/classes.txt`, under which events of all vendors have the same name.
 
 mod class;
 mod fields;
@@ -26,9 +26,9 @@ use std::ops::RangeInclusive;
 /// The events of a platform.
 #[derive(Debug, Clone, PartialEq)]
 pub struct EventTable {
-    /// What people call it.
+    /// Its display name.
     pub platform: String,
-    /// Where the codes are from.
+    /// The source of the codes.
     pub source: String,
     /// Events by the PMUs that count them.
     pub sections: Vec<Section>,
@@ -41,7 +41,7 @@ pub struct Section {
     pub pmus: Vec<String>,
     /// Where the events are opened.
     pub open: Open,
-    /// What there is one value of.
+    /// What a value belongs to.
     pub spread: Spread,
     /// Which of these PMUs have the events; `None`: all.
     pub condition: Option<Condition>,
@@ -52,7 +52,7 @@ pub struct Section {
 /// Where the events of a section are opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Open {
-    /// On each CPU that the PMU names; on every CPU if it names none.
+    /// On each CPU in the PMU's `cpumask`; on every CPU without one.
     Everywhere,
     /// On one CPU of each node, since all its cores count the same.
     OncePerNode,
@@ -60,10 +60,10 @@ pub enum Open {
     EachChip,
 }
 
-/// What a section has one value of.
+/// What a value of a section belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Spread {
-    /// The machine: the kernel does not say where the PMUs are.
+    /// The machine, if the kernel does not say where the PMUs are.
     Machine,
     /// The package of the CPU that the event is open on.
     Package,
@@ -71,39 +71,39 @@ pub enum Spread {
     Node,
     /// A link of that package or node: see [`PlatformEvent::number`].
     Link,
-    /// The way from the node of that CPU to another: see [`PlatformEvent::number`].
+    /// The path from the node of that CPU to another node: see [`PlatformEvent::number`].
     Target,
     /// The node of that CPU, as the sum over its CPUs.
     Cpu,
 }
 
-/// A file of a PMU that tells whether it has the events of a section.
+/// A file of a PMU that says whether it has the events of a section.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Condition {
     /// Its name in the folder of the PMU.
     pub file: String,
     /// A number or a pattern.
     pub value: String,
-    /// Whether the content is to be that value. If not, the file may also be missing.
+    /// Whether the content must be that value. If false, the file may also be missing.
     pub equal: bool,
 }
 
 /// An event, or several that differ by an index.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PlatformEvent {
-    /// Its name, with `[0-11]` where the index goes.
+    /// Its name, with `[0-11]` in place of the index.
     pub name: String,
-    /// The indices; 0 alone where there is none.
+    /// The indices; only 0 without an index.
     pub indices: RangeInclusive<u32>,
-    /// The number of a link or node that belongs to the first index, where the table gives it.
+    /// The number of the link or node of the first index, if the table states it.
     pub at: Option<u32>,
-    /// The kernel's own event that has the terms.
+    /// The kernel's event with the terms.
     pub known: Option<String>,
-    /// The terms, beside or instead of those of the kernel.
+    /// The terms, in addition to or instead of the kernel's.
     pub terms: Option<Terms>,
     /// The classes that it belongs to.
     pub feeds: Vec<Feed>,
-    /// How sure its meaning is.
+    /// Confidence in its meaning.
     pub confidence: Confidence,
     /// One sentence.
     pub help: String,
@@ -114,13 +114,13 @@ pub struct PlatformEvent {
 pub struct Feed {
     /// The class.
     pub class: &'static Class,
-    /// What makes a count into the unit of the class. `None`: it is not added, since another
-    /// event counts the same, or it is a part of another.
+    /// Converts a count into the unit of the class. `None`: it is not added, because another event
+    /// counts the same or includes it.
     pub factor: Option<Factor>,
 }
 
 impl EventTable {
-    /// Reads a table. It may name the classes that numakit has, and no others.
+    /// Parses a table. It may only name classes of `classes.txt`.
     pub fn parse(text: &str) -> Result<Self, TableError> {
         parse::table(text)
     }
@@ -132,12 +132,12 @@ impl EventTable {
 }
 
 impl Section {
-    /// Whether the events are those of a PMU of this name, conditions aside.
+    /// Whether a PMU of this name can have the events, whatever the condition.
     pub fn is_for(&self, pmu: &str) -> bool {
         self.pmus.iter().any(|pattern| Pattern::new(pattern).fits(pmu))
     }
 
-    /// Whether a PMU has these events, conditions included.
+    /// Whether a PMU has these events, including the condition.
     pub fn holds(&self, root: &SysRoot, pmu: &str) -> bool {
         self.is_for(pmu) && self.condition.as_ref().is_none_or(|c| c.holds(root, pmu))
     }
@@ -164,8 +164,8 @@ impl PlatformEvent {
         put_index(&self.name, &index.to_string())
     }
 
-    /// The number of the link or node that an index stands for: what the table gives, or the
-    /// index, or the number that the name of the PMU ends with.
+    /// The number of the link or node of an index: from the table, or the index, or the number at the
+    /// end of the PMU's name.
     pub fn number(&self, index: u32, pmu: &str) -> Option<u32> {
         let indexed = self.name != self.name_at(0);
         match self.at {
@@ -175,8 +175,8 @@ impl PlatformEvent {
         }
     }
 
-    /// The fields of the event with their values. `known` are the events of the PMU that the
-    /// kernel names; `chip` is the chip of a section that opens events for each.
+    /// The fields of the event with their values. `known` are the kernel's events of the PMU; `chip`
+    /// is the chip, in sections that open events once per chip.
     pub fn fields(
         &self,
         index: u32,
@@ -195,8 +195,7 @@ pub(crate) fn put_index(name: &str, index: &str) -> String {
     }
 }
 
-/// The name in tables of what the kernel counts without a PMU of its own: the events of type
-/// `PERF_TYPE_HW_CACHE`.
+/// The name in tables of the generic cache events, which have no PMU: type `PERF_TYPE_HW_CACHE`.
 pub const HW_CACHE: &str = "hw_cache";
 
 /// A PMU for [`HW_CACHE`].
@@ -212,17 +211,17 @@ pub fn hw_cache() -> Result<Pmu, FormatError> {
     })
 }
 
-/// The tables for a machine: those that name its CPU, and those that name a PMU that it has
-/// and no CPU.
+/// The tables for a machine: those that name its CPU, and those without a CPU that name one of its
+/// PMUs.
 pub fn tables(identity: &Identity, pmus: &[String]) -> Vec<EventTable> {
     let fitting = TABLES.iter().filter(|(_, text)| parse::fits(text, identity, pmus));
-    // The tables are part of the program; that each of them can be read is tested.
+    // The tables are embedded; tests parse all of them.
     fitting.filter_map(|(_, text)| EventTable::parse(text).ok()).collect()
 }
 
 macro_rules! tables {
     ($($name:literal)*) => {
-        /// Every table by the name of its file.
+        /// Every table with the name of its file.
         pub static TABLES: &[(&str, &str)] =
             &[$(($name, include_str!(concat!("../data/events/", $name, ".txt")))),*];
     };

@@ -5,14 +5,14 @@ use globset::{Glob, GlobMatcher};
 /// A name, or a pattern over names.
 #[derive(Debug)]
 pub enum Pattern {
-    /// Means itself. So does a pattern that is none, as one whose bracket is never closed.
+    /// Matches only itself. An invalid pattern, such as one with an open bracket, is a name too.
     Name(String),
-    /// Means more than itself.
+    /// Has special characters.
     Glob(Box<GlobMatcher>),
 }
 
 impl Pattern {
-    /// The pattern that a text is.
+    /// Parses a name or pattern.
     pub fn new(text: &str) -> Self {
         match Glob::new(text) {
             Ok(glob) if text.contains(['*', '?', '[']) => Self::Glob(Box::new(glob.compile_matcher())),
@@ -20,7 +20,7 @@ impl Pattern {
         }
     }
 
-    /// Whether the whole name fits.
+    /// Whether the whole name matches.
     pub fn fits(&self, name: &str) -> bool {
         match self {
             Self::Name(own) => own == name,

@@ -1,15 +1,15 @@
-//! Series of hardware events, out of the tables in `data/events/`: under the vendor's names, and
-//! under names of classes that are the same for all vendors.
+//! Series of hardware events from the tables in `data/events/`, under the vendor's names and under
+//! names of classes, which are the same for all vendors.
 //!
-//! The sensor `uncore` takes what PMUs outside of the cores count, the sensor `perf` what those
-//! of the cores count. `SENSOR.CLASS` is a class, `SENSOR.PMU.EVENT` an event, where PMU is its
-//! name without `uncore_` and number, and EVENT has no index: the sum over PMUs and indices of
-//! one place is one series.
+//! The sensor `uncore` has the events of PMUs outside of the cores, the sensor `perf` those of the
+//! cores. `SENSOR.CLASS` is a class, `SENSOR.PMU.EVENT` an event. PMU is its name without `uncore_`
+//! and number; EVENT has no index: the sum over all PMUs and indices of a package, node or link is
+//! one series.
 
 mod captured;
+mod counting_cpus;
 mod missing;
 mod names;
-mod spots;
 mod sums;
 
 use crate::Scene;
@@ -17,24 +17,24 @@ use crate::events::{self, EventTable, HW_CACHE, Identity, PlatformEvent, Section
 use crate::pmu::{self, CounterRequest, Counting, Devices, Factor, Pmu, Privilege, device};
 use crate::sensor::{Absent, Sensor};
 use captured::Captured;
-use missing::Lacking;
+use counting_cpus::CountingCpu;
+use missing::MissingPmus;
 use numakit_model::{Metric, Series, Unavailable};
 use numakit_sys::{SysRoot, perf};
-use spots::Spot;
 use std::collections::BTreeSet;
 use std::sync::LazyLock;
 use sums::Sums;
 
-/// What the tables offer on a machine.
+/// The hardware events of a machine.
 #[derive(Debug, Default)]
 pub struct Hardware {
-    /// Series, each with what it is the sum of; classes first.
+    /// Series with the counts that they are sums of; classes first.
     pub counted: Vec<(Series, Vec<(CounterRequest, Factor)>)>,
-    /// What is not to be had, each with its reason.
+    /// Unavailable metrics, each with its reason.
     pub absent: Vec<Absent>,
-    /// The PMUs that count.
+    /// The PMUs of the series.
     pub devices: Vec<Pmu>,
-    /// Why nothing is counted, if so.
+    /// Why there are no series, if there are none.
     pub nothing: Option<Unavailable>,
 }
 
@@ -48,16 +48,15 @@ pub fn outside_of_cores(section: &Section) -> bool {
     !of_cores(section)
 }
 
-/// The metrics of all tables that the sensor `perf` has, whatever the machine.
+/// The metrics of the sensor `perf` from all tables, whatever the machine.
 pub static KNOWN_OF_CORES: LazyLock<Vec<Metric>> = LazyLock::new(|| known("perf", of_cores));
 
-/// The metrics of all tables that the sensor `uncore` has, whatever the machine.
+/// The metrics of the sensor `uncore` from all tables, whatever the machine.
 pub static KNOWN_OUTSIDE: LazyLock<Vec<Metric>> = LazyLock::new(|| known("uncore", outside_of_cores));
 
-/// Whether a metric is read when nothing is asked for by name: of the events of hardware, the
-/// classes that say so.
+/// Whether a metric is sampled by default: of hardware events, only classes marked so.
 pub fn by_default(metric: &Metric) -> bool {
-    // Only events of hardware say how sure they are.
+    // Only hardware events have a confidence.
     metric.confidence.is_none() || class(metric.bare()).is_some_and(|class| class.default)
 }
 
@@ -76,34 +75,35 @@ fn known(sensor: &str, part: fn(&Section) -> bool) -> Vec<Metric> {
     sums.metrics()
 }
 
-/// Looks what a sensor has on a machine. Every event is tried once, except on a capture.
-pub fn look(scene: &Scene<'_>, sensor: &str, part: fn(&Section) -> bool) -> Hardware {
+/// Finds the series of a sensor on a machine. Every event is opened once to try it, except on a
+/// capture.
+pub fn find(scene: &Scene<'_>, sensor: &str, part: fn(&Section) -> bool) -> Hardware {
     let names = device::names(scene.root);
     let identity = Identity::read(scene.root);
     let tables = events::tables(&identity, &names);
     let sections = || tables.iter().flat_map(|t| t.sections.iter().map(move |s| (t, s)));
     let sections = || sections().filter(|(_, section)| part(section));
     let devices = found(scene, &names, |name| sections().any(|(_, section)| section.is_for(name)));
-    let mut lacking = Lacking::new(&identity, &names);
-    lacking.unusable = devices.skipped;
+    let mut missing_pmus = MissingPmus::new(&identity, &names);
+    missing_pmus.unusable = devices.skipped;
     let mut search = Search {
         scene,
-        privilege: Privilege::look(scene.root),
+        privilege: Privilege::read(scene.root),
         devices: devices.found,
         sums: Sums::new(sensor),
         used: BTreeSet::new(),
     };
     for (table, section) in sections() {
-        // What a PMU of another version has is not missing here.
+        // Events of another version of a PMU are not missing here.
         let other = section.condition.is_some() && names.iter().any(|name| section.is_for(name));
         if !search.section(table, section) && !other {
-            lacking.sections.push((table, section));
+            missing_pmus.sections.push((table, section));
         }
     }
-    search.finish(lacking)
+    search.finish(missing_pmus)
 }
 
-/// The PMUs of the tables that the machine has.
+/// The PMUs of the machine that tables name.
 fn found(scene: &Scene<'_>, names: &[String], wanted: impl Fn(&str) -> bool) -> Devices {
     let mut devices = pmu::devices(scene.root, &wanted);
     let cores = names.iter().any(|name| device::is_core(scene.root, name));
@@ -112,14 +112,14 @@ fn found(scene: &Scene<'_>, names: &[String], wanted: impl Fn(&str) -> bool) -> 
 }
 
 impl Hardware {
-    /// Adds all of it to a sensor.
+    /// Adds everything to a sensor.
     pub fn add_to(self, counting: &mut Counting) {
         self.devices.iter().for_each(|device| counting.describe(device));
         self.counted.into_iter().for_each(|(series, parts)| counting.add(series, parts));
         self.absent.into_iter().for_each(|absent| counting.add_absent(absent));
     }
 
-    /// A sensor that only lists it, for a root without counters.
+    /// A sensor that only lists the series, for a capture.
     pub fn listed(self, root: &SysRoot) -> Box<dyn Sensor> {
         let series = self.counted.into_iter().map(|(series, _)| series).collect();
         Box::new(Captured { series, absent: self.absent, name: root.name().to_owned() })
@@ -135,10 +135,10 @@ struct Search<'a> {
 }
 
 /// An event that can be opened.
-struct Ready {
+struct OpenableEvent {
     index: u32,
     device: String,
-    spot: Spot,
+    counting_cpu: CountingCpu,
     request: CounterRequest,
 }
 
@@ -155,10 +155,13 @@ impl Search<'_> {
     fn section(&mut self, table: &EventTable, section: &Section) -> bool {
         let fits = |d: &&Pmu| section.holds(self.scene.root, &d.name);
         let devices: Vec<Pmu> = self.devices.iter().filter(fits).cloned().collect();
-        let spots: Vec<Vec<Spot>> =
-            devices.iter().map(|d| spots::of(self.scene.topology, section, d)).collect();
-        let places: Vec<(&Pmu, &Spot)> =
-            devices.iter().zip(&spots).flat_map(|(d, spots)| spots.iter().map(move |s| (d, s))).collect();
+        let counting_cpus: Vec<Vec<CountingCpu>> =
+            devices.iter().map(|d| counting_cpus::of(self.scene.topology, section, d)).collect();
+        let places: Vec<(&Pmu, &CountingCpu)> = devices
+            .iter()
+            .zip(&counting_cpus)
+            .flat_map(|(d, counting_cpus)| counting_cpus.iter().map(move |s| (d, s)))
+            .collect();
         if places.is_empty() {
             return false;
         }
@@ -172,12 +175,17 @@ impl Search<'_> {
         true
     }
 
-    /// Everything that an event is opened as. Indices that the machine does not have are left
-    /// out; an error says why there is nothing.
-    fn ready(&self, event: &PlatformEvent, places: &[(&Pmu, &Spot)]) -> Result<Vec<Ready>, Refusal> {
+    /// All requests of an event. Indices that the machine does not have are left out; an error says
+    /// why there are none.
+    fn ready(
+        &self,
+        event: &PlatformEvent,
+        places: &[(&Pmu, &CountingCpu)],
+    ) -> Result<Vec<OpenableEvent>, Refusal> {
         let (mut ready, mut first) = (Vec::new(), None);
         for index in event.indices.clone() {
-            let mut codes = places.iter().map(|(device, spot)| self.request(event, index, device, spot));
+            let mut codes =
+                places.iter().map(|(device, counting_cpu)| self.request(event, index, device, counting_cpu));
             let tried = match codes.next() {
                 Some(Ok(request)) => self.attempt(&request).map(|()| request),
                 Some(Err(refusal)) => Err(refusal),
@@ -187,9 +195,14 @@ impl Search<'_> {
                 Ok(request) => {
                     let rest = codes.map(Result::ok);
                     let all = std::iter::once(Some(request)).chain(rest).zip(places);
-                    ready.extend(all.filter_map(|(request, (device, spot))| {
-                        let spot = Spot::clone(spot);
-                        Some(Ready { index, device: device.name.clone(), spot, request: request? })
+                    ready.extend(all.filter_map(|(request, (device, counting_cpu))| {
+                        let counting_cpu = CountingCpu::clone(counting_cpu);
+                        Some(OpenableEvent {
+                            index,
+                            device: device.name.clone(),
+                            counting_cpu,
+                            request: request?,
+                        })
                     }));
                 }
                 Err(refusal) => _ = first.get_or_insert(refusal),
@@ -206,15 +219,15 @@ impl Search<'_> {
         event: &PlatformEvent,
         index: u32,
         device: &Pmu,
-        spot: &Spot,
+        counting_cpu: &CountingCpu,
     ) -> Result<CounterRequest, Refusal> {
         let missing = || format!("the event {} of {}", event.name_at(index), device.name);
-        let fields = event.fields(index, spot.chip, &device.events);
+        let fields = event.fields(index, counting_cpu.chip, &device.events);
         let fields = fields.map_err(|error| Refusal::Without(missing::unnamed(missing(), &error)))?;
         let fields = fields.iter().map(|(field, value)| (field.as_str(), *value));
         let config = device.formats.encode(fields);
         let config = config.map_err(|error| Refusal::Refused(missing::no_room(missing(), &error)))?;
-        Ok(CounterRequest { cpu: spot.cpu, event: perf::PerfEvent { pmu: device.kind, config } })
+        Ok(CounterRequest { cpu: counting_cpu.cpu, event: perf::PerfEvent { pmu: device.kind, config } })
     }
 
     fn attempt(&self, request: &CounterRequest) -> Result<(), Refusal> {
@@ -227,10 +240,10 @@ impl Search<'_> {
         }
     }
 
-    fn add(&mut self, table: &EventTable, section: &Section, event: &PlatformEvent, ready: &[Ready]) {
+    fn add(&mut self, table: &EventTable, section: &Section, event: &PlatformEvent, ready: &[OpenableEvent]) {
         for one in ready {
             let number = event.number(one.index, &one.device);
-            let Some(instance) = one.spot.instance(section.spread, number) else { continue };
+            let Some(instance) = one.counting_cpu.instance(section.spread, number) else { continue };
             self.sums.event(table, section, event).part(instance, one.request, Factor::ONE);
             for feed in &event.feeds {
                 if let (Some(sum), Some(factor)) = (self.sums.class(table, section, event, feed), feed.factor)
@@ -254,9 +267,9 @@ impl Search<'_> {
         }
     }
 
-    fn finish(mut self, lacking: Lacking<'_>) -> Hardware {
-        for (table, section) in &lacking.sections {
-            let why = lacking.why(section);
+    fn finish(mut self, missing_pmus: MissingPmus<'_>) -> Hardware {
+        for (table, section) in &missing_pmus.sections {
+            let why = missing_pmus.why(section);
             for event in &section.events {
                 for feed in &event.feeds {
                     if let Some(sum) = self.sums.class(table, section, event, feed) {
@@ -266,7 +279,7 @@ impl Search<'_> {
             }
         }
         let (counted, absent) = self.sums.finish();
-        let nothing = counted.is_empty().then(|| lacking.nothing(absent.first()));
+        let nothing = counted.is_empty().then(|| missing_pmus.nothing(absent.first()));
         self.devices.retain(|d| self.used.contains(&d.name));
         Hardware { counted, absent, devices: self.devices, nothing }
     }

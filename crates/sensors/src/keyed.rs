@@ -1,5 +1,5 @@
-//! Sensors of files of `NAME NUMBER` lines. [`keyed_file`](crate::keyed_file) declares one of a
-//! single file; `node` puts several files together.
+//! Sensors of files with `NAME NUMBER` lines. [`keyed_file`](crate::keyed_file) declares one for a
+//! single file; `node` combines several files.
 
 use crate::Scene;
 use crate::known::NameTable;
@@ -12,8 +12,8 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 /// Declares the sensor of one file of the machine, as a line of [`SENSORS`](crate::SENSORS). Its
-/// names are in a text file, one a line: `NAME counter|gauge UNIT What it is.` A name that only
-/// the kernel knows is sampled as a gauge.
+/// names are in a text file, one per line: `NAME counter|gauge UNIT What it is.` Other names are
+/// sampled as gauges.
 #[macro_export]
 macro_rules! keyed_file {
     (name: $name:literal, help: $help:literal, path: $path:literal, names: $names:literal $(,)?) => {
@@ -27,20 +27,20 @@ macro_rules! keyed_file {
     };
 }
 
-/// The metrics of a file whose names are in this text.
+/// The metrics of a file, whose names are in this text.
 pub fn known(sensor: &str, path: &str, names: &'static str) -> Vec<Metric> {
     NameTable::new(names).iter().map(|line| line.metric(sensor, Scope::Machine, path)).collect()
 }
 
-/// Looks for a file whose names are in this text.
+/// Opens a file, whose names are in this text.
 pub fn probe(scene: &Scene<'_>, sensor: &str, path: &str, names: &'static str) -> Probed {
     let table = NameTable::new(names);
     let describe = |entry: &FileLine<'_>| table.metric(entry, sensor, Scope::Machine, path, Kind::Gauge);
     Ok(Box::new(of_file(scene.root, path, path, |entry| (describe(entry), None))?))
 }
 
-/// The sensor of a file of the machine: `describe` says what a line of it is and, where the kernel
-/// does not count it, why. Without the file, `what` is missing.
+/// The sensor of a file of the machine: `describe` returns the metric of a line, and why the kernel
+/// does not count it, if so. Without the file, `what` is missing.
 pub(crate) fn of_file(
     root: &SysRoot,
     path: &str,
@@ -74,35 +74,35 @@ pub struct Keyed {
     series: Vec<Series>,
     absent: Vec<Absent>,
     files: Vec<(Watched, FileLayout)>,
-    // Files that were there but could not be read when their names were to be learned.
+    // Files that exist, but could not be read when the sensor was created.
     unread: Vec<String>,
     buffer: Vec<u8>,
 }
 
 impl Keyed {
-    /// Adds a file with its present content, and one series for each of these keys of its lines.
+    /// Adds a file with its current content, and a series for each of these keys.
     pub fn add<'a>(
         &mut self,
         file: Watched,
         content: &[u8],
         columns: impl IntoIterator<Item = (&'a [u8], Series)>,
     ) {
-        let mut wanted = Vec::new();
+        let mut keys = Vec::new();
         for (key, series) in columns {
-            wanted.push((key, self.series.len()));
+            keys.push((key, self.series.len()));
             self.series.push(series);
         }
-        if !wanted.is_empty() {
-            self.files.push((file, FileLayout::new(content, wanted)));
+        if !keys.is_empty() {
+            self.files.push((file, FileLayout::new(content, keys)));
         }
     }
 
-    /// Notes a file that is there and cannot be read, so that nothing is known of it.
+    /// Notes a file that exists and cannot be read.
     pub fn add_unread(&mut self, error: String) {
         self.unread.push(error);
     }
 
-    /// Notes a metric that is not to be had.
+    /// Notes an unavailable metric.
     pub fn add_absent(&mut self, absent: Absent) {
         self.absent.push(absent);
     }
@@ -117,8 +117,8 @@ impl Sensor for Keyed {
         &self.absent
     }
 
-    fn keep(&mut self, wanted: &dyn Fn(&Series) -> bool) {
-        let successors = crate::sensor::narrow(&mut self.series, wanted);
+    fn keep(&mut self, keys: &dyn Fn(&Series) -> bool) {
+        let successors = crate::sensor::narrow(&mut self.series, keys);
         for (_, layout) in &mut self.files {
             layout.keep(&|slot| successors[slot]);
         }

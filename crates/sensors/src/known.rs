@@ -1,4 +1,4 @@
-//! What the kernel's names mean: the text tables in `data/`, one line per name.
+//! Metrics of the kernel's names: the text tables in `data/`, one line per name.
 
 use crate::layout::FileLine;
 use crate::sensor::metric;
@@ -34,7 +34,7 @@ pub static NUMASTAT: LazyLock<NameTable> =
 /// nodeN/meminfo.
 pub static MEMINFO: LazyLock<NameTable> =
     LazyLock::new(|| NameTable::new(include_str!("../data/meminfo.txt")));
-/// The series of processes under observation.
+/// The series of observed processes.
 pub static TASK: LazyLock<NameTable> = LazyLock::new(|| NameTable::new(include_str!("../data/task.txt")));
 
 impl KnownName {
@@ -48,14 +48,14 @@ impl KnownName {
 fn unknown(entry: &FileLine<'_>, sensor: &str, scope: Scope, source: &str, kind: Kind) -> Metric {
     let unit = if entry.kibibytes { Unit::Kibibytes } else { Unit::Count };
     let help =
-        format!("Unknown to this version of numakit; by its name and place taken for a {}.", kind.name());
+        format!("Unknown to this version of numakit; its name and position suggest a {}.", kind.name());
     metric(&format!("{sensor}.{}", entry.name), unit, kind, scope, &help, source)
 }
 
 impl NameTable {
-    // The tables are part of the program; that each of their lines is sound is tested.
+    // The tables are embedded; tests check all lines.
     pub(crate) fn new(text: &'static str) -> Self {
-        let lines: Vec<KnownName> = sound_lines(text).filter_map(parse).collect();
+        let lines: Vec<KnownName> = table_lines(text).filter_map(parse).collect();
         let by_name = lines.iter().enumerate().map(|(at, known)| (known.name, at)).collect();
         Self { lines, by_name }
     }
@@ -65,7 +65,7 @@ impl NameTable {
         self.by_name.get(name).map(|&at| &self.lines[at])
     }
 
-    /// The metric of a line of the file; of a kind that is guessed where no table has its name.
+    /// The metric of a line of the file; `guess` is its kind if the table does not have its name.
     pub fn metric(
         &self,
         entry: &FileLine<'_>,
@@ -85,7 +85,7 @@ impl NameTable {
     }
 }
 
-fn sound_lines(text: &'static str) -> impl Iterator<Item = &'static str> {
+fn table_lines(text: &'static str) -> impl Iterator<Item = &'static str> {
     text.lines().filter(|l| !l.is_empty() && !l.starts_with('#'))
 }
 
@@ -108,19 +108,19 @@ mod tests {
     use std::collections::HashSet;
 
     #[test]
-    fn every_line_of_every_table_is_sound_and_no_name_comes_twice() {
+    fn every_line_of_every_table_is_valid_and_names_are_unique() {
         let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("data");
         let files = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
-        // These have a form of their own.
+        // These have other formats.
         let others = ["classes.txt", "numaconnect2.txt", "perf.txt"];
         let of_names =
             |path: &std::path::PathBuf| path.is_file() && !others.iter().any(|o| path.ends_with(o));
         for path in files.filter(of_names) {
             let text: &'static str = std::fs::read_to_string(&path).unwrap().leak();
             let mut names = HashSet::new();
-            for line in sound_lines(text) {
+            for line in table_lines(text) {
                 let known = parse(line).unwrap_or_else(|| panic!("not a line of a table: {line}"));
-                assert!(names.insert(known.name), "{} is there twice", known.name);
+                assert!(names.insert(known.name), "{} exists twice", known.name);
                 assert!(known.help.ends_with('.') && known.help.len() > 10, "{line}");
             }
             assert!(!names.is_empty(), "{}", path.display());
@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn gauges_and_counters_are_told_apart() {
+    fn gauges_and_counters_are_distinguished() {
         for (name, kind, unit) in [
             ("nr_free_pages", Kind::Gauge, Unit::Pages),
             ("nr_dirtied", Kind::COUNTER, Unit::Pages),

@@ -1,31 +1,31 @@
 //! Files of `name value` lines, such as /proc/vmstat and nodeN/meminfo, read in one pass.
 //!
-//! The kernel prints the same names in the same order at every read. A [`FileLayout`] remembers
-//! them, so that a read compares the expected name and takes the digits behind it; only when
-//! the names differ are they looked up, and the new order is remembered.
+//! The kernel prints the same names in the same order at every read. A [`FileLayout`] stores them,
+//! so that a read only compares the expected name and parses the digits after it. If the names
+//! differ, it looks them up and stores the new order.
 
 use crate::watched::PATIENCE;
 pub use numakit_sys::proc::digits;
 use std::collections::HashMap;
 
-/// Most lines of a file that are looked at. Kernels have a few hundred; more is not one.
+/// Maximum number of lines that are read. Real files have a few hundred.
 pub const MAX_LINES: usize = 4096;
 
-/// Longest name that becomes a series.
+/// Maximum length of a name of a series.
 const MAX_NAME: usize = 64;
 
 /// A line of such a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FileLine<'a> {
-    /// What the line starts with, up to the spaces before the value: `Node 0 MemFree:`.
+    /// The start of the line, up to the spaces before the value: `Node 0 MemFree:`.
     pub key: &'a [u8],
-    /// The name alone: `MemFree`.
+    /// The name: `MemFree`.
     pub name: &'a str,
-    /// The value is followed by `kB`.
+    /// Whether `kB` follows the value.
     pub kibibytes: bool,
 }
 
-/// The lines of a file that have a name and a number; others are passed over.
+/// The lines of a file with a name and a number; others are ignored.
 pub fn entries(text: &[u8]) -> impl Iterator<Item = FileLine<'_>> {
     text.split_inclusive(|&b| b == b'\n').take(MAX_LINES).filter_map(entry)
 }
@@ -47,7 +47,7 @@ fn entry(line: &[u8]) -> Option<FileLine<'_>> {
     })
 }
 
-/// What stands before the value, or the whole line (without its end) when there is none.
+/// The part before the value, or the whole line (without its end) without a value.
 fn key_of(line: &[u8]) -> &[u8] {
     let line = line.strip_suffix(b"\n").unwrap_or(line);
     let words = line.strip_suffix(b" kB").unwrap_or(line);
@@ -56,8 +56,8 @@ fn key_of(line: &[u8]) -> &[u8] {
     &words[..end]
 }
 
-/// The number that follows a key: spaces, digits, perhaps ` kB`, line end. Without the line
-/// end the digits may be cut off, so it is no number.
+/// The number after a key: spaces, digits, optionally ` kB`, line end. Without the line end, digits
+/// may be missing, so it is not used.
 #[inline]
 fn number(rest: &[u8]) -> Option<(u64, bool)> {
     let start = rest.iter().position(|&b| b != b' ')?;
@@ -69,15 +69,15 @@ fn number(rest: &[u8]) -> Option<(u64, bool)> {
     }
 }
 
-/// Which line holds which value.
+/// The order of the lines, and the slot of each value.
 #[derive(Debug, Default)]
 pub struct FileLayout {
-    // The keys of all lines, one behind the other.
+    // The keys of all lines, concatenated.
     keys: Vec<u8>,
     lines: Vec<Line>,
-    // Wanted keys that the file did not have when it was last looked at.
-    gone: Vec<(Box<[u8]>, u32)>,
-    // Reads until they are looked for again.
+    // Selected keys that the file did not have at the last lookup.
+    missing_keys: Vec<(Box<[u8]>, u32)>,
+    // Reads until the next lookup.
     wait: u32,
 }
 
@@ -87,53 +87,52 @@ struct Line {
     slot: u32,
 }
 
-/// The slot of lines that nobody wants.
-const UNWANTED: u32 = u32::MAX;
+/// The slot of lines that are not selected.
+const NO_SLOT: u32 = u32::MAX;
 
 impl FileLayout {
-    /// The layout of this content, where these keys are wanted, each for its own slot of
-    /// the output.
+    /// The layout of this content; each of these keys has a slot of the output.
     pub fn new<'a>(text: &[u8], wanted: impl IntoIterator<Item = (&'a [u8], usize)>) -> Self {
-        let gone = wanted.into_iter().map(|(key, slot)| (key.into(), slot as u32)).collect();
-        let mut layout = Self { gone, ..Self::default() };
+        let missing_keys = wanted.into_iter().map(|(key, slot)| (key.into(), slot as u32)).collect();
+        let mut layout = Self { missing_keys, ..Self::default() };
         layout.learn(text);
         layout
     }
 
-    /// Moves values to other slots; keys whose slot has no successor are no longer wanted.
+    /// Moves values to other slots; keys whose slot has no successor are dropped.
     pub fn keep(&mut self, successor: &dyn Fn(usize) -> Option<usize>) {
-        let moved = |slot: u32| successor(slot as usize).map_or(UNWANTED, |s| s as u32);
-        for line in self.lines.iter_mut().filter(|l| l.slot != UNWANTED) {
+        let moved = |slot: u32| successor(slot as usize).map_or(NO_SLOT, |s| s as u32);
+        for line in self.lines.iter_mut().filter(|l| l.slot != NO_SLOT) {
             line.slot = moved(line.slot);
         }
-        for (_, slot) in &mut self.gone {
+        for (_, slot) in &mut self.missing_keys {
             *slot = moved(*slot);
         }
-        self.gone.retain(|(_, slot)| *slot != UNWANTED);
+        self.missing_keys.retain(|(_, slot)| *slot != NO_SLOT);
         self.forget_tail();
     }
 
-    /// Whether no key is wanted any more.
+    /// Whether no key is left.
     pub fn is_empty(&self) -> bool {
-        self.lines.is_empty() && self.gone.is_empty()
+        self.lines.is_empty() && self.missing_keys.is_empty()
     }
 
-    /// A wanted key that the last content did not have.
+    /// A key that the last content did not have.
     pub fn missing(&self) -> Option<&[u8]> {
-        self.gone.first().map(|(key, _)| &**key)
+        self.missing_keys.first().map(|(key, _)| &**key)
     }
 
-    /// Takes the wanted values out of the content. Slots without a sound value are left alone.
+    /// Parses the selected values. Slots without a valid value do not change.
     pub fn read(&mut self, text: &[u8], out: &mut [Option<u64>]) {
         self.wait = self.wait.saturating_sub(1);
-        let look_again = self.wait == 0 && !self.gone.is_empty();
-        if look_again || !self.pass(text, out) {
+        let lookup_due = self.wait == 0 && !self.missing_keys.is_empty();
+        if lookup_due || !self.pass(text, out) {
             self.learn(text);
             self.pass(text, out);
         }
     }
 
-    /// One pass by the remembered order. False as soon as a line is not the expected one.
+    /// One pass in the stored order. False as soon as a line is not the expected one.
     fn pass(&self, mut text: &[u8], out: &mut [Option<u64>]) -> bool {
         let mut keys = self.keys.as_slice();
         for line in &self.lines {
@@ -143,7 +142,7 @@ impl FileLayout {
             if !matches!(rest.first(), None | Some(b' ' | b'\n')) {
                 return false;
             }
-            if line.slot != UNWANTED
+            if line.slot != NO_SLOT
                 && let Some((value, _)) = number(rest)
                 && let Some(slot) = out.get_mut(line.slot as usize)
             {
@@ -154,33 +153,33 @@ impl FileLayout {
         true
     }
 
-    /// Remembers the order of this content.
+    /// Stores the order of this content.
     fn learn(&mut self, text: &[u8]) {
-        let mut wanted: HashMap<Box<[u8]>, u32> = self.gone.drain(..).collect();
+        let mut wanted: HashMap<Box<[u8]>, u32> = self.missing_keys.drain(..).collect();
         let mut at = 0;
         for line in self.lines.drain(..) {
             let key = &self.keys[at..at + line.key_len as usize];
             at += key.len();
-            if line.slot != UNWANTED {
+            if line.slot != NO_SLOT {
                 wanted.insert(key.into(), line.slot);
             }
         }
         self.keys.clear();
         for line in text.split_inclusive(|&b| b == b'\n').take(MAX_LINES) {
             let key = key_of(line);
-            let slot = wanted.remove(key).unwrap_or(UNWANTED);
+            let slot = wanted.remove(key).unwrap_or(NO_SLOT);
             self.keys.extend_from_slice(key);
             self.lines.push(Line { key_len: key.len() as u32, slot });
         }
-        self.gone = wanted.into_iter().collect();
-        self.gone.sort_by_key(|(_, slot)| *slot);
+        self.missing_keys = wanted.into_iter().collect();
+        self.missing_keys.sort_by_key(|(_, slot)| *slot);
         self.wait = PATIENCE;
         self.forget_tail();
     }
 
-    /// Lines behind the last wanted one need not be looked at.
+    /// Lines after the last selected one need not be read.
     fn forget_tail(&mut self) {
-        let used = self.lines.iter().rposition(|l| l.slot != UNWANTED).map_or(0, |last| last + 1);
+        let used = self.lines.iter().rposition(|l| l.slot != NO_SLOT).map_or(0, |last| last + 1);
         self.lines.truncate(used);
         self.keys.truncate(self.lines.iter().map(|l| l.key_len as usize).sum());
     }

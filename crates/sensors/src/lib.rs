@@ -1,4 +1,4 @@
-//! What numakit measures: one file per sensor, one table ([`SENSORS`]) of all.
+//! Sensors: one file each, one table of all ([`SENSORS`]).
 
 pub mod checkup;
 pub mod cpu;
@@ -37,8 +37,8 @@ pub use sensor::{Absent, Probed, Sensor, SensorEntry, Tick, fix_for, metric, nar
 pub use summed::summed;
 pub use switches::COUNT_ALLOCATIONS;
 
-/// Every sensor. A sensor is its own file and one line here. The last one is read last, so
-/// that it sees the cost of all others.
+/// Every sensor. A sensor is its own file and one line here. The last one is read last, so that its
+/// values include the cost of all others.
 pub static SENSORS: &[SensorEntry] = &[
     vmstat::ENTRY,
     node::ENTRY,

@@ -1,6 +1,6 @@
 //! `node`: numastat, vmstat and meminfo of every node, under the kernel's own names.
 //!
-//! Where numastat and vmstat of a node have the same name, it is numastat's.
+//! A name in both numastat and vmstat of a node means the one in numastat.
 
 use crate::Scene;
 use crate::keyed::Keyed;
@@ -29,7 +29,7 @@ pub const ENTRY: SensorEntry = SensorEntry {
 };
 
 fn all_known() -> Vec<Metric> {
-    // Of the lines of vmstat a node shows those that are kept by node; that ends at the events.
+    // The vmstat of a node has the lines that are kept per node: those before the events.
     let of_nodes = |name: &str| VMSTAT.iter().take_while(|k| k.name != "pgpgin").any(|k| k.name == name);
     let mut names = HashSet::new();
     let tables: [(&str, &NameTable); 3] =
@@ -57,7 +57,7 @@ fn probe(scene: &Scene<'_>) -> Probed {
         let fix = Fix::OtherKernel(kernel.to_owned());
         return Err(Unavailable::new(missing, seen, fix));
     }
-    let mut builder = Builder { switches: KernelSwitches::look(root), ..Builder::default() };
+    let mut builder = Builder { switches: KernelSwitches::read(root), ..Builder::default() };
     let mut failure = None;
     for &node in &nodes {
         let mut names = HashSet::new();

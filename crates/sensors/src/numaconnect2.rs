@@ -1,7 +1,7 @@
-//! `numaconnect2`: what the interconnect cards of a NumaConnect2 machine count.
+//! `numaconnect2`: counters of the interconnect cards of a NumaConnect2 machine.
 //!
-//! One sample is coherent: all cards are stopped, then read, then run again. Nothing is reset,
-//! so counters only grow, and whoever else reads the cards is not led astray.
+//! A sample is coherent: all cards are stopped, then read, then started again. Nothing is reset, so
+//! counters only grow, and other programs that read the cards are not disturbed.
 
 mod card;
 pub(crate) mod find;
@@ -29,12 +29,12 @@ pub const ENTRY: SensorEntry = SensorEntry {
     probe,
 };
 
-/// Reading a register of a card is slow, so most of them are read when asked for only.
+/// Reading a register of a card is slow, so most are only read on request.
 fn by_default(metric: &Metric) -> bool {
-    table::counter(metric.bare()).is_some_and(Counter::is_default)
+    table::counter(metric.bare()).is_some_and(|counter| counter.default)
 }
 
-/// How long a card may take to answer an order: pauses in all, and one of them.
+/// How long a card may take to execute a command: number of pauses, and length of one.
 const PAUSES: u32 = 60;
 const PAUSE: Duration = Duration::from_micros(500);
 
@@ -54,17 +54,17 @@ impl NumaConnect2 {
         for counter in COUNTERS.iter() {
             let metric = Arc::new(counter.metric());
             for card in &mut cards {
-                card.wants(counter.register, series.len());
+                card.add(counter.register, series.len());
                 series.push(Series::new(&metric, Instance::Device(card.number)));
             }
         }
         Self { series, cards }
     }
 
-    /// Waits until every card has answered the order or the patience is over.
-    fn settle(&mut self, order: u32, pauses: &mut u32) {
-        // Not short-circuited: each card that has answered takes note of it.
-        while self.cards.iter_mut().fold(false, |waiting, card| !card.answers(order) | waiting) {
+    /// Waits until every card has executed the command or the pauses are used up.
+    fn settle(&mut self, command: u32, pauses: &mut u32) {
+        // Not short-circuited: each card stores its own state.
+        while self.cards.iter_mut().fold(false, |waiting, card| !card.has_executed(command) | waiting) {
             if *pauses == 0 {
                 return;
             }
@@ -84,7 +84,7 @@ impl Sensor for NumaConnect2 {
         self.cards.retain_mut(|card| card.keep(&successors));
     }
 
-    /// Every card holds a mapping, and those in files a descriptor.
+    /// Every card has a mapping, and those in files a descriptor.
     fn files(&self) -> usize {
         self.cards.len()
     }

@@ -1,8 +1,8 @@
-//! `perf`: what the kernel counts on each CPU, summed for each node: its software events, its
-//! tracepoints about NUMA, and the clock cycles and instructions of the cores.
+//! `perf`: software events, tracepoints about NUMA, and cycles and instructions of the cores, counted
+//! on each CPU and summed by node.
 //!
-//! An event counts for the node of the CPU on which it happens. All software events and
-//! tracepoints of a CPU are one group, so that a read of a CPU is one system call.
+//! An event counts for the node of the CPU on which it happens. All software events and tracepoints
+//! of a CPU are one group, so that a CPU is read with one system call.
 
 mod table;
 mod tracepoints;
@@ -15,7 +15,7 @@ use crate::pmu::{CounterRequest, Counting, Factor, Need, Privilege, privilege};
 use crate::sensor::{Absent, Probed, Sensor, SensorEntry};
 use numakit_model::{CpuSet, Instance, Scope, Series, Unavailable};
 use numakit_sys::SysRoot;
-use numakit_sys::perf::{LARGEST_GROUP, PerfEvent};
+use numakit_sys::perf::{MAX_GROUP, PerfEvent};
 use std::sync::Arc;
 use table::{PerfLine, PerfSource, lines};
 use tracepoints::Tracefs;
@@ -26,7 +26,7 @@ const SENSOR: &str = "perf";
 pub const ENTRY: SensorEntry = SensorEntry {
     name: SENSOR,
     help: "Page faults, context switches, migrations, cycles and the kernel's NUMA tracepoints by node.",
-    // To read a CPU's counters interrupts it, every tick, for what vmstat and cpu mostly tell as well.
+    // Reading a CPU's counters interrupts it at every tick, and vmstat and cpu have most of these values.
     default: |_| false,
     known: || {
         let own = lines().map(|line| line.metric(line.scope));
@@ -36,23 +36,23 @@ pub const ENTRY: SensorEntry = SensorEntry {
 };
 
 fn probe(scene: &Scene<'_>) -> Probed {
-    let of_cores = hardware::look(scene, SENSOR, of_cores);
+    let of_cores = hardware::find(scene, SENSOR, of_cores);
     let mut counting = match Counting::new(SENSOR, scene) {
         Ok(counting) => counting,
-        // The events of the cores of a capture can at least be listed.
+        // The core events of a capture can at least be listed.
         Err(why) if of_cores.nothing.is_some() => return Err(why),
         Err(why) => return Ok(listed(scene, of_cores, &why)),
     };
-    let places = Places::of(scene)?;
+    let counted = CountedCpus::of(scene)?;
     let cores = cores(scene.root);
     let mut found = locate(scene.root, &cores);
-    for (at, why) in refused(scene, &places, &found)? {
+    for (at, why) in refused(scene, &counted, &found)? {
         found[at].1 = Err(why);
     }
     let kinds = cores.unwrap_or_default();
     for (line, event) in found {
         match event {
-            Ok(event) => places.add(&mut counting, &line, &|cpu| on_core(event, cpu, &kinds)),
+            Ok(event) => counted.add(&mut counting, &line, &|cpu| on_core(event, cpu, &kinds)),
             Err(why) => counting.add_absent(Absent { metric: line.metric(line.scope), why }),
         }
     }
@@ -71,9 +71,9 @@ fn locate(
     root: &SysRoot,
     cores: &Result<Cores, Unavailable>,
 ) -> Vec<(PerfLine, Result<PerfEvent, Unavailable>)> {
-    // Tracepoints are not tried: the kernel takes long to close one.
+    // Tracepoints are not opened to try them: the kernel takes long to close one.
     let tracefs = Tracefs::find(root)
-        .and_then(|tracefs| Privilege::look(root).permits(Need::Tracepoint).map(|()| tracefs));
+        .and_then(|tracefs| Privilege::read(root).permits(Need::Tracepoint).map(|()| tracefs));
     let event = |line: &PerfLine| match line.source {
         PerfSource::Software(event) => Ok(event),
         PerfSource::Hardware(event) => cores.as_ref().map(|_| event).map_err(Clone::clone),
@@ -82,22 +82,22 @@ fn locate(
     lines().map(|line| (line, event(&line))).collect()
 }
 
-/// The events that cannot be opened on the first CPU, each with the reason. An error if none
-/// of the kernel's own can.
+/// The events that cannot be opened on the first CPU, each with the reason. An error if no software
+/// event can be opened.
 fn refused(
     scene: &Scene<'_>,
-    places: &Places,
+    counted: &CountedCpus,
     found: &[(PerfLine, Result<PerfEvent, Unavailable>)],
 ) -> Result<Vec<(usize, Unavailable)>, Unavailable> {
-    let (counters, cpu) = (privilege::counters(scene)?, places.cpus.first().unwrap_or(0));
-    let privilege = Privilege::look(scene.root);
+    let (counters, cpu) = (privilege::counters(scene)?, counted.cpus.first().unwrap_or(0));
+    let privilege = Privilege::read(scene.root);
     let mut refused = Vec::new();
     let mut open = |wanted: &dyn Fn(&PerfEvent) -> bool| {
         let located =
             found.iter().enumerate().filter_map(|(at, (_, event))| Some((at, *event.as_ref().ok()?)));
         let mut rest: Vec<(usize, PerfEvent)> = located.filter(|(_, event)| wanted(event)).collect();
         while let Some((at, event)) = rest.first().copied() {
-            let events: Vec<PerfEvent> = rest.iter().map(|(_, event)| *event).take(LARGEST_GROUP).collect();
+            let events: Vec<PerfEvent> = rest.iter().map(|(_, event)| *event).take(MAX_GROUP).collect();
             let taken = match counters.open(cpu, &events) {
                 Ok((_, taken)) => taken.max(1),
                 Err(error) => {
@@ -126,7 +126,7 @@ fn cores(root: &SysRoot) -> Result<Cores, Unavailable> {
     let found = device::devices(root, |name| device::is_core(root, name)).found;
     if found.is_empty() {
         let seen = match names.is_empty() {
-            true => format!("{DEVICES} is empty or not there"),
+            true => format!("{DEVICES} is empty or missing"),
             false => format!("{DEVICES} has only {}", names.join(", ")),
         };
         return Err(Unavailable::new("no core PMU", seen, privilege::other_core_pmu()));
@@ -134,7 +134,7 @@ fn cores(root: &SysRoot) -> Result<Cores, Unavailable> {
     Ok(found.into_iter().map(|device| (device.cpus, device.kind)).collect())
 }
 
-/// A generic event of the cores, told which kind of core is meant where there are several.
+/// A generic core event, with the kind of core if there are several.
 fn on_core(event: PerfEvent, cpu: u32, cores: &[(CpuSet, u32)]) -> PerfEvent {
     let kind = cores.iter().find(|(cpus, _)| cpus.contains(cpu)).filter(|_| cores.len() > 1);
     match kind {
@@ -145,13 +145,13 @@ fn on_core(event: PerfEvent, cpu: u32, cores: &[(CpuSet, u32)]) -> PerfEvent {
     }
 }
 
-/// The CPUs that are counted on, and what they are summed for.
-struct Places {
+/// The CPUs on which events are counted, and their sums.
+struct CountedCpus {
     cpus: CpuSet,
     sums: Vec<(Instance, CpuSet)>,
 }
 
-impl Places {
+impl CountedCpus {
     fn of(scene: &Scene<'_>) -> Result<Self, Unavailable> {
         const ONLINE: &str = "/sys/devices/system/cpu/online";
         let mut cpus = scene.topology.online.clone();
@@ -160,7 +160,7 @@ impl Places {
             cpus = CpuSet::parse_list(text.trim()).unwrap_or_default();
         }
         if cpus.is_empty() {
-            let seen = format!("no CPU is known to run: {ONLINE} names none");
+            let seen = format!("no CPU is known to be online: {ONLINE} names none");
             let fix = crate::fix_for(scene.root, ONLINE);
             return Err(Unavailable::new("counts of whole CPUs", seen, fix));
         }
@@ -172,7 +172,7 @@ impl Places {
         Ok(Self { cpus, sums })
     }
 
-    /// The series of a line, whose event may have another code on some CPUs.
+    /// Adds the series of a line, whose event may have another code on some CPUs.
     fn add(&self, counting: &mut Counting, line: &PerfLine, events: &dyn Fn(u32) -> PerfEvent) {
         let parts = |cpus: &CpuSet| -> Vec<_> {
             cpus.iter().map(|cpu| (CounterRequest { cpu, event: events(cpu) }, Factor::ONE)).collect()

@@ -1,5 +1,5 @@
-//! Counting with the kernel's performance monitoring units (PMUs), for the sensors `perf` and
-//! `uncore`: what the kernel says of its PMUs, codes of events, groups, and sums of counts.
+//! Counts events of performance monitoring units (PMUs), for the sensors `perf` and `uncore`: PMUs,
+//! event codes, groups, and sums of counts.
 
 pub mod counting;
 pub mod device;

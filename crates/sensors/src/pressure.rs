@@ -1,5 +1,5 @@
-//! `pressure`: how long work was held up for want of CPU, memory or storage (PSI), exact to
-//! the microsecond when read.
+//! `pressure`: how long threads waited for CPU, memory or storage (PSI), exact to the microsecond at
+//! the time of the read.
 
 use crate::Scene;
 use crate::layout::digits;
@@ -21,7 +21,7 @@ pub const ENTRY: SensorEntry = SensorEntry {
     probe,
 };
 
-/// File, line of it, description.
+/// File, its line, description.
 type Value = (&'static str, &'static str, &'static str);
 
 const VALUES: [Value; 7] = [
@@ -50,7 +50,7 @@ pub fn total(text: &[u8], line: &str) -> Option<u64> {
     }
 }
 
-/// Why a file gives no total.
+/// Why a file has no total.
 #[derive(Debug, Error)]
 enum NoTotal {
     #[error(transparent)]
@@ -70,7 +70,7 @@ struct Pressure {
 #[derive(Debug)]
 struct File {
     watched: Watched,
-    // Lines and where their totals go.
+    // Lines and the slots of their totals.
     lines: Vec<(&'static str, usize)>,
 }
 
@@ -107,7 +107,7 @@ fn fix(file: &str) -> Fix {
 }
 
 impl Pressure {
-    /// The place of the file, if it has a total in that line.
+    /// The index of the file, if it has a total in that line.
     fn open(&mut self, root: &SysRoot, path: &str, line: &'static str) -> Result<usize, NoTotal> {
         let known = self.files.iter().position(|f| f.watched.path() == path);
         let at = match known {

@@ -1,24 +1,24 @@
-//! Looking what can be measured here.
+//! Finds what can be measured here.
 
 use crate::sensor::{Absent, Sensor};
 use crate::{SENSORS, Scene, SensorEntry};
 use numakit_model::{Series, Unavailable};
 
-/// The sensors of this machine, and those that it does not have.
+/// The sensors of this machine, and the unavailable ones.
 pub struct Probe {
-    /// What can be read, in the order of [`SENSORS`].
+    /// The available sensors, in the order of [`SENSORS`].
     pub sensors: Vec<Box<dyn Sensor>>,
-    /// Sensors that are missing as a whole.
+    /// Unavailable sensors.
     pub unavailable: Vec<(&'static SensorEntry, Unavailable)>,
 }
 
 impl Probe {
-    /// Looks for every sensor.
+    /// Probes every sensor.
     pub fn new(scene: &Scene<'_>) -> Self {
         Self::of(scene, SENSORS)
     }
 
-    /// Looks for these sensors only.
+    /// Probes these sensors only.
     pub fn of(scene: &Scene<'_>, entries: impl IntoIterator<Item = &'static SensorEntry>) -> Self {
         let mut found = Self { sensors: Vec::new(), unavailable: Vec::new() };
         for entry in entries {
@@ -35,18 +35,18 @@ impl Probe {
         self.sensors.iter().flat_map(|s| s.series())
     }
 
-    /// Single metrics that are missing although their sensor is there.
+    /// Unavailable metrics of available sensors.
     pub fn absent(&self) -> impl Iterator<Item = &Absent> {
         self.sensors.iter().flat_map(|s| s.absent())
     }
 
-    /// Everything that is missing, for a recording: sensors and `sensor.metric` names.
+    /// Everything that is unavailable, for a recording: sensors and `sensor.metric` names.
     pub fn missing(&self) -> impl Iterator<Item = (String, &Unavailable)> {
         let sensors = self.unavailable.iter().map(|(entry, why)| (entry.name.to_owned(), why));
         sensors.chain(self.absent().map(|a| (a.metric.name.clone(), &a.why)))
     }
 
-    /// How many files stay open while all of it is read.
+    /// Number of files that stay open if everything is read.
     pub fn files(&self) -> usize {
         self.sensors.iter().map(|s| s.files()).sum()
     }

@@ -1,10 +1,10 @@
 //! `resctrl`: bandwidth to memory and cache in use, for each L3 cache and each group of tasks,
 //! from the kernel's resource control filesystem.
 //!
-//! A name shows the group by its path: `resctrl.mbm_total_bytes` is the root group,
+//! A name has the path of the group: `resctrl.mbm_total_bytes` is the root group,
 //! `resctrl.GROUP.mbm_total_bytes` a control group, and `resctrl.mon_groups.M.mbm_total_bytes`
-//! and `resctrl.GROUP.mon_groups.M.mbm_total_bytes` are monitoring groups. The sum of a control
-//! group holds its monitoring groups. Groups that are made later are not seen.
+//! and `resctrl.GROUP.mon_groups.M.mbm_total_bytes` are monitoring groups. The values of a control
+//! group include its monitoring groups. Groups that are created later are not sampled.
 
 mod domains;
 
@@ -32,12 +32,12 @@ pub const ENTRY: SensorEntry = SensorEntry {
     probe,
 };
 
-/// A file that each domain of a group has.
+/// A file of each domain of a group.
 struct Value {
     file: &'static str,
     kind: Kind,
     help: &'static str,
-    /// What /proc/cpuinfo calls it, and the word of the kernel's `rdt=` that switches it on.
+    /// Its flag in /proc/cpuinfo, and the word of the kernel parameter `rdt=` that enables it.
     flag: &'static str,
     option: &'static str,
 }
@@ -67,7 +67,7 @@ const VALUES: [Value; 3] = [
 ];
 
 impl Value {
-    /// The metric of a group, whose part of the name ends with a point.
+    /// The metric of a group; `prefix` is its part of the name, with the final dot.
     fn metric(&self, prefix: &str, group: &str, scope: Scope) -> Metric {
         let help = match group {
             "/" => format!("{}, by tasks in no other control group.", self.help),
@@ -96,13 +96,13 @@ struct File {
     refusal: Option<Refusal>,
 }
 
-/// What a file says when it has no number.
+/// Why a file has no number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Refusal {
     Unavailable,
     Error,
     Unassigned,
-    Nonsense,
+    NoNumber,
 }
 
 fn probe(scene: &Scene<'_>) -> Probed {
@@ -151,7 +151,7 @@ impl Value {
     }
 }
 
-/// What brings a feature: the kernel switches it on by a word of `rdt=` where the CPU has the flag.
+/// The fix for a missing feature: the kernel parameter `rdt=` if the CPU has the flag.
 fn monitoring(flags: &HashSet<String>, flag: &str, option: &str) -> Fix {
     let parameter = format!("rdt={option}");
     match flags.contains(flag) {
@@ -162,7 +162,7 @@ fn monitoring(flags: &HashSet<String>, flag: &str, option: &str) -> Fix {
     }
 }
 
-/// Why there is no list of features, and what brings it.
+/// Why there is no list of features, and the fix.
 fn why_not(root: &SysRoot, error: &ReadError) -> Unavailable {
     let info = root.list(&format!("{FOLDER}/info")).unwrap_or_default();
     if !info.is_empty() {
@@ -217,9 +217,9 @@ fn groups(root: &SysRoot) -> Vec<String> {
     found
 }
 
-/// The part of the names that stands for a group: its path with points. Characters that mean
-/// something in a list of events become `_`.
-fn unique(taken: &mut HashSet<String>, group: &str) -> String {
+/// The part of the names for a group: its path with dots. Characters with a meaning in lists of
+/// events become `_`.
+fn unique(used: &mut HashSet<String>, group: &str) -> String {
     let plain = |c: char| match c {
         '/' => '.',
         c if c.is_ascii_alphanumeric() || c == '-' => c,
@@ -231,7 +231,7 @@ fn unique(taken: &mut HashSet<String>, group: &str) -> String {
     let name: String = group.chars().map(plain).collect();
     let mut prefix = format!("{name}.");
     let mut more = 2;
-    while !taken.insert(prefix.clone()) {
+    while !used.insert(prefix.clone()) {
         prefix = format!("{name}_{more}.");
         more += 1;
     }
@@ -245,7 +245,7 @@ impl Resctrl {
     }
 }
 
-/// The number that a file has, or what it says instead.
+/// The number in a file, or why there is none.
 fn value(text: &[u8]) -> Result<u64, Refusal> {
     match digits(text) {
         Some((value, b"" | b"\n")) => Ok(value),
@@ -253,7 +253,7 @@ fn value(text: &[u8]) -> Result<u64, Refusal> {
             b"Unavailable" => Refusal::Unavailable,
             b"Error" => Refusal::Error,
             b"Unassigned" => Refusal::Unassigned,
-            _ => Refusal::Nonsense,
+            _ => Refusal::NoNumber,
         }),
     }
 }
@@ -299,13 +299,13 @@ impl Sensor for Resctrl {
             if let Some(error) = file.watched.failure() {
                 return Some(error.to_string());
             }
-            let said = match file.refusal? {
+            let reason = match file.refusal? {
                 Refusal::Unavailable => "the hardware has no count at the moment",
                 Refusal::Error => "the hardware refuses the number of the group",
                 Refusal::Unassigned => "no counter is assigned to this group",
-                Refusal::Nonsense => "not a number",
+                Refusal::NoNumber => "not a number",
             };
-            Some(format!("{}: {said}", file.watched.path()))
+            Some(format!("{}: {reason}", file.watched.path()))
         })
     }
 }

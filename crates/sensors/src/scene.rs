@@ -1,23 +1,23 @@
-//! What sensors look at: a machine, and the processes that are observed on it.
+//! What sensors read: a machine, and the observed processes.
 
 use numakit_model::Topology;
 use numakit_sys::SysRoot;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
-/// A machine, and the processes under observation.
+/// A machine, and the observed processes.
 #[derive(Debug, Clone, Copy)]
 pub struct Scene<'a> {
-    /// Where its files and counters are.
+    /// Its files and counters.
     pub root: &'a SysRoot,
-    /// What it is made of.
+    /// Its topology.
     pub topology: &'a Topology,
     /// The process tree to observe, if any.
     pub target: Option<&'a Target>,
 }
 
 impl<'a> Scene<'a> {
-    /// A machine of which no single process is observed.
+    /// A machine without observed processes.
     pub fn new(root: &'a SysRoot, topology: &'a Topology) -> Self {
         Self { root, topology, target: None }
     }
@@ -28,13 +28,13 @@ impl<'a> Scene<'a> {
     }
 }
 
-/// A process whose tree is observed: it and all that descend from it. Clones share it, so
-/// that a command can be started after the sensors were chosen.
+/// The root of an observed process tree. Clones share it, so that a command can be started after
+/// the sensors are selected.
 #[derive(Debug, Clone)]
 pub struct Target(Arc<AtomicI64>);
 
 impl Target {
-    /// A process that runs.
+    /// A running process.
     pub fn running(pid: u32) -> Self {
         Self(Arc::new(AtomicI64::new(i64::from(pid))))
     }

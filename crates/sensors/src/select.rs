@@ -1,15 +1,15 @@
-//! Which series are wanted: the list that `-e` takes.
+//! Selects series: the list of `-e`.
 //!
-//! Items are parted by commas; `!ITEM` leaves out. An item is a name or a pattern (`*`, `?`,
-//! `[..]`) and stands for the first of these that anything fits:
-//! 1. the full name of a series (`node.MemFree@node0`), of a metric, with all its instances
-//!    (`node.MemFree`), or of a sensor, with all it has (`node`);
-//! 2. the kernel's bare name, of the whole machine (`pgfault`, `numa_hit`);
-//! 3. the kernel's bare name, of anything else (`MemFree`, `numa_hit@node0`), or the vendor's name
-//!    of an event of hardware (`UNC_M_CAS_COUNT.RD`).
+//! Items are separated by commas; `!ITEM` excludes. An item is a name or a pattern (`*`, `?`, `[..]`)
+//! and means the first of these that matches:
+//! 1. the full name of a series (`node.MemFree@node0`), of a metric with all instances
+//!    (`node.MemFree`), or of a sensor with all its metrics (`node`);
+//! 2. the kernel's name of a metric of the whole machine (`pgfault`, `numa_hit`);
+//! 3. the kernel's name of any other metric (`MemFree`, `numa_hit@node0`), or the vendor's name of a
+//!    hardware event (`UNC_M_CAS_COUNT.RD`).
 //!
-//! `default` is what each sensor has by default. Without any item that takes in, that is taken, so
-//! `!node` is all of it but the nodes, and `default,perf` has the sensor `perf` as well.
+//! `default` means what each sensor samples by default. It is implied if all items exclude: `!node` is
+//! the default without `node`, and `default,perf` adds the sensor `perf`.
 
 use crate::glob::Pattern;
 use crate::{Probe, SENSORS, Scene, Sensor, SensorEntry};
@@ -19,59 +19,59 @@ use std::str::FromStr;
 use std::sync::Arc;
 use thiserror::Error;
 
-/// The item that stands for what is taken when nothing is asked for.
+/// The item for the default selection.
 const DEFAULT: &str = "default";
 
-/// Whether a metric is read when nothing is asked for by name.
+/// Whether a metric is sampled by default.
 fn by_default(metric: &Metric) -> bool {
     SENSORS.iter().any(|entry| entry.name == metric.sensor() && (entry.default)(metric))
 }
 
-/// What is asked for.
+/// A parsed list of items.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Selection {
     take: Vec<String>,
     leave: Vec<String>,
 }
 
-/// What was asked for, to be sampled.
+/// The selected sensors.
 pub struct Selected {
-    /// Each with the wanted series only.
+    /// Each with its selected series only.
     pub sensors: Vec<Box<dyn Sensor>>,
-    /// What was looked for and is not there: sensors and `sensor.metric` names.
+    /// Unavailable sensors and `sensor.metric` names.
     pub missing: Vec<(String, Unavailable)>,
 }
 
-/// What is asked for cannot be had.
+/// Why a selection is impossible.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum SelectError {
     /// An item is empty.
     #[error(
-        "the list of events '{0}' has an empty item; give names or patterns parted by commas, for instance 'pgfault,numa_*'"
+        "the list of events '{0}' has an empty item; give comma-separated names or patterns, for instance 'pgfault,numa_*'"
     )]
     Empty(String),
-    /// Nothing of that name is known.
+    /// No such name.
     #[error("unknown event '{item}'; {}", where_to_look(.nearest))]
     Unknown {
-        /// As it was given.
+        /// The item.
         item: String,
-        /// Known names that are like it.
+        /// Similar names.
         nearest: Vec<String>,
     },
-    /// The name is known, but not to be had here.
-    #[error("event '{item}' is not to be had here: {why}")]
+    /// The name is known, but unavailable here.
+    #[error("event '{item}' is unavailable here: {why}")]
     Absent {
-        /// As it was given.
+        /// The item.
         item: String,
         /// Why.
         why: Box<Unavailable>,
     },
-    /// Everything that is taken is also left out.
-    #[error("nothing is left of the events '{0}'; leave out less")]
+    /// Everything is excluded.
+    #[error("the events '{0}' exclude everything; exclude less")]
     Nothing(String),
 }
 
-/// The nearest names and how to see all, as the end of a message.
+/// The nearest names and how to list all, as the end of a message.
 pub fn where_to_look(nearest: &[String]) -> String {
     match nearest {
         [] => "'numa list' shows all".to_owned(),
@@ -106,8 +106,8 @@ impl std::fmt::Display for Selection {
 }
 
 impl Selection {
-    /// The sensors that it names, if each of its items begins with the name of one; `None`
-    /// where any sensor may have what is asked for.
+    /// The sensors that it names, if each item starts with the name of a sensor; `None` if any sensor
+    /// may have the requested names.
     pub fn sensors(&self) -> Option<Vec<&'static SensorEntry>> {
         let named = |item: &String, entry: &SensorEntry| {
             let start = item.split(['*', '?', '[', '@']).next().unwrap_or_default();
@@ -123,8 +123,8 @@ impl Selection {
 }
 
 impl Probe {
-    /// The sensors that are wanted, each narrowed. Where the selection names its sensors, no
-    /// other is looked for.
+    /// The selected sensors with their selected series. If the selection names its sensors, no
+    /// other is probed.
     pub fn selected(scene: &Scene<'_>, selection: &Selection) -> Result<Selected, SelectError> {
         let narrow = |probe: Self| {
             let missing = probe.missing().map(|(name, why)| (name, why.clone())).collect();
@@ -138,21 +138,21 @@ impl Probe {
         narrow(Self::new(scene))
     }
 
-    /// The sensors that are needed, each with what is wanted of it.
+    /// The selected sensors, each with its selected series.
     pub fn select(self, selection: &Selection) -> Result<Vec<Box<dyn Sensor>>, SelectError> {
         let identity = |s: &Series| (Arc::as_ptr(&s.metric), s.instance);
         let flags = self.wanted(selection)?;
-        let chosen = self.series().zip(flags).filter(|(_, wanted)| *wanted);
-        let chosen: HashSet<_> = chosen.map(|(series, _)| identity(series)).collect();
+        let selected = self.series().zip(flags).filter(|(_, wanted)| *wanted);
+        let selected: HashSet<_> = selected.map(|(series, _)| identity(series)).collect();
         let mut sensors = self.sensors;
         for sensor in &mut sensors {
-            sensor.keep(&|s| chosen.contains(&identity(s)));
+            sensor.keep(&|s| selected.contains(&identity(s)));
         }
         sensors.retain(|s| !s.series().is_empty());
         Ok(sensors)
     }
 
-    /// For each series of [`Probe::series`], whether it is wanted.
+    /// For each series of [`Probe::series`], whether it is selected.
     fn wanted(&self, selection: &Selection) -> Result<Vec<bool>, SelectError> {
         let names = Names::of(self);
         let mut wanted = match selection.take.is_empty() {
@@ -171,15 +171,15 @@ impl Probe {
         if wanted.contains(&true) { Ok(wanted) } else { Err(SelectError::Nothing(selection.to_string())) }
     }
 
-    /// What of a selection is to be had here, and what is not and why; an error where nothing is.
-    pub fn had(&self, selection: &Selection) -> Result<(Selection, Vec<SelectError>), SelectError> {
+    /// The available part of a selection, and the errors of the rest; an error if nothing is available.
+    pub fn available(&self, selection: &Selection) -> Result<(Selection, Vec<SelectError>), SelectError> {
         let names = Names::of(self);
-        let (take, gone): (Vec<String>, Vec<String>) =
+        let (take, unavailable): (Vec<String>, Vec<String>) =
             selection.take.iter().cloned().partition(|item| !names.find(item).is_empty());
         let leave = selection.leave.iter().filter(|item| !names.find(item).is_empty()).cloned().collect();
-        match gone.first() {
+        match unavailable.first() {
             Some(first) if take.is_empty() => Err(self.error(first)),
-            _ => Ok((Selection { take, leave }, gone.iter().map(|item| self.error(item)).collect())),
+            _ => Ok((Selection { take, leave }, unavailable.iter().map(|item| self.error(item)).collect())),
         }
     }
 
@@ -192,9 +192,9 @@ impl Probe {
         SelectError::Unknown { item, nearest }
     }
 
-    /// Why nothing of what an item means can be read, if it means something.
+    /// Why everything that an item means is unavailable, if it means something.
     fn why_absent(&self, item: &str) -> Option<Unavailable> {
-        // An instance may be asked for; absent metrics have none.
+        // The item may have an instance; absent metrics have none.
         let item = &Pattern::new(item.split('@').next().unwrap_or(item));
         if let Some(absent) = self.absent().find(|a| means(item, &a.metric)) {
             return Some(absent.why.clone());
@@ -214,11 +214,11 @@ impl Probe {
             return Some(Unavailable::new(known.name, seen, fix));
         }
         let seen = format!("{} does not show it", known.source);
-        let fix = Fix::OtherKernel("whose version and configuration have it, or leave it out".to_owned());
+        let fix = Fix::OtherKernel("whose version and configuration have it, or exclude it".to_owned());
         Some(Unavailable::new(known.name, seen, fix))
     }
 
-    /// Known names that are like an item: full ones if it has a point, else bare ones.
+    /// Names similar to an item: full ones if it has a dot, otherwise the kernel's.
     pub fn nearest(&self, item: &str) -> Vec<String> {
         let text: String = item.split('@').next().unwrap_or(item).replace(['*', '?', '[', ']'], "");
         let mut known = HashSet::new();
@@ -232,18 +232,18 @@ impl Probe {
     }
 }
 
-/// Whether an item means a metric, wherever it is measured.
+/// Whether an item means a metric, in any scope.
 fn means(item: &Pattern, metric: &Metric) -> bool {
     item.fits(&metric.name) || item.fits(metric.bare()) || by_vendor(item, metric)
 }
 
-/// Whether an item is the vendor's own name of an event, without the PMU.
+/// Whether an item is the vendor's name of an event, without the PMU.
 fn by_vendor(item: &Pattern, metric: &Metric) -> bool {
     let event = metric.bare().split_once('.').filter(|_| metric.confidence.is_some());
     event.is_some_and(|(_, event)| item.fits(event))
 }
 
-/// Whether an item means a series, which has this full name.
+/// Whether an item means a series with this full name.
 type Meaning<'a> = &'a dyn Fn(&Series, &str) -> bool;
 
 /// The names of all series, to look items up.
@@ -256,7 +256,7 @@ impl<'a> Names<'a> {
         Self { full: probe.series().map(|s| (s, s.name())).collect() }
     }
 
-    /// The places of the series that an item stands for.
+    /// The positions of the series that an item means.
     fn find(&self, item: &str) -> Vec<usize> {
         if item == DEFAULT {
             let places = self.full.iter().enumerate().filter(|(_, (series, _))| by_default(&series.metric));

@@ -1,5 +1,5 @@
-//! `self`: what the sampling itself costs. It is the last sensor of the table, so that the
-//! reading of all others is part of its tick.
+//! `self`: the cost of sampling. It is the last sensor of the table, so that its values include
+//! the reads of all others.
 
 use crate::Scene;
 use crate::sensor::{Probed, Sensor, SensorEntry, Tick, metric, narrow};
@@ -36,7 +36,7 @@ fn value(which: usize, tick: &Tick) -> u64 {
 
 struct SelfCost {
     series: Vec<Series>,
-    // Which value each series is.
+    // The value of each series.
     values: Vec<usize>,
 }
 

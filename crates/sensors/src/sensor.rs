@@ -1,57 +1,54 @@
-//! The seam that every sensor fits into.
+//! The interface of sensors.
 
 use crate::Scene;
 use numakit_model::{Fix, Kind, Metric, Scope, Series, Unavailable, Unit};
 use numakit_sys::SysRoot;
 use std::time::Duration;
 
-/// Something that can be sampled. It holds open files or descriptors and knows nothing of
-/// clocks, rates, shares or locks.
+/// A source of samples. It keeps files or descriptors open; it uses no clocks, rates, shares or
+/// locks.
 pub trait Sensor: Send {
-    /// The columns, in the order of [`Sensor::read`]. Fixed between two calls of
-    /// [`Sensor::keep`].
+    /// The columns, in the order of [`Sensor::read`]. Only [`Sensor::keep`] changes them.
     fn series(&self) -> &[Series];
 
-    /// Metrics that this sensor knows but cannot read here, each with its reason.
+    /// Metrics of this sensor that are unavailable here, each with its reason.
     fn absent(&self) -> &[Absent] {
         &[]
     }
 
-    /// Keeps only the series that are wanted, and from then on reads no file that none of
-    /// them needs.
+    /// Keeps only the selected series; files that none of them needs are not read any more.
     fn keep(&mut self, wanted: &dyn Fn(&Series) -> bool);
 
-    /// The slowest interval at which nothing is missed; the sampler reads no more often than
-    /// this. Zero: as often as asked.
+    /// The minimum time between two reads. Zero: no minimum.
     fn period(&self) -> Duration {
         Duration::ZERO
     }
 
-    /// How many files or descriptors it keeps open.
+    /// Number of files or descriptors that it keeps open.
     fn files(&self) -> usize {
         0
     }
 
-    /// Fills one raw value per series. Every slot is `None` before the call; a slot that
-    /// could not be read stays so. No allocation, no clock.
+    /// Stores a raw value per series. Every slot is `None` before the call; a value that cannot be
+    /// read stays `None`. No allocation, no clock.
     fn read(&mut self, tick: &Tick, out: &mut [Option<u64>]);
 
-    /// Why slots of the last read are `None`, for the label that says so.
+    /// Why slots of the last read are `None`, for a label.
     fn failure(&self) -> Option<String> {
         None
     }
 }
 
-/// A metric that is not to be had here.
+/// An unavailable metric.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Absent {
-    /// What it would be.
+    /// The metric.
     pub metric: Metric,
-    /// Why it is not.
+    /// The reason.
     pub why: Unavailable,
 }
 
-/// What the sampler knows of the present tick; only the sensor of the sampler itself looks.
+/// The current tick of the sampler, for the sensor `self`.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Tick {
     /// When the tick was due, monotonic ns.
@@ -68,18 +65,18 @@ pub struct SensorEntry {
     pub name: &'static str,
     /// One sentence.
     pub help: &'static str,
-    /// Whether a metric of it is read when nothing is asked for by name.
+    /// Whether a metric of it is sampled by default.
     pub default: fn(&Metric) -> bool,
-    /// The metrics that it knows by name, whether or not they are to be had here.
+    /// Its metrics, whether or not they are available here.
     pub known: fn() -> Vec<Metric>,
-    /// Looks whether it is there. Never panics, whatever the root holds.
+    /// Opens it, if it is available. Never panics, whatever the root contains.
     pub probe: fn(&Scene<'_>) -> Probed,
 }
 
-/// A sensor, or why there is none.
+/// A sensor, or why it is unavailable.
 pub type Probed = Result<Box<dyn Sensor>, Unavailable>;
 
-/// A metric of which every difference means something.
+/// A metric without a minimum time between meaningful values.
 pub fn metric(name: &str, unit: Unit, kind: Kind, scope: Scope, help: &str, source: &str) -> Metric {
     Metric {
         name: name.to_owned(),
@@ -94,7 +91,7 @@ pub fn metric(name: &str, unit: Unit, kind: Kind, scope: Scope, help: &str, sour
     }
 }
 
-/// Keeps only the wanted series; the answer is the new place of each old one.
+/// Keeps only the selected series; returns the new position of each old one.
 pub fn narrow(series: &mut Vec<Series>, wanted: &dyn Fn(&Series) -> bool) -> Vec<Option<usize>> {
     let mut kept = 0;
     let mut successors = Vec::with_capacity(series.len());
@@ -107,7 +104,7 @@ pub fn narrow(series: &mut Vec<Series>, wanted: &dyn Fn(&Series) -> bool) -> Vec
     successors
 }
 
-/// What makes a file of /proc or /sys readable that is not.
+/// The fix for a file of /proc or /sys that cannot be read.
 pub fn fix_for(root: &SysRoot, path: &str) -> Fix {
     match path.split('/').nth(1) {
         _ if !root.is_host() => Fix::Capture(path.to_owned()),

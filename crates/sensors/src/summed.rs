@@ -1,4 +1,4 @@
-//! A sensor whose instances are added up: one series of the machine for each metric.
+//! A sensor with the sums over all instances: one series of the machine per metric.
 
 use crate::sensor::{Absent, Sensor, Tick, narrow};
 use numakit_model::{Instance, Kind, Metric, Scope, Series};
@@ -9,13 +9,13 @@ use std::time::Duration;
 struct Summed {
     inner: Box<dyn Sensor>,
     series: Vec<Series>,
-    /// For each series of the sensor, the sum that it belongs to.
+    /// For each series of the inner sensor, the index of its sum.
     sums: Vec<usize>,
     row: Vec<Option<u64>>,
 }
 
-/// Adds up the instances of each metric. A sum of counters wraps as each of them does, so that
-/// differences of it are right; it is there only when all its parts are.
+/// Sums the instances of each metric. A sum of counters wraps like each of them, so that its
+/// differences are right; it is absent if any part is.
 pub fn summed(inner: Box<dyn Sensor>) -> Box<dyn Sensor> {
     let mut sensor = Summed { inner, series: Vec::new(), sums: Vec::new(), row: Vec::new() };
     sensor.arrange();
@@ -39,7 +39,7 @@ impl Summed {
     }
 }
 
-/// A sum of raw values of that kind.
+/// A sum of raw values of this kind.
 fn sum(kind: Kind, a: u64, b: u64) -> u64 {
     match kind {
         Kind::Counter { bits } if bits < 64 => a.wrapping_add(b) & ((1 << bits) - 1),
@@ -77,7 +77,7 @@ impl Sensor for Summed {
     fn read(&mut self, tick: &Tick, out: &mut [Option<u64>]) {
         self.row.fill(None);
         self.inner.read(tick, &mut self.row);
-        // All start at 0; a part that is missing makes its sum missing for good.
+        // All start at 0; a missing part makes its sum `None`.
         out.fill(Some(0));
         for (value, &at) in self.row.iter().zip(&self.sums) {
             if let (Some(slot), Some(series)) = (out.get_mut(at), self.series.get(at)) {
@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn cards_are_added_up_and_never_averaged() {
+    fn cards_are_summed_and_never_averaged() {
         let (root, mut sensor) = machine(3);
         assert_eq!(sensor.series().len(), 120);
         let mask = (1u64 << 48) - 1;
@@ -122,7 +122,7 @@ mod tests {
             let now = read(sensor.as_mut());
             let moved = |name: &str| now[name].unwrap().wrapping_sub(before[name].unwrap()) & mask;
             assert_eq!(moved("numaconnect2.n2Cyc"), 3 * 200_000);
-            // The second counter goes on by 1, 1001 and 2001.
+            // The second counter grows by 1, 1001 and 2001.
             assert_eq!(moved("numaconnect2.n2CycRmpeHalf"), 3003);
             before = now;
         }

@@ -1,10 +1,10 @@
-//! What the kernel can be told not to count. While it is off the counters stand still, which
-//! must not look like a measured zero.
+//! Counters that the kernel can disable. While they are disabled they do not change, which must not
+//! look like a measured zero.
 
 use numakit_model::{Fix, Unavailable};
 use numakit_sys::SysRoot;
 
-/// Counters of page allocations by node, under either of their names.
+/// Counters of page allocations by node, under both of their names.
 pub const ALLOCATION: &[&str] = &[
     "numa_hit",
     "numa_miss",
@@ -28,17 +28,17 @@ pub const BALANCING: &[&str] = &[
     "numa_task_swapped",
 ];
 
-/// Where the kernel is told whether to count allocations by node.
+/// The kernel setting that enables counters of allocations by node.
 pub const NUMA_STAT: &str = "/proc/sys/vm/numa_stat";
-/// Where the kernel is told whether to balance.
+/// The kernel setting that enables NUMA balancing.
 pub const NUMA_BALANCING: &str = "/proc/sys/kernel/numa_balancing";
 
-/// What makes the kernel count allocations by node.
+/// The command that enables it.
 pub const COUNT_ALLOCATIONS: &str = "sysctl vm.numa_stat=1";
-/// What makes the kernel balance.
+/// The command that enables it.
 pub const BALANCE: &str = "sysctl kernel.numa_balancing=1";
 
-/// The state of the switches when it was looked at.
+/// The state of these settings.
 #[derive(Debug, Clone, Default)]
 pub struct KernelSwitches {
     allocation_off: Option<Unavailable>,
@@ -47,8 +47,8 @@ pub struct KernelSwitches {
 }
 
 impl KernelSwitches {
-    /// Looks. A kernel that has no such switch counts, if it has the counters.
-    pub fn look(root: &SysRoot) -> Self {
+    /// Reads them. A kernel without such a setting always counts, if it has the counters.
+    pub fn read(root: &SysRoot) -> Self {
         let off = |path: &str, missing: &str, command: &str| {
             let value = root.text(path).ok()?;
             let why = || Unavailable::new(missing, format!("{path} is 0"), Fix::command(command));
@@ -61,7 +61,7 @@ impl KernelSwitches {
         }
     }
 
-    /// Why a counter that the kernel shows stands still.
+    /// Why a counter that the kernel shows is disabled.
     pub fn why_off(&self, name: &str) -> Option<&Unavailable> {
         if ALLOCATION.contains(&name) {
             self.allocation_off.as_ref()

@@ -1,11 +1,11 @@
-//! `task`: the processes under observation, with all that descend from them: their memory by
-//! node, where their threads run, and what that costs.
+//! `task`: the observed processes and all their descendants: their memory by node, where their
+//! threads run, and the cost of observing them.
 //!
-//! A thread of its own looks at them ([`walker`]); a read copies what it found last.
+//! A separate thread observes them ([`walker`]); a read copies its last results.
 
 pub mod access;
+mod account;
 pub mod affinity;
-mod asking;
 mod board;
 mod layout;
 #[cfg(test)]
@@ -15,9 +15,9 @@ pub mod nodes;
 pub mod numa_maps;
 mod observer;
 mod pace;
+mod page_query;
 pub mod search;
 pub mod survey;
-mod tally;
 mod threads;
 mod tree;
 pub mod walk;
@@ -48,7 +48,7 @@ pub const ENTRY: SensorEntry = SensorEntry {
     probe,
 };
 
-/// A walk that takes longer is worth a word.
+/// A walk that takes longer is reported.
 const LONG_WALK: u64 = 1_000_000_000;
 
 const NS_PER_MS: u64 = 1_000_000;
@@ -63,7 +63,7 @@ fn describe(at: usize, known: &KnownName) -> Metric {
     metric
 }
 
-/// The file that a value comes from.
+/// The source of a value.
 fn source(name: &str) -> &'static str {
     match name {
         "resident" | "stack" | "heap" | "anonymous" | "file" | "huge" | "resident_error" => {
@@ -80,12 +80,11 @@ fn source(name: &str) -> &'static str {
             "/proc/PID/{numa_maps,maps,pagemap}, move_pages and /proc/PID/task/TID/{stat,sched}"
         }
         "migrations" | "voluntary_switches" | "involuntary_switches" => "/proc/PID/task/TID/sched",
-        _ => "the thread that looks",
+        _ => "the observing thread",
     }
 }
 
-/// Files that a kernel may not have: how the sources are told that need them, and which kernel
-/// has them.
+/// Files that a kernel may lack: name, how sources name them, and which kernel has them.
 const OPTIONAL: [(&str, &str, &str); 3] = [
     ("numa_maps", "/proc/PID/numa_maps", "that is built with CONFIG_NUMA"),
     ("smaps_rollup", "/proc/PID/smaps_rollup", "4.14 or newer"),
@@ -93,18 +92,18 @@ const OPTIONAL: [(&str, &str, &str); 3] = [
 ];
 
 fn probe(scene: &Scene<'_>) -> Probed {
-    const MISSING: &str = "processes under observation";
+    const MISSING: &str = "observed processes";
     let Some(target) = scene.target else {
         let fix = Fix::CommandLine("give a command after --, or --pid PID".to_owned());
-        return Err(Unavailable::new(MISSING, "no process is under observation", fix));
+        return Err(Unavailable::new(MISSING, "no process is observed", fix));
     };
     let root = scene.root;
-    if let Some((seen, fix)) = out_of_reach(root, target) {
+    if let Some((seen, fix)) = unobservable(root, target) {
         return Err(Unavailable::new(MISSING, seen, fix));
     }
     let nodes = TaskNodes::of(scene.topology);
-    let witness = target.pid().map_or_else(|| TaskDir::own(root), |pid| TaskDir::of(root, pid));
-    let lacking: Vec<_> = OPTIONAL.iter().filter(|(file, ..)| !witness.has(file)).collect();
+    let example = target.pid().map_or_else(|| TaskDir::own(root), |pid| TaskDir::of(root, pid));
+    let lacking: Vec<_> = OPTIONAL.iter().filter(|(file, ..)| !example.has(file)).collect();
     let layout = TaskSeries::new(nodes.count());
     let mut sensor = Task {
         series: Vec::new(),
@@ -124,12 +123,12 @@ fn probe(scene: &Scene<'_>) -> Probed {
         row: vec![NONE; layout.values()],
         scratch: vec![NONE; layout.values()],
         last_read: 0,
-        access: TaskAccess::look(root),
+        access: TaskAccess::read(root),
         seen: 0,
     };
     for (at, known) in TASK.iter().enumerate() {
         let metric = describe(at, known);
-        // Where the kernel has no preferred nodes, it is still known where the memory is.
+        // Without preferred nodes, the node with most memory is used.
         let needs = |file: &str| {
             metric.source.contains(file)
                 && !(file == "sched" && (metric.source.contains("schedstat") || at_memory(&metric)))
@@ -143,7 +142,7 @@ fn probe(scene: &Scene<'_>) -> Probed {
             None => sensor.add(at, &Arc::new(metric), &nodes),
         }
     }
-    sensor.want();
+    sensor.select();
     Ok(Box::new(sensor))
 }
 
@@ -151,10 +150,10 @@ fn at_memory(metric: &Metric) -> bool {
     metric.source.contains("numa_maps")
 }
 
-/// Why the processes cannot be looked at, and what helps.
-fn out_of_reach(root: &SysRoot, target: &Target) -> Option<(String, Fix)> {
+/// Why the processes cannot be observed, and the fix.
+fn unobservable(root: &SysRoot, target: &Target) -> Option<(String, Fix)> {
     if root.is_host() && proc::own_pid(root).is_some_and(|seen| seen != std::process::id()) {
-        let seen = "/proc is of another pid namespace: /proc/self is not this process";
+        let seen = "/proc belongs to another PID namespace: /proc/self is not this process";
         return Some((seen.to_owned(), fix_for(root, "/proc")));
     }
     let error = TaskDir::of(root, target.pid()?).bytes("stat").err()?;
@@ -164,19 +163,19 @@ fn out_of_reach(root: &SysRoot, target: &Target) -> Option<(String, Fix)> {
 
 struct Task {
     series: Vec<Series>,
-    /// Where in a row the value of each series is.
+    /// The position of each series' value in a row.
     places: Vec<usize>,
     absent: Vec<Absent>,
     layout: TaskSeries,
-    /// Until it is started by the first read.
+    /// The walker, until the first read starts it.
     walker: Option<Walker>,
     shared: Arc<Shared>,
     row: Vec<u64>,
     scratch: Vec<u64>,
     last_read: u64,
-    /// Who may look into processes.
+    /// What this process may read of others.
     access: TaskAccess,
-    /// Rows of the walker that were read.
+    /// Number of the last row that was read.
     seen: u64,
 }
 
@@ -192,8 +191,8 @@ impl Task {
         }
     }
 
-    /// Tells the walker what the series need.
-    fn want(&mut self) {
+    /// Selects what the walker reads.
+    fn select(&mut self) {
         let needs = |file: &str| self.series.iter().any(|s| s.metric.source.contains(file));
         let named = |name: &str| self.series.iter().any(|s| s.metric.bare().starts_with(name));
         let mut wanted = WatchTargets::default();
@@ -228,12 +227,12 @@ impl Sensor for Task {
         let successors = narrow(&mut self.series, wanted);
         let mut old = successors.iter();
         self.places.retain(|_| old.next().is_some_and(Option::is_some));
-        self.want();
+        self.select();
     }
 
     fn read(&mut self, tick: &Tick, out: &mut [Option<u64>]) {
         if let Some(walker) = self.walker.take()
-            // As urgent as the thread that samples.
+            // With the same priority as the sampler.
             && (Walker { urgent: sched::is_realtime(), ..walker.clone() })
                 .start(Arc::clone(&self.shared))
                 .is_err()
@@ -248,8 +247,8 @@ impl Sensor for Task {
         let age = self.layout.of_machine(layout::WALK_AGE);
         self.row[age] = self.age(tick);
         for ((slot, place), series) in out.iter_mut().zip(&self.places).zip(&self.series) {
-            // A level stands until the next look. A counter that stood still since the last one
-            // would be a rate of 0, and then a peak.
+            // A level is valid until the next scan. A counter without a new scan would give a rate
+            // of 0, and then a peak.
             if fresh || series.metric.kind == Kind::Gauge {
                 *slot = Some(self.row[*place]).filter(|value| *value != NONE);
             }
@@ -259,7 +258,7 @@ impl Sensor for Task {
     fn failure(&self) -> Option<String> {
         let pid = |place: usize| Some(self.row[place]).filter(|pid| *pid != NONE);
         if let Some(pid) = pid(self.layout.denied()) {
-            return Some(format!("the memory of PID {pid} may not be looked into; {}", self.access.fix()));
+            return Some(format!("the memory of PID {pid} may not be read; {}", self.access.fix()));
         }
         if let Some(pid) = pid(self.layout.held()) {
             return Some(format!(
@@ -276,7 +275,7 @@ impl Sensor for Task {
         let took = self.row[self.layout.of_machine(layout::WALK_TIME)];
         (took != NONE && took > LONG_WALK).then(|| {
             let seconds = took as f64 / 1e9;
-            format!("a look at all memory takes {seconds:.1} s, so its levels are from different moments")
+            format!("a scan of all memory takes {seconds:.1} s, so its levels are from different times")
         })
     }
 }

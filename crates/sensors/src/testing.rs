@@ -1,4 +1,4 @@
-//! What tests of sensors share.
+//! Shared code of sensor tests.
 
 use crate::{Scene, Sensor, SensorEntry, Tick};
 use numakit_model::Topology;
@@ -7,7 +7,7 @@ use numakit_sys::SysRoot;
 use numakit_sys::root::FileTree;
 use std::collections::BTreeMap;
 
-/// Values of one read by series name.
+/// Values of one read, by series name.
 pub type Values = BTreeMap<String, Option<u64>>;
 
 /// A root in memory with these files.
@@ -25,7 +25,7 @@ pub fn nodes(ids: &[u32]) -> Topology {
     Topology { nodes, ..Topology::default() }
 }
 
-/// Probes where it must succeed.
+/// Opens a sensor that must be available.
 pub fn sensor(entry: &SensorEntry, root: &SysRoot, topology: &Topology) -> Box<dyn Sensor> {
     (entry.probe)(&Scene::new(root, topology)).unwrap_or_else(|why| panic!("{why}"))
 }
@@ -37,7 +37,7 @@ pub fn read(sensor: &mut dyn Sensor) -> Values {
     sensor.series().iter().map(|s| s.name()).zip(out).collect()
 }
 
-/// The names and reasons of what is absent.
+/// Names and reasons of unavailable metrics.
 pub fn absent(sensor: &dyn Sensor) -> Vec<(String, String)> {
     sensor.absent().iter().map(|a| (a.metric.name.clone(), a.why.to_string())).collect()
 }

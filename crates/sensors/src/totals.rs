@@ -1,4 +1,4 @@
-//! What every node has counted since the machine started: its numastat.
+//! Counters of each node since the machine started: its numastat.
 
 use crate::layout::digits;
 use crate::sensor::fix_for;
@@ -10,7 +10,7 @@ use numakit_sys::SysRoot;
 pub const NAMES: [&str; 6] =
     ["numa_hit", "numa_miss", "numa_foreign", "interleave_hit", "local_node", "other_node"];
 
-/// Of one node.
+/// The counters of one node.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Totals {
     /// The kernel's number of the node.
@@ -19,9 +19,9 @@ pub struct Totals {
     pub counts: [Option<u64>; NAMES.len()],
 }
 
-/// Those of all nodes.
+/// Reads the counters of all nodes.
 pub fn read(root: &SysRoot, topology: &Topology) -> Result<Vec<Totals>, Unavailable> {
-    if let Some(why) = KernelSwitches::look(root).why_off(NAMES[0]) {
+    if let Some(why) = KernelSwitches::read(root).why_off(NAMES[0]) {
         return Err(why.clone());
     }
     let path = |node: u32| format!("/sys/devices/system/node/node{node}/numastat");
@@ -48,7 +48,7 @@ mod tests {
     use crate::testing::{nodes, root};
 
     #[test]
-    fn totals_are_read_by_their_names_and_what_is_not_there_is_none() {
+    fn totals_are_read_by_name_and_missing_ones_are_none() {
         let files = [
             (
                 "/sys/devices/system/node/node0/numastat",

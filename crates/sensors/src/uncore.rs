@@ -1,5 +1,5 @@
-//! `uncore`: what memory controllers, links between packages and caches count outside of the
-//! cores, for each package, node or link.
+//! `uncore`: counters of memory controllers, links between packages and shared caches, by package,
+//! node or link.
 
 use crate::Scene;
 use crate::hardware::{self, KNOWN_OUTSIDE, outside_of_cores};
@@ -19,7 +19,7 @@ pub const ENTRY: SensorEntry = SensorEntry {
 };
 
 fn probe(scene: &Scene<'_>) -> Probed {
-    let mut found = hardware::look(scene, SENSOR, outside_of_cores);
+    let mut found = hardware::find(scene, SENSOR, outside_of_cores);
     if let Some(why) = found.nothing.take() {
         return Err(why);
     }

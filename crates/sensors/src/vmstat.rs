@@ -1,8 +1,8 @@
 //! `vmstat`: every line of /proc/vmstat, under the kernel's own name.
 //!
-//! Events are exact when read. Levels and counts of zones and nodes (all that the kernel
-//! prints before its events) are kept per CPU and added up when a CPU's share passes a
-//! threshold, or every `vm.stat_interval` seconds: they lag behind by a few dozen per CPU.
+//! Events are exact when read. Levels and counts of zones and nodes (all that the kernel prints
+//! before its events) are kept per CPU, and added to the total when a CPU's part exceeds a threshold
+//! or every `vm.stat_interval` seconds: they lag behind by a few dozen per CPU.
 
 use crate::Scene;
 use crate::keyed::{self, Keyed};
@@ -25,7 +25,7 @@ pub const ENTRY: SensorEntry = SensorEntry {
 };
 
 fn probe(scene: &Scene<'_>) -> Probed {
-    let switches = KernelSwitches::look(scene.root);
+    let switches = KernelSwitches::read(scene.root);
     let mut order = LineOrder::default();
     let mut sensor = keyed::of_file(scene.root, PATH, "memory counters of the machine", |entry| {
         let metric = describe(entry, &mut order, SENSOR, Scope::Machine, PATH);
@@ -35,7 +35,7 @@ fn probe(scene: &Scene<'_>) -> Probed {
     Ok(Box::new(sensor))
 }
 
-/// Groups of counters of which the kernel shows none.
+/// Adds the groups of counters that the kernel does not show.
 fn add_not_shown(sensor: &mut Keyed, switches: &KernelSwitches) {
     for (group, why) in
         [(ALLOCATION, switches.allocation_not_shown(PATH)), (BALANCING, switches.balancing_not_shown(PATH))]
@@ -51,14 +51,14 @@ fn add_not_shown(sensor: &mut Keyed, switches: &KernelSwitches) {
     }
 }
 
-/// Where in a vmstat file a line stands.
+/// The position in a vmstat file.
 #[derive(Debug, Default)]
 pub struct LineOrder {
     past_levels: bool,
 }
 
-/// What a line of a vmstat file is. The kernel prints what it keeps for zones and nodes
-/// first, and its events from `pgpgin` on.
+/// The metric of a line of a vmstat file. The kernel prints counts of zones and nodes first, and
+/// its events from `pgpgin` on.
 pub fn describe(
     entry: &FileLine<'_>,
     order: &mut LineOrder,

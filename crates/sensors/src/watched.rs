@@ -1,9 +1,9 @@
-//! A file that is read at every tick, and opened again some time after it failed.
+//! A file that is read at every tick, and opened again some time after a failure.
 
 use numakit_sys::{ReadError, RootFile, SysRoot};
 
-/// Reads to let pass before a failed file is opened again: a CPU or node that went away is
-/// found again soon, and one that stays away costs nothing.
+/// Number of reads before a failed file is opened again: a CPU or node that comes back is found
+/// soon, and a removed one costs little.
 pub const PATIENCE: u32 = 10;
 
 /// An open file of a [`SysRoot`].
@@ -27,13 +27,13 @@ impl Watched {
         Ok(Self { state: State::Open(root.source(&path)?), root: root.clone(), path })
     }
 
-    /// Where it is, below the root.
+    /// Its path, below the root.
     pub fn path(&self) -> &str {
         &self.path
     }
 
-    /// Puts the present content into the buffer. False when there is none;
-    /// [`Watched::failure`] then says why.
+    /// Reads the current content into the buffer. False if that fails; [`Watched::failure`] then
+    /// says why.
     pub fn read(&mut self, buffer: &mut Vec<u8>) -> bool {
         if let State::Failed { why, wait } = &mut self.state {
             *wait = wait.saturating_sub(1);
@@ -58,7 +58,7 @@ impl Watched {
         }
     }
 
-    /// Why the last read gave nothing.
+    /// Why the last read failed.
     pub fn failure(&self) -> Option<&ReadError> {
         match &self.state {
             State::Open(_) => None,

@@ -1,4 +1,4 @@
-//! docs/guide/counters.md: its tables are made from those of classes and events.
+//! docs/guide/counters.md: its tables are generated from the classes and events.
 #![allow(clippy::unwrap_used)]
 
 use numakit_model::Confidence;
@@ -54,7 +54,7 @@ fn rows(table: &EventTable, class: &Class) -> Rows {
     rows
 }
 
-/// A class, with platforms that count it in the same way in one row.
+/// A class; platforms that count it in the same way share a row.
 fn describe(class: &Class, tables: &[EventTable]) -> String {
     let default = if class.default { ", default" } else { "" };
     let mean = if class.mean { ", mean" } else { "" };

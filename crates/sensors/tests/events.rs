@@ -1,5 +1,5 @@
-//! The tables of events: what each must keep to, and that each fits the PMUs of a machine that
-//! has such hardware.
+//! The tables of events: rules for all of them, and that each fits the PMUs of a machine with that
+//! hardware.
 
 use numakit_model::Unit;
 use numakit_sensors::events::{
@@ -66,11 +66,11 @@ fn every_file_is_a_table_of_the_program() {
         .collect();
     assert_eq!(files, TABLES.iter().map(|(name, _)| (*name).to_owned()).collect());
     let mut platforms = HashSet::new();
-    assert!(all().all(|(_, table)| platforms.insert(table.platform)), "a platform is there twice");
+    assert!(all().all(|(_, table)| platforms.insert(table.platform)), "a platform exists twice");
 }
 
 #[test]
-fn every_line_is_whole() {
+fn every_line_is_complete() {
     for (name, table) in all() {
         assert!(table.source.len() > 10, "{name} does not say where it is from");
         for (section, event) in table.events() {
@@ -88,7 +88,7 @@ fn every_line_is_whole() {
             );
             assert!(
                 event.at.is_none() || matches!(section.spread, Spread::Link | Spread::Target),
-                "{at} has a number that nobody uses"
+                "{at} has an unused number"
             );
             assert!(section.open != Open::EachChip || event.known.is_some(), "{at}: chips are the kernel's");
         }
@@ -119,7 +119,7 @@ fn every_class_is_used_and_has_one_spread_in_a_table() {
         for (section, event) in table.events() {
             for feed in event.feeds.iter().filter(|f| f.factor.is_some()) {
                 used.insert(feed.class.name);
-                // A core's events and those of its node are both values of the node.
+                // Events of a core and of its node are both values of the node.
                 let spread = if section.spread == Spread::Cpu { Spread::Node } else { section.spread };
                 let first = *spreads.entry(feed.class.name).or_insert(spread);
                 assert_eq!(first, spread, "{name}: {} in {}", event.name, feed.class.name);
@@ -174,7 +174,7 @@ fn a_clock_is_counted_by_one_event_of_a_pmu() {
     }
 }
 
-/// How many events of a table fit the PMUs of a machine.
+/// Number of events of a table that fit the PMUs of a machine.
 fn fitting(machine: &str, table: &EventTable, root: &SysRoot, found: &[Pmu]) -> usize {
     let mut fitting = 0;
     for (section, event) in table.events() {
@@ -206,7 +206,7 @@ fn every_event_fits_the_pmus_of_its_machine() {
         let mut found = devices(&root, |_| true).found;
         found.push(hw_cache().unwrap());
         let tables = tables(&Identity::read(&root), &names(&root));
-        assert!(!tables.is_empty(), "{name} is no known platform");
+        assert!(!tables.is_empty(), "{name} is not a known platform");
         for table in &tables {
             assert!(fitting(name, table, &root, &found) > 0, "{name}: nothing of {} fits", table.platform);
             tried.insert(table.platform.clone());
@@ -217,7 +217,7 @@ fn every_event_fits_the_pmus_of_its_machine() {
 
 #[test]
 fn every_section_finds_its_pmu_on_the_machine_of_its_platform() {
-    // PMUs that hardware of the platform need not have.
+    // PMUs that not all hardware of the platform has.
     let optional = ["uncore_imc_free_running_*", "hisi_sicl*_h60pa*"];
     for (name, table) in all() {
         let machine = match name {

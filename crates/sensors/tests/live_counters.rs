@@ -1,5 +1,5 @@
-//! The sensor `perf` on the machine that the tests run on, against other counts of the same
-//! things: those of this process are the least, those of the whole machine the most.
+//! The sensor `perf` on this machine, compared with other counts of the same events: those of this
+//! process are a lower bound, those of the whole machine an upper bound.
 #![allow(clippy::print_stdout, clippy::unwrap_used)]
 
 use numakit_model::topology::Node;
@@ -41,7 +41,7 @@ fn read(sensor: &mut dyn Sensor) -> BTreeMap<String, u64> {
         .collect()
 }
 
-/// The number behind a word in a file.
+/// The number after a word in a file.
 fn number(root: &SysRoot, path: &str, word: &str) -> u64 {
     let text = root.text(path).unwrap();
     let rest = text.lines().find_map(|line| line.strip_prefix(word)).unwrap();
@@ -71,7 +71,7 @@ fn page_faults_are_counted_on_the_node_where_they_happen() {
     let before = read(&mut *sensor);
     let own = own_faults(&root);
     for _ in 0..100 {
-        // Too small for a huge page, and given back to the kernel each time.
+        // Too small for a huge page, and unmapped each time.
         let block = SharedWords::anonymous(128 * 512).unwrap();
         block.iter().step_by(512).for_each(|page| page.store(1, Ordering::Relaxed));
     }
@@ -116,7 +116,7 @@ fn context_switches_are_counted_on_their_cpu() {
     let (of_cpu, of_node) =
         (moved(format!("perf.cpu_switches@cpu{cpu}")), moved(format!("perf.context_switches@node{node}")));
     println!("switches: {of_cpu} on CPU {cpu}, {of_node} on its node, {machine} of the machine");
-    // Each sleep is a switch away and one back.
+    // Each sleep is a switch to another thread and one back.
     assert!((2 * SLEEPS..=of_node).contains(&of_cpu), "{of_cpu} of {of_node}");
     assert!(of_node <= machine, "{of_node} of {machine}");
 }

@@ -1,5 +1,5 @@
-//! Sensors on captures of real machines and on this one, against a second, simpler reading
-//! of the same files.
+//! Sensors on captures of real machines and on this one, compared with a second, simpler parser of the
+//! same files.
 #![allow(clippy::print_stdout)]
 
 use numakit_model::topology::Node;
@@ -26,7 +26,7 @@ fn read(probe: &mut Probe) -> BTreeMap<String, Option<u64>> {
     values
 }
 
-/// The values that the text of a machine's files has, by series name.
+/// The values in a machine's files, by series name.
 fn expected(root: &SysRoot, topology: &Topology) -> BTreeMap<String, u64> {
     let mut values = BTreeMap::new();
     for node in &topology.nodes {
@@ -56,7 +56,7 @@ fn expected(root: &SysRoot, topology: &Topology) -> BTreeMap<String, u64> {
 }
 
 #[test]
-fn captured_machines_give_what_their_files_say() {
+fn captured_machines_have_the_values_of_their_files() {
     for path in numakit_captures::archives() {
         let root = SysRoot::open(&path).unwrap();
         let topology = topology(&root);

@@ -1,4 +1,4 @@
-//! docs/guide/metrics.md: its tables are made from the sensors' own.
+//! docs/guide/metrics.md: its tables are generated from the sensors' metrics.
 
 use numakit_model::{Metric, Scope};
 use numakit_sensors::SENSORS;
@@ -15,7 +15,7 @@ fn table(metrics: &[Metric]) -> String {
     text
 }
 
-/// The page with every table made anew.
+/// The page with all tables generated.
 fn filled(page: &str) -> String {
     let mut text = page.to_owned();
     for entry in SENSORS {

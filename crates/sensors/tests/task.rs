@@ -1,4 +1,4 @@
-//! The sensor `task` over real processes: this test program, started again in a role.
+//! The sensor `task` with real processes: this test program, started again in a role.
 
 #![allow(clippy::expect_used, clippy::print_stdout, clippy::unwrap_used)]
 
@@ -13,7 +13,7 @@ use std::time::Duration;
 const MIB: u64 = 1 << 20;
 const ROLE: &str = "NUMAKIT_TEST_ROLE";
 
-/// A child in a role, which it has taken up. It ends when its standard input closes.
+/// A running child in a role. It ends when its standard input closes.
 struct Actor(Child);
 
 impl Actor {
@@ -24,8 +24,8 @@ impl Actor {
         command.env("MALLOC_ARENA_MAX", "1");
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
         let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
-        assert!(lines.any(|line| line.unwrap().contains("ready")), "the child came to nothing");
-        // What else it says is of no interest, but somebody has to read it.
+        assert!(lines.any(|line| line.unwrap().contains("ready")), "the child did not start");
+        // Its other output is ignored, but must be read.
         std::thread::spawn(move || lines.for_each(drop));
         Self(child)
     }
@@ -47,7 +47,7 @@ fn wait_for_line() {
     std::io::stdin().read_line(&mut line).unwrap();
 }
 
-/// What the child does; nothing in a test run itself.
+/// The work of the child; does nothing in a normal test run.
 #[test]
 fn act() {
     match std::env::var(ROLE).as_deref() {
@@ -85,7 +85,7 @@ fn sensor(pid: u32) -> Box<dyn Sensor> {
         .unwrap_or_else(|why| panic!("{why}"))
 }
 
-/// This machine as far as the sensor needs it.
+/// The parts of this machine's topology that the sensor needs.
 fn numakit_topology(root: &SysRoot) -> numakit_model::Topology {
     use numakit_model::{CpuSet, Topology, topology::Node};
     let online = CpuSet::parse_list(root.text("/sys/devices/system/node/online").unwrap().trim()).unwrap();
@@ -152,13 +152,13 @@ fn memory_is_what_the_kernel_says_and_threads_are_counted_exactly() {
 }
 
 #[test]
-fn grandchildren_belong_and_what_exited_is_still_counted() {
+fn grandchildren_are_members_and_exited_ones_still_count() {
     if !has_numa() {
         return;
     }
     let mut actor = Actor::start("family");
     let mut sensor = sensor(actor.0.id());
-    // Between two looks the number of processes stands, and counters are not measured.
+    // Between two scans the number of processes stays, and counters are absent.
     let family = |v: &Values, size| v["task.processes"] == Some(size) && v["task.minor_faults"].is_some();
     // The child, its shell, and the shell's two.
     let before = read_until(&mut *sensor, |v| family(v, 4));
@@ -166,7 +166,7 @@ fn grandchildren_belong_and_what_exited_is_still_counted() {
     let after = read_until(&mut *sensor, |v| family(v, 1));
     assert!(after["task.minor_faults"] >= before["task.minor_faults"], "{before:?} {after:?}");
     drop(actor);
-    // Not known for a moment is not gone.
+    // A value may be absent for a moment.
     let gone = |v: &Values| {
         v.iter().filter(|(name, _)| name.starts_with("task.resident@node")).all(|(_, v)| *v == Some(0))
     };
@@ -176,7 +176,7 @@ fn grandchildren_belong_and_what_exited_is_still_counted() {
 }
 
 #[test]
-fn a_storm_of_short_processes_does_no_harm() {
+fn many_short_processes_are_counted() {
     if !has_numa() {
         return;
     }
@@ -193,7 +193,7 @@ fn a_storm_of_short_processes_does_no_harm() {
     }
     let mut over = [0; 5];
     shell.stdout.take().unwrap().read_exact(&mut over).unwrap();
-    // The shell has waited for all: its own counts and theirs are the whole, once it stands still.
+    // The shell has waited for all: the sum of its counts and theirs is final once it is idle.
     let kernel = || {
         let stat = std::fs::read_to_string(format!("/proc/{}/stat", shell.id())).unwrap();
         let words: Vec<&str> = stat.rsplit_once(')').unwrap().1.split_whitespace().collect();

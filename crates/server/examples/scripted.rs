@@ -1,15 +1,15 @@
-//! `numa live` on a machine that does not exist, with any number of nodes and series, whose values
-//! follow a script that is the same every time.
+//! `numa live` on a simulated machine, with any number of nodes and series, whose values follow a
+//! deterministic script.
 //!
 //! Usage: scripted ADDRESS SERIES NODES INTERVAL_MS
-//! Prints its addresses as `numa live` does. A signal ends it; then it says what it did.
+//! Prints its addresses as `numa live` does. A signal ends it; then it prints its CPU time per sample.
 #![allow(clippy::disallowed_methods, clippy::print_stdout)]
 
 use numakit_derived::Catalog;
 use numakit_model::{CpuSet, Instance, Kind, Metric, Scope, Series, Topology, Unit};
 use numakit_recording::{Header, Priority, Settings};
 use numakit_sensors::{SENSORS, Sensor, Tick};
-use numakit_server::{Front, Listener, Orders, keeper};
+use numakit_server::{ControlSender, ListenOptions, Listener, ingest};
 use numakit_session::Session;
 use numakit_sys::{clock, signal};
 use numakit_topology::synthetic;
@@ -20,8 +20,8 @@ use std::time::Duration;
 
 /// CPUs of a node.
 const CPUS: u32 = 32;
-/// How often the state of the observation is looked at.
-const LOOK: Duration = Duration::from_millis(250);
+/// How often the state of the observation is read.
+const STATUS_PERIOD: Duration = Duration::from_millis(250);
 const HISTORY: usize = 256 << 20;
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -34,20 +34,20 @@ fn main() -> Result<(), Box<dyn Error>> {
     let topology = synthetic::parse(&format!("package:{nodes} node:1 l3:2 l2:8 core:1 pu:2"))?;
     let series = series_of(nodes, count);
     let header = header(&series, topology, interval);
-    let listener = Listener::bind(address, "scripted", Front::default())?;
-    let ring = Arc::new(keeper::ring(&header)?);
+    let listener = Listener::bind(address, "scripted", ListenOptions::default())?;
+    let ring = Arc::new(ingest::ring(&header)?);
     let (mut session, waker) = Session::open(header.clone(), false)?;
     signal::ignore_broken_pipe();
     println!("control  {}\nview     {}", listener.urls().controller, listener.urls().viewer);
     std::io::stdout().flush()?;
-    let orders: Orders = Box::new(move |order, answer| waker.order(order, answer));
-    let formulas = Arc::new(Catalog::ours().clone());
-    let server = listener.start(Some(orders), Arc::clone(&formulas), HISTORY, CpuSet::new())?;
-    let keeper = server.follow(&header, &formulas, Arc::clone(&ring), CpuSet::new())?;
+    let control: ControlSender = Box::new(move |order, answer| waker.send(order, answer));
+    let formulas = Arc::new(Catalog::built_in().clone());
+    let server = listener.start(Some(control), Arc::clone(&formulas), HISTORY, CpuSet::new())?;
+    let ingest = server.follow(&header, &formulas, Arc::clone(&ring), CpuSet::new())?;
     let settings = Settings { interval, cpus: CpuSet::new(), priority: Priority::Auto };
     session.start(sensors(series, header.started), settings, Some(ring))?;
-    let ended = session.run(LOOK, |status| server.hub().status(status))?;
-    let _ = keeper.join();
+    let ended = session.run(STATUS_PERIOD, |status| server.hub().set_status(status))?;
+    let _ = ingest.join();
     drop(server);
     println!("samples {}\nlost {}", ended.samples, ended.lost);
     println!("process_us {}", clock::process_cpu() as f64 / 1e3 / ended.samples as f64);
@@ -67,15 +67,15 @@ fn header(series: &[Series], topology: Topology, interval: Duration) -> Header {
     }
 }
 
-/// So many series, of each metric for all its places before the next: the clock, a counter
-/// of each node, what the kernel counts on nodes and CPUs, and then what nobody counts.
+/// `count` series, of each metric for all its instances before the next: the clock, a counter
+/// of each node, the kernel's counters of nodes and CPUs, then invented metrics.
 fn series_of(nodes: u32, count: usize) -> Vec<Series> {
     let at_nodes = || (0..nodes).map(Instance::Node).collect::<Vec<_>>();
     let at_cpus = || (0..nodes * CPUS).map(Instance::Cpu).collect::<Vec<_>>();
     let clock =
         own("clock", (Unit::Milliseconds, Kind::Gauge), Scope::Machine, "Time of the sample since the start");
     let work =
-        own("work", (Unit::Count, Kind::COUNTER), Scope::Node, "Counts on at random with every sample");
+        own("work", (Unit::Count, Kind::COUNTER), Scope::Node, "Grows by a random number with every sample");
     let counted = ["node", "cpu"].into_iter().flat_map(|sensor| {
         let known = SENSORS.iter().filter(move |entry| entry.name == sensor).flat_map(|e| (e.known)());
         known.filter(|m| matches!(m.scope, Scope::Node | Scope::Cpu)).map(move |m| {
@@ -95,7 +95,7 @@ fn series_of(nodes: u32, count: usize) -> Vec<Series> {
         places.into_iter().map(move |place| Series::new(&metric, place)).collect::<Vec<_>>()
     };
     let mut series: Vec<Series> = all.flat_map(series).take(count).collect();
-    // A sensor has its columns side by side.
+    // The columns of a sensor are adjacent.
     series.sort_by_key(|s| s.metric.sensor() != "scripted");
     series
 }
@@ -114,7 +114,7 @@ fn own(name: &str, (unit, kind): (Unit, Kind), scope: Scope, help: &str) -> Metr
     }
 }
 
-/// One sensor for each name that series begin with.
+/// One sensor for each sensor name of the series.
 fn sensors(series: Vec<Series>, started: u64) -> Vec<Box<dyn Sensor>> {
     let offset = clock::utc() - clock::monotonic();
     let began = started - offset;
@@ -124,20 +124,20 @@ fn sensors(series: Vec<Series>, started: u64) -> Vec<Box<dyn Sensor>> {
         .collect()
 }
 
-/// What a value does.
+/// How a value changes.
 #[derive(Debug, Clone, Copy)]
 enum Course {
-    /// Tells the time in milliseconds.
+    /// The time in milliseconds.
     Clock,
-    /// Stands still.
+    /// Never.
     Still,
-    /// Jumps once in so many reads.
+    /// Jumps once in N reads.
     Steps(u64),
-    /// Moves at every read.
+    /// At every read.
     Moves,
 }
 
-/// A sensor that reads from nowhere.
+/// A sensor whose values are computed.
 struct Script {
     series: Vec<Series>,
     courses: Vec<Course>,
@@ -188,7 +188,7 @@ impl Sensor for Script {
                     self.random % 2048
                 }
             };
-            // Counters only rise; levels stay about where they are.
+            // Counters only grow; levels stay in a range.
             let back = if matches!(series.metric.kind, Kind::Gauge) && by > 0 { 1024 } else { 0 };
             *value = value.wrapping_add(by).saturating_sub(back).max(1024);
             out[n] = Some(*value);

@@ -1,29 +1,29 @@
-//! Who may come in: tokens, cookies, and the names that the server answers to.
+//! Access: tokens, cookies, and the host names that the server accepts.
 
-use crate::front::{BasePath, Front};
+use crate::listen_options::{BasePath, ListenOptions};
 use crate::wire::Role;
 use std::fmt::Write;
 use std::hint::black_box;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 
-/// The secrets of a running server and the names that it goes by. All are new with every start.
+/// The secrets of a running server, which are new with every start, and its host names.
 #[derive(Debug)]
 pub struct AccessKeys {
-    /// Part of the cookie's name, so that servers on one host do not disturb each other.
+    /// Part of the cookie's name, so that servers on one host do not overwrite each other's.
     pub instance: String,
     port: u16,
     names: Vec<String>,
     /// Hosts that a proxy forwards for.
-    trusted: Vec<String>,
-    /// Where the page is.
+    pub trusted: Vec<String>,
+    /// The path of the page.
     pub base: BasePath,
     encrypted: bool,
     controller: Secrets,
     viewer: Secrets,
 }
 
-/// What is in the address of the page, and what it is exchanged for.
+/// The token in the address of the page, and the cookie that it is exchanged for.
 #[derive(Debug)]
 struct Secrets {
     token: String,
@@ -45,15 +45,15 @@ fn random(bytes: usize) -> io::Result<String> {
     }))
 }
 
-/// Compares in a time that does not tell where the texts differ.
-fn same(a: &str, b: &str) -> bool {
+/// Compares two texts in a time that does not depend on where they differ.
+fn constant_time_eq(a: &str, b: &str) -> bool {
     let differ = a.bytes().zip(b.bytes()).fold(0, |all, (a, b)| black_box(all | (a ^ b)));
     a.len() == b.len() && differ == 0
 }
 
 impl AccessKeys {
-    /// New secrets for a server that listens there, on a machine of that name, and is reached so.
-    pub fn new(listen: SocketAddr, host: &str, front: &Front) -> io::Result<Self> {
+    /// New secrets for a server that listens at this address on the machine `host`.
+    pub fn new(listen: SocketAddr, host: &str, options: &ListenOptions) -> io::Result<Self> {
         let mut names = vec![host.to_ascii_lowercase()];
         if !listen.ip().is_unspecified() {
             names.push(listen.ip().to_string());
@@ -64,15 +64,15 @@ impl AccessKeys {
             instance: random(4)?,
             port: listen.port(),
             names,
-            trusted: front.trusted.clone(),
-            base: front.base.clone(),
-            encrypted: front.tls.is_some(),
+            trusted: options.trusted.clone(),
+            base: options.base.clone(),
+            encrypted: options.tls.is_some(),
             controller,
             viewer,
         })
     }
 
-    /// The token for that role.
+    /// The token of a role.
     pub fn token(&self, role: Role) -> &str {
         match role {
             Role::Controller => &self.controller.token,
@@ -84,25 +84,33 @@ impl AccessKeys {
         [(Role::Controller, &self.controller), (Role::Viewer, &self.viewer)]
     }
 
-    /// What a token allows.
+    /// The role of a token.
     pub fn role_of_token(&self, token: &str) -> Option<Role> {
-        self.roles().into_iter().filter(|(_, s)| same(&s.token, token)).map(|(role, _)| role).next()
+        self.roles()
+            .into_iter()
+            .filter(|(_, s)| constant_time_eq(&s.token, token))
+            .map(|(role, _)| role)
+            .next()
     }
 
-    /// What the cookies of a request allow.
+    /// The role of a `Cookie` header.
     pub fn role_of_cookies(&self, header: &str) -> Option<Role> {
         let name = self.cookie_name();
         let mut pairs = header.split(';').filter_map(|pair| pair.trim().split_once('='));
         let value = pairs.find(|(key, _)| *key == name).map(|(_, value)| value)?;
-        self.roles().into_iter().filter(|(_, s)| same(&s.cookie, value)).map(|(role, _)| role).next()
+        self.roles()
+            .into_iter()
+            .filter(|(_, s)| constant_time_eq(&s.cookie, value))
+            .map(|(role, _)| role)
+            .next()
     }
 
     fn cookie_name(&self) -> String {
         format!("numa-{}-{}", self.port, self.instance)
     }
 
-    /// The cookie for a role, as `Set-Cookie` has it, for a page of this origin. The origin is
-    /// what the browser says, so it tells also of a proxy whether the way to it is encrypted.
+    /// The `Set-Cookie` header for a role and a page of this origin. The origin comes from the
+    /// browser, so its scheme is that of the connection to a proxy, if there is one.
     pub fn cookie(&self, role: Role, origin: &str) -> String {
         let value = match role {
             Role::Controller => &self.controller.cookie,
@@ -113,10 +121,10 @@ impl AccessKeys {
         format!("{}={value}; HttpOnly; SameSite=Strict; Path={path}{secure}", self.cookie_name())
     }
 
-    /// Whether a `Host` names this server: loopback names on any port, so that tunnels work; of
-    /// a server that others reach, also its own names and the address `local` that they came to.
-    /// A name that merely resolves to it does not.
-    pub fn knows_host(&self, host: &str, local: Option<IpAddr>) -> bool {
+    /// Whether a `Host` names this server: loopback names on any port, so that tunnels work, and if
+    /// other machines can reach it, its own names and the address `local` of the connection. Other
+    /// names are refused even if they resolve to this machine.
+    pub fn accepts_host(&self, host: &str, local: Option<IpAddr>) -> bool {
         let Some(name) = host_name(host) else { return false };
         let reached = local.filter(|ip| !ip.is_loopback()).map(|ip| ip.to_canonical().to_string());
         is_loopback(&name)
@@ -125,8 +133,8 @@ impl AccessKeys {
             || reached.is_some_and(|ip| ip == name)
     }
 
-    /// The address that a request comes from: of one that a proxy forwards, as its last word on
-    /// it says. What others wrote before is no proof.
+    /// The address that a request comes from. If a trusted proxy forwards it, the last address of
+    /// `X-Forwarded-For`: a client can forge the ones before.
     pub fn origin_of(&self, host: &str, forwarded: Option<&str>, peer: IpAddr) -> IpAddr {
         let proxied = host_name(host).is_some_and(|name| self.trusted.contains(&name));
         let last = forwarded.filter(|_| proxied).and_then(|all| all.rsplit(',').next());
@@ -134,13 +142,13 @@ impl AccessKeys {
     }
 }
 
-/// Whether a page of this origin is one of ours: the same name and port as the request went to.
+/// Whether a page of this origin is ours: it has the same name and port as the request.
 pub fn same_origin(origin: &str, host: &str) -> bool {
     let rest = origin.strip_prefix("http://").or_else(|| origin.strip_prefix("https://"));
     rest.is_some_and(|authority| authority.eq_ignore_ascii_case(host))
 }
 
-/// The name in `name:port`, in small letters, without brackets.
+/// The name in `name:port`, in lower case, without brackets.
 fn host_name(host: &str) -> Option<String> {
     if let Some(rest) = host.strip_prefix('[') {
         let (name, port) = rest.split_once(']')?;
@@ -165,7 +173,7 @@ mod tests {
     use super::*;
 
     fn access(listen: &str) -> AccessKeys {
-        AccessKeys::new(listen.parse().unwrap(), "Big", &Front::default()).unwrap()
+        AccessKeys::new(listen.parse().unwrap(), "Big", &ListenOptions::default()).unwrap()
     }
 
     #[test]
@@ -196,11 +204,11 @@ mod tests {
     }
 
     #[test]
-    fn loopback_names_are_known_on_any_port_and_no_others() {
+    fn only_loopback_names_are_accepted_on_any_port() {
         let access = access("127.0.0.1:7077");
         for good in ["localhost", "localhost:9", "LocalHost:7077", "127.0.0.1:80", "127.9.9.9", "[::1]:7077"]
         {
-            assert!(access.knows_host(good, None), "{good}");
+            assert!(access.accepts_host(good, None), "{good}");
         }
         for bad in [
             "",
@@ -217,39 +225,41 @@ mod tests {
             "user@localhost",
             "localhost:+1",
         ] {
-            assert!(!access.knows_host(bad, None), "{bad}");
+            assert!(!access.accepts_host(bad, None), "{bad}");
         }
     }
 
     #[test]
-    fn a_server_for_others_knows_its_own_names() {
+    fn a_server_for_other_machines_accepts_its_own_names() {
         let open = access("0.0.0.0:7077");
         let local = "10.0.0.1".parse().ok();
-        assert!(open.knows_host("big:7077", local) && open.knows_host("10.0.0.1:7077", local));
-        assert!(!open.knows_host("10.0.0.2:7077", local) && !open.knows_host("evil.example", local));
-        assert!(!open.knows_host("0.0.0.0:7077", local));
-        assert!(access("10.0.0.1:7077").knows_host("10.0.0.1", None));
+        assert!(open.accepts_host("big:7077", local) && open.accepts_host("10.0.0.1:7077", local));
+        assert!(!open.accepts_host("10.0.0.2:7077", local) && !open.accepts_host("evil.example", local));
+        assert!(!open.accepts_host("0.0.0.0:7077", local));
+        assert!(access("10.0.0.1:7077").accepts_host("10.0.0.1", None));
     }
 
     #[test]
     fn a_proxy_gives_names_and_addresses() {
-        let front = Front {
+        let options = ListenOptions {
             trusted: vec!["numa.example.org".into()],
             base: BasePath::parse("/numa").unwrap(),
             tls: None,
         };
-        let access = AccessKeys::new("127.0.0.1:7077".parse().unwrap(), "big", &front).unwrap();
+        let access = AccessKeys::new("127.0.0.1:7077".parse().unwrap(), "big", &options).unwrap();
         for good in ["numa.example.org", "Numa.example.org:8443", "localhost"] {
-            assert!(access.knows_host(good, None), "{good}");
+            assert!(access.accepts_host(good, None), "{good}");
         }
-        assert!(!access.knows_host("example.org", None) && !access.knows_host("x.numa.example.org", None));
+        assert!(
+            !access.accepts_host("example.org", None) && !access.accepts_host("x.numa.example.org", None)
+        );
         assert!(access.cookie(Role::Viewer, "https://numa.example.org").ends_with("; Path=/numa/; Secure"));
         let peer: IpAddr = "127.0.0.1".parse().unwrap();
         let origin = |host, forwarded| access.origin_of(host, forwarded, peer).to_string();
         assert_eq!(origin("numa.example.org", Some("6.6.6.6, 10.0.0.7")), "10.0.0.7");
         assert_eq!(origin("numa.example.org", Some("2001:db8::1")), "2001:db8::1");
         assert_eq!(origin("numa.example.org", Some("unknown")), "127.0.0.1");
-        assert_eq!(origin("localhost", Some("10.0.0.7")), "127.0.0.1", "nobody forwards for this name");
+        assert_eq!(origin("localhost", Some("10.0.0.7")), "127.0.0.1", "no proxy forwards for this name");
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Opening the page in a browser.
+//! Opens the page in a browser.
 
 use numakit_session::run_directory;
 use std::fs::File;
@@ -7,13 +7,12 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-/// The file that leads a browser to the page. A command line would show the token to all users.
+/// A file that redirects a browser to the page. A command line would show the token to all users.
 #[derive(Debug)]
 pub struct BrowserFile(PathBuf);
 
 impl BrowserFile {
-    /// Opens a browser, where there is a screen and a way to it; elsewhere people open the address
-    /// themselves.
+    /// Opens a browser if there is a display and `xdg-open` starts.
     pub fn open(url: &str) -> Option<Self> {
         let screen = ["DISPLAY", "WAYLAND_DISPLAY"].iter().any(|name| std::env::var_os(name).is_some());
         if !screen {
@@ -27,12 +26,12 @@ impl BrowserFile {
     }
 
     fn write(path: PathBuf, url: &str) -> io::Result<Self> {
-        let mut file = File::options().write(true).create(true).truncate(true).mode(0o600).open(&path)?;
-        let made = Self(path);
-        file.write_all(
+        let mut content = File::options().write(true).create(true).truncate(true).mode(0o600).open(&path)?;
+        let file = Self(path);
+        content.write_all(
             format!("<!doctype html><meta http-equiv=\"refresh\" content=\"0;url={url}\">\n").as_bytes(),
         )?;
-        Ok(made)
+        Ok(file)
     }
 }
 
@@ -48,12 +47,12 @@ mod tests {
     use std::os::unix::fs::PermissionsExt;
 
     #[test]
-    fn the_file_with_the_token_is_for_its_user_alone_and_goes() {
+    fn the_file_with_the_token_is_private_and_is_removed() {
         let path = std::env::temp_dir().join(format!("numakit-launcher-{}.html", std::process::id()));
-        let made = BrowserFile::write(path.clone(), "http://127.0.0.1:1/#t=x").unwrap();
+        let file = BrowserFile::write(path.clone(), "http://127.0.0.1:1/#t=x").unwrap();
         let text = std::fs::read_to_string(&path).unwrap();
         let mode = std::fs::metadata(&path).unwrap().permissions().mode();
-        drop(made);
+        drop(file);
         assert!(text.contains("0;url=http://127.0.0.1:1/#t=x\""), "{text}");
         assert_eq!((mode & 0o777, path.exists()), (0o600, false));
     }

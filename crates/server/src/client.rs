@@ -1,6 +1,6 @@
-//! One client: its messages, its watches, and what is sent to it.
+//! One client: its messages and its watches.
 
-use crate::asked::AskError;
+use crate::client_error::ClientError;
 use crate::hub::Hub;
 use crate::queue::{Outgoing, Queue};
 use crate::source::{Range, ShownSource};
@@ -9,7 +9,7 @@ use crate::wire::{FromServer, LABEL_BYTES, Ns, Role, SourceKind, ToServer, WATCH
 use bytes::Bytes;
 use futures_util::{Sink, SinkExt, Stream, StreamExt};
 use numakit_model::label::RESERVED;
-use numakit_session::{ControlCommand, ObeyError};
+use numakit_session::{ControlCommand, ControlError};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::sync::Semaphore;
@@ -17,21 +17,21 @@ use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until, timeout};
 use tokio_tungstenite::tungstenite::error::ProtocolError;
 use tokio_tungstenite::tungstenite::{Error, Message};
 
-/// New buckets are looked for so often.
+/// How often new buckets are sent.
 const PERIOD: Duration = Duration::from_millis(25);
-/// Frames are not made while more than these wait: what a slow client misses, it gets later.
+/// Maximum number of waiting frames: a slow client gets its buckets later.
 const WAITING: usize = 8;
-/// A client that takes nothing for so long is gone.
+/// A client that receives nothing for this long is disconnected.
 const PATIENCE: Duration = Duration::from_secs(120);
-/// Clients are asked so often whether they are there.
-const ASK: Duration = Duration::from_secs(2);
-/// Answers of one client that are worked on at once; more of its messages wait.
+/// How often clients are pinged.
+const PING: Duration = Duration::from_secs(2);
+/// Maximum number of fetches of one client at once; its next messages wait.
 const FETCHES: usize = 2;
-/// Messages a second, in the long run and at once.
+/// Maximum number of messages per second, on average and in a burst.
 const RATE: f64 = 50.0;
 const BURST: f64 = 200.0;
 
-/// A client that is connected.
+/// A connected client.
 pub struct Client {
     hub: Arc<Hub>,
     queue: Arc<Queue>,
@@ -42,7 +42,7 @@ pub struct Client {
 }
 
 impl Client {
-    /// One that came in.
+    /// A client with this queue and role; `who` is its address in log lines.
     pub fn new(hub: Arc<Hub>, queue: Arc<Queue>, role: Role, who: String) -> Self {
         Self {
             hub,
@@ -54,7 +54,7 @@ impl Client {
         }
     }
 
-    /// Serves it until it goes or is let go.
+    /// Serves it until it disconnects or is disconnected.
     pub async fn serve<S>(self, socket: S)
     where
         S: Stream<Item = Result<Message, Error>> + Sink<Message, Error = Error>,
@@ -84,11 +84,11 @@ impl Client {
         }
     }
 
-    /// Takes its messages, no faster than allowed: whoever sends more has to wait.
+    /// Receives its messages, no faster than [`RATE`].
     async fn receive(&self, from: &mut (impl Stream<Item = Result<Message, Error>> + Unpin)) {
         let (mut allowance, mut before) = (BURST, Instant::now());
         while let Some(message) = from.next().await {
-            self.queue.heard();
+            self.queue.answered();
             let now = Instant::now();
             allowance = (allowance + RATE * now.duration_since(before).as_secs_f64()).min(BURST) - 1.0;
             before = now;
@@ -96,31 +96,31 @@ impl Client {
                 sleep_until(now + Duration::from_secs_f64(-allowance / RATE)).await;
             }
             match message {
-                Ok(Message::Text(text)) => self.take(text.as_bytes()).await,
+                Ok(Message::Text(text)) => self.handle(text.as_bytes()).await,
                 Ok(Message::Binary(_)) => self.notice("binary messages are not supported; send JSON"),
                 Ok(Message::Close(_)) => return,
                 Ok(_) => {}
-                Err(error) => return self.broken(&error),
+                Err(error) => return self.log_error(&error),
             }
         }
     }
 
-    fn broken(&self, error: &Error) {
-        let gone = matches!(error, Error::Protocol(ProtocolError::ResetWithoutClosingHandshake));
-        if !gone && matches!(error, Error::Capacity(_) | Error::Protocol(_) | Error::Utf8(_)) {
-            self.hub.refusals.tell(&self.who, &error.to_string());
+    fn log_error(&self, error: &Error) {
+        let disconnected = matches!(error, Error::Protocol(ProtocolError::ResetWithoutClosingHandshake));
+        if !disconnected && matches!(error, Error::Capacity(_) | Error::Protocol(_) | Error::Utf8(_)) {
+            self.hub.refusal_log.log(&self.who, &error.to_string());
         }
     }
 
-    /// Sends what its watches have to tell.
+    /// Sends the frames of its watches.
     async fn follow(&self) {
-        let (mut ticks, mut asked) = (interval(PERIOD), Instant::now());
+        let (mut ticks, mut last_ping) = (interval(PERIOD), Instant::now());
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             let now = ticks.tick().await;
-            if now.duration_since(asked) >= ASK {
-                asked = now;
-                self.queue.ask();
+            if now.duration_since(last_ping) >= PING {
+                last_ping = now;
+                self.queue.ping();
             }
             if self.queue.silence() >= PATIENCE {
                 return;
@@ -137,18 +137,18 @@ impl Client {
     }
 
     fn notice(&self, text: &str) {
-        self.hub.refusals.tell(&self.who, text);
+        self.hub.refusal_log.log(&self.who, text);
         self.queue.text(FromServer::Notice { text: text.to_owned() }.text());
     }
 
-    async fn take(&self, text: &[u8]) {
+    async fn handle(&self, text: &[u8]) {
         match ToServer::parse(text) {
             Err(why) => self.notice(&why.to_string()),
-            Ok(message) => self.obey(message).await,
+            Ok(message) => self.execute(message).await,
         }
     }
 
-    async fn obey(&self, message: ToServer) {
+    async fn execute(&self, message: ToServer) {
         let (id, result) = match message {
             ToServer::Watch { id, source, series, step_ns, from_ns, partial } => {
                 (id, self.watch(id, source, series, (step_ns, from_ns), partial))
@@ -158,31 +158,31 @@ impl Client {
                 let range = Range { id, series, from: from_ns.0, to: to_ns.0, buckets: buckets as usize };
                 (id, self.fetch(source, range).await)
             }
-            ToServer::Order { id, line } => return self.order(id, &line),
+            ToServer::Order { id, line } => return self.command(id, &line),
             ToServer::Label { id, source, time_ns, text } => {
-                return self.note(id, source, time_ns, text);
+                return self.add_label(id, source, time_ns, text);
             }
             ToServer::EditLabel { id, source, label, text } => (
                 id,
-                self.label(source, &text, |c, shown| {
+                self.change_label(source, &text, |c, shown| {
                     let found = shown.data.edit_label(label, &text);
-                    c.hub.relabel(shown);
+                    c.hub.send_labels(shown);
                     found
                 }),
             ),
             ToServer::RemoveLabel { id, source, label } => (
                 id,
-                self.label(source, "-", |c, shown| {
+                self.change_label(source, "-", |c, shown| {
                     let found = shown.data.remove_label(label);
-                    c.hub.relabel(shown);
+                    c.hub.send_labels(shown);
                     found
                 }),
             ),
         };
         match result {
-            // What is sent anyway needs no reply.
+            // The client sees the result as frames.
             Ok(Done::Silent) => {}
-            Ok(Done::Told) => reply(&self.queue, id, Ok(String::new())),
+            Ok(Done::Reply) => reply(&self.queue, id, Ok(String::new())),
             Err(why) => reply(&self.queue, id, Err(why)),
         }
     }
@@ -194,26 +194,26 @@ impl Client {
         series: Vec<u32>,
         (step, from): (Ns, Ns),
         partial: bool,
-    ) -> Result<Done, AskError> {
+    ) -> Result<Done, ClientError> {
         let watch = Watch::new(id, self.hub.source(source)?, series, step, from, partial)?;
         let mut watches = self.watches.lock().unwrap_or_else(PoisonError::into_inner);
         watches.retain(|w| w.id() != id);
         if watches.len() >= WATCHES {
-            return Err(AskError::Watches);
+            return Err(ClientError::Watches);
         }
         watches.push(watch);
         Ok(Done::Silent)
     }
 
-    fn unwatch(&self, id: u32) -> Result<Done, AskError> {
+    fn unwatch(&self, id: u32) -> Result<Done, ClientError> {
         self.watches.lock().unwrap_or_else(PoisonError::into_inner).retain(|w| w.id() != id);
         Ok(Done::Silent)
     }
 
-    /// Answers from another thread: it may take a while.
-    async fn fetch(&self, source: u32, range: Range) -> Result<Done, AskError> {
-        // What others ask for must not come after all that this one asks for.
-        let turn = Arc::clone(&self.fetches).acquire_owned().await;
+    /// Answers from another thread, since it may take long.
+    async fn fetch(&self, source: u32, range: Range) -> Result<Done, ClientError> {
+        // Without a limit, one client could delay all others.
+        let permit = Arc::clone(&self.fetches).acquire_owned().await;
         let shown = self.hub.source(source)?;
         let queue = Arc::clone(&self.queue);
         tokio::task::spawn_blocking(move || {
@@ -221,43 +221,47 @@ impl Client {
                 Ok(frame) => queue.frame(frame),
                 Err(why) => reply(&queue, range.id, Err(why)),
             }
-            drop(turn);
+            drop(permit);
         });
         Ok(Done::Silent)
     }
 
-    fn controls(&self) -> Result<(), AskError> {
+    fn check_controller(&self) -> Result<(), ClientError> {
         match self.role {
             Role::Controller => Ok(()),
             Role::Viewer => {
-                self.hub.refusals.tell(&self.who, &AskError::Viewer.to_string());
-                Err(AskError::Viewer)
+                self.hub.refusal_log.log(&self.who, &ClientError::Viewer.to_string());
+                Err(ClientError::Viewer)
             }
         }
     }
 
-    fn order(&self, id: u32, line: &str) {
-        let parse = || ControlCommand::parse(line.as_bytes()).map_err(|error| ObeyError::from(error).into());
-        match self.controls().and_then(|()| parse()) {
+    fn command(&self, id: u32, line: &str) {
+        let parse =
+            || ControlCommand::parse(line.as_bytes()).map_err(|error| ControlError::from(error).into());
+        match self.check_controller().and_then(|()| parse()) {
             Err(why) => reply(&self.queue, id, Err(why)),
-            Ok(order) => self.give(id, order),
+            Ok(command) => self.send_command(id, command),
         }
     }
 
-    fn give(&self, id: u32, order: ControlCommand) {
+    fn send_command(&self, id: u32, command: ControlCommand) {
         let queue = Arc::clone(&self.queue);
-        self.hub.order(order, Box::new(move |result| reply(&queue, id, result.map_err(AskError::from))));
+        self.hub.send_command(
+            command,
+            Box::new(move |result| reply(&queue, id, result.map_err(ClientError::from))),
+        );
     }
 
-    /// A label of this moment is noted by the sampler, so that recordings have it as well.
-    fn note(&self, id: u32, source: u32, time: Option<Ns>, text: String) {
-        let shown = match self.labelled(source, &text) {
+    /// Adds a label. The sampler adds a label without a time, so that recordings have it too.
+    fn add_label(&self, id: u32, source: u32, time: Option<Ns>, text: String) {
+        let shown = match self.source_for_label(source, &text) {
             Ok(shown) => shown,
             Err(why) => return reply(&self.queue, id, Err(why)),
         };
         let last = shown.data.span().map_or(0, |(_, last)| last);
         match time {
-            None if shown.info.kind == SourceKind::Live => self.give(id, ControlCommand::Label(text)),
+            None if shown.info.kind == SourceKind::Live => self.send_command(id, ControlCommand::Label(text)),
             time => {
                 self.hub.label(source, shown.data.as_ref(), time.map_or(last, |t| t.0), &text);
                 reply(&self.queue, id, Ok(String::new()));
@@ -265,38 +269,38 @@ impl Client {
         }
     }
 
-    /// The source, if this client may label it so.
-    fn labelled(&self, source: u32, text: &str) -> Result<ShownSource, AskError> {
-        self.controls()?;
+    /// The source, if this client may add this label.
+    fn source_for_label(&self, source: u32, text: &str) -> Result<ShownSource, ClientError> {
+        self.check_controller()?;
         if text.trim().is_empty() || text.len() > LABEL_BYTES {
-            return Err(AskError::LabelLength(text.len()));
+            return Err(ClientError::LabelLength(text.len()));
         }
         if text.starts_with(RESERVED) {
-            return Err(AskError::Reserved);
+            return Err(ClientError::Reserved);
         }
         self.hub.source(source)
     }
 
-    fn label(
+    fn change_label(
         &self,
         source: u32,
         text: &str,
         change: impl FnOnce(&Self, &ShownSource) -> bool,
-    ) -> Result<Done, AskError> {
-        let shown = self.labelled(source, text)?;
-        if change(self, &shown) { Ok(Done::Told) } else { Err(AskError::NoLabel) }
+    ) -> Result<Done, ClientError> {
+        let shown = self.source_for_label(source, text)?;
+        if change(self, &shown) { Ok(Done::Reply) } else { Err(ClientError::NoLabel) }
     }
 }
 
-/// What was done.
+/// How the client learns that its request succeeded.
 enum Done {
-    /// And will be seen.
+    /// From frames.
     Silent,
-    /// And is to be said.
-    Told,
+    /// From a reply.
+    Reply,
 }
 
-fn reply(queue: &Queue, id: u32, result: Result<String, AskError>) {
+fn reply(queue: &Queue, id: u32, result: Result<String, ClientError>) {
     let (ok, text) = match result {
         Ok(text) => (true, text),
         Err(why) => (false, why.to_string()),

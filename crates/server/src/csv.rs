@@ -1,61 +1,62 @@
-//! What is seen, as comma-separated values.
+//! Samples as comma-separated values.
 
-use crate::asked::AskError;
+use crate::client_error::ClientError;
 use crate::source::{ShownSource, numbers};
 use crate::wire::VALUES;
 use std::fmt::Write;
 
-/// What `GET /export.csv` asks for.
+/// A query of `GET /export.csv`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Query {
     /// The source.
     pub source: u32,
     /// Its series.
     pub series: Vec<u32>,
-    /// Begin, ns since 1970.
+    /// Start, ns since 1970.
     pub from: u64,
     /// End.
     pub to: u64,
-    /// Most lines.
+    /// Maximum number of lines.
     pub rows: usize,
 }
 
-/// Lines where nothing is said of them.
+/// Default of `rows`.
 const ROWS: usize = 10_000;
 
 impl Query {
-    /// Reads what stands behind the `?`.
-    pub fn parse(text: &str) -> Result<Self, AskError> {
+    /// Parses the part after the `?`.
+    pub fn parse(text: &str) -> Result<Self, ClientError> {
         let mut query = Self { to: u64::MAX, rows: ROWS, ..Self::default() };
         for (key, value) in text.split('&').filter(|p| !p.is_empty()).filter_map(|p| p.split_once('=')) {
-            let wrong = || AskError::Number { key: key.to_owned(), value: value.chars().take(40).collect() };
-            let number = || value.parse::<u64>().map_err(|_| wrong());
+            let error =
+                || ClientError::Number { key: key.to_owned(), value: value.chars().take(40).collect() };
+            let number = || value.parse::<u64>().map_err(|_| error());
             match key {
-                "source" => query.source = u32::try_from(number()?).map_err(|_| wrong())?,
+                "source" => query.source = u32::try_from(number()?).map_err(|_| error())?,
                 "series" => {
                     let all = value.replace("%2C", ",").replace("%2c", ",");
                     let list: Result<_, _> = all.split(',').map(str::parse).collect();
-                    query.series = list.map_err(|_| AskError::List(all))?;
+                    query.series = list.map_err(|_| ClientError::List(all))?;
                 }
                 "from" => query.from = number()?,
                 "to" => query.to = number()?,
-                "rows" => query.rows = usize::try_from(number()?).map_err(|_| wrong())?,
-                _ => return Err(AskError::Unknown(key.to_owned())),
+                "rows" => query.rows = usize::try_from(number()?).map_err(|_| error())?,
+                _ => return Err(ClientError::Unknown(key.to_owned())),
             }
         }
         if query.series.is_empty() {
-            return Err(AskError::NothingAsked);
+            return Err(ClientError::NothingAsked);
         }
         if query.series.len().saturating_mul(query.rows) > VALUES {
-            return Err(AskError::TooManyRows);
+            return Err(ClientError::TooManyRows);
         }
         Ok(query)
     }
 }
 
-/// A line for every row where these are few enough, else least, greatest and mean value of as
-/// many buckets. Times are in seconds since 1970; what was not measured is empty.
-pub fn text(shown: &ShownSource, query: &Query) -> Result<String, AskError> {
+/// A line for every row if there are at most `rows`, otherwise minimum, maximum and mean of `rows`
+/// buckets. Times are in seconds since 1970; values that were not measured are empty.
+pub fn text(shown: &ShownSource, query: &Query) -> Result<String, ClientError> {
     shown.check(&query.series)?;
     let (first, last) = shown.data.span().unwrap_or_default();
     let (from, to) = (query.from.max(first), query.to.min(last.saturating_add(1)));
@@ -102,7 +103,7 @@ mod tests {
     use crate::testing::shown;
 
     #[test]
-    fn queries_are_read() {
+    fn queries_are_parsed() {
         let query = Query::parse("source=1&series=2,3&from=4&to=5&rows=6").unwrap();
         assert_eq!(query, Query { source: 1, series: vec![2, 3], from: 4, to: 5, rows: 6 });
         assert_eq!(Query::parse("series=1%2C2").unwrap().series, [1, 2]);

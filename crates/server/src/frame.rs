@@ -1,11 +1,11 @@
 //! Binary frames: `[u32 length of the header][header as JSON][0 up to a multiple of 8][columns]`,
-//! little-endian. Each column takes as few bytes a value as its values need.
+//! little-endian. Each column has the smallest type that stores its values exactly.
 
 use crate::wire::{ColumnType, FrameColumn, FrameHeader, FrameKind, Ns, What};
 use numakit_history::{Bucketed, Buckets, Raw};
 
-/// Puts columns together. What is fixed only when a frame is sent, [`FrameHeader::seq`] and
-/// [`FrameHeader::dropped`], is filled in by [`Frame::bytes`].
+/// A frame. [`Frame::bytes`] fills in [`FrameHeader::seq`] and [`FrameHeader::dropped`], which are
+/// known only when it is sent.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Frame {
     header: FrameHeader,
@@ -13,12 +13,12 @@ pub struct Frame {
 }
 
 impl Frame {
-    /// Buckets of a watch: the first has this number.
+    /// Buckets of a watch, from number `first` on.
     pub fn of_grid(id: u32, source: u32, series: &[u32], first: u64, buckets: &Buckets) -> Self {
         Self::of_columns(id, source, series, first, buckets.step_ns, &buckets.columns)
     }
 
-    /// The same of columns alone.
+    /// The same from columns.
     pub fn of_columns(
         id: u32,
         source: u32,
@@ -121,12 +121,12 @@ impl Frame {
         self.header.columns.push(FrameColumn { series, what, kind, base, scale: 1.0, at });
     }
 
-    /// Rows in it.
+    /// Number of rows.
     pub fn rows(&self) -> u32 {
         self.header.rows
     }
 
-    /// Size of what will be sent, but for the header.
+    /// Size without the header.
     pub fn len(&self) -> usize {
         self.body.len() + 100 * self.header.columns.len()
     }
@@ -136,10 +136,10 @@ impl Frame {
         self.header.rows == 0
     }
 
-    /// As it is sent.
+    /// The message.
     pub fn bytes(mut self, seq: u64, dropped: u64) -> Vec<u8> {
         (self.header.seq, self.header.dropped) = (seq, dropped);
-        // Numbers and names only, so this cannot fail.
+        // There are only numbers and names, so this cannot fail.
         let header = serde_json::to_vec(&self.header).unwrap_or_default();
         let mut out = Vec::with_capacity(4 + header.len() + 8 + self.body.len());
         out.extend_from_slice(&(header.len() as u32).to_le_bytes());
@@ -150,7 +150,7 @@ impl Frame {
     }
 }
 
-/// How few bytes hold the values exactly.
+/// The smallest type that stores the values exactly.
 struct Packing {
     kind: ColumnType,
     base: f64,
@@ -167,7 +167,7 @@ impl Packing {
             }
             low = low.min(value);
             high = high.max(value);
-            // Negative zero is no integer: its sign would be lost.
+            // As an integer, negative zero would lose its sign.
             whole &= value.fract() == 0.0 && (value != 0.0 || value.is_sign_positive());
         }
         let (kind, base) = match high - low {
@@ -193,7 +193,7 @@ mod tests {
         (header, &bytes[(4 + length).next_multiple_of(8)..])
     }
 
-    /// Reads a column back as the page does.
+    /// Reads a column as the page does.
     fn decode(column: &Value, body: &[u8], rows: usize) -> Vec<f64> {
         let at = column["at"].as_u64().unwrap() as usize;
         let base = column["base"].as_f64().unwrap_or(f64::NAN);
@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn columns_take_what_they_need() {
+    fn columns_have_the_smallest_type() {
         let nan = f32::NAN;
         let bytes = frame(vec![
             vec![7.5, 7.5, 7.5],
@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn what_equals_the_least_is_left_out() {
+    fn columns_equal_to_the_minimum_are_left_out() {
         let flat = Bucketed { min: vec![1.0, f32::NAN], max: vec![1.0, f32::NAN], mean: vec![1.0, f32::NAN] };
         let high = Bucketed { max: vec![2.0, f32::NAN], ..flat.clone() };
         let buckets = Buckets { from_ns: 10, step_ns: 5, columns: vec![flat, high] };
@@ -269,7 +269,7 @@ mod tests {
             let (header, body) = parts(&bytes);
             let back = decode(&header["columns"][1], body, values.len());
             for (value, back) in values.iter().zip(back) {
-                // This reader of JSON is off by the last bit of a double at times.
+                // This JSON reader may be off by the last bit of a double.
                 let same = f64::from(*value) as f32 == back as f32;
                 prop_assert!(same || (value.is_nan() && back.is_nan()));
             }

@@ -1,11 +1,11 @@
-//! Requests: what is answered, and what is refused and why.
+//! Answers HTTP requests.
 
 use crate::access::same_origin;
-use crate::asked::AskError;
 use crate::client::Client;
-use crate::front::Below;
+use crate::client_error::ClientError;
+use crate::connections::ConnectionSlot;
 use crate::hub::Hub;
-use crate::places::ConnectionSlot;
+use crate::listen_options::Below;
 use crate::wire::{LoggedIn, Login, MESSAGE_BYTES, Role, SUBPROTOCOL};
 use crate::{csv, page, upload};
 use bytes::Bytes;
@@ -25,17 +25,17 @@ use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
 use tokio_tungstenite::tungstenite::protocol::{self, WebSocketConfig};
 
-/// Only our own files, and nothing may frame or sniff them.
+/// Only our own files are loaded, and no page may frame ours.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; \
     img-src 'self' data:; frame-ancestors 'none'; base-uri 'none'; form-action 'none'";
-/// Longest body of `POST /session`.
+/// Maximum size of the body of `POST /session`.
 const LOGIN_BYTES: usize = 4096;
-/// Longest wait for it.
+/// Maximum wait for it.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// What is said of a connection that ends for another one.
-pub const CROWD: &str = "too many connections; the oldest one was closed";
+/// Why a connection was closed for a newer one.
+pub const CLOSED_FOR_NEWER: &str = "too many connections; the oldest one was closed";
 
-/// An answer.
+/// A response.
 pub type HttpResponse = Response<Full<Bytes>>;
 
 /// Why a request is refused.
@@ -46,19 +46,19 @@ pub struct HttpRefusal {
 }
 
 impl HttpRefusal {
-    /// With this status, in these words.
+    /// A response with this status and message.
     pub fn new(status: StatusCode, why: impl Into<String>) -> Self {
         Self { status, why: why.into() }
     }
 }
 
-/// Values on their way; until they are sent, they count.
-struct Sent {
+/// CSV text that is being sent, with the permit that limits their number.
+struct PermittedText {
     text: String,
-    _turn: OwnedSemaphorePermit,
+    _permit: OwnedSemaphorePermit,
 }
 
-impl AsRef<[u8]> for Sent {
+impl AsRef<[u8]> for PermittedText {
     fn as_ref(&self) -> &[u8] {
         self.text.as_bytes()
     }
@@ -67,30 +67,30 @@ impl AsRef<[u8]> for Sent {
 /// Serves the requests of one connection.
 #[derive(Clone)]
 pub struct HttpHandler {
-    /// What all share.
+    /// What all clients share.
     pub hub: Arc<Hub>,
-    /// Formulas for recordings that are sent.
+    /// Formulas for uploaded recordings.
     pub formulas: Arc<Catalog>,
-    /// Who connected.
+    /// Address of the client or proxy.
     pub peer: SocketAddr,
-    /// Where.
+    /// Address of this server that it connected to.
     pub local: Option<SocketAddr>,
-    /// Where there is room for this connection.
-    pub place: Arc<ConnectionSlot>,
+    /// The connection's slot.
+    pub slot: Arc<ConnectionSlot>,
 }
 
 impl HttpHandler {
     /// Answers any request.
     pub async fn answer(self, request: Request<Incoming>) -> Result<HttpResponse, Infallible> {
-        let asked = format!("{} {}", request.method(), request.uri().path());
+        let request_line = format!("{} {}", request.method(), request.uri().path());
         let (who, role) = (self.who(request.headers()), self.role(request.headers()));
-        self.shows(role);
+        self.set_role(role);
         let mut answer = match self.route(request).await {
             Ok(answer) => answer,
             Err(HttpRefusal { status, why }) => {
-                self.hub.refusals.tell(&who, &format!("{asked}: {status}: {why}"));
+                self.hub.refusal_log.log(&who, &format!("{request_line}: {status}: {why}"));
                 let mut answer = respond(status, "text/plain; charset=utf-8", format!("{why}\n"));
-                // What a body still holds is not read.
+                // The rest of the body is not read.
                 answer.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
                 answer
             }
@@ -104,8 +104,8 @@ impl HttpHandler {
         let path = request.uri().path().to_owned();
         let path = match self.hub.access.base.below(&path) {
             Below::Path(path) => path,
-            Below::Page => return Ok(self.to_page()),
-            Below::Outside => return Err(self.nothing()),
+            Below::Page => return Ok(self.redirect_to_page()),
+            Below::Outside => return Err(self.not_found()),
         };
         match (request.method(), path) {
             (&Method::POST, "/session") => self.login(request).await,
@@ -119,19 +119,19 @@ impl HttpHandler {
             }
             (&Method::GET | &Method::HEAD, path) => match page::file(path) {
                 Some(file) => Ok(respond(StatusCode::OK, file.kind, Bytes::from_static(file.content))),
-                None => Err(self.nothing()),
+                None => Err(self.not_found()),
             },
             _ => Err(HttpRefusal::new(StatusCode::METHOD_NOT_ALLOWED, "method not allowed")),
         }
     }
 
-    fn nothing(&self) -> HttpRefusal {
+    fn not_found(&self) -> HttpRefusal {
         let page = self.hub.access.base.page();
         HttpRefusal::new(StatusCode::NOT_FOUND, format!("not found; open {page}"))
     }
 
-    /// The page was asked for without the slash that its files are found by.
-    fn to_page(&self) -> HttpResponse {
+    /// Adds the slash to the page's path: its files are relative to it.
+    fn redirect_to_page(&self) -> HttpResponse {
         let mut answer = respond(StatusCode::PERMANENT_REDIRECT, "text/plain; charset=utf-8", Bytes::new());
         if let Ok(page) = self.hub.access.base.page().parse() {
             answer.headers_mut().insert(header::LOCATION, page);
@@ -139,39 +139,39 @@ impl HttpHandler {
         answer
     }
 
-    /// The address that counts for a request.
+    /// The client's address, from which limits are counted.
     fn address(&self, headers: &HeaderMap) -> IpAddr {
         let host = text(headers, header::HOST).unwrap_or_default();
-        // Each proxy on the way adds to the last of these lines.
+        // Each proxy appends to the last of these lines.
         let forwarded = headers.get_all("x-forwarded-for").iter().next_back();
         let forwarded = forwarded.and_then(|value| value.to_str().ok());
         self.hub.access.origin_of(host, forwarded, self.peer.ip())
     }
 
-    /// Who sent a request, for those who read of it.
+    /// The sender of a request in log lines.
     fn who(&self, headers: &HeaderMap) -> String {
         let address = self.address(headers);
         if address == self.peer.ip() { self.peer.to_string() } else { format!("{address} by {}", self.peer) }
     }
 
-    /// What the cookies of a request allow.
+    /// The role of the cookies of a request.
     fn role(&self, headers: &HeaderMap) -> Option<Role> {
         let mut cookies = headers.get_all(header::COOKIE).iter().filter_map(|c| c.to_str().ok());
         cookies.find_map(|c| self.hub.access.role_of_cookies(c))
     }
 
-    /// From now on the connection counts as one of this role.
-    fn shows(&self, role: Option<Role>) {
-        if let Some(owner) = self.place.shows(role) {
-            self.hub.refusals.tell(&owner.to_string(), CROWD);
+    /// Counts the connection as one of this role from now on.
+    fn set_role(&self, role: Option<Role>) {
+        if let Some(owner) = self.slot.set_role(role) {
+            self.hub.refusal_log.log(&owner.to_string(), CLOSED_FOR_NEWER);
         }
     }
 
-    /// A name that a foreign page made resolve to us is not ours.
+    /// Refuses foreign host names, against DNS rebinding.
     fn check_host(&self, request: &Request<Incoming>) -> Result<(), HttpRefusal> {
         let host = text(request.headers(), header::HOST).unwrap_or_default();
         let hosts = request.headers().get_all(header::HOST).iter().count();
-        if hosts == 1 && self.hub.access.knows_host(host, self.local.map(|l| l.ip())) {
+        if hosts == 1 && self.hub.access.accepts_host(host, self.local.map(|l| l.ip())) {
             return Ok(());
         }
         let why = format!(
@@ -182,10 +182,10 @@ impl HttpHandler {
         Err(HttpRefusal::new(StatusCode::MISDIRECTED_REQUEST, why))
     }
 
-    /// What the cookie allows; an error where that is not enough.
-    fn need(&self, request: &Request<Incoming>, least: Role) -> Result<Role, HttpRefusal> {
+    /// The role of the cookie; an error if it is less than `required`.
+    fn need(&self, request: &Request<Incoming>, required: Role) -> Result<Role, HttpRefusal> {
         match self.role(request.headers()) {
-            Some(Role::Viewer) if least == Role::Controller => Err(HttpRefusal::new(
+            Some(Role::Viewer) if required == Role::Controller => Err(HttpRefusal::new(
                 StatusCode::FORBIDDEN,
                 "a viewer cannot do that; open the control address",
             )),
@@ -212,7 +212,7 @@ impl HttpHandler {
             let why = "the access key is not valid for this server; open the address that it printed when it started";
             return Err(HttpRefusal::new(StatusCode::UNAUTHORIZED, why));
         };
-        self.shows(Some(role));
+        self.set_role(Some(role));
         let body = serde_json::to_vec(&LoggedIn { role }).unwrap_or_default();
         let mut answer = respond(StatusCode::OK, "application/json", body);
         if let Ok(cookie) = self.hub.access.cookie(role, &origin).parse() {
@@ -221,10 +221,11 @@ impl HttpHandler {
         Ok(answer)
     }
 
-    /// What the cookie allows, or why a stream would be refused: a page cannot see that of it.
+    /// The role of the cookie, or why a stream would be refused, which a page cannot see of a
+    /// WebSocket.
     fn session(&self, request: &Request<Incoming>) -> Result<HttpResponse, HttpRefusal> {
         let role = self.need(request, Role::Viewer)?;
-        let room = self.hub.room(role, self.address(request.headers()));
+        let room = self.hub.check_room(role, self.address(request.headers()));
         room.map_err(|why| HttpRefusal::new(StatusCode::SERVICE_UNAVAILABLE, why.to_string()))?;
         let body = serde_json::to_vec(&LoggedIn { role }).unwrap_or_default();
         Ok(respond(StatusCode::OK, "application/json", body))
@@ -232,23 +233,23 @@ impl HttpHandler {
 
     async fn export(&self, request: &Request<Incoming>) -> Result<HttpResponse, HttpRefusal> {
         let role = self.need(request, Role::Viewer)?;
-        let turn = self.hub.export(role).ok_or_else(|| {
+        let permit = self.hub.export_permit(role).ok_or_else(|| {
             let why = "too many CSV exports at once; try again later";
             HttpRefusal::new(StatusCode::TOO_MANY_REQUESTS, why)
         })?;
-        let bad = |why: AskError| HttpRefusal::new(StatusCode::BAD_REQUEST, why.to_string());
+        let bad = |why: ClientError| HttpRefusal::new(StatusCode::BAD_REQUEST, why.to_string());
         let query = csv::Query::parse(request.uri().query().unwrap_or_default()).map_err(bad)?;
         let shown = self.hub.source(query.source).map_err(bad)?;
         let written = tokio::task::spawn_blocking(move || csv::text(&shown, &query)).await;
-        let text = written.unwrap_or(Err(AskError::NotWritten)).map_err(bad)?;
-        let text = Bytes::from_owner(Sent { text, _turn: turn });
+        let text = written.unwrap_or(Err(ClientError::NotWritten)).map_err(bad)?;
+        let text = Bytes::from_owner(PermittedText { text, _permit: permit });
         let mut answer = respond(StatusCode::OK, "text/csv; charset=utf-8", text);
         let name = HeaderValue::from_static("attachment; filename=\"numa.csv\"");
         answer.headers_mut().insert(header::CONTENT_DISPOSITION, name);
         Ok(answer)
     }
 
-    /// Makes a WebSocket of the connection.
+    /// Upgrades the connection to a WebSocket.
     fn stream(&self, mut request: Request<Incoming>) -> Result<HttpResponse, HttpRefusal> {
         check_origin(&request)?;
         let role = self.need(&request, Role::Viewer)?;
@@ -289,7 +290,7 @@ fn limits() -> WebSocketConfig {
         .max_frame_size(Some(MESSAGE_BYTES))
 }
 
-/// The key of a proper request for a WebSocket of our protocol.
+/// The key of a valid WebSocket upgrade to our protocol.
 fn socket_key(headers: &HeaderMap) -> Result<String, HttpRefusal> {
     let has = |name, word: &str| {
         let value = text(headers, name).unwrap_or_default();
@@ -311,7 +312,7 @@ fn socket_key(headers: &HeaderMap) -> Result<String, HttpRefusal> {
     key.map(str::to_owned).ok_or_else(|| wrong("Sec-WebSocket-Key is missing or wrong"))
 }
 
-/// Only our own page may change anything or listen.
+/// Refuses pages of other origins.
 fn check_origin(request: &Request<Incoming>) -> Result<(), HttpRefusal> {
     let host = text(request.headers(), header::HOST).unwrap_or_default();
     let origin = text(request.headers(), header::ORIGIN).unwrap_or_default();
@@ -329,7 +330,7 @@ fn text(headers: &HeaderMap, name: HeaderName) -> Option<&str> {
     headers.get(name)?.to_str().ok()
 }
 
-/// An answer of that kind.
+/// A response of this content type.
 pub fn respond(status: StatusCode, kind: &str, body: impl Into<Bytes>) -> HttpResponse {
     let mut answer = Response::new(Full::new(body.into()));
     *answer.status_mut() = status;

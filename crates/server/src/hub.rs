@@ -1,58 +1,58 @@
-//! What all clients share: the sources, the state, and the list of who is there.
+//! What all clients share: the sources, the state, and the list of clients.
 
 use crate::access::AccessKeys;
-use crate::asked::AskError;
-use crate::places::{first_of_most, share};
+use crate::client_error::ClientError;
+use crate::connections::{oldest_of_largest_owner, owner_of};
 use crate::queue::Queue;
-use crate::refusals::Refusals;
+use crate::refusal_log::RefusalLog;
 use crate::source::ShownSource;
 use crate::wire::{
     self, CONTROLLERS, FromServer, HistoryState, Ns, ObservationState, RecordingState, Role, SensorState,
     SourceInfo, VIEWERS,
 };
 use numakit_history::Source;
-use numakit_session::{ControlCommand, ObeyError, ObservationStatus, Reply};
+use numakit_session::{ControlCommand, ControlError, ObservationStatus, Reply};
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-/// Gives orders to the observation.
-pub type Orders = Box<dyn Fn(ControlCommand, Reply) + Send + Sync>;
+/// Sends commands to the observation.
+pub type ControlSender = Box<dyn Fn(ControlCommand, Reply) + Send + Sync>;
 
-/// Files of values that are made or sent at once for one role: each may be large.
+/// Maximum number of CSV exports at once for one role: each may be large.
 const EXPORTS: usize = 4;
-/// State is sent at least so often.
+/// The state is sent at least this often.
 const REFRESH: Duration = Duration::from_secs(1);
-/// A client that answers nothing for so long gives its place to another one.
+/// A client that answers nothing for this long may be replaced by another one.
 const STALLED: Duration = Duration::from_secs(5);
 
-/// The centre.
+/// What all clients share.
 pub struct Hub {
-    /// Who may come in.
+    /// Tokens, cookies and host names.
     pub access: AccessKeys,
-    /// Tells of those who may not.
-    pub refusals: Refusals,
-    /// Bytes for the history of each source.
+    /// Log of refused requests.
+    pub refusal_log: RefusalLog,
+    /// Memory for the history of each source in bytes.
     pub budget: usize,
-    orders: Option<Orders>,
-    /// Files of values that may still be made, for viewers and for control.
+    control: Option<ControlSender>,
+    /// Permits for CSV exports, of viewers and of controllers.
     exports: [Arc<Semaphore>; 2],
     shared: Mutex<Shared>,
 }
 
 struct Shared {
     sources: Vec<ShownSource>,
-    /// In the order of their arrival.
+    /// Oldest first.
     clients: Vec<Member>,
     state: ObservationState,
     sent: Instant,
-    /// Recordings of which it was told that they failed.
-    failed: usize,
+    /// Number of failures of recordings that clients were notified of.
+    notified: usize,
     kept: Vec<Box<dyn Send>>,
 }
 
-/// A client that is connected.
+/// A connected client.
 struct Member {
     queue: Arc<Queue>,
     role: Role,
@@ -60,21 +60,21 @@ struct Member {
 }
 
 impl Hub {
-    /// A centre without sources. Without `orders`, nothing is sampled.
-    pub fn new(access: AccessKeys, budget: usize, orders: Option<Orders>) -> Self {
+    /// A hub without sources. Without `control`, nothing is sampled.
+    pub fn new(access: AccessKeys, budget: usize, control: Option<ControlSender>) -> Self {
         let shared = Shared {
             sources: Vec::new(),
             clients: Vec::new(),
             state: ObservationState::default(),
             sent: Instant::now(),
-            failed: 0,
+            notified: 0,
             kept: Vec::new(),
         };
         Self {
             access,
-            refusals: Refusals::default(),
+            refusal_log: RefusalLog::default(),
             budget,
-            orders,
+            control,
             exports: [(); 2].map(|()| Arc::new(Semaphore::new(EXPORTS))),
             shared: Mutex::new(shared),
         }
@@ -84,55 +84,60 @@ impl Hub {
         self.shared.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A turn to make a file of values and send it, if one is free.
-    pub fn export(&self, role: Role) -> Option<OwnedSemaphorePermit> {
+    /// A permit for a CSV export, if one is free.
+    pub fn export_permit(&self, role: Role) -> Option<OwnedSemaphorePermit> {
         let [viewers, controllers] = &self.exports;
-        let turns = if role == Role::Viewer { viewers } else { controllers };
-        Arc::clone(turns).try_acquire_owned().ok()
+        let permits = if role == Role::Viewer { viewers } else { controllers };
+        Arc::clone(permits).try_acquire_owned().ok()
     }
 
-    /// Adds a source and tells everybody; its number, or why there is no room.
-    pub fn add(&self, info: SourceInfo, names: Vec<String>, data: Arc<dyn Source>) -> Result<u32, AskError> {
+    /// Adds a source and sends it to all clients; its number, or an error if there are too many.
+    pub fn add(
+        &self,
+        info: SourceInfo,
+        names: Vec<String>,
+        data: Arc<dyn Source>,
+    ) -> Result<u32, ClientError> {
         let mut shared = self.lock();
         let id = shared.sources.len() as u32;
         if shared.sources.len() >= wire::SOURCES {
-            return Err(AskError::Sources(id));
+            return Err(ClientError::Sources(id));
         }
         let info = SourceInfo { id, ..info };
         let shown = ShownSource { info: Arc::new(info.clone()), data, names: names.into() };
-        shared.tell(&FromServer::Source { source: Box::new(info) });
-        shared.tell(&FromServer::Labels { source: id, labels: shown.labels(), all: true });
+        shared.broadcast(&FromServer::Source { source: Box::new(info) });
+        shared.broadcast(&FromServer::Labels { source: id, labels: shown.labels(), all: true });
         shared.sources.push(shown);
         Ok(id)
     }
 
-    /// Keeps what a source needs, such as its file, to the end.
+    /// Keeps what a source needs, such as its file, until the server ends.
     pub fn keep(&self, what: Box<dyn Send>) {
         self.lock().kept.push(what);
     }
 
-    /// The source of that number.
-    pub fn source(&self, id: u32) -> Result<ShownSource, AskError> {
+    /// The source with this number.
+    pub fn source(&self, id: u32) -> Result<ShownSource, ClientError> {
         let shared = self.lock();
         let found = shared.sources.get(id as usize).cloned();
-        found.ok_or_else(|| AskError::NoSource { id, count: shared.sources.len() })
+        found.ok_or_else(|| ClientError::NoSource { id, count: shared.sources.len() })
     }
 
-    /// Whether one more client from there would be taken; why not, otherwise.
-    pub fn room(&self, role: Role, address: IpAddr) -> Result<(), AskError> {
-        self.lock().room(role, share(address)).map(drop)
+    /// An error if one more client from this address would be refused.
+    pub fn check_room(&self, role: Role, address: IpAddr) -> Result<(), ClientError> {
+        self.lock().make_room(role, owner_of(address)).map(drop)
     }
 
-    /// Adds a client and greets it; why not, when there are too many.
-    pub fn enter(&self, role: Role, address: IpAddr) -> Result<Arc<Queue>, AskError> {
+    /// Adds a client and sends it the first message; an error if there are too many.
+    pub fn enter(&self, role: Role, address: IpAddr) -> Result<Arc<Queue>, ClientError> {
         let mut shared = self.lock();
-        let owner = share(address);
-        if let Some(at) = shared.room(role, owner)? {
+        let owner = owner_of(address);
+        if let Some(at) = shared.make_room(role, owner)? {
             shared
                 .clients
                 .remove(at)
                 .queue
-                .close("disconnected: too many clients, and a newer one took this place; reload the page to reconnect");
+                .close("disconnected: too many clients, and a newer one replaced this one; reload the page to reconnect");
         }
         let queue = Arc::new(Queue::default());
         shared.clients.push(Member { queue: Arc::clone(&queue), role, owner });
@@ -156,17 +161,17 @@ impl Hub {
         Ok(queue)
     }
 
-    /// Forgets a client.
+    /// Removes a client.
     pub fn leave(&self, queue: &Arc<Queue>) {
-        queue.close("gone");
+        queue.close("disconnected");
         let mut shared = self.lock();
         shared.clients.retain(|client| !Arc::ptr_eq(&client.queue, queue));
         shared.send_state();
     }
 
-    /// Tells everybody something.
-    pub fn tell(&self, message: &FromServer) {
-        self.lock().tell(message);
+    /// Sends a message to all clients.
+    pub fn broadcast(&self, message: &FromServer) {
+        self.lock().broadcast(message);
     }
 
     /// Ends all connections.
@@ -174,8 +179,9 @@ impl Hub {
         self.lock().clients.drain(..).for_each(|client| client.queue.close(reason));
     }
 
-    /// How the observation goes. Told to everybody when it changed, and every now and then.
-    pub fn status(&self, status: &ObservationStatus) {
+    /// Sets the state of the observation, and sends it to all clients if it changed or was not sent
+    /// for [`REFRESH`].
+    pub fn set_status(&self, status: &ObservationStatus) {
         let mut shared = self.lock();
         let before = shared.state.clone();
         let state = &mut shared.state;
@@ -191,68 +197,69 @@ impl Hub {
             .as_ref()
             .map(|(path, bytes)| RecordingState { path: path.display().to_string(), bytes: *bytes });
         state.history.budget = self.budget as u64;
-        let told = std::mem::replace(&mut shared.failed, status.failures.len());
-        for failure in status.failures.iter().skip(told) {
-            shared.tell(&FromServer::Notice { text: failure.clone() });
+        let notified = std::mem::replace(&mut shared.notified, status.failures.len());
+        for failure in status.failures.iter().skip(notified) {
+            shared.broadcast(&FromServer::Notice { text: failure.clone() });
         }
-        if !shared.state.alike(&before) || shared.sent.elapsed() >= REFRESH {
+        if !shared.state.is_similar(&before) || shared.sent.elapsed() >= REFRESH {
             shared.send_state();
         }
     }
 
-    /// Gives an order.
-    pub fn order(&self, order: ControlCommand, answer: Reply) {
-        match &self.orders {
-            Some(orders) => orders(order, answer),
-            None => answer(Err(ObeyError::NotSampling)),
+    /// Sends a command to the observation.
+    pub fn send_command(&self, command: ControlCommand, answer: Reply) {
+        match &self.control {
+            Some(control) => control(command, answer),
+            None => answer(Err(ControlError::NotSampling)),
         }
     }
 
-    /// Adds a label to a source and tells everybody.
+    /// Adds a label to a source and sends it to all clients.
     pub fn label(&self, source: u32, data: &dyn Source, time: u64, text: &str) {
         let id = data.push_label(time, text);
         let label = wire::WireLabel { id, time_ns: Ns(time), text: text.to_owned() };
-        self.tell(&FromServer::Labels { source, labels: vec![label], all: false });
+        self.broadcast(&FromServer::Labels { source, labels: vec![label], all: false });
     }
 
-    /// Tells everybody all labels of a source.
-    pub fn relabel(&self, shown: &ShownSource) {
+    /// Sends all labels of a source to all clients.
+    pub fn send_labels(&self, shown: &ShownSource) {
         let labels = shown.labels();
-        self.tell(&FromServer::Labels { source: shown.info.id, labels, all: true });
+        self.broadcast(&FromServer::Labels { source: shown.info.id, labels, all: true });
     }
 }
 
 impl Shared {
-    /// Whose place a newcomer takes, if all are taken: that of one who answers nothing, or the
-    /// oldest of an owner who has at least two more. An error where there is none.
-    fn room(&mut self, role: Role, owner: IpAddr) -> Result<Option<usize>, AskError> {
+    /// The client that a new one replaces, if the limit is reached: one that does not answer, or the
+    /// oldest of an owner with at least two more than the new one's. An error if there is none.
+    fn make_room(&mut self, role: Role, owner: IpAddr) -> Result<Option<usize>, ClientError> {
         self.clients.retain(|client| !client.queue.closed());
-        let (most, who) = match role {
+        let (max, who) = match role {
             Role::Viewer => (VIEWERS, "viewers"),
             Role::Controller => (CONTROLLERS, "controllers"),
         };
-        let alike: Vec<usize> = (0..self.clients.len()).filter(|at| self.clients[*at].role == role).collect();
-        if alike.len() < most {
+        let same_role: Vec<usize> =
+            (0..self.clients.len()).filter(|at| self.clients[*at].role == role).collect();
+        if same_role.len() < max {
             return Ok(None);
         }
-        let silent = alike.iter().copied().max_by_key(|at| self.clients[*at].queue.silence());
+        let silent = same_role.iter().copied().max_by_key(|at| self.clients[*at].queue.silence());
         if let Some(at) = silent.filter(|at| self.clients[*at].queue.silence() >= STALLED) {
             return Ok(Some(at));
         }
-        let owners: Vec<IpAddr> = alike.iter().map(|at| self.clients[*at].owner).collect();
+        let owners: Vec<IpAddr> = same_role.iter().map(|at| self.clients[*at].owner).collect();
         let of = |owner: IpAddr| owners.iter().filter(|o| **o == owner).count();
-        let crowd = first_of_most(&owners).filter(|at| of(owners[*at]) >= of(owner) + 2);
-        crowd.map(|at| Some(alike[at])).ok_or(AskError::Full { limit: most, who })
+        let oldest = oldest_of_largest_owner(&owners).filter(|at| of(owners[*at]) >= of(owner) + 2);
+        oldest.map(|at| Some(same_role[at])).ok_or(ClientError::Full { limit: max, who })
     }
 
-    fn tell(&self, message: &FromServer) {
+    fn broadcast(&self, message: &FromServer) {
         if !self.clients.is_empty() {
             let text = message.text();
             self.clients.iter().for_each(|client| client.queue.text(text.clone()));
         }
     }
 
-    /// Fills in what does not come with a status.
+    /// Fills in what the status does not contain.
     fn refresh(&mut self) {
         self.state.clients = self.clients.len() as u32;
         let Some(first) = self.sources.first() else { return };
@@ -269,15 +276,15 @@ impl Shared {
     fn send_state(&mut self) {
         self.refresh();
         self.sent = Instant::now();
-        self.tell(&FromServer::State(self.state.clone()));
+        self.broadcast(&FromServer::State(self.state.clone()));
     }
 }
 
 impl ObservationState {
-    /// Whether nothing changed that anybody waits for; counts that always grow do not matter.
-    fn alike(&self, other: &Self) -> bool {
+    /// Whether nothing changed that is sent at once; counters that always grow are not compared.
+    fn is_similar(&self, other: &Self) -> bool {
         let path = |state: &Self| state.recording.as_ref().map(|r| r.path.clone());
-        let seen = |state: &Self| (state.interval_ns, state.paused, state.lost, state.realtime);
-        self.sensors == other.sensors && seen(self) == seen(other) && path(self) == path(other)
+        let settings = |state: &Self| (state.interval_ns, state.paused, state.lost, state.realtime);
+        self.sensors == other.sensors && settings(self) == settings(other) && path(self) == path(other)
     }
 }

@@ -1,5 +1,5 @@
-//! What the series of a header look like to a page: metrics with their instances, then
-//! formulas with theirs.
+//! The series of a header as a page sees them: metrics with their instances, then formulas with
+//! theirs.
 
 use crate::wire::{AbsentInfo, FormulaInfo, MetricInfo, Ns, SourceInfo, SourceKind};
 use numakit_derived::{BoundFormula, Catalog, Formula, Index};
@@ -8,7 +8,7 @@ use numakit_recording::Header;
 use std::collections::HashMap;
 use std::time::Duration;
 
-/// The order of a source's series, and how a row of it comes about.
+/// The order of a source's series, and how their values are computed from a row.
 #[derive(Debug)]
 pub struct SeriesLayout {
     metrics: Vec<MetricInfo>,
@@ -20,7 +20,7 @@ pub struct SeriesLayout {
 }
 
 impl SeriesLayout {
-    /// For rows of that header.
+    /// For rows with this header.
     pub fn new(header: &Header, formulas: &Catalog) -> Self {
         let mut layout = Self {
             metrics: Vec::new(),
@@ -41,7 +41,7 @@ impl SeriesLayout {
         layout
     }
 
-    /// Instances of a metric need not stand together in a header; here they do.
+    /// Groups the series by metric: in a header, instances of a metric need not be adjacent.
     fn measured(&mut self, header: &Header) {
         let mut by_name: HashMap<&str, usize> = HashMap::new();
         let mut columns: Vec<Vec<usize>> = Vec::new();
@@ -62,7 +62,7 @@ impl SeriesLayout {
         let mut instances = Vec::new();
         for &at in places {
             let Ok(bound) = index.bind(catalog, formula, at) else { continue };
-            // What only states a fact of the machine is no series.
+            // Constants of the machine are not series.
             if bound.columns().next().is_none() {
                 continue;
             }
@@ -81,7 +81,7 @@ impl SeriesLayout {
         self.order.len() + self.bound.len()
     }
 
-    /// Their names, as columns of a table have them.
+    /// Their names, as column titles.
     pub fn names(&self) -> &[String] {
         &self.names
     }
@@ -96,14 +96,14 @@ impl SeriesLayout {
         &self.bound
     }
 
-    /// Puts a row together: `rates` has a value for each column of the header.
+    /// Computes a row: `rates` has a value for each column of the header.
     pub fn row(&self, rates: &[Option<f64>], out: &mut Vec<Option<f64>>) {
         out.clear();
         out.extend(self.order.iter().map(|column| rates.get(*column).copied().flatten()));
         out.extend(self.bound.iter().map(|bound| bound.value(rates)));
     }
 
-    /// What a page is told of the source; `id` is given by who keeps it.
+    /// The description of the source for pages; the hub sets its `id`.
     pub fn info(&self, kind: SourceKind, name: &str, header: &Header) -> SourceInfo {
         let absent = header.absent.iter().map(|a| AbsentInfo {
             name: a.name.clone(),
@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn formulas_follow_where_they_can_be_computed() {
+    fn formulas_that_can_be_computed_follow() {
         let header = header(&["a.x@node0", "a.x@node1"]);
         let mut catalog = Catalog::default();
         let text = "twice: count = 2 * a.x\nnever: count = 2 * a.none\n";

@@ -1,25 +1,25 @@
-//! The other end of the web page: HTTP, WebSocket, and who may do what.
+//! The server of the web page: HTTP, WebSocket, access.
 //!
-//! A [`Listener`] takes the address and makes the secrets, a [`Server`] serves one [`Hub`] of
-//! sources to any number of clients. Clients are data to it: whatever they send is answered or
-//! refused in words, and none of them can hold up sampling or the others.
+//! A [`Listener`] binds the address and generates the secrets; a [`Server`] serves the sources of one
+//! [`Hub`] to its clients. Every request is answered or refused with a message, and no client
+//! delays sampling or other clients.
 
 mod access;
-mod asked;
 mod browser;
 mod client;
+mod client_error;
+mod connections;
 pub mod csv;
 mod frame;
-pub mod front;
 mod http;
 mod hub;
-pub mod keeper;
+pub mod ingest;
 mod layout;
+pub mod listen_options;
 pub mod page;
-mod places;
 mod queue;
 pub mod recordings;
-mod refusals;
+mod refusal_log;
 mod rows;
 mod server;
 mod source;
@@ -28,12 +28,14 @@ pub mod standalone;
 mod testing;
 pub mod tls;
 mod upload;
+mod urls;
 mod watch;
 pub mod wire;
 
 pub use access::{AccessKeys, same_origin};
-pub use asked::AskError;
 pub use browser::BrowserFile;
-pub use front::Front;
-pub use hub::{Hub, Orders};
-pub use server::{Listener, Server, ServerError, Urls};
+pub use client_error::ClientError;
+pub use hub::{ControlSender, Hub};
+pub use listen_options::ListenOptions;
+pub use server::{Listener, Server, ServerError};
+pub use urls::Urls;

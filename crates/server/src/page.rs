@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::LazyLock;
 
-/// A file.
+/// An embedded file.
 #[derive(Debug)]
 pub struct File {
     /// Its name.
@@ -14,10 +14,10 @@ pub struct File {
     pub content: &'static [u8],
 }
 
-/// Why this program has no page: what failed when it was built, and what to do.
+/// Why this program has no page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NoPage {
-    /// What failed.
+    /// What failed at build time.
     pub reason: &'static str,
     /// How to get a program with the page.
     pub fix: &'static str,
@@ -31,10 +31,10 @@ impl fmt::Display for NoPage {
 
 static FILES: Result<&[File], NoPage> = include!(concat!(env!("OUT_DIR"), "/page.rs"));
 
-/// What is shown where the page is missing.
-static INSTEAD: LazyLock<Option<File>> = LazyLock::new(|| FILES.err().map(instead));
+/// The page that is served if the real one is missing.
+static PLACEHOLDER: LazyLock<Option<File>> = LazyLock::new(|| FILES.err().map(placeholder));
 
-fn instead(missing: NoPage) -> File {
+fn placeholder(missing: NoPage) -> File {
     let text = missing.to_string().replace('&', "&amp;").replace('<', "&lt;");
     let content = format!(
         "<!doctype html><html lang=\"en\"><title>numa</title><h1>numa runs without its page</h1>\n\
@@ -48,10 +48,10 @@ pub fn files() -> Result<&'static [File], NoPage> {
     FILES
 }
 
-/// The file of that path.
+/// The file with this path.
 pub fn file(path: &str) -> Option<&'static File> {
     let name = if path == "/" { "index.html" } else { path.strip_prefix('/')? };
-    FILES.unwrap_or_default().iter().chain(INSTEAD.as_ref()).find(|file| file.name == name)
+    FILES.unwrap_or_default().iter().chain(PLACEHOLDER.as_ref()).find(|file| file.name == name)
 }
 
 #[cfg(test)]
@@ -68,7 +68,7 @@ mod tests {
 
     #[test]
     fn a_missing_page_says_what_failed_and_what_to_do() {
-        let page = instead(NoPage { reason: "'npm <ci>' failed", fix: "install npm" });
+        let page = placeholder(NoPage { reason: "'npm <ci>' failed", fix: "install npm" });
         let text = std::str::from_utf8(page.content).unwrap();
         assert!(text.contains("without its web page: 'npm &lt;ci>' failed; install npm."), "{text}");
         assert_eq!(page.name, "index.html");

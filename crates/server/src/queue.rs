@@ -1,5 +1,5 @@
-//! What waits to be sent to one client. Frames are dropped, the oldest first, when it is too
-//! slow; nobody ever waits for it.
+//! The queue of messages to one client. If the client is too slow, the oldest frames are dropped;
+//! nothing waits for it.
 
 use crate::frame::Frame;
 use std::collections::VecDeque;
@@ -7,14 +7,14 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::sync::Notify;
 
-/// Frames beyond these are dropped.
+/// Maximum number of frames.
 const FRAMES: usize = 64;
-/// Bytes of frames beyond these too, but the newest is always kept.
+/// Maximum size of all frames in bytes; the newest is always kept.
 const BYTES: usize = 8 << 20;
-/// A client with more text than this waiting does not read.
+/// Maximum number of waiting texts; a client with more is disconnected.
 const TEXTS: usize = 1024;
 
-/// The queue.
+/// What waits to be sent to one client.
 #[derive(Debug, Default)]
 pub struct Queue {
     inner: Mutex<Inner>,
@@ -29,12 +29,12 @@ struct Inner {
     seq: u64,
     dropped: u64,
     closed: Option<String>,
-    asked: Option<Asked>,
+    ping: Option<Ping>,
 }
 
-/// A question whether the client is there.
+/// A ping without an answer yet.
 #[derive(Debug)]
-struct Asked {
+struct Ping {
     since: Instant,
     sent: bool,
 }
@@ -42,13 +42,13 @@ struct Asked {
 /// Something to send.
 #[derive(Debug, PartialEq)]
 pub enum Outgoing {
-    /// A question that every client answers by itself.
+    /// A ping, which WebSocket clients answer automatically.
     Ping,
     /// A message.
     Text(String),
     /// A frame.
     Binary(Vec<u8>),
-    /// Nothing more, for this reason.
+    /// The last message, with the reason.
     End(String),
 }
 
@@ -57,7 +57,7 @@ impl Queue {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Adds a message. A client that left too many unread is let go.
+    /// Adds a message. A client with too many unread ones is disconnected.
     pub fn text(&self, text: String) {
         let mut inner = self.lock();
         if inner.texts.len() >= TEXTS {
@@ -68,7 +68,7 @@ impl Queue {
         self.news.notify_one();
     }
 
-    /// Adds a frame, and drops old ones where it has to.
+    /// Adds a frame, and drops old ones beyond the limits.
     pub fn frame(&self, frame: Frame) {
         let mut inner = self.lock();
         inner.bytes += frame.len();
@@ -81,26 +81,26 @@ impl Queue {
         self.news.notify_one();
     }
 
-    /// Ends the connection once the messages before were sent.
+    /// Closes the connection after the messages before were sent.
     pub fn close(&self, reason: &str) {
         self.lock().closed.get_or_insert_with(|| reason.to_owned());
         self.news.notify_one();
     }
 
-    /// Asks whether the client is there, unless it was asked before and did not answer.
-    pub fn ask(&self) {
-        self.lock().asked.get_or_insert_with(|| Asked { since: Instant::now(), sent: false });
+    /// Pings the client, unless an answer is outstanding.
+    pub fn ping(&self) {
+        self.lock().ping.get_or_insert_with(|| Ping { since: Instant::now(), sent: false });
         self.news.notify_one();
     }
 
-    /// Something came from the client.
-    pub fn heard(&self) {
-        self.lock().asked = None;
+    /// The client sent something.
+    pub fn answered(&self) {
+        self.lock().ping = None;
     }
 
-    /// How long the client has not answered.
+    /// How long the current ping has been unanswered.
     pub fn silence(&self) -> Duration {
-        self.lock().asked.as_ref().map_or(Duration::ZERO, |asked| asked.since.elapsed())
+        self.lock().ping.as_ref().map_or(Duration::ZERO, |ping| ping.since.elapsed())
     }
 
     /// Whether it was closed.
@@ -108,12 +108,12 @@ impl Queue {
         self.lock().closed.is_some()
     }
 
-    /// Frames that wait.
+    /// Number of waiting frames.
     pub fn waiting(&self) -> usize {
         self.lock().frames.len()
     }
 
-    /// The next thing to send: messages before questions, and these before frames.
+    /// The next thing to send: messages before pings before frames.
     pub async fn next(&self) -> Outgoing {
         loop {
             if let Some(next) = self.take() {
@@ -128,8 +128,8 @@ impl Queue {
         if let Some(text) = inner.texts.pop_front() {
             return Some(Outgoing::Text(text));
         }
-        if let Some(asked) = inner.asked.as_mut().filter(|asked| !asked.sent) {
-            asked.sent = true;
+        if let Some(ping) = inner.ping.as_mut().filter(|ping| !ping.sent) {
+            ping.sent = true;
             return Some(Outgoing::Ping);
         }
         if let Some(reason) = &inner.closed {
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn the_oldest_frames_go_and_are_counted() {
+    fn the_oldest_frames_are_dropped_and_counted() {
         let queue = Queue::default();
         (0..FRAMES + 3).for_each(|_| queue.frame(frame(1)));
         let Some(Outgoing::Binary(bytes)) = queue.take() else { panic!("no frame") };
@@ -164,22 +164,22 @@ mod tests {
     }
 
     #[test]
-    fn who_does_not_answer_is_asked_once_and_known() {
+    fn a_silent_client_is_pinged_once() {
         let queue = Queue::default();
         assert_eq!(queue.silence(), Duration::ZERO);
-        (0..3).for_each(|_| queue.ask());
+        (0..3).for_each(|_| queue.ping());
         assert_eq!((queue.take(), queue.take()), (Some(Outgoing::Ping), None));
         std::thread::sleep(Duration::from_millis(2));
-        queue.ask();
+        queue.ping();
         assert!(queue.silence() >= Duration::from_millis(2) && queue.take().is_none());
-        queue.heard();
+        queue.answered();
         assert_eq!(queue.silence(), Duration::ZERO);
-        queue.ask();
+        queue.ping();
         assert_eq!(queue.take(), Some(Outgoing::Ping));
     }
 
     #[test]
-    fn few_large_frames_are_kept_and_one_always() {
+    fn large_frames_are_limited_but_one_is_always_kept() {
         let queue = Queue::default();
         (0..4).for_each(|_| queue.frame(frame(BYTES / 8)));
         let inner = queue.lock();
@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn a_client_that_reads_no_messages_is_let_go() {
+    fn a_client_that_reads_no_messages_is_disconnected() {
         let queue = Queue::default();
         (0..TEXTS + 10).for_each(|n| queue.text(n.to_string()));
         assert!(queue.closed());

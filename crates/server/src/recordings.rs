@@ -1,6 +1,6 @@
 //! Recordings as sources.
 
-use crate::asked::AskError;
+use crate::client_error::ClientError;
 use crate::hub::Hub;
 use crate::layout::SeriesLayout;
 use crate::rows::RecordingRows;
@@ -12,39 +12,39 @@ use std::path::Path;
 use std::sync::Arc;
 use thiserror::Error;
 
-/// Why a file is not shown.
+/// Why a recording cannot be shown.
 #[derive(Debug, Error)]
 pub enum RecordingError {
-    /// It is no recording.
+    /// It cannot be read.
     #[error(transparent)]
     Open(#[from] OpenError),
     /// It has no rows.
     #[error("{0} has no samples; record some with 'numa record'")]
     Empty(String),
-    /// There is no room for it.
+    /// There are too many sources.
     #[error(transparent)]
-    Full(#[from] AskError),
+    Full(#[from] ClientError),
 }
 
-/// A recording as a source, before a number is given to it.
-pub struct Opened {
-    /// What a page is told of it.
+/// A recording as a source without a number.
+pub struct OpenedRecording {
+    /// Its description.
     pub info: SourceInfo,
     /// Names of its series.
     pub names: Vec<String>,
     /// Its samples.
     pub data: Arc<dyn Source>,
-    /// What was lost of it.
+    /// The message about damage, if any.
     pub damage: Option<String>,
 }
 
-/// Reads a recording that will be called `name`, in so many bytes of memory.
+/// Opens a recording called `name`, with at most `budget` bytes of memory.
 pub fn read(
     path: &Path,
     name: &str,
     budget: usize,
     formulas: &Arc<Catalog>,
-) -> Result<Opened, RecordingError> {
+) -> Result<OpenedRecording, RecordingError> {
     let for_rows = Arc::clone(formulas);
     let show: RowViewMaker = Arc::new(move |header| Box::new(RecordingRows::new(header, &for_rows)));
     let recorded = RecordedHistory::open(path, budget, show)?;
@@ -53,16 +53,16 @@ pub fn read(
     let layout = SeriesLayout::new(recorded.header(), formulas);
     let info = layout.info(SourceKind::Recording, name, recorded.header());
     let info = SourceInfo { ended_ns: Some(Ns(last)), ..info };
-    Ok(Opened { info, names: layout.names().to_vec(), data: Arc::new(recorded), damage })
+    Ok(OpenedRecording { info, names: layout.names().to_vec(), data: Arc::new(recorded), damage })
 }
 
-/// Opens a recording and adds it as a source called `name`. What was lost of it is told to
-/// everybody.
+/// Opens a recording and adds it as a source called `name`. All clients get a message if it is
+/// damaged.
 pub fn open(hub: &Hub, path: &Path, name: &str, formulas: &Arc<Catalog>) -> Result<u32, RecordingError> {
-    let Opened { info, names, data, damage } = read(path, name, hub.budget, formulas)?;
+    let OpenedRecording { info, names, data, damage } = read(path, name, hub.budget, formulas)?;
     let id = hub.add(info, names, data)?;
     if let Some(text) = damage {
-        hub.tell(&FromServer::Notice { text });
+        hub.broadcast(&FromServer::Notice { text });
     }
     Ok(id)
 }

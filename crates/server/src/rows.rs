@@ -1,5 +1,5 @@
-//! Rows of a recording as live ones are: rates, and formulas over them. They are made column by
-//! column, since most columns of a batch stand still.
+//! Rows of a recording like live ones: rates, and formulas over them. They are computed column by
+//! column, since most columns of a batch are constant.
 
 use crate::layout::SeriesLayout;
 use numakit_derived::{BoundFormula, Catalog};
@@ -9,14 +9,14 @@ use std::fmt::Write;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// What a recording shows.
+/// Computes the rows of a recording.
 pub struct RecordingRows {
     layout: SeriesLayout,
     rates: Rates,
     formulas: Arc<Catalog>,
-    /// Rates of the columns that formulas need; of the others none are kept.
+    /// Rates of the columns that formulas need.
     needed: Vec<Option<Needed>>,
-    /// A row of them.
+    /// One row of them.
     row: Vec<Option<f64>>,
 }
 
@@ -27,7 +27,7 @@ struct Needed {
 }
 
 impl RecordingRows {
-    /// For rows of that header.
+    /// For rows with this header.
     pub fn new(header: &Header, formulas: &Arc<Catalog>) -> Self {
         let layout = SeriesLayout::new(header, formulas);
         let mut needed: Vec<Option<Needed>> = header.series.iter().map(|_| None).collect();

@@ -1,13 +1,14 @@
-//! A server from its socket to its end.
+//! The listener, and the server's thread.
 
 use crate::access::AccessKeys;
-use crate::front::Front;
-use crate::http::{CROWD, HttpHandler};
-use crate::hub::{Hub, Orders};
-use crate::keeper::Ingest;
+use crate::connections::{ConnectionSlot, Connections};
+use crate::http::{CLOSED_FOR_NEWER, HttpHandler};
+use crate::hub::{ControlSender, Hub};
+use crate::ingest::Ingest;
 use crate::layout::SeriesLayout;
-use crate::places::{ConnectionSlot, Places};
+use crate::listen_options::ListenOptions;
 use crate::tls::Tls;
+use crate::urls::{TrustedUrls, Urls};
 use crate::wire::{FromServer, Role, SourceKind};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
@@ -31,38 +32,38 @@ use tokio::sync::Notify;
 use tokio::time::timeout;
 use tokio_io_timeout::TimeoutStream;
 
-/// Longest wait for the head of a request, and for the greeting of an encrypted connection.
+/// Maximum wait for the head of a request, and for a TLS handshake.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// Longest head of a request.
+/// Maximum size of the head of a request.
 const HEAD_BYTES: usize = 32 * 1024;
-/// Longest wait for a client to take what is sent.
+/// Maximum wait for a client to receive.
 const UNREAD: Duration = Duration::from_secs(120);
-/// The first byte of an encrypted connection.
+/// First byte of a TLS connection.
 const HANDSHAKE: u8 = 22;
-/// The answer to one that is not.
+/// The answer to a connection without TLS.
 const PLAIN: &[u8] = b"HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain\r\nConnection: close\r\n\r\n\
     this server uses TLS; open the page with https:// instead of http://\n";
-/// What clients that are told of the end may take to read it.
+/// Time for clients to receive the last message.
 const FAREWELL: Duration = Duration::from_millis(300);
 
-/// A server that cannot begin.
+/// Why a server cannot start.
 #[derive(Debug, Error)]
 pub enum ServerError {
-    /// The address is no address.
+    /// The address cannot be parsed.
     #[error("--listen '{0}' is not an address; write it as 127.0.0.1:7077 or [::1]:7077")]
     Address(String),
-    /// Somebody else listens there.
+    /// Another program listens there.
     #[error("{0} is in use by another program; give another port with --listen, as in --listen {1}:{2}")]
     InUse(SocketAddr, std::net::IpAddr, u16),
-    /// It may not listen there.
+    /// The system refuses to listen there.
     #[error("cannot listen on {0}: {1}; give another address with --listen")]
     Listen(SocketAddr, io::Error),
-    /// Something of the system.
+    /// Another system error.
     #[error("cannot start the server: {0}")]
     System(#[from] io::Error),
 }
 
-/// A socket that nobody is served at yet.
+/// A bound socket whose server has not started yet.
 #[derive(Debug)]
 pub struct Listener {
     socket: TcpListener,
@@ -71,57 +72,63 @@ pub struct Listener {
     tls: Option<Tls>,
 }
 
-/// Addresses of the page. They hold the tokens behind the `#`, which browsers send to nobody.
-#[derive(Debug, Clone)]
-pub struct Urls {
-    /// Where the server listens.
-    pub listen: SocketAddr,
-    /// For those who may give orders.
-    pub controller: String,
-    /// For those who may look.
-    pub viewer: String,
-}
-
 impl Listener {
-    /// Listens at an address. `host` is the name of this machine.
-    pub fn bind(address: &str, host: &str, front: Front) -> Result<Self, ServerError> {
-        let wanted: SocketAddr = match address.strip_prefix("localhost:") {
+    /// Binds an address. `host` is the name of this machine.
+    pub fn bind(address: &str, host: &str, options: ListenOptions) -> Result<Self, ServerError> {
+        let requested: SocketAddr = match address.strip_prefix("localhost:") {
             Some(port) => format!("127.0.0.1:{port}").parse(),
             None => address.parse(),
         }
         .map_err(|_| ServerError::Address(address.to_owned()))?;
-        let socket = TcpListener::bind(wanted).map_err(|error| match error.kind() {
+        let socket = TcpListener::bind(requested).map_err(|error| match error.kind() {
             io::ErrorKind::AddrInUse => {
-                ServerError::InUse(wanted, wanted.ip(), wanted.port().checked_add(1).unwrap_or(7077))
+                ServerError::InUse(requested, requested.ip(), requested.port().checked_add(1).unwrap_or(7077))
             }
-            _ => ServerError::Listen(wanted, error),
+            _ => ServerError::Listen(requested, error),
         })?;
         socket.set_nonblocking(true)?;
         let address = socket.local_addr()?;
-        Ok(Self { socket, address, access: AccessKeys::new(address, host, &front)?, tls: front.tls })
+        Ok(Self { socket, address, access: AccessKeys::new(address, host, &options)?, tls: options.tls })
     }
 
-    /// Where its page is found.
+    /// The addresses of its page.
     pub fn urls(&self) -> Urls {
         let mut shown = self.address;
         if shown.ip().is_unspecified() {
             shown.set_ip(std::net::Ipv4Addr::LOCALHOST.into());
         }
-        let (scheme, page) = (if self.tls.is_some() { "https" } else { "http" }, self.access.base.page());
-        let url = |role| format!("{scheme}://{shown}{page}#{}", self.access.token(role));
-        Urls { listen: self.address, controller: url(Role::Controller), viewer: url(Role::Viewer) }
+        let scheme = if self.tls.is_some() { "https" } else { "http" };
+        let url = |role| self.url(scheme, &shown.to_string(), role);
+        Urls {
+            listen: self.address,
+            controller: url(Role::Controller),
+            viewer: url(Role::Viewer),
+            trusted: self.access.trusted.iter().map(|host| self.trusted_urls(host)).collect(),
+        }
     }
 
-    /// Serves from now on, in a thread on these CPUs (none: anywhere). Sources are added to its
-    /// hub; each keeps what it needs in `budget` bytes.
+    fn url(&self, scheme: &str, authority: &str, role: Role) -> String {
+        format!("{scheme}://{authority}{}#{}", self.access.base.page(), self.access.token(role))
+    }
+
+    /// A proxy is at the default port. With TLS, the name is that of this server, at its own port.
+    fn trusted_urls(&self, host: &str) -> TrustedUrls {
+        let name = if host.contains(':') { format!("[{host}]") } else { host.to_owned() };
+        let authority = if self.tls.is_some() { format!("{name}:{}", self.address.port()) } else { name };
+        let url = |role| self.url("https", &authority, role);
+        TrustedUrls { host: host.to_owned(), controller: url(Role::Controller), viewer: url(Role::Viewer) }
+    }
+
+    /// Starts serving, in a thread on these CPUs (empty: any). Each source of its hub may use
+    /// `budget` bytes.
     pub fn start(
         self,
-        orders: Option<Orders>,
+        control: Option<ControlSender>,
         formulas: Arc<Catalog>,
         budget: usize,
         cpus: CpuSet,
     ) -> Result<Server, ServerError> {
-        let hub = Arc::new(Hub::new(self.access, budget, orders));
+        let hub = Arc::new(Hub::new(self.access, budget, control));
         let end = Arc::new(Notify::new());
         let runtime =
             tokio::runtime::Builder::new_current_thread().enable_all().max_blocking_threads(4).build()?;
@@ -129,7 +136,7 @@ impl Listener {
         let socket = self.socket;
         let thread = std::thread::Builder::new().name("server".into()).spawn(move || {
             if !cpus.is_empty() {
-                // Elsewhere it works too, only farther from its memory.
+                // Without this it is only slower: farther from its memory.
                 let _ = sched::set_affinity(&cpus);
             }
             let result = runtime.block_on(accept.run(socket));
@@ -142,7 +149,7 @@ impl Listener {
     }
 }
 
-/// Takes connections.
+/// Accepts connections.
 struct Accept {
     hub: Arc<Hub>,
     formulas: Arc<Catalog>,
@@ -153,34 +160,34 @@ struct Accept {
 impl Accept {
     async fn run(self, socket: TcpListener) -> io::Result<()> {
         let socket = tokio::net::TcpListener::from_std(socket)?;
-        let places = Arc::new(Places::default());
+        let connections = Arc::new(Connections::default());
         loop {
             let accepted = tokio::select! {
                 accepted = socket.accept() => accepted,
                 () = self.end.notified() => break,
             };
             let Ok((stream, peer)) = accepted else {
-                // Too many open files, most likely: others have to end first.
-                if let Some(owner) = places.shed() {
-                    self.hub.refusals.tell(&owner.to_string(), CROWD);
+                // Most likely there are too many open files: another connection has to end first.
+                if let Some(owner) = connections.shed() {
+                    self.hub.refusal_log.log(&owner.to_string(), CLOSED_FOR_NEWER);
                 }
                 tokio::time::sleep(Duration::from_millis(10)).await;
                 continue;
             };
-            let (place, gone) = places.take(peer.ip());
-            if let Some(owner) = gone {
-                self.hub.refusals.tell(&owner.to_string(), CROWD);
+            let (slot, closed) = connections.take(peer.ip());
+            if let Some(owner) = closed {
+                self.hub.refusal_log.log(&owner.to_string(), CLOSED_FOR_NEWER);
             }
-            let place = Arc::new(place);
+            let slot = Arc::new(slot);
             let _ = stream.set_nodelay(true);
-            let door = HttpHandler {
+            let handler = HttpHandler {
                 hub: Arc::clone(&self.hub),
                 formulas: Arc::clone(&self.formulas),
                 peer,
                 local: stream.local_addr().ok(),
-                place: Arc::clone(&place),
+                slot: Arc::clone(&slot),
             };
-            tokio::spawn(attend(stream, door, self.tls.clone(), place));
+            tokio::spawn(serve(stream, handler, self.tls.clone(), slot));
         }
         self.hub.close("the server ended");
         tokio::time::sleep(FAREWELL).await;
@@ -188,57 +195,57 @@ impl Accept {
     }
 }
 
-/// Serves a connection until it ends or its place is wanted.
-async fn attend(stream: TcpStream, door: HttpHandler, tls: Option<Tls>, place: Arc<ConnectionSlot>) {
+/// Serves a connection until it ends or has to be closed.
+async fn serve(stream: TcpStream, handler: HttpHandler, tls: Option<Tls>, slot: Arc<ConnectionSlot>) {
     let served = async {
         match tls {
-            None => converse(patient(stream), door).await,
-            Some(tls) => encrypted(stream, door, &tls).await,
+            None => serve_http(with_timeout(stream), handler).await,
+            Some(tls) => serve_tls(stream, handler, &tls).await,
         }
     };
     tokio::select! {
         () = served => {}
-        () = place.wanted() => {}
+        () = slot.closed() => {}
     }
 }
 
-/// Ends where nobody takes what is sent.
-fn patient(stream: TcpStream) -> Pin<Box<TimeoutStream<TcpStream>>> {
+/// Fails if the client receives nothing for [`UNREAD`].
+fn with_timeout(stream: TcpStream) -> Pin<Box<TimeoutStream<TcpStream>>> {
     let mut stream = TimeoutStream::new(stream);
     stream.set_write_timeout(Some(UNREAD));
     Box::pin(stream)
 }
 
-async fn encrypted(mut stream: TcpStream, door: HttpHandler, tls: &Tls) {
-    let greeted = timeout(PATIENCE, async {
+async fn serve_tls(mut stream: TcpStream, handler: HttpHandler, tls: &Tls) {
+    let accepted = timeout(PATIENCE, async {
         let mut first = [HANDSHAKE];
         stream.peek(&mut first).await?;
         if first[0] != HANDSHAKE {
             let _ = stream.write_all(PLAIN).await;
             return Err(io::Error::other("the request is not encrypted; the page is at https://"));
         }
-        tls.0.accept(patient(stream)).await
+        tls.0.accept(with_timeout(stream)).await
     });
-    match greeted.await {
-        Ok(Ok(stream)) => converse(stream, door).await,
-        // Browsers open connections that they may need, and close them.
+    match accepted.await {
+        Ok(Ok(stream)) => serve_http(stream, handler).await,
+        // Browsers open spare connections and close them unused.
         Ok(Err(error)) if error.kind() != io::ErrorKind::UnexpectedEof => {
-            door.hub.refusals.tell(&door.peer.to_string(), &error.to_string());
+            handler.hub.refusal_log.log(&handler.peer.to_string(), &error.to_string());
         }
         Ok(Err(_)) | Err(_) => {}
     }
 }
 
-async fn converse(stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static, door: HttpHandler) {
-    let (hub, peer) = (Arc::clone(&door.hub), door.peer);
+async fn serve_http(stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static, handler: HttpHandler) {
+    let (hub, peer) = (Arc::clone(&handler.hub), handler.peer);
     let mut http = http1::Builder::new();
     http.timer(TokioTimer::new()).header_read_timeout(PATIENCE).max_buf_size(HEAD_BYTES);
-    let service = service_fn(move |request| door.clone().answer(request));
+    let service = service_fn(move |request| handler.clone().answer(request));
     let served = http.serve_connection(TokioIo::new(stream), service).with_upgrades().await;
     if let Err(error) = served
         && error.is_parse()
     {
-        hub.refusals.tell(&peer.to_string(), &error.to_string());
+        hub.refusal_log.log(&peer.to_string(), &error.to_string());
     }
 }
 
@@ -255,7 +262,7 @@ impl Server {
         &self.hub
     }
 
-    /// Adds live samples of this header: rows come out of the ring until it is closed.
+    /// Adds a source of live samples with this header, from the ring buffer until it is closed.
     pub fn follow(
         &self,
         header: &Header,
@@ -276,14 +283,14 @@ impl Server {
         Ingest { ring, history, hub: Arc::clone(&self.hub), layout, rates, source, columns }.start(cpus)
     }
 
-    /// Tells everybody something.
+    /// Sends a message to all users.
     pub fn notice(&self, text: &str) {
-        self.hub.tell(&FromServer::Notice { text: text.to_owned() });
+        self.hub.broadcast(&FromServer::Notice { text: text.to_owned() });
     }
 }
 
 impl Drop for Server {
-    /// Says good-bye to the clients and ends.
+    /// Sends the last message to all clients and ends.
     fn drop(&mut self) {
         self.end.notify_one();
         if let Some(thread) = self.thread.take() {

@@ -1,15 +1,15 @@
-//! Something that clients look at, with what they are told of it.
+//! A source as clients see it.
 
-use crate::asked::AskError;
+use crate::client_error::ClientError;
 use crate::frame::Frame;
 use crate::wire::{self, SourceInfo, VALUES};
 use numakit_history::{Label, Source};
 use std::sync::Arc;
 
-/// A source as clients see it.
+/// A source and its description.
 #[derive(Clone)]
 pub struct ShownSource {
-    /// What they are told of it.
+    /// Its description.
     pub info: Arc<SourceInfo>,
     /// Its samples.
     pub data: Arc<dyn Source>,
@@ -17,39 +17,39 @@ pub struct ShownSource {
     pub names: Arc<[String]>,
 }
 
-/// A question for a range.
+/// A fetch of a range.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Range {
     /// Number of the answer.
     pub id: u32,
     /// Series, by number.
     pub series: Vec<u32>,
-    /// Begin.
+    /// Start.
     pub from: u64,
     /// End.
     pub to: u64,
-    /// Most buckets.
+    /// Maximum number of buckets.
     pub buckets: usize,
 }
 
 impl ShownSource {
-    /// Whether these series exist.
-    pub fn check(&self, series: &[u32]) -> Result<(), AskError> {
+    /// Checks that these series exist.
+    pub fn check(&self, series: &[u32]) -> Result<(), ClientError> {
         let count = self.names.len();
         if series.len() > wire::SERIES {
-            return Err(AskError::TooManySeries(series.len()));
+            return Err(ClientError::TooManySeries(series.len()));
         }
         match series.iter().find(|s| **s as usize >= count) {
-            Some(&series) => Err(AskError::NoSeries { series, count }),
+            Some(&series) => Err(ClientError::NoSeries { series, count }),
             None => Ok(()),
         }
     }
 
-    /// The rows of a range where these are few enough, else buckets.
-    pub fn answer(&self, range: &Range) -> Result<Frame, AskError> {
+    /// The rows of a range if there are at most `buckets`, otherwise buckets.
+    pub fn answer(&self, range: &Range) -> Result<Frame, ClientError> {
         self.check(&range.series)?;
         if range.series.len().saturating_mul(range.buckets) > VALUES {
-            return Err(AskError::TooManyValues { series: range.series.len(), buckets: range.buckets });
+            return Err(ClientError::TooManyValues { series: range.series.len(), buckets: range.buckets });
         }
         let series = numbers(&range.series);
         let (id, source) = (range.id, self.info.id);
@@ -68,12 +68,12 @@ impl ShownSource {
     }
 }
 
-/// A label as it is sent.
+/// A label as in messages.
 pub fn label(label: Label) -> wire::WireLabel {
     wire::WireLabel { id: label.id, time_ns: wire::Ns(label.time_ns), text: label.text }
 }
 
-/// Numbers of series as indices.
+/// Series numbers as indices.
 pub fn numbers(series: &[u32]) -> Vec<usize> {
     series.iter().map(|s| *s as usize).collect()
 }

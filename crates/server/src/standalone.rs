@@ -1,7 +1,7 @@
 //! Recordings and the page as one HTML file, which a browser opens without a server.
 //!
-//! The file is the page's own script and style with the data in elements that nothing
-//! executes. All of it is put together in memory first, so no half of it is ever left.
+//! The file has the page's script and style, and the data in elements that are not executed. It is
+//! built in memory first, so that no partial file is ever left.
 
 mod contents;
 mod html;
@@ -11,7 +11,7 @@ mod steps;
 pub use contents::{Contained, Contents, Stretch};
 
 use crate::page;
-use crate::recordings::Opened;
+use crate::recordings::OpenedRecording;
 use crate::wire::Ns;
 use html::Shell;
 use numakit_sys::output::{Existing, OutputFile};
@@ -20,16 +20,16 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use thiserror::Error;
 
-/// Version of what is described in [`contents`].
+/// Version of the format in [`contents`].
 const FORMAT: u32 = 1;
 
-/// Why there is no file.
+/// Why the file cannot be written.
 #[derive(Debug, Error)]
-pub enum CannotWrite {
-    /// The page is no part of this program.
+pub enum StandaloneError {
+    /// This program was built without the page.
     #[error("{0}")]
     NoPage(page::NoPage),
-    /// The file is there already.
+    /// The file exists.
     #[error("{0} exists; give another name, or --force to replace it")]
     Exists(PathBuf),
     /// Not even a few buckets of each series fit.
@@ -37,9 +37,9 @@ pub enum CannotWrite {
         "{size} bytes are too few: the page and the metadata of the recordings need {needed}; set a larger --size"
     )]
     Small {
-        /// The bound.
+        /// The limit.
         size: u64,
-        /// What is needed before any data.
+        /// Size of the file without any data.
         needed: u64,
     },
     /// It cannot be written.
@@ -47,48 +47,53 @@ pub enum CannotWrite {
     Write {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         error: io::Error,
     },
 }
 
-/// A file that was written.
+/// The written file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Written {
     /// Its size.
     pub bytes: u64,
-    /// Of each recording the length of a bucket in ns; `None` where every sample is there.
+    /// Length of a bucket of each recording in ns; `None` if every sample is included.
     pub steps: Vec<Option<u64>>,
 }
 
-/// Whether a file may be written there, before all the work is done for it.
-pub fn check(path: &Path, force: bool) -> Result<(), CannotWrite> {
-    page::files().map_err(CannotWrite::NoPage)?;
+/// Checks that the file can be written, before all the work.
+pub fn check(path: &Path, force: bool) -> Result<(), StandaloneError> {
+    page::files().map_err(StandaloneError::NoPage)?;
     begin(path, force).map(|_| ())
 }
 
-/// A file that appears whole in the end: who opens it sees all of it or nothing.
-fn begin(path: &Path, force: bool) -> Result<OutputFile, CannotWrite> {
+/// A file that appears only when it is complete.
+fn begin(path: &Path, force: bool) -> Result<OutputFile, StandaloneError> {
     OutputFile::create(path, Existing::forced(force)).map_err(|error| cannot(path, error))
 }
 
-fn put(path: &Path, force: bool, content: &[u8]) -> Result<(), CannotWrite> {
+fn put(path: &Path, force: bool, content: &[u8]) -> Result<(), StandaloneError> {
     let mut output = begin(path, force)?;
-    let kept = output.write_all(content).and_then(|()| output.keep());
-    kept.map(|_| ()).map_err(|error| cannot(path, error))
+    let result = output.write_all(content).and_then(|()| output.persist());
+    result.map(|_| ()).map_err(|error| cannot(path, error))
 }
 
-fn cannot(path: &Path, error: io::Error) -> CannotWrite {
+fn cannot(path: &Path, error: io::Error) -> StandaloneError {
     match error.kind() {
-        io::ErrorKind::AlreadyExists => CannotWrite::Exists(path.to_owned()),
-        _ => CannotWrite::Write { path: path.to_owned(), error },
+        io::ErrorKind::AlreadyExists => StandaloneError::Exists(path.to_owned()),
+        _ => StandaloneError::Write { path: path.to_owned(), error },
     }
 }
 
-/// Writes the recordings into one file of at most so many bytes.
-pub fn write(path: &Path, force: bool, size: u64, sources: &[Opened]) -> Result<Written, CannotWrite> {
+/// Writes the recordings into one file of at most `size` bytes.
+pub fn write(
+    path: &Path,
+    force: bool,
+    size: u64,
+    sources: &[OpenedRecording],
+) -> Result<Written, StandaloneError> {
     check(path, force)?;
-    let shell = Shell::of_page().map_err(CannotWrite::NoPage)?;
+    let shell = Shell::of_page().map_err(StandaloneError::NoPage)?;
     let (html, steps) = html_of(&shell, size, sources)?;
     put(path, force, &html)?;
     Ok(Written { bytes: html.len() as u64, steps })
@@ -97,27 +102,27 @@ pub fn write(path: &Path, force: bool, size: u64, sources: &[Opened]) -> Result<
 fn html_of(
     shell: &Shell<'_>,
     size: u64,
-    sources: &[Opened],
-) -> Result<(Vec<u8>, Vec<Option<u64>>), CannotWrite> {
-    let bare: Vec<_> = sources.iter().enumerate().map(|(id, source)| contained(id, source)).collect();
-    let told = html::block(&json(&Contents { format: FORMAT, sources: bare.clone() }));
-    let needed = shell.len() + told.len() as u64;
-    let small = |_| CannotWrite::Small { size, needed };
+    sources: &[OpenedRecording],
+) -> Result<(Vec<u8>, Vec<Option<u64>>), StandaloneError> {
+    let described: Vec<_> = sources.iter().enumerate().map(|(id, source)| contained(id, source)).collect();
+    let block = html::block(&json(&Contents { format: FORMAT, sources: described.clone() }));
+    let needed = shell.len() + block.len() as u64;
+    let small = |_| StandaloneError::Small { size, needed };
     let packed = pack_all(sources, size.saturating_sub(needed)).map_err(small)?;
-    let mut contents = Contents { format: FORMAT, sources: bare };
+    let mut contents = Contents { format: FORMAT, sources: described };
     let mut block = 1;
     for (one, packed) in contents.sources.iter_mut().zip(&packed) {
         (one.block, one.step_ns) = (block, Ns(packed.step.unwrap_or(0)));
         one.stretches.clone_from(&packed.stretches);
         block += packed.blocks.len() as u32;
     }
-    let told = html::block(&json(&contents));
+    let block = html::block(&json(&contents));
     let blocks = packed.iter().flat_map(|p| p.blocks.iter().map(String::as_str));
-    let html = shell.html(std::iter::once(told.as_str()).chain(blocks));
+    let html = shell.html(std::iter::once(block.as_str()).chain(blocks));
     Ok((html, packed.iter().map(|p| p.step).collect()))
 }
 
-fn contained(id: usize, source: &Opened) -> Contained {
+fn contained(id: usize, source: &OpenedRecording) -> Contained {
     let (from, to) = source.data.span().unwrap_or_default();
     Contained {
         info: crate::wire::SourceInfo { id: id as u32, ..source.info.clone() },
@@ -136,9 +141,9 @@ fn json(contents: &Contents) -> Vec<u8> {
     serde_json::to_vec(contents).unwrap_or_default()
 }
 
-/// Each recording has its share of the room; what one leaves the next may use, and in the end
-/// the first that had too little.
-fn pack_all(sources: &[Opened], room: u64) -> Result<Vec<Packed>, pack::NoRoom> {
+/// Each recording has an equal share of the room. What one does not use is left for the next, and
+/// what the last does not use for the first that did not fit.
+fn pack_all(sources: &[OpenedRecording], room: u64) -> Result<Vec<Packed>, pack::NoRoom> {
     let mut packed: Vec<Packed> = Vec::with_capacity(sources.len());
     for (id, source) in sources.iter().enumerate() {
         let left = room - packed.iter().map(|p| p.bytes).sum::<u64>();

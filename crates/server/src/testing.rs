@@ -5,7 +5,7 @@ use numakit_recording::Header;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// A header of gauges of these names.
+/// A header of gauges with these names.
 pub fn header(names: &[&str]) -> Header {
     let series = names.iter().map(|name| {
         let (metric, place) = name.split_once('@').unwrap_or((name, ""));
@@ -26,8 +26,8 @@ pub fn header(names: &[&str]) -> Header {
     Header { series: series.collect(), ..Header::default() }
 }
 
-/// A source with these series and so many rows, 1 ms apart from 1 s on: the first counts
-/// from 0, the others were not measured.
+/// A source with these series and this number of rows, every millisecond from 1 s on: the first
+/// series counts from 0, the others are absent.
 pub fn shown(names: &[&str], rows: u64) -> crate::source::ShownSource {
     let header = header(names);
     let layout = crate::layout::SeriesLayout::new(&header, &numakit_derived::Catalog::default());

@@ -1,4 +1,4 @@
-//! Encryption by a certificate that the user has.
+//! TLS with the user's certificate.
 
 use rustls::ServerConfig;
 use rustls::crypto::ring;
@@ -9,49 +9,49 @@ use std::sync::Arc;
 use thiserror::Error;
 use tokio_rustls::TlsAcceptor;
 
-/// Why nothing can be encrypted.
+/// Why the certificate cannot be used.
 #[derive(Debug, Error)]
 pub enum TlsError {
     /// A file cannot be read.
     #[error("{option} {}: {error}; give a file in PEM form that you may read", path.display())]
     Unreadable {
-        /// Which it was given by.
+        /// The option that names it.
         option: &'static str,
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         error: std::io::Error,
     },
-    /// It holds something else.
+    /// It contains something else.
     #[error("{option} {} contains no {what} in PEM form, which begins with '-----BEGIN {begin}-----'", path.display())]
     Nothing {
-        /// Which it was given by.
+        /// The option that names it.
         option: &'static str,
         /// The file.
         path: PathBuf,
-        /// What it should hold.
+        /// What it should contain.
         what: &'static str,
-        /// How that begins.
+        /// Its PEM label.
         begin: &'static str,
     },
-    /// They do not fit.
+    /// They do not belong together.
     #[error("--tls-cert {} and --tls-key {} cannot be used together: {error}; give a certificate and its own key", cert.display(), key.display())]
     Unfit {
         /// The certificate.
         cert: PathBuf,
         /// The key.
         key: PathBuf,
-        /// What is wrong with them.
+        /// The library's error.
         error: rustls::Error,
     },
 }
 
-/// What connections are encrypted with.
+/// Accepts TLS connections.
 #[derive(Clone)]
 pub struct Tls(pub(crate) TlsAcceptor);
 
 impl Tls {
-    /// Reads a certificate, with those that vouch for it behind it, and its key.
+    /// Reads a certificate chain and its key.
     pub fn read(cert: &Path, key: &Path) -> Result<Self, TlsError> {
         let of_cert = |error| refuse("--tls-cert", cert, "certificate", "CERTIFICATE", error);
         let of_key = |error| refuse("--tls-key", key, "private key", "PRIVATE KEY", error);
@@ -60,13 +60,13 @@ impl Tls {
             .and_then(|all: Vec<_>| if all.is_empty() { Err(pem::Error::NoItemsFound) } else { Ok(all) })
             .map_err(of_cert)?;
         let secret = PrivateKeyDer::from_pem_file(key).map_err(of_key)?;
-        let unfit = |error| TlsError::Unfit { cert: cert.to_owned(), key: key.to_owned(), error };
+        let mismatch = |error| TlsError::Unfit { cert: cert.to_owned(), key: key.to_owned(), error };
         let mut config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
             .with_safe_default_protocol_versions()
-            .map_err(unfit)?
+            .map_err(mismatch)?
             .with_no_client_auth()
             .with_single_cert(chain, secret)
-            .map_err(unfit)?;
+            .map_err(mismatch)?;
         config.alpn_protocols = vec![b"http/1.1".to_vec()];
         Ok(Self(TlsAcceptor::from(Arc::new(config))))
     }

@@ -1,4 +1,4 @@
-//! `POST /recordings`: a recording that a page sends is shown beside the others.
+//! `POST /recordings`: adds an uploaded recording as a source.
 
 use crate::http::{HttpRefusal, HttpResponse, respond};
 use crate::hub::Hub;
@@ -17,16 +17,15 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 use tokio::time::timeout;
 
-/// Longest wait for the next piece.
+/// Maximum wait for the next piece.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// Files at once, whoever sends them.
+/// Maximum number of uploads at once.
 const AT_ONCE: u32 = 2;
-/// Bytes that are written together.
+/// Bytes that are written at once.
 const WRITTEN: usize = 1 << 20;
 static SENDING: AtomicU32 = AtomicU32::new(0);
 
-/// What was received: a file without a name, so that nothing is left of it when this process is
-/// killed.
+/// The received data: a file without a name, so that nothing is left when this process is killed.
 struct Received {
     file: File,
     waiting: Vec<u8>,
@@ -35,11 +34,11 @@ struct Received {
 
 impl Received {
     fn new(folder: &Path) -> io::Result<Self> {
-        Ok(Self { file: file::nameless(folder)?, waiting: Vec::new(), failure: None })
+        Ok(Self { file: file::create_unnamed(folder)?, waiting: Vec::new(), failure: None })
     }
 
-    /// Adds a piece; from time to time all that wait are written, by another thread. After a
-    /// failure the rest is let go: who sends reads the answer only after all was sent.
+    /// Adds a piece. Another thread writes the waiting pieces once they are large. After a failure
+    /// the rest is discarded: a browser reads the answer only after it has sent everything.
     async fn add(&mut self, piece: &[u8]) {
         if self.failure.is_some() {
             return;
@@ -53,8 +52,8 @@ impl Received {
         }
     }
 
-    /// The file with all of it.
-    async fn whole(mut self) -> io::Result<File> {
+    /// The complete file.
+    async fn finish(mut self) -> io::Result<File> {
         match self.failure.take() {
             Some(error) => Err(error),
             None => self.write().await.map(|()| self.file),
@@ -67,23 +66,23 @@ impl Received {
     }
 }
 
-/// Counts those that send.
-struct Turn;
+/// Counts running uploads.
+struct UploadSlot;
 
-impl Turn {
+impl UploadSlot {
     fn take() -> Option<Self> {
         let more = |n| (n < AT_ONCE).then_some(n + 1);
         SENDING.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).is_ok().then_some(Self)
     }
 }
 
-impl Drop for Turn {
+impl Drop for UploadSlot {
     fn drop(&mut self) {
         SENDING.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
-/// Takes the body as a file called as `?name=` says, and opens it.
+/// Receives a recording, and adds it under the name in `?name=`.
 pub async fn take(
     hub: &Arc<Hub>,
     formulas: &Arc<Catalog>,
@@ -100,7 +99,7 @@ pub async fn take(
     if request.body().size_hint().lower() > RECORDING_BYTES {
         return Err(too_large());
     }
-    let Some(_turn) = Turn::take() else {
+    let Some(_slot) = UploadSlot::take() else {
         let why = "too many uploads at once; try again later";
         return Err(HttpRefusal::new(StatusCode::TOO_MANY_REQUESTS, why));
     };
@@ -127,14 +126,14 @@ pub async fn take(
         }
         received.add(&piece).await;
     }
-    let received = received.whole().await.map_err(failed)?;
+    let received = received.finish().await.map_err(failed)?;
     let (hub, formulas) = (Arc::clone(hub), Arc::clone(formulas));
     let opened = tokio::task::spawn_blocking(move || {
         let path = file::path_of(&received);
         let opened = recordings::open(&hub, &path, &name, &formulas);
         let hidden = path.display().to_string();
         if opened.is_ok() {
-            // Details are read from it when somebody zooms.
+            // Details are read from it when a user zooms.
             hub.keep(Box::new(received));
         }
         opened.map_err(|error| error.to_string().replace(&hidden, &name))
@@ -145,7 +144,7 @@ pub async fn take(
     }
 }
 
-/// What people call it; shown as text only.
+/// Its display name.
 fn name(query: &str) -> String {
     let given = query.split('&').find_map(|pair| pair.strip_prefix("name=")).unwrap_or_default();
     let plain: String = percent_decoded(given).chars().filter(|c| !c.is_control()).take(100).collect();

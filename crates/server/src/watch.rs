@@ -1,13 +1,13 @@
 //! Series that a client follows: buckets of a fixed grid, sent as they become complete.
 
-use crate::asked::AskError;
+use crate::client_error::ClientError;
 use crate::frame::Frame;
 use crate::source::{ShownSource, numbers};
 use crate::wire::Ns;
 
-/// Steps are whole milliseconds.
+/// Steps are multiples of this.
 const MILLISECOND: u64 = 1_000_000;
-/// Values in one frame; what is older comes in several.
+/// Maximum number of values per frame.
 const FRAME_VALUES: usize = 200_000;
 
 /// A watch.
@@ -19,12 +19,12 @@ pub struct Watch {
     step: u64,
     next: u64,
     partial: bool,
-    /// The latest row that a partial bucket was sent of.
+    /// The latest row in the last partial bucket.
     seen: u64,
 }
 
 impl Watch {
-    /// Follows these series from there on; or why not.
+    /// Follows these series from this time on.
     pub fn new(
         id: u32,
         shown: ShownSource,
@@ -32,11 +32,11 @@ impl Watch {
         step: Ns,
         from: Ns,
         partial: bool,
-    ) -> Result<Self, AskError> {
+    ) -> Result<Self, ClientError> {
         shown.check(&series)?;
         let Ns(step) = step;
         if step == 0 || !step.is_multiple_of(MILLISECOND) {
-            return Err(AskError::Step(step));
+            return Err(ClientError::Step(step));
         }
         let columns = numbers(&series);
         Ok(Self { id, shown, series, columns, step, next: from.0 / step, partial, seen: 0 })
@@ -47,11 +47,11 @@ impl Watch {
         self.id
     }
 
-    /// The buckets that became complete since the last call, or a first part of them.
+    /// The buckets that were completed since the last call, or the first of them.
     pub fn frame(&mut self) -> Option<Frame> {
         let (first, last) = self.shown.data.span()?;
         self.next = self.next.max(first / self.step);
-        // Of a recording nothing will follow, so its last bucket is complete.
+        // A recording does not grow, so its last bucket is complete.
         let live = self.shown.info.kind == crate::wire::SourceKind::Live;
         let open = last / self.step;
         let complete = if live { open } else { open + 1 };
@@ -60,8 +60,8 @@ impl Watch {
         if self.series.is_empty() || end <= self.next {
             return None;
         }
-        let most = (FRAME_VALUES / self.series.len()).max(1) as u64;
-        let end = end.min(self.next + most);
+        let max = (FRAME_VALUES / self.series.len()).max(1) as u64;
+        let end = end.min(self.next + max);
         let buckets = self.shown.data.buckets_on_grid(&self.columns, self.next, end, self.step);
         let frame = Frame::of_grid(self.id, self.shown.info.id, &self.series, self.next, &buckets);
         if end > open {
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn wrong_watches_are_refused() {
+    fn invalid_watches_are_refused() {
         let new = |series: u32, step| Watch::new(1, shown(&["a"], 1), vec![series], Ns(step), Ns(0), false);
         assert!(new(0, 1_000_000).is_ok());
         for (series, step) in [(1, 1_000_000), (0, 0), (0, 1_500_000)] {

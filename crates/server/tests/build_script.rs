@@ -1,4 +1,4 @@
-//! What the build script says where it cannot build the page.
+//! What the build script says if it cannot build the page.
 #![allow(dead_code, clippy::unwrap_used)]
 
 #[path = "../build.rs"]
@@ -16,7 +16,7 @@ fn folder(name: &str) -> PathBuf {
     path
 }
 
-/// What is said with these programs in place of Node.js and npm, which get the name of the option.
+/// The result with these shell scripts instead of Node.js and npm.
 fn missing(name: &str, [node, npm]: [&str; 2]) -> Missing {
     let folder = folder(name);
     let program = |name: &str, script: &str| {
@@ -48,7 +48,7 @@ fn what_is_missing_is_named_with_its_fix() {
 }
 
 #[test]
-fn a_page_that_is_not_whole_is_refused() {
+fn an_incomplete_page_is_refused() {
     let dist = folder("dist");
     for name in ["index.html", "app.js", "app.css"] {
         fs::write(dist.join(name), name).unwrap();

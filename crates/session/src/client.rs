@@ -1,4 +1,4 @@
-//! Giving orders to a running observation from another process.
+//! Sends control commands to a running observation from another process.
 
 use crate::run_directory;
 use std::io::{self, BufRead, BufReader, Write};
@@ -7,38 +7,38 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 use thiserror::Error;
 
-/// Why an order did not arrive, or was refused.
+/// Why a command was not delivered, or was refused.
 #[derive(Debug, Error)]
 pub enum ClientError {
     /// Nothing runs.
     #[error("no numa is running for this user (looked in {0}); start one with 'numa record' or 'numa stat'")]
-    Nobody(PathBuf),
+    NoneRunning(PathBuf),
     /// Several run.
-    #[error("several run: processes {0}; choose one with --pid")]
+    #[error("several numa processes run: {0}; choose one with --pid")]
     Several(String),
-    /// That process does not listen.
-    #[error("process {0} is no running numa of this user; these are: {1}")]
-    NotThere(u32, String),
-    /// The order was refused, in the words of the process.
+    /// That process is not an observation.
+    #[error("process {0} is not a running numa of this user; running: {1}")]
+    NotRunning(u32, String),
+    /// The command was refused, with the message of the process.
     #[error("{0}")]
     Refused(String),
-    /// The process went away.
-    #[error("it ended without an answer")]
-    NoAnswer,
+    /// The process ended.
+    #[error("it ended without a reply")]
+    NoReply,
     /// The connection failed.
-    #[error("cannot talk to process {0}: {1}")]
+    #[error("cannot connect to process {0}: {1}")]
     Io(u32, io::Error),
 }
 
-/// Longest wait for an answer.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// Maximum wait for a reply.
+const REPLY_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Sends one order to the process, or to the only one there is, and returns its answer.
-pub fn send(process: Option<u32>, order: &str) -> Result<String, ClientError> {
+/// Sends a command to the process, or to the only one that runs, and returns its reply.
+pub fn send(process: Option<u32>, command: &str) -> Result<String, ClientError> {
     let directory = run_directory::open().map_err(|error| ClientError::Io(0, error))?;
     let (process, stream) = connect(&directory, process)?;
-    let answer = ask(stream, order).map_err(|error| ClientError::Io(process, error))?;
-    understood(&answer)
+    let reply = exchange(stream, command).map_err(|error| ClientError::Io(process, error))?;
+    parse_reply(&reply)
 }
 
 fn connect(directory: &Path, wanted: Option<u32>) -> Result<(u32, UnixStream), ClientError> {
@@ -57,27 +57,27 @@ fn connect(directory: &Path, wanted: Option<u32>) -> Result<(u32, UnixStream), C
         Some(wanted) => running
             .into_iter()
             .find(|(process, _)| *process == wanted)
-            .ok_or(ClientError::NotThere(wanted, all)),
+            .ok_or(ClientError::NotRunning(wanted, all)),
         None if running.len() > 1 => Err(ClientError::Several(all)),
-        None => running.pop().ok_or_else(|| ClientError::Nobody(directory.to_owned())),
+        None => running.pop().ok_or_else(|| ClientError::NoneRunning(directory.to_owned())),
     }
 }
 
-fn ask(mut stream: UnixStream, order: &str) -> io::Result<String> {
-    stream.set_read_timeout(Some(PATIENCE))?;
-    stream.write_all(order.replace('\n', " ").as_bytes())?;
+fn exchange(mut stream: UnixStream, command: &str) -> io::Result<String> {
+    stream.set_read_timeout(Some(REPLY_TIMEOUT))?;
+    stream.write_all(command.replace('\n', " ").as_bytes())?;
     stream.write_all(b"\n")?;
-    let mut answer = String::new();
-    BufReader::new(stream).read_line(&mut answer)?;
-    Ok(answer)
+    let mut reply = String::new();
+    BufReader::new(stream).read_line(&mut reply)?;
+    Ok(reply)
 }
 
 /// The protocol of the socket: `ok TEXT` or `error TEXT`.
-fn understood(answer: &str) -> Result<String, ClientError> {
-    let answer = answer.trim_end();
-    match answer.split_once(' ').unwrap_or((answer, "")) {
+fn parse_reply(reply: &str) -> Result<String, ClientError> {
+    let reply = reply.trim_end();
+    match reply.split_once(' ').unwrap_or((reply, "")) {
         ("ok", text) => Ok(text.to_owned()),
         ("error", why) => Err(ClientError::Refused(why.to_owned())),
-        _ => Err(ClientError::NoAnswer),
+        _ => Err(ClientError::NoReply),
     }
 }

@@ -1,9 +1,9 @@
-//! The doors of a running observation: a FIFO for `echo`, a socket with replies.
+//! The control channels of a running observation: a FIFO for `echo`, a socket with replies.
 
+use crate::control_command::ControlCommand;
 use crate::lines::LineBuffer;
-use crate::order::ControlCommand;
 use crate::run_directory;
-use crate::session::ObeyError;
+use crate::session::ControlError;
 use numakit_sys::command::named_pipe;
 use numakit_sys::stdio::note;
 use std::fs::File;
@@ -13,12 +13,12 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 
 /// The FIFO of the original NUMAscope.
-pub const COMPATIBLE_FIFO: &str = "/run/numascope-ctl";
+pub const ORIGINAL_FIFO: &str = "/run/numascope-ctl";
 
-/// Clients of the socket beyond these are turned away.
+/// Maximum number of clients of the socket; more are disconnected.
 const MAX_CLIENTS: usize = 16;
 
-/// The FIFOs and the socket of this process. Dropping it removes their names.
+/// The FIFOs and the socket of this process. Dropping it removes their files.
 #[derive(Debug)]
 pub struct Endpoint {
     directory: PathBuf,
@@ -41,21 +41,21 @@ struct Client {
 }
 
 impl Endpoint {
-    /// Opens the doors in the run directory and, if asked, the original's FIFO.
-    pub fn open(compatible: bool) -> io::Result<Self> {
-        Self::open_in(run_directory::open()?, compatible.then(|| Path::new(COMPATIBLE_FIFO)))
+    /// Creates FIFO and socket in the run directory and, if requested, the original's FIFO.
+    pub fn open(original_fifo: bool) -> io::Result<Self> {
+        Self::open_in(run_directory::open()?, original_fifo.then(|| Path::new(ORIGINAL_FIFO)))
     }
 
-    fn open_in(directory: PathBuf, compatible: Option<&Path>) -> io::Result<Self> {
+    fn open_in(directory: PathBuf, original_fifo: Option<&Path>) -> io::Result<Self> {
         let process = std::process::id();
-        // A former process of this number left its doors.
-        run_directory::forget(&directory, process);
+        // An earlier process with this PID may have left its files.
+        run_directory::remove_files(&directory, process);
         let listener = UnixListener::bind(run_directory::socket(&directory, process))?;
         listener.set_nonblocking(true)?;
         let mut endpoint = Self { directory, fifos: Vec::new(), listener, clients: Vec::new() };
         endpoint.add_fifo(run_directory::fifo(&endpoint.directory, process))?;
-        if let Some(path) = compatible {
-            forget_stale(path);
+        if let Some(path) = original_fifo {
+            remove_stale_fifo(path);
             endpoint.add_fifo(path.to_owned()).map_err(|error| {
                 let why = match error.kind() {
                     io::ErrorKind::AlreadyExists => "another recorder uses it".to_owned(),
@@ -78,37 +78,37 @@ impl Endpoint {
         run_directory::fifo(&self.directory, std::process::id())
     }
 
-    /// What to wait for.
+    /// The descriptors to wait for.
     pub fn fds(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
         let fifos = self.fifos.iter().map(|f| f.file.as_fd());
         let clients = self.clients.iter().map(|c| c.stream.as_fd());
         fifos.chain([self.listener.as_fd()]).chain(clients)
     }
 
-    /// Whether somebody wrote a line to a FIFO and did not end it.
-    pub fn unfinished(&self) -> bool {
-        self.fifos.iter().any(|f| f.lines.partial())
+    /// Whether a FIFO has a line without an end.
+    pub fn has_partial_line(&self) -> bool {
+        self.fifos.iter().any(|f| f.lines.has_partial())
     }
 
-    /// Takes such lines as whole.
-    pub fn flush(&mut self, obey: &mut dyn FnMut(ControlCommand) -> Result<String, ObeyError>) {
+    /// Executes such lines.
+    pub fn flush(&mut self, execute: &mut dyn FnMut(ControlCommand) -> Result<String, ControlError>) {
         for fifo in &mut self.fifos {
-            fifo.lines.flush(|line| tell(line, obey));
+            fifo.lines.flush(|line| execute_line(line, execute));
         }
     }
 
-    /// Reads all that came in; whether anything came through a FIFO. What a FIFO's order
-    /// answers goes to standard error when it is an error; a client of the socket gets
+    /// Reads and executes all commands; returns whether anything came through a FIFO. The error of a
+    /// FIFO's command goes to standard error; a client of the socket gets
     /// `ok TEXT` or `error TEXT` for each line.
-    pub fn serve(&mut self, obey: &mut dyn FnMut(ControlCommand) -> Result<String, ObeyError>) -> bool {
+    pub fn serve(&mut self, execute: &mut dyn FnMut(ControlCommand) -> Result<String, ControlError>) -> bool {
         let mut buffer = [0; 8192];
         let mut received = false;
         for fifo in &mut self.fifos {
-            // Bounded, so that a flood cannot keep us from the rest.
+            // Bounded, so that a flood does not block the rest.
             for _ in 0..16 {
                 let Ok(count @ 1..) = fifo.file.read(&mut buffer) else { break };
                 received = true;
-                fifo.lines.push(&buffer[..count], |line| tell(line, obey));
+                fifo.lines.push(&buffer[..count], |line| execute_line(line, execute));
             }
         }
         while let Ok((stream, _)) = self.listener.accept() {
@@ -116,39 +116,39 @@ impl Endpoint {
                 self.clients.push(Client { stream, lines: LineBuffer::default() });
             }
         }
-        self.clients.retain_mut(|client| client.serve(&mut buffer, obey));
+        self.clients.retain_mut(|client| client.serve(&mut buffer, execute));
         received
     }
 }
 
-/// Removes a FIFO that nobody reads: the one who made it died.
-fn forget_stale(path: &Path) {
+/// Removes a FIFO without a reader: the process that created it was killed.
+fn remove_stale_fifo(path: &Path) {
     use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
-    if std::fs::symlink_metadata(path).is_ok_and(|m| m.file_type().is_fifo()) && nobody_reads(path) {
+    if std::fs::symlink_metadata(path).is_ok_and(|m| m.file_type().is_fifo()) && has_no_reader(path) {
         let _ = std::fs::remove_file(path);
     }
 
-    fn nobody_reads(path: &Path) -> bool {
+    fn has_no_reader(path: &Path) -> bool {
         let opened = File::options().write(true).custom_flags(numakit_sys::command::NO_WAIT).open(path);
         opened.is_err_and(|e| e.kind() != io::ErrorKind::PermissionDenied)
     }
 }
 
-fn tell(line: &[u8], obey: &mut dyn FnMut(ControlCommand) -> Result<String, ObeyError>) {
+fn execute_line(line: &[u8], execute: &mut dyn FnMut(ControlCommand) -> Result<String, ControlError>) {
     if line.iter().all(u8::is_ascii_whitespace) {
         return;
     }
-    if let Err(why) = ControlCommand::parse(line).map_err(ObeyError::from).and_then(obey) {
+    if let Err(why) = ControlCommand::parse(line).map_err(ControlError::from).and_then(execute) {
         note(format_args!("control: {why}"));
     }
 }
 
 impl Client {
-    /// Answers what came in; false when the client is gone.
+    /// Executes the received lines and replies; false if the client is disconnected.
     fn serve(
         &mut self,
         buffer: &mut [u8],
-        obey: &mut dyn FnMut(ControlCommand) -> Result<String, ObeyError>,
+        execute: &mut dyn FnMut(ControlCommand) -> Result<String, ControlError>,
     ) -> bool {
         let mut answers = Vec::new();
         let open = match self.stream.read(buffer) {
@@ -156,7 +156,8 @@ impl Client {
             Ok(count) => {
                 self.lines.push(&buffer[..count], |line| {
                     let answer =
-                        match ControlCommand::parse(line).map_err(ObeyError::from).and_then(&mut *obey) {
+                        match ControlCommand::parse(line).map_err(ControlError::from).and_then(&mut *execute)
+                        {
                             Ok(text) => format!("ok {text}"),
                             Err(why) => format!("error {why}"),
                         };
@@ -167,14 +168,14 @@ impl Client {
             }
             Err(error) => error.kind() == io::ErrorKind::WouldBlock,
         };
-        // A client that does not read its answers is let go; it never holds us up.
+        // A client that does not read its replies is disconnected, so that it never blocks the thread.
         open && (answers.is_empty() || self.stream.write_all(&answers).is_ok())
     }
 }
 
 impl Drop for Endpoint {
     fn drop(&mut self) {
-        run_directory::forget(&self.directory, std::process::id());
+        run_directory::remove_files(&self.directory, std::process::id());
         for fifo in &self.fifos {
             let _ = std::fs::remove_file(&fifo.path);
         }
@@ -186,79 +187,79 @@ mod tests {
     use super::*;
     use std::io::{BufRead, BufReader};
 
-    struct Doors {
+    struct Served {
         endpoint: Endpoint,
-        seen: Vec<ControlCommand>,
+        executed: Vec<ControlCommand>,
     }
 
-    fn doors(name: &str) -> Doors {
-        let directory = std::env::temp_dir().join(format!("numakit-doors-{name}-{}", std::process::id()));
+    fn served(name: &str) -> Served {
+        let directory = std::env::temp_dir().join(format!("numakit-served-{name}-{}", std::process::id()));
         let _ = std::fs::remove_dir_all(&directory);
         std::fs::create_dir(&directory).unwrap();
-        Doors { endpoint: Endpoint::open_in(directory, None).unwrap(), seen: Vec::new() }
+        Served { endpoint: Endpoint::open_in(directory, None).unwrap(), executed: Vec::new() }
     }
 
-    impl Doors {
+    impl Served {
         fn serve(&mut self) {
-            let seen = &mut self.seen;
-            self.endpoint.serve(&mut |order| {
-                seen.push(order);
+            let executed = &mut self.executed;
+            self.endpoint.serve(&mut |command| {
+                executed.push(command);
                 Ok("done".into())
             });
         }
     }
 
     #[test]
-    fn a_fifo_takes_quick_writes_pieces_and_garbage() {
-        let mut doors = doors("fifo");
-        let path = doors.endpoint.fifo();
+    fn a_fifo_accepts_quick_writes_pieces_and_garbage() {
+        let mut served = served("fifo");
+        let path = served.endpoint.fifo();
         let write = |text: &[u8]| File::options().write(true).open(&path).unwrap().write_all(text).unwrap();
         write(b"label one\n");
         write(b"label two\nla");
         write(b"bel three\n\n\x00\xff\xfe\n");
-        doors.serve();
+        served.serve();
         write(b"label unended");
-        doors.serve();
-        assert!(doors.endpoint.unfinished());
+        served.serve();
+        assert!(served.endpoint.has_partial_line());
         let mut last = Vec::new();
-        doors.endpoint.flush(&mut |order| {
-            last.push(order);
+        served.endpoint.flush(&mut |command| {
+            last.push(command);
             Ok(String::new())
         });
         assert_eq!(last, [ControlCommand::Label("unended".into())]);
         let label = |text: &str| ControlCommand::Label(text.into());
-        assert_eq!(doors.seen, [label("one"), label("two"), label("three")]);
+        assert_eq!(served.executed, [label("one"), label("two"), label("three")]);
     }
 
     #[test]
-    fn a_flood_of_one_line_is_refused_and_the_next_order_is_obeyed() {
-        let mut doors = doors("flood");
-        let path = doors.endpoint.fifo();
+    fn a_long_line_is_refused_and_the_next_command_is_executed() {
+        let mut served = served("flood");
+        let path = served.endpoint.fifo();
         let thread = std::thread::spawn(move || {
             let mut fifo = File::options().write(true).open(&path).unwrap();
             fifo.write_all(&vec![b'x'; 1 << 20]).unwrap();
             fifo.write_all(b"\nstop\n").unwrap();
         });
-        while doors.seen.is_empty() {
-            doors.serve();
+        while served.executed.is_empty() {
+            served.serve();
         }
         thread.join().unwrap();
-        assert_eq!(doors.seen, [ControlCommand::Stop]);
+        assert_eq!(served.executed, [ControlCommand::Stop]);
     }
 
     #[test]
-    fn the_socket_answers_each_line() {
-        let mut doors = doors("socket");
-        let socket = run_directory::socket(&doors.endpoint.directory, std::process::id());
+    fn the_socket_replies_to_each_line() {
+        let mut served = served("socket");
+        let socket = run_directory::socket(&served.endpoint.directory, std::process::id());
         let mut client = UnixStream::connect(&socket).unwrap();
         client.write_all(b"pause\nnonsense\n").unwrap();
-        doors.serve();
-        doors.serve();
+        served.serve();
+        served.serve();
         let mut answers = BufReader::new(client).lines();
         assert_eq!(answers.next().unwrap().unwrap(), "ok done");
-        assert!(answers.next().unwrap().unwrap().starts_with("error unknown order"));
-        let directory = doors.endpoint.directory.clone();
-        drop(doors);
+        assert!(answers.next().unwrap().unwrap().starts_with("error unknown command"));
+        let directory = served.endpoint.directory.clone();
+        drop(served);
         assert_eq!(std::fs::read_dir(&directory).unwrap().count(), 0);
         std::fs::remove_dir(directory).unwrap();
     }

@@ -1,5 +1,5 @@
-//! The folder that recordings of orders stay in. Those who may give orders need not have the
-//! rights of the user who started the observation, so they choose names below this folder only.
+//! The folder for recordings of control commands. Users who may send commands may lack the
+//! permissions of the user who started the observation, so they may only write below this folder.
 
 use numakit_recording::WriteError;
 use numakit_sys::file;
@@ -9,61 +9,61 @@ use std::io;
 use std::path::{Component, Path, PathBuf};
 use thiserror::Error;
 
-/// A folder, whatever its path leads to later.
+/// An open folder, which stays the same if its path changes.
 #[derive(Debug)]
 pub struct Folder {
     path: PathBuf,
     handle: File,
 }
 
-/// Where a file may be made: a name in an open folder.
+/// A file to be created: a name in an open folder.
 #[derive(Debug)]
 pub struct NewFile {
     folder: File,
     name: OsString,
-    /// The path as people know it.
+    /// The path for messages.
     pub shown: PathBuf,
 }
 
-/// A recording that an order may not begin there.
+/// Why a control command may not record to a path.
 #[derive(Debug, Error)]
 #[error(
-    "cannot record to {}: {why}; give a path below {}, where the orders to this process may write",
+    "cannot record to {}: {why}; choose a path below {}, where control commands may record",
     wanted.display(), folder.display()
 )]
 pub struct FolderError {
-    /// The path that was asked for.
+    /// The requested path.
     pub wanted: PathBuf,
     /// What is wrong with it.
-    pub why: Outside,
-    /// The folder that recordings of orders stay in.
+    pub why: FolderErrorKind,
+    /// The folder for recordings of control commands.
     pub folder: PathBuf,
 }
 
-/// Why a path does not lead to a file below a folder.
+/// Why a path is not a file below a folder.
 #[derive(Debug, Error)]
-pub enum Outside {
-    /// It goes up.
-    #[error("'..' is not followed")]
+pub enum FolderErrorKind {
+    /// It contains `..`.
+    #[error("'..' is not allowed")]
     Parent,
-    /// It begins somewhere else.
-    #[error("it is elsewhere")]
-    Elsewhere,
+    /// It is outside of the folder.
+    #[error("it is outside of the folder")]
+    OtherFolder,
     /// It is the folder itself.
-    #[error("it is no file")]
-    NoFile,
+    #[error("it is not a file")]
+    NotAFile,
     /// A folder in it does not exist.
     #[error("there is no folder {}", .0.display())]
-    NotThere(PathBuf),
-    /// A part of it is something else than a folder.
-    #[error("{} is a link or no folder", .0.display())]
-    NoFolder(PathBuf),
+    NotFound(PathBuf),
+    /// A part of it is not a folder.
+    #[error("{} is a link or not a folder", .0.display())]
+    NotAFolder(PathBuf),
     /// A folder in it cannot be entered.
     #[error("{}: {error}", path.display())]
     Part {
         /// Up to that folder.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         error: io::Error,
     },
     /// The folder itself cannot be used.
@@ -83,9 +83,9 @@ impl Folder {
         &self.path
     }
 
-    /// The place of a file: relative to this folder, or a path below it. One folder after the
-    /// other is entered by its name alone, so that neither `..` nor a link leads out, also one
-    /// that appears meanwhile.
+    /// A file by a path that is relative to this folder, or below it. Each component is
+    /// opened in the folder before it, so that neither `..` nor a link leads out, even if it
+    /// is created meanwhile.
     pub fn place(&self, wanted: &Path) -> Result<NewFile, FolderError> {
         self.below(wanted).map_err(|why| FolderError {
             wanted: wanted.to_owned(),
@@ -94,26 +94,26 @@ impl Folder {
         })
     }
 
-    fn below(&self, wanted: &Path) -> Result<NewFile, Outside> {
+    fn below(&self, wanted: &Path) -> Result<NewFile, FolderErrorKind> {
         let below = wanted.strip_prefix(&self.path).unwrap_or(wanted);
         let mut names = Vec::new();
         for part in below.components() {
             match part {
                 Component::Normal(name) => names.push(name),
                 Component::CurDir => {}
-                Component::ParentDir => return Err(Outside::Parent),
-                Component::RootDir | Component::Prefix(_) => return Err(Outside::Elsewhere),
+                Component::ParentDir => return Err(FolderErrorKind::Parent),
+                Component::RootDir | Component::Prefix(_) => return Err(FolderErrorKind::OtherFolder),
             }
         }
-        let Some(name) = names.pop() else { return Err(Outside::NoFile) };
+        let Some(name) = names.pop() else { return Err(FolderErrorKind::NotAFile) };
         let mut folder = self.handle.try_clone()?;
         let mut shown = self.path.clone();
         for part in names {
             shown.push(part);
             folder = file::open_folder_in(&folder, part).map_err(|error| match error.kind() {
-                io::ErrorKind::NotFound => Outside::NotThere(shown.clone()),
-                io::ErrorKind::NotADirectory => Outside::NoFolder(shown.clone()),
-                _ => Outside::Part { path: shown.clone(), error },
+                io::ErrorKind::NotFound => FolderErrorKind::NotFound(shown.clone()),
+                io::ErrorKind::NotADirectory => FolderErrorKind::NotAFolder(shown.clone()),
+                _ => FolderErrorKind::Part { path: shown.clone(), error },
             })?;
         }
         shown.push(name);
@@ -122,22 +122,22 @@ impl Folder {
 }
 
 impl NewFile {
-    /// A path that leads there and nowhere else while this place is kept.
+    /// A path of the file through the open folder, valid as long as `self` exists.
     pub fn path(&self) -> PathBuf {
         file::path_of(&self.folder).join(&self.name)
     }
 
-    /// A path beside it, as people know it.
-    pub fn known(&self, path: &Path) -> PathBuf {
+    /// A path in the same folder, for messages.
+    pub fn display_path(&self, path: &Path) -> PathBuf {
         match path.strip_prefix(file::path_of(&self.folder)) {
             Ok(rest) => self.shown.with_file_name(rest),
             Err(_) => path.to_owned(),
         }
     }
 
-    /// An error of what was done at that path, with the path that people know.
-    pub fn name(&self, error: WriteError) -> WriteError {
-        let known = |path: PathBuf| self.known(&path);
+    /// An error about that path, with the path for messages.
+    pub fn rename_in_error(&self, error: WriteError) -> WriteError {
+        let known = |path: PathBuf| self.display_path(&path);
         match error {
             WriteError::Name { path, format, instead } => {
                 WriteError::Name { path: known(path), format, instead: known(instead) }
@@ -149,7 +149,7 @@ impl NewFile {
                 let kept = kept.replace(&*self.path().to_string_lossy(), &self.shown.to_string_lossy());
                 WriteError::Stopped { path: known(path), error, kept }
             }
-            // Whatever else there is says no path.
+            // No other variant has a path.
             #[allow(unreachable_patterns)]
             other => other,
         }
@@ -182,13 +182,13 @@ mod tests {
     }
 
     #[test]
-    fn nothing_leads_out_of_it() {
+    fn no_path_leads_out_of_it() {
         let folder = folder("out");
         symlink("/etc", folder.path().join("link")).unwrap();
         symlink("../../..", folder.path().join("in/up")).unwrap();
-        let beside = format!("{}-beside/a", folder.path().display());
+        let neighbour = format!("{}-neighbour/a", folder.path().display());
         for bad in
-            ["/etc/a", "..", "../a", "in/../a", "in/../../a", "link/a", "in/up/a", "", ".", "/", &beside]
+            ["/etc/a", "..", "../a", "in/../a", "in/../../a", "link/a", "in/up/a", "", ".", "/", &neighbour]
         {
             let error = folder.place(Path::new(bad)).unwrap_err().to_string();
             assert!(error.contains(&format!("below {}", folder.path().display())), "{bad}: {error}");
@@ -198,14 +198,15 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_that_becomes_a_link_leads_nowhere_else() {
+    fn a_folder_that_becomes_a_link_is_not_followed() {
         let folder = folder("swapped");
         let place = folder.place(Path::new("in/side/a")).unwrap();
         std::fs::rename(folder.path().join("in/side"), folder.path().join("was")).unwrap();
         symlink("/etc", folder.path().join("in/side")).unwrap();
         std::fs::write(place.path(), "x").unwrap();
         assert!(folder.path().join("was/a").exists() && !Path::new("/etc/a").exists());
-        let error = place.name(WriteError::Exists(place.path().with_file_name("a.tail"))).to_string();
+        let error =
+            place.rename_in_error(WriteError::Exists(place.path().with_file_name("a.tail"))).to_string();
         assert!(error.contains("in/side/a.tail exists") && !error.contains("/proc/"), "{error}");
         std::fs::remove_dir_all(folder.path()).unwrap();
     }

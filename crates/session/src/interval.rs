@@ -1,6 +1,6 @@
-//! Intervals as people write them.
+//! Intervals as text.
 
-use numakit_recording::sampler::{LONGEST, SHORTEST};
+use numakit_recording::sampler::{MAX_INTERVAL, MIN_INTERVAL};
 use std::time::Duration;
 use thiserror::Error;
 
@@ -11,23 +11,23 @@ const UNITS: [(&str, f64); 6] =
 /// Units of frequencies, longest name first.
 const FREQUENCIES: [(&str, f64); 2] = [("khz", 1e3), ("hz", 1.0)];
 
-/// Text that is no interval.
+/// Why a text is not an interval.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum IntervalError {
-    /// A number alone, or less.
+    /// A number without a unit.
     #[error("interval '{0}' has no unit; {EXAMPLES}")]
     NoUnit(String),
-    /// A unit behind something else than a number.
+    /// A unit after something that is not a number.
     #[error("interval '{0}' is not a number and a unit; {EXAMPLES}")]
     NotANumber(String),
     /// Too short or too long.
-    #[error("interval '{0}' is out of range; give one {RANGE}")]
+    #[error("interval '{0}' is out of range; use one {RANGE}")]
     OutOfRange(String),
 }
 
 const EXAMPLES: &str = "write it as 100ms, 1s or 1min, or as a frequency: 50Hz, 2kHz";
 
-/// What can be given, for help and errors.
+/// The valid range, for help and errors.
 pub const RANGE: &str = "from 100us to 1h";
 
 /// Reads `100ms`, `0.5s`, `2min` or a frequency, `50Hz` or `2.5kHz`: from 100 us to 1 h.
@@ -42,7 +42,7 @@ pub fn parse(text: &str) -> Result<Duration, IntervalError> {
     let number = text[..text.len() - name.len()].trim();
     let value: f64 = number.parse().map_err(|_| IntervalError::NotANumber(text.to_owned()))?;
     let ns = if frequency.is_some() { 1e9 / (value * scale) } else { value * scale };
-    if !(SHORTEST.as_nanos() as f64..=LONGEST.as_nanos() as f64).contains(&ns) {
+    if !(MIN_INTERVAL.as_nanos() as f64..=MAX_INTERVAL.as_nanos() as f64).contains(&ns) {
         return Err(IntervalError::OutOfRange(text.to_owned()));
     }
     Ok(Duration::from_nanos(ns.round() as u64))
@@ -71,7 +71,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_people_write() {
+    fn intervals_are_parsed() {
         for (text, ms) in
             [("1ms", 1), ("100 ms", 100), ("0.5s", 500), ("2min", 120_000), ("1h", 3_600_000), ("1000us", 1)]
         {

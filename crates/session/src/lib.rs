@@ -1,24 +1,24 @@
-//! One running observation: the sampler, the recording it fills, the command under
-//! observation, and the orders that come in while it runs.
+//! A running observation: the sampler, its recording, the observed command,
+//! and the control commands that it receives.
 
 pub mod client;
+pub mod control_command;
 mod endpoint;
 mod folder;
 pub mod interval;
 mod lines;
 pub mod names;
-pub mod order;
 mod recording;
 pub mod run_directory;
 mod session;
 pub mod setup;
 
+pub use control_command::{ControlCommand, ParseCommandError};
 pub use endpoint::Endpoint;
 pub use folder::{Folder, FolderError};
 pub use interval::IntervalError;
 pub use lines::LineBuffer;
-pub use names::Names;
-pub use order::{ControlCommand, OrderError};
+pub use names::RecordingNames;
 pub use session::{
-    ClosedRecording, Ended, ObeyError, ObservationStatus, Reply, Session, SessionError, Waker,
+    ClosedRecording, ControlError, Ended, ObservationStatus, Reply, Session, SessionError, SessionHandle,
 };

@@ -1,16 +1,16 @@
-//! Lines out of pieces as they come in, of bounded length.
+//! Splits received bytes into lines of bounded length.
 
 use numakit_model::label::MAX_BYTES;
 
-/// Collects bytes until a line is whole. Of a line that is too long only so much is kept
-/// that it is known to be too long; the rest of it is never taken for another line.
+/// Collects bytes until a line is complete. Of a line that is too long, one byte more than the maximum
+/// is kept, so that it is detected; the rest is never mistaken for another line.
 #[derive(Debug, Default)]
 pub struct LineBuffer {
     part: Vec<u8>,
 }
 
 impl LineBuffer {
-    /// Takes more bytes and hands out the lines that they complete, without their ends.
+    /// Adds bytes and passes on the lines that they complete, without line ends.
     pub fn push(&mut self, mut bytes: &[u8], mut line: impl FnMut(&[u8])) {
         while let Some(end) = bytes.iter().position(|b| *b == b'\n') {
             self.keep(&bytes[..end]);
@@ -21,14 +21,14 @@ impl LineBuffer {
         self.keep(bytes);
     }
 
-    /// Whether a line has begun and not ended.
-    pub fn partial(&self) -> bool {
+    /// Whether there is a line without an end.
+    pub fn has_partial(&self) -> bool {
         !self.part.is_empty()
     }
 
-    /// Takes what there is of the last line as a whole one: its writer sent no end.
+    /// Passes on a last line without an end.
     pub fn flush(&mut self, mut line: impl FnMut(&[u8])) {
-        if self.partial() {
+        if self.has_partial() {
             line(&self.part);
             self.part.clear();
         }

@@ -1,29 +1,29 @@
-//! Which file a recording is made in.
+//! The file name of a recording.
 
 use numakit_recording::{Header, Recorder, WriteError, names};
 use std::path::{Path, PathBuf};
 
-/// How a name is understood.
+/// How the name of a recording is used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Names {
-    /// As it stands. A file that is there is replaced once, if forced: by the first recording.
-    Own {
+pub enum RecordingNames {
+    /// Exactly. An existing file is replaced once, if forced: by the first recording.
+    Exact {
         /// Whether it is.
         force: bool,
     },
-    /// As the original NUMAscope does: a name that is taken gets a number, as in `output_1.json`,
-    /// unless it may be overwritten. What is to become JSON is first recorded beside it.
+    /// As in the original NUMAscope: if the file exists, the name gets a number, as in `output_1.json`,
+    /// unless it may be overwritten. JSON is recorded to another file first and then converted.
     Original {
         /// Whether it may.
         overwrite: bool,
     },
 }
 
-impl Names {
-    /// Begins a recording. The name is that which the user knows it by.
+impl RecordingNames {
+    /// Starts a recording. Returns the name for messages.
     pub(crate) fn create(&mut self, path: &Path, header: &Header) -> Result<(PathBuf, Recorder), WriteError> {
         match self {
-            Self::Own { force } => {
+            Self::Exact { force } => {
                 let recorder = Recorder::create(path, header, *force)?;
                 *force = false;
                 Ok((path.to_owned(), recorder))
@@ -33,7 +33,7 @@ impl Names {
     }
 }
 
-/// Where the recording is kept until it becomes this file, if it is to become JSON.
+/// The file to which a recording is written before it becomes this JSON file.
 fn before_json(name: &Path) -> Option<PathBuf> {
     let json = name.extension().is_some_and(|extension| extension == "json");
     json.then(|| {
@@ -44,7 +44,7 @@ fn before_json(name: &Path) -> Option<PathBuf> {
     })
 }
 
-/// The file that a recording of [`Names::Original`] is to become; none where it stays as it is.
+/// The JSON file that a recording of [`RecordingNames::Original`] becomes, if it does.
 pub fn json_of(recording: &Path) -> Option<PathBuf> {
     let name = recording.with_extension("");
     before_json(&name).filter(|path| path == recording).map(|_| name)
@@ -82,13 +82,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_get_numbers_before_their_ending() {
+    fn numbers_are_before_the_extension() {
         assert_eq!(with_number(Path::new("a/output.json"), 1), Path::new("a/output_1.json"));
         assert_eq!(with_number(Path::new("run"), 12), Path::new("run_12"));
     }
 
     #[test]
-    fn what_becomes_json_is_known_by_its_name() {
+    fn json_is_recognised_by_its_extension() {
         assert_eq!(before_json(Path::new("a/f.json")), Some("a/f.json.arrows".into()));
         assert_eq!(before_json(Path::new("f.arrows")), None);
         assert_eq!(json_of(Path::new("a/f.json.arrows")), Some("a/f.json".into()));

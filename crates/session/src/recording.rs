@@ -1,4 +1,4 @@
-//! The recording of an observation, under the path that people know.
+//! The recording of an observation, with its path for messages.
 
 use crate::folder::NewFile;
 use numakit_recording::{Recorder, Ring, WriteError};
@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
-/// A recorder, and the place of its file where that is bound to a folder.
+/// A recorder, with its file if that is bound to a folder.
 #[derive(Debug)]
 pub struct BoundRecorder {
     recorder: Recorder,
@@ -15,17 +15,17 @@ pub struct BoundRecorder {
 }
 
 impl BoundRecorder {
-    /// Wherever the recorder writes.
+    /// A recorder without a folder.
     pub fn of(recorder: Recorder) -> Self {
         Self { path: recorder.path().to_owned(), recorder, place: None }
     }
 
-    /// Of a recorder that writes to that place.
+    /// A recorder that writes to that file.
     pub fn at(recorder: Recorder, place: NewFile) -> Self {
-        Self { path: place.known(recorder.path()), recorder, place: Some(place) }
+        Self { path: place.display_path(recorder.path()), recorder, place: Some(place) }
     }
 
-    /// Where the sampler puts rows.
+    /// The ring for the sampler's rows.
     pub fn ring(&self) -> &Arc<Ring> {
         self.recorder.ring()
     }
@@ -35,7 +35,7 @@ impl BoundRecorder {
         &self.path
     }
 
-    /// The file that this process made, where it leads to by itself.
+    /// The path with which this process created the file.
     pub fn file(&self) -> Option<&Path> {
         self.recorder.file()
     }
@@ -45,12 +45,12 @@ impl BoundRecorder {
         self.recorder.bytes()
     }
 
-    /// The same, for after [`BoundRecorder::finish`].
+    /// The same, also usable after [`BoundRecorder::finish`].
     pub fn size(&self) -> Arc<AtomicU64> {
         self.recorder.size()
     }
 
-    /// Whether the writer gave up; [`BoundRecorder::finish`] then tells why.
+    /// Whether the writer failed; [`BoundRecorder::finish`] then returns the error.
     pub fn failed(&self) -> bool {
         self.recorder.failed()
     }
@@ -59,7 +59,7 @@ impl BoundRecorder {
     pub fn finish(self) -> Result<(), WriteError> {
         let finished = self.recorder.finish();
         match self.place {
-            Some(place) => finished.map_err(|error| place.name(error)),
+            Some(place) => finished.map_err(|error| place.rename_in_error(error)),
             None => finished,
         }
     }

@@ -1,5 +1,5 @@
-//! Where running observations can be found: one directory a user, one FIFO and one socket
-//! a process.
+//! The directory of running observations: one per user, with a FIFO and a socket
+//! per process.
 
 use numakit_sys::proc::TaskDir;
 use numakit_sys::{SysRoot, user};
@@ -12,12 +12,12 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// A socket is new for so long.
-const NEW: Duration = Duration::from_secs(60);
+/// For this long, a socket without a listener is assumed to be new.
+const NEW_SOCKET: Duration = Duration::from_secs(60);
 
-/// The directory for this user, made if it is not there: `$XDG_RUNTIME_DIR/numakit`, else
-/// `/run/numakit` for root, else a private folder in the temporary directory. What processes
-/// that were killed left there is removed.
+/// The directory of this user, created if missing: `$XDG_RUNTIME_DIR/numakit`, else
+/// `/run/numakit` for root, else a private folder in the temporary directory. Files that killed
+/// processes left there are removed.
 pub fn open() -> io::Result<PathBuf> {
     let path = place(std::env::var_os("XDG_RUNTIME_DIR"), user::id(), &std::env::temp_dir());
     open_at(&path)?;
@@ -46,7 +46,7 @@ fn open_at(path: &Path) -> io::Result<()> {
     Err(io::Error::new(
         io::ErrorKind::PermissionDenied,
         format!(
-            "{} belongs to another user or others may write to it; remove it, or set XDG_RUNTIME_DIR to a directory of your own",
+            "{} belongs to another user or others may write to it; remove it, or set XDG_RUNTIME_DIR to your own directory",
             path.display()
         ),
     ))
@@ -62,7 +62,7 @@ pub fn socket(directory: &Path, process: u32) -> PathBuf {
     directory.join(format!("{process}.sock"))
 }
 
-/// The page that leads a browser to the server of a process.
+/// The page that opens the server of a process in a browser.
 pub fn launcher(directory: &Path, process: u32) -> PathBuf {
     directory.join(format!("{process}.html"))
 }
@@ -72,7 +72,7 @@ pub fn processes(directory: &Path) -> Vec<u32> {
     numbers(directory, &["sock"]).into_iter().collect()
 }
 
-/// The processes that have files of these endings here.
+/// The processes that have files with these extensions here.
 fn numbers(directory: &Path, endings: &[&str]) -> BTreeSet<u32> {
     let Ok(entries) = std::fs::read_dir(directory) else { return BTreeSet::new() };
     let number = |name: &OsStr| {
@@ -82,30 +82,29 @@ fn numbers(directory: &Path, endings: &[&str]) -> BTreeSet<u32> {
     entries.filter_map(|entry| number(&entry.ok()?.file_name())).collect()
 }
 
-/// Removes what a process that ended without doing so left.
-pub fn forget(directory: &Path, process: u32) {
+/// Removes the files of a process.
+pub fn remove_files(directory: &Path, process: u32) {
     for path in [fifo(directory, process), socket(directory, process), launcher(directory, process)] {
         let _ = std::fs::remove_file(path);
     }
 }
 
-/// Removes what killed processes left. The directory is this user's alone, and nobody else can
-/// have put a name into it.
+/// Removes files of killed processes. Only this user can create files in the directory.
 fn sweep(directory: &Path) {
     let left = numbers(directory, &["sock", "fifo", "html"]);
-    left.into_iter().filter(|process| is_dead(directory, *process)).for_each(|p| forget(directory, p));
+    left.into_iter().filter(|process| is_dead(directory, *process)).for_each(|p| remove_files(directory, p));
 }
 
-/// Whether the process that made files here is gone. The socket of a running one takes
-/// connections; the number of a dead one may be that of another program by now.
+/// Whether the process that created files here has ended. The socket of a running one accepts
+/// connections; the PID of an ended one may belong to another program now.
 fn is_dead(directory: &Path, process: u32) -> bool {
-    let gone = || !TaskDir::of(&SysRoot::host(), process).exists();
+    let no_process = || !TaskDir::of(&SysRoot::host(), process).exists();
     let path = socket(directory, process);
-    let Ok(meta) = std::fs::symlink_metadata(&path) else { return gone() };
+    let Ok(meta) = std::fs::symlink_metadata(&path) else { return no_process() };
     let refused = UnixStream::connect(&path).is_err_and(|e| e.kind() == io::ErrorKind::ConnectionRefused);
-    // A socket that was made just now takes no connection yet.
-    let old = || meta.modified().is_ok_and(|made| made.elapsed().is_ok_and(|age| age > NEW));
-    refused && (gone() || old())
+    // A new socket may not accept connections yet.
+    let old = || meta.modified().is_ok_and(|created| created.elapsed().is_ok_and(|age| age > NEW_SOCKET));
+    refused && (no_process() || old())
 }
 
 #[cfg(test)]
@@ -115,7 +114,7 @@ mod tests {
     use std::os::unix::net::UnixListener;
 
     #[test]
-    fn each_user_has_a_place() {
+    fn each_user_has_a_directory() {
         let tmp = Path::new("/tmp");
         assert_eq!(place(Some("/run/user/7".into()), 7, tmp), Path::new("/run/user/7/numakit"));
         assert_eq!(place(Some("relative".into()), 7, tmp), Path::new("/tmp/numakit-7"));
@@ -124,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn a_place_that_others_may_write_to_is_refused() {
+    fn a_directory_that_others_may_write_to_is_refused() {
         let path = std::env::temp_dir().join(format!("numakit-place-{}", std::process::id()));
         open_at(&path).unwrap();
         open_at(&path).unwrap();
@@ -138,10 +137,10 @@ mod tests {
     }
 
     #[test]
-    fn what_the_killed_left_is_removed_and_nothing_else() {
+    fn only_files_of_killed_processes_are_removed() {
         let path = std::env::temp_dir().join(format!("numakit-swept-{}", std::process::id()));
         open_at(&path).unwrap();
-        // A number that no process has; a socket that nobody listens at any more.
+        // A PID that no process can have; a socket without a listener.
         let (dead, own) = (4_194_305, std::process::id());
         drop(UnixListener::bind(socket(&path, dead)).unwrap());
         let _own = UnixListener::bind(socket(&path, own)).unwrap();
@@ -151,7 +150,7 @@ mod tests {
         for kept in ["x.sock", "4194305.txt", "4194305", "-1.sock"] {
             std::fs::write(path.join(kept), "").unwrap();
         }
-        // Of process 1 only a page, as a server of recordings has it; it may well be running.
+        // Process 1 has only a page, like a server of recordings, which may be running.
         std::fs::write(launcher(&path, 1), "").unwrap();
         sweep(&path);
         let left: BTreeSet<_> = std::fs::read_dir(&path)
@@ -165,13 +164,13 @@ mod tests {
     }
 
     #[test]
-    fn a_number_that_another_program_has_now_does_not_keep_a_socket() {
+    fn a_reused_pid_does_not_keep_a_socket() {
         let path = std::env::temp_dir().join(format!("numakit-reused-{}", std::process::id()));
         open_at(&path).unwrap();
         let socket = socket(&path, 1);
         drop(UnixListener::bind(&socket).unwrap());
         sweep(&path);
-        assert!(socket.exists(), "its maker may be about to listen");
+        assert!(socket.exists(), "its process may be about to listen");
         let aged = std::process::Command::new("touch").args(["-d", "2 minutes ago"]).arg(&socket).status();
         assert!(aged.unwrap().success());
         sweep(&path);

@@ -1,17 +1,17 @@
-//! The life of an observation, in one thread: signals, orders, the command's end.
+//! An observation, in one thread: signals, control commands, the end of the observed command.
 
+use crate::control_command::{ControlCommand, ParseCommandError};
 use crate::endpoint::Endpoint;
 use crate::folder::{Folder, FolderError};
 use crate::interval;
-use crate::names::Names;
-use crate::order::{ControlCommand, OrderError};
+use crate::names::RecordingNames;
 use crate::recording::BoundRecorder;
 use numakit_model::label::RecorderEvent;
 use numakit_recording::sampler::{Command, SamplerState};
 use numakit_recording::{Header, Recorder, Ring, Sampler, Settings, WriteError};
 use numakit_sensors::Sensor;
 use numakit_sys::command::{Running, quoted, start_failure_status};
-use numakit_sys::memory::forget_code;
+use numakit_sys::memory::release_code_pages;
 use numakit_sys::poll;
 use numakit_sys::signal::{self, Signals};
 use numakit_sys::stdio::note;
@@ -27,32 +27,32 @@ use std::sync::mpsc::{Receiver, SendError, Sender, channel};
 use std::time::{Duration, Instant};
 use thiserror::Error;
 
-/// An observation that cannot go on or begin.
+/// Why an observation cannot start or continue.
 #[derive(Debug, Error)]
 pub enum SessionError {
-    /// Something of the system.
+    /// A system call failed.
     #[error("{what}: {error}")]
     System {
-        /// What was tried.
+        /// The action.
         what: &'static str,
-        /// What the system said.
+        /// The error of the system.
         error: io::Error,
     },
     /// The command did not start.
     #[error("cannot run '{command}': {error}")]
     Command {
-        /// Its words.
+        /// The command line.
         command: String,
-        /// What the system said.
+        /// The error of the system.
         error: io::Error,
     },
-    /// The recording could not be begun.
+    /// The recording could not be started.
     #[error(transparent)]
     Write(#[from] WriteError),
 }
 
 impl SessionError {
-    /// The exit status for it: 127 and 126 for a command that did not start, else 2.
+    /// The exit status: 127 or 126 for a command that did not start, else 2.
     pub fn status(&self) -> u8 {
         match self {
             Self::Command { error, .. } => start_failure_status(error),
@@ -68,12 +68,12 @@ fn system(what: &'static str) -> impl FnOnce(io::Error) -> SessionError {
 /// How an observation ended.
 #[derive(Debug, Default)]
 pub struct Ended {
-    /// The command's status, 128 + signal when it was killed; `None` without a command or
-    /// when we ended before it.
+    /// The command's status, 128 + signal if it was killed; `None` without a command or
+    /// if the observation ended before it.
     pub status: Option<i32>,
-    /// Recordings that were closed whole.
+    /// Recordings that were closed without an error.
     pub recorded: Vec<ClosedRecording>,
-    /// What went wrong with others; standard error was told when it did.
+    /// Errors of others, which were also printed to standard error when they occurred.
     pub failures: Vec<WriteError>,
     /// Samples taken.
     pub samples: u64,
@@ -82,7 +82,7 @@ pub struct Ended {
 }
 
 impl Ended {
-    /// The exit status of an observation: the command's, or 1 when a recording failed.
+    /// The exit status of an observation: the command's, or 1 if a recording failed.
     pub fn exit_status(&self) -> u8 {
         match self.status {
             Some(status) if status != 0 || self.failures.is_empty() => u8::try_from(status).unwrap_or(1),
@@ -91,7 +91,7 @@ impl Ended {
     }
 }
 
-/// A recording that was closed whole.
+/// A recording that was closed without an error.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ClosedRecording {
     /// The file.
@@ -102,7 +102,7 @@ pub struct ClosedRecording {
     pub bytes: u64,
 }
 
-/// How an observation goes.
+/// The status of an observation.
 #[derive(Debug, Clone, Default)]
 pub struct ObservationStatus {
     /// Since the start.
@@ -111,7 +111,7 @@ pub struct ObservationStatus {
     pub samples: u64,
     /// Ticks missed.
     pub lost: u64,
-    /// Present interval.
+    /// The current interval.
     pub interval: Duration,
     /// Whether sampling is paused.
     pub paused: bool,
@@ -119,36 +119,36 @@ pub struct ObservationStatus {
     pub realtime: bool,
     /// The sensors, and whether each is read.
     pub sensors: Vec<(String, bool)>,
-    /// The file that is recorded to, and its size.
+    /// The file of the recording, and its size.
     pub recording: Option<(PathBuf, u64)>,
-    /// What went wrong with recordings so far.
+    /// Errors of recordings so far.
     pub failures: Vec<String>,
 }
 
-/// After this long a line in a FIFO that has no end is taken as whole.
-const LINE_PATIENCE: Duration = Duration::from_millis(500);
+/// After this time, a line without an end in a FIFO is executed.
+const LINE_TIMEOUT: Duration = Duration::from_millis(500);
 
-/// An order that was not obeyed.
+/// Why a control command was not executed.
 #[derive(Debug, Error)]
-pub enum ObeyError {
-    /// It is no order.
+pub enum ControlError {
+    /// It is not a control command.
     #[error(transparent)]
-    Order(#[from] OrderError),
-    /// It asks for a recording at a place where orders may not write.
+    Parse(#[from] ParseCommandError),
+    /// It requests a recording where control commands may not write.
     #[error(transparent)]
     Folder(#[from] FolderError),
-    /// It asks for a recording that cannot be begun.
+    /// It requests a recording that cannot be started.
     #[error(transparent)]
     Write(#[from] WriteError),
-    /// It ends a recording, and there is none.
+    /// It closes a recording, and there is none.
     #[error("nothing is being recorded")]
     NotRecording,
-    /// It names a sensor that is not read.
+    /// It names a sensor that is not sampled.
     #[error("'{sensor}' is not sampled here; sampled are: {}", sampled.join(", "))]
     NotSampled {
-        /// What it names.
+        /// The name.
         sensor: String,
-        /// The sensors that are read.
+        /// The sensors that are sampled.
         sampled: Vec<String>,
     },
     /// It came too late.
@@ -159,27 +159,27 @@ pub enum ObeyError {
     NotSampling,
 }
 
-/// Takes the answer to an order, in the thread of the observation.
-pub type Reply = Box<dyn FnOnce(Result<String, ObeyError>) + Send>;
+/// Receives the reply to a control command, in the thread of the observation.
+pub type Reply = Box<dyn FnOnce(Result<String, ControlError>) + Send>;
 
-/// Gives orders to a running observation from other threads.
+/// Sends control commands to a running observation from other threads.
 #[derive(Debug)]
-pub struct Waker {
+pub struct SessionHandle {
     wake: UnixStream,
-    orders: Sender<(ControlCommand, Reply)>,
+    commands: Sender<(ControlCommand, Reply)>,
 }
 
-impl Waker {
-    /// Ends it as the order `stop` does.
+impl SessionHandle {
+    /// Ends it like the command `stop`.
     pub fn stop(&self) {
-        self.order(ControlCommand::Stop, Box::new(|_| {}));
+        self.send(ControlCommand::Stop, Box::new(|_| {}));
     }
 
-    /// Gives an order.
-    pub fn order(&self, order: ControlCommand, answer: Reply) {
-        match self.orders.send((order, answer)) {
+    /// Sends a command.
+    pub fn send(&self, command: ControlCommand, reply: Reply) {
+        match self.commands.send((command, reply)) {
             Ok(()) => _ = (&self.wake).write_all(b"o"),
-            Err(SendError((_, answer))) => answer(Err(ObeyError::Ended)),
+            Err(SendError((_, reply))) => reply(Err(ControlError::Ended)),
         }
     }
 }
@@ -192,28 +192,28 @@ pub struct Session {
     control_error: Option<io::Error>,
     wake: UnixStream,
     inbox: Receiver<(ControlCommand, Reply)>,
-    names: Names,
+    names: RecordingNames,
     sampler: Option<Sampler>,
     recorder: Option<BoundRecorder>,
     folder: Option<Folder>,
     command: Option<Running>,
-    begun: Instant,
+    started: Instant,
     stopping: bool,
     partial_since: Option<Instant>,
     ended: Ended,
 }
 
 impl Session {
-    /// Collects the signals and opens the doors. Call before any other thread exists.
-    pub fn open(header: Header, compatible: bool) -> Result<(Self, Waker), SessionError> {
+    /// Blocks the signals and opens the control channels. Must be called before other threads exist.
+    pub fn open(header: Header, original_fifo: bool) -> Result<(Self, SessionHandle), SessionError> {
         let signals =
             Signals::collect(&[signal::INTERRUPT, signal::TERMINATE, signal::HANGUP, signal::CHILD])
-                .map_err(system("cannot collect signals"))?;
-        let (wake, waker) = UnixStream::pair().map_err(system("cannot make a socket"))?;
-        wake.set_nonblocking(true).map_err(system("cannot make a socket"))?;
-        waker.set_nonblocking(true).map_err(system("cannot make a socket"))?;
-        let (orders, inbox) = channel();
-        let (endpoint, control_error) = match Endpoint::open(compatible) {
+                .map_err(system("cannot receive signals"))?;
+        let (wake, waker) = UnixStream::pair().map_err(system("cannot create a socket"))?;
+        wake.set_nonblocking(true).map_err(system("cannot create a socket"))?;
+        waker.set_nonblocking(true).map_err(system("cannot create a socket"))?;
+        let (commands, inbox) = channel();
+        let (endpoint, control_error) = match Endpoint::open(original_fifo) {
             Ok(endpoint) => (Some(endpoint), None),
             Err(error) => (None, Some(error)),
         };
@@ -224,44 +224,44 @@ impl Session {
             control_error,
             wake,
             inbox,
-            names: Names::Own { force: false },
+            names: RecordingNames::Exact { force: false },
             sampler: None,
             recorder: None,
             folder: None,
             command: None,
-            begun: Instant::now(),
+            started: Instant::now(),
             stopping: false,
             partial_since: None,
             ended: Ended::default(),
         };
-        // Options were read and sensors were found: most of the program does not run again.
-        forget_code();
-        Ok((session, Waker { wake: waker, orders }))
+        // Options are parsed and sensors found: most of the program's code does not run again.
+        release_code_pages();
+        Ok((session, SessionHandle { wake: waker, commands }))
     }
 
-    /// Why no orders can come in, if so.
+    /// Why there are no control channels, if so.
     pub fn control_error(&self) -> Option<&io::Error> {
         self.control_error.as_ref()
     }
 
-    /// How names of recordings are understood from now on.
-    pub fn understand(&mut self, names: Names) {
+    /// Sets how names of recordings are used.
+    pub fn set_names(&mut self, names: RecordingNames) {
         self.names = names;
     }
 
-    /// From now on, recordings that orders begin are only written below this folder.
+    /// From now on, recordings of control commands are only written below this folder.
     pub fn record_below(&mut self, folder: Folder) {
         self.folder = Some(folder);
     }
 
-    /// Begins a recording of that name; the one before is closed. The name that it got.
+    /// Starts a recording and closes the current one. Returns its name.
     pub fn record(&mut self, path: &Path) -> Result<PathBuf, WriteError> {
         let (name, recorder) = self.names.create(path, &self.header)?;
         self.attach(BoundRecorder::of(recorder));
         Ok(name)
     }
 
-    /// Begins a recording of the first free name of numa-1.arrows, numa-2.arrows, ...
+    /// Starts a recording with the first free name of numa-1.arrows, numa-2.arrows, ...
     pub fn record_next(&mut self) -> Result<PathBuf, WriteError> {
         let mut number = 1u32;
         loop {
@@ -272,20 +272,20 @@ impl Session {
         }
     }
 
-    /// Begins the recording that an order asks for. The name that it got.
-    fn record_for_order(&mut self, path: &Path) -> Result<PathBuf, ObeyError> {
+    /// Starts the recording of a control command. Returns its name.
+    fn record_for_command(&mut self, path: &Path) -> Result<PathBuf, ControlError> {
         let Some(folder) = &self.folder else { return Ok(self.record(path)?) };
         let place = folder.place(path)?;
         let (name, recorder) = match self.names.create(&place.path(), &self.header) {
-            Ok(begun) => begun,
-            Err(error) => return Err(place.name(error).into()),
+            Ok(started) => started,
+            Err(error) => return Err(place.rename_in_error(error).into()),
         };
-        let shown = place.known(&name);
+        let shown = place.display_path(&name);
         self.attach(BoundRecorder::at(recorder, place));
         Ok(shown)
     }
 
-    /// Begins to record to an open pipe or file, called so in messages.
+    /// Records to an open pipe or file with this name in messages.
     pub fn stream(&mut self, to: File, name: &str) -> Result<(), WriteError> {
         let recorder = Recorder::stream(to, name, &self.header)?;
         self.attach(BoundRecorder::of(recorder));
@@ -300,8 +300,8 @@ impl Session {
         self.recorder = Some(recorder);
     }
 
-    /// Begins to sample into the recording, if any, and the ring of a view, if any. Returns
-    /// once the first sample was taken.
+    /// Starts sampling into the recording, if any, and the ring of a view, if any. Returns
+    /// after the first sample.
     pub fn start(
         &mut self,
         sensors: Vec<Box<dyn Sensor>>,
@@ -310,7 +310,7 @@ impl Session {
     ) -> Result<(), SessionError> {
         let rings = self.recorder.iter().map(|r| Arc::clone(r.ring())).chain(view).collect();
         let sampler = Sampler::start(sensors, settings, rings)
-            .map_err(system("cannot start the sampler (real-time priority needs CAP_SYS_NICE or 'ulimit -r 1'; --priority auto does without)"))?;
+            .map_err(system("cannot start the sampler (real-time priority needs CAP_SYS_NICE or 'ulimit -r 1'; --priority auto works without)"))?;
         while sampler.state().samples() == 0 && sampler.running() {
             std::thread::sleep(Duration::from_micros(200));
         }
@@ -323,17 +323,17 @@ impl Session {
         self.state().is_some_and(SamplerState::realtime)
     }
 
-    /// Starts the command under observation. Its process number.
+    /// Starts the observed command. Returns its PID.
     pub fn spawn(&mut self, words: &[OsString]) -> Result<u32, SessionError> {
         let command = quoted(words);
-        self.tell(Command::Note(RecorderEvent::CommandStarted(command.clone())));
+        self.send(Command::Note(RecorderEvent::CommandStarted(command.clone())));
         let running = Running::start(words).map_err(|error| SessionError::Command { command, error })?;
         let pid = running.id();
         self.command = Some(running);
         Ok(pid)
     }
 
-    /// Gives up before anything of worth was recorded: the recording is removed.
+    /// Ends the observation and removes the recording.
     pub fn abandon(mut self) {
         self.sampler = None;
         if let Some(recorder) = self.recorder.take() {
@@ -346,8 +346,8 @@ impl Session {
         }
     }
 
-    /// Runs until the command ends, a signal or an order ends it, or the recording fails.
-    /// Calls `idle` about every so often.
+    /// Runs until the command ends, a signal or control command ends it, or the recording fails.
+    /// Calls `idle` about once per `every`.
     pub fn run(
         mut self,
         every: Duration,
@@ -355,37 +355,37 @@ impl Session {
     ) -> Result<Ended, SessionError> {
         while !self.stopping {
             self.wait(every)?;
-            self.take_signals();
-            self.take_orders();
+            self.handle_signals();
+            self.receive_commands();
             self.watch();
             idle(&self.status());
         }
-        let died = self.sampler.as_ref().is_some_and(|s| !s.running());
+        let failed = self.sampler.as_ref().is_some_and(|s| !s.running());
         let ended = self.end();
-        if died {
+        if failed {
             return Err(system("sampling stopped")(io::Error::other(
-                "the sampler failed; what it sampled is kept",
+                "the sampler failed; its samples are in the recording",
             )));
         }
         Ok(ended)
     }
 
     fn wait(&self, every: Duration) -> Result<(), SessionError> {
-        let unfinished = self.endpoint.as_ref().is_some_and(Endpoint::unfinished);
-        let timeout = if unfinished { every.min(LINE_PATIENCE) } else { every };
+        let has_partial_line = self.endpoint.as_ref().is_some_and(Endpoint::has_partial_line);
+        let timeout = if has_partial_line { every.min(LINE_TIMEOUT) } else { every };
         let mut fds = vec![self.signals.as_fd(), self.wake.as_fd()];
         fds.extend(self.endpoint.iter().flat_map(Endpoint::fds));
         poll::readable(&fds, Some(timeout)).map_err(system("cannot wait"))?;
         Ok(())
     }
 
-    fn take_signals(&mut self) {
+    fn handle_signals(&mut self) {
         while let Some(signal) = self.signals.next() {
             if signal.number == signal::CHILD {
                 continue;
             }
-            // The first signal goes to the command, whose end ends us; a second one, or one
-            // without a command, ends us at once.
+            // The first signal goes to the command, whose end ends the observation; a second one, or one
+            // without a command, ends it immediately.
             match self.command.take() {
                 Some(command) => {
                     if signal.from_process {
@@ -403,41 +403,41 @@ impl Session {
         }
     }
 
-    fn take_orders(&mut self) {
+    fn receive_commands(&mut self) {
         while self.wake.read(&mut [0; 64]).is_ok_and(|count| count > 0) {}
-        while let Ok((order, answer)) = self.inbox.try_recv() {
-            answer(self.obey(order));
+        while let Ok((command, reply)) = self.inbox.try_recv() {
+            reply(self.execute(command));
         }
         let Some(mut endpoint) = self.endpoint.take() else { return };
-        let received = endpoint.serve(&mut |order| self.obey(order));
+        let received = endpoint.serve(&mut |command| self.execute(command));
         match self.partial_since {
-            Some(since) if !received && since.elapsed() >= LINE_PATIENCE => {
-                endpoint.flush(&mut |order| self.obey(order));
+            Some(since) if !received && since.elapsed() >= LINE_TIMEOUT => {
+                endpoint.flush(&mut |command| self.execute(command));
             }
             _ => {}
         }
         self.partial_since = match self.partial_since.filter(|_| !received) {
-            _ if !endpoint.unfinished() => None,
+            _ if !endpoint.has_partial_line() => None,
             since => since.or_else(|| Some(Instant::now())),
         };
         self.endpoint = Some(endpoint);
     }
 
-    fn obey(&mut self, order: ControlCommand) -> Result<String, ObeyError> {
-        match order {
+    fn execute(&mut self, command: ControlCommand) -> Result<String, ControlError> {
+        match command {
             ControlCommand::Record(path) => {
-                return Ok(format!("recording to {}", self.record_for_order(&path)?.display()));
+                return Ok(format!("recording to {}", self.record_for_command(&path)?.display()));
             }
             ControlCommand::Close => {
                 let path = self.recorder.as_ref().map(|r| r.path().display().to_string());
-                let path = path.ok_or(ObeyError::NotRecording)?;
+                let path = path.ok_or(ControlError::NotRecording)?;
                 self.close_recording();
                 return Ok(format!("closed {path}"));
             }
-            ControlCommand::Label(text) => self.tell(Command::Label(text)),
-            ControlCommand::Pause => self.tell(Command::Pause),
-            ControlCommand::Resume => self.tell(Command::Resume),
-            ControlCommand::Interval(interval) => self.tell(Command::Interval(interval)),
+            ControlCommand::Label(text) => self.send(Command::Label(text)),
+            ControlCommand::Pause => self.send(Command::Pause),
+            ControlCommand::Resume => self.send(Command::Resume),
+            ControlCommand::Interval(interval) => self.send(Command::Interval(interval)),
             ControlCommand::Enable(sensor) => return self.switch(sensor, true),
             ControlCommand::Disable(sensor) => return self.switch(sensor, false),
             ControlCommand::Stop => self.stopping = true,
@@ -446,30 +446,30 @@ impl Session {
         Ok(String::new())
     }
 
-    fn switch(&self, sensor: String, on: bool) -> Result<String, ObeyError> {
+    fn switch(&self, sensor: String, on: bool) -> Result<String, ControlError> {
         let sensors = self.status().sensors;
         if !sensors.iter().any(|(name, _)| *name == sensor) {
             let sampled = sensors.into_iter().map(|(name, _)| name).collect();
-            return Err(ObeyError::NotSampled { sensor, sampled });
+            return Err(ControlError::NotSampled { sensor, sampled });
         }
-        self.tell(Command::Switch(sensor, on));
+        self.send(Command::Switch(sensor, on));
         Ok(String::new())
     }
 
-    fn tell(&self, command: Command) {
+    fn send(&self, command: Command) {
         if let Some(sampler) = &self.sampler {
             sampler.send(command);
         }
     }
 
-    /// A recording holds the state at its end too, wherever in an interval that is.
+    /// Takes a last sample, so that a recording includes the state at its end.
     fn sample_end(&self) {
         if self.recorder.is_some() && self.state().is_some_and(|s| !s.paused()) {
-            self.tell(Command::Sample);
+            self.send(Command::Sample);
         }
     }
 
-    /// Looks whether the command or the writer ended.
+    /// Checks whether the command or the writer has ended.
     fn watch(&mut self) {
         if let Some(command) = &mut self.command
             && let Ok(Some(status)) = command.ended()
@@ -477,7 +477,7 @@ impl Session {
             self.command = None;
             self.ended.status = Some(status);
             self.sample_end();
-            self.tell(Command::Note(RecorderEvent::CommandEnded(status)));
+            self.send(Command::Note(RecorderEvent::CommandEnded(status)));
             self.stopping = true;
             return;
         }
@@ -495,7 +495,7 @@ impl Session {
         if let Some(sampler) = &self.sampler {
             let ring = Arc::clone(recorder.ring());
             sampler.send(Command::Detach(Arc::clone(&ring)));
-            // Nothing may be put into the ring after its last batch was taken.
+            // The sampler must not write to the ring after its last batch.
             while sampler.running() && !ring.closed() {
                 std::thread::sleep(Duration::from_micros(200));
             }
@@ -507,7 +507,7 @@ impl Session {
                 self.ended.recorded.push(ClosedRecording { path, samples, bytes });
             }
             Err(error) => {
-                // Told at once: the command may go on for hours.
+                // Printed immediately: the command may run for hours.
                 note(&error);
                 self.ended.failures.push(error);
             }
@@ -522,7 +522,7 @@ impl Session {
         let recording = self.recorder.as_ref().map(|r| (r.path().to_owned(), r.bytes()));
         let failures = self.ended.failures.iter().map(ToString::to_string).collect();
         let mut status = ObservationStatus {
-            elapsed: self.begun.elapsed(),
+            elapsed: self.started.elapsed(),
             recording,
             failures,
             ..ObservationStatus::default()
@@ -579,7 +579,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_status_is_the_commands_or_that_of_a_failed_recording() {
+    fn the_status_is_that_of_the_command_or_of_a_failed_recording() {
         let status = |status, failed| {
             let failures = if failed { vec![WriteError::Exists("a".into())] } else { Vec::new() };
             Ended { status, failures, ..Ended::default() }.exit_status()

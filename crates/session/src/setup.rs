@@ -1,4 +1,4 @@
-//! What is sampled, where the sampler runs, and the header that tells both.
+//! Prepares an observation: its sensors, the CPUs of the sampler, the header of the rows.
 
 use crate::interval;
 use numakit_model::{CpuSet, Scope, Topology};
@@ -10,24 +10,24 @@ use std::collections::HashSet;
 use std::time::Duration;
 use thiserror::Error;
 
-/// Sensors narrowed to what was asked for, and the header of their rows.
+/// The selected sensors, and the header of their rows.
 pub struct Setup {
-    /// To be sampled.
+    /// The sensors.
     pub sensors: Vec<Box<dyn Sensor>>,
-    /// Of a recording or a view.
+    /// The header of a recording or a view.
     pub header: Header,
 }
 
 impl Setup {
-    /// Looks for the sensors of a machine and keeps what is selected.
+    /// Finds the selected sensors of a machine.
     pub fn new(
         scene: &Scene<'_>,
         selection: &Selection,
         interval: Duration,
         command: Option<String>,
     ) -> Result<Self, SelectError> {
-        // Three files a node stay open. What cannot be raised is enough for most machines; a
-        // file that cannot be opened is told by its sensor.
+        // Three files per node stay open. The default limit is enough for most machines; a
+        // sensor reports a file that cannot be opened.
         let _ = sched::raise_open_files();
         let Selected { sensors, missing } = Probe::selected(scene, selection)?;
         let absent = missing.into_iter().map(|(name, why)| AbsentMetric { name, why }).collect();
@@ -48,41 +48,41 @@ impl Setup {
 }
 
 impl Setup {
-    /// Refuses an interval below a millisecond that is shorter than a sample takes.
-    pub fn check_interval(&mut self, every: Duration) -> Result<(), TooShort> {
+    /// Refuses an interval below a millisecond that is shorter than the time of a sample.
+    pub fn check_interval(&mut self, every: Duration) -> Result<(), IntervalTooShort> {
         if every >= Duration::from_millis(1) {
             return Ok(());
         }
         let takes = self.time_of_sample();
-        if takes < every { Ok(()) } else { Err(TooShort { series: self.header.series.len(), takes }) }
+        if takes < every { Ok(()) } else { Err(IntervalTooShort { series: self.header.series.len(), takes }) }
     }
 
-    /// How long a sample takes at least: the fastest of a few.
+    /// The minimum time of a sample: the fastest of a few.
     fn time_of_sample(&mut self) -> Duration {
         const TRIES: usize = 5;
         let mut values = vec![None; self.header.series.len()];
         let mut once = || {
-            let begun = clock::monotonic();
+            let started = clock::monotonic();
             let mut rest = &mut values[..];
             for sensor in &mut self.sensors {
                 let (mine, others) = rest.split_at_mut(sensor.series().len());
-                sensor.read(&Tick { due: begun, woke: begun, lost: 0 }, mine);
+                sensor.read(&Tick { due: started, woke: started, lost: 0 }, mine);
                 rest = others;
             }
-            Duration::from_nanos(clock::monotonic() - begun)
+            Duration::from_nanos(clock::monotonic() - started)
         };
         (0..TRIES).map(|_| once()).min().unwrap_or_default()
     }
 
-    /// Adds up what interconnect cards count, so that each metric of theirs is one series.
-    pub fn add_up_cards(&mut self) {
+    /// Sums the counters of interconnect cards, so that each of their metrics is one series.
+    pub fn sum_cards(&mut self) {
         let of_card = |sensor: &dyn Sensor| sensor.series().iter().any(|s| s.metric.scope == Scope::Device);
         let sensors = std::mem::take(&mut self.sensors).into_iter();
         self.sensors = sensors.map(|s| if of_card(s.as_ref()) { summed(s) } else { s }).collect();
         self.header.series = self.sensors.iter().flat_map(|s| s.series().iter().cloned()).collect();
     }
 
-    /// Keeps only these series of the header, and samples no more than that.
+    /// Samples only these series of the header.
     pub fn narrow(&mut self, wanted: &[bool]) {
         let names: HashSet<String> =
             self.header.series.iter().zip(wanted).filter(|(_, w)| **w).map(|(s, _)| s.name()).collect();
@@ -92,44 +92,44 @@ impl Setup {
     }
 }
 
-/// An interval that is shorter than a sample takes.
+/// The interval is shorter than the time of a sample.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error(
-    "one sample of these {series} series takes {} us here; give -i {} or longer, or fewer series with -e",
+    "one sample of these {series} series takes {} us here; use -i {} or longer, or select fewer series with -e",
     takes.as_micros(),
     interval::format(self.enough())
 )]
-pub struct TooShort {
+pub struct IntervalTooShort {
     series: usize,
     takes: Duration,
 }
 
-impl TooShort {
-    /// Half of the time for what else there is to do, in whole milliseconds.
+impl IntervalTooShort {
+    /// Twice the time of a sample, rounded up to milliseconds.
     fn enough(&self) -> Duration {
         let ms = u64::try_from((self.takes * 2).as_millis()).unwrap_or(u64::MAX);
         Duration::from_millis(ms.saturating_add(1))
     }
 }
 
-/// A CPU that the sampler may not run on.
+/// The sampler may not run on this CPU.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("CPU {cpu} is not one of the CPUs that this process may use; choose one of {allowed}")]
-pub struct NotAllowed {
+pub struct CpuNotAllowed {
     cpu: u32,
     allowed: CpuSet,
 }
 
-/// This CPU alone for the sampler, if it is among those that this process may use.
-pub fn sampler_cpu(cpu: u32, allowed: CpuSet) -> Result<CpuSet, NotAllowed> {
+/// The CPU mask of the sampler for this CPU, if this process may use it.
+pub fn sampler_cpu(cpu: u32, allowed: CpuSet) -> Result<CpuSet, CpuNotAllowed> {
     match allowed.contains(cpu) {
         true => Ok(CpuSet::range(cpu, cpu)),
-        false => Err(NotAllowed { cpu, allowed }),
+        false => Err(CpuNotAllowed { cpu, allowed }),
     }
 }
 
-/// Where the sampler runs: the allowed CPUs of the first allowed node that has any, so that
-/// its own memory is near it and the other nodes are left alone.
+/// The CPUs of the sampler: the allowed CPUs of the first allowed node that has any, so that
+/// its memory is local and it does not disturb the other nodes.
 pub fn sampler_cpus(topology: &Topology) -> CpuSet {
     let nodes = topology.nodes.iter();
     let near = |allowed: bool| {
@@ -148,19 +148,19 @@ mod tests {
     use numakit_model::topology::Node;
 
     #[test]
-    fn an_interval_that_is_too_short_names_one_that_is_not() {
-        let error = TooShort { series: 7, takes: Duration::from_micros(700) };
+    fn an_error_about_a_short_interval_names_a_possible_one() {
+        let error = IntervalTooShort { series: 7, takes: Duration::from_micros(700) };
         assert_eq!(
             error.to_string(),
-            "one sample of these 7 series takes 700 us here; give -i 2ms or longer, or fewer series with -e"
+            "one sample of these 7 series takes 700 us here; use -i 2ms or longer, or select fewer series with -e"
         );
         let mut none = Setup { sensors: Vec::new(), header: Header::default() };
         assert_eq!(none.check_interval(Duration::from_millis(1)), Ok(()));
-        assert!(none.check_interval(Duration::ZERO).is_err(), "nothing takes less than no time");
+        assert!(none.check_interval(Duration::ZERO).is_err(), "no sample takes less than 0 s");
     }
 
     #[test]
-    fn the_sampler_runs_only_where_this_process_may() {
+    fn the_sampler_runs_only_on_allowed_cpus() {
         let allowed = CpuSet::range(2, 3);
         assert_eq!(sampler_cpu(2, allowed.clone()), Ok(CpuSet::range(2, 2)));
         let refused = sampler_cpu(4, allowed).unwrap_err().to_string();

@@ -1,4 +1,4 @@
-//! A node and a CPU that go away and come back while everything is sampled.
+//! A node and a CPU that are removed and added again during sampling.
 
 #![allow(clippy::unwrap_used)]
 
@@ -62,19 +62,19 @@ impl Watch {
         Self { sampler, ring, names, rows: Vec::new(), labels: Vec::new() }
     }
 
-    /// Takes rows until one of them, counted from now, is as wanted.
+    /// Takes rows until `wanted` accepts a new one.
     #[track_caller]
     fn until(&mut self, wanted: impl Fn(&Self, &[Option<u64>]) -> bool) {
-        let mut seen = self.rows.len();
+        let mut checked = self.rows.len();
         found("such a row", || {
             self.take();
-            let new = seen..self.rows.len();
-            seen = new.end;
+            let new = checked..self.rows.len();
+            checked = new.end;
             new.into_iter().any(|row| wanted(self, &self.rows[row])).then_some(())
         });
     }
 
-    /// Takes the rows and labels that the ring has.
+    /// Takes the pending rows and labels of the ring.
     fn take(&mut self) {
         let pending = self.ring.pending(100_000);
         for entry in pending.entries() {
@@ -87,7 +87,7 @@ impl Watch {
                 RingEntry::Label { index, .. } => self.labels.push(pending.label_text(index)),
             }
         }
-        pending.done();
+        pending.release();
     }
 
     fn value(&self, row: &[Option<u64>], name: &str) -> Option<u64> {
@@ -96,15 +96,15 @@ impl Watch {
 }
 
 #[test]
-fn a_node_that_goes_and_comes_back_costs_only_its_own_values() {
+fn a_removed_node_loses_only_its_own_values() {
     let (root, topology) = machine();
     let mut watch = Watch::start(&root, &topology);
     watch.until(|w, row| w.value(row, "node.MemFree@node1") == Some(512));
     root.change(|tree| _ = tree.remove("/sys/devices/system/node/node1"));
     watch.until(|w, row| w.value(row, "node.MemFree@node1").is_none());
-    let gone = watch.rows.last().unwrap().clone();
+    let row = watch.rows.last().unwrap().clone();
     for name in ["node.MemFree@node0", "vmstat.pgfault", "node.numa_hit@node0"] {
-        assert!(watch.value(&gone, name).is_some(), "{name}");
+        assert!(watch.value(&row, name).is_some(), "{name}");
     }
     watch.until(|w, _| w.labels.iter().any(|l| l.starts_with("numakit:absent node:")));
     root.change(|tree| put_node(tree, 1));
@@ -115,7 +115,7 @@ fn a_node_that_goes_and_comes_back_costs_only_its_own_values() {
 }
 
 #[test]
-fn a_cpu_that_goes_and_comes_back_costs_only_its_own_values() {
+fn a_removed_cpu_loses_only_its_own_values() {
     let (root, topology) = machine();
     let mut watch = Watch::start(&root, &topology);
     watch.until(|w, row| w.value(row, "cpu.user@cpu1") == Some(4));

@@ -10,7 +10,7 @@ fn read(clock: libc::clockid_t) -> u64 {
     ts.tv_sec as u64 * 1_000_000_000 + ts.tv_nsec as u64
 }
 
-/// Nanoseconds of the clock that never jumps.
+/// Nanoseconds of the monotonic clock.
 pub fn monotonic() -> u64 {
     read(libc::CLOCK_MONOTONIC)
 }
@@ -42,14 +42,14 @@ impl Alarm {
         Self { rung: AtomicU32::new(0) }
     }
 
-    /// Ends the present sleep, or the next one if nobody sleeps. Callable from any thread.
+    /// Ends the present sleep, or else the next one. Callable from any thread.
     pub fn ring(&self) {
         self.rung.store(1, Ordering::Release);
         wake(&self.rung, 1);
     }
 
     /// Sleeps until `deadline` (monotonic nanoseconds); one system call, no drift.
-    /// True if the time came, false if the alarm rang before; ringing is then used up.
+    /// True if the time came, false if the alarm rang before, which clears it.
     pub fn sleep_until(&self, deadline: u64) -> bool {
         loop {
             if self.rung.load(Ordering::Acquire) != 0 {

@@ -1,4 +1,4 @@
-//! Starting the command under observation, and pipes that have a name.
+//! Starting the observed command, and named pipes.
 
 use crate::inherited;
 use rustix::fs::{CWD, FileType, Mode, mknodat};
@@ -17,8 +17,7 @@ pub struct Running {
 }
 
 impl Running {
-    /// Starts a program with its arguments. Its signals and streams are those that this process
-    /// was started with.
+    /// Starts a program with its arguments. It inherits the signals and streams that this process was started with.
     pub fn start(words: &[OsString]) -> io::Result<Self> {
         let Some((program, arguments)) = words.split_first() else {
             return Err(io::Error::new(io::ErrorKind::NotFound, "no command given"));
@@ -26,7 +25,7 @@ impl Running {
         let mut command = Command::new(program);
         command.args(arguments);
         // SAFETY: between fork and exec it makes only system calls.
-        unsafe { command.pre_exec(inherited::give_back) };
+        unsafe { command.pre_exec(inherited::restore) };
         Ok(Self { child: command.spawn()? })
     }
 
@@ -55,8 +54,7 @@ pub fn start_failure_status(error: &io::Error) -> u8 {
     if error.kind() == io::ErrorKind::NotFound { 127 } else { 126 }
 }
 
-/// Makes a pipe with a name that only this user can write to, and opens it so that it
-/// never reports an end when a writer closes it. Reads do not block.
+/// Makes a named pipe and opens it so that it never reports an end when a writer closes it. Reads do not block.
 pub fn named_pipe(path: &Path, mode: u32) -> io::Result<File> {
     mknodat(CWD, path, FileType::Fifo, Mode::from_raw_mode(mode), 0)?;
     File::options()
@@ -66,10 +64,10 @@ pub fn named_pipe(path: &Path, mode: u32) -> io::Result<File> {
         .open(path)
 }
 
-/// Flag for opening a pipe without waiting for its other end; an error when there is none.
+/// Flag for opening a pipe without waiting for its other end; an error if there is none.
 pub const NO_WAIT: i32 = libc::O_NONBLOCK;
 
-/// Words as one line for people, with quotes where a shell would need them.
+/// Words as one line, with quotes where a shell needs them.
 pub fn quoted(words: &[impl AsRef<OsStr>]) -> String {
     let quote = |word: &OsStr| {
         let text = word.to_string_lossy();

@@ -1,4 +1,4 @@
-//! Program files: where they are, and what the kernel does when it starts them.
+//! Program files: their paths, and the privileges that the kernel gives them.
 
 use crate::user;
 use rustix::fs::{Access, getxattr_query};
@@ -9,8 +9,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// The file that a name stands for: looked for in the folders of `path` unless it has a slash,
-/// as execvp does. An error is what execvp would give: not there, or there and not executable.
+/// The file of a program, found as execvp does: in the directories of `path`, unless the name has a slash.
+/// Returns the error of execvp if it does not exist or is not executable.
 pub fn find(name: &OsStr, path: &OsStr) -> io::Result<PathBuf> {
     if name.is_empty() {
         return Err(io::Error::from_raw_os_error(libc::ENOENT));
@@ -21,7 +21,7 @@ pub fn find(name: &OsStr, path: &OsStr) -> io::Result<PathBuf> {
     }
     let mut refused = None;
     for folder in std::env::split_paths(path) {
-        // An empty entry is the present folder.
+        // An empty entry is the working directory.
         let file = if folder.as_os_str().is_empty() { Path::new(".").join(name) } else { folder.join(name) };
         match executable(&file) {
             Ok(()) => return Ok(file),
@@ -40,8 +40,8 @@ fn executable(file: &Path) -> io::Result<()> {
     user::access(file, Access::EXEC_OK)
 }
 
-/// Why a program gets other rights than who starts it, so that it takes no library from them;
-/// nothing where it does not.
+/// Why a program runs with other privileges than its user's, so that the loader ignores preloaded libraries; none if
+/// it does not.
 pub fn raises_rights(file: &Path) -> io::Result<Option<&'static str>> {
     let meta = std::fs::metadata(file)?;
     let (user, group) = (getuid().as_raw(), getgid().as_raw());
@@ -52,14 +52,14 @@ pub fn raises_rights(file: &Path) -> io::Result<Option<&'static str>> {
         return Ok(Some("setgid"));
     }
     let capable = getxattr_query(file, "security.capability").is_ok_and(|length| length > 0);
-    // Root has all capabilities anyway, and its programs are not treated so.
+    // Root has all capabilities anyway; its programs load libraries.
     Ok((capable && user != 0).then_some("with file capabilities"))
 }
 
-/// The file of the C library that this process has loaded; none where it is part of the program.
+/// The file of the C library that this process has loaded; none if it is statically linked.
 pub fn c_library() -> Option<PathBuf> {
-    // SAFETY: the name is a C string, and the structure is plain; what is found in it belongs to
-    // the loader, and stays for as long as the library does, which is for ever.
+    // SAFETY: the name is a C string, and the structure is plain; what it points to belongs to the loader, and stays
+    // as long as the C library, which is never unloaded.
     unsafe {
         let function = libc::dlsym(libc::RTLD_DEFAULT, c"getpid".as_ptr());
         let mut found: libc::Dl_info = std::mem::zeroed();

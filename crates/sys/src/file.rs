@@ -1,4 +1,4 @@
-//! Files that several users share: opened without making them, made whole or not at all.
+//! Files that several users share: opened without creating them, created atomically.
 
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, linkat, openat};
 use rustix::io::fcntl_dupfd_cloexec;
@@ -10,9 +10,9 @@ use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt, PermissionsExt
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// Opens a regular file that is there. Without O_CREAT, so that the kernel's protection of files
-/// of others in shared folders (fs.protected_regular) does not apply; a link is not followed, and
-/// what is no regular file is an error of the kind `InvalidInput`.
+/// Opens an existing regular file, without O_CREAT: so the kernel's protection of other users' files in shared
+/// directories (fs.protected_regular) does not apply. A symbolic link, or what is not a regular file, is an error of
+/// the kind `InvalidInput`.
 pub fn open_existing(path: &Path, writable: bool) -> io::Result<File> {
     let flags = libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_NOCTTY;
     let opened = File::options().read(true).write(writable).custom_flags(flags).open(path);
@@ -25,17 +25,17 @@ pub fn open_existing(path: &Path, writable: bool) -> io::Result<File> {
     if file.metadata()?.is_file() { Ok(file) } else { odd("it is not a regular file") }
 }
 
-/// Opens a file to be read from its start, following links. What is no regular file (a FIFO, a
-/// device, a folder) is an error of the kind `InvalidInput`: nothing waits for anybody.
+/// Opens a file for reading, following links. What is not a regular file (a FIFO, a device, a directory) is an error
+/// of the kind `InvalidInput`: so this never waits.
 pub fn open_to_read(path: &Path) -> io::Result<File> {
-    // To open a device can already do something, so it is looked at first.
+    // Opening a device can have effects, so its kind is checked first.
     regular(&std::fs::metadata(path)?)?;
     let file = File::options().read(true).custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY).open(path)?;
     regular(&file.metadata()?)?;
     Ok(file)
 }
 
-/// That this is a regular file.
+/// An error if this is not a regular file.
 pub(crate) fn regular(there: &Metadata) -> io::Result<()> {
     if there.is_file() {
         return Ok(());
@@ -44,7 +44,7 @@ pub(crate) fn regular(there: &Metadata) -> io::Result<()> {
     Err(io::Error::new(io::ErrorKind::InvalidInput, why))
 }
 
-/// What something is that has a name in a folder.
+/// The kind of a file, as a noun.
 pub(crate) fn kind(there: &Metadata) -> &'static str {
     let kind = there.file_type();
     match () {
@@ -56,9 +56,9 @@ pub(crate) fn kind(there: &Metadata) -> &'static str {
     }
 }
 
-/// Makes a file with this content and exactly this mode, if none of that name is there (an error
-/// of the kind `AlreadyExists`). It appears whole: whatever happens before leaves nothing behind.
-pub fn create_whole(path: &Path, content: &[u8], mode: u32) -> io::Result<()> {
+/// Creates a file with this content and exactly this mode; an error of the kind `AlreadyExists` if the name is taken.
+/// It appears with all its content, or not at all.
+pub fn create_atomically(path: &Path, content: &[u8], mode: u32) -> io::Result<()> {
     let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let nameless = File::options().write(true).custom_flags(libc::O_TMPFILE).mode(0o600).open(folder);
     match nameless {
@@ -66,7 +66,7 @@ pub fn create_whole(path: &Path, content: &[u8], mode: u32) -> io::Result<()> {
             fill(&mut file, content, mode)?;
             link(&file, path)
         }
-        // The file system has no files without a name.
+        // The file system has no unnamed files.
         Err(error) if has_no_nameless(&error) => {
             let mut file = File::options().write(true).create_new(true).mode(mode).open(path)?;
             fill(&mut file, content, mode).inspect_err(|_| {
@@ -80,9 +80,8 @@ pub fn create_whole(path: &Path, content: &[u8], mode: u32) -> io::Result<()> {
 /// For the flags of an open: a link at the end of the path is not followed but an error.
 pub const NO_FOLLOW: i32 = libc::O_NOFOLLOW;
 
-/// A file without a name, in this folder's file system: when it is closed, also by the death of
-/// the process, nothing is left of it.
-pub fn nameless(folder: &Path) -> io::Result<File> {
+/// An unnamed file in this directory's file system: the kernel removes it when it is closed.
+pub fn create_unnamed(folder: &Path) -> io::Result<File> {
     let options = || {
         let mut options = File::options();
         options.read(true).write(true).mode(0o600);
@@ -105,18 +104,18 @@ fn has_no_nameless(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::EOPNOTSUPP | libc::EISDIR | libc::EINVAL))
 }
 
-/// The path of what is open behind a descriptor, for as long as it is open. Files in a folder are
-/// found below it even where the folder was moved.
+/// A path to an open file or directory, valid as long as it is open. Files in a directory are found below this path
+/// even after the directory was moved.
 pub fn path_of(file: &File) -> PathBuf {
     PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd()))
 }
 
-/// Opens a folder to find files in it.
+/// Opens a directory.
 pub fn open_folder(path: &Path) -> io::Result<File> {
     File::options().read(true).custom_flags(libc::O_PATH | libc::O_DIRECTORY).open(path)
 }
 
-/// Opens the folder of this name in a folder. A link is not followed: it is no folder.
+/// Opens a subdirectory; a symbolic link is an error.
 pub fn open_folder_in(folder: &File, name: &OsStr) -> io::Result<File> {
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     Ok(openat(folder, name, flags, Mode::empty())?.into())
@@ -155,18 +154,17 @@ pub fn is_at(file: &File, path: &Path) -> io::Result<bool> {
     }
 }
 
-/// Another descriptor of the same description, numbered `least` or more, closed at exec.
-pub fn high_copy(file: &File, least: RawFd) -> io::Result<File> {
-    Ok(fcntl_dupfd_cloexec(file, least)?.into())
+/// Duplicates the descriptor to the first free number from `minimum` on; closed at exec.
+pub fn duplicate_from(file: &File, minimum: RawFd) -> io::Result<File> {
+    Ok(fcntl_dupfd_cloexec(file, minimum)?.into())
 }
 
-/// The file behind a descriptor that this process inherited, as a copy of its own; none if nothing
-/// is open under this number.
+/// A duplicate of a descriptor that this process inherited; none if that number is not open.
 pub fn inherited(number: RawFd) -> Option<File> {
     if number < 0 {
         return None;
     }
-    // SAFETY: it is borrowed for this call alone, which fails where nothing is open.
+    // SAFETY: it is borrowed for this call only, which fails if it is not open.
     let inherited = unsafe { BorrowedFd::borrow_raw(number) };
     fcntl_dupfd_cloexec(inherited, 3).ok().map(File::from)
 }
@@ -183,10 +181,10 @@ mod tests {
     #[test]
     fn a_file_appears_whole_and_once() {
         let path = scratch("whole");
-        create_whole(&path, b"abc", 0o666).unwrap();
+        create_atomically(&path, b"abc", 0o666).unwrap();
         assert_eq!(std::fs::read(&path).unwrap(), b"abc");
         assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o666);
-        let again = create_whole(&path, b"x", 0o666).unwrap_err();
+        let again = create_atomically(&path, b"x", 0o666).unwrap_err();
         assert_eq!(again.kind(), io::ErrorKind::AlreadyExists);
         let file = open_existing(&path, true).unwrap();
         assert!(is_at(&file, &path).unwrap());
@@ -212,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fifo_that_nobody_writes_to_is_refused_at_once() {
+    fn a_fifo_without_a_writer_is_refused_at_once() {
         let path = scratch("fifo");
         drop(crate::command::named_pipe(&path, 0o600).unwrap());
         let error = open_to_read(&path).unwrap_err();
@@ -224,7 +222,7 @@ mod tests {
     fn a_nameless_file_is_found_by_its_descriptor_alone() {
         let folder = scratch("nameless");
         std::fs::create_dir(&folder).unwrap();
-        let mut file = nameless(&folder).unwrap();
+        let mut file = create_unnamed(&folder).unwrap();
         file.write_all(b"abc").unwrap();
         assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 0);
         let mut text = String::new();
@@ -254,6 +252,6 @@ mod tests {
     #[test]
     fn a_copy_has_a_number_from_the_asked_one_on() {
         let file = File::open("/dev/null").unwrap();
-        assert!(high_copy(&file, 100).unwrap().as_raw_fd() >= 100);
+        assert!(duplicate_from(&file, 100).unwrap().as_raw_fd() >= 100);
     }
 }

@@ -1,4 +1,4 @@
-//! Words that threads of this process sleep on.
+//! Futexes: words in memory on which threads of this process sleep.
 
 use rustix::event::Timespec;
 use rustix::io::Errno;
@@ -6,7 +6,7 @@ use rustix::thread::futex::{self, Flags};
 use std::num::NonZeroU32;
 use std::sync::atomic::AtomicU32;
 
-/// All threads that sleep on a word: the kernel takes the number as a signed one.
+/// All threads that sleep on a word: the kernel takes a signed number.
 pub(crate) const ALL: u32 = i32::MAX as u32;
 
 /// Wakes at most this many threads that sleep on the word.
@@ -14,8 +14,8 @@ pub(crate) fn wake(word: &AtomicU32, count: u32) {
     let _ = futex::wake(word, Flags::PRIVATE, count);
 }
 
-/// Sleeps while the word has this value; false when the deadline (monotonic ns) has come. One
-/// system call, no drift; it may return early.
+/// Sleeps while the word has this value; false after the deadline (monotonic ns). One system call, no drift; it may
+/// return early.
 pub(crate) fn wait(word: &AtomicU32, value: u32, deadline: Option<u64>) -> bool {
     let until = deadline.map(|deadline| Timespec {
         tv_sec: (deadline / 1_000_000_000) as _,

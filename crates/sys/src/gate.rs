@@ -1,21 +1,20 @@
-//! A gate that one thread opens for many: all go through at once, do their part, and the last
-//! one back tells the first.
+//! A barrier for rounds of work: one thread starts a round, all members do their part, and the last one wakes the
+//! thread that started it.
 
 use crate::clock;
 use crate::futex::{ALL, wait, wake};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 
-/// The gate. Opening it is one system call and waiting for all another, however many members
-/// there are; nothing is locked or allocated.
+/// The gate. Opening it is one system call and waiting for all is another, whatever the number of members; nothing is
+/// locked or allocated.
 ///
-/// A member that is late is not waited for a second time: it is left out of the rounds that
-/// begin before it is back.
+/// A member that is late is left out of the rounds that begin before it is back.
 #[derive(Debug)]
 pub struct Gate {
-    /// What members sleep on: changes with every round.
+    /// Members sleep on it: the number of the round.
     round: AtomicU32,
-    /// What the opener sleeps on: the round (upper half) and how many are not back from it.
+    /// The opener sleeps on it: the round (upper half), and how many members are not back.
     out: AtomicU32,
     /// The round that each member is out for; 0 when it is not.
     members: Box<[AtomicU32]>,
@@ -31,12 +30,11 @@ impl Gate {
         Self { round: AtomicU32::new(0), out: AtomicU32::new(0), members, closed: AtomicBool::new(false) }
     }
 
-    /// Lets all members through that are back, and waits until these are back again, but not
-    /// longer than the patience. Only one thread may open a gate. False if somebody is out
-    /// after it.
-    pub fn open(&self, patience: Duration) -> bool {
+    /// Lets all members through that are back, and waits until they are back again, at most for the timeout. Only one
+    /// thread may open a gate. False if a member is not back.
+    pub fn open(&self, timeout: Duration) -> bool {
         let round = self.round.load(Ordering::Relaxed).wrapping_add(1).max(1);
-        // The count stands before anybody goes, so that whoever comes back finds it.
+        // The count is set before members start, so that those that return find it.
         let all = self.members.len() as u32;
         self.out.store(round << 16 | all, Ordering::Relaxed);
         let back = self.members.iter().filter(|m| m.load(Ordering::Acquire) == 0);
@@ -44,7 +42,7 @@ impl Gate {
         self.out.fetch_sub(all - invited, Ordering::AcqRel);
         self.round.store(round, Ordering::Release);
         wake(&self.round, ALL);
-        let deadline = clock::monotonic().saturating_add(patience.as_nanos() as u64);
+        let deadline = clock::monotonic().saturating_add(timeout.as_nanos() as u64);
         loop {
             let out = self.out.load(Ordering::Acquire);
             if out & HALF == 0 {
@@ -56,12 +54,12 @@ impl Gate {
         }
     }
 
-    /// Whether a member is back, so that what it did can be looked at.
+    /// Whether a member is back, so that its results may be read.
     pub fn is_back(&self, member: usize) -> bool {
         self.members[member].load(Ordering::Acquire) == 0
     }
 
-    /// Waits until the gate is opened for this member. False when it was closed for good.
+    /// Waits until the gate is opened for this member. False if it was closed.
     pub fn pass(&self, member: usize) -> bool {
         loop {
             let round = self.round.load(Ordering::Acquire);
@@ -79,7 +77,7 @@ impl Gate {
     pub fn back(&self, member: usize) {
         let round = self.members[member].swap(0, Ordering::AcqRel);
         let mut out = self.out.load(Ordering::Acquire);
-        // Whoever comes back late finds another round and leaves its count alone.
+        // A late member finds another round and does not change its count.
         while out >> 16 == round & HALF && out & HALF != 0 {
             match self.out.compare_exchange_weak(out, out - 1, Ordering::AcqRel, Ordering::Acquire) {
                 Ok(_) if out & HALF == 1 => return wake(&self.out, 1),
@@ -89,7 +87,7 @@ impl Gate {
         }
     }
 
-    /// Sends all members home.
+    /// Ends the waiting of all members.
     pub fn close(&self) {
         self.closed.store(true, Ordering::Release);
         self.round.fetch_add(1, Ordering::AcqRel);
@@ -128,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_late_is_left_out_until_it_is_back() {
+    fn a_late_member_is_left_out_until_it_is_back() {
         let gate = Arc::new(Gate::new(2));
         let (order, orders) = channel::<()>();
         let (done, answers) = channel::<()>();
@@ -152,7 +150,7 @@ mod tests {
         };
         assert!(!gate.open(Duration::from_millis(20)));
         assert!(gate.is_back(0) && !gate.is_back(1));
-        // It is not waited for again.
+        // The next round does not wait for it.
         assert!(!gate.open(LONG));
         order.send(()).unwrap();
         answers.recv().unwrap();

@@ -1,26 +1,26 @@
-//! Transparent huge pages: what the machine gives, and what one program is to get of it.
+//! Transparent huge pages: the machine's setting, and the mode of one program.
 
 use crate::{SysRoot, check};
 use std::{fmt, io};
 
-/// Where the machine's setting is.
+/// The file of the machine's setting.
 pub const SETTING: &str = "/sys/kernel/mm/transparent_hugepage/enabled";
-/// `prctl` with this flag leaves memory that asks for huge pages alone (Linux 6.18).
+/// The flag of `prctl` that keeps huge pages for memory with madvise (Linux 6.18).
 const EXCEPT_ADVISED: libc::c_ulong = 2;
 
-/// Whether the kernel gives a program huge pages by itself.
+/// When the kernel gives a program huge pages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HugePages {
-    /// As the machine's setting says, also where who started us switched them off.
+    /// As the machine's setting says, even if our parent process turned them off.
     On,
     /// Never.
     Off,
-    /// Only to memory that asks for them.
+    /// Only for memory with madvise.
     Advised,
 }
 
 impl HugePages {
-    /// Makes it so for the calling process; what it starts inherits it, also over exec.
+    /// Sets the mode of the calling process; children inherit it, also across exec.
     pub fn set(self) -> io::Result<()> {
         let (disable, flags) = match self {
             Self::On => (0, 0),
@@ -32,7 +32,7 @@ impl HugePages {
         check(unsafe { libc::prctl(libc::PR_SET_THP_DISABLE, disable, flags, 0, 0) } as i64).map(drop)
     }
 
-    /// Whether the kernel knows it: it is tried on this process, which then has what it had.
+    /// Whether the kernel supports the mode: sets it for this process, then restores the previous one.
     pub fn attempt(self) -> io::Result<()> {
         // SAFETY: plain integers.
         let before = check(unsafe { libc::prctl(libc::PR_GET_THP_DISABLE, 0, 0, 0, 0) } as i64)?;
@@ -48,9 +48,9 @@ impl HugePages {
 /// The machine's setting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Setting {
-    /// Wherever they fit.
+    /// For all memory.
     Always,
-    /// Where memory asks for them.
+    /// For memory with madvise.
     Advised,
     /// Nowhere.
     Never,
@@ -67,7 +67,7 @@ impl fmt::Display for Setting {
 }
 
 impl Setting {
-    /// What the kernel says; nothing where it has no huge pages.
+    /// Reads it; none if the kernel has no huge pages.
     pub fn read(root: &SysRoot) -> Option<Self> {
         Self::of(&root.text(SETTING).ok()?)
     }

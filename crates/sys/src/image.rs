@@ -1,5 +1,4 @@
-//! A program file with its arguments and environment, as the kernel takes them: exec, and a child
-//! that goes there without a copy of this process.
+//! A program file with its arguments and environment, as the kernel takes them: exec, and a vfork-like start.
 
 use crate::check;
 use std::ffi::{CStr, CString, OsString, c_char, c_int, c_void};
@@ -8,12 +7,12 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::atomic::{AtomicI32, AtomicU8, Ordering};
 
-/// What runs a file that the kernel knows no interpreter for, as execvp has it.
+/// Runs a file that the kernel cannot execute, as in execvp.
 const SHELL: &CStr = c"/bin/sh";
-/// For what a child does before exec.
+/// For the child before exec.
 const STACK: usize = 256 << 10;
 
-/// Everything for exec, so that nothing is left to allocate.
+/// Everything for exec, so that the child does not allocate.
 pub(crate) struct Image {
     file: CString,
     words: Vec<CString>,
@@ -27,7 +26,7 @@ pub(crate) struct Image {
 const DIGITS: usize = 10;
 
 impl Image {
-    /// An error where a text has a zero byte in it.
+    /// An error if a text contains a zero byte.
     pub fn new(
         file: &Path,
         words: &[OsString],
@@ -57,7 +56,7 @@ impl Image {
         }
     }
 
-    /// Becomes the program after `prepare`; an error is the first that there was.
+    /// Becomes the program after `prepare`; returns the first error.
     pub fn exec(&self, prepare: impl Fn() -> io::Result<()>) -> io::Error {
         Pointers::of(self).exec(&self.preparation(&prepare))
     }
@@ -73,27 +72,28 @@ impl Image {
         }
     }
 
-    /// Starts it in a child, which does `prepare` first; returns the child's number once the
-    /// program is there. The child has this memory until then, and this thread stands still: it
-    /// must neither allocate nor take locks. Signals reach it with the program only.
+    /// Starts it in a child, which calls `prepare` first; returns the child's PID after exec. Until then the child shares
+    /// this memory, and this thread waits: `prepare` must neither allocate nor take locks. Signals are blocked until
+    /// exec.
     pub fn start(&self, prepare: impl Fn() -> io::Result<()>) -> io::Result<u32> {
         let prepare = self.preparation(&prepare);
-        let birth = Birth { pointers: Pointers::of(self), prepare: &prepare, failure: AtomicI32::new(0) };
+        let state =
+            ChildState { pointers: Pointers::of(self), prepare: &prepare, failure: AtomicI32::new(0) };
         let mut stack = vec![0u8; STACK];
         let top = stack.as_mut_ptr_range().end.map_addr(|address| address & !15);
         let child = without_signals(|| {
-            // SAFETY: the stack is the child's alone and outlives its use of it, as this thread
-            // goes on only when the child has left this memory; so does what it is given.
+            // SAFETY: only the child uses the stack. This thread continues after the child has left this memory, so the
+            // stack and the state outlive their use.
             check(unsafe {
                 libc::clone(
                     child_entry,
                     top.cast(),
                     libc::CLONE_VM | libc::CLONE_VFORK | libc::SIGCHLD,
-                    (&raw const birth).cast_mut().cast(),
+                    (&raw const state).cast_mut().cast(),
                 )
             } as i64)
         })?;
-        match birth.failure.load(Ordering::Acquire) {
+        match state.failure.load(Ordering::Acquire) {
             0 => Ok(child as u32),
             failure => {
                 reap(child as u32);
@@ -103,7 +103,7 @@ impl Image {
     }
 }
 
-/// Waits for the end of a child; its status as waitpid tells it.
+/// Waits for the end of a child; returns the status of waitpid.
 pub(crate) fn reap(child: u32) -> i32 {
     let mut status = 0;
     // SAFETY: the status outlives the call.
@@ -113,29 +113,29 @@ pub(crate) fn reap(child: u32) -> i32 {
     status
 }
 
-/// What parent and child share.
-struct Birth<'a> {
+/// Shared by parent and child.
+struct ChildState<'a> {
     pointers: Pointers,
     prepare: &'a dyn Fn() -> io::Result<()>,
-    /// The number of the error; 0 as long as there is none.
+    /// The errno; 0 without an error.
     failure: AtomicI32,
 }
 
-extern "C" fn child_entry(birth: *mut c_void) -> c_int {
-    // SAFETY: it is what `start` hands over, which waits.
-    let birth = unsafe { &*birth.cast_const().cast::<Birth<'_>>() };
-    let error = birth.pointers.exec(birth.prepare);
-    birth.failure.store(error.raw_os_error().unwrap_or(libc::EINVAL), Ordering::Release);
-    // Ends the child alone, without anything that belongs to the end of this program.
+extern "C" fn child_entry(state: *mut c_void) -> c_int {
+    // SAFETY: `start` passes it, and waits.
+    let state = unsafe { &*state.cast_const().cast::<ChildState<'_>>() };
+    let error = state.pointers.exec(state.prepare);
+    state.failure.store(error.raw_os_error().unwrap_or(libc::EINVAL), Ordering::Release);
+    // Ends only the child, without the exit handlers of this program.
     127
 }
 
-/// Lists that end with a null pointer, of what an [`Image`] owns; valid as long as it lives.
+/// Null-terminated lists of pointers into an [`Image`]; valid as long as it lives.
 struct Pointers {
     file: *const c_char,
     words: Vec<*const c_char>,
     variables: Vec<*const c_char>,
-    /// Where the kernel does not know what the file is.
+    /// Used if the kernel cannot execute the file.
     words_of_shell: Vec<*const c_char>,
 }
 
@@ -158,7 +158,7 @@ impl Pointers {
             return error;
         }
         let attempt = |file: *const c_char, words: &[*const c_char]| {
-            // SAFETY: all pointers are to C strings of the image, which lives, and the lists end.
+            // SAFETY: all pointers are to C strings of the image, which lives, and the lists are null-terminated.
             unsafe { libc::execve(file, words.as_ptr(), self.variables.as_ptr()) };
             io::Error::last_os_error()
         };
@@ -170,7 +170,7 @@ impl Pointers {
     }
 }
 
-/// Runs this while no signal reaches the thread.
+/// Calls it with all signals blocked.
 fn without_signals<T>(then: impl FnOnce() -> T) -> T {
     // SAFETY: the sets are initialised before use and outlive the calls.
     let before = unsafe {
@@ -196,7 +196,7 @@ mod tests {
     }
 
     fn status(image: &Image) -> i32 {
-        libc::WEXITSTATUS(reap(image.start(crate::inherited::give_back).unwrap()))
+        libc::WEXITSTATUS(reap(image.start(crate::inherited::restore).unwrap()))
     }
 
     #[test]
@@ -206,15 +206,15 @@ mod tests {
     }
 
     #[test]
-    fn a_program_gets_its_own_number() {
+    fn a_program_gets_its_own_pid() {
         assert_eq!(status(&image("/bin/sh", &["name", "-c", "test $SELF -eq $$ && exit 5"])), 5);
-        // The same after it was started before: the number is written anew.
+        // The same if it is started again.
         let image = image("/bin/sh", &["name", "-c", "test $SELF -eq $$ && exit 6"]);
         assert_eq!((status(&image), status(&image)), (6, 6));
     }
 
     #[test]
-    fn what_fails_first_is_told_and_leaves_no_child() {
+    fn the_first_error_is_returned_and_no_child_is_left() {
         let missing = image("/no/such/program", &["x"]);
         assert_eq!(missing.start(|| Ok(())).unwrap_err().raw_os_error(), Some(libc::ENOENT));
         let refused = || Err(io::Error::from_raw_os_error(libc::EDOM));

@@ -1,6 +1,5 @@
-//! What this process was started with, before the runtime of Rust changed it: which standard
-//! streams were closed, which signals were blocked, and whether SIGPIPE was ignored. A program
-//! that we start in our turn gets the same.
+//! The state in which this process was started, before the runtime of Rust changed it: which standard streams were
+//! closed, which signals were blocked, and whether SIGPIPE was ignored. Programs that we start get the same.
 
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
@@ -9,14 +8,14 @@ use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 static CLOSED: AtomicU8 = AtomicU8::new(0);
 /// Bit N: signal N was blocked.
 static BLOCKED: AtomicU64 = AtomicU64::new(0);
-/// The runtime ignores SIGPIPE, whatever was before.
+/// SIGPIPE was ignored; the runtime always ignores it.
 static PIPE_IGNORED: AtomicBool = AtomicBool::new(false);
 
-/// The signals that the kernel knows are numbered from 1 to 64; bit 0 stands for the last one.
+/// The kernel's signals have the numbers 1 to 64; bit 0 is the last one.
 const SIGNALS: std::ops::RangeInclusive<i32> = 1..=64;
 
-// SAFETY: the loader calls what this section lists once, before `main` and before the runtime
-// starts, on the only thread; the function makes system calls and stores the answers.
+// SAFETY: the loader calls the functions of this section once, before `main` and before the runtime starts, on the
+// only thread; the function makes system calls and stores the results.
 #[used]
 #[unsafe(link_section = ".init_array")]
 static LOOK: extern "C" fn() = look;
@@ -45,14 +44,12 @@ pub(crate) fn without_output() -> bool {
     CLOSED.load(Ordering::Relaxed) & 1 << libc::STDOUT_FILENO != 0
 }
 
-/// Runs in a child before its program: signals and streams are again as they were given to us.
-/// Standard error stays open, for libraries that are loaded into the program print there. Only
-/// system calls are made, and nothing is allocated.
-pub(crate) fn give_back() -> io::Result<()> {
+/// Restores signals and streams in a child before exec. Standard error stays open: libraries that are loaded into the
+/// program print there. Makes only system calls and does not allocate.
+pub(crate) fn restore() -> io::Result<()> {
     let (closed, blocked) = (CLOSED.load(Ordering::Relaxed), BLOCKED.load(Ordering::Relaxed));
     let pipe = if PIPE_IGNORED.load(Ordering::Relaxed) { libc::SIG_IGN } else { libc::SIG_DFL };
-    // SAFETY: the set is initialised before use; both dispositions are valid; a descriptor that is
-    // closed belongs to the child alone.
+    // SAFETY: the set is initialised before use; both dispositions are valid; closed descriptors belong to the child.
     unsafe {
         let mut set: libc::sigset_t = std::mem::zeroed();
         libc::sigemptyset(&mut set);

@@ -1,5 +1,5 @@
-//! The one door to the operating system. All `unsafe` and every system call of the Rust
-//! crates is here, each behind a safe function that states what it promises.
+//! The interface to the operating system: all `unsafe` and all system calls of the Rust crates, each behind a safe
+//! function that documents its guarantee.
 
 pub mod clock;
 pub mod command;
@@ -35,7 +35,7 @@ pub mod window;
 
 pub use root::{ReadError, RootFile, SysRoot};
 
-/// The value of a C call, or the error that it left in errno.
+/// The result of a C call, or the error in errno.
 fn check(result: i64) -> std::io::Result<i64> {
     if result < 0 { Err(std::io::Error::last_os_error()) } else { Ok(result) }
 }

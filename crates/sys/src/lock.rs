@@ -1,19 +1,18 @@
-//! Locks on parts of a file that belong to the open file description, not to the process: they
-//! are inherited with the descriptor, and gone when its last copy is closed, whoever dies how.
+//! Locks on parts of a file that belong to the open file description (OFD locks), not to the process: they are
+//! inherited with the descriptor, and released when its last copy is closed.
 
 use crate::check;
 use std::io;
 use std::ops::Range;
 use std::os::fd::{AsRawFd, BorrowedFd};
 
-/// Locks a part for this description alone. False where another description has a lock in it;
-/// then nothing has changed. The file must be open for writing.
+/// Locks a part exclusively. False if another description has a lock in it; then nothing has changed. The file must be
+/// open for writing.
 pub fn try_lock(file: BorrowedFd<'_>, part: Range<u64>) -> io::Result<bool> {
     taken(set(file, libc::F_WRLCK, part))
 }
 
-/// Locks a part together with all others who do the same. False where another description has it
-/// for itself alone.
+/// Takes a shared lock on a part. False if another description has an exclusive lock in it.
 pub fn try_share(file: BorrowedFd<'_>, part: Range<u64>) -> io::Result<bool> {
     taken(set(file, libc::F_RDLCK, part))
 }
@@ -26,16 +25,15 @@ fn taken(result: io::Result<()>) -> io::Result<bool> {
     }
 }
 
-/// Gives up this description's locks in a part.
+/// Releases this description's locks in a part.
 pub fn unlock(file: BorrowedFd<'_>, part: Range<u64>) -> io::Result<()> {
     set(file, libc::F_UNLCK, part)
 }
 
-/// The locks that other descriptions have in a part, cut to it, in rising order.
+/// The locks that other descriptions have in a part, cut to it, in ascending order.
 pub fn foreign(file: BorrowedFd<'_>, part: Range<u64>) -> io::Result<Vec<Range<u64>>> {
     let mut found = Vec::new();
-    // The kernel tells one lock of several, not always the first: what is left of it and right
-    // of it is asked for as well.
+    // The kernel returns one lock of several, not always the first: the parts before and after it are queried too.
     let mut open = vec![part];
     while let Some(part) = open.pop() {
         if part.is_empty() {
@@ -55,14 +53,13 @@ pub fn is_foreign(file: BorrowedFd<'_>, part: Range<u64>) -> io::Result<bool> {
     one_foreign(file, &part).map(|lock| lock.is_some())
 }
 
-/// The process that has a lock in this part, if it is of the kind that belongs to a process: the
-/// kernel does not tell who has one that belongs to a description.
+/// The process that has a POSIX lock in this part. The kernel does not name the owners of OFD locks.
 pub fn process_of(file: BorrowedFd<'_>, part: Range<u64>) -> io::Result<Option<u32>> {
-    let lock = asked(file, &part)?;
+    let lock = query(file, &part)?;
     Ok(lock.and_then(|lock| u32::try_from(lock.l_pid).ok()).filter(|&pid| pid > 0))
 }
 
-fn asked(file: BorrowedFd<'_>, part: &Range<u64>) -> io::Result<Option<libc::flock>> {
+fn query(file: BorrowedFd<'_>, part: &Range<u64>) -> io::Result<Option<libc::flock>> {
     let mut lock = description(libc::F_WRLCK, part)?;
     // SAFETY: the structure is what this request reads and fills in, and outlives the call.
     check(unsafe { libc::fcntl(file.as_raw_fd(), libc::F_OFD_GETLK, &mut lock) } as i64)?;
@@ -70,9 +67,9 @@ fn asked(file: BorrowedFd<'_>, part: &Range<u64>) -> io::Result<Option<libc::flo
 }
 
 fn one_foreign(file: BorrowedFd<'_>, part: &Range<u64>) -> io::Result<Option<Range<u64>>> {
-    let Some(lock) = asked(file, part)? else { return Ok(None) };
+    let Some(lock) = query(file, part)? else { return Ok(None) };
     let start = (lock.l_start as u64).max(part.start);
-    // Length 0 is to the end of all files.
+    // Length 0 means unlimited.
     let end =
         if lock.l_len == 0 { part.end } else { (lock.l_start as u64).saturating_add(lock.l_len as u64) };
     Ok(Some(start..end.min(part.end).max(start + 1)))
@@ -85,7 +82,7 @@ fn set(file: BorrowedFd<'_>, kind: i32, part: Range<u64>) -> io::Result<()> {
     Ok(())
 }
 
-/// An empty part would mean all the rest of the file to the kernel.
+/// Refuses an empty part: for the kernel, it would be the rest of the file.
 fn description(kind: i32, part: &Range<u64>) -> io::Result<libc::flock> {
     if part.is_empty() || part.end > i64::MAX as u64 {
         return Err(io::ErrorKind::InvalidInput.into());
@@ -95,7 +92,7 @@ fn description(kind: i32, part: &Range<u64>) -> io::Result<libc::flock> {
         l_whence: libc::SEEK_SET as libc::c_short,
         l_start: part.start as i64,
         l_len: (part.end - part.start) as i64,
-        // The kernel demands 0 for locks of descriptions.
+        // Must be 0 for OFD locks.
         l_pid: 0,
     })
 }
@@ -118,7 +115,7 @@ mod tests {
     fn one_description_has_a_byte() {
         let (path, one, other) = scratch("byte");
         assert!(try_lock(one.as_fd(), 3..5).unwrap());
-        assert!(try_lock(one.as_fd(), 3..4).unwrap(), "its own lock is in nobody's way");
+        assert!(try_lock(one.as_fd(), 3..4).unwrap(), "its own lock is not foreign");
         assert!(!try_lock(other.as_fd(), 4..9).unwrap());
         assert!(foreign(other.as_fd(), 5..9).unwrap().is_empty());
         let copy = one.try_clone().unwrap();
@@ -146,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_shared_is_nobodys_alone() {
+    fn a_shared_lock_excludes_exclusive_ones() {
         let (path, one, other) = scratch("shared");
         assert!(try_share(one.as_fd(), 7..8).unwrap() && try_share(other.as_fd(), 7..8).unwrap());
         assert!(!try_lock(one.as_fd(), 7..8).unwrap());

@@ -1,19 +1,18 @@
-//! Marks in the stream of instructions that a simulator sees. On a processor they do nothing.
+//! Marks in the instruction stream for a simulator. On a processor they do nothing.
 
 use std::io;
 
-/// What a mark says.
+/// The meaning of a mark.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mark {
-    /// What follows is to be observed.
+    /// Observation starts.
     Begin,
-    /// It is over.
+    /// Observation ends.
     End,
 }
 
-/// Executes the instruction of a mark: `nopl 0x534e4d01(%rax)` or `nopl 0x534e4d02(%rax)`, which
-/// touch no memory. Loads and stores stay on their side of it. An error where the processor has
-/// no such instruction.
+/// Executes the instruction of a mark: `nopl 0x534e4d01(%rax)` or `nopl 0x534e4d02(%rax)`, which touch no memory. The
+/// compiler moves no loads and stores across it. An error on other architectures.
 #[cfg(target_arch = "x86_64")]
 pub fn mark(mark: Mark) -> io::Result<()> {
     // SAFETY: an instruction that does nothing, whatever rax holds.
@@ -32,7 +31,7 @@ pub fn mark(mark: Mark) -> io::Result<()> {
     Ok(())
 }
 
-/// Marks are instructions of x86-64.
+/// Only x86-64 has marks.
 #[cfg(not(target_arch = "x86_64"))]
 pub fn mark(_: Mark) -> io::Result<()> {
     Err(io::ErrorKind::Unsupported.into())

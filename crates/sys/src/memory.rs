@@ -1,4 +1,4 @@
-//! Memory that threads share word by word, on its own or as the content of a file.
+//! Memory that threads share word by word: anonymous, or a mapped file.
 
 use crate::check;
 use std::fs::File;
@@ -6,20 +6,20 @@ use std::io;
 use std::os::fd::AsRawFd;
 use std::sync::atomic::AtomicU64;
 
-/// Zeroed words shared between threads (and, when of a file, kept when the process dies).
+/// Zeroed words shared between threads. Those of a file persist if the process is killed.
 #[derive(Debug)]
 pub struct SharedWords {
     pointer: *const AtomicU64,
     len: usize,
 }
 
-// SAFETY: the memory is only ever reached as atomics, and unmapped when the last owner drops it.
+// SAFETY: the memory is only accessed as atomics, and unmapped when the last owner drops it.
 unsafe impl Send for SharedWords {}
 // SAFETY: as above.
 unsafe impl Sync for SharedWords {}
 
 impl SharedWords {
-    /// Fresh memory of this many words; pages cost nothing until they are written.
+    /// New memory of this many words; pages are allocated when they are written.
     pub fn anonymous(len: usize) -> io::Result<Self> {
         Self::map(len, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS, -1)
     }
@@ -52,7 +52,7 @@ impl SharedWords {
         Ok(Self { pointer: pointer.cast(), len })
     }
 
-    /// Keeps the pages in memory, where the limits allow it.
+    /// Locks the pages in memory (mlock), if the limits allow it.
     pub fn lock(&self) -> io::Result<()> {
         // SAFETY: the range is this mapping.
         check(unsafe { libc::mlock(self.pointer.cast(), self.len * 8) } as i64)?;
@@ -70,14 +70,13 @@ impl std::ops::Deref for SharedWords {
 
 impl Drop for SharedWords {
     fn drop(&mut self) {
-        // SAFETY: the range is this mapping and nobody holds a reference into it any more.
+        // SAFETY: the range is this mapping, and there are no references into it.
         unsafe { libc::munmap(self.pointer.cast_mut().cast(), self.len * 8) };
     }
 }
 
-/// Tells the allocator of C to keep to one heap: threads here allocate rarely, and each
-/// further heap costs memory that stays resident.
-pub fn single_heap() {
+/// Makes malloc use one heap (M_ARENA_MAX): threads here allocate rarely, and each further heap keeps memory resident.
+pub fn use_single_heap() {
     // SAFETY: plain integers.
     #[cfg(target_env = "gnu")]
     unsafe {
@@ -92,15 +91,15 @@ unsafe extern "C" {
     static etext: u8;
 }
 
-/// Lets go of the pages of this program's code that are in memory. Those that are needed are
-/// mapped again one by one, so that what only ran at the start takes no memory afterwards.
-pub fn forget_code() {
+/// Unmaps the resident pages of this program's code (MADV_DONTNEED). Pages that are used are mapped again, so that
+/// code which only ran at the start uses no memory afterwards.
+pub fn release_code_pages() {
     let page = crate::sched::page_size() as usize;
     let start = (&raw const __executable_start).addr().next_multiple_of(page);
     let end = (&raw const etext).addr() & !(page - 1);
     if end > start {
-        // SAFETY: the linker puts these two around what is read-only in the program's file;
-        // such pages are the same when they are mapped again.
+        // SAFETY: the linker defines these two around the read-only part of the program's file; its pages have the same
+        // content when they are mapped again.
         unsafe { libc::madvise(start as *mut libc::c_void, end - start, libc::MADV_DONTNEED) };
     }
 }
@@ -112,7 +111,7 @@ mod tests {
     #[test]
     fn code_that_was_let_go_of_still_runs() {
         let before = (0..100u64).map(|n| n.pow(3)).sum::<u64>();
-        forget_code();
+        release_code_pages();
         assert_eq!((0..100u64).map(|n| n.pow(3)).sum::<u64>(), before);
     }
     use std::io::Read;

@@ -1,4 +1,4 @@
-//! Other processes that run already: where their pages are.
+//! Moving pages of running processes between nodes.
 
 use crate::check;
 use numakit_model::CpuSet;
@@ -6,13 +6,12 @@ use std::io;
 
 /// Room for 1024 nodes.
 const NODE_WORDS: usize = 16;
-/// A page that was not moved because it is not there.
+/// The status of a page that is not present.
 const ABSENT: i32 = -libc::ENOENT;
 /// Pages in one call.
 const CHUNK: usize = 512;
 
-/// Moves all pages that a process has on some nodes to others, in that order: those of the
-/// first go to the first. Returns how many could not be moved.
+/// Moves all pages of a process from some nodes to others, node by node in order. Returns how many could not be moved.
 pub fn move_process(process: u32, from: &CpuSet, to: &CpuSet) -> io::Result<u64> {
     let words = |nodes: &CpuSet| {
         let mut words = [0u64; NODE_WORDS];
@@ -22,25 +21,24 @@ pub fn move_process(process: u32, from: &CpuSet, to: &CpuSet) -> io::Result<u64>
         words
     };
     let (from, to) = (words(from), words(to));
-    // The kernel looks at one bit less than it is told.
+    // The kernel uses one bit less than this number.
     let bits = NODE_WORDS as libc::c_ulong * 64 + 1;
-    // SAFETY: both masks are as long as said.
+    // SAFETY: both masks have this length.
     let result =
         unsafe { libc::syscall(libc::SYS_migrate_pages, process as i32, bits, from.as_ptr(), to.as_ptr()) };
     check(result).map(|left| left as u64)
 }
 
-/// What became of single pages.
+/// Counts of pages.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Moved {
-    /// They are on the node now and were not before.
+    /// Moved to the node.
     pub moved: u64,
-    /// They are elsewhere still.
+    /// Still on other nodes.
     pub left: u64,
 }
 
-/// Moves the pages of a process between these addresses to a node, those that are there and
-/// elsewhere.
+/// Moves the present pages of a process between these addresses to a node.
 pub fn move_range(process: u32, start: u64, end: u64, node: u32) -> io::Result<Moved> {
     let page = crate::sched::page_size();
     let mut sum = Moved::default();
@@ -63,12 +61,11 @@ pub fn move_range(process: u32, start: u64, end: u64, node: u32) -> io::Result<M
     Ok(sum)
 }
 
-/// Where pages are, or, with nodes, where they are after being moved there; errors of single
-/// pages are negative.
+/// The nodes of pages, after moving them if `nodes` is given; negative numbers are errors of single pages.
 pub(crate) fn pages_call(process: u32, pages: &[u64], nodes: Option<&[i32]>) -> io::Result<Vec<i32>> {
-    // The kernel leaves the status of pages that it did not reach as it is.
+    // The kernel does not write the status of pages that it did not reach.
     let mut status = vec![-libc::EAGAIN; pages.len()];
-    // SAFETY: all three arrays are as long as said, and live during the call.
+    // SAFETY: all three arrays have this length and outlive the call.
     let result = unsafe {
         libc::syscall(
             libc::SYS_move_pages,
@@ -77,7 +74,7 @@ pub(crate) fn pages_call(process: u32, pages: &[u64], nodes: Option<&[i32]>) -> 
             pages.as_ptr(),
             nodes.map_or(std::ptr::null(), <[i32]>::as_ptr),
             status.as_mut_ptr(),
-            // Pages that only this process maps.
+            // Only pages that no other process maps.
             if nodes.is_some() { 1 << 1 } else { 0 },
         )
     };
@@ -101,10 +98,13 @@ mod tests {
 
     #[test]
     fn a_process_that_is_not_there_is_an_error() {
-        let gone = u32::MAX >> 2;
+        let missing = u32::MAX >> 2;
         let node = CpuSet::range(0, 0);
-        assert_eq!(move_process(gone, &node, &node).unwrap_err().raw_os_error(), Some(libc::ESRCH));
-        assert_eq!(crate::sched::set_affinity_of(gone, &node).unwrap_err().raw_os_error(), Some(libc::ESRCH));
-        assert!(move_range(gone, 4096, 8192, 0).is_err());
+        assert_eq!(move_process(missing, &node, &node).unwrap_err().raw_os_error(), Some(libc::ESRCH));
+        assert_eq!(
+            crate::sched::set_affinity_of(missing, &node).unwrap_err().raw_os_error(),
+            Some(libc::ESRCH)
+        );
+        assert!(move_range(missing, 4096, 8192, 0).is_err());
     }
 }

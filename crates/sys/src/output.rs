@@ -1,6 +1,5 @@
-//! Files that a program writes for its user. They are made beside their place and get their name
-//! in the end, so that a disk that is full, a signal or a crash leaves what was there before; and
-//! only a regular file is ever replaced.
+//! Output files. They get their name only when they are complete, so that a full disk, a signal or a crash leaves the
+//! previous file; and only regular files are replaced.
 
 use crate::file::{kind, link};
 use crate::stdio;
@@ -14,35 +13,35 @@ use std::os::unix::fs::{MetadataExt, OpenOptionsExt, fchown};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// What becomes of a file that has the name already.
+/// What to do with an existing file of the same name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Existing {
-    /// It stays, and nothing is written: an error of the kind `AlreadyExists`.
-    Kept,
-    /// It is replaced, once all is written.
-    Replaced,
+    /// Keep it: an error of the kind `AlreadyExists`.
+    Keep,
+    /// Replace it when the new one is complete.
+    Replace,
 }
 
 impl Existing {
-    /// As an option `--force` says.
+    /// According to an option `--force`.
     pub fn forced(force: bool) -> Self {
-        if force { Self::Replaced } else { Self::Kept }
+        if force { Self::Replace } else { Self::Keep }
     }
 }
 
-/// A file that does not have its name yet. Dropped without [`OutputFile::keep`], it never was.
+/// A file without its final name. If it is dropped without [`OutputFile::persist`], it is removed.
 #[derive(Debug)]
 pub struct OutputFile {
     place: PathBuf,
     existing: Existing,
     file: File,
-    /// Its name meanwhile, where the file system has no files without a name.
+    /// Its temporary name, if the file system has no unnamed files.
     name: Option<PathBuf>,
 }
 
 impl OutputFile {
-    /// Begins a file. What is there under the name and is no regular file (a FIFO, a device, a
-    /// folder) is an error of the kind `InvalidInput`; nothing waits for anybody.
+    /// Creates the file. If something other than a regular file has the name (a FIFO, a device, a directory), that is an
+    /// error of the kind `InvalidInput`; this never waits.
     pub fn create(path: &Path, existing: Existing) -> io::Result<Self> {
         let place = place(path, existing)?;
         let nameless = File::options()
@@ -56,7 +55,7 @@ impl OutputFile {
             Err(error)
                 if matches!(error.raw_os_error(), Some(libc::EOPNOTSUPP | libc::EISDIR | libc::EINVAL)) =>
             {
-                let name = beside(&place);
+                let name = temporary_name(&place);
                 (File::options().read(true).write(true).create_new(true).open(&name)?, Some(name))
             }
             Err(error) => return Err(error),
@@ -67,36 +66,34 @@ impl OutputFile {
         Ok(Self { place, existing, file, name })
     }
 
-    /// Where it will be: the path, or what it leads to where it is a symbolic link.
+    /// Its final path: that of the target, if the path is a symbolic link.
     pub fn place(&self) -> &Path {
         &self.place
     }
 
-    /// The file as it is so far.
+    /// The file.
     pub fn file(&self) -> &File {
         &self.file
     }
 
     /// Gives the file its name.
-    pub fn keep(mut self) -> io::Result<File> {
-        if self.name.is_none() && self.existing == Existing::Kept {
+    pub fn persist(mut self) -> io::Result<File> {
+        if self.name.is_none() && self.existing == Existing::Keep {
             link(&self.file, &self.place)?;
             return self.file.try_clone();
         }
         let name = match self.name.take() {
             Some(name) => name,
             None => {
-                let name = beside(&self.place);
+                let name = temporary_name(&self.place);
                 link(&self.file, &name)?;
                 name
             }
         };
         let renamed = match self.existing {
-            Existing::Kept => rename_to_free(&name, &self.place),
-            // It may have become something else meanwhile.
-            Existing::Replaced => {
-                place(&self.place, self.existing).and_then(|place| fs::rename(&name, place))
-            }
+            Existing::Keep => rename_to_free(&name, &self.place),
+            // It may have been replaced by something else meanwhile.
+            Existing::Replace => place(&self.place, self.existing).and_then(|place| fs::rename(&name, place)),
         };
         self.name = Some(name);
         renamed?;
@@ -123,7 +120,7 @@ impl Drop for OutputFile {
     }
 }
 
-/// Where a file of that name belongs.
+/// The final path of a file of that name.
 fn place(path: &Path, existing: Existing) -> io::Result<PathBuf> {
     let odd = |what: String| Err(io::Error::new(io::ErrorKind::InvalidInput, what));
     let there = match fs::symlink_metadata(path) {
@@ -143,8 +140,8 @@ fn place(path: &Path, existing: Existing) -> io::Result<PathBuf> {
         return odd(format!("it is {} and not a regular file", kind(&there)));
     }
     match existing {
-        Existing::Kept => Err(io::ErrorKind::AlreadyExists.into()),
-        Existing::Replaced => Ok(place),
+        Existing::Keep => Err(io::ErrorKind::AlreadyExists.into()),
+        Existing::Replace => Ok(place),
     }
 }
 
@@ -152,8 +149,8 @@ fn folder(path: &Path) -> &Path {
     path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
-/// A name in the same folder that nobody else uses.
-fn beside(place: &Path) -> PathBuf {
+/// An unused name in the same directory.
+fn temporary_name(place: &Path) -> PathBuf {
     static NUMBER: AtomicU32 = AtomicU32::new(0);
     let number = NUMBER.fetch_add(1, Ordering::Relaxed);
     let mut name = place.as_os_str().to_owned();
@@ -161,17 +158,17 @@ fn beside(place: &Path) -> PathBuf {
     name.into()
 }
 
-/// The mode of the file that is replaced and, where this user may give files away, its owner.
+/// Copies the mode of the replaced file and, if permitted, its owner.
 fn take_after(file: &File, replaced: &Metadata) -> io::Result<()> {
     file.set_permissions(replaced.permissions())?;
     let _ = fchown(file.as_fd(), Some(replaced.uid()), Some(replaced.gid()));
     Ok(())
 }
 
-/// Renames unless the new name is taken.
+/// Renames unless the new name exists.
 fn rename_to_free(from: &Path, to: &Path) -> io::Result<()> {
     match renameat_with(CWD, from, CWD, to, RenameFlags::NOREPLACE) {
-        // The file system cannot say so; who takes the name just now loses it.
+        // The file system cannot do that atomically; a file that gets the name just now is lost.
         Err(Errno::INVAL | Errno::NOSYS) => {
             if fs::symlink_metadata(to).is_ok() {
                 return Err(io::ErrorKind::AlreadyExists.into());
@@ -182,9 +179,9 @@ fn rename_to_free(from: &Path, to: &Path) -> io::Result<()> {
     }
 }
 
-/// The standard output as a file of its own. What this process and those that it starts write to
-/// their standard output goes to standard error from then on.
-pub fn take_standard_output() -> io::Result<File> {
+/// Returns standard output as a file, and redirects the standard output of this process and its children to standard
+/// error.
+pub fn redirect_standard_output() -> io::Result<File> {
     let taken = stdio::duplicate_output()?;
     dup2_stdout(stderr())?;
     Ok(taken)
@@ -222,29 +219,29 @@ mod tests {
     fn a_file_has_its_name_once_it_is_kept() {
         let folder = Scratch::new("kept");
         let path = folder.0.join("a");
-        let mut output = OutputFile::create(&path, Existing::Kept).unwrap();
+        let mut output = OutputFile::create(&path, Existing::Keep).unwrap();
         output.write_all(b"new").unwrap();
         assert!(!path.exists());
-        output.keep().unwrap();
+        output.persist().unwrap();
         assert_eq!(fs::read(&path).unwrap(), b"new");
-        let taken = OutputFile::create(&path, Existing::Kept).unwrap_err();
+        let taken = OutputFile::create(&path, Existing::Keep).unwrap_err();
         assert_eq!(taken.kind(), io::ErrorKind::AlreadyExists);
         assert_eq!(folder.names(), ["a"]);
     }
 
     #[test]
-    fn what_is_given_up_leaves_the_old_file() {
+    fn a_dropped_file_leaves_the_old_one() {
         let folder = Scratch::new("dropped");
         let path = folder.0.join("a");
         fs::write(&path, "old").unwrap();
         fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();
-        let mut output = OutputFile::create(&path, Existing::Replaced).unwrap();
+        let mut output = OutputFile::create(&path, Existing::Replace).unwrap();
         output.write_all(b"new").unwrap();
         drop(output);
         assert_eq!(fs::read(&path).unwrap(), b"old");
-        let mut output = OutputFile::create(&path, Existing::Replaced).unwrap();
+        let mut output = OutputFile::create(&path, Existing::Replace).unwrap();
         output.write_all(b"new").unwrap();
-        output.keep().unwrap();
+        output.persist().unwrap();
         assert_eq!(fs::read(&path).unwrap(), b"new");
         assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o640);
         assert_eq!(folder.names(), ["a"]);
@@ -256,14 +253,14 @@ mod tests {
         let path = folder.0.join("a");
         for nameless in [true, false] {
             let _ = fs::remove_file(&path);
-            let mut output = OutputFile::create(&path, Existing::Kept).unwrap();
+            let mut output = OutputFile::create(&path, Existing::Keep).unwrap();
             if !nameless {
-                let name = beside(&path);
+                let name = temporary_name(&path);
                 output.file = File::create(&name).unwrap();
                 output.name = Some(name);
             }
             fs::write(&path, "theirs").unwrap();
-            assert_eq!(output.keep().unwrap_err().kind(), io::ErrorKind::AlreadyExists);
+            assert_eq!(output.persist().unwrap_err().kind(), io::ErrorKind::AlreadyExists);
             assert_eq!((fs::read(&path).unwrap(), folder.names().len()), (b"theirs".to_vec(), 1));
         }
     }
@@ -274,7 +271,7 @@ mod tests {
         let fifo = folder.0.join("fifo");
         drop(crate::command::named_pipe(&fifo, 0o600).unwrap());
         for path in [fifo.as_path(), Path::new("/dev/null"), &folder.0] {
-            for existing in [Existing::Kept, Existing::Replaced] {
+            for existing in [Existing::Keep, Existing::Replace] {
                 let error = OutputFile::create(path, existing).unwrap_err();
                 assert_eq!(error.kind(), io::ErrorKind::InvalidInput, "{}", path.display());
                 assert!(error.to_string().contains("not a regular file"), "{error}");
@@ -284,16 +281,16 @@ mod tests {
     }
 
     #[test]
-    fn a_link_keeps_leading_to_what_is_replaced() {
+    fn a_link_still_points_to_the_replaced_file() {
         let folder = Scratch::new("link");
         let (link, file) = (folder.0.join("link"), folder.0.join("file"));
         std::os::unix::fs::symlink(&file, &link).unwrap();
-        let error = OutputFile::create(&link, Existing::Replaced).unwrap_err();
+        let error = OutputFile::create(&link, Existing::Replace).unwrap_err();
         assert!(error.to_string().contains("leads nowhere"), "{error}");
         fs::write(&file, "old").unwrap();
-        let mut output = OutputFile::create(&link, Existing::Replaced).unwrap();
+        let mut output = OutputFile::create(&link, Existing::Replace).unwrap();
         output.write_all(b"new").unwrap();
-        output.keep().unwrap();
+        output.persist().unwrap();
         assert_eq!(fs::read_link(&link).unwrap(), file);
         assert_eq!(fs::read(&file).unwrap(), b"new");
     }

@@ -1,6 +1,5 @@
-//! Which pages of other processes are in memory, and on which nodes, asked in pieces: whoever
-//! walks the page tables of a process holds its mmap lock, which its own mappings wait for. And
-//! the seam where a script can stand in for the kernel.
+//! Which pages of other processes are in memory, and on which nodes, queried in pieces: walking the page tables of a
+//! process holds its mmap lock, for which its own mappings wait. The trait lets tests replace the kernel.
 
 use crate::{check, sched};
 use rustix::fs::{MemfdFlags, memfd_create};
@@ -11,47 +10,45 @@ use std::io;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::{FileExt, MetadataExt};
 
-/// Pages in one call that asks for nodes. The kernel takes the lock for 16 of them at a time.
-pub const MAX_ASKED: usize = 512;
+/// Maximum of pages in one query of nodes. The kernel takes the lock for 16 of them at a time.
+pub const MAX_QUERY: usize = 512;
 
-/// Pages that a piece finds at most: some 60 us of holding the lock.
+/// Maximum of pages in a piece: about 60 us of holding the lock.
 const PIECE_PAGES: u64 = 4096;
 
-/// Addresses that a piece spans at most, as page tables without pages are looked through too.
+/// Maximum of bytes that a piece spans, as page tables without pages are walked too.
 const PIECE_BYTES: u64 = 256 << 20;
 
-/// Pages of a piece where each page has to be read. The kernel takes the lock for 2 MiB at a time.
+/// Pages in a piece if each entry has to be read. The kernel takes the lock for 2 MiB at a time.
 const PIECE_ENTRIES: usize = 8192;
 
-/// Pages one after the other that are in memory.
+/// Consecutive pages that are in memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PageRun {
     /// Address of the first.
     pub start: u64,
-    /// Address behind the last.
+    /// Address after the last.
     pub end: u64,
-    /// Whether they are mapped as huge pages, where the kernel tells.
+    /// Whether they are mapped as huge pages, if the kernel says so.
     pub huge: Option<bool>,
 }
 
-/// Where the pages of processes are: the kernel, or a script in its place.
+/// A source of information about pages: the kernel, or a test double.
 pub trait Pages: Debug + Send + Sync {
-    /// Opens what tells which pages of a process are in memory.
+    /// Opens the list of pages of a process that are in memory.
     fn open(&self, process: u32) -> io::Result<Box<dyn Present>>;
 
-    /// The nodes of at most [`MAX_ASKED`] pages, one answer for each; none for a page that is
-    /// not there, is all zeros by default or is of a device.
+    /// The nodes of at most [`MAX_QUERY`] pages; none for a page that is not present, the zero page, or one of a device.
     fn nodes(&self, process: u32, pages: &[u64]) -> io::Result<Vec<Option<u32>>>;
 
-    /// The devices (major and minor number) of files that are made of pages from the huge page
-    /// pools and that no mount names.
+    /// The devices (major and minor number) of unnamed hugetlbfs files, which belong to no mount.
     fn pools(&self) -> Vec<(u32, u32)>;
 }
 
-/// Which pages of one process are in memory.
+/// The pages of one process that are in memory.
 pub trait Present: Debug + Send {
-    /// Adds the runs of pages from one address on, up to another; the answer is how far it came.
-    /// A call holds the lock of the process for less than a millisecond.
+    /// Adds the runs of pages between two addresses; returns the address that it reached. A call holds the lock of the
+    /// process for less than a millisecond.
     fn runs(&self, start: u64, end: u64, runs: &mut Vec<PageRun>) -> io::Result<u64>;
 }
 
@@ -79,7 +76,7 @@ impl Pages for KernelPages {
     }
 }
 
-/// The device of nameless files of one size of huge pages: that of such a file. It takes no page.
+/// The device of unnamed files with one size of huge pages, from such a file. It allocates no page.
 fn pool(size: u64) -> io::Result<(u32, u32)> {
     let size = MemfdFlags::from_bits_retain(size.trailing_zeros() << libc::MFD_HUGE_SHIFT);
     let file = File::from(memfd_create("numa", MemfdFlags::CLOEXEC | MemfdFlags::HUGETLB | size)?);
@@ -158,7 +155,7 @@ impl Pagemap {
             return_mask: HUGE,
             ..Scan::default()
         };
-        // SAFETY: the structure is that of the kernel, and the array is as long as it says.
+        // SAFETY: the structure is that of the kernel, and the array has the length in it.
         let found = check(unsafe { libc::ioctl(self.file.as_raw_fd(), PAGEMAP_SCAN, &raw mut scan) } as i64)?;
         let regions = regions.iter().take(usize::try_from(found).unwrap_or(0));
         runs.extend(regions.map(|r| PageRun {
@@ -166,7 +163,7 @@ impl Pagemap {
             end: r.end,
             huge: Some(r.categories & HUGE != 0),
         }));
-        // It says how far it came; where it does not, or came nowhere, the rest counts as looked at.
+        // The kernel returns the address that it reached; if it made no progress, the rest counts as scanned.
         Ok(if scan.walk_end > start && scan.walk_end < end { scan.walk_end } else { end })
     }
 
@@ -233,7 +230,7 @@ mod tests {
 
     impl Drop for Striped {
         fn drop(&mut self) {
-            // SAFETY: the range is this mapping, which nobody uses any more.
+            // SAFETY: the range is this mapping, to which there are no references.
             unsafe { libc::munmap(self.0.cast(), LENGTH) };
         }
     }

@@ -1,5 +1,4 @@
-//! The kernel's performance counters (`perf_event_open`), and the seam where a script can
-//! stand in for them.
+//! The kernel's performance counters (`perf_event_open`), behind a trait that tests can implement.
 
 use crate::{check, sched};
 use numakit_model::CpuSet;
@@ -9,7 +8,7 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::os::fd::{AsRawFd, FromRawFd};
 
-/// What to count: the kernel's number of a PMU, and that PMU's own code for the event.
+/// An event: the kernel's number of a PMU, and that PMU's code for the event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct PerfEvent {
     /// The PMU: content of its file `type`.
@@ -19,7 +18,7 @@ pub struct PerfEvent {
 }
 
 impl PerfEvent {
-    /// The PMU of software events, and its number.
+    /// The PMU of software events.
     pub const SOFTWARE: u32 = bindings::PERF_TYPE_SOFTWARE;
     /// The PMU of tracepoints.
     pub const TRACEPOINT: u32 = bindings::PERF_TYPE_TRACEPOINT;
@@ -34,32 +33,30 @@ impl PerfEvent {
     }
 }
 
-/// For how long a group was to count and for how long it did, in ns since it was opened. It
-/// counts less when the PMU has fewer counters than there are events.
+/// For how long a group was enabled and for how long it counted, in ns since it was opened. It counts for a part of the
+/// time if the PMU has fewer counters than there are events (multiplexing).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Times {
-    /// Was to count.
+    /// Time enabled.
     pub enabled: u64,
-    /// Did count.
+    /// Time running.
     pub running: u64,
 }
 
-/// Where counters come from: the kernel, or a script in its place.
+/// A source of counters: the kernel, or a test double.
 pub trait Counters: Debug + Send + Sync {
-    /// Opens events of everything that runs on a CPU, as one group: they count at the same
-    /// times. Takes as many of the first events as go into one group, at least one; the
-    /// answer tells how many. An error is about the first event.
+    /// Opens events for everything that runs on a CPU, as one group: they count at the same times. Takes as many of the
+    /// first events as fit into one group, at least one, and returns how many. An error is about the first event.
     fn open(&self, cpu: u32, events: &[PerfEvent]) -> io::Result<(Box<dyn EventGroup>, usize)>;
 
-    /// Makes the calling thread run on these CPUs, from where it is cheap to read what counts
-    /// there.
-    fn stay_on(&self, cpus: &CpuSet) -> io::Result<()>;
+    /// Binds the calling thread to these CPUs, where reading their counters is cheap.
+    fn pin_to(&self, cpus: &CpuSet) -> io::Result<()>;
 }
 
 /// Why an event was not opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Errno {
-    /// EACCES, EPERM: it is not permitted.
+    /// EACCES, EPERM: not permitted.
     Denied,
     /// ENOENT: there is no such PMU, or it has no such event.
     NoSuchPmu,
@@ -67,11 +64,11 @@ pub enum Errno {
     NoSupport,
     /// EINVAL: the PMU has no such event, not on this CPU, or not in this group.
     Invalid,
-    /// ENODEV, ENXIO: the CPU does not run.
+    /// ENODEV, ENXIO: the CPU is offline.
     NoDevice,
     /// EMFILE, ENFILE: too many open files.
     OpenFiles,
-    /// EBUSY: somebody else has it for himself.
+    /// EBUSY: another user has it exclusively.
     Busy,
     /// ENOSYS: the kernel has no performance events.
     NoCall,
@@ -113,18 +110,18 @@ impl Errno {
 
 /// Events that count at the same times.
 pub trait EventGroup: Debug + Send {
-    /// Puts one count per event, in their order, and tells the times. No allocation.
+    /// Writes one count per event, in their order, and returns the times. Does not allocate.
     fn read(&mut self, counts: &mut [u64]) -> io::Result<Times>;
 }
 
-/// The counters of the machine that we run on.
+/// The counters of this machine.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct KernelCounters;
 
-/// As many events as one read of a group takes.
-pub const LARGEST_GROUP: usize = 64;
+/// Maximum of events in a group, for the buffer of one read.
+pub const MAX_GROUP: usize = 64;
 
-/// Words of the answer before the counts: their number, time enabled, time running.
+/// Words before the counts in the result of a read: number of events, time enabled, time running.
 const HEAD: usize = 3;
 
 /// `PERF_EVENT_IOC_ENABLE`, which is `_IO('$', 0)`.
@@ -132,17 +129,17 @@ const ENABLE: libc::Ioctl = libc::_IO(b'$' as u32, 0);
 
 #[derive(Debug)]
 struct KernelGroup {
-    /// The leader comes first. The others only keep their events alive.
+    /// The leader comes first. The other descriptors only keep their events open.
     files: Vec<File>,
 }
 
 impl Counters for KernelCounters {
     fn open(&self, cpu: u32, events: &[PerfEvent]) -> io::Result<(Box<dyn EventGroup>, usize)> {
         let mut files: Vec<File> = Vec::new();
-        for event in events.iter().take(LARGEST_GROUP) {
+        for event in events.iter().take(MAX_GROUP) {
             match open(event, cpu, files.first()) {
                 Ok(file) => files.push(file),
-                // No more go into this group.
+                // The group is full.
                 Err(_) if !files.is_empty() => break,
                 Err(error) => return Err(error),
             }
@@ -155,7 +152,7 @@ impl Counters for KernelCounters {
         Ok((Box::new(KernelGroup { files }), taken))
     }
 
-    fn stay_on(&self, cpus: &CpuSet) -> io::Result<()> {
+    fn pin_to(&self, cpus: &CpuSet) -> io::Result<()> {
         sched::set_affinity(cpus)
     }
 }
@@ -172,25 +169,23 @@ fn open(event: &PerfEvent, cpu: u32, leader: Option<&File>) -> io::Result<File> 
         ),
         ..perf_event_attr::default()
     };
-    // The leader waits until the group is complete. An event that joins a group of another PMU
-    // (a tracepoint one of software events) while that counts would not count itself, and the
-    // times of the group would not tell.
+    // The leader is disabled until the group is complete. An event that joins a running group of another PMU (a
+    // tracepoint in a group of software events) would not count, and the times of the group would not show it.
     attr.set_disabled(u64::from(leader.is_none()));
     attr.__bindgen_anon_3.config1 = event.config[1];
     attr.__bindgen_anon_4.config2 = event.config[2];
     attr.config3 = event.config[3];
     let group = leader.map_or(-1, AsRawFd::as_raw_fd);
     let flags = u64::from(bindings::PERF_FLAG_FD_CLOEXEC);
-    // SAFETY: the attributes are as long as they say and outlive the call; a pid of -1 with a
-    // CPU means everything on that CPU.
+    // SAFETY: the attributes have the size in them and outlive the call; PID -1 with a CPU means everything on that CPU.
     let fd = check(unsafe {
         libc::syscall(libc::SYS_perf_event_open, &raw const attr, -1, cpu as i32, group, flags)
     })?;
-    // SAFETY: the descriptor is new and nobody else's.
+    // SAFETY: the descriptor is new and has no other owner.
     Ok(unsafe { File::from_raw_fd(fd as i32) })
 }
 
-/// Lets the group of this leader count.
+/// Enables the group of this leader.
 fn enable(leader: &File) -> io::Result<()> {
     // SAFETY: the descriptor is open; the call takes no pointer.
     check(unsafe { libc::ioctl(leader.as_raw_fd(), ENABLE, 0) } as i64)?;
@@ -199,14 +194,17 @@ fn enable(leader: &File) -> io::Result<()> {
 
 impl EventGroup for KernelGroup {
     fn read(&mut self, counts: &mut [u64]) -> io::Result<Times> {
-        let mut answer = [0u64; HEAD + LARGEST_GROUP];
+        let mut answer = [0u64; HEAD + MAX_GROUP];
         let length = (HEAD + self.files.len()) * size_of::<u64>();
         // SAFETY: any bytes are valid integers, and the slice covers part of the array.
         let bytes = unsafe { std::slice::from_raw_parts_mut(answer.as_mut_ptr().cast::<u8>(), length) };
         let read = (&self.files[0]).read(bytes)?;
-        // A group that fell apart, because its CPU went away, has fewer counts or none.
+        // A group whose CPU went offline has fewer counts or none.
         if read < length || answer[0] != self.files.len() as u64 {
-            return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the group of counters is gone"));
+            return Err(io::Error::new(
+                io::ErrorKind::UnexpectedEof,
+                "the group of counters no longer exists",
+            ));
         }
         counts.iter_mut().zip(&answer[HEAD..]).for_each(|(to, from)| *to = *from);
         Ok(Times { enabled: answer[1], running: answer[2] })
@@ -240,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_event_is_refused() {
+    fn an_invalid_event_is_refused() {
         let nonsense = PerfEvent::new(PerfEvent::SOFTWARE, 9999);
         assert!(KernelCounters.open(0, &[nonsense]).is_err());
         assert!(KernelCounters.open(0, &[]).is_err());

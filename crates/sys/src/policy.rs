@@ -1,16 +1,16 @@
-//! Memory policies: which nodes a process's pages come from.
+//! Memory policies: the nodes on which the kernel allocates a process's pages.
 
 use crate::check;
 use numakit_model::CpuSet;
 use numakit_model::plan::{Memory, Mode};
 use std::io;
 
-/// Room for 1024 nodes, as many as any kernel is built for.
+/// Space for 1024 nodes, the kernel's maximum.
 const WORDS: usize = 16;
-/// The kernel looks at one bit less than it is told.
+/// The kernel uses one bit less than this number.
 const BITS: libc::c_ulong = (WORDS as libc::c_ulong) * 64 + 1;
 
-/// A policy as the kernel takes it. Setting it allocates nothing.
+/// A policy as the kernel takes it. Setting it does not allocate.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MemoryPolicy {
     mode: i32,
@@ -33,12 +33,12 @@ impl MemoryPolicy {
         Self { mode, nodes: words }
     }
 
-    /// The kernel's own: the node of the thread that touches a page first.
+    /// The kernel's default: first touch.
     pub fn local() -> Self {
         Self::new(MPOL_DEFAULT, &CpuSet::new())
     }
 
-    /// From this node as long as it has some.
+    /// From this node as long as it has free memory.
     pub fn preferred(node: u32) -> Self {
         Self::new(MPOL_PREFERRED, &CpuSet::range(node, node))
     }
@@ -48,7 +48,7 @@ impl MemoryPolicy {
         Self::new(MPOL_BIND, nodes)
     }
 
-    /// The policy that a plan asks for.
+    /// The policy of a plan.
     pub fn of(memory: &Memory) -> Self {
         let mode = match memory.mode {
             Mode::Local => return Self::local(),
@@ -61,7 +61,7 @@ impl MemoryPolicy {
         Self::new(mode, &memory.nodes)
     }
 
-    /// The option of numactl that sets it; none for the kernel's own.
+    /// The option of numactl that sets it; none for the default.
     pub fn numactl(&self) -> Option<String> {
         let option = match self.mode {
             MPOL_PREFERRED => "--preferred",
@@ -76,29 +76,28 @@ impl MemoryPolicy {
         Some(format!("{option}={}", nodes.collect::<CpuSet>()))
     }
 
-    /// Makes it the policy of the calling thread; what it starts inherits it, also over exec.
+    /// Sets it for the calling thread; children inherit it, also across exec.
     pub fn set(&self) -> io::Result<()> {
         let (nodes, bits) = match self.mode {
             MPOL_DEFAULT => (std::ptr::null(), 0),
             _ => (self.nodes.as_ptr(), BITS),
         };
-        // SAFETY: the mask is as long as said.
+        // SAFETY: the mask has this length.
         check(unsafe { libc::syscall(libc::SYS_set_mempolicy, self.mode, nodes, bits) }).map(drop)
     }
 
     /// The policy of the calling thread.
     pub fn current() -> io::Result<Self> {
         let (mut mode, mut nodes) = (0i32, [0u64; WORDS]);
-        // SAFETY: both places outlive the call, and the mask is as long as said.
+        // SAFETY: both variables outlive the call, and the mask has this length.
         check(unsafe {
             libc::syscall(libc::SYS_get_mempolicy, &raw mut mode, nodes.as_mut_ptr(), BITS - 1, 0, 0)
         })?;
-        // Flags of the mode are in its upper bits.
+        // The upper bits are flags.
         Ok(Self { mode, nodes })
     }
 
-    /// Whether the kernel takes it here and now: it is tried on the calling thread, which has
-    /// its own again afterwards.
+    /// Whether the kernel accepts it: sets it for the calling thread, then restores the previous one.
     pub fn attempt(&self) -> io::Result<()> {
         let before = Self::current()?;
         self.set()?;

@@ -6,22 +6,21 @@ use std::io;
 use std::os::fd::BorrowedFd;
 use std::time::Duration;
 
-/// Waits until one of the descriptors can be read (or was closed), or the time is over.
-/// One answer per descriptor; all false after the time. Interruptions by signals count as
-/// the end of the time.
+/// Waits until one of the descriptors is readable (or closed), or the timeout. One result per descriptor; all false
+/// after the timeout or a signal.
 pub fn readable(fds: &[BorrowedFd<'_>], timeout: Option<Duration>) -> io::Result<Vec<bool>> {
     wait(fds, PollFlags::IN, timeout)
 }
 
-/// Waits until the descriptor takes 4,096 bytes at least (or nobody reads any more), or the time
-/// is over: false. Interruptions by signals count as the end of the time.
+/// Waits until the descriptor accepts at least 4,096 bytes (or its reader has closed it); false after the timeout or a
+/// signal.
 pub fn writable(fd: BorrowedFd<'_>, timeout: Duration) -> io::Result<bool> {
     Ok(wait(&[fd], PollFlags::OUT, Some(timeout))?.contains(&true))
 }
 
 fn wait(fds: &[BorrowedFd<'_>], events: PollFlags, timeout: Option<Duration>) -> io::Result<Vec<bool>> {
     let mut polled: Vec<PollFd<'_>> = fds.iter().map(|fd| PollFd::from_borrowed_fd(*fd, events)).collect();
-    // A time that the kernel cannot count to never comes.
+    // A timeout that is too large for the kernel is infinite.
     let timeout = timeout.and_then(|timeout| Timespec::try_from(timeout).ok());
     match poll(&mut polled, timeout.as_ref()) {
         Ok(_) => Ok(polled.iter().map(|p| !p.revents().is_empty()).collect()),

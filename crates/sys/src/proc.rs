@@ -1,6 +1,5 @@
-//! Typed readers of /proc below a [`SysRoot`]: the only place that knows where the files of
-//! processes and threads are and how their lines look. The parsers take bytes or text and return
-//! values, so that a caller with a buffer of its own uses the same ones.
+//! Typed readers of /proc below a [`SysRoot`]: only this module knows the paths and formats of the files of processes
+//! and threads. The parsers take bytes or text and return values, for callers with their own buffers.
 
 pub mod cgroup;
 mod environment;
@@ -17,7 +16,7 @@ pub use status::TaskStatus;
 
 use crate::{ReadError, RootFile, SysRoot};
 
-/// The folder of all processes.
+/// The directory of all processes.
 const FOLDER: &str = "/proc";
 
 /// The directory of a process, or of one of its threads: both have the same files.
@@ -34,7 +33,7 @@ impl<'a> TaskDir<'a> {
         Self { root, path: format!("{FOLDER}/{pid}"), pid: Some(pid) }
     }
 
-    /// Of the process that reads; in a capture, of the one that captured.
+    /// Of this process; in a capture, of the process that made it.
     pub fn own(root: &'a SysRoot) -> Self {
         Self { root, path: format!("{FOLDER}/self"), pid: None }
     }
@@ -59,7 +58,7 @@ impl<'a> TaskDir<'a> {
         self.root.exists(&self.path(file))
     }
 
-    /// A file as it is.
+    /// The bytes of a file.
     pub fn bytes(&self, file: &str) -> Result<Vec<u8>, ReadError> {
         self.root.bytes(&self.path(file))
     }
@@ -91,37 +90,36 @@ impl<'a> TaskDir<'a> {
         self.bytes("environ").map(Variables::new)
     }
 
-    /// Its threads in rising order, the main thread first: numbers wrap around.
+    /// Its threads in ascending order, except that the main thread is first: TIDs wrap around.
     pub fn threads(&self) -> Result<Vec<u32>, ReadError> {
         let mut threads = numbers_in(self.root, &self.path("task"))?;
         threads.sort_by_key(|tid| (Some(*tid) != self.pid, *tid));
         Ok(threads)
     }
 
-    /// How many threads the process has, where that takes no list: the kernel counts them as links
-    /// of a folder. None below any root but this machine.
+    /// How many threads the process has, from the link count of a directory. Only on this machine.
     pub fn thread_count(&self) -> Option<u64> {
         self.root.links(&self.path("task"))?.checked_sub(2)
     }
 
-    /// The children of this thread; an error where the kernel does not list them.
+    /// The children of this thread; an error if the kernel does not list them.
     pub fn children(&self) -> Result<Vec<u32>, ReadError> {
         let text = self.text("children")?;
         Ok(text.split_ascii_whitespace().filter_map(|word| word.parse().ok()).collect())
     }
 }
 
-/// All processes, in rising order.
+/// All processes, in ascending order.
 pub fn processes(root: &SysRoot) -> Result<Vec<u32>, ReadError> {
     numbers_in(root, FOLDER)
 }
 
-/// The number of the process that reads, in the pid namespace of this /proc.
+/// The PID of this process, in the PID namespace of this /proc.
 pub fn own_pid(root: &SysRoot) -> Option<u32> {
     root.link("/proc/self").ok()?.parse().ok()
 }
 
-/// The pid namespace of the process that reads: the number in `pid:[4026531836]`.
+/// The PID namespace of this process: the number in `pid:[4026531836]`.
 pub fn pid_namespace(root: &SysRoot) -> Option<u64> {
     namespace(root, "pid")
 }
@@ -132,14 +130,14 @@ pub fn namespace(root: &SysRoot, kind: &str) -> Option<u64> {
     link.strip_prefix(kind)?.strip_prefix(":[")?.strip_suffix(']')?.parse().ok()
 }
 
-/// The names in a folder that are numbers, in rising order.
+/// The names in a directory that are numbers, in ascending order.
 fn numbers_in(root: &SysRoot, folder: &str) -> Result<Vec<u32>, ReadError> {
     let mut numbers: Vec<u32> = root.list(folder)?.iter().filter_map(|name| name.parse().ok()).collect();
     numbers.sort_unstable();
     Ok(numbers)
 }
 
-/// A name that anybody chose, fit for a terminal.
+/// A name from an untrusted source, made printable on a terminal.
 pub fn printable(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).chars().map(|c| if c.is_control() { '?' } else { c }).collect()
 }

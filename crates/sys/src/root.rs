@@ -1,5 +1,5 @@
-//! Where /sys and /proc are read from: this machine, a directory, or an archive. With any
-//! root but the host, nothing of the host is ever read.
+//! The source of /sys and /proc: this machine, a directory, or an archive. With any other root than the host, nothing
+//! of the host is read.
 
 pub mod archive;
 mod directory;
@@ -17,15 +17,15 @@ use std::sync::{Arc, Mutex};
 use thiserror::Error;
 pub use tree::FileTree;
 
-/// A file of the root that could not be read.
+/// A file of the root cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("{path}: {reason}")]
 pub struct ReadError {
     /// Path below the root.
     pub path: String,
-    /// What the system said.
+    /// The system's error.
     pub reason: String,
-    /// Its class.
+    /// The kind of error.
     pub kind: io::ErrorKind,
 }
 
@@ -39,12 +39,12 @@ impl ReadError {
         Self { path: path.to_owned(), reason, kind: error.kind() }
     }
 
-    /// What was read makes no sense.
+    /// The content is malformed.
     pub(crate) fn invalid(path: &str, reason: &str) -> Self {
         Self { path: path.to_owned(), reason: reason.to_owned(), kind: io::ErrorKind::InvalidData }
     }
 
-    /// The file is not there, as opposed to unreadable.
+    /// The file does not exist, as opposed to unreadable.
     pub fn is_missing(&self) -> bool {
         self.kind == io::ErrorKind::NotFound
     }
@@ -56,7 +56,7 @@ impl std::convert::From<ReadError> for io::Error {
     }
 }
 
-/// The place that all paths start from. Cheap to clone; clones share the same place.
+/// The root of all paths. Cheap to clone; clones share the same root.
 #[derive(Debug, Clone)]
 pub struct SysRoot {
     place: Arc<Place>,
@@ -73,7 +73,7 @@ enum Place {
     Tree(Mutex<FileTree>),
 }
 
-/// The largest file that is read whole, in bytes.
+/// The largest file that is read completely, in bytes.
 const MAX_FILE: usize = 64 << 20;
 
 impl SysRoot {
@@ -86,8 +86,8 @@ impl SysRoot {
         }
     }
 
-    /// A directory that holds `sys` and `proc` (or one folder that does), or an archive of
-    /// such a directory: tar, plain or packed with gzip, bzip2 or zstd.
+    /// A directory with `sys` and `proc` (or with one subdirectory that has them), or an archive of such a directory: tar,
+    /// plain or compressed with gzip, bzip2 or zstd.
     pub fn open(path: &Path) -> io::Result<Self> {
         let name = path.display().to_string();
         let place = if path.is_dir() {
@@ -98,7 +98,7 @@ impl SysRoot {
         Ok(Self::of(place, name))
     }
 
-    /// Files held in memory, which tests may change while somebody reads.
+    /// Files in memory, which tests may change while they are read.
     pub fn of_tree(tree: FileTree) -> Self {
         Self::of(Place::Tree(Mutex::new(tree)), "memory".to_owned())
     }
@@ -107,7 +107,7 @@ impl SysRoot {
         Self { place: Arc::new(place), name, touched: None, counters: None, pages: None }
     }
 
-    /// The same place with these performance counters.
+    /// The same root with these performance counters.
     pub fn with_counters(self, counters: Arc<dyn Counters>) -> Self {
         Self { counters: Some(counters), ..self }
     }
@@ -117,28 +117,28 @@ impl SysRoot {
         self.counters.as_ref()
     }
 
-    /// The same place with processes whose pages can be asked for.
+    /// The same root with this source of pages.
     pub fn with_pages(self, pages: Arc<dyn Pages>) -> Self {
         Self { pages: Some(pages), ..self }
     }
 
-    /// Where the pages of processes are; a capture has no processes.
+    /// The source of pages of processes; a capture has none.
     pub fn pages(&self) -> Option<&Arc<dyn Pages>> {
         self.pages.as_ref()
     }
 
-    /// The same place, keeping a list of every path that is looked at.
+    /// The same root, which records every path that is accessed.
     pub fn traced(&self) -> Self {
         Self { touched: Some(Arc::default()), ..self.clone() }
     }
 
-    /// Paths that were looked at since [`SysRoot::traced`].
+    /// Paths that were accessed since [`SysRoot::traced`].
     pub fn touched(&self) -> Vec<String> {
         let Some(touched) = &self.touched else { return Vec::new() };
         lock(touched).iter().cloned().collect()
     }
 
-    /// Whether this is the machine that we run on.
+    /// Whether this is the root of this machine.
     pub fn is_host(&self) -> bool {
         matches!(*self.place, Place::Host)
     }
@@ -148,14 +148,14 @@ impl SysRoot {
         &self.name
     }
 
-    /// Changes the files of a root in memory; nothing happens to other roots.
+    /// Changes the files of a root in memory; does nothing to other roots.
     pub fn change(&self, change: impl FnOnce(&mut FileTree)) {
         if let Place::Tree(tree) = &*self.place {
             change(&mut lock(tree));
         }
     }
 
-    /// Opens a file to be read again and again.
+    /// Opens a file to read it repeatedly.
     pub fn source(&self, path: &str) -> Result<RootFile, ReadError> {
         self.touch(path);
         let from = match &*self.place {
@@ -178,9 +178,8 @@ impl SysRoot {
         Ok(content)
     }
 
-    /// Reads a file of /sys into the front of the buffer, in one go and without allocating: the
-    /// kernel gives such a file whole. Returns how much was read; all of the buffer means that
-    /// there may be more.
+    /// Reads a file of /sys into the buffer, with one call and without allocating: the kernel returns such a file
+    /// completely. Returns the length; if the buffer is full, there may be more.
     pub fn front(&self, path: &str, buffer: &mut [u8]) -> Result<usize, ReadError> {
         self.touch(path);
         let read = match &*self.place {
@@ -220,7 +219,7 @@ impl SysRoot {
         Ok(names)
     }
 
-    /// Where a symbolic link points, as it is written in the link.
+    /// The target of a symbolic link, as written in it.
     pub fn link(&self, path: &str) -> Result<String, ReadError> {
         self.touch(path);
         let target = match &*self.place {
@@ -231,7 +230,7 @@ impl SysRoot {
         target.map_err(|e| ReadError::new(path, &e))
     }
 
-    /// Whether a file or directory is there (a dangling link is not).
+    /// Whether a file or directory exists (a dangling link does not).
     pub fn exists(&self, path: &str) -> bool {
         self.touch(path);
         match &*self.place {
@@ -241,7 +240,7 @@ impl SysRoot {
         }
     }
 
-    /// How many links a folder has, which kernels use as a count; only this machine has them.
+    /// The link count of a directory, which kernels use for counts; only on this machine.
     pub fn links(&self, path: &str) -> Option<u64> {
         self.touch(path);
         match &*self.place {
@@ -257,7 +256,7 @@ impl SysRoot {
     }
 }
 
-/// A file of the root that is read again and again.
+/// A file of the root that is read repeatedly.
 #[derive(Debug)]
 pub struct RootFile {
     path: String,
@@ -276,8 +275,7 @@ impl RootFile {
         &self.path
     }
 
-    /// Replaces the buffer's content by the file's present content, to its end. Allocates
-    /// only when the file outgrows the buffer.
+    /// Replaces the buffer's content by the file's present content. Allocates only if the file is larger than the buffer.
     pub fn read(&mut self, buffer: &mut Vec<u8>) -> Result<(), ReadError> {
         let result = match &self.from {
             From::File(file) => read_to_end(file, buffer),
@@ -292,8 +290,7 @@ impl RootFile {
         result.map_err(|e| ReadError::new(&self.path, &e))
     }
 
-    /// Reads on from a place, as much as the system gives in one go; 0 is the end. So a file
-    /// that is long or slow is read in parts.
+    /// Reads from an offset with one call; 0 is the end. So a long or slow file is read in parts.
     pub fn read_at(&self, buffer: &mut [u8], offset: u64) -> Result<usize, ReadError> {
         let result = match &self.from {
             From::File(file) => file.read_at(buffer, offset),
@@ -312,11 +309,10 @@ impl RootFile {
     }
 }
 
-/// Reads from the start until the system says that nothing follows: files of /proc give at
-/// most a page a call.
+/// Reads from the start until a read returns nothing: files of /proc return at most a page per call.
 fn read_to_end(file: &File, buffer: &mut Vec<u8>) -> io::Result<()> {
     let mut filled = 0;
-    // All of the capacity is kept initialised, so that a read needs no clearing.
+    // All of the capacity stays initialised, so that a read needs no clearing.
     buffer.resize(buffer.capacity().max(4096 + 1024), 0);
     loop {
         if filled == buffer.len() {

@@ -1,4 +1,4 @@
-//! Where and how urgently the calling thread runs.
+//! CPU masks, scheduling classes and limits.
 
 use crate::check;
 use numakit_model::CpuSet;
@@ -7,7 +7,7 @@ use rustix::thread::set_current_timer_slack;
 use std::io;
 use std::num::NonZeroU64;
 
-// Room for 16,384 CPUs; the kernel refuses masks shorter than its own. That of rustix has 1,024.
+// Space for 16,384 CPUs; the kernel refuses masks that are shorter than its own. The one of rustix has 1,024.
 const MASK_WORDS: usize = 256;
 
 /// The CPUs that the calling thread may run on.
@@ -18,7 +18,7 @@ pub fn affinity() -> io::Result<CpuSet> {
 /// The CPUs that this thread of any process may run on; 0 is the calling one.
 pub fn affinity_of(thread: u32) -> io::Result<CpuSet> {
     let mut mask = [0u64; MASK_WORDS];
-    // SAFETY: the buffer is as long as said.
+    // SAFETY: the buffer has this length.
     let bytes = check(unsafe {
         libc::syscall(libc::SYS_sched_getaffinity, thread, size_of_val(&mask), mask.as_mut_ptr())
     })?;
@@ -32,26 +32,26 @@ pub fn affinity_of(thread: u32) -> io::Result<CpuSet> {
     Ok(cpus)
 }
 
-/// Confines the calling thread to these CPUs.
+/// Binds the calling thread to these CPUs.
 pub fn set_affinity(cpus: &CpuSet) -> io::Result<()> {
     set_affinity_of(0, cpus)
 }
 
-/// Confines a thread of any process to these CPUs; 0 is the calling one.
+/// Binds a thread of any process to these CPUs; 0 is the calling one.
 pub fn set_affinity_of(thread: u32, cpus: &CpuSet) -> io::Result<()> {
     let mut mask = [0u64; MASK_WORDS];
     for cpu in cpus.iter().filter(|&c| (c as usize) < MASK_WORDS * 64) {
         mask[cpu as usize / 64] |= 1 << (cpu % 64);
     }
-    // SAFETY: the buffer is as long as said.
+    // SAFETY: the buffer has this length.
     check(unsafe {
         libc::syscall(libc::SYS_sched_setaffinity, thread as i32, size_of_val(&mask), mask.as_ptr())
     })
     .map(drop)
 }
 
-/// Gives the calling thread the lowest real-time priority (SCHED_FIFO 1), which is above
-/// every normal thread. Children started from it are normal again.
+/// Gives the calling thread the lowest real-time priority (SCHED_FIFO 1), above all normal threads. Its children are
+/// normal again.
 pub fn set_realtime() -> io::Result<()> {
     let param = libc::sched_param { sched_priority: 1 };
     let policy = libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK;
@@ -101,7 +101,7 @@ pub fn page_size() -> u64 {
     unsafe { libc::sysconf(libc::_SC_PAGESIZE) as u64 }
 }
 
-/// Ticks a second in /proc/stat (USER_HZ).
+/// Ticks per second in /proc/stat (USER_HZ).
 pub fn ticks_per_second() -> u64 {
     // SAFETY: no precondition.
     unsafe { libc::sysconf(libc::_SC_CLK_TCK) as u64 }

@@ -1,17 +1,16 @@
-//! Signals as something to read, and the default for broken pipes.
+//! Reading signals, and the handling of SIGPIPE and SIGXFSZ.
 
 use crate::check;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// A signal that came in.
+/// A received signal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Signal {
     /// Its number.
     pub number: i32,
-    /// True when a process sent it to us alone; false when the kernel did, as for a key
-    /// pressed on the terminal, which the whole process group gets.
+    /// Whether a process sent it; the kernel's, as for a key on the terminal, go to the whole process group.
     pub from_process: bool,
 }
 
@@ -31,18 +30,18 @@ impl Signals {
         if error != 0 {
             return Err(io::Error::from_raw_os_error(error));
         }
-        // SAFETY: the set is initialised; the new descriptor belongs to nobody else.
+        // SAFETY: the set is initialised; the new descriptor has no other owner.
         let fd = check(unsafe { libc::signalfd(-1, &set, libc::SFD_CLOEXEC | libc::SFD_NONBLOCK) } as i64)?;
         // SAFETY: as above.
         Ok(Self { fd: unsafe { OwnedFd::from_raw_fd(fd as i32) } })
     }
 
-    /// The next signal that came in, if any.
+    /// The next signal, if any.
     pub fn next(&self) -> Option<Signal> {
         // SAFETY: all zero bytes are a valid value of this plain structure.
         let mut info: libc::signalfd_siginfo = unsafe { std::mem::zeroed() };
         let size = size_of::<libc::signalfd_siginfo>();
-        // SAFETY: the buffer is as long as said.
+        // SAFETY: the buffer has this length.
         let got = unsafe { libc::read(self.fd.as_raw_fd(), (&raw mut info).cast(), size) };
         (got == size as isize)
             .then_some(Signal { number: info.ssi_signo as i32, from_process: info.ssi_code <= 0 })
@@ -77,9 +76,9 @@ fn set_of(signals: impl Iterator<Item = i32>) -> libc::sigset_t {
 
 /// Interrupt from the keyboard.
 pub const INTERRUPT: i32 = libc::SIGINT;
-/// Polite request to end.
+/// Request to terminate.
 pub const TERMINATE: i32 = libc::SIGTERM;
-/// The terminal went away.
+/// The terminal was closed.
 pub const HANGUP: i32 = libc::SIGHUP;
 /// A child process ended.
 pub const CHILD: i32 = libc::SIGCHLD;

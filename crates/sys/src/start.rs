@@ -1,4 +1,4 @@
-//! Starting a program with everything that it gets from us between fork and exec.
+//! Starting a program with the settings that are applied between fork and exec.
 
 use crate::check;
 use crate::huge_pages::HugePages;
@@ -14,7 +14,7 @@ use std::os::fd::{BorrowedFd, RawFd};
 use std::path::PathBuf;
 use std::{fmt, io};
 
-/// What a program is started with. What is not said stays as it is here.
+/// A program with its settings. Settings that are none are inherited from this process.
 #[derive(Debug, Clone, Default)]
 pub struct PreparedCommand {
     /// The program's file.
@@ -23,9 +23,9 @@ pub struct PreparedCommand {
     pub words: Vec<OsString>,
     /// All of its environment.
     pub environment: Vec<(OsString, OsString)>,
-    /// A variable in addition, whose value is the number of the started process.
+    /// An additional variable whose value is the PID of the started process.
     pub process_variable: Option<&'static str>,
-    /// Where it begins, of the CPUs that it may run on: what the kernel sets up for it is there then.
+    /// The CPUs on which it starts: the kernel allocates what it sets up there.
     pub first: Option<CpuSet>,
     /// The CPUs that it may run on.
     pub cpus: Option<CpuSet>,
@@ -36,15 +36,15 @@ pub struct PreparedCommand {
     pub cgroup: Option<RawFd>,
     /// Where its memory comes from.
     pub memory: Option<MemoryPolicy>,
-    /// How it is scheduled.
+    /// The scheduling class.
     pub scheduler: Option<Scheduler>,
-    /// Nanoseconds that its timers may be late.
+    /// The timer slack in nanoseconds.
     pub timer_slack: Option<u64>,
-    /// Whether the kernel gives it huge pages by itself.
+    /// When the kernel gives it huge pages.
     pub huge_pages: Option<HugePages>,
-    /// The largest stack of its main thread, and the default for others, in bytes.
+    /// The stack limit of its main thread, and the default of other threads, in bytes.
     pub stack: Option<u64>,
-    /// What it and all that it starts are told by, if this can be had: see [`crate::tag`].
+    /// The tag of it and its descendants; set if possible: see [`crate::tag`].
     pub tag: Option<u64>,
 }
 
@@ -53,13 +53,13 @@ pub struct PreparedCommand {
 pub enum Scheduler {
     /// The usual one.
     Other,
-    /// Long time slices, for what computes and never waits.
+    /// For programs that compute and do not wait.
     Batch,
-    /// Only what nobody else wants.
+    /// Only while no other thread wants the CPU.
     Idle,
     /// Real-time with this priority, until it waits.
     Fifo(u32),
-    /// Real-time with this priority, in turn with its equals.
+    /// Real-time with this priority, in time slices with others of the same priority.
     RoundRobin(u32),
 }
 
@@ -82,7 +82,7 @@ impl Scheduler {
     }
 }
 
-/// What is done between fork and exec.
+/// Steps between fork and exec.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stage {
     /// The control group.
@@ -124,32 +124,32 @@ impl fmt::Display for Stage {
             Self::TimerSlack => "its timer slack cannot be set",
             Self::HugePages => "its use of huge pages cannot be set",
             Self::Stack => "the limit of its stack cannot be set",
-            Self::Descriptor => "its descriptor cannot be handed over",
+            Self::Descriptor => "the descriptor of its locks cannot be inherited",
         })
     }
 }
 
-/// Something between fork and exec that failed; found inside the [`io::Error`] of
-/// [`PreparedCommand::spawn`]. Without it, the program itself could not be started.
+/// A step between fork and exec that failed; in the [`io::Error`] of [`PreparedCommand::spawn`]. Errors without it are
+/// those of exec.
 #[derive(Debug)]
-pub struct Failed {
-    /// What failed.
+pub struct FailedStep {
+    /// The step.
     pub stage: Stage,
-    /// Why.
+    /// The error.
     pub error: io::Error,
-    /// What to do.
+    /// The fix.
     pub fix: String,
 }
 
-impl fmt::Display for Failed {
+impl fmt::Display for FailedStep {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {}; {}", self.stage, self.error, self.fix)
     }
 }
 
-impl std::error::Error for Failed {}
+impl std::error::Error for FailedStep {}
 
-/// The child reports by one number: the error in its lower half, the stage (from 1) above.
+/// The child returns one number: the errno in its lower half, the stage (from 1) above.
 const HALF: u32 = 16;
 
 impl Stage {
@@ -161,17 +161,16 @@ impl Stage {
 }
 
 impl PreparedCommand {
-    /// Starts it as a child, and returns the child's number. Its signals and
-    /// streams are those that this process was started with. An error has [`Failed`] in it where not the program but
-    /// something that it was to get is the reason.
+    /// Starts it as a child, and returns the child's PID. It inherits the signals and streams that this process was started
+    /// with. An error contains [`FailedStep`] if a setting could not be applied.
     pub fn spawn(&self) -> io::Result<u32> {
-        self.image()?.start(|| self.prepare()).map_err(|error| self.told(error))
+        self.image()?.start(|| self.prepare()).map_err(|error| self.decode(error))
     }
 
-    /// Becomes the program, in place of this process; returns only where that fails.
+    /// Replaces this process by the program; returns only if that fails.
     pub fn exec(&self) -> io::Error {
         match self.image() {
-            Ok(image) => self.told(image.exec(|| self.prepare())),
+            Ok(image) => self.decode(image.exec(|| self.prepare())),
             Err(error) => error,
         }
     }
@@ -180,14 +179,14 @@ impl PreparedCommand {
         Image::new(&self.file, &self.words, &self.environment, self.process_variable)
     }
 
-    /// What the child's number means.
-    fn told(&self, error: io::Error) -> io::Error {
+    /// The error for the child's number.
+    fn decode(&self, error: io::Error) -> io::Error {
         let number = error.raw_os_error().unwrap_or_default();
         let stage = usize::try_from(number >> HALF).ok().and_then(|at| at.checked_sub(1));
         match stage.and_then(|at| STAGES.get(at)) {
             Some(&stage) => {
                 let error = io::Error::from_raw_os_error(number & 0xffff);
-                io::Error::new(error.kind(), Failed { stage, error, fix: self.fix(stage) })
+                io::Error::new(error.kind(), FailedStep { stage, error, fix: self.fix(stage) })
             }
             None => error,
         }
@@ -199,24 +198,23 @@ impl PreparedCommand {
                 Some(Scheduler::Fifo(level) | Scheduler::RoundRobin(level)) => {
                     return format!("real-time needs root, CAP_SYS_NICE or 'ulimit -r {level}'");
                 }
-                _ => "leave --sched out",
+                _ => "omit --sched",
             },
             Stage::Cpus => {
                 let cpus = self.cpus.as_ref().map(ToString::to_string).unwrap_or_default();
                 return format!("CPUs {cpus} may have gone offline, or a cpuset changed; try again");
             }
-            Stage::Cgroup => "leave --isolate out",
+            Stage::Cgroup => "omit --isolate",
             Stage::Memory => "a node may have gone offline, or a cpuset changed; try again",
-            Stage::Stack => "ask for a smaller --stack",
-            Stage::TimerSlack => "leave --slack out",
-            Stage::HugePages => "leave --thp out",
+            Stage::Stack => "give a smaller --stack",
+            Stage::TimerSlack => "omit --slack",
+            Stage::HugePages => "omit --thp",
             Stage::Descriptor => "try again, or use --share",
         };
         fix.to_owned()
     }
 
-    /// Runs in the child: everything that is not the program itself. Only system calls are made,
-    /// and nothing is allocated.
+    /// Applies the settings in the child. Makes only system calls and does not allocate.
     fn prepare(&self) -> io::Result<()> {
         let stage = |stage: Stage, result: io::Result<()>| result.map_err(|error| stage.report(&error));
         if let Some(group) = self.cgroup {
@@ -238,7 +236,7 @@ impl PreparedCommand {
             stage(Stage::Scheduler, scheduler.set())?;
         }
         if let Some(first) = &self.first {
-            // Going there is worth something, and not going there costs no more than that.
+            // Starting there is an optimisation, so failing is not an error.
             let _ = crate::sched::set_affinity(first);
         }
         if let Some(cpus) = &self.cpus {
@@ -251,17 +249,17 @@ impl PreparedCommand {
             let _ = crate::tag::set(tag);
         }
         if let Some(descriptor) = self.descriptor {
-            // SAFETY: who asked for it keeps it open until the program has it.
+            // SAFETY: the caller keeps it open until exec.
             let kept = fcntl_setfd(unsafe { BorrowedFd::borrow_raw(descriptor) }, FdFlags::empty());
             stage(Stage::Descriptor, kept.map_err(io::Error::from))?;
         }
-        crate::inherited::give_back()
+        crate::inherited::restore()
     }
 }
 
-/// Writing 0 moves the writer.
+/// Moves this process into the group.
 fn enter(group: RawFd) -> io::Result<()> {
-    // SAFETY: who asked for it keeps the group's file open until the program has begun.
+    // SAFETY: the caller keeps the group's file open until exec.
     write(unsafe { BorrowedFd::borrow_raw(group) }, b"0")?;
     Ok(())
 }
@@ -270,8 +268,8 @@ fn limit_stack(bytes: u64) -> io::Result<()> {
     Ok(setrlimit(Resource::Stack, Rlimit { current: Some(bytes), ..getrlimit(Resource::Stack) })?)
 }
 
-/// The largest stack that this process may ask for, in bytes; none where it is not limited.
-pub fn largest_stack() -> Option<u64> {
+/// The hard limit of stacks in bytes; none if unlimited.
+pub fn max_stack() -> Option<u64> {
     getrlimit(Resource::Stack).maximum
 }
 
@@ -290,7 +288,7 @@ mod tests {
         }
     }
 
-    /// What a shell with this start writes to a file that it is given as `$OUT`.
+    /// What a shell with these settings writes to the file `$OUT`.
     fn written(mut start: PreparedCommand, name: &str) -> String {
         let path = std::env::temp_dir().join(format!("numakit-start-{name}-{}", std::process::id()));
         start.environment.push(("OUT".into(), path.clone().into()));
@@ -302,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn where_a_program_begins_it_need_not_stay() {
+    fn a_program_may_leave_its_first_cpu() {
         let allowed = crate::sched::affinity().unwrap();
         let last = allowed.last().unwrap();
         let start = PreparedCommand {
@@ -312,13 +310,13 @@ mod tests {
         };
         let text = written(start, "first");
         assert!(text.contains(&format!("Cpus_allowed_list:\t{allowed}\n")), "{text}");
-        // A CPU that it may not use keeps it from nothing.
+        // A CPU that it may not use is not an error.
         let start = PreparedCommand { first: Some(CpuSet::range(8191, 8191)), ..shell("echo ran >$OUT") };
         assert_eq!(written(start, "nowhere"), "ran\n");
     }
 
     #[test]
-    fn a_program_gets_what_it_is_started_with() {
+    fn a_program_gets_its_settings() {
         let cpu = crate::sched::affinity().unwrap().last().unwrap();
         let start = PreparedCommand {
             cpus: Some(CpuSet::range(cpu, cpu)),
@@ -343,10 +341,10 @@ mod tests {
     }
 
     #[test]
-    fn what_failed_is_told_by_its_name() {
+    fn an_error_names_the_failed_step() {
         let failed = |start: PreparedCommand| {
             let error = start.spawn().unwrap_err();
-            error.get_ref().and_then(|e| e.downcast_ref::<Failed>()).map(|f| f.stage)
+            error.get_ref().and_then(|e| e.downcast_ref::<FailedStep>()).map(|f| f.stage)
         };
         let none = Some(CpuSet::range(16_000, 16_000));
         assert_eq!(failed(PreparedCommand { cpus: none, ..shell("true") }), Some(Stage::Cpus));

@@ -1,6 +1,5 @@
-//! Standard output and standard error: the only way in which the program prints. What cannot be
-//! written to standard output is an error of its own kind; what cannot be said on standard error
-//! has nobody left to say it to.
+//! Standard output and standard error: the only way in which the program prints. A failed write to standard output is
+//! an error of its own type; a failed write to standard error is ignored.
 
 use crate::{inherited, poll};
 use std::fmt::Display;
@@ -11,10 +10,10 @@ use std::os::fd::{AsFd, FromRawFd};
 use std::time::Duration;
 use thiserror::Error;
 
-/// How long a look at an output takes that does not wait by itself; then comes the next one.
+/// How long one poll of a non-blocking output waits.
 const WAIT: Duration = Duration::from_secs(3600);
 
-/// Standard output took no more.
+/// A write to standard output failed.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("cannot write to standard output: {reason}; {fix}")]
 pub struct OutputError {
@@ -24,8 +23,8 @@ pub struct OutputError {
 }
 
 impl OutputError {
-    /// Whoever read the output went away. That is no news to anybody.
-    pub fn reader_left(&self) -> bool {
+    /// The reader has closed the output, which needs no message.
+    pub fn is_closed_by_reader(&self) -> bool {
         self.kind == ErrorKind::BrokenPipe
     }
 
@@ -47,7 +46,7 @@ impl From<io::Error> for OutputError {
     }
 }
 
-/// Prints a text whole.
+/// Prints a text.
 pub fn print(text: impl Display) -> Result<(), OutputError> {
     let mut output = Stdout::default();
     match output.write_all(text.to_string().as_bytes()) {
@@ -56,36 +55,36 @@ pub fn print(text: impl Display) -> Result<(), OutputError> {
     }
 }
 
-/// Says on standard error what went wrong, as a line that names this program.
+/// Prints a line with the name of this program to standard error.
 pub fn note(what: impl Display) {
     say(format_args!("numa: {what}\n"));
 }
 
-/// Writes to standard error as it is, at once.
+/// Prints a text to standard error, unbuffered.
 pub fn say(text: impl Display) {
-    // One call of the system a text, so that lines of several processes do not mix.
+    // One system call per text, so that lines of several processes do not mix.
     let _ = File::write_all(&mut standard(libc::STDERR_FILENO), text.to_string().as_bytes());
 }
 
-/// That standard output can be written to, as far as that is known without writing.
+/// An error if standard output is known to be closed or unwritable.
 pub fn check() -> Result<(), OutputError> {
     if inherited::without_output() { Err(OutputError::closed()) } else { Ok(()) }
 }
 
-/// Standard output under a descriptor of its own.
+/// A duplicate of standard output.
 pub(crate) fn duplicate_output() -> io::Result<File> {
     check().map_err(io::Error::other)?;
     standard(libc::STDOUT_FILENO).try_clone()
 }
 
-/// Standard output to write to, not buffered.
+/// Standard output, unbuffered.
 #[derive(Debug, Default)]
 pub struct Stdout {
     failure: Option<OutputError>,
 }
 
 impl Stdout {
-    /// Why the last write failed: writers of formats pass on no more than that one did.
+    /// The error of the last write: writers of formats do not pass it on.
     pub fn failure(&self) -> Option<OutputError> {
         self.failure.clone()
     }
@@ -95,7 +94,7 @@ impl Stdout {
         let mut file = standard(libc::STDOUT_FILENO);
         loop {
             match file.write(bytes) {
-                // Another process may have told a pipe or terminal that we share not to wait.
+                // Another process may have made a shared pipe or terminal non-blocking.
                 Err(error) if error.kind() == ErrorKind::WouldBlock => {
                     poll::writable(file.as_fd(), WAIT)?;
                 }
@@ -133,11 +132,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_error_says_what_to_do() {
+    fn an_error_has_a_fix() {
         let full = OutputError::from(io::Error::from_raw_os_error(libc::ENOSPC));
         let text = "cannot write to standard output: No space left on device (os error 28); free some space, or write to another place";
-        assert!(full.to_string() == text && !full.reader_left());
-        assert!(OutputError::from(io::Error::from_raw_os_error(libc::EPIPE)).reader_left());
+        assert!(full.to_string() == text && !full.is_closed_by_reader());
+        assert!(OutputError::from(io::Error::from_raw_os_error(libc::EPIPE)).is_closed_by_reader());
         assert!(OutputError::closed().to_string().contains("it is closed; open it, as in"));
         assert_eq!(check(), Ok(()));
     }

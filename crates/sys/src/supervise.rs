@@ -1,4 +1,4 @@
-//! Processes that look after others: fork, adopt orphans, wait, pass signals on, let go.
+//! What a supervising process needs: fork, subreaper, wait, signals, detaching.
 
 use crate::proc::TaskDir;
 use crate::{SysRoot, check};
@@ -14,18 +14,17 @@ use std::io;
 use std::ops::Range;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 
-/// Which of the two a process is after [`fork`].
+/// Which of the two processes this is after [`fork`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fork {
-    /// The one that called; with the id of the other.
+    /// The caller, with the PID of its child.
     Parent(u32),
-    /// The new one.
+    /// The child.
     Child,
 }
 
-/// Makes a second process that goes on from here. Only a process with a single thread may, since
-/// locks that another thread has at that moment would stay locked in the child for ever; with
-/// more it is an error and nothing happens.
+/// Creates a child process that continues from here. An error if this process has several threads: locks that
+/// another thread holds would stay locked in the child.
 pub fn fork() -> io::Result<Fork> {
     let threads = TaskDir::own(&SysRoot::host()).threads()?.len();
     if threads != 1 {
@@ -40,21 +39,20 @@ pub fn fork() -> io::Result<Fork> {
     }
 }
 
-/// From now on orphans among the descendants of this process become its children.
-pub fn adopt_orphans() -> io::Result<()> {
-    // The kernel looks only whether there is a number.
+/// Makes this process a subreaper: orphans among its descendants become its children.
+pub fn become_subreaper() -> io::Result<()> {
+    // Any PID turns it on.
     Ok(set_child_subreaper(Some(getpid()))?)
 }
 
-/// The process that this one is a child of.
+/// The parent's PID.
 pub fn parent() -> u32 {
     std::os::unix::process::parent_id()
 }
 
-/// The name of this process as `ps` and `top` show it: `name` where they show the short one (at
-/// most 15 bytes), and in place of the command line as far as there is room. Afterwards
-/// `std::env::args` is not meaningful.
-pub fn rename(name: &str) -> io::Result<()> {
+/// Sets the name of this process that `ps` and `top` show: the short one (at most 15 bytes), and the command line
+/// as far as it has room. Afterwards `std::env::args` is meaningless.
+pub fn set_process_name(name: &str) -> io::Result<()> {
     // The kernel takes the first 15 bytes.
     set_name(&CString::new(name)?)?;
     let stat = TaskDir::own(&SysRoot::host()).stat()?;
@@ -72,35 +70,35 @@ pub fn rename(name: &str) -> io::Result<()> {
 /// What happened to a child.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ChildEvent {
-    /// It stands still because of this signal.
+    /// This signal stopped it.
     Stopped(i32),
-    /// It goes on.
+    /// It continues.
     Continued,
-    /// It ended with this status.
+    /// It exited with this status.
     Exited(i32),
-    /// This signal ended it.
+    /// This signal killed it.
     Killed(i32),
 }
 
-/// What there is to know of children.
+/// The result of [`next_child_event`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Waited {
-    /// This happened to this one.
+pub enum WaitResult {
+    /// The child with this PID, and what happened to it.
     Child(u32, ChildEvent),
-    /// Nothing new.
+    /// No event.
     Nothing,
-    /// There are no children any more.
+    /// There are no children.
     Childless,
 }
 
-/// The next thing that happened to any child; does not wait for it. An ended one is forgotten.
-pub fn waited() -> io::Result<Waited> {
+/// The next event of any child, without waiting. Reaps a child that has ended.
+pub fn next_child_event() -> io::Result<WaitResult> {
     let every_kind = WaitOptions::from_bits_retain(libc::__WALL as u32);
     let options = WaitOptions::NOHANG | WaitOptions::UNTRACED | WaitOptions::CONTINUED | every_kind;
     let (child, status) = match wait(options) {
-        Err(Errno::CHILD) => return Ok(Waited::Childless),
+        Err(Errno::CHILD) => return Ok(WaitResult::Childless),
         other => match other? {
-            None => return Ok(Waited::Nothing),
+            None => return Ok(WaitResult::Nothing),
             Some(found) => found,
         },
     };
@@ -108,43 +106,41 @@ pub fn waited() -> io::Result<Waited> {
     let ended =
         status.exit_status().map(ChildEvent::Exited).or(status.terminating_signal().map(ChildEvent::Killed));
     let change = stopped.or(ended).unwrap_or(ChildEvent::Continued);
-    Ok(Waited::Child(child.as_raw_nonzero().get() as u32, change))
+    Ok(WaitResult::Child(child.as_raw_nonzero().get() as u32, change))
 }
 
-/// Sends a signal to a process. To be called for own children only, which cannot be mistaken for
-/// others as long as nobody waited for them.
+/// Sends a signal to a process. Only for own children: their PIDs are not reused until they are reaped.
 pub fn send(process: u32, signal: i32) -> io::Result<()> {
     // SAFETY: plain integers.
     check(unsafe { libc::kill(process as i32, signal) } as i64)?;
     Ok(())
 }
 
-/// Whether this process and another are of one process group, so that what the terminal or
-/// somebody sends to the group reaches both.
+/// Whether this process and another are in the same process group, whose signals reach both.
 pub fn shares_group(process: u32) -> bool {
     let group = Pid::from_raw(process as i32).map(|process| getpgid(Some(process)));
     group.is_some_and(|group| group == Ok(getpgrp()))
 }
 
-/// A signal that came in.
+/// A signal that this process received.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Mail {
+pub struct ReceivedSignal {
     /// Its number.
     pub signal: i32,
-    /// The process that sent it; none where the kernel did, as for a key pressed on the terminal,
-    /// which the whole process group gets.
+    /// The process that sent it; none for the kernel, as for a key on the terminal, whose signal the whole process
+    /// group receives.
     pub sender: Option<u32>,
 }
 
-/// Signals to be read instead of suffered.
+/// Reads signals instead of handling them.
 #[derive(Debug)]
-pub struct Mailbox {
+pub struct SignalQueue {
     descriptor: OwnedFd,
 }
 
-/// What a user or the terminal may send to a program and a program may handle; and the end of a
-/// child. Real-time signals come on top.
-const HANDLED: [i32; 15] = [
+/// The signals that users, terminals and children send and that can be blocked. [`SignalQueue::open`] adds the
+/// real-time signals.
+const SIGNALS: [i32; 15] = [
     libc::SIGHUP,
     libc::SIGINT,
     libc::SIGQUIT,
@@ -162,16 +158,15 @@ const HANDLED: [i32; 15] = [
     libc::SIGCHLD,
 ];
 
-impl Mailbox {
-    /// From now on this thread collects them all. Programs that it starts must unblock them.
-    /// Whether they are ignored stays as it is, so that programs inherit it.
+impl SignalQueue {
+    /// Blocks the signals in this thread and collects them. Programs that it starts must unblock them. Ignored
+    /// signals stay ignored, so that programs inherit that.
     pub fn open() -> io::Result<Self> {
-        // SAFETY: the set is initialised before use, and outlives the calls; the new descriptor
-        // belongs to nobody else.
+        // SAFETY: the set is initialised before use and outlives the calls; the new descriptor has no other owner.
         unsafe {
             let mut set: libc::sigset_t = std::mem::zeroed();
             libc::sigemptyset(&mut set);
-            for signal in HANDLED.into_iter().chain(libc::SIGRTMIN()..=libc::SIGRTMAX()) {
+            for signal in SIGNALS.into_iter().chain(libc::SIGRTMIN()..=libc::SIGRTMAX()) {
                 libc::sigaddset(&mut set, signal);
             }
             let error = libc::pthread_sigmask(libc::SIG_BLOCK, &set, std::ptr::null_mut());
@@ -184,45 +179,45 @@ impl Mailbox {
     }
 
     /// The next one, if any.
-    pub fn next(&self) -> Option<Mail> {
+    pub fn next(&self) -> Option<ReceivedSignal> {
         // SAFETY: all zero bytes are a valid value of this plain structure.
         let mut info: libc::signalfd_siginfo = unsafe { std::mem::zeroed() };
         let size = size_of::<libc::signalfd_siginfo>();
-        // SAFETY: the buffer is as long as said.
-        let got = unsafe { libc::read(self.descriptor.as_raw_fd(), (&raw mut info).cast(), size) };
-        // Codes above 0 are the kernel's.
+        // SAFETY: the buffer has this length.
+        let length = unsafe { libc::read(self.descriptor.as_raw_fd(), (&raw mut info).cast(), size) };
+        // Positive codes come from the kernel.
         let sender = (info.ssi_code <= 0).then_some(info.ssi_pid);
-        (got == size as isize).then_some(Mail { signal: info.ssi_signo as i32, sender })
+        (length == size as isize).then_some(ReceivedSignal { signal: info.ssi_signo as i32, sender })
     }
 }
 
-impl AsFd for Mailbox {
+impl AsFd for SignalQueue {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.descriptor.as_fd()
     }
 }
 
-/// The end of a child, among the signals of a [`Mailbox`].
+/// The signal for the end of a child.
 pub const CHILD: i32 = libc::SIGCHLD;
-/// The end of a standstill.
+/// The signal that continues a stopped process.
 pub const CONTINUE: i32 = libc::SIGCONT;
-/// What makes a program stand still unless it handles it.
+/// The signals that stop a process unless it handles them.
 pub const STOPS: [i32; 3] = [libc::SIGTSTP, libc::SIGTTIN, libc::SIGTTOU];
 
-/// Standard input and output, and standard error too if wanted, lead nowhere from now on: who
-/// waits for their end at the other side of a pipe does not wait for this process.
-pub fn let_go_of_standard(error_too: bool) -> io::Result<()> {
-    let nowhere = std::fs::File::options().read(true).write(true).open("/dev/null")?;
-    dup2_stdin(&nowhere)?;
-    dup2_stdout(&nowhere)?;
-    if error_too {
-        dup2_stderr(&nowhere)?;
+/// Redirects standard input, output and optionally standard error to `/dev/null`: a reader at the other end of a
+/// pipe does not wait for this process.
+pub fn detach_stdio(with_stderr: bool) -> io::Result<()> {
+    let null = std::fs::File::options().read(true).write(true).open("/dev/null")?;
+    dup2_stdin(&null)?;
+    dup2_stdout(&null)?;
+    if with_stderr {
+        dup2_stderr(&null)?;
     }
     Ok(())
 }
 
-/// Closes the descriptors from 3 on that programs would inherit, which are those that this
-/// process inherited itself: all that Rust opens is closed at exec.
+/// Closes the descriptors from 3 on that programs would inherit. This process inherited them itself: what Rust
+/// opens is closed at exec.
 pub fn close_inheritable() -> io::Result<()> {
     for descriptor in open_descriptors()? {
         // SAFETY: plain integers; nothing of this process owns such a descriptor.
@@ -236,8 +231,8 @@ pub fn close_inheritable() -> io::Result<()> {
     Ok(())
 }
 
-/// Closes all descriptors from 3 on but these. For a process that uses nothing else any more and
-/// ends by [`leave`], so that no owner of a closed descriptor is left to close it again.
+/// Closes all descriptors from 3 on except these. For a process that uses no others and ends by [`exit_now`], so
+/// that no owner closes a descriptor again.
 pub fn close_all_but(kept: &[RawFd]) -> io::Result<()> {
     for descriptor in open_descriptors()? {
         if !kept.contains(&descriptor) {
@@ -255,34 +250,34 @@ fn open_descriptors() -> io::Result<Vec<RawFd>> {
     Ok(numbers.filter(|&descriptor: &RawFd| descriptor > 2).collect())
 }
 
-/// Leaves terminal, session and process group.
+/// Starts a session of its own: leaves terminal and process group.
 pub fn leave_session() -> io::Result<()> {
     setsid()?;
     Ok(())
 }
 
 /// Ends this process at once: no destructor runs, nothing is flushed.
-pub fn leave(status: i32) -> ! {
+pub fn exit_now(status: i32) -> ! {
     // SAFETY: ends the process without touching anything.
     unsafe { libc::_exit(status) }
 }
 
-/// Ends this process by a signal, as if it had come to us, without a core file. Returns where the
-/// signal does not end it, as in the first process of a container.
-pub fn die_of(signal: i32) {
+/// Kills this process with a signal, without a core file. Returns if the signal does not kill it, as in the first
+/// process of a container.
+pub fn terminate_by(signal: i32) {
     let _ = setrlimit(Resource::Core, Rlimit { current: Some(0), maximum: Some(0) });
     let _ = set_dumpable_behavior(DumpableBehavior::NotDumpable);
-    suffer(signal);
+    raise_default(signal);
 }
 
-/// Stands still because of this signal until somebody continues this process. A signal from the
-/// terminal does not stop a process group that no shell looks after; then this returns at once.
-pub fn stop_of(signal: i32) {
-    suffer(signal);
+/// Stops this process with this signal until it is continued. A signal of the terminal does not stop an orphaned
+/// process group; then this returns at once.
+pub fn stop_by(signal: i32) {
+    raise_default(signal);
 }
 
 /// Takes a signal's default action, then blocks it again.
-fn suffer(signal: i32) {
+fn raise_default(signal: i32) {
     // SAFETY: the sets are initialised before use and outlive the calls; SIG_DFL is a valid
     // disposition, and no handler is ever installed by this crate.
     unsafe {
@@ -305,7 +300,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn with_threads_there_is_no_fork() {
+    fn a_process_with_threads_cannot_fork() {
         let (hold, wait) = std::sync::mpsc::channel::<()>();
         let thread = std::thread::spawn(move || wait.recv());
         assert!(fork().unwrap_err().to_string().contains("threads"));
@@ -314,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn a_group_is_shared_with_oneself() {
+    fn a_process_shares_its_own_group() {
         assert!(shares_group(std::process::id()));
     }
 }

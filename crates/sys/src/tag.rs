@@ -1,22 +1,22 @@
-//! A number that a process hands on to all that it starts, whatever those close, change or run,
-//! and that every user can see: the soft limit of file locks, which Linux has not kept since 2.4.
+//! A number that all descendants of a process inherit, whatever they close, change or execute, and that every user can
+//! read: the soft limit of file locks (RLIMIT_LOCKS), which Linux has not enforced since 2.4.
 
 use crate::proc::TaskDir;
 use crate::{SysRoot, check};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::io;
 
-/// Tells a tag from a limit that somebody set.
+/// Distinguishes a tag from an ordinary limit.
 const MARK: u64 = 0x4e55 << 48;
-const MARKED: u64 = 0x7fff << 48;
+const MARK_BITS: u64 = 0x7fff << 48;
 
-/// A tag of this number, of which the lower 48 bits count.
+/// The tag with the lower 48 bits of this number.
 pub fn of_number(number: u64) -> u64 {
-    MARK | number & !MARKED & !(1 << 63)
+    MARK | number & !MARK_BITS & !(1 << 63)
 }
 
-/// Tags this process and all that it starts from now on. An error where its hard limit is below,
-/// which only a machine's owner can have set. Calls the system and nothing else.
+/// Tags this process and its future descendants. An error if the hard limit is lower, which only an administrator sets.
+/// Makes only system calls.
 pub fn set(tag: u64) -> io::Result<()> {
     Ok(setrlimit(Resource::Locks, Rlimit { current: Some(tag), ..getrlimit(Resource::Locks) })?)
 }
@@ -26,9 +26,9 @@ pub fn own() -> Option<u64> {
     limit_of(0).ok().and_then(tag)
 }
 
-/// The tag of a process, whoever its user is.
+/// The tag of a process of any user.
 pub fn of(root: &SysRoot, process: u32) -> Option<u64> {
-    // The kernel answers only to the same user, but is quicker than the file.
+    // The system call works only for the same user, but is faster than the file.
     if root.is_host()
         && let Ok(limit) = limit_of(process)
     {
@@ -40,7 +40,7 @@ pub fn of(root: &SysRoot, process: u32) -> Option<u64> {
 }
 
 fn tag(limit: u64) -> Option<u64> {
-    (limit & (MARKED | 1 << 63) == MARK).then_some(limit)
+    (limit & (MARK_BITS | 1 << 63) == MARK).then_some(limit)
 }
 
 /// The soft limit; 0 is this process.
@@ -58,7 +58,7 @@ mod tests {
     use crate::root::FileTree;
 
     #[test]
-    fn a_tag_is_told_from_other_limits() {
+    fn a_tag_differs_from_other_limits() {
         assert_eq!(tag(of_number(7)), Some(of_number(7)));
         assert_eq!(tag(of_number(u64::MAX)), Some(of_number(u64::MAX)));
         assert_ne!(of_number(7), of_number(8));
@@ -66,7 +66,7 @@ mod tests {
     }
 
     #[test]
-    fn the_tag_of_anybody_is_in_a_file() {
+    fn the_tag_of_any_user_is_in_a_file() {
         let mut tree = FileTree::new();
         let line = |value: &str| {
             format!(
@@ -80,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_tagged_program_starts_is_tagged() {
+    fn descendants_of_a_tagged_program_are_tagged() {
         let tag = of_number(12_345);
         let path = std::env::temp_dir().join(format!("numakit-tag-{}", std::process::id()));
         let script = format!("env -i setsid /bin/cat /proc/self/limits > {}", path.display());

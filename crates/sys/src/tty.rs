@@ -1,9 +1,9 @@
-//! The terminals that standard output and standard error go to.
+//! The terminals of standard output and standard error.
 
 use rustix::stdio::{stderr, stdout};
 use rustix::termios::{isatty, tcgetwinsize};
 
-/// Its width in columns; `None` where standard output is no terminal or does not say.
+/// Its width in columns; `None` if standard output is not a terminal or its size is unknown.
 pub fn columns() -> Option<usize> {
     size().map(|(columns, _)| columns).filter(|&n| n > 0)
 }

@@ -1,4 +1,4 @@
-//! Who runs this, and what the kernel lets them do.
+//! Users, groups and access rights.
 
 use rustix::fs::{Access, AtFlags, CWD, accessat};
 use rustix::process;
@@ -11,7 +11,7 @@ pub fn id() -> u32 {
     process::geteuid().as_raw()
 }
 
-/// The real user id: who started this, also where a program has the rights of another.
+/// The real user id: that of the user who started this, also in a setuid program.
 pub fn real_id() -> u32 {
     process::getuid().as_raw()
 }
@@ -23,13 +23,13 @@ pub fn groups() -> Vec<u32> {
     groups.into_iter().map(process::Gid::as_raw).collect()
 }
 
-// Room for one entry of the databases of users and groups; a group may list many members.
+// Space for one entry of the databases of users and groups; a group may list many members.
 const ENTRY: usize = 1 << 16;
 
-/// The name of a user, from wherever this machine has its users.
+/// The name of a user, from the machine's user database (NSS).
 pub fn name(id: u32) -> Option<String> {
     let mut room = vec![0; ENTRY];
-    // SAFETY: all buffers outlive the calls and are as long as said; the name points into the room.
+    // SAFETY: all buffers outlive the calls and have these lengths; the name points into the buffer.
     unsafe {
         let mut entry: libc::passwd = std::mem::zeroed();
         let mut found = std::ptr::null_mut();
@@ -42,7 +42,7 @@ pub fn name(id: u32) -> Option<String> {
 pub fn group(name: &str) -> Option<u32> {
     let name = CString::new(name).ok()?;
     let mut room = vec![0; ENTRY];
-    // SAFETY: all buffers outlive the call and are as long as said.
+    // SAFETY: all buffers outlive the call and have these lengths.
     unsafe {
         let mut entry: libc::group = std::mem::zeroed();
         let mut found = std::ptr::null_mut();
@@ -51,18 +51,18 @@ pub fn group(name: &str) -> Option<u32> {
     }
 }
 
-/// Whether a directory belongs to this user and nobody else can write to it.
+/// Whether a directory belongs to this user and only this user can write to it.
 pub fn owns_privately(path: &Path) -> std::io::Result<bool> {
     let meta = std::fs::symlink_metadata(path)?;
     Ok(meta.is_dir() && meta.uid() == id() && meta.mode() & 0o022 == 0)
 }
 
-/// Whether this process may write to a file, or make files in a folder.
+/// Whether this process may write to a file, or create files in a directory.
 pub fn may_write(path: &Path) -> bool {
     access(path, Access::WRITE_OK).is_ok()
 }
 
-/// An error where this process has no such right to a file.
+/// An error if this process has no such right to a file.
 pub(crate) fn access(path: &Path, right: Access) -> std::io::Result<()> {
     Ok(accessat(CWD, path, right, AtFlags::EACCESS)?)
 }

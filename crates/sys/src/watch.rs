@@ -1,4 +1,4 @@
-//! Noticing that an open file loses its name.
+//! Watching whether an open file loses its name.
 
 use crate::file::path_of;
 use rustix::fs::inotify::{self, CreateFlags, WatchFlags};
@@ -7,23 +7,23 @@ use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-/// Can be read when the file may have been removed, replaced or renamed.
+/// Readable when the file may have been removed, replaced or renamed.
 #[derive(Debug)]
 pub struct NameWatch {
     descriptor: OwnedFd,
 }
 
 impl NameWatch {
-    /// Watches the file from now on. The kernel gives a user only so many watches.
+    /// Watches the file from now on. The kernel limits the watches of a user.
     pub fn new(file: &File) -> io::Result<Self> {
-        // Losing a name is a change of the number of names, as the kernel tells it.
+        // The kernel reports a lost name as a change of the link count.
         let what = WatchFlags::ATTRIB | WatchFlags::MOVE_SELF | WatchFlags::DELETE_SELF;
         let descriptor = inotify::init(CreateFlags::CLOEXEC | CreateFlags::NONBLOCK)?;
         inotify::add_watch(&descriptor, path_of(file), what)?;
         Ok(Self { descriptor })
     }
 
-    /// Forgets what happened so far.
+    /// Discards the events so far.
     pub fn clear(&self) {
         let mut buffer = [0u8; 4096];
         while read(&self.descriptor, &mut buffer).is_ok_and(|length| length > 0) {}

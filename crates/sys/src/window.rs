@@ -1,5 +1,5 @@
-//! Registers of devices: windows of physical memory, resources of PCI functions, and such
-//! windows kept in files.
+//! Device registers: windows of physical memory, resources of PCI functions, and files with the content of such
+//! windows.
 
 use crate::{RootFile, SysRoot};
 use std::fs::{File, OpenOptions};
@@ -10,16 +10,16 @@ use thiserror::Error;
 
 const MEMORY: &str = "/dev/mem";
 
-/// A window that cannot be had.
+/// Why a window cannot be mapped.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum WindowError {
-    /// EACCES: who runs this may not open the file.
+    /// EACCES: the user may not open the file.
     #[error("{0}: permission denied")]
     Denied(String),
-    /// EPERM: nobody without more capabilities may, or nobody at all (lockdown).
+    /// EPERM: it needs more capabilities, or the kernel forbids it (lockdown).
     #[error("{0}: operation not permitted")]
     Locked(String),
-    /// The file may be opened but this memory is not given out (CONFIG_STRICT_DEVMEM).
+    /// The file can be opened, but the kernel does not map this memory (CONFIG_STRICT_DEVMEM).
     #[error("{0}: the kernel does not map it to programs")]
     Refused(String),
     /// There is no such file.
@@ -35,7 +35,7 @@ pub enum WindowError {
         /// The size of the window.
         wanted: usize,
     },
-    /// Only the machine that we run on has devices.
+    /// Only this machine has devices.
     #[error("{0}: not on this machine")]
     Elsewhere(String),
     /// Anything else.
@@ -54,8 +54,8 @@ impl WindowError {
     }
 }
 
-/// Registers of 32 bits. Every access is one load or store of that width, in program order and
-/// never left out. Reading and writing do not allocate.
+/// Registers of 32 bits. Every access is one load or store of that width, in program order; none is optimised away.
+/// Reading and writing do not allocate.
 #[derive(Debug)]
 pub struct Window {
     place: Place,
@@ -64,18 +64,18 @@ pub struct Window {
 
 #[derive(Debug)]
 enum Place {
-    /// Start of a shared mapping of `length` bytes, which nothing else of this program refers to.
+    /// Start of a shared mapping of `length` bytes, to which there is no other reference.
     Device(*mut u32),
     /// Read only.
     File(RootFile),
 }
 
-// SAFETY: the mapping belongs to the window alone and may be reached from any thread.
+// SAFETY: only the window owns the mapping, which any thread may access.
 unsafe impl Send for Window {}
 
 impl Window {
-    /// Physical memory of the machine that we run on. The address is a multiple of the page
-    /// size; what is there is for the caller to know: reads of devices may have effects.
+    /// Physical memory of this machine. The address is a multiple of the page size. The caller must know what is there:
+    /// reading a device may have effects.
     pub fn physical(root: &SysRoot, address: u64, length: usize) -> Result<Self, WindowError> {
         let name = format!("{MEMORY} at {address:#x}");
         if !root.is_host() {
@@ -87,15 +87,14 @@ impl Window {
         Self::map(&file, &name, offset, length)
     }
 
-    /// A resource of a PCI function of the machine that we run on; `function` is its folder in
-    /// /sys.
+    /// A resource of a PCI function of this machine; `function` is its directory in /sys.
     pub fn resource(root: &SysRoot, function: &str, number: u8, length: usize) -> Result<Self, WindowError> {
         let path = format!("{function}/resource{number}");
         if !root.is_host() {
             return Err(WindowError::Elsewhere(path));
         }
         let file = open(&path)?;
-        // Beyond the end of a file is no error of the mapping, but a signal later.
+        // Mapping beyond the end of a file succeeds, and accessing it raises a signal.
         let bytes = file.metadata().map_err(|e| WindowError::of(&path, &e))?.len();
         if bytes < length as u64 {
             return Err(WindowError::Short { path, bytes, wanted: length });
@@ -103,7 +102,7 @@ impl Window {
         Self::map(&file, &path, 0, length)
     }
 
-    /// A window kept in a file of a root, little endian: reads only.
+    /// A read-only window with the content of a file of a root, little endian.
     pub fn file(root: &SysRoot, path: &str, length: usize) -> Result<Self, WindowError> {
         let failed = |e: crate::ReadError| match e.kind {
             io::ErrorKind::NotFound => WindowError::Missing(path.to_owned()),
@@ -133,8 +132,7 @@ impl Window {
         Ok(Self { place: Place::Device(pointer.cast()), length })
     }
 
-    /// The register at this offset in bytes; `None` where there is none, or its file cannot be
-    /// read.
+    /// The register at this offset in bytes; `None` if there is none or its file cannot be read.
     pub fn read32(&self, offset: usize) -> Option<u32> {
         self.check(offset)?;
         match &self.place {
@@ -149,8 +147,7 @@ impl Window {
         }
     }
 
-    /// Stores into the register at this offset in bytes. False where there is none, or the
-    /// window is read only.
+    /// Writes the register at this offset in bytes. False if there is none or the window is read-only.
     pub fn write32(&self, offset: usize, value: u32) -> bool {
         match (self.check(offset), &self.place) {
             (Some(()), Place::Device(start)) => {
@@ -175,7 +172,7 @@ impl Window {
 impl Drop for Window {
     fn drop(&mut self) {
         if let Place::Device(start) = self.place {
-            // SAFETY: the range is this mapping and nobody uses it any more.
+            // SAFETY: the range is this mapping, to which there are no references.
             unsafe { libc::munmap(start.cast(), self.length) };
         }
     }
@@ -188,8 +185,8 @@ fn open(path: &str) -> Result<File, WindowError> {
     options.open(path).map_err(|e| WindowError::of(path, &e))
 }
 
-/// Lets a PCI function answer to accesses of its memory, or no longer. The kernel counts: each
-/// order to go on needs one to go off.
+/// Enables or disables memory accesses of a PCI function. The kernel counts: each call that enables needs one that
+/// disables.
 pub fn set_enabled(root: &SysRoot, function: &str, on: bool) -> Result<(), WindowError> {
     let path = format!("{function}/enable");
     if !root.is_host() {
@@ -249,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_too_small_or_not_there_is_said() {
+    fn small_and_missing_files_are_errors() {
         let folder = Folder::new("faults");
         std::fs::write(folder.0.join("resource0"), [0u8; 100]).unwrap();
         let host = SysRoot::host();

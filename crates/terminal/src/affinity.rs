@@ -1,4 +1,4 @@
-//! `numa tasks --affinity`: where a process may run and take memory from, and what that means.
+//! `numa tasks --affinity`: where a process may run and allocate memory, and what that means.
 
 use crate::table::page_table;
 use crate::units::ABSENT;
@@ -6,7 +6,7 @@ use numakit_model::{CpuSet, Topology};
 use numakit_sensors::task::affinity::{Affinity, Policies, ThreadGroup};
 use serde_json::{Value, json};
 
-/// Threads of a group that are named.
+/// Number of threads of a group that are listed.
 const MAX_NAMED: usize = 8;
 
 /// A page about a process.
@@ -81,7 +81,7 @@ fn nodes_of(cpus: &CpuSet, topology: &Topology) -> CpuSet {
     topology.nodes.iter().filter(|node| node.cpus.intersects(cpus)).map(|node| node.os_index).collect()
 }
 
-/// In words.
+/// What the masks mean, in words.
 fn meaning(group: &ThreadGroup, topology: &Topology) -> String {
     let nodes = nodes_of(&group.cpus, topology);
     let all = topology.nodes.iter().filter(|n| n.cpus.intersects(&topology.online)).count();
@@ -93,7 +93,7 @@ fn meaning(group: &ThreadGroup, topology: &Topology) -> String {
         _ => format!("may move between nodes {nodes}, away from its memory"),
     };
     let present: CpuSet = topology.nodes.iter().map(|node| node.os_index).collect();
-    // Where the topology has no nodes, there is nothing to say of them.
+    // Without nodes in the topology, limits on nodes mean nothing.
     let limited = group.memory.as_ref().filter(|m| !present.is_empty() && !present.is_subset(m));
     match limited {
         Some(memory) if !nodes.is_empty() && !memory.intersects(&nodes) => {
@@ -112,21 +112,21 @@ fn policies(pid: u32, policies: &Policies) -> Vec<String> {
             all.collect()
         }
         Policies::Of(found) => {
-            let mut most: Vec<(&String, &u64)> = found.iter().collect();
-            most.sort_by_key(|(policy, count)| (std::cmp::Reverse(**count), (*policy).clone()));
+            let mut by_count: Vec<(&String, &u64)> = found.iter().collect();
+            by_count.sort_by_key(|(policy, count)| (std::cmp::Reverse(**count), (*policy).clone()));
             let line = |(policy, count): (&String, &u64)| {
                 let mappings = if *count == 1 { "mapping" } else { "mappings" };
                 format!("{LEAD} {policy} of {count} {mappings}: {}.", explained(policy))
             };
-            most.into_iter().map(line).collect()
+            by_count.into_iter().map(line).collect()
         }
         Policies::TooLarge => vec![
             format!("{LEAD} not read: that would stop the mappings of a process of this size for a while;"),
-            format!("'head -n 1 /proc/{pid}/numa_maps' shows it all the same."),
+            format!("'head -n 1 /proc/{pid}/numa_maps' shows it anyway."),
         ],
         Policies::Denied(fix) => vec![format!("{LEAD} may not be read; {fix}.")],
         Policies::Unknown => {
-            vec![format!("{LEAD} not known; boot a kernel that is built with CONFIG_NUMA.")]
+            vec![format!("{LEAD} unknown; boot a kernel that is built with CONFIG_NUMA.")]
         }
     }
 }
@@ -141,7 +141,7 @@ fn explained(policy: &str) -> String {
         "bind" => format!("on nodes {nodes} only"),
         "interleave" => format!("page by page in turn on nodes {nodes}"),
         "weighted interleave" | "weighted" => format!("in turn on nodes {nodes}, by their weights"),
-        _ => "in the kernel's words".to_owned(),
+        _ => "as the kernel names it".to_owned(),
     }
 }
 
@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_mask_means_is_said_in_words() {
+    fn masks_are_explained_in_words() {
         for (cpus, memory, says) in [
             ("0-15", "0-3", "not bound"),
             ("0-63", "0-3", "not bound"),

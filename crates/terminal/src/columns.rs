@@ -1,21 +1,21 @@
-//! The figures that people look at by default: one table of columns, each the formula of its
+//! The default columns: one table of columns, each the formula of its
 //! name. The table of `numa stat`, its documents and the report all take them from here.
 
 mod series;
 
-pub use series::{in_quantity, index, single, together};
+pub use series::{bind_metric, bind_series, convert, index};
 
 use crate::units;
 use numakit_derived::{Catalog, Formula, Quantity};
 
-/// What has a line of its own.
+/// What each line of a table is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Per {
-    /// The machine: series of several nodes or CPUs are added up.
+    /// The machine: series of several nodes or CPUs are summed.
     Machine,
-    /// Each package; its nodes and CPUs are added up.
+    /// Each package; its nodes and CPUs are summed.
     Package,
-    /// Each node; the CPUs of a node are added up.
+    /// Each node; the CPUs of a node are summed.
     Node,
     /// Each CPU.
     Cpu,
@@ -42,7 +42,7 @@ impl Per {
 /// A column.
 #[derive(Debug)]
 pub struct TableColumn {
-    /// Its name in CSV and JSON, for ever, and the name of its formula.
+    /// Its name in CSV and JSON, which never changes, and the name of its formula.
     pub name: &'static str,
     /// Heading that it shares with its neighbours.
     pub group: &'static str,
@@ -55,14 +55,14 @@ pub struct TableColumn {
 }
 
 impl TableColumn {
-    /// Where its number comes from.
+    /// The formula of its values.
     pub fn formula<'a>(&self, formulas: &'a Catalog) -> Option<&'a Formula> {
         formulas.get(self.name)
     }
 }
 
-/// How a figure of that quantity is written.
-pub fn shown_as(quantity: Quantity) -> units::NumberStyle {
+/// How a value of that quantity is written.
+pub fn number_style(quantity: Quantity) -> units::NumberStyle {
     match quantity {
         Quantity::Percent => units::NumberStyle::Percent,
         Quantity::Bytes => units::NumberStyle::Bytes,
@@ -102,7 +102,7 @@ pub static COLUMNS: &[TableColumn] = &[
     column("miss", "alloc/s", "miss", 4, MNP),
     column("foreign", "alloc/s", "forgn", 5, N),
     column("interleave", "alloc/s", "intlv", 5, N),
-    column("remote_share", "far", "rem%", 4, NP),
+    column("remote_share", "access", "rem%", 4, NP),
     column("dram_bandwidth", "traffic", "dram", 5, P),
     column("link_util", "traffic", "link%", 5, P),
     column("minor", "faults/s", "minor", 5, M),
@@ -118,11 +118,11 @@ pub static COLUMNS: &[TableColumn] = &[
     column("interrupts", "time %", "irq", 4, C),
     column("steal", "time %", "st", 3, MNPC),
     column("stall", "time %", "stall", 5, M),
-    column("moved", "events/s", "moved", 5, M),
+    column("moved", "events/s", "migr", 5, M),
     column("switches", "events/s", "ctxsw", 5, M),
     column("lost", "events/s", "lost", 4, M),
-    column("promoted", "pages/s", "up", 5, N),
-    column("demoted", "pages/s", "down", 5, N),
+    column("promoted", "pages/s", "promo", 5, N),
+    column("demoted", "pages/s", "demo", 5, N),
     column("link_in", "bytes/s", "in", 5, D),
     column("link_out", "bytes/s", "out", 5, D),
     column("n2CycRmpeHalf", "half full %", "RMPE", 5, D),

@@ -5,7 +5,7 @@ use numakit_sensors::checkup::{Finding, FindingState};
 use serde_json::{Value, json};
 use std::fmt::Write;
 
-/// Where the text of a finding begins.
+/// Column where the text of a finding begins.
 const INDENT: usize = 9;
 
 fn word(state: FindingState) -> &'static str {
@@ -16,7 +16,7 @@ fn word(state: FindingState) -> &'static str {
     }
 }
 
-/// Each finding with its fix, broken to this width, and what it comes to.
+/// Each finding with its fix, broken to this width, and the number of things that are missing.
 pub fn text(findings: &[Finding], width: Option<usize>) -> String {
     let mut out = String::new();
     let inner = width.map(|w| w.saturating_sub(INDENT).max(20));
@@ -35,9 +35,9 @@ pub fn text(findings: &[Finding], width: Option<usize>) -> String {
     }
     let missing = count(findings, FindingState::Missing);
     _ = match missing {
-        0 => writeln!(out, "\nEverything that this machine can give is there."),
-        1 => writeln!(out, "\n1 thing is missing that can be had."),
-        n => writeln!(out, "\n{n} things are missing that can be had."),
+        0 => writeln!(out, "\nNothing is missing that this machine can provide."),
+        1 => writeln!(out, "\n1 thing is missing that this machine can provide."),
+        n => writeln!(out, "\n{n} things are missing that this machine can provide."),
     };
     out
 }
@@ -54,7 +54,7 @@ pub fn json(findings: &[Finding]) -> Value {
     })
 }
 
-/// How many findings count so.
+/// How many findings are in this state.
 pub fn count(findings: &[Finding], state: FindingState) -> usize {
     findings.iter().filter(|f| f.state == state).count()
 }
@@ -75,10 +75,12 @@ mod tests {
     fn findings_have_their_fix_below_them() {
         let expected = "ok       vmstat: 187 series\n\
                         missing  real-time priority: not permitted\n         fix: ulimit -r 1\n\n\
-                        1 thing is missing that can be had.\n";
+                        1 thing is missing that this machine can provide.\n";
         assert_eq!(text(&findings(), None), expected);
         assert!(text(&findings(), Some(30)).lines().take(5).all(|l| l.chars().count() <= 30));
-        assert!(text(&findings()[..1], None).ends_with("Everything that this machine can give is there.\n"));
+        assert!(
+            text(&findings()[..1], None).ends_with("Nothing is missing that this machine can provide.\n")
+        );
     }
 
     #[test]

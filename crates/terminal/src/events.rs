@@ -1,9 +1,9 @@
-//! What the recorder noted of itself, in words.
+//! The recorder's own labels, in words.
 
 use crate::units::duration;
 use numakit_model::label::RecorderEvent;
 
-/// One line that a person understands.
+/// One line of text.
 pub fn words(event: &RecorderEvent) -> String {
     match event {
         RecorderEvent::CommandStarted(command) => format!("start: {command}"),
@@ -39,7 +39,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn events_read_as_sentences() {
+    fn events_print_as_text() {
         assert_eq!(words(&RecorderEvent::Lost(1)), "1 tick lost");
         assert_eq!(words(&RecorderEvent::CommandEnded(143)), "end: killed by signal 15");
         assert_eq!(words(&RecorderEvent::ClockStep(-1_500_000_000)), "the clock was set back by 1.5 s");

@@ -1,20 +1,20 @@
 //! Formulas as text: why one cannot be computed, and all of them as a table.
 
-use numakit_derived::{Catalog, FACTS, Lack, Missing, Why};
+use numakit_derived::{Catalog, FACTS, Missing, MissingInput, MissingReason};
 use numakit_model::{Fix, Kind, Unavailable, Unit};
 use numakit_sensors::SENSORS;
 use serde::Serialize;
 use std::collections::HashMap;
 use std::fmt;
 
-/// What a formula needs and does not have.
+/// Why a formula cannot be computed.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Reason {
     /// The first name that is missing.
     pub needs: String,
-    /// Why it is.
+    /// Why it is missing.
     pub why: Unavailable,
-    /// What would do instead, but is missing too.
+    /// Alternatives to it, which are missing too.
     pub instead: Vec<String>,
 }
 
@@ -23,51 +23,55 @@ impl fmt::Display for Reason {
         write!(f, "it needs {}: {}; {}", self.needs, self.why.seen, self.why.fix)?;
         match self.instead.as_slice() {
             [] => Ok(()),
-            [one] => write!(f, " ({one} would do too)"),
-            [one, more @ ..] => write!(f, " ({one} or one of {} others would do too)", more.len()),
+            [one] => write!(f, " (alternative: {one})"),
+            [one, more @ ..] => write!(f, " (alternatives: {one} and {} more)", more.len()),
         }
     }
 }
 
-/// In words. `absent` is asked for names of metrics and sensors, as a probe has them.
+/// The reason, in words. `absent` says why a metric or sensor is missing, as a probe found it.
 pub fn reason(missing: &Missing, absent: &dyn Fn(&str) -> Option<Unavailable>) -> Reason {
-    let names: Vec<&str> = missing.lacks.iter().map(|lack| lack.name.as_str()).collect();
+    let names: Vec<&str> = missing.inputs.iter().map(|input| input.name.as_str()).collect();
     let (needs, instead) = names.split_first().map_or(("", &[][..]), |(first, rest)| (*first, rest));
     let why = missing.first().map_or_else(
         || Unavailable::new("", "", Fix::CommandLine(String::new())),
-        |lack| why_not(lack, absent),
+        |input| why_not(input, absent),
     );
     let instead = instead.iter().filter(|name| **name != needs).map(|name| (*name).to_owned()).collect();
     Reason { needs: needs.to_owned(), why, instead }
 }
 
-fn why_not(lack: &Lack, absent: &dyn Fn(&str) -> Option<Unavailable>) -> Unavailable {
-    let name = lack.name.as_str();
+fn why_not(input: &MissingInput, absent: &dyn Fn(&str) -> Option<Unavailable>) -> Unavailable {
+    let name = input.name.as_str();
     let sensor = name.split('.').next().unwrap_or(name);
-    if lack.why == Why::NoSeries
+    if input.why == MissingReason::NoSeries
         && let Some(why) = absent(name).or_else(|| absent(sensor))
     {
         return why;
     }
     let words = |text: &str| Fix::CommandLine(text.to_owned());
-    let (seen, fix) = match &lack.why {
-        Why::NoSeries if !SENSORS.iter().any(|s| s.name == sensor) => {
-            (format!("no sensor is called {sensor}"), words("correct the name; 'numa list' shows all"))
+    let (seen, fix) = match &input.why {
+        MissingReason::NoSeries if !SENSORS.iter().any(|s| s.name == sensor) => {
+            (format!("there is no sensor {sensor}"), words("correct the name; 'numa list' shows all"))
         }
-        Why::NoSeries if ["uncore", "perf"].contains(&sensor) => (
+        MissingReason::NoSeries if ["uncore", "perf"].contains(&sensor) => (
             "the counters of this machine do not count it".to_owned(),
             words("use another formula, or one of your own with --formulas"),
         ),
-        Why::NoSeries => (
-            "it is not shown here".to_owned(),
+        MissingReason::NoSeries => (
+            "the kernel does not show it".to_owned(),
             Fix::OtherKernel("whose version and configuration have it".to_owned()),
         ),
-        Why::NotAt(place) => {
-            let seen = format!("there is none of a {} alone", place.scope().name());
-            (seen, words("ask for a larger place with --per"))
+        MissingReason::NotAt(place) => {
+            let seen = format!("it is not measured per {}", place.scope().name());
+            (seen, words("use --per with a larger unit"))
         }
-        Why::NotSaid => (lack.why.to_string(), words("write the number into a formula of your own")),
-        Why::NoPageSize | Why::Mismatch(_) => (lack.why.to_string(), words("correct the formula")),
+        MissingReason::Unknown => {
+            (input.why.to_string(), words("define a formula with the number, with --formulas"))
+        }
+        MissingReason::NoPageSize | MissingReason::Mismatch(_) => {
+            (input.why.to_string(), words("correct the formula"))
+        }
     };
     Unavailable::new(name, seen, fix)
 }
@@ -80,7 +84,7 @@ pub fn known_metrics() -> HashMap<String, (Unit, Kind)> {
 /// Every formula that comes with numakit, as Markdown.
 pub fn guide() -> String {
     let mut text = String::from("| name | gives | formula | what it is |\n|---|---|---|---|\n");
-    for formula in Catalog::ours().all() {
+    for formula in Catalog::built_in().all() {
         let expr = formula.expr.to_string().replace('|', "\\|");
         text.push_str(&format!(
             "| `{}` | {} | `{expr}` | {} |\n",
@@ -90,7 +94,7 @@ pub fn guide() -> String {
     text
 }
 
-/// The facts of the machine that formulas may name, as Markdown.
+/// The properties of the machine that formulas may name, as Markdown.
 pub fn facts_guide() -> String {
     let row = |fact: &numakit_derived::Fact| {
         format!("| `{}` | {} | {} |\n", fact.name, fact.dimension(), fact.help)

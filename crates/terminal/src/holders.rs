@@ -6,7 +6,7 @@ use numakit_model::{CpuSet, Topology};
 use numakit_registry::{HolderState, Holding, user_name};
 use serde_json::{Value, json};
 
-/// What is said where nobody holds any.
+/// The text if no cores are reserved.
 const EMPTY: &str = "No program holds cores. 'numa run -c 4 PROGRAM' takes four.\n";
 
 /// Who holds what, on this machine, at this moment.
@@ -21,7 +21,7 @@ pub struct Holders<'a> {
 }
 
 impl Holders<'_> {
-    /// A line for each holder, and what there is to know of some.
+    /// A line for each holder, and notes on some.
     pub fn table(&self) -> String {
         if self.holdings.is_empty() {
             return EMPTY.to_owned();
@@ -43,7 +43,7 @@ impl Holders<'_> {
 
     fn row(&self, holding: &Holding) -> Vec<String> {
         let absent = || ABSENT.to_owned();
-        let who = holding.who.as_ref();
+        let who = holding.holder.as_ref();
         let since = who.and_then(|who| who.since);
         let job = who.and_then(|who| match &who.job {
             Some(job) => Some(format!("slurm {job}")),
@@ -66,26 +66,26 @@ impl Holders<'_> {
         let damaged = self.holdings.iter().find(|holding| holding.state == HolderState::Unknown);
         if let Some(holding) = damaged {
             notes.push(format!(
-                "CPUs {} are held, and the record that tells by whom is damaged; they are free when the holder ends.",
+                "CPUs {} are held, but the record of their holder is damaged; they become free when the holder ends.",
                 holding.cpus
             ));
         }
         for holding in self.holdings {
             if let HolderState::Bound(pid) = holding.state {
                 notes.push(format!(
-                    "CPUs {}: their locks are gone, but process {pid} still runs; they are free when it ends.",
+                    "CPUs {}: their locks are lost, but process {pid} still runs; they become free when it ends.",
                     holding.cpus
                 ));
             }
-            if holding.state == HolderState::Elsewhere {
+            if holding.state == HolderState::InRemovedFile {
                 notes.push(format!(
-                    "CPUs {}: the registry that tells by whom was removed; they are free when the holders end.",
+                    "CPUs {}: the registry with their holders was removed; they become free when the holders end.",
                     holding.cpus
                 ));
             }
         }
-        if self.holdings.iter().any(|holding| !holding.same_pids && holding.who.is_some()) {
-            notes.push("Without a PID: it is in another PID namespace, as in a container.".to_owned());
+        if self.holdings.iter().any(|holding| !holding.same_pid_namespace && holding.holder.is_some()) {
+            notes.push("No PID: the process is in another PID namespace, such as a container.".to_owned());
         }
         notes
     }
@@ -102,13 +102,13 @@ impl Holders<'_> {
     }
 
     fn object(&self, holding: &Holding) -> Value {
-        let who = holding.who.as_ref();
+        let who = holding.holder.as_ref();
         json!({
             "application": who.map(|who| &who.application),
             "user": who.map(|who| user_name(who.user)),
             "uid": who.map(|who| who.user),
             "pid": holding.pid(),
-            "keeper": who.and_then(|who| who.keeper).filter(|_| holding.same_pids).map(|keeper| keeper.pid),
+            "keeper": who.and_then(|who| who.supervisor).filter(|_| holding.same_pid_namespace).map(|keeper| keeper.pid),
             "since": who.and_then(|who| who.since).map(|since| since as f64 / 1e9),
             "cores": self.cores(holding),
             "cpus": holding.cpus,
@@ -118,7 +118,7 @@ impl Holders<'_> {
             "state": match holding.state {
                 HolderState::Held => "held",
                 HolderState::Bound(_) => "bound",
-                HolderState::Elsewhere => "removed",
+                HolderState::InRemovedFile => "removed",
                 HolderState::Unknown => "unknown",
             },
         })
@@ -129,7 +129,7 @@ impl Holders<'_> {
 mod tests {
     use super::*;
     use numakit_model::topology::{Core, Node};
-    use numakit_registry::{ProcessId, Who};
+    use numakit_registry::{Holder, ProcessId};
 
     fn machine() -> Topology {
         let set = |text: &str| text.parse::<CpuSet>().unwrap();
@@ -143,36 +143,42 @@ mod tests {
     }
 
     fn holdings() -> Vec<Holding> {
-        let who = Who {
+        let who = Holder {
             application: "ep.C".to_owned(),
             user: 0,
             since: Some(1_000_000_000_000),
             cores: Some(2),
             cgroup: Some("/user.slice".to_owned()),
             program: Some(ProcessId { pid: 4242, start: 1 }),
-            keeper: Some(ProcessId { pid: 4241, start: 1 }),
-            ..Who::default()
+            supervisor: Some(ProcessId { pid: 4241, start: 1 }),
+            ..Holder::default()
         };
         let held = Holding {
             cpus: "1-2,5-6".parse().unwrap(),
             state: HolderState::Held,
-            who: Some(who.clone()),
-            same_pids: true,
-            ours: false,
+            holder: Some(who.clone()),
+            same_pid_namespace: true,
+            is_own: false,
         };
-        let elsewhere = Who { application: "pi".to_owned(), job: Some("77".to_owned()), ..who.clone() };
-        let unknown = Holding { state: HolderState::Unknown, who: None, same_pids: false, ..held.clone() };
+        let elsewhere = Holder { application: "pi".to_owned(), job: Some("77".to_owned()), ..who.clone() };
+        let unknown =
+            Holding { state: HolderState::Unknown, holder: None, same_pid_namespace: false, ..held.clone() };
         vec![
             Holding { cpus: "3".parse().unwrap(), ..unknown.clone() },
-            Holding { cpus: "4".parse().unwrap(), state: HolderState::Elsewhere, ..unknown },
+            Holding { cpus: "4".parse().unwrap(), state: HolderState::InRemovedFile, ..unknown },
             Holding { cpus: "0".parse().unwrap(), state: HolderState::Bound(9), ..held.clone() },
-            Holding { cpus: "7".parse().unwrap(), who: Some(elsewhere), same_pids: false, ..held.clone() },
+            Holding {
+                cpus: "7".parse().unwrap(),
+                holder: Some(elsewhere),
+                same_pid_namespace: false,
+                ..held.clone()
+            },
             held,
         ]
     }
 
     #[test]
-    fn every_holder_has_a_line_and_what_is_odd_is_said() {
+    fn every_holder_has_a_line_and_special_states_have_a_note() {
         let (holdings, topology) = (holdings(), machine());
         let text = Holders { holdings: &holdings, topology: &topology, now: 1_090_000_000_000 }.table();
         let expected = "\
@@ -182,10 +188,10 @@ unknown         -     -           -      1        4      0  -
 ep.C         root     9  1 min 30 s      1        0      0  /user.slice
 pi           root     -  1 min 30 s      1        7      1  slurm 77
 ep.C         root  4242  1 min 30 s      2  1-2,5-6    0-1  /user.slice
-CPUs 3 are held, and the record that tells by whom is damaged; they are free when the holder ends.
-CPUs 4: the registry that tells by whom was removed; they are free when the holders end.
-CPUs 0: their locks are gone, but process 9 still runs; they are free when it ends.
-Without a PID: it is in another PID namespace, as in a container.
+CPUs 3 are held, but the record of their holder is damaged; they become free when the holder ends.
+CPUs 4: the registry with their holders was removed; they become free when the holders end.
+CPUs 0: their locks are lost, but process 9 still runs; they become free when it ends.
+No PID: the process is in another PID namespace, such as a container.
 ";
         assert_eq!(text, expected);
     }
@@ -193,9 +199,9 @@ Without a PID: it is in another PID namespace, as in a container.
     #[test]
     fn without_holders_it_says_so() {
         let topology = machine();
-        let nobody = Holders { holdings: &[], topology: &topology, now: 0 };
-        assert_eq!(nobody.table(), EMPTY);
-        assert_eq!(nobody.json(), json!({ "holders": [] }));
+        let none = Holders { holdings: &[], topology: &topology, now: 0 };
+        assert_eq!(none.table(), EMPTY);
+        assert_eq!(none.json(), json!({ "holders": [] }));
     }
 
     #[test]

@@ -9,7 +9,7 @@ pub mod holders;
 pub mod list;
 pub mod permissions;
 pub mod plan;
-pub mod replaced;
+pub mod rebind;
 pub mod report;
 pub mod stat;
 pub mod table;

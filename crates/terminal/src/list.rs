@@ -11,11 +11,11 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-/// Metrics that are to be shown, with where they are measured or why they are not.
+/// Metrics, with the instances that are measured, or why they are not.
 #[derive(Debug, Default)]
 pub struct Listing {
     rows: Vec<Row>,
-    // Missing as a whole: name, description, why.
+    // Name, description, and why it is missing, if it is.
     sensors: Vec<(&'static str, &'static str, Option<Unavailable>)>,
     formulas: Vec<formulas::Row>,
 }
@@ -24,20 +24,20 @@ pub struct Listing {
 struct Row {
     metric: Metric,
     count: usize,
-    // The numbers of its instances; those of links are parted by where the link begins.
+    // The numbers of its instances; those of links by where the link begins.
     ids: BTreeMap<u32, CpuSet>,
     why: Option<Unavailable>,
 }
 
-/// Narrowest column of descriptions; where the terminal has less, they stand below their line.
+/// Minimum width of the column of descriptions; on narrower terminals they are below their line.
 const MIN_HELP: usize = 36;
 const BELOW: usize = 4;
-/// Longer lists of instances are only counted.
+/// For longer lists of instances, only their number is shown.
 const MAX_IDS: usize = 24;
 
 impl Listing {
-    /// Everything of a probe that fits: a pattern is compared with the full and the bare name,
-    /// other text is looked for in names and descriptions.
+    /// The metrics of a probe that match: a glob is compared with the full and the bare name,
+    /// other text is searched in names and descriptions.
     pub fn of(probe: &Probe, pattern: Option<&str>) -> Self {
         let mut rows: Vec<Row> = Vec::new();
         let unknown = |m: &Metric, why: &Unavailable| Row {
@@ -70,7 +70,7 @@ impl Listing {
         listing
     }
 
-    /// With the formulas that fit, at the end.
+    /// With the formulas that match, at the end.
     #[must_use]
     pub fn with_formulas(
         mut self,
@@ -83,13 +83,13 @@ impl Listing {
         self
     }
 
-    /// Whether nothing fits.
+    /// Whether nothing matches.
     pub fn is_empty(&self) -> bool {
         self.rows.is_empty() && self.formulas.is_empty()
     }
 
     /// One line per metric, with descriptions broken to this width. A sensor that is missing
-    /// is one line, unless something of it was asked for.
+    /// is one line, unless there is a pattern.
     pub fn table(&self, width: Option<usize>) -> String {
         let mut lines: Vec<[String; 5]> =
             vec![["NAME", "UNIT", "KIND", "SCOPE", "DESCRIPTION"].map(str::to_owned)];
@@ -102,12 +102,12 @@ impl Listing {
                 lines.push([format!("{name}.*"), dash(), dash(), dash(), absent(help, why)]);
             }
         }
-        lines.extend(self.formulas.iter().filter(|row| !row.is_told()).map(formulas::Row::cells));
+        lines.extend(self.formulas.iter().filter(|row| !row.is_redundant()).map(formulas::Row::cells));
         let column = |at: usize| lines.iter().map(|cells| cells[at].chars().count()).max().unwrap_or(0);
         let [name, unit, kind, scope] = [0, 1, 2, 3].map(column);
-        let beside = name + unit + kind + scope + 8;
-        let below = width.is_some_and(|w| w < beside + MIN_HELP);
-        let indent = if below { BELOW } else { beside };
+        let help_column = name + unit + kind + scope + 8;
+        let below = width.is_some_and(|w| w < help_column + MIN_HELP);
+        let indent = if below { BELOW } else { help_column };
         let help_width = width.map(|w| w.saturating_sub(indent).max(1));
         let mut text = String::new();
         for [a, b, c, d, help] in &lines {
@@ -160,11 +160,11 @@ fn add(rows: &mut Vec<Row>, first: usize, metric: &Metric, instance: Instance) {
     rows[at].ids.entry(place).or_default().insert(id);
 }
 
-/// What is looked for.
+/// A search.
 enum Search {
     /// A pattern over names.
     Names(Pattern),
-    /// A text, in small letters, in names and descriptions.
+    /// A text, in lower case, in names and descriptions.
     Text(String),
 }
 
@@ -185,7 +185,7 @@ impl Search {
 }
 
 fn absent(help: &str, why: &Unavailable) -> String {
-    format!("{help} Not here: {}; {}", why.seen, why.fix)
+    format!("{help} Unavailable: {}; {}", why.seen, why.fix)
 }
 
 impl Row {
@@ -276,14 +276,15 @@ mod tests {
         assert!(line("node.MemFree ").contains("KiB    gauge    node 0,3  Free memory."), "{text}");
         assert!(line("vmstat.pgpgin ").contains("KiB    counter  machine"), "{text}");
         assert!(
-            line("vmstat.numa_hit ").contains("Not here: /proc/sys/vm/numa_stat is 0; sysctl vm.numa_stat=1")
+            line("vmstat.numa_hit ")
+                .contains("Unavailable: /proc/sys/vm/numa_stat is 0; sysctl vm.numa_stat=1")
         );
         assert!(line("pressure.* ").contains("psi=1"));
         assert!(!text.contains("pressure.io_some"));
     }
 
     #[test]
-    fn links_and_doubtful_descriptions_are_marked() {
+    fn links_and_uncertain_descriptions_are_marked() {
         let metric = Metric {
             name: "uncore.link_out".into(),
             unit: numakit_model::Unit::Bytes,
@@ -323,7 +324,7 @@ mod tests {
     }
 
     #[test]
-    fn on_a_narrow_terminal_descriptions_stand_below() {
+    fn on_a_narrow_terminal_descriptions_are_below_their_line() {
         let text = Listing::of(&probe(), Some("MemFree")).table(Some(60));
         let expected = "NAME          UNIT  KIND   SCOPE\n    DESCRIPTION\n\
                         node.MemFree  KiB   gauge  node 0,3\n    Free memory.\n";
@@ -331,7 +332,7 @@ mod tests {
     }
 
     #[test]
-    fn patterns_are_names_and_other_text_is_looked_for() {
+    fn globs_match_names_and_other_text_is_searched() {
         assert_eq!(names("numa_h*"), ["vmstat.numa_hint_faults", "vmstat.numa_hit"]);
         assert_eq!(names("node.*"), ["node.MemFree"]);
         assert_eq!(names("FREE memory"), ["vmstat.nr_free_pages", "node.MemFree"]);
@@ -340,7 +341,7 @@ mod tests {
     }
 
     #[test]
-    fn json_has_everything_and_says_why_not() {
+    fn json_has_everything_and_the_reasons() {
         let value = Listing::of(&probe(), None).json();
         let metric = |name: &str| {
             let found = value["metrics"].as_array().unwrap().iter().find(|m| m["name"] == name);

@@ -14,8 +14,8 @@ use std::collections::BTreeMap;
 /// The version of the JSON form; fields are only ever added to it.
 const SCHEMA: u32 = 1;
 
-/// Who runs where: a line for each process and node, or for each node where processes have one
-/// thread; then what is held, and the warnings.
+/// A line for each process and node, or for each node where processes have one
+/// thread; then the CPUs that are held without a thread, and the warnings.
 pub fn table(plan: &Plan) -> String {
     let single = plan.processes().all(|steps| steps.len() == 1);
     let mut text = format!("{}\n\n", summary(plan));
@@ -31,7 +31,7 @@ pub fn table(plan: &Plan) -> String {
     text
 }
 
-/// Why each thread is where it is, with the reasons for the whole first.
+/// Why each thread is where it is, after the reasons for the whole plan.
 pub fn explanation(plan: &Plan, reasons: &[String]) -> String {
     let mut text: String = reasons.iter().map(|reason| format!("{reason}\n")).collect();
     let several = plan.processes().nth(1).is_some();
@@ -42,7 +42,7 @@ pub fn explanation(plan: &Plan, reasons: &[String]) -> String {
     text
 }
 
-/// How the threads of a process compare with their plan, which `numa run` or else the request made.
+/// How the threads of a process compare with the plan of `numa run`, or else of the request.
 pub fn comparison(pid: u32, threads: usize, of_run: bool, differences: &[String]) -> String {
     let whose = if of_run { "the plan of 'numa run'" } else { "this plan" };
     if differences.is_empty() {
@@ -66,19 +66,18 @@ pub fn json(request: &PlacementRequest, plan: &Plan, reasons: &[String]) -> Stri
         plan: &'a Plan,
     }
     let document = Document { schema: SCHEMA, request, reasons, plan };
-    // Strings, numbers and lists only: that cannot fail.
+    // Strings, numbers and lists: this cannot fail.
     serde_json::to_string_pretty(&document).unwrap_or_default() + "\n"
 }
 
 /// `4 processes of 2 threads on 8 CPUs of nodes 0-1, memory local`.
 fn summary(plan: &Plan) -> String {
     let counts: Vec<usize> = plan.processes().map(<[Step]>::len).collect();
-    let (least, most) =
-        (counts.iter().min().copied().unwrap_or(0), counts.iter().max().copied().unwrap_or(0));
-    let threads = match (least, most) {
+    let (min, max) = (counts.iter().min().copied().unwrap_or(0), counts.iter().max().copied().unwrap_or(0));
+    let threads = match (min, max) {
         (1, 1) => "1 thread".to_owned(),
-        (least, most) if least == most => format!("{most} threads"),
-        (least, most) => format!("{least} to {most} threads"),
+        (min, max) if min == max => format!("{max} threads"),
+        (min, max) => format!("{min} to {max} threads"),
     };
     let (cpus, nodes) = (plan.cpus().len(), plan.nodes());
     format!(

@@ -1,16 +1,16 @@
-//! The table of `numa stat`: rows of samples in, lines of text out.
+//! The table of `numa stat`: turns rows of samples into lines of text.
 
-mod chosen;
 mod follow;
 mod formulas;
 mod guide;
 mod original;
+mod series;
 
 pub use follow::follow;
 pub use formulas::{HiddenFormula, needed_by};
 pub use guide::{guide, help};
 
-use crate::columns::{Per, columns, index, shown_as};
+use crate::columns::{Per, columns, index, number_style};
 use crate::table::{ColumnHead, TableLayout};
 use crate::units::{NumberStyle, clock, plain};
 use numakit_derived::{BoundFormula, Catalog, Index};
@@ -30,7 +30,7 @@ pub enum TableFormat {
     Csv,
     /// One JSON object per line.
     Json,
-    /// As the original NUMAscope does: names and whole numbers below them, without times.
+    /// The format of the original NUMAscope: names, and integers below them, without times.
     Original,
 }
 
@@ -39,7 +39,7 @@ pub enum TableFormat {
 pub enum StatColumns<'a> {
     /// The default columns.
     Columns,
-    /// The series of the header, which were chosen one by one.
+    /// The series of the header, which were selected one by one.
     Series,
     /// The formulas of these names.
     Formulas(&'a [String]),
@@ -48,7 +48,7 @@ pub enum StatColumns<'a> {
 /// What the table shows and how.
 #[derive(Debug, Clone, Copy)]
 pub struct StatOptions<'a> {
-    /// What has a line of its own. `None`: the machine, or with chosen series one column each.
+    /// What each line is about. `None`: the machine, or with selected series one column each.
     pub per: Option<Per>,
     /// What the columns are.
     pub show: StatColumns<'a>,
@@ -75,29 +75,29 @@ impl Default for StatOptions<'_> {
     }
 }
 
-/// There is nothing to show.
+/// Why there is nothing to show.
 #[derive(Debug, Clone, PartialEq, Error)]
 pub enum StatError {
-    /// No series belongs to what should have a line.
-    #[error("no series is measured per {0}; use --per machine, or ask 'numa doctor' what is missing")]
+    /// There are no series per this unit.
+    #[error("no series is measured per {0}; use --per machine, or see 'numa doctor'")]
     NoPlaces(&'static str),
     /// None of the default columns is measured.
     #[error(
-        "none of the columns of 'numa stat' can be measured here; choose series with -e (see 'numa list'), or ask 'numa doctor' what is missing"
+        "none of the columns of 'numa stat' can be measured here; select series with -e (see 'numa list'), or see 'numa doctor'"
     )]
     NoColumns,
-    /// Chosen series that no line can show.
-    #[error("none of the chosen series can be shown per {0}; leave --per out")]
+    /// Selected series that no line can show.
+    #[error("none of the selected series can be shown per {0}; omit --per")]
     NotPer(&'static str),
-    /// A formula that was asked for.
+    /// A selected formula.
     #[error(transparent)]
     Formula(#[from] HiddenFormula),
 }
 
-/// A column of this table: a figure for each place.
+/// A column of this table: a value for each line of a sample.
 #[derive(Debug)]
-struct Figure {
-    /// Name in CSV and JSON, before the place.
+struct ValueColumn {
+    /// Name in CSV and JSON, before the instance.
     name: String,
     head: ColumnHead,
     quantity: NumberStyle,
@@ -111,10 +111,10 @@ pub struct StatTable {
     color: bool,
     repeat: usize,
     places: Vec<Instance>,
-    figures: Vec<Figure>,
+    columns: Vec<ValueColumn>,
     layout: TableLayout,
     rates: Rates,
-    /// A line needs the difference of two samples.
+    /// Whether a line needs the difference of two samples.
     needs_two: bool,
     /// No line since the start or the last gap.
     fresh: bool,
@@ -122,7 +122,7 @@ pub struct StatTable {
     /// Lines since the last headings; `None` before the first.
     lines: Option<usize>,
     keys: Vec<String>,
-    /// What did not fit the width.
+    /// Number of columns that do not fit the width.
     left_out: usize,
 }
 
@@ -135,40 +135,40 @@ impl StatTable {
         let index = index(header);
         let places = places(&header.series, header.topology.as_ref(), options.per.unwrap_or(Per::Machine))?;
         let per = options.per.unwrap_or(Per::Machine);
-        let mut figures = match options.show {
-            StatColumns::Series => chosen::figures(&header.series, &index, &places, options),
+        let mut columns = match options.show {
+            StatColumns::Series => series::columns(&header.series, &index, &places, options),
             StatColumns::Columns => defaults(&index, formulas, &places, per),
-            StatColumns::Formulas(names) => formulas::figures(header, &index, formulas, &places, names)?,
+            StatColumns::Formulas(names) => formulas::columns(header, &index, formulas, &places, names)?,
         };
         if matches!(options.format, TableFormat::Text | TableFormat::Original) {
-            figures.retain(|f| f.bound.iter().any(Option::is_some));
+            columns.retain(|f| f.bound.iter().any(Option::is_some));
         }
-        if !figures.iter().any(|f| f.bound.iter().any(Option::is_some)) {
+        if !columns.iter().any(|f| f.bound.iter().any(Option::is_some)) {
             return Err(match options.show {
                 StatColumns::Columns => StatError::NoColumns,
                 _ => StatError::NotPer(per.name()),
             });
         }
-        let mut layout = layout_of(options.per, &figures);
+        let mut layout = layout_of(options.per, &columns);
         let mut left_out = 0;
         if let (Some(width), TableFormat::Text) = (options.width, options.format) {
             let leading = layout_of(options.per, &[]).widths().count();
             let fitting = layout.fitting(width).saturating_sub(leading).max(1);
-            left_out = figures.len().saturating_sub(fitting);
-            figures.truncate(fitting);
-            layout = layout_of(options.per, &figures);
+            left_out = columns.len().saturating_sub(fitting);
+            columns.truncate(fitting);
+            layout = layout_of(options.per, &columns);
         }
         let counter = |at: usize| matches!(header.series[at].metric.kind, Kind::Counter { .. });
         let needs_two =
-            figures.iter().flat_map(|f| &f.bound).flatten().flat_map(BoundFormula::columns).any(counter);
-        let keys = keys(&figures, &places);
+            columns.iter().flat_map(|f| &f.bound).flatten().flat_map(BoundFormula::columns).any(counter);
+        let keys = keys(&columns, &places);
         let rates = Rates::new(&header.series);
         let table = Self {
             format: options.format,
             color: options.color,
             repeat: options.repeat,
             places,
-            figures,
+            columns,
             layout,
             rates,
             needs_two,
@@ -181,22 +181,22 @@ impl StatTable {
         Ok(table)
     }
 
-    /// How many columns the width had no room for.
+    /// Number of columns that do not fit the width.
     pub fn left_out(&self) -> usize {
         self.left_out
     }
 
-    /// Adds the lines of a sample: its time (ns since 1970 UTC) and raw values, one per series
-    /// of the header. False when it has none: a rate needs two samples.
+    /// Appends the lines of a sample: its time (ns since 1970 UTC) and raw values, one per series
+    /// of the header. False if it has none: a rate needs two samples.
     pub fn sample(&mut self, time: u64, values: &[Option<u64>], out: &mut String) -> bool {
         let started = *self.started.get_or_insert(time);
         let rates = self.rates.push(time, values);
         if std::mem::replace(&mut self.fresh, false) && self.needs_two {
             return false;
         }
-        let figure = |place: usize, f: &Figure| f.bound[place].as_ref().and_then(|b| b.value(rates));
+        let column = |place: usize, f: &ValueColumn| f.bound[place].as_ref().and_then(|b| b.value(rates));
         let rows: Vec<Vec<Option<f64>>> = (0..self.places.len())
-            .map(|place| self.figures.iter().map(|f| figure(place, f)).collect())
+            .map(|place| self.columns.iter().map(|f| column(place, f)).collect())
             .collect();
         match self.format {
             TableFormat::Text => self.text(time.saturating_sub(started), &rows, out),
@@ -207,7 +207,7 @@ impl StatTable {
         true
     }
 
-    /// Adds the line of a label. No rate spans a pause.
+    /// Appends the line of a label. No rate spans a pause.
     pub fn label(&mut self, time: u64, text: &str, out: &mut String) {
         let event = RecorderEvent::parse(text);
         if self.rates.label(text) {
@@ -242,7 +242,7 @@ impl StatTable {
     }
 
     fn text(&mut self, elapsed: u64, rows: &[Vec<Option<f64>>], out: &mut String) {
-        // Headings never part the lines of one sample.
+        // Headings never separate the lines of one sample.
         if self.lines.is_none_or(|n| n + rows.len() > self.repeat.max(4)) {
             let (on, off) = self.paint("1");
             let headings = self.layout.headings();
@@ -256,8 +256,8 @@ impl StatTable {
             }
             let leading = fields.len();
             let widths = self.layout.widths().skip(leading);
-            let figures = self.figures.iter().zip(row).zip(widths);
-            fields.extend(figures.map(|((figure, value), width)| figure.quantity.field(*value, width)));
+            let columns = self.columns.iter().zip(row).zip(widths);
+            fields.extend(columns.map(|((column, value), width)| column.quantity.field(*value, width)));
             out.push_str(&self.layout.line(fields));
             out.push('\n');
         }
@@ -283,7 +283,7 @@ impl StatTable {
     }
 
     fn json(&self, time: u64, rows: &[Vec<Option<f64>>], out: &mut String) {
-        // Written by hand, so that the values stay in the order of the columns.
+        // Without a map, so that the values stay in the order of the columns.
         out.push_str(&format!("{{\"time\":{}", number(time as f64 / 1e9)));
         for (key, value) in self.keys.iter().zip(rows.iter().flatten()) {
             let value = value.map_or(Value::Null, number);
@@ -297,18 +297,18 @@ impl StatTable {
 pub fn needed(header: &Header, formulas: &Catalog, per: Per) -> Vec<bool> {
     let index = index(header);
     let places = places(&header.series, header.topology.as_ref(), per).unwrap_or_default();
-    let figures = defaults(&index, formulas, &places, per);
-    used(header.series.len(), figures.iter().flat_map(|f| f.bound.iter().flatten()))
+    let columns = defaults(&index, formulas, &places, per);
+    used(header.series.len(), columns.iter().flat_map(|f| f.bound.iter().flatten()))
 }
 
-/// Which of so many columns of a row these look at.
+/// Which columns of a row these formulas read.
 fn used<'a>(columns: usize, bound: impl Iterator<Item = &'a BoundFormula>) -> Vec<bool> {
     let mut used = vec![false; columns];
     bound.flat_map(BoundFormula::columns).for_each(|at| used[at] = true);
     used
 }
 
-/// What has a line: what the series are of.
+/// The instances that have a line.
 fn places(series: &[Series], topology: Option<&Topology>, per: Per) -> Result<Vec<Instance>, StatError> {
     let of_package = || topology.into_iter().flat_map(|t| t.packages.iter().enumerate());
     let cpus =
@@ -337,36 +337,36 @@ fn places(series: &[Series], topology: Option<&Topology>, per: Per) -> Result<Ve
     if places.is_empty() { Err(StatError::NoPlaces(per.name())) } else { Ok(places) }
 }
 
-fn defaults(index: &Index<'_>, formulas: &Catalog, places: &[Instance], per: Per) -> Vec<Figure> {
-    let figure = |column: &'static crate::columns::TableColumn| {
+fn defaults(index: &Index<'_>, formulas: &Catalog, places: &[Instance], per: Per) -> Vec<ValueColumn> {
+    let column = |column: &'static crate::columns::TableColumn| {
         let formula = column.formula(formulas)?;
-        Some(Figure {
+        Some(ValueColumn {
             name: column.name.to_owned(),
             head: ColumnHead {
                 group: column.group.into(),
                 heading: column.heading.into(),
                 width: column.width,
             },
-            quantity: shown_as(formula.quantity),
+            quantity: number_style(formula.quantity),
             bound: places.iter().map(|&p| index.bind(formulas, formula, p).ok()).collect(),
         })
     };
-    columns(per).filter_map(figure).collect()
+    columns(per).filter_map(column).collect()
 }
 
-fn layout_of(per: Option<Per>, figures: &[Figure]) -> TableLayout {
+fn layout_of(per: Option<Per>, columns: &[ValueColumn]) -> TableLayout {
     let mut heads = vec![ColumnHead { group: String::new(), heading: "seconds".into(), width: TIME_WIDTH }];
     if let Some(per @ (Per::Package | Per::Node | Per::Cpu | Per::Device)) = per {
         let width = per.name().len().max(4);
         heads.push(ColumnHead { group: String::new(), heading: per.name().into(), width });
     }
-    heads.extend(figures.iter().map(|f| f.head.clone()));
+    heads.extend(columns.iter().map(|f| f.head.clone()));
     TableLayout::new(heads)
 }
 
 /// Names of the values of a sample, in the order of lines and columns.
-fn keys(figures: &[Figure], places: &[Instance]) -> Vec<String> {
-    places.iter().flat_map(|place| figures.iter().map(move |f| format!("{}{place}", f.name))).collect()
+fn keys(columns: &[ValueColumn], places: &[Instance]) -> Vec<String> {
+    places.iter().flat_map(|place| columns.iter().map(move |f| format!("{}{place}", f.name))).collect()
 }
 
 fn number_of(place: Instance) -> Option<u32> {
@@ -376,12 +376,12 @@ fn number_of(place: Instance) -> Option<u32> {
     }
 }
 
-/// Exact to the microsecond.
+/// To the microsecond.
 fn seconds(time: u64) -> String {
     format!("{}.{:06}", time / 1_000_000_000, time / 1000 % 1_000_000)
 }
 
-/// To the microsecond or millionth; whole numbers without a point.
+/// To six decimals; integers without a decimal point.
 fn number(value: f64) -> Value {
     let rounded = (value * 1e6).round() / 1e6;
     if rounded.fract() == 0.0 && rounded.abs() < 9e15 { json!(rounded as i64) } else { json!(rounded) }

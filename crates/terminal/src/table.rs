@@ -3,7 +3,7 @@
 /// The head of a column.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ColumnHead {
-    /// What neighbours with the same group share; may be empty.
+    /// Heading that adjacent columns with the same group share; may be empty.
     pub group: String,
     /// The column's own heading.
     pub heading: String,
@@ -11,7 +11,7 @@ pub struct ColumnHead {
     pub width: usize,
 }
 
-/// Columns side by side, one space apart.
+/// Columns separated by one space.
 #[derive(Debug, Clone, Default)]
 pub struct TableLayout {
     heads: Vec<ColumnHead>,
@@ -26,8 +26,8 @@ impl TableLayout {
         let mut start = 0;
         while start < heads.len() {
             let end = group_end(&heads, start);
-            let lacking = heads[start].group.chars().count().saturating_sub(width_of(&heads[start..end]));
-            heads[end - 1].width += lacking;
+            let missing = heads[start].group.chars().count().saturating_sub(width_of(&heads[start..end]));
+            heads[end - 1].width += missing;
             start = end;
         }
         Self { heads }
@@ -43,12 +43,12 @@ impl TableLayout {
         width_of(&self.heads)
     }
 
-    /// How many columns a line of that width holds; at least one.
+    /// How many columns fit into a line of that width; at least one.
     pub fn fitting(&self, width: usize) -> usize {
         (1..=self.heads.len()).rev().find(|&n| width_of(&self.heads[..n]) <= width).unwrap_or(1)
     }
 
-    /// The line of groups, where there are any, and the line of headings.
+    /// The line of groups, if there are any, and the line of headings.
     pub fn headings(&self) -> Vec<String> {
         let mut groups = Vec::new();
         let mut start = 0;
@@ -64,7 +64,7 @@ impl TableLayout {
         lines
     }
 
-    /// One line; fields are put to the right of their columns.
+    /// One line; fields are right-aligned.
     pub fn line(&self, fields: impl IntoIterator<Item = String>) -> String {
         let padded = self.heads.iter().zip(fields).map(|(head, field)| format!("{field:>0$}", head.width));
         padded.collect::<Vec<_>>().join(" ")
@@ -80,7 +80,7 @@ fn width_of(heads: &[ColumnHead]) -> usize {
     heads.iter().map(|h| h.width + 1).sum::<usize>().saturating_sub(1)
 }
 
-/// A word in the middle of a rule, so that one sees which columns it is about.
+/// A word in the middle of a rule, which shows the columns that it spans.
 fn ruled(word: &str, width: usize) -> String {
     let fill = if word.is_empty() { ' ' } else { '-' };
     let around = width.saturating_sub(word.chars().count());
@@ -89,8 +89,8 @@ fn ruled(word: &str, width: usize) -> String {
     format!("{}{word}{}", repeat(left), repeat(around - left))
 }
 
-/// A small table for a page: the first column to the left, the others to the right, each as
-/// wide as it must be. Without rows there is no text.
+/// A small table for a page: the first column is left-aligned, the others right-aligned, each as
+/// wide as its content; a last heading that begins with `<` is left-aligned. Without rows there is no text.
 pub fn page_table(headings: &[&str], rows: &[Vec<String>], indent: &str) -> String {
     if rows.is_empty() {
         return String::new();
@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn groups_stand_over_their_columns() {
+    fn groups_are_above_their_columns() {
         let layout = TableLayout::new(vec![
             head("", "time", 6),
             head("faults/s", "all", 4),
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn a_page_table_is_as_wide_as_it_must_be() {
+    fn a_page_table_is_as_wide_as_its_content() {
         let rows = vec![
             vec!["0".into(), "12".into(), "all is well".into()],
             vec!["10".into(), "1".into(), "no".into()],

@@ -1,4 +1,4 @@
-//! `numa tasks`: processes by how much far memory they use, and where the memory of one is.
+//! `numa tasks`: processes by how much remote memory they use, and the memory of each by node.
 
 use crate::table::page_table;
 use crate::units::{ABSENT, duration};
@@ -6,17 +6,17 @@ use numakit_sensors::task::survey::{MemoryByUse, MemorySource, ProcessSample, Us
 use serde_json::{Value, json};
 use std::cmp::{Ordering, Reverse};
 
-/// What comes first.
+/// The order of processes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum SortKey {
-    /// Most CPU time spent far from memory, then the largest far share of memory.
+    /// Most CPU time on remote memory first, then the largest remote share of memory.
     #[default]
     Remote,
-    /// Most memory.
+    /// Most memory first.
     Memory,
-    /// Most CPU time.
+    /// Most CPU time first.
     Cpu,
-    /// Smallest number.
+    /// Lowest PID first.
     Pid,
 }
 
@@ -25,20 +25,20 @@ pub enum SortKey {
 pub struct TaskTable {
     /// The kernel's numbers of the nodes.
     pub nodes: Vec<u32>,
-    /// Over which time, in seconds.
+    /// The time over which it was measured, in seconds.
     pub seconds: f64,
     /// The processes.
     pub processes: Vec<ProcessSample>,
-    /// What helps where the kernel does not let processes be looked into.
+    /// The fix if the kernel denies reading other processes.
     pub fix: &'static str,
 }
 
-/// More nodes than these have no columns.
+/// Maximum number of nodes that have a column.
 const MAX_NODES: usize = 8;
 
 const MIB: f64 = (1 << 20) as f64;
 
-/// Uses of memory in tables and in JSON, with their names there.
+/// Uses of memory with their names in tables and in JSON.
 const USES: [(&str, &str, Use); 5] = [
     ("Huge", "huge", Use::Huge),
     ("Heap", "heap", Use::Heap),
@@ -48,7 +48,7 @@ const USES: [(&str, &str, Use); 5] = [
 ];
 
 impl TaskTable {
-    /// Puts the processes into an order.
+    /// Sorts the processes.
     pub fn sort(&mut self, order: SortKey) {
         let by_pid = |p: &ProcessSample| p.pid;
         match order {
@@ -64,7 +64,7 @@ impl TaskTable {
         self.processes.retain(|p| p.user == user);
     }
 
-    /// One line per process, at most so many, and what there is to say of the rest.
+    /// One line per process, at most `top`, and notes on the rest.
     pub fn list(&self, top: usize) -> String {
         let shown = self.columns();
         let mut headings: Vec<String> =
@@ -81,12 +81,12 @@ impl TaskTable {
         text
     }
 
-    /// A table of each process: its memory by use and node.
+    /// A table for each process: its memory by use and node.
     pub fn details(&self) -> String {
         let tables: Vec<String> = self.processes.iter().map(|p| self.detail(p)).collect();
         let mut notes: Vec<String> = self.estimated().into_iter().collect();
         if self.processes.iter().any(|p| p.held) {
-            notes.push(HELD.to_owned());
+            notes.push(STOPPED.to_owned());
         }
         if self.one_node() {
             notes.push(ONE_NODE.to_owned());
@@ -146,7 +146,7 @@ impl TaskTable {
         (self.seconds > 0.0).then(|| process.ran as f64 / 1e9 / self.seconds * 100.0)
     }
 
-    /// With one node nothing is remote, and nothing can be.
+    /// `None` with one node, where nothing can be remote.
     fn remote(&self, process: &ProcessSample) -> Option<f64> {
         if self.one_node() { None } else { share(process).map(|share| share * 100.0) }
     }
@@ -168,26 +168,26 @@ impl TaskTable {
         }
         let of = |found: &MemorySource| Some(self.count(found)).filter(|n| *n > 0).map(processes);
         if let Some(many) = of(&MemorySource::Denied) {
-            notes.push(format!("{many} may not be looked into; {}.", self.fix));
+            notes.push(format!("{many} cannot be read; {}.", self.fix));
         }
         if let Some(many) = of(&MemorySource::Refused) {
-            notes.push(format!("{many} {REFUSED}; -p PID shows them all the same."));
+            notes.push(format!("{many} {REFUSED}; -p PID reads them anyway."));
         }
         notes.extend(self.estimated());
         if let Some(many) = of(&MemorySource::Late) {
-            notes.push(format!("{many} not walked in time; a longer --interval gives more, -p PID all."));
+            notes.push(format!("{many} not read in time; use a longer --interval, or -p PID."));
         }
         notes
     }
 
-    /// How exact the nodes of large processes are.
+    /// The error of the nodes of large processes.
     fn estimated(&self) -> Option<String> {
         let shares = self.processes.iter().filter(|p| p.error > 0).map(|p| {
             let total = memory(p).max(1);
             (p.error as f64 / total as f64) * 100.0
         });
         let (count, worst) = shares.fold((0, 0.0f64), |(count, worst), share| (count + 1, worst.max(share)));
-        // With one node there is nothing to estimate.
+        // With one node, nothing is estimated.
         (count > 0 && !self.one_node()).then(|| {
             let what = processes(count);
             format!(
@@ -212,11 +212,11 @@ impl TaskTable {
         let memory = match &process.found {
             MemorySource::Memory(memory) => memory,
             MemorySource::Denied => {
-                return format!("{title}  Its memory may not be looked into; {}.\n", self.fix);
+                return format!("{title}  Its memory cannot be read; {}.\n", self.fix);
             }
             MemorySource::Refused => return format!("{title}  It is {REFUSED}.\n"),
             MemorySource::Late => {
-                return title + "  There was no time to walk its memory; give a longer --interval.\n";
+                return title + "  There was no time to read its memory; use a longer --interval.\n";
             }
         };
         let mut headings = vec!["MiB".to_owned()];
@@ -265,10 +265,10 @@ impl TaskTable {
     }
 }
 
-const REFUSED: &str = "not looked into: move_pages is refused here (a container allows it with --cap-add \
-                       SYS_NICE), and reading numa_maps would stop a process of that size meanwhile";
+const REFUSED: &str = "not read: move_pages is refused here (a container allows it with --cap-add \
+                       SYS_NICE), and reading numa_maps would block a process of that size meanwhile";
 
-const HELD: &str = "Read from numa_maps, which stops the mappings of a process meanwhile: move_pages is refused \
+const STOPPED: &str = "Read from numa_maps, which blocks the mappings of a process meanwhile: move_pages is refused \
                     here (a container allows it with --cap-add SYS_NICE).";
 
 const ONE_NODE: &str = "One node: all memory is local, nothing is remote.";
@@ -280,12 +280,12 @@ fn known(process: &ProcessSample) -> Option<&MemoryByUse> {
     }
 }
 
-/// What was walked, else what the kernel says of all nodes.
+/// The memory that was read by node, else the resident size.
 fn memory(process: &ProcessSample) -> u64 {
     known(process).map_or(process.resident, MemoryByUse::total)
 }
 
-/// The far share, from 0 to 1.
+/// The remote share, from 0 to 1.
 fn share(process: &ProcessSample) -> Option<f64> {
     let (near, far) = process.near_far?;
     let all = near as f64 + far as f64;
@@ -293,7 +293,7 @@ fn share(process: &ProcessSample) -> Option<f64> {
 }
 
 fn far_first(a: &ProcessSample, b: &ProcessSample) -> Ordering {
-    // CPU time spent far from memory; a process that did not run spent none.
+    // CPU time on remote memory; a process that did not run has none.
     let far = |p: &ProcessSample| share(p).map_or(0.0, |share| share * p.ran as f64);
     let idle = |p: &ProcessSample| share(p).map_or(0.0, |share| share * memory(p) as f64);
     let descending = |a: f64, b: f64| b.total_cmp(&a);
@@ -306,7 +306,7 @@ fn processes(count: usize) -> String {
     if count == 1 { "1 process".to_owned() } else { format!("{count} processes") }
 }
 
-/// With its unit, where there is one.
+/// With its unit.
 fn sign(value: Option<f64>) -> String {
     value.map_or_else(|| ABSENT.to_owned(), |value| format!("{value:.1} %"))
 }

@@ -12,7 +12,7 @@ pub use hardware::hardware;
 pub use svg::{Overlay, PuOverlay, svg, svg_with};
 pub use tree::{TreeStyle, tree};
 
-/// A tree for terminals of other characters than UTF-8: its lines in ASCII.
+/// A tree for terminals without UTF-8: its lines in ASCII.
 pub fn in_ascii(tree: &str) -> String {
     tree.replace(['├', '│'], "|").replace('└', "`").replace('─', "-")
 }

@@ -1,11 +1,11 @@
-//! `numa tasks --totals`: what every node has counted since the machine started.
+//! `numa tasks --totals`: the allocation counters of every node since boot.
 
 use crate::table::page_table;
 use crate::units::{ABSENT, grouped};
 use numakit_sensors::totals::{NAMES, Totals};
 use serde_json::{Map, Value, json};
 
-/// Places in [`NAMES`].
+/// Indices into [`NAMES`].
 const HIT: usize = 0;
 const LOCAL: usize = 4;
 const OTHER: usize = 5;
@@ -26,7 +26,7 @@ pub fn table(totals: &[Totals]) -> String {
     }
     let mut text = page_table(&headings, &rows, "");
     text.push_str(
-        "Allocations since the machine started, each counted once whatever its size; LOCAL% were by a CPU of \
+        "Allocations since boot, each counted once whatever its size; LOCAL% is the share by CPUs of \
          the node.\n",
     );
     let missed: Vec<String> = totals
@@ -36,14 +36,14 @@ pub fn table(totals: &[Totals]) -> String {
         .collect();
     if !missed.is_empty() {
         text.push_str(&format!(
-            "More than 1 % of those on node {} wanted another node, which had no free memory.\n",
+            "More than 1 % of those on node {} preferred another node, which was full.\n",
             missed.join(", ")
         ));
     }
     text
 }
 
-/// The same as JSON: an object a node, and one of all.
+/// The same as JSON: an object for each node, and one for all.
 pub fn json(totals: &[Totals]) -> Value {
     let object = |counts: &[Option<u64>; NAMES.len()]| {
         let counted = NAMES.iter().zip(counts).map(|(name, count)| ((*name).to_owned(), json!(count)));
@@ -88,12 +88,12 @@ mod tests {
         assert_eq!(lines[0][..3], ["NODE", "numa_hit", "numa_miss"]);
         assert_eq!(lines[1], ["0", "1,000,000", "5", "40,000", "7", "900,000", "100,005", "90.0"]);
         assert_eq!(lines[3][..2], ["all", "1,000,500"]);
-        assert!(text.contains("on node 2 wanted another node"), "{text}");
+        assert!(text.contains("on node 2 preferred another node"), "{text}");
         assert_eq!(table(&two()[..1]).lines().count(), 3);
     }
 
     #[test]
-    fn what_a_node_does_not_count_is_absent_and_not_zero() {
+    fn a_missing_counter_is_absent_and_not_zero() {
         let mut totals = two();
         totals[1].counts[OTHER] = None;
         let text = table(&totals);

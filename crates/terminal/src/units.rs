@@ -1,27 +1,27 @@
-//! Numbers for people: SI prefixes for rates and counts, IEC for memory, fixed widths.
+//! Numbers as text: SI prefixes for rates and counts, IEC prefixes for memory, fixed widths.
 
-/// What a number is, and so how it is written.
+/// How a number is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NumberStyle {
     /// Events per second: `12`, `1.23k`.
     Rate,
-    /// Things: whole numbers, `999`, `1.23M`.
+    /// Counts: `999`, `1.23M`.
     Count,
     /// Bytes of memory: `512`, `1.50Gi`.
     Bytes,
-    /// Hundredths of something: `7.5`, `100`.
+    /// Percent: `7.5`, `100`.
     Percent,
     /// Seconds: `12.5us`, `1.20s`.
     Seconds,
-    /// Numbers of any kind, to three digits: `0.85`, `120`, `1.20k`.
+    /// Any number, to three digits: `0.85`, `120`, `1.20k`.
     Ratio,
 }
 
 /// A value that was not measured.
 pub const ABSENT: &str = "-";
 
-/// A value that is too large for any prefix, or no number.
-const BEYOND: &str = "#";
+/// A value that is too large for any prefix, or not a number.
+const OVERFLOW: &str = "#";
 
 const SI: [(f64, &str); 11] = [
     (1.0, ""),
@@ -59,7 +59,7 @@ impl NumberStyle {
         }
     }
 
-    /// Exactly `width` characters, to the right. A number that does not fit loses digits, then
+    /// Exactly `width` characters, right-aligned. A number that does not fit loses digits, then
     /// takes a larger prefix; the field never grows.
     pub fn field(self, value: Option<f64>, width: usize) -> String {
         let text = value.map_or_else(|| ABSENT.to_owned(), |v| self.fit(v, width));
@@ -90,7 +90,7 @@ impl NumberStyle {
         }
     }
 
-    /// Digits behind the point for a size below 1000.
+    /// Decimals for a size below 1000.
     fn decimals(self, size: f64, prefixed: bool) -> usize {
         let small = match self {
             Self::Count | Self::Bytes if !prefixed => return 0,
@@ -107,23 +107,25 @@ impl NumberStyle {
         }
         for (place, (scale, suffix)) in self.steps().iter().enumerate() {
             let scaled = value / scale;
-            // What would be written with four digits takes the next prefix.
+            // A number that would be rounded to four digits takes the next prefix.
             if !scaled.is_finite() || scaled.abs() >= 999.5 {
                 continue;
             }
             let prefixed = place > 0 || self == Self::Seconds;
-            let most = self.decimals(scaled.abs(), prefixed);
-            let fitting =
-                (0..=most).rev().map(|d| format!("{scaled:.d$}{suffix}")).find(|text| text.len() <= width);
+            let decimals = self.decimals(scaled.abs(), prefixed);
+            let fitting = (0..=decimals)
+                .rev()
+                .map(|d| format!("{scaled:.d$}{suffix}"))
+                .find(|text| text.len() <= width);
             if let Some(text) = fitting {
                 return text;
             }
         }
-        BEYOND.to_owned()
+        OVERFLOW.to_owned()
     }
 }
 
-/// A whole number with commas: `12,345`.
+/// An integer with commas: `12,345`.
 pub fn grouped(value: f64) -> String {
     let digits = format!("{:.0}", value.abs());
     let mut text = String::new();
@@ -136,7 +138,7 @@ pub fn grouped(value: f64) -> String {
     if value < 0.0 && digits != "0" { format!("-{text}") } else { text }
 }
 
-/// A length of time for a sentence: `12.5 us`, `2.50 s`, `3 min 20 s`, `2 h 5 min`.
+/// A duration for a sentence: `12.5 us`, `2.50 s`, `3 min 20 s`, `2 h 5 min`.
 pub fn duration(seconds: f64) -> String {
     if seconds.abs() < 59.95 {
         let text = NumberStyle::Seconds.fit(seconds, usize::MAX);
@@ -157,10 +159,10 @@ pub fn duration(seconds: f64) -> String {
 /// Seconds with three decimals in a field that never grows: decimals go first.
 pub fn clock(seconds: f64, width: usize) -> String {
     let text = (0..=3).rev().map(|d| format!("{seconds:.d$}")).find(|t| t.len() <= width);
-    format!("{:>width$}", text.unwrap_or_else(|| BEYOND.to_owned()))
+    format!("{:>width$}", text.unwrap_or_else(|| OVERFLOW.to_owned()))
 }
 
-/// A number for another program: at most three decimals, none that say nothing.
+/// A number for another program: at most three decimals, without trailing zeros.
 pub fn plain(value: f64) -> String {
     let text = format!("{value:.3}");
     match text.trim_end_matches('0').trim_end_matches('.') {
@@ -260,12 +262,12 @@ mod tests {
         }
 
         #[test]
-        fn a_field_says_the_value(exponent in -2.0f64..24.0) {
+        fn a_field_is_close_to_the_value(exponent in -2.0f64..24.0) {
             let value = 10f64.powf(exponent);
             for quantity in [Rate, Count, Bytes, Percent, Seconds] {
                 let text = quantity.field(Some(value), quantity.width());
                 let smallest = match quantity { Rate | Ratio => 0.005, Count | Bytes => 0.5, Percent => 0.05, Seconds => 0.0 };
-                // Two digits at least: 10 prefixed needs 0.5 of 10, 5 %.
+                // At least two digits: 10 with a prefix has an error of up to 0.5, 5 %.
                 if exponent < 11.9 || quantity != Seconds {
                     let error = (read_back(&text, quantity) - value).abs();
                     prop_assert!(error <= smallest + value * 0.051, "{} as {}", value, text);

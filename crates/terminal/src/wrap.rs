@@ -1,7 +1,7 @@
-//! Long text in several lines.
+//! Line breaks in long text.
 
-/// Lines of at most so many characters, broken at spaces; a longer word has a line of its
-/// own. Without a width it is one line.
+/// Lines of at most `width` characters, broken at spaces; a longer word has its
+/// own line. Without a width it is one line.
 pub fn wrap(text: &str, width: Option<usize>) -> Vec<String> {
     let Some(width) = width else { return vec![text.to_owned()] };
     let mut lines = vec![String::new()];

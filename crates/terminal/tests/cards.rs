@@ -1,4 +1,4 @@
-//! What people see of interconnect cards: made-up ones whose counters wrap.
+//! Output about interconnect cards: simulated ones whose counters wrap.
 #![allow(clippy::unwrap_used)]
 
 use numakit_derived::Catalog;
@@ -31,7 +31,7 @@ fn probe(root: &SysRoot) -> Probe {
 fn lines(sensor: &mut dyn Sensor, root: &SysRoot, show: StatColumns<'_>, per: Option<Per>) -> Vec<String> {
     let header = Header { series: sensor.series().to_vec(), ..Header::default() };
     let options = StatOptions { show, per, format: TableFormat::Csv, ..StatOptions::default() };
-    let mut table = StatTable::new(&header, Catalog::ours(), options).unwrap();
+    let mut table = StatTable::new(&header, Catalog::built_in(), options).unwrap();
     let mut text = String::new();
     for steps in 0..5 {
         root.change(|tree| cards::put(tree, CARDS, steps));
@@ -92,9 +92,9 @@ fn cycles_are_shares_of_the_clock_per_card_and_together() {
 
 #[test]
 fn every_counter_of_cycles_has_its_formula() {
-    let ours = Catalog::ours();
+    let catalog = Catalog::built_in();
     for counter in COUNTERS.iter().filter(|c| c.unit == Unit::Cycles && c.name != "n2Cyc") {
-        let formula = ours.get(counter.name).unwrap_or_else(|| panic!("no formula {}", counter.name));
+        let formula = catalog.get(counter.name).unwrap_or_else(|| panic!("no formula {}", counter.name));
         let expected = format!("100 * numaconnect2.{} / numaconnect2.n2Cyc", counter.name);
         assert_eq!(formula.expr.to_string(), expected);
         let help = counter.help.replacen("Cycles in", "Share of the time in", 1);
@@ -103,7 +103,7 @@ fn every_counter_of_cycles_has_its_formula() {
 }
 
 #[test]
-fn a_table_per_card_has_columns_of_its_own() {
+fn a_table_per_card_has_its_own_columns() {
     let root = machine();
     let mut sensor = probe(&root).sensors.remove(0);
     let lines = lines(sensor.as_mut(), &root, StatColumns::Columns, Some(Per::Device));
@@ -116,23 +116,23 @@ fn a_table_per_card_has_columns_of_its_own() {
 }
 
 #[test]
-fn cards_are_listed_with_their_numbers_and_left_out_in_few_words() {
-    let catalog = Catalog::ours();
+fn cards_are_listed_with_their_numbers_and_absent_ones_in_one_line() {
+    let catalog = Catalog::built_in();
     let list = |root: &SysRoot, pattern| {
         let probe = probe(root);
         let listing = Listing::of(&probe, pattern);
         listing.with_formulas(&probe, &Topology::default(), catalog, pattern).table(None)
     };
-    let there = list(&machine(), Some("n2*Rmpe"));
-    let line = |start: &str| there.lines().find(|l| l.starts_with(start)).unwrap();
+    let present = list(&machine(), Some("n2*Rmpe"));
+    let line = |start: &str| present.lines().find(|l| l.starts_with(start)).unwrap();
     assert!(
         line("numaconnect2.n2WaitCycReqPiuRmpe ").contains("cycles   counter  device 0-2  Cycles in"),
-        "{there}"
+        "{present}"
     );
-    assert!(line("n2WaitCycReqPiuRmpe ").contains("percent  formula  device "), "{there}");
+    assert!(line("n2WaitCycReqPiuRmpe ").contains("percent  formula  device "), "{present}");
     let none = list(&SysRoot::of_tree(FileTree::new()), None);
     assert!(
-        none.contains("Not here: memory has no /dev/mem/0xf0000000.bin; run on a machine with such cards"),
+        none.contains("Unavailable: memory has no /dev/mem/0xf0000000.bin; run on a machine with such cards"),
         "{none}"
     );
     assert!(!none.contains("\nn2Wait"), "the line of the sensor says enough");

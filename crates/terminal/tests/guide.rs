@@ -1,11 +1,11 @@
-//! The parts of the guide that come from tables. `UPDATE=1` writes them.
+//! The generated parts of the guide. `UPDATE=1` writes them.
 
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 use numakit_derived::Catalog;
 use numakit_terminal::{formulas, report, stat};
 
-fn keeps(page: &str, marker: &str, content: &str) {
+fn check(page: &str, marker: &str, content: &str) {
     let path = format!("{}/../../docs/guide/{page}", env!("CARGO_MANIFEST_DIR"));
     let text = std::fs::read_to_string(&path).unwrap();
     let (begin, end) = (format!("<!-- {marker} -->\n"), format!("<!-- /{marker} -->"));
@@ -21,26 +21,26 @@ fn keeps(page: &str, marker: &str, content: &str) {
 
 #[test]
 fn the_guide_has_the_columns() {
-    keeps("stat.md", "columns", &stat::guide());
+    check("stat.md", "columns", &stat::guide());
 }
 
 #[test]
 fn the_guide_has_the_criteria() {
-    keeps("report.md", "criteria", &report::guide());
-    keeps("report.md", "harms", &report::harms_guide());
+    check("report.md", "criteria", &report::guide());
+    check("report.md", "rules", &report::rules_guide());
 }
 
 #[test]
 fn the_guide_shows_a_page() {
     let page = include_str!("golden/four-nodes.txt");
-    keeps("report.md", "page", &format!("```\n{page}```\n"));
+    check("report.md", "page", &format!("```\n{page}```\n"));
 }
 
 #[test]
 fn the_guide_has_the_formulas() {
-    // One test, so that two do not write the page at once.
-    keeps("formulas.md", "facts", &formulas::facts_guide());
-    keeps("formulas.md", "formulas", &formulas::guide());
+    // One test, so that two tests do not write the page at the same time.
+    check("formulas.md", "facts", &formulas::facts_guide());
+    check("formulas.md", "formulas", &formulas::guide());
 }
 
 #[test]
@@ -50,12 +50,12 @@ fn the_example_of_the_guide_works() {
     let (example, _) = rest.split_once("```\n<!-- /example -->").unwrap();
     let known = formulas::known_metrics();
     let add = |text: &str| {
-        let mut catalog = Catalog::ours().clone();
+        let mut catalog = Catalog::built_in().clone();
         catalog.add(text, "my.txt", &|name| known.get(name).copied()).map(|()| catalog)
     };
     let catalog = add(example).unwrap();
     for name in ["free_share", "my_huge_share"] {
-        assert!(!catalog.get(name).unwrap().is_ours());
+        assert!(!catalog.get(name).unwrap().is_built_in());
     }
     let mistake = add(&example.replace("= 100 * free", "= 100 * (free + 5)")).unwrap_err().to_string();
     let shown = format!("numa: {mistake}");

@@ -1,5 +1,5 @@
-//! From counters to figures on made-up machines: which formulas each of them can compute, and
-//! what they give for scripted counts. `UPDATE=1 cargo xtask test` writes the golden text again.
+//! From counters to derived metrics on simulated machines: which formulas each machine can compute, and
+//! their values for scripted counts. `UPDATE=1 cargo xtask test` writes the golden text.
 #![allow(clippy::unwrap_used)]
 
 use numakit_derived::{Catalog, Index};
@@ -34,7 +34,7 @@ const FORMULAS: [&str; 14] = [
     "ipc",
 ];
 
-/// The rates of two samples that lie one second apart.
+/// The rates of two samples that are one second apart.
 fn rates(machine: Machine) -> (Vec<Series>, Vec<Option<f64>>) {
     let script = Script::new();
     for pmu in &machine.pmus {
@@ -49,7 +49,7 @@ fn rates(machine: Machine) -> (Vec<Series>, Vec<Option<f64>>) {
     let series: Vec<Series> = sensors.iter().flat_map(|s| s.series().to_vec()).collect();
     let mut rates = Rates::new(&series);
     let mut last = Vec::new();
-    // With many groups that take turns, all have had theirs after some seconds.
+    // With multiplexing, all groups have been counted after some seconds.
     for second in 0..4u64 {
         let values = read(&mut sensors, second * SECOND);
         last = rates.push(second * SECOND, &values).to_vec();
@@ -74,7 +74,7 @@ fn table(name: &str) -> String {
     let topology = machine.topology.clone();
     let (series, values) = rates(machine);
     let index = Index::new(&series, Some(&topology), topology.page_size);
-    let catalog = Catalog::ours();
+    let catalog = Catalog::built_in();
     let mut text = format!("{name}: {} series, {} measured\n", series.len(), values.iter().flatten().count());
     for formula in FORMULAS {
         let value = |place| {
@@ -89,7 +89,7 @@ fn table(name: &str) -> String {
 }
 
 #[test]
-fn formulas_give_figures_on_every_machine_that_counts() {
+fn formulas_have_values_on_every_machine_with_counters() {
     let text: String = machines::names().map(table).collect();
     if std::env::var_os("UPDATE").is_some() {
         std::fs::write(GOLDEN, &text).unwrap();

@@ -1,5 +1,5 @@
-//! `numa list` and `numa doctor` of made-up machines, as golden texts. `UPDATE=1 cargo xtask
-//! test` writes them again.
+//! `numa list` and `numa doctor` of simulated machines, as golden texts. `UPDATE=1 cargo xtask
+//! test` writes them.
 #![allow(clippy::unwrap_used)]
 
 use numakit_sensors::{Probe, Scene, checkup};
@@ -14,7 +14,7 @@ fn golden(name: &str, text: &str) {
         std::fs::write(&path, text).unwrap();
     }
     let wanted = std::fs::read_to_string(&path).unwrap_or_default();
-    assert_eq!(text, wanted, "{path}; run with UPDATE=1 if this is what it should be");
+    assert_eq!(text, wanted, "{path}; run with UPDATE=1 if this is right");
 }
 
 const WIDTH: usize = 150;
@@ -33,7 +33,7 @@ fn hardware_events_read_like_those_of_the_vendor() {
 }
 
 #[test]
-fn what_is_missing_stays_readable() {
+fn findings_about_missing_counters_are_readable() {
     let machine = machine("kunpeng-hip09").unwrap();
     let root = SysRoot::of_tree(machine.tree);
     let probe = Probe::new(&Scene::new(&root, &machine.topology));

@@ -20,7 +20,7 @@ fn set(list: &str) -> CpuSet {
     CpuSet::parse_list(list).unwrap()
 }
 
-/// Processes of so many threads on the CPUs from 0, `stride` apart.
+/// Processes of `threads` threads on the CPUs from 0, `stride` apart.
 fn plan(t: &Topology, processes: u32, threads: u32, stride: u32) -> Plan {
     let step = |at: u32| {
         let cpu = at * stride;
@@ -43,7 +43,7 @@ fn golden(name: &str, text: &str) {
         std::fs::write(&path, text).unwrap();
     }
     let expected = std::fs::read_to_string(&path).unwrap_or_default();
-    assert_eq!(text, expected, "{name}; UPDATE=1 writes it anew");
+    assert_eq!(text, expected, "{name}; UPDATE=1 writes it");
 }
 
 #[test]
@@ -72,7 +72,7 @@ fn tables() {
 }
 
 #[test]
-fn the_json_holds_the_request_and_the_plan() {
+fn the_json_has_the_request_and_the_plan() {
     let t = machine(MACHINE);
     let text = json(&PlacementRequest::default(), &plan(&t, 1, 2, 1), &["why".to_owned()]);
     golden("plan.json", &text);
@@ -86,7 +86,7 @@ fn count(text: &str, part: &str) -> usize {
 }
 
 #[test]
-fn drawings_show_who_runs_where() {
+fn drawings_show_the_threads() {
     let t = machine(MACHINE);
     let drawing = svg_with(&t, &overlay(&plan(&t, 2, 3, 1)));
     for label in ["r0.t0", "r0.t2", "r1.t0", "r1.t2"] {

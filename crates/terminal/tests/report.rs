@@ -1,4 +1,4 @@
-//! Recordings made by hand, and what the report says of them.
+//! Generated recordings and their reports.
 
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
@@ -12,7 +12,7 @@ use numakit_recording::Batch;
 use numakit_terminal::report::{Report, SeriesChange, analyse, page, page_within};
 
 fn report(machine: &Machine, phase: Option<&str>) -> Report {
-    analyse(&machine.header, machine.batches.clone(), phase, Catalog::ours()).unwrap()
+    analyse(&machine.header, machine.batches.clone(), phase, Catalog::built_in()).unwrap()
 }
 
 fn close(value: Option<f64>, expected: f64) {
@@ -108,7 +108,7 @@ fn a_narrow_page_breaks_between_words() {
         let bare = |word: &str| word.trim_end_matches([',', ':']).to_owned();
         let known: Vec<String> = narrow.iter().map(|word| bare(word)).collect();
         for word in wide.iter().filter(|word| *word != "verdict") {
-            assert!(known.contains(&bare(word)), "{width}: '{word}' is not there");
+            assert!(known.contains(&bare(word)), "{width}: '{word}' is missing");
         }
     }
     assert_eq!(page_within(&report, false, Some(200)), page(&report, false));
@@ -192,46 +192,60 @@ fn far_memory() -> Machine {
 }
 
 #[test]
-fn who_suffers_by_how_much_and_since_when() {
+fn bottlenecks_have_an_amount_and_a_start() {
     let machine = far_memory();
     let whole = report(&machine, None);
-    let found: Vec<(&str, f64, Option<f64>)> = whole
-        .suffering
-        .sufferers
-        .iter()
-        .map(|s| (s.who.as_str(), s.since_seconds, s.until_seconds))
-        .collect();
+    let found: Vec<(&str, f64, Option<f64>)> =
+        whole.bottlenecks.found.iter().map(|s| (s.who.as_str(), s.since_seconds, s.until_seconds)).collect();
     let near = |a: f64, b: f64| (a - b).abs() <= 0.11;
     assert_eq!(found.len(), 3, "{found:?}");
     assert!(found[0].0 == "the observed processes" && near(found[0].1, 1.0) && found[0].2.is_none());
     assert!(found[1].0 == "node 2" && near(found[1].1, 1.0) && found[1].2.is_none());
     assert!(found[2].0 == "link 1 of package 0" && near(found[2].1, 1.5));
     assert!(near(found[2].2.unwrap(), 2.0), "{found:?}");
-    let node = &whole.suffering.sufferers[1];
+    let node = &whole.bottlenecks.found[1];
     close(
         Some(node.percent),
         100.0 * (100.0 * 10.0 + 200.0 * 700.0) / (300.0 * 300.0 + 100.0 * 10.0 + 200.0 * 700.0),
     );
     close(Some(node.peak_percent), 70.0);
-    assert!(whole.advice.iter().any(|a| a.name == "find who uses far memory"));
+    assert!(whole.advice.iter().any(|a| a.name == "find the processes that use remote memory"));
     golden("far-memory", &page(&whole, false));
 }
 
+/// The counters of processes change only when a walk of their memory ends: here once, at 2.7 s.
 #[test]
-fn where_nobody_suffers_the_nearest_is_told() {
+fn a_single_value_covers_the_time_before_it() {
+    let mut machine = Machine::new(2).with_counters();
+    for tick in 0..400u64 {
+        if tick == 270 {
+            machine.add("task.cpu_near", 400 * MS);
+            machine.add("task.cpu_far", 1_600 * MS);
+        }
+        machine.sample();
+    }
+    let whole = report(&machine, None);
+    let [tasks] = &whole.bottlenecks.found[..] else { panic!("{:?}", whole.bottlenecks) };
+    assert_eq!((tasks.percent, tasks.since_seconds, tasks.time_percent), (80.0, 0.0, 100.0));
+    let text = page(&whole, false).replace("\n    ", " ");
+    assert!(text.contains("peak 80.0 % at 2.7 s; since 0 s to the end, 100 % of the time"), "{text}");
+}
+
+#[test]
+fn without_bottlenecks_the_highest_share_is_reported() {
     let mut calm = Machine::new(2).with_counters();
     for _ in 0..50 {
         calm.add("uncore.dram_read_local@node0", 97);
         calm.add("uncore.dram_read_remote@node0", 3);
         calm.sample();
     }
-    let calm = report(&calm, None).suffering;
-    assert!(calm.sufferers.is_empty());
-    assert_eq!(calm.calm.as_deref(), Some("at most 3.0 % of its accesses (node 0)"));
+    let calm = report(&calm, None).bottlenecks;
+    assert!(calm.found.is_empty());
+    assert_eq!(calm.highest.as_deref(), Some("3.0 % of its accesses (node 0)"));
     let mut blind = bad_node();
     blind.without(&["local_node", "other_node", "hint_faults"]);
-    let blind = report(&blind, None).suffering;
-    assert!(blind.sufferers.is_empty() && blind.calm.is_none() && blind.unknown.is_some());
+    let blind = report(&blind, None).bottlenecks;
+    assert!(blind.found.is_empty() && blind.highest.is_none() && blind.unknown.is_some());
 }
 
 #[test]
@@ -265,7 +279,7 @@ fn numbers_of_the_bad_node_are_right() {
     close(whole.cpus[1].user_percent, 100.0 * 200.0 / 300.0);
     assert_eq!(compute.faults.huge_pages.word, "mostly refused");
     close(compute.faults.huge_pages.percent, 25.0);
-    assert_eq!(compute.pressure.memory.word, "pressed");
+    assert_eq!(compute.pressure.memory.word, "moderate");
     assert_eq!(whole.memory[0].begin_bytes - whole.memory[0].least_bytes, 300.0 * 100_000.0 * 1024.0);
     close(whole.cost.cpu_seconds_per_sample, 50e-6);
     close(whole.cost.sampler_percent, 0.5);
@@ -280,14 +294,14 @@ fn advice_follows_from_the_data() {
     let machine = bad_node();
     let whole = report(&machine, None);
     for name in [
-        "keep threads beside their memory",
-        "make room or spread",
+        "run threads on the node of their memory",
+        "free memory on the node, or interleave",
         "make huge pages available",
         "sample less often",
     ] {
         assert!(names(&whole).contains(&name), "{name}: {:?}", names(&whole));
     }
-    let bind = whole.advice.iter().find(|a| a.name.starts_with("keep")).unwrap();
+    let bind = whole.advice.iter().find(|a| a.name.starts_with("run threads")).unwrap();
     assert_eq!(bind.commands[0], "numactl --cpunodebind=2 --membind=2 ./solver --threads 16");
     let calm = report(&machine, Some("warm up"));
     assert_eq!(names(&calm), ["sample less often"]);
@@ -297,7 +311,7 @@ fn advice_follows_from_the_data() {
 }
 
 #[test]
-fn movers_are_what_moved_and_not_the_sampler() {
+fn movers_do_not_include_the_sampler() {
     let whole = report(&bad_node(), None);
     let names: Vec<&str> = whole.movers.iter().map(|m| m.series.as_str()).collect();
     assert!(names.contains(&"vmstat.pgfault") && names.contains(&"node.other_node@node2"), "{names:?}");
@@ -319,7 +333,7 @@ fn movers_are_what_moved_and_not_the_sampler() {
 }
 
 #[test]
-fn memory_that_is_spread_on_purpose_is_not_called_remote() {
+fn interleaved_memory_is_not_called_remote() {
     let mut machine = Machine::new(4);
     for _ in 0..100 {
         for node in 0..4 {
@@ -335,7 +349,7 @@ fn memory_that_is_spread_on_purpose_is_not_called_remote() {
 }
 
 #[test]
-fn it_says_why_it_cannot_tell() {
+fn a_missing_verdict_has_a_reason() {
     let verdict = |machine: &Machine| report(machine, None).locality.verdict;
     let mut few = Machine::new(2);
     few.sample();
@@ -369,7 +383,7 @@ fn it_says_why_it_cannot_tell() {
 }
 
 #[test]
-fn little_and_nothing_are_no_numbers() {
+fn empty_recordings_have_no_values() {
     let empty = Machine::new(2);
     let nothing = report(&empty, None);
     assert_eq!((nothing.recording.samples, nothing.recording.seconds), (0, 0.0));
@@ -417,7 +431,7 @@ fn a_pause_an_absence_and_a_step_back_add_nothing() {
 }
 
 #[test]
-fn labels_that_come_again_are_one_phase_and_unknown_ones_are_named() {
+fn repeated_labels_are_one_phase_and_an_unknown_phase_is_an_error() {
     let mut machine = Machine::new(2);
     machine.sample();
     for label in ["a", "b", "a", "", "ghost"] {
@@ -435,13 +449,14 @@ fn labels_that_come_again_are_one_phase_and_unknown_ones_are_named() {
     assert_eq!(phases, [("a", 2, 3), ("b", 1, 1), ("ghost", 1, 0)]);
     assert_eq!(report(&machine, Some("a")).faults.minor, Some(30.0));
     assert_eq!(report(&machine, Some("ghost")).faults.minor, None);
-    let error = analyse(&machine.header, machine.batches.clone(), Some("c"), Catalog::ours())
+    let error = analyse(&machine.header, machine.batches.clone(), Some("c"), Catalog::built_in())
         .unwrap_err()
         .to_string();
-    assert_eq!(error, "the recording has no phase 'c'; give one of 'a', 'b', 'ghost'");
-    let none =
-        analyse(&machine.header, Vec::<Batch>::new(), Some("c"), Catalog::ours()).unwrap_err().to_string();
-    assert!(none.contains("no labels at all"), "{none}");
+    assert_eq!(error, "the recording has no phase 'c'; use one of 'a', 'b', 'ghost'");
+    let none = analyse(&machine.header, Vec::<Batch>::new(), Some("c"), Catalog::built_in())
+        .unwrap_err()
+        .to_string();
+    assert!(none.contains("it has no labels: omit --phase"), "{none}");
 }
 
 #[test]
@@ -459,7 +474,7 @@ fn many_labels_take_bounded_memory() {
 }
 
 #[test]
-fn a_recording_of_another_program_says_what_it_can() {
+fn a_recording_of_another_program_has_a_report() {
     let mut text = String::from(r#"[["NumaConnect2",2,0],["reads:0","reads:1","odd"]"#);
     for row in 0..50u64 {
         let burst = if row == 40 { 900_000 } else { 100 };
@@ -468,7 +483,7 @@ fn a_recording_of_another_program_says_what_it_can() {
     let (header, batches, damage) =
         numakit_recording::numascope::read(format!("{text}]").as_bytes()).unwrap();
     assert_eq!(damage, None);
-    let report = analyse(&header, batches, None, Catalog::ours()).unwrap();
+    let report = analyse(&header, batches, None, Catalog::built_in()).unwrap();
     assert_eq!(report.machine, None);
     assert_eq!((report.recording.samples, report.locality.verdict.word.as_str()), (50, "cannot tell"));
     assert_eq!(report.movers.len(), 1);
@@ -479,10 +494,10 @@ fn a_recording_of_another_program_says_what_it_can() {
     assert!(page(&report, false).starts_with("Machine    not in the recording\n"));
 }
 
-/// What its authors found with it: one card of several is the bottleneck, and another recording, of
-/// the kernel, says where memory was allocated.
+/// The findings of the authors of NUMAscope: one card of several is the bottleneck, and a recording of
+/// the kernel shows where memory was allocated.
 #[test]
-fn what_the_originals_recordings_show_is_found() {
+fn findings_in_recordings_of_the_original_are_reported() {
     let mut text = String::from("[[\"NumaConnect2\",3,200000000],[");
     let words = "% wait cycles for requests from SIU to RMPE";
     text.push_str(&format!("\"{words}:0\",\"{words}:1\",\"{words}:2\"]"));
@@ -491,10 +506,10 @@ fn what_the_originals_recordings_show_is_found() {
     }
     let of = |text: String| {
         let (header, batches, _) = numakit_recording::numascope::read(text.as_bytes()).unwrap();
-        analyse(&header, batches, None, Catalog::ours()).unwrap()
+        analyse(&header, batches, None, Catalog::built_in()).unwrap()
     };
     let report = of(format!("{text}]"));
-    let [card] = &report.suffering.sufferers[..] else { panic!("{:?}", report.suffering) };
+    let [card] = &report.bottlenecks.found[..] else { panic!("{:?}", report.bottlenecks) };
     assert_eq!((card.who.as_str(), card.time_percent), ("card1", 100.0));
     close(Some(card.percent), 97.0);
 
@@ -510,7 +525,7 @@ fn what_the_originals_recordings_show_is_found() {
 }
 
 #[test]
-fn json_holds_the_same() {
+fn json_has_the_same() {
     let json = serde_json::to_value(report(&bad_node(), None)).unwrap();
     assert_eq!(json["locality"]["nodes"][2]["verdict"]["word"], "mostly remote");
     assert_eq!(json["movers"][0]["kind"], "rate");
@@ -518,7 +533,7 @@ fn json_holds_the_same() {
     assert_eq!(json["phases"][2]["worst_node"], 2);
 }
 
-/// All rows in batches of that many.
+/// All rows in batches of `rows` rows.
 fn rebatched(machine: &Machine, rows: usize) -> Vec<Batch> {
     let columns = machine.header.series.len();
     let mut values = vec![None; columns];
@@ -540,12 +555,13 @@ fn rebatched(machine: &Machine, rows: usize) -> Vec<Batch> {
 }
 
 #[test]
-fn it_does_not_matter_how_rows_are_batched() {
+fn the_report_does_not_depend_on_batches() {
     let machine = bad_node();
     let expected = report(&machine, Some("compute"));
     for rows in [1, 100, 10_000] {
         assert_eq!(
-            analyse(&machine.header, rebatched(&machine, rows), Some("compute"), Catalog::ours()).unwrap(),
+            analyse(&machine.header, rebatched(&machine, rows), Some("compute"), Catalog::built_in())
+                .unwrap(),
             expected
         );
     }
@@ -554,9 +570,9 @@ fn it_does_not_matter_how_rows_are_batched() {
 proptest::proptest! {
     #![proptest_config(proptest::prelude::ProptestConfig { failure_persistence: None, ..Default::default() })]
 
-    /// Whatever the rows hold, there is a page, and no share beyond 100 %.
+    /// For any rows there is a page, without shares above 100 %.
     #[test]
-    fn any_rows_give_a_page(rows in proptest::collection::vec((0u64..1 << 62, 0usize..14, 0u64..u64::MAX), 0..40)) {
+    fn any_rows_have_a_page(rows in proptest::collection::vec((0u64..1 << 62, 0usize..14, 0u64..u64::MAX), 0..40)) {
         let machine = Machine::new(2);
         let mut batch = Batch::empty(machine.header.series.len());
         for (time, kind, value) in rows {
@@ -575,7 +591,7 @@ proptest::proptest! {
                 }
             }
         }
-        let report = analyse(&machine.header, [batch], None, Catalog::ours()).unwrap();
+        let report = analyse(&machine.header, [batch], None, Catalog::built_in()).unwrap();
         proptest::prop_assert!(report.losses.lost_percent <= 100.0);
         proptest::prop_assert!(report.cpus.iter().all(|c| c.user_percent.is_none_or(|p| (0.0..=100.0).contains(&p))));
         proptest::prop_assert!(page(&report, false).contains("Locality of allocation"));

@@ -1,4 +1,4 @@
-//! `numa tasks` over a fabricated /proc of four nodes, from the files to the text.
+//! `numa tasks` on a simulated /proc of four nodes, from the files to the text.
 
 #![allow(clippy::unwrap_used)]
 
@@ -17,7 +17,7 @@ fn topology() -> Topology {
     Topology { page_size: 4096, nodes: (0..4).map(node).collect(), ..Topology::default() }
 }
 
-/// Threads are their CPU and CPU time in ms.
+/// Each thread is its CPU and its CPU time in ms.
 fn put(tree: &mut FileTree, pid: u32, uid: u32, command: &str, threads: &[(u32, u64)]) {
     let count = threads.len();
     let stat = |id: u32, cpu: u32| {
@@ -52,7 +52,7 @@ fn machine() -> SysRoot {
     SysRoot::of_tree(tree)
 }
 
-/// CPU time so many ms after the start.
+/// The processes `ms` ms after the start.
 fn work(tree: &mut FileTree, ms: u64) {
     put(tree, 210, 1000, "solver", &[(0, ms), (1, ms), (5, ms / 2)]);
     put(tree, 220, 1000, "web server", &[(4, ms)]);
@@ -61,7 +61,7 @@ fn work(tree: &mut FileTree, ms: u64) {
 }
 
 #[test]
-fn the_whole_way_from_files_to_text() {
+fn from_files_to_text() {
     let root = machine();
     let topology = topology();
     let mut text = String::new();
@@ -74,7 +74,7 @@ fn the_whole_way_from_files_to_text() {
             nodes: survey.nodes().to_vec(),
             seconds: 1.0,
             processes,
-            fix: TaskAccess::look(&root).fix(),
+            fix: TaskAccess::read(&root).fix(),
         };
         tasks.sort(SortKey::Remote);
         text.push_str(&if only.is_none() { tasks.list(20) + "\n" } else { tasks.details() });

@@ -36,7 +36,7 @@ fn golden(name: &str, text: &str) {
         std::fs::write(&path, text).unwrap();
     }
     let expected = std::fs::read_to_string(&path).unwrap_or_default();
-    assert_eq!(text, expected, "{name}; UPDATE=1 writes it anew");
+    assert_eq!(text, expected, "{name}; UPDATE=1 writes it");
 }
 
 fn plain(t: &Topology) -> String {
@@ -64,7 +64,7 @@ fn trees_fit_the_screen() {
 }
 
 #[test]
-fn colour_changes_nothing_but_colour() {
+fn colour_changes_only_colour() {
     let coloured = tree(&machine(SOCKETS), TreeStyle { color: true, width: 100 });
     assert!(coloured.contains("\x1b[1mpackage 0\x1b[0m"));
     assert_eq!(coloured.replace("\x1b[1m", "").replace("\x1b[0m", ""), plain(&machine(SOCKETS)));
@@ -73,7 +73,7 @@ fn colour_changes_nothing_but_colour() {
 #[test]
 fn a_matrix_too_wide_for_the_screen_is_cut_into_blocks() {
     let mut t = machine("node:24 core:1");
-    // No two nodes are alike, so that rows cannot be shared.
+    // All nodes differ, so that rows cannot be merged.
     let rows = &mut t.distances.as_mut().unwrap().rows;
     for (from, row) in rows.iter_mut().enumerate() {
         for (to, value) in row.iter_mut().enumerate() {
@@ -94,7 +94,7 @@ fn numactl_format() {
     golden("boards.hardware", &hardware(&machine(BOARDS)));
 }
 
-/// What scripts rely on.
+/// The lines that scripts parse.
 #[test]
 fn numactl_format_keeps_its_order() {
     let text = hardware(&machine(FAR));
@@ -111,14 +111,14 @@ fn numactl_format_keeps_its_order() {
 }
 
 #[test]
-fn numactl_itself_says_the_same() {
+fn numactl_prints_the_same() {
     let Ok(output) = Command::new("numactl").arg("--hardware").output() else {
         numakit_skips::TOOLS.skip("numactl is not installed");
         return;
     };
-    let theirs = String::from_utf8(output.stdout).unwrap();
-    if !output.status.success() || !theirs.starts_with("available") {
-        numakit_skips::MACHINE.skip(format_args!("numactl shows no NUMA machine here: {theirs}"));
+    let expected = String::from_utf8(output.stdout).unwrap();
+    if !output.status.success() || !expected.starts_with("available") {
+        numakit_skips::MACHINE.skip(format_args!("numactl shows no NUMA machine here: {expected}"));
         return;
     }
     // Memory may change between the two.
@@ -129,8 +129,8 @@ fn numactl_itself_says_the_same() {
         };
         text.lines().map(mask).collect()
     };
-    let ours = hardware(&numakit_topology::read(&SysRoot::host()).unwrap());
-    assert_eq!(steady(&ours), steady(&theirs));
+    let printed = hardware(&numakit_topology::read(&SysRoot::host()).unwrap());
+    assert_eq!(steady(&printed), steady(&expected));
 }
 
 fn count(text: &str, part: &str) -> usize {
@@ -138,7 +138,7 @@ fn count(text: &str, part: &str) -> usize {
 }
 
 #[test]
-fn drawings_are_well_formed_and_of_a_sane_size() {
+fn drawings_are_well_formed_and_of_reasonable_size() {
     let files = ["tiers.json", "hybrid.json"].map(from_file);
     let described =
         [SOCKETS, DIES, BOARDS, FAR, UNITS, LARGE, RING, "node:1500", "node:1 core:20000"].map(machine);
@@ -164,7 +164,7 @@ fn drawings_show_every_part() {
     // PUs and the legend's square of each kind.
     assert_eq!(count(&drawing, "class=\"pu\""), 12 - 5 + 1 + 1);
     assert_eq!(count(&drawing, "class=\"shut\""), 4 + 1);
-    // The box of those offline, too.
+    // And the box of offline PUs.
     assert_eq!(count(&drawing, "class=\"off\""), 4 + 1 + 1);
     let large = svg(&machine(LARGE));
     assert!((0..128).all(|node| large.contains(&format!(">node {node}<"))));
@@ -172,7 +172,7 @@ fn drawings_show_every_part() {
 }
 
 #[test]
-fn weights_of_interleaving_are_shown_where_they_differ() {
+fn interleave_weights_are_shown_if_they_differ() {
     let mut t = machine("package:2 node:1 core:2");
     t.nodes.iter_mut().for_each(|node| node.interleave_weight = Some(1));
     assert!(!plain(&t).contains("interleaving"));

@@ -1,5 +1,5 @@
 //! Reads the topology below a directory, or of this machine, and prints how many nodes and
-//! CPUs it has and how long that took; `--files` prints the files instead.
+//! CPUs it has and how long that duration; `--files` prints the files instead.
 #![allow(clippy::print_stdout)]
 
 use numakit_sys::SysRoot;
@@ -16,11 +16,16 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let root = if files { root.traced() } else { root };
     let start = Instant::now();
     let topology = numakit_topology::read(&root)?;
-    let took = start.elapsed();
+    let duration = start.elapsed();
     if files {
         root.touched().iter().filter(|path| root.bytes(path).is_ok()).for_each(|path| println!("{path}"));
     } else {
-        println!("{} nodes, {} CPUs, {} us", topology.nodes.len(), topology.online.len(), took.as_micros());
+        println!(
+            "{} nodes, {} CPUs, {} us",
+            topology.nodes.len(),
+            topology.online.len(),
+            duration.as_micros()
+        );
     }
     Ok(())
 }

@@ -3,14 +3,14 @@
 use numakit_model::{CpuSet, Topology};
 use std::collections::BTreeSet;
 
-/// How many times farther the nearest other board must be than the farthest node of the same
-/// board, where boards hold several packages. Links between sockets of one board are below this.
+/// Minimum ratio of the distance to the nearest other board and the distance to the farthest node
+/// of the same board, if boards have several packages. Links between sockets are below this.
 const FAR: f64 = 2.5;
-/// The same where a board would be a single package: some packages with several nodes are far
-/// apart without being boards.
+/// The same if a board would be a single package: some packages with several nodes are far
+/// from each other without being boards.
 const FAR_PACKAGES: f64 = 4.0;
 
-/// Groups of nodes that are near each other and far from the rest, in rising order; empty if
+/// Groups of nodes that are near each other and far from all others, in ascending order; empty if
 /// all nodes are one group. Nodes without CPUs join the board that is nearest to them.
 pub fn find(topology: &Topology) -> Vec<CpuSet> {
     let Some(matrix) = Matrix::of(topology) else { return Vec::new() };
@@ -28,13 +28,13 @@ pub fn find(topology: &Topology) -> Vec<CpuSet> {
     Vec::new()
 }
 
-/// Distances between the nodes that have CPUs, the larger one where the two ways differ.
+/// Distances between the nodes that have CPUs, the larger one if the two directions differ.
 struct Matrix {
     ids: Vec<u32>,
     rows: Vec<Vec<u32>>,
 }
 
-/// A gap in the distances: all pairs are at most `near` or at least `far` apart.
+/// A gap in the distances: every distance is at most `near` or at least `far`.
 struct Cut {
     near: u32,
     far: u32,
@@ -50,13 +50,13 @@ impl Matrix {
     fn of(topology: &Topology) -> Option<Self> {
         let distances = topology.distances.as_ref()?;
         let with_cpus = topology.nodes.iter().enumerate().filter(|(_, node)| !node.cpus.is_empty());
-        let kept: Vec<usize> = with_cpus.map(|(at, _)| at).collect();
+        let nodes: Vec<usize> = with_cpus.map(|(at, _)| at).collect();
         let value = |from: usize, to: usize| Some(*distances.rows.get(from)?.get(to)?);
         let both = |from: usize, to: usize| Some(value(from, to)?.max(value(to, from)?));
-        let row = |&from: &usize| kept.iter().map(|&to| both(from, to)).collect::<Option<Vec<u32>>>();
+        let row = |&from: &usize| nodes.iter().map(|&to| both(from, to)).collect::<Option<Vec<u32>>>();
         Some(Self {
-            ids: kept.iter().map(|&at| topology.nodes[at].os_index).collect(),
-            rows: kept.iter().map(row).collect::<Option<_>>()?,
+            ids: nodes.iter().map(|&at| topology.nodes[at].os_index).collect(),
+            rows: nodes.iter().map(row).collect::<Option<_>>()?,
         })
     }
 
@@ -67,7 +67,7 @@ impl Matrix {
         values.windows(2).map(|pair| Cut { near: pair[0], far: pair[1] }).collect()
     }
 
-    /// Positions of nodes that are joined by steps of at most `near`.
+    /// Positions of nodes that are connected by steps of at most `near`.
     fn groups(&self, near: u32) -> Vec<Vec<usize>> {
         let mut left: Vec<usize> = (0..self.ids.len()).collect();
         let mut groups: Vec<Vec<usize>> = Vec::new();
@@ -87,7 +87,7 @@ impl Matrix {
         groups
     }
 
-    /// Whether all pairs of a group are near, and not only joined by steps.
+    /// Whether all pairs of a group are near, and not only connected by steps.
     fn is_near(&self, group: &[usize], near: u32) -> bool {
         group.iter().all(|&from| group.iter().all(|&to| from == to || self.rows[from][to] <= near))
     }
@@ -109,7 +109,7 @@ impl Matrix {
     }
 }
 
-/// Whether each group lies in one package.
+/// Whether each group is inside one package.
 fn inside_packages(topology: &Topology, matrix: &Matrix, groups: &[Vec<usize>]) -> bool {
     groups.iter().all(|group| {
         let ids = group.iter().map(|&at| matrix.ids[at]);

@@ -1,4 +1,4 @@
-//! Caches, each once.
+//! Caches: each is listed once.
 
 use crate::cpus::CPU;
 use crate::packages::Siblings;
@@ -8,40 +8,44 @@ use numakit_model::CpuSet;
 use numakit_model::topology::{Cache, CacheKind};
 use std::collections::HashMap;
 
-/// Reads the caches of each CPU that no cache read before explains.
+/// Reads the caches of all CPUs.
 ///
-/// A CPU is passed over when it shares every single cache of another CPU, as hardware threads
-/// of a core do. All other CPUs are read, so that one with more or fewer caches is seen.
+/// A CPU that shares all caches of a CPU read before, as hardware threads of a core do, is skipped.
+/// All others are read, because a CPU may have more or fewer caches than the rest.
 pub(crate) fn read(reader: &mut Reader<'_>, online: &CpuSet, siblings: &Siblings<'_>) -> Vec<Cache> {
-    let mut found = Found { caches: Vec::new(), covered: HashMap::new(), indexes: 0, online, siblings };
-    let mut explained = CpuSet::new();
+    let mut scan = CacheScan { caches: Vec::new(), covered: HashMap::new(), indexes: 0, online, siblings };
+    let mut done = CpuSet::new();
     for cpu in reader.with_directory(online).iter() {
-        if explained.contains(cpu) {
+        if done.contains(cpu) {
             continue;
         }
-        if let Some(shared) = found.read_cpu(reader, cpu) {
-            explained.insert_all(&shared);
+        if let Some(shared) = scan.read_cpu(reader, cpu) {
+            done.insert_all(&shared);
         }
     }
-    let mut caches = found.caches;
+    let mut caches = scan.caches;
     caches.sort_by_key(|c| (c.level, c.kind as u8, c.cpus.first()));
     caches.dedup();
     caches
 }
 
-/// Who shares the caches beyond the first level, and nothing else of them: what an index is on
-/// the first CPU that has caches it is on all, and a CPU that a cache serves is not asked for it
-/// again.
-pub(crate) fn read_places(reader: &mut Reader<'_>, online: &CpuSet, siblings: &Siblings<'_>) -> Vec<Cache> {
-    let there = reader.with_directory(online);
+/// Which CPUs share the caches beyond the first level, without the caches' other properties. Level
+/// and kind of each index are read from the first CPU that has caches; CPUs of a cache that is
+/// known already are skipped.
+pub(crate) fn read_for_placement(
+    reader: &mut Reader<'_>,
+    online: &CpuSet,
+    siblings: &Siblings<'_>,
+) -> Vec<Cache> {
+    let present = reader.with_directory(online);
     let mut indexes = |cpu: u32| -> Vec<((u32, CacheKind), u32)> {
         (0..).map_while(|index| Some((identify(reader, cpu, index)?, index))).collect()
     };
-    let known = there.iter().map(&mut indexes).find(|known| !known.is_empty()).unwrap_or_default();
+    let known = present.iter().map(&mut indexes).find(|known| !known.is_empty()).unwrap_or_default();
     let mut caches = Vec::new();
     for (id, index) in known.into_iter().filter(|((level, _), _)| *level > 1) {
         let mut covered = CpuSet::new();
-        for cpu in there.iter() {
+        for cpu in present.iter() {
             if covered.contains(cpu) {
                 continue;
             }
@@ -55,8 +59,8 @@ pub(crate) fn read_places(reader: &mut Reader<'_>, online: &CpuSet, siblings: &S
     caches
 }
 
-/// The CPUs that share a cache of a CPU; `None` where the kernel lists it under other CPUs only,
-/// or not at all. A map of zeros stands for the threads of the core, as hwloc reads it.
+/// The CPUs that share a cache of a CPU; `None` if the kernel lists it under other CPUs only,
+/// or not at all. A map of zeros means the threads of the core, as in hwloc.
 fn shared(
     reader: &mut Reader<'_>,
     cpu: u32,
@@ -78,21 +82,21 @@ fn shared(
     Some(map.and(online))
 }
 
-struct Found<'a> {
+struct CacheScan<'a> {
     caches: Vec<Cache>,
     covered: HashMap<(u32, CacheKind), CpuSet>,
-    /// One more than the highest index seen.
+    /// One more than the highest index so far.
     indexes: u32,
     online: &'a CpuSet,
     siblings: &'a Siblings<'a>,
 }
 
-impl Found<'_> {
+impl CacheScan<'_> {
     /// Reads the caches of a CPU; returns the CPUs that share all of them.
     fn read_cpu(&mut self, reader: &mut Reader<'_>, cpu: u32) -> Option<CpuSet> {
         let mut shared: Option<CpuSet> = None;
         let mut index = 0;
-        // One index beyond those seen so far: a CPU may have more caches than the others.
+        // One index more than so far: a CPU may have more caches than those before.
         while index <= self.indexes.max(1) {
             if let Some((level, kind)) = identify(reader, cpu, index) {
                 self.indexes = self.indexes.max(index + 1);
@@ -104,12 +108,12 @@ impl Found<'_> {
         shared
     }
 
-    /// Adds the cache unless one of its level and kind is known to serve this CPU; returns the
-    /// CPUs that share it.
+    /// Adds the cache, unless this CPU has one of the same level and kind already; returns the CPUs
+    /// that share it.
     fn place(&mut self, reader: &mut Reader<'_>, cpu: u32, index: u32, id: (u32, CacheKind)) -> CpuSet {
         if self.covered.get(&id).is_some_and(|known| known.contains(cpu)) {
-            let serving = |c: &&Cache| (c.level, c.kind) == id && c.cpus.contains(cpu);
-            return self.caches.iter().rfind(serving).map(|c| c.cpus.clone()).unwrap_or_default();
+            let shares = |c: &&Cache| (c.level, c.kind) == id && c.cpus.contains(cpu);
+            return self.caches.iter().rfind(shares).map(|c| c.cpus.clone()).unwrap_or_default();
         }
         let mut value = |name: &str| {
             let number = reader.number(format_args!("{CPU}/cpu{cpu}/cache/index{index}/{name}"));
@@ -138,7 +142,7 @@ fn identify(reader: &mut Reader<'_>, cpu: u32, index: u32) -> Option<(u32, Cache
     Some((level, kind_of(kind.unwrap_or(b""))))
 }
 
-/// The kernel's word for what a cache holds; anything unknown counts as unified.
+/// The kernel's name of a kind of cache; an unknown name counts as unified.
 pub fn kind_of(word: &[u8]) -> CacheKind {
     match values::trim(word) {
         b"Data" => CacheKind::Data,

@@ -1,4 +1,4 @@
-//! A machine's /sys and /proc in a file: what a reader looked at, and nothing about people.
+//! A machine's /sys and /proc in a file: what was read of them, without personal data.
 
 use crate::page_size::vector_of;
 use crate::{TopologyError, read};
@@ -7,9 +7,8 @@ use numakit_sys::SysRoot;
 use numakit_sys::root::{FileTree, archive};
 use std::io::{self, Write};
 
-/// Where files are taken from; whatever else was looked at stays behind. None of these holds
-/// names of people, machines or networks, nor serial numbers. Of resctrl only the root group is
-/// taken: people choose the names of the others.
+/// Files are captured from these folders only. None of them has names of people, machines or
+/// networks, or serial numbers. Of resctrl only the root group is captured: users name the others.
 const PLACES: [&str; 18] = [
     "/sys/devices/system/cpu",
     "/sys/devices/system/node",
@@ -30,14 +29,13 @@ const PLACES: [&str; 18] = [
     "/proc/sys/kernel/numa_balancing",
     "/proc/sys/kernel/perf_event_paranoid",
 ];
-/// Taken even when nobody looked: people ask for them when they read a capture.
+/// Captured even if they were not read: they help a person who reads a capture.
 const ALWAYS: [&str; 4] =
     [CPUINFO, "/proc/meminfo", "/proc/sys/vm/stat_interval", "/proc/sys/kernel/perf_event_paranoid"];
-/// The PMUs: links to folders outside of these places, kept as folders.
+/// The PMUs: links to folders elsewhere, captured as folders.
 const EVENT_SOURCES: &str = "/sys/bus/event_source/devices";
 const CPUINFO: &str = "/proc/cpuinfo";
-/// What is kept of [`CPUINFO`], since on some machines it has the names of boards and serial
-/// numbers.
+/// The captured lines of [`CPUINFO`]; on some machines, others have names of boards and serial numbers.
 const CPUINFO_KEYS: [&str; 15] = [
     "processor",
     "vendor_id",
@@ -55,32 +53,33 @@ const CPUINFO_KEYS: [&str; 15] = [
     "clock",
     "revision",
 ];
-/// Written anew: of the process that captures, only what it may use and its page size are kept.
+/// Generated: of the process that captures, only its allowed CPUs and nodes and its page size are
+/// captured.
 const REWRITTEN: &str = "/proc/self";
 
 /// The folder in the archive.
 const FOLDER: &str = "machine";
 
-/// Files of a machine, ready to be written.
+/// The captured files of a machine.
 #[derive(Debug)]
 pub struct Capture {
     tree: FileTree,
     topology: Topology,
 }
 
-/// What a capture holds of one place.
+/// What a capture has of one folder.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Content {
-    /// The start of the paths.
+    /// The folder.
     pub place: &'static str,
-    /// How many files.
+    /// Number of files.
     pub files: usize,
     /// Bytes in them.
     pub bytes: usize,
 }
 
 impl Capture {
-    /// Takes the files that reading the topology looks at, and those that `also` looks at.
+    /// Captures the files that are read for the topology, and those that `also` reads.
     pub fn take(root: &SysRoot, also: impl FnOnce(&SysRoot, &Topology)) -> Result<Self, TopologyError> {
         let traced = root.traced();
         let topology = read(&traced)?;
@@ -88,7 +87,7 @@ impl Capture {
         ALWAYS.iter().for_each(|path| _ = traced.exists(path));
         let mut tree = FileTree::new();
         for path in traced.touched().iter().filter(|path| place_of(path).is_some()) {
-            keep(root, path, &mut tree);
+            add(root, path, &mut tree);
         }
         let status = format!(
             "Cpus_allowed_list:\t{}\nMems_allowed_list:\t{}\n",
@@ -109,7 +108,7 @@ impl Capture {
         &self.tree
     }
 
-    /// What was taken, place by place.
+    /// What was captured, by folder.
     pub fn contents(&self) -> Vec<Content> {
         let places = PLACES.into_iter().chain([REWRITTEN]);
         let of = |place: &'static str| {
@@ -137,16 +136,16 @@ fn place_of(path: &str) -> Option<&'static str> {
     PLACES.into_iter().find(|place| is_in(path, place))
 }
 
-/// The lines of [`CPUINFO`] that are kept, and the empty ones between CPUs.
+/// The captured lines of [`CPUINFO`], and the empty ones between CPUs.
 fn without_names(text: &str) -> String {
     let key = |line: &str| line.split(':').next().unwrap_or_default().trim().to_owned();
     let kept = |line: &&str| line.trim().is_empty() || CPUINFO_KEYS.contains(&key(line).as_str());
     text.lines().filter(kept).map(|line| format!("{line}\n")).collect()
 }
 
-/// A file with its content, a link to a directory as a link, and a directory with the names of
-/// the directories in it, because a reader that lists it goes by them.
-fn keep(root: &SysRoot, path: &str, tree: &mut FileTree) {
+/// Adds a file with its content, a link to a directory as a link, or a directory with the names
+/// of its subdirectories, because some code only lists it.
+fn add(root: &SysRoot, path: &str, tree: &mut FileTree) {
     if path == CPUINFO {
         root.text(path).iter().for_each(|text| _ = tree.file(path, without_names(text)));
     } else if let Ok(content) = root.bytes(path) {

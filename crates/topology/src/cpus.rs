@@ -1,4 +1,4 @@
-//! Which CPUs run, and which are there but do not.
+//! Which CPUs are online, and which are present but offline.
 
 use crate::TopologyError;
 use crate::json::MAX_CPUS;
@@ -13,16 +13,16 @@ pub(crate) struct Cpus {
     pub offline: CpuSet,
 }
 
-/// From `online` and `present`; where a kernel lacks them, from the directories of the CPUs;
-/// and where a capture lacks those too, from /proc/stat.
+/// From `online` and `present`; without these, from the directories of the CPUs; without those
+/// too, as in some captures, from /proc/stat.
 pub(crate) fn read(reader: &mut Reader<'_>) -> Result<Cpus, TopologyError> {
     let named = reader.list(format_args!("{CPU}/online")).filter(|cpus| !cpus.is_empty());
-    // Whatever is read further grows with the last CPU.
+    // The highest CPU number bounds the time and memory of all that follows.
     if let Some(last) = named.as_ref().and_then(CpuSet::last).filter(|last| *last >= MAX_CPUS) {
         return Err(TopologyError::TooLarge {
             root: reader.root.name().to_owned(),
-            seen: format!("CPU {last} in {CPU}/online"),
-            most: format!("{MAX_CPUS} CPUs, 0 to {}", MAX_CPUS - 1),
+            found: format!("CPU {last} in {CPU}/online"),
+            max: format!("{MAX_CPUS} CPUs, 0 to {}", MAX_CPUS - 1),
         });
     }
     let present = reader.list(format_args!("{CPU}/present")).filter(|cpus| !cpus.is_empty());
@@ -36,15 +36,15 @@ pub(crate) fn read(reader: &mut Reader<'_>) -> Result<Cpus, TopologyError> {
             reader.value(format_args!("/proc/stat"), |b| Ok::<_, String>(of_stat(b))).unwrap_or_default();
         online = online.and(&CpuSet::range(0, MAX_CPUS - 1));
         if online.is_empty() {
-            let seen = format!("neither {CPU} nor /proc/stat names one");
-            return Err(TopologyError::NoCpus { root: reader.root.name().to_owned(), seen });
+            let found = format!("neither {CPU} nor /proc/stat names one");
+            return Err(TopologyError::NoCpus { root: reader.root.name().to_owned(), found });
         }
         reader.note(format!("{CPU} names no CPU; they were taken from /proc/stat"));
     }
     Ok(Cpus { offline: known.minus(&online), online })
 }
 
-/// Those whose own `online` file does not say 0. The first CPU often has no such file.
+/// Those without a 0 in their `online` file. The first CPU often has no such file.
 fn running(reader: &mut Reader<'_>, known: &CpuSet) -> CpuSet {
     known.iter().filter(|cpu| reader.bytes(format_args!("{CPU}/cpu{cpu}/online")) != Some(b"0")).collect()
 }

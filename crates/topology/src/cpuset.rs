@@ -1,4 +1,4 @@
-//! Which CPUs and nodes a process there may use.
+//! Which CPUs and nodes this process may use.
 
 use crate::reader::Reader;
 use crate::values;
@@ -11,15 +11,15 @@ pub(crate) struct Allowed {
     pub nodes: CpuSet,
 }
 
-/// What `/proc/self/status` says, which is the result of cpusets and affinity; captures
-/// without it have the files of the cpuset. What nothing restricts is allowed.
+/// From `/proc/self/status`, which is the result of cpusets and affinity; from the files of the
+/// cpuset in captures without it. Without either, everything is allowed.
 pub(crate) fn read(reader: &mut Reader<'_>, online: &CpuSet, nodes: &CpuSet) -> Allowed {
     let status = reader.text(format_args!("/proc/self/status")).map(of_status).unwrap_or_default();
     let (cpus, mems) = match status {
         (None, None) => of_cpuset(reader).unwrap_or_default(),
         known => known,
     };
-    // A cpuset may name more than is online. One that leaves nothing was not understood.
+    // A cpuset may name more than is online. One without any online CPU was misread: ignore it.
     let limit = |set: Option<CpuSet>, all: &CpuSet| {
         set.map(|set| set.and(all)).filter(|set| !set.is_empty()).unwrap_or_else(|| all.clone())
     };
@@ -32,7 +32,7 @@ pub fn of_status(text: &str) -> (Option<CpuSet>, Option<CpuSet>) {
     (list("Cpus_allowed_list"), list("Mems_allowed_list"))
 }
 
-/// Where a kernel keeps cpusets and how it calls their files.
+/// Where cpusets are mounted, and the names of their files.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mount {
     /// The mount point.
@@ -41,14 +41,14 @@ pub struct Mount {
     pub kind: MountKind,
 }
 
-/// The generations of cpusets.
+/// The versions of cpusets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MountKind {
     /// cgroup v2, for cpusets only if its root says so.
     Unified,
     /// cgroup v1 with the cpuset controller.
     Controller,
-    /// cgroup v1 mounted with `noprefix`, and the file system of its own that came before.
+    /// cgroup v1 mounted with `noprefix`, and its predecessor, the cpuset file system.
     Legacy,
 }
 
@@ -62,7 +62,7 @@ impl MountKind {
     }
 }
 
-/// The mounts in /proc/mounts that may hold cpusets, in the order given there.
+/// The mounts in /proc/mounts that may have cpusets, in that order.
 pub fn mounts(text: &str) -> Vec<Mount> {
     let one = |line: &str| {
         let mut words = line.split_ascii_whitespace().skip(1);
@@ -80,7 +80,7 @@ pub fn mounts(text: &str) -> Vec<Mount> {
     text.lines().filter_map(one).collect()
 }
 
-/// The path of the group in /proc/self/cgroup: of the cpuset controller, or of v2.
+/// The path of this process's group in /proc/self/cgroup: of the cpuset controller, or of v2.
 pub fn group(text: &str, kind: MountKind) -> Option<&str> {
     let fits = |line: &GroupLine<'_>| match kind {
         MountKind::Unified => line.is_unified,
@@ -107,7 +107,7 @@ fn has_cpusets(reader: &mut Reader<'_>, mount: &str) -> bool {
     controllers.split_ascii_whitespace().any(|c| c == "cpuset")
 }
 
-/// The file of the group, or of the nearest group above that has it with something in it.
+/// The set in the group's file, or in that of the nearest parent where it is not empty.
 fn nearest(reader: &mut Reader<'_>, mount: &str, group: &str, file: &str) -> Option<CpuSet> {
     let mut group = group.trim_end_matches('/');
     loop {

@@ -1,4 +1,4 @@
-//! PCI devices whose node is known and whose place matters to programs.
+//! PCI devices whose node is known and matters to programs.
 
 use crate::reader::Reader;
 use numakit_model::topology::Device;
@@ -12,7 +12,7 @@ pub(crate) fn read(reader: &mut Reader<'_>) -> Vec<Device> {
         let class = reader.value(format_args!("{PCI}/{name}/class"), |b| Ok::<_, String>(class_of(b)));
         let Some(class) = class.flatten() else { continue };
         let node = reader.number(format_args!("{PCI}/{name}/numa_node"));
-        // -1 stands for no node.
+        // -1 means no node.
         if let Some(node) = node.and_then(|n| u32::try_from(n).ok()) {
             devices.push(Device { name: format!("pci {name}"), class: class.to_owned(), node: Some(node) });
         }
@@ -20,7 +20,7 @@ pub(crate) fn read(reader: &mut Reader<'_>) -> Vec<Device> {
     devices
 }
 
-/// The PCI base classes that are shown, by their number. The last is for devices that fit none.
+/// The PCI base classes that are shown, by number. The last is for devices that fit none.
 const CLASSES: [(&str, &str); 6] = [
     ("01", "storage"),
     ("02", "network"),
@@ -33,7 +33,7 @@ const CLASSES: [(&str, &str); 6] = [
 fn class_of(content: &[u8]) -> Option<&'static str> {
     let text = std::str::from_utf8(content).ok()?;
     let digits = text.strip_prefix("0x")?;
-    // Controllers of displays that have none: what computes on most machines.
+    // Display controllers without an output (3D controllers): GPUs that only compute.
     if digits.starts_with("0302") || digits.starts_with("0380") {
         return Some("accelerator");
     }

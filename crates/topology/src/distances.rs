@@ -6,7 +6,7 @@ use crate::values::{self, ValueError};
 use numakit_model::CpuSet;
 use numakit_model::topology::Distances;
 
-/// The matrix, if every node has a usable row; otherwise none and a note why.
+/// The matrix, if every node has a usable row; otherwise `None` and a note that says why.
 pub(crate) fn read(reader: &mut Reader<'_>, nodes: &Nodes) -> Option<Distances> {
     if nodes.online.is_empty() {
         return None;
@@ -24,8 +24,8 @@ pub(crate) fn read(reader: &mut Reader<'_>, nodes: &Nodes) -> Option<Distances> 
         return None;
     }
     let longest = rows.iter().map(Vec::len).max().unwrap_or(0);
-    let same = lacking.is_empty() && rows.iter().all(|row| row.len() == longest);
-    let Some(columns) = columns(&ids, &nodes.online, longest).filter(|_| same) else {
+    let equal = lacking.is_empty() && rows.iter().all(|row| row.len() == longest);
+    let Some(columns) = columns(&ids, &nodes.online, longest).filter(|_| equal) else {
         reader.note(format!(
             "the distances do not fit {} nodes (longest row {longest}, rows missing for nodes '{lacking}') \
              and are left out",
@@ -37,8 +37,8 @@ pub(crate) fn read(reader: &mut Reader<'_>, nodes: &Nodes) -> Option<Distances> 
     Distances::new(ids, rows.into_iter().map(pick).collect()).ok()
 }
 
-/// Where in a row each node's value stands. Columns follow the nodes that are online, in
-/// order; rows of another length are by node number, or tell nothing.
+/// The column of each node in a row. Columns follow the online nodes, in order; those of rows
+/// of another length are node numbers, if that fits.
 fn columns(ids: &[u32], online: &CpuSet, length: usize) -> Option<Vec<usize>> {
     let position = |set: &CpuSet, id: u32| set.iter().position(|other| other == id);
     if length == online.len() {
@@ -51,7 +51,7 @@ fn columns(ids: &[u32], online: &CpuSet, length: usize) -> Option<Vec<usize>> {
     }
 }
 
-/// One row: numbers parted by spaces. A lone 0 is how some kernels say that there is none.
+/// One row: numbers separated by spaces. A single 0 is how some kernels say that there is none.
 pub fn row(bytes: &[u8]) -> Result<Vec<u32>, ValueError> {
     let text = values::text(bytes)?;
     let row: Result<Vec<u32>, _> = text.trim_matches('\0').split_ascii_whitespace().map(str::parse).collect();

@@ -1,4 +1,4 @@
-//! What firmware says of the performance of memory (ACPI HMAT).
+//! Performance of memory, as the firmware states it (ACPI HMAT).
 
 use crate::nodes::NODE;
 use crate::reader::Reader;
@@ -13,7 +13,7 @@ pub(crate) fn access(reader: &mut Reader<'_>, node: u32) -> Vec<Access> {
 fn one_class(reader: &mut Reader<'_>, node: u32, class: u32) -> Option<Access> {
     let directory = format!("{NODE}/node{node}/access{class}/initiators");
     let initiators = reader.numbered(&directory, "node")?;
-    // The kernel shows 0 where firmware gave no value.
+    // The kernel shows 0 if the firmware states no value.
     let mut value = |name: &str| {
         let number = reader.number(format_args!("{directory}/{name}"))?;
         u64::try_from(number).ok().filter(|&n| n > 0)

@@ -1,4 +1,4 @@
-//! Topologies as JSON text, written and read back.
+//! Writes topologies as JSON and reads them.
 
 use numakit_model::topology::Core;
 use numakit_model::{CpuSet, Topology};
@@ -7,16 +7,16 @@ use serde_json::ser::{Formatter, Serializer};
 use std::io::{self, Write};
 use thiserror::Error;
 
-/// The most CPUs that a description or a JSON file may ask for.
+/// Maximum number of CPUs in a description or a JSON file.
 pub const MAX_CPUS: u32 = 65_536;
-/// The most nodes.
+/// Maximum number of nodes.
 pub const MAX_NODES: usize = 4096;
 
-/// A JSON text that is no machine.
+/// A JSON text that does not describe a machine.
 #[derive(Debug, Error)]
 pub enum JsonError {
     /// Not JSON, or a field of the wrong kind.
-    #[error("not a machine as JSON: {0}; write one with 'numa topo --json' and change that")]
+    #[error("this JSON does not describe a machine: {0}; write one with 'numa topo --json' and change that")]
     Syntax(#[from] serde_json::Error),
     /// Fields that contradict each other.
     #[error(transparent)]
@@ -29,16 +29,16 @@ pub enum ContentError {
     /// No memory.
     #[error("there are no nodes; give at least {{\"os_index\": 0, \"cpus\": \"0-3\"}} in \"nodes\"")]
     NoNodes,
-    /// More nodes than any machine has.
+    /// More than [`MAX_NODES`].
     #[error("{0} nodes are more than {MAX_NODES}; give fewer")]
     Nodes(usize),
-    /// Nothing to run on.
+    /// No CPU is online.
     #[error("no CPU is online; name CPUs in \"nodes\" or in \"online\"")]
     NoCpu,
-    /// A number that no machine has.
-    #[error("CPU {0} is beyond {most}; number CPUs from 0", most = MAX_CPUS - 1)]
+    /// A number of [`MAX_CPUS`] or more.
+    #[error("CPU {0} is beyond {max}; number CPUs from 0", max = MAX_CPUS - 1)]
     Cpu(u32),
-    /// Some part of the machine has CPUs that are not online.
+    /// A part of the machine has CPUs that are not online.
     #[error("{what} {cpus} has CPUs {odd} that are not in \"online\"; add them there or remove them")]
     Offline {
         /// The kind of part.
@@ -48,14 +48,14 @@ pub enum ContentError {
         /// Those that are not online.
         odd: CpuSet,
     },
-    /// Cores overlap, or have nothing.
+    /// Cores overlap, or have no CPU.
     #[error("core {{{0}}} is empty or shares CPUs with another; give each CPU to one core")]
     Core(CpuSet),
     /// A core of a kind that is not described.
-    #[error("core {{{0}}} is of a kind that \"kinds\" does not have; add it there")]
+    #[error("core {{{0}}} has a kind that \"kinds\" does not have; add it there")]
     Kind(CpuSet),
     /// A device at a node that is not described.
-    #[error("device {name} is at a node that is not there; the nodes are {nodes}")]
+    #[error("device {name} is at a node that does not exist; the nodes are {nodes}")]
     Device {
         /// Its name.
         name: String,
@@ -67,14 +67,14 @@ pub enum ContentError {
 /// The machine as JSON, one list entry a line.
 pub fn text(topology: &Topology) -> String {
     let mut out = Vec::new();
-    // Neither the memory nor the values of a topology can refuse to be written.
+    // Neither writing to memory nor the values of a topology can fail.
     let _ = topology.serialize(&mut Serializer::with_formatter(&mut out, Lines { depth: 0, filled: false }));
     out.push(b'\n');
     String::from_utf8_lossy(&out).into_owned()
 }
 
-/// Reads a machine. What a hand-written file leaves out is filled in: CPUs that some list
-/// names are online, everything is allowed, and each CPU is a core.
+/// Reads a machine. A hand-written file may leave out most fields: CPUs that any list names
+/// are online, everything is allowed, and each CPU is a core.
 pub fn parse(text: &str) -> Result<Topology, JsonError> {
     let mut topology: Topology = serde_json::from_str(text)?;
     complete(&mut topology);
@@ -94,7 +94,7 @@ fn complete(t: &mut Topology) {
     if t.allowed_nodes.is_empty() {
         t.allowed_nodes = t.node_ids();
     }
-    // What `check` will refuse is not worth its memory.
+    // `check` refuses more CPUs; do not allocate for them.
     if t.cores.is_empty() && t.online.last() < Some(MAX_CPUS) {
         let core = |cpu| Core { cpus: CpuSet::range(cpu, cpu), ..Core::default() };
         t.cores = t.online.iter().map(core).collect();
@@ -146,11 +146,11 @@ fn check(t: &Topology) -> Result<(), ContentError> {
     }
 }
 
-/// The fields of the machine and the entries of its lists on lines of their own; all below
-/// that in one line.
+/// Each field of the machine and each entry of its lists gets a line; everything below that
+/// is on one line.
 struct Lines {
     depth: usize,
-    /// Whether something stands in the bracket that closes next.
+    /// Whether the innermost bracket has content.
     filled: bool,
 }
 

@@ -7,16 +7,16 @@ use numakit_model::CpuSet;
 use numakit_model::topology::{Core, CoreKind};
 use std::collections::BTreeMap;
 
-/// The counter units that hybrid x86 kernels name their kinds by, slowest first.
-const UNITS: [&str; 3] = ["cpu_lowpower", "cpu_atom", "cpu_core"];
+/// The PMUs by which hybrid x86 kernels name kinds of cores, slowest first.
+const PMUS: [&str; 3] = ["cpu_lowpower", "cpu_atom", "cpu_core"];
 
-/// Finds the kinds and tells each core its own. Where all cores are alike there are none.
+/// Finds the kinds and sets each core's kind. If all cores are alike, there are none.
 ///
-/// What names a kind best comes first: the counter units, then the model of the core, then the base
-/// frequency (exact for a kind, where the highest frequency differs from core to core), and
-/// only then the capacity, which varies a little inside a kind.
+/// The most exact source comes first: PMUs, then the model of the core, then the base frequency
+/// (equal within a kind, unlike the highest frequency), then the capacity, which varies a little
+/// within a kind.
 pub(crate) fn read(reader: &mut Reader<'_>, mut cores: Vec<Core>) -> (Vec<CoreKind>, Vec<Core>) {
-    let mut kinds = units(reader, &cores);
+    let mut kinds = from_pmus(reader, &cores);
     if kinds.is_empty() {
         kinds = by_value(reader, &cores, "regs/identification/midr_el1", hexadecimal, model_name);
         sort_by_capacity(reader, &mut kinds);
@@ -45,10 +45,10 @@ struct Kind {
     cpus: CpuSet,
 }
 
-fn units(reader: &mut Reader<'_>, cores: &[Core]) -> Vec<Kind> {
+fn from_pmus(reader: &mut Reader<'_>, cores: &[Core]) -> Vec<Kind> {
     let mut online = CpuSet::new();
     cores.iter().for_each(|core| online.insert_all(&core.cpus));
-    let found = UNITS.into_iter().zip(0..).filter_map(|(unit, value)| {
+    let found = PMUS.into_iter().zip(0..).filter_map(|(unit, value)| {
         let cpus = reader.list(format_args!("/sys/devices/{unit}/cpus"))?.and(&online);
         (!cpus.is_empty()).then(|| Kind { value, name: unit.to_owned(), cpus })
     });
@@ -56,8 +56,8 @@ fn units(reader: &mut Reader<'_>, cores: &[Core]) -> Vec<Kind> {
     if kinds.len() < 2 { Vec::new() } else { kinds }
 }
 
-/// Groups the cores by a number that one CPU of each shows. Nothing, where the first core does
-/// not show it or all are equal.
+/// Groups the cores by a number of their first CPU. Empty if the first core does not have it, or
+/// if all are equal.
 fn by_value(
     reader: &mut Reader<'_>,
     cores: &[Core],
@@ -90,7 +90,7 @@ fn decimal(bytes: &[u8]) -> Result<u64, ValueError> {
 
 fn hexadecimal(bytes: &[u8]) -> Result<u64, ValueError> {
     let text = String::from_utf8_lossy(values::trim(bytes));
-    // The lowest four bits are the patch level, the same kind of core may differ in it.
+    // The lowest four bits are the patch level, in which cores of one kind may differ.
     let value = u64::from_str_radix(text.trim_start_matches("0x"), 16);
     value.map(|v| v & !0xf).map_err(|_| ValueError::Hexadecimal)
 }
@@ -107,7 +107,7 @@ fn sort_by_capacity(reader: &mut Reader<'_>, kinds: &mut [Kind]) {
     kinds.sort_by_key(|kind| kind.value);
 }
 
-/// Capacities within 10% of the group's smallest are one kind.
+/// Merges kinds whose capacities are within 10% of the smallest.
 fn merge_near(kinds: &mut Vec<Kind>) {
     kinds.dedup_by(|next, kept| {
         let near = next.value.saturating_mul(10) <= kept.value.saturating_mul(11);

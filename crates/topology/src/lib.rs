@@ -1,7 +1,7 @@
-//! The topology of a machine, from what its kernel shows, from a description, or from JSON.
+//! The topology of a machine, from /sys and /proc, from a description, or from JSON.
 //!
 //! Every file is read through [`SysRoot`]; with a root given, nothing of the host is read.
-//! Whatever the files hold, reading gives a topology or an error, and never panics.
+//! Whatever the files contain, reading returns a topology or an error, and never panics.
 
 pub mod boards;
 pub mod caches;
@@ -29,65 +29,65 @@ use numakit_sys::SysRoot;
 use reader::Reader;
 use thiserror::Error;
 
-/// A root that holds no machine.
+/// A root without a usable machine.
 #[derive(Debug, Error)]
 pub enum TopologyError {
-    /// No source names a single CPU.
+    /// No source names a CPU.
     #[error(
-        "{root} shows no CPU: {seen}; give a folder or archive that holds the sys and proc of a machine, \
+        "{root} shows no CPU: {found}; give a folder or archive that holds the sys and proc of a machine, \
          such as one made by 'numa capture'"
     )]
     NoCpus {
         /// The root.
         root: String,
-        /// What was looked at.
-        seen: String,
+        /// What was read.
+        found: String,
     },
-    /// More than any Linux has, as damaged files name it.
+    /// More CPUs or nodes than Linux supports, from a damaged file.
     #[error(
-        "{root} shows {seen}, and numa reads machines of up to {most}; correct the file, or capture the machine again"
+        "{root} shows {found}, and numa reads machines of up to {max}; correct the file, or capture the machine again"
     )]
     TooLarge {
         /// The root.
         root: String,
         /// What is too large, with its file.
-        seen: String,
-        /// The bound.
-        most: String,
+        found: String,
+        /// The limit.
+        max: String,
     },
 }
 
-/// Reads the topology of the machine whose /sys and /proc are below this root. What is odd
-/// about them is in the notes of the result.
+/// Reads the topology of the machine whose /sys and /proc are below this root. The notes of the
+/// result say what is odd about them.
 pub fn read(root: &SysRoot) -> Result<Topology, TopologyError> {
     read_parts(root, Parts::All)
 }
 
-/// Reads what places are made of, in a fraction of the files that [`read`] reads: nodes with
-/// their CPUs and memory, distances, packages, dies, clusters, cores and their kinds, who shares
-/// caches beyond the first level, and what this process may use. Devices only if asked for.
-/// Everything else is empty. A plan made of it is that of the whole topology.
-pub fn read_places(root: &SysRoot, with_devices: bool) -> Result<Topology, TopologyError> {
-    read_parts(root, if with_devices { Parts::PlacesAndDevices } else { Parts::Places })
+/// Reads what a plan depends on, from a fraction of the files that [`read`] reads: nodes with
+/// their CPUs and memory, distances, packages, dies, clusters, cores and their kinds, which CPUs
+/// share caches beyond the first level, and what this process may use; devices on request.
+/// Everything else is empty. The plan is the same as that of the full topology.
+pub fn read_for_placement(root: &SysRoot, with_devices: bool) -> Result<Topology, TopologyError> {
+    read_parts(root, if with_devices { Parts::PlacementAndDevices } else { Parts::Placement })
 }
 
-/// How much is read.
+/// What is read.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Parts {
     All,
-    PlacesAndDevices,
-    Places,
+    PlacementAndDevices,
+    Placement,
 }
 
 fn read_parts(root: &SysRoot, parts: Parts) -> Result<Topology, TopologyError> {
     let all = parts == Parts::All;
     let mut reader = Reader::new(root);
     let cpus::Cpus { online, offline } = cpus::read(&mut reader)?;
-    let nodes = if all { nodes::read } else { nodes::read_places }(&mut reader, &online)?;
+    let nodes = if all { nodes::read } else { nodes::read_for_placement }(&mut reader, &online)?;
     let distances = distances::read(&mut reader, &nodes);
-    let levels = if all { packages::read } else { packages::read_places }(&mut reader, &online);
+    let levels = if all { packages::read } else { packages::read_for_placement }(&mut reader, &online);
     let siblings = packages::Siblings::of(&levels);
-    let caches = if all { caches::read } else { caches::read_places }(&mut reader, &online, &siblings);
+    let caches = if all { caches::read } else { caches::read_for_placement }(&mut reader, &online, &siblings);
     let (kinds, cores) = kinds::read(&mut reader, levels.cores);
     let ids = nodes.nodes.iter().map(|n| n.os_index).collect();
     let cpuset::Allowed { cpus: allowed, nodes: allowed_nodes } = cpuset::read(&mut reader, &online, &ids);
@@ -95,7 +95,7 @@ fn read_parts(root: &SysRoot, parts: Parts) -> Result<Topology, TopologyError> {
         origin: origin(root),
         page_size: if all { page_size::read(&mut reader) } else { numakit_sys::sched::page_size() },
         caches,
-        devices: if parts == Parts::Places { Vec::new() } else { devices::read(&mut reader) },
+        devices: if parts == Parts::Placement { Vec::new() } else { devices::read(&mut reader) },
         nodes: nodes.nodes,
         packages: levels.packages,
         dies: levels.dies,

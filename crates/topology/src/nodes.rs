@@ -11,14 +11,14 @@ pub(crate) const NODE: &str = "/sys/devices/system/node";
 
 pub(crate) struct Nodes {
     pub nodes: Vec<Node>,
-    /// The nodes that the kernel says are online, which is what distance columns stand for.
+    /// The nodes that the kernel says are online; the columns of distances follow them.
     pub online: CpuSet,
 }
 
-/// The nodes that are online and have a directory. `has_cpu` and `has_memory` are not looked
-/// at: on real machines they are empty or name nodes that are offline.
+/// The nodes that are online and have a directory. `has_cpu` and `has_memory` are not read: on
+/// real machines they are empty or name nodes that are offline.
 pub(crate) fn read(reader: &mut Reader<'_>, online_cpus: &CpuSet) -> Result<Nodes, TopologyError> {
-    let mut nodes = read_places(reader, online_cpus)?;
+    let mut nodes = read_for_placement(reader, online_cpus)?;
     for node in nodes.nodes.iter_mut().filter(|node| !node.implicit) {
         node.huge_pages = huge_pages(reader, node.os_index);
         node.access = hmat::access(reader, node.os_index);
@@ -28,8 +28,11 @@ pub(crate) fn read(reader: &mut Reader<'_>, online_cpus: &CpuSet) -> Result<Node
     Ok(nodes)
 }
 
-/// The same with CPUs and memory alone.
-pub(crate) fn read_places(reader: &mut Reader<'_>, online_cpus: &CpuSet) -> Result<Nodes, TopologyError> {
+/// The same, only with CPUs and memory.
+pub(crate) fn read_for_placement(
+    reader: &mut Reader<'_>,
+    online_cpus: &CpuSet,
+) -> Result<Nodes, TopologyError> {
     let shown = reader.numbered(NODE, "node").unwrap_or_default();
     if shown.is_empty() {
         return Ok(Nodes { nodes: vec![implicit(reader, online_cpus)], online: CpuSet::new() });
@@ -37,8 +40,8 @@ pub(crate) fn read_places(reader: &mut Reader<'_>, online_cpus: &CpuSet) -> Resu
     if shown.len() > MAX_NODES {
         return Err(TopologyError::TooLarge {
             root: reader.root.name().to_owned(),
-            seen: format!("{} nodes in {NODE}", shown.len()),
-            most: format!("{MAX_NODES} nodes"),
+            found: format!("{} nodes in {NODE}", shown.len()),
+            max: format!("{MAX_NODES} nodes"),
         });
     }
     let online = reader.list(format_args!("{NODE}/online")).filter(|nodes| nodes.intersects(&shown));
@@ -62,8 +65,8 @@ fn weight(reader: &mut Reader<'_>, id: u32) -> Option<u32> {
     reader.number(format_args!("{WEIGHTS}/node{id}")).and_then(|weight| u32::try_from(weight).ok())
 }
 
-/// Whether the kernel sets the weights of nodes for interleaving by itself. Kernels that are
-/// built as C23 call the file `__auto_type`: there `auto` is a macro of that name.
+/// Whether the kernel sets the interleave weights automatically. Kernels that are built as C23
+/// call the file `__auto_type`: there `auto` is a macro of that name.
 pub(crate) fn weights_auto(reader: &mut Reader<'_>) -> Option<bool> {
     ["auto", "__auto_type"].into_iter().find_map(|name| {
         match reader.bytes(format_args!("{WEIGHTS}/{name}"))? {
@@ -76,14 +79,14 @@ pub(crate) fn weights_auto(reader: &mut Reader<'_>) -> Option<bool> {
 
 /// The whole machine as one node.
 fn implicit(reader: &mut Reader<'_>, online_cpus: &CpuSet) -> Node {
-    reader.note("the kernel shows no nodes; one stands for the whole machine");
+    reader.note("the kernel shows no nodes; the whole machine is shown as one");
     let memory = reader.bytes(format_args!("/proc/meminfo"));
     let [memory_kb, free_kb] = ["MemTotal", "MemFree"].map(|f| values::meminfo_kb(memory.unwrap_or(b""), f));
     Node { cpus: online_cpus.clone(), memory_kb, free_kb, implicit: true, ..Node::default() }
 }
 
 fn read_one(reader: &mut Reader<'_>, id: u32, online_cpus: &CpuSet) -> Node {
-    // The map holds offline CPUs too.
+    // The map has offline CPUs too.
     let cpus = reader.set(format_args!("{NODE}/node{id}/cpumap"), format_args!("{NODE}/node{id}/cpulist"));
     if cpus.is_none() {
         reader.note(format!("node {id} does not say which CPUs it has"));
@@ -125,8 +128,8 @@ fn note_odd_cpus(reader: &mut Reader<'_>, nodes: &[Node], online_cpus: &CpuSet) 
     if !twice.is_empty() {
         reader.note(format!("CPUs {twice} are in several nodes"));
     }
-    let homeless = online_cpus.minus(&seen);
-    if !homeless.is_empty() {
-        reader.note(format!("CPUs {homeless} are online but in no node ({CPU}/online, {NODE})"));
+    let without_node = online_cpus.minus(&seen);
+    if !without_node.is_empty() {
+        reader.note(format!("CPUs {without_node} are online but in no node ({CPU}/online, {NODE})"));
     }
 }

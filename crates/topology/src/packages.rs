@@ -1,4 +1,4 @@
-//! Cores, clusters, dies, packages, books and drawers: who shares what, as the kernel says.
+//! Cores, clusters, dies, packages, books and drawers.
 
 use crate::cpus::CPU;
 use crate::reader::Reader;
@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 pub(crate) struct Levels {
     pub cores: Vec<Core>,
-    /// Where the kernel takes several cores for one: those that it puts together.
+    /// Groups of cores that the kernel shows as one core.
     pub units: Vec<CpuSet>,
     pub packages: Vec<Package>,
     pub dies: Vec<CpuSet>,
@@ -17,19 +17,19 @@ pub(crate) struct Levels {
     pub drawers: Vec<CpuSet>,
 }
 
-/// One level: groups of CPUs that never overlap. A CPU's file is only read when no file read
-/// before has said where the CPU belongs.
+/// One level: groups of CPUs that never overlap. A CPU's file is only read if no file read before
+/// has the CPU in its group.
 struct Level {
-    /// The files that may hold the mask, the newer name first; the lists have `_list` added.
+    /// The files that may have the mask, newest name first; those with lists end in `_list`.
     files: &'static [&'static str],
-    /// The file of a group's number, where -1 in it says that the machine has no such groups:
-    /// each mask then holds its own CPU only.
+    /// The file with a group's number. A -1 in it says that the machine has no such groups: each
+    /// mask then has only its own CPU.
     id: Option<&'static str>,
     groups: Vec<CpuSet>,
     covered: CpuSet,
-    /// Which file this kernel has.
+    /// The file that this kernel has.
     found: Option<&'static str>,
-    /// A CPU with a topology directory had none of the files, so no CPU will.
+    /// A CPU with a topology directory has none of the files, so no CPU has.
     absent: bool,
 }
 
@@ -42,8 +42,7 @@ impl Level {
         Self { id: Some(id), ..Self::new(files) }
     }
 
-    /// Makes sure that a CPU is in a group, if the kernel says in which. True when this CPU
-    /// opened a new one.
+    /// Puts a CPU into its group, if the kernel shows one. True if the group is new.
     fn place(&mut self, reader: &mut Reader<'_>, cpu: u32, online: &CpuSet) -> bool {
         if self.absent || self.covered.contains(cpu) {
             return false;
@@ -53,7 +52,7 @@ impl Level {
             self.absent = true;
             return false;
         }
-        // Masks of zeros and of others were seen on real machines; the CPU is with itself at least.
+        // Some real machines have masks of zeros or without the CPU itself.
         let mut cpus = if cpus.contains(cpu) { cpus.and(online).minus(&self.covered) } else { CpuSet::new() };
         cpus.insert(cpu);
         self.covered.insert_all(&cpus);
@@ -77,15 +76,15 @@ impl Level {
 
 /// Reads all levels in one pass over the CPUs.
 pub(crate) fn read(reader: &mut Reader<'_>, online: &CpuSet) -> Levels {
-    let mut levels = read_places(reader, online);
+    let mut levels = read_for_placement(reader, online);
     for core in &mut levels.cores {
         core.os_index = first_id(reader, &core.cpus, "core_id");
     }
     levels
 }
 
-/// The same without the kernel's numbers of cores.
-pub(crate) fn read_places(reader: &mut Reader<'_>, online: &CpuSet) -> Levels {
+/// The same without the kernel's core numbers.
+pub(crate) fn read_for_placement(reader: &mut Reader<'_>, online: &CpuSet) -> Levels {
     let mut core = Level::new(&["core_cpus", "thread_siblings"]);
     let mut outer = [
         Level::new(&["package_cpus", "core_siblings"]),
@@ -123,11 +122,11 @@ pub(crate) fn read_places(reader: &mut Reader<'_>, online: &CpuSet) -> Levels {
     }
 }
 
-/// The cores of the kernel's groups of threads, and the groups that are several cores.
+/// Splits the kernel's groups of threads into cores; also returns the groups of several cores.
 ///
 /// AMD's family 15h pairs cores in modules, and the kernel shows each pair as threads of one
-/// core, with a `core_id` for each. hwloc, Open MPI and the processor's maker count these as
-/// cores, and so does this. What the first group of several CPUs is, all are.
+/// core, with a `core_id` for each. hwloc, Open MPI and AMD count these as cores, and so does
+/// this. The first group of several CPUs decides for all.
 fn split(reader: &mut Reader<'_>, groups: Vec<CpuSet>) -> (Vec<CpuSet>, Vec<CpuSet>) {
     let wide = groups.iter().find_map(|group| {
         let mut cpus = group.iter();
@@ -150,7 +149,7 @@ fn split(reader: &mut Reader<'_>, groups: Vec<CpuSet>) -> (Vec<CpuSet>, Vec<CpuS
     (cores, units)
 }
 
-/// Gives packages their numbers, and puts CPUs that show no siblings together by number.
+/// Numbers the packages, and groups CPUs without sibling masks by package number.
 fn name_packages(reader: &mut Reader<'_>, level: Level, online: &CpuSet, cores: &[Core]) -> Vec<Package> {
     let rest = online.minus(&level.covered);
     let named = level.groups.into_iter();
@@ -165,16 +164,16 @@ fn name_packages(reader: &mut Reader<'_>, level: Level, online: &CpuSet, cores: 
     }
     packages.extend(by_number.into_iter().map(|(id, cpus)| Package { os_index: Some(id), cpus }));
     packages.sort_by_key(|package| package.cpus.first());
-    let homeless = packages.iter().fold(rest, |rest, p| rest.minus(&p.cpus));
-    if !homeless.is_empty() {
-        reader.note(format!("CPUs {homeless} do not say which package they are in"));
+    let without_package = packages.iter().fold(rest, |rest, p| rest.minus(&p.cpus));
+    if !without_package.is_empty() {
+        reader.note(format!("CPUs {without_package} do not say which package they are in"));
     }
     join(reader, packages, cores)
 }
 
-/// Puts together packages whose lists of siblings are cut, as kernels before 3.15 cut them at
-/// the nodes of a package: they have the same number and no number of a core twice. Packages
-/// with the same number and the same numbers of cores are different ones.
+/// Joins packages whose sibling masks are cut at nodes, as in kernels before 3.15: they have the
+/// same package number, and no core number twice. Packages with the same number and the same
+/// core numbers are different ones.
 fn join(reader: &mut Reader<'_>, packages: Vec<Package>, cores: &[Core]) -> Vec<Package> {
     let mut joined: Vec<Package> = Vec::new();
     let mut known: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
@@ -206,8 +205,8 @@ fn join(reader: &mut Reader<'_>, packages: Vec<Package>, cores: &[Core]) -> Vec<
     joined
 }
 
-/// Whether two sets of CPUs with the same number of a package have no number of a core in
-/// common, so that they can be parts of it.
+/// Whether two sets of CPUs with the same package number have no core number in common, so that
+/// they can be parts of one package.
 fn parts_of_one(reader: &mut Reader<'_>, one: &CpuSet, other: &CpuSet, cores: &[Core]) -> bool {
     let mut numbers: BTreeMap<u32, usize> = BTreeMap::new();
     let both = one.or(other);
@@ -220,15 +219,15 @@ fn parts_of_one(reader: &mut Reader<'_>, one: &CpuSet, other: &CpuSet, cores: &[
     true
 }
 
-/// Whether a number says that there is none.
+/// Whether the number is -1: present is no such group.
 fn is_none(reader: &mut Reader<'_>, cpu: u32, file: &str) -> bool {
     reader.number(format_args!("{CPU}/cpu{cpu}/topology/{file}")).is_some_and(|id| id < 0)
 }
 
-/// A number that all CPUs of a group share, from the first that shows it; -1 means none.
+/// A number that all CPUs of a group share, from the first that has it; -1 means none.
 fn first_id(reader: &mut Reader<'_>, cpus: &CpuSet, file: &str) -> Option<u32> {
-    let there = reader.with_directory(cpus);
-    let id = there.iter().find_map(|cpu| reader.number(format_args!("{CPU}/cpu{cpu}/topology/{file}")))?;
+    let present = reader.with_directory(cpus);
+    let id = present.iter().find_map(|cpu| reader.number(format_args!("{CPU}/cpu{cpu}/topology/{file}")))?;
     u32::try_from(id).ok()
 }
 

@@ -3,17 +3,17 @@
 use crate::reader::Reader;
 use numakit_sys::proc::TaskDir;
 
-/// Assumed of another machine that does not say.
-const USUAL: u64 = 4096;
+/// Assumed for captures without one.
+const DEFAULT: u64 = 4096;
 const AT_PAGESZ: u64 = 6;
 
-/// Of this machine from the system; of another from the auxiliary vector in its capture.
+/// This machine's is asked from the system; another's is in the auxiliary vector of its capture.
 pub(crate) fn read(reader: &mut Reader<'_>) -> u64 {
     if reader.root.is_host() {
         return numakit_sys::sched::page_size();
     }
-    // Not through `bytes`, which would cut off the zeros that belong to the vector.
-    TaskDir::own(reader.root).bytes("auxv").ok().and_then(|vector| of_vector(&vector)).unwrap_or(USUAL)
+    // Not through `bytes`, which would trim zeros of the vector.
+    TaskDir::own(reader.root).bytes("auxv").ok().and_then(|vector| of_vector(&vector)).unwrap_or(DEFAULT)
 }
 
 /// The page size in an auxiliary vector of 64-bit words.
@@ -24,8 +24,7 @@ pub fn of_vector(vector: &[u8]) -> Option<u64> {
     (size.is_power_of_two() && (512..=1 << 30).contains(&size)).then_some(size)
 }
 
-/// An auxiliary vector that holds nothing but the page size: the rest of a real one is about
-/// the process that was running.
+/// An auxiliary vector with only the page size: the rest of a real one is about the process.
 pub fn vector_of(size: u64) -> Vec<u8> {
     [AT_PAGESZ, size, 0, 0].into_iter().flat_map(u64::to_le_bytes).collect()
 }

@@ -1,4 +1,4 @@
-//! Reading many small files with one buffer, and keeping notes of what was odd.
+//! Reads many small files into one buffer, and collects notes about odd content.
 
 use crate::cpus::CPU;
 use crate::values;
@@ -8,14 +8,14 @@ use std::fmt::{Arguments, Write};
 
 /// More notes than this are only counted.
 const MAX_NOTES: usize = 20;
-/// More than the kernel gives for an attribute of /sys.
+/// More than the kernel returns for an attribute of /sys.
 const FRONT: usize = 8192;
 
-/// The files of a root. A file that is missing is `None`; one that cannot be read or makes
-/// no sense is `None` and a note.
+/// The files of a root. A file that is missing is `None`; one that cannot be read or parsed is
+/// `None` and a note.
 pub(crate) struct Reader<'a> {
     pub root: &'a SysRoot,
-    /// The CPUs that have a directory; `None` where the kernel does not list them.
+    /// The CPUs that have a directory; `None` if the kernel does not list them.
     directories: Option<CpuSet>,
     path: String,
     content: Vec<u8>,
@@ -53,13 +53,12 @@ impl<'a> Reader<'a> {
         self.notes
     }
 
-    /// Those CPUs that have a directory: of the others there is nothing to read, and a damaged
-    /// list may name many.
+    /// Those CPUs that have a directory: others have no files, and a damaged list may name many.
     pub fn with_directory(&self, cpus: &CpuSet) -> CpuSet {
         self.directories.as_ref().map_or_else(|| cpus.clone(), |there| cpus.and(there))
     }
 
-    /// The file's content; spaces, line ends and NUL bytes around it are cut off.
+    /// The file's content without spaces, line ends and NUL bytes around it.
     pub fn bytes(&mut self, path: Arguments<'_>) -> Option<&[u8]> {
         self.path.clear();
         // Writing to a string cannot fail.
@@ -78,7 +77,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// A file of /sys takes one read; others, and the rare long one, are read to their end.
+    /// A short file of /sys takes one read; others are read to their end.
     fn fill(&mut self) -> Result<usize, ReadError> {
         if self.path.starts_with("/sys/") {
             let length = self.root.front(&self.path, &mut self.content)?;
@@ -99,7 +98,7 @@ impl<'a> Reader<'a> {
         std::str::from_utf8(values::trim(&self.content[..self.length])).ok()
     }
 
-    /// The file's content as this parser understands it.
+    /// The file's content, parsed.
     pub fn value<T, E: std::fmt::Display>(
         &mut self,
         path: Arguments<'_>,
@@ -120,8 +119,7 @@ impl<'a> Reader<'a> {
         self.value(path, values::number)
     }
 
-    /// A set from its mask, or where there is no mask, from its list: where they disagree
-    /// the mask is right.
+    /// A set from its mask, or from its list if there is no mask; if they differ, the mask is right.
     pub fn set(&mut self, mask: Arguments<'_>, list: Arguments<'_>) -> Option<CpuSet> {
         let parse = |b: &[u8]| if b.is_empty() { Ok(None) } else { values::mask(b).map(Some) };
         self.value(mask, parse).flatten().or_else(|| self.list(list))
@@ -132,7 +130,7 @@ impl<'a> Reader<'a> {
         self.value(path, values::list)
     }
 
-    /// The numbers of the entries `PREFIXn` of a directory, in rising order.
+    /// The numbers of the entries `PREFIXn` of a directory, in ascending order.
     pub fn numbered(&mut self, directory: &str, prefix: &str) -> Option<CpuSet> {
         match self.root.list(directory) {
             Ok(names) => Some(values::numbered(&names, prefix)),

@@ -9,7 +9,7 @@ use numakit_sys::file::open_to_read;
 use std::fmt;
 use std::path::Path;
 
-/// A description that is no machine, and where it stops being one.
+/// An error in a description, and where it is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DescriptionError {
     text: String,
@@ -45,9 +45,9 @@ impl std::error::Error for DescriptionError {}
 /// Descriptions longer than this are refused.
 const MAX_LENGTH: usize = 4096;
 
-/// The machine that a description tells of.
+/// The machine of a description.
 pub fn parse(text: &str) -> Result<Topology, DescriptionError> {
-    // A line in, a line shown: other blanks count as spaces.
+    // Other whitespace becomes spaces, so that an error can show the description on one line.
     let text: String = text.chars().map(|c| if c.is_whitespace() { ' ' } else { c }).collect();
     let machine = if text.len() > MAX_LENGTH {
         let fix = format!("descriptions have up to {MAX_LENGTH} bytes; use a JSON file");
@@ -58,8 +58,8 @@ pub fn parse(text: &str) -> Result<Topology, DescriptionError> {
     machine.map_err(|error| DescriptionError { text: text.chars().take(200).collect(), ..error })
 }
 
-/// The machine that the argument of `--synthetic` tells of: a description, or the name of a
-/// JSON file, which ends in `.json`.
+/// The machine of the argument of `--synthetic`: a description, or the name of a JSON file, which
+/// ends in `.json`.
 pub fn load(argument: &str) -> Result<Topology, LoadError> {
     if !argument.ends_with(".json") {
         return Ok(parse(argument)?);
@@ -71,7 +71,7 @@ pub fn load(argument: &str) -> Result<Topology, LoadError> {
     json::parse(&text).map_err(|error| LoadError::Json { path: argument.to_owned(), error })
 }
 
-/// Why an argument of `--synthetic` is no machine.
+/// Why an argument of `--synthetic` is not a machine.
 #[derive(Debug, thiserror::Error)]
 pub enum LoadError {
     /// A description with an error in it.
@@ -82,10 +82,10 @@ pub enum LoadError {
     Unreadable {
         /// The file.
         path: String,
-        /// What the system said.
+        /// The system's error.
         error: std::io::Error,
     },
-    /// A file that is no machine.
+    /// A file that does not describe a machine.
     #[error("{path}: {error}")]
     Json {
         /// The file.

@@ -1,34 +1,34 @@
-//! The notations of single values in /sys and /proc.
+//! Parsers of single values in /sys and /proc.
 
 use numakit_model::cpuset::MAX_ID;
 use numakit_model::{CpuSet, ParseSetError};
 use thiserror::Error;
 
-/// A file that does not hold what it should.
+/// A file with unexpected content.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum ValueError {
-    /// Bytes that are no text.
+    /// Bytes that are not text.
     #[error("no text")]
     NoText,
-    /// Something else than a decimal number.
-    #[error("'{0}' is no number")]
+    /// Not a decimal number.
+    #[error("'{0}' is not a number")]
     Number(String),
-    /// Something else than a size.
-    #[error("'{0}' is no size")]
+    /// Not a size.
+    #[error("'{0}' is not a size")]
     Size(String),
-    /// Something else than a set.
+    /// Not a set.
     #[error(transparent)]
     Set(#[from] ParseSetError),
-    /// Below 0, where that makes no sense.
+    /// A negative number where none is possible.
     #[error("{0} is negative")]
     Negative(i64),
-    /// Something else than a hexadecimal number.
-    #[error("no hexadecimal number")]
+    /// Not a hexadecimal number.
+    #[error("not a hexadecimal number")]
     Hexadecimal,
-    /// A row of distances without any.
+    /// An empty row of distances.
     #[error("no distances")]
     NoDistances,
-    /// Something else than a row of distances.
+    /// Not a row of distances.
     #[error("not a row of numbers")]
     Row,
 }
@@ -50,7 +50,7 @@ pub fn trim(mut bytes: &[u8]) -> &[u8] {
     bytes
 }
 
-/// A decimal number, perhaps negative.
+/// A decimal number, which may be negative.
 pub fn number(bytes: &[u8]) -> Result<i64, ValueError> {
     let text = text(trim(bytes))?;
     text.parse().map_err(|_| ValueError::Number(short(text)))
@@ -61,15 +61,15 @@ pub fn list(bytes: &[u8]) -> Result<CpuSet, ValueError> {
     Ok(CpuSet::parse_list(text(bytes)?)?)
 }
 
-/// A set as a mask: `0000,0000003f`. Leading zeros cost nothing, which matters where each of
-/// thousands of masks is mostly zeros.
+/// A set as a mask: `0000,0000003f`. Leading zeros are skipped: on large machines thousands of
+/// masks are mostly zeros.
 pub fn mask(bytes: &[u8]) -> Result<CpuSet, ValueError> {
     let bytes = trim(bytes);
     let zeros = bytes.iter().take_while(|b| matches!(b, b'0' | b',')).count();
     Ok(CpuSet::parse_mask(text(&bytes[zeros..])?)?)
 }
 
-/// A cache size: `48K`, `2M`, or plain bytes. In bytes.
+/// A cache size in bytes, from `48K`, `2M` or plain bytes.
 pub fn size(bytes: &[u8]) -> Result<u64, ValueError> {
     let text = text(trim(bytes))?;
     let (digits, unit) = match text.as_bytes().last() {
@@ -82,14 +82,14 @@ pub fn size(bytes: &[u8]) -> Result<u64, ValueError> {
     value.ok_or_else(|| ValueError::Size(short(text)))
 }
 
-/// The numbers in names such as `cpu12`; other names are left out.
+/// The numbers in names such as `cpu12`; other names are ignored.
 pub fn numbered(names: &[String], prefix: &str) -> CpuSet {
     let digits = names.iter().filter_map(|name| name.strip_prefix(prefix));
     digits.filter_map(|d| d.parse().ok()).filter(|&id| id <= MAX_ID).collect()
 }
 
-/// The value in kB of a field of a meminfo file, of the machine (`MemTotal: 5 kB`) or of a
-/// node (`Node 0 MemTotal: 5 kB`).
+/// A field of a meminfo file in kB, of the machine (`MemTotal: 5 kB`) or of a node
+/// (`Node 0 MemTotal: 5 kB`).
 pub fn meminfo_kb(bytes: &[u8], field: &str) -> Option<u64> {
     bytes.split(|&b| b == b'\n').find_map(|line| {
         let mut words = std::str::from_utf8(line).ok()?.split_ascii_whitespace();
@@ -98,7 +98,7 @@ pub fn meminfo_kb(bytes: &[u8], field: &str) -> Option<u64> {
     })
 }
 
-/// The start of a text that may be very long.
+/// The start of a text that may be long.
 fn short(text: &str) -> String {
     text.chars().take(40).collect()
 }

@@ -1,4 +1,4 @@
-//! The seven captured machines give exactly their facts.
+//! The topologies of the seven captured machines are exactly what their facts files say.
 #![allow(clippy::unwrap_used)]
 
 use numakit_model::topology::{CacheKind, MemorySideCache, Node};
@@ -7,7 +7,7 @@ use numakit_sys::SysRoot;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
-/// The captures with their facts; none, and a line that says so, where they are not to be had.
+/// The captures with their facts; none, and a line that says so, if they are unavailable.
 fn captures() -> Vec<(Topology, Value)> {
     numakit_captures::archives()
         .iter()
@@ -35,7 +35,7 @@ fn sets(sets: &[CpuSet]) -> Value {
     if sets.is_empty() { Value::Null } else { json!(sets) }
 }
 
-/// Facts leave huge pages out where all pools are empty.
+/// Facts leave out huge pages if all pools are empty.
 fn huge_pages(node: &Node) -> Value {
     let used = node.huge_pages.iter().filter(|pool| pool.count > 0);
     let pools: BTreeMap<String, u64> =
@@ -64,7 +64,7 @@ fn access(topology: &Topology, node: &Node) -> Value {
     if classes.is_empty() { Value::Null } else { json!(classes) }
 }
 
-/// What the facts have of a memory-side cache; indexing and write policy are not read.
+/// A memory-side cache as in the facts; indexing and write policy are not read.
 fn memory_side(caches: &[MemorySideCache]) -> Value {
     let one = |c: &MemorySideCache| {
         (
@@ -198,7 +198,7 @@ fn a_cpu_has_one_cache_of_each_level_and_kind() {
 }
 
 #[test]
-fn a_fabricated_copy_reads_the_same() {
+fn a_generated_copy_reads_the_same() {
     for (topology, facts) in captures() {
         let tree = numakit_testing::sysfs::tree(&topology);
         let copy = numakit_topology::read(&SysRoot::of_tree(tree)).unwrap();

@@ -1,4 +1,4 @@
-//! What `numa capture` takes reads back as the same machine, and holds nothing about people.
+//! What `numa capture` writes is read as the same machine, and has no personal data.
 #![allow(clippy::unwrap_used)]
 
 use numakit_model::Topology;
@@ -16,8 +16,8 @@ fn folder(name: &str) -> PathBuf {
     path
 }
 
-/// Written to a file and read from it.
-fn again(capture: &Capture, name: &str) -> Topology {
+/// Writes it to a file and reads that.
+fn reread(capture: &Capture, name: &str) -> Topology {
     let folder = folder(name);
     let path = folder.join("machine.tar.zst");
     capture.write(&std::fs::File::create(&path).unwrap()).unwrap();
@@ -26,7 +26,7 @@ fn again(capture: &Capture, name: &str) -> Topology {
     topology
 }
 
-/// Memory changes while it is looked at.
+/// Without free memory, which changes all the time.
 fn steady(topology: &Topology) -> Topology {
     let mut topology = Topology { origin: String::new(), ..topology.clone() };
     topology.nodes.iter_mut().for_each(|node| (node.free_kb, node.memory_kb) = (None, None));
@@ -36,20 +36,20 @@ fn steady(topology: &Topology) -> Topology {
 #[test]
 fn this_machine_reads_back() {
     let capture = Capture::take(&SysRoot::host(), |_, _| {}).unwrap();
-    assert_eq!(steady(&again(&capture, "host")), steady(capture.topology()));
+    assert_eq!(steady(&reread(&capture, "host")), steady(capture.topology()));
 }
 
 #[test]
 fn the_seven_machines_read_back() {
     for path in numakit_captures::archives() {
         let capture = Capture::take(&SysRoot::open(&path).unwrap(), |_, _| {}).unwrap();
-        let copy = Topology { origin: capture.topology().origin.clone(), ..again(&capture, "seven") };
+        let copy = Topology { origin: capture.topology().origin.clone(), ..reread(&capture, "seven") };
         assert_eq!(&copy, capture.topology(), "{}", path.display());
     }
 }
 
 #[test]
-fn what_others_look_at_is_taken_too() {
+fn what_others_read_is_captured_too() {
     let mut tree = sysfs::tree(&synthetic::parse("node:2 core:2").unwrap());
     tree.file("/proc/pressure/cpu", "some avg10=0.00\n");
     let root = SysRoot::of_tree(tree);
@@ -71,7 +71,7 @@ fn what_others_look_at_is_taken_too() {
 }
 
 #[test]
-fn nothing_about_people_is_taken() {
+fn personal_data_is_not_captured() {
     let mut tree = sysfs::tree(&synthetic::parse("node:1 core:2").unwrap());
     let secrets = [
         ("/proc/self/status", "Name:\talice-job\nUid:\t1001\nCpus_allowed_list:\t1\nMems_allowed_list:\t0\n"),
@@ -101,7 +101,7 @@ fn nothing_about_people_is_taken() {
 }
 
 #[test]
-fn performance_monitoring_units_are_taken_and_names_of_boards_are_not() {
+fn pmus_are_captured_and_names_of_boards_are_not() {
     let mut tree = sysfs::tree(&synthetic::parse("node:1 core:2").unwrap());
     let folder = "/sys/bus/event_source/devices";
     tree.symlink(&format!("{folder}/uncore_imc_0"), "../../../devices/uncore_imc_0");

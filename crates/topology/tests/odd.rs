@@ -1,5 +1,4 @@
-//! Files that say something odd of the parts of a machine: what is there is shown as it is, once,
-//! and what is not is not invented.
+//! Odd files: each part of the machine is shown once, as it is, and none is invented.
 #![allow(clippy::unwrap_used)]
 
 use numakit_model::Topology;
@@ -7,7 +6,7 @@ use numakit_model::topology::CacheKind;
 use numakit_sys::SysRoot;
 use numakit_sys::root::FileTree;
 use numakit_testing::sysfs;
-use numakit_topology::{read, read_places, synthetic};
+use numakit_topology::{read, read_for_placement, synthetic};
 
 const CPU: &str = "/sys/devices/system/cpu";
 const NODE: &str = "/sys/devices/system/node";
@@ -16,10 +15,10 @@ fn machine(description: &str) -> FileTree {
     sysfs::tree(&synthetic::parse(description).unwrap())
 }
 
-/// The whole reading and the quick one, which must agree.
+/// The topologies of `read` and `read_for_placement`, which must agree.
 fn both(tree: &FileTree) -> [Topology; 2] {
     let root = SysRoot::of_tree(tree.clone());
-    [read(&root).unwrap(), read_places(&root, false).unwrap()]
+    [read(&root).unwrap(), read_for_placement(&root, false).unwrap()]
 }
 
 fn caches(t: &Topology, level: u32) -> Vec<String> {
@@ -30,7 +29,7 @@ fn packages(t: &Topology) -> Vec<String> {
     t.packages.iter().map(|p| format!("{:?} {}", p.os_index, p.cpus)).collect()
 }
 
-/// The CPU alone in a mask.
+/// A mask with one CPU.
 fn only(cpu: u32) -> String {
     let words: Vec<String> = (0..4)
         .rev()
@@ -53,7 +52,7 @@ fn a_die_or_cluster_numbered_minus_one_is_none() {
         let groups = [&t.dies, &t.clusters, &t.books, &t.drawers].map(Vec::len);
         assert_eq!(groups, [0; 4], "{:?}", t.notes);
     }
-    // Numbered from 0 they are there, in groups of one core too.
+    // Numbered from 0 they exist, even as groups of one core.
     for cpu in 0..128 {
         tree.file(&format!("{CPU}/cpu{cpu}/topology/cluster_id"), format!("{cpu}\n"));
     }
@@ -63,7 +62,7 @@ fn a_die_or_cluster_numbered_minus_one_is_none() {
 }
 
 #[test]
-fn a_map_of_zeros_stands_for_the_threads_of_the_core() {
+fn a_map_of_zeros_means_the_threads_of_the_core() {
     let mut tree = machine("package:2 node:1 l3:1 core:2(l1=32K,l2=1M) pu:2");
     for cpu in 0..8 {
         for index in 0..3 {
@@ -78,7 +77,7 @@ fn a_map_of_zeros_stands_for_the_threads_of_the_core() {
 
 #[test]
 fn caches_that_are_listed_under_other_cpus_are_theirs() {
-    // CPU 0 lists the caches of CPU 2: it has none of its own, and theirs are not shared with it.
+    // CPU 0 lists the caches of CPU 2: it has none, and does not share those.
     let mut tree = machine("package:1 node:1 l3:1 core:4(l1=32K,l2=1M)");
     for index in 0..3 {
         tree.file(&format!("{CPU}/cpu0/cache/index{index}/shared_cpu_map"), "4\n");
@@ -129,7 +128,7 @@ fn a_package_whose_siblings_are_cut_is_one() {
         assert_eq!(packages(&t), ["Some(0) 0-7", "Some(1) 8-15"]);
         assert!(t.notes[0].contains("package 0 is listed in parts, CPUs 0-3 and 4-7"), "{:?}", t.notes);
     }
-    // Where the numbers of cores begin anew, packages have the same number.
+    // Different packages with the same number: core numbers start again.
     for cpu in 0..16 {
         tree.file(&format!("{CPU}/cpu{cpu}/topology/core_id"), format!("{}\n", cpu % 4));
     }
@@ -155,7 +154,7 @@ fn more_cpus_than_any_machine_has_are_refused() {
     tree.file(&format!("{CPU}/online"), "0-262143\n");
     let error = read(&SysRoot::of_tree(tree.clone())).unwrap_err().to_string();
     assert!(error.contains("CPU 262143") && error.contains("up to 65536 CPUs, 0 to 65535"), "{error}");
-    // Of CPUs without a folder nothing is read.
+    // Nothing is read for CPUs without a folder.
     tree.file(&format!("{CPU}/online"), "0-65535\n");
     let root = SysRoot::of_tree(tree).traced();
     let t = read(&root).unwrap();

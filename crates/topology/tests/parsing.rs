@@ -1,5 +1,4 @@
-//! What real /sys trees hold, point by point. Each test takes a regular machine and makes it
-//! as odd as one that was seen.
+//! Oddities of real /sys trees, point by point. Each test adds one to a regular machine.
 #![allow(clippy::unwrap_used)]
 
 use numakit_model::topology::CacheKind;
@@ -57,7 +56,7 @@ fn point_01_no_node_directory() {
     tree.remove(NODE).file("/proc/meminfo", "MemTotal:  2097152 kB\nMemFree: 5 kB\n");
     let t = topology(&tree);
     assert_eq!(nodes(&t), [(0, "0-7".into())]);
-    assert!(t.nodes[0].implicit && noted(&t, "one stands for the whole machine"));
+    assert!(t.nodes[0].implicit && noted(&t, "the whole machine is shown as one"));
     assert_eq!((t.nodes[0].memory_kb, t.nodes[0].free_kb), (Some(2_097_152), Some(5)));
     assert_eq!((t.distances, t.allowed_nodes), (None, set("0")));
 }
@@ -87,7 +86,7 @@ fn point_03_online_files_absent_empty_or_zero() {
     let mut tree = two_sockets();
     tree.remove(&format!("{CPU}/online")).remove(&format!("{CPU}/present"));
     tree.remove(&format!("{CPU}/cpu0/online")).file(&format!("{CPU}/cpu1/online"), "");
-    // One goes with its topology directory, the other without.
+    // One keeps its topology directory, the other does not.
     tree.file(&format!("{CPU}/cpu4/online"), "0\n").file(&format!("{CPU}/cpu5/online"), "0\n");
     tree.remove(&format!("{CPU}/cpu5/topology"));
     let t = topology(&tree);
@@ -215,7 +214,7 @@ fn point_10_rows_of_another_length() {
             tree.file(&format!("{NODE}/node{node}/distance"), row);
         }
     };
-    // One node more is online than this capture has: the columns are those of the online nodes.
+    // One more node is online than this capture has: the columns are those of the online nodes.
     tree.remove(&format!("{NODE}/node1"));
     rows(&mut tree, "10 20 30\n");
     assert_eq!(topology(&tree).distances.unwrap().rows, [[10, 30], [10, 30]]);
@@ -223,7 +222,7 @@ fn point_10_rows_of_another_length() {
     tree.file(&format!("{NODE}/online"), "0,2\n");
     rows(&mut tree, "10 20 30 40\n");
     assert_eq!(topology(&tree).distances.unwrap().rows, [[10, 30], [10, 30]]);
-    // Too short to mean anything.
+    // Too short for any interpretation.
     rows(&mut tree, "10\n");
     let t = topology(&tree);
     assert!(t.distances.is_none() && noted(&t, "distances do not fit"), "{:?}", t.notes);
@@ -317,7 +316,7 @@ fn point_14_topology_absent_on_the_first_cpu_only() {
     let mut tree = two_sockets();
     tree.remove(&format!("{CPU}/cpu0/topology"));
     let t = topology(&tree);
-    // Its siblings tell where it belongs.
+    // Its siblings say where it belongs.
     assert_eq!(cores(&t), ["0-1", "2-3", "4-5", "6-7"]);
     assert_eq!(packages(&t), [(Some(0), "0-3".into()), (Some(1), "4-7".into())]);
 }
@@ -408,7 +407,7 @@ fn point_16_third_level_across_and_inside_nodes() {
     for cpu in 0..8 {
         tree.file(&format!("{CPU}/cpu{cpu}/cache/index3/shared_cpu_map"), "ff\n");
     }
-    // Over both packages, and against its list.
+    // Across both packages, and contrary to its list.
     assert_eq!(caches(&topology(&tree), 3), ["0-7"]);
 }
 
@@ -445,7 +444,7 @@ fn point_18_access_classes() {
     tree.file(&format!("{directory}/memory_side_cache/index1/line_size"), "64\n");
     let t = topology(&tree);
     let [any, cpus] = t.nodes[2].access.as_slice() else { panic!("{:?}", t.nodes[2]) };
-    // A generic initiator is no node with CPUs, and need not be online.
+    // A generic initiator has no CPUs, and need not be online.
     assert_eq!((any.class, &any.initiators, any.read_latency), (0, &set("7"), Some(50)));
     assert_eq!((cpus.class, &cpus.initiators, cpus.read_latency), (1, &set("1"), None));
     assert_eq!((cpus.write_bandwidth, cpus.read_bandwidth), (Some(78644), None));
@@ -483,7 +482,7 @@ fn point_19_the_kernels_names_of_kinds_come_first() {
     let kinds = topology(&tree).kinds;
     let names: Vec<&str> = kinds.iter().map(|k| k.name.as_str()).collect();
     assert_eq!(names, ["cpu_atom", "cpu_core"]);
-    // One kind alone says nothing.
+    // A single kind is not shown.
     tree.remove("/sys/devices/cpu_atom");
     for cpu in 0..8 {
         tree.remove(&format!("{CPU}/cpu{cpu}/cpu_capacity"));
@@ -509,7 +508,7 @@ fn point_20_every_generation_of_cpusets() {
             "4:cpuset,cpu:/job\n",
         ),
         (v2, "/cg/job/cpuset.cpus.effective", "/cg/job/cpuset.mems.effective", "0::/job\n"),
-        // The group itself says nothing, so the one above holds.
+        // The group's own file is empty, so its parent's counts.
         (v2, "/cg/cpuset.cpus.effective", "/cg/cpuset.mems.effective", "0::/job/step\n"),
     ];
     for (mounts, cpus, mems, groups) in cases {
@@ -555,7 +554,7 @@ fn point_21_dangling_links() {
 
 #[test]
 fn point_21_nothing_of_the_host_is_read() {
-    // Where the other root has nothing, the host has much; an empty root must stay an error.
+    // The host has CPUs; an empty root must be an error nevertheless.
     let error = read(&SysRoot::of_tree(FileTree::new())).unwrap_err().to_string();
     assert!(error.contains("shows no CPU") && error.contains("numa capture"), "{error}");
     let folder = std::env::temp_dir().join(format!("numakit-half-{}", std::process::id()));

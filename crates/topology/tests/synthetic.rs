@@ -1,4 +1,4 @@
-//! Descriptions, and machines that are made of them and read back.
+//! Descriptions, and the machines that they describe.
 #![allow(clippy::unwrap_used)]
 
 use numakit_model::{CpuSet, Topology};
@@ -23,8 +23,8 @@ fn boards(description: &str) -> Vec<String> {
     cpus(machine(description).boards)
 }
 
-/// Through files in memory and back.
-fn again(topology: &Topology) -> Topology {
+/// Writes it as files in memory and reads those.
+fn reread(topology: &Topology) -> Topology {
     let tree = sysfs::tree(topology);
     let copy = read(&SysRoot::of_tree(tree)).unwrap();
     Topology { origin: topology.origin.clone(), notes: topology.notes.clone(), ..copy }
@@ -57,7 +57,7 @@ fn parts_nest_in_tree_order() {
 fn parts_that_are_left_out() {
     let t = machine("core:4");
     assert_eq!((t.packages.len(), t.nodes.len(), t.cores.len()), (1, 1, 4));
-    // Each node is a package where none is named.
+    // Without packages in the description, each node is one.
     assert_eq!(machine("node:4 core:2").packages.len(), 4);
     let t = machine("board:2 core:2");
     assert_eq!((t.nodes.len(), t.packages.len()), (2, 2));
@@ -91,8 +91,8 @@ fn distances_are_given_from_the_inside_out() {
 }
 
 #[test]
-fn nodes_without_cpus_are_beside_a_package() {
-    // As firmware of a real emulated machine shows it: two packages of two nodes with one far node each.
+fn nodes_without_cpus_belong_to_a_package() {
+    // As the firmware of an emulated machine shows it: two packages of two nodes with one far node each.
     let t = machine("package:2 node:2(mem=512M) core:1 node:2(cpuless,mem=1G) dist=10/20/40");
     let expected = [
         [10, 20, 40, 40, 30, 50],
@@ -121,7 +121,7 @@ fn boards_follow_from_distances() {
     // Nodes inside packages are near each other without being boards.
     assert_eq!(boards("package:2 node:4 dist=10/12/32"), Vec::<String>::new());
     assert_eq!(boards("package:2 node:2 dist=10/11/21"), Vec::<String>::new());
-    // Memory without CPUs joins the nearest board and makes none of its own.
+    // Memory without CPUs joins the nearest board and is no board itself.
     assert_eq!(boards("board:2 node:2 core:1 node:2(cpuless,mem=1G) dist=10/16/100"), ["0-1,4", "2-3,5"]);
     assert_eq!(boards("node:2 core:1 node:2(cpuless,mem=1G,far=90) dist=10/20"), Vec::<String>::new());
 }
@@ -146,7 +146,7 @@ fn mistakes_are_pointed_at() {
         ("package:0", 8, "write package:N"),
         ("node:2(mem=32Q)", 7, "mem=32K"),
         ("node:2(mem)", 7, "mem=32K"),
-        ("node:2(size=1G)", 7, "what a node can have"),
+        ("node:2(size=1G)", 7, "a node can have"),
         ("package:2(mem=1G)", 10, "attributes"),
         ("node:2(mem=1G", 6, "write (NAME=VALUE"),
         ("core:2 package:2", 7, "put 'package' before 'core'"),
@@ -175,7 +175,7 @@ fn mistakes_are_pointed_at() {
     let shown = synthetic::parse("package:2 nod:2").unwrap_err().to_string();
     assert_eq!(
         shown,
-        "'nod' is not known at column 11\n  package:2 nod:2\n            ^\ndid you mean 'node'?"
+        "'nod' is unknown at column 11\n  package:2 nod:2\n            ^\ndid you mean 'node'?"
     );
 }
 
@@ -183,7 +183,7 @@ fn mistakes_are_pointed_at() {
 fn files_and_json_give_the_same_machine() {
     for description in MACHINES {
         let t = machine(description);
-        assert_eq!(again(&t), t, "{description}");
+        assert_eq!(reread(&t), t, "{description}");
         assert_eq!(json::parse(&json::text(&t)).unwrap(), t, "{description}");
     }
 }
@@ -211,11 +211,11 @@ fn json_by_hand_is_completed() {
 #[test]
 fn json_that_contradicts_itself_is_refused() {
     let cases = [
-        ("5", "not a machine"),
+        ("5", "does not describe a machine"),
         ("{}", "there are no nodes"),
         (r#"{"nodes": [{"os_index": 0}]}"#, "no CPU is online"),
         (r#"{"nodes": [{"os_index": 0, "cpus": "0-99999"}]}"#, "beyond 65535"),
-        (r#"{"nodes": [{"os_index": 1, "cpus": "0"}, {"os_index": 0}]}"#, "rising order"),
+        (r#"{"nodes": [{"os_index": 1, "cpus": "0"}, {"os_index": 0}]}"#, "ascending order"),
         (r#"{"nodes": [{"os_index": 0, "cpus": "0"}], "distances": [[10, 20]]}"#, "give one per node"),
         (r#"{"nodes": [{"os_index": 0, "cpus": "0"}], "distances": []}"#, "one row per node"),
         (r#"{"online": "0", "nodes": [{"os_index": 0, "cpus": "0-1"}]}"#, "not in \"online\""),
@@ -224,7 +224,10 @@ fn json_that_contradicts_itself_is_refused() {
             "one core",
         ),
         (r#"{"nodes": [{"os_index": 0, "cpus": "0"}], "core_list": [{"cpus": "0", "kind": 1}]}"#, "kinds"),
-        (r#"{"nodes": [{"os_index": 0, "cpus": "0"}], "devices": [{"name": "x", "node": 4}]}"#, "not there"),
+        (
+            r#"{"nodes": [{"os_index": 0, "cpus": "0"}], "devices": [{"name": "x", "node": 4}]}"#,
+            "does not exist",
+        ),
         (r#"{"schema": 99}"#, "newer numa"),
     ];
     for (text, words) in cases {
@@ -269,7 +272,7 @@ proptest! {
         // Every CPU is in one core, one node and one package.
         prop_assert_eq!(t.cores.iter().map(|c| c.cpus.len()).sum::<usize>() as u32, total);
         prop_assert_eq!(t.nodes.iter().map(|n| n.cpus.len()).sum::<usize>() as u32, total);
-        prop_assert_eq!(again(&t), t);
+        prop_assert_eq!(reread(&t), t);
     }
 
     #[test]

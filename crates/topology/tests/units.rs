@@ -1,4 +1,4 @@
-//! Cores that share a unit are counted as hwloc, Open MPI and the maker of the processor do.
+//! Cores that share a unit are counted as hwloc, Open MPI and AMD count them.
 #![allow(clippy::unwrap_used)]
 
 use numakit_model::topology::CacheKind;
@@ -6,7 +6,7 @@ use numakit_model::{CpuSet, Topology};
 use numakit_sys::SysRoot;
 use numakit_sys::root::FileTree;
 use numakit_testing::sysfs;
-use numakit_topology::{json, read, read_places, synthetic};
+use numakit_topology::{json, read, read_for_placement, synthetic};
 use std::path::Path;
 use std::process::Command;
 
@@ -16,7 +16,7 @@ fn opteron() -> Topology {
     json::parse(numakit_captures::OPTERON_6276).unwrap()
 }
 
-/// Its files as a kernel of its time shows them: no `core_cpus`, and who it is in /proc/cpuinfo.
+/// Its files as a kernel of its time shows them: no `core_cpus`, and its model in /proc/cpuinfo.
 fn files() -> FileTree {
     let mut tree = sysfs::tree(&opteron());
     for cpu in 0..64 {
@@ -46,7 +46,7 @@ fn lists<'a>(sets: impl Iterator<Item = &'a CpuSet>) -> Vec<String> {
 
 #[test]
 fn pairs_with_numbers_of_their_own_are_cores() {
-    for read in [read, |root: &SysRoot| read_places(root, false)] {
+    for read in [read, |root: &SysRoot| read_for_placement(root, false)] {
         let t = read(&SysRoot::of_tree(files())).unwrap();
         let singles: Vec<String> = (0..64).map(|cpu| cpu.to_string()).collect();
         assert_eq!(lists(t.cores.iter().map(|core| &core.cpus)), singles);
@@ -74,7 +74,7 @@ fn a_unit_with_one_core_online_is_a_core() {
 
 #[test]
 fn threads_of_a_core_stay_together() {
-    // Both threads show the number of their core; where they show none, nothing is split.
+    // Both threads show the number of their core; without numbers, nothing is split.
     let smt = synthetic::parse("package:2 node:1 core:4 pu:2").unwrap();
     let mut tree = sysfs::tree(&smt);
     let t = read(&SysRoot::of_tree(tree.clone())).unwrap();
@@ -99,7 +99,7 @@ fn a_described_unit_reads_the_same_from_files_and_json() {
     }
 }
 
-/// What hwloc says of a folder of files.
+/// What hwloc counts in a folder of files.
 fn hwloc(root: &Path, arguments: &[&str]) -> Option<String> {
     let output = Command::new("hwloc-calc")
         .env("HWLOC_FSROOT", root)
@@ -124,7 +124,7 @@ fn write(tree: &FileTree, folder: &Path) {
 fn hwloc_counts_the_same() {
     let folder = std::env::temp_dir().join(format!("numakit-units-{}", std::process::id()));
     let mut tree = files();
-    // What hwloc asks the system for in place of files.
+    // hwloc takes these from the system instead of files.
     tree.file("/proc/hwloc-nofile-info", "OSName: Linux\nOSRelease: 3.2.0\nArchitecture: x86_64\n");
     write(&tree, &folder);
     let count = |what: &str| hwloc(&folder, &["--number-of", what, "all"]);

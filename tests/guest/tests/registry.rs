@@ -127,7 +127,7 @@ fn users_and_namespaces_share_one_registry() {
     has("network 2\n");
     has("sleep of alice (in another PID namespace)");
     has("pids 2\n1\n");
-    has("3 cores were asked for, and bob may hold 2, of which 0 are held");
+    has("3 cores were requested, but bob may hold 2 and holds 0");
     has("limit 2\n");
     assert!(text.ends_with(EMPTY), "{text}");
 }

@@ -245,8 +245,7 @@ fn a_group_that_has_processes_of_its_own_can_be_divided() {
     let Some((text, errors)) = told("within") else { return };
     let ended = |partition| format!("1\n2\n{partition}\n6\nstatus 0\n0\n");
     assert_eq!(text, ended("member") + &ended("root"), "{errors}");
-    let plain =
-        "--isolate: CPUs 2-3 are a plain cpuset, which others may use as well (the kernel says 'root invalid";
+    let plain = "--isolate: CPUs 2-3 are a plain cpuset, which other processes may use too (the kernel says 'root invalid";
     let whole = "numa: CPUs 2-3 are a partition of their own: /sys/fs/cgroup/root/numakit-";
     assert!(errors.contains(plain) && errors.contains(whole), "{errors}");
 }

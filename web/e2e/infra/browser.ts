@@ -126,7 +126,7 @@ export class Client {
   /** Closes it; an unexpected error fails the test. */
   async close(): Promise<void> {
     await this.context.close();
-    if (this.errors.length > 0) throw new Error(`the page said: ${this.errors.join("\n")}`);
+    if (this.errors.length > 0) throw new Error(`errors in the page: ${this.errors.join("\n")}`);
   }
 }
 

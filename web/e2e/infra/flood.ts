@@ -1,4 +1,4 @@
-// A fake server that sends buckets of a live watch as fast as the page takes them.
+// A fake server that sends buckets of a live watch as fast as the page receives them.
 
 import { readFile } from "node:fs/promises";
 import { createServer, type Server } from "node:http";
@@ -86,7 +86,7 @@ export class Flood {
     await until("a watch", () => this.watch !== null);
     for (const end = this.sent + frames; this.sent < end; ) {
       const { socket, watch } = this;
-      if (!socket || !watch || socket.readyState !== socket.OPEN) throw new Error("the page is gone");
+      if (!socket || !watch || socket.readyState !== socket.OPEN) throw new Error("the page has disconnected");
       this.wire?.cork();
       for (const pause = Math.min(end, this.sent + TOGETHER); this.sent < pause; ) socket.send(this.frame(watch));
       this.tell({ type: "state", ...this.state() });

@@ -7,13 +7,13 @@ import { program } from "./numa";
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 const LIMIT_MS = 240_000;
-/** Exit status of `cargo xtask guest` where this machine has no guest. */
+/** Exit status of `cargo xtask guest` if guests cannot run here. */
 const UNAVAILABLE = 69;
 
 /** The recording, or why no guest can be started. */
 export type Recorded = { path: string } | { skipped: string };
 
-/** Records a command on a machine of that shape, by `cargo xtask guest`. */
+/** Records a command on a machine of this shape with `cargo xtask guest`. */
 export function recordInGuest(folder: string, shape: string, command: string[]): Promise<Recorded> {
   const words = ["xtask", "guest", "--shape", shape, "--out", folder, "--", "numa", "record", "-i", "50ms", "-o", "guest.arrows", "--", ...command];
   return new Promise((done, fail) =>

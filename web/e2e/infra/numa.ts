@@ -16,7 +16,7 @@ export function program(): string {
   return resolve(path);
 }
 
-/** Processes that are killed when the tests end for whatever reason. */
+/** Processes that are killed when the tests end. */
 const running = new Set<ChildProcess>();
 process.on("exit", () => running.forEach((child) => child.kill("SIGKILL")));
 
@@ -87,7 +87,7 @@ export class Numa {
       this.errors.push(...lines);
     });
     const address = (name: string) => new RegExp(`^${name}\\s+(https?://\\S+:(\\d+)/\\S*#\\S+)$`, "m").exec(out);
-    await until(`the addresses of numa (it said: ${this.errors.join(" / ")})`, () => {
+    await until(`the addresses of numa (it printed: ${this.errors.join(" / ")})`, () => {
       if (child.exitCode !== null) throw new Error(`numa ${words.join(" ")} ended with ${child.exitCode}: ${this.errors.join("\n")}`);
       return address("view");
     });

@@ -9,7 +9,7 @@ const run = promisify(execFile);
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 
-/** The program that writes them: the environment variable LONG, or built now. */
+/** The program that writes them: the environment variable LONG, or a new build. */
 async function generator(): Promise<string> {
   const { LONG, CARGO = "cargo", CARGO_TARGET_DIR = "target" } = process.env;
   if (LONG) return LONG;

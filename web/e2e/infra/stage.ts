@@ -1,4 +1,4 @@
-// What the tests of a file share: numa, and pages of it. An unexpected error in a page fails the test
+// Shared by the tests of a file: numa and its pages. An unexpected error in a page fails the test
 // during which it occurs.
 
 import { after, afterEach, before } from "node:test";
@@ -37,7 +37,7 @@ export class Stage {
 
   check(): void {
     const said = this.clients.flatMap((client) => client.errors.splice(0));
-    if (said.length > 0) throw new Error(`the page said: ${said.join("\n")}`);
+    if (said.length > 0) throw new Error(`errors in the page: ${said.join("\n")}`);
   }
 
   async end(): Promise<void> {

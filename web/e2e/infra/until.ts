@@ -11,7 +11,7 @@ export async function until<T>(what: string, look: () => T | Promise<T>, limitMs
   for (;;) {
     const found = await look();
     if (found !== null && found !== undefined && found !== false) return found as Exclude<T, null | undefined | false>;
-    if (Date.now() > end) throw new Error(`waited for ${what}; the last look gave ${inspect(found)}`);
+    if (Date.now() > end) throw new Error(`waited for ${what}; the last value was ${inspect(found)}`);
     await pause(PAUSE_MS);
   }
 }

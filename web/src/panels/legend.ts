@@ -56,8 +56,8 @@ export class Legend {
       const line = this.lines[at];
       if (!line) return;
       const missing = absent[at];
-      put(chip.value, missing?.alone && Number.isNaN(values[at]) ? "no data" : format(values[at], line.quantity) + (texts[at] ?? ""));
-      chip.button.classList.toggle("gone", missing?.alone === true);
+      put(chip.value, missing?.onlyThis && Number.isNaN(values[at]) ? "no data" : format(values[at], line.quantity) + (texts[at] ?? ""));
+      chip.button.classList.toggle("gone", missing?.onlyThis === true);
       const title = missing ? `${titleOf(line)}\n${missing.why}` : titleOf(line);
       if (chip.button.title !== title) chip.button.title = title;
     });

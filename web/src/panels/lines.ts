@@ -35,7 +35,7 @@ interface Default {
   id: string;
   title: string;
   help: string;
-  /** Shows every series of nodes, packages or links; else the one of the machine. */
+  /** Shows every series of nodes, packages or links; otherwise the one of the machine. */
   spread: boolean;
   adds?: boolean;
   wanted: Wanted[];
@@ -122,8 +122,8 @@ function defaultPanel(catalog: Catalog, wanted: Default): PanelSpec {
     const parts = entry.series.filter((s) => s.instance !== "");
     const chosen = wanted.spread && parts.length > 0 ? nodesFirst(parts) : entry.series.filter((s) => s.instance === "");
     for (const series of chosen.slice(0, MAX_LINES)) {
-      const alone = item.label ?? entry.name;
-      lines.push(lineOf(series, wanted.spread && series.instance ? place(series.instance) : alone, lines.length, item.rest));
+      const label = item.label ?? entry.name;
+      lines.push(lineOf(series, wanted.spread && series.instance ? place(series.instance) : label, lines.length, item.rest));
     }
   });
   return { id: wanted.id, title: wanted.title, help: wanted.help, lines, adds: wanted.adds === true };

@@ -126,7 +126,7 @@ export class Panel {
     if (!this.visible) return;
     for (const chart of this.charts) chart.pointAt(ms);
     // An old value is not a current one.
-    const values = this.valuesAt(ms).map((value, at) => (ms === null && this.absent[at]?.alone ? NaN : value));
+    const values = this.valuesAt(ms).map((value, at) => (ms === null && this.absent[at]?.onlyThis ? NaN : value));
     const { other } = this;
     const texts = other ? this.spec.lines.map((line, at) => this.differenceAt(other, line, values[at] ?? NaN, ms)) : [];
     this.legend.show(values, texts, this.absent);
@@ -227,9 +227,9 @@ export class Panel {
   /** Shows only this line; called again, all lines. */
   private isolate(at: number): void {
     const others = this.spec.lines.map((_, other) => other).filter((other) => other !== at);
-    const alone = others.every((other) => this.hidden.has(other));
+    const isSolo = others.every((other) => this.hidden.has(other));
     this.hidden.clear();
-    if (!alone) for (const other of others) this.hidden.add(other);
+    if (!isSolo) for (const other of others) this.hidden.add(other);
     this.shownChanged();
   }
 

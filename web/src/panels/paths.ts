@@ -69,8 +69,8 @@ export function trace(drawn: Drawn, rows: number[], x: Point, y: (value: number)
   traceLine(stroke, rows, x, mean);
   if (floor) traceSurface(fill, rows, x, mean, of(floor));
   else if (min !== max) {
-    traceLoners(stroke, rows, x, mean, of(max));
-    traceLoners(stroke, rows, x, mean, of(min));
+    traceIsolated(stroke, rows, x, mean, of(max));
+    traceIsolated(stroke, rows, x, mean, of(min));
     traceSurface(fill, rows, x, of(max), of(min));
   }
 }
@@ -107,7 +107,7 @@ function traceSpikes(path: Pen, rows: number[], x: Point, y: Point, top: Point, 
 }
 
 /** Vertical lines to isolated extremes: an area one pixel wide would hardly be visible. */
-function traceLoners(path: Pen, rows: number[], x: Point, y: Point, end: Point): void {
+function traceIsolated(path: Pen, rows: number[], x: Point, y: Point, end: Point): void {
   const reach = (at: number) => {
     const row = rows[at];
     return row === undefined ? 0 : Math.abs(end(row) - y(row));

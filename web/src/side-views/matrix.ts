@@ -53,7 +53,7 @@ class Matrix implements SideView {
     const right = this.moving ? MARGIN.right : 4;
     const size = Math.min(34, (WIDTH - MARGIN.left - right) / nodes.length);
     const dark = currentTheme().dark;
-    const most = Math.max(11, ...distances.flat());
+    const max = Math.max(11, ...distances.flat());
     const root = svg("g");
     const every = Math.ceil(12 / size);
     const barFrom = MARGIN.left + nodes.length * size + BAR_GAP;
@@ -66,10 +66,10 @@ class Matrix implements SideView {
       if (row % (every * 2) === 0 || every === 1) {
         root.append(svg("text", { class: "axis", x: MARGIN.left + (row + 0.5) * size, y: MARGIN.top - 5, "text-anchor": "middle" }, String(from.id)));
       }
-      if (nodes.length <= MAX_CELLS) nodes.forEach((to, column) => this.cell(root, from.id, to.id, distances[row]?.[column], MARGIN.left + column * size, y, size, most, dark));
+      if (nodes.length <= MAX_CELLS) nodes.forEach((to, column) => this.cell(root, from.id, to.id, distances[row]?.[column], MARGIN.left + column * size, y, size, max, dark));
       if (this.moving) this.bars(root, from.id, barFrom, y, size);
     });
-    if (nodes.length > MAX_CELLS) root.append(this.image(size * nodes.length, most, dark));
+    if (nodes.length > MAX_CELLS) root.append(this.image(size * nodes.length, max, dark));
     const height = MARGIN.top + nodes.length * size + 4;
     this.stage.replaceChildren(svg("svg", { viewBox: `0 0 ${WIDTH} ${height}`, class: "drawing", "aria-hidden": "true" }, root));
   }
@@ -83,20 +83,20 @@ class Matrix implements SideView {
       return values ? lastMeasured(values, row) : NaN;
     };
     const values = this.rows.map(({ node }) => [value("local_allocations", node), value("remote_allocations", node)] as const);
-    const most = Math.max(1, ...values.map(([near, far]) => (near || 0) + (far || 0)));
+    const max = Math.max(1, ...values.map(([near, far]) => (near || 0) + (far || 0)));
     const width = this.barWidth;
     this.rows.forEach((bars, index) => {
       const [near, far] = values[index] ?? [NaN, NaN];
-      const first = ((near || 0) / most) * width;
+      const first = ((near || 0) / max) * width;
       bars.near.setAttribute("width", String(first));
       bars.far.setAttribute("x", String(Number(bars.near.getAttribute("x")) + first));
-      bars.far.setAttribute("width", String(((far || 0) / most) * width));
+      bars.far.setAttribute("width", String(((far || 0) / max) * width));
       bars.title.textContent = `memory of node ${bars.node}: ${format(near, "count/s")} allocations by its own CPUs, ${format(far, "count/s")} by CPUs of other nodes`;
     });
   }
 
   /** All cells as one image with one pixel each: thousands of elements would be slow. */
-  private image(side: number, most: number, dark: boolean): SVGGElement {
+  private image(side: number, max: number, dark: boolean): SVGGElement {
     const { nodes, distances } = this.machine;
     const canvas = h("canvas", { width: nodes.length, height: nodes.length });
     const context = canvas.getContext("2d");
@@ -112,7 +112,7 @@ class Matrix implements SideView {
     });
     if (context) {
       nodes.forEach((_, row) => nodes.forEach((__, column) => {
-        context.fillStyle = loadColour(shareOf(distances[row]?.[column], most), dark);
+        context.fillStyle = loadColour(shareOf(distances[row]?.[column], max), dark);
         context.fillRect(column, row, 1, 1);
       }));
       image.setAttribute("href", canvas.toDataURL());
@@ -120,9 +120,9 @@ class Matrix implements SideView {
     return svg("g", {}, image, title);
   }
 
-  private cell(root: SVGGElement, from: number, to: number, distance: number | undefined, x: number, y: number, size: number, most: number, dark: boolean): void {
+  private cell(root: SVGGElement, from: number, to: number, distance: number | undefined, x: number, y: number, size: number, max: number, dark: boolean): void {
     const gap = size > 8 ? 1.5 : size > 5 ? 0.5 : -0.05;
-    const share = shareOf(distance, most);
+    const share = shareOf(distance, max);
     const rect = svg("rect", { x, y, width: size - gap, height: size - gap, rx: size > 12 ? 2 : 0 }, svg("title", {}, describe(from, to, distance)));
     rect.style.fill = loadColour(share, dark);
     root.append(rect);
@@ -153,8 +153,8 @@ class Matrix implements SideView {
 }
 
 /** Position of a distance on the colour scale; 10 is the node itself. */
-function shareOf(distance: number | undefined, most: number): number {
-  return distance === undefined ? 0 : ((distance - 10) / (most - 10)) * 0.8;
+function shareOf(distance: number | undefined, max: number): number {
+  return distance === undefined ? 0 : ((distance - 10) / (max - 10)) * 0.8;
 }
 
 function describe(from: number | undefined, to: number | undefined, distance: number | undefined): string {

@@ -1,4 +1,4 @@
-//! The floors: the least that any program must pay for the same work, in C.
+//! The floors: C programs with the minimum cost of the same work.
 
 use crate::{install, process, workspace};
 use anyhow::Result;
@@ -16,7 +16,7 @@ const PROGRAMS: [(&str, &[&str]); 6] = [
     ("threads", &["-pthread"]),
 ];
 
-/// Compiles those that are out of date and gives the folder that they are in.
+/// Compiles those that are out of date, and returns their folder.
 pub fn build() -> Result<PathBuf> {
     install::need(&["gcc", "--version"], &["gcc", "libc6-dev"])?;
     let dir = workspace::target().join("floor");
@@ -33,13 +33,13 @@ pub fn build() -> Result<PathBuf> {
     Ok(dir)
 }
 
-/// Whether programs may take real-time priority here.
+/// Whether programs may use real-time priority here.
 pub fn may_be_realtime() -> Result<bool> {
     let tried = program("floor_files")?.args(["1000", "1", "/proc/vmstat", "--fifo"]).output()?;
     Ok(tried.status.success())
 }
 
-/// One of them, ready to be given arguments.
+/// The command of one of them.
 pub fn program(name: &str) -> Result<Command> {
     Ok(Command::new(build()?.join(name)))
 }

@@ -1,4 +1,4 @@
-//! The NUMA guest: how long it takes to be there, and what simulating costs.
+//! The NUMA guest: its boot time, and the cost of simulating.
 
 use super::results::Results;
 use super::statistics::median;
@@ -7,8 +7,8 @@ use numakit_guest::{Boot, Guest, Shape, Simulation, programs};
 use std::time::Duration;
 
 const ROUNDS: usize = 3;
-/// Orders of a card outside of the markers are served within this time.
-const ORDER_MS: f64 = 20.0;
+/// Maximum time for a command to a card outside of the markers.
+const COMMAND_MS: f64 = 20.0;
 
 pub fn run(results: &mut Results) -> Result<()> {
     for shape in Shape::all()? {
@@ -21,17 +21,17 @@ pub fn run(results: &mut Results) -> Result<()> {
     cards(results)
 }
 
-/// What starts a program that does nothing, from first to last.
+/// Ways to start a program that does nothing.
 const LAUNCHES: [(&str, &str, &[&str]); 4] = [
     ("plain", "by itself", &["counted", "counted"]),
     ("bound", "under taskset", &["counted", "taskset", "-c", "0,1", "counted"]),
     ("nothing", "'numa --version'", &["counted", "numa", "--version"]),
     ("placed", "under 'numa run -c 2'", &["counted", "numa", "run", "-c", "2", "--", "counted"]),
 ];
-/// What else runs in the guest has its share of each figure.
+/// Other processes of the guest add to each number, hence a median.
 const LAUNCHES_EACH: usize = 9;
 
-/// Lines between nodes of whole commands, launcher and all; in turns, in one machine.
+/// Cache lines between nodes of whole commands, with their launchers; in turns, in one guest.
 fn launcher(results: &mut Results) -> Result<()> {
     let compiled = programs::compiled("counted")?.context("no guest program 'counted'")?;
     let Some(taskset) = programs::of_host("taskset") else {
@@ -74,25 +74,25 @@ fn simulation(results: &mut Results) -> Result<()> {
 fn guest(program: &str) -> Result<Guest> {
     let path = programs::compiled(program)?.with_context(|| format!("no guest program '{program}'"))?;
     let guest = Guest::new(Shape::named("four")?).timeout(Duration::from_secs(600)).program(&path);
-    // Threads that wait must not keep the one host thread that runs all of them.
+    // Waiting threads must not occupy the one host thread that runs all of them.
     Ok(guest.env("OMP_WAIT_POLICY", "passive").env("GOMP_SPINCOUNT", "0").step(program, &[program]))
 }
 
 fn seconds(boot: &Boot) -> Result<f64> {
-    figure(boot, "ep", "seconds")
+    number(boot, "ep", "seconds")
 }
 
 fn cards(results: &mut Results) -> Result<()> {
     let boots = (0..ROUNDS).map(|_| Ok(guest("card")?.simulate(Simulation::new()).boot()?));
     let boots = boots.collect::<Result<Vec<Boot>>>()?;
-    let of = |name: &str| boots.iter().map(|boot| figure(boot, "card", name)).collect::<Result<Vec<f64>>>();
+    let of = |name: &str| boots.iter().map(|boot| number(boot, "card", name)).collect::<Result<Vec<f64>>>();
     let slowest = of("acknowledged_ms_max")?.into_iter().fold(0.0, f64::max);
-    results.show("an order to a card is served, median", median(of("acknowledged_ms_median")?), "ms")?;
-    results.at_most("an order to a card is served, slowest of 150", slowest, "ms", ORDER_MS)
+    results.show("command to a card, median", median(of("acknowledged_ms_median")?), "ms")?;
+    results.at_most("command to a card, slowest of 150", slowest, "ms", COMMAND_MS)
 }
 
-/// The figure that a step printed after a name.
-fn figure(boot: &Boot, step: &str, name: &str) -> Result<f64> {
+/// The number that a step printed after a name.
+fn number(boot: &Boot, step: &str, name: &str) -> Result<f64> {
     let text = boot[step].text();
     programs::figure(&text, name)
         .with_context(|| format!("'{step}' printed no {name}:\n{text}{}", boot[step].errors()))

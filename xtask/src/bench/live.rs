@@ -1,5 +1,5 @@
-//! Serving the page: CPU time against a bare loop over the same files, memory, very many series,
-//! and how late samples are on screen.
+//! Serving the page: CPU time compared with a bare loop over the same files, memory, many series, and
+//! the latency of samples on screen.
 
 use super::floor;
 use super::results::Results;
@@ -11,12 +11,12 @@ use anyhow::Result;
 use std::time::Duration;
 
 const SECONDS: u64 = 10;
-/// Seconds after which everything is opened and followed.
+/// Seconds until everything is open and watched.
 const WARM: u64 = 2;
-/// The longest that memory is watched for.
+/// How long memory is watched.
 const MINUTES: u64 = 3;
 const EVENTS: [&str; 4] = ["-i", "1ms", "-e", "vmstat*,node*,cpu*,pressure*"];
-/// What a browser may take to show a sample, in ms.
+/// Maximum time of a browser to show a sample, in ms.
 const LATENCY: f64 = 200.0;
 
 pub fn run(results: &mut Results) -> Result<()> {
@@ -32,7 +32,7 @@ pub fn run(results: &mut Results) -> Result<()> {
     latency(results)
 }
 
-/// Everything that this machine tells at 1 kHz, against reading it.
+/// All metrics of this machine at 1 kHz, compared with reading the files.
 fn files(results: &mut Results, priority: &str, floor_options: &[&str]) -> Result<()> {
     let options = [EVENTS.as_slice(), &["--priority", priority]].concat();
     let files = Served::live(&options)?.files()?;
@@ -63,7 +63,7 @@ fn files(results: &mut Results, priority: &str, floor_options: &[&str]) -> Resul
     results.at_most(&format!("RSS beyond the history, {priority}"), beyond, "MiB", 32.0)
 }
 
-/// Whether memory grows by more than what is kept.
+/// Whether memory grows by more than the history.
 fn growth(results: &mut Results) -> Result<()> {
     let live = Served::live(&EVENTS)?;
     let early = live.watch(WARM, SECONDS, 1e-3)?;

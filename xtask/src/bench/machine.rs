@@ -1,4 +1,4 @@
-//! A machine that exists as files only, in memory; gone when dropped.
+//! A simulated machine as files on tmpfs, which are removed when it is dropped.
 
 use crate::process;
 use anyhow::{Context, Result};
@@ -10,7 +10,7 @@ use std::process::Command;
 /// Files of a node whose lines are series.
 const NODE_FILES: [&str; 3] = ["vmstat", "numastat", "meminfo"];
 
-/// A made-up /sys and /proc.
+/// A generated /sys and /proc.
 #[derive(Debug)]
 pub struct Machine {
     dir: PathBuf,
@@ -18,8 +18,8 @@ pub struct Machine {
 }
 
 impl Machine {
-    /// Makes the machine of a synthetic description; its nodes count what node 0 here counts.
-    pub fn fabricate(synthetic: &str, nodes: u32) -> Result<Self> {
+    /// Generates the machine of a synthetic description; its nodes have the counters of node 0 here.
+    pub fn generate(synthetic: &str, nodes: u32) -> Result<Self> {
         let machine = Self { dir: format!("/dev/shm/numakit-bench-{}", std::process::id()).into(), nodes };
         process::run(example("numakit-testing", "machine").arg(synthetic).arg(&machine.dir))?;
         for file in NODE_FILES {
@@ -35,7 +35,7 @@ impl Machine {
         &self.dir
     }
 
-    /// Adds keys to the vmstat of each node until its files have so many lines.
+    /// Adds keys to the vmstat of each node until its files have this number of lines.
     pub fn pad(&self, lines: usize) -> Result<()> {
         let count =
             |file: &str| Ok::<_, anyhow::Error>(fs::read_to_string(self.node(0).join(file))?.lines().count());
@@ -47,7 +47,7 @@ impl Machine {
         self.write("vmstat", |_| text.clone())
     }
 
-    /// Writes a list of the files that reading the topology reads, one path a line.
+    /// Writes a list of the files that are read for the topology, one path per line.
     pub fn list_files(&self) -> Result<PathBuf> {
         let files = process::read(example("numakit-topology", "read").arg("--files").arg(&self.dir))?;
         let list: String = files.lines().map(|path| format!("{}{path}\n", self.dir.display())).collect();
@@ -56,11 +56,11 @@ impl Machine {
         Ok(path)
     }
 
-    /// Reads the topology; gives the microseconds that it took.
+    /// Reads the topology; returns the time in microseconds.
     pub fn read_time(&self) -> Result<f64> {
-        let said = process::read(example("numakit-topology", "read").arg(&self.dir))?;
-        let took = said.trim().strip_suffix(" us").and_then(|text| text.rsplit(' ').next());
-        Ok(took.with_context(|| format!("no time in: {said}"))?.parse()?)
+        let output = process::read(example("numakit-topology", "read").arg(&self.dir))?;
+        let time = output.trim().strip_suffix(" us").and_then(|text| text.rsplit(' ').next());
+        Ok(time.with_context(|| format!("no time in: {output}"))?.parse()?)
     }
 
     fn node(&self, node: u32) -> PathBuf {
@@ -76,7 +76,7 @@ impl Machine {
     }
 }
 
-/// A program beside the crate `topology`.
+/// An example of a package.
 fn example(package: &str, name: &str) -> Command {
     process::cargo(&["run", "--quiet", "--release", "-p", package, "--example", name, "--"])
 }
@@ -84,7 +84,7 @@ fn example(package: &str, name: &str) -> Command {
 impl Drop for Machine {
     fn drop(&mut self) {
         if let Err(error) = fs::remove_dir_all(&self.dir) {
-            eprintln!("{} is left behind: {error}", self.dir.display());
+            eprintln!("cannot remove {}: {error}", self.dir.display());
         }
     }
 }

@@ -12,14 +12,13 @@ use std::path::{Path, PathBuf};
 pub fn run(results: &mut Results) -> Result<()> {
     let vmstat = Recording::of_vmstat(20.0).make()?;
     results.at_most("RSS, vmstat* at 1 kHz", vmstat.get("rss_kib")? / 1024.0, "MiB", 8.0)?;
-    let usual = Recording::new("-i 1ms", 20.0).make()?;
-    results.at_most("RSS, default events at 1 kHz", usual.get("rss_kib")? / 1024.0, "MiB", 12.0)?;
-    results.show("series of the default events", usual.get("series")?, "")?;
+    let default = Recording::new("-i 1ms", 20.0).make()?;
+    results.at_most("RSS, default events at 1 kHz", default.get("rss_kib")? / 1024.0, "MiB", 12.0)?;
+    results.show("series of the default events", default.get("series")?, "")?;
     reading(results)
 }
 
-/// Files of one column and of many, each four times as large as the other: what is held does not
-/// depend on it.
+/// Files of one column and of many, in two sizes: memory must not depend on the size.
 fn reading(results: &mut Results) -> Result<()> {
     for columns in [1, 720] {
         let small = peak(&json(columns, 10 << 20)?)?;
@@ -31,7 +30,7 @@ fn reading(results: &mut Results) -> Result<()> {
     Ok(())
 }
 
-/// The shortest numbers are those that need the most memory for their text.
+/// Writes a file with one-digit numbers: these need most memory relative to their text.
 fn json(columns: usize, bytes: u64) -> Result<PathBuf> {
     let path = workspace::target().join(format!("bench/{columns}-{bytes}.json"));
     let mut to = BufWriter::new(File::create(&path)?);
@@ -49,7 +48,7 @@ fn json(columns: usize, bytes: u64) -> Result<PathBuf> {
     Ok(path)
 }
 
-/// The most memory of an export, in KiB.
+/// Peak memory of an export, in KiB.
 fn peak(file: &Path) -> Result<f64> {
     let mut script = python::script("peak.py")?;
     script.arg(workspace::numa()).args(["export", "--to", "csv"]).arg(file);

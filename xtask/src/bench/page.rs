@@ -1,5 +1,5 @@
-//! An update of the page against the same update in Plotly: 24 series of 60,000 points, ten times a
-//! second 100 more of each.
+//! An update of the page, compared with the same update in Plotly: 24 series of 60,000 points; ten times
+//! a second, each gets 100 more.
 
 use super::results::Results;
 use super::served::Served;

@@ -1,5 +1,5 @@
-//! Counting with perf: software events of this machine against a bare loop of the same reads, and
-//! hundreds of hardware counters of a machine that is scripted against the reads by the script.
+//! Counting with perf: software events of this machine, compared with a bare loop of the same reads, and
+//! hundreds of scripted hardware counters, compared with the reads by the script.
 
 use super::floor;
 use super::recorder::Recording;
@@ -10,7 +10,7 @@ use anyhow::Result;
 
 const SECONDS: u32 = 10;
 
-/// Software events by the kernel's numbers, and the same by ours.
+/// Software events by the kernel's numbers.
 const NUMBERS: [&str; 5] = ["2", "5", "6", "4", "3"];
 const NAMES: &str =
     "perf.page_faults,perf.minor_faults,perf.major_faults,perf.cpu_migrations,perf.context_switches";
@@ -39,7 +39,7 @@ fn software(results: &mut Results) -> Result<()> {
     results.ratio("software events, CPU per sample, process", &each("process_us")?, "us", 1.8)
 }
 
-/// Eight packages at 100 Hz. The script's reads keep the CPU busy for as long as it says.
+/// Eight packages at 100 Hz. The script's reads keep the CPU busy for the time that it prints.
 fn scripted(results: &mut Results) -> Result<()> {
     let example = ["run", "--release", "--quiet", "-p", "numakit-recording", "--example", "hardware", "--"];
     let mut runs = Vec::new();

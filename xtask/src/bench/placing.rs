@@ -1,4 +1,4 @@
-//! What placing costs: how much later a program starts than under taskset.
+//! The cost of placing: the start of a program, compared with taskset.
 
 use super::results::Results;
 use super::statistics::{median, pairs};
@@ -7,9 +7,9 @@ use anyhow::{Context, Result};
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
-/// Starts of each kind; medians of so many are steady.
+/// Number of starts of each kind; the median of this number is stable.
 const STARTS: usize = 60;
-/// Milliseconds over taskset.
+/// Maximum difference to taskset in milliseconds.
 const START_MS: f64 = 3.0;
 
 pub fn run(results: &mut Results) -> Result<()> {
@@ -20,11 +20,11 @@ pub fn run(results: &mut Results) -> Result<()> {
 fn startup(results: &mut Results) -> Result<()> {
     let busy = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
     if busy.split_ascii_whitespace().nth(3).is_some_and(|word| !word.starts_with("1/")) {
-        results.say("something else runs: without '--busy off' the CPUs are looked at for a while first");
+        results.say("other programs run: without '--busy off' the load of the CPUs is measured first");
     }
     let registry = workspace::target().join("bench/registry");
     for (name, options) in [
-        ("start over taskset, cores taken", &["-c", "1", "--busy", "off"][..]),
+        ("start over taskset, cores reserved", &["-c", "1", "--busy", "off"][..]),
         ("start over taskset, --share", &["-c", "1", "--busy", "off", "--share"]),
     ] {
         let numa = || {
@@ -33,7 +33,7 @@ fn startup(results: &mut Results) -> Result<()> {
             milliseconds(&mut command)
         };
         let taskset = || milliseconds(Command::new("taskset").args(["-c", "0", "true"]));
-        // The first start lays the library down and makes the registry.
+        // The first start extracts the library and creates the registry.
         numa()?;
         let measured = pairs(STARTS, numa, taskset)?;
         results.show(&format!("{name}: taskset"), median(measured.iter().map(|p| p.1)), "ms")?;
@@ -47,14 +47,14 @@ fn startup(results: &mut Results) -> Result<()> {
                 .env("NUMAKIT_REGISTRY", &registry),
         )
     };
-    let looked = (0..STARTS).map(|_| numa()).collect::<Result<Vec<f64>>>()?;
-    results.show("start with a look at busy CPUs", median(looked), "ms")?;
-    std::fs::remove_file(&registry).with_context(|| format!("{} was not made", registry.display()))
+    let scanned = (0..STARTS).map(|_| numa()).collect::<Result<Vec<f64>>>()?;
+    results.show("start with a scan for busy CPUs", median(scanned), "ms")?;
+    std::fs::remove_file(&registry).with_context(|| format!("{} was not created", registry.display()))
 }
 
 fn milliseconds(command: &mut Command) -> Result<f64> {
     command.stdin(Stdio::null()).stdout(Stdio::null());
-    let begun = Instant::now();
+    let start = Instant::now();
     process::run(command)?;
-    Ok(begun.elapsed().as_secs_f64() * 1e3)
+    Ok(start.elapsed().as_secs_f64() * 1e3)
 }

@@ -10,24 +10,24 @@ const GROWTH: f64 = 32.0;
 
 pub fn run(results: &mut Results) -> Result<()> {
     let example = ["run", "--release", "--quiet", "-p", "numakit-placement", "--example", "thousands"];
-    let said = process::read(&mut process::cargo(&example))?;
-    for (name, value) in figures(&said)? {
+    let output = process::read(&mut process::cargo(&example))?;
+    for (name, value) in numbers(&output)? {
         results.at_most(&format!("plan: {name}"), value, "ms", LIMIT)?;
     }
     let example = ["run", "--release", "--quiet", "-p", "numakit-terminal", "--example", "large_trees"];
-    let said = process::read(&mut process::cargo(&example))?;
-    for (name, value) in figures(&said)? {
+    let output = process::read(&mut process::cargo(&example))?;
+    for (name, value) in numbers(&output)? {
         results.at_most(&format!("tree of 4,096 nodes to one of 1,024: {name}"), value, "x", GROWTH)?;
     }
     Ok(())
 }
 
 /// The second and third word of each line.
-fn figures(said: &str) -> Result<Vec<(&str, f64)>> {
-    let figure = |line| {
+fn numbers(output: &str) -> Result<Vec<(&str, f64)>> {
+    let number = |line| {
         let mut words = str::split(line, ' ').skip(1);
-        let (name, value) = words.next().zip(words.next()).context("the example gives no figure")?;
+        let (name, value) = words.next().zip(words.next()).context("the example printed no number")?;
         Ok((name, value.parse()?))
     };
-    said.lines().map(figure).collect()
+    output.lines().map(number).collect()
 }

@@ -1,16 +1,16 @@
-//! `numa record`, started, watched from outside and ended; then its file is looked at.
+//! Runs `numa record`, measures it from outside, and reads its file.
 
 use crate::process::Figures;
 use crate::{python, workspace};
 use anyhow::Result;
 use std::path::PathBuf;
 
-/// A recording to be made.
+/// A recording.
 #[derive(Debug, Clone)]
 pub struct Recording {
-    /// Words between `numa record` and `-o`.
+    /// Arguments between `numa record` and `-o`.
     pub options: Vec<String>,
-    /// How long.
+    /// Its duration in seconds.
     pub seconds: f64,
 }
 
@@ -20,18 +20,18 @@ impl Recording {
         Self::new("-i 1ms -e vmstat*", seconds)
     }
 
-    /// Options separated by blanks.
+    /// With options separated by spaces.
     pub fn new(options: &str, seconds: f64) -> Self {
         Self { options: options.split_whitespace().map(str::to_owned).collect(), seconds }
     }
 
-    /// Further options.
+    /// Adds options.
     pub fn with(mut self, options: &[&str]) -> Self {
         self.options.extend(options.iter().map(|&word| word.to_owned()));
         self
     }
 
-    /// Makes it; `xtask/python/record.py` names the figures.
+    /// Records; `xtask/python/record.py` names the results.
     pub fn make(&self) -> Result<Figures> {
         let mut script = python::script("record.py")?;
         script.arg(self.seconds.to_string()).arg(file()).arg(workspace::numa()).arg("record");
@@ -39,7 +39,7 @@ impl Recording {
     }
 }
 
-/// Where recordings of benchmarks go; the next one replaces the last.
+/// The file of recordings; the next one replaces it.
 pub fn file() -> PathBuf {
     workspace::target().join("bench/recording.arrows")
 }

@@ -1,4 +1,4 @@
-//! Figures, each beside its floor and its limit: printed, and kept as JSON lines.
+//! Results with their floors and limits: printed, and stored as JSON lines.
 
 use super::statistics::median;
 use crate::workspace;
@@ -8,7 +8,7 @@ use std::fs::{self, File};
 use std::io::Write;
 use std::process::ExitCode;
 
-/// Where figures go.
+/// Prints and stores results.
 #[derive(Debug)]
 pub struct Results {
     file: File,
@@ -25,7 +25,7 @@ impl Results {
         Ok(Self { file, benchmark: "", missed: 0 })
     }
 
-    /// Starts a benchmark; says how busy the machine was before.
+    /// Starts a benchmark; prints the load of the machine.
     pub fn begin(&mut self, benchmark: &'static str, question: &str) -> Result<()> {
         let load = fs::read_to_string("/proc/loadavg")?;
         let load = load.split(' ').take(3).collect::<Vec<_>>().join(" ");
@@ -34,32 +34,32 @@ impl Results {
         Ok(())
     }
 
-    /// A remark between figures.
+    /// Prints a remark.
     pub fn say(&self, text: &str) {
         println!("  {text}");
     }
 
-    /// A figure that has no limit.
+    /// Adds a result without a limit.
     pub fn show(&mut self, name: &str, value: f64, unit: &str) -> Result<()> {
         println!("  {name:<40} {value:>10.2} {unit}");
         self.keep(name, value, unit, None, None)
     }
 
-    /// A figure that must not be above a limit.
+    /// Adds a result that must not exceed a limit.
     pub fn at_most(&mut self, name: &str, value: f64, unit: &str, limit: f64) -> Result<()> {
         let verdict = self.judge(value <= limit);
         println!("  {name:<40} {value:>10.2} {unit:<12} limit {limit:<8} {verdict}");
         self.keep(name, value, unit, None, Some((limit, verdict)))
     }
 
-    /// A figure that must not be below a limit.
+    /// Adds a result that must not be below a limit.
     pub fn at_least(&mut self, name: &str, value: f64, unit: &str, limit: f64) -> Result<()> {
         let verdict = self.judge(value >= limit);
         println!("  {name:<40} {value:>10.2} {unit:<12} limit {limit:<8} {verdict}");
         self.keep(name, value, unit, None, Some((limit, verdict)))
     }
 
-    /// Ours beside the floor, pair by pair: the median ratio must not be above the limit.
+    /// Adds pairs of ours and the floor: the median ratio must not exceed the limit.
     pub fn ratio(&mut self, name: &str, pairs: &[(f64, f64)], unit: &str, limit: f64) -> Result<()> {
         let ours = median(pairs.iter().map(|p| p.0));
         let floor = median(pairs.iter().map(|p| p.1));
@@ -71,7 +71,7 @@ impl Results {
         self.keep(name, ours, unit, Some((floor, ratio)), Some((limit, verdict)))
     }
 
-    /// The exit status: 1 if any limit was missed.
+    /// The exit status: 1 if any limit was exceeded.
     pub fn end(&self) -> ExitCode {
         println!("\n{} limits missed", self.missed);
         if self.missed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }

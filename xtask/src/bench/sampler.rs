@@ -1,5 +1,5 @@
-//! The cost of a sample and the wake-up latency, against the bare C loop, at normal and at
-//! real-time priority.
+//! The cost of a sample and the wake-up latency, compared with a bare C loop, at normal and at real-time
+//! priority.
 
 use super::floor;
 use super::recorder::Recording;

@@ -1,5 +1,5 @@
-//! A fabricated machine of 128 nodes and 4,096 CPUs on tmpfs: reading its topology against a
-//! bare C loop over the same files, and recording all its node series at 10 Hz.
+//! A simulated machine of 128 nodes and 4,096 CPUs on tmpfs: reading its topology, compared with a bare
+//! C loop over the same files, and recording all its node series at 10 Hz.
 
 use super::floor;
 use super::machine::Machine;
@@ -11,13 +11,13 @@ use anyhow::Result;
 use std::fs::File;
 
 const NODES: u32 = 128;
-/// With caches, as every machine of this size has them.
+/// With caches, like every machine of this size.
 const SYNTHETIC: &str = "package:128 node:1 l3:2 l2:8 core:1 pu:2";
-/// Lines of a node in the padded case, three of which are no series: 32,000 in all.
+/// Lines per node in the padded case, three of which are not series: 32,000 series in all.
 const PADDED: usize = 253;
 
 pub fn run(results: &mut Results) -> Result<()> {
-    let machine = Machine::fabricate(SYNTHETIC, NODES)?;
+    let machine = Machine::generate(SYNTHETIC, NODES)?;
     topology(results, &machine)?;
     record(results, &machine, "node series of this kernel")?;
     machine.pad(PADDED)?;

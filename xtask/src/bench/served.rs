@@ -1,4 +1,4 @@
-//! A server of the page, started, watched from outside and ended.
+//! Runs a server of the page and measures it from outside.
 
 use crate::process::{self, Figures};
 use crate::{web, workspace};
@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// A port that nobody else has, most likely.
+/// A port that is most likely free.
 const ADDRESS: &str = "127.0.0.1:17077";
 /// Ticks of /proc/PID/stat a second.
 const CLOCK_TICKS: f64 = 100.0;
@@ -18,14 +18,14 @@ const CLOCK_TICKS: f64 = 100.0;
 #[derive(Debug)]
 pub struct Served {
     child: Child,
-    /// The page, for who may give orders.
+    /// The address of the page for controllers.
     pub url: String,
 }
 
-/// What was seen of it for a while.
+/// Its measurements.
 #[derive(Debug, Clone, Copy)]
 pub struct Seen {
-    /// Microseconds of CPU time for each tick that was due.
+    /// Microseconds of CPU time per tick.
     pub cpu_us: f64,
     /// Share of a core.
     pub share: f64,
@@ -45,7 +45,7 @@ impl Served {
         Self::start(&mut numa)
     }
 
-    /// A machine of the script in crates/server/examples.
+    /// A simulated machine: `scripted.rs` in crates/server/examples.
     pub fn scripted(series: u32, nodes: u32, interval_ms: u32) -> Result<Self> {
         let build = ["build", "--quiet", "--release", "-p", "numakit-server", "--example", "scripted"];
         process::run(&mut process::cargo(&build))?;
@@ -63,13 +63,12 @@ impl Served {
         }
         let Some(url) = first.split_whitespace().last().filter(|url| url.contains('#')) else {
             let _ = child.kill();
-            bail!("{line} told no address; is another one running at {ADDRESS}?");
+            bail!("{line} printed no address; is another one running at {ADDRESS}?");
         };
         Ok(Self { url: url.to_owned(), child })
     }
 
-    /// Watches it for some time while two clients follow the default panels. `interval` is in
-    /// seconds.
+    /// Measures it for some time while two clients watch the default panels. `interval` is in seconds.
     pub fn watch(&self, warm: u64, seconds: u64, interval: f64) -> Result<Seen> {
         let clients = Clients::enter(&self.url)?;
         std::thread::sleep(Duration::from_secs(warm));
@@ -77,15 +76,15 @@ impl Served {
         std::thread::sleep(Duration::from_secs(seconds));
         let (cpu, elapsed) = (self.cpu()? - before, began.elapsed().as_secs_f64());
         let rss = self.rss()?;
-        let told = clients.leave()?;
-        let (samples, lost) = (told.get("samples")?, told.get("lost")?);
+        let clients_seen = clients.leave()?;
+        let (samples, lost) = (clients_seen.get("samples")?, clients_seen.get("lost")?);
         let missed = lost / (samples + lost);
         let ticks = elapsed / interval * (1.0 - missed);
-        let history = told.get("history_bytes")? / f64::from(1 << 20);
+        let history = clients_seen.get("history_bytes")? / f64::from(1 << 20);
         Ok(Seen { cpu_us: cpu * 1e6 / ticks, share: cpu / elapsed, missed, rss, history })
     }
 
-    /// The files of /proc and /sys that it holds open, which are those that it samples.
+    /// The open files of /proc and /sys, which are those that it samples.
     pub fn files(&self) -> Result<Vec<PathBuf>> {
         let mut files = Vec::new();
         for entry in fs::read_dir(self.proc("fd"))? {
@@ -104,7 +103,7 @@ impl Served {
         Ok(line.trim().trim_end_matches(" kB").parse::<f64>()? / 1024.0)
     }
 
-    /// CPU time so far in seconds, of ended threads too.
+    /// CPU time so far in seconds, including ended threads.
     fn cpu(&self) -> Result<f64> {
         let stat = fs::read_to_string(self.proc("stat"))?;
         let after_name = stat.rsplit_once(") ").context("no name in stat")?.1;
@@ -118,7 +117,7 @@ impl Served {
 }
 
 impl Drop for Served {
-    /// Ends it as Ctrl-C does.
+    /// Ends it like Ctrl-C.
     fn drop(&mut self) {
         let pid = self.child.id().to_string();
         if process::run(Command::new("kill").args(["-INT", &pid])).is_err() {
@@ -128,7 +127,7 @@ impl Drop for Served {
     }
 }
 
-/// Two clients that receive what a page would; they are ended with their input.
+/// Two clients that receive what a page would; they end with their input.
 struct Clients {
     child: Child,
     input: ChildStdin,
@@ -144,7 +143,7 @@ impl Clients {
         let mut line = String::new();
         output.read_line(&mut line)?;
         if line.trim() != "ready" {
-            bail!("the clients were not let in at {url}");
+            bail!("the clients cannot connect to {url}");
         }
         Ok(Self { child, input, output })
     }

@@ -1,4 +1,4 @@
-//! The size of a recording, against pyarrow writing the same rows in the same batches.
+//! The size of a recording, compared with pyarrow writing the same rows in the same batches.
 
 use super::recorder::{self, Recording};
 use super::results::Results;

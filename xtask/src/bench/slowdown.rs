@@ -1,4 +1,4 @@
-//! What a recording at 1 kHz costs an OpenMP program on all CPUs.
+//! How much a recording at 1 kHz slows down an OpenMP program on all CPUs.
 
 use super::floor;
 use super::recorder::{self, Recording};
@@ -15,7 +15,8 @@ const MILLIONS_OF_STEPS: &str = "2000";
 pub fn run(results: &mut Results) -> Result<()> {
     let threads = std::thread::available_parallelism()?.to_string();
     let program = floor::build()?.join("compute");
-    let alone = || Figures::of(Command::new(&program).args([&threads, MILLIONS_OF_STEPS]))?.get("seconds");
+    let unobserved =
+        || Figures::of(Command::new(&program).args([&threads, MILLIONS_OF_STEPS]))?.get("seconds");
     for (name, options) in [("vmstat*", "-i 1ms -e vmstat*"), ("default events", "-i 1ms")] {
         let recorded = || {
             let mut numa = Command::new(workspace::numa());
@@ -23,9 +24,9 @@ pub fn run(results: &mut Results) -> Result<()> {
             numa.arg(recorder::file()).arg("--").arg(&program).args([&threads, MILLIONS_OF_STEPS]);
             seconds_in(&process::read(&mut numa)?)
         };
-        let measured = pairs(MORE_PAIRS, recorded, alone)?;
+        let measured = pairs(MORE_PAIRS, recorded, unobserved)?;
         let slower = |(with, without): &(f64, f64)| (with / without - 1.0) * 100.0;
-        results.show("time alone", median(measured.iter().map(|p| p.1)), "s")?;
+        results.show("time unobserved", median(measured.iter().map(|p| p.1)), "s")?;
         results.show(&format!("slowdown, {name} at 1 kHz"), median(measured.iter().map(slower)), "%")?;
     }
     Ok(())

@@ -1,5 +1,5 @@
-//! The slowest round of a loop that maps, touches and unmaps 1 MiB beside 1.5 GiB of small pages,
-//! with a recorder and without; and when the first values of many processes are there.
+//! The slowest round of a loop that maps, touches and unmaps 1 MiB in a process with 1.5 GiB of small
+//! pages, with a recorder and without; and the time until many processes have values.
 
 use super::floor;
 use super::recorder;
@@ -15,19 +15,19 @@ const MORE_PAIRS: usize = 9;
 const MIB: &str = "1536";
 const SECONDS: &str = "4";
 
-/// Processes of the two trees whose first values are waited for.
+/// Sizes of two process trees.
 const FEW: u32 = 250;
 const MANY: u32 = 1000;
 
 pub fn run(results: &mut Results) -> Result<()> {
     let program = floor::build()?.join("mapping");
-    let alone = || Figures::of(Command::new(&program).args([MIB, SECONDS]));
+    let unobserved = || Figures::of(Command::new(&program).args([MIB, SECONDS]));
     let recorded = || {
         let mut numa = Command::new(workspace::numa());
         numa.args(["record", "-i", "10ms", "--force", "-o"]).arg(recorder::file()).arg("--");
         Figures::of(numa.arg(&program).args([MIB, SECONDS]))
     };
-    let measured = pairs(MORE_PAIRS, recorded, alone)?;
+    let measured = pairs(MORE_PAIRS, recorded, unobserved)?;
     let each = |name: &str| -> Result<Vec<(f64, f64)>> {
         measured.iter().map(|(with, without)| Ok((with.get(name)?, without.get(name)?))).collect()
     };
@@ -37,8 +37,7 @@ pub fn run(results: &mut Results) -> Result<()> {
     many(results)
 }
 
-/// How the time until the first memory levels grows with the number of processes: linear is 1 for
-/// each process.
+/// How the time until the first memory values grows with the number of processes, per process.
 fn many(results: &mut Results) -> Result<()> {
     let measured = pairs(3, || first_values(MANY), || first_values(FEW))?;
     let per_process: Vec<(f64, f64)> = measured
@@ -48,14 +47,14 @@ fn many(results: &mut Results) -> Result<()> {
     results.ratio("first values, a process of 1,000 to one of 250", &per_process, "us", 1.5)
 }
 
-/// Seconds until the first levels of the memory of a tree of so many processes.
+/// Seconds until a tree of this number of processes has memory values.
 fn first_values(processes: u32) -> Result<f64> {
     let script = format!("i=0; while [ $i -lt {processes} ]; do sleep 600 & i=$((i+1)); done; echo up; wait");
     let mut tree = Command::new("setsid").args(["sh", "-c", &script]).stdout(Stdio::piped()).spawn()?;
     let mut up = [0; 3];
     let taken = tree.stdout.take().context("the tree has no output")?;
     std::io::Read::read_exact(&mut { taken }, &mut up)?;
-    let begun = Instant::now();
+    let start = Instant::now();
     let pid = tree.id().to_string();
     let mut numa = Command::new(workspace::numa());
     numa.args([
@@ -75,17 +74,17 @@ fn first_values(processes: u32) -> Result<f64> {
     let mut seconds = None;
     for line in lines {
         let line = line?;
-        // time, label, the nodes, processes: before the first walk the nodes are empty.
+        // time, label, nodes, processes: the nodes are empty before the first walk.
         let walked = line.split(',').nth(2).is_some_and(|field| field.parse::<f64>().is_ok_and(|v| v > 0.0));
         if walked {
-            seconds = Some(begun.elapsed().as_secs_f64());
+            seconds = Some(start.elapsed().as_secs_f64());
             break;
         }
     }
     let _ = child.kill();
     let _ = child.wait();
-    // The group of the tree: setsid made it one of its own.
+    // The tree has its own process group, from setsid.
     process::run(Command::new("kill").args(["-KILL", "--", &format!("-{pid}")]))?;
     let _ = tree.wait();
-    seconds.context("no levels of memory within 20 s")
+    seconds.context("no memory values within 20 s")
 }

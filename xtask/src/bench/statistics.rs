@@ -2,10 +2,10 @@
 
 use anyhow::Result;
 
-/// Pairs that a comparison is made of.
+/// Number of pairs of a comparison.
 pub const PAIRS: usize = 5;
 
-/// The value in the middle; of an even number, the mean of the two. 0 of none.
+/// The median; of an even number of values, the mean of the middle two; 0 of none.
 pub fn median(values: impl IntoIterator<Item = f64>) -> f64 {
     let mut sorted: Vec<f64> = values.into_iter().collect();
     sorted.sort_by(f64::total_cmp);
@@ -16,8 +16,7 @@ pub fn median(values: impl IntoIterator<Item = f64>) -> f64 {
     }
 }
 
-/// Measures two things in turn, so that what else the machine does falls on both alike.
-/// Which of them goes first changes from pair to pair.
+/// Measures two things in turn, so that other load affects both equally. The order alternates.
 pub fn pairs<A, B>(
     count: usize,
     mut one: impl FnMut() -> Result<A>,

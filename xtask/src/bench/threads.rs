@@ -1,4 +1,4 @@
-//! What it costs to create a thread that libnumaplace places.
+//! The cost of creating a thread that libnumaplace places.
 
 use super::floor;
 use super::results::Results;
@@ -18,7 +18,7 @@ const CONTAINED: f64 = 3.0;
 pub fn run(results: &mut Results) -> Result<()> {
     let (library, cpus) = (library()?, allowed()?);
     let [first, second, ..] = cpus[..] else {
-        results.say("skipped: a thread and its creator need two CPUs, one is allowed here");
+        results.say("skipped: a thread and its creator need two CPUs; one is allowed here");
         return Ok(());
     };
     let placed = || placed(&library, first, second);
@@ -46,7 +46,7 @@ fn contained(filter: &Path, library: &Path, first: u32, second: u32) -> Result<f
     microseconds(command.arg(threads.get_program()).args(["plain", CREATES]))
 }
 
-/// Under the library, on the same two CPUs: the whole of what it does, also where there is one node.
+/// With the library, on the same two CPUs: all of its work, even on a machine with one node.
 fn placed(library: &Path, first: u32, second: u32) -> Result<f64> {
     let mut command = floor::program("threads")?;
     let nodes = format!("0:{first},{second}");

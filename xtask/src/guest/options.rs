@@ -1,4 +1,4 @@
-//! What `cargo xtask guest` is asked for.
+//! The options of `cargo xtask guest`.
 
 use anyhow::{Context, Result, bail};
 use std::path::PathBuf;
@@ -11,7 +11,7 @@ Usage: cargo xtask guest [OPTIONS] -- CMD ARGS
        cargo xtask guest                      list the shapes
 
 Runs a command on a Linux machine with several NUMA nodes, in QEMU. CMD is numa, numascope, a
-program of tests/guest/programs, any program of this machine (it is taken along with its
+program of tests/guest/programs, any program of this machine (it is extra_file along with its
 libraries) or a command of busybox. So are guest programs and numactl where ARGS name them. It
 starts in the folder /out; what it leaves there comes back. The exit status is that of CMD.
 
@@ -30,20 +30,20 @@ starts in the folder /out; what it leaves there comes back. The exit status is t
 const TIMEOUT: Duration = Duration::from_secs(300);
 const SHAPE: &str = "four";
 
-/// A file that is taken along.
+/// A file that is copied into the guest.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Taken {
+pub struct ExtraFile {
     pub here: PathBuf,
     pub inside: String,
 }
 
-/// All that can be asked of a guest.
+/// The options.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Options {
     pub shape: String,
     pub memory_mib: Option<u64>,
     pub timeout: Duration,
-    pub files: Vec<Taken>,
+    pub files: Vec<ExtraFile>,
     pub with: Vec<String>,
     pub out: Option<PathBuf>,
     pub shell: bool,
@@ -52,17 +52,17 @@ pub struct Options {
     pub command: Vec<String>,
 }
 
-/// What to do.
+/// What the command line requests.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Wish {
+pub enum GuestRequest {
     Help,
     Shapes,
     Guest(Box<Options>),
 }
 
 impl Options {
-    /// Reads the words after `guest`.
-    pub fn parse(words: &[String]) -> Result<Wish> {
+    /// Parses the words after `guest`.
+    pub fn parse(words: &[String]) -> Result<GuestRequest> {
         let mut options = Self {
             shape: SHAPE.to_owned(),
             memory_mib: None,
@@ -77,30 +77,29 @@ impl Options {
         };
         let mut rest = words.iter();
         while let Some(word) = rest.next() {
-            let mut value =
-                || rest.next().with_context(|| format!("{word} needs a value; --help tells which"));
+            let mut value = || rest.next().with_context(|| format!("{word} needs a value; see --help"));
             match word.as_str() {
                 "--" => options.command = rest.by_ref().cloned().collect(),
-                "--help" | "-h" => return Ok(Wish::Help),
+                "--help" | "-h" => return Ok(GuestRequest::Help),
                 "--shape" => options.shape.clone_from(value()?),
                 "--memory" => options.memory_mib = Some(number(word, value()?)?),
                 "--timeout" => options.timeout = Duration::from_secs(number(word, value()?)?),
-                "--file" => options.files.push(taken(value()?)?),
+                "--file" => options.files.push(extra_file(value()?)?),
                 "--with" => options.with.push(value()?.clone()),
                 "--out" => options.out = Some(value()?.into()),
                 "--json" => options.json = Some(value()?.into()),
                 "--shell" => options.shell = true,
                 "--sim" => options.simulated = true,
                 other if other.starts_with('-') => bail!("no option '{other}'; --help lists the options"),
-                other => bail!("'{other}' without an option; a command stands after --: -- {other}"),
+                other => bail!("'{other}' is not an option; write a command after --: -- {other}"),
             }
         }
         options.checked(words)
     }
 
-    fn checked(self, words: &[String]) -> Result<Wish> {
+    fn checked(self, words: &[String]) -> Result<GuestRequest> {
         if words.is_empty() {
-            return Ok(Wish::Shapes);
+            return Ok(GuestRequest::Shapes);
         }
         if self.command.is_empty() && !self.shell {
             bail!("no command; add '-- CMD ARGS', or --shell for a prompt");
@@ -108,7 +107,7 @@ impl Options {
         if self.json.is_some() && !self.simulated {
             bail!("--json without --sim: there would be nothing to write; add --sim");
         }
-        Ok(Wish::Guest(Box::new(self)))
+        Ok(GuestRequest::Guest(Box::new(self)))
     }
 }
 
@@ -120,7 +119,7 @@ fn number(option: &str, text: &str) -> Result<u64> {
     }
 }
 
-fn taken(text: &str) -> Result<Taken> {
+fn extra_file(text: &str) -> Result<ExtraFile> {
     let (here, inside) = match text.split_once(":/") {
         Some((here, inside)) => (PathBuf::from(here), Some(format!("/{inside}"))),
         None => (PathBuf::from(text), None),
@@ -130,26 +129,26 @@ fn taken(text: &str) -> Result<Taken> {
     }
     let name = here.file_name().with_context(|| format!("--file {text}: name the file or folder itself"))?;
     let inside = inside.unwrap_or_else(|| format!("/root/{}", name.to_string_lossy()));
-    Ok(Taken { inside, here })
+    Ok(ExtraFile { inside, here })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn parsed(line: &str) -> Result<Wish> {
+    fn parsed(line: &str) -> Result<GuestRequest> {
         Options::parse(&line.split_whitespace().map(str::to_owned).collect::<Vec<_>>())
     }
 
     fn options(line: &str) -> Options {
         match parsed(line).unwrap() {
-            Wish::Guest(options) => *options,
+            GuestRequest::Guest(options) => *options,
             other => panic!("{other:?}"),
         }
     }
 
     #[test]
-    fn what_is_said_is_taken() {
+    fn options_are_parsed() {
         let all = options("--shape two --memory 1024 --timeout 9 --sim --json j --out o -- numa topo --json");
         assert_eq!((all.shape.as_str(), all.memory_mib, all.simulated), ("two", Some(1024), true));
         assert_eq!(all.timeout, Duration::from_secs(9));
@@ -159,25 +158,25 @@ mod tests {
         assert_eq!((plain.shape.as_str(), plain.memory_mib, plain.shell), ("four", None, false));
         assert!(options("--shell").shell);
         assert_eq!(options("--with ls --with ./a -- sh").with, ["ls", "./a"]);
-        assert_eq!(parsed("").unwrap(), Wish::Shapes);
-        assert_eq!(parsed("--shape two --help").unwrap(), Wish::Help);
+        assert_eq!(parsed("").unwrap(), GuestRequest::Shapes);
+        assert_eq!(parsed("--shape two --help").unwrap(), GuestRequest::Help);
     }
 
     #[test]
-    fn files_go_home_or_where_they_are_wanted() {
-        assert_eq!(taken("/etc/hosts").unwrap().inside, "/root/hosts");
-        let placed = taken("/etc/hosts:/out/h").unwrap();
+    fn files_go_to_root_or_a_given_path() {
+        assert_eq!(extra_file("/etc/hosts").unwrap().inside, "/root/hosts");
+        let placed = extra_file("/etc/hosts:/out/h").unwrap();
         assert_eq!((placed.here, placed.inside), ("/etc/hosts".into(), "/out/h".to_owned()));
     }
 
     #[test]
-    fn what_is_wrong_is_said_with_what_would_be_right() {
+    fn errors_say_the_fix() {
         for (line, expected) in [
-            ("--shape", "--shape needs a value; --help tells which"),
+            ("--shape", "--shape needs a value; see --help"),
             ("--memory 0 -- true", "--memory 0: not a whole number above 0"),
             ("--timeout 5s -- true", "--timeout 5s: not a whole number above 0"),
             ("--verbose", "no option '--verbose'; --help lists the options"),
-            ("numa topo", "'numa' without an option; a command stands after --: -- numa"),
+            ("numa topo", "'numa' is not an option; write a command after --: -- numa"),
             ("--shape two", "no command; add '-- CMD ARGS', or --shell for a prompt"),
             ("--json x -- true", "--json without --sim: there would be nothing to write; add --sim"),
             ("--file /no/such -- true", "--file /no/such: there is no /no/such"),

@@ -7,7 +7,7 @@ use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// Glibc that the library loads with, and later ones.
+/// The oldest glibc that the library works with.
 pub const OLDEST_GLIBC: (u32, u32) = (2, 28);
 
 /// Linked without shared libraries and without symbols. The crates below are the same as in any
@@ -30,7 +30,7 @@ impl Built {
         let here = platform.is_here()?;
         let mut command = process::cargo(&["rustc", "--locked", "--package", "numakit-cli", "--bin", "numa"]);
         command.args(["--profile", profile, "--message-format", "json-render-diagnostics"]);
-        // What other tasks have in target/PROFILE stays theirs.
+        // Does not replace files of other tasks in target/PROFILE.
         command.env("CARGO_BUILD_BUILD_DIR", workspace::target());
         command.env("CARGO_TARGET_DIR", workspace::target().join("static"));
         if !here {
@@ -52,7 +52,7 @@ impl Built {
     }
 }
 
-/// What cargo says while it builds. Its own progress goes to the terminal.
+/// Cargo's messages while it builds. Its progress goes to the terminal.
 fn messages(command: &mut Command) -> Result<Vec<Value>> {
     let line = process::line(command);
     let output =
@@ -69,7 +69,7 @@ fn executable(messages: &[Value]) -> Option<PathBuf> {
     Some(program["executable"].as_str()?.into())
 }
 
-/// Where the build script of a package has put its files.
+/// The output folder of the build script of a package.
 fn folder(messages: &[Value], package: &str) -> Result<PathBuf> {
     let of_package = |message: &&Value| {
         message["reason"] == "build-script-executed"
@@ -80,13 +80,13 @@ fn folder(messages: &[Value], package: &str) -> Result<PathBuf> {
     Ok(folder.with_context(|| format!("cargo names no folder of the build script of {package}"))?.into())
 }
 
-/// For other machines, the unoptimised program of this one makes the documents.
+/// If the target is another machine, an unoptimised program for this one generates the documents.
 fn native_numa() -> Result<PathBuf> {
     process::run(&mut process::cargo(&["build", "--quiet", "--package", "numakit-cli"]))?;
     Ok(workspace::target().join("debug/numa"))
 }
 
-/// That the library asks for no function of a later glibc.
+/// Checks that the library needs no function of a later glibc.
 fn check_glibc(library: &Path) -> Result<()> {
     let text = process::read(Command::new("readelf").args(["--version-info", "--wide"]).arg(library))?;
     let (major, minor) = newest_glibc(&text).context("libnumaplace.so names no version of glibc")?;
@@ -102,7 +102,7 @@ fn check_glibc(library: &Path) -> Result<()> {
     Ok(())
 }
 
-/// The latest version of glibc in what readelf says of needed versions.
+/// The latest version of glibc in readelf's list of needed versions.
 fn newest_glibc(text: &str) -> Option<(u32, u32)> {
     let versions = text.split("Name: GLIBC_").skip(1).filter_map(|rest| {
         let mut numbers = rest.split_whitespace().next()?.split('.').map(str::parse);

@@ -1,4 +1,4 @@
-//! The Debian package: the same files where Debian has them.
+//! The Debian package: the same files in Debian's folders.
 
 use super::built::OLDEST_GLIBC;
 use super::platform::Platform;
@@ -11,7 +11,7 @@ use std::process::Command;
 
 const MAINTAINER: &str = "The numakit developers <numakit@localhost>";
 
-/// Where Debian has what the tarball has elsewhere.
+/// Files with other paths in Debian than in the tarball.
 const MOVED: [(&str, &str); 4] = [
     ("share/zsh/site-functions", "share/zsh/vendor-completions"),
     ("share/doc/numakit/LICENSE-APACHE", ""),
@@ -19,7 +19,7 @@ const MOVED: [(&str, &str); 4] = [
     ("share/doc/numakit/CHANGELOG.md", "share/doc/numakit/changelog"),
 ];
 
-/// Makes it from the folder of the tarball.
+/// Builds it from the folder of the tarball.
 pub fn make(out: &Path, top: &Path, platform: &Platform, level: u8) -> Result<PathBuf> {
     let name = format!("numakit_{VERSION}_{}", platform.debian);
     let root = out.join(&name);
@@ -41,7 +41,7 @@ pub fn make(out: &Path, top: &Path, platform: &Platform, level: u8) -> Result<Pa
     write(&usr.join("share/doc/numakit/copyright"), &copyright()?)?;
     compress(&usr)?;
     write(&root.join("DEBIAN/control"), &control(&usr, platform)?)?;
-    // A library in a folder of the loader: its cache is to know it.
+    // The library is in a folder of the loader, so the loader's cache must be updated.
     write(&root.join("DEBIAN/triggers"), "activate-noawait ldconfig\n")?;
     write(&root.join("DEBIAN/md5sums"), &sums(&root)?)?;
     tree::readable(&root)?;
@@ -112,7 +112,7 @@ fn compress(usr: &Path) -> Result<()> {
     process::run(Command::new("gzip").args(["-9", "--no-name", "--force"]).args(files))
 }
 
-/// What `dpkg --verify` compares with.
+/// The checksums for `dpkg --verify`.
 fn sums(root: &Path) -> Result<String> {
     let line = "find usr -type f -print0 | sort -z | xargs -0 md5sum";
     process::read(Command::new("sh").args(["-c", line]).current_dir(root))

@@ -1,4 +1,4 @@
-//! The licences of what others wrote and the program holds.
+//! The licences of third-party code in the program.
 
 use crate::process;
 use anyhow::Result;
@@ -8,10 +8,10 @@ use std::fmt::Write;
 use std::fs;
 use std::path::Path;
 
-/// Names with which files of licences begin.
+/// Prefixes of names of licence files.
 const NAMES: [&str; 4] = ["LICENSE", "LICENCE", "COPYING", "NOTICE"];
 
-/// One list of all crates, then each text once with the crates that bring it. The web page holds one
+/// A list of all crates, then each licence text once with its crates. The web page contains one
 /// package, which is in this folder.
 pub fn of_all(uplot: &Path) -> Result<String> {
     let words = ["tree", "--locked", "--package", "numakit-cli", "--edges", "normal", "--prefix", "none"];
@@ -30,7 +30,7 @@ pub fn of_all(uplot: &Path) -> Result<String> {
         };
         let name = format!("{name} {version}");
         let linked = name.replace(' ', " v");
-        // The crates of this repository have a path behind their version.
+        // Crates of this repository have a path after their version.
         let Some(licence) = lines.iter().find_map(|line| line.strip_prefix(&linked)?.strip_prefix('|'))
         else {
             continue;
@@ -47,7 +47,7 @@ pub fn of_all(uplot: &Path) -> Result<String> {
     Ok(list)
 }
 
-/// The licences in a folder of sources.
+/// The licence texts in a folder of sources.
 fn texts_in(folder: &Path) -> Result<Vec<String>> {
     let mut texts = Vec::new();
     for entry in fs::read_dir(folder)? {

@@ -1,11 +1,11 @@
-//! The kind of machine that a package is for.
+//! The platform of a package.
 
 use crate::process;
 use anyhow::{Context, Result, bail};
 use std::path::Path;
 use std::process::Command;
 
-/// Kinds of machines: as Rust, GNU and Debian name them.
+/// All platforms, with their names in Rust, GNU and Debian.
 const ALL: [Platform; 2] = [
     Platform {
         triple: "x86_64-unknown-linux-gnu",
@@ -25,7 +25,7 @@ const ALL: [Platform; 2] = [
 pub struct Platform {
     /// Rust's target.
     pub triple: &'static str,
-    /// As `uname -m` has it.
+    /// As in `uname -m`.
     pub machine: &'static str,
     /// In the names of compilers and folders of libraries.
     pub gnu: &'static str,
@@ -34,23 +34,23 @@ pub struct Platform {
 }
 
 impl Platform {
-    /// The one that Rust names so; without a name this machine.
+    /// The platform of a Rust target; without one, of this machine.
     pub fn of(triple: Option<&str>) -> Result<Self> {
         let here = host()?;
         let triple = triple.unwrap_or(&here);
         let known = ALL.iter().find(|platform| platform.triple == triple);
         known.copied().with_context(|| {
             let names = ALL.map(|platform| platform.triple).join(", ");
-            format!("no packages are made for '{triple}'; --target takes {names}")
+            format!("'{triple}' is not supported; --target takes {names}")
         })
     }
 
-    /// Whether what is built for it runs here.
+    /// Whether its programs run here.
     pub fn is_here(&self) -> Result<bool> {
         Ok(host()? == self.triple)
     }
 
-    /// Says what is missing here to build for it.
+    /// Checks that this machine can build for it.
     pub fn check(&self) -> Result<()> {
         let mut missing = Vec::new();
         let folder =
@@ -80,12 +80,12 @@ impl Platform {
         )
     }
 
-    /// GCC that compiles for it elsewhere.
+    /// Its cross compiler.
     pub fn gcc(&self) -> String {
         format!("{}-gcc", self.gnu)
     }
 
-    /// Where cargo looks for the linker.
+    /// The variable that tells cargo the linker.
     pub fn linker_variable(&self) -> String {
         format!("CARGO_TARGET_{}_LINKER", self.triple.replace('-', "_").to_uppercase())
     }
@@ -95,9 +95,9 @@ fn rustc() -> std::ffi::OsString {
     std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into())
 }
 
-/// The kind of this machine.
+/// The Rust target of this machine.
 fn host() -> Result<String> {
     let text = process::read(Command::new(rustc()).arg("-vV"))?;
     let line = text.lines().find_map(|line| line.strip_prefix("host: "));
-    Ok(line.context("'rustc -vV' says no host")?.to_owned())
+    Ok(line.context("'rustc -vV' names no host")?.to_owned())
 }

@@ -1,4 +1,4 @@
-//! What is in the packages, as a folder like /usr.
+//! The content of the packages, as a folder like /usr.
 
 use super::{built::Built, licences};
 use crate::{build, process, workspace};
@@ -8,13 +8,13 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 use std::process::Command;
 
-/// Documents, by where they are in the repository.
+/// Documents, with their paths in the repository.
 const DOCUMENTS: [&str; 4] = ["CHANGELOG.md", "LICENSE-APACHE", "LICENSE-MIT", "docs/guide/install.md"];
 
-/// The other names of the program.
+/// Links to the program.
 const NAMES: [&str; 2] = ["numascope", "numaplace"];
 
-/// Makes the folder anew.
+/// Creates the folder.
 pub fn lay_out(top: &Path, built: &Built) -> Result<()> {
     if top.exists() {
         fs::remove_dir_all(top)?;
@@ -40,7 +40,7 @@ pub fn lay_out(top: &Path, built: &Built) -> Result<()> {
     readable(top)
 }
 
-/// Copies a file and gives it a mode.
+/// Copies a file and sets its mode.
 pub fn place(from: &Path, to: &Path, mode: u32) -> Result<()> {
     if let Some(folder) = to.parent() {
         fs::create_dir_all(folder)?;
@@ -49,7 +49,7 @@ pub fn place(from: &Path, to: &Path, mode: u32) -> Result<()> {
     Ok(fs::set_permissions(to, fs::Permissions::from_mode(mode))?)
 }
 
-/// All may read it, whatever mask this user has.
+/// Makes everything readable, whatever the umask.
 pub fn readable(top: &Path) -> Result<()> {
     process::run(Command::new("chmod").args(["-R", "u+rwX,go+rX,go-w"]).arg(top))
 }

@@ -3,19 +3,19 @@
 use super::tally::Tally;
 use numakit_skips::Skip;
 
-/// Reads the output of one program of tests, line by line.
+/// Parses the output of a test program, line by line.
 #[derive(Debug, Default)]
 pub struct Report {
     section: Section,
-    /// Tests that ended so far.
+    /// Number of ended tests.
     pub ended: usize,
-    /// The test that ended last.
+    /// Name of the last ended test.
     pub last: String,
-    /// Whether the output of the present test tells that all of it was skipped.
+    /// Whether the current test's output says that it was skipped.
     skipped_whole: bool,
-    /// Tests of which all was skipped.
+    /// Number of skipped tests.
     skipped: usize,
-    /// Whether the harness summed up.
+    /// Whether the harness printed its totals.
     pub complete: bool,
 }
 
@@ -28,11 +28,11 @@ enum Section {
 }
 
 impl Report {
-    /// Takes a line of the output; gives back what a person should see of it: failures, and reasons
-    /// to skip that were not shown before.
+    /// Parses a line of the output; returns what is shown of it: failures, and reasons of skips that
+    /// were not shown before.
     pub fn line(&mut self, tally: &mut Tally, line: &str) -> Option<String> {
         if let Some(result) = line.strip_prefix("test result: ") {
-            return self.sum_up(tally, result);
+            return self.totals(tally, result);
         }
         match line {
             "successes:" => self.section = Section::Successes,
@@ -48,7 +48,7 @@ impl Report {
         }
     }
 
-    /// A line while tests run: results, and what programs print past the harness.
+    /// A line while tests run: results, and output that bypasses the harness.
     fn running(&mut self, tally: &mut Tally, line: &str) -> Option<String> {
         if let Some((name, result)) = line.strip_prefix("test ").and_then(|rest| rest.rsplit_once(" ... ")) {
             self.ended += 1;
@@ -64,7 +64,7 @@ impl Report {
 
     fn skip(&mut self, tally: &mut Tally, line: &str) -> Option<String> {
         let mut skip = Skip::parse(line)?;
-        // No test is known that this line belongs to.
+        // It is unknown which test printed this line.
         skip.in_part |= self.section == Section::Running;
         if !skip.in_part && !self.skipped_whole {
             self.skipped_whole = true;
@@ -73,7 +73,7 @@ impl Report {
         tally.skip(skip, line).then(|| line.to_owned())
     }
 
-    fn sum_up(&mut self, tally: &mut Tally, result: &str) -> Option<String> {
+    fn totals(&mut self, tally: &mut Tally, result: &str) -> Option<String> {
         tally.passed += count(result, "passed").saturating_sub(self.skipped);
         tally.failed += count(result, "failed");
         tally.skipped += count(result, "ignored") + self.skipped;
@@ -160,7 +160,7 @@ test result: FAILED. 4 passed; 1 failed; 1 ignored; 0 measured; 0 filtered out; 
     }
 
     #[test]
-    fn a_failure_is_shown_when_its_line_comes() {
+    fn a_failure_is_shown_at_once() {
         let (mut tally, mut report) = (Tally::default(), Report::default());
         assert_eq!(report.line(&mut tally, "test a::b ... ok"), None);
         assert_eq!(report.line(&mut tally, "test a::c ... FAILED").as_deref(), Some("test a::c ... FAILED"));
@@ -168,7 +168,7 @@ test result: FAILED. 4 passed; 1 failed; 1 ignored; 0 measured; 0 filtered out; 
     }
 
     #[test]
-    fn programs_of_tests_one_after_the_other_add_up() {
+    fn results_of_several_programs_add_up() {
         let (mut tally, mut report) = (Tally::default(), Report::default());
         for line in OUTPUT.lines().chain(OUTPUT.lines()) {
             report.line(&mut tally, line);

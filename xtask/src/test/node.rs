@@ -1,18 +1,18 @@
-//! Counting results from the output of Node's test runner, as its reporter 'spec' writes it.
+//! Counts results in the output of Node's test runner with its reporter 'spec'.
 
 use super::tally::Tally;
 use numakit_skips::Skip;
 
-/// Reads the output of one run.
+/// Parses the output of one run.
 #[derive(Debug, Default)]
 pub struct Report {
-    /// Whether the failures come once more, with all there is to say.
+    /// Whether the final list of failures, with all details, has started.
     failures: bool,
 }
 
 impl Report {
-    /// Takes a line of the output; gives back what a person should see of it: what tests print
-    /// themselves, what was skipped, and the failures.
+    /// Parses a line of the output; returns what is shown of it: output of tests, skips and
+    /// failures.
     pub fn line(&mut self, tally: &mut Tally, line: &str) -> Option<String> {
         if let Some((word, count)) = line.strip_prefix("ℹ ").and_then(|rest| rest.split_once(' ')) {
             let count = count.parse().unwrap_or(0);

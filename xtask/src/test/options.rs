@@ -1,4 +1,4 @@
-//! What `cargo xtask test` is told: which kinds of skip fail it.
+//! The options of `cargo xtask test`: kinds of skips that are failures.
 
 use anyhow::{Result, bail};
 use numakit_skips::{KINDS, Kind, Machine};
@@ -7,12 +7,12 @@ use std::path::Path;
 /// The kinds that must not be skipped.
 #[derive(Debug, Default)]
 pub struct Required {
-    /// Each once, in the order of the table.
+    /// Distinct, in the order of the table.
     pub kinds: Vec<&'static Kind>,
 }
 
 impl Required {
-    /// Reads the words; `ci` adds what that machine can have.
+    /// Parses the options; `ci` adds the kinds that such a machine can have.
     pub fn parse(words: &[String], ci: Option<Machine>) -> Result<Self> {
         let mut named = Vec::new();
         let mut words = words.iter();
@@ -80,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_known_is_refused_with_what_is() {
+    fn unknown_kinds_are_refused_with_the_known_ones() {
         for words in [&["--require", "guest,qemu"][..], &["--require=qemu"], &["--require"]] {
             let error = parse(words, None).unwrap_err().to_string();
             assert!(KINDS.iter().all(|kind| error.contains(kind.about)), "{error}");

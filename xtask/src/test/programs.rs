@@ -1,4 +1,4 @@
-//! The programs of tests: built by cargo once, then known with their packages.
+//! The test programs: built by cargo once, with their packages.
 
 use crate::process;
 use anyhow::{Context, Result, bail};
@@ -8,31 +8,30 @@ use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-/// A program that runs tests.
+/// A test program.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Program {
     /// Name of its package.
     pub package: String,
     /// Name of its target, such as a file in `tests`.
     pub target: String,
-    /// What to start.
+    /// The executable.
     pub executable: PathBuf,
-    /// Folder of the package, where its tests run.
+    /// Folder of the package, in which its tests run.
     pub folder: PathBuf,
-    /// Whether it may run at the same time as others of its package: most of its time is one process
-    /// that is busy on one CPU.
-    pub side_by_side: bool,
-    /// Its place in the order of the package's programs.
+    /// Whether it may run in parallel with others of its package, because it mostly uses one CPU.
+    pub parallel: bool,
+    /// Its position in the order of the package's programs.
     order: usize,
 }
 
 impl Program {
-    /// For people: package and target.
+    /// Package and target, for messages.
     pub fn name(&self) -> String {
         format!("{} {}", self.package, self.target)
     }
 
-    /// To be run as cargo would run it.
+    /// The command, as cargo runs it.
     pub fn command(&self) -> Command {
         let mut command = Command::new(&self.executable);
         command.current_dir(&self.folder).env("CARGO_MANIFEST_DIR", &self.folder);
@@ -40,7 +39,7 @@ impl Program {
         command
     }
 
-    /// How many tests it has.
+    /// Number of its tests.
     pub fn count(&self) -> Result<usize> {
         let list = process::read(self.command().args(["--list", "--format", "terse"]))?;
         Ok(list.lines().filter(|line| line.ends_with(": test")).count())
@@ -50,16 +49,16 @@ impl Program {
 /// Packages by their manifests.
 type Packages = BTreeMap<PathBuf, Package>;
 
-/// What is known of a package, some of it from `[package.metadata.tests]`.
+/// A package, with its settings in `[package.metadata.tests]`.
 #[derive(Debug)]
 struct Package {
     name: String,
-    side_by_side: bool,
-    /// Targets that begin, in this order.
+    parallel: bool,
+    /// Targets that run first, in this order.
     first: Vec<String>,
 }
 
-/// Builds all programs of tests, with cargo's own progress.
+/// Builds all test programs, and shows cargo's progress.
 pub fn build() -> Result<Vec<Program>> {
     let metadata = process::read(&mut process::cargo(&["metadata", "--no-deps", "--format-version", "1"]))?;
     let packages = packages(&serde_json::from_str(&metadata)?);
@@ -90,12 +89,12 @@ fn packages(metadata: &Value) -> Packages {
         let first = first.iter().filter_map(|name| Some(name.as_str()?.to_owned())).collect();
         let name = package["name"].as_str()?.to_owned();
         let manifest = PathBuf::from(package["manifest_path"].as_str()?);
-        Some((manifest, Package { name, side_by_side: tests["side-by-side"] == true, first }))
+        Some((manifest, Package { name, parallel: tests["side-by-side"] == true, first }))
     };
     all.iter().filter_map(one).collect()
 }
 
-/// The program of tests that a message of cargo tells of, if it does.
+/// The test program in a message of cargo, if any.
 fn program(message: &Value, packages: &Packages) -> Option<Program> {
     if message["reason"] != "compiler-artifact" || message["profile"]["test"] != true {
         return None;
@@ -108,7 +107,7 @@ fn program(message: &Value, packages: &Packages) -> Option<Program> {
         target: target.to_owned(),
         executable: PathBuf::from(message["executable"].as_str()?),
         folder: manifest.parent()?.to_owned(),
-        side_by_side: package.side_by_side,
+        parallel: package.parallel,
         order: package.first.iter().position(|name| name == target).unwrap_or(package.first.len()),
     })
 }
@@ -144,8 +143,8 @@ mod tests {
         }
         let found = |package| program(&artifact(package, true, json!("/t/plain-1")), &packages).unwrap();
         let two = found("two");
-        assert_eq!((two.name().as_str(), two.side_by_side, two.order), ("two plain", true, 0));
+        assert_eq!((two.name().as_str(), two.parallel, two.order), ("two plain", true, 0));
         assert_eq!((two.executable, two.folder), (PathBuf::from("/t/plain-1"), PathBuf::from("/r/two")));
-        assert!(!found("one").side_by_side);
+        assert!(!found("one").parallel);
     }
 }

@@ -1,12 +1,12 @@
-//! What a person sees while the tests run: on a terminal one line that changes, elsewhere a line per part.
+//! Progress output of tests: on a terminal one line that changes, elsewhere a line per part.
 
 use std::io::{IsTerminal, Write};
 use std::time::{Duration, Instant};
 
-/// Parts that are named at the end.
+/// Number of parts in the summary.
 const SHOWN: usize = 20;
 
-/// Shows what runs and keeps how long each part took.
+/// Shows what runs, and stores the duration of each part.
 #[derive(Debug)]
 pub struct Progress {
     terminal: bool,
@@ -16,31 +16,31 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// For standard output as it is.
+    /// For the current standard output.
     pub fn new() -> Self {
         let terminal = std::io::stdout().is_terminal();
         Self { terminal, started: Instant::now(), parts: Vec::new(), status: false }
     }
 
-    /// Prints a line that stays.
+    /// Prints a line.
     pub fn say(&mut self, line: &str) {
         self.clear();
         println!("{line}");
     }
 
-    /// Names a part before it begins.
+    /// Prints the name of a part before it starts.
     pub fn begin(&mut self, name: &str) {
         self.say(&format!("{:>6}  {name}", clock(self.started.elapsed())));
     }
 
-    /// Names a part whose progress [`Self::status`] shows on a terminal.
+    /// The same for a part whose progress [`Self::status`] shows on a terminal.
     pub fn begin_quietly(&mut self, name: &str) {
         if !self.terminal {
             self.begin(name);
         }
     }
 
-    /// Replaces the line that changes.
+    /// Replaces the progress line.
     pub fn status(&mut self, line: &str) {
         if self.terminal {
             let columns = std::env::var("COLUMNS").ok().and_then(|c| c.parse().ok()).unwrap_or(100);
@@ -51,7 +51,7 @@ impl Progress {
         }
     }
 
-    /// Removes the line that changes, so that others can print.
+    /// Removes the progress line, so that other output can follow.
     pub fn clear(&mut self) {
         if std::mem::take(&mut self.status) {
             print!("\r\x1b[K");
@@ -59,12 +59,12 @@ impl Progress {
         }
     }
 
-    /// Notes how long a part took.
+    /// Notes the duration of a part.
     pub fn took(&mut self, name: &str, time: Duration) {
         self.parts.push((name.to_owned(), time));
     }
 
-    /// Runs a part that is named before it begins.
+    /// Prints the name of a part and runs it.
     pub fn part<T>(&mut self, name: &str, run: impl FnOnce() -> T) -> T {
         self.begin(name);
         let started = Instant::now();
@@ -73,7 +73,7 @@ impl Progress {
         result
     }
 
-    /// Where the time went: the longest parts.
+    /// The parts that took longest.
     pub fn summary(&mut self) -> Vec<String> {
         longest(&mut self.parts, self.started.elapsed())
     }

@@ -1,4 +1,4 @@
-//! Runs programs of tests, some side by side, and tells what they print as it comes.
+//! Runs test programs, some in parallel, and passes on their output line by line.
 
 use crate::process;
 use anyhow::{Context, Result, bail};
@@ -9,22 +9,22 @@ use std::sync::Mutex;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::time::{Duration, Instant};
 
-/// A program that prints nothing for so long hangs. No guest has a longer limit of its own.
+/// A program that prints nothing for this long hangs. No guest has a longer time limit.
 const SILENCE: Duration = Duration::from_secs(20 * 60);
 
-/// What happened to a program.
+/// An event of a program.
 #[derive(Debug)]
 pub enum Event {
     /// It was started.
     Started,
     /// It printed a line.
     Line(String),
-    /// It ended so, after so long.
+    /// It ended with this status after this time.
     Ended(Result<ExitStatus>, Duration),
 }
 
-/// Runs all commands, `workers` at a time, and calls `take` in this thread with the number of the
-/// command and what happened to it.
+/// Runs all commands, `workers` at a time, and calls `take` in this thread with the number of a
+/// command and each of its events.
 pub fn run(commands: Vec<Command>, workers: usize, mut take: impl FnMut(usize, Event)) {
     let waiting = Mutex::new(commands.into_iter().enumerate().collect::<VecDeque<_>>());
     let next = || waiting.lock().ok().and_then(|mut waiting| waiting.pop_front());
@@ -43,17 +43,18 @@ pub fn run(commands: Vec<Command>, workers: usize, mut take: impl FnMut(usize, E
     });
 }
 
-/// Runs one command; what happens to it goes to the channel.
+/// Runs one command and sends its events to the channel.
 fn one(number: usize, mut command: Command, events: &Sender<(usize, Event)>) {
-    // Who takes the events outlives the workers.
-    let tell = |event| drop(events.send((number, event)));
-    tell(Event::Started);
+    // The receiver outlives the workers.
+    let send = |event| drop(events.send((number, event)));
+    send(Event::Started);
     let started = Instant::now();
-    let status = followed(&mut command, SILENCE, |line| tell(Event::Line(line)));
-    tell(Event::Ended(status, started.elapsed()));
+    let status = followed(&mut command, SILENCE, |line| send(Event::Line(line)));
+    send(Event::Ended(status, started.elapsed()));
 }
 
-/// Runs to the end, line by line of what is printed. After a silence of that length it is killed.
+/// Runs a command and calls `take` with each line of output. Kills it if it prints nothing for
+/// `silence`.
 pub fn followed(
     command: &mut Command,
     silence: Duration,
@@ -76,8 +77,8 @@ pub fn followed(
     }
 }
 
-/// The lines of a pipe. The thread that reads ends with the last process that has the other end,
-/// which may outlive the one that was started.
+/// The lines of a pipe. The reading thread ends with the last process that has the other end open,
+/// which may outlive the started one.
 fn lines_of(output: impl std::io::Read + Send + 'static) -> Receiver<String> {
     let (sender, lines) = mpsc::channel();
     std::thread::spawn(move || {
@@ -101,23 +102,23 @@ mod tests {
     }
 
     #[test]
-    fn all_commands_run_and_their_lines_are_told_apart() {
+    fn all_commands_run_and_their_lines_have_their_numbers() {
         let scripts = ["echo a; echo b; exit 3", "echo c", "kill -9 $$"];
-        let mut told = vec![Vec::new(); 3];
+        let mut lines = vec![Vec::new(); 3];
         run(scripts.map(shell).into(), 2, |number, event| {
-            told[number].push(match event {
+            lines[number].push(match event {
                 Event::Started => "started".to_owned(),
                 Event::Line(line) => line,
                 Event::Ended(status, _) => status.unwrap().to_string(),
             });
         });
-        assert_eq!(told[0], ["started", "a", "b", "exit status: 3"]);
-        assert_eq!(told[1], ["started", "c", "exit status: 0"]);
-        assert!(told[2][1].starts_with("signal: 9"), "{told:?}");
+        assert_eq!(lines[0], ["started", "a", "b", "exit status: 3"]);
+        assert_eq!(lines[1], ["started", "c", "exit status: 0"]);
+        assert!(lines[2][1].starts_with("signal: 9"), "{lines:?}");
     }
 
     #[test]
-    fn what_hangs_is_killed_and_named() {
+    fn a_hanging_program_is_killed_and_named() {
         let mut lines = Vec::new();
         let mut command = shell("echo before; exec sleep 1000");
         let error = followed(&mut command, Duration::from_millis(200), |line| lines.push(line)).unwrap_err();

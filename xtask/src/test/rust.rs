@@ -11,19 +11,19 @@ use anyhow::Result;
 use std::ffi::OsString;
 use std::time::Duration;
 
-/// Variables that tests find things by.
+/// Environment variables of tests.
 pub type Environment = Vec<(&'static str, OsString)>;
 
-/// What goes on: programs that run and those that are left.
+/// The state of the run.
 struct Run<'a> {
     progress: &'a mut Progress,
     tally: &'a mut Tally,
     programs: Vec<(Program, usize)>,
     packages: Vec<String>,
-    /// Packages that began.
-    begun: usize,
-    /// Tests of programs that are over.
-    over: usize,
+    /// Number of started packages.
+    started_packages: usize,
+    /// Number of tests of ended programs.
+    ended_tests: usize,
 }
 
 /// Builds the tests and runs them.
@@ -37,7 +37,7 @@ pub fn run(progress: &mut Progress, tally: &mut Tally, environment: &Environment
     let mut packages: Vec<String> = programs.iter().map(|(program, _)| program.package.clone()).collect();
     packages.dedup();
     let tracefs = Tracefs::probe();
-    let mut run = Run { progress, tally, programs, packages, begun: 0, over: 0 };
+    let mut run = Run { progress, tally, programs, packages, started_packages: 0, ended_tests: 0 };
     for number in 0..run.packages.len() {
         run.package(number, environment, &tracefs);
     }
@@ -50,21 +50,21 @@ impl Run<'_> {
         let name = self.packages[number].clone();
         let programs: Vec<_> =
             self.programs.iter().filter(|(program, _)| program.package == name).cloned().collect();
-        let side_by_side = programs.iter().any(|(program, _)| program.side_by_side);
-        self.begun = number + 1;
+        let parallel = programs.iter().any(|(program, _)| program.parallel);
+        self.started_packages = number + 1;
         let tests: usize = programs.iter().map(|(_, count)| count).sum();
         let state = self.state();
         self.progress.begin_quietly(&format!("{name}: {tests} tests; {state}"));
         let commands = programs.iter().map(|(program, _)| {
             let mut command = program.command();
             command.arg("--show-output").envs(environment.iter().map(|(name, value)| (name, value)));
-            if side_by_side {
+            if parallel {
                 command.arg("--test-threads=1");
             }
-            tracefs.seen_by(command)
+            tracefs.wrap(command)
         });
         let cpus = std::thread::available_parallelism().map_or(1, usize::from);
-        let workers = if side_by_side { cpus } else { 1 };
+        let workers = if parallel { cpus } else { 1 };
         let mut reports: Vec<Report> = programs.iter().map(|_| Report::default()).collect();
         queue::run(commands.collect(), workers, |at, event| {
             let (program, count) = &programs[at];
@@ -87,7 +87,7 @@ impl Run<'_> {
             }
             Event::Ended(status, time) => {
                 self.ended(program, report, status, time);
-                self.over += count;
+                self.ended_tests += count;
                 return;
             }
         }
@@ -113,15 +113,16 @@ impl Run<'_> {
         self.progress.say(&format!("FAILED {}: {why}", program.name()));
     }
 
-    /// What is done and what is left.
+    /// The progress as text.
     fn state(&self) -> String {
         let all: usize = self.programs.iter().map(|(_, count)| count).sum();
-        let (begun, packages, left) = (self.begun, self.packages.len(), all - self.over);
-        format!("package {begun} of {packages}; so far {}, {left} tests left", self.tally)
+        let (started_packages, packages, left) =
+            (self.started_packages, self.packages.len(), all - self.ended_tests);
+        format!("package {started_packages} of {packages}; so far {}, {left} tests left", self.tally)
     }
 }
 
-/// Examples in comments, which are tests of their own.
+/// Runs the doc tests.
 fn doc(progress: &mut Progress, tally: &mut Tally, environment: &Environment) -> Result<()> {
     let mut cargo = process::cargo(&["test", "--workspace", "--doc", "--no-fail-fast", "--"]);
     cargo.arg("--show-output").envs(environment.iter().map(|(name, value)| (name, value)));

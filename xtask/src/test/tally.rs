@@ -1,11 +1,11 @@
-//! What passed, failed and was skipped, and whether a kind was skipped that must not be.
+//! Counts passed, failed and skipped tests, and checks required kinds.
 
 use super::options::Required;
 use numakit_skips::{KINDS, Skip};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-/// Results so far. Each test counts once: one that leaves something out and goes on has passed.
+/// Results so far. Each test counts once: one that skips a part has passed.
 #[derive(Debug, Default)]
 pub struct Tally {
     pub passed: usize,
@@ -23,16 +23,14 @@ struct Count {
 }
 
 impl Tally {
-    /// Notes a line of a skip; the tests themselves are counted by whoever knows them. Returns whether
-    /// the line is a new one.
+    /// Counts a skip by kind; the caller counts the test. Returns whether the line is a new one.
     pub fn skip(&mut self, skip: Skip<'_>, line: &str) -> bool {
         let count = self.kinds.entry(skip.kind.to_owned()).or_default();
         *if skip.in_part { &mut count.parts } else { &mut count.tests } += 1;
         self.lines.insert(line.to_owned())
     }
 
-    /// Kinds that were skipped although they are required, and kinds that the table does not have: each
-    /// is a failure.
+    /// Counts as failures required kinds that were skipped, and kinds that the table does not have.
     pub fn require(&mut self, required: &Required) -> Vec<String> {
         let unknown = self.kinds.keys().filter(|name| numakit_skips::kind(name).is_none());
         let mut failures: Vec<String> =
@@ -99,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn a_kind_that_nobody_declared_fails_the_run() {
+    fn an_undeclared_kind_fails_the_run() {
         let mut tally = skipped(&["skipped (gest): a"]);
         assert_eq!(tally.require(&Required::default()).len(), 1);
         assert_eq!(tally.to_string(), "0 passed, 1 failed, 0 skipped");

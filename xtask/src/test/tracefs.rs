@@ -1,4 +1,4 @@
-//! The kernel's tracepoints for the tests that count them.
+//! Mounts tracefs for tests that count tracepoints.
 
 use crate::install;
 use std::path::Path;
@@ -6,23 +6,23 @@ use std::process::{Command, Stdio};
 
 const TRACEFS: &str = "/sys/kernel/tracing";
 
-/// Whether commands get tracefs in a mount namespace of their own, so that nothing stays behind.
-/// Where that is not possible, and where it is mounted already, tests find what is there.
+/// Whether commands get tracefs in their own mount namespace, so that nothing stays mounted. If that
+/// is impossible or it is mounted already, commands run normally.
 #[derive(Debug, Clone, Copy)]
 pub struct Tracefs {
     mount: bool,
 }
 
 impl Tracefs {
-    /// Looks what this machine allows.
+    /// Checks whether this machine allows it.
     pub fn probe() -> Self {
         let mounted = Path::new(TRACEFS).join("events").exists();
         let mountable = || inside("true").stderr(Stdio::null()).status().is_ok_and(|s| s.success());
         Self { mount: !mounted && install::is_root() && mountable() }
     }
 
-    /// The command, with tracefs if it can have it.
-    pub fn seen_by(self, command: Command) -> Command {
+    /// The command, with tracefs if possible.
+    pub fn wrap(self, command: Command) -> Command {
         if !self.mount {
             return command;
         }

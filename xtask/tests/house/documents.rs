@@ -42,7 +42,7 @@ fn the_tree_in_the_readme_is_the_real_one() {
     }
 }
 
-/// Words that follow `numa ` where a command is quoted.
+/// Words after `numa ` in quoted commands.
 fn verbs_named_in(text: &str) -> BTreeSet<&str> {
     let quoted = text.match_indices("numa ").filter(|(at, _)| {
         let before = &text[..*at];
@@ -98,7 +98,7 @@ fn every_document_is_in_the_index() {
 }
 
 #[test]
-fn links_lead_somewhere() {
+fn links_work() {
     for path in files(&["md"]) {
         let folder = root().join(&path).parent().unwrap().to_owned();
         for link in read(&path).split("](").skip(1).filter_map(|rest| rest.split(')').next()) {

@@ -1,9 +1,9 @@
-//! Errors of libraries have types: what is only a text can be shown, but not told apart.
+//! Errors of libraries have types: a text can be shown, but callers cannot distinguish errors.
 
 use super::{files, read};
 use std::path::Path;
 
-/// Types of errors that are only a text.
+/// Types of errors that are texts.
 const TEXTS: [&str; 3] = ["String", "&str", "&'static str"];
 
 #[test]
@@ -16,7 +16,7 @@ fn no_library_has_a_text_for_an_error() {
 }
 
 #[test]
-fn the_rule_sees_what_it_forbids() {
+fn the_rule_finds_what_it_forbids() {
     let lines = |text: &str| texts(text).collect::<Vec<usize>>();
     assert_eq!(lines("fn a() -> Result<(), String> {"), [1]);
     assert_eq!(lines("\nfn a() -> io::Result<Result<Vec<(u8, u8)>, &'static str>> {"), [2]);
@@ -39,7 +39,7 @@ fn code(text: &str) -> &str {
     text.split("#[cfg(test)]\nmod tests {").next().unwrap_or_default()
 }
 
-/// The lines where a `Result` begins that has a text for an error.
+/// The lines with the start of a `Result` whose error is a text.
 fn texts(text: &str) -> impl Iterator<Item = usize> + '_ {
     const RESULT: &str = "Result<";
     let begins = text.match_indices(RESULT).map(|(at, _)| at);
@@ -50,13 +50,13 @@ fn texts(text: &str) -> impl Iterator<Item = usize> + '_ {
     begins.filter(is_text).map(|at| text[..at].matches('\n').count() + 1)
 }
 
-/// What stands behind the first comma of the arguments that begin here, up to their end.
+/// The second of the type arguments that start here.
 fn second_argument(text: &str) -> Option<&str> {
     let (mut depth, mut comma) = (0, None);
     for (at, c) in text.char_indices() {
         match c {
             '<' | '(' | '[' => depth += 1,
-            // An arrow closes nothing.
+            // An arrow is not a closing bracket.
             '>' if text[..at].ends_with('-') => {}
             '>' if depth == 0 => return Some(text[comma? + 1..at].trim().trim_end_matches(',').trim_end()),
             '>' | ')' | ']' => depth -= 1,

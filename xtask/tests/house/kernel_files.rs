@@ -4,32 +4,32 @@ use crate::{files, read};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-/// Sources that open files of /proc or /sys past `SysRoot`, and why.
-const PAST_ROOT: [(&str, &str); 3] = [
+/// Sources that open files of /proc or /sys without `SysRoot`, and why.
+const WITHOUT_ROOT: [(&str, &str); 3] = [
     ("crates/sys/src/file.rs", "/proc/self/fd/N names an open file for a system call"),
     ("crates/sys/src/pages.rs", "is the kernel behind the trait Pages; a capture has no pages"),
-    ("crates/registry/src/isolate.rs", "makes, writes and removes control groups, which SysRoot cannot"),
+    ("crates/registry/src/isolate.rs", "creates, writes and removes control groups, which SysRoot cannot"),
 ];
 
 /// Sources that name files of processes and threads or the load, and why.
-const OF_PROCESSES: [(&str, &str); 7] = [
+const OF_PROCESSES: [(&str, &str); 8] = [
     ("crates/sys/src/proc.rs", "is the module of readers"),
     ("crates/sys/src/proc/machine.rs", "is part of it"),
     ("crates/sys/src/file.rs", "/proc/self/fd/N names an open file for a system call"),
     ("crates/sys/src/pages.rs", "is the kernel behind the trait Pages; a capture has no pages"),
     ("crates/topology/src/cpuset.rs", "its Reader notes what a capture lacks; the parsers are those of sys"),
     ("crates/topology/src/limits.rs", "its Reader notes what a capture lacks; the parsers are those of sys"),
-    ("crates/topology/src/capture.rs", "names what a capture holds and opens nothing"),
+    ("crates/topology/src/capture.rs", "names files of captures and opens none"),
 ];
 
-/// What opens a file without a root.
+/// Calls that open a file without a root.
 const OPENERS: [&str; 5] = ["fs::", "File::open", "File::options", "Path::new(\"/proc", "Path::new(\"/sys"];
-/// How paths of processes and of the load begin.
+/// Prefixes of paths of processes and of the load.
 const PROCESSES: [&str; 3] = ["/proc/{", "/proc/self", "/proc/loadavg"];
-/// What puts a file into a tree in memory.
+/// Calls that add a file to a tree in memory.
 const MAKERS: [&str; 4] = ["put(", ".file(", ".failing(", ".symlink("];
 
-/// The paths below /proc and /sys in a source, without those that are put into a tree in memory.
+/// The paths below /proc and /sys in a source, without those of trees in memory.
 fn paths(code: &str) -> Vec<&str> {
     let mut found = Vec::new();
     for line in code.lines().filter(|line| !line.trim_start().starts_with("//")) {
@@ -53,7 +53,7 @@ fn code(text: &str) -> &str {
     text.split("#[cfg(test)]\nmod tests {").next().unwrap_or_default()
 }
 
-fn reads_past_the_root(text: &str) -> bool {
+fn reads_without_root(text: &str) -> bool {
     let code = code(text);
     // Not the end of a longer name, as in `tracefs::`.
     let is_whole = |at: usize| !code[..at].ends_with(|c: char| c.is_ascii_alphanumeric() || c == '_');
@@ -65,8 +65,8 @@ fn names_processes(text: &str) -> bool {
     paths(code(text)).iter().any(|path| PROCESSES.iter().any(|start| path.starts_with(start)))
 }
 
-/// The sources of all crates but the modules that exist in tests only, and those that write made-up
-/// machines into folders.
+/// The sources of all crates except modules of tests, and those that write simulated machines into
+/// folders.
 fn sources() -> Vec<(PathBuf, String)> {
     let mut sources: Vec<(PathBuf, String)> = files(&["rs"])
         .into_iter()
@@ -102,8 +102,8 @@ fn allowed(list: &[(&str, &str)]) -> BTreeSet<PathBuf> {
 
 #[test]
 fn proc_and_sys_are_read_through_a_root() {
-    let found = found(reads_past_the_root);
-    assert_eq!(found, allowed(&PAST_ROOT), "read through SysRoot, or write the reason into PAST_ROOT");
+    let found = found(reads_without_root);
+    assert_eq!(found, allowed(&WITHOUT_ROOT), "read through SysRoot, or write the reason into WITHOUT_ROOT");
 }
 
 #[test]
@@ -113,10 +113,10 @@ fn files_of_processes_are_read_by_one_module() {
 }
 
 #[test]
-fn what_breaks_the_rules_is_found() {
-    assert!(reads_past_the_root("std::fs::read_to_string(\"/proc/stat\")"));
-    assert!(reads_past_the_root("const A: &str = \"/sys/x\";\nlet f = File::open(A);"));
-    assert!(reads_past_the_root("Path::new(\"/proc\").join(pid).exists()"));
+fn violations_are_found() {
+    assert!(reads_without_root("std::fs::read_to_string(\"/proc/stat\")"));
+    assert!(reads_without_root("const A: &str = \"/sys/x\";\nlet f = File::open(A);"));
+    assert!(reads_without_root("Path::new(\"/proc\").join(pid).exists()"));
     assert!(names_processes("root.text(&format!(\"/proc/{pid}/stat\"))"));
     assert!(names_processes("const LOAD: &str = \"/proc/loadavg\";"));
     for fine in [
@@ -127,6 +127,6 @@ fn what_breaks_the_rules_is_found() {
         "tree.file(&format!(\"/proc/{pid}/stat\"), fs::read(path))",
         "#[cfg(test)]\nmod tests {\nfs::read(\"/proc/self/stat\")",
     ] {
-        assert!(!reads_past_the_root(fine) && !names_processes(fine), "{fine}");
+        assert!(!reads_without_root(fine) && !names_processes(fine), "{fine}");
     }
 }

@@ -37,7 +37,7 @@ fn dependencies() -> Uses {
         if !manifest.starts_with(root().join("crates").to_str().unwrap()) {
             continue;
         }
-        // It is no layer: crates use it in their tests only, so no row of the table allows it.
+        // It is not a layer: only tests use it, so no row of the table allows it.
         if role == "testing" {
             continue;
         }
@@ -78,7 +78,7 @@ fn crates_use_exactly_what_the_table_allows() {
     }
 }
 
-/// Where a crate depends on it in its own right, its tools for tests are in the program.
+/// If a crate depended on it outside of tests, its test tools would be in the program.
 #[test]
 fn only_tests_use_the_crate_for_tests() {
     let users: Vec<_> = dependencies().into_iter().filter(|(_, d)| d.contains("numakit-testing")).collect();

@@ -14,7 +14,7 @@ fn sources_of_crates() -> Vec<std::path::PathBuf> {
 
 /// The workspace forbids unsafe code; only crates/sys opts out.
 #[test]
-fn every_package_but_sys_takes_the_lints_of_the_workspace() {
+fn every_package_except_sys_has_the_lints_of_the_workspace() {
     assert!(read("Cargo.toml").contains("unsafe_code = \"forbid\""));
     for path in files(&["toml"]).iter().filter(|p| p.ends_with("Cargo.toml")) {
         let manifest = read(path);
@@ -37,20 +37,19 @@ fn files_are_short() {
     }
 }
 
-/// Lines that somebody wrote: tables that are made from the code, which end with
-/// `<!-- end -->`, are left out.
+/// Number of lines without generated tables, which end with `<!-- end -->`.
 fn written_lines(text: &str) -> usize {
-    let mut made = false;
+    let mut generated = false;
     let written = text.lines().filter(|line| {
-        made = (made || line.starts_with("<!-- ")) && *line != "<!-- end -->";
-        !made
+        generated = (generated || line.starts_with("<!-- ")) && *line != "<!-- end -->";
+        !generated
     });
     let all = text.lines().count();
     if text.contains("<!-- end -->") { written.count() } else { all }
 }
 
 #[test]
-fn files_are_named_for_what_they_hold() {
+fn files_are_named_after_their_content() {
     for path in files(&["rs", "c", "h", "py", "ts"]) {
         let vague = path
             .iter()
@@ -62,7 +61,7 @@ fn files_are_named_for_what_they_hold() {
 
 /// Exit codes are returned from main, so that files are closed and buffers written.
 #[test]
-fn nothing_exits_but_main() {
+fn only_main_exits() {
     for path in sources_of_crates() {
         if !path.ends_with("src/main.rs") {
             assert!(!read(&path).contains("process::exit("), "{} ends the process", path.display());
@@ -70,12 +69,12 @@ fn nothing_exits_but_main() {
     }
 }
 
-/// `cargo xtask test --require` works on the kinds, so each skip names one that is declared.
+/// `cargo xtask test --require` needs the kinds, so each skip names a declared one.
 #[test]
-fn what_is_skipped_has_a_kind() {
+fn skips_have_a_kind() {
     let mut sources = files(&["rs", "c", "ts"]);
     sources.push("native/test/check".into());
-    // The declaration, and the readers of such lines.
+    // The declaration, and the parsers of such lines.
     sources.retain(|path| !path.starts_with("tests/skips") && !path.starts_with("xtask"));
     for path in sources {
         let text = read(&path);

@@ -1,9 +1,9 @@
-//! One name for one thing: names of public types.
+//! Names of public types are unique.
 
 use crate::{between, files, read};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Names that two crates may share, and why.
+/// Exceptions, with their reasons.
 const SHARED: [(&str, &str); 0] = [];
 
 const WORDS: [&str; 4] = ["struct ", "enum ", "trait ", "type "];
@@ -17,13 +17,12 @@ fn types(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// An associated type of a trait is declared without `pub`, and everything else that follows these
-/// words begins with a capital.
+/// Everything after these words except an associated type starts with a capital.
 fn starts_a_type(name: &str) -> bool {
     name.starts_with(|c: char| c.is_ascii_uppercase())
 }
 
-/// Where each public type of the libraries is declared.
+/// The files that declare each public type of the libraries.
 fn declared() -> BTreeMap<String, BTreeSet<String>> {
     let mut found: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     for path in files(&["rs"]) {

@@ -1,26 +1,26 @@
-//! A root that holds a shell, its libraries, and what a test puts there.
+//! A root directory with a shell, its libraries, and files of a test.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Makes /proc, /sys and /dev of this machine seen in the root, and goes there. All of it ends with the
-/// program: the mounts are in a namespace of its own.
+/// Mounts /proc, /sys and /dev in the root, in a separate namespace that ends with the program, and
+/// changes to it.
 const ENTER: &str = "for name in proc sys dev; do mount --rbind /$name \"$0/$name\" || exit 125; done; \
                      exec chroot \"$0\" \"$@\"";
 
 pub struct Root(PathBuf);
 
 impl Root {
-    /// With a shell; none, after a line that says why, where this user may not change roots.
+    /// With a shell; `None`, and a message, if this user may not change roots.
     pub fn new(name: &str) -> Option<Self> {
         let root = Self::empty(name)?;
         root.take_program(Path::new("/bin/sh"));
         Some(root)
     }
 
-    /// Without any file.
+    /// An empty root.
     pub fn empty(name: &str) -> Option<Self> {
         let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("root-{name}"));
         let _ = fs::remove_dir_all(&path);
@@ -41,7 +41,7 @@ impl Root {
         self.0.join(inside.strip_prefix("/").unwrap_or(inside))
     }
 
-    /// A program of this machine, run as root of a namespace that owns this folder.
+    /// A program of this machine, run as root of a user namespace.
     pub fn as_root(&self, program: &str) -> Command {
         let mut command = Command::new("unshare");
         command.args(["--map-root-user", "--mount", program]);
@@ -49,7 +49,7 @@ impl Root {
         command
     }
 
-    /// A program of the root.
+    /// A program in the root.
     pub fn program(&self, program: &str, words: &[&str]) -> Command {
         let mut command = self.as_root("sh");
         command.args(["-c", ENTER]).arg(&self.0).arg(program).args(words);
@@ -57,12 +57,12 @@ impl Root {
         command
     }
 
-    /// A line of the root's shell.
+    /// A line for the root's shell.
     pub fn command(&self, line: &str) -> Command {
         self.program("/bin/sh", &["-c", line])
     }
 
-    /// Runs a line of the root's shell; gives what it printed.
+    /// Runs a line in the root's shell and returns its output.
     pub fn sh(&self, line: &str) -> String {
         let output = self.command(line).output().unwrap();
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
@@ -70,7 +70,7 @@ impl Root {
         text(&output.stdout)
     }
 
-    /// Copies a program of this machine and the libraries that it needs.
+    /// Copies a program of this machine and its libraries.
     fn take_program(&self, program: &Path) {
         let ldd = Command::new("ldd").arg(program).output().unwrap();
         let text = String::from_utf8(ldd.stdout).unwrap();
@@ -82,7 +82,7 @@ impl Root {
         fs::set_permissions(self.path("tmp"), fs::Permissions::from_mode(0o1777)).unwrap();
     }
 
-    /// Tells dpkg that a package is installed, whose files were copied.
+    /// Registers a package whose files were copied with dpkg.
     pub fn know(&self, package: &str, version: &str) {
         let folder = self.path("var/lib/dpkg");
         for name in ["info", "updates", "triggers"] {

@@ -41,7 +41,7 @@ impl DoctorArgs {
             checkup::check(&Probe::new(&Scene::new(&root, &topology)), &topology, process.as_ref());
         findings.push(web_page());
         if root.is_host() {
-            findings.extend(placing());
+            findings.extend(placement());
         }
         let permissions = root.is_host().then(Permissions::own);
         if permissions.is_some_and(|permissions| permissions.surroundings.runtime.is_container()) {
@@ -63,11 +63,11 @@ impl DoctorArgs {
     }
 }
 
-/// Whether 'numa live' has something to show.
+/// Whether this program contains the page of 'numa live'.
 fn web_page() -> Finding {
     const ABOUT: &str = "web page";
     match page::files() {
-        Ok(_) => Finding::ok(ABOUT, "part of this program"),
+        Ok(_) => Finding::ok(ABOUT, "embedded in this program"),
         Err(missing) => {
             let seen = format!("built without it: {}", missing.reason);
             Finding::note(ABOUT, seen, Fix::Step(missing.fix.to_owned()))
@@ -75,23 +75,22 @@ fn web_page() -> Finding {
     }
 }
 
-/// What 'numa run' needs: a registry of cores, and a library that programs load; and for
-/// --isolate, a control group.
-fn placing() -> [Finding; 3] {
+/// The requirements of 'numa run': the registry, the library that programs load, and for --isolate a control group.
+fn placement() -> [Finding; 3] {
     let (registry, library) = ("registry of cores", "library for programs");
     let group = "control group for 'numa run --isolate'";
     [
-        match numakit_registry::look() {
-            Ok(seen) => Finding::ok(registry, holders(seen.holdings.len())),
+        match numakit_registry::inspect() {
+            Ok(view) => Finding::ok(registry, holders(view.holdings.len())),
             Err(error) => Finding::lacking(registry, error.problem, error.fix),
         },
-        match numakit_preload::lay_down() {
+        match numakit_preload::extract() {
             Ok(path) => Finding::ok(library, path.display().to_string()),
             Err(error) => Finding::lacking(library, error.problem(), Fix::Step(error.fix().to_owned())),
         },
-        match isolate::possible() {
-            Ok(seen) => Finding::ok(group, seen),
-            // Everything else works without.
+        match isolate::check() {
+            Ok(text) => Finding::ok(group, text),
+            // Only --isolate needs it.
             Err(error) => Finding::note(group, error.to_string(), error.fix()),
         },
     ]

@@ -7,7 +7,7 @@ use crate::page::{self, ServeArgs};
 use anyhow::Context;
 use clap::Args;
 use numakit_sensors::Selection;
-use numakit_server::{Orders, keeper};
+use numakit_server::{ControlSender, ingest};
 use numakit_session::Folder;
 use numakit_sys::{SysRoot, signal};
 use std::ffi::OsString;
@@ -55,24 +55,25 @@ impl LiveArgs {
         let host = page::host_name(&SysRoot::host())?;
         let listener = self.serve.listener(&host)?;
         let prepared = self.observe.prepare(global, self.interval, &Selection::default(), &self.command)?;
-        let ring = Arc::new(keeper::ring(&prepared.setup.header)?);
+        let ring = Arc::new(ingest::ring(&prepared.setup.header)?);
         let (mut session, waker) = prepared.open()?;
         session.record_below(folder);
         // A client that disconnects during a write does not end the server.
         signal::ignore_broken_pipe();
         let launcher = self.serve.announce(&listener.urls(), &host)?;
         let (header, cpus) = (prepared.setup.header, prepared.settings.cpus.clone());
-        let orders: Orders = Box::new(move |order, answer| waker.order(order, answer));
-        let server = listener.start(Some(orders), Arc::clone(&formulas), self.serve.history, cpus.clone())?;
-        let keeper = server.follow(&header, &formulas, Arc::clone(&ring), cpus)?;
+        let control: ControlSender = Box::new(move |order, answer| waker.order(order, answer));
+        let server =
+            listener.start(Some(control), Arc::clone(&formulas), self.serve.history, cpus.clone())?;
+        let ingest = server.follow(&header, &formulas, Arc::clone(&ring), cpus)?;
         session.start(prepared.setup.sensors, prepared.settings, Some(ring))?;
         let session = match observe::spawn(session, &self.command, prepared.target.as_ref()) {
             Ok(session) => session,
             Err(code) => return Ok(code),
         };
-        let ended = session.run(LOOK, |status| server.hub().status(status))?;
+        let ended = session.run(LOOK, |status| server.hub().set_status(status))?;
         // The last rows arrive before clients receive the end.
-        let _ = keeper.join();
+        let _ = ingest.join();
         drop((server, launcher));
         Ok(observe::exit_code(&ended))
     }

@@ -2,11 +2,11 @@
 
 use super::topo::{machine as machine_of, write_drawing};
 use crate::GlobalArgs;
-use crate::place::PlacementArgs;
+use crate::placement::PlacementArgs;
 use anyhow::{Context, anyhow};
 use clap::Args;
-use numakit_launch::{Checked, CoreSelector, check};
-use numakit_model::{Plan as Placed, Topology};
+use numakit_launch::{CheckReport, CoreSelector, check};
+use numakit_model::{Plan, Topology};
 use numakit_placement::launchers::{self, LAUNCHERS, LauncherOptions};
 use numakit_placement::{PlacementRequest, Taken, explained};
 use numakit_sys::SysRoot;
@@ -67,7 +67,7 @@ pub struct PlanArgs {
 }
 
 impl PlanArgs {
-    /// Plans and shows.
+    /// Prints the plan.
     pub fn run(self, global: &GlobalArgs) -> anyhow::Result<ExitCode> {
         // A wrong name is reported before a plan that takes long or fails.
         if let Some(name) = &self.launcher {
@@ -81,7 +81,7 @@ impl PlanArgs {
         let (plan, reasons) = match self.synthetic {
             Some(_) => explained(&topology, &request, &Taken::default())?,
             None => {
-                let now = CoreSelector::now(&global.root()?, &topology, &request)?;
+                let now = CoreSelector::select_now(&global.root()?, &topology, &request)?;
                 (now.plan, now.reasons)
             }
         };
@@ -109,7 +109,7 @@ impl PlanArgs {
         &self,
         name: &str,
         topology: &Topology,
-        plan: &Placed,
+        plan: &Plan,
         here: Option<String>,
     ) -> anyhow::Result<ExitCode> {
         let options = LauncherOptions { host: self.host.clone().or(here), command: self.command.clone() };
@@ -133,8 +133,9 @@ fn show_check(
     request: &PlacementRequest,
     pid: u32,
 ) -> anyhow::Result<ExitCode> {
-    let Checked { threads, of_run, differences } = check(root, topology, request, pid).context("--check")?;
-    print(comparison(pid, threads, of_run, &differences))?;
+    let CheckReport { threads, has_run_plan, differences } =
+        check(root, topology, request, pid).context("--check")?;
+    print(comparison(pid, threads, has_run_plan, &differences))?;
     Ok(ExitCode::from(u8::from(!differences.is_empty())))
 }
 

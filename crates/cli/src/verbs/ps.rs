@@ -40,7 +40,7 @@ pub struct PsArgs {
 const CLEAR: &str = "\x1b[H\x1b[2J";
 
 impl PsArgs {
-    /// Shows.
+    /// Prints the holders.
     pub fn run(self, global: &GlobalArgs) -> anyhow::Result<ExitCode> {
         let root = global.root()?;
         global.only_here("the registry is on that machine; run 'numa ps' there")?;
@@ -60,8 +60,8 @@ impl PsArgs {
     }
 
     fn text(&self, topology: &Topology) -> anyhow::Result<String> {
-        let seen = numakit_registry::look()?;
-        let holders = Holders { holdings: &seen.holdings, topology, now: clock::utc() };
+        let view = numakit_registry::inspect()?;
+        let holders = Holders { holdings: &view.holdings, topology, now: clock::utc() };
         Ok(if self.json { format!("{}\n", holders.json()) } else { holders.table() })
     }
 }

@@ -1,15 +1,15 @@
 //! `numa run`.
 
 use crate::GlobalArgs;
-use crate::place::PlacementArgs;
+use crate::placement::PlacementArgs;
 use crate::registry::RegistryArgs;
 use anyhow::{Context, bail};
 use clap::{Args, ValueEnum};
+use numakit_launch::blacklist::Blacklists;
 use numakit_launch::options::{self, few_huge_pages};
-use numakit_launch::sufferers::Lists;
 use numakit_launch::{
-    BeginError, CoreSelector, ExplainedPlan, Isolated, LaunchRequest, Obstacle, PreparedLaunch, Program,
-    RunOptions, Wait,
+    CoreSelector, ExplainedPlan, Isolation, LaunchRequest, Obstacle, PreparedLaunch, Program, RunOptions,
+    StartError, Wait,
 };
 use numakit_model::Topology;
 use numakit_placement::{CorePolicy, PlacementRequest};
@@ -26,7 +26,7 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 
-/// Percent of a CPU: CPUs on which an unregistered program uses as much are avoided.
+/// CPUs are avoided that unregistered programs use for this percentage of the time.
 const BUSY: &str = "50";
 
 /// Run a program on free cores, one thread per core, with node-local memory
@@ -161,7 +161,7 @@ impl RunArgs {
         }
         let request = self.place.request().for_program(|name| std::env::var(name).ok());
         if let Some(pid) = self.pid {
-            return self.replace(&root, &request, pid);
+            return self.rebind(&root, &request, pid);
         }
         let Some(name) = self.command.first() else {
             bail!("no program given; name one, as in 'numa run -c 4 -- ./app', or a process with --pid");
@@ -195,10 +195,10 @@ impl RunArgs {
         }
         let (program, library) = program.clone().with_library()?;
         let mut topology = topology(root, request)?;
-        if topology.allowed != topology.online && numakit_registry::isolate::sweep() {
+        if topology.allowed != topology.online && numakit_registry::isolate::remove_abandoned() {
             topology = self::topology(root, request)?;
         }
-        let wish = LaunchRequest {
+        let request = LaunchRequest {
             root,
             topology: &topology,
             words: &self.command,
@@ -209,22 +209,22 @@ impl RunArgs {
             busy: self.busy,
             wait: match self.wait {
                 None => Wait::No,
-                Some(None) => Wait::Forever,
-                Some(Some(time)) => Wait::Upto(time),
+                Some(None) => Wait::Indefinitely,
+                Some(Some(time)) => Wait::UpTo(time),
             },
             isolate: self.isolate,
         };
         if self.dry_run {
-            let ready = wish.only_plan()?;
-            self.tell(&ready);
-            print(ready.launch.shell())?;
+            let launch = request.dry_run()?;
+            self.explain(&launch);
+            print(launch.command.shell())?;
             return Ok(ExitCode::SUCCESS);
         }
-        let ready = wish.take()?;
-        self.tell(&ready);
-        match ready.run() {
-            Ok(ending) => Ok(ExitCode::from(ending.imitate())),
-            Err(BeginError::Program(error)) => Ok(not_started(program.file.as_os_str(), &error)),
+        let launch = request.prepare()?;
+        self.explain(&launch);
+        match launch.run() {
+            Ok(ending) => Ok(ExitCode::from(ending.mirror())),
+            Err(StartError::Program(error)) => Ok(not_started(program.file.as_os_str(), &error)),
             Err(error) => Err(error.into()),
         }
     }
@@ -235,7 +235,7 @@ impl RunArgs {
             Some(Thp::Madvise) => Some(HugePages::Advised),
             Some(Thp::Off) => Some(HugePages::Off),
             None if self.with.no_thp => Some(HugePages::Off),
-            None => suffers(&program.file).then_some(HugePages::Off),
+            None => is_blacklisted(&program.file).then_some(HugePages::Off),
         };
         Ok(RunOptions {
             huge_pages,
@@ -244,77 +244,71 @@ impl RunArgs {
             timer_slack: self.with.slack,
             memory_try: self.with.memory_try,
             shared: self.share,
-            alone: self.with.no_inherit,
-            main_is_free: self.with.no_bind_main,
+            no_inherit: self.with.no_inherit,
+            no_bind_main: self.with.no_bind_main,
             verbose: self.verbose,
         })
     }
 
-    /// Prints what is known before the program starts.
-    fn tell(&self, ready: &PreparedLaunch) {
-        self.reasons(&ready.outcome);
+    /// Prints warnings and explanations before the program starts.
+    fn explain(&self, launch: &PreparedLaunch) {
+        self.explain_plan(&launch.plan);
         if self.verbose {
-            ready.launch.told.iter().for_each(note);
-            ready.launch.changes.iter().for_each(note);
+            launch.command.messages.iter().for_each(note);
+            launch.command.changes.iter().for_each(note);
         }
-        match &ready.isolated {
-            Some(Isolated::Shared(why)) => {
+        match &launch.isolation {
+            Some(Isolation::Shared(why)) => {
                 note(format_args!("--isolate: {why}; the cores are reserved without a partition"))
             }
-            Some(Isolated::Alone(words)) if self.verbose => note(words),
+            Some(Isolation::Partition(text)) if self.verbose => note(text),
             _ => {}
         }
-        ready.launch.note.iter().for_each(note);
-        if self.sees_no_others(ready) {
+        launch.command.note.iter().for_each(note);
+        if self.cannot_see_others(launch) {
             note(
-                "programs in other containers cannot be seen and may use the same cores; mount a folder into \
+                "programs in other containers are not visible and may use the same cores; mount a folder into \
                  all of them and name it with --registry DIR",
             );
         }
     }
 
-    /// Whether the cores were chosen from more CPUs than needed, without a view of other containers.
-    fn sees_no_others(&self, ready: &PreparedLaunch) -> bool {
+    /// Whether the cores were selected from more CPUs than needed, without a view of other containers.
+    fn cannot_see_others(&self, launch: &PreparedLaunch) -> bool {
         let is_contained = || Permissions::own().surroundings.runtime.is_container();
-        let has_choice = || affinity().is_ok_and(|mask| mask != ready.outcome.plan.cpus());
-        !self.share && numakit_registry::place::named().is_none() && is_contained() && has_choice()
+        let has_choice = || affinity().is_ok_and(|mask| mask != launch.plan.plan.cpus());
+        !self.share && numakit_registry::location::named().is_none() && is_contained() && has_choice()
     }
 
-    fn reasons(&self, outcome: &ExplainedPlan) {
-        outcome.plan.warnings.iter().for_each(|warning| note(format_args!("warning: {warning}")));
+    fn explain_plan(&self, plan: &ExplainedPlan) {
+        plan.plan.warnings.iter().for_each(|warning| note(format_args!("warning: {warning}")));
         if self.explain {
-            say(numakit_terminal::plan::explanation(&outcome.plan, &outcome.reasons));
+            say(numakit_terminal::plan::explanation(&plan.plan, &plan.reasons));
         }
     }
 
-    fn replace(&self, root: &SysRoot, request: &PlacementRequest, pid: u32) -> anyhow::Result<ExitCode> {
+    fn rebind(&self, root: &SysRoot, request: &PlacementRequest, pid: u32) -> anyhow::Result<ExitCode> {
         let topology = topology(root, request)?;
         let before = by_node(root, &topology, pid);
-        let choice = CoreSelector::new(root, &topology, request);
-        let (outcome, replaced) = numakit_launch::replace::choose(root, pid, &choice, self.share)?;
-        self.reasons(&outcome);
+        let selector = CoreSelector::new(root, &topology, request);
+        let (plan, report) = numakit_launch::rebind::select_and_bind(root, pid, &selector, self.share)?;
+        self.explain_plan(&plan);
         let after = by_node(root, &topology, pid);
-        print(numakit_terminal::replaced::report(
-            pid,
-            &outcome.plan,
-            &replaced,
-            before.as_ref(),
-            after.as_ref(),
-        ))?;
-        Ok(ExitCode::from(u8::from(!replaced.failures.is_empty())))
+        print(numakit_terminal::rebind::report(pid, &plan.plan, &report, before.as_ref(), after.as_ref()))?;
+        Ok(ExitCode::from(u8::from(!report.failures.is_empty())))
     }
 }
 
 fn topology(root: &SysRoot, request: &PlacementRequest) -> anyhow::Result<Topology> {
     let devices = matches!(request.policy, CorePolicy::Near(_));
-    numakit_topology::read_places(root, devices).context("cannot read the topology")
+    numakit_topology::read_for_placement(root, devices).context("cannot read the topology")
 }
 
-/// Whether a list of the user or of the machine disables huge pages for a program.
-fn suffers(program: &Path) -> bool {
-    let lists = Lists::usual(std::env::var_os("XDG_CONFIG_HOME"), std::env::var_os("HOME"));
+/// Whether a blacklist of the user or of the machine disables huge pages for a program.
+fn is_blacklisted(program: &Path) -> bool {
+    let lists = Blacklists::of_this_user(std::env::var_os("XDG_CONFIG_HOME"), std::env::var_os("HOME"));
     let found = lists.find(program);
-    found.unread.iter().for_each(|problem| note(format_args!("warning: {problem}")));
+    found.warnings.iter().for_each(|problem| note(format_args!("warning: {problem}")));
     if let Some(found) = &found.line {
         let list = found.list.display();
         note(format_args!("no huge pages, because {list} lists '{}'; --thp on overrides this", found.line));
@@ -322,7 +316,7 @@ fn suffers(program: &Path) -> bool {
     found.line.is_some()
 }
 
-/// What a shell says and gives.
+/// The message and exit status of a shell.
 fn not_started(name: &std::ffi::OsStr, error: &std::io::Error) -> ExitCode {
     note(format_args!("{}: {error}", name.display()));
     ExitCode::from(start_failure_status(error))

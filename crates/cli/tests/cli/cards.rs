@@ -51,7 +51,7 @@ fn cards_in_files_are_listed_watched_and_recorded() {
 }
 
 #[test]
-fn without_cards_the_reason_is_told() {
+fn without_cards_the_reason_is_printed() {
     let folder = Folder::new("nocards");
     if folder.run("doctor").out.contains("ok       numaconnect2: ") {
         numakit_skips::MACHINE.skip("this machine has interconnect cards");
@@ -64,7 +64,7 @@ fn without_cards_the_reason_is_told() {
         Done::of(command.args(line.split(' ')).current_dir(&folder.0).output().unwrap())
     };
     numascope("-events n2CachelinesRecv stat true")
-        .says(2, "event 'n2CachelinesRecv' is not to be had here: counters of NumaConnect2 cards");
+        .says(2, "event 'n2CachelinesRecv' is unavailable here: counters of NumaConnect2 cards");
     numascope("-events n2Cachelines* stat true").says(2, "NumaConnect2 cards");
     let doctor = folder.run("doctor").out;
     assert!(doctor.contains("numaconnect2: counters of NumaConnect2 cards"), "{doctor}");

@@ -2,7 +2,7 @@ use crate::runner::Folder;
 use numakit_testing::until;
 
 #[test]
-fn orders_come_through_the_fifo_and_the_socket() {
+fn commands_arrive_through_the_fifo_and_the_socket() {
     let folder = Folder::new("orders");
     let started = folder.start("record -i 10ms -e pgfault -o a.arrows");
     started.echo("label from the shell\n");
@@ -22,7 +22,7 @@ fn orders_come_through_the_fifo_and_the_socket() {
 }
 
 #[test]
-fn a_sensor_is_switched_off_and_on() {
+fn a_sensor_is_disabled_and_enabled() {
     let folder = Folder::new("sensors");
     let started = folder.start("record -i 5ms -e pgfault,pressure* -o a.arrows");
     folder.run("ctl disable nodes").says(2, "'nodes' is not sampled here; sampled are: vmstat, pressure");
@@ -51,7 +51,7 @@ fn a_recording_is_switched_without_a_gap() {
     let answer = folder.run("ctl record b.arrows");
     assert!(answer.out.contains("b.arrows"), "{}{}", answer.out, answer.err);
     folder.run("ctl record a.arrows").says(2, "exists");
-    folder.run("ctl record no/such/place.arrows").says(2, "make the directory first");
+    folder.run("ctl record no/such/place.arrows").says(2, "create the directory first");
     until!(folder.run("ctl status").out.contains("b.arrows"));
     folder.run("ctl stop").says(0, "");
     let done = started.end();
@@ -62,7 +62,7 @@ fn a_recording_is_switched_without_a_gap() {
 }
 
 #[test]
-fn garbage_floods_and_pieces_do_no_harm() {
+fn garbage_floods_and_fragments_are_survived() {
     let folder = Folder::new("garbage");
     let started = folder.start("record -i 5ms -e pgfault -o a.arrows");
     started.echo("\u{0}\u{1}garbage\nlabel ");
@@ -75,7 +75,8 @@ fn garbage_floods_and_pieces_do_no_harm() {
     let done = started.end();
     assert_eq!(done.code, 0);
     assert!(
-        done.err.contains("more than 4096 bytes was refused") && done.err.contains("unknown order 'reboot'"),
+        done.err.contains("more than 4096 bytes was refused")
+            && done.err.contains("unknown command 'reboot'"),
         "{}",
         done.err
     );
@@ -83,16 +84,16 @@ fn garbage_floods_and_pieces_do_no_harm() {
 }
 
 #[test]
-fn wrong_orders_are_refused_with_the_fix() {
+fn invalid_commands_are_refused_with_the_fix() {
     let folder = Folder::new("wrong");
     folder.run("ctl stop").says(2, "no numa is running");
-    folder.run("ctl --pid 1 stop").says(2, "process 1 is no running numa");
-    folder.run("ctl dance").says(2, "the orders are record, close, label");
+    folder.run("ctl --pid 1 stop").says(2, "process 1 is not a running numa");
+    folder.run("ctl dance").says(2, "the commands are record, close, label");
     folder.run("ctl interval 0ms").says(2, "from 100us to 1h");
 }
 
 #[test]
-fn a_label_comes_at_once_even_at_a_long_interval() {
+fn a_label_is_written_at_once_even_at_a_long_interval() {
     let folder = Folder::new("long");
     let started = folder.start("record -i 1h -e pgfault -o a.arrows");
     folder.run("ctl label now").says(0, "");

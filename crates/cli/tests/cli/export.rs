@@ -17,7 +17,7 @@ fn raw_values_and_rates_are_exported() {
 }
 
 #[test]
-fn the_originals_form_goes_out_and_comes_back() {
+fn numascope_files_are_written_and_read() {
     let folder = Folder::new("json");
     folder.run("record -i 5ms -e pgfault,pgfree -o a.arrows -- sleep 0.05").says(0, "");
     folder.run("export a.arrows --to numascope -o a.json").says(0, "");
@@ -29,10 +29,10 @@ fn the_originals_form_goes_out_and_comes_back() {
     assert_eq!((json.code, json.out.lines().count()), (0, 1 + again.samples() + again.labels().len()));
 }
 
-/// What is written in the original's form is found again under the same names: by its own report,
-/// which a recording of several sensors and one of a single sensor have alike.
+/// A recording exported to NUMAscope's format has the same names and report, with several sensors or
+/// with one.
 #[test]
-fn names_and_kinds_survive_the_originals_form() {
+fn names_and_kinds_survive_the_numascope_format() {
     let folder = Folder::new("names");
     for events in ["pgfault,numa_local,numa_other,nr_free_pages", "pgfault,node.MemFree,cpu.user,numa_local"]
     {
@@ -49,24 +49,24 @@ fn names_and_kinds_survive_the_originals_form() {
         }
         let report = folder.run("report a.json").out;
         assert!(!report.contains("record with -e vmstat.numa_local"), "{report}");
-        // The second time there is nothing left to round or to move.
+        // A second conversion changes nothing.
         assert_eq!(folder.run("export a.json --to numascope").out, json.out);
     }
 }
 
 #[test]
-fn a_damaged_recording_is_exported_as_far_as_it_goes() {
+fn the_intact_part_of_a_damaged_recording_is_exported() {
     let folder = Folder::new("damaged");
     folder.run("record -i 1ms -e pgfault -o a.arrows -- sleep 0.05").says(0, "");
     let bytes = std::fs::read(folder.path("a.arrows")).unwrap();
     std::fs::write(folder.path("b.arrows"), &bytes[..bytes.len() - 20]).unwrap();
     folder.run("export b.arrows --to csv").says(1, "could not be read");
     std::fs::write(folder.path("c.arrows"), b"nonsense").unwrap();
-    folder.run("export c.arrows --to csv").says(2, "is no recording");
+    folder.run("export c.arrows --to csv").says(2, "is not a recording");
     folder.run("export none.arrows --to csv").says(2, "cannot read none.arrows");
 }
 
-/// Runs a script with the Python that has the packages; `None` where there is none.
+/// Runs a script with the Python that has the packages; `None` if there is none.
 fn python(folder: &Folder, words: &[&str]) -> Option<Done> {
     let Some(python) = std::env::var_os("NUMAKIT_PYTHON") else {
         numakit_skips::PYTHON
@@ -77,10 +77,10 @@ fn python(folder: &Folder, words: &[&str]) -> Option<Done> {
     Some(Done::of(output.unwrap()))
 }
 
-/// Each format is read by what its own people use: the official definition of Perfetto's traces,
-/// pyarrow and DuckDB, a parser of the line protocol, the strict parser of Prometheus.
+/// Each format is read by its usual tools: the official definition of Perfetto's traces, pyarrow and
+/// DuckDB, a parser of the line protocol, the strict parser of Prometheus.
 #[test]
-fn exports_are_what_others_read() {
+fn other_programs_read_the_exports() {
     let folder = Folder::new("others");
     folder.run("record -i 1ms -o a.arrows -- sleep 0.4").says(0, "");
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/check_export.py");
@@ -96,7 +96,7 @@ fn exports_are_what_others_read() {
     }
 }
 
-/// The parts between fences of a page, each with the language that it names.
+/// The fenced blocks of a page, each with its language.
 fn blocks(page: &str) -> Vec<(&str, &str)> {
     page.split("```").skip(1).step_by(2).filter_map(|block| block.split_once('\n')).collect()
 }
@@ -121,7 +121,7 @@ fn the_examples_of_the_guide_work() {
     assert!(commands >= numakit_export::FORMATS.len(), "{commands}");
 }
 
-/// What the guide says of the calls that open a recording.
+/// The guide's calls that open a recording.
 #[test]
 fn the_python_of_the_guide_to_recordings_works() {
     let folder = Folder::new("guide-python");
@@ -137,7 +137,7 @@ fn the_python_of_the_guide_to_recordings_works() {
 }
 
 #[test]
-fn a_wrong_request_is_told() {
+fn invalid_requests_are_refused() {
     let folder = Folder::new("requests");
     folder.run("record -i 5ms -e pgfault -o a.arrows -- true").says(0, "");
     folder.run("export a.arrows --to excel").says(2, "perfetto");
@@ -152,7 +152,7 @@ fn a_wrong_request_is_told() {
 }
 
 #[test]
-fn a_full_disk_leaves_no_half_of_an_export() {
+fn a_full_disk_leaves_no_partial_export() {
     let folder = Folder::new("full");
     folder.run("record -i 1ms -o a.arrows -- sleep 0.1").says(0, "");
     for format in numakit_export::FORMATS {

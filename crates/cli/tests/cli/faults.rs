@@ -7,7 +7,7 @@ fn unknown_events_name_the_nearest() {
     let folder = Folder::new("events");
     folder.run("record -e pgfalt -- true").says(2, "pgfault");
     folder.run("stat -n 1 -e pgfault,,x").says(2, "empty item");
-    assert_eq!(std::fs::read_dir(&folder.0).unwrap().count(), 1, "nothing was made");
+    assert_eq!(std::fs::read_dir(&folder.0).unwrap().count(), 1, "nothing was created");
 }
 
 #[test]
@@ -21,14 +21,14 @@ fn impossible_intervals_are_refused() {
 }
 
 #[test]
-fn intervals_below_a_millisecond_are_for_what_can_be_read_so_fast() {
+fn intervals_below_a_millisecond_need_fast_reads() {
     let folder = Folder::new("fast");
     let quick = folder.run("record -i 2kHz -e self.lost,self.wakeup -o quick.arrows -- sleep 0.2");
     quick.says(0, "ticks lost (");
     let rows = folder.read("quick.arrows");
     assert_eq!(rows.header.interval, 500_000);
     assert!(rows.samples() > 10, "{}", rows.samples());
-    // A machine whose files take longer than that to read.
+    // A machine whose files take longer to read.
     let text: String = (0..4096).map(|n| format!("made_up_{n} {n}\n")).collect();
     std::fs::create_dir_all(folder.path("slow/proc")).unwrap();
     std::fs::write(folder.path("slow/proc/vmstat"), text).unwrap();
@@ -39,7 +39,7 @@ fn intervals_below_a_millisecond_are_for_what_can_be_read_so_fast() {
 }
 
 #[test]
-fn a_limit_of_file_sizes_is_an_error_and_not_the_end() {
+fn a_limit_of_file_sizes_is_an_error_and_not_a_signal() {
     let folder = Folder::new("limit");
     let limited = |blocks: u32, arguments: &str| {
         let numa = env!("CARGO_BIN_EXE_numa");
@@ -50,11 +50,11 @@ fn a_limit_of_file_sizes_is_an_error_and_not_the_end() {
     };
     limited(8, "record -e pgfault -o start.arrows -- true").says(2, "ulimit -f unlimited");
     assert!(!folder.path("start.arrows").exists());
-    // What waits for its batch fits, and what is written does not: the limit is of each file.
+    // The limit applies to each file: the tail file fits, the recording does not.
     folder.run("record -i 1ms -e vmstat,self -o whole.arrows -- sleep 0.1").says(0, "");
     let stopped = limited(1, "export whole.arrows --to csv -o whole.csv");
     assert!((1..=2).contains(&stopped.code) && stopped.err.contains("whole.csv"), "{}", stopped.err);
-    // A command is started with the limit as it was, and without our way to take it.
+    // A command has the limit, and the default action of SIGXFSZ.
     let ended = folder.run("record -e pgfault -o child.arrows -- ./write");
     assert_eq!(ended.code, 127, "{}", ended.err);
     std::fs::write(folder.path("write"), "#!/bin/sh\nulimit -f 1\nexec head -c 99999 /dev/zero >big\n")
@@ -62,12 +62,12 @@ fn a_limit_of_file_sizes_is_an_error_and_not_the_end() {
     let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
     std::fs::set_permissions(folder.path("write"), mode).unwrap();
     let ended = folder.run("record -e pgfault -o child2.arrows -- ./write");
-    // SIGXFSZ, as without us.
+    // SIGXFSZ, as without numa.
     assert_eq!(ended.code, 128 + 25, "{}", ended.err);
 }
 
 #[test]
-fn an_unreadable_root_is_refused_and_half_a_one_is_told() {
+fn an_unreadable_root_is_refused_and_an_incomplete_one_is_reported() {
     let folder = Folder::new("root");
     folder.run("--sysroot none record -- true").says(2, "--sysroot none cannot be read");
     std::fs::create_dir_all(folder.path("half/proc")).unwrap();
@@ -78,14 +78,17 @@ fn an_unreadable_root_is_refused_and_half_a_one_is_told() {
     folder.run("--sysroot half record -i 1h -e vmstat -o a.arrows -- true").says(0, "2 samples");
     let rows = folder.read("a.arrows");
     assert_eq!((rows.values("vmstat.pgfault"), rows.header.series.len()), (vec![7, 7], 2));
-    assert!(!rows.header.absent.iter().any(|a| a.name == "node"), "what was not asked for is not missing");
+    assert!(
+        !rows.header.absent.iter().any(|a| a.name == "node"),
+        "sensors that are not selected are not missing"
+    );
     folder.run("--sysroot half record -i 1h -o b.arrows -- true").says(0, "2 samples");
     let absent = folder.read("b.arrows").header.absent;
     assert!(absent.iter().any(|a| a.name == "node" && !a.why.fix.to_string().is_empty()));
 }
 
 #[test]
-fn a_full_disk_is_told_at_the_start_or_keeps_what_was_sampled() {
+fn a_full_disk_is_reported_and_samples_are_kept() {
     if numakit_sys::user::id() != 0 {
         numakit_skips::ROOT.skip("mounting a small file system needs root");
         return;
@@ -122,14 +125,14 @@ fn a_full_disk_is_told_at_the_start_or_keeps_what_was_sampled() {
 }
 
 #[test]
-fn a_directory_that_goes_away_is_told_and_nothing_is_lost() {
+fn a_removed_directory_is_reported_and_nothing_is_lost() {
     let folder = Folder::new("away");
     std::fs::create_dir(folder.path("out")).unwrap();
     let name = format!("numakit-away-{}.arrows", std::process::id());
     let started = folder.start(&format!("record -i 1ms -e pgfault -o out/{name}"));
     std::fs::remove_dir_all(folder.path("out")).unwrap();
     folder.run("ctl stop").says(0, "");
-    started.end().says(1, "all of it was saved as");
+    started.end().says(1, "it was saved as");
     let saved = std::env::temp_dir().join(name);
     assert!(crate::runner::read(&saved).samples() >= 2);
     std::fs::remove_file(saved).unwrap();
@@ -174,7 +177,7 @@ fn every_verb_runs_as_nobody() {
     run("record --ctl-compat -- true").says(2, "root");
 }
 
-/// The binary where everyone may run it: the build folder may be closed to others.
+/// A copy of the binary that every user may run: the build folder may be private.
 fn numa_for_all(folder: &Folder) -> std::path::PathBuf {
     let target = folder.path("numa");
     if !target.exists() {
@@ -184,7 +187,7 @@ fn numa_for_all(folder: &Folder) -> std::path::PathBuf {
 }
 
 #[test]
-fn the_sampler_runs_on_the_cpu_that_was_chosen() {
+fn the_sampler_runs_on_the_given_cpu() {
     let folder = Folder::new("cpu");
     folder.run("record --cpu 9999 -- true").says(2, "choose one of");
     let last = numakit_sys::sched::affinity().unwrap().last().unwrap();

@@ -1,4 +1,4 @@
-//! Folders that belong to somebody else, as with `sudo -u` that keeps HOME, or in a container.
+//! Folders of another user, as with `sudo -u` that keeps HOME, or in a container.
 
 use crate::runner::{Done, Folder};
 use std::fs;
@@ -8,8 +8,7 @@ use std::process::Command;
 
 const NOBODY: &str = "65534";
 
-/// What nobody gets of `numa` with these words, whose home is one of root's; none where this process
-/// cannot be two users.
+/// Runs `numa` as the user nobody with a home of root; `None` if this process cannot be two users.
 fn nobody(folder: &Folder, temporary: &Path, words: &[&str]) -> Option<Done> {
     if numakit_sys::user::id() != 0 || !Path::new("/usr/bin/setpriv").exists() {
         numakit_skips::ROOT.skip("only root with setpriv can be two users");
@@ -25,7 +24,7 @@ fn nobody(folder: &Folder, temporary: &Path, words: &[&str]) -> Option<Done> {
         fs::set_permissions(&home, PermissionsExt::from_mode(0o700)).unwrap();
         fs::create_dir(folder.path("own")).unwrap();
         chown(folder.path("own"), Some(65534), Some(65534)).unwrap();
-        // Files that are made there are made as nobody's.
+        // The user nobody can write here.
         fs::set_permissions(&folder.0, PermissionsExt::from_mode(0o777)).unwrap();
     }
     let mut command = Command::new("setpriv");
@@ -38,7 +37,7 @@ fn nobody(folder: &Folder, temporary: &Path, words: &[&str]) -> Option<Done> {
     Some(Done::of(command.output().unwrap()))
 }
 
-const RUN: [&str; 9] = ["run", "-c", "1", "--busy", "off", "--", "sh", "-c", "echo ran ${LD_PRELOAD:-alone}"];
+const RUN: [&str; 9] = ["run", "-c", "1", "--busy", "off", "--", "sh", "-c", "echo ran ${LD_PRELOAD:-none}"];
 
 #[test]
 fn a_program_runs_although_settings_cannot_be_read() {
@@ -54,14 +53,17 @@ fn a_program_runs_although_settings_cannot_be_read() {
 fn a_program_runs_where_no_folder_takes_the_library() {
     let folder = Folder::new("homes-nowhere");
     let Some(done) = nobody(&folder, &folder.path("home"), &RUN) else { return };
-    assert_eq!((done.code, done.out.as_str()), (0, "ran alone\n"), "{}", done.err);
+    assert_eq!((done.code, done.out.as_str()), (0, "ran none\n"), "{}", done.err);
     let line = done.err.lines().find(|line| line.contains("libnumaplace")).unwrap();
     assert!(
-        line.starts_with("numa: sh runs without libnumaplace.so (no folder for libnumaplace.so: "),
+        line.starts_with("numa: sh runs without libnumaplace.so (libnumaplace.so cannot be extracted: "),
         "{line}"
     );
-    assert!(line.contains("set XDG_CACHE_HOME to a folder") && line.contains("it runs on CPUs "), "{line}");
-    // Whoever names a library means it.
+    assert!(
+        line.contains("set XDG_CACHE_HOME to a directory") && line.contains("it runs on CPUs "),
+        "{line}"
+    );
+    // If the user names a library, a missing one is an error.
     let mut command = folder.numa("run -c 1 --busy off -- true");
     command.env("NUMAKIT_REGISTRY", folder.path("registry")).env("NUMAKIT_PRELOAD", "/no/such/file.so");
     Done::of(command.output().unwrap())

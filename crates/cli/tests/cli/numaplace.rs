@@ -54,7 +54,7 @@ fn the_examples_of_the_original_work() {
     let done = numaplace(&folder, &["--cores", "1", "--no-thp", "./cg.C.x", "--cores", "9"]);
     assert!(done.out.starts_with("cores 1 arguments --cores 9\n"), "{}{}", done.out, done.err);
     assert!(!done.out.contains("THP_enabled:\t1"), "{}", done.out);
-    // On a machine that has so many it runs; here it is told how many there are.
+    // A machine with this many cores runs it; others print how many there are.
     let done = numaplace(&folder, &["--cores", "64", "--no-thp", "./cg.C.x"]);
     assert!(done.code == 0 || done.code == 2 && done.err.contains("cores"), "{}{}", done.out, done.err);
     assert!(!done.err.contains("unexpected"), "{}", done.err);

@@ -20,14 +20,14 @@ fn numascope_command(folder: &Folder, arguments: &str) -> Command {
 }
 
 #[test]
-fn lines_of_the_original_work() {
+fn numascope_lines_work() {
     let folder = Folder::new("numascope");
     assert!(numascope(&folder, "-list").out.contains("pgfault"));
     let done = numascope(&folder, "-events pgfault,pgfree -interval 5 -filename f.json record sleep 0.1");
     assert_eq!(done.code, 0, "{}", done.err);
     let rows = folder.read("f.json");
     assert!(rows.samples() >= 1 && rows.header.series.len() == 2);
-    names_are_those_of_the_original(&folder);
+    names_are_those_of_numascope(&folder);
     let done = numascope(&folder, "-interval 10 -events pgfault stat sleep 0.1");
     assert!(done.code == 0 && done.out.contains("pgfault"), "{}{}", done.out, done.err);
     let help = numascope(&folder, "-help");
@@ -36,11 +36,11 @@ fn lines_of_the_original_work() {
     numascope(&folder, "-events pgfalt record true").says(2, "pgfault");
     numascope(&folder, "dance").says(2, "stat, record, live");
     numascope(&folder, "-debug").says(2, "stat, record or live");
-    orders_come_through_the_originals_fifo(&folder);
+    commands_arrive_through_the_fifo_of_numascope(&folder);
 }
 
-/// A name that is taken gets a number; what is named is there; by control too.
-fn names_are_those_of_the_original(folder: &Folder) {
+/// An existing name gets a number, also by `numa ctl`.
+fn names_are_those_of_numascope(folder: &Folder) {
     let first = std::fs::read(folder.path("f.json")).unwrap();
     for name in ["f_1.json", "f_2.json"] {
         let done = numascope(folder, "-events pgfault -filename f.json record true");
@@ -70,18 +70,18 @@ fn names_are_those_of_the_original(folder: &Folder) {
     let names = std::fs::read_dir(&folder.0).unwrap().map(|entry| entry.unwrap().file_name());
     assert!(
         !names.into_iter().any(|name| name.to_string_lossy().contains(".json.")),
-        "nothing is left beside"
+        "no other file is left"
     );
 }
 
 #[test]
-fn what_is_not_to_be_had_is_dropped_with_a_word() {
+fn unavailable_events_are_dropped_with_a_message() {
     let folder = Folder::new("dropped");
     let done = numascope(&folder, "-interval 5 -events pgfault,pgfalt,pgfree -filename f.json record true");
     assert_eq!(done.code, 0, "{}", done.err);
     assert!(done.err.contains("numa: dropped: unknown event 'pgfalt'; nearest: pgfault"), "{}", done.err);
     assert_eq!(folder.read("f.json").header.series.len(), 2);
-    // Only when nothing is left is there nothing to do.
+    // It is an error if no event is left.
     numascope(&folder, "-events pgfalt,nothing stat true").says(2, "unknown event 'pgfalt'");
 }
 
@@ -103,7 +103,7 @@ fn numa_drops_events_and_prints_sensors_when_asked() {
 }
 
 #[test]
-fn its_own_selection_works_without_cards_and_its_table_is_the_originals() {
+fn its_default_selection_works_without_cards_and_has_its_table() {
     let folder = Folder::new("selection");
     let done = numascope(&folder, "-debug -interval 20 stat sleep 0.3");
     assert_eq!(done.code, 0, "{}", done.err);
@@ -115,7 +115,7 @@ fn its_own_selection_works_without_cards_and_its_table_is_the_originals() {
         assert!(headings.contains(&name), "{headings:?}");
     }
     if !headings.contains(&"n2RdBlkXSent") {
-        assert!(done.err.contains("dropped: event 'n2RdBlkXSent' is not to be had here: "), "{}", done.err);
+        assert!(done.err.contains("dropped: event 'n2RdBlkXSent' is unavailable here: "), "{}", done.err);
     }
     let rows: Vec<Vec<&str>> = lines.map(|line| line.split_whitespace().collect()).collect();
     assert!(rows.len() >= 2, "{}", done.out);
@@ -124,8 +124,8 @@ fn its_own_selection_works_without_cards_and_its_table_is_the_originals() {
     }
 }
 
-/// Part of the first test: there is one such FIFO, and the original's lines open it too.
-fn orders_come_through_the_originals_fifo(folder: &Folder) {
+/// Part of the first test: there is only one such FIFO, and numascope opens it too.
+fn commands_arrive_through_the_fifo_of_numascope(folder: &Folder) {
     if numakit_sys::user::id() != 0 {
         numakit_skips::ROOT.skip_part("the original's FIFO is root's");
         return;
@@ -140,7 +140,7 @@ fn orders_come_through_the_originals_fifo(folder: &Folder) {
     started.signal("KILL");
     started.end();
     assert!(folder.read("compat.arrows").labels().contains(&"hello"));
-    // The dead one's FIFO is in nobody's way.
+    // The FIFO of a killed recorder does not matter.
     folder.run("record -e pgfault --ctl-compat -o third.arrows -- true").says(0, "samples");
     assert!(!fifo.exists());
 }

@@ -1,4 +1,4 @@
-//! What verbs write into files: whole or not at all, and never in place of what is no file.
+//! Files that verbs write: completely or not at all, and never in place of one that is not regular.
 
 use crate::runner::{Done, Folder, read};
 use numakit_export::FORMATS;
@@ -6,7 +6,7 @@ use numakit_testing::until;
 use std::os::unix::fs::FileTypeExt;
 use std::process::{Command, Stdio};
 
-/// A file system of that size, if this user may mount one.
+/// Mounts a file system of this size, if this user may.
 fn small(folder: &Folder, size: &str) -> bool {
     let path = folder.path("small");
     std::fs::create_dir(&path).unwrap();
@@ -21,7 +21,7 @@ fn small(folder: &Folder, size: &str) -> bool {
     mounted.success()
 }
 
-/// The lines that write a file of that name over what is there.
+/// Lines that replace a file.
 const WRITERS: [&str; 5] = [
     "record -e pgfault --force -o NAME -- true",
     "capture --force -o NAME",
@@ -31,7 +31,7 @@ const WRITERS: [&str; 5] = [
 ];
 
 #[test]
-fn a_full_disk_leaves_the_file_that_was_to_be_replaced() {
+fn a_full_disk_leaves_the_old_file() {
     let folder = Folder::new("outputs-full");
     folder.run("record -e pgfault -o a.arrows -- true").says(0, "");
     if !small(&folder, "size=64k") {
@@ -56,9 +56,9 @@ fn a_full_disk_leaves_the_file_that_was_to_be_replaced() {
     assert_eq!((kept, new, left), (old[..1000].to_vec(), false, 2));
 }
 
-/// A FIFO would be waited for, a device would be removed.
+/// Opening a FIFO would block; a device would be removed.
 #[test]
-fn what_is_no_regular_file_is_neither_written_nor_read() {
+fn files_that_are_not_regular_are_neither_written_nor_read() {
     let folder = Folder::new("outputs-odd");
     folder.run("record -e pgfault -o a.arrows -- true").says(0, "");
     let fifo = folder.path("fifo");
@@ -74,9 +74,9 @@ fn what_is_no_regular_file_is_neither_written_nor_read() {
         let lines = WRITERS.into_iter().chain(["export a.arrows --to csv -o NAME"]);
         for line in lines {
             let done = folder.run(&line.replace("NAME", name));
-            let told =
+            let refused =
                 done.err.contains("not a regular file") || done.err.contains("built without its web page");
-            assert!(done.code == 2 && told, "{line}: {} {}", done.code, done.err);
+            assert!(done.code == 2 && refused, "{line}: {} {}", done.code, done.err);
         }
         for line in ["report NAME", "export NAME --to csv", "recover NAME", "report a.arrows --formulas NAME"]
         {
@@ -94,19 +94,22 @@ fn a_recording_goes_to_standard_output() {
     let mut command = folder.numa("record -i 2ms -e pgfault -o - --");
     command.args(["sh", "-c", "echo from the command; sleep 0.1"]);
     let output = command.output().unwrap();
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(output.status.success() && said.contains("from the command"), "{said}");
-    assert!(said.contains("recording to standard output") && !said.contains("numa report"), "{said}");
+    let messages = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success() && messages.contains("from the command"), "{messages}");
+    assert!(
+        messages.contains("recording to standard output") && !messages.contains("numa report"),
+        "{messages}"
+    );
     let path = folder.path("a.arrows");
     std::fs::write(&path, &output.stdout).unwrap();
     let rows = read(&path);
     assert!(rows.damage.is_none() && rows.samples() >= 2);
-    // Cut off, as a killed recorder leaves it, it can still be closed.
+    // Truncated like after a killed recorder, it can still be repaired.
     std::fs::write(&path, &output.stdout[..output.stdout.len() - 8]).unwrap();
     assert!(read(&path).damage.unwrap().contains("was not closed"));
     folder.run("recover a.arrows").says(0, "");
     assert_eq!((read(&path).samples(), read(&path).damage), (rows.samples(), None));
-    assert_eq!(std::fs::read_dir(&folder.0).unwrap().count(), 2, "nothing is left beside it");
+    assert_eq!(std::fs::read_dir(&folder.0).unwrap().count(), 2, "no other file is left");
     let capture = folder.numa("capture -o -").output().unwrap();
     assert!(capture.status.success() && String::from_utf8_lossy(&capture.stderr).contains("CPUs"));
     std::fs::write(folder.path("c.tar.zst"), capture.stdout).unwrap();
@@ -114,7 +117,7 @@ fn a_recording_goes_to_standard_output() {
 }
 
 #[test]
-fn whoever_reads_a_recording_and_stops_ends_it() {
+fn a_reader_that_stops_ends_the_recording() {
     let folder = Folder::new("outputs-reader");
     let start = || {
         let mut command = folder.numa("record -i 1ms -o -");
@@ -124,7 +127,7 @@ fn whoever_reads_a_recording_and_stops_ends_it() {
     drop(child.stdout.take());
     let done = Done::of(child.wait_with_output().unwrap());
     done.says(1, "recording to standard output stopped: Broken pipe");
-    // One that is there and takes nothing holds up neither signals nor the end.
+    // A reader that does not read delays neither signals nor the end.
     let mut child = start();
     let reader = child.stdout.take();
     let fifo = folder.path(&format!("run/numakit/{}.fifo", child.id()));
@@ -133,7 +136,7 @@ fn whoever_reads_a_recording_and_stops_ends_it() {
     assert!(status.success());
     let done = Done::of(child.wait_with_output().unwrap());
     drop(reader);
-    done.says(1, "its reader takes nothing");
+    done.says(1, "its reader reads nothing");
 }
 
 #[test]
@@ -154,9 +157,9 @@ fn names_of_other_formats_are_refused_with_the_right_one() {
     assert!(!folder.path("y.json").exists());
 }
 
-/// 25,000 rows and one byte in the middle, as a disk may do it.
+/// 25,000 rows, and one damaged byte in the middle.
 #[test]
-fn one_damaged_byte_is_told_with_its_time_and_recovered() {
+fn one_damaged_byte_is_reported_with_its_time_and_recovered() {
     let folder = Folder::new("outputs-byte");
     folder.run("record -i 1ms -e pgfault,pgfree,self -o a.arrows -- sleep 3.5").says(0, "");
     let whole = folder.read("a.arrows").samples();

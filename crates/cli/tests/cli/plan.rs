@@ -198,7 +198,7 @@ fn what_cannot_be_planned_is_told() {
     says("--policy near:0000:99:00.0", "0000:99:00.0");
     says("--json --for gomp", "cannot be used with");
     says("--svg /nowhere/plan.svg", "cannot write /nowhere/plan.svg");
-    plan(&folder, "nod:2", "").says(2, "'nod' is not known at column 1");
+    plan(&folder, "nod:2", "").says(2, "'nod' is unknown at column 1");
     folder.run("plan --sysroot nowhere.tar").says(2, "--sysroot nowhere.tar cannot be read");
     folder.run("plan --synthetic none.json").says(2, "none.json");
 }

@@ -70,7 +70,7 @@ fn nohup_keeps_a_recording_alive() {
 }
 
 #[test]
-fn a_signal_reaches_the_command_and_its_end_is_ours() {
+fn a_signal_reaches_the_command_and_its_status_is_returned() {
     let folder = Folder::new("forward");
     let mut command = folder.numa("record -e pgfault -o a.arrows --");
     command.args(["sh", "-c", "trap 'exit 5' TERM; touch ready; while :; do sleep 0.01; done"]);
@@ -82,23 +82,25 @@ fn a_signal_reaches_the_command_and_its_end_is_ours() {
 }
 
 #[test]
-fn names_are_chosen_and_kept() {
+fn names_are_generated_and_kept() {
     let folder = Folder::new("names");
     folder.run("record -e pgfault -- true").says(0, "recording to numa-1.arrows");
     folder.run("record -e pgfault -- true").says(0, "recording to numa-2.arrows");
     let first = std::fs::read(folder.path("numa-1.arrows")).unwrap();
-    folder.run("record -e pgfault -o numa-1.arrows -- true").says(2, "exists; give another name, or --force");
+    folder
+        .run("record -e pgfault -o numa-1.arrows -- true")
+        .says(2, "exists; choose another name, or use --force");
     assert_eq!(std::fs::read(folder.path("numa-1.arrows")).unwrap(), first);
     folder.run("record -e pgfault -o numa-1.arrows --force -- true").says(0, "samples");
     assert_ne!(std::fs::read(folder.path("numa-1.arrows")).unwrap(), first);
 }
 
 #[test]
-fn two_recorders_work_beside_each_other() {
+fn two_recorders_work_at_the_same_time() {
     let folder = Folder::new("two");
     let one = folder.start("record -i 1ms -o one.arrows");
     let two = folder.start("record -i 1ms -o two.arrows");
-    folder.run("ctl stop").says(2, "several run");
+    folder.run("ctl stop").says(2, "several numa processes run");
     for started in [one, two] {
         folder.run(&format!("ctl --pid {} stop", started.child.id())).says(0, "");
         assert_eq!(started.end().code, 0);
@@ -128,7 +130,7 @@ fn a_killed_recorder_loses_at_most_the_row_being_written() {
     let again = folder.read("a.arrows");
     assert_eq!((again.samples(), again.damage), (samples, None));
     assert!(!folder.path("a.arrows.tail").exists());
-    // What the killed one left in the run directory is cleared by whoever comes next.
+    // The next numa removes the files of the killed one in the run directory.
     folder.run("ctl stop").says(2, "no numa is running");
     assert_eq!(std::fs::read_dir(folder.path("run/numakit")).unwrap().count(), 0);
 }

@@ -1,4 +1,4 @@
-//! `numa run` on this machine, whatever it is: one core is always there.
+//! `numa run` on this machine: any machine has at least one core.
 
 use crate::runner::{Done, Folder};
 use numakit_testing::until;
@@ -6,7 +6,7 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-/// With a registry of its own, so that other tests and users do not matter.
+/// Uses a separate registry, so that other tests and users do not matter.
 pub fn numa(folder: &Folder, words: &[&str]) -> Command {
     let mut command = folder.numa("run");
     command.args(words).env("NUMAKIT_REGISTRY", folder.path("registry"));
@@ -21,12 +21,12 @@ pub fn run(folder: &Folder, words: &[&str]) -> Done {
     Done::of(numa(folder, words).output().unwrap())
 }
 
-/// Every environment variable that a program sees, by name.
+/// The value of an environment variable in the output of `env`.
 fn value(printed: &str, name: &str) -> Option<String> {
     printed.lines().find_map(|line| Some(line.strip_prefix(name)?.strip_prefix('=')?.to_owned()))
 }
 
-/// A program in C, compiled with these options; none, and a line that says so, without a compiler.
+/// A C program, compiled with these options; `None`, and a message, without a compiler.
 fn compiled(folder: &Folder, name: &str, source: &str, options: &[&str]) -> Option<PathBuf> {
     let (file, program) = (folder.path(&format!("{name}.c")), folder.path(name));
     std::fs::write(&file, source).unwrap();
@@ -56,7 +56,7 @@ fn a_program_gets_environment_mask_and_descriptor() {
     assert!(value(&done.out, "LD_PRELOAD").unwrap().ends_with("/libnumaplace.so"));
     let hold = value(&done.out, "NUMA_HOLD").unwrap();
     assert!(done.out.lines().any(|line| line == "1"), "nproc: {}", done.out);
-    // The descriptor is the only one that is not there without us.
+    // The descriptor is the only additional one.
     let list = &["ls", "/proc/self/fd"];
     let without = Command::new(list[0]).arg(list[1]).output().unwrap();
     let without = String::from_utf8(without.stdout).unwrap();
@@ -67,7 +67,7 @@ fn a_program_gets_environment_mask_and_descriptor() {
 }
 
 #[test]
-fn what_was_set_before_is_kept_or_told() {
+fn existing_variables_are_kept_or_reported() {
     let folder = Folder::new("run-before");
     let Some(other) = compiled(&folder, "other.so", "int unused;", &["-shared", "-fPIC"]) else { return };
     let mut command = numa(&folder, &["-c", "1", "--busy", "off", "-v", "--memory", "bind:0", "--", "env"]);
@@ -91,7 +91,7 @@ fn what_was_set_before_is_kept_or_told() {
     }
 }
 
-/// Prints how many CPUs there are before and after a thread was made.
+/// Prints the number of CPUs before and after a thread is created.
 const COUNTS: &str = "#define _GNU_SOURCE
 #include <pthread.h>
 #include <sched.h>
@@ -125,7 +125,7 @@ fn the_count_of_cpus_is_the_same_before_and_after_the_first_thread() {
 }
 
 #[test]
-fn the_end_is_the_programs_own() {
+fn the_exit_status_is_the_programs() {
     let folder = Folder::new("run-end");
     for share in [&["--share"][..], &[]] {
         let with = |script| {
@@ -150,7 +150,7 @@ fn input_and_signals_pass_through() {
         "--",
         "sh",
         "-c",
-        "cat; trap 'echo told; exit 3' TERM; echo ready; while :; do sleep 0.01; done",
+        "cat; trap 'echo got TERM; exit 3' TERM; echo ready; while :; do sleep 0.01; done",
     ];
     let mut command = numa(&folder, &words);
     let out = folder.path("out");
@@ -162,11 +162,11 @@ fn input_and_signals_pass_through() {
     let kill = Command::new("kill").arg(child.id().to_string()).status().unwrap();
     assert!(kill.success());
     assert_eq!(child.wait().unwrap().code(), Some(3));
-    assert_eq!(printed(), "hello\nready\ntold\n");
+    assert_eq!(printed(), "hello\nready\ngot TERM\n");
 }
 
 #[test]
-fn what_cannot_be_started_leaves_nothing() {
+fn a_program_that_cannot_be_started_leaves_nothing() {
     let folder = Folder::new("run-missing");
     run(&folder, &["-c", "1", "--", "no-such-program"]).says(127, "no-such-program: No such file");
     run(&folder, &["-c", "1", "--", "/etc/passwd"]).says(126, "/etc/passwd: Permission denied");
@@ -178,13 +178,13 @@ fn what_cannot_be_started_leaves_nothing() {
 }
 
 #[test]
-fn a_dry_run_takes_nothing_and_prints_a_line_for_a_shell() {
+fn a_dry_run_reserves_nothing_and_prints_a_shell_command() {
     let folder = Folder::new("run-dry");
     let words =
         ["-c", "1", "--busy", "off", "--dry-run", "--thp", "off", "--slack", "1", "--", "echo", "two words"];
     let done = run(&folder, &words);
     assert_eq!(done.code, 0, "{}", done.err);
-    assert!(done.out.contains("# and huge pages off") && done.out.contains("taskset -c "), "{}", done.out);
+    assert!(done.out.contains("# huge pages off") && done.out.contains("taskset -c "), "{}", done.out);
     assert!(!folder.path("registry").exists());
     let which = |name: &str| Command::new(name).arg("--help").output().is_ok();
     if !["taskset", "numactl"].into_iter().all(which) {
@@ -196,7 +196,7 @@ fn a_dry_run_takes_nothing_and_prints_a_line_for_a_shell() {
 }
 
 #[test]
-fn programs_that_suffer_from_huge_pages_get_none() {
+fn programs_on_the_list_get_no_huge_pages() {
     let folder = Folder::new("run-thp");
     std::fs::create_dir_all(folder.path(".config/numakit")).unwrap();
     std::fs::write(folder.path(".config/numakit/no-huge-pages"), "# slow with them\ngrep\n").unwrap();
@@ -221,7 +221,7 @@ fn programs_that_suffer_from_huge_pages_get_none() {
 }
 
 #[test]
-fn classes_slack_and_stacks_are_the_programs() {
+fn scheduling_class_timer_slack_and_stack_limit_are_set() {
     let folder = Folder::new("run-with");
     let script =
         "ulimit -s; cut -d' ' -f41 /proc/self/stat; cat /proc/self/timerslack_ns; echo $OMP_STACKSIZE";
@@ -237,7 +237,7 @@ fn classes_slack_and_stacks_are_the_programs() {
 }
 
 #[test]
-fn programs_that_take_no_library_are_told() {
+fn programs_without_the_library_are_reported() {
     let folder = Folder::new("run-obstacles");
     let with = |program: &str| {
         run(&folder, &["-c", "1", "--busy", "off", "--memory", "interleave:0", "--", program])
@@ -293,14 +293,14 @@ fn cores_are_held_while_the_program_runs_and_free_afterwards() {
     refused.says(2, "sh of ");
     waited.says(2, "sh of ");
     assert_eq!((shared.code, shared.out.as_str()), (0, "1\n"), "{}", shared.err);
-    assert!(shared.err.contains("are shared with those who hold them"), "{}", shared.err);
-    // On processors with several PUs in a core, one of each is used.
+    assert!(shared.err.contains("are shared with their holders"), "{}", shared.err);
+    // If cores have several PUs, one of each is used.
     let count: usize = after.out.trim().parse().unwrap();
     assert!(after.code == 0 && count >= 1 && count <= all, "{} {}", after.out, after.err);
 }
 
 #[test]
-fn wrong_requests_are_refused() {
+fn invalid_requests_are_refused() {
     let folder = Folder::new("run-wrong");
     for (words, text) in [
         (&["-c", "0", "true"][..], "'0'"),
@@ -324,16 +324,19 @@ fn wrong_requests_are_refused() {
 }
 
 #[test]
-fn a_process_that_runs_is_placed() {
+fn a_running_process_is_placed() {
     let folder = Folder::new("run-pid");
     let mut sleeper = Command::new("sleep").arg("60").spawn().unwrap();
     let done = run(&folder, &["-c", "1", "--share", "--pid", &sleeper.id().to_string()]);
     let status = std::fs::read_to_string(format!("/proc/{}/status", sleeper.id())).unwrap();
     sleeper.kill().unwrap();
     sleeper.wait().unwrap();
-    let told = format!("thread {}: CPU ", sleeper.id());
-    let cpu =
-        done.out.lines().find_map(|line| line.strip_prefix(&told)).unwrap_or_else(|| panic!("{}", done.err));
+    let prefix = format!("thread {}: CPU ", sleeper.id());
+    let cpu = done
+        .out
+        .lines()
+        .find_map(|line| line.strip_prefix(&prefix))
+        .unwrap_or_else(|| panic!("{}", done.err));
     assert!(status.contains(&format!("Cpus_allowed_list:\t{cpu}\n")), "{status}");
     assert!(done.out.contains("memory: "), "{}", done.out);
 }

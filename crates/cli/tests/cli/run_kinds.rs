@@ -8,7 +8,7 @@ use std::process::Command;
 
 const NOBODY: u32 = 65534;
 
-/// The program `kinds`, by this compiler; none, and a line that says so, where there is none.
+/// The program `kinds`, built by this compiler; `None`, and a message, without the compiler.
 fn kind(folder: &Folder, name: &str, compiler: &[&str]) -> Option<PathBuf> {
     let program = built(folder, name, compiler);
     if program.is_none() {
@@ -17,7 +17,7 @@ fn kind(folder: &Folder, name: &str, compiler: &[&str]) -> Option<PathBuf> {
     program
 }
 
-/// The same for a test that goes on with other compilers.
+/// The same for a test that continues with other compilers.
 fn one_kind(folder: &Folder, name: &str, compiler: &[&str]) -> Option<PathBuf> {
     let program = built(folder, name, compiler);
     if program.is_none() {
@@ -38,18 +38,18 @@ fn built(folder: &Folder, name: &str, compiler: &[&str]) -> Option<PathBuf> {
     build.output().is_ok_and(|output| output.status.success()).then_some(program)
 }
 
-/// On one core, with a policy that threads can be seen to have.
+/// One core, and a memory policy that threads can print.
 const ON_ONE: [&str; 7] = ["-c", "1", "--busy", "off", "--memory", "interleave:0", "--"];
 const LOOKS: [&str; 4] = ["main", "thread", "thread", "main"];
 
-/// It ran on its core with its policy, in every thread.
+/// Checks that every thread ran on the core with the policy.
 fn ran(done: &Done) {
     let expected = LOOKS.map(|name| format!("{name} cpus 1 policy 3 nodes 0\n")).concat();
     assert_eq!((done.code, done.out.as_str()), (0, expected.as_str()), "{}", done.err);
 }
 
-/// The one line for a program that takes no library.
-fn told(done: &Done, is: &str) {
+/// Checks the message about a program without the library.
+fn has_note(done: &Done, is: &str) {
     ran(done);
     let begins = format!("numa: {is}: its threads are not bound one by one and their stacks are not placed");
     assert!(done.err.starts_with(&begins) && done.err.lines().count() == 1, "{}", done.err);
@@ -61,8 +61,8 @@ fn programs_of_musl_are_started_without_the_library() {
     let Some(program) = kind(&folder, "moved", &["musl-gcc"]) else { return };
     let program = program.to_str().unwrap();
     let done = run(&folder, &[&ON_ONE[..], &[program]].concat());
-    told(&done, "moved is linked with musl");
-    // A shell hands the library on to what it starts; the loader of musl passes it by.
+    has_note(&done, "moved is linked with musl");
+    // A shell passes LD_PRELOAD on; the loader of musl ignores the library.
     let below = format!("env | grep ^LD_PRELOAD && {program}");
     let done = run(&folder, &[&ON_ONE[..], &["sh", "-c", &below]].concat());
     let (preload, rest) = done.out.split_once('\n').unwrap();
@@ -80,20 +80,20 @@ fn static_programs_get_mask_and_policy_for_all_their_threads() {
     ] {
         let Some(program) = one_kind(&folder, name, &compiler) else { continue };
         let done = run(&folder, &[&ON_ONE[..], &[program.to_str().unwrap()]].concat());
-        told(&done, &format!("{name} is statically linked"));
+        has_note(&done, &format!("{name} is statically linked"));
     }
 }
 
-/// Its library is there: it tells of the main thread.
+/// Checks that the library is loaded: it prints a line about the main thread.
 fn placed(done: &Done, status: i32) {
-    let told = done.err.lines().find(|line| line.starts_with("numaplace: process"));
-    assert!(done.code == status && told.is_some(), "status {}: {}", done.code, done.err);
+    let message = done.err.lines().find(|line| line.starts_with("numaplace: process"));
+    assert!(done.code == status && message.is_some(), "status {}: {}", done.code, done.err);
 }
 
 const TOLD_ON_ONE: [&str; 8] = ["-v", "-c", "1", "--busy", "off", "--memory", "interleave:0", "--"];
 
 #[test]
-fn programs_with_sanitizers_are_placed_and_end_as_alone() {
+fn programs_with_sanitizers_are_placed_and_end_as_without_numa() {
     let folder = Folder::new("kinds-sanitized");
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/guest/programs/faults.c");
     let expected = LOOKS.map(|name| format!("{name} cpus 1 policy 3 nodes 0\n")).concat();
@@ -110,13 +110,13 @@ fn programs_with_sanitizers_are_placed_and_end_as_alone() {
         let done = run(&folder, &[&TOLD_ON_ONE[..], &[program]].concat());
         placed(&done, 0);
         assert_eq!(done.out, expected, "{compiler} {name}");
-        // A script may start it, with options of its own.
+        // A script may start it with its own options.
         let below = format!("ASAN_OPTIONS=verbosity=0 {program}");
         let done = run(&folder, &[&TOLD_ON_ONE[..], &["sh", "-c", &below]].concat());
         placed(&done, 0);
         assert_eq!(done.out, expected, "{compiler} {name}");
     }
-    // What it is there for is found: the status is the sanitizer's.
+    // The sanitizer finds the error: the status is the sanitizer's.
     let own = "-DOPTIONS=\"exitcode=7\"";
     for (name, options, status) in
         [("faults", &["cc"][..], 1), ("own", &["cc", own], 7), ("static", &["cc", "-static-libasan"], 1)]
@@ -129,7 +129,7 @@ fn programs_with_sanitizers_are_placed_and_end_as_alone() {
                 .skip_part(format_args!("no {} here that builds with -fsanitize=address", options.join(" ")));
             continue;
         }
-        // Names of functions take long to find.
+        // Symbolizing takes long.
         let quickly = |command: &mut Command| command.env("ASAN_OPTIONS", "symbolize=0").output().unwrap();
         let alone = quickly(&mut Command::new(&program));
         assert_eq!(alone.status.code(), Some(status), "{}", String::from_utf8_lossy(&alone.stderr));
@@ -141,7 +141,7 @@ fn programs_with_sanitizers_are_placed_and_end_as_alone() {
 }
 
 #[test]
-fn a_sanitizer_that_is_preloaded_stays_behind_the_library() {
+fn a_preloaded_sanitizer_stays_after_the_library() {
     let folder = Folder::new("kinds-preloaded");
     let Some(program) = kind(&folder, "plain", &["cc"]) else { return };
     let asked = Command::new("cc").arg("-print-file-name=libasan.so").output().unwrap();
@@ -162,7 +162,7 @@ fn a_sanitizer_that_is_preloaded_stays_behind_the_library() {
 }
 
 #[test]
-fn programs_with_more_rights_than_their_user_get_mask_and_policy() {
+fn privileged_programs_get_mask_and_policy() {
     if numakit_sys::user::id() != 0 || !Path::new("/usr/bin/setpriv").exists() {
         numakit_skips::ROOT.skip("only root with setpriv can be two users");
         return;
@@ -171,7 +171,7 @@ fn programs_with_more_rights_than_their_user_get_mask_and_policy() {
     let Some(program) = kind(&folder, "plain", &["cc"]) else { return };
     let numa_here = folder.path("numa");
     std::fs::copy(env!("CARGO_BIN_EXE_numa"), &numa_here).unwrap();
-    // Root makes the registry, and what nobody keeps goes here.
+    // Root creates the registry; the cache of the user nobody is here.
     assert_eq!(run(&folder, &["-c", "1", "--busy", "off", "true"]).code, 0);
     let cache = folder.path("cache");
     std::fs::create_dir(&cache).unwrap();
@@ -194,23 +194,25 @@ fn programs_with_more_rights_than_their_user_get_mask_and_policy() {
         copy
     };
     let raised = copy("raised", 0o4755);
-    told(&nobody(&raised), "raised is setuid");
-    // For its owner it is a program like any other.
+    has_note(&nobody(&raised), "raised is setuid");
+    // For its owner it is an ordinary program.
     assert_eq!(run(&folder, &[&ON_ONE[..], &[raised.to_str().unwrap()]].concat()).err, "");
-    told(&nobody(&copy("of-group", 0o2755)), "of-group is setgid");
-    told(&nobody(&copy("closed", 0o711)), "closed cannot be looked into (Permission denied (os error 13))");
+    has_note(&nobody(&copy("of-group", 0o2755)), "of-group is setgid");
+    has_note(&nobody(&copy("closed", 0o711)), "closed cannot be examined (Permission denied (os error 13))");
     let capable = copy("capable", 0o755);
     let set = Command::new("setcap").arg("cap_net_raw+ep").arg(&capable).output();
     match set {
-        Ok(output) if output.status.success() => told(&nobody(&capable), "capable is with file capabilities"),
+        Ok(output) if output.status.success() => {
+            has_note(&nobody(&capable), "capable is with file capabilities")
+        }
         _ => numakit_skips::PRIVILEGES.skip_part("no setcap here, or a file system without capabilities"),
     }
 }
 
 #[test]
-fn programs_for_other_processors_are_told() {
+fn programs_for_other_processors_are_reported() {
     let folder = Folder::new("kinds-machine");
-    // The head of a program of 32 bits for i386, and of one of 64 bits for s390x.
+    // ELF headers of a 32-bit program for i386 and of a 64-bit one for s390x.
     for (name, class, order, machine) in [("old", 1, 1, [3, 0]), ("large", 2, 2, [0, 22])] {
         let mut head = vec![0; 64];
         head[..6].copy_from_slice(&[0x7f, b'E', b'L', b'F', class, order]);
@@ -227,7 +229,7 @@ fn programs_for_other_processors_are_told() {
 }
 
 #[test]
-fn a_job_in_the_background_that_reads_waits_for_its_terminal() {
+fn a_background_job_that_reads_stops() {
     let folder = Folder::new("kinds-terminal");
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/background.py");
     let mut python = Command::new("python3");
@@ -240,7 +242,7 @@ fn a_job_in_the_background_that_reads_waits_for_its_terminal() {
 }
 
 #[test]
-fn the_doctor_looks_at_what_placing_needs() {
+fn doctor_checks_what_placing_needs() {
     let folder = Folder::new("kinds-doctor");
     let doctor = |name: &str, value: &Path| {
         let output = folder.numa("doctor --json").env(name, value).output().unwrap();
@@ -266,11 +268,11 @@ fn the_doctor_looks_at_what_placing_needs() {
     assert!(registry[0] == "missing" && registry[1].contains("is not a registry of cores"), "{registry:?}");
     assert!(!registry[2].is_empty(), "{registry:?}");
     let library = doctor("NUMAKIT_PRELOAD", Path::new("/no/lib.so"))("library for programs");
-    let told = ["missing", "NUMAKIT_PRELOAD is '/no/lib.so', where there is no file"];
-    assert!(library[..2] == told && library[2].starts_with("unset NUMAKIT_PRELOAD"), "{library:?}");
+    let expected = ["missing", "NUMAKIT_PRELOAD is '/no/lib.so', where there is no file"];
+    assert!(library[..2] == expected && library[2].starts_with("unset NUMAKIT_PRELOAD"), "{library:?}");
 }
 
-/// A driver with a thread: how many CPUs children find that are started in this way.
+/// A program with a thread, which prints the number of CPUs of its children.
 const DRIVER: &str = "import subprocess, sys, threading\n\
     def cpus(**how): return subprocess.run(sys.argv[1:], stdout=subprocess.PIPE, **how).stdout.decode().strip()\n\
     print(cpus())\n\
@@ -289,7 +291,7 @@ fn children_of_a_threaded_driver_have_all_its_cpus() {
     let python = ["-c", "2", "--busy", "off", "--", "python3", script.to_str().unwrap()];
     let done = run(&folder, &[&python[..], &["nproc"]].concat());
     assert_eq!((done.code, done.out.as_str()), (0, "2\n2 2 2 2\n"), "{}", done.err);
-    // A child that takes no library.
+    // A child without the library.
     let Some(fixed) = kind(&folder, "fixed", &["cc", "-static"]) else { return };
     let done = run(&folder, &[&python[..], &[fixed.to_str().unwrap()]].concat());
     assert_eq!(done.out.matches("main cpus 2 ").count(), 2 * 5, "{}{}", done.out, done.err);

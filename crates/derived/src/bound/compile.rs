@@ -1,4 +1,4 @@
-//! From a formula to steps at one place.
+//! Compiles a formula to steps for one place.
 
 use super::{BoundFormula, Step};
 use crate::catalog::{Catalog, Formula, agree, mismatch, multiplied, of_number};
@@ -6,11 +6,11 @@ use crate::dimension::Dimension;
 use crate::expression::{Expr, Function};
 use crate::index::Index;
 use crate::machine::Fact;
-use crate::missing::{Lack, Missing, Why};
+use crate::missing::{Missing, MissingInput, MissingReason};
 use numakit_model::Instance;
 use std::collections::HashSet;
 
-/// The formula at that place; or what it lacks there.
+/// The formula at that place, or what it lacks there.
 pub(crate) fn bind(
     index: &Index<'_>,
     catalog: &Catalog,
@@ -30,7 +30,7 @@ struct Compiler<'a> {
     bound: BoundFormula,
 }
 
-/// The dimension of what was compiled; `None` fits anything.
+/// The dimension of the compiled part; `None` fits any.
 type Compiled = Result<Option<Dimension>, Missing>;
 
 impl Compiler<'_> {
@@ -42,15 +42,15 @@ impl Compiler<'_> {
         Ok(found.map(|_| formula.quantity.dimension()))
     }
 
-    /// An expression that has to give what its formula says.
+    /// An expression that must have the dimension that its formula declares.
     fn declared(&mut self, expr: &Expr, formula: &Formula) -> Compiled {
         let found = self.expr(expr)?;
         match found.filter(|d| !formula.quantity.accepts(*d)) {
             None => Ok(Some(formula.quantity.dimension())),
-            Some(wrong) if wrong.has_pages() => Err(Missing::one(&formula.name, Why::NoPageSize)),
+            Some(wrong) if wrong.has_pages() => Err(Missing::one(&formula.name, MissingReason::NoPageSize)),
             Some(wrong) => {
                 let words = format!("it gives {wrong} here, but says {}", formula.quantity);
-                Err(Missing::one(&formula.name, Why::Mismatch(words)))
+                Err(Missing::one(&formula.name, MissingReason::Mismatch(words)))
             }
         }
     }
@@ -116,9 +116,9 @@ impl Compiler<'_> {
         Ok(product)
     }
 
-    /// The first part that can be computed here; of a whole formula, each is what it says.
+    /// The first part that can be computed here. Each part of a formula must have its dimension.
     fn first(&mut self, parts: &[Expr], of: Option<&Formula>) -> Compiled {
-        let mut lacks = Vec::new();
+        let mut inputs = Vec::new();
         for part in parts {
             let attempt = |this: &mut Self| match of {
                 Some(formula) => this.declared(part, formula),
@@ -126,15 +126,15 @@ impl Compiler<'_> {
             };
             match self.attempt(attempt) {
                 Ok(found) => return Ok(found),
-                Err(missing) => lacks.extend(missing.lacks),
+                Err(missing) => inputs.extend(missing.inputs),
             }
         }
-        let mut told = HashSet::new();
-        lacks.retain(|lack: &Lack| told.insert(lack.name.clone()));
-        Err(Missing { lacks })
+        let mut names = HashSet::new();
+        inputs.retain(|input: &MissingInput| names.insert(input.name.clone()));
+        Err(Missing { inputs })
     }
 
-    /// Leaves no steps behind when it fails.
+    /// Removes its steps again when it fails.
     fn attempt(&mut self, compile: impl FnOnce(&mut Self) -> Compiled) -> Compiled {
         let (steps, terms) = (self.bound.steps.len(), self.bound.terms.len());
         let result = compile(self);
@@ -151,7 +151,7 @@ impl Compiler<'_> {
         }
         if let Some(fact) = Fact::named(name) {
             let value = self.index.topology().and_then(|t| fact.value(t, self.place));
-            let value = value.ok_or_else(|| Missing::one(name, Why::NotSaid))?;
+            let value = value.ok_or_else(|| Missing::one(name, MissingReason::Unknown))?;
             self.bound.steps.push(Step::Number(value));
             return Ok(Some(fact.dimension()));
         }
@@ -168,19 +168,19 @@ impl Compiler<'_> {
             let found = Dimension::of(metric.unit, metric.kind, known);
             if *dimension.get_or_insert(found) != found {
                 let words = "its series have different units here".to_owned();
-                return Err(Missing::one(name, Why::Mismatch(words)));
+                return Err(Missing::one(name, MissingReason::Mismatch(words)));
             }
             let bytes = metric.unit.bytes(index.page_size().max(1)).map(|b| b as f64);
             let factor = metric.unit.seconds().or(bytes).unwrap_or(1.0);
             self.bound.terms.push((at, factor));
         }
-        let why = if index.has(name) { Why::NotAt(self.place) } else { Why::NoSeries };
+        let why = if index.has(name) { MissingReason::NotAt(self.place) } else { MissingReason::NoSeries };
         let found = dimension.ok_or_else(|| Missing::one(name, why))?;
         self.bound.steps.push(step(from, self.bound.terms.len()));
         Ok(Some(found))
     }
 
-    /// Two parts of an expression that have to be of one kind.
+    /// Two parts of an expression that must have the same dimension.
     fn joined<'e>(
         &self,
         whole: &Expr,
@@ -193,11 +193,11 @@ impl Compiler<'_> {
             (joined, None) => Ok(joined),
             (Some((a, other)), Some(b)) if agree(whole, a, b) => Ok(Some((a, other))),
             (Some((a, _)), Some(b)) if a.has_pages() || b.has_pages() => {
-                Err(Missing::one(&part.to_string(), Why::NoPageSize))
+                Err(Missing::one(&part.to_string(), MissingReason::NoPageSize))
             }
             (Some((a, other)), Some(b)) => {
                 let words = mismatch(whole, (other, a), (part, b));
-                Err(Missing::one(&part.to_string(), Why::Mismatch(words)))
+                Err(Missing::one(&part.to_string(), MissingReason::Mismatch(words)))
             }
         }
     }

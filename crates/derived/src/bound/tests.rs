@@ -2,7 +2,7 @@ use super::*;
 use crate::catalog::Catalog;
 use crate::expression::{Expr, Function};
 use crate::index::Index;
-use crate::missing::Why;
+use crate::missing::MissingReason;
 use numakit_model::topology::{Node, Package};
 use numakit_model::{CpuSet, Instance, Kind, Metric, Series, Topology, Unit};
 use proptest::prelude::*;
@@ -95,13 +95,16 @@ fn the_first_alternative_that_is_there_is_taken() {
     assert_eq!(value("count = m.c | m.a", &all, &[None, Some(2.0)]), None, "chosen once, not row by row");
     assert_eq!(value("count = 10 + m.c? + m.a?", &all, &[None, None]), Some(10.0));
     let lost = bound("count = m.c + m.a | 2 * m.b", &all, Instance::Node(1)).unwrap_err();
-    let lacks: Vec<(&str, &Why)> = lost.lacks.iter().map(|l| (l.name.as_str(), &l.why)).collect();
-    assert_eq!(lacks, [("m.c", &Why::NoSeries), ("m.b", &Why::NotAt(Instance::Node(1)))]);
-    assert_eq!(lost.to_string(), "needs m.c: not sampled, or m.b: not sampled of a node alone");
+    let inputs: Vec<(&str, &MissingReason)> = lost.inputs.iter().map(|l| (l.name.as_str(), &l.why)).collect();
+    assert_eq!(
+        inputs,
+        [("m.c", &MissingReason::NoSeries), ("m.b", &MissingReason::NotAt(Instance::Node(1)))]
+    );
+    assert_eq!(lost.to_string(), "needs m.c: not sampled, or m.b: not sampled per node");
 }
 
 #[test]
-fn absence_and_division_by_zero_are_no_numbers() {
+fn absent_values_and_division_by_zero_give_no_value() {
     let all = [count("m.a", Instance::Machine), count("m.b", Instance::Machine)];
     let of = |formula: &str, a, b| value(formula, &all, &[a, b]);
     assert_eq!(of("count = m.a + m.b", Some(1.0), None), None);
@@ -140,7 +143,7 @@ fn units_become_base_units_and_must_fit_here_too() {
     let unknown = catalog("it: bytes = m.pages\nnumber: count = m.pages / 1page");
     let index = Index::new(&all, None, 0);
     let bind = |name| index.bind(&unknown, unknown.get(name).unwrap(), Instance::Machine);
-    assert_eq!(bind("it").unwrap_err().lacks[0].why, Why::NoPageSize);
+    assert_eq!(bind("it").unwrap_err().inputs[0].why, MissingReason::NoPageSize);
     assert_eq!(bind("number").unwrap().value(&values), Some(3.0), "a number of pages needs no size");
 }
 
@@ -149,10 +152,10 @@ fn facts_of_the_machine_are_numbers() {
     let all = [count("m.a", Instance::Machine)];
     assert_eq!(value("count = m.a / topology.cpus", &all, &[Some(16.0)]), Some(2.0));
     let why = bound("bytes/s = topology.read_bandwidth", &all, Instance::Machine).unwrap_err();
-    assert_eq!(why.to_string(), "needs topology.read_bandwidth: the machine's firmware does not say it");
+    assert_eq!(why.to_string(), "needs topology.read_bandwidth: the machine's firmware does not provide it");
 }
 
-/// What an expression means, as simply as it can be said.
+/// What an expression means, computed in the simplest way.
 fn oracle(expr: &Expr, values: &[Option<f64>]) -> Option<f64> {
     let column = |name: &str| values[usize::from(name.as_bytes()[3] - b'0')];
     let finite = |value: f64| Some(value).filter(|v| v.is_finite());
@@ -213,7 +216,7 @@ proptest! {
     ) {
         let all: Vec<Series> = (0..4).map(|n| count(&format!("m.c{n}"), Instance::Machine)).collect();
         let text = format!("ratio = {expr}");
-        // 0 fits anything, so a formula of numbers alone may be of any kind; all here are counts.
+        // 0 fits anything, so a formula that has only numbers may be of any kind; all here are counts.
         let bound = bound(&text, &all, Instance::Machine).unwrap();
         prop_assert_eq!(bound.value(&values), oracle(&expr, &values), "{}", text);
     }

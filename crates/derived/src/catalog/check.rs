@@ -1,4 +1,4 @@
-//! Whether formulas make sense: names, circles, size, units.
+//! Checks formulas: names, cycles, size, units.
 
 use super::{Catalog, Formula, FormulaError, MetricLookup};
 use crate::dimension::{Dimension, Quantity};
@@ -8,26 +8,26 @@ use numakit_model::suggest::nearest;
 use std::collections::HashMap;
 use thiserror::Error;
 
-/// How deep a formula may be with all that it uses; evaluation needs as much room.
+/// Maximum depth of a formula with all that it uses, which bounds the stack of an evaluation.
 pub(crate) const MAX_DEPTH: usize = 100;
-/// How many parts a formula may have with all that it uses.
+/// Maximum number of parts of a formula with all that it uses.
 const MAX_PARTS: usize = 10_000;
 
-/// Why a formula makes no sense.
+/// What is wrong with a formula.
 #[derive(Debug, Error)]
-pub(super) enum Nonsense {
-    #[error("{circle} needs {name}; a formula cannot need itself")]
-    Circle { circle: String, name: String },
+pub(super) enum InvalidFormula {
+    #[error("{path} needs {name}; a formula cannot need itself")]
+    Cycle { path: String, name: String },
     #[error("formulas that use each other more than {MAX_DEPTH} deep; use fewer steps")]
     Deep,
     #[error(
-        "too large with all that it uses ({deep} deep, {parts} parts; {MAX_DEPTH} and {MAX_PARTS} are allowed)"
+        "too large with the formulas that it uses ({deep} deep, {parts} parts; {MAX_DEPTH} and {MAX_PARTS} are allowed)"
     )]
     Large { deep: usize, parts: usize },
     #[error("unknown fact '{name}'{}; see the guide 'formulas'", nearest_of(nearest))]
     Fact { name: String, nearest: Vec<String> },
     #[error(
-        "unknown formula '{name}'{}; a metric has a point in its name, as in node.MemFree",
+        "unknown formula '{name}'{}; a metric has a dot in its name, as in node.MemFree",
         nearest_of(nearest)
     )]
     Formula { name: String, nearest: Vec<String> },
@@ -58,33 +58,33 @@ pub(super) fn check(catalog: &Catalog, known: MetricLookup<'_>) -> Result<(), Fo
 struct Sizes<'a> {
     catalog: &'a Catalog,
     done: HashMap<&'a str, (usize, usize)>,
-    /// The formulas that are being looked at, each used by the one before.
+    /// The formulas that are being checked, each used by the one before.
     path: Vec<&'a str>,
 }
 
 impl<'a> Sizes<'a> {
-    fn formula(&mut self, formula: &'a Formula) -> Result<(usize, usize), Nonsense> {
+    fn formula(&mut self, formula: &'a Formula) -> Result<(usize, usize), InvalidFormula> {
         if let Some(size) = self.done.get(formula.name.as_str()) {
             return Ok(*size);
         }
         if let Some(from) = self.path.iter().position(|name| *name == formula.name) {
-            let circle = self.path[from..].join(" needs ");
-            return Err(Nonsense::Circle { circle, name: formula.name.clone() });
+            let path = self.path[from..].join(" needs ");
+            return Err(InvalidFormula::Cycle { path, name: formula.name.clone() });
         }
         self.path.push(&formula.name);
         if self.path.len() > MAX_DEPTH {
-            return Err(Nonsense::Deep);
+            return Err(InvalidFormula::Deep);
         }
         let size = self.expr(&formula.expr)?;
         if size.0 > MAX_DEPTH || size.1 > MAX_PARTS {
-            return Err(Nonsense::Large { deep: size.0, parts: size.1 });
+            return Err(InvalidFormula::Large { deep: size.0, parts: size.1 });
         }
         self.path.pop();
         self.done.insert(&formula.name, size);
         Ok(size)
     }
 
-    fn expr(&mut self, expr: &'a Expr) -> Result<(usize, usize), Nonsense> {
+    fn expr(&mut self, expr: &'a Expr) -> Result<(usize, usize), InvalidFormula> {
         let (mut depth, mut parts) = (0, 1usize);
         if let Expr::Name(name) | Expr::OrZero(name) | Expr::Mean(name) = expr {
             match self.catalog.get(name) {
@@ -101,22 +101,22 @@ impl<'a> Sizes<'a> {
     }
 }
 
-/// Names without a point are formulas, the rest metrics and facts.
-fn resolves(catalog: &Catalog, name: &str) -> Result<(), Nonsense> {
+/// Names without a dot are formulas, the rest metrics and facts.
+fn resolves(catalog: &Catalog, name: &str) -> Result<(), InvalidFormula> {
     let (owned, name) = (|names: Vec<&str>| names.into_iter().map(str::to_owned).collect(), name.to_owned());
     if name.starts_with(PREFIX) && Fact::named(&name).is_none() {
         let facts = FACTS.iter().map(|f| f.name);
         let nearest = owned(nearest(&name, facts, 2));
-        return Err(Nonsense::Fact { name, nearest });
+        return Err(InvalidFormula::Fact { name, nearest });
     }
     if !name.contains('.') {
         let nearest = owned(catalog.nearest(&name));
-        return Err(Nonsense::Formula { name, nearest });
+        return Err(InvalidFormula::Formula { name, nearest });
     }
     Ok(())
 }
 
-fn of_formula(catalog: &Catalog, formula: &Formula, known: MetricLookup<'_>) -> Result<(), Nonsense> {
+fn of_formula(catalog: &Catalog, formula: &Formula, known: MetricLookup<'_>) -> Result<(), InvalidFormula> {
     let of_name = |name: &str| {
         if let Some(inner) = catalog.get(name) {
             return Some(inner.quantity.dimension());
@@ -126,7 +126,7 @@ fn of_formula(catalog: &Catalog, formula: &Formula, known: MetricLookup<'_>) -> 
         }
         known(name).map(|(unit, kind)| Dimension::of(unit, kind, true))
     };
-    // Each alternative is the whole formula, so each is looked at by itself.
+    // Each alternative is a whole formula and is checked separately.
     let alternatives = match &formula.expr {
         Expr::First(parts) => parts.as_slice(),
         whole => std::slice::from_ref(whole),
@@ -134,17 +134,17 @@ fn of_formula(catalog: &Catalog, formula: &Formula, known: MetricLookup<'_>) -> 
     for part in alternatives {
         let found = dimension(part, &of_name)?;
         if let Some(found) = found.filter(|d| !formula.quantity.accepts(*d)) {
-            return Err(Nonsense::Quantity { found, says: formula.quantity });
+            return Err(InvalidFormula::Quantity { found, says: formula.quantity });
         }
     }
     Ok(())
 }
 
-/// The dimension of an expression; `None` where it fits anything.
+/// The dimension of an expression; `None` fits any.
 fn dimension(
     expr: &Expr,
     of_name: &dyn Fn(&str) -> Option<Dimension>,
-) -> Result<Option<Dimension>, Nonsense> {
+) -> Result<Option<Dimension>, InvalidFormula> {
     match expr {
         Expr::Number(value, unit) => Ok(of_number(*value, *unit, true)),
         Expr::Name(name) | Expr::OrZero(name) | Expr::Mean(name) => Ok(of_name(name)),
@@ -163,7 +163,7 @@ fn dimension(
                     None => joined = Some((found, part)),
                     Some((first, _)) if agree(expr, first, found) => {}
                     Some((first, other)) => {
-                        return Err(Nonsense::Mismatch(mismatch(expr, (other, first), (part, found))));
+                        return Err(InvalidFormula::Mismatch(mismatch(expr, (other, first), (part, found))));
                     }
                 }
             }
@@ -173,7 +173,7 @@ fn dimension(
     }
 }
 
-/// Of a number; 0 is 0 of anything.
+/// The dimension of a number; 0 fits any.
 pub(crate) fn of_number(value: f64, unit: Option<Constant>, page_size_known: bool) -> Option<Dimension> {
     match unit {
         Some(unit) => Some(unit.dimension(page_size_known)),
@@ -181,13 +181,13 @@ pub(crate) fn of_number(value: f64, unit: Option<Constant>, page_size_known: boo
     }
 }
 
-/// Of a product or quotient.
+/// The dimension of a product or quotient.
 pub(crate) fn multiplied(a: Option<Dimension>, b: Option<Dimension>, divide: bool) -> Option<Dimension> {
     let (a, b) = (a?, b?);
     Some(if divide { a.over(b) } else { a.times(b) })
 }
 
-/// Whether two parts of an expression may stand side by side: alternatives may differ by
+/// Whether two parts of an expression may be combined: alternatives may differ by
 /// cycles, which some machines count where others count something else.
 pub(crate) fn agree(whole: &Expr, a: Dimension, b: Dimension) -> bool {
     match whole {
@@ -196,12 +196,12 @@ pub(crate) fn agree(whole: &Expr, a: Dimension, b: Dimension) -> bool {
     }
 }
 
-/// That two parts of an expression do not fit together.
+/// The message that two parts of an expression do not fit together.
 pub(crate) fn mismatch(whole: &Expr, a: (&Expr, Dimension), b: (&Expr, Dimension)) -> String {
     let what = match whole {
-        Expr::Sum(_) => "cannot be added or taken away",
-        Expr::First(_) => "cannot stand for each other",
+        Expr::Sum(_) => "cannot be added or subtracted",
+        Expr::First(_) => "cannot be alternatives",
         _ => "cannot be compared",
     };
-    format!("{} is {} and {} is {}: these {what}; make them the same kind by * or /", a.0, a.1, b.0, b.1)
+    format!("{} is {} and {} is {}: these {what}; convert one with * or /", a.0, a.1, b.0, b.1)
 }

@@ -22,11 +22,11 @@ fn error(text: &str) -> String {
 }
 
 #[test]
-fn our_own_file_is_right() {
+fn the_built_in_file_is_right() {
     let mut catalog = Catalog::default();
-    catalog.add(OURS, BUILT_IN, &|_| None).unwrap();
+    catalog.add(FORMULAS, BUILT_IN, &|_| None).unwrap();
     assert!(catalog.all().len() > 30);
-    assert!(catalog.all().iter().all(|f| f.is_ours() && !f.help.is_empty()));
+    assert!(catalog.all().iter().all(|f| f.is_built_in() && !f.help.is_empty()));
 }
 
 #[test]
@@ -48,18 +48,18 @@ fn units_that_fit_are_taken() {
 }
 
 #[test]
-fn units_that_do_not_fit_are_told_by_name() {
+fn an_error_names_the_parts_whose_units_differ() {
     for (text, expected) in [
         (
             "a: bytes = m.bytes + m.hits",
-            "my.txt, line 1: a: m.bytes is bytes and m.hits is count/s: these cannot be added or taken away; \
-             make them the same kind by * or /",
+            "my.txt, line 1: a: m.bytes is bytes and m.hits is count/s: these cannot be added or subtracted; \
+             convert one with * or /",
         ),
         (
             "a: bytes = (m.bytes | m.hits)",
             "my.txt, line 1: a: it gives count/s, but says bytes; declare what it gives, or change the formula",
         ),
-        ("a: bytes = 2 * (m.bytes | m.hits)", "these cannot stand for each other"),
+        ("a: bytes = 2 * (m.bytes | m.hits)", "these cannot be alternatives"),
         ("a: bytes = max(m.bytes, 5)", "m.bytes is bytes and 5 is count: these cannot be compared"),
         ("a: percent = share(m.bytes, m.sent)", "m.sent is bytes/s: these cannot be compared"),
         ("a: count = m.hits", "it gives count/s, but says count"),
@@ -71,32 +71,34 @@ fn units_that_do_not_fit_are_told_by_name() {
 }
 
 #[test]
-fn names_must_lead_somewhere() {
+fn names_must_be_known() {
     for (text, expected) in [
         (
             "abc: count = abd",
-            "line 1: abc: unknown formula 'abd', nearest: abc; a metric has a point in its name",
+            "line 1: abc: unknown formula 'abd', nearest: abc; a metric has a dot in its name",
         ),
         ("a: count = topology.cpu", "unknown fact 'topology.cpu', nearest: topology.cpus"),
         (
             "a: count = b\nb: count = c?\nc: count = 2 * b",
             "line 1: a: b needs c needs b; a formula cannot need itself",
         ),
-        ("a: count = 1\na: count = 2", "line 2: a is defined in line 1 already; leave one out"),
+        ("a: count = 1\na: count = 2", "line 2: a is already defined in line 1; remove one"),
     ] {
         assert!(error(text).contains(expected), "{text}: {}", error(text));
     }
 }
 
 #[test]
-fn what_grows_without_end_is_refused() {
+fn formulas_that_are_too_large_are_refused() {
     let chain = |count: usize, next: &dyn Fn(usize) -> String| {
         let steps = (1..count).map(|n| format!("f{n}: count = {}\n", next(n - 1)));
         format!("f0: count = 1\n{}", steps.collect::<String>())
     };
     add(&chain(60, &|n| format!("1 + f{n}"))).unwrap_err();
     add(&chain(40, &|n| format!("1 + f{n}"))).unwrap();
-    assert!(error(&chain(40, &|n| format!("f{n} + f{n}"))).contains("too large with all that it uses"));
+    assert!(
+        error(&chain(40, &|n| format!("f{n} + f{n}"))).contains("too large with the formulas that it uses")
+    );
     let backwards: String = (0..5000).map(|n| format!("f{n}: count = f{}\n", n + 1)).collect();
     assert!(error(&format!("{backwards}f5000: count = 1")).contains("deep"));
 }

@@ -87,7 +87,7 @@ pub(super) fn in_order(reader: &mut Reader, budget: usize, show: &RowViewMaker, 
     let mut cutter = Cutter::new(reader.header(), show, rows);
     let mut known = Known::new(cutter.columns.len(), budget);
     loop {
-        let mark = reader.mark();
+        let mark = reader.position();
         let Some(batch) = reader.next_batch() else { break };
         known.marks.push(mark);
         cutter.batch(&batch, &mut |block| known.store.add(block));
@@ -100,7 +100,7 @@ pub(super) fn in_order(reader: &mut Reader, budget: usize, show: &RowViewMaker, 
 /// Reads all of a recording with all CPUs. `None` where that does not pay, and where there is
 /// anything odd about the recording: then it has to be read in order.
 pub(super) fn at_once(path: &Path, header: &Header, budget: usize, show: &RowViewMaker) -> Option<Known> {
-    let mut marks = Reader::open(path).ok()?.marks()?;
+    let mut marks = Reader::open(path).ok()?.batch_positions()?;
     if marks.len() <= CHUNK {
         return None;
     }
@@ -171,7 +171,7 @@ fn read_chunk(
     for number in batches {
         let batch = reader.next_batch()?;
         cutter.batch(&batch, &mut |block| blocks.push(block));
-        if reader.mark() != marks[number + 1] {
+        if reader.position() != marks[number + 1] {
             return None;
         }
     }

@@ -8,14 +8,14 @@ use thiserror::Error;
 /// The version of the form; fields are only ever added to it.
 const SCHEMA: u32 = 1;
 
-/// Fields that do not make a machine.
+/// Why a document is not a machine.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum DocumentError {
     /// Written by a newer program.
     #[error("schema is {0}, this program knows up to {SCHEMA}; use a newer numa")]
     Schema(u32),
     /// Two nodes in the wrong order.
-    #[error("nodes are not in rising order of os_index: {before} stands before {after}; sort them")]
+    #[error("nodes are not in ascending order of os_index: {before} comes before {after}; sort them")]
     Order {
         /// The first of the two.
         before: u32,
@@ -79,7 +79,7 @@ pub(super) struct Document {
     notes: Vec<String>,
 }
 
-/// A hardware thread with the places that it is in.
+/// A hardware thread, and what it belongs to.
 #[derive(Debug, Default, Serialize)]
 struct Pu {
     os_index: u32,

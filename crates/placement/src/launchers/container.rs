@@ -7,8 +7,7 @@ use numakit_model::plan::Mode;
 
 type Result = std::result::Result<LauncherLines, LauncherError>;
 
-/// A cpuset for each container. Its list of memory nodes is a hard limit, so it stands for
-/// the policy `bind` only.
+/// A cpuset for each container. Its list of memory nodes is a hard limit, so it is only set for the policy `bind`.
 pub fn docker(job: &LauncherJob<'_>) -> Result {
     let several = job.ranks.len() > 1;
     let line = |rank: &Rank<'_>| {
@@ -30,7 +29,7 @@ pub fn docker(job: &LauncherJob<'_>) -> Result {
     Ok(lines)
 }
 
-/// A pod of class Guaranteed with whole CPUs; which ones, the kubelet decides.
+/// A pod of class Guaranteed with whole CPUs, which the kubelet selects.
 pub fn kubernetes(job: &LauncherJob<'_>) -> Result {
     let most = job.ranks.iter().max_by_key(|rank| job.pus(rank).len());
     let Some(largest) = most else { return Err(LauncherError::Empty) };
@@ -65,7 +64,7 @@ pub fn kubernetes(job: &LauncherJob<'_>) -> Result {
     Ok(LauncherLines { text: joined(&text), hints: vec!["kubectl apply -f FILE".to_owned()], warnings })
 }
 
-/// What the kubelet of the node must be set to, as comments.
+/// The necessary settings of the node's kubelet, as comments.
 fn kubelet(job: &LauncherJob<'_>, one_node: bool) -> Vec<String> {
     let mut text = vec![
         "# The kubelet chooses the CPUs: a pod cannot name them. It gives whole CPUs that no other"

@@ -1,4 +1,4 @@
-//! A plan as launchers see it: ranks with sets of CPUs, and the words that they share.
+//! A plan as launchers see it: ranks with sets of CPUs, and the text that their configurations share.
 
 use super::LauncherLines;
 use crate::numbering::{LogicalNumbering, LogicalPosition};
@@ -8,7 +8,7 @@ use numakit_model::{CpuSet, Topology};
 
 /// A plan for one launcher.
 pub struct LauncherJob<'a> {
-    /// The launcher's name, for what is said.
+    /// The launcher's name, for messages.
     pub launcher: &'static str,
     pub t: &'a Topology,
     pub plan: &'a Plan,
@@ -44,7 +44,7 @@ impl Rank<'_> {
     }
 
     pub fn memory(&self) -> &Memory {
-        // `chunk_by` gives no empty process.
+        // `chunk_by` returns no empty process.
         &self.steps[0].memory
     }
 }
@@ -74,7 +74,7 @@ impl<'a> LauncherJob<'a> {
         self.core_of.get(cpu as usize).copied().flatten().and_then(|at| self.t.cores.get(at))
     }
 
-    /// Where a CPU is in hwloc's order. Only allowed CPUs get as far as this.
+    /// The position of a CPU in hwloc's order; the CPU is allowed.
     pub fn place(&self, cpu: u32) -> LogicalPosition {
         self.numbering.place(cpu).unwrap_or_default()
     }
@@ -94,7 +94,7 @@ impl<'a> LauncherJob<'a> {
             .and(&self.t.allowed)
     }
 
-    /// Threads of each process, where all have as many.
+    /// Threads of each process, if all have the same number.
     pub fn threads(&self) -> Option<usize> {
         let threads = self.ranks.first()?.steps.len();
         self.ranks.iter().all(|rank| rank.steps.len() == threads).then_some(threads)
@@ -105,7 +105,7 @@ impl<'a> LauncherJob<'a> {
         self.ranks.iter().any(|rank| rank.steps.len() > 1)
     }
 
-    /// Whether some core has several threads of the plan.
+    /// Whether a core has several threads of the plan.
     pub fn crowded(&self) -> bool {
         let cores: CpuSet = self.plan.steps.iter().map(|step| self.place(step.cpu).core).collect();
         cores.len() < self.plan.steps.len()
@@ -118,15 +118,14 @@ impl<'a> LauncherJob<'a> {
         all.len() < each
     }
 
-    /// Whether the threads of a rank take its cores one after the other, the PUs of a core
-    /// together: what runtimes do that are given a set of CPUs only.
+    /// Whether the threads of a rank use its cores one after the other, the PUs of a core together: runtimes do that with a
+    /// set of CPUs.
     fn rises(&self, rank: &Rank<'_>) -> bool {
         let core = |cpu: u32| self.core(cpu).and_then(|core| core.cpus.first()).unwrap_or(cpu);
         rank.steps.windows(2).all(|pair| (core(pair[0].cpu), pair[0].cpu) < (core(pair[1].cpu), pair[1].cpu))
     }
 
-    /// OpenMP's variables for ranks whose launcher binds them to sets: `places` is what a
-    /// thread gets.
+    /// OpenMP's variables for ranks whose launcher binds them to sets; `places` is the place of a thread.
     pub fn variables(&self, places: &str) -> Vec<(&'static str, String)> {
         let mut variables = Vec::new();
         variables.extend(self.threads().map(|threads| ("OMP_NUM_THREADS", threads.to_string())));
@@ -137,7 +136,7 @@ impl<'a> LauncherJob<'a> {
         variables
     }
 
-    /// What cannot be said to a launcher that binds ranks to sets.
+    /// Warnings: what a launcher that binds ranks to sets cannot do.
     pub fn set_warnings(&self) -> Vec<String> {
         let mut warnings = Vec::new();
         if self.threads().is_none() {
@@ -157,7 +156,7 @@ impl<'a> LauncherJob<'a> {
         warnings
     }
 
-    /// That the launcher leaves memory to first touch, where the plan wants something else.
+    /// The warning that the launcher leaves memory to first touch, if the plan has another policy.
     pub fn memory_warning(&self) -> Option<String> {
         let rank = self.ranks.iter().find(|rank| rank.memory().mode != Mode::Local)?;
         let memory = rank.memory();
@@ -189,7 +188,7 @@ impl<'a> LauncherJob<'a> {
     }
 }
 
-/// A word as a shell takes it for itself.
+/// A word, quoted for a shell.
 fn shell_word(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=,+@%^".contains(c);
     match !word.is_empty() && word.chars().all(plain) {
@@ -198,12 +197,12 @@ fn shell_word(word: &str) -> String {
     }
 }
 
-/// Lines with their ends.
+/// Lines with newlines.
 pub fn joined(lines: &[String]) -> String {
     lines.iter().map(|line| format!("{line}\n")).collect()
 }
 
-/// What makes numactl set a policy, with the word `numactl` first.
+/// The command of numactl that sets a policy.
 pub fn numactl_words(memory: &Memory) -> Vec<String> {
     let mut words = vec!["numactl".to_owned()];
     words.extend(numactl_memory(memory));
@@ -241,8 +240,7 @@ pub struct StridedRange {
     pub length: u32,
 }
 
-/// Rising runs in order, each as long as it can be; those that are not long enough by their
-/// stride and length are told number by number.
+/// Ascending runs in order, each as long as possible; runs that are not long enough are split into single numbers.
 pub fn runs(order: &[u32], long_enough: impl Fn(u32, usize) -> bool) -> Vec<StridedRange> {
     let mut out = Vec::new();
     let mut rest = order;
@@ -257,7 +255,7 @@ pub fn runs(order: &[u32], long_enough: impl Fn(u32, usize) -> bool) -> Vec<Stri
     out
 }
 
-/// An order as short as it can be said: `0-6:2,1-7:2`.
+/// An order in its shortest form: `0-6:2,1-7:2`.
 pub fn sequence(order: &[u32]) -> String {
     let part = |run: &StridedRange| match (run.length, run.stride) {
         (1, _) => run.first.to_string(),
@@ -267,7 +265,7 @@ pub fn sequence(order: &[u32]) -> String {
     runs(order, |stride, length| length > 2 || stride == 1).iter().map(part).collect::<Vec<_>>().join(",")
 }
 
-/// A comma list.
+/// A comma-separated list.
 pub fn list(items: impl IntoIterator<Item = u32>) -> String {
     items.into_iter().map(|item| item.to_string()).collect::<Vec<_>>().join(",")
 }

@@ -1,4 +1,4 @@
-//! Launchers of MPI programs that take the kernel's numbers of CPUs.
+//! MPI launchers that take the kernel's numbers of CPUs.
 
 use super::job::{LauncherJob, hexadecimal, list};
 use super::{LauncherError, LauncherLines};
@@ -52,11 +52,11 @@ pub fn slurm(job: &LauncherJob<'_>) -> Result {
         Some(Mode::Prefer) => masks("prefer,"),
         _ => None,
     };
-    let said = memory.is_some();
+    let has_memory_option = memory.is_some();
     let memory = memory.map(|memory| format!("{memory} ")).unwrap_or_default();
     let command = format!("srun -N 1 -n {} --cpu-bind={binding} {memory}{}", job.ranks.len(), job.app);
     let mut lines = with_variables(job, Vec::new(), command);
-    if said {
+    if has_memory_option {
         lines.warnings.retain(|warning| Some(warning) != job.memory_warning().as_ref());
     }
     lines.hints.push(
@@ -65,8 +65,8 @@ pub fn slurm(job: &LauncherJob<'_>) -> Result {
     Ok(lines)
 }
 
-/// OpenMP's variables, those of the launcher, and its command. Each rank has the CPUs of its
-/// threads and no other, so a thread takes a PU.
+/// OpenMP's variables, those of the launcher, and its command. Each rank has only the CPUs of its threads, so a thread
+/// gets a PU.
 fn with_variables(job: &LauncherJob<'_>, own: Vec<String>, command: String) -> LauncherLines {
     let mut text = Vec::new();
     if job.hybrid() {

@@ -1,5 +1,4 @@
-//! OpenMP runtimes, which are told by variables of the environment. Each line unsets what
-//! would win over what it sets.
+//! OpenMP runtimes, which environment variables configure. Each configuration unsets variables that would override it.
 
 use super::job::{LauncherJob, Rank, StridedRange, list, runs, sequence};
 use super::{LauncherError, LauncherLines};
@@ -9,7 +8,7 @@ type Result = std::result::Result<LauncherLines, LauncherError>;
 /// `0-6:2,1-7:2`.
 pub fn gomp(job: &LauncherJob<'_>) -> Result {
     let value = |rank: &Rank<'_>| sequence(&rank.order());
-    // OMP_PLACES would win, and OMP_PROC_BIND=false would switch it off.
+    // OMP_PLACES would override it, and OMP_PROC_BIND=false would disable it.
     Ok(program(job, "OMP_PLACES OMP_PROC_BIND", &[], "GOMP_CPU_AFFINITY", '"', &value))
 }
 
@@ -46,11 +45,11 @@ pub fn place_list(rank: &Rank<'_>) -> String {
         1 => format!("{{{}}}", run.first),
         length => format!("{{{}}}:{length}:{}", run.first, run.stride),
     };
-    // Short lists are clearer when they are written out.
+    // Short lists are clearer without strides.
     runs(&rank.order(), |_, length| length > 8).iter().map(part).collect::<Vec<_>>().join(",")
 }
 
-/// The lines for one program, or one line for each of several that run beside each other.
+/// The lines for one program, or one line for each of several that run at the same time.
 fn program(
     job: &LauncherJob<'_>,
     unset: &str,

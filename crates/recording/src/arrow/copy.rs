@@ -1,15 +1,15 @@
-//! The schema once more, packed, behind the buffers of a batch: other readers take the buffers
-//! that the batch names and pass over the rest. So a recording whose first bytes are damaged is
-//! still one.
+//! A compressed copy of the schema after the buffers of a batch. Other readers use only the buffers
+//! that the batch names. With the copy, a recording whose first bytes are damaged can
+//! still be read.
 
 use super::{Malformed, Message};
 use std::io;
 
 const MARK: &[u8; 8] = b"numahead";
-/// The most that a copy may unpack to.
+/// Maximum size of a decompressed copy.
 const MAX: usize = 64 << 20;
 
-/// What is put behind the buffers.
+/// The bytes after the buffers.
 pub(crate) fn of_schema(message: &[u8]) -> io::Result<Vec<u8>> {
     let packed = zstd::bulk::compress(message, 9)?;
     let mut copy = MARK.to_vec();
@@ -19,13 +19,13 @@ pub(crate) fn of_schema(message: &[u8]) -> io::Result<Vec<u8>> {
     Ok(copy)
 }
 
-/// The schema's message that a batch carries, framed as it stands at the start of the stream.
+/// The schema message that a batch contains, framed as at the start of the stream.
 pub(crate) fn in_batch(batch: &Message) -> Result<Vec<u8>, Malformed> {
-    let none = || Malformed::new("a batch carries no schema");
+    let none = || Malformed::new("a batch has no copy of the schema");
     let table = batch.table()?;
     let buffers = table.header_as_record_batch().and_then(|record| record.buffers()).ok_or_else(none)?;
     let end = |buffer: &arrow_ipc::Buffer| buffer.offset().checked_add(buffer.length());
-    let end = buffers.iter().map(end).try_fold(0, |most, end| end.map(|end| most.max(end)));
+    let end = buffers.iter().map(end).try_fold(0, |max, end| end.map(|end| max.max(end)));
     let end = end.and_then(|end| usize::try_from(end).ok()).ok_or_else(none)?;
     let rest = batch.body.get(end.next_multiple_of(8)..).ok_or_else(none)?;
     let rest = rest.strip_prefix(MARK).and_then(<[u8]>::split_first_chunk::<8>);

@@ -1,4 +1,4 @@
-//! A record batch as rows. Nothing that a damaged file says is believed unchecked.
+//! Decodes a record batch. All lengths are checked: the file may be damaged.
 
 use super::{Malformed, Message};
 use crate::batch::{Batch, Column};
@@ -7,11 +7,11 @@ use lz4_flex::frame::FrameDecoder;
 use std::io::Read;
 use zstd::bulk::Decompressor;
 
-/// The most that one batch may unpack to.
+/// Maximum size of a decompressed batch.
 const MAX_BYTES: usize = 512 << 20;
 const MAX_ROWS: i64 = 1 << 20;
 
-/// The rows of a message; `None` for messages that hold no rows.
+/// The rows of a message; `None` for messages without rows.
 pub(crate) fn batch(message: &Message, columns: usize) -> Result<Option<Batch>, Malformed> {
     let table = message.table()?;
     let Some(record) = table.header_as_record_batch() else { return Ok(None) };
@@ -27,8 +27,8 @@ pub(crate) fn batch(message: &Message, columns: usize) -> Result<Option<Batch>, 
     Ok(Some(Batch { time: time.values, took: took.values, label, columns }))
 }
 
-/// How many samples and labels the rows of a message are, as its table tells; `None` for
-/// messages that hold no rows.
+/// The number of samples and labels of a message, from its table; `None` for
+/// messages without rows.
 pub(crate) fn counts(message: &Message) -> Result<Option<(u64, u64)>, Malformed> {
     let table = message.table()?;
     let Some(record) = table.header_as_record_batch() else { return Ok(None) };
@@ -46,7 +46,7 @@ struct Buffers<'a> {
     body: &'a [u8],
     rows: usize,
     next: usize,
-    /// `None` where nothing is packed.
+    /// `None` without compression.
     unpacker: Option<Unpacker>,
 }
 
@@ -56,11 +56,11 @@ impl<'a> Buffers<'a> {
             None => None,
             Some(CompressionType::LZ4_FRAME) => Some(Unpacker::Lz4),
             Some(CompressionType::ZSTD) => {
-                let made =
-                    Decompressor::new().map_err(|_| Malformed::new("there is no memory to unpack it"))?;
-                Some(Unpacker::Zstd(made))
+                let decompressor = Decompressor::new()
+                    .map_err(|_| Malformed::new("there is not enough memory to decompress it"))?;
+                Some(Unpacker::Zstd(decompressor))
             }
-            Some(_) => return Err(Malformed::new("its batches are packed with neither zstd nor lz4")),
+            Some(_) => return Err(Malformed::new("its batches are compressed with neither zstd nor lz4")),
         };
         Ok(Self { record, body, rows, next: 0, unpacker })
     }
@@ -95,7 +95,7 @@ impl<'a> Buffers<'a> {
                 return Ok(None);
             }
             let range = at(row).zip(at(row + 1)).and_then(|(from, to)| bytes.get(from..to));
-            let range = range.ok_or_else(|| Malformed::new("a label lies outside of its batch"))?;
+            let range = range.ok_or_else(|| Malformed::new("a label is outside of its batch"))?;
             Ok(Some(String::from_utf8_lossy(range).into_owned()))
         };
         (0..self.rows).map(text).collect()
@@ -112,9 +112,9 @@ impl<'a> Buffers<'a> {
         Ok((0..self.rows).map(|row| bits[row / 8] >> (row % 8) & 1 == 1).collect())
     }
 
-    /// The next buffer, unpacked, of at most so many bytes (padding not counted).
-    fn buffer(&mut self, most: usize) -> Result<Vec<u8>, Malformed> {
-        let most = most + 64;
+    /// The next buffer, decompressed, of at most `max` bytes without padding.
+    fn buffer(&mut self, max: usize) -> Result<Vec<u8>, Malformed> {
+        let max = max + 64;
         let buffers = self.record.buffers().ok_or_else(|| Malformed::new("a batch has no buffers"))?;
         if self.next >= buffers.len() {
             return Err(Malformed::new("a batch has fewer columns than the schema"));
@@ -126,30 +126,31 @@ impl<'a> Buffers<'a> {
         let bytes = start
             .zip(length)
             .and_then(|(start, length)| self.body.get(start..start.checked_add(length)?))
-            .ok_or_else(|| Malformed::new("a buffer lies outside of its batch"))?;
+            .ok_or_else(|| Malformed::new("a buffer is outside of its batch"))?;
         let Some(unpacker) = self.unpacker.as_mut().filter(|_| !bytes.is_empty()) else {
             return Ok(bytes.to_vec());
         };
-        let (head, packed) =
-            bytes.split_first_chunk::<8>().ok_or_else(|| Malformed::new("a packed buffer has no length"))?;
+        let (head, packed) = bytes
+            .split_first_chunk::<8>()
+            .ok_or_else(|| Malformed::new("a compressed buffer has no length"))?;
         match i64::from_le_bytes(*head) {
             -1 => Ok(packed.to_vec()),
-            length if (0..=most as i64).contains(&length) => unpacker
+            length if (0..=max as i64).contains(&length) => unpacker
                 .unpack(packed, length as usize)
-                .ok_or_else(|| Malformed::new("a packed buffer is damaged")),
-            _ => Err(Malformed::new("a packed buffer claims an impossible length")),
+                .ok_or_else(|| Malformed::new("a compressed buffer is damaged")),
+            _ => Err(Malformed::new("a compressed buffer claims an impossible length")),
         }
     }
 }
 
 enum Unpacker {
-    /// Kept from buffer to buffer: making one costs more than most buffers do.
+    /// Reused: creating one costs more than decompressing most buffers.
     Zstd(Decompressor<'static>),
     Lz4,
 }
 
 impl Unpacker {
-    /// The content of a packed buffer, which has at most this length.
+    /// The content of a compressed buffer, of at most this length.
     fn unpack(&mut self, packed: &[u8], length: usize) -> Option<Vec<u8>> {
         match self {
             Self::Zstd(unpacker) => unpacker.decompress(packed, length).ok(),

@@ -1,4 +1,4 @@
-//! Rows of the ring as a record batch.
+//! Encodes rows of the ring as a record batch.
 
 use super::seal::{self, Place};
 use super::{Head, copy};
@@ -17,10 +17,10 @@ pub(crate) const LEVEL: i32 = 1;
 /// Columns that are gathered in one pass over the rows: one cache line of each row.
 const BLOCK: usize = 8;
 
-/// One of so many batches carries a copy of the schema, the first among them.
-const COPIES: u64 = 50;
+/// One batch in this number has a copy of the schema, beginning with the first.
+const COPY_PERIOD: u64 = 50;
 
-/// Builds batches, keeping its buffers from one to the next.
+/// Builds batches; it reuses its buffers.
 pub(crate) struct Encoder {
     columns: usize,
     /// The stream that the batches belong to, and the copy of its schema.
@@ -38,10 +38,10 @@ struct Layout {
 }
 
 impl Encoder {
-    /// For batches behind that schema.
+    /// For batches of that schema.
     pub fn new(head: &Head) -> io::Result<Self> {
         let mut compressor = zstd::bulk::Compressor::new(LEVEL)?;
-        // So that damage within a buffer is found, not read as values.
+        // So that damage within a buffer is detected.
         compressor.set_parameter(zstd::zstd_safe::CParameter::ChecksumFlag(true))?;
         let sealed = match head.stream {
             Some(stream) => Some((stream, copy::of_schema(&head.message)?)),
@@ -51,13 +51,13 @@ impl Encoder {
         Ok(Self { columns, sealed, batches: 0, compressor, raw: Vec::new(), packed: Vec::new() })
     }
 
-    /// The waiting entries as a framed message, without taking them from the ring.
+    /// The pending entries as a framed message, without removing them from the ring.
     pub fn batch(&mut self, pending: &Pending<'_>) -> io::Result<Vec<u8>> {
         let (rows, labels) = pending.before();
         self.batch_at(pending, Place { rows, labels })
     }
 
-    /// The same at another place of the recording.
+    /// The same at another position of the recording.
     pub fn batch_at(&mut self, pending: &Pending<'_>, place: Place) -> io::Result<Vec<u8>> {
         let count = pending.len();
         let fields = self.columns + FIXED.len();
@@ -88,7 +88,7 @@ impl Encoder {
                 for column in 0..width {
                     let value = row.as_ref().and_then(|r| r.value(first + column));
                     valid[column][index / 8] |= u8::from(value.is_some()) << (index % 8);
-                    // An absent value repeats its neighbour, which costs nothing once packed.
+                    // An absent value repeats the one before, which compresses to nothing.
                     let filler = block[column].last().copied().unwrap_or(0);
                     block[column].push(value.unwrap_or(filler));
                 }
@@ -97,7 +97,7 @@ impl Encoder {
                 self.column(count, &block[column], &valid[column], &mut layout)?;
             }
         }
-        if let Some((_, copy)) = self.sealed.as_ref().filter(|_| self.batches.is_multiple_of(COPIES)) {
+        if let Some((_, copy)) = self.sealed.as_ref().filter(|_| self.batches.is_multiple_of(COPY_PERIOD)) {
             layout.body.extend_from_slice(copy);
         }
         self.batches += 1;
@@ -158,8 +158,8 @@ impl Encoder {
         result
     }
 
-    /// Packs a buffer into the body: its length, then the packed bytes; -1 and the plain
-    /// bytes where packing does not help.
+    /// Compresses a buffer into the body: its length, then the compressed bytes; or -1 and the plain
+    /// bytes if they are not longer.
     fn buffer(&mut self, plain: &[u8], layout: &mut Layout) -> io::Result<()> {
         let start = layout.body.len();
         if !plain.is_empty() {

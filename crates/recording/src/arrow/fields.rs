@@ -1,6 +1,6 @@
-//! Columns as the table of a schema. What is the same in many columns is written once.
+//! Columns as the table of a schema. Values that many columns share are written once.
 
-use crate::columns::{Column, Holds};
+use crate::columns::{Column, ColumnType};
 use arrow_ipc::{
     Field, FieldArgs, FloatingPointArgs, IntArgs, KeyValue, KeyValueArgs, Precision, SchemaArgs, TimeUnit,
     TimestampArgs, Type, Utf8Args,
@@ -10,7 +10,7 @@ use std::collections::HashMap;
 
 type Pairs<'b> = WIPOffset<Vector<'b, ForwardsUOffset<KeyValue<'b>>>>;
 
-/// Builds a schema, with a pair of metadata of its own.
+/// Builds a schema with one pair of metadata.
 pub(super) fn schema<'b>(
     builder: &mut FlatBufferBuilder<'b>,
     columns: &[Column<'_>],
@@ -18,12 +18,12 @@ pub(super) fn schema<'b>(
 ) -> WIPOffset<UnionWIPOffset> {
     let mut fields = Vec::with_capacity(columns.len());
     let mut shared = Shared::default();
-    // Readers of other languages want a list of children, if an empty one.
+    // Some readers need a list of children, even if it is empty.
     let children = Some(builder.create_vector::<WIPOffset<Field<'_>>>(&[]));
     for column in columns {
         let name = Some(builder.create_string(&column.name));
-        let (type_type, type_) = shared.type_of(builder, column.holds);
-        let custom_metadata = shared.said(builder, column);
+        let (type_type, type_) = shared.type_of(builder, column.column_type);
+        let custom_metadata = shared.metadata(builder, column);
         let nullable = !column.always;
         let args = FieldArgs {
             name,
@@ -45,62 +45,62 @@ pub(super) fn schema<'b>(
 
 #[derive(Default)]
 struct Shared<'b> {
-    types: HashMap<Holds, WIPOffset<UnionWIPOffset>>,
+    types: HashMap<ColumnType, WIPOffset<UnionWIPOffset>>,
     pairs: HashMap<(&'static str, String), WIPOffset<KeyValue<'b>>>,
-    said: HashMap<[String; 3], Pairs<'b>>,
+    metadata: HashMap<[String; 3], Pairs<'b>>,
 }
 
 impl<'b> Shared<'b> {
     fn type_of(
         &mut self,
         builder: &mut FlatBufferBuilder<'b>,
-        holds: Holds,
+        column_type: ColumnType,
     ) -> (Type, WIPOffset<UnionWIPOffset>) {
-        let kind = match holds {
-            Holds::Times => Type::Timestamp,
-            Holds::Integers => Type::Int,
-            Holds::Floats => Type::FloatingPoint,
-            Holds::Texts => Type::Utf8,
+        let kind = match column_type {
+            ColumnType::Times => Type::Timestamp,
+            ColumnType::Integers => Type::Int,
+            ColumnType::Floats => Type::FloatingPoint,
+            ColumnType::Texts => Type::Utf8,
         };
-        let made = *self.types.entry(holds).or_insert_with(|| match holds {
-            Holds::Times => {
+        let offset = *self.types.entry(column_type).or_insert_with(|| match column_type {
+            ColumnType::Times => {
                 let args = TimestampArgs {
                     unit: TimeUnit::NANOSECOND,
                     timezone: Some(builder.create_string("UTC")),
                 };
                 arrow_ipc::Timestamp::create(builder, &args).as_union_value()
             }
-            Holds::Integers => {
+            ColumnType::Integers => {
                 arrow_ipc::Int::create(builder, &IntArgs { bitWidth: 64, is_signed: true }).as_union_value()
             }
-            Holds::Floats => {
+            ColumnType::Floats => {
                 let args = FloatingPointArgs { precision: Precision::DOUBLE };
                 arrow_ipc::FloatingPoint::create(builder, &args).as_union_value()
             }
-            Holds::Texts => arrow_ipc::Utf8::create(builder, &Utf8Args {}).as_union_value(),
+            ColumnType::Texts => arrow_ipc::Utf8::create(builder, &Utf8Args {}).as_union_value(),
         });
-        (kind, made)
+        (kind, offset)
     }
 
-    /// Unit, kind and meaning of a column, where it has them.
-    fn said(&mut self, builder: &mut FlatBufferBuilder<'b>, column: &Column<'_>) -> Option<Pairs<'b>> {
+    /// Unit, kind and description of a column, if it has them.
+    fn metadata(&mut self, builder: &mut FlatBufferBuilder<'b>, column: &Column<'_>) -> Option<Pairs<'b>> {
         let words = [column.unit.clone(), column.kind.to_owned(), column.help.to_owned()];
-        if let Some(said) = self.said.get(&words) {
-            return Some(*said);
+        if let Some(pairs) = self.metadata.get(&words) {
+            return Some(*pairs);
         }
         let mut pairs = Vec::with_capacity(3);
         for (key, word) in
             ["unit", "kind", "help"].into_iter().zip(&words).filter(|(_, word)| !word.is_empty())
         {
-            let made = self.pairs.entry((key, word.clone())).or_insert_with(|| pair(builder, key, word));
-            pairs.push(*made);
+            let offset = self.pairs.entry((key, word.clone())).or_insert_with(|| pair(builder, key, word));
+            pairs.push(*offset);
         }
         if pairs.is_empty() {
             return None;
         }
-        let said = builder.create_vector(&pairs);
-        self.said.insert(words, said);
-        Some(said)
+        let pairs = builder.create_vector(&pairs);
+        self.metadata.insert(words, pairs);
+        Some(pairs)
     }
 }
 

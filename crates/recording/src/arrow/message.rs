@@ -6,11 +6,11 @@ use std::io::{self, Read, Seek, SeekFrom};
 /// Marks the end of the stream.
 pub(crate) const END_OF_STREAM: [u8; 8] = [0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0];
 
-/// What an Arrow file begins with. Zeros up to 8 or 64 bytes follow, then the messages of a stream,
+/// The first bytes of an Arrow file. Zeros up to 8 or 64 bytes follow, then the messages of a stream,
 /// then a table of them.
 const FILE: &[u8] = b"ARROW1";
 
-/// What every message begins with.
+/// The first bytes of every message.
 pub(super) const CONTINUATION: [u8; 4] = [0xff; 4];
 const MAX_META: usize = 256 << 20;
 const MAX_BODY: i64 = 1 << 30;
@@ -31,7 +31,7 @@ impl Message {
     }
 }
 
-/// A message as it stands in the stream.
+/// A message with its frame, as in the stream.
 pub(super) fn framed(meta: &[u8], body: &[u8]) -> Vec<u8> {
     let padded = meta.len().next_multiple_of(8);
     let mut out = Vec::with_capacity(8 + padded + body.len());
@@ -54,11 +54,11 @@ pub(super) fn table(meta: &[u8]) -> Result<arrow_ipc::Message<'_>, Malformed> {
 pub(crate) enum Next {
     /// A whole message.
     Message(Message),
-    /// The stream ends as it should.
+    /// The stream ends correctly.
     End,
-    /// It ends where a message should begin: its writer did not close it.
+    /// It ends after a message, without an end mark: its writer did not close it.
     Open,
-    /// It ends within a message, or what follows is none.
+    /// It ends within a message, or the next bytes are not a message.
     Damaged(Malformed),
 }
 
@@ -66,7 +66,7 @@ pub(crate) enum Next {
 #[derive(Debug)]
 pub(crate) struct Messages<R> {
     from: R,
-    /// Bytes of whole messages so far.
+    /// Bytes of complete messages so far.
     pub whole: u64,
 }
 
@@ -100,8 +100,8 @@ impl<R: Read + Seek> Messages<R> {
         Ok(Next::Message(Message { meta, body: Vec::new() }))
     }
 
-    /// The metadata table of the next message and the length of its body, or what there is
-    /// instead of a message.
+    /// The metadata table of the next message and the length of its body, or what is there
+    /// instead.
     fn head(&mut self) -> io::Result<Result<(Vec<u8>, u64), Next>> {
         let damaged = |why| Ok(Err(Next::Damaged(Malformed::new(why))));
         let mut start = [0; 8];
@@ -116,7 +116,7 @@ impl<R: Read + Seek> Messages<R> {
         }
         let length = u32::from_le_bytes([start[4], start[5], start[6], start[7]]) as usize;
         if start[..4] != CONTINUATION || length > MAX_META || length == 0 {
-            return damaged("no message begins where one should");
+            return damaged("there is no message where one should begin");
         }
         let Some(meta) = self.take(length)? else {
             return damaged("it ends within a message's table");
@@ -131,22 +131,22 @@ impl<R: Read + Seek> Messages<R> {
         Ok(Ok((meta, body as u64)))
     }
 
-    /// Goes on at a message that begins there.
+    /// Continues at a message that begins there.
     pub fn go_to(&mut self, position: u64) -> io::Result<()> {
         self.whole = self.from.seek(SeekFrom::Start(position))?;
         Ok(())
     }
 
-    /// Passes over what an Arrow file begins with, if it is one.
-    pub fn pass_file_mark(&mut self) -> io::Result<()> {
+    /// Skips the first bytes of an Arrow file, if it is one.
+    pub fn skip_file_mark(&mut self) -> io::Result<()> {
         let mut start = [0; 64];
         let filled = self.fill(&mut start)?;
-        let behind = start[..filled].strip_prefix(FILE);
-        let zeros = behind.map(|bytes| bytes.iter().take_while(|byte| **byte == 0).count());
+        let rest = start[..filled].strip_prefix(FILE);
+        let zeros = rest.map(|bytes| bytes.iter().take_while(|byte| **byte == 0).count());
         self.go_to(zeros.map_or(0, |zeros| (FILE.len() + zeros) as u64))
     }
 
-    /// So many of the bytes that follow, or all if there are fewer. They count as read.
+    /// The next `length` bytes, or all if there are fewer. They count as read.
     pub fn peek(&mut self, length: usize, out: &mut Vec<u8>) -> io::Result<()> {
         out.clear();
         self.from.by_ref().take(length as u64).read_to_end(out)?;
@@ -158,8 +158,8 @@ impl<R: Read + Seek> Messages<R> {
         Ok(self.from.stream_position()?.saturating_sub(position))
     }
 
-    /// So many bytes, or none if the stream ends before. Memory grows with what is really
-    /// there, not with what a damaged length claims.
+    /// `length` bytes, or none if the stream ends before. Memory grows with the bytes that are
+    /// there, not with a damaged length.
     fn take(&mut self, length: usize) -> io::Result<Option<Vec<u8>>> {
         let mut bytes = Vec::with_capacity(length.min(1 << 20));
         self.from.by_ref().take(length as u64).read_to_end(&mut bytes)?;

@@ -13,9 +13,9 @@ use std::collections::{HashMap, HashSet};
 use std::io;
 use std::sync::Arc;
 
-/// The key of the schema's metadata that holds [`Meta`] as JSON.
+/// The key of the schema's metadata with [`Meta`] as JSON.
 const KEY: &str = "numakit";
-/// The version of [`Meta`]; readers refuse greater ones.
+/// The version of [`Meta`]; readers refuse newer ones.
 const FORMAT: u32 = 1;
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -35,11 +35,11 @@ struct Meta {
 }
 
 impl Header {
-    /// All but the columns' names, as the JSON that stands under the key `numakit` of a
+    /// Everything except the columns' names, as the JSON under the key `numakit` of a
     /// recording's metadata.
     pub fn metadata(&self) -> String {
-        let mut seen = HashSet::new();
-        let metrics = self.series.iter().map(|s| &s.metric).filter(|m| seen.insert(m.name.as_str()));
+        let mut names = HashSet::new();
+        let metrics = self.series.iter().map(|s| &s.metric).filter(|m| names.insert(m.name.as_str()));
         let metrics: Vec<Metric> = metrics.map(|m| (**m).clone()).collect();
         let meta = Meta {
             format: FORMAT,
@@ -58,31 +58,31 @@ impl Header {
     }
 }
 
-/// What a stream begins with.
+/// The first message of a stream.
 #[derive(Debug, Clone)]
 pub(crate) struct Head {
-    /// What it says.
+    /// Its content.
     pub header: Header,
     /// The message, framed.
     pub message: Vec<u8>,
-    /// What the seals of the batches start from; `None` in recordings that have none.
+    /// The number of the stream, from which the seals of its batches start; `None` in recordings without seals.
     pub stream: Option<u32>,
 }
 
 impl Head {
-    /// Of a new recording.
+    /// For a new recording.
     pub fn new(header: &Header) -> Result<Self, Malformed> {
         let bytes = encoded(&columns::recorded(header), header, true);
         let stream = only(&bytes)?.stream()?;
         Ok(Self { header: header.clone(), message: bytes, stream })
     }
 
-    /// Of a framed message.
+    /// From a framed message.
     pub fn of_bytes(bytes: &[u8]) -> Result<Self, Malformed> {
         Self::of_message(&only(bytes)?)
     }
 
-    /// Of the message that a stream begins with.
+    /// From the first message of a stream.
     pub fn of_message(message: &Message) -> Result<Self, Malformed> {
         let stream = message.stream()?;
         let header = header_of(message)?;
@@ -90,7 +90,7 @@ impl Head {
     }
 }
 
-/// The one message that these bytes are.
+/// The message of these bytes.
 fn only(bytes: &[u8]) -> Result<Message, Malformed> {
     match Messages::new(io::Cursor::new(bytes)).next() {
         Ok(Next::Message(message)) => Ok(message),
@@ -100,7 +100,7 @@ fn only(bytes: &[u8]) -> Result<Message, Malformed> {
     }
 }
 
-/// The schema of such columns as a message; with a seal, as a recording begins with it.
+/// The schema of columns as a message; with a seal for recordings.
 pub(crate) fn encoded(columns: &[Column<'_>], header: &Header, sealed: bool) -> Vec<u8> {
     let mut builder = FlatBufferBuilder::new();
     let schema = fields::schema(&mut builder, columns, (KEY, &header.metadata()));
@@ -108,7 +108,7 @@ pub(crate) fn encoded(columns: &[Column<'_>], header: &Header, sealed: bool) -> 
     seal::finish(builder, (MessageHeader::Schema, schema), &[], seal)
 }
 
-/// The header that a schema stands for.
+/// The header from a schema.
 fn header_of(message: &Message) -> Result<Header, Malformed> {
     let table = message.table()?;
     let schema = table.header_as_schema().ok_or_else(|| Malformed::new("it does not begin with a schema"))?;
@@ -144,7 +144,7 @@ fn series_of(schema: &arrow_ipc::Schema<'_>, metrics: Vec<Metric>) -> Result<Vec
         metrics.into_iter().map(|m| (m.name.clone(), Arc::new(m))).collect();
     let fields = schema.fields().ok_or_else(|| Malformed::new("its schema has no columns"))?;
     if fields.len() < columns::FIXED.len() {
-        return Err(Malformed::new("its schema lacks the columns time, took and label"));
+        return Err(Malformed::new("its schema has no columns time, took and label"));
     }
     let mut series = Vec::with_capacity(fields.len() - columns::FIXED.len());
     for (index, field) in fields.iter().enumerate() {
@@ -152,7 +152,7 @@ fn series_of(schema: &arrow_ipc::Schema<'_>, metrics: Vec<Metric>) -> Result<Vec
         let fixed = columns::FIXED.get(index);
         if fixed.is_some_and(|fixed| name != *fixed) {
             return Err(Malformed::new(format!(
-                "column {index} is '{name}' and not '{}'",
+                "column {index} is '{name}', not '{}'",
                 columns::FIXED[index]
             )));
         }
@@ -165,7 +165,7 @@ fn series_of(schema: &arrow_ipc::Schema<'_>, metrics: Vec<Metric>) -> Result<Vec
             None => (name, Some(Instance::Machine)),
         };
         let instance =
-            instance.ok_or_else(|| Malformed::new(format!("column '{name}' names no known place")))?;
+            instance.ok_or_else(|| Malformed::new(format!("column '{name}' has an unknown instance")))?;
         let metric =
             known.get(metric).cloned().unwrap_or_else(|| Arc::new(undescribed(metric, instance.scope())));
         series.push(Series { metric, instance });
@@ -173,7 +173,7 @@ fn series_of(schema: &arrow_ipc::Schema<'_>, metrics: Vec<Metric>) -> Result<Vec
     Ok(series)
 }
 
-/// Whether the values of a column are laid out as those that are recorded.
+/// Whether a column has the type that is recorded.
 fn check_type(field: &arrow_ipc::Field<'_>, index: usize) -> Result<(), Malformed> {
     let (right, wanted) = match index {
         0 => {
@@ -185,12 +185,12 @@ fn check_type(field: &arrow_ipc::Field<'_>, index: usize) -> Result<(), Malforme
     };
     let name = field.name().unwrap_or_default();
     if field.dictionary().is_some() {
-        return Err(Malformed::new(format!("column '{name}' is dictionary-encoded, and not plain {wanted}")));
+        return Err(Malformed::new(format!("column '{name}' is dictionary-encoded, not plain {wanted}")));
     }
-    if right { Ok(()) } else { Err(Malformed::new(format!("column '{name}' is not of {wanted}"))) }
+    if right { Ok(()) } else { Err(Malformed::new(format!("column '{name}' does not have {wanted}"))) }
 }
 
-/// A column that the metadata does not describe: shown as a level, which invents nothing.
+/// A column that the metadata does not describe, as a gauge.
 fn undescribed(name: &str, scope: Scope) -> Metric {
     Metric {
         name: name.to_owned(),

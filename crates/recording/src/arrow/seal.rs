@@ -1,8 +1,8 @@
-//! What tells a whole message from a damaged one, and where in which recording it belongs.
+//! The seal of a message: a checksum, and the position of the message in its recording.
 //!
-//! The metadata of each message has one more key, which other readers pass over: the samples and
-//! the labels before it, and a CRC-32 of all its bytes. That of the schema is where those of the
-//! batches start from, so a batch of another recording is not taken for one of this.
+//! It is a key in the metadata of each message, which other readers ignore: the number of samples and
+//! labels before the message, and a CRC-32 of all its bytes. The CRC of the schema is the initial value
+//! for those of the batches, so that a batch of another recording is not mistaken for one of this.
 
 use super::{Malformed, Message};
 use arrow_ipc::{KeyValue, KeyValueArgs, MessageArgs, MessageHeader, MetadataVersion};
@@ -13,16 +13,16 @@ const KEY: &str = "numakit.seal";
 /// The CRC as text, before it is known.
 const UNKNOWN: &str = "00000000";
 
-/// How much of a recording is before a message.
+/// The part of a recording before a message.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Place {
-    /// Samples, those that were lost included.
+    /// Samples, including lost ones.
     pub rows: u64,
-    /// Labels, likewise.
+    /// Labels, including lost ones.
     pub labels: u64,
 }
 
-/// A seal as it stands in a message.
+/// The seal of a message.
 #[derive(Debug)]
 struct Seal {
     place: Place,
@@ -31,8 +31,8 @@ struct Seal {
     digits: usize,
 }
 
-/// Completes a message. Without a stream to belong to it gets no seal, as those of recordings
-/// that were made before there were seals.
+/// Completes a message. Without a stream it has no seal, like recordings from before
+/// there were seals.
 pub(super) fn finish(
     mut builder: FlatBufferBuilder<'_>,
     header: (MessageHeader, WIPOffset<UnionWIPOffset>),
@@ -74,7 +74,7 @@ fn find(meta: &[u8]) -> Option<Seal> {
     let place = Place { rows: words.next()?.parse().ok()?, labels: words.next()?.parse().ok()? };
     let digits = words.next().filter(|digits| digits.len() == UNKNOWN.len())?;
     let crc = u32::from_str_radix(digits, 16).ok()?;
-    // Both are of the same bytes.
+    // Both point into the same bytes.
     let digits = digits.as_ptr().addr().checked_sub(meta.as_ptr().addr())?;
     words.next().is_none().then_some(Seal { place, crc, digits })
 }
@@ -89,12 +89,12 @@ fn crc(meta: &[u8], digits: usize, body: &[u8], stream: u32) -> u32 {
 }
 
 impl Message {
-    /// Whether it has a seal at all.
+    /// Whether it has a seal.
     pub fn is_sealed(&self) -> bool {
         find(&self.meta).is_some()
     }
 
-    /// Its place in a stream, if it belongs to that and all its bytes are as they were written.
+    /// Its position in a stream, if it belongs to the stream and its checksum is right.
     pub fn place_in(&self, stream: u32) -> Result<Place, Malformed> {
         let seal = find(&self.meta).ok_or_else(|| Malformed::new("a message has no checksum"))?;
         if crc(&self.meta, seal.digits, &self.body, stream) != seal.crc {

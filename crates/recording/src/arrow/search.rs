@@ -1,35 +1,35 @@
-//! Finding the next message behind bytes that are none.
+//! Finds the next message after damaged bytes.
 
 use super::message::{Messages, Next};
 use super::{CONTINUATION, Message};
 use std::io::{self, Read, Seek};
 use std::ops::Range;
 
-/// Bytes that are looked at in one go.
+/// Bytes that are searched at once.
 const WINDOW: usize = 256 << 10;
 
-/// A search, and how far it goes.
+/// A search and its limits.
 #[derive(Debug)]
 pub(crate) struct Search {
-    /// The longest table of a message.
-    pub most_meta: usize,
-    /// Bytes of what looked like messages and were none that may still be read in vain, so that a
-    /// file that is made to look so takes no endless time.
+    /// Maximum length of the table of a message.
+    pub max_meta: usize,
+    /// Bytes of false matches that may still be read, so that a
+    /// malicious file cannot make the search endless.
     pub patience: u64,
 }
 
 impl Search {
-    /// For batches of so many columns.
+    /// For batches with `columns` columns.
     pub fn new(columns: usize) -> Self {
-        Self { most_meta: (64 << 10) + 64 * columns, patience: 512 << 20 }
+        Self { max_meta: (64 << 10) + 64 * columns, patience: 512 << 20 }
     }
 
-    /// For batches of a recording of which nothing is known.
+    /// For batches of an unknown recording.
     pub fn of_unknown() -> Self {
-        Self { most_meta: 16 << 20, patience: 512 << 20 }
+        Self { max_meta: 16 << 20, patience: 512 << 20 }
     }
 
-    /// The first message within the range that is wanted, and where it begins.
+    /// The first message within the range that `wanted` accepts, and where it begins.
     pub fn next<R: Read + Seek, T>(
         &mut self,
         messages: &mut Messages<R>,
@@ -42,7 +42,7 @@ impl Search {
             messages.go_to(start)?;
             let length = (range.end - start).min(WINDOW as u64) as usize;
             messages.peek(length + 8, &mut window)?;
-            for at in candidates(&window, length, self.most_meta) {
+            for at in candidates(&window, length, self.max_meta) {
                 if self.patience == 0 {
                     return Ok(None);
                 }
@@ -63,11 +63,11 @@ impl Search {
     }
 }
 
-/// Where messages may begin: behind the four bytes stands a length that can be one.
-fn candidates(window: &[u8], length: usize, most_meta: usize) -> impl Iterator<Item = usize> + '_ {
+/// Where messages may begin: after the four bytes there is a plausible length.
+fn candidates(window: &[u8], length: usize, max_meta: usize) -> impl Iterator<Item = usize> + '_ {
     window.windows(8).take(length).enumerate().filter_map(move |(at, bytes)| {
         let (mark, meta) = bytes.split_first_chunk::<4>()?;
         let meta = u32::from_le_bytes(meta.try_into().ok()?) as usize;
-        (*mark == CONTINUATION && meta > 0 && meta <= most_meta && meta.is_multiple_of(8)).then_some(at)
+        (*mark == CONTINUATION && meta > 0 && meta <= max_meta && meta.is_multiple_of(8)).then_some(at)
     })
 }

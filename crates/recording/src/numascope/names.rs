@@ -1,4 +1,4 @@
-//! Headings as series, and series as headings.
+//! Converts headings to series, and series to headings.
 
 use super::{NumascopeError, PROGRAM, wording};
 use crate::header::Header;
@@ -10,11 +10,11 @@ use serde_json::{Value, json};
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, LazyLock};
 
-/// What the original calls the sensor of the cards; its page groups their series.
+/// The original's name for the sensor of the cards; its page groups their series.
 const CARDS: &str = "NumaConnect2";
-/// Our name of it.
-const OUR_CARDS: &str = "numaconnect2";
-/// What a file is called that has series of several sensors; their headings are whole names.
+/// numakit's name for it.
+const CARD_SENSOR: &str = "numaconnect2";
+/// The sensor name of files with series of several sensors; their headings are full names.
 const SEVERAL: &str = "numakit";
 
 /// Every metric that a sensor knows by name.
@@ -25,36 +25,36 @@ static KNOWN: LazyLock<HashMap<String, Metric>> = LazyLock::new(|| {
 
 /// The first row of a file.
 struct Head {
-    /// The sensor as the file calls it.
+    /// The sensor's name in the file.
     sensor: String,
-    /// Our name of it.
-    ours: String,
+    /// numakit's name for it.
+    local_name: String,
     maximum: Option<u64>,
-    /// The row as it stands in the file.
+    /// The row's text in the file.
     text: String,
 }
 
-/// The series that the first two rows of a file stand for; else why they are none.
+/// The series of the first two rows of a file.
 pub fn series_of(head: &[Value], headings: &[Value]) -> Result<Vec<Series>, NumascopeError> {
     let [Value::String(sensor), Value::Number(_), rest @ ..] = head else {
         return Err(NumascopeError::NoHead);
     };
-    let maximum = rest.first().and_then(Value::as_u64).filter(|most| *most > 0);
+    let maximum = rest.first().and_then(Value::as_u64).filter(|maximum| *maximum > 0);
     let head = Head {
         sensor: sensor.clone(),
-        ours: sensor_of(sensor),
+        local_name: sensor_of(sensor),
         maximum,
         text: Value::from(head).to_string(),
     };
     let mut shared: HashMap<String, Arc<Metric>> = HashMap::new();
-    let mut taken = HashSet::new();
+    let mut names = HashSet::new();
     let mut series = Vec::with_capacity(headings.len());
     for heading in headings {
         let heading = heading.as_str().ok_or(NumascopeError::Heading)?;
         let (mut metric, instance) = head.metric(heading);
-        if !taken.insert((metric.name.clone(), instance)) {
-            // Of two headings for the same, the second is called as it stands there.
-            metric.name = format!("{}.{heading}", head.ours);
+        if !names.insert((metric.name.clone(), instance)) {
+            // Of two headings for the same series, the second keeps its text as the name.
+            metric.name = format!("{}.{heading}", head.local_name);
         }
         let known = shared.entry(metric.name.clone()).or_insert_with(|| Arc::new(metric.clone()));
         let metric = if **known == metric { Arc::clone(known) } else { Arc::new(metric) };
@@ -63,13 +63,13 @@ pub fn series_of(head: &[Value], headings: &[Value]) -> Result<Vec<Series>, Numa
     Ok(series)
 }
 
-/// The sensor that we know by that name of the original; else the name as a word:
+/// numakit's sensor for a name of the original, else the name as an identifier:
 /// `Other Card (2)` is `other_card_2`.
 fn sensor_of(name: &str) -> String {
     let words = name.split(|c: char| !c.is_ascii_alphanumeric()).filter(|w| !w.is_empty());
     let words: Vec<String> = words.map(str::to_ascii_lowercase).collect();
-    if words.iter().any(|word| word == OUR_CARDS) {
-        return OUR_CARDS.into();
+    if words.iter().any(|word| word == CARD_SENSOR) {
+        return CARD_SENSOR.into();
     }
     if words.iter().any(|word| word == "kernel" || word == "vmstat") {
         return "vmstat".into();
@@ -82,7 +82,7 @@ fn is_sensor(name: &str) -> bool {
 }
 
 impl Head {
-    /// What a heading is of, and where.
+    /// The metric and instance of a heading.
     fn metric(&self, heading: &str) -> (Metric, Instance) {
         let (words, instance) = placed(heading);
         let whole = words.split_once('.').is_some_and(|(sensor, metric)| {
@@ -96,14 +96,14 @@ impl Head {
         let name = match &known {
             Some(known) => known.name.clone(),
             None if whole => words.to_owned(),
-            None => format!("{}.{bare}", self.ours),
+            None => format!("{}.{bare}", self.local_name),
         };
-        // The original writes levels as rates of change; ours stay levels.
+        // The original writes levels as rates of change; files of numakit have levels.
         let level = known.as_ref().is_some_and(|known| known.kind == Kind::Gauge);
         let own = whole || is_sensor(&self.sensor);
         let kind = if level && own { Kind::Gauge } else { Kind::Rate };
         let unit = match known.map_or(Unit::Count, |known| known.unit) {
-            // Nobody says how large a page is.
+            // The page size is unknown.
             Unit::Pages => Unit::Count,
             unit => unit,
         };
@@ -112,10 +112,10 @@ impl Head {
         (Metric { maximum, ..described }, instance)
     }
 
-    /// The metric of ours that a heading names or describes.
+    /// The known metric that a heading names or describes.
     fn known(&self, words: &str) -> Option<Metric> {
-        match self.ours.as_str() {
-            OUR_CARDS => {
+        match self.local_name.as_str() {
+            CARD_SENSOR => {
                 cards::counter(words).or_else(|| wording::counter_of(words)).map(cards::Counter::metric)
             }
             "vmstat" => {
@@ -127,7 +127,7 @@ impl Head {
     }
 }
 
-/// A heading without the place at its end: `:2` is a card, `@node3` what our files have.
+/// A heading without the instance at its end: `:2` is a card; files of numakit also have `@node3`.
 fn placed(heading: &str) -> (&str, Instance) {
     let card = |text: &str| text.parse().ok().map(Instance::Device);
     let of = |at: char, parse: &dyn Fn(&str) -> Option<Instance>| {
@@ -147,7 +147,7 @@ pub fn rows_for(header: &Header) -> (Value, Vec<String>) {
     sensors.dedup();
     let several = sensors.len() > 1;
     let name = match sensors.first() {
-        _ if sensors.contains(&OUR_CARDS) => CARDS,
+        _ if sensors.contains(&CARD_SENSOR) => CARDS,
         Some(sensor) if !several => sensor,
         _ => SEVERAL,
     };
@@ -168,7 +168,7 @@ fn original(header: &Header) -> Option<Value> {
 fn heading(series: &Series, maximum: u64, several: bool) -> String {
     let metric = &series.metric;
     let place = place(series.instance);
-    if metric.sensor() != OUR_CARDS {
+    if metric.sensor() != CARD_SENSOR {
         let name = if several { metric.name.as_str() } else { metric.bare() };
         return format!("{name}{place}");
     }

@@ -8,7 +8,7 @@ const SAMPLE: &str = r#"[["kernel VMstat", 1, 0],
 [2000000,0,7]]
 "#;
 
-/// As the original records six cards, in its own words.
+/// A recording of the original, with its headings.
 const CARDS: &str = r#"[["NumaConnect2",2,200000000],
 ["% wait cycles for requests from from SIU to RMPE:0","% wait cycles for requests from from SIU to RMPE:1","data packets with full cachelines of data sent:0","data packets with full cachelines of data sent:1","something new:1"],
 [1554000000000000,5000000,194000000,2000000,4000000,-1],
@@ -43,12 +43,12 @@ fn the_original_form_is_read() {
     assert_eq!(batch.label[1].as_deref(), Some("phase 2"));
     assert_eq!(batch.columns[1].get(0).map(|v| v as i64), Some(-5));
     assert_eq!(batch.columns[1].get(1), None);
-    // The original writes how levels change.
+    // The original writes rates of change of levels.
     assert_eq!(header.series[1].metric.kind, Kind::Rate);
 }
 
 #[test]
-fn cards_are_known_by_their_words_and_percentages_by_the_maximum() {
+fn cards_are_recognised_by_their_headings_and_percentages_by_the_maximum() {
     let (header, batch, _) = one(CARDS);
     let names: Vec<String> = header.series.iter().map(Series::name).collect();
     assert_eq!(
@@ -71,7 +71,7 @@ fn cards_are_known_by_their_words_and_percentages_by_the_maximum() {
 }
 
 #[test]
-fn a_share_of_any_sensor_is_one_of_its_maximum() {
+fn a_percentage_of_any_sensor_is_of_its_maximum() {
     let (header, ..) = one(r#"[["UNC",8,400000000],["% busy","UNC0.1 IOA SCI Intr"],[1,2,3]]"#);
     let names: Vec<String> = header.series.iter().map(Series::name).collect();
     assert_eq!(names, ["unc.busy", "unc.UNC0.1 IOA SCI Intr"]);
@@ -90,9 +90,9 @@ fn the_form_of_an_early_version_is_read() {
     assert_eq!(header.series[1].metric.maximum, None, "the file states none");
 }
 
-/// What differs is white space.
+/// Only white space differs.
 #[test]
-fn the_originals_files_come_out_as_they_went_in() {
+fn files_of_the_original_survive_a_round_trip() {
     let unc = "[[\"UNC\",8,400000000],\n[\"% busy\",\"UNC0.1 IOA SCI Intr\"],\n[1,2,3]\n]\n";
     for text in [SAMPLE, CARDS, unc] {
         let (header, batch, _) = one(text);
@@ -106,8 +106,8 @@ fn series(metric: numakit_model::Metric, instance: Instance) -> Series {
     Series::new(&std::sync::Arc::new(metric), instance)
 }
 
-/// A recording of ours: two cards and the kernel.
-fn ours() -> (Header, Batch) {
+/// A recording of numakit: two cards and the kernel.
+fn recorded() -> (Header, Batch) {
     let counter = |name: &str| numakit_sensors::numaconnect2::table::counter(name).unwrap().metric();
     let vmstat = |name: &str| {
         let line = numakit_sensors::known::VMSTAT.get(name).unwrap();
@@ -136,8 +136,8 @@ fn ours() -> (Header, Batch) {
 }
 
 #[test]
-fn ours_come_back_under_their_names_with_their_rates() {
-    let (header, batch) = ours();
+fn written_recordings_are_read_with_their_names_and_rates() {
+    let (header, batch) = recorded();
     let text = written(&header, std::slice::from_ref(&batch));
     let (again, rows, damage) = one(&text);
     assert_eq!(damage, None, "{text}");
@@ -158,21 +158,21 @@ fn ours_come_back_under_their_names_with_their_rates() {
     assert_eq!(values(1), [None, Some(1000)]);
     assert_eq!(values(2), [Some(194_000_000), None]);
     assert_eq!(values(5), [Some(90), Some(80)]);
-    // And once more nothing changes.
+    // A second round trip changes nothing.
     assert_eq!(written(&again, &[rows]), text);
 }
 
-/// The page of the original reads these places of the file: the name of the sensor and its maximum,
+/// The page of the original reads these parts of the file: the name of the sensor and its maximum,
 /// headings of text, a time in the third row and in the last, and a number or nothing for each heading.
 #[test]
-fn the_originals_page_finds_what_it_reads() {
-    let (header, batch) = ours();
+fn the_page_of_the_original_finds_its_data() {
+    let (header, batch) = recorded();
     let text = written(&header, &[batch]);
     let json: Vec<Vec<Value>> = serde_json::from_str(&text).unwrap();
     assert_eq!(json[0], [Value::from("NumaConnect2"), 2.into(), 200_000_000.into()]);
     let headings: Vec<&str> = json[1].iter().map(|heading| heading.as_str().unwrap()).collect();
     assert_eq!(headings.iter().filter(|heading| heading.starts_with('%')).count(), 3);
-    // What it shows without being asked.
+    // What it shows by default.
     assert_eq!(headings[1], "% wait cycles for requests from SIU to RMPE:0");
     assert!(json[2][0].is_u64() && json[json.len() - 1][0].is_u64());
     for row in &json[2..] {
@@ -187,7 +187,7 @@ fn the_originals_page_finds_what_it_reads() {
 
 #[test]
 fn labels_without_samples_and_one_sample_are_written() {
-    let (header, _) = ours();
+    let (header, _) = recorded();
     let mut batch = Batch::empty(6);
     batch.push_label(1_000, "a");
     assert_eq!(one(&written(&header, &[batch.clone()])).1.labels(), 1);
@@ -213,7 +213,7 @@ fn a_killed_recorder_leaves_readable_rows() {
 }
 
 #[test]
-fn what_is_something_else_is_refused() {
+fn other_files_are_refused() {
     for text in ["", "[]", "{}", "[1]", "[[1]]", r#"[["a",1,0]]"#, r#"[["a",1,0],[7]]"#] {
         assert!(read(text.as_bytes()).is_err(), "{text}");
     }
@@ -236,7 +236,7 @@ fn rows_are_read_in_batches_and_again_from_any_of_them() {
     loop {
         let at = rows.position();
         let Some(batch) = rows.next_batch().unwrap() else { break };
-        // What is held is bounded by the text of a batch.
+        // Memory is bounded by the text of a batch.
         assert!(batch.len() * 5 <= BATCH, "{}", batch.len());
         count += batch.len() as u64;
         places.push((at, count - batch.len() as u64, batch));
@@ -249,8 +249,8 @@ fn rows_are_read_in_batches_and_again_from_any_of_them() {
     }
 }
 
-/// The most that its batches hold in memory, and how many there are.
-fn held(text: &str) -> (usize, usize) {
+/// The maximum memory of its batches, and their number.
+fn batch_memory(text: &str) -> (usize, usize) {
     let (_, batches, damage) = read(text.as_bytes()).unwrap();
     assert_eq!(damage, None);
     let bytes = |batch: &Batch| {
@@ -262,9 +262,9 @@ fn held(text: &str) -> (usize, usize) {
     (batches.iter().map(bytes).max().unwrap_or(0), batches.len())
 }
 
-/// Whatever the shape of a file, what is held of it depends on the length of a batch, not on its own.
+/// The memory depends on the length of a batch, not on that of the file.
 #[test]
-fn what_is_held_does_not_grow_with_the_file() {
+fn memory_does_not_grow_with_the_file() {
     let text = |columns: usize, bytes: usize| {
         let headings: Vec<String> = (0..columns).map(|column| format!("\"{column}\"")).collect();
         let mut text = format!("[[\"Card\",1,0],[{}]", headings.join(","));
@@ -278,8 +278,8 @@ fn what_is_held_does_not_grow_with_the_file() {
         text + "]"
     };
     for columns in [1, 300] {
-        let (small, few) = held(&text(columns, 2 * BATCH));
-        let (large, many) = held(&text(columns, 4 * BATCH));
+        let (small, few) = batch_memory(&text(columns, 2 * BATCH));
+        let (large, many) = batch_memory(&text(columns, 4 * BATCH));
         assert!(large <= small && large <= 16 * BATCH, "{columns} columns: {small}, {large}");
         assert!((few, many) >= (2, 4), "{few}, {many}");
     }

@@ -1,4 +1,4 @@
-//! The text of an array of rows, taken apart row by row, so that only one row is held.
+//! Parses an array of rows, row by row, so that only one row is in memory.
 
 use serde::Deserializer;
 use serde::de::{Error, SeqAccess, Visitor};
@@ -6,21 +6,21 @@ use serde_json::Value;
 use std::fmt;
 use std::io::{self, BufRead, Seek, SeekFrom};
 
-/// The longest row in bytes.
-const LONGEST: usize = 16 << 20;
+/// Maximum length of a row in bytes.
+const MAX_ROW: usize = 16 << 20;
 
-/// What follows in such a text.
+/// The next item of such a text.
 #[derive(Debug)]
 pub enum NumascopeItem {
-    /// A row: what stands between its brackets.
+    /// A row: the values between its brackets.
     Row(Vec<Value>),
-    /// The array ends as it should.
+    /// The array ends correctly.
     End,
-    /// Why there is neither.
+    /// What is wrong.
     Wrong(String),
 }
 
-/// A text that is read on.
+/// A text that is being parsed.
 #[derive(Debug)]
 pub struct Text<R> {
     from: R,
@@ -51,7 +51,7 @@ impl<R: BufRead> Text<R> {
         self.position
     }
 
-    /// Goes on after a row that ended at that byte.
+    /// Continues after a row that ended at that byte.
     pub fn go_to(&mut self, position: u64) -> io::Result<()>
     where
         R: Seek,
@@ -61,8 +61,8 @@ impl<R: BufRead> Text<R> {
         Ok(())
     }
 
-    /// The next row, of at most so many values.
-    pub fn next(&mut self, most: usize) -> io::Result<NumascopeItem> {
+    /// The next row, of at most `max_values` values.
+    pub fn next(&mut self, max_values: usize) -> io::Result<NumascopeItem> {
         loop {
             let Some(byte) = self.byte()? else {
                 return Ok(match self.place {
@@ -76,16 +76,19 @@ impl<R: BufRead> Text<R> {
             self.place = match (byte, self.place) {
                 (b' ' | b'\t' | b'\r' | b'\n', place) => place,
                 (b'[', Place::Start) => Place::Opened,
-                (b'[', Place::Opened | Place::AfterComma) => return self.rest_of_row(most),
+                (b'[', Place::Opened | Place::AfterComma) => return self.rest_of_row(max_values),
                 (b',', Place::AfterRow) => Place::AfterComma,
                 (b']', Place::Opened | Place::AfterRow) => Place::Closed,
                 (_, Place::Closed) => {
-                    return Ok(NumascopeItem::Wrong(format!("byte {} stands after its end", self.position)));
+                    return Ok(NumascopeItem::Wrong(format!(
+                        "there is text after its end, at byte {}",
+                        self.position
+                    )));
                 }
                 _ => {
                     let byte = char::from(byte).escape_default();
                     return Ok(NumascopeItem::Wrong(format!(
-                        "there is '{byte}' at byte {}, and no row",
+                        "there is '{byte}' at byte {}, not a row",
                         self.position
                     )));
                 }
@@ -100,8 +103,8 @@ impl<R: BufRead> Text<R> {
         Ok(byte)
     }
 
-    /// What follows the bracket that opens a row. Nothing in a row has brackets itself.
-    fn rest_of_row(&mut self, most: usize) -> io::Result<NumascopeItem> {
+    /// The rest of a row after its opening bracket. Rows are not nested.
+    fn rest_of_row(&mut self, max_values: usize) -> io::Result<NumascopeItem> {
         self.row.clear();
         self.row.push(b'[');
         let (mut quoted, mut escaped) = (false, false);
@@ -123,24 +126,29 @@ impl<R: BufRead> Text<R> {
             if taken == 0 {
                 return Ok(NumascopeItem::Wrong(format!("it ends at byte {}, within a row", self.position)));
             }
-            if self.row.len() > LONGEST {
-                return Ok(NumascopeItem::Wrong(format!("a row has more than {} MiB", LONGEST >> 20)));
+            if self.row.len() > MAX_ROW {
+                return Ok(NumascopeItem::Wrong(format!("a row has more than {} MiB", MAX_ROW >> 20)));
             }
         }
         self.place = Place::AfterRow;
         let mut json = serde_json::Deserializer::from_slice(&self.row);
-        Ok(match json.deserialize_seq(Values { most }).and_then(|values| json.end().map(|()| values)) {
-            Ok(values) => NumascopeItem::Row(values),
-            Err(error) => {
-                NumascopeItem::Wrong(format!("the row that ends at byte {}: {error}", self.position))
-            }
-        })
+        Ok(
+            match json
+                .deserialize_seq(Values { max: max_values })
+                .and_then(|values| json.end().map(|()| values))
+            {
+                Ok(values) => NumascopeItem::Row(values),
+                Err(error) => {
+                    NumascopeItem::Wrong(format!("the row that ends at byte {}: {error}", self.position))
+                }
+            },
+        )
     }
 }
 
-/// Takes the values of a row, and no more than there may be: short texts would need much memory.
+/// Collects the values of a row up to a maximum, since short texts can need much memory.
 struct Values {
-    most: usize,
+    max: usize,
 }
 
 impl<'de> Visitor<'de> for Values {
@@ -153,8 +161,8 @@ impl<'de> Visitor<'de> for Values {
     fn visit_seq<A: SeqAccess<'de>>(self, mut row: A) -> Result<Vec<Value>, A::Error> {
         let mut values = Vec::new();
         while let Some(value) = row.next_element()? {
-            if values.len() == self.most {
-                return Err(A::Error::custom(format!("it has more than {} values", self.most)));
+            if values.len() == self.max {
+                return Err(A::Error::custom(format!("it has more than {} values", self.max)));
             }
             values.push(value);
         }

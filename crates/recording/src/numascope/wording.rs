@@ -36,19 +36,19 @@ mod tests {
     use std::collections::HashSet;
 
     #[test]
-    fn every_counter_of_a_card_has_words_and_is_found_by_them() {
+    fn every_counter_of_a_card_is_found_by_its_description() {
         let mut seen = HashSet::new();
         for counter in COUNTERS.iter() {
             let words = words_for(counter).unwrap_or_else(|| panic!("no words for {}", counter.name));
             assert_eq!(counter_of(words).map(|found| found.name), Some(counter.name), "{words}");
-            assert!(seen.insert(words.to_ascii_lowercase()), "{words} stands for two counters");
+            assert!(seen.insert(words.to_ascii_lowercase()), "{words} describes two counters");
         }
         assert_eq!(seen.len() + 18, lines().count());
         assert_eq!(counter_of("no such words").map(|counter| counter.name), None);
     }
 
     #[test]
-    fn what_the_original_wrote_is_understood() {
+    fn headings_of_earlier_versions_are_recognised() {
         for (words, name) in [
             ("wait cycles for requests from from SIU to RMPE", "n2WaitCycReqSiuRmpe"),
             ("wait cycles for requests from SIU to RMPE", "n2WaitCycReqSiuRmpe"),

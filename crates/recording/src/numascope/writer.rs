@@ -1,4 +1,4 @@
-//! Recordings in the original's form.
+//! Writes recordings in the original's format.
 
 use super::names;
 use crate::batch::Batch;
@@ -9,16 +9,16 @@ use serde_json::json;
 use std::fmt::Write as _;
 use std::io::{self, Write};
 
-/// Writes a recording in that form: counters as rates per second, gauges as their levels, both as
-/// whole numbers. A value that was not measured is `null`, which the original's page takes for
-/// a gap. That page wants a sample as the first row and as the last, so labels at the ends
-/// stand behind the first sample and before the last one.
+/// Writes a recording in that format: counters as rates per second, gauges as levels, both as
+/// integers. A value that was not measured is `null`, which the original's page shows as
+/// a gap. That page needs a sample as the first row and as the last, so labels at the ends
+/// are after the first sample and before the last one.
 pub struct Writer<W> {
     to: W,
     kinds: Vec<Kind>,
     rates: Rates,
     values: Vec<Option<u64>>,
-    /// Whether a sample was seen.
+    /// Whether there was a sample.
     seen: bool,
     /// Whether a sample was written.
     written: bool,
@@ -74,7 +74,7 @@ impl<W: Write> Writer<W> {
         let rates = self.rates.push(time, &self.values);
         let mut text = format!("[{micros}");
         for ((kind, value), rate) in self.kinds.iter().zip(&self.values).zip(rates) {
-            // To a text nothing fails.
+            // Writing to a string cannot fail.
             let _ = match (kind, value, rate) {
                 (Kind::Counter { .. }, _, Some(rate)) => write!(text, ",{}", rate.round() as i64),
                 (Kind::Gauge, Some(level), _) => write!(text, ",{level}"),

@@ -6,7 +6,7 @@ use std::sync::Mutex;
 
 const MILLISECOND: Duration = Duration::from_millis(1);
 
-/// Counts its reads; fails while told to.
+/// Counts its reads; fails while `failing` is set.
 struct Counting {
     series: Vec<Series>,
     period: Duration,
@@ -47,26 +47,8 @@ impl Sensor for Counting {
         }
     }
     fn failure(&self) -> Option<String> {
-        self.failing.load(Ordering::Relaxed).then(|| "told to".into())
+        self.failing.load(Ordering::Relaxed).then(|| "set to fail".into())
     }
-}
-
-/// Reads in the rows of a ring so far, and its labels.
-fn taken(ring: &Ring) -> (Vec<Option<u64>>, Vec<String>) {
-    let pending = ring.pending(1000);
-    let (mut rows, mut labels) = (Vec::new(), Vec::new());
-    for entry in pending.entries() {
-        match entry {
-            RingEntry::Row(sample) => {
-                let mut values = [None];
-                sample.values(&mut values);
-                rows.push(values[0]);
-            }
-            RingEntry::Label { index, .. } => labels.push(pending.label_text(index)),
-        }
-    }
-    pending.done();
-    (rows, labels.into_iter().map(|l| l.to_string()).collect())
 }
 
 #[test]
@@ -89,12 +71,12 @@ fn a_sensor_that_is_switched_off_is_not_read() {
     sampler.send(Command::Switch("test".into(), true));
     until!(ticks.lock().unwrap().len() > reads + 3);
     drop(sampler);
-    let (rows, labels) = taken(&ring);
+    let (rows, labels) = drain(&ring);
     let first_off = rows.iter().position(Option::is_none).unwrap();
     let back = first_off + rows[first_off..].iter().position(Option::is_some).unwrap();
     assert!(back - first_off >= 5 && rows[back..].iter().all(Option::is_some), "{rows:?}");
-    let told: Vec<&String> = labels.iter().filter(|l| !l.contains("lost")).collect();
-    assert_eq!(told, ["numakit:absent test: switched off", "numakit:back test"]);
+    let events: Vec<&String> = labels.iter().filter(|l| !l.contains("lost")).collect();
+    assert_eq!(events, ["numakit:absent test: switched off", "numakit:back test"]);
 }
 
 fn settings(interval: Duration) -> Settings {
@@ -110,12 +92,12 @@ fn drain(ring: &Ring) -> (Vec<Option<u64>>, Vec<String>) {
             RingEntry::Label { index, .. } => labels.push(pending.label_text(index)),
         }
     }
-    pending.done();
+    pending.release();
     (rows, labels)
 }
 
 #[test]
-fn ticks_stand_on_a_grid_from_the_start() {
+fn ticks_are_on_a_grid_from_the_start() {
     let sensor = counting(Duration::ZERO);
     let ticks = Arc::clone(&sensor.ticks);
     let ring = Arc::new(Ring::in_memory(1, 1000).unwrap());
@@ -137,9 +119,12 @@ fn ticks_stand_on_a_grid_from_the_start() {
 #[test]
 fn commands_take_effect_in_their_order_and_two_labels_stay_two() {
     let ring = Arc::new(Ring::in_memory(1, 10_000).unwrap());
-    let sampler =
-        Sampler::start(vec![Box::new(counting(Duration::ZERO))], settings(LONGEST), vec![Arc::clone(&ring)])
-            .unwrap();
+    let sampler = Sampler::start(
+        vec![Box::new(counting(Duration::ZERO))],
+        settings(MAX_INTERVAL),
+        vec![Arc::clone(&ring)],
+    )
+    .unwrap();
     until!(sampler.state().samples() == 1);
     for text in ["one", "two"] {
         sampler.send(Command::Label(text.into()));
@@ -152,7 +137,7 @@ fn commands_take_effect_in_their_order_and_two_labels_stay_two() {
     until!(sampler.state().samples() >= 3);
     let second = Arc::new(Ring::in_memory(1, 10_000).unwrap());
     sampler.send(Command::Attach(Arc::clone(&second)));
-    until!(second.waiting_rows() >= 2);
+    until!(second.pending_rows() >= 2);
     sampler.send(Command::Detach(Arc::clone(&second)));
     until!(!second.wait(usize::MAX >> 1, 0));
     sampler.stop();
@@ -181,7 +166,7 @@ fn a_slow_sensor_is_read_at_its_own_period() {
 }
 
 #[test]
-fn a_failing_sensor_is_told_once_and_its_values_are_null() {
+fn a_failing_sensor_is_labelled_once_and_its_values_are_null() {
     let sensor = counting(Duration::ZERO);
     let failing = Arc::clone(&sensor.failing);
     let ring = Arc::new(Ring::in_memory(1, 100_000).unwrap());
@@ -193,13 +178,13 @@ fn a_failing_sensor_is_told_once_and_its_values_are_null() {
     until!(sampler.state().samples() >= at + 10);
     sampler.stop();
     let (rows, labels) = drain(&ring);
-    let told: Vec<&String> = labels.iter().filter(|l| l.starts_with("numakit:absent")).collect();
-    assert_eq!(told, ["numakit:absent test: told to"]);
+    let events: Vec<&String> = labels.iter().filter(|l| l.starts_with("numakit:absent")).collect();
+    assert_eq!(events, ["numakit:absent test: set to fail"]);
     assert!(rows.last().unwrap().is_none() && rows[0].is_some());
 }
 
 #[test]
-fn a_set_clock_is_told_once() {
+fn a_clock_step_is_reported_once() {
     let mut time = Time::now();
     let now = clock::monotonic() + 2_000_000_000;
     assert_eq!(time.stepped(now), None);

@@ -1,4 +1,4 @@
-//! Where the bytes of a recording go.
+//! The output of a recorder: a file or a pipe.
 
 use crate::ring::Ring;
 use numakit_sys::poll;
@@ -10,14 +10,14 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// What a pipe takes at once when it says that it takes something.
+/// Bytes that a pipe accepts at once when it is writable.
 const PIECE: usize = 4096;
-/// How often the end of the recording is looked for while a pipe takes nothing.
-const LOOK: Duration = Duration::from_millis(100);
-/// How long a reader of a pipe may take nothing once the recording has ended.
+/// How often the end of the recording is checked while a pipe is full.
+const CHECK_PERIOD: Duration = Duration::from_millis(100);
+/// How long a pipe may stay full after the recording has ended.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// A file of our own, or the standard output.
+/// A file, or the standard output.
 #[derive(Debug)]
 pub(super) enum Sink {
     File(File),
@@ -25,8 +25,8 @@ pub(super) enum Sink {
 }
 
 impl Sink {
-    /// Appends to the `length` bytes before. A file takes all or nothing. A pipe is waited for, but
-    /// not for long once the recording has ended.
+    /// Appends to the `length` bytes before. A file gets all or nothing. A full pipe is waited for, but
+    /// only for [`PATIENCE`] after the recording has ended.
     pub fn append(&mut self, length: u64, bytes: &[u8]) -> io::Result<()> {
         match self {
             Self::File(file) => append(file, length, bytes),
@@ -47,20 +47,20 @@ pub(crate) fn append(file: &mut File, length: u64, bytes: &[u8]) -> io::Result<(
 
 fn wait(file: &File, ring: &Ring) -> io::Result<()> {
     let mut since = None;
-    while !poll::writable(file.as_fd(), LOOK)? {
+    while !poll::writable(file.as_fd(), CHECK_PERIOD)? {
         if ring.closed() && since.get_or_insert_with(Instant::now).elapsed() > PATIENCE {
-            return Err(io::Error::new(ErrorKind::TimedOut, "its reader takes nothing"));
+            return Err(io::Error::new(ErrorKind::TimedOut, "its reader reads nothing"));
         }
     }
     Ok(())
 }
 
-/// Whether a folder still leads to it.
-pub(super) fn has_a_name(file: &File) -> bool {
+/// Whether the file is still in a directory.
+pub(super) fn is_linked(file: &File) -> bool {
     file.metadata().is_ok_and(|m| m.nlink() > 0)
 }
 
-/// A file whose name is gone still has its content: copies it to the temporary directory.
+/// Copies a file that was removed from its directory to the temporary directory.
 pub(super) fn rescue(path: &Path, mut file: File) -> String {
     let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
     for number in 0..100 {
@@ -69,9 +69,9 @@ pub(super) fn rescue(path: &Path, mut file: File) -> String {
         let Ok(mut copy) = File::options().write(true).create_new(true).open(&target) else { continue };
         let copied = file.rewind().and_then(|()| io::copy(&mut file, &mut copy));
         return match copied {
-            Ok(_) => format!("all of it was saved as {}", target.display()),
+            Ok(_) => format!("it was saved as {}", target.display()),
             Err(error) => format!("saving it as {} failed too: {error}", target.display()),
         };
     }
-    "no free name was found to save it in the temporary directory".into()
+    "it could not be saved: no free name in the temporary directory".into()
 }

@@ -1,4 +1,4 @@
-//! Cut and damaged: what is whole is read, the rest is told.
+//! Cut and damaged recordings: undamaged batches are read, the rest is reported.
 
 use crate::fixture::{COLUMNS, Folder, header, push, read};
 use numakit_recording::{Batch, Reader, Recorder, recover, tail_of};
@@ -8,17 +8,17 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
-/// A whole recording of so many rows and one label, and where its batches begin; at last the end.
+/// A complete recording of `rows` rows and one label, and where its batches and its end mark begin.
 fn recorded(folder: &Folder, rows: u64) -> (Vec<u8>, Vec<usize>) {
     let path = folder.file("whole.arrows");
     let recorder = Recorder::create(&path, &header(), true).unwrap();
     push(recorder.ring(), 0..rows, 1 << 40);
     recorder.finish().unwrap();
-    let marks = Reader::open(&path).unwrap().marks().unwrap();
-    (std::fs::read(&path).unwrap(), marks.iter().map(|mark| mark.position as usize).collect())
+    let positions = Reader::open(&path).unwrap().batch_positions().unwrap();
+    (std::fs::read(&path).unwrap(), positions.iter().map(|batch| batch.position as usize).collect())
 }
 
-/// The times of all samples that are read, and what is said of the others.
+/// The times of all samples that are read, and the report on the others.
 fn times(path: &Path) -> (Vec<u64>, Option<String>) {
     let (_, batch, damage) = read(path);
     let samples = batch.time.iter().zip(&batch.label).filter(|(_, label)| label.is_none());
@@ -39,7 +39,7 @@ fn put(folder: &Folder, bytes: &[u8]) -> PathBuf {
 fn every_whole_batch_before_a_cut_is_read() {
     let folder = Folder::new("cut");
     let (bytes, starts) = recorded(&folder, 3000);
-    let mut seen = BTreeSet::new();
+    let mut counts = BTreeSet::new();
     for length in (0..bytes.len()).step_by(19_997).chain(bytes.len() - 9..bytes.len()) {
         let path = put(&folder, &bytes[..length]);
         let Ok(mut reader) = Reader::open(&path) else {
@@ -48,13 +48,13 @@ fn every_whole_batch_before_a_cut_is_read() {
         };
         let rows: usize = std::iter::from_fn(|| reader.next_batch()).map(|batch| batch.len()).sum();
         assert!(reader.damage().is_some(), "cut at {length}");
-        seen.insert(rows);
+        counts.insert(rows);
     }
     // The label before the first row is a row too.
-    assert_eq!(seen.into_iter().collect::<Vec<_>>(), [0, 1001, 2001, 3001]);
+    assert_eq!(counts.into_iter().collect::<Vec<_>>(), [0, 1001, 2001, 3001]);
 }
 
-/// One byte after another, one at a time: in the table, the buffers and the frame of a batch.
+/// One byte at a time: in the table, the buffers and the frame of a batch.
 #[test]
 fn one_flipped_byte_loses_one_batch_and_says_which() {
     let folder = Folder::new("flip");
@@ -71,7 +71,7 @@ fn one_flipped_byte_loses_one_batch_and_says_which() {
         let says = "1000 samples between 1970-01-01 00:00:00.001 UTC and 1970-01-01 00:00:00.003 UTC could not be read";
         assert!(damage.starts_with(says), "byte {offset}: {damage}");
         let recovered = recover(&path).unwrap();
-        assert_eq!((recovered.held, recovered.lost), (4001, 1000), "byte {offset}");
+        assert_eq!((recovered.rows, recovered.lost), (4001, 1000), "byte {offset}");
         let (size, aside) = recovered.damaged.unwrap();
         assert_eq!(
             (size, std::fs::read(&aside).unwrap()),
@@ -89,7 +89,7 @@ fn one_flipped_byte_loses_one_batch_and_says_which() {
 }
 
 #[test]
-fn several_places_and_the_end_are_told_one_by_one() {
+fn several_damaged_places_are_listed_one_by_one() {
     let folder = Folder::new("several");
     let (bytes, starts) = recorded(&folder, 12_000);
     let mut damaged = bytes.clone();
@@ -100,12 +100,12 @@ fn several_places_and_the_end_are_told_one_by_one() {
     let lost = [1000..3000, 5000..6000, 11_000..12_000];
     assert_eq!(rows, (0..12_000).filter(|row| !lost.iter().any(|l| l.contains(row))).collect::<Vec<_>>());
     let damage = damage.unwrap();
-    let told: Vec<&str> = damage.split("; ").collect();
+    let parts: Vec<&str> = damage.split("; ").collect();
     assert!(
-        told[0].starts_with("2000 samples between") && told[1].starts_with("1000 samples between"),
+        parts[0].starts_with("2000 samples between") && parts[1].starts_with("1000 samples between"),
         "{damage}"
     );
-    assert!(told[2].starts_with("the last ") && told.len() == 3, "{damage}");
+    assert!(parts[2].starts_with("the last ") && parts.len() == 3, "{damage}");
 }
 
 #[test]
@@ -123,21 +123,21 @@ fn a_damaged_head_is_survived() {
         let damage = damage.unwrap();
         assert!(damage.contains("the copy of them in a batch was used"), "byte {at}: {damage}");
         let recovered = recover(&path).unwrap();
-        assert_eq!((recovered.held, recovered.lost), (3001, 0), "byte {at}");
+        assert_eq!((recovered.rows, recovered.lost), (3001, 0), "byte {at}");
         std::fs::remove_file(recovered.damaged.unwrap().1).unwrap();
-        assert!(std::fs::read(&path).unwrap() == bytes, "byte {at}: it is as it was made");
+        assert!(std::fs::read(&path).unwrap() == bytes, "byte {at}: it is restored");
     }
-    // All of it is gone, and the first batch too, where another copy is.
+    // The whole head is zero; then the first batch with its copy too.
     let mut damaged = bytes.clone();
     damaged[..starts[0]].fill(0);
     assert!(read(&put(&folder, &damaged)).1 == whole);
     damaged[..starts[1]].fill(0);
     let error = Reader::open(&put(&folder, &damaged)).unwrap_err().to_string();
-    assert!(error.contains("no message begins where one should"), "{error}");
+    assert!(error.contains("there is no message where one should begin"), "{error}");
 }
 
 #[test]
-fn a_later_copy_of_the_head_serves_too() {
+fn a_later_copy_of_the_head_is_found_too() {
     let folder = Folder::new("later");
     let (bytes, starts) = recorded(&folder, 52_000);
     let mut damaged = bytes.clone();
@@ -148,14 +148,14 @@ fn a_later_copy_of_the_head_serves_too() {
 }
 
 #[test]
-fn an_end_in_the_middle_and_another_recording_behind_are_told_apart() {
+fn an_end_mark_in_the_middle_is_damage_and_a_recording_after_the_end_is_ignored() {
     let folder = Folder::new("ends");
     let (bytes, starts) = recorded(&folder, 3000);
     let mut damaged = bytes.clone();
     damaged[starts[1] + 4..starts[1] + 8].fill(0);
     let (rows, damage) = times(&put(&folder, &damaged));
     assert_eq!(rows, without(3000, 1000..2000));
-    assert!(damage.unwrap().contains("its end is marked too early"));
+    assert!(damage.unwrap().contains("its end mark is before its end"));
     let joined = put(&folder, &bytes);
     let other = Recorder::create(
         &folder.file("other.arrows"),
@@ -171,12 +171,12 @@ fn an_end_in_the_middle_and_another_recording_behind_are_told_apart() {
 }
 
 #[test]
-fn damage_before_the_side_file_is_no_reason_to_lose_that() {
+fn the_tail_file_is_read_after_damage() {
     let folder = Folder::new("side");
     let live = folder.file("live.arrows");
     let recorder = Recorder::create(&live, &header(), true).unwrap();
     push(recorder.ring(), 0..2700, 1 << 40);
-    until!(recorder.ring().waiting_rows() < 1000);
+    until!(recorder.ring().pending_rows() < 1000);
     let mut bytes = std::fs::read(&live).unwrap();
     let path = folder.file("killed.arrows");
     std::fs::copy(tail_of(&live), tail_of(&path)).unwrap();
@@ -189,13 +189,13 @@ fn damage_before_the_side_file_is_no_reason_to_lose_that() {
     assert_eq!(rows, without(2700, 1000..2000));
     assert!(damage.unwrap().ends_with("1000 rows between were lost"));
     let recovered = recover(&path).unwrap();
-    assert_eq!((recovered.held, recovered.added, recovered.lost), (1001, 700, 1000));
+    assert_eq!((recovered.rows, recovered.added, recovered.lost), (1001, 700, 1000));
     assert_eq!(times(&path), (without(2700, 1000..2000), None));
 }
 
-/// Recordings that were made before there were checksums, with unsigned columns.
+/// Recordings from before there were checksums, with unsigned columns.
 #[test]
-fn old_recordings_are_read_and_damage_in_them_is_passed_over() {
+fn old_recordings_are_read_and_damage_in_them_is_skipped() {
     let folder = Folder::new("old");
     let old = include_bytes!("old/unsigned.arrows");
     let path = put(&folder, old);
@@ -204,7 +204,7 @@ fn old_recordings_are_read_and_damage_in_them_is_passed_over() {
     assert_eq!((batch.len(), batch.columns.len(), reader.next_batch(), reader.damage()), (4, 2, None, None));
     let values: Vec<_> = (0..4).map(|row| batch.columns[0].get(row)).collect();
     assert_eq!(values.into_iter().flatten().collect::<Vec<_>>(), [0, 7, 14]);
-    let start = Reader::open(&path).unwrap().mark().position as usize;
+    let start = Reader::open(&path).unwrap().position().position as usize;
     let end = old.len() - 8;
     let message = &old[start..end];
     let three = [&old[..start], message, message, message, &old[end..]].concat();
@@ -219,7 +219,7 @@ fn old_recordings_are_read_and_damage_in_them_is_passed_over() {
     assert_eq!(COLUMNS, header().series.len());
 }
 
-/// Times of samples, and whether anything is said to be missing.
+/// Times of samples, and whether damage is reported.
 fn found(path: &Path) -> Option<(Vec<u64>, bool)> {
     let mut reader = Reader::open(path).ok()?;
     let batches = std::iter::from_fn(|| reader.next_batch());
@@ -229,7 +229,7 @@ fn found(path: &Path) -> Option<(Vec<u64>, bool)> {
 }
 
 proptest! {
-    /// Whatever is damaged: what is recovered is whole, and has all rows that could be read before.
+    /// Whatever is damaged: a recovered recording is undamaged, and has all rows that could be read before.
     #[test]
     fn what_is_recovered_is_what_was_read(
         sealed: bool,

@@ -70,7 +70,7 @@ pub fn values(row: u64) -> Vec<Option<u64>> {
     (0..COLUMNS as u64).map(|c| (!(row + c).is_multiple_of(7)).then_some((c << 40) | (row / 3))).collect()
 }
 
-/// Pushes rows and labels; waits whenever the ring is full, as the sampler would not.
+/// Pushes rows and labels; unlike the sampler, it waits if the ring is full.
 pub fn push(ring: &Ring, rows: std::ops::Range<u64>, label_every: u64) {
     for row in rows {
         if row % label_every == 0 {

@@ -1,4 +1,4 @@
-//! Where recordings may be written, and what becomes of what is there.
+//! Where recordings may be written, and what happens to existing files.
 
 use crate::fixture::{Folder, check_prefix, header, push, read, values};
 use numakit_recording::{Reader, Recorder, WriteError, tail_of};
@@ -14,7 +14,7 @@ fn names(folder: &Folder) -> Vec<String> {
 }
 
 #[test]
-fn what_is_no_regular_file_is_refused_and_stays() {
+fn only_regular_files_are_replaced() {
     let folder = Folder::new("odd");
     let fifo = folder.file("fifo");
     drop(numakit_sys::command::named_pipe(&fifo, 0o600).unwrap());
@@ -29,21 +29,21 @@ fn what_is_no_regular_file_is_refused_and_stays() {
         assert!(error.contains("not a regular file"), "{error}");
     }
     assert_eq!(names(&folder), ["fifo", "link"]);
-    let beside = folder.file("a.arrows");
-    drop(numakit_sys::command::named_pipe(&tail_of(&beside), 0o600).unwrap());
-    let error = Recorder::create(&beside, &header(), true).unwrap_err().to_string();
+    let path = folder.file("a.arrows");
+    drop(numakit_sys::command::named_pipe(&tail_of(&path), 0o600).unwrap());
+    let error = Recorder::create(&path, &header(), true).unwrap_err().to_string();
     assert!(error.contains("a.arrows.tail: it is a FIFO"), "{error}");
-    std::fs::write(&beside, include_bytes!("old/unsigned.arrows")).unwrap();
-    assert!(Reader::open(&beside).is_ok(), "a side file that is none is passed over");
+    std::fs::write(&path, include_bytes!("old/unsigned.arrows")).unwrap();
+    assert!(Reader::open(&path).is_ok(), "an invalid tail file is ignored");
 }
 
 #[test]
-fn a_recording_that_cannot_be_begun_leaves_the_old_one() {
+fn a_recording_that_cannot_be_started_leaves_the_old_one() {
     let folder = Folder::new("begun");
     let path = folder.file("a.arrows");
     std::fs::write(&path, "old").unwrap();
     std::fs::write(tail_of(&path), "old tail").unwrap();
-    // A side file that cannot be made is found before anything is replaced.
+    // A tail file that cannot be created is an error before anything is replaced.
     let long = folder.file(&format!("{}.arrows", "x".repeat(245)));
     std::fs::write(&long, "old").unwrap();
     assert!(Recorder::create(&long, &header(), true).is_err());
@@ -77,7 +77,7 @@ fn a_link_leads_to_the_recording_and_its_side_file() {
 }
 
 #[test]
-fn names_that_promise_another_format_are_refused_with_the_right_one() {
+fn extensions_of_other_formats_are_refused_with_the_fix() {
     let folder = Folder::new("promise");
     for name in ["w.json", "w.CSV", "w.parquet", "w.arrow"] {
         let error = Recorder::create(&folder.file(name), &header(), true).unwrap_err().to_string();
@@ -90,7 +90,7 @@ fn names_that_promise_another_format_are_refused_with_the_right_one() {
 }
 
 #[test]
-fn a_pipe_takes_a_whole_recording() {
+fn a_pipe_gets_a_whole_recording() {
     let folder = Folder::new("pipe");
     let (mut from, to) = std::io::pipe().unwrap();
     let reading = std::thread::spawn(move || {
@@ -107,20 +107,20 @@ fn a_pipe_takes_a_whole_recording() {
     assert_eq!((check_prefix(&batch, 100), damage), (2500, None));
 }
 
-/// Its reader is there but reads nothing: who ends the recording does not wait for it for ever.
+/// Its reader is there but reads nothing: ending the recording does not wait for ever.
 #[test]
-fn a_pipe_that_is_full_does_not_hold_up_the_end() {
+fn a_full_pipe_does_not_block_the_end() {
     let (from, to) = std::io::pipe().unwrap();
     let to = File::from(std::os::fd::OwnedFd::from(to));
     let recorder = Recorder::stream(to, "standard output", &header()).unwrap();
     (0..2500).for_each(|row| recorder.ring().push(row, 1, &values(row * 7919)));
     let error = recorder.finish().unwrap_err().to_string();
-    assert!(error.contains("its reader takes nothing"), "{error}");
+    assert!(error.contains("its reader reads nothing"), "{error}");
     drop(from);
 }
 
 #[test]
-fn a_pipe_without_a_reader_ends_the_recording_with_a_word() {
+fn a_pipe_without_a_reader_ends_the_recording_with_an_error() {
     let (from, to) = std::io::pipe().unwrap();
     let to = File::from(std::os::fd::OwnedFd::from(to));
     let recorder = Recorder::stream(to, "standard output", &header()).unwrap();

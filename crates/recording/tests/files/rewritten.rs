@@ -1,4 +1,4 @@
-//! Recordings that another program wrote again: what numa reads of them and what it refuses.
+//! Recordings that another program rewrote: what numa reads and what it refuses.
 
 use crate::fixture::{Folder, header, push, read};
 use arrow_array::builder::StringDictionaryBuilder;
@@ -54,32 +54,32 @@ fn streams_and_files_are_read_however_they_are_compressed() {
             write(&path, &batches, options);
             let (header, batch, damage) = read(&path);
             assert_eq!((header, batch, damage), wanted, "{name} {compression:?}");
-            let marks = Reader::open(&path).unwrap().marks().unwrap();
-            assert_eq!((marks.len(), marks[2].rows), (3, 1500), "{name} {compression:?}");
+            let positions = Reader::open(&path).unwrap().batch_positions().unwrap();
+            assert_eq!((positions.len(), positions[2].rows), (3, 1500), "{name} {compression:?}");
             let bytes = std::fs::read(&path).unwrap();
             assert_eq!(recover(&path).unwrap().added, 0);
-            assert_eq!(std::fs::read(&path).unwrap(), bytes, "a whole one stays as it is");
+            assert_eq!(std::fs::read(&path).unwrap(), bytes, "a complete recording is not changed");
         }
     }
 }
 
 #[test]
-fn a_flipped_byte_in_lz4_is_no_value() {
+fn a_flipped_byte_in_lz4_is_detected() {
     let folder = Folder::new("lz4");
     let (_, batches) = recorded(&folder);
     let path = folder.file("again.arrows");
     let options = IpcWriteOptions::default().try_with_compression(Some(CompressionType::LZ4_FRAME)).unwrap();
     as_stream(&path, &batches, options);
-    let marks = Reader::open(&path).unwrap().marks().unwrap();
-    let (begin, end) = (marks[0].position as usize, marks[1].position as usize);
+    let positions = Reader::open(&path).unwrap().batch_positions().unwrap();
+    let (begin, end) = (positions[0].position as usize, positions[1].position as usize);
     let bytes = std::fs::read(&path).unwrap();
     let mut unread = 0;
-    // Behind the table are the buffers.
+    // The buffers are after the table.
     for at in (begin + (end - begin) / 2..end).step_by(1009) {
         let mut damaged = bytes.clone();
         damaged[at] ^= 0x20;
         std::fs::write(&path, &damaged).unwrap();
-        // Whatever the byte was, reading ends, and the batch behind is found.
+        // Whatever the byte is, reading ends, and the next batch is found.
         let (_, batch, damage) = read(&path);
         assert!(batch.len() >= 501, "byte {at}: {} rows", batch.len());
         unread += u32::from(damage.is_some());
@@ -105,7 +105,7 @@ fn with_column(
     batches.iter().map(change).collect()
 }
 
-/// Such columns would be read as other texts and other times.
+/// Such columns would be misread.
 #[test]
 fn other_types_are_refused_by_name() {
     let folder = Folder::new("types");
@@ -125,10 +125,10 @@ fn other_types_are_refused_by_name() {
     };
     type Change<'a> = &'a dyn Fn(&ArrayRef) -> ArrayRef;
     let cases: [(usize, Change<'_>, &str); 4] = [
-        (2, &large, "column 'label' is not of texts (utf8)"),
-        (2, &view, "column 'label' is not of texts (utf8)"),
-        (2, &dictionary, "column 'label' is dictionary-encoded, and not plain texts (utf8)"),
-        (0, &micro, "column 'time' is not of times in nanoseconds"),
+        (2, &large, "column 'label' does not have texts (utf8)"),
+        (2, &view, "column 'label' does not have texts (utf8)"),
+        (2, &dictionary, "column 'label' is dictionary-encoded, not plain texts (utf8)"),
+        (0, &micro, "column 'time' does not have times in nanoseconds"),
     ];
     for (column, change, why) in cases {
         let path = folder.file("other.arrows");

@@ -1,4 +1,4 @@
-//! Written, read, killed, recovered.
+//! Recordings that are written, read, killed and recovered.
 
 use crate::fixture::{COLUMNS, Folder, check_prefix, header, push, read};
 use arrow_array::Array;
@@ -19,30 +19,30 @@ fn a_recording_reads_back_as_it_was_written() {
     assert_eq!(check_prefix(&batch, 100), 2500);
 }
 
-/// The file of a recorder that was killed within the write of a batch, the rows of which its side
-/// file has still.
+/// The file of a recorder that was killed while it wrote a batch, whose rows are still in the tail
+/// file.
 #[test]
-fn a_batch_that_was_being_written_is_read_from_the_side_file() {
+fn a_batch_that_was_being_written_is_read_from_the_tail_file() {
     let folder = Folder::new("within");
     let path = killed(&folder, 999);
     let whole = folder.file("whole.arrows");
     let recorder = Recorder::create(&whole, &header(), false).unwrap();
     push(recorder.ring(), 0..999, 50);
     recorder.finish().unwrap();
-    let (begun, all) = (std::fs::read(&path).unwrap(), std::fs::read(&whole).unwrap());
-    assert!(all.starts_with(&begun));
-    for length in [begun.len() + 3, begun.len() + 5000, all.len() - 20] {
+    let (partial, all) = (std::fs::read(&path).unwrap(), std::fs::read(&whole).unwrap());
+    assert!(all.starts_with(&partial));
+    for length in [partial.len() + 3, partial.len() + 5000, all.len() - 20] {
         std::fs::write(&path, &all[..length]).unwrap();
         let (_, batch, damage) = read(&path);
         assert_eq!((check_prefix(&batch, 50), damage), (999, None), "{length} bytes");
     }
     let recovered = recover(&path).unwrap();
-    assert_eq!((recovered.held, recovered.added, recovered.lost), (0, 999 + 20, 0));
+    assert_eq!((recovered.rows, recovered.added, recovered.lost), (0, 999 + 20, 0));
     assert_eq!(check_prefix(&read(&path).1, 50), 999);
 }
 
 #[test]
-fn reading_goes_on_at_a_mark() {
+fn reading_continues_at_a_position() {
     let folder = Folder::new("mark");
     let path = folder.file("a.arrows");
     let recorder = Recorder::create(&path, &header(), false).unwrap();
@@ -51,15 +51,15 @@ fn reading_goes_on_at_a_mark() {
     let mut reader = Reader::open(&path).unwrap();
     let mut places = Vec::new();
     loop {
-        let mark = reader.mark();
+        let position = reader.position();
         let Some(batch) = reader.next_batch() else { break };
-        places.push((mark, batch));
+        places.push((position, batch));
     }
     assert!(places.len() > 3);
-    for (mark, batch) in places.iter().rev() {
+    for (position, batch) in places.iter().rev() {
         let mut again = Reader::open(&path).unwrap();
-        again.go_to(*mark).unwrap();
-        assert_eq!((again.mark(), again.next_batch().as_ref()), (*mark, Some(batch)));
+        again.go_to(*position).unwrap();
+        assert_eq!((again.position(), again.next_batch().as_ref()), (*position, Some(batch)));
     }
 }
 
@@ -84,13 +84,13 @@ fn arrow_itself_reads_it() {
     assert_eq!((rows, labels), (1504, 4));
 }
 
-/// The files of a recorder that is killed after so many rows.
+/// The files of a recorder that is killed after `rows` rows.
 fn killed(folder: &Folder, rows: u64) -> PathBuf {
     let path = folder.file("live.arrows");
     let copy = folder.file("killed.arrows");
     let recorder = Recorder::create(&path, &header(), true).unwrap();
     push(recorder.ring(), 0..rows, 50);
-    until!(recorder.ring().waiting_rows() < 1000);
+    until!(recorder.ring().pending_rows() < 1000);
     std::fs::copy(tail_of(&path), tail_of(&copy)).unwrap();
     std::fs::copy(&path, &copy).unwrap();
     recorder.finish().unwrap();
@@ -98,14 +98,14 @@ fn killed(folder: &Folder, rows: u64) -> PathBuf {
 }
 
 #[test]
-fn a_killed_recorder_loses_no_row_and_recover_joins_them() {
+fn a_killed_recorder_loses_no_row_and_recover_restores_them() {
     let folder = Folder::new("killed");
     for rows in [0, 1, 999, 1700, 2600] {
         let path = killed(&folder, rows);
         let (_, batch, damage) = read(&path);
         assert_eq!((check_prefix(&batch, 50), damage), (rows, None));
         let recovered = recover(&path).unwrap();
-        assert_eq!(recovered.held + recovered.added, rows + rows.div_ceil(50));
+        assert_eq!(recovered.rows + recovered.added, rows + rows.div_ceil(50));
         assert_eq!((recovered.lost, recovered.damaged.is_none()), (0, true));
         assert!(!tail_of(&path).exists());
         let (_, batch, damage) = read(&path);
@@ -115,12 +115,12 @@ fn a_killed_recorder_loses_no_row_and_recover_joins_them() {
 }
 
 #[test]
-fn a_kill_within_the_last_batch_loses_nothing_either() {
+fn a_cut_batch_that_left_the_tail_file_is_reported() {
     let folder = Folder::new("torn");
     let path = killed(&folder, 1700);
     let whole = std::fs::metadata(&path).unwrap().len();
-    // The batch of rows 0..1000 is torn, but the side file's place of it is free already:
-    // that is damage, and it is told. Torn before the side file moved on, nothing is lost.
+    // The batch of rows 0..1000 is cut, but the tail file does not have its rows any more:
+    // that is damage, and it is reported.
     let schema = {
         let recorder = Recorder::create(&folder.file("b.arrows"), &header(), false).unwrap();
         recorder.finish().unwrap();
@@ -137,7 +137,7 @@ fn a_kill_within_the_last_batch_loses_nothing_either() {
 }
 
 #[test]
-fn what_exists_or_is_in_use_is_not_replaced() {
+fn existing_recordings_are_not_replaced() {
     let folder = Folder::new("exists");
     let path = folder.file("a.arrows");
     let recorder = Recorder::create(&path, &header(), false).unwrap();
@@ -150,15 +150,15 @@ fn what_exists_or_is_in_use_is_not_replaced() {
 }
 
 #[test]
-fn a_missing_directory_is_told_with_its_fix() {
+fn a_missing_directory_is_an_error_with_its_fix() {
     let folder = Folder::new("nodir");
     let error = Recorder::create(&folder.file("no/a.arrows"), &header(), false).unwrap_err().to_string();
-    assert!(error.contains("make the directory first"), "{error}");
+    assert!(error.contains("create the directory first"), "{error}");
 }
 
 #[test]
-fn a_directory_that_goes_away_loses_nothing() {
-    let folder = Folder::new("gone");
+fn a_removed_directory_loses_nothing() {
+    let folder = Folder::new("removed");
     let inner = folder.file("inner");
     std::fs::create_dir(&inner).unwrap();
     let name = format!("rescued-{}.arrows", std::process::id());
@@ -173,12 +173,12 @@ fn a_directory_that_goes_away_loses_nothing() {
 }
 
 #[test]
-fn a_foreign_file_is_refused_with_what_it_is() {
+fn a_foreign_file_is_refused_with_the_reason() {
     let folder = Folder::new("foreign");
     let path = folder.file("x");
     for (content, says) in [
         (&b""[..], "empty"),
-        (b"hello", "no recording"),
+        (b"hello", "not a recording"),
         (b"\xff\xff\xff\xff\x10\0\0\0aaaaaaaaaaaaaaaa", "damaged"),
     ] {
         std::fs::write(&path, content).unwrap();

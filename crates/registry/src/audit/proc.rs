@@ -1,4 +1,4 @@
-//! What /proc says of tasks and where they may run.
+//! Tasks and the CPUs that they may run on, from /proc.
 
 use numakit_model::CpuSet;
 use numakit_sys::proc::{TaskDir, Variables, cgroup, tree};
@@ -6,31 +6,31 @@ use numakit_sys::{SysRoot, sched};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-/// Looks at a process that executes another program; on a loaded machine that takes long.
-const TRIES: u32 = 2_000;
-const MOMENT: Duration = Duration::from_millis(1);
+/// Reads of a process that executes another program, which takes long on a loaded machine.
+const MAX_READS: u32 = 2_000;
+const RETRY_DELAY: Duration = Duration::from_millis(1);
 
-/// A process that is not free to run everywhere.
+/// A process that is bound to CPUs, or may belong to a program without locks.
 #[derive(Debug, Clone, Default)]
 pub struct Task {
     pub pid: u32,
     pub command: String,
-    /// Where all its threads may run that may not run everywhere.
+    /// The CPUs of all its threads that may not run everywhere.
     pub cpus: CpuSet,
     /// Ticks since boot.
     pub start: u64,
     /// Its user ids: real, effective, saved, for files.
     pub users: Vec<u32>,
-    /// Whether its environment says that it holds cores; none if that may not be read.
-    pub marked: Option<bool>,
+    /// Whether its environment says that it holds cores; none if that cannot be read.
+    pub has_marker: Option<bool>,
     /// The CPUs of the whole application, as the environment says.
-    pub application: Option<CpuSet>,
-    /// What it and its relatives are told by.
+    pub application_cpus: Option<CpuSet>,
+    /// The tag of its program.
     pub tag: Option<u64>,
 }
 
 impl Task {
-    /// Nothing for a thread of the kernel and for a process that has ended.
+    /// None for a kernel thread and for a process that has ended.
     pub fn read(root: &SysRoot, pid: u32, cpus: CpuSet, tag: Option<u64>) -> Option<Self> {
         let process = TaskDir::of(root, pid);
         let stat = process.stat().ok()?;
@@ -40,42 +40,41 @@ impl Task {
         let status = process.status().ok()?;
         status.field("Uid")?;
         let environment = environment(&process, tag.is_some() && root.is_host());
-        let marked = environment.as_ref().map(|known| known.get("NUMA_HOLD").is_some());
+        let has_marker = environment.as_ref().map(|known| known.get("NUMA_HOLD").is_some());
         let mask = environment.as_ref().and_then(|known| known.get("NUMA_MASK"));
-        let application = mask.and_then(|mask| CpuSet::parse_list(&mask).ok());
+        let application_cpus = mask.and_then(|mask| CpuSet::parse_list(&mask).ok());
         let (command, users) = (stat.name(), status.users());
-        Some(Self { pid, command, cpus, start: stat.start, users, marked, application, tag })
+        Some(Self { pid, command, cpus, start: stat.start, users, has_marker, application_cpus, tag })
     }
 }
 
-/// The environment that a program was started with; none if it may not be read. While a process executes
-/// another program, the kernel shows neither its environment nor where its arguments are: a `patient` reader
-/// waits for the end of that. An environment that is empty between two looks at the same arguments is empty.
-fn environment(process: &TaskDir<'_>, patient: bool) -> Option<Variables> {
-    let arguments = || process.stat().ok().and_then(|stat| stat.arguments);
-    let mut before = if patient { arguments() } else { None };
-    let mut environment = process.environment().ok();
-    for _ in 0..if patient { TRIES } else { 0 } {
-        if environment.as_ref().is_none_or(|known| !known.is_empty()) {
-            break;
-        }
-        let after = arguments();
-        if before.is_some() && before == after || !process.stat().is_ok_and(|stat| !stat.has_ended()) {
-            break;
-        }
-        std::thread::sleep(MOMENT);
-        before = after;
-        environment = process.environment().ok();
+/// The environment that a program was started with; none if it cannot be read. While a process executes
+/// another program, the kernel shows neither its environment nor the addresses of its arguments: with `wait`, this
+/// waits for the end of that. An environment that is empty between two reads of the same addresses is empty.
+fn environment(process: &TaskDir<'_>, wait: bool) -> Option<Variables> {
+    if !wait {
+        return process.environment().ok();
     }
-    environment
+    let mut before = process.stat().ok()?.arguments;
+    for _ in 0..MAX_READS {
+        let environment = process.environment().ok()?;
+        let stat = process.stat().ok().filter(|stat| !stat.has_ended());
+        let is_settled = stat.as_ref().is_none_or(|stat| before.is_some() && stat.arguments == before);
+        if !environment.is_empty() || is_settled {
+            return Some(environment);
+        }
+        before = stat.and_then(|stat| stat.arguments);
+        std::thread::sleep(RETRY_DELAY);
+    }
+    process.environment().ok()
 }
 
-/// The CPUs that run.
+/// The CPUs that are online.
 pub fn online(root: &SysRoot) -> Option<CpuSet> {
     CpuSet::parse_list(&root.text("/sys/devices/system/cpu/online").ok()?).ok()
 }
 
-/// Where one thread may run. On this machine the kernel is asked, which is quicker than a file.
+/// The CPU mask of one thread; on this machine from a system call, which is faster than a file.
 pub fn mask(root: &SysRoot, pid: u32, thread: u32) -> Option<CpuSet> {
     if root.is_host() {
         return sched::affinity_of(thread).ok();
@@ -83,12 +82,12 @@ pub fn mask(root: &SysRoot, pid: u32, thread: u32) -> Option<CpuSet> {
     TaskDir::of(root, pid).thread(thread).status().ok()?.allowed_cpus()
 }
 
-/// Where all threads of a process may run, each set once.
+/// The CPU masks of all threads of a process, without duplicates.
 pub fn masks(root: &SysRoot, pid: u32) -> BTreeSet<CpuSet> {
     threads(root, pid).into_iter().filter_map(|thread| mask(root, pid, thread)).collect()
 }
 
-/// The threads of a process, in the cheapest way; none if it is not there.
+/// The threads of a process, without reading the list of a single-threaded one; none if it has ended.
 pub fn threads(root: &SysRoot, pid: u32) -> Vec<u32> {
     let process = TaskDir::of(root, pid);
     match process.thread_count() {
@@ -97,7 +96,7 @@ pub fn threads(root: &SysRoot, pid: u32) -> Vec<u32> {
     }
 }
 
-/// The kernel's own threads, where the kernel lists them; [`Task::read`] knows the others.
+/// The kernel's threads, if the kernel lists them; [`Task::read`] recognises the others.
 pub fn kernel_threads(root: &SysRoot) -> BTreeSet<u32> {
     let parent = TaskDir::of(root, 2);
     if !parent.text("comm").is_ok_and(|name| name.trim() == "kthreadd") {
@@ -106,16 +105,16 @@ pub fn kernel_threads(root: &SysRoot) -> BTreeSet<u32> {
     parent.thread(2).children().unwrap_or_default().into_iter().chain([2]).collect()
 }
 
-/// Whether a process descends from one that lives and has this name.
+/// Whether a process has a living ancestor of this name.
 pub fn has_ancestor(root: &SysRoot, pid: u32, name: &str) -> bool {
     let is_named = |pid: u32| TaskDir::of(root, pid).stat().is_ok_and(|stat| stat.command == name.as_bytes());
     tree::ancestors(root, pid).into_iter().any(is_named)
 }
 
-/// Where control groups allow processes to run.
+/// The CPUs that control groups allow.
 #[derive(Debug)]
 pub struct Confinements {
-    /// What this process itself is confined to, by whatever.
+    /// The CPU mask of this process.
     mine: CpuSet,
     known: BTreeMap<String, Option<CpuSet>>,
 }
@@ -125,8 +124,7 @@ impl Confinements {
         Self { mine, known: BTreeMap::new() }
     }
 
-    /// Whether a mask is nothing but the cpuset that the process is in, or what is so for this
-    /// process as well.
+    /// Whether a mask is just the cpuset of the process, or equal to the mask of this process.
     pub fn explain(&mut self, root: &SysRoot, pid: u32, mask: &CpuSet) -> bool {
         if *mask == self.mine {
             return true;

@@ -1,4 +1,4 @@
-//! Who holds cores when something is killed.
+//! Which cores are held after processes are killed.
 
 use crate::scene::{Scene, exists, kill, state};
 use numakit_registry::HolderState;
@@ -6,9 +6,9 @@ use numakit_testing::until;
 use std::fs;
 use std::path::Path;
 
-/// Tells its number, then sleeps for long.
+/// Prints its PID, then sleeps.
 const SLEEP: &str = "echo $$; exec sleep 1000";
-/// The same without the inherited descriptor; for bash, as others take numbers of one digit only.
+/// The same without the inherited descriptor; for bash, as other shells accept only one digit.
 const CLOSED: &str = "exec 100>&-; echo $$; exec sleep 1000";
 
 #[test]
@@ -31,14 +31,14 @@ fn two_programs_exclude_each_other() {
     scene.until_held("3-5");
     kill("KILL", two.pid());
     two.status();
-    // The program goes on, as with nohup.
+    // The program continues, as with nohup.
     assert_eq!(scene.held(), "3-5");
     kill("KILL", scene.program());
     scene.until_held("");
 }
 
 #[test]
-fn a_killed_program_gives_its_cores_back() {
+fn a_killed_program_releases_its_cores() {
     let scene = Scene::new("program");
     let (mut run, pid) = scene.running(&["0-1", "sh", "-c", SLEEP]);
     assert_eq!(scene.program(), pid);
@@ -63,12 +63,12 @@ fn a_killed_launcher_leaves_the_program_with_its_cores() {
 
 #[test]
 fn a_killed_keeper_costs_neither_the_cores_nor_the_status() {
-    let scene = Scene::new("keeper");
+    let scene = Scene::new("supervisor");
     let script = "exec 100>&-; trap 'exit 7' USR1; echo $$; while :; do sleep 0.02; done";
     let (mut run, _) = scene.running(&["0-1", "bash", "-c", script]);
-    let keeper = scene.keeper();
-    kill("KILL", keeper);
-    until!(scene.keeper() == run.pid(), "the launcher keeps the cores");
+    let supervisor = scene.supervisor();
+    kill("KILL", supervisor);
+    until!(scene.supervisor() == run.pid(), "the launcher supervises the program");
     assert_eq!(scene.held(), "0-1");
     kill("USR1", run.pid());
     assert_eq!(run.status(), 7);
@@ -96,13 +96,13 @@ fn inherited() -> Vec<u32> {
 fn the_inherited_descriptor_alone_holds_the_cores() {
     let scene = Scene::new("descriptor");
     let (mut run, pid) = scene.running(&["0-1", "sh", "-c", SLEEP]);
-    // What this test hands on by itself, and the one that holds the cores.
+    // The descriptors that the launcher inherits from this test, and the one of the locks.
     let mut expected: Vec<u32> = inherited();
     expected.extend([0, 1, 2, 100]);
     expected.sort_unstable();
     expected.dedup();
     assert_eq!(numbers(&format!("/proc/{pid}/fd")), expected);
-    kill("KILL", scene.keeper());
+    kill("KILL", scene.supervisor());
     kill("KILL", run.pid());
     run.status();
     assert_eq!(scene.held(), "0-1");
@@ -125,15 +125,15 @@ fn without_keeper_and_descriptor_the_audit_keeps_the_cores() {
             words.insert(0, "--unnamed");
         }
         let (mut run, pid) = scene.running(&words);
-        kill("KILL", scene.keeper());
+        kill("KILL", scene.supervisor());
         kill("KILL", run.pid());
         run.status();
-        until!(scene.holdings().iter().any(|h| h.state != HolderState::Held), "the locks are gone");
+        until!(scene.holdings().iter().any(|h| h.state != HolderState::Held), "the locks are released");
         let holdings = scene.holdings();
         assert_eq!(holdings.len(), 1, "{holdings:?}");
         assert_eq!(holdings[0].state, HolderState::Bound(pid.parse().unwrap()));
         assert_eq!(
-            (holdings[0].cpus.to_string(), holdings[0].who.as_ref().unwrap().application.as_str()),
+            (holdings[0].cpus.to_string(), holdings[0].holder.as_ref().unwrap().application.as_str()),
             (cpu.clone(), "bash")
         );
         // Its record is not overwritten by others that come and go.
@@ -155,15 +155,15 @@ fn a_daemon_keeps_the_cores_and_the_launcher_returns() {
     let (mut run, pid) = scene.running(&["0-1", "sh", "-c", script]);
     assert_eq!(run.status(), 3);
     assert_eq!(scene.held(), "0-1");
-    // The end of the pipe comes although the keeper is still there.
+    // The pipe ends although the supervisor still runs.
     assert_eq!(run.line(), "");
-    let keeper = scene.keeper();
-    assert!(exists(Path::new(&format!("/proc/{keeper}"))));
-    assert_eq!(fs::read_to_string(format!("/proc/{keeper}/comm")).unwrap().trim(), "cores-keeper");
-    assert!(fs::read_to_string(format!("/proc/{keeper}/cmdline")).unwrap().starts_with("cores-keeper\0"));
+    let supervisor = scene.supervisor();
+    assert!(exists(Path::new(&format!("/proc/{supervisor}"))));
+    assert_eq!(fs::read_to_string(format!("/proc/{supervisor}/comm")).unwrap().trim(), "cores-keeper");
+    assert!(fs::read_to_string(format!("/proc/{supervisor}/cmdline")).unwrap().starts_with("cores-keeper\0"));
     kill("TERM", pid);
     scene.until_held("");
-    until!(!exists(Path::new(&format!("/proc/{keeper}"))), "the keeper ends");
+    until!(!exists(Path::new(&format!("/proc/{supervisor}"))), "the supervisor ends");
 }
 
 #[test]
@@ -171,7 +171,7 @@ fn a_damaged_record_does_not_lose_the_lock() {
     use std::os::unix::fs::FileExt;
     let scene = Scene::new("damaged");
     let (mut run, pid) = scene.running(&["4-5", "sh", "-c", SLEEP]);
-    // The last that is written as long as nothing ends.
+    // The last write before a process ends.
     assert_eq!(scene.program(), pid);
     let file = fs::File::options().write(true).open(scene.registry()).unwrap();
     file.write_all_at(b"garbage", 4096 + 100).unwrap();
@@ -183,7 +183,7 @@ fn a_damaged_record_does_not_lose_the_lock() {
     let refused = scene.hold(&["5", "true"]).output().unwrap();
     let message = String::from_utf8_lossy(&refused.stderr).into_owned();
     assert!(message.contains("CPUs 4-5 are held by unknown (damaged record)"), "{message}");
-    // Even an emptied file is made whole again, and the locks stand.
+    // Even an emptied file is repaired, and the locks stay.
     file.set_len(0).unwrap();
     assert!(scene.hold(&["6", "true"]).status().unwrap().success());
     assert!(!scene.hold(&["5", "true"]).status().unwrap().success());
@@ -193,12 +193,12 @@ fn a_damaged_record_does_not_lose_the_lock() {
 }
 
 #[test]
-fn a_removed_file_is_made_again() {
+fn a_removed_file_is_created_again() {
     let scene = Scene::new("removed");
     assert!(scene.hold(&["0", "true"]).status().unwrap().success());
     fs::remove_file(scene.registry()).unwrap();
     assert_eq!(scene.held(), "");
-    assert!(!exists(&scene.registry()), "who only looks makes nothing");
+    assert!(!exists(&scene.registry()), "inspecting creates nothing");
     let (mut run, pid) = scene.running(&["0", "sh", "-c", SLEEP]);
     assert_eq!(scene.held(), "0");
     kill("TERM", pid);

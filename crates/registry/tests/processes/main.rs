@@ -1,6 +1,7 @@
-//! Launchers, keepers and programs as real processes.
+//! Tests with real launchers, supervisors and programs.
 #![allow(clippy::print_stdout, clippy::unwrap_used)]
 
+mod allocation_lock;
 mod holding;
 mod passing;
 mod recovering;
@@ -8,4 +9,3 @@ mod refusing;
 mod scene;
 mod storm;
 mod terminal;
-mod turns;

@@ -1,10 +1,10 @@
-//! The program is the caller's: status, signals, standstill, terminal.
+//! The launcher mirrors the program: status, signals, stopping, standard input and output.
 
 use crate::scene::{Scene, kill, state};
 use numakit_testing::until;
 use std::process::Stdio;
 
-/// Counts signals; ends by TERM after a while, with their number as its status.
+/// Counts signals; TERM ends it, with the count as its status.
 const COUNT: &str =
     "n=0; trap 'n=$((n+1)); echo $n' USR1; trap 'exit $n' TERM; echo $$; while :; do sleep 0.02; done";
 
@@ -30,7 +30,7 @@ fn the_launcher_dies_of_the_signal_that_killed_the_program() {
 }
 
 #[test]
-fn a_program_that_cannot_be_started_is_told_by_127_and_126() {
+fn a_program_that_cannot_be_started_gives_status_127_or_126() {
     let scene = Scene::new("missing");
     let missing = scene.hold(&["0", "/no/such/program"]).output().unwrap();
     assert_eq!(missing.status.code(), Some(127));
@@ -61,7 +61,7 @@ fn a_signal_to_the_whole_group_reaches_the_program_once() {
     for count in 1..=5 {
         kill("USR1", format!("-{}", run.pid()));
         assert_eq!(run.line(), count.to_string());
-        // What would come twice, comes before the answer to this.
+        // A second delivery would arrive within this time.
         std::thread::sleep(std::time::Duration::from_millis(30));
     }
     kill("TERM", format!("-{}", run.pid()));
@@ -80,7 +80,7 @@ fn a_program_in_a_group_of_its_own_gets_what_the_launchers_group_gets() {
 }
 
 #[test]
-fn the_launcher_stands_still_with_the_program_and_goes_on_with_it() {
+fn the_launcher_stops_and_continues_with_the_program() {
     let scene = Scene::new("standstill");
     let (mut run, pid) = scene.running(&["0", "sh", "-c", COUNT]);
     let program: u32 = pid.parse().unwrap();
@@ -88,17 +88,17 @@ fn the_launcher_stands_still_with_the_program_and_goes_on_with_it() {
     let stopped = |pid: u32| move || state(pid) == 'T';
     for to in [launcher.to_string(), format!("-{launcher}")] {
         kill("STOP", program);
-        until!(stopped(program)(), "the program stands still");
-        until!(stopped(launcher)(), "the launcher stands still");
+        until!(stopped(program)(), "the program is stopped");
+        until!(stopped(launcher)(), "the launcher is stopped");
         kill("CONT", to);
-        until!(!stopped(program)(), "the program goes on");
-        until!(!stopped(launcher)(), "the launcher goes on");
+        until!(!stopped(program)(), "the program continues");
+        until!(!stopped(launcher)(), "the launcher continues");
     }
-    // Somebody continues the program alone.
+    // Only the program is continued.
     kill("STOP", program);
-    until!(stopped(launcher)(), "the launcher stands still");
+    until!(stopped(launcher)(), "the launcher is stopped");
     kill("CONT", program);
-    until!(!stopped(launcher)(), "the launcher goes on");
+    until!(!stopped(launcher)(), "the launcher continues");
     kill("USR1", launcher);
     assert_eq!(run.line(), "1");
     kill("TERM", launcher);

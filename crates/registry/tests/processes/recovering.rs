@@ -1,5 +1,4 @@
-//! Cores stay held when the registry's file is removed, and when nothing of a launch is left but
-//! what the program started.
+//! Cores stay held if the registry's file is removed, or if only descendants of the program live.
 
 use crate::scene::{Running, Scene, exists, kill};
 use numakit_registry::{HolderState, Holding};
@@ -24,9 +23,9 @@ fn one(scene: &Scene) -> Holding {
     holdings[0].clone()
 }
 
-/// Its launcher and keeper are killed.
+/// Kills launcher and supervisor.
 fn orphan(scene: &Scene, run: &mut Running) {
-    kill("KILL", scene.keeper());
+    kill("KILL", scene.supervisor());
     kill("KILL", run.pid());
     run.status();
 }
@@ -37,12 +36,12 @@ fn a_keeper_registers_again_when_the_file_is_removed() {
     let (mut one_run, pid) = scene.running(&["0-1", "sh", "-c", SLEEP]);
     let (mut two_run, other) = scene.running(&["5", "sh", "-c", SLEEP]);
     until!(
-        scene.holdings().iter().all(|h| h.who.as_ref().unwrap().program.is_some()),
+        scene.holdings().iter().all(|h| h.holder.as_ref().unwrap().program.is_some()),
         "both records name their program"
     );
     for round in 0..10 {
         fs::remove_file(scene.registry()).unwrap();
-        // Whether the keepers were there already or not.
+        // The supervisors may have registered already or not.
         assert!(refusal(&scene, if round % 2 == 0 { "1" } else { "5" }).contains("are held by "));
         until!(
             {
@@ -54,8 +53,8 @@ fn a_keeper_registers_again_when_the_file_is_removed() {
             "both are registered"
         );
     }
-    let pids: Vec<_> = scene.holdings().iter().map(|h| h.pid().unwrap().to_string()).collect();
-    assert_eq!(pids, [pid.clone(), other.clone()]);
+    let pid_namespace: Vec<_> = scene.holdings().iter().map(|h| h.pid().unwrap().to_string()).collect();
+    assert_eq!(pid_namespace, [pid.clone(), other.clone()]);
     assert!(scene.hold(&["2-4,6-9", "true"]).status().unwrap().success());
     kill("KILL", &pid);
     assert_eq!(one_run.status(), 137);
@@ -66,7 +65,7 @@ fn a_keeper_registers_again_when_the_file_is_removed() {
 }
 
 #[test]
-fn a_file_that_was_moved_away_or_replaced_is_left_as_well() {
+fn the_supervisor_also_follows_a_file_that_was_moved_or_replaced() {
     let scene = Scene::new("moved");
     let (mut run, pid) = scene.running(&["0-1", "sh", "-c", SLEEP]);
     scene.program();
@@ -85,7 +84,7 @@ fn a_file_that_was_moved_away_or_replaced_is_left_as_well() {
 }
 
 #[test]
-fn a_registry_that_is_named_from_a_folder_is_made_again_there() {
+fn a_registry_with_a_relative_name_is_created_again_in_the_same_folder() {
     let scene = Scene::new("relative");
     let mut command = scene.hold(&["0", "sh", "-c", SLEEP]);
     command.current_dir(scene.path("")).env("NUMAKIT_REGISTRY", "cores");
@@ -108,15 +107,15 @@ fn locks_in_a_removed_file_count_without_the_keeper() {
             words.insert(0, "--unnamed");
         }
         let (mut run, pid) = scene.running(&words);
-        let keeper = scene.keeper();
+        let supervisor = scene.supervisor();
         if unnamed {
-            // What cannot be asked for its cores has them by its keeper, which stands still.
-            kill("STOP", keeper);
+            // Without NUMA_MASK, its cores are known from the locks of its supervisor, which is stopped.
+            kill("STOP", supervisor);
         } else {
             orphan(&scene, &mut run);
         }
         fs::remove_file(scene.registry()).unwrap();
-        assert_eq!(scene.held(), "0-1", "who only looks sees them");
+        assert_eq!(scene.held(), "0-1", "inspecting finds them");
         for _ in 0..3 {
             assert!(refusal(&scene, "1").contains("CPUs 0-1 are held by "));
             assert!(scene.hold(&["2", "true"]).status().unwrap().success());
@@ -124,11 +123,11 @@ fn locks_in_a_removed_file_count_without_the_keeper() {
         let state = one(&scene).state;
         assert_eq!(
             state,
-            if unnamed { HolderState::Elsewhere } else { HolderState::Bound(pid.parse().unwrap()) }
+            if unnamed { HolderState::InRemovedFile } else { HolderState::Bound(pid.parse().unwrap()) }
         );
         kill("KILL", pid);
         if unnamed {
-            kill("CONT", keeper);
+            kill("CONT", supervisor);
         }
         scene.until_held("");
         assert!(scene.hold(&["0-1", "true"]).status().unwrap().success());
@@ -139,18 +138,18 @@ fn locks_in_a_removed_file_count_without_the_keeper() {
 fn a_launcher_that_took_over_registers_again() {
     let scene = Scene::new("takeover");
     let (mut run, pid) = scene.running(&["0-1", "bash", "-c", CLOSED]);
-    let keeper = scene.keeper();
+    let supervisor = scene.supervisor();
     fs::remove_file(scene.registry()).unwrap();
-    until!(exists(&scene.registry()) && one(&scene).state == HolderState::Held, "the keeper registers");
-    // What the keeper locked in the new file goes with it; the launcher has the old one's locks.
-    kill("KILL", keeper);
+    until!(exists(&scene.registry()) && one(&scene).state == HolderState::Held, "the supervisor registers");
+    // The locks in the new file end with the supervisor; the launcher has those in the old one.
+    kill("KILL", supervisor);
     assert!(refusal(&scene, "0").contains("are held by "));
     until!(
         {
             let all = scene.holdings();
             all.len() == 1
                 && all[0].state == HolderState::Held
-                && all[0].who.as_ref().unwrap().keeper.unwrap().pid == run.pid()
+                && all[0].holder.as_ref().unwrap().supervisor.unwrap().pid == run.pid()
         },
         "the launcher registers"
     );
@@ -162,15 +161,15 @@ fn a_launcher_that_took_over_registers_again() {
 }
 
 #[test]
-fn what_a_program_left_behind_holds_its_cores() {
-    // Of the first process nothing is left, and its orphan has closed the descriptor, left the
-    // session and cleared its environment.
+fn an_orphan_of_a_program_holds_its_cores() {
+    // The first process has ended, and its orphan has closed the descriptor, left the session and cleared its
+    // environment.
     let daemon = "setsid env -i bash -c 'exec 100>&-; echo $$; exec sleep 1000 >/dev/null' & exit 0";
     let scene = Scene::new("orphan");
     let (mut run, pid) = scene.running(&["0-1", "bash", "-c", daemon]);
     run.status();
-    kill("KILL", scene.keeper());
-    until!(one(&scene).state == HolderState::Bound(pid.parse().unwrap()), "the locks are gone");
+    kill("KILL", scene.supervisor());
+    until!(one(&scene).state == HolderState::Bound(pid.parse().unwrap()), "the locks are released");
     let message = refusal(&scene, "0");
     assert!(message.contains("CPUs 0-1 are held by bash of ") && message.contains(&pid), "{message}");
     kill("KILL", pid);
@@ -188,7 +187,7 @@ fn a_program_that_may_run_everywhere_holds_its_cores_without_locks() {
     let (mut run, pid) = scene.running(&words);
     until!(!exists(Path::new(&format!("/proc/{pid}/fd/100"))), "it closed the descriptor");
     orphan(&scene, &mut run);
-    until!(one(&scene).state == HolderState::Bound(pid.parse().unwrap()), "the locks are gone");
+    until!(one(&scene).state == HolderState::Bound(pid.parse().unwrap()), "the locks are released");
     for _ in 0..3 {
         assert!(refusal(&scene, "1").contains(&format!("process {pid}")));
         assert!(scene.hold(&["2-63", "true"]).status().unwrap().success());
@@ -198,14 +197,14 @@ fn a_program_that_may_run_everywhere_holds_its_cores_without_locks() {
 }
 
 #[test]
-fn a_widened_mask_does_not_give_the_cores_away() {
+fn a_widened_mask_does_not_release_the_cores() {
     let online = numakit_sys::sched::affinity().unwrap();
     let cpu = online.first().unwrap().to_string();
     let scene = Scene::new("widened");
     let (mut run, pid) = scene.running(&["--bind", &cpu, "bash", "-c", CLOSED]);
     orphan(&scene, &mut run);
     numakit_sys::sched::set_affinity_of(pid.parse().unwrap(), &online).unwrap();
-    until!(one(&scene).state == HolderState::Bound(pid.parse().unwrap()), "the locks are gone");
+    until!(one(&scene).state == HolderState::Bound(pid.parse().unwrap()), "the locks are released");
     assert_eq!(scene.held(), cpu);
     refusal(&scene, &cpu);
     kill("KILL", pid);
@@ -253,10 +252,10 @@ fn a_program_in_another_pid_namespace_is_seen_from_outside() {
     };
     // The launcher is the namespace's first process: the kernel would kill all others with it.
     let launcher = child(outer.id()).unwrap();
-    let keeper = child(launcher).unwrap();
-    let program = child(keeper).unwrap();
+    let supervisor = child(launcher).unwrap();
+    let program = child(supervisor).unwrap();
     kill("STOP", launcher);
-    kill("KILL", keeper);
+    kill("KILL", supervisor);
     fs::remove_file(scene.registry()).unwrap();
     assert!(refusal(&scene, "0").contains("are held by"));
     kill("KILL", launcher);
@@ -266,7 +265,7 @@ fn a_program_in_another_pid_namespace_is_seen_from_outside() {
 }
 
 #[test]
-fn an_environment_alone_holds_nothing() {
+fn an_environment_without_a_tag_holds_nothing() {
     let scene = Scene::new("environment");
     let mut stray = Command::new("sleep");
     stray

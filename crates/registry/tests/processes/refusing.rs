@@ -1,4 +1,4 @@
-//! What cannot be used is told with what fixes it, and nothing is left behind.
+//! Errors name the fix, and nothing is left behind.
 
 use crate::scene::{Scene, exists, kill};
 use numakit_testing::until;
@@ -29,13 +29,15 @@ fn a_file_that_is_something_else_is_left_alone() {
 }
 
 #[test]
-fn a_place_that_is_not_there_is_told() {
+fn a_missing_directory_is_an_error() {
     let scene = Scene::new("nowhere");
     let mut command = scene.hold(&["0", "true"]);
     command.env("NUMAKIT_REGISTRY", "/no/such/folder/cores");
     let message = refusal(&mut command);
     assert!(
-        message.contains("/no/such/folder/cores cannot be made: there is no such folder; make the folder"),
+        message.contains(
+            "/no/such/folder/cores cannot be created: its directory does not exist; create the directory"
+        ),
         "{message}"
     );
 }
@@ -50,7 +52,7 @@ fn an_empty_file_is_made_a_registry() {
 }
 
 #[test]
-fn all_may_use_what_one_made() {
+fn all_users_may_write_the_file() {
     let scene = Scene::new("mode");
     let script = format!("umask 077; exec {} 0 true", env!("CARGO_BIN_EXE_hold"));
     let mut command = Command::new("sh");
@@ -60,7 +62,7 @@ fn all_may_use_what_one_made() {
 }
 
 #[test]
-fn limits_are_kept_and_told() {
+fn limits_are_enforced() {
     let scene = Scene::new("limits");
     let file = scene.path("limits");
     let limited = |words: &[&str]| {
@@ -72,11 +74,9 @@ fn limits_are_kept_and_told() {
     fs::write(&file, format!("default 100\nuid {user} 3\n")).unwrap();
     let (mut run, pid) = scene.running(&["0-1", "sh", "-c", "echo $$; exec sleep 1000"]);
     let message = refusal(&mut limited(&["5-6", "true"]));
-    let expected = format!(
-        "may hold 3, of which 2 are held; ask for fewer, wait, use --share, or change {}:2",
-        file.display()
-    );
-    assert!(message.contains("2 cores were asked for") && message.contains(&expected), "{message}");
+    let expected =
+        format!("may hold 3 and holds 2; request fewer, wait, use --share, or change {}:2", file.display());
+    assert!(message.contains("2 cores were requested") && message.contains(&expected), "{message}");
     assert!(limited(&["5", "true"]).status().unwrap().success());
     fs::write(&file, "everybody 3\n").unwrap();
     assert!(refusal(&mut limited(&["5", "true"])).contains(":1: 'everybody 3' is not understood; a line is"));
@@ -87,7 +87,7 @@ fn limits_are_kept_and_told() {
 }
 
 #[test]
-fn a_full_disk_is_told_and_left_as_it_was() {
+fn a_full_disk_is_an_error_and_nothing_is_left() {
     let scene = Scene::new("full");
     let mount = scene.path("small");
     fs::create_dir(&mount).unwrap();
@@ -103,20 +103,20 @@ fn a_full_disk_is_told_and_left_as_it_was() {
     let read_only = Command::new("mount").args(["-o", "remount,ro"]).arg(&mount).status().unwrap().success();
     let second = refusal(&mut command);
     assert!(Command::new("umount").arg(&mount).status().unwrap().success());
-    assert!(message.contains("cannot be made: its file system is full; make room there"), "{message}");
+    assert!(message.contains("cannot be created: its file system is full; free space there"), "{message}");
     assert!(left.is_empty(), "{left:?}");
-    assert!(read_only && second.contains("its file system is read-only; name a file"), "{second}");
+    assert!(read_only && second.contains("its file system is read-only; name a writable file"), "{second}");
 }
 
 #[test]
-fn another_users_file_that_is_closed_to_all_is_told() {
+fn a_file_that_only_its_owner_may_use_is_an_error() {
     if numakit_sys::user::id() != 0 || !Path::new("/usr/bin/setpriv").exists() {
         numakit_skips::ROOT.skip("only root with setpriv can be two users");
         return;
     }
     let scene = Scene::new("closed");
     fs::set_permissions(scene.path(""), PermissionsExt::from_mode(0o755)).unwrap();
-    // As another user sees it: the program is where everybody can reach it.
+    // The program is copied to a place that another user can access.
     let program = scene.path("hold");
     fs::copy(env!("CARGO_BIN_EXE_hold"), &program).unwrap();
     let other = |words: &[&str]| {

@@ -1,6 +1,6 @@
-//! A registry of its own for a test, and launchers in it.
+//! A registry for one test, and launchers in it.
 
-use numakit_registry::{Holding, Who, look_at};
+use numakit_registry::{Holder, Holding, inspect_at};
 use numakit_testing::until;
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -8,7 +8,7 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-/// A folder with a registry; gone when dropped.
+/// A folder with a registry, removed on drop.
 pub struct Scene {
     folder: PathBuf,
 }
@@ -28,8 +28,7 @@ impl Scene {
         self.folder.join(name)
     }
 
-    /// The test's launcher, with these words. Whoever runs the tests may ignore signals, as shells do
-    /// for what is in the background: nobody does here.
+    /// The test's launcher, with these arguments. Resets ignored signals, which a background job of a shell has.
     pub fn hold(&self, words: &[&str]) -> Command {
         let mut command = Command::new("env");
         command.args(["--default-signal", env!("CARGO_BIN_EXE_hold")]);
@@ -38,8 +37,7 @@ impl Scene {
         command
     }
 
-    /// A launcher in a process group of its own whose program prints a line when it is there; that
-    /// line, too.
+    /// Starts a launcher in its own process group; also returns the line that its program prints when it runs.
     pub fn running(&self, words: &[&str]) -> (Running, String) {
         let mut command = self.hold(words);
         let mut child =
@@ -51,34 +49,34 @@ impl Scene {
     }
 
     pub fn holdings(&self) -> Vec<Holding> {
-        look_at(&self.registry()).unwrap().holdings
+        inspect_at(&self.registry()).unwrap().holdings
     }
 
-    /// All CPUs that are held.
+    /// All held CPUs.
     pub fn held(&self) -> String {
-        look_at(&self.registry()).unwrap().held().to_string()
+        inspect_at(&self.registry()).unwrap().held().to_string()
     }
 
-    /// Waits until this is what is held.
+    /// Waits until these CPUs are held.
     pub fn until_held(&self, cpus: &str) {
         until!(self.held() == cpus, "CPUs '{cpus}' are held, not '{}'", self.held());
     }
 
-    /// What the keeper of the only program said of itself, once it did.
-    fn who(&self) -> Who {
-        let who = || self.holdings()[0].who.clone().unwrap();
-        until!(who().program.is_some(), "the record tells the program");
-        who()
+    /// The holder of the only record, once it names the program.
+    fn holder(&self) -> Holder {
+        let holder = || self.holdings()[0].holder.clone().unwrap();
+        until!(holder().program.is_some(), "the record names the program");
+        holder()
     }
 
-    /// The keeper of the only program.
-    pub fn keeper(&self) -> u32 {
-        self.who().keeper.unwrap().pid
+    /// The PID of the only program's supervisor.
+    pub fn supervisor(&self) -> u32 {
+        self.holder().supervisor.unwrap().pid
     }
 
     /// The first process of the only program.
     pub fn program(&self) -> String {
-        self.who().program.unwrap().pid.to_string()
+        self.holder().program.unwrap().pid.to_string()
     }
 }
 
@@ -106,7 +104,7 @@ impl Running {
         line.trim().to_owned()
     }
 
-    /// How the launcher ended, as a shell tells it.
+    /// The launcher's exit status, as a shell shows it.
     pub fn status(&mut self) -> i32 {
         use std::os::unix::process::ExitStatusExt;
         let status = self.child.wait().unwrap();
@@ -115,7 +113,7 @@ impl Running {
 }
 
 impl Drop for Running {
-    /// Nothing of a test that failed is left running.
+    /// Kills what a failed test has left.
     fn drop(&mut self) {
         let group = format!("-{}", self.child.id());
         let _ = Command::new("kill").args(["-s", "KILL", "--", &group]).stderr(Stdio::null()).status();
@@ -123,19 +121,19 @@ impl Drop for Running {
     }
 }
 
-/// A signal to a process, or with a minus to a process group.
+/// Sends a signal to a process, or with a minus to a process group.
 pub fn kill(signal: &str, to: impl std::fmt::Display) {
     let sent = Command::new("kill").args(["-s", signal, "--", &to.to_string()]).status().unwrap();
     assert!(sent.success(), "kill -{signal} {to}");
 }
 
-/// Kills a process; false where there is none.
+/// Kills a process; false if there is none.
 pub fn kill_if_there(pid: u32) -> bool {
     let mut kill = Command::new("kill");
     kill.args(["-s", "KILL", "--", &pid.to_string()]).stderr(Stdio::null()).status().unwrap().success()
 }
 
-/// The state of a process, as `T` for one that stands still; `-` where there is none.
+/// The state of a process, such as `T` (stopped); `-` if there is none.
 pub fn state(pid: u32) -> char {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     stat.rsplit(") ").next().and_then(|rest| rest.chars().next()).unwrap_or('-')

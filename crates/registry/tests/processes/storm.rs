@@ -1,9 +1,8 @@
-//! A storm: launches side by side, and at random moments launchers, keepers and programs are killed
-//! and the registry's file is removed or emptied. `NUMAKIT_STORM=2000` makes it so many kills long.
+//! A stress test: launches run in parallel, and at random times launchers, supervisors and programs are killed and
+//! the registry's file is removed or emptied. `NUMAKIT_STORM=2000` sets the number of kills.
 //!
-//! What counts is asked of the kernel: no two programs that live were given the same CPU, and
-//! whoever lives before and after a look is known in between. No CPU of the 64 need exist, so
-//! neither masks nor the machine help.
+//! The test reads from the kernel that no two living programs have the same CPU, and that a program which lives
+//! before and after an inspection is listed in it. The 64 CPUs need not exist, so masks do not help.
 
 use crate::scene::{Scene, kill_if_there};
 use numakit_model::CpuSet;
@@ -16,9 +15,8 @@ const USUAL: u32 = 40;
 const AT_ONCE: usize = 6;
 const EXITING: u64 = 4;
 
-/// Programs: as usual, without the descriptor, with a daemon, both, and one that only its orphans
-/// are left of.
-const WAYS: [&str; 5] = [
+/// Programs: plain, without the descriptor, with a daemon, with both, and one that leaves only orphans.
+const PROGRAMS: [&str; 5] = [
     "exec sleep $TIME",
     "exec {NUMA_HOLD}>&-; exec sleep $TIME",
     "setsid sleep $TIME & exec sleep 0.1",
@@ -35,7 +33,7 @@ struct Process {
     cpus: CpuSet,
 }
 
-/// When a process started, unless it has ended or is about to.
+/// The start time of a process, unless it has ended or is exiting.
 fn start(pid: u32) -> Option<u64> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();
@@ -61,7 +59,7 @@ impl Process {
     }
 }
 
-/// All processes of programs of this storm.
+/// All processes of programs of this test.
 fn programs(storm: &str) -> Vec<Process> {
     let pids =
         fs::read_dir("/proc").unwrap().filter_map(|entry| entry.unwrap().file_name().to_str()?.parse().ok());
@@ -76,7 +74,7 @@ fn programs(storm: &str) -> Vec<Process> {
     .collect()
 }
 
-/// Pairs that have a CPU in common, if both still live after both were seen.
+/// Pairs of programs with a common CPU, if both still live.
 fn shared(list: &[Process]) -> Vec<String> {
     let mut found = Vec::new();
     for (at, one) in list.iter().enumerate() {
@@ -90,13 +88,13 @@ fn shared(list: &[Process]) -> Vec<String> {
     found
 }
 
-/// Those who live before and after a look and are not known in it.
+/// Programs that live before and after an inspection and are not listed in it.
 fn unknown(scene: &Scene, storm: &str) -> Vec<String> {
     let before = programs(storm);
-    let seen = numakit_registry::look_at(&scene.registry()).unwrap();
-    let held = seen.held();
+    let view = numakit_registry::inspect_at(&scene.registry()).unwrap();
+    let held = view.held();
     let lost = before.into_iter().filter(|one| !one.cpus.is_subset(&held) && one.lives());
-    lost.map(|one| format!("{one} is not in {:?}", seen.holdings)).collect()
+    lost.map(|one| format!("{one} is not in {:?}", view.holdings)).collect()
 }
 
 struct Dice(u64);
@@ -127,23 +125,23 @@ impl Storm {
     fn launch(&mut self) -> Child {
         self.launches += 1;
         let count = format!("+{}", 1 + self.dice.throw(12));
-        let way = WAYS[self.dice.throw(WAYS.len())];
+        let program = PROGRAMS[self.dice.throw(PROGRAMS.len())];
         let time = format!("{:.2}", 0.05 + self.dice.throw(100) as f64 / 100.0);
-        let mut command = self.scene.hold(&["--wait", "60", &count, "bash", "-c", way]);
+        let mut command = self.scene.hold(&["--wait", "60", &count, "bash", "-c", program]);
         command.env("STORM", &self.name).env("RUN", self.launches.to_string()).env("TIME", time);
         command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
     }
 
-    /// Kills one of those who belong to a launcher, or several, and counts them.
-    fn strike(&mut self, launcher: u32) {
-        let keeper = child_of(launcher);
-        let program = keeper.and_then(child_of);
+    /// Kills one or two of launcher, supervisor and program, and counts the kills.
+    fn kill(&mut self, launcher: u32) {
+        let supervisor = child_of(launcher);
+        let program = supervisor.and_then(child_of);
         let (one, two) = match self.dice.throw(6) {
             0 => (Some(launcher), None),
-            1 => (keeper, None),
+            1 => (supervisor, None),
             2 => (program, None),
-            3 | 4 => (keeper, Some(launcher)),
-            _ => (keeper, program),
+            3 | 4 => (supervisor, Some(launcher)),
+            _ => (supervisor, program),
         };
         for pid in [one, two].into_iter().flatten() {
             self.kills += u32::from(kill_if_there(pid));
@@ -159,7 +157,7 @@ impl Storm {
         std::thread::sleep(Duration::from_millis(self.dice.throw(30) as u64));
         let at = self.dice.throw(launchers.len());
         if let Some(pid) = launchers[at].as_ref().map(Child::id) {
-            self.strike(pid);
+            self.kill(pid);
         }
         match self.dice.throw(24) {
             0 => self.removals += u32::from(fs::remove_file(self.scene.registry()).is_ok()),
@@ -175,7 +173,7 @@ impl Storm {
 }
 
 #[test]
-fn a_storm_of_kills_and_removals_leaves_nothing_held_twice_or_by_nobody() {
+fn kills_and_removals_leave_no_core_with_two_holders_or_none() {
     let wanted = std::env::var("NUMAKIT_STORM").map_or(USUAL, |text| text.parse().unwrap());
     let name = format!("storm-{}", std::process::id());
     let (scene, dice) = (Scene::new("storm"), Dice(1));
@@ -184,7 +182,7 @@ fn a_storm_of_kills_and_removals_leaves_nothing_held_twice_or_by_nobody() {
     while storm.kills < wanted || launchers.iter().any(Option::is_some) {
         storm.step(&mut launchers, wanted);
     }
-    // Daemons and programs without a launcher end by themselves.
+    // Daemons and programs without a launcher end after their time.
     until!(
         {
             storm.wrong.extend(shared(&programs(&storm.name)));

@@ -1,7 +1,7 @@
 """A shell on a terminal runs `hold`: keys and job control reach the program as without it.
 
 terminal.py HOLD: prints what differs and exits with 1, or exits with 0.
-terminal.py: the program, which tells how often it was interrupted and continued.
+terminal.py: the program, which prints how often it was interrupted and continued.
 """
 
 import os
@@ -13,15 +13,15 @@ import time
 
 
 def count():
-    seen = {signal.SIGINT: 0, signal.SIGCONT: 0}
+    counts = {signal.SIGINT: 0, signal.SIGCONT: 0}
 
-    def told(number, _):
-        seen[number] += 1
+    def handler(number, _):
+        counts[number] += 1
         name = "int" if number == signal.SIGINT else "cont"
-        os.write(1, f"{name}-{seen[signal.SIGINT]}-{seen[signal.SIGCONT]}\n".encode())
+        os.write(1, f"{name}-{counts[signal.SIGINT]}-{counts[signal.SIGCONT]}\n".encode())
 
-    for number in seen:
-        signal.signal(number, told)
+    for number in counts:
+        signal.signal(number, handler)
     os.write(1, b"ready\n")
     while True:
         signal.pause()
@@ -30,7 +30,7 @@ def count():
 def shell():
     child, terminal = pty.fork()
     if child == 0:
-        # Whoever runs this may ignore them, as shells do for what is in the background.
+        # They are ignored if this runs as a background job of a shell.
         for number in (signal.SIGINT, signal.SIGQUIT, signal.SIGTSTP, signal.SIGTTIN, signal.SIGTTOU):
             signal.signal(number, signal.SIG_DFL)
         os.environ.update(PS1="@ ", INPUTRC="/dev/null", TERM="dumb")

@@ -11,7 +11,7 @@ fn keys_and_job_control_reach_the_program() {
     let mut python = Command::new("python3");
     python.arg(script).arg(env!("CARGO_BIN_EXE_hold")).env("NUMAKIT_REGISTRY", scene.registry());
     let Ok(output) = python.output() else {
-        numakit_skips::PYTHON.skip("there is no python3, which makes the terminal");
+        numakit_skips::PYTHON.skip("there is no python3, which opens the terminal");
         return;
     };
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));

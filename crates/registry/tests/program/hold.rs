@@ -1,7 +1,7 @@
-//! Runs a program on cores that it takes: `hold [--wait SECONDS] [--bind] [--unnamed] CPUS PROGRAM...`.
+//! Takes cores and runs a program on them: `hold [--wait SECONDS] [--bind] [--unnamed] CPUS PROGRAM...`.
 //!
-//! CPUS is a list, or `+N` for the first N of 64 that nobody holds. The CPUs need not exist, unless
-//! `--bind` asks for the mask. `--unnamed` leaves `NUMA_HOLD` and `NUMA_MASK` out of the environment.
+//! CPUS is a list, or `+N` for the first N free ones of 64. The CPUs need not exist, unless `--bind` sets the CPU
+//! mask. `--unnamed` leaves `NUMA_HOLD` and `NUMA_MASK` out of the environment.
 #![allow(clippy::print_stderr)]
 
 use numakit_model::CpuSet;
@@ -52,48 +52,48 @@ fn options() -> Result<Options, Failure> {
     }
 }
 
-/// What is asked for, or who has it.
-fn choose(wanted: &str, seen: &RegistryView) -> Result<CoreSelection<()>, String> {
-    seen.warning.iter().for_each(|warning| eprintln!("hold: warning: {warning}"));
-    let free = CpuSet::range(0, 63).minus(&seen.held());
+/// The requested CPUs; an error if they are held.
+fn select(wanted: &str, view: &RegistryView) -> Result<CoreSelection<()>, String> {
+    view.warning.iter().for_each(|warning| eprintln!("hold: warning: {warning}"));
+    let free = CpuSet::range(0, 63).minus(&view.held());
     let cpus: CpuSet = match wanted.strip_prefix('+') {
         Some(count) => free.iter().take(count.parse().map_err(|_| "how many?".to_owned())?).collect(),
         None => wanted.parse().map_err(|error| format!("{error}"))?,
     };
-    let held = seen.holdings.iter().filter(|holding| holding.cpus.intersects(&cpus));
-    let who: Vec<String> =
+    let held = view.holdings.iter().filter(|holding| holding.cpus.intersects(&cpus));
+    let holder: Vec<String> =
         held.map(|holding| format!("CPUs {} are held by {holding}", holding.cpus)).collect();
     let cores = cpus.len() as u32;
-    if who.is_empty() { Ok(CoreSelection { cpus, cores, with: () }) } else { Err(who.join("; ")) }
+    if holder.is_empty() { Ok(CoreSelection { cpus, cores, value: () }) } else { Err(holder.join("; ")) }
 }
 
 fn hold() -> Result<ExitCode, Failure> {
     let options = options()?;
     let (limits, mut registry) = (CoreLimits::of_this_machine()?, Registry::open()?);
     let application = options.words.first().cloned().unwrap_or_default();
-    let about = HolderInfo { application: application.clone() };
-    let chosen = |seen: &RegistryView| choose(&options.cpus, seen);
-    let (held, ()) = match options.wait {
-        None => registry.take(&about, &limits, chosen)?,
-        Some(wait) => registry.take_waiting(&about, &limits, Some(wait), |_| true, chosen)?,
+    let info = HolderInfo { application: application.clone() };
+    let select = |view: &RegistryView| select(&options.cpus, view);
+    let (reservation, ()) = match options.wait {
+        None => registry.take(&info, &limits, select)?,
+        Some(wait) => registry.take_waiting(&info, &limits, Some(wait), |_| true, select)?,
     };
     let mut environment: Vec<_> = std::env::vars_os().collect();
     if !options.unnamed {
-        environment.push(("NUMA_HOLD".into(), held.descriptor().to_string().into()));
-        environment.push(("NUMA_MASK".into(), held.cpus().to_string().into()));
+        environment.push(("NUMA_HOLD".into(), reservation.descriptor().to_string().into()));
+        environment.push(("NUMA_MASK".into(), reservation.cpus().to_string().into()));
     }
     let path = std::env::var_os("PATH").unwrap_or_default();
     let program = numakit_sys::executable::find(OsStr::new(&application), &path);
-    let start = PreparedCommand {
+    let command = PreparedCommand {
         file: program.unwrap_or_else(|_| application.clone().into()),
         words: options.words.into_iter().map(Into::into).collect(),
         environment,
-        cpus: options.bind.then(|| held.cpus().clone()),
-        descriptor: Some(held.descriptor()),
+        cpus: options.bind.then(|| reservation.cpus().clone()),
+        descriptor: Some(reservation.descriptor()),
         ..PreparedCommand::default()
     };
-    match run(Supervisor { start, held, group: None }) {
-        Ok(ending) => Ok(ExitCode::from(ending.imitate())),
+    match run(Supervisor { command, reservation, group: None }) {
+        Ok(ending) => Ok(ExitCode::from(ending.mirror())),
         Err(RunError::NotStarted(error)) => {
             eprintln!("hold: {error}");
             Ok(ExitCode::from(numakit_sys::command::start_failure_status(&error)))

@@ -84,7 +84,7 @@ fn kept_ticks_move_together() {
 }
 
 #[test]
-fn what_an_old_kernel_does_not_count_is_absent() {
+fn fields_that_an_old_kernel_lacks_are_absent() {
     let old = "cpu 1 1 1 1 1 1 1 1 1\ncpu0 1 1 1 1 1 1 1 1 1\nintr 5\nctxt 6\nprocesses 7\nprocs_running 1\nprocs_blocked 0\n";
     let sensor = sensor(&ENTRY, &root(&[(PATH, old)]), &nodes(&[]));
     let names: Vec<String> = absent(&*sensor).into_iter().map(|(name, _)| name).collect();
@@ -92,7 +92,7 @@ fn what_an_old_kernel_does_not_count_is_absent() {
 }
 
 #[test]
-fn lines_that_are_cut_or_garbage_give_nothing() {
+fn truncated_lines_and_garbage_have_no_values() {
     let root = root(&[(PATH, STAT)]);
     let mut sensor = sensor(&ENTRY, &root, &nodes(&[]));
     root.change(|t| _ = t.file(PATH, "cpu0 10 1 3 30"));

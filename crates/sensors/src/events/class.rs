@@ -1,4 +1,4 @@
-//! What events count, under one name for all vendors: `data/classes.txt`.
+//! Classes of events: what they count, under one name for all vendors (`data/classes.txt`).
 
 use numakit_model::Unit;
 use std::collections::HashMap;
@@ -11,19 +11,19 @@ pub struct Class {
     pub name: &'static str,
     /// The unit of its values.
     pub unit: Unit,
-    /// Whether it is sampled when nobody says otherwise.
+    /// Whether it is sampled by default.
     pub default: bool,
-    /// Whether its value is the mean over the PMUs that count it, not their sum: so for clocks,
-    /// which tick alike.
+    /// Whether its value is the mean over its PMUs, not their sum: this is for clocks, which have
+    /// equal rates.
     pub mean: bool,
-    /// What it tells.
+    /// Its description.
     pub help: &'static str,
 }
 
 pub(super) const TEXT: &str = include_str!("../../data/classes.txt");
 
 static CLASSES: LazyLock<(Vec<Class>, HashMap<&'static str, usize>)> = LazyLock::new(|| {
-    // The list is part of the program; that each of its lines is sound is tested.
+    // The list is embedded; tests check all lines.
     let classes: Vec<Class> = lines().filter_map(read).collect();
     let by_name = classes.iter().enumerate().map(|(at, class)| (class.name, at)).collect();
     (classes, by_name)
@@ -34,7 +34,7 @@ pub fn classes() -> &'static [Class] {
     &CLASSES.0
 }
 
-/// The class of that name.
+/// The class with this name.
 pub fn class(name: &str) -> Option<&'static Class> {
     CLASSES.1.get(name).map(|&at| &CLASSES.0[at])
 }

@@ -1,28 +1,28 @@
-//! From an event of a table to fields with values, with the kernel's help where only it knows.
+//! The fields and values of an event, from a table and the kernel's `events/NAME`.
 
 use super::PlatformEvent;
 use crate::pmu::{TermError, Terms};
 use std::collections::BTreeMap;
 use thiserror::Error;
 
-/// An event without all of its fields.
+/// Why an event cannot be encoded.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum FieldsError {
-    /// The kernel does not name it.
+    /// The kernel has no such event.
     #[error("the kernel has no event '{event}' for this PMU")]
     Missing {
         /// Its name.
         event: String,
     },
-    /// The kernel names it in a way that is not understood.
+    /// The kernel's terms cannot be parsed.
     #[error("the event '{event}' of the kernel: {error}")]
     Terms {
         /// Its name.
         event: String,
-        /// What is wrong.
+        /// The error.
         error: TermError,
     },
-    /// The kernel wants a value that the table does not give.
+    /// The kernel needs a value that the table does not have.
     #[error("the event '{event}' of the kernel needs a value for '{field}'")]
     Open {
         /// Its name.
@@ -59,12 +59,12 @@ pub(super) fn fields(
     }
 }
 
-/// Reads the kernel's terms; those that it leaves open (`chip=?`) are the answer.
+/// Parses the kernel's terms; returns the fields without a value (`chip=?`).
 fn read(event: &str, text: &str, fields: &mut Fields) -> Result<Vec<String>, FieldsError> {
-    let (open, given): (Vec<&str>, Vec<&str>) =
+    let (open, complete): (Vec<&str>, Vec<&str>) =
         text.trim().split(',').partition(|term| term.trim().ends_with("=?"));
-    if !given.is_empty() {
-        let terms = Terms::parse(&given.join(","))
+    if !complete.is_empty() {
+        let terms = Terms::parse(&complete.join(","))
             .map_err(|error| FieldsError::Terms { event: event.to_owned(), error })?;
         terms.at(0).for_each(|(field, value)| set(fields, field, value));
     }

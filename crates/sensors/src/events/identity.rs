@@ -1,4 +1,4 @@
-//! What a machine's CPUs say of themselves.
+//! The model of a machine's CPUs.
 
 use crate::glob::Pattern;
 use numakit_sys::SysRoot;
@@ -6,29 +6,29 @@ use std::collections::HashSet;
 use std::fmt;
 
 const CPUINFO: &str = "/proc/cpuinfo";
-/// More than the kernel says of one CPU.
+/// More than the kernel prints about one CPU.
 const FRONT: usize = 16 << 10;
 const MIDR: &str = "/sys/devices/system/cpu/cpu0/regs/identification/midr_el1";
 
-/// The name that tables know a CPU by.
+/// The model of a CPU, as tables name it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Identity {
     /// x86: vendor, family, model and stepping, such as `GenuineIntel-6-8F-8`; model and
     /// stepping are hexadecimal.
     pub cpu: Option<String>,
-    /// Arm: who made it, and what it is.
+    /// Arm: implementer and part.
     pub midr: Option<(u64, u64)>,
-    /// POWER: the number of the processor.
+    /// POWER: the processor version register.
     pub pvr: Option<u64>,
-    /// x86: what the CPU can do; empty for others. `None` where nothing could be read.
+    /// x86: the CPU flags; empty for others. `None` if nothing could be read.
     pub flags: Option<HashSet<String>>,
 }
 
 impl Identity {
-    /// Reads what the first CPU says.
+    /// Reads the model of the first CPU.
     pub fn read(root: &SysRoot) -> Self {
-        // The kernel gives the first CPU in one read. Big machines have hundreds alike, and take
-        // long to tell of each.
+        // One read returns the first CPU. On machines with hundreds of equal CPUs, the whole file takes
+        // long.
         let mut front = [0; FRONT];
         let read = root.front(CPUINFO, &mut front).ok();
         let text = String::from_utf8_lossy(&front[..read.unwrap_or(0)]);
@@ -47,13 +47,12 @@ impl Identity {
         }
     }
 
-    /// Whether the CPU says that it has this.
+    /// Whether the CPU has this flag.
     pub fn has(&self, flag: &str) -> bool {
         self.flags.as_ref().is_some_and(|flags| flags.contains(flag))
     }
 
-    /// Whether a line of a table names this CPU: `key` is the kind of name, the patterns are
-    /// names, and after `!` those that are left out.
+    /// Whether a line of a table names this CPU: `key` is the kind of name; patterns after `!` exclude.
     pub(super) fn is_one_of(&self, key: &str, patterns: &str) -> bool {
         let mut fits = false;
         for pattern in patterns.split_whitespace() {

@@ -1,4 +1,4 @@
-//! From text to a table.
+//! Parses tables of events.
 
 use super::class::{class, classes};
 use super::{Condition, EventTable, Feed, Identity, Open, PlatformEvent, Section, Spread};
@@ -8,13 +8,13 @@ use numakit_model::{Confidence, suggest};
 use std::ops::{Range, RangeInclusive};
 use thiserror::Error;
 
-/// A table that cannot be understood.
+/// A table that cannot be parsed.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("line {line}: {wrong}; {fix}")]
 pub struct TableError {
     /// The line, from 1.
     pub line: usize,
-    /// What is wrong, with what was read.
+    /// What is wrong, with the text.
     pub wrong: String,
     /// What is expected.
     pub fix: String,
@@ -23,11 +23,11 @@ pub struct TableError {
 /// What is wrong, and what is expected.
 type Fault = (String, String);
 
-/// Lines that say which CPUs a table is for.
+/// Keys of lines with the CPUs of a table.
 const CPUS: [&str; 3] = ["cpu", "midr", "pvr"];
 const HEAD: &str = "a table starts with the lines 'platform NAME' and 'source TEXT', and may say which CPUs it \
                     is for: 'cpu GenuineIntel-6-8F', 'midr 0x41-0xd0c' or 'pvr 0x0080'";
-const TITLE: &str = "write [PMUS per SPREAD], as in [uncore_imc_* per package]; before 'per' may stand 'once-per-node' or \
+const TITLE: &str = "write [PMUS per SPREAD], as in [uncore_imc_* per package]; 'once-per-node' or \
      'each-chip', at the end 'where FILE=VALUE' or 'where FILE!=VALUE'";
 const LINE: &str = "write NAME | TERMS | CLASSES | CONFIDENCE | DESCRIPTION, as in \
                     'READS | event=0x4,umask=0x3 | dram_read*64 | high | Lines read.'";
@@ -39,7 +39,7 @@ const SPREADS: [(&str, Spread); 6] = [
     ("target", Spread::Target),
     ("cpu", Spread::Cpu),
 ];
-/// The most events that one line may stand for.
+/// Maximum number of indices of one line.
 const MAX_INDICES: u32 = 1024;
 
 pub(super) fn table(text: &str) -> Result<EventTable, TableError> {
@@ -62,7 +62,7 @@ pub(super) fn table(text: &str) -> Result<EventTable, TableError> {
     }
 }
 
-/// Whether a table is for a machine, looking only at what says so.
+/// Whether a table is for a machine; only parses its first lines and titles of sections.
 pub(super) fn fits(text: &str, identity: &Identity, pmus: &[String]) -> bool {
     let head = lines(text).map(|(_, line)| line).take_while(|line| !line.starts_with('['));
     let named: Vec<_> = head.filter_map(word).filter(|(key, _)| CPUS.contains(key)).collect();
@@ -76,7 +76,7 @@ pub(super) fn fits(text: &str, identity: &Identity, pmus: &[String]) -> bool {
     })
 }
 
-/// Lines with something on them, and their numbers.
+/// Lines that are not empty, with their numbers.
 fn lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let lines = text.lines().enumerate().map(|(at, line)| (at + 1, line.trim()));
     lines.filter(|(_, line)| !line.is_empty() && !line.starts_with('#'))
@@ -112,7 +112,7 @@ fn read_line(table: &mut EventTable, line: &str) -> Result<(), Fault> {
         Some(("platform", name)) => table.platform = name.to_owned(),
         Some(("source", text)) => table.source = text.to_owned(),
         Some((key, _)) if CPUS.contains(&key) => {}
-        _ => return Err((format!("'{line}' stands before the first section"), HEAD.to_owned())),
+        _ => return Err((format!("'{line}' is before the first section"), HEAD.to_owned())),
     }
     Ok(())
 }
@@ -157,7 +157,7 @@ fn event(line: &str) -> Result<PlatformEvent, Fault> {
     }
     let confidence = [Confidence::High, Confidence::Medium].into_iter().find(|c| c.name() == *confidence);
     let confidence = confidence.ok_or_else(|| {
-        (format!("'{}' is no confidence", columns[3]), "write 'high' or 'medium'".to_owned())
+        (format!("'{}' is not a confidence", columns[3]), "write 'high' or 'medium'".to_owned())
     })?;
     Ok(PlatformEvent {
         name: name.to_owned(),
@@ -193,7 +193,7 @@ fn indices(name: &str) -> Result<RangeInclusive<u32>, Fault> {
     Ok(range)
 }
 
-/// Where in a name the range of the index is, and the range.
+/// The position of the index range in a name, and the range.
 pub(crate) fn index_of(name: &str) -> Option<(Range<usize>, RangeInclusive<u32>)> {
     let start = name.find('[')?;
     let end = start + name[start..].find(']')?;
@@ -213,7 +213,7 @@ fn read_terms(text: &str) -> Result<KnownAndTerms, Fault> {
     };
     if known.as_ref().is_some_and(String::is_empty) {
         return Err((
-            format!("'{text}' names no event"),
+            format!("'{text}' has no event"),
             "write sysfs:NAME, as in 'sysfs:mem_access'".to_owned(),
         ));
     }
@@ -234,14 +234,14 @@ fn feed(text: &str) -> Result<Feed, Fault> {
         (format!("there is no class '{name}'"), fix)
     })?;
     let fault = || {
-        let wrong = format!("'{text}' has no sound factor");
+        let wrong = format!("'{text}' has an invalid factor");
         (wrong, "write CLASS, CLASS*NUMBER or CLASS*NUMBER/NUMBER, as in 'link_data_out*64/9'".to_owned())
     };
     let factor = factor.map(|f| read_factor(f).ok_or_else(fault)).transpose()?;
     Ok(Feed { class, factor })
 }
 
-/// Below 2^32, so that a count of 64 bits times a factor stays within 96.
+/// Each part is below 2^32, so that a 64-bit count times a factor has at most 96 bits.
 fn read_factor(text: &str) -> Option<Factor> {
     let (times, over) = text.split_once('/').unwrap_or((text, "1"));
     let whole = |text: &str| {

@@ -14,7 +14,7 @@ fn identity(cpu: &str) -> Identity {
 }
 
 #[test]
-fn a_table_is_read() {
+fn a_table_is_parsed() {
     let table = EventTable::parse(GOOD).unwrap();
     assert_eq!((table.platform.as_str(), table.source.as_str()), ("Test", "nobody"));
     let (section, event) = table.events().next().unwrap();
@@ -32,7 +32,7 @@ fn a_table_is_read() {
 }
 
 #[test]
-fn the_kernel_gives_terms_and_leaves_some_open() {
+fn the_kernel_has_terms_without_a_value() {
     let table = EventTable::parse(GOOD).unwrap();
     let event = &table.sections[1].events[0];
     assert_eq!(event.number(0, "link_7"), Some(7), "the end of the name of the PMU");
@@ -52,14 +52,14 @@ fn the_kernel_gives_terms_and_leaves_some_open() {
 }
 
 #[test]
-fn what_is_wrong_is_said_with_its_line_and_the_fix() {
+fn errors_have_the_line_and_the_fix() {
     let head = "platform Test\nsource nobody\n";
     let title = format!("{head}[x per node]\n");
     for (text, line, words) in [
         (String::new(), 1, "without the line 'platform NAME'"),
         (head.to_owned(), 2, "without a section"),
         ("platform Test\n[x per node]\n".to_owned(), 2, "without the line 'source TEXT'"),
-        (format!("{head}colour red\n"), 3, "'colour red' stands before the first section"),
+        (format!("{head}colour red\n"), 3, "'colour red' is before the first section"),
         (format!("{head}[x per moon]\n"), 3, "'[x per moon]' is not the title of a section"),
         (format!("{head}[x per node where ../type=1]\n"), 3, "as in [uncore_imc_* per package]"),
         (format!("{title}A | event=1 | dram_read*64 | high\n"), 4, "has 4 of 5 columns"),
@@ -68,10 +68,10 @@ fn what_is_wrong_is_said_with_its_line_and_the_fix() {
         (format!("{title}A[0-4000000000] | event=1 | dram_read | high | X.\n"), 4, "from FIRST to 1023"),
         (format!("{title}A@70000 | event=1 | dram_read*64 | high | X.\n"), 4, "@3 for a number"),
         (format!("{title}A | event=x | dram_read*64 | high | X.\n"), 4, "FIELD=NUMBER"),
-        (format!("{title}A | sysfs: | dram_read*64 | high | X.\n"), 4, "names no event"),
+        (format!("{title}A | sysfs: | dram_read*64 | high | X.\n"), 4, "has no event"),
         (format!("{title}A | event=1 | dram_raed*64 | high | X.\n"), 4, "did you mean 'dram_read'?"),
-        (format!("{title}A | event=1 | dram_read*0 | high | X.\n"), 4, "'dram_read*0' has no sound factor"),
-        (format!("{title}A | event=1 | dram_read*1/0 | high | X.\n"), 4, "no sound factor"),
+        (format!("{title}A | event=1 | dram_read*0 | high | X.\n"), 4, "'dram_read*0' has an invalid factor"),
+        (format!("{title}A | event=1 | dram_read*1/0 | high | X.\n"), 4, "an invalid factor"),
         (format!("{title}A | event=1 | | high | X.\n"), 4, "'A' has no class"),
         (format!("{title}A | event=1 | dram_read | sure | X.\n"), 4, "write 'high' or 'medium'"),
         (
@@ -102,7 +102,7 @@ fn a_table_is_for_cpus_or_for_pmus() {
 }
 
 #[test]
-fn every_generation_is_told_from_its_neighbours() {
+fn generations_are_distinguished() {
     for (cpu, wanted) in [
         ("GenuineIntel-6-55-4", &["Skylake-SP"][..]),
         ("GenuineIntel-6-55-7", &["Cascade Lake and Cooper Lake"]),
@@ -125,7 +125,7 @@ fn every_generation_is_told_from_its_neighbours() {
 }
 
 #[test]
-fn cpus_say_who_they_are() {
+fn cpus_are_identified() {
     let x86 = "processor\t: 0\nvendor_id\t: GenuineIntel\ncpu family\t: 6\nmodel\t\t: 143\nmodel name\t: Big\n\
                stepping\t: 8\n";
     let arm = "processor\t: 0\nCPU implementer\t: 0x41\nCPU architecture: 8\nCPU part\t: 0xd0c\n";
@@ -160,14 +160,14 @@ fn conditions_compare_numbers_and_patterns() {
 }
 
 #[test]
-fn every_class_is_sound() {
+fn every_class_is_valid() {
     let mut names = std::collections::HashSet::new();
     for line in lines() {
         let class = read(line).unwrap_or_else(|| panic!("not a line of the classes: {line}"));
-        assert!(names.insert(class.name), "{} is there twice", class.name);
+        assert!(names.insert(class.name), "{} exists twice", class.name);
         assert!(class.help.ends_with('.') && class.help.len() > 10, "{line}");
         assert!([Unit::Bytes, Unit::Count, Unit::Cycles].contains(&class.unit), "{line}");
-        assert!(!class.mean || class.unit == Unit::Cycles, "only clocks tick alike: {line}");
+        assert!(!class.mean || class.unit == Unit::Cycles, "only clocks have equal rates: {line}");
     }
     assert_eq!(names.len(), classes().len());
     assert_eq!(class("dram_read").map(|c| (c.unit, c.default, c.mean)), Some((Unit::Bytes, true, false)));

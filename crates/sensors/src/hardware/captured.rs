@@ -1,14 +1,14 @@
-//! The series of a machine that is only a capture: they are listed, and have no values.
+//! The series of a capture: they are listed, and have no values.
 
 use crate::sensor::{Absent, Sensor, Tick, narrow};
 use numakit_model::Series;
 
-/// The sensor.
+/// A sensor without values.
 #[derive(Debug)]
 pub struct Captured {
-    /// What there would be to read.
+    /// The series of the captured machine.
     pub series: Vec<Series>,
-    /// What there would not.
+    /// Its unavailable metrics.
     pub absent: Vec<Absent>,
     /// The name of the capture.
     pub name: String,
@@ -30,6 +30,6 @@ impl Sensor for Captured {
     fn read(&mut self, _: &Tick, _: &mut [Option<u64>]) {}
 
     fn failure(&self) -> Option<String> {
-        Some(format!("{} is a capture: it holds no counters; run it on that machine itself", self.name))
+        Some(format!("{} is a capture: it holds no counters; run numa on the captured machine", self.name))
     }
 }

@@ -1,4 +1,4 @@
-//! Why events of the tables are not to be had, and what brings them.
+//! Why events of the tables are unavailable, and the fixes.
 
 use super::names;
 use crate::events::{EventTable, FieldsError, HW_CACHE, Identity, Section, Spread};
@@ -8,10 +8,10 @@ use crate::sensor::Absent;
 use numakit_model::{Fix, Unavailable};
 
 /// Sections whose PMUs the machine lacks.
-pub struct Lacking<'a> {
-    /// They and their tables.
+pub struct MissingPmus<'a> {
+    /// The sections and their tables.
     pub sections: Vec<(&'a EventTable, &'a Section)>,
-    /// Names of PMUs that are there, but not in a way that can be understood.
+    /// Names of PMUs that cannot be parsed.
     pub unusable: Vec<(String, Unavailable)>,
     cpu: String,
     pmus: Vec<String>,
@@ -19,8 +19,8 @@ pub struct Lacking<'a> {
     virtual_machine: bool,
 }
 
-impl<'a> Lacking<'a> {
-    /// None yet, on a machine that has these PMUs.
+impl<'a> MissingPmus<'a> {
+    /// An empty list, for a machine with these PMUs.
     pub fn new(identity: &Identity, pmus: &[String]) -> Self {
         let seen = match pmus.is_empty() {
             true => format!("{DEVICES} has no PMU"),
@@ -36,7 +36,7 @@ impl<'a> Lacking<'a> {
         }
     }
 
-    /// Why a section has nothing.
+    /// Why a section has no events.
     pub fn why(&self, section: &Section) -> Unavailable {
         if let Some((_, why)) = self.unusable.iter().find(|(pmu, _)| section.is_for(pmu)) {
             return why.clone();
@@ -51,7 +51,7 @@ impl<'a> Lacking<'a> {
         match (self.virtual_machine, of_cores) {
             (true, true) => return privilege::other_core_pmu(),
             (true, false) => {
-                return Fix::OtherMachine("bare metal: virtual machines are not given these PMUs".to_owned());
+                return Fix::OtherMachine("bare metal: virtual machines do not have these PMUs".to_owned());
             }
             (false, true) => return privilege::other_kernel(),
             (false, false) => {}
@@ -59,7 +59,7 @@ impl<'a> Lacking<'a> {
         let first = section.pmus.first().map_or("", String::as_str);
         match DRIVERS.iter().find(|(start, ..)| first.starts_with(start)) {
             Some((_, "", option)) => Fix::BuildOption((*option).to_owned()),
-            // Where the driver is there and the PMU is not, the machine does not have it.
+            // If the driver is loaded and the PMU is missing, the machine does not have it.
             Some((start, module, option)) if !self.has(start) => {
                 Fix::Driver { module: (*module).to_owned(), option: (*option).to_owned() }
             }
@@ -67,13 +67,13 @@ impl<'a> Lacking<'a> {
         }
     }
 
-    /// Whether the machine has a PMU whose name begins so.
+    /// Whether the machine has a PMU whose name starts with this.
     fn has(&self, start: &str) -> bool {
         let pattern = Pattern::new(&format!("{start}*"));
         self.pmus.iter().any(|pmu| pattern.fits(pmu))
     }
 
-    /// Why there is nothing at all; `first` is what is absent first.
+    /// Why there are no events at all; `first` is the first absent metric.
     pub fn nothing(&self, first: Option<&Absent>) -> Unavailable {
         let Some((_, section)) = self.sections.first() else {
             return match first {
@@ -106,7 +106,7 @@ impl<'a> Lacking<'a> {
     }
 }
 
-/// How names of PMUs begin, the module that brings them (empty: none), and the option of the kernel.
+/// Prefix of PMU names, their module (empty: none), and the kernel option.
 const DRIVERS: [(&str, &str, &str); 12] = [
     ("uncore_", "intel_uncore", "CONFIG_PERF_EVENTS_INTEL_UNCORE"),
     ("amd_", "amd_uncore", "CONFIG_PERF_EVENTS_AMD_UNCORE"),
@@ -122,7 +122,7 @@ const DRIVERS: [(&str, &str, &str); 12] = [
     ("hv_24x7", "", "CONFIG_HV_PERF_CTRS, in a partition that may see performance data"),
 ];
 
-/// The kernel does not name an event that only it knows.
+/// The kernel has no event of this name.
 pub fn unnamed(missing: String, error: &FieldsError) -> Unavailable {
     let fix = Fix::OtherKernel("that names it, if this machine has it".to_owned());
     Unavailable::new(missing, error.to_string(), fix)

@@ -1,11 +1,11 @@
-//! Names for series and for the PMUs of a machine.
+//! Names of series, and of the PMUs of a machine.
 
 use crate::events::{HW_CACHE, PlatformEvent};
 use numakit_model::CpuSet;
 use std::collections::BTreeMap;
 
-/// What series of a PMU are called: its pattern without `uncore_` and numbers, so that it is the
-/// same on every machine. Generic cache events have no PMU of their own, and an empty name.
+/// The name of a PMU in series: its pattern without `uncore_` and numbers, so that it is the same on
+/// every machine. Generic cache events have no PMU, and an empty name.
 pub fn short(pattern: &str) -> String {
     if pattern == HW_CACHE {
         return String::new();
@@ -14,8 +14,8 @@ pub fn short(pattern: &str) -> String {
     plain.strip_prefix("uncore_").unwrap_or(&plain).trim_end_matches('_').to_owned()
 }
 
-/// The name of an event without its index, and without a number of its own that is the number
-/// of a link or node: such events are series of one metric.
+/// The name of an event without its index, and without the number of its link or node: such events
+/// are series of one metric.
 pub fn of_event(event: &PlatformEvent) -> String {
     let indexed = event.name_at(0) != event.name;
     let name = match (event.name.split_once('['), event.at) {
@@ -28,20 +28,20 @@ pub fn of_event(event: &PlatformEvent) -> String {
     name.replace("__", "_").trim_end_matches('_').to_owned()
 }
 
-/// Patterns for people: `uncore_imc_*` for `uncore_imc_[0-9]*`.
+/// Patterns as users read them: `uncore_imc_*` for `uncore_imc_[0-9]*`.
 pub fn several(patterns: &[String]) -> String {
     patterns.join(", ").replace("[0-9]*", "*")
 }
 
-/// Most words of a list of PMUs.
+/// Maximum number of words in a list of PMUs.
 const MAX: usize = 12;
 
-/// Names in few words: `uncore_imc_0-7, uncore_upi_0-2`.
+/// Names as ranges: `uncore_imc_0-7, uncore_upi_0-2`.
 pub fn ranges(names: &[String]) -> String {
     let mut stems: BTreeMap<&str, CpuSet> = BTreeMap::new();
     for name in names {
         let stem = name.trim_end_matches(|c: char| c.is_ascii_digit());
-        // Other digits are those of an address.
+        // Other digits belong to an address.
         match name[stem.len()..].parse::<u32>() {
             Ok(number) if format!("{stem}{number}") == *name && number < 1000 => {
                 stems.entry(stem).or_default().insert(number);

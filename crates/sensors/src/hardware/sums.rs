@@ -1,4 +1,4 @@
-//! Series as sums of counts, while they are put together.
+//! Builds series as sums of counts.
 
 use super::names;
 use crate::events::{Class, EventTable, Feed, PlatformEvent, Section, Spread};
@@ -8,7 +8,7 @@ use numakit_model::{Confidence, Instance, Kind, Metric, Scope, Series, Unavailab
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// A series and what it is the sum of.
+/// A series and its counts.
 type Counted = (Series, Vec<(CounterRequest, Factor)>);
 
 /// All series of a sensor.
@@ -17,7 +17,7 @@ pub struct Sums {
     sensor: String,
     classes: Vec<Sum>,
     events: Vec<Sum>,
-    // Where in these vectors a name is.
+    // Positions in these vectors by name.
     places: BTreeMap<(String, Scope), usize>,
 }
 
@@ -25,7 +25,7 @@ pub struct Sums {
 #[derive(Debug)]
 pub struct Sum {
     metric: Metric,
-    // What is put behind the description: the events and their PMUs.
+    // The events and their PMUs, for the end of the description.
     of: Vec<(String, Vec<String>)>,
     mean: bool,
     parts: BTreeMap<Instance, Vec<(CounterRequest, Factor)>>,
@@ -34,7 +34,7 @@ pub struct Sum {
 }
 
 impl Sums {
-    /// None yet.
+    /// Without any series.
     pub fn new(sensor: &str) -> Self {
         let (classes, events, places) = (Vec::new(), Vec::new(), BTreeMap::new());
         Self { sensor: sensor.to_owned(), classes, events, places }
@@ -54,7 +54,7 @@ impl Sums {
             self.events.len() - 1
         });
         let sum = &mut self.events[at];
-        // One of several lines that name one node each: its class says it for all.
+        // One of several lines, each for one node: the description of the class fits all.
         if let Some(feed) = event.feeds.first().filter(|_| sum.metric.help != event.help) {
             sum.metric.help = feed.class.help.to_owned();
         }
@@ -114,7 +114,7 @@ impl Sum {
         self.parts.entry(instance).or_default().push((request, factor));
     }
 
-    /// Notes why something is not in it. `whole`: without that all of it is worth nothing.
+    /// Notes why an event is missing. `whole`: without it, the sum would be wrong.
     pub fn refuse(&mut self, why: &Unavailable, whole: bool) {
         self.refused.get_or_insert_with(|| why.clone());
         self.whole |= whole;
@@ -136,7 +136,7 @@ impl Sum {
         self.refused.clone().filter(|_| self.whole || self.parts.is_empty())
     }
 
-    /// The metric, whose description says what it is the sum of.
+    /// The metric, with its events in the description.
     fn described(&self) -> Metric {
         let words = self.of.iter().map(|(pmu, events)| format!("{} of {pmu}", events.join(" + ")));
         let words = words.collect::<Vec<_>>().join(", ");

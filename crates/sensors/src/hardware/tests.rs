@@ -1,5 +1,5 @@
-//! The tables on made-up machines. Codes are compared with those that vendors and the kernel
-//! publish, written out here.
+//! The tables on simulated machines. Codes are compared with those that vendors and the kernel
+//! publish.
 
 use super::*;
 use crate::testing::{Values, read};
@@ -15,7 +15,7 @@ type Part = fn(&Section) -> bool;
 
 fn look_at(machine: &Machine, sensor: &str, part: Part) -> Hardware {
     let root = SysRoot::of_tree(machine.tree.clone());
-    look(&Scene::new(&root, &machine.topology), sensor, part)
+    find(&Scene::new(&root, &machine.topology), sensor, part)
 }
 
 fn uncore(name: &str) -> Hardware {
@@ -26,13 +26,13 @@ fn of_perf(name: &str) -> Hardware {
     look_at(&machine(name).unwrap(), "perf", of_cores)
 }
 
-/// What a series is the sum of.
+/// The counts of a series.
 fn parts<'a>(hardware: &'a Hardware, name: &str) -> &'a [(CounterRequest, Factor)] {
     let found = hardware.counted.iter().find(|(series, _)| series.name() == name);
     found.map(|(_, parts)| parts.as_slice()).unwrap_or_else(|| panic!("no series {name}"))
 }
 
-/// The codes of a series, each once.
+/// The distinct codes of a series.
 fn codes(hardware: &Hardware, name: &str) -> Vec<[u64; 2]> {
     let mut codes: Vec<_> =
         parts(hardware, name).iter().map(|(r, _)| [r.event.config[0], r.event.config[1]]).collect();
@@ -95,17 +95,17 @@ fn an_event_with_an_index_is_summed_or_is_its_links() {
 }
 
 #[test]
-fn the_cpu_of_a_pmu_tells_its_place_not_its_name() {
+fn the_cpu_of_a_pmu_says_where_it_is_not_its_name() {
     let grace = uncore("grace");
     let cpus = |name: &str| parts(&grace, name).iter().map(|(r, _)| r.cpu).collect::<Vec<_>>();
     assert_eq!(cpus("uncore.dram_read_local@package0"), [0]);
     assert_eq!(cpus("uncore.dram_read_local@package1"), [72]);
-    // Chips of POWER are told by a field; the CPU is any.
+    // On POWER a field has the chip; the CPU is any.
     let power = uncore("power10");
     let chips = |name: &str| codes(&power, name)[0][0] >> 16 & 0xffff;
     let name = "uncore.hv_24x7.PM_PAU_CYC";
     assert_ne!(chips(&format!("{name}@package0")), chips(&format!("{name}@package1")));
-    // A northbridge is asked once, although its events are those of a core.
+    // A northbridge is read once, although its events are those of a core.
     let opteron = uncore("opteron-10h");
     assert_eq!(parts(&opteron, "uncore.mem_local@node0").len(), 1);
 }
@@ -124,7 +124,7 @@ fn every_machine_has_its_classes_and_every_series_once() {
             }
             for absent in &hardware.absent {
                 let there = hardware.counted.iter().any(|(s, _)| s.metric.name == absent.metric.name);
-                assert!(!there, "{name}: {} is there and absent", absent.metric.name);
+                assert!(!there, "{name}: {} is both available and absent", absent.metric.name);
             }
         }
         let default = |(s, _): &(Series, _)| events::class(s.metric.bare()).is_some_and(|c| c.default);
@@ -132,7 +132,7 @@ fn every_machine_has_its_classes_and_every_series_once() {
     }
 }
 
-/// A machine whose PMUs count, and the script that counts.
+/// A machine with counters, and the script that sets them.
 fn counting(name: &str) -> (SysRoot, Machine, Script) {
     let machine = machine(name).unwrap();
     let script = Script::new();
@@ -146,7 +146,7 @@ fn counting(name: &str) -> (SysRoot, Machine, Script) {
 
 const SECOND: u64 = 1_000_000_000;
 
-/// One read, a second after the last.
+/// A read at this second.
 fn next(sensor: &mut dyn Sensor, script: &Script, second: u64) -> Values {
     script.advance(SECOND);
     let mut out = vec![None; sensor.series().len()];
@@ -154,7 +154,7 @@ fn next(sensor: &mut dyn Sensor, script: &Script, second: u64) -> Values {
     sensor.series().iter().map(Series::name).zip(out).collect()
 }
 
-/// What was counted in the first second.
+/// The counts of the first second.
 fn sample(sensor: &mut dyn Sensor, script: &Script) -> Values {
     let mut out = vec![None; sensor.series().len()];
     sensor.read(&Tick::default(), &mut out);
@@ -165,7 +165,7 @@ fn sensor(root: &SysRoot, machine: &Machine, name: &str, wanted: &[&str]) -> Box
     let scene = Scene::new(root, &machine.topology);
     let mut counting = Counting::new(name, &scene).unwrap();
     let part = if name == "perf" { of_cores } else { outside_of_cores };
-    look(&scene, name, part).add_to(&mut counting);
+    find(&scene, name, part).add_to(&mut counting);
     let mut sensor = counting.finish();
     sensor.keep(&|s| wanted.contains(&s.metric.bare()));
     sensor
@@ -207,7 +207,7 @@ fn a_mean_over_many_pmus_is_one_clock() {
 }
 
 #[test]
-fn cores_are_summed_by_node_and_one_that_goes_away_is_said() {
+fn cores_are_summed_by_node_and_an_offline_one_is_reported() {
     let (root, machine, script) = counting("sapphire-rapids");
     script.rates(|_, _| 1_000);
     let mut sensor = sensor(&root, &machine, "perf", &["load_remote_dram"]);
@@ -222,13 +222,13 @@ fn cores_are_summed_by_node_and_one_that_goes_away_is_said() {
 }
 
 #[test]
-fn a_refused_event_takes_its_class_along() {
+fn a_refused_event_makes_its_class_absent() {
     let (root, machine, script) = counting("sapphire-rapids");
     let kind = machine.pmus.iter().find(|p| p.name == "uncore_cha_0").unwrap().kind;
     let code =
         codes(&uncore("sapphire-rapids"), "uncore.cha.UNC_CHA_TOR_INSERTS.IA_MISS_DRD_LOCAL@package0")[0];
     script.refuse(perf::PerfEvent::new(kind, code[0]), Errno::Invalid);
-    let hardware = look(&Scene::new(&root, &machine.topology), "uncore", outside_of_cores);
+    let hardware = find(&Scene::new(&root, &machine.topology), "uncore", outside_of_cores);
     let refused: Vec<&str> = hardware.absent.iter().map(|a| a.metric.bare()).collect();
     let event = "cha.UNC_CHA_TOR_INSERTS.IA_MISS_DRD_LOCAL";
     assert_eq!(refused, ["llc_miss_local", "local_read", event]);
@@ -240,20 +240,20 @@ fn a_refused_event_takes_its_class_along() {
 fn without_permission_there_is_one_reason() {
     let (root, machine, script) = counting("sapphire-rapids");
     script.paranoid(2, false);
-    let why = look(&Scene::new(&root, &machine.topology), "uncore", outside_of_cores).nothing.unwrap();
+    let why = find(&Scene::new(&root, &machine.topology), "uncore", outside_of_cores).nothing.unwrap();
     assert_eq!(why.seen, "kernel.perf_event_paranoid is 2 and this process lacks CAP_PERFMON");
     assert!(why.fix.is_command("sudo sysctl kernel.perf_event_paranoid=0"), "{}", why.fix);
 }
 
 #[test]
-fn a_pmu_that_the_machine_lacks_is_named_with_what_there_is() {
+fn a_missing_pmu_is_named_with_the_present_ones() {
     let (root, machine, _) = counting("sapphire-rapids");
     root.change(|tree| {
         for link in 0..3 {
             tree.remove(&format!("{}/uncore_upi_{link}", pmu::DEVICES));
         }
     });
-    let hardware = look(&Scene::new(&root, &machine.topology), "uncore", outside_of_cores);
+    let hardware = find(&Scene::new(&root, &machine.topology), "uncore", outside_of_cores);
     let why = &hardware.absent.iter().find(|a| a.metric.name == "uncore.link_data_out").unwrap().why;
     assert!(
         why.seen.starts_with("no PMU uncore_upi_*; seen cpu, software, tracepoint, uncore_cha_0-27"),
@@ -264,10 +264,10 @@ fn a_pmu_that_the_machine_lacks_is_named_with_what_there_is() {
 }
 
 #[test]
-fn a_pmu_that_cannot_be_understood_says_so() {
+fn a_pmu_that_cannot_be_parsed_is_reported() {
     let (root, machine, _) = counting("zen3");
     root.change(|tree| _ = tree.file("/sys/devices/amd_df/format/event", "config:7-0\n"));
-    let why = look(&Scene::new(&root, &machine.topology), "uncore", outside_of_cores).nothing.unwrap();
+    let why = find(&Scene::new(&root, &machine.topology), "uncore", outside_of_cores).nothing.unwrap();
     assert_eq!(why.missing, "the PMU amd_df");
     assert!(why.seen.contains("format of the field 'event' is 'config:7-0'"), "{why}");
 }
@@ -302,13 +302,13 @@ fn names_of_other_machines_are_explained_here() {
     for item in ["uncore.dram_read", "uncore.imc.UNC_M_CAS_COUNT.RD", "UNC_M_CAS_COUNT.RD", "uncore.*"] {
         let probe = Probe::new(&Scene::new(&bare, &topology));
         let error = probe.select(&item.parse().unwrap()).err().unwrap().to_string();
-        assert!(error.starts_with(&format!("event '{item}' is not to be had here")), "{error}");
+        assert!(error.starts_with(&format!("event '{item}' is unavailable here")), "{error}");
         assert!(error.contains("no PMU amd_df, amd_umc_*; seen msr; run on bare metal"), "{error}");
     }
 }
 
 #[test]
-fn the_name_of_the_vendor_alone_is_enough() {
+fn the_name_of_the_vendor_is_enough() {
     let (root, machine, _) = counting("sapphire-rapids");
     let probe = Probe::new(&Scene::new(&root, &machine.topology));
     let sensors = probe.select(&"UNC_M_CAS_COUNT.*".parse().unwrap()).unwrap();
@@ -318,24 +318,25 @@ fn the_name_of_the_vendor_alone_is_enough() {
 }
 
 #[test]
-fn only_classes_that_say_so_are_taken_by_default() {
+fn only_classes_marked_so_are_sampled_by_default() {
     let (root, machine, _) = counting("sapphire-rapids");
     let probe = Probe::new(&Scene::new(&root, &machine.topology));
     let sensors = probe.select(&Selection::default()).unwrap();
-    let taken: Vec<&str> = sensors.iter().flat_map(|s| s.series()).map(|s| s.metric.name.as_str()).collect();
-    assert!(taken.contains(&"uncore.dram_read") && !taken.contains(&"uncore.dram_clock"));
-    assert!(!taken.iter().any(|name| name.starts_with("uncore.imc.")), "{taken:?}");
-    // Whoever reads what a core counts interrupts it.
-    assert!(!taken.iter().any(|name| name.starts_with("perf.")), "{taken:?}");
+    let sampled: Vec<&str> =
+        sensors.iter().flat_map(|s| s.series()).map(|s| s.metric.name.as_str()).collect();
+    assert!(sampled.contains(&"uncore.dram_read") && !sampled.contains(&"uncore.dram_clock"));
+    assert!(!sampled.iter().any(|name| name.starts_with("uncore.imc.")), "{sampled:?}");
+    // Reading the counters of a core interrupts it.
+    assert!(!sampled.iter().any(|name| name.starts_with("perf.")), "{sampled:?}");
     let probe = Probe::new(&Scene::new(&root, &machine.topology));
     let both = probe.select(&"default,perf.load_remote_dram".parse().unwrap()).unwrap();
     let more: Vec<&str> = both.iter().flat_map(|s| s.series()).map(|s| s.metric.name.as_str()).collect();
-    assert!(more.len() > taken.len() && more.contains(&"perf.load_remote_dram"));
-    assert!(taken.iter().all(|name| more.contains(name)));
+    assert!(more.len() > sampled.len() && more.contains(&"perf.load_remote_dram"));
+    assert!(sampled.iter().all(|name| more.contains(name)));
 }
 
 #[test]
-fn a_class_that_only_cores_count_is_not_taken_by_default() {
+fn a_class_that_only_cores_count_is_not_sampled_by_default() {
     for class in events::classes().iter().filter(|class| class.default) {
         let tables = TABLES.iter().filter_map(|(_, text)| EventTable::parse(text).ok());
         let outside = tables.flat_map(|table| table.sections).any(|section| {
@@ -370,7 +371,7 @@ fn a_class_is_the_sum_of_its_event_series_times_their_factors() {
         let root = SysRoot::of_tree(machine.tree.clone());
         let tables = events::tables(&Identity::read(&root), &device::names(&root));
         let hardware = look_at(&machine, sensor, part);
-        // Any count that differs from event to event and from CPU to CPU.
+        // Any count that depends on the event and on the CPU.
         let count = |r: &CounterRequest| {
             576 * (u64::from(r.cpu) + r.event.config.iter().fold(7, |a, c| a ^ (c % 1009)))
         };

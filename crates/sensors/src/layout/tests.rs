@@ -5,7 +5,7 @@ fn names(text: &str) -> Vec<(&str, bool)> {
     entries(text.as_bytes()).map(|e| (e.name, e.kibibytes)).collect()
 }
 
-/// A layout that wants these keys, learned from this content.
+/// A layout of this content with these keys.
 fn layout(text: &str, keys: &[&str]) -> FileLayout {
     FileLayout::new(text.as_bytes(), keys.iter().enumerate().map(|(slot, key)| (key.as_bytes(), slot)))
 }
@@ -37,7 +37,7 @@ fn values_are_read_in_the_order_learned() {
 }
 
 #[test]
-fn another_order_is_learned_anew() {
+fn another_order_is_learned() {
     let mut layout = layout("a 1\nb 2\n", &["a", "b"]);
     assert_eq!(read(&mut layout, "new 9\nb 2\na 1\n"), [Some(1), Some(2), None]);
     assert_eq!(read(&mut layout, "new 9\nb 4\na 3\n"), [Some(3), Some(4), None]);
@@ -45,7 +45,7 @@ fn another_order_is_learned_anew() {
 }
 
 #[test]
-fn a_line_that_goes_is_missing_until_it_is_back() {
+fn a_line_that_disappears_is_missing_until_it_is_back() {
     let (whole, part) = ("a 1\nb 2\nc 3\n", "a 1\n");
     let mut layout = layout(whole, &["a", "b", "c"]);
     assert_eq!(read(&mut layout, part), [Some(1), None, None]);
@@ -57,7 +57,7 @@ fn a_line_that_goes_is_missing_until_it_is_back() {
 }
 
 #[test]
-fn a_number_without_its_line_end_is_not_believed() {
+fn a_number_without_its_line_end_is_not_used() {
     let mut layout = layout("a 1\nb 200\n", &["a", "b"]);
     for cut in ["a 1\nb 20", "a 1\nb ", "a 1\nb", "a 1\nb\n", "a 1\nb -5\n", "a 1\nb 2 MB\n"] {
         assert_eq!(read(&mut layout, cut), [Some(1), None, None], "{cut:?}");
@@ -66,7 +66,7 @@ fn a_number_without_its_line_end_is_not_believed() {
 }
 
 #[test]
-fn what_is_not_kept_is_not_looked_at() {
+fn dropped_keys_are_not_read() {
     let text = "a 1\nb 2\nc 3\n";
     let mut layout = layout(text, &["a", "b", "c"]);
     layout.keep(&|slot| (slot == 1).then_some(0));
@@ -109,7 +109,7 @@ proptest! {
     }
 
     #[test]
-    fn garbage_never_panics_and_never_gives_what_is_not_there(
+    fn garbage_never_panics_and_never_has_values(
         first in prop::collection::vec(any::<u8>(), 0..200),
         second in "[ab \n\tkB:0-9\\x00]{0,60}",
     ) {

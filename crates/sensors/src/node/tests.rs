@@ -64,7 +64,7 @@ fn units_and_kinds_are_those_of_the_kernel() {
 }
 
 #[test]
-fn counters_that_are_switched_off_are_absent_once() {
+fn disabled_counters_are_absent_once() {
     let root = machine();
     root.change(|t| _ = t.file("/proc/sys/vm/numa_stat", "0\n"));
     let sensor = sensor(&ENTRY, &root, &nodes(&[0, 2]));
@@ -77,7 +77,7 @@ fn counters_that_are_switched_off_are_absent_once() {
 }
 
 #[test]
-fn a_node_that_goes_is_empty_and_comes_back() {
+fn a_removed_node_is_empty_and_comes_back() {
     let root = machine();
     let mut sensor = sensor(&ENTRY, &root, &nodes(&[0, 2]));
     root.change(|t| _ = t.remove(&format!("{FOLDER}/node2")));
@@ -96,7 +96,7 @@ fn a_node_that_goes_is_empty_and_comes_back() {
 }
 
 #[test]
-fn files_that_nobody_wants_are_not_read() {
+fn files_without_selected_series_are_not_read() {
     let root = machine();
     let mut sensor = sensor(&ENTRY, &root, &nodes(&[0, 2]));
     sensor.keep(&|s| s.name() == "node.MemFree@node2");
@@ -119,7 +119,7 @@ fn a_node_with_fewer_files_has_fewer_series() {
 }
 
 #[test]
-fn a_file_that_cannot_be_read_from_the_start_is_told() {
+fn a_file_that_cannot_be_read_from_the_start_is_reported() {
     let root = machine();
     root.change(|t| _ = t.failing(&format!("{FOLDER}/node2/vmstat"), ErrorKind::PermissionDenied));
     let mut sensor = sensor(&ENTRY, &root, &nodes(&[0, 2]));

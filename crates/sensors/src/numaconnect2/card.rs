@@ -1,4 +1,4 @@
-//! One card: orders to it, and its counters.
+//! One card: its commands and its counters.
 
 use super::registers::{BITS, CONTROL, RUN, Registers, STATUS, STOP};
 
@@ -8,25 +8,25 @@ pub struct Card {
     /// As in `@card2`.
     pub number: u32,
     registers: Box<dyn Registers>,
-    /// It tells which order it has served; orders take time there. Others act at once: the
-    /// order and the reads that follow reach the card one after the other.
+    /// It has a status word with the last executed command, since execution takes time. Other cards
+    /// act at once: the command and the reads after it reach them in order.
     acknowledges: bool,
-    /// Registers to read, and where their values go.
+    /// Registers to read, and the slots of their values.
     slots: Vec<(usize, usize)>,
     state: State,
-    /// We have stopped it and not told it to run yet.
+    /// We have stopped it and not started it again.
     stopped: bool,
-    /// Samples for which it did not answer in time.
+    /// Number of samples for which it was too slow.
     late: u64,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
-    /// The answer to an order is awaited.
+    /// It has not executed the last command yet.
     Asked,
-    /// It has done as it was told.
+    /// It has executed the last command.
     Answered,
-    /// It was not given an order, because it did not answer the one before.
+    /// It got no command, because it had not executed the one before.
     LeftAlone,
 }
 
@@ -37,12 +37,12 @@ impl Card {
         Self { number, registers, acknowledges, slots: Vec::new(), state, stopped: false, late: 0 }
     }
 
-    /// Reads this counter, too.
-    pub fn wants(&mut self, register: usize, slot: usize) {
+    /// Also reads this counter.
+    pub fn add(&mut self, register: usize, slot: usize) {
         self.slots.push((register, slot));
     }
 
-    /// Gives the counters their new slots. False when none is left.
+    /// Moves the counters to their new slots. False if none is left.
     pub fn keep(&mut self, successors: &[Option<usize>]) -> bool {
         self.slots.retain_mut(|(_, slot)| match successors[*slot] {
             Some(new) => {
@@ -54,11 +54,11 @@ impl Card {
         !self.slots.is_empty()
     }
 
-    /// Before a sample: a card that still has to serve the last order to run is waited for. One
-    /// that somebody stopped and left so is told to run.
+    /// Before a sample: waits for a card that still has to execute the last start. Starts a card that
+    /// another program left stopped.
     pub fn begin(&mut self) {
         self.state = State::Answered;
-        if self.acknowledges && self.served() != Some(RUN) {
+        if self.acknowledges && self.last_executed() != Some(RUN) {
             if self.registers.read32(CONTROL) != Some(RUN) {
                 self.registers.write32(CONTROL, RUN);
             }
@@ -66,13 +66,13 @@ impl Card {
         }
     }
 
-    /// Orders the counters to stand still.
+    /// Stops the counters.
     pub fn stop(&mut self) {
-        if !self.registers.takes_orders() {
+        if !self.registers.takes_commands() {
             return;
         }
         if self.state == State::Asked {
-            // An order on top of one that was not served would not be seen as one.
+            // The card would not notice a command while it has not executed the one before.
             self.state = State::LeftAlone;
             return;
         }
@@ -83,19 +83,19 @@ impl Card {
         }
     }
 
-    /// Whether the order was served, or none is awaited.
-    pub fn answers(&mut self, order: u32) -> bool {
-        if self.state == State::Asked && self.served() == Some(order) {
+    /// Whether the command was executed, or there is none.
+    pub fn has_executed(&mut self, command: u32) -> bool {
+        if self.state == State::Asked && self.last_executed() == Some(command) {
             self.state = State::Answered;
         }
         self.state != State::Asked
     }
 
-    fn served(&self) -> Option<u32> {
+    fn last_executed(&self) -> Option<u32> {
         self.registers.read32(STATUS).map(|status| status & 0xff)
     }
 
-    /// The counters, if they stand still.
+    /// Reads the counters, if they are stopped.
     pub fn read(&mut self, out: &mut [Option<u64>]) {
         if self.state != State::Answered {
             self.late += 1;
@@ -114,7 +114,7 @@ impl Card {
         Some((u64::from(high) << 32 | u64::from(low)) & ((1 << BITS) - 1))
     }
 
-    /// Orders the counters to go on.
+    /// Starts the counters.
     pub fn run(&mut self) {
         if std::mem::take(&mut self.stopped) {
             self.registers.write32(CONTROL, RUN);
@@ -126,12 +126,12 @@ impl Card {
         (self.state != State::Answered).then(|| {
             let times = if self.late == 1 { "once" } else { "times" };
             let count = if self.late == 1 { String::new() } else { format!("{} ", self.late) };
-            format!("card {} did not serve an order within 30 ms, {count}{times} so far", self.number)
+            format!("card {} did not execute a command within 30 ms, {count}{times} so far", self.number)
         })
     }
 }
 
-/// No card is left stopped.
+/// Leaves no card stopped.
 impl Drop for Card {
     fn drop(&mut self) {
         self.run();

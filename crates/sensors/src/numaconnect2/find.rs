@@ -1,4 +1,4 @@
-//! Where cards are: in physical memory, as PCI functions of a simulated machine, or in files.
+//! Finds the cards: in physical memory, as PCI functions of a simulated machine, or in files.
 
 use super::card::Card;
 use super::registers::{FIRST, IDENTITY, LAST, LENGTH, NEXT, Registers};
@@ -8,11 +8,11 @@ use numakit_sys::SysRoot;
 use numakit_sys::window::{self, Window, WindowError};
 
 const MISSING: &str = "counters of NumaConnect2 cards";
-/// The card of the board that we run on.
+/// The card of the board of this CPU.
 pub(crate) const LOCAL: u64 = 0xf000_0000;
 /// In a folder or an archive: `ADDRESS.bin` for each window, the address as in `0xf0000000`.
 pub(crate) const FOLDER: &str = "/dev/mem";
-/// The table that tells the kernel itself that it runs on such a machine.
+/// The table by which the kernel recognises such a machine.
 const MADT: &str = "/sys/firmware/acpi/tables/APIC";
 const FUNCTIONS: &str = "/sys/bus/pci/devices";
 /// Memory shared with a simulator (ivshmem).
@@ -30,22 +30,22 @@ pub fn cards(root: &SysRoot) -> Result<Vec<Card>, Unavailable> {
     if !simulated.is_empty() {
         return Ok(simulated);
     }
-    // Physical memory of any other machine is left alone: the address may be some device's.
+    // Physical memory of other machines is not read: the address may belong to a device.
     match madt(root) {
         Madt::NumaConnect2 => {
             let open = |address| Window::physical(root, address, LENGTH).map_err(|e| unreadable(&e));
             Ok(numbered(chain(&mut |address| Ok(Box::new(open(address)?)))?))
         }
-        Madt::Other => Err(nothing(format!("{MADT} does not name one (NUMASC NCONECT2)"))),
+        Madt::Other => Err(no_cards(format!("{MADT} does not name one (NUMASC NCONECT2)"))),
         Madt::Unreadable if is_opteron(root) => {
             let seen = format!("{MADT}: permission denied");
             Err(Unavailable::new(MISSING, seen, Fix::Root { or: None }))
         }
-        Madt::Unreadable => Err(nothing("the CPUs are no Opterons".to_owned())),
+        Madt::Unreadable => Err(no_cards("the CPUs are not Opterons".to_owned())),
     }
 }
 
-fn nothing(seen: String) -> Unavailable {
+fn no_cards(seen: String) -> Unavailable {
     Unavailable::new(MISSING, seen, Fix::OtherMachine("a machine with such cards".to_owned()))
 }
 
@@ -57,7 +57,7 @@ fn in_files(root: &SysRoot) -> Result<Vec<Card>, Unavailable> {
     let path = |address: u64| format!("{FOLDER}/{address:#x}.bin");
     if !root.exists(&path(LOCAL)) {
         let seen = format!("{} has no {}", root.name(), path(LOCAL));
-        return Err(nothing(seen));
+        return Err(no_cards(seen));
     }
     let fix = |error: WindowError| {
         let fix = format!("put the {LENGTH:#x} bytes of each card's registers into a file there");
@@ -93,12 +93,12 @@ pub(super) fn chain(open: Open<'_>) -> Result<Vec<Box<dyn Registers>>, Unavailab
         found.push(card);
     }
     match found.is_empty() {
-        true => Err(nothing(format!("the card at {LOCAL:#x} names no first card"))),
+        true => Err(no_cards(format!("the card at {LOCAL:#x} names no first card"))),
         false => Ok(found),
     }
 }
 
-/// Where the window of a card is, by its position in the fabric and its HyperTransport link.
+/// The address of a card's window, from its position in the fabric and its HyperTransport link.
 pub(crate) fn address(position: u32, link: u32) -> u64 {
     0x3f00_0000_0000 | u64::from(position) << 28 | (23 + u64::from(link)) << 15
 }
@@ -107,12 +107,12 @@ fn identified(address: u64, open: Open<'_>) -> Result<Box<dyn Registers>, Unavai
     let registers = open(address)?;
     match registers.read32(0) {
         Some(IDENTITY) => Ok(registers),
-        Some(other) => Err(nothing(format!("{address:#x} reads {other:#010x}, not {IDENTITY:#010x}"))),
-        None => Err(nothing(format!("{address:#x} cannot be read"))),
+        Some(other) => Err(no_cards(format!("{address:#x} reads {other:#010x}, not {IDENTITY:#010x}"))),
+        None => Err(no_cards(format!("{address:#x} cannot be read"))),
     }
 }
 
-/// What makes a window readable that is not.
+/// Why a window cannot be read.
 fn unreadable(error: &WindowError) -> Unavailable {
     let fix = match error {
         WindowError::Denied(_) => Fix::Root { or: None },
@@ -123,7 +123,7 @@ fn unreadable(error: &WindowError) -> Unavailable {
             Fix::KernelParameter { parameter: "iomem=relaxed".to_owned(), option: None }
         }
         WindowError::Missing(_) => Fix::BuildOption("CONFIG_DEVMEM".to_owned()),
-        _ => Fix::Step("see what the kernel says: dmesg | tail".to_owned()),
+        _ => Fix::Step("see the kernel's messages: dmesg | tail".to_owned()),
     };
     Unavailable::new(MISSING, error.to_string(), fix)
 }
@@ -135,7 +135,7 @@ pub(super) enum Madt {
     Unreadable,
 }
 
-/// Who made the table of interrupt controllers; the kernel goes by the same words.
+/// The OEM of the table of interrupt controllers; the kernel checks the same strings.
 pub(super) fn madt(root: &SysRoot) -> Madt {
     let mut header = [0; 24];
     match root.front(MADT, &mut header) {
@@ -145,13 +145,13 @@ pub(super) fn madt(root: &SysRoot) -> Madt {
     }
 }
 
-/// The cards go with Opterons only: AMD's families 10h and 15h.
+/// The cards only work with Opterons: AMD's families 10h and 15h.
 pub(super) fn is_opteron(root: &SysRoot) -> bool {
     let cpu = Identity::read(root).cpu.unwrap_or_default();
     ["AuthenticAMD-16-", "AuthenticAMD-21-"].iter().any(|start| cpu.starts_with(start))
 }
 
-/// The cards of a simulated machine: one function for each node.
+/// The cards of a simulated machine: one function per node.
 fn simulated(root: &SysRoot) -> Result<Vec<Card>, Unavailable> {
     let mut found: Vec<(u32, Window)> = Vec::new();
     for function in root.list(FUNCTIONS).unwrap_or_default() {
@@ -163,15 +163,15 @@ fn simulated(root: &SysRoot) -> Result<Vec<Card>, Unavailable> {
         }
     }
     found.sort_by_key(|(node, _)| *node);
-    // The number of a card is that of its node, where each node has one card.
+    // The number of a card is that of its node, if each node has one card.
     let distinct = found.windows(2).all(|two| two[0].0 != two[1].0);
     let number = |at: u32, node: u32| if distinct { node } else { at };
     let card = |(at, (node, window))| Card::new(number(at, node), Box::new(window), true);
     Ok((0..).zip(found).map(card).collect())
 }
 
-/// The node of a function that may be a card: memory of the right size, shared by a simulator
-/// and near to one node. Others are not even switched on.
+/// The node of a function that may be a card: memory of the right size, shared by a simulator and
+/// local to one node. Others are not even enabled.
 pub(super) fn candidate(root: &SysRoot, folder: &str) -> Option<u32> {
     let line = |file: &str| root.text(&format!("{folder}/{file}")).map(|t| t.trim().to_owned()).ok();
     if line("vendor")? != VENDOR_DEVICE.0 || line("device")? != VENDOR_DEVICE.1 {
@@ -185,7 +185,7 @@ pub(super) fn candidate(root: &SysRoot, folder: &str) -> Option<u32> {
     (last.checked_sub(first)? == RESOURCE_LENGTH - 1).then_some(node)
 }
 
-/// The window of a function that is a card; one that is none is left as it was.
+/// The window of a function that is a card; another function is left as it was.
 fn of_function(root: &SysRoot, folder: &str) -> Result<Option<Window>, Unavailable> {
     let off = root.text(&format!("{folder}/enable")).is_ok_and(|text| text.trim() == "0");
     if off {
@@ -196,7 +196,7 @@ fn of_function(root: &SysRoot, folder: &str) -> Result<Option<Window>, Unavailab
         Err(error) => Err(unreadable(&error)),
     };
     if off && !matches!(window, Ok(Some(_))) {
-        // It is somebody else's; that it cannot be switched off again changes nothing for us.
+        // It is somebody else's; that it cannot be switched off again changes no_cards for us.
         let _ = window::set_enabled(root, folder, false);
     }
     window

@@ -3,44 +3,44 @@
 use numakit_sys::window::Window;
 use std::fmt::Debug;
 
-/// Bytes of a window.
+/// Size of a window in bytes.
 pub const LENGTH: usize = 0x4000;
-/// What word 0 of every card is.
+/// Word 0 of every card.
 pub const IDENTITY: u32 = 0x0700_1b47;
 /// Bits 4-15: position of the first card.
 pub const FIRST: usize = 0x10a4;
 /// Bits 0-11: position of the next card, [`LAST`] after the last one; bits 12-14: the link of
 /// HyperTransport that cards are at.
 pub const NEXT: usize = 0x10a8;
-/// No card follows.
+/// There is no next card.
 pub const LAST: u32 = 0xfff;
-/// Takes orders.
+/// The command register.
 pub const CONTROL: usize = 0x3058;
-/// Order: the counters stand still.
+/// Command: stop the counters.
 pub const STOP: u32 = 1;
-/// Order: the counters count.
+/// Command: start the counters.
 pub const RUN: u32 = 5;
-/// Simulated cards only: the order that was served last (bits 0-7), and how many were.
+/// Simulated cards only: the last executed command (bits 0-7), and the number of commands.
 pub const STATUS: usize = 0x305c;
 /// The first counter; words of 64 bits follow.
 #[cfg(test)]
 pub const FIRST_COUNTER: usize = 0x3100;
-/// Bytes from the first counter to behind the last.
+/// Bytes from the first counter to the end of the last.
 #[cfg(test)]
 pub const COUNTERS_LENGTH: usize = 0x590;
 /// Width of a counter.
 pub const BITS: u8 = 48;
 
-/// The seam where a script can stand in for a card. All accesses have 32 bits.
+/// Access to a card or its test double. All accesses have 32 bits.
 pub trait Registers: Debug + Send {
     /// The register at this offset; `None` if it cannot be read.
     fn read32(&self, offset: usize) -> Option<u32>;
 
-    /// Stores into a register.
+    /// Writes a register.
     fn write32(&self, offset: usize, value: u32);
 
-    /// Whether it takes orders; a card in a file does not.
-    fn takes_orders(&self) -> bool;
+    /// Whether it executes commands; a card in a file does not.
+    fn takes_commands(&self) -> bool;
 }
 
 impl Registers for Window {
@@ -52,7 +52,7 @@ impl Registers for Window {
         Self::write32(self, offset, value);
     }
 
-    fn takes_orders(&self) -> bool {
+    fn takes_commands(&self) -> bool {
         self.is_writable()
     }
 }

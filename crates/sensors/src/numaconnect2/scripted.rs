@@ -1,41 +1,41 @@
-//! A card that a test plays.
+//! A card that a test controls.
 
 use super::registers::{CONTROL, IDENTITY, LENGTH, RUN, Registers, STATUS, STOP};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
-/// What somebody did to a card.
+/// An access to a card.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Act {
-    /// A load of 32 bits: card and offset.
+pub enum CardAccess {
+    /// A 32-bit load: card and offset.
     Read(u32, usize),
-    /// A store: card, offset and value.
+    /// A 32-bit store: card, offset and value.
     Write(u32, usize, u32),
 }
 
-/// What was done to all cards, in its order.
-pub type Diary = Arc<Mutex<Vec<Act>>>;
+/// The accesses to all cards, in order.
+pub type AccessLog = Arc<Mutex<Vec<CardAccess>>>;
 
 /// A card with a register file in memory.
 #[derive(Debug, Clone)]
 pub struct Scripted {
     pub number: u32,
-    pub diary: Diary,
+    pub log: AccessLog,
     pub words: Arc<Mutex<BTreeMap<usize, u32>>>,
-    /// Looks at the status word until an order is served; `None`: never.
+    /// Reads of the status word until a command is executed; `None`: never.
     pub patience: Arc<Mutex<Option<u32>>>,
-    pub takes_orders: bool,
+    pub takes_commands: bool,
 }
 
 impl Scripted {
-    pub fn new(number: u32, diary: &Diary) -> Self {
+    pub fn new(number: u32, log: &AccessLog) -> Self {
         let words = BTreeMap::from([(0, IDENTITY), (CONTROL, RUN), (STATUS, RUN)]);
         Self {
             number,
-            diary: Arc::clone(diary),
+            log: Arc::clone(log),
             words: Arc::new(Mutex::new(words)),
             patience: Arc::new(Mutex::new(Some(0))),
-            takes_orders: true,
+            takes_commands: true,
         }
     }
 
@@ -48,25 +48,25 @@ impl Scripted {
         self.set(register + 4, (value >> 32) as u32);
     }
 
-    pub fn answers_after(&self, looks: Option<u32>) {
-        *self.patience.lock().unwrap() = looks;
+    pub fn answers_after(&self, reads: Option<u32>) {
+        *self.patience.lock().unwrap() = reads;
     }
 
     fn word(&self, offset: usize) -> u32 {
         self.words.lock().unwrap().get(&offset).copied().unwrap_or(0)
     }
 
-    /// As the simulator: an order that is the one served last is none.
-    fn serve(&self) {
-        let (order, status) = (self.word(CONTROL), self.word(STATUS));
-        if order == status & 0xff {
+    /// Like the simulator: a command equal to the last executed one is ignored.
+    fn execute(&self) {
+        let (command, status) = (self.word(CONTROL), self.word(STATUS));
+        if command == status & 0xff {
             return;
         }
         let mut patience = self.patience.lock().unwrap();
         match &mut *patience {
             None => {}
-            Some(0) => self.set(STATUS, ((status >> 8) + 1) << 8 | order),
-            Some(looks) => *looks -= 1,
+            Some(0) => self.set(STATUS, ((status >> 8) + 1) << 8 | command),
+            Some(reads) => *reads -= 1,
         }
     }
 }
@@ -75,20 +75,20 @@ impl Registers for Scripted {
     fn read32(&self, offset: usize) -> Option<u32> {
         assert!(offset.is_multiple_of(4) && offset < LENGTH, "{offset:#x}");
         if offset == STATUS {
-            self.serve();
+            self.execute();
         }
-        self.diary.lock().unwrap().push(Act::Read(self.number, offset));
+        self.log.lock().unwrap().push(CardAccess::Read(self.number, offset));
         Some(self.word(offset))
     }
 
     fn write32(&self, offset: usize, value: u32) {
         assert_eq!(offset, CONTROL, "nothing but the control register is written");
         assert!(value == RUN || value == STOP, "no card is ever reset");
-        self.diary.lock().unwrap().push(Act::Write(self.number, offset, value));
+        self.log.lock().unwrap().push(CardAccess::Write(self.number, offset, value));
         self.set(offset, value);
     }
 
-    fn takes_orders(&self) -> bool {
-        self.takes_orders
+    fn takes_commands(&self) -> bool {
+        self.takes_commands
     }
 }

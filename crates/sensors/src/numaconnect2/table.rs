@@ -15,13 +15,13 @@ const TEXT: &str = include_str!("../../data/numaconnect2.txt");
 pub struct Counter {
     /// Offset of its lower half in the window of the card.
     pub register: usize,
-    /// The name that NUMAscope gave it.
+    /// Its name in NUMAscope.
     pub name: &'static str,
-    /// Cycles of the card's clock, or things.
+    /// Cycles of the card's clock, or a count.
     pub unit: Unit,
-    /// The part of the card: `clock`, `received`, `ctag`, ...
-    pub group: &'static str,
-    /// How sure the description is.
+    /// Whether it is sampled by default.
+    pub default: bool,
+    /// Confidence in the description.
     pub confidence: Confidence,
     /// One sentence.
     pub help: &'static str,
@@ -30,12 +30,12 @@ pub struct Counter {
 /// Every counter, in the order of their registers.
 pub static COUNTERS: LazyLock<Vec<Counter>> = LazyLock::new(|| lines().filter_map(parse).collect());
 
-/// The counter of that name.
+/// The counter with this name.
 pub fn counter(name: &str) -> Option<&'static Counter> {
     COUNTERS.iter().find(|counter| counter.name == name)
 }
 
-// The table is part of the program; that each of its lines is sound is tested.
+// The table is embedded; tests check all lines.
 fn lines() -> impl Iterator<Item = &'static str> {
     TEXT.lines().filter(|line| !line.is_empty() && !line.starts_with('#'))
 }
@@ -48,10 +48,15 @@ fn parse(line: &'static str) -> Option<Counter> {
         Some(word)
     };
     let register = usize::from_str_radix(word()?.strip_prefix("0x")?, 16).ok()?;
-    let (name, unit, group, sure) = (word()?, word()?, word()?, word()?);
+    let (name, unit, default, confidence) = (word()?, word()?, word()?, word()?);
     let unit = [Unit::Cycles, Unit::Count].into_iter().find(|u| u.name() == unit)?;
-    let confidence = [Confidence::Medium, Confidence::High].into_iter().find(|c| c.name() == sure)?;
-    Some(Counter { register, name, unit, group, confidence, help: rest })
+    let confidence = [Confidence::Medium, Confidence::High].into_iter().find(|c| c.name() == confidence)?;
+    let default = match default {
+        "default" => true,
+        "optional" => false,
+        _ => return None,
+    };
+    Some(Counter { register, name, unit, default, confidence, help: rest })
 }
 
 impl Counter {
@@ -64,12 +69,6 @@ impl Counter {
         let maximum = (self.unit == Unit::Cycles).then_some(CLOCK);
         Metric { confidence: Some(self.confidence), maximum, ..described }
     }
-
-    /// Whether it is read when nothing is asked for by name: what crosses the card, what its
-    /// cache saves, and how full its engines are.
-    pub fn is_default(&self) -> bool {
-        ["clock", "received", "sent", "cache"].contains(&self.group) || self.name.contains("Half")
-    }
 }
 
 #[cfg(test)]
@@ -79,11 +78,11 @@ mod tests {
     use std::collections::HashSet;
 
     #[test]
-    fn every_line_is_sound_and_has_a_register_of_its_own() {
+    fn every_line_is_valid_and_has_its_own_register() {
         let (mut names, mut registers) = (HashSet::new(), HashSet::new());
         for line in lines() {
             let counter = parse(line).unwrap_or_else(|| panic!("not a line of the table: {line}"));
-            assert!(names.insert(counter.name), "{} is there twice", counter.name);
+            assert!(names.insert(counter.name), "{} exists twice", counter.name);
             assert!(registers.insert(counter.register), "{line}");
             let offset = counter.register.checked_sub(FIRST_COUNTER).unwrap();
             assert!(offset.is_multiple_of(8) && offset + 8 <= COUNTERS_LENGTH, "{line}");
@@ -96,14 +95,14 @@ mod tests {
         assert_eq!(names.len(), 120);
         assert!(COUNTERS.windows(2).all(|two| two[0].register < two[1].register));
         assert_eq!(counter("n2Cyc").unwrap().register, FIRST_COUNTER);
-        assert_eq!(COUNTERS.iter().filter(|c| c.is_default()).count(), 33);
+        assert_eq!(COUNTERS.iter().filter(|c| c.default).count(), 33);
     }
 
-    /// NUMAscope gave the register at 0x31b8 the name with Piu and the one at 0x31d8 the name
-    /// with Siu, but described them the other way round. The engine for remote memory has the
-    /// same registers in the order SIU, PIU (0x3110, 0x3130).
+    /// NUMAscope named the register at 0x31b8 with Piu and the one at 0x31d8 with Siu, but described
+    /// them the other way round. The engine for remote memory has the same registers in the order
+    /// SIU, PIU (0x3110, 0x3130).
     #[test]
-    fn the_exchanged_names_of_the_original_are_put_right() {
+    fn the_exchanged_names_of_numascope_are_corrected() {
         for (register, name, unit) in [
             (0x3110, "n2CycRmpe0freeS", "SIU"),
             (0x3130, "n2CycRmpe0freeP", "PIU"),
@@ -116,8 +115,8 @@ mod tests {
         }
         for found in COUNTERS.iter() {
             for (part, unit) in [("Piu", "PIU"), ("Siu", "SIU"), ("Rmpe", "RMPE"), ("Lmpe", "LMPE")] {
-                let told = found.help.contains(unit) || found.group == "cache";
-                assert!(!found.name.contains(part) || told, "{}: {}", found.name, found.help);
+                let named = found.help.contains(unit) || found.default;
+                assert!(!found.name.contains(part) || named, "{}: {}", found.name, found.help);
             }
         }
     }

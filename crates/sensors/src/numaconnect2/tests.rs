@@ -1,6 +1,6 @@
 use super::find::{Madt, address, candidate, chain, is_opteron, madt};
 use super::registers::{CONTROL, FIRST, FIRST_COUNTER, NEXT, RUN, Registers, STATUS, STOP};
-use super::scripted::{Act, Diary, Scripted};
+use super::scripted::{AccessLog, CardAccess, Scripted};
 use super::*;
 use crate::testing::{self, read};
 use crate::{Probe, Selection};
@@ -17,63 +17,64 @@ fn sensor(cards: &[Scripted], acknowledges: bool) -> NumaConnect2 {
     NumaConnect2::of(cards.iter().map(card).collect())
 }
 
-fn scripted(count: u32) -> (Vec<Scripted>, Diary) {
-    let diary = Diary::default();
-    ((0..count).map(|number| Scripted::new(number, &diary)).collect(), diary)
+fn scripted(count: u32) -> (Vec<Scripted>, AccessLog) {
+    let log = AccessLog::default();
+    ((0..count).map(|number| Scripted::new(number, &log)).collect(), log)
 }
 
-fn acts(diary: &Diary) -> Vec<Act> {
-    std::mem::take(&mut *diary.lock().unwrap())
+fn accesses(log: &AccessLog) -> Vec<CardAccess> {
+    std::mem::take(&mut *log.lock().unwrap())
 }
 
 #[test]
 fn all_cards_are_stopped_then_read_then_run() {
-    let (cards, diary) = scripted(3);
+    let (cards, log) = scripted(3);
     let mut sensor = sensor(&cards, false);
-    assert_eq!(acts(&diary), [], "looking for series orders nothing");
+    assert_eq!(accesses(&log), [], "finding the series sends no command");
     cards[1].count(RECEIVED, 0x1234_5678_9abc);
     cards[2].count(RECEIVED, 0xffff_0000_0000_0007);
     let values = read(&mut sensor);
     assert_eq!(values.len(), 360);
     assert_eq!(values["numaconnect2.n2CachelinesRecv@card1"], Some(0x1234_5678_9abc));
     assert_eq!(values["numaconnect2.n2CachelinesRecv@card2"], Some(7), "a counter has 48 bits");
-    let acts = acts(&diary);
-    let orders = |order| [0, 1, 2].map(|card| Act::Write(card, CONTROL, order));
-    assert_eq!(acts[..3], orders(STOP));
-    assert_eq!(acts[acts.len() - 3..], orders(RUN));
-    let reads = &acts[3..acts.len() - 3];
+    let accesses = accesses(&log);
+    let orders = |order| [0, 1, 2].map(|card| CardAccess::Write(card, CONTROL, order));
+    assert_eq!(accesses[..3], orders(STOP));
+    assert_eq!(accesses[accesses.len() - 3..], orders(RUN));
+    let reads = &accesses[3..accesses.len() - 3];
     // Low half, then high half.
-    assert_eq!(reads[..2], [Act::Read(0, FIRST_COUNTER), Act::Read(0, FIRST_COUNTER + 4)]);
-    assert!(reads.iter().all(|act| matches!(act, Act::Read(..))) && reads.len() == 2 * 360);
+    assert_eq!(reads[..2], [CardAccess::Read(0, FIRST_COUNTER), CardAccess::Read(0, FIRST_COUNTER + 4)]);
+    assert!(reads.iter().all(|act| matches!(act, CardAccess::Read(..))) && reads.len() == 2 * 360);
 }
 
 #[test]
-fn what_is_not_wanted_is_not_read() {
-    let (cards, diary) = scripted(3);
+fn series_that_are_not_selected_are_not_read() {
+    let (cards, log) = scripted(3);
     let mut sensor = sensor(&cards, false);
     sensor.keep(&|s| s.name().ends_with("n2CachelinesRecv@card2"));
     assert_eq!((sensor.series().len(), sensor.files()), (1, 1));
     read(&mut sensor);
     let expected = [
-        Act::Write(2, CONTROL, STOP),
-        Act::Read(2, RECEIVED),
-        Act::Read(2, RECEIVED + 4),
-        Act::Write(2, CONTROL, RUN),
+        CardAccess::Write(2, CONTROL, STOP),
+        CardAccess::Read(2, RECEIVED),
+        CardAccess::Read(2, RECEIVED + 4),
+        CardAccess::Write(2, CONTROL, RUN),
     ];
-    assert_eq!(acts(&diary), expected);
+    assert_eq!(accesses(&log), expected);
 }
 
 #[test]
-fn a_simulated_card_is_read_when_it_has_served_the_order() {
-    let (cards, diary) = scripted(2);
+fn a_simulated_card_is_read_when_it_has_executed_the_command() {
+    let (cards, log) = scripted(2);
     let mut sensor = sensor(&cards, true);
     cards[1].answers_after(Some(3));
     assert!(read(&mut sensor).values().all(Option::is_some));
     assert_eq!(sensor.failure(), None);
-    let acts = acts(&diary);
-    let last_look = acts.iter().rposition(|act| matches!(act, Act::Read(_, STATUS))).unwrap();
-    let first_count = acts.iter().position(|act| matches!(act, Act::Read(_, at) if *at >= FIRST_COUNTER));
-    assert!(Some(last_look) < first_count, "no card is read before all stand still");
+    let accesses = accesses(&log);
+    let last_look = accesses.iter().rposition(|act| matches!(act, CardAccess::Read(_, STATUS))).unwrap();
+    let first_count =
+        accesses.iter().position(|act| matches!(act, CardAccess::Read(_, at) if *at >= FIRST_COUNTER));
+    assert!(Some(last_look) < first_count, "no card is read before all are stopped");
 }
 
 #[test]
@@ -84,7 +85,7 @@ fn a_card_that_does_not_answer_has_no_values_and_is_counted() {
     cards[1].answers_after(None);
     let values = read(&mut sensor);
     assert_eq!((values["numaconnect2.n2Cyc@card0"], values["numaconnect2.n2Cyc@card1"]), (Some(0), None));
-    let expected = "card 1 did not serve an order within 30 ms, once so far";
+    let expected = "card 1 did not execute a command within 30 ms, once so far";
     assert_eq!(sensor.failure().as_deref(), Some(expected));
     read(&mut sensor);
     assert!(sensor.failure().unwrap().ends_with("30 ms, 2 times so far"));
@@ -94,44 +95,44 @@ fn a_card_that_does_not_answer_has_no_values_and_is_counted() {
 }
 
 #[test]
-fn an_order_to_run_that_was_not_served_yet_is_waited_for() {
-    let (cards, diary) = scripted(1);
+fn a_start_that_was_not_executed_yet_is_waited_for() {
+    let (cards, log) = scripted(1);
     let mut sensor = sensor(&cards, true);
     sensor.keep(&|s| s.metric.bare() == "n2Cyc");
-    // Somebody stopped it and was killed.
+    // Another program stopped it and was killed.
     cards[0].set(CONTROL, STOP);
     cards[0].set(STATUS, 7 << 8 | STOP);
     assert_eq!(read(&mut sensor)["numaconnect2.n2Cyc@card0"], Some(0));
-    let stores = |diary| -> Vec<u32> {
-        let value = |act| if let Act::Write(_, _, value) = act { Some(value) } else { None };
-        acts(diary).into_iter().filter_map(value).collect()
+    let stores = |log| -> Vec<u32> {
+        let value = |act| if let CardAccess::Write(_, _, value) = act { Some(value) } else { None };
+        accesses(log).into_iter().filter_map(value).collect()
     };
-    assert_eq!(stores(&diary), [RUN, STOP, RUN]);
-    // The last order is still to be served: it is not given again, and none on top of it.
+    assert_eq!(stores(&log), [RUN, STOP, RUN]);
+    // The last command is not executed yet: it is neither repeated nor followed by another.
     assert_eq!(cards[0].words.lock().unwrap()[&STATUS] & 0xff, STOP);
     cards[0].answers_after(None);
     assert_eq!(read(&mut sensor)["numaconnect2.n2Cyc@card0"], None);
-    assert_eq!(stores(&diary), [0u32; 0]);
+    assert_eq!(stores(&log), [0u32; 0]);
 }
 
 #[test]
 fn no_card_is_left_stopped() {
-    let (cards, diary) = scripted(1);
+    let (cards, log) = scripted(1);
     let mut card = Card::new(0, Box::new(cards[0].clone()), false);
     drop(Card::new(1, Box::new(cards[0].clone()), false));
-    assert_eq!(acts(&diary), []);
+    assert_eq!(accesses(&log), []);
     card.stop();
     drop(card);
-    assert_eq!(acts(&diary), [Act::Write(0, CONTROL, STOP), Act::Write(0, CONTROL, RUN)]);
+    assert_eq!(accesses(&log), [CardAccess::Write(0, CONTROL, STOP), CardAccess::Write(0, CONTROL, RUN)]);
 }
 
 /// Cards by address, with the position that each names as the next.
 fn walk(first: u32, next: &[(u32, u32)]) -> Result<usize, Unavailable> {
-    let diary = Diary::default();
+    let log = AccessLog::default();
     let found = chain(&mut |at| {
-        let card = Scripted::new(0, &diary);
+        let card = Scripted::new(0, &log);
         card.set(FIRST, first << 4);
-        // Bits 12-14: the link; others are not looked at.
+        // Bits 12-14: the link; others are ignored.
         card.set(NEXT, 0x8000 | 3 << 12);
         if at != 0xf000_0000 {
             let (_, next) = next.iter().find(|(position, _)| address(*position, 3) == at).unwrap();
@@ -178,7 +179,7 @@ fn cards_in_files_are_read_and_their_counters_wrap() {
 }
 
 #[test]
-fn nothing_but_the_folder_is_looked_at_in_another_root() {
+fn only_the_folder_is_read_in_another_root() {
     let root = machine(2).traced();
     testing::sensor(&ENTRY, &root, &Topology::default());
     assert!(root.touched().iter().all(|path| path.starts_with("/dev/mem/0x")), "{:?}", root.touched());
@@ -189,7 +190,7 @@ fn why(root: &SysRoot) -> Unavailable {
 }
 
 #[test]
-fn what_is_no_card_is_absent_in_words() {
+fn what_is_not_a_card_is_absent_with_a_reason() {
     let none = why(&testing::root(&[]));
     assert_eq!(none.seen, "memory has no /dev/mem/0xf0000000.bin");
     assert!(matches!(none.fix, Fix::OtherMachine(_)));
@@ -250,7 +251,7 @@ fn physical_memory_is_for_machines_whose_firmware_names_them() {
 }
 
 #[test]
-fn names_of_the_original_and_patterns_over_them_are_taken() {
+fn names_of_numascope_and_patterns_over_them_are_accepted() {
     let root = machine(2);
     let topology = Topology::default();
     let select = |list: &str| -> Vec<String> {

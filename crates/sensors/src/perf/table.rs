@@ -1,4 +1,4 @@
-//! What there is to count: the table `data/perf.txt`.
+//! The events of the sensor: the table `data/perf.txt`.
 
 use crate::sensor::metric;
 use numakit_model::{Kind, Metric, Scope, Unit};
@@ -9,11 +9,11 @@ use numakit_sys::perf::PerfEvent;
 pub struct PerfLine {
     /// The metric's part of the name.
     pub name: &'static str,
-    /// What there is one value of.
+    /// What a value belongs to.
     pub scope: Scope,
     /// The kernel's name of the event.
     pub event: &'static str,
-    /// What it is.
+    /// The event.
     pub source: PerfSource,
     /// One sentence.
     pub help: &'static str,
@@ -22,9 +22,9 @@ pub struct PerfLine {
 /// What kind of event.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum PerfSource {
-    /// One of the kernel's own.
+    /// A software event.
     Software(PerfEvent),
-    /// One that every core is to have.
+    /// A generic hardware event.
     Hardware(PerfEvent),
     /// A tracepoint: its subsystem and its name.
     Tracepoint(&'static str, &'static str),
@@ -32,12 +32,12 @@ pub enum PerfSource {
 
 const TABLE: &str = include_str!("../../data/perf.txt");
 
-/// Every line. That each is sound is tested.
+/// Every line; tests check them.
 pub fn lines() -> impl Iterator<Item = PerfLine> {
-    sound(TABLE).filter_map(parse)
+    table_lines(TABLE).filter_map(parse)
 }
 
-fn sound(text: &'static str) -> impl Iterator<Item = &'static str> {
+fn table_lines(text: &'static str) -> impl Iterator<Item = &'static str> {
     text.lines().filter(|l| !l.is_empty() && !l.starts_with('#'))
 }
 
@@ -52,7 +52,7 @@ fn parse(line: &'static str) -> Option<PerfLine> {
     Some(PerfLine { name, scope, event, source: source(event)?, help })
 }
 
-/// The kernel's numbers of its own events are for ever.
+/// The numbers of software events are part of the kernel's ABI.
 fn source(event: &'static str) -> Option<PerfSource> {
     let software = |code| Some(PerfSource::Software(PerfEvent::new(PerfEvent::SOFTWARE, code)));
     let hardware = |code| Some(PerfSource::Hardware(PerfEvent::new(PerfEvent::HARDWARE, code)));
@@ -83,8 +83,8 @@ mod tests {
 
     #[test]
     fn every_line_is_sound() {
-        assert!(sound(TABLE).count() > 15);
-        for line in sound(TABLE) {
+        assert!(table_lines(TABLE).count() > 15);
+        for line in table_lines(TABLE) {
             let parsed = parse(line).unwrap_or_else(|| panic!("not a line of the table: {line}"));
             assert!(parsed.help.ends_with('.') && parsed.help.len() > 10, "{line}");
         }

@@ -13,7 +13,7 @@ use std::io::ErrorKind;
 const TRACING: &str = "/sys/kernel/tracing";
 const SECOND: u64 = 1_000_000_000;
 
-/// Two nodes with two CPUs each and one with none.
+/// Two nodes with two CPUs each, and one without CPUs.
 fn topology() -> Topology {
     let node = |os_index, cpus| Node { os_index, cpus, ..Node::default() };
     let nodes = vec![node(0, CpuSet::range(0, 1)), node(1, CpuSet::range(2, 3)), node(2, CpuSet::new())];
@@ -33,7 +33,7 @@ fn tree() -> FileTree {
     tree
 }
 
-/// A kernel on which every event of code n happens n times a second on each CPU.
+/// A kernel on which the event with code n happens n times a second on each CPU.
 fn script() -> Script {
     let script = Script::new();
     script.pmu(PerfEvent::HARDWARE, 4, "").rates(|_, event| event.config[0]);
@@ -97,12 +97,12 @@ fn software_events_and_tracepoints_of_a_cpu_are_one_group() {
 fn without_nodes_the_machine_is_one() {
     let script = script();
     let topology = Topology { online: CpuSet::range(0, 2), ..Topology::default() };
-    let mut lone = sensor(&root(tree(), &script), &topology);
-    let values = after_a_second(&mut *lone, &script);
+    let mut sensor_without_nodes = sensor(&root(tree(), &script), &topology);
+    let values = after_a_second(&mut *sensor_without_nodes, &script);
     assert_eq!(values["perf.page_faults"], Some(6));
-    let metric = &lone.series()[0].metric;
+    let metric = &sensor_without_nodes.series()[0].metric;
     assert_eq!((metric.name.as_str(), metric.scope), ("perf.page_faults", Scope::Machine));
-    // A description without CPUs is completed by the kernel's list.
+    // Without CPUs in the topology, the kernel's list counts.
     let mut tree = tree();
     tree.file("/sys/devices/system/cpu/online", "0,2\n");
     let mut sensor = sensor(&root(tree, &script), &Topology::default());
@@ -160,7 +160,7 @@ fn missing_tracepoints_have_their_reason() {
 }
 
 #[test]
-fn tracefs_below_debugfs_will_do() {
+fn tracefs_below_debugfs_is_found() {
     let mut moved = FileTree::new();
     for (path, content) in tree().files() {
         moved.file(&path.replace(TRACING, "/sys/kernel/debug/tracing"), content);
@@ -169,7 +169,7 @@ fn tracefs_below_debugfs_will_do() {
 }
 
 #[test]
-fn a_machine_without_a_core_pmu_says_so() {
+fn a_machine_without_a_core_pmu_is_reported() {
     assert_eq!(
         why(|t| _ = t.remove("/sys/bus/event_source/devices/cpu"), "perf.cycles"),
         "no core PMU: /sys/bus/event_source/devices has only software; run on a machine that has one; a \
@@ -192,7 +192,7 @@ fn on_hybrid_machines_each_kind_of_core_has_its_own_code() {
 }
 
 #[test]
-fn refused_events_are_absent_and_the_others_stay() {
+fn refused_events_are_absent_and_others_stay() {
     let script = script();
     script.refuse(PerfEvent::new(PerfEvent::HARDWARE, 1), Errno::NoSuchPmu);
     script.refuse(PerfEvent::new(PerfEvent::SOFTWARE, 6), Errno::Invalid);
@@ -215,7 +215,7 @@ fn without_the_privilege_the_sensor_is_absent() {
         "counts of whole CPUs: kernel.perf_event_paranoid is 2 and this process lacks CAP_PERFMON; sudo \
          sysctl kernel.perf_event_paranoid=0, or sudo setcap cap_perfmon=ep numa"
     );
-    // To count tracepoints takes no more than to count CPUs.
+    // Counting tracepoints needs the same privilege as counting CPUs.
     script.paranoid(0, false);
     root.change(|t| _ = t.file(PARANOID, "0\n"));
     assert_eq!(absent(&*sensor(&root, &topology())), []);
@@ -225,5 +225,5 @@ fn without_the_privilege_the_sensor_is_absent() {
 fn a_capture_has_no_counters() {
     let root = SysRoot::of_tree(tree());
     let why = probe(&Scene::new(&root, &topology())).err().unwrap();
-    assert_eq!(why.fix, Fix::OtherMachine("that machine itself".to_owned()), "{why}");
+    assert_eq!(why.fix, Fix::OtherMachine("the captured machine".to_owned()), "{why}");
 }

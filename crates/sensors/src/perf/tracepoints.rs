@@ -1,12 +1,12 @@
-//! The kernel's tracepoints: where their numbers are.
+//! The numbers of the kernel's tracepoints.
 
 use numakit_model::{Fix, Unavailable};
 use numakit_sys::SysRoot;
 use numakit_sys::perf::PerfEvent;
 use std::io::ErrorKind;
 
-/// Where tracefs is mounted, the usual place first.
-const PLACES: [&str; 2] = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
+/// Mount points of tracefs, the usual one first.
+const MOUNT_POINTS: [&str; 2] = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
 
 /// A readable tracefs.
 #[derive(Debug, Clone)]
@@ -16,10 +16,10 @@ pub struct Tracefs<'a> {
 }
 
 impl<'a> Tracefs<'a> {
-    /// Looks for it.
+    /// Finds it.
     pub fn find(root: &'a SysRoot) -> Result<Self, Unavailable> {
         let mut denied = None;
-        for place in PLACES {
+        for place in MOUNT_POINTS {
             match root.list(place) {
                 Ok(names) if names.iter().any(|n| n == "events") => return Ok(Self { root, place }),
                 Err(error) if error.kind == ErrorKind::PermissionDenied => denied = denied.or(Some(place)),
@@ -29,8 +29,8 @@ impl<'a> Tracefs<'a> {
         let (seen, fix) = match denied {
             Some(place) => (format!("{place}: permission denied"), as_root()),
             None => (
-                format!("tracefs is not mounted: {} has no folder 'events'", PLACES[0]),
-                Fix::command(format!("sudo mount -t tracefs tracefs {}", PLACES[0])),
+                format!("tracefs is not mounted: {} has no folder 'events'", MOUNT_POINTS[0]),
+                Fix::command(format!("sudo mount -t tracefs tracefs {}", MOUNT_POINTS[0])),
             ),
         };
         Err(Unavailable::new("tracepoints of the kernel", seen, fix))
@@ -58,5 +58,5 @@ impl<'a> Tracefs<'a> {
 }
 
 fn as_root() -> Fix {
-    Fix::Root { or: Some(format!("sudo mount -o remount,mode=755 {}", PLACES[0])) }
+    Fix::Root { or: Some(format!("sudo mount -o remount,mode=755 {}", MOUNT_POINTS[0])) }
 }

@@ -1,6 +1,5 @@
-//! A sensor whose series are sums of counts: opens only what is wanted, in groups, with one
-//! reader for each package, and makes whole counts of those that had a counter for a part of
-//! the time only.
+//! A sensor whose series are sums of counts. It opens only the selected events, in groups, reads them
+//! with one thread per package, and scales the counts of multiplexed events.
 
 mod bank;
 mod readers;
@@ -15,7 +14,7 @@ use numakit_model::{CpuSet, Instance, Kind, Metric, Scope, Series, Unavailable, 
 use numakit_sys::SysRoot;
 use numakit_sys::perf::{Counters, Errno, PerfEvent};
 pub use readers::LONGEST_READ;
-use readers::{Readers, Shelf};
+use readers::{PackageBanks, Readers};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io;
 use std::ops::Range;
@@ -25,18 +24,18 @@ use std::time::Duration;
 /// An event on a CPU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct CounterRequest {
-    /// The CPU that it is opened on.
+    /// The CPU on which it is opened.
     pub cpu: u32,
-    /// What.
+    /// The event.
     pub event: PerfEvent,
 }
 
-/// What a count is multiplied by to be in the unit of a series.
+/// The factor from a count to the unit of a series.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Factor {
-    /// Multiplies.
+    /// Numerator.
     pub times: u64,
-    /// Divides; not 0.
+    /// Denominator; not 0.
     pub over: u64,
 }
 
@@ -49,21 +48,21 @@ impl Factor {
     }
 }
 
-/// What a read of a group costs on its own package, and where a CPU must be interrupted.
+/// The cost of reading a group on its own package, and of one that interrupts a CPU.
 const READ: Duration = Duration::from_micros(2);
 const INTERRUPT: Duration = Duration::from_micros(8);
 
-/// Reading takes at most one part in so many of a core's time.
+/// Reading takes at most 1/`PARTS` of a core's time.
 const PARTS: u32 = 20;
 
-/// Events that one group has at least room for, on hardware of the last ten years.
+/// Minimum number of counters of a PMU, on hardware of the last ten years.
 const COUNTERS: usize = 4;
 
 /// The sensor. Nothing is opened before the first read.
 ///
-/// A value is the sum of its counts, each with its factor. It is `None` while one of them has
-/// not counted since the last read: its PMU had no counter for it, or its CPU is away. Counts
-/// of a part of the time are scaled up, and the metric [`running`] says so.
+/// A value is the sum of its counts, each with its factor. It is `None` while one of them has not
+/// counted since the last read, because its PMU had no counter for it or its CPU is offline. Counts
+/// of multiplexed events are scaled; the metric [`running`] says by how much.
 #[derive(Debug)]
 pub struct Counting {
     sensor: String,
@@ -72,7 +71,7 @@ pub struct Counting {
     packages: Vec<Place>,
     pmus: BTreeMap<u32, PmuName>,
     series: Vec<Series>,
-    // The counts of each series; none for that of `running`.
+    // The counts of each series; empty for `running`.
     parts: Vec<Vec<(CounterRequest, Factor)>>,
     absent: Vec<Absent>,
     totals: HashMap<CounterRequest, u64>,
@@ -80,7 +79,7 @@ pub struct Counting {
     failure: Option<String>,
 }
 
-/// A package: all its CPUs, and those to read it from.
+/// A package: all its CPUs, and those on which its reader may run.
 #[derive(Debug, Clone)]
 struct Place {
     all: CpuSet,
@@ -93,22 +92,22 @@ struct PmuName {
     core: bool,
 }
 
-/// What is there from the first read on.
+/// The state from the first read on.
 #[derive(Debug)]
 struct Started {
     readers: Readers,
-    /// The count of every request, by shelf and bank.
+    /// The count of every request, by package and bank.
     values: Vec<Option<CounterReading>>,
-    /// Where in `values` the counts of the series are, one behind the other.
+    /// Positions in `values` of the counts of all series, concatenated.
     terms: Vec<(usize, Factor)>,
-    /// Which of them belong to each series; `None` for that of `running`.
+    /// The range of them for each series; `None` for `running`.
     sums: Vec<Option<Range<usize>>>,
-    /// Where in `values` each shelf begins.
+    /// Start of each package in `values`.
     begins: Vec<usize>,
     state: Health,
 }
 
-/// What a read went wrong with: as long as it is the same, so is what is said of it.
+/// The problems of a read; the message is only built anew when they change.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct Health {
     late: usize,
@@ -117,7 +116,7 @@ struct Health {
 }
 
 impl Counting {
-    /// Nothing yet. An error where there are no counters to read.
+    /// A sensor without series. An error without counters.
     pub fn new(sensor: &str, scene: &Scene<'_>) -> Result<Self, Unavailable> {
         let place = |package: &Package| {
             let near = package.cpus.and(&scene.topology.allowed);
@@ -138,7 +137,7 @@ impl Counting {
         })
     }
 
-    /// Tells the name of a PMU, and whether it counts for cores or for whole packages.
+    /// Notes the name of a PMU, and whether it counts for cores or for packages.
     pub fn describe(&mut self, device: &Pmu) {
         self.pmus.insert(device.kind, PmuName { name: device.name.clone(), core: device.core });
     }
@@ -149,13 +148,12 @@ impl Counting {
         self.parts.push(parts);
     }
 
-    /// Notes a metric that is not to be had.
+    /// Notes an unavailable metric.
     pub fn add_absent(&mut self, absent: Absent) {
         self.absent.push(absent);
     }
 
-    /// The sensor of all that was added. Where a PMU may have too few counters, it gets the
-    /// series of [`running`] too.
+    /// The complete sensor. If a PMU may have too few counters, it gets the series [`running`] too.
     pub fn finish(mut self) -> Box<dyn Sensor> {
         if self.parts.iter().flatten().any(|(request, _)| !unlimited(&request.event)) {
             self.series.push(Series::new(&Arc::new(running(&self.sensor)), Instance::Machine));
@@ -164,7 +162,7 @@ impl Counting {
         Box::new(self)
     }
 
-    /// The requests of all series by package, CPU and PMU, each once.
+    /// The distinct requests of all series by package, CPU and PMU.
     fn plan(&self) -> BTreeMap<(usize, u32, u32), Vec<CounterRequest>> {
         let mut seen = BTreeSet::new();
         let mut banks: BTreeMap<_, Vec<CounterRequest>> = BTreeMap::new();
@@ -175,7 +173,7 @@ impl Counting {
         banks
     }
 
-    /// Events with the same answer can share groups.
+    /// Events of the same unit can share groups.
     fn unit(&self, event: &PerfEvent) -> u32 {
         match event.pmu {
             PerfEvent::TRACEPOINT => PerfEvent::SOFTWARE,
@@ -189,19 +187,19 @@ impl Counting {
     }
 
     fn start(&mut self) -> Started {
-        let mut shelves: BTreeMap<usize, Shelf> = BTreeMap::new();
+        let mut all_banks: BTreeMap<usize, PackageBanks> = BTreeMap::new();
         let (mut places, mut begins) = (HashMap::new(), Vec::new());
         for ((package, cpu, _), requests) in self.plan() {
-            let shelf = shelves.entry(package).or_insert_with(|| {
+            let package_banks = all_banks.entry(package).or_insert_with(|| {
                 begins.push(places.len());
                 let cpus = self.packages.get(package).map(|p| p.near.clone()).unwrap_or_default();
-                Shelf { cpus, banks: Vec::new() }
+                PackageBanks { cpus, banks: Vec::new() }
             });
             for request in &requests {
                 places.insert(*request, places.len());
             }
             let total = |r: &CounterRequest| (r.event, self.totals.get(r).copied().unwrap_or(0));
-            shelf.banks.push(Bank::new(cpu, requests.iter().map(total).collect()));
+            package_banks.banks.push(Bank::new(cpu, requests.iter().map(total).collect()));
         }
         let mut terms = Vec::new();
         let mut sums = Vec::with_capacity(self.parts.len());
@@ -210,7 +208,7 @@ impl Counting {
             terms.extend(parts.iter().filter_map(|(request, factor)| Some((*places.get(request)?, *factor))));
             sums.push((!self.is_running(series)).then_some(first..terms.len()));
         }
-        let readers = Readers::start(Arc::clone(&self.counters), shelves.into_values().collect());
+        let readers = Readers::start(Arc::clone(&self.counters), all_banks.into_values().collect());
         let values = vec![None; places.len()];
         Started { readers, values, terms, sums, begins, state: Health::default() }
     }
@@ -224,9 +222,9 @@ impl Counting {
         if started.state.late + started.state.troubles == 0 {
             return None;
         }
-        let privilege = Privilege::look(&self.root);
+        let privilege = Privilege::read(&self.root);
         let (mut offline, mut words) = (CpuSet::new(), BTreeSet::new());
-        for trouble in started.readers.shelves().flatten().flat_map(|s| s.troubles().collect::<Vec<_>>()) {
+        for trouble in started.readers.all_banks().flatten().flat_map(|s| s.troubles().collect::<Vec<_>>()) {
             match trouble {
                 Trouble::Refused(refusal) => match self.word(&refusal, &privilege) {
                     Some(word) => _ = words.insert(word),
@@ -265,31 +263,31 @@ impl Counting {
 
 const RUNNING: &str = "running";
 
-/// The metric that says whether counts are scaled.
+/// The metric that says by how much counts are scaled.
 pub fn running(sensor: &str) -> Metric {
     let help = "Share of the time, in hundredths, for which those events counted that did so least; \
                 below 100 a PMU has fewer counters than it has events, and their counts are scaled up.";
     metric(&format!("{sensor}.{RUNNING}"), Unit::Count, Kind::Gauge, Scope::Machine, help, "perf_event_open")
 }
 
-/// Events that need no counter of hardware, so that they all count all the time.
+/// Whether an event needs no hardware counter, so that it always counts.
 fn unlimited(event: &PerfEvent) -> bool {
     matches!(event.pmu, PerfEvent::SOFTWARE | PerfEvent::TRACEPOINT)
 }
 
 impl Started {
-    /// Fills the row. True if something else went wrong than at the last read, or no more.
+    /// Fills the row. True if the problems differ from those of the last read.
     fn read(&mut self, woke: u64, out: &mut [Option<u64>]) -> bool {
         self.readers.read(woke);
         self.values.fill(None);
         let (mut state, mut share) = (Health::default(), None);
-        for (shelf, &begin) in self.readers.shelves().zip(&self.begins) {
-            let Some(shelf) = shelf else {
+        for (package_banks, &begin) in self.readers.all_banks().zip(&self.begins) {
+            let Some(package_banks) = package_banks else {
                 state.late += 1;
                 continue;
             };
             let mut values = self.values[begin..].iter_mut();
-            for bank in &shelf.banks {
+            for bank in &package_banks.banks {
                 share = share.into_iter().chain(bank.share()).min();
                 state.troubles += bank.troubles().count();
                 state.opens += bank.opens();
@@ -306,8 +304,8 @@ impl Started {
     }
 }
 
-/// A CPU that is offline adds what it had counted before, so that a sum goes on; a series of
-/// such CPUs alone is not measured.
+/// A CPU that is offline adds its count so far, so that the sum does not jump; if all CPUs of a
+/// series are offline, it has no value.
 fn total(terms: &[(usize, Factor)], values: &[Option<CounterReading>]) -> Option<u64> {
     let (mut sum, mut counts) = (0u128, false);
     for (place, factor) in terms {
@@ -334,7 +332,7 @@ impl Sensor for Counting {
 
     fn keep(&mut self, wanted: &dyn Fn(&Series) -> bool) {
         if let Some(started) = self.started.take() {
-            let banks = started.readers.shelves().flatten();
+            let banks = started.readers.all_banks().flatten();
             let counted = banks.flat_map(|s| s.banks.iter().flat_map(Bank::totals).collect::<Vec<_>>());
             self.totals.extend(counted.map(|(cpu, event, total)| (CounterRequest { cpu, event }, total)));
         }

@@ -1,4 +1,4 @@
-//! What the kernel says of its PMUs: `/sys/bus/event_source/devices/NAME`.
+//! The kernel's description of PMUs: `/sys/bus/event_source/devices/NAME`.
 
 use super::format::FormatError;
 use super::format::Formats;
@@ -7,7 +7,7 @@ use numakit_sys::{ReadError, SysRoot};
 use std::collections::BTreeMap;
 use thiserror::Error;
 
-/// Where PMUs are.
+/// The folder of PMUs.
 pub const DEVICES: &str = "/sys/bus/event_source/devices";
 
 /// A PMU.
@@ -15,12 +15,12 @@ pub const DEVICES: &str = "/sys/bus/event_source/devices";
 pub struct Pmu {
     /// Name of its folder: `uncore_imc_3`.
     pub name: String,
-    /// The kernel's number for it.
+    /// Its type, as for `perf_event_open`.
     pub kind: u32,
-    /// It counts what cores do.
+    /// Whether it counts events of cores.
     pub core: bool,
-    /// For a PMU of cores, those that it counts on; empty: all. For any other, the CPUs to open
-    /// its events on, one for each place that it counts for; empty where the kernel names none.
+    /// For a core PMU, its CPUs; empty: all. For any other, the CPUs on which its events are opened,
+    /// one for each package or node that it counts for; empty if the kernel names none.
     pub cpus: CpuSet,
     /// The fields of its events.
     pub formats: Formats,
@@ -52,7 +52,7 @@ enum DeviceError {
     NoCpu(String),
 }
 
-/// Reads the PMUs whose name is wanted: big machines have hundreds, each with dozens of files.
+/// Reads the PMUs with selected names: large machines have hundreds, each with dozens of files.
 pub fn devices(root: &SysRoot, wanted: impl Fn(&str) -> bool) -> Devices {
     let mut devices = Devices::default();
     for name in names(root).into_iter().filter(|n| wanted(n)) {
@@ -68,18 +68,17 @@ pub fn devices(root: &SysRoot, wanted: impl Fn(&str) -> bool) -> Devices {
     devices
 }
 
-/// The names of all PMUs; none where the kernel has no performance events.
+/// The names of all PMUs; empty without performance events in the kernel.
 pub fn names(root: &SysRoot) -> Vec<String> {
     root.list(DEVICES).unwrap_or_default()
 }
 
-/// Whether a PMU of that name counts what cores do: it names its cores in `cpus`, or it is the
-/// only one and called `cpu`.
+/// Whether a PMU counts events of cores: it has a file `cpus`, or is called `cpu`.
 pub fn is_core(root: &SysRoot, name: &str) -> bool {
     name == "cpu" || root.exists(&format!("{DEVICES}/{name}/cpus"))
 }
 
-/// The digits that end a name: 3 of `uncore_imc_3`.
+/// The number at the end of a name: 3 of `uncore_imc_3`.
 pub fn number(name: &str) -> Option<u32> {
     let stem = name.trim_end_matches(|c: char| c.is_ascii_digit());
     name[stem.len()..].parse().ok()
@@ -94,7 +93,7 @@ fn read(root: &SysRoot, name: &str) -> Result<Pmu, DeviceError> {
     let formats = files(root, &format!("{folder}/format"))?;
     let formats = Formats::parse(formats.iter().map(|(name, text)| (name.as_str(), text.as_str())))?;
     let mut events = files(root, &format!("{folder}/events"))?;
-    // NAME.unit, NAME.scale and the like describe an event; they are none.
+    // NAME.unit, NAME.scale and the like describe an event; they are not events.
     events.retain(|name, _| !name.contains('.'));
     let core = is_core(root, name);
     let cpus = cpus(root, &format!("{folder}/{}", if core { "cpus" } else { "cpumask" }))?;

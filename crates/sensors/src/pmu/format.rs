@@ -1,12 +1,12 @@
-//! Where the fields of an event go: the files `format/NAME` of a PMU, such as
-//! `config:0-7,32-35` or `config1:12`.
+//! The bits of an event's fields: the files `format/NAME` of a PMU, such as `config:0-7,32-35` or
+//! `config1:12`.
 
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 use thiserror::Error;
 
-/// Words of the kernel's interface, which are themselves fields where a PMU has none of that
-/// name: the kernel's own events of some PMUs are written `config=0x5`.
+/// Words of `perf_event_attr`, which are fields themselves unless the PMU has one of that name: some
+/// of the kernel's events are written `config=0x5`.
 const WORDS: [&str; 4] = ["config", "config1", "config2", "config3"];
 
 /// The fields of a PMU.
@@ -22,7 +22,7 @@ struct Field {
     bits: Vec<RangeInclusive<u32>>,
 }
 
-/// A format file that cannot be understood.
+/// A format file that cannot be parsed.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("format of the field '{field}' is '{text}', not like 'config:0-7,32-35'")]
 pub struct FormatError {
@@ -32,15 +32,15 @@ pub struct FormatError {
     pub text: String,
 }
 
-/// An event that the fields have no room for.
+/// An event that cannot be encoded.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum EncodeError {
     /// The PMU has no such field.
     #[error("the PMU has no field '{field}'; it has {}", .known.join(", "))]
     Unknown {
-        /// As it was given.
+        /// The unknown name.
         field: String,
-        /// Those that there are.
+        /// The existing ones.
         known: Vec<String>,
     },
     /// More bits than the field has.
@@ -56,7 +56,7 @@ pub enum EncodeError {
     /// Two fields of the event share bits.
     #[error("the fields '{first}' and '{second}' share bits")]
     Overlap {
-        /// The one that came first.
+        /// The first one.
         first: String,
         /// The other.
         second: String,
@@ -64,8 +64,8 @@ pub enum EncodeError {
 }
 
 impl Formats {
-    /// Reads files: their names and contents. Fields may share bits with each other, as those
-    /// of real PMUs do; no event may use two such fields.
+    /// Parses files, given as names and contents. Fields may overlap, as those of real PMUs do, but
+    /// an event may not use two overlapping fields.
     pub fn parse<'a>(files: impl IntoIterator<Item = (&'a str, &'a str)>) -> Result<Self, FormatError> {
         let fields = files.into_iter().map(|(name, text)| {
             let field = Field::parse(text.trim());
@@ -75,12 +75,12 @@ impl Formats {
         Ok(Self { fields: fields.collect::<Result<_, _>>()? })
     }
 
-    /// Whether there is a field of that name.
+    /// Whether there is a field with this name.
     pub fn has(&self, field: &str) -> bool {
         self.field(field).is_some()
     }
 
-    /// The codes of an event that has these fields with these values.
+    /// The config words of an event with these fields and values.
     pub fn encode<'a>(
         &self,
         terms: impl IntoIterator<Item = (&'a str, u64)>,
@@ -122,8 +122,8 @@ impl Field {
         for range in ranges.split(',') {
             let (low, high) = range.split_once('-').unwrap_or((range, range));
             let (low, high) = (bit(low)?, bit(high)?);
-            let taken = field.mask() & mask(&(low..=high)) != 0;
-            if low > high || taken {
+            let overlaps = field.mask() & mask(&(low..=high)) != 0;
+            if low > high || overlaps {
                 return None;
             }
             field.bits.push(low..=high);
@@ -143,7 +143,7 @@ impl Field {
         self.word == other.word && self.mask() & other.mask() != 0
     }
 
-    /// The bits of a value in their places: the low ones go to the first range.
+    /// The bits of a value at their positions: the low ones go to the first range.
     fn spread(&self, value: u64) -> u64 {
         let mut used = 0;
         self.bits.iter().fold(0, |all, range| {
@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_format_is_named() {
+    fn invalid_formats_are_named() {
         for bad in [
             "",
             "config",
@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn an_event_that_has_no_room_is_refused() {
+    fn an_event_that_does_not_fit_is_refused() {
         let formats =
             Formats::parse([("event", "config:0-7"), ("wide", "config:4-11"), ("umask", "config1:0-7")])
                 .unwrap();
@@ -251,7 +251,7 @@ mod tests {
     }
 
     fn field() -> impl Strategy<Value = Field> {
-        // Cuts the word at random places and takes every second piece, in any order.
+        // Cuts the word at random positions and takes every second piece, in any order.
         (0..4usize, proptest::collection::btree_set(0..64u32, 2..8)).prop_perturb(
             |(word, cuts), mut random| {
                 let cuts: Vec<u32> = cuts.into_iter().collect();
@@ -286,7 +286,7 @@ mod tests {
         }
 
         #[test]
-        fn no_text_upsets_it(text in "(config[0-4]?)?[:0-9,-]{0,20}") {
+        fn no_text_makes_it_panic(text in "(config[0-4]?)?[:0-9,-]{0,20}") {
             if let Ok(formats) = one(&text) {
                 prop_assert!(formats.encode([("x", 1)]).is_ok());
             }

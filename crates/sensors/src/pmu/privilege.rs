@@ -1,5 +1,5 @@
-//! Who may count what: `kernel.perf_event_paranoid` and CAP_PERFMON; and what each refusal of
-//! the kernel means.
+//! What this process may count (`kernel.perf_event_paranoid`, CAP_PERFMON), and what each error of
+//! `perf_event_open` means.
 
 use crate::Scene;
 use numakit_model::{Fix, Unavailable};
@@ -10,16 +10,16 @@ use numakit_sys::proc::TaskDir;
 use std::io;
 use std::sync::Arc;
 
-/// Where the kernel is told whom to let count.
+/// The kernel's setting of who may count.
 pub const PARANOID: &str = "/proc/sys/kernel/perf_event_paranoid";
 
 const CAP_SYS_ADMIN: u32 = 21;
 const CAP_PERFMON: u32 = 38;
 
-/// What is to be counted, from what asks least to what asks most.
+/// What is counted, from the least to the most privileged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Need {
-    /// What the kernel does for a process of one's own.
+    /// The kernel's work for a process of the same user.
     Kernel,
     /// Everything that runs on a CPU, and everything outside of the CPUs.
     WholeCpu,
@@ -33,8 +33,8 @@ impl Need {
         if event.pmu == PerfEvent::TRACEPOINT { Self::Tracepoint } else { Self::WholeCpu }
     }
 
-    /// The highest level at which it needs no capability. Tracepoints need -1 only when their
-    /// records are taken; to count how often they are passed asks for no more than a whole CPU.
+    /// The highest level at which it needs no capability. Tracepoints need -1 only for their
+    /// records; counting them needs no more than counting a whole CPU.
     fn level(self) -> i64 {
         match self {
             Self::Kernel => 1,
@@ -56,15 +56,15 @@ impl Need {
 pub struct Privilege {
     paranoid: Option<i64>,
     capable: bool,
-    // The capability that this kernel asks for; before 5.8 there was no CAP_PERFMON.
+    // The capability that this kernel checks; before 5.8 there was no CAP_PERFMON.
     capability: &'static str,
     program: String,
     surroundings: Surroundings,
 }
 
 impl Privilege {
-    /// Looks.
-    pub fn look(root: &SysRoot) -> Self {
+    /// Reads it from /proc.
+    pub fn read(root: &SysRoot) -> Self {
         let number = |path: &str| root.text(path).ok()?.trim().parse::<i64>().ok();
         let own = TaskDir::own(root);
         let status = own.status().unwrap_or_default();
@@ -78,7 +78,7 @@ impl Privilege {
         }
     }
 
-    /// Whether the kernel permits it by its documented rules.
+    /// Whether the kernel's documented rules permit it.
     pub fn permits(&self, need: Need) -> Result<(), Unavailable> {
         let Some(level) = self.paranoid else {
             let seen = format!("{PARANOID}: no such file");
@@ -128,7 +128,7 @@ impl Privilege {
     }
 }
 
-/// What a refusal of the kernel means, and what helps.
+/// What an error of `perf_event_open` means, and the fix.
 fn refusal(errno: Errno, event: &PerfEvent, cpu: u32, error: &io::Error) -> (String, Fix) {
     let (what, pmu) = (format!("the event {:#x}", event.config[0]), pmu_name(event.pmu));
     let step = |text: &str| Fix::Step(text.to_owned());
@@ -162,7 +162,7 @@ fn refusal(errno: Errno, event: &PerfEvent, cpu: u32, error: &io::Error) -> (Str
             Fix::command(format!("echo 1 | sudo tee /sys/devices/system/cpu/cpu{cpu}/online")),
         ),
         Errno::OpenFiles => (
-            "this process has as many open files as it may".to_owned(),
+            "this process has reached its limit of open files".to_owned(),
             step(
                 "ulimit -n 65536 (as root, or LimitNOFILE=65536 in the systemd unit), or choose fewer \
                  series with -e",
@@ -181,12 +181,12 @@ fn again() -> Fix {
     Fix::Step("run it again".to_owned())
 }
 
-/// What helps where the kernel has no performance events.
+/// The fix for a kernel without performance events.
 pub fn other_kernel() -> Fix {
     Fix::BuildOption("CONFIG_PERF_EVENTS".to_owned())
 }
 
-/// What helps where the cores have no PMU.
+/// The fix for cores without a PMU.
 pub fn other_core_pmu() -> Fix {
     let machine = "a machine that has one; a virtual machine gets one from its host (QEMU: -cpu host,pmu=on)";
     Fix::OtherMachine(machine.to_owned())
@@ -205,11 +205,11 @@ fn pmu_name(kind: u32) -> String {
 pub fn counters<'a>(scene: &Scene<'a>) -> Result<&'a Arc<dyn Counters>, Unavailable> {
     scene.root.counters().ok_or_else(|| {
         let seen = format!("{} is a capture, which holds files and no counters", scene.root.name());
-        Unavailable::new("performance counters", seen, Fix::OtherMachine("that machine itself".to_owned()))
+        Unavailable::new("performance counters", seen, Fix::OtherMachine("the captured machine".to_owned()))
     })
 }
 
-/// Whether an event can be counted on a CPU: opens it and closes it again.
+/// Checks that an event can be counted on a CPU: opens and closes it.
 pub fn try_event(
     scene: &Scene<'_>,
     privilege: &Privilege,

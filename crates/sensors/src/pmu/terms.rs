@@ -2,7 +2,7 @@
 
 use thiserror::Error;
 
-/// Fields of an event with their values; a value may grow with an index `i`.
+/// Fields of an event with their values, which may depend on an index `i`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Terms(Vec<Term>);
 
@@ -14,18 +14,18 @@ struct Term {
     step: u64,
 }
 
-/// Terms that cannot be understood.
+/// Terms that cannot be parsed.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error(
-    "'{term}' is not a term of an event; write FIELD, FIELD=NUMBER or FIELD=NUMBER+NUMBER*i, parted by commas, as in 'event=0x4,umask=0x3'"
+    "'{term}' is not a term of an event; write FIELD, FIELD=NUMBER or FIELD=NUMBER+NUMBER*i, separated by commas, as in 'event=0x4,umask=0x3'"
 )]
 pub struct TermError {
-    /// What was read.
+    /// The term.
     pub term: String,
 }
 
 impl Terms {
-    /// Reads terms; a field alone has the value 1. Numbers are decimal or, after `0x`,
+    /// Parses terms; a field without a value has the value 1. Numbers are decimal or, after `0x`,
     /// hexadecimal.
     pub fn parse(text: &str) -> Result<Self, TermError> {
         let terms = text
@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_term_is_named() {
+    fn invalid_terms_are_named() {
         for bad in ["", "event=", "event=0x", "=3", "event=4,", "event=0xg", "event=1+2", "a b=1", "event=-1"]
         {
             let error = Terms::parse(bad).unwrap_err();

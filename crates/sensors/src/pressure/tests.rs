@@ -25,7 +25,7 @@ fn totals_are_read_in_microseconds() {
 }
 
 #[test]
-fn a_file_or_line_that_is_not_there_is_absent() {
+fn a_missing_file_or_line_is_absent() {
     let some_only = BOTH.lines().next().unwrap().to_owned() + "\n";
     let root = root(&[("/proc/pressure/cpu", &some_only), ("/proc/pressure/memory", BOTH)]);
     root.change(|t| _ = t.failing("/proc/pressure/io", ErrorKind::Unsupported));
@@ -40,7 +40,7 @@ fn a_file_or_line_that_is_not_there_is_absent() {
 }
 
 #[test]
-fn a_kernel_without_it_says_how_to_get_it() {
+fn a_kernel_without_psi_has_a_fix() {
     let why = (ENTRY.probe)(&crate::Scene::new(&root(&[]), &nodes(&[]))).err().unwrap();
     assert_eq!(why.seen, "/proc/pressure/cpu: no such file");
     assert!(matches!(why.fix, Fix::KernelParameter { ref parameter, .. } if parameter == "psi=1"));

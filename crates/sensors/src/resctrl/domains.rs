@@ -1,4 +1,4 @@
-//! Which L3 caches are monitored, and which package or node each of them is.
+//! Which L3 caches are monitored, and the package or node of each.
 
 use super::FOLDER;
 use crate::Scene;
@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 const CPU: &str = "/sys/devices/system/cpu";
 
-/// A part of the machine that is monitored by itself.
+/// A part of the machine with its own counts.
 #[derive(Debug)]
 pub struct Domain {
     /// Its folder below `mon_data`.
@@ -19,7 +19,7 @@ pub struct Domain {
 }
 
 impl Domain {
-    /// Where one of its values is for a group.
+    /// The path of one of its values for a group.
     pub fn file(&self, group: &str, name: &str) -> String {
         match group {
             "/" => format!("{FOLDER}/mon_data/{}/{name}", self.folder),
@@ -28,22 +28,21 @@ impl Domain {
     }
 }
 
-/// All domains, which are instances of one scope.
+/// All domains; they have the same scope.
 #[derive(Debug)]
 pub struct Domains {
-    /// What they are.
+    /// Their scope.
     pub scope: Scope,
-    /// In the order of their numbers.
+    /// Ordered by number.
     pub found: Vec<Domain>,
 }
 
 impl Domains {
     /// The domains of a folder `mon_data`.
     ///
-    /// Where every domain is a part of a cache (sub-NUMA clusters), the kernel itself gives node
-    /// numbers, and the sums over the caches are left out. Otherwise domains are packages where
-    /// each package has one, nodes where each node has one, and else caches by the kernel's
-    /// number of the cache.
+    /// If every domain is a part of a cache (sub-NUMA clusters), the kernel numbers them by node, and
+    /// the sums over the caches are left out. Otherwise domains are packages if each package has
+    /// one, nodes if each node has one, and otherwise caches with the kernel's number.
     pub fn of(scene: &Scene<'_>, mon_data: &str) -> Self {
         let folders = numbered(scene.root, mon_data, "mon_L3_");
         let mut parts: Vec<Domain> = Vec::new();
@@ -80,7 +79,7 @@ impl Domains {
     }
 }
 
-/// Folders whose names are this and a number, which appears once.
+/// Folders named `start` and a number; the first of each number.
 fn numbered(root: &SysRoot, path: &str, start: &str) -> Vec<(u32, String)> {
     let mut seen = BTreeMap::new();
     for name in root.list(path).unwrap_or_default() {
@@ -93,7 +92,7 @@ fn numbered(root: &SysRoot, path: &str, start: &str) -> Vec<(u32, String)> {
     seen.into_iter().collect()
 }
 
-/// The name of each domain, if each has one and no two have the same.
+/// The name of each domain, if each has one and all differ.
 fn one_each(folders: &[(u32, String)], name: impl Fn(&u32) -> Option<u32>) -> Option<Vec<u32>> {
     let names: Option<Vec<u32>> = folders.iter().map(|(id, _)| name(id)).collect();
     names.filter(|ids| ids.iter().collect::<BTreeSet<_>>().len() == folders.len())

@@ -7,8 +7,8 @@ use std::io::ErrorKind;
 
 const ALL: &str = "llc_occupancy\nmbm_total_bytes\nmbm_total_bytes_config\nmbm_local_bytes\n";
 
-/// A machine with this many L3 caches of four CPUs, whose numbers are given, packages of so
-/// many caches, and nodes of so many.
+/// A machine with L3 caches of these numbers with four CPUs each, and packages and nodes of
+/// `per_package` and `per_node` caches.
 fn machine(numbers: &[u32], per_package: u32, per_node: u32) -> (FileTree, Topology) {
     let count = numbers.len() as u32;
     let groups = |size: u32| -> Vec<CpuSet> {
@@ -78,7 +78,7 @@ fn two_packages_with_groups() {
 }
 
 #[test]
-fn only_the_files_of_what_is_wanted_are_read() {
+fn only_files_of_selected_series_are_read() {
     let (root, topology) = two_packages();
     let mut sensor = sensor(&ENTRY, &root, &topology);
     sensor.keep(&|s| s.name() == "resctrl.web.llc_occupancy@package1");
@@ -96,7 +96,7 @@ fn many_caches_of_a_package_keep_the_numbers_of_the_kernel() {
     let mut by_cache = sensor(&ENTRY, &SysRoot::of_tree(tree.clone()), &topology);
     assert_eq!(read(&mut *by_cache)["resctrl.mbm_total_bytes@cache16"], Some(25));
     assert_eq!(by_cache.series()[0].metric.scope, Scope::Cache);
-    // The firmware can make each of them a node.
+    // Firmware can make each of them a node.
     let (_, topology) = machine(&numbers, 8, 1);
     let mut by_node = sensor(&ENTRY, &SysRoot::of_tree(tree), &topology);
     assert_eq!(read(&mut *by_node)["resctrl.mbm_total_bytes@node8"], Some(25));
@@ -117,7 +117,7 @@ fn sub_numa_clusters_are_nodes() {
 }
 
 #[test]
-fn words_in_place_of_numbers_are_no_values() {
+fn words_instead_of_numbers_are_not_values() {
     let (root, topology) = two_packages();
     let mut sensor = sensor(&ENTRY, &root, &topology);
     let path = format!("{FOLDER}/mon_data/mon_L3_01/mbm_total_bytes");
@@ -140,7 +140,7 @@ fn words_in_place_of_numbers_are_no_values() {
 }
 
 #[test]
-fn a_group_that_vanishes_has_no_values_and_the_others_go_on() {
+fn a_removed_group_has_no_values_and_others_continue() {
     let (root, topology) = two_packages();
     let mut sensor = sensor(&ENTRY, &root, &topology);
     root.change(|tree| _ = tree.remove(&format!("{FOLDER}/web")));
@@ -164,7 +164,7 @@ fn what_the_hardware_does_not_offer_is_absent() {
 }
 
 #[test]
-fn what_the_kernel_does_not_offer_of_a_cpu_that_has_it_is_a_parameter_away() {
+fn a_feature_of_the_cpu_that_the_kernel_lacks_needs_a_parameter() {
     let flags = |words: &str| words.split(' ').map(str::to_owned).collect();
     let parameter = Fix::KernelParameter { parameter: "rdt=mbmtotal".to_owned(), option: None };
     assert_eq!(monitoring(&flags("fpu cqm_mbm_total"), "cqm_mbm_total", "mbmtotal"), parameter);
@@ -197,7 +197,7 @@ fn a_machine_without_it_says_what_is_missing() {
 }
 
 #[test]
-fn names_of_groups_stay_apart() {
+fn names_of_groups_are_unique() {
     let mut taken = HashSet::new();
     let names = ["/", "a b", "a_b", "a,b", "a/mon_groups/x", "mon_groups/x"].map(|g| unique(&mut taken, g));
     assert_eq!(names, ["", "a_b.", "a_b_2.", "a_b_3.", "a.mon_groups.x.", "mon_groups.x."]);

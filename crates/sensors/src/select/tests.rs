@@ -112,7 +112,7 @@ fn unknown_items_name_the_nearest() {
 fn items_that_cannot_be_had_say_why() {
     assert!(
         error("pressure")
-            .contains("not to be had here: pressure stall information: /proc/pressure/cpu: no such file")
+            .contains("unavailable here: pressure stall information: /proc/pressure/cpu: no such file")
     );
     assert!(error("pressure.io_some").contains("psi=1"));
     assert!(error("cpu.forks").contains("/proc/stat of this kernel does not have it"));
@@ -132,11 +132,11 @@ fn what_is_to_be_had_of_a_selection_is_told_from_the_rest() {
     let had = |items: &str| {
         let selection = items.parse().unwrap_or_else(|e| panic!("{items}: {e}"));
         let told = |why: Vec<SelectError>| why.iter().map(ToString::to_string).collect::<Vec<_>>();
-        probe().had(&selection).map(|(had, gone)| (had.to_string(), told(gone)))
+        probe().available(&selection).map(|(had, gone)| (had.to_string(), told(gone)))
     };
     let Ok((items, gone)) = had("pgfault,n2RdBlkXSent,pgfalt,numa_hit,!node,!nothing") else { panic!() };
     assert_eq!(items, "pgfault,numa_hit,!node");
-    assert!(gone.len() == 2 && gone[0].contains("'n2RdBlkXSent' is not to be had here: "), "{gone:?}");
+    assert!(gone.len() == 2 && gone[0].contains("'n2RdBlkXSent' is unavailable here: "), "{gone:?}");
     assert!(gone[1].contains("nearest: pgfault"), "{gone:?}");
     assert!(had("pgfalt,n2RdBlkXSent").is_err_and(|why| why.to_string().contains("pgfalt")));
     assert_eq!(had("!node"), Ok(("!node".into(), Vec::new())));
@@ -147,7 +147,7 @@ fn empty_items_and_empty_results_are_errors() {
     for text in ["", ",", "pgfault,", "!", "a,!"] {
         assert!(matches!(text.parse::<Selection>(), Err(SelectError::Empty(_))), "{text:?}");
     }
-    assert_eq!(error("pgfault,!vmstat"), "nothing is left of the events 'pgfault,!vmstat'; leave out less");
+    assert_eq!(error("pgfault,!vmstat"), "the events 'pgfault,!vmstat' exclude everything; exclude less");
 }
 
 #[test]

@@ -1,11 +1,11 @@
-//! Who may look into the memory of processes, and what helps whom it is refused to.
+//! Whether this process may read the memory maps of others, and the fix if not.
 
 use numakit_sys::SysRoot;
 use numakit_sys::proc::TaskDir;
 
 const CAP_SYS_PTRACE: u32 = 19;
 
-/// What this process may do.
+/// The rights of this process.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct TaskAccess {
     root: bool,
@@ -13,13 +13,13 @@ pub struct TaskAccess {
 }
 
 impl TaskAccess {
-    /// Looks at who runs this.
-    pub fn look(root: &SysRoot) -> Self {
+    /// Reads them from /proc.
+    pub fn read(root: &SysRoot) -> Self {
         let status = TaskDir::own(root).status().unwrap_or_default();
         Self { root: status.user() == Some(0), capable: status.is_capable(CAP_SYS_PTRACE) }
     }
 
-    /// What helps where the kernel refuses to let it look.
+    /// The fix if the kernel refuses.
     pub fn fix(self) -> &'static str {
         match (self.root, self.capable) {
             (_, true) => {
@@ -46,10 +46,10 @@ mod tests {
             (1000, "0000000000080000", "security module"),
         ] {
             let status = format!("Name:\tnuma\nUid:\t7\t{uid}\t7\t7\nCapEff:\t{capabilities}\n");
-            let access = TaskAccess::look(&root(&[("/proc/self/status", &status)]));
+            let access = TaskAccess::read(&root(&[("/proc/self/status", &status)]));
             assert!(access.fix().starts_with(says) || access.fix().contains(says), "{uid} {}", access.fix());
             assert_eq!(access.fix().contains("run as root"), says == "run as root");
         }
-        assert!(TaskAccess::look(&root(&[])).fix().contains("run as root"));
+        assert!(TaskAccess::read(&root(&[])).fix().contains("run as root"));
     }
 }

@@ -1,8 +1,7 @@
-//! Where a process may run and where its memory may come from: what the kernel says of each of
-//! its threads.
+//! Where a process may run, and on which nodes it may allocate memory, for each of its threads.
 
 use super::access::TaskAccess;
-use super::asking::Size;
+use super::page_query::Size;
 use super::search;
 use numakit_model::CpuSet;
 use numakit_sys::proc::TaskDir;
@@ -10,27 +9,27 @@ use numakit_sys::{ReadError, SysRoot};
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
 
-/// Threads that may run on the same CPUs and use the memory of the same nodes.
+/// Threads with the same CPU mask and allowed nodes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ThreadGroup {
     /// Their ids.
     pub threads: Vec<u32>,
     /// The CPUs.
     pub cpus: CpuSet,
-    /// The nodes, where the kernel tells.
+    /// The nodes, if the kernel shows them.
     pub memory: Option<CpuSet>,
 }
 
-/// What is known of the memory policy.
+/// The memory policies of a process.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Policies {
-    /// How many mappings have each, in the kernel's words; those without one of their own have
+    /// Number of mappings with each policy, in the kernel's notation; those without a policy have
     /// that of the main thread.
     Of(BTreeMap<String, u64>),
-    /// The kernel tells it together with where all the memory is, which would hold up a process of
-    /// that size.
+    /// The kernel prints it with the location of all memory, which would stop a process of this
+    /// size for too long.
     TooLarge,
-    /// It may not be looked into, and what helps.
+    /// It may not be read; the fix.
     Denied(&'static str),
     /// There is no such file.
     Unknown,
@@ -50,7 +49,7 @@ pub struct Affinity {
 }
 
 impl Affinity {
-    /// Looks at a process and all of its threads.
+    /// Reads a process and all of its threads.
     pub fn of(root: &SysRoot, pid: u32) -> Result<Self, ReadError> {
         let process = TaskDir::of(root, pid);
         let command = process.stat()?.name();
@@ -76,7 +75,7 @@ fn policies(root: &SysRoot, pid: u32) -> Policies {
     let text = match TaskDir::of(root, pid).text("numa_maps") {
         Ok(text) => text,
         Err(error) if error.kind == ErrorKind::PermissionDenied => {
-            return Policies::Denied(TaskAccess::look(root).fix());
+            return Policies::Denied(TaskAccess::read(root).fix());
         }
         Err(_) => return Policies::Unknown,
     };
@@ -107,7 +106,7 @@ mod tests {
         "7 (a b) S 1 1 1 0 -1 0 1 0 0 0 5 5 0 0 20 0 4 0 70 9 5120 1 1 1 1 1 1 0 0 0 0 0 0 0 17 3 0 0\n";
 
     #[test]
-    fn threads_that_may_run_alike_are_one_group_and_the_main_thread_comes_first() {
+    fn threads_with_the_same_mask_are_one_group_and_the_main_thread_comes_first() {
         let (wide, narrow) = (status("0-7", "0-3"), status("4", "0-3"));
         let root = root(&[
             ("/proc/7/stat", STAT),
@@ -132,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_known_of_the_policy_says_why() {
+    fn an_unknown_policy_has_a_reason() {
         let root = root(&[("/proc/7/stat", STAT), ("/proc/self/status", "Uid:\t1\t1\t1\t1\n")]);
         assert_eq!(Affinity::of(&root, 7).unwrap().policies, Policies::Unknown);
         root.change(|tree| _ = tree.failing("/proc/7/numa_maps", ErrorKind::PermissionDenied));

@@ -1,25 +1,25 @@
-//! The order of the values in a row: node by node, those of the machine, and behind them what
-//! only the sensor itself looks at.
+//! The order of the values in a row: those of each node, those of the machine, then values for the
+//! sensor itself.
 
 use super::board::NONE;
 use super::observer::Observer;
 
-/// Values that each node has one of, in the table's order.
+/// Number of values of each node, in the table's order.
 pub const OF_NODES: usize = 8;
-/// Values that there is one of.
+/// Number of values of the machine.
 pub const OF_MACHINE: usize = 15;
-/// Which of these are the time and the age of the last walk.
+/// Position of the duration of the last walk among them.
 pub const WALK_TIME: usize = 11;
-/// As above.
+/// Position of its age.
 pub const WALK_AGE: usize = 12;
-/// When the last walk ended, who could not be looked into, who was held up meanwhile, and whose
-/// huge pages are not known.
+/// Number of values for the sensor itself: end of the last walk, and the pids that could not be read,
+/// whose lock was held, and whose huge pages are unknown.
 const HIDDEN: usize = 4;
 
 /// Values from the observer's memory.
 const MEMORY: usize = 6;
 
-/// What the walker knows of itself.
+/// The walker's own values.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct WalkerStatus {
     /// How long the last walk took, ns.
@@ -37,7 +37,7 @@ pub struct TaskSeries {
 }
 
 impl TaskSeries {
-    /// For a machine of that many nodes.
+    /// For a machine with this number of nodes.
     pub fn new(nodes: usize) -> Self {
         Self { nodes }
     }
@@ -47,41 +47,41 @@ impl TaskSeries {
         self.nodes * OF_NODES + OF_MACHINE + HIDDEN
     }
 
-    /// The place of a value of a node.
+    /// The position of a value of a node.
     pub fn of_node(self, which: usize, node: usize) -> usize {
         node * OF_NODES + which
     }
 
-    /// The place of a value of the machine.
+    /// The position of a value of the machine.
     pub fn of_machine(self, which: usize) -> usize {
         self.nodes * OF_NODES + which
     }
 
-    /// The place of the time at which the last walk ended.
+    /// The position of the end of the last walk.
     pub fn walk_end(self) -> usize {
         self.of_machine(OF_MACHINE)
     }
 
-    /// The place of the pid that could not be looked into.
+    /// The position of the pid that could not be read.
     pub fn denied(self) -> usize {
         self.of_machine(OF_MACHINE + 1)
     }
 
-    /// The place of the pid whose lock was held while it was looked at.
+    /// The position of the pid whose lock was held while it was read.
     pub fn held(self) -> usize {
         self.of_machine(OF_MACHINE + 2)
     }
 
-    /// The place of the pid whose huge pages could not be counted.
+    /// The position of the pid whose huge pages could not be counted.
     pub fn huge_unknown(self) -> usize {
         self.of_machine(OF_MACHINE + 3)
     }
 
-    /// Puts what is known into a row.
+    /// Fills a row.
     pub fn fill(self, observer: &Observer, status: &WalkerStatus, row: &mut [u64]) {
         row.fill(NONE);
         let activity = &observer.activity;
-        // With one process that may not be looked into, the sums would be too small.
+        // If one process may not be read, the sums would be too small.
         let findings = observer.walked.as_ref().map(|walked| walked.findings).unwrap_or_default();
         let walked = observer.walked.as_ref().filter(|_| findings.denied.is_none());
         for (at, row) in row[..self.nodes * OF_NODES].chunks_exact_mut(OF_NODES).enumerate() {
@@ -110,7 +110,7 @@ impl TaskSeries {
             voluntary,
             involuntary,
             if ended { status.walk_time } else { NONE },
-            // The age is told at the moment of reading.
+            // The age is computed at the time of the read.
             NONE,
             status.cpu,
             known(findings.variance.sqrt() as u64),

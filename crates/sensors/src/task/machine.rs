@@ -1,4 +1,4 @@
-//! A machine of four nodes with processes, made by hand for tests. Node N has CPUs 2N, 2N + 1.
+//! A machine of four nodes with processes, for tests. Node N has CPUs 2N and 2N + 1.
 
 use numakit_model::topology::Node;
 use numakit_model::{CpuSet, Topology};
@@ -11,7 +11,7 @@ pub fn topology() -> Topology {
     Topology { page_size: 4096, nodes: (0..4).map(node).collect(), ..Topology::default() }
 }
 
-/// A process of the fabricated /proc.
+/// A process of the generated /proc.
 #[derive(Debug, Clone)]
 pub struct Made {
     pub pid: u32,
@@ -67,7 +67,7 @@ impl Made {
         )
     }
 
-    /// Puts its files.
+    /// Adds its files.
     pub fn put(&self, tree: &mut FileTree) {
         let folder = format!("/proc/{}", self.pid);
         tree.remove(&folder);

@@ -1,5 +1,5 @@
-//! /proc/PID/maps: what each mapping is for. To print it the kernel looks at no page, and holds
-//! the lock of the process for a page of text at a time.
+//! /proc/PID/maps: the use of each mapping. The kernel prints it without visiting pages, and holds the
+//! mmap lock of the process for one page of text at a time.
 
 use super::numa_maps::Use;
 use numakit_sys::proc::{TaskDir, maps};
@@ -12,17 +12,17 @@ use std::ops::Range;
 pub struct Mapping {
     /// Address of its first byte.
     pub start: u64,
-    /// Address behind its last byte.
+    /// Address after its last byte.
     pub end: u64,
-    /// What it is for.
+    /// Its use.
     pub usage: Use,
 }
 
-/// Pages of the kernel's own, which nobody counts for the process.
+/// The kernel's pages, which are not counted for the process.
 const OF_KERNEL: [&str; 5] = ["[vdso]", "[vvar]", "[vvar_vclock]", "[vsyscall]", "[uprobes]"];
 
-/// Takes a line apart; nothing for what is no mapping of memory. Files on one of these devices
-/// are made of pages from the huge page pools.
+/// Parses a line; `None` if it is not a mapping of memory. Files on the devices `pools` consist of
+/// pages from the huge page pools.
 pub fn line(text: &str, pools: &[(u32, u32)]) -> Option<Mapping> {
     let Range { start, end } = maps::addresses(text)?;
     let mut words = text.split_ascii_whitespace().skip(1);
@@ -38,14 +38,14 @@ pub fn line(text: &str, pools: &[(u32, u32)]) -> Option<Mapping> {
         _ if device != (0, 0) && pools.contains(&device) => Use::Huge,
         _ if device != (0, 0) || inode != "0" => Use::File,
         "[heap]" => Use::Heap,
-        // With the number of the thread in kernels before 4.5.
+        // Kernels before 4.5 add the number of the thread.
         _ if name == "[stack]" || name.starts_with("[stack:") => Use::Stack,
         _ => Use::Anonymous,
     };
     Some(Mapping { start, end, usage })
 }
 
-/// The devices of the mounts of huge page pools that a process sees, from its mountinfo.
+/// The devices of mounted huge page pools, from the mountinfo of a process.
 pub fn pool_mounts(mountinfo: &str) -> Vec<(u32, u32)> {
     let device = |line: &str| {
         let (mount, system) = line.split_once(" - ")?;
@@ -58,13 +58,13 @@ pub fn pool_mounts(mountinfo: &str) -> Vec<(u32, u32)> {
     mountinfo.lines().filter_map(device).collect()
 }
 
-/// How much is taken of the file at a time. The kernel gives a page.
+/// Bytes per read; the kernel returns at most a page.
 const PART: usize = 4096;
 
-/// A longer line is none.
+/// Maximum length of a line.
 const LONGEST_LINE: usize = 64 << 10;
 
-/// The mappings of a process, read in parts.
+/// Reads the mappings of a process in parts.
 #[derive(Debug)]
 pub struct Mappings {
     source: RootFile,
@@ -75,7 +75,7 @@ pub struct Mappings {
 }
 
 impl Mappings {
-    /// Opens those of a process.
+    /// Opens the file of a process.
     pub fn open(root: &SysRoot, pid: u32, pools: Vec<(u32, u32)>) -> Result<Self, ReadError> {
         let source = TaskDir::of(root, pid).source("maps")?;
         Ok(Self { source, offset: 0, rest: Vec::new(), pools, read: VecDeque::new() })
@@ -111,7 +111,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn lines_of_every_use_are_told_apart() {
+    fn lines_of_every_use_are_distinguished() {
         for (text, usage) in [
             ("55d0-55e0 rw-p 00000000 00:00 0    [heap]", Use::Heap),
             ("7ff0-7ff8 rw-p 00000000 00:00 0    [stack]", Use::Stack),

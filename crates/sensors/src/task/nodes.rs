@@ -2,7 +2,7 @@
 
 use numakit_model::Topology;
 
-/// Places of nodes in rows of values.
+/// Positions of nodes in rows of values.
 #[derive(Debug, Clone)]
 pub struct TaskNodes {
     ids: Vec<u32>,
@@ -10,7 +10,7 @@ pub struct TaskNodes {
 }
 
 impl TaskNodes {
-    /// Those of a machine.
+    /// The nodes of a machine.
     pub fn of(topology: &Topology) -> Self {
         let mut of_cpu = Vec::new();
         for (place, node) in topology.nodes.iter().enumerate() {
@@ -29,17 +29,17 @@ impl TaskNodes {
         &self.ids
     }
 
-    /// How many there are.
+    /// Number of nodes.
     pub fn count(&self) -> usize {
         self.ids.len()
     }
 
-    /// The place of the node with the kernel's number.
+    /// The position of the node with this number.
     pub fn place(&self, id: u32) -> Option<usize> {
         self.ids.binary_search(&id).ok()
     }
 
-    /// The place of a CPU's node.
+    /// The position of a CPU's node.
     pub fn of_cpu(&self, cpu: u32) -> Option<usize> {
         self.of_cpu.get(cpu as usize).copied().flatten()
     }

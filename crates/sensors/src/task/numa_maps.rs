@@ -1,21 +1,20 @@
-//! /proc/PID/numa_maps: where the pages of each mapping are.
+//! /proc/PID/numa_maps: the nodes of the pages of each mapping.
 //!
-//! The kernel walks the page tables to print it and holds a lock of the process meanwhile. It
-//! gives a page of text at a time and lets go in between, so that many mappings are read in
-//! small parts.
+//! The kernel walks the page tables to print it, and holds the mmap lock of the process meanwhile. It
+//! releases the lock after each page of text, so that many mappings are read in small parts.
 
 use super::nodes::TaskNodes;
 use numakit_sys::proc::{TaskDir, digits};
 use numakit_sys::{ReadError, RootFile, SysRoot};
 
-/// What a mapping is for. The order is that of the columns.
+/// The use of a mapping, in the order of the columns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Use {
     /// Stack of the main thread.
     Stack,
     /// Heap (brk).
     Heap,
-    /// No file stands behind it.
+    /// Without a file.
     Anonymous,
     /// A file or shared memory.
     File,
@@ -23,7 +22,7 @@ pub enum Use {
     Huge,
 }
 
-/// How many there are.
+/// Number of uses.
 pub const USES: usize = 5;
 
 /// Bytes on each node by use.
@@ -31,27 +30,27 @@ pub const USES: usize = 5;
 pub struct MemoryByUse(pub Vec<[u64; USES]>);
 
 impl MemoryByUse {
-    /// No memory on that many nodes.
+    /// No memory on this number of nodes.
     pub fn none(nodes: usize) -> Self {
         Self(vec![[0; USES]; nodes])
     }
 
-    /// On a node, whatever it is for.
+    /// Memory on a node, of all uses.
     pub fn on(&self, place: usize) -> u64 {
         self.0.get(place).map_or(0, total)
     }
 
-    /// On all nodes.
+    /// Memory on all nodes.
     pub fn total(&self) -> u64 {
         (0..self.0.len()).map(|place| self.on(place)).fold(0, u64::saturating_add)
     }
 
-    /// Of one use on all nodes.
+    /// Memory of one use on all nodes.
     pub fn used_for(&self, usage: Use) -> u64 {
         self.0.iter().fold(0, |sum, uses| sum.saturating_add(uses[usage as usize]))
     }
 
-    /// The node that more than half of the memory is on that no file stands behind.
+    /// The node with more than half of the memory that is not from files.
     pub fn home(&self) -> Option<usize> {
         let own = |uses: &[u64; USES]| total(uses) - uses[Use::File as usize];
         let all = self.0.iter().map(own).fold(0, u64::saturating_add);
@@ -70,9 +69,9 @@ fn total(uses: &[u64; USES]) -> u64 {
     uses.iter().fold(0, |sum, bytes| sum.saturating_add(*bytes))
 }
 
-/// Takes a line apart: what the mapping is for, and for each node its number and bytes. A
-/// count is in the mapping's own pages, which the line gives last; transparent huge pages are
-/// counted in small ones.
+/// Parses a line: the use of the mapping, and for each node its number and bytes. Counts are in
+/// the mapping's page size, which is at the end of the line; transparent huge pages are counted as
+/// small pages.
 pub fn line(text: &[u8], page_size: u64, mut on_node: impl FnMut(Use, u32, u64)) -> Option<Use> {
     let words = || text.split(u8::is_ascii_whitespace).filter(|w| !w.is_empty());
     let address = words().next()?;
@@ -86,7 +85,7 @@ pub fn line(text: &[u8], page_size: u64, mut on_node: impl FnMut(Use, u32, u64))
             b"heap" => usage = Use::Heap,
             b"stack" => usage = Use::Stack,
             b"huge" => usage = Use::Huge,
-            // With the number of the thread in kernels before 4.5.
+            // Kernels before 4.5 add the number of the thread.
             _ if word.starts_with(b"stack:") => usage = Use::Stack,
             _ if word.starts_with(b"file=") => usage = Use::File,
             _ => {
@@ -106,13 +105,13 @@ pub fn line(text: &[u8], page_size: u64, mut on_node: impl FnMut(Use, u32, u64))
     Some(usage)
 }
 
-/// How much is taken of the file at a time. The kernel gives a page.
+/// Bytes per read; the kernel returns at most a page.
 pub const PART: usize = 4096;
 
-/// A longer line is none.
+/// Maximum length of a line.
 const LONGEST_LINE: usize = 64 << 10;
 
-/// A numa_maps that is being read.
+/// A numa_maps file that is being read.
 #[derive(Debug)]
 pub struct NumaMapsReading {
     source: RootFile,
@@ -122,7 +121,7 @@ pub struct NumaMapsReading {
 }
 
 impl NumaMapsReading {
-    /// Opens that of a process.
+    /// Opens the file of a process.
     pub fn open(root: &SysRoot, pid: u32, nodes: &TaskNodes) -> Result<Self, ReadError> {
         let source = TaskDir::of(root, pid).source("numa_maps")?;
         Ok(Self { source, offset: 0, rest: Vec::new(), memory: MemoryByUse::none(nodes.count()) })
@@ -153,7 +152,7 @@ impl NumaMapsReading {
         Ok(true)
     }
 
-    /// What was found.
+    /// The result.
     pub fn memory(self) -> MemoryByUse {
         self.memory
     }
@@ -170,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_of_every_use_are_told_apart() {
+    fn lines_of_every_use_are_distinguished() {
         for (text, usage, nodes) in [
             (
                 "7f0 default stack anon=3 dirty=3 N0=1 N3=2 kernelpagesize_kB=4",

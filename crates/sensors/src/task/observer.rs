@@ -1,5 +1,5 @@
-//! A process tree as it is looked at again and again: at its threads, which is cheap, and in
-//! parts at its memory, which is not.
+//! Observes a process tree: scans its threads, which is cheap, and walks its memory in parts, which is
+//! not.
 
 use super::nodes::TaskNodes;
 use super::numa_maps::MemoryByUse;
@@ -10,42 +10,42 @@ use numakit_sys::SysRoot;
 use numakit_sys::proc::Counts;
 use std::collections::HashMap;
 
-/// What is looked at.
+/// What is read.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct WatchTargets {
-    /// Of memory.
+    /// About memory.
     pub walk: walk::WalkRequest,
-    /// Of threads.
+    /// About threads.
     pub threads: threads::ThreadFields,
 }
 
-/// What threads did and where they are.
+/// What threads did, and where they are.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Activity {
     /// CPU time by node.
     pub cpu_time: Vec<u64>,
     /// Threads by node.
     pub threads: Vec<u64>,
-    /// CPU time times the near share of memory.
+    /// CPU time times the local share of memory.
     pub near: u64,
-    /// CPU time times the far share of memory.
+    /// CPU time times the remote share of memory.
     pub far: u64,
-    /// Threads that are not where their memory is.
+    /// Threads that are not on the node of their memory.
     pub away: u64,
-    /// Moves and switches.
+    /// Migrations and context switches.
     pub switches: SwitchCounts,
 }
 
-/// What the last complete walk found.
+/// The result of the last complete walk.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Walked {
-    /// Memory of all; with a process that may not be looked into, not all of it.
+    /// Memory of all processes that may be read.
     pub memory: MemoryByUse,
-    /// The rest.
+    /// Its other findings.
     pub findings: Findings,
 }
 
-/// A tree, and what is known of it.
+/// A process tree and its values.
 #[derive(Debug)]
 pub struct Observer {
     root: SysRoot,
@@ -55,16 +55,16 @@ pub struct Observer {
     tree: Tree,
     looked: bool,
     walk: Option<Walk>,
-    /// Memory that members do not have yet.
+    /// Results of the current walk.
     found: Vec<(Name, MemoryByUse)>,
-    /// What threads did and where they are.
+    /// What threads did, and where they are.
     pub activity: Activity,
     /// The last complete walk.
     pub walked: Option<Walked>,
 }
 
 impl Observer {
-    /// Of the tree that a process is the root of.
+    /// Observes the tree below a process.
     pub fn new(place: &WalkTarget<'_>, wanted: WatchTargets, pid: u32) -> Self {
         let count = place.nodes.count();
         Self {
@@ -81,12 +81,12 @@ impl Observer {
         }
     }
 
-    /// Looks at all processes and threads.
-    pub fn look(&mut self) {
+    /// Scans all processes and threads.
+    pub fn scan(&mut self) {
         self.settle();
-        self.tree.look(&self.root);
-        // What threads did before the first look is not of this observation.
-        let look = ThreadScan {
+        self.tree.scan(&self.root);
+        // Counts before the first scan do not belong to this observation.
+        let scan = ThreadScan {
             root: &self.root,
             nodes: &self.nodes,
             wanted: self.wanted.threads,
@@ -103,12 +103,11 @@ impl Observer {
             };
             let activity = &mut self.activity;
             let mut count = |_, seen: &ThreadSample| activity.count(seen, &self.nodes, memory.as_ref());
-            threads.look(&look, *pid, stat, &mut count);
+            threads.scan(&scan, *pid, stat, &mut count);
         }
     }
 
-    /// Goes on with the walk, or begins one, as long as there is time. True when it is
-    /// complete.
+    /// Continues the walk, or starts one, while there is time. True when it is complete.
     pub fn walk(&mut self, time: &dyn Fn() -> bool) -> bool {
         let mut walk = self.walk.take().unwrap_or_else(|| {
             let running = self.tree.members.iter().filter(|m| m.stat.as_ref().is_some_and(|s| s.runs()));
@@ -138,13 +137,13 @@ impl Observer {
         true
     }
 
-    /// Whether the walk had to hold the lock of a process for long.
-    pub fn held(&self) -> bool {
+    /// Whether the walk held the lock of a process for long.
+    pub fn held_a_lock(&self) -> bool {
         let walk = self.walk.as_ref().map(|walk| walk.findings);
         walk.or(self.walked.as_ref().map(|walked| walked.findings)).is_some_and(|f| f.held.is_some())
     }
 
-    /// Gives members the memory that was found since the last time.
+    /// Assigns the memory that was found since the last call to the members.
     fn settle(&mut self) {
         let mut found: HashMap<Name, MemoryByUse> = self.found.drain(..).collect();
         if found.is_empty() {
@@ -157,12 +156,12 @@ impl Observer {
         }
     }
 
-    /// Minor and major faults and ticks of all that are or were in the tree.
+    /// Minor and major faults and ticks of all present and past members.
     pub fn counts(&self) -> Counts {
         self.tree.counts()
     }
 
-    /// Processes that have not exited.
+    /// Number of processes that have not exited.
     pub fn processes(&self) -> u64 {
         self.tree.members.iter().filter(|m| m.stat.as_ref().is_some_and(|s| s.runs())).count() as u64
     }
@@ -186,7 +185,7 @@ impl Activity {
     }
 }
 
-/// The part of a time that goes to memory of the node; `None` without any memory.
+/// The part of a time that is local, by the share of memory on the node; `None` without memory.
 pub fn near(memory: &MemoryByUse, node: usize, time: u64) -> Option<u64> {
     let total = u128::from(memory.total());
     let near = u128::from(time) * u128::from(memory.on(node)).min(total);

@@ -1,43 +1,42 @@
-//! The one way to the memory of a process by node. Whoever wants to know where the memory of
-//! another process is comes here, as the way matters to that process: what reads its numa_maps
-//! or smaps holds its mmap lock while the kernel looks at every page of a mapping, and its own
-//! mappings wait for that long.
+//! Finds the memory of a process by node. All such searches go through this module, because they can
+//! stop the process: reading its numa_maps or smaps holds its mmap lock while the kernel visits every
+//! page of a mapping, and its own `mmap` calls wait meanwhile.
 
-use super::asking::{Asked, Asking, Size};
 use super::nodes::TaskNodes;
 use super::numa_maps::{MemoryByUse, NumaMapsReading};
+use super::page_query::{PageQuery, QueriedMemory, Size};
 use super::walk::WalkTarget;
 use numakit_model::Topology;
 use numakit_sys::{ReadError, SysRoot};
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
 
-/// A process that has no more memory is read from its numa_maps, exactly, in about 1 ms.
+/// A process with at most this memory is read from its numa_maps, exactly, in about 1 ms.
 const SMALL: u64 = 16 << 20;
 
-/// Page tables that are looked through in as long, where most of them are empty.
+/// Page tables that are walked in the same time, if most of them are empty.
 const SMALL_TABLES: u64 = 1 << 20;
 
-/// Whether the whole of a process may be looked at with its lock held.
+/// Whether all of a process may be read with its lock held.
 pub(super) fn is_small(size: Size) -> bool {
     size.resident <= SMALL && size.tables <= SMALL_TABLES
 }
 
-/// What was found.
+/// The memory of a process.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Located {
     /// Memory by node and use.
     pub memory: MemoryByUse,
-    /// Bytes in huge pages, where they were counted on the way.
+    /// Bytes in huge pages, if they were counted too.
     pub huge_pages: Option<u64>,
-    /// Square of the standard error of the bytes of a node; 0 where it was not estimated.
+    /// Square of the standard error of the bytes of a node; 0 if exact.
     pub variance: f64,
-    /// Its lock was held for as long as it took, as there was no other way.
+    /// Whether its lock was held for all that time, because there was no other method.
     pub held: bool,
 }
 
-/// The memory of a process by the kernel's numbers of the nodes, in bytes; `None` where the kernel
-/// does not say. Its lock may be held meanwhile.
+/// The memory of a process in bytes by node number; `None` if the kernel does not show it. Its lock
+/// may be held meanwhile.
 pub fn by_node(root: &SysRoot, topology: &Topology, pid: u32) -> Option<BTreeMap<u32, u64>> {
     let nodes = TaskNodes::of(topology);
     let place = WalkTarget { root, nodes: &nodes, page_size: topology.page_size.max(1024), may_hold: true };
@@ -47,56 +46,57 @@ pub fn by_node(root: &SysRoot, topology: &Topology, pid: u32) -> Option<BTreeMap
     Some(nodes.ids().iter().zip(0..).map(|(&id, at)| (id, memory.on(at))).collect())
 }
 
-/// A process that is being looked at.
+/// A running search of a process.
 #[derive(Debug)]
 pub struct Search {
     pid: u32,
     small: bool,
     nodes: usize,
-    road: Road,
+    method: SearchMethod,
 }
 
 #[derive(Debug)]
-enum Road {
-    /// Its numa_maps, once it is read.
+enum SearchMethod {
+    /// Its numa_maps, once it is open.
     NumaMaps(Option<Box<NumaMapsReading>>),
-    Pages(Box<Asking>),
+    Pages(Box<PageQuery>),
 }
 
 impl Search {
-    /// Opens what tells of a process.
+    /// Opens the files of a process.
     pub fn open(place: &WalkTarget<'_>, pid: u32) -> Result<Self, ReadError> {
-        let mut search = Self { pid, small: true, nodes: place.nodes.count(), road: Road::NumaMaps(None) };
-        // Of a capture there is nothing but its files.
+        let mut search =
+            Self { pid, small: true, nodes: place.nodes.count(), method: SearchMethod::NumaMaps(None) };
+        // A capture has only files.
         if let Some(pages) = place.root.pages() {
             let size = Size::of(place.root, pid);
             search.small = is_small(size);
             if !search.small {
-                search.road = Road::Pages(Box::new(Asking::open(place, pages, pid, size)?));
+                search.method = SearchMethod::Pages(Box::new(PageQuery::open(place, pages, pid, size)?));
             }
         }
         Ok(search)
     }
 
-    /// Whether the process is small enough for whatever is below /proc.
+    /// Whether the process is small enough for any file of /proc.
     pub fn is_small(&self) -> bool {
         self.small
     }
 
-    /// Looks at the next part. False at the end. An error of the kind `Unsupported` is that there
-    /// is no way but to hold the lock of the process, which [`WalkTarget`] does not allow.
+    /// Reads the next part. False at the end. The error `Unsupported` means that the only method holds
+    /// the lock of the process, which [`WalkTarget`] does not allow.
     pub fn advance(&mut self, place: &WalkTarget<'_>) -> Result<bool, ReadError> {
-        match &mut self.road {
-            Road::NumaMaps(Some(reading)) => reading.advance(place.nodes, place.page_size),
-            Road::NumaMaps(none) => {
+        match &mut self.method {
+            SearchMethod::NumaMaps(Some(reading)) => reading.advance(place.nodes, place.page_size),
+            SearchMethod::NumaMaps(none) => {
                 let mut reading = NumaMapsReading::open(place.root, self.pid, place.nodes)?;
                 let more = reading.advance(place.nodes, place.page_size)?;
                 *none = Some(Box::new(reading));
                 Ok(more)
             }
-            Road::Pages(asking) => match asking.advance(place) {
+            SearchMethod::Pages(page_query) => match page_query.advance(place) {
                 Err(error) if error.kind == ErrorKind::Unsupported && place.may_hold => {
-                    self.road = Road::NumaMaps(None);
+                    self.method = SearchMethod::NumaMaps(None);
                     Ok(true)
                 }
                 other => other,
@@ -104,17 +104,17 @@ impl Search {
         }
     }
 
-    /// What was found.
+    /// The memory of a process.
     pub fn found(self) -> Located {
-        match self.road {
-            Road::NumaMaps(reading) => Located {
+        match self.method {
+            SearchMethod::NumaMaps(reading) => Located {
                 memory: reading.map_or_else(|| MemoryByUse::none(self.nodes), |reading| reading.memory()),
                 huge_pages: None,
                 variance: 0.0,
                 held: !self.small,
             },
-            Road::Pages(asking) => {
-                let Asked { memory, huge_pages, variance } = asking.found();
+            SearchMethod::Pages(page_query) => {
+                let QueriedMemory { memory, huge_pages, variance } = page_query.found();
                 Located { memory, huge_pages, variance, held: false }
             }
         }

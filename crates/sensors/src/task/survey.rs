@@ -1,5 +1,5 @@
-//! All processes of a machine, or some of them: what they did between two looks, and where
-//! their memory is.
+//! All processes of a machine, or some of them: what they did between two scans, and the nodes of
+//! their memory.
 
 use super::access::TaskAccess;
 use super::nodes::TaskNodes;
@@ -13,25 +13,25 @@ use numakit_sys::SysRoot;
 use numakit_sys::proc::{self, TaskDir, TaskStat, printable};
 use std::collections::HashMap;
 
-/// Where the memory of a process is.
+/// The memory of a process by node, or why it is unknown.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum MemorySource {
-    /// Here.
+    /// The memory.
     Memory(MemoryByUse),
-    /// It may not be looked into.
+    /// It may not be read.
     Denied,
     /// There was no time for it.
     Late,
-    /// The kernel tells where it is only while the process is held up.
+    /// The kernel only shows it while it stops the process.
     Refused,
 }
 
-/// A process, and what it did since the last look.
+/// A process, and what it did since the last scan.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProcessSample {
     /// Its number.
     pub pid: u32,
-    /// Its user: a name where one is known, else a number.
+    /// Its user: the name if known, otherwise the number.
     pub user: String,
     /// The name of its program.
     pub command: String,
@@ -39,21 +39,21 @@ pub struct ProcessSample {
     pub threads: u64,
     /// CPU time in ns.
     pub ran: u64,
-    /// CPU time of which it is known where it was spent, times the share of the memory there;
-    /// and times the share elsewhere. Where a process did not run, each of its threads counts
-    /// the same. `None` where the memory or all CPUs are unknown.
+    /// CPU time on known nodes, times the share of memory on the same node, and times the share
+    /// elsewhere. If the process did not run, all its threads have equal weight. `None` if the
+    /// memory or all CPUs are unknown.
     pub near_far: Option<(u64, u64)>,
     /// Resident memory in bytes, as the kernel counts it, without huge page pools.
     pub resident: u64,
-    /// Where its memory is.
+    /// Its memory by node.
     pub found: MemorySource,
-    /// Standard error of the memory of a node, in bytes, at most; 0 where all pages were asked.
+    /// Maximum standard error of the memory of a node in bytes; 0 if all pages were queried.
     pub error: u64,
-    /// Its lock was held meanwhile, as there was no other way.
+    /// Whether its lock was held, because there was no other method.
     pub held: bool,
 }
 
-/// Looks at processes again and again.
+/// Scans processes repeatedly.
 #[derive(Debug)]
 pub struct Survey {
     root: SysRoot,
@@ -62,11 +62,11 @@ pub struct Survey {
     only: Option<Vec<u32>>,
     users: HashMap<u32, String>,
     known: HashMap<u32, (u64, Threads)>,
-    looked: bool,
+    scanned: bool,
 }
 
 impl Survey {
-    /// Of all processes, or only of these. The first look is taken now.
+    /// For all processes, or only for these. Makes the first scan.
     pub fn new(root: &SysRoot, topology: &Topology, only: Option<Vec<u32>>) -> Result<Self, Unavailable> {
         const MISSING: &str = "memory of processes by node";
         proc::processes(root)
@@ -78,9 +78,9 @@ impl Survey {
             only,
             users: users(&root.text("/etc/passwd").unwrap_or_default()),
             known: HashMap::new(),
-            looked: false,
+            scanned: false,
         };
-        let pids = survey.look();
+        let pids = survey.scan();
         if !pids.is_empty() && !pids.iter().any(|p| TaskDir::of(root, p.pid).has("numa_maps")) {
             let fix = Fix::BuildOption("CONFIG_NUMA".to_owned());
             return Err(Unavailable::new(MISSING, "there is no /proc/PID/numa_maps", fix));
@@ -88,31 +88,31 @@ impl Survey {
         Ok(survey)
     }
 
-    /// The kernel's numbers of the nodes, in the order of a [`MemoryByUse`].
+    /// The node numbers, in the order of a [`MemoryByUse`].
     pub fn nodes(&self) -> &[u32] {
         self.nodes.ids()
     }
 
-    /// Who looks.
+    /// The rights of this process.
     pub fn access(&self) -> TaskAccess {
-        TaskAccess::look(&self.root)
+        TaskAccess::read(&self.root)
     }
 
-    /// Looks again, and walks the memory of as many processes as there is time for: those that
-    /// ran most come first, then those with the most memory.
+    /// Scans again, and walks the memory of as many processes as there is time for: those that ran
+    /// most come first, then those with most memory.
     pub fn measure(&mut self, time: &dyn Fn() -> bool) -> Vec<ProcessSample> {
-        let mut seen = self.look();
-        seen.sort_by_key(|s| (std::cmp::Reverse((s.ran(), s.stat.resident)), s.pid));
-        let mut processes: Vec<ProcessSample> = seen.iter().map(|s| self.process(s, time)).collect();
+        let mut scanned = self.scan();
+        scanned.sort_by_key(|s| (std::cmp::Reverse((s.ran(), s.stat.resident)), s.pid));
+        let mut processes: Vec<ProcessSample> = scanned.iter().map(|s| self.process(s, time)).collect();
         processes.sort_by_key(|p| p.pid);
         processes
     }
 
-    fn look(&mut self) -> Vec<Seen> {
+    fn scan(&mut self) -> Vec<ScannedProcess> {
         let pids = self.only.clone().unwrap_or_else(|| proc::processes(&self.root).unwrap_or_default());
         let wanted = ThreadFields { cpu_time: true, scheduling: false };
-        let look = ThreadScan { root: &self.root, nodes: &self.nodes, wanted, from_start: self.looked };
-        self.looked = true;
+        let scan = ThreadScan { root: &self.root, nodes: &self.nodes, wanted, from_start: self.scanned };
+        self.scanned = true;
         let mut known = HashMap::new();
         let mut found = Vec::new();
         for pid in pids {
@@ -120,54 +120,54 @@ impl Survey {
             let Some(stat) = stat.filter(|s| s.runs() && !s.kernel) else { continue };
             let same = self.known.remove(&pid).filter(|(start, _)| *start == stat.start);
             let (_, mut threads) = same.unwrap_or((stat.start, Threads::default()));
-            let mut seen = Seen { pid, stat, threads: Vec::new() };
-            threads.look(&look, pid, &seen.stat, &mut |_, thread| {
-                seen.threads.push((thread.node, thread.ran.unwrap_or(0)));
+            let mut scanned = ScannedProcess { pid, stat, threads: Vec::new() };
+            threads.scan(&scan, pid, &scanned.stat, &mut |_, thread| {
+                scanned.threads.push((thread.node, thread.ran.unwrap_or(0)));
             });
-            known.insert(pid, (seen.stat.start, threads));
-            found.push(seen);
+            known.insert(pid, (scanned.stat.start, threads));
+            found.push(scanned);
         }
         self.known = known;
         found
     }
 
-    fn process(&self, seen: &Seen, time: &dyn Fn() -> bool) -> ProcessSample {
-        let (found, findings) = self.walk(seen, time);
+    fn process(&self, scanned: &ScannedProcess, time: &dyn Fn() -> bool) -> ProcessSample {
+        let (found, findings) = self.walk(scanned, time);
         let near_far = match &found {
-            MemorySource::Memory(memory) => seen.near_far(memory),
+            MemorySource::Memory(memory) => scanned.near_far(memory),
             _ => None,
         };
         ProcessSample {
-            pid: seen.pid,
-            user: self.user(seen.pid),
-            command: seen.stat.name(),
-            threads: seen.threads.len() as u64,
-            ran: seen.ran(),
+            pid: scanned.pid,
+            user: self.user(scanned.pid),
+            command: scanned.stat.name(),
+            threads: scanned.threads.len() as u64,
+            ran: scanned.ran(),
             near_far,
-            resident: seen.stat.resident.saturating_mul(self.page_size),
+            resident: scanned.stat.resident.saturating_mul(self.page_size),
             found,
             error: findings.variance.sqrt() as u64,
             held: findings.held.is_some(),
         }
     }
 
-    fn walk(&self, seen: &Seen, time: &dyn Fn() -> bool) -> (MemorySource, Findings) {
+    fn walk(&self, scanned: &ScannedProcess, time: &dyn Fn() -> bool) -> (MemorySource, Findings) {
         let place = WalkTarget {
             root: &self.root,
             nodes: &self.nodes,
             page_size: self.page_size,
-            // Who names a process wants to know.
+            // A user who names a process accepts the cost.
             may_hold: self.only.is_some(),
         };
         let wanted = walk::WalkRequest { memory: true, huge_pages: false };
-        let mut walk = Walk::new(wanted, vec![(seen.pid, Some(seen.stat.start))]);
+        let mut walk = Walk::new(wanted, vec![(scanned.pid, Some(scanned.stat.start))]);
         while time() {
             let found = match walk.step(&place) {
                 WalkStep::Part => continue,
                 WalkStep::Process(_, memory) => MemorySource::Memory(memory),
                 WalkStep::End if walk.findings.denied.is_some() => MemorySource::Denied,
                 WalkStep::End if walk.findings.refused.is_some() => MemorySource::Refused,
-                // It exited after the look.
+                // It exited after the scan.
                 WalkStep::End => MemorySource::Memory(MemoryByUse::none(self.nodes.count())),
             };
             return (found, walk.findings);
@@ -183,22 +183,22 @@ impl Survey {
     }
 }
 
-/// A process at one look.
-struct Seen {
+/// A process in one scan.
+struct ScannedProcess {
     pid: u32,
     stat: TaskStat,
-    /// Node and CPU time since the last look of each thread.
+    /// Node and CPU time since the last scan of each thread.
     threads: Vec<(Option<usize>, u64)>,
 }
 
-impl Seen {
+impl ScannedProcess {
     fn ran(&self) -> u64 {
         self.threads.iter().fold(0, |sum, (_, ran)| sum.saturating_add(*ran))
     }
 
     fn near_far(&self, memory: &MemoryByUse) -> Option<(u64, u64)> {
         let idle = self.ran() == 0;
-        // Fine enough to part one thread over any memory.
+        // Fine enough to divide one thread by any memory.
         let weight = |ran: u64| if idle { 1_000_000 } else { ran };
         let known = self.threads.iter().filter_map(|(node, ran)| Some(((*node)?, weight(*ran))));
         known.filter_map(|(node, time)| near(memory, node, time).map(|near| (near, time - near))).fold(
@@ -211,14 +211,14 @@ impl Seen {
     }
 }
 
-/// Names of users by number, from the lines of /etc/passwd.
+/// Names of users by number, from /etc/passwd.
 fn users(text: &str) -> HashMap<u32, String> {
     let user = |line: &str| {
         let mut fields = line.split(':');
         let name = fields.next().filter(|name| !name.is_empty())?;
         Some((fields.nth(1)?.parse().ok()?, printable(name.as_bytes())))
     };
-    // The first line of a number names it.
+    // The first line with a number counts.
     text.lines().rev().filter_map(user).collect()
 }
 

@@ -18,7 +18,7 @@ fn machine() -> SysRoot {
     SysRoot::of_tree(files)
 }
 
-/// Reads until the walker has shown something that is so.
+/// Reads until the walker has published values that satisfy the condition.
 #[track_caller]
 fn read_until(sensor: &mut dyn Sensor, so: impl Fn(&Values, Option<String>) -> bool) -> Values {
     found("other values", || Some(read(sensor)).filter(|values| so(values, sensor.failure())))
@@ -51,7 +51,7 @@ fn values_come_from_the_walker_and_follow_the_files() {
 }
 
 #[test]
-fn between_two_looks_levels_stand_and_counters_are_not_measured() {
+fn between_two_scans_levels_stay_and_counters_are_absent() {
     let mut sensor = sensor(&machine(), &Target::running(10));
     read_until(&mut *sensor, |v, _| v["task.minor_faults"] == Some(9));
     read_until(&mut *sensor, |v, _| v["task.minor_faults"].is_none() && v["task.processes"] == Some(1));
@@ -74,14 +74,14 @@ fn a_command_that_starts_later_is_waited_for() {
 }
 
 #[test]
-fn what_may_not_be_looked_into_is_absent_and_told() {
+fn memory_that_may_not_be_read_is_absent_and_reported() {
     let root = machine();
     root.change(|files| _ = files.failing("/proc/10/numa_maps", ErrorKind::PermissionDenied));
     let mut sensor = sensor(&root, &Target::running(10));
     let values = read_until(&mut *sensor, |_, failure| failure.is_some());
     assert_eq!(
         sensor.failure().unwrap(),
-        "the memory of PID 10 may not be looked into; run as root, or as the user of the process"
+        "the memory of PID 10 may not be read; run as root, or as the user of the process"
     );
     assert_eq!((values["task.resident@node0"], values["task.threads@node0"]), (None, Some(1)));
     assert_eq!((values["task.cpu_near"], values["task.threads_away"]), (None, None));
@@ -103,15 +103,15 @@ fn only_what_is_wanted_is_read() {
 }
 
 #[test]
-fn without_a_target_there_is_nothing_and_the_fix_is_told() {
+fn without_a_target_the_fix_is_reported() {
     let (root, topology) = (machine(), topology());
     let why = (ENTRY.probe)(&Scene::new(&root, &topology)).err().unwrap();
     assert_eq!(
         (why.missing.as_str(), why.fix),
-        ("processes under observation", Fix::CommandLine("give a command after --, or --pid PID".to_owned()))
+        ("observed processes", Fix::CommandLine("give a command after --, or --pid PID".to_owned()))
     );
-    let gone = Target::running(99);
-    let why = (ENTRY.probe)(&Scene::new(&root, &topology).observing(Some(&gone))).err().unwrap();
+    let exited = Target::running(99);
+    let why = (ENTRY.probe)(&Scene::new(&root, &topology).observing(Some(&exited))).err().unwrap();
     assert_eq!(why.seen, "/proc/99/stat: no such file");
 }
 

@@ -1,11 +1,11 @@
-//! The threads of a process: where each runs, and what it did since the last look.
+//! The threads of a process: where each runs, and what it did since the last scan.
 
 use super::nodes::TaskNodes;
 use numakit_sys::SysRoot;
 use numakit_sys::proc::{TaskDir, TaskStat, digits};
 use std::collections::HashMap;
 
-/// A tick of CPU time, where nothing finer is to be had.
+/// A tick of CPU time, for kernels without finer values.
 const NS_PER_TICK: u64 = 10_000_000;
 
 /// What is read of each thread.
@@ -13,29 +13,29 @@ const NS_PER_TICK: u64 = 10_000_000;
 pub struct ThreadFields {
     /// Its CPU time.
     pub cpu_time: bool,
-    /// Its moves, switches and preferred node.
+    /// Its migrations, switches and preferred node.
     pub scheduling: bool,
 }
 
-/// Moves to another CPU, voluntary and involuntary switches.
+/// Migrations, voluntary and involuntary switches.
 pub type SwitchCounts = [u64; 3];
 
-/// One thread since the last look.
+/// One thread since the last scan.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ThreadSample {
-    /// Place of the node of the CPU that it is or last was on.
+    /// Position of the node of its current or last CPU.
     pub node: Option<usize>,
-    /// CPU time in ns since the last look; `None` at the first one.
+    /// CPU time in ns since the last scan; `None` at the first one.
     pub ran: Option<u64>,
-    /// Moves and switches since the last look; `None` at the first one.
+    /// Migrations and switches since the last scan; `None` at the first one.
     pub switched: Option<SwitchCounts>,
-    /// The kernel's number of the node that it prefers.
+    /// The number of its preferred node.
     pub preferred: Option<u32>,
 }
 
 #[derive(Debug, Clone, Copy, Default)]
 struct Last {
-    look: u64,
+    scan: u64,
     cpu_time: u64,
     switches: SwitchCounts,
 }
@@ -44,87 +44,87 @@ struct Last {
 #[derive(Debug, Default)]
 pub struct Threads {
     known: HashMap<u32, Last>,
-    looks: u64,
+    scans: u64,
 }
 
-/// Where one process is found, and what is read of its threads.
+/// How threads are scanned.
 #[derive(Debug, Clone, Copy)]
 pub struct ThreadScan<'a> {
     /// The machine.
     pub root: &'a SysRoot,
     /// Its nodes.
     pub nodes: &'a TaskNodes,
-    /// What is wanted.
+    /// The fields that are read.
     pub wanted: ThreadFields,
-    /// Counts of threads that were not seen before start at zero.
+    /// Whether counts of new threads start at zero.
     pub from_start: bool,
 }
 
 impl Threads {
-    /// Looks at every thread; `process` is the line of the whole process. Threads that exit
+    /// Scans every thread; `process` is the stat line of the whole process. Threads that exit
     /// meanwhile are left out.
-    pub fn look(
+    pub fn scan(
         &mut self,
-        look: &ThreadScan<'_>,
+        scan: &ThreadScan<'_>,
         pid: u32,
         process: &TaskStat,
         each: &mut dyn FnMut(u32, &ThreadSample),
     ) {
-        self.looks += 1;
-        let folder = TaskDir::of(look.root, pid);
+        self.scans += 1;
+        let folder = TaskDir::of(scan.root, pid);
         if process.threads <= 1 {
-            self.one(look, &folder.thread(pid), pid, process, each);
+            self.one(scan, &folder.thread(pid), pid, process, each);
         } else {
             for tid in folder.threads().unwrap_or_default() {
                 let thread = folder.thread(tid);
                 if let Some(stat) = thread.stat().ok().filter(|s| !s.exited) {
-                    self.one(look, &thread, tid, &stat, each);
+                    self.one(scan, &thread, tid, &stat, each);
                 }
             }
         }
-        let looks = self.looks;
-        self.known.retain(|_, last| last.look == looks);
+        let scans = self.scans;
+        self.known.retain(|_, last| last.scan == scans);
     }
 
     fn one(
         &mut self,
-        look: &ThreadScan<'_>,
+        scan: &ThreadScan<'_>,
         thread: &TaskDir<'_>,
         tid: u32,
         stat: &TaskStat,
         each: &mut dyn FnMut(u32, &ThreadSample),
     ) {
-        let mut now = Last { look: self.looks, ..Last::default() };
-        let mut seen =
-            ThreadSample { node: stat.cpu.and_then(|cpu| look.nodes.of_cpu(cpu)), ..ThreadSample::default() };
-        if look.wanted.cpu_time {
+        let mut now = Last { scan: self.scans, ..Last::default() };
+        let mut sample =
+            ThreadSample { node: stat.cpu.and_then(|cpu| scan.nodes.of_cpu(cpu)), ..ThreadSample::default() };
+        if scan.wanted.cpu_time {
             let exact = thread.bytes("schedstat").ok();
             let exact = exact.and_then(|text| digits(&text).map(|(ns, _)| ns));
             now.cpu_time = exact.unwrap_or_else(|| stat.own[2].saturating_mul(NS_PER_TICK));
         }
-        if look.wanted.scheduling
+        if scan.wanted.scheduling
             && let Ok(text) = thread.bytes("sched")
         {
             let known = Scheduling::parse(&text);
-            (now.switches, seen.preferred) = (known.switches, known.preferred);
+            (now.switches, sample.preferred) = (known.switches, known.preferred);
         }
         let last = match self.known.insert(tid, now) {
-            // A number that went back is of another thread that got the same id.
+            // A count that decreased belongs to another thread with a reused id.
             Some(last) if last.cpu_time <= now.cpu_time => Some(last),
-            _ => look.from_start.then(Last::default),
+            _ => scan.from_start.then(Last::default),
         };
         if let Some(last) = last {
-            seen.ran = Some(now.cpu_time - last.cpu_time);
+            sample.ran = Some(now.cpu_time - last.cpu_time);
             let moved = now.switches.iter().zip(last.switches).map(|(now, last)| now.saturating_sub(last));
             let mut switched = SwitchCounts::default();
             switched.iter_mut().zip(moved).for_each(|(to, from)| *to = from);
-            seen.switched = Some(switched);
+            sample.switched = Some(switched);
         }
-        each(tid, &seen);
+        each(tid, &sample);
     }
 }
 
-/// What is used of /proc/PID/task/TID/sched.
+/// Values from /proc/PID/task/TID/sched.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Scheduling {
     switches: SwitchCounts,
@@ -155,7 +155,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_scheduler_tells_moves_switches_and_the_preferred_node() {
+    fn migrations_switches_and_the_preferred_node_are_parsed() {
         let text = "cat (995, #threads: 1)\n-----\nse.sum_exec_runtime   :  0.17\n\
                     se.nr_migrations     :   4\nnr_voluntary_switches   : 5\nnr_involuntary_switches :6\n\
                     numa_preferred_nid   :  -1\n";

@@ -1,8 +1,8 @@
-//! A process and all that descend from it. Whoever was seen as a member stays one until it
-//! exits, also when its parent exits first.
+//! A process and all its descendants. A member stays one until it exits, even if its parent exits
+//! first.
 
+use super::account::{Account, add};
 use super::numa_maps::MemoryByUse;
-use super::tally::{Account, add};
 use super::threads::Threads;
 use numakit_sys::SysRoot;
 use numakit_sys::proc::{Counts, TaskDir, TaskStat, tree};
@@ -13,12 +13,12 @@ use std::collections::{HashMap, HashSet};
 pub struct Member {
     /// Its number.
     pub pid: u32,
-    /// When it started; `None` before it was looked at.
+    /// When it started; `None` before the first scan.
     start: Option<u64>,
     parent: u32,
     account: Account,
     gone: bool,
-    /// What the last look saw.
+    /// Its stat at the last scan.
     pub stat: Option<TaskStat>,
     /// Its threads.
     pub threads: Threads,
@@ -40,14 +40,14 @@ impl Member {
         }
     }
 
-    /// With the pid, a name for ever.
+    /// Its start time, which with the pid identifies it.
     pub fn start(&self) -> Option<u64> {
         self.start
     }
 
-    fn look(&mut self, root: &SysRoot) {
+    fn scan(&mut self, root: &SysRoot) {
         let stat = TaskDir::of(root, self.pid).stat().ok();
-        // The counts of a reaped process are among its parent's already: it must not count twice.
+        // The parent's counts include those of a reaped process already.
         let same = |stat: &TaskStat| !stat.reaped && self.start.is_none_or(|start| start == stat.start);
         let Some(stat) = stat.filter(same) else {
             (self.gone, self.stat) = (true, None);
@@ -55,7 +55,7 @@ impl Member {
         };
         self.start = Some(stat.start);
         self.parent = stat.parent;
-        self.account.look(stat.own, stat.waited);
+        self.account.update(stat.own, stat.waited);
         self.stat = Some(stat);
     }
 }
@@ -65,11 +65,11 @@ impl Member {
 enum Children {
     /// In the file `children` of each thread.
     Listed,
-    /// By the parents of all processes, where the kernel has no such file.
+    /// From the parents of all processes, if the kernel has no such file.
     Searched,
 }
 
-/// The tree.
+/// A process tree.
 #[derive(Debug)]
 pub struct Tree {
     /// Parents come before their children.
@@ -79,14 +79,14 @@ pub struct Tree {
 }
 
 impl Tree {
-    /// A tree that has this root.
+    /// The tree with this root.
     pub fn of(root: &SysRoot, pid: u32) -> Self {
         let children = if tree::has_lists(root, pid) { Children::Listed } else { Children::Searched };
         Self { members: vec![Member::new(pid, 0)], lost: [0; 3], children }
     }
 
-    /// Looks at every member and for new ones. Members that exited go.
-    pub fn look(&mut self, root: &SysRoot) {
+    /// Scans every member, finds new ones, and removes those that exited.
+    pub fn scan(&mut self, root: &SysRoot) {
         let mut known: HashSet<u32> = self.members.iter().map(|m| m.pid).collect();
         let searched = match self.children {
             Children::Searched => tree::by_parent(root),
@@ -95,7 +95,7 @@ impl Tree {
         let mut at = 0;
         while at < self.members.len() {
             let member = &mut self.members[at];
-            member.look(root);
+            member.scan(root);
             let pid = member.pid;
             let children = match (&member.stat, self.children) {
                 (None, _) => Vec::new(),
@@ -109,7 +109,7 @@ impl Tree {
         self.settle();
     }
 
-    /// Passes the counts of those that are gone to who answers for them.
+    /// Moves the counts of exited members to their nearest ancestors.
     fn settle(&mut self) {
         let places: HashMap<u32, usize> =
             self.members.iter().enumerate().map(|(at, m)| (m.pid, at)).collect();
@@ -129,7 +129,7 @@ impl Tree {
         }
     }
 
-    /// The nearest ancestor that is still there.
+    /// The nearest ancestor that still exists.
     fn ancestor(&self, at: usize, places: &HashMap<u32, usize>) -> Option<usize> {
         let mut at = at;
         for _ in 0..self.members.len() {
@@ -141,7 +141,7 @@ impl Tree {
         None
     }
 
-    /// Minor and major faults and ticks of all that are or were members.
+    /// Minor and major faults and ticks of all present and past members.
     pub fn counts(&self) -> Counts {
         let mut sum = self.lost;
         self.members.iter().for_each(|m| add(&mut sum, &m.account.total()));
@@ -155,23 +155,23 @@ mod tests {
     use crate::task::machine::Made;
     use numakit_sys::root::FileTree;
 
-    /// The tree's minor faults after a look at these processes.
+    /// The tree's minor faults after a scan of these processes.
     fn faults(tree: &mut Tree, processes: &[&Made]) -> u64 {
         let mut files = FileTree::new();
         processes.iter().for_each(|made| made.put(&mut files));
-        tree.look(&SysRoot::of_tree(files));
+        tree.scan(&SysRoot::of_tree(files));
         tree.counts()[0]
     }
 
     #[test]
-    fn a_child_that_is_reaped_and_still_there_counts_once() {
+    fn a_reaped_child_that_still_exists_counts_once() {
         let mut parent = Made { children: vec![8], ..Made::new(7, 1, 0) };
         let mut child = Made { counts: [80, 0, 0, 0, 0, 0, 0, 0], ..Made::new(8, 7, 0) };
         let mut files = FileTree::new();
         parent.put(&mut files);
         let mut tree = Tree::of(&SysRoot::of_tree(files), 7);
         assert_eq!(faults(&mut tree, &[&parent, &child]), 80);
-        // The parent has waited: its count of waited-for children has them.
+        // The parent has waited: its counts of waited-for children include the child's.
         parent.counts[1] = 85;
         (child.state, child.counts[0]) = ('X', 85);
         assert_eq!(faults(&mut tree, &[&parent, &child]), 85);

@@ -1,4 +1,4 @@
-//! A look at the memory of several processes, one after the other and in small parts.
+//! Walks the memory of several processes, one after the other and in small parts.
 
 use super::nodes::TaskNodes;
 use super::numa_maps::MemoryByUse;
@@ -7,7 +7,7 @@ use numakit_sys::proc::{TaskDir, digits};
 use numakit_sys::{ReadError, SysRoot};
 use std::io::ErrorKind;
 
-/// Where processes are looked at.
+/// What a walk needs to know about the machine.
 #[derive(Debug, Clone, Copy)]
 pub struct WalkTarget<'a> {
     /// The machine.
@@ -16,15 +16,15 @@ pub struct WalkTarget<'a> {
     pub nodes: &'a TaskNodes,
     /// Its base page size.
     pub page_size: u64,
-    /// Whether the lock of a large process may be held while all its memory is walked, where the
-    /// kernel tells in no other way where that is.
+    /// Whether the lock of a large process may be held while all its memory is walked, if there is no
+    /// other method.
     pub may_hold: bool,
 }
 
-/// A process to walk: its pid and its start, which name it for ever.
+/// A process to walk: its pid and start time, which identify it.
 pub type Name = (u32, Option<u64>);
 
-/// What is wanted of each process.
+/// What is read of each process.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct WalkRequest {
     /// Memory by node.
@@ -33,7 +33,7 @@ pub struct WalkRequest {
     pub huge_pages: bool,
 }
 
-/// What came of a step.
+/// The result of a step.
 #[derive(Debug, PartialEq, Eq)]
 pub enum WalkStep {
     /// There is more to do.
@@ -44,25 +44,25 @@ pub enum WalkStep {
     End,
 }
 
-/// A look at processes.
+/// A walk of processes.
 #[derive(Debug, Default)]
 pub struct Walk {
     wanted: WalkRequest,
-    /// What is left; the last one is next.
+    /// The remaining processes; the last one is next.
     left: Vec<Name>,
     search: Option<Search>,
-    /// What was found so far.
+    /// Findings so far.
     pub findings: Findings,
 }
 
-/// What a walk found beside the memory of each process.
+/// What a walk found in addition to the memory of each process.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Findings {
-    /// A process that may not be looked into.
+    /// A process that may not be read.
     pub denied: Option<u32>,
-    /// A process whose lock would have to be held for that.
+    /// A process that could only be read while its lock is held.
     pub refused: Option<u32>,
-    /// A process whose lock was held, as there was no other way.
+    /// A process whose lock was held, because there was no other method.
     pub held: Option<u32>,
     /// Bytes in huge pages.
     pub huge_pages: u64,
@@ -92,7 +92,7 @@ impl Walk {
             Err(error) if error.kind == ErrorKind::Unsupported => {
                 (self.findings.refused, self.findings.huge_unknown) = (Some(name.0), Some(name.0));
             }
-            // It exits, and its memory is given back.
+            // It is exiting and has no memory any more.
             Err(_) => {}
         }
         self.left.pop();
@@ -100,14 +100,14 @@ impl Walk {
         if self.left.is_empty() { WalkStep::End } else { WalkStep::Part }
     }
 
-    /// The memory of the process once it is complete.
+    /// Reads one part of a process; its memory once it is complete.
     fn part(&mut self, place: &WalkTarget<'_>, pid: u32) -> Result<Option<MemoryByUse>, ReadError> {
         let mut memory = MemoryByUse::none(place.nodes.count());
         let mut search = match self.search.take() {
             Some(search) => search,
             None => Search::open(place, pid)?,
         };
-        // A small process has its huge pages in a file of their own.
+        // The huge pages of a small process are in a separate file.
         if (self.wanted.memory || !search.is_small()) && search.advance(place)? {
             self.search = Some(search);
             return Ok(None);
@@ -135,7 +135,7 @@ impl Walk {
     }
 }
 
-/// Lines of smaps_rollup that are about memory in huge pages.
+/// Lines of smaps_rollup with memory in huge pages.
 const HUGE_PAGES: [&[u8]; 5] =
     [b"AnonHugePages", b"ShmemPmdMapped", b"FilePmdMapped", b"Shared_Hugetlb", b"Private_Hugetlb"];
 
@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn a_process_that_may_not_be_looked_into_is_told() {
+    fn a_process_that_may_not_be_read_is_reported() {
         let root = root(&[]);
         root.change(|tree| _ = tree.failing("/proc/7/numa_maps", ErrorKind::PermissionDenied));
         let nodes = TaskNodes::of(&nodes(&[0]));

@@ -1,4 +1,4 @@
-//! The thread that looks at the processes, so that the sampler never waits for them.
+//! The thread that observes processes, so that the sampler never waits for them.
 
 use super::board::{Board, NONE};
 use super::layout::{TaskSeries, WalkerStatus};
@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 const MS: u64 = 1_000_000;
 
-/// How often it is looked whether the command has started.
+/// How often to check whether the command has started.
 const AWAIT: u64 = MS;
 
 /// What the sampler and the walker share.
@@ -31,7 +31,7 @@ pub struct Shared {
 }
 
 impl Shared {
-    /// For rows of that many values.
+    /// For rows of this number of values.
     pub fn new(values: usize) -> Self {
         Self {
             board: Board::new(values),
@@ -41,7 +41,7 @@ impl Shared {
         }
     }
 
-    /// Lets the walker end.
+    /// Ends the walker.
     pub fn stop(&self) {
         self.stop.store(true, Ordering::Release);
         self.alarm.ring();
@@ -58,7 +58,7 @@ impl Shared {
     }
 }
 
-/// What the walker needs to begin.
+/// The walker before it starts.
 #[derive(Debug, Clone)]
 pub struct Walker {
     /// The machine.
@@ -69,17 +69,17 @@ pub struct Walker {
     pub page_size: u64,
     /// The processes.
     pub target: Target,
-    /// What is looked at.
+    /// What is read.
     pub wanted: WatchTargets,
-    /// Where each value belongs.
+    /// The order of the values.
     pub layout: TaskSeries,
-    /// Whether its bursts may have real-time priority: nobody displaces it from its CPU while it
-    /// holds a lock of the processes.
+    /// Whether its bursts may have real-time priority, so that it is not preempted while it holds a
+    /// lock of a process.
     pub urgent: bool,
 }
 
 impl Walker {
-    /// Starts the thread. It ends when it is told to; nobody needs to wait for that.
+    /// Starts the thread. It ends after [`Shared::stop`]; there is no need to wait for that.
     pub fn start(self, shared: Arc<Shared>) -> io::Result<()> {
         std::thread::Builder::new().name("task-walker".into()).spawn(move || self.run(&shared))?;
         Ok(())
@@ -96,40 +96,40 @@ impl Walker {
         let mut observer = Observer::new(&place, self.wanted, pid);
         let mut values = vec![NONE; self.layout.values()];
         let (mut status, mut pace) = (WalkerStatus::default(), Pace::default());
-        // When the present walk began.
-        let mut begun = None;
+        // Start of the current walk.
+        let mut walk_start = None;
         while !shared.stopped() {
             let (start, interval) = (clock::monotonic(), shared.interval.load(Ordering::Relaxed));
-            if pace.looks(start) {
+            if pace.scan_due(start) {
                 let before = clock::thread_cpu();
-                observer.look();
-                pace.looked(clock::monotonic(), clock::thread_cpu() - before, interval);
-                self.show(&observer, &mut status, &mut values, shared);
+                observer.scan();
+                pace.scanned(clock::monotonic(), clock::thread_cpu() - before, interval);
+                self.publish(&observer, &mut status, &mut values, shared);
             }
             let start = clock::monotonic();
-            if let Some(until) = pace.walks(start).filter(|_| self.walks()) {
+            if let Some(until) = pace.walk_until(start).filter(|_| self.walks()) {
                 let before = clock::thread_cpu();
-                let first = *begun.get_or_insert(start);
+                let first = *walk_start.get_or_insert(start);
                 let raised = self.urgent && sched::set_realtime().is_ok();
                 let done = observer.walk(&|| clock::monotonic() < until && !shared.stopped());
                 if raised && sched::set_normal().is_err() {
                     return;
                 }
                 let end = clock::monotonic();
-                pace.walked(end, clock::thread_cpu() - before, done, observer.held(), interval);
+                pace.walked(end, clock::thread_cpu() - before, done, observer.held_a_lock(), interval);
                 if done {
-                    (status.walk_time, status.walk_end, begun) = (end - first, end, None);
-                    self.show(&observer, &mut status, &mut values, shared);
+                    (status.walk_time, status.walk_end, walk_start) = (end - first, end, None);
+                    self.publish(&observer, &mut status, &mut values, shared);
                 }
             }
             shared.rest_until(pace.next(self.walks()));
         }
     }
 
-    fn show(&self, observer: &Observer, status: &mut WalkerStatus, values: &mut [u64], shared: &Shared) {
+    fn publish(&self, observer: &Observer, status: &mut WalkerStatus, values: &mut [u64], shared: &Shared) {
         status.cpu = clock::thread_cpu();
         self.layout.fill(observer, status, values);
-        shared.board.show(values);
+        shared.board.publish(values);
     }
 
     fn walks(&self) -> bool {

@@ -55,7 +55,7 @@ fn what_lags_behind_says_so() {
 }
 
 #[test]
-fn what_is_switched_off_is_absent_with_its_fix_and_never_zero() {
+fn disabled_counters_are_absent_with_their_fix_and_never_zero() {
     let off = root(&[
         (PATH, CONTENT),
         ("/proc/sys/vm/numa_stat", "0\n"),
@@ -72,7 +72,7 @@ fn what_is_switched_off_is_absent_with_its_fix_and_never_zero() {
 }
 
 #[test]
-fn a_switch_that_is_on_or_not_there_takes_nothing_away() {
+fn an_enabled_or_missing_setting_changes_nothing() {
     for value in ["1\n", "2\n", "garbage"] {
         let on = root(&[
             (PATH, CONTENT),
@@ -95,7 +95,7 @@ fn a_kernel_without_numa_says_which_kernel_has_it() {
 }
 
 #[test]
-fn a_file_that_fails_gives_nothing_says_why_and_comes_back() {
+fn a_failing_file_has_no_values_a_reason_and_comes_back() {
     let root = root(&[(PATH, "pgpgin 2\npgfault 3\n")]);
     let mut sensor = sensor(&ENTRY, &root, &nodes(&[]));
     root.change(|t| _ = t.failing(PATH, ErrorKind::PermissionDenied));
@@ -108,7 +108,7 @@ fn a_file_that_fails_gives_nothing_says_why_and_comes_back() {
 }
 
 #[test]
-fn a_line_that_goes_is_named() {
+fn a_missing_line_is_named() {
     let root = root(&[(PATH, "pgpgin 2\npgfault 3\n")]);
     let mut sensor = sensor(&ENTRY, &root, &nodes(&[]));
     root.change(|t| _ = t.file(PATH, "pgpgin 2\n"));
@@ -128,7 +128,7 @@ fn nothing_to_read_is_a_reason_with_a_fix() {
 }
 
 #[test]
-fn a_name_that_comes_twice_is_one_series() {
+fn a_duplicate_name_is_one_series() {
     let mut sensor = sensor(&ENTRY, &root(&[(PATH, "pgfault 3\npgfault 4\npgfree 5\n")]), &nodes(&[]));
     let values = read(&mut *sensor);
     assert_eq!(sensor.series().len(), 2);

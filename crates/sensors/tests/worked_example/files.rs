@@ -1,4 +1,4 @@
-//! `files`: how many files the whole machine has open.
+//! `files`: the number of open files of the whole machine.
 
 use crate::layout::digits;
 use crate::watched::Watched;

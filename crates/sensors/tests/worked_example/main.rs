@@ -1,5 +1,4 @@
-//! The worked examples of CONTRIBUTING.md: they compile, they run, and they are what is printed
-//! there.
+//! The worked examples of CONTRIBUTING.md: they compile, run, and equal the text there.
 
 mod declared;
 mod files;

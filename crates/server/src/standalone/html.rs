@@ -1,4 +1,4 @@
-//! The file as text: script and style in place, data in elements that nothing executes.
+//! The HTML text, with the data in elements that are not executed.
 
 use crate::page::{self, NoPage};
 use data_encoding::BASE64;
@@ -7,18 +7,18 @@ use flate2::write::GzEncoder;
 use sha2::{Digest, Sha256};
 use std::io::Write;
 
-/// Around a block of data. A type that is no script's makes it data for any browser.
+/// Tags around a block of data. Browsers do not execute a script element of this type.
 const OPEN: &str = "<script type=\"application/octet-stream\">";
 const CLOSE: &str = "</script>\n";
 
-/// Everything but the data.
+/// Everything except the data.
 pub struct Shell<'a> {
     head: String,
     script: &'a str,
 }
 
 impl<'a> Shell<'a> {
-    /// Of the page in this program.
+    /// From the embedded page.
     pub fn of_page() -> Result<Self, NoPage> {
         let files = page::files()?;
         // The build embeds all of them or none.
@@ -28,7 +28,7 @@ impl<'a> Shell<'a> {
         Ok(Self::new(text("app.js"), text("app.css"), content("icon.svg")))
     }
 
-    /// Of this script, style and picture. Only they are let in by the policy, by their hashes.
+    /// From this script, style and icon. The policy allows only them, by their hashes.
     pub fn new(script: &'a str, style: &str, icon: &[u8]) -> Self {
         let policy = format!(
             "default-src 'none'; script-src {}; style-src {}; img-src data:; base-uri 'none'; form-action 'none'",
@@ -67,7 +67,7 @@ impl<'a> Shell<'a> {
     }
 }
 
-/// Bytes as a block: packed, and in letters that mean nothing in HTML.
+/// Bytes as a block: compressed, and in Base64.
 pub fn block(bytes: &[u8]) -> String {
     let mut packer = GzEncoder::new(Vec::new(), Compression::default());
     // Writing to memory cannot fail.

@@ -1,39 +1,39 @@
-//! All series of a recording in so many bytes: every row, or buckets as short as possible.
+//! Packs all series of a recording into a number of bytes: every row, or buckets as short as possible.
 
 use super::contents::Stretch;
 use super::{html, steps};
 use crate::frame::Frame;
-use crate::recordings::Opened;
+use crate::recordings::OpenedRecording;
 use crate::wire::Ns;
 use numakit_history::{Bucketed, Source};
 
-/// Series of a frame: who looks at one unpacks no more than so many.
+/// Maximum number of series per frame: to show one, the page unpacks only these.
 pub const GROUP: usize = 32;
-/// Rows of a stretch.
+/// Maximum number of rows of a stretch.
 const ROWS: usize = 4096;
-/// Rows of a stretch of very many series.
+/// Minimum of it, if there are very many series.
 const FEW_ROWS: usize = 64;
-/// Values that are held at once.
+/// Maximum number of values in memory at once.
 const VALUES: usize = 2_000_000;
-/// Rows of a recording that are read at once for buckets.
+/// Maximum number of rows of a recording that are read at once for buckets.
 const READ: u64 = 32_768;
-/// A bucket of fewer rows than this is made of the rows themselves.
+/// A bucket of fewer rows than this is computed from the rows.
 const NEAR: u64 = 256;
-/// How much longer data may be than packed, so that a browser can hold it.
+/// Maximum ratio of unpacked to packed data, so that a browser's memory suffices.
 const UNPACKED: u64 = 16;
-/// What a stretch takes in the first block, at most.
+/// Maximum size of a stretch in the first block.
 const STRETCH: u64 = 100;
 
-/// What became of a recording.
+/// A packed recording.
 #[derive(Debug, Default)]
 pub struct Packed {
-    /// Length of a bucket in ns; `None` where every row is there.
+    /// Length of a bucket in ns; `None` if every row is included.
     pub step: Option<u64>,
     /// Stretches of time.
     pub stretches: Vec<Stretch>,
-    /// Blocks, as they stand in the file.
+    /// Blocks, as in the file.
     pub blocks: Vec<String>,
-    /// What that takes.
+    /// Their size.
     pub bytes: u64,
 }
 
@@ -41,39 +41,39 @@ pub struct Packed {
 #[derive(Debug)]
 pub struct NoRoom;
 
-enum Tried {
+enum Attempt {
     Fits(Packed),
     /// The room was full after this share of the time.
     Over(f64),
 }
 
-/// Packs a recording into the room that there is for it.
-pub fn pack(source: &Opened, id: u32, room: u64) -> Result<Packed, NoRoom> {
+/// Packs a recording into `room` bytes.
+pub fn pack(source: &OpenedRecording, id: u32, room: u64) -> Result<Packed, NoRoom> {
     let trial = Trial::new(source, id, room);
     let length = trial.end - trial.first;
     let mut step = match trial.rows() {
-        Tried::Fits(packed) => return Ok(packed),
+        Attempt::Fits(packed) => return Ok(packed),
         // Buckets have three values each, but some of them are equal.
-        Tried::Over(share) => steps::at_least(longer(trial.interval.max(1_000_000) * 2, share).min(length)),
+        Attempt::Over(share) => steps::at_least(longer(trial.interval.max(1_000_000) * 2, share).min(length)),
     };
     let mut found = None;
     loop {
         match (trial.buckets(step), found.take()) {
-            (Tried::Fits(packed), _) => match steps::finer(step).filter(|finer| *finer > trial.interval) {
+            (Attempt::Fits(packed), _) => match steps::finer(step).filter(|finer| *finer > trial.interval) {
                 Some(finer) => (step, found) = (finer, Some(packed)),
                 None => return Ok(packed),
             },
-            (Tried::Over(_), Some(packed)) => return Ok(packed),
-            (Tried::Over(_), None) if step > length.saturating_mul(2) => return Err(NoRoom),
-            // A guess that is too long is mended by the steps back.
-            (Tried::Over(share), None) => {
+            (Attempt::Over(_), Some(packed)) => return Ok(packed),
+            (Attempt::Over(_), None) if step > length.saturating_mul(2) => return Err(NoRoom),
+            // Too long a guess is corrected by the finer steps above.
+            (Attempt::Over(share), None) => {
                 step = steps::coarser(step).max(steps::at_least(longer(step, share).min(length)));
             }
         }
     }
 }
 
-/// A step whose buckets take so much less.
+/// A step whose buckets need only this share of the space.
 fn longer(step: u64, share: f64) -> u64 {
     (step as f64 / share.max(1e-9)) as u64
 }
@@ -91,7 +91,7 @@ struct Trial<'a> {
 }
 
 impl<'a> Trial<'a> {
-    fn new(source: &'a Opened, id: u32, room: u64) -> Self {
+    fn new(source: &'a OpenedRecording, id: u32, room: u64) -> Self {
         let (first, last) = source.data.span().unwrap_or_default();
         let numbers: Vec<usize> = (0..source.data.series()).collect();
         let series = numbers.iter().map(|n| *n as u32).collect();
@@ -99,8 +99,8 @@ impl<'a> Trial<'a> {
         Self { source: &*source.data, id, room, numbers, series, interval, first, end }
     }
 
-    /// Rows at once, of so many values each and series.
-    fn most(&self, values: usize) -> usize {
+    /// Maximum number of rows at once, with this number of values per row and series.
+    fn max_rows(&self, values: usize) -> usize {
         (VALUES / values / self.numbers.len().max(1)).clamp(FEW_ROWS, ROWS)
     }
 
@@ -108,16 +108,16 @@ impl<'a> Trial<'a> {
         (to - self.first) as f64 / (self.end - self.first) as f64
     }
 
-    fn rows(&self) -> Tried {
-        let most = self.most(1);
-        let mut out = Filled::new(self.room, None);
+    fn rows(&self) -> Attempt {
+        let max_rows = self.max_rows(1);
+        let mut out = Packer::new(self.room, None);
         let mut from = self.first;
-        let mut window = self.interval.max(1).saturating_mul(most as u64);
+        let mut window = self.interval.max(1).saturating_mul(max_rows as u64);
         while from < self.end {
             let to = from.saturating_add(window).min(self.end);
-            let Some(raw) = self.source.raw(&self.numbers, from, to, most) else {
+            let Some(raw) = self.source.raw(&self.numbers, from, to, max_rows) else {
                 if window <= 1 {
-                    return Tried::Over(self.share(from));
+                    return Attempt::Over(self.share(from));
                 }
                 window = (to - from) / 2;
                 continue;
@@ -131,22 +131,22 @@ impl<'a> Trial<'a> {
                 }
             }
             if out.is_over() {
-                return Tried::Over(self.share(to));
+                return Attempt::Over(self.share(to));
             }
             from = to;
-            if rows < most / 2 {
+            if rows < max_rows / 2 {
                 window = window.saturating_mul(2);
             }
         }
-        Tried::Fits(out.packed)
+        Attempt::Fits(out.packed)
     }
 
-    fn buckets(&self, step: u64) -> Tried {
-        let most = self.most(3) as u64;
-        let mut out = Filled::new(self.room, Some(step));
+    fn buckets(&self, step: u64) -> Attempt {
+        let max_rows = self.max_rows(3) as u64;
+        let mut out = Packer::new(self.room, Some(step));
         let (mut first, last) = (self.first / step, (self.end - 1) / step + 1);
         while first < last {
-            let next = (first + most).min(last);
+            let next = (first + max_rows).min(last);
             let columns = self.columns(first, next, step);
             if columns.iter().any(|column| column.min.iter().any(|value| !value.is_nan())) {
                 out.stretch(first * step, next.saturating_mul(step), (next - first) as usize);
@@ -155,14 +155,14 @@ impl<'a> Trial<'a> {
                 }
             }
             if out.is_over() {
-                return Tried::Over(self.share(next.saturating_mul(step).min(self.end)));
+                return Attempt::Over(self.share(next.saturating_mul(step).min(self.end)));
             }
             first = next;
         }
-        Tried::Fits(out.packed)
+        Attempt::Fits(out.packed)
     }
 
-    /// Buckets `first` to `last`, asked for in parts that are read from the file at once.
+    /// Buckets `first` to `last`, in parts that are read from the file at once.
     fn columns(&self, first: u64, last: u64, step: u64) -> Vec<Bucketed> {
         let near = step / NEAR < self.interval;
         let read = (4 * VALUES as u64 / self.numbers.len().max(1) as u64).min(READ);
@@ -183,14 +183,14 @@ impl<'a> Trial<'a> {
     }
 }
 
-/// A room while it is filled.
-struct Filled {
+/// Packed data, up to `room` bytes.
+struct Packer {
     packed: Packed,
     unpacked: u64,
     room: u64,
 }
 
-impl Filled {
+impl Packer {
     fn new(room: u64, step: Option<u64>) -> Self {
         Self { packed: Packed { step, ..Packed::default() }, unpacked: 0, room }
     }
@@ -200,7 +200,7 @@ impl Filled {
         self.packed.bytes += STRETCH;
     }
 
-    /// Nothing more is packed once it is full.
+    /// Adds a frame, unless it is full.
     fn put(&mut self, frame: Frame) {
         if self.is_over() {
             return;
@@ -230,9 +230,9 @@ mod tests {
             let taken: usize = packed.blocks.iter().map(String::len).sum();
             assert!(taken as u64 <= packed.bytes && packed.bytes <= room);
             let trial = Trial::new(&source, 0, room);
-            assert!(matches!(trial.rows(), Tried::Over(share) if share > 0.0));
+            assert!(matches!(trial.rows(), Attempt::Over(share) if share > 0.0));
             let finer = steps::finer(packed.step.unwrap()).unwrap();
-            assert!(matches!(trial.buckets(finer), Tried::Over(_)), "{finer} fits into {room}");
+            assert!(matches!(trial.buckets(finer), Attempt::Over(_)), "{finer} fits into {room}");
         }
         assert_eq!(pack(&source, 0, 10_000_000).unwrap().step, None);
         assert!(pack(&source, 0, 100).is_err());

@@ -2,7 +2,7 @@
 
 const MILLISECOND: u64 = 1_000_000;
 
-/// The shortest that is no shorter than this.
+/// The shortest that is not shorter than this.
 pub fn at_least(ns: u64) -> u64 {
     let mut power = MILLISECOND;
     loop {

@@ -19,8 +19,8 @@ fn shell() -> Shell<'static> {
     Shell::new("console.log(1 < 2);", "body { color: red }", b"<svg/>")
 }
 
-/// Noise that does not pack, a constant with one spike, and nothing, every millisecond.
-pub fn opened(name: &str, rows: usize) -> Opened {
+/// A sample every millisecond of incompressible noise, a constant with one spike, and an absent value.
+pub fn opened(name: &str, rows: usize) -> OpenedRecording {
     let mut header = header(&["a.noise", "a.spike", "a.none"]);
     (header.interval, header.started) = (MS, SECOND);
     let names = SeriesLayout::new(&header, &Catalog::default());
@@ -33,7 +33,7 @@ pub fn opened(name: &str, rows: usize) -> Opened {
         history.push(SECOND + row as u64 * MS, &values);
     }
     let info = names.info(SourceKind::Recording, name, &header);
-    Opened { info, names: names.names().to_vec(), data: Arc::new(history), damage: None }
+    OpenedRecording { info, names: names.names().to_vec(), data: Arc::new(history), damage: None }
 }
 
 /// The blocks of a file, unpacked; the first as JSON.
@@ -59,7 +59,7 @@ fn frame(bytes: &[u8]) -> (Value, &[u8]) {
 }
 
 #[test]
-fn a_file_is_no_larger_than_it_may_be() {
+fn a_file_is_not_larger_than_its_limit() {
     let source = [opened("a", 20_000)];
     let mut before = None;
     for size in [200_000, 100_000, 50_000, 20_000, 10_000, 5_000u64] {
@@ -74,7 +74,7 @@ fn a_file_is_no_larger_than_it_may_be() {
 }
 
 #[test]
-fn every_row_is_there_where_there_is_room() {
+fn every_row_is_included_if_there_is_room() {
     let (html, steps) = html_of(&shell(), 1 << 20, &[opened("a", 10_000)]).unwrap();
     assert_eq!(steps, [None]);
     let (contents, blocks) = blocks(&html);
@@ -124,7 +124,7 @@ fn a_gap_takes_no_room() {
         let gap = if row < 1000 { 0 } else { 3600 * SECOND };
         history.push(SECOND + row * MS + gap, &[Some(row as f64), Some(0.5 * row as f64), None]);
     }
-    let source = Opened { data: Arc::new(history), ..source };
+    let source = OpenedRecording { data: Arc::new(history), ..source };
     let (html, steps) = html_of(&shell(), 1 << 20, &[source]).unwrap();
     let (contents, _) = blocks(&html);
     assert_eq!(steps, [None]);
@@ -133,14 +133,14 @@ fn a_gap_takes_no_room() {
 }
 
 #[test]
-fn what_one_recording_leaves_the_other_has() {
+fn room_that_one_recording_does_not_use_is_left_for_the_other() {
     let [small, large] = [opened("small", 900), opened("large", 20_000)];
-    let alone = html_of(&shell(), 60_000, &[opened("large", 20_000)]).unwrap().1[0];
+    let single = html_of(&shell(), 60_000, &[opened("large", 20_000)]).unwrap().1[0];
     for order in [[small, large], [opened("large", 20_000), opened("small", 900)]] {
         let (html, steps) = html_of(&shell(), 70_000, &order).unwrap();
         assert!(html.len() <= 70_000);
         let of = |name: &str| steps[order.iter().position(|o| o.info.name == name).unwrap()];
-        assert_eq!((of("small"), of("large")), (None, alone));
+        assert_eq!((of("small"), of("large")), (None, single));
         let (contents, blocks) = blocks(&html);
         let second = contents["sources"][1]["block"].as_u64().unwrap() as usize - 1;
         assert!(second < blocks.len());
@@ -150,7 +150,7 @@ fn what_one_recording_leaves_the_other_has() {
 }
 
 #[test]
-fn only_its_own_script_and_style_are_let_in() {
+fn only_its_own_script_and_style_are_allowed() {
     let html = String::from_utf8(shell().html(std::iter::empty())).unwrap();
     for (open, close, directive) in
         [("<script>", "</script>", "script-src"), ("<style>", "</style>", "style-src")]
@@ -163,7 +163,7 @@ fn only_its_own_script_and_style_are_let_in() {
     assert!(!html.contains("unsafe") && !html.contains("connect-src"));
     let Ok(shell) = Shell::of_page() else { return numakit_skips::PAGE.skip_part("the page is not built") };
     let html = String::from_utf8(shell.html(std::iter::empty())).unwrap().to_lowercase();
-    // Whatever the bundle holds, it must not end its own element.
+    // The bundle must not contain the end of its own element.
     assert_eq!((html.matches("<script").count(), html.matches("</script").count()), (1, 1));
     assert_eq!((html.matches("<style").count(), html.matches("</style").count()), (1, 1));
     assert!(!html.contains("<!--"));

@@ -5,7 +5,7 @@ use std::path::Path;
 fn declarations() -> String {
     fn one<T: TS>(out: &mut String) {
         let doc = T::docs().unwrap_or_default();
-        // All numbers of JSON are numbers there.
+        // All JSON numbers are `number` in TypeScript.
         let text = T::decl().replace("bigint", "number");
         out.push_str(&format!("\n{doc}export {text}\n"));
     }
@@ -45,7 +45,7 @@ fn declarations() -> String {
 }
 
 #[test]
-fn the_types_of_the_page_are_these() {
+fn the_page_has_these_types() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../web/src/wire.ts");
     let text = declarations();
     if std::env::var_os("UPDATE").is_some() {
@@ -56,7 +56,7 @@ fn the_types_of_the_page_are_these() {
 }
 
 #[test]
-fn messages_are_read() {
+fn messages_are_parsed() {
     let watch =
         br#"{"type":"watch","id":1,"source":0,"series":[3,4],"step_ns":1e8,"from_ns":1763690400000000000}"#;
     let expected = ToServer::Watch {
@@ -74,7 +74,7 @@ fn messages_are_read() {
 }
 
 #[test]
-fn what_is_no_message_is_an_error_in_words() {
+fn malformed_messages_are_errors_with_a_message() {
     for bad in [
         &b""[..],
         b"{}",

@@ -1,9 +1,9 @@
-//! A server with one live source, and clients of it that speak raw TCP.
+//! A server with one live source, and clients that use raw TCP.
 
 use numakit_derived::Catalog;
 use numakit_model::{CpuSet, Instance, Kind, Metric, Scope, Series, Unit};
 use numakit_recording::{Header, Ring};
-use numakit_server::{Front, Listener, Orders, Server, Urls};
+use numakit_server::{ControlSender, ListenOptions, Listener, Server, Urls};
 use numakit_session::ObservationStatus;
 use numakit_testing::until;
 use serde_json::Value;
@@ -17,7 +17,7 @@ use tokio_tungstenite::tungstenite::{Message, WebSocket, client};
 
 pub const START: u64 = 1_700_000_000_000_000_000;
 
-/// What a page sends to open the stream, beside cookie and origin.
+/// What a page sends to open the stream, in addition to cookie and origin.
 pub const UPGRADE: [&str; 5] = [
     "Connection: Upgrade",
     "Upgrade: websocket",
@@ -30,7 +30,7 @@ pub struct Bench {
     pub urls: Urls,
     pub ring: Arc<Ring>,
     server: Option<Server>,
-    keeper: Option<JoinHandle<()>>,
+    ingest: Option<JoinHandle<()>>,
 }
 
 pub struct Reply {
@@ -40,35 +40,35 @@ pub struct Reply {
 }
 
 impl Bench {
-    /// Serves gauges `test.a` and `test.b`; every order is answered with itself.
+    /// Serves gauges `test.a` and `test.b`; every command is answered with itself.
     pub fn new() -> Self {
-        Self::behind(Front::default())
+        Self::behind(ListenOptions::default())
     }
 
-    /// The same, reached so.
-    pub fn behind(front: Front) -> Self {
-        let listener = Listener::bind("127.0.0.1:0", "host", front).unwrap();
+    /// The same with these options.
+    pub fn behind(options: ListenOptions) -> Self {
+        let listener = Listener::bind("127.0.0.1:0", "host", options).unwrap();
         let urls = listener.urls();
         let formulas = Arc::new(Catalog::default());
-        let orders: Orders = Box::new(|order, answer| answer(Ok(format!("{order:?}"))));
-        let server = listener.start(Some(orders), Arc::clone(&formulas), 32 << 20, CpuSet::new()).unwrap();
+        let control: ControlSender = Box::new(|order, answer| answer(Ok(format!("{order:?}"))));
+        let server = listener.start(Some(control), Arc::clone(&formulas), 32 << 20, CpuSet::new()).unwrap();
         let header = Header { series: ["test.a", "test.b"].map(series).to_vec(), ..Header::default() };
         let ring = Arc::new(Ring::in_memory(2, 5000).unwrap());
-        let keeper = server.follow(&header, &formulas, Arc::clone(&ring), CpuSet::new()).unwrap();
-        Self { urls, ring, server: Some(server), keeper: Some(keeper) }
+        let ingest = server.follow(&header, &formulas, Arc::clone(&ring), CpuSet::new()).unwrap();
+        Self { urls, ring, server: Some(server), ingest: Some(ingest) }
     }
 
-    /// Adds so many rows, 1 ms apart, from that row on.
+    /// Adds rows, one per millisecond, from row `from` on.
     pub fn rows(&self, from: u64, count: u64) {
         for row in from..from + count {
-            until!(self.ring.waiting_rows() < 4000);
+            until!(self.ring.pending_rows() < 4000);
             self.ring.push(START + row * 1_000_000, 0, &[Some(row % 1000), None]);
         }
     }
 
-    /// Tells clients how the observation goes.
+    /// Sets the state of the observation.
     pub fn status(&self, status: &ObservationStatus) {
-        self.server.as_ref().unwrap().hub().status(status);
+        self.server.as_ref().unwrap().hub().set_status(status);
     }
 
     pub fn address(&self) -> SocketAddr {
@@ -89,7 +89,7 @@ impl Bench {
         Reply { status, head: head.to_ascii_lowercase(), body: body.to_owned() }
     }
 
-    /// A request with these further header lines.
+    /// A request with these additional header lines.
     pub fn request(&self, line: &str, headers: &[&str], body: &str) -> Reply {
         let host = format!("Host: {}", self.address());
         let own = if headers.iter().any(|h| h.starts_with("Host:")) { "" } else { &host };
@@ -118,7 +118,7 @@ impl Bench {
         format!("Cookie: {}", cookie.split(';').next().unwrap())
     }
 
-    /// Asks for the stream, and reads no more than whether it is there.
+    /// Requests the stream, and reads only the response.
     pub fn upgrade(&self, url: &str, headers: &[&str]) -> Reply {
         let (origin, cookie) = (self.origin(), self.login(url));
         let mut all = vec![origin.as_str(), &cookie];
@@ -132,7 +132,7 @@ impl Bench {
         self.try_connect(url).unwrap()
     }
 
-    /// Opens the stream, if the server lets it in.
+    /// Opens the stream, unless the server refuses.
     pub fn try_connect(&self, url: &str) -> Option<Page> {
         let cookie = self.login(url);
         let mut request = format!("ws://{}/stream", self.address()).into_client_request().unwrap();
@@ -148,7 +148,7 @@ impl Bench {
         client::client(request, stream).ok().map(|(socket, _)| Page(socket))
     }
 
-    /// Still answers.
+    /// Checks that the server still answers.
     pub fn is_alive(&self) {
         assert_eq!(self.request("GET /", &[], "").status, 200);
     }
@@ -157,7 +157,7 @@ impl Bench {
 impl Drop for Bench {
     fn drop(&mut self) {
         self.ring.close();
-        self.keeper.take().map(JoinHandle::join);
+        self.ingest.take().map(JoinHandle::join);
         drop(self.server.take());
     }
 }

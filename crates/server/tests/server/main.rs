@@ -1,4 +1,4 @@
-//! The server as pages and as strangers meet it.
+//! The server with pages, proxies, floods and unauthorised clients.
 
 #![allow(clippy::unwrap_used)]
 

@@ -1,4 +1,4 @@
-//! What a page asks for.
+//! Requests of a page.
 
 use crate::bench::{Bench, START};
 use numakit_session::ObservationStatus;
@@ -38,7 +38,7 @@ fn samples_come_as_buckets_and_as_rows() {
 }
 
 #[test]
-fn a_viewer_looks_and_a_controller_orders() {
+fn a_viewer_looks_and_a_controller_sends_commands() {
     let bench = Bench::new();
     let (mut viewer, mut controller) =
         (bench.connect(&bench.urls.viewer.clone()), bench.connect(&bench.urls.controller.clone()));
@@ -86,7 +86,7 @@ fn malformed_messages_get_an_answer() {
 }
 
 #[test]
-fn a_client_that_reads_nothing_costs_the_others_nothing() {
+fn a_client_that_reads_nothing_does_not_delay_others() {
     let bench = Bench::new();
     let (mut stalled, mut page) =
         (bench.connect(&bench.urls.viewer.clone()), bench.connect(&bench.urls.viewer.clone()));
@@ -105,7 +105,7 @@ fn a_client_that_reads_nothing_costs_the_others_nothing() {
 }
 
 #[test]
-fn a_recording_that_failed_is_told_once() {
+fn a_failed_recording_is_reported_once() {
     let bench = Bench::new();
     let mut page = bench.connect(&bench.urls.viewer.clone());
     page.text("hello");
@@ -118,14 +118,14 @@ fn a_recording_that_failed_is_told_once() {
 }
 
 #[test]
-fn clients_beyond_the_limit_are_turned_away_and_places_become_free() {
+fn clients_beyond_the_limit_are_refused_until_others_leave() {
     let bench = Bench::new();
     let url = bench.urls.viewer.clone();
     let mut pages: Vec<_> = (0..16).map(|_| bench.connect(&url)).collect();
     pages.iter_mut().for_each(|page| _ = page.text("hello"));
     assert_eq!(bench.upgrade(&url, &[]).status, 503);
     pages.pop();
-    // Its end has to be noticed first.
+    // The server needs time to notice the disconnection.
     until!(pages[0].text("state")["clients"] == 15);
     bench.connect(&url).text("hello");
 }

@@ -1,8 +1,8 @@
 //! The page behind a proxy, below a path, and encrypted.
 
 use crate::bench::{Bench, UPGRADE};
-use numakit_server::Front;
-use numakit_server::front::BasePath;
+use numakit_server::ListenOptions;
+use numakit_server::listen_options::BasePath;
 use numakit_server::tls::Tls;
 use rustls::crypto::ring;
 use rustls::pki_types::CertificateDer;
@@ -18,7 +18,7 @@ const HOST: &str = "Host: numa.example.org";
 const ORIGIN: &str = "Origin: https://numa.example.org";
 
 fn proxied() -> Bench {
-    Bench::behind(Front {
+    Bench::behind(ListenOptions {
         trusted: vec!["numa.example.org".into()],
         base: BasePath::parse("/tools/numa").unwrap(),
         tls: None,
@@ -33,8 +33,8 @@ fn login(bench: &Bench, url: &str) -> String {
     format!("Cookie: {}", cookie.split(';').next().unwrap())
 }
 
-/// The status of a request for the stream that comes through the proxy for a client from there,
-/// and the connection.
+/// Requests the stream through the proxy, for a client with this address; the status and the
+/// connection.
 fn enter(bench: &Bench, cookie: &str, client: &str) -> (u16, TcpStream) {
     let forwarded = format!("X-Forwarded-For: 6.6.6.6, {client}");
     let lines = [&[HOST, ORIGIN, cookie, &forwarded][..], &UPGRADE].concat().join("\r\n");
@@ -46,7 +46,7 @@ fn enter(bench: &Bench, cookie: &str, client: &str) -> (u16, TcpStream) {
 }
 
 #[test]
-fn the_page_is_below_its_path_and_answers_to_the_name_of_the_proxy() {
+fn the_page_is_below_its_path_and_accepts_the_name_of_the_proxy() {
     let bench = proxied();
     assert!(bench.urls.controller.contains("/tools/numa/#"), "{}", bench.urls.controller);
     for host in [HOST, "Host: numa.example.org:8443", "Host: localhost:7077"] {
@@ -80,20 +80,20 @@ fn the_stream_comes_through_the_proxy_for_pages_of_its_name_only() {
 }
 
 #[test]
-fn who_took_most_places_gives_one_to_another_address() {
+fn the_address_with_most_clients_gives_way_to_another() {
     let bench = proxied();
     let cookie = login(&bench, &bench.urls.viewer);
     let held: Vec<_> = (0..16).map(|_| enter(&bench, &cookie, "10.0.0.1")).collect();
     assert!(held.iter().all(|(status, _)| *status == 101));
-    assert_eq!(enter(&bench, &cookie, "10.0.0.1").0, 503, "one address has all that are free, no more");
+    assert_eq!(enter(&bench, &cookie, "10.0.0.1").0, 503, "one address may use all free slots, but no more");
     let (status, _other) = enter(&bench, &cookie, "10.0.0.2");
-    assert_eq!(status, 101, "another one has its share");
+    assert_eq!(status, 101, "another address is accepted");
     assert_eq!(enter(&bench, &cookie, "10.0.0.1").0, 503);
     let mut text = Vec::new();
     let _ = (&held[0].1).read_to_end(&mut text);
     let text = String::from_utf8_lossy(&text);
     assert!(
-        text.contains("\"bye\"") && text.contains("took this place"),
+        text.contains("\"bye\"") && text.contains("replaced this one"),
         "the oldest gets a message: {text}"
     );
 }
@@ -104,7 +104,7 @@ fn file(name: &str) -> PathBuf {
 
 fn encrypted() -> Bench {
     let tls = Tls::read(&file("localhost.pem"), &file("localhost.key")).unwrap();
-    Bench::behind(Front { tls: Some(tls), ..Front::default() })
+    Bench::behind(ListenOptions { tls: Some(tls), ..ListenOptions::default() })
 }
 
 fn connect(bench: &Bench) -> StreamOwned<ClientConnection, TcpStream> {
@@ -148,7 +148,7 @@ fn an_encrypted_server_gives_page_key_and_stream() {
 }
 
 #[test]
-fn what_is_not_encrypted_is_told_so_and_silence_keeps_nobody_out() {
+fn a_connection_without_tls_gets_an_answer_and_silent_ones_block_nobody() {
     let bench = encrypted();
     let plain = bench.request("GET /", &[], "");
     assert!(plain.status == 400 && plain.body.contains("https://"), "{}", plain.body);

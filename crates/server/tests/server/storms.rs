@@ -1,4 +1,4 @@
-//! Floods of connections and clients that read nothing: whoever has the key for control gets in.
+//! Floods of connections, and clients that read nothing: a controller always gets in.
 
 use crate::bench::Bench;
 use numakit_testing::until;
@@ -11,21 +11,21 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// A request that never ends.
 const HALF: &[u8] = b"GET / HTTP/1.1\r\nHost: localhost\r\nX-Slow: ";
 
-/// A connection that begins one; the system may have no more ports for it.
+/// A connection that starts one; `None` if the system has no port left.
 fn half_open(bench: &Bench) -> Option<TcpStream> {
     let mut stream = TcpStream::connect(bench.address()).ok()?;
     let _ = stream.write_all(HALF);
     Some(stream)
 }
 
-/// The page, the key and the stream.
+/// Loads the page, logs in and opens the stream.
 fn gets_in(bench: &Bench) {
     bench.is_alive();
     assert_eq!(bench.connect(&bench.urls.controller.clone()).text("hello")["role"], "controller");
 }
 
 #[test]
-fn half_open_connections_keep_nobody_out() {
+fn half_open_connections_block_nobody() {
     let bench = Bench::new();
     let held: Vec<_> = (0..300).filter_map(|_| half_open(&bench)).collect();
     gets_in(&bench);
@@ -33,7 +33,7 @@ fn half_open_connections_keep_nobody_out() {
 }
 
 #[test]
-fn a_storm_of_connections_keeps_nobody_out() {
+fn a_flood_of_connections_blocks_nobody() {
     let bench = Bench::new();
     let over = AtomicBool::new(false);
     std::thread::scope(|scope| {
@@ -48,7 +48,7 @@ fn a_storm_of_connections_keeps_nobody_out() {
                 }
             });
         }
-        // A request that is slow to begin may be among the oldest; then it is tried again.
+        // A slow request may be among the oldest connections and be closed; then try again.
         let comes_in = || catch_unwind(AssertUnwindSafe(|| gets_in(&bench))).is_ok();
         let tries: Vec<_> = (0..20).map(|_| (0..20).position(|_| comes_in())).collect();
         over.store(true, Ordering::Relaxed);
@@ -72,7 +72,7 @@ fn connections_of_viewers_leave_room_for_control() {
 }
 
 #[test]
-fn viewers_cannot_take_the_places_of_control() {
+fn viewers_do_not_count_as_controllers() {
     let bench = Bench::new();
     let url = bench.urls.viewer.clone();
     let mut viewers: Vec<_> = (0..16).map(|_| bench.connect(&url)).collect();
@@ -84,11 +84,11 @@ fn viewers_cannot_take_the_places_of_control() {
 }
 
 #[test]
-fn who_reads_nothing_gives_way() {
+fn a_client_that_reads_nothing_is_replaced() {
     let bench = Bench::new();
     for url in [bench.urls.viewer.clone(), bench.urls.controller.clone()] {
         let stalled: Vec<_> = (0..16).map_while(|_| bench.try_connect(&url)).collect();
-        // That they do not answer has to be noticed first.
+        // The server needs time to notice that they do not answer.
         let mut came = found("a free place", || bench.try_connect(&url));
         assert_eq!(came.text("hello")["limits"]["clients"], 16);
         drop(stalled);
@@ -96,7 +96,7 @@ fn who_reads_nothing_gives_way() {
 }
 
 #[test]
-fn files_of_values_that_nobody_takes_are_few_and_leave_some_for_control() {
+fn unread_csv_exports_are_limited_and_leave_some_for_control() {
     let bench = Bench::new();
     bench.rows(0, 100_000);
     let (viewer, controller) = (bench.urls.viewer.clone(), bench.urls.controller.clone());

@@ -1,7 +1,7 @@
-//! Who may not come in.
+//! Requests without access.
 
 use crate::bench::{Bench, UPGRADE};
-use numakit_server::{Front, Listener};
+use numakit_server::{ListenOptions, Listener};
 
 #[test]
 fn the_page_is_public_and_protected() {
@@ -20,7 +20,7 @@ fn the_page_is_public_and_protected() {
 }
 
 #[test]
-fn without_token_or_cookie_nothing_is_told() {
+fn without_token_or_cookie_nothing_is_sent() {
     let bench = Bench::new();
     let origin = bench.origin();
     let wrong = bench.request("POST /session", &[&origin], r#"{"token":"00000000000000000000000000000000"}"#);
@@ -79,18 +79,19 @@ fn garbage_is_answered_and_survived() {
     assert_eq!(bench.request("GET /stream", &[&origin, &cookie], "").status, 400);
     let wrong = bench.request("POST /recordings?name=x", &[&origin, &cookie], "no recording");
     assert_eq!(wrong.status, 422);
-    assert!(wrong.body.contains("x is no recording"), "{}", wrong.body);
+    assert!(wrong.body.contains("x is not a recording"), "{}", wrong.body);
     bench.is_alive();
 }
 
 #[test]
-fn a_port_in_use_is_said_with_the_fix() {
+fn a_port_in_use_is_reported_with_the_fix() {
     let bench = Bench::new();
-    let error =
-        Listener::bind(&bench.address().to_string(), "host", Front::default()).unwrap_err().to_string();
+    let error = Listener::bind(&bench.address().to_string(), "host", ListenOptions::default())
+        .unwrap_err()
+        .to_string();
     assert!(error.contains("in use") && error.contains("--listen 127.0.0.1:"), "{error}");
     assert!(
-        Listener::bind("nowhere", "host", Front::default())
+        Listener::bind("nowhere", "host", ListenOptions::default())
             .unwrap_err()
             .to_string()
             .contains("127.0.0.1:7077")

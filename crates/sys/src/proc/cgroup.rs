@@ -6,7 +6,7 @@ pub struct GroupLine<'a> {
     controllers: &'a str,
     /// The hierarchy of cgroup v2.
     pub is_unified: bool,
-    /// The path of the group, from the top of its hierarchy.
+    /// The path of the group from the root of its hierarchy.
     pub path: &'a str,
 }
 
@@ -17,7 +17,7 @@ impl GroupLine<'_> {
     }
 }
 
-/// The hierarchies that a text names; lines of another form are left out.
+/// The hierarchies in a text; malformed lines are skipped.
 pub fn lines(text: &str) -> impl Iterator<Item = GroupLine<'_>> {
     text.lines().filter_map(|line| {
         let mut parts = line.splitn(3, ':');

@@ -1,4 +1,4 @@
-//! `environ`: the variables that a program was started with.
+//! `environ`: the initial environment of a program.
 
 use std::borrow::Cow;
 
@@ -7,12 +7,12 @@ use std::borrow::Cow;
 pub struct Variables(Vec<u8>);
 
 impl Variables {
-    /// Of these bytes.
+    /// Variables in these bytes.
     pub fn new(bytes: Vec<u8>) -> Self {
         Self(bytes)
     }
 
-    /// There is none at all.
+    /// Whether there is no byte.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

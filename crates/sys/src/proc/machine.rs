@@ -1,4 +1,4 @@
-//! Files about the whole machine, and the numbers in them.
+//! Files about the whole machine, and parsers of numbers.
 
 use crate::{ReadError, SysRoot};
 use numakit_model::cpuset::MAX_ID;
@@ -29,13 +29,13 @@ pub fn numbers(mut text: &[u8]) -> impl Iterator<Item = u64> {
 /// A line of /proc/stat.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StatLine<'a> {
-    /// One CPU: its number and the text of its numbers.
+    /// One CPU, and its counters as text.
     Cpu(u32, &'a [u8]),
-    /// A line that starts with a word, and what follows it.
+    /// The first word of another line, and the rest.
     Other(&'a [u8], &'a [u8]),
 }
 
-/// Takes a line of /proc/stat apart (without its line end).
+/// Parses a line of /proc/stat (without its newline).
 #[inline]
 pub fn stat_line(text: &[u8]) -> StatLine<'_> {
     let space = text.iter().position(|&b| b == b' ').unwrap_or(text.len());
@@ -49,9 +49,9 @@ pub fn stat_line(text: &[u8]) -> StatLine<'_> {
 /// /proc/loadavg.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct LoadAverage {
-    /// How many threads wanted a CPU in the last minute.
+    /// The load average of the last minute.
     pub minute: f64,
-    /// How many want one now, the reader among them.
+    /// Runnable threads now, including the reader.
     pub running: u32,
 }
 
@@ -61,7 +61,7 @@ impl LoadAverage {
         Self::parse(&root.text("/proc/loadavg").ok()?)
     }
 
-    /// Of a line such as `0.05 0.10 0.20 1/300 4711`.
+    /// Parses a line such as `0.05 0.10 0.20 1/300 4711`.
     pub fn parse(text: &str) -> Option<Self> {
         let mut words = text.split_ascii_whitespace();
         let minute = words.next()?.parse().ok()?;

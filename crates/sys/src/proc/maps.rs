@@ -3,24 +3,24 @@
 use super::TaskDir;
 use std::ops::Range;
 
-/// The addresses of the mapping that a line is about, as in `55d0-55e0 r-xp ...`.
+/// The addresses of a mapping, from a line such as `55d0-55e0 r-xp ...`.
 pub fn addresses(line: &str) -> Option<Range<u64>> {
     let (start, end) = line.split_ascii_whitespace().next()?.split_once('-')?;
     let hex = |word: &str| u64::from_str_radix(word, 16).ok();
     Some(hex(start)?..hex(end)?)
 }
 
-/// The mapping that holds an address.
+/// The mapping that contains an address.
 pub fn mapping_of(maps: &str, address: u64) -> Option<Range<u64>> {
     maps.lines().filter_map(addresses).find(|range| range.contains(&address))
 }
 
-/// Where a thread is in its stack while it is in a system call; a thread that runs has none.
+/// The stack pointer of a thread in a system call; none for a running thread.
 pub fn stack_pointer(thread: &TaskDir<'_>) -> Option<u64> {
     stack_pointer_of(&thread.text("syscall").ok()?)
 }
 
-/// The last value but one in the kernel's line about a system call.
+/// The stack pointer in a line of `syscall`: the last value but one.
 pub fn stack_pointer_of(line: &str) -> Option<u64> {
     let words: Vec<&str> = line.split_ascii_whitespace().collect();
     let [.., pointer, _] = words[..] else { return None };

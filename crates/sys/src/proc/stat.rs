@@ -3,54 +3,54 @@
 use super::{digits, printable};
 use std::ops::Range;
 
-/// What is used of it.
+/// The fields that are used.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TaskStat {
-    /// The name of the program, at most 15 bytes, with whatever bytes it has.
+    /// The name of the program: at most 15 arbitrary bytes.
     pub command: Vec<u8>,
-    /// It runs on a CPU or waits for one.
+    /// It is running or runnable.
     pub runnable: bool,
-    /// It has exited; only its parent does not know yet.
+    /// It is a zombie: it has exited, and its parent has not waited for it.
     pub exited: bool,
-    /// Its parent has waited for it and has its counts; the kernel is about to remove it.
+    /// It is dead: its parent has waited for it and has its counts.
     pub reaped: bool,
-    /// It is about to exit.
+    /// It is exiting.
     pub exiting: bool,
-    /// The parent.
+    /// The parent's PID.
     pub parent: u32,
-    /// It is a thread of the kernel.
+    /// It is a kernel thread.
     pub kernel: bool,
-    /// What it did itself, with threads that have exited.
+    /// Its own counts, including threads that have exited.
     pub own: Counts,
-    /// What children did that it has waited for, with those that they have waited for.
+    /// The counts of children that it has waited for, and of their children.
     pub waited: Counts,
-    /// Threads.
+    /// The number of threads.
     pub threads: u64,
-    /// When it started, in ticks since boot; with the pid this names a process uniquely.
+    /// Its start time, in ticks since boot; together with the PID, it identifies a process.
     pub start: u64,
     /// Resident memory in pages.
     pub resident: u64,
-    /// The CPU that it is or last was on.
+    /// The CPU on which it runs or ran last.
     pub cpu: Option<u32>,
-    /// Where the strings of its command line are, in its memory.
+    /// The addresses of its command line, in its memory.
     pub arguments: Option<Range<usize>>,
 }
 
 /// Minor faults, major faults, ticks of CPU time.
 pub type Counts = [u64; 3];
 
-/// `PF_EXITING` of the field of flags.
+/// `PF_EXITING` in the flags.
 const EXITING: u64 = 4;
 /// `PF_KTHREAD`.
 const KERNEL_THREAD: u64 = 0x0020_0000;
 
 impl TaskStat {
-    /// Takes the line apart. The name may hold spaces and parentheses, so it ends at the last one.
+    /// Parses the line. The name may contain spaces and parentheses, so it ends at the last one.
     pub fn parse(text: &[u8]) -> Option<Self> {
         let open = text.iter().position(|&b| b == b'(')?;
         let close = text.iter().rposition(|&b| b == b')')?;
         let command = text.get(open + 1..close)?.to_vec();
-        // The first field behind the name is the third of the manual page.
+        // The first field after the name is the third in the manual page.
         let mut fields: [&[u8]; 50] = [b""; 50];
         let words = text[close + 1..].split(u8::is_ascii_whitespace).filter(|w| !w.is_empty());
         for (field, word) in fields[3..].iter_mut().zip(words) {
@@ -73,7 +73,7 @@ impl TaskStat {
             parent: u32::try_from(number(4)?).ok()?,
             kernel: flags & KERNEL_THREAD != 0,
             own: [minor?, major?, ticks(14, 15)?],
-            // Once printed as signed numbers.
+            // Old kernels printed signed numbers.
             waited: [waited_minor?, waited_major?, ticks(16, 17).unwrap_or(0)],
             threads: number(20)?,
             start: number(22)?,
@@ -83,12 +83,12 @@ impl TaskStat {
         })
     }
 
-    /// It has not exited, or its main thread has and others run on.
+    /// Whether a thread of it still runs, even if its main thread has exited.
     pub fn runs(&self) -> bool {
         !self.exited || self.threads > 1
     }
 
-    /// Nothing of it runs any more, or its only thread is about to exit.
+    /// Whether no thread of it runs, or its only thread is exiting.
     pub fn has_ended(&self) -> bool {
         (self.exited || self.exiting) && self.threads <= 1
     }
@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn who_has_ended_is_known_by_state_flags_and_threads() {
+    fn state_flags_and_threads_show_whether_it_has_ended() {
         let line = |state: char, flags: u64, threads: u64| {
             let text = format!("7 (x) {state} 1 1 1 0 -1 {flags} 0 0 0 0 0 0 0 0 20 0 {threads} 0 5 0 0\n");
             let stat = TaskStat::parse(text.as_bytes()).unwrap();

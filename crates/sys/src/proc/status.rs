@@ -2,17 +2,17 @@
 
 use numakit_model::CpuSet;
 
-/// Its text; fields are looked up when they are asked for.
+/// Its text; fields are parsed when they are read.
 #[derive(Debug, Clone, Default)]
 pub struct TaskStatus(String);
 
 impl TaskStatus {
-    /// Of this text.
+    /// Status with this text.
     pub fn new(text: String) -> Self {
         Self(text)
     }
 
-    /// The value of a field, without spaces around it.
+    /// The value of a field, trimmed.
     pub fn field(&self, name: &str) -> Option<&str> {
         field(&self.0, name)
     }
@@ -39,7 +39,7 @@ impl TaskStatus {
         CpuSet::parse_list(self.field("Cpus_allowed_list")?).ok()
     }
 
-    /// The nodes that it may take memory from.
+    /// The nodes on which it may allocate memory.
     pub fn allowed_nodes(&self) -> Option<CpuSet> {
         CpuSet::parse_list(self.field("Mems_allowed_list")?).ok()
     }

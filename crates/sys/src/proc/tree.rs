@@ -1,14 +1,14 @@
-//! Which process started which.
+//! Parents and children of processes.
 
 use super::{TaskDir, processes};
 use crate::SysRoot;
 use std::collections::{BTreeSet, HashMap, HashSet};
 
-/// The children of every process, each list in rising order.
+/// The children of every process, each list in ascending order.
 pub fn by_parent(root: &SysRoot) -> HashMap<u32, Vec<u32>> {
     let mut children: HashMap<u32, Vec<u32>> = HashMap::new();
     for pid in processes(root).unwrap_or_default() {
-        // One that has exited since has no parent.
+        // A process that has exited meanwhile has no parent.
         if let Ok(stat) = TaskDir::of(root, pid).stat() {
             children.entry(stat.parent).or_default().push(pid);
         }
@@ -16,7 +16,7 @@ pub fn by_parent(root: &SysRoot) -> HashMap<u32, Vec<u32>> {
     children
 }
 
-/// A process and all that descend from it, parents before their children.
+/// A process and its descendants, parents before their children.
 pub fn family(root: &SysRoot, pid: u32) -> Vec<u32> {
     let children = by_parent(root);
     let (mut family, mut known) = (vec![pid], HashSet::from([pid]));
@@ -42,13 +42,12 @@ pub fn ancestors(root: &SysRoot, pid: u32) -> BTreeSet<u32> {
     found
 }
 
-/// Whether the kernel lists the children of processes; it does if it was built with
-/// CONFIG_PROC_CHILDREN.
+/// Whether the kernel lists the children of processes (CONFIG_PROC_CHILDREN).
 pub fn has_lists(root: &SysRoot, pid: u32) -> bool {
     TaskDir::of(root, pid).thread(pid).has("children")
 }
 
-/// The children of a process with that many threads, where the kernel lists them.
+/// The children of a process with this number of threads, if the kernel lists them.
 pub fn listed_children(root: &SysRoot, pid: u32, threads: u64) -> Vec<u32> {
     let process = TaskDir::of(root, pid);
     let tids = if threads <= 1 { vec![pid] } else { process.threads().unwrap_or_default() };

@@ -1,15 +1,15 @@
-//! Reading a capture: a tar file, plain or packed.
+//! Reading a capture: a tar file, plain or compressed.
 
 use super::FileTree;
 use crate::file::open_to_read;
 use std::io::{self, Read, Write};
 use std::path::Path;
 
-/// The most that a capture may unpack to; more is not a capture.
+/// The maximum size of an unpacked capture.
 const MAX_BYTES: u64 = 1 << 30;
 const MAX_FILES: usize = 2_000_000;
 
-/// The tree below the outermost folder that holds `sys` or `proc`.
+/// The tree below the outermost directory with `sys` or `proc`.
 pub(super) fn read(path: &Path) -> io::Result<FileTree> {
     let mut packed = Vec::new();
     open_to_read(path)?.read_to_end(&mut packed)?;
@@ -34,7 +34,7 @@ pub(super) fn read(path: &Path) -> io::Result<FileTree> {
 
 type Entry<'a> = tar::Entry<'a, &'a [u8]>;
 
-/// Calls with the folders and the name of each entry; `./` and empty parts are left out.
+/// Calls with the directories and the name of each entry; `./` and empty parts are skipped.
 fn for_each_entry(
     plain: &[u8],
     mut call: impl FnMut(Vec<String>, Entry<'_>) -> io::Result<()>,
@@ -99,8 +99,8 @@ fn damaged(why: &str) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, format!("damaged capture: {why}"))
 }
 
-/// Writes a capture: a tar file packed with zstd, for [`super::SysRoot::open`]. All entries lie
-/// in one folder; nothing in them tells who wrote them or when.
+/// Writes a capture: a tar file compressed with zstd, for [`super::SysRoot::open`]. All entries are in one directory,
+/// without owner and time.
 pub fn write(tree: &FileTree, to: impl Write, folder: &str) -> io::Result<()> {
     let mut builder = tar::Builder::new(zstd::stream::write::Encoder::new(to, 19)?);
     for path in tree.directories() {

@@ -1,4 +1,4 @@
-//! Files below a directory. Links, absolute ones too, are followed inside it only.
+//! Files below a directory. Links, absolute ones too, are resolved within it.
 
 use crate::file::regular;
 use rustix::fs::{Dir, Mode, OFlags, ResolveFlags, openat2, readlinkat};
@@ -7,7 +7,7 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::path::Path;
 
-/// Opens the directory, or the one folder in it, that holds `sys` or `proc`.
+/// Opens the directory with `sys` or `proc`: this one, or the one subdirectory in it.
 pub(super) fn open(path: &Path) -> io::Result<OwnedFd> {
     let holds = |p: &Path| p.join("sys").is_dir() || p.join("proc").is_dir();
     if holds(path) {
@@ -35,7 +35,7 @@ fn open_at(root: &OwnedFd, path: &str, flags: OFlags) -> io::Result<OwnedFd> {
     Ok(openat2(root, name, flags | OFlags::CLOEXEC, Mode::empty(), inside)?)
 }
 
-/// Opens a regular file: a FIFO or a device below such a root would keep us waiting.
+/// Opens a regular file: opening a FIFO or a device could wait.
 pub(super) fn open_file(root: &OwnedFd, path: &str) -> io::Result<File> {
     let file = File::from(open_at(root, path, OFlags::NONBLOCK | OFlags::NOCTTY)?);
     regular(&file.metadata()?)?;
@@ -48,7 +48,7 @@ pub(super) fn exists(root: &OwnedFd, path: &str) -> bool {
 
 pub(super) fn read_link(root: &OwnedFd, path: &str) -> io::Result<String> {
     let link = open_at(root, path, OFlags::PATH | OFlags::NOFOLLOW)?;
-    // The empty name asks for the link itself.
+    // The empty name means the link itself.
     Ok(readlinkat(link, "", Vec::new())?.to_string_lossy().into_owned())
 }
 

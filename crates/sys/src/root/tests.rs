@@ -63,7 +63,7 @@ fn a_directory_never_leads_out_of_itself() {
 }
 
 #[test]
-fn what_is_no_regular_file_is_refused_at_once() {
+fn other_than_regular_files_are_refused_at_once() {
     let path = folder("odd");
     std::fs::create_dir_all(path.join("sys/folder")).unwrap();
     drop(crate::command::named_pipe(&path.join("sys/pipe"), 0o600).unwrap());
@@ -100,7 +100,7 @@ fn an_archive_reads_like_its_directory() {
 }
 
 #[test]
-fn an_archive_keeps_what_lies_beside_sys_and_proc() {
+fn an_archive_keeps_what_is_next_to_sys_and_proc() {
     let path = folder("beside");
     let file = path.join("c.tar.zst");
     let mut tree = FileTree::new();
@@ -148,7 +148,7 @@ fn changes_and_failures_show_in_an_open_source() {
 }
 
 #[test]
-fn a_trace_lists_what_was_looked_at() {
+fn a_trace_lists_accessed_paths() {
     let root = SysRoot::of_tree(sample()).traced();
     let _ = root.text("/sys/a/one");
     let _ = root.exists("/sys/none");

@@ -1,9 +1,9 @@
-//! A file tree in memory: the content of an archive, or what a test puts there.
+//! A file tree in memory: the content of an archive, or of a test.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 
-/// Files and links by absolute path. Directories exist through what is below them.
+/// Files and links by absolute path. Directories exist if something is below them.
 #[derive(Debug, Clone, Default)]
 pub struct FileTree {
     entries: BTreeMap<String, Entry>,
@@ -26,28 +26,28 @@ impl FileTree {
         Self::default()
     }
 
-    /// Puts a file, replacing what was there.
+    /// Adds or replaces a file.
     pub fn file(&mut self, path: &str, content: impl Into<Vec<u8>>) -> &mut Self {
         self.put(path, Entry::File(content.into()))
     }
 
-    /// Puts a symbolic link.
+    /// Adds a symbolic link.
     pub fn symlink(&mut self, path: &str, target: &str) -> &mut Self {
         self.put(path, Entry::Link(target.to_owned()))
     }
 
-    /// Puts an empty directory.
+    /// Adds an empty directory.
     pub fn directory(&mut self, path: &str) -> &mut Self {
         self.make_parents(&format!("{path}/x"));
         self
     }
 
-    /// Makes every read of this path, or the list of this directory, fail in this way.
+    /// Makes every read of this path, or listing of this directory, fail with this error.
     pub fn failing(&mut self, path: &str, kind: io::ErrorKind) -> &mut Self {
         self.put(path, Entry::Failing(kind))
     }
 
-    /// Removes a file, or a directory with all below it.
+    /// Removes a file, or a directory with everything in it.
     pub fn remove(&mut self, path: &str) -> &mut Self {
         let below = format!("{path}/");
         self.entries.retain(|p, _| p != path && !p.starts_with(&below));
@@ -134,7 +134,7 @@ impl FileTree {
         Ok(names)
     }
 
-    /// The path with every link followed; `..` at the top stays at the top.
+    /// The path with every link resolved; `..` at the root stays at the root.
     fn resolve(&self, path: &str) -> io::Result<String> {
         let mut rest: Vec<String> = parts(path).rev().collect();
         let mut done = String::new();

@@ -1,4 +1,4 @@
-//! Single series as figures, in the units that people read.
+//! Values of series in the units of tables.
 
 use crate::units::NumberStyle;
 use numakit_derived::{BoundFormula, Index};
@@ -14,34 +14,34 @@ pub fn index(header: &Header) -> Index<'_> {
     Index::new(&header.series, header.topology.as_ref(), page_size)
 }
 
-/// One series in that quantity; `None` where its unit does not fit.
-pub fn single(index: &Index<'_>, at: usize, quantity: NumberStyle) -> Option<BoundFormula> {
-    Some(BoundFormula::sum(vec![(at, factor(index, at, quantity)?)]))
+/// One series in that style; `None` if its unit does not fit.
+pub fn bind_series(index: &Index<'_>, at: usize, style: NumberStyle) -> Option<BoundFormula> {
+    Some(BoundFormula::sum(vec![(at, factor(index, at, style)?)]))
 }
 
-/// All series of one metric at a place together.
-pub fn together(
+/// The sum of all series of a metric at a place.
+pub fn bind_metric(
     index: &Index<'_>,
     name: &str,
-    quantity: NumberStyle,
+    style: NumberStyle,
     place: Instance,
 ) -> Option<BoundFormula> {
     let found = index.find(name, place).into_iter();
-    let terms: Vec<(usize, f64)> = found.filter_map(|at| Some((at, factor(index, at, quantity)?))).collect();
+    let terms: Vec<(usize, f64)> = found.filter_map(|at| Some((at, factor(index, at, style)?))).collect();
     (!terms.is_empty()).then(|| BoundFormula::sum(terms))
 }
 
-/// A value of one series in that quantity.
-pub fn in_quantity(index: &Index<'_>, at: usize, quantity: NumberStyle, value: u64) -> Option<f64> {
-    Some(value as f64 * factor(index, at, quantity)?)
+/// A value of one series in that style.
+pub fn convert(index: &Index<'_>, at: usize, style: NumberStyle, value: u64) -> Option<f64> {
+    Some(value as f64 * factor(index, at, style)?)
 }
 
-fn factor(index: &Index<'_>, at: usize, quantity: NumberStyle) -> Option<f64> {
+fn factor(index: &Index<'_>, at: usize, style: NumberStyle) -> Option<f64> {
     let unit = index.series()[at].metric.unit;
-    match quantity {
+    match style {
         NumberStyle::Bytes => unit.bytes(index.page_size()).filter(|&b| b > 0).map(|b| b as f64),
         NumberStyle::Seconds => unit.seconds(),
-        // Time per time, unless it counts what is a share already.
+        // Time per time, unless the metric is a share already.
         NumberStyle::Percent => Some(unit.seconds().map_or(1.0, |s| 100.0 * s)),
         NumberStyle::Rate if unit == Unit::Kibibytes => Some(1024.0),
         NumberStyle::Rate | NumberStyle::Count | NumberStyle::Ratio => Some(1.0),

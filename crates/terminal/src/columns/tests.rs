@@ -35,33 +35,33 @@ fn value(
     place: Instance,
     values: &[Option<f64>],
 ) -> Option<f64> {
-    let formulas = Catalog::ours();
+    let formulas = Catalog::built_in();
     let index = Index::new(series, topology, page_size);
     index.bind(formulas, formulas.get(name).unwrap(), place).ok()?.value(values)
 }
 
 #[test]
-fn every_column_is_sound() {
+fn every_column_is_valid() {
     let mut names = HashSet::new();
     for column in COLUMNS {
-        assert!(names.insert(column.name), "{} is there twice", column.name);
+        assert!(names.insert(column.name), "{} is listed twice", column.name);
         assert!(column.width >= column.heading.len(), "{}", column.name);
-        assert!(column.formula(Catalog::ours()).is_some(), "{} has no formula", column.name);
+        assert!(column.formula(Catalog::built_in()).is_some(), "{} has no formula", column.name);
         assert!(!column.per.is_empty());
     }
 }
 
 #[test]
-fn every_name_in_our_formulas_is_known_and_every_unit_fits() {
+fn every_name_in_the_built_in_formulas_is_known_and_every_unit_fits() {
     let known = crate::formulas::known_metrics();
-    let ours = Catalog::ours();
-    for formula in ours.all() {
+    let catalog = Catalog::built_in();
+    for formula in catalog.all() {
         assert!(formula.help.ends_with('.'), "{}", formula.name);
-        for name in ours.names(formula).into_iter().filter(|n| !n.starts_with("topology.")) {
+        for name in catalog.names(formula).into_iter().filter(|n| !n.starts_with("topology.")) {
             assert!(known.contains_key(name), "{}: no sensor has {name}", formula.name);
         }
     }
-    ours.check(&|name| known.get(name).copied()).unwrap();
+    catalog.check(&|name| known.get(name).copied()).unwrap();
 }
 
 #[test]
@@ -83,7 +83,7 @@ fn a_machine_that_has_everything_fits_a_hundred_characters() {
 }
 
 #[test]
-fn the_first_name_that_is_there_counts_and_places_are_added_up() {
+fn the_first_name_with_series_is_used_and_instances_are_summed() {
     let all = [
         series("vmstat.numa_miss", Unit::Count, Instance::Machine),
         series("node.numa_miss", Unit::Count, Instance::Node(0)),

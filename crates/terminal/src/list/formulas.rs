@@ -8,17 +8,17 @@ use numakit_sensors::Probe;
 use serde_json::{Value, json};
 use std::collections::HashMap;
 
-/// A formula, with the smallest place that it can be computed for here.
+/// A formula, with the smallest scope that it can be computed for.
 #[derive(Debug)]
 pub(super) struct Row {
     formula: Formula,
     per: Option<&'static str>,
     why: Option<Reason>,
-    /// The sensor that it lacks has a line of its own above.
-    told: bool,
+    /// The sensor that it needs is missing and has a line above.
+    sensor_listed: bool,
 }
 
-/// Every formula that fits the pattern.
+/// Every formula that matches the pattern.
 pub(super) fn rows(
     probe: &Probe,
     topology: &Topology,
@@ -31,9 +31,9 @@ pub(super) fn rows(
     let absent = |name: &str| missing.get(name).map(|why| (*why).clone());
     let places = smallest_first(topology, &series);
     let search = pattern.map(Search::new);
-    let fitting =
+    let matching =
         formulas.all().iter().filter(|f| search.as_ref().is_none_or(|s| s.fits([&f.name, &f.name], &f.help)));
-    fitting
+    matching
         .map(|formula| {
             let can = |place: &&Instance| index.bind(formulas, formula, **place).is_ok();
             let per = places.iter().find(can).map(|place| place.scope().name());
@@ -41,15 +41,16 @@ pub(super) fn rows(
                 Some(_) => None,
                 None => index.bind(formulas, formula, Instance::Machine).err().map(|m| reason(&m, &absent)),
             };
-            let lacks =
+            let needs =
                 |name: &str| why.as_ref().is_some_and(|w: &Reason| w.needs.starts_with(&format!("{name}.")));
-            let told = pattern.is_none() && probe.unavailable.iter().any(|(sensor, _)| lacks(sensor.name));
-            Row { formula: formula.clone(), per, why, told }
+            let sensor_listed =
+                pattern.is_none() && probe.unavailable.iter().any(|(sensor, _)| needs(sensor.name));
+            Row { formula: formula.clone(), per, why, sensor_listed }
         })
         .collect()
 }
 
-/// A place of each kind.
+/// An instance of each scope.
 fn smallest_first(topology: &Topology, series: &[Series]) -> Vec<Instance> {
     let card = series.iter().map(|s| s.instance).find(|place| matches!(place, Instance::Device(_)));
     let cpu = topology.online.first().map(Instance::Cpu);
@@ -59,18 +60,18 @@ fn smallest_first(topology: &Topology, series: &[Series]) -> Vec<Instance> {
 }
 
 impl Row {
-    /// A formula that only has another unit than the metric of the same name, whose sensor is
-    /// missing: the line of the sensor says enough.
-    pub(super) fn is_told(&self) -> bool {
+    /// Whether the line of the missing sensor says enough: the formula only converts the unit of the
+    /// sensor's metric of the same name.
+    pub(super) fn is_redundant(&self) -> bool {
         let metric =
             |why: &Reason| why.needs.split_once('.').is_some_and(|(_, bare)| bare == self.formula.name);
-        self.told && self.why.as_ref().is_some_and(metric)
+        self.sensor_listed && self.why.as_ref().is_some_and(metric)
     }
 
     pub(super) fn cells(&self) -> [String; 5] {
         let formula = &self.formula;
         let mut help = formula.help.clone();
-        if !formula.is_ours() {
+        if !formula.is_built_in() {
             let space = if help.is_empty() { "" } else { " " };
             help.push_str(&format!("{space}From {}.", formula.origin));
         }
@@ -79,11 +80,11 @@ impl Row {
         }
         match &self.why {
             None => {}
-            Some(why) if self.told => {
+            Some(why) if self.sensor_listed => {
                 let sensor = why.needs.split('.').next().unwrap_or_default();
-                help.push_str(&format!(" Not here: it needs {}; see {sensor}.* above", why.needs));
+                help.push_str(&format!(" Unavailable: it needs {}; see {sensor}.* above", why.needs));
             }
-            Some(why) => help.push_str(&format!(" Not here: {why}")),
+            Some(why) => help.push_str(&format!(" Unavailable: {why}")),
         }
         let scope = self.per.unwrap_or("-").to_owned();
         [formula.name.clone(), formula.quantity.name().to_owned(), "formula".to_owned(), scope, help]
@@ -130,23 +131,23 @@ mod tests {
     }
 
     #[test]
-    fn formulas_stand_at_the_end_with_what_they_lack() {
-        let text = listing(Catalog::ours(), None).table(None);
+    fn formulas_are_at_the_end_with_the_reasons() {
+        let text = listing(Catalog::built_in(), None).table(None);
         let line =
             |name: &str| text.lines().find(|l| l.starts_with(name)).unwrap_or_else(|| panic!("{text}"));
         assert!(line("locality ").contains("percent  formula  node "), "{text}");
         assert!(
-            line("stall ").contains("Not here: it needs pressure.memory_some; see pressure.* above"),
+            line("stall ").contains("Unavailable: it needs pressure.memory_some; see pressure.* above"),
             "{text}"
         );
         assert!(text.lines().last().unwrap().starts_with("ipc "));
-        let one = listing(Catalog::ours(), Some("link_util")).table(None);
-        assert!(one.contains("it needs uncore.link_busy_out: ") && one.contains("would do too)"), "{one}");
+        let one = listing(Catalog::built_in(), Some("link_util")).table(None);
+        assert!(one.contains("it needs uncore.link_busy_out: ") && one.contains("(alternative: "), "{one}");
     }
 
     #[test]
-    fn those_of_the_user_say_where_they_are_from() {
-        let mut formulas = Catalog::ours().clone();
+    fn formulas_of_the_user_name_their_file() {
+        let mut formulas = Catalog::built_in().clone();
         formulas
             .add("free: bytes = node.MemFree\nmine: percent = 100 * locality\n    Mine.", "/my.txt", &|_| {
                 None

@@ -4,14 +4,14 @@ use crate::topology::{Overlay, PuOverlay};
 use numakit_model::plan::{Plan, Step};
 use numakit_placement::launchers::sequence;
 
-/// Dark enough for white letters, and told apart by most eyes when they are neighbours.
+/// Dark enough for white letters; neighbours are easy to distinguish.
 const COLOURS: [&str; 10] = [
     "#2f6db5", "#b5482f", "#3b8142", "#7b4fa8", "#a06a00", "#1f7f86", "#b03a78", "#5b6b1f", "#4a4f9e",
     "#7a4a2b",
 ];
 
-/// Up to this many processes, each is in the legend.
-const LISTED: usize = 16;
+/// Maximum number of processes that the legend lists one by one.
+const MAX_LISTED: usize = 16;
 
 /// Each thread's CPU in the colour of its process, with its rank and thread: `r2.t3`.
 pub fn overlay(plan: &Plan) -> Overlay {
@@ -27,14 +27,14 @@ pub fn overlay(plan: &Plan) -> Overlay {
     let all: Vec<&[Step]> = plan.processes().collect();
     let mut legend: Vec<(&'static str, String)> = all
         .iter()
-        .take(LISTED)
+        .take(MAX_LISTED)
         .map(|steps| {
             let order: Vec<u32> = steps.iter().map(|step| step.cpu).collect();
             let cpus: String = sequence(&order).chars().take(40).collect();
             (colour(steps[0].process), format!("process {}: CPUs {cpus}", steps[0].process))
         })
         .collect();
-    if all.len() > LISTED {
+    if all.len() > MAX_LISTED {
         legend.truncate(COLOURS.len());
         for (at, entry) in legend.iter_mut().enumerate() {
             entry.1 = format!("processes {at}, {}, ...", at + COLOURS.len());

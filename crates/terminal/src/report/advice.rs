@@ -1,25 +1,25 @@
-//! What to try next: one table. A line is shown only when the recording supports it.
+//! What to try next: one table. A line is shown only if the recording supports it.
 
 use super::criteria::{FULL_PERCENT, LOST_PERCENT, MAJOR_FAULTS, MANY_FAULTS, MANY_MOVES};
-use super::value::{Advice, Bottleneck, Grade, Report};
+use super::value::{Advice, BottleneckKind, Grade, Report};
 use crate::units::{NumberStyle, duration};
 use numakit_sensors::COUNT_ALLOCATIONS;
 
-/// What speaks for a line, and the node that it is about.
-type Found = Option<(String, Option<u32>)>;
+/// The evidence for a line, and its node.
+type Evidence = Option<(String, Option<u32>)>;
 
 struct Line {
     name: &'static str,
-    /// Looks whether the report supports it.
-    when: fn(&Report) -> Found,
-    /// `{node}` and `{command}` are put in, and `{slower}`, an interval twice as long.
+    /// The evidence for it in the report.
+    when: fn(&Report) -> Evidence,
+    /// `{node}` and `{command}` are replaced, and `{slower}` by an interval twice as long.
     commands: &'static [&'static str],
 }
 
 const LINES: &[Line] = &[
     Line { name: "count allocations", when: counters_off, commands: &[COUNT_ALLOCATIONS] },
     Line {
-        name: "keep threads beside their memory",
+        name: "run threads on the node of their memory",
         when: remote,
         commands: &[
             "numactl --cpunodebind={node} --membind={node} {command}",
@@ -27,7 +27,7 @@ const LINES: &[Line] = &[
         ],
     },
     Line {
-        name: "find who uses far memory",
+        name: "find the processes that use remote memory",
         when: far,
         commands: &["numa tasks", "numa record -e task,node --pid PID"],
     },
@@ -37,7 +37,7 @@ const LINES: &[Line] = &[
         commands: &["numa stat -m dram_bandwidth,dram_util --per node", "numactl --interleave=all {command}"],
     },
     Line {
-        name: "make room or spread",
+        name: "free memory on the node, or interleave",
         when: overflowed,
         commands: &[
             "numa stat --per node -e 'node.MemFree,node.numa_foreign,node.FilePages'",
@@ -45,7 +45,7 @@ const LINES: &[Line] = &[
         ],
     },
     Line {
-        name: "bind what is used from afar",
+        name: "bind threads and memory to one node",
         when: remote_accesses,
         commands: &[
             "numactl --cpunodebind=0 --membind=0 {command}",
@@ -53,7 +53,7 @@ const LINES: &[Line] = &[
         ],
     },
     Line {
-        name: "stop moving pages",
+        name: "stop page migration",
         when: moving,
         commands: &[
             "sysctl kernel.numa_balancing=0",
@@ -81,7 +81,7 @@ const LINES: &[Line] = &[
         ],
     },
     Line {
-        name: "need less memory",
+        name: "use less memory",
         when: stalled,
         commands: &["numa stat -e 'pressure.memory*,vmstat.pgscan_direct,vmstat.nr_free_pages'"],
     },
@@ -95,26 +95,26 @@ pub(super) fn advice(report: &Report) -> Vec<Advice> {
     let line = |line: &Line| {
         let (because, node) = (line.when)(report)?;
         let node = node.map_or_else(|| "0".to_owned(), |n| n.to_string());
-        let filled = |text: &&str| {
+        let fill = |text: &&str| {
             text.replace("{node}", &node).replace("{slower}", &slower).replace("{command}", command)
         };
-        Some(Advice { name: line.name, because, commands: line.commands.iter().map(filled).collect() })
+        Some(Advice { name: line.name, because, commands: line.commands.iter().map(fill).collect() })
     };
     LINES.iter().filter_map(line).collect()
 }
 
-/// As `-i` takes it.
+/// In the form of the option `-i`.
 fn interval(seconds: f64) -> String {
     duration(seconds).replace(' ', "")
 }
 
-fn counters_off(report: &Report) -> Found {
+fn counters_off(report: &Report) -> Evidence {
     let mut reasons = report.losses.absent.iter().map(|g| &g.why);
     let why = reasons.find(|why| why.fix.is_command(COUNT_ALLOCATIONS))?;
     Some((why.seen.clone(), None))
 }
 
-fn remote(report: &Report) -> Found {
+fn remote(report: &Report) -> Evidence {
     let worst = report.locality.worst()?;
     Some((
         format!("node {} is {}: {}", worst.node, worst.verdict.word, worst.verdict.because),
@@ -122,22 +122,22 @@ fn remote(report: &Report) -> Found {
     ))
 }
 
-fn far(report: &Report) -> Found {
-    sufferer(report, Bottleneck::Remote)
+fn far(report: &Report) -> Evidence {
+    worst(report, BottleneckKind::Remote)
 }
 
-fn crowded(report: &Report) -> Found {
-    sufferer(report, Bottleneck::Memory)
+fn crowded(report: &Report) -> Evidence {
+    worst(report, BottleneckKind::Memory)
 }
 
-fn sufferer(report: &Report, bottleneck: Bottleneck) -> Found {
-    let worst = report.suffering.sufferers.iter().find(|s| s.bottleneck == bottleneck)?;
+fn worst(report: &Report, kind: BottleneckKind) -> Evidence {
+    let worst = report.bottlenecks.found.iter().find(|b| b.kind == kind)?;
     let because =
         format!("{} {} ({} {})", worst.who, worst.does, NumberStyle::Percent.words(worst.percent), worst.of);
     Some((because, None))
 }
 
-fn overflowed(report: &Report) -> Found {
+fn overflowed(report: &Report) -> Evidence {
     let (node, sign) = report.locality.nodes.iter().find_map(|n| Some((n, n.overflow.sign()?)))?;
     let memory = report.memory.iter().find(|m| m.node == Some(node.node));
     let full = memory.filter(|m| m.total_bytes.is_some_and(|t| m.least_bytes * 100.0 < t * FULL_PERCENT));
@@ -147,50 +147,50 @@ fn overflowed(report: &Report) -> Found {
     Some((format!("node {} {sign}{free}", node.node), Some(node.node)))
 }
 
-fn remote_accesses(report: &Report) -> Found {
+fn remote_accesses(report: &Report) -> Evidence {
     let verdict = &report.locality.accesses;
     let bad = verdict.grade == Grade::Notable;
     bad.then(|| (format!("sampled accesses are {}: {}", verdict.word, verdict.because), None))
 }
 
-fn moving(report: &Report) -> Found {
+fn moving(report: &Report) -> Evidence {
     let rate = report.faults.pages_moved_per_second.filter(|&r| r >= MANY_MOVES)?;
     report.faults.hint_per_second.filter(|&r| r > 0.0)?;
-    Some((format!("{} pages were moved between nodes or places", NumberStyle::Rate.words(rate)), None))
+    Some((format!("{} pages were migrated", NumberStyle::Rate.words(rate)), None))
 }
 
-fn huge_refused(report: &Report) -> Found {
+fn huge_refused(report: &Report) -> Evidence {
     let verdict = &report.faults.huge_pages;
     let bad = verdict.grade == Grade::Notable;
     bad.then(|| (format!("huge pages were {}: {}", verdict.word, verdict.because), None))
 }
 
-fn no_huge(report: &Report) -> Found {
+fn no_huge(report: &Report) -> Evidence {
     let rate = report.faults.minor_per_second.filter(|&r| r >= MANY_FAULTS)?;
     let asked = report.faults.huge? + report.faults.small?;
     let why = format!("{} page faults, and hardly any asked for a huge page", NumberStyle::Rate.words(rate));
     (asked * 100.0 < report.faults.minor?).then_some((why, None))
 }
 
-fn storage(report: &Report) -> Found {
+fn storage(report: &Report) -> Evidence {
     let rate = report.faults.major_per_second.filter(|&r| r >= MAJOR_FAULTS)?;
     Some((format!("{} page faults waited for storage", NumberStyle::Rate.words(rate)), None))
 }
 
-fn stalled(report: &Report) -> Found {
+fn stalled(report: &Report) -> Evidence {
     let verdict = &report.pressure.memory;
     let bad = verdict.grade == Grade::Notable;
     bad.then(|| (format!("threads waited for memory {}", verdict.because), None))
 }
 
-fn lost(report: &Report) -> Found {
+fn lost(report: &Report) -> Evidence {
     let losses = &report.losses;
     let why = format!("{} of the ticks were lost", NumberStyle::Percent.words(losses.lost_percent));
     (losses.lost_percent >= LOST_PERCENT).then_some((why, None))
 }
 
-/// Too little was recorded to judge, on a machine that could be judged.
-fn short(report: &Report) -> Found {
+/// Too few events for a verdict, on a machine that has the counters.
+fn short(report: &Report) -> Evidence {
     let verdict = &report.locality.verdict;
     let few =
         verdict.grade == Grade::CannotTell && verdict.events.is_some() && !report.locality.nodes.is_empty();

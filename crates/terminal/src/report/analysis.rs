@@ -1,18 +1,18 @@
-//! From tallies to the report.
+//! Makes the report from tallies.
 
+use super::bottlenecks::bottlenecks;
 use super::criteria::{HUGE_PAGES, STALL};
 use super::locality::locality;
 use super::movers::movers;
-use super::sufferers::suffering;
 use super::tally::{Level, Movement, Notes, Phase, Tally};
 use super::value::*;
-use crate::columns::{in_quantity, together};
+use crate::columns::{bind_metric, convert};
 use crate::units::NumberStyle;
 use numakit_derived::{BoundFormula, Catalog, Index, Missing};
 use numakit_model::{CpuSet, Instance};
 use numakit_recording::Header;
 
-/// What one phase holds, ready for formulas.
+/// The sums and rates of one phase, ready for formulas.
 pub(super) struct Facts<'a> {
     header: &'a Header,
     index: &'a Index<'a>,
@@ -35,28 +35,28 @@ impl<'a> Facts<'a> {
         Some(self.index.bind(self.formulas, self.formulas.get(name)?, place))
     }
 
-    /// What happened altogether.
+    /// The total of a formula.
     pub(super) fn sum(&self, name: &str, place: Instance) -> Option<f64> {
         self.bind(name, place)?.ok()?.value(&self.sums)
     }
 
-    /// What happened per second, or a share.
+    /// A formula per second, or a share.
     pub(super) fn rate(&self, name: &str, place: Instance) -> Option<f64> {
         self.bind(name, place)?.ok()?.value(&self.rates)
     }
 
-    /// What one metric counted altogether.
+    /// The total of one metric.
     pub(super) fn count(&self, metric: &str, place: Instance) -> Option<f64> {
-        together(self.index, metric, NumberStyle::Count, place)?.value(&self.sums)
+        bind_metric(self.index, metric, NumberStyle::Count, place)?.value(&self.sums)
     }
 
-    /// Why a formula cannot be computed at that place; `None` when its series are there.
+    /// Why a formula cannot be computed at that place; `None` if it can.
     pub(super) fn missing(&self, name: &str, place: Instance) -> Option<String> {
         let missing = self.bind(name, place)?.err()?;
         let names: Vec<&str> = self.formulas.get(name).map(|f| self.formulas.names(f)).unwrap_or_default();
         let covers = |absent: &str| names.iter().any(|n| *n == absent || n.split('.').next() == Some(absent));
         let why = self.header.absent.iter().find(|a| covers(&a.name)).map(|a| a.why.to_string());
-        let first = missing.first().map_or("'vmstat*'", |lack| lack.name.as_str());
+        let first = missing.first().map_or("'vmstat*'", |input| input.name.as_str());
         Some(why.unwrap_or_else(|| format!("not in the recording; record with -e {first}")))
     }
 
@@ -65,7 +65,7 @@ impl<'a> Facts<'a> {
         nodes_of(self.header).iter().collect()
     }
 
-    /// How many nodes the machine has, where that is known.
+    /// How many nodes the machine has, if known.
     pub(super) fn node_count(&self) -> Option<usize> {
         match &self.header.topology {
             Some(topology) if !topology.nodes.is_empty() => Some(topology.nodes.len()),
@@ -94,7 +94,7 @@ pub(super) fn report(
         machine: machine(header),
         losses: losses(header, &tally.notes, tally.phases[0].samples),
         locality: locality(&facts),
-        suffering: suffering(&facts, &tally.watched, tally.first.unwrap_or(0)),
+        bottlenecks: bottlenecks(&facts, &tally.watched, tally.first.unwrap_or(0)),
         phases: tally.phases.iter().skip(1).map(|p| phase_report(header, index, formulas, p)).collect(),
         more_phases: tally.notes.more_phases,
         faults: faults(&facts),
@@ -205,18 +205,18 @@ fn faults(facts: &Facts<'_>) -> Faults {
     }
 }
 
-/// Of each node; of the machine where no node says.
+/// Of each node, or of the machine if there are no values of nodes.
 fn memory(header: &Header, index: &Index<'_>, movements: &[Movement]) -> Vec<FreeMemory> {
     let level = |name: &str, place| -> Option<(usize, Level)> {
         let at = *index.find(name, place).first()?;
         if let Movement::Level(level) = &movements[at] { Some((at, (*level)?)) } else { None }
     };
-    let bytes = |at: usize, value: u64| in_quantity(index, at, NumberStyle::Bytes, value);
+    let bytes = |at: usize, value: u64| convert(index, at, NumberStyle::Bytes, value);
     let of_place = |node: Option<u32>| {
         let place = node.map_or(Instance::Machine, Instance::Node);
         let name = if node.is_some() { "node.MemFree" } else { "vmstat.nr_free_pages" };
         let (at, free) = level(name, place)?;
-        let said =
+        let measured =
             level("node.MemTotal", place).filter(|_| node.is_some()).and_then(|(at, l)| bytes(at, l.end));
         let topology = header.topology.as_ref();
         let known = || match node {
@@ -225,7 +225,7 @@ fn memory(header: &Header, index: &Index<'_>, movements: &[Movement]) -> Vec<Fre
         };
         Some(FreeMemory {
             node,
-            total_bytes: said.or_else(|| known().map(|kb| kb as f64 * 1024.0)),
+            total_bytes: measured.or_else(|| known().map(|kb| kb as f64 * 1024.0)),
             begin_bytes: bytes(at, free.begin)?,
             end_bytes: bytes(at, free.end)?,
             least_bytes: bytes(at, free.least)?,
@@ -235,7 +235,7 @@ fn memory(header: &Header, index: &Index<'_>, movements: &[Movement]) -> Vec<Fre
     if nodes.is_empty() { of_place(None).into_iter().collect() } else { nodes }
 }
 
-/// Of each node whose CPUs are known, and of the machine first.
+/// Of the machine, then of each node whose CPUs are known.
 fn cpus(header: &Header, facts: &Facts<'_>) -> Vec<Cpu> {
     let known = header.topology.iter().flat_map(|t| &t.nodes).map(|n| Some(n.os_index));
     let nodes: Vec<Option<u32>> =
@@ -264,7 +264,7 @@ fn pressure(facts: &Facts<'_>) -> Pressure {
 }
 
 fn cost(tally: &Tally, phase: &Phase, facts: &Facts<'_>) -> Cost {
-    // In CPUs; over a time in seconds, CPU seconds.
+    // In CPUs; summed over seconds, CPU seconds.
     let cpu = |name| facts.sum(name, Instance::Machine);
     let share = |name| facts.rate(name, Instance::Machine);
     let ns = |value: Option<f64>| value.map(|v| v / 1e9);

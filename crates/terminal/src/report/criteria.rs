@@ -1,4 +1,4 @@
-//! How numbers become words: the one table of inputs, thresholds and words.
+//! The table of inputs, thresholds and words from which verdicts are made.
 
 use super::analysis::Facts;
 use super::value::{Grade, Verdict};
@@ -9,32 +9,32 @@ use std::ops::Range;
 /// A verdict that the data does not support.
 pub(super) const CANNOT_TELL: &str = "cannot tell";
 
-/// Ticks lost beyond this share are worth a hint, in hundredths.
+/// From this share of lost ticks on, in percent, there is advice.
 pub(super) const LOST_PERCENT: f64 = 1.0;
-/// Minor faults per second beyond this, without huge pages, are worth a hint.
+/// From this rate of minor faults per second on, without huge pages, there is advice.
 pub(super) const MANY_FAULTS: f64 = 10_000.0;
-/// Major faults per second beyond this are worth a hint.
+/// From this rate of major faults per second on, there is advice.
 pub(super) const MAJOR_FAULTS: f64 = 10.0;
-/// Pages moved per second beyond this are worth a hint.
+/// From this rate of migrated pages per second on, there is advice.
 pub(super) const MANY_MOVES: f64 = 10_000.0;
-/// A node whose least free memory is below this share of its memory was full, in hundredths.
+/// A node was full if its free memory fell below this share of its memory, in percent.
 pub(super) const FULL_PERCENT: f64 = 5.0;
 
 /// A line of the table.
 pub(super) struct Criterion {
     pub(super) name: &'static str,
-    /// What the share is of, and what that share did, as in "63 % of 12,000 allocations were local".
+    /// What the share is of, and the predicate, as in "63 % of 12,000 allocations were local".
     pub(super) of: &'static str,
     pub(super) did: &'static str,
-    /// The formula of the share that is judged, in hundredths.
+    /// The formula of the share that is judged, in percent.
     pub(super) share: &'static str,
-    /// The formula of what the share is of; `None`: of time.
+    /// The formula of the number of events that the share is of; `None`: the share is of time.
     pub(super) events: Option<&'static str>,
-    /// Fewer events than this say nothing.
+    /// With fewer events there is no verdict.
     pub(super) minimum: f64,
-    /// From the highest threshold to 0: from that share on, the word, and what it means.
+    /// From the highest threshold to 0: the share from which the word applies, the word, its meaning.
     pub(super) steps: &'static [(f64, &'static str, &'static str)],
-    /// Which of the steps are worth a look.
+    /// The steps that are notable.
     pub(super) notable: Range<usize>,
 }
 
@@ -46,7 +46,7 @@ pub(super) static LOCALITY: Criterion = Criterion {
     events: Some("allocations"),
     minimum: 1000.0,
     steps: &[
-        (95.0, "local", "nearly all memory was allocated by the CPUs beside it"),
+        (95.0, "local", "nearly all memory was allocated by CPUs of its own node"),
         (80.0, "mostly local", "some memory was allocated from other nodes"),
         (50.0, "mixed", "much memory was allocated from other nodes"),
         (0.0, "mostly remote", "most memory was allocated from other nodes"),
@@ -62,7 +62,7 @@ pub(super) static INTERLEAVING: Criterion = Criterion {
     events: Some("allocations"),
     minimum: 1000.0,
     steps: &[
-        (50.0, "interleaved", "memory was spread over nodes on purpose, so remote allocations are expected"),
+        (50.0, "interleaved", "memory was interleaved on request, so remote allocations are expected"),
         (0.0, "", ""),
     ],
     notable: 0..1,
@@ -71,11 +71,11 @@ pub(super) static INTERLEAVING: Criterion = Criterion {
 pub(super) static OVERFLOW: Criterion = Criterion {
     name: "overflow",
     of: "allocations that preferred it",
-    did: "got memory elsewhere",
+    did: "got memory of another node",
     share: "overflow_share",
     events: Some("preferring"),
     minimum: 1000.0,
-    steps: &[(5.0, "overflowed", "allocations that preferred the node got memory on others"), (0.0, "", "")],
+    steps: &[(5.0, "overflowed", "allocations that preferred this node got memory of others"), (0.0, "", "")],
     notable: 0..1,
 };
 
@@ -87,7 +87,7 @@ pub(super) static SPILL: Criterion = Criterion {
     events: Some("placed"),
     minimum: 1000.0,
     steps: &[
-        (5.0, "took overflow", "the node gave memory to allocations that preferred others"),
+        (5.0, "took overflow", "allocations that preferred other nodes got memory of this one"),
         (0.0, "", ""),
     ],
     notable: 0..1,
@@ -117,7 +117,7 @@ pub(super) static HUGE_PAGES: Criterion = Criterion {
     events: Some("huge_asked"),
     minimum: 10.0,
     steps: &[
-        (90.0, "given", "faults that asked for a huge page got one"),
+        (90.0, "available", "faults that asked for a huge page got one"),
         (50.0, "often refused", "many faults got small pages, because no huge page was free"),
         (0.0, "mostly refused", "most faults got small pages, because no huge page was free"),
     ],
@@ -132,9 +132,9 @@ pub(super) static STALL: Criterion = Criterion {
     events: None,
     minimum: 0.0,
     steps: &[
-        (10.0, "starved", "threads waited for memory much of the time"),
-        (1.0, "pressed", "threads waited for memory at times"),
-        (0.0, "none", "threads hardly ever waited for memory"),
+        (10.0, "high", "threads waited for memory much of the time"),
+        (1.0, "moderate", "threads waited for memory at times"),
+        (0.0, "low", "threads rarely waited for memory"),
     ],
     notable: 0..2,
 };
@@ -144,7 +144,7 @@ pub(super) static CRITERIA: [&Criterion; 7] =
     [&LOCALITY, &INTERLEAVING, &OVERFLOW, &SPILL, &ACCESS, &HUGE_PAGES, &STALL];
 
 impl Criterion {
-    /// The verdict on one place.
+    /// The verdict for one instance.
     pub(super) fn judge(&self, facts: &Facts<'_>, place: Instance) -> Verdict {
         let events = self.events.and_then(|events| facts.sum(events, place));
         let cannot = |because| Verdict {

@@ -7,7 +7,7 @@ const ONE: f64 = 128.0;
 /// The last bucket: 2^112.
 const LAST: usize = 1024;
 
-/// Counts of values that are not negative. It grows only to the largest value seen.
+/// Counts of values that are not negative. It grows only to the bucket of the largest value.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Histogram {
     zeros: u64,
@@ -45,7 +45,7 @@ impl Histogram {
         (self.total > 0).then_some(self.largest)
     }
 
-    /// The value below which this share of the values lies.
+    /// The value that this share of the values does not exceed.
     pub(super) fn quantile(&self, share: f64) -> Option<f64> {
         let rank = ((self.total as f64 * share).ceil() as u64).clamp(1, self.total.max(1));
         let mut seen = self.zeros;
@@ -69,7 +69,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn nothing_has_no_percentile_and_zeros_count() {
+    fn an_empty_histogram_has_no_percentile_and_zeros_count() {
         let mut histogram = Histogram::default();
         assert_eq!(histogram.quantile(0.5), None);
         [0.0, 0.0, 0.0, 100.0].into_iter().for_each(|v| histogram.add(v));
@@ -85,13 +85,13 @@ mod tests {
             values.iter().for_each(|v| histogram.add(*v));
             values.sort_by(f64::total_cmp);
             let exact = values[((values.len() as f64 * share).ceil() as usize).clamp(1, values.len()) - 1];
-            let got = histogram.quantile(share).unwrap();
-            prop_assert!((got - exact).abs() <= 0.05 * exact, "{} for {}", got, exact);
-            prop_assert!(got <= *values.last().unwrap());
+            let found = histogram.quantile(share).unwrap();
+            prop_assert!((found - exact).abs() <= 0.05 * exact, "{} for {}", found, exact);
+            prop_assert!(found <= *values.last().unwrap());
         }
 
         #[test]
-        fn any_number_is_taken(value: f64) {
+        fn any_number_is_accepted(value: f64) {
             let mut histogram = Histogram::default();
             histogram.add(value);
             prop_assert_eq!(histogram.total(), 1);

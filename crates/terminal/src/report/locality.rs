@@ -1,5 +1,5 @@
 //! Where memory was allocated, by node. Allocation is not access: a page is counted once,
-//! when it is given out, and may be used from anywhere afterwards.
+//! when it is allocated, and any CPU may use it afterwards.
 
 use super::analysis::Facts;
 use super::criteria::{ACCESS, CANNOT_TELL, INTERLEAVING, LOCALITY, OVERFLOW, SPILL};
@@ -10,7 +10,7 @@ use numakit_model::Instance;
 pub(super) fn locality(facts: &Facts<'_>) -> Locality {
     let nodes: Vec<NodeLocality> = facts.nodes().into_iter().map(|node| of_node(facts, node)).collect();
     let one = facts.node_count() == Some(1);
-    let alone = |verdict: Verdict| match one {
+    let unless_single = |verdict: Verdict| match one {
         true => Verdict {
             grade: Grade::CannotTell,
             word: CANNOT_TELL.into(),
@@ -20,13 +20,13 @@ pub(super) fn locality(facts: &Facts<'_>) -> Locality {
         false => verdict,
     };
     Locality {
-        verdict: alone(of_place(facts, Instance::Machine)),
-        accesses: alone(ACCESS.judge(facts, Instance::Machine)),
+        verdict: unless_single(of_place(facts, Instance::Machine)),
+        accesses: unless_single(ACCESS.judge(facts, Instance::Machine)),
         nodes: if one { Vec::new() } else { nodes },
     }
 }
 
-/// Memory that was spread on purpose is not called remote.
+/// Interleaved memory is not called remote.
 fn of_place(facts: &Facts<'_>, place: Instance) -> Verdict {
     let local = LOCALITY.judge(facts, place);
     let spread = INTERLEAVING.judge(facts, place);
@@ -59,14 +59,14 @@ fn of_node(facts: &Facts<'_>, node: u32) -> NodeLocality {
 }
 
 impl Verdict {
-    /// In words, where it is worth a look.
+    /// In words, if it is notable.
     pub fn sign(&self) -> Option<String> {
         (self.grade == Grade::Notable).then(|| format!("{}: {}", self.word, self.because))
     }
 }
 
 impl Locality {
-    /// The node with the least local allocations, if its verdict is one of the worse half.
+    /// The node with the lowest share of local allocations, if its verdict is notable.
     pub fn worst(&self) -> Option<&NodeLocality> {
         let bad = |n: &&NodeLocality| n.verdict.grade == Grade::Notable;
         let percent = |n: &NodeLocality| n.verdict.percent.unwrap_or(100.0);

@@ -1,41 +1,41 @@
 //! Which series changed most.
 //!
-//! A counter's swing is from its quiet rate (the tenth part of all slots of 100 ms lies below)
-//! to its peak; a level's is from its least to its most. Both are powers of ten after a floor
-//! was added to each end: 10 events per second, 1 % of the memory, 10 things. So what is rare
-//! or small next to the machine does not count, and a rise from nothing is not infinite.
+//! A counter's swing is from its quiet rate (the tenth percentile of all slots of 100 ms)
+//! to its peak; a level's is from its minimum to its maximum. Both are powers of ten after a floor
+//! was added to each end: 10 events per second, 1 % of the memory, a count of 10. So what is rare
+//! or small for the machine does not count, and a rise from 0 is not infinite.
 
 use super::tally::{Level, Movement, SLOT, Tally};
 use super::value::{Mover, SeriesChange};
-use crate::columns::in_quantity;
+use crate::columns::convert;
 use crate::units::NumberStyle;
 use numakit_derived::Index;
 use numakit_model::{Instance, Series, Unit};
 use numakit_recording::Header;
 use std::collections::HashSet;
 
-/// How many are shown, and how many of them may be rates while there are levels.
+/// How many are shown, and how many of them may be rates if there are levels.
 const MAX: usize = 10;
 const MAX_RATES: usize = 6;
-/// Less than a factor of two is no move.
+/// Powers of ten: a factor of two.
 const MIN_SWING: f64 = 0.301;
 /// Share of the slots that are quiet.
 const QUIET: f64 = 0.1;
-/// Fewer slots say nothing.
-const FEWEST_SLOTS: u64 = 3;
-/// Changes that differ by less are the same.
-const SAME: f64 = 0.05;
+/// With fewer slots, a rate has no swing.
+const MIN_SLOTS: u64 = 3;
+/// Changes that differ by less than this share are equal.
+const TOLERANCE: f64 = 0.05;
 const FLOOR_RATE: f64 = 10.0;
 const FLOOR_PERCENT: f64 = 1.0;
 const FLOOR_COUNT: f64 = 10.0;
 const FLOOR_MEMORY: f64 = 0.01;
-/// Memory of a machine that does not say.
+/// Assumed memory of a machine that is not in the recording.
 const UNKNOWN_MEMORY: f64 = 1073741824.0;
 
 pub(super) fn movers(header: &Header, tally: &Tally, index: &Index<'_>) -> Vec<Mover> {
     let first = tally.first.unwrap_or(0);
     let mover = |(at, (series, movement)): (usize, (&Series, &Movement))| {
-        // What the recording itself does is told as its cost; what is idle is what is not busy.
+        // The recording's own work is reported as its cost; idle time is the complement of the rest.
         if series.metric.sensor() == "self" || series.metric.name == "cpu.idle" {
             return None;
         }
@@ -47,10 +47,10 @@ pub(super) fn movers(header: &Header, tally: &Tally, index: &Index<'_>) -> Vec<M
     let all = header.series.iter().zip(&tally.movements).enumerate().filter_map(mover);
     let mut all: Vec<Mover> = all.filter(|m| m.swing >= MIN_SWING).collect();
     all.sort_by(|a, b| b.swing.total_cmp(&a.swing).then_with(|| a.series.cmp(&b.series)));
-    // One metric is told once, with the instance or sensor that moved most.
-    let mut told = HashSet::new();
-    all.retain(|m| told.insert(bare(&m.series).to_owned()));
-    let all = joined(all);
+    // Each metric is listed once, with the instance or sensor that changed most.
+    let mut metrics = HashSet::new();
+    all.retain(|m| metrics.insert(bare(&m.series).to_owned()));
+    let all = merge(all);
     let (rates, levels): (Vec<Mover>, Vec<Mover>) =
         all.into_iter().partition(|m| matches!(m.change, SeriesChange::Rate { .. }));
     let of_rates = MAX_RATES.max(MAX.saturating_sub(levels.len()));
@@ -59,26 +59,31 @@ pub(super) fn movers(header: &Header, tally: &Tally, index: &Index<'_>) -> Vec<M
     rates.into_iter().chain(levels.into_iter().take(of_levels)).collect()
 }
 
-/// Movers that tell the same are one, named after the first.
-fn joined(all: Vec<Mover>) -> Vec<Mover> {
-    let mut joined: Vec<Mover> = Vec::new();
+/// Merges series with the same change into one, named after the first.
+fn merge(all: Vec<Mover>) -> Vec<Mover> {
+    let mut merged: Vec<Mover> = Vec::new();
     for mover in all {
-        match joined.iter_mut().find(|other| alike(&other.change, &mover.change)) {
+        match merged.iter_mut().find(|other| alike(&other.change, &mover.change)) {
             Some(other) => other.alike.push(mover.series),
-            None => joined.push(mover),
+            None => merged.push(mover),
         }
     }
-    joined
+    merged
 }
 
-/// Whether two changes are one thing under two names: as an allocated page is also a fault.
+/// Whether two series changed in the same way, as two names of one event do: an allocated page is
+/// also a fault.
 fn alike(a: &SeriesChange, b: &SeriesChange) -> bool {
-    let near = |a: f64, b: f64, scale: f64| (a - b).abs() <= SAME * scale;
+    let near = |a: f64, b: f64, scale: f64| (a - b).abs() <= TOLERANCE * scale;
     match (a, b) {
         (
             SeriesChange::Rate { unit: u, peak: p, peak_at_seconds: at, .. },
             SeriesChange::Rate { unit: v, peak: q, peak_at_seconds: bt, .. },
-        ) => things(u) == things(v) && near(*p, *q, p.max(*q)) && (at - bt).abs() <= 2.0 * SLOT.as_secs_f64(),
+        ) => {
+            counted_unit(u) == counted_unit(v)
+                && near(*p, *q, p.max(*q))
+                && (at - bt).abs() <= 2.0 * SLOT.as_secs_f64()
+        }
         (
             SeriesChange::Level { unit: u, begin: b1, least: l1, most: m1, .. },
             SeriesChange::Level { unit: v, begin: b2, least: l2, most: m2, .. },
@@ -87,8 +92,8 @@ fn alike(a: &SeriesChange, b: &SeriesChange) -> bool {
     }
 }
 
-/// Pages are counted as things.
-fn things(unit: &str) -> &str {
+/// The unit, with pages as counts.
+fn counted_unit(unit: &str) -> &str {
     if unit == "pages" { "count" } else { unit }
 }
 
@@ -103,11 +108,11 @@ fn swing(least: f64, most: f64, floor: f64) -> f64 {
 
 fn rate(series: &Series, movement: &Movement, first: u64) -> Option<Mover> {
     let Movement::Rates { rates, peak_at } = movement else { return None };
-    if rates.total() < FEWEST_SLOTS {
+    if rates.total() < MIN_SLOTS {
         return None;
     }
     let metric = &series.metric;
-    // A counter of time is a share of time, one of memory is bytes.
+    // The rate of a counter of time is a share of time, that of a counter of memory is bytes.
     let (unit, factor) = match (metric.maximum, metric.unit.seconds(), metric.unit) {
         (Some(maximum), ..) => ("%", 100.0 / maximum as f64),
         (_, Some(seconds), _) => ("%", 100.0 * seconds),
@@ -132,7 +137,7 @@ fn rate(series: &Series, movement: &Movement, first: u64) -> Option<Mover> {
 }
 
 fn level(header: &Header, index: &Index<'_>, at: usize, series: &Series, level: Level) -> Option<Mover> {
-    let bytes = |value: u64| in_quantity(index, at, NumberStyle::Bytes, value);
+    let bytes = |value: u64| convert(index, at, NumberStyle::Bytes, value);
     let (unit, values, floor) =
         match (bytes(level.begin), bytes(level.end), bytes(level.least), bytes(level.most)) {
             (Some(begin), Some(end), Some(least), Some(most)) => {
@@ -148,7 +153,7 @@ fn level(header: &Header, index: &Index<'_>, at: usize, series: &Series, level: 
     Some(Mover { series: series.name(), swing: swing(least, most, floor), change, alike: Vec::new() })
 }
 
-/// Memory of the place that the series is of.
+/// Memory of the node or machine that the series belongs to.
 fn memory_of(header: &Header, series: &Series) -> f64 {
     let of_place = || match series.instance {
         Instance::Node(node) => header.topology.as_ref()?.node(node)?.memory_kb,

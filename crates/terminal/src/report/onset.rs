@@ -1,9 +1,9 @@
-//! Since when something was too high, found in one pass and in constant memory.
+//! Since when a value is at or above a threshold, found in one pass and in constant memory.
 
-/// Values that lie below for at most this many in a row do not end a spell.
+/// Up to this many successive values below the threshold do not end a spell.
 const TOLERATED: u32 = 3;
 
-/// A figure over time against a threshold.
+/// A value over time compared with a threshold.
 #[derive(Debug, Clone)]
 pub(super) struct Onset {
     threshold: f64,
@@ -16,7 +16,7 @@ pub(super) struct Onset {
     peak: Option<(f64, u64)>,
 }
 
-/// A time during which the figure was at or above its threshold, in ns.
+/// A time during which the value was at or above its threshold, in ns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Spell {
     pub(super) from: u64,
@@ -34,7 +34,12 @@ impl Onset {
         Self { threshold, spell: None, below: 0, longest: None, last: None, covered: 0, above: 0, peak: None }
     }
 
-    /// The next value, which is of the time since the one before.
+    /// Starts here, unless it has started: the first value covers the time from here.
+    pub(super) fn start(&mut self, time: u64) {
+        self.last.get_or_insert(time);
+    }
+
+    /// The next value, which covers the time since the one before.
     pub(super) fn push(&mut self, time: u64, value: f64) {
         let from = self.last.replace(time).unwrap_or(time);
         let length = time.saturating_sub(from);
@@ -54,7 +59,7 @@ impl Onset {
         }
     }
 
-    /// What follows does not belong to the time before it.
+    /// A gap: no value covers the time until the next start.
     pub(super) fn gap(&mut self) {
         self.close();
         self.last = None;
@@ -78,12 +83,12 @@ impl Onset {
         }
     }
 
-    /// Whether the longest spell goes on to the last value.
+    /// Whether the longest spell lasts to the last value.
     pub(super) fn lasts(&self) -> bool {
         self.spell.is_some() && self.longest() == self.spell
     }
 
-    /// Share of the time at or above the threshold, in hundredths.
+    /// Share of the time at or above the threshold, in percent.
     pub(super) fn percent_above(&self) -> f64 {
         if self.covered == 0 { 0.0 } else { 100.0 * self.above as f64 / self.covered as f64 }
     }
@@ -105,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn the_longest_spell_is_found_with_its_begin() {
+    fn the_longest_spell_is_found_with_its_start() {
         let onset = fed(&[0.0, 60.0, 0.0, 0.0, 0.0, 0.0, 70.0, 90.0, 80.0]);
         assert_eq!(onset.longest(), Some(Spell { from: 50, to: 80 }));
         assert!(onset.lasts());
@@ -123,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn a_gap_parts_two_spells() {
+    fn a_gap_separates_two_spells() {
         let mut onset = fed(&[60.0, 60.0]);
         onset.gap();
         onset.push(1000, 60.0);
@@ -133,7 +138,17 @@ mod tests {
     }
 
     #[test]
-    fn what_never_reaches_the_threshold_has_no_spell() {
+    fn a_single_value_covers_the_time_from_the_start() {
+        let mut onset = Onset::new(50.0);
+        onset.start(100);
+        onset.start(900);
+        onset.push(1000, 60.0);
+        assert_eq!(onset.longest(), Some(Spell { from: 100, to: 1000 }));
+        assert_eq!(onset.percent_above(), 100.0);
+    }
+
+    #[test]
+    fn without_a_value_at_the_threshold_there_is_no_spell() {
         let onset = fed(&[0.0, 49.9]);
         assert_eq!((onset.longest(), onset.lasts(), onset.percent_above()), (None, false, 0.0));
         assert_eq!(fed(&[]).peak(), None);

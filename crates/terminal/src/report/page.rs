@@ -7,26 +7,26 @@ use super::value::*;
 use crate::events::status_words;
 use crate::table::page_table;
 use crate::units::{NumberStyle, duration, grouped};
-use cells::{counted, machine, mover_row, names, node_row, place, shortened, sufferer_words, times, value};
+use cells::{bottleneck_words, counted, machine, mover_row, names, node_row, place, shortened, times, value};
 use numakit_model::time::utc;
 
-/// The widest that text gets.
+/// Maximum width of text.
 const WIDTH: usize = 100;
 
-/// The page. Nothing is wider than 100 characters but what the recording itself says.
+/// The page. Only text of the recording itself may be wider than 100 characters.
 pub fn page(report: &Report, color: bool) -> String {
     page_within(report, color, None)
 }
 
 /// The same for a terminal of that width: lines break between words, and rows of tables that do
-/// not fit become lines of words. Only commands stay whole, so that they can be copied.
+/// not fit become lines of text. Commands are never broken, so that they can be copied.
 pub fn page_within(report: &Report, color: bool, terminal: Option<usize>) -> String {
-    let width = terminal.map_or(WIDTH, |width| width.clamp(MIN, WIDTH));
+    let width = terminal.map_or(WIDTH, |width| width.clamp(MIN_WIDTH, WIDTH));
     let mut page = Page { text: String::new(), color, width, terminal };
     page.head(report);
     page.losses(report);
     page.locality(&report.locality);
-    page.suffering(&report.suffering);
+    page.bottlenecks(&report.bottlenecks);
     page.phases(report);
     page.faults(report);
     page.memory(report);
@@ -45,8 +45,8 @@ struct Page {
 }
 
 const INDENT: &str = "  ";
-/// Narrower pages would have a word a line.
-const MIN: usize = 30;
+/// Narrower pages would have one word per line.
+const MIN_WIDTH: usize = 30;
 const FACT_WIDTH: usize = 10;
 
 impl Page {
@@ -55,7 +55,7 @@ impl Page {
         self.text.push('\n');
     }
 
-    /// A fact with its name; long ones go on below, under the fact.
+    /// A fact with its name; long ones continue below, under the fact.
     fn fact(&mut self, name: &str, text: &str) {
         let mut name = name;
         for line in crate::wrap::wrap(text, Some(self.width - FACT_WIDTH - 1)) {
@@ -98,9 +98,9 @@ impl Page {
         );
         if let Some(phase) = &recording.phase {
             self.fact(
-                "Only",
+                "Phase",
                 &format!(
-                    "phase '{phase}': {}, {}",
+                    "'{phase}': {}, {}",
                     duration(recording.covered_seconds),
                     counted(recording.covered_samples, "sample")
                 ),
@@ -122,7 +122,7 @@ impl Page {
             ));
         }
         if losses.damaged_rows > 0 {
-            lost.push(format!("{} damaged and taken out", counted(losses.damaged_rows, "sample")));
+            lost.push(format!("{} damaged and removed", counted(losses.damaged_rows, "sample")));
         }
         if let Some(damage) = &losses.damage {
             lost.push(format!("the file is damaged: {damage}"));
@@ -140,12 +140,15 @@ impl Page {
             let by = duration(step.by_seconds.abs());
             self.fact(
                 "Clock",
-                &format!("set {way} by {by} at {}; times here go on as before", duration(step.at_seconds)),
+                &format!(
+                    "set {way} by {by} at {}; times in this report are not affected",
+                    duration(step.at_seconds)
+                ),
             );
         }
         for change in &losses.interval_changes {
             let (to, at) = (duration(change.interval_seconds), duration(change.at_seconds));
-            self.fact("Interval", &format!("{to} from {at} on"));
+            self.fact("Interval", &format!("{to} since {at}"));
         }
         for failure in &losses.failures {
             self.fact("Failed", &format!("at {}: {}", duration(failure.at_seconds), failure.what));
@@ -153,7 +156,7 @@ impl Page {
         if losses.more_notes > 0 {
             self.fact("", &format!("and {} more such notes", grouped(losses.more_notes as f64)));
         }
-        let mut name = "Not there";
+        let mut name = "Missing";
         for group in &losses.absent {
             let (names, why) = (names(&group.names), &group.why);
             self.fact(name, &format!("{} ({names}): {}; {}", why.missing, why.seen, why.fix));
@@ -180,7 +183,7 @@ impl Page {
             }
         }
         if !cannot {
-            self.wrapped("This is where memory was allocated, not from where it was used afterwards.");
+            self.wrapped("This is where memory was allocated, not which CPUs used it afterwards.");
         }
         if locality.accesses.grade != Grade::CannotTell {
             let accesses = &locality.accesses;
@@ -191,15 +194,15 @@ impl Page {
         }
     }
 
-    fn suffering(&mut self, suffering: &Suffering) {
-        self.section("Who waits for far or crowded memory");
-        for sufferer in &suffering.sufferers {
-            self.wrapped(&sufferer_words(sufferer));
+    fn bottlenecks(&mut self, bottlenecks: &Bottlenecks) {
+        self.section("Memory bottlenecks");
+        for bottleneck in &bottlenecks.found {
+            self.wrapped(&bottleneck_words(bottleneck));
         }
-        if let Some(calm) = &suffering.calm {
-            self.wrapped(&format!("nobody: {calm}"));
+        if let Some(highest) = &bottlenecks.highest {
+            self.wrapped(&format!("none; the highest share was {highest}"));
         }
-        if let Some(why) = &suffering.unknown {
+        if let Some(why) = &bottlenecks.unknown {
             self.wrapped(&format!("{CANNOT_TELL}: {why}"));
         }
     }
@@ -220,7 +223,7 @@ impl Page {
         }
     }
 
-    /// Text that goes on below with a deeper indent.
+    /// Text that continues below with a deeper indent.
     fn wrapped(&mut self, text: &str) {
         let mut indent = INDENT.to_owned();
         for line in crate::wrap::wrap(text, Some(self.width - 2 * INDENT.len())) {
@@ -253,7 +256,7 @@ impl Page {
         self.table(&headings, &rows);
         if report.more_phases > 0 {
             self.wrapped(&format!(
-                "and {} more labels that are not told apart",
+                "and {} more labels, which are not listed",
                 grouped(report.more_phases as f64)
             ));
         }
@@ -273,7 +276,7 @@ impl Page {
         let verdict = &faults.huge_pages;
         self.fact("  huge", &format!("{}: {}", verdict.word, verdict.because));
         if let Some(rate) = faults.pages_moved_per_second.filter(|&r| r > 0.0) {
-            self.fact("  moved", &format!("{} pages", NumberStyle::Rate.words(rate)));
+            self.fact("  moved", &format!("{} pages migrated", NumberStyle::Rate.words(rate)));
         }
         if let Some(rate) = faults.hint_per_second.filter(|&r| r > 0.0) {
             self.fact("  hint", &format!("{} faults of NUMA balancing", NumberStyle::Rate.words(rate)));
@@ -289,7 +292,7 @@ impl Page {
         let rows: Vec<Vec<String>> = report.memory.iter().map(row).collect();
         if !rows.is_empty() {
             self.section("Memory");
-            self.table(&["node", "total", "free at begin", "at end", "least free"], &rows);
+            self.table(&["node", "total", "free at start", "at end", "min free"], &rows);
         }
         let memory = &report.pressure.memory;
         if memory.percent.is_some() {
@@ -336,7 +339,7 @@ impl Page {
         let rows: Vec<Vec<String>> = split(true).map(mover_row).collect();
         self.table(&["per second", "quiet", "peak", "peak at", "active"], &rows);
         let rows: Vec<Vec<String>> = split(false).map(mover_row).collect();
-        self.table(&["level", "begin", "end", "least", "most"], &rows);
+        self.table(&["level", "start", "end", "min", "max"], &rows);
     }
 
     fn cost(&mut self, cost: &Cost) {
@@ -349,13 +352,14 @@ impl Page {
             lines.push(format!("{each} of CPU per sample, {share} of a core; the whole recorder {whole}"));
         }
         if cost.wakeup_max_seconds.is_some() {
-            let [half, most, max] =
+            let [p50, p99, max] =
                 [cost.wakeup_p50_seconds, cost.wakeup_p99_seconds, cost.wakeup_max_seconds].map(time);
-            lines.push(format!("ticks began late by {half} (half of them), {most} (99 of 100), {max} (all)"));
+            lines
+                .push(format!("ticks were late by {p50} (median), {p99} (99th percentile), {max} (maximum)"));
         }
         if cost.took_p50_seconds.is_some() {
-            let [half, most] = [cost.took_p50_seconds, cost.took_p99_seconds].map(time);
-            lines.push(format!("reading a sample took {half} (half of them), {most} (99 of 100)"));
+            let [p50, p99] = [cost.took_p50_seconds, cost.took_p99_seconds].map(time);
+            lines.push(format!("reading a sample took {p50} (median), {p99} (99th percentile)"));
         }
         if !lines.is_empty() {
             self.section("Cost of the recording");

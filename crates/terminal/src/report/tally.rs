@@ -1,8 +1,8 @@
 //! One pass over the rows: sums by phase, and for the selected phase how each series moved.
 //! Memory depends on the number of series and phases, not on the length of the recording.
 
+use super::bottlenecks::WatchedRule;
 use super::histogram::Histogram;
-use super::sufferers::Watched;
 use numakit_model::label::RecorderEvent;
 use numakit_model::{Kind, Metric, Series};
 use numakit_recording::rates::difference;
@@ -10,14 +10,14 @@ use numakit_recording::{Batch, Header, Rates};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Names of phases that are told apart; later ones are counted.
+/// Maximum number of phases; labels beyond it are counted.
 const MAX_PHASES: usize = 64;
-/// Events of one kind that are kept with their words; later ones are counted.
+/// Maximum number of events of one kind that are kept with their text; later ones are counted.
 const MAX_NOTES: usize = 20;
 /// Rates are taken over at least this time, so that one event in a short interval is no peak.
 pub(super) const SLOT: Duration = Duration::from_millis(100);
 
-/// The phase of the command under observation.
+/// The phase of the observed command.
 pub(super) const COMMAND: &str = "command";
 
 /// What happened in one phase.
@@ -31,14 +31,14 @@ pub(super) struct Phase {
     pub(super) intervals: u64,
     /// Time that its samples cover, ns; pauses are not part of it.
     pub(super) covered: u64,
-    /// How far each counter moved, and what each rate adds up to; `None` without two values.
+    /// The increase of each counter, and the integral of each rate; `None` without two values.
     pub(super) sums: Vec<Option<u64>>,
 }
 
-/// How a series moved in the selected phase.
+/// How a series changed in the selected phase.
 #[derive(Debug, Clone)]
 pub(super) enum Movement {
-    /// Rates per second, and when (ns) the largest was.
+    /// Rates per second, and the time (ns) of the largest.
     Rates { rates: Histogram, peak_at: u64 },
     /// A level.
     Level(Option<Level>),
@@ -53,7 +53,7 @@ pub(super) struct Level {
     pub(super) most: u64,
 }
 
-/// What the recorder noted of itself.
+/// The recorder's own labels.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Notes {
     pub(super) exit_status: Option<i32>,
@@ -65,9 +65,9 @@ pub(super) struct Notes {
     pub(super) clock_steps: Vec<(u64, i64)>,
     pub(super) intervals: Vec<(u64, u64)>,
     pub(super) failures: Vec<(u64, String)>,
-    /// Notes that had no room.
+    /// Notes beyond the maximum.
     pub(super) more: u64,
-    /// User labels that began a phase beyond the most.
+    /// User labels that began a phase beyond the maximum.
     pub(super) more_phases: u64,
 }
 
@@ -76,7 +76,7 @@ pub(super) struct Tally {
     selected: Option<String>,
     kinds: Vec<Kind>,
     last: Vec<Option<u64>>,
-    /// Of each rate, what is less than one, times 1e9.
+    /// Of the integral of each rate, the fraction below 1, times 1e9.
     rest: Vec<u128>,
     slots: Rates,
     slot_values: Vec<Option<u64>>,
@@ -91,8 +91,8 @@ pub(super) struct Tally {
     /// The whole recording, then the phases in the order in which they began.
     pub(super) phases: Vec<Phase>,
     pub(super) movements: Vec<Movement>,
-    /// What may harm, watched in the selected phase.
-    pub(super) watched: Vec<Watched>,
+    /// The rules, evaluated in the selected phase.
+    pub(super) watched: Vec<WatchedRule>,
     pub(super) wakeup: Histogram,
     pub(super) took: Histogram,
     pub(super) notes: Notes,
@@ -102,12 +102,12 @@ pub(super) struct Tally {
 enum Command {
     Outside,
     Runs(usize),
-    /// Ended since the last sample, so part of the next interval is its.
+    /// Ended since the last sample, so part of the next interval belongs to it.
     Ended(usize),
 }
 
 impl Tally {
-    pub(super) fn new(header: &Header, selected: Option<&str>, watched: Vec<Watched>) -> Self {
+    pub(super) fn new(header: &Header, selected: Option<&str>, watched: Vec<WatchedRule>) -> Self {
         let series = &header.series;
         let movement = |s: &Series| match s.metric.kind {
             Kind::Gauge => Movement::Level(None),
@@ -219,10 +219,10 @@ impl Tally {
         self.last.fill(None);
         self.last_time = None;
         self.slots.forget();
-        self.watched.iter_mut().for_each(Watched::gap);
+        self.watched.iter_mut().for_each(WatchedRule::gap);
     }
 
-    /// An interval in which a label falls belongs to the phase that begins there. The command
+    /// An interval with a label belongs to the phase that begins there. The command
     /// has the intervals of its start and of its end.
     fn sample(&mut self, time: u64, took: u64, values: &[Option<u64>]) {
         let command = match self.command {
@@ -272,7 +272,7 @@ impl Tally {
         if !self.inside {
             // The first interval of the phase began with the sample before it.
             self.slots.forget();
-            self.watched.iter_mut().for_each(Watched::gap);
+            self.watched.iter_mut().for_each(WatchedRule::gap);
             self.slot_values.copy_from_slice(&self.last);
             if let Some(last) = self.last_time {
                 self.slots.push(last, &self.slot_values);
@@ -306,7 +306,7 @@ impl Tally {
     }
 }
 
-/// What a rate comes to over so many ns; `None` for one that is negative.
+/// The integral of a rate over `elapsed` ns; `None` for a negative rate.
 fn added(rate: u64, elapsed: u64, rest: &mut u128) -> Option<u64> {
     let rate = u64::try_from(rate as i64).ok()?;
     let product = u128::from(rate) * u128::from(elapsed) + *rest;
@@ -318,7 +318,7 @@ fn note<T>(notes: &mut Vec<T>, what: T, more: &mut u64) {
     if notes.len() < MAX_NOTES { notes.push(what) } else { *more += 1 }
 }
 
-/// The series with rates over at least a slot.
+/// The series with a resolution of at least a slot.
 fn over_slots(series: &[Series]) -> Vec<Series> {
     let longer = |s: &Series| {
         let resolution = s.metric.resolution.max(SLOT);

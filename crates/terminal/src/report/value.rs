@@ -1,24 +1,25 @@
-//! What a report holds. This is the JSON of `numa report --json`; `null` is not measured.
+//! The values of a report: the JSON of `numa report --json`. `null` is not measured.
 
 use numakit_model::Unavailable;
 use serde::Serialize;
 
-/// A recording, understood.
+/// What a recording shows.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Report {
     /// What was recorded and how.
     pub recording: RecordingSummary,
     /// The machine; none in recordings of other programs.
     pub machine: Option<MachineSummary>,
-    /// What the recording does not have.
+    /// What is missing in the recording.
     pub losses: LossSummary,
     /// Where memory was allocated.
     pub locality: Locality,
-    /// Who waits for far or crowded memory.
-    pub suffering: Suffering,
+    /// Remote accesses, and links or memory that are nearly saturated.
+    #[serde(rename = "suffering")]
+    pub bottlenecks: Bottlenecks,
     /// The labelled phases, in the order in which they first began.
     pub phases: Vec<PhaseReport>,
-    /// Labels that began phases beyond those that are told apart.
+    /// Labels beyond the maximum number of phases.
     pub more_phases: u64,
     /// Page faults and huge pages.
     pub faults: Faults,
@@ -26,7 +27,7 @@ pub struct Report {
     pub memory: Vec<FreeMemory>,
     /// What the CPUs did.
     pub cpus: Vec<Cpu>,
-    /// Share of the time in which work waited.
+    /// Share of the time in which threads waited.
     pub pressure: Pressure,
     /// The series that changed most.
     pub movers: Vec<Mover>,
@@ -53,7 +54,7 @@ pub struct RecordingSummary {
     pub interval_seconds: Option<f64>,
     pub samples: u64,
     pub series: usize,
-    /// The phase that this report is about; none: the whole recording.
+    /// The phase of this report; none: the whole recording.
     pub phase: Option<String>,
     /// Time that the samples of this report cover.
     pub covered_seconds: f64,
@@ -72,26 +73,26 @@ pub struct MachineSummary {
     pub memory_bytes: Option<u64>,
 }
 
-/// What the recording does not have; always of the whole recording.
+/// What is missing in the recording; always of the whole recording.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 #[allow(missing_docs)]
 pub struct LossSummary {
     pub lost_ticks: u64,
     pub lost_percent: f64,
     pub dropped_rows: u64,
-    /// Those that were damaged when the recording was recovered.
+    /// Rows that were damaged when the recording was recovered.
     pub damaged_rows: u64,
-    /// What could not be read of the file, and why.
+    /// The part of the file that could not be read, and why.
     pub damage: Option<String>,
     pub pauses: u64,
     pub paused_seconds: f64,
     pub clock_steps: Vec<ClockStep>,
     pub interval_changes: Vec<IntervalChange>,
-    /// Sensors that stopped giving values, or came back.
+    /// Sensors that stopped having values, or have them again.
     pub failures: Vec<Failure>,
-    /// Such notes beyond those that are kept.
+    /// Such notes beyond the maximum.
     pub more_notes: u64,
-    /// What was not there when the recording began.
+    /// Metrics that were unavailable when the recording began.
     pub absent: Vec<AbsentGroup>,
 }
 
@@ -111,7 +112,7 @@ pub struct IntervalChange {
     pub interval_seconds: f64,
 }
 
-/// A sensor stopped giving values, or came back.
+/// A sensor stopped having values, or has them again.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[allow(missing_docs)]
 pub struct Failure {
@@ -127,26 +128,26 @@ pub struct AbsentGroup {
     pub why: Unavailable,
 }
 
-/// What a judgement means for what is advised and shown, however it is worded.
+/// How a verdict is shown and whether it leads to advice, whatever its words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Grade {
-    /// The data does not support a judgement.
+    /// The data does not support a verdict.
     CannotTell,
-    /// Nothing to do about it.
+    /// No action needed.
     Fine,
-    /// Worth a look.
+    /// Shown as a problem, and used for advice.
     Notable,
 }
 
-/// A judgement by one line of the table of criteria.
+/// A verdict by one line of the table of criteria.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Verdict {
-    /// What it means.
+    /// How it is shown.
     #[serde(skip)]
     pub grade: Grade,
     /// One of the words of the table, or `cannot tell`.
     pub word: String,
-    /// The numbers or the reason behind it.
+    /// The numbers, or the reason.
     pub because: String,
     /// The share that was judged.
     pub percent: Option<f64>,
@@ -169,70 +170,72 @@ pub struct Locality {
 pub struct NodeLocality {
     /// The kernel's number.
     pub node: u32,
-    /// How local they were.
+    /// The verdict on their locality.
     pub verdict: Verdict,
     /// By its own CPUs.
     pub local: Option<f64>,
     /// By CPUs of other nodes.
     pub remote: Option<f64>,
-    /// Got memory here although they preferred another node.
+    /// On this node, although they preferred another.
     pub miss: Option<f64>,
-    /// Preferred this node but got memory elsewhere.
+    /// On another node, although they preferred this one.
     pub foreign: Option<f64>,
-    /// Whether what preferred this node got memory elsewhere.
+    /// Whether allocations that preferred this node got memory of another.
     #[serde(skip)]
     pub overflow: Verdict,
-    /// What else the criteria found.
+    /// Other notable verdicts, in words.
     pub signs: Vec<String>,
 }
 
-/// Who waits for far or crowded memory.
+/// Remote accesses, and links or memory that are nearly saturated.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Suffering {
+pub struct Bottlenecks {
     /// The worst first.
-    pub sufferers: Vec<Sufferer>,
-    /// Where nobody suffers, what came nearest to it.
-    pub calm: Option<String>,
-    /// Why nobody can tell, if so.
+    #[serde(rename = "sufferers")]
+    pub found: Vec<Bottleneck>,
+    /// If there are none, the value that came nearest to its threshold.
+    #[serde(rename = "calm")]
+    pub highest: Option<String>,
+    /// Why it is unknown, if it is.
     pub unknown: Option<String>,
 }
 
-/// What slows a place down.
+/// What kind of bottleneck it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Bottleneck {
-    /// Its memory is on other nodes.
+pub enum BottleneckKind {
+    /// Memory on other nodes is used.
     Remote,
-    /// Its memory is as busy as it can be.
+    /// The memory bandwidth is nearly used up.
     Memory,
-    /// A link or a card between nodes is.
+    /// A link or a card between nodes is nearly saturated.
     Link,
 }
 
-/// A place with remote accesses, or with a link or memory that is nearly full.
+/// Remote accesses, or a link or memory that is nearly saturated.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Sufferer {
-    /// The place, in words.
+pub struct Bottleneck {
+    /// The subject, in words.
     pub who: String,
     /// What kind of bottleneck it is.
     #[serde(skip)]
-    pub bottleneck: Bottleneck,
+    pub kind: BottleneckKind,
     /// What it does.
     pub does: &'static str,
-    /// The share, over all of the time.
+    /// The share over the whole time.
     pub percent: f64,
     /// What it is a share of.
     pub of: &'static str,
     /// The highest share over at least 0.1 s.
     pub peak_percent: f64,
-    /// When that was, since the start.
+    /// The time of the peak, since the start.
     pub peak_at_seconds: f64,
-    /// Share of the time in which it was beyond the threshold.
+    /// Share of the time at or above the threshold.
     pub time_percent: f64,
-    /// Where the longest time beyond the threshold began, since the start.
+    /// When the longest time at or above the threshold began, since the start.
     pub since_seconds: f64,
-    /// Where it ended; none: it lasted to the end.
+    /// When it ended; none: it lasted to the end.
     pub until_seconds: Option<f64>,
-    /// How much that is, bytes per second.
+    /// The amount, in bytes per second.
     pub per_second: Option<f64>,
 }
 
@@ -246,7 +249,7 @@ pub struct PhaseReport {
     pub seconds: f64,
     pub samples: u64,
     pub locality: Locality,
-    /// The node with the least local allocations, where that is worth a look.
+    /// The node with the lowest share of local allocations, if that is notable.
     pub worst_node: Option<u32>,
     pub minor_faults_per_second: Option<f64>,
     pub major_faults_per_second: Option<f64>,
@@ -269,7 +272,7 @@ pub struct Faults {
     pub pages_moved_per_second: Option<f64>,
 }
 
-/// Free memory; of a node, or of the machine where nodes are not known.
+/// Free memory of a node, or of the machine if nodes are unknown.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[allow(missing_docs)]
 pub struct FreeMemory {
@@ -280,7 +283,7 @@ pub struct FreeMemory {
     pub least_bytes: f64,
 }
 
-/// Shares of CPU time; of a node, or of the machine where nodes are not known.
+/// Shares of CPU time of a node, or of the machine if nodes are unknown.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[allow(missing_docs)]
 pub struct Cpu {
@@ -299,12 +302,12 @@ pub struct Pressure {
     pub io_percent: Option<f64>,
 }
 
-/// A series that changed much.
+/// A series that changed by a large factor.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Mover {
     /// Its name.
     pub series: String,
-    /// Powers of ten between its least and its most, after a floor was added to both.
+    /// Powers of ten between its minimum and its maximum, after a floor was added to both.
     pub swing: f64,
     /// How it changed.
     #[serde(flatten)]
@@ -331,7 +334,7 @@ pub struct Cost {
     pub cpu_seconds_per_sample: Option<f64>,
     /// Of one core.
     pub sampler_percent: Option<f64>,
-    /// Of one core, with the writing of the file.
+    /// Of one core, including writing the file.
     pub process_percent: Option<f64>,
     pub wakeup_p50_seconds: Option<f64>,
     pub wakeup_p99_seconds: Option<f64>,
@@ -340,13 +343,13 @@ pub struct Cost {
     pub took_p99_seconds: Option<f64>,
 }
 
-/// Something to try.
+/// A suggestion.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[allow(missing_docs)]
 pub struct Advice {
     /// Name of the line in the table of advice.
     pub name: &'static str,
-    /// What in this recording speaks for it.
+    /// The evidence for it in this recording.
     pub because: String,
     pub commands: Vec<String>,
 }

@@ -1,13 +1,13 @@
-//! The table while samples come in.
+//! The table of live samples.
 
 use super::StatTable;
 use numakit_recording::Ring;
 use numakit_recording::ring::{Pending, RingEntry};
 
-/// Longest sleep while nothing comes, in ns.
-const LONGEST_SLEEP: u64 = 3_600_000_000_000;
+/// Maximum sleep while the ring is empty, in ns.
+const MAX_SLEEP: u64 = 3_600_000_000_000;
 
-/// Writes the lines of all samples and labels that come out of a ring, as they come, until the ring
+/// Writes the lines of all samples and labels of a ring as they arrive, until the ring
 /// is closed or `count` samples were shown.
 pub fn follow<E>(
     mut table: StatTable,
@@ -16,9 +16,9 @@ pub fn follow<E>(
     mut write: impl FnMut(&str) -> Result<(), E>,
 ) -> Result<(), E> {
     let (mut left, mut values) = (count, vec![None; ring.columns()]);
-    for pending in ring.views(1, usize::MAX, LONGEST_SLEEP) {
+    for pending in ring.views(1, usize::MAX, MAX_SLEEP) {
         let text = table.lines_of(&pending, &mut values, &mut left);
-        pending.done();
+        pending.release();
         write(&text)?;
         if left == Some(0) {
             break;
@@ -28,7 +28,7 @@ pub fn follow<E>(
 }
 
 impl StatTable {
-    /// The lines of what waits, up to the last sample that is left to be shown.
+    /// The lines of the pending entries, up to the last of the samples that are left to show.
     fn lines_of(
         &mut self,
         pending: &Pending<'_>,

@@ -1,7 +1,7 @@
-//! Columns of formulas that were chosen by name.
+//! Columns of formulas that were selected by name.
 
-use super::{Figure, places, used};
-use crate::columns::{Per, index, shown_as};
+use super::{ValueColumn, places, used};
+use crate::columns::{Per, index, number_style};
 use crate::formulas::{Reason, reason};
 use crate::table::ColumnHead;
 use numakit_derived::{BoundFormula, Catalog, Formula, Index, Quantity};
@@ -9,12 +9,12 @@ use numakit_model::Instance;
 use numakit_recording::Header;
 use thiserror::Error;
 
-/// A formula that cannot be shown.
+/// Why a formula cannot be shown.
 #[derive(Debug, Clone, PartialEq, Error)]
 pub enum HiddenFormula {
-    /// Nobody has defined it.
+    /// It is not defined.
     #[error(
-        "unknown formula '{0}'; {1}'numa list' shows all at its end, and metrics of sensors are chosen with -e"
+        "unknown formula '{0}'; {1}'numa list' shows all formulas at its end; select metrics of sensors with -e"
     )]
     Unknown(String, String),
     /// Its series are not sampled here.
@@ -22,15 +22,15 @@ pub enum HiddenFormula {
     Absent {
         /// The formula.
         name: String,
-        /// What a line is.
+        /// What each line is about.
         per: &'static str,
-        /// What it needs, and why that is not there.
+        /// What it needs, and why that is missing.
         why: Box<Reason>,
     },
 }
 
-/// Which series of the header these formulas need; an error for one that cannot be computed
-/// at any of the places.
+/// Which series of the header these formulas need; an error if one cannot be computed
+/// for any of the instances.
 pub fn needed_by(
     header: &Header,
     formulas: &Catalog,
@@ -48,25 +48,30 @@ pub fn needed_by(
 }
 
 /// A column for each formula.
-pub(super) fn figures(
+pub(super) fn columns(
     header: &Header,
     index: &Index<'_>,
     formulas: &Catalog,
     places: &[Instance],
     names: &[String],
-) -> Result<Vec<Figure>, HiddenFormula> {
-    let figure = |name: &String| {
+) -> Result<Vec<ValueColumn>, HiddenFormula> {
+    let column = |name: &String| {
         let formula = named(formulas, name)?;
-        let quantity = shown_as(formula.quantity);
+        let quantity = number_style(formula.quantity);
         let (group, heading) = (unit(formula.quantity).to_owned(), formula.name.clone());
         let width = quantity.width().max(heading.len());
         let bound = bound(header, index, formulas, places, formula)?;
-        Ok(Figure { name: formula.name.clone(), head: ColumnHead { group, heading, width }, quantity, bound })
+        Ok(ValueColumn {
+            name: formula.name.clone(),
+            head: ColumnHead { group, heading, width },
+            quantity,
+            bound,
+        })
     };
-    names.iter().map(figure).collect()
+    names.iter().map(column).collect()
 }
 
-/// What stands over columns of that quantity.
+/// The group heading of columns of that quantity.
 fn unit(quantity: Quantity) -> &'static str {
     match quantity {
         Quantity::Percent => "%",
@@ -86,7 +91,7 @@ fn named<'a>(formulas: &'a Catalog, name: &str) -> Result<&'a Formula, HiddenFor
     })
 }
 
-/// At each place where it can be computed; at least at one.
+/// The formula for each instance that has it; an error if none has.
 fn bound(
     header: &Header,
     index: &Index<'_>,

@@ -1,18 +1,18 @@
-//! The columns as a table for documents and `--help`, from the one table there is.
+//! The table of columns for documents and `--help`.
 
 use crate::columns::{Per, columns};
 use numakit_derived::{Catalog, Quantity};
 
-/// Longer formulas are not shown in a table.
-const LONGEST: usize = 160;
+/// Maximum length of a formula in the table.
+const MAX_FORMULA: usize = 160;
 
 /// The default columns of every table, as Markdown.
 pub fn guide() -> String {
     let mut text = String::new();
     let titles = ["The machine", "Per package", "Per node", "Per CPU", "Per interconnect card"];
     for (per, title) in Per::ALL.into_iter().zip(titles) {
-        text.push_str(&format!("### {title}\n\n| heading | name in CSV and JSON | unit there | from | what it is |\n|---|---|---|---|---|\n"));
-        for (column, formula) in columns(per).filter_map(|c| Some((c, c.formula(Catalog::ours())?))) {
+        text.push_str(&format!("### {title}\n\n| heading | name in CSV and JSON | unit there | formula | what it is |\n|---|---|---|---|---|\n"));
+        for (column, formula) in columns(per).filter_map(|c| Some((c, c.formula(Catalog::built_in())?))) {
             let heading = match column.group {
                 "" => column.heading.to_owned(),
                 group => format!("{group}: {}", column.heading),
@@ -37,17 +37,17 @@ pub fn help() -> String {
     for (per, title) in Per::ALL.into_iter().zip(titles) {
         text.push_str(&format!("\n  {title}\n"));
         for column in columns(per) {
-            let help = column.formula(Catalog::ours()).map_or("", |f| f.help.as_str());
+            let help = column.formula(Catalog::built_in()).map_or("", |f| f.help.as_str());
             text.push_str(&format!("    {:<14} {:<5}  {help}\n", column.name, column.heading));
         }
     }
     text
 }
 
-/// Formulas with more alternatives than fit a table are shown on the page of formulas.
+/// A formula; a long one is a link to the page of formulas.
 fn from(formula: &str) -> String {
     match formula.len() {
-        0..=LONGEST => format!("`{}`", formula.replace('|', "\\|")),
+        0..=MAX_FORMULA => format!("`{}`", formula.replace('|', "\\|")),
         _ => "[formula](formulas.md)".to_owned(),
     }
 }

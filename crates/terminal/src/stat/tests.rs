@@ -43,8 +43,10 @@ fn header(series: Vec<Series>) -> Header {
 /// A machine with two nodes of two CPUs that has every series of every column.
 fn everything() -> Header {
     let sensors = numakit_sensors::SENSORS.iter().flat_map(|s| (s.known)());
-    let wanted: Vec<&str> =
-        COLUMNS.iter().flat_map(|c| Catalog::ours().names(c.formula(Catalog::ours()).unwrap())).collect();
+    let wanted: Vec<&str> = COLUMNS
+        .iter()
+        .flat_map(|c| Catalog::built_in().names(c.formula(Catalog::built_in()).unwrap()))
+        .collect();
     let mut all = Vec::new();
     for known in sensors.filter(|m| wanted.contains(&m.name.as_str())) {
         let known = Arc::new(known);
@@ -60,7 +62,7 @@ fn everything() -> Header {
 
 /// Lines of two samples 100 ms apart; every counter grows by its place times `step`.
 fn two_samples(header: &Header, options: StatOptions<'_>, step: u64) -> String {
-    let mut table = StatTable::new(header, Catalog::ours(), options).unwrap();
+    let mut table = StatTable::new(header, Catalog::built_in(), options).unwrap();
     let mut out = String::new();
     let row = |factor: u64| -> Vec<Option<u64>> {
         (0..header.series.len() as u64).map(|at| Some(1000 + factor * step * (at % 7))).collect()
@@ -97,7 +99,7 @@ fn a_machine_line_reads_like_this() {
         counter("vmstat.pgmajfault"),
     ];
     let header = header(columns.to_vec());
-    let mut table = StatTable::new(&header, Catalog::ours(), StatOptions::default()).unwrap();
+    let mut table = StatTable::new(&header, Catalog::built_in(), StatOptions::default()).unwrap();
     let mut out = String::new();
     assert!(!table.sample(5_000 * MS, &[262_144, 0, 0, 0, 0, 0].map(Some), &mut out));
     assert_eq!(out, "", "a rate needs two samples");
@@ -114,14 +116,14 @@ fn a_machine_line_reads_like_this() {
 }
 
 #[test]
-fn time_that_the_host_gave_to_others_is_the_last_share() {
+fn stolen_time_is_the_last_share() {
     let names = ["user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal"];
     let of =
         |n| names.map(|name| series(&format!("cpu.{name}"), Unit::Ticks, Kind::COUNTER, Instance::Cpu(n)));
     let header = header([0, 1].map(of).concat());
     for (per, ends) in [(Per::Machine, &[" 25"][..]), (Per::Node, &[" 25"]), (Per::Cpu, &["  0", " 50"])] {
         let options = StatOptions { per: Some(per), ..StatOptions::default() };
-        let mut table = StatTable::new(&header, Catalog::ours(), options).unwrap();
+        let mut table = StatTable::new(&header, Catalog::built_in(), options).unwrap();
         let mut out = String::new();
         let (busy, stolen) = ([50, 0, 0, 50, 0, 0, 0, 0], [25, 0, 0, 25, 0, 0, 0, 50]);
         table.sample(0, &[Some(0); 16], &mut out);
@@ -142,7 +144,7 @@ fn the_originals_table_has_names_and_whole_numbers_only() {
         width: Some(20),
         ..StatOptions::default()
     };
-    let mut table = StatTable::new(&header, Catalog::ours(), options).unwrap();
+    let mut table = StatTable::new(&header, Catalog::built_in(), options).unwrap();
     let mut out = String::new();
     assert!(!table.sample(0, &[Some(0); 3], &mut out));
     assert!(table.sample(1000 * MS, &[Some(527), Some(1_234_567), None], &mut out));
@@ -157,11 +159,11 @@ fn the_originals_table_has_names_and_whole_numbers_only() {
 }
 
 #[test]
-fn headings_come_again_and_never_part_a_sample() {
+fn headings_are_repeated_and_never_separate_a_sample() {
     let node = |n| series("node.numa_miss", Unit::Count, Kind::COUNTER, Instance::Node(n));
     let header = header(vec![node(0), node(1)]);
     let options = StatOptions { per: Some(Per::Node), repeat: 7, ..StatOptions::default() };
-    let mut table = StatTable::new(&header, Catalog::ours(), options).unwrap();
+    let mut table = StatTable::new(&header, Catalog::built_in(), options).unwrap();
     let mut out = String::new();
     for tick in 0..6 {
         table.sample(tick * 100 * MS, &[Some(tick), Some(2 * tick)], &mut out);
@@ -177,7 +179,7 @@ fn headings_come_again_and_never_part_a_sample() {
 #[test]
 fn a_pause_is_no_rate() {
     let header = header(vec![counter("vmstat.pgfault"), counter("vmstat.pgmajfault")]);
-    let mut table = StatTable::new(&header, Catalog::ours(), StatOptions::default()).unwrap();
+    let mut table = StatTable::new(&header, Catalog::built_in(), StatOptions::default()).unwrap();
     let mut out = String::new();
     let mut at = |ms: u64, value| table.sample(ms * MS, &[Some(value), Some(0)], &mut out);
     assert!(!at(0, 0));
@@ -196,7 +198,7 @@ fn a_pause_is_no_rate() {
 fn shares_are_never_finer_than_a_tick() {
     let tick = |name| series(name, Unit::Ticks, Kind::COUNTER, Instance::Cpu(0));
     let header = header(vec![tick("cpu.user"), tick("cpu.idle")]);
-    let mut table = StatTable::new(&header, Catalog::ours(), StatOptions::default()).unwrap();
+    let mut table = StatTable::new(&header, Catalog::built_in(), StatOptions::default()).unwrap();
     let mut out = String::new();
     for ms in 0..=10u64 {
         table.sample(ms * MS, &[Some(ms / 10), Some(0)], &mut out);
@@ -210,7 +212,7 @@ fn shares_are_never_finer_than_a_tick() {
 fn csv_has_every_column_and_absence_is_empty() {
     let header = header(vec![counter("vmstat.pgfault"), counter("vmstat.pgmajfault")]);
     let options = StatOptions { format: TableFormat::Csv, ..StatOptions::default() };
-    let mut table = StatTable::new(&header, Catalog::ours(), options).unwrap();
+    let mut table = StatTable::new(&header, Catalog::built_in(), options).unwrap();
     let mut out = String::new();
     table.label(1_000_000_000, "say \"hi\"", &mut out);
     table.sample(1_000_000_000, &[Some(0), Some(0)], &mut out);
@@ -233,7 +235,7 @@ fn json_is_one_object_a_line_in_the_order_of_columns() {
     let node = |n| series("node.numa_miss", Unit::Count, Kind::COUNTER, Instance::Node(n));
     let header = header(vec![node(0), node(1)]);
     let options = StatOptions { format: TableFormat::Json, per: Some(Per::Node), ..StatOptions::default() };
-    let mut table = StatTable::new(&header, Catalog::ours(), options).unwrap();
+    let mut table = StatTable::new(&header, Catalog::built_in(), options).unwrap();
     let mut out = String::new();
     table.sample(0, &[Some(0), Some(0)], &mut out);
     table.sample(100 * MS, &[Some(10), None], &mut out);
@@ -247,7 +249,7 @@ fn json_is_one_object_a_line_in_the_order_of_columns() {
 }
 
 #[test]
-fn chosen_series_are_columns_under_their_place() {
+fn selected_series_are_columns_below_their_instance() {
     let header = header(vec![
         series("node.MemFree", Unit::Kibibytes, Kind::Gauge, Instance::Node(0)),
         series("node.numa_hit", Unit::Count, Kind::COUNTER, Instance::Node(0)),
@@ -259,7 +261,7 @@ fn chosen_series_are_columns_under_their_place() {
     let lines = |format, per| {
         let mut table = StatTable::new(
             &header,
-            Catalog::ours(),
+            Catalog::built_in(),
             StatOptions { show: StatColumns::Series, format, per, ..StatOptions::default() },
         )
         .unwrap();
@@ -281,15 +283,19 @@ fn chosen_series_are_columns_under_their_place() {
     let machine = lines(TableFormat::Text, Some(Per::Machine));
     assert_eq!(machine[2], "0.100 3.00Gi 1.00k 50.0 10");
     let node = lines(TableFormat::Text, Some(Per::Node));
-    assert_eq!(node[2..], ["0.100 0 1.00Gi 1.00k -", "0.100 1 2.00Gi - 50.0"], "the machine's are no node's");
+    assert_eq!(
+        node[2..],
+        ["0.100 0 1.00Gi 1.00k -", "0.100 1 2.00Gi - 50.0"],
+        "series of the machine belong to no node"
+    );
 }
 
 #[test]
-fn levels_alone_need_no_second_sample() {
+fn gauges_need_no_second_sample() {
     let header = header(vec![series("node.MemFree", Unit::Kibibytes, Kind::Gauge, Instance::Node(0))]);
     let mut table = StatTable::new(
         &header,
-        Catalog::ours(),
+        Catalog::built_in(),
         StatOptions { show: StatColumns::Series, ..StatOptions::default() },
     )
     .unwrap();
@@ -299,9 +305,10 @@ fn levels_alone_need_no_second_sample() {
 }
 
 #[test]
-fn what_cannot_be_shown_is_an_error_with_a_way_out() {
-    let error =
-        |header: &Header, options| StatTable::new(header, Catalog::ours(), options).unwrap_err().to_string();
+fn errors_name_the_fix() {
+    let error = |header: &Header, options| {
+        StatTable::new(header, Catalog::built_in(), options).unwrap_err().to_string()
+    };
     let machine_only = header(vec![counter("vmstat.pgfault")]);
     let per = |per| StatOptions { per: Some(per), ..StatOptions::default() };
     assert!(error(&machine_only, per(Per::Node)).contains("per node; use --per machine"));
@@ -315,7 +322,7 @@ fn what_cannot_be_shown_is_an_error_with_a_way_out() {
     assert!(
         StatTable::new(
             &mixed,
-            Catalog::ours(),
+            Catalog::built_in(),
             StatOptions { show: StatColumns::Series, per: Some(Per::Cpu), ..StatOptions::default() }
         )
         .is_ok()
@@ -325,18 +332,24 @@ fn what_cannot_be_shown_is_an_error_with_a_way_out() {
 #[test]
 fn a_narrow_terminal_shows_what_fits_and_says_how_much_does_not() {
     let header = everything();
-    let mut table =
-        StatTable::new(&header, Catalog::ours(), StatOptions { width: Some(60), ..StatOptions::default() })
-            .unwrap();
+    let mut table = StatTable::new(
+        &header,
+        Catalog::built_in(),
+        StatOptions { width: Some(60), ..StatOptions::default() },
+    )
+    .unwrap();
     assert!(table.left_out() > 0);
     let mut out = String::new();
     let zeros = vec![Some(0); header.series.len()];
     table.sample(0, &zeros, &mut out);
     table.sample(MS, &zeros, &mut out);
     assert!(out.lines().all(|l| l.len() <= 60), "{out}");
-    let wide =
-        StatTable::new(&header, Catalog::ours(), StatOptions { width: Some(100), ..StatOptions::default() })
-            .unwrap();
+    let wide = StatTable::new(
+        &header,
+        Catalog::built_in(),
+        StatOptions { width: Some(100), ..StatOptions::default() },
+    )
+    .unwrap();
     assert_eq!(wide.left_out(), 0);
 }
 
@@ -344,7 +357,7 @@ fn a_narrow_terminal_shows_what_fits_and_says_how_much_does_not() {
 fn only_needed_series_are_sampled() {
     let header = everything();
     let wanted = |per| {
-        let flags = needed(&header, Catalog::ours(), per);
+        let flags = needed(&header, Catalog::built_in(), per);
         let names: Vec<String> =
             header.series.iter().zip(flags).filter(|(_, w)| *w).map(|(s, _)| s.name()).collect();
         names
@@ -357,10 +370,10 @@ fn only_needed_series_are_sampled() {
 }
 
 #[test]
-fn chosen_formulas_are_columns_and_take_what_they_need() {
+fn selected_formulas_are_columns_and_need_only_their_series() {
     let header = everything();
     let names = ["locality", "fault_rate", "free"].map(str::to_owned);
-    let per = |per| needed_by(&header, Catalog::ours(), per, &names);
+    let per = |per| needed_by(&header, Catalog::built_in(), per, &names);
     let wanted = per(Per::Machine).unwrap();
     let taken: Vec<String> =
         header.series.iter().zip(wanted).filter(|(_, w)| *w).map(|(s, _)| s.name()).collect();
@@ -383,7 +396,7 @@ fn chosen_formulas_are_columns_and_take_what_they_need() {
 }
 
 #[test]
-fn what_no_formula_is_called_or_can_be_computed_is_told() {
+fn unknown_and_unavailable_formulas_are_errors() {
     let mut header = header(vec![counter("vmstat.pgfault")]);
     let fix =
         numakit_model::Unavailable::new("a PMU", "no PMU uncore_imc", numakit_model::Fix::command("get one"));
@@ -391,16 +404,16 @@ fn what_no_formula_is_called_or_can_be_computed_is_told() {
     let error = |name: &str| {
         let names = [name.to_owned()];
         let options = StatOptions { show: StatColumns::Formulas(&names), ..StatOptions::default() };
-        StatTable::new(&header, Catalog::ours(), options).unwrap_err().to_string()
+        StatTable::new(&header, Catalog::built_in(), options).unwrap_err().to_string()
     };
     assert!(error("fault_rat").starts_with("unknown formula 'fault_rat'; nearest: fault_rate; "));
     assert_eq!(
         error("link_out"),
         "'link_out' cannot be computed per machine here: it needs uncore.link_data_out: no PMU uncore_imc; get one \
-         (numaconnect2.n2CachelinesSent would do too)"
+         (alternative: numaconnect2.n2CachelinesSent)"
     );
     assert!(
-        error("major").contains("it needs vmstat.pgmajfault: it is not shown here; "),
+        error("major").contains("it needs vmstat.pgmajfault: the kernel does not show it; "),
         "{}",
         error("major")
     );
@@ -421,7 +434,7 @@ fn packages_have_lines_of_their_own() {
     let lines: Vec<&str> = text.lines().collect();
     assert_eq!(lines.len(), 4, "{text}");
     assert!(
-        lines[1].trim_start().starts_with("seconds package   free loc% miss rem%    dram user"),
+        lines[1].trim_start().starts_with("seconds package   free loc% miss   rem%    dram user"),
         "{text}"
     );
     assert!(lines.iter().all(|l| l.len() == lines[1].len()), "{text}");
@@ -438,7 +451,7 @@ fn a_ring_is_followed_until_it_is_closed_or_enough_was_shown() {
         assert!(ring.push_label(50 * MS, "phase"));
         (1..4).for_each(|n| ring.push(n * 100 * MS, 0, &[Some(5 + n)]));
         ring.close();
-        let table = StatTable::new(&header, Catalog::ours(), options).unwrap();
+        let table = StatTable::new(&header, Catalog::built_in(), options).unwrap();
         let mut text = String::new();
         let written = follow(table, &ring, count, |more| {
             text += more;
@@ -449,9 +462,9 @@ fn a_ring_is_followed_until_it_is_closed_or_enough_was_shown() {
     };
     assert_eq!(lines(None), ["\"phase\"", "", "", ""]);
     assert_eq!(lines(Some(2)), ["\"phase\"", "", ""], "one line comes after two samples");
-    // Who cannot write ends it.
+    // A failed write ends it.
     let ring = numakit_recording::Ring::in_memory(1, 8).unwrap();
     ring.push(0, 0, &[Some(5)]);
-    let table = StatTable::new(&header, Catalog::ours(), options).unwrap();
+    let table = StatTable::new(&header, Catalog::built_in(), options).unwrap();
     assert_eq!(follow(table, &ring, None, |_| Err("closed")), Err("closed"));
 }

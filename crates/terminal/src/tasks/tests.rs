@@ -60,7 +60,7 @@ fn golden(name: &str, text: &str) {
 }
 
 #[test]
-fn processes_come_in_every_order() {
+fn processes_are_sorted_by_every_key() {
     let mut tasks = four_nodes();
     assert_eq!(pids(&mut tasks, SortKey::Remote), [345, 12, 6, 7, 8]);
     assert_eq!(pids(&mut tasks, SortKey::Cpu), [12, 345, 7, 6, 8]);
@@ -104,7 +104,7 @@ fn with_one_node_nothing_is_remote_and_with_many_the_largest_are_shown() {
 }
 
 #[test]
-fn json_has_every_node_and_says_why_something_is_not_known() {
+fn json_has_every_node_and_the_reason_for_unknown_memory() {
     let json = four_nodes().json();
     assert_eq!((&json["denied"], &json["late"]), (&json!(1), &json!(1)));
     assert_eq!(json["processes"][1]["remote"], 75.0);
@@ -114,17 +114,14 @@ fn json_has_every_node_and_says_why_something_is_not_known() {
 }
 
 #[test]
-fn estimates_state_their_error_and_what_is_refused_says_why() {
+fn estimates_have_an_error_and_refusals_a_reason() {
     let mut tasks = four_nodes();
     assert!(!tasks.list(9).contains("standard error"));
     tasks.processes[1].error = 26 << 20;
     tasks.processes[2].found = MemorySource::Refused;
     let text = tasks.list(9);
     assert!(text.contains("The nodes of 1 process are estimated"), "{text}");
-    assert!(
-        text.contains("at most 0.2 %") && text.contains("1 process not looked into: move_pages"),
-        "{text}"
-    );
+    assert!(text.contains("at most 0.2 %") && text.contains("1 process not read: move_pages"), "{text}");
     assert_eq!(tasks.json()["processes"][1]["error"], 26 << 20);
     assert_eq!(tasks.json()["processes"][2]["why"], "refused");
     tasks.processes[0].held = true;
@@ -132,7 +129,7 @@ fn estimates_state_their_error_and_what_is_refused_says_why() {
 }
 
 #[test]
-fn the_fix_for_what_may_not_be_looked_into_is_that_of_who_runs_it() {
+fn the_fix_for_denied_processes_depends_on_the_user() {
     let tasks = TaskTable { fix: "root lacks CAP_SYS_PTRACE here", ..four_nodes() };
     assert!(!tasks.list(9).contains("run as root") && tasks.list(9).contains("CAP_SYS_PTRACE"));
     assert!(!tasks.details().contains("run as root"));

@@ -31,7 +31,7 @@ pub fn hardware(t: &Topology) -> String {
     out
 }
 
-/// As C's `% 3d` writes it: a blank for the sign, at least three wide.
+/// As C's `% 3d`: a blank for the sign, at least three characters.
 fn cell(value: u32) -> String {
     format!("{:>3}", format!(" {value}"))
 }

@@ -1,9 +1,9 @@
-//! Where nodes without CPUs belong.
+//! The nearest nodes with CPUs of nodes without.
 
 use numakit_model::topology::Node;
 use numakit_model::{CpuSet, Topology};
 
-/// The nodes with CPUs that are nearest to a node without: those that firmware names, or
+/// The nodes with CPUs that are nearest to a node without CPUs: those that the firmware names, or
 /// those at the smallest distance.
 pub fn nearest(t: &Topology, node: &Node) -> CpuSet {
     let with_cpus: CpuSet = t.nodes.iter().filter(|n| !n.cpus.is_empty()).map(|n| n.os_index).collect();

@@ -1,15 +1,15 @@
-//! Distances as a matrix that fits a screen.
+//! Distances as a matrix that fits a terminal.
 
 use numakit_model::CpuSet;
 use numakit_model::topology::Distances;
 use std::fmt::Write;
 
-/// Up to this many nodes, each has a row of its own.
+/// Up to this many nodes, each has its own row.
 const SMALL: usize = 20;
-/// More rows than this, that no two nodes share, are not shown.
+/// A matrix with more different rows than this is not shown.
 const MAX: usize = 256;
 
-/// Nodes that share a row because they could be exchanged without changing the matrix.
+/// Nodes that share a row because swapping any two of them leaves the matrix unchanged.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NodeGroup {
     /// Positions in the matrix.
@@ -20,7 +20,7 @@ pub struct NodeGroup {
 }
 
 impl NodeGroup {
-    /// The position that speaks for all.
+    /// The position that represents all.
     fn first(&self) -> usize {
         self.members[0]
     }
@@ -38,7 +38,7 @@ impl NodeGroup {
         }
     }
 
-    /// What stands in the matrix; inside a group that is every step.
+    /// The cell of the matrix; inside a group it lists every step.
     pub fn cell(&self, other: &Self, distances: &Distances) -> String {
         if self != other {
             return distances.rows[self.first()][other.first()].to_string();
@@ -46,7 +46,7 @@ impl NodeGroup {
         self.steps.iter().map(|step| step.1.to_string()).collect::<Vec<_>>().join("/")
     }
 
-    /// What the steps mean, where there are several.
+    /// What the steps mean, if there are several.
     fn explanation(&self) -> Option<String> {
         let [(_, own), .., (_, _)] = self.steps.as_slice() else { return None };
         let text: Vec<String> = self.steps.iter().map(|step| step.1.to_string()).collect();
@@ -59,18 +59,18 @@ impl NodeGroup {
     }
 }
 
-/// Every node for itself.
+/// Every node as a group.
 pub fn singles(distances: &Distances) -> Vec<NodeGroup> {
     let single = |(at, row): (usize, &Vec<u32>)| NodeGroup { members: vec![at], steps: vec![(1, row[at])] };
     distances.rows.iter().enumerate().map(single).collect()
 }
 
-/// Puts together groups that are equally far from all others.
+/// Merges groups that are equally far from all others.
 pub fn merge(distances: &Distances, groups: &[NodeGroup]) -> Vec<NodeGroup> {
     let rows = Rows::of(distances, groups);
     let mut classes: Vec<Vec<usize>> = Vec::new();
     for at in 0..groups.len() {
-        // Being exchangeable with the first means being so with all.
+        // A group that can be swapped with the first can be swapped with all.
         match classes.iter_mut().find(|class| rows.are_twins(class[0], at)) {
             Some(class) => class.push(at),
             None => classes.push(vec![at]),
@@ -87,12 +87,12 @@ pub fn merge(distances: &Distances, groups: &[NodeGroup]) -> Vec<NodeGroup> {
     classes.into_iter().map(join).collect()
 }
 
-/// The matrix of groups, with a sum per row that tells most rows apart at once.
+/// The matrix of groups, with a hash per row that distinguishes most rows at once.
 struct Rows<'a> {
     distances: &'a Distances,
     groups: &'a [NodeGroup],
     sums: Vec<[u64; 2]>,
-    /// Whether all distances are the same both ways, so that rows tell it all.
+    /// Whether all distances are the same both ways, so that comparing rows is enough.
     symmetric: bool,
 }
 
@@ -100,7 +100,7 @@ impl<'a> Rows<'a> {
     fn of(distances: &'a Distances, groups: &'a [NodeGroup]) -> Self {
         let mut rows = Self { distances, groups, sums: Vec::new(), symmetric: true };
         let mut sums = vec![[0u64; 2]; groups.len()];
-        // Row by row, since thousands of rows are far apart in memory.
+        // Row by row, which is the order in memory.
         for from in 0..groups.len() {
             for to in 0..groups.len() {
                 sums[from][0] = sums[from][0].wrapping_add(rows.mark(to, from, to));
@@ -117,8 +117,8 @@ impl<'a> Rows<'a> {
         self.distances.rows[self.groups[from].first()][self.groups[to].first()]
     }
 
-    /// A number for a distance at a place in a row or column. It is mixed well, since rows that
-    /// differ and have the same sum are compared value by value.
+    /// The hash of a distance at a position of a row or column. It is mixed well, since rows that
+    /// differ and have the same sum of hashes are compared value by value.
     fn mark(&self, place: usize, from: usize, to: usize) -> u64 {
         let value = (place as u64) << 32 | u64::from(self.at(from, to));
         let value = (value ^ value >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -126,7 +126,7 @@ impl<'a> Rows<'a> {
         value ^ value >> 31
     }
 
-    /// The sums of a row and column without two places.
+    /// The sums of a row and column without two positions.
     fn without(&self, of: usize, a: usize, b: usize) -> [u64; 2] {
         let [row, column] = self.sums[of];
         let row = row.wrapping_sub(self.mark(a, of, a)).wrapping_sub(self.mark(b, of, b));
@@ -146,7 +146,7 @@ impl<'a> Rows<'a> {
 }
 
 /// The matrix. On large machines, nodes that are equally far from all others share a row;
-/// what is still too wide is cut into blocks of columns.
+/// if it is still too wide, it is cut into blocks of columns.
 pub fn matrix(distances: &Distances, width: usize) -> String {
     let mut groups = singles(distances);
     while groups.len() > SMALL {
@@ -173,13 +173,13 @@ pub fn matrix(distances: &Distances, width: usize) -> String {
     out
 }
 
-/// What is said in place of a matrix that nobody could read.
+/// The text in place of a matrix that is too large.
 fn left_out(distances: &Distances, rows: usize) -> String {
     let others = distances.rows.iter().enumerate();
     let others = others.flat_map(|(from, row)| row.iter().enumerate().filter(move |(to, _)| *to != from));
-    let (least, most) = others.fold((u32::MAX, 0), |(least, most), (_, &d)| (least.min(d), most.max(d)));
+    let (min, max) = others.fold((u32::MAX, 0), |(min, max), (_, &d)| (d.min(min), d.max(max)));
     format!(
-        "  {least} to {most} between two of {} nodes; the matrix has {rows} different rows, and up to {MAX} are \
+        "  {min} to {max} between two of {} nodes; the matrix has {rows} different rows, and up to {MAX} are \
          shown: --json has them all\n",
         distances.nodes.len()
     )
@@ -221,7 +221,7 @@ fn blocks(names: &[String], cells: &[Vec<String>], width: usize) -> String {
 mod tests {
     use super::*;
 
-    /// Distances by how far two nodes are apart in a tree of these widths.
+    /// Distances by the level at which two nodes meet in a tree of these widths.
     fn nested(widths: &[usize], values: &[u32]) -> Distances {
         let count: usize = widths.iter().product();
         let distance = |a: usize, b: usize| {
@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn a_small_matrix_is_shown_as_it_is() {
+    fn a_small_matrix_is_shown_in_full() {
         let text = matrix(&nested(&[2], &[10, 21]), 100);
         assert_eq!(text, "  node     0   1\n     0    10  21\n     1    21  10\n");
     }
@@ -276,10 +276,10 @@ mod tests {
     }
 
     #[test]
-    fn one_way_differences_keep_rows_apart() {
+    fn one_way_differences_keep_rows_separate() {
         let mut distances = nested(&[30], &[10, 20]);
         distances.rows[3][7] = 21;
-        // Nodes 3 and 7 are like no others.
+        // Nodes 3 and 7 differ from all others.
         assert_eq!(merge(&distances, &singles(&distances)).len(), 3);
     }
 

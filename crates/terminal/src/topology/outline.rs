@@ -1,4 +1,4 @@
-//! What lies in what: the parts of a machine nested by their CPUs.
+//! The parts of a machine, nested by their CPUs.
 
 use super::homes;
 use numakit_model::topology::{Cache, CacheKind, Core, Node, Package};
@@ -13,7 +13,7 @@ pub struct Item<'a> {
     pub inside: Vec<Item<'a>>,
 }
 
-/// Parts, the outer first where two have the same CPUs.
+/// Parts; of two with the same CPUs, the outer one is listed first here.
 #[derive(Debug, Clone, Copy)]
 pub enum OutlinePart<'a> {
     Board(usize),
@@ -39,7 +39,7 @@ impl OutlinePart<'_> {
             Self::Die(_) => 4,
             Self::Node(_) => 5,
             Self::Unit => 6,
-            // The level nearer to memory is outside, instructions come after data.
+            // The level nearer to memory is outside; instruction caches come after data caches.
             Self::Cache(cache) => {
                 20 - 2 * cache.level.min(6) + u32::from(cache.kind == CacheKind::Instruction)
             }
@@ -49,7 +49,7 @@ impl OutlinePart<'_> {
     }
 }
 
-/// The outermost parts. Parts that overlap without nesting stand side by side; caches of one
+/// The outermost parts. Parts that overlap without nesting are siblings; caches of one
 /// core are not parts of their own.
 pub fn outline(t: &Topology) -> Vec<Item<'_>> {
     let mut parts = parts(t);
@@ -57,7 +57,7 @@ pub fn outline(t: &Topology) -> Vec<Item<'_>> {
     let mut top = nest(t, parts);
     for node in t.nodes.iter().filter(|node| node.cpus.is_empty()) {
         let home = homes::cpus_of(t, &homes::nearest(t, node));
-        insert_beside(
+        insert_remote(
             &mut top,
             Item { part: OutlinePart::Node(node), cpus: CpuSet::new(), inside: Vec::new() },
             &home,
@@ -76,7 +76,7 @@ fn parts(t: &Topology) -> Vec<(OutlinePart<'_>, CpuSet)> {
             parts.extend(sets.iter().enumerate().map(|(at, cpus)| (part(at), cpus.clone())));
         }
     };
-    // A level that is the same as the one outside says nothing.
+    // A level that equals the one outside is left out.
     groups(&t.drawers, 1, OutlinePart::Drawer);
     groups(&t.books, 1, OutlinePart::Book);
     groups(&t.dies, t.packages.len().max(1), OutlinePart::Die);
@@ -101,8 +101,8 @@ fn parts(t: &Topology) -> Vec<(OutlinePart<'_>, CpuSet)> {
 /// No part.
 const NONE: usize = usize::MAX;
 
-/// Puts each part into the innermost one that holds all of it. The larger parts come first, so
-/// that a part's place is known from those of its CPUs.
+/// Puts each part into the innermost one that contains it. The larger parts come first, so
+/// that the innermost part of each CPU is known.
 fn nest<'a>(t: &Topology, parts: Vec<(OutlinePart<'a>, CpuSet)>) -> Vec<Item<'a>> {
     let mut innermost = vec![NONE; t.online.last().map_or(0, |last| last as usize + 1)];
     let mut outside: Vec<usize> = Vec::with_capacity(parts.len());
@@ -112,7 +112,7 @@ fn nest<'a>(t: &Topology, parts: Vec<(OutlinePart<'a>, CpuSet)>) -> Vec<Item<'a>
         let mut around: Vec<usize> =
             cpus.iter().filter_map(|cpu| innermost.get(cpu as usize).copied()).collect();
         around.dedup();
-        // Where parts overlap, the one that was there first.
+        // If parts overlap, the one that was added first.
         let places = around.iter().filter_map(|&inner| up(inner).find(holds));
         let place =
             places.min_by_key(|&place| if place == NONE { (1, 0) } else { (0, place) }).unwrap_or(NONE);
@@ -125,7 +125,7 @@ fn nest<'a>(t: &Topology, parts: Vec<(OutlinePart<'a>, CpuSet)>) -> Vec<Item<'a>
             }
         }
     }
-    // From the innermost outwards, each is whole when its turn comes.
+    // From the innermost outwards, so that the parts inside each one are complete.
     let mut inside: Vec<Vec<Item<'a>>> = parts.iter().map(|_| Vec::new()).collect();
     let mut top = Vec::new();
     for (at, (part, cpus)) in parts.into_iter().enumerate().rev() {
@@ -141,11 +141,11 @@ fn nest<'a>(t: &Topology, parts: Vec<(OutlinePart<'a>, CpuSet)>) -> Vec<Item<'a>
     top
 }
 
-/// Puts a node without CPUs into the innermost part above nodes that holds its home.
-fn insert_beside<'a>(items: &mut Vec<Item<'a>>, item: Item<'a>, home: &CpuSet) {
+/// Puts a node without CPUs into the innermost part above nodes that contains its nearest CPUs.
+fn insert_remote<'a>(items: &mut Vec<Item<'a>>, item: Item<'a>, home: &CpuSet) {
     let holds = |other: &Item<'_>| other.part.rank() < 5 && home.is_subset(&other.cpus);
     match items.iter().position(holds).filter(|_| !home.is_empty()) {
-        Some(at) => insert_beside(&mut items[at].inside, item, home),
+        Some(at) => insert_remote(&mut items[at].inside, item, home),
         None => items.push(item),
     }
 }

@@ -1,4 +1,4 @@
-//! Sizes, counts and names as they stand in trees and drawings.
+//! Sizes, counts and names in trees and drawings.
 
 use numakit_model::topology::{Access, Cache, CacheKind, ControlLimits, Package};
 use numakit_model::{CpuSet, Topology};
@@ -24,7 +24,7 @@ pub fn count(number: usize, thing: &str) -> String {
     format!("{number} {thing}{}", if number == 1 { "" } else { "s" })
 }
 
-/// What the machine is, in one line.
+/// The machine in one line.
 pub fn summary(t: &Topology) -> String {
     let mut parts = Vec::new();
     if !t.boards.is_empty() {
@@ -40,7 +40,7 @@ pub fn summary(t: &Topology) -> String {
     parts.join(", ")
 }
 
-/// `at most 2.5 CPUs, 8 GiB of memory`; nothing where there is no limit.
+/// `at most the CPU time of 2.5 CPUs, 8 GiB of memory`; nothing without a limit.
 pub fn limits(limits: &ControlLimits) -> Option<String> {
     let cpus = limits.cpus.map(|cpus| format!("the CPU time of {cpus} CPUs"));
     let bytes = limits.memory_kb.map(|kb| format!("{} of memory", memory(kb)));
@@ -48,15 +48,13 @@ pub fn limits(limits: &ControlLimits) -> Option<String> {
     (!parts.is_empty()).then(|| format!("at most {}", parts.join(", ")))
 }
 
-/// What shared units mean for programs.
+/// Advice for programs on machines with units.
 pub fn units(t: &Topology) -> Option<String> {
     let first = t.units.first()?;
     let cores = t.cores.iter().filter(|core| core.cpus.intersects(first)).count();
     let alike = t.units.iter().all(|unit| unit.len() == first.len());
     let option = if alike { format!("--stride {cores}") } else { "--policy spread:unit".to_owned() };
-    Some(format!(
-        "cores of a unit share its caches and more: with {option} each thread has a unit of its own"
-    ))
+    Some(format!("cores of a unit share its caches and more: with {option} each thread has its own unit"))
 }
 
 pub fn package(package: &Package) -> String {
@@ -73,7 +71,7 @@ pub fn cache_name(cache: &Cache) -> String {
     format!("L{}{kind}", cache.level)
 }
 
-/// `L3 32 MiB`; only the name where the size is not known.
+/// `L3 32 MiB`; only the name if the size is unknown.
 pub fn cache(cache: &Cache) -> String {
     match cache.size {
         Some(bytes) => format!("{} {}", cache_name(cache), size(bytes)),
@@ -81,7 +79,7 @@ pub fn cache(cache: &Cache) -> String {
     }
 }
 
-/// `read 77 ns, 82.5 GB/s; write 90 ns, 40 GB/s`, or once where both are the same.
+/// `read 77 ns, 82.5 GB/s; write 90 ns, 40 GB/s`, or once if both are equal.
 pub fn performance(access: &Access) -> Option<String> {
     let one = |latency: Option<u64>, bandwidth: Option<u64>| {
         let parts: Vec<String> =
@@ -98,7 +96,7 @@ pub fn performance(access: &Access) -> Option<String> {
     }
 }
 
-/// Decimal units for rates; the kernel has MiB/s.
+/// In decimal units; the kernel has MiB/s.
 fn rate(mib_per_second: u64) -> String {
     let text = format!("{:.1}", mib_per_second as f64 * 1.048_576e-3);
     format!("{} GB/s", text.strip_suffix(".0").unwrap_or(&text))
@@ -130,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn performance_is_said_once_where_equal() {
+    fn equal_performance_is_printed_once() {
         let both = Access {
             read_latency: Some(77),
             write_latency: Some(77),

@@ -10,7 +10,7 @@ use drawing::{MARGIN, grid, stack, text_line};
 use numakit_model::Topology;
 pub use overlay::{Overlay, PuOverlay};
 
-/// Width to height of a page that looks good on a slide.
+/// Ratio of width to height, for slides.
 const PAGE: f64 = 1.5;
 
 /// A complete SVG file.
@@ -18,11 +18,11 @@ pub fn svg(t: &Topology) -> String {
     svg_with(t, &Overlay::default())
 }
 
-/// A complete SVG file that also says who runs where.
+/// A complete SVG file with an overlay of threads.
 pub fn svg_with(t: &Topology, overlay: &Overlay) -> String {
     let title = say::summary(t);
     let mut parts = vec![text_line(&title, 20.0, "title")];
-    // Of this machine there is nothing to say; another one has a name or a description.
+    // The origin is not shown for this machine; others have a name or a description.
     if t.origin != "sysfs" {
         let origin: String = t.origin.chars().take(100).collect();
         parts.push(text_line(&origin, 12.0, "note"));
@@ -43,7 +43,7 @@ pub fn svg_with(t: &Topology, overlay: &Overlay) -> String {
     )
 }
 
-/// Colours by what a box is; the drawing itself names classes only.
+/// Colours by class; the drawing itself names only classes.
 const STYLE: &str = "
 text{font-family:Helvetica,Arial,'Liberation Sans',sans-serif;fill:#1f2933}
 .title{font-weight:bold}.name{font-weight:bold}.note{fill:#52606d}.c{text-anchor:middle}.r{text-anchor:end}

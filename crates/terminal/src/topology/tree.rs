@@ -11,9 +11,9 @@ use std::collections::BTreeMap;
 /// How a tree is shown.
 #[derive(Debug, Clone, Copy)]
 pub struct TreeStyle {
-    /// Names stand out by bold letters.
+    /// Whether names are bold.
     pub color: bool,
-    /// Characters in a line; only the lists of cores and the matrix keep to it.
+    /// Characters in a line; only the lists of cores and the matrix are limited to it.
     pub width: usize,
 }
 
@@ -23,17 +23,17 @@ impl TreeStyle {
     }
 }
 
-/// The whole page: what the machine is, its parts, distances, devices, and what was odd.
-pub fn tree(t: &Topology, look: TreeStyle) -> String {
-    let mut out = format!("{}\n", look.bold(&say::summary(t)));
+/// The whole page: a summary, the parts, distances, devices, and notes.
+pub fn tree(t: &Topology, style: TreeStyle) -> String {
+    let mut out = format!("{}\n", style.bold(&say::summary(t)));
     for (what, set) in [("offline", &t.offline), ("not allowed", &t.not_allowed())] {
         if !set.is_empty() {
             out += &format!("{what}: {}\n", say::cpus(set));
         }
     }
-    let kept = t.node_ids().minus(&t.allowed_nodes);
-    if !kept.is_empty() {
-        out += &format!("no memory allowed from: {}\n", say::nodes(&kept));
+    let forbidden = t.node_ids().minus(&t.allowed_nodes);
+    if !forbidden.is_empty() {
+        out += &format!("no memory allowed from: {}\n", say::nodes(&forbidden));
     }
     out.extend(say::limits(&t.limits).map(|limits| format!("control group: {limits}\n")));
     out.push('\n');
@@ -43,16 +43,16 @@ pub fn tree(t: &Topology, look: TreeStyle) -> String {
     let mut all = CpuSet::new();
     t.nodes.iter().for_each(|node| all.insert_all(&node.cpus));
     let overlap = listed > all.len();
-    Writer { t, look, threads, overlap, private: Private::of(t), out: &mut out }.items(
+    Writer { t, style, threads, overlap, private: Private::of(t), out: &mut out }.items(
         &parts.iter().collect::<Vec<_>>(),
         &CpuSet::new(),
         "",
     );
     out += &say::units(t).map_or_else(String::new, |words| format!("\n{words}\n"));
     if let Some(distances) = t.distances.as_ref().filter(|d| d.nodes.len() > 1) {
-        out += &format!("\n{}\n{}", look.bold("distances"), matrix(distances, look.width));
+        out += &format!("\n{}\n{}", style.bold("distances"), matrix(distances, style.width));
     }
-    out += &devices(t, look);
+    out += &devices(t, style);
     if !t.notes.is_empty() {
         out.push('\n');
         t.notes.iter().for_each(|note| out += &format!("note: {note}\n"));
@@ -60,7 +60,7 @@ pub fn tree(t: &Topology, look: TreeStyle) -> String {
     out
 }
 
-fn devices(t: &Topology, look: TreeStyle) -> String {
+fn devices(t: &Topology, style: TreeStyle) -> String {
     let mut by_place: BTreeMap<(u32, &str), Vec<&str>> = BTreeMap::new();
     for device in &t.devices {
         if let Some(node) = device.node {
@@ -75,13 +75,13 @@ fn devices(t: &Topology, look: TreeStyle) -> String {
         let more = if names.len() > 4 { format!(" and {} more", names.len() - 4) } else { String::new() };
         format!("  node {node}: {class} {}{more}\n", names[..names.len().min(4)].join(", "))
     };
-    format!("\n{}\n{}", look.bold("devices"), by_place.into_iter().map(line).collect::<String>())
+    format!("\n{}\n{}", style.bold("devices"), by_place.into_iter().map(line).collect::<String>())
 }
 
 struct Writer<'a, 'o> {
     t: &'a Topology,
-    look: TreeStyle,
-    /// Whether a core may have several PUs, so that it is worth saying how many.
+    style: TreeStyle,
+    /// Whether a core has several PUs, so that the number is shown.
     threads: bool,
     /// Whether nodes have CPUs in common.
     overlap: bool,
@@ -89,7 +89,7 @@ struct Writer<'a, 'o> {
     out: &'o mut String,
 }
 
-/// What stands in one line of the tree: a part, or all cores of a kind.
+/// A line of the tree: a part, or all cores of a kind.
 enum Line<'i, 'a> {
     Part(&'i Item<'a>),
     Cores(Vec<&'a Core>),
@@ -129,10 +129,10 @@ impl<'a> Writer<'a, '_> {
 
     fn part(&mut self, item: &Item<'a>, start: &str, below: &str) {
         let (name, rest) = self.words(item);
-        let mut words = vec![self.look.bold(&name)];
+        let mut words = vec![self.style.bold(&name)];
         words.extend(rest);
         let mut inside: Vec<&Item<'a>> = item.inside.iter().collect();
-        // A cache for all of this part is told in its line.
+        // A cache of the whole part is shown in its line.
         while let Some((at, cache)) = whole_cache(&inside, &item.cpus) {
             words.push(say::cache(cache));
             let hidden = inside.remove(at);
@@ -145,7 +145,7 @@ impl<'a> Writer<'a, '_> {
         if memory.is_empty()
             && let Some(cores) = self.only_cores(&inside, &item.cpus)
             && start.chars().count() + [words.join("  "), cores.join("  ")].join("  ").len()
-                <= self.look.width
+                <= self.style.width
         {
             words.extend(cores);
             inside.clear();
@@ -176,7 +176,7 @@ impl<'a> Writer<'a, '_> {
 
     fn node_words(&self, node: &Node, cpus: String) -> Vec<String> {
         let memory = match (node.memory_kb, node.free_kb) {
-            (None, _) => "memory not known".to_owned(),
+            (None, _) => "memory unknown".to_owned(),
             (Some(0), _) => "no memory".to_owned(),
             (Some(all), Some(free)) if free < all => {
                 format!("{} ({} free)", say::memory(all), say::memory(free))
@@ -205,7 +205,7 @@ impl<'a> Writer<'a, '_> {
         words
     }
 
-    /// What cores must have in common to stand in one line.
+    /// What cores must have in common to share a line.
     fn core_words(&self, core: &Core) -> String {
         let mut words = Vec::new();
         if let Some(kind) = core.kind.and_then(|kind| self.t.kinds.get(kind as usize)) {
@@ -228,7 +228,7 @@ impl<'a> Writer<'a, '_> {
         words.join(", ")
     }
 
-    /// How many cores, what they are like, and their CPUs unless the line above says the same.
+    /// The number of cores, their properties, and their CPUs unless the line above has the same.
     fn cores_words(&self, cores: &[&Core], parent: &CpuSet) -> Vec<String> {
         let all: CpuSet = cores.iter().flat_map(|core| core.cpus.iter()).collect();
         let single = cores.iter().all(|core| core.cpus.len() == 1);
@@ -244,8 +244,8 @@ impl<'a> Writer<'a, '_> {
     fn cores(&mut self, cores: &[&Core], start: &str, below: &str, parent: &CpuSet) {
         let mut line = start.to_owned();
         for (at, words) in self.cores_words(cores, parent).into_iter().enumerate() {
-            // Lists are never broken: what does not fit has a line of its own.
-            if line.chars().count() + 2 + words.len() > self.look.width {
+            // Lists are never broken: one that does not fit has its own line.
+            if line.chars().count() + 2 + words.len() > self.style.width {
                 *self.out += &format!("{line}\n");
                 line = format!("{below}   {words}");
             } else {
@@ -255,7 +255,7 @@ impl<'a> Writer<'a, '_> {
         *self.out += &format!("{line}\n");
     }
 
-    /// The cores, where nothing else is inside and no list of theirs is needed.
+    /// The cores, if nothing else is inside and they are all of these CPUs, so that they need no list.
     fn only_cores(&self, inside: &[&Item<'a>], cpus: &CpuSet) -> Option<Vec<String>> {
         let core = |item: &&Item<'a>| match item.part {
             OutlinePart::Core(core) => Some(core),
@@ -264,12 +264,12 @@ impl<'a> Writer<'a, '_> {
         let cores: Vec<&Core> = inside.iter().map(core).collect::<Option<_>>()?;
         let first = self.core_words(cores.first()?);
         let alike = cores.iter().all(|core| core.cpus.len() == 1 && self.core_words(core) == first);
-        let words = self.cores_words(&cores, cpus);
-        (alike && words.last().is_some_and(|last| !last.starts_with("CPU"))).then_some(words)
+        let all: CpuSet = cores.iter().flat_map(|core| core.cpus.iter()).collect();
+        (alike && all == *cpus).then(|| self.cores_words(&cores, cpus))
     }
 }
 
-/// What firmware and the kernel say of the node's memory beyond its size.
+/// What firmware and kernel know about the node's memory, except its size.
 fn memory_lines(t: &Topology, node: &Node) -> Vec<String> {
     let caches = node.memory_side_caches.iter().map(|c| format!("memory-side cache {}", say::size(c.size)));
     let access = node.access.iter().filter_map(|access| {
@@ -278,7 +278,7 @@ fn memory_lines(t: &Topology, node: &Node) -> Vec<String> {
     });
     let used = node.huge_pages.iter().filter(|pool| pool.count > 0);
     let pools = used.map(|pool| format!("{} huge pages of {}", pool.count, say::memory(pool.size_kb)));
-    // Weights that are all alike say nothing.
+    // Equal weights are not shown.
     let alike = t.nodes.iter().all(|other| other.interleave_weight == node.interleave_weight);
     let weight = node.interleave_weight.filter(|_| !alike);
     let weight = weight
@@ -286,7 +286,7 @@ fn memory_lines(t: &Topology, node: &Node) -> Vec<String> {
     caches.chain(access).chain(pools).chain(weight).collect()
 }
 
-/// The CPUs of each core; the middle of a long list is left out.
+/// The CPUs of each core; a long list is shortened in the middle.
 fn short_list(cores: &[&Core]) -> String {
     const LONG: usize = 80;
     let parts: Vec<String> = cores.iter().map(|core| core.cpus.to_string()).collect();
@@ -305,7 +305,7 @@ fn short_list(cores: &[&Core]) -> String {
     format!("{start}... {last}")
 }
 
-/// A cache that serves all of these CPUs, where nothing else does.
+/// A cache of exactly these CPUs.
 fn whole_cache<'a>(inside: &[&Item<'a>], cpus: &CpuSet) -> Option<(usize, &'a Cache)> {
     inside.iter().enumerate().find_map(|(at, item)| match item.part {
         OutlinePart::Cache(cache) if item.cpus == *cpus => Some((at, cache)),

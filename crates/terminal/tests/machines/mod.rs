@@ -1,4 +1,4 @@
-//! Recordings made by hand, of machines with any number of nodes.
+//! Generated recordings of machines with any number of nodes.
 
 use numakit_model::label::RecorderEvent;
 use numakit_model::topology::{Core, Node, Package};
@@ -38,7 +38,7 @@ const OF_MACHINE: [&str; 12] = [
     "self.lost",
 ];
 
-/// A recording as it grows: the present value of each series by name.
+/// A growing recording: the current value of each series by name.
 pub struct Machine {
     pub header: Header,
     pub batches: Vec<Batch>,
@@ -47,7 +47,7 @@ pub struct Machine {
 }
 
 impl Machine {
-    /// A machine of that many nodes with 4 CPUs and 32 GiB each.
+    /// A machine of `nodes` nodes with 4 CPUs and 32 GiB each.
     pub fn new(nodes: u32) -> Self {
         let mut series = Vec::new();
         for node in 0..nodes {
@@ -137,12 +137,12 @@ impl Machine {
         self.header.absent.extend(absent);
     }
 
-    /// Without the series that these words are part of.
+    /// Removes the series whose names contain these words.
     pub fn without(&mut self, words: &[&str]) {
         self.header.series.retain(|s| !words.iter().any(|w| s.name().contains(w)));
     }
 
-    /// Small batches, so that every run passes their borders.
+    /// Small batches, so that every run crosses batch boundaries.
     fn open_batch(&mut self) -> &mut Batch {
         if self.batches.last().is_none_or(|b| b.len() >= 7) {
             self.batches.push(Batch::empty(self.header.series.len()));

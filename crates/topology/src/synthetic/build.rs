@@ -1,4 +1,4 @@
-//! From a description to a machine.
+//! Builds the machine of a description.
 
 use super::DescriptionError;
 use super::grammar::{
@@ -13,15 +13,14 @@ type Result<T> = std::result::Result<T, DescriptionError>;
 
 const DEFAULT_L3: u64 = 32 << 20;
 const DEFAULT_L2: u64 = 1 << 20;
-/// The caches that cores of a unit share, as AMD's family 15h has them.
+/// The caches that cores of a unit share, as in AMD's family 15h.
 const UNIT_L2: u64 = 2 << 20;
 const UNIT_L1I: u64 = 64 << 10;
 const LINE: u32 = 64;
 
-/// The machine as counts: every part of a kind is alike, so a core's places follow from its
-/// position alone.
+/// The machine as counts: all parts of a kind are alike, so a core's position says where it is.
 struct Shape<'a> {
-    /// Each level with how many there are of it in the whole machine.
+    /// Each level with its number in the whole machine.
     levels: Vec<(SyntheticPart, SyntheticLevel, usize)>,
     cores: usize,
     threads: usize,
@@ -65,57 +64,57 @@ pub fn build(description: &SyntheticMachine, text: &str) -> Result<Topology> {
     topology.boards = boards::find(&topology);
     let named = shape.total(SyntheticPart::Board).unwrap_or(1);
     if named > 1 && topology.boards.len() != named {
-        topology.notes.push(format!("the distances do not tell the {named} boards apart"));
+        topology.notes.push(format!("the distances do not distinguish the {named} boards"));
     }
     Ok(topology)
 }
 
 impl<'a> Shape<'a> {
     fn of(description: &'a SyntheticMachine) -> Result<Self> {
-        let mut given = description.levels.clone();
+        let mut levels = description.levels.clone();
         let has =
-            |given: &[(SyntheticPart, SyntheticLevel)], part| given.iter().position(|(p, _)| *p == part);
+            |levels: &[(SyntheticPart, SyntheticLevel)], part| levels.iter().position(|(p, _)| *p == part);
         let one = |part| (part, SyntheticLevel { count: 1, ..SyntheticLevel::default() });
-        // Without nodes the machine, or each board, is one; without packages each node is one.
+        // Without nodes, the machine or each board is one node; without packages, each node is one package.
         for (part, outside) in
             [(SyntheticPart::Node, SyntheticPart::Board), (SyntheticPart::Package, SyntheticPart::Node)]
         {
-            if has(&given, part).is_none() {
-                given.insert(has(&given, outside).map_or(0, |at| at + 1), one(part));
+            if has(&levels, part).is_none() {
+                levels.insert(has(&levels, outside).map_or(0, |at| at + 1), one(part));
             }
         }
         for part in [SyntheticPart::Core, SyntheticPart::Pu] {
-            if has(&given, part).is_none() {
-                let last = if part == SyntheticPart::Core { has(&given, SyntheticPart::Pu) } else { None };
-                given.insert(last.unwrap_or(given.len()), one(part));
+            if has(&levels, part).is_none() {
+                let last = if part == SyntheticPart::Core { has(&levels, SyntheticPart::Pu) } else { None };
+                levels.insert(last.unwrap_or(levels.len()), one(part));
             }
         }
         let mut total = 1usize;
-        let mut levels = Vec::new();
-        for (part, level) in given {
+        let mut with_totals = Vec::new();
+        for (part, level) in levels {
             total = total.saturating_mul(level.count as usize);
-            let most = if part == SyntheticPart::Node { MAX_NODES } else { MAX_CPUS as usize };
-            if total > most {
+            let max = if part == SyntheticPart::Node { MAX_NODES } else { MAX_CPUS as usize };
+            if total > max {
                 let what = if part == SyntheticPart::Node { "nodes" } else { "CPUs" };
-                let fix = format!("make it at most {most} {what}");
+                let fix = format!("make it at most {max} {what}");
                 return Err(DescriptionError::new(
                     level.at,
                     format!("{total} or more {what} are too many"),
                     fix,
                 ));
             }
-            levels.push((part, level, total));
+            with_totals.push((part, level, total));
         }
-        let of = |part| levels.iter().find(|(p, ..)| *p == part).map_or(1, |(.., total)| *total);
+        let of = |part| with_totals.iter().find(|(p, ..)| *p == part).map_or(1, |(.., total)| *total);
         let (cores, pus) = (of(SyntheticPart::Core), of(SyntheticPart::Pu));
-        Ok(Self { cores, threads: pus / cores, levels, description })
+        Ok(Self { cores, threads: pus / cores, levels: with_totals, description })
     }
 
     fn total(&self, part: SyntheticPart) -> Option<usize> {
         self.levels.iter().find(|(p, ..)| *p == part).map(|(.., total)| *total)
     }
 
-    /// The number of a hardware thread.
+    /// The CPU number of a hardware thread.
     fn cpu(&self, core: usize, thread: usize) -> u32 {
         let in_package = self.cores / self.total(SyntheticPart::Package).unwrap_or(1);
         let number = match self.description.numbering {
@@ -181,7 +180,7 @@ impl<'a> Shape<'a> {
                 SyntheticPart::Core => {
                     if let Some(size) = level.l1 {
                         add(1, CacheKind::Data, size, self.groups(*part));
-                        // Units have one for all their cores.
+                        // A unit has one for all its cores.
                         if self.total(SyntheticPart::Unit).is_none() {
                             add(1, CacheKind::Instruction, size, self.groups(*part));
                         }
@@ -248,8 +247,8 @@ impl<'a> Shape<'a> {
             .map_err(|why| DescriptionError::new(0, why.to_string(), "make the machine smaller"))
     }
 
-    /// Up to how many nodes in a row each distance holds: 1 for the node itself, then the parts
-    /// that hold several nodes from the inside out, and the machine last.
+    /// Each distance with the number of consecutive nodes that it applies to: 1 for the node itself,
+    /// then the parts that have several nodes, from the inside out, and the machine last.
     fn steps(&self, near: usize) -> Result<Vec<(usize, u32)>> {
         let outside = self.levels.iter().take_while(|(part, ..)| *part != SyntheticPart::Node);
         let mut spans: Vec<usize> = outside.map(|(.., total)| near / total).chain([near]).collect();
@@ -267,20 +266,20 @@ impl<'a> Shape<'a> {
             },
         };
         if values.len() > spans.len() + 1 {
-            let most = spans.len() + 1;
-            let fix = format!("give at most {most}: local first, the whole machine last");
-            let problem = format!("{} distances are more than this machine's {most} steps", values.len());
+            let max = spans.len() + 1;
+            let fix = format!("give at most {max}: local first, the whole machine last");
+            let problem = format!("{} distances are more than this machine's {max} steps", values.len());
             return Err(DescriptionError::new(at, problem, fix));
         }
         let lacking = spans.len() + 1 - values.len();
-        // Parts without a value of their own have that of the next one outside.
+        // Parts without a value have that of the next outer part.
         let value = |step: usize| values[(step + 1).saturating_sub(lacking).max(1).min(values.len() - 1)];
         let outer = spans.iter().enumerate().map(|(step, &span)| (span, value(step)));
         Ok(std::iter::once((1, values[0])).chain(outer).collect())
     }
 
-    /// The first and last node of the package that each CPU-less node belongs to, and what is
-    /// added to its distance. Several are spread evenly over the packages.
+    /// The first and last node of the package that each CPU-less node belongs to, and the number
+    /// that is added to its distance. They are spread evenly over the packages.
     fn far_nodes(&self, near: usize) -> Vec<(usize, usize, u32)> {
         let packages = self.total(SyntheticPart::Package).unwrap_or(1);
         let one = |at: usize, count: usize, added: u32| {
@@ -294,7 +293,7 @@ impl<'a> Shape<'a> {
     }
 }
 
-/// Takes CPUs offline and limits what is allowed.
+/// Takes CPUs offline and restricts the allowed ones.
 fn restrict(t: &mut Topology, description: &SyntheticMachine) -> Result<()> {
     if let Some((at, offline)) = &description.offline {
         t.offline = offline.and(&t.online);

@@ -1,4 +1,4 @@
-//! From text to a description.
+//! Parses a description.
 
 use super::DescriptionError;
 use crate::json::MAX_CPUS;
@@ -6,7 +6,7 @@ use numakit_model::{CpuSet, suggest};
 
 type Result<T> = std::result::Result<T, DescriptionError>;
 
-/// What a machine is made of, outermost first.
+/// Parts of a machine, outermost first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SyntheticPart {
     Board,
@@ -34,7 +34,7 @@ const PARTS: [(&str, SyntheticPart); 9] = [
 const DEVICES: [&str; 5] = ["pci", "network", "storage", "display", "accelerator"];
 const SETTINGS: [&str; 4] = ["dist", "numbering", "offline", "allowed"];
 
-/// A level: so many of this part in each of the level outside of it.
+/// A level: the number of these parts in each part of the next outer level.
 #[derive(Debug, Clone, Default)]
 pub struct SyntheticLevel {
     pub count: u32,
@@ -51,7 +51,7 @@ pub struct Far {
     pub count: u32,
     pub at: usize,
     pub memory_kb: u64,
-    /// Added to the distance to the package that the node belongs to.
+    /// Added to the distance from the package that the node belongs to.
     pub added: u32,
 }
 
@@ -74,7 +74,7 @@ pub struct SyntheticMachine {
     pub allowed: Option<(usize, CpuSet)>,
 }
 
-/// Memory of a node that does not say: 16 GiB.
+/// Memory of a node without `mem=`: 16 GiB.
 pub const DEFAULT_MEMORY_KB: u64 = 16 << 20;
 
 pub fn parse(text: &str) -> Result<SyntheticMachine> {
@@ -98,7 +98,7 @@ pub fn parse(text: &str) -> Result<SyntheticMachine> {
     Ok(description)
 }
 
-/// Words with their positions; a blank in parentheses does not end one.
+/// Words with their positions; a space in parentheses does not end one.
 fn items(text: &str) -> Vec<(usize, &str)> {
     let mut items = Vec::new();
     let (mut start, mut depth) = (None, 0u32);
@@ -139,27 +139,27 @@ fn level(description: &mut SyntheticMachine, at: usize, name: &str, rest: &str) 
             memory_kb: attributes.take_memory("mem")?.unwrap_or(DEFAULT_MEMORY_KB),
             added: attributes.take_number("far")?.unwrap_or(10),
         });
-        return attributes.finish("cpuless, mem=SIZE and far=NUMBER are what a node without CPUs can have");
+        return attributes.finish("a node without CPUs can have cpuless, mem=SIZE and far=NUMBER");
     }
     check_order(description, at, order)?;
     let mut level = SyntheticLevel { count, at, ..SyntheticLevel::default() };
     let fix = match part {
         SyntheticPart::Node => {
             level.memory_kb = attributes.take_memory("mem")?;
-            "mem=SIZE and cpuless are what a node can have"
+            "a node can have mem=SIZE and cpuless"
         }
         SyntheticPart::L3 | SyntheticPart::L2 => {
             level.size = attributes.take_size("size")?;
-            "size=SIZE is what a cache can have"
+            "a cache can have size=SIZE"
         }
         SyntheticPart::Unit => {
             level.size = attributes.take_size("size")?;
-            "size=SIZE, of its L2 cache, is what a unit can have"
+            "a unit can have size=SIZE, the size of its L2 cache"
         }
         SyntheticPart::Core => {
             level.l1 = attributes.take_size("l1")?;
             level.l2 = attributes.take_size("l2")?;
-            "l1=SIZE and l2=SIZE are what a core can have"
+            "a core can have l1=SIZE and l2=SIZE"
         }
         _ => "only node, l3, l2, unit and core have attributes",
     };
@@ -168,8 +168,8 @@ fn level(description: &mut SyntheticMachine, at: usize, name: &str, rest: &str) 
     Ok(())
 }
 
-/// Levels go from the outside in. A node may also hold packages or dies, or be smaller than
-/// a cache, so its place is free.
+/// Levels go from the outside in. A node may contain packages or dies, or be smaller than a
+/// cache, so it may be in any position.
 fn check_order(description: &SyntheticMachine, at: usize, order: usize) -> Result<()> {
     let part = PARTS[order].1;
     for (before, _) in &description.levels {
@@ -177,7 +177,7 @@ fn check_order(description: &SyntheticMachine, at: usize, order: usize) -> Resul
         if *before == part {
             return Err(DescriptionError::new(
                 at,
-                format!("'{name}' is there twice"),
+                format!("'{name}' is given twice"),
                 "give each level once",
             ));
         }
@@ -194,12 +194,12 @@ fn check_order(description: &SyntheticMachine, at: usize, order: usize) -> Resul
 fn device(description: &mut SyntheticMachine, at: usize, name: &str, target: &str) -> Result<()> {
     if !DEVICES.contains(&name) {
         let fix = format!("devices are {}", DEVICES.join(", "));
-        return Err(DescriptionError::new(at, format!("'{name}' is no device"), fix));
+        return Err(DescriptionError::new(at, format!("'{name}' is not a device"), fix));
     }
     let node = target.strip_prefix("node").and_then(|digits| digits.parse().ok());
     let Some(node) = node else {
         let fix = format!("write {name}@node0 for a device at node 0");
-        return Err(DescriptionError::new(at + name.len() + 1, format!("'{target}' is no node"), fix));
+        return Err(DescriptionError::new(at + name.len() + 1, format!("'{target}' is not a node"), fix));
     };
     if description.devices.len() == 255 {
         return Err(DescriptionError::new(at, "more than 255 devices", "leave some out"));
@@ -226,7 +226,11 @@ fn setting(description: &mut SyntheticMachine, at: usize, name: &str, value: &st
                 "roundrobin" => SyntheticNumbering::RoundRobin,
                 _ => {
                     let fix = "numberings are sequential, interleaved and roundrobin";
-                    return Err(DescriptionError::new(value_at, format!("'{value}' is no numbering"), fix));
+                    return Err(DescriptionError::new(
+                        value_at,
+                        format!("'{value}' is not a numbering"),
+                        fix,
+                    ));
                 }
             }
         }
@@ -243,7 +247,7 @@ fn distances(at: usize, value: &str) -> Result<Vec<u32>> {
             Ok(distance) if (1..=255).contains(&distance) => values.push(distance),
             _ => {
                 let fix = "give distances of 1 to 255, local first: dist=10/16/100";
-                return Err(DescriptionError::new(start, format!("'{word}' is no distance"), fix));
+                return Err(DescriptionError::new(start, format!("'{word}' is not a distance"), fix));
             }
         }
         start += word.len() + 1;
@@ -261,7 +265,7 @@ fn unknown(at: usize, name: &str, rest: &str) -> DescriptionError {
                  offline= and allowed=; devices are such as pci@node0"
             .to_owned(),
     };
-    DescriptionError::new(at, format!("'{shown}' is not known"), fix)
+    DescriptionError::new(at, format!("'{shown}' is unknown"), fix)
 }
 
 fn count(at: usize, digits: &str, name: &str) -> Result<u32> {
@@ -269,12 +273,12 @@ fn count(at: usize, digits: &str, name: &str) -> Result<u32> {
         Ok(count) if (1..=MAX_CPUS).contains(&count) => Ok(count),
         _ => {
             let fix = format!("write {name}:N with N from 1 to {MAX_CPUS}");
-            Err(DescriptionError::new(at, format!("'{digits}' is no count"), fix))
+            Err(DescriptionError::new(at, format!("'{digits}' is not a count"), fix))
         }
     }
 }
 
-/// The attributes of one item; each is taken once, and none may be left.
+/// The attributes of one item; each is taken once, and none may remain.
 struct Attributes<'a> {
     parts: Vec<(usize, &'a str, Option<&'a str>)>,
 }
@@ -319,7 +323,7 @@ impl<'a> Attributes<'a> {
         number.map(Some).ok_or_else(|| DescriptionError::new(at, format!("'{name}' has no number"), fix))
     }
 
-    /// In bytes.
+    /// Takes a size in bytes.
     fn take_size(&mut self, name: &str) -> Result<Option<u64>> {
         let Some((at, value)) = self.take(name) else { return Ok(None) };
         let fix = format!("write {name}=32K, {name}=1536M or {name}=2T, up to 1024T");
@@ -327,7 +331,7 @@ impl<'a> Attributes<'a> {
         size.map(Some).ok_or_else(|| DescriptionError::new(at, format!("'{name}' has no size"), fix))
     }
 
-    /// In KiB.
+    /// Takes a size in KiB.
     fn take_memory(&mut self, name: &str) -> Result<Option<u64>> {
         Ok(self.take_size(name)?.map(|bytes| bytes / 1024))
     }

@@ -1,12 +1,12 @@
-//! The events of one PMU on one CPU: opened in groups, read, scaled, and opened again some
-//! time after they failed.
+//! The events of one PMU on one CPU: opens them in groups, reads and scales them, and opens them
+//! again some time after a failure.
 
 use super::unlimited;
 use crate::watched::PATIENCE;
-use numakit_sys::perf::{Counters, Errno, EventGroup, LARGEST_GROUP, PerfEvent, Times};
+use numakit_sys::perf::{Counters, Errno, EventGroup, MAX_GROUP, PerfEvent, Times};
 use std::io;
 
-/// See the module. Totals go on when counters are opened again, so that nothing jumps.
+/// The events of one PMU on one CPU. Totals continue when counters are opened again.
 #[derive(Debug)]
 pub struct Bank {
     cpu: u32,
@@ -15,11 +15,11 @@ pub struct Bank {
     groups: Vec<Open>,
     refused: Vec<RefusedEvent>,
     state: State,
-    /// How often it was opened.
+    /// Number of times it was opened.
     opens: u64,
-    /// When it was read last.
+    /// Time of the last read.
     woke: u64,
-    /// The share of time, in hundredths, of the group that counted least since it last did.
+    /// The smallest share of time, in hundredths, for which a group counted.
     share: Option<u64>,
 }
 
@@ -27,9 +27,9 @@ pub struct Bank {
 enum State {
     Unopened,
     Open,
-    /// Opened again in this read, after it had gone.
+    /// Opened again in this read, after a failure.
     Reopened,
-    /// Nothing can be opened; to be tried again after so many reads.
+    /// Nothing can be opened; the number of reads until the next try.
     Away(u32),
 }
 
@@ -37,39 +37,39 @@ enum State {
 struct Count {
     last: u64,
     total: u64,
-    /// It counted since the last read.
+    /// Whether it counted since the last read.
     fresh: bool,
 }
 
-/// A group, and which of the events it has.
+/// A group, and its range of events.
 #[derive(Debug)]
 struct Open {
     group: Box<dyn EventGroup>,
     first: usize,
     len: usize,
-    /// When it had last counted.
+    /// Its times when it last counted.
     counted: Times,
-    /// How long it had been open when it was read last.
+    /// How long it had been open at the last read.
     enabled: Option<u64>,
 }
 
 /// An event that could not be opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RefusedEvent {
-    /// Where.
+    /// The CPU.
     pub cpu: u32,
-    /// What.
+    /// The event.
     pub event: PerfEvent,
-    /// The system's number of the error.
+    /// The error number.
     pub code: i32,
 }
 
-/// What is known of an event after a read.
+/// The state of an event after a read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CounterReading {
-    /// What was counted since it was first opened.
+    /// The count since it was first opened.
     Counted(u64),
-    /// The same of a CPU that is offline, on which nothing happens.
+    /// The same on a CPU that is offline.
     Offline(u64),
 }
 
@@ -78,12 +78,12 @@ pub enum CounterReading {
 pub enum Trouble {
     /// An event was refused.
     Refused(RefusedEvent),
-    /// The counters on this CPU had gone, and count again from now on.
+    /// The counters on this CPU had stopped, and count again from now on.
     Reopened(u32),
 }
 
 impl Bank {
-    /// Events of one PMU on a CPU, with what was counted of them before.
+    /// Events of one PMU on a CPU, with their totals so far.
     pub fn new(cpu: u32, events: Vec<(PerfEvent, u64)>) -> Self {
         let counts = events.iter().map(|&(_, total)| Count { total, ..Count::default() }).collect();
         let events = events.into_iter().map(|(event, _)| event).collect();
@@ -91,7 +91,7 @@ impl Bank {
         Self { cpu, events, counts, groups, refused, state: State::Unopened, opens: 0, woke: 0, share: None }
     }
 
-    /// Reads it, opening what is to be opened.
+    /// Opens what is not open, and reads everything.
     pub fn read(&mut self, counters: &dyn Counters, woke: u64) {
         self.counts.iter_mut().for_each(|c| c.fresh = false);
         self.share = None;
@@ -114,7 +114,7 @@ impl Bank {
         self.woke = woke;
     }
 
-    /// What is known of each event; `None` for one that did not count since the last read.
+    /// The reading of each event; `None` for one that did not count since the last read.
     pub fn values(&self) -> impl Iterator<Item = Option<CounterReading>> {
         let offline = self.offline();
         self.counts.iter().map(move |c| match c.fresh {
@@ -129,19 +129,19 @@ impl Bank {
         matches!(self.state, State::Away(_)) && self.refused.iter().any(no_device)
     }
 
-    /// Each event with what was ever counted of it.
+    /// Each event with its total.
     pub fn totals(&self) -> impl Iterator<Item = (u32, PerfEvent, u64)> {
         self.events.iter().zip(&self.counts).map(|(event, count)| (self.cpu, *event, count.total))
     }
 
-    /// The share of time, in hundredths, for which the group counted that did least; `None`
-    /// for events that need no counter.
+    /// The smallest share of time, in hundredths, for which a group counted; `None` for events that
+    /// need no counter.
     pub fn share(&self) -> Option<u64> {
         let limited = self.events.first().is_some_and(|event| !unlimited(event));
         self.share.filter(|_| limited)
     }
 
-    /// How often it was tried to open it.
+    /// Number of attempts to open it.
     pub fn opens(&self) -> u64 {
         self.opens
     }
@@ -152,14 +152,14 @@ impl Bank {
         reopened.into_iter().chain(self.refused.iter().copied().map(Trouble::Refused))
     }
 
-    /// Opens as many groups as it takes. The kernel says how many events go into one.
+    /// Opens as many groups as needed. The kernel decides how many events fit into one.
     fn open(&mut self, counters: &dyn Counters) {
         self.groups.clear();
         self.refused.clear();
         self.opens += 1;
         let mut first = 0;
         while let Some(event) = self.events.get(first) {
-            let end = self.events.len().min(first + LARGEST_GROUP);
+            let end = self.events.len().min(first + MAX_GROUP);
             match counters.open(self.cpu, &self.events[first..end]) {
                 Ok((group, len)) => {
                     let len = len.clamp(1, end - first);
@@ -180,13 +180,13 @@ impl Bank {
         self.state = if self.groups.is_empty() { State::Away(PATIENCE) } else { State::Open };
     }
 
-    /// Reads all groups. False when one of them is gone.
+    /// Reads all groups. False if one of them fails.
     fn take(&mut self, woke: u64) -> bool {
-        let mut buffer = [0; LARGEST_GROUP];
+        let mut buffer = [0; MAX_GROUP];
         for open in &mut self.groups {
             let counts = &mut buffer[..open.len];
             let Ok(times) = open.group.read(counts) else { return false };
-            // The kernel lets what is left of a group stand still when its CPU goes away.
+            // When a CPU goes offline, the rest of its group stops counting.
             if woke != self.woke && open.enabled == Some(times.enabled) && times.enabled > 0 {
                 return false;
             }
@@ -199,14 +199,14 @@ impl Bank {
 }
 
 impl Open {
-    /// Adds what was counted since it last counted, as if it had done so all the time. The
-    /// share of time for which it did, in hundredths.
+    /// Adds the scaled counts since it last counted. Returns the share of time for which it
+    /// counted, in hundredths.
     fn add(&mut self, times: Times, counts: &[u64], sums: &mut [Count]) -> Option<u64> {
         let enabled = times.enabled.saturating_sub(self.counted.enabled);
         let running = times.running.saturating_sub(self.counted.running);
         if running > 0 {
             for (sum, &count) in sums.iter_mut().zip(counts) {
-                // A count that went back was set anew by somebody; what happened is unknown.
+                // A count that decreased was reset from outside; the difference is unknown.
                 let moved = count.saturating_sub(sum.last);
                 sum.total = sum.total.wrapping_add(scaled(moved, enabled, running));
                 (sum.last, sum.fresh) = (count, true);
@@ -217,7 +217,7 @@ impl Open {
     }
 }
 
-/// A count of `running` out of `enabled`, for all of it, rounded.
+/// Scales a count from the time `running` to the time `enabled`, rounded.
 fn scaled(count: u64, enabled: u64, running: u64) -> u64 {
     if running >= enabled {
         return count;
@@ -236,7 +236,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn a_count_of_a_part_is_made_whole() {
+    fn a_multiplexed_count_is_scaled() {
         assert_eq!(scaled(10, 100, 100), 10);
         assert_eq!(scaled(10, 100, 50), 20);
         assert_eq!(scaled(10, 100, 30), 33);

@@ -1,4 +1,4 @@
-//! Who reads: the calling thread where all is in one package, else a thread in each package.
+//! Reads the banks: in the calling thread if all are in one package, otherwise in a thread per package.
 //! A read from another package interrupts a CPU there, which costs four times as much.
 
 use super::bank::{Bank, Trouble};
@@ -12,22 +12,22 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// How long a reader is waited for. One that takes longer has nothing to say in that tick.
+/// Maximum wait for a reader. One that takes longer has no values in that tick.
 pub const LONGEST_READ: Duration = Duration::from_secs(1);
 
-/// A reader needs little stack, and there may be many.
+/// Stack of a reader.
 const STACK: usize = 128 << 10;
 
 /// The banks of one package.
 #[derive(Debug)]
-pub struct Shelf {
-    /// Where to read them from; empty: anywhere.
+pub struct PackageBanks {
+    /// CPUs on which the reader may run; empty: any.
     pub cpus: CpuSet,
-    /// Those on its CPUs.
+    /// The banks of its CPUs.
     pub banks: Vec<Bank>,
 }
 
-/// All banks, with those who read them.
+/// All banks and their readers.
 #[derive(Debug)]
 pub struct Readers {
     shared: Arc<Shared>,
@@ -37,22 +37,22 @@ pub struct Readers {
 #[derive(Debug)]
 struct Shared {
     counters: Arc<dyn Counters>,
-    // A reader holds the lock of its own shelf while it is out, and nobody else then tries to
-    // get it; so nobody ever waits for a lock.
-    shelves: Vec<Mutex<Shelf>>,
+    // A reader holds the lock of its banks while it reads, and no other thread then tries to lock
+    // them, so no thread ever waits for a lock.
+    all_banks: Vec<Mutex<PackageBanks>>,
     gate: Gate,
     woke: AtomicU64,
 }
 
 impl Readers {
-    /// Starts threads if there are several shelves.
-    pub fn start(counters: Arc<dyn Counters>, shelves: Vec<Shelf>) -> Self {
-        let gate = Gate::new(shelves.len());
-        let shelves = shelves.into_iter().map(Mutex::new).collect();
-        let shared = Arc::new(Shared { counters, shelves, gate, woke: AtomicU64::new(0) });
+    /// Starts threads if there are several packages.
+    pub fn start(counters: Arc<dyn Counters>, all_banks: Vec<PackageBanks>) -> Self {
+        let gate = Gate::new(all_banks.len());
+        let all_banks = all_banks.into_iter().map(Mutex::new).collect();
+        let shared = Arc::new(Shared { counters, all_banks, gate, woke: AtomicU64::new(0) });
         let mut readers = Self { shared, threads: Vec::new() };
-        // Without threads everything is read all the same, only at a higher price.
-        if readers.shared.shelves.len() > 1 && readers.spawn().is_err() {
+        // Without threads, reading works too, but costs more.
+        if readers.shared.all_banks.len() > 1 && readers.spawn().is_err() {
             readers.end();
         }
         readers
@@ -60,7 +60,7 @@ impl Readers {
 
     fn spawn(&mut self) -> io::Result<()> {
         let realtime = sched::is_realtime();
-        for member in 0..self.shared.shelves.len() {
+        for member in 0..self.shared.all_banks.len() {
             let shared = Arc::clone(&self.shared);
             let thread = std::thread::Builder::new().name(format!("reader-{member}")).stack_size(STACK);
             self.threads.push(thread.spawn(move || shared.serve(member, realtime))?);
@@ -71,25 +71,25 @@ impl Readers {
     /// Reads everything.
     pub fn read(&self, woke: u64) {
         if self.threads.is_empty() {
-            self.shared.shelves.iter().for_each(|s| lock(s).read(&*self.shared.counters, woke));
+            self.shared.all_banks.iter().for_each(|s| lock(s).read(&*self.shared.counters, woke));
         } else {
             self.shared.woke.store(woke, Ordering::Release);
             self.shared.gate.open(LONGEST_READ);
         }
     }
 
-    /// Each shelf after a read; `None` for one whose reader is late.
-    pub fn shelves(&self) -> impl Iterator<Item = Option<MutexGuard<'_, Shelf>>> {
-        self.shared.shelves.iter().enumerate().map(|(member, shelf)| {
+    /// The banks of each package after a read; `None` if its reader is late.
+    pub fn all_banks(&self) -> impl Iterator<Item = Option<MutexGuard<'_, PackageBanks>>> {
+        self.shared.all_banks.iter().enumerate().map(|(member, package_banks)| {
             let back = self.threads.is_empty() || self.shared.gate.is_back(member);
-            if back { try_lock(shelf) } else { None }
+            if back { try_lock(package_banks) } else { None }
         })
     }
 
     fn end(&mut self) {
         self.shared.gate.close();
         for (member, thread) in self.threads.drain(..).enumerate() {
-            // One that hangs in the kernel would hold up the end of the program.
+            // Do not wait for a reader that hangs in the kernel.
             if self.shared.gate.is_back(member) {
                 let _ = thread.join();
             }
@@ -105,23 +105,23 @@ impl Drop for Readers {
 
 impl Shared {
     fn serve(&self, member: usize, realtime: bool) {
-        let cpus = lock(&self.shelves[member]).cpus.clone();
-        // What is refused here costs time and nothing else.
+        let cpus = lock(&self.all_banks[member]).cpus.clone();
+        // If this fails, reading is only slower.
         if !cpus.is_empty() {
-            let _ = self.counters.stay_on(&cpus);
+            let _ = self.counters.pin_to(&cpus);
         }
         if realtime {
             let _ = sched::set_realtime();
         }
         while self.gate.pass(member) {
             let woke = self.woke.load(Ordering::Acquire);
-            lock(&self.shelves[member]).read(&*self.counters, woke);
+            lock(&self.all_banks[member]).read(&*self.counters, woke);
             self.gate.back(member);
         }
     }
 }
 
-impl Shelf {
+impl PackageBanks {
     /// Why values of the last read are missing.
     pub fn troubles(&self) -> impl Iterator<Item = Trouble> {
         self.banks.iter().flat_map(Bank::troubles)
@@ -132,12 +132,12 @@ impl Shelf {
     }
 }
 
-fn lock(shelf: &Mutex<Shelf>) -> MutexGuard<'_, Shelf> {
-    shelf.lock().unwrap_or_else(PoisonError::into_inner)
+fn lock(package_banks: &Mutex<PackageBanks>) -> MutexGuard<'_, PackageBanks> {
+    package_banks.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn try_lock(shelf: &Mutex<Shelf>) -> Option<MutexGuard<'_, Shelf>> {
-    match shelf.try_lock() {
+fn try_lock(package_banks: &Mutex<PackageBanks>) -> Option<MutexGuard<'_, PackageBanks>> {
+    match package_banks.try_lock() {
         Ok(guard) => Some(guard),
         Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
         Err(TryLockError::WouldBlock) => None,

@@ -15,7 +15,7 @@ fn hardware(code: u64) -> PerfEvent {
 
 const SWITCHES: PerfEvent = PerfEvent { pmu: PerfEvent::SOFTWARE, config: [3, 0, 0, 0] };
 
-/// A machine with so many packages of four CPUs, and what is scripted for it.
+/// A machine with packages of four CPUs, and its script.
 struct Bench {
     script: Script,
     topology: Topology,
@@ -76,7 +76,7 @@ fn named(name: &str) -> Series {
     Series::new(&Arc::new(metric), Instance::Machine)
 }
 
-/// A sensor that is read as the sampler does.
+/// A sensor that is read like by the sampler.
 struct Reading {
     sensor: Box<dyn Sensor>,
     script: Script,
@@ -133,7 +133,7 @@ fn events_are_grouped_by_cpu_and_pmu_and_opened_once() {
 }
 
 #[test]
-fn what_nobody_wants_is_not_opened_and_totals_survive() {
+fn series_that_are_not_selected_are_not_opened_and_totals_survive() {
     let bench = Bench::new(2);
     let mut reading =
         bench.sensor(&[&[(0, hardware(1)), (4, hardware(1))], &[(0, hardware(2))], &[(0, SWITCHES)]]);
@@ -149,7 +149,7 @@ fn what_nobody_wants_is_not_opened_and_totals_survive() {
 }
 
 #[test]
-fn events_that_take_turns_are_scaled_and_it_is_said() {
+fn multiplexed_events_are_scaled_and_reported() {
     let bench = Bench::new(1);
     let all: Vec<(u32, PerfEvent)> = (1..=12).map(|code| (0, hardware(code))).collect();
     let series: Vec<&[(u32, PerfEvent)]> = all.chunks(1).collect();
@@ -167,12 +167,12 @@ fn events_that_take_turns_are_scaled_and_it_is_said() {
 }
 
 #[test]
-fn no_turn_is_no_data_and_not_zero() {
+fn an_event_without_a_counter_has_no_value() {
     let bench = Bench::new(1);
     let all: Vec<(u32, PerfEvent)> = (1..=8).map(|code| (0, hardware(code))).collect();
     let mut reading = bench.sensor(&[&all[..4], &all[4..], &all]);
     reading.after(0);
-    // One turn is 4 ms: after 1 ms the second group has not had any.
+    // Groups alternate every 4 ms: after 1 ms the second one has not counted.
     let early = reading.after(SECOND / 1000);
     assert!(early[0].is_some() != early[1].is_some(), "{early:?}");
     assert_eq!(early[2..], [None, Some(0)]);
@@ -182,13 +182,13 @@ fn no_turn_is_no_data_and_not_zero() {
 }
 
 #[test]
-fn a_cpu_that_goes_away_and_comes_back_leaves_no_jump() {
+fn a_cpu_that_goes_offline_and_comes_back_leaves_no_jump() {
     let bench = Bench::new(1);
     let tracepoint = PerfEvent::new(PerfEvent::TRACEPOINT, 5);
     let mut reading = bench.sensor(&[&[(1, SWITCHES)], &[(2, SWITCHES), (2, tracepoint)], &[(3, SWITCHES)]]);
     reading.after(0);
     assert_eq!(reading.after(SECOND), [Some(3001), Some(8004), Some(3003)]);
-    // The group on CPU 2 falls apart; what is alone on CPU 1 stands still.
+    // The group on CPU 2 is split; the single event on CPU 1 stops counting.
     bench.script.offline(1);
     bench.script.offline(2);
     assert_eq!(reading.after(SECOND), [None, None, Some(6006)]);
@@ -205,7 +205,7 @@ fn a_cpu_that_goes_away_and_comes_back_leaves_no_jump() {
 }
 
 #[test]
-fn a_cpu_that_was_away_for_a_moment_is_opened_again_at_once() {
+fn a_cpu_that_was_offline_for_a_moment_is_opened_again_at_once() {
     let bench = Bench::new(1);
     let mut reading = bench.sensor(&[&[(1, SWITCHES)]]);
     reading.after(0);
@@ -219,7 +219,7 @@ fn a_cpu_that_was_away_for_a_moment_is_opened_again_at_once() {
 }
 
 #[test]
-fn a_pmu_that_goes_away_is_named() {
+fn a_removed_pmu_is_named() {
     let bench = Bench::new(1);
     let mut reading = bench.sensor(&[&[(0, hardware(1)), (0, hardware(2))], &[(0, SWITCHES)]]);
     reading.after(0);
@@ -236,7 +236,7 @@ fn a_pmu_that_goes_away_is_named() {
 }
 
 #[test]
-fn an_event_that_is_refused_leaves_the_others_alone() {
+fn a_refused_event_does_not_affect_others() {
     let bench = Bench::new(1);
     bench.script.refuse(hardware(2), Errno::Busy);
     let mut reading = bench.sensor(&[&[(0, hardware(1))], &[(0, hardware(2))], &[(0, hardware(3))]]);
@@ -247,19 +247,19 @@ fn an_event_that_is_refused_leaves_the_others_alone() {
 }
 
 #[test]
-fn what_is_not_permitted_is_said_as_at_the_probe() {
+fn missing_permission_is_reported_as_by_the_probe() {
     let bench = Bench::new(1);
     bench.script.paranoid(2, false);
     let mut reading = bench.sensor(&[&[(0, SWITCHES)]]);
     assert_eq!(reading.after(0), [None]);
     let scene = Scene::new(&bench.root, &bench.topology);
-    let why = privilege::try_event(&scene, &Privilege::look(&bench.root), 0, &SWITCHES).unwrap_err();
+    let why = privilege::try_event(&scene, &Privilege::read(&bench.root), 0, &SWITCHES).unwrap_err();
     assert_eq!(reading.failure(), format!("{}; {}", why.seen, why.fix));
     assert_eq!(why.seen, "kernel.perf_event_paranoid is 2 and this process lacks CAP_PERFMON");
 }
 
 #[test]
-fn each_package_has_a_reader_of_its_own() {
+fn each_package_has_its_own_reader() {
     let bench = Bench::new(2);
     let packages = CPUS.map(|cpus| CpuSet::parse_list(cpus).unwrap());
     bench.script.costs(&packages, (10, 1000));
@@ -270,12 +270,12 @@ fn each_package_has_a_reader_of_its_own() {
     }
     assert_eq!((bench.script.reads(), bench.script.spent()), (63, 630), "all from the same package");
     // Without packages one thread reads everything.
-    let lone = Bench { topology: Topology::default(), ..Bench::new(2) };
-    lone.script.costs(&packages, (10, 1000));
-    let mut reading = lone.sensor(&[&[(0, hardware(1)), (4, hardware(1))]]);
+    let without_packages = Bench { topology: Topology::default(), ..Bench::new(2) };
+    without_packages.script.costs(&packages, (10, 1000));
+    let mut reading = without_packages.sensor(&[&[(0, hardware(1)), (4, hardware(1))]]);
     reading.after(0);
     assert_eq!(reading.after(SECOND)[0], Some(2004));
-    assert_eq!(lone.script.spent(), 2 * 1010);
+    assert_eq!(without_packages.script.spent(), 2 * 1010);
 }
 
 #[test]
@@ -285,7 +285,7 @@ fn a_package_whose_reader_is_late_is_left_out() {
         bench.sensor(&[&[(0, hardware(1))], &[(4, hardware(1))], &[(0, hardware(1)), (4, hardware(1))]]);
     reading.after(0);
     assert_eq!(reading.after(SECOND)[..3], [Some(1000), Some(1004), Some(2004)]);
-    // From here on a group on package 1 takes longer than anybody waits.
+    // From here on, a group on package 1 takes longer than the maximum wait.
     bench.script.slow(4, LONGEST_READ.as_nanos() as u64 + SECOND / 2);
     assert_eq!(reading.after(SECOND)[..3], [Some(2000), None, None]);
     assert_eq!(reading.failure(), "reading counters took longer than 1 s");
@@ -296,7 +296,7 @@ fn a_package_whose_reader_is_late_is_left_out() {
 }
 
 #[test]
-fn it_is_not_read_more_often_than_it_may_cost() {
+fn the_cost_limits_the_rate() {
     let bench = Bench::new(1);
     let few = bench.sensor(&[&[(0, SWITCHES), (1, SWITCHES)]]);
     assert_eq!(few.sensor.period(), Duration::ZERO);
@@ -314,7 +314,7 @@ fn a_capture_has_no_counters() {
 }
 
 proptest! {
-    /// Whatever happens to CPUs and PMUs, and however long nothing is read: values never go back.
+    /// Whatever happens to CPUs and PMUs, and however long nothing is read: values never decrease.
     #[test]
     fn values_never_go_back(steps in proptest::collection::vec((0u8..6, 0u64..50_000_000), 1..60)) {
         let bench = Bench::new(1);

@@ -27,7 +27,7 @@ fn names_of(devices: &Devices) -> Vec<&str> {
 }
 
 #[test]
-fn a_pmu_is_what_its_folder_says() {
+fn a_pmu_is_read_from_its_folder() {
     let all = devices(&machine(), |_| true);
     assert_eq!(all.skipped, []);
     assert_eq!(names_of(&all), ["cpu", "cpu_atom", "software", "uncore_imc_3"]);
@@ -42,7 +42,7 @@ fn a_pmu_is_what_its_folder_says() {
 }
 
 #[test]
-fn only_what_is_wanted_is_read() {
+fn only_selected_pmus_are_read() {
     let root = machine().traced();
     let wanted = devices(&root, |name| name == "software");
     assert_eq!(names_of(&wanted), ["software"]);
@@ -50,7 +50,7 @@ fn only_what_is_wanted_is_read() {
 }
 
 #[test]
-fn a_pmu_that_cannot_be_understood_is_skipped_with_the_reason() {
+fn a_pmu_that_cannot_be_parsed_is_skipped_with_the_reason() {
     type Break = fn(&mut numakit_sys::root::FileTree);
     let cases: [(Break, &str); 6] = [
         (|t| _ = t.file(&format!("{IMC}/type"), "x\n"), "/type is 'x', not a number"),

@@ -30,7 +30,7 @@ fn every_level_has_its_verdict_and_its_fix() {
     for level in -1..=4 {
         for (name, capabilities) in [("with", PERFMON), ("without", NONE)] {
             _ = writeln!(text, "perf_event_paranoid {level}, {name} CAP_PERFMON");
-            let privilege = Privilege::look(&machine(&format!("{level}\n"), capabilities));
+            let privilege = Privilege::read(&machine(&format!("{level}\n"), capabilities));
             for need in NEEDS {
                 let verdict =
                     privilege.permits(need).map_or_else(|why| why.to_string(), |()| "yes".to_owned());
@@ -46,7 +46,7 @@ fn every_level_has_its_verdict_and_its_fix() {
 }
 
 #[test]
-fn a_refusal_of_the_kernel_is_told_in_the_same_words() {
+fn an_error_of_the_kernel_has_the_same_message() {
     let events = [PerfEvent::new(PerfEvent::SOFTWARE, 2), PerfEvent::new(PerfEvent::TRACEPOINT, 300)];
     for level in -1..=4 {
         for (capabilities, capable) in [(PERFMON, true), (NONE, false)] {
@@ -56,7 +56,7 @@ fn a_refusal_of_the_kernel_is_told_in_the_same_words() {
             let topology = Topology::default();
             let scene = Scene::new(&root, &topology);
             for event in &events {
-                let privilege = Privilege::look(&root);
+                let privilege = Privilege::read(&root);
                 let verdict = privilege.permits(Need::of(event));
                 assert_eq!(try_event(&scene, &privilege, 0, event), verdict, "{level} {capable} {event:?}");
             }
@@ -65,20 +65,20 @@ fn a_refusal_of_the_kernel_is_told_in_the_same_words() {
 }
 
 #[test]
-fn the_administrator_may_everything_and_old_kernels_know_nobody_else() {
-    assert_eq!(Privilege::look(&machine("4", ADMIN)).permits(Need::Tracepoint), Ok(()));
+fn cap_sys_admin_suffices_and_old_kernels_need_it() {
+    assert_eq!(Privilege::read(&machine("4", ADMIN)).permits(Need::Tracepoint), Ok(()));
     let old = machine("3", NONE);
     old.change(|tree| _ = tree.file("/proc/sys/kernel/cap_last_cap", "37\n"));
-    let why = Privilege::look(&old).permits(Need::WholeCpu).unwrap_err();
+    let why = Privilege::read(&old).permits(Need::WholeCpu).unwrap_err();
     assert!(why.seen.ends_with("lacks CAP_SYS_ADMIN"), "{why}");
     assert!(why.fix.is_command("sudo setcap cap_sys_admin=ep /usr/bin/numa"), "{why}");
-    let none = Privilege::look(&root(&[])).permits(Need::Kernel).unwrap_err();
+    let none = Privilege::read(&root(&[])).permits(Need::Kernel).unwrap_err();
     assert_eq!(none.fix, Fix::BuildOption("CONFIG_PERF_EVENTS".to_owned()));
 }
 
 #[test]
 fn every_error_has_a_sentence_and_a_fix() {
-    let privilege = Privilege::look(&machine("2", ALL));
+    let privilege = Privilege::read(&machine("2", ALL));
     let event = PerfEvent::new(17, 0x304);
     let words = |errno: Errno| privilege.explain(&event, 5, &errno.error()).to_string();
     for (errno, seen, fix) in [
@@ -91,7 +91,7 @@ fn every_error_has_a_sentence_and_a_fix() {
         (Errno::NoSupport, "PMU of type 17 cannot count the event 0x304", "run on a machine"),
         (Errno::Invalid, "refuses the event 0x304 on CPU 5 as invalid", "folder 'format'"),
         (Errno::NoDevice, "CPU 5 is offline", "echo 1 | sudo tee /sys/devices/system/cpu/cpu5/online"),
-        (Errno::OpenFiles, "as many open files as it may", "ulimit -n"),
+        (Errno::OpenFiles, "its limit of open files", "ulimit -n"),
         (Errno::Busy, "is used by something else", "kernel.nmi_watchdog=0"),
         (Errno::NoCall, "no perf_event_open", "boot a kernel"),
         (Errno::Other, "perf_event_open of the event 0x304 of PMU of type 17: ", "run it again"),

@@ -18,7 +18,7 @@ fn observer(root: &SysRoot, pid: u32) -> Observer {
     let nodes = TaskNodes::of(&topology());
     let mut observer =
         Observer::new(&WalkTarget { root, nodes: &nodes, page_size: 4096, may_hold: true }, ALL, pid);
-    observer.look();
+    observer.scan();
     assert!(observer.walk(&|| true));
     observer
 }
@@ -29,14 +29,14 @@ fn set(root: &SysRoot, process: &Made) {
 
 #[test]
 fn memory_of_the_whole_tree_is_added_up_by_node_and_use() {
-    let mut father = Made::new(10, 1, 0).maps("heap anon=9", &[(0, 10), (2, 5)]).maps("stack", &[(0, 1)]);
-    father.children = vec![11];
+    let mut parent = Made::new(10, 1, 0).maps("heap anon=9", &[(0, 10), (2, 5)]).maps("stack", &[(0, 1)]);
+    parent.children = vec![11];
     let child = Made::new(11, 10, 2)
         .maps("anon=3", &[(3, 7)])
         .maps("file=/a\\040huge", &[(1, 2)])
         .maps("file=/x huge", &[(1, 1)]);
-    let stranger = Made::new(12, 1, 0).maps("heap", &[(0, 1000)]);
-    let observer = observer(&machine(&[&father, &child, &stranger]), 10);
+    let unrelated = Made::new(12, 1, 0).maps("heap", &[(0, 1000)]);
+    let observer = observer(&machine(&[&parent, &child, &unrelated]), 10);
     let walked = observer.walked.clone().unwrap();
     let findings = walked.findings;
     assert_eq!((findings.denied, findings.huge_pages, observer.processes()), (None, 4 << 20, 2));
@@ -56,61 +56,61 @@ fn cpu_time_goes_to_the_node_of_each_thread_and_to_near_and_far_memory() {
     assert_eq!(observer.activity.threads, [1, 1, 0, 1]);
     process.threads = vec![(10, 0, 6000, -1), (13, 2, 9000, -1), (14, 7, 400, 3), (15, 6, 100, -1)];
     set(&root, &process);
-    observer.look();
+    observer.scan();
     assert_eq!(observer.activity.cpu_time, [1000, 2000, 0, 500]);
     assert_eq!((observer.activity.near, observer.activity.far), (750 + 500, 250 + 1500 + 500));
-    // Home is node 0: 13 and 15 are away, and 14 is where the kernel wants it.
+    // The home is node 0: 13 and 15 are elsewhere, and 14 is on its preferred node.
     assert_eq!((observer.activity.threads.clone(), observer.activity.away), (vec![1, 1, 0, 2], 2));
     assert_eq!(observer.activity.switches, [1 + 2, 5, 6]);
 }
 
 #[test]
-fn members_stay_when_their_parent_exits_and_counts_never_go_back() {
-    let mut father = Made::new(10, 1, 0);
-    (father.children, father.counts[0]) = (vec![11], 100);
+fn members_stay_when_their_parent_exits_and_counts_never_decrease() {
+    let mut parent = Made::new(10, 1, 0);
+    (parent.children, parent.counts[0]) = (vec![11], 100);
     let mut child = Made::new(11, 10, 0);
     (child.children, child.counts[0]) = (vec![12], 20);
     let mut grandchild = Made::new(12, 11, 0);
     grandchild.counts[0] = 3;
-    let root = machine(&[&father, &child, &grandchild]);
+    let root = machine(&[&parent, &child, &grandchild]);
     let mut observer = observer(&root, 10);
     assert_eq!((observer.processes(), observer.counts()[0]), (3, 123));
-    // The child exits, nobody knows what it did at last; the grandchild gets another parent.
+    // The child exits with an unknown final count; the grandchild gets another parent.
     root.change(|files| _ = files.remove("/proc/11"));
-    father.children.clear();
-    set(&root, &father);
+    parent.children.clear();
+    set(&root, &parent);
     grandchild.parent = 1;
     grandchild.counts[0] = 5;
     set(&root, &grandchild);
-    observer.look();
+    observer.scan();
     assert_eq!((observer.processes(), observer.counts()[0]), (2, 125));
-    // Now its parent's counts of children have come, with more than was seen.
-    father.counts[1] = 24;
-    set(&root, &father);
-    observer.look();
+    // Now the parent's counts of children include it, with more than the last scan showed.
+    parent.counts[1] = 24;
+    set(&root, &parent);
+    observer.scan();
     assert_eq!(observer.counts()[0], 129);
     root.change(|files| _ = files.remove("/proc/10").remove("/proc/12"));
-    observer.look();
+    observer.scan();
     assert!(observer.walk(&|| true));
     assert_eq!((observer.processes(), observer.counts()[0]), (0, 129));
     assert_eq!(observer.walked.unwrap().memory.total(), 0);
 }
 
 #[test]
-fn another_process_with_the_same_number_is_no_member() {
+fn a_reused_pid_is_not_a_member() {
     let process = Made::new(10, 1, 0);
     let root = machine(&[&process]);
     let mut observer = observer(&root, 10);
     set(&root, &Made { start: 77, ..process });
-    observer.look();
+    observer.scan();
     assert_eq!(observer.processes(), 0);
 }
 
 #[test]
 fn without_lists_of_children_they_are_searched() {
-    let (father, child) = (Made::new(20, 1, 0), Made::new(11, 20, 0));
-    let (grandchild, stranger) = (Made::new(15, 11, 0), Made::new(16, 1, 0));
-    let root = machine(&[&father, &child, &grandchild, &stranger]);
+    let (parent, child) = (Made::new(20, 1, 0), Made::new(11, 20, 0));
+    let (grandchild, unrelated) = (Made::new(15, 11, 0), Made::new(16, 1, 0));
+    let root = machine(&[&parent, &child, &grandchild, &unrelated]);
     root.change(|files| {
         [20, 11, 15, 16].iter().for_each(|p| _ = files.remove(&format!("/proc/{p}/task/{p}/children")))
     });
@@ -119,16 +119,16 @@ fn without_lists_of_children_they_are_searched() {
 
 #[test]
 fn zombies_have_no_threads_and_no_memory() {
-    let mut father = Made::new(10, 1, 0);
-    father.children = vec![11];
+    let mut parent = Made::new(10, 1, 0);
+    parent.children = vec![11];
     let zombie = Made { state: 'Z', ..Made::new(11, 10, 2).maps("heap", &[(1, 5)]) };
-    let observer = observer(&machine(&[&father, &zombie]), 10);
+    let observer = observer(&machine(&[&parent, &zombie]), 10);
     assert_eq!((observer.processes(), observer.activity.threads.clone()), (1, vec![1, 0, 0, 0]));
     assert_eq!(observer.walked.unwrap().memory.total(), 0);
 }
 
 #[test]
-fn a_walk_goes_on_where_it_was_interrupted() {
+fn a_walk_continues_where_it_was_interrupted() {
     let mut process = Made::new(10, 1, 0);
     for _ in 0..1000 {
         process = process.maps("anon=1", &[(0, 1)]);
@@ -138,7 +138,7 @@ fn a_walk_goes_on_where_it_was_interrupted() {
     let mut parts = 1;
     while !observer.walk(&|| false) {
         parts += 1;
-        observer.look();
+        observer.scan();
     }
     assert!(parts > 5);
     assert_eq!(observer.walked.unwrap().memory.total(), 1000 * 4096);

@@ -38,7 +38,7 @@ fn processes_have_their_memory_and_their_share_of_far_memory() {
 }
 
 #[test]
-fn what_there_is_no_time_for_is_said_and_the_busiest_come_first() {
+fn processes_without_time_are_late_and_the_busiest_come_first() {
     let root = machine();
     let mut survey = Survey::new(&root, &topology(), None).unwrap();
     let mut busy = Made::new(11, 1, 2).maps("heap", &[(1, 8)]);
@@ -52,7 +52,7 @@ fn what_there_is_no_time_for_is_said_and_the_busiest_come_first() {
 }
 
 #[test]
-fn a_kernel_without_nodes_is_told() {
+fn a_kernel_without_nodes_is_reported() {
     let root = machine();
     root.change(|files| [10, 11, 14].iter().for_each(|p| _ = files.remove(&format!("/proc/{p}/numa_maps"))));
     let why = Survey::new(&root, &topology(), None).unwrap_err();

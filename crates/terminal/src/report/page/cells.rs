@@ -1,9 +1,9 @@
-//! The words and table cells of the page.
+//! Phrases and table cells of the page.
 
 use crate::report::value::*;
 use crate::units::{NumberStyle, duration, grouped};
 
-/// Names of absent metrics that are spelled out.
+/// Number of absent metrics that are listed by name.
 const MAX_NAMES: usize = 3;
 
 pub(super) fn machine(report: &Report) -> String {
@@ -96,7 +96,7 @@ pub(super) fn names(all: &[String]) -> String {
     }
 }
 
-/// A name of a phase for a table: one line, not too long.
+/// The name of a phase for a table: one line, at most 27 characters.
 pub(super) fn shortened(name: &str) -> String {
     let visible: String = name.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
     match visible.char_indices().nth(24) {
@@ -105,20 +105,25 @@ pub(super) fn shortened(name: &str) -> String {
     }
 }
 
-/// `node 2 waits for remote memory: 63 % of what its CPUs loaded from memory, ...`.
-pub(super) fn sufferer_words(s: &Sufferer) -> String {
+/// What is there for a short time is not there for 0 % of it.
+fn share_of_time(percent: f64) -> String {
+    if percent < 0.05 { "less than 0.1 %".to_owned() } else { NumberStyle::Percent.words(percent) }
+}
+
+/// `node 2 loads from remote memory: 63 % of its loads from memory, ...`.
+pub(super) fn bottleneck_words(b: &Bottleneck) -> String {
     let percent = |v: f64| NumberStyle::Percent.words(v);
-    let amount = s.per_second.map_or_else(String::new, |v| format!(", {}B/s", NumberStyle::Ratio.words(v)));
-    let until = s.until_seconds.map_or_else(|| "to the end".to_owned(), |v| format!("until {}", duration(v)));
+    let amount = b.per_second.map_or_else(String::new, |v| format!(", {}B/s", NumberStyle::Ratio.words(v)));
+    let until = b.until_seconds.map_or_else(|| "to the end".to_owned(), |v| format!("until {}", duration(v)));
     format!(
-        "{} {}: {} {}{amount}; at most {} at {}; since {} {until}, {} of the time",
-        s.who,
-        s.does,
-        percent(s.percent),
-        s.of,
-        percent(s.peak_percent),
-        duration(s.peak_at_seconds),
-        duration(s.since_seconds),
-        percent(s.time_percent),
+        "{} {}: {} {}{amount}; peak {} at {}; since {} {until}, {} of the time",
+        b.who,
+        b.does,
+        percent(b.percent),
+        b.of,
+        percent(b.peak_percent),
+        duration(b.peak_at_seconds),
+        duration(b.since_seconds),
+        share_of_time(b.time_percent),
     )
 }

@@ -1,17 +1,17 @@
-//! Pieces of a drawing that are put together like bricks.
+//! Pieces of a drawing, which are stacked and arranged in grids.
 
 use std::fmt::Write;
 
-/// Around the page.
+/// Margin around the page.
 pub const MARGIN: f64 = 16.0;
-/// Inside a box.
+/// Padding inside a box.
 pub const PADDING: f64 = 8.0;
-/// Size of the name of a box.
+/// Font size of the name of a box.
 pub const TITLE: f64 = 13.0;
-/// How much wider bold letters are.
+/// Ratio of the width of bold letters to that of others.
 pub const BOLD: f64 = 1.1;
 
-/// A piece whose own top left corner is its origin.
+/// A piece whose origin is its top left corner.
 #[derive(Debug, Clone, Default)]
 pub struct Drawing {
     pub width: f64,
@@ -35,7 +35,7 @@ impl Drawing {
         ));
     }
 
-    /// A square cornered area of a colour of its own.
+    /// An area with square corners and its own colour.
     pub fn area(&mut self, x: f64, y: f64, width: f64, height: f64, fill: &str) {
         self.add(format_args!(
             "<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" fill=\"{fill}\"/>\n",
@@ -61,7 +61,7 @@ impl Drawing {
         self.body += &piece.at(x, y);
     }
 
-    /// The piece at a place.
+    /// The piece at a position.
     pub fn at(&self, x: f64, y: f64) -> String {
         if self.body.is_empty() {
             return String::new();
@@ -75,7 +75,7 @@ impl Drawing {
     }
 }
 
-/// A coordinate without digits that nobody sees.
+/// A coordinate to one decimal.
 fn short(value: f64) -> String {
     let text = format!("{value:.1}");
     text.strip_suffix(".0").map_or(text.clone(), str::to_owned)
@@ -85,7 +85,7 @@ pub fn escape(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }
 
-/// How wide a text is, near enough to leave room for it.
+/// Estimated width of a text.
 pub fn text_width(text: &str, size: f64) -> f64 {
     let narrow = |c: char| "iljtfr.,:-|() ".contains(c);
     text.chars().map(|c| if narrow(c) { 0.4 } else { 0.65 }).sum::<f64>() * size
@@ -112,10 +112,10 @@ pub fn stack(pieces: Vec<Drawing>, gap: f64) -> Drawing {
 
 /// Pieces in rows, in as many columns as bring the whole nearest to this proportion.
 pub fn grid(pieces: &[Drawing], gap: f64, proportion: f64) -> Drawing {
-    // With very many pieces only numbers of columns that could win are tried.
-    let most = pieces.len().min(64.max(4 * pieces.len().isqrt()));
-    let layouts = (1..=most).map(|columns| measure(pieces, gap, columns));
-    // A last row with holes is worse than being somewhat too wide or too narrow.
+    // With very many pieces, only plausible numbers of columns are tried.
+    let max = pieces.len().min(64.max(4 * pieces.len().isqrt()));
+    let layouts = (1..=max).map(|columns| measure(pieces, gap, columns));
+    // Holes in the last row cost more than a slightly wrong proportion.
     let holes =
         |columns: usize| (columns - 1 - (pieces.len() + columns - 1) % columns) as f64 / columns as f64;
     let off =
@@ -172,7 +172,7 @@ pub fn framed(name: &str, notes: &[String], class: &str, band: Option<&str>, con
     out
 }
 
-/// Words in lines that are no wider than asked, if a single word is not.
+/// Words in lines of at most this width; a longer word has its own line.
 pub fn paragraph(words: &[String], size: f64, width: f64) -> Drawing {
     let mut lines: Vec<String> = Vec::new();
     for word in words {
@@ -186,7 +186,7 @@ pub fn paragraph(words: &[String], size: f64, width: f64) -> Drawing {
     stack(lines.iter().map(|line| text_line(line, size, "note")).collect(), 1.0)
 }
 
-/// A narrow box with its name in the middle, as wide as what it stands for.
+/// A low box with its name in the middle, as wide as the piece below it.
 pub fn strip(text: &str, width: f64, class: &str) -> Drawing {
     let width = width.max(text_width(text, 10.0) + 8.0);
     let mut out = Drawing::new(width, 17.0);

@@ -4,7 +4,7 @@ use super::drawing::{Drawing, stack, text_line, text_width};
 use crate::topology::matrix::{NodeGroup, merge, singles};
 use numakit_model::topology::Distances;
 
-/// Up to this many rows, each cell has its number in it.
+/// Up to this many rows, each cell shows its number.
 const NUMBERED: usize = 40;
 
 /// On large machines, nodes that are equally far from all others share a row.
@@ -14,7 +14,7 @@ pub fn draw(distances: &Distances) -> Drawing {
     if groups.len() > NUMBERED {
         groups = merge(distances, &groups);
     }
-    // Few cells would show less than the many small ones.
+    // Very few groups would show less than many small cells.
     let map = match groups.len() {
         len if len > NUMBERED || (len < 4 && distances.nodes.len() > NUMBERED) => plain(distances, &colours),
         _ => numbered(distances, &groups, &colours),
@@ -23,7 +23,7 @@ pub fn draw(distances: &Distances) -> Drawing {
 }
 
 /// One colour per value: green for local, then from light to dark. The same distance is about
-/// as dark on every machine; values that are close are told apart by their rank.
+/// as dark on every machine; close values differ by their rank.
 struct Colours {
     values: Vec<u32>,
 }
@@ -45,7 +45,7 @@ impl Colours {
         Self { values }
     }
 
-    /// From 0 for local to 1 for what is 16 times as far.
+    /// From 0 for local to 1 for 16 times the local distance.
     fn heat(&self, value: u32) -> f64 {
         let last = self.values.len().saturating_sub(1);
         let rank = self.values.binary_search(&value).unwrap_or(0) as f64 / (last.max(1)) as f64;
@@ -112,7 +112,7 @@ fn numbered(distances: &Distances, groups: &[NodeGroup], colours: &Colours) -> D
 /// Cells without numbers; equal neighbours in a row are one piece, equal rows one block.
 fn plain(distances: &Distances, colours: &Colours) -> Drawing {
     let count = distances.nodes.len();
-    // Whole numbers, or there are seams between the cells.
+    // An integer, or there are seams between the cells.
     let cell = (720.0 / count as f64).clamp(1.0, 12.0).floor();
     let left = 40.0;
     let mut out = Drawing::new(left + cell * count as f64, 16.0 + cell * count as f64);

@@ -7,11 +7,11 @@ use crate::topology::phrases as say;
 use numakit_model::topology::{Core, Node};
 use numakit_model::{CpuSet, Topology};
 
-/// Up to this many PUs, each has its number in it.
+/// Up to this many PUs, each shows its number.
 const NUMBERED: usize = 320;
-/// Up to this many PUs, each is drawn; beyond, cores are.
+/// Up to this many PUs, each is drawn; beyond that, only cores are.
 const DRAWN: usize = 1024;
-/// Beyond this many cores, they are only counted.
+/// Beyond this many cores, only their number is shown.
 const COUNTED: usize = 8192;
 
 const GAP: f64 = 8.0;
@@ -33,7 +33,7 @@ pub fn draw(t: &Topology, overlay: &Overlay) -> Drawing {
     whole
 }
 
-/// What the colours of PUs mean, where they differ.
+/// What the colours of PUs mean, if they differ.
 pub fn legend(t: &Topology, overlay: &Overlay) -> Option<Drawing> {
     let mut entries = vec![("pu", "allowed")];
     if !t.not_allowed().is_empty() {
@@ -59,7 +59,7 @@ pub fn legend(t: &Topology, overlay: &Overlay) -> Option<Drawing> {
 }
 
 impl<'a> Painter<'a> {
-    /// Groups of parts that are alike in kind, below each other.
+    /// Cores, parts with CPUs and parts without, below each other.
     fn inside(&self, items: &[Item<'a>], shape: f64) -> Drawing {
         let (cores, others): (Vec<&Item<'a>>, Vec<&Item<'a>>) =
             items.iter().partition(|item| matches!(item.part, OutlinePart::Core(_)));
@@ -80,7 +80,7 @@ impl<'a> Painter<'a> {
     }
 
     fn part(&self, item: &Item<'a>, shape: f64) -> Drawing {
-        // Boxes in boxes are nicer when they take turns in being wide.
+        // Nested boxes look better with alternating proportions.
         let content = self.inside(&item.inside, if shape > 1.5 { 1.3 } else { 1.9 });
         let plain = |name: String, class| framed(&name, &[], class, None, &content);
         match item.part {
@@ -102,7 +102,7 @@ impl<'a> Painter<'a> {
 
     fn node(&self, node: &Node, content: &Drawing) -> Drawing {
         let memory = match node.memory_kb {
-            None => "memory not known".to_owned(),
+            None => "memory unknown".to_owned(),
             Some(0) => "no memory".to_owned(),
             Some(kb) => say::memory(kb),
         };
@@ -130,7 +130,7 @@ impl<'a> Painter<'a> {
         };
         let mut content = content.clone();
         if self.t.nodes.len() > 100 && content.height > 0.0 {
-            // All boxes alike, whatever the number in them.
+            // The same width for all boxes, whatever their number.
             content.width = content.width.max(text_width("node 100", TITLE) * BOLD);
         }
         framed(&format!("node {}", node.os_index), &notes, class, band, &content)
@@ -150,7 +150,7 @@ impl<'a> Painter<'a> {
         (!words.is_empty()).then(|| words.join(", "))
     }
 
-    /// Cores as boxes with their PUs, as small squares, or as a number, by how many there are.
+    /// Cores as boxes with their PUs, as small squares, or as a number, depending on how many there are.
     fn cores(&self, cores: &[&Core]) -> Vec<Drawing> {
         if self.t.cores.len() > COUNTED {
             return vec![text_line(&say::count(cores.len(), "core"), 10.5, "note")];
@@ -247,7 +247,7 @@ fn numbered_square(cpu: u32, side: f64, numbered: bool, class: &str, number: &st
     out
 }
 
-/// A list of CPUs that does not run across the page.
+/// A list of CPUs of limited length.
 fn limited(cpus: &CpuSet) -> String {
     let list = cpus.to_string();
     let cut: String = list.chars().take(60).collect();

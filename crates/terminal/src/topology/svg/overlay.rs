@@ -1,40 +1,40 @@
-//! What a drawing says of CPUs beside what they are: who runs there.
+//! Marks on the CPUs of a drawing: the threads that run there.
 
 use super::drawing::{Drawing, text_line};
 use super::grid;
 use numakit_model::CpuSet;
 use std::collections::BTreeMap;
 
-/// Colours and words in the PUs of a drawing. Without marks there is no overlay.
+/// Colours and labels of the PUs of a drawing. Without marks there is no overlay.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Overlay {
     /// By CPU.
     pub marks: BTreeMap<u32, PuOverlay>,
-    /// CPUs without a mark that are not free either.
+    /// CPUs that are held without a mark.
     pub held: CpuSet,
     /// What the colours mean.
     pub legend: Vec<(&'static str, String)>,
 }
 
-/// What stands in a PU.
+/// The mark of a PU.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PuOverlay {
-    /// As CSS writes it.
+    /// A CSS colour.
     pub colour: &'static str,
-    /// A few characters; shown where there is room.
+    /// A few characters; shown if they fit.
     pub label: String,
 }
 
-/// Side of a PU that has room for a mark.
+/// Side of a PU that can show a label.
 pub const SIDE: f64 = 36.0;
 
 impl Overlay {
-    /// Whether it says nothing.
+    /// Whether there are no marks.
     pub fn is_empty(&self) -> bool {
         self.marks.is_empty()
     }
 
-    /// A PU with what stands in it.
+    /// A PU with its mark.
     pub(super) fn pu(&self, cpu: u32, side: f64, words: bool, allowed: bool) -> Drawing {
         let mut out = Drawing::new(side, side);
         let number = |out: &mut Drawing, class: &str| {
@@ -68,7 +68,7 @@ impl Overlay {
         }
     }
 
-    /// A core that is too small for its PUs to be seen.
+    /// A core that is too small to show its PUs.
     pub(super) fn core(&self, cpus: &CpuSet, side: f64, allowed: bool) -> Drawing {
         let mut out = Drawing::new(side, side);
         match cpus.iter().find_map(|cpu| self.marks.get(&cpu)) {

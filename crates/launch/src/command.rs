@@ -1,0 +1,304 @@
+//! Prepares the command of a program from its plan.
+
+use crate::{Environment, EnvironmentChange, LaunchError, Obstacle, Program, RunOptions, ranks};
+use numakit_model::plan::{Memory, Mode, Plan};
+use numakit_model::{CpuSet, Topology};
+use numakit_sys::huge_pages::{HugePages, Setting};
+use numakit_sys::permissions::{Permission, Permissions};
+use numakit_sys::policy::MemoryPolicy;
+use numakit_sys::start::PreparedCommand;
+use std::ffi::OsString;
+use std::fmt::Write;
+use std::io;
+use std::os::fd::RawFd;
+use std::path::Path;
+
+/// Makes glibc's malloc call madvise for huge pages.
+const TUNABLES: &str = "GLIBC_TUNABLES";
+const MALLOC_HUGE_PAGES: &str = "glibc.malloc.hugetlb=1";
+
+/// Names the process that the launcher started, for the library.
+const PROCESS: &str = "NUMA_PROCESS";
+
+/// The options of AddressSanitizer, separated by colons.
+const SANITIZER: &str = "ASAN_OPTIONS";
+/// Turns off its check that it is the first library.
+const NEED_NOT_BE_FIRST: (&str, &str) = ("verify_asan_link_order", "verify_asan_link_order=0");
+
+/// A program with its plan and options.
+#[derive(Debug, Clone, Copy)]
+pub struct CommandRequest<'a> {
+    /// The program and its arguments, as the caller wrote them.
+    pub words: &'a [OsString],
+    /// The program's file and kind.
+    pub program: &'a Program,
+    /// Its cores and memory.
+    pub plan: &'a Plan,
+    /// The machine that the plan is for.
+    pub topology: &'a Topology,
+    /// Other options.
+    pub options: &'a RunOptions,
+    /// The machine's setting of huge pages.
+    pub setting: Option<Setting>,
+    /// The permissions of this process.
+    pub permissions: &'a Permissions,
+    /// The library that binds threads when they are created.
+    pub library: &'a Path,
+    /// The descriptor of the locks; none if the cores are shared.
+    pub lock_descriptor: Option<RawFd>,
+}
+
+/// A prepared command with explanations for the user.
+#[derive(Debug)]
+pub struct ExplainedCommand {
+    /// The command.
+    pub prepared: PreparedCommand,
+    /// Changes of the environment.
+    pub changes: Vec<EnvironmentChange>,
+    /// What placement cannot do for this program; one line.
+    pub note: Option<String>,
+    /// Messages of `-v`, in addition to the changes.
+    pub messages: Vec<String>,
+}
+
+impl ExplainedCommand {
+    /// Prepares the command. Nothing is started; only the kernel is asked whether it accepts the memory policy.
+    pub fn new(request: &CommandRequest<'_>, mut environment: Environment) -> Result<Self, LaunchError> {
+        let (wanted, policy) = request.memory()?;
+        request.open_mp(&mut environment);
+        request.huge_pages(&mut environment);
+        let cpus = request.plan.cpus();
+        if request.program.is_go() {
+            environment.set_default("GOMAXPROCS", cpus.len().to_string());
+        }
+        let obstacle = request.program.obstacle.as_ref();
+        if obstacle.is_none_or(Obstacle::allows_children) {
+            request.library(&wanted, &mut environment);
+        } else {
+            environment.remove_preload();
+        }
+        let begin =
+            policy.map(|policy| if obstacle.is_none() { request.first_node(&policy) } else { policy });
+        let mut messages = vec![format!(
+            "{} of {} on CPUs {}, in this order; the program may use CPUs {cpus}",
+            count(request.plan.steps.len(), "thread"),
+            count(request.plan.processes().count(), "process"),
+            order(request.plan),
+        )];
+        if obstacle.is_none() {
+            messages.push(format!("preloads {}", request.library.display()));
+        }
+        messages.push(format!("memory: {}{}", describe(&wanted), request.substitute()));
+        let prepared = PreparedCommand {
+            file: request.program.file.clone(),
+            words: request.words.to_vec(),
+            first: request.plan.steps.first().map(|step| CpuSet::range(step.cpu, step.cpu)),
+            cpus: Some(cpus),
+            descriptor: request.lock_descriptor,
+            memory: begin,
+            process_variable: obstacle.is_none().then_some(PROCESS),
+            scheduler: request.options.scheduler,
+            timer_slack: request.options.timer_slack,
+            huge_pages: request.options.huge_pages,
+            stack: request.options.stack,
+            cgroup: None,
+            tag: None,
+            environment: Vec::new(),
+        };
+        let changes = environment.changes().to_vec();
+        let note = obstacle.map(|obstacle| request.note(obstacle, &wanted));
+        let prepared = PreparedCommand { environment: environment.into_variables(), ..prepared };
+        Ok(Self { prepared, changes, note, messages })
+    }
+}
+
+impl CommandRequest<'_> {
+    /// The program's memory and the policy for it; no policy if policies are refused, which local
+    /// memory does not need.
+    fn memory(&self) -> Result<(Memory, Option<MemoryPolicy>), LaunchError> {
+        let wanted = memory(self.plan);
+        let policy = MemoryPolicy::of(&wanted);
+        match self.permissions.check(Permission::Policies) {
+            Ok(()) => match policy.attempt() {
+                Ok(()) => Ok((wanted, Some(policy))),
+                Err(error) => Err(refused(&wanted, error)),
+            },
+            Err(_) if wanted.mode == Mode::Local || self.options.memory_try => Ok((Memory::default(), None)),
+            Err(refusal) => Err(LaunchError::PoliciesRefused {
+                policy: describe(&wanted),
+                refuser: refusal.refuser.clone(),
+                runtime: self.permissions.surroundings.runtime.clone(),
+                fix: refusal.fix.clone(),
+            }),
+        }
+    }
+
+    /// How memory gets to its nodes without policies.
+    fn substitute(&self) -> String {
+        match self.permissions.check(Permission::Policies) {
+            Ok(()) => String::new(),
+            Err(refusal) => format!(", by {} ({refusal})", Permission::Policies.substitute()),
+        }
+    }
+
+    /// OpenMP binds its threads itself: it gets the same order.
+    fn open_mp(&self, environment: &mut Environment) {
+        environment.unset_bindings();
+        let processes = self.plan.processes().count().max(1);
+        if processes == 1 {
+            let places: Vec<String> =
+                self.plan.steps.iter().map(|step| format!("{{{}}}", step.cpu)).collect();
+            environment.set("OMP_PLACES", places.join(","));
+            // If it is unset, OpenMP starts as many threads as the mask has CPUs.
+            environment.report_kept("OMP_NUM_THREADS");
+        } else {
+            // The process that starts the others gives each a part of the mask, in which this applies.
+            let threads = self.plan.steps.len() / processes;
+            let per_core = self.plan.cpus().len() > cores_of(self.topology, &self.plan.cpus());
+            environment.set_default("OMP_NUM_THREADS", threads.to_string());
+            environment.set("OMP_PLACES", if per_core { "threads" } else { "cores" });
+        }
+        environment.set("OMP_PROC_BIND", "close");
+        if !self.options.shared {
+            environment.set_default("OMP_WAIT_POLICY", "ACTIVE");
+        }
+        if let Some(stack) = self.options.stack {
+            environment.set_default("OMP_STACKSIZE", format!("{}K", stack >> 10));
+        }
+    }
+
+    /// If the machine gives huge pages only after madvise, malloc must call it.
+    fn huge_pages(&self, environment: &mut Environment) {
+        if self.options.huge_pages != Some(HugePages::On) || self.setting != Some(Setting::Advised) {
+            return;
+        }
+        environment.append_option(TUNABLES, "glibc.malloc.hugetlb", MALLOC_HUGE_PAGES);
+    }
+
+    /// Sets the variables that the library reads.
+    fn library(&self, wanted: &Memory, environment: &mut Environment) {
+        let mask = self.plan.cpus();
+        let mut nodes = String::new();
+        for node in &self.topology.nodes {
+            let cpus = node.cpus.and(&mask);
+            if !cpus.is_empty() {
+                // Writing to a string cannot fail.
+                let _ = write!(nodes, "{}{}:{cpus}", if nodes.is_empty() { "" } else { ";" }, node.os_index);
+            }
+        }
+        environment.set("NUMA_PLACE", order(self.plan));
+        environment.set("NUMA_MASK", mask.to_string());
+        environment.set("NUMA_NODES", nodes);
+        environment.set(
+            "NUMA_MEMORY",
+            match wanted.mode {
+                Mode::Local => "default".to_owned(),
+                mode => format!("{mode}:{}", wanted.nodes),
+            },
+        );
+        if let Some(lock_descriptor) = self.lock_descriptor {
+            environment.set("NUMA_HOLD", lock_descriptor.to_string());
+        }
+        if self.options.verbose {
+            environment.set("NUMA_VERBOSE", "1");
+        }
+        if self.options.no_inherit {
+            environment.set("NUMA_INHERIT", "0");
+        }
+        if self.options.no_bind_main {
+            environment.set("NUMA_MAIN", "0");
+        }
+        // One core cannot be divided; with --no-inherit, ranks do not load the library.
+        if mask.len() > 1 && !self.options.no_inherit {
+            ranks::divide(self.words, environment);
+        }
+        // Sanitizers also read this variable; an option that the program itself sets is kept.
+        if self.program.sanitized {
+            let (option, value) = NEED_NOT_BE_FIRST;
+            environment.append_option(SANITIZER, option, value);
+        }
+        environment.preload(self.library);
+    }
+
+    /// Until the library sets the plan's policy, memory comes from the main thread's node, wherever exec runs.
+    fn first_node(&self, wanted: &MemoryPolicy) -> MemoryPolicy {
+        let node = self.plan.steps.first().and_then(|step| self.topology.node(step.node));
+        let has_memory = |node: &u32| {
+            let policy = MemoryPolicy::preferred(*node);
+            policy.attempt().is_ok()
+        };
+        let node = node.filter(|node| !node.implicit).map(|node| node.os_index).filter(has_memory);
+        node.map_or_else(|| wanted.clone(), MemoryPolicy::preferred)
+    }
+
+    /// What placement cannot do for this program.
+    fn note(&self, obstacle: &Obstacle, wanted: &Memory) -> String {
+        let go = if self.program.is_go() { ", with GOMAXPROCS for as many threads" } else { "" };
+        format!(
+            "{} {obstacle}: its threads are not bound one by one and their stacks are not placed; \
+             it runs on CPUs {}{go}, memory {}",
+            self.program.name().display(),
+            self.plan.cpus(),
+            describe(wanted),
+        )
+    }
+}
+
+/// The memory that the whole program uses.
+pub(crate) fn memory(plan: &Plan) -> Memory {
+    let mode = plan.steps.first().map(|step| step.memory.mode).unwrap_or_default();
+    let nodes = plan.steps.iter().fold(CpuSet::new(), |all, step| all.or(&step.memory.nodes));
+    Memory { mode, nodes }
+}
+
+pub(crate) fn describe(memory: &Memory) -> String {
+    match memory.mode {
+        Mode::Local => "local to each thread".to_owned(),
+        mode => format!("{mode}:{}", memory.nodes),
+    }
+}
+
+/// CPUs in the order of threads, runs as ranges: `0-2,5`.
+pub(crate) fn order(plan: &Plan) -> String {
+    let mut text = String::new();
+    let mut cpus = plan.steps.iter().map(|step| step.cpu).peekable();
+    while let Some(first) = cpus.next() {
+        let mut last = first;
+        while cpus.next_if_eq(&(last + 1)).is_some() {
+            last += 1;
+        }
+        let comma = if text.is_empty() { "" } else { "," };
+        // Writing to a string cannot fail.
+        let _ = match last == first {
+            true => write!(text, "{comma}{first}"),
+            false => write!(text, "{comma}{first}-{last}"),
+        };
+    }
+    text
+}
+
+fn count(number: usize, what: &str) -> String {
+    let plural = match (number, what.ends_with('s')) {
+        (1, _) => "",
+        (_, true) => "es",
+        (_, false) => "s",
+    };
+    format!("{number} {what}{plural}")
+}
+
+/// How many cores have one of these CPUs.
+fn cores_of(topology: &Topology, cpus: &CpuSet) -> usize {
+    topology.cores.iter().filter(|core| core.cpus.intersects(cpus)).count()
+}
+
+fn refused(wanted: &Memory, error: io::Error) -> LaunchError {
+    let fix = match wanted.mode {
+        Mode::Weighted => "it needs Linux 6.9; use interleave",
+        Mode::Prefer if wanted.nodes.len() > 1 => "several nodes need Linux 5.15; give one node",
+        _ => "name nodes that have memory and that this process may use: 'numa topo' shows them",
+    };
+    LaunchError::Memory { policy: describe(wanted), error, fix }
+}
+
+#[cfg(test)]
+mod tests;

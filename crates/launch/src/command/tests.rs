@@ -1,0 +1,233 @@
+use super::*;
+use numakit_model::Fix;
+use numakit_model::plan::Step;
+use numakit_model::topology::{Core, Node};
+use numakit_sys::permissions::{Refusal, Refuser, Runtime, Surroundings};
+use std::ffi::OsStr;
+
+/// CPUs with their nodes, in order.
+fn plan(cpus: &[(u32, u32)], memory: Memory) -> Plan {
+    let steps = cpus.iter().zip(0..).map(|(&(cpu, node), thread)| Step {
+        process: 0,
+        thread,
+        cpu,
+        node,
+        memory: memory.clone(),
+        because: String::new(),
+    });
+    Plan { steps: steps.collect(), ..Plan::default() }
+}
+
+fn topology() -> Topology {
+    let node = |os_index, cpus: &str| Node { os_index, cpus: cpus.parse().unwrap(), ..Node::default() };
+    let core = |cpus: &str| Core { cpus: cpus.parse().unwrap(), ..Core::default() };
+    Topology {
+        nodes: vec![node(0, "0-3"), node(2, "4-7")],
+        cores: ["0,4", "1,5", "2,6", "3,7"].map(core).to_vec(),
+        ..Topology::default()
+    }
+}
+
+fn program(obstacle: Option<Obstacle>) -> Program {
+    Program { file: "/x/solver".into(), code: "/x/solver".into(), obstacle, sanitized: false }
+}
+
+fn launch(program: &Program, plan: &Plan, options: &RunOptions, before: &[(&str, &str)]) -> ExplainedCommand {
+    let request = CommandRequest {
+        words: &["solver".into()],
+        program,
+        plan,
+        topology: &topology(),
+        options,
+        setting: Some(Setting::Advised),
+        permissions: &Permissions::default(),
+        library: Path::new("/c/libnumaplace.so"),
+        lock_descriptor: (!options.shared).then_some(100),
+    };
+    let before = before.iter().map(|(name, value)| (name.into(), value.into()));
+    ExplainedCommand::new(&request, Environment::of(before)).unwrap()
+}
+
+fn value<'a>(launch: &'a ExplainedCommand, name: &str) -> Option<&'a str> {
+    let found = launch.prepared.environment.iter().find(|(n, _)| n == OsStr::new(name));
+    found.map(|(_, value)| value.to_str().unwrap())
+}
+
+#[test]
+fn a_program_gets_its_order_its_mask_and_its_nodes() {
+    let plan = plan(&[(5, 2), (4, 2), (0, 0), (1, 0)], Memory::default());
+    let launch = launch(&program(None), &plan, &RunOptions::default(), &[("GOMP_CPU_AFFINITY", "0")]);
+    for (name, expected) in [
+        ("OMP_PLACES", Some("{5},{4},{0},{1}")),
+        ("OMP_PROC_BIND", Some("close")),
+        ("OMP_WAIT_POLICY", Some("ACTIVE")),
+        ("OMP_NUM_THREADS", None),
+        ("GOMP_CPU_AFFINITY", None),
+        ("NUMA_PLACE", Some("5,4,0-1")),
+        ("NUMA_MASK", Some("0-1,4-5")),
+        ("NUMA_NODES", Some("0:0-1;2:4-5")),
+        ("NUMA_MEMORY", Some("default")),
+        ("NUMA_HOLD", Some("100")),
+        ("NUMA_VERBOSE", None),
+        ("NUMA_INHERIT", None),
+        ("NUMA_RANKS", Some("1")),
+        ("I_MPI_PIN", Some("0")),
+        ("LD_PRELOAD", Some("/c/libnumaplace.so")),
+    ] {
+        assert_eq!(value(&launch, name), expected, "{name}");
+    }
+    assert_eq!(launch.prepared.cpus.as_ref().unwrap().to_string(), "0-1,4-5");
+    assert_eq!((launch.note, launch.prepared.descriptor), (None, Some(100)));
+    assert!(
+        launch.messages[0].starts_with("4 threads of 1 process on CPUs 5,4,0-1"),
+        "{}",
+        launch.messages[0]
+    );
+}
+
+#[test]
+fn options_reach_the_library_and_the_runtime() {
+    let bind = Memory { mode: Mode::Bind, nodes: "0".parse().unwrap() };
+    let options = RunOptions {
+        shared: true,
+        no_inherit: true,
+        verbose: true,
+        stack: Some(64 << 20),
+        huge_pages: Some(HugePages::On),
+        ..RunOptions::default()
+    };
+    let tunables = [("GLIBC_TUNABLES", "glibc.malloc.arena_max=1")];
+    let launch = launch(&program(None), &plan(&[(0, 0), (1, 0)], bind), &options, &tunables);
+    for (name, expected) in [
+        ("OMP_WAIT_POLICY", None),
+        ("OMP_STACKSIZE", Some("65536K")),
+        ("NUMA_MEMORY", Some("bind:0")),
+        ("NUMA_HOLD", None),
+        ("NUMA_VERBOSE", Some("1")),
+        ("NUMA_INHERIT", Some("0")),
+        ("NUMA_RANKS", None),
+        ("GLIBC_TUNABLES", Some("glibc.malloc.arena_max=1:glibc.malloc.hugetlb=1")),
+    ] {
+        assert_eq!(value(&launch, name), expected, "{name}");
+    }
+}
+
+#[test]
+fn a_program_that_takes_no_library_gets_its_policy_at_once() {
+    let interleave = Memory { mode: Mode::Interleave, nodes: "0".parse().unwrap() };
+    let plan = plan(&[(0, 0), (1, 0)], interleave.clone());
+    let old = [("LD_PRELOAD", "/old/libnumaplace.so"), ("OMP_NUM_THREADS", "1")];
+    let go = launch(&program(Some(Obstacle::Go)), &plan, &RunOptions::default(), &old);
+    assert_eq!(go.prepared.memory, Some(MemoryPolicy::of(&interleave)));
+    assert_eq!((value(&go, "GOMAXPROCS"), value(&go, "LD_PRELOAD")), (Some("2"), None));
+    assert_eq!((value(&go, "NUMA_PLACE"), value(&go, "OMP_NUM_THREADS")), (None, Some("1")));
+    assert_eq!(
+        go.note.unwrap(),
+        "solver is a Go program: its threads are not bound one by one and their stacks are not placed; it runs \
+         on CPUs 0-1, with GOMAXPROCS for as many threads, memory interleave:0"
+    );
+    // What a static program starts may well take the library.
+    let fixed = launch(&program(Some(Obstacle::Static)), &plan, &RunOptions::default(), &old);
+    assert_eq!(fixed.prepared.memory, Some(MemoryPolicy::of(&interleave)));
+    assert_eq!(value(&fixed, "LD_PRELOAD"), Some("/c/libnumaplace.so"));
+    assert_eq!(value(&fixed, "GOMAXPROCS"), None);
+}
+
+#[test]
+fn several_processes_get_their_threads_from_who_starts_them() {
+    let mut plan = plan(&[(0, 0), (1, 0), (2, 0), (3, 0)], Memory::default());
+    plan.steps[2].process = 1;
+    plan.steps[3].process = 1;
+    let run = |plan: &Plan| launch(&program(None), plan, &RunOptions::default(), &[]);
+    let launch = run(&plan);
+    assert_eq!((value(&launch, "OMP_NUM_THREADS"), value(&launch, "OMP_PLACES")), (Some("2"), Some("cores")));
+    plan.steps[1].cpu = 4;
+    assert_eq!(value(&run(&plan), "OMP_PLACES"), Some("threads"));
+}
+
+/// A container that refuses memory policies.
+fn contained() -> Permissions {
+    let fix = Fix::Step("docker run --cap-add SYS_NICE ...".to_owned());
+    Permissions {
+        surroundings: Surroundings { runtime: Runtime::Docker, ..Surroundings::default() },
+        refusals: vec![Refusal { permission: Permission::Policies, refuser: Refuser::Filter, fix }],
+    }
+}
+
+#[test]
+fn where_policies_are_refused_local_memory_needs_none_and_others_say_what_permits_them() {
+    let permissions = contained();
+    let with = |memory: Memory, options: &RunOptions| {
+        let job = CommandRequest {
+            words: &["solver".into()],
+            program: &program(None),
+            plan: &plan(&[(0, 0)], memory),
+            topology: &topology(),
+            options,
+            setting: None,
+            permissions: &permissions,
+            library: Path::new("/c/libnumaplace.so"),
+            lock_descriptor: None,
+        };
+        ExplainedCommand::new(&job, Environment::default())
+    };
+    let local = with(Memory::default(), &RunOptions::default()).unwrap();
+    assert_eq!((&local.prepared.memory, value(&local, "NUMA_MEMORY")), (&None, Some("default")));
+    assert!(
+        local
+            .messages
+            .iter()
+            .any(|line| line.contains("local to each thread, by first touch on the thread's CPU"))
+    );
+    let bound = || Memory { mode: Mode::Bind, nodes: "0".parse().unwrap() };
+    assert_eq!(
+        with(bound(), &RunOptions::default()).unwrap_err().to_string(),
+        "memory policy 'bind:0' cannot be set: a seccomp filter refuses it (Docker container); docker run \
+         --cap-add SYS_NICE ..., or add --memory-try to run without it"
+    );
+    let tried = with(bound(), &RunOptions { memory_try: true, ..RunOptions::default() }).unwrap();
+    assert_eq!((&tried.prepared.memory, value(&tried, "NUMA_MEMORY")), (&None, Some("default")));
+}
+
+#[test]
+fn nodes_that_are_not_there_are_refused_before_anything_starts() {
+    let nowhere = Memory { mode: Mode::Bind, nodes: "900".parse().unwrap() };
+    let request = CommandRequest {
+        words: &["solver".into()],
+        program: &program(None),
+        plan: &plan(&[(0, 0)], nowhere),
+        topology: &topology(),
+        options: &RunOptions::default(),
+        setting: None,
+        permissions: &Permissions::default(),
+        library: Path::new("/c/libnumaplace.so"),
+        lock_descriptor: None,
+    };
+    let error = ExplainedCommand::new(&request, Environment::default()).unwrap_err().to_string();
+    assert!(
+        error.starts_with("memory policy 'bind:900' is refused") && error.contains("numa topo"),
+        "{error}"
+    );
+}
+
+#[test]
+fn a_sanitizer_is_asked_to_let_the_library_be_first() {
+    let plan = plan(&[(0, 0), (1, 0)], Memory::default());
+    let sanitized = Program { sanitized: true, ..program(None) };
+    let options = |before: &[(&str, &str)]| {
+        let launch = launch(&sanitized, &plan, &RunOptions::default(), before);
+        value(&launch, "ASAN_OPTIONS").unwrap().to_owned()
+    };
+    assert_eq!(options(&[]), "verify_asan_link_order=0");
+    assert_eq!(options(&[("ASAN_OPTIONS", "")]), "verify_asan_link_order=0");
+    assert_eq!(options(&[("ASAN_OPTIONS", "a=1:b=2")]), "a=1:b=2:verify_asan_link_order=0");
+    let chosen = "verify_asan_link_order=1:a=1";
+    assert_eq!(options(&[("ASAN_OPTIONS", chosen)]), chosen);
+    // Other programs do not get the variable; one with a strict sanitizer gets no library either.
+    let plain = launch(&program(None), &plan, &RunOptions::default(), &[]);
+    assert_eq!(value(&plain, "ASAN_OPTIONS"), None);
+    let old = launch(&program(Some(Obstacle::Sanitizer)), &plan, &RunOptions::default(), &[]);
+    assert_eq!((value(&old, "ASAN_OPTIONS"), value(&old, "LD_PRELOAD")), (None, None));
+    let note = old.note.unwrap();
+    assert!(note.starts_with("solver has the AddressSanitizer of GCC 7 or before: its threads"), "{note}");
+}
