@@ -80,8 +80,7 @@ fn history(text: &str) -> Result<usize, String> {
 
 /// Parses a size within bounds; `min` is the lower one as text.
 pub fn size(text: &str, min: &str, bounds: RangeInclusive<usize>) -> Result<usize, String> {
-    let error =
-        || format!("'{text}' is not a valid size; use a form such as 64MiB or 1GiB, at least {min}");
+    let error = || format!("'{text}' is not a valid size; use a form such as 64MiB or 1GiB, at least {min}");
     let (number, shift) = [("KiB", 10), ("MiB", 20), ("GiB", 30)]
         .iter()
         .find_map(|(unit, shift)| Some((text.strip_suffix(unit)?, *shift)))
