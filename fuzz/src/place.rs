@@ -12,7 +12,7 @@ const MACHINE: &str = "board:2 package:2 node:2 l3:2 core:2 pu:2 node:1(cpuless)
 static TOPOLOGY: LazyLock<Option<Topology>> =
     LazyLock::new(|| numakit_topology::synthetic::parse(MACHINE).ok());
 
-/// A list of CPUs: what parses prints and parses to the same, and stands for what may be used.
+/// A list of CPUs: what parses, prints and parses to the same; then it is used as the allowed CPUs.
 pub fn list(input: &[u8]) {
     let text = String::from_utf8_lossy(input);
     let Ok(words) = text.parse::<NumberList>() else { return };

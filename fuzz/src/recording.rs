@@ -54,11 +54,11 @@ fn show(header: &Header, batches: &[Batch]) {
 
 /// In every format, to nowhere: nowhere takes everything.
 fn export(header: &Header, batches: &[Batch]) {
-    let source = ExportSource::held(header.clone(), batches.to_vec());
+    let source = ExportSource::in_memory(header.clone(), batches.to_vec());
     for format in FORMATS {
         for values in format.values {
             let options = ExportOptions { values: *values, all: true };
-            let again = source.again();
+            let again = source.reopen();
             assert!(again.is_ok(), "{again:?}");
             let Ok(mut rows) = again else { return };
             let written = (format.write)(&mut rows, options, &mut io::sink());

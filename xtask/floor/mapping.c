@@ -1,4 +1,4 @@
-// A program that maps, touches and unmaps memory again and again beside a large mapping: whoever
+// A program that maps, touches and unmaps memory again and again next to a large mapping: a process that
 // holds its mmap lock for long shows in its slowest round.
 //
 // Usage: mapping MIB SECONDS; prints `worst_us`, `late_us` (the 99.9th percentile), `usual_us`

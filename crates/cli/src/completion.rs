@@ -3,15 +3,15 @@
 
 use crate::{Group, VERBS, Verb, definition, manual, programs};
 use anyhow::Context;
-use clap::Command;
 use clap::builder::{PossibleValue, PossibleValuesParser};
+use clap::{ArgGroup, Command};
 use clap_complete::Shell;
 use numakit_derived::Catalog;
 use numakit_placement::launchers::LAUNCHERS;
 use numakit_sensors::SENSORS;
-use numakit_session::order::ORDERS;
+use numakit_session::control_command::CONTROL_COMMANDS;
 
-/// What a shell reads to complete the command line of one of our programs.
+/// The completion script of a program.
 pub fn script(shell: Shell, program: &str) -> anyhow::Result<String> {
     let mut definition =
         definitions().find(|definition| definition.get_name() == program).with_context(|| {
@@ -28,29 +28,41 @@ fn definitions() -> impl Iterator<Item = Command> {
     programs().into_iter().map(|program| if program.get_name() == "numa" { for_shells() } else { program })
 }
 
-/// The definition of `numa` for generators of completions, and for nothing else.
+/// The definition of `numa` for generators of completions only.
 pub fn for_shells() -> Command {
     let listed = |verb: &Verb| verb.group != Group::Hidden;
     let verbs = VERBS.iter().filter(|verb| listed(verb));
-    verbs.fold(definition(listed), |numa, verb| numa.mut_subcommand(verb.name, with_words))
-}
-
-fn with_words(verb: Command) -> Command {
-    let arguments: Vec<String> = verb.get_arguments().map(|arg| arg.get_id().to_string()).collect();
-    arguments.into_iter().fold(verb, |verb, argument| match words(&argument) {
-        None => verb,
-        Some(words) => verb.mut_arg(argument, |arg| arg.value_parser(PossibleValuesParser::new(words))),
+    verbs.fold(definition(listed), |numa, verb| {
+        numa.mut_subcommand(verb.name, |definition| with_words(verb.name, &definition))
     })
 }
 
-/// Words for an option or argument of any verb, by its name in the definition.
+/// The definition of a verb with suggestions and without hidden options, which clap would suggest.
+fn with_words(name: &'static str, verb: &Command) -> Command {
+    let visible = verb.get_arguments().filter(|arg| !arg.is_hide_set()).cloned();
+    let arguments = visible.map(|arg| match words(arg.get_id().as_str()) {
+        None => arg,
+        Some(words) => arg.value_parser(PossibleValuesParser::new(words)),
+    });
+    let about = verb.get_about().cloned().unwrap_or_default();
+    let groups = verb.get_groups().map(|group| {
+        let visible = group
+            .get_args()
+            .filter(|id| verb.get_arguments().any(|arg| arg.get_id() == *id && !arg.is_hide_set()));
+        ArgGroup::new(group.get_id().clone()).multiple(true).args(visible.cloned())
+    });
+    // clap cannot remove an argument from a definition.
+    Command::new(name).about(about).args(arguments).groups(groups)
+}
+
+/// Suggestions for an option or argument of any verb, by its name in the definition.
 fn words(argument: &str) -> Option<Vec<PossibleValue>> {
     let word = |(name, help): (&'static str, &'static str)| PossibleValue::new(name).help(help);
     let words = match argument {
         "events" | "pattern" => series(),
         "metrics" => formulas(),
         "launcher" => LAUNCHERS.iter().map(|launcher| word((launcher.name, launcher.help))).collect(),
-        "order" => ORDERS.iter().map(|(name, _, help)| word((name, help))).collect(),
+        "order" => CONTROL_COMMANDS.iter().map(|(name, _, help)| word((name, help))).collect(),
         "policy" => POLICIES.map(word).into(),
         "memory" => MEMORY.map(word).into(),
         "page" => named(manual::pages(programs()).unwrap_or_default().into_iter().map(|page| page.name)),
@@ -60,26 +72,26 @@ fn words(argument: &str) -> Option<Vec<PossibleValue>> {
     Some(words)
 }
 
-/// Sensors and what they know everywhere, without their help: there are too many. What only this
-/// machine has is in 'numa list'.
+/// Sensors and metrics known on every machine, without help texts: there are too many. 'numa list' has
+/// those of this machine.
 fn series() -> Vec<PossibleValue> {
     let sensors = SENSORS.iter().map(|sensor| PossibleValue::new(sensor.name));
     let known = SENSORS.iter().flat_map(|sensor| (sensor.known)());
     sensors.chain(named(known.map(|metric| metric.name))).collect()
 }
 
-/// Words without help.
+/// Suggestions without help texts.
 fn named(names: impl Iterator<Item = String>) -> Vec<PossibleValue> {
-    // A definition keeps no names of its own; this one is made once.
+    // A definition needs static names; this runs once.
     names.map(|name| PossibleValue::new(&*name.leak())).collect()
 }
 
 fn formulas() -> Vec<PossibleValue> {
-    let ours = Catalog::ours().all().iter();
-    ours.map(|formula| PossibleValue::new(formula.name.as_str()).help(first(&formula.help))).collect()
+    let built_in = Catalog::built_in().all().iter();
+    built_in.map(|formula| PossibleValue::new(formula.name.as_str()).help(first(&formula.help))).collect()
 }
 
-/// The first sentence, without its point: shells have a line for it.
+/// The first sentence, without its full stop: shells show one line.
 fn first(help: &str) -> &str {
     help.split(". ").next().unwrap_or_default().trim_end_matches('.')
 }
@@ -105,7 +117,7 @@ mod tests {
     use super::*;
     use crate::command;
 
-    fn offered(verb: &str, argument: &str) -> Vec<String> {
+    fn suggested(verb: &str, argument: &str) -> Vec<String> {
         let numa = for_shells();
         let verb = numa.find_subcommand(verb).unwrap();
         let arg = verb.get_arguments().find(|arg| arg.get_id() == argument).unwrap();
@@ -113,23 +125,26 @@ mod tests {
     }
 
     #[test]
-    fn words_are_offered_where_they_are_known() {
-        assert!(offered("plan", "launcher").contains(&"openmpi4".to_owned()));
-        assert_eq!(offered("plan", "launcher").len(), LAUNCHERS.len());
+    fn known_words_are_suggested() {
+        assert!(suggested("plan", "launcher").contains(&"openmpi4".to_owned()));
+        assert_eq!(suggested("plan", "launcher").len(), LAUNCHERS.len());
         for verb in ["stat", "record", "live"] {
-            let events = offered(verb, "events");
+            let events = suggested(verb, "events");
             assert!(events.contains(&"vmstat".to_owned()) && events.contains(&"vmstat.pgfault".to_owned()));
         }
-        assert!(offered("stat", "metrics").contains(&"local".to_owned()));
-        assert!(offered("list", "pattern").contains(&"node.numa_hit".to_owned()));
-        assert_eq!(offered("ctl", "order").len(), ORDERS.len());
+        assert!(suggested("stat", "metrics").contains(&"local".to_owned()));
+        assert!(suggested("list", "pattern").contains(&"node.numa_hit".to_owned()));
+        assert_eq!(suggested("ctl", "order").len(), CONTROL_COMMANDS.len());
         assert!(for_shells().find_subcommand("mark").is_none(), "a hidden verb");
+        let run = for_shells();
+        let run = run.find_subcommand("run").unwrap();
+        assert!(run.get_arguments().all(|arg| !arg.is_hide_set()), "a hidden option");
         for_shells().debug_assert();
     }
 
-    /// What is offered is taken, by the parsers that are in use.
+    /// The parsers accept all suggestions.
     #[test]
-    fn offered_words_are_right() {
+    fn suggested_words_are_accepted() {
         for verb in ["plan", "run"] {
             let complete = |word: String| match word.as_str() {
                 "memory:" => "memory:1G".to_owned(),
@@ -138,13 +153,13 @@ mod tests {
                 _ => word,
             };
             for (option, argument) in [("--policy", "policy"), ("--memory", "memory")] {
-                for word in offered(verb, argument).into_iter().map(complete) {
+                for word in suggested(verb, argument).into_iter().map(complete) {
                     let line = ["numa", verb, option, &word];
                     assert!(command().try_get_matches_from(line).is_ok(), "{line:?}");
                 }
             }
         }
-        for series in offered("stat", "events") {
+        for series in suggested("stat", "events") {
             assert!(series.parse::<numakit_sensors::Selection>().is_ok(), "{series}");
         }
     }

@@ -22,14 +22,14 @@ pub struct FormulaArgs {
 }
 
 impl FormulaArgs {
-    /// The built-in ones, then those of the machine, of the user and of the command line.
+    /// Loads the built-in formulas, then those of the machine, of the user and of the command line.
     pub fn load(&self) -> anyhow::Result<Catalog> {
         let mut texts = Vec::new();
         for path in standard() {
             match text(&path) {
                 Ok(text) => texts.push((path, text)),
                 Err(error) => match io_kind(&error) {
-                    // Nothing there, or in a home that is not ours.
+                    // It does not exist, or belongs to another user's home.
                     Some(ErrorKind::NotFound | ErrorKind::NotADirectory | ErrorKind::PermissionDenied) => {}
                     Some(_) => note(format_args!("warning: {error:#}")),
                     None => return Err(error),
@@ -39,7 +39,7 @@ impl FormulaArgs {
         for path in &self.files {
             texts.push((path.clone(), text(path)?));
         }
-        let mut catalog = Catalog::ours().clone();
+        let mut catalog = Catalog::built_in().clone();
         if texts.is_empty() {
             return Ok(catalog);
         }
@@ -51,7 +51,7 @@ impl FormulaArgs {
     }
 }
 
-/// Files that are read when they are there.
+/// Files that are read if they exist.
 fn standard() -> Vec<PathBuf> {
     let variable = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
     let config = variable("XDG_CONFIG_HOME").or_else(|| Some(variable("HOME")?.join(".config")));
@@ -70,7 +70,7 @@ fn io_kind(error: &anyhow::Error) -> Option<ErrorKind> {
 fn text(path: &Path) -> anyhow::Result<String> {
     let cannot = || format!("cannot read the formulas in {}", path.display());
     let mut bytes = Vec::new();
-    // One byte more than allowed, so that a file that is too long is noticed.
+    // One byte more than allowed, to notice a file that is too long.
     open_to_read(path)
         .and_then(|f| f.take(MAX_BYTES as u64 + 1).read_to_end(&mut bytes))
         .with_context(cannot)?;

@@ -1,4 +1,4 @@
-//! Options that every verb takes, and the machine that they choose.
+//! Global options, and the machine that they select.
 
 use anyhow::{Context, bail};
 use clap::{ArgAction, Args, ValueEnum};
@@ -9,7 +9,7 @@ use std::path::PathBuf;
 /// Why verbs that read recordings refuse --sysroot.
 pub const OF_A_RECORDING: &str = "a recording contains what it needs of its machine";
 
-/// Options that every verb takes.
+/// Global options.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Global options")]
 pub struct GlobalArgs {
@@ -22,6 +22,9 @@ pub struct GlobalArgs {
     /// Print help ('-h' prints a summary)
     #[arg(short, long, global = true, action = ArgAction::Help)]
     help: Option<bool>,
+    /// Print version
+    #[arg(short = 'V', long, action = ArgAction::Version)]
+    version: Option<bool>,
 }
 
 /// When to use colours.
@@ -54,7 +57,7 @@ impl GlobalArgs {
     pub fn only_here(&self, why: &str) -> anyhow::Result<()> {
         match &self.sysroot {
             None => Ok(()),
-            Some(path) => bail!("--sysroot {}: {why}; leave --sysroot out", path.display()),
+            Some(path) => bail!("--sysroot {}: {why}; omit --sysroot", path.display()),
         }
     }
 
@@ -74,7 +77,7 @@ impl GlobalArgs {
     }
 }
 
-/// The character set follows the dot in a locale's name; without a locale it is that of C.
+/// The character set follows the dot in a locale's name; the default is that of C.
 fn unicode(locale: Option<&str>) -> bool {
     let characters =
         locale.and_then(|name| name.split('@').next()?.split_once('.')).map_or("", |(_, set)| set);
@@ -86,7 +89,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn locales_say_whether_lines_can_be_drawn() {
+    fn the_locale_decides_whether_box_drawing_characters_are_used() {
         for name in ["C.UTF-8", "en_GB.utf8", "de_DE.UTF-8@euro", "ja_JP.Utf-8"] {
             assert!(unicode(Some(name)), "{name}");
         }

@@ -1,4 +1,4 @@
-//! What `numa` is, and its verbs by group, in its help and in its man page.
+//! The help and the man page of `numa`, with its verbs by group.
 
 use crate::{Group, VERBS};
 use clap::Command;
@@ -7,24 +7,24 @@ use clap_mangen::roff::{Roff, bold, roman};
 use std::fmt::Write;
 use std::io;
 
-/// What `numa` is, in a line.
+/// One line about `numa`.
 pub const ABOUT: &str = "Observe NUMA machines and place programs on them";
 
-/// What `numa` is, in the man page and in the long help.
+/// The text of the man page and of the long help.
 pub const LONG_ABOUT: &str = "\
 Observe NUMA machines and place programs on them
 
 The verbs show the topology of a machine, sample and record counters of the kernel and of the \
 hardware, and start programs with one thread per core and the memory of each thread on its node.";
 
-/// The verbs of a group with the first line of their help. The definition has to contain them.
+/// The verbs of a group with the first line of their help, from the complete definition.
 pub fn verbs(numa: &Command, group: Group) -> Vec<(&'static str, String)> {
     let about = |name| Some(numa.find_subcommand(name)?.get_about()?.to_string());
     let verbs = VERBS.iter().filter(|verb| verb.group == group);
     verbs.map(|verb| (verb.name, about(verb.name).unwrap_or_default())).collect()
 }
 
-/// The template of the help: clap has one heading for all subcommands.
+/// The template of the help, with verbs by group: clap has one heading for all subcommands.
 pub fn template(numa: &Command) -> String {
     let (heading, literal) = (numa.get_styles().get_header(), numa.get_styles().get_literal());
     let mut text = "{about-with-newline}\n{usage-heading} {usage}\n".to_owned();
@@ -75,7 +75,7 @@ mod tests {
     use super::*;
     use crate::{command, programs};
 
-    /// What the first line of a verb's help may begin with.
+    /// First words of a verb's help.
     const IMPERATIVES: [&str; 12] = [
         "Analyse", "Check", "Control", "Convert", "List", "Mark", "Print", "Record", "Repair", "Run", "Save",
         "Show",
@@ -88,7 +88,10 @@ mod tests {
         for group in Group::LISTED.into_iter().chain([Group::Hidden]) {
             for (name, about) in verbs(&numa, group) {
                 let first = about.split(' ').next().unwrap();
-                assert!(IMPERATIVES.contains(&first), "{name}: '{about}' begins with no known imperative");
+                assert!(
+                    IMPERATIVES.contains(&first),
+                    "{name}: '{about}' does not begin with a known imperative"
+                );
                 assert!(about.len() <= 80 && !about.ends_with('.'), "{name}: '{about}'");
                 let line = format!("\n  {name:<11} {about}\n");
                 assert_eq!(long.contains(&line), group != Group::Hidden, "{name} in\n{long}");
@@ -132,7 +135,7 @@ mod tests {
         }
     }
 
-    /// The man page of a program, without the escapes of roff.
+    /// The man page of a program, without roff escapes.
     fn page(name: &str) -> String {
         let mut program = programs().into_iter().find(|program| program.get_name() == name).unwrap();
         program = program.disable_help_subcommand(true);

@@ -24,18 +24,18 @@ use originals::ORIGINALS;
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-/// What a verb is for. Help, man page and guide list the verbs by group, in this order.
+/// A group of verbs. Help, man page and guide list the verbs by group, in this order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Group {
     /// The machine and its processes, now.
     See,
-    /// Recordings: how they are made, read and converted.
+    /// Recordings: writing, reading and converting them.
     Record,
     /// Cores for programs.
     Place,
-    /// What this installation can do here.
+    /// The installation and its rights.
     Setup,
-    /// For tests of numakit; no help lists it.
+    /// For tests of numakit; not in the help.
     Hidden,
 }
 
@@ -59,7 +59,7 @@ impl Group {
 pub struct Verb {
     /// The name.
     pub name: &'static str,
-    /// What it is for.
+    /// Its group.
     pub group: Group,
     define: fn(Command) -> Command,
     run: fn(&ArgMatches, &GlobalArgs) -> anyhow::Result<ExitCode>,
@@ -92,14 +92,14 @@ verbs! {
     Hidden: mark::MarkArgs;
 }
 
-/// The whole definition of `numa`.
+/// The complete definition of `numa`.
 pub fn command() -> Command {
     let numa = definition(|_| true);
     let template = help::template(&numa);
     numa.help_template(template)
 }
 
-/// The definitions of all programs that this one is, depending on the name it is called by.
+/// The definitions of all programs that this binary is, depending on its name.
 pub fn programs() -> Vec<Command> {
     let originals = ORIGINALS.iter().map(|original| (original.command)());
     std::iter::once(command()).chain(originals).collect()
@@ -113,15 +113,16 @@ fn definition(with: impl Fn(&Verb) -> bool) -> Command {
         .subcommand_required(true)
         .subcommand_value_name("VERB")
         .disable_help_flag(true)
+        .disable_version_flag(true)
         .max_term_width(100);
     let numa = GlobalArgs::augment_args(numa).about(help::ABOUT).long_about(help::LONG_ABOUT);
     numa.subcommands(VERBS.iter().filter(|verb| with(verb)).map(Verb::command))
 }
 
-/// Runs a command line; its first word is the name of the program. An error is about the request or
-/// the environment (exit code 2); the exit code says whether what ran did all of its work.
+/// Runs a command line; its first word is the name of the program. An error means an invalid request
+/// or environment (exit code 2); otherwise the verb determines the exit code.
 pub fn run(words: &[OsString]) -> anyhow::Result<ExitCode> {
-    // Defining all verbs takes longer than most of what `numa run` does.
+    // Defining all verbs takes longer than most of the work of `numa run`.
     let named = words.get(1).filter(|word| VERBS.iter().any(|verb| *word == verb.name));
     let definition = named.map_or_else(command, |name| definition(|verb| name == verb.name));
     let matches = match definition.try_get_matches_from(words) {
@@ -136,8 +137,7 @@ pub fn run(words: &[OsString]) -> anyhow::Result<ExitCode> {
     }
 }
 
-/// Prints the answer of clap: the help or version that was asked for, or what is wrong with the
-/// command line.
+/// Prints clap's message: the requested help or version, or an error of the command line.
 fn answer(answer: &clap::Error) -> anyhow::Result<ExitCode> {
     if answer.use_stderr() {
         let _ = answer.print();
@@ -153,15 +153,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_verb_alone_is_defined_as_among_all() {
+    fn a_single_verb_has_the_same_definition() {
         let helps = |mut definition: Command, verb: &str| {
             definition.build();
             let verb = definition.find_subcommand_mut(verb).unwrap();
             verb.render_long_help().to_string() + &verb.render_usage().to_string()
         };
         for verb in VERBS {
-            let alone = definition(|other| other.name == verb.name);
-            assert_eq!(helps(alone, verb.name), helps(command(), verb.name));
+            let single = definition(|other| other.name == verb.name);
+            assert_eq!(helps(single, verb.name), helps(command(), verb.name));
         }
         command().debug_assert();
     }

@@ -9,7 +9,7 @@ use std::process::ExitCode;
 fn main() -> ExitCode {
     numakit_sys::signal::default_broken_pipe();
     numakit_sys::signal::ignore_file_size_limit();
-    numakit_sys::memory::single_heap();
+    numakit_sys::memory::use_single_heap();
     let words: Vec<OsString> = std::env::args_os().collect();
     let name = words.first().and_then(|word| Path::new(word).file_name());
     let original = ORIGINALS.iter().find(|original| name.is_some_and(|name| name == original.name));
@@ -20,11 +20,11 @@ fn main() -> ExitCode {
     result.unwrap_or_else(|error| failed(name, &error))
 }
 
-/// Exit code 1 where the verb did its work and only its output could not be written. A reader that
-/// closed the pipe has read all it wanted.
+/// Exit code 1 if the verb did its work and only its output could not be written. A reader that closed
+/// the pipe is no error.
 fn failed(name: &str, error: &anyhow::Error) -> ExitCode {
     let output = error.chain().find_map(|cause| cause.downcast_ref::<OutputError>());
-    if output.is_some_and(OutputError::reader_left) {
+    if output.is_some_and(OutputError::is_closed_by_reader) {
         return ExitCode::SUCCESS;
     }
     say(format_args!("{name}: {error:#}\n"));

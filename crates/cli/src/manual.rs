@@ -1,5 +1,4 @@
-//! The man pages: one for each program and each verb, made from the definitions of their command
-//! lines.
+//! The man pages of each program and each verb, generated from the definitions of their command lines.
 
 use crate::help;
 use anyhow::Context;
@@ -11,19 +10,19 @@ use std::path::Path;
 /// A man page.
 #[derive(Debug)]
 pub struct Page {
-    /// Its name, as `man` takes it: `numa`, `numa-run`.
+    /// Its name, as for `man`: `numa`, `numa-run`.
     pub name: String,
     /// The name of its file: `numa-run.1`.
     pub file: String,
-    /// Its source, in roff.
+    /// Its roff source.
     pub source: String,
 }
 
-/// All pages of these programs: first that of a program, then those of its verbs.
+/// All pages of these programs: that of a program, then those of its verbs.
 pub fn pages(programs: Vec<Command>) -> anyhow::Result<Vec<Page>> {
     let mut pages = Vec::new();
     for program in programs {
-        // A page for 'numa help' would say what every page says.
+        // A page of 'numa help' is not useful.
         let mut program = program.disable_help_subcommand(true);
         program.build();
         let verbs = program.get_subcommands().filter(|verb| !verb.is_hide_set());
@@ -43,7 +42,7 @@ fn page(command: Command) -> anyhow::Result<Page> {
     Ok(Page { name, file: man.get_filename(), source: String::from_utf8(source)? })
 }
 
-/// The page of that name; a verb may stand for its page.
+/// The page with this name, or of this verb.
 pub fn find<'a>(pages: &'a [Page], name: &str) -> anyhow::Result<&'a Page> {
     let page = pages.iter().find(|page| page.name == name || page.name.strip_prefix("numa-") == Some(name));
     page.with_context(|| {
@@ -52,9 +51,9 @@ pub fn find<'a>(pages: &'a [Page], name: &str) -> anyhow::Result<&'a Page> {
     })
 }
 
-/// Writes all pages into a folder, which is made if it does not exist.
+/// Writes all pages into a folder, which is created if it does not exist.
 pub fn write(pages: &[Page], folder: &Path) -> anyhow::Result<()> {
-    fs::create_dir_all(folder).with_context(|| format!("cannot make the folder {}", folder.display()))?;
+    fs::create_dir_all(folder).with_context(|| format!("cannot create the folder {}", folder.display()))?;
     for page in pages {
         let path = folder.join(&page.file);
         fs::write(&path, &page.source).with_context(|| format!("cannot write {}", path.display()))?;

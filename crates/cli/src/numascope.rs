@@ -1,4 +1,4 @@
-//! The command line of the original NUMAscope, as one of `numa stat`, `numa record` or `numa live`.
+//! Translates the command line of NUMAscope to `numa stat`, `numa record` or `numa live`.
 
 use crate::originals::Translation;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
@@ -15,11 +15,11 @@ The command line is translated into a 'numa' command line, which -verbose prints
 dash or two and come before the mode. Control commands are also read from /run/numascope-ctl when run \
 as root.";
 
-/// What the original samples for `stat` by default.
+/// NUMAscope's default events of `stat`.
 const EVENTS: &str = "pgfault,pgalloc_normal,pgfree,numa_local,n2VicBlkXSent,n2RdBlkXSent,n2RdBlkModSent,\
                       n2ChangeToDirtySent,n2BcastProbeCmdSent,n2RdRespSent,n2ProbeRespSent";
 
-/// Modes, and what they do.
+/// Modes and their help.
 const MODES: [(&str, &str); 3] =
     [("stat", "Show a table in the terminal"), ("record", "Record to a file"), ("live", "Show a web page")];
 
@@ -70,7 +70,7 @@ pub fn command() -> Command {
         )
 }
 
-/// An option without a value is on. The values are those of Go's package `flag`.
+/// A switch: without a value it is on. The values are those of Go's package `flag`.
 fn switch(name: &'static str, help: &'static str) -> Arg {
     let values = [
         PossibleValue::new("true").aliases(["1", "t", "T", "TRUE", "True"]),
@@ -110,10 +110,10 @@ pub fn translate(words: Vec<OsString>) -> Result<Translation, clap::Error> {
         return Err(command().error(ErrorKind::MissingRequiredArgument, text));
     };
     let interval = line.get_one::<u64>("interval").map(|ms| format!("{ms}ms"));
-    let usual = (mode == "stat").then(|| EVENTS.into());
+    let default_events = (mode == "stat").then(|| EVENTS.into());
     let numa = Translation::of(mode, shown)
         .value("--interval", interval)
-        .value("--events", line.get_one::<OsString>("events").cloned().or(usual))
+        .value("--events", line.get_one::<OsString>("events").cloned().or(default_events))
         .option_if(mode != "live" && !on("discrete"), "--per=machine");
     let numa = match mode.as_str() {
         "stat" => numa.option("--numascope-table"),
@@ -131,13 +131,13 @@ pub fn translate(words: Vec<OsString>) -> Result<Translation, clap::Error> {
         .command(command))
 }
 
-/// The original listens at `:PORT` on all addresses; here that has to be asked for.
+/// `:PORT` means all addresses in NUMAscope; `numa` needs an explicit address.
 fn address(address: &String) -> String {
     if address.starts_with(':') { format!("127.0.0.1{address}") } else { address.clone() }
 }
 
-/// Go reads options with one dash or two, up to the first other word, and takes whatever follows an
-/// option as its value.
+/// Converts options to two dashes. Go accepts one or two, up to the first other word, and takes any
+/// word after an option as its value.
 fn with_two_dashes(words: Vec<OsString>) -> Vec<OsString> {
     let definition = command();
     let mut read = Vec::with_capacity(words.len() + 1);
@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_of_the_original_are_translated() {
+    fn numascope_lines_are_translated() {
         command().debug_assert();
         let compatible = "--skip-unavailable --ctl-compat=auto";
         for (line, expected) in [
@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn words_that_are_no_text_are_kept() {
+    fn words_that_are_not_utf8_are_kept() {
         use std::os::unix::ffi::OsStringExt;
         let name = OsString::from_vec(vec![b'f', 0xff]);
         let line = translate(vec!["-filename".into(), name.clone(), "record".into(), name.clone()]).unwrap();
@@ -231,14 +231,14 @@ mod tests {
     }
 
     #[test]
-    fn the_command_is_shown_when_asked_for() {
+    fn the_command_is_shown_on_request() {
         let shown = |text: &str| translate(text.split(' ').map(OsString::from).collect()).unwrap().shown;
         assert!(shown("-v stat") && shown("--verbose stat") && shown("-debug stat") && shown("-v -list"));
         assert!(!shown("stat -v") && !shown("-verbose=false stat"));
     }
 
     #[test]
-    fn wrong_lines_are_refused() {
+    fn invalid_lines_are_refused() {
         for (text, word) in [
             ("-interval 0 stat", "from 1 to 3600000"),
             ("-interval x stat", "from 1 to 3600000"),

@@ -153,7 +153,7 @@ impl ObserveArgs {
 
 impl Prepared {
     /// Opens the session, with a message if it cannot receive control commands.
-    pub fn open(&self) -> anyhow::Result<(Session, numakit_session::Waker)> {
+    pub fn open(&self) -> anyhow::Result<(Session, numakit_session::SessionHandle)> {
         let compatible = match self.ctl_compat {
             None => false,
             Some(CtlCompat::Always) => true,

@@ -1,5 +1,5 @@
 //! The programs that numakit replaces. Their command lines are translated into command lines of
-//! `numa`, which then run as if the user had typed them.
+//! `numa`, which then run.
 
 use crate::{answer, numaplace, numascope};
 use clap::Command;
@@ -10,7 +10,7 @@ use std::process::ExitCode;
 
 /// A program whose command lines are translated.
 pub struct Original {
-    /// The name that it is called by.
+    /// Its name.
     pub name: &'static str,
     /// Defines its command line, for help, man page and completions.
     pub command: fn() -> Command,
@@ -21,9 +21,9 @@ pub struct Original {
 /// A command line of `numa`.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Translation {
-    /// The words, of which the first is `numa`.
+    /// The words; the first is `numa`.
     pub words: Vec<OsString>,
-    /// Whether the user asked to see it.
+    /// Whether it is printed.
     pub shown: bool,
 }
 
@@ -34,7 +34,7 @@ pub const ORIGINALS: [Original; 2] = [
 ];
 
 impl Original {
-    /// Translates and runs a command line, which is given without the name of the program.
+    /// Translates and runs a command line without the name of the program.
     pub fn run(&self, words: Vec<OsString>) -> anyhow::Result<ExitCode> {
         match (self.translate)(words) {
             Ok(line) => {
@@ -49,7 +49,7 @@ impl Original {
 }
 
 impl Translation {
-    /// Begins `numa VERB`.
+    /// The words `numa VERB`.
     pub(crate) fn of(verb: &str, shown: bool) -> Self {
         Self { words: vec!["numa".into(), verb.into()], shown }
     }
@@ -65,7 +65,7 @@ impl Translation {
         if condition { self.option(option) } else { self }
     }
 
-    /// Adds `NAME=VALUE`, if there is a value. It is one word, so that a value may begin with a dash.
+    /// Adds `NAME=VALUE`, if there is a value: one word, so that the value may begin with a dash.
     pub(crate) fn value(mut self, name: &str, value: Option<impl Into<OsString>>) -> Self {
         if let Some(value) = value {
             let mut word = OsString::from(name);

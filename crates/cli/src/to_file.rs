@@ -1,4 +1,4 @@
-//! How a verb writes a file: completely or not at all, and never over a file that is not regular.
+//! Writes a file completely or not at all, and never replaces one that is not regular.
 
 use anyhow::{Context, anyhow, bail};
 pub use numakit_sys::output::Existing;
@@ -20,44 +20,45 @@ pub fn no_terminal(what: &str) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Writes a file, which gets its name when it is complete; '-' is standard output. `taken` is the fix
-/// to print if a file of this name exists.
+/// Writes a file, which gets its name when it is complete; '-' is standard output. `fix_if_exists` is
+/// printed if a file with this name exists.
 pub fn write<T>(
     path: &Path,
     existing: Existing,
-    taken: &str,
+    fix_if_exists: &str,
     fill: impl FnOnce(&mut (dyn Write + Send)) -> anyhow::Result<T>,
 ) -> anyhow::Result<T> {
     if is_standard_output(path) {
         let mut to = BufWriter::with_capacity(1 << 16, stdio::Stdout::default());
-        let done = filled(&mut to, fill);
+        let result = fill_and_flush(&mut to, fill);
         return match to.get_ref().failure() {
             Some(error) => Err(error.into()),
-            None => done,
+            None => result,
         };
     }
     let shown = path.display();
     let cannot = |error: io::Error| match error.kind() {
-        ErrorKind::AlreadyExists => anyhow!("{shown} exists; {taken}"),
+        ErrorKind::AlreadyExists => anyhow!("{shown} exists; {fix_if_exists}"),
         _ => anyhow!(
             "cannot write {shown}: {error}; give a file in a directory where you have write permission, or '-' \
              for standard output"
         ),
     };
     let mut output = OutputFile::create(path, existing).map_err(cannot)?;
-    let done = filled(&mut BufWriter::with_capacity(1 << 16, &mut output), fill).with_context(|| {
-        let left = if path.exists() { "is unchanged" } else { "was not written" };
-        format!("{shown} {left}")
-    })?;
-    output.keep().map_err(cannot)?;
-    Ok(done)
+    let result =
+        fill_and_flush(&mut BufWriter::with_capacity(1 << 16, &mut output), fill).with_context(|| {
+            let left = if path.exists() { "is unchanged" } else { "was not written" };
+            format!("{shown} {left}")
+        })?;
+    output.persist().map_err(cannot)?;
+    Ok(result)
 }
 
-fn filled<T>(
+fn fill_and_flush<T>(
     to: &mut (impl Write + Send),
     fill: impl FnOnce(&mut (dyn Write + Send)) -> anyhow::Result<T>,
 ) -> anyhow::Result<T> {
-    let done = fill(to)?;
+    let result = fill(to)?;
     to.flush()?;
-    Ok(done)
+    Ok(result)
 }

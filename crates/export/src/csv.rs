@@ -1,7 +1,7 @@
 //! Comma-separated values: one line per row, a heading of series names.
 //!
 //! `time` is in ns since 1970 UTC, `took` in ns; a value that was not measured is an empty
-//! field; a label is a line of its own.
+//! field; a label has its own line.
 
 use crate::{ExportError, ExportFormat, ExportOptions, ExportOutput, ExportSource, ExportedValues, Numbers};
 use numakit_recording::Batch;

@@ -1,13 +1,13 @@
-//! InfluxDB's line protocol: one line per sample, sensor, place and kind.
+//! InfluxDB's line protocol: one line per sample, sensor, instance and kind.
 //!
-//! The measurement is the sensor; tags are the host, the place (`node=0`) and the kind; fields
+//! The measurement is the sensor; tags are the host, the instance (`node=0`) and the kind; fields
 //! are the metrics; times are in ns. Labels are strings in the measurement `label`.
 //!
-//! A field has one type for ever, whatever its tags: the first line decides. So what was read is an
-//! integer of 64 bits with a sign, the only kind that all servers take, and what is per second is a
-//! float under a name of its own.
+//! The first line fixes the type of a field, whatever its tags. So raw values are
+//! signed integers of 64 bits, the only type that all servers accept, and values per second are
+//! floats with their own name.
 
-use crate::place::place;
+use crate::instance_label::instance_label;
 use crate::{
     ExportError, ExportFormat, ExportOptions, ExportOutput, ExportSource, ExportedValues, Number, Numbers,
 };
@@ -19,7 +19,7 @@ use std::io::{self, Write};
 /// Line of the table of formats.
 pub const FORMAT: ExportFormat = ExportFormat {
     name: "influx",
-    help: "line protocol of InfluxDB: a measurement per sensor, a field per metric",
+    help: "InfluxDB line protocol: a measurement per sensor, a field per metric",
     extension: "lp",
     binary: false,
     values: &[ExportedValues::Raw, ExportedValues::Rates],
@@ -46,8 +46,8 @@ struct Lines {
     /// The beginning of the lines of labels.
     label: String,
     fields: Vec<u8>,
-    /// Values that the format cannot hold.
-    left_out: u64,
+    /// Number of values that the format cannot represent.
+    skipped: u64,
 }
 
 /// The series that share measurement and tags.
@@ -58,11 +58,11 @@ struct Line {
 }
 
 impl Line {
-    /// Adds a field; one whose key is taken is numbered.
+    /// Adds a field; a duplicate key is numbered.
     fn add(&mut self, index: usize, key: &str) {
-        let taken = |key: &str| self.fields.iter().any(|(_, other)| other == key);
+        let exists = |key: &str| self.fields.iter().any(|(_, other)| other == key);
         let numbered = (2..).map(|number| format!("{key}_{number}="));
-        let key = std::iter::once(format!("{key}=")).chain(numbered).find(|key| !taken(key));
+        let key = std::iter::once(format!("{key}=")).chain(numbered).find(|key| !exists(key));
         self.fields.extend(key.map(|key| (index, key)));
     }
 }
@@ -91,7 +91,7 @@ impl Lines {
             lines,
             label: format!("label{host} text="),
             fields: Vec::new(),
-            left_out: 0,
+            skipped: 0,
         }
     }
 
@@ -108,7 +108,7 @@ impl Lines {
                 for (index, key) in &line.fields {
                     let Some(number) = numbers[*index] else { continue };
                     let per_second = self.per_second[*index];
-                    self.left_out += u64::from(!field(key, number, per_second, &mut self.fields)?);
+                    self.skipped += u64::from(!field(key, number, per_second, &mut self.fields)?);
                 }
                 if let [b',', fields @ ..] = &self.fields[..] {
                     to.write_all(line.begin.as_bytes())?;
@@ -121,13 +121,17 @@ impl Lines {
     }
 
     fn note(&self) -> Option<String> {
-        (self.left_out > 0).then(|| {
-            format!("{} values were left out: the integers of this format end at {}", self.left_out, i64::MAX)
+        (self.skipped > 0).then(|| {
+            format!(
+                "{} values were left out: they are above {}, the maximum integer of this format",
+                self.skipped,
+                i64::MAX
+            )
         })
     }
 }
 
-/// Adds a field; false where there is no such integer.
+/// Appends a field; false if the integer cannot be represented.
 fn field(key: &str, number: Number, per_second: bool, to: &mut Vec<u8>) -> io::Result<bool> {
     let integer = match number {
         Number::Unsigned(value) => i64::try_from(value).ok(),
@@ -142,7 +146,7 @@ fn field(key: &str, number: Number, per_second: bool, to: &mut Vec<u8>) -> io::R
     Ok(true)
 }
 
-/// The key of a metric's field. No server takes a field that is called `time`.
+/// The key of a metric's field. Servers refuse a field named `time`.
 fn field_key(name: &str, per_second: bool) -> String {
     let key = word(name);
     match key.as_str() {
@@ -154,21 +158,21 @@ fn field_key(name: &str, per_second: bool) -> String {
 }
 
 fn begin_of(series: &Series, host: &str, values: ExportedValues) -> String {
-    let place = place(series.instance).map(|(word, number)| format!(",{word}={number}"));
+    let place = instance_label(series.instance).map(|(word, number)| format!(",{word}={number}"));
     let kind = if values.are_per_second(series.metric.kind) { "rate" } else { series.metric.kind.name() };
     format!("{}{host}{},kind={kind} ", word(series.metric.sensor()), place.unwrap_or_default())
 }
 
-/// The name of a measurement or a field: letters, digits and underscores, since servers refuse more
-/// than the protocol does. `Active(anon)` is `Active_anon`.
+/// The name of a measurement or a field: letters, digits and underscores, since servers are stricter
+/// than the protocol. `Active(anon)` is `Active_anon`.
 fn word(name: &str) -> String {
     let parts = name.split(|c: char| !c.is_alphanumeric() && c != '_').filter(|part| !part.is_empty());
     let word = parts.collect::<Vec<_>>().join("_");
     if word.is_empty() { "_".into() } else { word }
 }
 
-/// The value of a tag: never empty. What the protocol cannot hold there (backslashes, control
-/// characters) is an underscore.
+/// The value of a tag, never empty. Characters that are not allowed there (backslashes, control
+/// characters) become underscores.
 fn tag(value: &str) -> String {
     let mut escaped = String::with_capacity(value.len());
     for c in value.chars() {
@@ -182,7 +186,7 @@ fn tag(value: &str) -> String {
     if escaped.is_empty() { "_".into() } else { escaped }
 }
 
-/// A string between quotes, on one line.
+/// The content of a quoted string, on one line.
 fn string(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for c in text.chars() {

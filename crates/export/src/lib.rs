@@ -1,13 +1,13 @@
-//! Recordings in the formats of other programs: one file per format, one table of all.
+//! Exports recordings to the formats of other programs: one file per format, one table of all.
 
 mod csv;
 mod influx;
+mod instance_label;
 mod numascope;
 mod numbers;
 pub mod openmetrics;
 mod parquet;
 mod perfetto;
-mod place;
 mod prometheus;
 mod source;
 #[cfg(test)]
@@ -21,32 +21,32 @@ use std::io::{self, Write};
 use std::path::Path;
 use thiserror::Error;
 
-/// Where a format is written to.
+/// The output of a format.
 pub type ExportOutput<'a> = &'a mut (dyn Write + Send);
 
-/// A format: what the command line and the guide say of it, and its writer.
+/// A format: its description for the command line and the guide, and its writer.
 #[derive(Debug)]
 pub struct ExportFormat {
     /// The name on the command line.
     pub name: &'static str,
-    /// One line.
+    /// One line of help.
     pub help: &'static str,
-    /// What names of such files end in.
+    /// The extension of its files.
     pub extension: &'static str,
-    /// Whether it is of no use on a terminal.
+    /// Whether it must not be written to a terminal.
     pub binary: bool,
-    /// The numbers that it can hold; the first are its default.
+    /// The values that it supports, the default first.
     pub values: &'static [ExportedValues],
-    /// Writes what is left of a recording. The answer is what the user should know of it.
+    /// Writes the rest of a recording. Returns notes for the user.
     pub write: fn(&mut ExportSource, ExportOptions, ExportOutput<'_>) -> Result<Vec<String>, ExportError>,
 }
 
-/// What is written.
+/// What to write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ExportOptions {
-    /// Raw values or rates; one of the format's.
+    /// Raw values or rates, as far as the format supports them.
     pub values: ExportedValues,
-    /// Every sample, where the default of the format is the last one only.
+    /// Every sample, if the default of the format is only the last one.
     pub all: bool,
 }
 
@@ -66,21 +66,21 @@ pub fn format(name: &str) -> Option<&'static ExportFormat> {
     FORMATS.iter().find(|f| f.name == name)
 }
 
-/// The format that the name of a file ends in.
+/// The format of a file by its extension.
 pub fn format_of(file: &Path) -> Option<&'static ExportFormat> {
     FORMATS.iter().find(|f| file.extension().is_some_and(|extension| extension == f.extension))
 }
 
-/// Why nothing more was written.
+/// Why an export failed.
 #[derive(Debug, Error)]
 pub enum ExportError {
-    /// The output took no more.
+    /// The output failed.
     #[error(transparent)]
     Output(#[from] io::Error),
     /// The recording could not be read a second time.
     #[error(transparent)]
     Open(#[from] OpenError),
-    /// The Parquet writer refused.
+    /// The Parquet writer failed.
     #[error("cannot be written as Parquet: {0}")]
     Parquet(String),
 }
@@ -93,7 +93,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn a_format_is_known_by_the_end_of_a_name() {
+    fn a_format_is_found_by_extension() {
         assert_eq!(format_of(Path::new("a.b/run.parquet")).unwrap().name, "parquet");
         assert!(
             ["run", "run.", ".parquet", "run.parquet.x"]
@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn the_table_is_sound() {
+    fn the_table_is_valid() {
         for (index, one) in FORMATS.iter().enumerate() {
             assert!(
                 !one.help.is_empty() && !one.help.ends_with('.') && !one.values.is_empty(),
@@ -123,7 +123,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_format_takes_every_recording(
+        fn every_format_accepts_every_recording(
             columns in proptest::collection::vec(("\\PC{0,6}", kind(), 0..Unit::ALL.len()), 0..5),
             rows in proptest::collection::vec((any::<u64>(), any::<[Option<u64>; 5]>(), any::<Option<String>>()), 0..6),
         ) {

@@ -1,4 +1,4 @@
-//! The JSON of the original NUMAscope. Its writer is beside its reader, in `numakit-recording`.
+//! The JSON of the original NUMAscope. Its writer and its reader are in `numakit-recording`.
 
 use crate::{ExportError, ExportFormat, ExportOptions, ExportOutput, ExportSource, ExportedValues};
 use numakit_recording::numascope::Writer;

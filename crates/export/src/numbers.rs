@@ -1,19 +1,19 @@
-//! The numbers of a row as formats write them.
+//! The values of a row for all formats.
 
 use numakit_model::{Kind, Series};
 use numakit_recording::{Batch, Rates};
 use std::fmt;
 
-/// Which numbers are written.
+/// Which values are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ExportedValues {
-    /// As they were read.
+    /// Raw values.
     Raw,
     /// Counters per second, gauges as levels.
     Rates,
 }
 
-/// A number that was measured. A float is finite.
+/// A measured value. A float is finite.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[allow(missing_docs)]
 pub enum Number {
@@ -44,7 +44,7 @@ impl fmt::Display for Number {
 }
 
 impl ExportedValues {
-    /// The name of the option that asks for them.
+    /// The name on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Self::Raw => "raw",
@@ -63,7 +63,7 @@ impl ExportedValues {
     }
 }
 
-/// Turns rows of a recording into numbers.
+/// Converts rows of a recording to numbers.
 #[derive(Debug)]
 pub struct Numbers {
     kinds: Vec<Kind>,
@@ -103,12 +103,12 @@ impl Numbers {
         &self.row
     }
 
-    /// The number of one series in the row that was given last.
+    /// The number of one series in the last row.
     pub fn latest(&self, series: usize) -> Option<Number> {
         *self.row.get(series)?
     }
 
-    /// When the interval began that the latest rate of a series is over; `None` for what is no
+    /// When the interval of a series' latest rate began; `None` if it is not a
     /// rate over an interval.
     pub fn began(&self, series: usize) -> Option<u64> {
         self.rates.as_ref()?.began(series)
@@ -121,7 +121,7 @@ mod tests {
     use crate::testing::{batch, series};
 
     #[test]
-    fn raw_words_keep_their_sign_and_rates_their_intervals() {
+    fn raw_values_keep_their_sign_and_rates_their_intervals() {
         let series =
             series(&[("a.counter", Kind::COUNTER), ("a.gauge", Kind::Gauge), ("a.rate", Kind::Rate)]);
         let rows = batch(&[

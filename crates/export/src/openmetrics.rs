@@ -1,5 +1,5 @@
-//! OpenMetrics text. All samples of a family stand together, which is a rule of the format: so
-//! the default is the last value of every series, as a scrape would give it, and every sample
+//! OpenMetrics text. The format requires that all samples of a family are consecutive. So
+//! the default is the last value of every series, as in a scrape, and writing every sample
 //! takes several passes over the recording.
 
 mod family;
@@ -14,7 +14,7 @@ use numakit_recording::{Batch, Header};
 /// Line of the table of formats.
 pub const FORMAT: ExportFormat = ExportFormat {
     name: "openmetrics",
-    help: "OpenMetrics text: the last sample, or all of them for promtool with --all",
+    help: "OpenMetrics text: the last sample, or with --all every sample, for promtool",
     extension: "om",
     binary: false,
     values: &[ExportedValues::Raw, ExportedValues::Rates],
@@ -22,7 +22,7 @@ pub const FORMAT: ExportFormat = ExportFormat {
 };
 
 /// Memory for the values of one pass.
-const HELD: usize = 64 << 20;
+const MAX_MEMORY: usize = 64 << 20;
 
 const MS: u64 = 1_000_000;
 
@@ -33,7 +33,7 @@ fn write(
 ) -> Result<Vec<String>, ExportError> {
     let families = families(&source.header(), options.values);
     let notes = if options.all {
-        every(source, &families, options.values, HELD, to)?
+        write_all_samples(source, &families, options.values, MAX_MEMORY, to)?
     } else {
         let latest = latest(source, options.values)?;
         let value = |series: usize| latest.get(series).copied().flatten();
@@ -46,7 +46,7 @@ fn write(
     Ok(notes)
 }
 
-/// The families of a recording, each sample with the host's name.
+/// The families of a recording, with the host's name as a label.
 pub(crate) fn families(header: &Header, values: ExportedValues) -> Families {
     let host = [("host", header.host.as_str())];
     let constant = if header.host.is_empty() { &[][..] } else { &host };
@@ -73,31 +73,31 @@ pub(crate) fn latest(
     Ok(latest)
 }
 
-/// Every sample: as many members of families in a pass as fit into so much memory. Times are
-/// in ms, as Prometheus keeps them, and rise from sample to sample.
-fn every(
+/// Every sample: in each pass as many members of families as fit into `memory` bytes. Times are
+/// in ms, as in Prometheus, and increase from sample to sample.
+fn write_all_samples(
     source: &mut ExportSource,
     families: &Families,
     values: ExportedValues,
-    held: usize,
+    memory: usize,
     to: ExportOutput<'_>,
 ) -> Result<Vec<String>, ExportError> {
     let mut times = Times::default();
     source.each(|batch| {
         for row in samples(batch) {
-            times.take(batch.time[row]);
+            times.add(batch.time[row]);
         }
         Ok::<_, ExportError>(())
     })?;
     let members: Vec<(&Family, usize)> =
         families.list().iter().flat_map(|f| (0..f.members().len()).map(move |m| (f, m))).collect();
-    let wide = (held / size_of::<Option<Number>>() / times.kept.len().max(1)).max(1);
+    let width = (memory / size_of::<Option<Number>>() / times.written.len().max(1)).max(1);
     let mut head = None;
-    for pass in members.chunks(wide) {
+    for pass in members.chunks(width) {
         let series: Vec<usize> = pass.iter().map(|(family, member)| family.members()[*member]).collect();
-        let columns = columns(source.again()?, &series, values, &times)?;
+        let columns = columns(source.reopen()?, &series, values, &times)?;
         for ((family, member), column) in pass.iter().zip(columns) {
-            for (number, ms) in column.into_iter().zip(&times.kept) {
+            for (number, ms) in column.into_iter().zip(&times.written) {
                 let Some(number) = number else { continue };
                 if head.replace(family.name()) != Some(family.name()) {
                     family.head(Dialect::OpenMetrics, to)?;
@@ -109,8 +109,8 @@ fn every(
     Ok(times.note().into_iter().collect())
 }
 
-/// The values of some series at the times that were kept. Rows that came to the recording since
-/// are not looked at.
+/// The values of some series at the selected times. Rows that were recorded since then
+/// are ignored.
 fn columns(
     mut source: ExportSource,
     series: &[usize],
@@ -118,12 +118,12 @@ fn columns(
     times: &Times,
 ) -> Result<Vec<Vec<Option<Number>>>, ExportError> {
     let mut numbers = Numbers::new(&source.header().series, values);
-    let mut columns = vec![Vec::with_capacity(times.kept.len()); series.len()];
+    let mut columns = vec![Vec::with_capacity(times.written.len()); series.len()];
     let mut again = Times::default();
     source.each(|batch| {
         for row in samples(batch) {
             let row_numbers = numbers.row(batch, row);
-            if again.seen < times.seen && again.take(batch.time[row]) {
+            if again.samples < times.samples && again.add(batch.time[row]) {
                 for (column, series) in columns.iter_mut().zip(series) {
                     column.push(row_numbers[*series]);
                 }
@@ -141,28 +141,28 @@ fn samples(batch: &Batch) -> impl Iterator<Item = usize> + '_ {
 /// The times of samples in whole milliseconds, each once.
 #[derive(Default)]
 struct Times {
-    seen: usize,
-    kept: Vec<u64>,
+    samples: usize,
+    written: Vec<u64>,
 }
 
 impl Times {
-    /// Whether the sample of that time is kept.
-    fn take(&mut self, time: u64) -> bool {
-        self.seen += 1;
+    /// Adds a sample's time; returns whether the sample is written.
+    fn add(&mut self, time: u64) -> bool {
+        self.samples += 1;
         let ms = time / MS;
-        let later = self.kept.last().is_none_or(|last| ms > *last);
+        let later = self.written.last().is_none_or(|last| ms > *last);
         if later {
-            self.kept.push(ms);
+            self.written.push(ms);
         }
         later
     }
 
     fn note(&self) -> Option<String> {
-        let left_out = self.seen - self.kept.len();
-        (left_out > 0).then(|| {
+        let skipped = self.samples - self.written.len();
+        (skipped > 0).then(|| {
             format!(
-                "{left_out} of {} samples were left out: each fell into the millisecond of the one before, and Prometheus keeps one value a millisecond",
-                self.seen
+                "{skipped} of {} samples were left out: each is in the same millisecond as the one before, and Prometheus keeps one value per millisecond",
+                self.samples
             )
         })
     }

@@ -1,8 +1,8 @@
 //! Apache Parquet: `time`, `took`, `label`, then one column per series.
 //!
 //! The types are those of the recording, rates are doubles; a value that was not measured is a
-//! null. The key `numakit` of the metadata holds the same JSON as in the recording, and
-//! `ARROW:schema` the fields with unit, kind and help, which Arrow's readers give back.
+//! null. The key `numakit` of the metadata has the same JSON as the recording, and
+//! `ARROW:schema` the fields with unit, kind and help, which Arrow readers show.
 
 use crate::{
     ExportError, ExportFormat, ExportOptions, ExportOutput, ExportSource, ExportedValues, Number, Numbers,
@@ -61,18 +61,18 @@ fn write(
     Ok(Vec::new())
 }
 
-/// Rows that wait to become a row group.
+/// The pending rows of a row group.
 struct Group {
     columns: Vec<Column>,
-    most: usize,
+    max_rows: usize,
 }
 
-/// A column: the values that are there, and for each row whether there is one.
+/// A column: the measured values, and for each row whether there is one.
 struct Column {
     name: String,
     values: Cells,
     /// `None` for a column without nulls.
-    there: Option<Vec<i16>>,
+    valid: Option<Vec<i16>>,
 }
 
 enum Cells {
@@ -84,8 +84,8 @@ enum Cells {
 
 impl Group {
     fn new(header: &Header, values: ExportedValues, cells: usize) -> Self {
-        let fixed = |name: &str, values| Column { name: name.to_owned(), values, there: None };
-        let nulls = |name, values| Column { name, values, there: Some(Vec::new()) };
+        let fixed = |name: &str, values| Column { name: name.to_owned(), values, valid: None };
+        let nulls = |name, values| Column { name, values, valid: Some(Vec::new()) };
         let mut columns = vec![
             fixed("time", Cells::Time(Vec::new())),
             fixed("took", Cells::Integers(Vec::new())),
@@ -98,9 +98,9 @@ impl Group {
             };
             nulls(series.name(), cells)
         }));
-        name_apart(&mut columns);
-        let most = (cells / columns.len()).max(1);
-        Self { columns, most }
+        make_names_unique(&mut columns);
+        let max_rows = (cells / columns.len()).max(1);
+        Self { columns, max_rows }
     }
 
     fn rows(&self) -> usize {
@@ -112,7 +112,7 @@ impl Group {
     }
 
     fn is_full(&self) -> bool {
-        self.rows() >= self.most
+        self.rows() >= self.max_rows
     }
 
     fn push(&mut self, batch: &Batch, row: usize, numbers: &mut Numbers) {
@@ -144,8 +144,8 @@ impl Group {
 
 impl Column {
     fn push(&mut self, number: Option<Number>) {
-        if let Some(there) = &mut self.there {
-            there.push(i16::from(number.is_some()));
+        if let Some(valid) = &mut self.valid {
+            valid.push(i16::from(number.is_some()));
         }
         match (&mut self.values, number) {
             (Cells::Floats(cells), Some(number)) => cells.push(number.float()),
@@ -161,8 +161,8 @@ impl Column {
     }
 
     fn push_text(&mut self, text: Option<&str>) {
-        if let Some(there) = &mut self.there {
-            there.push(i16::from(text.is_some()));
+        if let Some(valid) = &mut self.valid {
+            valid.push(i16::from(text.is_some()));
         }
         if let (Cells::Texts(cells), Some(text)) = (&mut self.values, text) {
             cells.push(text.into());
@@ -170,24 +170,24 @@ impl Column {
     }
 
     fn flush(&mut self, to: &mut ColumnWriter<'_>) -> Result<(), ExportError> {
-        let there = self.there.as_deref();
+        let valid = self.valid.as_deref();
         match (to, &mut self.values) {
             (ColumnWriter::Int64ColumnWriter(to), Cells::Time(cells) | Cells::Integers(cells)) => {
-                to.write_batch(cells, there, None)?;
+                to.write_batch(cells, valid, None)?;
                 cells.clear();
             }
             (ColumnWriter::DoubleColumnWriter(to), Cells::Floats(cells)) => {
-                to.write_batch(cells, there, None)?;
+                to.write_batch(cells, valid, None)?;
                 cells.clear();
             }
             (ColumnWriter::ByteArrayColumnWriter(to), Cells::Texts(cells)) => {
-                to.write_batch(cells, there, None)?;
+                to.write_batch(cells, valid, None)?;
                 cells.clear();
             }
             _ => return Err(ExportError::Parquet(format!("'{}' has another type", self.name))),
         }
-        if let Some(there) = &mut self.there {
-            there.clear();
+        if let Some(valid) = &mut self.valid {
+            valid.clear();
         }
         Ok(())
     }
@@ -199,7 +199,7 @@ impl Column {
             Cells::Floats(_) => (Physical::DOUBLE, None),
             Cells::Texts(_) => (Physical::BYTE_ARRAY, Some(LogicalType::String)),
         };
-        let repetition = if self.there.is_some() { Repetition::OPTIONAL } else { Repetition::REQUIRED };
+        let repetition = if self.valid.is_some() { Repetition::OPTIONAL } else { Repetition::REQUIRED };
         Type::primitive_type_builder(&self.name, physical)
             .with_logical_type(logical)
             .with_repetition(repetition)
@@ -217,9 +217,9 @@ impl Cells {
     }
 }
 
-/// A name that was there before gets a number: encodings are chosen by name, and readers want
-/// names that differ.
-fn name_apart(columns: &mut [Column]) {
+/// A duplicate name gets a number: encodings are selected by name, and readers need
+/// unique names.
+fn make_names_unique(columns: &mut [Column]) {
     let mut names = HashSet::new();
     for column in columns {
         let name = column.name.clone();
@@ -243,7 +243,7 @@ fn arrow_schema(header: &Header, group: &Group) -> String {
     BASE64.encode(&schema_message(header, &columns))
 }
 
-/// Counters grow by little, so their differences are kept; rates and labels repeat.
+/// Counters grow slowly, so their differences are stored; rates and labels repeat.
 fn properties(header: &Header, group: &Group) -> Result<WriterProperties, ParquetError> {
     let mut properties = WriterProperties::builder()
         .set_created_by(concat!("numakit version ", env!("CARGO_PKG_VERSION")).to_owned())

@@ -1,9 +1,9 @@
 //! A Perfetto trace: a counter track per series, labels as instant events.
 //!
-//! The numbers of fields are those of `perfetto/trace/perfetto_trace.proto`; a test reads what is
-//! written with the official definition. A counter track is a line of steps, so a value that
-//! repeats the one before is left out, except the last one. A rate stands at the start of the
-//! interval that it is over.
+//! The numbers of fields are those of `perfetto/trace/perfetto_trace.proto`; a test reads the output
+//! with the official definition. A counter track is a step function, so a value that
+//! repeats the one before is left out, except the last one. A rate is at the start of
+//! its interval.
 
 mod packets;
 mod protobuf;
@@ -47,16 +47,16 @@ fn write(
 struct Trace<'a> {
     packets: Packets<'a>,
     numbers: Numbers,
-    /// What each track shows.
-    shown: Vec<Option<Shown>>,
+    /// The current value of each track.
+    current: Vec<Option<TrackValue>>,
     event: ProtobufMessage,
 }
 
 #[derive(Clone, Copy)]
-struct Shown {
+struct TrackValue {
     number: Number,
     at: u64,
-    /// The last time at which it was this number.
+    /// The last time with this number.
     until: u64,
 }
 
@@ -65,7 +65,7 @@ impl<'a> Trace<'a> {
         Self {
             packets,
             numbers: Numbers::new(&header.series, values),
-            shown: vec![None; header.series.len()],
+            current: vec![None; header.series.len()],
             event: ProtobufMessage::default(),
         }
     }
@@ -79,7 +79,7 @@ impl<'a> Trace<'a> {
                 continue;
             }
             self.numbers.row(batch, row);
-            for series in 0..self.shown.len() {
+            for series in 0..self.current.len() {
                 if let Some(number) = self.numbers.latest(series) {
                     self.value(series, number, time)?;
                 }
@@ -89,21 +89,21 @@ impl<'a> Trace<'a> {
     }
 
     fn value(&mut self, series: usize, number: Number, time: u64) -> io::Result<()> {
-        if let Some(shown) = &mut self.shown[series]
-            && shown.number == number
+        if let Some(current) = &mut self.current[series]
+            && current.number == number
         {
-            shown.until = time;
+            current.until = time;
             return Ok(());
         }
         let at = self.numbers.began(series).unwrap_or(time);
-        self.shown[series] = Some(Shown { number, at, until: time });
+        self.current[series] = Some(TrackValue { number, at, until: time });
         self.counter(series, number, at)
     }
 
-    /// Lets every track reach to where it was last measured.
+    /// Extends every track to its last measurement.
     fn finish(mut self) -> io::Result<()> {
-        for series in 0..self.shown.len() {
-            if let Some(Shown { number, at, until }) = self.shown[series]
+        for series in 0..self.current.len() {
+            if let Some(TrackValue { number, at, until }) = self.current[series]
                 && until > at
             {
                 self.counter(series, number, until)?;

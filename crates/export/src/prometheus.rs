@@ -1,5 +1,5 @@
-//! The text format of Prometheus without times: the last value of every series, as a scrape gives
-//! it and as node_exporter's textfile collector and `promtool check metrics` take it.
+//! The Prometheus text format without timestamps: the last value of every series, as in a scrape
+//! and for node_exporter's textfile collector and `promtool check metrics`.
 
 use crate::openmetrics::{Dialect, families, latest};
 use crate::{ExportError, ExportFormat, ExportOptions, ExportOutput, ExportSource, ExportedValues};
@@ -7,7 +7,7 @@ use crate::{ExportError, ExportFormat, ExportOptions, ExportOutput, ExportSource
 /// Line of the table of formats.
 pub const FORMAT: ExportFormat = ExportFormat {
     name: "prometheus",
-    help: "text of Prometheus without times: the last sample, for node_exporter's textfile collector",
+    help: "Prometheus text without timestamps: the last sample, for node_exporter's textfile collector",
     extension: "prom",
     binary: false,
     values: &[ExportedValues::Raw, ExportedValues::Rates],
@@ -24,8 +24,8 @@ fn write(
     let value = |series: usize| latest.get(series).copied().flatten();
     families.write(Dialect::Prometheus, |series| value(series).map(|(number, _)| (number, None)), to)?;
     to.flush()?;
-    let every = "of prometheus there is only the last sample; --to openmetrics --all writes every one";
-    Ok(options.all.then(|| every.to_owned()).into_iter().collect())
+    let note = "the format prometheus has only the last sample; --to openmetrics --all writes every sample";
+    Ok(options.all.then(|| note.to_owned()).into_iter().collect())
 }
 
 #[cfg(test)]
@@ -35,7 +35,7 @@ mod tests {
     use numakit_model::{Instance, Kind, Unit};
 
     #[test]
-    fn counters_are_described_under_the_name_of_their_samples_and_nothing_has_a_time() {
+    fn counters_are_described_under_the_name_of_their_samples_without_timestamps() {
         let series = [
             one("cpu.user", Kind::COUNTER, Unit::Ticks, Instance::Cpu(0)),
             one("node.HugePages_Total", Kind::Gauge, Unit::Count, Instance::Node(1)),

@@ -1,10 +1,10 @@
-//! A recording to be exported.
+//! The recording that is exported.
 
 use numakit_recording::{Batch, Header, OpenError, Reader};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// A recording that is read batch by batch, and again from its start where a format asks for it.
+/// A recording that is read batch by batch, and again from its start if a format needs that.
 #[derive(Debug)]
 pub struct ExportSource {
     header: Arc<Header>,
@@ -14,7 +14,7 @@ pub struct ExportSource {
 #[derive(Debug)]
 enum Rows {
     File { path: PathBuf, reader: Box<Reader> },
-    Held { batches: Arc<[Batch]>, taken: bool },
+    InMemory { batches: Arc<[Batch]>, consumed: bool },
 }
 
 impl ExportSource {
@@ -26,20 +26,20 @@ impl ExportSource {
     }
 
     /// Rows in memory.
-    pub fn held(header: Header, batches: Vec<Batch>) -> Self {
-        Self { header: Arc::new(header), rows: Rows::Held { batches: batches.into(), taken: false } }
+    pub fn in_memory(header: Header, batches: Vec<Batch>) -> Self {
+        Self { header: Arc::new(header), rows: Rows::InMemory { batches: batches.into(), consumed: false } }
     }
 
-    /// What the recording says of itself.
+    /// The description of the recording.
     pub fn header(&self) -> Arc<Header> {
         Arc::clone(&self.header)
     }
 
-    /// Hands over the rows that were not read yet.
+    /// Passes on the rows that were not read yet.
     pub fn each<E>(&mut self, mut take: impl FnMut(&Batch) -> Result<(), E>) -> Result<(), E> {
         match &mut self.rows {
-            Rows::Held { batches, taken } => {
-                let rest: &[Batch] = if std::mem::replace(taken, true) { &[] } else { batches };
+            Rows::InMemory { batches, consumed } => {
+                let rest: &[Batch] = if std::mem::replace(consumed, true) { &[] } else { batches };
                 rest.iter().try_for_each(take)
             }
             Rows::File { reader, .. } => {
@@ -52,21 +52,21 @@ impl ExportSource {
     }
 
     /// The same recording from its start.
-    pub fn again(&self) -> Result<Self, OpenError> {
+    pub fn reopen(&self) -> Result<Self, OpenError> {
         match &self.rows {
             Rows::File { path, .. } => Self::open(path),
-            Rows::Held { batches, .. } => {
-                let rows = Rows::Held { batches: Arc::clone(batches), taken: false };
+            Rows::InMemory { batches, .. } => {
+                let rows = Rows::InMemory { batches: Arc::clone(batches), consumed: false };
                 Ok(Self { header: self.header(), rows })
             }
         }
     }
 
-    /// What was lost and why, once all was read; `None` when nothing was.
+    /// What was lost and why, after everything was read; `None` if nothing was.
     pub fn damage(&self) -> Option<&str> {
         match &self.rows {
             Rows::File { reader, .. } => reader.damage(),
-            Rows::Held { .. } => None,
+            Rows::InMemory { .. } => None,
         }
     }
 }

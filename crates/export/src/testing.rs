@@ -36,7 +36,7 @@ pub fn batch(rows: &[(u64, &[Option<u64>])]) -> Batch {
     batch
 }
 
-/// What a format makes of a recording.
+/// The export of a recording.
 pub fn exported(
     name: &str,
     values: ExportedValues,
@@ -47,7 +47,7 @@ pub fn exported(
     let header = Header { series: series.to_vec(), host: "h 1".into(), page_size: 4096, ..Header::default() };
     let mut out = Vec::new();
     let write = format(name).unwrap().write;
-    write(&mut ExportSource::held(header, batches.to_vec()), ExportOptions { values, all }, &mut out)
+    write(&mut ExportSource::in_memory(header, batches.to_vec()), ExportOptions { values, all }, &mut out)
         .unwrap();
     out
 }

@@ -15,7 +15,7 @@ pub(crate) struct Grid {
 }
 
 impl Grid {
-    /// `from <= time < to` in at most so many buckets.
+    /// `from <= time < to` in at most `buckets` buckets.
     pub fn over(from: u64, to: u64, buckets: usize) -> Self {
         let length = to.saturating_sub(from);
         let wanted = buckets.min(MAX_BUCKETS) as u64;

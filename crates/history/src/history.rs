@@ -18,7 +18,7 @@ pub struct History {
 }
 
 impl History {
-    /// For rows of so many values, in so many bytes. It may be exceeded by what the newest
+    /// For rows of `series` values, with a budget of `budget` bytes. It may be exceeded by what the newest
     /// block takes while it is filled.
     pub fn new(series: usize, budget: usize) -> Self {
         Self {

@@ -5,7 +5,7 @@ const LANES: usize = 8;
 /// Rows of a group.
 pub(crate) const GROUP: usize = 64;
 
-/// The rows that a group stands for.
+/// The rows of a group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Span {
     /// Time of its first row.
@@ -103,7 +103,7 @@ impl Level {
         Self { spans, at: Vec::with_capacity(series), bytes: Vec::new() }
     }
 
-    /// A level as it was written; `None` where the bytes are not what so many series need.
+    /// A level as it was written; `None` if the number of bytes does not fit `series`.
     pub fn of_bytes(spans: Vec<Span>, series: usize, bytes: Vec<u8>) -> Option<Self> {
         let mut at = Vec::with_capacity(series.min(bytes.len()));
         let mut next = 0;

@@ -16,7 +16,7 @@ pub trait Source: Send + Sync {
     /// Memory in use.
     fn bytes(&self) -> usize;
 
-    /// The rows with `from_ns <= time < to_ns` in so many buckets, or fewer where a bucket
+    /// The rows with `from_ns <= time < to_ns` in `buckets` buckets, or fewer if a bucket
     /// would be shorter than 1 ns; at most [`MAX_BUCKETS`](crate::MAX_BUCKETS).
     fn buckets(&self, series: &[usize], from_ns: u64, to_ns: u64, buckets: usize) -> Buckets;
 

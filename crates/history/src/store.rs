@@ -16,9 +16,9 @@ pub(crate) struct Store {
     size: usize,
     budget: usize,
     keep: Keep,
-    /// So many blocks from the oldest on have no full rate.
+    /// Number of blocks, from the oldest on, without the full rate.
     without_full: usize,
-    /// So many blocks from the oldest on have no groups.
+    /// Number of blocks, from the oldest on, without groups.
     without_groups: usize,
     /// Nothing is known of rows up to this time.
     gone: Option<u64>,

@@ -32,7 +32,7 @@ pub fn tail_of(path: &Path) -> PathBuf {
     name.into()
 }
 
-/// The format that a file name stands for, if it is not a recording.
+/// The format of a file name, if it is not a recording.
 pub(crate) fn other_format(path: &Path) -> Option<&'static str> {
     let extension = path.extension()?.to_str()?.to_ascii_lowercase();
     OTHER_FORMATS.iter().find(|(ending, _)| *ending == extension).map(|(_, format)| *format)

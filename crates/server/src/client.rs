@@ -1,6 +1,6 @@
 //! One client: its messages and its watches.
 
-use crate::client_error::ClientError;
+use crate::client_request_error::ClientRequestError;
 use crate::hub::Hub;
 use crate::queue::{Outgoing, Queue};
 use crate::source::{Range, ShownSource};
@@ -194,24 +194,24 @@ impl Client {
         series: Vec<u32>,
         (step, from): (Ns, Ns),
         partial: bool,
-    ) -> Result<Done, ClientError> {
+    ) -> Result<Done, ClientRequestError> {
         let watch = Watch::new(id, self.hub.source(source)?, series, step, from, partial)?;
         let mut watches = self.watches.lock().unwrap_or_else(PoisonError::into_inner);
         watches.retain(|w| w.id() != id);
         if watches.len() >= WATCHES {
-            return Err(ClientError::Watches);
+            return Err(ClientRequestError::Watches);
         }
         watches.push(watch);
         Ok(Done::Silent)
     }
 
-    fn unwatch(&self, id: u32) -> Result<Done, ClientError> {
+    fn unwatch(&self, id: u32) -> Result<Done, ClientRequestError> {
         self.watches.lock().unwrap_or_else(PoisonError::into_inner).retain(|w| w.id() != id);
         Ok(Done::Silent)
     }
 
     /// Answers from another thread, since it may take long.
-    async fn fetch(&self, source: u32, range: Range) -> Result<Done, ClientError> {
+    async fn fetch(&self, source: u32, range: Range) -> Result<Done, ClientRequestError> {
         // Without a limit, one client could delay all others.
         let permit = Arc::clone(&self.fetches).acquire_owned().await;
         let shown = self.hub.source(source)?;
@@ -226,12 +226,12 @@ impl Client {
         Ok(Done::Silent)
     }
 
-    fn check_controller(&self) -> Result<(), ClientError> {
+    fn check_controller(&self) -> Result<(), ClientRequestError> {
         match self.role {
             Role::Controller => Ok(()),
             Role::Viewer => {
-                self.hub.refusal_log.log(&self.who, &ClientError::Viewer.to_string());
-                Err(ClientError::Viewer)
+                self.hub.refusal_log.log(&self.who, &ClientRequestError::Viewer.to_string());
+                Err(ClientRequestError::Viewer)
             }
         }
     }
@@ -249,7 +249,7 @@ impl Client {
         let queue = Arc::clone(&self.queue);
         self.hub.send_command(
             command,
-            Box::new(move |result| reply(&queue, id, result.map_err(ClientError::from))),
+            Box::new(move |result| reply(&queue, id, result.map_err(ClientRequestError::from))),
         );
     }
 
@@ -270,13 +270,13 @@ impl Client {
     }
 
     /// The source, if this client may add this label.
-    fn source_for_label(&self, source: u32, text: &str) -> Result<ShownSource, ClientError> {
+    fn source_for_label(&self, source: u32, text: &str) -> Result<ShownSource, ClientRequestError> {
         self.check_controller()?;
         if text.trim().is_empty() || text.len() > LABEL_BYTES {
-            return Err(ClientError::LabelLength(text.len()));
+            return Err(ClientRequestError::LabelLength(text.len()));
         }
         if text.starts_with(RESERVED) {
-            return Err(ClientError::Reserved);
+            return Err(ClientRequestError::Reserved);
         }
         self.hub.source(source)
     }
@@ -286,9 +286,9 @@ impl Client {
         source: u32,
         text: &str,
         change: impl FnOnce(&Self, &ShownSource) -> bool,
-    ) -> Result<Done, ClientError> {
+    ) -> Result<Done, ClientRequestError> {
         let shown = self.source_for_label(source, text)?;
-        if change(self, &shown) { Ok(Done::Reply) } else { Err(ClientError::NoLabel) }
+        if change(self, &shown) { Ok(Done::Reply) } else { Err(ClientRequestError::NoLabel) }
     }
 }
 
@@ -300,7 +300,7 @@ enum Done {
     Reply,
 }
 
-fn reply(queue: &Queue, id: u32, result: Result<String, ClientError>) {
+fn reply(queue: &Queue, id: u32, result: Result<String, ClientRequestError>) {
     let (ok, text) = match result {
         Ok(text) => (true, text),
         Err(why) => (false, why.to_string()),

@@ -1,6 +1,6 @@
 //! Samples as comma-separated values.
 
-use crate::client_error::ClientError;
+use crate::client_request_error::ClientRequestError;
 use crate::source::{ShownSource, numbers};
 use crate::wire::VALUES;
 use std::fmt::Write;
@@ -25,30 +25,32 @@ const ROWS: usize = 10_000;
 
 impl Query {
     /// Parses the part after the `?`.
-    pub fn parse(text: &str) -> Result<Self, ClientError> {
+    pub fn parse(text: &str) -> Result<Self, ClientRequestError> {
         let mut query = Self { to: u64::MAX, rows: ROWS, ..Self::default() };
         for (key, value) in text.split('&').filter(|p| !p.is_empty()).filter_map(|p| p.split_once('=')) {
-            let error =
-                || ClientError::Number { key: key.to_owned(), value: value.chars().take(40).collect() };
+            let error = || ClientRequestError::Number {
+                key: key.to_owned(),
+                value: value.chars().take(40).collect(),
+            };
             let number = || value.parse::<u64>().map_err(|_| error());
             match key {
                 "source" => query.source = u32::try_from(number()?).map_err(|_| error())?,
                 "series" => {
                     let all = value.replace("%2C", ",").replace("%2c", ",");
                     let list: Result<_, _> = all.split(',').map(str::parse).collect();
-                    query.series = list.map_err(|_| ClientError::List(all))?;
+                    query.series = list.map_err(|_| ClientRequestError::List(all))?;
                 }
                 "from" => query.from = number()?,
                 "to" => query.to = number()?,
                 "rows" => query.rows = usize::try_from(number()?).map_err(|_| error())?,
-                _ => return Err(ClientError::Unknown(key.to_owned())),
+                _ => return Err(ClientRequestError::Unknown(key.to_owned())),
             }
         }
         if query.series.is_empty() {
-            return Err(ClientError::NothingAsked);
+            return Err(ClientRequestError::NothingAsked);
         }
         if query.series.len().saturating_mul(query.rows) > VALUES {
-            return Err(ClientError::TooManyRows);
+            return Err(ClientRequestError::TooManyRows);
         }
         Ok(query)
     }
@@ -56,7 +58,7 @@ impl Query {
 
 /// A line for every row if there are at most `rows`, otherwise minimum, maximum and mean of `rows`
 /// buckets. Times are in seconds since 1970; values that were not measured are empty.
-pub fn text(shown: &ShownSource, query: &Query) -> Result<String, ClientError> {
+pub fn text(shown: &ShownSource, query: &Query) -> Result<String, ClientRequestError> {
     shown.check(&query.series)?;
     let (first, last) = shown.data.span().unwrap_or_default();
     let (from, to) = (query.from.max(first), query.to.min(last.saturating_add(1)));

@@ -2,7 +2,7 @@
 
 use crate::access::same_origin;
 use crate::client::Client;
-use crate::client_error::ClientError;
+use crate::client_request_error::ClientRequestError;
 use crate::connections::ConnectionSlot;
 use crate::hub::Hub;
 use crate::listen_options::Below;
@@ -237,11 +237,11 @@ impl HttpHandler {
             let why = "too many CSV exports at once; try again later";
             HttpRefusal::new(StatusCode::TOO_MANY_REQUESTS, why)
         })?;
-        let bad = |why: ClientError| HttpRefusal::new(StatusCode::BAD_REQUEST, why.to_string());
+        let bad = |why: ClientRequestError| HttpRefusal::new(StatusCode::BAD_REQUEST, why.to_string());
         let query = csv::Query::parse(request.uri().query().unwrap_or_default()).map_err(bad)?;
         let shown = self.hub.source(query.source).map_err(bad)?;
         let written = tokio::task::spawn_blocking(move || csv::text(&shown, &query)).await;
-        let text = written.unwrap_or(Err(ClientError::NotWritten)).map_err(bad)?;
+        let text = written.unwrap_or(Err(ClientRequestError::NotWritten)).map_err(bad)?;
         let text = Bytes::from_owner(PermittedText { text, _permit: permit });
         let mut answer = respond(StatusCode::OK, "text/csv; charset=utf-8", text);
         let name = HeaderValue::from_static("attachment; filename=\"numa.csv\"");

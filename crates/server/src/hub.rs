@@ -1,7 +1,7 @@
 //! What all clients share: the sources, the state, and the list of clients.
 
 use crate::access::AccessKeys;
-use crate::client_error::ClientError;
+use crate::client_request_error::ClientRequestError;
 use crate::connections::{oldest_of_largest_owner, owner_of};
 use crate::queue::Queue;
 use crate::refusal_log::RefusalLog;
@@ -97,11 +97,11 @@ impl Hub {
         info: SourceInfo,
         names: Vec<String>,
         data: Arc<dyn Source>,
-    ) -> Result<u32, ClientError> {
+    ) -> Result<u32, ClientRequestError> {
         let mut shared = self.lock();
         let id = shared.sources.len() as u32;
         if shared.sources.len() >= wire::SOURCES {
-            return Err(ClientError::Sources(id));
+            return Err(ClientRequestError::Sources(id));
         }
         let info = SourceInfo { id, ..info };
         let shown = ShownSource { info: Arc::new(info.clone()), data, names: names.into() };
@@ -117,19 +117,19 @@ impl Hub {
     }
 
     /// The source with this number.
-    pub fn source(&self, id: u32) -> Result<ShownSource, ClientError> {
+    pub fn source(&self, id: u32) -> Result<ShownSource, ClientRequestError> {
         let shared = self.lock();
         let found = shared.sources.get(id as usize).cloned();
-        found.ok_or_else(|| ClientError::NoSource { id, count: shared.sources.len() })
+        found.ok_or_else(|| ClientRequestError::NoSource { id, count: shared.sources.len() })
     }
 
     /// An error if one more client from this address would be refused.
-    pub fn check_room(&self, role: Role, address: IpAddr) -> Result<(), ClientError> {
+    pub fn check_room(&self, role: Role, address: IpAddr) -> Result<(), ClientRequestError> {
         self.lock().make_room(role, owner_of(address)).map(drop)
     }
 
     /// Adds a client and sends it the first message; an error if there are too many.
-    pub fn enter(&self, role: Role, address: IpAddr) -> Result<Arc<Queue>, ClientError> {
+    pub fn enter(&self, role: Role, address: IpAddr) -> Result<Arc<Queue>, ClientRequestError> {
         let mut shared = self.lock();
         let owner = owner_of(address);
         if let Some(at) = shared.make_room(role, owner)? {
@@ -231,7 +231,7 @@ impl Hub {
 impl Shared {
     /// The client that a new one replaces, if the limit is reached: one that does not answer, or the
     /// oldest of an owner with at least two more than the new one's. An error if there is none.
-    fn make_room(&mut self, role: Role, owner: IpAddr) -> Result<Option<usize>, ClientError> {
+    fn make_room(&mut self, role: Role, owner: IpAddr) -> Result<Option<usize>, ClientRequestError> {
         self.clients.retain(|client| !client.queue.closed());
         let (max, who) = match role {
             Role::Viewer => (VIEWERS, "viewers"),
@@ -249,7 +249,7 @@ impl Shared {
         let owners: Vec<IpAddr> = same_role.iter().map(|at| self.clients[*at].owner).collect();
         let of = |owner: IpAddr| owners.iter().filter(|o| **o == owner).count();
         let oldest = oldest_of_largest_owner(&owners).filter(|at| of(owners[*at]) >= of(owner) + 2);
-        oldest.map(|at| Some(same_role[at])).ok_or(ClientError::Full { limit: max, who })
+        oldest.map(|at| Some(same_role[at])).ok_or(ClientRequestError::Full { limit: max, who })
     }
 
     fn broadcast(&self, message: &FromServer) {

@@ -7,7 +7,7 @@
 mod access;
 mod browser;
 mod client;
-mod client_error;
+mod client_request_error;
 mod connections;
 pub mod csv;
 mod frame;
@@ -34,7 +34,7 @@ pub mod wire;
 
 pub use access::{AccessKeys, same_origin};
 pub use browser::BrowserFile;
-pub use client_error::ClientError;
+pub use client_request_error::ClientRequestError;
 pub use hub::{ControlSender, Hub};
 pub use listen_options::ListenOptions;
 pub use server::{Listener, Server, ServerError};

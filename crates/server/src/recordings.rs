@@ -1,6 +1,6 @@
 //! Recordings as sources.
 
-use crate::client_error::ClientError;
+use crate::client_request_error::ClientRequestError;
 use crate::hub::Hub;
 use crate::layout::SeriesLayout;
 use crate::rows::RecordingRows;
@@ -23,7 +23,7 @@ pub enum RecordingError {
     Empty(String),
     /// There are too many sources.
     #[error(transparent)]
-    Full(#[from] ClientError),
+    Full(#[from] ClientRequestError),
 }
 
 /// A recording as a source without a number.

@@ -1,6 +1,6 @@
 //! A source as clients see it.
 
-use crate::client_error::ClientError;
+use crate::client_request_error::ClientRequestError;
 use crate::frame::Frame;
 use crate::wire::{self, SourceInfo, VALUES};
 use numakit_history::{Label, Source};
@@ -34,22 +34,25 @@ pub struct Range {
 
 impl ShownSource {
     /// Checks that these series exist.
-    pub fn check(&self, series: &[u32]) -> Result<(), ClientError> {
+    pub fn check(&self, series: &[u32]) -> Result<(), ClientRequestError> {
         let count = self.names.len();
         if series.len() > wire::SERIES {
-            return Err(ClientError::TooManySeries(series.len()));
+            return Err(ClientRequestError::TooManySeries(series.len()));
         }
         match series.iter().find(|s| **s as usize >= count) {
-            Some(&series) => Err(ClientError::NoSeries { series, count }),
+            Some(&series) => Err(ClientRequestError::NoSeries { series, count }),
             None => Ok(()),
         }
     }
 
     /// The rows of a range if there are at most `buckets`, otherwise buckets.
-    pub fn answer(&self, range: &Range) -> Result<Frame, ClientError> {
+    pub fn answer(&self, range: &Range) -> Result<Frame, ClientRequestError> {
         self.check(&range.series)?;
         if range.series.len().saturating_mul(range.buckets) > VALUES {
-            return Err(ClientError::TooManyValues { series: range.series.len(), buckets: range.buckets });
+            return Err(ClientRequestError::TooManyValues {
+                series: range.series.len(),
+                buckets: range.buckets,
+            });
         }
         let series = numbers(&range.series);
         let (id, source) = (range.id, self.info.id);

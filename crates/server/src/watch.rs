@@ -1,6 +1,6 @@
 //! Series that a client follows: buckets of a fixed grid, sent as they become complete.
 
-use crate::client_error::ClientError;
+use crate::client_request_error::ClientRequestError;
 use crate::frame::Frame;
 use crate::source::{ShownSource, numbers};
 use crate::wire::Ns;
@@ -32,11 +32,11 @@ impl Watch {
         step: Ns,
         from: Ns,
         partial: bool,
-    ) -> Result<Self, ClientError> {
+    ) -> Result<Self, ClientRequestError> {
         shown.check(&series)?;
         let Ns(step) = step;
         if step == 0 || !step.is_multiple_of(MILLISECOND) {
-            return Err(ClientError::Step(step));
+            return Err(ClientRequestError::Step(step));
         }
         let columns = numbers(&series);
         Ok(Self { id, shown, series, columns, step, next: from.0 / step, partial, seen: 0 })

@@ -2,7 +2,7 @@
 //!
 //! Text is JSON, one message each; binary messages are frames (see [`crate::frame`]).
 
-use crate::client_error::ClientError;
+use crate::client_request_error::ClientRequestError;
 use serde::{Deserialize, Deserializer, Serialize};
 #[cfg(test)]
 use ts_rs::TS;
@@ -423,9 +423,9 @@ pub enum ToServer {
 
 impl ToServer {
     /// Reads a message.
-    pub fn parse(text: &[u8]) -> Result<Self, ClientError> {
+    pub fn parse(text: &[u8]) -> Result<Self, ClientRequestError> {
         if text.len() > MESSAGE_BYTES {
-            return Err(ClientError::Length(text.len()));
+            return Err(ClientRequestError::Length(text.len()));
         }
         Ok(serde_json::from_slice(text)?)
     }

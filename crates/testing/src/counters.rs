@@ -304,7 +304,7 @@ impl Counters for Script {
         Ok((Box::new(Scripted { script: self.clone(), cpu, turns, id, rates, near, costs }), taken))
     }
 
-    fn stay_on(&self, cpus: &CpuSet) -> io::Result<()> {
+    fn pin_to(&self, cpus: &CpuSet) -> io::Result<()> {
         HERE.set(cpus.first().unwrap_or(0));
         Ok(())
     }

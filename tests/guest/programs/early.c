@@ -1,6 +1,6 @@
 /* early [MIB [CHILDREN]]     default 8 0
  *
- * The main thread starts so many children, one after the other, which end at once; touches MIB of
+ * The main thread starts CHILDREN children, one after the other, which end at once; touches MIB of
  * memory; creates and joins one thread; and tells where its memory is then, seen from its CPU. */
 #define _GNU_SOURCE
 #include "placement.h"

@@ -1,5 +1,5 @@
 /* Where the touched pages of threads are: a thread calls homes_look after it has touched what it
- * likes, and is told apart by what its pages are: stack with control block and static thread-local
+ * likes, and is distinguished by what its pages are: stack with control block and static thread-local
  * storage, of the main thread those without arguments and environment, which are counted apart. */
 #ifndef HOMES_H
 #define HOMES_H

@@ -1,14 +1,14 @@
 /* placed plain|pool|huge|plugin|omp|nested|forks [THREADS [KIB]]     default 5 256
  *
  * Threads touch KIB of their stacks and their thread-local storage and tell where those pages are.
- *   plain    so many threads at once, beside the main one
+ *   plain    THREADS threads at once, besides the main one
  *   pool     the same ten times, each time on stacks that others left
  *   huge     on stacks of the caller's, of whole huge pages
  *   plugin   like plain; before, the library that PLACED_PLUGIN names is loaded, and the pages of its
- *            thread-local storage, which belongs to no stack, are told apart
+ *            thread-local storage, which belongs to no stack, are distinguished
  *   omp      OpenMP's threads; THREADS counts the main one
  *   nested   two teams of OpenMP below a team of two
- *   forks    two children, one after the other, each with so many threads beside its main one */
+ *   forks    two children, one after the other, each with THREADS threads besides its main one */
 #define _GNU_SOURCE
 #include "homes.h"
 #include <dlfcn.h>
@@ -60,7 +60,7 @@ static void *member_run(void *argument)
     return NULL;
 }
 
-/* So many threads at once; the main thread looks too. */
+/* This number of threads at once; the main thread reports too. */
 static void run_team(const char *name, int threads, const pthread_attr_t *attributes)
 {
     static struct member team[MAX_THREADS];

@@ -1,5 +1,5 @@
 /* A team of threads, one for each of the first allowed CPUs and bound to it, unless they are free:
- * then whoever started the program sees to that. A member's body
+ * then the test that started the program binds them. A member's body
  * prepares, calls team_begin, does the work to be counted, and calls team_end: the markers stand
  * where all members are ready and where all are done. */
 #ifndef TEAM_H

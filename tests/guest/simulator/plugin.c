@@ -23,7 +23,7 @@ enum {
 #define NOT_MEMORY (-1)
 #define NO_PAGE UINT64_MAX
 
-/* What a page number of the guest stands for. As in hardware, an entry lives until the guest
+/* The translation of a page number of the guest. As in hardware, an entry lives until the guest
  * changes its page tables' root or invalidates it. */
 struct translation {
     uint64_t page;

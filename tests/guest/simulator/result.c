@@ -22,7 +22,7 @@ static struct counts sums[MAX_NODES];
 static struct lines before, each[MAX_REGIONS];
 static int told;
 
-/* All counts up to now. Dirty lines go from the node that had them, whoever put them out. */
+/* All counts up to now. Dirty lines go from the node that had them, whichever CPU evicted them. */
 static void count(struct lines *lines)
 {
     memset(lines, 0, sizeof *lines);

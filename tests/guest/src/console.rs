@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 /// What the guest's own script says of itself begins so.
 const OURS: &str = "numakit-guest: ";
-/// So many lines are shown to people.
+/// Maximum number of lines that are shown.
 const SHOWN: usize = 20;
 /// The kernel gave up, or will not get far.
 const FATAL: [&str; 8] = [

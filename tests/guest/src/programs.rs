@@ -64,7 +64,7 @@ pub fn compiled(name: &str) -> Result<Option<PathBuf>, Failure> {
         inputs.extend(files.filter(|path| path.extension().is_some_and(|e| e == "h")));
     }
     if is_stale(&program, &inputs) {
-        // Under another name first: whoever copies the program gets the old or the new one.
+        // Under another name first: a copy of the program is the old or the new one.
         let fresh = program.with_extension("new");
         let mut cc = Command::new("cc");
         cc.args(FLAGS).arg(&fresh).arg(&source).arg("-lm").current_dir(place::root());

@@ -18,7 +18,7 @@ pub struct Node {
     pub initiator: Option<usize>,
 }
 
-/// A figure of the firmware's table of memory attributes.
+/// A value of the firmware's table of memory attributes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Attribute {
     /// Node with CPUs.

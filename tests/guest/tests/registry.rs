@@ -1,5 +1,5 @@
 //! Cores that programs hold, on a real Linux on four nodes: between users, namespaces and control
-//! groups, and whoever is killed at whatever moment.
+//! groups, and any process is killed at any moment.
 #![allow(clippy::print_stdout, clippy::unwrap_used)]
 
 use numakit_guest::programs::figure;

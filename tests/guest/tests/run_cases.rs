@@ -24,7 +24,7 @@ fn kind(name: &str, compiler: &[&str]) -> Option<PathBuf> {
     None
 }
 
-/// The kinds that are to be had here.
+/// The kinds that are available here.
 fn kinds() -> Vec<PathBuf> {
     let musl = kind("kinds-musl", &["musl-gcc"]).filter(|_| Path::new(MUSL_LOADER).exists());
     let fixed = kind("kinds-static", &["cc", "-static"]);
@@ -38,7 +38,7 @@ fn name_of(program: &Path) -> &str {
 const ALICE: &str = "echo alice:x:1000:1000::/tmp:/bin/sh >>/etc/passwd; \
     echo alice:x:1000: >>/etc/group; chmod 1777 /tmp /dev/shm; cd /tmp";
 
-/// Nothing is held at the beginning. A file of the test's stands for the kernel's.
+/// Nothing is held at the beginning. A file of the test replaces the kernel's.
 const KEPT_FREE: &str = "echo 2-3 >/tmp/isolated; \
     mount --bind /tmp/isolated /sys/devices/system/cpu/isolated; \
     for with in '-c 3' '--policy scatter -c 4' '-c auto' '--cpus 2-4 -c 3' '--nodes 1 -c 2' '-c 7'; do \
@@ -87,9 +87,9 @@ const WITHIN: &str = "cd /sys/fs/cgroup; for group in member root; do \
     cat $group/numakit-*/cpuset.cpus.partition\\\"; numa run --busy off -c 6 -- nproc\"; echo status $?; \
     ls $group | grep -c numakit-; echo member >$group/cpuset.cpus.partition; rmdir $group; done";
 
-/// Each round: a partition that goes with its program, one that the next launch removes. Whatever
-/// starts at the moment when the kernel gives CPUs back to the topmost group may keep the narrow
-/// mask for ever; so many processes below one another would hardly all miss it.
+/// Each round: a partition that ends with its program, and one that the next launch removes. A process
+/// that starts at the moment when the kernel returns CPUs to the root group may keep the narrow mask
+/// permanently; in a chain of 30 processes, at least one would be affected.
 const WHOLE: &str = "chain() { if [ $1 = 0 ]; then sleep 0.1; nproc; else ( chain $(($1 - 1)); : ); fi; }; \
     for round in 1 2 3 4 5 6; do numa run --busy off --isolate -c 6 -- true; chain 30; \
     numa run --busy off --isolate -c 6 -- sleep 1000 & until [ -n \"$(pidof sleep)\" ]; do usleep 50000; done; \
@@ -187,7 +187,7 @@ fn cpus_that_the_kernel_keeps_free_are_for_those_who_name_them() {
     }
     let scattered = text.lines().find(|line| line.starts_with("--policy")).unwrap();
     assert!(!scattered.contains('2') && !scattered.contains('3'), "{scattered}");
-    // A whole node names its CPUs only by the way; seven are not to be had.
+    // The error also names the CPUs of a whole node; seven are unavailable.
     assert!(text.contains("-c 7:\n") && errors.contains("isolated"), "{text}{errors}");
 }
 

@@ -12,7 +12,7 @@ const WITHOUT_ROOT: [(&str, &str); 3] = [
 ];
 
 /// Sources that name files of processes and threads or the load, and why.
-const OF_PROCESSES: [(&str, &str); 8] = [
+const OF_PROCESSES: [(&str, &str); 7] = [
     ("crates/sys/src/proc.rs", "is the module of readers"),
     ("crates/sys/src/proc/machine.rs", "is part of it"),
     ("crates/sys/src/file.rs", "/proc/self/fd/N names an open file for a system call"),

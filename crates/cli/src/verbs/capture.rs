@@ -6,7 +6,7 @@ use anyhow::Context;
 use clap::Args;
 use numakit_sensors::{Probe, Scene};
 use numakit_sys::stdio::{print, say};
-use numakit_topology::capture::Capture as Taken;
+use numakit_topology::capture::Capture as MachineCapture;
 use std::fmt::Write;
 use std::fs;
 use std::path::PathBuf;
@@ -30,25 +30,26 @@ impl CaptureArgs {
     /// Copies the files and lists them.
     pub fn run(self, global: &GlobalArgs) -> anyhow::Result<ExitCode> {
         let root = global.root()?;
-        let capture = Taken::take(&root, |root, topology| drop(Probe::new(&Scene::new(root, topology))))
-            .context("cannot read the topology")?;
+        let capture =
+            MachineCapture::take(&root, |root, topology| drop(Probe::new(&Scene::new(root, topology))))
+                .context("cannot read the topology")?;
         let (path, existing) = (&self.output, Existing::forced(self.force));
         if is_standard_output(path) {
             no_terminal("a capture")?;
         }
-        let taken = "give another name with -o, or replace the file with --force";
-        to_file::write(path, existing, taken, |to| Ok(capture.write(to)?))?;
+        let fix_if_exists = "give another name with -o, or replace the file with --force";
+        to_file::write(path, existing, fix_if_exists, |to| Ok(capture.write(to)?))?;
         self.report(&capture)?;
         Ok(ExitCode::SUCCESS)
     }
 
     /// Lists the contents; on standard error if the archive itself is on standard output.
-    fn report(&self, capture: &Taken) -> anyhow::Result<()> {
+    fn report(&self, capture: &MachineCapture) -> anyhow::Result<()> {
         let (contents, topology) = (capture.contents(), capture.topology());
         let files: usize = contents.iter().map(|c| c.files).sum();
         let mut text = String::new();
-        let aside = is_standard_output(&self.output);
-        if !aside {
+        let to_standard_output = is_standard_output(&self.output);
+        if !to_standard_output {
             let size = fs::metadata(&self.output)?.len();
             writeln!(text, "{}: {size} bytes, {files} files", self.output.display())?;
         }
@@ -56,7 +57,7 @@ impl CaptureArgs {
             writeln!(text, "  {:>7} files {:>10} bytes  {}", content.files, content.bytes, content.place)?;
         }
         write!(text, "{} nodes, {} CPUs", topology.nodes.len(), topology.online.len())?;
-        if aside {
+        if to_standard_output {
             say(format_args!("{text}\n"));
             return Ok(());
         }

@@ -25,7 +25,7 @@ pub struct Completions {
 }
 
 impl Completions {
-    /// Prints.
+    /// Prints the script.
     pub fn run(self, global: &GlobalArgs) -> anyhow::Result<ExitCode> {
         global.only_here("completions are part of this program")?;
         print(completion::script(self.shell, &self.program)?)?;

@@ -19,7 +19,7 @@ pub struct CtlArgs {
 }
 
 fn orders_help() -> String {
-    let lines: Vec<String> = numakit_session::order::ORDERS
+    let lines: Vec<String> = numakit_session::control_command::CONTROL_COMMANDS
         .iter()
         .map(|(name, argument, help)| format!("  {:<15} {help}", format!("{name} {argument}")))
         .collect();

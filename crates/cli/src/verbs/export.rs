@@ -42,7 +42,7 @@ fn formats() -> impl TypedValueParser<Value = &'static ExportFormat> {
 }
 
 impl ExportArgs {
-    /// Writes.
+    /// Converts the recording.
     pub fn run(self, global: &GlobalArgs) -> anyhow::Result<ExitCode> {
         global.only_here(OF_A_RECORDING)?;
         let format = self.format()?;
@@ -71,12 +71,12 @@ impl ExportArgs {
     }
 
     fn values(&self, format: &ExportFormat) -> anyhow::Result<ExportedValues> {
-        let wanted = match (self.rates, self.raw) {
+        let requested = match (self.rates, self.raw) {
             (true, _) => Some(ExportedValues::Rates),
             (_, true) => Some(ExportedValues::Raw),
             _ => None,
         };
-        match wanted {
+        match requested {
             None => format.values.first().copied().context("a format without values"),
             Some(values) if format.values.contains(&values) => Ok(values),
             Some(values) => {
@@ -97,6 +97,6 @@ pub(crate) fn write(
     if format.binary && is_standard_output(path) {
         no_terminal(format.name)?;
     }
-    let taken = "give another name";
-    to_file::write(path, Existing::Kept, taken, |to| Ok((format.write)(source, options, to)?))
+    let fix_if_exists = "give another name";
+    to_file::write(path, Existing::Keep, fix_if_exists, |to| Ok((format.write)(source, options, to)?))
 }

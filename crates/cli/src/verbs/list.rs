@@ -39,7 +39,7 @@ pub struct ListArgs {
 }
 
 impl ListArgs {
-    /// Lists.
+    /// Prints the list.
     pub fn run(self, global: &GlobalArgs) -> anyhow::Result<ExitCode> {
         let formulas = self.formulas.load()?;
         let root = global.root()?;

@@ -42,15 +42,15 @@ pub struct LiveArgs {
 }
 
 /// How often the state of the observation is checked.
-const LOOK: Duration = Duration::from_millis(250);
+const STATUS_PERIOD: Duration = Duration::from_millis(250);
 
 impl LiveArgs {
-    /// Serves.
+    /// Serves the page.
     pub fn run(self, global: &GlobalArgs) -> anyhow::Result<ExitCode> {
         let formulas = Arc::new(self.formulas.load()?);
         let folder = Folder::open(&self.recordings).with_context(|| {
             let dir = self.recordings.display();
-            format!("cannot use --recordings {dir}; give an existing directory that you may enter")
+            format!("cannot use --recordings {dir}; give an existing directory that you may access")
         })?;
         let host = page::host_name(&SysRoot::host())?;
         let listener = self.serve.listener(&host)?;
@@ -62,7 +62,7 @@ impl LiveArgs {
         signal::ignore_broken_pipe();
         let launcher = self.serve.announce(&listener.urls(), &host)?;
         let (header, cpus) = (prepared.setup.header, prepared.settings.cpus.clone());
-        let control: ControlSender = Box::new(move |order, answer| waker.order(order, answer));
+        let control: ControlSender = Box::new(move |order, answer| waker.send(order, answer));
         let server =
             listener.start(Some(control), Arc::clone(&formulas), self.serve.history, cpus.clone())?;
         let ingest = server.follow(&header, &formulas, Arc::clone(&ring), cpus)?;
@@ -71,7 +71,7 @@ impl LiveArgs {
             Ok(session) => session,
             Err(code) => return Ok(code),
         };
-        let ended = session.run(LOOK, |status| server.hub().set_status(status))?;
+        let ended = session.run(STATUS_PERIOD, |status| server.hub().set_status(status))?;
         // The last rows arrive before clients receive the end.
         let _ = ingest.join();
         drop((server, launcher));

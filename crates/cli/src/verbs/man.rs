@@ -26,7 +26,7 @@ pub struct Man {
 }
 
 impl Man {
-    /// Shows, prints or writes.
+    /// Shows a page or writes all pages.
     pub fn run(self, global: &GlobalArgs) -> anyhow::Result<ExitCode> {
         global.only_here("man pages are part of this program")?;
         let pages = manual::pages(programs())?;
@@ -45,18 +45,18 @@ impl Man {
     }
 }
 
-/// Has man(1) format the page and show it in the user's pager.
+/// Shows the page with man(1).
 fn show(page: &manual::Page) -> anyhow::Result<ExitCode> {
     let mut child = match Command::new("man").args(["-l", "-"]).stdin(Stdio::piped()).spawn() {
         Ok(child) => child,
         Err(error) if error.kind() == ErrorKind::NotFound => bail!(
-            "there is no program 'man' here; install it (apt-get install man-db), or read '{} --help'",
+            "the program 'man' is not installed; install it (apt-get install man-db), or read '{} --help'",
             page.name.replace('-', " ")
         ),
         Err(error) => return Err(error).context("cannot start man"),
     };
     if let Some(mut input) = child.stdin.take() {
-        // A pager that was left early has seen enough.
+        // The user may quit the pager early.
         let _ = input.write_all(page.source.as_bytes());
     }
     let status = child.wait().context("cannot wait for man")?;

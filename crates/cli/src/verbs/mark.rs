@@ -26,12 +26,12 @@ enum What {
     End,
 }
 
-/// The simulator sees the mark at once, but goes on with code that it has translated without
-/// counting until its CPUs come around to translate again.
+/// The simulator notices the mark at once, but executes code that it translated without counting
+/// until its CPUs translate again.
 const UNTIL_IT_COUNTS: u64 = 20_000_000;
 
 impl MarkArgs {
-    /// Marks.
+    /// Executes the instruction.
     pub fn run(self, global: &GlobalArgs) -> anyhow::Result<ExitCode> {
         global.only_here("a mark is an instruction of this processor")?;
         let instruction = match self.what {

@@ -7,8 +7,8 @@ use anyhow::Context;
 use clap::{Args, ValueEnum};
 use numakit_export::{ExportOptions, ExportSource, ExportedValues};
 use numakit_session::names::json_of;
-use numakit_session::{ClosedRecording, Ended, Names, ObservationStatus, Session};
-use numakit_sys::output::take_standard_output;
+use numakit_session::{ClosedRecording, Ended, ObservationStatus, RecordingNames, Session};
+use numakit_sys::output::redirect_standard_output;
 use numakit_sys::stdio::{note, say};
 use numakit_sys::tty;
 use std::ffi::OsString;
@@ -58,11 +58,11 @@ enum Per {
 }
 
 impl RecordArgs {
-    /// Records.
+    /// Records until the observation ends.
     pub fn run(self, global: &GlobalArgs) -> anyhow::Result<ExitCode> {
         let mut prepared = self.observe.prepare(global, self.interval, &Default::default(), &self.command)?;
         if self.per == Per::Machine {
-            prepared.setup.add_up_cards();
+            prepared.setup.sum_cards();
         }
         let (mut session, _waker) = prepared.open()?;
         let name = self.begin(&mut session)?;
@@ -90,16 +90,16 @@ impl RecordArgs {
     fn begin(&self, session: &mut Session) -> anyhow::Result<String> {
         let Some(path) = &self.output else { return Ok(session.record_next()?.display().to_string()) };
         if self.numascope_names {
-            session.understand(Names::Original { overwrite: self.force });
+            session.set_names(RecordingNames::Original { overwrite: self.force });
         } else if is_standard_output(path) {
             no_terminal("a recording")?;
-            // If the reader leaves, the recording ends with a message.
+            // If the reader closes the pipe, the recording ends with a message.
             numakit_sys::signal::ignore_broken_pipe();
-            let to = take_standard_output().context("cannot use standard output")?;
+            let to = redirect_standard_output().context("cannot use standard output")?;
             session.stream(to, STANDARD_OUTPUT)?;
             return Ok(STANDARD_OUTPUT.to_owned());
         } else {
-            session.understand(Names::Own { force: self.force });
+            session.set_names(RecordingNames::Exact { force: self.force });
         }
         Ok(session.record(path)?.display().to_string())
     }
@@ -107,7 +107,7 @@ impl RecordArgs {
 
 const STANDARD_OUTPUT: &str = "standard output";
 
-/// A line on the terminal that is written over and over.
+/// The progress line on the terminal.
 struct Progress {
     terminal: bool,
     shown: bool,
@@ -163,8 +163,8 @@ fn summary(ended: &Ended) {
     note(format_args!("{} samples in total, {} ticks lost ({share:.1} %)", ended.samples, ended.lost));
 }
 
-/// Converts the recordings whose names ask for it to NUMAscope's format. Where that fails, a message
-/// says so, the recording stays as it is, and the result is false.
+/// Converts recordings whose names end in .json to NUMAscope's format. If that fails, a message says
+/// so, the recording is kept, and the result is false.
 fn convert(recorded: &mut [ClosedRecording], overwrite: bool) -> bool {
     let mut all = true;
     for one in recorded {

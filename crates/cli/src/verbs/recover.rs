@@ -20,13 +20,13 @@ pub struct RecoverArgs {
 }
 
 impl RecoverArgs {
-    /// Recovers.
+    /// Repairs the recording.
     pub fn run(self, global: &GlobalArgs) -> anyhow::Result<ExitCode> {
         global.only_here(OF_A_RECORDING)?;
         let mut code = ExitCode::SUCCESS;
         for path in &self.recordings {
             let done = recover(path)?;
-            print(format_args!("{}: {} samples found, {} added\n", path.display(), done.held, done.added))?;
+            print(format_args!("{}: {} samples found, {} added\n", path.display(), done.rows, done.added))?;
             if done.lost > 0 {
                 print(format_args!("{}: {} samples are lost\n", path.display(), done.lost))?;
                 code = ExitCode::from(1);

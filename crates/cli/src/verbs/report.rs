@@ -32,7 +32,7 @@ pub struct ReportArgs {
 }
 
 impl ReportArgs {
-    /// Reads and writes.
+    /// Prints the report.
     pub fn run(self, global: &GlobalArgs) -> anyhow::Result<ExitCode> {
         global.only_here(OF_A_RECORDING)?;
         let formulas = self.formulas.load()?;

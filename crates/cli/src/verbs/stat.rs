@@ -86,10 +86,10 @@ impl PerChoice {
 const WAITING: usize = 1000;
 
 impl StatArgs {
-    /// Shows.
+    /// Prints samples until the observation ends.
     pub fn run(self, global: &GlobalArgs) -> anyhow::Result<ExitCode> {
         let formulas = self.formulas.load()?;
-        // A formula may need any sensor, also those that are not read by default.
+        // A formula may need sensors that are not sampled by default.
         let default = if self.metrics.is_empty() { Selection::default() } else { "*".parse()? };
         let mut prepared = self.observe.prepare(global, self.interval, &default, &self.command)?;
         self.narrow(&mut prepared.setup, &formulas)?;
@@ -102,8 +102,8 @@ impl StatArgs {
             ));
         }
         let ring = Arc::new(Ring::in_memory(header.series.len(), WAITING)?);
-        // A closed pipe ends the observation as an order does, so that a recording that was
-        // begun meanwhile is closed whole.
+        // A closed pipe ends the observation like 'numa ctl stop', so that a recording that was
+        // started meanwhile is closed properly.
         signal::ignore_broken_pipe();
         let (mut session, waker) = prepared.open()?;
         session.start(prepared.setup.sensors, prepared.settings, Some(Arc::clone(&ring)))?;
@@ -119,8 +119,8 @@ impl StatArgs {
         };
         let ended = session.run(Duration::from_millis(250), |_| {})?;
         match thread.join().map_err(|_| anyhow!("the printer failed"))? {
-            // Whoever read our output has seen enough.
-            Err(error) if error.reader_left() => {}
+            // The reader closed the pipe.
+            Err(error) if error.is_closed_by_reader() => {}
             result => result?,
         }
         Ok(observe::exit_code(&ended))
@@ -129,12 +129,12 @@ impl StatArgs {
     /// Keeps only the series that the columns need.
     fn narrow(&self, setup: &mut Setup, formulas: &Catalog) -> anyhow::Result<()> {
         let per = self.per.map_or(Per::Machine, PerChoice::per);
-        let wanted = match self.show() {
+        let selected = match self.show() {
             StatColumns::Series => return Ok(()),
             StatColumns::Columns => needed(&setup.header, formulas, per),
             StatColumns::Formulas(names) => needed_by(&setup.header, formulas, per, names)?,
         };
-        setup.narrow(&wanted);
+        setup.narrow(&selected);
         Ok(())
     }
 

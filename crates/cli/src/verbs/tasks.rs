@@ -91,14 +91,14 @@ impl Sort {
     }
 }
 
-/// Processes that are shown without --top.
+/// Default of --top.
 const TOP: usize = 20;
 
 /// Minimum time to examine the memory of processes, in ns.
-const SHORTEST_WALK: u64 = 1_000_000_000;
+const MIN_WALK: u64 = 1_000_000_000;
 
 impl TasksArgs {
-    /// Measures and shows.
+    /// Measures and prints.
     pub fn run(self, global: &GlobalArgs) -> anyhow::Result<ExitCode> {
         let root = global.root()?;
         let topology = numakit_topology::read(&root).context("cannot read the topology")?;
@@ -117,15 +117,15 @@ impl TasksArgs {
                 root.name()
             );
         }
-        let mut begun = clock::monotonic();
+        let mut start = clock::monotonic();
         let only = (!self.pid.is_empty()).then(|| self.pid.clone());
         let mut survey = Survey::new(&root, &topology, only).map_err(|why| anyhow!("{why}"))?;
         for round in 0..self.count {
-            let wait = begun.saturating_add(u64::try_from(self.interval.as_nanos()).unwrap_or(u64::MAX));
+            let wait = start.saturating_add(u64::try_from(self.interval.as_nanos()).unwrap_or(u64::MAX));
             Alarm::new().sleep_until(wait);
             let now = clock::monotonic();
-            let shown = self.measure(&mut survey, now, now - begun);
-            begun = now;
+            let shown = self.measure(&mut survey, now, now - start);
+            start = now;
             if self.json {
                 print(format_args!("{}\n", shown.json()))?;
                 continue;
@@ -172,9 +172,9 @@ impl TasksArgs {
     }
 
     fn measure(&self, survey: &mut Survey, now: u64, elapsed: u64) -> Shown {
-        // A process that is named is examined completely.
+        // Processes given with -p are examined completely.
         let until = match self.pid.is_empty() {
-            true => now.saturating_add(elapsed.max(SHORTEST_WALK)),
+            true => now.saturating_add(elapsed.max(MIN_WALK)),
             false => u64::MAX,
         };
         let processes = survey.measure(&|| clock::monotonic() < until);

@@ -35,7 +35,7 @@ pub struct TopoArgs {
 }
 
 impl TopoArgs {
-    /// Shows.
+    /// Prints the topology.
     pub fn run(self, global: &GlobalArgs) -> anyhow::Result<ExitCode> {
         let topology = machine(self.synthetic.as_deref(), global)?;
         if self.json {
@@ -66,5 +66,5 @@ pub(crate) fn machine(synthetic: Option<&str>, global: &GlobalArgs) -> anyhow::R
 
 /// Writes a drawing into a file; '-' is standard output.
 pub(crate) fn write_drawing(path: &Path, drawing: &str) -> anyhow::Result<()> {
-    to_file::write(path, Existing::Replaced, "", |to| Ok(to.write_all(drawing.as_bytes())?))
+    to_file::write(path, Existing::Replace, "", |to| Ok(to.write_all(drawing.as_bytes())?))
 }

@@ -45,10 +45,10 @@ pub struct ViewArgs {
 }
 
 /// How often clients get a status message.
-const LOOK: Duration = Duration::from_secs(1);
+const STATUS_PERIOD: Duration = Duration::from_secs(1);
 
 impl ViewArgs {
-    /// Serves.
+    /// Serves the page, or writes it to a file.
     pub fn run(self, global: &GlobalArgs) -> anyhow::Result<ExitCode> {
         global.only_here(OF_A_RECORDING)?;
         let formulas = Arc::new(self.formulas.load()?);
@@ -67,8 +67,8 @@ impl ViewArgs {
         }
         let _launcher = self.serve.announce(&urls, &host)?;
         while signals.next().is_none() {
-            poll::readable(&[signals.as_fd()], Some(LOOK)).context("cannot wait")?;
-            server.hub().status(&ObservationStatus::default());
+            poll::readable(&[signals.as_fd()], Some(STATUS_PERIOD)).context("cannot wait")?;
+            server.hub().set_status(&ObservationStatus::default());
         }
         Ok(ExitCode::SUCCESS)
     }

@@ -1,4 +1,4 @@
-//! Completions, as a shell gives them.
+//! Completions in a shell.
 
 use crate::runner::{Done, Folder};
 use std::process::Command;
@@ -7,10 +7,10 @@ const TRY: &str = "try() { COMP_WORDS=(\"$@\"); COMP_CWORD=$(($# - 1)); COMPREPL
     _numa numa \"${COMP_WORDS[COMP_CWORD]}\" \"${COMP_WORDS[COMP_CWORD - 1]}\"; echo \"${COMPREPLY[@]}\"; }";
 
 #[test]
-fn bash_offers_launchers_series_and_formulas() {
+fn bash_suggests_launchers_series_and_formulas() {
     let folder = Folder::new("completion");
     std::fs::write(folder.path("numa.bash"), folder.run("completions bash").out).unwrap();
-    let mut asked = format!("source ./numa.bash; {TRY}");
+    let mut script = format!("source ./numa.bash; {TRY}");
     let lines = [
         ("numa plan --for openmp", "openmpi4"),
         ("numa plan --policy sc", "scatter"),
@@ -24,8 +24,8 @@ fn bash_offers_launchers_series_and_formulas() {
         ("numa man numa-re", "numa-recover"),
         ("numa completions fi", "fish"),
     ];
-    lines.iter().for_each(|(line, _)| asked += &format!("; try {line}"));
-    let done = match Command::new("bash").args(["-c", &asked]).current_dir(&folder.0).output() {
+    lines.iter().for_each(|(line, _)| script += &format!("; try {line}"));
+    let done = match Command::new("bash").args(["-c", &script]).current_dir(&folder.0).output() {
         Ok(output) => Done::of(output),
         Err(error) => return numakit_skips::TOOLS.skip(format_args!("there is no bash: {error}")),
     };

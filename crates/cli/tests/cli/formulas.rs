@@ -1,7 +1,7 @@
 use crate::runner::Folder;
 
 #[test]
-fn formulas_are_columns_and_series_are_not_at_the_same_time() {
+fn formulas_are_columns_instead_of_series() {
     let folder = Folder::new("formulas");
     let csv = folder.run("stat -i 5ms -n 2 --csv -m fault_rate,free");
     assert_eq!(csv.code, 0, "{}", csv.err);
@@ -27,7 +27,7 @@ fn files_of_formulas_add_and_replace() {
 }
 
 #[test]
-fn mistakes_in_a_file_are_told_before_anything_is_measured() {
+fn mistakes_in_a_file_are_reported_before_anything_is_measured() {
     let folder = Folder::new("formulafaults");
     std::fs::write(folder.path("bad.txt"), "\nbad: bytes = node.MemFree + vmstat.pgfault\n").unwrap();
     for verb in ["stat -n 1", "list", "report x.arrows"] {

@@ -1,18 +1,18 @@
-//! The page of a running observation, seen by a client that speaks plain HTTP.
+//! The page of a running observation, with a client that uses plain HTTP.
 
 use crate::runner::Folder;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::process::Child;
 
-/// Where a server listens, and the key for control.
+/// Where a server listens, and the controller's token.
 pub struct Address {
     pub at: String,
     pub key: String,
 }
 
 impl Address {
-    /// From what it prints at its start.
+    /// Parses what it prints at its start.
     pub fn of(child: &mut Child) -> Self {
         let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map_while(Result::ok);
         let line = lines.find(|line| line.starts_with("control")).unwrap();
@@ -35,7 +35,7 @@ impl Address {
 }
 
 #[test]
-fn a_page_is_served_until_an_order_ends_it() {
+fn a_page_is_served_until_a_command_ends_it() {
     let folder = Folder::new("live");
     let mut started = folder.start("live --no-open --listen 127.0.0.1:0 -i 10ms -e pgfault");
     let address = Address::of(&mut started.child);
@@ -77,7 +77,7 @@ fn the_status_is_that_of_the_command() {
 }
 
 #[test]
-fn the_original_command_line_serves_too() {
+fn numascope_live_serves_too() {
     let folder = Folder::new("live-original");
     std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_numa"), folder.path("numascope")).unwrap();
     let mut command = std::process::Command::new(folder.path("numascope"));

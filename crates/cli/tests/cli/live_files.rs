@@ -1,4 +1,4 @@
-//! What a server writes: where its recordings go, and what is left of it.
+//! Files of a server: where it records, and what remains of it.
 
 use crate::live::Address;
 use crate::runner::{Done, Folder};
@@ -7,7 +7,7 @@ use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-/// What the original wrote: two series of two rows.
+/// A NUMAscope recording: two series of two rows.
 const ORIGINAL: &str = "[[\"links\",2,1000],\n[\"bytes:0\",\"bytes:1\"],\n[1,5,6],\n[2,5,6]\n]\n";
 const LIVE: &str = "live --no-open --listen 127.0.0.1:0 -i 10ms -e pgfault";
 
@@ -19,14 +19,14 @@ fn names(folder: &Path) -> Vec<String> {
 }
 
 #[test]
-fn recordings_of_orders_stay_below_their_folder() {
+fn recordings_by_command_stay_below_their_folder() {
     let folder = Folder::new("live-below");
     std::fs::create_dir_all(folder.path("rec/in")).unwrap();
     symlink("..", folder.path("rec/out")).unwrap();
     symlink("../../victim", folder.path("rec/in/z.arrows.tail")).unwrap();
     let started = folder.start(&format!("{LIVE} --recordings rec"));
     let rec = folder.path("rec").canonicalize().unwrap();
-    let fix = format!("give a path below {}", rec.display());
+    let fix = format!("choose a path below {}", rec.display());
     for outside in
         ["x.arrows", "rec/../x.arrows", "rec/out/x.arrows", "rec/in/../../x.arrows", "/tmp/x.arrows"]
     {
@@ -47,7 +47,7 @@ fn recordings_of_orders_stay_below_their_folder() {
 }
 
 #[test]
-fn without_a_word_that_folder_is_where_the_server_was_started() {
+fn the_default_folder_is_the_current_one() {
     let folder = Folder::new("live-here");
     let started = folder.start(LIVE);
     folder.run("ctl record ../x.arrows").says(2, "below");
@@ -81,7 +81,7 @@ fn nothing_is_left_of_a_killed_server() {
     let (mut child, address) = serve(&folder, "tmp");
     let answer = send(&address, ORIGINAL);
     assert!(answer.ends_with("{\"source\":1}"), "{answer}");
-    assert_eq!(names(&folder.path("tmp")), Vec::<String>::new(), "what was sent has no name");
+    assert_eq!(names(&folder.path("tmp")), Vec::<String>::new(), "the uploaded file has no name");
     child.kill().unwrap();
     child.wait().unwrap();
     let killed = ["fifo", "sock"].map(|ending| format!("{}.{ending}", child.id()));
@@ -95,7 +95,7 @@ fn nothing_is_left_of_a_killed_server() {
 }
 
 #[test]
-fn a_full_temporary_folder_is_told_and_the_server_goes_on() {
+fn a_full_temporary_folder_is_reported_and_the_server_continues() {
     let folder = Folder::new("live-full");
     let small = folder.path("small");
     std::fs::create_dir(&small).unwrap();
@@ -117,7 +117,7 @@ fn a_full_temporary_folder_is_told_and_the_server_goes_on() {
 }
 
 #[test]
-fn a_low_limit_of_open_files_keeps_nobody_out() {
+fn a_low_limit_of_open_files_does_not_block_clients() {
     let folder = Folder::new("live-limit");
     let numa = env!("CARGO_BIN_EXE_numa");
     let mut command = Command::new("sh");
@@ -134,7 +134,7 @@ fn a_low_limit_of_open_files_keeps_nobody_out() {
 }
 
 #[test]
-fn addresses_that_nobody_can_read_are_an_error() {
+fn unwritable_addresses_are_an_error() {
     let folder = Folder::new("live-stdout");
     std::fs::write(folder.path("b.json"), ORIGINAL).unwrap();
     for line in [&format!("{LIVE} -- true"), "view --no-open --listen 127.0.0.1:0 b.json"] {
@@ -154,7 +154,7 @@ fn addresses_that_nobody_can_read_are_an_error() {
 }
 
 #[test]
-fn names_paths_and_certificates_that_cannot_be_meant_are_refused() {
+fn invalid_names_paths_and_certificates_are_refused() {
     let folder = Folder::new("live-front");
     for (options, says) in [
         ("--trusted-host https://a.example", "write it as in the address of the page"),
@@ -168,7 +168,7 @@ fn names_paths_and_certificates_that_cannot_be_meant_are_refused() {
 }
 
 #[test]
-fn the_addresses_behind_a_proxy_are_told() {
+fn the_addresses_behind_a_proxy_are_printed() {
     let folder = Folder::new("live-proxy");
     let options = "--trusted-host numa.example.org --base-path /numa/";
     let done = folder.run(&format!("{LIVE} {options} -- true"));

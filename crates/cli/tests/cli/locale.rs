@@ -1,4 +1,4 @@
-//! What is drawn follows the locale.
+//! Box-drawing characters follow the locale.
 
 use crate::runner::{Done, Folder};
 
@@ -28,7 +28,7 @@ fn lines_of_the_tree_are_in_the_characters_of_the_locale() {
 }
 
 #[test]
-fn verbs_print_ascii_where_the_locale_says_so() {
+fn verbs_print_ascii_in_locale_c() {
     let folder = Folder::new("locale-verbs");
     folder.run("record -i 5ms -e pgfault -o a.arrows -- sleep 0.1").says(0, "samples");
     for line in [

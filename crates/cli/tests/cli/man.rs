@@ -1,4 +1,4 @@
-//! Man pages and completions, as somebody gets them after `cargo install`.
+//! Man pages and completions after `cargo install`.
 
 use crate::runner::Folder;
 use std::fs;
@@ -19,7 +19,7 @@ fn man_pages_are_printed_and_written() {
 }
 
 #[test]
-fn what_has_no_page_or_no_completions_is_refused_with_what_has() {
+fn names_without_page_or_completions_are_refused_with_the_known_ones() {
     let folder = Folder::new("man-wrong");
     folder.run("man rnu").says(2, "there is no man page 'rnu'; there are: numa, numa-topo, ");
     folder.run("man run --dir x").says(2, "cannot be used with");
@@ -28,7 +28,7 @@ fn what_has_no_page_or_no_completions_is_refused_with_what_has() {
         .says(2, "no completions for 'numa-run'; there are: numa, numascope, numaplace");
     folder.run("completions tcsh").says(2, "bash, elvish, fish, powershell, zsh");
     fs::write(folder.path("file"), "").unwrap();
-    folder.run("man --dir file/man1").says(2, "cannot make the folder file/man1");
+    folder.run("man --dir file/man1").says(2, "cannot create the folder file/man1");
 }
 
 #[test]

@@ -3,7 +3,7 @@ use std::path::Path;
 use std::process::Command;
 
 #[test]
-fn a_mark_is_made_and_nothing_is_said() {
+fn a_mark_prints_nothing() {
     if !cfg!(target_arch = "x86_64") {
         numakit_skips::MACHINE.skip("marks are instructions of x86-64");
         return;
@@ -48,7 +48,7 @@ fn the_header_is_that_instruction_in_c_and_in_cxx() {
     }
 }
 
-/// The verb executes the same: both instructions are in the program.
+/// The verb executes the same instructions: the program contains both.
 #[test]
 fn the_program_has_the_same_instructions() {
     if cfg!(target_arch = "x86_64") {

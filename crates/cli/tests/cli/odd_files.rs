@@ -1,4 +1,4 @@
-//! What is no regular file where one is expected: nothing waits for somebody who may never come.
+//! Files that are not regular where one is expected: no verb blocks on them.
 
 use crate::runner::{Done, Folder};
 use numakit_testing::until;
@@ -11,7 +11,7 @@ fn fifo(path: std::path::PathBuf) {
     drop(numakit_sys::command::named_pipe(&path, 0o600).unwrap());
 }
 
-/// Runs a line that must end by itself.
+/// Runs a line that must end.
 fn run(folder: &Folder, line: &str) -> Done {
     let mut command = Command::new("timeout");
     command.args(["-s", "KILL", "60", env!("CARGO_BIN_EXE_numa")]).args(line.split_whitespace());
@@ -22,12 +22,12 @@ fn run(folder: &Folder, line: &str) -> Done {
     done
 }
 
-/// Replaces a file by a FIFO, and runs the verbs that read it.
+/// Replaces a file with a FIFO, and runs the verbs that read it.
 fn below_a_root(replaced: &str) {
     let folder = Folder::new(&format!("odd-{}", replaced.replace('/', "-")));
     let root = folder.path("root");
     machine_of_two(&root);
-    assert_eq!(run(&folder, "topo --sysroot root").code, 0, "{replaced}: the root is whole before");
+    assert_eq!(run(&folder, "topo --sysroot root").code, 0, "{replaced}: the root is complete before");
     let file = root.join(replaced);
     std::fs::remove_file(&file).unwrap();
     fifo(file);
@@ -76,7 +76,7 @@ fn machine_of_two(root: &std::path::Path) {
 }
 
 #[test]
-fn a_fifo_below_a_root_holds_up_no_verb() {
+fn a_fifo_below_a_root_blocks_no_verb() {
     for replaced in [
         "sys/devices/system/cpu/online",
         "sys/devices/system/cpu/cpu1/topology/core_id",
@@ -111,7 +111,7 @@ fn a_fifo_or_device_as_input_is_refused() {
 }
 
 #[test]
-fn a_fifo_beside_a_recording_or_in_the_settings_holds_up_nobody() {
+fn a_fifo_next_to_a_recording_or_in_the_settings_blocks_no_verb() {
     let folder = Folder::new("odd-beside");
     folder.run("record -i 5ms -e pgfault -o a.arrows -- sleep 0.1").says(0, "samples");
     fifo(folder.path("a.arrows.tail"));
@@ -119,7 +119,7 @@ fn a_fifo_beside_a_recording_or_in_the_settings_holds_up_nobody() {
     fifo(folder.path("a.arrows.levels"));
     let mut view = folder.numa("view --no-open --listen 127.0.0.1:0 a.arrows");
     let mut child = view.stdout(Stdio::piped()).spawn().unwrap();
-    // It prints where the page is once recordings are open.
+    // It prints the addresses after it has opened the recordings.
     let mut first = [0; 7];
     let printed = Arc::new(AtomicBool::new(false));
     let (mut out, seen) = (child.stdout.take().unwrap(), Arc::clone(&printed));

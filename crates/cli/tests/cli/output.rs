@@ -1,10 +1,10 @@
-//! Standard output that takes nothing: full, closed, or a pipe that nobody reads.
+//! Standard output that cannot be written: full, closed, or a pipe without a reader.
 
 use crate::runner::{Done, Folder};
 use numakit_testing::until;
 use std::process::{Command, Stdio};
 
-/// A line of every verb, and whether it prints to standard output.
+/// A command line of each verb, and whether it prints to standard output.
 fn line(verb: &str) -> (&'static str, bool) {
     match verb {
         "topo" => ("topo", true),
@@ -34,14 +34,14 @@ fn verbs() -> Vec<String> {
     numakit_cli::command().get_subcommands().map(|verb| verb.get_name().to_owned()).collect()
 }
 
-/// A folder with a recording in it.
+/// A folder with a recording.
 fn folder(name: &str) -> Folder {
     let folder = Folder::new(name);
     folder.run("record -i 5ms -e pgfault -o a.arrows -- sleep 0.1").says(0, "samples");
     folder
 }
 
-/// Runs a line of the shell in which `numa` is ours.
+/// Runs a line in a shell in which `numa` is this build.
 fn shell(folder: &Folder, line: &str) -> Done {
     let mut command = Command::new("sh");
     command.args(["-c", &format!("numa() {{ \"{}\" \"$@\"; }}; {line}", env!("CARGO_BIN_EXE_numa"))]);
@@ -50,21 +50,22 @@ fn shell(folder: &Folder, line: &str) -> Done {
     Done::of(command.output().unwrap())
 }
 
-fn takes_nothing(name: &str, redirection: &str, reason: &str) {
+fn fails_to_print(name: &str, redirection: &str, reason: &str) {
     let folder = folder(name);
     let recorder = folder.start("record -i 10ms -e pgfault -o running.arrows");
     let check = |line: &str, prints: bool| {
         let done = shell(&folder, &format!("numa {line} {redirection}"));
         assert!(!done.err.contains("panicked"), "{line}: {}", done.err);
-        let said = done.err.lines().filter(|line| line.contains("cannot write to standard output")).count();
+        let messages =
+            done.err.lines().filter(|line| line.contains("cannot write to standard output")).count();
         match prints {
             true => {
-                assert!(done.code == 1 && said == 1, "{line}: {} {}", done.code, done.err);
+                assert!(done.code == 1 && messages == 1, "{line}: {} {}", done.code, done.err);
                 assert!(done.err.contains(reason), "{line}: {}", done.err);
             }
             false => {
                 let usual = folder.run(line).code;
-                assert!(done.code == usual && said == 0, "{line}: {} {}", done.code, done.err);
+                assert!(done.code == usual && messages == 0, "{line}: {} {}", done.code, done.err);
             }
         }
     };
@@ -89,15 +90,14 @@ fn takes_nothing(name: &str, redirection: &str, reason: &str) {
 
 #[test]
 fn a_full_output_is_an_error_of_every_verb() {
-    takes_nothing("output-full", "> /dev/full", "No space left on device (os error 28); free some space");
+    fails_to_print("output-full", "> /dev/full", "No space left on device (os error 28); free some space");
 }
 
 #[test]
 fn a_closed_output_is_an_error_of_every_verb() {
-    takes_nothing("output-closed", ">&-", "it is closed; open it, as in");
+    fails_to_print("output-closed", ">&-", "it is closed; open it, as in");
 }
-/// Whether SIGINT no longer ends that process by itself: it is caught, or blocked and read. What has
-/// ended takes no signal either.
+/// Whether the process handles SIGINT: it catches it, or blocks and reads it. True after its end too.
 fn takes_interrupts(pid: u32) -> bool {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
     let mask = |name: &str| {
@@ -108,7 +108,7 @@ fn takes_interrupts(pid: u32) -> bool {
 }
 
 #[test]
-fn a_pipe_that_nobody_reads_ends_every_verb_silently() {
+fn a_pipe_without_a_reader_ends_every_verb_silently() {
     let folder = folder("output-pipe");
     let recorder = folder.start("record -i 10ms -e pgfault -o running.arrows");
     for verb in verbs() {
@@ -118,7 +118,7 @@ fn a_pipe_that_nobody_reads_ends_every_verb_silently() {
         let mut command = folder.numa(line);
         command.env("NUMAKIT_REGISTRY", folder.path("cores")).stdout(writer).stderr(Stdio::piped());
         let child = command.spawn().unwrap();
-        // A page is served to those who know the address, whoever reads the output.
+        // A server continues without a reader of its output.
         if verb == "view" {
             until!(takes_interrupts(child.id()));
             let _ = Command::new("kill").args(["-s", "INT", &child.id().to_string()]).status().unwrap();
@@ -131,9 +131,9 @@ fn a_pipe_that_nobody_reads_ends_every_verb_silently() {
 }
 
 #[test]
-fn an_output_that_does_not_wait_gets_everything() {
+fn a_nonblocking_output_gets_everything() {
     let folder = folder("output-slow");
-    // Who shares the pipe made it one that refuses instead of waiting.
+    // Another process that shares the pipe made it nonblocking.
     let read = "import os, sys, time\nos.set_blocking(0, False)\ntime.sleep(0.3)\nos.set_blocking(0, True)\nsys.stdout.write(sys.stdin.read())";
     if Command::new("python3").arg("--version").output().is_err() {
         return numakit_skips::PYTHON.skip("there is no python3, which makes such a pipe");
@@ -153,7 +153,7 @@ fn an_output_that_does_not_wait_gets_everything() {
 }
 
 #[test]
-fn an_error_that_nobody_can_hear_is_no_panic() {
+fn an_error_that_cannot_be_printed_is_no_panic() {
     let folder = folder("output-error");
     for redirection in ["2> /dev/full", "2>&-", "2>&1 > /dev/null | true"] {
         let done = shell(&folder, &format!("numa topo --sysroot none {redirection}; echo $?"));

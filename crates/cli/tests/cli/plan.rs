@@ -91,7 +91,7 @@ fn lines_name_this_host_and_the_application() {
     assert!(plain.out.starts_with(&format!("rank 0={here} slot=")), "{}", plain.out);
     let named = folder.run("plan -c 1 --for openmpi4 --host other");
     assert!(named.out.starts_with("rank 0=other slot="), "{}", named.out);
-    // Of another machine the name is not known.
+    // Another machine's name is unknown.
     assert!(plan(&folder, DEALT, "-c 1 --for openmpi4").out.starts_with("rank 0=HOST slot=0"));
     let gomp = plan(&folder, DEALT, "-c 2 --for gomp -- ./app -x");
     assert!(gomp.out.ends_with("\n./app -x\n"), "{}", gomp.out);
@@ -270,7 +270,7 @@ fn a_rank_that_a_launcher_started_is_near_its_own_device() {
         }
         Done::of(numa.envs(variables.iter().copied()).output().unwrap())
     };
-    // No machine has so many.
+    // No machine has this number of cores.
     run(&[("OMPI_COMM_WORLD_LOCAL_RANK", "9099")]).says(2, "there is no device 'gpu9099'");
     run(&[("SLURM_LOCALID", "9098")]).says(2, "there is no device 'gpu9098'");
     let processes = folder.run("plan --processes 9000 --synthetic node:1000 --policy near:gpu{rank}");

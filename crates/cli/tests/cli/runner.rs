@@ -1,4 +1,4 @@
-//! A folder of its own and a `numa` that runs in it.
+//! A temporary folder, and `numa` in it.
 
 use numakit_recording::{Batch, Header, Reader};
 use numakit_testing::until;
@@ -28,12 +28,12 @@ impl Folder {
         command
     }
 
-    /// Runs it to its end.
+    /// Runs it until it ends.
     pub fn run(&self, arguments: &str) -> Done {
         Done::of(self.numa(arguments).output().unwrap())
     }
 
-    /// Starts it and waits until it can take orders and has sampled.
+    /// Starts it, and waits until it accepts commands and has sampled.
     pub fn start(&self, arguments: &str) -> Started {
         let child = self.numa(arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let started = Started { child, fifo: PathBuf::new() };
@@ -73,7 +73,7 @@ impl Done {
         }
     }
 
-    /// Ended with this code, and said this on standard error.
+    /// Checks the exit code, and that standard error contains this text.
     pub fn says(&self, code: i32, text: &str) {
         assert!(self.code == code && self.err.contains(text), "{}: {} {}", self.code, self.out, self.err);
     }
@@ -85,7 +85,7 @@ pub struct Started {
 }
 
 impl Started {
-    /// One write to the FIFO, as `echo` does it.
+    /// Writes to the FIFO once, like `echo`.
     pub fn echo(&self, line: &str) {
         std::fs::File::options().write(true).open(&self.fifo).unwrap().write_all(line.as_bytes()).unwrap();
     }

@@ -1,4 +1,4 @@
-//! Exports as the servers that they are for take them: InfluxDB 1, node_exporter, promtool.
+//! Exports, imported by the servers that they are for: InfluxDB 1, node_exporter, promtool.
 
 use crate::runner::{Done, Folder};
 use numakit_testing::until;
@@ -7,7 +7,7 @@ use std::net::{TcpListener, TcpStream};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 
-/// A program of others; `None` where it is not there.
+/// Another program; `None` if it is not installed.
 fn program(name: &str) -> Option<PathBuf> {
     let folders = std::env::var_os("NUMAKIT_PEERS").into_iter().chain(std::env::var_os("PATH"));
     let folders: Vec<PathBuf> = folders.flat_map(|f| std::env::split_paths(&f).collect::<Vec<_>>()).collect();
@@ -19,7 +19,7 @@ fn program(name: &str) -> Option<PathBuf> {
     found
 }
 
-/// A server, which ends with the test.
+/// A server, which is killed at the end of the test.
 struct Server {
     child: Child,
     port: u16,
@@ -44,7 +44,7 @@ impl Server {
         server
     }
 
-    /// The status and the rest of an answer.
+    /// The status and body of a response.
     fn ask(&self, head: &str, body: &[u8]) -> (u16, String) {
         let mut stream = TcpStream::connect(("127.0.0.1", self.port)).unwrap();
         let length = body.len();
@@ -61,9 +61,9 @@ impl Server {
     }
 }
 
-/// All lines are taken, the raw values and the rates, and all values are there.
+/// All lines are accepted, as raw values and as rates, and no value is missing.
 #[test]
-fn influxdb_takes_raw_values_and_rates_of_the_same_recording() {
+fn influxdb_accepts_raw_values_and_rates_of_the_same_recording() {
     let Some(influxd) = program("influxd") else { return };
     let folder = Folder::new("influxdb");
     folder.run("record -i 2ms -o a.arrows -- sleep 0.3").says(0, "");
@@ -97,7 +97,7 @@ fn influxdb_takes_raw_values_and_rates_of_the_same_recording() {
 }
 
 #[test]
-fn promtool_has_nothing_to_say_and_the_textfile_collector_takes_it() {
+fn promtool_and_the_textfile_collector_accept_exports() {
     let (Some(promtool), Some(exporter)) = (program("promtool"), program("prometheus-node-exporter")) else {
         return;
     };

@@ -4,7 +4,7 @@ use std::io::{BufRead, BufReader};
 use std::process::Stdio;
 
 #[test]
-fn lines_come_in_every_form_and_number() {
+fn lines_are_printed_in_every_format() {
     let folder = Folder::new("stat");
     let text = folder.run("stat -i 5ms -n 30");
     assert_eq!(text.code, 0, "{}", text.err);
@@ -25,7 +25,7 @@ fn lines_come_in_every_form_and_number() {
 }
 
 #[test]
-fn chosen_series_are_the_columns_and_labels_stand_between() {
+fn selected_series_are_columns_with_labels_between_lines() {
     let folder = Folder::new("chosen");
     let started = folder.start("stat -i 5ms -e pgfault,MemFree@node0,nr_free_pages");
     started.echo("label here it is\n");
@@ -43,7 +43,7 @@ fn the_status_of_the_command_is_passed_on() {
 }
 
 #[test]
-fn a_closed_pipe_ends_it_and_closes_a_recording_whole() {
+fn a_closed_pipe_ends_it_and_closes_a_recording_properly() {
     let folder = Folder::new("pipe");
     let mut child = folder.numa("stat -i 5ms -e self").stdout(Stdio::piped()).spawn().unwrap();
     let mut lines = BufReader::new(child.stdout.take().unwrap());

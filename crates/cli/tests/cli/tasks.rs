@@ -51,7 +51,7 @@ fn processes_are_listed_in_every_form() {
 }
 
 #[test]
-fn processes_that_are_not_there_are_told() {
+fn missing_processes_are_reported() {
     if !has_numa() {
         return;
     }
@@ -83,7 +83,7 @@ fn totals_are_those_of_numastat() {
         let line = line.unwrap_or_else(|| panic!("no total in {text}"));
         line.split_whitespace().last().unwrap().parse::<f64>().unwrap()
     };
-    // Its memory still grows at first; then what both see is the same. Ours has one decimal.
+    // Its memory grows at first; then both values are equal. Ours has one decimal.
     for _ in 0..20 {
         let (before, theirs, after) = (total(&ours()), total(&theirs()), total(&ours()));
         if before == after {
@@ -91,7 +91,7 @@ fn totals_are_those_of_numastat() {
             return;
         }
     }
-    panic!("the memory of a sleeping process does not come to rest");
+    panic!("the memory of a sleeping process does not become constant");
 }
 
 #[test]
@@ -141,8 +141,8 @@ fn affinity_is_that_of_taskset() {
         serde_json::from_str(&folder.run(&format!("tasks --affinity {pid} --json")).out).unwrap();
     assert_eq!(json["groups"][0]["mask"], mask(&pid.to_string()));
     assert_eq!((&json["groups"][0]["cpus"], &json["groups"][0]["threads"]), (&"0".into(), &vec![pid].into()));
-    let gone = folder.run(&format!("tasks --affinity {pid},4194305"));
-    gone.says(1, "there is no process 4194305;");
-    assert!(gone.out.contains("sleep"), "{}", gone.out);
+    let missing = folder.run(&format!("tasks --affinity {pid},4194305"));
+    missing.says(1, "there is no process 4194305;");
+    assert!(missing.out.contains("sleep"), "{}", missing.out);
     folder.run("tasks --affinity 4194305").says(2, "there is no process 4194305");
 }

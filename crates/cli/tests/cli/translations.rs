@@ -58,7 +58,7 @@ fn numa_accepts_every_translation() {
     }
 }
 
-/// Every option of both programs has a part in an example, or its own answer.
+/// Every option of both programs is in an example.
 #[test]
 fn the_examples_have_every_option() {
     for original in &ORIGINALS {
@@ -79,7 +79,7 @@ fn the_examples_have_every_option() {
 }
 
 #[test]
-fn the_translation_is_what_runs_and_is_shown() {
+fn the_translation_runs_and_is_shown() {
     let folder = Folder::new("translations");
     for original in &ORIGINALS {
         std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_numa"), folder.path(original.name)).unwrap();

@@ -1,4 +1,4 @@
-//! What no verb takes is refused, and nothing is ignored in silence.
+//! Unknown options are refused, and none is ignored silently.
 
 use crate::runner::{Done, Folder};
 
@@ -39,7 +39,7 @@ fn an_unknown_option_before_the_program_is_refused_with_the_nearest() {
 }
 
 #[test]
-fn what_stands_behind_the_program_is_the_programs() {
+fn arguments_after_the_program_belong_to_it() {
     let folder = Folder::new("behind");
     let run = |line: &str| {
         let mut command = folder.numa(line);
@@ -57,7 +57,7 @@ fn what_stands_behind_the_program_is_the_programs() {
 }
 
 #[test]
-fn a_program_gets_signals_and_streams_as_they_were_given() {
+fn a_program_inherits_signals_and_streams() {
     let folder = Folder::new("given");
     let block = "import os, signal, sys; signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR1, 64])\n\
                  signal.signal(signal.SIGPIPE, signal.SIG_DFL if sys.argv[1] == 'default' else signal.SIG_IGN)\n\
@@ -74,7 +74,7 @@ fn a_program_gets_signals_and_streams_as_they_were_given() {
         command.args(["-c", line]).current_dir(&folder.0).env("XDG_RUNTIME_DIR", folder.path("run"));
         assert!(command.output().unwrap().status.success(), "{line}");
     };
-    // What is blocked, and whether SIGPIPE (13) is ignored: of the program that copies it.
+    // Blocked signals, and whether SIGPIPE (13) is ignored, of the program that copies the file.
     let signals = |verb: &str, pipe: &str| {
         shell(&format!("exec python3 block.py {pipe} {verb} cp --no-preserve=all /proc/self/status status"));
         let status = std::fs::read_to_string(folder.path("status")).unwrap();
@@ -124,16 +124,16 @@ fn no_verb_ignores_sysroot() {
         done.says(2, "--sysroot none");
         assert!(done.out.is_empty(), "{line}: {}", done.out);
     }
-    // Also where it could be read.
-    folder.run("mark end --sysroot /").says(2, "instruction of this processor; leave --sysroot out");
+    // Even if it could be read.
+    folder.run("mark end --sysroot /").says(2, "instruction of this processor; omit --sysroot");
     folder.run("recover a.arrows --sysroot /").says(2, "a recording contains what it needs");
-    folder.run("ctl status --sysroot /").says(2, "runs on this machine; leave --sysroot out");
+    folder.run("ctl status --sysroot /").says(2, "runs on this machine; omit --sysroot");
     folder.run("ps --sysroot /").says(2, "run 'numa ps' there");
     folder.run("run --sysroot / -- true").says(2, "this machine only");
 }
 
 #[test]
-fn what_only_a_new_program_gets_is_refused_for_one_that_runs() {
+fn options_for_new_programs_are_refused_with_pid() {
     let folder = Folder::new("pid-options");
     for option in
         ["--slack 1", "--sched batch", "--thp off", "--no-thp", "--stack 1M", "--no-inherit", "--busy 10"]

@@ -1,10 +1,10 @@
-//! Recordings in the page: served, and in a file of their own.
+//! Recordings in the page: served, and in a standalone file.
 
 use crate::live::Address;
 use crate::runner::{Done, Folder};
 use std::process::{Child, Stdio};
 
-/// What the original wrote: two series of two rows.
+/// A NUMAscope recording: two series of two rows.
 const ORIGINAL: &str = "[[\"links\",2,1000],\n[\"bytes:0\",\"bytes:1\"],\n[1,5,6],\n[2,5,6]\n]\n";
 
 fn serve(folder: &Folder, files: &str) -> (Child, Address) {
@@ -14,7 +14,7 @@ fn serve(folder: &Folder, files: &str) -> (Child, Address) {
     (child, address)
 }
 
-/// Ends it as Ctrl-C does.
+/// Ends it like Ctrl-C.
 fn interrupt(child: Child) -> Done {
     let sent = std::process::Command::new("kill").args(["-s", "INT", &child.id().to_string()]).status();
     assert!(sent.unwrap().success());
@@ -54,7 +54,7 @@ fn recordings_are_served_to_those_with_the_key() {
 }
 
 #[test]
-fn what_cannot_be_shown_is_refused_with_the_fix() {
+fn unreadable_recordings_are_refused_with_the_fix() {
     let folder = Folder::new("view-wrong");
     record(&folder, "a.arrows");
     std::fs::write(folder.path("text"), "no recording").unwrap();
@@ -81,7 +81,7 @@ fn what_cannot_be_shown_is_refused_with_the_fix() {
 }
 
 #[test]
-fn one_file_holds_page_and_recordings() {
+fn one_file_contains_page_and_recordings() {
     let folder = Folder::new("view-html");
     record(&folder, "a.arrows");
     std::fs::write(folder.path("b.json"), ORIGINAL).unwrap();
@@ -90,19 +90,19 @@ fn one_file_holds_page_and_recordings() {
         assert!(done.code == 2 && done.err.contains("cargo xtask build") && !folder.path("o.html").exists());
         return numakit_skips::PAGE.skip("this numa has no page");
     }
-    let said = "wrote o.html: ";
-    assert!(done.code == 0 && done.out.starts_with(said), "{}{}", done.out, done.err);
+    let message = "wrote o.html: ";
+    assert!(done.code == 0 && done.out.starts_with(message), "{}{}", done.out, done.err);
     assert!(done.out.ends_with(" MiB, every sample of a.arrows; every sample of b.json\n"), "{}", done.out);
     let html = std::fs::read_to_string(folder.path("o.html")).unwrap();
     assert!(html.starts_with("<!doctype html>") && html.contains("default-src 'none'; script-src 'sha256-"));
     folder.run("view a.arrows --html o.html").says(2, "o.html exists; give another name, or --force");
-    assert_eq!(std::fs::read_to_string(folder.path("o.html")).unwrap(), html, "it is as it was");
+    assert_eq!(std::fs::read_to_string(folder.path("o.html")).unwrap(), html, "it is unchanged");
     assert_eq!(folder.run("view a.arrows --html o.html --force").code, 0);
     assert_ne!(std::fs::read_to_string(folder.path("o.html")).unwrap(), html);
     folder.run("view a.arrows --html no/such/o.html").says(2, "cannot write no/such/o.html");
     let names = std::fs::read_dir(&folder.0).unwrap().map(|entry| entry.unwrap().file_name());
     assert!(
         !names.into_iter().any(|name| name.to_string_lossy().starts_with("o.html.")),
-        "nothing half is left"
+        "no partial file is left"
     );
 }

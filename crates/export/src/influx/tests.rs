@@ -1,4 +1,4 @@
-//! A strict reader of the protocol, and what it makes of our lines.
+//! A strict parser of the protocol reads the exported lines.
 
 use super::*;
 use crate::testing::{batch, one, text};
@@ -93,7 +93,7 @@ fn a_line_per_sensor_place_and_kind() {
 }
 
 #[test]
-fn names_are_words_that_no_server_refuses_and_differ() {
+fn names_are_accepted_by_all_servers_and_unique() {
     let gauge = |name| one(name, Kind::Gauge, Unit::Count, Instance::Machine);
     let series = [gauge("node.Active(anon)"), gauge("node.Active_anon"), gauge("perf.sched:sched_switch")];
     let rows = batch(&[(1, &[Some(1), Some(2), Some(3)])]);
@@ -105,7 +105,7 @@ fn names_are_words_that_no_server_refuses_and_differ() {
 }
 
 #[test]
-fn what_is_no_such_integer_is_left_out_and_said() {
+fn integers_that_do_not_fit_are_left_out_with_a_note() {
     let series = [
         one("a.x", Kind::COUNTER, Unit::Count, Instance::Machine),
         one("a.time", Kind::Gauge, Unit::Count, Instance::Machine),
@@ -115,24 +115,27 @@ fn what_is_no_such_integer_is_left_out_and_said() {
     let rows = batch(&[(1, &[Some(u64::MAX), Some(1), Some(2)]), (2, &[Some(1 << 63), None, None])]);
     let mut out = Vec::new();
     let options = ExportOptions { values: ExportedValues::Raw, all: false };
-    let notes = write(&mut ExportSource::held(header, vec![rows]), options, &mut out).unwrap();
+    let notes = write(&mut ExportSource::in_memory(header, vec![rows]), options, &mut out).unwrap();
     assert_eq!(out, b"a,kind=gauge time_=1i,y_per_second_=2i 1\n");
-    assert_eq!(notes, ["2 values were left out: the integers of this format end at 9223372036854775807"]);
+    assert_eq!(
+        notes,
+        ["2 values were left out: they are above 9223372036854775807, the maximum integer of this format"]
+    );
 }
 
-/// The type of a field as a server tells it.
+/// The type of a field as a server infers it.
 fn type_of(value: &str) -> &str {
     match value {
         text if text.starts_with('"') => "string",
         integer if integer.strip_suffix('i').is_some_and(|i| i.parse::<i64>().is_ok()) => "integer",
         float if float.parse::<f64>().is_ok() => "float",
-        other => panic!("{other} is of no type that all servers have"),
+        other => panic!("{other} has no type that all servers have"),
     }
 }
 
 proptest! {
     #[test]
-    fn own_lines_are_read_back(
+    fn exported_lines_are_parsed(
         sensor in "[ !#-~é]{0,8}", metric in "[ !#-~é\t]{0,8}", label in "\\PC{0,20}",
         value in 0..=i64::MAX as u64, time in 0..=i64::MAX as u64,
     ) {
@@ -142,12 +145,12 @@ proptest! {
         rows.push_label(time, label.clone());
         let lines = text("influx", ExportedValues::Raw, false, &series, &[rows]);
         let points: Vec<Point> = lines.split_terminator('\n').map(read).collect();
-        let ours = |name: &str| {
+        let expected_word = |name: &str| {
             let parts: Vec<&str> = name.split(|c: char| !(c.is_alphanumeric() || c == '_')).collect();
             let word = parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("_");
             if word.is_empty() { "_".to_owned() } else { word }
         };
-        let expected = ours(&metric);
+        let expected = expected_word(&metric);
         let expected = match expected.as_str() {
             "time" => "time_".to_owned(),
             other if other.ends_with("_per_second") => format!("{other}_"),
@@ -156,13 +159,13 @@ proptest! {
         prop_assert_eq!(&points[0].fields, &[(expected, format!("{value}i"))]);
         let pair = |a: &str, b: &str| (a.to_owned(), b.to_owned());
         prop_assert_eq!(&points[0].tags, &[pair("host", "h 1"), pair("cpu", "12"), pair("kind", "gauge")]);
-        prop_assert_eq!(&points[0].measurement, &ours(&sensor));
+        prop_assert_eq!(&points[0].measurement, &expected_word(&sensor));
         let quoted = format!("\"{}\"", label.replace('\\', "\\\\").replace('"', "\\\""));
         prop_assert_eq!(&points[1].fields, &[pair("text", &quoted)]);
         prop_assert!(points.iter().all(|p| p.time == time));
     }
 
-    /// A server that has the raw values takes the rates too, and the other way round.
+    /// A server with the raw values accepts the rates too, and vice versa.
     #[test]
     fn a_field_has_one_type_whatever_is_exported(
         kinds in proptest::collection::vec((0..4usize, prop_oneof![Just(Kind::COUNTER), Just(Kind::Gauge), Just(Kind::Rate)]), 1..6),

@@ -1,17 +1,17 @@
-//! Families of OpenMetrics: values in, text out. Where the values come from is not known here.
+//! Families of OpenMetrics: writes values from any source as text.
 
-use crate::place::place;
+use crate::instance_label::instance_label;
 use crate::{ExportOutput, ExportedValues, Number};
 use numakit_model::{Metric, Series, Unit};
 use std::collections::{HashMap, HashSet};
 use std::fmt::Write as _;
 use std::io;
 
-/// The families that some series make, in their order.
+/// The families of some series, in their order.
 #[derive(Debug)]
 pub struct Families(Vec<Family>);
 
-/// The series of one metric: one name, one unit, told apart by their labels.
+/// The series of one metric: one name, one unit, different labels.
 #[derive(Debug)]
 pub struct Family {
     name: String,
@@ -20,16 +20,16 @@ pub struct Family {
     help: String,
     scale: Scale,
     members: Vec<usize>,
-    /// The beginning of each member's lines: name of the sample and labels.
+    /// The start of each member's lines: name of the sample and labels.
     begins: Vec<String>,
 }
 
-/// The two texts that Prometheus reads.
+/// The two text formats that Prometheus reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Dialect {
-    /// OpenMetrics: units are named, and a mark stands at the end.
+    /// OpenMetrics: with units, and an end mark.
     OpenMetrics,
-    /// Its own, older one: a counter is described under the name of its samples.
+    /// The older Prometheus format: a counter is described under the name of its samples.
     Prometheus,
 }
 
@@ -38,11 +38,11 @@ pub enum Dialect {
 pub enum Stamp {
     /// Since 1970 UTC.
     Nanoseconds(u64),
-    /// Since 1970 UTC, for readers that keep no more.
+    /// Since 1970 UTC, for readers with this resolution.
     Milliseconds(u64),
 }
 
-/// From a metric's own unit to the base unit that the format asks for, without rounding.
+/// From a metric's unit to the base unit of the format, without rounding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Scale {
     Times(u64),
@@ -50,8 +50,8 @@ enum Scale {
 }
 
 impl Families {
-    /// Families of these series. Pages become bytes where the page size is not 0. The constant
-    /// labels are put on every sample.
+    /// Families of these series. Pages become bytes if the page size is not 0. The constant
+    /// labels are added to every sample.
     pub fn new(series: &[Series], page_size: u64, values: ExportedValues, constant: &[(&str, &str)]) -> Self {
         let mut families: Vec<Family> = Vec::new();
         let mut names = HashSet::new();
@@ -77,8 +77,8 @@ impl Families {
         &self.0
     }
 
-    /// Writes one value of each series that has one, with its time if that is wanted. The end
-    /// mark `# EOF` is the caller's.
+    /// Writes one value of each series that has one, with its time if given. The caller writes the
+    /// end mark `# EOF`.
     pub fn write(
         &self,
         dialect: Dialect,
@@ -86,10 +86,10 @@ impl Families {
         to: ExportOutput<'_>,
     ) -> io::Result<()> {
         for family in &self.0 {
-            let mut begun = false;
+            let mut has_head = false;
             for (member, series) in family.members.iter().enumerate() {
                 let Some((number, stamp)) = value(*series) else { continue };
-                if !std::mem::replace(&mut begun, true) {
+                if !std::mem::replace(&mut has_head, true) {
                     family.head(dialect, to)?;
                 }
                 family.sample(member, number, stamp, to)?;
@@ -125,29 +125,29 @@ impl Family {
 
     fn add(&mut self, index: usize, series: &Series, constant: &[String]) {
         let mut labels = constant.to_vec();
-        labels.extend(place(series.instance).map(|(word, number)| format!("{word}=\"{number}\"")));
+        labels.extend(instance_label(series.instance).map(|(word, number)| format!("{word}=\"{number}\"")));
         let labels = if labels.is_empty() { String::new() } else { format!("{{{}}}", labels.join(",")) };
         let total = if self.counter { "_total" } else { "" };
         self.members.push(index);
         self.begins.push(format!("{}{total}{labels}", self.name));
     }
 
-    /// The name, without what samples of counters end in.
+    /// The name, without the suffix of counters' samples.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// The series that belong to it, by their index.
+    /// The indices of its series.
     pub fn members(&self) -> &[usize] {
         &self.members
     }
 
-    /// Writes what stands before the samples.
+    /// Writes the metadata before the samples.
     pub fn head(&self, dialect: Dialect, to: ExportOutput<'_>) -> io::Result<()> {
         let (name, kind) = (&self.name, if self.counter { "counter" } else { "gauge" });
         if dialect == Dialect::Prometheus {
             let total = if self.counter { "_total" } else { "" };
-            // Quotes are plain characters there.
+            // Quotes are not escaped in this format.
             let help = self.help.replace('\\', "\\\\").replace('\n', "\\n");
             writeln!(to, "# HELP {name}{total} {help}")?;
             return writeln!(to, "# TYPE {name}{total} {kind}");
@@ -202,7 +202,7 @@ impl Scale {
     }
 }
 
-/// The base unit of the format and the way to it; no name for what has no unit.
+/// The base unit of the format and the scale; the name is empty for counts.
 fn base(unit: Unit, page_size: u64) -> (String, Scale) {
     let (name, scale) = match unit {
         Unit::Ticks => ("seconds", Scale::Decimals(2)),
@@ -218,7 +218,7 @@ fn base(unit: Unit, page_size: u64) -> (String, Scale) {
     (word(name), scale)
 }
 
-/// Takes the names of all samples that such a family may have; false where one is taken.
+/// Reserves the names of all samples of a family; false if one is in use.
 fn reserve(name: &str, counter: bool, names: &mut HashSet<String>) -> bool {
     let suffixes: &[&str] = if counter { &["", "_total", "_created"] } else { &[""] };
     let wanted: Vec<String> = suffixes.iter().map(|suffix| format!("{name}{suffix}")).collect();
@@ -233,10 +233,10 @@ fn joined(stem: &str, unit: &str) -> String {
     if unit.is_empty() { stem.to_owned() } else { format!("{stem}_{unit}") }
 }
 
-/// Words that checkers take for units, and what they stand for here.
+/// Words that checkers mistake for units, and what they mean here.
 const SPELLED_OUT: [(&str, &str); 1] = [("sec", "secondary")];
 
-/// Small letters, digits and single underscores: `node.Active(anon)` is `node_active_anon`, and
+/// Lower-case letters, digits and single underscores: `node.Active(anon)` is `node_active_anon`, and
 /// `numaconnect2.n2CachelinesSent` is `numaconnect2_n2_cachelines_sent`.
 fn word(name: &str) -> String {
     let mut words: Vec<String> = Vec::new();

@@ -35,7 +35,7 @@ fn the_last_value_of_each_series_is_written() {
 }
 
 #[test]
-fn all_samples_of_a_series_stand_together_with_rising_milliseconds() {
+fn all_samples_of_a_series_are_consecutive_with_increasing_milliseconds() {
     let mut rows = batch(&[(SECOND, &[Some(0), Some(1), Some(2), None])]);
     rows.push_label(SECOND, "not a sample");
     rows.push_sample(SECOND + 999_999, 0, &[Some(1), Some(3), Some(4), None]);
@@ -55,16 +55,17 @@ fn all_samples_of_a_series_stand_together_with_rising_milliseconds() {
 }
 
 #[test]
-fn memory_for_values_does_not_change_the_text() {
+fn the_memory_limit_does_not_change_the_text() {
     let rows: Vec<Vec<Option<u64>>> =
         (0..50).map(|i| vec![Some(i), Some(1), (i % 3 == 0).then_some(i), None]).collect();
     let rows: Vec<(u64, &[Option<u64>])> = rows.iter().zip(0..).map(|(r, i)| (i * 700_000, &r[..])).collect();
     let header = numakit_recording::Header { series: two_nodes(), page_size: 1, ..Default::default() };
     let families = Families::new(&header.series, 1, ExportedValues::Rates, &[]);
-    let mut texts = [0, 2000, HELD].map(|held| {
+    let mut texts = [0, 2000, MAX_MEMORY].map(|memory| {
         let mut out = Vec::new();
-        let mut source = ExportSource::held(header.clone(), vec![batch(&rows)]);
-        let notes = every(&mut source, &families, ExportedValues::Rates, held, &mut out).unwrap();
+        let mut source = ExportSource::in_memory(header.clone(), vec![batch(&rows)]);
+        let notes =
+            write_all_samples(&mut source, &families, ExportedValues::Rates, memory, &mut out).unwrap();
         assert!(notes[0].starts_with("15 of 50 samples were left out"), "{notes:?}");
         out
     });
@@ -103,7 +104,7 @@ fn names_never_clash() {
 }
 
 #[test]
-fn names_are_small_letters_with_underscores() {
+fn names_are_lower_case_with_underscores() {
     for (name, expected) in [
         ("node.MemFree", "numakit_node_mem_free"),
         ("node.KReclaimable", "numakit_node_kreclaimable"),
@@ -127,16 +128,16 @@ fn names_are_small_letters_with_underscores() {
 
 proptest! {
     #[test]
-    fn names_are_of_the_allowed_form(names in proptest::collection::vec("\\PC{0,12}", 1..6)) {
+    fn names_are_valid(names in proptest::collection::vec("\\PC{0,12}", 1..6)) {
         let series: Vec<Series> =
             names.iter().map(|n| one(n, Kind::COUNTER, Unit::Bytes, Instance::Machine)).collect();
         let families = Families::new(&series, 0, ExportedValues::Raw, &[("l", "\"\n")]);
-        let mut seen = std::collections::HashSet::new();
+        let mut names = std::collections::HashSet::new();
         for family in families.list() {
             let mut chars = family.name().chars();
             prop_assert!(chars.next().is_some_and(|c| c.is_ascii_alphabetic()));
             prop_assert!(chars.all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_'));
-            prop_assert!(family.name().ends_with("_bytes") && seen.insert(family.name().to_owned()));
+            prop_assert!(family.name().ends_with("_bytes") && names.insert(family.name().to_owned()));
         }
     }
 }

@@ -10,11 +10,11 @@ struct Read {
     metadata: String,
 }
 
-/// Through a file, as the reader wants it.
+/// Exports to a file and reads that, since the reader needs a file.
 fn read(name: &str, header: &Header, rows: &Batch, values: ExportedValues) -> Read {
     let path = std::env::temp_dir().join(format!("numakit-parquet-{name}-{}", std::process::id()));
     let mut file = File::create(&path).unwrap();
-    let mut source = ExportSource::held(header.clone(), vec![rows.clone()]);
+    let mut source = ExportSource::in_memory(header.clone(), vec![rows.clone()]);
     write(&mut source, ExportOptions { values, all: false }, &mut file).unwrap();
     let reader = SerializedFileReader::new(File::open(&path).unwrap()).unwrap();
     std::fs::remove_file(&path).unwrap();

@@ -1,4 +1,4 @@
-//! The packets that a trace consists of.
+//! The packets of a trace.
 
 use super::protobuf::ProtobufMessage;
 use crate::ExportOutput;
@@ -6,7 +6,7 @@ use std::io;
 
 /// The only sequence of packets in the trace.
 pub const SEQUENCE: u64 = 1;
-/// UTC, as the builtin clocks of Perfetto have it.
+/// UTC, by its number among the builtin clocks of Perfetto.
 pub const REALTIME: u64 = 1;
 
 // Fields of Trace and TracePacket.
@@ -30,7 +30,7 @@ impl<'a> Packets<'a> {
         Self { to, packet: ProtobufMessage::default(), framed: ProtobufMessage::default() }
     }
 
-    /// Says that times of the trace are UTC. Stands before everything that has a time.
+    /// Declares that times of the trace are UTC. Must come before everything with a time.
     pub fn clock(&mut self, now: u64) -> io::Result<()> {
         let mut clock = ProtobufMessage::default();
         clock.number(1, REALTIME).number(2, now);
@@ -49,7 +49,7 @@ impl<'a> Packets<'a> {
         self.packet(Some(time), TRACK_EVENT, event)
     }
 
-    /// Hands over what is still buffered.
+    /// Flushes the output.
     pub fn finish(&mut self) -> io::Result<()> {
         self.to.flush()
     }

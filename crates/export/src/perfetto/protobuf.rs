@@ -1,6 +1,6 @@
-//! Writing protocol buffers: <https://protobuf.dev/programming-guides/encoding/>.
+//! Encodes protocol buffers: <https://protobuf.dev/programming-guides/encoding/>.
 
-/// A message that is being put together. Fields stand in the order in which they are added.
+/// A message that is being built. Fields are in the order in which they are added.
 #[derive(Debug, Default)]
 pub struct ProtobufMessage(Vec<u8>);
 
@@ -38,13 +38,13 @@ impl ProtobufMessage {
         self.bytes(field, &message.0)
     }
 
-    /// Empties it; the memory is kept for the next one.
+    /// Empties it and keeps its memory.
     pub fn clear(&mut self) -> &mut Self {
         self.0.clear();
         self
     }
 
-    /// What is written.
+    /// The encoded bytes.
     pub fn encoded(&self) -> &[u8] {
         &self.0
     }

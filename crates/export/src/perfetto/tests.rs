@@ -3,7 +3,7 @@ use super::*;
 use crate::testing::{batch, exported, series};
 use numakit_model::Kind;
 
-/// Fields of a message: number and what it holds.
+/// Fields of a message: number and content.
 fn fields(mut bytes: &[u8]) -> Vec<(u64, Vec<u8>)> {
     let mut fields = Vec::new();
     while !bytes.is_empty() {
@@ -40,7 +40,7 @@ fn word(fields: &[(u64, Vec<u8>)], number: u64) -> Option<u64> {
     get(fields, number).map(|content| u64::from_le_bytes(content.try_into().unwrap()))
 }
 
-/// Time, track and value (whole or bits of a double) of every counter event.
+/// Time, track and value (integer or bits of a double) of every counter event.
 fn events(values: ExportedValues, rows: &[(u64, &[Option<u64>])]) -> Vec<(u64, u64, u64)> {
     let series = series(&[("a.c", Kind::COUNTER), ("a.g", Kind::Gauge), ("a.r", Kind::Rate)]);
     let trace = exported("perfetto", values, false, &series, &[batch(rows)]);
@@ -58,7 +58,7 @@ fn events(values: ExportedValues, rows: &[(u64, &[Option<u64>])]) -> Vec<(u64, u
 const S: u64 = 1_000_000_000;
 
 #[test]
-fn a_rate_stands_where_its_interval_begins() {
+fn a_rate_is_at_the_start_of_its_interval() {
     let none = &[None, None, None];
     let events = events(
         ExportedValues::Rates,
@@ -82,7 +82,7 @@ fn a_rate_stands_where_its_interval_begins() {
 }
 
 #[test]
-fn repeated_values_are_left_out_and_great_ones_are_doubles() {
+fn repeated_values_are_left_out_and_large_ones_are_doubles() {
     let rows: Vec<(u64, &[Option<u64>])> =
         vec![(1, &[Some(u64::MAX), Some(7), None]), (2, &[Some(u64::MAX), Some(7), None]), (3, &[None; 3])];
     let max = (u64::MAX as f64).to_bits();

@@ -1,10 +1,10 @@
 //! The tracks of a trace, and the events on them.
 //!
-//! A track for the recording; below it one for labels and one for each place (`node 0`,
+//! A track for the recording; below it one for labels and one for each instance (`node 0`,
 //! `cpu 12`); below those the counters.
 
 use super::protobuf::ProtobufMessage;
-use crate::place::place;
+use crate::instance_label::instance_label;
 use crate::{ExportedValues, Number};
 use numakit_model::{Instance, Series, Unit};
 use numakit_recording::Header;
@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 
 const RECORDING: u64 = 1;
 const LABELS: u64 = 2;
-/// The first counter; places come after the last.
+/// The first counter; instances come after the last.
 const COUNTERS: u64 = 3;
 
 const TYPE_INSTANT: u64 = 3;
@@ -30,7 +30,7 @@ pub fn descriptors(header: &Header, values: ExportedValues) -> Vec<ProtobufMessa
     recording.number(11, ORDER_EXPLICIT);
     let mut all = vec![recording, child(LABELS, "labels", RECORDING, 0)];
     for ((instance, uuid), rank) in places.iter().zip(1..) {
-        let name = match place(*instance) {
+        let name = match instance_label(*instance) {
             None => "machine".to_owned(),
             Some((word, number)) => format!("{word} {number}"),
         };
@@ -70,15 +70,15 @@ pub fn instant(event: &mut ProtobufMessage, text: &str) {
     event.clear().number(9, TYPE_INSTANT).number(11, LABELS).text(23, text);
 }
 
-/// A value of a series, as a `TrackEvent`. What does not fit an `int64` is a double.
+/// A value of a series, as a `TrackEvent`. A value that does not fit into an `int64` is a double.
 pub fn counter(event: &mut ProtobufMessage, series: usize, number: Number) {
     event.clear().number(9, TYPE_COUNTER).number(11, COUNTERS + series as u64);
-    let whole = match number {
+    let integer = match number {
         Number::Unsigned(value) => i64::try_from(value).ok(),
         Number::Signed(value) => Some(value),
         Number::Float(_) => None,
     };
-    match whole {
+    match integer {
         Some(value) => event.signed(30, value),
         None => event.double(44, number.float()),
     };

@@ -107,7 +107,7 @@ fn a_pipe_gets_a_whole_recording() {
     assert_eq!((check_prefix(&batch, 100), damage), (2500, None));
 }
 
-/// Its reader is there but reads nothing: ending the recording does not wait for ever.
+/// A reader that reads nothing does not delay the end of the recording.
 #[test]
 fn a_full_pipe_does_not_block_the_end() {
     let (from, to) = std::io::pipe().unwrap();

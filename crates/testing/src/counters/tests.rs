@@ -128,8 +128,8 @@ fn a_read_from_another_package_costs_more() {
             .collect::<Vec<_>>()
     };
     assert_eq!(spent(), [10, 80]);
-    script.stay_on(&packages[1]).unwrap();
+    script.pin_to(&packages[1]).unwrap();
     assert_eq!(spent(), [70, 80]);
-    script.stay_on(&packages[0]).unwrap();
+    script.pin_to(&packages[0]).unwrap();
     assert_eq!(script.reads(), 4);
 }

@@ -35,7 +35,7 @@ impl Turns {
         Arc::new(Mutex::new(Self { counters, groups: Vec::new(), at: 0, next: 0, state: Running::Yes }))
     }
 
-    /// A group of so many events, of which some need a counter.
+    /// A group of `events` events, of which `needed` need a counter.
     pub fn join(&mut self, now: u64, events: usize, needed: usize) -> u64 {
         self.catch_up(now);
         self.next += 1;

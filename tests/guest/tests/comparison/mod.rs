@@ -16,7 +16,7 @@ pub enum Rule {
 }
 
 /// What is not as in the plan. With `rising`, the threads of a process have its places in rising
-/// order. Cores have so many threads, which follow each other.
+/// order. Cores have `smt` threads, which follow each other.
 pub fn differences(plan: &Plan, seen: &[Process], rule: Rule, rising: bool, smt: u32) -> Vec<String> {
     let core = |cpu: u32| -> CpuSet { (cpu / smt * smt..(cpu / smt + 1) * smt).collect() };
     let of_process = |steps: &[Step]| -> Vec<CpuSet> {
@@ -34,7 +34,7 @@ pub fn differences(plan: &Plan, seen: &[Process], rule: Rule, rising: bool, smt:
     };
     let mut expected: Vec<(u32, Vec<CpuSet>)> =
         plan.processes().map(|steps| (steps[0].process, of_process(steps))).collect();
-    // Without ranks, processes are told apart by where they are.
+    // Without ranks, processes are distinguished by where they are.
     if seen.iter().all(|process| process.rank.is_none()) {
         expected.sort_by_key(|(_, threads)| threads.first().and_then(CpuSet::first));
     }

@@ -53,7 +53,7 @@ impl Recording {
         self.rows.iter().map(|row| row[column]).collect()
     }
 
-    /// How much a counter of so many bits grew, from its first value to its last.
+    /// How much a counter of `bits` bits grew, from its first value to its last.
     pub fn grown(&self, name: &str, bits: u32) -> u64 {
         let values: Vec<u64> = self.series(name).into_iter().flatten().collect();
         values[values.len() - 1].wrapping_sub(values[0]) & (u64::MAX >> (64 - bits))

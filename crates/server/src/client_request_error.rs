@@ -7,7 +7,7 @@ use thiserror::Error;
 
 /// Why a client's request fails.
 #[derive(Debug, Error)]
-pub enum ClientError {
+pub enum ClientRequestError {
     /// A message that is too long.
     #[error("the message has {0} bytes; the limit is {MESSAGE_BYTES}")]
     Length(usize),
