@@ -126,9 +126,8 @@ impl CommandRequest<'_> {
             Err(_) if wanted.mode == Mode::Local || self.options.memory_try => Ok((Memory::default(), None)),
             Err(refusal) => Err(LaunchError::PoliciesRefused {
                 policy: describe(&wanted),
-                refuser: refusal.refuser.clone(),
+                refusal: Box::new(refusal.clone()),
                 runtime: self.permissions.surroundings.runtime.clone(),
-                fix: refusal.fix.clone(),
             }),
         }
     }

@@ -1,8 +1,7 @@
 //! Why a program is not started.
 
-use numakit_model::Fix;
 use numakit_sys::huge_pages::HugePages;
-use numakit_sys::permissions::{Refuser, Runtime};
+use numakit_sys::permissions::{Refusal, Runtime};
 use std::io;
 use thiserror::Error;
 
@@ -37,17 +36,16 @@ pub enum LaunchError {
     },
     /// This process may not set memory policies.
     #[error(
-        "memory policy '{policy}' cannot be set: {refuser} ({runtime}); {fix}, or add --memory-try to run without it"
+        "memory policy '{policy}' cannot be set: {} ({runtime}); {}, or add --memory-try to run without it",
+        refusal.refuser, refusal.fix
     )]
     PoliciesRefused {
         /// The policy.
         policy: String,
-        /// What refuses it.
-        refuser: Refuser,
+        /// Why, and what permits it.
+        refusal: Box<Refusal>,
         /// Where this process runs.
         runtime: Runtime,
-        /// What permits it.
-        fix: Fix,
     },
 }
 
