@@ -1,4 +1,4 @@
-//! Containers that share a registry never get the same core, whoever is killed.
+//! Containers that share a registry never get the same core, also when containers and supervisors are killed.
 #![allow(clippy::print_stdout, clippy::unwrap_used)]
 
 use numakit_containers::{Container, Profile, are_here};

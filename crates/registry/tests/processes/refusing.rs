@@ -23,9 +23,14 @@ fn a_file_that_is_something_else_is_left_alone() {
     fs::remove_file(scene.registry()).unwrap();
     symlink("/dev/null", scene.registry()).unwrap();
     assert!(refusal(&mut scene.hold(&["0", "true"])).contains("it is a symbolic link; remove it, or name"));
-    fs::remove_file(scene.registry()).unwrap();
+}
+
+#[test]
+fn a_folder_has_the_registry_in_it() {
+    let scene = Scene::new("folder");
     fs::create_dir(scene.registry()).unwrap();
-    assert!(refusal(&mut scene.hold(&["0", "true"])).contains("it is a folder"));
+    assert!(scene.hold(&["0", "true"]).status().unwrap().success());
+    assert!(scene.registry().join("numakit-cores").is_file());
 }
 
 #[test]
