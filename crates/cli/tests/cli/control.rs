@@ -75,7 +75,8 @@ fn garbage_floods_and_fragments_are_survived() {
     let done = started.end();
     assert_eq!(done.code, 0);
     assert!(
-        done.err.contains("more than 4096 bytes was refused") && done.err.contains("unknown command 'reboot'"),
+        done.err.contains("more than 4096 bytes was refused")
+            && done.err.contains("unknown command 'reboot'"),
         "{}",
         done.err
     );

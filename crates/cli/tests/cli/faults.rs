@@ -78,7 +78,10 @@ fn an_unreadable_root_is_refused_and_an_incomplete_one_is_reported() {
     folder.run("--sysroot half record -i 1h -e vmstat -o a.arrows -- true").says(0, "2 samples");
     let rows = folder.read("a.arrows");
     assert_eq!((rows.values("vmstat.pgfault"), rows.header.series.len()), (vec![7, 7], 2));
-    assert!(!rows.header.absent.iter().any(|a| a.name == "node"), "sensors that are not selected are not missing");
+    assert!(
+        !rows.header.absent.iter().any(|a| a.name == "node"),
+        "sensors that are not selected are not missing"
+    );
     folder.run("--sysroot half record -i 1h -o b.arrows -- true").says(0, "2 samples");
     let absent = folder.read("b.arrows").header.absent;
     assert!(absent.iter().any(|a| a.name == "node" && !a.why.fix.to_string().is_empty()));

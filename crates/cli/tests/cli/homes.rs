@@ -59,7 +59,10 @@ fn a_program_runs_where_no_folder_takes_the_library() {
         line.starts_with("numa: sh runs without libnumaplace.so (libnumaplace.so cannot be extracted: "),
         "{line}"
     );
-    assert!(line.contains("set XDG_CACHE_HOME to a directory") && line.contains("it runs on CPUs "), "{line}");
+    assert!(
+        line.contains("set XDG_CACHE_HOME to a directory") && line.contains("it runs on CPUs "),
+        "{line}"
+    );
     // If the user names a library, a missing one is an error.
     let mut command = folder.numa("run -c 1 --busy off -- true");
     command.env("NUMAKIT_REGISTRY", folder.path("registry")).env("NUMAKIT_PRELOAD", "/no/such/file.so");

@@ -96,7 +96,10 @@ fn a_recording_goes_to_standard_output() {
     let output = command.output().unwrap();
     let messages = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(output.status.success() && messages.contains("from the command"), "{messages}");
-    assert!(messages.contains("recording to standard output") && !messages.contains("numa report"), "{messages}");
+    assert!(
+        messages.contains("recording to standard output") && !messages.contains("numa report"),
+        "{messages}"
+    );
     let path = folder.path("a.arrows");
     std::fs::write(&path, &output.stdout).unwrap();
     let rows = read(&path);

@@ -87,7 +87,9 @@ fn names_are_generated_and_kept() {
     folder.run("record -e pgfault -- true").says(0, "recording to numa-1.arrows");
     folder.run("record -e pgfault -- true").says(0, "recording to numa-2.arrows");
     let first = std::fs::read(folder.path("numa-1.arrows")).unwrap();
-    folder.run("record -e pgfault -o numa-1.arrows -- true").says(2, "exists; choose another name, or use --force");
+    folder
+        .run("record -e pgfault -o numa-1.arrows -- true")
+        .says(2, "exists; choose another name, or use --force");
     assert_eq!(std::fs::read(folder.path("numa-1.arrows")).unwrap(), first);
     folder.run("record -e pgfault -o numa-1.arrows --force -- true").says(0, "samples");
     assert_ne!(std::fs::read(folder.path("numa-1.arrows")).unwrap(), first);

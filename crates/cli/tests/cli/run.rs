@@ -332,8 +332,11 @@ fn a_running_process_is_placed() {
     sleeper.kill().unwrap();
     sleeper.wait().unwrap();
     let prefix = format!("thread {}: CPU ", sleeper.id());
-    let cpu =
-        done.out.lines().find_map(|line| line.strip_prefix(&prefix)).unwrap_or_else(|| panic!("{}", done.err));
+    let cpu = done
+        .out
+        .lines()
+        .find_map(|line| line.strip_prefix(&prefix))
+        .unwrap_or_else(|| panic!("{}", done.err));
     assert!(status.contains(&format!("Cpus_allowed_list:\t{cpu}\n")), "{status}");
     assert!(done.out.contains("memory: "), "{}", done.out);
 }

@@ -202,7 +202,9 @@ fn privileged_programs_get_mask_and_policy() {
     let capable = copy("capable", 0o755);
     let set = Command::new("setcap").arg("cap_net_raw+ep").arg(&capable).output();
     match set {
-        Ok(output) if output.status.success() => has_note(&nobody(&capable), "capable is with file capabilities"),
+        Ok(output) if output.status.success() => {
+            has_note(&nobody(&capable), "capable is with file capabilities")
+        }
         _ => numakit_skips::PRIVILEGES.skip_part("no setcap here, or a file system without capabilities"),
     }
 }
