@@ -1,7 +1,7 @@
 //! `task`: the observed processes and all their descendants: their memory by node, where their
 //! threads run, and the cost of observing them.
 //!
-//! A separate thread observes them ([`walker`]); a read copies its last results.
+//! A separate thread observes them; a read copies its last results.
 
 pub mod access;
 mod account;

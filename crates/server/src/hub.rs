@@ -180,7 +180,7 @@ impl Hub {
     }
 
     /// Sets the state of the observation, and sends it to all clients if it changed or was not sent
-    /// for [`REFRESH`].
+    /// for a second.
     pub fn set_status(&self, status: &ObservationStatus) {
         let mut shared = self.lock();
         let before = shared.state.clone();

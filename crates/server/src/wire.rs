@@ -1,6 +1,6 @@
 //! Every message between page and server. `web/src/wire.ts` is generated from this file.
 //!
-//! Text is JSON, one message each; binary messages are frames (see [`crate::frame`]).
+//! Text is JSON, one message each; binary messages are frames (see `frame.rs`).
 
 use crate::client_request_error::ClientRequestError;
 use serde::{Deserialize, Deserializer, Serialize};
