@@ -2,7 +2,7 @@
 
 use numakit_server::csv::Query;
 use numakit_server::wire::ToServer;
-use numakit_server::{AccessKeys, Front, same_origin};
+use numakit_server::{AccessKeys, ListenOptions, same_origin};
 
 /// A message on the WebSocket.
 pub fn message(input: &[u8]) {
@@ -15,13 +15,13 @@ pub fn message(input: &[u8]) {
 pub fn request(input: &[u8]) {
     let text = String::from_utf8_lossy(input);
     let _ = Query::parse(&text);
-    let Ok(access) = AccessKeys::new(([127, 0, 0, 1], 7077).into(), "host", &Front::default()) else {
+    let Ok(access) = AccessKeys::new(([127, 0, 0, 1], 7077).into(), "host", &ListenOptions::default()) else {
         return;
     };
     for line in text.lines() {
         assert_eq!(access.role_of_token(line), None, "nobody guesses a token");
         assert_eq!(access.role_of_cookies(line), None, "nor a cookie");
-        let known = access.knows_host(line, None);
+        let known = access.accepts_host(line, None);
         assert!(!known || !line.contains("evil"), "{line}");
         let _ = same_origin(&format!("http://{line}"), line);
     }
