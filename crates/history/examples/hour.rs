@@ -1,4 +1,4 @@
-//! Opening times of an hour of 190 series at 1 kHz: `hour [FILE]`, which is made if missing.
+//! Opening times of an hour of 190 series at 1 kHz: `hour [FILE]`; a missing file is recorded.
 
 #![allow(clippy::print_stdout, clippy::unwrap_used)]
 use numakit_history::{History, RecordedHistory, Source, levels_of, plain};
@@ -67,8 +67,8 @@ fn timed<T>(what: &str, work: impl FnOnce() -> T) -> T {
 }
 
 fn main() {
-    let given = std::env::args().nth(1).map(PathBuf::from);
-    let path = given.unwrap_or_else(|| std::env::temp_dir().join("numakit-hour.arrows"));
+    let argument = std::env::args().nth(1).map(PathBuf::from);
+    let path = argument.unwrap_or_else(|| std::env::temp_dir().join("numakit-hour.arrows"));
     if !path.exists() {
         timed("recording", || record(&path));
     }
@@ -90,7 +90,7 @@ fn main() {
     live();
 }
 
-/// What a row costs its writer.
+/// The cost of a row for its writer.
 fn live() {
     let history = History::new(336, BUDGET);
     let mut state = 88_172_645_463_325_252;

@@ -1,4 +1,4 @@
-//! Consecutive rows at three degrees of detail.
+//! Consecutive rows at three levels of detail.
 
 use crate::level::{GROUP, Level, Span, Summary};
 use crate::pack::Columns;
@@ -18,26 +18,26 @@ impl Full {
     }
 }
 
-/// Rows. What is taken away under pressure is shared, so that who reads keeps what it holds.
+/// Rows. The parts that are dropped to save memory are shared: a reader keeps its reference.
 #[derive(Debug, Clone)]
 pub(crate) struct Block {
-    /// The number of its first row since the beginning.
+    /// Number of its first row, counted from the first row of all.
     pub first_row: u64,
     /// Every value.
     pub full: Option<Arc<Full>>,
-    /// Groups of rows; absent also where all rows are one group.
+    /// Groups of rows; absent also if all rows are one group.
     pub groups: Option<Arc<Level>>,
     /// All rows as one group.
     pub whole: Arc<Level>,
 }
 
 impl Block {
-    /// The time of its rows, and how many they are.
+    /// Times and number of its rows.
     pub fn span(&self) -> Span {
         self.whole.spans.first().copied().unwrap_or(Span { first: 0, last: 0, rows: 0 })
     }
 
-    /// The finest groups that are left.
+    /// The finest groups that are stored.
     pub fn finest(&self) -> &Level {
         self.groups.as_ref().unwrap_or(&self.whole)
     }
@@ -61,7 +61,7 @@ pub(crate) struct Builder {
 }
 
 impl Builder {
-    /// Of rows at these times; at most 65,535.
+    /// For rows at these times; at most 65,535.
     pub fn new(first_row: u64, times: &[u64], series: usize) -> Self {
         let span = |times: &[u64]| Span {
             first: times.first().copied().unwrap_or(0),
@@ -79,8 +79,8 @@ impl Builder {
         }
     }
 
-    /// Leaves every value away: only what is known of groups is kept.
-    pub fn of_groups(self) -> Self {
+    /// Stores the groups without the values of single rows.
+    pub fn groups_only(self) -> Self {
         Self { full: None, ..self }
     }
 

@@ -6,7 +6,7 @@ use crate::grid::Grid;
 use crate::level::{Summary, mean};
 use std::ops::Range;
 
-/// Rows that are in no block yet: their times, and a column for each series asked for.
+/// Rows that are in no block yet: their times, and a column for each requested series.
 #[derive(Debug, Default)]
 pub(crate) struct Tail {
     pub times: Vec<u64>,
@@ -41,7 +41,7 @@ impl Cell {
     }
 }
 
-/// The buckets of a question while they are filled.
+/// The buckets of a request while they are filled.
 #[derive(Debug)]
 pub(crate) struct Gather<'a> {
     grid: Grid,
@@ -57,7 +57,7 @@ impl<'a> Gather<'a> {
         Self { grid, series, cells, places: Vec::new(), values: Vec::new() }
     }
 
-    /// Adds a block at the coarsest detail that is exact, or the finest that is left.
+    /// Adds a block at the coarsest level that is exact, or the finest that is stored.
     pub fn block(&mut self, block: &Block) {
         let span = block.span();
         if let Some(bucket) = self.grid.only(span.first, span.last) {
@@ -139,13 +139,13 @@ fn bucketed(cells: &[Cell]) -> Bucketed {
     }
 }
 
-/// Every row with `from <= time < end`; `None` where blocks lack their full rate or where
-/// these are too many.
+/// Every row with `from <= time < end`; `None` if a block has no full rate or there are more
+/// than `max_rows`.
 pub(crate) fn raw(
     series: &[usize],
     from: u64,
     end: u64,
-    most: usize,
+    max_rows: usize,
     blocks: &[Block],
     tail: &Tail,
 ) -> Option<Raw> {
@@ -158,7 +158,7 @@ pub(crate) fn raw(
         rows += after - first;
         parts.push((full, first..after));
     }
-    if rows > most {
+    if rows > max_rows {
         return None;
     }
     let mut raw = Raw { times: Vec::with_capacity(rows), columns: Vec::with_capacity(series.len()) };

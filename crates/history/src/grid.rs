@@ -1,11 +1,11 @@
-//! Buckets of equal length on the axis of time.
+//! Buckets of equal length on the time axis.
 
 use std::ops::Range;
 
 /// The most buckets of one answer: more than any screen has pixels.
 pub const MAX_BUCKETS: usize = 1 << 16;
 
-/// Where the buckets of a question lie. Rows from `end` on belong to none.
+/// The buckets of a request. Rows from `end` on belong to none.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Grid {
     pub from: u64,
@@ -24,7 +24,7 @@ impl Grid {
         Self { from, step, count: count as usize, end: from + if wanted == 0 { 0 } else { length } }
     }
 
-    /// Buckets `first` to `last`, the latter not included, of the grid that begins in 1970.
+    /// Buckets `first..last` of the grid that begins in 1970.
     pub fn aligned(first: u64, last: u64, step: u64) -> Self {
         let step = step.max(1);
         let first = first.min(u64::MAX / step);
@@ -38,7 +38,7 @@ impl Grid {
         (self.from <= time && time < self.end).then(|| ((time - self.from) / self.step) as usize)
     }
 
-    /// The bucket that both times lie in, if it is one.
+    /// The bucket of both times, if it is the same.
     pub fn only(&self, first: u64, last: u64) -> Option<usize> {
         let bucket = self.bucket(first)?;
         (last < self.end && (last - self.from) / self.step == bucket as u64).then_some(bucket)
@@ -71,7 +71,7 @@ mod tests {
     }
 
     #[test]
-    fn odd_questions_have_answers() {
+    fn unusual_requests_have_answers() {
         assert_eq!(Grid::over(5, 5, 10).count, 0);
         assert_eq!(Grid::over(5, 4, 10).count, 0);
         assert_eq!(Grid::over(0, u64::MAX, 0).count, 0);

@@ -9,7 +9,7 @@ use crate::store::{Keep, Store};
 use std::sync::{PoisonError, RwLock, RwLockReadGuard};
 
 /// The newest samples in full, older ones in less and less detail. One thread pushes, any
-/// number asks: a question holds the writer up only while it collects references to blocks.
+/// number read: a reader blocks the writer only while it collects references to blocks.
 #[derive(Debug)]
 pub struct History {
     store: RwLock<Store>,
@@ -18,8 +18,7 @@ pub struct History {
 }
 
 impl History {
-    /// For rows of `series` values, with a budget of `budget` bytes. It may be exceeded by what the newest
-    /// block takes while it is filled.
+    /// For rows of `series` values in `budget` bytes, plus the newest block while it is filled.
     pub fn new(series: usize, budget: usize) -> Self {
         Self {
             store: RwLock::new(Store::new(series, budget, Keep::Newest)),
@@ -28,8 +27,8 @@ impl History {
         }
     }
 
-    /// Appends a row: ns since 1970, and values as they are shown, one per series. Times
-    /// always rise: one that does not is taken as just after the last.
+    /// Appends a row: ns since 1970, and the displayed values, one per series. A time that is
+    /// not after the one before it becomes 1 ns later than that.
     pub fn push(&self, time_ns: u64, values: &[Option<f64>]) {
         self.store.write().unwrap_or_else(PoisonError::into_inner).push(time_ns, values);
     }
@@ -72,17 +71,17 @@ impl Source for History {
         self.gather(series, Grid::aligned(first, last, step_ns))
     }
 
-    fn raw(&self, series: &[usize], from_ns: u64, to_ns: u64, most_rows: usize) -> Option<Raw> {
+    fn raw(&self, series: &[usize], from_ns: u64, to_ns: u64, max_rows: usize) -> Option<Raw> {
         let store = self.store();
-        if store.is_gone(from_ns) {
+        if store.is_dropped(from_ns) {
             return None;
         }
         let (blocks, tail) = store.within(series, from_ns, to_ns);
         drop(store);
-        gather::raw(series, from_ns, to_ns, most_rows, &blocks, &tail)
+        gather::raw(series, from_ns, to_ns, max_rows, &blocks, &tail)
     }
 
-    fn noted(&self) -> &Labels {
+    fn label_store(&self) -> &Labels {
         &self.labels
     }
 }

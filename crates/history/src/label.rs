@@ -1,27 +1,27 @@
-//! Text at a time.
+//! Labels and their store.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// The most labels that are kept; beyond, the oldest go.
+/// Labels that are stored; the oldest are dropped first.
 const MAX: usize = 10_000;
 
-/// A text that belongs to a time.
+/// A text at a time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Label {
-    /// Its number, never used again.
+    /// Its number, unique.
     pub id: u64,
     /// ns since 1970.
     pub time_ns: u64,
-    /// What was noted.
+    /// Its text.
     pub text: String,
 }
 
 /// All labels, in the order of their times.
 #[derive(Debug, Default)]
-pub struct Labels(Mutex<Kept>);
+pub struct Labels(Mutex<List>);
 
 #[derive(Debug, Default)]
-struct Kept {
+struct List {
     labels: Vec<Label>,
     next: u64,
     version: u64,
@@ -29,32 +29,32 @@ struct Kept {
 
 impl Labels {
     pub(crate) fn push(&self, time_ns: u64, text: &str) -> u64 {
-        let mut kept = self.lock();
-        let id = kept.next;
-        kept.next += 1;
-        kept.version += 1;
-        let at = kept.labels.partition_point(|l| l.time_ns <= time_ns);
-        kept.labels.insert(at, Label { id, time_ns, text: text.to_owned() });
-        if kept.labels.len() > MAX {
-            kept.labels.remove(0);
+        let mut list = self.lock();
+        let id = list.next;
+        list.next += 1;
+        list.version += 1;
+        let at = list.labels.partition_point(|l| l.time_ns <= time_ns);
+        list.labels.insert(at, Label { id, time_ns, text: text.to_owned() });
+        if list.labels.len() > MAX {
+            list.labels.remove(0);
         }
         id
     }
 
     pub(crate) fn edit(&self, id: u64, text: &str) -> bool {
-        let mut kept = self.lock();
-        let Some(label) = kept.labels.iter_mut().find(|l| l.id == id) else { return false };
+        let mut list = self.lock();
+        let Some(label) = list.labels.iter_mut().find(|l| l.id == id) else { return false };
         text.clone_into(&mut label.text);
-        kept.version += 1;
+        list.version += 1;
         true
     }
 
     pub(crate) fn remove(&self, id: u64) -> bool {
-        let mut kept = self.lock();
-        let before = kept.labels.len();
-        kept.labels.retain(|l| l.id != id);
-        let found = kept.labels.len() < before;
-        kept.version += u64::from(found);
+        let mut list = self.lock();
+        let before = list.labels.len();
+        list.labels.retain(|l| l.id != id);
+        let found = list.labels.len() < before;
+        list.version += u64::from(found);
         found
     }
 
@@ -70,7 +70,7 @@ impl Labels {
         self.lock().labels.iter().map(|l| size_of::<Label>() + l.text.len()).sum()
     }
 
-    fn lock(&self) -> MutexGuard<'_, Kept> {
+    fn lock(&self) -> MutexGuard<'_, List> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn the_oldest_go() {
+    fn the_oldest_are_dropped() {
         let labels = Labels::default();
         (0..MAX as u64 + 3).for_each(|time| _ = labels.push(time, ""));
         assert_eq!((labels.all().len(), labels.all()[0].time_ns), (MAX, 3));

@@ -1,6 +1,6 @@
-//! Least, greatest and mean values of groups of rows.
+//! Minimum, maximum and mean of groups of rows.
 
-/// Values that are looked at side by side.
+/// Values that are summed independently, for SIMD.
 const LANES: usize = 8;
 /// Rows of a group.
 pub(crate) const GROUP: usize = 64;
@@ -12,11 +12,11 @@ pub(crate) struct Span {
     pub first: u64,
     /// Time of its last row.
     pub last: u64,
-    /// How many they are.
+    /// Number of rows.
     pub rows: u16,
 }
 
-/// What is known of the values of a series in a group. Without any, the rest is meaningless.
+/// The values of a series in a group. If `count` is 0, the rest is meaningless.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Summary {
     pub min: f32,
@@ -32,7 +32,7 @@ impl Summary {
         if let Some(flat) = Self::of_flat(values) {
             return flat;
         }
-        // Side by side, so that one addition need not wait for the other.
+        // Independent lanes, so that no addition waits for another.
         let (mut min, mut max) = ([f32::INFINITY; LANES], [f32::NEG_INFINITY; LANES]);
         let (mut sum, mut count) = ([0.0f64; LANES], [0u16; LANES]);
         for chunk in values.chunks(LANES) {
@@ -53,7 +53,7 @@ impl Summary {
         Self { min, max, mean: mean(sum.iter().sum(), u64::from(count), min, max), count }
     }
 
-    /// Of values that are all the same, as most groups are.
+    /// Of equal values, the most frequent case.
     fn of_flat(values: &[f32]) -> Option<Self> {
         let first = *values.first()?;
         let same = !first.is_nan() && values.iter().all(|v| v.to_bits() == first.to_bits());
@@ -75,12 +75,12 @@ impl Summary {
     }
 }
 
-/// A mean is never outside of its values, whatever was rounded.
+/// Clamped, because rounding may move a mean out of the range of its values.
 pub(crate) fn mean(sum: f64, count: u64, min: f32, max: f32) -> f32 {
     ((sum / count as f64) as f32).max(min).min(max)
 }
 
-/// How a series is kept; the byte that it begins with.
+/// The encodings of a series; the first byte.
 mod form {
     /// One value for all rows of all groups; NaN: never measured.
     pub const FLAT: u8 = 0;
@@ -90,7 +90,7 @@ mod form {
     pub const COUNTED: u8 = 2;
 }
 
-/// Groups of rows, and of each series its summary in each of them.
+/// Groups of rows, and the summary of each series in each of them.
 #[derive(Debug, Default)]
 pub(crate) struct Level {
     pub spans: Vec<Span>,
@@ -103,7 +103,7 @@ impl Level {
         Self { spans, at: Vec::with_capacity(series), bytes: Vec::new() }
     }
 
-    /// A level as it was written; `None` if the number of bytes does not fit `series`.
+    /// From [`Level::as_bytes`]; `None` if the number of bytes does not fit `series`.
     pub fn of_bytes(spans: Vec<Span>, series: usize, bytes: Vec<u8>) -> Option<Self> {
         let mut at = Vec::with_capacity(series.min(bytes.len()));
         let mut next = 0;
@@ -119,7 +119,7 @@ impl Level {
         (next == bytes.len()).then_some(Self { spans, at, bytes })
     }
 
-    /// What [`Level::of_bytes`] takes.
+    /// Input of [`Level::of_bytes`].
     pub fn as_bytes(&self) -> &[u8] {
         &self.bytes
     }
@@ -150,12 +150,12 @@ impl Level {
         }
     }
 
-    /// Gives back what was allocated too much.
+    /// Frees unused capacity.
     pub fn finish(&mut self) {
         self.bytes.shrink_to_fit();
     }
 
-    /// A series in a group; `None` where nothing was measured.
+    /// A series in a group; `None` if nothing was measured.
     pub fn get(&self, group: usize, series: usize) -> Option<Summary> {
         let (form, body) = self.bytes.get(*self.at.get(series)? as usize..)?.split_first()?;
         let float = |at: usize| body.get(at..)?.first_chunk().map(|b| f32::from_le_bytes(*b));

@@ -1,11 +1,11 @@
-//! What was sampled, kept within a budget and asked for at any zoom: live samples in memory,
-//! and recordings.
+//! Samples within a memory budget, for requests at any zoom: live samples in memory, and
+//! recordings.
 //!
-//! Kept are values as they are shown: counters as rates per second, gauges as levels. Rows are
-//! kept in blocks. A block has every value, the least, greatest and mean value of each group
-//! of 64 rows, and those of all its rows; under pressure the finest goes first, from the
-//! oldest block on. So a spike is never lost from a view as long as anything of its time is
-//! kept.
+//! Values are stored as they are displayed: counters as rates per second, gauges unchanged.
+//! Rows are stored in blocks. A block has every value, the minimum, maximum and mean of each
+//! group of 64 rows, and those of all its rows. When the budget is exceeded, the finest level
+//! is dropped first, from the oldest block on: a spike stays visible as long as anything of
+//! its time is stored.
 
 mod answer;
 mod block;
@@ -20,7 +20,7 @@ mod recorded;
 mod source;
 mod store;
 
-pub use answer::{Bucketed, Buckets, Raw, kept};
+pub use answer::{Bucketed, Buckets, Raw, stored_value};
 pub use grid::MAX_BUCKETS;
 pub use history::History;
 pub use label::{Label, Labels};

@@ -1,25 +1,25 @@
 //! The newest rows, before they become a block.
 
-use crate::answer::kept;
+use crate::answer::stored_value;
 use crate::block::{Block, Builder};
 use crate::level::GROUP;
 
 /// Rows of a block of few series.
 pub(crate) const ROWS: usize = 1024;
-/// What the rows of a block of many series take at most while it is filled.
+/// Maximum size of the rows of a block of many series while it is filled.
 const BYTES: usize = 8 << 20;
-/// Columns that are gathered in one pass over the rows: one cache line of each row.
+/// Columns that are collected in one pass over the rows: one cache line of each row.
 const PASS: usize = 16;
 
-/// Whether the time since the last row is longer than a group of the rows before it: such a
-/// gap must not lie within a group, or it would look as if it had been measured.
+/// Whether the time since the last row is longer than a group of the rows before it: within a
+/// group, such a gap would look as if it had been measured.
 pub(crate) fn is_gap(times: &[u64], time: u64) -> bool {
     let (Some(first), Some(last)) = (times.first(), times.last()) else { return false };
     let between = (times.len() - 1) as u64;
     between > 0 && time.saturating_sub(*last) / GROUP as u64 > (last - first) / between
 }
 
-/// Rows one behind the other, as they come.
+/// Values row by row, in the order of arrival.
 #[derive(Debug)]
 pub(crate) struct Open {
     pub times: Vec<u64>,
@@ -47,19 +47,19 @@ impl Open {
         self.times.len() >= self.capacity
     }
 
-    /// Whether a row of that time must not be in one block with these.
+    /// Whether a row at `time` needs a new block.
     pub fn is_gap(&self, time: u64) -> bool {
         is_gap(&self.times, time)
     }
 
-    /// Appends a row. Values that are missing or no finite number were not measured.
+    /// Appends a row. Values that are missing or not finite were not measured.
     pub fn push(&mut self, time: u64, values: &[Option<f64>]) {
         if self.times.len() == self.times.capacity() {
             self.times.reserve_exact(GROUP);
             self.values.reserve_exact(GROUP * self.series);
         }
         self.times.push(time);
-        self.values.extend(values.iter().take(self.series).copied().map(kept));
+        self.values.extend(values.iter().take(self.series).copied().map(stored_value));
         self.values.resize(self.times.len() * self.series, f32::NAN);
     }
 
@@ -71,7 +71,7 @@ impl Open {
         rows.map(|row| self.values[row * self.series + series]).collect()
     }
 
-    /// Packs the rows and forgets them. There must be some.
+    /// Packs the rows and clears them. There must be at least one.
     pub fn seal(&mut self, first_row: u64) -> Block {
         let mut builder = Builder::new(first_row, &self.times, self.series);
         let mut columns = vec![Vec::new(); PASS];

@@ -1,24 +1,24 @@
-//! Columns of values in as few bytes as one look at them tells. Most series of a machine
-//! stand still most of the time, and many of the others are small whole numbers.
+//! Compressed columns. Most series of a machine are constant most of the time, and many of the
+//! others are small integers.
 
 use std::ops::Range;
 
-/// How a column is kept; the byte that it begins with.
+/// The encodings of a column; the first byte.
 mod form {
     /// One value for all rows.
     pub const CONSTANT: u8 = 0;
-    /// How many runs, the row that each begins at, the value of each.
+    /// Number of runs, the first row of each, the value of each.
     pub const RUNS: u8 = 1;
-    /// How many values less one, the values, one byte per row.
-    pub const FEW: u8 = 2;
-    /// The least value, two bytes per row to add to it; 65,535 is NaN.
-    pub const WHOLE: u8 = 3;
+    /// Number of distinct values minus one, the values, an index of one byte per row.
+    pub const DICTIONARY: u8 = 2;
+    /// The minimum, and an offset of two bytes per row; 65,535 is NaN.
+    pub const INTEGERS: u8 = 3;
     /// Every value.
     pub const PLAIN: u8 = 4;
 }
 
 const NOT_MEASURED: u16 = u16::MAX;
-/// Larger whole numbers are not exact in an `f32`.
+/// Larger integers are not exact in an `f32`.
 const EXACT: f32 = 16_777_216.0;
 
 /// Packed columns of equal length, at most 65,535 rows.
@@ -48,14 +48,14 @@ impl Columns {
             self.floats(values.first().copied());
         } else if runs * 6 <= rows {
             self.runs(values, runs);
-        } else if let Some((known, index)) = few(values) {
-            self.bytes.extend([form::FEW, (known.len() - 1) as u8]);
+        } else if let Some((known, index)) = dictionary(values) {
+            self.bytes.extend([form::DICTIONARY, (known.len() - 1) as u8]);
             self.floats(known);
             self.bytes.extend(index);
-        } else if let Some(least) = whole(values).filter(|_| runs * 6 > rows * 2) {
-            self.bytes.push(form::WHOLE);
-            self.floats([least]);
-            let word = |v: &f32| if v.is_nan() { NOT_MEASURED } else { (v - least) as u16 };
+        } else if let Some(min) = integers_from(values).filter(|_| runs * 6 > rows * 2) {
+            self.bytes.push(form::INTEGERS);
+            self.floats([min]);
+            let word = |v: &f32| if v.is_nan() { NOT_MEASURED } else { (v - min) as u16 };
             values.iter().for_each(|v| self.bytes.extend(word(v).to_le_bytes()));
         } else if runs * 6 < rows * 4 {
             self.runs(values, runs);
@@ -65,7 +65,7 @@ impl Columns {
         }
     }
 
-    /// Gives back what was allocated too much.
+    /// Frees unused capacity.
     pub fn finish(&mut self) {
         self.bytes.shrink_to_fit();
     }
@@ -92,15 +92,15 @@ impl Columns {
         match *form {
             form::CONSTANT => out.extend(rows.map(|_| float(body, 0))),
             form::RUNS => read_runs(body, rows, out),
-            form::FEW => {
+            form::DICTIONARY => {
                 let (known, index) = body[1..].split_at((usize::from(body[0]) + 1) * 4);
                 out.extend(index[rows].iter().map(|&i| float(known, usize::from(i))));
             }
-            form::WHOLE => {
-                let least = float(body, 0);
+            form::INTEGERS => {
+                let min = float(body, 0);
                 out.extend(rows.map(|row| match word(&body[4..], row) {
                     NOT_MEASURED => f32::NAN,
-                    above => least + f32::from(above),
+                    offset => min + f32::from(offset),
                 }));
             }
             _ => out.extend(rows.map(|row| float(body, row))),
@@ -133,11 +133,11 @@ fn word(bytes: &[u8], index: usize) -> u16 {
     bytes[index * 2..].first_chunk().map_or(NOT_MEASURED, |b| u16::from_le_bytes(*b))
 }
 
-/// The different values and the number of each row's, where they are at most 256 and that
-/// pays.
-fn few(values: &[f32]) -> Option<(Vec<f32>, Vec<u8>)> {
+/// The distinct values and the index of each row; `None` if they are more than 256 or more than
+/// a quarter of the rows.
+fn dictionary(values: &[f32]) -> Option<(Vec<f32>, Vec<u8>)> {
     const SLOTS: usize = 1024;
-    let most = 256.min(values.len() / 4);
+    let max_values = 256.min(values.len() / 4);
     let mut slots = [u16::MAX; SLOTS];
     let mut known: Vec<f32> = Vec::new();
     let mut index = Vec::with_capacity(values.len());
@@ -148,7 +148,7 @@ fn few(values: &[f32]) -> Option<(Vec<f32>, Vec<u8>)> {
             slot = (slot + 1) % SLOTS;
         }
         if slots[slot] == u16::MAX {
-            if known.len() == most {
+            if known.len() == max_values {
                 return None;
             }
             slots[slot] = known.len() as u16;
@@ -159,17 +159,17 @@ fn few(values: &[f32]) -> Option<(Vec<f32>, Vec<u8>)> {
     Some((known, index))
 }
 
-/// The least value, where all that were measured are whole numbers near each other.
-fn whole(values: &[f32]) -> Option<f32> {
-    let (mut least, mut most) = (f32::INFINITY, f32::NEG_INFINITY);
+/// The minimum, if all measured values are integers at most 65,534 apart.
+fn integers_from(values: &[f32]) -> Option<f32> {
+    let (mut min, mut max) = (f32::INFINITY, f32::NEG_INFINITY);
     for value in values.iter().filter(|v| !v.is_nan()) {
         // Minus zero would come back as zero.
         if value.fract() != 0.0 || value.abs() >= EXACT || (*value == 0.0 && value.is_sign_negative()) {
             return None;
         }
-        (least, most) = (least.min(*value), most.max(*value));
+        (min, max) = (min.min(*value), max.max(*value));
     }
-    (most - least < f32::from(NOT_MEASURED)).then_some(least)
+    (max - min < f32::from(NOT_MEASURED)).then_some(min)
 }
 
 #[cfg(test)]
@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn quiet_columns_cost_little() {
+    fn constant_and_repeated_values_take_few_bytes() {
         assert_eq!(size(&[7.5; 1024]), 5);
         assert_eq!(size(&[f32::NAN; 1024]), 5);
         let spikes: Vec<f32> = (0..1024).map(|i| if i % 32 == 0 { i as f32 + 0.3 } else { 0.0 }).collect();
@@ -225,7 +225,7 @@ mod tests {
                     let mut out = Vec::new();
                     packed.read(series, range.clone(), &mut out);
                     let bits = |v: &[f32]| v.iter().map(|v| v.to_bits()).collect::<Vec<_>>();
-                    // One NaN is as good as another.
+                    // All NaN are equal here.
                     let same = |v: &[f32]| bits(&v.iter().map(|v| if v.is_nan() { f32::NAN } else { *v }).collect::<Vec<_>>());
                     prop_assert_eq!(same(&out), same(&values[range]));
                 }

@@ -5,8 +5,8 @@ use crate::gather::Tail;
 use crate::open::Open;
 use std::collections::VecDeque;
 
-/// Rows in blocks, the newest still open. The oldest go first: their full rate, then their
-/// groups, at last all of them.
+/// Rows in blocks, and the newest rows. To stay within the budget, the oldest blocks lose first
+/// their full rate, then their groups, then everything.
 #[derive(Debug)]
 pub(crate) struct Store {
     blocks: VecDeque<Block>,
@@ -20,16 +20,16 @@ pub(crate) struct Store {
     without_full: usize,
     /// Number of blocks, from the oldest on, without groups.
     without_groups: usize,
-    /// Nothing is known of rows up to this time.
-    gone: Option<u64>,
+    /// Rows up to this time were dropped.
+    dropped_until: Option<u64>,
 }
 
-/// What becomes of blocks when even their groups are too much.
+/// What is stored when even the groups of all blocks exceed the budget.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Keep {
-    /// They go.
+    /// The newest blocks.
     Newest,
-    /// What is known of them as a whole stays.
+    /// The summary of every block.
     All,
 }
 
@@ -45,7 +45,7 @@ impl Store {
             keep,
             without_full: 0,
             without_groups: 0,
-            gone: None,
+            dropped_until: None,
         }
     }
 
@@ -77,7 +77,7 @@ impl Store {
         block.or_else(|| self.open.times.first().copied()).unwrap_or(u64::MAX)
     }
 
-    /// Appends a row. Times always rise: one that does not is taken as just after the last.
+    /// Appends a row. A time that is not after the last one becomes 1 ns later than that.
     pub fn push(&mut self, time: u64, values: &[Option<f64>]) {
         let time = self.last.map_or(time, |last| time.max(last.saturating_add(1)));
         if self.open.is_full() || self.open.is_gap(time) {
@@ -88,7 +88,7 @@ impl Store {
         self.rows += 1;
     }
 
-    /// Makes a block of the open rows.
+    /// Turns the open rows into a block.
     pub fn seal(&mut self) {
         let rows = self.open.times.len() as u64;
         if rows > 0 {
@@ -104,11 +104,11 @@ impl Store {
         self.last = Some(span.last);
         self.size += block.size();
         self.blocks.push_back(block);
-        while self.bytes() > self.budget && self.shed() {}
+        while self.bytes() > self.budget && self.drop_oldest() {}
     }
 
-    /// Takes away what is missed least; false where nothing is left to take.
-    fn shed(&mut self) -> bool {
+    /// Drops the oldest part of the finest level; false if nothing more can be dropped.
+    fn drop_oldest(&mut self) -> bool {
         if self.without_full < self.blocks.len() {
             self.without_full += 1;
             self.change(self.without_full - 1, |block| block.full = None);
@@ -119,7 +119,7 @@ impl Store {
             && let Some(block) = self.blocks.pop_front()
         {
             self.size -= block.size();
-            self.gone = Some(block.span().last);
+            self.dropped_until = Some(block.span().last);
             self.without_full -= 1;
             self.without_groups -= 1;
         } else {
@@ -148,8 +148,8 @@ impl Store {
         (blocks, Tail { times: times[first..after].to_vec(), columns })
     }
 
-    /// Whether rows from this time on may have been taken away altogether.
-    pub fn is_gone(&self, from: u64) -> bool {
-        self.gone.is_some_and(|gone| from <= gone)
+    /// Whether rows from this time on were dropped.
+    pub fn is_dropped(&self, from: u64) -> bool {
+        self.dropped_until.is_some_and(|until| from <= until)
     }
 }

@@ -1,4 +1,4 @@
-//! What a history answers against what was put in, and its memory.
+//! Answers of a history compared with its input, and its memory.
 
 #![allow(clippy::print_stdout, clippy::unwrap_used)]
 use numakit_history::{Buckets, History, Source};
@@ -16,13 +16,13 @@ fn history(rows: &Rows, series: usize, budget: usize) -> History {
     history
 }
 
-/// Least, greatest, mean by looking at every row.
+/// Minimum, maximum and mean from every row.
 fn naive(rows: &Rows, series: usize, from: u64, to: u64) -> Option<(f32, f32, f64)> {
     let inside = rows.iter().filter(|(time, _)| from <= *time && *time < to);
     let values: Vec<f32> = inside.filter_map(|(_, v)| v[series]).map(|v| v as f32).collect();
     let mean = values.iter().map(|v| f64::from(*v)).sum::<f64>() / values.len() as f64;
-    let least = values.iter().copied().reduce(f32::min)?;
-    Some((least, values.iter().copied().reduce(f32::max)?, mean))
+    let min = values.iter().copied().reduce(f32::min)?;
+    Some((min, values.iter().copied().reduce(f32::max)?, mean))
 }
 
 fn check(rows: &Rows, answer: &Buckets, series: &[usize], to: u64) -> Result<(), TestCaseError> {
@@ -99,9 +99,9 @@ proptest! {
     }
 
     #[test]
-    fn under_pressure_no_spike_is_lost(rows in rows(), budget in 0..60_000usize, buckets in 1..200usize) {
+    fn a_small_budget_loses_no_spike(rows in rows(), budget in 0..60_000usize, buckets in 1..200usize) {
         let history = history(&rows, SERIES, budget);
-        // The open block and what a block takes besides its values.
+        // The open block, and the overhead of a block.
         prop_assert!(history.bytes() <= budget + 1024 * (SERIES * 4 + 8) + 2048, "{}", history.bytes());
         let (first, last) = history.span().unwrap();
         prop_assert_eq!(last, rows[rows.len() - 1].0);
@@ -113,7 +113,7 @@ proptest! {
                 prop_assert!(answer.columns[0].min[bucket] <= min && answer.columns[0].max[bucket] >= max);
             }
         }
-        // What is at full rate is exact.
+        // The part at full rate is exact.
         let full = history.full_since();
         if full <= last {
             check(&rows, &history.buckets(&[0, 1], full, last + 1, buckets), &[0, 1], last + 1)?;
@@ -127,7 +127,7 @@ fn a_gap_stays_empty_when_only_levels_are_left() {
     let history = History::new(1, 0);
     (0..100u64).for_each(|i| history.push(i * MS, &[Some(1.0)]));
     (0..100u64).for_each(|i| history.push((60_000 + i) * MS, &[Some(2.0)]));
-    // Nothing is kept of what is sealed, in no bytes at all.
+    // A budget of 0 bytes stores no sealed block.
     assert_eq!(history.span(), Some((60_000 * MS, 60_099 * MS)));
     let history = History::new(1, 14_000);
     (0..100u64).for_each(|i| history.push(i * MS, &[Some(1.0)]));
@@ -140,7 +140,7 @@ fn a_gap_stays_empty_when_only_levels_are_left() {
 }
 
 #[test]
-fn times_rise_whatever_comes() {
+fn stored_times_strictly_increase() {
     let history = History::new(1, usize::MAX);
     for time in [50, 50, 20, u64::MAX, u64::MAX, 3] {
         history.push(time, &[Some(1.0)]);
@@ -154,14 +154,14 @@ fn times_rise_whatever_comes() {
     assert_eq!(History::new(5, 0).span(), None);
 }
 
-/// Fewer series in proportionally less memory where nothing is optimised.
+/// Fewer series in proportionally less memory in a debug build.
 const SCALE: usize = if cfg!(debug_assertions) { 16 } else { 1 };
 const MANY: usize = 336 / SCALE;
 const BUDGET: usize = (256 << 20) / SCALE;
-/// What the newest block takes while it is filled.
+/// Size of the newest block while it is filled.
 const BLOCK: usize = (2 << 20) / SCALE;
 
-/// A column of a busy machine: most stand still, some count now and then, few are noise.
+/// A column of a busy machine: most are constant, some count now and then, few are noise.
 fn realistic(series: usize, row: u64, random: u64) -> Option<f64> {
     let jitter = 1000.0 + (random % 97) as f64 / 7.0;
     match series * SCALE {
@@ -195,14 +195,14 @@ fn fill(value: impl Fn(usize, u64, u64) -> Option<f64>) -> History {
 }
 
 #[test]
-fn a_quarter_of_an_hour_of_a_real_machine_stays_at_full_rate() {
+fn fifteen_minutes_of_a_real_machine_stay_at_full_rate() {
     let history = fill(realistic);
     assert_eq!(history.full_since(), 0);
     assert_eq!(history.raw(&[300 / SCALE], 0, 5 * MS, 5).unwrap().times.len(), 5);
 }
 
 #[test]
-fn a_quarter_of_an_hour_of_noise_is_there_in_levels() {
+fn fifteen_minutes_of_noise_are_stored_in_levels() {
     let history = fill(|_, _, random| Some(random as f64 / 3.0));
     assert!(history.full_since() < (MINUTES_15 - 100_000) * MS, "the last 100 s are at full rate");
     let answer = history.buckets(&[0, MANY - 1], 0, MINUTES_15 * MS, 5000);
@@ -210,7 +210,7 @@ fn a_quarter_of_an_hour_of_noise_is_there_in_levels() {
 }
 
 #[test]
-fn many_series_take_little_at_once() {
+fn many_series_take_little_memory_at_first() {
     let history = History::new(32_000, 256 << 20);
     let row: Vec<Option<f64>> = (0..32_000).map(|i| Some(f64::from(i))).collect();
     (0..200u64).for_each(|i| history.push(i * 100 * MS, &row));
@@ -219,16 +219,16 @@ fn many_series_take_little_at_once() {
 }
 
 #[test]
-fn who_asks_while_rows_come_sees_whole_rows() {
+fn a_concurrent_reader_sees_whole_rows() {
     const ROWS: u64 = 30_000;
     let history = History::new(2, 60_000);
     std::thread::scope(|scope| {
         scope.spawn(|| (1..=ROWS).for_each(|i| history.push(i, &[Some(i as f64), Some(-(i as f64))])));
         let (mut seen, started) = (0, Instant::now());
         while seen < ROWS {
-            assert!(started.elapsed() < Duration::from_secs(120), "{seen} of {ROWS} rows came");
+            assert!(started.elapsed() < Duration::from_secs(120), "{seen} of {ROWS} rows arrived");
             let Some((first, last)) = history.span() else { continue };
-            assert!(last >= seen, "time goes on");
+            assert!(last >= seen, "time increases");
             seen = last;
             let answer = history.buckets(&[0, 1], first, last + 1, 7);
             assert!(answer.columns.iter().all(|c| c.mean.len() <= 7));

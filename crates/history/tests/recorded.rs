@@ -1,4 +1,4 @@
-//! Recordings: opened by reading and by their levels, seen from afar and from near.
+//! Recordings opened by reading and from their levels, zoomed out and in.
 
 #![allow(clippy::unwrap_used)]
 use numakit_history::{Buckets, History, RecordedHistory, Source, levels_of, plain};
@@ -108,8 +108,8 @@ fn bits(answer: &Buckets) -> Vec<Vec<u32>> {
 
 const SOME: [usize; 4] = [0, 1, 2, 7];
 
-/// From near every row is as it was recorded.
-fn check_near(recorded: &RecordedHistory, truth: &History) {
+/// Zoomed in, every row is as it was recorded.
+fn check_zoomed_in(recorded: &RecordedHistory, truth: &History) {
     for (from, length) in [(0, 300), (1000, 30), (1015, 20), (9_990, 2_000), (19_900, 500)] {
         let (from, to) = (START + from * MS, START + (from + length) * MS);
         let (a, b) = (recorded.buckets(&SOME, from, to, 150), truth.buckets(&SOME, from, to, 150));
@@ -120,8 +120,8 @@ fn check_near(recorded: &RecordedHistory, truth: &History) {
     }
 }
 
-/// From afar nothing is missing.
-fn check_afar(recorded: &RecordedHistory, truth: &History) {
+/// Zoomed out, nothing is missing.
+fn check_zoomed_out(recorded: &RecordedHistory, truth: &History) {
     let (first, last) = truth.span().unwrap();
     assert_eq!(recorded.span(), Some((first, last)));
     let (a, b) = (recorded.buckets(&SOME, first, last + 1, 9), truth.buckets(&SOME, first, last + 1, 9));
@@ -134,7 +134,7 @@ fn check_afar(recorded: &RecordedHistory, truth: &History) {
 }
 
 #[test]
-fn levels_beside_the_file_open_it_the_second_time() {
+fn the_second_opening_uses_the_levels_file() {
     let folder = Folder::new("twice");
     let path = folder.file();
     record(&path);
@@ -145,8 +145,8 @@ fn levels_beside_the_file_open_it_the_second_time() {
         let labels: Vec<_> = recorded.labels().into_iter().map(|l| (l.time_ns, l.text)).collect();
         let label = |row: u64| (START + row * MS, format!("label {row}"));
         assert_eq!(labels, [label(0), label(5000), label(10_000), label(15_000)]);
-        check_near(&recorded, &truth);
-        check_afar(&recorded, &truth);
+        check_zoomed_in(&recorded, &truth);
+        check_zoomed_out(&recorded, &truth);
         assert!(levels_of(&path).exists());
     }
     let names = std::fs::read_dir(&folder.0).unwrap().count();
@@ -154,7 +154,7 @@ fn levels_beside_the_file_open_it_the_second_time() {
 }
 
 #[test]
-fn a_clock_that_was_set_back_goes_on_for_all_rows_after_it() {
+fn times_after_a_clock_that_was_set_back_increase() {
     let folder = Folder::new("clock");
     let path = folder.file();
     let late = |(time, values)| (if time < START + 16_500 * MS { time } else { time - 9000 * MS }, values);
@@ -176,7 +176,7 @@ fn a_clock_that_was_set_back_goes_on_for_all_rows_after_it() {
 }
 
 #[test]
-fn what_is_around_damage_is_shown() {
+fn rows_before_and_after_damage_are_read() {
     let folder = Folder::new("damage");
     let path = folder.file();
     record(&path);
@@ -200,19 +200,19 @@ fn what_is_around_damage_is_shown() {
 }
 
 #[test]
-fn a_small_budget_is_kept_and_near_is_still_exact() {
+fn with_a_small_budget_a_small_range_is_still_exact() {
     let folder = Folder::new("small");
     record(&folder.file());
     let budget = 400 << 10;
     for _ in 0..2 {
         let recorded = open(&folder.file(), budget);
-        check_near(&recorded, &truth());
+        check_zoomed_in(&recorded, &truth());
         assert!(recorded.bytes() <= budget + (200 << 10), "{}", recorded.bytes());
     }
 }
 
 #[test]
-fn levels_that_do_not_belong_are_not_used() {
+fn levels_of_another_recording_are_not_used() {
     let folder = Folder::new("stale");
     let path = folder.file();
     record(&path);
@@ -230,21 +230,21 @@ fn levels_that_do_not_belong_are_not_used() {
         assert!(!recorded.from_levels());
         assert_eq!(recorded.span(), Some((START, START + (ROWS - 1) * MS)));
     }
-    assert!(open(&path, BUDGET).from_levels(), "they were written again");
+    assert!(open(&path, BUDGET).from_levels(), "they are written again");
     let changed = std::fs::File::options().append(true).open(&path).unwrap();
     changed.set_modified(std::time::SystemTime::UNIX_EPOCH + Duration::from_secs(1)).unwrap();
     assert!(!open(&path, BUDGET).from_levels());
 }
 
 #[test]
-fn where_levels_cannot_be_written_it_goes_without() {
+fn a_recording_opens_if_levels_cannot_be_written() {
     let folder = Folder::new("unwritable");
     record(&folder.file());
     std::fs::create_dir_all(levels_of(&folder.file()).join("in the way")).unwrap();
     for _ in 0..2 {
         let recorded = open(&folder.file(), BUDGET);
         assert!(!recorded.from_levels());
-        check_near(&recorded, &truth());
+        check_zoomed_in(&recorded, &truth());
     }
     assert_eq!(std::fs::read_dir(&folder.0).unwrap().count(), 2);
 }
@@ -256,18 +256,18 @@ fn a_recording_that_was_not_closed_is_read_with_its_tail() {
     let copy = folder.0.join("killed.arrows");
     let recorder = Recorder::create(&path, &header(), false).unwrap();
     push(&recorder);
-    // The tail first: what moves to the recording meanwhile is then in both.
+    // The tail first: rows that move to the recording meanwhile are then in both.
     std::fs::copy(tail_of(&path), tail_of(&copy)).unwrap();
     std::fs::copy(&path, &copy).unwrap();
     recorder.finish().unwrap();
     let recorded = open(&copy, 1 << 20);
-    check_near(&recorded, &truth());
-    check_afar(&recorded, &truth());
+    check_zoomed_in(&recorded, &truth());
+    check_zoomed_out(&recorded, &truth());
     assert!(!levels_of(&copy).exists());
 }
 
 #[test]
-fn rows_of_a_recording_of_numascope_are_read_again() {
+fn rows_of_a_numascope_recording_are_read_again() {
     let folder = Folder::new("json");
     let path = folder.0.join("a.json");
     let row = |i: u64| format!(",[{},{},{}]", i * 1000, i, if i == 2500 { 99_999 } else { 1 });

@@ -3,7 +3,7 @@
 
 use crate::layout::SeriesLayout;
 use numakit_derived::{BoundFormula, Catalog};
-use numakit_history::{RowView, kept};
+use numakit_history::{RowView, stored_value};
 use numakit_recording::{Batch, Header, Rates};
 use std::fmt::Write;
 use std::ops::Range;
@@ -41,13 +41,13 @@ impl RecordingRows {
     fn measured(&mut self, batch: &Batch, rows: Range<usize>, columns: &mut [Vec<f32>]) {
         for (&column, out) in self.layout.order().iter().zip(columns) {
             let Some(needed) = &mut self.needed[column] else {
-                self.rates.column(column, batch, rows.clone(), |value| out.push(kept(value)));
+                self.rates.column(column, batch, rows.clone(), |value| out.push(stored_value(value)));
                 continue;
             };
             let values = &mut needed.values;
             values.clear();
             self.rates.column(column, batch, rows.clone(), |value| {
-                out.push(kept(value));
+                out.push(stored_value(value));
                 values.push(value);
             });
             needed.stands_still = values.windows(2).all(|w| w[0] == w[1]);
@@ -66,12 +66,12 @@ impl RecordingRows {
                 }
             }
             if moving.is_empty() {
-                out.extend(std::iter::repeat_n(kept(bound.value(&self.row)), rows));
+                out.extend(std::iter::repeat_n(stored_value(bound.value(&self.row)), rows));
                 continue;
             }
             for row in 0..rows {
                 moving.iter().for_each(|(column, values)| self.row[*column] = values[row]);
-                out.push(kept(bound.value(&self.row)));
+                out.push(stored_value(bound.value(&self.row)));
             }
         }
     }
@@ -133,7 +133,7 @@ mod tests {
             layout.row(rates.push(batch.time[row], &raw), &mut live);
             assert_eq!(live.len(), columns.len());
             for (value, column) in live.iter().zip(&columns) {
-                assert_eq!(kept(*value).to_bits(), column[row].to_bits());
+                assert_eq!(stored_value(*value).to_bits(), column[row].to_bits());
             }
         }
     }

@@ -1,7 +1,7 @@
-//! The file `FILE.levels` beside a recording. It is a copy of what reading the recording
-//! tells, for this version of the program only: anything odd about it, and it is not used.
+//! The file `FILE.levels` next to a recording: a cache of the result of reading the recording,
+//! for this version of the program only. It is not used if anything in it is unexpected.
 
-use super::Known;
+use super::Content;
 use crate::block::Block;
 use crate::level::{Level, Span};
 use crate::store::{Keep, Store};
@@ -15,20 +15,20 @@ use std::time::UNIX_EPOCH;
 /// Name of the format and its version.
 const MAGIC: &[u8; 8] = b"numalvl2";
 /// Recordings of fewer bytes are read as quickly as their levels.
-const WORTH: u64 = 1 << 20;
-/// The fastest of zstd that packs well.
-const PACKED: i32 = 1;
-/// The longest text that is read back.
-const LONGEST: u32 = 1 << 20;
+const MIN_SIZE: u64 = 1 << 20;
+/// The fastest zstd level with a good ratio.
+const ZSTD_LEVEL: i32 = 1;
+/// Maximum length of a text that is read back.
+const MAX_TEXT: u32 = 1 << 20;
 
-/// Where the levels of a recording are.
+/// The file of the levels of a recording.
 pub fn levels_of(recording: &Path) -> PathBuf {
     let mut name = recording.as_os_str().to_owned();
     name.push(".levels");
     name.into()
 }
 
-/// What tells that a recording is still the same.
+/// Identifies an unchanged recording.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Stamp {
     length: u64,
@@ -36,9 +36,9 @@ pub(super) struct Stamp {
 }
 
 impl Stamp {
-    /// `None` for recordings without need of levels, and for those that still grow.
+    /// `None` for recordings that need no levels, and for those that still grow.
     pub fn of(recording: &Path) -> Option<Self> {
-        let data = recording.metadata().ok().filter(|m| m.is_file() && m.len() >= WORTH)?;
+        let data = recording.metadata().ok().filter(|m| m.is_file() && m.len() >= MIN_SIZE)?;
         if tail_of(recording).exists() {
             return None;
         }
@@ -47,16 +47,16 @@ impl Stamp {
     }
 }
 
-/// Writes the levels beside the recording; where that fails there are none.
-pub(super) fn write(recording: &Path, stamp: Stamp, identity: u64, known: &Known) {
+/// Writes the levels next to the recording; a failure leaves no file.
+pub(super) fn write(recording: &Path, stamp: Stamp, identity: u64, content: &Content) {
     let target = levels_of(recording);
     let mut name = target.as_os_str().to_owned();
     name.push(format!(".{}", std::process::id()));
     let unfinished = PathBuf::from(name);
     let written = File::options().write(true).create_new(true).open(&unfinished).and_then(|file| {
-        let mut packer = zstd::stream::write::Encoder::new(BufWriter::new(file), PACKED)?;
+        let mut packer = zstd::stream::write::Encoder::new(BufWriter::new(file), ZSTD_LEVEL)?;
         packer.include_checksum(true)?;
-        put_all(&mut packer, stamp, identity, known)?;
+        put_all(&mut packer, stamp, identity, content)?;
         packer.finish()?.flush()
     });
     if written.and_then(|()| std::fs::rename(&unfinished, target)).is_err() {
@@ -64,25 +64,25 @@ pub(super) fn write(recording: &Path, stamp: Stamp, identity: u64, known: &Known
     }
 }
 
-fn put_all(to: &mut impl Write, stamp: Stamp, identity: u64, known: &Known) -> io::Result<()> {
+fn put_all(to: &mut impl Write, stamp: Stamp, identity: u64, content: &Content) -> io::Result<()> {
     to.write_all(MAGIC)?;
     for word in [stamp.length, stamp.changed, identity] {
         to.write_all(&word.to_le_bytes())?;
     }
-    put_bytes(to, known.damage.as_deref().unwrap_or_default().as_bytes())?;
-    put_count(to, known.marks.len())?;
-    for mark in &known.marks {
-        for word in [mark.position, mark.rows, mark.labels] {
+    put_bytes(to, content.damage.as_deref().unwrap_or_default().as_bytes())?;
+    put_count(to, content.positions.len())?;
+    for position in &content.positions {
+        for word in [position.position, position.rows, position.labels] {
             to.write_all(&word.to_le_bytes())?;
         }
     }
-    put_count(to, known.labels.len())?;
-    for (time, text) in &known.labels {
+    put_count(to, content.labels.len())?;
+    for (time, text) in &content.labels {
         to.write_all(&time.to_le_bytes())?;
         put_bytes(to, text.as_bytes())?;
     }
-    put_count(to, known.store.blocks().len())?;
-    for block in known.store.blocks() {
+    put_count(to, content.store.blocks().len())?;
+    for block in content.store.blocks() {
         to.write_all(&block.first_row.to_le_bytes())?;
         put_level(to, &block.whole)?;
         put_level(to, block.groups.as_deref().unwrap_or(&Level::default()))?;
@@ -109,26 +109,26 @@ fn put_count(to: &mut impl Write, count: usize) -> io::Result<()> {
     to.write_all(&u32::try_from(count).map_err(io::Error::other)?.to_le_bytes())
 }
 
-/// The levels of a recording, where they belong to it.
+/// The levels of a recording, if they belong to it.
 pub(super) fn read(
     recording: &Path,
     stamp: Stamp,
     identity: u64,
     series: usize,
     budget: usize,
-) -> Option<Known> {
+) -> Option<Content> {
     let levels = levels_of(recording);
-    // A FIFO of that name would be waited for.
+    // Opening a FIFO would block.
     if !levels.metadata().ok()?.is_file() {
         return None;
     }
     let file = BufReader::with_capacity(1 << 18, File::open(levels).ok()?);
     let packed = zstd::stream::read::Decoder::with_buffer(file).ok()?;
-    // What a block takes here is about what it takes in memory.
+    // A block takes about as much here as in memory.
     let mut from = packed.take((budget as u64).saturating_mul(4).max(64 << 20));
-    let known = take_all(&mut from, stamp, identity, series, budget)?;
-    // Only at its end is the checksum compared.
-    (from.read(&mut [0]).ok()? == 0 && from.limit() > 0).then_some(known)
+    let content = take_all(&mut from, stamp, identity, series, budget)?;
+    // The checksum is compared at the end only.
+    (from.read(&mut [0]).ok()? == 0 && from.limit() > 0).then_some(content)
 }
 
 fn take_all(
@@ -137,16 +137,16 @@ fn take_all(
     identity: u64,
     series: usize,
     budget: usize,
-) -> Option<Known> {
+) -> Option<Content> {
     if take(from)? != *MAGIC
         || [word(from)?, word(from)?, word(from)?] != [stamp.length, stamp.changed, identity]
     {
         return None;
     }
     let damage = Some(text(from)?).filter(|text| !text.is_empty());
-    let mut marks = Vec::new();
+    let mut positions = Vec::new();
     for _ in 0..count(from)? {
-        marks.push(BatchPosition { position: word(from)?, rows: word(from)?, labels: word(from)? });
+        positions.push(BatchPosition { position: word(from)?, rows: word(from)?, labels: word(from)? });
     }
     let mut labels = Vec::new();
     for _ in 0..count(from)? {
@@ -161,7 +161,7 @@ fn take_all(
         }
         store.add(block);
     }
-    Some(Known { store, marks, labels, damage })
+    Some(Content { store, positions, labels, damage })
 }
 
 fn block(from: &mut impl Read, series: usize) -> Option<Block> {
@@ -180,7 +180,7 @@ fn block(from: &mut impl Read, series: usize) -> Option<Block> {
     Some(Block { first_row, full: None, groups: groups.map(Arc::new), whole: Arc::new(whole) })
 }
 
-/// A level; `Some(None)` for none.
+/// A level; `Some(None)` if the block has none.
 fn level(from: &mut impl Read, series: usize) -> Option<Option<Level>> {
     let mut spans = Vec::new();
     for _ in 0..count(from)? {
@@ -198,12 +198,12 @@ fn level(from: &mut impl Read, series: usize) -> Option<Option<Level>> {
 }
 
 fn text(from: &mut impl Read) -> Option<String> {
-    String::from_utf8(bytes(from, LONGEST)?).ok()
+    String::from_utf8(bytes(from, MAX_TEXT)?).ok()
 }
 
-/// Memory grows with what is really there, not with what a length claims.
-fn bytes(from: &mut impl Read, most: u32) -> Option<Vec<u8>> {
-    let length = count(from).filter(|length| *length <= most)?;
+/// Allocates with the bytes that are read, not with a length that may be wrong.
+fn bytes(from: &mut impl Read, max: u32) -> Option<Vec<u8>> {
+    let length = count(from).filter(|length| *length <= max)?;
     let mut bytes = Vec::with_capacity(length.min(1 << 20) as usize);
     from.take(u64::from(length)).read_to_end(&mut bytes).ok()?;
     (bytes.len() == length as usize).then(|| {
@@ -236,30 +236,30 @@ mod tests {
     const STAMP: Stamp = Stamp { length: 1, changed: 2 };
     const SERIES: usize = 3;
 
-    fn known() -> Known {
+    fn content() -> Content {
         let mut store = Store::new(SERIES, usize::MAX, Keep::All);
         for row in 0..1500u64 {
             let spike = row.is_multiple_of(100).then_some(row as f64);
             store.push(row * 10, &[Some(1.0), spike, (row > 70).then_some(row as f64)]);
         }
         store.seal();
-        let marks = vec![
+        let positions = vec![
             BatchPosition { position: 9, rows: 0, labels: 0 },
             BatchPosition { position: 99, rows: 1000, labels: 1 },
         ];
-        Known { store, marks, labels: vec![(50, "here".into())], damage: Some("cut".into()) }
+        Content { store, positions, labels: vec![(50, "here".into())], damage: Some("cut".into()) }
     }
 
-    fn bytes_of(known: &Known) -> Vec<u8> {
+    fn bytes_of(content: &Content) -> Vec<u8> {
         let mut bytes = Vec::new();
-        put_all(&mut bytes, STAMP, 3, known).unwrap();
+        put_all(&mut bytes, STAMP, 3, content).unwrap();
         bytes
     }
 
-    fn look(known: &Known) -> Vec<f32> {
+    fn read_buckets(content: &Content) -> Vec<f32> {
         let series = [0, 1, 2];
         let mut gather = Gather::new(Grid::over(5, 20_000, 30), &series);
-        let (blocks, tail) = known.store.within(&series, 5, 20_000);
+        let (blocks, tail) = content.store.within(&series, 5, 20_000);
         blocks.iter().for_each(|block| gather.block(&Block { full: None, ..block.clone() }));
         gather.tail(&tail);
         gather.finish().columns.into_iter().flat_map(|c| [c.min, c.max, c.mean].concat()).collect()
@@ -267,16 +267,16 @@ mod tests {
 
     #[test]
     fn levels_come_back() {
-        let known = known();
-        let bytes = bytes_of(&known);
+        let content = content();
+        let bytes = bytes_of(&content);
         let again = take_all(&mut &bytes[..], STAMP, 3, SERIES, usize::MAX).unwrap();
         assert_eq!(
-            (&again.marks, &again.labels, &again.damage),
-            (&known.marks, &known.labels, &known.damage)
+            (&again.positions, &again.labels, &again.damage),
+            (&content.positions, &content.labels, &content.damage)
         );
         assert_eq!(again.store.rows(), 1500);
         let bits = |values: Vec<f32>| values.into_iter().map(f32::to_bits).collect::<Vec<_>>();
-        assert_eq!(bits(look(&again)), bits(look(&known)));
+        assert_eq!(bits(read_buckets(&again)), bits(read_buckets(&content)));
         let other = Stamp { changed: 5, ..STAMP };
         assert!(take_all(&mut &bytes[..], other, 3, SERIES, usize::MAX).is_none());
         assert!(take_all(&mut &bytes[..], STAMP, 4, SERIES, usize::MAX).is_none());
@@ -285,8 +285,8 @@ mod tests {
 
     proptest! {
         #[test]
-        fn whatever_is_there_is_no_panic(changes in proptest::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..4), cut: prop::sample::Index) {
-            let mut bytes = bytes_of(&known());
+        fn damaged_bytes_do_not_panic(changes in proptest::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..4), cut: prop::sample::Index) {
+            let mut bytes = bytes_of(&content());
             for (at, value) in &changes {
                 let at = at.index(bytes.len());
                 bytes[at] = *value;
@@ -294,8 +294,8 @@ mod tests {
             if changes.len() > 2 {
                 bytes.truncate(cut.index(bytes.len()));
             }
-            if let Some(known) = take_all(&mut &bytes[..], STAMP, 3, SERIES, 10_000) {
-                look(&known);
+            if let Some(content) = take_all(&mut &bytes[..], STAMP, 3, SERIES, 10_000) {
+                read_buckets(&content);
             }
         }
     }

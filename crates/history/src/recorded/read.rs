@@ -1,8 +1,8 @@
-//! From the batches of a recording to blocks. A block never reaches over two batches, so that
-//! what is cut again later is cut at the same rows.
+//! From the batches of a recording to blocks. A block lies within one batch, so that reading a
+//! part again gives the same blocks.
 
-use super::shown::{RowView, RowViewMaker};
-use super::{Known, Rows};
+use super::row_view::{RowView, RowViewMaker};
+use super::{Content, Rows};
 use crate::block::{Block, Builder};
 use crate::open::{ROWS, is_gap};
 use crate::store::{Keep, Store};
@@ -11,14 +11,14 @@ use std::ops::Range;
 use std::path::Path;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
-/// Batches that one thread reads in one go. It also unpacks the one before them.
+/// Batches that a thread reads at a time. It also unpacks the batch before them.
 const CHUNK: usize = 16;
-/// More threads than that wait for each other.
+/// More threads wait for each other.
 const THREADS: usize = 8;
 
 /// Cuts batches into blocks.
 pub(super) struct Cutter {
-    shown: Box<dyn RowView>,
+    view: Box<dyn RowView>,
     rows: Rows,
     /// The number of the first row of the next block.
     pub first_row: u64,
@@ -32,19 +32,19 @@ pub(super) struct Cutter {
 
 impl Cutter {
     pub fn new(header: &Header, show: &RowViewMaker, rows: Rows) -> Self {
-        let shown = show(header);
-        let columns = vec![Vec::new(); shown.series()];
-        Self { shown, rows, first_row: 0, last: None, labels: Vec::new(), times: Vec::new(), columns }
+        let view = show(header);
+        let columns = vec![Vec::new(); view.series()];
+        Self { view, rows, first_row: 0, last: None, labels: Vec::new(), times: Vec::new(), columns }
     }
 
-    /// The next batch. Times always rise: one that does not is taken as just after the last.
+    /// The next batch. A time that is not after the one before it becomes 1 ns later than that.
     pub fn batch(&mut self, batch: &Batch, found: &mut dyn FnMut(Block)) {
-        // Rows that have a time here and no values yet.
+        // Rows whose time is in `times` and whose values are not in `columns` yet.
         let mut open = 0..0;
         for (row, time) in batch.time.iter().enumerate() {
             if let Some(text) = &batch.label[row] {
                 self.values(batch, &mut open);
-                self.shown.label(text);
+                self.view.label(text);
                 self.labels.push((*time, text.clone()));
                 open = row + 1..row + 1;
                 continue;
@@ -65,13 +65,13 @@ impl Cutter {
     }
 
     fn values(&mut self, batch: &Batch, open: &mut Range<usize>) {
-        self.shown.rows(batch, open.clone(), &mut self.columns);
+        self.view.rows(batch, open.clone(), &mut self.columns);
         open.start = open.end;
     }
 
     fn seal(&mut self) -> Block {
         let builder = Builder::new(self.first_row, &self.times, self.columns.len());
-        let mut builder = if self.rows == Rows::Kept { builder } else { builder.of_groups() };
+        let mut builder = if self.rows == Rows::Stored { builder } else { builder.groups_only() };
         for column in &mut self.columns {
             builder.push(column);
             column.clear();
@@ -83,77 +83,78 @@ impl Cutter {
 }
 
 /// Reads all of a recording, batch after batch.
-pub(super) fn in_order(reader: &mut Reader, budget: usize, show: &RowViewMaker, rows: Rows) -> Known {
+pub(super) fn in_order(reader: &mut Reader, budget: usize, show: &RowViewMaker, rows: Rows) -> Content {
     let mut cutter = Cutter::new(reader.header(), show, rows);
-    let mut known = Known::new(cutter.columns.len(), budget);
+    let mut content = Content::new(cutter.columns.len(), budget);
     loop {
-        let mark = reader.position();
+        let position = reader.position();
         let Some(batch) = reader.next_batch() else { break };
-        known.marks.push(mark);
-        cutter.batch(&batch, &mut |block| known.store.add(block));
+        content.positions.push(position);
+        cutter.batch(&batch, &mut |block| content.store.add(block));
     }
-    known.labels = cutter.labels;
-    known.damage = reader.damage().map(str::to_owned);
-    known
+    content.labels = cutter.labels;
+    content.damage = reader.damage().map(str::to_owned);
+    content
 }
 
-/// Reads all of a recording with all CPUs. `None` where that does not pay, and where there is
-/// anything odd about the recording: then it has to be read in order.
-pub(super) fn at_once(path: &Path, header: &Header, budget: usize, show: &RowViewMaker) -> Option<Known> {
-    let mut marks = Reader::open(path).ok()?.batch_positions()?;
-    if marks.len() <= CHUNK {
+/// Reads all of a recording with all CPUs. `None` for a short recording and for one with
+/// anything unexpected: then it has to be read in order.
+pub(super) fn at_once(path: &Path, header: &Header, budget: usize, show: &RowViewMaker) -> Option<Content> {
+    let mut positions = Reader::open(path).ok()?.batch_positions()?;
+    if positions.len() <= CHUNK {
         return None;
     }
-    let chunks = (marks.len() - 1).div_ceil(CHUNK);
+    let chunks = (positions.len() - 1).div_ceil(CHUNK);
     let threads = std::thread::available_parallelism().map_or(1, usize::from).min(THREADS).min(chunks);
-    let known = std::thread::scope(|scope| {
+    let content = std::thread::scope(|scope| {
         let start = |first: usize| {
             let (to, parts) = sync_channel(1);
-            let marks = &marks;
-            scope
-                .spawn(move || read_chunks(path, header, show, marks, (first..chunks).step_by(threads), &to));
+            let positions = &positions;
+            scope.spawn(move || {
+                read_chunks(path, header, show, positions, (first..chunks).step_by(threads), &to)
+            });
             parts
         };
-        join((0..threads).map(start).collect(), chunks, Known::new(show(header).series(), budget))
+        join((0..threads).map(start).collect(), chunks, Content::new(show(header).series(), budget))
     });
-    marks.pop();
-    known.map(|known| Known { marks, ..known })
+    positions.pop();
+    content.map(|content| Content { positions, ..content })
 }
 
-/// What a chunk holds.
+/// The contents of a chunk.
 struct Part {
     blocks: Vec<Block>,
     labels: Vec<(u64, String)>,
 }
 
-fn join(parts: Vec<Receiver<Option<Part>>>, chunks: usize, mut known: Known) -> Option<Known> {
+fn join(parts: Vec<Receiver<Option<Part>>>, chunks: usize, mut content: Content) -> Option<Content> {
     for chunk in 0..chunks {
         let part = parts[chunk % parts.len()].recv().ok()??;
         for block in part.blocks {
-            if known.store.span().is_some_and(|(_, last)| block.span().first <= last) {
+            if content.store.span().is_some_and(|(_, last)| block.span().first <= last) {
                 return None;
             }
-            known.store.add(block);
+            content.store.add(block);
         }
-        known.labels.extend(part.labels);
+        content.labels.extend(part.labels);
     }
-    Some(known)
+    Some(content)
 }
 
 fn read_chunks(
     path: &Path,
     header: &Header,
     show: &RowViewMaker,
-    marks: &[BatchPosition],
+    positions: &[BatchPosition],
     chunks: impl Iterator<Item = usize>,
     to: &SyncSender<Option<Part>>,
 ) {
     let mut reader = Reader::open(path).ok();
     for chunk in chunks {
-        let last = ((chunk + 1) * CHUNK).min(marks.len() - 1);
-        let cutter = Cutter::new(header, show, Rows::LeftAway);
-        let part = reader.as_mut().and_then(|r| read_chunk(r, cutter, marks, chunk * CHUNK..last));
-        // Who waits for it may have given up.
+        let last = ((chunk + 1) * CHUNK).min(positions.len() - 1);
+        let cutter = Cutter::new(header, show, Rows::Dropped);
+        let part = reader.as_mut().and_then(|r| read_chunk(r, cutter, positions, chunk * CHUNK..last));
+        // The receiver stops at the first failure.
         if to.send(part).is_err() {
             return;
         }
@@ -163,40 +164,40 @@ fn read_chunks(
 fn read_chunk(
     reader: &mut Reader,
     mut cutter: Cutter,
-    marks: &[BatchPosition],
+    positions: &[BatchPosition],
     batches: Range<usize>,
 ) -> Option<Part> {
     let mut blocks = Vec::new();
-    go_to(reader, &mut cutter, marks, batches.start)?;
+    go_to(reader, &mut cutter, positions, batches.start)?;
     for number in batches {
         let batch = reader.next_batch()?;
         cutter.batch(&batch, &mut |block| blocks.push(block));
-        if reader.position() != marks[number + 1] {
+        if reader.position() != positions[number + 1] {
             return None;
         }
     }
     Some(Part { blocks, labels: cutter.labels })
 }
 
-/// Goes to a batch. Rates need the rows before it, at least one batch of them.
+/// Goes to a batch. Rates need the rows before it: those of one batch are read.
 pub(super) fn go_to(
     reader: &mut Reader,
     cutter: &mut Cutter,
-    marks: &[BatchPosition],
+    positions: &[BatchPosition],
     batch: usize,
 ) -> Option<()> {
-    reader.go_to(*marks.get(batch.saturating_sub(1))?).ok()?;
+    reader.go_to(*positions.get(batch.saturating_sub(1))?).ok()?;
     if batch > 0 {
         cutter.batch(&reader.next_batch()?, &mut |_| ());
     }
     cutter.labels.clear();
-    cutter.first_row = marks[batch].rows;
+    cutter.first_row = positions[batch].rows;
     Some(())
 }
 
-impl Known {
+impl Content {
     fn new(series: usize, budget: usize) -> Self {
         let store = Store::new(series, budget, Keep::All);
-        Self { store, marks: Vec::new(), labels: Vec::new(), damage: None }
+        Self { store, positions: Vec::new(), labels: Vec::new(), damage: None }
     }
 }

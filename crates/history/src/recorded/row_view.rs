@@ -1,31 +1,31 @@
-//! From raw values to what is shown.
+//! From recorded to displayed values.
 
-use crate::answer::kept;
+use crate::answer::stored_value;
 use numakit_recording::{Batch, Header, Rates};
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Turns the rows of a recording, in their order, into values as they are shown.
+/// Turns the rows of a recording, in their order, into displayed values.
 pub trait RowView {
-    /// How many values it gives per row.
+    /// Number of values per row.
     fn series(&self) -> usize;
 
     /// The next rows of a batch, all of them samples: appends one value per row to the column
-    /// of each series, as [`crate::kept`] makes them.
+    /// of each series, converted by [`crate::stored_value`].
     fn rows(&mut self, batch: &Batch, rows: Range<usize>, columns: &mut [Vec<f32>]);
 
     /// A label between the rows.
     fn label(&mut self, text: &str);
 
-    /// What the values depend on besides the recording, such as the text of formulas. Levels
-    /// that were made with anything else are not used.
+    /// What the values depend on besides the recording, such as the text of formulas. Levels of
+    /// another identity are not used.
     fn identity(&self) -> String;
 }
 
-/// Makes one for a recording; it is called again to read a part of it.
+/// Creates the view of a recording; it is called again to read a part of it.
 pub type RowViewMaker = Arc<dyn Fn(&Header) -> Box<dyn RowView> + Send + Sync>;
 
-/// The series of the recording and nothing else.
+/// The series of the recording without derived metrics.
 pub fn plain() -> RowViewMaker {
     Arc::new(|header| Box::new(Plain { rates: Rates::new(&header.series), series: header.series.len() }))
 }
@@ -42,7 +42,7 @@ impl RowView for Plain {
 
     fn rows(&mut self, batch: &Batch, rows: Range<usize>, columns: &mut [Vec<f32>]) {
         for (series, column) in columns.iter_mut().enumerate() {
-            self.rates.column(series, batch, rows.clone(), |value| column.push(kept(value)));
+            self.rates.column(series, batch, rows.clone(), |value| column.push(stored_value(value)));
         }
     }
 
@@ -55,8 +55,8 @@ impl RowView for Plain {
     }
 }
 
-/// A number that changes with the series of a recording and with what is made of them.
-pub(super) fn identity(header: &Header, shown: &dyn RowView) -> u64 {
+/// A hash of the series of a recording and of the identity of their view.
+pub(super) fn identity(header: &Header, view: &dyn RowView) -> u64 {
     let mut hash = 0xcbf2_9ce4_8422_2325u64;
     let mut add = |text: &str| {
         for byte in text.bytes().chain([0xff]) {
@@ -67,6 +67,6 @@ pub(super) fn identity(header: &Header, shown: &dyn RowView) -> u64 {
         add(&series.name());
         add(&format!("{:?} {:?}", series.metric.kind, series.metric.resolution));
     }
-    add(&shown.identity());
+    add(&view.identity());
     hash
 }
