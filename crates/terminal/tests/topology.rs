@@ -71,6 +71,16 @@ fn colour_changes_only_colour() {
 }
 
 #[test]
+fn what_this_process_may_not_use_is_grey() {
+    let mut t = machine(SOCKETS);
+    let first = t.packages[0].cpus.clone();
+    t.allowed = t.allowed.minus(&first);
+    let coloured = tree(&t, TreeStyle { color: true, width: 100 });
+    assert!(coloured.contains("\x1b[90mpackage 0  "), "{coloured}");
+    assert!(coloured.contains("\x1b[1mpackage 1\x1b[0m"), "{coloured}");
+}
+
+#[test]
 fn a_matrix_too_wide_for_the_screen_is_cut_into_blocks() {
     let mut t = machine("node:24 core:1");
     // All nodes differ, so that rows cannot be merged.

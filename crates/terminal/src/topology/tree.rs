@@ -21,6 +21,10 @@ impl TreeStyle {
     fn bold(&self, text: &str) -> String {
         if self.color { format!("\x1b[1m{text}\x1b[0m") } else { text.to_owned() }
     }
+
+    fn grey(&self, text: &str) -> String {
+        if self.color { format!("\x1b[90m{text}\x1b[0m") } else { text.to_owned() }
+    }
 }
 
 /// The whole page: a summary, the parts, distances, devices, and notes.
@@ -129,7 +133,8 @@ impl<'a> Writer<'a, '_> {
 
     fn part(&mut self, item: &Item<'a>, start: &str, below: &str) {
         let (name, rest) = self.words(item);
-        let mut words = vec![self.style.bold(&name)];
+        let is_allowed = self.is_allowed(&item.cpus);
+        let mut words = vec![if is_allowed { self.style.bold(&name) } else { name }];
         words.extend(rest);
         let mut inside: Vec<&Item<'a>> = item.inside.iter().collect();
         // A cache of the whole part is shown in its line.
@@ -150,12 +155,22 @@ impl<'a> Writer<'a, '_> {
             words.extend(cores);
             inside.clear();
         }
-        *self.out += &format!("{start}{}\n", words.join("  "));
+        *self.out += &format!("{start}{}\n", self.shade(is_allowed, &words.join("  ")));
         for (at, line) in memory.iter().enumerate() {
             let branch = if inside.is_empty() && at + 1 == memory.len() { "└─ " } else { "├─ " };
             *self.out += &format!("{below}{branch}{line}\n");
         }
         self.items(&inside, &item.cpus, below);
+    }
+
+    /// Whether this process may run on some of these CPUs, or there are none.
+    fn is_allowed(&self, cpus: &CpuSet) -> bool {
+        cpus.is_empty() || cpus.intersects(&self.t.allowed)
+    }
+
+    /// What this process may not use is grey.
+    fn shade(&self, is_allowed: bool, text: &str) -> String {
+        if is_allowed { text.to_owned() } else { self.style.grey(text) }
     }
 
     fn words(&self, item: &Item<'a>) -> (String, Vec<String>) {
@@ -243,6 +258,7 @@ impl<'a> Writer<'a, '_> {
 
     fn cores(&mut self, cores: &[&Core], start: &str, below: &str, parent: &CpuSet) {
         let mut line = start.to_owned();
+        let is_allowed = cores.iter().any(|core| self.is_allowed(&core.cpus));
         for (at, words) in self.cores_words(cores, parent).into_iter().enumerate() {
             // Lists are never broken: one that does not fit has its own line.
             if line.chars().count() + 2 + words.len() > self.style.width {
@@ -252,7 +268,7 @@ impl<'a> Writer<'a, '_> {
                 line += &format!("{}{words}", if at == 0 { "" } else { "  " });
             }
         }
-        *self.out += &format!("{line}\n");
+        *self.out += &format!("{}\n", self.shade(is_allowed, &line));
     }
 
     /// The cores, if nothing else is inside and they are all of these CPUs, so that they need no list.
