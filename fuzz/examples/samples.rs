@@ -1,4 +1,4 @@
-//! Writes the samples of our own formats, for when one changed:
+//! Writes the samples of the formats of numakit, after a format has changed:
 //! `cargo run -p numakit-fuzz --example samples`.
 
 use numakit_history::{RecordedHistory, levels_of, plain};
@@ -65,7 +65,7 @@ fn patches(tail: &[u8]) -> Vec<u8> {
     words.flat_map(|(word, at)| at.to_le_bytes().into_iter().chain(word.iter().copied())).collect()
 }
 
-/// What stands beside a recording of some blocks, behind its first words.
+/// The levels of a recording of some blocks, without their head.
 fn levels(corpus: &Path) -> Result<(), Box<dyn Error>> {
     let path = std::env::temp_dir().join(format!("numakit-levels-{}", std::process::id()));
     let recorder = Recorder::create(&path, &header(), true)?;
@@ -77,7 +77,7 @@ fn levels(corpus: &Path) -> Result<(), Box<dyn Error>> {
     }
     recorder.ring().push_label(1_000_000, "phase 2");
     recorder.finish()?;
-    // Small recordings have none.
+    // Small recordings have no levels.
     fs::OpenOptions::new().write(true).open(&path)?.set_len(1 << 20)?;
     RecordedHistory::open(&path, 1 << 30, plain())?;
     let levels = zstd::decode_all(&fs::read(levels_of(&path))?[..])?;

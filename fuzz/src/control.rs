@@ -1,27 +1,27 @@
-//! What people and programs type.
+//! Commands and arguments.
 
 use numakit_model::label::{MAX_BYTES, RecorderEvent};
 use numakit_sensors::Selection;
 use numakit_session::{ControlCommand, LineBuffer};
 
-/// The control pipe: bytes in pieces, then lines, then orders. The first byte is the length
-/// of the pieces.
+/// The control pipe: chunks of bytes, then lines, then commands. The first byte is the length of
+/// the chunks.
 pub fn lines(input: &[u8]) {
-    let Some((&piece, bytes)) = input.split_first() else { return };
+    let Some((&chunk, bytes)) = input.split_first() else { return };
     let mut lines = LineBuffer::default();
-    let mut order = |line: &[u8]| {
+    let mut parse = |line: &[u8]| {
         assert!(line.len() <= MAX_BYTES + 1);
         if let Ok(ControlCommand::Label(text)) = ControlCommand::parse(line) {
-            assert_eq!(RecorderEvent::parse(&text), None, "only the recorder writes its own labels");
+            assert_eq!(RecorderEvent::parse(&text), None, "a label of the recorder comes from a user");
         }
     };
-    for part in bytes.chunks(usize::from(piece).max(1)) {
-        lines.push(part, &mut order);
+    for part in bytes.chunks(usize::from(chunk).max(1)) {
+        lines.push(part, &mut parse);
     }
-    lines.flush(&mut order);
+    lines.flush(&mut parse);
 }
 
-/// `5ms`: what parses is printed so that it parses to the same.
+/// `5ms`: a parsed interval is printed so that it parses to the same.
 pub fn interval(input: &[u8]) {
     use numakit_session::interval::{format, parse};
     if let Ok(interval) = parse(&String::from_utf8_lossy(input)) {

@@ -1,11 +1,11 @@
-//! Files for parsers that want a path: in memory where the system has such a folder.
+//! Files for parsers that need a path, in memory if the system has /dev/shm.
 
 use std::path::{Path, PathBuf};
 
-/// A file of this process with that content. Each name is one file, written again each time.
+/// Writes a file of this process. A file of the same name is overwritten.
 pub fn put(name: &str, content: &[u8]) -> PathBuf {
-    let memory = Path::new("/dev/shm");
-    let folder = if memory.is_dir() { memory.to_owned() } else { std::env::temp_dir() };
+    let shm = Path::new("/dev/shm");
+    let folder = if shm.is_dir() { shm.to_owned() } else { std::env::temp_dir() };
     let thread = std::thread::current().id();
     let path = folder.join(format!("numakit-fuzz-{}-{thread:?}-{name}", std::process::id()));
     if let Err(error) = std::fs::write(&path, content) {
@@ -14,8 +14,8 @@ pub fn put(name: &str, content: &[u8]) -> PathBuf {
     path
 }
 
-/// Removes it.
+/// Removes a file.
 pub fn remove(path: &Path) {
-    // A file that is still there does no harm.
+    // A remaining file is harmless.
     let _ = std::fs::remove_file(path);
 }

@@ -5,7 +5,7 @@ use numakit_model::{Instance, Kind, Metric, Scope, Series, Topology, Unit};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// What parses prints and parses to the same, and can be evaluated over any row.
+/// Parsed formulas print and parse to the same, and can be evaluated over any row.
 pub fn file(input: &[u8]) {
     let text = String::from_utf8_lossy(input);
     let known = |name: &str| (name == "a.bytes").then_some((Unit::Bytes, Kind::Gauge));

@@ -1,14 +1,14 @@
-//! Tables of events, and what the kernel says of its own.
+//! Event tables, and the events of the kernel.
 
 use numakit_sensors::events::EventTable;
 use numakit_sensors::pmu::Terms;
 use std::collections::BTreeMap;
 
-/// A file of events, as people may write one.
+/// An event table of a user.
 pub fn table(input: &[u8]) {
     let Ok(table) = EventTable::parse(&String::from_utf8_lossy(input)) else { return };
     for (_, event) in table.events() {
-        assert!(event.indices.clone().count() <= 1024, "a line stands for too many events");
+        assert!(event.indices.clone().count() <= 1024, "a line has too many events");
         for index in [*event.indices.start(), *event.indices.end()] {
             let _ = (event.name_at(index), event.number(index, "pmu_0"));
             let _ = event.fields(index, Some(1), &BTreeMap::new());
@@ -16,7 +16,7 @@ pub fn table(input: &[u8]) {
     }
 }
 
-/// The terms of an event of the kernel: those that it leaves open get a value, or an error.
+/// The terms of an event of the kernel: terms without a value get one, or an error.
 pub fn terms(input: &[u8]) {
     let text = String::from_utf8_lossy(input).into_owned();
     if let Ok(terms) = Terms::parse(&text) {

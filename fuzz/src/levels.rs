@@ -1,17 +1,17 @@
-//! What stands beside a large recording: `FILE.levels`.
+//! The levels of a large recording: `FILE.levels`.
 
 use crate::files;
 use numakit_history::{RecordedHistory, Source, levels_of, plain};
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
-/// Small recordings have no levels, so a small one is made large by what follows its end.
+/// Small recordings have no levels, so bytes are appended to a small one.
 const LARGE: usize = 1 << 20;
-/// What levels begin with: format, length and time of the recording, and what it is made of.
+/// The head of levels: format, length and time of the recording, and a hash of its series.
 const HEAD: usize = 32;
 const BUDGET: usize = 1 << 20;
 
-/// A recording, and the begin of levels that belong to it.
+/// A recording, and the head of levels that belong to it.
 static SAMPLE: LazyLock<(PathBuf, Vec<u8>)> = LazyLock::new(|| {
     let mut content = include_bytes!("../corpus/recording/whole").to_vec();
     content.resize(LARGE, 0);
@@ -25,7 +25,7 @@ static SAMPLE: LazyLock<(PathBuf, Vec<u8>)> = LazyLock::new(|| {
 fn open(path: &Path) {
     let recorded = RecordedHistory::open(path, BUDGET, plain()).unwrap_or_else(|error| panic!("{error}"));
     let all: Vec<usize> = (0..recorded.series()).collect();
-    assert_eq!(all.len(), 2, "the recording says how many");
+    assert_eq!(all.len(), 2, "the recording has two series");
     assert!(recorded.bytes() < 64 * BUDGET);
     let (first, last) = recorded.span().unwrap_or_default();
     assert!(first <= last);
@@ -38,8 +38,8 @@ fn open(path: &Path) {
     recorded.labels();
 }
 
-/// As the file itself, and as what follows in one that is in order so far.
-pub fn beside(input: &[u8]) {
+/// The input is the whole file first, then the rest of a file after a correct head.
+pub fn file(input: &[u8]) {
     let (recording, head) = &*SAMPLE;
     let levels = levels_of(recording);
     let packed = zstd::encode_all(&[head, input].concat()[..], 1).unwrap_or_default();
@@ -56,7 +56,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_in_order_is_taken() {
+    fn correct_levels_are_used() {
         let (recording, head) = &*SAMPLE;
         let levels = [&head[..], include_bytes!("../corpus/levels/blocks")].concat();
         let written = zstd::encode_all(&levels[..], 1).and_then(|p| std::fs::write(levels_of(recording), p));

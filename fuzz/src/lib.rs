@@ -1,7 +1,7 @@
-//! Everything that reads input from outside, as functions of bytes. A target passes if it
+//! Every parser of external input, as a function of bytes. A target passes if it
 //! returns: no panic, no endless loop, no unbounded memory.
 //!
-//! Each target has a folder of samples in `corpus/`, which the tests run it over.
+//! Each target has a directory of samples in `corpus/`, over which the tests run it.
 
 mod control;
 mod files;
@@ -9,7 +9,7 @@ mod formulas;
 mod hardware;
 mod levels;
 mod machine;
-mod place;
+mod placement;
 mod pmu;
 mod program;
 mod recording;
@@ -21,13 +21,13 @@ mod web;
 /// A parser under test.
 #[derive(Debug, Clone, Copy)]
 pub struct Target {
-    /// Also the name of its folder in `corpus/`.
+    /// Also the name of its directory in `corpus/`.
     pub name: &'static str,
-    /// Feeds it one input.
+    /// Runs it on an input.
     pub run: fn(&[u8]),
 }
 
-/// All of them.
+/// All targets.
 pub const TARGETS: &[Target] = &[
     Target { name: "cpulist", run: sets::list },
     Target { name: "cpumask", run: sets::mask },
@@ -43,7 +43,7 @@ pub const TARGETS: &[Target] = &[
     Target { name: "archive", run: machine::archive },
     Target { name: "recording", run: recording::any },
     Target { name: "tail", run: recording::tail },
-    Target { name: "levels", run: levels::beside },
+    Target { name: "levels", run: levels::file },
     Target { name: "numascope", run: recording::json },
     Target { name: "control", run: control::lines },
     Target { name: "interval", run: control::interval },
@@ -53,15 +53,15 @@ pub const TARGETS: &[Target] = &[
     Target { name: "event_terms", run: hardware::terms },
     Target { name: "web_message", run: web::message },
     Target { name: "web_request", run: web::request },
-    Target { name: "place_list", run: place::list },
-    Target { name: "place_request", run: place::request },
+    Target { name: "place_list", run: placement::list },
+    Target { name: "place_request", run: placement::request },
     Target { name: "registry", run: registry::metadata },
     Target { name: "limits", run: registry::limits },
     Target { name: "format_file", run: pmu::format_file },
     Target { name: "program_head", run: program::head },
 ];
 
-/// The target of that name.
+/// The target with this name.
 pub fn find(name: &str) -> Option<Target> {
     TARGETS.iter().copied().find(|target| target.name == name)
 }

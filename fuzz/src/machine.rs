@@ -1,4 +1,4 @@
-//! Machines: the files of /sys and /proc, and what describes a machine otherwise.
+//! Machines: the files of /sys and /proc, and other descriptions of machines.
 
 use crate::files;
 use numakit_model::Topology;
@@ -37,10 +37,10 @@ fn tree(text: &[u8]) -> FileTree {
     tree
 }
 
-/// The largest machines only make the fuzzer slow.
+/// Larger machines are not drawn, because that is slow.
 const MAX_SHOWN: usize = 1024;
 
-/// Shows a machine in every way.
+/// Prints a machine in every format.
 fn show(topology: &Topology) {
     if topology.online.len() <= MAX_SHOWN && topology.nodes.len() <= MAX_SHOWN {
         numakit_topology::json::text(topology);
@@ -50,14 +50,14 @@ fn show(topology: &Topology) {
     }
 }
 
-/// Reads the topology of files, and shows it.
+/// Reads the topology of files, and prints it.
 pub fn topology(input: &[u8]) {
     if let Ok(topology) = numakit_topology::read(&SysRoot::of_tree(tree(input))) {
         show(&topology);
     }
 }
 
-/// Probes and reads all sensors; what follows a line `>>` changes the files after the probe.
+/// Probes and reads all sensors; the files after a line `>>` change after the probe.
 pub fn sensors(input: &[u8]) {
     let mark = b"\n>>\n";
     let split = input.windows(mark.len()).position(|w| w == mark);
@@ -77,8 +77,8 @@ fn read_all(probe: &mut Probe) {
     }
 }
 
-/// Resource control of a sound machine: each line is the path of a file below its folder, and
-/// after `=` the content; what follows a line `>>` changes the files after the probe.
+/// Resource control: each line is the path of a file below /sys/fs/resctrl, and after `=` its
+/// content; the files after a line `>>` change after the probe.
 pub fn resctrl(input: &[u8]) {
     let folder = "/sys/fs/resctrl";
     let machine = numakit_topology::synthetic::parse("package:2 node:2 l3:1 core:2").unwrap_or_default();
@@ -99,11 +99,11 @@ pub fn resctrl(input: &[u8]) {
     read_all(&mut probe);
 }
 
-/// Most cards in one input.
+/// Maximum number of cards in an input.
 const MAX_CARDS: usize = 32;
 
-/// Interconnect cards. The first two words of 32 bits are what the local card says of the first
-/// card and of the link; each that follows is a card, its position and the next one in 12 bits each.
+/// Interconnect cards. The first two words of 32 bits are two registers of the local card: the
+/// first card, and the link. Each further word is a card: its position and the next one, 12 bits each.
 pub fn cards(input: &[u8]) {
     let word = |bytes: &[u8]| bytes.try_into().map_or(0, u32::from_le_bytes);
     let mut words = input.chunks_exact(4).map(word);
@@ -127,7 +127,7 @@ pub fn cards(input: &[u8]) {
     let machine = Topology::default();
     let mut probe = Probe::new(&Scene::new(&root, &machine));
     read_all(&mut probe);
-    // A file that is anything, and cards that go away.
+    // Arbitrary content of a file, and a removed card.
     root.change(|tree| _ = tree.file("/dev/mem/0xf0000000.bin", input).remove("/dev/mem/0x3f00000b8000.bin"));
     read_all(&mut probe);
     read_all(&mut Probe::new(&Scene::new(&root, &machine)));
@@ -160,14 +160,14 @@ fn reads_back(topology: &Topology) {
     }
 }
 
-/// A capture. Packed ones are left to the libraries that unpack them.
+/// A capture. Compressed ones are not tested here: libraries unpack them.
 pub fn archive(input: &[u8]) {
     if input.get(257..262) == Some(b"ustar") {
         let path = files::put("capture.tar", input);
         let root = SysRoot::open(&path);
         files::remove(&path);
         if let Ok(root) = root {
-            // Only that it returns is wanted.
+            // It must return; any result is correct.
             let _ = numakit_topology::read(&root);
         }
     }

@@ -1,4 +1,4 @@
-//! What the kernel says of its PMUs.
+//! Files of the kernel about its PMUs.
 
 use numakit_sensors::pmu::{Formats, Terms};
 
@@ -9,8 +9,8 @@ pub fn format_file(input: &[u8]) {
     let Ok(formats) = Formats::parse(files.lines().filter_map(|line| line.split_once(' '))) else { return };
     let Ok(terms) = Terms::parse(terms.trim()) else { return };
     let Ok(codes) = formats.encode(terms.at(1)) else { return };
-    // Fields of one event share no bits, so that each alone gives its part of the whole.
-    let alone = terms.at(1).filter_map(|term| formats.encode([term]).ok());
-    let all = alone.fold([0; 4], |all, one| std::array::from_fn(|word| all[word] | one[word]));
+    // The fields of an event share no bits: the code is the union of the codes of single fields.
+    let single = terms.at(1).filter_map(|term| formats.encode([term]).ok());
+    let all = single.fold([0; 4], |all, one| std::array::from_fn(|word| all[word] | one[word]));
     assert_eq!(all, codes);
 }

@@ -2,7 +2,7 @@
 
 use numakit_launch::file_kind::{FileKind, inspect};
 
-/// The front of a program that is to be started: no input makes it read more than a little.
+/// The head of a program file: no input makes it read more than the limits.
 pub fn head(input: &[u8]) {
     let mut bytes = 0;
     let found = inspect(&mut |offset, length| {
@@ -10,7 +10,7 @@ pub fn head(input: &[u8]) {
         let rest = usize::try_from(offset).ok().and_then(|at| input.get(at..)).unwrap_or_default();
         rest[..length.min(rest.len())].to_vec()
     });
-    // A head, a table of segments, and of each segment a page at most.
+    // A head, a table of segments, and at most a page of each segment.
     assert!(bytes <= 256 + 512 * (65_535 + 4096), "{bytes}");
     match found {
         Ok(FileKind::Script { interpreter, .. }) => assert!(!interpreter.is_empty()),

@@ -1,4 +1,4 @@
-//! Recordings: ours, their tails, and those of NUMAscope.
+//! Recordings, their tail files, and recordings of NUMAscope.
 
 use crate::files;
 use numakit_derived::Catalog;
@@ -32,15 +32,15 @@ fn read(path: &Path) {
     let Ok(mut reader) = Reader::open(path) else { return };
     let header = reader.header().clone();
     let batches: Vec<Batch> = std::iter::from_fn(|| reader.next_batch()).collect();
-    let places = Reader::open(path).ok().and_then(|mut again| again.batch_positions());
-    if let (Some(last), None) = (places.as_ref().and_then(|places| places.last()), reader.damage()) {
+    let positions = Reader::open(path).ok().and_then(|mut again| again.batch_positions());
+    if let (Some(last), None) = (positions.as_ref().and_then(|positions| positions.last()), reader.damage()) {
         let rows: u64 = batches.iter().map(|batch| batch.len() as u64).sum();
-        assert_eq!(last.rows + last.labels, rows, "skipped is as read");
+        assert_eq!(last.rows + last.labels, rows, "skipping and reading count the same rows");
     }
     show(&header, &batches);
 }
 
-/// Whatever was read can be reported and exported.
+/// Every recording that was read can be reported and exported.
 fn show(header: &Header, batches: &[Batch]) {
     for batch in batches {
         assert_eq!(batch.columns.len(), header.series.len());
@@ -52,7 +52,7 @@ fn show(header: &Header, batches: &[Batch]) {
     export(header, batches);
 }
 
-/// In every format, to nowhere: nowhere takes everything.
+/// Exports in every format to a sink, which accepts everything.
 fn export(header: &Header, batches: &[Batch]) {
     let source = ExportSource::in_memory(header.clone(), batches.to_vec());
     for format in FORMATS {
@@ -75,7 +75,7 @@ pub fn any(input: &[u8]) {
     files::remove(&path);
 }
 
-/// What is recovered is whole and has all rows that could be read before.
+/// A recovered recording is complete and has all rows that could be read before.
 fn recovered(path: &Path) {
     let samples = || {
         let mut reader = Reader::open(path).ok()?;
@@ -90,12 +90,12 @@ fn recovered(path: &Path) {
     let Ok(done) = recover(path) else { return };
     let after = samples();
     assert_eq!(before.map(|(samples, _)| samples), after.as_ref().map(|(samples, _)| samples.clone()));
-    assert!(after.is_some_and(|(_, damaged)| !damaged), "it is whole");
+    assert!(after.is_some_and(|(_, damaged)| !damaged), "it is complete");
     done.damaged.iter().for_each(|(_, aside)| files::remove(aside));
 }
 
-/// The tail file of a recording. It is large and mostly empty, so the input says which of
-/// its words are not: two bytes for the place, eight for the value.
+/// The tail file of a recording. It is large and mostly empty, so the input lists the words that
+/// are not: two bytes for the position, eight for the value.
 pub fn tail(input: &[u8]) {
     let mut content = EMPTY_TAIL.clone();
     for patch in input.chunks_exact(10) {

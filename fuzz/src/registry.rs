@@ -3,8 +3,8 @@
 use numakit_registry::limits::{self, LimitSubject, LimitedUser};
 use numakit_registry::record::{self, HEADER, MAX_CPUS, Parsed, RECORD};
 
-/// The file of the registry: a header, then records. Names are printed on terminals of others; a record that is
-/// written again reads the same.
+/// The file of the registry: a header, then records. Names are printed on terminals of other users,
+/// so they have no control characters. A record that is written again reads the same.
 pub fn metadata(input: &[u8]) {
     let (header, records) = input.split_at(input.len().min(HEADER));
     if let Some(owner) = record::lock_owner(header) {

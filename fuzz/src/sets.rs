@@ -2,7 +2,7 @@
 
 use numakit_model::CpuSet;
 
-/// `0-3,8`: what parses, prints and parses to the same set.
+/// `0-3,8`: a parsed list prints and parses to the same set.
 pub fn list(input: &[u8]) {
     let text = String::from_utf8_lossy(input);
     if let Ok(set) = CpuSet::parse_list(&text) {

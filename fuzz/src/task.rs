@@ -35,7 +35,7 @@ pub fn stat(input: &[u8]) {
     }
 }
 
-/// Other files of processes, and of the whole machine: each line or text is given to all parsers.
+/// Other files of processes and of the machine: each line or text is passed to all parsers.
 pub fn text(input: &[u8]) {
     let text = String::from_utf8_lossy(input);
     let status = TaskStatus::new(text.clone().into_owned());

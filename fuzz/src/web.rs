@@ -1,4 +1,4 @@
-//! What clients of the web page send.
+//! Messages and requests of clients of the web page.
 
 use numakit_server::csv::Query;
 use numakit_server::wire::ToServer;
@@ -19,8 +19,8 @@ pub fn request(input: &[u8]) {
         return;
     };
     for line in text.lines() {
-        assert_eq!(access.role_of_token(line), None, "nobody guesses a token");
-        assert_eq!(access.role_of_cookies(line), None, "nor a cookie");
+        assert_eq!(access.role_of_token(line), None, "a guessed token has no role");
+        assert_eq!(access.role_of_cookies(line), None, "a guessed cookie has no role");
         let known = access.accepts_host(line, None);
         assert!(!known || !line.contains("evil"), "{line}");
         let _ = same_origin(&format!("http://{line}"), line);

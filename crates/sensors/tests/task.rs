@@ -4,7 +4,7 @@
 
 use numakit_sensors::{SENSORS, Scene, Sensor, Target, Tick};
 use numakit_sys::{SysRoot, clock};
-use numakit_testing::wait::found;
+use numakit_testing::wait::wait_for;
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Child, Command, Stdio};
@@ -109,7 +109,7 @@ fn read(sensor: &mut dyn Sensor) -> Values {
 
 #[track_caller]
 fn read_until(sensor: &mut dyn Sensor, so: impl Fn(&Values) -> bool) -> Values {
-    found("other values", || Some(read(sensor)).filter(&so))
+    wait_for("other values", || Some(read(sensor)).filter(&so))
 }
 
 /// Over all nodes.

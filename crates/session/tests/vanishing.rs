@@ -10,7 +10,7 @@ use numakit_sensors::{Scene, Selection};
 use numakit_session::setup::Setup;
 use numakit_sys::SysRoot;
 use numakit_sys::root::FileTree;
-use numakit_testing::wait::found;
+use numakit_testing::wait::wait_for;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -66,7 +66,7 @@ impl Watch {
     #[track_caller]
     fn until(&mut self, wanted: impl Fn(&Self, &[Option<u64>]) -> bool) {
         let mut checked = self.rows.len();
-        found("such a row", || {
+        wait_for("such a row", || {
             self.take();
             let new = checked..self.rows.len();
             checked = new.end;

@@ -1,5 +1,5 @@
-//! Writes a machine that does not exist to a folder, for `numa list --sysroot DIR`. Without
-//! arguments it names the machines that it has.
+//! Writes a simulated machine to a directory, for `numa list --sysroot DIR`. Without arguments it
+//! prints the names of the machines.
 //!
 //! `cargo run -p numakit-testing --example machine -- zen4 /tmp/zen4`, with three interconnect
 //! cards `... -- opteron-15h /tmp/n2 3`, without counters `... -- 'package:2 core:4' /tmp/two`.
@@ -19,7 +19,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         }
         [name, directory] => (name, directory, None),
         [name, directory, cards] => (name, directory, Some(cards.parse()?)),
-        _ => return Err("give a machine, a folder and a number of cards, or nothing".into()),
+        _ => return Err("the arguments are MACHINE DIR [CARDS], or none".into()),
     };
     let mut tree = match name.contains(':') {
         true => sysfs::tree(&synthetic::parse(name)?),
@@ -29,7 +29,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         cards::put(&mut tree, count, 0);
     }
     if Path::new(directory).join("sys").exists() {
-        return Err(format!("{directory} holds a machine already; remove it first").into());
+        return Err(format!("{directory} contains a machine; remove it first").into());
     }
     Ok(sysfs::write(&tree, Path::new(directory))?)
 }

@@ -1,8 +1,8 @@
-//! NumaConnect2 cards that do not exist, as files of their registers.
+//! Simulated NumaConnect2 cards: files with their registers.
 
 use numakit_sys::root::FileTree;
 
-/// Where the windows of cards are, each in a file with its address as its name.
+/// The windows of cards, each a file whose name is its address.
 const FOLDER: &str = "/dev/mem";
 /// The window of the card that the CPUs of the first board see.
 const LOCAL: u64 = 0xf000_0000;
@@ -14,7 +14,7 @@ const FIRST: usize = 0x10a4;
 const NEXT: usize = 0x10a8;
 /// The position after the last card.
 const LAST: u32 = 0xfff;
-/// The control register, and what it holds while the counters count.
+/// The control register, and its value while the counters count.
 const CONTROL: (usize, u32) = (0x3058, 5);
 /// Counters of 48 bits, in words of 64.
 const COUNTERS: std::ops::Range<usize> = 0x3100..0x3690;
@@ -25,8 +25,8 @@ const LINK: u32 = 2;
 /// Positions in the fabric from one card to the next.
 const STEP: u32 = 0x10;
 
-/// Gives a machine this many cards. Their counters have the values of [`counted`] after `steps`
-/// steps; they start shortly before they wrap. With more steps, put the cards again.
+/// Adds this many cards to a machine. Their counters have the values of [`counter_value`] after
+/// `steps` steps; they start shortly before they wrap. To advance, put the cards again.
 pub fn put(tree: &mut FileTree, count: u32, steps: u64) {
     let position = |card: u32| if card < count { card * STEP } else { LAST };
     tree.file(&format!("{FOLDER}/{LOCAL:#x}.bin"), window(0, position(0), steps));
@@ -36,8 +36,8 @@ pub fn put(tree: &mut FileTree, count: u32, steps: u64) {
     }
 }
 
-/// By how much a step increments the counter at this register: the clock by 200,000 (1 ms), each
-/// other counter by a number of its own.
+/// The increment of the counter at this register per step: 200,000 (1 ms) for the clock, a
+/// different number for each other counter.
 pub fn step(card: u32, register: usize) -> u64 {
     match (register - COUNTERS.start) / 8 {
         0 => 200_000,
@@ -46,7 +46,7 @@ pub fn step(card: u32, register: usize) -> u64 {
 }
 
 /// The value of the counter at this register after N steps.
-pub fn counted(card: u32, register: usize, steps: u64) -> u64 {
+pub fn counter_value(card: u32, register: usize, steps: u64) -> u64 {
     let step = step(card, register);
     let start = (1u64 << BITS) - 3 * step;
     start.wrapping_add(steps.wrapping_mul(step)) & ((1 << BITS) - 1)
@@ -65,7 +65,7 @@ fn window(card: u32, next: u32, steps: u64) -> Vec<u8> {
     set(NEXT, LINK << 12 | next);
     set(CONTROL.0, CONTROL.1);
     for register in COUNTERS.step_by(8) {
-        let value = counted(card, register, steps);
+        let value = counter_value(card, register, steps);
         set(register, value as u32);
         set(register + 4, (value >> 32) as u32);
     }

@@ -1,8 +1,8 @@
 //! Performance counters that behave like the kernel's without any hardware.
 //!
-//! What is scripted: PMUs with few counters, groups that are larger than that or span PMUs,
-//! groups that take turns, CPUs without such a PMU or offline, PMUs that vanish, levels of
-//! `kernel.perf_event_paranoid`, and what a read costs from another package.
+//! Simulated are PMUs with few counters, groups that are larger or span PMUs, multiplexing, CPUs
+//! that are offline or have no such PMU, PMUs that are removed, levels of
+//! `kernel.perf_event_paranoid`, and the cost of a read from another package.
 //!
 //! ```
 //! # use numakit_testing::counters::Script;
@@ -14,8 +14,9 @@
 //! script.advance(1_000_000_000);
 //! ```
 
-mod turns;
+mod multiplexing;
 
+use multiplexing::Multiplexer;
 use numakit_model::CpuSet;
 use numakit_sys::clock;
 use numakit_sys::perf::{Counters, Errno, EventGroup, PerfEvent, Times};
@@ -24,9 +25,8 @@ use std::collections::{BTreeMap, HashMap};
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use turns::Turns;
 
-/// How many events of a kind happen on a CPU in a second.
+/// The number of events of a kind on a CPU per second.
 pub type Rate = fn(u32, &PerfEvent) -> u64;
 
 /// The script. Clones share it.
@@ -36,7 +36,7 @@ pub struct Script(Arc<Inner>);
 #[derive(Debug)]
 struct Inner {
     state: Mutex<State>,
-    // Nanoseconds of the scripted time; not used where time is real.
+    // The simulated time in ns; unused in real time.
     now: AtomicU64,
     real: bool,
     spent: AtomicU64,
@@ -54,11 +54,12 @@ struct State {
     paranoid: (i64, bool),
     rate: Rate,
     packages: Vec<CpuSet>,
-    /// What a read costs from the same package and from another, ns.
+    /// Duration of a read from the same package and from another, ns.
     costs: (u64, u64),
-    /// CPUs whose groups take longer, and how much.
+    /// Additional time per read of the groups of a CPU, ns.
     slow: HashMap<u32, u64>,
-    boxes: BTreeMap<(u32, u32), Arc<Mutex<Turns>>>,
+    /// By CPU and PMU.
+    multiplexers: BTreeMap<(u32, u32), Arc<Mutex<Multiplexer>>>,
 }
 
 #[derive(Debug, Clone)]
@@ -72,8 +73,8 @@ struct Pmu {
 pub const MEASURED: (u64, u64) = (1_900, 7_300);
 
 thread_local! {
-    /// A CPU of the package that this thread reads from.
-    static HERE: Cell<u32> = const { Cell::new(0) };
+    /// A CPU of the package on which this thread runs.
+    static CURRENT_CPU: Cell<u32> = const { Cell::new(0) };
 }
 
 impl Default for Script {
@@ -83,12 +84,12 @@ impl Default for Script {
 }
 
 impl Script {
-    /// A kernel with software events and tracepoints, whose time stands until it is moved on.
+    /// A kernel with software events and tracepoints, whose time changes only by [`Self::advance`].
     pub fn new() -> Self {
         Self::with_time(false)
     }
 
-    /// The same with the time of the machine that it runs on.
+    /// The same with the real time.
     pub fn in_real_time() -> Self {
         Self::with_time(true)
     }
@@ -105,7 +106,7 @@ impl Script {
             packages: Vec::new(),
             costs: (0, 0),
             slow: HashMap::new(),
-            boxes: BTreeMap::new(),
+            multiplexers: BTreeMap::new(),
         };
         Self(Arc::new(Inner {
             state: Mutex::new(state),
@@ -117,7 +118,7 @@ impl Script {
         }))
     }
 
-    /// A PMU with this many counters, whose events are opened on these CPUs (a list as the
+    /// Adds a PMU with this many counters, whose events are opened on these CPUs (a list as the
     /// kernel writes it; empty: on any).
     pub fn pmu(&self, kind: u32, counters: usize, cpus: &str) -> &Self {
         let cpus = CpuSet::parse_list(cpus).unwrap_or_default();
@@ -125,27 +126,27 @@ impl Script {
         self
     }
 
-    /// How often events happen.
+    /// Sets the rates of events.
     pub fn rates(&self, rate: Rate) -> &Self {
         self.state().rate = rate;
         self
     }
 
-    /// `kernel.perf_event_paranoid`, and whether the process has CAP_PERFMON. Without a call
-    /// it may do everything.
+    /// Sets `kernel.perf_event_paranoid`, and whether the process has CAP_PERFMON. The default
+    /// permits everything.
     pub fn paranoid(&self, level: i64, capable: bool) -> &Self {
         self.state().paranoid = (level, capable);
         self
     }
 
-    /// Opening this event fails so.
+    /// Makes opening this event fail.
     pub fn refuse(&self, event: PerfEvent, errno: Errno) -> &Self {
         self.state().refused.insert(event, errno);
         self
     }
 
-    /// What a read takes, in ns, for a thread on the same package as the group's CPU, and for
-    /// any other. A thread that never said where it stays is where CPU 0 is.
+    /// Sets the duration of a read in ns, for a thread on the same package as the group's CPU, and
+    /// for any other. A thread that is not pinned runs on CPU 0.
     pub fn costs(&self, packages: &[CpuSet], costs: (u64, u64)) -> &Self {
         let mut state = self.state();
         (state.packages, state.costs) = (packages.to_vec(), costs);
@@ -153,40 +154,40 @@ impl Script {
         self
     }
 
-    /// Makes every read of what counts on a CPU take so much longer, in ns.
+    /// Makes every read of a group of this CPU take longer by `ns`.
     pub fn slow(&self, cpu: u32, ns: u64) -> &Self {
         self.state().slow.insert(cpu, ns);
         self
     }
 
-    /// Moves the time on.
+    /// Advances the time.
     pub fn advance(&self, ns: u64) {
         self.0.now.fetch_add(ns, Ordering::AcqRel);
     }
 
-    /// Takes a CPU away: its groups fall apart and what is left of them stands still, even if
-    /// the CPU comes back.
+    /// Takes a CPU offline. Reads of its groups fail, and its single events stop counting, also
+    /// when the CPU is online again.
     pub fn offline(&self, cpu: u32) {
         self.state().offline.insert(cpu);
-        self.detach(|(on, _)| *on == cpu, Turns::stop);
+        self.detach(|(on, _)| *on == cpu, Multiplexer::stop);
     }
 
-    /// Brings it back.
+    /// Takes a CPU online.
     pub fn online(&self, cpu: u32) {
         self.state().offline.remove(cpu);
     }
 
-    /// Takes a PMU away, as when its driver is unloaded: reads of its groups fail.
+    /// Removes a PMU, as unloading its driver does: reads of its groups fail.
     pub fn remove(&self, kind: u32) {
         let mut state = self.state();
         if let Some(pmu) = state.pmus.remove(&kind) {
             state.removed.insert(kind, pmu);
         }
         drop(state);
-        self.detach(|(_, of)| *of == kind, Turns::revoke);
+        self.detach(|(_, of)| *of == kind, Multiplexer::revoke);
     }
 
-    /// Brings it back.
+    /// Restores a removed PMU.
     pub fn restore(&self, kind: u32) {
         let mut state = self.state();
         if let Some(pmu) = state.removed.remove(&kind) {
@@ -194,25 +195,25 @@ impl Script {
         }
     }
 
-    /// What all reads cost so far by the script, in ns.
+    /// The simulated duration of all reads so far, in ns.
     pub fn spent(&self) -> u64 {
         self.0.spent.load(Ordering::Relaxed)
     }
 
-    /// How many groups were read so far.
+    /// Number of reads of groups so far.
     pub fn reads(&self) -> u64 {
         self.0.reads.load(Ordering::Relaxed)
     }
 
-    /// How many groups were opened so far.
+    /// Number of opened groups so far.
     pub fn opens(&self) -> u64 {
         self.0.opens.load(Ordering::Relaxed)
     }
 
-    /// The events of each group that is open, by CPU and PMU.
+    /// The number of events of each open group, by CPU and PMU.
     pub fn open_groups(&self) -> Vec<((u32, u32), Vec<usize>)> {
         let state = self.state();
-        let sizes = state.boxes.iter().map(|(place, turns)| (*place, lock(turns).sizes()));
+        let sizes = state.multiplexers.iter().map(|(key, one)| (*key, lock(one).sizes()));
         sizes.filter(|(_, sizes)| !sizes.is_empty()).collect()
     }
 
@@ -224,14 +225,14 @@ impl Script {
         lock(&self.0.state)
     }
 
-    fn detach(&self, which: impl Fn(&(u32, u32)) -> bool, how: fn(&mut Turns, u64)) {
+    fn detach(&self, which: impl Fn(&(u32, u32)) -> bool, end: fn(&mut Multiplexer, u64)) {
         let now = self.now();
-        self.state().boxes.retain(|place, turns| {
-            let gone = which(place);
-            if gone {
-                how(&mut lock(turns), now);
+        self.state().multiplexers.retain(|key, multiplexer| {
+            let ends = which(key);
+            if ends {
+                end(&mut lock(multiplexer), now);
             }
-            !gone
+            !ends
         });
     }
 }
@@ -240,7 +241,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn software(event: &PerfEvent) -> bool {
+fn is_software(event: &PerfEvent) -> bool {
     matches!(event.pmu, PerfEvent::SOFTWARE | PerfEvent::TRACEPOINT)
 }
 
@@ -261,17 +262,17 @@ impl State {
         if self.offline.contains(cpu) { Err(Errno::NoDevice) } else { Ok(()) }
     }
 
-    /// How many of the first events form a group, and the PMU whose counters it needs.
+    /// The number of events that form a group, from the first on, and the PMU of its counters.
     fn group(&self, cpu: u32, events: &[PerfEvent]) -> Result<(usize, u32), Errno> {
         let first = events.first().ok_or(Errno::Invalid)?;
         self.check(cpu, first)?;
         let mut pmu = first.pmu;
-        let mut needed = usize::from(!software(first));
+        let mut needed = usize::from(!is_software(first));
         for (taken, event) in events.iter().enumerate().skip(1) {
             if self.check(cpu, event).is_err() {
                 return Ok((taken, pmu));
             }
-            if !software(event) {
+            if !is_software(event) {
                 let counters = self.pmus.get(&event.pmu).map_or(0, |p| p.counters);
                 let foreign = needed > 0 && event.pmu != pmu;
                 if foreign || needed == counters {
@@ -295,17 +296,17 @@ impl Counters for Script {
         let (taken, pmu) = state.group(cpu, events).map_err(Errno::error)?;
         let counters = state.pmus.get(&pmu).map_or(0, |p| p.counters);
         let rates = events[..taken].iter().map(|e| (state.rate)(cpu, e)).collect();
-        let needed = events[..taken].iter().filter(|e| !software(e)).count();
+        let needed = events[..taken].iter().filter(|e| !is_software(e)).count();
         let (near, costs) = state.cost(cpu);
-        let turns = state.boxes.entry((cpu, pmu)).or_insert_with(|| Turns::of(counters));
-        let (turns, now) = (Arc::clone(turns), self.now());
-        let id = lock(&turns).join(now, taken, needed);
+        let multiplexer = state.multiplexers.entry((cpu, pmu)).or_insert_with(|| Multiplexer::of(counters));
+        let (multiplexer, now) = (Arc::clone(multiplexer), self.now());
+        let id = lock(&multiplexer).join(now, taken, needed);
         self.0.opens.fetch_add(1, Ordering::Relaxed);
-        Ok((Box::new(Scripted { script: self.clone(), cpu, turns, id, rates, near, costs }), taken))
+        Ok((Box::new(Scripted { script: self.clone(), cpu, multiplexer, id, rates, near, costs }), taken))
     }
 
     fn pin_to(&self, cpus: &CpuSet) -> io::Result<()> {
-        HERE.set(cpus.first().unwrap_or(0));
+        CURRENT_CPU.set(cpus.first().unwrap_or(0));
         Ok(())
     }
 }
@@ -315,7 +316,7 @@ impl Counters for Script {
 struct Scripted {
     script: Script,
     cpu: u32,
-    turns: Arc<Mutex<Turns>>,
+    multiplexer: Arc<Mutex<Multiplexer>>,
     id: u64,
     rates: Vec<u64>,
     near: CpuSet,
@@ -326,12 +327,12 @@ impl EventGroup for Scripted {
     fn read(&mut self, counts: &mut [u64]) -> io::Result<Times> {
         let started = clock::monotonic();
         let inner = &self.script.0;
-        let from_here = self.near.is_empty() || self.near.contains(HERE.get());
+        let from_here = self.near.is_empty() || self.near.contains(CURRENT_CPU.get());
         let cost = if from_here { self.costs.0 } else { self.costs.1 };
         inner.reads.fetch_add(1, Ordering::Relaxed);
         inner.spent.fetch_add(cost, Ordering::Relaxed);
         let extra = self.script.state().slow.get(&self.cpu).copied().unwrap_or(0);
-        let times = lock(&self.turns).read(self.id, self.script.now());
+        let times = lock(&self.multiplexer).read(self.id, self.script.now());
         while clock::monotonic() < started + cost + extra {
             std::hint::spin_loop();
         }
@@ -345,7 +346,7 @@ impl EventGroup for Scripted {
 
 impl Drop for Scripted {
     fn drop(&mut self) {
-        lock(&self.turns).leave(self.id, self.script.now());
+        lock(&self.multiplexer).leave(self.id, self.script.now());
     }
 }
 

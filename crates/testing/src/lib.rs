@@ -1,8 +1,8 @@
-//! Machines, performance counters and interconnect cards that do not exist, and waiting with a limit,
+//! Simulated machines, performance counters and interconnect cards, and waiting with a timeout,
 //! for tests, examples and benchmarks.
 //!
-//! Crates use this one in their `[dev-dependencies]` only. It uses none of the crates that are
-//! above `topology`, so that their unit tests see the same types as it does.
+//! Crates use this one in their `[dev-dependencies]` only. It does not depend on the crates above
+//! `topology`: their unit tests would see other types than this crate.
 
 pub mod cards;
 pub mod counters;

@@ -1,5 +1,5 @@
-//! Machines that do not exist, with the PMUs that a kernel would show on such hardware. Each is a
-//! text file in `data/machines/`.
+//! Simulated machines, with the PMUs that a kernel would show on such hardware. Each is described
+//! by a text file in `data/machines/`.
 
 mod description;
 
@@ -18,7 +18,7 @@ const DEVICES: &str = "/sys/bus/event_source/devices";
 pub struct Machine {
     /// Its /sys and /proc.
     pub tree: FileTree,
-    /// What it is made of.
+    /// Its topology.
     pub topology: Topology,
     /// Its PMUs.
     pub pmus: Vec<PmuSpec>,
@@ -27,27 +27,27 @@ pub struct Machine {
 /// A PMU of a machine.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PmuSpec {
-    /// Name of its folder.
+    /// Name of its directory.
     pub name: String,
-    /// The kernel's number for it.
+    /// The type number of the kernel.
     pub kind: u32,
     /// The CPUs that its events are opened on; empty: any.
     pub cpus: CpuSet,
-    /// How many events count at the same time.
+    /// Number of events that count at the same time.
     pub counters: usize,
 }
 
-/// A machine that cannot be made.
+/// An error in the description of a machine.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum MachineError {
     /// No file describes it.
-    #[error("there is no machine '{name}'; there are {known}{}", near.as_ref().map_or(String::new(), |n| format!("; did you mean '{n}'?")))]
+    #[error("unknown machine '{name}'; the machines are {known}{}", near.as_ref().map_or(String::new(), |n| format!("; did you mean '{n}'?")))]
     Unknown {
-        /// As it was asked for.
+        /// The requested name.
         name: String,
-        /// Those that there are.
+        /// All names.
         known: String,
-        /// The nearest of them.
+        /// The most similar one.
         near: Option<String>,
     },
     /// A line of its file is wrong.
@@ -55,7 +55,7 @@ pub enum MachineError {
     Line {
         /// The line, from 1.
         line: usize,
-        /// What is wrong, with what was read.
+        /// What is wrong, with the current text.
         wrong: String,
         /// What is expected.
         fix: String,
@@ -99,7 +99,7 @@ pub fn parse(text: &str) -> Result<Machine, MachineError> {
     let description = description::parse(text)?;
     let topology = synthetic::parse(&description.topology.1).map_err(|e| MachineError::Line {
         line: description.topology.0,
-        wrong: "the topology cannot be made".to_owned(),
+        wrong: "invalid topology".to_owned(),
         fix: e.to_string(),
     })?;
     let mut tree = sysfs::tree(&topology);
@@ -129,7 +129,7 @@ fn add(unit: &Unit, t: &Topology, tree: &mut FileTree, pmus: &mut Vec<PmuSpec>) 
     Ok(())
 }
 
-/// The CPUs that the PMUs of a section name, and in which file.
+/// The CPUs of the PMUs of a section, and the file that lists them.
 fn cpus(unit: &Unit, t: &Topology) -> Result<(CpuSet, Option<&'static str>), MachineError> {
     let first = |set: Option<&CpuSet>| set.and_then(CpuSet::first).into_iter().collect::<CpuSet>();
     let firsts = |sets: Vec<&CpuSet>| sets.into_iter().filter_map(CpuSet::first).collect::<CpuSet>();
@@ -145,12 +145,16 @@ fn cpus(unit: &Unit, t: &Topology) -> Result<(CpuSet, Option<&'static str>), Mac
     };
     if cpus.is_empty() {
         let wrong = format!("the machine has no {:?}", unit.place);
-        return Err(MachineError::Line { line: unit.line, wrong, fix: "name one that it has".to_owned() });
+        return Err(MachineError::Line {
+            line: unit.line,
+            wrong,
+            fix: "use a package or node of the topology".to_owned(),
+        });
     }
     Ok((cpus, Some("cpumask")))
 }
 
-/// Files in the folder of a PMU, which is a link as in the real /sys.
+/// Writes the files of a PMU; its directory is a symbolic link, as in the real /sys.
 fn write_pmu(tree: &mut FileTree, name: &str, files: &[(String, String)]) {
     tree.symlink(&format!("{DEVICES}/{name}"), &format!("../../../devices/{name}"));
     for (file, content) in files {
@@ -186,7 +190,7 @@ mod tests {
     use numakit_sys::SysRoot;
 
     #[test]
-    fn the_folder_of_a_pmu_is_a_link_with_scales_and_units_in_it() {
+    fn the_directory_of_a_pmu_is_a_link_with_scales_and_units_in_it() {
         let root = SysRoot::of_tree(machine("haswell-ep").unwrap().tree);
         let folder = format!("{DEVICES}/uncore_imc_4");
         assert_eq!(root.link(&folder).unwrap(), "../../../devices/uncore_imc_4");
@@ -199,26 +203,26 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_said() {
+    fn errors_name_the_line() {
         let error = machine("zen44").unwrap_err().to_string();
         assert!(error.contains("did you mean 'zen4'?"), "{error}");
         let head = "topology package:2\ncpu GenuineIntel-6-8F-8\nparanoid 2\n";
         for (text, words) in [
             (String::new(), "line 1: the file has no line 'topology'"),
-            (
-                "topology pakage:2\ncpu A-6-8F-8\nparanoid 2\n".to_owned(),
-                "line 1: the topology cannot be made",
-            ),
+            ("topology pakage:2\ncpu A-6-8F-8\nparanoid 2\n".to_owned(), "line 1: invalid topology"),
             (
                 format!("{head}[x type 1 cpus package 7 counters 4]\n"),
                 "line 4: the machine has no Package(7)",
             ),
             (
                 format!("{head}[x type one cpus all counters 4]\n"),
-                "line 4: '[x type one cpus all counters 4]'",
+                "line 4: invalid line '[x type one cpus all counters 4]'",
             ),
-            (format!("{head}[x type 1 cpus all counters 4]\nformat event\n"), "line 5: 'format event'"),
-            (format!("{head}format event config:0-7\n"), "line 4: 'format event config:0-7'"),
+            (
+                format!("{head}[x type 1 cpus all counters 4]\nformat event\n"),
+                "line 5: invalid line 'format event'",
+            ),
+            (format!("{head}format event config:0-7\n"), "line 4: invalid line 'format event config:0-7'"),
         ] {
             let error = parse(&text).unwrap_err().to_string();
             assert!(error.contains(words), "{error}");

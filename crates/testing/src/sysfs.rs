@@ -1,5 +1,5 @@
-//! The /sys and /proc of a machine that does not exist: what [`numakit_topology::read`] reads from
-//! it is the topology that it was made of.
+//! The /sys and /proc of a simulated machine: [`numakit_topology::read`] reads the topology from
+//! which they were created.
 
 use numakit_model::topology::{Cache, CacheKind, Node};
 use numakit_model::{CpuSet, Topology};
@@ -15,13 +15,13 @@ const CPU: &str = "/sys/devices/system/cpu";
 const NODE: &str = "/sys/devices/system/node";
 const WEIGHTS: &str = "/sys/kernel/mm/mempolicy/weighted_interleave";
 
-// Files of counters, which no topology has.
+// Counter files; a topology has no counters.
 const VMSTAT: &str = "nr_free_pages 1000\nnuma_hit 100\nnuma_miss 0\npgfault 100\npgmajfault 0\n";
 const NODE_VMSTAT: &str = "nr_free_pages 1000\nnuma_hit 100\nnuma_miss 0\n";
 const NUMASTAT: &str =
     "numa_hit 100\nnuma_miss 0\nnuma_foreign 0\ninterleave_hit 0\nlocal_node 100\nother_node 0\n";
 
-/// Writes files, folders and links below a directory, which must not hold a `sys` or `proc` yet.
+/// Writes files, directories and links below a directory without `sys` and `proc`.
 pub fn write(tree: &FileTree, directory: &Path) -> io::Result<()> {
     let place = |path: &str| directory.join(path.trim_start_matches('/'));
     tree.directories().try_for_each(|path| fs::create_dir_all(place(path)))?;
@@ -136,13 +136,7 @@ fn write_nodes(t: &Topology, masks: &Masks, tree: &mut FileTree) {
         }
     }
     if let Some(auto) = t.weights_auto {
-        tree.file(
-            &format!("{WEIGHTS}/auto"),
-            format!(
-                "{auto}
-"
-            ),
-        );
+        tree.file(&format!("{WEIGHTS}/auto"), format!("{auto}\n"));
     }
 }
 
@@ -179,7 +173,7 @@ fn write_memory(node: &Node, directory: &str, tree: &mut FileTree) {
     }
 }
 
-/// For each CPU the files of the groups that it is in; their texts are made once a group.
+/// For each CPU the files of the groups that it belongs to; each text is formatted once per group.
 struct Places {
     topology: Vec<Vec<(&'static str, String)>>,
     of_cpu: Vec<Vec<usize>>,
@@ -208,7 +202,7 @@ impl Places {
             places.add(unit, threads(unit));
         }
         for core in &t.cores {
-            // The kernel takes the cores of a unit for one.
+            // The kernel shows the cores of a compute unit as one.
             let mut files = if core.cpus.intersects(&shared) { Vec::new() } else { threads(&core.cpus) };
             files.push(("core_id", id(core.os_index)));
             places.add(&core.cpus, files);
@@ -288,7 +282,7 @@ fn line(set: &CpuSet) -> String {
     format!("{set}\n")
 }
 
-/// Writes masks as wide as the kernel of this machine would.
+/// Writes masks of the width that the kernel of this machine has.
 struct Masks {
     words: usize,
 }

@@ -1,11 +1,11 @@
-//! Waiting in tests, with a limit: what never comes fails the test instead of stopping the run.
+//! Waiting with a timeout, so that a test fails instead of hanging.
 
 use std::fmt::Display;
 use std::time::{Duration, Instant};
 
-/// Far longer than anything takes, so that no test fails because a machine is busy.
+/// Long enough for a busy machine.
 const LIMIT: Duration = Duration::from_secs(120);
-/// Between two looks.
+/// Between two attempts.
 const PAUSE: Duration = Duration::from_millis(2);
 
 /// Waits until a condition holds; after two minutes it panics, as `assert!` does.
@@ -21,30 +21,30 @@ macro_rules! until {
         $crate::until!($holds, "{}", stringify!($holds))
     };
     ($holds:expr, $($what:tt)+) => {
-        $crate::wait::found(format_args!($($what)+), || {
+        $crate::wait::wait_for(format_args!($($what)+), || {
             let holds: bool = $holds;
             holds.then_some(())
         })
     };
 }
 
-/// Looks until something is there, and gives it.
+/// Calls `get` until it returns a value.
 ///
 /// # Panics
-/// After two minutes; `what` says what was waited for.
+/// After two minutes; the message contains `what`.
 #[track_caller]
-pub fn found<T>(what: impl Display, look: impl FnMut() -> Option<T>) -> T {
-    found_within(LIMIT, what, look)
+pub fn wait_for<T>(what: impl Display, get: impl FnMut() -> Option<T>) -> T {
+    wait_within(LIMIT, what, get)
 }
 
 #[track_caller]
-fn found_within<T>(limit: Duration, what: impl Display, mut look: impl FnMut() -> Option<T>) -> T {
+fn wait_within<T>(limit: Duration, what: impl Display, mut get: impl FnMut() -> Option<T>) -> T {
     let started = Instant::now();
     loop {
-        if let Some(value) = look() {
+        if let Some(value) = get() {
             return value;
         }
-        assert!(started.elapsed() < limit, "waited {limit:.0?} for what did not come: {what}");
+        assert!(started.elapsed() < limit, "timeout after {limit:.0?}: {what}");
         std::thread::sleep(PAUSE);
     }
 }
@@ -54,19 +54,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_comes_is_given() {
-        let mut looks = 0;
-        let third = found("the third look", || {
-            looks += 1;
-            (looks == 3).then_some(looks)
+    fn the_value_is_returned() {
+        let mut calls = 0;
+        let third = wait_for("the third call", || {
+            calls += 1;
+            (calls == 3).then_some(calls)
         });
         assert_eq!(third, 3);
         until!(third == 3);
     }
 
     #[test]
-    #[should_panic(expected = "did not come: the end of time")]
-    fn what_does_not_come_fails_the_test() {
-        found_within(Duration::from_millis(5), "the end of time", || None::<()>);
+    #[should_panic(expected = "timeout after 5ms: the end of time")]
+    fn a_timeout_panics() {
+        wait_within(Duration::from_millis(5), "the end of time", || None::<()>);
     }
 }

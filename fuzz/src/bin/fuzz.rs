@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 
 static TARGET: LazyLock<Target> = LazyLock::new(|| {
     let name = std::env::var("NUMAKIT_FUZZ_TARGET").unwrap_or_default();
-    find(&name).unwrap_or_else(|| panic!("NUMAKIT_FUZZ_TARGET is '{name}', which is no target"))
+    find(&name).unwrap_or_else(|| panic!("NUMAKIT_FUZZ_TARGET is '{name}', which is not a target"))
 });
 
 fuzz_target!(|input: &[u8]| (TARGET.run)(input));

@@ -42,7 +42,8 @@ fn cards_in_files_are_listed_watched_and_recorded() {
         assert!(rows.header.series.len() == columns && rows.samples() >= 1, "{option}");
     }
     let counter = COUNTERS[40];
-    let sum = (0..3).map(|card| cards::counted(card, counter.register, 0)).sum::<u64>() & ((1 << 48) - 1);
+    let sum =
+        (0..3).map(|card| cards::counter_value(card, counter.register, 0)).sum::<u64>() & ((1 << 48) - 1);
     let name = counter.name;
     folder
         .run(&format!("--sysroot n2 record --per machine -e {name} -o b.arrows -- true"))

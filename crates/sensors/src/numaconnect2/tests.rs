@@ -7,7 +7,7 @@ use crate::{Probe, Selection};
 use numakit_model::{Fix, Topology, Unavailable};
 use numakit_sys::SysRoot;
 use numakit_sys::root::FileTree;
-use numakit_testing::cards::{self, counted};
+use numakit_testing::cards::{self, counter_value};
 use numakit_testing::machines;
 
 const RECEIVED: usize = 0x3368;
@@ -169,11 +169,11 @@ fn cards_in_files_are_read_and_their_counters_wrap() {
         for counter in COUNTERS.iter() {
             for card in 0..3 {
                 let name = format!("numaconnect2.{}@card{card}", counter.name);
-                assert_eq!(values[&name], Some(counted(card, counter.register, steps)), "{name}");
+                assert_eq!(values[&name], Some(counter_value(card, counter.register, steps)), "{name}");
             }
         }
     }
-    assert!(counted(1, RECEIVED, 2) > counted(1, RECEIVED, 3), "a wrap was part of it");
+    assert!(counter_value(1, RECEIVED, 2) > counter_value(1, RECEIVED, 3), "a wrap was part of it");
     root.change(|tree| _ = tree.remove("/dev/mem"));
     assert!(read(sensor.as_mut()).values().all(Option::is_none));
 }

@@ -2,7 +2,7 @@ use super::machine::{Made, topology};
 use super::*;
 use crate::testing::{Values, absent, read};
 use numakit_sys::root::FileTree;
-use numakit_testing::wait::found;
+use numakit_testing::wait::wait_for;
 use std::io::ErrorKind;
 
 fn sensor(root: &SysRoot, target: &Target) -> Box<dyn Sensor> {
@@ -21,7 +21,7 @@ fn machine() -> SysRoot {
 /// Reads until the walker has published values that satisfy the condition.
 #[track_caller]
 fn read_until(sensor: &mut dyn Sensor, so: impl Fn(&Values, Option<String>) -> bool) -> Values {
-    found("other values", || Some(read(sensor)).filter(|values| so(values, sensor.failure())))
+    wait_for("other values", || Some(read(sensor)).filter(|values| so(values, sensor.failure())))
 }
 
 #[test]

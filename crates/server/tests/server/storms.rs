@@ -2,7 +2,7 @@
 
 use crate::bench::Bench;
 use numakit_testing::until;
-use numakit_testing::wait::found;
+use numakit_testing::wait::wait_for;
 use std::io::Write;
 use std::net::TcpStream;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -89,7 +89,7 @@ fn a_client_that_reads_nothing_is_replaced() {
     for url in [bench.urls.viewer.clone(), bench.urls.controller.clone()] {
         let stalled: Vec<_> = (0..16).map_while(|_| bench.try_connect(&url)).collect();
         // The server needs time to notice that they do not answer.
-        let mut came = found("a free place", || bench.try_connect(&url));
+        let mut came = wait_for("a free connection", || bench.try_connect(&url));
         assert_eq!(came.text("hello")["limits"]["clients"], 16);
         drop(stalled);
     }

@@ -31,7 +31,7 @@ fn a_group_is_as_large_as_its_pmu_and_of_one_pmu() {
 }
 
 #[test]
-fn what_the_kernel_refuses_is_refused() {
+fn opening_fails_as_in_the_kernel() {
     let script = Script::new();
     script.pmu(UNCORE, 4, "0,4");
     assert_eq!(refused(&script, 0, PerfEvent::new(99, 0)), Some(Errno::NoSuchPmu));
@@ -44,7 +44,7 @@ fn what_the_kernel_refuses_is_refused() {
 }
 
 #[test]
-fn the_level_decides_without_the_capability() {
+fn without_the_capability_the_paranoid_level_decides() {
     let script = Script::new();
     let (cpu, tracepoint) =
         (PerfEvent::new(PerfEvent::SOFTWARE, 2), PerfEvent::new(PerfEvent::TRACEPOINT, 300));
@@ -58,7 +58,7 @@ fn the_level_decides_without_the_capability() {
 }
 
 #[test]
-fn groups_without_room_take_turns() {
+fn groups_beyond_the_counters_are_multiplexed() {
     let script = Script::new();
     script.pmu(UNCORE, 4, "0").rates(|_, _| 1_000_000);
     let events: Vec<PerfEvent> = (0..3).map(hardware).collect();
@@ -69,19 +69,19 @@ fn groups_without_room_take_turns() {
     for group in &mut groups {
         let times = group.read(&mut counts).unwrap();
         assert_eq!(times.enabled, 3 * SECOND);
-        assert!(times.running.abs_diff(SECOND) <= turns::TURN, "{times:?}");
+        assert!(times.running.abs_diff(SECOND) <= multiplexing::INTERVAL, "{times:?}");
         assert_eq!(counts, [times.running / 1000; 3]);
     }
     groups.truncate(1);
     script.advance(SECOND);
-    let alone = groups[0].read(&mut counts).unwrap();
+    let before = groups[0].read(&mut counts).unwrap();
     script.advance(SECOND);
-    assert_eq!(groups[0].read(&mut counts).unwrap().running, alone.running + SECOND);
+    assert_eq!(groups[0].read(&mut counts).unwrap().running, before.running + SECOND);
     assert_eq!(script.open_groups(), [((0, UNCORE), vec![3])]);
 }
 
 #[test]
-fn a_cpu_that_goes_away_takes_its_groups_along() {
+fn groups_of_an_offline_cpu_fail() {
     let script = Script::new();
     script.pmu(UNCORE, 4, "");
     let mut counts = [0; 2];
@@ -102,7 +102,7 @@ fn a_cpu_that_goes_away_takes_its_groups_along() {
 }
 
 #[test]
-fn a_pmu_that_goes_away_fails() {
+fn reads_of_a_removed_pmu_fail() {
     let script = Script::new();
     script.pmu(UNCORE, 4, "0");
     let (mut group, _) = script.open(0, &[hardware(0)]).unwrap();

@@ -1,36 +1,37 @@
-//! From the text of a machine to its parts.
+//! Parses the text of a machine.
 
 use super::MachineError;
-/// A machine in words.
+
+/// The sections of a text.
 #[derive(Debug, Default)]
 pub(super) struct Description {
-    /// With its line.
+    /// With the number of its line.
     pub topology: (usize, String),
-    /// `cpu`, `midr` or `pvr`, and the name of the CPU.
+    /// `cpu`, `midr` or `pvr`, and the identity of the CPU.
     pub identity: (String, String),
     pub paranoid: String,
     pub units: Vec<Unit>,
 }
 
-/// PMUs that are alike.
+/// PMUs with the same files.
 #[derive(Debug)]
 pub(super) struct Unit {
     pub line: usize,
     pub names: Vec<String>,
-    /// Of the first; those of the others follow.
+    /// Type number of the first; the others have the following numbers.
     pub kind: u32,
     pub place: Place,
     pub counters: usize,
-    /// Files in its folder, and what they say.
+    /// The files in its directory, and their text.
     pub files: Vec<(String, String)>,
 }
 
-/// The CPUs that a PMU names.
+/// The CPUs that a PMU lists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Place {
     /// None: it is on every CPU.
     All,
-    /// All, in the file of a PMU of cores.
+    /// All, in the file `cpus` of a core PMU.
     Cores,
     /// The first.
     First,
@@ -56,7 +57,7 @@ pub(super) fn parse(text: &str) -> Result<Description, MachineError> {
     for (at, line) in lines.filter(|(_, line)| !line.is_empty() && !line.starts_with('#')) {
         let fault = |fix: &str| MachineError::Line {
             line: at,
-            wrong: format!("'{line}' cannot be understood"),
+            wrong: format!("invalid line '{line}'"),
             fix: fix.to_owned(),
         };
         if line.starts_with('[') {
@@ -144,7 +145,7 @@ fn unit(line: &str, at: usize) -> Option<Unit> {
     })
 }
 
-/// One name, or those that `name_[0-3]` means.
+/// One name, or the names of a range such as `name_[0-3]`.
 fn names(name: &str) -> Option<Vec<String>> {
     let Some((before, rest)) = name.split_once('[') else { return Some(vec![name.to_owned()]) };
     let (range, after) = rest.split_once(']')?;

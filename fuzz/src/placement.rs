@@ -1,18 +1,18 @@
-//! What is asked of the planner.
+//! Requests to the planner.
 
 use numakit_model::{CpuSet, Topology};
 use numakit_placement::lists::KnownNumbers;
 use numakit_placement::{CorePolicy, NumberList, PlacementRequest, Taken, plan};
 use std::sync::LazyLock;
 
-/// Two boards of two packages, a node without CPUs, a device, CPUs that are off or not allowed.
+/// Two boards of two packages, a node without CPUs, a device, CPUs that are offline or not allowed.
 const MACHINE: &str = "board:2 package:2 node:2 l3:2 core:2 pu:2 node:1(cpuless) network@node2 \
                        offline=63 allowed=0-59 dist=10/12/32/100";
 
 static TOPOLOGY: LazyLock<Option<Topology>> =
     LazyLock::new(|| numakit_topology::synthetic::parse(MACHINE).ok());
 
-/// A list of CPUs: what parses, prints and parses to the same; then it is used as the allowed CPUs.
+/// A list of CPUs: a parsed list prints and parses to the same, and selects known CPUs.
 pub fn list(input: &[u8]) {
     let text = String::from_utf8_lossy(input);
     let Ok(words) = text.parse::<NumberList>() else { return };
@@ -29,7 +29,7 @@ pub fn list(input: &[u8]) {
     }
 }
 
-/// A request as JSON, or a policy: what is planned keeps to the mask and gives no CPU twice.
+/// A request as JSON, or a policy: a plan stays within the mask and has no CPU twice.
 pub fn request(input: &[u8]) {
     let text = String::from_utf8_lossy(input);
     let request = match serde_json::from_str::<PlacementRequest>(&text) {

@@ -1,13 +1,13 @@
-//! The groups of one PMU on one CPU: those that have no room at the same time take turns.
+//! Multiplexing of the groups of one PMU on one CPU.
 
 use numakit_sys::perf::Times;
 use std::sync::{Arc, Mutex};
 
-/// How long a turn is, in ns (`perf_event_mux_interval_ms`).
-pub const TURN: u64 = 4_000_000;
+/// Time until the next rotation, ns (`perf_event_mux_interval_ms`).
+pub const INTERVAL: u64 = 4_000_000;
 
 #[derive(Debug)]
-pub struct Turns {
+pub struct Multiplexer {
     counters: usize,
     groups: Vec<Member>,
     at: u64,
@@ -30,12 +30,12 @@ struct Member {
     times: Times,
 }
 
-impl Turns {
+impl Multiplexer {
     pub fn of(counters: usize) -> Arc<Mutex<Self>> {
         Arc::new(Mutex::new(Self { counters, groups: Vec::new(), at: 0, next: 0, state: Running::Yes }))
     }
 
-    /// A group of `events` events, of which `needed` need a counter.
+    /// Adds a group of `events` events, of which `needed` need a counter.
     pub fn join(&mut self, now: u64, events: usize, needed: usize) -> u64 {
         self.catch_up(now);
         self.next += 1;
@@ -48,19 +48,19 @@ impl Turns {
         self.groups.retain(|g| g.id != id);
     }
 
-    /// The CPU goes away.
+    /// The CPU goes offline.
     pub fn stop(&mut self, now: u64) {
         self.catch_up(now);
         self.state = Running::Stopped;
     }
 
-    /// The PMU goes away.
+    /// The PMU is removed.
     pub fn revoke(&mut self, now: u64) {
         self.catch_up(now);
         self.state = Running::Revoked;
     }
 
-    /// The times of a group; `None` if it is no more.
+    /// The times of a group; `None` if it no longer exists.
     pub fn read(&mut self, id: u64, now: u64) -> Option<Times> {
         self.catch_up(now);
         let group = self.groups.iter().find(|g| g.id == id)?;
@@ -71,7 +71,7 @@ impl Turns {
         }
     }
 
-    /// The numbers of events of the groups.
+    /// The number of events of each group.
     pub fn sizes(&self) -> Vec<usize> {
         self.groups.iter().map(|g| g.events).collect()
     }
@@ -80,7 +80,7 @@ impl Turns {
         let needed: usize = self.groups.iter().map(|g| g.needed).sum();
         while self.at < now && self.state == Running::Yes && !self.groups.is_empty() {
             let end = match needed > self.counters {
-                true => (self.at / TURN + 1).saturating_mul(TURN).min(now),
+                true => (self.at / INTERVAL + 1).saturating_mul(INTERVAL).min(now),
                 false => now,
             };
             self.run(end - self.at);
@@ -89,10 +89,10 @@ impl Turns {
         self.at = self.at.max(now);
     }
 
-    /// One turn: from the group whose turn it is, as many as have room.
+    /// Runs for `ns` the groups that fit the counters, beginning with the one at the head of the rotation.
     fn run(&mut self, ns: u64) {
         let (count, mut free) = (self.groups.len(), self.counters);
-        let first = (self.at / TURN) as usize % count;
+        let first = (self.at / INTERVAL) as usize % count;
         let mut room = true;
         for place in 0..count {
             let group = &mut self.groups[(first + place) % count];
