@@ -160,7 +160,7 @@ fn memory_comes_from_where_it_was_asked_for() {
 #[test]
 fn what_this_kernel_does_not_know_is_refused_with_the_reason() {
     let Some(boot) = or_skipped(&BOOT) else { return };
-    for (step, reason) in [("weighted", "Linux has it since 6.9"), ("madvise", "Linux 6.18 can")] {
+    for (step, reason) in [("weighted", "it needs Linux 6.9"), ("madvise", "use Linux 6.18 or later")] {
         assert_eq!(boot[step].text(), "status 2\n");
         assert!(boot[step].errors().contains(reason), "{}", boot[step].errors());
     }
