@@ -66,9 +66,19 @@ fn pages(name: &str) -> Option<(f64, f64, f64)> {
 
 #[test]
 fn what_the_program_touches_first_is_on_the_node_of_its_first_core() {
-    for name in ["all", "scatter", "four", "driver", "exec", "filtered all", "filtered scatter"] {
+    for name in ["all", "scatter", "four", "driver", "exec"] {
         let Some((home, elsewhere, bound)) = pages(name) else { return };
         assert_eq!((home, elsewhere, bound), (2048.0 * REPEATS as f64, 0.0, REPEATS as f64), "{name}");
+    }
+}
+
+#[test]
+fn without_policies_it_is_there_unless_the_kernel_moves_the_thread() {
+    for name in ["filtered all", "filtered scatter"] {
+        let Some((home, elsewhere, bound)) = pages(name) else { return };
+        assert_eq!((home + elsewhere, bound), (2048.0 * REPEATS as f64, REPEATS as f64), "{name}");
+        // It floats until it is bound.
+        assert!(home >= 0.8 * (home + elsewhere), "{name}: {home} of {}", home + elsewhere);
     }
 }
 

@@ -212,8 +212,7 @@ fn threads_take_the_cores_in_order() {
         assert!(threads.iter().all(|thread| thread.home > 60), "{text}");
         let created = threads.iter().filter(|thread| thread.index > 0);
         assert_eq!(created.map(|thread| thread.elsewhere).sum::<u64>(), 0, "{text}");
-        let main = u64::from(kernel == Kernel::Filtered) * 17;
-        assert!(threads[0].elsewhere <= main, "{text}");
+        assert!(kernel == Kernel::Filtered || threads[0].elsewhere == 0, "{text}");
     }
 }
 

@@ -199,7 +199,10 @@ fn partitions_are_side_by_side_and_go_with_their_programs() {
         ["one 0-1 root", "second\t2-3", "root", "root", "still 0-1 root", "other 6", "seven 2", "free 8"];
     assert_eq!(lines, expected, "{errors}");
     // The guest's kernel forgets masks that processes asked for.
-    assert!(errors.contains("numa: warning: Linux 6.1.") && errors.contains("resets the CPU masks"), "{errors}");
+    assert!(
+        errors.contains("numa: warning: Linux 6.1.") && errors.contains("resets the CPU masks"),
+        "{errors}"
+    );
 }
 
 #[test]
