@@ -12,7 +12,7 @@ use numakit_registry::{
     Supervisor, TakeError, busy, inspect, run,
 };
 use numakit_sys::huge_pages::Setting;
-use numakit_sys::permissions::Permissions;
+use numakit_sys::permissions::{Permission, Permissions};
 use numakit_sys::proc::LoadAverage;
 use numakit_sys::{SysRoot, sched};
 use std::borrow::Cow;
@@ -203,7 +203,7 @@ impl LaunchRequest<'_> {
             topology: self.topology,
             options: self.options,
             setting: Setting::read(self.root),
-            permissions: Permissions::own(),
+            permissions: &Permissions::own_of(&[Permission::Policies]),
             library: self.library,
             lock_descriptor: reservation.as_ref().map(Reservation::descriptor),
         };

@@ -223,23 +223,26 @@ pub struct Permissions {
 }
 
 impl Permissions {
-    /// Those of this process. The first call tries everything, some 100 microseconds.
+    /// Those of this process. The first call tries everything, real-time priority on a thread of its own.
     pub fn own() -> &'static Self {
         static OWN: OnceLock<Permissions> = OnceLock::new();
-        OWN.get_or_init(|| {
-            let root = SysRoot::host();
-            let surroundings = Surroundings::of(&root, |name| std::env::var(name).ok());
-            Self::with(&root, surroundings, Permission::attempt)
-        })
+        OWN.get_or_init(|| Self::own_of(&Permission::ALL))
+    }
+
+    /// The same, but only these are tried; all others count as permitted.
+    pub fn own_of(permissions: &[Permission]) -> Self {
+        let surroundings = Surroundings::own().clone();
+        Self::with(&SysRoot::host(), surroundings, permissions, Permission::attempt)
     }
 
     fn with(
         root: &SysRoot,
         surroundings: Surroundings,
+        permissions: &[Permission],
         attempt: impl Fn(Permission) -> io::Result<()>,
     ) -> Self {
         let status = TaskDir::own(root).status().unwrap_or_default();
-        let refusals = Permission::ALL.into_iter().filter_map(|permission| {
+        let refusals = permissions.iter().filter_map(|&permission| {
             if permission == Permission::LockMemory && status.is_capable(CAP_IPC_LOCK) {
                 return None;
             }

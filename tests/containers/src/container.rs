@@ -109,11 +109,7 @@ impl Container {
 
     /// Runs a command to its end.
     pub fn output(&self, command: &[&str]) -> Result<Output, ContainerError> {
-        let running = self.start(command)?;
-        let bundle = running.bundle.clone();
-        let output = running.child.wait_with_output().map_err(on("wait for runc", &bundle))?;
-        let _ = fs::remove_dir_all(&bundle);
-        Ok(output)
+        self.start(command)?.wait()
     }
 
     /// Starts a command.

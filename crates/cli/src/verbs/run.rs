@@ -17,7 +17,7 @@ use numakit_sensors::task::search::by_node;
 use numakit_sys::SysRoot;
 use numakit_sys::command::start_failure_status;
 use numakit_sys::huge_pages::{HugePages, Setting};
-use numakit_sys::permissions::Permissions;
+use numakit_sys::permissions::Surroundings;
 use numakit_sys::sched::affinity;
 use numakit_sys::start::Scheduler;
 use numakit_sys::stdio::{note, print, say};
@@ -275,7 +275,7 @@ impl RunArgs {
 
     /// Whether the cores were selected from more CPUs than needed, without a view of other containers.
     fn cannot_see_others(&self, launch: &PreparedLaunch) -> bool {
-        let is_contained = || Permissions::own().surroundings.runtime.is_container();
+        let is_contained = || Surroundings::own().runtime.is_container();
         let has_choice = || affinity().is_ok_and(|mask| mask != launch.plan.plan.cpus());
         !self.share && numakit_registry::location::named().is_none() && is_contained() && has_choice()
     }

@@ -91,14 +91,14 @@ impl Privilege {
         Err(Unavailable::new(
             need.name(),
             format!("kernel.perf_event_paranoid is {level} and this process lacks {capability}"),
-            self.fix(need),
+            self.fix(need, &Refuser::Paranoid(level)),
         ))
     }
 
     /// What permits it here.
-    fn fix(&self, need: Need) -> Fix {
+    fn fix(&self, need: Need, refuser: &Refuser) -> Fix {
         if self.surroundings.runtime != Runtime::Host {
-            let (permission, refuser) = (Permission::Counters, &Refuser::Filter);
+            let permission = Permission::Counters;
             return Grant { permission, refuser, surroundings: &self.surroundings }.fix();
         }
         Fix::Commands(vec![
@@ -120,7 +120,7 @@ impl Privilege {
         }
         let (seen, fix) = match refusal(errno, event, cpu, error) {
             (seen, _) if matches!(errno, Errno::Denied) && self.surroundings.runtime != Runtime::Host => {
-                (seen, self.fix(need))
+                (seen, self.fix(need, &Refuser::Filter))
             }
             other => other,
         };

@@ -3,6 +3,7 @@
 use crate::SysRoot;
 use crate::proc::{TaskDir, cgroup, namespace};
 use std::fmt;
+use std::sync::OnceLock;
 
 /// What runs a process.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -74,7 +75,13 @@ fn has_namespaces_of_the_machine(root: &SysRoot) -> bool {
 }
 
 impl Surroundings {
-    /// Those of this process; `variable` looks up its environment.
+    /// Those of this process, read once.
+    pub fn own() -> &'static Self {
+        static OWN: OnceLock<Surroundings> = OnceLock::new();
+        OWN.get_or_init(|| Self::of(&SysRoot::host(), |name| std::env::var(name).ok()))
+    }
+
+    /// Those of the process that reads below this root; `variable` looks up its environment.
     pub fn of(root: &SysRoot, variable: impl Fn(&str) -> Option<String>) -> Self {
         let status = TaskDir::own(root).status().unwrap_or_default();
         let path = variable("PATH").unwrap_or_default();

@@ -16,7 +16,7 @@ fn refusal(files: &[(&str, &str)], permission: Permission, errno: i32) -> Option
     }
     let root = SysRoot::of_tree(tree);
     let surroundings = Surroundings::of(&root, |_| None);
-    let all = Permissions::with(&root, surroundings, refused(permission, errno));
+    let all = Permissions::with(&root, surroundings, &Permission::ALL, refused(permission, errno));
     all.check(permission).err().cloned()
 }
 
@@ -79,7 +79,12 @@ fn commands_of_the_administrator_have_sudo_where_there_is_one() {
         let root = SysRoot::of_tree(tree);
         let surroundings =
             Surroundings::of(&root, |name| (name == "PATH").then(|| "/bin:/usr/bin".to_owned()));
-        let all = Permissions::with(&root, surroundings, refused(Permission::Counters, libc::EACCES));
+        let all = Permissions::with(
+            &root,
+            surroundings,
+            &Permission::ALL,
+            refused(Permission::Counters, libc::EACCES),
+        );
         all.refusals[0].fix.to_string()
     };
     let command = "sysctl kernel.perf_event_paranoid=2";
