@@ -66,10 +66,6 @@ impl Finding {
 /// What this process may do on the machine that it runs on.
 #[derive(Debug)]
 pub struct ProcessRights<'a> {
-    /// The path of this program.
-    pub program: String,
-    /// The name of the user who runs it.
-    pub user: String,
     /// What the kernel permits it.
     pub permissions: &'a Permissions,
     /// Its limit of open files.
@@ -154,18 +150,8 @@ fn realtime(process: &ProcessRights<'_>) -> Finding {
     let Err(refusal) = process.permissions.check(Permission::RealTime) else {
         return Finding::ok("real-time priority", "permitted: samples are on time on a busy machine too");
     };
-    const SEEN: &str = "not permitted: on a busy machine samples may come late";
-    let surroundings = &process.permissions.surroundings;
-    if surroundings.runtime != Runtime::Host {
-        return Finding::lacking("real-time priority", SEEN, refusal.fix.clone());
-    }
-    let sudo = if surroundings.has_sudo { "sudo " } else { "as root: " };
-    let fix = Fix::Step(format!(
-        "{sudo}setcap cap_sys_nice=ep {}; or allow 'ulimit -r 1' with the line \
-         '{} - rtprio 1' in /etc/security/limits.conf; or LimitRTPRIO=1 in the systemd unit",
-        process.program, process.user
-    ));
-    Finding::lacking("real-time priority", SEEN, fix)
+    let seen = "not permitted: on a busy machine samples may come late";
+    Finding::lacking("real-time priority", seen, refusal.fix.clone())
 }
 
 fn open_files(probe: &Probe, process: &ProcessRights<'_>) -> Finding {
@@ -201,8 +187,6 @@ mod tests {
     use crate::testing::{nodes, root};
     use numakit_sys::permissions::{Refusal, Refuser, Surroundings};
 
-    const ME: &str = "/usr/bin/numa";
-
     fn refusing(surroundings: Surroundings) -> Permissions {
         let refuser = Refuser::Limit { limit: "RLIMIT_RTPRIO", capability: "CAP_SYS_NICE" };
         let fix = Fix::Step("docker run --cap-add SYS_NICE ...".to_owned());
@@ -214,8 +198,6 @@ mod tests {
 
     fn process(permissions: &Permissions) -> ProcessRights<'_> {
         ProcessRights {
-            program: ME.to_owned(),
-            user: "me".to_owned(),
             permissions,
             open_files: 1024,
             run_directory: Ok(PathBuf::from("/run/user/1/numakit")),
@@ -301,15 +283,14 @@ mod tests {
 
     #[test]
     fn what_the_process_may_not_do_has_its_exact_fix() {
-        let permissions = refusing(Surroundings { has_sudo: true, ..Surroundings::default() });
+        let permissions = refusing(Surroundings::default());
         let poor = ProcessRights {
             open_files: 20,
             run_directory: Err(io::Error::other("/run/numakit: permission denied")),
             ..process(&permissions)
         };
         let all = findings(&[VMSTAT], &nodes(&[0, 1]), Some(&poor));
-        assert!(fix(&all, "real-time").starts_with("sudo setcap cap_sys_nice=ep /usr/bin/numa; or"));
-        assert!(fix(&all, "real-time").contains("'me - rtprio 1'"));
+        assert_eq!(fix(&all, "real-time"), "docker run --cap-add SYS_NICE ...");
         assert!(fix(&all, "open files").starts_with("ulimit -n 33 "));
         assert!(about(&all, "run directory").seen.contains("permission denied"));
         for name in ["real-time", "open files", "run directory"] {

@@ -30,7 +30,7 @@ pub struct TaskTable {
     /// The processes.
     pub processes: Vec<ProcessSample>,
     /// The fix if the kernel denies reading other processes.
-    pub fix: &'static str,
+    pub fix: String,
 }
 
 /// Maximum number of nodes that have a column.

@@ -4,6 +4,7 @@ use crate::reader::Reader;
 use crate::values;
 use numakit_model::CpuSet;
 use numakit_sys::proc::cgroup::{self, GroupLine};
+use numakit_sys::proc::mounts::{self, MountLine};
 use numakit_sys::proc::status;
 
 pub(crate) struct Allowed {
@@ -64,20 +65,17 @@ impl MountKind {
 
 /// The mounts in /proc/mounts that may have cpusets, in that order.
 pub fn mounts(text: &str) -> Vec<Mount> {
-    let one = |line: &str| {
-        let mut words = line.split_ascii_whitespace().skip(1);
-        let (path, system, options) = (words.next()?, words.next()?, words.next()?);
-        let has = |option| options.split(',').any(|o| o == option);
-        let kind = match system {
+    let one = |mount: MountLine<'_>| {
+        let kind = match mount.system {
             "cgroup2" => MountKind::Unified,
-            "cgroup" if has("cpuset") && has("noprefix") => MountKind::Legacy,
-            "cgroup" if has("cpuset") => MountKind::Controller,
+            "cgroup" if mount.has("cpuset") && mount.has("noprefix") => MountKind::Legacy,
+            "cgroup" if mount.has("cpuset") => MountKind::Controller,
             "cpuset" => MountKind::Legacy,
             _ => return None,
         };
-        Some(Mount { path: path.to_owned(), kind })
+        Some(Mount { path: mount.path.to_owned(), kind })
     };
-    text.lines().filter_map(one).collect()
+    mounts::lines(text).filter_map(one).collect()
 }
 
 /// The path of this process's group in /proc/self/cgroup: of the cpuset controller, or of v2.

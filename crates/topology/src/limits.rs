@@ -3,6 +3,7 @@
 use crate::reader::Reader;
 use numakit_model::topology::ControlLimits;
 use numakit_sys::proc::cgroup;
+use numakit_sys::proc::mounts::{self, MountLine};
 
 /// A controller of cgroup v1 that gives no memory limit says so with a number near 2^63.
 const NO_LIMIT: u64 = 1 << 60;
@@ -45,21 +46,16 @@ fn least<T>(one: Option<T>, other: Option<T>, min: fn(T, T) -> T) -> Option<T> {
 fn hierarchies(reader: &mut Reader<'_>) -> Vec<Hierarchy> {
     let groups = reader.text(format_args!("/proc/self/cgroup")).unwrap_or_default().to_owned();
     let mounts = reader.text(format_args!("/proc/mounts")).unwrap_or_default().to_owned();
-    let mount = |line: &str| {
-        let mut words = line.split_ascii_whitespace().skip(1);
-        let (path, system, options) = (words.next()?, words.next()?, words.next()?);
-        let has = |controller: &str| options.split(',').any(|option| option == controller);
-        let is_unified = system == "cgroup2";
-        if !is_unified && !(system == "cgroup" && (has("cpu") || has("memory"))) {
-            return None;
-        }
+    let hierarchy = |mount: MountLine<'_>| {
+        let is_unified = mount.system == "cgroup2";
+        let is_of = |controller| mount.system == "cgroup" && mount.has(controller);
         let group = cgroup::lines(&groups).find(|group| match is_unified {
             true => group.is_unified,
-            false => (has("cpu") && group.has("cpu")) || (has("memory") && group.has("memory")),
+            false => ["cpu", "memory"].into_iter().any(|name| is_of(name) && group.has(name)),
         })?;
-        Some(Hierarchy { mount: path.to_owned(), group: group.path.to_owned(), is_unified })
+        Some(Hierarchy { mount: mount.path.to_owned(), group: group.path.to_owned(), is_unified })
     };
-    mounts.lines().filter_map(mount).collect()
+    mounts::lines(&mounts).filter_map(hierarchy).collect()
 }
 
 /// CPUs' worth of time, and bytes.

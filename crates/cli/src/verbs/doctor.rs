@@ -106,8 +106,6 @@ fn holders(count: usize) -> String {
 
 fn process() -> anyhow::Result<ProcessRights<'static>> {
     Ok(ProcessRights {
-        program: std::env::current_exe().map_or_else(|_| "numa".to_owned(), |p| p.display().to_string()),
-        user: std::env::var("USER").unwrap_or_else(|_| "*".to_owned()),
         permissions: Permissions::own(),
         open_files: sched::raise_open_files().context("cannot read the limit of open files")?,
         run_directory: run_directory::open(),

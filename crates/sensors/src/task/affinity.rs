@@ -30,7 +30,7 @@ pub enum Policies {
     /// size for too long.
     TooLarge,
     /// It may not be read; the fix.
-    Denied(&'static str),
+    Denied(String),
     /// There is no such file.
     Unknown,
 }

@@ -15,6 +15,29 @@ pub struct Grant<'a> {
     pub surroundings: &'a Surroundings,
 }
 
+impl Runtime {
+    /// What gives a process that it runs this capability, named without `CAP_`.
+    pub fn with_capability(&self, name: &str) -> String {
+        match self {
+            Self::Host => format!("setcap cap_{}=ep on the program", name.to_lowercase()),
+            Self::SystemdUnit(unit) => {
+                format!("systemctl edit {unit}, and add under [Service]: AmbientCapabilities=CAP_{name}")
+            }
+            Self::Docker => format!("docker run --cap-add {name} ..."),
+            Self::Podman => format!("podman run --cap-add {name} ..."),
+            Self::Kubernetes => {
+                format!("in the pod's container: securityContext: {{capabilities: {{add: [\"{name}\"]}}}}")
+            }
+            Self::Apptainer => format!("apptainer exec --add-caps CAP_{name} ..."),
+            Self::Nspawn => format!("systemd-nspawn --capability=CAP_{name} ..."),
+            Self::Lxc => format!("remove {} from lxc.cap.drop", name.to_lowercase()),
+            Self::Other => format!(
+                "start the container with CAP_{name} (--cap-add {name}; of a pod: capabilities.add: [\"{name}\"])"
+            ),
+        }
+    }
+}
+
 /// What a container is started with in addition.
 enum Need {
     /// A capability, without `CAP_`.
@@ -50,7 +73,11 @@ impl Grant<'_> {
         match (self.refuser, self.permission) {
             (Refuser::Paranoid(_), _) => as_root("sysctl kernel.perf_event_paranoid=2".to_owned()),
             (Refuser::Limit { .. }, Permission::RealTime) => {
-                as_root("prlimit --pid $$ --rtprio=1 (in this shell)".to_owned())
+                let Surroundings { program, user, .. } = self.surroundings;
+                as_root(format!(
+                    "setcap cap_sys_nice=ep {program}; or allow 'ulimit -r 1' with the line \
+                     '{user} - rtprio 1' in /etc/security/limits.conf"
+                ))
             }
             (Refuser::Limit { .. }, _) => Fix::Step("raise the limit: ulimit -l unlimited".to_owned()),
             _ => Fix::Step(format!("permit {} in the filter or security module", self.calls())),
@@ -61,7 +88,9 @@ impl Grant<'_> {
         let line = match self.permission {
             Permission::RealTime => "LimitRTPRIO=1".to_owned(),
             Permission::LockMemory => "LimitMEMLOCK=infinity".to_owned(),
-            _ if matches!(self.refuser, Refuser::Paranoid(_)) => "AmbientCapabilities=CAP_PERFMON".to_owned(),
+            _ if matches!(self.refuser, Refuser::Paranoid(_)) => {
+                return Fix::Step(self.surroundings.runtime.with_capability("PERFMON"));
+            }
             _ => format!("SystemCallFilter={}", self.permission.calls().join(" ")),
         };
         Fix::Step(format!("systemctl edit {unit}, and add under [Service]: {line}"))
@@ -80,39 +109,29 @@ impl Grant<'_> {
 
     fn in_a_container(&self, runtime: &Runtime) -> String {
         match (runtime, self.need()) {
-            (Runtime::Docker, Need::Capability(name)) => format!("docker run --cap-add {name} ..."),
+            // Podman's profile permits policies to all, and counters only with this capability.
+            (Runtime::Podman, Need::Capability("PERFMON")) => runtime.with_capability("SYS_ADMIN"),
+            (Runtime::Lxc, _) => format!("permit {} in the profile of lxc.seccomp.profile", self.calls()),
+            (Runtime::Nspawn, _) => {
+                format!("systemd-nspawn --system-call-filter='{}' ...", self.permission.calls().join(" "))
+            }
+            (_, Need::Capability(name)) => runtime.with_capability(name),
             (Runtime::Docker, Need::Unfiltered) => format!(
                 "docker run --security-opt seccomp=PROFILE.json ..., with a profile that permits {}, or seccomp=unconfined",
                 self.calls()
             ),
-            // Its profile permits policies to all, and counters only with this capability.
-            (Runtime::Podman, Need::Capability("PERFMON")) => "podman run --cap-add SYS_ADMIN ...".to_owned(),
-            (Runtime::Podman, Need::Capability(name)) => format!("podman run --cap-add {name} ..."),
             (Runtime::Podman, Need::Unfiltered) => format!(
                 "podman run --security-opt seccomp=PROFILE.json ..., with a profile that permits {}, or seccomp=unconfined",
                 self.calls()
             ),
-            (Runtime::Kubernetes, Need::Capability(name)) => {
-                format!("in the pod's container: securityContext: {{capabilities: {{add: [\"{name}\"]}}}}")
-            }
             (Runtime::Kubernetes, Need::Unfiltered) => format!(
                 "in the pod's container: securityContext: {{seccompProfile: {{type: Localhost, localhostProfile: FILE}}}}, \
                  with a profile that permits {}, or type: Unconfined",
                 self.calls()
             ),
-            (Runtime::Lxc, _) => format!("permit {} in the profile of lxc.seccomp.profile", self.calls()),
-            (Runtime::Apptainer, Need::Capability(name)) => {
-                format!("apptainer exec --add-caps CAP_{name} ...")
-            }
             (Runtime::Apptainer, Need::Unfiltered) => {
                 format!("leave '--security seccomp:FILE' out, or permit {} in it", self.calls())
             }
-            (Runtime::Nspawn, _) => {
-                format!("systemd-nspawn --system-call-filter='{}' ...", self.permission.calls().join(" "))
-            }
-            (_, Need::Capability(name)) => format!(
-                "start the container with CAP_{name} (--cap-add {name}; of a pod: capabilities.add: [\"{name}\"])"
-            ),
             (_, Need::Unfiltered) => {
                 format!("start the container with a seccomp profile that permits {}", self.calls())
             }

@@ -63,6 +63,10 @@ pub struct Surroundings {
     pub has_filter: bool,
     /// The folders of `PATH` have `sudo`.
     pub has_sudo: bool,
+    /// The path of this program.
+    pub program: String,
+    /// The name of the user who runs it; `*` if there is none.
+    pub user: String,
 }
 
 /// Namespaces that runtimes give a container, and the number that the kernel gives that of the machine.
@@ -90,6 +94,8 @@ impl Surroundings {
             is_root: status.user() == Some(0),
             has_filter: status.field("Seccomp") == Some("2"),
             has_sudo: path.split(':').any(|folder| root.exists(&format!("{folder}/sudo"))),
+            program: root.link("/proc/self/exe").unwrap_or_else(|_| "numa".to_owned()),
+            user: variable("USER").unwrap_or_else(|| "*".to_owned()),
         }
     }
 }

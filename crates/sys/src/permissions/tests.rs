@@ -70,7 +70,7 @@ fn what_permits_it_depends_on_the_surroundings() {
 #[test]
 fn commands_of_the_administrator_have_sudo_where_there_is_one() {
     let level = ("/proc/sys/kernel/perf_event_paranoid", "3\n");
-    let with = |status, has_sudo: bool| {
+    let with = |permission, errno, status, has_sudo: bool| {
         let mut tree = FileTree::new();
         tree.file("/proc/self/status", status).file(level.0, level.1);
         if has_sudo {
@@ -79,18 +79,19 @@ fn commands_of_the_administrator_have_sudo_where_there_is_one() {
         let root = SysRoot::of_tree(tree);
         let surroundings =
             Surroundings::of(&root, |name| (name == "PATH").then(|| "/bin:/usr/bin".to_owned()));
-        let all = Permissions::with(
-            &root,
-            surroundings,
-            &Permission::ALL,
-            refused(Permission::Counters, libc::EACCES),
-        );
+        let surroundings =
+            Surroundings { program: "/usr/bin/numa".into(), user: "me".into(), ..surroundings };
+        let all = Permissions::with(&root, surroundings, &Permission::ALL, refused(permission, errno));
         all.refusals[0].fix.to_string()
     };
     let command = "sysctl kernel.perf_event_paranoid=2";
-    assert_eq!(with("Uid:\t7\t7\t7\t7\n", true), format!("sudo {command}"));
-    assert_eq!(with("Uid:\t7\t7\t7\t7\n", false), format!("as root: {command}"));
-    assert_eq!(with("Uid:\t0\t0\t0\t0\n", true), command);
+    let counters = |status, has_sudo| with(Permission::Counters, libc::EACCES, status, has_sudo);
+    assert_eq!(counters("Uid:\t7\t7\t7\t7\n", true), format!("sudo {command}"));
+    assert_eq!(counters("Uid:\t7\t7\t7\t7\n", false), format!("as root: {command}"));
+    assert_eq!(counters("Uid:\t0\t0\t0\t0\n", true), command);
+    let realtime = with(Permission::RealTime, libc::EPERM, "Uid:\t7\t7\t7\t7\n", true);
+    assert!(realtime.starts_with("sudo setcap cap_sys_nice=ep /usr/bin/numa; or"), "{realtime}");
+    assert!(realtime.contains("'me - rtprio 1'"), "{realtime}");
 }
 
 #[test]

@@ -42,7 +42,7 @@ fn four_nodes() -> TaskTable {
         late,
         process(6, "idle", 0, (0, 10), &[1, 0, 0, 0]),
     ];
-    TaskTable { nodes: vec![0, 1, 2, 5], seconds: 1.0, processes, fix: FIX }
+    TaskTable { nodes: vec![0, 1, 2, 5], seconds: 1.0, processes, fix: FIX.to_owned() }
 }
 
 fn pids(tasks: &mut TaskTable, order: SortKey) -> Vec<u32> {
@@ -86,7 +86,7 @@ fn with_one_node_nothing_is_remote_and_with_many_the_largest_are_shown() {
         nodes: vec![0],
         seconds: 1.0,
         processes: vec![process(1, "a", 5, (5, 0), &[3])],
-        fix: FIX,
+        fix: FIX.to_owned(),
     };
     let text = one.list(9);
     assert!(text.contains(" - ") && text.contains("nothing is remote"), "{text}");
@@ -96,7 +96,7 @@ fn with_one_node_nothing_is_remote_and_with_many_the_largest_are_shown() {
         nodes: (0..20).collect(),
         seconds: 1.0,
         processes: vec![process(1, "a", 5, (5, 0), &memory)],
-        fix: FIX,
+        fix: FIX.to_owned(),
     };
     let text = many.list(9);
     assert!(text.contains("NODE12 ") && text.contains("NODE19 ") && !text.contains("NODE11 "), "{text}");
@@ -130,7 +130,7 @@ fn estimates_have_an_error_and_refusals_a_reason() {
 
 #[test]
 fn the_fix_for_denied_processes_depends_on_the_user() {
-    let tasks = TaskTable { fix: "root lacks CAP_SYS_PTRACE here", ..four_nodes() };
+    let tasks = TaskTable { fix: "root lacks CAP_SYS_PTRACE here".to_owned(), ..four_nodes() };
     assert!(!tasks.list(9).contains("run as root") && tasks.list(9).contains("CAP_SYS_PTRACE"));
     assert!(!tasks.details().contains("run as root"));
 }
