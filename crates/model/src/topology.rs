@@ -65,7 +65,7 @@ pub struct Topology {
 
 /// Limits of control groups, the least of the group's own and of those above it. Absent where
 /// there is none.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ControlLimits {
     /// CPU time for each unit of time, in CPUs: with 2.5, more than 2 busy threads are throttled.
@@ -74,6 +74,18 @@ pub struct ControlLimits {
     /// Memory in KiB.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub memory_kb: Option<u64>,
+    /// Memory in huge pages, for each size that is limited.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub huge_pages: Vec<HugePageLimit>,
+}
+
+/// How much memory a control group may have in huge pages of one size.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HugePageLimit {
+    /// The size of a page in KiB.
+    pub size_kb: u64,
+    /// All of them together, in KiB.
+    pub memory_kb: u64,
 }
 
 impl ControlLimits {

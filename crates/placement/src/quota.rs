@@ -44,7 +44,10 @@ mod tests {
     use numakit_model::topology::ControlLimits;
 
     fn limited(cpus: f64) -> Topology {
-        Topology { limits: ControlLimits { cpus: Some(cpus), memory_kb: None }, ..Topology::default() }
+        Topology {
+            limits: ControlLimits { cpus: Some(cpus), ..ControlLimits::default() },
+            ..Topology::default()
+        }
     }
 
     fn request(cores: Cores) -> PlacementRequest {

@@ -91,6 +91,7 @@ fn read_parts(root: &SysRoot, parts: Parts) -> Result<Topology, TopologyError> {
     let (kinds, cores) = kinds::read(&mut reader, levels.cores);
     let ids = nodes.nodes.iter().map(|n| n.os_index).collect();
     let cpuset::Allowed { cpus: allowed, nodes: allowed_nodes } = cpuset::read(&mut reader, &online, &ids);
+    let limits = limits::read(&mut reader, &nodes.nodes);
     let mut topology = Topology {
         origin: origin(root),
         page_size: if all { page_size::read(&mut reader) } else { numakit_sys::sched::page_size() },
@@ -103,7 +104,7 @@ fn read_parts(root: &SysRoot, parts: Parts) -> Result<Topology, TopologyError> {
         units: levels.units,
         books: levels.books,
         drawers: levels.drawers,
-        limits: limits::read(&mut reader),
+        limits,
         weights_auto: if all { nodes::weights_auto(&mut reader) } else { None },
         online,
         offline,

@@ -1,7 +1,7 @@
 //! What the control group of this process is limited to: CPU time and memory.
 
 use crate::reader::Reader;
-use numakit_model::topology::ControlLimits;
+use numakit_model::topology::{ControlLimits, HugePageLimit, Node};
 use numakit_sys::proc::cgroup;
 use numakit_sys::proc::mounts::{self, MountLine};
 
@@ -16,8 +16,11 @@ struct Hierarchy {
 }
 
 /// The least of the limits of this process's groups and of those above them.
-pub(crate) fn read(reader: &mut Reader<'_>) -> ControlLimits {
+pub(crate) fn read(reader: &mut Reader<'_>, nodes: &[Node]) -> ControlLimits {
     let mut limits = ControlLimits::default();
+    let mut sizes: Vec<u64> = nodes.iter().flat_map(|n| &n.huge_pages).map(|pool| pool.size_kb).collect();
+    sizes.sort_unstable();
+    sizes.dedup();
     for hierarchy in hierarchies(reader) {
         // In a control group namespace the mount is the group's own, and the path is that of the host.
         let is_there =
@@ -29,6 +32,10 @@ pub(crate) fn read(reader: &mut Reader<'_>) -> ControlLimits {
                 if hierarchy.is_unified { unified(reader, &folder) } else { of_controllers(reader, &folder) };
             limits.cpus = least(limits.cpus, cpus, f64::min);
             limits.memory_kb = least(limits.memory_kb, memory.map(|bytes| bytes / 1024), u64::min);
+            for &size_kb in &sizes {
+                let bytes = huge_pages(reader, &folder, size_kb, hierarchy.is_unified);
+                limit_huge_pages(&mut limits.huge_pages, size_kb, bytes);
+            }
             let Some(above) = group.rfind('/') else { break };
             group = &group[..above];
         }
@@ -51,11 +58,31 @@ fn hierarchies(reader: &mut Reader<'_>) -> Vec<Hierarchy> {
         let is_of = |controller| mount.system == "cgroup" && mount.has(controller);
         let group = cgroup::lines(&groups).find(|group| match is_unified {
             true => group.is_unified,
-            false => ["cpu", "memory"].into_iter().any(|name| is_of(name) && group.has(name)),
+            false => ["cpu", "memory", "hugetlb"].into_iter().any(|name| is_of(name) && group.has(name)),
         })?;
         Some(Hierarchy { mount: mount.path.to_owned(), group: group.path.to_owned(), is_unified })
     };
     mounts::lines(&mounts).filter_map(hierarchy).collect()
+}
+
+/// The limit in bytes of a group for huge pages of one size.
+fn huge_pages(reader: &mut Reader<'_>, folder: &str, size_kb: u64, is_unified: bool) -> Option<u64> {
+    let size = match size_kb {
+        kb if kb >= 1 << 20 => format!("{}GB", kb >> 20),
+        kb if kb >= 1 << 10 => format!("{}MB", kb >> 10),
+        kb => format!("{kb}KB"),
+    };
+    let file = if is_unified { "max" } else { "limit_in_bytes" };
+    let text = reader.text(format_args!("{folder}/hugetlb.{size}.{file}"))?;
+    text.trim().parse().ok().filter(|bytes| *bytes < NO_LIMIT)
+}
+
+fn limit_huge_pages(limits: &mut Vec<HugePageLimit>, size_kb: u64, bytes: Option<u64>) {
+    let Some(memory_kb) = bytes.map(|bytes| bytes / 1024) else { return };
+    match limits.iter_mut().find(|known| known.size_kb == size_kb) {
+        Some(known) => known.memory_kb = known.memory_kb.min(memory_kb),
+        None => limits.push(HugePageLimit { size_kb, memory_kb }),
+    }
 }
 
 /// CPUs' worth of time, and bytes.
@@ -85,6 +112,7 @@ fn worth(quota: i64, period: i64) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use numakit_model::topology::HugePagePool;
     use numakit_sys::SysRoot;
     use numakit_sys::root::FileTree;
 
@@ -94,7 +122,8 @@ mod tests {
             tree.file(path, *text);
         }
         let root = SysRoot::of_tree(tree);
-        read(&mut Reader::new(&root))
+        let pools = [1 << 20, 2048].map(|size_kb| HugePagePool { size_kb, count: 0 }).to_vec();
+        read(&mut Reader::new(&root), &[Node { huge_pages: pools, ..Node::default() }])
     }
 
     const UNIFIED: (&str, &str) = ("/proc/mounts", "cgroup2 /sys/fs/cgroup cgroup2 rw 0 0\n");
@@ -110,7 +139,10 @@ mod tests {
             ("/sys/fs/cgroup/pods/cpu.max", "250000 100000\n"),
             ("/sys/fs/cgroup/pods/memory.max", "max\n"),
         ];
-        assert_eq!(limits(&files), ControlLimits { cpus: Some(2.5), memory_kb: Some(2 << 20) });
+        assert_eq!(
+            limits(&files),
+            ControlLimits { cpus: Some(2.5), memory_kb: Some(2 << 20), ..Default::default() }
+        );
         assert_eq!(limits(&files).threads(), Some(2));
     }
 
@@ -139,7 +171,33 @@ mod tests {
             ("/sys/fs/cgroup/memory/docker/a/memory.limit_in_bytes", "1073741824\n"),
             ("/sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712\n"),
         ];
-        assert_eq!(limits(&files), ControlLimits { cpus: Some(4.0), memory_kb: Some(1 << 20) });
+        assert_eq!(
+            limits(&files),
+            ControlLimits { cpus: Some(4.0), memory_kb: Some(1 << 20), ..Default::default() }
+        );
         assert_eq!(limits(&[]), ControlLimits::default());
+    }
+    #[test]
+    fn huge_pages_are_limited_by_size() {
+        let files = [
+            UNIFIED,
+            ("/proc/self/cgroup", "0::/pods/one\n"),
+            ("/sys/fs/cgroup/pods/one/cgroup.procs", "1\n"),
+            ("/sys/fs/cgroup/pods/one/hugetlb.2MB.max", "4194304\n"),
+            ("/sys/fs/cgroup/pods/one/hugetlb.1GB.max", "max\n"),
+            ("/sys/fs/cgroup/pods/hugetlb.2MB.max", "2097152\n"),
+        ];
+        assert_eq!(limits(&files).huge_pages, [HugePageLimit { size_kb: 2048, memory_kb: 2048 }]);
+        let of_version_1 = [
+            ("/proc/mounts", "x /sys/fs/cgroup/hugetlb cgroup rw,hugetlb 0 0\n"),
+            ("/proc/self/cgroup", "4:hugetlb:/a\n"),
+            ("/sys/fs/cgroup/hugetlb/a/cgroup.procs", "1\n"),
+            ("/sys/fs/cgroup/hugetlb/a/hugetlb.2MB.limit_in_bytes", "9223372036854771712\n"),
+            ("/sys/fs/cgroup/hugetlb/a/hugetlb.1GB.limit_in_bytes", "1073741824\n"),
+        ];
+        assert_eq!(
+            limits(&of_version_1).huge_pages,
+            [HugePageLimit { size_kb: 1 << 20, memory_kb: 1 << 20 }]
+        );
     }
 }

@@ -117,7 +117,7 @@ impl From<Topology> for Document {
             core_list: t.cores,
             devices: t.devices,
             weights_auto: t.weights_auto,
-            limits: t.limits,
+            limits: t.limits.clone(),
             notes: t.notes,
         }
     }

@@ -74,7 +74,7 @@ mod tests {
             allowed: cpus.parse().unwrap(),
             allowed_nodes: memory.parse().unwrap(),
             nodes: vec![node(0, "0-3"), node(1, "4-7")],
-            limits: ControlLimits { cpus: quota, memory_kb: None },
+            limits: ControlLimits { cpus: quota, ..ControlLimits::default() },
             ..Topology::default()
         }
     }

@@ -44,7 +44,11 @@ pub fn summary(t: &Topology) -> String {
 pub fn limits(limits: &ControlLimits) -> Option<String> {
     let cpus = limits.cpus.map(|cpus| format!("the CPU time of {cpus} CPUs"));
     let bytes = limits.memory_kb.map(|kb| format!("{} of memory", memory(kb)));
-    let parts: Vec<String> = cpus.into_iter().chain(bytes).collect();
+    let pages = limits
+        .huge_pages
+        .iter()
+        .map(|limit| format!("{} of it in huge pages of {}", memory(limit.memory_kb), memory(limit.size_kb)));
+    let parts: Vec<String> = cpus.into_iter().chain(bytes).chain(pages).collect();
     (!parts.is_empty()).then(|| format!("at most {}", parts.join(", ")))
 }
 
