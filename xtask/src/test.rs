@@ -1,5 +1,6 @@
 //! `cargo xtask test`: all checks that need neither root nor NUMA hardware.
 
+mod console;
 mod libtest;
 mod node;
 mod options;
@@ -12,13 +13,12 @@ mod tracefs;
 
 use crate::{bench, build, install, peers, process, python, web};
 use anyhow::{Result, bail};
+use console::{Console, Output};
 use options::Required;
-use progress::Progress;
 use rust::Environment;
 use std::path::Path;
 use std::process::{Command, ExitCode};
 use std::time::{Duration, Instant};
-use tally::Tally;
 
 /// Programs that tests use, and their Debian packages.
 const PEERS: [(&[&str], &str); 8] = [
@@ -34,12 +34,6 @@ const PEERS: [(&[&str], &str); 8] = [
 /// A browser test that prints nothing for this long hangs.
 const SILENCE: Duration = Duration::from_secs(600);
 
-/// One run of all checks.
-struct Run {
-    progress: Progress,
-    tally: Tally,
-}
-
 /// Runs all checks, even after failures, and prints the totals at the end.
 pub fn run(words: &[String]) -> Result<ExitCode> {
     let ci = options::ci();
@@ -48,21 +42,27 @@ pub fn run(words: &[String]) -> Result<ExitCode> {
         let names: Vec<&str> = required.kinds.iter().map(|kind| kind.name).collect();
         println!("CI=true: tests of these kinds may not be skipped: {}", names.join(", "));
     }
-    let mut run = Run { progress: Progress::new(), tally: Tally::default() };
+    let run = Run { console: Console::new() };
     run.everything()?;
-    run.progress.clear();
-    run.progress.summary().iter().for_each(|line| println!("{line}"));
-    let kinds = run.tally.kinds();
+    let Output { progress, tally } = &mut *run.console.lock();
+    progress.clear();
+    progress.summary().iter().for_each(|line| println!("{line}"));
+    let kinds = tally.kinds();
     if !kinds.is_empty() {
         println!("skipped, by kind:\n{}", kinds.join("\n"));
     }
-    run.tally.require(&required).iter().for_each(|line| println!("{line}"));
-    println!("{}", run.tally);
-    Ok(if run.tally.failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    tally.require(&required).iter().for_each(|line| println!("{line}"));
+    println!("{tally}");
+    Ok(if tally.failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// One run of all checks.
+struct Run {
+    console: Console,
 }
 
 impl Run {
-    fn everything(&mut self) -> Result<()> {
+    fn everything(&self) -> Result<()> {
         self.check("format", format);
         self.check("C compiler and make", install::need_c);
         self.check("lints: cargo clippy", clippy);
@@ -77,35 +77,41 @@ impl Run {
         let mut environment = self.environment();
         self.check("numa for guests and browsers: cargo build --profile fast", build::fast);
         environment.push(("NUMAKIT_NUMA", build::fast_numa().into()));
-        if has_page {
-            self.page(&build::fast_numa());
-        }
-        rust::run(&mut self.progress, &mut self.tally, &environment)
+        let tests = rust::build(&self.console)?;
+        // Tests in a browser wait most of the time, and most packages use one CPU.
+        std::thread::scope(|scope| {
+            if has_page {
+                scope.spawn(|| self.page(&build::fast_numa()));
+            }
+            rust::run(&self.console, tests, &environment)
+        })
     }
 
     /// Runs a check that is not a test program.
-    fn check(&mut self, name: &str, check: impl FnOnce() -> Result<()>) {
-        match self.progress.part(name, check) {
-            Ok(()) => self.tally.passed += 1,
-            Err(error) => self.fail(name, &error),
+    fn check(&self, name: &str, check: impl FnOnce() -> Result<()>) {
+        let result = self.part(name, check);
+        match result {
+            Ok(()) => self.console.lock().tally.passed += 1,
+            Err(error) => self.console.fail(name, &error),
         }
     }
 
-    fn fail(&mut self, name: &str, error: &anyhow::Error) {
-        self.tally.failed += 1;
-        self.progress.say(&format!("FAILED {name}: {error:#}"));
+    /// Prints the name of a part and runs it, while no other suite runs.
+    fn part<T>(&self, name: &str, run: impl FnOnce() -> T) -> T {
+        self.console.lock().progress.part(name, run)
     }
 
     /// Notes a suite that cannot run here.
-    fn skip(&mut self, kind: &numakit_skips::Kind, reason: &str) {
+    fn skip(&self, kind: &numakit_skips::Kind, reason: &str) {
         let line = format!("skipped ({}): {reason}", kind.name);
-        self.tally.skipped += 1;
-        self.tally.skip(numakit_skips::Skip { kind: kind.name, in_part: false }, &line);
-        self.progress.say(&line);
+        let mut output = self.console.lock();
+        output.tally.skipped += 1;
+        output.tally.skip(numakit_skips::Skip { kind: kind.name, in_part: false }, &line);
+        output.progress.say(&line);
     }
 
     /// Runs the unit tests of the page, and those in a browser.
-    fn page(&mut self, numa: &Path) {
+    fn page(&self, numa: &Path) {
         self.suite("unit tests of the page", web::tests());
         match web::need_browser() {
             Ok(()) => self.suite("tests in a browser", web::browser_tests(numa)),
@@ -114,24 +120,25 @@ impl Run {
     }
 
     /// Runs tests of Node.js.
-    fn suite(&mut self, name: &str, command: Result<Command>) {
-        self.progress.begin(name);
+    fn suite(&self, name: &str, command: Result<Command>) {
+        self.console.lock().progress.begin(name);
         let started = Instant::now();
         if let Err(error) = command.and_then(|command| self.node(command)) {
-            self.fail(name, &error);
+            self.console.fail(name, &error);
         }
-        self.progress.took(name, started.elapsed());
+        self.console.lock().progress.took(name, started.elapsed());
     }
 
-    fn node(&mut self, mut command: Command) -> Result<()> {
-        let (before, mut report) = (self.tally.failed, node::Report::default());
+    fn node(&self, mut command: Command) -> Result<()> {
+        let mut report = node::Report::default();
         let status = queue::followed(&mut command, SILENCE, |line| {
-            if let Some(shown) = report.line(&mut self.tally, &line) {
-                self.progress.say(&shown);
+            let Output { progress, tally } = &mut *self.console.lock();
+            if let Some(shown) = report.line(tally, &line) {
+                progress.say(&shown);
             }
-            self.progress.status(&line);
+            progress.status(&line);
         })?;
-        if !status.success() && self.tally.failed == before {
+        if !status.success() && report.failed == 0 {
             bail!("{status}: {}", process::line(&command));
         }
         Ok(())
@@ -139,25 +146,25 @@ impl Run {
 
     /// Installs the programs that tests use, and returns variables with their paths. Tests without their
     /// programs are skipped.
-    fn environment(&mut self) -> Environment {
+    fn environment(&self) -> Environment {
         let mut environment = Environment::new();
-        let python = self.progress.part("Python with pyarrow and polars", python::venv);
+        let python = self.part("Python with pyarrow and polars", python::venv);
         match python {
             Ok(path) => environment.push(("NUMAKIT_PYTHON", path.into())),
-            Err(error) => self.progress.say(&format!("no pyarrow and polars: {error:#}")),
+            Err(error) => self.console.lock().progress.say(&format!("no pyarrow and polars: {error:#}")),
         }
-        let servers = self.progress.part("servers that exports are tried with", peers::folder);
+        let servers = self.part("servers that exports are tried with", peers::folder);
         match servers {
             Ok(path) => environment.push(("NUMAKIT_PEERS", path.into())),
-            Err(error) => self.progress.say(&format!("no InfluxDB and Prometheus: {error:#}")),
+            Err(error) => self.console.lock().progress.say(&format!("no InfluxDB and Prometheus: {error:#}")),
         }
         let runtime = ["runc", "golang-github-containers-common"];
         if let Err(error) = install::need(&["runc", "--version"], &runtime) {
-            self.progress.say(&format!("no containers: {error:#}"));
+            self.console.lock().progress.say(&format!("no containers: {error:#}"));
         }
         for (probe, package) in PEERS {
             if let Err(error) = install::need(probe, &[package]) {
-                self.progress.say(&format!("no {package}: {error:#}"));
+                self.console.lock().progress.say(&format!("no {package}: {error:#}"));
             }
         }
         environment

@@ -15,6 +15,8 @@ pub struct Report {
     skipped_whole: bool,
     /// Number of skipped tests.
     skipped: usize,
+    /// Number of failed tests.
+    pub failed: usize,
     /// Whether the harness printed its totals.
     pub complete: bool,
 }
@@ -75,10 +77,11 @@ impl Report {
 
     fn totals(&mut self, tally: &mut Tally, result: &str) -> Option<String> {
         tally.passed += count(result, "passed").saturating_sub(self.skipped);
-        tally.failed += count(result, "failed");
+        let failed = count(result, "failed");
+        tally.failed += failed;
         tally.skipped += count(result, "ignored") + self.skipped;
         let (ended, last) = (self.ended, std::mem::take(&mut self.last));
-        *self = Self { ended, last, complete: true, ..Self::default() };
+        *self = Self { ended, last, failed: self.failed + failed, complete: true, ..Self::default() };
         None
     }
 }

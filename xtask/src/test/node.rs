@@ -8,6 +8,8 @@ use numakit_skips::Skip;
 pub struct Report {
     /// Whether the final list of failures, with all details, has started.
     failures: bool,
+    /// Number of failed tests.
+    pub failed: usize,
 }
 
 impl Report {
@@ -18,7 +20,10 @@ impl Report {
             let count = count.parse().unwrap_or(0);
             match word {
                 "pass" => tally.passed += count,
-                "fail" | "cancelled" => tally.failed += count,
+                "fail" | "cancelled" => {
+                    tally.failed += count;
+                    self.failed += count;
+                }
                 "skipped" => tally.skipped += count,
                 _ => {}
             }

@@ -1,10 +1,9 @@
 //! All Rust tests of all packages: built once, run program by program.
 
+use super::console::{Console, Output};
 use super::libtest::Report;
 use super::programs::{self, Program};
-use super::progress::Progress;
 use super::queue::{self, Event};
-use super::tally::Tally;
 use super::tracefs::Tracefs;
 use crate::process;
 use anyhow::Result;
@@ -14,10 +13,12 @@ use std::time::Duration;
 /// Environment variables of tests.
 pub type Environment = Vec<(&'static str, OsString)>;
 
+/// The programs of all tests, with the number of tests in each.
+pub struct Tests(Vec<(Program, usize)>);
+
 /// The state of the run.
 struct Run<'a> {
-    progress: &'a mut Progress,
-    tally: &'a mut Tally,
+    console: &'a Console,
     programs: Vec<(Program, usize)>,
     packages: Vec<String>,
     /// Number of started packages.
@@ -26,22 +27,24 @@ struct Run<'a> {
     ended_tests: usize,
 }
 
-/// Builds the tests and runs them.
-pub fn run(progress: &mut Progress, tally: &mut Tally, environment: &Environment) -> Result<()> {
-    let built = progress.part("build of all tests: cargo test --workspace --no-run", programs::build)?;
-    let mut programs = Vec::new();
-    for program in built {
-        let count = program.count()?;
-        programs.push((program, count));
-    }
+/// Builds the tests.
+pub fn build(console: &Console) -> Result<Tests> {
+    let step = "build of all tests: cargo test --workspace --no-run";
+    let built = console.lock().progress.part(step, programs::build)?;
+    let count = |program: Program| Ok((program.count()?, program)).map(|(count, program)| (program, count));
+    Ok(Tests(built.into_iter().map(count).collect::<Result<_>>()?))
+}
+
+/// Runs the tests.
+pub fn run(console: &Console, Tests(programs): Tests, environment: &Environment) -> Result<()> {
     let mut packages: Vec<String> = programs.iter().map(|(program, _)| program.package.clone()).collect();
     packages.dedup();
     let tracefs = Tracefs::probe();
-    let mut run = Run { progress, tally, programs, packages, started_packages: 0, ended_tests: 0 };
+    let mut run = Run { console, programs, packages, started_packages: 0, ended_tests: 0 };
     for number in 0..run.packages.len() {
         run.package(number, environment, &tracefs);
     }
-    doc(run.progress, run.tally, environment)
+    doc(console, environment)
 }
 
 impl Run<'_> {
@@ -54,7 +57,7 @@ impl Run<'_> {
         self.started_packages = number + 1;
         let tests: usize = programs.iter().map(|(_, count)| count).sum();
         let state = self.state();
-        self.progress.begin_quietly(&format!("{name}: {tests} tests; {state}"));
+        self.console.lock().progress.begin_quietly(&format!("{name}: {tests} tests; {state}"));
         let commands = programs.iter().map(|(program, _)| {
             let mut command = program.command();
             command.arg("--show-output").envs(environment.iter().map(|(name, value)| (name, value)));
@@ -76,13 +79,14 @@ impl Run<'_> {
         match event {
             Event::Started => {}
             Event::Line(line) => {
-                if let Some(shown) = report.line(self.tally, &line) {
+                let Output { progress, tally } = &mut *self.console.lock();
+                if let Some(shown) = report.line(tally, &line) {
                     let of = if shown.ends_with("FAILED") {
                         format!("{}: ", program.name())
                     } else {
                         String::new()
                     };
-                    self.progress.say(&format!("{of}{shown}"));
+                    progress.say(&format!("{of}{shown}"));
                 }
             }
             Event::Ended(status, time) => {
@@ -93,7 +97,7 @@ impl Run<'_> {
         }
         let state = self.state();
         let (name, ended, last) = (program.name(), report.ended, &report.last);
-        self.progress.status(&format!("{name}: {ended} of {count}; {state}; {last}"));
+        self.console.lock().progress.status(&format!("{name}: {ended} of {count}; {state}; {last}"));
     }
 
     fn ended(
@@ -103,14 +107,13 @@ impl Run<'_> {
         status: Result<std::process::ExitStatus>,
         time: Duration,
     ) {
-        self.progress.took(&program.name(), time);
+        self.console.lock().progress.took(&program.name(), time);
         let why = match status {
             Ok(_) if report.complete => return,
-            Ok(status) => format!("{status}, after the test '{}'", report.last),
-            Err(error) => format!("{error:#}"),
+            Ok(status) => anyhow::anyhow!("{status}, after the test '{}'", report.last),
+            Err(error) => error,
         };
-        self.tally.failed += 1;
-        self.progress.say(&format!("FAILED {}: {why}", program.name()));
+        self.console.fail(&program.name(), &why);
     }
 
     /// The progress as text.
@@ -118,24 +121,28 @@ impl Run<'_> {
         let all: usize = self.programs.iter().map(|(_, count)| count).sum();
         let (started_packages, packages, left) =
             (self.started_packages, self.packages.len(), all - self.ended_tests);
-        format!("package {started_packages} of {packages}; so far {}, {left} tests left", self.tally)
+        format!(
+            "package {started_packages} of {packages}; so far {}, {left} tests left",
+            self.console.lock().tally
+        )
     }
 }
 
 /// Runs the doc tests.
-fn doc(progress: &mut Progress, tally: &mut Tally, environment: &Environment) -> Result<()> {
+fn doc(console: &Console, environment: &Environment) -> Result<()> {
     let mut cargo = process::cargo(&["test", "--workspace", "--doc", "--no-fail-fast", "--"]);
     cargo.arg("--show-output").envs(environment.iter().map(|(name, value)| (name, value)));
-    let (before, mut report) = (tally.failed, Report::default());
+    let mut report = Report::default();
     let started = std::time::Instant::now();
-    progress.begin("examples in comments: cargo test --doc");
+    console.lock().progress.begin("examples in comments: cargo test --doc");
     let status = queue::followed(&mut cargo, Duration::from_secs(600), |line| {
+        let Output { progress, tally } = &mut *console.lock();
         if let Some(shown) = report.line(tally, &line) {
             progress.say(&shown);
         }
     })?;
-    progress.took("examples in comments", started.elapsed());
-    if !status.success() && tally.failed == before {
+    console.lock().progress.took("examples in comments", started.elapsed());
+    if !status.success() && report.failed == 0 {
         anyhow::bail!("{status}: {}", process::line(&cargo));
     }
     Ok(())
