@@ -18,6 +18,7 @@ use options::Required;
 use rust::Environment;
 use std::path::Path;
 use std::process::{Command, ExitCode};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 /// Programs that tests use, and their Debian packages.
@@ -78,12 +79,16 @@ impl Run {
         self.check("numa for guests and browsers: cargo build --profile fast", build::fast);
         environment.push(("NUMAKIT_NUMA", build::fast_numa().into()));
         let tests = rust::build(&self.console)?;
-        // Tests in a browser wait most of the time, and most packages use one CPU.
+        // Tests in a browser use one CPU; until they have ended, the packages use the others.
+        let page_ended = AtomicBool::new(!has_page);
         std::thread::scope(|scope| {
             if has_page {
-                scope.spawn(|| self.page(&build::fast_numa()));
+                scope.spawn(|| {
+                    self.page(&build::fast_numa());
+                    page_ended.store(true, Ordering::Release);
+                });
             }
-            rust::run(&self.console, tests, &environment)
+            rust::run(&self.console, tests, &environment, &page_ended)
         })
     }
 

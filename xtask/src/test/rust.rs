@@ -8,6 +8,7 @@ use super::tracefs::Tracefs;
 use crate::process;
 use anyhow::Result;
 use std::ffi::OsString;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 /// Environment variables of tests.
@@ -19,6 +20,7 @@ pub struct Tests(Vec<(Program, usize)>);
 /// The state of the run.
 struct Run<'a> {
     console: &'a Console,
+    is_quiet: &'a AtomicBool,
     programs: Vec<(Program, usize)>,
     packages: Vec<String>,
     /// Number of started packages.
@@ -35,12 +37,17 @@ pub fn build(console: &Console) -> Result<Tests> {
     Ok(Tests(built.into_iter().map(count).collect::<Result<_>>()?))
 }
 
-/// Runs the tests.
-pub fn run(console: &Console, Tests(programs): Tests, environment: &Environment) -> Result<()> {
+/// Runs the tests. Programs run in parallel only once `is_quiet` is set.
+pub fn run(
+    console: &Console,
+    Tests(programs): Tests,
+    environment: &Environment,
+    is_quiet: &AtomicBool,
+) -> Result<()> {
     let mut packages: Vec<String> = programs.iter().map(|(program, _)| program.package.clone()).collect();
     packages.dedup();
     let tracefs = Tracefs::probe();
-    let mut run = Run { console, programs, packages, started_packages: 0, ended_tests: 0 };
+    let mut run = Run { console, is_quiet, programs, packages, started_packages: 0, ended_tests: 0 };
     for number in 0..run.packages.len() {
         run.package(number, environment, &tracefs);
     }
@@ -69,7 +76,7 @@ impl Run<'_> {
         let cpus = std::thread::available_parallelism().map_or(1, usize::from);
         let workers = if parallel { cpus } else { 1 };
         let mut reports: Vec<Report> = programs.iter().map(|_| Report::default()).collect();
-        queue::run(commands.collect(), workers, |at, event| {
+        queue::run(commands.collect(), workers, self.is_quiet, |at, event| {
             let (program, count) = &programs[at];
             self.take(program, *count, &mut reports[at], event);
         });
