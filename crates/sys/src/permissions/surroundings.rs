@@ -94,7 +94,7 @@ impl Surroundings {
             is_root: status.user() == Some(0),
             has_filter: status.field("Seccomp") == Some("2"),
             has_sudo: path.split(':').any(|folder| root.exists(&format!("{folder}/sudo"))),
-            program: root.link("/proc/self/exe").unwrap_or_else(|_| "numa".to_owned()),
+            program: root.link(&TaskDir::own(root).path("exe")).unwrap_or_else(|_| "numa".to_owned()),
             user: variable("USER").unwrap_or_else(|| "*".to_owned()),
         }
     }
