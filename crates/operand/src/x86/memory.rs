@@ -35,7 +35,7 @@ impl<'a> Memory<'a> {
             let overlaps =
                 distance < stored.bytes as u64 || stored.address.wrapping_sub(address) < bytes as u64;
             if overlaps {
-                let inside = distance + bytes as u64 <= stored.bytes as u64;
+                let inside = distance.saturating_add(bytes as u64) <= stored.bytes as u64;
                 let shifted = stored.value.map(|v| v >> (8 * distance.min(7)));
                 return if inside { shifted.map(|v| super::state::truncate(v, bytes)) } else { None };
             }

@@ -162,7 +162,7 @@ fn shown(found: &numakit_operand::Operand, expected: &Expected) -> String {
     match found {
         Operand::Memory(a) => format!("{:x} by {:?}, memory {memory}", a.instruction, a.rule),
         Operand::Object { .. } => "object".to_owned(),
-        other => format!("{other:x?}"),
+        other => format!("{other:x?}, memory {memory}"),
     }
 }
 
@@ -195,7 +195,7 @@ fn stepped_programs_have_their_addresses_recovered() {
     let mut failures = Vec::new();
     let (mut behind, mut further) = (vec![Table::head()], vec![Table::head()]);
     for program in programs::all() {
-        if only.as_ref().is_some_and(|name| name != program.name && name != "all") {
+        if only.as_ref().is_some_and(|names| !names.split(',').any(|n| n == program.name || n == "all")) {
             continue;
         }
         let words = match &program.words {
@@ -211,6 +211,7 @@ fn stepped_programs_have_their_addresses_recovered() {
         for (text, count) in wrong.iter().take(40) {
             println!("{count:>6} {text}");
         }
+        println!("{}", tables.behind.line(program.name));
         behind.push(tables.behind.line(program.name));
         further.push(tables.further.line(program.name));
         failures.extend(shortfalls(program.name, &tables.behind));

@@ -5,11 +5,15 @@ use nix::sys::signal::Signal;
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::Pid;
 use numakit_operand::{AddressSpace, X86Registers};
+use std::collections::HashMap;
 use std::fs::{self, File};
 use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::process::{Child, Command, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
+
+/// A thread that does not stop for so long sleeps.
+const PATIENCE: Duration = Duration::from_secs(5);
 
 /// A mapping of the process.
 pub struct Mapping {
@@ -77,8 +81,17 @@ impl Program {
         self.child.id()
     }
 
-    /// The thread that has used most CPU time.
+    /// The thread that uses most CPU time now.
     pub fn busiest(&self) -> Option<Pid> {
+        let before = self.times()?;
+        std::thread::sleep(Duration::from_millis(300));
+        let used = |tid: &str, now: u64| now - before.get(tid).copied().unwrap_or(now);
+        let (tid, _) = self.times()?.into_iter().max_by_key(|(tid, now)| used(tid, *now))?;
+        Some(Pid::from_raw(tid.parse().ok()?))
+    }
+
+    /// The CPU time of each thread, in the kernel's ticks.
+    fn times(&self) -> Option<HashMap<String, u64>> {
         let folder = format!("/proc/{}/task", self.pid());
         let time = |tid: &str| -> Option<u64> {
             let stat = fs::read_to_string(format!("{folder}/{tid}/stat")).ok()?;
@@ -86,8 +99,7 @@ impl Program {
             Some(fields[11].parse::<u64>().ok()? + fields[12].parse::<u64>().ok()?)
         };
         let names = fs::read_dir(&folder).ok()?.filter_map(|e| e.ok()?.file_name().into_string().ok());
-        let tid = names.max_by_key(|tid| time(tid))?;
-        Some(Pid::from_raw(tid.parse().ok()?))
+        Some(names.filter_map(|tid| time(&tid).map(|time| (tid, time))).collect())
     }
 
     pub fn space(&self) -> Option<Space> {
@@ -125,10 +137,22 @@ impl Stepped {
         Some(Self { thread, signal: None })
     }
 
+    /// The thread's next stop; nothing if it sleeps in a system call for long.
+    fn wait(&self) -> Option<WaitStatus> {
+        let start = Instant::now();
+        loop {
+            match waitpid(self.thread, Some(WaitPidFlag::__WALL | WaitPidFlag::WNOHANG)).ok()? {
+                WaitStatus::StillAlive if start.elapsed() > PATIENCE => return None,
+                WaitStatus::StillAlive => std::thread::yield_now(),
+                status => return Some(status),
+            }
+        }
+    }
+
     pub fn interrupt(&mut self) -> Option<()> {
         ptrace::interrupt(self.thread).ok()?;
         loop {
-            match waitpid(self.thread, Some(WaitPidFlag::__WALL)).ok()? {
+            match self.wait()? {
                 WaitStatus::PtraceEvent(..) => return Some(()),
                 WaitStatus::Stopped(_, signal) => ptrace::cont(self.thread, signal).ok()?,
                 WaitStatus::Exited(..) | WaitStatus::Signaled(..) => return None,
@@ -145,13 +169,13 @@ impl Stepped {
         if ptrace::step(self.thread, self.signal.take()).is_err() {
             return Step::Ended;
         }
-        match waitpid(self.thread, Some(WaitPidFlag::__WALL)) {
-            Ok(WaitStatus::Stopped(_, Signal::SIGTRAP)) => Step::Done,
-            Ok(WaitStatus::Stopped(_, signal)) => {
+        match self.wait() {
+            Some(WaitStatus::Stopped(_, Signal::SIGTRAP)) => Step::Done,
+            Some(WaitStatus::Stopped(_, signal)) => {
                 self.signal = Some(signal);
                 Step::Signal
             }
-            Ok(WaitStatus::PtraceEvent(..)) => Step::Signal,
+            Some(WaitStatus::PtraceEvent(..)) => Step::Signal,
             _ => Step::Ended,
         }
     }

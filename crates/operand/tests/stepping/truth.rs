@@ -67,8 +67,10 @@ fn explicit(raw: &Instruction, registers: &X86Registers) -> Option<u64> {
     let mut factory = InstructionInfoFactory::new();
     let info = factory.info(raw);
     let is_memory = |op: &u32| {
-        !matches!(raw.op_kind(*op), OpKind::Register)
-            && raw.virtual_address(*op, 0, |_, _, _| Some(0)).is_some()
+        matches!(
+            raw.op_kind(*op),
+            OpKind::Memory | OpKind::MemorySegRSI | OpKind::MemorySegRDI | OpKind::MemoryESRDI
+        )
     };
     let operands = (0..raw.op_count()).filter(is_memory);
     let rank = |op: &u32| {
