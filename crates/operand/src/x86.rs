@@ -17,7 +17,7 @@ mod state;
 mod undo;
 
 use crate::{AddressSpace, Landing, MemoryAccess, Operand, X86Registers};
-use code::{Code, PAGE};
+use code::{Code, END, PAGE};
 use recover::Recovery;
 use site::Site;
 use state::State;
@@ -50,6 +50,9 @@ impl Decoder {
         landing: Landing,
     ) -> Operand {
         let ip = registers.ip;
+        if ip >= END {
+            return Operand::Unknown { instruction: ip, kind: None };
+        }
         self.renew(ip, space);
         let site = site(&mut self.sites, ip, &mut self.code, space);
         let sites = &mut self.sites;
