@@ -1,5 +1,6 @@
 //! x86-64.
 
+mod address;
 mod alignment;
 mod code;
 mod evaluate;
@@ -9,7 +10,6 @@ mod forward;
 mod instruction;
 mod jumps;
 mod last;
-mod memory;
 mod recover;
 mod site;
 mod slice;

@@ -1,6 +1,6 @@
 //! The flags that arithmetic leaves, and the conditions that read them.
 
-use super::state::truncate;
+use crate::memory::truncate;
 use iced_x86::ConditionCode;
 
 pub const CARRY: u64 = 1;
@@ -110,7 +110,7 @@ mod tests {
             let bytes = 1 << size;
             let b = if close == 0 { b } else { a.wrapping_add(close - 1) };
             let (a, b) = (truncate(a, bytes), truncate(b, bytes));
-            let signed = |v| super::super::state::extend(v, bytes) as i64;
+            let signed = |v| crate::memory::extend(v, bytes) as i64;
             let flags = subtract(a, b, false, bytes).flags;
             let holds = |condition| fulfils(flags, condition).unwrap();
             prop_assert_eq!(holds(ConditionCode::e), a == b);
@@ -131,7 +131,7 @@ mod tests {
             let wide = u128::from(a) + u128::from(b) + u128::from(carry);
             prop_assert_eq!(u128::from(sum.value), wide & ((1 << (8 * bytes)) - 1));
             prop_assert_eq!(sum.flags & CARRY != 0, wide >> (8 * bytes) != 0);
-            let signed = |v| i128::from(super::super::state::extend(v, bytes) as i64);
+            let signed = |v| i128::from(crate::memory::extend(v, bytes) as i64);
             let exact = signed(a) + signed(b) + i128::from(carry);
             prop_assert_eq!(sum.flags & OVERFLOW != 0, exact != signed(sum.value));
             prop_assert_eq!(subtract(sum.value, b, carry, bytes).value, a);
