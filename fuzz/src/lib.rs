@@ -61,6 +61,7 @@ pub const TARGETS: &[Target] = &[
     Target { name: "format_file", run: pmu::format_file },
     Target { name: "program_head", run: program::head },
     Target { name: "operand_x86", run: operand::x86 },
+    Target { name: "operand_arm", run: operand::arm },
 ];
 
 /// The target with this name.

@@ -1,6 +1,6 @@
 //! Code and registers of an interrupted thread.
 
-use numakit_operand::{AddressSpace, Decoder, Landing, Operand, X86Registers};
+use numakit_operand::{AddressSpace, ArmDecoder, ArmRegisters, Decoder, Landing, Operand, X86Registers};
 
 /// Where the code starts.
 const START: u64 = 0x40_0000;
@@ -17,7 +17,7 @@ impl AddressSpace for Bytes<'_> {
             *byte =
                 if at % 64 < 32 { self.0.get((at % 512) as usize).copied().unwrap_or(at as u8) } else { 0 };
         }
-        address % 7 != 0
+        !address.is_multiple_of(7)
     }
 
     fn code(&self, address: u64, into: &mut [u8]) -> usize {
@@ -30,7 +30,7 @@ impl AddressSpace for Bytes<'_> {
     }
 
     fn changes(&self, _: u64) -> bool {
-        self.0.len() % 2 == 1
+        !self.0.len().is_multiple_of(2)
     }
 }
 
@@ -48,7 +48,7 @@ pub fn x86(input: &[u8]) {
     }
     let span = input.len().saturating_sub(HEAD) as u64 + 1;
     let ip = match word(input, 16) {
-        far if far % 16 == 0 => far,
+        far if far.is_multiple_of(16) => far,
         near => START + near % span,
     };
     let registers =
@@ -64,5 +64,28 @@ pub fn x86(input: &[u8]) {
     }
     assert!(decoder.ahead(&registers, &space).len() < 1000);
     decoder.forget(ip.saturating_sub(1)..ip);
+    decoder.forget(0..u64::MAX);
+}
+
+/// The same for AArch64.
+pub fn arm(input: &[u8]) {
+    let mut general = [0; 31];
+    for (at, register) in general.iter_mut().enumerate() {
+        *register = word(input, at % 16);
+    }
+    let span = input.len().saturating_sub(HEAD) as u64 + 1;
+    let pc = START + word(input, 16) % span / 4 * 4;
+    let registers = ArmRegisters { general, sp: word(input, 4), pc, state: word(input, 17) };
+    let space = Bytes(input);
+    let mut decoder = ArmDecoder::default();
+    for landing in [Landing::Behind, Landing::OneFurther, Landing::BlockStart] {
+        let found = decoder.recover(&registers, &space, landing);
+        assert_eq!(decoder.recover(&registers, &space, landing), found);
+        if let Operand::Memory(access) = found {
+            assert!((START..START + span).contains(&access.instruction), "{access:x?}");
+        }
+    }
+    assert!(decoder.ahead(&registers, &space).len() < 3000);
+    decoder.recover(&ArmRegisters { pc: word(input, 16), ..registers }, &space, Landing::Behind);
     decoder.forget(0..u64::MAX);
 }

@@ -98,7 +98,7 @@ impl ArmDecoder {
             return *known;
         }
         let mut bytes = [0; LENGTH as usize];
-        if at % LENGTH != 0 || space.code(at, &mut bytes) < bytes.len() {
+        if !at.is_multiple_of(LENGTH) || space.code(at, &mut bytes) < bytes.len() {
             return None;
         }
         if self.decoded.len() >= MAX_DECODED {

@@ -151,7 +151,7 @@ fn size(raw: &Instruction) -> u32 {
         Part::SIMDRegisterGroup(vector, _, _, count) => return lanes(vector) * u32::from(count),
         Part::SIMDRegisterGroupLane(_, element, count, _) => return lanes(element) * u32::from(count),
         Part::SIMDRegister(size, _) => lanes(size),
-        _ if name.ends_with("SW") && name != "LDPSW" || name == "LDPSW" => 4,
+        _ if name.ends_with("SW") => 4,
         _ if name.ends_with('B') => 1,
         _ if name.ends_with('H') => 2,
         Part::Register(SizeCode::W, _) | Part::RegisterPair(SizeCode::W, _) => 4,

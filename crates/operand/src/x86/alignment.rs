@@ -2,8 +2,9 @@
 //! the address are decoded from every one of them: wrong starts meet the right ones after a few instructions,
 //! so most decodings run through the true instructions.
 
-use super::code::{Code, LONGEST, decode};
+use super::code::{Code, LONGEST, PAGE, decode};
 use crate::AddressSpace;
+use std::cmp::Reverse;
 
 /// Bytes before the address that are decoded.
 const WINDOW: usize = 128;
@@ -15,9 +16,9 @@ pub fn starts_before(address: u64, code: &mut Code, space: &dyn AddressSpace) ->
     let mut buffer = [0; WINDOW + LONGEST];
     let mut from = address.saturating_sub(WINDOW as u64);
     let mut count = code.bytes(from, &mut buffer, space);
-    // The mapping may begin in between.
-    while count == 0 && from + 16 <= address {
-        from += 16;
+    // Mappings begin with a page.
+    if count == 0 {
+        from = address & !(PAGE - 1);
         count = code.bytes(from, &mut buffer, space);
     }
     let Ok(end) = usize::try_from(address - from) else { return Vec::new() };
@@ -39,14 +40,15 @@ pub fn starts_before(address: u64, code: &mut Code, space: &dyn AddressSpace) ->
     chain(&lengths[..end], &support, end, margin).into_iter().map(|at| from + at as u64).collect()
 }
 
-/// From the end backward over the instructions through which most decodings run.
+/// From the end backward over the instructions through which most decodings run; among equals over the longest,
+/// since an instruction without its prefix is one as well.
 fn chain(lengths: &[u8], support: &[u32], end: usize, margin: usize) -> Vec<usize> {
     let mut found = Vec::new();
     let mut next = end;
     while next > margin {
         let first = next.saturating_sub(LONGEST);
         let before = (first..next).filter(|&at| at + usize::from(lengths[at]) == next && lengths[at] > 0);
-        let Some(best) = before.max_by_key(|&at| support[at]) else { break };
+        let Some(best) = before.max_by_key(|&at| (support[at], Reverse(at))) else { break };
         found.push(best);
         next = best;
     }

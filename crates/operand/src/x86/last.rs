@@ -45,7 +45,7 @@ pub fn last(target: u64, site: &Site, after: &State, code: &mut Code, space: &dy
     if let Some(path) = best(target, site, after, space) {
         return Last::Path(path);
     }
-    if site.straight.is_empty() && site.sources.is_empty() && site.at.is_none() {
+    if site.blind {
         return Last::Unreadable;
     }
     if site.after_call && site.sources.is_empty() {

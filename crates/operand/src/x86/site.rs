@@ -26,6 +26,8 @@ pub struct Site {
     pub at: Option<Arc<Decoded>>,
     /// The instructions before it in a straight line; empty where none can fall through.
     pub straight: Path,
+    /// No instruction before it can be decoded.
+    pub blind: bool,
     /// A call stands before it, so that a return leads there.
     pub after_call: bool,
     /// The address may be the start of a function.
@@ -39,6 +41,7 @@ pub struct Site {
 impl Site {
     pub fn new(address: u64, code: &mut Code, space: &dyn AddressSpace) -> Self {
         let straight = path(address, code, space);
+        let blind = straight.is_empty();
         let first = straight.first();
         let after_call = first.is_some_and(|i| matches!(i.flow, Flow::Call(_) | Flow::CallIndirect));
         let falls = first.is_some_and(|i| !i.ends_path());
@@ -51,6 +54,7 @@ impl Site {
             at,
             may_be_entry: !falls || padding || marked || address.is_multiple_of(16),
             straight: if falls && !after_call { straight } else { Arc::from([]) },
+            blind,
             after_call,
             sources,
             indirect: indirect(address, code, space),
