@@ -12,7 +12,7 @@ struct Stored {
 }
 
 /// The memory of one evaluation. Nothing is written to the observed process.
-pub struct Memory<'a> {
+pub(crate) struct Memory<'a> {
     space: &'a dyn AddressSpace,
     stores: Vec<Stored>,
     /// Reads that are left.

@@ -21,7 +21,7 @@ pub enum Base {
 
 /// A register that is added, extended and shifted.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Index {
+pub(super) struct Index {
     pub register: u8,
     pub style: ShiftStyle,
     pub narrow: bool,
@@ -37,7 +37,7 @@ pub enum Writeback {
 
 /// The memory operand of an instruction, in terms of the registers before it.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Place {
+pub(super) struct Place {
     pub base: Base,
     pub offset: i64,
     pub index: Option<Index>,
@@ -48,7 +48,7 @@ pub struct Place {
 
 /// What follows an instruction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Flow {
+pub(super) enum Flow {
     Next,
     Jump(u64),
     Conditional(u64),
@@ -59,7 +59,7 @@ pub enum Flow {
 
 /// A decoded instruction.
 #[derive(Debug, Clone, Copy)]
-pub struct Decoded {
+pub(super) struct Decoded {
     pub raw: Instruction,
     pub address: u64,
     pub flow: Flow,

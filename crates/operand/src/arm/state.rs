@@ -6,7 +6,7 @@ use yaxpeax_arm::armv8::a64::{Operand as Part, ShiftStyle, SizeCode};
 
 /// The registers between two instructions, as far as they are known.
 #[derive(Debug, Clone, Copy)]
-pub struct State {
+pub(super) struct State {
     values: [u64; 32],
     known: u32,
     /// N, Z, C and V in bits 3 to 0.

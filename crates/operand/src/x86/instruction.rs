@@ -17,7 +17,7 @@ pub enum Segment {
 
 /// One memory operand, in terms of the registers before the instruction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Place {
+pub(super) struct Place {
     pub base: Option<u8>,
     pub index: Option<u8>,
     pub scale: u8,
@@ -48,7 +48,7 @@ impl Place {
 
 /// What follows an instruction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Flow {
+pub(super) enum Flow {
     /// The instruction behind it.
     Next,
     /// Another one.
@@ -70,7 +70,7 @@ pub enum Flow {
 
 /// A decoded instruction.
 #[derive(Debug, Clone)]
-pub struct Decoded {
+pub(super) struct Decoded {
     pub raw: Instruction,
     pub flow: Flow,
     /// The operand that the instruction waits for: a load rather than a store.

@@ -15,6 +15,8 @@ use std::sync::Arc;
 const LOADS: u32 = 16;
 /// Arguments that a return may remove from the stack, and its own address.
 const ARGUMENTS: u64 = 12;
+/// Instructions of a called function among which a jump to another one is looked for.
+const MAX_SCANNED: usize = 128;
 /// Lengths of calls.
 const CALLS: std::ops::RangeInclusive<u64> = 2..=8;
 
@@ -106,10 +108,41 @@ fn entered(target: u64, after: &State, code: &mut Code, space: &dyn AddressSpace
                 {
                     return Some(Arc::from([jump, call]));
                 }
+                return tail_jump(to, target, after, code, space).map(|jump| Arc::from([jump]));
             }
             Flow::CallIndirect if leads_to(&call, target, after, space) => return Some(Arc::from([call])),
             _ => {}
         }
+    }
+    None
+}
+
+/// The jump by which a function that was called at `from` handed over to the one at `target`.
+fn tail_jump(
+    from: u64,
+    target: u64,
+    after: &State,
+    code: &mut Code,
+    space: &dyn AddressSpace,
+) -> Option<Arc<Decoded>> {
+    let mut at = from;
+    if let Some(place) = through_table(from, code, space).and_then(|jump| jump.place) {
+        at = Memory::new(space, 1).load(address(&place, after)?, 8)?;
+    }
+    for _ in 0..MAX_SCANNED {
+        let insn = code.at(at, space)?;
+        match insn.flow {
+            Flow::Jump(to) if to == target => return Some(insn),
+            Flow::JumpIndirect if leads_to(&insn, target, after, space) => return Some(insn),
+            Flow::Jump(to) => {
+                let jump = through_table(to, code, space);
+                if let Some(jump) = jump.filter(|jump| leads_to(jump, target, after, space)) {
+                    return Some(jump);
+                }
+            }
+            _ => {}
+        }
+        at = insn.end();
     }
     None
 }

@@ -34,7 +34,7 @@ impl RegisterSet {
 
 /// The registers between two instructions, as far as they are known.
 #[derive(Debug, Clone, Copy)]
-pub struct State {
+pub(super) struct State {
     values: [u64; 16],
     pub known: RegisterSet,
     pub flags: Option<u64>,
