@@ -9,6 +9,7 @@ mod formulas;
 mod hardware;
 mod levels;
 mod machine;
+mod operand;
 mod placement;
 mod pmu;
 mod program;
@@ -59,6 +60,8 @@ pub const TARGETS: &[Target] = &[
     Target { name: "limits", run: registry::limits },
     Target { name: "format_file", run: pmu::format_file },
     Target { name: "program_head", run: program::head },
+    Target { name: "operand_x86", run: operand::x86 },
+    Target { name: "operand_arm", run: operand::arm },
 ];
 
 /// The target with this name.

@@ -22,7 +22,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 /// Programs that tests use, and their Debian packages.
-const PEERS: [(&[&str], &str); 8] = [
+const PEERS: [(&[&str], &str); 13] = [
     (&["numactl", "--hardware"], "numactl"),
     (&["hwloc-calc", "--version"], "hwloc"),
     (&["musl-gcc", "--version"], "musl-tools"),
@@ -31,6 +31,11 @@ const PEERS: [(&[&str], &str); 8] = [
     (&["gfortran", "--version"], "gfortran"),
     (&["go", "version"], "golang-go"),
     (&["jlink", "--version"], "default-jdk-headless"),
+    (&["sqlite3", "--version"], "sqlite3"),
+    (&["perl", "--version"], "perl"),
+    (&["lua5.4", "-v"], "lua5.4"),
+    (&["zstd", "--version"], "zstd"),
+    (&["aarch64-linux-gnu-as", "--version"], "binutils-aarch64-linux-gnu"),
 ];
 /// A browser test that prints nothing for this long hangs.
 const SILENCE: Duration = Duration::from_secs(600);

@@ -45,7 +45,7 @@ kinds! {
     PAGE, "page", |_| true, "Node.js and npm, and a numa that has the web page";
     BROWSER, "browser", |_| true, "Chromium for tests of the page";
     PYTHON, "python", |_| true, "Python with pyarrow and polars";
-    TOOLS, "tools", |_| true, "programs that tests compare with or run: numactl, hwloc, util-linux, binutils";
+    TOOLS, "tools", |_| true, "programs that tests compare with or run: numactl, hwloc, util-linux, binutils, interpreters";
     COMPILERS, "compilers", |_| true, "g++, gfortran, go, musl-gcc, and GCC's sanitizers";
     GUEST, "guest", |m| m.apt, "QEMU with a kernel and busybox: a NUMA guest";
     CONTAINERS, "containers", |m| m.apt && m.root, "runc and the seccomp profile of Podman";
