@@ -5,6 +5,7 @@ pub mod cgroup;
 mod environment;
 pub mod machine;
 pub mod maps;
+pub mod numa_maps;
 mod stat;
 pub mod status;
 pub mod tree;
