@@ -30,6 +30,26 @@ pub enum Stop {
     Ended(i32),
 }
 
+/// The registers of a stopped thread.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TracedRegisters {
+    /// The registers.
+    pub registers: UserRegisters,
+    /// Whether it stopped on its way out of a system call. Where the kernel does not say so, false.
+    pub in_call: bool,
+}
+
+/// A negative number means that it was not in a call.
+#[cfg(target_arch = "x86_64")]
+fn in_call(registers: &libc::user_regs_struct) -> bool {
+    registers.orig_rax as i64 >= 0
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+fn in_call(_: &libc::user_regs_struct) -> bool {
+    false
+}
+
 /// Traces threads.
 #[derive(Debug)]
 pub struct Tracer {
@@ -72,8 +92,10 @@ impl Tracer {
     }
 
     /// The registers of a stopped thread; none of a 32-bit program.
-    pub fn registers(&self, thread: u32) -> io::Result<Option<UserRegisters>> {
-        Ok(self.raw_registers(thread)?.as_ref().map(UserRegisters::from))
+    pub fn registers(&self, thread: u32) -> io::Result<Option<TracedRegisters>> {
+        Ok(self
+            .raw_registers(thread)?
+            .map(|raw| TracedRegisters { registers: (&raw).into(), in_call: in_call(&raw) }))
     }
 
     fn raw_registers(&self, thread: u32) -> io::Result<Option<libc::user_regs_struct>> {
@@ -94,8 +116,7 @@ impl Tracer {
     #[cfg(target_arch = "x86_64")]
     pub fn repair_call(&self, thread: u32) -> io::Result<bool> {
         let Some(mut registers) = self.raw_registers(thread)? else { return Ok(false) };
-        // A negative number means that it was not in a call.
-        if (registers.orig_rax as i64) < 0 || registers.rax as i64 != -i64::from(libc::EINTR) {
+        if !in_call(&registers) || registers.rax as i64 != -i64::from(libc::EINTR) {
             return Ok(false);
         }
         registers.rax = -RESTART_WITHOUT_HANDLER as u64;

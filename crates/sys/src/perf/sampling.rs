@@ -7,7 +7,8 @@ use crate::check;
 use crate::registers::PERF_MASK;
 use numakit_model::CpuSet;
 use perf_event_open_sys::bindings::{self as kernel, perf_event_attr};
-use std::collections::BTreeMap;
+use rustix::process::{Resource, getrlimit};
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io;
 use std::os::fd::FromRawFd;
@@ -106,14 +107,40 @@ pub struct DrainedRecords {
 /// Open events with their rings. Dropping it ends the sampling.
 #[derive(Debug)]
 pub struct SampledRings {
-    rings: Vec<EventRing>,
-    /// They keep the events open; the first of each ring owns it.
+    rings: Vec<CpuRing>,
+    /// They keep the events open.
     files: Vec<File>,
     /// Place of each event in the request, by the kernel's number.
     numbers: BTreeMap<u64, usize>,
+    setup: Setup,
+}
+
+/// The ring of the events on one CPU.
+#[derive(Debug)]
+struct CpuRing {
+    /// The CPU; none for a thread that is followed to all of them.
+    cpu: Option<u32>,
+    ring: EventRing,
+    /// Place of the file that owns the ring.
+    owner: usize,
+    /// What was drained of it, and not taken yet.
+    drained: Vec<u8>,
+}
+
+/// What all events have in common.
+#[derive(Debug)]
+struct Setup {
+    events: Vec<SampledEvent>,
     layout: SampleLayout,
+    stack: u32,
+    pages: usize,
     sees_kernel: bool,
-    buffer: Vec<u8>,
+    /// Threads and processes that a sampled one creates are sampled too.
+    inherits: bool,
+    /// Sampling begins when a program is executed.
+    on_exec: bool,
+    /// Records of new threads, executed programs and mapped code are written too.
+    tells_changes: bool,
 }
 
 impl SampledRings {
@@ -129,57 +156,67 @@ impl SampledRings {
     }
 
     fn open_with(request: &SamplingRequest<'_>, sees_kernel: bool) -> Result<Self, SamplingError> {
-        let caller = [0u32];
-        let (threads, cpus): (&[u32], Vec<Option<u32>>) = match request.tasks {
-            SampledTasks::Executed(cpus) => (&caller, cpus.iter().map(Some).collect()),
-            SampledTasks::Threads(threads, cpus) => (threads, cpus.iter().map(Some).collect()),
-            SampledTasks::Caller => (&caller, vec![None]),
-            SampledTasks::Machine(cpus) => (&[], cpus.iter().map(Some).collect()),
+        let on_exec = matches!(request.tasks, SampledTasks::Executed(_));
+        let setup = Setup {
+            events: request.events.to_vec(),
+            layout: layout(request),
+            stack: request.stack,
+            pages: request.pages,
+            sees_kernel,
+            inherits: on_exec || matches!(request.tasks, SampledTasks::Threads(..)),
+            on_exec,
+            tells_changes: !matches!(request.tasks, SampledTasks::Caller),
         };
-        let is_machine = matches!(request.tasks, SampledTasks::Machine(_));
-        let layout = layout(request);
-        let (files, numbers, buffer) = (Vec::new(), BTreeMap::new(), Vec::new());
-        let mut opened = Self { rings: Vec::new(), files, numbers, layout, sees_kernel, buffer };
-        for cpu in cpus {
-            let owner = opened.files.len();
-            for &thread in threads {
-                opened.add(request, Some(thread), cpu, owner)?;
-            }
-            if is_machine {
-                opened.add(request, None, cpu, owner)?;
-            }
+        let (rings, files, numbers) = (Vec::new(), Vec::new(), BTreeMap::new());
+        let mut opened = Self { rings, files, numbers, setup };
+        match request.tasks {
+            SampledTasks::Executed(cpus) => opened.add(&[0], cpus)?,
+            SampledTasks::Threads(threads, cpus) => opened.add(threads, cpus)?,
+            SampledTasks::Caller => opened.add_on(Some(0), None)?,
+            SampledTasks::Machine(cpus) => cpus.iter().try_for_each(|cpu| opened.add_on(None, Some(cpu)))?,
         }
-        if opened.rings.is_empty() {
-            return Err(SamplingError::Nothing);
-        }
-        if !matches!(request.tasks, SampledTasks::Executed(_)) {
-            opened.enable()?;
-        }
-        Ok(opened)
+        if opened.rings.is_empty() { Err(SamplingError::Nothing) } else { Ok(opened) }
     }
 
-    /// Opens the events of a thread on a CPU; the file at `owner` has the CPU's ring.
-    fn add(
-        &mut self,
-        request: &SamplingRequest<'_>,
-        thread: Option<u32>,
-        cpu: Option<u32>,
-        owner: usize,
-    ) -> Result<(), SamplingError> {
-        for (place, event) in request.events.iter().enumerate() {
-            let attributes = self.attributes(request, event, place == 0);
+    /// Samples these threads too.
+    pub fn add(&mut self, threads: &[u32], cpus: &CpuSet) -> Result<(), SamplingError> {
+        for cpu in cpus.iter() {
+            for &thread in threads {
+                self.add_on(Some(thread), Some(cpu)).map_err(|error| match error {
+                    SamplingError::Open(error) if error.raw_os_error() == Some(libc::EMFILE) => {
+                        let limit = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
+                        let needed = threads.len() * cpus.len() * self.setup.events.len();
+                        SamplingError::OpenFiles { needed, limit }
+                    }
+                    other => other,
+                })?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Opens the events of a thread on a CPU.
+    fn add_on(&mut self, thread: Option<u32>, cpu: Option<u32>) -> Result<(), SamplingError> {
+        for place in 0..self.setup.events.len() {
+            let attributes = self.setup.attributes(place);
             let file = match open(&attributes, thread, cpu) {
                 Ok(file) => file,
                 // It has ended since it was listed, or the CPU went offline.
                 Err(error) if matches!(error.raw_os_error(), Some(libc::ESRCH | libc::ENODEV)) => {
                     return Ok(());
                 }
-                Err(error) => return Err(self.open_error(request, error)),
+                Err(error) => return Err(SamplingError::Open(error)),
             };
             let number = ring::number(&file).map_err(SamplingError::Open)?;
-            match self.files.get(owner) {
-                Some(first) => ring::redirect(&file, first).map_err(SamplingError::Open)?,
-                None => self.rings.push(EventRing::map(&file, request.pages).map_err(SamplingError::Map)?),
+            match self.rings.iter().find(|ring| ring.cpu == cpu) {
+                Some(ring) => ring::redirect(&file, &self.files[ring.owner]).map_err(SamplingError::Open)?,
+                None => {
+                    let ring = EventRing::map(&file, self.setup.pages).map_err(SamplingError::Map)?;
+                    self.rings.push(CpuRing { cpu, ring, owner: self.files.len(), drained: Vec::new() });
+                }
+            }
+            if !self.setup.on_exec {
+                enable(&file).map_err(SamplingError::Open)?;
             }
             self.numbers.insert(number, place);
             self.files.push(file);
@@ -187,32 +224,64 @@ impl SampledRings {
         Ok(())
     }
 
-    fn open_error(&self, request: &SamplingRequest<'_>, error: io::Error) -> SamplingError {
-        if error.raw_os_error() != Some(libc::EMFILE) {
-            return SamplingError::Open(error);
-        }
-        let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile).current.unwrap_or(u64::MAX);
-        let (threads, cpus) = match request.tasks {
-            SampledTasks::Executed(cpus) | SampledTasks::Machine(cpus) => (1, cpus.len()),
-            SampledTasks::Threads(threads, cpus) => (threads.len(), cpus.len()),
-            SampledTasks::Caller => (1, 1),
-        };
-        SamplingError::OpenFiles { needed: threads * cpus * request.events.len(), limit }
+    /// Whether samples of the kernel are included.
+    pub fn sees_kernel(&self) -> bool {
+        self.setup.sees_kernel
     }
 
-    fn attributes(
-        &self,
-        request: &SamplingRequest<'_>,
-        event: &SampledEvent,
-        is_first: bool,
-    ) -> perf_event_attr {
+    /// Bytes of the smallest ring.
+    pub fn ring_size(&self) -> usize {
+        self.rings.iter().map(|ring| ring.ring.size()).min().unwrap_or(0)
+    }
+
+    /// The threads that started since the last [`SampledRings::drain`], as far as records say so; these are sampled.
+    /// Everything stays for the next drain.
+    pub fn started(&mut self) -> BTreeSet<u32> {
+        let mut started = BTreeSet::new();
+        for ring in &mut self.rings {
+            ring.ring.drain(&mut ring.drained);
+            started.extend(PerfRecords::new(&ring.drained, self.setup.layout).filter_map(
+                |record| match record {
+                    PerfRecord::Forked { thread, .. } => Some(thread),
+                    _ => None,
+                },
+            ));
+        }
+        started
+    }
+
+    /// Takes the records since the last call, ring after ring, with the place of the event of each sample: those of one
+    /// CPU are in the order of time.
+    pub fn drain(&mut self, take: &mut dyn FnMut(&PerfRecord<'_>, Option<usize>)) -> DrainedRecords {
+        let mut sum = DrainedRecords::default();
+        for CpuRing { ring, drained, .. } in &mut self.rings {
+            ring.drain(drained);
+            let mut records = PerfRecords::new(drained, self.setup.layout);
+            for record in records.by_ref() {
+                sum.records += 1;
+                let event = match &record {
+                    PerfRecord::Sample(sample) => self.numbers.get(&sample.id).copied(),
+                    _ => None,
+                };
+                take(&record, event);
+            }
+            sum.damaged += records.rest() as u64;
+            drained.clear();
+        }
+        sum
+    }
+}
+
+impl Setup {
+    fn attributes(&self, place: usize) -> perf_event_attr {
+        let event = &self.events[place];
         let mut attr = perf_event_attr {
             type_: event.event.pmu,
             size: size_of::<perf_event_attr>() as u32,
             config: event.event.config[0],
             sample_type: self.layout.fields,
             sample_regs_user: self.layout.registers,
-            sample_stack_user: request.stack,
+            sample_stack_user: self.stack,
             clockid: libc::CLOCK_MONOTONIC,
             ..perf_event_attr::default()
         };
@@ -226,58 +295,15 @@ impl SampledRings {
         attr.set_exclude_hv(1);
         attr.set_exclude_idle(1);
         attr.set_precise_ip(u64::from(event.precise));
-        let inherits = matches!(request.tasks, SampledTasks::Executed(_) | SampledTasks::Threads(..));
-        attr.set_inherit(u64::from(inherits));
-        attr.set_enable_on_exec(u64::from(matches!(request.tasks, SampledTasks::Executed(_))));
-        if is_first && !matches!(request.tasks, SampledTasks::Caller) {
-            attr.set_task(1);
-            attr.set_comm(1);
-            attr.set_comm_exec(1);
-            attr.set_mmap(1);
-            attr.set_mmap2(1);
-        }
+        attr.set_inherit(u64::from(self.inherits));
+        attr.set_enable_on_exec(u64::from(self.on_exec));
+        let tells = u64::from(self.tells_changes && place == 0);
+        attr.set_task(tells);
+        attr.set_comm(tells);
+        attr.set_comm_exec(tells);
+        attr.set_mmap(tells);
+        attr.set_mmap2(tells);
         attr
-    }
-
-    fn enable(&self) -> Result<(), SamplingError> {
-        self.files.iter().try_for_each(|file| enable(file).map_err(SamplingError::Open))
-    }
-
-    /// Whether samples of the kernel are included.
-    pub fn sees_kernel(&self) -> bool {
-        self.sees_kernel
-    }
-
-    /// Bytes of the smallest ring.
-    pub fn ring_size(&self) -> usize {
-        self.rings.iter().map(EventRing::size).min().unwrap_or(0)
-    }
-
-    /// The place of an event in the request, by the number in a sample.
-    pub fn event_of(&self, number: u64) -> Option<usize> {
-        self.numbers.get(&number).copied()
-    }
-
-    /// Takes the records since the last call, ring after ring: those of one CPU are in the order of time.
-    pub fn drain(&mut self, take: &mut dyn FnMut(&PerfRecord<'_>, Option<usize>)) -> DrainedRecords {
-        let mut drained = DrainedRecords::default();
-        for ring in &mut self.rings {
-            self.buffer.clear();
-            if ring.drain(&mut self.buffer) == 0 {
-                continue;
-            }
-            let mut records = PerfRecords::new(&self.buffer, self.layout);
-            for record in records.by_ref() {
-                drained.records += 1;
-                let event = match &record {
-                    PerfRecord::Sample(sample) => self.numbers.get(&sample.id).copied(),
-                    _ => None,
-                };
-                take(&record, event);
-            }
-            drained.damaged += records.rest() as u64;
-        }
-        drained
     }
 }
 

@@ -75,7 +75,7 @@ fn a_running_thread_shows_its_registers() {
         tracer.interrupt(id).unwrap();
         let stop = tracer.next(true).unwrap().unwrap();
         assert_eq!(stop, (id, Stop::Interrupted));
-        let registers = tracer.registers(id).unwrap().unwrap();
+        let registers = tracer.registers(id).unwrap().unwrap().registers;
         seen += u32::from(registers.ip != 0 && registers.general[STACK_POINTER] != 0);
         tracer.repair_call(id).unwrap();
         tracer.resume(id, 0).unwrap();
