@@ -43,6 +43,14 @@ pub fn prepared(arguments: &str) -> Option<Prepared> {
     Some(Prepared { words, output })
 }
 
+impl Prepared {
+    /// What follows a word in the output.
+    pub fn output(&self, name: &str) -> String {
+        let text = std::fs::read_to_string(&self.output).unwrap_or_default();
+        text.lines().find_map(|line| line.strip_prefix(name)).unwrap_or_default().to_owned()
+    }
+}
+
 impl Drop for Prepared {
     fn drop(&mut self) {
         let _ = std::fs::remove_file(&self.output);
