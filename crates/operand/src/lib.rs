@@ -1,0 +1,13 @@
+//! From the registers of an interrupted thread to the memory operand that it waited for.
+//!
+//! A time sample lands right behind the instruction that waited, and its registers are those after it: a load has
+//! often overwritten its own address. [`Decoder`] finds the instruction, and its address by rules in a fixed order.
+//! What it cannot find is unknown, and never computing.
+
+mod operand;
+mod registers;
+mod x86;
+
+pub use operand::{AccessKind, AddressSpace, Landing, MemoryAccess, Operand, RecoveryRule};
+pub use registers::{STACK_POINTER, X86Registers};
+pub use x86::Decoder;

@@ -1,0 +1,135 @@
+//! Which instructions were executed last before an address was reached.
+
+use super::code::Code;
+use super::evaluate::RSP;
+use super::evidence::{Evidence, of_path};
+use super::instruction::{Decoded, Flow};
+use super::memory::{Memory, address};
+use super::site::{Path, Site};
+use super::state::State;
+use crate::AddressSpace;
+use std::sync::Arc;
+
+/// Loads that compare paths.
+const LOADS: u32 = 16;
+/// Lengths of calls.
+const CALLS: std::ops::RangeInclusive<u64> = 2..=8;
+
+/// How control came to the sampled address.
+pub enum Last {
+    /// Along this path.
+    Path(Path),
+    /// By a return, which took its target from below the stack pointer.
+    Return,
+    /// By a jump that accesses no memory, from an unknown place.
+    Elsewhere,
+    /// The code before it cannot be read.
+    Unreadable,
+}
+
+/// Finds the path that was executed last.
+pub fn last(target: u64, site: &Site, after: &State, code: &mut Code, space: &dyn AddressSpace) -> Last {
+    if site.may_be_entry
+        && let Some(path) = entered(target, after, code, space)
+    {
+        return Last::Path(path);
+    }
+    if site.after_call && returned(target, after, space) {
+        return Last::Return;
+    }
+    if let Some(path) = best(target, site, after, space) {
+        return Last::Path(path);
+    }
+    if site.straight.is_empty() && site.sources.is_empty() && site.at.is_none() {
+        return Last::Unreadable;
+    }
+    let through = site.indirect.iter().find(|jump| leads_to(jump, target, after, space));
+    through.map_or(Last::Elsewhere, |jump| Last::Path(Arc::from([jump.clone()])))
+}
+
+/// Among the straight line and the jumps to the address, the path that the registers agree with most.
+fn best(target: u64, site: &Site, after: &State, space: &dyn AddressSpace) -> Option<Path> {
+    let all = || std::iter::once(&site.straight).chain(&site.sources).filter(|path| !path.is_empty());
+    let mut left: Vec<(Evidence, &Path)> = Vec::new();
+    for path in all() {
+        let evidence = of_path(path, target, after, None);
+        if evidence != Evidence::Against {
+            left.push((evidence, path));
+        }
+    }
+    if left.len() > 1 {
+        let mut memory = Memory::new(space, LOADS);
+        for (evidence, path) in &mut left {
+            *evidence = of_path(path, target, after, Some(&mut memory));
+        }
+        left.retain(|(evidence, _)| *evidence != Evidence::Against);
+    }
+    let rank = |(evidence, path): &(Evidence, &Path)| {
+        let falls = path.first().is_some_and(|i| i.end() == target);
+        (*evidence, waits(path), falls)
+    };
+    left.into_iter().max_by_key(rank).map(|(_, path)| path.clone())
+}
+
+/// Whether the last instruction of a path, with the one it fuses with, accesses memory.
+fn waits(path: &Path) -> bool {
+    let mut insns = path.iter();
+    let first = insns.next();
+    first.is_some_and(|i| i.place.is_some())
+        || (first.is_some_and(|i| matches!(i.flow, Flow::Conditional(_)))
+            && insns.next().is_some_and(|i| i.fuses() && i.place.is_some()))
+}
+
+/// The call that the return address on the stack belongs to, if it leads to `target`, directly or through a jump
+/// in a table of linked functions.
+fn entered(target: u64, after: &State, code: &mut Code, space: &dyn AddressSpace) -> Option<Path> {
+    let mut memory = Memory::new(space, 2);
+    let back = memory.load(after.get(RSP)?, 8)?;
+    for length in CALLS {
+        let Some(call) = code.at(back.checked_sub(length)?, space) else { continue };
+        if call.end() != back {
+            continue;
+        }
+        match call.flow {
+            Flow::Call(to) if to == target => return Some(Arc::from([call])),
+            Flow::Call(to) => {
+                if let Some(jump) = through_table(to, code, space)
+                    && leads_to(&jump, target, after, space)
+                {
+                    return Some(Arc::from([jump, call]));
+                }
+            }
+            Flow::CallIndirect if leads_to(&call, target, after, space) => return Some(Arc::from([call])),
+            _ => {}
+        }
+    }
+    None
+}
+
+/// The jump of an entry in a procedure linkage table.
+fn through_table(at: u64, code: &mut Code, space: &dyn AddressSpace) -> Option<Arc<Decoded>> {
+    let first = code.at(at, space)?;
+    let jump = if first.raw.mnemonic() == iced_x86::Mnemonic::Endbr64 {
+        code.at(first.end(), space)?
+    } else {
+        first
+    };
+    (jump.flow == Flow::JumpIndirect).then_some(jump)
+}
+
+/// Whether an indirect jump or call goes to `target` with these registers.
+fn leads_to(jump: &Decoded, target: u64, after: &State, space: &dyn AddressSpace) -> bool {
+    let before = super::undo::undo(jump, &mut after.clone(), None);
+    if jump.raw.op0_kind() == iced_x86::OpKind::Register {
+        return before.part(jump.raw.op0_register()) == Some(target);
+    }
+    let place = jump.places.iter().find(|place| !place.stack);
+    let at = place.and_then(|place| address(place, &before));
+    at.and_then(|at| Memory::new(space, 1).load(at, 8)) == Some(target)
+}
+
+/// Whether a return left its address below the stack pointer.
+fn returned(target: u64, after: &State, space: &dyn AddressSpace) -> bool {
+    let below = after.get(RSP).map(|at| at.wrapping_sub(8));
+    below.and_then(|at| Memory::new(space, 1).load(at, 8)) == Some(target)
+}

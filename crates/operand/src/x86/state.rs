@@ -1,0 +1,137 @@
+//! Registers of which some are known, and their parts.
+
+use crate::X86Registers;
+use iced_x86::Register;
+
+/// A set of general registers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct RegisterSet(u16);
+
+impl RegisterSet {
+    pub const ALL: Self = Self(u16::MAX);
+
+    pub fn with(self, number: u8) -> Self {
+        Self(self.0 | 1 << (number & 15))
+    }
+
+    pub fn has(self, number: u8) -> bool {
+        self.0 & 1 << (number & 15) != 0
+    }
+
+    pub fn without(self, other: Self) -> Self {
+        Self(self.0 & !other.0)
+    }
+
+    pub fn meets(self, other: Self) -> bool {
+        self.0 & other.0 != 0
+    }
+
+    pub fn is_within(self, other: Self) -> bool {
+        self.0 & !other.0 == 0
+    }
+
+    pub fn both(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+}
+
+/// The registers between two instructions, as far as they are known.
+#[derive(Debug, Clone, Copy)]
+pub struct State {
+    values: [u64; 16],
+    pub known: RegisterSet,
+    pub flags: Option<u64>,
+    pub fs_base: Option<u64>,
+    pub gs_base: Option<u64>,
+}
+
+impl State {
+    /// All is known.
+    pub fn of(registers: &X86Registers) -> Self {
+        Self {
+            values: registers.general,
+            known: RegisterSet::ALL,
+            flags: Some(registers.flags),
+            fs_base: registers.fs_base,
+            gs_base: registers.gs_base,
+        }
+    }
+
+    /// The same thread with nothing known but the bases of its segments.
+    pub fn blank(&self) -> Self {
+        Self { known: RegisterSet::default(), flags: None, ..*self }
+    }
+
+    pub fn get(&self, number: u8) -> Option<u64> {
+        self.known.has(number).then(|| self.values[usize::from(number & 15)])
+    }
+
+    pub fn set(&mut self, number: u8, value: Option<u64>) {
+        match value {
+            Some(value) => {
+                self.values[usize::from(number & 15)] = value;
+                self.known = self.known.with(number);
+            }
+            None => self.known = self.known.without(RegisterSet::default().with(number)),
+        }
+    }
+
+    pub fn forget(&mut self, registers: RegisterSet) {
+        self.known = self.known.without(registers);
+    }
+
+    /// Adds what another state of the same moment knows.
+    pub fn merge(&mut self, other: &Self) {
+        for number in 0..16 {
+            if !self.known.has(number) && other.known.has(number) {
+                self.set(number, other.get(number));
+            }
+        }
+        self.flags = self.flags.or(other.flags);
+    }
+
+    /// The value of a register of any width.
+    pub fn part(&self, register: Register) -> Option<u64> {
+        let full = self.get(super::instruction::general(register)?)?;
+        Some(if is_high_byte(register) { full >> 8 & 0xff } else { truncate(full, register.size()) })
+    }
+
+    /// Writes a register of any width: 4 bytes clear the upper half, fewer keep the rest.
+    pub fn set_part(&mut self, register: Register, value: Option<u64>) {
+        let Some(number) = super::instruction::general(register) else { return };
+        let whole = match (register.size(), value) {
+            (8, value) => value,
+            (4, value) => value.map(|v| truncate(v, 4)),
+            (size, Some(value)) => self.get(number).map(|old| {
+                let (mask, shift) =
+                    if is_high_byte(register) { (0xff00, 8) } else { (truncate(u64::MAX, size), 0) };
+                old & !mask | value << shift & mask
+            }),
+            (_, None) => None,
+        };
+        self.set(number, whole);
+    }
+}
+
+fn is_high_byte(register: Register) -> bool {
+    matches!(register, Register::AH | Register::BH | Register::CH | Register::DH)
+}
+
+/// The lowest bytes of a value.
+pub fn truncate(value: u64, bytes: usize) -> u64 {
+    match bytes {
+        0 => 0,
+        1..8 => value & ((1 << (8 * bytes)) - 1),
+        _ => value,
+    }
+}
+
+/// The lowest bytes of a value as a signed number.
+pub fn extend(value: u64, bytes: usize) -> u64 {
+    match bytes {
+        1 => i64::from(value as u8 as i8) as u64,
+        2 => i64::from(value as u16 as i16) as u64,
+        4 => i64::from(value as u32 as i32) as u64,
+        _ => value,
+    }
+}

@@ -1,0 +1,233 @@
+//! Oracle: programs are stepped, each operand's true address is noted before the step, and recovered from the
+//! registers after it. `NUMAKIT_STEPPING=NAME` steps one program and shows what is wrong.
+
+#![allow(clippy::print_stdout)]
+#![cfg(target_arch = "x86_64")]
+
+mod programs;
+mod table;
+mod tracer;
+mod truth;
+
+use iced_x86::{FlowControl, Instruction, Mnemonic};
+use numakit_operand::{Decoder, Landing, X86Registers};
+use programs::Stepping;
+use std::collections::BTreeMap;
+use std::time::Duration;
+use table::{Expected, Table};
+use tracer::{Program, Space, Step, Stepped};
+use truth::Truth;
+
+const STEPS: u64 = 16_000;
+const BURST: u64 = 260;
+const PAUSE: Duration = Duration::from_millis(5);
+/// Programs that end are started again at most as often.
+const STARTS: usize = 20;
+
+/// The counts for the two places where samples land.
+#[derive(Default)]
+struct Tables {
+    behind: Table,
+    further: Table,
+    /// What went wrong, by instruction and what was found.
+    wrong: BTreeMap<String, u64>,
+}
+
+/// One instruction, or a compare with its jump.
+struct Done {
+    expected: Expected,
+    /// The registers after it.
+    after: X86Registers,
+    text: String,
+}
+
+fn fuses(raw: &Instruction) -> bool {
+    use Mnemonic::{Add, And, Cmp, Dec, Inc, Sub, Test};
+    matches!(raw.mnemonic(), Cmp | Test | Add | Sub | And | Inc | Dec)
+}
+
+fn is_jump(raw: &Instruction) -> bool {
+    matches!(
+        raw.flow_control(),
+        FlowControl::ConditionalBranch | FlowControl::UnconditionalBranch | FlowControl::IndirectBranch
+    )
+}
+
+fn text(raw: &Instruction, before: &X86Registers, space: &Space) -> String {
+    use numakit_operand::AddressSpace;
+    let mut bytes = [0; 15];
+    space.code(before.ip, &mut bytes);
+    let hex: String = bytes[..raw.len().min(15)].iter().map(|b| format!("{b:02x}")).collect();
+    format!("{:x} {:?} {hex}", before.ip, raw.code())
+}
+
+/// Steps until the burst or the program ends; `false` if the program ended.
+fn burst(
+    thread: &mut Stepped,
+    space: &Space,
+    decoder: &mut Decoder,
+    tables: &mut Tables,
+    loud: bool,
+) -> bool {
+    let mut compare: Option<(Truth, u64)> = None;
+    let mut previous: Option<Done> = None;
+    let Some(mut before) = thread.registers() else { return false };
+    for _ in 0..BURST {
+        let truth = Truth::of(&before, space);
+        match thread.step() {
+            Step::Done => {}
+            Step::Signal => {
+                (compare, previous) = (None, None);
+                let Some(now) = thread.registers() else { return false };
+                before = now;
+                continue;
+            }
+            Step::Ended => return false,
+        }
+        let Some(after) = thread.registers() else { return false };
+        let done = truth.and_then(|truth| finished(truth, &mut compare, &before, &after, space, loud));
+        if let Some(done) = done {
+            tables.behind.steps += 1;
+            judge(&done, previous.as_ref(), space, decoder, tables, loud);
+            previous = Some(done);
+        } else if compare.is_none() {
+            previous = None;
+        }
+        before = after;
+    }
+    true
+}
+
+/// What a sample now would be about; nothing between a compare and its jump, and behind system calls.
+fn finished(
+    truth: Truth,
+    compare: &mut Option<(Truth, u64)>,
+    before: &X86Registers,
+    after: &X86Registers,
+    space: &Space,
+    loud: bool,
+) -> Option<Done> {
+    let raw = truth.raw;
+    let first = compare.take();
+    if matches!(raw.mnemonic(), Mnemonic::Syscall) {
+        return None;
+    }
+    let shown = if loud { text(&raw, before, space) } else { String::new() };
+    let mut addresses: Vec<u64> = truth.address.into_iter().collect();
+    if let Some((one, end)) = first
+        && end == before.ip
+        && raw.is_jcc_short_or_near()
+    {
+        addresses.extend(one.address);
+    }
+    if fuses(&raw) && next_is_jump(after, space) && after.ip == raw.next_ip() {
+        *compare = Some((truth, after.ip));
+        return None;
+    }
+    // A repeated string instruction stands between two elements.
+    if after.ip == before.ip {
+        addresses.extend(Truth::of(after, space).and_then(|t| t.address));
+    }
+    Some(Done { expected: Expected { addresses, jump: is_jump(&raw) }, after: *after, text: shown })
+}
+
+fn next_is_jump(at: &X86Registers, space: &Space) -> bool {
+    Truth::of(at, space).is_some_and(|t| t.raw.is_jcc_short_or_near())
+}
+
+fn judge(
+    done: &Done,
+    previous: Option<&Done>,
+    space: &Space,
+    decoder: &mut Decoder,
+    tables: &mut Tables,
+    loud: bool,
+) {
+    let object = |address| space.object(address);
+    let found = decoder.recover(&done.after, space, Landing::Behind);
+    let right = tables.behind.add(&done.expected, &found, &object);
+    if loud && !right {
+        let key = format!("{} -> {:x}: {}", done.text, done.after.ip, shown(&found, &done.expected));
+        *tables.wrong.entry(key).or_default() += 1;
+    }
+    if let Some(previous) = previous {
+        let found = decoder.recover(&done.after, space, Landing::OneFurther);
+        tables.further.add(&previous.expected, &found, &object);
+    }
+}
+
+fn shown(found: &numakit_operand::Operand, expected: &Expected) -> String {
+    use numakit_operand::Operand;
+    let memory = !expected.addresses.is_empty();
+    match found {
+        Operand::Memory(a) => format!("{:x} by {:?}, memory {memory}", a.instruction, a.rule),
+        Operand::Object { .. } => "object".to_owned(),
+        other => format!("{other:x?}, memory {memory}"),
+    }
+}
+
+fn step(program: &Stepping, words: &[String], loud: bool) -> Tables {
+    let mut tables = Tables::default();
+    for _ in 0..STARTS {
+        let Some(running) = Program::start(words, program.warm) else { break };
+        let Some(mut thread) = running.busiest().and_then(Stepped::attach) else { continue };
+        let mut decoder = Decoder::default();
+        while tables.behind.steps < STEPS {
+            if thread.interrupt().is_none() {
+                break;
+            }
+            let Some(space) = running.space() else { break };
+            if !burst(&mut thread, &space, &mut decoder, &mut tables, loud) || thread.resume().is_none() {
+                break;
+            }
+            std::thread::sleep(PAUSE);
+        }
+        if tables.behind.steps >= STEPS {
+            break;
+        }
+    }
+    tables
+}
+
+#[test]
+fn stepped_programs_have_their_addresses_recovered() {
+    let only = std::env::var("NUMAKIT_STEPPING").ok();
+    let mut failures = Vec::new();
+    let (mut behind, mut further) = (vec![Table::head()], vec![Table::head()]);
+    for program in programs::all() {
+        if only.as_ref().is_some_and(|names| !names.split(',').any(|n| n == program.name || n == "all")) {
+            continue;
+        }
+        let words = match &program.words {
+            Ok(words) => words,
+            Err(reason) => {
+                numakit_skips::TOOLS.skip_part(format!("{}: {reason}", program.name));
+                continue;
+            }
+        };
+        let tables = step(&program, words, only.is_some());
+        let mut wrong: Vec<_> = tables.wrong.iter().collect();
+        wrong.sort_by_key(|(_, count)| std::cmp::Reverse(**count));
+        for (text, count) in wrong.iter().take(40) {
+            println!("{count:>6} {text}");
+        }
+        println!("{}", tables.behind.line(program.name));
+        behind.push(tables.behind.line(program.name));
+        further.push(tables.further.line(program.name));
+        failures.extend(shortfalls(program.name, &tables.behind));
+    }
+    println!("right behind:\n{}", behind.join("\n"));
+    println!("one further:\n{}", further.join("\n"));
+    assert!(failures.is_empty(), "{failures:#?}");
+}
+
+/// The floors that a program is below.
+fn shortfalls(name: &str, table: &Table) -> Vec<String> {
+    let floors = [
+        ("steps", table.steps as f64 >= 15_000.0, table.steps as f64),
+        ("right address or object in 95 %", table.exact() >= 95.0, table.exact()),
+        ("right page in 97 %", table.page() >= 97.0, table.page()),
+        ("unknown at most 2 %", table.unknown() <= 2.0, table.unknown()),
+    ];
+    floors.iter().filter(|(_, met, _)| !met).map(|(what, _, is)| format!("{name}: {what}: {is:.2}")).collect()
+}
