@@ -1,7 +1,7 @@
 //! Where the samples of each road land on this machine: found out by sampling a known chain of loads, and kept in the
 //! user's cache for this processor, hypervisor and kernel.
 
-use crate::landing::{Landing, LandingCounts};
+use crate::landing::{Landing, LandingCounts, sentence};
 use crate::perf::PerfRoad;
 use crate::road::{Road, RoadError, RoadEvent, RoadKind};
 use crate::sample::SampleSettings;
@@ -49,7 +49,7 @@ impl Calibration {
 
 impl fmt::Display for Calibration {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {} ({})", self.road, self.landing(), self.counts)
+        write!(f, "{}: {} ({})", self.road, sentence(self.landing()), self.counts)
     }
 }
 

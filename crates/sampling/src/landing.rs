@@ -1,41 +1,27 @@
 //! Where the samples of a road land on a machine.
 
+pub use numakit_operand::Landing;
+
 use numakit_sys::chain::ChainSpot;
 use std::fmt;
 
-/// Where samples land.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Landing {
-    /// Right behind the instruction that waited.
-    Behind,
-    /// One instruction later.
-    OneFurther,
-    /// At the start of a block, whatever waited.
-    BlockStart,
-    /// Nowhere in particular.
-    Other,
-}
-
-impl Landing {
-    /// The word for it in results.
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Behind => "precise",
-            Self::OneFurther => "precise, one further",
-            Self::BlockStart => "block",
-            Self::Other => "unknown",
-        }
+/// The word for it in results.
+pub fn word(landing: Landing) -> &'static str {
+    match landing {
+        Landing::Behind => "precise",
+        Landing::OneFurther => "precise, one further",
+        Landing::BlockStart => "block",
+        Landing::Other => "unknown",
     }
 }
 
-impl fmt::Display for Landing {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Behind => "samples land right behind the instruction that waited",
-            Self::OneFurther => "samples land one instruction behind the one that waited",
-            Self::BlockStart => "samples land at the start of a block of instructions",
-            Self::Other => "samples land at no particular instruction",
-        })
+/// What it means, as the end of a sentence about samples.
+pub fn sentence(landing: Landing) -> &'static str {
+    match landing {
+        Landing::Behind => "samples land right behind the instruction that waited",
+        Landing::OneFurther => "samples land one instruction behind the one that waited",
+        Landing::BlockStart => "samples land at the start of a block of instructions",
+        Landing::Other => "samples land at no particular instruction",
     }
 }
 

@@ -15,6 +15,28 @@ pub fn read(process: u32, address: u64, into: &mut [u8]) -> io::Result<usize> {
     check(read as i64).map(|read| read as usize)
 }
 
+/// Why memory could not be read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unreadable {
+    /// There is nothing at this address.
+    Address,
+    /// The process has ended.
+    Ended,
+    /// This user may not read its memory, or a filter refuses the call.
+    Refused,
+}
+
+impl Unreadable {
+    /// The reason for an error of [`read`].
+    pub fn of(error: &io::Error) -> Self {
+        match error.raw_os_error() {
+            Some(libc::ESRCH) => Self::Ended,
+            Some(libc::EPERM | libc::EACCES | libc::ENOSYS) => Self::Refused,
+            _ => Self::Address,
+        }
+    }
+}
+
 /// The memory of a process as a file, for where [`read`] is refused by a filter.
 #[derive(Debug)]
 pub struct MemoryFile(File);
@@ -60,7 +82,9 @@ mod tests {
             Err(error) => numakit_skips::PRIVILEGES.skip_part(format_args!("process_vm_readv: {error}")),
         }
         assert!(read(own, start + page as u64, &mut bytes).is_err());
-        assert!(read(own, 0, &mut bytes).is_err() && read(u32::MAX >> 2, start, &mut bytes).is_err());
+        assert!(read(own, 0, &mut bytes).is_err());
+        let error = read(u32::MAX >> 2, start, &mut bytes).unwrap_err();
+        assert!(Unreadable::of(&error) != Unreadable::Address, "{error}");
         let file = MemoryFile::open(own).unwrap();
         bytes = [0; 8];
         assert_eq!(
