@@ -23,8 +23,15 @@ pub struct TracedThread {
     step: u32,
     /// An interruption was asked for, and has not stopped it yet.
     pub pending: Option<Due>,
-    /// `schedstat`, while it uses CPU time.
-    file: Option<RootFile>,
+    /// Its files, while it uses CPU time.
+    files: Option<TaskFiles>,
+}
+
+/// The files of a thread that are read again and again.
+#[derive(Debug)]
+struct TaskFiles {
+    schedstat: RootFile,
+    stat: RootFile,
 }
 
 /// What is known of a thread when it is interrupted.
@@ -52,7 +59,9 @@ impl TracedThreads {
         let process = status.field("Tgid").and_then(|field| field.parse().ok()).unwrap_or(thread);
         let task = TaskDir::of(root, process).thread(thread);
         // What it did before it was traced is not sampled.
-        let (seen, faults) = (cpu_time(&task).unwrap_or(0), stat(&task).map_or(0, |stat| faults(&stat)));
+        let files = TaskFiles::open(&task);
+        let seen = files.as_ref().and_then(TaskFiles::cpu_time).unwrap_or(0);
+        let faults = files.as_ref().and_then(TaskFiles::stat).map_or(0, |stat| faults(&stat));
         let added = TracedThread {
             process,
             sampled: seen,
@@ -61,7 +70,7 @@ impl TracedThreads {
             pause: 0,
             step: 0,
             pending: None,
-            file: None,
+            files: None,
         };
         self.0.insert(thread, added);
         true
@@ -83,7 +92,7 @@ impl TracedThreads {
         self.add(root, process);
     }
 
-    /// The threads that are running now and have used `period` of CPU time since their last sample. They are pending
+    /// The threads that are running now and have used some CPU time of a `period` since their last sample. They are pending
     /// from now on.
     pub fn due(&mut self, root: &SysRoot, period: u64, due: &mut Vec<u32>) {
         due.clear();
@@ -101,21 +110,25 @@ impl TracedThreads {
 
 impl TracedThread {
     fn is_due(&mut self, root: &SysRoot, number: u32, period: u64) -> bool {
-        let task = TaskDir::of(root, self.process).thread(number);
-        let Some(time) = self.cpu_time(&task) else { return false };
+        if self.files.is_none() {
+            self.files = TaskFiles::open(&TaskDir::of(root, self.process).thread(number));
+        }
+        let Some(time) = self.files.as_ref().and_then(TaskFiles::cpu_time) else { return false };
         if time == self.seen {
             self.step = (self.step * 2).clamp(1, MAX_PAUSE);
             self.pause = self.step;
             // Thousands of sleeping threads keep no file open.
-            self.file = None;
+            self.files = None;
             return false;
         }
         (self.step, self.seen) = (0, time);
-        if time.saturating_sub(self.sampled) < period {
+        // The kernel updates the time of a running thread once in its tick, so that it is late by a few ms.
+        if time.saturating_sub(self.sampled) < period / 2 {
             return false;
         }
         // A thread that sleeps is left alone: its system call would be interrupted.
-        let Some(stat) = stat(&task).filter(|stat| stat.runnable) else { return false };
+        let stat = self.files.as_ref().and_then(TaskFiles::stat).filter(|stat| stat.runnable);
+        let Some(stat) = stat else { return false };
         let total = faults(&stat);
         self.pending = Some(Due {
             weight: time - self.sampled,
@@ -123,17 +136,6 @@ impl TracedThread {
             cpu: stat.cpu,
         });
         true
-    }
-
-    fn cpu_time(&mut self, task: &TaskDir<'_>) -> Option<u64> {
-        if self.file.is_none() {
-            self.file = task.source("schedstat").ok();
-        }
-        let mut text = [0; 64];
-        match self.file.as_ref()?.read_at(&mut text, 0) {
-            Ok(length) => parse_cpu_time(&text[..length]),
-            Err(_) => None,
-        }
     }
 
     /// The sample is taken, or could not be; in the latter case the next one includes its time.
@@ -147,17 +149,23 @@ impl TracedThread {
     }
 }
 
-fn cpu_time(task: &TaskDir<'_>) -> Option<u64> {
-    parse_cpu_time(&task.bytes("schedstat").ok()?)
-}
+impl TaskFiles {
+    fn open(task: &TaskDir<'_>) -> Option<Self> {
+        Some(Self { schedstat: task.source("schedstat").ok()?, stat: task.source("stat").ok()? })
+    }
 
-/// The first number of `schedstat`: ns on a CPU.
-fn parse_cpu_time(text: &[u8]) -> Option<u64> {
-    digits(text).map(|(time, _)| time)
-}
+    /// Time on a CPU in ns: the first number.
+    fn cpu_time(&self) -> Option<u64> {
+        let mut text = [0; 64];
+        let length = self.schedstat.read_at(&mut text, 0).ok()?;
+        digits(&text[..length]).map(|(time, _)| time)
+    }
 
-fn stat(task: &TaskDir<'_>) -> Option<TaskStat> {
-    task.stat().ok()
+    fn stat(&self) -> Option<TaskStat> {
+        let mut text = [0; 1024];
+        let length = self.stat.read_at(&mut text, 0).ok()?;
+        TaskStat::parse(&text[..length])
+    }
 }
 
 fn faults(stat: &TaskStat) -> u64 {
@@ -191,14 +199,14 @@ mod tests {
         let (before, mut due) = (machine('R', 1_000, 10), Vec::new());
         assert!(threads.add(&before, 9) && threads.add(&before, 7) && !threads.add(&before, 9));
         assert_eq!(threads.get(9).unwrap().process, 7);
-        for (state, time, expected) in [('R', 1_400, false), ('S', 2_500, false), ('R', 2_500, false)] {
-            threads.get(9).unwrap().file = None;
+        for (state, time, expected) in [('R', 1_400, false), ('S', 2_500, false)] {
+            threads.get(9).unwrap().files = None;
             threads.due(&machine(state, time, 12), 1_000, &mut due);
             assert_eq!(due.contains(&9), expected, "{state} {time}");
         }
         // The same time twice makes it pause for a tick.
         let now = machine('R', 2_700, 14);
-        (threads.get(9).unwrap().file, threads.get(9).unwrap().pause) = (None, 0);
+        (threads.get(9).unwrap().files, threads.get(9).unwrap().pause) = (None, 0);
         threads.due(&now, 1_000, &mut due);
         assert_eq!(due, [9]);
         let expected = Due { weight: 1_700, faults: 4, cpu: threads.get(9).unwrap().pending.unwrap().cpu };
@@ -220,7 +228,7 @@ mod tests {
             pauses.push(threads.get(9).unwrap().step);
         }
         assert!(pauses.starts_with(&[1, 1, 2, 2, 2, 4]) && pauses.ends_with(&[64]), "{pauses:?}");
-        assert!(threads.get(9).unwrap().file.is_none());
+        assert!(threads.get(9).unwrap().files.is_none());
     }
 
     #[test]
