@@ -15,7 +15,7 @@ pub fn program() -> Option<&'static Path> {
     static BUILT: OnceLock<Option<PathBuf>> = OnceLock::new();
     let built = BUILT.get_or_init(|| {
         let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/program/spin.c");
-        let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("spin-{}", std::process::id()));
+        let program = std::env::temp_dir().join(format!("numakit-spin-{}", std::process::id()));
         let words = ["-O1", "-pthread", "-o"];
         let built = Command::new("gcc").args(words).arg(&program).arg(source).status().ok()?;
         built.success().then_some(program)
