@@ -88,7 +88,7 @@ pub struct Decoded {
 impl Decoded {
     /// Takes an instruction apart.
     pub fn new(raw: Instruction, factory: &mut InstructionInfoFactory) -> Self {
-        let string = is_string(&raw);
+        let string = raw.is_string_instruction();
         let info = factory.info(&raw);
         let mut written = RegisterSet::default();
         for used in info.used_registers() {
@@ -111,6 +111,14 @@ impl Decoded {
                 }
             }
         }
+        // The information about prefetches has no operand.
+        if places.is_empty() && prefetches(&raw) {
+            places.push(explicit(&raw));
+        }
+        if string {
+            let element = u32::try_from(raw.memory_size().size()).unwrap_or(0);
+            places.iter_mut().for_each(|place| place.size = element);
+        }
         let flow = flow(&raw);
         let writes_flags = raw.rflags_modified() != 0;
         let place = waiting(&places);
@@ -131,11 +139,6 @@ impl Decoded {
         matches!(self.raw.mnemonic(), Cmp | Test | Add | Sub | And | Inc | Dec)
     }
 
-    /// It compares and writes nothing but flags.
-    pub fn compares(&self) -> bool {
-        matches!(self.raw.mnemonic(), Mnemonic::Cmp | Mnemonic::Test)
-    }
-
     /// The instruction repeats as long as rcx counts.
     pub fn repeats(&self) -> bool {
         self.string && (self.raw.has_rep_prefix() || self.raw.has_repne_prefix())
@@ -151,11 +154,6 @@ impl Decoded {
 pub fn general(register: Register) -> Option<u8> {
     let full = register.full_register();
     if full.is_gpr64() { u8::try_from(full.number()).ok() } else { None }
-}
-
-/// String instructions have the mnemonics of vector ones as well (movsd, cmpsd).
-fn is_string(raw: &Instruction) -> bool {
-    raw.is_string_instruction()
 }
 
 /// The operand that an instruction waits for.
@@ -195,8 +193,30 @@ fn place(raw: &Instruction, used: &UsedMemory) -> Place {
     }
 }
 
-fn kind(raw: &Instruction, access: OpAccess) -> AccessKind {
-    let prefetches = matches!(
+/// The operand of an instruction that only asks for it.
+fn explicit(raw: &Instruction) -> Place {
+    let (base, index) = (raw.memory_base(), raw.memory_index());
+    let segment = match raw.memory_segment() {
+        Register::FS => Segment::Fs,
+        Register::GS => Segment::Gs,
+        _ => Segment::Flat,
+    };
+    Place {
+        base: general(base),
+        index: general(index),
+        scale: u8::try_from(raw.memory_index_scale()).unwrap_or(1),
+        gathers: index.is_vector_register(),
+        narrow: base.is_gpr32() || index.is_gpr32(),
+        segment,
+        displacement: raw.memory_displacement64(),
+        size: u32::try_from(raw.memory_size().size()).unwrap_or(0),
+        kind: AccessKind::Prefetch,
+        stack: false,
+    }
+}
+
+fn prefetches(raw: &Instruction) -> bool {
+    matches!(
         raw.mnemonic(),
         Mnemonic::Prefetch
             | Mnemonic::Prefetchit0
@@ -207,10 +227,10 @@ fn kind(raw: &Instruction, access: OpAccess) -> AccessKind {
             | Mnemonic::Prefetcht2
             | Mnemonic::Prefetchw
             | Mnemonic::Prefetchwt1
-    );
-    if prefetches {
-        return AccessKind::Prefetch;
-    }
+    )
+}
+
+fn kind(raw: &Instruction, access: OpAccess) -> AccessKind {
     match access {
         OpAccess::Write | OpAccess::CondWrite => AccessKind::Store,
         OpAccess::ReadWrite | OpAccess::ReadCondWrite => {

@@ -12,6 +12,8 @@ use std::sync::Arc;
 
 /// Loads that compare paths.
 const LOADS: u32 = 16;
+/// Arguments that a return may remove from the stack, and its own address.
+const ARGUMENTS: u64 = 12;
 /// Lengths of calls.
 const CALLS: std::ops::RangeInclusive<u64> = 2..=8;
 
@@ -19,8 +21,8 @@ const CALLS: std::ops::RangeInclusive<u64> = 2..=8;
 pub enum Last {
     /// Along this path.
     Path(Path),
-    /// By a return, which took its target from below the stack pointer.
-    Return,
+    /// By a return, which took its target from this address, if it is still there.
+    Return(Option<u64>),
     /// By a jump that accesses no memory, from an unknown place.
     Elsewhere,
     /// The code before it cannot be read.
@@ -34,14 +36,19 @@ pub fn last(target: u64, site: &Site, after: &State, code: &mut Code, space: &dy
     {
         return Last::Path(path);
     }
-    if site.after_call && returned(target, after, space) {
-        return Last::Return;
+    if site.after_call
+        && let Some(from) = returned(target, 1, after, space)
+    {
+        return Last::Return(Some(from));
     }
     if let Some(path) = best(target, site, after, space) {
         return Last::Path(path);
     }
     if site.straight.is_empty() && site.sources.is_empty() && site.at.is_none() {
         return Last::Unreadable;
+    }
+    if site.after_call && site.sources.is_empty() {
+        return Last::Return(returned(target, ARGUMENTS, after, space));
     }
     let through = site.indirect.iter().find(|jump| leads_to(jump, target, after, space));
     through.map_or(Last::Elsewhere, |jump| Last::Path(Arc::from([jump.clone()])))
@@ -128,8 +135,10 @@ fn leads_to(jump: &Decoded, target: u64, after: &State, space: &dyn AddressSpace
     at.and_then(|at| Memory::new(space, 1).load(at, 8)) == Some(target)
 }
 
-/// Whether a return left its address below the stack pointer.
-fn returned(target: u64, after: &State, space: &dyn AddressSpace) -> bool {
-    let below = after.get(RSP).map(|at| at.wrapping_sub(8));
-    below.and_then(|at| Memory::new(space, 1).load(at, 8)) == Some(target)
+/// Where a return that removed fewer than `most` arguments found its address: below the stack pointer.
+fn returned(target: u64, most: u64, after: &State, space: &dyn AddressSpace) -> Option<u64> {
+    let rsp = after.get(RSP)?;
+    let mut memory = Memory::new(space, u32::try_from(most).ok()?);
+    let mut slots = (1..=most).map(|words| rsp.wrapping_sub(8 * words));
+    slots.find(|at| memory.load(*at, 8) == Some(target))
 }

@@ -1,7 +1,6 @@
 //! The rules, in their order, for one sample.
 
 use super::code::Code;
-use super::evaluate::RSP;
 use super::forward::{next_execution, rule_of};
 use super::instruction::{Decoded, Flow, Place, Segment};
 use super::last::{Last, last};
@@ -35,7 +34,7 @@ impl Recovery<'_, '_> {
                 let after = self.sampled;
                 self.of_path(&path, 0, &after)
             }
-            Last::Return => self.of_return(),
+            Last::Return(from) => self.of_return(from),
             Last::Elsewhere => Operand::Computing,
             Last::Unreadable => Operand::Unknown { instruction: self.ip, kind: None },
         }
@@ -66,21 +65,15 @@ impl Recovery<'_, '_> {
         let site = sites(target, self.code);
         match last(target, &site, &before, self.code, self.space) {
             Last::Path(path) => self.of_path(&path, 0, &before),
-            Last::Return | Last::Elsewhere | Last::Unreadable => unknown,
+            Last::Return(_) | Last::Elsewhere | Last::Unreadable => unknown,
         }
     }
 
     /// A return is named after the instruction that it led to, since its own address is unknown.
-    fn of_return(&self) -> Operand {
-        let (instruction, kind) = (self.ip, AccessKind::Load);
-        match self.sampled.get(RSP) {
-            Some(rsp) => Operand::Memory(MemoryAccess {
-                instruction,
-                address: rsp.wrapping_sub(8),
-                size: 8,
-                kind,
-                rule: RecoveryRule::Stack,
-            }),
+    fn of_return(&self, from: Option<u64>) -> Operand {
+        let (instruction, kind, rule) = (self.ip, AccessKind::Load, RecoveryRule::Stack);
+        match from {
+            Some(address) => Operand::Memory(MemoryAccess { instruction, address, size: 8, kind, rule }),
             None => Operand::Unknown { instruction, kind: Some(kind) },
         }
     }

@@ -29,10 +29,6 @@ impl RegisterSet {
     pub fn is_within(self, other: Self) -> bool {
         self.0 & !other.0 == 0
     }
-
-    pub fn both(self, other: Self) -> Self {
-        Self(self.0 | other.0)
-    }
 }
 
 /// The registers between two instructions, as far as they are known.
@@ -55,11 +51,6 @@ impl State {
             fs_base: registers.fs_base,
             gs_base: registers.gs_base,
         }
-    }
-
-    /// The same thread with nothing known but the bases of its segments.
-    pub fn blank(&self) -> Self {
-        Self { known: RegisterSet::default(), flags: None, ..*self }
     }
 
     pub fn get(&self, number: u8) -> Option<u64> {

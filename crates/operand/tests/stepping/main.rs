@@ -1,7 +1,7 @@
 //! Oracle: programs are stepped, each operand's true address is noted before the step, and recovered from the
 //! registers after it. `NUMAKIT_STEPPING=NAME` steps one program and shows what is wrong.
 
-#![allow(clippy::print_stdout)]
+#![allow(clippy::print_stdout, clippy::unwrap_used)]
 #![cfg(target_arch = "x86_64")]
 
 mod programs;
@@ -169,8 +169,8 @@ fn shown(found: &numakit_operand::Operand, expected: &Expected) -> String {
 fn step(program: &Stepping, words: &[String], loud: bool) -> Tables {
     let mut tables = Tables::default();
     for _ in 0..STARTS {
-        let Some(running) = Program::start(words, program.warm) else { break };
-        let Some(mut thread) = running.busiest().and_then(Stepped::attach) else { continue };
+        let Some(mut running) = Program::start(words, program.warm) else { break };
+        let Some(mut thread) = running.attach() else { continue };
         let mut decoder = Decoder::default();
         while tables.behind.steps < STEPS {
             if thread.interrupt().is_none() {
@@ -205,13 +205,14 @@ fn stepped_programs_have_their_addresses_recovered() {
                 continue;
             }
         };
+        let start = std::time::Instant::now();
         let tables = step(&program, words, only.is_some());
         let mut wrong: Vec<_> = tables.wrong.iter().collect();
         wrong.sort_by_key(|(_, count)| std::cmp::Reverse(**count));
         for (text, count) in wrong.iter().take(40) {
             println!("{count:>6} {text}");
         }
-        println!("{}", tables.behind.line(program.name));
+        println!("{} ({:?})", program.name, start.elapsed());
         behind.push(tables.behind.line(program.name));
         further.push(tables.further.line(program.name));
         failures.extend(shortfalls(program.name, &tables.behind));

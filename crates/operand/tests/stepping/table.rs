@@ -62,23 +62,6 @@ impl Table {
         if rule.is_exact() { exact } else { same }
     }
 
-    pub fn merge(&mut self, other: &Self) {
-        self.steps += other.steps;
-        self.unknown += other.unknown;
-        self.missed += other.missed;
-        for at in 0..2 {
-            self.plain[at] += other.plain[at];
-            self.plain_as_memory[at] += other.plain_as_memory[at];
-        }
-        for (rule, count) in &other.by_rule {
-            let sum = self.by_rule.entry(*rule).or_default();
-            sum.samples += count.samples;
-            sum.exact += count.exact;
-            sum.page += count.page;
-            sum.object += count.object;
-        }
-    }
-
     /// Samples of accesses.
     pub fn accesses(&self) -> u64 {
         self.by_rule.values().map(|c| c.samples).sum::<u64>() + self.unknown + self.missed

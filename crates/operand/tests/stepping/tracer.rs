@@ -1,7 +1,7 @@
 //! One thread of a program, stepped by ptrace.
 
 use nix::sys::ptrace::{self, Options};
-use nix::sys::signal::Signal;
+use nix::sys::signal::{Signal, kill};
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::Pid;
 use numakit_operand::{AddressSpace, X86Registers};
@@ -10,10 +10,12 @@ use std::fs::{self, File};
 use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::sync::mpsc::{RecvTimeoutError, Sender};
+use std::thread::JoinHandle;
+use std::time::Duration;
 
-/// A thread that does not stop for so long sleeps.
-const PATIENCE: Duration = Duration::from_secs(5);
+/// A program that runs longer is killed: its thread sleeps in a system call that was stepped into.
+const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A mapping of the process.
 pub struct Mapping {
@@ -58,11 +60,21 @@ impl AddressSpace for Space {
 /// A running program, ended when it is dropped.
 pub struct Program {
     child: Child,
+    /// Dropped when the program may end.
+    alive: Option<Sender<()>>,
+    watch: Option<JoinHandle<()>>,
+    traced: Option<Pid>,
 }
 
 impl Drop for Program {
     fn drop(&mut self) {
+        self.alive.take();
+        let _ = self.watch.take().map(JoinHandle::join);
         let _ = self.child.kill();
+        // The process ends only when the end of its traced thread has been seen.
+        if let Some(thread) = self.traced {
+            while !matches!(wait(thread), None | Some(WaitStatus::Signaled(..) | WaitStatus::Exited(..))) {}
+        }
         let _ = self.child.wait();
     }
 }
@@ -73,16 +85,31 @@ impl Program {
         let mut command = Command::new(&words[0]);
         command.args(&words[1..]).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
         let child = command.spawn().ok()?;
+        let (alive, ended) = std::sync::mpsc::channel::<()>();
+        let pid = Pid::from_raw(i32::try_from(child.id()).ok()?);
+        let watch = std::thread::spawn(move || {
+            if ended.recv_timeout(PATIENCE) == Err(RecvTimeoutError::Timeout) {
+                let _ = kill(pid, Signal::SIGKILL);
+            }
+        });
         std::thread::sleep(warm);
-        Some(Self { child })
+        Some(Self { child, alive: Some(alive), watch: Some(watch), traced: None })
     }
 
     fn pid(&self) -> u32 {
         self.child.id()
     }
 
+    /// Its busiest thread, to be stepped.
+    pub fn attach(&mut self) -> Option<Stepped> {
+        let thread = self.busiest()?;
+        ptrace::seize(thread, Options::empty()).ok()?;
+        self.traced = Some(thread);
+        Some(Stepped { thread, signal: None })
+    }
+
     /// The thread that uses most CPU time now.
-    pub fn busiest(&self) -> Option<Pid> {
+    fn busiest(&self) -> Option<Pid> {
         let before = self.times()?;
         std::thread::sleep(Duration::from_millis(300));
         let used = |tid: &str, now: u64| now - before.get(tid).copied().unwrap_or(now);
@@ -116,6 +143,11 @@ impl Program {
     }
 }
 
+/// The thread's next stop or its end.
+fn wait(thread: Pid) -> Option<WaitStatus> {
+    waitpid(thread, Some(WaitPidFlag::__WALL)).ok()
+}
+
 /// A stopped thread.
 pub struct Stepped {
     thread: Pid,
@@ -132,27 +164,10 @@ pub enum Step {
 }
 
 impl Stepped {
-    pub fn attach(thread: Pid) -> Option<Self> {
-        ptrace::seize(thread, Options::empty()).ok()?;
-        Some(Self { thread, signal: None })
-    }
-
-    /// The thread's next stop; nothing if it sleeps in a system call for long.
-    fn wait(&self) -> Option<WaitStatus> {
-        let start = Instant::now();
-        loop {
-            match waitpid(self.thread, Some(WaitPidFlag::__WALL | WaitPidFlag::WNOHANG)).ok()? {
-                WaitStatus::StillAlive if start.elapsed() > PATIENCE => return None,
-                WaitStatus::StillAlive => std::thread::yield_now(),
-                status => return Some(status),
-            }
-        }
-    }
-
     pub fn interrupt(&mut self) -> Option<()> {
         ptrace::interrupt(self.thread).ok()?;
         loop {
-            match self.wait()? {
+            match wait(self.thread)? {
                 WaitStatus::PtraceEvent(..) => return Some(()),
                 WaitStatus::Stopped(_, signal) => ptrace::cont(self.thread, signal).ok()?,
                 WaitStatus::Exited(..) | WaitStatus::Signaled(..) => return None,
@@ -169,7 +184,7 @@ impl Stepped {
         if ptrace::step(self.thread, self.signal.take()).is_err() {
             return Step::Ended;
         }
-        match self.wait() {
+        match wait(self.thread) {
             Some(WaitStatus::Stopped(_, Signal::SIGTRAP)) => Step::Done,
             Some(WaitStatus::Stopped(_, signal)) => {
                 self.signal = Some(signal);

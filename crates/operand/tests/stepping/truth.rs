@@ -8,10 +8,8 @@ use numakit_operand::{AddressSpace, X86Registers};
 /// What an instruction that is about to be executed does.
 pub struct Truth {
     pub raw: Instruction,
-    /// The address that it waits for.
+    /// The address that it waits for; of a gather that of its base.
     pub address: Option<u64>,
-    /// It has one address for each element; that of the base is given.
-    pub gathers: bool,
 }
 
 const ORDER: [Register; 16] = [
@@ -58,7 +56,7 @@ impl Truth {
         let accesses = !matches!(raw.mnemonic(), Mnemonic::Lea | Mnemonic::Nop | Mnemonic::Reservednop);
         let address =
             if accesses { explicit(&raw, registers).or_else(|| implied(&raw, registers)) } else { None };
-        Some(Self { raw, address, gathers: raw.is_vsib() })
+        Some(Self { raw, address })
     }
 }
 

@@ -1,0 +1,7 @@
+//! Oracle: instructions of an independent assembler, with registers and expected addresses.
+
+#![allow(clippy::unwrap_used)]
+
+mod expression;
+mod golden;
+mod x86;
