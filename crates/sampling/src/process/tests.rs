@@ -69,11 +69,12 @@ fn code_that_is_mapped_elsewhere_or_anew_has_changed() {
     let changed = |from: &str, to: &str| before.changed_code(&Mappings::parse(&MAPS.replace(from, to)));
     assert_eq!(changed("", ""), []);
     let code = 0x55d0_0000_1000..0x55d0_0000_2000;
+    let one = std::slice::from_ref(&code);
     // Another file, another part of it, no code, nothing.
-    assert_eq!(changed("00001000 08:01 7", "00001000 08:01 8"), [code.clone()]);
-    assert_eq!(changed("r-xp 00001000", "r-xp 00005000"), [code.clone()]);
-    assert_eq!(changed("r-xp 00001000", "r--p 00001000"), [code.clone()]);
-    assert_eq!(changed("55d000001000-55d000002000 r-xp", "x"), [code]);
+    assert_eq!(changed("00001000 08:01 7", "00001000 08:01 8"), *one);
+    assert_eq!(changed("r-xp 00001000", "r-xp 00005000"), *one);
+    assert_eq!(changed("r-xp 00001000", "r--p 00001000"), *one);
+    assert_eq!(changed("55d000001000-55d000002000 r-xp", "x"), *one);
     // Memory that grew is the same.
     assert_eq!(changed("7f0000000000-7f0000100000", "7effff000000-7f0000100000"), []);
 }

@@ -235,7 +235,7 @@ mod tests {
     fn a_program_that_is_executed_leaves_one_thread() {
         let mut threads = TracedThreads::default();
         let root = machine('R', 1_000, 0);
-        (threads.add(&root, 7), threads.add(&root, 9));
+        assert!(threads.add(&root, 7) && threads.add(&root, 9));
         threads.executed(&root, 7, 9);
         assert!(threads.get(7).is_some() && threads.get(9).is_none());
         assert_eq!((threads.remove(7), threads.remove(7)), (Some(7), None));

@@ -108,7 +108,7 @@ fn page_faults_are_counted_with_the_samples() {
     let sampled = run(&mut road, running, &prepared);
     let faults: u64 = sampled.samples.iter().map(|sample| u64::from(sample.faults)).sum();
     // With huge pages there is one for each; without, one for each page.
-    assert!(faults >= 16 && faults <= (64 << 20) / 4096 + 4096, "{faults}");
+    assert!((16..=(64 << 20) / 4096 + 4096).contains(&faults), "{faults}");
 }
 
 #[test]

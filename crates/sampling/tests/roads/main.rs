@@ -1,4 +1,5 @@
 //! Samples of a real program by each road.
+#![allow(clippy::unwrap_used, clippy::print_stdout)]
 
 mod by_perf;
 mod by_ptrace;
