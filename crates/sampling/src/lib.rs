@@ -5,6 +5,7 @@
 pub mod calibration;
 pub mod choice;
 pub mod landing;
+pub mod open;
 pub mod operands;
 pub mod pages;
 pub mod perf;

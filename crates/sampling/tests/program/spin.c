@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -45,6 +46,27 @@ static void *spin_thread(void *ms)
 {
     spin((uint64_t)(uintptr_t)ms);
     return NULL;
+}
+
+/* A chain of dependent loads through an array in an order that no prefetcher guesses. */
+static void chain(size_t mib, uint64_t ms)
+{
+    size_t count = (mib << 20) / 64;
+    char *array = mmap(NULL, count * 64, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    /* An odd multiplier visits every line of an array of a power of two. */
+    for (size_t i = 0, at = 0; i < count; i++) {
+        size_t next = (at * 5 + 12345) & (count - 1);
+        *(char **)(array + at * 64) = array + next * 64;
+        at = next;
+    }
+    printf("array %p %p\n", (void *)array, (void *)(array + count * 64));
+    fflush(stdout);
+    uint64_t end = cpu_ns(CLOCK_THREAD_CPUTIME_ID) + ms * 1000000u;
+    char *at = array;
+    while (cpu_ns(CLOCK_THREAD_CPUTIME_ID) < end)
+        for (int i = 0; i < 10000; i++)
+            at = *(char *volatile *)at;
+    sink = (uint64_t)at;
 }
 
 static void *spin_until_stopped(void *nothing)
@@ -119,6 +141,8 @@ int main(int argc, char **argv)
         spin(ms);
         raise(SIGSTOP);
         spin(ms);
+    } else if (!strcmp(mode, "chain")) {
+        chain((size_t)count, ms);
     } else if (!strcmp(mode, "touch")) {
         size_t length = (size_t)count << 20;
         memset(malloc(length), 1, length);

@@ -5,3 +5,5 @@ mod by_perf;
 mod by_ptrace;
 mod calibrated;
 mod program;
+#[cfg(target_arch = "x86_64")]
+mod recovered;
