@@ -148,8 +148,8 @@ impl MappingNodes {
         self.next = now.saturating_add(REMEMBERED.max(took.saturating_mul(SHARE_OF_TIME)));
     }
 
-    /// `numa_maps` has no ends of mappings: an address between two belongs to the first one, and whoever asks has seen
-    /// it used.
+    /// `numa_maps` has no ends of mappings: an address between two belongs to the first one. Addresses that
+    /// are asked for were used, so that they are in a mapping.
     fn place(&self, page: u64) -> PagePlace {
         self.places.range(..=page).next_back().map_or(PagePlace::Unknown, |(_, place)| place.clone())
     }

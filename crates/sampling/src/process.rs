@@ -3,16 +3,18 @@
 
 mod code;
 mod mappings;
+mod thread_base;
 
 pub use mappings::{MemoryKind, ProcessMapping};
 
 use code::{CodeFiles, CodePages};
-use mappings::Mappings;
+use mappings::MappingTable;
 use numakit_sys::proc::TaskDir;
 use numakit_sys::registers::UserRegisters;
 use numakit_sys::remote::{self, MemoryFile, Unreadable};
 use numakit_sys::{ReadError, SysRoot, clock};
 use std::cell::{Cell, OnceCell, RefCell};
+use std::collections::HashMap;
 use std::ops::Range;
 
 /// An unknown address makes the mappings be read again, but not more often than this, in ns.
@@ -25,13 +27,15 @@ pub struct ObservedProcess {
     process: u32,
     /// Its start time, which with its number identifies it.
     start: Option<u64>,
-    mappings: Mappings,
+    mappings: MappingTable,
     /// When the mappings were read, in ns.
     refreshed: u64,
     reading: Cell<Reading>,
     file: OnceCell<Option<MemoryFile>>,
     files: RefCell<CodeFiles>,
     pages: CodePages,
+    /// The bases of threads that were searched for.
+    bases: HashMap<u32, Option<u64>>,
 }
 
 /// How its memory is read.
@@ -53,7 +57,7 @@ impl ObservedProcess {
         let root = SysRoot::host();
         let task = TaskDir::of(&root, process);
         let (start, mappings) =
-            (task.stat().ok().map(|stat| stat.start), Mappings::parse(&task.text("maps")?));
+            (task.stat().ok().map(|stat| stat.start), MappingTable::parse(&task.text("maps")?));
         Ok(Self {
             process,
             start,
@@ -63,6 +67,7 @@ impl ObservedProcess {
             file: OnceCell::new(),
             files: RefCell::new(CodeFiles::default()),
             pages: CodePages::default(),
+            bases: HashMap::new(),
             root,
         })
     }
@@ -110,7 +115,7 @@ impl ObservedProcess {
             return Vec::new();
         }
         let Ok(text) = task.text("maps") else { return Vec::new() };
-        let before = std::mem::replace(&mut self.mappings, Mappings::parse(&text));
+        let before = std::mem::replace(&mut self.mappings, MappingTable::parse(&text));
         let changed = before.changed_code(&self.mappings);
         changed.iter().for_each(|range| self.pages.forget(range));
         changed
@@ -118,8 +123,9 @@ impl ObservedProcess {
 
     /// It executed another program: everything is new. All that was known of its code must be forgotten.
     pub fn executed(&mut self) {
-        self.mappings = Mappings::default();
+        self.mappings = MappingTable::default();
         self.pages = CodePages::default();
+        self.bases.clear();
         self.reading.set(Reading::Call);
         self.file = OnceCell::new();
         self.refresh();
@@ -136,6 +142,22 @@ impl ObservedProcess {
         let mut bytes = [0; code::PAGE];
         self.remote(page, &mut bytes).filter(|length| *length == bytes.len())?;
         self.pages.update(page, &bytes, now).then(|| page..page + code::PAGE as u64)
+    }
+
+    /// The base of the local storage of a thread, for samples without it, by its stack pointer. It is searched for once;
+    /// not found is `None`, as for threads whose number is another one in their PID namespace.
+    pub fn thread_base(&mut self, thread: u32, pointer: u64) -> Option<u64> {
+        if let Some(base) = self.bases.get(&thread) {
+            return *base;
+        }
+        let base = thread_base::find(&self.mappings, pointer, thread, |at, into| self.remote(at, into));
+        self.bases.insert(thread, base);
+        base
+    }
+
+    /// A thread has ended; another one may get its number.
+    pub fn thread_ended(&mut self, thread: u32) {
+        self.bases.remove(&thread);
     }
 
     /// What an address is used for, for a thread with these registers.

@@ -137,9 +137,9 @@ fn is_on_stack(address: u64, pointer: u64, base: u64) -> bool {
 
 /// All mappings, in the order of addresses.
 #[derive(Debug, Default)]
-pub struct Mappings(Vec<ProcessMapping>);
+pub struct MappingTable(Vec<ProcessMapping>);
 
-impl Mappings {
+impl MappingTable {
     /// Of the content of `maps`.
     pub fn parse(text: &str) -> Self {
         let mut mappings: Vec<_> =

@@ -1,5 +1,5 @@
 use super::*;
-use mappings::Mappings;
+use mappings::MappingTable;
 use numakit_sys::registers::STACK_POINTER;
 use proptest::prelude::*;
 
@@ -17,7 +17,7 @@ const MAPS: &str = "\
 
 #[test]
 fn addresses_have_the_kinds_of_their_mappings() {
-    let mappings = Mappings::parse(MAPS);
+    let mappings = MappingTable::parse(MAPS);
     let kind = |address| mappings.find(address).map(|mapping| mapping.kind);
     assert_eq!(mappings.all().len(), 9);
     for (address, expected) in [
@@ -42,7 +42,7 @@ fn addresses_have_the_kinds_of_their_mappings() {
 
 #[test]
 fn stacks_and_thread_local_storage_are_those_of_the_thread() {
-    let mappings = Mappings::parse(MAPS);
+    let mappings = MappingTable::parse(MAPS);
     let mapping = mappings.find(0x7f00_0020_0000).unwrap();
     let mut registers = UserRegisters { thread_base: Some(0x7f00_002f_f640), ..UserRegisters::default() };
     registers.general[STACK_POINTER] = 0x7f00_0024_0000;
@@ -65,8 +65,8 @@ fn stacks_and_thread_local_storage_are_those_of_the_thread() {
 
 #[test]
 fn code_that_is_mapped_elsewhere_or_anew_has_changed() {
-    let before = Mappings::parse(MAPS);
-    let changed = |from: &str, to: &str| before.changed_code(&Mappings::parse(&MAPS.replace(from, to)));
+    let before = MappingTable::parse(MAPS);
+    let changed = |from: &str, to: &str| before.changed_code(&MappingTable::parse(&MAPS.replace(from, to)));
     assert_eq!(changed("", ""), []);
     let code = 0x55d0_0000_1000..0x55d0_0000_2000;
     let one = std::slice::from_ref(&code);
@@ -148,7 +148,7 @@ proptest! {
     #[test]
     fn every_address_is_in_the_mapping_that_contains_it(starts in prop::collection::btree_set(1u64..1000, 1..20), at in 0u64..1100) {
         let line = |start: &u64| format!("{:x}-{:x} rw-p 00000000 00:00 0 \n", start * 16, start * 16 + 10);
-        let mappings = Mappings::parse(&starts.iter().map(line).collect::<String>());
+        let mappings = MappingTable::parse(&starts.iter().map(line).collect::<String>());
         let found = mappings.find(at * 16 + 9).map(|mapping| mapping.range.start);
         prop_assert_eq!(found, starts.contains(&at).then_some(at * 16));
         prop_assert!(mappings.find(at * 16 + 10).is_none());
