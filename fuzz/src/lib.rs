@@ -9,6 +9,7 @@ mod formulas;
 mod hardware;
 mod levels;
 mod machine;
+mod operand;
 mod placement;
 mod pmu;
 mod program;
@@ -62,6 +63,7 @@ pub const TARGETS: &[Target] = &[
     Target { name: "program_head", run: program::head },
     Target { name: "perf_records", run: samples::perf_records },
     Target { name: "landing", run: samples::landing },
+    Target { name: "operand_x86", run: operand::x86 },
 ];
 
 /// The target with this name.

@@ -18,3 +18,16 @@ pub struct X86Registers {
 
 /// Number of rsp in [`X86Registers::general`].
 pub const STACK_POINTER: usize = 4;
+
+/// General registers of AArch64.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct ArmRegisters {
+    /// x0 to x30.
+    pub general: [u64; 31],
+    /// The stack pointer.
+    pub sp: u64,
+    /// The address of the next instruction.
+    pub pc: u64,
+    /// The processor state: its bits 31 to 28 are N, Z, C and V.
+    pub state: u64,
+}

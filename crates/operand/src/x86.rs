@@ -1,5 +1,6 @@
 //! x86-64.
 
+mod address;
 mod alignment;
 mod code;
 mod evaluate;
@@ -9,7 +10,6 @@ mod forward;
 mod instruction;
 mod jumps;
 mod last;
-mod memory;
 mod recover;
 mod site;
 mod slice;
@@ -17,7 +17,7 @@ mod state;
 mod undo;
 
 use crate::{AddressSpace, Landing, MemoryAccess, Operand, X86Registers};
-use code::{Code, PAGE};
+use code::{Code, END, PAGE};
 use recover::Recovery;
 use site::Site;
 use state::State;
@@ -50,6 +50,9 @@ impl Decoder {
         landing: Landing,
     ) -> Operand {
         let ip = registers.ip;
+        if ip >= END {
+            return Operand::Unknown { instruction: ip, kind: None };
+        }
         self.renew(ip, space);
         let site = site(&mut self.sites, ip, &mut self.code, space);
         let sites = &mut self.sites;

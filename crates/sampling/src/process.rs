@@ -20,6 +20,9 @@ use std::ops::Range;
 /// An unknown address makes the mappings be read again, but not more often than this, in ns.
 const REFRESH: u64 = 5_000_000;
 
+/// The base of a thread is searched for at most this often.
+const MAX_SEARCHES: u32 = 8;
+
 /// An observed process.
 #[derive(Debug)]
 pub struct ObservedProcess {
@@ -34,8 +37,8 @@ pub struct ObservedProcess {
     file: OnceCell<Option<MemoryFile>>,
     files: RefCell<CodeFiles>,
     pages: CodePages,
-    /// The bases of threads that were searched for.
-    bases: HashMap<u32, Option<u64>>,
+    /// The bases of threads, and how often they were searched for.
+    bases: HashMap<u32, (Option<u64>, u32)>,
 }
 
 /// How its memory is read.
@@ -144,14 +147,18 @@ impl ObservedProcess {
         self.pages.update(page, &bytes, now).then(|| page..page + code::PAGE as u64)
     }
 
-    /// The base of the local storage of a thread, for samples without it, by its stack pointer. It is searched for once;
-    /// not found is `None`, as for threads whose number is another one in their PID namespace.
+    /// The base of the local storage of a thread, for samples without it, by its stack pointer. Not found is `None`, as
+    /// for threads whose number is another one in their PID namespace.
     pub fn thread_base(&mut self, thread: u32, pointer: u64) -> Option<u64> {
-        if let Some(base) = self.bases.get(&thread) {
-            return *base;
+        let (base, searches) = self.bases.get(&thread).copied().unwrap_or_default();
+        if base.is_some() || searches >= MAX_SEARCHES {
+            return base;
         }
-        let base = thread_base::find(&self.mappings, pointer, thread, |at, into| self.remote(at, into));
-        self.bases.insert(thread, base);
+        // The mapping of the storage of a new program is younger than those that are known.
+        let text = TaskDir::of(&self.root, self.process).text("maps").unwrap_or_default();
+        let read = |at: u64, into: &mut [u8]| self.remote(at, into);
+        let base = thread_base::find(&MappingTable::parse(&text), pointer, thread, read);
+        self.bases.insert(thread, (base, searches + 1));
         base
     }
 

@@ -12,6 +12,8 @@ pub const PAGE: u64 = 4096;
 const PAGE_BYTES: usize = PAGE as usize;
 /// Bytes of the longest instruction.
 pub const LONGEST: usize = 15;
+/// Programs have no code from here on, so that addresses can be added to.
+pub const END: u64 = 1 << 63;
 /// Instructions and pages that are kept; when there are more, all are dropped.
 const MAX_DECODED: usize = 200_000;
 const MAX_PAGES: usize = 4096;
@@ -61,7 +63,7 @@ impl Code {
     pub fn bytes(&mut self, at: u64, into: &mut [u8], space: &dyn AddressSpace) -> usize {
         let mut done = 0;
         while done < into.len() {
-            let Some(from) = at.checked_add(done as u64) else { break };
+            let Some(from) = at.checked_add(done as u64).filter(|from| *from < END) else { break };
             let page = self.page(from & !(PAGE - 1), space);
             let rest = page.get((from % PAGE) as usize..).unwrap_or_default();
             let count = rest.len().min(into.len() - done);

@@ -1,10 +1,12 @@
 //! Executes one instruction on registers of which some are known. What is not modelled makes unknown what it
 //! writes.
 
+use super::address::address;
 use super::flags::{self, Outcome, STATUS};
 use super::instruction::Decoded;
-use super::memory::{Memory, address};
-use super::state::{State, extend, truncate};
+use super::state::State;
+use crate::memory::Memory;
+use crate::memory::{extend, truncate};
 use crate::registers::STACK_POINTER;
 use iced_x86::{Mnemonic, OpKind, Register};
 

@@ -3,9 +3,9 @@
 use super::evaluate::Evaluation;
 use super::flags::{STATUS, fulfils};
 use super::instruction::{Decoded, Flow};
-use super::memory::Memory;
 use super::state::State;
 use super::undo::undo;
+use crate::memory::Memory;
 use std::sync::Arc;
 
 /// What the registers say about a path.

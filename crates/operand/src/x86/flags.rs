@@ -1,6 +1,6 @@
 //! The flags that arithmetic leaves, and the conditions that read them.
 
-use super::state::truncate;
+use crate::memory::truncate;
 use iced_x86::ConditionCode;
 
 pub const CARRY: u64 = 1;
@@ -96,4 +96,45 @@ pub fn fulfils(flags: u64, condition: ConditionCode) -> Option<bool> {
         ConditionCode::le => less || has(ZERO),
         ConditionCode::g => !less && !has(ZERO),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        /// Conditions after a comparison say what the numbers are.
+        #[test]
+        fn comparisons_compare(a: u64, b: u64, size in 0usize..4, close in 0u64..3) {
+            let bytes = 1 << size;
+            let b = if close == 0 { b } else { a.wrapping_add(close - 1) };
+            let (a, b) = (truncate(a, bytes), truncate(b, bytes));
+            let signed = |v| crate::memory::extend(v, bytes) as i64;
+            let flags = subtract(a, b, false, bytes).flags;
+            let holds = |condition| fulfils(flags, condition).unwrap();
+            prop_assert_eq!(holds(ConditionCode::e), a == b);
+            prop_assert_eq!(holds(ConditionCode::b), a < b);
+            prop_assert_eq!(holds(ConditionCode::a), a > b);
+            prop_assert_eq!(holds(ConditionCode::be), a <= b);
+            prop_assert_eq!(holds(ConditionCode::l), signed(a) < signed(b));
+            prop_assert_eq!(holds(ConditionCode::ge), signed(a) >= signed(b));
+            prop_assert_eq!(holds(ConditionCode::g), signed(a) > signed(b));
+        }
+
+        /// Sums and differences in parts of registers are those of wide numbers, and undo one another.
+        #[test]
+        fn sums_are_those_of_wide_numbers(a: u64, b: u64, carry: bool, size in 0usize..4) {
+            let bytes = 1 << size;
+            let (a, b) = (truncate(a, bytes), truncate(b, bytes));
+            let sum = add(a, b, carry, bytes);
+            let wide = u128::from(a) + u128::from(b) + u128::from(carry);
+            prop_assert_eq!(u128::from(sum.value), wide & ((1 << (8 * bytes)) - 1));
+            prop_assert_eq!(sum.flags & CARRY != 0, wide >> (8 * bytes) != 0);
+            let signed = |v| i128::from(crate::memory::extend(v, bytes) as i64);
+            let exact = signed(a) + signed(b) + i128::from(carry);
+            prop_assert_eq!(sum.flags & OVERFLOW != 0, exact != signed(sum.value));
+            prop_assert_eq!(subtract(sum.value, b, carry, bytes).value, a);
+        }
+    }
 }

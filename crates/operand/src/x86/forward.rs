@@ -1,11 +1,12 @@
 //! Executes forward from the sampled registers: to the next execution of an instruction, or around a loop.
 
+use super::address::address;
 use super::code::Code;
 use super::evaluate::{Evaluation, RSP};
 use super::flags::fulfils;
 use super::instruction::{Decoded, Flow, Place};
-use super::memory::{Memory, address};
 use super::state::State;
+use crate::memory::Memory;
 use crate::{AccessKind, AddressSpace, MemoryAccess, RecoveryRule};
 use iced_x86::Register;
 

@@ -1,13 +1,14 @@
 //! Which instructions were executed last before an address was reached.
 
+use super::address::address;
 use super::code::Code;
 use super::evaluate::RSP;
 use super::evidence::{Evidence, of_path};
 use super::instruction::{Decoded, Flow};
-use super::memory::{Memory, address};
 use super::site::{Path, Site};
 use super::state::State;
 use crate::AddressSpace;
+use crate::memory::Memory;
 use std::sync::Arc;
 
 /// Loads that compare paths.

@@ -1,13 +1,14 @@
 //! The rules, in their order, for one sample.
 
+use super::address::{address, in_segment};
 use super::code::Code;
 use super::forward::{next_execution, rule_of};
 use super::instruction::{Decoded, Flow, Place, Segment};
 use super::last::{Last, last};
-use super::memory::{Memory, address, in_segment};
 use super::site::{Path, Site};
 use super::slice::{state_before, state_for};
 use super::state::State;
+use crate::memory::Memory;
 use crate::{AccessKind, AddressSpace, MemoryAccess, Operand, RecoveryRule};
 use std::sync::Arc;
 

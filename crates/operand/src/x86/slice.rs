@@ -1,10 +1,11 @@
 //! The registers before an instruction of a path, computed from those after the path.
 
+use super::address::address;
 use super::evaluate::Evaluation;
 use super::instruction::{Decoded, Place};
-use super::memory::{Memory, address};
 use super::state::State;
 use super::undo::undo;
+use crate::memory::Memory;
 use std::sync::Arc;
 
 /// The state before `path[last]`, if by it the address of `place` is known. First backward through the

@@ -1,6 +1,7 @@
 //! Registers of which some are known, and their parts.
 
 use crate::X86Registers;
+use crate::memory::truncate;
 use iced_x86::Register;
 
 /// A set of general registers.
@@ -106,23 +107,4 @@ impl State {
 
 fn is_high_byte(register: Register) -> bool {
     matches!(register, Register::AH | Register::BH | Register::CH | Register::DH)
-}
-
-/// The lowest bytes of a value.
-pub fn truncate(value: u64, bytes: usize) -> u64 {
-    match bytes {
-        0 => 0,
-        1..8 => value & ((1 << (8 * bytes)) - 1),
-        _ => value,
-    }
-}
-
-/// The lowest bytes of a value as a signed number.
-pub fn extend(value: u64, bytes: usize) -> u64 {
-    match bytes {
-        1 => i64::from(value as u8 as i8) as u64,
-        2 => i64::from(value as u16 as i16) as u64,
-        4 => i64::from(value as u32 as i32) as u64,
-        _ => value,
-    }
 }

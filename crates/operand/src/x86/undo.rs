@@ -1,10 +1,11 @@
 //! From the registers after an instruction to those before it, as far as they can be told.
 
+use super::address::address;
 use super::evaluate::{RBP, RSP};
 use super::flags::DIRECTION;
 use super::instruction::{Decoded, general};
-use super::memory::{Memory, address};
 use super::state::State;
+use crate::memory::Memory;
 use iced_x86::{Mnemonic, OpKind, Register};
 
 /// The registers before an instruction. With memory, values that it stored are read back; `after` is completed

@@ -1,5 +1,6 @@
 //! The files of instructions, and the assembler that writes their bytes.
 
+use numakit_operand::AccessKind;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -41,7 +42,7 @@ impl Assembler {
             folder.join(self.file).with_extension("o"),
             folder.join(self.file).with_extension("bin"),
         );
-        let slot = |line: &Line| format!(".balign 32\n.byte 2f-1f\n1: {}\n2:\n", line.assembly);
+        let slot = |line: &Line| format!(".balign 32\n.byte 2f-1f, 0, 0, 0\n1: {}\n2:\n", line.assembly);
         let text = format!("{}\n{}", self.head, lines.iter().map(slot).collect::<String>());
         fs::write(&source, text).unwrap();
         let run = |command: &mut Command| {
@@ -53,7 +54,7 @@ impl Assembler {
         let all = fs::read(&binary).unwrap();
         let slots = (0..lines.len()).map(|at| {
             let slot = &all[32 * at..];
-            slot[1..1 + usize::from(slot[0])].to_vec()
+            slot[4..4 + usize::from(slot[0])].to_vec()
         });
         Some(slots.collect())
     }
@@ -97,5 +98,17 @@ fn parse(line: &str) -> Line {
         address: fields[1].to_owned(),
         assembly: fields[2].to_owned(),
         bytes: bytes.collect(),
+    }
+}
+
+/// The kind of access that a word means.
+pub fn kind(word: &str) -> AccessKind {
+    match word {
+        "load" => AccessKind::Load,
+        "store" => AccessKind::Store,
+        "update" => AccessKind::Update,
+        "atomic" => AccessKind::Atomic,
+        "prefetch" => AccessKind::Prefetch,
+        other => panic!("{other}"),
     }
 }

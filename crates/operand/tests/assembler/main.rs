@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod arm;
 mod expression;
 mod golden;
 mod x86;

@@ -1,8 +1,8 @@
 //! x86-64.
 
 use crate::expression::evaluate;
-use crate::golden::{Assembler, Line};
-use numakit_operand::{AccessKind, AddressSpace, Decoder, Landing, Operand, X86Registers};
+use crate::golden::{Assembler, Line, kind};
+use numakit_operand::{AddressSpace, Decoder, Landing, Operand, X86Registers};
 
 const ASSEMBLER: Assembler =
     Assembler { file: "x86.txt", program: "as", copy: "objcopy", head: ".intel_syntax noprefix\n.text" };
@@ -43,17 +43,6 @@ fn registers(line: &Line) -> X86Registers {
     }
     let ip = START + line.bytes.len() as u64;
     X86Registers { general, ip, flags: 0x202, fs_base: Some(FS), gs_base: Some(GS) }
-}
-
-fn kind(word: &str) -> AccessKind {
-    match word {
-        "load" => AccessKind::Load,
-        "store" => AccessKind::Store,
-        "update" => AccessKind::Update,
-        "atomic" => AccessKind::Atomic,
-        "prefetch" => AccessKind::Prefetch,
-        other => panic!("{other}"),
-    }
 }
 
 /// What is wrong with what is found.

@@ -1,5 +1,6 @@
 //! Oracle: programs are stepped, each operand's true address is noted before the step, and recovered from the
-//! registers after it. `NUMAKIT_STEPPING=NAME` steps one program and shows what is wrong.
+//! registers after it. `NUMAKIT_STEPPING=NAME,...` (or `all`) steps some, and shows what is wrong
+//! and what a recovery costs.
 
 #![allow(clippy::print_stdout, clippy::unwrap_used)]
 #![cfg(target_arch = "x86_64")]
@@ -13,13 +14,15 @@ use iced_x86::{FlowControl, Instruction, Mnemonic};
 use numakit_operand::{Decoder, Landing, X86Registers};
 use programs::Stepping;
 use std::collections::BTreeMap;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use table::{Expected, Table};
 use tracer::{Program, Space, Step, Stepped};
 use truth::Truth;
 
 const STEPS: u64 = 16_000;
 const BURST: u64 = 260;
+/// Recoveries of each sample that are timed.
+const REPEATS: u32 = 10;
 const PAUSE: Duration = Duration::from_millis(5);
 /// Programs that end are started again at most as often.
 const STARTS: usize = 20;
@@ -29,6 +32,8 @@ const STARTS: usize = 20;
 struct Tables {
     behind: Table,
     further: Table,
+    /// Time of recoveries whose code is cached, and their number.
+    cost: (Duration, u32),
     /// What went wrong, by instruction and what was found.
     wrong: BTreeMap<String, u64>,
 }
@@ -150,6 +155,14 @@ fn judge(
         let key = format!("{} -> {:x}: {}", done.text, done.after.ip, shown(&found, &done.expected));
         *tables.wrong.entry(key).or_default() += 1;
     }
+    if loud {
+        let start = Instant::now();
+        for _ in 0..REPEATS {
+            std::hint::black_box(decoder.recover(&done.after, space, Landing::Behind));
+        }
+        tables.cost.0 += start.elapsed();
+        tables.cost.1 += REPEATS;
+    }
     if let Some(previous) = previous {
         let found = decoder.recover(&done.after, space, Landing::OneFurther);
         tables.further.add(&previous.expected, &found, &object);
@@ -205,14 +218,17 @@ fn stepped_programs_have_their_addresses_recovered() {
                 continue;
             }
         };
-        let start = std::time::Instant::now();
+        let start = Instant::now();
         let tables = step(&program, words, only.is_some());
         let mut wrong: Vec<_> = tables.wrong.iter().collect();
         wrong.sort_by_key(|(_, count)| std::cmp::Reverse(**count));
         for (text, count) in wrong.iter().take(40) {
             println!("{count:>6} {text}");
         }
-        println!("{} ({:?})", program.name, start.elapsed());
+        println!("{} took {:.1} s", program.name, start.elapsed().as_secs_f64());
+        if let (cost, count @ 1..) = tables.cost {
+            println!("    {:.2} us a sample", cost.as_secs_f64() * 1e6 / f64::from(count));
+        }
         behind.push(tables.behind.line(program.name));
         further.push(tables.further.line(program.name));
         failures.extend(shortfalls(program.name, &tables.behind));

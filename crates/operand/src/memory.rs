@@ -1,7 +1,5 @@
 //! The memory that an evaluation reads and writes: the observed process's, below the evaluation's own stores.
 
-use super::instruction::{Place, Segment};
-use super::state::State;
 use crate::AddressSpace;
 
 /// Own stores that an evaluation remembers.
@@ -37,7 +35,7 @@ impl<'a> Memory<'a> {
             if overlaps {
                 let inside = distance.saturating_add(bytes as u64) <= stored.bytes as u64;
                 let shifted = stored.value.map(|v| v >> (8 * distance.min(7)));
-                return if inside { shifted.map(|v| super::state::truncate(v, bytes)) } else { None };
+                return if inside { shifted.map(|v| truncate(v, bytes)) } else { None };
             }
         }
         self.budget = self.budget.checked_sub(1)?;
@@ -62,29 +60,21 @@ impl<'a> Memory<'a> {
     }
 }
 
-/// The address of an operand, if the registers for it are known.
-pub fn address(place: &Place, state: &State) -> Option<u64> {
-    if place.gathers {
-        return None;
+/// The lowest bytes of a value.
+pub fn truncate(value: u64, bytes: usize) -> u64 {
+    match bytes {
+        0 => 0,
+        1..8 => value & ((1 << (8 * bytes)) - 1),
+        _ => value,
     }
-    let base = match place.base {
-        Some(number) => state.get(number)?,
-        None => 0,
-    };
-    let index = match place.index {
-        Some(number) => state.get(number)?.wrapping_mul(u64::from(place.scale)),
-        None => 0,
-    };
-    in_segment(place, state, base.wrapping_add(index).wrapping_add(place.displacement))
 }
 
-/// An offset as an address of the flat memory.
-pub fn in_segment(place: &Place, state: &State, offset: u64) -> Option<u64> {
-    let offset = if place.narrow { offset & 0xffff_ffff } else { offset };
-    let base = match place.segment {
-        Segment::Flat => 0,
-        Segment::Fs => state.fs_base?,
-        Segment::Gs => state.gs_base?,
-    };
-    Some(base.wrapping_add(offset))
+/// The lowest bytes of a value as a signed number.
+pub fn extend(value: u64, bytes: usize) -> u64 {
+    match bytes {
+        1 => i64::from(value as u8 as i8) as u64,
+        2 => i64::from(value as u16 as i16) as u64,
+        4 => i64::from(value as u32 as i32) as u64,
+        _ => value,
+    }
 }
