@@ -4,9 +4,10 @@
 use crate::process::ObservedProcess;
 use crate::sample::StackPiece;
 use numakit_operand::AddressSpace;
+#[cfg(target_arch = "aarch64")]
+use numakit_operand::ArmRegisters;
 #[cfg(target_arch = "x86_64")]
 use numakit_operand::X86Registers;
-#[cfg(target_arch = "x86_64")]
 use numakit_sys::registers::UserRegisters;
 
 /// The registers of a sample.
@@ -14,6 +15,14 @@ use numakit_sys::registers::UserRegisters;
 pub fn registers(of: &UserRegisters) -> X86Registers {
     let UserRegisters { general, ip, flags, thread_base, gs_base } = *of;
     X86Registers { general, ip, flags, fs_base: thread_base, gs_base }
+}
+
+/// The registers of a sample. Those of performance events have no flags.
+#[cfg(target_arch = "aarch64")]
+pub fn registers(of: &UserRegisters) -> ArmRegisters {
+    let mut general = [0; 31];
+    general.copy_from_slice(&of.general[..31]);
+    ArmRegisters { general, sp: of.stack_pointer(), pc: of.ip, state: of.flags }
 }
 
 /// The memory of a process at the time of a sample: the stack as it was, everything else as it is now.
