@@ -15,6 +15,7 @@ mod pmu;
 mod program;
 mod recording;
 mod registry;
+mod samples;
 mod sets;
 mod task;
 mod web;
@@ -60,6 +61,8 @@ pub const TARGETS: &[Target] = &[
     Target { name: "limits", run: registry::limits },
     Target { name: "format_file", run: pmu::format_file },
     Target { name: "program_head", run: program::head },
+    Target { name: "perf_records", run: samples::perf_records },
+    Target { name: "landing", run: samples::landing },
     Target { name: "operand_x86", run: operand::x86 },
     Target { name: "operand_arm", run: operand::arm },
 ];

@@ -53,6 +53,9 @@ pub fn text(input: &[u8]) {
     }
     let pointer = maps::stack_pointer_of(&text).unwrap_or(4096);
     assert!(maps::mapping_of(&text, pointer).is_none_or(|range| range.contains(&pointer)));
+    for entry in text.lines().filter_map(maps::MapsEntry::parse) {
+        assert!(!entry.range.is_empty() && (entry.is_of_kernel() <= entry.name.starts_with('[')));
+    }
     let _ = LoadAverage::parse(&text);
     for line in input.split(|&byte| byte == b'\n') {
         let (machine::StatLine::Cpu(_, rest) | machine::StatLine::Other(_, rest)) = machine::stat_line(line);

@@ -13,6 +13,7 @@ mod planning;
 mod recorder;
 mod results;
 mod sampler;
+mod samples;
 mod scale;
 mod served;
 mod size;
@@ -45,6 +46,11 @@ const BENCHMARKS: &[Benchmark] = &[
     Benchmark { name: "perf", question: "the cost of counting with perf", run: perf::run },
     Benchmark { name: "scale", question: "a simulated machine of 128 nodes and 4,096 CPUs", run: scale::run },
     Benchmark { name: "slowdown", question: "how much a recording slows down a program", run: slowdown::run },
+    Benchmark {
+        name: "samples",
+        question: "what samples of instructions cost the program and the observer",
+        run: samples::run,
+    },
     Benchmark {
         name: "stalls",
         question: "how long a recording stops a large program that maps memory, and how soon many have values",

@@ -1,6 +1,7 @@
 //! Starting the observed command, and named pipes.
 
 use crate::inherited;
+use crate::ptrace::TracedEnd;
 use rustix::fs::{CWD, FileType, Mode, mknodat};
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -9,11 +10,14 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::Path;
 use std::process::{Child, Command};
+use std::sync::Arc;
 
 /// A running command. Its end is announced by [`crate::signal::CHILD`].
 #[derive(Debug)]
 pub struct Running {
     child: Child,
+    /// Says how it ended while a tracer reaps it.
+    traced: Option<Arc<TracedEnd>>,
 }
 
 impl Running {
@@ -26,7 +30,12 @@ impl Running {
         command.args(arguments);
         // SAFETY: between fork and exec it makes only system calls.
         unsafe { command.pre_exec(inherited::restore) };
-        Ok(Self { child: command.spawn()? })
+        Ok(Self { child: command.spawn()?, traced: None })
+    }
+
+    /// From now on a tracer in this process reaps it, and says here how it ended.
+    pub fn reaped_by(&mut self, tracer: Arc<TracedEnd>) {
+        self.traced = Some(tracer);
     }
 
     /// Process id.
@@ -36,6 +45,13 @@ impl Running {
 
     /// The exit status once it has ended: its own, or 128 + the signal that killed it.
     pub fn ended(&mut self) -> io::Result<Option<i32>> {
+        if let Some(end) = &self.traced {
+            match end.status() {
+                Some(status) => return Ok(Some(status)),
+                None if !end.is_detached() => return Ok(None),
+                None => {}
+            }
+        }
         Ok(self
             .child
             .try_wait()?
@@ -44,6 +60,9 @@ impl Running {
 
     /// Sends it a signal.
     pub fn signal(&self, signal: i32) {
+        if self.traced.as_ref().is_some_and(|end| end.status().is_some()) {
+            return;
+        }
         // SAFETY: plain integers; the child is not reaped while we hold it.
         unsafe { libc::kill(self.child.id() as i32, signal) };
     }

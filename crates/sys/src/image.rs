@@ -171,7 +171,7 @@ impl Pointers {
 }
 
 /// Calls it with all signals blocked.
-fn without_signals<T>(then: impl FnOnce() -> T) -> T {
+pub(crate) fn without_signals<T>(then: impl FnOnce() -> T) -> T {
     // SAFETY: the sets are initialised before use and outlive the calls.
     let before = unsafe {
         let (mut all, mut before) = (std::mem::zeroed(), std::mem::zeroed());

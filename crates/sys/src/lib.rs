@@ -1,6 +1,8 @@
 //! The interface to the operating system: all `unsafe` and all system calls of the Rust crates, each behind a safe
 //! function that documents its guarantee.
 
+pub mod cache;
+pub mod chain;
 pub mod clock;
 pub mod command;
 pub mod executable;
@@ -21,6 +23,9 @@ pub mod permissions;
 pub mod policy;
 pub mod poll;
 pub mod proc;
+pub mod ptrace;
+pub mod registers;
+pub mod remote;
 pub mod root;
 pub mod sched;
 pub mod signal;

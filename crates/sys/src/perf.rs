@@ -1,5 +1,9 @@
 //! The kernel's performance counters (`perf_event_open`), behind a trait that tests can implement.
 
+pub mod record;
+pub mod ring;
+pub mod sampling;
+
 use crate::{check, sched};
 use numakit_model::CpuSet;
 use perf_event_open_sys::bindings::{self, perf_event_attr};

@@ -34,16 +34,19 @@ pub enum Permission {
     LockMemory,
     /// Run a thread with real-time priority: `sched_setscheduler(2)`.
     RealTime,
+    /// Stop threads of own children for a moment: `ptrace(2)`.
+    Tracing,
 }
 
 impl Permission {
     /// All, in the order in which they are shown.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::Affinity,
         Self::Policies,
         Self::MovePages,
         Self::MigratePages,
         Self::Counters,
+        Self::Tracing,
         Self::RealTime,
         Self::LockMemory,
     ];
@@ -58,6 +61,7 @@ impl Permission {
             Self::Counters => "performance counters",
             Self::LockMemory => "locked memory",
             Self::RealTime => "real-time priority",
+            Self::Tracing => "tracing of children",
         }
     }
 
@@ -71,6 +75,7 @@ impl Permission {
             Self::Counters => &["perf_event_open"],
             Self::LockMemory => &["mlock"],
             Self::RealTime => &["sched_setscheduler"],
+            Self::Tracing => &["ptrace"],
         }
     }
 
@@ -83,6 +88,7 @@ impl Permission {
             Self::Counters => "/proc and /sys",
             Self::LockMemory => "memory that may be swapped",
             Self::RealTime => "normal priority",
+            Self::Tracing => "performance events, or a library in the program",
         }
     }
 
@@ -98,6 +104,7 @@ impl Permission {
             Self::Counters => "events of the sensors perf, uncore and task that the kernel counts",
             Self::LockMemory => "nothing unless memory runs short",
             Self::RealTime => "samples in time on a busy machine",
+            Self::Tracing => "samples of static programs where performance events are refused",
         }
     }
 
@@ -126,6 +133,8 @@ impl Permission {
             Self::LockMemory => attempt_limit(Resource::Memlock, MIN_LOCKED),
             Self::RealTime if sched::may_use_realtime() => Ok(()),
             Self::RealTime => Err(io::Error::from_raw_os_error(libc::EPERM)),
+            // SAFETY: no process has the number -1.
+            Self::Tracing => check(unsafe { libc::ptrace(libc::PTRACE_SEIZE, -1, 0usize, 0usize) }).map(drop),
         }
     }
 }
@@ -286,12 +295,13 @@ fn refuser(root: &SysRoot, status: &TaskStatus, permission: Permission, error: &
         }
         Permission::Counters => "CONFIG_PERF_EVENTS",
         Permission::Affinity => "CONFIG_SMP",
+        Permission::Tracing => "CONFIG_PROC_FS",
         Permission::Policies | Permission::MovePages | Permission::MigratePages => "CONFIG_NUMA",
     };
     let paranoid = || root.text("/proc/sys/kernel/perf_event_paranoid").ok()?.trim().parse::<i64>().ok();
     let is_built = match permission {
         Permission::Counters => paranoid().is_some(),
-        Permission::Affinity => true,
+        Permission::Affinity | Permission::Tracing => true,
         _ => root.exists("/sys/devices/system/node"),
     };
     if error.raw_os_error() == Some(libc::ENOSYS) && !is_built {

@@ -6,6 +6,7 @@ mod environment;
 pub mod machine;
 pub mod maps;
 pub mod mounts;
+pub mod numa_maps;
 mod stat;
 pub mod status;
 pub mod tree;

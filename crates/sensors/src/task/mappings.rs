@@ -2,7 +2,8 @@
 //! mmap lock of the process for one page of text at a time.
 
 use super::numa_maps::Use;
-use numakit_sys::proc::{TaskDir, maps};
+use numakit_sys::proc::TaskDir;
+use numakit_sys::proc::maps::MapsEntry;
 use numakit_sys::{ReadError, RootFile, SysRoot};
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -18,28 +19,17 @@ pub struct Mapping {
     pub usage: Use,
 }
 
-/// The kernel's pages, which are not counted for the process.
-const OF_KERNEL: [&str; 5] = ["[vdso]", "[vvar]", "[vvar_vclock]", "[vsyscall]", "[uprobes]"];
-
 /// Parses a line; `None` if it is not a mapping of memory. Files on the devices `pools` consist of
 /// pages from the huge page pools.
 pub fn line(text: &str, pools: &[(u32, u32)]) -> Option<Mapping> {
-    let Range { start, end } = maps::addresses(text)?;
-    let mut words = text.split_ascii_whitespace().skip(1);
-    let (device, inode) = (words.nth(2)?, words.next()?);
-    let name = words.next().unwrap_or_default();
-    if end <= start || OF_KERNEL.contains(&name) {
-        return None;
-    }
-    let device = device.split_once(':').and_then(|(major, minor)| {
-        Some((u32::from_str_radix(major, 16).ok()?, u32::from_str_radix(minor, 16).ok()?))
-    })?;
-    let usage = match name {
-        _ if device != (0, 0) && pools.contains(&device) => Use::Huge,
-        _ if device != (0, 0) || inode != "0" => Use::File,
-        "[heap]" => Use::Heap,
+    let entry = MapsEntry::parse(text).filter(|entry| !entry.is_of_kernel())?;
+    let Range { start, end } = entry.range;
+    let usage = match (entry.name, entry.device) {
+        (_, device) if device != (0, 0) && pools.contains(&device) => Use::Huge,
+        (_, device) if device != (0, 0) || entry.inode != 0 => Use::File,
+        ("[heap]", _) => Use::Heap,
         // Kernels before 4.5 add the number of the thread.
-        _ if name == "[stack]" || name.starts_with("[stack:") => Use::Stack,
+        (name, _) if name == "[stack]" || name.starts_with("[stack:") => Use::Stack,
         _ => Use::Anonymous,
     };
     Some(Mapping { start, end, usage })

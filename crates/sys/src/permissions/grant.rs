@@ -103,6 +103,7 @@ impl Grant<'_> {
             Permission::Policies | Permission::RealTime => Need::Capability("SYS_NICE"),
             Permission::Counters => Need::Capability("PERFMON"),
             Permission::LockMemory => Need::Capability("IPC_LOCK"),
+            Permission::Tracing => Need::Capability("SYS_PTRACE"),
             Permission::MovePages | Permission::MigratePages | Permission::Affinity => Need::Unfiltered,
         }
     }

@@ -1,0 +1,182 @@
+//! Which road to samples is taken, and why.
+
+use crate::road::RoadKind;
+use numakit_model::Fix;
+use numakit_sys::permissions::{Permission, Permissions, Refusal};
+use std::fmt;
+use thiserror::Error;
+
+/// What is to be sampled.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SampledProgram<'a> {
+    /// A command that this program starts, and why no library can be preloaded into it.
+    Command(Option<&'a PreloadObstacle>),
+    /// A running process.
+    Process(u32),
+    /// Everything on this machine.
+    Machine,
+}
+
+/// Why no library can be preloaded into a program.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum PreloadObstacle {
+    /// It is statically linked.
+    Static,
+    /// Its C library is not glibc.
+    OtherLibrary,
+    /// It runs with other privileges than its user's, for this reason.
+    RaisesRights(&'static str),
+    /// There is no library to preload, for this reason.
+    NoLibrary(String),
+}
+
+impl fmt::Display for PreloadObstacle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Static => f.write_str("the program is statically linked"),
+            Self::OtherLibrary => f.write_str("the C library of the program is not glibc"),
+            Self::RaisesRights(why) => write!(f, "the program is {why}"),
+            Self::NoLibrary(why) => f.write_str(why),
+        }
+    }
+}
+
+/// Why a road is closed to this process or for this program.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Closed {
+    /// The kernel or a container refuses it.
+    Refused(Refusal),
+    /// No library can be preloaded.
+    Preload(PreloadObstacle),
+    /// It leads only to programs that are started by this one.
+    Running,
+}
+
+impl fmt::Display for Closed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Refused(refusal) => write!(f, "{}", refusal.refuser),
+            Self::Preload(obstacle) => write!(f, "{obstacle}"),
+            Self::Running => f.write_str("only for a command that is started for it"),
+        }
+    }
+}
+
+/// The road that is taken, and why the better ones are not. Printed, it is one line.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Choice {
+    /// The road.
+    pub road: RoadKind,
+    /// The better ones.
+    pub closed: Vec<(RoadKind, Closed)>,
+}
+
+impl fmt::Display for Choice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "samples by {}", self.road)?;
+        for (at, (road, why)) in self.closed.iter().enumerate() {
+            write!(f, "{}{road}: {why}", if at == 0 { "; not by " } else { ", " })?;
+        }
+        Ok(())
+    }
+}
+
+/// There is no road.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("no samples can be taken: {}; {fix}", reasons(closed))]
+pub struct NoRoad {
+    /// Why each one is closed.
+    pub closed: Vec<(RoadKind, Closed)>,
+    /// What opens the best one.
+    pub fix: Fix,
+}
+
+fn reasons(closed: &[(RoadKind, Closed)]) -> String {
+    closed.iter().map(|(road, why)| format!("{road}: {why}")).collect::<Vec<_>>().join(", ")
+}
+
+/// The permissions that [`choose`] asks about.
+pub const PERMISSIONS: [Permission; 2] = [Permission::Counters, Permission::Tracing];
+
+/// Chooses the best road that is open.
+pub fn choose(permissions: &Permissions, program: SampledProgram<'_>) -> Result<Choice, NoRoad> {
+    let mut closed = Vec::new();
+    for road in RoadKind::ALL {
+        match is_open(permissions, program, road) {
+            Ok(()) => return Ok(Choice { road, closed }),
+            Err(why) => closed.push((road, why)),
+        }
+    }
+    let fix = closed.iter().find_map(|(_, why)| match why {
+        Closed::Refused(refusal) => Some(refusal.fix.clone()),
+        _ => None,
+    });
+    let fix = fix.unwrap_or_else(|| Fix::Step("start the program with numa".to_owned()));
+    Err(NoRoad { closed, fix })
+}
+
+fn is_open(permissions: &Permissions, program: SampledProgram<'_>, road: RoadKind) -> Result<(), Closed> {
+    let permitted =
+        |permission| permissions.check(permission).map_err(|refusal| Closed::Refused(refusal.clone()));
+    match (road, program) {
+        (RoadKind::Perf, _) => permitted(Permission::Counters),
+        (_, SampledProgram::Process(_) | SampledProgram::Machine) => Err(Closed::Running),
+        (RoadKind::InProcess, SampledProgram::Command(obstacle)) => match obstacle {
+            Some(obstacle) => Err(Closed::Preload(obstacle.clone())),
+            None => Ok(()),
+        },
+        (RoadKind::Ptrace, SampledProgram::Command(_)) => permitted(Permission::Tracing),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use numakit_sys::permissions::Refuser;
+
+    fn refusing(refused: &[(Permission, Refuser)]) -> Permissions {
+        let refusal = |(permission, refuser): &(Permission, Refuser)| Refusal {
+            permission: *permission,
+            refuser: refuser.clone(),
+            fix: Fix::command(format!("permit {permission:?}")),
+        };
+        Permissions { refusals: refused.iter().map(refusal).collect(), ..Permissions::default() }
+    }
+
+    #[test]
+    fn the_best_open_road_is_taken_and_said_in_a_line() {
+        let (all, some) = (refusing(&[]), refusing(&[(Permission::Counters, Refuser::Paranoid(3))]));
+        let command = SampledProgram::Command(None);
+        let said = |permissions, program| choose(permissions, program).unwrap().to_string();
+        assert_eq!(said(&all, command), "samples by performance events");
+        assert_eq!(said(&all, SampledProgram::Process(7)), "samples by performance events");
+        assert_eq!(
+            said(&some, command),
+            "samples by timers in the program; not by performance events: kernel.perf_event_paranoid is 3"
+        );
+        let obstacle = PreloadObstacle::Static;
+        assert_eq!(
+            said(&some, SampledProgram::Command(Some(&obstacle))),
+            "samples by ptrace; not by performance events: kernel.perf_event_paranoid is 3, timers in the program: the \
+             program is statically linked"
+        );
+    }
+
+    #[test]
+    fn without_a_road_the_fix_is_named() {
+        let none =
+            refusing(&[(Permission::Counters, Refuser::Filter), (Permission::Tracing, Refuser::Filter)]);
+        let error = choose(&none, SampledProgram::Process(7)).unwrap_err();
+        assert_eq!(error.fix, Fix::command("permit Counters".to_owned()));
+        assert_eq!(error.closed.len(), 3);
+        let text = error.to_string();
+        assert!(
+            text.starts_with("no samples can be taken: performance events: a seccomp filter refuses it, "),
+            "{text}"
+        );
+        assert!(text.ends_with("permit Counters"), "{text}");
+        let obstacle = PreloadObstacle::RaisesRights("setuid");
+        assert!(choose(&none, SampledProgram::Command(Some(&obstacle))).is_err());
+        assert!(choose(&none, SampledProgram::Command(None)).is_ok());
+    }
+}

@@ -1,0 +1,19 @@
+//! Samples of running programs: where their threads are while they use CPU time, with the registers and a piece of the
+//! stack. Several roads lead to them, of which the permissions of this process leave one or more; each is calibrated,
+//! and all deliver the same values.
+
+pub mod calibration;
+pub mod choice;
+pub mod landing;
+pub mod open;
+pub mod operands;
+pub mod pages;
+pub mod perf;
+pub mod process;
+pub mod ptrace;
+pub mod road;
+pub mod sample;
+
+pub use landing::Landing;
+pub use road::{Losses, Road, RoadError, RoadEvent, RoadKind};
+pub use sample::{MeasuredAccess, Sample, SampleSettings, StackPiece};

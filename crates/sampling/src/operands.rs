@@ -1,0 +1,75 @@
+//! Samples as the decoder of operands takes them: its registers, and the memory of the process with the stack of the
+//! sample in it.
+
+use crate::process::ObservedProcess;
+use crate::sample::StackPiece;
+use numakit_operand::AddressSpace;
+#[cfg(target_arch = "aarch64")]
+use numakit_operand::ArmRegisters;
+#[cfg(target_arch = "x86_64")]
+use numakit_operand::X86Registers;
+use numakit_sys::registers::UserRegisters;
+
+/// The registers of a sample.
+#[cfg(target_arch = "x86_64")]
+pub fn registers(of: &UserRegisters) -> X86Registers {
+    let UserRegisters { general, ip, flags, thread_base, gs_base } = *of;
+    X86Registers { general, ip, flags, fs_base: thread_base, gs_base }
+}
+
+/// The registers of a sample. Those of performance events have no flags.
+#[cfg(target_arch = "aarch64")]
+pub fn registers(of: &UserRegisters) -> ArmRegisters {
+    let mut general = [0; 31];
+    general.copy_from_slice(&of.general[..31]);
+    ArmRegisters { general, sp: of.stack_pointer(), pc: of.ip, state: of.flags }
+}
+
+/// The memory of a process at the time of a sample: the stack as it was, everything else as it is now.
+#[derive(Debug, Clone, Copy)]
+pub struct SampledMemory<'a> {
+    /// The process.
+    pub process: &'a ObservedProcess,
+    /// The stack of the sample.
+    pub stack: &'a StackPiece,
+}
+
+impl AddressSpace for SampledMemory<'_> {
+    fn read(&self, address: u64, into: &mut [u8]) -> bool {
+        self.stack.read(address, into) || self.process.read(address, into)
+    }
+
+    fn code(&self, address: u64, into: &mut [u8]) -> usize {
+        self.process.code(address, into)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_stack_is_as_it_was_with_the_sample() {
+        let process = ObservedProcess::open(std::process::id()).unwrap();
+        let now = [7u8; 16];
+        let address = &raw const now as u64;
+        let stack = StackPiece { address, bytes: vec![1; 8] };
+        let memory = SampledMemory { process: &process, stack: &stack };
+        let mut bytes = [0; 8];
+        assert!(memory.read(address, &mut bytes) && bytes == [1; 8]);
+        // Beyond the piece, or partly in it, it is what is there now.
+        assert!(memory.read(address + 8, &mut bytes) && bytes == [7; 8]);
+        assert!(memory.read(address + 4, &mut bytes) && bytes == [7; 8]);
+        assert_eq!(memory.code(address, &mut bytes), 0);
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    #[test]
+    fn registers_keep_their_numbers() {
+        let mut from = UserRegisters { ip: 1, flags: 2, thread_base: Some(3), ..UserRegisters::default() };
+        from.general[numakit_sys::registers::STACK_POINTER] = 9;
+        let to = registers(&from);
+        assert_eq!((to.ip, to.flags, to.fs_base, to.gs_base), (1, 2, Some(3), None));
+        assert_eq!((to.general, to.general[numakit_operand::STACK_POINTER]), (from.general, 9));
+    }
+}

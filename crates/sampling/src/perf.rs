@@ -1,0 +1,303 @@
+//! Samples by performance events: the clock of CPU time, with the registers of the program.
+
+use crate::landing::Landing;
+use crate::road::{Losses, Road, RoadError, RoadEvent, RoadKind};
+use crate::sample::{MeasuredAccess, Sample, SampleSettings};
+use numakit_model::CpuSet;
+use numakit_sys::perf::record::{PerfRecord, RawSample};
+use numakit_sys::perf::sampling::{SampledEvent, SampledRings, SampledTasks, SamplingError, SamplingRequest};
+use numakit_sys::proc::TaskDir;
+use numakit_sys::{SysRoot, sched};
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::io;
+use std::time::Duration;
+
+/// Pages of a ring: at 199 Hz, a second of samples with 512 bytes of stack is 142 KiB.
+const PAGES: usize = 64;
+
+/// Place of the event that counts page faults.
+const FAULTS: usize = 1;
+
+/// Files that are left for everything else.
+const OTHER_FILES: usize = 64;
+
+/// How often the threads of a process are listed until no new one is missed.
+const MAX_LISTINGS: u32 = 8;
+/// After this time the record of a new thread is in the ring.
+const RECORD_DELAY: Duration = Duration::from_millis(1);
+
+/// The road.
+#[derive(Debug)]
+pub struct PerfRoad {
+    rings: SampledRings,
+    landing: Landing,
+    /// With the rings of all CPUs: the processes of which samples are taken.
+    only: Option<HashSet<u32>>,
+    has_addresses: bool,
+    faults_each: u32,
+    faults: HashMap<u32, u32>,
+    losses: Losses,
+    sample: Sample,
+}
+
+impl PerfRoad {
+    /// Samples the program that `start` starts as a child, from its first instruction, with all its descendants.
+    /// `start` runs on a thread of its own, so that nothing else that this process starts is sampled.
+    pub fn for_command<T: Send>(
+        settings: &SampleSettings,
+        landing: Landing,
+        start: impl FnOnce() -> io::Result<T> + Send,
+    ) -> Result<(Self, T), RoadError> {
+        let cpus = sched::affinity().map_err(RoadError::Start)?;
+        let sampled = || {
+            let road = Self::open(settings, landing, SampledTasks::Executed(&cpus))?;
+            Ok((road, start().map_err(RoadError::Start)?))
+        };
+        std::thread::scope(|scope| {
+            let thread = std::thread::Builder::new().name("starter".to_owned()).spawn_scoped(scope, sampled);
+            let ended = thread.map_err(RoadError::Start)?.join();
+            ended.unwrap_or_else(|_| {
+                Err(RoadError::Start(io::Error::other("the thread that starts it panicked")))
+            })
+        })
+    }
+
+    /// Samples all threads of a process, and the threads and processes that they create.
+    pub fn for_process(settings: &SampleSettings, landing: Landing, process: u32) -> Result<Self, RoadError> {
+        let root = SysRoot::host();
+        let threads = TaskDir::of(&root, process).threads()?;
+        let mut cpus = CpuSet::new();
+        for thread in &threads {
+            // One that has ended has no mask.
+            cpus = cpus.or(&sched::affinity_of(*thread).unwrap_or_default());
+        }
+        let limit = usize::try_from(sched::raise_open_files().unwrap_or(1024)).unwrap_or(usize::MAX);
+        let needed = threads.len() * cpus.len() * events(settings).len();
+        if needed.saturating_add(OTHER_FILES) <= limit {
+            let mut road = Self::open(settings, landing, SampledTasks::Threads(&threads, &cpus))?;
+            road.add_missed(&TaskDir::of(&root, process), threads.into_iter().collect(), &cpus)?;
+            return Ok(road);
+        }
+        // One event on each CPU, if that is permitted, needs fewer files.
+        match Self::for_machine(settings, landing, &cpus) {
+            Ok(road) => Ok(Self { only: Some(HashSet::from([process])), ..road }),
+            Err(_) => Err(SamplingError::OpenFiles { needed, limit: limit as u64 }.into()),
+        }
+    }
+
+    /// Adds the threads that a known one created after it was listed and before it was sampled. A thread of which a
+    /// record tells was created later, and is sampled already.
+    fn add_missed(
+        &mut self,
+        process: &TaskDir<'_>,
+        mut known: BTreeSet<u32>,
+        cpus: &CpuSet,
+    ) -> Result<(), RoadError> {
+        for _ in 0..MAX_LISTINGS {
+            let listed = process.threads().unwrap_or_default();
+            let is_new = |thread: &u32, known: &BTreeSet<u32>| !known.contains(thread);
+            if !listed.iter().any(|thread| is_new(thread, &known)) {
+                break;
+            }
+            // A thread is in the list shortly before its record is written.
+            std::thread::sleep(RECORD_DELAY);
+            known.extend(self.rings.started());
+            let missed: Vec<u32> = listed.into_iter().filter(|thread| is_new(thread, &known)).collect();
+            self.rings.add(&missed, cpus)?;
+            known.extend(missed);
+        }
+        Ok(())
+    }
+
+    /// Samples everything that runs on these CPUs.
+    pub fn for_machine(
+        settings: &SampleSettings,
+        landing: Landing,
+        cpus: &CpuSet,
+    ) -> Result<Self, RoadError> {
+        Self::open(settings, landing, SampledTasks::Machine(cpus))
+    }
+
+    /// Samples the calling thread alone.
+    pub fn for_caller(settings: &SampleSettings, landing: Landing) -> Result<Self, RoadError> {
+        Self::open(settings, landing, SampledTasks::Caller)
+    }
+
+    fn open(settings: &SampleSettings, landing: Landing, tasks: SampledTasks<'_>) -> Result<Self, RoadError> {
+        Self::of_events(&events(settings), settings, landing, tasks)
+    }
+
+    /// The same with other events, such as those of a processor that measures addresses and latencies. The first one
+    /// takes the samples; a second one counts page faults.
+    pub fn of_events(
+        events: &[SampledEvent],
+        settings: &SampleSettings,
+        landing: Landing,
+        tasks: SampledTasks<'_>,
+    ) -> Result<Self, RoadError> {
+        let request = SamplingRequest { events, tasks, stack: settings.stack_bytes(), pages: PAGES };
+        Ok(Self {
+            rings: SampledRings::open(&request)?,
+            landing,
+            only: None,
+            has_addresses: events.first().is_some_and(|event| event.has_addresses),
+            faults_each: settings.faults,
+            faults: HashMap::new(),
+            losses: Losses::default(),
+            sample: Sample::default(),
+        })
+    }
+
+    /// Whether there are samples of the kernel.
+    pub fn sees_kernel(&self) -> bool {
+        self.rings.sees_kernel()
+    }
+}
+
+fn events(settings: &SampleSettings) -> Vec<SampledEvent> {
+    let faults = (settings.faults > 0).then(|| SampledEvent::page_faults(settings.faults.into()));
+    [SampledEvent::cpu_clock(settings.period())].into_iter().chain(faults).collect()
+}
+
+impl Road for PerfRoad {
+    fn kind(&self) -> RoadKind {
+        RoadKind::Perf
+    }
+
+    fn drain(&mut self, take: &mut dyn FnMut(RoadEvent<'_>)) -> Result<u64, RoadError> {
+        let Self { rings, only, has_addresses, faults_each, faults, losses, sample, .. } = self;
+        let mut count = 0;
+        let drained = rings.drain(&mut |record, event| {
+            if let Some(only) = only.as_mut().filter(|only| !concerns(only, record)) {
+                // A child of an observed process is observed too.
+                if let PerfRecord::Forked { process, parent, .. } = record
+                    && only.contains(parent)
+                {
+                    only.insert(*process);
+                } else {
+                    return count_loss(record, losses);
+                }
+            }
+            match record {
+                PerfRecord::Sample(raw) if event == Some(FAULTS) => {
+                    let sum = faults.entry(raw.thread).or_default();
+                    *sum = sum.saturating_add(*faults_each);
+                }
+                PerfRecord::Sample(raw) => {
+                    let found = faults.remove(&raw.thread).unwrap_or(0);
+                    if fill(sample, raw, found, *has_addresses) {
+                        count += 1;
+                        take(RoadEvent::Sample(sample));
+                    } else if !raw.in_kernel {
+                        losses.without_registers += 1;
+                    }
+                }
+                PerfRecord::Forked { process, thread, .. } => {
+                    take(RoadEvent::Started { process: *process, thread: *thread });
+                }
+                PerfRecord::Exited { process, thread } => {
+                    faults.remove(thread);
+                    take(RoadEvent::Ended { process: *process, thread: *thread });
+                }
+                PerfRecord::Named { process, executed: true, .. } => {
+                    take(RoadEvent::Executed { process: *process });
+                }
+                PerfRecord::Mapped { process, .. } => take(RoadEvent::Mapped { process: *process }),
+                other => count_loss(other, losses),
+            }
+        });
+        self.losses.damaged += drained.damaged;
+        Ok(count)
+    }
+
+    fn losses(&self) -> Losses {
+        self.losses
+    }
+
+    fn landing(&self) -> Landing {
+        self.landing
+    }
+}
+
+fn count_loss(record: &PerfRecord<'_>, losses: &mut Losses) {
+    match record {
+        PerfRecord::Lost(records) => losses.overflowed += records,
+        PerfRecord::Throttled => losses.throttled += 1,
+        _ => {}
+    }
+}
+
+/// Whether a record is about one of these processes.
+fn concerns(only: &HashSet<u32>, record: &PerfRecord<'_>) -> bool {
+    match record {
+        PerfRecord::Sample(RawSample { process, .. })
+        | PerfRecord::Named { process, .. }
+        | PerfRecord::Forked { process, .. }
+        | PerfRecord::Exited { process, .. }
+        | PerfRecord::Mapped { process, .. } => only.contains(process),
+        _ => false,
+    }
+}
+
+/// False if the sample has no registers: it is of a thread of the kernel or of a 32-bit program.
+fn fill(sample: &mut Sample, raw: &RawSample<'_>, faults: u32, has_addresses: bool) -> bool {
+    let Some(registers) = raw.registers else { return false };
+    let measured = raw.address.filter(|_| has_addresses).map(|address| MeasuredAccess {
+        instruction: raw.ip,
+        address,
+        latency: raw.latency.unwrap_or(0),
+        source: raw.source.unwrap_or(0),
+    });
+    sample.process = raw.process;
+    sample.thread = raw.thread;
+    sample.time = raw.time;
+    sample.cpu = raw.cpu;
+    sample.weight = raw.period;
+    sample.registers = registers;
+    sample.in_kernel = raw.in_kernel;
+    sample.stack.set(registers.stack_pointer(), raw.stack);
+    sample.faults = faults;
+    sample.measured = measured;
+    true
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use numakit_sys::registers::UserRegisters;
+
+    #[test]
+    fn a_measured_access_takes_the_place_of_a_recovered_one() {
+        let registers = UserRegisters { ip: 0x1004, ..UserRegisters::default() };
+        let raw = RawSample {
+            ip: 0x1000,
+            address: Some(0x7000),
+            latency: Some(231),
+            source: Some(5),
+            registers: Some(registers),
+            stack: &[1, 2],
+            period: 7,
+            ..RawSample::default()
+        };
+        let mut sample = Sample::default();
+        assert!(fill(&mut sample, &raw, 3, true));
+        let access = MeasuredAccess { instruction: 0x1000, address: 0x7000, latency: 231, source: 5 };
+        assert_eq!((sample.measured, sample.faults, sample.weight), (Some(access), 3, 7));
+        assert_eq!((sample.registers.ip, &sample.stack.bytes[..]), (0x1004, &[1, 2][..]));
+        // The address of a clock is nothing, whatever the record contains.
+        assert!(fill(&mut sample, &raw, 0, false) && sample.measured.is_none());
+        assert!(!fill(&mut sample, &RawSample { registers: None, ..raw }, 0, true));
+    }
+
+    #[test]
+    fn records_of_other_processes_do_not_concern() {
+        let only = HashSet::from([7]);
+        let exited = |process| PerfRecord::Exited { process, thread: 9 };
+        assert!(concerns(&only, &exited(7)) && !concerns(&only, &exited(8)));
+        assert!(!concerns(&only, &PerfRecord::Lost(1)));
+        let mut losses = Losses::default();
+        count_loss(&PerfRecord::Lost(4), &mut losses);
+        count_loss(&PerfRecord::Throttled, &mut losses);
+        assert_eq!((losses.overflowed, losses.throttled, losses.total()), (4, 1, 4));
+    }
+}

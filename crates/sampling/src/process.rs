@@ -1,0 +1,219 @@
+//! The memory of an observed process: its mappings, its data and its code. Reading never stops it, so that any address
+//! may be gone; after its end the code of its files is still there.
+
+mod code;
+mod mappings;
+mod thread_base;
+
+pub use mappings::{MemoryKind, ProcessMapping};
+
+use code::{CodeFiles, CodePages};
+use mappings::MappingTable;
+use numakit_sys::proc::TaskDir;
+use numakit_sys::registers::UserRegisters;
+use numakit_sys::remote::{self, MemoryFile, Unreadable};
+use numakit_sys::{ReadError, SysRoot, clock};
+use std::cell::{Cell, OnceCell, RefCell};
+use std::collections::HashMap;
+use std::ops::Range;
+
+/// An unknown address makes the mappings be read again, but not more often than this, in ns.
+const REFRESH: u64 = 5_000_000;
+
+/// The base of a thread is searched for at most this often.
+const MAX_SEARCHES: u32 = 8;
+
+/// An observed process.
+#[derive(Debug)]
+pub struct ObservedProcess {
+    root: SysRoot,
+    process: u32,
+    /// Its start time, which with its number identifies it.
+    start: Option<u64>,
+    mappings: MappingTable,
+    /// When the mappings were read, in ns.
+    refreshed: u64,
+    reading: Cell<Reading>,
+    file: OnceCell<Option<MemoryFile>>,
+    files: RefCell<CodeFiles>,
+    pages: CodePages,
+    /// The bases of threads, and how often they were searched for.
+    bases: HashMap<u32, (Option<u64>, u32)>,
+}
+
+/// How its memory is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Reading {
+    /// By `process_vm_readv`.
+    Call,
+    /// From its file `mem`, as the call is refused by a filter.
+    File,
+    /// Not at all: this user may not read it.
+    Refused,
+    /// It has ended.
+    Ended,
+}
+
+impl ObservedProcess {
+    /// Reads the mappings of a process.
+    pub fn open(process: u32) -> Result<Self, ReadError> {
+        let root = SysRoot::host();
+        let task = TaskDir::of(&root, process);
+        let (start, mappings) =
+            (task.stat().ok().map(|stat| stat.start), MappingTable::parse(&task.text("maps")?));
+        Ok(Self {
+            process,
+            start,
+            mappings,
+            refreshed: clock::monotonic(),
+            reading: Cell::new(Reading::Call),
+            file: OnceCell::new(),
+            files: RefCell::new(CodeFiles::default()),
+            pages: CodePages::default(),
+            bases: HashMap::new(),
+            root,
+        })
+    }
+
+    /// Its number.
+    pub fn id(&self) -> u32 {
+        self.process
+    }
+
+    /// Whether its memory is gone.
+    pub fn has_ended(&self) -> bool {
+        self.reading.get() == Reading::Ended
+    }
+
+    /// Whether this user may read its memory. Where not, code comes from files, and what a rule would read of its data
+    /// is unknown.
+    pub fn is_readable(&self) -> bool {
+        self.reading.get() != Reading::Refused
+    }
+
+    /// The mapping with this address, as known.
+    pub fn mapping(&self, address: u64) -> Option<&ProcessMapping> {
+        self.mappings.find(address)
+    }
+
+    /// All mappings, as known, in the order of addresses.
+    pub fn mappings(&self) -> &[ProcessMapping] {
+        self.mappings.all()
+    }
+
+    /// Reads the mappings again if no one has this address; returns the ranges of code that is gone or another one since.
+    pub fn know(&mut self, address: u64) -> Vec<Range<u64>> {
+        let is_due = clock::monotonic().saturating_sub(self.refreshed) >= REFRESH;
+        if is_due && self.mapping(address).is_none() { self.refresh() } else { Vec::new() }
+    }
+
+    /// Reads the mappings again, as after [`crate::RoadEvent::Mapped`]; returns the ranges of code that is gone or another
+    /// one since. If it has ended, what was known stays.
+    pub fn refresh(&mut self) -> Vec<Range<u64>> {
+        self.refreshed = clock::monotonic();
+        let task = TaskDir::of(&self.root, self.process);
+        // Another process may have its number by now.
+        if task.stat().ok().is_none_or(|stat| stat.exited || Some(stat.start) != self.start) {
+            self.reading.set(Reading::Ended);
+            return Vec::new();
+        }
+        let Ok(text) = task.text("maps") else { return Vec::new() };
+        let before = std::mem::replace(&mut self.mappings, MappingTable::parse(&text));
+        let changed = before.changed_code(&self.mappings);
+        changed.iter().for_each(|range| self.pages.forget(range));
+        changed
+    }
+
+    /// It executed another program: everything is new. All that was known of its code must be forgotten.
+    pub fn executed(&mut self) {
+        self.mappings = MappingTable::default();
+        self.pages = CodePages::default();
+        self.bases.clear();
+        self.reading.set(Reading::Call);
+        self.file = OnceCell::new();
+        self.refresh();
+    }
+
+    /// Looks whether the code around an address was rewritten, as runtimes that compile while they run do; returns the
+    /// page that is another one than before. Code of files is never looked at.
+    pub fn rewritten(&mut self, address: u64, now: u64) -> Option<Range<u64>> {
+        self.mapping(address).filter(|mapping| mapping.is_generated_code())?;
+        let page = CodePages::page_of(address);
+        if !self.pages.is_due(page, now) {
+            return None;
+        }
+        let mut bytes = [0; code::PAGE];
+        self.remote(page, &mut bytes).filter(|length| *length == bytes.len())?;
+        self.pages.update(page, &bytes, now).then(|| page..page + code::PAGE as u64)
+    }
+
+    /// The base of the local storage of a thread, for samples without it, by its stack pointer. Not found is `None`, as
+    /// for threads whose number is another one in their PID namespace.
+    pub fn thread_base(&mut self, thread: u32, pointer: u64) -> Option<u64> {
+        let (base, searches) = self.bases.get(&thread).copied().unwrap_or_default();
+        if base.is_some() || searches >= MAX_SEARCHES {
+            return base;
+        }
+        // The mapping of the storage of a new program is younger than those that are known.
+        let text = TaskDir::of(&self.root, self.process).text("maps").unwrap_or_default();
+        let read = |at: u64, into: &mut [u8]| self.remote(at, into);
+        let base = thread_base::find(&MappingTable::parse(&text), pointer, thread, read);
+        self.bases.insert(thread, (base, searches + 1));
+        base
+    }
+
+    /// A thread has ended; another one may get its number.
+    pub fn thread_ended(&mut self, thread: u32) {
+        self.bases.remove(&thread);
+    }
+
+    /// What an address is used for, for a thread with these registers.
+    pub fn kind(&self, address: u64, registers: &UserRegisters) -> Option<MemoryKind> {
+        let mapping = self.mapping(address)?;
+        Some(mapping.kind_for(address, registers))
+    }
+
+    /// Copies data from an address as it is now; whether all bytes were there.
+    pub fn read(&self, address: u64, into: &mut [u8]) -> bool {
+        self.remote(address, into) == Some(into.len())
+    }
+
+    /// Copies executable bytes from an address on, as many as there are in its mapping: from memory, else from the file.
+    pub fn code(&self, address: u64, into: &mut [u8]) -> usize {
+        let Some(mapping) = self.mapping(address).filter(|mapping| mapping.executable) else { return 0 };
+        let room = usize::try_from(mapping.range.end - address).unwrap_or(usize::MAX).min(into.len());
+        let into = &mut into[..room];
+        match self.remote(address, into) {
+            Some(length) => length,
+            None => self.files.borrow_mut().read(mapping, address, into),
+        }
+    }
+
+    /// The bytes that could be read; `None` for none.
+    fn remote(&self, address: u64, into: &mut [u8]) -> Option<usize> {
+        loop {
+            let error = match self.reading.get() {
+                Reading::Call => match remote::read(self.process, address, into) {
+                    Ok(length) => return Some(length),
+                    Err(error) => error,
+                },
+                Reading::File => {
+                    let file = self.file.get_or_init(|| MemoryFile::open(self.process).ok());
+                    return file.as_ref()?.read(address, into).ok().filter(|length| *length > 0);
+                }
+                Reading::Refused | Reading::Ended => return None,
+            };
+            match Unreadable::of(&error) {
+                Unreadable::Address => return None,
+                Unreadable::Ended => self.reading.set(Reading::Ended),
+                Unreadable::Refused => {
+                    let file = self.file.get_or_init(|| MemoryFile::open(self.process).ok());
+                    self.reading.set(if file.is_some() { Reading::File } else { Reading::Refused });
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

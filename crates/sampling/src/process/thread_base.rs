@@ -1,0 +1,79 @@
+//! The base of a thread's local storage, for roads whose samples do not have it. On x86-64 the word at the base is its
+//! own address, as its ABI demands; C libraries keep the number of the thread at a fixed distance.
+
+use super::MemoryKind;
+use super::mappings::MappingTable;
+use std::ops::Range;
+
+/// Bytes at the end of a stack in which the C library keeps the control block of the thread.
+const END_OF_STACK: u64 = 16 << 10;
+/// The control block of the first thread is in a small mapping beside the C library, or at the start of the heap.
+const SMALL: u64 = 64 << 10;
+/// MappingTable that are searched at most.
+const MAX_SEARCHED: usize = 64;
+
+/// Control blocks are aligned to this at least.
+const ALIGNMENT: usize = 16;
+/// Where the number of the thread is in the control block of glibc, and of musl.
+const THREAD_NUMBERS: [usize; 2] = [720, 48];
+
+/// The base of a thread, by its stack pointer and number.
+pub fn find(
+    mappings: &MappingTable,
+    pointer: u64,
+    thread: u32,
+    read: impl Fn(u64, &mut [u8]) -> Option<usize>,
+) -> Option<u64> {
+    if cfg!(not(target_arch = "x86_64")) {
+        return None;
+    }
+    let stack = mappings.find(pointer).filter(|mapping| mapping.kind == MemoryKind::Anonymous);
+    // What is below the stack pointer is no control block.
+    let aligned = pointer / ALIGNMENT as u64 * ALIGNMENT as u64;
+    let end = stack.map(|stack| stack.range.end.saturating_sub(END_OF_STACK).max(aligned)..stack.range.end);
+    let small = mappings.all().iter().filter_map(|mapping| match mapping.kind {
+        MemoryKind::Heap => Some(mapping.range.start..mapping.range.end.min(mapping.range.start + SMALL)),
+        MemoryKind::Anonymous if mapping.range.end - mapping.range.start <= SMALL => {
+            Some(mapping.range.clone())
+        }
+        _ => None,
+    });
+    let mut bytes = Vec::new();
+    end.into_iter().chain(small.take(MAX_SEARCHED)).find_map(|range| {
+        bytes.resize(usize::try_from(range.end - range.start).ok()?, 0);
+        let length = read(range.start, &mut bytes)?;
+        search(&bytes[..length], &range, thread)
+    })
+}
+
+/// The control block of this thread in a piece of memory.
+fn search(bytes: &[u8], range: &Range<u64>, thread: u32) -> Option<u64> {
+    let word = |at: usize| bytes.get(at..at + 8)?.try_into().ok().map(u64::from_ne_bytes);
+    let number = |at: usize| bytes.get(at..at + 4)?.try_into().ok().map(u32::from_ne_bytes);
+    (0..bytes.len()).step_by(ALIGNMENT).find_map(|at| {
+        let address = range.start + at as u64;
+        let is_base = word(at) == Some(address)
+            && THREAD_NUMBERS.iter().any(|distance| number(at + distance) == Some(thread));
+        is_base.then_some(address)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_control_block_points_to_itself_and_has_the_number_of_its_thread() {
+        let (start, mut bytes) = (0x7f00_0000_0000u64, vec![0u8; 4096]);
+        let range = start..start + 4096;
+        // Another thread's, then a pointer to itself that is no control block, then ours.
+        for (at, number) in [(64usize, 8u32), (1024, 0), (2048, 9)] {
+            bytes[at..at + 8].copy_from_slice(&(start + at as u64).to_ne_bytes());
+            bytes[at + 720..at + 724].copy_from_slice(&number.to_ne_bytes());
+        }
+        assert_eq!(search(&bytes, &range, 9), Some(start + 2048));
+        assert_eq!((search(&bytes, &range, 8), search(&bytes, &range, 7)), (Some(start + 64), None));
+        // One that is cut off.
+        assert_eq!(search(&bytes[..2060], &range, 9), None);
+    }
+}

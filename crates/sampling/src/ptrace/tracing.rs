@@ -1,0 +1,157 @@
+//! The loop of the tracing thread.
+
+use super::threads::{Due, TracedThreads};
+use super::{Noted, Shared};
+use crate::sample::{Sample, SampleSettings};
+use numakit_sys::proc::TaskDir;
+use numakit_sys::proc::tree;
+use numakit_sys::ptrace::{Stop, Ticks, TracedEnd, Tracer};
+use numakit_sys::{SysRoot, clock, remote};
+use std::io::{self, ErrorKind};
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+/// Everything that the tracing thread has.
+#[derive(Debug)]
+pub struct Tracing {
+    tracer: Tracer,
+    root: SysRoot,
+    threads: TracedThreads,
+    period: u64,
+    stack: Vec<u8>,
+    next_tick: u64,
+    due: Vec<u32>,
+}
+
+impl Tracing {
+    /// For the calling thread.
+    pub fn new(settings: &SampleSettings) -> io::Result<Self> {
+        Ok(Self {
+            tracer: Tracer::new()?,
+            root: SysRoot::host(),
+            threads: TracedThreads::default(),
+            period: settings.period(),
+            stack: vec![0; settings.stack_bytes() as usize],
+            next_tick: 0,
+            due: Vec::new(),
+        })
+    }
+
+    /// Traces a child that has just started, and what it has started itself meanwhile.
+    pub fn seize(mut self, child: u32, shared: &Shared) -> io::Result<Self> {
+        self.tracer.seize(child)?;
+        self.know(child, shared);
+        let threads = TaskDir::of(&self.root, child).thread_count().unwrap_or(1);
+        let others = TaskDir::of(&self.root, child).threads().unwrap_or_default();
+        for task in others.into_iter().chain(tree::listed_children(&self.root, child, threads)) {
+            // One that its creator had us trace is an error here, and one that has ended too.
+            if task != child && self.tracer.seize(task).is_ok() {
+                self.know(task, shared);
+            }
+        }
+        Ok(self)
+    }
+
+    fn know(&mut self, thread: u32, shared: &Shared) {
+        if self.threads.add(&self.root, thread)
+            && let Some(known) = self.threads.get(thread)
+        {
+            shared.note(Noted::Started { process: known.process, thread });
+        }
+    }
+
+    /// Until all threads have ended or the road is closed. The end of the child is noted as soon as it is known.
+    pub fn run(&mut self, shared: &Shared, child: u32, end: &TracedEnd) -> io::Result<()> {
+        let _ticks = Ticks::every(Duration::from_nanos(self.period))?;
+        while !shared.stop.load(Ordering::Acquire) {
+            match self.tracer.next(true) {
+                Ok(Some((thread, stop))) => {
+                    self.handle(thread, stop, shared);
+                    if let Stop::Ended(status) = stop
+                        && thread == child
+                    {
+                        end.set(status);
+                    }
+                }
+                Ok(None) => {}
+                Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+                Err(error) => return Err(error),
+            }
+            let now = clock::monotonic();
+            if now >= self.next_tick {
+                self.next_tick = now + self.period * 9 / 10;
+                self.interrupt_running();
+            }
+        }
+        Ok(())
+    }
+
+    fn interrupt_running(&mut self) {
+        let mut due = std::mem::take(&mut self.due);
+        self.threads.due(&self.root, self.period, &mut due);
+        for &thread in &due {
+            if self.tracer.interrupt(thread).is_err()
+                && let Some(known) = self.threads.get(thread)
+            {
+                known.done(false);
+            }
+        }
+        self.due = due;
+    }
+
+    /// Lets the thread run on as it would without us. Errors mean that it was killed meanwhile.
+    fn handle(&mut self, thread: u32, stop: Stop, shared: &Shared) {
+        match stop {
+            Stop::Interrupted => {
+                self.know(thread, shared);
+                if let Some(due) = self.threads.get(thread).and_then(|known| known.pending) {
+                    self.sample(thread, due, shared);
+                }
+                _ = self.tracer.resume(thread, 0);
+            }
+            Stop::Signal(signal) => _ = self.tracer.resume(thread, signal),
+            Stop::Group => _ = self.tracer.leave_stopped(thread),
+            Stop::Created(created) => {
+                self.know(created, shared);
+                _ = self.tracer.resume(thread, 0);
+            }
+            Stop::Executed(former) => {
+                self.threads.executed(&self.root, thread, former);
+                shared.note(Noted::Executed { process: thread });
+                _ = self.tracer.resume(thread, 0);
+            }
+            Stop::Ended(_) => {
+                if let Some(process) = self.threads.remove(thread) {
+                    shared.note(Noted::Ended { process, thread });
+                }
+            }
+        }
+    }
+
+    fn sample(&mut self, thread: u32, due: Due, shared: &Shared) {
+        let time = clock::monotonic();
+        let found = self.tracer.registers(thread);
+        _ = self.tracer.repair_call(thread);
+        let Some(known) = self.threads.get(thread) else { return };
+        let Ok(Some(found)) = found else {
+            shared.lose(|losses| losses.without_registers += 1);
+            return known.done(true);
+        };
+        let mut sample = Sample {
+            process: known.process,
+            thread,
+            time,
+            cpu: due.cpu,
+            weight: due.weight,
+            registers: found.registers,
+            in_kernel: found.in_call,
+            faults: due.faults,
+            ..Sample::default()
+        };
+        let pointer = found.registers.stack_pointer();
+        let length = remote::read(known.process, pointer, &mut self.stack).unwrap_or(0);
+        sample.stack.set(pointer, &self.stack[..length]);
+        known.done(true);
+        shared.note(Noted::Sample(Box::new(sample)));
+    }
+}

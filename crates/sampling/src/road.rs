@@ -1,0 +1,129 @@
+//! What all roads to samples have in common.
+
+use crate::landing::Landing;
+use crate::sample::Sample;
+use numakit_sys::perf::sampling::SamplingError;
+use std::{fmt, io};
+use thiserror::Error;
+
+/// A road to samples.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum RoadKind {
+    /// Performance events of the kernel.
+    Perf,
+    /// A library in the program, with timers of CPU time.
+    InProcess,
+    /// Stopping running threads by ptrace.
+    Ptrace,
+}
+
+impl RoadKind {
+    /// All, the best first.
+    pub const ALL: [Self; 3] = [Self::Perf, Self::InProcess, Self::Ptrace];
+
+    /// The word for it in result files.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Perf => "perf",
+            Self::InProcess => "in-process",
+            Self::Ptrace => "ptrace",
+        }
+    }
+}
+
+impl fmt::Display for RoadKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Perf => "performance events",
+            Self::InProcess => "timers in the program",
+            Self::Ptrace => "ptrace",
+        })
+    }
+}
+
+/// What a road delivers.
+#[derive(Debug)]
+pub enum RoadEvent<'a> {
+    /// A sample; it is valid during the call.
+    Sample(&'a Sample),
+    /// A thread or process started.
+    Started {
+        /// The process.
+        process: u32,
+        /// The thread.
+        thread: u32,
+    },
+    /// A process executed a program: its memory is another one.
+    Executed {
+        /// The process.
+        process: u32,
+    },
+    /// A process mapped code.
+    Mapped {
+        /// The process.
+        process: u32,
+    },
+    /// A thread ended, with its process if both numbers are the same and no other thread runs.
+    Ended {
+        /// The process.
+        process: u32,
+        /// The thread.
+        thread: u32,
+    },
+}
+
+/// What a road could not deliver.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Losses {
+    /// Records that found no room.
+    pub overflowed: u64,
+    /// Times that the kernel stopped sampling for a while.
+    pub throttled: u64,
+    /// Samples without registers, as those of 32-bit programs.
+    pub without_registers: u64,
+    /// Bytes or records that could not be read.
+    pub damaged: u64,
+}
+
+impl Losses {
+    /// Samples that are missing.
+    pub fn total(&self) -> u64 {
+        self.overflowed.saturating_add(self.without_registers).saturating_add(self.damaged)
+    }
+}
+
+/// Why a road is closed.
+#[derive(Debug, Error)]
+pub enum RoadError {
+    /// Performance events.
+    #[error("samples by performance events: {0}")]
+    Perf(#[from] SamplingError),
+    /// ptrace.
+    #[error("samples by ptrace: {0}")]
+    Ptrace(#[source] io::Error),
+    /// The program could not be started.
+    #[error("cannot start the program: {0}")]
+    Start(#[source] io::Error),
+    /// The road leads through a library in the program, which the caller has to preload.
+    #[error("timers in the program need the library that it preloads")]
+    NeedsLibrary,
+    /// What is known of the machine could not be read.
+    #[error("{0}")]
+    Read(#[from] numakit_sys::ReadError),
+}
+
+/// An open road. Samples are taken from when it is opened until it is dropped.
+pub trait Road: fmt::Debug + Send {
+    /// Which one it is.
+    fn kind(&self) -> RoadKind;
+
+    /// Delivers what came since the last call, and returns the number of samples. It never waits; call it every few
+    /// milliseconds, as registers and memory belong together for a moment only.
+    fn drain(&mut self, take: &mut dyn FnMut(RoadEvent<'_>)) -> Result<u64, RoadError>;
+
+    /// What was lost so far.
+    fn losses(&self) -> Losses;
+
+    /// Where its samples land.
+    fn landing(&self) -> Landing;
+}

@@ -1,0 +1,122 @@
+//! Performance events.
+
+use crate::program::{Prepared, Sampled, prepared, run};
+use numakit_sampling::perf::PerfRoad;
+use numakit_sampling::{Landing, Road, RoadError, SampleSettings};
+use numakit_sys::command::Running;
+use numakit_sys::perf::Errno;
+use numakit_sys::perf::sampling::SamplingError;
+use std::time::Duration;
+
+const SETTINGS: SampleSettings = SampleSettings { frequency: 499, stack: 512, faults: 0 };
+
+/// The road; none where it is refused.
+fn opened<T>(result: Result<T, RoadError>) -> Option<T> {
+    match result {
+        Ok(opened) => Some(opened),
+        Err(RoadError::Perf(SamplingError::Open(error))) if Errno::of(&error) == Some(Errno::Denied) => {
+            numakit_skips::PRIVILEGES.skip(format_args!("perf_event_open is refused here: {error}"));
+            None
+        }
+        Err(error) => panic!("{error}"),
+    }
+}
+
+fn started(settings: &SampleSettings, prepared: &Prepared) -> Option<(PerfRoad, Running)> {
+    opened(PerfRoad::for_command(settings, Landing::Other, || Running::start(&prepared.words)))
+}
+
+fn sampled(arguments: &str) -> Option<Sampled> {
+    let prepared = prepared(arguments)?;
+    let (mut road, running) = started(&SETTINGS, &prepared)?;
+    let sampled = run(&mut road, running, &prepared);
+    assert_eq!((sampled.status, road.losses().total()), (42, 0), "{:?}", road.losses());
+    Some(sampled)
+}
+
+#[test]
+fn samples_are_in_the_function_that_spins() {
+    let Some(sampled) = sampled("spin 1 400") else { return };
+    assert!(sampled.share_in_function() > 0.9, "{}", sampled.share_in_function());
+    assert_eq!(sampled.threads().len(), 1);
+    // The shell, and the program in its place.
+    assert_eq!(sampled.executed, 2);
+    let spent = sampled.number("ended");
+    let weight = sampled.weight_ms();
+    assert!(weight <= spent * 12 / 10 && weight >= spent * 6 / 10, "{weight} of {spent} ms");
+    for sample in sampled.of_program() {
+        assert_eq!(
+            (sample.stack.address, sample.weight),
+            (sample.registers.stack_pointer(), SETTINGS.period())
+        );
+        assert!(sample.cpu.is_some() && sample.measured.is_none() && sample.faults == 0);
+    }
+    assert!(sampled.of_program().all(|sample| sample.stack.bytes.len() == 512));
+}
+
+#[test]
+fn threads_and_children_are_sampled_each() {
+    let Some(sampled) = sampled("threads 4 150") else { return };
+    assert_eq!(sampled.threads().len(), 4, "{:?}", sampled.threads());
+    let sampled = crate::by_perf::sampled("fork 3 150").unwrap();
+    let mut processes: Vec<u32> = sampled.threads().into_iter().map(|(process, _)| process).collect();
+    processes.dedup();
+    assert!(processes.len() >= 3 && sampled.started >= 3 && sampled.ended >= 3, "{processes:?}");
+    assert!(sampled.share_in_function() > 0.9);
+}
+
+#[test]
+fn a_program_that_executes_another_is_followed() {
+    let Some(sampled) = sampled("exec 1 150") else { return };
+    assert_eq!((sampled.executed, sampled.threads().len()), (3, 1));
+    assert!(sampled.share_in_function() > 0.9, "{}", sampled.output);
+    assert!(sampled.weight_ms() > 150, "{}", sampled.weight_ms());
+}
+
+#[test]
+fn a_running_process_is_sampled_with_its_new_threads() {
+    let Some(prepared) = prepared("threads 2 300") else { return };
+    let running = Running::start(&prepared.words).unwrap();
+    let Some(mut road) = opened(PerfRoad::for_process(&SETTINGS, Landing::Other, running.id())) else {
+        return;
+    };
+    let sampled = run(&mut road, running, &prepared);
+    assert!(sampled.threads().len() >= 2 && sampled.share_in_function() > 0.8, "{:?}", sampled.threads());
+    assert!(matches!(
+        PerfRoad::for_process(&SETTINGS, Landing::Other, u32::MAX >> 2),
+        Err(RoadError::Read(_))
+    ));
+}
+
+#[test]
+fn the_whole_machine_is_sampled_where_that_is_permitted() {
+    let Some(prepared) = prepared("spin 1 200") else { return };
+    let cpus = numakit_sys::sched::affinity().unwrap();
+    let Some(mut road) = opened(PerfRoad::for_machine(&SETTINGS, Landing::Other, &cpus)) else { return };
+    let running = Running::start(&prepared.words).unwrap();
+    let child = running.id();
+    let sampled = run(&mut road, running, &prepared);
+    let own = sampled.of_program().filter(|sample| sample.process == child).count();
+    assert!(own > 20, "{own} of {}", sampled.samples.len());
+}
+
+#[test]
+fn page_faults_are_counted_with_the_samples() {
+    let Some(prepared) = prepared("touch 64 100") else { return };
+    let settings = SampleSettings { faults: 16, ..SETTINGS };
+    let Some((mut road, running)) = started(&settings, &prepared) else { return };
+    let sampled = run(&mut road, running, &prepared);
+    let faults: u64 = sampled.samples.iter().map(|sample| u64::from(sample.faults)).sum();
+    // With huge pages there is one for each; without, one for each page.
+    assert!((16..=(64 << 20) / 4096 + 4096).contains(&faults), "{faults}");
+}
+
+#[test]
+fn samples_of_a_program_that_nobody_drains_are_counted_as_lost() {
+    let Some(prepared) = prepared("spin 1 600") else { return };
+    let settings = SampleSettings { frequency: 20_000, stack: 4096, faults: 0 };
+    let Some((mut road, running)) = started(&settings, &prepared) else { return };
+    std::thread::sleep(Duration::from_millis(300));
+    let sampled = run(&mut road, running, &prepared);
+    assert!(road.losses().overflowed > 100 && sampled.samples.len() > 20, "{:?}", road.losses());
+}

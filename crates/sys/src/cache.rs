@@ -1,0 +1,72 @@
+//! Where a user's files that can be made again are kept.
+
+use crate::user;
+use std::fs::{self, DirBuilder};
+use std::io;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+
+/// The directories for them, in order of preference: of root /var/cache/numakit, of others numakit in XDG_CACHE_HOME
+/// or in .cache of their home, and at last one for `purpose` in the directory of temporary files.
+pub fn folders(purpose: &str) -> Vec<PathBuf> {
+    let user = user::id();
+    let variable = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    let cache = variable("XDG_CACHE_HOME").or_else(|| Some(variable("HOME")?.join(".cache")));
+    let mut folders = Vec::new();
+    if user == 0 {
+        folders.push(PathBuf::from("/var/cache/numakit"));
+    } else {
+        folders.extend(cache.map(|folder| folder.join("numakit")));
+    }
+    folders.push(std::env::temp_dir().join(format!("numakit-{user}-{purpose}")));
+    folders
+}
+
+/// The content of a small file in a directory; none if there is none, or another user could have written it.
+pub fn load(folder: &Path, name: &str) -> Option<String> {
+    user::owns_privately(folder).ok().filter(|private| *private)?;
+    fs::read_to_string(folder.join(name)).ok()
+}
+
+/// Replaces a small file in a directory, which is created if necessary: a reader sees the old content or the new one.
+pub fn store(folder: &Path, name: &str, content: &str) -> io::Result<()> {
+    let mode = if user::id() == 0 { 0o755 } else { 0o700 };
+    DirBuilder::new().recursive(true).mode(mode).create(folder)?;
+    if !user::owns_privately(folder)? {
+        let problem = format!("{}: only this user may be able to write to it", folder.display());
+        return Err(io::Error::other(problem));
+    }
+    let temporary = folder.join(format!("{name}.new-{}", std::process::id()));
+    let written = fs::write(&temporary, content).and_then(|()| fs::rename(&temporary, folder.join(name)));
+    if written.is_err() {
+        let _ = fs::remove_file(&temporary);
+    }
+    written
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt;
+
+    #[test]
+    fn files_are_kept_only_where_no_other_user_writes() {
+        let folder = std::env::temp_dir().join(format!("numakit-cache-{}", std::process::id())).join("deep");
+        store(&folder, "one", "first").unwrap();
+        store(&folder, "one", "second").unwrap();
+        assert_eq!(load(&folder, "one").as_deref(), Some("second"));
+        assert_eq!(fs::read_dir(&folder).unwrap().count(), 1);
+        assert_eq!((load(&folder, "two"), load(Path::new("/nowhere"), "one")), (None, None));
+        fs::set_permissions(&folder, fs::Permissions::from_mode(0o777)).unwrap();
+        assert_eq!(load(&folder, "one"), None);
+        assert!(store(&folder, "one", "third").is_err());
+        fs::remove_dir_all(folder.parent().unwrap()).unwrap();
+    }
+
+    #[test]
+    fn every_user_has_a_place_for_temporary_files_at_last() {
+        let folders = folders("landing");
+        assert!(folders.len() <= 2 && folders.iter().all(|folder| folder.is_absolute()), "{folders:?}");
+        assert!(folders.last().unwrap().ends_with(format!("numakit-{}-landing", user::id())));
+    }
+}

@@ -1,0 +1,34 @@
+//! Samples of running programs.
+
+use numakit_sampling::calibration;
+use numakit_sys::perf::record::{PerfRecord, PerfRecords, SampleLayout};
+use numakit_sys::registers::PERF_MASK;
+
+/// Records of performance events. The first 8 bytes are the fields of samples.
+pub fn perf_records(input: &[u8]) {
+    let Some((fields, bytes)) = input.split_first_chunk() else { return };
+    let fields = u64::from_ne_bytes(*fields);
+    for registers in [PERF_MASK, fields] {
+        let layout = SampleLayout { fields, registers };
+        let mut records = PerfRecords::new(bytes, layout);
+        let mut count = 0;
+        for record in records.by_ref() {
+            count += 1;
+            if let PerfRecord::Sample(sample) = record {
+                assert!(sample.stack.len() < bytes.len());
+                assert!(fields & !SampleLayout::KNOWN == 0);
+            }
+        }
+        // Each record has a header.
+        assert!(count * 8 + records.rest() <= bytes.len());
+    }
+}
+
+/// Lines of the cache of calibrations.
+pub fn landing(input: &[u8]) {
+    for line in String::from_utf8_lossy(input).lines() {
+        if let Some((_, _, counts)) = calibration::parse(line) {
+            assert_eq!(counts.landing().is_none(), counts.total() < 8);
+        }
+    }
+}

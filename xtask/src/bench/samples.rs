@@ -1,0 +1,68 @@
+//! What samples of instructions cost: the observed program at 199 Hz, and the observer for each sample.
+
+use super::floor;
+use super::results::Results;
+use super::statistics::{median, pairs};
+use crate::process::{self, Figures};
+use crate::workspace;
+use anyhow::Result;
+use std::path::PathBuf;
+use std::process::Command;
+
+const MORE_PAIRS: usize = 9;
+/// Some seconds of one thread.
+const MILLIONS_OF_STEPS: &str = "1500";
+/// The rate of the cost for a sample: high enough that the samples are most of the observer's work.
+const OFTEN: &str = "4000";
+
+/// Roads with the limits of what they may cost the program, in percent.
+const ROADS: [(&str, f64); 2] = [("perf", 0.5), ("ptrace", 3.0)];
+
+pub fn run(results: &mut Results) -> Result<()> {
+    let program = floor::build()?.join("compute");
+    let observe = observer()?;
+    let with = |road: &str, frequency: &str, threads: &str| {
+        let mut command = Command::new(&observe);
+        Figures::of(command.args([road, frequency]).arg(&program).args([threads, MILLIONS_OF_STEPS]))
+    };
+    for (road, limit) in ROADS {
+        if with(road, "199", "1").is_err() {
+            results.say(&format!("{road} is not permitted here: skipped"));
+            continue;
+        }
+        // One thread, so that the observer has a CPU of its own.
+        let measured = pairs(MORE_PAIRS, || with(road, "199", "1"), || with("none", "199", "1"))?;
+        let slower = |(with, without): &(Figures, Figures)| -> Result<f64> {
+            Ok((with.get("seconds")? / without.get("seconds")? - 1.0) * 100.0)
+        };
+        let slower: Result<Vec<f64>> = measured.iter().map(slower).collect();
+        results.at_most(&format!("slowdown by {road} at 199 Hz"), median(slower?), "%", limit)?;
+        let rate = |(with, _): &(Figures, Figures)| -> Result<f64> {
+            Ok(with.get("samples")? / with.get("seconds")?)
+        };
+        let rates: Result<Vec<f64>> = measured.iter().map(rate).collect();
+        results.show(&format!("samples of {road} per second"), median(rates?), "Hz")?;
+    }
+    cost_of_a_sample(results, &with)
+}
+
+/// The observer's CPU time for a sample by performance events, without what it spends in waking up.
+fn cost_of_a_sample(results: &mut Results, with: &dyn Fn(&str, &str, &str) -> Result<Figures>) -> Result<()> {
+    if with("perf", OFTEN, "1").is_err() {
+        return Ok(());
+    }
+    let measured = pairs(MORE_PAIRS / 2, || with("perf", OFTEN, "1"), || with("none", OFTEN, "1"))?;
+    let each = |(with, without): &(Figures, Figures)| -> Result<f64> {
+        let idle = without.get("observer_us")? * with.get("seconds")? / without.get("seconds")?;
+        Ok((with.get("observer_us")? - idle) / with.get("samples")?)
+    };
+    let costs: Result<Vec<f64>> = measured.iter().map(each).collect();
+    results.at_most("observer for a sample of perf", median(costs?), "us", 2.0)
+}
+
+/// Builds the example that takes samples.
+fn observer() -> Result<PathBuf> {
+    let words = ["build", "--release", "--quiet", "-p", "numakit-sampling", "--example", "observe"];
+    process::run(&mut process::cargo(&words))?;
+    Ok(workspace::target().join("release/examples/observe"))
+}
