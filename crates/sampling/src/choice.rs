@@ -26,8 +26,8 @@ pub enum PreloadObstacle {
     OtherLibrary,
     /// It runs with other privileges than its user's, for this reason.
     RaisesRights(&'static str),
-    /// There is no library to preload, for this reason.
-    NoLibrary(String),
+    /// There is no library to preload.
+    NoLibrary,
 }
 
 impl fmt::Display for PreloadObstacle {
@@ -36,7 +36,7 @@ impl fmt::Display for PreloadObstacle {
             Self::Static => f.write_str("the program is statically linked"),
             Self::OtherLibrary => f.write_str("the C library of the program is not glibc"),
             Self::RaisesRights(why) => write!(f, "the program is {why}"),
-            Self::NoLibrary(why) => f.write_str(why),
+            Self::NoLibrary => f.write_str("this version has no library for it"),
         }
     }
 }

@@ -1,7 +1,6 @@
 //! Samples as the decoder of operands takes them: its registers, and the memory of the process with the stack of the
 //! sample in it.
 
-use crate::process::ObservedProcess;
 use crate::sample::StackPiece;
 use numakit_operand::AddressSpace;
 #[cfg(target_arch = "aarch64")]
@@ -26,27 +25,32 @@ pub fn registers(of: &UserRegisters) -> ArmRegisters {
 }
 
 /// The memory of a process at the time of a sample: the stack as it was, everything else as it is now.
-#[derive(Debug, Clone, Copy)]
+#[derive(Clone, Copy)]
 pub struct SampledMemory<'a> {
-    /// The process.
-    pub process: &'a ObservedProcess,
+    /// The memory as it is now.
+    pub now: &'a dyn AddressSpace,
     /// The stack of the sample.
     pub stack: &'a StackPiece,
 }
 
 impl AddressSpace for SampledMemory<'_> {
     fn read(&self, address: u64, into: &mut [u8]) -> bool {
-        self.stack.read(address, into) || self.process.read(address, into)
+        self.stack.read(address, into) || self.now.read(address, into)
     }
 
     fn code(&self, address: u64, into: &mut [u8]) -> usize {
-        self.process.code(address, into)
+        self.now.code(address, into)
+    }
+
+    fn changes(&self, address: u64) -> bool {
+        self.now.changes(address)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::process::ObservedProcess;
 
     #[test]
     fn the_stack_is_as_it_was_with_the_sample() {
@@ -54,7 +58,7 @@ mod tests {
         let now = [7u8; 16];
         let address = &raw const now as u64;
         let stack = StackPiece { address, bytes: vec![1; 8] };
-        let memory = SampledMemory { process: &process, stack: &stack };
+        let memory = SampledMemory { now: &process, stack: &stack };
         let mut bytes = [0; 8];
         assert!(memory.read(address, &mut bytes) && bytes == [1; 8]);
         // Beyond the piece, or partly in it, it is what is there now.

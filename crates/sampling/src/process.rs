@@ -9,6 +9,7 @@ pub use mappings::{MemoryKind, ProcessMapping};
 
 use code::{CodeFiles, CodePages};
 use mappings::MappingTable;
+use numakit_operand::AddressSpace;
 use numakit_sys::proc::TaskDir;
 use numakit_sys::registers::UserRegisters;
 use numakit_sys::remote::{self, MemoryFile, Unreadable};
@@ -212,6 +213,20 @@ impl ObservedProcess {
                 }
             }
         }
+    }
+}
+
+impl AddressSpace for ObservedProcess {
+    fn read(&self, address: u64, into: &mut [u8]) -> bool {
+        self.read(address, into)
+    }
+
+    fn code(&self, address: u64, into: &mut [u8]) -> usize {
+        self.code(address, into)
+    }
+
+    fn changes(&self, address: u64) -> bool {
+        self.mapping(address).is_some_and(ProcessMapping::is_generated_code)
     }
 }
 

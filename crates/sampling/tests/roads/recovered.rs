@@ -39,7 +39,7 @@ fn the_addresses_of_a_chain_are_in_its_array() {
             }
             RoadEvent::Sample(sample) if !sample.in_kernel => {
                 process.know(sample.registers.ip).into_iter().for_each(|range| decoder.forget(range));
-                let memory = SampledMemory { process: &process, stack: &sample.stack };
+                let memory = SampledMemory { now: &process, stack: &sample.stack };
                 let operand = decoder.recover(&registers(&sample.registers), &memory, landing);
                 let address = match operand {
                     Operand::Memory(access) => Some(access.address),

@@ -22,6 +22,8 @@ pub struct TaskStat {
     pub kernel: bool,
     /// Its own counts, including threads that have exited.
     pub own: Counts,
+    /// Of its own CPU time, ticks in user mode.
+    pub user: u64,
     /// The counts of children that it has waited for, and of their children.
     pub waited: Counts,
     /// The number of threads.
@@ -73,6 +75,7 @@ impl TaskStat {
             parent: u32::try_from(number(4)?).ok()?,
             kernel: flags & KERNEL_THREAD != 0,
             own: [minor?, major?, ticks(14, 15)?],
+            user: number(14)?,
             // Old kernels printed signed numbers.
             waited: [waited_minor?, waited_major?, ticks(16, 17).unwrap_or(0)],
             threads: number(20)?,
@@ -110,7 +113,7 @@ mod tests {
         let stat = TaskStat::parse(text).unwrap();
         assert_eq!(stat.command, b"a) S 9 (b");
         assert_eq!((stat.parent, stat.exited, stat.kernel, stat.threads), (7, false, false, 3));
-        assert_eq!((stat.own, stat.waited), ([101, 2, 11], [3, 4, 15]));
+        assert_eq!((stat.own, stat.user, stat.waited), ([101, 2, 11], 5, [3, 4, 15]));
         assert_eq!((stat.start, stat.resident, stat.cpu), (1_201_104, 413, Some(6)));
         assert_eq!((stat.runnable, &stat.arguments), (false, &Some(70..90)));
         let named = TaskStat { command: b"a\x1b[2J\xff".to_vec(), ..stat };

@@ -1,0 +1,292 @@
+//! From samples to observations: which operand, of which mapping, on which node.
+
+use crate::observation::{Observation, ObservedAccess, PAGE, Waited};
+use crate::report::{SampledObject, SampledThread};
+use crate::traffic::{NodePair, TrafficCounter};
+use numakit_operand::{AccessKind, AddressSpace, Decoder, Landing, Operand, RecoveryRule};
+use numakit_sampling::operands::{self, SampledMemory};
+use numakit_sampling::{MeasuredAccess, Sample};
+use std::collections::{BTreeMap, HashMap};
+
+/// Observations that are kept; beyond, every second one is dropped, and the others count twice.
+const MAX_OBSERVATIONS: usize = 2 << 20;
+
+/// A mapping of an observed process.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ObservedMapping {
+    /// Its first address.
+    pub start: u64,
+    /// Its size in bytes.
+    pub size: u64,
+    /// What it is, for people.
+    pub name: String,
+}
+
+/// The observed processes, as far as they can be read now.
+pub trait ObservedProcesses {
+    /// The memory of a process, as it is now.
+    fn space(&mut self, process: u32) -> &dyn AddressSpace;
+    /// The mapping that contains an address.
+    fn mapping(&mut self, process: u32, address: u64) -> Option<ObservedMapping>;
+    /// Where a thread's block of thread-local storage is, if that can be found.
+    fn thread_base(&mut self, sample: &Sample) -> Option<u64>;
+    /// The nodes of pages; `None` for those that are not in memory or cannot be asked for.
+    fn nodes(&mut self, process: u32, pages: &[u64]) -> Vec<Option<u32>>;
+    /// The node of a CPU.
+    fn node_of_cpu(&self, cpu: u32) -> Option<u32>;
+}
+
+/// What was asked of a page.
+#[derive(Debug, Clone, Copy)]
+enum Asker {
+    Observation(usize),
+    Traffic { thread: u32, time: u64, cpu_node: Option<u32> },
+}
+
+/// Gathers observations.
+#[derive(Debug)]
+pub struct Collector {
+    landing: Landing,
+    limit: usize,
+    start: Option<u64>,
+    decoders: HashMap<u32, Decoder>,
+    threads: HashMap<(u32, u32), u32>,
+    /// The threads, in the order of their first samples.
+    pub sampled_threads: Vec<SampledThread>,
+    processes: HashMap<u32, u32>,
+    objects: HashMap<(u32, u64), u32>,
+    /// The mappings, in the order of their first samples.
+    pub sampled_objects: Vec<SampledObject>,
+    /// The observations so far. Nodes are missing until [`Self::locate`].
+    pub observations: Vec<Observation>,
+    asked: BTreeMap<u32, Vec<(u64, Asker)>>,
+    traffic: TrafficCounter,
+    /// One in this many samples is kept, to bound memory.
+    every: u64,
+    /// Of these, one in this many, to bound time.
+    pace: u64,
+    taken: u64,
+    /// Samples that were dropped to bound memory or time.
+    pub thinned: u64,
+}
+
+impl Collector {
+    /// For samples that land there.
+    pub fn new(landing: Landing) -> Self {
+        Self::with_limit(landing, MAX_OBSERVATIONS)
+    }
+
+    /// The same, with at most this many observations in memory.
+    pub fn with_limit(landing: Landing, limit: usize) -> Self {
+        Self {
+            landing,
+            limit,
+            start: None,
+            decoders: HashMap::new(),
+            threads: HashMap::new(),
+            sampled_threads: Vec::new(),
+            processes: HashMap::new(),
+            objects: HashMap::new(),
+            sampled_objects: Vec::new(),
+            observations: Vec::new(),
+            asked: BTreeMap::new(),
+            traffic: TrafficCounter::default(),
+            every: 1,
+            pace: 1,
+            taken: 0,
+            thinned: 0,
+        }
+    }
+
+    /// From now on looks at one in this many samples only, which then represents them all.
+    pub fn set_pace(&mut self, pace: u64) {
+        self.pace = pace.max(1);
+    }
+
+    /// Adds a sample.
+    pub fn take(&mut self, sample: &Sample, processes: &mut dyn ObservedProcesses) {
+        self.taken += 1;
+        let each = self.every * self.pace;
+        if !self.taken.is_multiple_of(each) {
+            self.thinned += 1;
+            return;
+        }
+        let start = *self.start.get_or_insert(sample.time);
+        let time = sample.time.saturating_sub(start);
+        let thread = self.thread(sample);
+        let count = self.processes.len() as u32;
+        let process = *self.processes.entry(sample.process).or_insert(count);
+        let cpu_node = sample.cpu.and_then(|cpu| processes.node_of_cpu(cpu));
+        if self.landing == Landing::BlockStart {
+            self.look_ahead(sample, thread, time, cpu_node, processes);
+        }
+        let (instruction, waited) = self.waited(sample, processes);
+        let weight = sample.weight * each;
+        if let Waited::Memory(access) = &waited {
+            let asker = Asker::Observation(self.observations.len());
+            self.asked.entry(sample.process).or_default().push((access.address / PAGE, asker));
+        }
+        self.observations.push(Observation { thread, process, time, weight, cpu_node, instruction, waited });
+        if self.observations.len() >= self.limit {
+            self.thin(processes);
+        }
+    }
+
+    /// Asks for the nodes of the pages of new observations. Call it every few milliseconds, before pages move or
+    /// processes end.
+    pub fn locate(&mut self, processes: &mut dyn ObservedProcesses) {
+        for (process, mut asked) in std::mem::take(&mut self.asked) {
+            asked.sort_unstable_by_key(|(page, _)| *page);
+            let mut pages: Vec<u64> = asked.iter().map(|(page, _)| page * PAGE).collect();
+            pages.dedup();
+            let nodes = processes.nodes(process, &pages);
+            let known: HashMap<u64, u32> =
+                pages.iter().zip(nodes).filter_map(|(page, node)| Some((page / PAGE, node?))).collect();
+            for (page, asker) in asked {
+                self.answer(asker, page, known.get(&page).copied());
+            }
+        }
+    }
+
+    fn answer(&mut self, asker: Asker, page: u64, node: Option<u32>) {
+        match asker {
+            Asker::Observation(at) => {
+                if let Some(Waited::Memory(access)) = self.observations.get_mut(at).map(|o| &mut o.waited) {
+                    access.home = node;
+                }
+            }
+            Asker::Traffic { thread, time, cpu_node } => {
+                let pair: Option<NodePair> = cpu_node.zip(node);
+                self.traffic.add(thread, time, page, pair);
+            }
+        }
+    }
+
+    /// The traffic so far; of samples that name the instruction that waited there is none.
+    pub fn traffic(&self) -> Option<crate::traffic::Traffic> {
+        (self.landing == Landing::BlockStart).then(|| self.traffic.traffic())
+    }
+
+    /// A process executes another program or has ended: its code and mappings are others from now on.
+    pub fn forget(&mut self, process: u32) {
+        self.decoders.remove(&process);
+        self.objects.retain(|(of, _), _| *of != process);
+    }
+
+    fn thread(&mut self, sample: &Sample) -> u32 {
+        let count = self.threads.len() as u32;
+        let Self { threads, sampled_threads, .. } = self;
+        *threads.entry((sample.process, sample.thread)).or_insert_with(|| {
+            sampled_threads.push(SampledThread {
+                pid: sample.process,
+                tid: sample.thread,
+                name: String::new(),
+            });
+            count
+        })
+    }
+
+    /// The instruction of a sample, and what it waited for.
+    fn waited(&mut self, sample: &Sample, processes: &mut dyn ObservedProcesses) -> (u64, Waited) {
+        if let Some(MeasuredAccess { instruction, address, .. }) = sample.measured {
+            let access = self.access(sample, processes, address, 0, AccessKind::Load, RecoveryRule::Direct);
+            return (instruction, Waited::Memory(access));
+        }
+        let decoder = self.decoders.entry(sample.process).or_default();
+        let operand = {
+            let space = SampledMemory { now: processes.space(sample.process), stack: &sample.stack };
+            decoder.recover(&operands::registers(&sample.registers), &space, self.landing)
+        };
+        match operand {
+            Operand::Computing => (sample.registers.ip, Waited::Computing),
+            Operand::Memory(found) => {
+                let access =
+                    self.access(sample, processes, found.address, found.size, found.kind, found.rule);
+                (found.instruction, Waited::Memory(access))
+            }
+            Operand::Object { instruction, base, kind } => {
+                let access = self.access(sample, processes, base, 0, kind, RecoveryRule::Object);
+                (instruction, Waited::Memory(access))
+            }
+            Operand::ThreadLocal { instruction, offset, kind } => {
+                let waited = processes.thread_base(sample).map(|base| {
+                    let address = base.wrapping_add(offset);
+                    self.access(sample, processes, address, 0, kind, RecoveryRule::ThreadLocal)
+                });
+                (instruction, waited.map_or(Waited::Unknown, Waited::Memory))
+            }
+            Operand::Unknown { instruction, .. } => (instruction, Waited::Unknown),
+        }
+    }
+
+    fn access(
+        &mut self,
+        sample: &Sample,
+        processes: &mut dyn ObservedProcesses,
+        address: u64,
+        size: u32,
+        kind: AccessKind,
+        rule: RecoveryRule,
+    ) -> ObservedAccess {
+        let object = self.object(sample.process, address, processes);
+        ObservedAccess { address, size, kind, rule, object, home: None }
+    }
+
+    /// The place of the mapping in the list of objects. Addresses that are not mapped any more are an object together.
+    fn object(&mut self, process: u32, address: u64, processes: &mut dyn ObservedProcesses) -> u32 {
+        let mapping = processes.mapping(process, address);
+        let start = mapping.as_ref().map_or(0, |mapping| mapping.start);
+        let count = self.sampled_objects.len() as u32;
+        let Self { objects, sampled_objects, .. } = self;
+        let place = *objects.entry((process, start)).or_insert_with(|| {
+            let (size, name) = mapping
+                .as_ref()
+                .map_or((0, "no longer mapped".to_owned()), |mapping| (mapping.size, mapping.name.clone()));
+            sampled_objects.push(SampledObject { pid: process, address: start, size, name });
+            count
+        });
+        // Heaps and stacks grow.
+        if let (Some(object), Some(mapping)) = (sampled_objects.get_mut(place as usize), mapping) {
+            object.size = object.size.max(mapping.size);
+        }
+        place
+    }
+
+    /// Adds all operands that a thread is about to use.
+    fn look_ahead(
+        &mut self,
+        sample: &Sample,
+        thread: u32,
+        time: u64,
+        cpu_node: Option<u32>,
+        processes: &mut dyn ObservedProcesses,
+    ) {
+        let decoder = self.decoders.entry(sample.process).or_default();
+        let space = SampledMemory { now: processes.space(sample.process), stack: &sample.stack };
+        let asked = self.asked.entry(sample.process).or_default();
+        let asker = Asker::Traffic { thread, time, cpu_node };
+        asked.extend(
+            decoder
+                .ahead(&operands::registers(&sample.registers), &space)
+                .iter()
+                .map(|access| (access.address / PAGE, asker)),
+        );
+    }
+
+    /// Drops every second observation, and from now on every second sample.
+    fn thin(&mut self, processes: &mut dyn ObservedProcesses) {
+        self.locate(processes);
+        let before = self.observations.len();
+        let mut at = 0u64;
+        self.observations.retain_mut(|observation| {
+            at += 1;
+            observation.weight *= 2;
+            at.is_multiple_of(2)
+        });
+        self.thinned += (before - self.observations.len()) as u64;
+        self.every *= 2;
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,140 @@
+use super::*;
+use crate::traffic::TrafficCell;
+use numakit_sys::registers::UserRegisters;
+
+const CODE: u64 = 0x1000;
+/// Behind this many `nop`s: `mov rax, [rbx]`, `nop`, `jmp` back to the load.
+const LOAD: u64 = CODE + 64;
+const LOOP: [u8; 6] = [0x48, 0x8b, 0x03, 0x90, 0xeb, 0xfa];
+
+/// A process with code, and two mappings of 1 MiB whose pages are on nodes 0 and 1.
+#[derive(Default)]
+struct Machine {
+    code: Vec<u8>,
+    asked: Vec<u64>,
+}
+
+impl AddressSpace for Machine {
+    fn read(&self, _: u64, _: &mut [u8]) -> bool {
+        false
+    }
+
+    fn code(&self, address: u64, into: &mut [u8]) -> usize {
+        let code = address.checked_sub(CODE).and_then(|at| self.code.get(at as usize..)).unwrap_or(&[]);
+        let count = code.len().min(into.len());
+        into[..count].copy_from_slice(&code[..count]);
+        count
+    }
+}
+
+const FIRST: u64 = 0x10_0000;
+const SECOND: u64 = 0x20_0000;
+const SIZE: u64 = 0x10_0000;
+
+impl ObservedProcesses for Machine {
+    fn space(&mut self, _: u32) -> &dyn AddressSpace {
+        self
+    }
+
+    fn mapping(&mut self, _: u32, address: u64) -> Option<ObservedMapping> {
+        let start = [FIRST, SECOND].into_iter().find(|start| (*start..start + SIZE).contains(&address))?;
+        Some(ObservedMapping { start, size: SIZE, name: format!("at {start:#x}") })
+    }
+
+    fn thread_base(&mut self, sample: &Sample) -> Option<u64> {
+        (sample.thread == 1).then_some(SECOND + 0x100)
+    }
+
+    fn nodes(&mut self, _: u32, pages: &[u64]) -> Vec<Option<u32>> {
+        self.asked.extend(pages);
+        pages
+            .iter()
+            .map(|page| self.mapping(0, *page).map(|mapping| u32::from(mapping.start == SECOND)))
+            .collect()
+    }
+
+    fn node_of_cpu(&self, cpu: u32) -> Option<u32> {
+        Some(cpu / 4)
+    }
+}
+
+fn machine(code: &[u8]) -> Machine {
+    Machine { code: [&[0x90; 64], code].concat(), ..Machine::default() }
+}
+
+/// Takes a sample of a thread on a CPU, behind the load, with rbx as given.
+fn sample(collector: &mut Collector, machine: &mut Machine, thread: u32, cpu: u32, time: u64, rbx: u64) {
+    let mut registers = UserRegisters { ip: LOAD + 3, ..UserRegisters::default() };
+    registers.general[3] = rbx;
+    if collector.landing == Landing::BlockStart {
+        registers.ip = LOAD;
+    }
+    let taken =
+        Sample { process: 9, thread, time, cpu: Some(cpu), weight: 5, registers, ..Sample::default() };
+    collector.take(&taken, machine);
+}
+
+#[test]
+fn a_sample_becomes_an_access_with_mapping_and_node() {
+    let (mut collector, mut machine) = (Collector::new(Landing::Behind), machine(&LOOP));
+    for (thread, cpu, time, rbx) in
+        [(1, 0, 100, FIRST + 8), (2, 4, 130, SECOND), (1, 1, 200, FIRST + 16), (1, 0, 300, 0x99_0000)]
+    {
+        sample(&mut collector, &mut machine, thread, cpu, time, rbx);
+    }
+    collector.locate(&mut machine);
+    let found: Vec<_> = collector
+        .observations
+        .iter()
+        .map(|at| {
+            (at.thread, at.time, at.cpu_node.unwrap(), at.access().unwrap().object, at.access().unwrap().home)
+        })
+        .collect();
+    assert_eq!(
+        found,
+        [(0, 0, 0, 0, Some(0)), (1, 30, 1, 1, Some(1)), (0, 100, 0, 0, Some(0)), (0, 200, 0, 2, None)]
+    );
+    let names: Vec<_> = collector.sampled_objects.iter().map(|object| object.name.as_str()).collect();
+    assert_eq!(names, ["at 0x100000", "at 0x200000", "no longer mapped"]);
+    assert_eq!(machine.asked, [FIRST, SECOND, 0x99_0000]);
+    assert!(collector.observations.iter().all(|at| at.instruction == LOAD));
+}
+
+#[test]
+fn block_samples_give_traffic_and_no_operand() {
+    let (mut collector, mut machine) = (Collector::new(Landing::BlockStart), machine(&LOOP));
+    for time in [0, 10, 20] {
+        sample(&mut collector, &mut machine, 1, 0, time, SECOND + time);
+    }
+    sample(&mut collector, &mut machine, 2, 4, 30, SECOND);
+    collector.locate(&mut machine);
+    let traffic = collector.traffic().unwrap();
+    let cell = |cpu_node, memory_node, pages| TrafficCell { cpu_node, memory_node, pages };
+    assert_eq!(traffic.pages, [cell(0, 1, 1), cell(1, 1, 1)]);
+    assert!(collector.observations.iter().all(|at| at.waited == Waited::Unknown));
+}
+
+#[test]
+fn memory_is_bounded_and_no_weight_is_lost() {
+    const LIMIT: usize = 1000;
+    let (mut collector, mut machine) = (Collector::with_limit(Landing::Behind, LIMIT), machine(&LOOP));
+    let count = LIMIT as u64 * 3;
+    for time in 0..count {
+        sample(&mut collector, &mut machine, 1, 0, time, FIRST);
+    }
+    let weight: u64 = collector.observations.iter().map(|at| at.weight).sum();
+    assert!(collector.observations.len() < LIMIT);
+    assert_eq!(collector.thinned + collector.observations.len() as u64, count);
+    assert!(weight.abs_diff(count * 5) <= 5 * 8, "{weight}");
+}
+
+#[test]
+fn what_a_processor_measured_itself_is_taken_as_it_is() {
+    let (mut collector, mut machine) = (Collector::new(Landing::Other), machine(&[]));
+    let measured = MeasuredAccess { instruction: 0x7000, address: SECOND + 4, latency: 0, source: 0 };
+    let taken = Sample { process: 9, thread: 1, cpu: Some(0), measured: Some(measured), ..Sample::default() };
+    collector.take(&taken, &mut machine);
+    collector.locate(&mut machine);
+    let at = &collector.observations[0];
+    assert_eq!((at.instruction, at.access().unwrap().home), (0x7000, Some(1)));
+}

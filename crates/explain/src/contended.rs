@@ -1,0 +1,270 @@
+//! Lines that several threads use at the same time and at least one of them changes, as `perf c2c` shows them where
+//! there are counters.
+
+use crate::observation::{LINE, Observation, ObservedAccess};
+use numakit_operand::AccessKind;
+use serde::Serialize;
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+
+/// Two threads use a line at the same time if they do within this time, in ns.
+const WINDOW: u64 = 100_000_000;
+/// A line is contended if several threads use it in at least this many windows.
+const MIN_WINDOWS: usize = 3;
+/// A thread counts with at least this many samples.
+const MIN_SAMPLES: u64 = 3;
+
+/// A line of memory in one process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct LineKey {
+    /// Place of the process in the list of processes.
+    pub process: u32,
+    /// The address, divided by the size of a line.
+    pub line: u64,
+}
+
+/// What makes a line contended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Sharing {
+    /// Each thread uses bytes of its own; they only share the line.
+    False,
+    /// Threads use the same bytes.
+    True,
+    /// The same, by atomic instructions.
+    Lock,
+}
+
+/// How one thread uses a line.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct LineUser {
+    /// Place of the thread in the list of threads.
+    pub thread: u32,
+    /// The nodes of its CPUs.
+    pub nodes: BTreeSet<u32>,
+    /// Offsets in the line, with the number of samples.
+    pub offsets: BTreeMap<u64, u64>,
+    /// Samples that only read.
+    pub loads: u64,
+    /// Samples that wrote, atomic ones among them.
+    pub stores: u64,
+    /// Samples of atomic instructions.
+    pub atomics: u64,
+    #[serde(skip)]
+    bytes: BTreeSet<u64>,
+}
+
+impl LineUser {
+    /// A thread without samples.
+    pub fn new(thread: u32) -> Self {
+        let (nodes, offsets, bytes) = (BTreeSet::new(), BTreeMap::new(), BTreeSet::new());
+        Self { thread, nodes, offsets, loads: 0, stores: 0, atomics: 0, bytes }
+    }
+
+    fn samples(&self) -> u64 {
+        self.loads + self.stores
+    }
+
+    fn add(&mut self, node: Option<u32>, access: &ObservedAccess) {
+        let offset = access.address % LINE;
+        self.nodes.extend(node);
+        *self.offsets.entry(offset).or_default() += 1;
+        self.bytes.extend(offset..(offset + u64::from(access.size.max(1))).min(LINE));
+        self.atomics += u64::from(access.kind == AccessKind::Atomic);
+        match access.writes() {
+            true => self.stores += 1,
+            false => self.loads += 1,
+        }
+    }
+}
+
+/// A contended line.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ContendedLine {
+    /// The process.
+    pub process: u32,
+    /// The address of its first byte.
+    pub address: u64,
+    /// The mapping that contains it.
+    pub object: u32,
+    /// The node of its page.
+    pub home: Option<u32>,
+    /// What the threads share.
+    pub sharing: Sharing,
+    /// Whether CPUs of several nodes use it.
+    pub across_nodes: bool,
+    /// CPU time of the samples that hit it, in ns.
+    pub weight: u64,
+    /// The threads, the one with most samples first.
+    pub users: Vec<LineUser>,
+    /// The instructions, with the CPU time of their samples; that with most first.
+    pub instructions: Vec<(u64, u64)>,
+}
+
+#[derive(Debug, Default)]
+struct Line {
+    object: u32,
+    home: Option<u32>,
+    weight: u64,
+    users: BTreeMap<u32, LineUser>,
+    windows: HashMap<u64, HashSet<u32>>,
+    instructions: BTreeMap<u64, u64>,
+}
+
+impl Line {
+    fn add(&mut self, at: &Observation, access: &ObservedAccess) {
+        self.object = access.object;
+        self.home = access.home.or(self.home);
+        self.weight += at.weight;
+        *self.instructions.entry(at.instruction).or_default() += at.weight;
+        self.windows.entry(at.time / WINDOW).or_default().insert(at.thread);
+        self.users.entry(at.thread).or_insert_with(|| LineUser::new(at.thread)).add(at.cpu_node, access);
+    }
+
+    /// The line, if it is contended.
+    fn finish(mut self, key: LineKey) -> Option<ContendedLine> {
+        let shared = self.windows.values().filter(|threads| threads.len() > 1).count();
+        self.users.retain(|_, user| user.samples() >= MIN_SAMPLES);
+        let writes = self.users.values().any(|user| user.stores > 0);
+        if shared < MIN_WINDOWS || self.users.len() < 2 || !writes {
+            return None;
+        }
+        let mut users: Vec<LineUser> = self.users.into_values().collect();
+        users.sort_by_key(|user| std::cmp::Reverse(user.samples()));
+        let nodes: BTreeSet<u32> = users.iter().flat_map(|user| &user.nodes).copied().collect();
+        let mut instructions: Vec<(u64, u64)> = self.instructions.into_iter().collect();
+        instructions.sort_by_key(|(_, weight)| std::cmp::Reverse(*weight));
+        Some(ContendedLine {
+            process: key.process,
+            address: key.line * LINE,
+            object: self.object,
+            home: self.home,
+            sharing: sharing(&users),
+            across_nodes: nodes.len() > 1,
+            weight: self.weight,
+            users,
+            instructions,
+        })
+    }
+}
+
+/// Bytes that several threads use, at least one of which writes them, are truly shared.
+fn sharing(users: &[LineUser]) -> Sharing {
+    let is_shared = users.iter().enumerate().any(|(at, one)| {
+        users[at + 1..].iter().any(|other| {
+            (one.stores > 0 || other.stores > 0) && one.bytes.intersection(&other.bytes).next().is_some()
+        })
+    });
+    match is_shared {
+        false => Sharing::False,
+        true if users.iter().any(|user| user.atomics > 0) => Sharing::Lock,
+        true => Sharing::True,
+    }
+}
+
+/// The contended lines, that with most time first.
+pub fn find(observations: &[Observation]) -> Vec<ContendedLine> {
+    // Most lines are seen by one thread; only those of several are looked at in detail.
+    let mut first: HashMap<LineKey, Option<u32>> = HashMap::new();
+    for (at, _, key) in lines(observations) {
+        let thread = first.entry(key).or_insert(Some(at.thread));
+        if *thread != Some(at.thread) {
+            *thread = None;
+        }
+    }
+    let mut shared: HashMap<LineKey, Line> = HashMap::new();
+    for (at, access, key) in lines(observations).filter(|(_, _, key)| first.get(key) == Some(&None)) {
+        shared.entry(key).or_default().add(at, access);
+    }
+    let mut found: Vec<_> = shared.into_iter().filter_map(|(key, line)| line.finish(key)).collect();
+    found.sort_by_key(|line| (std::cmp::Reverse(line.weight), line.process, line.address));
+    found
+}
+
+/// The samples whose line is known.
+fn lines(observations: &[Observation]) -> impl Iterator<Item = (&Observation, &ObservedAccess, LineKey)> {
+    observations.iter().filter_map(|at| {
+        let access = at.access()?;
+        Some((at, access, LineKey { process: at.process, line: access.line()? }))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::observation::Waited;
+    use numakit_operand::RecoveryRule;
+
+    const MS: u64 = 1_000_000;
+
+    /// Samples of a thread, one each 5 ms, at an offset of line 100.
+    fn used(thread: u32, samples: u64, offset: u64, kind: AccessKind) -> Vec<Observation> {
+        let access = ObservedAccess {
+            address: 100 * LINE + offset,
+            size: 8,
+            kind,
+            rule: RecoveryRule::Direct,
+            object: 7,
+            home: Some(0),
+        };
+        let one = |n| Observation {
+            thread,
+            process: 0,
+            time: n * 5 * MS,
+            weight: 5 * MS,
+            cpu_node: Some(thread),
+            instruction: 0x400 + u64::from(thread),
+            waited: Waited::Memory(access),
+        };
+        (0..samples).map(one).collect()
+    }
+
+    fn sharing_of(samples: [Vec<Observation>; 2]) -> Option<Sharing> {
+        find(&samples.concat()).first().map(|line| line.sharing)
+    }
+
+    #[test]
+    fn offsets_and_instructions_tell_how_a_line_is_shared() {
+        use AccessKind::{Atomic, Load, Store, Update};
+        for (one, other, expected) in [
+            ((0, Atomic), (8, Atomic), Some(Sharing::False)),
+            ((0, Update), (8, Update), Some(Sharing::False)),
+            ((0, Atomic), (0, Atomic), Some(Sharing::Lock)),
+            ((0, Store), (8, Load), Some(Sharing::False)),
+            ((0, Store), (4, Load), Some(Sharing::True)),
+            ((0, Load), (0, Load), None),
+        ] {
+            assert_eq!(sharing_of([used(0, 200, one.0, one.1), used(1, 200, other.0, other.1)]), expected);
+        }
+    }
+
+    #[test]
+    fn threads_offsets_and_nodes_are_kept() {
+        let all = [used(0, 200, 0, AccessKind::Update), used(1, 100, 8, AccessKind::Load)].concat();
+        let line = &find(&all)[0];
+        assert_eq!((line.address, line.object, line.across_nodes), (100 * LINE, 7, true));
+        assert_eq!(line.weight, 300 * 5 * MS);
+        assert_eq!(line.users.iter().map(|user| user.thread).collect::<Vec<_>>(), [0, 1]);
+        assert_eq!(line.users[1].offsets, BTreeMap::from([(8, 100)]));
+        assert_eq!((line.users[0].stores, line.users[1].loads), (200, 100));
+        assert_eq!(line.instructions, [(0x400, 1000 * MS), (0x401, 500 * MS)]);
+    }
+
+    #[test]
+    fn use_one_after_the_other_is_not_contention() {
+        let mut later = used(1, 200, 0, AccessKind::Store);
+        later.iter_mut().for_each(|at| at.time += 2_000 * MS);
+        assert_eq!(sharing_of([used(0, 200, 0, AccessKind::Store), later]), None);
+        assert_eq!(sharing_of([used(0, 200, 0, AccessKind::Store), used(1, 2, 0, AccessKind::Store)]), None);
+    }
+
+    #[test]
+    fn addresses_of_other_executions_name_no_line() {
+        let mut all = [used(0, 200, 0, AccessKind::Store), used(1, 200, 0, AccessKind::Store)].concat();
+        for at in &mut all {
+            if let Waited::Memory(access) = &mut at.waited {
+                access.rule = RecoveryRule::Next;
+            }
+        }
+        assert_eq!(find(&all), []);
+    }
+}

@@ -1,0 +1,222 @@
+//! One observation: takes samples until the program ends, and says where its time went.
+
+use crate::caches::CacheSizes;
+use crate::collector::Collector;
+use crate::processes::Processes;
+use crate::report::{ExplainReport, MissingSamples, Regime};
+use crate::threads::ThreadAccounts;
+use crate::{Explanation, Surveyed};
+use numakit_model::topology::Topology;
+use numakit_sampling::{Landing, Road, RoadError, RoadEvent};
+use numakit_sys::{SysRoot, clock};
+use std::time::Duration;
+
+/// Threads are looked at this often, and at most for a twentieth of the time.
+const VISIT: Duration = Duration::from_millis(100);
+const VISIT_SHARE: u32 = 19;
+/// The observer may use this much of the time, in percent of one CPU; above, it looks at fewer samples. An emulated processor
+/// takes milliseconds for what a real one does in microseconds.
+const MAX_SHARE: u64 = 10;
+/// How often its use is checked, in ns.
+const CHECKED: u64 = 200_000_000;
+/// One in this many samples is looked at in any case.
+const MAX_PACE: u64 = 256;
+
+/// A thread with this much CPU time should have samples: four periods of 199 Hz.
+const MIN_CPU_TIME: u64 = 20_000_000;
+
+/// What is observed, for the report.
+#[derive(Debug, Clone)]
+pub struct Observed {
+    /// The command line, or the process.
+    pub program: String,
+    /// How samples are taken, and why not otherwise.
+    pub road: String,
+    /// Why a better road is closed.
+    pub road_reason: Option<String>,
+    /// Samples for each second of CPU time of a thread.
+    pub frequency: u32,
+    /// Whether it was started for the observation.
+    pub from_start: bool,
+}
+
+/// A running observation.
+#[derive(Debug)]
+pub struct Explainer {
+    road: Box<dyn Road>,
+    observed: Observed,
+    collector: Collector,
+    processes: Processes,
+    accounts: ThreadAccounts,
+    topology: Topology,
+    started: u64,
+    visited: u64,
+    pause: u64,
+    late: u64,
+    pace: Pace,
+}
+
+/// How many samples are looked at, by the time that it takes.
+#[derive(Debug)]
+struct Pace {
+    /// One in this many.
+    each: u64,
+    checked: u64,
+    busy: u64,
+}
+
+impl Pace {
+    /// After work from one time to another; returns the new pace if it changes.
+    fn worked(&mut self, from: u64, to: u64) -> Option<u64> {
+        self.busy += to - from;
+        let elapsed = to.saturating_sub(self.checked);
+        if elapsed < CHECKED {
+            return None;
+        }
+        let share = self.busy * 100 / elapsed;
+        (self.busy, self.checked) = (0, to);
+        let each = match share {
+            share if share > MAX_SHARE => {
+                (self.each * (share / MAX_SHARE + 1).next_power_of_two()).min(MAX_PACE)
+            }
+            share if share < MAX_SHARE / 4 => (self.each / 2).max(1),
+            _ => self.each,
+        };
+        (std::mem::replace(&mut self.each, each) != each).then_some(each)
+    }
+}
+
+impl Explainer {
+    /// Observes what the road leads to: `process` and those that it starts.
+    pub fn new(road: Box<dyn Road>, observed: Observed, process: u32, topology: Topology) -> Self {
+        let root = SysRoot::host();
+        let mut processes = Processes::new(&topology);
+        processes.mapped(process);
+        let started = clock::monotonic();
+        let mut explainer = Self {
+            collector: Collector::new(operand_landing(road.landing())),
+            accounts: ThreadAccounts::new(&root, observed.from_start),
+            processes,
+            road,
+            observed,
+            topology,
+            started,
+            visited: 0,
+            pause: 0,
+            late: 0,
+            pace: Pace { each: 1, checked: started, busy: 0 },
+        };
+        explainer.visit();
+        explainer
+    }
+
+    /// Takes what came since the last call. Call it every few milliseconds: registers belong to what memory contains now.
+    pub fn drain(&mut self) -> Result<(), RoadError> {
+        let start = clock::monotonic();
+        let Self { road, collector, processes, late, .. } = self;
+        let result = road.drain(&mut |event| match event {
+            RoadEvent::Sample(sample) if !sample.in_kernel => {
+                collector.take(sample, processes);
+                *late += u64::from(processes.has_ended(sample.process));
+            }
+            RoadEvent::Sample(_) => {}
+            RoadEvent::Executed { process } => {
+                collector.forget(process);
+                processes.executed(process);
+            }
+            RoadEvent::Mapped { process } => processes.mapped(process),
+            RoadEvent::Ended { process, thread } if process == thread => processes.ended(process),
+            RoadEvent::Started { .. } | RoadEvent::Ended { .. } => {}
+        });
+        self.collector.locate(&mut self.processes);
+        if clock::monotonic().saturating_sub(self.visited) >= self.pause {
+            self.visit();
+        }
+        if let Some(each) = self.pace.worked(start, clock::monotonic()) {
+            self.collector.set_pace(each);
+        }
+        result.map(drop)
+    }
+
+    /// Reads the accounts of the threads.
+    pub fn visit(&mut self) {
+        let start = clock::monotonic();
+        self.accounts.visit(self.processes.numbers(), start);
+        let end = clock::monotonic();
+        self.visited = end;
+        self.pause = (VISIT.as_nanos() as u64).max((end - start) * u64::from(VISIT_SHARE));
+    }
+
+    /// What is known so far.
+    pub fn report(&mut self, complete: bool, exit_status: Option<i32>) -> ExplainReport {
+        let mut threads = self.collector.sampled_threads.clone();
+        for thread in &mut threads {
+            thread.name = self.accounts.name(thread.pid, thread.tid).unwrap_or_default().to_owned();
+        }
+        let has_sample = |(pid, tid): &(u32, u32)| threads.iter().any(|t| (t.pid, t.tid) == (*pid, *tid));
+        let without = self.accounts.busy(MIN_CPU_TIME).filter(|key| !has_sample(key)).count() as u64;
+        let landing = self.road.landing();
+        let nodes = self.topology.nodes.iter().filter(|node| node.memory_kb != Some(0)).count();
+        let known = Surveyed {
+            times: self.accounts.total(),
+            caches: CacheSizes::of(&self.topology, threads.len()),
+            is_precise: matches!(landing, Landing::Behind | Landing::OneFurther),
+            has_nodes: nodes > 1,
+            traffic: self.collector.traffic(),
+        };
+        let explanation = Explanation::new(&self.collector.observations, known, &mut self.processes);
+        ExplainReport {
+            version: ExplainReport::VERSION,
+            regime: match landing {
+                Landing::Behind | Landing::OneFurther => Regime::Precise,
+                Landing::BlockStart => Regime::Block,
+                Landing::Other => Regime::Unknown,
+            },
+            road: self.observed.road.clone(),
+            road_reason: self.observed.road_reason.clone(),
+            rate: self.observed.frequency.into(),
+            seconds: clock::monotonic().saturating_sub(self.started) as f64 / 1e9,
+            program: self.observed.program.clone(),
+            complete,
+            exit_status,
+            missing: MissingSamples {
+                lost: self.road.losses().total(),
+                thinned: self.collector.thinned,
+                late: self.late,
+                threads: without,
+            },
+            explanation,
+            threads_sampled: threads,
+            objects: self.collector.sampled_objects.clone(),
+        }
+    }
+}
+
+fn operand_landing(landing: Landing) -> numakit_operand::Landing {
+    match landing {
+        Landing::Behind => numakit_operand::Landing::Behind,
+        Landing::OneFurther => numakit_operand::Landing::OneFurther,
+        Landing::BlockStart => numakit_operand::Landing::BlockStart,
+        Landing::Other => numakit_operand::Landing::Other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_pace_follows_the_time_that_it_takes() {
+        let mut pace = Pace { each: 1, checked: 0, busy: 0 };
+        assert_eq!(pace.worked(0, CHECKED / 2), None);
+        // 60 % of the time: one in eight samples.
+        assert_eq!(pace.worked(CHECKED, CHECKED + CHECKED / 10), Some(8));
+        let later = CHECKED * 3;
+        assert_eq!(pace.worked(later, later + CHECKED / 10), None);
+        assert_eq!(pace.worked(CHECKED * 5, CHECKED * 5 + CHECKED / 1000), Some(4));
+        for n in 6..40 {
+            pace.worked(CHECKED * n, CHECKED * (n + 1));
+        }
+        assert_eq!(pace.each, MAX_PACE);
+    }
+}

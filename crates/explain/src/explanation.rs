@@ -1,0 +1,193 @@
+//! The answer: where the time of a program's threads went, and which code and lines it belongs to.
+
+use crate::account::ThreadTimes;
+use crate::caches::CacheSizes;
+use crate::code::{self, CodeNames, CodeTime, PlaceTimes};
+use crate::contended::{self, ContendedLine};
+use crate::observation::{Observation, Waited};
+use crate::place::{Places, TimePlace};
+use crate::share::{Clusters, ShareEstimate};
+use crate::traffic::Traffic;
+use numakit_operand::RecoveryRule;
+use serde::Serialize;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Lines with less of the memory time than this are not worth a word.
+const MIN_LINE_SHARE: f64 = 0.01;
+
+/// What is known beside the samples.
+#[derive(Debug, Clone, Default)]
+pub struct Surveyed {
+    /// The time of all threads.
+    pub times: ThreadTimes,
+    /// The caches of each thread.
+    pub caches: CacheSizes,
+    /// Whether samples name the instruction that waited.
+    pub is_precise: bool,
+    /// Whether the machine has several nodes with memory.
+    pub has_nodes: bool,
+    /// Traffic, where samples do not name the instruction that waited.
+    pub traffic: Option<Traffic>,
+}
+
+/// Numbers of samples.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct SampleCounts {
+    /// All.
+    pub total: u64,
+    /// At instructions that access memory.
+    pub memory: u64,
+    /// Of these, with an address or object.
+    pub recovered: u64,
+    /// Of these, at objects that fit a cache.
+    pub in_cache: u64,
+    /// By the rule that recovered them.
+    pub by_rule: BTreeMap<&'static str, u64>,
+}
+
+/// The first line: shares of the time of all threads, between 0 and 1.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
+pub struct TimeShares {
+    /// In the threads' own arithmetic.
+    pub computing: f64,
+    /// For memory that fits the caches.
+    pub cached: f64,
+    /// For memory of the own node.
+    pub near: f64,
+    /// For memory of other nodes.
+    pub far: f64,
+    /// For memory of an unknown node.
+    pub unknown: f64,
+    /// For contended lines.
+    pub contended: f64,
+    /// In the kernel.
+    pub kernel: f64,
+    /// Ready to run, but without a CPU.
+    pub runnable: f64,
+    /// Asleep.
+    pub asleep: f64,
+}
+
+/// Time at memory outside of the caches, from one node to another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct NodeTime {
+    /// The node of the CPUs.
+    pub cpu_node: u32,
+    /// The node of the memory.
+    pub memory_node: u32,
+    /// CPU time in ns.
+    pub time: u64,
+}
+
+/// Where the time went.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Explanation {
+    /// Numbers of samples.
+    pub samples: SampleCounts,
+    /// Shares of the time of all threads; absent where samples do not name the instruction that waited.
+    pub time: Option<TimeShares>,
+    /// The time of all threads by the kernel's account.
+    pub threads: ThreadTimes,
+    /// The share of far memory in the time at memory of known nodes; absent on one node.
+    pub far_share: Option<ShareEstimate>,
+    /// The same by pair of nodes.
+    pub nodes: Vec<NodeTime>,
+    /// Distinct pages by pair of nodes, where time cannot be told.
+    pub traffic: Option<Traffic>,
+    /// Contended lines, that with most time first.
+    pub lines: Vec<ContendedLine>,
+    /// Functions, those that waited most for memory first.
+    pub functions: Vec<CodeTime>,
+    /// Source lines, in the same order.
+    pub source_lines: Vec<CodeTime>,
+    /// The caches that objects were compared with.
+    pub caches: CacheSizes,
+}
+
+impl Explanation {
+    /// Computes it from all samples.
+    pub fn new(observations: &[Observation], known: Surveyed, names: &mut dyn CodeNames) -> Self {
+        let mut lines = if known.is_precise { contended::find(observations) } else { Vec::new() };
+        let memory: u64 =
+            observations.iter().filter(|at| at.waited != Waited::Computing).map(|at| at.weight).sum();
+        lines.retain(|line| line.weight as f64 >= MIN_LINE_SHARE * memory as f64);
+        let places = Places::new(observations, &lines, known.caches);
+        let placed: Vec<(&Observation, TimePlace)> =
+            observations.iter().map(|at| (at, places.of(at))).collect();
+        let mut sum = PlaceTimes::default();
+        placed.iter().for_each(|(at, place)| sum.add(*place, at.weight));
+        let (functions, source_lines) = code::times(placed.iter().copied(), names);
+        Self {
+            samples: counts(&placed),
+            time: known.is_precise.then(|| shares(&sum, &known.times)),
+            threads: known.times,
+            far_share: if known.is_precise && known.has_nodes { far_share(&placed) } else { None },
+            nodes: if known.is_precise { nodes(&placed) } else { Vec::new() },
+            traffic: known.traffic,
+            lines,
+            functions,
+            source_lines,
+            caches: known.caches,
+        }
+    }
+
+    /// The threads that were sampled, by their place in the list of threads.
+    pub fn sampled_threads(observations: &[Observation]) -> BTreeSet<u32> {
+        observations.iter().map(|at| at.thread).collect()
+    }
+}
+
+fn counts(placed: &[(&Observation, TimePlace)]) -> SampleCounts {
+    let mut counts = SampleCounts { total: placed.len() as u64, ..SampleCounts::default() };
+    counts.by_rule = RecoveryRule::ALL.iter().map(|rule| (rule.word(), 0)).collect();
+    for (at, place) in placed {
+        counts.memory += u64::from(place.is_memory());
+        counts.in_cache += u64::from(matches!(place, TimePlace::PrivateCache | TimePlace::SharedCache));
+        if let Some(access) = at.access() {
+            counts.recovered += 1;
+            *counts.by_rule.entry(access.rule.word()).or_default() += 1;
+        }
+    }
+    counts
+}
+
+/// The kernel says how much time was in user mode; samples say what of it went where.
+fn shares(sum: &PlaceTimes, times: &ThreadTimes) -> TimeShares {
+    let (all, sampled) = (times.total() as f64, sum.total() as f64);
+    if all <= 0.0 {
+        return TimeShares::default();
+    }
+    let user = |part: u64| if sampled > 0.0 { part as f64 / sampled * times.user as f64 / all } else { 0.0 };
+    TimeShares {
+        computing: user(sum.computing),
+        cached: user(sum.private_cache + sum.shared_cache),
+        near: user(sum.near),
+        far: user(sum.far),
+        unknown: user(sum.unknown),
+        contended: user(sum.contended),
+        kernel: times.kernel as f64 / all,
+        runnable: times.runnable as f64 / all,
+        asleep: times.asleep as f64 / all,
+    }
+}
+
+fn far_share(placed: &[(&Observation, TimePlace)]) -> Option<ShareEstimate> {
+    let mut clusters = Clusters::default();
+    for (at, place) in placed.iter().filter(|(_, place)| matches!(place, TimePlace::Near | TimePlace::Far)) {
+        clusters.add(at.thread, at.time, at.weight, *place == TimePlace::Far);
+    }
+    clusters.estimate()
+}
+
+fn nodes(placed: &[(&Observation, TimePlace)]) -> Vec<NodeTime> {
+    let mut pairs: BTreeMap<(u32, u32), u64> = BTreeMap::new();
+    for (at, _) in placed.iter().filter(|(_, place)| matches!(place, TimePlace::Near | TimePlace::Far)) {
+        if let (Some(cpu), Some(home)) = (at.cpu_node, at.access().and_then(|access| access.home)) {
+            *pairs.entry((cpu, home)).or_default() += at.weight;
+        }
+    }
+    pairs
+        .into_iter()
+        .map(|((cpu_node, memory_node), time)| NodeTime { cpu_node, memory_node, time })
+        .collect()
+}

@@ -1,0 +1,212 @@
+//! Where each sample's time went.
+
+use crate::caches::CacheSizes;
+use crate::contended::{ContendedLine, LineKey};
+use crate::footprint::{Footprint, Repeats};
+use crate::observation::{LINE, Observation, ObservedAccess, Waited};
+use serde::Serialize;
+use std::collections::{HashMap, HashSet};
+
+/// Where the time of a sample went.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum TimePlace {
+    /// To the thread's own arithmetic.
+    Computing,
+    /// To memory that fits the caches of the thread's core.
+    PrivateCache,
+    /// To memory that fits the thread's share of the last-level cache.
+    SharedCache,
+    /// To a line that other threads use at the same time.
+    Contended,
+    /// To memory of the node of the CPU.
+    Near,
+    /// To memory of another node.
+    Far,
+    /// To memory of an unknown node.
+    Unknown,
+}
+
+impl TimePlace {
+    /// Whether the thread waited for memory, in a cache or not.
+    pub fn is_memory(self) -> bool {
+        self != Self::Computing
+    }
+}
+
+/// What fits which cache.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Fit {
+    Private,
+    Shared,
+    Neither,
+}
+
+/// What an object is to a thread.
+#[derive(Debug)]
+struct Use {
+    footprint: Footprint,
+    fit: Fit,
+}
+
+/// Assigns samples to places.
+#[derive(Debug)]
+pub struct Places {
+    contended: HashSet<LineKey>,
+    by_thread: HashMap<(u32, u32), Use>,
+    by_object: HashMap<u32, Fit>,
+}
+
+impl Places {
+    /// From all samples, the lines that were found to be contended, and the caches of each thread.
+    pub fn new(observations: &[Observation], contended: &[ContendedLine], caches: CacheSizes) -> Self {
+        let contended: HashSet<LineKey> = contended
+            .iter()
+            .map(|line| LineKey { process: line.process, line: line.address / LINE })
+            .collect();
+        let mut threads: HashMap<(u32, u32), Footprint> = HashMap::new();
+        for (at, access, line) in lines(observations) {
+            if !contended.contains(&LineKey { process: at.process, line }) {
+                threads.entry((at.thread, access.object)).or_default().add(line);
+            }
+        }
+        let mut objects: HashMap<u32, Repeats> = HashMap::new();
+        let mut by_thread = HashMap::new();
+        for (key, footprint) in threads {
+            let repeats = Repeats::of(&footprint);
+            objects.entry(key.1).or_default().add(&repeats);
+            by_thread.insert(key, Use { fit: fit(&repeats, caches), footprint });
+        }
+        let by_object = objects.into_iter().map(|(object, all)| (object, fit(&all, caches))).collect();
+        Self { contended, by_thread, by_object }
+    }
+
+    /// The place of a sample.
+    pub fn of(&self, at: &Observation) -> TimePlace {
+        let access = match &at.waited {
+            Waited::Computing => return TimePlace::Computing,
+            Waited::Unknown => return TimePlace::Unknown,
+            Waited::Memory(access) => access,
+        };
+        if let Some(line) = access.line()
+            && self.contended.contains(&LineKey { process: at.process, line })
+        {
+            return TimePlace::Contended;
+        }
+        match self.fit(at, access) {
+            Fit::Private => return TimePlace::PrivateCache,
+            Fit::Shared => return TimePlace::SharedCache,
+            Fit::Neither => {}
+        }
+        match (at.cpu_node, access.home) {
+            (Some(cpu), Some(home)) if cpu == home => TimePlace::Near,
+            (Some(_), Some(_)) => TimePlace::Far,
+            _ => TimePlace::Unknown,
+        }
+    }
+
+    /// A line that a thread hits again and again is in its caches, whatever the size of the object. Else the thread's
+    /// own footprint counts; where its samples are too few for one, the mean of all threads.
+    fn fit(&self, at: &Observation, access: &ObservedAccess) -> Fit {
+        let Some(used) = self.by_thread.get(&(at.thread, access.object)) else { return Fit::Neither };
+        if access.line_of_object().is_some_and(|line| used.footprint.is_hot(line)) {
+            return Fit::Private;
+        }
+        match used.fit {
+            Fit::Neither => self.by_object.get(&access.object).copied().unwrap_or(Fit::Neither),
+            fit => fit,
+        }
+    }
+}
+
+fn fit(repeats: &Repeats, caches: CacheSizes) -> Fit {
+    match repeats.bytes() {
+        Some(bytes) if bytes <= caches.private => Fit::Private,
+        Some(bytes) if bytes <= caches.last_level => Fit::Shared,
+        _ => Fit::Neither,
+    }
+}
+
+fn lines(observations: &[Observation]) -> impl Iterator<Item = (&Observation, &ObservedAccess, u64)> {
+    observations.iter().filter_map(|at| {
+        let access = at.access()?;
+        Some((at, access, access.line_of_object()?))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use numakit_operand::{AccessKind, RecoveryRule};
+
+    const CACHES: CacheSizes = CacheSizes { private: 2 << 20, last_level: 32 << 20 };
+
+    /// Samples of a thread on node 0 at lines of an object without pattern.
+    fn samples(thread: u32, object: u32, home: Option<u32>, lines: u64, count: u64) -> Vec<Observation> {
+        let mut state = 88_172_645_463_325_252u64 + u64::from(thread);
+        let mut next = || {
+            state ^= state << 13;
+            state ^= state >> 7;
+            state ^= state << 17;
+            state % lines
+        };
+        let mut one = |n| Observation {
+            thread,
+            process: 0,
+            time: n * 5_000_000,
+            weight: 5_000_000,
+            cpu_node: Some(0),
+            instruction: 0x400,
+            waited: Waited::Memory(ObservedAccess {
+                address: (u64::from(object) << 40) + next() * LINE,
+                size: 8,
+                kind: AccessKind::Load,
+                rule: RecoveryRule::Direct,
+                object,
+                home,
+            }),
+        };
+        (0..count).map(&mut one).collect()
+    }
+
+    fn places(all: &[Observation]) -> HashMap<TimePlace, usize> {
+        let places = Places::new(all, &[], CACHES);
+        all.iter().fold(HashMap::new(), |mut counts, at| {
+            *counts.entry(places.of(at)).or_default() += 1;
+            counts
+        })
+    }
+
+    #[test]
+    fn what_fits_a_cache_is_neither_near_nor_far() {
+        let all = [
+            samples(0, 1, Some(1), 1 << 13, 600),
+            samples(0, 2, Some(1), 1 << 18, 2000),
+            samples(0, 3, Some(0), 1 << 26, 300),
+            samples(0, 4, Some(1), 1 << 26, 200),
+            samples(0, 5, None, 1 << 26, 100),
+        ]
+        .concat();
+        let counts = places(&all);
+        let count = |place| counts.get(&place).copied().unwrap_or(0);
+        assert_eq!((count(TimePlace::PrivateCache), count(TimePlace::SharedCache)), (600, 2000));
+        assert_eq!(
+            (count(TimePlace::Near), count(TimePlace::Far), count(TimePlace::Unknown)),
+            (300, 200, 100)
+        );
+    }
+
+    #[test]
+    fn threads_with_few_samples_are_taken_together() {
+        let all: Vec<_> = (0..64).flat_map(|thread| samples(thread, 1, Some(1), 1 << 13, 20)).collect();
+        assert_eq!(places(&all), HashMap::from([(TimePlace::PrivateCache, 64 * 20)]));
+    }
+
+    #[test]
+    fn computing_and_unknown_need_no_address() {
+        let mut all = samples(0, 1, Some(1), 1 << 26, 2);
+        all[0].waited = Waited::Computing;
+        all[1].waited = Waited::Unknown;
+        assert_eq!(places(&all), HashMap::from([(TimePlace::Computing, 1), (TimePlace::Unknown, 1)]));
+    }
+}

@@ -1,0 +1,91 @@
+//! An explanation with the names of what it is about, and how the samples were taken: the content of
+//! `numa explain --json`.
+
+use crate::Explanation;
+use serde::Serialize;
+
+/// What samples of this machine mean.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Regime {
+    /// They name the instruction that waited.
+    Precise,
+    /// They land at starts of blocks, as on emulated processors: only traffic can be estimated.
+    Block,
+    /// They land elsewhere: neither time nor traffic can be told.
+    Unknown,
+}
+
+/// Samples and threads that are missing.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct MissingSamples {
+    /// Samples that were lost, since nobody took them from the ring buffer in time.
+    pub lost: u64,
+    /// Samples that were dropped on purpose, to bound memory; those that are left count more.
+    pub thinned: u64,
+    /// Samples of code that had gone when they were looked at.
+    pub late: u64,
+    /// Threads that used CPU time and have no sample.
+    pub threads: u64,
+}
+
+/// A thread that was sampled.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct SampledThread {
+    /// The process.
+    pub pid: u32,
+    /// The thread.
+    pub tid: u32,
+    /// Its name.
+    pub name: String,
+}
+
+/// A mapping that was accessed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct SampledObject {
+    /// The process.
+    pub pid: u32,
+    /// Where it starts.
+    pub address: u64,
+    /// Its size in bytes.
+    pub size: u64,
+    /// What it is: `heap`, `stack of thread 12`, `anonymous`, a file.
+    pub name: String,
+}
+
+/// The content of a result file.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ExplainReport {
+    /// The version of this form.
+    pub version: u32,
+    /// What samples mean.
+    pub regime: Regime,
+    /// How samples were taken.
+    pub road: String,
+    /// Why not by another road, if another is better.
+    pub road_reason: Option<String>,
+    /// Samples of a thread for each second of its CPU time.
+    pub rate: f64,
+    /// Length of the observation in seconds.
+    pub seconds: f64,
+    /// The command, or the process.
+    pub program: String,
+    /// Whether the observation has ended; until then the file is written again every few seconds.
+    pub complete: bool,
+    /// How the program ended, if it did.
+    pub exit_status: Option<i32>,
+    /// What is missing.
+    pub missing: MissingSamples,
+    /// The answer.
+    #[serde(flatten)]
+    pub explanation: Explanation,
+    /// The threads; other values name them by their place here.
+    pub threads_sampled: Vec<SampledThread>,
+    /// The mappings; other values name them by their place here.
+    pub objects: Vec<SampledObject>,
+}
+
+impl ExplainReport {
+    /// The version of the form that this program writes.
+    pub const VERSION: u32 = 1;
+}

@@ -1,0 +1,93 @@
+//! Shares of time, with their uncertainty.
+
+use serde::Serialize;
+use std::collections::HashMap;
+
+/// Samples of a thread within this time, in ns, are not independent: a program does one thing for a while.
+const CLUSTER: u64 = 100_000_000;
+/// Standard errors of a 95 % interval.
+const Z: f64 = 1.96;
+
+/// A share between 0 and 1, and its 95 % interval.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct ShareEstimate {
+    /// The share.
+    pub share: f64,
+    /// The low end of the interval.
+    pub low: f64,
+    /// The high end of the interval.
+    pub high: f64,
+}
+
+/// Weights that are gathered by thread and time.
+#[derive(Debug, Default)]
+pub struct Clusters {
+    of: HashMap<(u32, u64), (f64, f64)>,
+}
+
+impl Clusters {
+    /// Adds the weight of a sample that counts, and whether it is part of the share.
+    pub fn add(&mut self, thread: u32, time: u64, weight: u64, is_part: bool) {
+        let (part, all) = self.of.entry((thread, time / CLUSTER)).or_default();
+        *all += weight as f64;
+        *part += if is_part { weight as f64 } else { 0.0 };
+    }
+
+    /// The share, by the ratio estimator for clusters of unequal size. `None` without samples.
+    pub fn estimate(&self) -> Option<ShareEstimate> {
+        let (part, all) = self.of.values().fold((0.0, 0.0), |(part, all), (p, a)| (part + p, all + a));
+        if all <= 0.0 {
+            return None;
+        }
+        let share = part / all;
+        let count = self.of.len() as f64;
+        if count < 2.0 {
+            return Some(ShareEstimate { share, low: 0.0, high: 1.0 });
+        }
+        let squares: f64 = self.of.values().map(|(p, a)| (p - share * a).powi(2)).sum();
+        let error = (squares * count / (count - 1.0)).sqrt() / all;
+        // Without a single exception among n clusters, 3 / n is the bound of 95 %.
+        let least = if squares == 0.0 { (3.0 / count).min(1.0) } else { 0.0 };
+        let half = (Z * error).max(least);
+        Some(ShareEstimate { share, low: (share - half).max(0.0), high: (share + half).min(1.0) })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn clusters(samples: impl IntoIterator<Item = (u32, u64, bool)>) -> Clusters {
+        let mut clusters = Clusters::default();
+        samples.into_iter().for_each(|(thread, at, part)| clusters.add(thread, at * CLUSTER, 5, part));
+        clusters
+    }
+
+    #[test]
+    fn the_interval_narrows_with_independent_samples_only() {
+        let spread = clusters((0..400).map(|n| (0, n, n % 4 == 0))).estimate().unwrap();
+        assert_eq!(spread.share, 0.25);
+        assert!((0.20..0.22).contains(&spread.low) && (0.28..0.30).contains(&spread.high), "{spread:?}");
+        let together = clusters((0..400).map(|n| (0, n / 100, n / 100 == 0))).estimate().unwrap();
+        assert_eq!(together.share, 0.25);
+        assert!(together.low == 0.0 && together.high > 0.6, "{together:?}");
+    }
+
+    #[test]
+    fn few_or_equal_samples_are_not_certain() {
+        assert_eq!(Clusters::default().estimate(), None);
+        let one = clusters([(0, 0, true)]).estimate().unwrap();
+        assert_eq!((one.share, one.low, one.high), (1.0, 0.0, 1.0));
+        let all = clusters((0..60).map(|n| (0, n, true))).estimate().unwrap();
+        assert_eq!((all.share, all.low, all.high), (1.0, 0.95, 1.0));
+    }
+
+    proptest! {
+        #[test]
+        fn the_interval_contains_the_share(samples in proptest::collection::vec((0u32..4, 0u64..50, any::<bool>()), 1..200)) {
+            let found = clusters(samples).estimate().unwrap();
+            prop_assert!(0.0 <= found.low && found.low <= found.share && found.share <= found.high && found.high <= 1.0);
+        }
+    }
+}

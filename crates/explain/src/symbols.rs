@@ -1,0 +1,109 @@
+//! Names for addresses of code: functions and source lines of ELF files.
+
+use crate::code::CodeName;
+use addr2line::Loader;
+use object::{Object, ObjectSegment, ReadCache};
+use std::collections::HashMap;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+
+/// The symbols of all files that were asked about. Each file is read once.
+#[derive(Default)]
+pub struct Symbols {
+    files: HashMap<PathBuf, Option<FileSymbols>>,
+}
+
+impl std::fmt::Debug for Symbols {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_set().entries(self.files.keys()).finish()
+    }
+}
+
+struct FileSymbols {
+    segments: Vec<Segment>,
+    loader: Loader,
+}
+
+/// A part of a file, and where it is in the addresses of the file's symbols.
+struct Segment {
+    offset: u64,
+    size: u64,
+    address: u64,
+}
+
+impl Symbols {
+    /// Names the code at an offset in a file. `path` is where the file is read, `module` what it is called. `function` is
+    /// `None` without symbols.
+    pub fn name(&mut self, path: &Path, module: &str, offset: u64) -> CodeName {
+        let symbols = self.files.entry(path.to_owned()).or_insert_with(|| FileSymbols::load(path));
+        let unknown = CodeName { function: None, module: module.to_owned(), file: None, line: None };
+        let Some((symbols, address)) = symbols.as_ref().and_then(|s| Some((s, s.address(offset)?))) else {
+            return unknown;
+        };
+        let function = symbols.function(address);
+        let location = symbols.loader.find_location(address).ok().flatten();
+        let file = location.as_ref().and_then(|at| at.file).map(str::to_owned);
+        let line = location.and_then(|at| at.line).filter(|line| *line > 0 && file.is_some());
+        CodeName { function, file, line, ..unknown }
+    }
+}
+
+impl FileSymbols {
+    fn load(path: &Path) -> Option<Self> {
+        let file = ReadCache::new(File::open(path).ok()?);
+        let elf = object::File::parse(&file).ok()?;
+        let segment = |segment: object::Segment<'_, '_, _>| {
+            let (offset, size) = segment.file_range();
+            Segment { offset, size, address: segment.address() }
+        };
+        let segments = elf.segments().map(segment).collect();
+        Some(Self { segments, loader: Loader::new(path).ok()? })
+    }
+
+    /// The address in terms of the file's symbols.
+    fn address(&self, offset: u64) -> Option<u64> {
+        let segment = self.segments.iter().find(|s| (s.offset..s.offset + s.size).contains(&offset))?;
+        Some(segment.address + (offset - segment.offset))
+    }
+
+    /// The function that contains the code; what is inlined in it belongs to it.
+    fn function(&self, address: u64) -> Option<String> {
+        let symbol = self.loader.find_symbol(address)?;
+        Some(addr2line::demangle_auto(symbol.into(), None).into_owned())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[inline(never)]
+    fn a_function_of_this_test() -> u64 {
+        std::hint::black_box(17)
+    }
+
+    #[test]
+    fn functions_and_lines_of_this_program_are_found() {
+        assert_eq!(a_function_of_this_test(), 17);
+        let program = std::env::current_exe().unwrap();
+        let address = a_function_of_this_test as *const () as u64;
+        let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
+        let offset = maps.lines().find_map(|line| {
+            let words: Vec<&str> = line.split_ascii_whitespace().collect();
+            let (start, end) = words[0].split_once('-')?;
+            let number = |text| u64::from_str_radix(text, 16).unwrap();
+            let range = number(start)..number(end);
+            range.contains(&address).then(|| address - range.start + number(words[2]))
+        });
+        let name = Symbols::default().name(&program, "test", offset.unwrap());
+        assert!(name.function.as_ref().is_some_and(|f| f.ends_with("a_function_of_this_test")), "{name:?}");
+        assert!(name.file.as_ref().is_some_and(|file| file.ends_with("explain/src/symbols.rs")), "{name:?}");
+        assert!(name.line.is_some());
+    }
+
+    #[test]
+    fn code_without_symbols_has_a_module() {
+        let name = Symbols::default().name(Path::new("/no/such/file"), "libx.so", 0x1234);
+        assert_eq!((name.function, name.module.as_str(), name.line), (None, "libx.so", None));
+    }
+}

@@ -1,0 +1,189 @@
+//! Reads the kernel's account of the time of threads from /proc.
+
+use crate::account::ThreadTimes;
+use numakit_sys::SysRoot;
+use numakit_sys::proc::TaskDir;
+use numakit_sys::proc::machine::numbers;
+use std::collections::HashMap;
+
+/// Ticks in which the kernel counts CPU time, in ns. The same on all architectures that numakit knows.
+const TICK: u64 = 10_000_000;
+
+/// The counts of a thread since its start.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+struct Counts {
+    user: u64,
+    kernel: u64,
+    runnable: u64,
+    faults: u64,
+}
+
+#[derive(Debug)]
+struct Account {
+    name: String,
+    /// When it was seen first, and its counts then.
+    since: u64,
+    before: Counts,
+    /// When it was seen last, and its counts then.
+    until: u64,
+    now: Counts,
+}
+
+/// The accounts of all threads that were seen.
+#[derive(Debug)]
+pub struct ThreadAccounts {
+    root: SysRoot,
+    /// Whether counts from before the first visit belong to the observation: those of a command that was started for it.
+    from_start: bool,
+    threads: HashMap<(u32, u32), Account>,
+    visits: u64,
+}
+
+impl ThreadAccounts {
+    /// Accounts of a command from its start, or of a running process from now on.
+    pub fn new(root: &SysRoot, from_start: bool) -> Self {
+        Self { root: root.clone(), from_start, threads: HashMap::new(), visits: 0 }
+    }
+
+    /// Reads the accounts of all threads of these processes. `now` is the time in ns. Threads that have ended keep what
+    /// was read last.
+    pub fn visit(&mut self, processes: &[u32], now: u64) {
+        self.visits += 1;
+        for &pid in processes {
+            let root = self.root.clone();
+            let process = TaskDir::of(&root, pid);
+            for tid in process.threads().unwrap_or_default() {
+                self.read(&process.thread(tid), pid, tid, now);
+            }
+        }
+    }
+
+    fn read(&mut self, thread: &TaskDir<'_>, pid: u32, tid: u32, now: u64) {
+        let Ok(stat) = thread.stat() else { return };
+        if stat.exited {
+            return;
+        }
+        let schedule = thread.bytes("schedstat").unwrap_or_default();
+        let mut schedule = numbers(&schedule);
+        let ran = schedule.next().unwrap_or(stat.own[2].saturating_mul(TICK));
+        let counts = Counts {
+            user: part(ran, stat.user, stat.own[2]),
+            kernel: ran - part(ran, stat.user, stat.own[2]),
+            runnable: schedule.next().unwrap_or(0),
+            faults: stat.own[0].saturating_add(stat.own[1]),
+        };
+        // Threads that appear later started in between; their counts are all new.
+        let before = if self.from_start || self.visits > 1 { Counts::default() } else { counts };
+        let lived = ran.saturating_add(counts.runnable);
+        let since = if before == counts { now } else { now.saturating_sub(lived) };
+        let name = stat.name();
+        let account = self.threads.entry((pid, tid)).or_insert_with(|| Account {
+            name: name.clone(),
+            since,
+            before,
+            until: now,
+            now: counts,
+        });
+        account.name = name;
+        account.until = now;
+        account.now = counts;
+    }
+
+    /// The name of a thread.
+    pub fn name(&self, pid: u32, tid: u32) -> Option<&str> {
+        self.threads.get(&(pid, tid)).map(|account| account.name.as_str())
+    }
+
+    /// Threads that used at least this much CPU time, in ns.
+    pub fn busy(&self, least: u64) -> impl Iterator<Item = (u32, u32)> {
+        let ran = |a: &Account| (a.now.user + a.now.kernel).saturating_sub(a.before.user + a.before.kernel);
+        self.threads.iter().filter(move |(_, account)| ran(account) >= least).map(|(key, _)| *key)
+    }
+
+    /// The time of all threads.
+    pub fn total(&self) -> ThreadTimes {
+        self.threads.values().fold(ThreadTimes::default(), |mut sum, account| {
+            let grown = |of: fn(&Counts) -> u64| of(&account.now).saturating_sub(of(&account.before));
+            sum += ThreadTimes::between(
+                account.until.saturating_sub(account.since),
+                grown(|c| c.user),
+                grown(|c| c.kernel),
+                grown(|c| c.runnable),
+                grown(|c| c.faults),
+            );
+            sum
+        })
+    }
+}
+
+/// The part of a time that some of all ticks are.
+fn part(time: u64, ticks: u64, all: u64) -> u64 {
+    match all {
+        // Less than a tick: most threads that end so early were in the program.
+        0 => time,
+        all => (u128::from(time) * u128::from(ticks.min(all)) / u128::from(all)) as u64,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use numakit_sys::root::FileTree;
+
+    const MS: u64 = 1_000_000;
+
+    fn thread(tree: &mut FileTree, tid: u32, ticks: [u64; 2], faults: u64, schedule: &str) {
+        let [user, kernel] = ticks;
+        let stat =
+            format!("{tid} (w {tid}) R 1 7 7 0 -1 0 {faults} 0 0 0 {user} {kernel} 0 0 20 0 1 0 5 0 0\n");
+        tree.file(&format!("/proc/7/task/{tid}/stat"), stat);
+        tree.file(&format!("/proc/7/task/{tid}/schedstat"), schedule);
+    }
+
+    fn machine() -> SysRoot {
+        let mut tree = FileTree::new();
+        thread(&mut tree, 7, [30, 10], 100, "400000000 50000000 9\n");
+        SysRoot::of_tree(tree)
+    }
+
+    #[test]
+    fn a_command_counts_from_its_start_and_a_process_from_the_first_visit() {
+        for (from_start, user, kernel, runnable, asleep, faults) in
+            [(true, 600, 200, 100, 550, 150), (false, 300, 100, 50, 550, 50)]
+        {
+            let root = machine();
+            let mut accounts = ThreadAccounts::new(&root, from_start);
+            accounts.visit(&[7], 1000 * MS);
+            root.change(|tree| thread(tree, 7, [60, 20], 150, "800000000 100000000 9\n"));
+            accounts.visit(&[7], 2000 * MS);
+            let expected = ThreadTimes {
+                user: user * MS,
+                kernel: kernel * MS,
+                runnable: runnable * MS,
+                asleep: asleep * MS,
+                faults,
+            };
+            assert_eq!(accounts.total(), expected, "{from_start}");
+        }
+    }
+
+    #[test]
+    fn threads_that_end_keep_their_time_and_new_ones_count_from_their_start() {
+        let root = machine();
+        let mut accounts = ThreadAccounts::new(&root, false);
+        accounts.visit(&[7], 1000 * MS);
+        root.change(|tree| {
+            tree.remove("/proc/7/task/7");
+            thread(tree, 8, [5, 0], 3, "50000000 0 1\n");
+        });
+        accounts.visit(&[7, 99], 1100 * MS);
+        assert_eq!(accounts.total(), ThreadTimes { user: 50 * MS, faults: 3, ..ThreadTimes::default() });
+        assert_eq!((accounts.name(7, 8), accounts.name(7, 9)), (Some("w 8"), None));
+        assert_eq!(accounts.busy(1).collect::<Vec<_>>(), [(7, 8)]);
+    }
+
+    #[test]
+    fn ticks_divide_the_exact_time() {
+        assert_eq!((part(1000, 3, 4), part(1000, 0, 0), part(1000, 9, 4)), (750, 1000, 1000));
+    }
+}
