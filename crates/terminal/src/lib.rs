@@ -4,6 +4,7 @@ pub mod affinity;
 pub mod columns;
 pub mod doctor;
 pub mod events;
+pub mod explain;
 pub mod formulas;
 pub mod holders;
 pub mod list;

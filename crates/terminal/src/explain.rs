@@ -1,0 +1,232 @@
+//! `numa explain`: where the time went, functions, source lines and contended lines.
+
+use crate::units::grouped;
+use numakit_explain::code::{CodeTime, PlaceTimes};
+use numakit_explain::contended::{ContendedLine, LineUser, Sharing};
+use numakit_explain::traffic::Traffic;
+use numakit_explain::{ExplainReport, Regime, TimeShares};
+use std::fmt::Write;
+
+/// Functions, source lines and contended lines with less of the memory time than this are left out.
+const MIN_SHARE: f64 = 0.005;
+/// An estimate of traffic from fewer pages than this says little.
+const MIN_PAGES: u64 = 500;
+/// Threads of a contended line that are shown.
+const MAX_USERS: usize = 4;
+
+/// The whole text; at most `rows` functions, source lines and contended lines each.
+pub fn text(report: &ExplainReport, rows: usize) -> String {
+    let mut out = first_lines(report);
+    let explanation = &report.explanation;
+    if let Some(traffic) = &explanation.traffic {
+        out.push_str(&traffic_lines(traffic));
+    }
+    if report.regime == Regime::Precise {
+        let sum = explanation.functions.iter().map(|code| code.time.total()).sum();
+        out.push_str(&code_table("FUNCTION", &explanation.functions, sum, rows));
+        out.push_str(&code_table("SOURCE LINE", &explanation.source_lines, sum, rows));
+        explanation.lines.iter().take(rows).for_each(|line| out.push_str(&contended(report, line)));
+    }
+    out.push_str(&notes(report));
+    out
+}
+
+fn percent(share: f64) -> String {
+    format!("{:.1} %", share * 100.0)
+}
+
+fn first_lines(report: &ExplainReport) -> String {
+    let explanation = &report.explanation;
+    let mut out = String::new();
+    if let Some(time) = &explanation.time {
+        out.push_str(&time_line(time, report));
+    }
+    if let Some(far) = &explanation.far_share {
+        let (low, high) = (percent(far.low), percent(far.high));
+        // Writing to a string cannot fail.
+        _ = writeln!(
+            out,
+            "Of the time at memory, {} was at memory of other nodes ({low} to {high}).",
+            percent(far.share)
+        );
+    }
+    out
+}
+
+/// Where the time of the threads went, in one line.
+fn time_line(time: &TimeShares, report: &ExplainReport) -> String {
+    let faults = match report.explanation.threads.faults {
+        0 => String::new(),
+        faults => format!(" ({} page faults)", grouped(faults as f64)),
+    };
+    let memory = time.cached + time.near + time.far + time.unknown + time.contended;
+    let has_nodes = report.explanation.far_share.is_some();
+    let outside = match has_nodes {
+        true => format!("near {}, far {}", percent(time.near), percent(time.far)),
+        false => format!("outside {}", percent(time.near + time.far)),
+    };
+    format!(
+        "computing {}; memory {}: in caches {}, {outside}, unknown {}, contended lines {}; kernel {}{faults}; \
+         runnable without a CPU {}; asleep {}\n",
+        percent(time.computing),
+        percent(memory),
+        percent(time.cached),
+        percent(time.unknown),
+        percent(time.contended),
+        percent(time.kernel),
+        percent(time.runnable),
+        percent(time.asleep),
+    )
+}
+
+fn traffic_lines(traffic: &Traffic) -> String {
+    let Some(far) = traffic.far_share() else { return String::new() };
+    let pages: u64 = traffic.pages.iter().map(|cell| cell.pages).sum();
+    if pages < MIN_PAGES {
+        return format!(
+            "Samples of this machine do not say where time goes (it is emulated), and {pages} pages are too few to \
+             estimate traffic: observe the program for longer.\n"
+        );
+    }
+    let mut out = format!(
+        "Samples of this machine do not say where time goes (it is emulated). Of the pages in use, {} are on \
+         other nodes than their users:\n",
+        percent(far)
+    );
+    let mut users: Vec<u32> = traffic.pages.iter().map(|cell| cell.cpu_node).collect();
+    users.dedup();
+    for user in users {
+        let row = traffic.pages.iter().filter(|cell| cell.cpu_node == user);
+        let cells = row.map(|cell| format!("node {}: {}", cell.memory_node, grouped(cell.pages as f64)));
+        _ = writeln!(out, "  CPUs of node {user}: pages of {}", cells.collect::<Vec<_>>().join(", "));
+    }
+    out
+}
+
+fn code_table(heading: &str, all: &[CodeTime], sum: u64, rows: usize) -> String {
+    let shown: Vec<&CodeTime> = all
+        .iter()
+        .filter(|code| code.time.outside() as f64 >= MIN_SHARE * sum as f64 && code.time.outside() > 0)
+        .take(rows)
+        .collect();
+    if shown.is_empty() {
+        return String::new();
+    }
+    let mut out = format!("\n  NEAR%   FAR%  UNKN%  CONT% CACHE%  COMP%  {heading}\n");
+    for code in shown {
+        let PlaceTimes { computing, private_cache, shared_cache, contended, near, far, unknown } = code.time;
+        for part in [near, far, unknown, contended, private_cache + shared_cache, computing] {
+            _ = write!(out, " {:6.1}", part as f64 / sum as f64 * 100.0);
+        }
+        _ = writeln!(out, "  {}", name(code));
+    }
+    out
+}
+
+fn name(code: &CodeTime) -> String {
+    let function = code.name.function.as_deref().map_or_else(|| "code without names".to_owned(), shortened);
+    match (&code.name.file, code.name.line) {
+        (Some(file), Some(line)) => format!("{file}:{line} ({function})"),
+        _ => format!("{function} [{}]", code.name.module),
+    }
+}
+
+/// A function of C++ or Rust without the arguments of templates and of functions, which may fill a page.
+fn shortened(name: &str) -> String {
+    let name = &name.replace("(anonymous namespace)::", "");
+    let (mut short, mut depth) = (String::new(), 0usize);
+    let operator = name.find("operator").map_or(0..0, |at| {
+        let start = at + "operator".len();
+        start..start + name[start..].chars().take_while(|c| "<>=-".contains(*c)).count()
+    });
+    for (at, letter) in name.char_indices() {
+        if operator.contains(&at) {
+            short.push(letter);
+            continue;
+        }
+        match letter {
+            '<' | '(' => depth += 1,
+            '>' | ')' => depth = depth.saturating_sub(1),
+            _ if depth == 0 => short.push(letter),
+            _ => {}
+        }
+    }
+    short.trim_end().trim_end_matches(" const").to_owned()
+}
+
+fn contended(report: &ExplainReport, line: &ContendedLine) -> String {
+    let all: u64 = report.explanation.functions.iter().map(|code| code.time.total()).sum();
+    let what = match line.sharing {
+        Sharing::False => "false sharing: each thread uses bytes of its own on one line",
+        Sharing::True => "true sharing: threads use the same bytes",
+        Sharing::Lock => "a lock or an atomic counter: threads change the same bytes by atomic instructions",
+    };
+    let nodes = if line.across_nodes { ", across nodes" } else { "" };
+    let object = report.objects.get(line.object as usize).map_or("unknown mapping", |object| &object.name);
+    let share = if all > 0 { line.weight as f64 / all as f64 } else { 0.0 };
+    let mut out = format!(
+        "\ncontended line {:#x} ({object}), {} of the CPU time{nodes}\n  {what}\n",
+        line.address,
+        percent(share)
+    );
+    for user in line.users.iter().take(MAX_USERS) {
+        _ = writeln!(out, "  {}", user_line(report, user));
+    }
+    if line.users.len() > MAX_USERS {
+        _ = writeln!(out, "  {} more threads", line.users.len() - MAX_USERS);
+    }
+    out
+}
+
+fn user_line(report: &ExplainReport, user: &LineUser) -> String {
+    let thread = report
+        .threads_sampled
+        .get(user.thread as usize)
+        .map_or_else(|| "thread".to_owned(), |thread| format!("thread {} ({})", thread.tid, thread.name));
+    let nodes: Vec<String> = user.nodes.iter().map(u32::to_string).collect();
+    let on = if nodes.is_empty() { String::new() } else { format!(" on node {}", nodes.join(", ")) };
+    let offsets = user.offsets.iter().map(|(offset, count)| format!("{offset} ({count})"));
+    let kinds = [("loads", user.loads), ("stores", user.stores - user.atomics), ("atomic", user.atomics)];
+    let kinds =
+        kinds.into_iter().filter(|(_, count)| *count > 0).map(|(kind, count)| format!("{count} {kind}"));
+    let (kinds, offsets) = (kinds.collect::<Vec<_>>().join(", "), offsets.collect::<Vec<_>>().join(", "));
+    format!("{thread}{on}: {kinds}; at offsets {offsets}")
+}
+
+/// How the samples were taken, and what is missing.
+fn notes(report: &ExplainReport) -> String {
+    let samples = &report.explanation.samples;
+    let regime = match report.regime {
+        Regime::Precise => "precise: each names the instruction that waited",
+        Regime::Block => "at starts of blocks: only traffic can be estimated",
+        Regime::Unknown => "landing elsewhere on this machine: time and traffic cannot be told",
+    };
+    let mut out = format!(
+        "\n{} samples {}, {regime}; {} of {} at memory have an address",
+        grouped(samples.total as f64),
+        report.road,
+        grouped(samples.recovered as f64),
+        grouped(samples.memory as f64),
+    );
+    let missing = report.missing;
+    for (count, what) in [
+        (missing.lost, "lost"),
+        (missing.late, "of code that had gone"),
+        (missing.thinned, "skipped, those that are left count more"),
+    ] {
+        if count > 0 {
+            _ = write!(out, "; {} {what}", grouped(count as f64));
+        }
+    }
+    out.push('\n');
+    if missing.threads > 0 {
+        _ = writeln!(out, "{} threads used CPU time and have no sample", missing.threads);
+    }
+    if let Some(reason) = &report.road_reason {
+        _ = writeln!(out, "{reason}");
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests;
