@@ -1,10 +1,13 @@
 //! `numa doctor`.
 
 use crate::GlobalArgs;
+use crate::verbs::explain;
 use anyhow::Context;
 use clap::Args;
 use numakit_model::Fix;
 use numakit_registry::isolate;
+use numakit_sampling::choice::{self, SampledProgram};
+use numakit_sampling::{Landing, calibration, landing};
 use numakit_sensors::checkup::{self, Finding, FindingState, ProcessRights};
 use numakit_sensors::{Probe, Scene};
 use numakit_server::page;
@@ -42,6 +45,7 @@ impl DoctorArgs {
         findings.push(web_page());
         if root.is_host() {
             findings.extend(placement());
+            findings.push(samples());
         }
         let permissions = root.is_host().then(Permissions::own);
         if permissions.is_some_and(|permissions| permissions.surroundings.runtime.is_container()) {
@@ -71,6 +75,32 @@ fn web_page() -> Finding {
         Err(missing) => {
             let seen = format!("built without it: {}", missing.reason);
             Finding::note(ABOUT, seen, Fix::Step(missing.fix.to_owned()))
+        }
+    }
+}
+
+/// How 'numa explain' takes samples, and where they land on this machine.
+fn samples() -> Finding {
+    const ABOUT: &str = "samples for 'numa explain'";
+    let chosen = match choice::choose(Permissions::own(), SampledProgram::Command(Some(&explain::NO_LIBRARY)))
+    {
+        Ok(chosen) => chosen,
+        Err(error) => return Finding::lacking(ABOUT, "no samples can be taken", error.fix),
+    };
+    match calibration::of_road(chosen.road) {
+        Ok(Some(calibration)) if calibration.landing() != Landing::Other => {
+            let landing = landing::sentence(calibration.landing());
+            Finding::ok(ABOUT, format!("{chosen}; {landing} ({})", calibration.counts))
+        }
+        Ok(calibration) => {
+            let counts = calibration.map_or_else(String::new, |calibration| format!("; {calibration}"));
+            let fix = Fix::OtherMachine(
+                "a machine where samples land behind the instruction that waited".to_owned(),
+            );
+            Finding::note(ABOUT, format!("{chosen}{counts}"), fix)
+        }
+        Err(error) => {
+            Finding::note(ABOUT, error.to_string(), Fix::Step("try again on an idle machine".to_owned()))
         }
     }
 }

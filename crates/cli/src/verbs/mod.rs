@@ -4,6 +4,7 @@ pub mod capture;
 pub mod completions;
 pub mod ctl;
 pub mod doctor;
+pub mod explain;
 pub mod export;
 pub mod list;
 pub mod live;

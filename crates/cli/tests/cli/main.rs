@@ -5,6 +5,7 @@
 mod cards;
 mod completion;
 mod control;
+mod explain;
 mod export;
 mod faults;
 mod formulas;

@@ -113,6 +113,7 @@ fn no_verb_ignores_sysroot() {
             "report" | "recover" | "view" => format!("{} a.arrows", verb.get_name()),
             "export" => "export a.arrows --to csv".to_owned(),
             "run" => "run -c 1 -- true".to_owned(),
+            "explain" => "explain -- true".to_owned(),
             "mark" => "mark begin".to_owned(),
             "ctl" => "ctl status".to_owned(),
             "completions" => "completions bash".to_owned(),

@@ -1,0 +1,225 @@
+//! `numa explain`.
+
+use crate::GlobalArgs;
+use crate::to_file::{self, Existing};
+use anyhow::Context;
+use clap::Args;
+use numakit_explain::ExplainReport;
+use numakit_explain::explainer::{Explainer, Observed};
+use numakit_model::Topology;
+use numakit_sampling::choice::{self, PreloadObstacle, SampledProgram};
+use numakit_sampling::{RoadError, SampleSettings, open};
+use numakit_session::interval;
+use numakit_sys::command::{Running, quoted, start_failure_status};
+use numakit_sys::permissions::Permissions;
+use numakit_sys::proc::TaskDir;
+use numakit_sys::signal::{self, Signals};
+use numakit_sys::stdio::{note, print};
+use numakit_sys::{SysRoot, poll, sched};
+use numakit_terminal::explain;
+use std::ffi::OsString;
+use std::os::fd::AsFd;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+/// Show where the time of a program goes: computing, caches, near and far memory
+///
+/// It interrupts each thread 199 times in a second of CPU time, finds the instruction that waited and the address that
+/// it used, and the node of that page. It needs no hardware counters and no root; 'numa doctor' says how samples
+/// are taken here. The first line says where the time of all threads went, in percent. Then come functions and
+/// source lines by the time that they waited for memory, and lines of memory that several threads contend for.
+///
+/// --json writes one object: regime (precise, block, unknown), road, rate, seconds, complete, missing {lost, thinned, late,
+/// threads}, samples {total, memory, recovered, in_cache, by_rule}, time (shares of the time of all threads: computing,
+/// cached, near, far, unknown, contended, kernel, runnable, asleep), threads (ns), far_share {share, low, high},
+/// nodes [{cpu_node, memory_node, time}], traffic, lines, functions, source_lines, threads_sampled, objects. What
+/// cannot be told is null.
+#[derive(Debug, Args)]
+pub struct ExplainArgs {
+    /// Samples in a second of CPU time of a thread
+    #[arg(short = 'F', long, value_name = "HZ", default_value = "199", value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    frequency: u32,
+    /// Observe this process and those that it starts
+    #[arg(short, long, value_name = "PID", conflicts_with = "command", required_unless_present = "command", value_parser = clap::value_parser!(u32).range(1..))]
+    pid: Option<u32>,
+    /// Stop after this time
+    #[arg(long = "for", value_name = "TIME", value_parser = interval::parse)]
+    duration: Option<Duration>,
+    /// Functions, source lines and contended lines to show, each
+    #[arg(long, value_name = "N", default_value = "10")]
+    rows: usize,
+    /// Write the text to this file
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// Write JSON to this file; '-' is standard output, without the text
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+    /// The command to run and observe, with its arguments
+    #[arg(last = true, value_name = "CMD")]
+    command: Vec<OsString>,
+}
+
+/// There is no library that takes samples in the program yet.
+pub const NO_LIBRARY: PreloadObstacle = PreloadObstacle::NoLibrary;
+
+/// How often samples are taken from the ring buffers.
+const DRAIN: Duration = Duration::from_millis(5);
+/// How often the JSON file is written meanwhile, and at most for a part of the time.
+const SAVE: Duration = Duration::from_secs(2);
+const SAVE_SHARE: u32 = 20;
+
+impl ExplainArgs {
+    /// Observes, and prints the explanation.
+    pub fn run(self, global: &GlobalArgs) -> anyhow::Result<ExitCode> {
+        global.only_here("samples are taken of programs on this machine")?;
+        let topology = numakit_topology::read(&SysRoot::host())?;
+        let signals =
+            Signals::collect(&[signal::INTERRUPT, signal::TERMINATE, signal::HANGUP, signal::CHILD])
+                .context("cannot receive signals")?;
+        let (explainer, running) = match self.start(topology) {
+            Ok(started) => started,
+            Err(StartError::Command(error)) => {
+                note(format_args!("cannot run '{}': {error}", quoted(&self.command)));
+                return Ok(ExitCode::from(start_failure_status(&error)));
+            }
+            Err(StartError::Other(error)) => return Err(error),
+        };
+        // Memory and registers belong together for a moment only: on a busy machine normal priority is too late.
+        let is_realtime = sched::set_realtime().is_ok();
+        let (mut explainer, status) = self.observe(explainer, running, &signals)?;
+        if is_realtime {
+            sched::set_normal().context("cannot return to normal priority")?;
+        }
+        let report = explainer.report(true, status);
+        self.write(&report)?;
+        Ok(ExitCode::from(u8::try_from(status.unwrap_or(0)).unwrap_or(1)))
+    }
+
+    /// Opens a road, and starts the command.
+    fn start(&self, topology: Topology) -> Result<(Explainer, Option<Running>), StartError> {
+        let root = SysRoot::host();
+        if let Some(pid) = self.pid.filter(|pid| !TaskDir::of(&root, *pid).exists()) {
+            return Err(anyhow::anyhow!(
+                "--pid {pid}: there is no such process; 'numa tasks' lists the processes"
+            )
+            .into());
+        }
+        let program = self.pid.map_or(SampledProgram::Command(Some(&NO_LIBRARY)), SampledProgram::Process);
+        let permissions = Permissions::own_of(&choice::PERMISSIONS);
+        let chosen = choice::choose(&permissions, program).map_err(anyhow::Error::from)?;
+        let settings = SampleSettings { frequency: self.frequency, ..SampleSettings::default() };
+        let (road, running) = match self.pid {
+            Some(pid) => (open::process(&settings, pid)?, None),
+            None => {
+                let words = self.command.clone();
+                let (road, running) = open::command(&chosen, &settings, move || Running::start(&words))?;
+                (road, Some(running))
+            }
+        };
+        let process = running.as_ref().map_or(self.pid.unwrap_or(0), Running::id);
+        let observed = Observed {
+            program: self.pid.map_or_else(|| quoted(&self.command), |pid| format!("process {pid}")),
+            road: format!("by {}", chosen.road),
+            road_reason: (!chosen.closed.is_empty()).then(|| chosen.to_string()),
+            frequency: self.frequency,
+            from_start: self.pid.is_none(),
+        };
+        Ok((Explainer::new(road, observed, process, topology), running))
+    }
+
+    /// Takes samples until the program ends, the time is over or a signal ends it.
+    fn observe(
+        &self,
+        mut explainer: Explainer,
+        mut running: Option<Running>,
+        signals: &Signals,
+    ) -> anyhow::Result<(Explainer, Option<i32>)> {
+        let root = SysRoot::host();
+        let end = self.duration.map(|duration| Instant::now() + duration);
+        let mut asked_to_end = false;
+        let mut next_save = Instant::now() + SAVE;
+        let status = loop {
+            poll::readable(&[signals.as_fd()], Some(DRAIN)).context("cannot wait")?;
+            explainer.drain()?;
+            while let Some(signal) = signals.next().filter(|signal| signal.number != signal::CHILD) {
+                match running.as_ref().filter(|_| !asked_to_end) {
+                    Some(running) if signal.from_process => running.signal(signal.number),
+                    Some(_) => {}
+                    None => return Ok((explainer, Some(128 + signal.number))),
+                }
+                asked_to_end = true;
+            }
+            if let Some(running) = &mut running
+                && let Some(status) = running.ended().context("cannot wait for the command")?
+            {
+                break Some(status);
+            }
+            if self.pid.is_some_and(|pid| !TaskDir::of(&root, pid).exists()) {
+                note(format_args!("process {} has ended", self.pid.unwrap_or(0)));
+                break None;
+            }
+            if end.is_some_and(|end| Instant::now() >= end) {
+                break None;
+            }
+            let now = Instant::now();
+            if now >= next_save {
+                self.save(&mut explainer)?;
+                next_save = Instant::now() + SAVE.max(now.elapsed() * SAVE_SHARE);
+            }
+        };
+        explainer.drain()?;
+        Ok((explainer, status))
+    }
+
+    /// Writes what is known so far, so that it survives if this process is killed.
+    fn save(&self, explainer: &mut Explainer) -> anyhow::Result<()> {
+        match self.json.as_ref().filter(|path| !to_file::is_standard_output(path)) {
+            Some(path) => write_json(path, &explainer.report(false, None)),
+            None => Ok(()),
+        }
+    }
+
+    fn write(&self, report: &ExplainReport) -> anyhow::Result<()> {
+        let is_output = |path: &PathBuf| to_file::is_standard_output(path);
+        if let Some(path) = &self.json {
+            write_json(path, report)?;
+        }
+        let text = explain::text(report, self.rows);
+        match &self.output {
+            Some(path) => {
+                to_file::write(path, Existing::Replace, "", |to| Ok(to.write_all(text.as_bytes())?))
+            }
+            None if self.json.as_ref().is_some_and(is_output) => Ok(()),
+            None => Ok(print(&text)?),
+        }
+    }
+}
+
+fn write_json(path: &Path, report: &ExplainReport) -> anyhow::Result<()> {
+    let json = serde_json::to_string_pretty(report).context("cannot write JSON")?;
+    to_file::write(path, Existing::Replace, "", |to| Ok(writeln!(to, "{json}")?))
+}
+
+/// Why nothing is observed.
+enum StartError {
+    /// The command did not start.
+    Command(std::io::Error),
+    /// Anything else.
+    Other(anyhow::Error),
+}
+
+impl From<RoadError> for StartError {
+    fn from(error: RoadError) -> Self {
+        match error {
+            RoadError::Start(error) => Self::Command(error),
+            other => Self::Other(other.into()),
+        }
+    }
+}
+
+impl From<anyhow::Error> for StartError {
+    fn from(error: anyhow::Error) -> Self {
+        Self::Other(error)
+    }
+}
