@@ -7,7 +7,7 @@ use std::fmt::Write;
 use std::path::Path;
 
 /// Each verb with a command line that needs nothing but this machine.
-const VERBS: [(&str, &str); 19] = [
+const VERBS: [(&str, &str); 20] = [
     ("topo", "numa topo"),
     ("list", "numa list"),
     ("stat", "numa stat -e cpu.user -- true"),
@@ -19,6 +19,7 @@ const VERBS: [(&str, &str); 19] = [
     ("live", "numa live --help"),
     ("ctl", "numa ctl --help"),
     ("tasks", "numa tasks"),
+    ("explain", "numa explain --rows 0 -- true"),
     ("ps", "numa ps"),
     ("plan", "numa plan -c 1"),
     ("run", "numa run --busy off -c 1 -- true"),
