@@ -16,7 +16,7 @@ pub struct Observation {
     pub process: u32,
     /// Nanoseconds since the first sample.
     pub time: u64,
-    /// Nanoseconds of CPU time that the sample stands for.
+    /// Nanoseconds of CPU time that the sample represents.
     pub weight: u64,
     /// The node of the CPU that ran the thread; `None` if the road does not say.
     pub cpu_node: Option<u32>,
