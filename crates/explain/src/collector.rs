@@ -7,6 +7,7 @@ use numakit_operand::{AccessKind, AddressSpace, Decoder, Landing, Operand, Recov
 use numakit_sampling::operands::{self, SampledMemory};
 use numakit_sampling::{MeasuredAccess, Sample};
 use std::collections::{BTreeMap, HashMap};
+use std::ops::Range;
 
 /// Observations that are kept; beyond, every second one is dropped, and the others count twice.
 const MAX_OBSERVATIONS: usize = 2 << 20;
@@ -24,8 +25,10 @@ pub struct ObservedMapping {
 
 /// The observed processes, as far as they can be read now.
 pub trait ObservedProcesses {
-    /// The memory of a process, as it is now.
-    fn space(&mut self, process: u32) -> &dyn AddressSpace;
+    /// The memory of the process of a sample, as it is now.
+    fn space(&mut self, sample: &Sample) -> &dyn AddressSpace;
+    /// The ranges in which the code of a process became another one since the last call.
+    fn changed_code(&mut self, process: u32) -> Vec<Range<u64>>;
     /// The mapping that contains an address.
     fn mapping(&mut self, process: u32, address: u64) -> Option<ObservedMapping>;
     /// Where a thread's block of thread-local storage is, if that can be found.
@@ -173,6 +176,15 @@ impl Collector {
         self.objects.retain(|(of, _), _| *of != process);
     }
 
+    /// The decoder of the process of a sample, without code that is another one by now.
+    fn decoder(&mut self, sample: &Sample, processes: &mut dyn ObservedProcesses) -> &mut Decoder {
+        let decoder = self.decoders.entry(sample.process).or_default();
+        // Its mappings are read again if none has the address of the sample.
+        processes.space(sample);
+        processes.changed_code(sample.process).into_iter().for_each(|range| decoder.forget(range));
+        decoder
+    }
+
     fn thread(&mut self, sample: &Sample) -> u32 {
         let count = self.threads.len() as u32;
         let Self { threads, sampled_threads, .. } = self;
@@ -192,10 +204,11 @@ impl Collector {
             let access = self.access(sample, processes, address, 0, AccessKind::Load, RecoveryRule::Direct);
             return (instruction, Waited::Memory(access));
         }
-        let decoder = self.decoders.entry(sample.process).or_default();
+        let landing = self.landing;
+        let decoder = self.decoder(sample, processes);
         let operand = {
-            let space = SampledMemory { now: processes.space(sample.process), stack: &sample.stack };
-            decoder.recover(&operands::registers(&sample.registers), &space, self.landing)
+            let space = SampledMemory { now: processes.space(sample), stack: &sample.stack };
+            decoder.recover(&operands::registers(&sample.registers), &space, landing)
         };
         match operand {
             Operand::Computing => (sample.registers.ip, Waited::Computing),
@@ -261,16 +274,12 @@ impl Collector {
         cpu_node: Option<u32>,
         processes: &mut dyn ObservedProcesses,
     ) {
-        let decoder = self.decoders.entry(sample.process).or_default();
-        let space = SampledMemory { now: processes.space(sample.process), stack: &sample.stack };
-        let asked = self.asked.entry(sample.process).or_default();
+        let decoder = self.decoder(sample, processes);
+        let space = SampledMemory { now: processes.space(sample), stack: &sample.stack };
         let asker = Asker::Traffic { thread, time, cpu_node };
-        asked.extend(
-            decoder
-                .ahead(&operands::registers(&sample.registers), &space)
-                .iter()
-                .map(|access| (access.address / PAGE, asker)),
-        );
+        let ahead = decoder.ahead(&operands::registers(&sample.registers), &space);
+        let pages: Vec<_> = ahead.iter().map(|access| (access.address / PAGE, asker)).collect();
+        self.asked.entry(sample.process).or_default().extend(pages);
     }
 
     /// Drops every second observation, and from now on every second sample.

@@ -10,7 +10,7 @@ use crate::share::{Clusters, ShareEstimate};
 use crate::traffic::Traffic;
 use numakit_operand::RecoveryRule;
 use serde::Serialize;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 /// Lines with less of the memory time than this are not worth a word.
 const MIN_LINE_SHARE: f64 = 0.01;
@@ -129,11 +129,6 @@ impl Explanation {
             source_lines,
             caches: known.caches,
         }
-    }
-
-    /// The threads that were sampled, by their place in the list of threads.
-    pub fn sampled_threads(observations: &[Observation]) -> BTreeSet<u32> {
-        observations.iter().map(|at| at.thread).collect()
     }
 }
 

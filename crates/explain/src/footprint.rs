@@ -41,11 +41,6 @@ impl Footprint {
         Repeats::of(self).bytes()
     }
 
-    /// Bytes of the lines that were seen: the object's footprint is at least this large.
-    pub fn seen_bytes(&self) -> u64 {
-        self.lines.len() as u64 * LINE
-    }
-
     /// How often each unit of memory was hit, without hot lines.
     fn cold(&self, unit: u64) -> HashMap<u64, u32> {
         let mut units: HashMap<u64, u32> = HashMap::new();
@@ -173,7 +168,6 @@ mod tests {
     #[test]
     fn few_lines_that_all_are_hot_have_no_other_footprint() {
         assert_eq!(sampled(16, 500).bytes(), None);
-        assert_eq!(sampled(16, 500).seen_bytes(), 16 * LINE);
     }
 
     proptest! {

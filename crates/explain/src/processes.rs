@@ -32,6 +32,8 @@ pub struct Processes {
     /// In the order of their first samples, for names of code.
     numbers: Vec<u32>,
     code: HashMap<u32, Vec<CodePiece>>,
+    /// Ranges of code that became another one, until the decoder forgets them.
+    changed: HashMap<u32, Vec<Range<u64>>>,
     pages: PageNodes,
     node_of_cpu: HashMap<u32, u32>,
     symbols: Symbols,
@@ -70,6 +72,7 @@ impl Processes {
             open: HashMap::new(),
             numbers: Vec::new(),
             code: HashMap::new(),
+            changed: HashMap::new(),
             pages: PageNodes::new(&SysRoot::host(), &with_memory),
             node_of_cpu: topology.nodes.iter().flat_map(cpus).collect(),
             symbols: Symbols::default(),
@@ -94,10 +97,23 @@ impl Processes {
 
     /// A process mapped code.
     pub fn mapped(&mut self, pid: u32) {
-        if let Some(process) = self.process(pid) {
-            process.refresh();
-        }
+        let changed = self.process(pid).map(ObservedProcess::refresh);
+        self.changed.entry(pid).or_default().extend(changed.into_iter().flatten());
         note_code(self.code.entry(pid).or_default(), pid, self.open.get(&pid).and_then(Option::as_ref));
+    }
+
+    /// Reads the mappings of a process again if none has this address.
+    fn know(&mut self, pid: u32, address: u64) {
+        let Some(process) = self.process(pid) else { return };
+        let changed = process.know(address);
+        let is_code = process.mapping(address).is_some_and(|mapping| mapping.executable);
+        if !changed.is_empty() {
+            self.changed.entry(pid).or_default().extend(changed);
+        }
+        let code = self.code.entry(pid).or_default();
+        if is_code && !code.iter().any(|piece| piece.addresses.contains(&address)) {
+            note_code(code, pid, self.open.get(&pid).and_then(Option::as_ref));
+        }
     }
 
     /// A process executed another program.
@@ -172,18 +188,21 @@ fn module(mapping: &ProcessMapping) -> String {
 }
 
 impl ObservedProcesses for Processes {
-    fn space(&mut self, process: u32) -> &dyn AddressSpace {
-        self.process(process);
-        match self.open.get(&process) {
+    fn space(&mut self, sample: &Sample) -> &dyn AddressSpace {
+        self.know(sample.process, sample.registers.ip);
+        match self.open.get(&sample.process) {
             Some(Some(process)) => process,
             _ => &self.nothing,
         }
     }
 
+    fn changed_code(&mut self, process: u32) -> Vec<Range<u64>> {
+        self.changed.remove(&process).unwrap_or_default()
+    }
+
     fn mapping(&mut self, process: u32, address: u64) -> Option<ObservedMapping> {
-        let observed = self.process(process)?;
-        observed.know(address);
-        let mapping = observed.mapping(address)?;
+        self.know(process, address);
+        let mapping = self.process(process)?.mapping(address)?;
         let name = match (&*mapping.name, mapping.kind) {
             ("", MemoryKind::Code) => "code that was compiled while running".to_owned(),
             ("", _) => "anonymous memory".to_owned(),

@@ -7,7 +7,7 @@ mod thread_base;
 
 pub use mappings::{MemoryKind, ProcessMapping};
 
-use code::{CodeFiles, CodePages};
+use code::CodeFiles;
 use mappings::MappingTable;
 use numakit_operand::AddressSpace;
 use numakit_sys::proc::TaskDir;
@@ -37,7 +37,6 @@ pub struct ObservedProcess {
     reading: Cell<Reading>,
     file: OnceCell<Option<MemoryFile>>,
     files: RefCell<CodeFiles>,
-    pages: CodePages,
     /// The bases of threads, and how often they were searched for.
     bases: HashMap<u32, (Option<u64>, u32)>,
 }
@@ -70,7 +69,6 @@ impl ObservedProcess {
             reading: Cell::new(Reading::Call),
             file: OnceCell::new(),
             files: RefCell::new(CodeFiles::default()),
-            pages: CodePages::default(),
             bases: HashMap::new(),
             root,
         })
@@ -120,32 +118,16 @@ impl ObservedProcess {
         }
         let Ok(text) = task.text("maps") else { return Vec::new() };
         let before = std::mem::replace(&mut self.mappings, MappingTable::parse(&text));
-        let changed = before.changed_code(&self.mappings);
-        changed.iter().for_each(|range| self.pages.forget(range));
-        changed
+        before.changed_code(&self.mappings)
     }
 
     /// It executed another program: everything is new. All that was known of its code must be forgotten.
     pub fn executed(&mut self) {
         self.mappings = MappingTable::default();
-        self.pages = CodePages::default();
         self.bases.clear();
         self.reading.set(Reading::Call);
         self.file = OnceCell::new();
         self.refresh();
-    }
-
-    /// Looks whether the code around an address was rewritten, as runtimes that compile while they run do; returns the
-    /// page that is another one than before. Code of files is never looked at.
-    pub fn rewritten(&mut self, address: u64, now: u64) -> Option<Range<u64>> {
-        self.mapping(address).filter(|mapping| mapping.is_generated_code())?;
-        let page = CodePages::page_of(address);
-        if !self.pages.is_due(page, now) {
-            return None;
-        }
-        let mut bytes = [0; code::PAGE];
-        self.remote(page, &mut bytes).filter(|length| *length == bytes.len())?;
-        self.pages.update(page, &bytes, now).then(|| page..page + code::PAGE as u64)
     }
 
     /// The base of the local storage of a thread, for samples without it, by its stack pointer. Not found is `None`, as

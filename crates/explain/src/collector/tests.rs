@@ -12,6 +12,7 @@ const LOOP: [u8; 6] = [0x48, 0x8b, 0x03, 0x90, 0xeb, 0xfa];
 struct Machine {
     code: Vec<u8>,
     asked: Vec<u64>,
+    changed: Vec<Range<u64>>,
 }
 
 impl AddressSpace for Machine {
@@ -32,8 +33,12 @@ const SECOND: u64 = 0x20_0000;
 const SIZE: u64 = 0x10_0000;
 
 impl ObservedProcesses for Machine {
-    fn space(&mut self, _: u32) -> &dyn AddressSpace {
+    fn space(&mut self, _: &Sample) -> &dyn AddressSpace {
         self
+    }
+
+    fn changed_code(&mut self, _: u32) -> Vec<Range<u64>> {
+        std::mem::take(&mut self.changed)
     }
 
     fn mapping(&mut self, _: u32, address: u64) -> Option<ObservedMapping> {
@@ -137,4 +142,17 @@ fn what_a_processor_measured_itself_is_taken_as_it_is() {
     collector.locate(&mut machine);
     let at = &collector.observations[0];
     assert_eq!((at.instruction, at.access().unwrap().home), (0x7000, Some(1)));
+}
+
+#[test]
+fn code_that_became_another_one_is_read_again() {
+    let (mut collector, mut machine) = (Collector::new(Landing::Behind), machine(&LOOP));
+    sample(&mut collector, &mut machine, 1, 0, 0, FIRST);
+    // `nop`s in place of the load.
+    machine.code[64..67].fill(0x90);
+    sample(&mut collector, &mut machine, 1, 0, 1, FIRST);
+    machine.changed.push(CODE..CODE + 0x1000);
+    sample(&mut collector, &mut machine, 1, 0, 2, FIRST);
+    let is_memory: Vec<bool> = collector.observations.iter().map(|at| at.access().is_some()).collect();
+    assert_eq!(is_memory, [true, true, false]);
 }
