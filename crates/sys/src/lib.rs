@@ -22,6 +22,7 @@ pub mod policy;
 pub mod poll;
 pub mod proc;
 pub mod root;
+pub mod sample_ring;
 pub mod sched;
 pub mod signal;
 pub mod start;
