@@ -19,7 +19,7 @@ static void begin(char **environment)
     int number = signals_begin();
     if (!number)
         return;
-    sample_begin();
+    sample_begin(environment);
     timers_begin(environment, number);
     processes_begin();
     create_begin();

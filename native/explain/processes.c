@@ -32,6 +32,7 @@ static void begin_child(void)
     atomic_store(&process, os_process());
     signals_begin_child();
     records_forget();
+    timers_forget();
     ring_begin_child();
     create_first_thread();
 }

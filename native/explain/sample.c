@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 #define _GNU_SOURCE
 #include "sample.h"
+#include "environment.h"
 #include "os_linux.h"
 #include "ring.h"
 #include <errno.h>
@@ -15,9 +16,10 @@ static bool restarts;
 static bool has_base_instructions;
 #endif
 
-void sample_begin(void)
+void sample_begin(char **environment)
 {
-    restarts = !os_timers_expire_at_return();
+    const char *wanted = environment_find(environment, "NUMA_SAMPLE_RESTARTS");
+    restarts = wanted ? strcmp(wanted, "on") == 0 : !os_timers_expire_at_return();
 #if defined(__x86_64__)
     enum { FSGSBASE = 2 };
     has_base_instructions = getauxval(AT_HWCAP2) & FSGSBASE;

@@ -5,8 +5,8 @@
 #include "records.h"
 #include <signal.h>
 
-/* Finds out what this processor and kernel permit. */
-void sample_begin(void);
+/* Finds out what this processor and kernel permit; NUMA_SAMPLE_RESTARTS=on or off overrides the kernel's version. */
+void sample_begin(char **environment);
 
 /* Writes a sample of the state that the timer's signal interrupted. Async-signal-safe, without thread-local
  * storage. */

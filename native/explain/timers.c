@@ -48,16 +48,24 @@ static uint64_t first_expiration(uint64_t thread)
 void timer_start(struct record *record)
 {
     pid_t thread = os_thread();
-    bool may = timers_are_wanted() && atomic_fetch_add(&created, 1) < atomic_load(&allowed);
-    os_usage(&record->cpu_time, &record->faults);
+    bool is_wanted = timers_are_wanted();
+    bool may = is_wanted && atomic_fetch_add(&created, 1) < atomic_load(&allowed);
+    /* A filter of the program may forbid these calls. */
+    if (may)
+        os_usage(&record->cpu_time, &record->faults);
     atomic_store(&record->thread, thread);
     record->has_timer =
         may && os_timer_create(clock_of_timers, signal_number, record, thread, &record->timer) == 0;
     ring_count_thread(record->has_timer);
     if (record->has_timer)
         os_timer_set(record->timer, first_expiration((uint64_t)thread), period);
-    else
+    else if (is_wanted)
         atomic_fetch_sub(&created, 1);
+}
+
+void timers_forget(void)
+{
+    atomic_store(&created, 0);
 }
 
 void timer_stop(struct record *record)

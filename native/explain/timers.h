@@ -15,6 +15,9 @@ void timer_start(struct record *record);
 /* Ends a thread's timer. Any thread of the process may call it. */
 void timer_stop(struct record *record);
 
+/* In a forked child, which has no timers. */
+void timers_forget(void);
+
 /* Whether threads get timers. */
 bool timers_are_wanted(void);
 
