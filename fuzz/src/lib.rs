@@ -14,6 +14,7 @@ mod pmu;
 mod program;
 mod recording;
 mod registry;
+mod samples;
 mod sets;
 mod task;
 mod web;
@@ -59,6 +60,8 @@ pub const TARGETS: &[Target] = &[
     Target { name: "limits", run: registry::limits },
     Target { name: "format_file", run: pmu::format_file },
     Target { name: "program_head", run: program::head },
+    Target { name: "sample_slot", run: samples::slot },
+    Target { name: "sample_ring", run: samples::ring },
 ];
 
 /// The target with this name.

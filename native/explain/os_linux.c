@@ -116,6 +116,12 @@ void *os_map_shared(const char *path, size_t least, size_t *bytes)
     return memory < 0 && memory > -4096 ? NULL : (void *)memory;
 }
 
+void os_populate(void *from, size_t bytes)
+{
+    enum { POPULATE_WRITE = 23 };
+    CALL(SYS_madvise, from, bytes, POPULATE_WRITE);
+}
+
 void os_unmap(void *memory, size_t bytes)
 {
     CALL(SYS_munmap, memory, bytes);

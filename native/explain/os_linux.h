@@ -25,6 +25,8 @@ long os_read_own(uint64_t address, void *into, size_t bytes);
 
 /* A file mapped to be shared, if it has at least so many bytes, else NULL. */
 void *os_map_shared(const char *path, size_t least, size_t *bytes);
+/* Maps the pages of a part of a mapping now, where the kernel can: since Linux 5.14. */
+void os_populate(void *from, size_t bytes);
 void os_unmap(void *memory, size_t bytes);
 void *os_allocate(size_t bytes);
 

@@ -49,6 +49,7 @@ struct record *record_new(void)
             atomic_store(&record->thread, 0);
             record->has_timer = false;
             record->returns_int = false;
+            record->stack_low = record->stack_high = 0;
             record->cpu_time = record->faults = 0;
             return record;
         }

@@ -20,6 +20,8 @@ struct record {
     _Atomic(pid_t) thread;
     int timer;
     bool has_timer;
+    /* Its stack, as far as it is known: all between a stack pointer in it and the end is there. */
+    uint64_t stack_low, stack_high;
     /* At its last sample. */
     uint64_t cpu_time, faults;
 };

@@ -12,7 +12,7 @@ _Static_assert(offsetof(struct ring, head) == 64 && offsetof(struct ring, tail) 
                    offsetof(struct ring, lost) == 192 && offsetof(struct ring, wanted) == 256,
                "the reader has the same layout");
 
-enum { MAX_SLOTS = 1 << 20, MAX_ENTRIES = 1 << 16, WAIT_NS = 50000000, STEP_NS = 500000 };
+enum { MAX_SLOTS = 1 << 20, MAX_ENTRIES = 1 << 16, CHUNK = 1 << 16, CHUNKS = MAX_SLOTS * sizeof(struct slot) / CHUNK, WAIT_NS = 50000000, STEP_NS = 500000 };
 /* An observer that has not drained for so long is gone. */
 #define GONE_NS UINT64_C(2000000000)
 
@@ -25,6 +25,9 @@ static struct process_entry nobody;
 static struct process_entry *_Atomic own = &nobody;
 /* The position behind the last sample of this process. */
 static _Atomic uint64_t written;
+static uint32_t process_id;
+/* Which parts of the slots this process has mapped. */
+static atomic_bool mapped[CHUNKS];
 static _Atomic uint64_t last_beat, last_beat_seen;
 
 /* "PATH:TOKEN", with the token in hexadecimal digits. */
@@ -51,7 +54,7 @@ static bool is_ours(const struct ring *candidate, size_t bytes, uint64_t token)
 
 static void take_entry(void)
 {
-    uint64_t process = (uint64_t)os_process();
+    uint64_t process = process_id = (uint32_t)os_process();
     struct process_entry *found = NULL;
     /* The same process after exec keeps its entry. */
     for (uint64_t at = 0; at < entry_count && !found; at++)
@@ -125,6 +128,15 @@ static void remember(uint64_t end)
         continue;
 }
 
+/* A page fault for every fifth sample would cost more than the samples. */
+static void map_pages(const struct slot *slot)
+{
+    uint64_t chunk = (uint64_t)((const char *)slot - (const char *)slots) / CHUNK;
+    uint64_t left = slot_count * sizeof *slot - chunk * CHUNK;
+    if (!atomic_load_explicit(&mapped[chunk], memory_order_relaxed) && !atomic_exchange(&mapped[chunk], true))
+        os_populate((char *)slots + chunk * CHUNK, left < CHUNK ? left : CHUNK);
+}
+
 void ring_write(const struct sample *sample)
 {
     uint64_t position;
@@ -135,10 +147,11 @@ void ring_write(const struct sample *sample)
         return;
     }
     struct slot *slot = &slots[position & (slot_count - 1)];
+    map_pages(slot);
     uint64_t mark = (position + 1) | WRITING;
     atomic_store_explicit(&slot->sequence, mark, memory_order_relaxed);
     atomic_thread_fence(memory_order_release);
-    slot->sample = *sample;
+    memcpy(&slot->sample, sample, offsetof(struct sample, stack) + sample->stack_bytes);
     /* After a stop in between, the position may have been given up and be another thread's: then its sample is
      * damaged, and nobody's. */
     if (!atomic_compare_exchange_strong(&slot->sequence, &mark, position + 1))
@@ -185,6 +198,11 @@ void ring_await(void)
         atomic_store(&ring->not_awaited, beat + 1);
 }
 
+uint32_t ring_process_id(void)
+{
+    return process_id;
+}
+
 struct process_entry *ring_process(void)
 {
     return atomic_load_explicit(&own, memory_order_relaxed);
@@ -193,6 +211,8 @@ struct process_entry *ring_process(void)
 void ring_begin_child(void)
 {
     atomic_store(&written, 0);
+    for (size_t chunk = 0; chunk < slot_count * sizeof(struct slot) / CHUNK + 1 && chunk < CHUNKS; chunk++)
+        atomic_store_explicit(&mapped[chunk], false, memory_order_relaxed);
     take_entry();
 }
 

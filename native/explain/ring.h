@@ -36,7 +36,7 @@ struct sample {
     uint64_t ip, flags, fs_base, gs_base;
     uint64_t stack_address, stack_bytes;
     uint64_t general[GENERAL];
-    uint8_t stack[STACK_BYTES];
+    uint8_t stack[STACK_BYTES];   /* only the first `stack_bytes` are set */
 };
 
 /* Position N is complete if `sequence` is N + 1, and being written if it is N + 1 with WRITING. */
@@ -83,6 +83,8 @@ bool ring_is_drained(uint64_t now);
 /* Waits, at most 50 ms, until the observer has taken this process's samples. */
 void ring_await(void);
 
+/* The number of this process. */
+uint32_t ring_process_id(void);
 /* The process's own entry; never NULL. */
 struct process_entry *ring_process(void);
 /* In a forked child: takes an entry of its own. */

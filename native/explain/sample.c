@@ -90,11 +90,24 @@ static size_t copy_page_of_frame(struct sample *sample, uint64_t from, const uco
     return bytes;
 }
 
-static void take_stack(struct sample *sample, const ucontext_t *context)
+/* On the thread's own stack, where no page is missing. */
+static bool copy_own_stack(struct sample *sample, const struct record *record, uint64_t from)
+{
+    if (from < record->stack_low || from >= record->stack_high)
+        return false;
+    uint64_t left = record->stack_high - from;
+    sample->stack_bytes = left < STACK_BYTES ? left : STACK_BYTES;
+    memcpy(sample->stack, (const void *)(uintptr_t)from, sample->stack_bytes);
+    return true;
+}
+
+static void take_stack(struct sample *sample, const struct record *record, const ucontext_t *context)
 {
     uint64_t from = stack_pointer(sample) - BELOW_STACK;
     sample->stack_address = from;
     sample->stack_bytes = 0;
+    if (copy_own_stack(sample, record, from))
+        return;
     if (!atomic_load_explicit(&stack_is_refused, memory_order_relaxed)) {
         long bytes = os_read_own(from, sample->stack, STACK_BYTES);
         if (bytes == -EPERM || bytes == -ENOSYS || bytes == -EACCES)
@@ -104,16 +117,15 @@ static void take_stack(struct sample *sample, const ucontext_t *context)
     }
     if (sample->stack_bytes == 0 && atomic_load_explicit(&stack_is_refused, memory_order_relaxed))
         sample->stack_bytes = copy_page_of_frame(sample, from, context);
-    memset(sample->stack + sample->stack_bytes, 0, STACK_BYTES - sample->stack_bytes);
 }
 
-void sample_take(struct record *record, const siginfo_t *info, const ucontext_t *context)
+void sample_take(struct record *record, uint64_t now, const siginfo_t *info, const ucontext_t *context)
 {
     struct sample sample;
     uint64_t cpu_time, faults;
-    sample.process = (uint32_t)os_process();
+    sample.process = ring_process_id();
     sample.thread = (uint32_t)atomic_load_explicit(&record->thread, memory_order_relaxed);
-    sample.time = os_now();
+    sample.time = now;
     sample.cpu = os_cpu();
     sample.overruns = (uint32_t)info->si_overrun;
     sample.cpu_time = sample.faults = 0;
@@ -126,7 +138,7 @@ void sample_take(struct record *record, const siginfo_t *info, const ucontext_t 
         record->faults = faults;
     }
     take_registers(&sample, context);
-    take_stack(&sample, context);
+    take_stack(&sample, record, context);
     ring_write(&sample);
 }
 

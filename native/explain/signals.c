@@ -103,14 +103,14 @@ static void on_signal(int signal, siginfo_t *info, void *context)
         return;
     }
     sample_restart_call(context);
-    if (!atomic_load(&record->used) || !record->has_timer ||
-        atomic_load_explicit(&record->thread, memory_order_relaxed) != os_thread())
+    if (!record->has_timer)
         return;
-    if (!ring_is_drained(os_now())) {
+    uint64_t now = os_now();
+    if (!ring_is_drained(now)) {
         timers_stop_all(OBSERVER_GONE);
         return;
     }
-    sample_take(record, info, context);
+    sample_take(record, now, info, context);
 }
 
 /* Calls that the program's signal interrupts are restarted or not, as it wants. */

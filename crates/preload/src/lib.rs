@@ -164,7 +164,8 @@ impl CacheDirectories {
         Self::check_private(&folder)?;
         let path = folder.join(library.name);
         // This user wrote a file of this name completely, or it is shorter.
-        if !fs::metadata(&path).is_ok_and(|data| data.is_file() && data.len() == library.content.len() as u64) {
+        if !fs::metadata(&path).is_ok_and(|data| data.is_file() && data.len() == library.content.len() as u64)
+        {
             write_atomically(&path, library.content)?;
         }
         for lib in FOLDERS.map(str::to_owned).into_iter().chain(own_lib_folder()) {

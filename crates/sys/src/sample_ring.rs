@@ -241,6 +241,11 @@ impl SampleRing {
         crate::futex::wait_shared(self.words.half(header::WANTED), self.wanted, until);
     }
 
+    /// Overwrites a word of the ring, as a program may do that has mapped it: for tests.
+    pub fn overwrite(&self, word: usize, value: u64) {
+        self.words[word % self.words.len()].store(value, Relaxed);
+    }
+
     /// Samples that were lost so far.
     pub fn losses(&self) -> RingLosses {
         RingLosses { full: self.words[header::LOST].load(Relaxed), ..self.losses }

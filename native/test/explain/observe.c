@@ -18,6 +18,20 @@ enum { SLOTS = 1024, ENTRIES = 64, FAILED = 98 };
 static struct ring *ring;
 static struct slot *slots;
 
+/* Those of a container: the library begins in processes that have no more. */
+static unsigned long own_filters(void)
+{
+    char line[256];
+    unsigned long count = 0, mode = 0;
+    FILE *file = fopen("/proc/self/status", "r");
+    while (file && fgets(line, sizeof line, file))
+        if (sscanf(line, "Seccomp_filters: %lu", &count) == 0)
+            sscanf(line, "Seccomp: %lu", &mode);
+    if (file)
+        fclose(file);
+    return mode && !count ? 1 : count;
+}
+
 static void make_ring(void)
 {
     char value[128];
@@ -34,7 +48,7 @@ static void make_ring(void)
     ring->slots = SLOTS;
     ring->entries = ENTRIES;
     ring->token = 0xabc;
-    ring->filters = 100;
+    ring->filters = own_filters();
     slots = (struct slot *)((char *)ring + HEADER_BYTES + ENTRIES * sizeof(struct process_entry));
     snprintf(value, sizeof value, "/proc/%d/fd/%d:abc", (int)getpid(), file);
     setenv("NUMA_SAMPLES", value, 1);
