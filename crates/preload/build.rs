@@ -1,4 +1,4 @@
-//! Builds the C library and embeds it, with its hash as the name of this version.
+//! Builds the C libraries and embeds them, each with its hash as the name of this version.
 #![allow(clippy::print_stdout)]
 
 use sha2::{Digest, Sha256};
@@ -11,7 +11,7 @@ use std::process::Command;
 fn main() -> Result<()> {
     let native = Path::new(env!("CARGO_MANIFEST_DIR")).join("native").canonicalize()?;
     let out = PathBuf::from(std::env::var_os("OUT_DIR").unwrap_or_default());
-    for part in ["Makefile", "src", "include"] {
+    for part in ["Makefile", "src", "include", "explain"] {
         println!("cargo::rerun-if-changed={}", native.join(part).display());
     }
     let built = out.join("native");
@@ -21,16 +21,19 @@ fn main() -> Result<()> {
     if !status.success() {
         return Err(Error::other(format!("{make:?}: {status}; {FIX}")));
     }
-    let library = built.join("libnumaplace.so");
-    let mut name = String::new();
-    for byte in &Sha256::digest(std::fs::read(&library)?)[..8] {
-        let _ = write!(name, "{byte:02x}");
+    let mut code = String::new();
+    for (constant, name) in [("PLACE", "libnumaplace.so"), ("EXPLAIN", "libnumaexplain.so")] {
+        let library = built.join(name);
+        let mut hash = String::new();
+        for byte in &Sha256::digest(std::fs::read(&library)?)[..8] {
+            let _ = write!(hash, "{byte:02x}");
+        }
+        let _ = writeln!(
+            code,
+            "const {constant}: Embedded = Embedded {{ name: {name:?}, hash: {hash:?}, content: include_bytes!({library:?}) }};"
+        );
     }
-    let code = format!(
-        "/// The library.\nconst LIBRARY: &[u8] = include_bytes!({library:?});\n\
-         /// A name for its content.\nconst HASH: &str = {name:?};\n"
-    );
-    std::fs::write(out.join("library.rs"), code)
+    std::fs::write(out.join("libraries.rs"), code)
 }
 
 /// The compiler for the target (CC, CC_TARGET, ...) as an argument of make.

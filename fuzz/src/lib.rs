@@ -15,6 +15,7 @@ mod pmu;
 mod program;
 mod recording;
 mod registry;
+mod sample_ring;
 mod samples;
 mod sets;
 mod task;
@@ -65,6 +66,8 @@ pub const TARGETS: &[Target] = &[
     Target { name: "landing", run: samples::landing },
     Target { name: "operand_x86", run: operand::x86 },
     Target { name: "operand_arm", run: operand::arm },
+    Target { name: "sample_slot", run: sample_ring::slot },
+    Target { name: "sample_ring", run: sample_ring::ring },
 ];
 
 /// The target with this name.

@@ -25,6 +25,9 @@ typedef int c11_create_function(thrd_t *, thrd_start_t, void *);
 
 static create_function *_Atomic next;
 static c11_create_function *_Atomic next_c11;
+/* A library that is loaded before this one starts threads by a function of its own: libnumaexplain tells the program's. */
+typedef void *function_of(void *function, void *argument);
+static function_of *_Atomic behind;
 static atomic_bool is_refused;
 
 static create_function *next_create(void)
@@ -44,6 +47,10 @@ void create_begin(void)
     c11_create_function *c11;
     memcpy(&c11, &symbol, sizeof c11);
     atomic_store(&next_c11, c11);
+    function_of *found;
+    symbol = dlsym(RTLD_DEFAULT, "numaexplain_function_of");
+    memcpy(&found, &symbol, sizeof found);
+    atomic_store(&behind, found);
     next_create();
     near_begin();
 }
@@ -168,6 +175,8 @@ static int create(pthread_t *thread, const pthread_attr_t *attributes, void *(*f
     struct request request;
     void *address;
     memcpy(&address, &function, sizeof address);
+    if (atomic_load_explicit(&behind, memory_order_relaxed))
+        address = atomic_load_explicit(&behind, memory_order_relaxed)(address, argument);
     if (!settings()->active || atomic_load_explicit(&is_refused, memory_order_relaxed) ||
         !request_of(attributes, &request))
         return EINVAL;

@@ -14,6 +14,7 @@ mod recorder;
 mod results;
 mod sampler;
 mod samples;
+mod sampling;
 mod scale;
 mod served;
 mod size;
@@ -62,6 +63,11 @@ const BENCHMARKS: &[Benchmark] = &[
         run: guest::run,
     },
     Benchmark { name: "threads", question: "the cost of creating a placed thread", run: threads::run },
+    Benchmark {
+        name: "sampling",
+        question: "how much a program slows down whose threads are sampled from within",
+        run: sampling::run,
+    },
     Benchmark { name: "live", question: "the cost of serving the page, and its latency", run: live::run },
     Benchmark {
         name: "page",

@@ -1,7 +1,7 @@
 //! The program to start: its file, and whether it can load our library.
 
 use crate::file_kind::{self, Elf, FileKind, OWN_MACHINE, Sanitizer};
-use numakit_preload::PreloadError;
+use numakit_preload::{Library, PreloadError};
 use numakit_sys::executable;
 use std::ffi::{OsStr, OsString};
 use std::fmt;
@@ -84,7 +84,7 @@ impl Program {
     /// Extracts the library, if the program can load it. If that is possible in no directory, the program runs
     /// without it.
     pub fn with_library(self) -> Result<(Self, PathBuf), PreloadError> {
-        self.with(numakit_preload::extract)
+        self.with(|| Library::Place.extract())
     }
 
     fn with(
@@ -96,7 +96,7 @@ impl Program {
         }
         match library() {
             Ok(library) => Ok((self, library)),
-            Err(error @ PreloadError::NoFolder(_)) => {
+            Err(error @ PreloadError::NoFolder(..)) => {
                 self.obstacle = Some(Obstacle::NoLibrary(error.to_string()));
                 Ok((self, PathBuf::new()))
             }
@@ -239,7 +239,7 @@ mod tests {
         let program =
             |obstacle| Program { file: "/bin/x".into(), code: "/bin/x".into(), obstacle, sanitized: false };
         let there = || Ok(PathBuf::from("/lib/a.so"));
-        let nowhere = || Err(PreloadError::NoFolder("full".to_owned()));
+        let nowhere = || Err(PreloadError::NoFolder(Library::Place, "full".to_owned()));
         for (before, library) in [
             (None, "/lib/a.so"),
             (Some(Obstacle::Static), "/lib/a.so"),
@@ -253,6 +253,6 @@ mod tests {
         assert!(matches!(after.obstacle, Some(Obstacle::NoLibrary(why)) if why.contains("full")));
         assert_eq!(path, PathBuf::new());
         assert!(program(Some(Obstacle::Declined)).with(nowhere).is_ok());
-        assert!(program(None).with(|| Err(PreloadError::Missing("/x".into()))).is_err());
+        assert!(program(None).with(|| Err(PreloadError::Missing(Library::Place, "/x".into()))).is_err());
     }
 }

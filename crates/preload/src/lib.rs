@@ -1,5 +1,5 @@
-//! The C library that programs preload, embedded in the binary. It is extracted to the user's cache, under a name
-//! with its hash.
+//! The C libraries that programs preload, embedded in the binary. They are extracted to the user's cache, each under
+//! a name with its hash.
 //!
 //! The path contains `$LIB`, which the loader of glibc replaces. That of musl does not: it finds no such file and
 //! continues, where it would end the program if it found the library, which needs glibc. So a placed shell may
@@ -13,12 +13,68 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-include!(concat!(env!("OUT_DIR"), "/library.rs"));
+/// A library in this binary.
+struct Embedded {
+    /// Its file name; its soname too.
+    name: &'static str,
+    /// A name for its content.
+    hash: &'static str,
+    content: &'static [u8],
+}
 
-/// The library's file name; its soname too.
-pub const NAME: &str = "libnumaplace.so";
-/// The variable that names another library to preload.
-pub const VARIABLE: &str = "NUMAKIT_PRELOAD";
+include!(concat!(env!("OUT_DIR"), "/libraries.rs"));
+
+/// A library to preload.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Library {
+    /// Places threads and their memory.
+    Place,
+    /// Samples threads.
+    Explain,
+}
+
+impl Library {
+    /// All of them.
+    pub const ALL: [Self; 2] = [Self::Place, Self::Explain];
+
+    fn embedded(self) -> &'static Embedded {
+        match self {
+            Self::Place => &PLACE,
+            Self::Explain => &EXPLAIN,
+        }
+    }
+
+    /// Its file name; its soname too.
+    pub fn name(self) -> &'static str {
+        self.embedded().name
+    }
+
+    /// The variable that names another file to preload in its place.
+    pub fn variable(self) -> &'static str {
+        match self {
+            Self::Place => "NUMAKIT_PRELOAD",
+            Self::Explain => "NUMAKIT_PRELOAD_EXPLAIN",
+        }
+    }
+
+    /// Its path for `LD_PRELOAD`: the one that its variable names, else the embedded one, which is extracted unless it
+    /// has been, with `$LIB` in its path.
+    pub fn extract(self) -> Result<PathBuf, PreloadError> {
+        match std::env::var_os(self.variable()).filter(|given| !given.is_empty()) {
+            Some(given) => self.named(PathBuf::from(given)),
+            None => CacheDirectories::of_this_process().extract(self),
+        }
+    }
+
+    fn named(self, path: PathBuf) -> Result<PathBuf, PreloadError> {
+        if !path.is_file() {
+            return Err(PreloadError::Missing(self, path));
+        }
+        // The program may change its working directory before it starts children.
+        let path = path.canonicalize().map_err(|_| PreloadError::Missing(self, path))?;
+        if has_separator(path.as_os_str()) { Err(PreloadError::Separator(self, path)) } else { Ok(path) }
+    }
+}
 
 /// The part of a path that the loader of glibc replaces.
 const LIB: &str = "$LIB";
@@ -30,32 +86,34 @@ const FOLDERS: [&str; 4] = ["lib", "lib64", "lib/x86_64-linux-gnu", "lib/aarch64
 #[error("{}; {}", self.problem(), self.fix())]
 pub enum PreloadError {
     /// The variable names no file.
-    Missing(PathBuf),
+    Missing(Library, PathBuf),
     /// The path contains a separator of `LD_PRELOAD`.
-    Separator(PathBuf),
+    Separator(Library, PathBuf),
     /// It can be extracted to no directory.
-    NoFolder(String),
+    NoFolder(Library, String),
 }
 
 impl PreloadError {
     /// What is wrong.
     pub fn problem(&self) -> String {
         match self {
-            Self::Missing(path) => format!("{VARIABLE} is '{}', where there is no file", path.display()),
-            Self::Separator(path) => {
-                let path = path.display();
-                format!("{VARIABLE} is '{path}', but colons and blanks separate names in LD_PRELOAD")
+            Self::Missing(library, path) => {
+                format!("{} is '{}', where there is no file", library.variable(), path.display())
             }
-            Self::NoFolder(reasons) => format!("{NAME} cannot be extracted: {reasons}"),
+            Self::Separator(library, path) => {
+                let (variable, path) = (library.variable(), path.display());
+                format!("{variable} is '{path}', but colons and blanks separate names in LD_PRELOAD")
+            }
+            Self::NoFolder(library, reasons) => format!("{} cannot be extracted: {reasons}", library.name()),
         }
     }
 
     /// The fix.
-    pub fn fix(&self) -> &'static str {
+    pub fn fix(&self) -> String {
         match self {
-            Self::Missing(_) => "unset NUMAKIT_PRELOAD or name a libnumaplace.so",
-            Self::Separator(_) => "move the library to a path without colons and blanks",
-            Self::NoFolder(_) => "set XDG_CACHE_HOME to a directory that only you can write to",
+            Self::Missing(library, _) => format!("unset {} or name a {}", library.variable(), library.name()),
+            Self::Separator(..) => "move the library to a path without colons and blanks".into(),
+            Self::NoFolder(..) => "set XDG_CACHE_HOME to a directory that only you can write to".into(),
         }
     }
 }
@@ -83,42 +141,43 @@ impl CacheDirectories {
         Self { user, folders }
     }
 
-    fn extract(&self) -> Result<PathBuf, PreloadError> {
+    fn extract(&self, library: Library) -> Result<PathBuf, PreloadError> {
         let mut reasons = Vec::new();
         for folder in &self.folders {
-            match self.extract_into(folder) {
+            match self.extract_into(library.embedded(), folder) {
                 Ok(path) => return Ok(path),
                 Err(error) => reasons.push(format!("{}: {error}", folder.display())),
             }
         }
-        Err(PreloadError::NoFolder(reasons.join("; ")))
+        Err(PreloadError::NoFolder(library, reasons.join("; ")))
     }
 
-    fn extract_into(&self, top: &Path) -> io::Result<PathBuf> {
+    fn extract_into(&self, library: &Embedded, top: &Path) -> io::Result<PathBuf> {
         if has_separator(top.as_os_str()) {
             return Err(io::Error::other("its path has a colon or a blank"));
         }
-        let folder = top.join(HASH);
+        let folder = top.join(library.hash);
         // Root may start programs as other users, which must be able to read it.
         let mode = if self.user == 0 { 0o755 } else { 0o700 };
         fs::DirBuilder::new().recursive(true).mode(mode).create(&folder)?;
         Self::check_private(top)?;
         Self::check_private(&folder)?;
-        let path = folder.join(NAME);
+        let path = folder.join(library.name);
         // This user wrote a file of this name completely, or it is shorter.
-        if !fs::metadata(&path).is_ok_and(|data| data.is_file() && data.len() == LIBRARY.len() as u64) {
-            write_atomically(&path)?;
+        if !fs::metadata(&path).is_ok_and(|data| data.is_file() && data.len() == library.content.len() as u64)
+        {
+            write_atomically(&path, library.content)?;
         }
         for lib in FOLDERS.map(str::to_owned).into_iter().chain(own_lib_folder()) {
-            self.link(&folder, &lib)?;
+            self.link(library, &folder, &lib)?;
         }
-        Ok(folder.join(LIB).join(NAME))
+        Ok(folder.join(LIB).join(library.name))
     }
 
     /// Links the library into the directory that replaces `$LIB`.
-    fn link(&self, folder: &Path, lib: &str) -> io::Result<()> {
-        let link = folder.join(lib).join(NAME);
-        let target = "../".repeat(lib.split('/').count()) + NAME;
+    fn link(&self, library: &Embedded, folder: &Path, lib: &str) -> io::Result<()> {
+        let link = folder.join(lib).join(library.name);
+        let target = "../".repeat(lib.split('/').count()) + library.name;
         if fs::read_link(&link).is_ok_and(|present| present == Path::new(&target)) {
             return Ok(());
         }
@@ -159,7 +218,7 @@ fn own_lib_folder() -> Option<String> {
 }
 
 /// Writes it under another name and renames it, so that a loader never sees a part of it.
-fn write_atomically(path: &Path) -> io::Result<()> {
+fn write_atomically(path: &Path, content: &[u8]) -> io::Result<()> {
     static COUNT: AtomicU32 = AtomicU32::new(0);
     let number = COUNT.fetch_add(1, Ordering::Relaxed);
     let temporary = path.with_extension(format!("new-{}-{number}", std::process::id()));
@@ -169,7 +228,7 @@ fn write_atomically(path: &Path) -> io::Result<()> {
         .create_new(true)
         .mode(0o755)
         .open(&temporary)
-        .and_then(|mut file| file.write_all(LIBRARY).and_then(|()| file.sync_all()))
+        .and_then(|mut file| file.write_all(content).and_then(|()| file.sync_all()))
         .and_then(|()| fs::rename(&temporary, path));
     if written.is_err() {
         let _ = fs::remove_file(&temporary);
@@ -179,24 +238,6 @@ fn write_atomically(path: &Path) -> io::Result<()> {
 
 fn has_separator(path: &OsStr) -> bool {
     path.as_bytes().iter().any(|byte| byte.is_ascii_whitespace() || *byte == b':')
-}
-
-/// The path of `libnumaplace.so` for `LD_PRELOAD`: the one that `NUMAKIT_PRELOAD` names, else the embedded one, which
-/// is extracted unless it has been, with `$LIB` in its path.
-pub fn extract() -> Result<PathBuf, PreloadError> {
-    match std::env::var_os(VARIABLE).filter(|given| !given.is_empty()) {
-        Some(given) => named(PathBuf::from(given)),
-        None => CacheDirectories::of_this_process().extract(),
-    }
-}
-
-fn named(path: PathBuf) -> Result<PathBuf, PreloadError> {
-    if !path.is_file() {
-        return Err(PreloadError::Missing(path));
-    }
-    // The program may change its working directory before it starts children.
-    let path = path.canonicalize().map_err(|_| PreloadError::Missing(path))?;
-    if has_separator(path.as_os_str()) { Err(PreloadError::Separator(path)) } else { Ok(path) }
 }
 
 #[cfg(test)]

@@ -25,6 +25,10 @@ impl Drop for Folder {
     }
 }
 
+fn library() -> &'static Embedded {
+    Library::Place.embedded()
+}
+
 /// The files that loaders find at such a path.
 fn files(path: &Path) -> Vec<PathBuf> {
     let text = path.to_str().unwrap();
@@ -33,28 +37,28 @@ fn files(path: &Path) -> Vec<PathBuf> {
 }
 
 fn is_complete(path: &Path) -> bool {
-    files(path).iter().all(|file| fs::read(file).unwrap() == LIBRARY)
+    files(path).iter().all(|file| fs::read(file).unwrap() == library().content)
 }
 
 #[test]
 fn the_library_is_extracted_once_and_completely() {
     let top = Folder::new("once");
-    let path = top.cache(&["cache"]).extract().unwrap();
-    let folder = top.0.join("cache").join(HASH);
-    assert_eq!(path, folder.join(LIB).join(NAME));
+    let path = top.cache(&["cache"]).extract(Library::Place).unwrap();
+    let folder = top.0.join("cache").join(library().hash);
+    assert_eq!(path, folder.join(LIB).join(library().name));
     assert!(is_complete(&path) && !path.exists());
-    assert_eq!(&LIBRARY[..4], b"\x7fELF");
+    assert_eq!(&library().content[..4], b"\x7fELF");
     let numbers = || files(&path).iter().map(|file| fs::metadata(file).unwrap().ino()).collect::<Vec<_>>();
     let before = numbers();
-    assert_eq!(top.cache(&["cache"]).extract().unwrap(), path);
+    assert_eq!(top.cache(&["cache"]).extract(Library::Place).unwrap(), path);
     assert_eq!(numbers(), before);
-    assert!(before.iter().all(|number| *number == fs::metadata(folder.join(NAME)).unwrap().ino()));
+    assert!(before.iter().all(|number| *number == fs::metadata(folder.join(library().name)).unwrap().ino()));
 }
 
 #[test]
 fn the_loader_here_replaces_its_part_of_the_path() {
     let top = Folder::new("loader");
-    let path = top.cache(&["cache"]).extract().unwrap();
+    let path = top.cache(&["cache"]).extract(Library::Place).unwrap();
     let own = own_lib_folder();
     let mut program = std::process::Command::new("cat");
     program.arg("/proc/self/maps").env("LD_PRELOAD", &path);
@@ -65,7 +69,7 @@ fn the_loader_here_replaces_its_part_of_the_path() {
     }
     let maps = String::from_utf8_lossy(&output.stdout);
     assert!(
-        maps.lines().any(|line| line.ends_with(NAME)),
+        maps.lines().any(|line| line.ends_with(library().name)),
         "{maps}{}",
         String::from_utf8_lossy(&output.stderr)
     );
@@ -74,9 +78,9 @@ fn the_loader_here_replaces_its_part_of_the_path() {
 #[test]
 fn a_damaged_library_is_replaced() {
     let top = Folder::new("damaged");
-    let path = top.cache(&["cache"]).extract().unwrap();
-    fs::write(&files(&path)[0], &LIBRARY[..100]).unwrap();
-    top.cache(&["cache"]).extract().unwrap();
+    let path = top.cache(&["cache"]).extract(Library::Place).unwrap();
+    fs::write(&files(&path)[0], &library().content[..100]).unwrap();
+    top.cache(&["cache"]).extract(Library::Place).unwrap();
     assert!(is_complete(&path));
 }
 
@@ -85,7 +89,7 @@ fn threads_may_extract_it_at_the_same_time() {
     let top = Folder::new("threads");
     let place = top.cache(&["cache"]);
     std::thread::scope(|scope| {
-        let all: Vec<_> = (0..8).map(|_| scope.spawn(|| place.extract().unwrap())).collect();
+        let all: Vec<_> = (0..8).map(|_| scope.spawn(|| place.extract(Library::Place).unwrap())).collect();
         for one in all {
             assert!(is_complete(&one.join().unwrap()));
         }
@@ -100,9 +104,9 @@ fn folders_that_others_may_write_to_are_not_used() {
     fs::set_permissions(&open, fs::Permissions::from_mode(0o777)).unwrap();
     fs::write(top.0.join("file"), "").unwrap();
     std::os::unix::fs::symlink(&open, top.0.join("link")).unwrap();
-    let path = top.cache(&["open", "file", "link", "with blank", "good"]).extract().unwrap();
+    let path = top.cache(&["open", "file", "link", "with blank", "good"]).extract(Library::Place).unwrap();
     assert!(path.starts_with(top.0.join("good")), "{}", path.display());
-    let message = top.cache(&["open", "with blank"]).extract().unwrap_err().to_string();
+    let message = top.cache(&["open", "with blank"]).extract(Library::Place).unwrap_err().to_string();
     assert!(message.contains("with mode 777; only this user may be able to write to it"), "{message}");
     assert!(message.contains("its path has a colon or a blank"), "{message}");
 }
@@ -110,11 +114,21 @@ fn folders_that_others_may_write_to_are_not_used() {
 #[test]
 fn a_named_library_must_exist() {
     let top = Folder::new("named");
-    let missing = named(top.0.join("none.so")).unwrap_err().to_string();
+    let missing = Library::Place.named(top.0.join("none.so")).unwrap_err().to_string();
     assert!(missing.contains("where there is no file; unset NUMAKIT_PRELOAD"), "{missing}");
     let (divided, good) = (top.0.join("a:b.so"), top.0.join("good.so"));
     fs::write(&divided, "").unwrap();
     fs::write(&good, "").unwrap();
-    assert!(matches!(named(divided), Err(PreloadError::Separator(_))));
-    assert_eq!(named(good.clone()).unwrap(), good.canonicalize().unwrap());
+    assert!(matches!(Library::Place.named(divided), Err(PreloadError::Separator(..))));
+    assert_eq!(Library::Place.named(good.clone()).unwrap(), good.canonicalize().unwrap());
+}
+
+#[test]
+fn each_library_has_a_folder_and_a_variable_of_its_own() {
+    let top = Folder::new("each");
+    let place = top.cache(&["cache"]);
+    let paths = Library::ALL.map(|library| place.extract(library).unwrap());
+    assert_ne!(paths[0].parent(), paths[1].parent());
+    assert!(paths[1].ends_with("$LIB/libnumaexplain.so"));
+    assert_ne!(Library::Place.variable(), Library::Explain.variable());
 }

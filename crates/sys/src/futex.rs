@@ -1,4 +1,4 @@
-//! Futexes: words in memory on which threads of this process sleep.
+//! Futexes: words in memory on which threads sleep.
 
 use rustix::event::Timespec;
 use rustix::io::Errno;
@@ -17,10 +17,19 @@ pub(crate) fn wake(word: &AtomicU32, count: u32) {
 /// Sleeps while the word has this value; false after the deadline (monotonic ns). One system call, no drift; it may
 /// return early.
 pub(crate) fn wait(word: &AtomicU32, value: u32, deadline: Option<u64>) -> bool {
+    sleep(word, Flags::PRIVATE, value, deadline)
+}
+
+/// The same on a word in memory that other processes share.
+pub(crate) fn wait_shared(word: &AtomicU32, value: u32, deadline: u64) -> bool {
+    sleep(word, Flags::empty(), value, Some(deadline))
+}
+
+fn sleep(word: &AtomicU32, flags: Flags, value: u32, deadline: Option<u64>) -> bool {
     let until = deadline.map(|deadline| Timespec {
         tv_sec: (deadline / 1_000_000_000) as _,
         tv_nsec: (deadline % 1_000_000_000) as _,
     });
     // This kind of wait takes an absolute time.
-    futex::wait_bitset(word, Flags::PRIVATE, value, until.as_ref(), NonZeroU32::MAX) != Err(Errno::TIMEDOUT)
+    futex::wait_bitset(word, flags, value, until.as_ref(), NonZeroU32::MAX) != Err(Errno::TIMEDOUT)
 }

@@ -27,6 +27,7 @@ pub mod ptrace;
 pub mod registers;
 pub mod remote;
 pub mod root;
+pub mod sample_ring;
 pub mod sched;
 pub mod signal;
 pub mod start;

@@ -4,7 +4,7 @@ use crate::check;
 use std::fs::File;
 use std::io;
 use std::os::fd::AsRawFd;
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicU32, AtomicU64};
 
 /// Zeroed words shared between threads. Those of a file persist if the process is killed.
 #[derive(Debug)]
@@ -50,6 +50,13 @@ impl SharedWords {
             return Err(io::Error::last_os_error());
         }
         Ok(Self { pointer: pointer.cast(), len })
+    }
+
+    /// The first half of a word in memory, for words that are only used as this half.
+    pub(crate) fn half(&self, index: usize) -> &AtomicU32 {
+        let word: *const AtomicU64 = &self[index];
+        // SAFETY: the word is inside the mapping and aligned, and lives as long as `self`.
+        unsafe { &*word.cast::<AtomicU32>() }
     }
 
     /// Locks the pages in memory (mlock), if the limits allow it.

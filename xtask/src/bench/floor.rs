@@ -7,12 +7,13 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::SystemTime;
 
-const PROGRAMS: [(&str, &[&str]); 6] = [
+const PROGRAMS: [(&str, &[&str]); 7] = [
     ("floor_files", &[]),
     ("floor_perf", &[]),
     ("floor_topology", &[]),
     ("compute", &["-fopenmp", "-lm"]),
     ("mapping", &[]),
+    ("sampled", &[]),
     ("threads", &["-pthread"]),
 ];
 

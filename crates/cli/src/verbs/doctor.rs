@@ -114,9 +114,9 @@ fn placement() -> [Finding; 3] {
             Ok(view) => Finding::ok(registry, holders(view.holdings.len())),
             Err(error) => Finding::lacking(registry, error.problem, error.fix),
         },
-        match numakit_preload::extract() {
+        match numakit_preload::Library::Place.extract() {
             Ok(path) => Finding::ok(library, path.display().to_string()),
-            Err(error) => Finding::lacking(library, error.problem(), Fix::Step(error.fix().to_owned())),
+            Err(error) => Finding::lacking(library, error.problem(), Fix::Step(error.fix())),
         },
         match isolate::check() {
             Ok(text) => Finding::ok(group, text),

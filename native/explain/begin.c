@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+#define _GNU_SOURCE
+#include "begin.h"
+#include "chain.h"
+#include "create.h"
+#include "next.h"
+#include "processes.h"
+#include "ring.h"
+#include "sample.h"
+#include "signals.h"
+#include "timers.h"
+#include <unistd.h>
+
+static void begin(char **environment)
+{
+    next_begin();
+    if (!ring_attach(environment))
+        return;
+    int number = signals_begin();
+    if (!number)
+        return;
+    sample_begin(environment);
+    timers_begin(environment, number);
+    processes_begin();
+    create_begin();
+    create_first_thread();
+    chain_begin(environment);
+}
+
+void library_begin(char **environment)
+{
+    enum { NOT_YET, NOW, DONE };
+    static atomic_int state;
+    int expected = NOT_YET;
+    if (atomic_load_explicit(&state, memory_order_acquire) == DONE || !environment)
+        return;
+    if (atomic_compare_exchange_strong(&state, &expected, NOW)) {
+        begin(environment);
+        atomic_store_explicit(&state, DONE, memory_order_release);
+    }
+}
+
+__attribute__((constructor)) static void loaded(int count, char **words, char **environment)
+{
+    (void)count;
+    (void)words;
+    library_begin(environment ? environment : environ);
+}
+
+__attribute__((destructor)) static void unloaded(void)
+{
+    processes_end();
+}

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* System calls. None changes errno or uses thread-local storage, so that a handler may call them whatever it
+ * interrupted. */
+#ifndef EXPLAIN_OS_H
+#define EXPLAIN_OS_H
+
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+#include <time.h>
+
+uint64_t os_now(void);
+pid_t os_process(void);
+pid_t os_thread(void);
+uint32_t os_cpu(void);
+
+/* CPU time in ns and page faults of the calling thread since it began. */
+bool os_usage(uint64_t *cpu_time, uint64_t *faults);
+
+/* Copies memory of this process that may not be there; the bytes that could be copied, or a negative error. */
+long os_read_own(uint64_t address, void *into, size_t bytes);
+
+/* A file mapped to be shared, if it has at least so many bytes, else NULL. */
+void *os_map_shared(const char *path, size_t least, size_t *bytes);
+/* Maps the pages of a part of a mapping now, where the kernel can: since Linux 5.14. */
+void os_populate(void *from, size_t bytes);
+void os_unmap(void *memory, size_t bytes);
+void *os_allocate(size_t bytes);
+
+/* The number of seccomp filters of this process; an upper limit where the kernel does not tell it. */
+uint64_t os_seccomp_filters(void);
+/* Whether the kernel sends signals of CPU timers only when the thread returns to its program. */
+bool os_timers_expire_at_return(void);
+
+/* A timer that sends the signal with the value to this thread. Returns 0 or an error. */
+int os_timer_create(clockid_t clock, int number, void *value, pid_t thread, int *timer);
+void os_timer_set(int timer, uint64_t first, uint64_t period);
+void os_timer_delete(int timer);
+
+void os_wake(_Atomic uint32_t *word);
+void os_sleep(uint64_t nanoseconds);
+void os_mask_signals(int how, const sigset_t *set, sigset_t *old);
+void os_raise(int number);
+
+#endif

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+#define _GNU_SOURCE
+#include "processes.h"
+#include "create.h"
+#include "next.h"
+#include "os_linux.h"
+#include "records.h"
+#include "ring.h"
+#include "signals.h"
+#include "timers.h"
+#include <errno.h>
+#include <linux/seccomp.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define PUBLIC __attribute__((visibility("default")))
+
+pid_t _Fork(void);
+
+static _Atomic(pid_t) process;
+
+/* Timers are not inherited. */
+static void begin_child(void)
+{
+    if (atomic_load(&process) == os_process())
+        return;
+    atomic_store(&process, os_process());
+    signals_begin_child();
+    records_forget();
+    timers_forget();
+    ring_begin_child();
+    create_first_thread();
+}
+
+void processes_begin(void)
+{
+    atomic_store(&process, os_process());
+    pthread_atfork(NULL, NULL, begin_child);
+}
+
+void processes_end(void)
+{
+    /* Not in a child by vfork, which ends before its parent goes on. */
+    if (!ring_is_attached() || atomic_load(&process) != os_process())
+        return;
+    ring_await();
+    ring_end();
+}
+
+/* Does not call handlers of fork. */
+PUBLIC pid_t _Fork(void)
+{
+    if (!NEXT(_Fork)) {
+        errno = ENOSYS;
+        return -1;
+    }
+    pid_t child = NEXT(_Fork)();
+    if (child == 0 && ring_is_attached())
+        begin_child();
+    return child;
+}
+
+PUBLIC void _exit(int status)
+{
+    processes_end();
+    for (;;)
+        NEXT(_exit)(status);
+}
+
+PUBLIC void _Exit(int status)
+{
+    _exit(status);
+}
+
+/* A filter may end the process for a call that only the handler makes. */
+static void filters_change(void)
+{
+    if (ring_is_attached())
+        timers_stop_all(FILTERED);
+}
+
+/* Neither function minds arguments that the caller did not give. */
+PUBLIC int prctl(int option, ...)
+{
+    va_list rest;
+    va_start(rest, option);
+    unsigned long a = va_arg(rest, unsigned long), b = va_arg(rest, unsigned long);
+    unsigned long c = va_arg(rest, unsigned long), d = va_arg(rest, unsigned long);
+    va_end(rest);
+    if (option == PR_SET_SECCOMP)
+        filters_change();
+    return NEXT(prctl)(option, a, b, c, d);
+}
+
+PUBLIC long syscall(long number, ...)
+{
+    va_list rest;
+    va_start(rest, number);
+    long a = va_arg(rest, long), b = va_arg(rest, long), c = va_arg(rest, long);
+    long d = va_arg(rest, long), e = va_arg(rest, long), f = va_arg(rest, long);
+    va_end(rest);
+    if (number == SYS_seccomp && (a == SECCOMP_SET_MODE_STRICT || a == SECCOMP_SET_MODE_FILTER))
+        filters_change();
+    return NEXT(syscall)(number, a, b, c, d, e, f);
+}
