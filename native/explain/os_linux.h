@@ -23,7 +23,7 @@ bool os_usage(uint64_t *cpu_time, uint64_t *faults);
 /* Copies memory of this process that may not be there; the bytes that could be copied, or a negative error. */
 long os_read_own(uint64_t address, void *into, size_t bytes);
 
-/* A file mapped to be shared, if it has at least so many bytes, else NULL. */
+/* A file mapped to be shared, if it has at least `least` bytes, else NULL. */
 void *os_map_shared(const char *path, size_t least, size_t *bytes);
 /* Maps the pages of a part of a mapping now, where the kernel can: since Linux 5.14. */
 void os_populate(void *from, size_t bytes);

@@ -27,7 +27,7 @@ use std::sync::atomic::{AtomicU64, fence};
 pub const RING: &str = "NUMA_SAMPLES";
 /// Samples per second of CPU time of a thread; the library's default is 199.
 pub const RATE: &str = "NUMA_SAMPLE_RATE";
-/// Makes a program run a chain of loads for so many milliseconds, and end.
+/// Makes a program run a chain of loads for this number of milliseconds, and end.
 pub const CHAIN: &str = "NUMA_SAMPLE_CHAIN";
 
 /// A thread that began to write a sample completes it in this time, or was killed.
@@ -136,7 +136,7 @@ pub struct SampleRing {
 }
 
 impl SampleRing {
-    /// A ring for at least so many samples of 768 bytes, whose memory is allocated now.
+    /// A ring for at least this number of samples of 768 bytes, whose memory is allocated now.
     pub fn create(samples: usize) -> io::Result<Self> {
         let slots = samples.clamp(2, 1 << 20).next_power_of_two();
         let file = memory_file()?;
@@ -168,8 +168,9 @@ impl SampleRing {
     fn drain_at(&mut self, now: u64, take: &mut dyn FnMut(&RawSample)) -> usize {
         self.wanted = self.words.half(header::WANTED).load(Acquire);
         self.words[header::BEAT].fetch_add(1, Relaxed);
-        let mut count = self.finish(now, take);
+        // First: a thread that completes a position from now on has its next one behind this.
         let head = self.words[header::HEAD].load(Acquire);
+        let mut count = self.finish(now, take);
         if head.wrapping_sub(self.seen) > self.slots {
             self.losses.resets += 1;
             self.unfinished.clear();

@@ -6,7 +6,7 @@ use super::layout::SLOT_WORDS;
 pub const GENERAL: usize = 32;
 /// Maximum of bytes of a stack piece.
 pub const STACK_BYTES: usize = 416;
-/// The stack piece begins so many bytes below the stack pointer.
+/// Bytes of the stack piece that are below the stack pointer.
 pub const BELOW_STACK: u64 = 128;
 
 const STACK_AT: usize = 12 + GENERAL;

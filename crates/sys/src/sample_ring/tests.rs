@@ -12,7 +12,7 @@ impl Producer<'_> {
         let words = &self.0.words;
         let is_full = |head: u64| head.wrapping_sub(words[header::TAIL].load(Acquire)) >= self.0.slots;
         let claimed = words[header::HEAD]
-            .fetch_update(Relaxed, Relaxed, |head| (!is_full(head)).then_some(head.wrapping_add(1)));
+            .fetch_update(Release, Relaxed, |head| (!is_full(head)).then_some(head.wrapping_add(1)));
         claimed.inspect_err(|_| _ = words[header::LOST].fetch_add(1, Relaxed)).ok()
     }
 
