@@ -63,6 +63,13 @@ pid_t os_process(void)
     return (pid_t)CALL(SYS_getpid, 0);
 }
 
+bool os_process_is_in_proc(void)
+{
+    char number[24] = "";
+    long length = CALL(SYS_readlinkat, AT_FDCWD, "/proc/self", number, sizeof number - 1);
+    return length > 0 && strtoul(number, NULL, 10) == (unsigned long)os_process();
+}
+
 pid_t os_thread(void)
 {
     return (pid_t)CALL(SYS_gettid, 0);
@@ -79,13 +86,14 @@ static uint64_t nanoseconds_of(const struct timeval *time)
     return (uint64_t)time->tv_sec * 1000000000 + (uint64_t)time->tv_usec * 1000;
 }
 
-bool os_usage(uint64_t *cpu_time, uint64_t *faults)
+bool os_usage(struct usage *usage)
 {
-    struct rusage usage;
-    if (CALL(SYS_getrusage, RUSAGE_THREAD, &usage) < 0)
+    struct rusage own;
+    if (CALL(SYS_getrusage, RUSAGE_THREAD, &own) < 0)
         return false;
-    *cpu_time = nanoseconds_of(&usage.ru_utime) + nanoseconds_of(&usage.ru_stime);
-    *faults = (uint64_t)usage.ru_minflt + (uint64_t)usage.ru_majflt;
+    usage->kernel_time = nanoseconds_of(&own.ru_stime);
+    usage->cpu_time = nanoseconds_of(&own.ru_utime) + usage->kernel_time;
+    usage->faults = (uint64_t)own.ru_minflt + (uint64_t)own.ru_majflt;
     return true;
 }
 

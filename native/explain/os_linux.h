@@ -14,11 +14,18 @@
 
 uint64_t os_now(void);
 pid_t os_process(void);
+/* Whether the numbers of processes here are those of /proc. */
+bool os_process_is_in_proc(void);
 pid_t os_thread(void);
 uint32_t os_cpu(void);
 
-/* CPU time in ns and page faults of the calling thread since it began. */
-bool os_usage(uint64_t *cpu_time, uint64_t *faults);
+/* What a thread used since it began: CPU time and the kernel's part of it, in ns, and page faults. */
+struct usage {
+    uint64_t cpu_time, kernel_time, faults;
+};
+
+/* Of the calling thread. */
+bool os_usage(struct usage *usage);
 
 /* Copies memory of this process that may not be there; the bytes that could be copied, or a negative error. */
 long os_read_own(uint64_t address, void *into, size_t bytes);

@@ -50,7 +50,7 @@ struct record *record_new(void)
             record->has_timer = false;
             record->returns_int = false;
             record->stack_low = record->stack_high = 0;
-            record->cpu_time = record->faults = 0;
+            record->usage = (struct usage){0};
             return record;
         }
     return NULL;

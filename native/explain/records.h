@@ -5,6 +5,7 @@
 #ifndef RECORDS_H
 #define RECORDS_H
 
+#include "os_linux.h"
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -23,7 +24,7 @@ struct record {
     /* Its stack, as far as it is known: all between a stack pointer in it and the end is there. */
     uint64_t stack_low, stack_high;
     /* At its last sample. */
-    uint64_t cpu_time, faults;
+    struct usage usage;
 };
 
 /* A free one, NULL if there is no memory. Lock-free. */

@@ -85,7 +85,8 @@ bool ring_attach(char **environment)
     uint64_t token;
     size_t bytes = 0;
     const char *value = environment_find(environment, "NUMA_SAMPLES");
-    if (!value || !parse(value, path, sizeof path, &token))
+    /* In a PID namespace of its own a process has another number than its observer knows. */
+    if (!value || !parse(value, path, sizeof path, &token) || !os_process_is_in_proc())
         return false;
     struct ring *candidate = os_map_shared(path, HEADER_BYTES, &bytes);
     if (!candidate)

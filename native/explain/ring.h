@@ -11,14 +11,14 @@
 #include <stdint.h>
 
 enum {
-    RING_VERSION = 1,
+    RING_VERSION = 2,
     GENERAL = 32,             /* x86-64: 16 in the order of instruction encoding; AArch64: x0 to x30, sp */
     STACK_BYTES = 416,
     BELOW_STACK = 128,        /* functions that call nothing keep values below the stack pointer */
     X86_64 = 1,
     AARCH64 = 2,
     HAS_GS = 1,               /* `gs_base` is known */
-    HAS_FAULTS = 2,           /* `faults` and `cpu_time` are known */
+    HAS_FAULTS = 2,           /* `faults`, `cpu_time` and `kernel_time` are known */
     HEADER_BYTES = 4096,
 };
 
@@ -34,7 +34,9 @@ struct sample {
     uint32_t faults;          /* page faults of the thread since its last sample */
     uint16_t architecture, known;
     uint64_t ip, flags, fs_base, gs_base;
-    uint64_t stack_address, stack_bytes;
+    uint64_t stack_address;
+    uint32_t stack_bytes;
+    uint32_t kernel_time;     /* the part of `cpu_time` that the kernel used, us */
     uint64_t general[GENERAL];
     uint8_t stack[STACK_BYTES];   /* only the first `stack_bytes` are set */
 };

@@ -96,7 +96,7 @@ static bool copy_own_stack(struct sample *sample, const struct record *record, u
     if (from < record->stack_low || from >= record->stack_high)
         return false;
     uint64_t left = record->stack_high - from;
-    sample->stack_bytes = left < STACK_BYTES ? left : STACK_BYTES;
+    sample->stack_bytes = left < STACK_BYTES ? (uint32_t)left : STACK_BYTES;
     memcpy(sample->stack, (const void *)(uintptr_t)from, sample->stack_bytes);
     return true;
 }
@@ -113,29 +113,29 @@ static void take_stack(struct sample *sample, const struct record *record, const
         if (bytes == -EPERM || bytes == -ENOSYS || bytes == -EACCES)
             atomic_store(&stack_is_refused, true);
         else if (bytes > 0)
-            sample->stack_bytes = (uint64_t)bytes;
+            sample->stack_bytes = (uint32_t)bytes;
     }
     if (sample->stack_bytes == 0 && atomic_load_explicit(&stack_is_refused, memory_order_relaxed))
-        sample->stack_bytes = copy_page_of_frame(sample, from, context);
+        sample->stack_bytes = (uint32_t)copy_page_of_frame(sample, from, context);
 }
 
 void sample_take(struct record *record, uint64_t now, const siginfo_t *info, const ucontext_t *context)
 {
     struct sample sample;
-    uint64_t cpu_time, faults;
+    struct usage usage;
     sample.process = ring_process_id();
     sample.thread = (uint32_t)atomic_load_explicit(&record->thread, memory_order_relaxed);
     sample.time = now;
     sample.cpu = os_cpu();
     sample.overruns = (uint32_t)info->si_overrun;
-    sample.cpu_time = sample.faults = 0;
+    sample.cpu_time = sample.faults = sample.kernel_time = 0;
     sample.known = 0;
-    if (os_usage(&cpu_time, &faults)) {
-        sample.cpu_time = cpu_time - record->cpu_time;
-        sample.faults = (uint32_t)(faults - record->faults);
+    if (os_usage(&usage)) {
+        sample.cpu_time = usage.cpu_time - record->usage.cpu_time;
+        sample.kernel_time = (uint32_t)((usage.kernel_time - record->usage.kernel_time) / 1000);
+        sample.faults = (uint32_t)(usage.faults - record->usage.faults);
         sample.known |= HAS_FAULTS;
-        record->cpu_time = cpu_time;
-        record->faults = faults;
+        record->usage = usage;
     }
     take_registers(&sample, context);
     take_stack(&sample, record, context);

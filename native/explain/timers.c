@@ -52,7 +52,7 @@ void timer_start(struct record *record)
     bool may = is_wanted && atomic_fetch_add(&created, 1) < atomic_load(&allowed);
     /* A filter of the program may forbid these calls. */
     if (may)
-        os_usage(&record->cpu_time, &record->faults);
+        os_usage(&record->usage);
     atomic_store(&record->thread, thread);
     record->has_timer =
         may && os_timer_create(clock_of_timers, signal_number, record, thread, &record->timer) == 0;

@@ -14,7 +14,6 @@ mod recorder;
 mod results;
 mod sampler;
 mod samples;
-mod sampling;
 mod scale;
 mod served;
 mod size;
@@ -23,6 +22,7 @@ mod stalls;
 mod start;
 mod statistics;
 mod threads;
+mod timers;
 
 use crate::build;
 use anyhow::{Result, bail};
@@ -64,9 +64,9 @@ const BENCHMARKS: &[Benchmark] = &[
     },
     Benchmark { name: "threads", question: "the cost of creating a placed thread", run: threads::run },
     Benchmark {
-        name: "sampling",
+        name: "timers",
         question: "how much a program slows down whose threads are sampled from within",
-        run: sampling::run,
+        run: timers::run,
     },
     Benchmark { name: "live", question: "the cost of serving the page, and its latency", run: live::run },
     Benchmark {

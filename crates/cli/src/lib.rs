@@ -13,6 +13,7 @@ pub mod originals;
 mod page;
 mod placement;
 mod registry;
+mod sampled_command;
 mod to_file;
 pub mod verbs;
 

@@ -20,6 +20,22 @@ pub fn no_terminal(what: &str) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// Whether a file can be written, before work is done that would be lost.
+pub fn check(path: &Path, existing: Existing) -> anyhow::Result<()> {
+    if is_standard_output(path) {
+        return Ok(());
+    }
+    OutputFile::create(path, existing).map(drop).map_err(|error| cannot(path, &error))
+}
+
+fn cannot(path: &Path, error: &io::Error) -> anyhow::Error {
+    let shown = path.display();
+    anyhow!(
+        "cannot write {shown}: {error}; give a file in a directory where you have write permission, or '-' for \
+         standard output"
+    )
+}
+
 /// Writes a file, which gets its name when it is complete; '-' is standard output. `fix_if_exists` is
 /// printed if a file with this name exists.
 pub fn write<T>(
@@ -39,10 +55,7 @@ pub fn write<T>(
     let shown = path.display();
     let cannot = |error: io::Error| match error.kind() {
         ErrorKind::AlreadyExists => anyhow!("{shown} exists; {fix_if_exists}"),
-        _ => anyhow!(
-            "cannot write {shown}: {error}; give a file in a directory where you have write permission, or '-' \
-             for standard output"
-        ),
+        _ => cannot(path, &error),
     };
     let mut output = OutputFile::create(path, existing).map_err(cannot)?;
     let result =

@@ -6,6 +6,7 @@ use crate::perf::PerfRoad;
 use crate::road::{Road, RoadError, RoadEvent, RoadKind};
 use crate::sample::SampleSettings;
 use numakit_sys::chain::LoadChain;
+use numakit_sys::cpu_timer::CpuTimer;
 use numakit_sys::proc::machine;
 use numakit_sys::ptrace::{Stop, Tracer};
 use numakit_sys::{SysRoot, cache, clock};
@@ -25,6 +26,9 @@ const STOPS: u32 = 100;
 /// CPU time between them, and the time after which it ends in any case.
 const BETWEEN: Duration = Duration::from_micros(200);
 const MAX_TIME: Duration = Duration::from_millis(200);
+/// Expirations of a calibration by a timer, and the time after which it ends in any case.
+const EXPIRATIONS: usize = 24;
+const MAX_TIMER_TIME: Duration = Duration::from_millis(400);
 
 /// The name of the file in the user's cache.
 const FILE: &str = "landing";
@@ -99,21 +103,20 @@ pub fn known() -> Vec<Calibration> {
 }
 
 /// The result for a road: that in the cache, else it is measured on the calling thread, and kept if there were enough
-/// samples and the cache can be written to. A library in the program is calibrated where it runs: `None` without a kept
-/// result.
-pub fn of_road(road: RoadKind) -> Result<Option<Calibration>, RoadError> {
+/// samples and the cache can be written to.
+pub fn of_road(road: RoadKind) -> Result<Calibration, RoadError> {
     let machine = MachineKind::of(&SysRoot::host());
     if let Some(counts) = kept(&machine, road) {
-        return Ok(Some(Calibration { road, counts }));
+        return Ok(Calibration { road, counts });
     }
     let counts = match road {
         RoadKind::Perf => by_perf()?,
         RoadKind::Ptrace => by_ptrace().map_err(RoadError::Ptrace)?,
-        RoadKind::InProcess => return Ok(None),
+        RoadKind::InProcess => by_timer().map_err(RoadError::InProcess)?,
     };
     let calibration = Calibration { road, counts };
     keep(&machine, &calibration);
-    Ok(Some(calibration))
+    Ok(calibration)
 }
 
 /// Measures the road of performance events, whatever the cache has.
@@ -130,6 +133,20 @@ pub fn by_perf() -> Result<LandingCounts, RoadError> {
             counts.add(chain.spot(sample.registers.ip));
         }
     })?;
+    Ok(counts)
+}
+
+/// Measures the road in the program, by a timer of this one: it needs no library.
+pub fn by_timer() -> io::Result<LandingCounts> {
+    let mut chain = LoadChain::new(BYTES);
+    let timer = CpuTimer::every(BETWEEN)?;
+    let end = clock::monotonic() + MAX_TIMER_TIME.as_nanos() as u64;
+    // Such timers expire with the kernel's tick.
+    while timer.count() < EXPIRATIONS && clock::monotonic() < end {
+        chain.run(TIME / 10);
+    }
+    let mut counts = LandingCounts::default();
+    timer.places().into_iter().for_each(|ip| counts.add(chain.spot(ip)));
     Ok(counts)
 }
 

@@ -17,27 +17,14 @@ pub enum SampledProgram<'a> {
     Machine,
 }
 
-/// Why no library can be preloaded into a program.
+/// Why no library can be preloaded into a program: the end of a sentence about the program, such as "is statically
+/// linked".
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum PreloadObstacle {
-    /// It is statically linked.
-    Static,
-    /// Its C library is not glibc.
-    OtherLibrary,
-    /// It runs with other privileges than its user's, for this reason.
-    RaisesRights(&'static str),
-    /// There is no library to preload.
-    NoLibrary,
-}
+pub struct PreloadObstacle(pub String);
 
 impl fmt::Display for PreloadObstacle {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Static => f.write_str("the program is statically linked"),
-            Self::OtherLibrary => f.write_str("the C library of the program is not glibc"),
-            Self::RaisesRights(why) => write!(f, "the program is {why}"),
-            Self::NoLibrary => f.write_str("this version has no library for it"),
-        }
+        write!(f, "the program {}", self.0)
     }
 }
 
@@ -50,6 +37,8 @@ pub enum Closed {
     Preload(PreloadObstacle),
     /// It leads only to programs that are started by this one.
     Running,
+    /// The user asked for another road.
+    NotAsked,
 }
 
 impl fmt::Display for Closed {
@@ -58,6 +47,7 @@ impl fmt::Display for Closed {
             Self::Refused(refusal) => write!(f, "{}", refusal.refuser),
             Self::Preload(obstacle) => write!(f, "{obstacle}"),
             Self::Running => f.write_str("only for a command that is started for it"),
+            Self::NotAsked => f.write_str("another one was asked for"),
         }
     }
 }
@@ -98,11 +88,19 @@ fn reasons(closed: &[(RoadKind, Closed)]) -> String {
 /// The permissions that [`choose`] asks about.
 pub const PERMISSIONS: [Permission; 2] = [Permission::Counters, Permission::Tracing];
 
-/// Chooses the best road that is open.
-pub fn choose(permissions: &Permissions, program: SampledProgram<'_>) -> Result<Choice, NoRoad> {
+/// Chooses the best road that is open, or the one that is asked for.
+pub fn choose(
+    permissions: &Permissions,
+    program: SampledProgram<'_>,
+    asked: Option<RoadKind>,
+) -> Result<Choice, NoRoad> {
     let mut closed = Vec::new();
     for road in RoadKind::ALL {
-        match is_open(permissions, program, road) {
+        let open = match asked.is_none_or(|asked| asked == road) {
+            true => is_open(permissions, program, road),
+            false => Err(Closed::NotAsked),
+        };
+        match open {
             Ok(()) => return Ok(Choice { road, closed }),
             Err(why) => closed.push((road, why)),
         }
@@ -147,14 +145,14 @@ mod tests {
     fn the_best_open_road_is_taken_and_said_in_a_line() {
         let (all, some) = (refusing(&[]), refusing(&[(Permission::Counters, Refuser::Paranoid(3))]));
         let command = SampledProgram::Command(None);
-        let said = |permissions, program| choose(permissions, program).unwrap().to_string();
+        let said = |permissions, program| choose(permissions, program, None).unwrap().to_string();
         assert_eq!(said(&all, command), "samples by performance events");
         assert_eq!(said(&all, SampledProgram::Process(7)), "samples by performance events");
         assert_eq!(
             said(&some, command),
             "samples by timers in the program; not by performance events: kernel.perf_event_paranoid is 3"
         );
-        let obstacle = PreloadObstacle::Static;
+        let obstacle = PreloadObstacle("is statically linked".to_owned());
         assert_eq!(
             said(&some, SampledProgram::Command(Some(&obstacle))),
             "samples by ptrace; not by performance events: kernel.perf_event_paranoid is 3, timers in the program: the \
@@ -163,10 +161,20 @@ mod tests {
     }
 
     #[test]
+    fn the_road_that_is_asked_for_is_taken_or_refused() {
+        let (all, asked) = (refusing(&[]), Some(RoadKind::InProcess));
+        let chosen = choose(&all, SampledProgram::Command(None), asked).unwrap();
+        let closed = vec![(RoadKind::Perf, Closed::NotAsked)];
+        assert_eq!(chosen, Choice { road: RoadKind::InProcess, closed });
+        let error = choose(&all, SampledProgram::Process(7), asked).unwrap_err();
+        assert_eq!(error.closed[1], (RoadKind::InProcess, Closed::Running));
+    }
+
+    #[test]
     fn without_a_road_the_fix_is_named() {
         let none =
             refusing(&[(Permission::Counters, Refuser::Filter), (Permission::Tracing, Refuser::Filter)]);
-        let error = choose(&none, SampledProgram::Process(7)).unwrap_err();
+        let error = choose(&none, SampledProgram::Process(7), None).unwrap_err();
         assert_eq!(error.fix, Fix::command("permit Counters".to_owned()));
         assert_eq!(error.closed.len(), 3);
         let text = error.to_string();
@@ -175,8 +183,8 @@ mod tests {
             "{text}"
         );
         assert!(text.ends_with("permit Counters"), "{text}");
-        let obstacle = PreloadObstacle::RaisesRights("setuid");
-        assert!(choose(&none, SampledProgram::Command(Some(&obstacle))).is_err());
-        assert!(choose(&none, SampledProgram::Command(None)).is_ok());
+        let obstacle = PreloadObstacle("is setuid".to_owned());
+        assert!(choose(&none, SampledProgram::Command(Some(&obstacle)), None).is_err());
+        assert!(choose(&none, SampledProgram::Command(None), None).is_ok());
     }
 }

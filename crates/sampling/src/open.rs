@@ -1,38 +1,50 @@
 //! Opens the chosen road, calibrated.
 
-use crate::calibration;
+use crate::calibration::{self, Calibration};
 use crate::choice::Choice;
+use crate::in_process::InProcessRoad;
 use crate::landing::Landing;
 use crate::perf::PerfRoad;
 use crate::ptrace::PtraceRoad;
 use crate::road::{Road, RoadError, RoadKind};
 use crate::sample::SampleSettings;
 use numakit_sys::command::Running;
+use std::ffi::OsString;
 use std::io;
+use std::path::Path;
+
+/// Variables that a program needs in its environment.
+pub type Variables = [(OsString, OsString)];
 
 /// Where the samples of a road land. A calibration that fails is no evidence, and no reason to take no samples.
 fn landing(road: RoadKind) -> Landing {
-    let calibrated = calibration::of_road(road).ok().flatten();
-    calibrated.map_or(Landing::Other, |calibration| calibration.landing())
+    calibration::of_road(road).as_ref().map_or(Landing::Other, Calibration::landing)
 }
 
-/// Starts a command on the chosen road. A library in the program is another one: it is prepared before the command is.
+/// Starts a command on the chosen road: `start` is called with the variables that it needs. `library` is for the road in
+/// the program.
 pub fn command(
     choice: &Choice,
     settings: &SampleSettings,
-    start: impl FnOnce() -> io::Result<Running> + Send + 'static,
+    library: Option<&Path>,
+    start: impl FnOnce(&Variables) -> io::Result<Running> + Send + 'static,
 ) -> Result<(Box<dyn Road>, Running), RoadError> {
     let landing = landing(choice.road);
     match choice.road {
         RoadKind::Perf => {
-            let (road, running) = PerfRoad::for_command(settings, landing, start)?;
+            let (road, running) = PerfRoad::for_command(settings, landing, || start(&[]))?;
             Ok((Box::new(road), running))
         }
         RoadKind::Ptrace => {
-            let (road, running) = PtraceRoad::for_command(settings, landing, start)?;
+            let (road, running) = PtraceRoad::for_command(settings, landing, || start(&[]))?;
             Ok((Box::new(road), running))
         }
-        RoadKind::InProcess => Err(RoadError::NeedsLibrary),
+        RoadKind::InProcess => {
+            let road = InProcessRoad::new(settings, landing).map_err(RoadError::InProcess)?;
+            let variables = library.map(|library| road.variables(library)).unwrap_or_default();
+            let running = start(&variables).map_err(RoadError::Start)?;
+            Ok((Box::new(road), running))
+        }
     }
 }
 

@@ -104,9 +104,9 @@ pub enum RoadError {
     /// The program could not be started.
     #[error("cannot start the program: {0}")]
     Start(#[source] io::Error),
-    /// The road leads through a library in the program, which the caller has to preload.
-    #[error("timers in the program need the library that it preloads")]
-    NeedsLibrary,
+    /// Timers in the program.
+    #[error("samples by timers in the program: {0}")]
+    InProcess(#[source] io::Error),
     /// What is known of the machine could not be read.
     #[error("{0}")]
     Read(#[from] numakit_sys::ReadError),

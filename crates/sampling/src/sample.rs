@@ -30,7 +30,7 @@ pub struct Sample {
 /// A part of the stack, copied with the sample.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct StackPiece {
-    /// The address of the first byte: the stack pointer.
+    /// The address of the first byte: the stack pointer, or somewhat below.
     pub address: u64,
     /// What was there.
     pub bytes: Vec<u8>,

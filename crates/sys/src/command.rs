@@ -23,11 +23,16 @@ pub struct Running {
 impl Running {
     /// Starts a program with its arguments. It inherits the signals and streams that this process was started with.
     pub fn start(words: &[OsString]) -> io::Result<Self> {
+        Self::start_with(words, &[])
+    }
+
+    /// The same, with these variables in its environment.
+    pub fn start_with(words: &[OsString], variables: &[(OsString, OsString)]) -> io::Result<Self> {
         let Some((program, arguments)) = words.split_first() else {
             return Err(io::Error::new(io::ErrorKind::NotFound, "no command given"));
         };
         let mut command = Command::new(program);
-        command.args(arguments);
+        command.args(arguments).envs(variables.iter().map(|(name, value)| (name, value)));
         // SAFETY: between fork and exec it makes only system calls.
         unsafe { command.pre_exec(inherited::restore) };
         Ok(Self { child: command.spawn()?, traced: None })

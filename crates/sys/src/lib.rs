@@ -5,6 +5,7 @@ pub mod cache;
 pub mod chain;
 pub mod clock;
 pub mod command;
+pub mod cpu_timer;
 pub mod executable;
 pub mod file;
 mod futex;

@@ -1,7 +1,6 @@
 //! `numa doctor`.
 
 use crate::GlobalArgs;
-use crate::verbs::explain;
 use anyhow::Context;
 use clap::Args;
 use numakit_model::Fix;
@@ -82,22 +81,21 @@ fn web_page() -> Finding {
 /// How 'numa explain' takes samples, and where they land on this machine.
 fn samples() -> Finding {
     const ABOUT: &str = "samples for 'numa explain'";
-    let chosen = match choice::choose(Permissions::own(), SampledProgram::Command(Some(&explain::NO_LIBRARY)))
-    {
+    // Of a program that can load the library, as most do.
+    let chosen = match choice::choose(Permissions::own(), SampledProgram::Command(None), None) {
         Ok(chosen) => chosen,
         Err(error) => return Finding::lacking(ABOUT, "no samples can be taken", error.fix),
     };
     match calibration::of_road(chosen.road) {
-        Ok(Some(calibration)) if calibration.landing() != Landing::Other => {
+        Ok(calibration) if calibration.landing() != Landing::Other => {
             let landing = landing::sentence(calibration.landing());
             Finding::ok(ABOUT, format!("{chosen}; {landing} ({})", calibration.counts))
         }
         Ok(calibration) => {
-            let counts = calibration.map_or_else(String::new, |calibration| format!("; {calibration}"));
             let fix = Fix::OtherMachine(
                 "a machine where samples land behind the instruction that waited".to_owned(),
             );
-            Finding::note(ABOUT, format!("{chosen}{counts}"), fix)
+            Finding::note(ABOUT, format!("{chosen}; {calibration}"), fix)
         }
         Err(error) => {
             Finding::note(ABOUT, error.to_string(), Fix::Step("try again on an idle machine".to_owned()))

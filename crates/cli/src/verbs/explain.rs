@@ -1,14 +1,16 @@
 //! `numa explain`.
 
 use crate::GlobalArgs;
+use crate::sampled_command;
 use crate::to_file::{self, Existing};
 use anyhow::Context;
 use clap::Args;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use numakit_explain::ExplainReport;
 use numakit_explain::explainer::{Explainer, Observed};
 use numakit_model::Topology;
-use numakit_sampling::choice::{self, PreloadObstacle, SampledProgram};
-use numakit_sampling::{RoadError, SampleSettings, open};
+use numakit_sampling::choice::{self, SampledProgram};
+use numakit_sampling::{RoadError, RoadKind, SampleSettings, open};
 use numakit_session::interval;
 use numakit_sys::command::{Running, quoted, start_failure_status};
 use numakit_sys::permissions::Permissions;
@@ -46,6 +48,9 @@ pub struct ExplainArgs {
     /// Stop after this time
     #[arg(long = "for", value_name = "TIME", value_parser = interval::parse)]
     duration: Option<Duration>,
+    /// Take samples by this road instead of the best one that is permitted: perf, in-process or ptrace
+    #[arg(long, value_name = "ROAD", value_parser = road())]
+    road: Option<RoadKind>,
     /// Functions, source lines and contended lines to show, each
     #[arg(long, value_name = "N", default_value = "10")]
     rows: usize,
@@ -60,8 +65,12 @@ pub struct ExplainArgs {
     command: Vec<OsString>,
 }
 
-/// There is no library that takes samples in the program yet.
-pub const NO_LIBRARY: PreloadObstacle = PreloadObstacle::NoLibrary;
+/// The words of the roads.
+fn road() -> impl TypedValueParser<Value = RoadKind> {
+    let find =
+        |word: String| RoadKind::ALL.into_iter().find(|road| road.word() == word).unwrap_or(RoadKind::Perf);
+    PossibleValuesParser::new(RoadKind::ALL.map(RoadKind::word)).map(find)
+}
 
 /// How often samples are taken from the ring buffers.
 const DRAIN: Duration = Duration::from_millis(5);
@@ -73,6 +82,10 @@ impl ExplainArgs {
     /// Observes, and prints the explanation.
     pub fn run(self, global: &GlobalArgs) -> anyhow::Result<ExitCode> {
         global.only_here("samples are taken of programs on this machine")?;
+        // Before the program runs, whose observation would be lost.
+        for path in self.json.iter().chain(&self.output) {
+            to_file::check(path, Existing::Replace)?;
+        }
         let topology = numakit_topology::read(&SysRoot::host())?;
         let signals =
             Signals::collect(&[signal::INTERRUPT, signal::TERMINATE, signal::HANGUP, signal::CHILD])
@@ -105,15 +118,20 @@ impl ExplainArgs {
             )
             .into());
         }
-        let program = self.pid.map_or(SampledProgram::Command(Some(&NO_LIBRARY)), SampledProgram::Process);
         let permissions = Permissions::own_of(&choice::PERMISSIONS);
-        let chosen = choice::choose(&permissions, program).map_err(anyhow::Error::from)?;
+        let chosen = match self.pid {
+            Some(pid) => choice::choose(&permissions, SampledProgram::Process(pid), self.road)
+                .map(|chosen| (chosen, None)),
+            None => sampled_command::choose(&permissions, &self.command, self.road),
+        };
+        let (chosen, library) = chosen.map_err(anyhow::Error::from)?;
         let settings = SampleSettings { frequency: self.frequency, ..SampleSettings::default() };
         let (road, running) = match self.pid {
             Some(pid) => (open::process(&settings, pid)?, None),
             None => {
                 let words = self.command.clone();
-                let (road, running) = open::command(&chosen, &settings, move || Running::start(&words))?;
+                let start = move |variables: &_| Running::start_with(&words, variables);
+                let (road, running) = open::command(&chosen, &settings, library.as_deref(), start)?;
                 (road, Some(running))
             }
         };
@@ -121,7 +139,7 @@ impl ExplainArgs {
         let observed = Observed {
             program: self.pid.map_or_else(|| quoted(&self.command), |pid| format!("process {pid}")),
             road: format!("by {}", chosen.road),
-            road_reason: (!chosen.closed.is_empty()).then(|| chosen.to_string()),
+            road_reason: (self.road.is_none() && !chosen.closed.is_empty()).then(|| chosen.to_string()),
             frequency: self.frequency,
             from_start: self.pid.is_none(),
         };
@@ -182,17 +200,18 @@ impl ExplainArgs {
 
     fn write(&self, report: &ExplainReport) -> anyhow::Result<()> {
         let is_output = |path: &PathBuf| to_file::is_standard_output(path);
-        if let Some(path) = &self.json {
-            write_json(path, report)?;
-        }
+        let json = self.json.as_ref().map_or(Ok(()), |path| write_json(path, report));
         let text = explain::text(report, self.rows);
-        match &self.output {
-            Some(path) => {
-                to_file::write(path, Existing::Replace, "", |to| Ok(to.write_all(text.as_bytes())?))
-            }
-            None if self.json.as_ref().is_some_and(is_output) => Ok(()),
-            None => Ok(print(&text)?),
+        let to_file = |path: &PathBuf| {
+            to_file::write(path, Existing::Replace, "", |to| Ok(to.write_all(text.as_bytes())?))
+        };
+        let written = self.output.as_ref().map_or(Ok(()), to_file);
+        let is_wanted = self.output.is_none() && !self.json.as_ref().is_some_and(is_output);
+        // What was collected is shown where it cannot be written.
+        if is_wanted || written.is_err() {
+            print(&text)?;
         }
+        written.and(json)
     }
 }
 

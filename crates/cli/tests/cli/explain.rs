@@ -9,7 +9,7 @@ fn source(name: &str) -> PathBuf {
 }
 
 /// Compiles a program of this test.
-fn program(folder: &Folder, compiler: &str, file: &str) -> Option<PathBuf> {
+pub fn program(folder: &Folder, compiler: &str, file: &str) -> Option<PathBuf> {
     let program = folder.path(Path::new(file).file_stem().unwrap().to_str().unwrap());
     let mut command = Command::new(compiler);
     command.args(["-O2", "-g", "-pthread", "-o"]).arg(&program).arg(source(file));
@@ -27,7 +27,12 @@ fn program(folder: &Folder, compiler: &str, file: &str) -> Option<PathBuf> {
 
 /// What `numa explain --json` says of a command; `None` where samples cannot say it.
 fn explained(folder: &Folder, command: &str) -> Option<Value> {
-    let done = folder.run(&format!("explain --json result.json -- {command}"));
+    explained_with(folder, "", command)
+}
+
+/// The same, with options.
+pub fn explained_with(folder: &Folder, options: &str, command: &str) -> Option<Value> {
+    let done = folder.run(&format!("explain {options} --json result.json -- {command}"));
     if done.code == 2 && done.err.contains("no samples can be taken") {
         numakit_skips::PRIVILEGES.skip(&done.err);
         return None;

@@ -6,6 +6,7 @@ mod cards;
 mod completion;
 mod control;
 mod explain;
+mod explain_roads;
 mod export;
 mod faults;
 mod formulas;

@@ -16,14 +16,15 @@ use std::time::Duration;
 fn the_addresses_of_a_chain_are_in_its_array() {
     let Some(prepared) = prepared("chain 64 600") else { return };
     let permissions = Permissions::own_of(&choice::PERMISSIONS);
-    let Ok(choice) =
-        choice::choose(&permissions, SampledProgram::Command(Some(&choice::PreloadObstacle::Static)))
-    else {
+    // No library here.
+    let obstacle = choice::PreloadObstacle("is sampled without a library".to_owned());
+    let Ok(choice) = choice::choose(&permissions, SampledProgram::Command(Some(&obstacle)), None) else {
         return numakit_skips::PRIVILEGES.skip("neither performance events nor ptrace are permitted");
     };
     let (words, settings) =
         (prepared.words.clone(), SampleSettings { frequency: 499, ..SampleSettings::default() });
-    let (mut road, mut running) = open::command(&choice, &settings, move || Running::start(&words)).unwrap();
+    let (mut road, mut running) =
+        open::command(&choice, &settings, None, move |_| Running::start(&words)).unwrap();
     let (mut process, mut decoder) = (ObservedProcess::open(running.id()).unwrap(), Decoder::default());
     let landing = road.landing();
     let mut found = Vec::new();

@@ -2,7 +2,7 @@
 
 /// "NUMASMPL".
 pub const MAGIC: u64 = 0x4c50_4d53_414d_554e;
-pub const VERSION: u64 = 1;
+pub const VERSION: u64 = 2;
 
 pub const HEADER_WORDS: usize = 512;
 pub const ENTRY_WORDS: usize = 8;

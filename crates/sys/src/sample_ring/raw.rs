@@ -38,6 +38,8 @@ pub struct RawSample {
     pub time: u64,
     /// CPU time of the thread since its last sample, ns; `None` if the kernel did not tell it.
     pub cpu_time: Option<u64>,
+    /// The part of it that the kernel used, ns.
+    pub kernel_time: u64,
     /// The CPU that it ran on.
     pub cpu: Option<u32>,
     /// Expirations of its timer that had no sample of their own since the last.
@@ -85,7 +87,7 @@ impl RawSample {
             && known & !(HAS_GS | HAS_FAULTS) == 0
             && words[2] < MAX_TIME
             && words[3] < MAX_TIME
-            && words[11] <= STACK_BYTES as u64;
+            && words[11] as u32 as usize <= STACK_BYTES;
         if !is_sound {
             return None;
         }
@@ -100,6 +102,7 @@ impl RawSample {
             thread,
             time: words[2],
             cpu_time: (known & HAS_FAULTS != 0).then_some(words[3]),
+            kernel_time: (words[11] >> 32) * 1000,
             cpu: (cpu != u32::MAX).then_some(cpu),
             overruns,
             faults: (known & HAS_FAULTS != 0).then_some(faults),
@@ -111,7 +114,7 @@ impl RawSample {
             general,
             stack_address: words[10],
             stack,
-            stack_bytes: words[11] as usize,
+            stack_bytes: words[11] as u32 as usize,
         })
     }
 }

@@ -50,7 +50,7 @@ fn sample(thread: u32, number: u64) -> [u64; SLOT_WORDS] {
     words[3] = 5_000_000;
     words[4] = 3;
     words[5] = 2 | 1 << 32 | 3 << 48;
-    words[11] = STACK_BYTES as u64;
+    words[11] = STACK_BYTES as u64 | 3_000 << 32;
     words
 }
 
@@ -69,7 +69,8 @@ fn samples_come_out_as_they_went_in() {
     let sample = &seen[0];
     assert_eq!((sample.process, sample.thread, sample.time, sample.ip), (1, 7, 99, 99));
     assert_eq!((sample.cpu, sample.overruns, sample.faults), (Some(3), 0, Some(2)));
-    assert_eq!((sample.cpu_time, sample.gs_base), (Some(5_000_000), Some(99)));
+    assert_eq!((sample.cpu_time, sample.kernel_time), (Some(5_000_000), 3_000_000));
+    assert_eq!(sample.gs_base, Some(99));
     assert_eq!((sample.general, sample.stack().len()), ([99; GENERAL], STACK_BYTES));
     assert_eq!(sample.stack()[..16], [99, 0, 0, 0, 0, 0, 0, 0, 99, 0, 0, 0, 0, 0, 0, 0]);
     assert_eq!(ring.drain(&mut |_| panic!("it is taken twice")), 0);

@@ -1,0 +1,71 @@
+//! The same program by all roads: what they say differs by less than chance and five points.
+
+use crate::explain::{explained_with, program};
+use crate::runner::Folder;
+use serde_json::Value;
+
+const ROADS: [&str; 3] = ["perf", "in-process", "ptrace"];
+
+/// Points of percent that two roads may differ by, beside chance.
+const POINTS: f64 = 5.0;
+
+/// What a road says, in percent: samples at memory; of these, those whose address registers still had; of all, those whose
+/// address is known. What fits the caches is estimated from these alone, whatever the road.
+#[derive(Debug, Clone, Copy)]
+struct Said {
+    samples: f64,
+    shares: [f64; 3],
+}
+
+fn said(result: &Value) -> Said {
+    let number = |value: &Value| value.as_f64().unwrap_or(0.0);
+    let samples = &result["samples"];
+    let total = number(&samples["total"]);
+    Said {
+        samples: total,
+        shares: [
+            100.0 * number(&samples["memory"]) / total,
+            100.0 * number(&samples["by_rule"]["direct"]) / number(&samples["memory"]),
+            100.0 * number(&samples["recovered"]) / total,
+        ],
+    }
+}
+
+/// Twice the standard deviation of a difference of two shares, in points.
+fn chance(one: Said, other: Said) -> f64 {
+    200.0 * (0.25 / one.samples + 0.25 / other.samples).sqrt()
+}
+
+#[test]
+fn all_roads_say_the_same_of_six_programs() {
+    let folder = Folder::new("explain-roads");
+    let Some(kernels) = program(&folder, "g++", "kernels.cpp") else { return };
+    let kernel = |words: &str| format!("{} {words}", kernels.display());
+    std::fs::write(folder.path("work.py"), "d={}\nfor i in range(6000000): d[i*7919%5000011]=i\n").unwrap();
+    let text = "my %h; for my $i (1..2000000) { $h{$i*7919%3000017}.=1; }\n";
+    std::fs::write(folder.path("work.pl"), text).unwrap();
+    let programs = [
+        kernel("tree 256 1"),
+        kernel("hash-table 256 1"),
+        kernel("binary-search 256 1"),
+        kernel("gather 256 1"),
+        "python3 work.py".to_owned(),
+        "perl work.pl".to_owned(),
+    ];
+    for command in &programs {
+        let mut all: Vec<(&str, Said)> = Vec::new();
+        for road in ROADS {
+            if let Some(result) = explained_with(&folder, &format!("-F 250 --road {road}"), command) {
+                all.push((road, said(&result)));
+            }
+        }
+        println!("{command}: {all:.1?}");
+        let Some(((_, first), others)) = all.split_first() else { return };
+        for (road, other) in others {
+            let limit = POINTS + chance(*first, *other);
+            for (a, b) in first.shares.iter().zip(other.shares) {
+                assert!((a - b).abs() <= limit, "{command}, {road}: {a:.1} and {b:.1}, limit {limit:.1}");
+            }
+        }
+    }
+}

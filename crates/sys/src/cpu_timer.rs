@@ -1,0 +1,110 @@
+//! A timer of CPU time whose signal notes where it interrupts the calling thread: what `libnumaexplain.so` sees in
+//! programs, without the library.
+
+use crate::check;
+use std::ffi::c_void;
+use std::io;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// Places that are noted at most.
+const ROOM: usize = 256;
+
+static COUNT: AtomicUsize = AtomicUsize::new(0);
+static PLACES: [AtomicU64; ROOM] = [const { AtomicU64::new(0) }; ROOM];
+/// The handler has one list.
+static OWNER: Mutex<()> = Mutex::new(());
+
+/// The signal: a real-time signal from the end, where libraries take none.
+fn signal() -> i32 {
+    libc::SIGRTMAX() - 2
+}
+
+extern "C" fn note(_: i32, _: *mut libc::siginfo_t, context: *mut c_void) {
+    // SAFETY: the kernel passes the interrupted thread's registers to handlers that are set with SA_SIGINFO.
+    let machine = unsafe { &(*context.cast::<libc::ucontext_t>()).uc_mcontext };
+    #[cfg(target_arch = "x86_64")]
+    let ip = machine.gregs[libc::REG_RIP as usize] as u64;
+    #[cfg(not(target_arch = "x86_64"))]
+    let ip = machine.pc;
+    let at = COUNT.fetch_add(1, Ordering::Relaxed);
+    if let Some(place) = PLACES.get(at) {
+        place.store(ip, Ordering::Relaxed);
+    }
+}
+
+/// Interrupts the thread that made it, until it is dropped.
+#[derive(Debug)]
+pub struct CpuTimer {
+    timer: libc::timer_t,
+    _owner: MutexGuard<'static, ()>,
+}
+
+impl CpuTimer {
+    /// Expires each time the calling thread has used this much CPU time. One at a time: a second one waits.
+    pub fn every(period: Duration) -> io::Result<Self> {
+        let owner = OWNER.lock().unwrap_or_else(PoisonError::into_inner);
+        COUNT.store(0, Ordering::Relaxed);
+        // SAFETY: all zero bytes are valid values of these plain structures, which outlive the calls; the handler stores
+        // into atomics only, and calls that it interrupts start again.
+        unsafe {
+            let mut action: libc::sigaction = std::mem::zeroed();
+            action.sa_sigaction = note as *const () as usize;
+            action.sa_flags = libc::SA_SIGINFO | libc::SA_RESTART;
+            check(libc::sigaction(signal(), &action, std::ptr::null_mut()) as i64)?;
+            let mut set: libc::sigset_t = std::mem::zeroed();
+            libc::sigemptyset(&mut set);
+            libc::sigaddset(&mut set, signal());
+            libc::pthread_sigmask(libc::SIG_UNBLOCK, &set, std::ptr::null_mut());
+            let mut event: libc::sigevent = std::mem::zeroed();
+            event.sigev_notify = libc::SIGEV_THREAD_ID;
+            event.sigev_signo = signal();
+            event.sigev_notify_thread_id = libc::gettid();
+            let mut timer: libc::timer_t = std::mem::zeroed();
+            check(libc::timer_create(libc::CLOCK_THREAD_CPUTIME_ID, &mut event, &mut timer) as i64)?;
+            let made = Self { timer, _owner: owner };
+            let time = libc::timespec {
+                tv_sec: period.as_secs() as libc::time_t,
+                tv_nsec: period.subsec_nanos().max(1).into(),
+            };
+            let times = libc::itimerspec { it_interval: time, it_value: time };
+            check(libc::timer_settime(made.timer, 0, &times, std::ptr::null_mut()) as i64)?;
+            Ok(made)
+        }
+    }
+
+    /// How often it has expired.
+    pub fn count(&self) -> usize {
+        COUNT.load(Ordering::Relaxed)
+    }
+
+    /// The addresses of the instructions that it interrupted, the first 256.
+    pub fn places(&self) -> Vec<u64> {
+        PLACES[..self.count().min(ROOM)].iter().map(|place| place.load(Ordering::Relaxed)).collect()
+    }
+}
+
+impl Drop for CpuTimer {
+    fn drop(&mut self) {
+        // SAFETY: the timer is this one's.
+        unsafe { libc::timer_delete(self.timer) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::chain::{ChainSpot, LoadChain};
+
+    #[test]
+    fn it_notes_where_the_thread_is() {
+        let mut chain = LoadChain::new(1 << 20);
+        let timer = CpuTimer::every(Duration::from_millis(1)).unwrap();
+        while timer.count() < 5 {
+            chain.run(Duration::from_millis(10));
+        }
+        let inside = timer.places().iter().filter(|ip| chain.spot(**ip) != ChainSpot::Outside).count();
+        assert!(inside >= 2, "{:x?}", timer.places());
+    }
+}
