@@ -162,6 +162,10 @@ impl CacheDirectories {
         fs::DirBuilder::new().recursive(true).mode(mode).create(&folder)?;
         Self::check_private(top)?;
         Self::check_private(&folder)?;
+        // Its loader would print an error in every program, and continue without it.
+        if !numakit_sys::file::allows_execution(&folder)? {
+            return Err(io::Error::other("it is on a file system that is mounted noexec"));
+        }
         let path = folder.join(library.name);
         // This user wrote a file of this name completely, or it is shorter.
         if !fs::metadata(&path).is_ok_and(|data| data.is_file() && data.len() == library.content.len() as u64)

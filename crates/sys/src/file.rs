@@ -1,6 +1,6 @@
 //! Files that several users share: opened without creating them, created atomically.
 
-use rustix::fs::{AtFlags, CWD, Mode, OFlags, linkat, openat};
+use rustix::fs::{AtFlags, CWD, Mode, OFlags, StatVfsMountFlags, linkat, openat};
 use rustix::io::fcntl_dupfd_cloexec;
 use std::ffi::OsStr;
 use std::fs::{File, Metadata, Permissions};
@@ -102,6 +102,11 @@ pub fn create_unnamed(folder: &Path) -> io::Result<File> {
 
 fn has_no_nameless(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::EOPNOTSUPP | libc::EISDIR | libc::EINVAL))
+}
+
+/// Whether programs and libraries on the file system of this path can be executed.
+pub fn allows_execution(path: &Path) -> io::Result<bool> {
+    Ok(!rustix::fs::statvfs(path)?.f_flag.contains(StatVfsMountFlags::NOEXEC))
 }
 
 /// A path to an open file or directory, valid as long as it is open. Files in a directory are found below this path
