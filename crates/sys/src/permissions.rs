@@ -125,11 +125,7 @@ impl Permission {
                 check(unsafe { libc::syscall(libc::SYS_migrate_pages, -1, 2, none, none) }).map(drop)
             }
             Self::Affinity => sched::affinity().and_then(|mask| sched::set_affinity(&mask)),
-            Self::Counters => {
-                let none = std::ptr::null::<u8>();
-                // SAFETY: the kernel reads the attributes at address 0, which fails.
-                check(unsafe { libc::syscall(libc::SYS_perf_event_open, none, 0, -1, -1, 0) }).map(drop)
-            }
+            Self::Counters => crate::perf::attempt(),
             Self::LockMemory => attempt_limit(Resource::Memlock, MIN_LOCKED),
             Self::RealTime if sched::may_use_realtime() => Ok(()),
             Self::RealTime => Err(io::Error::from_raw_os_error(libc::EPERM)),
