@@ -96,19 +96,19 @@ impl Losses {
 #[derive(Debug, Error)]
 pub enum RoadError {
     /// Performance events.
-    #[error("samples by performance events: {0}")]
+    #[error("samples by performance events")]
     Perf(#[from] SamplingError),
     /// ptrace.
-    #[error("samples by ptrace: {0}")]
+    #[error("samples by ptrace")]
     Ptrace(#[source] io::Error),
     /// The program could not be started.
-    #[error("cannot start the program: {0}")]
+    #[error("cannot start the program")]
     Start(#[source] io::Error),
     /// Timers in the program.
-    #[error("samples by timers in the program: {0}")]
+    #[error("samples by timers in the program")]
     InProcess(#[source] io::Error),
     /// What is known of the machine could not be read.
-    #[error("{0}")]
+    #[error(transparent)]
     Read(#[from] numakit_sys::ReadError),
 }
 

@@ -45,8 +45,11 @@ impl Built {
         if !web.join("dist/app.js").is_file() {
             bail!("the program has no web page; cargo's warning above says why");
         }
-        let library = folder(&messages, "numakit-preload")?.join("native/libnumaplace.so");
-        check_glibc(&library)?;
+        let native = folder(&messages, "numakit-preload")?.join("native");
+        let library = native.join("libnumaplace.so");
+        for library in [&library, &native.join("libnumaexplain.so")] {
+            check_glibc(library)?;
+        }
         let runs_here = if here { numa.clone() } else { native_numa()? };
         Ok(Self { numa, library, page_packages: web.join("node_modules"), runs_here })
     }
@@ -89,7 +92,8 @@ fn native_numa() -> Result<PathBuf> {
 /// Checks that the library needs no function of a later glibc.
 fn check_glibc(library: &Path) -> Result<()> {
     let text = process::read(Command::new("readelf").args(["--version-info", "--wide"]).arg(library))?;
-    let (major, minor) = newest_glibc(&text).context("libnumaplace.so names no version of glibc")?;
+    let name = library.file_name().unwrap_or_default().to_string_lossy();
+    let (major, minor) = newest_glibc(&text).with_context(|| format!("{name} names no version of glibc"))?;
     if (major, minor) > OLDEST_GLIBC {
         bail!(
             "{} needs glibc {major}.{minor}, and has to load with {}.{}: see native/src/versions.h",
@@ -98,7 +102,7 @@ fn check_glibc(library: &Path) -> Result<()> {
             OLDEST_GLIBC.1
         );
     }
-    println!("libnumaplace.so: newest function of glibc {major}.{minor}");
+    println!("{name}: newest function of glibc {major}.{minor}");
     Ok(())
 }
 

@@ -16,7 +16,7 @@ const MOVED: [(&str, &str); 4] = [
     ("share/zsh/site-functions", "share/zsh/vendor-completions"),
     ("share/doc/numakit/LICENSE-APACHE", ""),
     ("share/doc/numakit/LICENSE-MIT", ""),
-    ("share/doc/numakit/CHANGELOG.md", "share/doc/numakit/changelog"),
+    ("share/doc/numakit/CHANGELOG.md", "share/doc/numakit/NEWS"),
 ];
 
 /// Builds it from the folder of the tarball.
@@ -38,7 +38,9 @@ pub fn make(out: &Path, top: &Path, platform: &Platform, level: u8) -> Result<Pa
             to => fs::rename(usr.join(from), usr.join(to))?,
         }
     }
+    process::run(Command::new(platform.strip()).arg("--strip-unneeded").arg(usr.join(&library)))?;
     write(&usr.join("share/doc/numakit/copyright"), &copyright()?)?;
+    write(&usr.join("share/doc/numakit/changelog"), &changelog()?)?;
     compress(&usr)?;
     write(&root.join("DEBIAN/control"), &control(&usr, platform)?)?;
     // The library is in a folder of the loader, so the loader's cache must be updated.
@@ -57,6 +59,16 @@ fn write(path: &Path, text: &str) -> Result<()> {
         fs::create_dir_all(folder)?;
     }
     Ok(fs::write(path, text)?)
+}
+
+/// In the format that Debian's tools read: the changes themselves are in NEWS.
+fn changelog() -> Result<String> {
+    let date = process::read(Command::new("date").args(["-u", "-R", "-d"]).arg(format!("@{}", date()?)))?;
+    Ok(format!(
+        "numakit ({VERSION}) unstable; urgency=medium\n\n  * The changes are in /usr/share/doc/numakit/NEWS.gz.\n\n \
+         -- {MAINTAINER}  {}\n",
+        date.trim()
+    ))
 }
 
 fn control(usr: &Path, platform: &Platform) -> Result<String> {
@@ -105,7 +117,7 @@ fn copyright() -> Result<String> {
 
 /// Man pages and changelogs are compressed in Debian.
 fn compress(usr: &Path) -> Result<()> {
-    let mut files = vec![usr.join("share/doc/numakit/changelog")];
+    let mut files = ["changelog", "NEWS"].map(|name| usr.join("share/doc/numakit").join(name)).to_vec();
     for entry in fs::read_dir(usr.join("share/man/man1"))? {
         files.push(entry?.path());
     }

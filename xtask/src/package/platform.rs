@@ -85,6 +85,11 @@ impl Platform {
         format!("{}-gcc", self.gnu)
     }
 
+    /// Removes symbols that the loader does not need from its programs and libraries.
+    pub fn strip(&self) -> String {
+        format!("{}-strip", self.gnu)
+    }
+
     /// The variable that tells cargo the linker.
     pub fn linker_variable(&self) -> String {
         format!("CARGO_TARGET_{}_LINKER", self.triple.replace('-', "_").to_uppercase())

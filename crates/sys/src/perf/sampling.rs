@@ -74,7 +74,7 @@ pub struct SamplingRequest<'a> {
 #[derive(Debug, Error)]
 pub enum SamplingError {
     /// The event cannot be opened.
-    #[error("perf_event_open: {0}")]
+    #[error("perf_event_open")]
     Open(#[source] io::Error),
     /// The ring cannot be mapped.
     #[error(
