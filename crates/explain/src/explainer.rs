@@ -8,6 +8,7 @@ use crate::threads::ThreadAccounts;
 use crate::{Explanation, Surveyed};
 use numakit_model::topology::Topology;
 use numakit_sampling::{Landing, Road, RoadError, RoadEvent};
+use numakit_sys::clock::EndedUsage;
 use numakit_sys::{SysRoot, clock};
 use std::time::Duration;
 
@@ -54,6 +55,8 @@ pub struct Explainer {
     pause: u64,
     late: u64,
     pace: Pace,
+    /// Of children that ended before.
+    ended_before: EndedUsage,
 }
 
 /// How many samples are looked at, by the time that it takes.
@@ -105,6 +108,7 @@ impl Explainer {
             pause: 0,
             late: 0,
             pace: Pace { each: 1, checked: started, busy: 0 },
+            ended_before: clock::ended_children(),
         };
         explainer.visit();
         explainer
@@ -147,6 +151,17 @@ impl Explainer {
         self.pause = (VISIT.as_nanos() as u64).max((end - start) * u64::from(VISIT_SHARE));
     }
 
+    /// What the command and its descendants used, when it has ended.
+    fn ended_usage(&self, complete: bool) -> Option<EndedUsage> {
+        let now = clock::ended_children();
+        let has_ended = complete && self.observed.from_start && now != self.ended_before;
+        has_ended.then(|| EndedUsage {
+            user: now.user - self.ended_before.user,
+            kernel: now.kernel - self.ended_before.kernel,
+            faults: now.faults - self.ended_before.faults,
+        })
+    }
+
     /// What is known so far.
     pub fn report(&mut self, complete: bool, exit_status: Option<i32>) -> ExplainReport {
         let mut threads = self.collector.sampled_threads.clone();
@@ -158,7 +173,7 @@ impl Explainer {
         let landing = self.road.landing();
         let nodes = self.topology.nodes.iter().filter(|node| node.memory_kb != Some(0)).count();
         let known = Surveyed {
-            times: self.accounts.total(),
+            times: self.accounts.total(self.ended_usage(complete)),
             caches: CacheSizes::of(&self.topology, threads.len()),
             is_precise: matches!(landing, Landing::Behind | Landing::OneFurther),
             has_nodes: nodes > 1,

@@ -2,6 +2,7 @@
 
 use crate::account::ThreadTimes;
 use numakit_sys::SysRoot;
+use numakit_sys::clock::EndedUsage;
 use numakit_sys::proc::TaskDir;
 use numakit_sys::proc::machine::numbers;
 use std::collections::HashMap;
@@ -36,13 +37,15 @@ pub struct ThreadAccounts {
     /// Whether counts from before the first visit belong to the observation: those of a command that was started for it.
     from_start: bool,
     threads: HashMap<(u32, u32), Account>,
+    /// User mode and kernel of whole processes: at their first visit and at the last, with the threads that have ended.
+    processes: HashMap<u32, [[u64; 2]; 2]>,
     visits: u64,
 }
 
 impl ThreadAccounts {
     /// Accounts of a command from its start, or of a running process from now on.
     pub fn new(root: &SysRoot, from_start: bool) -> Self {
-        Self { root: root.clone(), from_start, threads: HashMap::new(), visits: 0 }
+        Self { root: root.clone(), from_start, threads: HashMap::new(), processes: HashMap::new(), visits: 0 }
     }
 
     /// Reads the accounts of all threads of these processes. `now` is the time in ns. Threads that have ended keep what
@@ -52,6 +55,12 @@ impl ThreadAccounts {
         for &pid in processes {
             let root = self.root.clone();
             let process = TaskDir::of(&root, pid);
+            if let Ok(stat) = process.stat() {
+                let now = [stat.user, stat.own[2].saturating_sub(stat.user)].map(|ticks| ticks * TICK);
+                let is_new = self.from_start || self.visits > 1;
+                let first = if is_new { [0; 2] } else { now };
+                self.processes.entry(pid).or_insert([first, now])[1] = now;
+            }
             for tid in process.threads().unwrap_or_default() {
                 self.read(&process.thread(tid), pid, tid, now);
             }
@@ -100,9 +109,36 @@ impl ThreadAccounts {
         self.threads.iter().filter(move |(_, account)| ran(account) >= least).map(|(key, _)| *key)
     }
 
-    /// The time of all threads.
-    pub fn total(&self) -> ThreadTimes {
-        self.threads.values().fold(ThreadTimes::default(), |mut sum, account| {
+    /// The time of all threads: of those that were seen, and the CPU time of those that lived too short for that, which is
+    /// the rest of their processes' time, or of all time that ended processes used.
+    pub fn total(&self, ended: Option<EndedUsage>) -> ThreadTimes {
+        let mut seen = self.seen(None);
+        let of_all = ended.map_or_else(
+            || self.unseen(),
+            |all| {
+                let rest = |all: u64, seen: u64| all.saturating_sub(seen);
+                [rest(all.user, seen.user), rest(all.kernel, seen.kernel), rest(all.faults, seen.faults)]
+            },
+        );
+        let [user, kernel, faults] = of_all;
+        seen += ThreadTimes { user, kernel, faults, ..ThreadTimes::default() };
+        seen
+    }
+
+    /// What processes used beyond their threads that were seen.
+    fn unseen(&self) -> [u64; 3] {
+        self.processes.iter().fold([0; 3], |sum, (pid, [first, last])| {
+            let seen = self.seen(Some(*pid));
+            let rest = |at: usize, seen: u64| (last[at] - first[at].min(last[at])).saturating_sub(seen);
+            [sum[0] + rest(0, seen.user), sum[1] + rest(1, seen.kernel), 0]
+        })
+    }
+
+    /// The time of the threads that were seen, of one process or of all.
+    fn seen(&self, pid: Option<u32>) -> ThreadTimes {
+        let of_process =
+            self.threads.iter().filter(|((process, _), _)| pid.is_none_or(|pid| pid == *process));
+        of_process.fold(ThreadTimes::default(), |mut sum, (_, account)| {
             let grown = |of: fn(&Counts) -> u64| of(&account.now).saturating_sub(of(&account.before));
             sum += ThreadTimes::between(
                 account.until.saturating_sub(account.since),
@@ -163,7 +199,7 @@ mod tests {
                 asleep: asleep * MS,
                 faults,
             };
-            assert_eq!(accounts.total(), expected, "{from_start}");
+            assert_eq!(accounts.total(None), expected, "{from_start}");
         }
     }
 
@@ -177,7 +213,7 @@ mod tests {
             thread(tree, 8, [5, 0], 3, "50000000 0 1\n");
         });
         accounts.visit(&[7, 99], 1100 * MS);
-        assert_eq!(accounts.total(), ThreadTimes { user: 50 * MS, faults: 3, ..ThreadTimes::default() });
+        assert_eq!(accounts.total(None), ThreadTimes { user: 50 * MS, faults: 3, ..ThreadTimes::default() });
         assert_eq!((accounts.name(7, 8), accounts.name(7, 9)), (Some("w 8"), None));
         assert_eq!(accounts.busy(1).collect::<Vec<_>>(), [(7, 8)]);
     }

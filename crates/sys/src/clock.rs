@@ -30,6 +30,33 @@ pub fn process_cpu() -> u64 {
     read(libc::CLOCK_PROCESS_CPUTIME_ID)
 }
 
+/// CPU time and page faults of processes that have ended.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct EndedUsage {
+    /// In user mode, ns.
+    pub user: u64,
+    /// In the kernel, ns.
+    pub kernel: u64,
+    /// Page faults.
+    pub faults: u64,
+}
+
+/// Of all descendants that have ended, were waited for, and whose parents were too.
+pub fn ended_children() -> EndedUsage {
+    // SAFETY: all zero bytes are a valid value, which outlives the call.
+    let usage = unsafe {
+        let mut usage: libc::rusage = std::mem::zeroed();
+        libc::getrusage(libc::RUSAGE_CHILDREN, &mut usage);
+        usage
+    };
+    let ns = |time: libc::timeval| time.tv_sec as u64 * 1_000_000_000 + time.tv_usec as u64 * 1000;
+    EndedUsage {
+        user: ns(usage.ru_utime),
+        kernel: ns(usage.ru_stime),
+        faults: (usage.ru_minflt + usage.ru_majflt) as u64,
+    }
+}
+
 /// A sleep until an absolute monotonic time that [`Alarm::ring`] ends early.
 #[derive(Debug, Default)]
 pub struct Alarm {
