@@ -84,7 +84,7 @@ impl<'a> Index<'a> {
     }
 
     /// A CPU belongs to its node and package, a link to the package or node where it begins,
-    /// a package to its node if it has only one, and everything to the machine.
+    /// a package to its node if it has only one, a pair of nodes to that of the CPUs, and everything to the machine.
     fn is_at(&self, instance: Instance, place: Instance) -> bool {
         match (instance, place) {
             (_, Instance::Machine) => true,
@@ -98,6 +98,7 @@ impl<'a> Index<'a> {
                 self.node_of_package.get(&id) == Some(&node)
             }
             (Instance::Link(id, _), Instance::Package(place)) => id == place,
+            (Instance::Pair(cpu_node, _), _) => self.is_at(Instance::Node(cpu_node), place),
             _ => instance == place,
         }
     }

@@ -1,10 +1,11 @@
 //! From samples to observations: which operand, of which mapping, on which node.
 
-use crate::observation::{Observation, ObservedAccess, PAGE, Waited};
+use crate::observation::{MemoryPart, Observation, ObservedAccess, PAGE, Waited};
 use crate::report::{SampledObject, SampledThread};
 use crate::traffic::{NodePair, TrafficCounter};
 use numakit_operand::{AccessKind, AddressSpace, Decoder, Landing, Operand, RecoveryRule};
 use numakit_sampling::operands::{self, SampledMemory};
+use numakit_sampling::process::MemoryKind;
 use numakit_sampling::{MeasuredAccess, Sample};
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
@@ -21,6 +22,8 @@ pub struct ObservedMapping {
     pub size: u64,
     /// What it is, for people.
     pub name: String,
+    /// What it is, for series.
+    pub kind: MemoryKind,
 }
 
 /// The observed processes, as far as they can be read now.
@@ -31,6 +34,8 @@ pub trait ObservedProcesses {
     fn changed_code(&mut self, process: u32) -> Vec<Range<u64>>;
     /// The mapping that contains an address.
     fn mapping(&mut self, process: u32, address: u64) -> Option<ObservedMapping>;
+    /// Whether anonymous memory is the stack or the thread-local storage of the thread of a sample.
+    fn part_of_thread(&self, sample: &Sample, address: u64) -> MemoryPart;
     /// Where a thread's block of thread-local storage is, if that can be found.
     fn thread_base(&mut self, sample: &Sample) -> Option<u64>;
     /// The nodes of pages; `None` for those that are not in memory or cannot be asked for.
@@ -241,13 +246,22 @@ impl Collector {
         kind: AccessKind,
         rule: RecoveryRule,
     ) -> ObservedAccess {
-        let object = self.object(sample.process, address, processes);
-        ObservedAccess { address, size, kind, rule, object, home: None }
+        let mapping = processes.mapping(sample.process, address);
+        let part = match mapping.as_ref().map_or(MemoryKind::Anonymous, |mapping| mapping.kind) {
+            _ if rule == RecoveryRule::ThreadLocal => MemoryPart::Stack,
+            MemoryKind::Anonymous | MemoryKind::Stack | MemoryKind::ThreadLocal => {
+                processes.part_of_thread(sample, address)
+            }
+            MemoryKind::Heap => MemoryPart::Heap,
+            MemoryKind::Code | MemoryKind::File | MemoryKind::Kernel => MemoryPart::File,
+            MemoryKind::Shared => MemoryPart::Shared,
+        };
+        let object = self.object(sample.process, mapping);
+        ObservedAccess { address, size, kind, rule, object, home: None, part }
     }
 
     /// The place of the mapping in the list of objects. Addresses that are not mapped any more are an object together.
-    fn object(&mut self, process: u32, address: u64, processes: &mut dyn ObservedProcesses) -> u32 {
-        let mapping = processes.mapping(process, address);
+    fn object(&mut self, process: u32, mapping: Option<ObservedMapping>) -> u32 {
         let start = mapping.as_ref().map_or(0, |mapping| mapping.start);
         let count = self.sampled_objects.len() as u32;
         let Self { objects, sampled_objects, .. } = self;

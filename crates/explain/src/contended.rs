@@ -1,7 +1,7 @@
 //! Lines that several threads use at the same time and at least one of them changes, as `perf c2c` shows them where
 //! there are counters.
 
-use crate::observation::{LINE, Observation, ObservedAccess};
+use crate::observation::{LINE, Observation, ObservedAccess, Waited};
 use numakit_operand::AccessKind;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
@@ -12,6 +12,8 @@ const WINDOW: u64 = 100_000_000;
 const MIN_WINDOWS: usize = 3;
 /// A thread counts with at least this many samples.
 const MIN_SAMPLES: u64 = 3;
+/// Lines with less of the memory time than this are not worth a word.
+const MIN_SHARE: f64 = 0.01;
 
 /// A line of memory in one process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -180,6 +182,15 @@ pub fn find(observations: &[Observation]) -> Vec<ContendedLine> {
     found
 }
 
+/// The same, those for which threads wait long enough that they matter.
+pub fn costly(observations: &[Observation]) -> Vec<ContendedLine> {
+    let is_memory = |at: &&Observation| at.waited != Waited::Computing;
+    let memory: u64 = observations.iter().filter(is_memory).map(|at| at.weight).sum();
+    let mut found = find(observations);
+    found.retain(|line| line.weight as f64 >= MIN_SHARE * memory as f64);
+    found
+}
+
 /// The samples whose line is known.
 fn lines(observations: &[Observation]) -> impl Iterator<Item = (&Observation, &ObservedAccess, LineKey)> {
     observations.iter().filter_map(|at| {
@@ -191,7 +202,7 @@ fn lines(observations: &[Observation]) -> impl Iterator<Item = (&Observation, &O
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::observation::Waited;
+    use crate::observation::MemoryPart;
     use numakit_operand::RecoveryRule;
 
     const MS: u64 = 1_000_000;
@@ -205,6 +216,7 @@ mod tests {
             rule: RecoveryRule::Direct,
             object: 7,
             home: Some(0),
+            part: MemoryPart::Heap,
         };
         let one = |n| Observation {
             thread,

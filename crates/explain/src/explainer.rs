@@ -4,7 +4,9 @@ use crate::caches::CacheSizes;
 use crate::collector::Collector;
 use crate::processes::Processes;
 use crate::report::{ExplainReport, MissingSamples, Regime};
+use crate::tally::Tally;
 use crate::threads::ThreadAccounts;
+use crate::traffic::Traffic;
 use crate::{Explanation, Surveyed};
 use numakit_model::topology::Topology;
 use numakit_sampling::{Landing, Road, RoadError, RoadEvent};
@@ -140,6 +142,28 @@ impl Explainer {
             self.collector.set_pace(each);
         }
         result.map(drop)
+    }
+
+    /// Reads no accounts of threads: for series, which have no share of all time.
+    pub fn without_accounts(self) -> Self {
+        Self { pause: u64::MAX, ..self }
+    }
+
+    /// Moves the observations since the last call into sums.
+    pub fn add_to(&mut self, tally: &mut Tally) {
+        let threads = self.collector.sampled_threads.len();
+        let new = std::mem::take(&mut self.collector.observations);
+        tally.add(new, CacheSizes::of(&self.topology, threads));
+    }
+
+    /// The traffic so far, where time cannot be told.
+    pub fn traffic(&self) -> Option<Traffic> {
+        self.collector.traffic()
+    }
+
+    /// Samples that were lost or dropped.
+    pub fn missing(&self) -> u64 {
+        self.road.losses().total() + self.collector.thinned + self.late
     }
 
     /// Reads the accounts of the threads.

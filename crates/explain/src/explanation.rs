@@ -4,16 +4,13 @@ use crate::account::ThreadTimes;
 use crate::caches::CacheSizes;
 use crate::code::{self, CodeNames, CodeTime, PlaceTimes};
 use crate::contended::{self, ContendedLine};
-use crate::observation::{Observation, Waited};
+use crate::observation::Observation;
 use crate::place::{Places, TimePlace};
 use crate::share::{Clusters, ShareEstimate};
 use crate::traffic::Traffic;
 use numakit_operand::RecoveryRule;
 use serde::Serialize;
 use std::collections::BTreeMap;
-
-/// Lines with less of the memory time than this are not worth a word.
-const MIN_LINE_SHARE: f64 = 0.01;
 
 /// What is known beside the samples.
 #[derive(Debug, Clone, Default)]
@@ -107,10 +104,7 @@ pub struct Explanation {
 impl Explanation {
     /// Computes it from all samples.
     pub fn new(observations: &[Observation], known: Surveyed, names: &mut dyn CodeNames) -> Self {
-        let mut lines = if known.is_precise { contended::find(observations) } else { Vec::new() };
-        let memory: u64 =
-            observations.iter().filter(|at| at.waited != Waited::Computing).map(|at| at.weight).sum();
-        lines.retain(|line| line.weight as f64 >= MIN_LINE_SHARE * memory as f64);
+        let lines = if known.is_precise { contended::costly(observations) } else { Vec::new() };
         let places = Places::new(observations, &lines, known.caches);
         let placed: Vec<(&Observation, TimePlace)> =
             observations.iter().map(|at| (at, places.of(at))).collect();

@@ -19,6 +19,7 @@ pub mod processes;
 mod report;
 pub mod share;
 pub mod symbols;
+pub mod tally;
 #[cfg(test)]
 mod tests;
 pub mod threads;

@@ -52,6 +52,27 @@ pub struct ObservedAccess {
     pub object: u32,
     /// The node of the page; `None` if it is not known.
     pub home: Option<u32>,
+    /// What the memory is used for.
+    pub part: MemoryPart,
+}
+
+/// What memory of a process is used for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum MemoryPart {
+    /// Heaps and other anonymous memory.
+    #[default]
+    Heap,
+    /// Stacks and thread-local storage.
+    Stack,
+    /// Files, programs and libraries.
+    File,
+    /// Memory that processes share.
+    Shared,
+}
+
+impl MemoryPart {
+    /// All, in the order of the series.
+    pub const ALL: [Self; 4] = [Self::Heap, Self::Stack, Self::File, Self::Shared];
 }
 
 impl ObservedAccess {

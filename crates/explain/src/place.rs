@@ -137,6 +137,7 @@ fn lines(observations: &[Observation]) -> impl Iterator<Item = (&Observation, &O
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::observation::MemoryPart;
     use numakit_operand::{AccessKind, RecoveryRule};
 
     const CACHES: CacheSizes = CacheSizes { private: 2 << 20, last_level: 32 << 20 };
@@ -164,6 +165,7 @@ mod tests {
                 rule: RecoveryRule::Direct,
                 object,
                 home,
+                part: MemoryPart::Heap,
             }),
         };
         (0..count).map(&mut one).collect()

@@ -2,6 +2,7 @@
 
 use crate::code::{CodeName, CodeNames};
 use crate::collector::{ObservedMapping, ObservedProcesses};
+use crate::observation::MemoryPart;
 use crate::perf_map::PerfMap;
 use crate::symbols::Symbols;
 use numakit_model::topology::Topology;
@@ -209,7 +210,15 @@ impl ObservedProcesses for Processes {
             (name, _) => name.to_owned(),
         };
         let Range { start, end } = mapping.range;
-        Some(ObservedMapping { start, size: end - start, name })
+        Some(ObservedMapping { start, size: end - start, name, kind: mapping.kind })
+    }
+
+    fn part_of_thread(&self, sample: &Sample, address: u64) -> MemoryPart {
+        let process = self.open.get(&sample.process).and_then(Option::as_ref);
+        match process.and_then(|process| process.kind(address, &sample.registers)) {
+            Some(MemoryKind::Stack | MemoryKind::ThreadLocal) => MemoryPart::Stack,
+            _ => MemoryPart::Heap,
+        }
     }
 
     fn thread_base(&mut self, sample: &Sample) -> Option<u64> {

@@ -23,6 +23,29 @@ pub struct ShareEstimate {
 #[derive(Debug, Default)]
 pub struct Clusters {
     of: HashMap<(u32, u64), (f64, f64)>,
+    closed: Moments,
+}
+
+/// Sums over clusters: of the part `p`, of all `a`, and of their squares and products.
+#[derive(Debug, Clone, Copy, Default)]
+struct Moments {
+    count: f64,
+    part: f64,
+    all: f64,
+    part_part: f64,
+    part_all: f64,
+    all_all: f64,
+}
+
+impl Moments {
+    fn add(&mut self, (part, all): (f64, f64)) {
+        self.count += 1.0;
+        self.part += part;
+        self.all += all;
+        self.part_part += part * part;
+        self.part_all += part * all;
+        self.all_all += all * all;
+    }
 }
 
 impl Clusters {
@@ -33,21 +56,35 @@ impl Clusters {
         *part += if is_part { weight as f64 } else { 0.0 };
     }
 
+    /// No sample from before this time, in ns, will come: bounds memory.
+    pub fn close(&mut self, before: u64) {
+        let Self { of, closed } = self;
+        of.retain(|(_, cluster), weights| {
+            let is_open = (*cluster + 1) * CLUSTER > before;
+            if !is_open {
+                closed.add(*weights);
+            }
+            is_open
+        });
+    }
+
     /// The share, by the ratio estimator for clusters of unequal size. `None` without samples.
     pub fn estimate(&self) -> Option<ShareEstimate> {
-        let (part, all) = self.of.values().fold((0.0, 0.0), |(part, all), (p, a)| (part + p, all + a));
+        let mut sums = self.closed;
+        self.of.values().for_each(|weights| sums.add(*weights));
+        let Moments { count, part, all, part_part, part_all, all_all } = sums;
         if all <= 0.0 {
             return None;
         }
         let share = part / all;
-        let count = self.of.len() as f64;
         if count < 2.0 {
             return Some(ShareEstimate { share, low: 0.0, high: 1.0 });
         }
-        let squares: f64 = self.of.values().map(|(p, a)| (p - share * a).powi(2)).sum();
+        // The sum of (p - share a) squared; of sums that cancel, a rounding error may be left.
+        let squares = (part_part - 2.0 * share * part_all + share * share * all_all).max(0.0);
         let error = (squares * count / (count - 1.0)).sqrt() / all;
         // Without a single exception among n clusters, 3 / n is the bound of 95 %.
-        let least = if squares == 0.0 { (3.0 / count).min(1.0) } else { 0.0 };
+        let least = if part <= 0.0 || part >= all { (3.0 / count).min(1.0) } else { 0.0 };
         let half = (Z * error).max(least);
         Some(ShareEstimate { share, low: (share - half).max(0.0), high: (share + half).min(1.0) })
     }
@@ -62,6 +99,16 @@ mod tests {
         let mut clusters = Clusters::default();
         samples.into_iter().for_each(|(thread, at, part)| clusters.add(thread, at * CLUSTER, 5, part));
         clusters
+    }
+
+    #[test]
+    fn closed_clusters_count_like_open_ones() {
+        let samples = || (0..400).map(|n| (0, n, n % 4 == 0));
+        let (open, mut closed) = (clusters(samples()), clusters(samples()));
+        closed.close(300 * CLUSTER);
+        assert_eq!(closed.of.len(), 100);
+        let [one, other] = [open, closed].map(|all| all.estimate().unwrap());
+        assert!((one.high - other.high).abs() < 1e-9 && one.share == other.share, "{one:?} {other:?}");
     }
 
     #[test]

@@ -78,13 +78,13 @@ mod tests {
     use super::*;
 
     #[inline(never)]
-    fn a_function_of_this_test() -> u64 {
-        std::hint::black_box(17)
+    fn a_function_of_this_test(number: u64) -> u64 {
+        number.rotate_left(3) ^ number
     }
 
     #[test]
     fn functions_and_lines_of_this_program_are_found() {
-        assert_eq!(a_function_of_this_test(), 17);
+        assert_eq!(a_function_of_this_test(std::hint::black_box(1)), 9);
         let program = std::env::current_exe().unwrap();
         let address = a_function_of_this_test as *const () as u64;
         let maps = std::fs::read_to_string("/proc/self/maps").unwrap();

@@ -36,6 +36,7 @@ fn reading(thread: u32, count: u64, home: Option<u32>, instruction: u64) -> Vec<
             rule: RecoveryRule::Direct,
             object: home.unwrap_or(9),
             home,
+            part: crate::observation::MemoryPart::Heap,
         }),
     };
     (0..count).map(one).collect()

@@ -127,6 +127,7 @@ pub enum Scope {
     Cpu,
     Cache,
     Link,
+    Pair,
     Device,
     Task,
 }
@@ -141,6 +142,7 @@ impl Scope {
             Self::Cpu => "cpu",
             Self::Cache => "cache",
             Self::Link => "link",
+            Self::Pair => "pair",
             Self::Device => "device",
             Self::Task => "task",
         }
@@ -157,6 +159,8 @@ pub enum Instance {
     Cpu(u32),
     Cache(u32),
     Link(u32, u32),
+    /// The node of a CPU, and the node of the memory that it uses.
+    Pair(u32, u32),
     Device(u32),
     Task(u32),
 }
@@ -171,6 +175,7 @@ impl Instance {
             Self::Cpu(_) => Scope::Cpu,
             Self::Cache(_) => Scope::Cache,
             Self::Link(..) => Scope::Link,
+            Self::Pair(..) => Scope::Pair,
             Self::Device(_) => Scope::Device,
             Self::Task(_) => Scope::Task,
         }
@@ -188,9 +193,10 @@ impl Instance {
             "cache" => Self::Cache(id(number)?),
             "card" => Self::Device(id(number)?),
             "pid" => Self::Task(id(number)?),
-            "link" => {
+            "link" | "pair" => {
                 let (a, b) = number.split_once('.')?;
-                Self::Link(id(a)?, id(b)?)
+                let (a, b) = (id(a)?, id(b)?);
+                if word == "link" { Self::Link(a, b) } else { Self::Pair(a, b) }
             }
             _ => return None,
         })
@@ -206,6 +212,7 @@ impl fmt::Display for Instance {
             Self::Cpu(n) => write!(f, "@cpu{n}"),
             Self::Cache(n) => write!(f, "@cache{n}"),
             Self::Link(a, b) => write!(f, "@link{a}.{b}"),
+            Self::Pair(a, b) => write!(f, "@pair{a}.{b}"),
             Self::Device(n) => write!(f, "@card{n}"),
             Self::Task(n) => write!(f, "@pid{n}"),
         }
@@ -305,6 +312,7 @@ mod tests {
             Instance::Cpu(12),
             Instance::Cache(5),
             Instance::Link(0, 1),
+            Instance::Pair(3, 0),
             Instance::Device(2),
             Instance::Task(4711),
         ] {

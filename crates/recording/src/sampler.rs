@@ -437,6 +437,7 @@ impl Run {
                 Command::Switch(name, on) => self.switch(now, &name, on),
                 Command::Sample => {
                     self.slots.iter_mut().for_each(|s| s.next = 0);
+                    self.slots.iter_mut().filter(|s| s.on).for_each(|s| s.sensor.settle());
                     self.sample(&Tick { due: now, woke: now, lost: self.lost }, values);
                 }
                 Command::Attach(ring) => self.outputs.push(Output::new(ring)),

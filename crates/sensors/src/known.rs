@@ -37,6 +37,9 @@ pub static MEMINFO: LazyLock<NameTable> =
 /// The series of observed processes.
 pub static TASK: LazyLock<NameTable> = LazyLock::new(|| NameTable::new(include_str!("../data/task.txt")));
 
+/// The series of samples of instructions.
+pub static ACCESS: LazyLock<NameTable> = LazyLock::new(|| NameTable::new(include_str!("../data/access.txt")));
+
 impl KnownName {
     /// The metric of this line.
     pub fn metric(&self, sensor: &str, scope: Scope, source: &str) -> Metric {

@@ -1,5 +1,7 @@
 //! Sensors: one file each, one table of all ([`SENSORS`]).
 
+mod access;
+mod board;
 pub mod checkup;
 pub mod cpu;
 pub mod events;
@@ -31,7 +33,7 @@ pub mod watched;
 
 pub use keyed::Keyed;
 pub use probe::Probe;
-pub use scene::{Scene, Target};
+pub use scene::{SamplingPlan, Scene, Target};
 pub use select::{SelectError, Selected, Selection};
 pub use sensor::{Absent, Probed, Sensor, SensorEntry, Tick, fix_for, metric, narrow};
 pub use summed::summed;
@@ -49,5 +51,6 @@ pub static SENSORS: &[SensorEntry] = &[
     resctrl::ENTRY,
     numaconnect2::ENTRY,
     task::ENTRY,
+    access::ENTRY,
     self_cost::ENTRY,
 ];

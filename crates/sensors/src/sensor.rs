@@ -33,6 +33,9 @@ pub trait Sensor: Send {
     /// read stays `None`. No allocation, no clock.
     fn read(&mut self, tick: &Tick, out: &mut [Option<u64>]);
 
+    /// The observation ends: what is not shown yet is shown by the next read. Takes half a second at most.
+    fn settle(&mut self) {}
+
     /// Why slots of the last read are `None`, for a label.
     fn failure(&self) -> Option<String> {
         None

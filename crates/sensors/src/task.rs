@@ -6,7 +6,6 @@
 pub mod access;
 mod account;
 pub mod affinity;
-mod board;
 mod layout;
 #[cfg(test)]
 mod machine;
@@ -23,11 +22,11 @@ mod tree;
 pub mod walk;
 mod walker;
 
+use crate::board::NONE;
 use crate::known::{KnownName, TASK};
 use crate::sensor::{Absent, Probed, Sensor, SensorEntry, Tick, fix_for, narrow};
 use crate::{Scene, Target};
 use access::TaskAccess;
-use board::NONE;
 use layout::{OF_NODES, TaskSeries};
 use nodes::TaskNodes;
 use numakit_model::{Fix, Instance, Kind, Metric, Scope, Series, Unavailable, Unit};

@@ -154,7 +154,7 @@ fn add(rows: &mut Vec<Row>, first: usize, metric: &Metric, instance: Instance) {
         | Instance::Cpu(id)
         | Instance::Cache(id)
         | Instance::Device(id) => (0, id),
-        Instance::Link(from, id) => (from, id),
+        Instance::Link(from, id) | Instance::Pair(from, id) => (from, id),
         Instance::Machine | Instance::Task(_) => return,
     };
     rows[at].ids.entry(place).or_default().insert(id);
@@ -189,10 +189,10 @@ fn absent(help: &str, why: &Unavailable) -> String {
 }
 
 impl Row {
-    /// The numbers of the instances: `0-3,8`; of links where each begins and its own number:
-    /// `0.0-2,1.0-2`.
+    /// The numbers of the instances: `0-3,8`; of links where each begins and its own number, of pairs both
+    /// nodes: `0.0-2,1.0-2`.
     fn instances(&self) -> Option<String> {
-        let links = self.metric.scope == Scope::Link;
+        let links = matches!(self.metric.scope, Scope::Link | Scope::Pair);
         let parts = self.ids.iter().map(|(from, ids)| match links {
             true => {
                 ids.to_string().split(',').map(|part| format!("{from}.{part}")).collect::<Vec<_>>().join(",")

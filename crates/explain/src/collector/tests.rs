@@ -43,7 +43,16 @@ impl ObservedProcesses for Machine {
 
     fn mapping(&mut self, _: u32, address: u64) -> Option<ObservedMapping> {
         let start = [FIRST, SECOND].into_iter().find(|start| (*start..start + SIZE).contains(&address))?;
-        Some(ObservedMapping { start, size: SIZE, name: format!("at {start:#x}") })
+        Some(ObservedMapping {
+            start,
+            size: SIZE,
+            name: format!("at {start:#x}"),
+            kind: MemoryKind::Anonymous,
+        })
+    }
+
+    fn part_of_thread(&self, _: &Sample, _: u64) -> MemoryPart {
+        MemoryPart::Heap
     }
 
     fn thread_base(&mut self, sample: &Sample) -> Option<u64> {

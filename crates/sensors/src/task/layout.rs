@@ -1,8 +1,8 @@
 //! The order of the values in a row: those of each node, those of the machine, then values for the
 //! sensor itself.
 
-use super::board::NONE;
 use super::observer::Observer;
+use crate::board::NONE;
 
 /// Number of values of each node, in the table's order.
 pub const OF_NODES: usize = 8;

@@ -1,12 +1,12 @@
 //! The thread that observes processes, so that the sampler never waits for them.
 
-use super::board::{Board, NONE};
 use super::layout::{TaskSeries, WalkerStatus};
 use super::nodes::TaskNodes;
 use super::observer::{Observer, WatchTargets};
 use super::pace::Pace;
 use super::walk::WalkTarget;
 use crate::Target;
+use crate::board::{Board, NONE};
 use numakit_sys::SysRoot;
 use numakit_sys::clock::{self, Alarm};
 use numakit_sys::sched;

@@ -1,4 +1,4 @@
-//! Passes the walker's values to the sampler without a lock.
+//! Passes the values of a sensor's own thread to the sampler without a lock.
 //!
 //! There are two rows: one is published, the other is written and then published. A reader that was
 //! overtaken tries again, a limited number of times: the sampler may have preempted the writer.

@@ -1,0 +1,178 @@
+//! Growing sums of observations, for series: where time went, by the node of the CPU and of the memory.
+
+use crate::caches::CacheSizes;
+use crate::contended;
+use crate::observation::{MemoryPart, Observation};
+use crate::place::{Places, TimePlace};
+use crate::share::{Clusters, ShareEstimate};
+
+/// What fits a cache, and who shares a line, is judged by the observations of this time, in ns, and at most of this number.
+const WINDOW: u64 = 10_000_000_000;
+const MAX_KEPT: usize = 40_000;
+/// Samples are delivered within this time, in ns.
+const LATEST: u64 = 2_000_000_000;
+
+/// Time of the threads on the CPUs of a node, in ns.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct NodeTotals {
+    /// In no wait for memory.
+    pub computing: u64,
+    /// At memory that fits the caches.
+    pub cached: u64,
+    /// At memory of the same node.
+    pub near: u64,
+    /// At memory of other nodes.
+    pub far: u64,
+    /// At memory whose node is not known.
+    pub unknown: u64,
+    /// At lines that several threads use.
+    pub contended: u64,
+    /// Number of samples.
+    pub samples: u64,
+}
+
+/// The sums. Observations are added in batches; what they waited for is judged within a window of time.
+#[derive(Debug)]
+pub struct Tally {
+    nodes: Vec<u32>,
+    kept: Vec<Observation>,
+    of_nodes: Vec<NodeTotals>,
+    of_pairs: Vec<[u64; MemoryPart::ALL.len()]>,
+    clusters: Clusters,
+}
+
+impl Tally {
+    /// For a machine with these nodes.
+    pub fn new(nodes: &[u32]) -> Self {
+        Self {
+            nodes: nodes.to_vec(),
+            kept: Vec::new(),
+            of_nodes: vec![NodeTotals::default(); nodes.len()],
+            of_pairs: vec![Default::default(); nodes.len() * nodes.len()],
+            clusters: Clusters::default(),
+        }
+    }
+
+    /// Adds observations, whose nodes are known.
+    pub fn add(&mut self, new: Vec<Observation>, caches: CacheSizes) {
+        let Some(latest) = new.iter().map(|at| at.time).max() else { return };
+        self.kept.retain(|at| at.time + WINDOW >= latest);
+        let room = MAX_KEPT.saturating_sub(new.len());
+        self.kept.drain(..self.kept.len().saturating_sub(room));
+        let known = self.kept.len();
+        self.kept.extend(new);
+        let kept = std::mem::take(&mut self.kept);
+        let lines = contended::costly(&kept);
+        let places = Places::new(&kept, &lines, caches);
+        for at in &kept[known..] {
+            self.count(at, places.of(at));
+        }
+        self.kept = kept;
+        self.clusters.close(latest.saturating_sub(LATEST));
+    }
+
+    fn count(&mut self, at: &Observation, place: TimePlace) {
+        // A sample without a CPU belongs to no node.
+        let Some(node) = at.cpu_node.and_then(|node| self.place(node)) else { return };
+        let totals = &mut self.of_nodes[node];
+        totals.samples += 1;
+        *match place {
+            TimePlace::Computing => &mut totals.computing,
+            TimePlace::PrivateCache | TimePlace::SharedCache => &mut totals.cached,
+            TimePlace::Contended => &mut totals.contended,
+            TimePlace::Near => &mut totals.near,
+            TimePlace::Far => &mut totals.far,
+            TimePlace::Unknown => &mut totals.unknown,
+        } += at.weight;
+        if !matches!(place, TimePlace::Near | TimePlace::Far) {
+            return;
+        }
+        self.clusters.add(at.thread, at.time, at.weight, place == TimePlace::Far);
+        if let Some(access) = at.access()
+            && let Some(home) = access.home.and_then(|home| self.place(home))
+        {
+            self.of_pairs[node * self.nodes.len() + home][access.part as usize] += at.weight;
+        }
+    }
+
+    fn place(&self, node: u32) -> Option<usize> {
+        self.nodes.iter().position(|known| *known == node)
+    }
+
+    /// The sums of each node, in the order of the nodes.
+    pub fn of_nodes(&self) -> &[NodeTotals] {
+        &self.of_nodes
+    }
+
+    /// The time at near and far memory by node of the CPU and node of the memory, the latter inside, by part.
+    pub fn of_pairs(&self) -> &[[u64; MemoryPart::ALL.len()]] {
+        &self.of_pairs
+    }
+
+    /// The far share of all near and far time, with its interval; `None` without such samples.
+    pub fn far_share(&self) -> Option<ShareEstimate> {
+        self.clusters.estimate()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::observation::{LINE, ObservedAccess, Waited};
+    use numakit_operand::{AccessKind, RecoveryRule};
+
+    const CACHES: CacheSizes = CacheSizes { private: 1 << 20, last_level: 32 << 20 };
+    const STEP: u64 = 5_000_000;
+
+    fn at(n: u64, cpu_node: u32, home: u32, part: MemoryPart) -> Observation {
+        Observation {
+            thread: cpu_node,
+            process: 0,
+            time: n * STEP,
+            weight: STEP,
+            cpu_node: Some(cpu_node),
+            instruction: 0x400,
+            waited: Waited::Memory(ObservedAccess {
+                address: n * 1_000_003 * LINE,
+                size: 8,
+                kind: AccessKind::Load,
+                rule: RecoveryRule::Direct,
+                object: home,
+                home: Some(home),
+                part,
+            }),
+        }
+    }
+
+    #[test]
+    fn sums_grow_by_node_and_pair() {
+        let mut tally = Tally::new(&[0, 2]);
+        tally.add((0..100).map(|n| at(n, 0, 0, MemoryPart::Heap)).collect(), CACHES);
+        tally.add((100..400).map(|n| at(n, 0, 2, MemoryPart::Stack)).collect(), CACHES);
+        let computing = Observation { waited: Waited::Computing, ..at(400, 2, 2, MemoryPart::Heap) };
+        // Of no node, and of a node that is not counted.
+        let elsewhere =
+            [Observation { cpu_node: None, ..computing }, Observation { cpu_node: Some(7), ..computing }];
+        tally.add([vec![computing], elsewhere.to_vec()].concat(), CACHES);
+        let [first, second] = tally.of_nodes() else { panic!() };
+        assert_eq!((first.near, first.far, first.samples), (100 * STEP, 300 * STEP, 400));
+        assert_eq!(*second, NodeTotals { computing: STEP, samples: 1, ..NodeTotals::default() });
+        assert_eq!(tally.of_pairs()[0], [100 * STEP, 0, 0, 0]);
+        assert_eq!(tally.of_pairs()[1], [0, 300 * STEP, 0, 0]);
+        let far = tally.far_share().unwrap();
+        assert_eq!(far.share, 0.75);
+        assert!(far.low < 0.75 && far.high > 0.75, "{far:?}");
+    }
+
+    #[test]
+    fn what_is_kept_is_bounded_and_counts_once() {
+        let mut tally = Tally::new(&[0]);
+        for batch in 0..200 {
+            let start = batch * 100;
+            tally.add((start..start + 100).map(|n| at(n, 0, 0, MemoryPart::Heap)).collect(), CACHES);
+        }
+        assert_eq!(tally.of_nodes()[0].samples, 20_000);
+        assert!(tally.kept.len() as u64 <= WINDOW / STEP + 101, "{}", tally.kept.len());
+        assert!(tally.clusters.estimate().is_some_and(|far| far.share == 0.0 && far.high > 0.0));
+    }
+}
