@@ -1,13 +1,14 @@
 //! The options that `stat` and `record` share, and the observation that they describe.
 
 use crate::GlobalArgs;
+use crate::sampled_command::{self, CommandSamples};
 use anyhow::{Context, bail};
 use clap::{Args, ValueEnum};
 use numakit_model::CpuSet;
 use numakit_recording::{Priority, Settings};
 use numakit_sensors::{Probe, Scene, SelectError, Selection, Target};
 use numakit_session::setup::{Setup, sampler_cpu, sampler_cpus};
-use numakit_session::{Ended, IntervalError, Session, interval};
+use numakit_session::{Ended, IntervalError, Session, SessionError, interval};
 use numakit_sys::command::quoted;
 use numakit_sys::proc::TaskDir;
 use numakit_sys::stdio::note;
@@ -24,6 +25,9 @@ pub struct ObserveArgs {
     /// Observe this process and its descendants with the sensor 'task'
     #[arg(short, long, value_name = "PID", conflicts_with = "command", value_parser = clap::value_parser!(u32).range(1..))]
     pid: Option<u32>,
+    /// Samples of instructions in a second of CPU time of a thread, for the sensor 'access'; 0: none
+    #[arg(long, value_name = "HZ", default_value = "199", value_parser = clap::value_parser!(u32).range(..=10_000))]
+    sample_rate: u32,
     /// Run the sampler on this CPU [default: all allowed CPUs of the first allowed node]
     #[arg(long, value_name = "N")]
     cpu: Option<u32>,
@@ -70,9 +74,17 @@ pub struct Prepared {
     pub setup: Setup,
     /// Settings of the sampler.
     pub settings: Settings,
-    /// The observed processes; those of a command are known once it runs.
-    pub target: Option<Target>,
+    /// What is observed besides the machine.
+    pub program: ObservedProgram,
     ctl_compat: Option<CtlCompat>,
+}
+
+/// The observed processes.
+pub struct ObservedProgram {
+    /// The processes; those of a command are known once it runs.
+    target: Option<Target>,
+    /// How samples of a command are taken.
+    samples: Option<CommandSamples>,
 }
 
 impl ObserveArgs {
@@ -89,12 +101,20 @@ impl ObserveArgs {
         let line = (!command.is_empty()).then(|| quoted(command));
         let selection = self.events.as_ref().unwrap_or(default);
         let started_later = || (!command.is_empty()).then(Target::awaited);
-        let target = self.pid.map(Target::running).or_else(started_later);
+        let mut target = self.pid.map(Target::running).or_else(started_later);
         if let Some(pid) = self.pid.filter(|pid| !TaskDir::of(&root, *pid).exists()) {
             bail!(
                 "--pid {pid}: there is no such process in {}; 'numa tasks' lists the processes",
                 root.name()
             );
+        }
+        let mut samples = None;
+        if root.is_host() && self.sample_rate > 0 {
+            target = target.map(|target| {
+                let (target, chosen) = sampled_command::plan(target, self.sample_rate, command);
+                samples = chosen;
+                target
+            });
         }
         let scene = Scene::new(&root, &topology).observing(target.as_ref());
         let available = self.available(&scene, selection)?;
@@ -114,10 +134,13 @@ impl ObserveArgs {
             PriorityChoice::Normal => Priority::Normal,
             PriorityChoice::Realtime => Priority::Realtime,
         };
+        if let (Some(target), Some(pid)) = (target.as_ref().filter(|_| has_samples(&setup)), self.pid) {
+            sampled_command::attach(target, self.sample_rate, pid);
+        }
         Ok(Prepared {
-            setup,
             settings: Settings { interval: every, cpus, priority },
-            target,
+            program: ObservedProgram { target, samples: samples.filter(|_| has_samples(&setup)) },
+            setup,
             ctl_compat: self.ctl_compat,
         })
     }
@@ -170,19 +193,24 @@ impl Prepared {
     }
 }
 
+/// Whether samples of instructions are among the series.
+fn has_samples(setup: &Setup) -> bool {
+    setup.header.series.iter().any(|series| series.metric.sensor() == "access")
+}
+
 /// Starts the command, if there is one, and observes its processes. If it cannot be started, the exit
 /// code is that of a shell.
 pub fn spawn(
     mut session: Session,
     command: &[OsString],
-    target: Option<&Target>,
+    program: &ObservedProgram,
 ) -> Result<Session, ExitCode> {
     if command.is_empty() {
         return Ok(session);
     }
-    match session.spawn(command) {
+    match start(&mut session, command, program) {
         Ok(pid) => {
-            target.inspect(|t| t.started(pid));
+            program.target.as_ref().inspect(|t| t.started(pid));
             Ok(session)
         }
         Err(error) => {
@@ -191,6 +219,28 @@ pub fn spawn(
             Err(ExitCode::from(error.status()))
         }
     }
+}
+
+/// Starts it on the road to its samples; without them if the road cannot be opened.
+fn start(
+    session: &mut Session,
+    command: &[OsString],
+    program: &ObservedProgram,
+) -> Result<u32, SessionError> {
+    let (Some(samples), Some(target)) = (&program.samples, &program.target) else {
+        return session.spawn(command);
+    };
+    let mut started = None;
+    let opened = samples.open(|variables| {
+        let result = session.spawn_with(command, variables);
+        started = Some(result);
+        Ok(())
+    });
+    match opened {
+        Ok(road) => target.attach(road),
+        Err(error) => note(format_args!("no samples are taken: {:#}", anyhow::Error::from(error))),
+    }
+    started.unwrap_or_else(|| session.spawn(command))
 }
 
 /// The exit code of an observation: the command's status, or 1 if a recording failed.

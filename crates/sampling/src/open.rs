@@ -29,21 +29,31 @@ pub fn command(
     library: Option<&Path>,
     start: impl FnOnce(&Variables) -> io::Result<Running> + Send + 'static,
 ) -> Result<(Box<dyn Road>, Running), RoadError> {
+    if choice.road == RoadKind::Ptrace {
+        let (road, running) = PtraceRoad::for_command(settings, landing(choice.road), || start(&[]))?;
+        return Ok((Box::new(road), running));
+    }
+    beside(choice, settings, library, start)
+}
+
+/// The same for a caller that keeps what it starts, and on the roads that do not stop the program: without the library
+/// that is performance events.
+pub fn beside<T: Send>(
+    choice: &Choice,
+    settings: &SampleSettings,
+    library: Option<&Path>,
+    start: impl FnOnce(&Variables) -> io::Result<T> + Send,
+) -> Result<(Box<dyn Road>, T), RoadError> {
     let landing = landing(choice.road);
-    match choice.road {
-        RoadKind::Perf => {
-            let (road, running) = PerfRoad::for_command(settings, landing, || start(&[]))?;
-            Ok((Box::new(road), running))
+    match library {
+        None => {
+            let (road, started) = PerfRoad::for_command(settings, landing, || start(&[]))?;
+            Ok((Box::new(road), started))
         }
-        RoadKind::Ptrace => {
-            let (road, running) = PtraceRoad::for_command(settings, landing, || start(&[]))?;
-            Ok((Box::new(road), running))
-        }
-        RoadKind::InProcess => {
+        Some(library) => {
             let road = InProcessRoad::new(settings, landing).map_err(RoadError::InProcess)?;
-            let variables = library.map(|library| road.variables(library)).unwrap_or_default();
-            let running = start(&variables).map_err(RoadError::Start)?;
-            Ok((Box::new(road), running))
+            let started = start(&road.variables(library)).map_err(RoadError::Start)?;
+            Ok((Box::new(road), started))
         }
     }
 }

@@ -10,7 +10,7 @@ use crate::known::ACCESS;
 use crate::sensor::{Absent, Probed, Sensor, SensorEntry, Tick, narrow};
 use crate::{SamplingPlan, Scene};
 use layout::{AccessSeries, NoSeries};
-use numakit_model::{Fix, Kind, Metric, Series, Unavailable};
+use numakit_model::{Fix, Kind, Series, Unavailable};
 use numakit_sampling::{Landing, landing};
 use numakit_sys::sched;
 use observer::{AccessObserver, Shared};
@@ -36,7 +36,7 @@ fn probe(scene: &Scene<'_>) -> Probed {
     let plan = match target.sampling() {
         Some(plan) => plan.clone()?,
         None => {
-            let fix = Fix::CommandLine("leave out --no-samples".to_owned());
+            let fix = Fix::CommandLine("give --sample-rate 199".to_owned());
             return Err(Unavailable::new(MISSING, "no samples are taken", fix));
         }
     };
@@ -77,25 +77,27 @@ fn nodes(scene: &Scene<'_>) -> Vec<u32> {
     scene.topology.nodes.iter().map(|node| node.os_index).collect()
 }
 
-fn why(metric: &Metric, reason: NoSeries) -> Unavailable {
-    let (seen, fix) = match reason {
+/// One text for all metrics with the same reason, so that reports name them together.
+fn why(reason: NoSeries) -> Unavailable {
+    let by_node = || Fix::CommandLine("select access.near and access.far".to_owned());
+    let (what, seen, fix) = match reason {
         NoSeries::NoTime => (
-            format!("{}, so time cannot be told", landing::sentence(Landing::BlockStart)),
+            "time at memory",
+            landing::sentence(Landing::BlockStart).to_owned(),
             Fix::OtherMachine("one whose processor is not emulated".to_owned()),
         ),
-        NoSeries::HasTime => (
-            "samples of this machine tell the time at memory".to_owned(),
-            Fix::CommandLine("select access.near and access.far".to_owned()),
-        ),
-        NoSeries::OneNode => {
-            ("the machine has one node".to_owned(), Fix::OtherMachine("one with several nodes".to_owned()))
+        NoSeries::HasTime => {
+            ("pages that threads use", "samples tell the time at memory instead".to_owned(), by_node())
         }
-        NoSeries::TooManyNodes(limit) => (
-            format!("the machine has more than {limit} nodes, and a series for each pair would be too many"),
-            Fix::CommandLine("select access.near and access.far".to_owned()),
-        ),
+        NoSeries::OneNode => {
+            let several = Fix::OtherMachine("one with several nodes".to_owned());
+            ("memory of other nodes", "the machine has one node".to_owned(), several)
+        }
+        NoSeries::TooManyNodes(limit) => {
+            ("pairs of nodes", format!("the machine has more than {limit} nodes"), by_node())
+        }
     };
-    Unavailable::new(metric.name.clone(), seen, fix)
+    Unavailable::new(what, seen, fix)
 }
 
 struct Access {
@@ -128,7 +130,7 @@ impl Access {
                         places.push(place);
                     }
                 }
-                Err(reason) => absent.push(Absent { why: why(&metric, reason), metric }),
+                Err(reason) => absent.push(Absent { metric, why: why(reason) }),
             }
         }
     }

@@ -325,9 +325,19 @@ impl Session {
 
     /// Starts the observed command. Returns its PID.
     pub fn spawn(&mut self, words: &[OsString]) -> Result<u32, SessionError> {
+        self.spawn_with(words, &[])
+    }
+
+    /// The same, with these variables in its environment.
+    pub fn spawn_with(
+        &mut self,
+        words: &[OsString],
+        variables: &[(OsString, OsString)],
+    ) -> Result<u32, SessionError> {
         let command = quoted(words);
         self.send(Command::Note(RecorderEvent::CommandStarted(command.clone())));
-        let running = Running::start(words).map_err(|error| SessionError::Command { command, error })?;
+        let running = Running::start_with(words, variables)
+            .map_err(|error| SessionError::Command { command, error })?;
         let pid = running.id();
         self.command = Some(running);
         Ok(pid)

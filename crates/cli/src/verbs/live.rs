@@ -67,7 +67,7 @@ impl LiveArgs {
             listener.start(Some(control), Arc::clone(&formulas), self.serve.history, cpus.clone())?;
         let ingest = server.follow(&header, &formulas, Arc::clone(&ring), cpus)?;
         session.start(prepared.setup.sensors, prepared.settings, Some(ring))?;
-        let session = match observe::spawn(session, &self.command, prepared.target.as_ref()) {
+        let session = match observe::spawn(session, &self.command, &prepared.program) {
             Ok(session) => session,
             Err(code) => return Ok(code),
         };

@@ -73,7 +73,7 @@ impl RecordArgs {
             "normal priority ('numa doctor' shows how to enable real-time)"
         };
         note(format_args!("recording to {name}, {priority}"));
-        let session = match observe::spawn(session, &self.command, prepared.target.as_ref()) {
+        let session = match observe::spawn(session, &self.command, &prepared.program) {
             Ok(session) => session,
             Err(code) => return Ok(code),
         };

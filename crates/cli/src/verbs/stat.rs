@@ -113,7 +113,7 @@ impl StatArgs {
             waker.stop();
             result
         })?;
-        let session = match observe::spawn(session, &self.command, prepared.target.as_ref()) {
+        let session = match observe::spawn(session, &self.command, &prepared.program) {
             Ok(session) => session,
             Err(code) => return Ok(code),
         };
