@@ -1,17 +1,19 @@
 //! What it costs to find the operands of a sample once its code is known.
 //!
-//! Usage: `decoding COMMAND...`. Takes up to 500 samples of the command, stops it, and decodes them again and again: with its
-//! memory as it is now, by both ways of decoding. Prints `name value` lines; times are CPU times for a sample.
+//! Usage: `decoding COMMAND...`. Takes up to 500 samples of the command, stops it, and decodes them again and again, by both
+//! ways of decoding: with what is read of its memory at hand, and reading it. Prints `name value` lines; times are CPU times
+//! for a sample.
 #![allow(clippy::print_stdout)]
 
 use numakit_operand::{AddressSpace, Decoder, Landing};
-use numakit_sampling::Road;
 use numakit_sampling::operands::{self, SampledMemory};
+use numakit_sampling::perf::PerfRoad;
 use numakit_sampling::process::ObservedProcess;
-use numakit_sampling::{RoadEvent, Sample, SampleSettings, perf::PerfRoad};
+use numakit_sampling::{Road, RoadEvent, Sample, SampleSettings};
 use numakit_sys::clock;
 use numakit_sys::command::Running;
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
 use std::error::Error;
 use std::ffi::OsString;
 use std::time::Duration;
@@ -25,16 +27,30 @@ const MAX_DRAINS: u32 = 2000;
 const STOP: i32 = 19;
 const KILL: i32 = 9;
 
-/// Counts what is read.
-struct Counted<'a> {
+/// By address and number of bytes; none where it cannot be read.
+type KeptReads = HashMap<(u64, usize), Option<Vec<u8>>>;
+
+/// The memory of the stopped program; what was read of it is kept.
+struct Kept<'a> {
     memory: SampledMemory<'a>,
-    reads: &'a Cell<u64>,
+    kept: &'a RefCell<KeptReads>,
+    /// Whether it is read nevertheless.
+    reads: bool,
+    count: &'a Cell<u64>,
 }
 
-impl AddressSpace for Counted<'_> {
+impl AddressSpace for Kept<'_> {
     fn read(&self, address: u64, into: &mut [u8]) -> bool {
-        self.reads.set(self.reads.get() + 1);
-        self.memory.read(address, into)
+        self.count.set(self.count.get() + 1);
+        if self.reads {
+            return self.memory.read(address, into);
+        }
+        let mut kept = self.kept.borrow_mut();
+        let bytes = kept.entry((address, into.len())).or_insert_with(|| {
+            let mut bytes = vec![0; into.len()];
+            self.memory.read(address, &mut bytes).then_some(bytes)
+        });
+        bytes.as_ref().map(|bytes| into.copy_from_slice(bytes)).is_some()
     }
 
     fn code(&self, address: u64, into: &mut [u8]) -> usize {
@@ -94,26 +110,25 @@ fn measure(
     process: &ObservedProcess,
     decode: &mut dyn FnMut(&numakit_operand::X86Registers, &dyn AddressSpace) -> usize,
 ) {
-    let reads = Cell::new(0);
-    let (mut found, mut times) = (0, Vec::new());
-    for round in 0..=ROUNDS {
-        let start = clock::process_cpu();
-        reads.set(0);
-        found = 0;
-        for sample in samples {
-            let memory = SampledMemory { now: process, stack: &sample.stack };
-            found += decode(&operands::registers(&sample.registers), &Counted { memory, reads: &reads });
+    let (count, kept) = (Cell::new(0), RefCell::new(HashMap::new()));
+    let each = |value: f64| value / samples.len().max(1) as f64;
+    for (what, reads) in [("us", false), ("reading_us", true)] {
+        let (mut found, mut times) = (0, Vec::new());
+        for _ in 0..ROUNDS {
+            let start = clock::process_cpu();
+            (found, _) = (0, count.set(0));
+            for sample in samples {
+                let memory = SampledMemory { now: process, stack: &sample.stack };
+                let memory = Kept { memory, kept: &kept, reads, count: &count };
+                found += decode(&operands::registers(&sample.registers), &memory);
+            }
+            times.push(each((clock::process_cpu() - start) as f64 / 1e3));
         }
-        let each = (clock::process_cpu() - start) as f64 / 1e3 / samples.len().max(1) as f64;
-        if round == 0 {
-            println!("{name}_cold_us {each}");
-        } else {
-            times.push(each);
-        }
+        println!("{name}_first_{what} {}", times.first().copied().unwrap_or(0.0));
+        times.sort_by(f64::total_cmp);
+        println!("{name}_{what} {}", times.get(times.len() / 2).copied().unwrap_or(0.0));
+        println!("{name}_operands {}", each(found as f64));
     }
-    times.sort_by(f64::total_cmp);
-    println!("{name}_us {}", times.get(times.len() / 2).copied().unwrap_or(0.0));
-    println!("{name}_reads {}", reads.get() as f64 / samples.len().max(1) as f64);
-    println!("{name}_found {}", found as f64 / samples.len().max(1) as f64);
+    println!("{name}_reads {}", each(count.get() as f64));
     println!("samples {}", samples.len());
 }

@@ -3,7 +3,7 @@
 use crate::caches::CacheSizes;
 use crate::observation::{LINE, Observation, ObservedAccess, PAGE, Waited};
 use crate::report::{SampledObject, SampledThread};
-use crate::traffic::TrafficCounter;
+use crate::traffic::{TrafficCounter, TrafficUser};
 use numakit_operand::{AccessKind, AddressSpace, Decoder, Landing, Operand, RecoveryRule};
 use numakit_sampling::operands::{self, SampledMemory};
 use numakit_sampling::{MeasuredAccess, Sample};
@@ -53,9 +53,8 @@ struct Waiting {
 /// The lines that a thread is about to use.
 #[derive(Debug)]
 struct LinesAhead {
-    thread: u32,
+    user: TrafficUser,
     time: u64,
-    cpu_node: Option<u32>,
     lines: Vec<u64>,
 }
 
@@ -134,7 +133,7 @@ impl Collector {
         let process = *self.processes.entry(sample.process).or_insert(count);
         let cpu_node = sample.cpu.and_then(|cpu| processes.node_of_cpu(cpu));
         if self.landing == Landing::BlockStart && !processes.has_ended(sample.process) {
-            self.look_ahead(sample, thread, time, cpu_node, processes);
+            self.look_ahead(sample, TrafficUser { process, thread, cpu_node }, time, processes);
         }
         let (instruction, waited) = self.waited(sample, processes);
         let weight = sample.weight * each;
@@ -167,10 +166,10 @@ impl Collector {
                     access.home = known.get(&page).copied();
                 }
             }
-            for LinesAhead { thread, time, cpu_node, lines } in waiting.samples {
+            for LinesAhead { user, time, lines } in waiting.samples {
                 let home = |line: u64| (line, known.get(&(line * LINE / PAGE)).copied());
                 let lines: Vec<_> = lines.into_iter().map(home).collect();
-                self.traffic.add(thread, time, cpu_node, &lines);
+                self.traffic.add(user, time, &lines);
             }
         }
     }
@@ -291,9 +290,8 @@ impl Collector {
     fn look_ahead(
         &mut self,
         sample: &Sample,
-        thread: u32,
+        user: TrafficUser,
         time: u64,
-        cpu_node: Option<u32>,
         processes: &mut dyn ObservedProcesses,
     ) {
         let mut registers = sample.registers;
@@ -304,7 +302,7 @@ impl Collector {
         let mut lines: Vec<u64> = ahead.accesses.iter().map(|access| access.address / LINE).collect();
         lines.sort_unstable();
         lines.dedup();
-        let ahead = LinesAhead { thread, time, cpu_node, lines };
+        let ahead = LinesAhead { user, time, lines };
         self.waiting.entry(sample.process).or_default().samples.push(ahead);
     }
 

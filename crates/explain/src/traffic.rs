@@ -25,7 +25,24 @@ const BUSY: f64 = 1.0 / 6.0;
 pub type NodePair = (u32, u32);
 
 /// A page as one thread uses it, on one node.
-type PageKey = (u32, Option<u32>, u64);
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+struct PageKey {
+    process: u32,
+    thread: u32,
+    cpu_node: Option<u32>,
+    page: u64,
+}
+
+/// A thread of a process, and where it runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TrafficUser {
+    /// Place of the process in the list of processes: its threads share their addresses.
+    pub process: u32,
+    /// Place of the thread in the list of threads.
+    pub thread: u32,
+    /// The node of its CPU, if that is known.
+    pub cpu_node: Option<u32>,
+}
 
 /// Pages in use, by thread.
 #[derive(Debug, Default)]
@@ -78,20 +95,31 @@ pub struct TrafficCell {
 }
 
 impl PageUse {
-    /// Whether a cache of so many lines keeps the lines of the page, of a thread that uses others meanwhile. It does if each is
-    /// used again before the thread has used as many others. The sample that saw a line does not say that it is used again:
+    /// The same page, as two threads use it.
+    fn and(self, other: Self) -> Self {
+        Self {
+            seen: self.seen | other.seen,
+            lines: self.lines.saturating_add(other.lines),
+            samples: self.samples.saturating_add(other.samples),
+            ..self
+        }
+    }
+
+    /// Whether a cache of so many lines keeps the lines of the page, where samples saw `of_all` lines of all pages. It does if
+    /// each is used again before as many others were used. The sample that saw a line does not say that it is used again:
     /// only other samples do.
-    fn stays(&self, cache: u64, of_thread: u64) -> bool {
+    fn stays(&self, cache: u64, of_all: u64) -> bool {
         let distinct = self.seen.count_ones();
         let in_use = if self.lines > SEEN_ALL * distinct { u64::from(distinct) } else { LINES_OF_PAGE };
         let others = u64::from(self.lines) * u64::from(self.samples - 1) / u64::from(self.samples);
-        u128::from(others) * u128::from(cache) > u128::from(of_thread) * u128::from(in_use)
+        u128::from(others) * u128::from(cache) > u128::from(of_all) * u128::from(in_use)
     }
 }
 
 impl TrafficCounter {
-    /// Adds a sample: the lines that a thread on a node is about to use at a time, and their homes.
-    pub fn add(&mut self, thread: u32, time: u64, cpu_node: Option<u32>, lines: &[(u64, Option<u32>)]) {
+    /// Adds a sample: the lines that a thread is about to use at a time, and their homes.
+    pub fn add(&mut self, user: TrafficUser, time: u64, lines: &[(u64, Option<u32>)]) {
+        let TrafficUser { process, thread, cpu_node } = user;
         let mut pages: BTreeMap<u64, (u64, Option<u32>)> = BTreeMap::new();
         for &(line, home) in lines {
             let page = pages.entry(line / LINES_OF_PAGE).or_default();
@@ -103,7 +131,7 @@ impl TrafficCounter {
         let window = time / WINDOW + 1;
         for (page, (seen, home)) in pages {
             of_thread.lines += u64::from(seen.count_ones());
-            let key = (thread, cpu_node, page);
+            let key = PageKey { process, thread, cpu_node, page };
             if self.pages.len() >= MAX_PAGES && !self.pages.contains_key(&key) {
                 self.beyond += 1;
                 continue;
@@ -121,14 +149,23 @@ impl TrafficCounter {
     /// The estimate so far, where each thread has caches of these sizes.
     pub fn traffic(&self, caches: CacheSizes) -> Traffic {
         let cache = caches.private.max(caches.last_level) / LINE;
+        let all_lines: u64 = self.threads.values().map(|of_thread| of_thread.lines).sum();
+        let mut together: HashMap<(u32, u64), PageUse> = HashMap::new();
+        for (key, used) in &self.pages {
+            let sum = together.entry((key.process, key.page)).or_default();
+            *sum = sum.and(*used);
+        }
         let mut by_thread: BTreeMap<u32, BTreeMap<NodePair, u64>> = BTreeMap::new();
         let mut traffic = Traffic { unknown: self.beyond, ..Traffic::default() };
-        for ((thread, cpu_node, _), used) in &self.pages {
-            let lines = self.threads.get(thread).map_or(0, |of_thread| of_thread.lines);
+        for (key, used) in &self.pages {
+            let lines = self.threads.get(&key.thread).map_or(0, |of_thread| of_thread.lines);
             let pages = u64::from(used.windows);
-            match cpu_node.zip(used.home) {
-                _ if used.stays(cache, lines) => traffic.cached += pages,
-                Some(pair) => *by_thread.entry(*thread).or_default().entry(pair).or_default() += pages,
+            // A thread with few samples is like the others, as far as they use the same.
+            let of_others = together.get(&(key.process, key.page));
+            let stays = used.stays(cache, lines) || of_others.is_some_and(|sum| sum.stays(cache, all_lines));
+            match key.cpu_node.zip(used.home) {
+                _ if stays => traffic.cached += pages,
+                Some(pair) => *by_thread.entry(key.thread).or_default().entry(pair).or_default() += pages,
                 None => traffic.unknown += pages,
             }
         }
@@ -178,6 +215,10 @@ mod tests {
     const CACHES: CacheSizes = CacheSizes { private: 128 << 10, last_level: 256 << 10 };
     const SAMPLE: u64 = 5_000_000;
 
+    fn user(thread: u32, cpu_node: u32) -> TrafficUser {
+        TrafficUser { process: 0, thread, cpu_node: Some(cpu_node) }
+    }
+
     fn cells(traffic: &Traffic) -> Vec<(u32, u32, u64)> {
         traffic.pages.iter().map(|cell| (cell.cpu_node, cell.memory_node, cell.pages)).collect()
     }
@@ -192,10 +233,10 @@ mod tests {
     fn a_page_counts_once_a_window_and_thread() {
         let mut counter = TrafficCounter::default();
         for time in [0, 1, WINDOW - 1, WINDOW, WINDOW + 1] {
-            counter.add(0, time, Some(0), &[(6400, Some(1))]);
-            counter.add(1, time, Some(1), &[(6400, Some(1)), (6401, Some(1))]);
+            counter.add(user(0, 0), time, &[(6400, Some(1))]);
+            counter.add(user(1, 1), time, &[(6400, Some(1)), (6401, Some(1))]);
         }
-        counter.add(0, WINDOW, Some(0), &[(6464, Some(0)), (6528, None)]);
+        counter.add(user(0, 0), WINDOW, &[(6464, Some(0)), (6528, None)]);
         let traffic = counter.traffic(CacheSizes::default());
         assert_eq!((traffic.unknown, traffic.cached), (1, 0));
         // Both threads are busy: three pages and two are 2.5 each.
@@ -213,7 +254,7 @@ mod tests {
                 lines.iter_mut().for_each(|(line, _)| *line += 1 << 40);
                 lines.push(((1 << 30) + n % 20, Some(1)));
                 lines.extend(stream(n, pages, 1));
-                counter.add(0, n * SAMPLE, Some(0), &lines);
+                counter.add(user(0, 0), n * SAMPLE, &lines);
             }
             let traffic = counter.traffic(CACHES);
             let far = traffic.far_share().unwrap();
@@ -224,16 +265,36 @@ mod tests {
     #[test]
     fn few_samples_do_not_make_a_large_array_small() {
         let mut counter = TrafficCounter::default();
-        (0..10).for_each(|n| counter.add(0, n * SAMPLE, Some(0), &stream(n, 4096, 1)));
+        (0..10).for_each(|n| counter.add(user(0, 0), n * SAMPLE, &stream(n, 4096, 1)));
         let traffic = counter.traffic(CACHES);
         assert_eq!((traffic.cached, traffic.far_share()), (0, Some(1.0)));
+    }
+
+    #[test]
+    fn what_all_threads_use_all_the_time_is_in_the_cache_of_one_with_few_samples() {
+        let mut counter = TrafficCounter::default();
+        for thread in 0..50 {
+            let mut lines = stream(u64::from(thread), 4096, 0);
+            lines.extend((0..40).map(|line| (line * LINES_OF_PAGE, Some(1))));
+            lines.iter_mut().take(4).for_each(|(line, _)| *line += 1 << 40);
+            counter.add(user(thread, 0), SAMPLE, &lines);
+        }
+        assert_eq!(counter.traffic(CACHES).far_share(), Some(0.0));
+        // Other processes have other pages at the same addresses.
+        for thread in 50..100 {
+            let used = TrafficUser { process: thread, ..user(thread, 0) };
+            counter.add(used, SAMPLE, &[(0, Some(1))]);
+        }
+        assert!(counter.traffic(CACHES).far_share().unwrap() > 0.1);
     }
 
     #[test]
     fn busy_threads_count_alike_and_idle_ones_little() {
         let mut counter = TrafficCounter::default();
         for (thread, samples) in [(0, 300), (1, 50), (2, 5)] {
-            (0..samples).for_each(|n| counter.add(thread, n, Some(thread), &stream(n, 4096, 0)));
+            (0..samples).for_each(|n| {
+                counter.add(user(thread, thread), n, &stream(n + 1000 * u64::from(thread), 4096, 0))
+            });
         }
         let traffic = counter.traffic(CACHES);
         let far = traffic.far_share().unwrap();
@@ -251,7 +312,10 @@ mod tests {
             kib in 0u64..300,
         ) {
             let mut counter = TrafficCounter::default();
-            samples.iter().for_each(|(thread, time, node, lines)| counter.add(*thread, *time, *node, lines));
+            for (thread, time, node, lines) in &samples {
+                let user = TrafficUser { process: thread / 2, thread: *thread, cpu_node: *node };
+                counter.add(user, *time, lines);
+            }
             let traffic = counter.traffic(CacheSizes { private: kib << 10, last_level: 0 });
             let windows: u64 = counter.pages.values().map(|used| u64::from(used.windows)).sum();
             let known: u64 = traffic.pages.iter().map(|cell| cell.pages).sum();

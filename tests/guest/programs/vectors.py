@@ -10,7 +10,7 @@ import time
 
 import numpy
 
-THREADS, LENGTH, REPEATS = 8, 1 << 21, 48
+THREADS, LENGTH, REPEATS = 8, 1 << 21, 120
 PART = LENGTH // THREADS
 common = numpy.ones(LENGTH)
 own = numpy.empty(LENGTH)

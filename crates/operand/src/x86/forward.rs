@@ -161,8 +161,12 @@ pub fn ahead(
         guessed: Vec::new(),
     };
     let mut executed = 0;
+    let (mut at, mut block) = (start, walk.code.block(start, walk.space));
     loop {
-        let block = walk.code.block(walk.ip, walk.space);
+        // Most loops are one block.
+        if walk.ip != at {
+            (at, block) = (walk.ip, walk.code.block(walk.ip, walk.space));
+        }
         for insn in &*block {
             for place in &insn.places {
                 let Some(address) = address(place, &walk.state) else { continue };
