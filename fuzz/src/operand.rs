@@ -62,7 +62,7 @@ pub fn x86(input: &[u8]) {
             assert!((START..START + span).contains(&access.instruction), "{access:x?}");
         }
     }
-    assert!(decoder.ahead(&registers, &space).len() < 1000);
+    assert!(decoder.ahead(&registers, &space).accesses.len() < 1000);
     decoder.forget(ip.saturating_sub(1)..ip);
     decoder.forget(0..u64::MAX);
 }
@@ -85,7 +85,7 @@ pub fn arm(input: &[u8]) {
             assert!((START..START + span).contains(&access.instruction), "{access:x?}");
         }
     }
-    assert!(decoder.ahead(&registers, &space).len() < 3000);
+    assert!(decoder.ahead(&registers, &space).accesses.len() < 3000);
     decoder.recover(&ArmRegisters { pc: word(input, 16), ..registers }, &space, Landing::Behind);
     decoder.forget(0..u64::MAX);
 }

@@ -1,8 +1,9 @@
 //! From samples to observations: which operand, of which mapping, on which node.
 
-use crate::observation::{MemoryPart, Observation, ObservedAccess, PAGE, Waited};
+use crate::caches::CacheSizes;
+use crate::observation::{LINE, MemoryPart, Observation, ObservedAccess, PAGE, Waited};
 use crate::report::{SampledObject, SampledThread};
-use crate::traffic::{NodePair, TrafficCounter};
+use crate::traffic::{TrafficCounter, TrafficUser};
 use numakit_operand::{AccessKind, AddressSpace, Decoder, Landing, Operand, RecoveryRule};
 use numakit_sampling::operands::{self, SampledMemory};
 use numakit_sampling::process::MemoryKind;
@@ -42,13 +43,24 @@ pub trait ObservedProcesses {
     fn nodes(&mut self, process: u32, pages: &[u64]) -> Vec<Option<u32>>;
     /// The node of a CPU.
     fn node_of_cpu(&self, cpu: u32) -> Option<u32>;
+    /// Whether a process has ended, so that its memory cannot be read any more.
+    fn has_ended(&self, process: u32) -> bool;
 }
 
-/// What was asked of a page.
-#[derive(Debug, Clone, Copy)]
-enum Asker {
-    Observation(usize),
-    Traffic { thread: u32, time: u64, cpu_node: Option<u32> },
+/// What waits for the nodes of pages of a process.
+#[derive(Debug, Default)]
+struct Waiting {
+    /// Pages, and places of observations.
+    observations: Vec<(u64, usize)>,
+    samples: Vec<LinesAhead>,
+}
+
+/// The lines that a thread is about to use.
+#[derive(Debug)]
+struct LinesAhead {
+    user: TrafficUser,
+    time: u64,
+    lines: Vec<u64>,
 }
 
 /// Gathers observations.
@@ -67,13 +79,14 @@ pub struct Collector {
     pub sampled_objects: Vec<SampledObject>,
     /// The observations so far. Nodes are missing until [`Self::locate`].
     pub observations: Vec<Observation>,
-    asked: BTreeMap<u32, Vec<(u64, Asker)>>,
+    waiting: BTreeMap<u32, Waiting>,
     traffic: TrafficCounter,
     /// One in this many samples is kept, to bound memory.
     every: u64,
     /// Of these, one in this many, to bound time.
     pace: u64,
-    taken: u64,
+    /// Samples of each thread.
+    taken: Vec<u64>,
     /// Samples that were dropped to bound memory or time.
     pub thinned: u64,
 }
@@ -97,11 +110,11 @@ impl Collector {
             objects: HashMap::new(),
             sampled_objects: Vec::new(),
             observations: Vec::new(),
-            asked: BTreeMap::new(),
+            waiting: BTreeMap::new(),
             traffic: TrafficCounter::default(),
             every: 1,
             pace: 1,
-            taken: 0,
+            taken: Vec::new(),
             thinned: 0,
         }
     }
@@ -113,26 +126,25 @@ impl Collector {
 
     /// Adds a sample.
     pub fn take(&mut self, sample: &Sample, processes: &mut dyn ObservedProcesses) {
-        self.taken += 1;
+        let thread = self.thread(sample);
         let each = self.every * self.pace;
-        if !self.taken.is_multiple_of(each) {
+        if !self.is_due(thread, each) {
             self.thinned += 1;
             return;
         }
         let start = *self.start.get_or_insert(sample.time);
         let time = sample.time.saturating_sub(start);
-        let thread = self.thread(sample);
         let count = self.processes.len() as u32;
         let process = *self.processes.entry(sample.process).or_insert(count);
         let cpu_node = sample.cpu.and_then(|cpu| processes.node_of_cpu(cpu));
-        if self.landing == Landing::BlockStart {
-            self.look_ahead(sample, thread, time, cpu_node, processes);
+        if self.landing == Landing::BlockStart && !processes.has_ended(sample.process) {
+            self.look_ahead(sample, TrafficUser { process, thread, cpu_node }, time, processes);
         }
         let (instruction, waited) = self.waited(sample, processes);
         let weight = sample.weight * each;
         if let Waited::Memory(access) = &waited {
-            let asker = Asker::Observation(self.observations.len());
-            self.asked.entry(sample.process).or_default().push((access.address / PAGE, asker));
+            let waiting = self.waiting.entry(sample.process).or_default();
+            waiting.observations.push((access.address / PAGE, self.observations.len()));
         }
         self.observations.push(Observation { thread, process, time, weight, cpu_node, instruction, waited });
         if self.observations.len() >= self.limit {
@@ -143,36 +155,45 @@ impl Collector {
     /// Asks for the nodes of the pages of new observations. Call it every few milliseconds, before pages move or
     /// processes end.
     pub fn locate(&mut self, processes: &mut dyn ObservedProcesses) {
-        for (process, mut asked) in std::mem::take(&mut self.asked) {
-            asked.sort_unstable_by_key(|(page, _)| *page);
-            let mut pages: Vec<u64> = asked.iter().map(|(page, _)| page * PAGE).collect();
+        for (process, waiting) in std::mem::take(&mut self.waiting) {
+            let of_lines =
+                waiting.samples.iter().flat_map(|sample| &sample.lines).map(|line| line * LINE / PAGE);
+            let mut pages: Vec<u64> =
+                waiting.observations.iter().map(|(page, _)| *page).chain(of_lines).collect();
+            pages.sort_unstable();
             pages.dedup();
+            pages.iter_mut().for_each(|page| *page *= PAGE);
             let nodes = processes.nodes(process, &pages);
             let known: HashMap<u64, u32> =
                 pages.iter().zip(nodes).filter_map(|(page, node)| Some((page / PAGE, node?))).collect();
-            for (page, asker) in asked {
-                self.answer(asker, page, known.get(&page).copied());
-            }
-        }
-    }
-
-    fn answer(&mut self, asker: Asker, page: u64, node: Option<u32>) {
-        match asker {
-            Asker::Observation(at) => {
+            for (page, at) in waiting.observations {
                 if let Some(Waited::Memory(access)) = self.observations.get_mut(at).map(|o| &mut o.waited) {
-                    access.home = node;
+                    access.home = known.get(&page).copied();
                 }
             }
-            Asker::Traffic { thread, time, cpu_node } => {
-                let pair: Option<NodePair> = cpu_node.zip(node);
-                self.traffic.add(thread, time, page, pair);
+            for LinesAhead { user, time, lines } in waiting.samples {
+                let home = |line: u64| (line, known.get(&(line * LINE / PAGE)).copied());
+                let lines: Vec<_> = lines.into_iter().map(home).collect();
+                self.traffic.add(user, time, &lines);
             }
         }
     }
 
-    /// The traffic so far; of samples that name the instruction that waited there is none.
-    pub fn traffic(&self) -> Option<crate::traffic::Traffic> {
-        (self.landing == Landing::BlockStart).then(|| self.traffic.traffic())
+    /// Whether this sample of a thread is one of `each` that are looked at. Each thread counts its own, since samples of
+    /// several threads come in turn, and begins elsewhere.
+    fn is_due(&mut self, thread: u32, each: u64) -> bool {
+        let place = thread as usize;
+        if self.taken.len() <= place {
+            self.taken.resize(place + 1, 0);
+        }
+        let taken = &mut self.taken[place];
+        *taken += 1;
+        (*taken + u64::from(thread)).is_multiple_of(each)
+    }
+
+    /// The traffic so far, where each thread has these caches; of samples that name the instruction that waited there is none.
+    pub fn traffic(&self, caches: CacheSizes) -> Option<crate::traffic::Traffic> {
+        (self.landing == Landing::BlockStart).then(|| self.traffic.traffic(caches))
     }
 
     /// A process executes another program or has ended: its code and mappings are others from now on.
@@ -283,17 +304,20 @@ impl Collector {
     fn look_ahead(
         &mut self,
         sample: &Sample,
-        thread: u32,
+        user: TrafficUser,
         time: u64,
-        cpu_node: Option<u32>,
         processes: &mut dyn ObservedProcesses,
     ) {
+        let mut registers = sample.registers;
+        registers.thread_base = registers.thread_base.or_else(|| processes.thread_base(sample));
         let decoder = self.decoder(sample, processes);
         let space = SampledMemory { now: processes.space(sample), stack: &sample.stack };
-        let asker = Asker::Traffic { thread, time, cpu_node };
-        let ahead = decoder.ahead(&operands::registers(&sample.registers), &space);
-        let pages: Vec<_> = ahead.iter().map(|access| (access.address / PAGE, asker)).collect();
-        self.asked.entry(sample.process).or_default().extend(pages);
+        let ahead = decoder.ahead(&operands::registers(&registers), &space);
+        let mut lines: Vec<u64> = ahead.accesses.iter().map(|access| access.address / LINE).collect();
+        lines.sort_unstable();
+        lines.dedup();
+        let ahead = LinesAhead { user, time, lines };
+        self.waiting.entry(sample.process).or_default().samples.push(ahead);
     }
 
     /// Drops every second observation, and from now on every second sample.

@@ -1,7 +1,7 @@
 //! One observation: takes samples until the program ends, and says where its time went.
 
 use crate::caches::CacheSizes;
-use crate::collector::Collector;
+use crate::collector::{Collector, ObservedProcesses};
 use crate::processes::Processes;
 use crate::report::{ExplainReport, MissingSamples, Regime};
 use crate::tally::Tally;
@@ -17,13 +17,18 @@ use std::time::Duration;
 /// Threads are looked at this often, and at most for a twentieth of the time.
 const VISIT: Duration = Duration::from_millis(100);
 const VISIT_SHARE: u32 = 19;
-/// The observer may use this much of the time, in percent of one CPU; above, it looks at fewer samples. An emulated processor
-/// takes milliseconds for what a real one does in microseconds.
-const MAX_SHARE: u64 = 10;
+/// The observer may use this much of the time of each CPU, in percent, and of one CPU at most half; above, it looks at fewer
+/// samples. An emulated processor takes milliseconds for what a real one does in microseconds.
+const SHARE_OF_EACH: u64 = 5;
+const MAX_SHARE: u64 = 50;
 /// How often its use is checked, in ns.
 const CHECKED: u64 = 200_000_000;
+/// The clock is read again after this many samples.
+const TIMED: u64 = 16;
 /// One in this many samples is looked at in any case.
 const MAX_PACE: u64 = 256;
+/// By how much the pace changes at once, at most: the first samples of new code cost more than those that follow.
+const MAX_STEP: u64 = 4;
 
 /// A thread with this much CPU time should have samples: four periods of 199 Hz.
 const MIN_CPU_TIME: u64 = 20_000_000;
@@ -66,11 +71,19 @@ pub struct Explainer {
 struct Pace {
     /// One in this many.
     each: u64,
+    /// The share of the time of one CPU that it may take, in percent.
+    limit: u64,
     checked: u64,
     busy: u64,
 }
 
 impl Pace {
+    /// From a time on, on a machine with these CPUs.
+    fn new(now: u64, cpus: usize) -> Self {
+        let limit = (cpus as u64 * SHARE_OF_EACH).clamp(SHARE_OF_EACH, MAX_SHARE);
+        Self { each: 1, limit, checked: now, busy: 0 }
+    }
+
     /// After work from one time to another; returns the new pace if it changes.
     fn worked(&mut self, from: u64, to: u64) -> Option<u64> {
         self.busy += to - from;
@@ -78,15 +91,10 @@ impl Pace {
         if elapsed < CHECKED {
             return None;
         }
-        let share = self.busy * 100 / elapsed;
+        // What it takes is proportional to the samples that are looked at.
+        let wanted = (self.each * self.busy * 100).div_ceil(elapsed * self.limit);
         (self.busy, self.checked) = (0, to);
-        let each = match share {
-            share if share > MAX_SHARE => {
-                (self.each * (share / MAX_SHARE + 1).next_power_of_two()).min(MAX_PACE)
-            }
-            share if share < MAX_SHARE / 4 => (self.each / 2).max(1),
-            _ => self.each,
-        };
+        let each = wanted.clamp(self.each.div_ceil(MAX_STEP), self.each * MAX_STEP).clamp(1, MAX_PACE);
         (std::mem::replace(&mut self.each, each) != each).then_some(each)
     }
 }
@@ -98,6 +106,7 @@ impl Explainer {
         let mut processes = Processes::new(&topology);
         processes.mapped(process);
         let started = clock::monotonic();
+        let pace = Pace::new(started, topology.cores.iter().map(|core| core.cpus.len()).sum());
         let mut explainer = Self {
             collector: Collector::new(operand_landing(road.landing())),
             accounts: ThreadAccounts::new(&root, observed.from_start),
@@ -109,7 +118,7 @@ impl Explainer {
             visited: 0,
             pause: 0,
             late: 0,
-            pace: Pace { each: 1, checked: started, busy: 0 },
+            pace,
             ended_before: clock::ended_children(),
         };
         explainer.visit();
@@ -118,12 +127,19 @@ impl Explainer {
 
     /// Takes what came since the last call. Call it every few milliseconds: registers belong to what memory contains now.
     pub fn drain(&mut self) -> Result<(), RoadError> {
-        let start = clock::monotonic();
-        let Self { road, collector, processes, late, .. } = self;
+        let Self { road, collector, processes, late, pace, .. } = self;
+        let (mut from, mut samples) = (clock::monotonic(), 0u64);
         let result = road.drain(&mut |event| match event {
             RoadEvent::Sample(sample) if !sample.in_kernel => {
                 collector.take(sample, processes);
                 *late += u64::from(processes.has_ended(sample.process));
+                samples += 1;
+                // While more samples come than are looked at, the ring is never empty.
+                if samples.is_multiple_of(TIMED) {
+                    let now = clock::monotonic();
+                    pace.worked(from, now).into_iter().for_each(|each| collector.set_pace(each));
+                    from = now;
+                }
             }
             RoadEvent::Sample(_) => {}
             RoadEvent::Executed { process } => {
@@ -135,11 +151,10 @@ impl Explainer {
             RoadEvent::Started { .. } | RoadEvent::Ended { .. } => {}
         });
         self.collector.locate(&mut self.processes);
-        if clock::monotonic().saturating_sub(self.visited) >= self.pause {
+        let end = clock::monotonic();
+        self.pace.worked(from, end).into_iter().for_each(|each| self.collector.set_pace(each));
+        if end.saturating_sub(self.visited) >= self.pause {
             self.visit();
-        }
-        if let Some(each) = self.pace.worked(start, clock::monotonic()) {
-            self.collector.set_pace(each);
         }
         result.map(drop)
     }
@@ -151,14 +166,18 @@ impl Explainer {
 
     /// Moves the observations since the last call into sums.
     pub fn add_to(&mut self, tally: &mut Tally) {
-        let threads = self.collector.sampled_threads.len();
         let new = std::mem::take(&mut self.collector.observations);
-        tally.add(new, CacheSizes::of(&self.topology, threads));
+        tally.add(new, self.caches());
+    }
+
+    /// The caches of each of the threads that were sampled.
+    fn caches(&self) -> CacheSizes {
+        CacheSizes::of(&self.topology, self.collector.sampled_threads.len())
     }
 
     /// The traffic so far, where time cannot be told.
     pub fn traffic(&self) -> Option<Traffic> {
-        self.collector.traffic()
+        self.collector.traffic(self.caches())
     }
 
     /// Samples that were lost or dropped.
@@ -196,12 +215,13 @@ impl Explainer {
         let without = self.accounts.busy(MIN_CPU_TIME).filter(|key| !has_sample(key)).count() as u64;
         let landing = self.road.landing();
         let nodes = self.topology.nodes.iter().filter(|node| node.memory_kb != Some(0)).count();
+        let caches = CacheSizes::of(&self.topology, threads.len());
         let known = Surveyed {
             times: self.accounts.total(self.ended_usage(complete)),
-            caches: CacheSizes::of(&self.topology, threads.len()),
+            caches,
             is_precise: matches!(landing, Landing::Behind | Landing::OneFurther),
             has_nodes: nodes > 1,
-            traffic: self.collector.traffic(),
+            traffic: self.collector.traffic(caches),
         };
         let explanation = Explanation::new(&self.collector.observations, known, &mut self.processes);
         ExplainReport {
@@ -246,16 +266,17 @@ mod tests {
 
     #[test]
     fn the_pace_follows_the_time_that_it_takes() {
-        let mut pace = Pace { each: 1, checked: 0, busy: 0 };
-        assert_eq!(pace.worked(0, CHECKED / 2), None);
-        // 60 % of the time: one in eight samples.
-        assert_eq!(pace.worked(CHECKED, CHECKED + CHECKED / 10), Some(8));
-        let later = CHECKED * 3;
-        assert_eq!(pace.worked(later, later + CHECKED / 10), None);
-        assert_eq!(pace.worked(CHECKED * 5, CHECKED * 5 + CHECKED / 1000), Some(4));
-        for n in 6..40 {
-            pace.worked(CHECKED * n, CHECKED * (n + 1));
+        let mut pace = Pace::new(0, 2);
+        assert_eq!(pace.worked(0, CHECKED / 4), None);
+        // 35 % of the time of one CPU, where 10 % of two are allowed.
+        assert_eq!(pace.worked(CHECKED, CHECKED + CHECKED / 8), Some(4));
+        let time = |n: u64| CHECKED * (2 * n + 1);
+        assert_eq!(pace.worked(time(1), time(1) + CHECKED / 4), Some(5));
+        assert_eq!(pace.worked(time(2), time(2) + CHECKED / 1000), Some(2));
+        for n in 3..40 {
+            pace.worked(time(n), time(n) + CHECKED);
         }
         assert_eq!(pace.each, MAX_PACE);
+        assert_eq!((Pace::new(0, 0).limit, Pace::new(0, 8).limit, Pace::new(0, 4096).limit), (5, 40, 50));
     }
 }

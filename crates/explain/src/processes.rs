@@ -125,11 +125,6 @@ impl Processes {
         self.process(pid);
     }
 
-    /// Whether a process has ended, so that its memory cannot be read any more.
-    pub fn has_ended(&self, pid: u32) -> bool {
-        self.open.get(&pid).is_some_and(|process| process.as_ref().is_none_or(ObservedProcess::has_ended))
-    }
-
     /// The processes that were seen.
     pub fn numbers(&self) -> &[u32] {
         &self.numbers
@@ -236,6 +231,10 @@ impl ObservedProcesses for Processes {
 
     fn node_of_cpu(&self, cpu: u32) -> Option<u32> {
         self.node_of_cpu.get(&cpu).copied()
+    }
+
+    fn has_ended(&self, process: u32) -> bool {
+        self.open.get(&process).is_some_and(|process| process.as_ref().is_none_or(ObservedProcess::has_ended))
     }
 }
 

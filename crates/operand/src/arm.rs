@@ -6,7 +6,7 @@ mod instruction;
 mod state;
 
 use crate::memory::Memory;
-use crate::{AccessKind, AddressSpace, ArmRegisters, Landing, MemoryAccess, Operand, RecoveryRule};
+use crate::{AccessKind, AddressSpace, Ahead, ArmRegisters, Landing, MemoryAccess, Operand, RecoveryRule};
 use evaluate::{fulfils, step, undo};
 use instruction::{Base, Decoded, Flow, LENGTH, Place, SP};
 use state::{State, address};
@@ -20,8 +20,9 @@ const MAX_DECODED: usize = 200_000;
 const DEPTH: u64 = 24;
 /// Instructions to the next execution of one, and those of `ahead`.
 const MAX_TO_NEXT: usize = 200;
-const MAX_AHEAD: usize = 2000;
+const MAX_AHEAD: u32 = 100;
 const LOADS: u32 = 40;
+const READS_AHEAD: u32 = 4;
 /// Bytes around the sample in which jumps to it are looked for.
 const REACH: u64 = 4096;
 
@@ -64,27 +65,25 @@ impl ArmDecoder {
         }
     }
 
-    /// All operands from the sample on whose addresses are known: until control is back at the sample, at the
-    /// next call or return, or at a limit.
-    pub fn ahead(&mut self, registers: &ArmRegisters, space: &dyn AddressSpace) -> &[MemoryAccess] {
-        let (mut state, mut memory) = (State::of(registers), Memory::new(space, 10 * LOADS));
+    /// The operands with known addresses of the instructions that the thread executes next: up to a call or return, and no
+    /// more than some.
+    pub fn ahead(&mut self, registers: &ArmRegisters, space: &dyn AddressSpace) -> Ahead<'_> {
+        let (mut state, mut memory) = (State::of(registers), Memory::in_lines(space, READS_AHEAD));
         let mut found = std::mem::take(&mut self.accesses);
         found.clear();
-        let mut at = registers.pc;
-        for _ in 0..MAX_AHEAD {
+        let (mut at, mut instructions) = (registers.pc, 0);
+        while instructions < MAX_AHEAD && !memory.is_spent() {
             let Some(insn) = self.at(at, space) else { break };
             if let Some((place, address)) = insn.place.and_then(|p| address(&p, &state).map(|at| (p, at))) {
                 found.push(access(&insn, &place, address, RecoveryRule::Direct));
             }
+            instructions += 1;
             let Some(next) = next(&insn, &state) else { break };
             step(&insn, &mut state, Some(&mut memory));
             at = next;
-            if at == registers.pc {
-                break;
-            }
         }
         self.accesses = found;
-        &self.accesses
+        Ahead { accesses: &self.accesses, instructions }
     }
 
     /// Drops what is kept of code that was unmapped or rewritten.

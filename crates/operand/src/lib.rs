@@ -4,6 +4,7 @@
 //! often overwritten its own address. [`Decoder`] finds the instruction, and its address by rules in a fixed order.
 //! What it cannot find is unknown, and never computing.
 
+mod address_map;
 mod arm;
 mod memory;
 mod operand;
@@ -11,6 +12,6 @@ mod registers;
 mod x86;
 
 pub use arm::ArmDecoder;
-pub use operand::{AccessKind, AddressSpace, Landing, MemoryAccess, Operand, RecoveryRule};
+pub use operand::{AccessKind, AddressSpace, Ahead, Landing, MemoryAccess, Operand, RecoveryRule};
 pub use registers::{ArmRegisters, STACK_POINTER, X86Registers};
 pub use x86::Decoder;

@@ -4,6 +4,9 @@ use crate::AddressSpace;
 
 /// Own stores that an evaluation remembers.
 const STORES: usize = 64;
+/// Bytes that are read at once, and pieces of so many bytes that are remembered.
+const LINE: usize = 64;
+const LINES: usize = 8;
 
 struct Stored {
     address: u64,
@@ -15,6 +18,11 @@ struct Stored {
 pub(crate) struct Memory<'a> {
     space: &'a dyn AddressSpace,
     stores: Vec<Stored>,
+    /// What was read last.
+    lines: Vec<(u64, [u8; LINE])>,
+    /// The one that is replaced next.
+    next: usize,
+    in_lines: bool,
     /// Reads that are left.
     budget: u32,
     /// A value of memory was used.
@@ -23,7 +31,12 @@ pub(crate) struct Memory<'a> {
 
 impl<'a> Memory<'a> {
     pub fn new(space: &'a dyn AddressSpace, budget: u32) -> Self {
-        Self { space, stores: Vec::new(), budget, used: false }
+        Self { space, stores: Vec::new(), lines: Vec::new(), next: 0, in_lines: false, budget, used: false }
+    }
+
+    /// The same for an evaluation that reads a lot: in lines, so that neighbours cost nothing more.
+    pub fn in_lines(space: &'a dyn AddressSpace, budget: u32) -> Self {
+        Self { in_lines: true, ..Self::new(space, budget) }
     }
 
     /// The number at an address.
@@ -38,13 +51,42 @@ impl<'a> Memory<'a> {
                 return if inside { shifted.map(|v| truncate(v, bytes)) } else { None };
             }
         }
-        self.budget = self.budget.checked_sub(1)?;
-        let mut buffer = [0; 8];
-        if bytes == 0 || !self.space.read(address, buffer.get_mut(..bytes)?) {
+        if bytes == 0 || bytes > 8 {
             return None;
         }
+        let value = self.read(address, bytes)?;
         self.used = true;
-        Some(u64::from_le_bytes(buffer))
+        Some(value)
+    }
+
+    /// The number at an address of the process, by way of the line that it is in.
+    fn read(&mut self, address: u64, bytes: usize) -> Option<u64> {
+        let (start, offset) = (address & !(LINE as u64 - 1), (address % LINE as u64) as usize);
+        let mut buffer = [0; 8];
+        if self.in_lines && offset + bytes <= LINE {
+            if let Some((_, line)) = self.lines.iter().find(|(known, _)| *known == start) {
+                buffer[..bytes].copy_from_slice(&line[offset..offset + bytes]);
+                return Some(u64::from_le_bytes(buffer));
+            }
+            self.budget = self.budget.checked_sub(1)?;
+            let mut line = [0; LINE];
+            if self.space.read(start, &mut line) {
+                buffer[..bytes].copy_from_slice(&line[offset..offset + bytes]);
+                self.remember(start, line);
+                return Some(u64::from_le_bytes(buffer));
+            }
+        } else {
+            self.budget = self.budget.checked_sub(1)?;
+        }
+        self.space.read(address, &mut buffer[..bytes]).then(|| u64::from_le_bytes(buffer))
+    }
+
+    fn remember(&mut self, start: u64, line: [u8; LINE]) {
+        match self.lines.get_mut(self.next) {
+            Some(place) => *place = (start, line),
+            None => self.lines.push((start, line)),
+        }
+        self.next = (self.next + 1) % LINES;
     }
 
     /// Remembers a store; an unknown value hides what was there.
@@ -52,6 +94,23 @@ impl<'a> Memory<'a> {
         if self.stores.len() < STORES {
             self.stores.push(Stored { address, bytes: bytes.min(8), value });
         }
+    }
+
+    /// The number at an address that an instruction also writes. Where reads are few, one for a value that hardly ever leads
+    /// to an address is not worth it: it is known if it was read or stored before.
+    pub fn load_updated(&mut self, address: u64, bytes: usize) -> Option<u64> {
+        let budget = self.budget;
+        if self.in_lines {
+            self.budget = 0;
+        }
+        let value = self.load(address, bytes);
+        self.budget = budget;
+        value
+    }
+
+    /// Whether no more reads are left.
+    pub fn is_spent(&self) -> bool {
+        self.budget == 0
     }
 
     /// Whether there is memory at an address.

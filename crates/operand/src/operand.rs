@@ -125,6 +125,15 @@ pub struct MemoryAccess {
     pub rule: RecoveryRule,
 }
 
+/// What a thread does next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Ahead<'a> {
+    /// The accesses whose addresses are known, in their order.
+    pub accesses: &'a [MemoryAccess],
+    /// Number of instructions that they are of.
+    pub instructions: u32,
+}
+
 /// What the interrupted thread waited for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Operand {

@@ -10,18 +10,19 @@ mod forward;
 mod instruction;
 mod jumps;
 mod last;
+mod parts;
 mod recover;
 mod site;
 mod slice;
 mod state;
 mod undo;
 
-use crate::{AddressSpace, Landing, MemoryAccess, Operand, X86Registers};
+use crate::address_map::AddressMap;
+use crate::{AddressSpace, Ahead, Landing, MemoryAccess, Operand, X86Registers};
 use code::{Code, END, PAGE};
 use recover::Recovery;
 use site::Site;
 use state::State;
-use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -37,7 +38,7 @@ const REACH: u64 = 4 * PAGE;
 #[derive(Debug, Default)]
 pub struct Decoder {
     code: Code,
-    sites: HashMap<u64, Arc<Site>>,
+    sites: AddressMap<Arc<Site>>,
     accesses: Vec<MemoryAccess>,
 }
 
@@ -66,13 +67,14 @@ impl Decoder {
         }
     }
 
-    /// All operands from the sample on whose addresses are known: of the loop until it is back at the sample, or
-    /// as far as can be told.
-    pub fn ahead(&mut self, registers: &X86Registers, space: &dyn AddressSpace) -> &[MemoryAccess] {
+    /// The operands with known addresses of the instructions that the thread executes next, as far as it can be told which
+    /// these are, and no more than some.
+    pub fn ahead(&mut self, registers: &X86Registers, space: &dyn AddressSpace) -> Ahead<'_> {
         self.renew(registers.ip, space);
         self.accesses.clear();
-        forward::ahead(registers.ip, &State::of(registers), &mut self.code, space, &mut self.accesses);
-        &self.accesses
+        let state = State::of(registers);
+        let instructions = forward::ahead(registers.ip, &state, &mut self.code, space, &mut self.accesses);
+        Ahead { accesses: &self.accesses, instructions }
     }
 
     /// Drops what is kept of code that was unmapped or rewritten.
@@ -93,12 +95,7 @@ impl Decoder {
     }
 }
 
-fn site(
-    sites: &mut HashMap<u64, Arc<Site>>,
-    at: u64,
-    code: &mut Code,
-    space: &dyn AddressSpace,
-) -> Arc<Site> {
+fn site(sites: &mut AddressMap<Arc<Site>>, at: u64, code: &mut Code, space: &dyn AddressSpace) -> Arc<Site> {
     if let Some(known) = sites.get(&at) {
         return known.clone();
     }

@@ -55,21 +55,51 @@ fn memory(instruction: u64, address: u64, size: u32, kind: AccessKind, rule: Rec
 }
 
 #[test]
-fn the_loop_ahead_goes_through_calls_once() {
-    let found = Decoder::default().ahead(&registers(0), &x86()).to_vec();
+fn the_instructions_ahead_go_through_calls_and_round_the_loop() {
+    let mut decoder = Decoder::default();
+    let found = decoder.ahead(&registers(0), &x86());
     let registers = registers(0).general;
     let (rdi, rbx, rdx, rsp) = (registers[7], registers[3], registers[2], registers[4]);
     let (load, store, update) = (AccessKind::Load, AccessKind::Store, AccessKind::Update);
     let direct = RecoveryRule::Direct;
-    let expected = [
-        memory(0, rdi, 8, load, direct),
-        memory(3, rsp - 8, 8, store, RecoveryRule::Stack),
-        // The index is what the first load reads.
-        memory(0x12, rbx + 8 * (rdi / 8 % 256), 8, load, direct),
-        memory(0x16, rdx, 8, update, direct),
-        memory(0x19, rsp - 8, 8, load, RecoveryRule::Stack),
-    ];
-    assert_eq!(found, expected);
+    let round = |n: u64| {
+        let rdi = rdi + 8 * n;
+        [
+            memory(0, rdi, 8, load, direct),
+            memory(3, rsp - 8, 8, store, RecoveryRule::Stack),
+            // The index is what the first load reads.
+            memory(0x12, rbx + 8 * (rdi / 8 % 256), 8, load, direct),
+            memory(0x16, rdx, 8, update, direct),
+            memory(0x19, rsp - 8, 8, load, RecoveryRule::Stack),
+        ]
+    };
+    // 8 instructions a round, of which the fifth accesses the last of them.
+    let expected: Vec<_> = (0..).flat_map(round).take(found.accesses.len()).collect();
+    assert_eq!(found.accesses, expected);
+    assert!(
+        found.accesses.len() as u32 >= found.instructions / 8 * 5 && found.instructions >= 24,
+        "{found:?}"
+    );
+}
+
+#[test]
+fn what_is_counted_ahead_is_not_read() {
+    struct Counted(Loop, std::cell::Cell<u32>);
+    impl AddressSpace for Counted {
+        fn read(&self, address: u64, into: &mut [u8]) -> bool {
+            self.1.set(self.1.get() + 1);
+            self.0.read(address, into)
+        }
+        fn code(&self, address: u64, into: &mut [u8]) -> usize {
+            self.0.code(address, into)
+        }
+    }
+    // 00 inc qword [rax]    03 add rax, 64    07 mov rcx, [rdx]    0a jmp 00
+    let code = vec![0x48, 0xff, 0, 0x48, 0x83, 0xc0, 0x40, 0x48, 0x8b, 0x0a, 0xeb, 0xf4];
+    let space = Counted(Loop(code), std::cell::Cell::new(0));
+    let mut decoder = Decoder::default();
+    let found = decoder.ahead(&registers(0), &space);
+    assert_eq!((found.accesses.len() as u32, space.1.get()), (found.instructions / 2, 1));
 }
 
 #[test]
@@ -158,7 +188,7 @@ fn loops_of_aarch64() {
     let load = AccessKind::Load;
     let link = decoder.recover(&arm_registers(4), &arm(), Landing::Behind);
     assert_eq!(link, Operand::Memory(memory(0, 0x2000_0000, 8, load, RecoveryRule::Chain)));
-    let found = decoder.ahead(&arm_registers(8), &arm()).to_vec();
+    let found = decoder.ahead(&arm_registers(8), &arm()).accesses[..2].to_vec();
     let direct = RecoveryRule::Direct;
     let index = 0x3000_0000 / 8 % 256;
     let expected =

@@ -21,8 +21,9 @@ use std::ops::Range;
 /// An unknown address makes the mappings be read again, but not more often than this, in ns.
 const REFRESH: u64 = 5_000_000;
 
-/// The base of a thread is searched for at most this often.
+/// The base of a thread is searched for at most this often, and once of these in more than the usual places.
 const MAX_SEARCHES: u32 = 8;
+const FAR_SEARCH: u32 = 1;
 
 /// An observed process.
 #[derive(Debug)]
@@ -140,7 +141,8 @@ impl ObservedProcess {
         // The mapping of the storage of a new program is younger than those that are known.
         let text = TaskDir::of(&self.root, self.process).text("maps").unwrap_or_default();
         let read = |at: u64, into: &mut [u8]| self.remote(at, into);
-        let base = thread_base::find(&MappingTable::parse(&text), pointer, thread, read);
+        let base =
+            thread_base::find(&MappingTable::parse(&text), pointer, thread, searches == FAR_SEARCH, read);
         self.bases.insert(thread, (base, searches + 1));
         base
     }

@@ -9,6 +9,7 @@
  * /proc/sys/kernel/numa_balancing to see the effect in full; `tls_pages_elsewhere_after` tells.
  * Works with libgomp and, in its place, LLVM's libomp. Link with -lm. */
 #define _GNU_SOURCE
+#include "gate.h"
 #include "numakit-mark.h"
 #include "placement.h"
 #include <dlfcn.h>
@@ -189,6 +190,7 @@ int main(int count, char **words)
     printf("openmp %s\n", dlsym(RTLD_DEFAULT, "__kmpc_fork_call") ? "llvm" : "gomp");
     printf("tls %s\n", own ? "own" : "parent");
     printf("threads %d\n", prepare(own));
+    wait_at_gate();
     clock_gettime(CLOCK_MONOTONIC, &start);
     struct result sum = compute(1L << (m - LOG_PAIRS));
     clock_gettime(CLOCK_MONOTONIC, &end);

@@ -15,6 +15,13 @@ const MILLIONS_OF_STEPS: &str = "1500";
 /// The rate of the cost for a sample: high enough that the samples are most of the observer's work.
 const OFTEN: &str = "4000";
 
+/// More than are executed before the program is stopped.
+const MANY_STEPS: &str = "100000";
+/// Loads that depend on one another, through an interpreter.
+const COUNTING: &str = "d = {}\nfor i in range(10 ** 9): d[i % 100003] = d.get(i % 1000, 0) + 1";
+/// For each way of decoding, in us.
+const MAX_DECODING: f64 = 2.0;
+
 /// Roads with the limits of what they may cost the program, in percent.
 const ROADS: [(&str, f64); 2] = [("perf", 0.5), ("ptrace", 3.0)];
 
@@ -43,7 +50,38 @@ pub fn run(results: &mut Results) -> Result<()> {
         let rates: Result<Vec<f64>> = measured.iter().map(rate).collect();
         results.show(&format!("samples of {road} per second"), median(rates?), "Hz")?;
     }
-    cost_of_a_sample(results, &with)
+    cost_of_a_sample(results, &with)?;
+    cost_of_decoding(results)
+}
+
+/// What it takes to find the operands of a sample in code that is known: the one that it waited for, and those ahead. What is
+/// read of the program's memory is a system call each, which the kernel and the machine make more or less expensive.
+fn cost_of_decoding(results: &mut Results) -> Result<()> {
+    let compute = floor::build()?.join("compute");
+    let programs: [(&str, PathBuf, &[&str]); 2] =
+        [("C", compute, &["1", MANY_STEPS]), ("Python", PathBuf::from("python3"), &["-c", COUNTING])];
+    let decoding = example("numakit-explain", "decoding")?;
+    for (name, program, arguments) in programs {
+        let Ok(figures) = Figures::of(Command::new(&decoding).arg(program).args(arguments)) else {
+            results.say(&format!("perf is not permitted here, or there is no {name}: skipped"));
+            continue;
+        };
+        for (what, prefix) in [("the operand of a sample", "recover"), ("the operands ahead", "ahead")] {
+            let cost = figures.get(&format!("{prefix}_us"))?;
+            results.at_most(&format!("{what}, {name}"), cost, "us", MAX_DECODING)?;
+            results.show(
+                &format!("{what}, {name}, with reads"),
+                figures.get(&format!("{prefix}_reading_us"))?,
+                "us",
+            )?;
+            results.show(
+                &format!("reads for {what}, {name}"),
+                figures.get(&format!("{prefix}_reads"))?,
+                "",
+            )?;
+        }
+    }
+    Ok(())
 }
 
 /// The observer's CPU time for a sample by performance events, without what it spends in waking up.
@@ -62,7 +100,10 @@ fn cost_of_a_sample(results: &mut Results, with: &dyn Fn(&str, &str, &str) -> Re
 
 /// Builds the example that takes samples.
 fn observer() -> Result<PathBuf> {
-    let words = ["build", "--release", "--quiet", "-p", "numakit-sampling", "--example", "observe"];
-    process::run(&mut process::cargo(&words))?;
-    Ok(workspace::target().join("release/examples/observe"))
+    example("numakit-sampling", "observe")
+}
+
+fn example(package: &str, name: &str) -> Result<PathBuf> {
+    process::run(&mut process::cargo(&["build", "--release", "--quiet", "-p", package, "--example", name]))?;
+    Ok(workspace::target().join("release/examples").join(name))
 }

@@ -13,6 +13,7 @@ struct Machine {
     code: Vec<u8>,
     asked: Vec<u64>,
     changed: Vec<Range<u64>>,
+    is_over: bool,
 }
 
 impl AddressSpace for Machine {
@@ -70,6 +71,10 @@ impl ObservedProcesses for Machine {
     fn node_of_cpu(&self, cpu: u32) -> Option<u32> {
         Some(cpu / 4)
     }
+
+    fn has_ended(&self, _: u32) -> bool {
+        self.is_over
+    }
 }
 
 fn machine(code: &[u8]) -> Machine {
@@ -122,10 +127,28 @@ fn block_samples_give_traffic_and_no_operand() {
     }
     sample(&mut collector, &mut machine, 2, 4, 30, SECOND);
     collector.locate(&mut machine);
-    let traffic = collector.traffic().unwrap();
+    let traffic = collector.traffic(CacheSizes::default()).unwrap();
     let cell = |cpu_node, memory_node, pages| TrafficCell { cpu_node, memory_node, pages };
     assert_eq!(traffic.pages, [cell(0, 1, 1), cell(1, 1, 1)]);
     assert!(collector.observations.iter().all(|at| at.waited == Waited::Unknown));
+    // The memory of a process that has ended tells nothing.
+    machine.is_over = true;
+    sample(&mut collector, &mut machine, 2, 4, 40, FIRST);
+    collector.locate(&mut machine);
+    assert_eq!(collector.traffic(CacheSizes::default()), Some(traffic));
+}
+
+#[test]
+fn each_thread_has_its_turn_where_samples_are_skipped() {
+    let (mut collector, mut machine) = (Collector::new(Landing::Behind), machine(&LOOP));
+    collector.set_pace(4);
+    for time in 0..400 {
+        for thread in 0..8 {
+            sample(&mut collector, &mut machine, thread, thread, time, FIRST);
+        }
+    }
+    let of = |thread| collector.observations.iter().filter(|at| at.thread == thread).count();
+    assert!((0..8).all(|thread| of(thread) == 100), "{:?}", (0..8).map(of).collect::<Vec<_>>());
 }
 
 #[test]

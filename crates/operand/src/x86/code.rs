@@ -3,8 +3,8 @@
 use super::instruction::{Decoded, Flow, is_foreign};
 use super::jumps::Jumps;
 use crate::AddressSpace;
+use crate::address_map::AddressMap;
 use iced_x86::{Decoder as Disassembler, DecoderOptions, Instruction, InstructionInfoFactory};
-use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -17,19 +17,31 @@ pub const END: u64 = 1 << 63;
 /// Instructions and pages that are kept; when there are more, all are dropped.
 const MAX_DECODED: usize = 200_000;
 const MAX_PAGES: usize = 4096;
+/// Instructions of a block, and blocks that are kept.
+const MAX_BLOCK: usize = 32;
+const MAX_BLOCKS: usize = 50_000;
+
+/// Instructions in a straight line; only the last one may continue elsewhere.
+pub type Block = Arc<[Arc<Decoded>]>;
 
 /// Instructions by address.
 pub struct Code {
-    pages: HashMap<u64, Arc<[u8]>>,
-    decoded: HashMap<u64, Arc<Decoded>>,
-    jumps: HashMap<u64, Arc<Jumps>>,
+    pages: AddressMap<Arc<[u8]>>,
+    decoded: AddressMap<Arc<Decoded>>,
+    blocks: AddressMap<Block>,
+    jumps: AddressMap<Arc<Jumps>>,
     factory: InstructionInfoFactory,
 }
 
 impl Default for Code {
     fn default() -> Self {
-        let factory = InstructionInfoFactory::new();
-        Self { pages: HashMap::new(), decoded: HashMap::new(), jumps: HashMap::new(), factory }
+        Self {
+            pages: AddressMap::default(),
+            decoded: AddressMap::default(),
+            blocks: AddressMap::default(),
+            jumps: AddressMap::default(),
+            factory: InstructionInfoFactory::new(),
+        }
     }
 }
 
@@ -57,6 +69,32 @@ impl Code {
         }
         self.decoded.insert(at, decoded.clone());
         Some(decoded)
+    }
+
+    /// The instructions from an address on, up to one that may continue elsewhere; none if there is none that a program
+    /// executes.
+    pub fn block(&mut self, start: u64, space: &dyn AddressSpace) -> Block {
+        if let Some(known) = self.blocks.get(&start) {
+            return known.clone();
+        }
+        let (mut found, mut at) = (Vec::new(), start);
+        while found.len() < MAX_BLOCK {
+            let Some(insn) = self.at(at, space) else { break };
+            at = insn.end();
+            let ends = insn.flow != Flow::Next;
+            found.push(insn);
+            if ends {
+                break;
+            }
+        }
+        let block: Block = Arc::from(found);
+        if self.blocks.len() >= MAX_BLOCKS {
+            self.blocks.clear();
+        }
+        if !block.is_empty() {
+            self.blocks.insert(start, block.clone());
+        }
+        block
     }
 
     /// Copies code from an address on; the number of bytes that are there.
@@ -133,6 +171,8 @@ impl Code {
         self.pages.retain(|start, _| *start < from || *start >= to);
         self.jumps.retain(|start, _| *start < from || *start >= to);
         self.decoded.retain(|at, _| *at < from || *at >= to);
+        let before = from.saturating_sub((MAX_BLOCK * LONGEST) as u64);
+        self.blocks.retain(|at, _| *at < before || *at >= to);
     }
 }
 

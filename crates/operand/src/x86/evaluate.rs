@@ -3,8 +3,10 @@
 
 use super::address::address;
 use super::flags::{self, Outcome, STATUS};
-use super::instruction::Decoded;
+use super::instruction::{Decoded, Place};
+use super::parts::{Model, Part};
 use super::state::State;
+use crate::AccessKind;
 use crate::memory::Memory;
 use crate::memory::{extend, truncate};
 use crate::registers::STACK_POINTER;
@@ -23,14 +25,22 @@ pub struct Evaluation<'s, 'm, 'a> {
 impl Evaluation<'_, '_, '_> {
     /// Applies the instruction to the registers; where it continues is another question.
     pub fn step(&mut self, insn: &Decoded) {
-        if !self.move_data(insn) && !self.arithmetic(insn) && !self.stack(insn) && !self.other(insn) {
-            self.unknown(insn);
+        match insn.model {
+            Model::Move => self.move_data(insn),
+            Model::ConditionalMove => self.conditional_move(insn),
+            Model::Set => {
+                let value = self.condition(insn).map(u64::from);
+                self.write(insn, 0, value);
+            }
+            Model::Arithmetic => self.arithmetic(insn),
+            Model::Stack => self.stack(insn),
+            Model::Nothing => {}
+            Model::Unknown => self.unknown(insn),
         }
     }
 
     fn unknown(&mut self, insn: &Decoded) {
-        let places: Vec<_> = insn.places.iter().filter(|p| p.kind != crate::AccessKind::Load).collect();
-        for place in places {
+        for place in insn.places.iter().filter(|p| p.kind != AccessKind::Load) {
             if let (Some(at), Some(memory)) = (address(place, self.state), self.memory.as_deref_mut()) {
                 memory.store(at, place.size as usize, None);
             }
@@ -49,9 +59,8 @@ impl Evaluation<'_, '_, '_> {
         }
     }
 
-    fn move_data(&mut self, insn: &Decoded) -> bool {
-        let raw = &insn.raw;
-        match raw.mnemonic() {
+    fn move_data(&mut self, insn: &Decoded) {
+        match insn.raw.mnemonic() {
             Mnemonic::Mov | Mnemonic::Movzx => {
                 let value = self.operand(insn, 1);
                 self.write(insn, 0, value);
@@ -61,7 +70,7 @@ impl Evaluation<'_, '_, '_> {
                 self.write(insn, 0, value);
             }
             Mnemonic::Lea => {
-                let value = self.lea(insn);
+                let value = self.explicit(insn);
                 self.write(insn, 0, value);
             }
             Mnemonic::Cdqe => self.widen(Register::EAX, Register::RAX),
@@ -78,30 +87,23 @@ impl Evaluation<'_, '_, '_> {
                 let value = self.operand(insn, 0).map(|v| v.swap_bytes() >> (64 - 8 * size.clamp(1, 8)));
                 self.write(insn, 0, value);
             }
-            _ if is_conditional_move(insn) => self.conditional_move(insn),
-            _ if is_set(insn) => {
-                let value = self.condition(insn).map(u64::from);
-                self.write(insn, 0, value);
-            }
-            _ => return false,
+            _ => self.unknown(insn),
         }
-        true
     }
 
-    fn arithmetic(&mut self, insn: &Decoded) -> bool {
+    fn arithmetic(&mut self, insn: &Decoded) {
         let size = self.size(insn, 0);
         let mnemonic = insn.raw.mnemonic();
-        let two = insn.raw.op_count() == 2;
         match mnemonic {
-            Mnemonic::Add | Mnemonic::Sub | Mnemonic::And | Mnemonic::Or | Mnemonic::Xor if two => {
+            Mnemonic::Add | Mnemonic::Sub | Mnemonic::And | Mnemonic::Or | Mnemonic::Xor => {
                 let outcome = self.binary(insn, mnemonic, size);
                 self.finish(insn, outcome, STATUS, true);
             }
-            Mnemonic::Cmp | Mnemonic::Test if two => {
+            Mnemonic::Cmp | Mnemonic::Test => {
                 let outcome = self.binary(insn, mnemonic, size);
                 self.finish(insn, outcome, STATUS, false);
             }
-            Mnemonic::Adc | Mnemonic::Sbb if two => {
+            Mnemonic::Adc | Mnemonic::Sbb => {
                 let outcome = self.with_carry(insn, mnemonic, size);
                 self.finish(insn, outcome, STATUS, true);
             }
@@ -121,9 +123,13 @@ impl Evaluation<'_, '_, '_> {
                 let value = self.operand(insn, 0).map(|v| !v);
                 self.write(insn, 0, value);
             }
-            _ => return self.shift(insn, size) || self.multiply(insn, size) || self.count(insn, size),
+            Mnemonic::Imul => self.multiply(insn, size),
+            Mnemonic::Shl | Mnemonic::Sal | Mnemonic::Shr | Mnemonic::Sar | Mnemonic::Rol | Mnemonic::Ror => {
+                self.shift(insn, size, 0);
+            }
+            Mnemonic::Shlx | Mnemonic::Shrx | Mnemonic::Sarx | Mnemonic::Rorx => self.shift(insn, size, 1),
+            _ => self.count(insn, size),
         }
-        true
     }
 
     fn binary(&mut self, insn: &Decoded, mnemonic: Mnemonic, size: usize) -> Option<Outcome> {
@@ -170,16 +176,10 @@ impl Evaluation<'_, '_, '_> {
         };
     }
 
-    fn shift(&mut self, insn: &Decoded, size: usize) -> bool {
+    /// The operand `from` is shifted by the next one.
+    fn shift(&mut self, insn: &Decoded, size: usize, from: usize) {
         let mnemonic = insn.raw.mnemonic();
         let bits = 8 * size.clamp(1, 8) as u64;
-        let from = match mnemonic {
-            Mnemonic::Shl | Mnemonic::Sal | Mnemonic::Shr | Mnemonic::Sar | Mnemonic::Rol | Mnemonic::Ror => {
-                0
-            }
-            Mnemonic::Shlx | Mnemonic::Shrx | Mnemonic::Sarx | Mnemonic::Rorx => 1,
-            _ => return false,
-        };
         let count = self.operand(insn, from + 1).map(|v| v & if size == 8 { 63 } else { 31 });
         let value = self.operand(insn, from).zip(count).map(|(v, count)| match mnemonic {
             Mnemonic::Shl | Mnemonic::Sal | Mnemonic::Shlx => v << count,
@@ -192,35 +192,19 @@ impl Evaluation<'_, '_, '_> {
         if insn.writes_flags && count != Some(0) {
             self.state.flags = None;
         }
-        true
     }
 
-    fn multiply(&mut self, insn: &Decoded, size: usize) -> bool {
-        if insn.raw.mnemonic() != Mnemonic::Imul || insn.raw.op_count() < 2 {
-            return false;
-        }
-        let from = insn.raw.op_count() - 2;
+    fn multiply(&mut self, insn: &Decoded, size: usize) {
+        let from = if insn.raw.op_count() > 2 { 1 } else { 0 };
         let factors = self.operand(insn, from).zip(self.operand(insn, from + 1));
         let value = factors.map(|(a, b)| truncate(a.wrapping_mul(b), size));
         self.write(insn, 0, value);
         self.state.flags = None;
-        true
     }
 
-    fn count(&mut self, insn: &Decoded, size: usize) -> bool {
+    fn count(&mut self, insn: &Decoded, size: usize) {
         let bits = 8 * size.clamp(1, 8) as u64;
         let from = if insn.raw.mnemonic() == Mnemonic::Andn { 2 } else { 1 };
-        if !matches!(
-            insn.raw.mnemonic(),
-            Mnemonic::Popcnt
-                | Mnemonic::Tzcnt
-                | Mnemonic::Lzcnt
-                | Mnemonic::Bsf
-                | Mnemonic::Bsr
-                | Mnemonic::Andn
-        ) {
-            return false;
-        }
         let value = self.operand(insn, from).and_then(|v| match insn.raw.mnemonic() {
             Mnemonic::Popcnt => Some(u64::from(v.count_ones())),
             Mnemonic::Tzcnt => Some(u64::from(v.trailing_zeros()).min(bits)),
@@ -231,10 +215,9 @@ impl Evaluation<'_, '_, '_> {
         });
         self.write(insn, 0, value);
         self.state.flags = None;
-        true
     }
 
-    fn stack(&mut self, insn: &Decoded) -> bool {
+    fn stack(&mut self, insn: &Decoded) {
         match insn.raw.mnemonic() {
             Mnemonic::Push => {
                 let value = self.operand(insn, 0);
@@ -259,9 +242,8 @@ impl Evaluation<'_, '_, '_> {
                 self.state.set(RSP, at.map(|at| at.wrapping_add(8)));
                 self.state.set(RBP, value);
             }
-            _ => return false,
+            _ => {}
         }
-        true
     }
 
     fn push(&mut self, insn: &Decoded, value: Option<u64>) {
@@ -271,11 +253,6 @@ impl Evaluation<'_, '_, '_> {
         if let (Some(at), Some(memory)) = (at, self.memory.as_deref_mut()) {
             memory.store(at, step.unsigned_abs() as usize, value);
         }
-    }
-
-    /// Instructions that change no general register and no flag that is of interest.
-    fn other(&mut self, insn: &Decoded) -> bool {
-        matches!(insn.raw.mnemonic(), Mnemonic::Nop | Mnemonic::Endbr64 | Mnemonic::Jmp)
     }
 
     fn widen(&mut self, from: Register, to: Register) {
@@ -302,47 +279,28 @@ impl Evaluation<'_, '_, '_> {
         flags::fulfils(self.state.flags?, insn.raw.condition_code())
     }
 
-    fn lea(&self, insn: &Decoded) -> Option<u64> {
-        let raw = &insn.raw;
-        if raw.is_ip_rel_memory_operand() {
-            return Some(raw.ip_rel_memory_address());
-        }
-        let part = |register| match register {
-            Register::None => Some(0),
-            register => self.state.part(register),
-        };
-        let index = part(raw.memory_index())?.wrapping_mul(u64::from(raw.memory_index_scale()));
-        let sum = part(raw.memory_base())?.wrapping_add(index).wrapping_add(raw.memory_displacement64());
-        let narrow = raw.memory_base().is_gpr32() || raw.memory_index().is_gpr32();
-        Some(if narrow { sum & 0xffff_ffff } else { sum })
-    }
-
     /// Number of bytes of an operand.
-    fn size(&self, insn: &Decoded, operand: u32) -> usize {
-        match insn.raw.op_kind(operand.min(insn.raw.op_count().saturating_sub(1))) {
-            OpKind::Register => insn.raw.op_register(operand).size(),
-            OpKind::Memory => insn.raw.memory_size().size(),
-            _ => 8,
-        }
+    fn size(&self, insn: &Decoded, operand: usize) -> usize {
+        insn.parts.get(operand).map_or(8, |part| part.size())
     }
 
-    fn operand(&mut self, insn: &Decoded, operand: u32) -> Option<u64> {
-        if operand >= insn.raw.op_count() {
-            return None;
-        }
-        match insn.raw.op_kind(operand) {
-            OpKind::Register => self.state.part(insn.raw.op_register(operand)),
-            OpKind::Memory => {
+    fn operand(&mut self, insn: &Decoded, operand: usize) -> Option<u64> {
+        match *insn.parts.get(operand)? {
+            Part::Register(part) => self.state.read(part),
+            Part::Memory(bytes) => {
                 let at = self.explicit(insn)?;
-                self.load(at, insn.raw.memory_size().size())
+                if operand == 0 && insn.explicit.is_some_and(|place| is_counter(&place)) {
+                    return self.memory.as_deref_mut()?.load_updated(at, bytes.into());
+                }
+                self.load(at, bytes.into())
             }
-            kind if is_immediate(kind) => Some(insn.raw.immediate(operand)),
-            _ => None,
+            Part::Immediate(value) => Some(value),
+            Part::None | Part::Other(_) => None,
         }
     }
 
     fn explicit(&self, insn: &Decoded) -> Option<u64> {
-        address(insn.places.iter().find(|place| !place.stack)?, self.state)
+        address(insn.explicit.as_ref()?, self.state)
     }
 
     fn load(&mut self, at: u64, bytes: usize) -> Option<u64> {
@@ -352,12 +310,12 @@ impl Evaluation<'_, '_, '_> {
         self.memory.as_deref_mut()?.load(at, bytes)
     }
 
-    fn write(&mut self, insn: &Decoded, operand: u32, value: Option<u64>) {
-        match insn.raw.op_kind(operand) {
-            OpKind::Register => self.state.set_part(insn.raw.op_register(operand), value),
-            OpKind::Memory => {
+    fn write(&mut self, insn: &Decoded, operand: usize, value: Option<u64>) {
+        match insn.parts.get(operand) {
+            Some(Part::Register(part)) => self.state.write(*part, value),
+            Some(Part::Memory(bytes)) => {
                 if let (Some(at), Some(memory)) = (self.explicit(insn), self.memory.as_deref_mut()) {
-                    memory.store(at, insn.raw.memory_size().size(), value);
+                    memory.store(at, (*bytes).into(), value);
                 }
             }
             _ => {}
@@ -365,67 +323,11 @@ impl Evaluation<'_, '_, '_> {
     }
 }
 
+/// The operand is written as well, and is no variable on the stack, which may count the rounds of a loop.
+fn is_counter(place: &Place) -> bool {
+    place.kind == AccessKind::Update && !matches!(place.base, Some(RSP | RBP))
+}
+
 fn rotate(value: u64, count: u64, bits: u64) -> u64 {
     if count == 0 { value } else { value << count | value >> (bits - count) }
-}
-
-fn is_immediate(kind: OpKind) -> bool {
-    matches!(
-        kind,
-        OpKind::Immediate8
-            | OpKind::Immediate8_2nd
-            | OpKind::Immediate16
-            | OpKind::Immediate32
-            | OpKind::Immediate64
-            | OpKind::Immediate8to16
-            | OpKind::Immediate8to32
-            | OpKind::Immediate8to64
-            | OpKind::Immediate32to64
-    )
-}
-
-fn is_conditional_move(insn: &Decoded) -> bool {
-    use Mnemonic as M;
-    matches!(
-        insn.raw.mnemonic(),
-        M::Cmova
-            | M::Cmovae
-            | M::Cmovb
-            | M::Cmovbe
-            | M::Cmove
-            | M::Cmovg
-            | M::Cmovge
-            | M::Cmovl
-            | M::Cmovle
-            | M::Cmovne
-            | M::Cmovno
-            | M::Cmovnp
-            | M::Cmovns
-            | M::Cmovo
-            | M::Cmovp
-            | M::Cmovs
-    )
-}
-
-fn is_set(insn: &Decoded) -> bool {
-    use Mnemonic as M;
-    matches!(
-        insn.raw.mnemonic(),
-        M::Seta
-            | M::Setae
-            | M::Setb
-            | M::Setbe
-            | M::Sete
-            | M::Setg
-            | M::Setge
-            | M::Setl
-            | M::Setle
-            | M::Setne
-            | M::Setno
-            | M::Setnp
-            | M::Setns
-            | M::Seto
-            | M::Setp
-            | M::Sets
-    )
 }

@@ -16,10 +16,10 @@ const MAX_CALLS: usize = 32;
 const MAX_TO_NEXT: usize = 200;
 /// Loads on that way.
 const LOADS_TO_NEXT: u32 = 40;
-/// Instructions, loads and accesses of `ahead`.
-const MAX_AHEAD: usize = 2000;
-const LOADS_AHEAD: u32 = 400;
-const MAX_ACCESSES: usize = 512;
+/// Instructions and reads of `ahead`: enough to tell a stream from accesses without pattern, and no more, since an emulated
+/// processor takes milliseconds for a thousand.
+const MAX_AHEAD: u32 = 100;
+const READS_AHEAD: u32 = 4;
 
 /// A thread that is executed.
 struct Walk<'c, 'a> {
@@ -141,15 +141,15 @@ pub fn next_execution(
     None
 }
 
-/// All operands with known addresses from `start` on: until control is back at `start`, or a limit.
+/// The operands with known addresses from `start` on, up to a number of instructions; returns how many were executed.
 pub fn ahead(
     start: u64,
     state: &State,
     code: &mut Code,
     space: &dyn AddressSpace,
     found: &mut Vec<MemoryAccess>,
-) {
-    let memory = Memory::new(space, LOADS_AHEAD);
+) -> u32 {
+    let memory = Memory::in_lines(space, READS_AHEAD);
     let mut walk = Walk {
         code,
         space,
@@ -160,25 +160,27 @@ pub fn ahead(
         guesses: true,
         guessed: Vec::new(),
     };
-    for executed in 0..MAX_AHEAD {
-        if (executed > 0 && walk.ip == start) || found.len() >= MAX_ACCESSES {
-            return;
+    let mut executed = 0;
+    let (mut at, mut block) = (start, walk.code.block(start, walk.space));
+    loop {
+        // Most loops are one block.
+        if walk.ip != at {
+            (at, block) = (walk.ip, walk.code.block(walk.ip, walk.space));
         }
-        let Some(insn) = walk.code.at(walk.ip, walk.space) else { return };
-        for place in &insn.places {
-            if let Some(address) = address(place, &walk.state) {
-                let rule = rule_of(&insn, place, RecoveryRule::Direct);
-                found.push(MemoryAccess {
-                    instruction: insn.address(),
-                    address,
-                    size: place.size,
-                    kind: place.kind,
-                    rule,
-                });
+        for insn in &*block {
+            for place in &insn.places {
+                let Some(address) = address(place, &walk.state) else { continue };
+                let rule = rule_of(insn, place, RecoveryRule::Direct);
+                let instruction = insn.address();
+                found.push(MemoryAccess { instruction, address, size: place.size, kind: place.kind, rule });
+            }
+            executed += 1;
+            if !walk.step(insn) || executed >= MAX_AHEAD || walk.memory.is_spent() {
+                return executed;
             }
         }
-        if !walk.step(&insn) {
-            return;
+        if block.is_empty() {
+            return executed;
         }
     }
 }

@@ -1,5 +1,6 @@
 //! One decoded instruction with what the rules ask of it.
 
+use super::parts::{Model, Part};
 use super::state::RegisterSet;
 use crate::AccessKind;
 use iced_x86::{
@@ -83,6 +84,12 @@ pub(super) struct Decoded {
     pub writes_flags: bool,
     /// A string instruction: its pointers move.
     pub string: bool,
+    /// How it is executed.
+    pub model: Model,
+    /// The first operands, as far as an execution reads them.
+    pub parts: [Part; 4],
+    /// The operand in memory that is written out, or what `lea` computes.
+    pub explicit: Option<Place>,
 }
 
 impl Decoded {
@@ -122,7 +129,13 @@ impl Decoded {
         let flow = flow(&raw);
         let writes_flags = raw.rflags_modified() != 0;
         let place = waiting(&places);
-        Self { raw, flow, place, places, written, writes_flags, string }
+        let model = Model::of(&raw);
+        let explicit = match raw.mnemonic() {
+            Mnemonic::Lea => Some(Place { segment: Segment::Flat, ..explicit(&raw) }),
+            _ => places.iter().find(|place| !place.stack).copied(),
+        };
+        let parts = [0, 1, 2, 3].map(|operand| Part::of(&raw, operand));
+        Self { raw, flow, place, places, written, writes_flags, string, model, parts, explicit }
     }
 
     pub fn address(&self) -> u64 {

@@ -1,5 +1,6 @@
 //! Registers of which some are known, and their parts.
 
+use super::parts::RegisterPart;
 use crate::X86Registers;
 use crate::memory::truncate;
 use iced_x86::Register;
@@ -84,27 +85,34 @@ impl State {
 
     /// The value of a register of any width.
     pub fn part(&self, register: Register) -> Option<u64> {
-        let full = self.get(super::instruction::general(register)?)?;
-        Some(if is_high_byte(register) { full >> 8 & 0xff } else { truncate(full, register.size()) })
+        self.read(RegisterPart::of(register)?)
     }
 
-    /// Writes a register of any width: 4 bytes clear the upper half, fewer keep the rest.
+    /// Writes a register of any width.
     pub fn set_part(&mut self, register: Register, value: Option<u64>) {
-        let Some(number) = super::instruction::general(register) else { return };
-        let whole = match (register.size(), value) {
+        if let Some(part) = RegisterPart::of(register) {
+            self.write(part, value);
+        }
+    }
+
+    /// The value of a part of a register.
+    pub fn read(&self, part: RegisterPart) -> Option<u64> {
+        let full = self.get(part.number)?;
+        Some(if part.high { full >> 8 & 0xff } else { truncate(full, part.size.into()) })
+    }
+
+    /// Writes a part: 4 bytes clear the upper half, fewer keep the rest.
+    pub fn write(&mut self, part: RegisterPart, value: Option<u64>) {
+        let whole = match (part.size, value) {
             (8, value) => value,
             (4, value) => value.map(|v| truncate(v, 4)),
-            (size, Some(value)) => self.get(number).map(|old| {
+            (size, Some(value)) => self.get(part.number).map(|old| {
                 let (mask, shift) =
-                    if is_high_byte(register) { (0xff00, 8) } else { (truncate(u64::MAX, size), 0) };
+                    if part.high { (0xff00, 8) } else { (truncate(u64::MAX, size.into()), 0) };
                 old & !mask | value << shift & mask
             }),
             (_, None) => None,
         };
-        self.set(number, whole);
+        self.set(part.number, whole);
     }
-}
-
-fn is_high_byte(register: Register) -> bool {
-    matches!(register, Register::AH | Register::BH | Register::CH | Register::DH)
 }

@@ -7,6 +7,12 @@ use std::ops::Range;
 
 /// Bytes at the end of a stack in which the C library keeps the control block of the thread.
 const END_OF_STACK: u64 = 16 << 10;
+/// Where a stack and other memory are one mapping, the control block is in the middle: it is looked for up to this far above
+/// the stack pointer, in pieces. Thread-local storage is in between.
+const ABOVE: u64 = 4 << 20;
+const PIECE: u64 = 64 << 10;
+/// What two pieces have in common: a control block up to the number of its thread.
+const COMMON: u64 = 1 << 10;
 /// The control block of the first thread is in a small mapping beside the C library, or at the start of the heap.
 const SMALL: u64 = 64 << 10;
 /// MappingTable that are searched at most.
@@ -17,11 +23,12 @@ const ALIGNMENT: usize = 16;
 /// Where the number of the thread is in the control block of glibc, and of musl.
 const THREAD_NUMBERS: [usize; 2] = [720, 48];
 
-/// The base of a thread, by its stack pointer and number.
+/// The base of a thread, by its stack pointer and number; `far` is slow and looks farther from the pointer.
 pub fn find(
     mappings: &MappingTable,
     pointer: u64,
     thread: u32,
+    far: bool,
     read: impl Fn(u64, &mut [u8]) -> Option<usize>,
 ) -> Option<u64> {
     if cfg!(not(target_arch = "x86_64")) {
@@ -38,8 +45,14 @@ pub fn find(
         }
         _ => None,
     });
+    let above =
+        stack.filter(|_| far).map(|stack| aligned..stack.range.end.min(aligned.saturating_add(ABOVE)));
+    let pieces = above.into_iter().flat_map(|range| {
+        let piece = move |start: u64| start..range.end.min(start.saturating_add(PIECE + COMMON));
+        (range.start..range.end).step_by(PIECE as usize).map(piece)
+    });
     let mut bytes = Vec::new();
-    end.into_iter().chain(small.take(MAX_SEARCHED)).find_map(|range| {
+    end.into_iter().chain(small.take(MAX_SEARCHED)).chain(pieces).find_map(|range| {
         bytes.resize(usize::try_from(range.end - range.start).ok()?, 0);
         let length = read(range.start, &mut bytes)?;
         search(&bytes[..length], &range, thread)
@@ -75,5 +88,26 @@ mod tests {
         assert_eq!((search(&bytes, &range, 8), search(&bytes, &range, 7)), (Some(start + 64), None));
         // One that is cut off.
         assert_eq!(search(&bytes[..2060], &range, 9), None);
+    }
+
+    #[test]
+    fn a_control_block_in_the_middle_of_a_mapping_is_found() {
+        let (start, length) = (0x7f00_0000_0000u64, 4 << 20);
+        let mappings =
+            MappingTable::parse(&format!("{start:x}-{:x} rw-p 00000000 00:00 0\n", start + length));
+        // The last one lies across the end of a piece.
+        for base in [start + 0x8000, start + 0x10_0000, start + 0x1000 + PIECE - 16] {
+            let read = |at: u64, into: &mut [u8]| {
+                into.fill(0);
+                for (field, value) in [(base, base.to_ne_bytes()), (base + 720, 9u64.to_ne_bytes())] {
+                    let within =
+                        field.checked_sub(at).and_then(|from| into.get_mut(from as usize..from as usize + 8));
+                    within.into_iter().for_each(|bytes| bytes.copy_from_slice(&value));
+                }
+                Some(into.len())
+            };
+            assert_eq!(find(&mappings, start + 0x1000, 9, true, read), Some(base));
+            assert_eq!(find(&mappings, start + 0x1000, 8, true, read), None);
+        }
     }
 }

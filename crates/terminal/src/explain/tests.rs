@@ -93,7 +93,7 @@ fn the_text_is_that_of_the_golden_file() {
     (emulated.explanation.time, emulated.explanation.far_share) = (None, None);
     let cell = |cpu_node, memory_node, pages| TrafficCell { cpu_node, memory_node, pages };
     let pages = vec![cell(0, 0, 1000), cell(1, 0, 900), cell(1, 1, 100)];
-    emulated.explanation.traffic = Some(Traffic { pages, unknown: 7 });
+    emulated.explanation.traffic = Some(Traffic { pages, unknown: 7, cached: 0 });
     emulated.missing.threads = 2;
     emulated.road_reason =
         Some("samples by ptrace; not by performance events: kernel.perf_event_paranoid is 3".to_owned());

@@ -1,7 +1,17 @@
 use super::*;
 
-const PROMISED: [&str; 9] =
-    ["two", "four", "eight", "memoryless", "cpuless", "asymmetric", "restricted", "numbering", "smt"];
+const PROMISED: [&str; 10] = [
+    "two",
+    "four",
+    "watched",
+    "eight",
+    "memoryless",
+    "cpuless",
+    "asymmetric",
+    "restricted",
+    "numbering",
+    "smt",
+];
 
 #[test]
 fn the_shapes_that_are_promised_are_there() {
