@@ -116,3 +116,28 @@ fn contended_lines_are_named_in_containers() {
         }
     }
 }
+
+#[test]
+fn recordings_say_where_threads_waited() {
+    if !are_here() {
+        return;
+    }
+    let Some(programs) = Programs::build() else { return };
+    let (path, home) = (programs.path(), programs.0.join("home"));
+    let container =
+        Container::new(Profile::Docker).file("/.dockerenv", "").user(1000).mount(&programs.0, &path);
+    let script = format!(
+        "export HOME={0}; cd {0}; numa record -o a.numa -- {path}/contended one-atomic shared 1 > out 2>&1 || cat out >&2; \
+         numa export --to csv -o - a.numa",
+        home.display()
+    );
+    let output = container.output(&["sh", "-c", &script]).unwrap();
+    let (text, error) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    let mut lines = text.lines().filter(|line| !line.starts_with('#'));
+    let names: Vec<&str> = lines.next().unwrap_or_else(|| panic!("{error}")).split(',').collect();
+    let Some(at) = names.iter().position(|name| name.starts_with("access.samples")) else {
+        panic!("no samples: {error} {text}")
+    };
+    let samples = lines.filter_map(|line| line.split(',').nth(at)?.parse::<f64>().ok()).fold(0.0, f64::max);
+    assert!(samples >= 20.0, "{samples} samples: {error}");
+}

@@ -175,3 +175,32 @@ fn pyarrow_and_polars_load_a_recording() {
     let line = format!("vmstat.pgfault: {first} .. {last}, {} values", values.len());
     assert!(text.contains(&line), "{line}: {text}");
 }
+
+#[test]
+fn a_recording_says_where_the_threads_of_its_command_waited() {
+    let folder = Folder::new("waited");
+    let Some(program) = crate::explain::program(&folder, "g++", "kernels.cpp") else { return };
+    let command = format!("record -o a.arrows -- {} chain 64 1", program.display());
+    assert_eq!(folder.run(&command).code, 0);
+    let rows = folder.read("a.arrows");
+    let last = |name: &str| rows.values(name).last().copied();
+    let Some(samples) = last("access.samples@node0") else {
+        let why = rows.header.absent.iter().find(|absent| absent.name.starts_with("access")).unwrap();
+        return numakit_skips::MACHINE.skip(&why.why);
+    };
+    let times = ["near", "unknown", "contended", "cached", "computing"];
+    let parts = times.map(|name| last(&format!("access.{name}@node0")).unwrap_or(0));
+    println!("{samples} samples: {parts:?}");
+    assert!(samples >= 20, "{samples}");
+    // As little as a slow observer leaves, and as much as samples of 199 Hz can exceed what they represent.
+    let (sum, cpu) = (parts.iter().sum::<u64>() as f64, last("task.cpu").unwrap() as f64 * 1e7);
+    assert!(sum > 0.5 * cpu && sum < 1.3 * cpu, "{sum} of {cpu} ns");
+    assert!(parts[0] > parts[4], "a chain waits for memory: {parts:?}");
+    assert!(
+        folder.run(&format!("record --sample-rate 0 -o b.arrows -- {} chain 1 0.1", program.display())).code
+            == 0
+    );
+    let without = folder.read("b.arrows");
+    let absent = without.header.absent.iter().find(|absent| absent.name == "access").unwrap();
+    assert_eq!(absent.why.seen, "no samples are taken");
+}
