@@ -51,7 +51,7 @@ pub(super) static RULES: &[Rule] = &[
         who: None,
         does: "has threads that use memory of other nodes",
         of: "of the pages in use",
-        minimum: Some(("used_pages", 50.0)),
+        minimum: Some(("used_pages", 5.0)),
         amount: None,
     },
     Rule {

@@ -78,7 +78,7 @@ pub(super) static PAGES_IN_USE: Criterion = Criterion {
     did: "were local",
     share: "page_locality",
     events: Some("used_pages"),
-    minimum: 500.0,
+    minimum: 100.0,
     steps: &[
         (95.0, "local", "threads used pages of their own node"),
         (80.0, "mostly local", "threads used some pages of other nodes"),
