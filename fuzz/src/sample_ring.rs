@@ -1,6 +1,6 @@
 //! Samples that observed programs write, or overwrite.
 
-use numakit_sys::sample_ring::{RawSample, SLOT_WORDS, STACK_BYTES, SampleRing};
+use numakit_sys::sample_ring::{RingSample, SLOT_WORDS, STACK_BYTES, SampleRing};
 
 /// The words of one slot.
 pub fn slot(input: &[u8]) {
@@ -10,7 +10,7 @@ pub fn slot(input: &[u8]) {
         whole[..bytes.len()].copy_from_slice(bytes);
         *word = u64::from_le_bytes(whole);
     }
-    if let Some(sample) = RawSample::parse(&words) {
+    if let Some(sample) = RingSample::parse(&words) {
         assert!(sample.stack().len() <= STACK_BYTES && sample.thread != 0);
     }
 }

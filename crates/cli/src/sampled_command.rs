@@ -43,7 +43,7 @@ impl CommandSamples {
     /// Opens the road, and starts the command with the variables that it needs.
     pub fn open(
         &self,
-        start: impl FnOnce(&open::Variables) -> io::Result<()> + Send,
+        start: impl FnOnce(&open::RoadVariables) -> io::Result<()> + Send,
     ) -> Result<Box<dyn Road>, RoadError> {
         let (road, ()) = open::beside(&self.choice, &self.settings, self.library.as_deref(), start)?;
         Ok(road)

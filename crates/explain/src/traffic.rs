@@ -105,7 +105,7 @@ impl PageUse {
         }
     }
 
-    /// Whether a cache of so many lines keeps the lines of the page, where samples saw `of_all` lines of all pages. It does if
+    /// Whether a cache of `cache` lines keeps the lines of the page, where samples saw `of_all` lines of all pages. It does if
     /// each is used again before as many others were used. The sample that saw a line does not say that it is used again:
     /// only other samples do.
     fn stays(&self, cache: u64, of_all: u64) -> bool {

@@ -4,7 +4,7 @@
 
 use numakit_preload::Library;
 use numakit_sys::clock;
-use numakit_sys::sample_ring::{CHAIN, ChainLoop, RawSample, SampleRing, SampledProcess};
+use numakit_sys::sample_ring::{CHAIN, ChainLoop, RingSample, SampleRing, SampledProcess};
 use std::collections::{BTreeMap, BTreeSet};
 use std::error::Error;
 use std::os::unix::process::ExitStatusExt;
@@ -24,7 +24,7 @@ struct Seen {
 }
 
 impl Seen {
-    fn take(&mut self, sample: &RawSample) {
+    fn take(&mut self, sample: &RingSample) {
         self.count += 1;
         self.cpu_time += sample.cpu_time.unwrap_or(0);
         self.faults += u64::from(sample.faults.unwrap_or(0));

@@ -3,7 +3,7 @@
 
 use numakit_preload::Library;
 use numakit_sys::clock;
-use numakit_sys::sample_ring::{CHAIN, RawSample, RingLosses, SampleRing, SampledProcess};
+use numakit_sys::sample_ring::{CHAIN, RingLosses, RingSample, SampleRing, SampledProcess};
 use std::io::Read;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
@@ -11,7 +11,7 @@ use std::thread;
 
 struct Observed {
     output: Output,
-    samples: Vec<RawSample>,
+    samples: Vec<RingSample>,
     processes: Vec<SampledProcess>,
     losses: RingLosses,
 }

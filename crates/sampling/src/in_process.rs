@@ -5,7 +5,7 @@ use crate::landing::Landing;
 use crate::road::{Losses, Road, RoadError, RoadEvent, RoadKind};
 use crate::sample::{Sample, SampleSettings};
 use numakit_sys::registers::{GENERAL, UserRegisters};
-use numakit_sys::sample_ring::{RawSample, SampleRing};
+use numakit_sys::sample_ring::{RingSample, SampleRing};
 use std::collections::HashMap;
 use std::ffi::OsString;
 use std::io;
@@ -77,7 +77,7 @@ impl InProcessRoad {
 }
 
 /// A sample whose CPU time passed in the kernel for the most part is one of the kernel: ticks count for either.
-fn fill(sample: &mut Sample, raw: &RawSample, period: u64) {
+fn fill(sample: &mut Sample, raw: &RingSample, period: u64) {
     let mut general = [0; GENERAL];
     general.copy_from_slice(&raw.general[..GENERAL]);
     sample.process = raw.process;
@@ -137,12 +137,12 @@ mod tests {
     use super::*;
     use numakit_sys::sample_ring::SLOT_WORDS;
 
-    fn raw(cpu_time: u64, kernel_us: u64) -> RawSample {
+    fn raw(cpu_time: u64, kernel_us: u64) -> RingSample {
         let mut words = [7; SLOT_WORDS];
         words[1] = 5 | 6 << 32;
         (words[2], words[3], words[4]) = (100, cpu_time, 1 | 2 << 32);
         (words[5], words[11]) = (9 | 1 << 32 | 2 << 48, 16 | kernel_us << 32);
-        RawSample::parse(&words).unwrap()
+        RingSample::parse(&words).unwrap()
     }
 
     #[test]

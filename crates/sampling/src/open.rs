@@ -13,8 +13,8 @@ use std::ffi::OsString;
 use std::io;
 use std::path::Path;
 
-/// Variables that a program needs in its environment.
-pub type Variables = [(OsString, OsString)];
+/// RoadVariables that a program needs in its environment.
+pub type RoadVariables = [(OsString, OsString)];
 
 /// Where the samples of a road land. A calibration that fails is no evidence, and no reason to take no samples.
 fn landing(road: RoadKind) -> Landing {
@@ -27,7 +27,7 @@ pub fn command(
     choice: &Choice,
     settings: &SampleSettings,
     library: Option<&Path>,
-    start: impl FnOnce(&Variables) -> io::Result<Running> + Send + 'static,
+    start: impl FnOnce(&RoadVariables) -> io::Result<Running> + Send + 'static,
 ) -> Result<(Box<dyn Road>, Running), RoadError> {
     if choice.road == RoadKind::Ptrace {
         let (road, running) = PtraceRoad::for_command(settings, landing(choice.road), || start(&[]))?;
@@ -42,7 +42,7 @@ pub fn beside<T: Send>(
     choice: &Choice,
     settings: &SampleSettings,
     library: Option<&Path>,
-    start: impl FnOnce(&Variables) -> io::Result<T> + Send,
+    start: impl FnOnce(&RoadVariables) -> io::Result<T> + Send,
 ) -> Result<(Box<dyn Road>, T), RoadError> {
     let landing = landing(choice.road);
     match library {

@@ -13,7 +13,7 @@ use layout::{AccessSeries, NoSeries};
 use numakit_model::{Fix, Kind, Series, Unavailable};
 use numakit_sampling::{Landing, landing};
 use numakit_sys::sched;
-use observer::{AccessObserver, Shared};
+use observer::{AccessBoard, AccessObserver};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -45,7 +45,7 @@ fn probe(scene: &Scene<'_>) -> Probed {
         series: Vec::new(),
         places: Vec::new(),
         absent: Vec::new(),
-        shared: Arc::new(Shared::new(layout.values())),
+        shared: Arc::new(AccessBoard::new(layout.values())),
         row: vec![NONE; layout.values()],
         scratch: vec![NONE; layout.values()],
         seen: 0,
@@ -107,7 +107,7 @@ struct Access {
     absent: Vec<Absent>,
     /// The observer, until the first read starts it.
     observer: Option<AccessObserver>,
-    shared: Arc<Shared>,
+    shared: Arc<AccessBoard>,
     row: Vec<u64>,
     scratch: Vec<u64>,
     /// Number of the last row that was read.

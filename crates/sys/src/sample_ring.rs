@@ -9,7 +9,7 @@ mod layout;
 mod raw;
 
 pub use layout::SLOT_WORDS;
-pub use raw::{BELOW_STACK, GENERAL, RawSample, STACK_BYTES, SampleArchitecture};
+pub use raw::{BELOW_STACK, GENERAL, RingSample, STACK_BYTES, SampleArchitecture};
 
 use crate::memory::SharedWords;
 use crate::proc::TaskDir;
@@ -161,11 +161,11 @@ impl SampleRing {
 
     /// Takes all samples that are complete, at most as many as the ring holds, and returns their number. Samples of
     /// a thread come in order, samples of different threads need not.
-    pub fn drain(&mut self, take: &mut dyn FnMut(&RawSample)) -> usize {
+    pub fn drain(&mut self, take: &mut dyn FnMut(&RingSample)) -> usize {
         self.drain_at(clock::monotonic(), take)
     }
 
-    fn drain_at(&mut self, now: u64, take: &mut dyn FnMut(&RawSample)) -> usize {
+    fn drain_at(&mut self, now: u64, take: &mut dyn FnMut(&RingSample)) -> usize {
         self.wanted = self.words.half(header::WANTED).load(Acquire);
         self.words[header::BEAT].fetch_add(1, Relaxed);
         // First: a thread that completes a position from now on has its next one behind this.
@@ -195,7 +195,7 @@ impl SampleRing {
     }
 
     /// Takes positions that have been completed since the last drain, and gives up old ones.
-    fn finish(&mut self, now: u64, take: &mut dyn FnMut(&RawSample)) -> usize {
+    fn finish(&mut self, now: u64, take: &mut dyn FnMut(&RingSample)) -> usize {
         let mut count = 0;
         let mut words = [0; SLOT_WORDS];
         for (position, since) in std::mem::take(&mut self.unfinished) {
@@ -210,8 +210,8 @@ impl SampleRing {
         count
     }
 
-    fn deliver(&mut self, words: &[u64; SLOT_WORDS], take: &mut dyn FnMut(&RawSample)) -> usize {
-        match RawSample::parse(words) {
+    fn deliver(&mut self, words: &[u64; SLOT_WORDS], take: &mut dyn FnMut(&RingSample)) -> usize {
+        match RingSample::parse(words) {
             Some(sample) => take(&sample),
             None => {
                 self.losses.damaged += 1;

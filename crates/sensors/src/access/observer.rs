@@ -23,7 +23,7 @@ const LOOK: Duration = Duration::from_millis(1);
 
 /// What the sampler and the observer share.
 #[derive(Debug)]
-pub struct Shared {
+pub struct AccessBoard {
     /// The values.
     pub board: Board,
     stop: AtomicBool,
@@ -33,7 +33,7 @@ pub struct Shared {
     alarm: Alarm,
 }
 
-impl Shared {
+impl AccessBoard {
     /// For rows of this number of values.
     pub fn new(values: usize) -> Self {
         let (asked, done) = (AtomicU64::new(0), AtomicU64::new(0));
@@ -77,13 +77,13 @@ pub struct AccessObserver {
 }
 
 impl AccessObserver {
-    /// Starts the thread. It ends after [`Shared::stop`]; there is no need to wait for that.
-    pub fn start(self, shared: Arc<Shared>) -> io::Result<()> {
+    /// Starts the thread. It ends after [`AccessBoard::stop`]; there is no need to wait for that.
+    pub fn start(self, shared: Arc<AccessBoard>) -> io::Result<()> {
         std::thread::Builder::new().name("access-observer".into()).spawn(move || self.run(&shared))?;
         Ok(())
     }
 
-    fn run(self, shared: &Shared) {
+    fn run(self, shared: &AccessBoard) {
         // With normal priority it is only later, on a busy machine.
         let _ = self.urgent.then(sched::set_realtime);
         let Some(mut explainer) = self.wait(shared) else { return };
@@ -118,7 +118,7 @@ impl AccessObserver {
     }
 
     /// Waits for the road. The command is started after the sampler.
-    fn wait(&self, shared: &Shared) -> Option<Explainer> {
+    fn wait(&self, shared: &AccessBoard) -> Option<Explainer> {
         loop {
             if shared.stopped() {
                 return None;

@@ -29,7 +29,7 @@ pub enum SampleArchitecture {
 
 /// What a thread was doing when its timer expired.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct RawSample {
+pub struct RingSample {
     /// Process, in the process's own PID namespace.
     pub process: u32,
     /// Thread, there too.
@@ -64,7 +64,7 @@ pub struct RawSample {
     stack_bytes: usize,
 }
 
-impl RawSample {
+impl RingSample {
     /// The piece of the stack from `stack_address` on.
     pub fn stack(&self) -> &[u8] {
         &self.stack[..self.stack_bytes]

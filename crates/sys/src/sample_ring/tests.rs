@@ -198,7 +198,7 @@ proptest! {
     #[test]
     fn any_words_are_a_sample_or_refused(words in prop::collection::vec(any::<u64>(), SLOT_WORDS)) {
         let words: [u64; SLOT_WORDS] = words.try_into().unwrap();
-        if let Some(sample) = RawSample::parse(&words) {
+        if let Some(sample) = RingSample::parse(&words) {
             prop_assert!(sample.stack().len() <= STACK_BYTES);
         }
     }
