@@ -1,7 +1,7 @@
 //! Traffic between nodes, from all operands that threads are about to use: for machines whose samples do not name the
 //! instruction that waited.
 //!
-//! A sample gives the lines that a thread uses next. A page counts once in a second and thread, however often it is sampled:
+//! A sample gives the lines that a thread uses next. A page counts once in two seconds and thread, however often it is sampled:
 //! repeats are mostly served by caches. Pages whose lines are used so often that a cache keeps them do not count at all. On
 //! such machines a second of CPU time is not the same work for each thread; so all that are busy count alike.
 
@@ -11,7 +11,7 @@ use serde::Serialize;
 use std::collections::{BTreeMap, HashMap};
 
 /// Pages are counted anew after this time, in ns: what is used all the time causes more traffic than what is used once.
-const WINDOW: u64 = 1_000_000_000;
+const WINDOW: u64 = 2_000_000_000;
 /// Pages that are kept.
 const MAX_PAGES: usize = 1 << 20;
 const LINES_OF_PAGE: u64 = PAGE / LINE;
@@ -105,7 +105,7 @@ impl PageUse {
         }
     }
 
-    /// Whether a cache of so many lines keeps the lines of the page, where samples saw `of_all` lines of all pages. It does if
+    /// Whether a cache of `cache` lines keeps the lines of the page, where samples saw `of_all` lines of all pages. It does if
     /// each is used again before as many others were used. The sample that saw a line does not say that it is used again:
     /// only other samples do.
     fn stays(&self, cache: u64, of_all: u64) -> bool {
