@@ -1,7 +1,7 @@
 //! Traffic between nodes, from all operands that threads are about to use: for machines whose samples do not name the
 //! instruction that waited.
 //!
-//! A sample gives the lines that a thread uses next. A page counts once in a second and thread, however often it is sampled:
+//! A sample gives the lines that a thread uses next. A page counts once in two seconds and thread, however often it is sampled:
 //! repeats are mostly served by caches. Pages whose lines are used so often that a cache keeps them do not count at all. On
 //! such machines a second of CPU time is not the same work for each thread; so all that are busy count alike.
 
@@ -11,7 +11,7 @@ use serde::Serialize;
 use std::collections::{BTreeMap, HashMap};
 
 /// Pages are counted anew after this time, in ns: what is used all the time causes more traffic than what is used once.
-const WINDOW: u64 = 1_000_000_000;
+const WINDOW: u64 = 2_000_000_000;
 /// Pages that are kept.
 const MAX_PAGES: usize = 1 << 20;
 const LINES_OF_PAGE: u64 = PAGE / LINE;

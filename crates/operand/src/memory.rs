@@ -4,7 +4,7 @@ use crate::AddressSpace;
 
 /// Own stores that an evaluation remembers.
 const STORES: usize = 64;
-/// Bytes that are read at once, and the size of the pieces that are remembered.
+/// Bytes that are read at once, and how many such pieces are remembered.
 const LINE: usize = 64;
 const LINES: usize = 8;
 

@@ -118,6 +118,11 @@ fn four_has_two_boards_with_caches_of_their_own_for_each_node() {
 }
 
 #[test]
+fn watched() {
+    check("watched", &[], |_| {});
+}
+
+#[test]
 fn eight() {
     check("eight", &[], |_| {});
 }
