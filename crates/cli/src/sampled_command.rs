@@ -94,6 +94,10 @@ pub fn attach(target: &Target, frequency: u32, pid: u32) {
 /// Why the library cannot be preloaded. A program that is not there fails when it is started.
 fn obstacle(name: &OsString) -> Option<PreloadObstacle> {
     let path = std::env::var_os("PATH").unwrap_or_else(|| "/bin:/usr/bin".into());
-    let obstacle = Program::find(name, &path).ok()?.obstacle?;
-    Some(PreloadObstacle(obstacle.to_string()))
+    let program = Program::find(name, &path).ok()?;
+    let obstacle = program.obstacle?;
+    // 'numa run' is about the program that it starts, which inherits the library.
+    let is_numa =
+        std::env::current_exe().is_ok_and(|own| program.code.canonicalize().is_ok_and(|code| code == own));
+    (!is_numa).then(|| PreloadObstacle(obstacle.to_string()))
 }

@@ -68,6 +68,11 @@ impl Clusters {
         });
     }
 
+    /// The number of clusters.
+    pub fn count(&self) -> u64 {
+        self.closed.count as u64 + self.of.len() as u64
+    }
+
     /// The share, by the ratio estimator for clusters of unequal size. `None` without samples.
     pub fn estimate(&self) -> Option<ShareEstimate> {
         let mut sums = self.closed;

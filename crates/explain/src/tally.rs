@@ -4,7 +4,7 @@ use crate::caches::CacheSizes;
 use crate::contended;
 use crate::observation::{MemoryPart, Observation};
 use crate::place::{Places, TimePlace};
-use crate::share::{Clusters, ShareEstimate};
+use crate::share::Clusters;
 
 /// What fits a cache, and who shares a line, is judged by the observations of this time, in ns, and at most of this number.
 const WINDOW: u64 = 10_000_000_000;
@@ -38,7 +38,7 @@ pub struct Tally {
     kept: Vec<Observation>,
     of_nodes: Vec<NodeTotals>,
     of_pairs: Vec<[u64; MemoryPart::ALL.len()]>,
-    clusters: Clusters,
+    clusters: Vec<Clusters>,
 }
 
 impl Tally {
@@ -49,7 +49,7 @@ impl Tally {
             kept: Vec::new(),
             of_nodes: vec![NodeTotals::default(); nodes.len()],
             of_pairs: vec![Default::default(); nodes.len() * nodes.len()],
-            clusters: Clusters::default(),
+            clusters: nodes.iter().map(|_| Clusters::default()).collect(),
         }
     }
 
@@ -68,7 +68,7 @@ impl Tally {
             self.count(at, places.of(at));
         }
         self.kept = kept;
-        self.clusters.close(latest.saturating_sub(LATEST));
+        self.clusters.iter_mut().for_each(|of_node| of_node.close(latest.saturating_sub(LATEST)));
     }
 
     fn count(&mut self, at: &Observation, place: TimePlace) {
@@ -87,7 +87,7 @@ impl Tally {
         if !matches!(place, TimePlace::Near | TimePlace::Far) {
             return;
         }
-        self.clusters.add(at.thread, at.time, at.weight, place == TimePlace::Far);
+        self.clusters[node].add(at.thread, at.time, at.weight, place == TimePlace::Far);
         if let Some(access) = at.access()
             && let Some(home) = access.home.and_then(|home| self.place(home))
         {
@@ -109,9 +109,9 @@ impl Tally {
         &self.of_pairs
     }
 
-    /// The far share of all near and far time, with its interval; `None` without such samples.
-    pub fn far_share(&self) -> Option<ShareEstimate> {
-        self.clusters.estimate()
+    /// Independent observations of near and far memory on a node's CPUs: the samples of a thread within 100 ms count as one.
+    pub fn clusters(&self, node: usize) -> u64 {
+        self.clusters.get(node).map_or(0, Clusters::count)
     }
 }
 
@@ -159,9 +159,7 @@ mod tests {
         assert_eq!(*second, NodeTotals { computing: STEP, samples: 1, ..NodeTotals::default() });
         assert_eq!(tally.of_pairs()[0], [100 * STEP, 0, 0, 0]);
         assert_eq!(tally.of_pairs()[1], [0, 300 * STEP, 0, 0]);
-        let far = tally.far_share().unwrap();
-        assert_eq!(far.share, 0.75);
-        assert!(far.low < 0.75 && far.high > 0.75, "{far:?}");
+        assert_eq!(tally.clusters(0), 20);
     }
 
     #[test]
@@ -173,6 +171,6 @@ mod tests {
         }
         assert_eq!(tally.of_nodes()[0].samples, 20_000);
         assert!(tally.kept.len() as u64 <= WINDOW / STEP + 101, "{}", tally.kept.len());
-        assert!(tally.clusters.estimate().is_some_and(|far| far.share == 0.0 && far.high > 0.0));
+        assert_eq!(tally.clusters(0), 1000);
     }
 }

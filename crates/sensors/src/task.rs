@@ -72,9 +72,6 @@ fn source(name: &str) -> &'static str {
         "cpu_time" => "/proc/PID/task/TID/{stat,schedstat}",
         "threads" => "/proc/PID/task/TID/stat",
         "minor_faults" | "major_faults" | "cpu" | "processes" => "/proc/PID/stat",
-        "cpu_near" | "cpu_far" => {
-            "/proc/PID/{numa_maps,maps,pagemap}, move_pages and /proc/PID/task/TID/{stat,schedstat}"
-        }
         "threads_away" => {
             "/proc/PID/{numa_maps,maps,pagemap}, move_pages and /proc/PID/task/TID/{stat,sched}"
         }

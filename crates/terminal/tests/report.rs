@@ -184,8 +184,12 @@ fn far_memory() -> Machine {
         machine.add("uncore.link_busy_out@link0.1", busy);
         machine.add("uncore.link_data_out@link0.1", busy);
         machine.add("uncore.link_capacity_out@link0.1", 1000);
-        machine.add("task.cpu_near", 5 * MS);
-        machine.add("task.cpu_far", if bad { 15 * MS } else { 0 });
+        // The threads on node 1 use memory of node 2.
+        machine.add("access.near@node0", 5 * MS);
+        machine.add(if bad { "access.far@node1" } else { "access.near@node1" }, 15 * MS);
+        for node in 0..2 {
+            machine.add(&format!("access.clusters@node{node}"), u64::from(tick % 10 == 0));
+        }
         machine.sample();
     }
     machine
@@ -199,7 +203,7 @@ fn bottlenecks_have_an_amount_and_a_start() {
         whole.bottlenecks.found.iter().map(|s| (s.who.as_str(), s.since_seconds, s.until_seconds)).collect();
     let near = |a: f64, b: f64| (a - b).abs() <= 0.11;
     assert_eq!(found.len(), 3, "{found:?}");
-    assert!(found[0].0 == "the observed processes" && near(found[0].1, 1.0) && found[0].2.is_none());
+    assert!(found[0].0 == "node 1" && near(found[0].1, 1.0) && found[0].2.is_none());
     assert!(found[1].0 == "node 2" && near(found[1].1, 1.0) && found[1].2.is_none());
     assert!(found[2].0 == "link 1 of package 0" && near(found[2].1, 1.5));
     assert!(near(found[2].2.unwrap(), 2.0), "{found:?}");
@@ -219,8 +223,8 @@ fn a_single_value_covers_the_time_before_it() {
     let mut machine = Machine::new(2).with_counters();
     for tick in 0..400u64 {
         if tick == 270 {
-            machine.add("task.cpu_near", 400 * MS);
-            machine.add("task.cpu_far", 1_600 * MS);
+            machine.add("access.near@node1", 400 * MS);
+            machine.add("access.far@node1", 1_600 * MS);
         }
         machine.sample();
     }
@@ -229,6 +233,52 @@ fn a_single_value_covers_the_time_before_it() {
     assert_eq!((tasks.percent, tasks.since_seconds, tasks.time_percent), (80.0, 0.0, 100.0));
     let text = page(&whole, false).replace("\n    ", " ");
     assert!(text.contains("peak 80.0 % at 2.7 s; since 0 s to the end, 100 % of the time"), "{text}");
+}
+
+/// The story of the seeds: all thread-local storage on node 0, where the main thread allocated it, and used from all nodes.
+fn story(far: bool, precise: bool) -> Machine {
+    let mut machine = Machine::new(4).with_counters();
+    if !precise {
+        machine = machine.with_pages_in_use();
+    }
+    for tick in 0..200u64 {
+        // By allocation, the broken one is local and the repaired one is not.
+        machine.allocate(0, if far { 1000 } else { 400 }, if far { 0 } else { 600 }, 0);
+        for node in 0..4 {
+            let is_far = far && node > 0;
+            let (name, by) = match precise {
+                true => (if is_far { "access.far" } else { "access.near" }, 8 * MS),
+                false => (if is_far { "access.pages_far" } else { "access.pages_near" }, 3),
+            };
+            machine.add(&format!("{name}@node{node}"), by);
+            if precise && tick % 5 == 0 {
+                machine.add(&format!("access.clusters@node{node}"), 1);
+            }
+        }
+        machine.sample();
+    }
+    machine
+}
+
+#[test]
+fn locality_is_about_use_where_it_was_measured() {
+    for precise in [true, false] {
+        let broken = report(&story(true, precise), None);
+        let (words, percent) = (broken.locality.basis.words(), broken.locality.verdict.percent);
+        assert_eq!(words, if precise { "use" } else { "pages in use" });
+        assert_eq!((broken.locality.verdict.word.as_str(), percent), ("mostly remote", Some(25.0)));
+        assert_eq!(broken.locality.nodes[0].verdict.word, "local");
+        assert_eq!(broken.locality.nodes[3].verdict.word, "mostly remote");
+        let who: Vec<&str> = broken.bottlenecks.found.iter().map(|found| found.who.as_str()).collect();
+        assert_eq!(who, ["node 1", "node 2", "node 3"]);
+        let repaired = report(&story(false, precise), None);
+        assert_eq!(repaired.locality.verdict.word, "local");
+        assert!(repaired.bottlenecks.found.is_empty(), "{:?}", repaired.bottlenecks);
+        let text = page(&broken, false);
+        assert!(text.contains(&format!("Locality of {words}: mostly remote")), "{text}");
+        assert_eq!(text.contains("between "), precise, "{text}");
+        assert!(!text.contains("not which CPUs used it"), "{text}");
+    }
 }
 
 #[test]

@@ -6,9 +6,9 @@ use numakit_explain::traffic::Traffic;
 use numakit_model::{Instance, Metric, Scope};
 
 /// Number of values of each node, in the table's order.
-pub const NODE: usize = 9;
+pub const NODE: usize = 10;
 /// Number of values of the machine.
-pub const MACHINE: usize = 3;
+pub const MACHINE: usize = 2;
 /// Number of values of each pair of nodes.
 pub const PAIR: usize = 6;
 
@@ -17,9 +17,9 @@ const MAX_NODES: usize = 16;
 const MAX_NODES_OF_PARTS: usize = 8;
 
 /// Places of the values that only emulated processors have.
-const PAGES: [usize; 3] = [7, 8, NODE + MACHINE + PAIR - 1];
+const PAGES: [usize; 3] = [8, 9, NODE + MACHINE + PAIR - 1];
 /// Places of those that all have.
-const OF_ALL: [usize; 3] = [6, NODE + 1, NODE + 2];
+const OF_ALL: [usize; 3] = [6, NODE, NODE + 1];
 /// Places of the parts of memory.
 const PARTS: std::ops::Range<usize> = NODE + MACHINE + 1..NODE + MACHINE + PAIR - 1;
 
@@ -90,7 +90,7 @@ impl AccessSeries {
             at if OF_ALL.contains(&at) => Ok(()),
             at if self.is_precise && PAGES.contains(&at) => Err(NoSeries::HasTime),
             at if !self.is_precise && !PAGES.contains(&at) => Err(NoSeries::NoTime),
-            _ if self.nodes.len() < 2 && (is_pair || [1, 8, NODE].contains(&at)) => Err(NoSeries::OneNode),
+            _ if self.nodes.len() < 2 && (is_pair || [1, 9].contains(&at)) => Err(NoSeries::OneNode),
             at if PARTS.contains(&at) && self.nodes.len() > MAX_NODES_OF_PARTS => {
                 Err(NoSeries::TooManyNodes(MAX_NODES_OF_PARTS))
             }
@@ -116,9 +116,7 @@ impl AccessSeries {
 
     /// Fills a row with times.
     pub fn fill_times(&self, tally: &Tally, row: &mut [u64]) {
-        let (mut near, mut far) = (0, 0);
         for (node, sums) in tally.of_nodes().iter().enumerate() {
-            (near, far) = (near + sums.near, far + sums.far);
             let values = [
                 sums.near,
                 sums.far,
@@ -138,9 +136,6 @@ impl AccessSeries {
             row[first] = parts.iter().sum();
             row[first + 1..=first + parts.len()].copy_from_slice(parts);
         }
-        if let Some(share) = tally.far_share() {
-            row[self.of_machine(0)] = ((share.high - share.low) / 2.0 * (near + far) as f64) as u64;
-        }
     }
 
     /// Fills a row with traffic.
@@ -148,20 +143,20 @@ impl AccessSeries {
         let place = |node: u32| self.nodes.iter().position(|known| *known == node);
         for (node, sums) in tally.of_nodes().iter().enumerate() {
             row[self.of_node(6, node)] = sums.samples;
-            row[self.of_node(7, node)..=self.of_node(8, node)].fill(0);
+            row[self.of_node(8, node)..=self.of_node(9, node)].fill(0);
         }
         let first = self.of_machine(MACHINE);
         row[first..].fill(0);
         for cell in &traffic.pages {
             let (Some(cpu), Some(memory)) = (place(cell.cpu_node), place(cell.memory_node)) else { continue };
-            row[self.of_node(if cpu == memory { 7 } else { 8 }, cpu)] += cell.pages;
+            row[self.of_node(if cpu == memory { 8 } else { 9 }, cpu)] += cell.pages;
             row[self.of_pair(PAIR - 1, cpu, memory)] += cell.pages;
         }
     }
 
     /// Fills what the sensor says of itself.
     pub fn fill_own(&self, lost: u64, cpu: u64, row: &mut [u64]) {
-        row[self.of_machine(1)] = lost;
-        row[self.of_machine(2)] = cpu;
+        row[self.of_machine(0)] = lost;
+        row[self.of_machine(1)] = cpu;
     }
 }

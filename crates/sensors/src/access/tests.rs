@@ -57,7 +57,7 @@ fn names(sensor: &dyn Sensor) -> Vec<String> {
 fn time_and_traffic_are_never_shown_together() {
     let (precise, _) = opened(4, Landing::Behind);
     let names_of_time = names(&*precise);
-    assert_eq!(names_of_time.len(), 7 * 4 + 3 + 5 * 16);
+    assert_eq!(names_of_time.len(), 8 * 4 + 2 + 5 * 16);
     assert!(names_of_time.contains(&"access.stack@pair3.0".to_owned()));
     assert!(!names_of_time.iter().any(|name| name.contains("pages")));
     let (block, _) = opened(4, Landing::BlockStart);
@@ -75,9 +75,9 @@ fn time_and_traffic_are_never_shown_together() {
 #[test]
 fn large_machines_have_no_pairs_and_small_ones_no_far_memory() {
     let (large, _) = opened(32, Landing::Behind);
-    assert_eq!(large.series().len(), 7 * 32 + 3);
+    assert_eq!(large.series().len(), 8 * 32 + 2);
     let (middle, _) = opened(12, Landing::Behind);
-    assert_eq!(middle.series().len(), 7 * 12 + 3 + 144);
+    assert_eq!(middle.series().len(), 8 * 12 + 2 + 144);
     let (small, _) = opened(1, Landing::Behind);
     let expected = [
         "access.near@node0",
@@ -86,6 +86,7 @@ fn large_machines_have_no_pairs_and_small_ones_no_far_memory() {
         "access.cached@node0",
         "access.computing@node0",
         "access.samples@node0",
+        "access.clusters@node0",
         "access.lost",
         "access.observer_cpu",
     ];

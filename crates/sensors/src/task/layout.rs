@@ -7,11 +7,11 @@ use crate::board::NONE;
 /// Number of values of each node, in the table's order.
 pub const OF_NODES: usize = 8;
 /// Number of values of the machine.
-pub const OF_MACHINE: usize = 15;
+pub const OF_MACHINE: usize = 13;
 /// Position of the duration of the last walk among them.
-pub const WALK_TIME: usize = 11;
+pub const WALK_TIME: usize = 9;
 /// Position of its age.
-pub const WALK_AGE: usize = 12;
+pub const WALK_AGE: usize = 10;
 /// Number of values for the sensor itself: end of the last walk, and the pids that could not be read,
 /// whose lock was held, and whose huge pages are unknown.
 const HIDDEN: usize = 4;
@@ -102,8 +102,6 @@ impl TaskSeries {
             minor,
             major,
             ticks,
-            known(activity.near),
-            known(activity.far),
             known(activity.away),
             observer.processes(),
             migrations,

@@ -26,10 +26,6 @@ pub struct Activity {
     pub cpu_time: Vec<u64>,
     /// Threads by node.
     pub threads: Vec<u64>,
-    /// CPU time times the local share of memory.
-    pub near: u64,
-    /// CPU time times the remote share of memory.
-    pub far: u64,
     /// Threads that are not on the node of their memory.
     pub away: u64,
     /// Migrations and context switches.
@@ -175,10 +171,6 @@ impl Activity {
         let ran = thread.ran.unwrap_or(0);
         self.threads[node] += 1;
         self.cpu_time[node] = self.cpu_time[node].saturating_add(ran);
-        if let Some(near) = memory.and_then(|memory| near(memory, node, ran)) {
-            self.near = self.near.saturating_add(near);
-            self.far = self.far.saturating_add(ran - near);
-        }
         let preferred = thread.preferred.and_then(|id| nodes.place(id));
         let home = preferred.or_else(|| memory.and_then(MemoryByUse::home));
         self.away += u64::from(home.is_some_and(|home| home != node));

@@ -84,7 +84,7 @@ fn memory_that_may_not_be_read_is_absent_and_reported() {
         "the memory of PID 10 may not be read; run as root, or as the user of the process"
     );
     assert_eq!((values["task.resident@node0"], values["task.threads@node0"]), (None, Some(1)));
-    assert_eq!((values["task.cpu_near"], values["task.threads_away"]), (None, None));
+    assert_eq!(values["task.threads_away"], None);
 }
 
 #[test]
@@ -127,7 +127,6 @@ fn what_the_kernel_does_not_have_is_absent_with_its_reason() {
         &absent.iter().find(|(n, _)| n == name).unwrap_or_else(|| panic!("{name}: {absent:?}")).1
     };
     assert!(why("task.resident").contains("CONFIG_NUMA"));
-    assert!(why("task.cpu_far").contains("CONFIG_NUMA"));
     assert!(why("task.threads_away").contains("CONFIG_NUMA"));
     assert!(why("task.migrations").contains("CONFIG_SCHED_DEBUG"));
     assert!(!absent.iter().any(|(n, _)| n == "task.cpu_time" || n == "task.huge_pages"));

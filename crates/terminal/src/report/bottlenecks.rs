@@ -33,14 +33,25 @@ const PARTS: &[Scope] = &[Scope::Node, Scope::Package, Scope::Machine];
 
 pub(super) static RULES: &[Rule] = &[
     Rule {
-        formula: "task_remote_share",
+        formula: "far_share",
         threshold: 20.0,
-        scopes: &[Scope::Machine],
+        scopes: PARTS,
         kind: BottleneckKind::Remote,
-        who: Some("the observed processes"),
-        does: "have memory on other nodes than their threads",
-        of: "of their memory, by CPU time",
-        minimum: Some(("task_cpu", 0.01)),
+        who: None,
+        does: "has threads that wait for memory of other nodes",
+        of: "of their time at memory",
+        minimum: Some(("memory_time", 0.01)),
+        amount: None,
+    },
+    Rule {
+        formula: "far_pages_share",
+        threshold: 20.0,
+        scopes: PARTS,
+        kind: BottleneckKind::Remote,
+        who: None,
+        does: "has threads that use memory of other nodes",
+        of: "of the pages in use",
+        minimum: Some(("used_pages", 50.0)),
         amount: None,
     },
     Rule {
@@ -150,8 +161,12 @@ pub(super) fn watched(header: &Header, index: &Index<'_>, formulas: &Catalog) ->
         let onset = Onset::new(rule.threshold);
         Some(WatchedRule { rule, place, bound: bound(rule.formula, place)?, minimum, onset })
     };
+    // Who allocated memory says nothing where it is known who used it.
+    let is_use_known =
+        ["far_share", "far_pages_share"].iter().any(|name| bound(name, Instance::Machine).is_some());
+    let is_about_use = |rule: &&Rule| !is_use_known || rule.formula != "remote_allocation_share";
     let mut all = Vec::new();
-    for rule in RULES {
+    for rule in RULES.iter().filter(is_about_use) {
         let of_scope = |scope: &Scope| -> Vec<WatchedRule> {
             places(header, *scope).into_iter().filter_map(|place| bind(rule, place)).collect()
         };

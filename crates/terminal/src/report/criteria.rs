@@ -54,6 +54,40 @@ pub(super) static LOCALITY: Criterion = Criterion {
     notable: 2..4,
 };
 
+/// Where samples of instructions tell the time at memory.
+pub(super) static USE: Criterion = Criterion {
+    name: "locality of use",
+    of: "observations at memory",
+    did: "were local",
+    share: "use_locality",
+    events: Some("uses"),
+    minimum: 20.0,
+    steps: &[
+        (95.0, "local", "threads waited for memory of their own node"),
+        (80.0, "mostly local", "threads waited for some memory of other nodes"),
+        (50.0, "mixed", "threads waited for much memory of other nodes"),
+        (0.0, "mostly remote", "threads mostly waited for memory of other nodes"),
+    ],
+    notable: 2..4,
+};
+
+/// Where they only tell which pages are used, as on emulated processors.
+pub(super) static PAGES_IN_USE: Criterion = Criterion {
+    name: "locality of pages in use",
+    of: "pages in use",
+    did: "were local",
+    share: "page_locality",
+    events: Some("used_pages"),
+    minimum: 500.0,
+    steps: &[
+        (95.0, "local", "threads used pages of their own node"),
+        (80.0, "mostly local", "threads used some pages of other nodes"),
+        (50.0, "mixed", "threads used many pages of other nodes"),
+        (0.0, "mostly remote", "threads mostly used pages of other nodes"),
+    ],
+    notable: 2..4,
+};
+
 pub(super) static INTERLEAVING: Criterion = Criterion {
     name: "interleaving",
     of: "allocations",
@@ -140,8 +174,8 @@ pub(super) static STALL: Criterion = Criterion {
 };
 
 /// The table.
-pub(super) static CRITERIA: [&Criterion; 7] =
-    [&LOCALITY, &INTERLEAVING, &OVERFLOW, &SPILL, &ACCESS, &HUGE_PAGES, &STALL];
+pub(super) static CRITERIA: [&Criterion; 9] =
+    [&USE, &PAGES_IN_USE, &LOCALITY, &INTERLEAVING, &OVERFLOW, &SPILL, &ACCESS, &HUGE_PAGES, &STALL];
 
 impl Criterion {
     /// The verdict for one instance.

@@ -1,14 +1,18 @@
-//! Where memory was allocated, by node. Allocation is not access: a page is counted once,
-//! when it is allocated, and any CPU may use it afterwards.
+//! Whose memory threads used, where samples of their instructions say so; else where memory was allocated, by node.
+//! Allocation is not use: a page is counted once, when it is allocated, and any CPU may use it afterwards.
 
 use super::analysis::Facts;
-use super::criteria::{ACCESS, CANNOT_TELL, INTERLEAVING, LOCALITY, OVERFLOW, SPILL};
-use super::value::{Grade, Locality, NodeLocality, Verdict};
+use super::criteria::{
+    ACCESS, CANNOT_TELL, Criterion, INTERLEAVING, LOCALITY, OVERFLOW, PAGES_IN_USE, SPILL, USE,
+};
+use super::value::{Grade, Locality, LocalityBasis, NodeLocality, Verdict};
 use crate::units::NumberStyle;
 use numakit_model::Instance;
 
 pub(super) fn locality(facts: &Facts<'_>) -> Locality {
-    let nodes: Vec<NodeLocality> = facts.nodes().into_iter().map(|node| of_node(facts, node)).collect();
+    let basis = basis(facts);
+    let nodes: Vec<NodeLocality> =
+        facts.nodes().into_iter().map(|node| of_node(facts, node, basis)).collect();
     let one = facts.node_count() == Some(1);
     let unless_single = |verdict: Verdict| match one {
         true => Verdict {
@@ -20,14 +24,30 @@ pub(super) fn locality(facts: &Facts<'_>) -> Locality {
         false => verdict,
     };
     Locality {
-        verdict: unless_single(of_place(facts, Instance::Machine)),
+        basis,
+        verdict: unless_single(of_place(facts, Instance::Machine, basis)),
         accesses: unless_single(ACCESS.judge(facts, Instance::Machine)),
         nodes: if one { Vec::new() } else { nodes },
     }
 }
 
-/// Interleaved memory is not called remote.
-fn of_place(facts: &Facts<'_>, place: Instance) -> Verdict {
+/// What the recording tells: use, if it does.
+fn basis(facts: &Facts<'_>) -> LocalityBasis {
+    let tells = |criterion: &Criterion| criterion.judge(facts, Instance::Machine).grade != Grade::CannotTell;
+    match () {
+        () if tells(&USE) => LocalityBasis::Use,
+        () if tells(&PAGES_IN_USE) => LocalityBasis::PagesInUse,
+        () => LocalityBasis::Allocation,
+    }
+}
+
+/// Where memory is used says more than where it was allocated. Interleaved memory is not called remote there.
+fn of_place(facts: &Facts<'_>, place: Instance, basis: LocalityBasis) -> Verdict {
+    match basis {
+        LocalityBasis::Use => return with_interval(USE.judge(facts, place)),
+        LocalityBasis::PagesInUse => return PAGES_IN_USE.judge(facts, place),
+        LocalityBasis::Allocation => {}
+    }
     let local = LOCALITY.judge(facts, place);
     let spread = INTERLEAVING.judge(facts, place);
     if spread.grade == Grade::Notable && local.grade != Grade::CannotTell {
@@ -41,14 +61,31 @@ fn of_place(facts: &Facts<'_>, place: Instance) -> Verdict {
     local
 }
 
-fn of_node(facts: &Facts<'_>, node: u32) -> NodeLocality {
+/// Adds the 95 % interval of a share of independent observations. Without an exception among n, 3 / n is its bound.
+fn with_interval(verdict: Verdict) -> Verdict {
+    let (Some(percent), Some(events)) = (verdict.percent, verdict.events.filter(|events| *events > 0.0))
+    else {
+        return verdict;
+    };
+    let share = percent / 100.0;
+    let half = (1.96 * (share * (1.0 - share) / events).sqrt()).max(if share * (1.0 - share) > 0.0 {
+        0.0
+    } else {
+        3.0 / events
+    });
+    let end = |share: f64| NumberStyle::Percent.words(100.0 * share.clamp(0.0, 1.0));
+    let because = format!("{} (between {} and {})", verdict.because, end(share - half), end(share + half));
+    Verdict { because, ..verdict }
+}
+
+fn of_node(facts: &Facts<'_>, node: u32, basis: LocalityBasis) -> NodeLocality {
     let place = Instance::Node(node);
     let count = |metric| facts.count(metric, place);
     let overflow = OVERFLOW.judge(facts, place);
     let signs = [&overflow, &SPILL.judge(facts, place)].map(Verdict::sign).into_iter().flatten().collect();
     NodeLocality {
         node,
-        verdict: of_place(facts, place),
+        verdict: of_place(facts, place, basis),
         local: count("node.local_node"),
         remote: count("node.other_node"),
         miss: count("node.numa_miss"),

@@ -166,7 +166,7 @@ impl Page {
 
     fn locality(&mut self, locality: &Locality) {
         let verdict = &locality.verdict;
-        self.section(&format!("Locality of allocation: {}", verdict.word));
+        self.section(&format!("Locality of {}: {}", locality.basis.words(), verdict.word));
         let cannot = verdict.grade == Grade::CannotTell;
         self.wrapped(&verdict.because);
         if let Some(worst) = locality.worst() {
@@ -182,7 +182,7 @@ impl Page {
                 self.wrapped(&format!("node {} {sign}", node.node));
             }
         }
-        if !cannot {
+        if !cannot && locality.basis == LocalityBasis::Allocation {
             self.wrapped("This is where memory was allocated, not which CPUs used it afterwards.");
         }
         if locality.accesses.grade != Grade::CannotTell {

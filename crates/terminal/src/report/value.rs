@@ -155,10 +155,34 @@ pub struct Verdict {
     pub events: Option<f64>,
 }
 
-/// Where memory was allocated.
+/// What a verdict on locality is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum LocalityBasis {
+    /// The time that threads waited for memory.
+    Use,
+    /// The pages that threads used, where time cannot be told.
+    PagesInUse,
+    /// Where memory was allocated: the recording does not say who used it.
+    Allocation,
+}
+
+impl LocalityBasis {
+    /// As in "locality of use".
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Use => "use",
+            Self::PagesInUse => "pages in use",
+            Self::Allocation => "allocation",
+        }
+    }
+}
+
+/// Whose memory was used, or where it was allocated.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[allow(missing_docs)]
 pub struct Locality {
+    pub basis: LocalityBasis,
     pub verdict: Verdict,
     /// Sampled accesses, where NUMA balancing is on.
     pub accesses: Verdict,

@@ -77,18 +77,32 @@ impl Machine {
         Self { header, batches: Vec::new(), values, time: START }
     }
 
-    /// Counters of the memory of each node, of links between packages and of the processes.
+    /// Counters of the memory of each node, of links between packages, and of the memory that the program uses.
     pub fn with_counters(mut self) -> Self {
         let nodes = self.header.topology.as_ref().map_or(0, |t| t.nodes.len() as u32);
         let memory = ["uncore.dram_read_local", "uncore.dram_read_remote", "uncore.dram_capacity"];
         let links = ["uncore.link_busy_out", "uncore.link_capacity_out", "uncore.link_data_out"];
-        let tasks = ["task.cpu_near", "task.cpu_far"];
+        let uses = ["access.near", "access.far", "access.clusters"];
         let mut more: Vec<Series> = Vec::new();
         for node in 0..nodes {
             more.extend(memory.map(|name| of(name, Instance::Node(node))));
+            more.extend(uses.map(|name| of(name, Instance::Node(node))));
         }
         more.extend(links.map(|name| of(name, Instance::Link(0, 1))));
-        more.extend(tasks.map(|name| of(name, Instance::Machine)));
+        self.values.extend(more.iter().map(|s| (s.name(), Some(0))));
+        self.header.series.extend(more);
+        self
+    }
+
+    /// Pages that the program uses by node, in the place of the time that it waits.
+    pub fn with_pages_in_use(mut self) -> Self {
+        let is_time = |s: &Series| s.metric.sensor() == "access";
+        self.header.series.retain(|s| !is_time(s));
+        self.values.retain(|name, _| !name.starts_with("access."));
+        let nodes = self.header.topology.as_ref().map_or(0, |t| t.nodes.len() as u32);
+        let names = ["access.pages_near", "access.pages_far"];
+        let more: Vec<Series> =
+            (0..nodes).flat_map(|node| names.map(|name| of(name, Instance::Node(node)))).collect();
         self.values.extend(more.iter().map(|s| (s.name(), Some(0))));
         self.header.series.extend(more);
         self
