@@ -14,6 +14,7 @@ export function sourceInfo(nodes: number, startedMs: number, more = 0): SourceIn
   });
   const formula = (name: string, unit: string, instances: string[], help: string): FormulaInfo => ({ name, unit, instances, help });
   const [machine, perNode, packages] = [[""], at("node", nodes), at("package", Math.max(1, nodes / 2))];
+  const pairs = nodes > 16 ? [] : at("", nodes).flatMap((cpus) => at("", nodes).map((memory) => `pair${cpus}.${memory}`));
   return {
     id: 0, kind: "live", name: "live", host: "quercus", kernel: "6.12.9", command: null, program: "numa 0.1",
     started_ns: startedMs * 1e6, ended_ns: null, interval_ns: 1e7, page_size: 4096, topology: topology(nodes),
@@ -36,6 +37,8 @@ export function sourceInfo(nodes: number, startedMs: number, more = 0): SourceIn
       ...Array.from({ length: more }, (_, n) => metric(`node.made_up_${n}`, "count", "counter", "node", perNode, "A count of the kernel.")),
       metric("cpu.idle", "ticks", "counter", "cpu", at("cpu", cpus), "Had nothing to do."),
       metric("cpu.user", "ticks", "counter", "cpu", at("cpu", cpus), "Ran programs, with guests and without niced programs."),
+      metric("access.memory", "ns", "counter", "pair", pairs, "Time at memory outside of the caches by node of the CPU and node of the memory."),
+      metric("access.clusters", "count", "counter", "node", perNode, "Independent observations of near and far memory: the samples of a thread in 100 ms are one."),
       metric("pressure.memory_some", "us", "counter", "machine", machine, "Time in which at least one thread waited for memory."),
       metric("pressure.cpu_some", "us", "counter", "machine", machine, "Time in which at least one thread waited for a CPU."),
       metric("self.wakeup", "ns", "gauge", "machine", machine, "How late the tick began."),
@@ -116,6 +119,7 @@ export function signal(name: string, at: string, time: number, nodes: number): n
   const busy = where < 0 ? 0.5 : where === home ? 0.25 + 0.65 * ramp : 0.16 + 0.06 * wave(hash(`n${where}`), time, 6000);
   const jitter = noise(seed, time);
   const spike = Math.floor(time / 10) % 2311 === Math.floor(seed * 2311) ? 1 : 0;
+  const pair = /^pair(\d+)\.(\d+)$/.exec(at)?.slice(1).map(Number);
   const base = name.replace(/^.*\./, "");
   switch (base) {
     case "locality":
@@ -136,6 +140,11 @@ export function signal(name: string, at: string, time: number, nodes: number): n
       return 48_000 + 22_000 * wave(0.3, time, 5000) + 5000 * jitter + spike * 160_000;
     case "major":
       return Math.max(0, spike * 400 + 3 * jitter);
+    case "memory":
+      // Of each node's time at memory, most is at its own; the first one's memory is used by all.
+      return pair ? 1e9 * (pair[0] === pair[1] ? 3.1 : pair[1] === 0 ? 1.4 : 0.08) * (1 + 0.3 * wave(seed, time, 5000)) : 0;
+    case "clusters":
+      return 40;
     case "hint":
       return Math.max(0, 9000 * ramp * (0.6 + 0.4 * wave(0.7, time, 3000)) + 900 * jitter);
     case "moved":

@@ -15,6 +15,8 @@ export interface View {
   modes: Record<string, Mode>;
   /** What the machine view is coloured by. */
   colour: string;
+  /** What the cells of the nodes show: the use of memory where the source has it, or distances. */
+  nodes: "use" | "distances";
   /** Number of the shown source, which the server may not have. */
   source: number;
   /** Number of the second source to compare with, if any. */
@@ -26,7 +28,7 @@ export interface View {
 export const SPANS = [10_000, 30_000, 60_000, 300_000, 900_000, 3_600_000];
 
 export function freshView(): View {
-  return { follow: true, spanMs: 60_000, from: 0, to: 0, panels: [], modes: {}, colour: "cpu", source: 0, beside: null, at: "" };
+  return { follow: true, spanMs: 60_000, from: 0, to: 0, panels: [], modes: {}, colour: "cpu", nodes: "use", source: 0, beside: null, at: "" };
 }
 
 /** The view as the fragment of an address. Default values are left out. */
@@ -43,6 +45,7 @@ export function writeView(view: View): string {
   const modes = Object.entries(view.modes).filter(([, mode]) => mode !== "lines");
   if (modes.length > 0) out.set("modes", modes.map(([id, mode]) => `${id}=${mode}`).join(","));
   if (view.colour !== fresh.colour) out.set("colour", view.colour);
+  if (view.nodes !== fresh.nodes) out.set("nodes", view.nodes);
   if (view.source !== 0) out.set("source", String(view.source));
   if (view.beside !== null) out.set("beside", String(view.beside));
   if (view.beside !== null && view.at !== "") out.set("at", view.at);
@@ -71,6 +74,7 @@ export function readView(fragment: string): View {
     if (at > 0 && (mode === "lines" || mode === "stack" || mode === "multiples")) view.modes[pair.slice(0, at)] = mode;
   }
   view.colour = from.get("colour") ?? view.colour;
+  if (from.get("nodes") === "distances") view.nodes = "distances";
   view.source = index(number("source")) ?? 0;
   view.beside = index(number("beside"));
   if (view.beside !== null) view.at = from.get("at") ?? "";

@@ -39,7 +39,7 @@ test("search finds single series by their instance", () => {
 
 test("entries are filtered by instance kind and quantity", () => {
   const catalog = new Catalog(sourceInfo(4, 0));
-  assert.deepEqual(catalog.kinds(), ["machine", "node", "cpu", "package"]);
+  assert.deepEqual(catalog.kinds(), ["machine", "node", "cpu", "pair", "package"]);
   assert.ok(catalog.quantities().includes("percent"));
   const locality = catalog.entry("locality");
   assert.deepEqual([...catalog.kindsOf(locality!)], ["machine", "node"]);

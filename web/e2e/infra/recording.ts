@@ -1,4 +1,4 @@
-// Recordings with known samples, written by `cargo run -p numakit-recording --example long`.
+// Recordings with known samples, written by the examples `long` and `pairs` of numakit-recording.
 
 import { execFile } from "node:child_process";
 import { resolve } from "node:path";
@@ -9,12 +9,22 @@ const run = promisify(execFile);
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 
-/** The program that writes them: the environment variable LONG, or a new build. */
-async function generator(): Promise<string> {
-  const { LONG, CARGO = "cargo", CARGO_TARGET_DIR = "target" } = process.env;
-  if (LONG) return LONG;
-  await run(CARGO, ["build", "--quiet", "--profile", "fast", "-p", "numakit-recording", "--example", "long"], { cwd: ROOT });
-  return resolve(ROOT, CARGO_TARGET_DIR, "fast/examples/long");
+/** The program that writes them: the environment variable LONG or PAIRS, or a new build. */
+async function generator(example: "long" | "pairs"): Promise<string> {
+  const { CARGO = "cargo", CARGO_TARGET_DIR = "target" } = process.env;
+  const built = process.env[example.toUpperCase()];
+  if (built) return built;
+  await run(CARGO, ["build", "--quiet", "--profile", "fast", "-p", "numakit-recording", "--example", example], { cwd: ROOT });
+  return resolve(ROOT, CARGO_TARGET_DIR, "fast/examples", example);
+}
+
+/**
+ * A program on the nodes 0, 2, 4 and 6 that uses memory of node 0 for ten seconds, then for as long each thread that of
+ * its own node. Returns when it started, in ms.
+ */
+export async function writePairs(path: string, kind: "time" | "pages"): Promise<number> {
+  const { stdout } = await run(await generator("pairs"), [kind, path]);
+  return (JSON.parse(stdout) as { started_ns: number }).started_ns / 1e6;
 }
 
 export interface Plan {
@@ -36,7 +46,7 @@ export class Known {
 
   static async write(path: string, { series, rows, intervalMs, startedS = 1_700_000_000 }: Plan): Promise<Known> {
     const words = [series, rows, intervalMs, path, startedS].map(String);
-    const { stdout } = await run(await generator(), words);
+    const { stdout } = await run(await generator("long"), words);
     const { spikes } = JSON.parse(stdout) as { spikes: number[] };
     return new Known(path, startedS * 1000, intervalMs, rows, spikes);
   }

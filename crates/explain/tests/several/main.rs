@@ -53,13 +53,15 @@ fn shares(program: &Program, kind: &str, used: u32) -> Option<[f64; 3]> {
     let script = format!("exec {} {kind} {used} {SECONDS} > {}", program.0.display(), output.display());
     let words = ["sh", "-c", &script].map(std::ffi::OsString::from).to_vec();
     let permissions = Permissions::own_of(&choice::PERMISSIONS);
-    let choice = choice::choose(&permissions, SampledProgram::Command(Some(&PreloadObstacle::Static)));
+    let no_library = PreloadObstacle("is sampled without a library".to_owned());
+    let choice = choice::choose(&permissions, SampledProgram::Command(Some(&no_library)), None);
     let Ok(choice) = choice else {
         numakit_skips::PRIVILEGES.skip("neither performance events nor ptrace are permitted");
         return None;
     };
     let settings = SampleSettings { frequency: RATE, ..SampleSettings::default() };
-    let (mut road, mut running) = open::command(&choice, &settings, move || Running::start(&words)).unwrap();
+    let (mut road, mut running) =
+        open::command(&choice, &settings, None, move |_| Running::start(&words)).unwrap();
     let landing = match road.landing() {
         Landing::Behind => numakit_operand::Landing::Behind,
         Landing::OneFurther => numakit_operand::Landing::OneFurther,
