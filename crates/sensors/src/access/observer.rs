@@ -123,8 +123,9 @@ impl AccessObserver {
             if shared.stopped() {
                 return None;
             }
-            if let (Some(pid), Some(road)) =
-                (self.target.pid(), self.target.pid().and(self.target.take_road()))
+            // The road is there before the number of the process is.
+            if let Some(pid) = self.target.pid()
+                && let Some(road) = self.target.take_road()
             {
                 let observed = Observed {
                     program: String::new(),

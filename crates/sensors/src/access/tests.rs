@@ -120,8 +120,10 @@ fn samples_become_values_and_the_last_ones_are_shown_at_the_end() {
     let mut row = vec![None; places.len()];
     sensor.read(&Tick::default(), &mut row);
     assert!(row.iter().all(Option::is_none), "{row:?}");
-    target.started(std::process::id());
     target.attach(Box::new(Made { landing: Landing::Behind, left: 7 }));
+    // The observer looks several times before it knows the process.
+    std::thread::sleep(Duration::from_millis(30));
+    target.started(std::process::id());
     let mut samples = 0;
     until!({
         sensor.settle();
