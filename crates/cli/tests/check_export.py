@@ -247,7 +247,7 @@ def openmetrics(recording, values, path):
         counter = recording.bits(name) is not None and not rate
         same(f"type of {name}", family.type, "counter" if counter else "gauge")
         samples = [s for s in family.samples if place in ("".join(p) for p in places(s.labels))]
-        compare(name, samples, points, recording, scale)
+        compare(name, samples, points, recording, scale, "--all" in path)
         count += len(samples)
     return f"{len(families)} families, {count} samples"
 
@@ -298,8 +298,9 @@ def unit_of(recording, metric):
     return SCALES.get(unit, ("" if unit == "count" else unit, 1))
 
 
-def compare(name, samples, points, recording, scale):
-    if len(samples) == 1:
+def compare(name, samples, points, recording, scale, is_all):
+    if not is_all:
+        same(f"samples of {name}", len(samples), 1)
         expected = [(recording.times[row], value) for _, row, value in points[-1:]]
         same(f"time of {name}", samples[0].timestamp.sec * 10**9 + samples[0].timestamp.nsec, expected[0][0])
     else:

@@ -121,7 +121,7 @@ impl Access {
         let Some(layout) = observer.as_ref().map(|observer| &observer.layout) else { return };
         for (at, known) in ACCESS.iter().enumerate() {
             let mut metric = layout::metric(at, known);
-            metric.resolution = Duration::from_millis(250);
+            metric.resolution = Duration::from_millis(50);
             match layout.check(at) {
                 Ok(()) => {
                     let metric = Arc::new(metric);

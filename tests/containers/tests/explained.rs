@@ -6,6 +6,7 @@ use serde_json::Value;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 /// A folder of the host with what is tested, which containers see at the same path.
 struct Programs(PathBuf);
@@ -14,7 +15,10 @@ impl Programs {
     /// The programs of the tests of `numa explain`; `None` without compilers.
     fn build() -> Option<Self> {
         let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../crates/cli/tests/explain");
-        let folder = std::env::temp_dir().join(format!("numakit-explained-{}", std::process::id()));
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let number = COUNT.fetch_add(1, Ordering::Relaxed);
+        let name = format!("numakit-explained-{}-{number}", std::process::id());
+        let folder = std::env::temp_dir().join(name);
         std::fs::create_dir_all(&folder).unwrap();
         let built = Self(folder);
         let compiled = |compiler: &str, words: &[&str], source: &str| {

@@ -15,8 +15,9 @@ use std::time::{Duration, Instant};
 
 /// How often samples are taken from the road, in ns: registers belong to what memory contains now.
 const DRAIN: u64 = 5_000_000;
-/// How often they are judged and published, in ns.
-const STEP: u64 = 250_000_000;
+/// How often they are judged and published, in ns, and at most for this part of the time.
+const STEP: u64 = 50_000_000;
+const STEP_SHARE: u64 = 20;
 /// How long the end of an observation waits for the last ones, and how often it looks.
 const SETTLE: Duration = Duration::from_millis(400);
 const LOOK: Duration = Duration::from_millis(1);
@@ -100,7 +101,8 @@ impl AccessObserver {
                 self.fill(&explainer, &tally, &mut row);
                 shared.board.publish(&row);
                 shared.done.store(asked, Ordering::Release);
-                next_step = now + STEP;
+                let end = clock::monotonic();
+                next_step = end + STEP.max((end - now) * STEP_SHARE);
             }
             if !shared.stopped() {
                 shared.alarm.sleep_until(now + DRAIN);
