@@ -20,7 +20,7 @@ const FULL = 0.8;
 
 const USES = {
   time: { name: "Memory time", help: "Time that threads waited for memory outside of the caches, in the visible range", whole: "at memory", some: "time at memory" },
-  pages: { name: "Pages in use", help: "Pages that threads used, each once a second, in the visible range: on emulated processors time cannot be told", whole: "pages", some: "pages in use" },
+  pages: { name: "Pages in use", help: "Pages that threads used, each once in two seconds, in the visible range: on emulated processors time cannot be told", whole: "pages", some: "pages in use" },
 } as const;
 
 interface Cell {

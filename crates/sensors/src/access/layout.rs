@@ -1,5 +1,6 @@
 //! The order of the values in a row: those of each node, those of the machine, those of each pair of nodes.
 
+use crate::board::NONE;
 use crate::known::{ACCESS, KnownName};
 use numakit_explain::tally::Tally;
 use numakit_explain::traffic::Traffic;
@@ -141,6 +142,7 @@ impl AccessSeries {
     /// Fills a row with traffic.
     pub fn fill_pages(&self, tally: &Tally, traffic: &Traffic, row: &mut [u64]) {
         let place = |node: u32| self.nodes.iter().position(|known| *known == node);
+        let before = row.to_vec();
         for (node, sums) in tally.of_nodes().iter().enumerate() {
             row[self.of_node(6, node)] = sums.samples;
             row[self.of_node(8, node)..=self.of_node(9, node)].fill(0);
@@ -152,11 +154,36 @@ impl AccessSeries {
             row[self.of_node(if cpu == memory { 8 } else { 9 }, cpu)] += cell.pages;
             row[self.of_pair(PAIR - 1, cpu, memory)] += cell.pages;
         }
+        // Later samples may show that caches keep a page, but a counter never falls.
+        let known = row.iter_mut().zip(before).filter(|(value, before)| *before != NONE && **value != NONE);
+        known.for_each(|(value, before)| *value = (*value).max(before));
     }
 
     /// Fills what the sensor says of itself.
     pub fn fill_own(&self, lost: u64, cpu: u64, row: &mut [u64]) {
         row[self.of_machine(0)] = lost;
         row[self.of_machine(1)] = cpu;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use numakit_explain::traffic::TrafficCell;
+
+    #[test]
+    fn counts_of_pages_never_fall() {
+        let layout = AccessSeries { nodes: vec![0, 1], is_precise: false };
+        let tally = Tally::new(&layout.nodes);
+        let mut row = vec![NONE; layout.values()];
+        let traffic = |near: u64, far: u64| {
+            let cell = |cpu_node, pages| TrafficCell { cpu_node, memory_node: 0, pages };
+            Traffic { pages: vec![cell(0, near), cell(1, far)], ..Traffic::default() }
+        };
+        for (seen, shown) in [((7, 5), (7, 5)), ((6, 9), (7, 9)), ((8, 2), (8, 9))] {
+            layout.fill_pages(&tally, &traffic(seen.0, seen.1), &mut row);
+            assert_eq!((row[layout.of_node(8, 0)], row[layout.of_node(9, 1)]), shown);
+            assert_eq!(row[layout.of_pair(PAIR - 1, 1, 0)], shown.1);
+        }
     }
 }
