@@ -17,7 +17,7 @@ use std::time::Duration;
 
 /// Memory of the chain: more than the private caches of a core.
 const BYTES: usize = 16 << 20;
-/// Time of a calibration by performance events.
+/// How long the chain is followed between two looks at the samples.
 const TIME: Duration = Duration::from_millis(30);
 /// Samples per second meanwhile.
 const FREQUENCY: u32 = 4000;
@@ -26,9 +26,9 @@ const STOPS: u32 = 100;
 /// CPU time between them, and the time after which it ends in any case.
 const BETWEEN: Duration = Duration::from_micros(200);
 const MAX_TIME: Duration = Duration::from_millis(200);
-/// Expirations of a calibration by a timer, and the time after which it ends in any case.
-const EXPIRATIONS: usize = 24;
-const MAX_TIMER_TIME: Duration = Duration::from_millis(400);
+/// Samples of a calibration by performance events or by a timer, and the time after which it ends in any case.
+const SAMPLES: usize = 24;
+const MAX_SAMPLED_TIME: Duration = Duration::from_millis(400);
 
 /// The name of the file in the user's cache.
 const FILE: &str = "landing";
@@ -124,15 +124,19 @@ pub fn by_perf() -> Result<LandingCounts, RoadError> {
     let mut chain = LoadChain::new(BYTES);
     let settings = SampleSettings { frequency: FREQUENCY, stack: 0, faults: 0 };
     let mut road = PerfRoad::for_caller(&settings, Landing::Other)?;
-    chain.run(TIME);
     let mut counts = LandingCounts::default();
-    road.drain(&mut |event| {
-        if let RoadEvent::Sample(sample) = event
-            && !sample.in_kernel
-        {
-            counts.add(chain.spot(sample.registers.ip));
-        }
-    })?;
+    let end = clock::monotonic() + MAX_SAMPLED_TIME.as_nanos() as u64;
+    // On a busy machine this thread does not run all the time.
+    while counts.total() < SAMPLES as u32 && clock::monotonic() < end {
+        chain.run(TIME);
+        road.drain(&mut |event| {
+            if let RoadEvent::Sample(sample) = event
+                && !sample.in_kernel
+            {
+                counts.add(chain.spot(sample.registers.ip));
+            }
+        })?;
+    }
     Ok(counts)
 }
 
@@ -140,9 +144,9 @@ pub fn by_perf() -> Result<LandingCounts, RoadError> {
 pub fn by_timer() -> io::Result<LandingCounts> {
     let mut chain = LoadChain::new(BYTES);
     let timer = CpuTimer::every(BETWEEN)?;
-    let end = clock::monotonic() + MAX_TIMER_TIME.as_nanos() as u64;
+    let end = clock::monotonic() + MAX_SAMPLED_TIME.as_nanos() as u64;
     // Such timers expire with the kernel's tick.
-    while timer.count() < EXPIRATIONS && clock::monotonic() < end {
+    while timer.count() < SAMPLES && clock::monotonic() < end {
         chain.run(TIME / 10);
     }
     let mut counts = LandingCounts::default();
