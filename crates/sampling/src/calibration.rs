@@ -26,7 +26,7 @@ const STOPS: u32 = 100;
 /// CPU time between them, and the time after which it ends in any case.
 const BETWEEN: Duration = Duration::from_micros(200);
 const MAX_TIME: Duration = Duration::from_millis(200);
-/// Samples of a calibration by performance events or by a timer, and the time after which it ends in any case.
+/// Samples of a calibration by performance events or by a timer, and the CPU time after which it ends in any case.
 const SAMPLES: usize = 24;
 const MAX_SAMPLED_TIME: Duration = Duration::from_millis(400);
 
@@ -125,9 +125,9 @@ pub fn by_perf() -> Result<LandingCounts, RoadError> {
     let settings = SampleSettings { frequency: FREQUENCY, stack: 0, faults: 0 };
     let mut road = PerfRoad::for_caller(&settings, Landing::Other)?;
     let mut counts = LandingCounts::default();
-    let end = clock::monotonic() + MAX_SAMPLED_TIME.as_nanos() as u64;
+    let end = clock::thread_cpu() + MAX_SAMPLED_TIME.as_nanos() as u64;
     // On a busy machine this thread does not run all the time.
-    while counts.total() < SAMPLES as u32 && clock::monotonic() < end {
+    while counts.total() < SAMPLES as u32 && clock::thread_cpu() < end {
         chain.run(TIME);
         road.drain(&mut |event| {
             if let RoadEvent::Sample(sample) = event
@@ -144,9 +144,9 @@ pub fn by_perf() -> Result<LandingCounts, RoadError> {
 pub fn by_timer() -> io::Result<LandingCounts> {
     let mut chain = LoadChain::new(BYTES);
     let timer = CpuTimer::every(BETWEEN)?;
-    let end = clock::monotonic() + MAX_SAMPLED_TIME.as_nanos() as u64;
+    let end = clock::thread_cpu() + MAX_SAMPLED_TIME.as_nanos() as u64;
     // Such timers expire with the kernel's tick.
-    while timer.count() < SAMPLES && clock::monotonic() < end {
+    while timer.count() < SAMPLES && clock::thread_cpu() < end {
         chain.run(TIME / 10);
     }
     let mut counts = LandingCounts::default();
