@@ -72,10 +72,12 @@ import threading, subprocess, sys
 def work():
     seen = {}
     for i in range(600000): seen[i % 1000] = seen.get(i % 1000, 0) + i
-    print(len(seen))
+    counts.append(len(seen))
+counts = []
 threads = [threading.Thread(target=work) for _ in range(3)]
 for t in threads: t.start()
 for t in threads: t.join()
+print(counts)
 print(subprocess.run(['sh', '-c', 'echo below; exit 3'], capture_output=True).returncode)
 sys.exit(5)
 ";
