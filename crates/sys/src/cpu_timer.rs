@@ -1,7 +1,7 @@
 //! A timer of CPU time whose signal notes where it interrupts the calling thread: what `libnumaexplain.so` sees in
 //! programs, without the library.
 
-use crate::check;
+use crate::thread_timer::ThreadTimer;
 use std::ffi::c_void;
 use std::io;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -37,7 +37,7 @@ extern "C" fn note(_: i32, _: *mut libc::siginfo_t, context: *mut c_void) {
 /// Interrupts the thread that made it, until it is dropped.
 #[derive(Debug)]
 pub struct CpuTimer {
-    timer: libc::timer_t,
+    _timer: ThreadTimer,
     _owner: MutexGuard<'static, ()>,
 }
 
@@ -46,32 +46,13 @@ impl CpuTimer {
     pub fn every(period: Duration) -> io::Result<Self> {
         let owner = OWNER.lock().unwrap_or_else(PoisonError::into_inner);
         COUNT.store(0, Ordering::Relaxed);
-        // SAFETY: all zero bytes are valid values of these plain structures, which outlive the calls; the handler stores
-        // into atomics only, and calls that it interrupts start again.
-        unsafe {
-            let mut action: libc::sigaction = std::mem::zeroed();
-            action.sa_sigaction = note as *const () as usize;
-            action.sa_flags = libc::SA_SIGINFO | libc::SA_RESTART;
-            check(libc::sigaction(signal(), &action, std::ptr::null_mut()) as i64)?;
-            let mut set: libc::sigset_t = std::mem::zeroed();
-            libc::sigemptyset(&mut set);
-            libc::sigaddset(&mut set, signal());
-            libc::pthread_sigmask(libc::SIG_UNBLOCK, &set, std::ptr::null_mut());
-            let mut event: libc::sigevent = std::mem::zeroed();
-            event.sigev_notify = libc::SIGEV_THREAD_ID;
-            event.sigev_signo = signal();
-            event.sigev_notify_thread_id = libc::gettid();
-            let mut timer: libc::timer_t = std::mem::zeroed();
-            check(libc::timer_create(libc::CLOCK_THREAD_CPUTIME_ID, &mut event, &mut timer) as i64)?;
-            let made = Self { timer, _owner: owner };
-            let time = libc::timespec {
-                tv_sec: period.as_secs() as libc::time_t,
-                tv_nsec: period.subsec_nanos().max(1).into(),
-            };
-            let times = libc::itimerspec { it_interval: time, it_value: time };
-            check(libc::timer_settime(made.timer, 0, &times, std::ptr::null_mut()) as i64)?;
-            Ok(made)
-        }
+        // SAFETY: all zero bytes are a valid value of this plain structure.
+        let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
+        // The handler stores into atomics only, and calls that it interrupts start again.
+        action.sa_sigaction = note as *const () as usize;
+        action.sa_flags = libc::SA_SIGINFO | libc::SA_RESTART;
+        let timer = ThreadTimer::every(libc::CLOCK_THREAD_CPUTIME_ID, signal(), &action, period)?;
+        Ok(Self { _timer: timer, _owner: owner })
     }
 
     /// How often it has expired.
@@ -82,13 +63,6 @@ impl CpuTimer {
     /// The addresses of the instructions that it interrupted, the first 256.
     pub fn places(&self) -> Vec<u64> {
         PLACES[..self.count().min(ROOM)].iter().map(|place| place.load(Ordering::Relaxed)).collect()
-    }
-}
-
-impl Drop for CpuTimer {
-    fn drop(&mut self) {
-        // SAFETY: the timer is this one's.
-        unsafe { libc::timer_delete(self.timer) };
     }
 }
 

@@ -35,6 +35,7 @@ pub mod start;
 pub mod stdio;
 pub mod supervise;
 pub mod tag;
+mod thread_timer;
 pub mod tty;
 pub mod user;
 pub mod watch;
