@@ -108,7 +108,7 @@ impl Explainer {
         let started = clock::monotonic();
         let pace = Pace::new(started, topology.cores.iter().map(|core| core.cpus.len()).sum());
         let mut explainer = Self {
-            collector: Collector::new(operand_landing(road.landing())),
+            collector: Collector::new(road.landing()),
             accounts: ThreadAccounts::new(&root, observed.from_start),
             processes,
             road,
@@ -248,15 +248,6 @@ impl Explainer {
             threads_sampled: threads,
             objects: self.collector.sampled_objects.clone(),
         }
-    }
-}
-
-fn operand_landing(landing: Landing) -> numakit_operand::Landing {
-    match landing {
-        Landing::Behind => numakit_operand::Landing::Behind,
-        Landing::OneFurther => numakit_operand::Landing::OneFurther,
-        Landing::BlockStart => numakit_operand::Landing::BlockStart,
-        Landing::Other => numakit_operand::Landing::Other,
     }
 }
 

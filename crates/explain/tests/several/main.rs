@@ -63,8 +63,7 @@ fn shares(program: &Program, kind: &str, used: u32) -> Option<[f64; 3]> {
     let (mut road, mut running) =
         open::command(&choice, &settings, None, move |_| Running::start(&words)).unwrap();
     let landing = match road.landing() {
-        Landing::Behind => numakit_operand::Landing::Behind,
-        Landing::OneFurther => numakit_operand::Landing::OneFurther,
+        landing @ (Landing::Behind | Landing::OneFurther) => landing,
         Landing::BlockStart | Landing::Other => {
             numakit_skips::MACHINE.skip("samples of this machine do not name the instruction that waited");
             return None;
