@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 #define _GNU_SOURCE
 #include "begin.h"
+#include "allocation.h"
 #include "chain.h"
 #include "create.h"
 #include "next.h"
@@ -14,17 +15,19 @@
 static void begin(char **environment)
 {
     next_begin();
-    if (!ring_attach(environment))
+    bool is_logged = log_begin(environment);
+    int number = ring_attach(environment) ? signals_begin() : 0;
+    if (number) {
+        sample_begin(environment);
+        timers_begin(environment, number);
+    }
+    if (!number && !is_logged)
         return;
-    int number = signals_begin();
-    if (!number)
-        return;
-    sample_begin(environment);
-    timers_begin(environment, number);
     processes_begin();
     create_begin();
     create_first_thread();
-    chain_begin(environment);
+    if (number)
+        chain_begin(environment);
 }
 
 void library_begin(char **environment)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 #define _GNU_SOURCE
 #include "create.h"
+#include "allocation.h"
 #include "begin.h"
 #include "newer.h"
 #include "next.h"
@@ -27,6 +28,7 @@ static size_t default_stack_bytes;
 static void ended(void *record)
 {
     timer_stop(record);
+    log_thread_ended();
     record_free(record);
 }
 
@@ -66,8 +68,10 @@ static void sample_this_thread(struct record *record)
         timer_start(record);
         return;
     }
+    log_thread_ended();
     record_free(record);
-    ring_count_thread(false);
+    if (ring_is_attached())
+        ring_count_thread(false);
 }
 
 /* At the end of the first thread's stack is the program's name; the kernel lets the stack grow to the limit. */
@@ -82,8 +86,10 @@ static void note_first_stack(struct record *record)
 void create_first_thread(void)
 {
     struct record *record = record_new();
-    if (record)
+    if (record) {
         note_first_stack(record);
+        log_thread_began(record, record->stack_low, record->stack_high, NULL);
+    }
     if (record && !threads_are_there())
         timer_start(record);
     else if (record)
@@ -99,6 +105,9 @@ static void *thread_main(void *argument)
     size_t bytes = record->stack_high;
     record->stack_high = 0;
     note_stack(record, (uint64_t)(uintptr_t)__builtin_frame_address(0), bytes);
+    void *own;
+    memcpy(&own, &function, sizeof own);
+    log_thread_began(record, 0, bytes, own);
     sample_this_thread(record);
     if (returns_int)
         return (void *)(intptr_t)((int_function *)(void (*)(void))function)(its_argument);
@@ -120,7 +129,7 @@ PUBLIC void *numaexplain_function_of(void *function, void *argument)
 static struct record *start_of(const pthread_attr_t *attributes, void *(*function)(void *), void *argument,
                                bool returns_int)
 {
-    struct record *record = timers_are_wanted() ? record_new() : NULL;
+    struct record *record = timers_are_wanted() || log_is_attached() ? record_new() : NULL;
     if (record) {
         record->function = function;
         record->argument = argument;

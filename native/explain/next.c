@@ -3,19 +3,18 @@
 #include "next.h"
 #include "newer.h"
 #include <dlfcn.h>
-#include <stdatomic.h>
 
 #define NEXT_TEXT(name) #name,
 static const char *const NAMES[] = {NEXT_FUNCTIONS(NEXT_TEXT)};
 
-static void *_Atomic found[NEXT_COUNT];
+void *_Atomic next_functions[NEXT_COUNT];
 
 void *next_function(enum next number)
 {
-    void *function = atomic_load_explicit(&found[number], memory_order_relaxed);
+    void *function = atomic_load_explicit(&next_functions[number], memory_order_relaxed);
     if (!function) {
         function = dlsym(RTLD_NEXT, NAMES[number]);
-        atomic_store(&found[number], function);
+        atomic_store(&next_functions[number], function);
     }
     return function;
 }

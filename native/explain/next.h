@@ -3,7 +3,11 @@
 #ifndef NEXT_H
 #define NEXT_H
 
+#include <stdatomic.h>
+
 #define NEXT_FUNCTIONS(DO)                                                                                             \
+    DO(malloc) DO(calloc) DO(free) DO(realloc) DO(memalign) DO(aligned_alloc) DO(posix_memalign) DO(valloc)            \
+    DO(pvalloc) DO(mmap64) DO(munmap) DO(mremap)                                                                       \
     DO(pthread_create) DO(thrd_create) DO(sigaction) DO(signal) DO(bsd_signal) DO(ssignal) DO(sysv_signal)             \
     DO(__sysv_signal) DO(sigset) DO(sigignore) DO(siginterrupt) DO(sigtimedwait) DO(sigwaitinfo) DO(sigwait)           \
     DO(signalfd) DO(sigpending) DO(_Fork) DO(_exit) DO(syscall) DO(prctl)
@@ -16,6 +20,14 @@ void next_begin(void);
 
 /* NULL if there is none. */
 void *next_function(enum next number);
+
+extern void *_Atomic next_functions[NEXT_COUNT] __attribute__((visibility("hidden")));
+
+/* The same without looking it up: NULL if nobody has. */
+static inline void *next_found(enum next number)
+{
+    return atomic_load_explicit(&next_functions[number], memory_order_relaxed);
+}
 
 #define NEXT(name) ((__typeof__(&name))next_function(NEXT_##name))
 

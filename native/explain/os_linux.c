@@ -63,6 +63,11 @@ pid_t os_process(void)
     return (pid_t)CALL(SYS_getpid, 0);
 }
 
+pid_t os_parent(void)
+{
+    return (pid_t)CALL(SYS_getppid, 0);
+}
+
 bool os_process_is_in_proc(void)
 {
     char number[24] = "";

@@ -14,6 +14,7 @@
 
 uint64_t os_now(void);
 pid_t os_process(void);
+pid_t os_parent(void);
 /* Whether the numbers of processes here are those of /proc. */
 bool os_process_is_in_proc(void);
 pid_t os_thread(void);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 #define _GNU_SOURCE
 #include "processes.h"
+#include "allocation.h"
 #include "create.h"
 #include "next.h"
 #include "os_linux.h"
@@ -24,16 +25,25 @@ pid_t _Fork(void);
 
 static _Atomic(pid_t) process;
 
+static bool is_observed(void)
+{
+    return ring_is_attached() || log_is_attached();
+}
+
 /* Timers are not inherited. */
 static void begin_child(void)
 {
     if (atomic_load(&process) == os_process())
         return;
     atomic_store(&process, os_process());
-    signals_begin_child();
     records_forget();
-    timers_forget();
-    ring_begin_child();
+    if (ring_is_attached()) {
+        signals_begin_child();
+        timers_forget();
+        ring_begin_child();
+    }
+    if (log_is_attached())
+        log_begin_child();
     create_first_thread();
 }
 
@@ -46,10 +56,14 @@ void processes_begin(void)
 void processes_end(void)
 {
     /* Not in a child by vfork, which ends before its parent goes on. */
-    if (!ring_is_attached() || atomic_load(&process) != os_process())
+    if (!is_observed() || atomic_load(&process) != os_process())
         return;
-    ring_await();
-    ring_end();
+    if (ring_is_attached()) {
+        ring_await();
+        ring_end();
+    }
+    if (log_is_attached())
+        log_end();
 }
 
 /* Does not call handlers of fork. */
@@ -60,7 +74,7 @@ PUBLIC pid_t _Fork(void)
         return -1;
     }
     pid_t child = NEXT(_Fork)();
-    if (child == 0 && ring_is_attached())
+    if (child == 0 && is_observed())
         begin_child();
     return child;
 }
@@ -80,6 +94,7 @@ PUBLIC void _Exit(int status)
 /* A filter may end the process for a call that only the handler makes. */
 static void filters_change(void)
 {
+    log_stop();
     if (ring_is_attached())
         timers_stop_all(FILTERED);
 }

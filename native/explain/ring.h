@@ -1,14 +1,9 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* The ring in the observer's memory file: all threads of all observed processes write samples, the observer takes
- * them. Nobody waits for anybody: a full ring loses samples and counts them. crates/sys/src/sample_ring.rs has the same
- * layout, and creates it. */
+/* The ring of samples. crates/sys/src/sample_ring.rs has the same layout. */
 #ifndef RING_H
 #define RING_H
 
-#include <stdatomic.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "shared_ring.h"
 
 enum {
     RING_VERSION = 2,
@@ -19,11 +14,9 @@ enum {
     AARCH64 = 2,
     HAS_GS = 1,               /* `gs_base` is known */
     HAS_FAULTS = 2,           /* `faults`, `cpu_time` and `kernel_time` are known */
-    HEADER_BYTES = 4096,
 };
 
 #define RING_MAGIC UINT64_C(0x4c504d53414d554e) /* "NUMASMPL" */
-#define WRITING (UINT64_C(1) << 63)
 
 struct sample {
     uint32_t process, thread;
@@ -41,35 +34,9 @@ struct sample {
     uint8_t stack[STACK_BYTES];   /* only the first `stack_bytes` are set */
 };
 
-/* Position N is complete if `sequence` is N + 1, and being written if it is N + 1 with WRITING. */
 struct slot {
     _Atomic uint64_t sequence;
     struct sample sample;
-};
-
-/* One for each observed process. The process claims it, the observer releases it after the end. */
-struct process_entry {
-    _Atomic uint64_t identity;    /* process ID, and 1 << 32 when it ends; 0: free */
-    _Atomic uint64_t threads, threads_without_timer, samples, lost;
-    _Atomic uint64_t chain;       /* the calibration loop, while it runs */
-    _Atomic uint64_t state;       /* enum process_state */
-    _Atomic uint64_t since;
-};
-
-/* Why a process is not sampled any more. */
-enum process_state { SAMPLED, SIGNAL_HANDED_OVER, FILTERED, OBSERVER_GONE };
-
-struct ring {
-    uint64_t magic, version, slot_bytes, slots, entries, token;
-    uint64_t filters;             /* number of seccomp filters of the observer */
-    uint64_t reserved;
-    _Alignas(64) _Atomic uint64_t head;
-    _Alignas(64) _Atomic uint64_t tail;
-    _Atomic uint64_t beat;        /* the observer counts while it drains */
-    _Alignas(64) _Atomic uint64_t lost;
-    _Atomic uint64_t threads, threads_without_timer, processes, processes_without_entry;
-    _Atomic uint64_t not_awaited; /* the beat at which a process that ended waited in vain */
-    _Alignas(64) _Atomic uint32_t wanted; /* a futex: processes that end ask the observer to drain */
 };
 
 /* Maps the ring that the environment names; false if there is none, or not of this version. */

@@ -54,6 +54,8 @@ void timer_start(struct record *record)
     if (may)
         os_usage(&record->usage);
     atomic_store(&record->thread, thread);
+    if (!ring_is_attached())
+        return;
     record->has_timer =
         may && os_timer_create(clock_of_timers, signal_number, record, thread, &record->timer) == 0;
     ring_count_thread(record->has_timer);

@@ -15,7 +15,9 @@ fn the_tests_of_the_library_pass() {
     let text = String::from_utf8_lossy(&output.stdout);
     let skips: Vec<&str> = text.lines().filter(|line| Skip::parse(line).is_some()).collect();
     skips.iter().for_each(|line| println!("{line}"));
-    assert!(output.status.success(), "{text}{}", String::from_utf8_lossy(&output.stderr));
+    let failed = || text.lines().filter(|line| !line.starts_with("ok ")).collect::<Vec<_>>().join("\n");
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{errors}\n{}", failed());
     let passed = text.lines().filter(|line| line.starts_with("ok ")).count();
     println!("{passed} tests of the library passed");
     assert!(passed > 0 || !skips.is_empty(), "{text}");

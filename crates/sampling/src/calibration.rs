@@ -28,7 +28,7 @@ const BETWEEN: Duration = Duration::from_micros(200);
 const MAX_TIME: Duration = Duration::from_millis(200);
 /// Samples of a calibration by performance events or by a timer, and the CPU time after which it ends in any case.
 const SAMPLES: usize = 24;
-const MAX_SAMPLED_TIME: Duration = Duration::from_millis(400);
+const MAX_SAMPLED_TIME: Duration = Duration::from_secs(2);
 
 /// The name of the file in the user's cache.
 const FILE: &str = "landing";
@@ -122,7 +122,7 @@ pub fn of_road(road: RoadKind) -> Result<Calibration, RoadError> {
 /// Measures the road of performance events, whatever the cache has.
 pub fn by_perf() -> Result<LandingCounts, RoadError> {
     let mut chain = LoadChain::new(BYTES);
-    let settings = SampleSettings { frequency: FREQUENCY, stack: 0, faults: 0 };
+    let settings = SampleSettings { frequency: FREQUENCY, stack: 0, ..SampleSettings::default() };
     let mut road = PerfRoad::for_caller(&settings, Landing::Other)?;
     let mut counts = LandingCounts::default();
     let end = clock::thread_cpu() + MAX_SAMPLED_TIME.as_nanos() as u64;

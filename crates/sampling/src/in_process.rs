@@ -47,14 +47,9 @@ impl InProcessRoad {
     /// The variables that a program needs to be sampled by the library of this path. Libraries that the user preloads
     /// come behind it.
     pub fn variables(&self, library: &Path) -> Vec<(OsString, OsString)> {
-        let mut preload = library.as_os_str().to_owned();
-        if let Some(others) = std::env::var_os(PRELOAD).filter(|others| !others.is_empty()) {
-            preload.push(":");
-            preload.push(others);
-        }
         let ring = self.ring.environment(self.frequency);
         let ring = ring.into_iter().map(|(name, value)| (OsString::from(name), OsString::from(value)));
-        std::iter::once((OsString::from(PRELOAD), preload)).chain(ring).collect()
+        std::iter::once(preloaded(library)).chain(ring).collect()
     }
 
     /// Announces processes that started, and those that execute another program; returns those that have ended.
@@ -74,6 +69,16 @@ impl InProcessRoad {
         }
         ended
     }
+}
+
+/// The variable that preloads a library, in front of those that the user preloads.
+pub fn preloaded(library: &Path) -> (OsString, OsString) {
+    let mut preload = library.as_os_str().to_owned();
+    if let Some(others) = std::env::var_os(PRELOAD).filter(|others| !others.is_empty()) {
+        preload.push(":");
+        preload.push(others);
+    }
+    (OsString::from(PRELOAD), preload)
 }
 
 /// A sample whose CPU time passed in the kernel for the most part is one of the kernel: ticks count for either.

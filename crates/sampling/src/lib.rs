@@ -4,6 +4,7 @@
 
 pub mod calibration;
 pub mod choice;
+pub mod faults;
 pub mod in_process;
 pub mod landing;
 pub mod open;

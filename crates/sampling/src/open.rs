@@ -8,6 +8,7 @@ use crate::perf::PerfRoad;
 use crate::ptrace::PtraceRoad;
 use crate::road::{Road, RoadError, RoadKind};
 use crate::sample::SampleSettings;
+use numakit_model::CpuSet;
 use numakit_sys::command::Running;
 use std::ffi::OsString;
 use std::io;
@@ -61,4 +62,9 @@ pub fn beside<T: Send>(
 /// Samples a running process, which only performance events can.
 pub fn process(settings: &SampleSettings, process: u32) -> Result<Box<dyn Road>, RoadError> {
     Ok(Box::new(PerfRoad::for_process(settings, landing(RoadKind::Perf), process)?))
+}
+
+/// Samples everything that runs on these CPUs, which only performance events can.
+pub fn machine(settings: &SampleSettings, cpus: &CpuSet) -> Result<Box<dyn Road>, RoadError> {
+    Ok(Box::new(PerfRoad::for_machine(settings, landing(RoadKind::Perf), cpus)?))
 }

@@ -1,11 +1,14 @@
 //! Samples by performance events: the clock of CPU time, with the registers of the program.
 
+use crate::faults::{FaultRings, FaultSample};
 use crate::landing::Landing;
 use crate::road::{Losses, Road, RoadError, RoadEvent, RoadKind};
 use crate::sample::{MeasuredAccess, Sample, SampleSettings};
 use numakit_model::CpuSet;
 use numakit_sys::perf::record::{PerfRecord, RawSample};
-use numakit_sys::perf::sampling::{SampledEvent, SampledRings, SampledTasks, SamplingError, SamplingRequest};
+use numakit_sys::perf::sampling::{
+    SampleContent, SampledEvent, SampledRings, SampledTasks, SamplingError, SamplingRequest,
+};
 use numakit_sys::proc::TaskDir;
 use numakit_sys::{SysRoot, sched};
 use std::collections::{BTreeSet, HashMap, HashSet};
@@ -30,6 +33,8 @@ const RECORD_DELAY: Duration = Duration::from_millis(1);
 #[derive(Debug)]
 pub struct PerfRoad {
     rings: SampledRings,
+    /// With settings that ask for page faults, if they could be opened.
+    first_touch: Option<FaultRings>,
     landing: Landing,
     /// With the rings of all CPUs: the processes of which samples are taken.
     only: Option<HashSet<u32>>,
@@ -72,7 +77,8 @@ impl PerfRoad {
             cpus = cpus.or(&sched::affinity_of(*thread).unwrap_or_default());
         }
         let limit = usize::try_from(sched::raise_open_files().unwrap_or(1024)).unwrap_or(usize::MAX);
-        let needed = threads.len() * cpus.len() * events(settings).len();
+        let needed =
+            threads.len() * cpus.len() * (events(settings).len() + usize::from(settings.first_touch));
         if needed.saturating_add(OTHER_FILES) <= limit {
             let mut road = Self::open(settings, landing, SampledTasks::Threads(&threads, &cpus))?;
             road.add_missed(&TaskDir::of(&root, process), threads.into_iter().collect(), &cpus)?;
@@ -104,6 +110,7 @@ impl PerfRoad {
             known.extend(self.rings.started());
             let missed: Vec<u32> = listed.into_iter().filter(|thread| is_new(thread, &known)).collect();
             self.rings.add(&missed, cpus)?;
+            self.first_touch.iter_mut().try_for_each(|faults| faults.add(&missed, cpus))?;
             known.extend(missed);
         }
         Ok(())
@@ -124,7 +131,11 @@ impl PerfRoad {
     }
 
     fn open(settings: &SampleSettings, landing: Landing, tasks: SampledTasks<'_>) -> Result<Self, RoadError> {
-        Self::of_events(&events(settings), settings, landing, tasks)
+        let road = Self::of_events(&events(settings), settings, landing, tasks)?;
+        // An emulated processor is too slow to look at each of them. Where only they are refused, samples are worth having alone.
+        let are_wanted = settings.first_touch && landing != Landing::BlockStart;
+        let first_touch = are_wanted.then(|| FaultRings::open(tasks).ok()).flatten();
+        Ok(Self { first_touch, ..road })
     }
 
     /// The same with other events, such as those of a processor that measures addresses and latencies. The first one
@@ -135,9 +146,15 @@ impl PerfRoad {
         landing: Landing,
         tasks: SampledTasks<'_>,
     ) -> Result<Self, RoadError> {
-        let request = SamplingRequest { events, tasks, stack: settings.stack_bytes(), pages: PAGES };
+        let request = SamplingRequest {
+            events,
+            tasks,
+            content: SampleContent::Registers { stack: settings.stack_bytes() },
+            pages: PAGES,
+        };
         Ok(Self {
             rings: SampledRings::open(&request)?,
+            first_touch: None,
             landing,
             only: None,
             has_addresses: events.first().is_some_and(|event| event.has_addresses),
@@ -207,11 +224,31 @@ impl Road for PerfRoad {
             }
         });
         self.losses.damaged += drained.damaged;
+        // After the news of programs that are executed: those are older.
+        if let Some(faults) = &mut self.first_touch {
+            let only = &self.only;
+            let is_wanted =
+                |fault: &FaultSample| only.as_ref().is_none_or(|only| only.contains(&fault.process));
+            let result = faults.drain(&mut |fault| {
+                if is_wanted(fault) {
+                    take(RoadEvent::Fault(fault));
+                }
+            });
+            // Samples go on without them.
+            if result.is_err() {
+                self.first_touch = None;
+            }
+        }
         Ok(count)
     }
 
     fn losses(&self) -> Losses {
-        self.losses
+        let faults = self.first_touch.as_ref();
+        Losses {
+            faults: faults.map_or(0, FaultRings::lost),
+            without_faults: faults.map_or(0, FaultRings::paused),
+            ..self.losses
+        }
     }
 
     fn landing(&self) -> Landing {

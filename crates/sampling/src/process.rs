@@ -5,7 +5,7 @@ mod code;
 mod mappings;
 mod thread_base;
 
-pub use mappings::{MemoryKind, ProcessMapping};
+pub use mappings::{MemoryKind, ProcessMapping, parse as parse_mappings};
 
 use code::CodeFiles;
 use mappings::MappingTable;
@@ -94,6 +94,11 @@ impl ObservedProcess {
     /// The mapping with this address, as known.
     pub fn mapping(&self, address: u64) -> Option<&ProcessMapping> {
         self.mappings.find(address)
+    }
+
+    /// When they were read, in ns.
+    pub fn refreshed(&self) -> u64 {
+        self.refreshed
     }
 
     /// All mappings, as known, in the order of addresses.

@@ -1,5 +1,6 @@
 //! What all roads to samples have in common.
 
+use crate::faults::FaultSample;
 use crate::landing::Landing;
 use crate::sample::Sample;
 use numakit_sys::perf::sampling::SamplingError;
@@ -46,6 +47,8 @@ impl fmt::Display for RoadKind {
 pub enum RoadEvent<'a> {
     /// A sample; it is valid during the call.
     Sample(&'a Sample),
+    /// A page fault; it is valid during the call.
+    Fault(&'a FaultSample),
     /// A thread or process started.
     Started {
         /// The process.
@@ -83,6 +86,10 @@ pub struct Losses {
     pub without_registers: u64,
     /// Bytes or records that could not be read.
     pub damaged: u64,
+    /// Page faults that found no room.
+    pub faults: u64,
+    /// Time in which page faults were left out, since there were too many, in ns.
+    pub without_faults: u64,
 }
 
 impl Losses {

@@ -82,12 +82,14 @@ pub struct SampleSettings {
     pub stack: u32,
     /// Count page faults where the road can: one in this many is noted; 0 counts none.
     pub faults: u32,
+    /// Deliver page faults with addresses and call chains where the road can.
+    pub first_touch: bool,
 }
 
 impl Default for SampleSettings {
     /// 199 Hz: no multiple of the tick, so that the samples do not follow what programs do in its rhythm.
     fn default() -> Self {
-        Self { frequency: 199, stack: 512, faults: 0 }
+        Self { frequency: 199, stack: 512, faults: 0, first_touch: false }
     }
 }
 
@@ -129,7 +131,7 @@ mod tests {
     fn settings_are_as_the_kernel_takes_them() {
         let settings = SampleSettings::default();
         assert_eq!((settings.period(), settings.stack_bytes()), (5_025_125, 512));
-        let odd = SampleSettings { frequency: 0, stack: 1 << 20, faults: 0 };
+        let odd = SampleSettings { frequency: 0, stack: 1 << 20, ..SampleSettings::default() };
         assert_eq!((odd.period(), odd.stack_bytes()), (1_000_000_000, 32 << 10));
         assert_eq!(SampleSettings { stack: 1, ..settings }.stack_bytes(), 8);
     }

@@ -1,6 +1,7 @@
 //! The interface to the operating system: all `unsafe` and all system calls of the Rust crates, each behind a safe
 //! function that documents its guarantee.
 
+pub mod allocation_log;
 pub mod cache;
 pub mod chain;
 pub mod clock;
@@ -30,6 +31,7 @@ pub mod remote;
 pub mod root;
 pub mod sample_ring;
 pub mod sched;
+mod shared_ring;
 pub mod signal;
 pub mod start;
 pub mod stdio;

@@ -3,6 +3,7 @@
  * ends as it did. Status 98 if there is no sample at all, or an incomplete one. -s: stops draining after the first
  * sample, and status 98 if the ring is not full then. */
 #define _GNU_SOURCE
+#include "allocation.h"
 #include "ring.h"
 #include <errno.h>
 #include <poll.h>
@@ -15,8 +16,13 @@
 
 enum { SLOTS = 1024, ENTRIES = 64, FAILED = 98 };
 
-static struct ring *ring;
-static struct slot *slots;
+/* Samples, or with OBSERVE_LOG the log of allocations, or with OBSERVE_BOTH both. */
+static struct ring *ring, *other;
+
+static struct slot *slots_of(struct ring *of)
+{
+    return (struct slot *)((char *)of + HEADER_BYTES + ENTRIES * sizeof(struct process_entry));
+}
 
 /* Those of a container: the library begins in processes that have no more. */
 static unsigned long own_filters(void)
@@ -32,51 +38,73 @@ static unsigned long own_filters(void)
     return mode && !count ? 1 : count;
 }
 
-static void make_ring(void)
+static struct ring *make_ring(const char *variable, uint64_t magic, uint64_t version)
 {
     char value[128];
     size_t bytes = HEADER_BYTES + ENTRIES * sizeof(struct process_entry) + SLOTS * sizeof(struct slot);
     int file = memfd_create("observe", MFD_CLOEXEC);
     if (file < 0 || ftruncate(file, (off_t)bytes))
         exit(FAILED);
-    ring = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
-    if (ring == MAP_FAILED)
+    struct ring *made = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+    if (made == MAP_FAILED)
         exit(FAILED);
-    ring->magic = RING_MAGIC;
-    ring->version = RING_VERSION;
-    ring->slot_bytes = sizeof(struct slot);
-    ring->slots = SLOTS;
-    ring->entries = ENTRIES;
-    ring->token = 0xabc;
-    ring->filters = own_filters();
-    slots = (struct slot *)((char *)ring + HEADER_BYTES + ENTRIES * sizeof(struct process_entry));
+    made->magic = magic;
+    made->version = version;
+    made->slot_bytes = sizeof(struct slot);
+    made->slots = SLOTS;
+    made->entries = ENTRIES;
+    made->token = 0xabc;
+    made->filters = own_filters();
     snprintf(value, sizeof value, "/proc/%d/fd/%d:abc", (int)getpid(), file);
-    setenv("NUMA_SAMPLES", value, 1);
+    setenv(variable, value, 1);
+    return made;
 }
 
-/* Takes complete samples; false if one is wrong. */
-static bool drain(long *count)
+static bool is_sample(const void *content)
 {
-    uint64_t tail = ring->tail;
-    ring->beat++;
-    for (; tail != ring->head && slots[tail % SLOTS].sequence == tail + 1; tail++, ++*count) {
-        const struct sample *sample = &slots[tail % SLOTS].sample;
-        if (!sample->ip || !sample->time || !sample->thread || sample->stack_bytes > STACK_BYTES)
+    const struct sample *sample = content;
+    return sample->ip && sample->time && sample->thread && sample->stack_bytes <= STACK_BYTES;
+}
+
+static bool is_allocation(const void *content)
+{
+    const struct allocation *entry = content;
+    bool has_frame = entry->kind >= BLOCK_ALLOCATED;
+    return entry->process && entry->thread && entry->time && entry->kind >= PROCESS_BEGAN && entry->kind <= UNMAPPED_NOT &&
+           entry->frame_count <= FRAMES && entry->piece_bytes <= PIECE_BYTES &&
+           (!has_frame || (entry->frame_count && entry->frames[0] && entry->address));
+}
+
+/* Takes what is complete; false if some of it is wrong. */
+static bool drain(struct ring *from, long *count)
+{
+    uint64_t tail = from->tail;
+    struct slot *slots = slots_of(from);
+    from->beat++;
+    for (; tail != from->head && slots[tail % SLOTS].sequence == tail + 1; tail++, ++*count) {
+        const void *content = &slots[tail % SLOTS].sample;
+        if (!(from->magic == LOG_MAGIC ? is_allocation(content) : is_sample(content)))
             return false;
     }
-    ring->tail = tail;
+    from->tail = tail;
     return true;
 }
 
 int main(int count, char **words)
 {
     bool stops = count > 1 && strcmp(words[1], "-s") == 0, is_right = true;
-    long samples = 0;
+    long samples = 0, others = 0;
     int status = 0;
     words += 1 + stops;
     if (count < 3 + stops)
         return FAILED;
-    make_ring();
+    bool both = getenv("OBSERVE_BOTH");
+    if (getenv("OBSERVE_LOG") || both)
+        ring = make_ring("NUMA_ALLOCATIONS", LOG_MAGIC, LOG_VERSION);
+    if (both)
+        other = ring;
+    if (!ring || both)
+        ring = make_ring("NUMA_SAMPLES", RING_MAGIC, RING_VERSION);
     pid_t child = fork();
     if (child == 0) {
         setenv("LD_PRELOAD", words[0], 1);
@@ -85,13 +113,17 @@ int main(int count, char **words)
     }
     while (waitpid(child, &status, WNOHANG) == 0) {
         if (!stops || samples == 0)
-            is_right &= drain(&samples);
+            is_right &= drain(ring, &samples);
+        if (other)
+            is_right &= drain(other, &others);
         poll(NULL, 0, 2);
     }
     if (!stops)
-        is_right &= drain(&samples);
-    fprintf(stderr, "%ld samples, %lu threads, %lu without a timer, %lu lost\n", samples, (unsigned long)ring->threads,
-            (unsigned long)ring->threads_without_timer, (unsigned long)ring->lost);
+        is_right &= drain(ring, &samples);
+    if (other)
+        is_right &= drain(other, &others) && others;
+    fprintf(stderr, "%ld samples, %ld in the log, %lu threads, %lu without a timer, %lu lost\n", samples, others,
+            (unsigned long)ring->threads, (unsigned long)ring->threads_without_timer, (unsigned long)ring->lost);
     if (!is_right || (getenv("OBSERVE_NONE") ? samples != 0 : samples == 0))
         return FAILED;
     return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);

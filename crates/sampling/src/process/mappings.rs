@@ -135,6 +135,11 @@ fn is_on_stack(address: u64, pointer: u64, base: u64) -> bool {
         && address - pointer.min(address) < base - address
 }
 
+/// The mappings of the content of a file `maps`, in the order of addresses.
+pub fn parse(text: &str) -> Vec<ProcessMapping> {
+    MappingTable::parse(text).0
+}
+
 /// All mappings, in the order of addresses.
 #[derive(Debug, Default)]
 pub struct MappingTable(Vec<ProcessMapping>);

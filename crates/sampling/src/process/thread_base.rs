@@ -13,7 +13,8 @@ const ABOVE: u64 = 4 << 20;
 const PIECE: u64 = 64 << 10;
 /// What two pieces have in common: a control block up to the number of its thread.
 const COMMON: u64 = 1 << 10;
-/// The control block of the first thread is in a small mapping beside the C library, or at the start of the heap.
+/// The control block of the first thread is in a small mapping beside the C library, at the end of a larger one if the
+/// program has much thread-local storage, or at the start of the heap.
 const SMALL: u64 = 64 << 10;
 /// MappingTable that are searched at most.
 const MAX_SEARCHED: usize = 64;
@@ -45,6 +46,10 @@ pub fn find(
         }
         _ => None,
     });
+    let large = mappings.all().iter().filter(|mapping| {
+        mapping.kind == MemoryKind::Anonymous && mapping.range.end - mapping.range.start > SMALL
+    });
+    let ends = large.map(|mapping| mapping.range.end - END_OF_STACK..mapping.range.end);
     let above =
         stack.filter(|_| far).map(|stack| aligned..stack.range.end.min(aligned.saturating_add(ABOVE)));
     let pieces = above.into_iter().flat_map(|range| {
@@ -52,7 +57,8 @@ pub fn find(
         (range.start..range.end).step_by(PIECE as usize).map(piece)
     });
     let mut bytes = Vec::new();
-    end.into_iter().chain(small.take(MAX_SEARCHED)).chain(pieces).find_map(|range| {
+    let others = small.take(MAX_SEARCHED).chain(ends.take(MAX_SEARCHED));
+    end.into_iter().chain(others).chain(pieces).find_map(|range| {
         bytes.resize(usize::try_from(range.end - range.start).ok()?, 0);
         let length = read(range.start, &mut bytes)?;
         search(&bytes[..length], &range, thread)
@@ -88,6 +94,25 @@ mod tests {
         assert_eq!((search(&bytes, &range, 8), search(&bytes, &range, 7)), (Some(start + 64), None));
         // One that is cut off.
         assert_eq!(search(&bytes[..2060], &range, 9), None);
+    }
+
+    #[test]
+    fn a_control_block_behind_much_thread_local_storage_is_found() {
+        let (start, length) = (0x7f00_0000_0000u64, 64 << 20);
+        let mappings = MappingTable::parse(&format!(
+            "{start:x}-{:x} rw-p 00000000 00:00 0\n7ffd00000000-7ffd00021000 rw-p 00000000 00:00 0 [stack]\n",
+            start + length
+        ));
+        let base = start + length - 0xa00;
+        let read = |at: u64, into: &mut [u8]| {
+            into.fill(0);
+            for (field, value) in [(base, base.to_ne_bytes()), (base + 720, 9u64.to_ne_bytes())] {
+                let from = field.checked_sub(at)? as usize;
+                into.get_mut(from..from + 8)?.copy_from_slice(&value);
+            }
+            Some(into.len())
+        };
+        assert_eq!(find(&mappings, 0x7ffd_0001_0000, 9, false, read), Some(base));
     }
 
     #[test]

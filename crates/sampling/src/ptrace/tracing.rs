@@ -6,8 +6,9 @@ use crate::sample::{Sample, SampleSettings};
 use numakit_sys::proc::TaskDir;
 use numakit_sys::proc::tree;
 use numakit_sys::ptrace::{Stop, Ticks, TracedEnd, Tracer};
-use numakit_sys::{SysRoot, clock, remote};
+use numakit_sys::{SysRoot, clock, remote, sched};
 use std::io::{self, ErrorKind};
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
@@ -21,6 +22,10 @@ pub struct Tracing {
     stack: Vec<u8>,
     next_tick: u64,
     due: Vec<u32>,
+    /// The CPU that this thread is bound to, so far.
+    at: Option<u32>,
+    /// Who waits for the end of which process.
+    child: Option<(u32, Arc<TracedEnd>)>,
 }
 
 impl Tracing {
@@ -34,6 +39,8 @@ impl Tracing {
             stack: vec![0; settings.stack_bytes() as usize],
             next_tick: 0,
             due: Vec::new(),
+            at: None,
+            child: None,
         })
     }
 
@@ -61,42 +68,64 @@ impl Tracing {
     }
 
     /// Until all threads have ended or the road is closed. The end of the child is noted as soon as it is known.
-    pub fn run(&mut self, shared: &Shared, child: u32, end: &TracedEnd) -> io::Result<()> {
+    pub fn run(&mut self, shared: &Shared, child: u32, end: &Arc<TracedEnd>) -> io::Result<()> {
+        self.child = Some((child, Arc::clone(end)));
+        match self.trace(shared) {
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
+            result => result,
+        }
+    }
+
+    fn trace(&mut self, shared: &Shared) -> io::Result<()> {
         let _ticks = Ticks::every(Duration::from_nanos(self.period))?;
         while !shared.stop.load(Ordering::Acquire) {
-            match self.tracer.next(true) {
-                Ok(Some((thread, stop))) => {
-                    self.handle(thread, stop, shared);
-                    if let Stop::Ended(status) = stop
-                        && thread == child
-                    {
-                        end.set(status);
-                    }
-                }
-                Ok(None) => {}
-                Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
-                Err(error) => return Err(error),
+            if let Some((thread, stop)) = self.tracer.next(true)? {
+                self.handle(thread, stop, shared);
             }
             let now = clock::monotonic();
             if now >= self.next_tick {
                 self.next_tick = now + self.period * 9 / 10;
-                self.interrupt_running();
+                self.interrupt_running(shared)?;
             }
         }
         Ok(())
     }
 
-    fn interrupt_running(&mut self) {
+    /// Interrupts each thread from the CPU that it runs on: that CPU then changes from the thread to this one and back. From
+    /// another one, it would fall asleep while the thread is stopped, and be woken, which takes many times longer.
+    fn interrupt_running(&mut self, shared: &Shared) -> io::Result<()> {
         let mut due = std::mem::take(&mut self.due);
         self.threads.due(&self.root, self.period, &mut due);
         for &thread in &due {
-            if self.tracer.interrupt(thread).is_err()
-                && let Some(known) = self.threads.get(thread)
-            {
-                known.done(false);
+            let cpu = self.threads.get(thread).and_then(|known| known.pending.as_ref()?.cpu);
+            self.go_to(cpu);
+            match self.tracer.interrupt(thread) {
+                Ok(()) => self.await_stop(thread, shared)?,
+                Err(_) => self.threads.get(thread).into_iter().for_each(|known| known.done(false)),
             }
         }
         self.due = due;
+        Ok(())
+    }
+
+    /// Runs on this CPU from now on. Where that is not permitted, stops take longer.
+    fn go_to(&mut self, cpu: Option<u32>) {
+        if let Some(cpu) = cpu.filter(|cpu| self.at != Some(*cpu))
+            && sched::set_affinity(&std::iter::once(cpu).collect()).is_ok()
+        {
+            self.at = Some(cpu);
+        }
+    }
+
+    /// Handles what comes until an interrupted thread has stopped. After a tick it is late, and comes with the next ones.
+    fn await_stop(&mut self, thread: u32, shared: &Shared) -> io::Result<()> {
+        while self.threads.get(thread).is_some_and(|known| known.pending.is_some()) {
+            match self.tracer.next(true)? {
+                Some((stopped, stop)) => self.handle(stopped, stop, shared),
+                None => break,
+            }
+        }
+        Ok(())
     }
 
     /// Lets the thread run on as it would without us. Errors mean that it was killed meanwhile.
@@ -120,7 +149,10 @@ impl Tracing {
                 shared.note(Noted::Executed { process: thread });
                 _ = self.tracer.resume(thread, 0);
             }
-            Stop::Ended(_) => {
+            Stop::Ended(status) => {
+                if let Some((_, end)) = self.child.as_ref().filter(|(child, _)| *child == thread) {
+                    end.set(status);
+                }
                 if let Some(process) = self.threads.remove(thread) {
                     shared.note(Noted::Ended { process, thread });
                 }
@@ -131,7 +163,10 @@ impl Tracing {
     fn sample(&mut self, thread: u32, due: Due, shared: &Shared) {
         let time = clock::monotonic();
         let found = self.tracer.registers(thread);
-        _ = self.tracer.repair_call(thread);
+        // Only then there is a call to be repaired; each look at a stopped thread takes some of its time.
+        if found.as_ref().is_ok_and(|found| found.is_none_or(|found| found.in_call)) {
+            _ = self.tracer.repair_call(thread);
+        }
         let Some(known) = self.threads.get(thread) else { return };
         let Ok(Some(found)) = found else {
             shared.lose(|losses| losses.without_registers += 1);

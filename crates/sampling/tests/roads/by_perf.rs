@@ -8,7 +8,7 @@ use numakit_sys::perf::Errno;
 use numakit_sys::perf::sampling::SamplingError;
 use std::time::Duration;
 
-const SETTINGS: SampleSettings = SampleSettings { frequency: 499, stack: 512, faults: 0 };
+const SETTINGS: SampleSettings = SampleSettings { frequency: 499, stack: 512, faults: 0, first_touch: false };
 
 /// The road; none where it is refused.
 fn opened<T>(result: Result<T, RoadError>) -> Option<T> {
@@ -114,7 +114,7 @@ fn page_faults_are_counted_with_the_samples() {
 #[test]
 fn samples_of_a_program_that_nobody_drains_are_counted_as_lost() {
     let Some(prepared) = prepared("spin 1 600") else { return };
-    let settings = SampleSettings { frequency: 20_000, stack: 4096, faults: 0 };
+    let settings = SampleSettings { frequency: 20_000, stack: 4096, ..SETTINGS };
     let Some((mut road, running)) = started(&settings, &prepared) else { return };
     std::thread::sleep(Duration::from_millis(300));
     let sampled = run(&mut road, running, &prepared);

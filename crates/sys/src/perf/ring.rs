@@ -122,6 +122,14 @@ pub fn number(event: &File) -> io::Result<u64> {
     Ok(number)
 }
 
+/// The event takes no samples from now on; nor do those that it was inherited to.
+pub fn disable(event: &File) -> io::Result<()> {
+    /// `PERF_EVENT_IOC_DISABLE`.
+    const DISABLE: libc::Ioctl = libc::_IO(b'$' as u32, 1);
+    // SAFETY: the descriptor is open; the call takes no pointer.
+    check(unsafe { libc::ioctl(event.as_raw_fd(), DISABLE, 0) } as i64).map(drop)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

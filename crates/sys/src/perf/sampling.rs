@@ -44,6 +44,24 @@ impl SampledEvent {
     }
 }
 
+/// What samples contain beside the thread, time, CPU and instruction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SampleContent {
+    /// The registers, and this many bytes of the stack, a multiple of 8. Records of new threads, executed programs and mapped
+    /// code come with them.
+    Registers {
+        /// The bytes.
+        stack: u32,
+    },
+    /// The address that the event is about, the call chain by frame pointers, and this many bytes of the stack.
+    Chain {
+        /// Frames at most.
+        frames: u16,
+        /// The bytes, a multiple of 8.
+        stack: u32,
+    },
+}
+
 /// Whose samples are taken.
 #[derive(Debug, Clone, Copy)]
 pub enum SampledTasks<'a> {
@@ -64,8 +82,8 @@ pub struct SamplingRequest<'a> {
     pub events: &'a [SampledEvent],
     /// Whose.
     pub tasks: SampledTasks<'a>,
-    /// Bytes of the stack in each sample, a multiple of 8.
-    pub stack: u32,
+    /// What each sample contains.
+    pub content: SampleContent,
     /// Pages of each ring.
     pub pages: usize,
 }
@@ -132,7 +150,7 @@ struct CpuRing {
 struct Setup {
     events: Vec<SampledEvent>,
     layout: SampleLayout,
-    stack: u32,
+    content: SampleContent,
     pages: usize,
     sees_kernel: bool,
     /// Threads and processes that a sampled one creates are sampled too.
@@ -160,12 +178,13 @@ impl SampledRings {
         let setup = Setup {
             events: request.events.to_vec(),
             layout: layout(request),
-            stack: request.stack,
+            content: request.content,
             pages: request.pages,
             sees_kernel,
             inherits: on_exec || matches!(request.tasks, SampledTasks::Threads(..)),
             on_exec,
-            tells_changes: !matches!(request.tasks, SampledTasks::Caller),
+            tells_changes: !matches!(request.tasks, SampledTasks::Caller)
+                && matches!(request.content, SampleContent::Registers { .. }),
         };
         let (rings, files, numbers) = (Vec::new(), Vec::new(), BTreeMap::new());
         let mut opened = Self { rings, files, numbers, setup };
@@ -234,6 +253,12 @@ impl SampledRings {
         self.rings.iter().map(|ring| ring.ring.size()).min().unwrap_or(0)
     }
 
+    /// Stops sampling, also of what sampled threads have created, or goes on.
+    pub fn set_running(&self, is_running: bool) -> io::Result<()> {
+        let set = if is_running { enable } else { ring::disable };
+        self.files.iter().try_for_each(set)
+    }
+
     /// The threads that started since the last [`SampledRings::drain`], as far as records say so; these are sampled.
     /// Everything stays for the next drain.
     pub fn started(&mut self) -> BTreeSet<u32> {
@@ -281,10 +306,16 @@ impl Setup {
             config: event.event.config[0],
             sample_type: self.layout.fields,
             sample_regs_user: self.layout.registers,
-            sample_stack_user: self.stack,
             clockid: libc::CLOCK_MONOTONIC,
             ..perf_event_attr::default()
         };
+        match self.content {
+            SampleContent::Registers { stack } => attr.sample_stack_user = stack,
+            SampleContent::Chain { frames, stack } => {
+                (attr.sample_max_stack, attr.sample_stack_user) = (frames, stack);
+            }
+        }
+        attr.set_exclude_callchain_kernel(1);
         attr.__bindgen_anon_1.sample_period = event.period;
         attr.__bindgen_anon_3.config1 = event.event.config[1];
         attr.__bindgen_anon_4.config2 = event.event.config[2];
@@ -313,11 +344,14 @@ fn layout(request: &SamplingRequest<'_>) -> SampleLayout {
         | kernel::PERF_SAMPLE_TID
         | kernel::PERF_SAMPLE_TIME
         | kernel::PERF_SAMPLE_CPU
-        | kernel::PERF_SAMPLE_PERIOD
-        | kernel::PERF_SAMPLE_REGS_USER;
-    if request.stack > 0 {
-        fields |= kernel::PERF_SAMPLE_STACK_USER;
-    }
+        | kernel::PERF_SAMPLE_PERIOD;
+    fields |= match request.content {
+        SampleContent::Registers { stack: 0 } => kernel::PERF_SAMPLE_REGS_USER,
+        SampleContent::Registers { .. } => kernel::PERF_SAMPLE_REGS_USER | kernel::PERF_SAMPLE_STACK_USER,
+        SampleContent::Chain { .. } => {
+            kernel::PERF_SAMPLE_ADDR | kernel::PERF_SAMPLE_CALLCHAIN | kernel::PERF_SAMPLE_STACK_USER
+        }
+    };
     // All events of a ring have the same fields, or their records could not be distinguished.
     if request.events.iter().any(|event| event.has_addresses) {
         fields |= kernel::PERF_SAMPLE_ADDR | kernel::PERF_SAMPLE_WEIGHT | kernel::PERF_SAMPLE_DATA_SRC;

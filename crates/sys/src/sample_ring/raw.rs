@@ -1,6 +1,6 @@
 //! A sample as the library wrote it. The observed program can write there as well: nothing in it is trusted.
 
-use super::layout::SLOT_WORDS;
+use crate::shared_ring::layout::SLOT_WORDS;
 
 /// General registers of a sample: x86-64 has 16, in the order of instruction encoding; AArch64 x0 to x30 and sp.
 pub const GENERAL: usize = 32;

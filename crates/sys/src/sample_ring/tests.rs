@@ -1,7 +1,11 @@
 use super::*;
-use layout::WRITING;
+use crate::memory::SharedWords;
+use crate::shared_ring::layout::{ENDS, HEADER_WORDS, WRITING};
+use crate::shared_ring::{GRACE, slots_at};
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::Ordering::{Acquire, Release};
+use std::sync::atomic::{AtomicU64, fence};
 use std::thread;
 
 /// What the library does, in Rust.
@@ -9,16 +13,16 @@ struct Producer<'a>(&'a SampleRing);
 
 impl Producer<'_> {
     fn claim(&self) -> Option<u64> {
-        let words = &self.0.words;
-        let is_full = |head: u64| head.wrapping_sub(words[header::TAIL].load(Acquire)) >= self.0.slots;
+        let words = &self.0.ring.words;
+        let is_full = |head: u64| head.wrapping_sub(words[header::TAIL].load(Acquire)) >= self.0.ring.slots;
         let claimed = words[header::HEAD]
             .fetch_update(Release, Relaxed, |head| (!is_full(head)).then_some(head.wrapping_add(1)));
         claimed.inspect_err(|_| _ = words[header::LOST].fetch_add(1, Relaxed)).ok()
     }
 
     fn slot(&self, position: u64) -> &[AtomicU64] {
-        let at = slots_at() + (position & (self.0.slots - 1)) as usize * SLOT_WORDS;
-        &self.0.words[at..at + SLOT_WORDS]
+        let at = slots_at() + (position & (self.0.ring.slots - 1)) as usize * SLOT_WORDS;
+        &self.0.ring.words[at..at + SLOT_WORDS]
     }
 
     fn begin(&self, position: u64, thread: u32, number: u64) {
@@ -123,10 +127,12 @@ fn threads_write_at_the_same_time() {
     let mut ring = SampleRing::create(64).unwrap();
     // A second view of the same memory, as another process has it.
     let view = SampleRing {
-        words: SharedWords::of_file(&ring.file, ring.words.len()).unwrap(),
-        file: ring.file.try_clone().unwrap(),
-        unfinished: Vec::new(),
-        ..ring
+        ring: SharedRing {
+            words: SharedWords::of_file(&ring.ring.file, ring.ring.words.len()).unwrap(),
+            file: ring.ring.file.try_clone().unwrap(),
+            unfinished: Vec::new(),
+            ..ring.ring
+        },
     };
     let mut last: BTreeMap<u32, u64> = BTreeMap::new();
     let mut count = 0;
@@ -161,7 +167,7 @@ fn threads_write_at_the_same_time() {
 #[test]
 fn the_size_of_the_file_cannot_be_changed() {
     let ring = SampleRing::create(2).unwrap();
-    assert!(ring.file.set_len(0).is_err() && ring.file.set_len(1 << 30).is_err());
+    assert!(ring.ring.file.set_len(0).is_err() && ring.ring.file.set_len(1 << 30).is_err());
 }
 
 #[test]
@@ -169,7 +175,7 @@ fn processes_are_reported_until_they_have_ended() {
     let mut ring = SampleRing::create(2).unwrap();
     let set = |ring: &SampleRing, number: usize, values: [u64; 8]| {
         let at = HEADER_WORDS + number * ENTRY_WORDS;
-        for (word, value) in ring.words[at..].iter().zip(values) {
+        for (word, value) in ring.ring.words[at..].iter().zip(values) {
             word.store(value, Relaxed);
         }
     };
@@ -189,7 +195,7 @@ fn a_wait_ends_when_it_is_asked_or_at_its_time() {
     let mut ring = SampleRing::create(2).unwrap();
     ring.drain(&mut |_| {});
     ring.wait(clock::monotonic() + 1_000_000);
-    ring.words.half(header::WANTED).fetch_add(1, Release);
+    ring.ring.words.half(header::WANTED).fetch_add(1, Release);
     // Two minutes: the test would not end.
     ring.wait(clock::monotonic() + 120_000_000_000);
 }
@@ -208,13 +214,13 @@ proptest! {
         let mut ring = SampleRing::create(4).unwrap();
         for (at, value) in writes {
             let value = if value % 3 == 0 { value % 16 } else { value };
-            ring.words[at % ring.words.len()].store(value, Relaxed);
+            ring.ring.words[at % ring.ring.words.len()].store(value, Relaxed);
             prop_assert!(drained(&mut ring, at as u64).len() <= 8);
-            prop_assert!(ring.unfinished.len() <= 8);
+            prop_assert!(ring.ring.unfinished.len() <= 8);
             ring.processes();
         }
         // It works again afterwards.
-        ring.words[header::HEAD].store(0, Relaxed);
+        ring.ring.words[header::HEAD].store(0, Relaxed);
         drained(&mut ring, u64::MAX - 1);
         drained(&mut ring, u64::MAX);
         let numbers: BTreeSet<u64> = (0..4).collect();

@@ -29,7 +29,12 @@ const EVERY_MS: SampledEvent = SampledEvent {
 #[test]
 fn the_calling_thread_is_sampled_by_its_cpu_time() {
     assert_eq!(EVERY_MS, SampledEvent::cpu_clock(1_000_000));
-    let request = SamplingRequest { events: &[EVERY_MS], tasks: SampledTasks::Caller, stack: 256, pages: 64 };
+    let request = SamplingRequest {
+        events: &[EVERY_MS],
+        tasks: SampledTasks::Caller,
+        content: SampleContent::Registers { stack: 256 },
+        pages: 64,
+    };
     let Some(mut rings) = open(&request) else { return };
     let start = clock::monotonic();
     spin(50_000_000);
@@ -51,7 +56,12 @@ fn the_calling_thread_is_sampled_by_its_cpu_time() {
 #[test]
 fn what_does_not_fit_into_the_ring_is_counted() {
     let event = SampledEvent::cpu_clock(100_000);
-    let request = SamplingRequest { events: &[event], tasks: SampledTasks::Caller, stack: 512, pages: 1 };
+    let request = SamplingRequest {
+        events: &[event],
+        tasks: SampledTasks::Caller,
+        content: SampleContent::Registers { stack: 512 },
+        pages: 1,
+    };
     let Some(mut rings) = open(&request) else { return };
     assert_eq!(rings.ring_size() as u64, crate::sched::page_size());
     spin(20_000_000);
@@ -71,7 +81,12 @@ fn what_does_not_fit_into_the_ring_is_counted() {
 #[test]
 fn events_that_share_a_ring_are_distinguished() {
     let events = [EVERY_MS, SampledEvent::page_faults(1)];
-    let request = SamplingRequest { events: &events, tasks: SampledTasks::Caller, stack: 0, pages: 64 };
+    let request = SamplingRequest {
+        events: &events,
+        tasks: SampledTasks::Caller,
+        content: SampleContent::Registers { stack: 0 },
+        pages: 64,
+    };
     let Some(mut rings) = open(&request) else { return };
     let touched = vec![1u8; 1 << 20];
     spin(5_000_000);
@@ -92,7 +107,7 @@ fn a_thread_that_has_ended_is_nothing_to_sample() {
     let request = SamplingRequest {
         events: &[EVERY_MS],
         tasks: SampledTasks::Threads(&[u32::MAX >> 2], &cpus),
-        stack: 0,
+        content: SampleContent::Registers { stack: 0 },
         pages: 1,
     };
     assert!(matches!(SampledRings::open(&request), Err(SamplingError::Nothing | SamplingError::Open(_))));

@@ -1,8 +1,4 @@
-//! The layout of the memory file, in words of 64 bits; `native/explain/ring.h` has the same.
-
-/// "NUMASMPL".
-pub const MAGIC: u64 = 0x4c50_4d53_414d_554e;
-pub const VERSION: u64 = 2;
+//! The layout of the memory file, in words of 64 bits; `native/explain/shared_ring.h` has the same.
 
 pub const HEADER_WORDS: usize = 512;
 pub const ENTRY_WORDS: usize = 8;
@@ -28,6 +24,8 @@ pub mod header {
     pub const WITHOUT_TIMER: usize = 26;
     pub const PROCESSES: usize = 27;
     pub const WITHOUT_ENTRY: usize = 28;
+    /// Blocks of the log whose end nobody will see.
+    pub const WITHOUT_END: usize = 30;
     pub const WANTED: usize = 32;
 }
 

@@ -1,0 +1,180 @@
+//! Page faults, each with its address and call chain: who touches which memory first.
+
+use numakit_model::CpuSet;
+use numakit_sys::clock;
+use numakit_sys::perf::record::{PerfRecord, RawSample};
+use numakit_sys::perf::sampling::{
+    SampleContent, SampledEvent, SampledRings, SampledTasks, SamplingError, SamplingRequest,
+};
+use std::collections::HashMap;
+use std::io;
+
+/// Pages of a ring: 600 faults with 16 frames, which is 120,000 faults a second where they are taken every 5 ms.
+const PAGES: usize = 32;
+/// Frames of a chain, and words of the stack: functions of the C library have no frame pointers, but are leaves mostly.
+const FRAMES: u16 = 16;
+const WORDS: u32 = 8;
+/// In a window of this time, in ns, about this many faults of each CPU are taken, which is 20,000 a second: each takes 2 us of
+/// the program.
+const WINDOW: u64 = 100_000_000;
+const MOST: u64 = 2_000;
+
+/// A page fault of a thread.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct FaultSample {
+    /// The process.
+    pub process: u32,
+    /// The thread.
+    pub thread: u32,
+    /// When, in ns of CLOCK_MONOTONIC.
+    pub time: u64,
+    /// The CPU.
+    pub cpu: Option<u32>,
+    /// The address that was accessed.
+    pub address: u64,
+    /// The instruction, and the addresses to which its function and its callers return, as far as they have frame pointers.
+    pub chain: Vec<u64>,
+    /// The first words of the stack.
+    pub stack: Vec<u64>,
+}
+
+/// The page faults of a program or process. More of them than can be taken without slowing the program are left out.
+#[derive(Debug)]
+pub struct FaultRings {
+    rings: SampledRings,
+    window: u64,
+    /// In the window, by CPU; those that were lost are of any.
+    taken: HashMap<Option<u32>, u64>,
+    lost_in_window: u64,
+    is_paused: bool,
+    /// Time without samples so far, in ns.
+    paused: u64,
+    lost: u64,
+    fault: FaultSample,
+}
+
+impl FaultRings {
+    /// Opens them for these tasks.
+    pub fn open(tasks: SampledTasks<'_>) -> Result<Self, SamplingError> {
+        let events = [SampledEvent::page_faults(1)];
+        let content = SampleContent::Chain { frames: FRAMES, stack: WORDS * 8 };
+        let request = SamplingRequest { events: &events, tasks, content, pages: PAGES };
+        Ok(Self {
+            rings: SampledRings::open(&request)?,
+            window: clock::monotonic(),
+            taken: HashMap::new(),
+            lost_in_window: 0,
+            is_paused: false,
+            paused: 0,
+            lost: 0,
+            fault: FaultSample::default(),
+        })
+    }
+
+    /// Takes those of these threads too.
+    pub fn add(&mut self, threads: &[u32], cpus: &CpuSet) -> Result<(), SamplingError> {
+        self.rings.add(threads, cpus)
+    }
+
+    /// Takes the faults since the last call.
+    pub fn drain(&mut self, take: &mut dyn FnMut(&FaultSample)) -> io::Result<()> {
+        let Self { rings, taken, lost, lost_in_window, fault, .. } = self;
+        rings.drain(&mut |record, _| match record {
+            PerfRecord::Sample(raw) => {
+                *taken.entry(raw.cpu).or_default() += 1;
+                fill(fault, raw);
+                take(fault);
+            }
+            // They have cost the program as much.
+            PerfRecord::Lost(records) => {
+                *lost_in_window += records;
+                *lost += records;
+            }
+            _ => {}
+        });
+        self.pace(clock::monotonic())
+    }
+
+    /// Stops until the end of a window in which there were many, and goes on after it.
+    fn pace(&mut self, now: u64) -> io::Result<()> {
+        let is_over = now >= self.window + WINDOW;
+        if is_over {
+            (self.window, self.lost_in_window) = (now, 0);
+            self.taken.clear();
+        }
+        let busiest = self.taken.values().max().copied().unwrap_or(0);
+        let is_full = busiest + self.lost_in_window >= MOST;
+        if is_full == self.is_paused {
+            return Ok(());
+        }
+        // What is left of the window.
+        self.paused += if is_full { (self.window + WINDOW).saturating_sub(now) } else { 0 };
+        self.is_paused = is_full;
+        self.rings.set_running(!is_full)
+    }
+
+    /// Faults that found no room.
+    pub fn lost(&self) -> u64 {
+        self.lost
+    }
+
+    /// Time in which faults were left out, in ns.
+    pub fn paused(&self) -> u64 {
+        self.paused
+    }
+}
+
+fn fill(fault: &mut FaultSample, raw: &RawSample<'_>) {
+    fault.process = raw.process;
+    fault.thread = raw.thread;
+    fault.time = raw.time;
+    fault.cpu = raw.cpu;
+    fault.address = raw.address.unwrap_or(0);
+    fault.stack.clear();
+    fault.stack.extend(raw.stack.as_chunks().0.iter().map(|word| u64::from_ne_bytes(*word)));
+    fault.chain.clear();
+    // Without a chain there is the instruction.
+    fault.chain.extend(raw.chain.addresses());
+    if fault.chain.is_empty() {
+        fault.chain.push(raw.ip);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_fault_without_chain_has_its_instruction() {
+        let mut fault = FaultSample { chain: vec![1, 2], ..FaultSample::default() };
+        fill(&mut fault, &RawSample { ip: 0x40, address: Some(0x7000), thread: 9, ..RawSample::default() });
+        assert_eq!((fault.chain, fault.address, fault.thread), (vec![0x40], 0x7000, 9));
+    }
+
+    #[test]
+    fn every_first_touch_of_this_thread_is_seen_with_its_address() {
+        let opened = FaultRings::open(SampledTasks::Caller);
+        let mut rings = match opened {
+            Ok(rings) => rings,
+            Err(error) => return numakit_skips::PRIVILEGES.skip(error),
+        };
+        // Small pages: each has a fault of its own.
+        let pages = 200;
+        let block = vec![0u8; (pages + 2) * 4096];
+        let start = block.as_ptr() as usize;
+        let block = std::hint::black_box(block);
+        let mut seen = 0;
+        let mut block = block;
+        for page in 0..pages {
+            block[page * 4096] = 1;
+        }
+        rings
+            .drain(&mut |fault| {
+                let within = (start..start + pages * 4096).contains(&(fault.address as usize));
+                seen += usize::from(within && !fault.chain.is_empty());
+            })
+            .unwrap();
+        assert!(seen > 0 && seen <= pages, "{seen} of {pages}");
+        assert_eq!(rings.lost(), 0);
+    }
+}

@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* The malloc family in place of the allocator's. Each calls the allocator's function as the program did. */
+#define _GNU_SOURCE
+#include "allocation.h"
+#include "blocks.h"
+#include "early.h"
+#include "next.h"
+#include <errno.h>
+#include <malloc.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define PUBLIC __attribute__((visibility("default")))
+#define RARELY(condition) __builtin_expect(!!(condition), 0)
+/* Of the interposed function: the caller's return address is in it. */
+#define FRAME __builtin_frame_address(0)
+
+/* The allocator's function; NULL while it is looked up. */
+static __attribute__((noinline)) void *look_up(enum next number)
+{
+    if (own_log.is_resolving)
+        return NULL;
+    int error = errno;
+    own_log.is_resolving = true;
+    void *function = next_function(number);
+    own_log.is_resolving = false;
+    errno = error;
+    return function;
+}
+
+static inline void *allocator(enum next number)
+{
+    void *function = next_found(number);
+    return RARELY(!function) ? look_up(number) : function;
+}
+
+#define ALLOCATOR(name) ((__typeof__(&name))allocator(NEXT_##name))
+
+/* Allocators call functions of this library too: what they do is not the program's. The frame tells whether the call that
+ * was noted goes on: a handler of a signal may have left it. */
+static inline bool is_inside(const void *frame)
+{
+    return RARELY(own_log.inside > (uintptr_t)frame);
+}
+
+/* Calls the allocator and decides about the block. */
+#define ALLOCATE(function, size, alignment, call)                                                                      \
+    void *frame = FRAME, *block;                                                                                       \
+    if (is_inside(frame))                                                                                              \
+        return call;                                                                                                   \
+    own_log.inside = (uintptr_t)frame;                                                                                 \
+    block = call;                                                                                                      \
+    own_log.inside = 0;                                                                                                \
+    if (is_wanted(size))                                                                                               \
+        log_block(function, block, size, alignment, frame);                                                            \
+    return block
+
+/* Counts the bytes of small blocks down. */
+static inline bool is_wanted(size_t size)
+{
+    if (RARELY(size >= log_least))
+        return true;
+    own_log.left = (int64_t)((uint64_t)own_log.left - size);
+    return RARELY(own_log.left < 0);
+}
+
+PUBLIC void *malloc(size_t size)
+{
+    __typeof__(&malloc) next = ALLOCATOR(malloc);
+    if (RARELY(!next))
+        return early_allocate(size, 0);
+    ALLOCATE(BY_MALLOC, size, 0, next(size));
+}
+
+PUBLIC void *calloc(size_t count, size_t each)
+{
+    __typeof__(&calloc) next = ALLOCATOR(calloc);
+    size_t size;
+    if (RARELY(__builtin_mul_overflow(count, each, &size)))
+        size = SIZE_MAX;
+    if (RARELY(!next))
+        return early_allocate(size, 0);
+    ALLOCATE(BY_CALLOC, size, 0, next(count, each));
+}
+
+PUBLIC void free(void *block)
+{
+    if (blocks_may_have(block))
+        log_free(BY_FREE, block, FRAME);
+    if (RARELY(early_has(block)))
+        return;
+    __typeof__(&free) next = ALLOCATOR(free);
+    if (next)
+        next(block);
+}
+
+/* To the allocator's memory. */
+static void *move_early(void *old, size_t size)
+{
+    void *fresh = malloc(size);
+    size_t bytes = early_bytes(old);
+    if (fresh)
+        memmove(fresh, old, bytes < size ? bytes : size);
+    return fresh;
+}
+
+PUBLIC void *realloc(void *old, size_t size)
+{
+    __typeof__(&realloc) next = ALLOCATOR(realloc);
+    if (RARELY(early_has(old)))
+        return move_early(old, size);
+    if (RARELY(!next))
+        return old ? NULL : early_allocate(size, 0);
+    void *frame = FRAME;
+    if (is_inside(frame))
+        return next(old, size);
+    bool was_logged = blocks_may_have(old) && log_free(BY_REALLOC, old, frame);
+    own_log.inside = (uintptr_t)frame;
+    void *block = next(old, size);
+    own_log.inside = 0;
+    if (RARELY(was_logged && !block && size))
+        log_kept(old, frame);
+    if (is_wanted(size))
+        log_block(BY_REALLOC, block, size, 0, frame);
+    return block;
+}
+
+PUBLIC void *memalign(size_t alignment, size_t size)
+{
+    __typeof__(&memalign) next = ALLOCATOR(memalign);
+    if (RARELY(!next))
+        return early_allocate(size, alignment);
+    ALLOCATE(BY_MEMALIGN, size, alignment, next(alignment, size));
+}
+
+PUBLIC void *aligned_alloc(size_t alignment, size_t size)
+{
+    __typeof__(&aligned_alloc) next = ALLOCATOR(aligned_alloc);
+    if (RARELY(!next))
+        return early_allocate(size, alignment);
+    ALLOCATE(BY_ALIGNED_ALLOC, size, alignment, next(alignment, size));
+}
+
+PUBLIC int posix_memalign(void **result, size_t alignment, size_t size)
+{
+    __typeof__(&posix_memalign) next = ALLOCATOR(posix_memalign);
+    if (RARELY(!next))
+        return (*result = early_allocate(size, alignment)) ? 0 : ENOMEM;
+    void *frame = FRAME;
+    if (is_inside(frame))
+        return next(result, alignment, size);
+    own_log.inside = (uintptr_t)frame;
+    int error = next(result, alignment, size);
+    own_log.inside = 0;
+    if (is_wanted(size))
+        log_block(BY_POSIX_MEMALIGN, error ? NULL : *result, size, alignment, frame);
+    return error;
+}
+
+PUBLIC void *valloc(size_t size)
+{
+    __typeof__(&valloc) next = ALLOCATOR(valloc);
+    if (RARELY(!next))
+        return NULL;
+    ALLOCATE(BY_VALLOC, size, 4096, next(size));
+}
+
+PUBLIC void *pvalloc(size_t size)
+{
+    __typeof__(&pvalloc) next = ALLOCATOR(pvalloc);
+    if (RARELY(!next))
+        return NULL;
+    ALLOCATE(BY_PVALLOC, size, 4096, next(size));
+}
