@@ -3,6 +3,7 @@
 //!
 //! Each target has a directory of samples in `corpus/`, over which the tests run it.
 
+mod allocation_log;
 mod control;
 mod files;
 mod formulas;
@@ -63,11 +64,14 @@ pub const TARGETS: &[Target] = &[
     Target { name: "format_file", run: pmu::format_file },
     Target { name: "program_head", run: program::head },
     Target { name: "perf_records", run: samples::perf_records },
+    Target { name: "explain_result", run: samples::explain_result },
     Target { name: "landing", run: samples::landing },
     Target { name: "operand_x86", run: operand::x86 },
     Target { name: "operand_arm", run: operand::arm },
     Target { name: "sample_slot", run: sample_ring::slot },
     Target { name: "sample_ring", run: sample_ring::ring },
+    Target { name: "allocation_slot", run: allocation_log::slot },
+    Target { name: "allocation_log", run: allocation_log::log },
 ];
 
 /// The target with this name.

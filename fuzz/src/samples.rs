@@ -1,8 +1,10 @@
 //! Samples of running programs.
 
+use numakit_explain::compare::{compare, saved::SavedResult};
 use numakit_sampling::calibration;
 use numakit_sys::perf::record::{PerfRecord, PerfRecords, SampleLayout};
 use numakit_sys::registers::PERF_MASK;
+use std::path::Path;
 
 /// Records of performance events. The first 8 bytes are the fields of samples.
 pub fn perf_records(input: &[u8]) {
@@ -31,4 +33,12 @@ pub fn landing(input: &[u8]) {
             assert_eq!(counts.landing().is_none(), counts.total() < 8);
         }
     }
+}
+
+/// Results of `numa explain`, compared with themselves, and as text.
+pub fn explain_result(input: &[u8]) {
+    let Ok(result) = SavedResult::parse(Path::new("result"), input) else { return };
+    let comparison = compare(&result, &result);
+    assert!(comparison.unlike.len() <= 1, "all is alike, but it may be incomplete");
+    assert!(!numakit_terminal::compare::text(&comparison, 20).is_empty());
 }

@@ -1,9 +1,9 @@
 //! What the kernel says of the time of threads: running in user mode, in the kernel, waiting for a CPU, asleep.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// The time of one or several threads, in ns, and their page faults.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ThreadTimes {
     /// In user mode.
     pub user: u64,

@@ -1,10 +1,10 @@
 //! The caches that a thread has to itself, and its share of those that it shares.
 
 use numakit_model::topology::{Cache, CacheKind, Topology};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// Bytes of cache that one thread can fill. 0 where they are not known: then nothing is said to be in a cache.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CacheSizes {
     /// The largest cache that only one core has.
     pub private: u64,

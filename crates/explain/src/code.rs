@@ -2,12 +2,13 @@
 
 use crate::observation::Observation;
 use crate::place::TimePlace;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
+use std::fmt;
 use std::hash::Hash;
 
 /// Names for an address of code.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct CodeName {
     /// The function; `None` if the code has no names.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -22,6 +23,16 @@ pub struct CodeName {
     pub line: Option<u32>,
 }
 
+impl fmt::Display for CodeName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (&self.function, &self.file, self.line) {
+            (Some(function), Some(file), Some(line)) => write!(f, "{function} ({file}:{line})"),
+            (Some(function), ..) => write!(f, "{function} [{}]", self.module),
+            (None, ..) => write!(f, "[{}]", self.module),
+        }
+    }
+}
+
 /// Finds names for code.
 pub trait CodeNames {
     /// The names for an instruction of a process, by its place in the list of processes.
@@ -29,7 +40,7 @@ pub trait CodeNames {
 }
 
 /// CPU time in ns, by where it went.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PlaceTimes {
     /// In the thread's own arithmetic.
     pub computing: u64,
@@ -73,7 +84,7 @@ impl PlaceTimes {
 }
 
 /// A function or a line with its time.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CodeTime {
     /// What it is.
     #[serde(flatten)]

@@ -1,51 +1,29 @@
 //! From samples to observations: which operand, of which mapping, on which node.
 
+mod listed;
+mod observed;
+
+pub use self::observed::{FoundObject, ObservedProcesses};
+
+use self::listed::ObjectList;
 use crate::caches::CacheSizes;
+use crate::first_touch::FirstTouches;
 use crate::observation::{LINE, MemoryPart, Observation, ObservedAccess, PAGE, Waited};
 use crate::report::{SampledObject, SampledThread};
-use crate::traffic::{TrafficCounter, TrafficUser};
-use numakit_operand::{AccessKind, AddressSpace, Decoder, Landing, Operand, RecoveryRule};
+use crate::traffic::{LineAhead, TrafficCounter, TrafficUser};
+use crate::walk::MemoryWalk;
+use numakit_operand::{AccessKind, Decoder, Landing, MemoryAccess, Operand, RecoveryRule};
+use numakit_sampling::faults::FaultSample;
 use numakit_sampling::operands::{self, SampledMemory};
 use numakit_sampling::process::MemoryKind;
 use numakit_sampling::{MeasuredAccess, Sample};
 use std::collections::{BTreeMap, HashMap};
-use std::ops::Range;
 
 /// Observations that are kept; beyond, every second one is dropped, and the others count twice.
 const MAX_OBSERVATIONS: usize = 2 << 20;
 
-/// A mapping of an observed process.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ObservedMapping {
-    /// Its first address.
-    pub start: u64,
-    /// Its size in bytes.
-    pub size: u64,
-    /// What it is, for people.
-    pub name: String,
-    /// What it is, for series.
-    pub kind: MemoryKind,
-}
-
-/// The observed processes, as far as they can be read now.
-pub trait ObservedProcesses {
-    /// The memory of the process of a sample, as it is now.
-    fn space(&mut self, sample: &Sample) -> &dyn AddressSpace;
-    /// The ranges in which the code of a process became another one since the last call.
-    fn changed_code(&mut self, process: u32) -> Vec<Range<u64>>;
-    /// The mapping that contains an address.
-    fn mapping(&mut self, process: u32, address: u64) -> Option<ObservedMapping>;
-    /// Whether anonymous memory is the stack or the thread-local storage of the thread of a sample.
-    fn part_of_thread(&self, sample: &Sample, address: u64) -> MemoryPart;
-    /// Where a thread's block of thread-local storage is, if that can be found.
-    fn thread_base(&mut self, sample: &Sample) -> Option<u64>;
-    /// The nodes of pages; `None` for those that are not in memory or cannot be asked for.
-    fn nodes(&mut self, process: u32, pages: &[u64]) -> Vec<Option<u32>>;
-    /// The node of a CPU.
-    fn node_of_cpu(&self, cpu: u32) -> Option<u32>;
-    /// Whether a process has ended, so that its memory cannot be read any more.
-    fn has_ended(&self, process: u32) -> bool;
-}
+/// For one in this many samples it is looked where the instruction goes next.
+const LOOK_EACH: u32 = 4;
 
 /// What waits for the nodes of pages of a process.
 #[derive(Debug, Default)]
@@ -55,12 +33,20 @@ struct Waiting {
     samples: Vec<LinesAhead>,
 }
 
+/// A thread.
+#[derive(Debug)]
+struct ThreadState {
+    place: u32,
+    /// Its samples.
+    taken: u64,
+}
+
 /// The lines that a thread is about to use.
 #[derive(Debug)]
 struct LinesAhead {
     user: TrafficUser,
     time: u64,
-    lines: Vec<u64>,
+    lines: Vec<LineAhead>,
 }
 
 /// Gathers observations.
@@ -70,13 +56,11 @@ pub struct Collector {
     limit: usize,
     start: Option<u64>,
     decoders: HashMap<u32, Decoder>,
-    threads: HashMap<(u32, u32), u32>,
+    threads: HashMap<(u32, u32), ThreadState>,
+    thread_count: u32,
     /// The threads, in the order of their first samples.
     pub sampled_threads: Vec<SampledThread>,
-    processes: HashMap<u32, u32>,
-    objects: HashMap<(u32, u64), u32>,
-    /// The mappings, in the order of their first samples.
-    pub sampled_objects: Vec<SampledObject>,
+    objects: ObjectList,
     /// The observations so far. Nodes are missing until [`Self::locate`].
     pub observations: Vec<Observation>,
     waiting: BTreeMap<u32, Waiting>,
@@ -85,8 +69,13 @@ pub struct Collector {
     every: u64,
     /// Of these, one in this many, to bound time.
     pace: u64,
-    /// Samples of each thread.
-    taken: Vec<u64>,
+    /// Whether threads and objects are listed, for a report.
+    lists: bool,
+    /// How each object is walked through.
+    pub walks: HashMap<u32, MemoryWalk>,
+    until_look: u32,
+    /// Who touched the objects first.
+    pub touches: FirstTouches,
     /// Samples that were dropped to bound memory or time.
     pub thinned: u64,
 }
@@ -105,16 +94,18 @@ impl Collector {
             start: None,
             decoders: HashMap::new(),
             threads: HashMap::new(),
+            thread_count: 0,
             sampled_threads: Vec::new(),
-            processes: HashMap::new(),
-            objects: HashMap::new(),
-            sampled_objects: Vec::new(),
+            objects: ObjectList::default(),
             observations: Vec::new(),
             waiting: BTreeMap::new(),
             traffic: TrafficCounter::default(),
             every: 1,
             pace: 1,
-            taken: Vec::new(),
+            lists: true,
+            walks: HashMap::new(),
+            until_look: 0,
+            touches: FirstTouches::default(),
             thinned: 0,
         }
     }
@@ -126,16 +117,15 @@ impl Collector {
 
     /// Adds a sample.
     pub fn take(&mut self, sample: &Sample, processes: &mut dyn ObservedProcesses) {
-        let thread = self.thread(sample);
         let each = self.every * self.pace;
-        if !self.is_due(thread, each) {
+        let (thread, is_due) = self.thread(sample, each);
+        if !is_due {
             self.thinned += 1;
             return;
         }
         let start = *self.start.get_or_insert(sample.time);
         let time = sample.time.saturating_sub(start);
-        let count = self.processes.len() as u32;
-        let process = *self.processes.entry(sample.process).or_insert(count);
+        let process = processes.place(sample.process);
         let cpu_node = sample.cpu.and_then(|cpu| processes.node_of_cpu(cpu));
         if self.landing == Landing::BlockStart && !processes.has_ended(sample.process) {
             self.look_ahead(sample, TrafficUser { process, thread, cpu_node }, time, processes);
@@ -152,12 +142,23 @@ impl Collector {
         }
     }
 
+    /// Adds a page fault.
+    pub fn touch(&mut self, fault: &FaultSample, processes: &mut dyn ObservedProcesses) {
+        if !self.lists {
+            return;
+        }
+        let Some(found) = processes.object_at(fault.process, fault.address, fault.time) else { return };
+        let object = self.objects.place(fault.process, Some(found));
+        let node = fault.cpu.and_then(|cpu| processes.node_of_cpu(cpu));
+        self.touches.add(object, fault.thread, node, processes.call_chain(fault));
+    }
+
     /// Asks for the nodes of the pages of new observations. Call it every few milliseconds, before pages move or
     /// processes end.
     pub fn locate(&mut self, processes: &mut dyn ObservedProcesses) {
         for (process, waiting) in std::mem::take(&mut self.waiting) {
             let of_lines =
-                waiting.samples.iter().flat_map(|sample| &sample.lines).map(|line| line * LINE / PAGE);
+                waiting.samples.iter().flat_map(|sample| &sample.lines).map(|ahead| ahead.line * LINE / PAGE);
             let mut pages: Vec<u64> =
                 waiting.observations.iter().map(|(page, _)| *page).chain(of_lines).collect();
             pages.sort_unstable();
@@ -171,24 +172,13 @@ impl Collector {
                     access.home = known.get(&page).copied();
                 }
             }
-            for LinesAhead { user, time, lines } in waiting.samples {
-                let home = |line: u64| (line, known.get(&(line * LINE / PAGE)).copied());
-                let lines: Vec<_> = lines.into_iter().map(home).collect();
+            for LinesAhead { user, time, mut lines } in waiting.samples {
+                lines
+                    .iter_mut()
+                    .for_each(|ahead| ahead.home = known.get(&(ahead.line * LINE / PAGE)).copied());
                 self.traffic.add(user, time, &lines);
             }
         }
-    }
-
-    /// Whether this sample of a thread is one of `each` that are looked at. Each thread counts its own, since samples of
-    /// several threads come in turn, and begins elsewhere.
-    fn is_due(&mut self, thread: u32, each: u64) -> bool {
-        let place = thread as usize;
-        if self.taken.len() <= place {
-            self.taken.resize(place + 1, 0);
-        }
-        let taken = &mut self.taken[place];
-        *taken += 1;
-        (*taken + u64::from(thread)).is_multiple_of(each)
     }
 
     /// The traffic so far, where each thread has these caches; of samples that name the instruction that waited there is none.
@@ -196,10 +186,29 @@ impl Collector {
         (self.landing == Landing::BlockStart).then(|| self.traffic.traffic(caches))
     }
 
-    /// A process executes another program or has ended: its code and mappings are others from now on.
-    pub fn forget(&mut self, process: u32) {
+    /// A process executes another program or has ended: its code and objects are others from now on.
+    pub fn forget(&mut self, process: u32, processes: &mut dyn ObservedProcesses) {
         self.decoders.remove(&process);
-        self.objects.retain(|(of, _), _| *of != process);
+        self.objects.forget(process, processes);
+    }
+
+    /// A thread has ended, with its process if it has its number, and no report will name them.
+    pub fn forget_thread(&mut self, process: u32, thread: u32, processes: &mut dyn ObservedProcesses) {
+        self.threads.remove(&(process, thread));
+        if process == thread {
+            self.threads.retain(|(of, _), _| *of != process);
+            self.forget(process, processes);
+        }
+    }
+
+    /// The number of threads that have samples and are not forgotten.
+    pub fn threads(&self) -> usize {
+        self.threads.len()
+    }
+
+    /// For series: lists no threads and no objects, so that memory is bounded by what runs.
+    pub fn without_lists(self) -> Self {
+        Self { lists: false, objects: ObjectList::anonymous(), ..self }
     }
 
     /// The decoder of the process of a sample, without code that is another one by now.
@@ -211,17 +220,20 @@ impl Collector {
         decoder
     }
 
-    fn thread(&mut self, sample: &Sample) -> u32 {
-        let count = self.threads.len() as u32;
-        let Self { threads, sampled_threads, .. } = self;
-        *threads.entry((sample.process, sample.thread)).or_insert_with(|| {
-            sampled_threads.push(SampledThread {
-                pid: sample.process,
-                tid: sample.thread,
-                name: String::new(),
-            });
-            count
-        })
+    /// The place of the thread, and whether this sample of it is one of `each` that are looked at. Each thread counts its own,
+    /// since samples of several threads come in turn, and begins elsewhere.
+    fn thread(&mut self, sample: &Sample, each: u64) -> (u32, bool) {
+        let Self { threads, thread_count, sampled_threads, lists, .. } = self;
+        let thread = threads.entry((sample.process, sample.thread)).or_insert_with(|| {
+            if *lists {
+                let (pid, tid) = (sample.process, sample.thread);
+                sampled_threads.push(SampledThread { pid, tid, name: String::new() });
+            }
+            *thread_count += 1;
+            ThreadState { place: *thread_count - 1, taken: 0 }
+        });
+        thread.taken += 1;
+        (thread.place, (thread.taken + u64::from(thread.place)).is_multiple_of(each))
     }
 
     /// The instruction of a sample, and what it waited for.
@@ -241,6 +253,7 @@ impl Collector {
             Operand::Memory(found) => {
                 let access =
                     self.access(sample, processes, found.address, found.size, found.kind, found.rule);
+                self.look_at_walk(sample, &found, access.object, processes);
                 (found.instruction, Waited::Memory(access))
             }
             Operand::Object { instruction, base, kind } => {
@@ -258,6 +271,29 @@ impl Collector {
         }
     }
 
+    /// Looks, of some samples, where the instruction goes from here.
+    fn look_at_walk(
+        &mut self,
+        sample: &Sample,
+        found: &MemoryAccess,
+        object: u32,
+        processes: &mut dyn ObservedProcesses,
+    ) {
+        self.until_look = self.until_look.checked_sub(1).unwrap_or(LOOK_EACH - 1);
+        if !self.lists || self.until_look > 0 {
+            return;
+        }
+        let space = SampledMemory { now: processes.space(sample), stack: &sample.stack };
+        let decoder = self.decoders.entry(sample.process).or_default();
+        let ahead = decoder.ahead(&operands::registers(&sample.registers), &space);
+        self.walks.entry(object).or_default().look(
+            found.instruction,
+            found.address,
+            found.rule,
+            ahead.accesses,
+        );
+    }
+
     fn access(
         &mut self,
         sample: &Sample,
@@ -267,37 +303,21 @@ impl Collector {
         kind: AccessKind,
         rule: RecoveryRule,
     ) -> ObservedAccess {
-        let mapping = processes.mapping(sample.process, address);
-        let part = match mapping.as_ref().map_or(MemoryKind::Anonymous, |mapping| mapping.kind) {
+        let found = processes.object(sample, address);
+        let part = match found.map_or(MemoryKind::Anonymous, |found| found.kind) {
             _ if rule == RecoveryRule::ThreadLocal => MemoryPart::Stack,
-            MemoryKind::Anonymous | MemoryKind::Stack | MemoryKind::ThreadLocal => {
-                processes.part_of_thread(sample, address)
-            }
-            MemoryKind::Heap => MemoryPart::Heap,
+            MemoryKind::Stack | MemoryKind::ThreadLocal => MemoryPart::Stack,
+            MemoryKind::Heap | MemoryKind::Anonymous => MemoryPart::Heap,
             MemoryKind::Code | MemoryKind::File | MemoryKind::Kernel => MemoryPart::File,
             MemoryKind::Shared => MemoryPart::Shared,
         };
-        let object = self.object(sample.process, mapping);
+        let object = self.objects.place(sample.process, found.map(|found| found.id));
         ObservedAccess { address, size, kind, rule, object, home: None, part }
     }
 
-    /// The place of the mapping in the list of objects. Addresses that are not mapped any more are an object together.
-    fn object(&mut self, process: u32, mapping: Option<ObservedMapping>) -> u32 {
-        let start = mapping.as_ref().map_or(0, |mapping| mapping.start);
-        let count = self.sampled_objects.len() as u32;
-        let Self { objects, sampled_objects, .. } = self;
-        let place = *objects.entry((process, start)).or_insert_with(|| {
-            let (size, name) = mapping
-                .as_ref()
-                .map_or((0, "no longer mapped".to_owned()), |mapping| (mapping.size, mapping.name.clone()));
-            sampled_objects.push(SampledObject { pid: process, address: start, size, name });
-            count
-        });
-        // Heaps and stacks grow.
-        if let (Some(object), Some(mapping)) = (sampled_objects.get_mut(place as usize), mapping) {
-            object.size = object.size.max(mapping.size);
-        }
-        place
+    /// The objects, in the order of their first samples.
+    pub fn sampled_objects(&self, processes: &mut dyn ObservedProcesses) -> Vec<SampledObject> {
+        self.objects.named(processes)
     }
 
     /// Adds all operands that a thread is about to use.
@@ -316,6 +336,16 @@ impl Collector {
         let mut lines: Vec<u64> = ahead.accesses.iter().map(|access| access.address / LINE).collect();
         lines.sort_unstable();
         lines.dedup();
+        // Lines of a page are of one object, for the most part.
+        let mut last = (u64::MAX, 0);
+        let mut ahead = |line: u64| {
+            if last.0 != line * LINE / PAGE {
+                let found = processes.object(sample, line * LINE).map(|found| found.id);
+                last = (line * LINE / PAGE, self.objects.place(sample.process, found));
+            }
+            LineAhead { line, object: last.1, home: None }
+        };
+        let lines = lines.into_iter().map(&mut ahead).collect();
         let ahead = LinesAhead { user, time, lines };
         self.waiting.entry(sample.process).or_default().samples.push(ahead);
     }

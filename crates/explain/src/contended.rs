@@ -3,7 +3,7 @@
 
 use crate::observation::{LINE, Observation, ObservedAccess, Waited};
 use numakit_operand::AccessKind;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 /// Two threads use a line at the same time if they do within this time, in ns.
@@ -25,7 +25,7 @@ pub struct LineKey {
 }
 
 /// What makes a line contended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Sharing {
     /// Each thread uses bytes of its own; they only share the line.

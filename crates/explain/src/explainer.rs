@@ -1,17 +1,24 @@
 //! One observation: takes samples until the program ends, and says where its time went.
 
 use crate::caches::CacheSizes;
+use crate::code::CodeNames;
 use crate::collector::{Collector, ObservedProcesses};
+use crate::explained::{ObjectContext, ObjectTouch};
+use crate::first_touch::FirstTouch;
+use crate::huge_pages::HugePageShares;
 use crate::processes::Processes;
-use crate::report::{ExplainReport, MissingSamples, Regime};
+use crate::report::{ExplainReport, MissingSamples, Regime, SampledObject};
 use crate::tally::Tally;
 use crate::threads::ThreadAccounts;
 use crate::traffic::Traffic;
 use crate::{Explanation, Surveyed};
 use numakit_model::topology::Topology;
+use numakit_sampling::calibration::MachineKind;
 use numakit_sampling::{Landing, Road, RoadError, RoadEvent};
+use numakit_sys::allocation_log::AllocationLog;
 use numakit_sys::clock::EndedUsage;
 use numakit_sys::{SysRoot, clock};
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 /// Threads are looked at this often, and at most for a twentieth of the time.
@@ -25,6 +32,8 @@ const MAX_SHARE: u64 = 50;
 const CHECKED: u64 = 200_000_000;
 /// The clock is read again after this many samples.
 const TIMED: u64 = 16;
+/// Nodes of pages are asked for this often, in ns, while more samples come than are looked at: a process may end meanwhile.
+const LOCATED: u64 = 5_000_000;
 /// One in this many samples is looked at in any case.
 const MAX_PACE: u64 = 256;
 /// By how much the pace changes at once, at most: the first samples of new code cost more than those that follow.
@@ -33,8 +42,11 @@ const MAX_STEP: u64 = 4;
 /// A thread with this much CPU time should have samples: four periods of 199 Hz.
 const MIN_CPU_TIME: u64 = 20_000_000;
 
+/// Threads and call chains that touched an object first, at most.
+const MAX_TOUCHES: usize = 3;
+
 /// What is observed, for the report.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Observed {
     /// The command line, or the process.
     pub program: String,
@@ -62,6 +74,11 @@ pub struct Explainer {
     pause: u64,
     late: u64,
     pace: Pace,
+    /// Whether names of what has ended are kept for the report.
+    keeps_ended: bool,
+    huge_pages: HugePageShares,
+    /// What the program allocates, if that is known.
+    log: Option<AllocationLog>,
     /// Of children that ended before.
     ended_before: EndedUsage,
 }
@@ -102,33 +119,59 @@ impl Pace {
 impl Explainer {
     /// Observes what the road leads to: `process` and those that it starts.
     pub fn new(road: Box<dyn Road>, observed: Observed, process: u32, topology: Topology) -> Self {
-        let root = SysRoot::host();
-        let mut processes = Processes::new(&topology);
-        processes.mapped(process);
-        let started = clock::monotonic();
-        let pace = Pace::new(started, topology.cores.iter().map(|core| core.cpus.len()).sum());
-        let mut explainer = Self {
-            collector: Collector::new(road.landing()),
-            accounts: ThreadAccounts::new(&root, observed.from_start),
-            processes,
-            road,
-            observed,
-            topology,
-            started,
-            visited: 0,
-            pause: 0,
-            late: 0,
-            pace,
-            ended_before: clock::ended_children(),
-        };
+        let mut explainer = Self::open(road, observed, topology);
+        explainer.processes.mapped(process);
         explainer.visit();
         explainer
     }
 
+    /// The same with the log of what the program allocates.
+    pub fn with_log(self, log: Option<AllocationLog>) -> Self {
+        Self { log, ..self }
+    }
+
+    /// The same for series, of one process with those that it starts or of all: it reads no accounts of threads, since series
+    /// have no share of all time, and forgets what has ended, since they may last for months.
+    pub fn for_series(road: Box<dyn Road>, process: Option<u32>, topology: Topology) -> Self {
+        let mut explainer = Self::open(road, Observed::default(), topology);
+        explainer.processes = explainer.processes.without_variables();
+        process.into_iter().for_each(|process| explainer.processes.mapped(process));
+        let collector = explainer.collector.without_lists();
+        Self { collector, pause: u64::MAX, keeps_ended: false, ..explainer }
+    }
+
+    fn open(road: Box<dyn Road>, observed: Observed, topology: Topology) -> Self {
+        let root = SysRoot::host();
+        let started = clock::monotonic();
+        let pace = Pace::new(started, topology.cores.iter().map(|core| core.cpus.len()).sum());
+        Self {
+            collector: Collector::new(road.landing()),
+            accounts: ThreadAccounts::new(&root, observed.from_start),
+            processes: Processes::new(&topology),
+            road,
+            observed,
+            topology,
+            started,
+            visited: started,
+            pause: 0,
+            late: 0,
+            pace,
+            keeps_ended: true,
+            huge_pages: HugePageShares::new(started),
+            log: None,
+            ended_before: clock::ended_children(),
+        }
+    }
+
     /// Takes what came since the last call. Call it every few milliseconds: registers belong to what memory contains now.
     pub fn drain(&mut self) -> Result<(), RoadError> {
-        let Self { road, collector, processes, late, pace, .. } = self;
+        let Self { road, collector, processes, late, pace, keeps_ended, .. } = self;
+        let mut ended = Vec::new();
+        if let Some(log) = &mut self.log {
+            log.drain(&mut |record| processes.log(record));
+        }
         let (mut from, mut samples) = (clock::monotonic(), 0u64);
+        let mut located = from;
         let result = road.drain(&mut |event| match event {
             RoadEvent::Sample(sample) if !sample.in_kernel => {
                 collector.take(sample, processes);
@@ -139,18 +182,34 @@ impl Explainer {
                     let now = clock::monotonic();
                     pace.worked(from, now).into_iter().for_each(|each| collector.set_pace(each));
                     from = now;
+                    if now >= located + LOCATED {
+                        collector.locate(processes);
+                        located = clock::monotonic();
+                    }
                 }
             }
             RoadEvent::Sample(_) => {}
+            RoadEvent::Fault(fault) => collector.touch(fault, processes),
             RoadEvent::Executed { process } => {
-                collector.forget(process);
+                collector.forget(process, processes);
                 processes.executed(process);
             }
             RoadEvent::Mapped { process } => processes.mapped(process),
-            RoadEvent::Ended { process, thread } if process == thread => processes.ended(process),
-            RoadEvent::Started { .. } | RoadEvent::Ended { .. } => {}
+            RoadEvent::Ended { process, thread } => {
+                if process == thread {
+                    processes.ended(process);
+                }
+                ended.extend((!*keeps_ended).then_some((process, thread)));
+            }
+            RoadEvent::Started { .. } => {}
         });
         self.collector.locate(&mut self.processes);
+        for (process, thread) in ended {
+            self.collector.forget_thread(process, thread, &mut self.processes);
+            if process == thread {
+                self.processes.forget(process);
+            }
+        }
         let end = clock::monotonic();
         self.pace.worked(from, end).into_iter().for_each(|each| self.collector.set_pace(each));
         if end.saturating_sub(self.visited) >= self.pause {
@@ -159,20 +218,15 @@ impl Explainer {
         result.map(drop)
     }
 
-    /// Reads no accounts of threads: for series, which have no share of all time.
-    pub fn without_accounts(self) -> Self {
-        Self { pause: u64::MAX, ..self }
-    }
-
     /// Moves the observations since the last call into sums.
     pub fn add_to(&mut self, tally: &mut Tally) {
         let new = std::mem::take(&mut self.collector.observations);
         tally.add(new, self.caches());
     }
 
-    /// The caches of each of the threads that were sampled.
+    /// The caches of each of the threads that were sampled, of which no more can be busy than there are CPUs.
     fn caches(&self) -> CacheSizes {
-        CacheSizes::of(&self.topology, self.collector.sampled_threads.len())
+        CacheSizes::of(&self.topology, self.collector.threads().min(self.topology.online.len()))
     }
 
     /// The traffic so far, where time cannot be told.
@@ -188,10 +242,35 @@ impl Explainer {
     /// Reads the accounts of the threads.
     pub fn visit(&mut self) {
         let start = clock::monotonic();
-        self.accounts.visit(self.processes.numbers(), start);
+        let processes = self.processes.numbers();
+        self.accounts.visit(&processes, start);
+        self.huge_pages.visit(&SysRoot::host(), &processes, start);
         let end = clock::monotonic();
         self.visited = end;
         self.pause = (VISIT.as_nanos() as u64).max((end - start) * u64::from(VISIT_SHARE));
+    }
+
+    /// Who touched the objects first, with names.
+    fn first_touch(&mut self, objects: &[SampledObject]) -> BTreeMap<u32, Vec<ObjectTouch>> {
+        let mut named = BTreeMap::new();
+        for (object, touches) in self.collector.touches.by_object(MAX_TOUCHES) {
+            let Some(pid) = objects.get(object as usize).map(|object| object.pid) else { continue };
+            let place = self.processes.place(pid);
+            let mut chain = |touch: &FirstTouch| {
+                // All but the first are behind calls.
+                let at = |(nth, address): (usize, &u64)| address - u64::from(nth > 0 && *address > 0);
+                let name = |address| self.processes.name(place, address).to_string();
+                touch.chain.iter().enumerate().map(at).map(name).collect()
+            };
+            let touch = |touch: FirstTouch| ObjectTouch {
+                thread: touch.thread,
+                node: touch.node,
+                share: touch.share,
+                chain: chain(&touch),
+            };
+            named.insert(object, touches.into_iter().map(touch).collect());
+        }
+        named
     }
 
     /// What the command and its descendants used, when it has ended.
@@ -213,9 +292,9 @@ impl Explainer {
         }
         let has_sample = |(pid, tid): &(u32, u32)| threads.iter().any(|t| (t.pid, t.tid) == (*pid, *tid));
         let without = self.accounts.busy(MIN_CPU_TIME).filter(|key| !has_sample(key)).count() as u64;
-        let landing = self.road.landing();
+        let (landing, losses) = (self.road.landing(), self.road.losses());
         let nodes = self.topology.nodes.iter().filter(|node| node.memory_kb != Some(0)).count();
-        let caches = CacheSizes::of(&self.topology, threads.len());
+        let caches = self.caches();
         let known = Surveyed {
             times: self.accounts.total(self.ended_usage(complete)),
             caches,
@@ -223,7 +302,17 @@ impl Explainer {
             has_nodes: nodes > 1,
             traffic: self.collector.traffic(caches),
         };
-        let explanation = Explanation::new(&self.collector.observations, known, &mut self.processes);
+        let mut explanation = Explanation::new(&self.collector.observations, known, &mut self.processes);
+        let objects = self.collector.sampled_objects(&mut self.processes);
+        let objects = explanation.explain_objects(&ObjectContext {
+            runtimes: objects.iter().map(|object| (object.pid, self.processes.runtime(object.pid))).collect(),
+            first_touch: self.first_touch(&objects),
+            objects,
+            walks: &self.collector.walks,
+            huge_pages: &self.huge_pages,
+            command: if self.observed.from_start { &self.observed.program } else { "CMD" },
+            distances: self.topology.distances.as_ref(),
+        });
         ExplainReport {
             version: ExplainReport::VERSION,
             regime: match landing {
@@ -231,6 +320,7 @@ impl Explainer {
                 Landing::BlockStart => Regime::Block,
                 Landing::Other => Regime::Unknown,
             },
+            machine: machine(&self.topology),
             road: self.observed.road.clone(),
             road_reason: self.observed.road_reason.clone(),
             rate: self.observed.frequency.into(),
@@ -239,16 +329,25 @@ impl Explainer {
             complete,
             exit_status,
             missing: MissingSamples {
-                lost: self.road.losses().total(),
+                lost: losses.total(),
                 thinned: self.collector.thinned,
                 late: self.late,
                 threads: without,
+                faults: losses.faults,
+                without_faults: losses.without_faults,
+                allocations: self.log.as_ref().map_or(0, |log| log.losses().full),
             },
             explanation,
             threads_sampled: threads,
-            objects: self.collector.sampled_objects.clone(),
+            objects,
         }
     }
+}
+
+/// The machine in words: results of different ones are not compared.
+fn machine(topology: &Topology) -> String {
+    let processor = MachineKind::of(&SysRoot::host()).processor;
+    format!("{processor}, nodes {}, CPUs {}", topology.node_ids(), topology.online)
 }
 
 #[cfg(test)]

@@ -4,12 +4,13 @@ use crate::account::ThreadTimes;
 use crate::caches::CacheSizes;
 use crate::code::{self, CodeNames, CodeTime, PlaceTimes};
 use crate::contended::{self, ContendedLine};
+use crate::object_use::{self, ObjectUse};
 use crate::observation::Observation;
 use crate::place::{Places, TimePlace};
-use crate::share::{Clusters, ShareEstimate};
+use crate::share::ShareEstimate;
 use crate::traffic::Traffic;
 use numakit_operand::RecoveryRule;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// What is known beside the samples.
@@ -43,7 +44,7 @@ pub struct SampleCounts {
 }
 
 /// The first line: shares of the time of all threads, between 0 and 1.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct TimeShares {
     /// In the threads' own arithmetic.
     pub computing: f64,
@@ -99,6 +100,9 @@ pub struct Explanation {
     pub source_lines: Vec<CodeTime>,
     /// The caches that objects were compared with.
     pub caches: CacheSizes,
+    /// How each object is used, that with most time at memory first.
+    #[serde(skip)]
+    pub uses: Vec<ObjectUse>,
 }
 
 impl Explanation {
@@ -111,17 +115,26 @@ impl Explanation {
         let mut sum = PlaceTimes::default();
         placed.iter().for_each(|(at, place)| sum.add(*place, at.weight));
         let (functions, source_lines) = code::times(placed.iter().copied(), names);
+        let uses = match &known.traffic {
+            Some(traffic) => object_use::by_pages(&traffic.objects),
+            None => object_use::by_time(&placed, known.has_nodes, names),
+        };
         Self {
             samples: counts(&placed),
             time: known.is_precise.then(|| shares(&sum, &known.times)),
             threads: known.times,
-            far_share: if known.is_precise && known.has_nodes { far_share(&placed) } else { None },
-            nodes: if known.is_precise { nodes(&placed) } else { Vec::new() },
+            far_share: if known.is_precise && known.has_nodes {
+                object_use::remote(&placed).estimate()
+            } else {
+                None
+            },
+            nodes: if known.is_precise { object_use::pairs(&placed) } else { Vec::new() },
             traffic: known.traffic,
             lines,
             functions,
             source_lines,
             caches: known.caches,
+            uses,
         }
     }
 }
@@ -158,25 +171,4 @@ fn shares(sum: &PlaceTimes, times: &ThreadTimes) -> TimeShares {
         runnable: times.runnable as f64 / all,
         asleep: times.asleep as f64 / all,
     }
-}
-
-fn far_share(placed: &[(&Observation, TimePlace)]) -> Option<ShareEstimate> {
-    let mut clusters = Clusters::default();
-    for (at, place) in placed.iter().filter(|(_, place)| matches!(place, TimePlace::Near | TimePlace::Far)) {
-        clusters.add(at.thread, at.time, at.weight, *place == TimePlace::Far);
-    }
-    clusters.estimate()
-}
-
-fn nodes(placed: &[(&Observation, TimePlace)]) -> Vec<NodeTime> {
-    let mut pairs: BTreeMap<(u32, u32), u64> = BTreeMap::new();
-    for (at, _) in placed.iter().filter(|(_, place)| matches!(place, TimePlace::Near | TimePlace::Far)) {
-        if let (Some(cpu), Some(home)) = (at.cpu_node, at.access().and_then(|access| access.home)) {
-            *pairs.entry((cpu, home)).or_default() += at.weight;
-        }
-    }
-    pairs
-        .into_iter()
-        .map(|((cpu_node, memory_node), time)| NodeTime { cpu_node, memory_node, time })
-        .collect()
 }

@@ -1,5 +1,5 @@
 //! Where the time of a program goes, from samples of its threads: to computing, to caches, to near and far memory, to
-//! lines that threads contend for; by function, line and object.
+//! lines that threads contend for; by function, line and object. And what to do about it.
 //!
 //! All here is computed from [`Observation`]s. Taking samples and finding what they waited for is done by
 //! `numakit-sampling` and `numakit-operand`.
@@ -8,13 +8,21 @@ pub mod account;
 pub mod caches;
 pub mod code;
 pub mod collector;
+pub mod compare;
 pub mod contended;
+mod explained;
 pub mod explainer;
 mod explanation;
+pub mod first_touch;
 pub mod footprint;
+pub mod huge_pages;
+pub mod object_use;
+pub mod objects;
 pub mod observation;
+pub mod partition;
 pub mod perf_map;
 pub mod place;
+mod process_objects;
 pub mod processes;
 mod report;
 pub mod share;
@@ -24,7 +32,11 @@ pub mod tally;
 mod tests;
 pub mod threads;
 pub mod traffic;
+mod variables;
+pub mod verdict;
+pub mod walk;
 
+pub use explained::{CodeShare, ExplainedObject, ObjectContext, ObjectTouch};
 pub use explanation::{Explanation, NodeTime, SampleCounts, Surveyed, TimeShares};
 pub use observation::{Observation, ObservedAccess, Waited};
 pub use report::{ExplainReport, MissingSamples, Regime, SampledObject, SampledThread};

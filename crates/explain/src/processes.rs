@@ -1,18 +1,23 @@
 //! The observed processes, as far as they can be read: memory, mappings, nodes of pages.
 
 use crate::code::{CodeName, CodeNames};
-use crate::collector::{ObservedMapping, ObservedProcesses};
-use crate::observation::MemoryPart;
+use crate::collector::{FoundObject, ObservedProcesses};
+use crate::objects::{ObjectId, ObjectOrigin, ObjectRow};
 use crate::perf_map::PerfMap;
+use crate::process_objects::ProcessObjects;
 use crate::symbols::Symbols;
+use crate::variables::VariableFiles;
+use crate::verdict::ProgramRuntime;
 use numakit_model::topology::Topology;
 use numakit_operand::AddressSpace;
 use numakit_sampling::Sample;
+use numakit_sampling::faults::FaultSample;
 use numakit_sampling::pages::{PageNodes, PagePlace};
 use numakit_sampling::process::{MemoryKind, ObservedProcess, ProcessMapping};
+use numakit_sys::allocation_log::{AllocationEvent, AllocationRecord};
 use numakit_sys::proc::TaskDir;
 use numakit_sys::{SysRoot, clock};
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
@@ -30,8 +35,11 @@ struct CodePiece {
 #[derive(Debug)]
 pub struct Processes {
     open: HashMap<u32, Option<ObservedProcess>>,
-    /// In the order of their first samples, for names of code.
-    numbers: Vec<u32>,
+    /// The place of each one, which observations name.
+    places: HashMap<u32, u32>,
+    /// By place, for names of code.
+    known: BTreeMap<u32, u32>,
+    next_place: u32,
     code: HashMap<u32, Vec<CodePiece>>,
     /// Ranges of code that became another one, until the decoder forgets them.
     changed: HashMap<u32, Vec<Range<u64>>>,
@@ -39,8 +47,16 @@ pub struct Processes {
     node_of_cpu: HashMap<u32, u32>,
     symbols: Symbols,
     maps: HashMap<u32, PerfMap>,
+    objects: HashMap<u32, ProcessObjects>,
+    variables: VariableFiles,
+    /// When programs began, and what they have allocated since.
+    recent: HashMap<u32, (u64, Vec<AllocationRecord>)>,
     nothing: Nothing,
 }
+
+/// The news that a program is executed comes within this time, in ns; and records that are kept until then.
+const RECENT: u64 = 100_000_000;
+const MAX_RECENT: usize = 1000;
 
 /// The memory of a process that cannot be read.
 #[derive(Debug)]
@@ -71,24 +87,38 @@ impl Processes {
             .collect();
         Self {
             open: HashMap::new(),
-            numbers: Vec::new(),
+            places: HashMap::new(),
+            known: BTreeMap::new(),
+            next_place: 0,
             code: HashMap::new(),
             changed: HashMap::new(),
             pages: PageNodes::new(&SysRoot::host(), &with_memory),
             node_of_cpu: topology.nodes.iter().flat_map(cpus).collect(),
             symbols: Symbols::default(),
             maps: HashMap::new(),
+            objects: HashMap::new(),
+            variables: VariableFiles::default(),
+            recent: HashMap::new(),
             nothing: Nothing,
         }
     }
 
+    /// The same without names of variables, for series.
+    pub fn without_variables(self) -> Self {
+        Self { variables: VariableFiles::closed(), ..self }
+    }
+
+    /// What a process is written with, by the files that it has loaded.
+    pub fn runtime(&self, process: u32) -> ProgramRuntime {
+        self.objects
+            .get(&process)
+            .map_or(ProgramRuntime::default(), |objects| ProgramRuntime::of(objects.files()))
+    }
+
     /// Notes code of a process: at its first sample, and when it maps more.
     fn process(&mut self, pid: u32) -> Option<&mut ObservedProcess> {
-        let Self { open, numbers, code, .. } = self;
+        let Self { open, code, .. } = self;
         let process = open.entry(pid).or_insert_with(|| {
-            if !numbers.contains(&pid) {
-                numbers.push(pid);
-            }
             let process = ObservedProcess::open(pid).ok();
             note_code(code.entry(pid).or_default(), pid, process.as_ref());
             process
@@ -98,6 +128,7 @@ impl Processes {
 
     /// A process mapped code.
     pub fn mapped(&mut self, pid: u32) {
+        self.place(pid);
         let changed = self.process(pid).map(ObservedProcess::refresh);
         self.changed.entry(pid).or_default().extend(changed.into_iter().flatten());
         note_code(self.code.entry(pid).or_default(), pid, self.open.get(&pid).and_then(Option::as_ref));
@@ -121,13 +152,47 @@ impl Processes {
     pub fn executed(&mut self, pid: u32) {
         self.open.remove(&pid);
         self.code.remove(&pid);
+        self.objects.remove(&pid);
         self.pages.forget(pid);
         self.process(pid);
+        // What the new program has allocated already.
+        if let Some((began, records)) = self.recent.get(&pid).cloned()
+            && clock::monotonic().saturating_sub(began) < RECENT
+        {
+            records.iter().for_each(|record| self.log(record));
+        }
+    }
+
+    /// What a process did with its memory. Records of a program may come before the news that it is executed.
+    pub fn log(&mut self, record: &AllocationRecord) {
+        let pid = record.process;
+        match record.event {
+            AllocationEvent::ProcessBegan { .. } => _ = self.recent.insert(pid, (record.time, Vec::new())),
+            AllocationEvent::ProcessForked { parent } => {
+                if let Some(objects) = self.objects.get(&parent).cloned() {
+                    self.objects.insert(pid, objects);
+                }
+            }
+            _ => {
+                if let Some((began, records)) = self.recent.get_mut(&pid)
+                    && record.time < *began + RECENT
+                    && records.len() < MAX_RECENT
+                {
+                    records.push(record.clone());
+                }
+                let caller = record.call.as_ref().and_then(|call| call.frames().first().copied());
+                caller.into_iter().for_each(|caller| self.know(pid, caller));
+                let Some(process) = self.open.get(&pid).and_then(Option::as_ref) else { return };
+                let objects = self.objects.entry(pid).or_insert_with(|| ProcessObjects::new(root_of(pid)));
+                objects.update(process.mappings(), process.refreshed());
+                objects.log(record);
+            }
+        }
     }
 
     /// The processes that were seen.
-    pub fn numbers(&self) -> &[u32] {
-        &self.numbers
+    pub fn numbers(&self) -> Vec<u32> {
+        self.known.values().copied().collect()
     }
 
     /// Numbers of processes may be used again.
@@ -137,6 +202,20 @@ impl Processes {
         }
         if let Some(process) = self.open.get_mut(&pid).and_then(Option::as_mut) {
             process.refresh();
+        }
+    }
+
+    /// Nobody asks for names of its code any more.
+    pub fn forget(&mut self, pid: u32) {
+        self.open.remove(&pid);
+        self.code.remove(&pid);
+        self.maps.remove(&pid);
+        self.objects.remove(&pid);
+        self.changed.remove(&pid);
+        self.recent.remove(&pid);
+        self.pages.forget(pid);
+        if let Some(place) = self.places.remove(&pid) {
+            self.known.remove(&place);
         }
     }
 
@@ -184,6 +263,15 @@ fn module(mapping: &ProcessMapping) -> String {
 }
 
 impl ObservedProcesses for Processes {
+    fn place(&mut self, process: u32) -> u32 {
+        *self.places.entry(process).or_insert_with(|| {
+            let place = self.next_place;
+            self.next_place += 1;
+            self.known.insert(place, process);
+            place
+        })
+    }
+
     fn space(&mut self, sample: &Sample) -> &dyn AddressSpace {
         self.know(sample.process, sample.registers.ip);
         match self.open.get(&sample.process) {
@@ -196,24 +284,30 @@ impl ObservedProcesses for Processes {
         self.changed.remove(&process).unwrap_or_default()
     }
 
-    fn mapping(&mut self, process: u32, address: u64) -> Option<ObservedMapping> {
-        self.know(process, address);
-        let mapping = self.process(process)?.mapping(address)?;
-        let name = match (&*mapping.name, mapping.kind) {
-            ("", MemoryKind::Code) => "code that was compiled while running".to_owned(),
-            ("", _) => "anonymous memory".to_owned(),
-            (name, _) => name.to_owned(),
+    fn object(&mut self, sample: &Sample, address: u64) -> Option<FoundObject> {
+        let pid = sample.process;
+        self.know(pid, address);
+        let process = self.open.get_mut(&pid)?.as_mut()?;
+        let kind = process.kind(address, &sample.registers).unwrap_or(MemoryKind::Anonymous);
+        let objects = self.objects.entry(pid).or_insert_with(|| ProcessObjects::new(root_of(pid)));
+        objects.update(process.mappings(), process.refreshed());
+        if !objects.knows(sample.thread) {
+            let pointer = sample.registers.stack_pointer();
+            let base = sample.registers.thread_base;
+            let base = base.or_else(|| process.thread_base(sample.thread, pointer));
+            objects.note_thread(sample, base);
+        }
+        let found = objects.find(address, sample.time, &mut self.variables)?;
+        let is_stack = matches!(objects.row(found)?.origin, ObjectOrigin::Stack { .. });
+        let id = match kind == MemoryKind::ThreadLocal && is_stack {
+            true => objects.other_thread_local()?,
+            false => found,
         };
-        let Range { start, end } = mapping.range;
-        Some(ObservedMapping { start, size: end - start, name, kind: mapping.kind })
+        Some(FoundObject { id, kind })
     }
 
-    fn part_of_thread(&self, sample: &Sample, address: u64) -> MemoryPart {
-        let process = self.open.get(&sample.process).and_then(Option::as_ref);
-        match process.and_then(|process| process.kind(address, &sample.registers)) {
-            Some(MemoryKind::Stack | MemoryKind::ThreadLocal) => MemoryPart::Stack,
-            _ => MemoryPart::Heap,
-        }
+    fn row(&self, process: u32, object: ObjectId) -> Option<&ObjectRow> {
+        self.objects.get(&process)?.row(object)
     }
 
     fn thread_base(&mut self, sample: &Sample) -> Option<u64> {
@@ -229,6 +323,24 @@ impl ObservedProcesses for Processes {
         pages.iter().map(node).collect()
     }
 
+    fn object_at(&mut self, pid: u32, address: u64, time: u64) -> Option<ObjectId> {
+        self.know(pid, address);
+        let process = self.open.get(&pid)?.as_ref()?;
+        let objects = self.objects.entry(pid).or_insert_with(|| ProcessObjects::new(root_of(pid)));
+        objects.update(process.mappings(), process.refreshed());
+        objects.find(address, time, &mut self.variables)
+    }
+
+    fn call_chain(&self, fault: &FaultSample) -> Vec<u64> {
+        self.objects.get(&fault.process).map_or_else(Vec::new, |objects| objects.chain(fault))
+    }
+
+    fn object_name(&mut self, process: u32, object: ObjectId) -> Option<String> {
+        let origin = self.objects.get(&process)?.row(object)?.origin.clone();
+        let place = self.place(process);
+        Some(origin.named(|instruction| CodeNames::name(self, place, instruction)))
+    }
+
     fn node_of_cpu(&self, cpu: u32) -> Option<u32> {
         self.node_of_cpu.get(&cpu).copied()
     }
@@ -241,7 +353,7 @@ impl ObservedProcesses for Processes {
 impl CodeNames for Processes {
     fn name(&mut self, process: u32, instruction: u64) -> CodeName {
         let unknown = |module: &str| CodeName { module: module.to_owned(), ..CodeName::default() };
-        let Some(&pid) = self.numbers.get(process as usize) else { return unknown("unknown") };
+        let Some(&pid) = self.known.get(&process) else { return unknown("unknown") };
         let pieces = self.code.get(&pid).map_or(&[][..], Vec::as_slice);
         // Of several pieces at one address the last is the newest.
         let Some(piece) = pieces.iter().rev().find(|piece| piece.addresses.contains(&instruction)).cloned()

@@ -2,10 +2,12 @@
 //! `numa explain --json`.
 
 use crate::Explanation;
-use serde::Serialize;
+use crate::explained::ExplainedObject;
+use crate::objects::ObjectKind;
+use serde::{Deserialize, Serialize};
 
 /// What samples of this machine mean.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Regime {
     /// They name the instruction that waited.
@@ -27,6 +29,12 @@ pub struct MissingSamples {
     pub late: u64,
     /// Threads that used CPU time and have no sample.
     pub threads: u64,
+    /// Allocations that were not logged, since nobody took them from the log in time.
+    pub allocations: u64,
+    /// Page faults that were lost, since nobody took them in time.
+    pub faults: u64,
+    /// Time in which page faults were left out, since there were too many, in ns.
+    pub without_faults: u64,
 }
 
 /// A thread that was sampled.
@@ -40,16 +48,18 @@ pub struct SampledThread {
     pub name: String,
 }
 
-/// A mapping that was accessed.
+/// An object that was accessed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct SampledObject {
     /// The process.
     pub pid: u32,
-    /// Where it starts.
-    pub address: u64,
-    /// Its size in bytes.
+    /// What kind of object it is.
+    pub kind: ObjectKind,
+    /// How often it was allocated or mapped; 0 if that is not known.
+    pub pieces: u64,
+    /// The maximum of its bytes at one time; 0 if they are not known.
     pub size: u64,
-    /// What it is: `heap`, `stack of thread 12`, `anonymous`, a file.
+    /// What it is: a variable, the place where it was allocated, a stack, a file.
     pub name: String,
 }
 
@@ -60,6 +70,8 @@ pub struct ExplainReport {
     pub version: u32,
     /// What samples mean.
     pub regime: Regime,
+    /// The machine: its processor, nodes and CPUs.
+    pub machine: String,
     /// How samples were taken.
     pub road: String,
     /// Why not by another road, if another is better.
@@ -81,8 +93,8 @@ pub struct ExplainReport {
     pub explanation: Explanation,
     /// The threads; other values name them by their place here.
     pub threads_sampled: Vec<SampledThread>,
-    /// The mappings; other values name them by their place here.
-    pub objects: Vec<SampledObject>,
+    /// The objects, those that cost most first; other values name them by their place here.
+    pub objects: Vec<ExplainedObject>,
 }
 
 impl ExplainReport {

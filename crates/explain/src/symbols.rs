@@ -7,6 +7,9 @@ use std::collections::HashMap;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
+/// Folders with the sources of the libraries of C++ and Rust.
+const LIBRARIES: [&str; 3] = ["/include/c++/", "/rustc/", "/rustlib/"];
+
 /// The symbols of all files that were asked about. Each file is read once.
 #[derive(Default)]
 pub struct Symbols {
@@ -41,9 +44,8 @@ impl Symbols {
             return unknown;
         };
         let function = symbols.function(address);
-        let location = symbols.loader.find_location(address).ok().flatten();
-        let file = location.as_ref().and_then(|at| at.file).map(str::to_owned);
-        let line = location.and_then(|at| at.line).filter(|line| *line > 0 && file.is_some());
+        let (file, line) = symbols.line(address).unzip();
+        let line = line.filter(|line| *line > 0);
         CodeName { function, file, line, ..unknown }
     }
 }
@@ -64,6 +66,23 @@ impl FileSymbols {
     fn address(&self, offset: u64) -> Option<u64> {
         let segment = self.segments.iter().find(|s| (s.offset..s.offset + s.size).contains(&offset))?;
         Some(segment.address + (offset - segment.offset))
+    }
+
+    /// The source line of the code; where a part of a language's library is inlined, that of its user.
+    fn line(&self, address: u64) -> Option<(String, u32)> {
+        let mut frames = self.loader.find_frames(address).ok()?;
+        let mut innermost = None;
+        while let Ok(Some(frame)) = frames.next() {
+            let Some((file, line)) = frame.location.and_then(|at| Some((at.file?, at.line.unwrap_or(0))))
+            else {
+                continue;
+            };
+            if !LIBRARIES.iter().any(|folder| file.contains(folder)) {
+                return Some((file.to_owned(), line));
+            }
+            innermost.get_or_insert((file.to_owned(), line));
+        }
+        innermost
     }
 
     /// The function that contains the code; what is inlined in it belongs to it.

@@ -8,7 +8,7 @@
 use crate::caches::CacheSizes;
 use crate::observation::{LINE, PAGE};
 use serde::Serialize;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// Pages are counted anew after this time, in ns: what is used all the time causes more traffic than what is used once.
 const WINDOW: u64 = 2_000_000_000;
@@ -44,17 +44,34 @@ pub struct TrafficUser {
     pub cpu_node: Option<u32>,
 }
 
+/// Pages by object and pair of nodes.
+type PagesByObject = BTreeMap<(u32, NodePair), u64>;
+
 /// Pages in use, by thread.
 #[derive(Debug, Default)]
 pub struct TrafficCounter {
     pages: HashMap<PageKey, PageUse>,
     threads: BTreeMap<u32, ThreadUse>,
+    /// Samples that saw each object.
+    samples: BTreeMap<u32, u64>,
     beyond: u64,
+}
+
+/// A line that a thread is about to use.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LineAhead {
+    /// The address, divided by the size of a line.
+    pub line: u64,
+    /// Place of its object in the list of objects.
+    pub object: u32,
+    /// The node of its page.
+    pub home: Option<u32>,
 }
 
 /// What samples say of a page.
 #[derive(Debug, Clone, Copy, Default)]
 struct PageUse {
+    object: u32,
     home: Option<u32>,
     /// A bit for each line that was seen.
     seen: u64,
@@ -81,6 +98,26 @@ pub struct Traffic {
     pub unknown: u64,
     /// Pages that stay in the caches.
     pub cached: u64,
+    /// The pages of each object, by its place in the list of objects.
+    #[serde(skip)]
+    pub objects: BTreeMap<u32, ObjectPages>,
+}
+
+/// The pages of one object that do not stay in caches.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct ObjectPages {
+    /// Place of the process in the list of processes.
+    pub process: u32,
+    /// By pair of nodes.
+    pub cells: Vec<TrafficCell>,
+    /// The address of each page, with each node that uses it.
+    pub users: Vec<(u64, u32)>,
+    /// The node of each page, by its number.
+    pub homes: BTreeMap<u64, u32>,
+    /// Threads that use them.
+    pub threads: BTreeSet<u32>,
+    /// Samples that saw the object.
+    pub samples: u64,
 }
 
 /// One pair of nodes.
@@ -117,19 +154,21 @@ impl PageUse {
 }
 
 impl TrafficCounter {
-    /// Adds a sample: the lines that a thread is about to use at a time, and their homes.
-    pub fn add(&mut self, user: TrafficUser, time: u64, lines: &[(u64, Option<u32>)]) {
+    /// Adds a sample: the lines that a thread is about to use at a time.
+    pub fn add(&mut self, user: TrafficUser, time: u64, lines: &[LineAhead]) {
         let TrafficUser { process, thread, cpu_node } = user;
-        let mut pages: BTreeMap<u64, (u64, Option<u32>)> = BTreeMap::new();
-        for &(line, home) in lines {
-            let page = pages.entry(line / LINES_OF_PAGE).or_default();
-            page.0 |= 1 << (line % LINES_OF_PAGE);
-            page.1 = page.1.or(home);
+        let mut pages: BTreeMap<u64, (u64, LineAhead)> = BTreeMap::new();
+        for ahead in lines {
+            let (seen, first) = pages.entry(ahead.line / LINES_OF_PAGE).or_insert((0, *ahead));
+            *seen |= 1 << (ahead.line % LINES_OF_PAGE);
+            first.home = first.home.or(ahead.home);
         }
         let of_thread = self.threads.entry(thread).or_default();
         of_thread.samples += 1;
         let window = time / WINDOW + 1;
-        for (page, (seen, home)) in pages {
+        let seen: BTreeSet<u32> = lines.iter().map(|ahead| ahead.object).collect();
+        seen.into_iter().for_each(|object| *self.samples.entry(object).or_default() += 1);
+        for (page, (seen, LineAhead { object, home, .. })) in pages {
             of_thread.lines += u64::from(seen.count_ones());
             let key = PageKey { process, thread, cpu_node, page };
             if self.pages.len() >= MAX_PAGES && !self.pages.contains_key(&key) {
@@ -137,6 +176,7 @@ impl TrafficCounter {
                 continue;
             }
             let used = self.pages.entry(key).or_default();
+            used.object = object;
             used.home = home.or(used.home);
             used.seen |= seen;
             used.lines = used.lines.saturating_add(seen.count_ones());
@@ -155,7 +195,7 @@ impl TrafficCounter {
             let sum = together.entry((key.process, key.page)).or_default();
             *sum = sum.and(*used);
         }
-        let mut by_thread: BTreeMap<u32, BTreeMap<NodePair, u64>> = BTreeMap::new();
+        let mut by_thread: BTreeMap<u32, PagesByObject> = BTreeMap::new();
         let mut traffic = Traffic { unknown: self.beyond, ..Traffic::default() };
         for (key, used) in &self.pages {
             let lines = self.threads.get(&key.thread).map_or(0, |of_thread| of_thread.lines);
@@ -165,35 +205,57 @@ impl TrafficCounter {
             let stays = used.stays(cache, lines) || of_others.is_some_and(|sum| sum.stays(cache, all_lines));
             match key.cpu_node.zip(used.home) {
                 _ if stays => traffic.cached += pages,
-                Some(pair) => *by_thread.entry(key.thread).or_default().entry(pair).or_default() += pages,
+                Some(pair) => {
+                    traffic.objects.entry(used.object).or_default().add(key, pair);
+                    let of_thread = by_thread.entry(key.thread).or_default();
+                    *of_thread.entry((used.object, pair)).or_default() += pages;
+                }
                 None => traffic.unknown += pages,
             }
         }
-        traffic.pages = self.together(&by_thread);
+        let cells = self.together(&by_thread);
+        let mut pairs: BTreeMap<NodePair, f64> = BTreeMap::new();
+        for ((object, pair), pages) in cells {
+            *pairs.entry(pair).or_default() += pages;
+            let of_object = traffic.objects.entry(object).or_default();
+            of_object.cells.push(TrafficCell::new(pair, pages));
+            of_object.samples = self.samples.get(&object).copied().unwrap_or(0);
+        }
+        traffic.pages = pairs.into_iter().map(|(pair, pages)| TrafficCell::new(pair, pages)).collect();
         traffic
     }
 
     /// Sums pages over threads that are equally busy, so that the sum of pages stays.
-    fn together(&self, by_thread: &BTreeMap<u32, BTreeMap<NodePair, u64>>) -> Vec<TrafficCell> {
+    fn together(&self, by_thread: &BTreeMap<u32, PagesByObject>) -> BTreeMap<(u32, NodePair), f64> {
         let samples = |thread: &u32| self.threads.get(thread).map_or(0, |of_thread| of_thread.samples) as f64;
         let busiest = by_thread.keys().map(samples).fold(1.0, f64::max);
         let busy = |thread: &u32| (samples(thread) / busiest / BUSY).min(1.0);
         let all_busy: f64 = by_thread.keys().map(busy).sum();
-        let of = |pairs: &BTreeMap<NodePair, u64>| pairs.values().sum::<u64>() as f64;
+        let of = |pages: &PagesByObject| pages.values().sum::<u64>() as f64;
         let all: f64 = by_thread.values().map(of).sum();
-        let mut cells: BTreeMap<NodePair, f64> = BTreeMap::new();
-        for (thread, pairs) in by_thread {
-            let weight = busy(thread) / all_busy * all / of(pairs);
-            for (pair, pages) in pairs {
-                *cells.entry(*pair).or_default() += weight * *pages as f64;
+        let mut cells: BTreeMap<(u32, NodePair), f64> = BTreeMap::new();
+        for (thread, of_thread) in by_thread {
+            let weight = busy(thread) / all_busy * all / of(of_thread);
+            for (cell, pages) in of_thread {
+                *cells.entry(*cell).or_default() += weight * *pages as f64;
             }
         }
-        let cell = |((cpu_node, memory_node), pages): (NodePair, f64)| TrafficCell {
-            cpu_node,
-            memory_node,
-            pages: pages.round() as u64,
-        };
-        cells.into_iter().map(cell).collect()
+        cells
+    }
+}
+
+impl ObjectPages {
+    fn add(&mut self, key: &PageKey, (cpu_node, memory_node): NodePair) {
+        self.process = key.process;
+        self.users.push((key.page * PAGE, cpu_node));
+        self.homes.insert(key.page, memory_node);
+        self.threads.insert(key.thread);
+    }
+}
+
+impl TrafficCell {
+    fn new((cpu_node, memory_node): NodePair, pages: f64) -> Self {
+        Self { cpu_node, memory_node, pages: pages.round() as u64 }
     }
 }
 
@@ -208,121 +270,4 @@ impl Traffic {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-
-    const CACHES: CacheSizes = CacheSizes { private: 128 << 10, last_level: 256 << 10 };
-    const SAMPLE: u64 = 5_000_000;
-
-    fn user(thread: u32, cpu_node: u32) -> TrafficUser {
-        TrafficUser { process: 0, thread, cpu_node: Some(cpu_node) }
-    }
-
-    fn cells(traffic: &Traffic) -> Vec<(u32, u32, u64)> {
-        traffic.pages.iter().map(|cell| (cell.cpu_node, cell.memory_node, cell.pages)).collect()
-    }
-
-    /// Four lines of a stream through `pages` pages, at a place without pattern.
-    fn stream(n: u64, pages: u64, home: u32) -> Vec<(u64, Option<u32>)> {
-        let first = n.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 20;
-        (0..4).map(|line| ((first + line) % (pages * LINES_OF_PAGE), Some(home))).collect()
-    }
-
-    #[test]
-    fn a_page_counts_once_a_window_and_thread() {
-        let mut counter = TrafficCounter::default();
-        for time in [0, 1, WINDOW - 1, WINDOW, WINDOW + 1] {
-            counter.add(user(0, 0), time, &[(6400, Some(1))]);
-            counter.add(user(1, 1), time, &[(6400, Some(1)), (6401, Some(1))]);
-        }
-        counter.add(user(0, 0), WINDOW, &[(6464, Some(0)), (6528, None)]);
-        let traffic = counter.traffic(CacheSizes::default());
-        assert_eq!((traffic.unknown, traffic.cached), (1, 0));
-        // Both threads are busy: three pages and two are 2.5 each.
-        assert_eq!(cells(&traffic), [(0, 0, 1), (0, 1, 2), (1, 1, 3)]);
-        assert_eq!(Traffic::default().far_share(), None);
-    }
-
-    #[test]
-    fn what_a_cache_keeps_is_no_traffic() {
-        for (pages, is_far) in [(16, false), (2048, true)] {
-            let mut counter = TrafficCounter::default();
-            for n in 0..400 {
-                // A large array of the own node, a table of constants of another one, and something of another one.
-                let mut lines = stream(n, 2048, 0);
-                lines.iter_mut().for_each(|(line, _)| *line += 1 << 40);
-                lines.push(((1 << 30) + n % 20, Some(1)));
-                lines.extend(stream(n, pages, 1));
-                counter.add(user(0, 0), n * SAMPLE, &lines);
-            }
-            let traffic = counter.traffic(CACHES);
-            let far = traffic.far_share().unwrap();
-            assert!(traffic.cached > 0 && (far - if is_far { 0.5 } else { 0.0 }).abs() < 0.03, "{far}");
-        }
-    }
-
-    #[test]
-    fn few_samples_do_not_make_a_large_array_small() {
-        let mut counter = TrafficCounter::default();
-        (0..10).for_each(|n| counter.add(user(0, 0), n * SAMPLE, &stream(n, 4096, 1)));
-        let traffic = counter.traffic(CACHES);
-        assert_eq!((traffic.cached, traffic.far_share()), (0, Some(1.0)));
-    }
-
-    #[test]
-    fn what_all_threads_use_all_the_time_is_in_the_cache_of_one_with_few_samples() {
-        let mut counter = TrafficCounter::default();
-        for thread in 0..50 {
-            let mut lines = stream(u64::from(thread), 4096, 0);
-            lines.extend((0..40).map(|line| (line * LINES_OF_PAGE, Some(1))));
-            lines.iter_mut().take(4).for_each(|(line, _)| *line += 1 << 40);
-            counter.add(user(thread, 0), SAMPLE, &lines);
-        }
-        assert_eq!(counter.traffic(CACHES).far_share(), Some(0.0));
-        // Other processes have other pages at the same addresses.
-        for thread in 50..100 {
-            let used = TrafficUser { process: thread, ..user(thread, 0) };
-            counter.add(used, SAMPLE, &[(0, Some(1))]);
-        }
-        assert!(counter.traffic(CACHES).far_share().unwrap() > 0.1);
-    }
-
-    #[test]
-    fn busy_threads_count_alike_and_idle_ones_little() {
-        let mut counter = TrafficCounter::default();
-        for (thread, samples) in [(0, 300), (1, 50), (2, 5)] {
-            (0..samples).for_each(|n| {
-                counter.add(user(thread, thread), n, &stream(n + 1000 * u64::from(thread), 4096, 0))
-            });
-        }
-        let traffic = counter.traffic(CACHES);
-        let far = traffic.far_share().unwrap();
-        assert!((far - 1.1 / 2.1).abs() < 0.01, "{far}");
-    }
-
-    proptest! {
-        #[test]
-        fn no_page_is_lost(
-            samples in proptest::collection::vec(
-                (0u32..4, 0u64..3 * WINDOW, proptest::option::of(0u32..3),
-                    proptest::collection::vec((0u64..4096, proptest::option::of(0u32..3)), 0..20)),
-                0..200,
-            ),
-            kib in 0u64..300,
-        ) {
-            let mut counter = TrafficCounter::default();
-            for (thread, time, node, lines) in &samples {
-                let user = TrafficUser { process: thread / 2, thread: *thread, cpu_node: *node };
-                counter.add(user, *time, lines);
-            }
-            let traffic = counter.traffic(CacheSizes { private: kib << 10, last_level: 0 });
-            let windows: u64 = counter.pages.values().map(|used| u64::from(used.windows)).sum();
-            let known: u64 = traffic.pages.iter().map(|cell| cell.pages).sum();
-            // Each cell is rounded.
-            let difference = (traffic.unknown + traffic.cached + known).abs_diff(windows);
-            prop_assert!(difference <= traffic.pages.len() as u64, "{difference} {traffic:?}");
-            prop_assert!(kib > 0 || traffic.cached == 0);
-        }
-    }
-}
+mod tests;

@@ -120,8 +120,8 @@ pub fn scheduler(text: &str) -> Result<Scheduler, OptionError> {
 /// The smallest stack of a thread in glibc.
 const MIN_STACK: u64 = 16 << 10;
 
-/// Parses the size of a stack: bytes, or with K, M or G.
-pub fn stack(text: &str) -> Result<u64, OptionError> {
+/// Parses a size: bytes, or with K, M or G.
+pub fn size(text: &str) -> Result<u64, OptionError> {
     let trimmed = text.trim_end_matches("iB");
     let (digits, factor) = match trimmed.as_bytes().last() {
         Some(b'K' | b'k') => (&trimmed[..trimmed.len() - 1], 1u64 << 10),
@@ -130,10 +130,14 @@ pub fn stack(text: &str) -> Result<u64, OptionError> {
         _ => (trimmed, 1),
     };
     let bytes = digits.parse::<u64>().ok().and_then(|number| number.checked_mul(factor));
-    match bytes {
-        Some(bytes) if bytes >= MIN_STACK => Ok(bytes),
-        Some(bytes) => Err(OptionError::SmallStack(bytes)),
-        None => Err(OptionError::Size(text.to_owned())),
+    bytes.ok_or_else(|| OptionError::Size(text.to_owned()))
+}
+
+/// Parses the size of a stack.
+pub fn stack(text: &str) -> Result<u64, OptionError> {
+    match size(text)? {
+        bytes if bytes >= MIN_STACK => Ok(bytes),
+        bytes => Err(OptionError::SmallStack(bytes)),
     }
 }
 

@@ -5,10 +5,11 @@
 mod layout;
 mod observer;
 
+use crate::Scene;
 use crate::board::NONE;
 use crate::known::ACCESS;
+use crate::pmu::{Need, Privilege};
 use crate::sensor::{Absent, Probed, Sensor, SensorEntry, Tick, narrow};
-use crate::{SamplingPlan, Scene};
 use layout::{AccessSeries, NoSeries};
 use numakit_model::{Fix, Kind, Series, Unavailable};
 use numakit_sampling::{Landing, landing};
@@ -29,18 +30,20 @@ pub const ENTRY: SensorEntry = SensorEntry {
 const MISSING: &str = "samples of instructions";
 
 fn probe(scene: &Scene<'_>) -> Probed {
-    let Some(target) = scene.target else {
-        let fix = Fix::CommandLine("give a command after --, or --pid PID".to_owned());
-        return Err(Unavailable::new(MISSING, "no process is observed", fix));
+    let Some(samples) = scene.samples() else {
+        let (seen, fix) = match scene.target {
+            Some(_) => ("no samples are taken", "give --sample-rate 199"),
+            None => {
+                ("no process is observed", "give a command after --, --pid PID, or -e access for the machine")
+            }
+        };
+        return Err(Unavailable::new(MISSING, seen, Fix::CommandLine(fix.to_owned())));
     };
-    let plan = match target.sampling() {
-        Some(plan) => plan.clone()?,
-        None => {
-            let fix = Fix::CommandLine("give --sample-rate 199".to_owned());
-            return Err(Unavailable::new(MISSING, "no samples are taken", fix));
-        }
-    };
-    let layout = AccessSeries { nodes: nodes(scene), is_precise: is_precise(&plan)? };
+    if scene.target.is_none() {
+        Privilege::read(scene.root).permits(Need::WholeCpu)?;
+    }
+    let landing = samples.landing().clone()?;
+    let layout = AccessSeries { nodes: nodes(scene), is_precise: is_precise(landing)? };
     let mut sensor = Access {
         series: Vec::new(),
         places: Vec::new(),
@@ -50,10 +53,10 @@ fn probe(scene: &Scene<'_>) -> Probed {
         scratch: vec![NONE; layout.values()],
         seen: 0,
         observer: Some(AccessObserver {
-            target: target.clone(),
+            samples: samples.clone(),
+            target: scene.target.cloned(),
             topology: scene.topology.clone(),
             layout,
-            frequency: plan.frequency,
             urgent: false,
         }),
     };
@@ -61,14 +64,14 @@ fn probe(scene: &Scene<'_>) -> Probed {
     Ok(Box::new(sensor))
 }
 
-fn is_precise(plan: &SamplingPlan) -> Result<bool, Unavailable> {
-    match plan.landing {
+fn is_precise(landing: Landing) -> Result<bool, Unavailable> {
+    match landing {
         Landing::Behind | Landing::OneFurther => Ok(true),
         Landing::BlockStart => Ok(false),
         Landing::Other => {
             let fix =
                 Fix::OtherMachine("one where samples land behind the instruction that waited".to_owned());
-            Err(Unavailable::new(MISSING, landing::sentence(plan.landing), fix))
+            Err(Unavailable::new(MISSING, landing::sentence(landing), fix))
         }
     }
 }

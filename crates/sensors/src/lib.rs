@@ -17,6 +17,7 @@ pub mod pmu;
 pub mod pressure;
 mod probe;
 mod resctrl;
+mod sample_source;
 pub mod scene;
 pub mod select;
 mod self_cost;
@@ -33,7 +34,8 @@ pub mod watched;
 
 pub use keyed::Keyed;
 pub use probe::Probe;
-pub use scene::{SamplingPlan, Scene, Target};
+pub use sample_source::SampleSource;
+pub use scene::{Scene, Target};
 pub use select::{SelectError, Selected, Selection};
 pub use sensor::{Absent, Probed, Sensor, SensorEntry, Tick, fix_for, metric, narrow};
 pub use summed::summed;

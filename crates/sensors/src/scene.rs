@@ -1,10 +1,10 @@
 //! What sensors read: a machine, and the observed processes.
 
-use numakit_model::{Topology, Unavailable};
-use numakit_sampling::{Landing, Road};
+use crate::SampleSource;
+use numakit_model::Topology;
 use numakit_sys::SysRoot;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// A machine, and the observed processes.
 #[derive(Debug, Clone, Copy)]
@@ -15,27 +15,30 @@ pub struct Scene<'a> {
     pub topology: &'a Topology,
     /// The process tree to observe, if any.
     pub target: Option<&'a Target>,
+    /// Samples of everything that runs on the machine, if they are asked for.
+    pub machine_samples: Option<&'a SampleSource>,
 }
 
 impl<'a> Scene<'a> {
     /// A machine without observed processes.
     pub fn new(root: &'a SysRoot, topology: &'a Topology) -> Self {
-        Self { root, topology, target: None }
+        Self { root, topology, target: None, machine_samples: None }
     }
 
     /// The same machine with this process tree observed.
     pub fn observing(self, target: Option<&'a Target>) -> Self {
         Self { target, ..self }
     }
-}
 
-/// How threads of the observed processes are sampled.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct SamplingPlan {
-    /// Where the samples land.
-    pub landing: Landing,
-    /// Samples per second of CPU time of a thread.
-    pub frequency: u32,
+    /// The same, with everything that runs on it sampled.
+    pub fn sampling_all(self, machine_samples: Option<&'a SampleSource>) -> Self {
+        Self { machine_samples, ..self }
+    }
+
+    /// The samples of the observed processes, or of the machine if none are observed.
+    pub fn samples(&self) -> Option<&'a SampleSource> {
+        self.target.map_or(self.machine_samples, Target::samples)
+    }
 }
 
 /// The root of an observed process tree. Clones share it, so that a command can be started after
@@ -43,15 +46,12 @@ pub struct SamplingPlan {
 #[derive(Debug, Clone)]
 pub struct Target {
     pid: Arc<AtomicI64>,
-    /// Whether its threads are sampled, and why not.
-    sampling: Option<Result<SamplingPlan, Unavailable>>,
-    /// The open road to the samples, until a sensor takes it.
-    road: Arc<Mutex<Option<Box<dyn Road>>>>,
+    samples: Option<SampleSource>,
 }
 
 impl Target {
     fn new(pid: i64) -> Self {
-        Self { pid: Arc::new(AtomicI64::new(pid)), sampling: None, road: Arc::default() }
+        Self { pid: Arc::new(AtomicI64::new(pid)), samples: None }
     }
 
     /// A running process.
@@ -64,29 +64,14 @@ impl Target {
         Self::new(-1)
     }
 
-    /// Its threads are sampled, or cannot be. [`Self::attach`] follows when it is started.
-    pub fn sampled(self, plan: Result<SamplingPlan, Unavailable>) -> Self {
-        Self { sampling: Some(plan), ..self }
+    /// Its threads are sampled, or cannot be.
+    pub fn sampled(self, samples: SampleSource) -> Self {
+        Self { samples: Some(samples), ..self }
     }
 
-    /// Whether its threads are sampled.
-    pub fn sampling(&self) -> Option<&Result<SamplingPlan, Unavailable>> {
-        self.sampling.as_ref()
-    }
-
-    /// Hands over the road to the samples.
-    pub fn attach(&self, road: Box<dyn Road>) {
-        *self.road() = Some(road);
-    }
-
-    /// Takes the road, if it is there.
-    pub fn take_road(&self) -> Option<Box<dyn Road>> {
-        self.road().take()
-    }
-
-    /// Nothing in it is left half done by a panic.
-    fn road(&self) -> MutexGuard<'_, Option<Box<dyn Road>>> {
-        self.road.lock().unwrap_or_else(PoisonError::into_inner)
+    /// The samples of its threads.
+    pub fn samples(&self) -> Option<&SampleSource> {
+        self.samples.as_ref()
     }
 
     /// The command was started.

@@ -106,6 +106,21 @@ impl std::fmt::Display for Selection {
 }
 
 impl Selection {
+    /// Whether it takes what is sampled by default.
+    pub fn is_default(&self) -> bool {
+        self.take.is_empty() || self.take.iter().any(|item| item == DEFAULT)
+    }
+
+    /// Whether it takes a metric of this sensor by its name.
+    pub fn names_sensor(&self, name: &str) -> bool {
+        let metrics = SENSORS.iter().filter(|entry| entry.name == name).flat_map(|entry| (entry.known)());
+        let metrics: Vec<Metric> = metrics.collect();
+        self.take.iter().any(|item| {
+            let pattern = &Pattern::new(item.split('@').next().unwrap_or(item));
+            pattern.fits(name) || metrics.iter().any(|metric| means(pattern, metric))
+        })
+    }
+
     /// The sensors that it names, if each item starts with the name of a sensor; `None` if any sensor
     /// may have the requested names.
     pub fn sensors(&self) -> Option<Vec<&'static SensorEntry>> {

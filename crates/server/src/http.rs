@@ -112,6 +112,10 @@ impl HttpHandler {
             (&Method::GET, "/session") => self.session(&request),
             (&Method::GET, "/stream") => self.stream(request),
             (&Method::GET, "/export.csv") => self.export(&request).await,
+            (&Method::GET, "/results") => {
+                self.need(&request, Role::Viewer)?;
+                Ok(respond(StatusCode::OK, "application/json", self.hub.results()))
+            }
             (&Method::POST, "/recordings") => {
                 check_origin(&request)?;
                 self.need(&request, Role::Controller)?;

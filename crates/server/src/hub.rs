@@ -5,6 +5,7 @@ use crate::client_request_error::ClientRequestError;
 use crate::connections::{oldest_of_largest_owner, owner_of};
 use crate::queue::Queue;
 use crate::refusal_log::RefusalLog;
+use crate::results::{self, ShownResult};
 use crate::source::ShownSource;
 use crate::wire::{
     self, CONTROLLERS, FromServer, HistoryState, Ns, ObservationState, RecordingState, Role, SensorState,
@@ -50,6 +51,7 @@ struct Shared {
     /// Number of failures of recordings that clients were notified of.
     notified: usize,
     kept: Vec<Box<dyn Send>>,
+    results: Vec<ShownResult>,
 }
 
 /// A connected client.
@@ -69,6 +71,7 @@ impl Hub {
             sent: Instant::now(),
             notified: 0,
             kept: Vec::new(),
+            results: Vec::new(),
         };
         Self {
             access,
@@ -114,6 +117,16 @@ impl Hub {
     /// Keeps what a source needs, such as its file, until the server ends.
     pub fn keep(&self, what: Box<dyn Send>) {
         self.lock().kept.push(what);
+    }
+
+    /// Shows results of `numa explain`, in place of sources.
+    pub fn show_results(&self, results: Vec<ShownResult>) {
+        self.lock().results = results;
+    }
+
+    /// The results as JSON.
+    pub fn results(&self) -> String {
+        results::as_json(&self.lock().results)
     }
 
     /// The source with this number.

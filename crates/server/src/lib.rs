@@ -20,6 +20,7 @@ pub mod page;
 mod queue;
 pub mod recordings;
 mod refusal_log;
+pub mod results;
 mod rows;
 mod server;
 mod source;

@@ -99,6 +99,15 @@ pub fn write(
     Ok(Written { bytes: html.len() as u64, steps })
 }
 
+/// Writes the page with results of `numa explain`, as one JSON text; returns the size of the file.
+pub(crate) fn write_results(path: &Path, force: bool, json: &str) -> Result<u64, StandaloneError> {
+    check(path, force)?;
+    let shell = Shell::of_page().map_err(StandaloneError::NoPage)?;
+    let html = shell.html(std::iter::once(html::result_block(json.as_bytes()).as_str()));
+    put(path, force, &html)?;
+    Ok(html.len() as u64)
+}
+
 fn html_of(
     shell: &Shell<'_>,
     size: u64,

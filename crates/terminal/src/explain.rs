@@ -1,7 +1,11 @@
-//! `numa explain`: where the time went, functions, source lines and contended lines.
+//! `numa explain`: where the time went, objects, functions, source lines and contended lines.
+
+mod objects;
+
+pub use self::objects::guide;
 
 use crate::units::grouped;
-use numakit_explain::code::{CodeTime, PlaceTimes};
+use numakit_explain::code::{CodeName, CodeTime, PlaceTimes};
 use numakit_explain::contended::{ContendedLine, LineUser, Sharing};
 use numakit_explain::traffic::Traffic;
 use numakit_explain::{ExplainReport, Regime, TimeShares};
@@ -16,10 +20,14 @@ const MAX_USERS: usize = 4;
 
 /// The whole text; at most `rows` functions, source lines and contended lines each.
 pub fn text(report: &ExplainReport, rows: usize) -> String {
-    let mut out = first_lines(report);
+    let mut out = objects::nothing_found(report);
+    out.push_str(&first_lines(report));
     let explanation = &report.explanation;
     if let Some(traffic) = &explanation.traffic {
         out.push_str(&traffic_lines(traffic));
+    }
+    if report.regime != Regime::Unknown {
+        out.push_str(&objects::objects(report, rows));
     }
     if report.regime == Regime::Precise {
         let sum = explanation.functions.iter().map(|code| code.time.total()).sum();
@@ -118,16 +126,16 @@ fn code_table(heading: &str, all: &[CodeTime], sum: u64, rows: usize) -> String 
         for part in [near, far, unknown, contended, private_cache + shared_cache, computing] {
             _ = write!(out, " {:6.1}", part as f64 / sum as f64 * 100.0);
         }
-        _ = writeln!(out, "  {}", name(code));
+        _ = writeln!(out, "  {}", named(&code.name));
     }
     out
 }
 
-fn name(code: &CodeTime) -> String {
-    let function = code.name.function.as_deref().map_or_else(|| "code without names".to_owned(), shortened);
-    match (&code.name.file, code.name.line) {
+fn named(name: &CodeName) -> String {
+    let function = name.function.as_deref().map_or_else(|| "code without names".to_owned(), shortened);
+    match (&name.file, name.line) {
         (Some(file), Some(line)) => format!("{file}:{line} ({function})"),
-        _ => format!("{function} [{}]", code.name.module),
+        _ => format!("{function} [{}]", name.module),
     }
 }
 
@@ -162,7 +170,8 @@ fn contended(report: &ExplainReport, line: &ContendedLine) -> String {
         Sharing::Lock => "a lock or an atomic counter: threads change the same bytes by atomic instructions",
     };
     let nodes = if line.across_nodes { ", across nodes" } else { "" };
-    let object = report.objects.get(line.object as usize).map_or("unknown mapping", |object| &object.name);
+    let object =
+        report.objects.get(line.object as usize).map_or("unknown mapping", |object| &object.object.name);
     let share = if all > 0 { line.weight as f64 / all as f64 } else { 0.0 };
     let mut out = format!(
         "\ncontended line {:#x} ({object}), {} of the CPU time{nodes}\n  {what}\n",
@@ -211,12 +220,18 @@ fn notes(report: &ExplainReport) -> String {
     let missing = report.missing;
     for (count, what) in [
         (missing.lost, "lost"),
+        (missing.allocations, "allocations are not known"),
+        (missing.faults, "page faults are not known"),
         (missing.late, "of code that had gone"),
         (missing.thinned, "skipped, those that are left count more"),
     ] {
         if count > 0 {
             _ = write!(out, "; {} {what}", grouped(count as f64));
         }
+    }
+    if missing.without_faults > 0 {
+        let share = missing.without_faults as f64 / 1e9 / report.seconds.max(1e-9);
+        _ = write!(out, "; page faults of {} of the time left out", percent(share.min(1.0)));
     }
     out.push('\n');
     if missing.threads > 0 {

@@ -2,6 +2,7 @@
 
 pub mod affinity;
 pub mod columns;
+pub mod compare;
 pub mod doctor;
 pub mod events;
 pub mod explain;

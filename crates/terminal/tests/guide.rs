@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 use numakit_derived::Catalog;
-use numakit_terminal::{formulas, report, stat};
+use numakit_terminal::{explain, formulas, report, stat};
 
 fn check(page: &str, marker: &str, content: &str) {
     let path = format!("{}/../../docs/guide/{page}", env!("CARGO_MANIFEST_DIR"));
@@ -28,6 +28,11 @@ fn the_guide_has_the_columns() {
 fn the_guide_has_the_criteria() {
     check("report.md", "criteria", &report::guide());
     check("report.md", "rules", &report::rules_guide());
+}
+
+#[test]
+fn the_guide_has_the_verdicts() {
+    check("explain.md", "verdicts", &explain::guide());
 }
 
 #[test]

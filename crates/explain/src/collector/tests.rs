@@ -1,6 +1,10 @@
 use super::*;
+use crate::objects::{ObjectId, ObjectOrigin, ObjectRow, ObjectTimeline};
 use crate::traffic::TrafficCell;
+use numakit_operand::AddressSpace;
 use numakit_sys::registers::UserRegisters;
+use std::ops::Range;
+use std::sync::OnceLock;
 
 const CODE: u64 = 0x1000;
 /// Behind this many `nop`s: `mov rax, [rbx]`, `nop`, `jmp` back to the load.
@@ -33,7 +37,21 @@ const FIRST: u64 = 0x10_0000;
 const SECOND: u64 = 0x20_0000;
 const SIZE: u64 = 0x10_0000;
 
+/// The two mappings.
+fn objects() -> ObjectTimeline {
+    let mut timeline = ObjectTimeline::new(10);
+    for start in [FIRST, SECOND] {
+        let origin = ObjectOrigin::Mapping { name: format!("at {start:#x}") };
+        timeline.add(start..start + SIZE, 0, &origin).unwrap();
+    }
+    timeline
+}
+
 impl ObservedProcesses for Machine {
+    fn place(&mut self, process: u32) -> u32 {
+        process - 7
+    }
+
     fn space(&mut self, _: &Sample) -> &dyn AddressSpace {
         self
     }
@@ -42,18 +60,27 @@ impl ObservedProcesses for Machine {
         std::mem::take(&mut self.changed)
     }
 
-    fn mapping(&mut self, _: u32, address: u64) -> Option<ObservedMapping> {
-        let start = [FIRST, SECOND].into_iter().find(|start| (*start..start + SIZE).contains(&address))?;
-        Some(ObservedMapping {
-            start,
-            size: SIZE,
-            name: format!("at {start:#x}"),
-            kind: MemoryKind::Anonymous,
-        })
+    fn object(&mut self, _: &Sample, address: u64) -> Option<FoundObject> {
+        let place = [FIRST, SECOND].iter().position(|start| (*start..start + SIZE).contains(&address))?;
+        let (id, _) = objects().rows().nth(place)?;
+        Some(FoundObject { id, kind: MemoryKind::Anonymous })
     }
 
-    fn part_of_thread(&self, _: &Sample, _: u64) -> MemoryPart {
-        MemoryPart::Heap
+    fn object_at(&mut self, _: u32, address: u64, _: u64) -> Option<ObjectId> {
+        Some(self.object(&Sample::default(), address)?.id)
+    }
+
+    fn call_chain(&self, fault: &FaultSample) -> Vec<u64> {
+        fault.chain.clone()
+    }
+
+    fn object_name(&mut self, process: u32, object: ObjectId) -> Option<String> {
+        Some(self.row(process, object)?.origin.to_string())
+    }
+
+    fn row(&self, _: u32, object: ObjectId) -> Option<&ObjectRow> {
+        static OBJECTS: OnceLock<ObjectTimeline> = OnceLock::new();
+        OBJECTS.get_or_init(objects).row(object)
     }
 
     fn thread_base(&mut self, sample: &Sample) -> Option<u64> {
@@ -64,7 +91,12 @@ impl ObservedProcesses for Machine {
         self.asked.extend(pages);
         pages
             .iter()
-            .map(|page| self.mapping(0, *page).map(|mapping| u32::from(mapping.start == SECOND)))
+            .map(|page| {
+                [FIRST, SECOND]
+                    .iter()
+                    .position(|start| (*start..start + SIZE).contains(page))
+                    .map(|place| place as u32)
+            })
             .collect()
     }
 
@@ -113,7 +145,8 @@ fn a_sample_becomes_an_access_with_mapping_and_node() {
         found,
         [(0, 0, 0, 0, Some(0)), (1, 30, 1, 1, Some(1)), (0, 100, 0, 0, Some(0)), (0, 200, 0, 2, None)]
     );
-    let names: Vec<_> = collector.sampled_objects.iter().map(|object| object.name.as_str()).collect();
+    let objects = collector.sampled_objects(&mut machine);
+    let names: Vec<_> = objects.iter().map(|object| object.name.as_str()).collect();
     assert_eq!(names, ["at 0x100000", "at 0x200000", "no longer mapped"]);
     assert_eq!(machine.asked, [FIRST, SECOND, 0x99_0000]);
     assert!(collector.observations.iter().all(|at| at.instruction == LOAD));

@@ -76,7 +76,7 @@ fn shares(program: &Program, kind: &str, used: u32) -> Option<[f64; 3]> {
         road.drain(&mut |event| match event {
             RoadEvent::Sample(sample) if !sample.in_kernel => collector.take(sample, &mut processes),
             RoadEvent::Executed { process } => {
-                collector.forget(process);
+                collector.forget(process, &mut processes);
                 processes.executed(process);
             }
             RoadEvent::Mapped { process } => processes.mapped(process),

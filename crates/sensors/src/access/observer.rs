@@ -1,9 +1,9 @@
 //! The thread that looks at samples, so that the sampler never waits for it.
 
 use super::layout::AccessSeries;
-use crate::Target;
 use crate::board::{Board, NONE};
-use numakit_explain::explainer::{Explainer, Observed};
+use crate::{SampleSource, Target};
+use numakit_explain::explainer::Explainer;
 use numakit_explain::tally::Tally;
 use numakit_model::Topology;
 use numakit_sys::clock::{self, Alarm};
@@ -65,14 +65,14 @@ impl AccessBoard {
 /// The observer before it starts.
 #[derive(Debug, Clone)]
 pub struct AccessObserver {
-    /// The processes, with the road to their samples.
-    pub target: Target,
+    /// The samples.
+    pub samples: SampleSource,
+    /// The process that they are of, with its descendants; `None` for all.
+    pub target: Option<Target>,
     /// The machine.
     pub topology: Topology,
     /// The order of the values.
     pub layout: AccessSeries,
-    /// Samples per second of CPU time.
-    pub frequency: u32,
     /// Whether it has real-time priority, as the sampler has.
     pub urgent: bool,
 }
@@ -126,17 +126,11 @@ impl AccessObserver {
                 return None;
             }
             // The road is there before the number of the process is.
-            if let Some(pid) = self.target.pid()
-                && let Some(road) = self.target.take_road()
+            let process = self.target.as_ref().map(Target::pid);
+            if process != Some(None)
+                && let Some(road) = self.samples.take_road()
             {
-                let observed = Observed {
-                    program: String::new(),
-                    road: String::new(),
-                    road_reason: None,
-                    frequency: self.frequency,
-                    from_start: false,
-                };
-                return Some(Explainer::new(road, observed, pid, self.topology.clone()).without_accounts());
+                return Some(Explainer::for_series(road, process.flatten(), self.topology.clone()));
             }
             shared.done.store(shared.asked.load(Ordering::Acquire), Ordering::Release);
             shared.alarm.sleep_until(clock::monotonic() + DRAIN);

@@ -1,5 +1,5 @@
 use super::*;
-use crate::Target;
+use crate::{SampleSource, Target};
 use numakit_sampling::{Losses, Road, RoadError, RoadEvent, RoadKind, Sample};
 use numakit_sys::SysRoot;
 use numakit_testing::until;
@@ -44,7 +44,7 @@ fn topology(nodes: usize) -> numakit_model::Topology {
 }
 
 fn opened(nodes: usize, landing: Landing) -> (Box<dyn Sensor>, Target) {
-    let target = Target::awaited().sampled(Ok(SamplingPlan { landing, frequency: 199 }));
+    let target = Target::awaited().sampled(SampleSource::new(Ok(landing)));
     let (root, topology) = (SysRoot::host(), topology(nodes));
     (probe(&Scene::new(&root, &topology).observing(Some(&target))).unwrap(), target)
 }
@@ -107,9 +107,11 @@ fn without_samples_there_is_a_reason() {
     assert_eq!(seen(None), "no process is observed");
     assert_eq!(seen(Some(&Target::awaited())), "no samples are taken");
     let refused = Unavailable::new(MISSING, "refused", Fix::command("permit"));
-    assert_eq!(seen(Some(&Target::awaited().sampled(Err(refused)))), "refused");
-    let elsewhere = SamplingPlan { landing: Landing::Other, frequency: 199 };
-    assert!(seen(Some(&Target::awaited().sampled(Ok(elsewhere)))).contains("no particular instruction"));
+    assert_eq!(seen(Some(&Target::awaited().sampled(SampleSource::new(Err(refused))))), "refused");
+    assert!(
+        seen(Some(&Target::awaited().sampled(SampleSource::new(Ok(Landing::Other)))))
+            .contains("no particular instruction")
+    );
 }
 
 #[test]
@@ -120,7 +122,7 @@ fn samples_become_values_and_the_last_ones_are_shown_at_the_end() {
     let mut row = vec![None; places.len()];
     sensor.read(&Tick::default(), &mut row);
     assert!(row.iter().all(Option::is_none), "{row:?}");
-    target.attach(Box::new(Made { landing: Landing::Behind, left: 7 }));
+    target.samples().unwrap().attach(Box::new(Made { landing: Landing::Behind, left: 7 }));
     // The observer looks several times before it knows the process.
     std::thread::sleep(Duration::from_millis(30));
     target.started(std::process::id());

@@ -9,6 +9,8 @@ use std::io::Write;
 
 /// Tags around a block of data. Browsers do not execute a script element of this type.
 const OPEN: &str = "<script type=\"application/octet-stream\">";
+/// The same around results of `numa explain`.
+const OPEN_RESULT: &str = "<script type=\"application/x-numa-results\">";
 const CLOSE: &str = "</script>\n";
 
 /// Everything except the data.
@@ -69,11 +71,20 @@ impl<'a> Shell<'a> {
 
 /// Bytes as a block: compressed, and in Base64.
 pub fn block(bytes: &[u8]) -> String {
+    packed(OPEN, bytes)
+}
+
+/// Results of `numa explain` as a block.
+pub fn result_block(bytes: &[u8]) -> String {
+    packed(OPEN_RESULT, bytes)
+}
+
+fn packed(open: &str, bytes: &[u8]) -> String {
     let mut packer = GzEncoder::new(Vec::new(), Compression::default());
     // Writing to memory cannot fail.
     let packed = packer.write_all(bytes).and_then(|()| packer.finish()).unwrap_or_default();
-    let mut text = String::with_capacity(OPEN.len() + packed.len() / 3 * 4 + 4 + CLOSE.len());
-    text.push_str(OPEN);
+    let mut text = String::with_capacity(open.len() + packed.len() / 3 * 4 + 4 + CLOSE.len());
+    text.push_str(open);
     BASE64.encode_append(&packed, &mut text);
     text.push_str(CLOSE);
     text

@@ -1,9 +1,15 @@
 use super::*;
 use numakit_explain::account::ThreadTimes;
 use numakit_explain::code::CodeName;
+use numakit_explain::object_use::NodeShare;
+use numakit_explain::objects::ObjectKind;
 use numakit_explain::share::ShareEstimate;
 use numakit_explain::traffic::TrafficCell;
-use numakit_explain::{Explanation, MissingSamples, SampleCounts, SampledObject, SampledThread};
+use numakit_explain::verdict::{ObjectVerdict, Worth};
+use numakit_explain::{
+    CodeShare, ExplainedObject, Explanation, MissingSamples, ObjectTouch, SampleCounts, SampledObject,
+    SampledThread,
+};
 use std::collections::{BTreeMap, BTreeSet};
 
 fn code(function: &str, line: Option<u32>, near: u64, far: u64) -> CodeTime {
@@ -24,6 +30,40 @@ fn user(thread: u32, offset: u64, loads: u64, stores: u64, atomics: u64) -> Line
     user.offsets = BTreeMap::from([(offset, loads + stores)]);
     (user.loads, user.stores, user.atomics) = (loads, stores, atomics);
     user
+}
+
+fn object() -> ExplainedObject {
+    let part = |node, share| NodeShare { node, share };
+    ExplainedObject {
+        object: SampledObject {
+            pid: 11,
+            kind: ObjectKind::Allocated,
+            pieces: 1,
+            size: 256 << 20,
+            name: "malloc in main (app.c:3)".to_owned(),
+        },
+        home: vec![part(0, 1.0)],
+        used_from: vec![part(0, 0.25), part(1, 0.75)],
+        nodes: Vec::new(),
+        time_share: 0.9,
+        remote: Some(ShareEstimate { share: 0.75, low: 0.7, high: 0.8 }),
+        in_cache: 0.0,
+        contended: 0.0,
+        first_touch: vec![ObjectTouch {
+            thread: 11,
+            node: Some(0),
+            share: 0.98,
+            chain: vec!["fill (app.c:12)".to_owned(), "main (app.c:30)".to_owned()],
+        }],
+        used_by: vec![CodeShare { name: code("sum", Some(7), 0, 0).name, share: 1.0 }],
+        verdict: Some(ObjectVerdict {
+            rule: "first-touch",
+            says: "node 0 touched all of it first".to_owned(),
+        }),
+        change: Some("Initialise it in parallel".to_owned()),
+        command: Some("numa run --memory interleave -- ./app".to_owned()),
+        worth: Some(Worth { at_most: Some(0.2), why: "far memory takes twice as long".to_owned() }),
+    }
 }
 
 fn report() -> ExplainReport {
@@ -65,10 +105,12 @@ fn report() -> ExplainReport {
         functions: vec![code("sum<double>(double*)", None, 100, 300), code("", None, 50, 0)],
         source_lines: vec![code("sum", Some(7), 100, 300)],
         caches: numakit_explain::caches::CacheSizes::default(),
+        uses: Vec::new(),
     };
     ExplainReport {
         version: 1,
         regime: Regime::Precise,
+        machine: "Processor, nodes 0-1, CPUs 0-7".to_owned(),
         road: "by performance events".to_owned(),
         road_reason: None,
         rate: 199.0,
@@ -81,7 +123,7 @@ fn report() -> ExplainReport {
         threads_sampled: [11, 12]
             .map(|tid| SampledThread { pid: 11, tid, name: "worker".to_owned() })
             .to_vec(),
-        objects: vec![SampledObject { pid: 11, address: 0x7000, size: 4096, name: "[heap]".to_owned() }],
+        objects: vec![object()],
     }
 }
 
@@ -93,7 +135,7 @@ fn the_text_is_that_of_the_golden_file() {
     (emulated.explanation.time, emulated.explanation.far_share) = (None, None);
     let cell = |cpu_node, memory_node, pages| TrafficCell { cpu_node, memory_node, pages };
     let pages = vec![cell(0, 0, 1000), cell(1, 0, 900), cell(1, 1, 100)];
-    emulated.explanation.traffic = Some(Traffic { pages, unknown: 7, cached: 0 });
+    emulated.explanation.traffic = Some(Traffic { pages, unknown: 7, ..Traffic::default() });
     emulated.missing.threads = 2;
     emulated.road_reason =
         Some("samples by ptrace; not by performance events: kernel.perf_event_paranoid is 3".to_owned());
@@ -104,6 +146,20 @@ fn the_text_is_that_of_the_golden_file() {
         std::fs::write(&path, &all).unwrap();
     }
     assert_eq!(all, std::fs::read_to_string(&path).unwrap(), "write it with UPDATE=1");
+}
+
+#[test]
+fn it_is_said_first_if_nothing_is_wrong() {
+    let mut fine = report();
+    fine.objects[0].verdict = None;
+    assert!(!text(&fine, 10).starts_with("Nothing"), "40 % of the time is at far memory");
+    let computing =
+        TimeShares { computing: 0.8, near: 0.15, far: 0.01, asleep: 0.04, ..TimeShares::default() };
+    fine.explanation.time = Some(computing);
+    let first = |report: &ExplainReport| text(report, 10).lines().next().unwrap().to_owned();
+    assert_eq!(first(&fine), "Nothing is remote; the threads mostly compute (80.0 % of their time).");
+    fine.explanation.far_share = None;
+    assert!(first(&fine).starts_with("No memory is far on a machine of one node; "));
 }
 
 #[test]

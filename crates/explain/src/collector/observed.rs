@@ -1,0 +1,45 @@
+//! What the collector needs of the observed processes.
+
+use crate::objects::{ObjectId, ObjectRow};
+use numakit_operand::AddressSpace;
+use numakit_sampling::Sample;
+use numakit_sampling::faults::FaultSample;
+use numakit_sampling::process::MemoryKind;
+use std::ops::Range;
+
+/// An object that was accessed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FoundObject {
+    /// Which one of its process.
+    pub id: ObjectId,
+    /// What its memory is to the thread.
+    pub kind: MemoryKind,
+}
+
+/// The observed processes, as far as they can be read now.
+pub trait ObservedProcesses {
+    /// The place of a process in the list of processes, by which names of its code are found. It keeps its place.
+    fn place(&mut self, process: u32) -> u32;
+    /// The memory of the process of a sample, as it is now.
+    fn space(&mut self, sample: &Sample) -> &dyn AddressSpace;
+    /// The ranges in which the code of a process became another one since the last call.
+    fn changed_code(&mut self, process: u32) -> Vec<Range<u64>>;
+    /// The object that the thread of a sample accessed; `None` if the address is not mapped any more.
+    fn object(&mut self, sample: &Sample, address: u64) -> Option<FoundObject>;
+    /// The object that a process has at an address at a time.
+    fn object_at(&mut self, process: u32, address: u64, time: u64) -> Option<ObjectId>;
+    /// The call chain of a page fault, without what is no code.
+    fn call_chain(&self, fault: &FaultSample) -> Vec<u64>;
+    /// What is known of such an object.
+    fn row(&self, process: u32, object: ObjectId) -> Option<&ObjectRow>;
+    /// Its name.
+    fn object_name(&mut self, process: u32, object: ObjectId) -> Option<String>;
+    /// Where a thread's block of thread-local storage is, if that can be found.
+    fn thread_base(&mut self, sample: &Sample) -> Option<u64>;
+    /// The nodes of pages; `None` for those that are not in memory or cannot be asked for.
+    fn nodes(&mut self, process: u32, pages: &[u64]) -> Vec<Option<u32>>;
+    /// The node of a CPU.
+    fn node_of_cpu(&self, cpu: u32) -> Option<u32>;
+    /// Whether a process has ended, so that its memory cannot be read any more.
+    fn has_ended(&self, process: u32) -> bool;
+}

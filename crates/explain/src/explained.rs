@@ -1,0 +1,174 @@
+//! The objects of a result: what each is, how it is used, and the verdict.
+
+use crate::code::{CodeName, PlaceTimes};
+use crate::explanation::{Explanation, NodeTime};
+use crate::huge_pages::HugePageShares;
+use crate::object_use::{NodeShare, ObjectUse};
+use crate::report::SampledObject;
+use crate::share::ShareEstimate;
+use crate::verdict::{self, ObjectEvidence, ObjectVerdict, ProgramRuntime, Worth};
+use crate::walk::MemoryWalk;
+use numakit_model::topology::Distances;
+use serde::Serialize;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, HashMap};
+
+/// Code that uses an object.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct CodeShare {
+    /// What it is.
+    #[serde(flatten)]
+    pub name: CodeName,
+    /// Its part of the time at the object.
+    pub share: f64,
+}
+
+/// A thread that touched pages of an object first.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ObjectTouch {
+    /// The kernel's number of the thread.
+    pub thread: u32,
+    /// The node of its CPU at that time.
+    pub node: Option<u32>,
+    /// Its part of the object's page faults.
+    pub share: f64,
+    /// The functions that touched it, innermost first, with lines where they are known.
+    pub chain: Vec<String>,
+}
+
+/// An object that was accessed, with all that is known of it.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ExplainedObject {
+    /// What it is.
+    #[serde(flatten)]
+    pub object: SampledObject,
+    /// The nodes of its pages, of those that samples saw.
+    pub home: Vec<NodeShare>,
+    /// The nodes whose threads use it.
+    pub used_from: Vec<NodeShare>,
+    /// Time at it outside of the caches by pair of nodes, in ns; pages in use where time cannot be told.
+    pub nodes: Vec<NodeTime>,
+    /// Its part of the time of all objects at memory outside of the caches; of the pages in use where time cannot be told.
+    pub time_share: f64,
+    /// The part of that at memory of other nodes; `None` where nodes are not known or the machine has one.
+    pub remote: Option<ShareEstimate>,
+    /// The part of the time at it that its threads' caches served.
+    pub in_cache: f64,
+    /// The part of the time at it that threads contended for its lines.
+    pub contended: f64,
+    /// Who touched its pages first, that of most pages first; empty where page faults are not seen.
+    pub first_touch: Vec<ObjectTouch>,
+    /// The code that uses it, that with most time first.
+    pub used_by: Vec<CodeShare>,
+    /// What is wrong, if anything is.
+    pub verdict: Option<ObjectVerdict>,
+    /// The change in the source.
+    #[serde(rename = "do")]
+    pub change: Option<String>,
+    /// A command to try.
+    #[serde(rename = "try")]
+    pub command: Option<String>,
+    /// What that can be worth.
+    pub worth: Option<Worth>,
+}
+
+/// What is known beside the samples of objects.
+#[derive(Debug)]
+pub struct ObjectContext<'a> {
+    /// The objects, by their places in the list.
+    pub objects: Vec<SampledObject>,
+    /// Who touched them first, by the same places.
+    pub first_touch: BTreeMap<u32, Vec<ObjectTouch>>,
+    /// How instructions walk through them, by the same places.
+    pub walks: &'a HashMap<u32, MemoryWalk>,
+    /// The parts of their memory in huge pages, by process.
+    pub huge_pages: &'a HugePageShares,
+    /// What they are written with, by process.
+    pub runtimes: HashMap<u32, ProgramRuntime>,
+    /// How to start the program again.
+    pub command: &'a str,
+    /// Of the machine.
+    pub distances: Option<&'a Distances>,
+}
+
+impl Explanation {
+    /// The objects, those that cost most first. Lines name them by their new places.
+    pub fn explain_objects(&mut self, context: &ObjectContext<'_>) -> Vec<ExplainedObject> {
+        let mut all: Vec<(u32, ExplainedObject)> = Vec::new();
+        let outside: u64 = self.uses.iter().map(ObjectUse::outside).sum();
+        for used in &self.uses {
+            if let Some(object) = context.objects.get(used.object as usize) {
+                let share = used.outside() as f64 / outside.max(1) as f64;
+                all.push((used.object, explained(self, used, object, share, context)));
+            }
+        }
+        all.sort_by_key(|(place, object)| (Reverse(cost(object)), *place));
+        let new: HashMap<u32, u32> = all.iter().zip(0..).map(|((old, _), new)| (*old, new)).collect();
+        for line in &mut self.lines {
+            line.object = new.get(&line.object).copied().unwrap_or(u32::MAX);
+        }
+        all.into_iter().map(|(_, object)| object).collect()
+    }
+
+    /// The part of the CPU time of all threads that a time of samples is.
+    fn of_cpu_time(&self, time: u64) -> Option<f64> {
+        let shares = self.time.as_ref()?;
+        let sampled: u64 = self.functions.iter().map(|code| code.time.total()).sum();
+        let user =
+            shares.computing + shares.cached + shares.near + shares.far + shares.unknown + shares.contended;
+        (user > 0.0).then(|| time as f64 / sampled.max(1) as f64 * user / (user + shares.kernel))
+    }
+}
+
+/// Objects with a verdict are first, by the part of the time that it is about; then the others, by their part of the time.
+fn cost(object: &ExplainedObject) -> (u64, u64) {
+    let millionths = |share: f64| (share * 1e6) as u64;
+    let about = object.remote.map_or(0.0, |remote| remote.share).max(object.contended);
+    let judged = object.verdict.as_ref().map_or(0, |_| 1 + millionths(object.time_share * about));
+    (judged, millionths(object.time_share))
+}
+
+fn explained(
+    explanation: &Explanation,
+    used: &ObjectUse,
+    object: &SampledObject,
+    share: f64,
+    context: &ObjectContext<'_>,
+) -> ExplainedObject {
+    let line = explanation.lines.iter().find(|line| line.object == used.object);
+    let evidence = ObjectEvidence {
+        used,
+        object,
+        walk: context.walks.get(&used.object),
+        sharing: line.map(|line| line.sharing),
+        share,
+        of_cpu_time: explanation.of_cpu_time(used.time.outside()),
+        huge_pages: context.huge_pages.of(object.pid),
+        runtime: context.runtimes.get(&object.pid).copied().unwrap_or_default(),
+        command: context.command,
+    };
+    let (verdict, remedy) = verdict::of(&evidence, context.distances).unzip();
+    let PlaceTimes { private_cache, shared_cache, contended, .. } = used.time;
+    let part = |time: u64| time as f64 / used.time.total().max(1) as f64;
+    let code = |code: &crate::code::CodeTime| CodeShare {
+        name: code.name.clone(),
+        share: code.time.total() as f64
+            / used.used_by.iter().map(|code| code.time.total()).sum::<u64>().max(1) as f64,
+    };
+    ExplainedObject {
+        object: object.clone(),
+        home: used.home.clone(),
+        used_from: used.used_from(),
+        nodes: used.pairs.clone(),
+        time_share: share,
+        remote: used.remote,
+        in_cache: part(private_cache + shared_cache),
+        contended: part(contended),
+        first_touch: context.first_touch.get(&used.object).cloned().unwrap_or_default(),
+        used_by: used.used_by.iter().map(code).collect(),
+        verdict,
+        change: remedy.as_ref().map(|remedy| remedy.change.clone()),
+        command: remedy.as_ref().and_then(|remedy| remedy.command.clone()),
+        worth: remedy.map(|remedy| remedy.worth),
+    }
+}

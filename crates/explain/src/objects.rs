@@ -1,0 +1,392 @@
+//! Which object of a process an address belonged to at a time: a block of the heap, a variable, a stack, a file.
+//!
+//! Addresses are used again, so an object has its addresses from one time to another. All is computed from what is
+//! added, in order of time; there is no clock and no I/O. A forked child has a clone of its parent's timeline; a process
+//! that executes another program begins with an empty one.
+
+use crate::code::CodeName;
+use serde::Serialize;
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::fmt;
+use std::ops::Range;
+
+/// What an object is. Two of the same origin are one object: the blocks that one line of a loop allocates.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum ObjectOrigin {
+    /// Allocated by a function such as `malloc`, called from here.
+    Allocated {
+        /// The allocating function.
+        by: &'static str,
+        /// The address behind the call.
+        site: u64,
+    },
+    /// A variable of the program or of a library.
+    Variable {
+        /// Its name.
+        name: String,
+        /// The program or library.
+        module: String,
+    },
+    /// Thread-local storage, of all threads together.
+    ThreadLocal {
+        /// The variable, if its name is known.
+        name: Option<String>,
+    },
+    /// Stacks: that of the first thread, which the kernel makes, or those of all others together.
+    Stack {
+        /// Which one.
+        is_first: bool,
+    },
+    /// A mapped file.
+    File {
+        /// Its path.
+        path: String,
+    },
+    /// Other memory, by the name that its kind has, such as `Java heap`.
+    Mapping {
+        /// The name.
+        name: String,
+    },
+}
+
+/// What kind of object it is, for those who act by it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ObjectKind {
+    /// Allocated by the program.
+    Allocated,
+    /// A variable.
+    Variable,
+    /// Thread-local storage.
+    ThreadLocal,
+    /// Stacks.
+    Stack,
+    /// A mapped file.
+    File,
+    /// Other memory.
+    Mapping,
+    /// Its memory had been given back when the sample was looked at.
+    Gone,
+}
+
+const LAYERS: usize = 4;
+const CLASSES: usize = u64::BITS as usize;
+
+impl ObjectOrigin {
+    /// Its kind.
+    pub fn kind(&self) -> ObjectKind {
+        match self {
+            Self::Allocated { .. } => ObjectKind::Allocated,
+            Self::Variable { .. } => ObjectKind::Variable,
+            Self::ThreadLocal { .. } => ObjectKind::ThreadLocal,
+            Self::Stack { .. } => ObjectKind::Stack,
+            Self::File { .. } => ObjectKind::File,
+            Self::Mapping { .. } => ObjectKind::Mapping,
+        }
+    }
+
+    /// Its name, with the names of the code that called; else it is that of `Display`.
+    pub fn named(&self, name: impl FnOnce(u64) -> CodeName) -> String {
+        let Self::Allocated { by, site } = self else { return self.to_string() };
+        // The call is before the address to which it returns.
+        let CodeName { function, module, file, line } = name(site.saturating_sub(1));
+        let source = match (file, line) {
+            (Some(file), Some(line)) => format!(" ({file}:{line})"),
+            _ => String::new(),
+        };
+        format!("{by} in {}{source}", function.unwrap_or(module))
+    }
+
+    /// Objects of a higher layer lie in those of a lower one. Those of one layer never overlap.
+    fn layer(&self) -> usize {
+        match self {
+            Self::File { .. } | Self::Mapping { .. } => 0,
+            // Allocators map the memory of their blocks.
+            Self::Stack { .. } | Self::Variable { .. } | Self::Allocated { by: "mmap" | "mremap", .. } => 1,
+            // The C library puts it at the end of the thread's stack.
+            Self::ThreadLocal { .. } => 2,
+            Self::Allocated { .. } => 3,
+        }
+    }
+}
+
+impl fmt::Display for ObjectOrigin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Allocated { by, site } => write!(f, "{by} at {site:#x}"),
+            Self::Variable { name, .. } | Self::Mapping { name } => f.write_str(name),
+            Self::ThreadLocal { name: Some(name) } => write!(f, "{name} (thread-local)"),
+            Self::ThreadLocal { name: None } => f.write_str("thread-local storage"),
+            Self::Stack { is_first: true } => f.write_str("stack of the first thread"),
+            Self::Stack { is_first: false } => f.write_str("stacks of the other threads"),
+            Self::File { path } => f.write_str(path),
+        }
+    }
+}
+
+/// An object of one timeline.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ObjectId(usize);
+
+/// An object, with all of its pieces together.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ObjectRow {
+    /// What it is.
+    pub origin: ObjectOrigin,
+    /// How often it was added: the blocks of an allocation site, for example.
+    pub pieces: u64,
+    /// Its bytes now.
+    pub bytes: u64,
+    /// The maximum of its bytes at one time.
+    pub max_bytes: u64,
+}
+
+/// What a timeline does not know because of its limits.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct TimelineLosses {
+    /// Pieces that had ended, and were dropped to make room, those first that ended first.
+    pub dropped: u64,
+    /// Up to this time, what had ended may be missing.
+    pub dropped_until: Option<u64>,
+    /// Pieces that found no room: their addresses are taken for those of a lower layer, or of no object.
+    pub refused: u64,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Piece {
+    end: u64,
+    until: Option<u64>,
+    object: ObjectId,
+}
+
+/// Where a piece is.
+#[derive(Debug, Clone, Copy)]
+struct PieceKey {
+    layer: usize,
+    class: usize,
+    start: u64,
+    since: u64,
+}
+
+/// The pieces of one layer.
+#[derive(Debug, Clone)]
+struct Layer {
+    /// By start and time, those of 2^N to 2^(N+1) - 1 bytes in map N: a piece that contains an address begins
+    /// fewer bytes before it.
+    classes: Vec<BTreeMap<(u64, u64), Piece>>,
+    /// Those that have not ended, by start: their map and time.
+    live: BTreeMap<u64, (usize, u64)>,
+}
+
+/// The objects of a process over time, in bounded memory.
+#[derive(Debug, Clone)]
+pub struct ObjectTimeline {
+    layers: Vec<Layer>,
+    rows: Vec<ObjectRow>,
+    by_origin: HashMap<ObjectOrigin, ObjectId>,
+    /// In the order in which they ended.
+    ended: VecDeque<PieceKey>,
+    pieces: usize,
+    limit: usize,
+    /// Of the last event: logs of several threads may be slightly out of order, and what is late counts as then.
+    now: u64,
+    losses: TimelineLosses,
+}
+
+impl ObjectTimeline {
+    /// An empty one, with a limit for the number of pieces and for that of objects.
+    pub fn new(limit: usize) -> Self {
+        let layer = Layer { classes: vec![BTreeMap::new(); CLASSES], live: BTreeMap::new() };
+        Self {
+            layers: vec![layer; LAYERS],
+            rows: Vec::new(),
+            by_origin: HashMap::new(),
+            ended: VecDeque::new(),
+            pieces: 0,
+            limit,
+            now: 0,
+            losses: TimelineLosses::default(),
+        }
+    }
+
+    /// From this time on, these addresses are the object's. What had them in the same layer ends there: its end was not
+    /// seen. `None` if there is no room, or no address.
+    pub fn add(&mut self, addresses: Range<u64>, since: u64, origin: &ObjectOrigin) -> Option<ObjectId> {
+        if addresses.is_empty() {
+            return None;
+        }
+        let layer = origin.layer();
+        let since = self.advance(since);
+        self.end_in(layer, addresses.clone(), since);
+        let Some(object) = self.object(origin) else {
+            self.losses.refused += 1;
+            return None;
+        };
+        self.insert(layer, addresses, since, object).then(|| {
+            self.rows[object.0].pieces += 1;
+            object
+        })
+    }
+
+    /// The same, unless the object has these addresses already.
+    pub fn add_known(
+        &mut self,
+        addresses: Range<u64>,
+        since: u64,
+        origin: &ObjectOrigin,
+    ) -> Option<ObjectId> {
+        let known = self.find(addresses.start, self.now).filter(|known| self.rows[known.0].origin == *origin);
+        known.or_else(|| self.add(addresses, since, origin))
+    }
+
+    /// An object whose addresses are not known. `None` if there is no room.
+    pub fn name(&mut self, origin: &ObjectOrigin) -> Option<ObjectId> {
+        self.object(origin)
+    }
+
+    /// The block that begins at this address is freed. False if none is known.
+    pub fn free(&mut self, start: u64, time: u64) -> bool {
+        let layer = LAYERS - 1;
+        let is_known = self.layers[layer].live.contains_key(&start);
+        if is_known {
+            let time = self.advance(time);
+            self.end(layer, start, time);
+        }
+        is_known
+    }
+
+    /// These addresses are unmapped: all objects there end. What an object has beside them stays.
+    pub fn unmap(&mut self, addresses: &Range<u64>, time: u64) {
+        let time = self.advance(time);
+        for layer in 0..LAYERS {
+            self.end_in(layer, addresses.clone(), time);
+        }
+    }
+
+    /// The innermost object that had this address at this time.
+    pub fn find(&self, address: u64, time: u64) -> Option<ObjectId> {
+        self.layers.iter().rev().find_map(|layer| layer.find(address, time))
+    }
+
+    /// An object of this timeline.
+    pub fn row(&self, object: ObjectId) -> Option<&ObjectRow> {
+        self.rows.get(object.0)
+    }
+
+    /// All objects.
+    pub fn rows(&self) -> impl Iterator<Item = (ObjectId, &ObjectRow)> {
+        self.rows.iter().enumerate().map(|(number, row)| (ObjectId(number), row))
+    }
+
+    /// What it does not know.
+    pub fn losses(&self) -> TimelineLosses {
+        self.losses
+    }
+
+    fn advance(&mut self, time: u64) -> u64 {
+        self.now = self.now.max(time);
+        self.now
+    }
+
+    fn object(&mut self, origin: &ObjectOrigin) -> Option<ObjectId> {
+        if let Some(object) = self.by_origin.get(origin) {
+            return Some(*object);
+        }
+        let object = ObjectId(self.rows.len());
+        (self.rows.len() < self.limit).then(|| {
+            self.rows.push(ObjectRow { origin: origin.clone(), pieces: 0, bytes: 0, max_bytes: 0 });
+            self.by_origin.insert(origin.clone(), object);
+            object
+        })
+    }
+
+    fn insert(&mut self, layer: usize, addresses: Range<u64>, since: u64, object: ObjectId) -> bool {
+        if self.pieces >= self.limit && !self.drop_oldest() {
+            self.losses.refused += 1;
+            return false;
+        }
+        let bytes = addresses.end - addresses.start;
+        let class = bytes.ilog2() as usize;
+        let Layer { classes, live } = &mut self.layers[layer];
+        classes[class].insert((addresses.start, since), Piece { end: addresses.end, until: None, object });
+        live.insert(addresses.start, (class, since));
+        self.pieces += 1;
+        let row = &mut self.rows[object.0];
+        row.bytes = row.bytes.saturating_add(bytes);
+        row.max_bytes = row.max_bytes.max(row.bytes);
+        true
+    }
+
+    /// Drops what ended first. False if nothing has ended.
+    fn drop_oldest(&mut self) -> bool {
+        let Some(PieceKey { layer, class, start, since }) = self.ended.pop_front() else { return false };
+        if let Some(piece) = self.layers[layer].classes[class].remove(&(start, since)) {
+            self.pieces -= 1;
+            self.losses.dropped += 1;
+            self.losses.dropped_until = self.losses.dropped_until.max(piece.until);
+        }
+        true
+    }
+
+    /// Ends the live piece with this start, and returns its end and object.
+    fn end(&mut self, layer: usize, start: u64, time: u64) -> Option<(u64, ObjectId)> {
+        let Layer { classes, live } = &mut self.layers[layer];
+        let (class, since) = live.remove(&start)?;
+        let piece = classes[class].get_mut(&(start, since))?;
+        let (end, object) = (piece.end, piece.object);
+        piece.until = Some(time);
+        if time > since {
+            self.ended.push_back(PieceKey { layer, class, start, since });
+        } else {
+            // No time is in it.
+            classes[class].remove(&(start, since));
+            self.pieces -= 1;
+        }
+        let row = &mut self.rows[object.0];
+        row.bytes = row.bytes.saturating_sub(end - start);
+        Some((end, object))
+    }
+
+    fn end_in(&mut self, layer: usize, addresses: Range<u64>, time: u64) {
+        while let Some(start) = self.layers[layer].live_within(&addresses) {
+            let Some((end, object)) = self.end(layer, start, time) else { continue };
+            for rest in [start..addresses.start, addresses.end..end] {
+                if rest.start < rest.end {
+                    self.insert(layer, rest, time, object);
+                }
+            }
+        }
+    }
+}
+
+impl Layer {
+    /// The start of the last live piece that has some of these addresses.
+    fn live_within(&self, addresses: &Range<u64>) -> Option<u64> {
+        let (start, (class, since)) = self.live.range(..addresses.end).next_back()?;
+        let piece = self.classes[*class].get(&(*start, *since))?;
+        (piece.end > addresses.start && !addresses.is_empty()).then_some(*start)
+    }
+
+    fn find(&self, address: u64, time: u64) -> Option<ObjectId> {
+        self.classes.iter().enumerate().find_map(|(class, pieces)| {
+            if pieces.is_empty() {
+                return None;
+            }
+            let lowest = address.saturating_sub(u64::MAX >> (CLASSES - 1 - class));
+            // Of each start, only the last piece before that time can be there still.
+            let mut from = (address, time);
+            while from >= (lowest, 0) {
+                let (&(start, since), piece) = pieces.range((lowest, 0)..=from).next_back()?;
+                let is_there = since <= time && piece.until.is_none_or(|until| time < until);
+                if is_there && address < piece.end {
+                    return Some(piece.object);
+                }
+                from = if since > time { (start, time) } else { (start.checked_sub(1)?, u64::MAX) };
+            }
+            None
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,322 @@
+//! The objects of one process: fed by its mappings, by the threads of samples, and by what it allocates.
+
+use crate::objects::{ObjectId, ObjectOrigin, ObjectRow, ObjectTimeline};
+use crate::variables::VariableFiles;
+use numakit_sampling::Sample;
+use numakit_sampling::faults::FaultSample;
+use numakit_sampling::process::{MemoryKind, ProcessMapping};
+use numakit_sys::allocation_log::{AllocationCall, AllocationEvent, AllocationRecord};
+use std::collections::{BTreeSet, HashSet};
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+/// Pieces of objects that are known at the same time, of one process.
+const MAX_PIECES: usize = 1 << 18;
+/// Where the Java virtual machine places its heap unless it is larger than 32 GiB, and its classes behind.
+const JAVA_HEAP: Range<u64> = 1 << 32..JAVA_CLASSES.start;
+const JAVA_CLASSES: Range<u64> = 0x8_0000_0000..0xc_0000_0000;
+
+/// Libraries with `operator new`, and the words of its stack in which its caller is.
+const RUNTIMES: [&str; 3] = ["libstdc++.so", "libc++.so", "libc++abi.so"];
+const MAX_WORDS: usize = 12;
+
+/// The C library's name begins with this.
+const C_LIBRARY: &str = "libc.so";
+
+/// A program or library in memory.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Module {
+    /// From its first mapping to the end of its variables that are zero at first.
+    addresses: Range<u64>,
+    path: String,
+}
+
+/// What one process has in memory, over time.
+#[derive(Debug, Clone)]
+pub struct ProcessObjects {
+    timeline: ObjectTimeline,
+    /// Mappings that the timeline has, by address.
+    mapped: Vec<(Range<u64>, ObjectOrigin)>,
+    modules: Vec<Module>,
+    /// When they were read, in ns.
+    read: u64,
+    /// Ranges of code, by address.
+    code: Vec<Range<u64>>,
+    threads: HashSet<u32>,
+    /// Where their local storage ends.
+    bases: BTreeSet<u64>,
+    /// The folder in which the process sees its files.
+    root: PathBuf,
+}
+
+impl ProcessObjects {
+    /// Of a process that sees its files in a folder.
+    pub fn new(root: PathBuf) -> Self {
+        let timeline = ObjectTimeline::new(MAX_PIECES);
+        let (mapped, modules, code) = (Vec::new(), Vec::new(), Vec::new());
+        Self {
+            timeline,
+            mapped,
+            modules,
+            code,
+            read: 0,
+            threads: HashSet::new(),
+            bases: BTreeSet::new(),
+            root,
+        }
+    }
+
+    /// The mappings at a time. What is new may be as old as the last ones that were read.
+    pub fn update(&mut self, mappings: &[ProcessMapping], read: u64) {
+        if read == self.read {
+            return;
+        }
+        self.modules = modules(mappings);
+        let code = mappings.iter().filter(|mapping| mapping.executable);
+        self.code = code.map(|mapping| mapping.range.clone()).collect();
+        let is_java = self.modules.iter().any(|module| module.path.ends_with("/libjvm.so"));
+        let new: Vec<_> = mappings
+            .iter()
+            .map(|mapping| {
+                (mapping.range.clone(), origin(mapping, self.module(mapping.range.start), is_java))
+            })
+            .collect();
+        for (range, origin) in new.iter().filter(|known| !self.mapped.contains(known)) {
+            self.timeline.add(range.clone(), self.read, origin);
+        }
+        for (range, _) in &self.mapped {
+            for gone in without(range, &new) {
+                self.timeline.unmap(&gone, read);
+            }
+        }
+        (self.mapped, self.read) = (new, read);
+    }
+
+    /// What the process did with its memory.
+    pub fn log(&mut self, record: &AllocationRecord) {
+        let time = record.time;
+        match record.event {
+            AllocationEvent::Allocated { address, size, is_sample: false, .. }
+            | AllocationEvent::Mapped { address, size, .. } => {
+                if let Some(call) = &record.call {
+                    let (by, site) = (call.function.name(), self.caller(call));
+                    self.timeline.add(address..address + size, time, &ObjectOrigin::Allocated { by, site });
+                }
+            }
+            AllocationEvent::Freed { address } => _ = self.timeline.free(address, time),
+            AllocationEvent::Unmapped { address, size } => {
+                self.timeline.unmap(&(address..address + size), time)
+            }
+            // A block that was not freed after all is found by its mapping; the others say nothing of memory.
+            _ => {}
+        }
+    }
+
+    /// The caller of the allocating function; for C++'s `new`, which is a function itself, the caller of that: the first address
+    /// of code of another module on its small piece of the stack.
+    fn caller(&self, call: &AllocationCall) -> u64 {
+        let direct = call.frames().first().copied().unwrap_or(0);
+        let is_runtime =
+            |module: &Module| RUNTIMES.iter().any(|runtime| name(&module.path).starts_with(runtime));
+        if !self.module(direct).is_some_and(is_runtime) {
+            return direct;
+        }
+        let words = call.stack().chunks_exact(8).take(MAX_WORDS).filter_map(|word| word.try_into().ok());
+        let caller = words
+            .map(u64::from_le_bytes)
+            .find(|word| self.is_code(*word) && !self.module(*word).is_some_and(is_runtime));
+        caller.unwrap_or(direct)
+    }
+
+    /// The call chain of a page fault. Without frame pointers, the kernel follows whatever is in their register: it ends before
+    /// what is no code. Of a function of the C library, such as `memset`, the caller is on top of the stack.
+    pub fn chain(&self, fault: &FaultSample) -> Vec<u64> {
+        let Some((&first, callers)) = fault.chain.split_first() else { return Vec::new() };
+        let library = self.module(first).filter(|module| name(&module.path).starts_with(C_LIBRARY));
+        let is_outside = |word: &u64| self.is_code(*word) && self.module(*word) != library;
+        let caller = library.and_then(|_| fault.stack.iter().copied().find(is_outside));
+        let callers = callers.iter().copied().take_while(|address| self.is_code(*address));
+        let others = callers.skip_while(|address| Some(*address) == caller);
+        std::iter::once(first).chain(caller).chain(others).collect()
+    }
+
+    /// Whether there is code at an address.
+    fn is_code(&self, address: u64) -> bool {
+        let after = self.code.partition_point(|range| range.start <= address);
+        after.checked_sub(1).is_some_and(|at| self.code[at].contains(&address))
+    }
+
+    /// Whether the stack of a thread is known.
+    pub fn knows(&self, thread: u32) -> bool {
+        self.threads.contains(&thread)
+    }
+
+    /// A thread, by one of its samples, and the base of its local storage if that is known.
+    pub fn note_thread(&mut self, sample: &Sample, base: Option<u64>) {
+        if self.threads.insert(sample.thread) {
+            self.bases.extend(base);
+            self.note_stack(sample.registers.stack_pointer());
+        }
+    }
+
+    /// The object that had an address at a time.
+    pub fn find(&mut self, address: u64, time: u64, files: &mut VariableFiles) -> Option<ObjectId> {
+        // What is found late may be older than it seems.
+        let found = self.timeline.find(address, time).or_else(|| self.timeline.find(address, u64::MAX - 1));
+        let origin = found.and_then(|found| Some(&self.timeline.row(found)?.origin));
+        if matches!(origin, Some(ObjectOrigin::Variable { .. } | ObjectOrigin::ThreadLocal { .. })) {
+            return found;
+        }
+        if let Some(variable) = self.thread_local(address, files) {
+            return Some(variable);
+        }
+        let found = found?;
+        match &self.timeline.row(found)?.origin {
+            ObjectOrigin::Mapping { .. } => self.variable(address, files).or(Some(found)),
+            _ => Some(found),
+        }
+    }
+
+    /// What is around a thread's base and is no variable of the program.
+    pub fn other_thread_local(&mut self) -> Option<ObjectId> {
+        self.timeline.name(&ObjectOrigin::ThreadLocal { name: None })
+    }
+
+    /// An object that was found.
+    pub fn row(&self, object: ObjectId) -> Option<&ObjectRow> {
+        self.timeline.row(object)
+    }
+
+    /// The names of the programs and libraries that are loaded.
+    pub fn files(&self) -> impl Iterator<Item = &str> + Clone {
+        self.modules.iter().map(|module| module.path.rsplit('/').next().unwrap_or(&module.path))
+    }
+
+    fn module(&self, address: u64) -> Option<&Module> {
+        let after = self.modules.partition_point(|module| module.addresses.start <= address);
+        self.modules.get(after.checked_sub(1)?).filter(|module| module.addresses.contains(&address))
+    }
+
+    /// The stack of a thread is the mapping with its stack pointer; that of the first one has the kernel's name.
+    fn note_stack(&mut self, pointer: u64) {
+        let after = self.mapped.partition_point(|(range, _)| range.start <= pointer);
+        let stack = after.checked_sub(1).and_then(|at| self.mapped.get(at));
+        if let Some((range, ObjectOrigin::Mapping { .. })) =
+            stack.filter(|(range, _)| range.contains(&pointer))
+            && self.module(pointer).is_none()
+        {
+            self.timeline.add(range.clone(), self.read, &ObjectOrigin::Stack { is_first: false });
+        }
+    }
+
+    /// The program's variable in the storage of a thread, whichever thread uses it.
+    fn thread_local(&mut self, address: u64, files: &mut VariableFiles) -> Option<ObjectId> {
+        let base = *self.bases.range(address.checked_add(1)?..).next()?;
+        let elf = files.of(&inside(&self.root, &self.modules.first()?.path))?;
+        let variable = elf.below_base(base - address)?;
+        let start = base - elf.distance(variable);
+        let addresses = start..start + (variable.addresses.end - variable.addresses.start);
+        let origin = ObjectOrigin::ThreadLocal { name: Some(elf.name(variable)?) };
+        self.timeline.add_known(addresses, self.read, &origin)
+    }
+
+    /// The variable of a program or library at an address.
+    fn variable(&mut self, address: u64, files: &mut VariableFiles) -> Option<ObjectId> {
+        let module = self.module(address)?;
+        let elf = files.of(&inside(&self.root, &module.path))?;
+        let variable = elf.find(elf.address(address - module.addresses.start)?)?;
+        let bias = address - elf.address(address - module.addresses.start)?;
+        let addresses = variable.addresses.start + bias..variable.addresses.end + bias;
+        let origin = ObjectOrigin::Variable { name: elf.name(variable)?, module: name(&module.path) };
+        self.timeline.add_known(addresses, self.read, &origin)
+    }
+}
+
+/// A path of the process, as this program sees it.
+fn inside(root: &Path, path: &str) -> PathBuf {
+    root.join(path.trim_start_matches('/'))
+}
+
+fn name(path: &str) -> String {
+    path.rsplit('/').next().unwrap_or(path).to_owned()
+}
+
+/// A module that may continue in the next mapping.
+struct OpenModule {
+    module: Module,
+    file: ((u32, u32), u64),
+    /// Whether it has its memory without file.
+    has_rest: bool,
+}
+
+/// Programs and libraries: mappings of one file from its beginning on, and the memory without file that follows.
+fn modules(mappings: &[ProcessMapping]) -> Vec<Module> {
+    let mut modules: Vec<OpenModule> = Vec::new();
+    for mapping in mappings {
+        let has_file = mapping.file.1 != 0;
+        let Range { start, end } = mapping.range;
+        match modules.last_mut() {
+            Some(last) if has_file && mapping.file == last.file && mapping.offset > 0 => {
+                last.module.addresses.end = end;
+            }
+            Some(last)
+                if mapping.kind == MemoryKind::Anonymous
+                    && mapping.name.is_empty()
+                    && start == last.module.addresses.end
+                    && !last.has_rest =>
+            {
+                (last.module.addresses.end, last.has_rest) = (end, true);
+            }
+            _ if has_file && mapping.offset == 0 => {
+                let module = Module { addresses: start..end, path: mapping.name.to_string() };
+                modules.push(OpenModule { module, file: mapping.file, has_rest: false });
+            }
+            _ => {}
+        }
+    }
+    modules.into_iter().map(|open| open.module).collect()
+}
+
+/// What a mapping is, as far as the kernel tells it.
+fn origin(mapping: &ProcessMapping, module: Option<&Module>, is_java: bool) -> ObjectOrigin {
+    let path = || mapping.name.to_string();
+    let start = mapping.range.start;
+    let mapped = |name: &str| ObjectOrigin::Mapping { name: name.to_owned() };
+    match (mapping.kind, module) {
+        (MemoryKind::Stack, _) => ObjectOrigin::Stack { is_first: true },
+        (MemoryKind::Heap, _) => mapped("heap"),
+        (MemoryKind::Code, _) if mapping.file.1 == 0 => mapped("code that was compiled while running"),
+        (MemoryKind::Code, _) => ObjectOrigin::File { path: path() },
+        (MemoryKind::Kernel, _) => mapped(&path()),
+        (MemoryKind::File | MemoryKind::Anonymous, Some(module)) => {
+            mapped(&format!("data of {}", name(&module.path)))
+        }
+        (MemoryKind::File | MemoryKind::Shared, _) if !mapping.name.is_empty() => {
+            ObjectOrigin::File { path: path() }
+        }
+        _ if is_java && JAVA_HEAP.contains(&start) => mapped("Java heap"),
+        _ if is_java && JAVA_CLASSES.contains(&start) => mapped("Java classes"),
+        (_, _) if !mapping.name.is_empty() => mapped(&format!("{} at {start:#x}", mapping.name)),
+        _ => mapped(&format!("anonymous memory at {start:#x}")),
+    }
+}
+
+/// The parts of a range that are in none of these, which are sorted.
+fn without(range: &Range<u64>, others: &[(Range<u64>, ObjectOrigin)]) -> Vec<Range<u64>> {
+    let mut rest = Vec::new();
+    let mut at = range.start;
+    let first = others.partition_point(|(other, _)| other.end <= range.start);
+    for (other, _) in others[first..].iter().take_while(|(other, _)| other.start < range.end) {
+        if at < other.start {
+            rest.push(at..other.start);
+        }
+        at = at.max(other.end);
+    }
+    if at < range.end {
+        rest.push(at..range.end);
+    }
+    rest
+}
+
+#[cfg(test)]
+mod tests;

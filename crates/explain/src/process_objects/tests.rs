@@ -1,0 +1,115 @@
+use super::*;
+use numakit_sampling::process::parse_mappings;
+use numakit_sys::registers::UserRegisters;
+
+const MAPS: &str = "\
+55d000000000-55d000001000 r--p 00000000 08:01 7 /no/such/folder/app
+55d000001000-55d000002000 r-xp 00001000 08:01 7 /no/such/folder/app
+55d000002000-55d000003000 rw-p 00002000 08:01 7 /no/such/folder/app
+55d000003000-55d000009000 rw-p 00000000 00:00 0
+55d000100000-55d000200000 rw-p 00000000 00:00 0 [heap]
+7f0000000000-7f0000800000 rw-p 00000000 00:00 0
+7f0000801000-7f0000901000 rw-p 00000000 00:00 0
+7f0000a00000-7f0000b00000 rw-s 00000000 08:01 9 /data/table
+7ffd00000000-7ffd00021000 rw-p 00000000 00:00 0 [stack]
+";
+
+fn sample(thread: u32, pointer: u64, time: u64) -> Sample {
+    let mut registers = UserRegisters::default();
+    registers.general[4] = pointer;
+    Sample { process: 7, thread, time, registers, ..Sample::default() }
+}
+
+/// The name of the object of an address at a time.
+fn name(objects: &mut ProcessObjects, sample: &Sample, address: u64) -> String {
+    objects.note_thread(sample, None);
+    let found = objects.find(address, sample.time, &mut VariableFiles::default());
+    found.map_or_else(|| "nothing".to_owned(), |found| objects.row(found).unwrap().origin.to_string())
+}
+
+#[test]
+fn mappings_have_names_for_people() {
+    let mut objects = ProcessObjects::new(PathBuf::from("/"));
+    objects.update(&parse_mappings(MAPS), 100);
+    let first = sample(7, 0x7ffd_0002_0000, 50);
+    for (address, expected) in [
+        (0x55d0_0000_1800, "/no/such/folder/app"),
+        (0x55d0_0000_2800, "data of app"),
+        (0x55d0_0000_8000, "data of app"),
+        (0x55d0_0010_0000, "heap"),
+        (0x7f00_0000_1000, "anonymous memory at 0x7f0000000000"),
+        (0x7f00_00a0_0000, "/data/table"),
+        (0x7ffd_0000_1000, "stack of the first thread"),
+        (0x1000, "nothing"),
+    ] {
+        assert_eq!(name(&mut objects, &first, address), expected);
+    }
+    // The second mapping is the stack of a thread that was not seen before.
+    assert_eq!(name(&mut objects, &first, 0x7f00_0090_0000), "anonymous memory at 0x7f0000801000");
+    let second = sample(8, 0x7f00_0090_0000, 160);
+    assert_eq!(name(&mut objects, &second, 0x7f00_0090_0000), "stacks of the other threads");
+}
+
+#[test]
+fn a_call_chain_ends_before_what_is_no_code() {
+    let mut objects = ProcessObjects::new(PathBuf::from("/"));
+    let library = "7f1000000000-7f1000001000 r--p 00000000 08:01 11 /lib/libc.so.6\n\
+                   7f1000001000-7f1000002000 r-xp 00001000 08:01 11 /lib/libc.so.6\n";
+    let stack = "7ffd00000000-7ffd00021000 rw-p 00000000 00:00 0 [stack]\n";
+    let maps = MAPS.replace(stack, &format!("{library}{stack}"));
+    objects.update(&parse_mappings(&maps), 100);
+    let chain = |chain: &[u64], stack: &[u64]| {
+        let fault = FaultSample { chain: chain.to_vec(), stack: stack.to_vec(), ..FaultSample::default() };
+        objects.chain(&fault)
+    };
+    let (code, other, memset) = (0x55d0_0000_1100, 0x55d0_0000_1200, 0x7f10_0000_1800);
+    assert_eq!(chain(&[code, other, 0x7ffd_0000_0000, code], &[other]), [code, other]);
+    assert_eq!(chain(&[memset, 0x1], &[7, memset, other, code]), [memset, other]);
+    assert_eq!(chain(&[memset, other, code], &[other]), [memset, other, code]);
+    assert_eq!(chain(&[memset, code], &[other]), [memset, other, code]);
+    assert_eq!(chain(&[], &[]), [0u64; 0]);
+}
+
+#[test]
+fn what_is_unmapped_ends_and_what_grows_stays() {
+    let mut objects = ProcessObjects::new(PathBuf::from("/"));
+    objects.update(&parse_mappings(MAPS), 100);
+    let at = |time| sample(7, 0x7ffd_0002_0000, time);
+    let grown = MAPS
+        .replace("55d000200000 rw-p", "55d000300000 rw-p")
+        .replace("7f0000000000-7f0000800000 rw-p 00000000 00:00 0\n", "");
+    objects.update(&parse_mappings(&grown), 200);
+    assert_eq!(name(&mut objects, &at(150), 0x7f00_0000_1000), "anonymous memory at 0x7f0000000000");
+    assert_eq!(name(&mut objects, &at(250), 0x7f00_0000_1000), "nothing");
+    // It may have grown at any time since the last look.
+    assert_eq!(name(&mut objects, &at(120), 0x55d0_0020_8000), "heap");
+    assert_eq!(name(&mut objects, &at(90), 0x55d0_0010_8000), "heap");
+}
+
+#[test]
+fn the_java_machine_keeps_its_heap_and_its_classes_at_known_places() {
+    let mut objects = ProcessObjects::new(PathBuf::from("/"));
+    let maps = "\
+600000000-640000000 rw-p 00000000 00:00 0
+800000000-800c00000 rw-p 00001000 08:01 5 /jvm/classes.jsa
+801000000-802000000 rw-p 00000000 00:00 0
+7f0000000000-7f0000001000 r--p 00000000 08:01 6 /jvm/libjvm.so
+";
+    objects.update(&parse_mappings(maps), 1);
+    let at = sample(7, 0, 5);
+    assert_eq!(name(&mut objects, &at, 0x6_1000_0000), "Java heap");
+    assert_eq!(name(&mut objects, &at, 0x8_0100_0000), "Java classes");
+    assert_eq!(name(&mut objects, &at, 0x8_0000_1000), "/jvm/classes.jsa");
+}
+
+#[test]
+fn variables_of_a_program_in_memory_are_found() {
+    static COUNTERS: [std::sync::atomic::AtomicU64; 4] = [const { std::sync::atomic::AtomicU64::new(7) }; 4];
+    let address = COUNTERS.as_ptr() as u64 + 8;
+    let mut objects = ProcessObjects::new(PathBuf::from("/"));
+    objects.update(&parse_mappings(&std::fs::read_to_string("/proc/self/maps").unwrap()), 1);
+    let found = name(&mut objects, &sample(7, 0, 5), address);
+    assert!(found.ends_with("COUNTERS"), "{found}");
+    assert_eq!(name(&mut objects, &sample(7, 0, 6), address + 16), found);
+    assert!(!name(&mut objects, &sample(7, 0, 6), address + 24).ends_with("COUNTERS"));
+}

@@ -1,0 +1,174 @@
+//! Rules about memory of other nodes.
+
+use super::remedy::{self, nodes};
+use super::{Gain, ObjectEvidence, Rule};
+use crate::object_use::NodeShare;
+use crate::objects::ObjectKind;
+
+/// The low end of the interval of the remote part must be above this.
+const REMOTE: f64 = 0.25;
+/// Nearly all of something.
+const ALL: f64 = 0.9;
+/// Above this, nodes use parts of their own.
+const PARTS: f64 = 0.4;
+/// This part of the far time explains it.
+const CAUSE: f64 = 0.5;
+/// This part of the pages is no accident.
+const SOME: f64 = 0.25;
+/// With fewer writes, data can be copied to each node.
+const READ: f64 = 0.05;
+const HUGE_PAGE: u64 = 2 << 20;
+
+/// The rules, the most certain first.
+pub(super) const RULES: [Rule; 10] = [
+    Rule {
+        word: "contended-lines",
+        seen: "most of its time is at lines that several threads change",
+        applies: |e| e.used.time.contended * 2 > e.used.time.outside() && e.used.time.contended > 0,
+        says: |_| "several threads change the same lines of it".to_owned(),
+        change: remedy::contention,
+        command: |_| None,
+        gain: Gain::Contention,
+    },
+    Rule {
+        word: "thread-local",
+        seen: "stacks or thread-local storage that threads of other nodes use",
+        applies: |e| is_far(e) && matches!(e.object.kind, ObjectKind::ThreadLocal | ObjectKind::Stack),
+        says: |e| format!("stacks or thread-local storage are on {}, where they were created", home(e)),
+        change: |_| {
+            "Touch it first in the thread that uses it: create threads from threads of their node, or allocate what they use \
+             after they are bound"
+                .to_owned()
+        },
+        command: |e| Some(format!("numa run -- {}", e.command)),
+        gain: Gain::Distance,
+    },
+    Rule {
+        word: "page-cache",
+        seen: "a mapped file whose pages are on another node than its readers",
+        applies: |e| is_far(e) && e.object.kind == ObjectKind::File,
+        says: |e| format!("the pages of this file are on {}, where it was read first", home(e)),
+        change: |_| {
+            "Read the file by threads of each node into memory of their own, or drop it from the page cache and read it where \
+             it is used"
+                .to_owned()
+        },
+        command: |_| None,
+        gain: Gain::Distance,
+    },
+    Rule {
+        word: "thread-moved",
+        seen: "threads used it near first, then from another node",
+        applies: |e| is_far(e) && e.used.wandered >= CAUSE,
+        says: |_| "its threads used it on its node first, and were moved to another one".to_owned(),
+        change: |_| "Bind the threads to CPUs before they touch their data".to_owned(),
+        command: |e| Some(format!("numa run -- {}", e.command)),
+        gain: Gain::Distance,
+    },
+    Rule {
+        word: "pages-moved",
+        seen: "a quarter of its pages, or more, were on several nodes in turn",
+        applies: |e| is_far(e) && e.used.moved.is_some_and(|moved| moved >= SOME),
+        says: |_| "its pages were moved between nodes while it was used".to_owned(),
+        change: |_| {
+            "Bind the threads; if they use it from several nodes, switch automatic NUMA balancing off \
+             (sysctl kernel.numa_balancing=0)"
+                .to_owned()
+        },
+        command: |e| Some(format!("numa run -- {}", e.command)),
+        gain: Gain::Distance,
+    },
+    Rule {
+        word: "other-node",
+        seen: "one node has it, and threads of one other node use it",
+        applies: |e| is_far(e) && most(&e.used.home).is_some() && most(&e.used.used_from()).is_some(),
+        says: |e| format!("it is on {}, and its threads run on {}", home(e), nodes(&e.used.used_from())),
+        change: |_| {
+            "Run the threads where the memory is, or touch the memory first where they run".to_owned()
+        },
+        command: |e| Some(format!("numa run --nodes {} -- {}", most(&e.used.home)?, e.command)),
+        gain: Gain::Distance,
+    },
+    Rule {
+        word: "first-touch",
+        seen: "one node has all of it, and threads of several nodes use parts of their own",
+        applies: |e| is_far(e) && most(&e.used.home).is_some() && has_parts(e),
+        says: |e| {
+            format!("{} touched all of it first; threads of {} use parts of their own", home(e), used_from(e))
+        },
+        change: remedy::parallel_first_touch,
+        command: |e| Some(format!("numa run --memory interleave -- {}", e.command)),
+        gain: Gain::Distance,
+    },
+    Rule {
+        word: "shared-by-all",
+        seen: "one node has all of it, and threads of several nodes use all of it",
+        applies: |e| is_far(e) && most(&e.used.home).is_some(),
+        says: |e| format!("all of it is on {}; threads of {} share it", home(e), used_from(e)),
+        change: shared,
+        command: |e| Some(format!("numa run --memory interleave -- {}", e.command)),
+        gain: Gain::Distance,
+    },
+    Rule {
+        word: "huge-pages-across-parts",
+        seen: "several nodes have it, and the parts of the threads are smaller than huge pages",
+        applies: |e| {
+            let parts = e.used.threads.max(1) as u64;
+            let is_huge = e.huge_pages.is_some_and(|huge| huge >= CAUSE);
+            is_far(e) && has_parts(e) && is_huge && e.object.size / parts < 2 * HUGE_PAGE
+        },
+        says: |_| {
+            "the parts of the threads are smaller than huge pages, which several of them share".to_owned()
+        },
+        change: |_| {
+            "Align the part of each thread to 2 MiB, or give this memory small pages (MADV_NOHUGEPAGE)"
+                .to_owned()
+        },
+        command: |e| Some(format!("numa run --thp off -- {}", e.command)),
+        gain: Gain::Distance,
+    },
+    Rule {
+        word: "spread",
+        seen: "several nodes have it, and threads use what is on other nodes",
+        applies: is_far,
+        says: |e| match has_parts(e) {
+            true => "threads use other parts of it than they touched first".to_owned(),
+            false => format!("it is on {}, and threads of {} use all of it", home(e), used_from(e)),
+        },
+        change: |e| if has_parts(e) { remedy::parallel_first_touch(e) } else { shared(e) },
+        command: |_| None,
+        gain: Gain::Distance,
+    },
+];
+
+fn is_far(e: &ObjectEvidence<'_>) -> bool {
+    e.used.remote.is_some_and(|remote| remote.low > REMOTE)
+}
+
+fn has_parts(e: &ObjectEvidence<'_>) -> bool {
+    e.used.partition.is_some_and(|parts| parts >= PARTS)
+}
+
+/// The node that has nearly all of it.
+fn most(parts: &[NodeShare]) -> Option<u32> {
+    parts.iter().find(|part| part.share >= ALL).map(|part| part.node)
+}
+
+fn home(e: &ObjectEvidence<'_>) -> String {
+    nodes(&e.used.home)
+}
+
+fn used_from(e: &ObjectEvidence<'_>) -> String {
+    nodes(&e.used.used_from())
+}
+
+fn shared(e: &ObjectEvidence<'_>) -> String {
+    match e.used.writes.is_some_and(|writes| writes < READ) {
+        true => "Give each node a copy of it: it is only read. Interleaving it spreads the load over the memory of all nodes, \
+                 but makes nothing near"
+            .to_owned(),
+        false => "Give each node a part of it and the work on that part. Interleaving it spreads the load over the memory of \
+                  all nodes, but makes nothing near"
+            .to_owned(),
+    }
+}

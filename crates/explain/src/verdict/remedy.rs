@@ -1,0 +1,96 @@
+//! Changes in the source, in the terms of the language and runtime.
+
+use super::ObjectEvidence;
+use crate::contended::Sharing;
+use crate::object_use::NodeShare;
+
+/// Nodes with less are not named.
+const SMALL: f64 = 0.02;
+/// More nodes are not named one by one.
+const MAX_NODES: usize = 4;
+
+/// What a program is written with, as far as its libraries tell.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum ProgramRuntime {
+    /// Threads of its own.
+    #[default]
+    Threads,
+    /// OpenMP.
+    OpenMp,
+    /// MPI.
+    Mpi,
+    /// A Java virtual machine.
+    Java,
+    /// Python.
+    Python,
+}
+
+/// Names of libraries and programs start with this.
+const LIBRARIES: [(&str, ProgramRuntime); 9] = [
+    ("libjvm.", ProgramRuntime::Java),
+    ("libpython", ProgramRuntime::Python),
+    ("python", ProgramRuntime::Python),
+    ("libmpi", ProgramRuntime::Mpi),
+    ("libpmi", ProgramRuntime::Mpi),
+    ("libgomp.", ProgramRuntime::OpenMp),
+    ("libomp.", ProgramRuntime::OpenMp),
+    ("libiomp5.", ProgramRuntime::OpenMp),
+    ("libnvomp.", ProgramRuntime::OpenMp),
+];
+
+impl ProgramRuntime {
+    /// By the names of the files that a program has loaded.
+    pub fn of<'a>(files: impl Iterator<Item = &'a str> + Clone) -> Self {
+        let has = |start: &str| files.clone().any(|file| file.starts_with(start));
+        LIBRARIES.iter().find(|(start, _)| has(start)).map_or(Self::Threads, |(_, runtime)| *runtime)
+    }
+}
+
+/// Initialise with the threads that use it.
+pub(super) fn parallel_first_touch(e: &ObjectEvidence<'_>) -> String {
+    match e.runtime {
+        ProgramRuntime::OpenMp => {
+            "Initialise it in a parallel loop with the schedule of the loops that use it \
+             (#pragma omp parallel for schedule(static), and OMP_PROC_BIND=true)"
+        }
+        ProgramRuntime::Mpi => "Let each process allocate and initialise its own part, after it is bound to its node",
+        ProgramRuntime::Java => {
+            "Start the virtual machine with -XX:+UseNUMA (and -XX:+UseParallelGC or G1), and let the threads that use objects \
+             create them"
+        }
+        ProgramRuntime::Python => {
+            "Create the array with numpy.empty and let each worker fill the part that it works on, instead of numpy.zeros or \
+             random values from one thread"
+        }
+        ProgramRuntime::Threads => {
+            "Initialise each part in the thread that uses it, after the thread is bound, instead of all parts before threads start"
+        }
+    }
+    .to_owned()
+}
+
+/// Against contended lines.
+pub(super) fn contention(e: &ObjectEvidence<'_>) -> String {
+    match e.sharing {
+        Some(Sharing::Lock) => {
+            "Take the lock less often, or use one for each part of the data; count per thread or per node and add up at the end"
+        }
+        Some(Sharing::False) => {
+            "Give what each thread changes a line of its own: alignas(64), padding, or an array per thread"
+        }
+        Some(Sharing::True) | None => "Let each thread or node change a copy of its own, and combine them at the end",
+    }
+    .to_owned()
+}
+
+/// Nodes in words.
+pub(super) fn nodes(parts: &[NodeShare]) -> String {
+    let named: Vec<String> =
+        parts.iter().filter(|part| part.share >= SMALL).map(|part| part.node.to_string()).collect();
+    match named.split_last() {
+        None => "no known node".to_owned(),
+        Some((only, [])) => format!("node {only}"),
+        Some((last, others)) if named.len() <= MAX_NODES => format!("nodes {} and {last}", others.join(", ")),
+        Some(_) => format!("{} nodes", named.len()),
+    }
+}

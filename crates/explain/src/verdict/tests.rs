@@ -1,0 +1,177 @@
+use super::*;
+use crate::code::PlaceTimes;
+use crate::explanation::NodeTime;
+use crate::object_use::NodeShare;
+use crate::objects::ObjectKind;
+use crate::share::ShareEstimate;
+use numakit_operand::{AccessKind, MemoryAccess, RecoveryRule};
+
+/// An object of 1 GiB that half of the time of all threads waits for, and that is all at far nodes.
+fn far(home: &[(u32, f64)], from: &[u32], partition: f64) -> ObjectUse {
+    let pairs = from.iter().flat_map(|cpu_node| {
+        home.iter().map(|(memory_node, share)| NodeTime {
+            cpu_node: *cpu_node,
+            memory_node: *memory_node,
+            time: (share * 1000.0) as u64,
+        })
+    });
+    ObjectUse {
+        samples: 500,
+        time: PlaceTimes { near: 250, far: 750, ..PlaceTimes::default() },
+        pairs: pairs.collect(),
+        remote: Some(ShareEstimate { share: 0.75, low: 0.7, high: 0.8 }),
+        home: home.iter().map(|(node, share)| NodeShare { node: *node, share: *share }).collect(),
+        partition: Some(partition),
+        threads: from.len(),
+        ..ObjectUse::default()
+    }
+}
+
+fn near() -> ObjectUse {
+    let remote = Some(ShareEstimate { share: 0.02, low: 0.0, high: 0.04 });
+    let time = PlaceTimes { near: 1000, ..PlaceTimes::default() };
+    ObjectUse { remote, time, ..far(&[(0, 1.0)], &[0], 0.0) }
+}
+
+fn object(kind: ObjectKind) -> SampledObject {
+    SampledObject { pid: 7, kind, pieces: 1, size: 1 << 30, name: "table".to_owned() }
+}
+
+fn judged(
+    used: &ObjectUse,
+    kind: ObjectKind,
+    change: impl Fn(&mut ObjectEvidence<'_>),
+) -> Option<(ObjectVerdict, Remedy)> {
+    let object = object(kind);
+    let mut evidence = ObjectEvidence {
+        used,
+        object: &object,
+        walk: None,
+        sharing: None,
+        share: 0.9,
+        of_cpu_time: Some(0.5),
+        huge_pages: Some(0.0),
+        runtime: ProgramRuntime::OpenMp,
+        command: "./app",
+    };
+    change(&mut evidence);
+    let distances = Distances::new(vec![0, 1], vec![vec![10, 20], vec![20, 10]]).unwrap();
+    of(&evidence, Some(&distances))
+}
+
+fn rule(used: &ObjectUse, kind: ObjectKind) -> &'static str {
+    judged(used, kind, |_| {}).map_or("none", |(verdict, _)| verdict.rule)
+}
+
+const ALL: [u32; 2] = [0, 1];
+
+#[test]
+fn what_is_far_has_a_cause() {
+    use ObjectKind::{Allocated, File, Stack, ThreadLocal};
+    let one = [(0, 1.0)];
+    let spread = [(0, 0.5), (1, 0.5)];
+    assert_eq!(rule(&far(&one, &ALL, 0.9), Allocated), "first-touch");
+    assert_eq!(rule(&far(&one, &ALL, 0.1), Allocated), "shared-by-all");
+    assert_eq!(rule(&far(&one, &[1], 0.1), Allocated), "other-node");
+    assert_eq!(rule(&far(&spread, &ALL, 0.9), Allocated), "spread");
+    assert_eq!(rule(&far(&spread, &ALL, 0.0), Allocated), "spread");
+    assert_eq!(rule(&far(&one, &ALL, 0.9), ThreadLocal), "thread-local");
+    assert_eq!(rule(&far(&one, &ALL, 0.9), Stack), "thread-local");
+    assert_eq!(rule(&far(&one, &ALL, 0.1), File), "page-cache");
+    let wandered = ObjectUse { wandered: 0.8, ..far(&one, &[1], 0.1) };
+    assert_eq!(rule(&wandered, Allocated), "thread-moved");
+    let moved = ObjectUse { moved: Some(0.5), ..far(&spread, &ALL, 0.1) };
+    assert_eq!(rule(&moved, Allocated), "pages-moved");
+    let huge = judged(&far(&spread, &ALL, 0.9), Allocated, |e| e.huge_pages = Some(0.9));
+    assert_eq!(huge.unwrap().0.rule, "spread");
+}
+
+#[test]
+fn parts_smaller_than_huge_pages_are_said() {
+    let used = ObjectUse { threads: 1024, ..far(&[(0, 0.5), (1, 0.5)], &ALL, 0.9) };
+    let (verdict, remedy) = judged(&used, ObjectKind::Allocated, |e| e.huge_pages = Some(0.9)).unwrap();
+    assert_eq!(verdict.rule, "huge-pages-across-parts");
+    assert_eq!(remedy.command.unwrap(), "numa run --thp off -- ./app");
+}
+
+#[test]
+fn nothing_is_said_of_what_is_near_small_or_uncertain() {
+    assert_eq!(rule(&near(), ObjectKind::Allocated), "none");
+    let used = far(&[(0, 1.0)], &ALL, 0.9);
+    assert!(judged(&used, ObjectKind::Allocated, |e| e.share = 0.01).is_none());
+    let few = ObjectUse { samples: 10, ..used.clone() };
+    assert_eq!(rule(&few, ObjectKind::Allocated), "none");
+    let uncertain = ShareEstimate { share: 0.75, low: 0.2, high: 1.0 };
+    assert_eq!(rule(&ObjectUse { remote: Some(uncertain), ..used }, ObjectKind::Allocated), "none");
+}
+
+#[test]
+fn it_is_worth_the_difference_of_the_distances_at_most() {
+    let used = far(&[(0, 1.0)], &ALL, 0.9);
+    let (_, remedy) = judged(&used, ObjectKind::Allocated, |_| {}).unwrap();
+    // Half of all time, of which three quarters are far and could take half as long.
+    assert!((remedy.worth.at_most.unwrap() - 0.5 * 0.75 * 0.5).abs() < 1e-9, "{remedy:?}");
+    assert!(remedy.change.contains("#pragma omp parallel for"), "{remedy:?}");
+    let untold = judged(&used, ObjectKind::Allocated, |e| e.of_cpu_time = None).unwrap().1.worth;
+    assert_eq!(untold.at_most, None);
+    let contended = PlaceTimes { contended: 900, near: 100, ..PlaceTimes::default() };
+    let used = ObjectUse { time: contended, ..near() };
+    let (verdict, remedy) =
+        judged(&used, ObjectKind::Variable, |e| e.sharing = Some(Sharing::False)).unwrap();
+    assert_eq!((verdict.rule, remedy.worth.at_most), ("contended-lines", Some(0.45)));
+    assert!(remedy.change.contains("alignas(64)"));
+}
+
+/// A walk of instructions that are next executed at a distance, or follow a chain.
+fn walk(distance: u64, rule: RecoveryRule) -> MemoryWalk {
+    let mut walk = MemoryWalk::default();
+    for n in 0..20 {
+        let (instruction, address) = (0x40, 0x10_0000 + n * 0x9000);
+        let next =
+            MemoryAccess { instruction, address: address + distance, size: 8, kind: AccessKind::Load, rule };
+        walk.look(instruction, address, rule, &[next]);
+    }
+    walk
+}
+
+#[test]
+fn layout_is_judged_on_one_node_too() {
+    let near = ObjectUse { remote: None, ..near() };
+    for (walk, expected) in [
+        (walk(0, RecoveryRule::Direct), "waiting-for-threads"),
+        (walk(0, RecoveryRule::Chain), "chain"),
+        (walk(5 << 20, RecoveryRule::Direct), "random-on-small-pages"),
+        (walk(96, RecoveryRule::Direct), "part-of-each-line"),
+        (walk(8, RecoveryRule::Direct), "none"),
+    ] {
+        let found = judged(&near, ObjectKind::Allocated, |_| {});
+        assert!(found.is_none());
+        let object = object(ObjectKind::Allocated);
+        let evidence = |of_cpu_time, huge_pages| ObjectEvidence {
+            used: &near,
+            object: &object,
+            walk: Some(&walk),
+            sharing: None,
+            share: 0.9,
+            of_cpu_time,
+            huge_pages,
+            runtime: ProgramRuntime::Threads,
+            command: "./app",
+        };
+        let rule =
+            |of, huge| super::of(&evidence(of, huge), None).map_or("none", |(verdict, _)| verdict.rule);
+        assert_eq!(rule(Some(0.5), Some(0.0)), expected);
+        // What takes little time is not worth another layout.
+        assert_eq!(rule(Some(0.01), Some(0.0)), "none");
+    }
+}
+
+#[test]
+fn libraries_tell_the_runtime() {
+    let of = |files: &[&'static str]| ProgramRuntime::of(files.iter().copied());
+    assert_eq!(of(&["app", "libgomp.so.1", "libc.so.6"]), ProgramRuntime::OpenMp);
+    assert_eq!(of(&["java", "libjvm.so"]), ProgramRuntime::Java);
+    assert_eq!(of(&["python3.11", "libgomp.so.1"]), ProgramRuntime::Python);
+    assert_eq!(of(&["app", "libmpi.so.40", "libgomp.so.1"]), ProgramRuntime::Mpi);
+    assert_eq!(of(&["app"]), ProgramRuntime::Threads);
+}

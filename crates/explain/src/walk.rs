@@ -1,0 +1,199 @@
+//! How instructions walk through memory: in steps, at random, along a chain, or not at all; and how much of each step they
+//! use. From what a thread is about to do next.
+
+use numakit_operand::{MemoryAccess, RecoveryRule};
+use std::collections::BTreeMap;
+
+/// Larger steps are jumps: neither lines nor pages follow one another.
+const MAX_STEP: u64 = 4096;
+/// Bytes in which use is counted.
+const WORD: u64 = 8;
+/// Different steps that are kept of one instruction.
+const MAX_STEPS: usize = 16;
+/// With fewer looks than this, nothing is said.
+const MIN_LOOKS: u64 = 8;
+
+/// What the looks at one instruction, or at all of an object, found.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct MemoryWalk {
+    /// Looks that found the instruction's next execution.
+    pub looks: u64,
+    /// Of these: at the same address again, as a thread that waits for another one does.
+    pub same: u64,
+    /// A step of a page at most.
+    pub steps: u64,
+    /// Farther away.
+    pub jumps: u64,
+    /// Looks at instructions whose address is the value that they loaded before.
+    pub chained: u64,
+    /// Of each step in bytes, how often it was found and which words of it are used.
+    by_step: BTreeMap<u64, StepUse>,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+struct StepUse {
+    looks: u64,
+    words: BTreeMap<u64, u64>,
+}
+
+/// A step through an array of structures, and how much of it is used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LineUse {
+    /// The step, in bytes.
+    pub step: u64,
+    /// The bytes of it that are used.
+    pub used: u64,
+}
+
+impl MemoryWalk {
+    /// A thread accessed `address` by an instruction whose rule this was, and is about to do `ahead`.
+    pub fn look(&mut self, instruction: u64, address: u64, rule: RecoveryRule, ahead: &[MemoryAccess]) {
+        if rule == RecoveryRule::Chain {
+            self.chained += 1;
+            self.looks += 1;
+            return;
+        }
+        let mut again = ahead.iter().enumerate().filter(|(_, access)| access.instruction == instruction);
+        let Some((first, next)) = again.next() else { return };
+        let end = again.next().map_or(ahead.len(), |(second, _)| second);
+        // The address of another execution of the instruction may be one that is ahead itself.
+        let from = if rule.is_exact() { address } else { return };
+        let step = next.address.abs_diff(from);
+        self.looks += 1;
+        match step {
+            0 => self.same += 1,
+            step if step <= MAX_STEP => {
+                self.steps += 1;
+                if self.by_step.len() < MAX_STEPS || self.by_step.contains_key(&step) {
+                    self.by_step.entry(step).or_default().add(step, next.address, &ahead[first..end]);
+                }
+            }
+            _ => self.jumps += 1,
+        }
+    }
+
+    /// Adds that of another instruction.
+    pub fn add(&mut self, other: &Self) {
+        self.looks += other.looks;
+        self.same += other.same;
+        self.steps += other.steps;
+        self.jumps += other.jumps;
+        self.chained += other.chained;
+        for (step, used) in &other.by_step {
+            let sum = self.by_step.entry(*step).or_default();
+            sum.looks += used.looks;
+            used.words.iter().for_each(|(word, count)| *sum.words.entry(*word).or_default() += count);
+        }
+    }
+
+    fn share(&self, count: u64) -> Option<f64> {
+        (self.looks >= MIN_LOOKS).then(|| count as f64 / self.looks as f64)
+    }
+
+    /// The share of looks that found a jump to an address that is known without waiting for this access.
+    pub fn random(&self) -> Option<f64> {
+        self.share(self.jumps)
+    }
+
+    /// The share of looks at chains.
+    pub fn chain(&self) -> Option<f64> {
+        self.share(self.chained)
+    }
+
+    /// The share of looks that found the same address again.
+    pub fn waiting(&self) -> Option<f64> {
+        self.share(self.same)
+    }
+
+    /// The step of most looks, if it is that of most steps.
+    pub fn line_use(&self) -> Option<LineUse> {
+        let (step, used) = self.by_step.iter().max_by_key(|(_, used)| used.looks)?;
+        let is_most = used.looks >= MIN_LOOKS && used.looks * 2 > self.looks;
+        is_most.then(|| LineUse { step: *step, used: (used.words.len() as u64 * WORD).min(*step) })
+    }
+}
+
+impl StepUse {
+    /// The accesses of one step, at distances from the first one that are counted around.
+    fn add(&mut self, step: u64, first: u64, accesses: &[MemoryAccess]) {
+        self.looks += 1;
+        // Instructions before this one in the loop are a step ahead.
+        for access in accesses.iter().filter(|access| access.address.abs_diff(first) < 2 * step) {
+            let at = access.address.wrapping_sub(first).wrapping_add(2 * step) % step;
+            let end = at + u64::from(access.size.max(1));
+            for word in at / WORD..end.div_ceil(WORD) {
+                *self.words.entry(word % step.div_ceil(WORD)).or_default() += 1;
+            }
+        }
+    }
+}
+
+impl LineUse {
+    /// The share of what is fetched in lines that is used.
+    pub fn share(&self, line: u64) -> f64 {
+        match self.step >= line {
+            // At least the lines that hold what is used.
+            true => self.used as f64 / (self.used.div_ceil(line) * line) as f64,
+            false => self.used as f64 / self.step as f64,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use numakit_operand::AccessKind;
+
+    fn access(instruction: u64, address: u64, size: u32) -> MemoryAccess {
+        MemoryAccess { instruction, address, size, kind: AccessKind::Load, rule: RecoveryRule::Direct }
+    }
+
+    fn walked(ahead: impl Fn(u64) -> Vec<MemoryAccess>, rule: RecoveryRule) -> MemoryWalk {
+        let mut walk = MemoryWalk::default();
+        (0..20).for_each(|n| walk.look(0x400, 0x10_0000 + n * 0x9000, rule, &ahead(0x10_0000 + n * 0x9000)));
+        walk
+    }
+
+    #[test]
+    fn a_field_of_a_structure_is_a_part_of_each_step() {
+        let walk = walked(
+            |at| {
+                vec![
+                    access(0x410, at + 104, 8),
+                    access(0x400, at + 96, 8),
+                    access(0x410, at + 200, 8),
+                    access(0x400, at + 192, 8),
+                ]
+            },
+            RecoveryRule::Direct,
+        );
+        let used = walk.line_use().unwrap();
+        assert_eq!(used, LineUse { step: 96, used: 16 });
+        assert_eq!((used.share(64), walk.random(), walk.chain()), (0.25, Some(0.0), Some(0.0)));
+    }
+
+    #[test]
+    fn a_stream_uses_all_of_its_lines() {
+        let walk = walked(|at| (1..5).map(|n| access(0x400, at + n * 8, 8)).collect(), RecoveryRule::Slice);
+        assert_eq!(walk.line_use().unwrap().share(64), 1.0);
+    }
+
+    #[test]
+    fn jumps_chains_and_waiting_are_told_apart() {
+        let far = walked(|at| vec![access(0x400, at + (5 << 20), 8)], RecoveryRule::Direct);
+        assert_eq!((far.random(), far.line_use()), (Some(1.0), None));
+        let chain = walked(|_| Vec::new(), RecoveryRule::Chain);
+        assert_eq!((chain.chain(), chain.random()), (Some(1.0), Some(0.0)));
+        let spin = walked(|at| vec![access(0x400, at, 4)], RecoveryRule::Fused);
+        assert_eq!(spin.waiting(), Some(1.0));
+        // Without a next execution nothing is known.
+        assert_eq!(walked(|_| Vec::new(), RecoveryRule::Direct).random(), None);
+    }
+
+    #[test]
+    fn walks_add_up() {
+        let mut sum = walked(|at| vec![access(0x400, at + 128, 8)], RecoveryRule::Direct);
+        sum.add(&sum.clone());
+        assert_eq!((sum.looks, sum.steps, sum.line_use()), (40, 40, Some(LineUse { step: 128, used: 8 })));
+    }
+}

@@ -1,0 +1,50 @@
+use super::*;
+use std::collections::BTreeSet;
+
+fn share(share: f64) -> ShareEstimate {
+    ShareEstimate { share, low: share - 0.02, high: share + 0.02 }
+}
+
+fn comparison() -> ResultComparison {
+    let change = |what, before, after| ShareChange { what, before: share(before), after: share(after) };
+    ResultComparison {
+        unlike: vec![UnlikeResults::Road("by perf".into(), "by timers".into())],
+        seconds: (12.0, 9.5),
+        cpu_time: (40_000_000_000, 30_000_000_000),
+        changes: vec![
+            change(ChangedShare::Time("far memory"), 0.5, 0.05),
+            change(ChangedShare::Line("counters".into(), Sharing::False), 0.3, 0.02),
+        ],
+        compared: 1234,
+        absent: BTreeSet::from(["time at objects"]),
+    }
+}
+
+#[test]
+fn changes_are_a_table_with_intervals() {
+    let expected = "\
+caution: samples were taken in different ways: by perf before, by timers after
+observed 12.0 s before, 9.5 s after; CPU time 40.0 s before, 30.0 s after (one run each: how much such times vary is \
+not known)
+
+             BEFORE           AFTER  CHANGED
+  50.0 % (48 to 52)  5.0 % (3 to 7)  far memory, of the time of all threads
+  30.0 % (28 to 32)  2.0 % (0 to 4)  contended lines of counters (false sharing), of the CPU time
+
+2 of 1,234 compared shares changed beyond noise: their 95 % intervals do not overlap
+not compared: time at objects; at least one of the results does not tell it
+";
+    assert_eq!(text(&comparison(), 10), expected);
+}
+
+#[test]
+fn rows_are_limited_and_no_change_is_said() {
+    assert!(text(&comparison(), 1).contains("\n  1 more\n"));
+    let same = ResultComparison { changes: Vec::new(), ..comparison() };
+    assert!(
+        text(&same, 10)
+            .contains("no change beyond noise: the intervals of all 1,234 compared shares overlap")
+    );
+    let nothing = ResultComparison { compared: 0, ..same };
+    assert!(text(&nothing, 10).contains("nothing can be compared"));
+}

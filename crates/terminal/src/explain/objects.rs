@@ -1,0 +1,158 @@
+//! The objects of a result: a table, and the verdicts on them.
+
+use super::{named, percent};
+use crate::units::{ABSENT, NumberStyle};
+use numakit_explain::object_use::NodeShare;
+use numakit_explain::verdict::Worth;
+use numakit_explain::{ExplainReport, ExplainedObject, ObjectTouch, Regime, TimeShares};
+use std::fmt::Write;
+
+/// Objects with a smaller part of the time at memory are left out.
+const MIN_SHARE: f64 = 0.005;
+/// Nodes with a smaller part are left out, and more than this many are only counted.
+const MIN_NODE: f64 = 0.02;
+const MAX_NODES: usize = 4;
+/// Nearly all.
+const ALL: f64 = 0.98;
+const NAME_WIDTH: usize = 44;
+/// A part of the time that dominates.
+const MOST: f64 = 0.5;
+/// A program with less of its time at far memory has nothing far.
+const FAR: f64 = 0.02;
+
+/// What is to be said first where no object has a verdict: that nothing is wrong, and what takes the time.
+pub fn nothing_found(report: &ExplainReport) -> String {
+    let Some(time) = &report.explanation.time else { return String::new() };
+    if report.objects.iter().any(|object| object.verdict.is_some()) || time.far + time.contended > FAR {
+        return String::new();
+    }
+    let far = match report.explanation.far_share {
+        Some(_) => "Nothing is remote",
+        None => "No memory is far on a machine of one node",
+    };
+    format!("{far}; {}.\n", dominating(time))
+}
+
+fn dominating(time: &TimeShares) -> String {
+    let memory = time.near + time.far + time.unknown;
+    let parts = [
+        (time.computing, "the threads mostly compute"),
+        (time.cached, "the threads mostly use memory that fits their caches"),
+        (memory, "the threads mostly wait for memory, whose place is right"),
+        (time.kernel, "the threads are mostly in the kernel"),
+        (time.asleep, "the threads mostly sleep"),
+        (time.runnable, "the threads mostly wait for a CPU"),
+    ];
+    match parts.into_iter().find(|(share, _)| *share > MOST) {
+        Some((share, what)) => format!("{what} ({} of their time)", percent(share)),
+        None => "no part of the time dominates".to_owned(),
+    }
+}
+
+/// The verdicts as a table of the guide.
+pub fn guide() -> String {
+    let rows = numakit_explain::verdict::rules().map(|(rule, seen)| format!("| `{rule}` | {seen} |\n"));
+    format!("| verdict | what is seen |\n|---|---|\n{}", rows.collect::<String>())
+}
+
+/// The table, and what there is to say about each object with a verdict.
+pub fn objects(report: &ExplainReport, rows: usize) -> String {
+    let shown: Vec<&ExplainedObject> =
+        report.objects.iter().filter(|object| object.time_share >= MIN_SHARE).take(rows).collect();
+    if shown.is_empty() {
+        return String::new();
+    }
+    let part = if report.regime == Regime::Precise { "MEM%" } else { "PAGES%" };
+    let mut out = format!(
+        "\n  {:<NAME_WIDTH$} {:>8} {part:>6}  {:<16} {:<16} {:<22} VERDICT\n",
+        "OBJECT", "SIZE", "HOME", "USED FROM", "REMOTE"
+    );
+    for object in &shown {
+        // Writing to a string cannot fail.
+        _ = writeln!(
+            out,
+            "  {:<NAME_WIDTH$} {:>8} {:6.1}  {:<16} {:<16} {:<22} {}",
+            cut(&object.object.name),
+            size(object),
+            object.time_share * 100.0,
+            nodes(&object.home),
+            nodes(&object.used_from),
+            remote(object),
+            object.verdict.as_ref().map_or("-", |verdict| verdict.rule),
+        );
+    }
+    shown.iter().for_each(|object| out.push_str(&verdict(object)));
+    out
+}
+
+fn verdict(object: &ExplainedObject) -> String {
+    let Some(verdict) = &object.verdict else { return String::new() };
+    let mut out = format!("\n{}: {}\n", object.object.name, verdict.says);
+    let users: Vec<String> =
+        object.used_by.iter().map(|code| format!("{} {}", named(&code.name), percent(code.share))).collect();
+    let worth = object.worth.as_ref().map(worth);
+    let touched = object.first_touch.first().map(touched);
+    for (heading, text) in [
+        ("touched", touched),
+        ("used by", (!users.is_empty()).then(|| users.join(", "))),
+        ("do", object.change.clone()),
+        ("try now", object.command.clone()),
+        ("worth", worth),
+    ] {
+        if let Some(text) = text {
+            _ = writeln!(out, "  {heading:<8} {text}");
+        }
+    }
+    out
+}
+
+/// Who touched most of it first.
+fn touched(touch: &ObjectTouch) -> String {
+    let node = touch.node.map_or_else(String::new, |node| format!(" on node {node}"));
+    let chain = touch.chain.join(" < ");
+    format!("first by thread {}{node}, {} of the page faults: {chain}", touch.thread, percent(touch.share))
+}
+
+fn worth(worth: &Worth) -> String {
+    match worth.at_most {
+        Some(share) => format!("at most {} of the CPU time: {}", percent(share), worth.why),
+        None => worth.why.clone(),
+    }
+}
+
+fn size(object: &ExplainedObject) -> String {
+    match object.object.size {
+        0 => ABSENT.to_owned(),
+        size => NumberStyle::Bytes.words(size as f64),
+    }
+}
+
+fn remote(object: &ExplainedObject) -> String {
+    object.remote.map_or_else(
+        || "-".to_owned(),
+        |far| format!("{} ({:.0} to {:.0})", percent(far.share), far.low * 100.0, far.high * 100.0),
+    )
+}
+
+/// `node 0`, `0: 25 % 1: 75 %` or the number of nodes.
+fn nodes(parts: &[NodeShare]) -> String {
+    let named: Vec<&NodeShare> = parts.iter().filter(|part| part.share >= MIN_NODE).collect();
+    match named.as_slice() {
+        [] => "-".to_owned(),
+        [only] if only.share >= ALL => format!("node {}", only.node),
+        named if named.len() <= MAX_NODES => {
+            let part = |part: &&NodeShare| format!("{}:{:.0}%", part.node, part.share * 100.0);
+            named.iter().map(part).collect::<Vec<_>>().join(" ")
+        }
+        named => format!("{} nodes", named.len()),
+    }
+}
+
+/// The end of a name tells more than its beginning.
+fn cut(name: &str) -> String {
+    let length = name.chars().count();
+    match length > NAME_WIDTH {
+        true => format!("...{}", name.chars().skip(length + 3 - NAME_WIDTH).collect::<String>()),
+        false => name.to_owned(),
+    }
+}
