@@ -6,6 +6,8 @@ import type { ComparisonContext } from "./comparing";
 import { Served, tokenIn, type Connection, type Link } from "./connection";
 import { fullPage, notify, persistentNotice } from "./dialogs";
 import { embeddedIn } from "./embedded";
+import { ResultScreen } from "./explained/screen";
+import { embeddedResults, servedResults } from "./explained/sources";
 import type { Frame } from "./frame";
 import { Screen } from "./screen";
 import { applyTheme } from "./theme";
@@ -27,6 +29,8 @@ export class Page {
   role: Role = "viewer";
   limits: ClientLimits | null = null;
   private screen: Screen | null = null;
+  /** Results of `numa explain` need no server once they are shown. */
+  private results: ResultScreen | null = null;
   private sources: SourceInfo[] = [];
   private readonly labels = new Map<number, Map<number, WireLabel>>();
   private instance = "";
@@ -83,6 +87,7 @@ export class Page {
 
   linkChanged(link: Link): void {
     this.link = link;
+    if (this.results) return;
     if (this.screen) {
       persistentNotice(link.is === "refused" || link.is === "ended" ? link.why : null);
       return this.screen.stateChanged();
@@ -110,11 +115,24 @@ export class Page {
     this.instance = instance;
     this.role = role;
     const shown = sources.find((one) => one.id === this.view.source) ?? sources[0];
-    if (!shown) return document.body.replaceChildren(fullPage("Nothing to show", "The server has no data source."));
+    if (!shown) return void this.showResults();
     if (same) return this.screen?.reconnected();
     this.sources = sources;
     this.view.source = shown.id;
     this.open(shown);
+  }
+
+  /** Shows the results of a server without sources. */
+  private async showResults(): Promise<void> {
+    if (this.results) return;
+    const nothing = (why: string) => document.body.replaceChildren(fullPage("Nothing to show", why));
+    try {
+      const results = await servedResults();
+      if (results.length === 0) nothing("The server has no data source.");
+      else this.results = new ResultScreen(results);
+    } catch (error) {
+      nothing(error instanceof Error ? error.message : String(error));
+    }
   }
 
   /** Shows another source. */
@@ -174,6 +192,14 @@ declare global {
 }
 
 applyTheme();
-const page = new Page();
-window.numakit = page;
-page.start();
+const results = embeddedResults(document);
+if (results) {
+  results.then(
+    (shown) => new ResultScreen(shown),
+    (error: unknown) => document.body.replaceChildren(fullPage("Nothing to show", `This file cannot be read: ${error instanceof Error ? error.message : String(error)}`)),
+  );
+} else {
+  const page = new Page();
+  window.numakit = page;
+  page.start();
+}

@@ -1,6 +1,8 @@
 //! `cargo xtask bench`: one file per benchmark. Each compares with a lower bound in C or another
 //! program that is measured in the same run.
 
+mod allocations;
+mod faults;
 pub mod floor;
 mod guest;
 mod live;
@@ -63,6 +65,16 @@ const BENCHMARKS: &[Benchmark] = &[
         run: guest::run,
     },
     Benchmark { name: "threads", question: "the cost of creating a placed thread", run: threads::run },
+    Benchmark {
+        name: "allocations",
+        question: "what the log of allocations costs for each block",
+        run: allocations::run,
+    },
+    Benchmark {
+        name: "faults",
+        question: "how much a program slows down whose page faults are observed",
+        run: faults::run,
+    },
     Benchmark {
         name: "timers",
         question: "how much a program slows down whose threads are sampled from within",

@@ -22,7 +22,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 /// Programs that tests use, and their Debian packages.
-const PEERS: [(&[&str], &str); 13] = [
+const PEERS: [(&[&str], &str); 14] = [
     (&["numactl", "--hardware"], "numactl"),
     (&["hwloc-calc", "--version"], "hwloc"),
     (&["musl-gcc", "--version"], "musl-tools"),
@@ -36,6 +36,7 @@ const PEERS: [(&[&str], &str); 13] = [
     (&["lua5.4", "-v"], "lua5.4"),
     (&["zstd", "--version"], "zstd"),
     (&["aarch64-linux-gnu-as", "--version"], "binutils-aarch64-linux-gnu"),
+    (&["sh", "-c", "ls /usr/lib/*/libjemalloc.so.2"], "libjemalloc2"),
 ];
 /// A browser test that prints nothing for this long hangs.
 const SILENCE: Duration = Duration::from_secs(600);

@@ -1,14 +1,15 @@
 //! The options that `stat` and `record` share, and the observation that they describe.
 
 use crate::GlobalArgs;
-use crate::sampled_command::{self, CommandSamples};
+use crate::sampled_command::{self, CommandSamples, SampledForSeries};
 use anyhow::{Context, bail};
 use clap::{Args, ValueEnum};
-use numakit_model::CpuSet;
+use numakit_model::{CpuSet, Topology};
 use numakit_recording::{Priority, Settings};
 use numakit_sensors::{Probe, Scene, SelectError, Selection, Target};
 use numakit_session::setup::{Setup, sampler_cpu, sampler_cpus};
 use numakit_session::{Ended, IntervalError, Session, SessionError, interval};
+use numakit_sys::SysRoot;
 use numakit_sys::command::quoted;
 use numakit_sys::proc::TaskDir;
 use numakit_sys::stdio::note;
@@ -87,6 +88,9 @@ pub struct ObservedProgram {
     samples: Option<CommandSamples>,
 }
 
+/// The sensor of samples of instructions.
+const ACCESS: &str = "access";
+
 impl ObserveArgs {
     /// Reads the topology and selects the sensors.
     pub fn prepare(
@@ -108,15 +112,15 @@ impl ObserveArgs {
                 root.name()
             );
         }
-        let mut samples = None;
-        if root.is_host() && self.sample_rate > 0 {
-            target = target.map(|target| {
-                let (target, chosen) = sampled_command::plan(target, self.sample_rate, command);
-                samples = chosen;
-                target
-            });
+        let sampled = self.sampled(&root, &topology, command, selection);
+        let (source, samples) = sampled
+            .as_ref()
+            .map(|sampled| sampled_command::plan(sampled, self.sample_rate))
+            .map_or((None, None), |(source, samples)| (Some(source), samples));
+        if let Some(source) = &source {
+            target = target.map(|target| target.sampled(source.clone()));
         }
-        let scene = Scene::new(&root, &topology).observing(target.as_ref());
+        let scene = Scene::new(&root, &topology).observing(target.as_ref()).sampling_all(source.as_ref());
         let available = self.available(&scene, selection)?;
         let mut setup = Setup::new(&scene, available.as_ref().unwrap_or(selection), every, line)?;
         setup.check_interval(every).with_context(|| format!("--interval {}", interval::format(every)))?;
@@ -134,8 +138,8 @@ impl ObserveArgs {
             PriorityChoice::Normal => Priority::Normal,
             PriorityChoice::Realtime => Priority::Realtime,
         };
-        if let (Some(target), Some(pid)) = (target.as_ref().filter(|_| has_samples(&setup)), self.pid) {
-            sampled_command::attach(target, self.sample_rate, pid);
+        if let (Some(source), Some(sampled)) = (source.filter(|_| has_samples(&setup)), &sampled) {
+            sampled_command::attach(&source, self.sample_rate, sampled);
         }
         Ok(Prepared {
             settings: Settings { interval: every, cpus, priority },
@@ -143,6 +147,25 @@ impl ObserveArgs {
             setup,
             ctl_compat: self.ctl_compat,
         })
+    }
+
+    /// What is sampled: the observed program by default, everything that runs if the events name it.
+    fn sampled<'a>(
+        &self,
+        root: &SysRoot,
+        topology: &Topology,
+        command: &'a [OsString],
+        selection: &Selection,
+    ) -> Option<SampledForSeries<'a>> {
+        let is_named = selection.names_sensor(ACCESS);
+        let is_wanted = root.is_host() && self.sample_rate > 0 && (selection.is_default() || is_named);
+        let of_program = || match self.pid {
+            Some(pid) => Some(SampledForSeries::Process(pid)),
+            None => (!command.is_empty()).then_some(SampledForSeries::Command(command)),
+        };
+        let cpus = || topology.online.clone();
+        let of_machine = || is_named.then(|| SampledForSeries::Machine(cpus()));
+        is_wanted.then(|| of_program().or_else(of_machine)).flatten()
     }
 
     /// On request, prints the available sensors, and drops unavailable events from the selection.
@@ -195,7 +218,7 @@ impl Prepared {
 
 /// Whether samples of instructions are among the series.
 fn has_samples(setup: &Setup) -> bool {
-    setup.header.series.iter().any(|series| series.metric.sensor() == "access")
+    setup.header.series.iter().any(|series| series.metric.sensor() == ACCESS)
 }
 
 /// Starts the command, if there is one, and observes its processes. If it cannot be started, the exit
@@ -227,7 +250,8 @@ fn start(
     command: &[OsString],
     program: &ObservedProgram,
 ) -> Result<u32, SessionError> {
-    let (Some(samples), Some(target)) = (&program.samples, &program.target) else {
+    let source = program.target.as_ref().and_then(Target::samples);
+    let (Some(samples), Some(source)) = (&program.samples, source) else {
         return session.spawn(command);
     };
     let mut started = None;
@@ -237,7 +261,7 @@ fn start(
         Ok(())
     });
     match opened {
-        Ok(road) => target.attach(road),
+        Ok(road) => source.attach(road),
         Err(error) => note(format_args!("no samples are taken: {:#}", anyhow::Error::from(error))),
     }
     started.unwrap_or_else(|| session.spawn(command))

@@ -1,16 +1,20 @@
 //! Programs to be sampled: by which road, and with which library.
 
 use numakit_launch::Program;
-use numakit_model::{Fix, Unavailable};
+use numakit_model::{CpuSet, Fix, Unavailable};
 use numakit_preload::Library;
 use numakit_sampling::choice::{self, Choice, NoRoad, PreloadObstacle, SampledProgram};
-use numakit_sampling::{Road, RoadError, RoadKind, SampleSettings, calibration, open};
-use numakit_sensors::{SamplingPlan, Target};
+use numakit_sampling::{Road, RoadError, RoadKind, SampleSettings, calibration, in_process, open};
+use numakit_sensors::SampleSource;
+use numakit_sys::allocation_log::{AllocationLog, LogThreshold};
 use numakit_sys::permissions::Permissions;
 use numakit_sys::stdio::note;
 use std::ffi::OsString;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+
+/// Allocations that the log holds: at 5 ms between looks, 3 million a second.
+const LOG_RECORDS: usize = 1 << 14;
 
 /// The road to samples of a command, and the library for it if that road leads through one.
 pub fn choose(
@@ -30,6 +34,27 @@ pub fn choose(
             Ok((choice::choose(permissions, SampledProgram::Command(Some(&obstacle)), asked)?, None))
         }
     }
+}
+
+/// The log of what a command allocates, and the variables beside those of the road that it needs; `None` where the library
+/// cannot be preloaded.
+pub fn log(
+    words: &[OsString],
+    threshold: LogThreshold,
+    library: Option<&Path>,
+) -> Option<(AllocationLog, Vec<(OsString, OsString)>)> {
+    let (library, is_road) = match library {
+        Some(library) => (library.to_owned(), true),
+        None if words.first().and_then(obstacle).is_some() => return None,
+        None => (Library::Explain.extract().ok()?, false),
+    };
+    let log = AllocationLog::create(LOG_RECORDS, threshold).ok()?;
+    let own =
+        log.environment().into_iter().map(|(name, value)| (OsString::from(name), OsString::from(value)));
+    // On the road in the program it is preloaded already.
+    let preload = (!is_road).then(|| in_process::preloaded(&library));
+    let variables = own.chain(preload).collect();
+    Some((log, variables))
 }
 
 /// How samples of a command are taken while it is observed.
@@ -54,39 +79,53 @@ fn settings(frequency: u32) -> SampleSettings {
     SampleSettings { frequency, ..SampleSettings::default() }
 }
 
-/// The target with what its samples mean, or why there are none; for a command, how they are taken.
-pub fn plan(target: Target, frequency: u32, command: &[OsString]) -> (Target, Option<CommandSamples>) {
+/// What is sampled for series.
+pub enum SampledForSeries<'a> {
+    /// A command that is started later.
+    Command(&'a [OsString]),
+    /// A running process.
+    Process(u32),
+    /// All that runs on these CPUs.
+    Machine(CpuSet),
+}
+
+/// The samples for series, or why there are none; for a command, how they are taken.
+pub fn plan(sampled: &SampledForSeries<'_>, frequency: u32) -> (SampleSource, Option<CommandSamples>) {
     let permissions = Permissions::own_of(&choice::PERMISSIONS);
-    let chosen = match target.pid() {
-        Some(pid) => {
-            choice::choose(&permissions, SampledProgram::Process(pid), None).map(|chosen| (chosen, None))
-        }
-        None => choose(&permissions, command, None),
+    let of_running = |program| choice::choose(&permissions, program, None).map(|chosen| (chosen, None));
+    let chosen = match sampled {
+        SampledForSeries::Process(pid) => of_running(SampledProgram::Process(*pid)),
+        SampledForSeries::Machine(_) => of_running(SampledProgram::Machine),
+        SampledForSeries::Command(words) => choose(&permissions, words, None),
     };
     let (choice, library) = match chosen.map_err(|error| unavailable(&error.to_string(), error.fix)) {
         // It stops the program's threads, which a recorder must not do for hours.
         Ok((choice, _)) if choice.road == RoadKind::Ptrace => {
             let fix = Fix::Step("'numa explain' takes samples by ptrace".to_owned());
-            return (target.sampled(Err(unavailable(&choice.to_string(), fix))), None);
+            return (SampleSource::new(Err(unavailable(&choice.to_string(), fix))), None);
         }
         Ok(chosen) => chosen,
-        Err(why) => return (target.sampled(Err(why)), None),
+        Err(why) => return (SampleSource::new(Err(why)), None),
     };
     let landing = calibration::of_road(choice.road).map(|calibration| calibration.landing());
-    let landing = landing.unwrap_or(numakit_sampling::Landing::Other);
-    let is_command = target.pid().is_none();
-    let target = target.sampled(Ok(SamplingPlan { landing, frequency }));
-    (target, is_command.then(|| CommandSamples { choice, library, settings: settings(frequency) }))
+    let source = SampleSource::new(Ok(landing.unwrap_or(numakit_sampling::Landing::Other)));
+    let is_command = matches!(sampled, SampledForSeries::Command(_));
+    (source, is_command.then(|| CommandSamples { choice, library, settings: settings(frequency) }))
 }
 
 fn unavailable(seen: &str, fix: Fix) -> Unavailable {
     Unavailable::new("samples of instructions", seen, fix)
 }
 
-/// Opens the road to samples of a running process; without it there are no values.
-pub fn attach(target: &Target, frequency: u32, pid: u32) {
-    match open::process(&settings(frequency), pid) {
-        Ok(road) => target.attach(road),
+/// Opens the road to samples of what runs already; without it there are no values.
+pub fn attach(source: &SampleSource, frequency: u32, sampled: &SampledForSeries<'_>) {
+    let opened = match sampled {
+        SampledForSeries::Process(pid) => open::process(&settings(frequency), *pid),
+        SampledForSeries::Machine(cpus) => open::machine(&settings(frequency), cpus),
+        SampledForSeries::Command(_) => return,
+    };
+    match opened {
+        Ok(road) => source.attach(road),
         Err(error) => note(format_args!("no samples are taken: {:#}", anyhow::Error::from(error))),
     }
 }

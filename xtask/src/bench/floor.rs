@@ -7,11 +7,13 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::SystemTime;
 
-const PROGRAMS: [(&str, &[&str]); 7] = [
+const PROGRAMS: [(&str, &[&str]); 9] = [
     ("floor_files", &[]),
     ("floor_perf", &[]),
     ("floor_topology", &[]),
+    ("allocations", &[]),
     ("compute", &["-fopenmp", "-lm"]),
+    ("faults", &[]),
     ("mapping", &[]),
     ("sampled", &[]),
     ("threads", &["-pthread"]),

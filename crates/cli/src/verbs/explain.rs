@@ -7,11 +7,15 @@ use anyhow::Context;
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use numakit_explain::ExplainReport;
+use numakit_explain::compare::compare;
+use numakit_explain::compare::saved::{self, SavedResult};
 use numakit_explain::explainer::{Explainer, Observed};
+use numakit_launch::options;
 use numakit_model::Topology;
 use numakit_sampling::choice::{self, SampledProgram};
 use numakit_sampling::{RoadError, RoadKind, SampleSettings, open};
 use numakit_session::interval;
+use numakit_sys::allocation_log::LogThreshold;
 use numakit_sys::command::{Running, quoted, start_failure_status};
 use numakit_sys::permissions::Permissions;
 use numakit_sys::proc::TaskDir;
@@ -25,25 +29,33 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-/// Show where the time of a program goes: computing, caches, near and far memory
+/// Show where a program's time goes, which data it waits for, and what to do
 ///
 /// It interrupts each thread 199 times in a second of CPU time, finds the instruction that waited and the address that
 /// it used, and the node of that page. It needs no hardware counters and no root; 'numa doctor' says how samples
-/// are taken here. The first line says where the time of all threads went, in percent. Then come functions and
+/// are taken here. If nothing is wrong, that comes first. Then come where the time of all threads went, the objects that
+/// they waited for, those that cost most first, with a verdict, what to do and what it is worth at most; functions and
 /// source lines by the time that they waited for memory, and lines of memory that several threads contend for.
+///
+/// 'numa explain BEFORE AFTER' compares two results of --json: what changed beyond noise.
 ///
 /// --json writes one object: regime (precise, block, unknown), road, rate, seconds, complete, missing {lost, thinned, late,
 /// threads}, samples {total, memory, recovered, in_cache, by_rule}, time (shares of the time of all threads: computing,
 /// cached, near, far, unknown, contended, kernel, runnable, asleep), threads (ns), far_share {share, low, high},
-/// nodes [{cpu_node, memory_node, time}], traffic, lines, functions, source_lines, threads_sampled, objects. What
-/// cannot be told is null.
+/// nodes [{cpu_node, memory_node, time}], traffic, lines, functions, source_lines, threads_sampled, objects [{pid, kind,
+/// pieces, size, name, home [{node, share}], used_from [{node, share}], nodes, time_share, remote {share, low, high},
+/// in_cache, contended, first_touch [{thread, node, share, chain}], used_by, verdict
+/// {rule, says}, do, try, worth {at_most, why}}]. What cannot be told is null.
 #[derive(Debug, Args)]
 pub struct ExplainArgs {
     /// Samples in a second of CPU time of a thread
     #[arg(short = 'F', long, value_name = "HZ", default_value = "199", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     frequency: u32,
+    /// Compare two results that --json wrote: before and after a change
+    #[arg(value_names = ["BEFORE", "AFTER"], num_args = 2, conflicts_with_all = ["command", "pid", "json", "duration", "road"])]
+    results: Vec<PathBuf>,
     /// Observe this process and those that it starts
-    #[arg(short, long, value_name = "PID", conflicts_with = "command", required_unless_present = "command", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(short, long, value_name = "PID", conflicts_with = "command", required_unless_present_any = ["command", "results"], value_parser = clap::value_parser!(u32).range(1..))]
     pid: Option<u32>,
     /// Stop after this time
     #[arg(long = "for", value_name = "TIME", value_parser = interval::parse)]
@@ -51,7 +63,13 @@ pub struct ExplainArgs {
     /// Take samples by this road instead of the best one that is permitted: perf, in-process or ptrace
     #[arg(long, value_name = "ROAD", value_parser = road())]
     road: Option<RoadKind>,
-    /// Functions, source lines and contended lines to show, each
+    /// Blocks and mappings of this many bytes and more are objects of their own, named by the code that allocates them
+    #[arg(long, value_name = "SIZE", default_value = "64K", value_parser = min_size)]
+    min_size: u64,
+    /// Do not preload the library that logs allocations: blocks are named by their mapping
+    #[arg(long)]
+    no_allocations: bool,
+    /// Objects, functions, source lines and contended lines to show, each
     #[arg(long, value_name = "N", default_value = "10")]
     rows: usize,
     /// Write the text to this file
@@ -63,6 +81,17 @@ pub struct ExplainArgs {
     /// The command to run and observe, with its arguments
     #[arg(last = true, value_name = "CMD")]
     command: Vec<OsString>,
+}
+
+/// The least size of a block that is logged: of smaller ones there are too many.
+const MIN_SIZE: u64 = 256;
+
+fn min_size(text: &str) -> Result<u64, String> {
+    let least = options::size(text).map_err(|error| error.to_string())?;
+    match least < MIN_SIZE {
+        true => Err(format!("'{text}' is less than {MIN_SIZE} bytes; give {MIN_SIZE} or more")),
+        false => Ok(least),
+    }
 }
 
 /// The words of the roads.
@@ -81,6 +110,12 @@ const SAVE_SHARE: u32 = 20;
 impl ExplainArgs {
     /// Observes, and prints the explanation.
     pub fn run(self, global: &GlobalArgs) -> anyhow::Result<ExitCode> {
+        if let [before, after] = self.results.as_slice() {
+            let read = |path| SavedResult::parse(path, &saved::read(path)?);
+            let comparison = compare(&read(before)?, &read(after)?);
+            self.show(&numakit_terminal::compare::text(&comparison, self.rows), true)?;
+            return Ok(ExitCode::SUCCESS);
+        }
         global.only_here("samples are taken of programs on this machine")?;
         // Before the program runs, whose observation would be lost.
         for path in self.json.iter().chain(&self.output) {
@@ -125,14 +160,26 @@ impl ExplainArgs {
             None => sampled_command::choose(&permissions, &self.command, self.road),
         };
         let (chosen, library) = chosen.map_err(anyhow::Error::from)?;
-        let settings = SampleSettings { frequency: self.frequency, ..SampleSettings::default() };
-        let (road, running) = match self.pid {
-            Some(pid) => (open::process(&settings, pid)?, None),
+        let settings =
+            SampleSettings { frequency: self.frequency, first_touch: true, ..SampleSettings::default() };
+        let (road, running, log) = match self.pid {
+            Some(pid) => (open::process(&settings, pid)?, None, None),
             None => {
                 let words = self.command.clone();
-                let start = move |variables: &_| Running::start_with(&words, variables);
+                let threshold = LogThreshold { least: self.min_size, ..LogThreshold::default() };
+                let is_logged = !self.no_allocations && chosen.road != RoadKind::Ptrace;
+                let log = if is_logged {
+                    sampled_command::log(&words, threshold, library.as_deref())
+                } else {
+                    None
+                };
+                let (log, of_log) = log.unzip();
+                let of_log = of_log.unwrap_or_default();
+                let start = move |variables: &open::RoadVariables| {
+                    Running::start_with(&words, &[variables, &of_log].concat())
+                };
                 let (road, running) = open::command(&chosen, &settings, library.as_deref(), start)?;
-                (road, Some(running))
+                (road, Some(running), log)
             }
         };
         let process = running.as_ref().map_or(self.pid.unwrap_or(0), Running::id);
@@ -143,7 +190,7 @@ impl ExplainArgs {
             frequency: self.frequency,
             from_start: self.pid.is_none(),
         };
-        Ok((Explainer::new(road, observed, process, topology), running))
+        Ok((Explainer::new(road, observed, process, topology).with_log(log), running))
     }
 
     /// Takes samples until the program ends, the time is over or a signal ends it.
@@ -201,17 +248,21 @@ impl ExplainArgs {
     fn write(&self, report: &ExplainReport) -> anyhow::Result<()> {
         let is_output = |path: &PathBuf| to_file::is_standard_output(path);
         let json = self.json.as_ref().map_or(Ok(()), |path| write_json(path, report));
-        let text = explain::text(report, self.rows);
+        self.show(&explain::text(report, self.rows), !self.json.as_ref().is_some_and(is_output))?;
+        json
+    }
+
+    /// Writes the text to the file that was asked for, or prints it if it is wanted.
+    fn show(&self, text: &str, is_wanted: bool) -> anyhow::Result<()> {
         let to_file = |path: &PathBuf| {
             to_file::write(path, Existing::Replace, "", |to| Ok(to.write_all(text.as_bytes())?))
         };
         let written = self.output.as_ref().map_or(Ok(()), to_file);
-        let is_wanted = self.output.is_none() && !self.json.as_ref().is_some_and(is_output);
         // What was collected is shown where it cannot be written.
-        if is_wanted || written.is_err() {
-            print(&text)?;
+        if (is_wanted && self.output.is_none()) || written.is_err() {
+            print(text)?;
         }
-        written.and(json)
+        written
     }
 }
 

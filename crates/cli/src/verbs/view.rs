@@ -7,22 +7,26 @@ use crate::page::{self, ServeArgs};
 use anyhow::Context;
 use clap::Args;
 use numakit_derived::Catalog;
+use numakit_explain::compare::saved::{self, SavedResult};
 use numakit_model::CpuSet;
+use numakit_server::results::{self, ShownResult};
 use numakit_server::{recordings, standalone};
 use numakit_session::{ObservationStatus, interval};
+use numakit_sys::file::open_to_read;
 use numakit_sys::signal::{self, Signals};
 use numakit_sys::stdio::{note, print};
 use numakit_sys::{SysRoot, poll};
+use std::io::Read;
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Show recordings in a web page
+/// Show recordings, or results of 'numa explain', in a web page
 ///
-/// Recordings of 'numa record' and the JSON of NUMAscope can be shown. The page is served until a
-/// signal arrives (Ctrl-C). Labels that are edited in the page are not saved to the recording.
+/// Recordings of 'numa record' and the JSON of NUMAscope can be shown, or what 'numa explain --json' wrote. The page is
+/// served until a signal arrives (Ctrl-C). Labels that are edited in the page are not saved to the recording.
 /// With --html there is no server: the page and the recordings are written to one HTML file.
 #[derive(Debug, Args)]
 pub struct ViewArgs {
@@ -30,7 +34,7 @@ pub struct ViewArgs {
     serve: ServeArgs,
     #[command(flatten)]
     formulas: FormulaArgs,
-    /// The recordings
+    /// The recordings, or the results
     #[arg(required = true, value_name = "FILE")]
     recordings: Vec<PathBuf>,
     /// Write the page and the recordings to this HTML file, which needs no server
@@ -52,7 +56,11 @@ impl ViewArgs {
     pub fn run(self, global: &GlobalArgs) -> anyhow::Result<ExitCode> {
         global.only_here(OF_A_RECORDING)?;
         let formulas = Arc::new(self.formulas.load()?);
+        let results = self.results()?;
         if let Some(out) = &self.html {
+            if let Some(results) = &results {
+                return write_results(out, self.force, results);
+            }
             return self.write(out, &formulas);
         }
         let host = page::host_name(&SysRoot::host())?;
@@ -62,7 +70,9 @@ impl ViewArgs {
         signal::ignore_broken_pipe();
         let urls = listener.urls();
         let server = listener.start(None, Arc::clone(&formulas), self.serve.history, CpuSet::new())?;
-        for file in &self.recordings {
+        let shown = if results.is_some() { &[] } else { self.recordings.as_slice() };
+        server.hub().show_results(results.unwrap_or_default());
+        for file in shown {
             recordings::open(server.hub(), file, &file.display().to_string(), &formulas)?;
         }
         let _launcher = self.serve.announce(&urls, &host)?;
@@ -72,6 +82,21 @@ impl ViewArgs {
         }
         Ok(ExitCode::SUCCESS)
     }
+    /// The files as results of 'numa explain'; `None` if they are recordings.
+    fn results(&self) -> anyhow::Result<Option<Vec<ShownResult>>> {
+        let is_result: Vec<bool> = self.recordings.iter().map(|file| starts_like_result(file)).collect();
+        if !is_result.contains(&true) {
+            return Ok(None);
+        }
+        if let Some(at) = is_result.iter().position(|is_result| !is_result) {
+            anyhow::bail!(
+                "{} is not a result of 'numa explain', but another file is: show recordings and results separately",
+                self.recordings[at].display()
+            );
+        }
+        self.recordings.iter().map(|file| result(file)).collect::<anyhow::Result<_>>().map(Some)
+    }
+
     fn write(&self, out: &Path, formulas: &Arc<Catalog>) -> anyhow::Result<ExitCode> {
         standalone::check(out, self.force)?;
         let mut opened = Vec::with_capacity(self.recordings.len());
@@ -96,6 +121,27 @@ impl ViewArgs {
         print(format_args!("wrote {}: {size:.1} MiB, {parts}\n", out.display()))?;
         Ok(ExitCode::SUCCESS)
     }
+}
+
+/// Whether a file is a JSON object, which no recording is.
+fn starts_like_result(file: &Path) -> bool {
+    let mut head = [0; 64];
+    let count = open_to_read(file).and_then(|mut file| file.read(&mut head)).unwrap_or(0);
+    head[..count].iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b'{')
+}
+
+fn result(file: &Path) -> anyhow::Result<ShownResult> {
+    let text = saved::read(file)?;
+    SavedResult::parse(file, &text)?;
+    let json = String::from_utf8(text).with_context(|| format!("{} is not UTF-8", file.display()))?;
+    Ok(ShownResult { name: file.display().to_string(), json })
+}
+
+fn write_results(out: &Path, force: bool, shown: &[ShownResult]) -> anyhow::Result<ExitCode> {
+    let bytes = results::write(out, force, shown)?;
+    let names: Vec<&str> = shown.iter().map(|result| result.name.as_str()).collect();
+    print(format_args!("wrote {}: {} KiB, {}\n", out.display(), bytes.div_ceil(1024), names.join("; ")))?;
+    Ok(ExitCode::SUCCESS)
 }
 
 fn file_size(text: &str) -> Result<usize, String> {

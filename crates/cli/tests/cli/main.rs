@@ -6,6 +6,7 @@ mod cards;
 mod completion;
 mod control;
 mod explain;
+mod explain_objects;
 mod explain_roads;
 mod export;
 mod faults;

@@ -107,6 +107,7 @@ fn a_fifo_or_device_as_input_is_refused() {
         run(&folder, &format!("{line} pipe")).says(2, "it is a FIFO and not a regular file");
         run(&folder, &format!("{line} /dev/zero")).says(2, "it is a device and not a regular file");
     }
+    run(&folder, "explain pipe pipe").says(2, "it is a FIFO and not a regular file");
     run(&folder, "topo --synthetic pipe.json").says(2, "it is a FIFO and not a regular file");
 }
 

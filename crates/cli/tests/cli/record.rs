@@ -204,3 +204,25 @@ fn a_recording_says_where_the_threads_of_its_command_waited() {
     let absent = without.header.absent.iter().find(|absent| absent.name == "access").unwrap();
     assert_eq!(absent.why.seen, "no samples are taken");
 }
+
+#[test]
+fn the_whole_machine_is_sampled_if_it_is_asked_for() {
+    let folder = Folder::new("machine");
+    let Some(program) = crate::explain::program(&folder, "g++", "kernels.cpp") else { return };
+    // Nothing is sampled unasked.
+    assert!(!folder.run("stat -n 1 -i 50ms --json").out.contains("access."));
+    let mut other = std::process::Command::new(program).args(["chain", "64", "30"]).spawn().unwrap();
+    let watched = folder.run("stat -e access -i 100ms -n 40 --json");
+    other.kill().unwrap();
+    other.wait().unwrap();
+    if watched.code == 2 && watched.err.contains("counts of whole CPUs") {
+        return numakit_skips::MACHINE.skip(&watched.err);
+    }
+    assert_eq!(watched.code, 0, "{}", watched.err);
+    // Nanoseconds in a second, and samples in a second.
+    let most = |name: &str| {
+        let rows = watched.out.lines().map(|row| serde_json::from_str::<serde_json::Value>(row).unwrap());
+        rows.filter_map(|row| row[format!("access.{name}@node0")].as_f64()).fold(0.0, f64::max)
+    };
+    assert!(most("samples") >= 100.0 && most("near") > 1e8, "{}", watched.out);
+}

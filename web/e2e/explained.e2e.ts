@@ -1,0 +1,183 @@
+// `numa view RESULT`: the page of results of `numa explain`, from a server and as one file. The results are made up.
+
+import assert from "node:assert/strict";
+import { execFile } from "node:child_process";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, afterEach, before, describe, test } from "node:test";
+import { pathToFileURL } from "node:url";
+import { Client, closeBrowser, NARROW } from "./infra/browser";
+import { emulated, madeUp, oneNode } from "./infra/made-up-result";
+import { Numa, program } from "./infra/numa";
+import { becomes, until } from "./infra/until";
+
+const HOSTILE = "<img src=x onerror=document.title=1>";
+let folder: string;
+const clients: Client[] = [];
+
+before(async () => {
+  folder = await mkdtemp(join(tmpdir(), "numa-result-"));
+  const hostile = madeUp();
+  hostile.program = HOSTILE;
+  hostile.objects.forEach((object) => (object.name = `${HOSTILE}</script>`));
+  for (const [name, result] of Object.entries({ four: madeUp(), one: oneNode(), emulated: emulated(), large: madeUp(128, 200), hostile })) {
+    await writeFile(join(folder, `${name}.json`), JSON.stringify(result));
+  }
+});
+
+afterEach(async () => {
+  const said = clients.flatMap((client) => client.errors);
+  for (const client of clients.splice(0)) await client.context.close();
+  assert.deepEqual(said, []);
+});
+
+after(async () => {
+  await closeBrowser();
+  await rm(folder, { recursive: true, force: true });
+});
+
+function numa(...words: string[]): Promise<{ code: number; out: string; err: string }> {
+  return new Promise((done) => execFile(program(), words, { cwd: folder }, (error, out, err) => done({ code: error ? Number(error.code) : 0, out, err })));
+}
+
+/** Writes a file with these results and opens it; it may request nothing else. */
+async function open(names: string[], options: Parameters<typeof Client.open>[1] = {}): Promise<Client> {
+  const { code, out, err } = await numa("view", ...names, "--html", "out.html", "--force");
+  assert.equal(code, 0, err);
+  assert.match(out, /^wrote out\.html: \d+ KiB, /);
+  const client = await Client.open(pathToFileURL(join(folder, "out.html")).href, { ready: false, ...options });
+  client.page.on("request", (request) => request.url().startsWith("http") && client.errors.push(`asked for ${request.url()}`));
+  clients.push(client);
+  await until("a result", () => client.page.locator("main.result").count());
+  return client;
+}
+
+const objects = (client: Client) => client.page.locator("table.objects tbody tr:visible");
+const text = async (client: Client, selector: string) => (await client.page.locator(selector).innerText()).replace(/\s+/g, " ");
+
+test("first line, objects with their verdicts, code, contended lines and notes are there", async () => {
+  const client = await open(["four.json"]);
+  assert.match(await text(client, ".where"), /Far 41\.0 %.*Kernel 5\.0 % 781,250 page faults.*70\.0 % \(67 to 73 %\) was at memory of other nodes/);
+  assert.equal(await client.page.locator(".bar rect").count(), 9);
+  assert.equal(await objects(client).count(), 6);
+  assert.match(await text(client, "aside"), /one thread touched all of it.*Do: initialise it with the same schedule.*numa run -c 8 --memory interleave -- \.\/solve 20000.*Worth at most 21\.0 %.*initialise \(solve\.c:52\).*91\.0 % multiply/);
+  assert.equal(await client.page.locator("aside .square rect").count(), 16);
+  assert.match(await text(client, ".contended-line"), /counters 0x7f001040 .*across nodes; memory of node 0\. False sharing.*4712 \(worker\) 1, 2 40 50 50 16 \(90\)/i);
+  assert.match(await text(client, "[aria-label=Code]"), /multiply.*solve\.c:71/);
+  assert.match(await text(client, "[aria-label=Samples]"), /perf_event_paranoid is 3.*Samples lost[^.]*: 3\./);
+});
+
+test("objects are selected by keyboard and filtered, and absent values say why", async () => {
+  const client = await open(["four.json"]);
+  await objects(client).first().focus();
+  await client.page.keyboard.press("ArrowDown");
+  await becomes("the selected object", () => client.page.locator("aside h2").innerText(), "counters");
+  assert.match(await text(client, "aside"), /Worth not known: it is not measured\..*First touch Not known/);
+  await client.page.keyboard.press("End");
+  await client.page.keyboard.press("ArrowDown");
+  assert.equal(await client.page.locator("tr[aria-selected=true]").count(), 1);
+  await client.page.keyboard.press("/");
+  await client.page.keyboard.type("block pool");
+  await becomes("what is found", () => objects(client).count(), 1);
+  await objects(client).first().click();
+  assert.match(await text(client, "aside"), /No verdict.*Size not known.*Home of its pages no sample says it/);
+  assert.equal(await objects(client).first().locator("td.absent[title]").count(), 6);
+});
+
+test("verdicts are listed first, and lead to their objects", async () => {
+  const client = await open(["four.json", "one.json"]);
+  const verdicts = client.page.locator(".verdicts button");
+  assert.equal(await verdicts.count(), 2);
+  await verdicts.nth(1).click();
+  await becomes("the selected object", () => client.page.locator("aside h2").innerText(), "counters");
+  assert.equal(await client.page.locator("tr[aria-selected=true]").evaluate((row) => row === document.activeElement), true);
+  await client.page.getByLabel("Result", { exact: true }).selectOption("one.json");
+  assert.match(await text(client, ".where"), /No object has a verdict/);
+});
+
+test("the line to try is copied", async () => {
+  const client = await open(["four.json"]);
+  await client.context.grantPermissions(["clipboard-read", "clipboard-write"]);
+  await client.page.getByRole("button", { name: "Copy" }).click();
+  await client.notice(/Copied|Selected/);
+  assert.equal(await client.page.evaluate(() => navigator.clipboard.readText()), "numa run -c 8 --memory interleave -- ./solve 20000");
+});
+
+test("one node shows no matrix, and an emulated machine no time; both say why", async () => {
+  const client = await open(["one.json", "emulated.json"]);
+  assert.equal(await client.page.locator(".square").count(), 0);
+  assert.match(await text(client, ".whole"), /one node with memory/);
+  assert.match(await text(client, ".parts"), /Outside caches 59\.0 %/);
+  assert.doesNotMatch(await text(client, "[aria-label=Code] thead >> nth=0"), /Far/);
+  await client.page.getByLabel("Result", { exact: true }).selectOption("emulated.json");
+  assert.match(await text(client, ".where"), /time cannot be told/);
+  assert.match(await text(client, ".whole"), /% of the pages in use/);
+  assert.match(await text(client, "[aria-label='Contended lines']"), /Not told/);
+});
+
+test("128 nodes and 200 objects, light and dark, wide and narrow: all fits", async () => {
+  for (const options of [{}, { colorScheme: "dark" as const }, { viewport: NARROW }]) {
+    const client = await open(["large.json", "four.json"], options);
+    assert.equal(await objects(client).count(), 200);
+    assert.equal(await client.page.locator("aside .square image").count(), 1);
+    const width = options.viewport?.width ?? 1440;
+    assert.ok((await client.page.evaluate(() => document.documentElement.scrollWidth)) <= width);
+    const inside = () => client.page.locator("main.result").evaluate((main) => main.scrollWidth <= main.clientWidth);
+    assert.ok(await inside(), "the page does not scroll sideways");
+    await client.page.getByLabel("Result", { exact: true }).selectOption("four.json");
+    assert.ok(await inside(), "nor with a matrix of single cells");
+  }
+});
+
+test("the theme changes colours of the matrix too", async () => {
+  const client = await open(["four.json"], { colorScheme: "light" });
+  const fill = () => client.page.locator("aside .square rect").first().evaluate((rect) => getComputedStyle(rect).fill);
+  const before = await fill();
+  await client.page.keyboard.press("d");
+  assert.equal(await client.page.evaluate(() => document.documentElement.dataset.theme), "dark");
+  assert.notEqual(await fill(), before);
+});
+
+test("names are never markup", async () => {
+  const client = await open(["hostile.json"]);
+  assert.equal(await client.page.title(), `${HOSTILE}: numakit`);
+  assert.equal(await client.page.locator("aside h2").innerText(), `${HOSTILE}</script>`);
+});
+
+describe("from a server", () => {
+  test("only with the access key, and it stays when the server ends", async () => {
+    const server = await Numa.start({ verb: "view", args: [join(folder, "four.json")] });
+    try {
+      assert.equal((await fetch(`${server.origin}/results`)).status, 401);
+      const client = await Client.open(server.viewer, { ready: false, expected: /WebSocket|ERR_CONNECTION/ });
+      clients.push(client);
+      await becomes("its objects", () => objects(client).count(), 6);
+      await server.end();
+      await client.page.waitForTimeout(500);
+      assert.equal(await objects(client).count(), 6);
+    } finally {
+      await server.close();
+    }
+  });
+});
+
+test("damaged and foreign files get a clear message and exit code 2", async () => {
+  const whole = JSON.stringify(madeUp());
+  for (const [name, content, expected] of [
+    ["cut.json", whole.slice(0, 900), /cut\.json is not a result of 'numa explain --json', or it is damaged: EOF/],
+    ["foreign.json", '{"traceEvents": []}', /foreign\.json is not a result.*missing field `version`/],
+    ["newer.json", whole.replace('"version":1', '"version":99'), /newer\.json has version 99/],
+  ] as const) {
+    await writeFile(join(folder, name), content);
+    for (const more of [["--html", "none.html"], ["--no-open"]]) {
+      const { code, err } = await numa("view", name, ...more);
+      assert.equal(code, 2, name);
+      assert.match(err, expected);
+    }
+  }
+  await writeFile(join(folder, "scope.json"), '[["links",2,1700000000000000],["a","b"],[1,5,6]]');
+  const { code, err } = await numa("view", "four.json", "scope.json", "--no-open");
+  assert.equal(code, 2);
+  assert.match(err, /scope\.json is not a result.*separately/);
+});

@@ -1,0 +1,263 @@
+// A result of `numa explain --json`, and what its values say. Values that could not be told are null; those that the
+// file does not have are undefined.
+
+export interface Estimate {
+  share: number;
+  low: number;
+  high: number;
+}
+
+export interface NodeShare {
+  node: number;
+  share: number;
+}
+
+export interface Pair {
+  cpu_node: number;
+  memory_node: number;
+  /** CPU time in ns. */
+  time: number;
+}
+
+export interface PlaceTimes {
+  computing: number;
+  private_cache: number;
+  shared_cache: number;
+  contended: number;
+  near: number;
+  far: number;
+  unknown: number;
+}
+
+export interface Code {
+  function?: string | null;
+  module: string;
+  file?: string | null;
+  line?: number | null;
+}
+
+export interface TimedCode extends Code {
+  time: PlaceTimes;
+}
+
+export interface FirstTouch {
+  thread: string | number;
+  node: number | null;
+  share: number;
+  chain: string[];
+}
+
+export interface ExplainedObject {
+  pid: number;
+  name: string;
+  kind: string;
+  size: number;
+  pieces: number;
+  home?: NodeShare[] | null;
+  used_from?: NodeShare[] | null;
+  nodes?: Pair[] | null;
+  time_share?: number | null;
+  remote?: Estimate | null;
+  in_cache?: number | null;
+  contended?: number | null;
+  first_touch?: FirstTouch[] | null;
+  used_by?: (Code & { share: number })[] | null;
+  verdict?: { rule: string; says: string } | null;
+  do?: string | null;
+  try?: string | null;
+  worth?: { at_most: number | null; why: string } | null;
+}
+
+export interface LineUser {
+  thread: number;
+  nodes: number[];
+  offsets: Record<string, number>;
+  loads: number;
+  stores: number;
+  atomics: number;
+}
+
+export interface ContendedLine {
+  address: number;
+  object: number;
+  home: number | null;
+  sharing: "false" | "true" | "lock";
+  across_nodes: boolean;
+  /** CPU time in ns. */
+  weight: number;
+  users: LineUser[];
+}
+
+export const TIME_PARTS = ["computing", "cached", "near", "far", "unknown", "contended", "kernel", "runnable", "asleep"] as const;
+export type TimePart = (typeof TIME_PARTS)[number];
+
+export interface Result {
+  version: number;
+  regime: "precise" | "block" | "unknown";
+  road: string;
+  road_reason: string | null;
+  rate: number;
+  seconds: number;
+  program: string;
+  complete: boolean;
+  exit_status: number | null;
+  missing: { lost: number; thinned: number; late: number; threads: number };
+  samples: { total: number; memory: number; recovered: number; in_cache: number };
+  time: Record<TimePart, number> | null;
+  threads: { user: number; kernel: number; runnable: number; asleep: number; faults: number };
+  far_share: Estimate | null;
+  caches: { private: number; last_level: number };
+  nodes: Pair[];
+  traffic: { pages: { cpu_node: number; memory_node: number; pages: number }[]; unknown: number } | null;
+  lines: ContendedLine[];
+  functions: TimedCode[];
+  source_lines: TimedCode[];
+  threads_sampled: { pid: number; tid: number; name: string }[];
+  objects: ExplainedObject[];
+}
+
+export interface NamedResult {
+  name: string;
+  result: Result;
+}
+
+const LISTS = ["nodes", "lines", "functions", "source_lines", "threads_sampled", "objects"] as const;
+const RECORDS = ["samples", "missing", "threads"] as const;
+
+/** The results in a value of JSON; an error if it is something else. */
+export function resultsIn(value: unknown): NamedResult[] {
+  if (!Array.isArray(value)) throw new Error("these are no results of numa explain");
+  return value.map(({ name, result }: NamedResult) => {
+    const lacks = LISTS.find((key) => !Array.isArray(result?.[key])) ?? RECORDS.find((key) => typeof result?.[key] !== "object" || result[key] === null);
+    if (lacks) throw new Error(`${name} has no '${lacks}': it is no result of numa explain, or it is damaged`);
+    return { name, result };
+  });
+}
+
+/** A share as a percentage; null if it is not known. */
+export function percent(share: number | null | undefined): string | null {
+  if (share === null || share === undefined || !Number.isFinite(share)) return null;
+  const value = share * 100;
+  return `${value > 0 && value < 0.05 ? "< 0.1" : value.toFixed(1)} %`;
+}
+
+/** A share with its 95 % interval. */
+export function estimate(of: Estimate): string {
+  return `${percent(of.share)} (${(of.low * 100).toFixed(0)} to ${(of.high * 100).toFixed(0)} %)`;
+}
+
+/** Bytes with IEC prefixes; 0 is a size that is not known. */
+export function bytes(size: number): string | null {
+  if (!(size > 0)) return null;
+  const power = Math.min(4, Math.floor(Math.log2(size) / 10));
+  const value = size / 1024 ** power;
+  return `${value >= 100 || power === 0 ? value.toFixed(0) : value.toFixed(1)} ${["B", "KiB", "MiB", "GiB", "TiB"][power]}`;
+}
+
+/** What following a verdict may gain, in a few words. */
+export function worthText({ worth }: ExplainedObject): string {
+  const most = percent(worth?.at_most);
+  return most === null ? "worth not known" : `worth at most ${most}`;
+}
+
+/** The nodes in a few words, however many they are. */
+export function nodesText(shares: NodeShare[] | null | undefined): string | null {
+  if (!shares || shares.length === 0) return null;
+  const sorted = [...shares].sort((one, other) => other.share - one.share);
+  const [first] = sorted as [NodeShare];
+  if (sorted.length === 1) return `node ${first.node}`;
+  const most = sorted.filter(({ share }) => share >= 0.01);
+  if (most.length === 1) return `node ${first.node} (${whole(first.share)})`;
+  if (sorted.length <= 4) return sorted.map(({ node, share }) => `${node}: ${whole(share)}`).join(", ");
+  return `${sorted.length} nodes, at most ${whole(first.share)} (node ${first.node})`;
+}
+
+function whole(share: number): string {
+  return `${(share * 100).toFixed(share < 0.1 ? 1 : 0)} %`;
+}
+
+/** A square of numbers: rows are the nodes of CPUs, columns those of memory. */
+export interface Square {
+  nodes: number[];
+  /** Shares of all. */
+  cells: number[][];
+  highest: number;
+}
+
+/** The pairs as a square; null if there is nothing in it or it has a single node. */
+export function squareOf(pairs: Pair[] | null | undefined): Square | null {
+  const all = (pairs ?? []).reduce((sum, pair) => sum + pair.time, 0);
+  const nodes = [...new Set((pairs ?? []).flatMap((pair) => [pair.cpu_node, pair.memory_node]))].sort((one, other) => one - other);
+  if (all <= 0 || nodes.length < 2) return null;
+  const place = new Map(nodes.map((node, at) => [node, at]));
+  const cells = nodes.map(() => nodes.map(() => 0));
+  for (const { cpu_node, memory_node, time } of pairs ?? []) {
+    const row = cells[place.get(cpu_node) ?? -1];
+    const column = place.get(memory_node) ?? -1;
+    if (row) row[column] = (row[column] ?? 0) + time / all;
+  }
+  return { nodes, cells, highest: Math.max(...cells.flat()) };
+}
+
+/** The pairs of the whole program: time, or where it cannot be told, pages in use. */
+export function pairsOf(result: Result): Pair[] {
+  if (result.nodes.length > 0 || !result.traffic) return result.nodes;
+  return result.traffic.pages.map(({ cpu_node, memory_node, pages }) => ({ cpu_node, memory_node, time: pages }));
+}
+
+/** What a sample of this machine says. */
+export const REGIMES: Record<Result["regime"], string> = {
+  precise: "Each sample names the instruction that waited.",
+  block: "Samples land at starts of blocks, as on emulated processors: time cannot be told, only which pages are in use.",
+  unknown: "Samples land elsewhere on this machine: neither time nor traffic can be told.",
+};
+
+/** Why no interval of far memory is known. */
+export function withoutNodes(result: Result): string {
+  if (result.regime !== "precise") return REGIMES[result.regime];
+  if (result.far_share === null) return "The machine has one node with memory, or no sample outside of the caches has a known node: near and far are not distinguished.";
+  return "No sample at it waited outside of the caches for memory of a known node.";
+}
+
+/** All CPU time of the samples in ns. */
+export function sampledTime(result: Result): number {
+  return result.functions.reduce((sum, { time }) => sum + total(time), 0);
+}
+
+export function total(time: PlaceTimes): number {
+  return time.computing + time.private_cache + time.shared_cache + outside(time);
+}
+
+export function outside(time: PlaceTimes): number {
+  return time.contended + time.near + time.far + time.unknown;
+}
+
+/** Where code is, for people. */
+export function place(code: Code): { what: string; where: string } {
+  const where = code.file ? `${code.file}${code.line ? `:${code.line}` : ""}` : code.module;
+  return { what: code.function ?? "code without names", where };
+}
+
+/** Contended lines as text. */
+export const SHARINGS: Record<ContendedLine["sharing"], string> = {
+  false: "False sharing: each thread uses bytes of its own on one line.",
+  true: "True sharing: threads use the same bytes.",
+  lock: "A lock or an atomic counter: threads change the same bytes by atomic instructions.",
+};
+
+/** How samples were taken, and what is missing. */
+export function notesOf(result: Result): string[] {
+  const { samples, missing } = result;
+  const count = (value: number, what: string) => (value > 0 ? `${what}: ${value.toLocaleString("en")}.` : null);
+  const notes = [
+    `${samples.total.toLocaleString("en")} samples ${result.road}, ${result.rate} per second of CPU time of a thread, in ${result.seconds.toFixed(1)} s. ${REGIMES[result.regime]}`,
+    `${samples.recovered.toLocaleString("en")} of ${samples.memory.toLocaleString("en")} samples at memory have an address.`,
+    result.road_reason,
+    result.complete ? null : "The observation had not ended when this file was written: the rest is missing.",
+    count(missing.lost, "Samples lost, since they were not taken from the ring buffer in time"),
+    count(missing.thinned, "Samples skipped to bound memory, so that those that are left count more"),
+    count(missing.late, "Samples of code that had gone when they were looked at"),
+    count(missing.threads, "Threads that used CPU time and have no sample"),
+  ];
+  return notes.filter((note) => note !== null);
+}
