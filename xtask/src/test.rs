@@ -8,6 +8,7 @@ mod programs;
 mod progress;
 mod queue;
 mod rust;
+mod second;
 mod tally;
 mod tracefs;
 
@@ -59,6 +60,7 @@ pub fn run(words: &[String]) -> Result<ExitCode> {
         println!("skipped, by kind:\n{}", kinds.join("\n"));
     }
     tally.require(&required).iter().for_each(|line| println!("{line}"));
+    tally.unsteady.iter().for_each(|name| println!("passed at the second try, alone: {name}"));
     println!("{tally}");
     Ok(if tally.failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }

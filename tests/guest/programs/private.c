@@ -14,7 +14,8 @@ static void body(struct member *member)
     void *memory = fresh_memory(member->bytes);
     write_lines(memory, member->bytes, 0);
     count_pages(memory, member->bytes, pages);
-    if (pages[member->node] != (long)(member->bytes / PAGE))
+    /* Where the kernel finds no page at once on the node, it takes one from another. */
+    if (pages[member->node] * 100 < (long)(member->bytes / PAGE) * 99)
         fail("%ld of %zu pages of thread %d are on its node %d", pages[member->node],
              member->bytes / PAGE, member->index, member->node);
     team_begin(member);

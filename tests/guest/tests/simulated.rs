@@ -65,7 +65,9 @@ fn regions(step: &str) -> Option<&'static [Lines]> {
     let boot = or_skipped(&SIMULATED.boot)?;
     boot[step].succeeded();
     let before = SIMULATED.steps.iter().take_while(|(name, _)| name != step);
-    let first: usize = before.map(|(_, regions)| regions).sum();
+    // A step that failed has fewer regions, and the later ones would be taken for others.
+    let first: usize =
+        before.inspect(|(name, _)| _ = boot[name.as_str()].succeeded()).map(|(_, regions)| regions).sum();
     let (_, count) = SIMULATED.steps.iter().find(|(name, _)| name == step).unwrap();
     Some(&boot.traffic.as_ref().unwrap().each[first..first + count])
 }

@@ -15,8 +15,12 @@ pub struct Report {
     skipped_whole: bool,
     /// Number of skipped tests.
     skipped: usize,
+    /// Indented lines after the last "failures:".
+    listed: Vec<String>,
     /// Number of failed tests.
     pub failed: usize,
+    /// Their names.
+    pub failed_names: Vec<String>,
     /// Whether the harness printed its totals.
     pub complete: bool,
 }
@@ -38,13 +42,20 @@ impl Report {
         }
         match line {
             "successes:" => self.section = Section::Successes,
-            "failures:" => self.section = Section::Failures,
+            "failures:" => {
+                // The second time it begins the list of names.
+                self.section = Section::Failures;
+                self.listed.clear();
+            }
             _ if line.starts_with("---- ") && line.ends_with(" stdout ----") => self.skipped_whole = false,
             _ if self.section == Section::Running => return self.running(tally, line),
             _ => {}
         }
         match self.section {
-            Section::Failures if !line.is_empty() => Some(line.to_owned()),
+            Section::Failures if !line.is_empty() => {
+                self.listed.extend(line.strip_prefix("    ").map(str::to_owned));
+                Some(line.to_owned())
+            }
             Section::Successes => self.skip(tally, line),
             _ => None,
         }
@@ -81,7 +92,10 @@ impl Report {
         tally.failed += failed;
         tally.skipped += count(result, "ignored") + self.skipped;
         let (ended, last) = (self.ended, std::mem::take(&mut self.last));
-        *self = Self { ended, last, failed: self.failed + failed, complete: true, ..Self::default() };
+        let mut failed_names = std::mem::take(&mut self.failed_names);
+        failed_names.append(&mut self.listed);
+        let failed = self.failed + failed;
+        *self = Self { ended, last, failed, failed_names, complete: true, ..Self::default() };
         None
     }
 }
@@ -129,6 +143,7 @@ failures:
 ---- d stdout ----
 skipped (guest): no QEMU
 left != right
+    0: rust_begin_unwind
 
 
 failures:
@@ -144,6 +159,7 @@ test result: FAILED. 4 passed; 1 failed; 1 ignored; 0 measured; 0 filtered out; 
         let shown: Vec<_> = OUTPUT.lines().filter_map(|line| report.line(&mut tally, line)).collect();
         assert_eq!(tally.to_string(), "12 passed, 1 failed, 3 skipped");
         assert_eq!((report.ended, report.complete), (6, true));
+        assert_eq!(report.failed_names, ["d"]);
         assert_eq!(
             shown,
             [
@@ -156,6 +172,7 @@ test result: FAILED. 4 passed; 1 failed; 1 ignored; 0 measured; 0 filtered out; 
                 "---- d stdout ----",
                 "skipped (guest): no QEMU",
                 "left != right",
+                "    0: rust_begin_unwind",
                 "failures:",
                 "    d"
             ]

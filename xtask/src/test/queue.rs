@@ -25,7 +25,7 @@ pub enum Event {
 }
 
 /// How often a worker looks whether it may start.
-const PAUSE: Duration = Duration::from_millis(200);
+pub const PAUSE: Duration = Duration::from_millis(200);
 
 /// Runs all commands, `workers` at a time once `is_quiet` is set and one at a time before, and calls `take` in this
 /// thread with the number of a command and each of its events.

@@ -4,11 +4,13 @@ use super::console::{Console, Output};
 use super::libtest::Report;
 use super::programs::{self, Program};
 use super::queue::{self, Event};
+use super::second;
 use super::tracefs::Tracefs;
 use crate::process;
 use anyhow::Result;
 use std::ffi::OsString;
-use std::sync::atomic::AtomicBool;
+use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 /// Environment variables of tests.
@@ -27,6 +29,8 @@ struct Run<'a> {
     started_packages: usize,
     /// Number of tests of ended programs.
     ended_tests: usize,
+    /// Programs and their tests that failed.
+    failed: Vec<(Program, Vec<String>)>,
 }
 
 /// Builds the tests.
@@ -47,11 +51,23 @@ pub fn run(
     let mut packages: Vec<String> = programs.iter().map(|(program, _)| program.package.clone()).collect();
     packages.dedup();
     let tracefs = Tracefs::probe();
-    let mut run = Run { console, is_quiet, programs, packages, started_packages: 0, ended_tests: 0 };
+    let mut run = Run {
+        console,
+        is_quiet,
+        programs,
+        packages,
+        started_packages: 0,
+        ended_tests: 0,
+        failed: Vec::new(),
+    };
     for number in 0..run.packages.len() {
         run.package(number, environment, &tracefs);
     }
-    doc(console, environment)
+    doc(console, environment)?;
+    while !is_quiet.load(Ordering::Acquire) {
+        std::thread::sleep(queue::PAUSE);
+    }
+    second::tries(console, &run.failed, |program| command(program, environment, &tracefs))
 }
 
 impl Run<'_> {
@@ -66,12 +82,11 @@ impl Run<'_> {
         let state = self.state();
         self.console.lock().progress.begin_quietly(&format!("{name}: {tests} tests; {state}"));
         let commands = programs.iter().map(|(program, _)| {
-            let mut command = program.command();
-            command.arg("--show-output").envs(environment.iter().map(|(name, value)| (name, value)));
+            let mut command = command(program, environment, tracefs);
             if parallel {
                 command.arg("--test-threads=1");
             }
-            tracefs.wrap(command)
+            command
         });
         let cpus = std::thread::available_parallelism().map_or(1, usize::from);
         let workers = if parallel { cpus } else { 1 };
@@ -115,6 +130,9 @@ impl Run<'_> {
         time: Duration,
     ) {
         self.console.lock().progress.took(&program.name(), time);
+        if report.failed > 0 {
+            self.failed.push((program.clone(), report.failed_names.clone()));
+        }
         let why = match status {
             Ok(_) if report.complete => return,
             Ok(status) => anyhow::anyhow!("{status}, after the test '{}'", report.last),
@@ -133,6 +151,13 @@ impl Run<'_> {
             self.console.lock().tally
         )
     }
+}
+
+/// The command of a test program.
+fn command(program: &Program, environment: &Environment, tracefs: &Tracefs) -> Command {
+    let mut command = program.command();
+    command.arg("--show-output").envs(environment.iter().map(|(name, value)| (name, value)));
+    tracefs.wrap(command)
 }
 
 /// Runs the doc tests.

@@ -11,6 +11,8 @@ pub struct Tally {
     pub passed: usize,
     pub failed: usize,
     pub skipped: usize,
+    /// Names of tests that failed first and passed when they ran alone.
+    pub unsteady: Vec<String>,
     kinds: BTreeMap<String, Count>,
     lines: BTreeSet<String>,
 }
@@ -65,7 +67,11 @@ impl fmt::Display for Count {
 
 impl fmt::Display for Tally {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} passed, {} failed, {} skipped", self.passed, self.failed, self.skipped)
+        write!(f, "{} passed, {} failed, {} skipped", self.passed, self.failed, self.skipped)?;
+        match self.unsteady.len() {
+            0 => Ok(()),
+            count => write!(f, ", {count} of the passed only at the second try"),
+        }
     }
 }
 

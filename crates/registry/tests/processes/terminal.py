@@ -13,18 +13,15 @@ import time
 
 
 def count():
-    counts = {signal.SIGINT: 0, signal.SIGCONT: 0}
-
-    def handler(number, _):
-        counts[number] += 1
-        name = "int" if number == signal.SIGINT else "cont"
-        os.write(1, f"{name}-{counts[signal.SIGINT]}-{counts[signal.SIGCONT]}\n".encode())
-
-    for number in counts:
-        signal.signal(number, handler)
+    names = {signal.SIGINT: "int", signal.SIGCONT: "cont"}
+    counts = dict.fromkeys(names, 0)
+    # They stay blocked: one that comes between two waits is not lost.
+    signal.pthread_sigmask(signal.SIG_BLOCK, names)
     os.write(1, b"ready\n")
     while True:
-        signal.pause()
+        number = signal.sigwait(names)
+        counts[number] += 1
+        os.write(1, f"{names[number]}-{counts[signal.SIGINT]}-{counts[signal.SIGCONT]}\n".encode())
 
 
 def shell():
