@@ -2,6 +2,7 @@
 //! generated from this definition.
 
 pub mod completion;
+mod flame_files;
 mod formulas;
 mod global;
 pub mod help;

@@ -12,9 +12,14 @@ pub struct CacheSizes {
     pub last_level: u64,
 }
 
+/// A virtual machine is told the size of the processor's last level, which it shares with other machines: more than this for
+/// each of its CPUs is not its own. (Measured on one with two CPUs and 480 MiB: 37 ns for a load within 8 MiB, 155 ns within
+/// 32 MiB and beyond.)
+const VIRTUAL_SHARE: u64 = 4 << 20;
+
 impl CacheSizes {
     /// Those of each of `threads` busy threads that are spread over a machine.
-    pub fn of(topology: &Topology, threads: usize) -> Self {
+    pub fn of(topology: &Topology, threads: usize, is_virtual: bool) -> Self {
         let data = || topology.caches.iter().filter(|cache| cache.kind != CacheKind::Instruction);
         let is_private = |cache: &Cache| topology.cores.iter().any(|core| cache.cpus.is_subset(&core.cpus));
         let size = |cache: &Cache| cache.size.unwrap_or(0);
@@ -23,7 +28,11 @@ impl CacheSizes {
         let shared: Vec<&Cache> =
             data().filter(|cache| Some(cache.level) == level && !is_private(cache)).collect();
         let users = threads.div_ceil(shared.len().max(1)).max(1) as u64;
-        let last_level = shared.iter().map(|cache| size(cache)).min().unwrap_or(0) / users;
+        let usable = |cache: &&Cache| match is_virtual {
+            true => size(cache).min(cache.cpus.len() as u64 * VIRTUAL_SHARE),
+            false => size(cache),
+        };
+        let last_level = shared.iter().map(usable).min().unwrap_or(0) / users;
         Self { private, last_level }
     }
 }
@@ -55,10 +64,11 @@ mod tests {
 
     #[test]
     fn threads_have_their_own_caches_and_a_share_of_the_last_level() {
-        let sizes = |threads| CacheSizes::of(&machine(), threads);
+        let sizes = |threads| CacheSizes::of(&machine(), threads, false);
         assert_eq!(sizes(1), CacheSizes { private: 1 << 20, last_level: 32 << 20 });
         assert_eq!(sizes(2).last_level, 32 << 20);
         assert_eq!(sizes(8).last_level, 8 << 20);
-        assert_eq!(CacheSizes::of(&Topology::default(), 4), CacheSizes::default());
+        assert_eq!(CacheSizes::of(&machine(), 1, true).last_level, 16 << 20);
+        assert_eq!(CacheSizes::of(&Topology::default(), 4, true), CacheSizes::default());
     }
 }

@@ -2,18 +2,19 @@
 
 mod listed;
 mod observed;
+mod touched;
 
 pub use self::observed::{FoundObject, ObservedProcesses};
 
 use self::listed::ObjectList;
 use crate::caches::CacheSizes;
+use crate::call_tree::CallTree;
 use crate::first_touch::FirstTouches;
 use crate::observation::{LINE, MemoryPart, Observation, ObservedAccess, PAGE, Waited};
 use crate::report::{SampledObject, SampledThread};
 use crate::traffic::{LineAhead, TrafficCounter, TrafficUser};
 use crate::walk::MemoryWalk;
 use numakit_operand::{AccessKind, Decoder, Landing, MemoryAccess, Operand, RecoveryRule};
-use numakit_sampling::faults::FaultSample;
 use numakit_sampling::operands::{self, SampledMemory};
 use numakit_sampling::process::MemoryKind;
 use numakit_sampling::{MeasuredAccess, Sample};
@@ -76,6 +77,8 @@ pub struct Collector {
     until_look: u32,
     /// Who touched the objects first.
     pub touches: FirstTouches,
+    /// The call chains of observations and first touches.
+    pub calls: CallTree,
     /// Samples that were dropped to bound memory or time.
     pub thinned: u64,
 }
@@ -106,6 +109,7 @@ impl Collector {
             walks: HashMap::new(),
             until_look: 0,
             touches: FirstTouches::default(),
+            calls: CallTree::default(),
             thinned: 0,
         }
     }
@@ -131,26 +135,25 @@ impl Collector {
             self.look_ahead(sample, TrafficUser { process, thread, cpu_node }, time, processes);
         }
         let (instruction, waited) = self.waited(sample, processes);
+        let chain = self.chain(sample.process, &sample.registers, &sample.stack, processes);
         let weight = sample.weight * each;
         if let Waited::Memory(access) = &waited {
             let waiting = self.waiting.entry(sample.process).or_default();
             waiting.observations.push((access.address / PAGE, self.observations.len()));
         }
-        self.observations.push(Observation { thread, process, time, weight, cpu_node, instruction, waited });
+        self.observations.push(Observation {
+            thread,
+            process,
+            time,
+            weight,
+            cpu_node,
+            instruction,
+            waited,
+            chain,
+        });
         if self.observations.len() >= self.limit {
             self.thin(processes);
         }
-    }
-
-    /// Adds a page fault.
-    pub fn touch(&mut self, fault: &FaultSample, processes: &mut dyn ObservedProcesses) {
-        if !self.lists {
-            return;
-        }
-        let Some(found) = processes.object_at(fault.process, fault.address, fault.time) else { return };
-        let object = self.objects.place(fault.process, Some(found));
-        let node = fault.cpu.and_then(|cpu| processes.node_of_cpu(cpu));
-        self.touches.add(object, fault.thread, node, processes.call_chain(fault));
     }
 
     /// Asks for the nodes of the pages of new observations. Call it every few milliseconds, before pages move or

@@ -225,6 +225,7 @@ mod tests {
             weight: 5 * MS,
             cpu_node: Some(thread),
             instruction: 0x400 + u64::from(thread),
+            chain: 0,
             waited: Waited::Memory(access),
         };
         (0..samples).map(one).collect()

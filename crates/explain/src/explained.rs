@@ -42,7 +42,7 @@ pub struct ExplainedObject {
     /// What it is.
     #[serde(flatten)]
     pub object: SampledObject,
-    /// The nodes of its pages, of those that samples saw.
+    /// The nodes of its pages; where the kernel does not say, of those that samples saw.
     pub home: Vec<NodeShare>,
     /// The nodes whose threads use it.
     pub used_from: Vec<NodeShare>,
@@ -92,6 +92,15 @@ pub struct ObjectContext<'a> {
 }
 
 impl Explanation {
+    /// The nodes of all pages of objects, which samples see a part of.
+    pub fn place_objects(&mut self, homes: &BTreeMap<u32, Vec<NodeShare>>) {
+        for used in &mut self.uses {
+            if let Some(home) = homes.get(&used.object) {
+                used.home.clone_from(home);
+            }
+        }
+    }
+
     /// The objects, those that cost most first. Lines name them by their new places.
     pub fn explain_objects(&mut self, context: &ObjectContext<'_>) -> Vec<ExplainedObject> {
         let mut all: Vec<(u32, ExplainedObject)> = Vec::new();

@@ -1,13 +1,17 @@
 //! One observation: takes samples until the program ends, and says where its time went.
 
 use crate::caches::CacheSizes;
-use crate::code::CodeNames;
+use crate::chain_names::ChainNames;
 use crate::collector::{Collector, ObservedProcesses};
 use crate::explained::{ObjectContext, ObjectTouch};
 use crate::first_touch::FirstTouch;
+use crate::flame::{FlameGraph, FlameUnit};
 use crate::huge_pages::HugePageShares;
+use crate::object_use::NodeShare;
+use crate::pace::Pace;
 use crate::processes::Processes;
-use crate::report::{ExplainReport, MissingSamples, Regime, SampledObject};
+use crate::report::{ExplainReport, FlameGraphs, MissingSamples, Regime};
+use crate::residence::Residence;
 use crate::tally::Tally;
 use crate::threads::ThreadAccounts;
 use crate::traffic::Traffic;
@@ -24,26 +28,17 @@ use std::time::Duration;
 /// Threads are looked at this often, and at most for a twentieth of the time.
 const VISIT: Duration = Duration::from_millis(100);
 const VISIT_SHARE: u32 = 19;
-/// The observer may use this much of the time of each CPU, in percent, and of one CPU at most half; above, it looks at fewer
-/// samples. An emulated processor takes milliseconds for what a real one does in microseconds.
-const SHARE_OF_EACH: u64 = 5;
-const MAX_SHARE: u64 = 50;
-/// How often its use is checked, in ns.
-const CHECKED: u64 = 200_000_000;
 /// The clock is read again after this many samples.
 const TIMED: u64 = 16;
 /// Nodes of pages are asked for this often, in ns, while more samples come than are looked at: a process may end meanwhile.
 const LOCATED: u64 = 5_000_000;
-/// One in this many samples is looked at in any case.
-const MAX_PACE: u64 = 256;
-/// By how much the pace changes at once, at most: the first samples of new code cost more than those that follow.
-const MAX_STEP: u64 = 4;
-
 /// A thread with this much CPU time should have samples: four periods of 199 Hz.
 const MIN_CPU_TIME: u64 = 20_000_000;
 
 /// Threads and call chains that touched an object first, at most.
 const MAX_TOUCHES: usize = 3;
+/// Functions of their chains.
+const MAX_CALLERS: usize = 8;
 
 /// What is observed, for the report.
 #[derive(Debug, Clone, Default)]
@@ -69,6 +64,7 @@ pub struct Explainer {
     processes: Processes,
     accounts: ThreadAccounts,
     topology: Topology,
+    machine: MachineKind,
     started: u64,
     visited: u64,
     pause: u64,
@@ -77,43 +73,11 @@ pub struct Explainer {
     /// Whether names of what has ended are kept for the report.
     keeps_ended: bool,
     huge_pages: HugePageShares,
+    residence: Residence,
     /// What the program allocates, if that is known.
     log: Option<AllocationLog>,
     /// Of children that ended before.
     ended_before: EndedUsage,
-}
-
-/// How many samples are looked at, by the time that it takes.
-#[derive(Debug)]
-struct Pace {
-    /// One in this many.
-    each: u64,
-    /// The share of the time of one CPU that it may take, in percent.
-    limit: u64,
-    checked: u64,
-    busy: u64,
-}
-
-impl Pace {
-    /// From a time on, on a machine with these CPUs.
-    fn new(now: u64, cpus: usize) -> Self {
-        let limit = (cpus as u64 * SHARE_OF_EACH).clamp(SHARE_OF_EACH, MAX_SHARE);
-        Self { each: 1, limit, checked: now, busy: 0 }
-    }
-
-    /// After work from one time to another; returns the new pace if it changes.
-    fn worked(&mut self, from: u64, to: u64) -> Option<u64> {
-        self.busy += to - from;
-        let elapsed = to.saturating_sub(self.checked);
-        if elapsed < CHECKED {
-            return None;
-        }
-        // What it takes is proportional to the samples that are looked at.
-        let wanted = (self.each * self.busy * 100).div_ceil(elapsed * self.limit);
-        (self.busy, self.checked) = (0, to);
-        let each = wanted.clamp(self.each.div_ceil(MAX_STEP), self.each * MAX_STEP).clamp(1, MAX_PACE);
-        (std::mem::replace(&mut self.each, each) != each).then_some(each)
-    }
 }
 
 impl Explainer {
@@ -143,6 +107,7 @@ impl Explainer {
     fn open(road: Box<dyn Road>, observed: Observed, topology: Topology) -> Self {
         let root = SysRoot::host();
         let started = clock::monotonic();
+        let residence = Residence::new(&root, memory_nodes(&topology) > 1);
         let pace = Pace::new(started, topology.cores.iter().map(|core| core.cpus.len()).sum());
         Self {
             collector: Collector::new(road.landing()),
@@ -151,6 +116,7 @@ impl Explainer {
             road,
             observed,
             topology,
+            machine: MachineKind::of(&root),
             started,
             visited: started,
             pause: 0,
@@ -158,6 +124,7 @@ impl Explainer {
             pace,
             keeps_ended: true,
             huge_pages: HugePageShares::new(started),
+            residence,
             log: None,
             ended_before: clock::ended_children(),
         }
@@ -165,7 +132,7 @@ impl Explainer {
 
     /// Takes what came since the last call. Call it every few milliseconds: registers belong to what memory contains now.
     pub fn drain(&mut self) -> Result<(), RoadError> {
-        let Self { road, collector, processes, late, pace, keeps_ended, .. } = self;
+        let Self { road, collector, processes, residence, late, pace, keeps_ended, .. } = self;
         let mut ended = Vec::new();
         if let Some(log) = &mut self.log {
             log.drain(&mut |record| processes.log(record));
@@ -189,9 +156,13 @@ impl Explainer {
                 }
             }
             RoadEvent::Sample(_) => {}
-            RoadEvent::Fault(fault) => collector.touch(fault, processes),
+            RoadEvent::Fault(fault) => {
+                let by = collector.touch(fault, processes);
+                residence.touched.add(fault.process, fault.address, by);
+            }
             RoadEvent::Executed { process } => {
                 collector.forget(process, processes);
+                residence.touched.forget(process);
                 processes.executed(process);
             }
             RoadEvent::Mapped { process } => processes.mapped(process),
@@ -226,7 +197,8 @@ impl Explainer {
 
     /// The caches of each of the threads that were sampled, of which no more can be busy than there are CPUs.
     fn caches(&self) -> CacheSizes {
-        CacheSizes::of(&self.topology, self.collector.threads().min(self.topology.online.len()))
+        let threads = self.collector.threads().min(self.topology.online.len());
+        CacheSizes::of(&self.topology, threads, self.machine.is_virtual())
     }
 
     /// The traffic so far, where time cannot be told.
@@ -245,32 +217,52 @@ impl Explainer {
         let processes = self.processes.numbers();
         self.accounts.visit(&processes, start);
         self.huge_pages.visit(&SysRoot::host(), &processes, start);
+        self.residence.visit(&processes, start);
         let end = clock::monotonic();
         self.visited = end;
         self.pause = (VISIT.as_nanos() as u64).max((end - start) * u64::from(VISIT_SHARE));
     }
 
     /// Who touched the objects first, with names.
-    fn first_touch(&mut self, objects: &[SampledObject]) -> BTreeMap<u32, Vec<ObjectTouch>> {
-        let mut named = BTreeMap::new();
-        for (object, touches) in self.collector.touches.by_object(MAX_TOUCHES) {
-            let Some(pid) = objects.get(object as usize).map(|object| object.pid) else { continue };
-            let place = self.processes.place(pid);
-            let mut chain = |touch: &FirstTouch| {
-                // All but the first are behind calls.
-                let at = |(nth, address): (usize, &u64)| address - u64::from(nth > 0 && *address > 0);
-                let name = |address| self.processes.name(place, address).to_string();
-                touch.chain.iter().enumerate().map(at).map(name).collect()
-            };
-            let touch = |touch: FirstTouch| ObjectTouch {
-                thread: touch.thread,
-                node: touch.node,
-                share: touch.share,
-                chain: chain(&touch),
-            };
-            named.insert(object, touches.into_iter().map(touch).collect());
-        }
-        named
+    fn first_touch(&mut self) -> BTreeMap<u32, Vec<ObjectTouch>> {
+        let Self { collector, processes, .. } = self;
+        let mut names = ChainNames::new(&collector.calls, processes);
+        let mut touch = |FirstTouch { by, share }: FirstTouch| {
+            let mut chain = names.of(by.chain);
+            chain.truncate(MAX_CALLERS);
+            let chain = chain.iter().map(ToString::to_string).collect();
+            ObjectTouch { thread: by.thread, node: by.node, share, chain }
+        };
+        let mut named = |(object, touches): (u32, Vec<FirstTouch>)| {
+            (object, touches.into_iter().map(&mut touch).collect())
+        };
+        collector.touches.by_object(MAX_TOUCHES).into_iter().map(&mut named).collect()
+    }
+
+    /// The nodes of all pages of each object, when they were looked at last.
+    fn homes(&mut self) -> BTreeMap<u32, Vec<NodeShare>> {
+        let Self { collector, processes, residence, .. } = self;
+        let latest = residence.latest();
+        latest.homes(|piece| collector.object_at(piece.process, piece.address, latest.time, processes))
+    }
+
+    /// Where the time at memory, and the memory, come from.
+    fn flame(&mut self, explanation: &Explanation) -> FlameGraphs {
+        let Self { collector, processes, residence, started, .. } = self;
+        let mut names = ChainNames::new(&collector.calls, processes);
+        let is_precise = explanation.time.is_some();
+        let time = is_precise.then(|| {
+            let title = "Time at memory outside of the caches, by call chain";
+            FlameGraph::new(title, FlameUnit::Ns, &explanation.chains, &mut names)
+        });
+        let peak = residence.peak();
+        let resident = residence.touched.has_any().then(|| {
+            let seconds = peak.time.saturating_sub(*started) as f64 / 1e9;
+            let title =
+                format!("Resident memory after {seconds:.1} s, by the call chain that touched it first");
+            FlameGraph::new(&title, FlameUnit::Bytes, &peak.by_chain(), &mut names)
+        });
+        FlameGraphs { time, resident }
     }
 
     /// What the command and its descendants used, when it has ended.
@@ -293,20 +285,21 @@ impl Explainer {
         let has_sample = |(pid, tid): &(u32, u32)| threads.iter().any(|t| (t.pid, t.tid) == (*pid, *tid));
         let without = self.accounts.busy(MIN_CPU_TIME).filter(|key| !has_sample(key)).count() as u64;
         let (landing, losses) = (self.road.landing(), self.road.losses());
-        let nodes = self.topology.nodes.iter().filter(|node| node.memory_kb != Some(0)).count();
         let caches = self.caches();
         let known = Surveyed {
             times: self.accounts.total(self.ended_usage(complete)),
             caches,
             is_precise: matches!(landing, Landing::Behind | Landing::OneFurther),
-            has_nodes: nodes > 1,
+            has_nodes: memory_nodes(&self.topology) > 1,
             traffic: self.collector.traffic(caches),
         };
         let mut explanation = Explanation::new(&self.collector.observations, known, &mut self.processes);
+        explanation.place_objects(&self.homes());
+        let flame = self.flame(&explanation);
         let objects = self.collector.sampled_objects(&mut self.processes);
         let objects = explanation.explain_objects(&ObjectContext {
             runtimes: objects.iter().map(|object| (object.pid, self.processes.runtime(object.pid))).collect(),
-            first_touch: self.first_touch(&objects),
+            first_touch: self.first_touch(),
             objects,
             walks: &self.collector.walks,
             huge_pages: &self.huge_pages,
@@ -320,7 +313,7 @@ impl Explainer {
                 Landing::BlockStart => Regime::Block,
                 Landing::Other => Regime::Unknown,
             },
-            machine: machine(&self.topology),
+            machine: machine(&self.machine, &self.topology),
             road: self.observed.road.clone(),
             road_reason: self.observed.road_reason.clone(),
             rate: self.observed.frequency.into(),
@@ -340,33 +333,17 @@ impl Explainer {
             explanation,
             threads_sampled: threads,
             objects,
+            flame,
         }
     }
+}
+
+fn memory_nodes(topology: &Topology) -> usize {
+    topology.nodes.iter().filter(|node| node.memory_kb != Some(0)).count()
 }
 
 /// The machine in words: results of different ones are not compared.
-fn machine(topology: &Topology) -> String {
-    let processor = MachineKind::of(&SysRoot::host()).processor;
+fn machine(kind: &MachineKind, topology: &Topology) -> String {
+    let processor = &kind.processor;
     format!("{processor}, nodes {}, CPUs {}", topology.node_ids(), topology.online)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_pace_follows_the_time_that_it_takes() {
-        let mut pace = Pace::new(0, 2);
-        assert_eq!(pace.worked(0, CHECKED / 4), None);
-        // 35 % of the time of one CPU, where 10 % of two are allowed.
-        assert_eq!(pace.worked(CHECKED, CHECKED + CHECKED / 8), Some(4));
-        let time = |n: u64| CHECKED * (2 * n + 1);
-        assert_eq!(pace.worked(time(1), time(1) + CHECKED / 4), Some(5));
-        assert_eq!(pace.worked(time(2), time(2) + CHECKED / 1000), Some(2));
-        for n in 3..40 {
-            pace.worked(time(n), time(n) + CHECKED);
-        }
-        assert_eq!(pace.each, MAX_PACE);
-        assert_eq!((Pace::new(0, 0).limit, Pace::new(0, 8).limit, Pace::new(0, 4096).limit), (5, 40, 50));
-    }
 }

@@ -4,6 +4,7 @@ use crate::account::ThreadTimes;
 use crate::caches::CacheSizes;
 use crate::code::{self, CodeNames, CodeTime, PlaceTimes};
 use crate::contended::{self, ContendedLine};
+use crate::flame::{self, ChainValues};
 use crate::object_use::{self, ObjectUse};
 use crate::observation::Observation;
 use crate::place::{Places, TimePlace};
@@ -103,6 +104,9 @@ pub struct Explanation {
     /// How each object is used, that with most time at memory first.
     #[serde(skip)]
     pub uses: Vec<ObjectUse>,
+    /// The time at memory outside of the caches by call chain.
+    #[serde(skip)]
+    pub chains: ChainValues,
 }
 
 impl Explanation {
@@ -135,6 +139,7 @@ impl Explanation {
             source_lines,
             caches: known.caches,
             uses,
+            chains: if known.is_precise { flame::memory_time(&placed) } else { ChainValues::new() },
         }
     }
 }

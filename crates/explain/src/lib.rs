@@ -5,7 +5,9 @@
 //! `numakit-sampling` and `numakit-operand`.
 
 pub mod account;
-pub mod caches;
+mod caches;
+pub mod call_tree;
+mod chain_names;
 pub mod code;
 pub mod collector;
 pub mod compare;
@@ -14,23 +16,27 @@ mod explained;
 pub mod explainer;
 mod explanation;
 pub mod first_touch;
+pub mod flame;
 pub mod footprint;
 pub mod huge_pages;
 pub mod object_use;
 pub mod objects;
 pub mod observation;
+mod pace;
 pub mod partition;
 pub mod perf_map;
 pub mod place;
 mod process_objects;
 pub mod processes;
 mod report;
+pub mod residence;
 pub mod share;
 pub mod symbols;
 pub mod tally;
 #[cfg(test)]
 mod tests;
 pub mod threads;
+pub mod touched_pages;
 pub mod traffic;
 mod variables;
 pub mod verdict;
@@ -38,5 +44,6 @@ pub mod walk;
 
 pub use explained::{CodeShare, ExplainedObject, ObjectContext, ObjectTouch};
 pub use explanation::{Explanation, NodeTime, SampleCounts, Surveyed, TimeShares};
+pub use flame::FlameGraph;
 pub use observation::{Observation, ObservedAccess, Waited};
-pub use report::{ExplainReport, MissingSamples, Regime, SampledObject, SampledThread};
+pub use report::{ExplainReport, FlameGraphs, MissingSamples, Regime, SampledObject, SampledThread};

@@ -24,6 +24,8 @@ pub struct Observation {
     pub instruction: u64,
     /// What it waited for.
     pub waited: Waited,
+    /// The call chain, by its number in the tree of calls; 0 if it is not known.
+    pub chain: u32,
 }
 
 /// What a thread waited for.

@@ -158,6 +158,7 @@ mod tests {
             weight: 5_000_000,
             cpu_node: Some(0),
             instruction: 0x400,
+            chain: 0,
             waited: Waited::Memory(ObservedAccess {
                 address: (u64::from(object) << 40) + next() * LINE,
                 size: 8,

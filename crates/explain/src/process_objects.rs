@@ -3,7 +3,6 @@
 use crate::objects::{ObjectId, ObjectOrigin, ObjectRow, ObjectTimeline};
 use crate::variables::VariableFiles;
 use numakit_sampling::Sample;
-use numakit_sampling::faults::FaultSample;
 use numakit_sampling::process::{MemoryKind, ProcessMapping};
 use numakit_sys::allocation_log::{AllocationCall, AllocationEvent, AllocationRecord};
 use std::collections::{BTreeSet, HashSet};
@@ -19,9 +18,6 @@ const JAVA_CLASSES: Range<u64> = 0x8_0000_0000..0xc_0000_0000;
 /// Libraries with `operator new`, and the words of its stack in which its caller is.
 const RUNTIMES: [&str; 3] = ["libstdc++.so", "libc++.so", "libc++abi.so"];
 const MAX_WORDS: usize = 12;
-
-/// The C library's name begins with this.
-const C_LIBRARY: &str = "libc.so";
 
 /// A program or library in memory.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -126,18 +122,6 @@ impl ProcessObjects {
             .map(u64::from_le_bytes)
             .find(|word| self.is_code(*word) && !self.module(*word).is_some_and(is_runtime));
         caller.unwrap_or(direct)
-    }
-
-    /// The call chain of a page fault. Without frame pointers, the kernel follows whatever is in their register: it ends before
-    /// what is no code. Of a function of the C library, such as `memset`, the caller is on top of the stack.
-    pub fn chain(&self, fault: &FaultSample) -> Vec<u64> {
-        let Some((&first, callers)) = fault.chain.split_first() else { return Vec::new() };
-        let library = self.module(first).filter(|module| name(&module.path).starts_with(C_LIBRARY));
-        let is_outside = |word: &u64| self.is_code(*word) && self.module(*word) != library;
-        let caller = library.and_then(|_| fault.stack.iter().copied().find(is_outside));
-        let callers = callers.iter().copied().take_while(|address| self.is_code(*address));
-        let others = callers.skip_while(|address| Some(*address) == caller);
-        std::iter::once(first).chain(caller).chain(others).collect()
     }
 
     /// Whether there is code at an address.

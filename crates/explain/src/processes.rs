@@ -10,16 +10,18 @@ use crate::variables::VariableFiles;
 use crate::verdict::ProgramRuntime;
 use numakit_model::topology::Topology;
 use numakit_operand::AddressSpace;
-use numakit_sampling::Sample;
-use numakit_sampling::faults::FaultSample;
+use numakit_sampling::call_chains::CallChains;
 use numakit_sampling::pages::{PageNodes, PagePlace};
 use numakit_sampling::process::{MemoryKind, ObservedProcess, ProcessMapping};
+use numakit_sampling::{Sample, StackPiece};
 use numakit_sys::allocation_log::{AllocationEvent, AllocationRecord};
 use numakit_sys::proc::TaskDir;
+use numakit_sys::registers::UserRegisters;
 use numakit_sys::{SysRoot, clock};
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// A piece of code of a process, and where its bytes and names come from. It stays known after the process has ended.
 #[derive(Debug, Clone)]
@@ -49,6 +51,7 @@ pub struct Processes {
     maps: HashMap<u32, PerfMap>,
     objects: HashMap<u32, ProcessObjects>,
     variables: VariableFiles,
+    chains: CallChains,
     /// When programs began, and what they have allocated since.
     recent: HashMap<u32, (u64, Vec<AllocationRecord>)>,
     nothing: Nothing,
@@ -98,6 +101,7 @@ impl Processes {
             maps: HashMap::new(),
             objects: HashMap::new(),
             variables: VariableFiles::default(),
+            chains: CallChains::default(),
             recent: HashMap::new(),
             nothing: Nothing,
         }
@@ -153,6 +157,7 @@ impl Processes {
         self.open.remove(&pid);
         self.code.remove(&pid);
         self.objects.remove(&pid);
+        self.chains.forget(pid);
         self.pages.forget(pid);
         self.process(pid);
         // What the new program has allocated already.
@@ -213,6 +218,7 @@ impl Processes {
         self.objects.remove(&pid);
         self.changed.remove(&pid);
         self.recent.remove(&pid);
+        self.chains.forget(pid);
         self.pages.forget(pid);
         if let Some(place) = self.places.remove(&pid) {
             self.known.remove(&place);
@@ -331,8 +337,12 @@ impl ObservedProcesses for Processes {
         objects.find(address, time, &mut self.variables)
     }
 
-    fn call_chain(&self, fault: &FaultSample) -> Vec<u64> {
-        self.objects.get(&fault.process).map_or_else(Vec::new, |objects| objects.chain(fault))
+    fn call_chain(&mut self, pid: u32, registers: &UserRegisters, stack: &StackPiece) -> Arc<[u64]> {
+        self.know(pid, registers.ip);
+        match self.open.get(&pid) {
+            Some(Some(process)) => self.chains.of(process, registers, stack),
+            _ => [registers.ip].into(),
+        }
     }
 
     fn object_name(&mut self, process: u32, object: ObjectId) -> Option<String> {

@@ -3,6 +3,7 @@
 
 use crate::Explanation;
 use crate::explained::ExplainedObject;
+use crate::flame::FlameGraph;
 use crate::objects::ObjectKind;
 use serde::{Deserialize, Serialize};
 
@@ -95,6 +96,17 @@ pub struct ExplainReport {
     pub threads_sampled: Vec<SampledThread>,
     /// The objects, those that cost most first; other values name them by their place here.
     pub objects: Vec<ExplainedObject>,
+    /// Flame graphs.
+    pub flame: FlameGraphs,
+}
+
+/// Flame graphs of a result.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FlameGraphs {
+    /// Time at memory outside of the caches; absent where samples do not tell time.
+    pub time: Option<FlameGraph>,
+    /// Memory by its first touch; absent where no page faults are seen.
+    pub resident: Option<FlameGraph>,
 }
 
 impl ExplainReport {

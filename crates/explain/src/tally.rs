@@ -132,6 +132,7 @@ mod tests {
             weight: STEP,
             cpu_node: Some(cpu_node),
             instruction: 0x400,
+            chain: 0,
             waited: Waited::Memory(ObservedAccess {
                 address: n * 1_000_003 * LINE,
                 size: 8,

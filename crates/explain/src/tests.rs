@@ -29,6 +29,7 @@ fn reading(thread: u32, count: u64, home: Option<u32>, instruction: u64) -> Vec<
         weight: 5 * MS,
         cpu_node: Some(thread),
         instruction,
+        chain: 0,
         waited: Waited::Memory(ObservedAccess {
             address: (u64::from(home.unwrap_or(9)) << 40) + (n * 977 + u64::from(thread)) * 64 * LINE,
             size: 8,

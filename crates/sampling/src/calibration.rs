@@ -80,7 +80,7 @@ impl MachineKind {
         let parts = || ["CPU implementer", "CPU part"].map(|name| field(name).unwrap_or_default()).join(" ");
         let firmware = |file: &str| root.text(&format!("/sys/class/dmi/id/{file}")).unwrap_or_default();
         let is_guest = field("flags").is_some_and(|flags| flags.split(' ').any(|flag| flag == "hypervisor"));
-        let guest = if is_guest { "guest" } else { "" };
+        let guest = if is_guest { GUEST } else { "" };
         let [vendor, name] = ["sys_vendor", "product_name"].map(firmware);
         Self {
             processor: printed(&field("model name").unwrap_or_else(parts)),
@@ -88,7 +88,15 @@ impl MachineKind {
             kernel: printed(&machine::kernel_release(root).unwrap_or_default()),
         }
     }
+
+    /// Whether it is a virtual machine.
+    pub fn is_virtual(&self) -> bool {
+        self.product.split(' ').next() == Some(GUEST)
+    }
 }
+
+/// The first word of the product of a virtual machine.
+const GUEST: &str = "guest";
 
 /// Without what separates fields and lines in the file.
 fn printed(text: &str) -> String {

@@ -3,6 +3,7 @@
 //! and all deliver the same values.
 
 pub mod calibration;
+pub mod call_chains;
 pub mod choice;
 pub mod faults;
 pub mod in_process;

@@ -1,6 +1,7 @@
 //! `numa explain`.
 
 use crate::GlobalArgs;
+use crate::flame_files;
 use crate::sampled_command;
 use crate::to_file::{self, Existing};
 use anyhow::Context;
@@ -45,14 +46,15 @@ use std::time::{Duration, Instant};
 /// nodes [{cpu_node, memory_node, time}], traffic, lines, functions, source_lines, threads_sampled, objects [{pid, kind,
 /// pieces, size, name, home [{node, share}], used_from [{node, share}], nodes, time_share, remote {share, low, high},
 /// in_cache, contended, first_touch [{thread, node, share, chain}], used_by, verdict
-/// {rule, says}, do, try, worth {at_most, why}}]. What cannot be told is null.
+/// {rule, says}, do, try, worth {at_most, why}}], flame {time, resident} with {title, unit, parts, names, stacks [{frames,
+/// values}]}. What cannot be told is null.
 #[derive(Debug, Args)]
 pub struct ExplainArgs {
     /// Samples in a second of CPU time of a thread
     #[arg(short = 'F', long, value_name = "HZ", default_value = "199", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     frequency: u32,
     /// Compare two results that --json wrote: before and after a change
-    #[arg(value_names = ["BEFORE", "AFTER"], num_args = 2, conflicts_with_all = ["command", "pid", "json", "duration", "road"])]
+    #[arg(value_names = ["BEFORE", "AFTER"], num_args = 2, conflicts_with_all = ["command", "pid", "json", "duration", "road", "flame"])]
     results: Vec<PathBuf>,
     /// Observe this process and those that it starts
     #[arg(short, long, value_name = "PID", conflicts_with = "command", required_unless_present_any = ["command", "results"], value_parser = clap::value_parser!(u32).range(1..))]
@@ -78,6 +80,12 @@ pub struct ExplainArgs {
     /// Write JSON to this file; '-' is standard output, without the text
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
+    /// Write flame graphs to PREFIX.time.svg and PREFIX.resident.svg, and folded to PREFIX.time.folded and PREFIX.resident.folded
+    ///
+    /// The first is the time at memory by call chain, the other one resident memory by the call chain that touched it first;
+    /// both are coloured by the node of the memory.
+    #[arg(long, value_name = "PREFIX")]
+    flame: Option<PathBuf>,
     /// The command to run and observe, with its arguments
     #[arg(last = true, value_name = "CMD")]
     command: Vec<OsString>,
@@ -121,6 +129,7 @@ impl ExplainArgs {
         for path in self.json.iter().chain(&self.output) {
             to_file::check(path, Existing::Replace)?;
         }
+        self.flame.as_ref().map_or(Ok(()), |prefix| flame_files::check(prefix))?;
         let topology = numakit_topology::read(&SysRoot::host())?;
         let signals =
             Signals::collect(&[signal::INTERRUPT, signal::TERMINATE, signal::HANGUP, signal::CHILD])
@@ -248,8 +257,9 @@ impl ExplainArgs {
     fn write(&self, report: &ExplainReport) -> anyhow::Result<()> {
         let is_output = |path: &PathBuf| to_file::is_standard_output(path);
         let json = self.json.as_ref().map_or(Ok(()), |path| write_json(path, report));
+        let flame = self.flame.as_ref().map_or(Ok(()), |prefix| flame_files::write(prefix, &report.flame));
         self.show(&explain::text(report, self.rows), !self.json.as_ref().is_some_and(is_output))?;
-        json
+        json.and(flame)
     }
 
     /// Writes the text to the file that was asked for, or prints it if it is wanted.

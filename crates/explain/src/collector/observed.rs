@@ -2,10 +2,11 @@
 
 use crate::objects::{ObjectId, ObjectRow};
 use numakit_operand::AddressSpace;
-use numakit_sampling::Sample;
-use numakit_sampling::faults::FaultSample;
 use numakit_sampling::process::MemoryKind;
+use numakit_sampling::{Sample, StackPiece};
+use numakit_sys::registers::UserRegisters;
 use std::ops::Range;
+use std::sync::Arc;
 
 /// An object that was accessed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,8 +29,8 @@ pub trait ObservedProcesses {
     fn object(&mut self, sample: &Sample, address: u64) -> Option<FoundObject>;
     /// The object that a process has at an address at a time.
     fn object_at(&mut self, process: u32, address: u64, time: u64) -> Option<ObjectId>;
-    /// The call chain of a page fault, without what is no code.
-    fn call_chain(&self, fault: &FaultSample) -> Vec<u64>;
+    /// The call chain of a thread of a process with these registers, innermost first, as far as it can be followed.
+    fn call_chain(&mut self, process: u32, registers: &UserRegisters, stack: &StackPiece) -> Arc<[u64]>;
     /// What is known of such an object.
     fn row(&self, process: u32, object: ObjectId) -> Option<&ObjectRow>;
     /// Its name.

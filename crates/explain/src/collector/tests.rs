@@ -4,6 +4,7 @@ use crate::traffic::TrafficCell;
 use numakit_operand::AddressSpace;
 use numakit_sys::registers::UserRegisters;
 use std::ops::Range;
+use std::sync::Arc;
 use std::sync::OnceLock;
 
 const CODE: u64 = 0x1000;
@@ -70,8 +71,8 @@ impl ObservedProcesses for Machine {
         Some(self.object(&Sample::default(), address)?.id)
     }
 
-    fn call_chain(&self, fault: &FaultSample) -> Vec<u64> {
-        fault.chain.clone()
+    fn call_chain(&mut self, _: u32, registers: &UserRegisters, _: &StackPiece) -> Arc<[u64]> {
+        [registers.ip, 0x40].into()
     }
 
     fn object_name(&mut self, process: u32, object: ObjectId) -> Option<String> {

@@ -25,7 +25,16 @@ fn load(thread: u32, time: u64, cpu_node: u32, page: u64, home: u32) -> (Observa
     };
     let (cpu, waited) = (Some(cpu_node), Waited::Memory(access));
     let time = time * 1_000_000;
-    let at = Observation { thread, process: 0, time, weight: 5, cpu_node: cpu, instruction: 0x40, waited };
+    let at = Observation {
+        thread,
+        process: 0,
+        time,
+        weight: 5,
+        cpu_node: cpu,
+        instruction: 0x40,
+        waited,
+        chain: 0,
+    };
     (at, if cpu_node == home { TimePlace::Near } else { TimePlace::Far })
 }
 

@@ -51,26 +51,6 @@ fn mappings_have_names_for_people() {
 }
 
 #[test]
-fn a_call_chain_ends_before_what_is_no_code() {
-    let mut objects = ProcessObjects::new(PathBuf::from("/"));
-    let library = "7f1000000000-7f1000001000 r--p 00000000 08:01 11 /lib/libc.so.6\n\
-                   7f1000001000-7f1000002000 r-xp 00001000 08:01 11 /lib/libc.so.6\n";
-    let stack = "7ffd00000000-7ffd00021000 rw-p 00000000 00:00 0 [stack]\n";
-    let maps = MAPS.replace(stack, &format!("{library}{stack}"));
-    objects.update(&parse_mappings(&maps), 100);
-    let chain = |chain: &[u64], stack: &[u64]| {
-        let fault = FaultSample { chain: chain.to_vec(), stack: stack.to_vec(), ..FaultSample::default() };
-        objects.chain(&fault)
-    };
-    let (code, other, memset) = (0x55d0_0000_1100, 0x55d0_0000_1200, 0x7f10_0000_1800);
-    assert_eq!(chain(&[code, other, 0x7ffd_0000_0000, code], &[other]), [code, other]);
-    assert_eq!(chain(&[memset, 0x1], &[7, memset, other, code]), [memset, other]);
-    assert_eq!(chain(&[memset, other, code], &[other]), [memset, other, code]);
-    assert_eq!(chain(&[memset, code], &[other]), [memset, other, code]);
-    assert_eq!(chain(&[], &[]), [0u64; 0]);
-}
-
-#[test]
 fn what_is_unmapped_ends_and_what_grows_stays() {
     let mut objects = ProcessObjects::new(PathBuf::from("/"));
     objects.update(&parse_mappings(MAPS), 100);

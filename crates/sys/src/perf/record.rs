@@ -21,7 +21,6 @@ impl SampleLayout {
         | kernel::PERF_SAMPLE_ADDR
         | kernel::PERF_SAMPLE_CPU
         | kernel::PERF_SAMPLE_PERIOD
-        | kernel::PERF_SAMPLE_CALLCHAIN
         | kernel::PERF_SAMPLE_REGS_USER
         | kernel::PERF_SAMPLE_STACK_USER
         | kernel::PERF_SAMPLE_WEIGHT
@@ -52,8 +51,6 @@ pub struct RawSample<'a> {
     pub cpu: Option<u32>,
     /// Events since the last sample.
     pub period: u64,
-    /// The call chain in user mode, innermost first.
-    pub chain: CallChain<'a>,
     /// The registers in user mode; none for a thread of the kernel or a 32-bit program.
     pub registers: Option<UserRegisters>,
     /// What is above the stack pointer.
@@ -64,18 +61,6 @@ pub struct RawSample<'a> {
     pub source: Option<u64>,
     /// Whether the kernel was interrupted, and not the program.
     pub in_kernel: bool,
-}
-
-/// Return addresses as the kernel wrote them.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct CallChain<'a>(&'a [u8]);
-
-impl CallChain<'_> {
-    /// The addresses. What the kernel puts between them, to tell its own from the program's, is left out.
-    pub fn addresses(&self) -> impl Iterator<Item = u64> {
-        let words = self.0.as_chunks().0.iter().map(|word| u64::from_ne_bytes(*word));
-        words.filter(|word| *word < kernel::PERF_CONTEXT_MAX)
-    }
 }
 
 /// A record.
@@ -237,9 +222,6 @@ fn sample<'a>(misc: u16, mut body: Fields<'a>, layout: SampleLayout) -> Option<R
     if layout.has(kernel::PERF_SAMPLE_PERIOD) {
         raw.period = body.word()?;
     }
-    if layout.has(kernel::PERF_SAMPLE_CALLCHAIN) {
-        raw.chain = body.chain()?;
-    }
     if layout.has(kernel::PERF_SAMPLE_REGS_USER) {
         raw.registers = body.registers(layout.registers)?;
     }
@@ -285,13 +267,6 @@ impl<'a> Fields<'a> {
         let values = values.as_chunks().0.iter().map(|value| u64::from_ne_bytes(*value));
         let is_whole = abi == u64::from(kernel::PERF_SAMPLE_REGS_ABI_64);
         Some(is_whole.then(|| UserRegisters::of_perf(mask, values)))
-    }
-
-    fn chain(&mut self) -> Option<CallChain<'a>> {
-        let bytes = usize::try_from(self.word()?).ok()?.checked_mul(size_of::<u64>())?;
-        let (words, rest) = self.0.split_at_checked(bytes)?;
-        self.0 = rest;
-        Some(CallChain(words))
     }
 
     fn stack(&mut self) -> Option<&'a [u8]> {

@@ -53,11 +53,9 @@ pub enum SampleContent {
         /// The bytes.
         stack: u32,
     },
-    /// The address that the event is about, the call chain by frame pointers, and this many bytes of the stack.
-    Chain {
-        /// Frames at most.
-        frames: u16,
-        /// The bytes, a multiple of 8.
+    /// The same with the address that the event is about, and without those records.
+    Accessed {
+        /// The bytes of the stack.
         stack: u32,
     },
 }
@@ -309,13 +307,8 @@ impl Setup {
             clockid: libc::CLOCK_MONOTONIC,
             ..perf_event_attr::default()
         };
-        match self.content {
-            SampleContent::Registers { stack } => attr.sample_stack_user = stack,
-            SampleContent::Chain { frames, stack } => {
-                (attr.sample_max_stack, attr.sample_stack_user) = (frames, stack);
-            }
-        }
-        attr.set_exclude_callchain_kernel(1);
+        let (SampleContent::Registers { stack } | SampleContent::Accessed { stack }) = self.content;
+        attr.sample_stack_user = stack;
         attr.__bindgen_anon_1.sample_period = event.period;
         attr.__bindgen_anon_3.config1 = event.event.config[1];
         attr.__bindgen_anon_4.config2 = event.event.config[2];
@@ -345,13 +338,14 @@ fn layout(request: &SamplingRequest<'_>) -> SampleLayout {
         | kernel::PERF_SAMPLE_TIME
         | kernel::PERF_SAMPLE_CPU
         | kernel::PERF_SAMPLE_PERIOD;
-    fields |= match request.content {
-        SampleContent::Registers { stack: 0 } => kernel::PERF_SAMPLE_REGS_USER,
-        SampleContent::Registers { .. } => kernel::PERF_SAMPLE_REGS_USER | kernel::PERF_SAMPLE_STACK_USER,
-        SampleContent::Chain { .. } => {
-            kernel::PERF_SAMPLE_ADDR | kernel::PERF_SAMPLE_CALLCHAIN | kernel::PERF_SAMPLE_STACK_USER
-        }
-    };
+    let (SampleContent::Registers { stack } | SampleContent::Accessed { stack }) = request.content;
+    fields |= kernel::PERF_SAMPLE_REGS_USER;
+    if stack > 0 {
+        fields |= kernel::PERF_SAMPLE_STACK_USER;
+    }
+    if matches!(request.content, SampleContent::Accessed { .. }) {
+        fields |= kernel::PERF_SAMPLE_ADDR;
+    }
     // All events of a ring have the same fields, or their records could not be distinguished.
     if request.events.iter().any(|event| event.has_addresses) {
         fields |= kernel::PERF_SAMPLE_ADDR | kernel::PERF_SAMPLE_WEIGHT | kernel::PERF_SAMPLE_DATA_SRC;

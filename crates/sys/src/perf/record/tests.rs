@@ -33,8 +33,6 @@ fn samples(bytes: &[u8], layout: SampleLayout) -> Vec<PerfRecord<'_>> {
 #[test]
 fn a_sample_with_every_field_is_read() {
     let mut body = front();
-    // What follows is of the program, and two frames.
-    body.extend([3, kernel::PERF_CONTEXT_USER, 0x40_1000, 0x40_2000]);
     body.push(u64::from(kernel::PERF_SAMPLE_REGS_ABI_64));
     body.extend(100..100 + u64::from(PERF_MASK.count_ones()));
     // 24 bytes of stack, of which 16 could be read.
@@ -47,7 +45,6 @@ fn a_sample_with_every_field_is_read() {
     assert_eq!((sample.time, sample.cpu, sample.period), (123_456, Some(3), 5_000_000));
     assert_eq!((sample.address, sample.latency), (Some(0x7f00_0000_1238), Some(231)));
     assert_eq!((sample.source, sample.in_kernel), (Some(0x68_0100), false));
-    assert_eq!(sample.chain.addresses().collect::<Vec<_>>(), [0x40_1000, 0x40_2000]);
     let registers = sample.registers.unwrap();
     assert_eq!(registers.general[STACK_POINTER], if cfg!(target_arch = "x86_64") { 107 } else { 131 });
     assert_eq!(sample.stack, [1u64.to_ne_bytes(), 2u64.to_ne_bytes()].concat());
@@ -96,33 +93,4 @@ fn other_records_say_what_happened() {
         PerfRecord::Other(kernel::PERF_RECORD_AUX),
     ];
     assert_eq!(samples(&bytes, ALL), expected);
-}
-
-#[test]
-fn records_end_where_they_are_damaged() {
-    let whole = record(kernel::PERF_RECORD_LOST, 0, &[77, 12]);
-    let mut bytes = whole.clone();
-    bytes.extend(&whole[..12]);
-    let mut records = PerfRecords::new(&bytes, ALL);
-    assert_eq!((records.next(), records.next(), records.rest()), (Some(PerfRecord::Lost(12)), None, 12));
-    // A size below that of the header would never advance.
-    assert_eq!(samples(&[9, 0, 0, 0, 0, 0, 4, 0, 1, 2], ALL), []);
-    // A record that is too short for its fields is not a sample.
-    let short = record(kernel::PERF_RECORD_SAMPLE, 2, &front());
-    assert_eq!(samples(&short, ALL), [PerfRecord::Other(kernel::PERF_RECORD_SAMPLE)]);
-    // More stack than there is room for.
-    let layout = SampleLayout { fields: kernel::PERF_SAMPLE_STACK_USER.into(), registers: 0 };
-    for stack in [&[8, 1, 9][..], &[u64::MAX, 1, 1], &[16, 1, 1]] {
-        let bytes = record(kernel::PERF_RECORD_SAMPLE, 2, stack);
-        assert_eq!(samples(&bytes, layout), [PerfRecord::Other(kernel::PERF_RECORD_SAMPLE)], "{stack:?}");
-    }
-    // More frames than there are.
-    let layout = SampleLayout { fields: kernel::PERF_SAMPLE_CALLCHAIN.into(), registers: 0 };
-    for chain in [&[2, 1][..], &[u64::MAX, 1]] {
-        let bytes = record(kernel::PERF_RECORD_SAMPLE, 2, chain);
-        assert_eq!(samples(&bytes, layout), [PerfRecord::Other(kernel::PERF_RECORD_SAMPLE)], "{chain:?}");
-    }
-    let unknown = SampleLayout { fields: kernel::PERF_SAMPLE_BRANCH_STACK.into(), registers: 0 };
-    let bytes = record(kernel::PERF_RECORD_SAMPLE, 2, &[0]);
-    assert_eq!(samples(&bytes, unknown), [PerfRecord::Other(kernel::PERF_RECORD_SAMPLE)]);
 }

@@ -1,0 +1,66 @@
+//! How many samples are looked at, by the time that it takes.
+
+/// The observer may use this much of the time of each CPU, in percent, and of one CPU at most half; above, it looks at fewer
+/// samples. An emulated processor takes milliseconds for what a real one does in microseconds.
+const SHARE_OF_EACH: u64 = 5;
+const MAX_SHARE: u64 = 50;
+/// How often its use is checked, in ns.
+const CHECKED: u64 = 200_000_000;
+/// One in this many samples is looked at in any case.
+const MAX_PACE: u64 = 256;
+/// By how much the pace changes at once, at most: the first samples of new code cost more than those that follow.
+const MAX_STEP: u64 = 4;
+
+/// One in how many samples.
+#[derive(Debug)]
+pub struct Pace {
+    /// One in this many.
+    each: u64,
+    /// The share of the time of one CPU that it may take, in percent.
+    limit: u64,
+    checked: u64,
+    busy: u64,
+}
+
+impl Pace {
+    /// From a time on, on a machine with these CPUs.
+    pub fn new(now: u64, cpus: usize) -> Self {
+        let limit = (cpus as u64 * SHARE_OF_EACH).clamp(SHARE_OF_EACH, MAX_SHARE);
+        Self { each: 1, limit, checked: now, busy: 0 }
+    }
+
+    /// After work from one time to another; returns the new pace if it changes.
+    pub fn worked(&mut self, from: u64, to: u64) -> Option<u64> {
+        self.busy += to - from;
+        let elapsed = to.saturating_sub(self.checked);
+        if elapsed < CHECKED {
+            return None;
+        }
+        // What it takes is proportional to the samples that are looked at.
+        let wanted = (self.each * self.busy * 100).div_ceil(elapsed * self.limit);
+        (self.busy, self.checked) = (0, to);
+        let each = wanted.clamp(self.each.div_ceil(MAX_STEP), self.each * MAX_STEP).clamp(1, MAX_PACE);
+        (std::mem::replace(&mut self.each, each) != each).then_some(each)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_pace_follows_the_time_that_it_takes() {
+        let mut pace = Pace::new(0, 2);
+        assert_eq!(pace.worked(0, CHECKED / 4), None);
+        // 35 % of the time of one CPU, where 10 % of two are allowed.
+        assert_eq!(pace.worked(CHECKED, CHECKED + CHECKED / 8), Some(4));
+        let time = |n: u64| CHECKED * (2 * n + 1);
+        assert_eq!(pace.worked(time(1), time(1) + CHECKED / 4), Some(5));
+        assert_eq!(pace.worked(time(2), time(2) + CHECKED / 1000), Some(2));
+        for n in 3..40 {
+            pace.worked(time(n), time(n) + CHECKED);
+        }
+        assert_eq!(pace.each, MAX_PACE);
+        assert_eq!((Pace::new(0, 0).limit, Pace::new(0, 8).limit, Pace::new(0, 4096).limit), (5, 40, 50));
+    }
+}

@@ -1,0 +1,212 @@
+//! Call chains of observed threads, from their registers and stack by the unwind tables of programs and libraries.
+//!
+//! The piece of the stack that comes with a sample is what it was at that moment. What is above it is read when the
+//! sample is taken from its ring, milliseconds later: the outer functions still run then, for the most part.
+
+mod tables;
+
+use crate::process::{ObservedProcess, ProcessMapping};
+use crate::sample::StackPiece;
+use framehop::{CacheNative, FrameAddress, MayAllocateDuringUnwind, Unwinder, UnwinderNative};
+use numakit_sys::registers::UserRegisters;
+use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::Arc;
+use tables::UnwindTables;
+
+/// Frames of a chain.
+pub const MAX_FRAMES: usize = 64;
+/// Chains that are remembered of a process: a loop that touches pages has one.
+const MAX_RECENT: usize = 4096;
+/// Bytes of the stack by which a chain is found again.
+const SAME: usize = 512;
+/// A stack is read in parts of this size.
+const PAGE: u64 = 4096;
+
+/// A file, by device and inode.
+type FileKey = ((u32, u32), u64);
+
+/// Finds call chains.
+#[derive(Debug, Default)]
+pub struct CallChains {
+    files: HashMap<FileKey, Option<Arc<UnwindTables>>>,
+    processes: HashMap<u32, ProcessChains>,
+}
+
+/// What is known of one process.
+struct ProcessChains {
+    unwinder: UnwinderNative<Arc<[u8]>, MayAllocateDuringUnwind>,
+    cache: CacheNative<MayAllocateDuringUnwind>,
+    /// When its mappings were read that the unwinder knows, in ns.
+    read: u64,
+    /// Their first addresses, and files.
+    modules: Vec<(u64, FileKey)>,
+    recent: HashMap<u64, Arc<[u64]>>,
+}
+
+impl std::fmt::Debug for ProcessChains {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ProcessChains").field("modules", &self.modules).finish_non_exhaustive()
+    }
+}
+
+impl CallChains {
+    /// The chain of a thread with these registers: the instruction, then the addresses to which functions return,
+    /// innermost first. It ends where the stack or the tables do, and before what is no code.
+    pub fn of(
+        &mut self,
+        process: &ObservedProcess,
+        registers: &UserRegisters,
+        stack: &StackPiece,
+    ) -> Arc<[u64]> {
+        let Self { files, processes } = self;
+        let known = processes.entry(process.id()).or_insert_with(ProcessChains::new);
+        known.update(process, files);
+        known.chain(process, registers, stack)
+    }
+
+    /// A process has ended or executes another program.
+    pub fn forget(&mut self, process: u32) {
+        self.processes.remove(&process);
+    }
+}
+
+impl ProcessChains {
+    fn new() -> Self {
+        Self {
+            unwinder: UnwinderNative::new(),
+            cache: CacheNative::new(),
+            read: 0,
+            modules: Vec::new(),
+            recent: HashMap::new(),
+        }
+    }
+
+    /// Loads the tables of code that is new, and forgets those of what is gone.
+    fn update(&mut self, process: &ObservedProcess, files: &mut HashMap<FileKey, Option<Arc<UnwindTables>>>) {
+        if self.read == process.refreshed() {
+            return;
+        }
+        self.read = process.refreshed();
+        let is_code = |mapping: &&ProcessMapping| mapping.executable && mapping.file.1 != 0;
+        let code: Vec<&ProcessMapping> = process.mappings().iter().filter(is_code).collect();
+        let now: Vec<(u64, FileKey)> =
+            code.iter().map(|mapping| (mapping.range.start, mapping.file)).collect();
+        if now == self.modules {
+            return;
+        }
+        for (start, _) in self.modules.iter().filter(|known| !now.contains(known)) {
+            self.unwinder.remove_module(*start);
+        }
+        for mapping in
+            code.iter().filter(|mapping| !self.modules.contains(&(mapping.range.start, mapping.file)))
+        {
+            let tables =
+                files.entry(mapping.file).or_insert_with(|| UnwindTables::of_mapped(process.id(), mapping));
+            let module = tables.as_ref().and_then(|tables| tables.module(mapping));
+            module.into_iter().for_each(|module| self.unwinder.add_module(module));
+        }
+        self.modules = now;
+        self.recent.clear();
+    }
+
+    fn chain(
+        &mut self,
+        process: &ObservedProcess,
+        registers: &UserRegisters,
+        stack: &StackPiece,
+    ) -> Arc<[u64]> {
+        let key = key(registers, stack);
+        if let Some(chain) = self.recent.get(&key) {
+            return Arc::clone(chain);
+        }
+        let chain: Arc<[u64]> = self.unwound(process, registers, stack).into();
+        if self.recent.len() >= MAX_RECENT {
+            self.recent.clear();
+        }
+        self.recent.insert(key, Arc::clone(&chain));
+        chain
+    }
+
+    fn unwound(
+        &mut self,
+        process: &ObservedProcess,
+        registers: &UserRegisters,
+        stack: &StackPiece,
+    ) -> Vec<u64> {
+        let mut reader = StackReader { process, stack, page: Vec::new(), start: 0 };
+        let mut read = |address| reader.word(address).ok_or(());
+        let mut frames =
+            self.unwinder.iter_frames(registers.ip, unwind_registers(registers), &mut self.cache, &mut read);
+        let mut chain = Vec::new();
+        while let Ok(Some(frame)) = frames.next() {
+            let address = frame.address();
+            let at = match frame {
+                FrameAddress::InstructionPointer(address) => address,
+                FrameAddress::ReturnAddress(_) => address - 1,
+            };
+            // The instruction itself may be of code that was mapped a moment ago.
+            let is_code = process.mapping(at).is_some_and(|mapping| mapping.executable);
+            if !is_code && !chain.is_empty() || chain.len() >= MAX_FRAMES {
+                break;
+            }
+            chain.push(address);
+        }
+        chain
+    }
+}
+
+/// By what a chain is found again. A thread that goes on in its function has the same; another one has another stack.
+fn key(registers: &UserRegisters, stack: &StackPiece) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    (registers.ip, registers.stack_pointer()).hash(&mut hasher);
+    stack.bytes[..stack.bytes.len().min(SAME)].hash(&mut hasher);
+    hasher.finish()
+}
+
+#[cfg(target_arch = "x86_64")]
+fn unwind_registers(registers: &UserRegisters) -> framehop::UnwindRegsNative {
+    const BASE_POINTER: usize = 5;
+    framehop::UnwindRegsNative::new(registers.ip, registers.stack_pointer(), registers.general[BASE_POINTER])
+}
+
+#[cfg(target_arch = "aarch64")]
+fn unwind_registers(registers: &UserRegisters) -> framehop::UnwindRegsNative {
+    const FRAME_POINTER: usize = 29;
+    const LINK: usize = 30;
+    let general = &registers.general;
+    framehop::UnwindRegsNative::new(general[LINK], registers.stack_pointer(), general[FRAME_POINTER])
+}
+
+/// Reads words of a stack: those of the piece as they were, the others as they are now.
+struct StackReader<'a> {
+    process: &'a ObservedProcess,
+    stack: &'a StackPiece,
+    /// From its start to the end of its page.
+    page: Vec<u8>,
+    start: u64,
+}
+
+impl StackReader<'_> {
+    fn word(&mut self, address: u64) -> Option<u64> {
+        let mut bytes = [0; 8];
+        if self.stack.read(address, &mut bytes) {
+            return Some(u64::from_ne_bytes(bytes));
+        }
+        let offset = |start: u64| usize::try_from(address.checked_sub(start)?).ok();
+        let known = offset(self.start).and_then(|at| self.page.get(at..at.checked_add(8)?));
+        if let Some(known) = known {
+            return known.try_into().ok().map(u64::from_ne_bytes);
+        }
+        let rest = usize::try_from(PAGE - address % PAGE).unwrap_or(0);
+        self.start = address;
+        self.page.resize(rest, 0);
+        if !self.process.read(address, &mut self.page) {
+            self.page.clear();
+        }
+        self.page.get(..8)?.try_into().ok().map(u64::from_ne_bytes)
+    }
+}
+
+#[cfg(test)]
+mod tests;
