@@ -5,7 +5,7 @@ use crate::variables::VariableFiles;
 use numakit_sampling::Sample;
 use numakit_sampling::process::{MemoryKind, ProcessMapping};
 use numakit_sys::allocation_log::{AllocationCall, AllocationEvent, AllocationRecord};
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeSet, HashMap};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
@@ -38,7 +38,8 @@ pub struct ProcessObjects {
     read: u64,
     /// Ranges of code, by address.
     code: Vec<Range<u64>>,
-    threads: HashSet<u32>,
+    /// Those that had samples, and whether their local storage is known.
+    threads: HashMap<u32, bool>,
     /// Where their local storage ends.
     bases: BTreeSet<u64>,
     /// The folder in which the process sees its files.
@@ -56,7 +57,7 @@ impl ProcessObjects {
             modules,
             code,
             read: 0,
-            threads: HashSet::new(),
+            threads: HashMap::new(),
             bases: BTreeSet::new(),
             root,
         }
@@ -130,15 +131,15 @@ impl ProcessObjects {
         after.checked_sub(1).is_some_and(|at| self.code[at].contains(&address))
     }
 
-    /// Whether the stack of a thread is known.
+    /// Whether the stack of a thread and its local storage are known. A thread that just begins has none yet.
     pub fn knows(&self, thread: u32) -> bool {
-        self.threads.contains(&thread)
+        self.threads.get(&thread).copied().unwrap_or(false)
     }
 
     /// A thread, by one of its samples, and the base of its local storage if that is known.
     pub fn note_thread(&mut self, sample: &Sample, base: Option<u64>) {
-        if self.threads.insert(sample.thread) {
-            self.bases.extend(base);
+        self.bases.extend(base);
+        if self.threads.insert(sample.thread, base.is_some()).is_none() {
             self.note_stack(sample.registers.stack_pointer());
         }
     }
@@ -229,6 +230,8 @@ fn name(path: &str) -> String {
 struct OpenModule {
     module: Module,
     file: ((u32, u32), u64),
+    /// Whether it has code: other files are data.
+    has_code: bool,
     /// Whether it has its memory without file.
     has_rest: bool,
 }
@@ -242,23 +245,26 @@ fn modules(mappings: &[ProcessMapping]) -> Vec<Module> {
         match modules.last_mut() {
             Some(last) if has_file && mapping.file == last.file && mapping.offset > 0 => {
                 last.module.addresses.end = end;
+                last.has_code |= mapping.executable;
             }
             Some(last)
                 if mapping.kind == MemoryKind::Anonymous
                     && mapping.name.is_empty()
                     && start == last.module.addresses.end
+                    && last.has_code
                     && !last.has_rest =>
             {
                 (last.module.addresses.end, last.has_rest) = (end, true);
             }
             _ if has_file && mapping.offset == 0 => {
                 let module = Module { addresses: start..end, path: mapping.name.to_string() };
-                modules.push(OpenModule { module, file: mapping.file, has_rest: false });
+                let has_code = mapping.executable;
+                modules.push(OpenModule { module, file: mapping.file, has_code, has_rest: false });
             }
             _ => {}
         }
     }
-    modules.into_iter().map(|open| open.module).collect()
+    modules.into_iter().filter(|open| open.has_code).map(|open| open.module).collect()
 }
 
 /// What a mapping is, as far as the kernel tells it.

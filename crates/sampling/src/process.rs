@@ -21,9 +21,15 @@ use std::ops::Range;
 /// An unknown address makes the mappings be read again, but not more often than this, in ns.
 const REFRESH: u64 = 5_000_000;
 
-/// The base of a thread is searched for at most this often, and once of these in more than the usual places.
-const MAX_SEARCHES: u32 = 8;
+/// The base of a thread is searched for the first times that it is asked for, once of these in more than the usual places;
+/// then more and more rarely: the loader may take long before it sets the base.
+const FIRST_SEARCHES: u32 = 8;
 const FAR_SEARCH: u32 = 1;
+
+/// Whether the base is searched for after it was asked for so often.
+fn is_searched(asked: u32) -> bool {
+    asked < FIRST_SEARCHES || asked.is_power_of_two()
+}
 
 /// An observed process.
 #[derive(Debug)]
@@ -38,7 +44,7 @@ pub struct ObservedProcess {
     reading: Cell<Reading>,
     file: OnceCell<Option<MemoryFile>>,
     files: RefCell<CodeFiles>,
-    /// The bases of threads, and how often they were searched for.
+    /// The bases of threads, and how often they were asked for until they were found.
     bases: HashMap<u32, (Option<u64>, u32)>,
 }
 
@@ -139,16 +145,19 @@ impl ObservedProcess {
     /// The base of the local storage of a thread, for samples without it, by its stack pointer. Not found is `None`, as
     /// for threads whose number is another one in their PID namespace.
     pub fn thread_base(&mut self, thread: u32, pointer: u64) -> Option<u64> {
-        let (base, searches) = self.bases.get(&thread).copied().unwrap_or_default();
-        if base.is_some() || searches >= MAX_SEARCHES {
+        let (base, asked) = self.bases.get(&thread).copied().unwrap_or_default();
+        if base.is_some() {
             return base;
+        }
+        if !is_searched(asked) {
+            self.bases.insert(thread, (None, asked.saturating_add(1)));
+            return None;
         }
         // The mapping of the storage of a new program is younger than those that are known.
         let text = TaskDir::of(&self.root, self.process).text("maps").unwrap_or_default();
         let read = |at: u64, into: &mut [u8]| self.remote(at, into);
-        let base =
-            thread_base::find(&MappingTable::parse(&text), pointer, thread, searches == FAR_SEARCH, read);
-        self.bases.insert(thread, (base, searches + 1));
+        let base = thread_base::find(&MappingTable::parse(&text), pointer, thread, asked == FAR_SEARCH, read);
+        self.bases.insert(thread, (base, asked.saturating_add(1)));
         base
     }
 

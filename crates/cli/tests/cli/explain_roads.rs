@@ -9,8 +9,8 @@ const ROADS: [&str; 3] = ["perf", "in-process", "ptrace"];
 /// Points of percent that two roads may differ by, beside chance.
 const POINTS: f64 = 5.0;
 
-/// What a road says, in percent: samples at memory; of these, those whose address registers still had; of all, those whose
-/// address is known. What fits the caches is estimated from these alone, whatever the road.
+/// What a road says, in percent: samples at memory; of these, those whose address is the one that was accessed, from which
+/// alone it is estimated what fits the caches; of all, those whose address or object is known.
 #[derive(Debug, Clone, Copy)]
 struct Said {
     samples: f64,
@@ -21,13 +21,13 @@ fn said(result: &Value) -> Said {
     let number = |value: &Value| value.as_f64().unwrap_or(0.0);
     let samples = &result["samples"];
     let total = number(&samples["total"]);
-    // A thread that ptrace stops on its way out of a page fault is at the instruction that faulted, often one of a string.
-    let rule = |name: &str| number(&samples["by_rule"][name]);
+    // By which exact rule it was found depends on how far behind the access a road's samples land.
+    let inexact: f64 = ["next", "chain", "object"].iter().map(|rule| number(&samples["by_rule"][rule])).sum();
     Said {
         samples: total,
         shares: [
             100.0 * number(&samples["memory"]) / total,
-            100.0 * (rule("direct") + rule("string")) / number(&samples["memory"]),
+            100.0 * (number(&samples["recovered"]) - inexact) / number(&samples["memory"]),
             100.0 * number(&samples["recovered"]) / total,
         ],
     }

@@ -2,6 +2,7 @@ use super::*;
 use crate::objects::{ObjectId, ObjectOrigin, ObjectRow, ObjectTimeline};
 use crate::traffic::TrafficCell;
 use numakit_operand::AddressSpace;
+use numakit_sampling::StackPiece;
 use numakit_sys::registers::UserRegisters;
 use std::ops::Range;
 use std::sync::Arc;

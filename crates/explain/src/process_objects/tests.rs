@@ -51,6 +51,17 @@ fn mappings_have_names_for_people() {
 }
 
 #[test]
+fn memory_behind_a_file_of_data_is_not_a_part_of_it() {
+    let mut objects = ProcessObjects::new(PathBuf::from("/"));
+    let maps = "7f0000000000-7f0000a00000 rw-s 00000000 00:01 9 /memfd:ring (deleted)\n\
+                7f0000a00000-7f0004a00000 rw-p 00000000 00:00 0\n";
+    objects.update(&parse_mappings(maps), 1);
+    let at = sample(7, 0, 5);
+    assert_eq!(name(&mut objects, &at, 0x7f00_00b0_0000), "anonymous memory at 0x7f0000a00000");
+    assert_eq!(name(&mut objects, &at, 0x7f00_0010_0000), "/memfd:ring (deleted)");
+}
+
+#[test]
 fn what_is_unmapped_ends_and_what_grows_stays() {
     let mut objects = ProcessObjects::new(PathBuf::from("/"));
     objects.update(&parse_mappings(MAPS), 100);
@@ -73,7 +84,7 @@ fn the_java_machine_keeps_its_heap_and_its_classes_at_known_places() {
 600000000-640000000 rw-p 00000000 00:00 0
 800000000-800c00000 rw-p 00001000 08:01 5 /jvm/classes.jsa
 801000000-802000000 rw-p 00000000 00:00 0
-7f0000000000-7f0000001000 r--p 00000000 08:01 6 /jvm/libjvm.so
+7f0000000000-7f0000001000 r-xp 00000000 08:01 6 /jvm/libjvm.so
 ";
     objects.update(&parse_mappings(maps), 1);
     let at = sample(7, 0, 5);
@@ -92,4 +103,15 @@ fn variables_of_a_program_in_memory_are_found() {
     assert!(found.ends_with("COUNTERS"), "{found}");
     assert_eq!(name(&mut objects, &sample(7, 0, 6), address + 16), found);
     assert!(!name(&mut objects, &sample(7, 0, 6), address + 24).ends_with("COUNTERS"));
+}
+
+#[test]
+fn the_storage_of_a_thread_that_just_begins_is_looked_for_again() {
+    let mut objects = ProcessObjects::new(PathBuf::from("/"));
+    objects.update(&parse_mappings(MAPS), 100);
+    let first = sample(7, 0x7ffd_0002_0000, 50);
+    objects.note_thread(&first, None);
+    assert!(!objects.knows(7));
+    objects.note_thread(&first, Some(0x7f00_0000_1000));
+    assert!(objects.knows(7) && objects.bases.contains(&0x7f00_0000_1000));
 }

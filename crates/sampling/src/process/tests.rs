@@ -135,3 +135,9 @@ proptest! {
         prop_assert!(mappings.find(at * 16 + 10).is_none());
     }
 }
+
+#[test]
+fn a_base_is_searched_for_ever_more_rarely() {
+    let searched: Vec<u32> = (0..2000).filter(|asked| super::is_searched(*asked)).collect();
+    assert_eq!(searched, [0, 1, 2, 3, 4, 5, 6, 7, 8, 16, 32, 64, 128, 256, 512, 1024]);
+}

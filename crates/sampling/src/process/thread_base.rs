@@ -14,7 +14,7 @@ const PIECE: u64 = 64 << 10;
 /// What two pieces have in common: a control block up to the number of its thread.
 const COMMON: u64 = 1 << 10;
 /// The control block of the first thread is in a small mapping beside the C library, at the end of a larger one if the
-/// program has much thread-local storage, or at the start of the heap.
+/// program has much thread-local storage, before what the loader allocates later, or at the start of the heap.
 const SMALL: u64 = 64 << 10;
 /// MappingTable that are searched at most.
 const MAX_SEARCHED: usize = 64;
@@ -49,7 +49,7 @@ pub fn find(
     let large = mappings.all().iter().filter(|mapping| {
         mapping.kind == MemoryKind::Anonymous && mapping.range.end - mapping.range.start > SMALL
     });
-    let ends = large.map(|mapping| mapping.range.end - END_OF_STACK..mapping.range.end);
+    let ends = large.map(|mapping| mapping.range.end - SMALL..mapping.range.end);
     let above =
         stack.filter(|_| far).map(|stack| aligned..stack.range.end.min(aligned.saturating_add(ABOVE)));
     let pieces = above.into_iter().flat_map(|range| {
@@ -103,16 +103,17 @@ mod tests {
             "{start:x}-{:x} rw-p 00000000 00:00 0\n7ffd00000000-7ffd00021000 rw-p 00000000 00:00 0 [stack]\n",
             start + length
         ));
-        let base = start + length - 0xa00;
-        let read = |at: u64, into: &mut [u8]| {
-            into.fill(0);
-            for (field, value) in [(base, base.to_ne_bytes()), (base + 720, 9u64.to_ne_bytes())] {
-                let from = field.checked_sub(at)? as usize;
-                into.get_mut(from..from + 8)?.copy_from_slice(&value);
-            }
-            Some(into.len())
-        };
-        assert_eq!(find(&mappings, 0x7ffd_0001_0000, 9, false, read), Some(base));
+        for base in [start + length - 0xa00, start + length - 0x4840] {
+            let read = |at: u64, into: &mut [u8]| {
+                into.fill(0);
+                for (field, value) in [(base, base.to_ne_bytes()), (base + 720, 9u64.to_ne_bytes())] {
+                    let from = field.checked_sub(at)? as usize;
+                    into.get_mut(from..from + 8)?.copy_from_slice(&value);
+                }
+                Some(into.len())
+            };
+            assert_eq!(find(&mappings, 0x7ffd_0001_0000, 9, false, read), Some(base));
+        }
     }
 
     #[test]
