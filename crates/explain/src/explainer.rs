@@ -4,6 +4,7 @@ use crate::caches::CacheSizes;
 use crate::code::CodeNames;
 use crate::collector::{Collector, ObservedProcesses};
 use crate::explained::{ObjectContext, ObjectTouch};
+use crate::fields;
 use crate::first_touch::FirstTouch;
 use crate::huge_pages::HugePageShares;
 use crate::processes::Processes;
@@ -303,6 +304,12 @@ impl Explainer {
             traffic: self.collector.traffic(caches),
         };
         let mut explanation = Explanation::new(&self.collector.observations, known, &mut self.processes);
+        if complete {
+            fields::name(&mut explanation.lines, &mut |place, address| {
+                let (process, object) = self.collector.listed(place)?;
+                self.processes.addressed(process, object, address)
+            });
+        }
         let objects = self.collector.sampled_objects(&mut self.processes);
         let objects = explanation.explain_objects(&ObjectContext {
             runtimes: objects.iter().map(|object| (object.pid, self.processes.runtime(object.pid))).collect(),

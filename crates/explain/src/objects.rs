@@ -268,6 +268,19 @@ impl ObjectTimeline {
         self.layers.iter().rev().find_map(|layer| layer.find(address, time))
     }
 
+    /// The piece of an object that had this address at some time; `None` if different pieces of it had.
+    pub fn piece_of(&self, object: ObjectId, address: u64) -> Option<Range<u64>> {
+        let layer = &self.layers[self.row(object)?.origin.layer()];
+        let mut found = layer.classes.iter().enumerate().flat_map(|(class, pieces)| {
+            let lowest = address.saturating_sub(u64::MAX >> (CLASSES - 1 - class));
+            let here = pieces.range((lowest, 0)..=(address, u64::MAX));
+            here.filter(move |(_, piece)| piece.object == object && address < piece.end)
+                .map(|((start, _), piece)| *start..piece.end)
+        });
+        let first = found.next()?;
+        found.all(|other| other.start == first.start).then_some(first)
+    }
+
     /// An object of this timeline.
     pub fn row(&self, object: ObjectId) -> Option<&ObjectRow> {
         self.rows.get(object.0)
