@@ -34,7 +34,9 @@ fn address(program: &Path, end: &str) -> u64 {
     use object::ObjectSymbol;
     let bytes = std::fs::read(program).unwrap();
     let elf = object::File::parse(bytes.as_slice()).unwrap();
-    let is_it = |symbol: &object::Symbol<'_, '_>| symbol.name().is_ok_and(|name| name.contains(end));
+    let is_it = |symbol: &object::Symbol<'_, '_>| {
+        symbol.kind() == object::SymbolKind::Data && symbol.name().is_ok_and(|name| name.contains(end))
+    };
     elf.symbols().find(is_it).unwrap().address()
 }
 
@@ -69,8 +71,8 @@ fn members_of_cpp_are_named_through_bases_and_declarations() {
         namespace shop { struct Stats : Base { std::atomic<long> hits; static Stats all[2]; }; Stats Stats::all[2]; }\n\
         int main() { return (int)shop::Stats::all[0].base; }\n";
     let Some(program) = compiled("c++", source, "members.cpp") else { return };
-    assert_eq!(member(&program, "Stats3all", 0).as_deref(), Some("[0].base"));
-    assert_eq!(member(&program, "Stats3all", 24).as_deref(), Some("[1].hits"));
+    assert_eq!(member(&program, "ZN4shop5Stats3allE", 0).as_deref(), Some("[0].base"));
+    assert_eq!(member(&program, "ZN4shop5Stats3allE", 24).as_deref(), Some("[1].hits"));
 }
 
 #[test]
