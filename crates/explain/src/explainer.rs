@@ -274,6 +274,15 @@ impl Explainer {
         named
     }
 
+    /// What the users of contended lines use, with names.
+    fn name_fields(&mut self, explanation: &mut Explanation) {
+        let Self { collector, processes, .. } = self;
+        fields::name(&mut explanation.lines, &mut |place, address| {
+            let (process, object) = collector.listed(place)?;
+            processes.addressed(process, object, address)
+        });
+    }
+
     /// What the command and its descendants used, when it has ended.
     fn ended_usage(&self, complete: bool) -> Option<EndedUsage> {
         let now = clock::ended_children();
@@ -305,10 +314,7 @@ impl Explainer {
         };
         let mut explanation = Explanation::new(&self.collector.observations, known, &mut self.processes);
         if complete {
-            fields::name(&mut explanation.lines, &mut |place, address| {
-                let (process, object) = self.collector.listed(place)?;
-                self.processes.addressed(process, object, address)
-            });
+            self.name_fields(&mut explanation);
         }
         let objects = self.collector.sampled_objects(&mut self.processes);
         let objects = explanation.explain_objects(&ObjectContext {
