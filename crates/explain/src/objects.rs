@@ -4,6 +4,8 @@
 //! added, in order of time; there is no clock and no I/O. A forked child has a clone of its parent's timeline; a process
 //! that executes another program begins with an empty one.
 
+mod piece;
+
 use crate::code::CodeName;
 use serde::Serialize;
 use std::collections::{BTreeMap, HashMap, VecDeque};
@@ -266,19 +268,6 @@ impl ObjectTimeline {
     /// The innermost object that had this address at this time.
     pub fn find(&self, address: u64, time: u64) -> Option<ObjectId> {
         self.layers.iter().rev().find_map(|layer| layer.find(address, time))
-    }
-
-    /// The piece of an object that had this address at some time; `None` if different pieces of it had.
-    pub fn piece_of(&self, object: ObjectId, address: u64) -> Option<Range<u64>> {
-        let layer = &self.layers[self.row(object)?.origin.layer()];
-        let mut found = layer.classes.iter().enumerate().flat_map(|(class, pieces)| {
-            let lowest = address.saturating_sub(u64::MAX >> (CLASSES - 1 - class));
-            let here = pieces.range((lowest, 0)..=(address, u64::MAX));
-            here.filter(move |(_, piece)| piece.object == object && address < piece.end)
-                .map(|((start, _), piece)| *start..piece.end)
-        });
-        let first = found.next()?;
-        found.all(|other| other.start == first.start).then_some(first)
     }
 
     /// An object of this timeline.

@@ -121,7 +121,7 @@ fn it_is_worth_the_difference_of_the_distances_at_most() {
         judged(&used, ObjectKind::Variable, |e| e.sharing = Some(Sharing::False)).unwrap();
     assert_eq!((verdict.rule, remedy.worth.at_most), ("contended-lines", Some(0.45)));
     assert!(remedy.change.contains("alignas(64)"));
-    let fields = vec!["table[0].hits", "table[1].hits", "a", "b", "c"];
+    let fields = ["table[0].hits", "table[1].hits", "a", "b", "c"];
     let named = |sharing: Sharing, count: usize| {
         let change = |e: &mut ObjectEvidence<'_>| {
             (e.sharing, e.fields) = (Some(sharing), fields[..count].to_vec());
