@@ -10,6 +10,7 @@ use self::listed::ObjectList;
 use crate::caches::CacheSizes;
 use crate::call_tree::CallTree;
 use crate::first_touch::FirstTouches;
+use crate::objects::ObjectId;
 use crate::observation::{LINE, MemoryPart, Observation, ObservedAccess, PAGE, Waited};
 use crate::report::{SampledObject, SampledThread};
 use crate::traffic::{LineAhead, TrafficCounter, TrafficUser};
@@ -321,6 +322,11 @@ impl Collector {
     /// The objects, in the order of their first samples.
     pub fn sampled_objects(&self, processes: &mut dyn ObservedProcesses) -> Vec<SampledObject> {
         self.objects.named(processes)
+    }
+
+    /// The process and the object at a place of the list, unless the process executes another program by now.
+    pub fn listed(&self, place: u32) -> Option<(u32, ObjectId)> {
+        self.objects.at(place)
     }
 
     /// Adds all operands that a thread is about to use.

@@ -1,6 +1,7 @@
 //! Lines that several threads use at the same time and at least one of them changes, as `perf c2c` shows them where
 //! there are counters.
 
+use crate::fields::UsedField;
 use crate::observation::{LINE, Observation, ObservedAccess, Waited};
 use numakit_operand::AccessKind;
 use serde::{Deserialize, Serialize};
@@ -51,15 +52,34 @@ pub struct LineUser {
     pub stores: u64,
     /// Samples of atomic instructions.
     pub atomics: u64,
+    /// What of which object that is, where it is known.
+    pub fields: Vec<UsedField>,
     #[serde(skip)]
     bytes: BTreeSet<u64>,
+    #[serde(skip)]
+    parts: BTreeMap<u64, UsedPart>,
+}
+
+/// What the samples at one offset of a line use.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct UsedPart {
+    /// The object, by its place in the list.
+    pub(crate) object: u32,
+    /// Bytes of the largest access; 0 if they are not known.
+    pub(crate) size: u64,
 }
 
 impl LineUser {
     /// A thread without samples.
     pub fn new(thread: u32) -> Self {
         let (nodes, offsets, bytes) = (BTreeSet::new(), BTreeMap::new(), BTreeSet::new());
-        Self { thread, nodes, offsets, loads: 0, stores: 0, atomics: 0, bytes }
+        let (fields, parts) = (Vec::new(), BTreeMap::new());
+        Self { thread, nodes, offsets, loads: 0, stores: 0, atomics: 0, fields, bytes, parts }
+    }
+
+    /// What it uses, by the offset in the line.
+    pub(crate) fn parts(&self) -> impl Iterator<Item = (u64, UsedPart)> {
+        self.parts.iter().map(|(offset, part)| (*offset, *part))
     }
 
     fn samples(&self) -> u64 {
@@ -71,6 +91,8 @@ impl LineUser {
         self.nodes.extend(node);
         *self.offsets.entry(offset).or_default() += 1;
         self.bytes.extend(offset..(offset + u64::from(access.size.max(1))).min(LINE));
+        let part = self.parts.entry(offset).or_insert(UsedPart { object: access.object, size: 0 });
+        *part = UsedPart { object: access.object, size: part.size.max(access.size.into()) };
         self.atomics += u64::from(access.kind == AccessKind::Atomic);
         match access.writes() {
             true => self.stores += 1,

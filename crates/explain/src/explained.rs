@@ -2,6 +2,7 @@
 
 use crate::code::{CodeName, PlaceTimes};
 use crate::explanation::{Explanation, NodeTime};
+use crate::fields;
 use crate::huge_pages::HugePageShares;
 use crate::object_use::{NodeShare, ObjectUse};
 use crate::report::SampledObject;
@@ -150,6 +151,7 @@ fn explained(
         object,
         walk: context.walks.get(&used.object),
         sharing: line.map(|line| line.sharing),
+        fields: line.map_or_else(Vec::new, fields::names),
         share,
         of_cpu_time: explanation.of_cpu_time(used.time.outside()),
         huge_pages: context.huge_pages.of(object.pid),

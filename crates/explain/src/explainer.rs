@@ -4,6 +4,7 @@ use crate::caches::CacheSizes;
 use crate::chain_names::ChainNames;
 use crate::collector::{Collector, ObservedProcesses};
 use crate::explained::{ObjectContext, ObjectTouch};
+use crate::fields;
 use crate::first_touch::FirstTouch;
 use crate::flame::{FlameGraph, FlameUnit};
 use crate::huge_pages::HugePageShares;
@@ -265,6 +266,15 @@ impl Explainer {
         FlameGraphs { time, resident }
     }
 
+    /// What the users of contended lines use, with names.
+    fn name_fields(&mut self, explanation: &mut Explanation) {
+        let Self { collector, processes, .. } = self;
+        fields::name(&mut explanation.lines, &mut |place, address| {
+            let (process, object) = collector.listed(place)?;
+            processes.addressed(process, object, address)
+        });
+    }
+
     /// What the command and its descendants used, when it has ended.
     fn ended_usage(&self, complete: bool) -> Option<EndedUsage> {
         let now = clock::ended_children();
@@ -296,6 +306,9 @@ impl Explainer {
         let mut explanation = Explanation::new(&self.collector.observations, known, &mut self.processes);
         explanation.place_objects(&self.homes());
         let flame = self.flame(&explanation);
+        if complete {
+            self.name_fields(&mut explanation);
+        }
         let objects = self.collector.sampled_objects(&mut self.processes);
         let objects = explanation.explain_objects(&ObjectContext {
             runtimes: objects.iter().map(|object| (object.pid, self.processes.runtime(object.pid))).collect(),

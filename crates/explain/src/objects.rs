@@ -4,6 +4,8 @@
 //! added, in order of time; there is no clock and no I/O. A forked child has a clone of its parent's timeline; a process
 //! that executes another program begins with an empty one.
 
+mod piece;
+
 use crate::code::CodeName;
 use serde::Serialize;
 use std::collections::{BTreeMap, HashMap, VecDeque};

@@ -42,6 +42,8 @@ pub struct ProcessObjects {
     threads: HashMap<u32, bool>,
     /// Where their local storage ends.
     bases: BTreeSet<u64>,
+    /// The files of variables that were found, and their addresses there.
+    variables: HashMap<ObjectId, (PathBuf, u64)>,
     /// The folder in which the process sees its files.
     root: PathBuf,
 }
@@ -59,6 +61,7 @@ impl ProcessObjects {
             read: 0,
             threads: HashMap::new(),
             bases: BTreeSet::new(),
+            variables: HashMap::new(),
             root,
         }
     }
@@ -172,6 +175,16 @@ impl ProcessObjects {
         self.timeline.row(object)
     }
 
+    /// Where the piece of an object begins that had an address; `None` if that is not certain.
+    pub fn start(&self, object: ObjectId, address: u64) -> Option<u64> {
+        Some(self.timeline.piece_of(object, address)?.start)
+    }
+
+    /// The file of a variable that was found, and the variable's address there.
+    pub fn variable_in_file(&self, object: ObjectId) -> Option<(PathBuf, u64)> {
+        self.variables.get(&object).cloned()
+    }
+
     /// The names of the programs and libraries that are loaded.
     pub fn files(&self) -> impl Iterator<Item = &str> + Clone {
         self.modules.iter().map(|module| module.path.rsplit('/').next().unwrap_or(&module.path))
@@ -208,12 +221,15 @@ impl ProcessObjects {
     /// The variable of a program or library at an address.
     fn variable(&mut self, address: u64, files: &mut VariableFiles) -> Option<ObjectId> {
         let module = self.module(address)?;
-        let elf = files.of(&inside(&self.root, &module.path))?;
+        let path = inside(&self.root, &module.path);
+        let elf = files.of(&path)?;
         let variable = elf.find(elf.address(address - module.addresses.start)?)?;
         let bias = address - elf.address(address - module.addresses.start)?;
         let addresses = variable.addresses.start + bias..variable.addresses.end + bias;
         let origin = ObjectOrigin::Variable { name: elf.name(variable)?, module: name(&module.path) };
-        self.timeline.add_known(addresses, self.read, &origin)
+        let found = self.timeline.add_known(addresses, self.read, &origin)?;
+        self.variables.insert(found, (path, variable.addresses.start));
+        Some(found)
     }
 }
 

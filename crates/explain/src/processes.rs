@@ -2,6 +2,7 @@
 
 use crate::code::{CodeName, CodeNames};
 use crate::collector::{FoundObject, ObservedProcesses};
+use crate::fields::AddressedObject;
 use crate::objects::{ObjectId, ObjectOrigin, ObjectRow};
 use crate::perf_map::PerfMap;
 use crate::process_objects::ProcessObjects;
@@ -193,6 +194,21 @@ impl Processes {
                 objects.log(record);
             }
         }
+    }
+
+    /// The variable or block, of those that were found, that has an address.
+    pub fn addressed(&mut self, pid: u32, object: ObjectId, address: u64) -> Option<AddressedObject> {
+        let objects = self.objects.get(&pid)?;
+        let origin = &objects.row(object)?.origin;
+        let is_block = match origin {
+            ObjectOrigin::Variable { .. } => false,
+            ObjectOrigin::Allocated { .. } => true,
+            _ => return None,
+        };
+        let (start, variable) = (objects.start(object, address)?, objects.variable_in_file(object));
+        let name = self.object_name(pid, object)?;
+        let name = if is_block { format!("the block of {name}") } else { name };
+        Some(AddressedObject { name, start, variable })
     }
 
     /// The processes that were seen.

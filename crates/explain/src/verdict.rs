@@ -29,6 +29,8 @@ pub struct ObjectEvidence<'a> {
     pub walk: Option<&'a MemoryWalk>,
     /// What its most contended line is contended for.
     pub sharing: Option<Sharing>,
+    /// What threads use of that line, where it is known.
+    pub fields: Vec<&'a str>,
     /// Its part of the time of all objects at memory; where time cannot be told, of the pages in use.
     pub share: f64,
     /// The part of all CPU time that waited for it; `None` where time cannot be told.

@@ -17,6 +17,8 @@ const MIN_SHARE: f64 = 0.005;
 const MIN_PAGES: u64 = 500;
 /// Threads of a contended line that are shown.
 const MAX_USERS: usize = 4;
+/// Fields of a thread that are shown.
+const MAX_FIELDS: usize = 4;
 
 /// The whole text; at most `rows` functions, source lines and contended lines each.
 pub fn text(report: &ExplainReport, rows: usize) -> String {
@@ -199,7 +201,20 @@ fn user_line(report: &ExplainReport, user: &LineUser) -> String {
     let kinds =
         kinds.into_iter().filter(|(_, count)| *count > 0).map(|(kind, count)| format!("{count} {kind}"));
     let (kinds, offsets) = (kinds.collect::<Vec<_>>().join(", "), offsets.collect::<Vec<_>>().join(", "));
-    format!("{thread}{on}: {kinds}; at offsets {offsets}")
+    format!("{thread}{on}: {kinds}; at offsets {offsets}{}", fields(user))
+}
+
+/// What of which object that is.
+fn fields(user: &LineUser) -> String {
+    let mut names: Vec<&str> = user.fields.iter().map(|field| field.name.as_str()).collect();
+    names.dedup();
+    let more = names.len().saturating_sub(MAX_FIELDS);
+    names.truncate(MAX_FIELDS);
+    match (names.as_slice(), more) {
+        ([], _) => String::new(),
+        (names, 0) => format!(": {}", names.join(", ")),
+        (names, more) => format!(": {} and {more} more", names.join(", ")),
+    }
 }
 
 /// How the samples were taken, and what is missing.

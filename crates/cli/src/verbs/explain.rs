@@ -43,7 +43,8 @@ use std::time::{Duration, Instant};
 /// --json writes one object: regime (precise, block, unknown), road, rate, seconds, complete, missing {lost, thinned, late,
 /// threads}, samples {total, memory, recovered, in_cache, by_rule}, time (shares of the time of all threads: computing,
 /// cached, near, far, unknown, contended, kernel, runnable, asleep), threads (ns), far_share {share, low, high},
-/// nodes [{cpu_node, memory_node, time}], traffic, lines, functions, source_lines, threads_sampled, objects [{pid, kind,
+/// nodes [{cpu_node, memory_node, time}], traffic, lines (users with fields
+/// [{at, offset, name}]), functions, source_lines, threads_sampled, objects [{pid, kind,
 /// pieces, size, name, home [{node, share}], used_from [{node, share}], nodes, time_share, remote {share, low, high},
 /// in_cache, contended, first_touch [{thread, node, share, chain}], used_by, verdict
 /// {rule, says}, do, try, worth {at_most, why}}], flame {time, resident} with {title, unit, parts, names, stacks [{frames,

@@ -6,6 +6,7 @@ mod cards;
 mod completion;
 mod control;
 mod explain;
+mod explain_fields;
 mod explain_objects;
 mod explain_roads;
 mod export;

@@ -59,6 +59,12 @@ impl ObjectList {
         })
     }
 
+    /// The process and the object at a place, unless the process executes another program by now.
+    pub fn at(&self, place: u32) -> Option<(u32, ObjectId)> {
+        let listed = self.listed.get(place as usize).filter(|listed| listed.named.is_none())?;
+        Some((listed.process, listed.found?))
+    }
+
     /// A process has ended or executes another program: its objects are others from now on.
     pub fn forget(&mut self, process: u32, processes: &mut dyn ObservedProcesses) {
         self.places.retain(|(of, _), _| *of != process);

@@ -8,6 +8,8 @@ use crate::object_use::NodeShare;
 const SMALL: f64 = 0.02;
 /// More nodes are not named one by one.
 const MAX_NODES: usize = 4;
+/// Fields that are named.
+const MAX_FIELDS: usize = 3;
 
 /// What a program is written with, as far as its libraries tell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -71,16 +73,37 @@ pub(super) fn parallel_first_touch(e: &ObjectEvidence<'_>) -> String {
 
 /// Against contended lines.
 pub(super) fn contention(e: &ObjectEvidence<'_>) -> String {
-    match e.sharing {
+    let fields = some(&e.fields);
+    let advice = match e.sharing {
+        Some(Sharing::False) if !fields.is_empty() => {
+            return format!(
+                "Pad or align {fields} so that what each thread changes has a line of its own: alignas(64), padding, or an \
+                 array per thread"
+            );
+        }
         Some(Sharing::Lock) => {
             "Take the lock less often, or use one for each part of the data; count per thread or per node and add up at the end"
         }
         Some(Sharing::False) => {
             "Give what each thread changes a line of its own: alignas(64), padding, or an array per thread"
         }
-        Some(Sharing::True) | None => "Let each thread or node change a copy of its own, and combine them at the end",
+        Some(Sharing::True) | None => {
+            "Let each thread or node change a copy of its own, and combine them at the end"
+        }
+    };
+    if fields.is_empty() { advice.to_owned() } else { format!("{advice}; the threads share {fields}") }
+}
+
+/// The first of these names in words, and how many more there are.
+fn some(names: &[&str]) -> String {
+    match names {
+        [shown @ .., _, _] if names.len() > MAX_FIELDS => {
+            let shown = &shown[..shown.len().min(MAX_FIELDS)];
+            format!("{} and {} more", shown.join(", "), names.len() - shown.len())
+        }
+        [others @ .., last] if !others.is_empty() => format!("{} and {last}", others.join(", ")),
+        names => names.concat(),
     }
-    .to_owned()
 }
 
 /// Nodes in words.

@@ -48,6 +48,7 @@ fn judged(
         object: &object,
         walk: None,
         sharing: None,
+        fields: Vec::new(),
         share: 0.9,
         of_cpu_time: Some(0.5),
         huge_pages: Some(0.0),
@@ -120,6 +121,18 @@ fn it_is_worth_the_difference_of_the_distances_at_most() {
         judged(&used, ObjectKind::Variable, |e| e.sharing = Some(Sharing::False)).unwrap();
     assert_eq!((verdict.rule, remedy.worth.at_most), ("contended-lines", Some(0.45)));
     assert!(remedy.change.contains("alignas(64)"));
+    let fields = ["table[0].hits", "table[1].hits", "a", "b", "c"];
+    let named = |sharing: Sharing, count: usize| {
+        let change = |e: &mut ObjectEvidence<'_>| {
+            (e.sharing, e.fields) = (Some(sharing), fields[..count].to_vec());
+        };
+        judged(&used, ObjectKind::Variable, change).unwrap().1.change
+    };
+    assert!(named(Sharing::False, 2).starts_with("Pad or align table[0].hits and table[1].hits so"));
+    assert!(
+        named(Sharing::False, 5).starts_with("Pad or align table[0].hits, table[1].hits, a and 2 more so")
+    );
+    assert!(named(Sharing::Lock, 1).ends_with("the threads share table[0].hits"));
 }
 
 /// A walk of instructions that are next executed at a distance, or follow a chain.
@@ -152,6 +165,7 @@ fn layout_is_judged_on_one_node_too() {
             object: &object,
             walk: Some(&walk),
             sharing: None,
+            fields: Vec::new(),
             share: 0.9,
             of_cpu_time,
             huge_pages,

@@ -1,0 +1,110 @@
+use super::*;
+use std::process::Command;
+
+const SOURCE: &str = "
+#include <pthread.h>
+struct inner { int a; short grid[2][3]; };
+struct counter { long hits; struct inner in[2]; union { float f; int i; }; };
+struct counter counters[4];
+pthread_mutex_t lock;
+extern int declared;
+int declared = 3;
+long plain;
+int main(void) { static struct inner local; local.a = 1; return local.a - 1 + (int)plain; }
+";
+
+/// Compiles a program; `None` without a compiler.
+fn compiled(compiler: &str, source: &str, name: &str) -> Option<std::path::PathBuf> {
+    let folder = std::env::temp_dir().join(format!("numakit-members-{}-{name}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let (file, program) = (folder.join(name), folder.join("program"));
+    std::fs::write(&file, source).unwrap();
+    let output = match Command::new(compiler).arg("-g").arg("-o").arg(&program).arg(&file).output() {
+        Ok(output) => output,
+        Err(error) => {
+            numakit_skips::COMPILERS.skip(format_args!("{compiler}: {error}"));
+            return None;
+        }
+    };
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    Some(program)
+}
+
+fn address(program: &Path, end: &str) -> u64 {
+    use object::ObjectSymbol;
+    let bytes = std::fs::read(program).unwrap();
+    let elf = object::File::parse(bytes.as_slice()).unwrap();
+    let is_it = |symbol: &object::Symbol<'_, '_>| {
+        symbol.kind() == object::SymbolKind::Data && symbol.name().is_ok_and(|name| name.contains(end))
+    };
+    elf.symbols().find(is_it).unwrap().address()
+}
+
+/// The member of a variable.
+fn member(program: &Path, symbol: &str, offset: u64) -> Option<String> {
+    let byte = VariableByte { variable: address(program, symbol), offset };
+    of_file(program, &[byte]).remove(&byte)
+}
+
+#[test]
+fn members_of_c_are_named_by_their_offsets() {
+    let Some(program) = compiled("cc", SOURCE, "members.c") else { return };
+    // A counter: 8 bytes, two of 16 bytes, 4 of the union, 4 of padding.
+    for (symbol, offset, expected) in [
+        ("counters", 0, "[0].hits"),
+        ("counters", 48 + 8, "[1].in[0].a"),
+        ("counters", 2 * 48 + 8 + 16 + 4 + 2 * 5, "[2].in[1].grid[1][2]"),
+        ("counters", 3 * 48 + 40, "[3].f|i"),
+        ("counters", 3 * 48 + 44, "[3]"),
+        ("lock", 0, ""),
+        ("declared", 0, ""),
+        ("local", 0, ".a"),
+        ("plain", 4, ""),
+    ] {
+        assert_eq!(member(&program, symbol, offset).as_deref(), Some(expected), "{symbol} {offset}");
+    }
+}
+
+#[test]
+fn members_of_cpp_are_named_through_bases_and_declarations() {
+    let source = "#include <atomic>\nstruct Base { long base; };\n\
+        namespace shop { struct Stats : Base { std::atomic<long> hits; static Stats all[2]; }; Stats Stats::all[2]; }\n\
+        int main() { return (int)shop::Stats::all[0].base; }\n";
+    let Some(program) = compiled("c++", source, "members.cpp") else { return };
+    assert_eq!(member(&program, "ZN4shop5Stats3allE", 0).as_deref(), Some("[0].base"));
+    assert_eq!(member(&program, "ZN4shop5Stats3allE", 24).as_deref(), Some("[1].hits"));
+}
+
+#[test]
+fn members_of_rust_end_at_atomics() {
+    let source = "use std::sync::atomic::*;\n#[repr(C)] struct Counter { hits: AtomicU64, misses: u64 }\n\
+        #[unsafe(no_mangle)] static COUNTERS: [Counter; 2] = [const { Counter { hits: AtomicU64::new(0), misses: 1 } }; 2];\n\
+        fn main() { COUNTERS[1].hits.fetch_add(COUNTERS[0].misses, Ordering::Relaxed); }\n";
+    let Some(program) = compiled("rustc", source, "members.rs") else { return };
+    assert_eq!(member(&program, "COUNTERS", 16).as_deref(), Some("[1].hits"));
+    assert_eq!(member(&program, "COUNTERS", 8).as_deref(), Some("[0].misses"));
+}
+
+#[test]
+fn damaged_files_have_fewer_members_and_nothing_else_happens() {
+    assert!(of_file(Path::new("/no/such/file"), &[]).is_empty());
+    let Some(program) = compiled("cc", SOURCE, "damaged.c") else { return };
+    let (bytes, variable) = (std::fs::read(&program).unwrap(), address(&program, "counters"));
+    let elf = object::File::parse(bytes.as_slice()).unwrap();
+    let wanted = [VariableByte { variable, offset: 8 }];
+    let mut rest = 0x2545_f491_4f6c_dd1du64;
+    for section in [".debug_info", ".debug_abbrev", ".debug_str"] {
+        let (begin, size) = elf.section_by_name(section).unwrap().file_range().unwrap();
+        for _ in 0..200 {
+            let mut damaged = bytes.clone();
+            for _ in 0..4 {
+                rest ^= rest << 13;
+                rest ^= rest >> 7;
+                rest ^= rest << 17;
+                damaged[(begin + rest % size) as usize] = (rest >> 32) as u8;
+            }
+            std::fs::write(program.with_extension("damaged"), &damaged).unwrap();
+            assert!(of_file(&program.with_extension("damaged"), &wanted).len() <= 1);
+        }
+    }
+}
