@@ -8,6 +8,7 @@ mod control;
 mod explain;
 mod explain_objects;
 mod explain_roads;
+mod explain_truth;
 mod export;
 mod faults;
 mod formulas;
