@@ -25,6 +25,7 @@ mod start;
 mod statistics;
 mod threads;
 mod timers;
+mod verdicts;
 
 use crate::build;
 use anyhow::{Result, bail};
@@ -79,6 +80,11 @@ const BENCHMARKS: &[Benchmark] = &[
         name: "timers",
         question: "how much a program slows down whose threads are sampled from within",
         run: timers::run,
+    },
+    Benchmark {
+        name: "verdicts",
+        question: "what the remedies of numa explain gain, beside what they are said to be worth",
+        run: verdicts::run,
     },
     Benchmark { name: "live", question: "the cost of serving the page, and its latency", run: live::run },
     Benchmark {

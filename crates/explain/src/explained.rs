@@ -69,6 +69,8 @@ pub struct ExplainedObject {
     /// A command to try.
     #[serde(rename = "try")]
     pub command: Option<String>,
+    /// What that command does.
+    pub expect: Option<&'static str>,
     /// What that can be worth.
     pub worth: Option<Worth>,
 }
@@ -122,11 +124,16 @@ impl Explanation {
 
     /// The part of the CPU time of all threads that a time of samples is.
     fn of_cpu_time(&self, time: u64) -> Option<f64> {
-        let shares = self.time.as_ref()?;
         let sampled: u64 = self.functions.iter().map(|code| code.time.total()).sum();
+        Some(time as f64 / sampled.max(1) as f64 * (1.0 - self.kernel()?))
+    }
+
+    /// The part of the CPU time of all threads that was in the kernel.
+    fn kernel(&self) -> Option<f64> {
+        let shares = self.time.as_ref()?;
         let user =
             shares.computing + shares.cached + shares.near + shares.far + shares.unknown + shares.contended;
-        (user > 0.0).then(|| time as f64 / sampled.max(1) as f64 * user / (user + shares.kernel))
+        (user > 0.0).then(|| shares.kernel / (user + shares.kernel))
     }
 }
 
@@ -154,6 +161,7 @@ fn explained(
         fields: line.map_or_else(Vec::new, fields::names),
         share,
         of_cpu_time: explanation.of_cpu_time(used.time.outside()),
+        kernel: explanation.kernel(),
         huge_pages: context.huge_pages.of(object.pid),
         runtime: context.runtimes.get(&object.pid).copied().unwrap_or_default(),
         command: context.command,
@@ -180,6 +188,7 @@ fn explained(
         verdict,
         change: remedy.as_ref().map(|remedy| remedy.change.clone()),
         command: remedy.as_ref().and_then(|remedy| remedy.command.clone()),
+        expect: remedy.as_ref().and_then(|remedy| remedy.expect),
         worth: remedy.map(|remedy| remedy.worth),
     }
 }

@@ -15,6 +15,9 @@ use serde::Serialize;
 
 /// Objects with less of the time at memory are not worth a verdict.
 const MIN_SHARE: f64 = 0.02;
+/// The part of an access that misses the TLB which finding its page takes, at most: the last entry of the page table comes
+/// from memory once, as the data does.
+const WALK: f64 = 0.5;
 /// With fewer samples nothing is said.
 const MIN_SAMPLES: u64 = 30;
 
@@ -35,6 +38,8 @@ pub struct ObjectEvidence<'a> {
     pub share: f64,
     /// The part of all CPU time that waited for it; `None` where time cannot be told.
     pub of_cpu_time: Option<f64>,
+    /// The part of all CPU time that was in the kernel, where that can be told.
+    pub kernel: Option<f64>,
     /// The part of its process's memory that is in huge pages, if that is known.
     pub huge_pages: Option<f64>,
     /// What the program is written with.
@@ -59,6 +64,8 @@ pub struct Remedy {
     pub change: String,
     /// A command to try now, if there is one.
     pub command: Option<String>,
+    /// What that command does: not always what the change in the source does.
+    pub expect: Option<&'static str>,
     /// What that can be worth.
     pub worth: Worth,
 }
@@ -81,6 +88,8 @@ struct Rule {
     says: fn(&ObjectEvidence<'_>) -> String,
     change: fn(&ObjectEvidence<'_>) -> String,
     command: fn(&ObjectEvidence<'_>) -> Option<String>,
+    /// What the command does, of rules that have one.
+    expect: Option<&'static str>,
     gain: Gain,
 }
 
@@ -91,6 +100,10 @@ enum Gain {
     Distance,
     /// The time at contended lines.
     Contention,
+    /// The walks through page tables beside the accesses.
+    PageWalks,
+    /// The time at the object.
+    Waiting,
     /// Not known.
     Unknown,
 }
@@ -111,15 +124,30 @@ pub fn of(evidence: &ObjectEvidence<'_>, distances: Option<&Distances>) -> Optio
     let rule = RULES.iter().copied().flatten().find(|rule| (rule.applies)(evidence))?;
     let verdict = ObjectVerdict { rule: rule.word, says: (rule.says)(evidence) };
     let (change, command) = ((rule.change)(evidence), (rule.command)(evidence));
-    Some((verdict, Remedy { change, command, worth: worth(rule.gain, evidence, distances) }))
+    let expect = command.as_ref().and(rule.expect);
+    Some((verdict, Remedy { change, command, expect, worth: worth(rule.gain, evidence, distances) }))
 }
 
 fn worth(gain: Gain, evidence: &ObjectEvidence<'_>, distances: Option<&Distances>) -> Worth {
     let unknown = |why: &str| Worth { at_most: None, why: why.to_owned() };
     let times = &evidence.used.time;
     let part = |time: u64| Some(evidence.of_cpu_time? * time as f64 / times.outside().max(1) as f64);
+    let bound = |saved: f64, why: &str| match part(times.outside()) {
+        Some(part) => Worth { at_most: Some(part * saved), why: why.to_owned() },
+        None => unknown("samples of this machine do not tell time"),
+    };
     match gain {
         Gain::Unknown => unknown("it is not known before it is tried"),
+        Gain::PageWalks => {
+            let why = "a miss of the TLB takes as long as the access itself, at most, and fewer page faults save time of the \
+                       kernel";
+            let accesses = bound(WALK, why);
+            Worth {
+                at_most: accesses.at_most.map(|share| share + evidence.kernel.unwrap_or(0.0)),
+                ..accesses
+            }
+        }
+        Gain::Waiting => bound(1.0, "the time that threads wait for it"),
         Gain::Contention => match part(times.contended) {
             Some(part) => Worth { at_most: Some(part), why: "the time at contended lines".to_owned() },
             None => unknown("samples of this machine do not tell time"),

@@ -24,7 +24,7 @@ pub struct MemoryWalk {
     pub steps: u64,
     /// Farther away.
     pub jumps: u64,
-    /// Looks at instructions whose address is the value that they loaded before.
+    /// Looks at instructions whose next address is the value that they, or others at the same place, load before.
     pub chained: u64,
     /// Of each step in bytes, how often it was found and which words of it are used.
     by_step: BTreeMap<u64, StepUse>,
@@ -68,6 +68,7 @@ impl MemoryWalk {
                     self.by_step.entry(step).or_default().add(step, next.address, &ahead[first..end]);
                 }
             }
+            _ if next.rule == RecoveryRule::Chain => self.chained += 1,
             _ => self.jumps += 1,
         }
     }
@@ -188,6 +189,19 @@ mod tests {
         assert_eq!(spin.waiting(), Some(1.0));
         // Without a next execution nothing is known.
         assert_eq!(walked(|_| Vec::new(), RecoveryRule::Direct).random(), None);
+    }
+
+    #[test]
+    fn a_field_beside_the_link_is_of_the_chain() {
+        let link = |at: u64, distance: u64| {
+            let next = access(0x400, at + distance, 8);
+            vec![access(0x404, at, 8), MemoryAccess { rule: RecoveryRule::Chain, ..next }]
+        };
+        let far = walked(|at| link(at, 5 << 20), RecoveryRule::Direct);
+        assert_eq!((far.chain(), far.random()), (Some(1.0), Some(0.0)));
+        // In order, the next one is there before it is asked for.
+        let near = walked(|at| link(at, 64), RecoveryRule::Direct);
+        assert_eq!((near.chain(), near.random()), (Some(0.0), Some(0.0)));
     }
 
     #[test]

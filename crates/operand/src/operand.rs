@@ -128,7 +128,8 @@ pub struct MemoryAccess {
 /// What a thread does next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ahead<'a> {
-    /// The accesses whose addresses are known, in their order.
+    /// The accesses whose addresses are known, in their order. On x86, the rule of those behind a link that was followed on
+    /// the way is `Chain`; their addresses are known all the same.
     pub accesses: &'a [MemoryAccess],
     /// Number of instructions that they are of.
     pub instructions: u32,

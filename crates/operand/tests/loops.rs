@@ -103,6 +103,22 @@ fn what_is_counted_ahead_is_not_read() {
 }
 
 #[test]
+fn what_is_behind_a_link_ahead_is_of_the_chain() {
+    // 00 add rdx, [rax+8]    04 mov rax, [rax]    07 mov rcx, [rbx+rdx*8]    0b jmp 00
+    let code = Loop(vec![0x48, 3, 0x50, 8, 0x48, 0x8b, 0, 0x48, 0x8b, 0x0c, 0xd3, 0xeb, 0xf3]);
+    let mut decoder = Decoder::default();
+    let rules: Vec<(u64, RecoveryRule)> = decoder
+        .ahead(&registers(4), &code)
+        .accesses
+        .iter()
+        .map(|access| (access.instruction - START, access.rule))
+        .collect();
+    let (direct, chain) = (RecoveryRule::Direct, RecoveryRule::Chain);
+    // The sampled register is no link yet; an index that was loaded is none.
+    assert_eq!(rules[..5], [(4, direct), (7, direct), (0, chain), (4, chain), (7, direct)]);
+}
+
+#[test]
 fn the_next_link_of_a_chain_is_the_loaded_value() {
     let registers = registers(0x1e);
     let found = Decoder::default().recover(&registers, &x86(), Landing::Behind);

@@ -69,6 +69,14 @@ pub const NUMPY: Set = Set {
     kernel: false,
     anyway: true,
 };
+/// A compiler of Fortran, for the installed GCC of Debian 12.
+pub const FORTRAN: Set = Set {
+    folder: "fortran",
+    about: "a compiler of Fortran",
+    wanted: &["gfortran-12"],
+    kernel: false,
+    anyway: true,
+};
 /// Depends on the kernel of the day.
 const KERNEL: &str = "linux-image-cloud-amd64";
 /// After a failure nobody tries again for so long, since a test run asks many times.

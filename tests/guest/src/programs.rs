@@ -14,6 +14,9 @@ pub const OURS: [&str; 3] = ["numa", "numascope", "numaplace"];
 const FLAGS: [&str; 8] =
     ["-std=gnu11", "-O2", "-Wall", "-Wextra", "-fopenmp", "-pthread", "-Inative/include", "-o"];
 
+/// Where the package has it, with a slash: a prefix of names.
+const FORTRAN_COMPILER: &str = "usr/lib/gcc/x86_64-linux-gnu/12/";
+
 /// The folder of guest programs in C.
 fn sources() -> PathBuf {
     place::root().join("tests/guest/programs")
@@ -49,7 +52,7 @@ pub fn is_of_package(variable: &std::ffi::OsStr) -> bool {
     name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_")
 }
 
-/// The guest program `programs/NAME.c`, compiled; none if there is no such file.
+/// The guest program `programs/NAME.c`, compiled; none if there is no such file. A file `NAME.f90` beside it belongs to it.
 pub fn compiled(name: &str) -> Result<Option<PathBuf>, Failure> {
     let source = sources().join(name).with_extension("c");
     if name.contains('/') || !source.is_file() {
@@ -63,15 +66,45 @@ pub fn compiled(name: &str) -> Result<Option<PathBuf>, Failure> {
         let files = fs::read_dir(&folder).map_err(on("list", &folder))?.flatten().map(|entry| entry.path());
         inputs.extend(files.filter(|path| path.extension().is_some_and(|e| e == "h")));
     }
+    let fortran = source.with_extension("f90");
+    if fortran.is_file() {
+        inputs.push(fortran.clone());
+    }
     if is_stale(&program, &inputs) {
         // Under another name first: a copy of the program is the old or the new one.
         let fresh = program.with_extension("new");
         let mut cc = Command::new("cc");
         cc.args(FLAGS).arg(&fresh).arg(&source).arg("-lm").current_dir(place::root());
+        if fortran.is_file() {
+            cc.arg(fortran_object(&fortran, &program.with_extension("o"))?);
+        }
         finished(&mut cc)?;
         fs::rename(&fresh, &program).map_err(on("rename", &fresh))?;
     }
     Ok(Some(program))
+}
+
+/// Compiles a file in Fortran, which may need no library of it: the driver of C takes the compiler where it was unpacked.
+fn fortran_object(source: &Path, object: &Path) -> Result<PathBuf, Failure> {
+    let installed = Command::new("cc").arg("-print-prog-name=f951").output();
+    let is_installed = installed.is_ok_and(|found| found.stdout.starts_with(b"/"));
+    let mut cc = Command::new("cc");
+    if !is_installed {
+        cc.arg("-B").arg(packages::FORTRAN.unpacked().map_err(no_fortran)?.join(FORTRAN_COMPILER));
+    }
+    let modules = object.parent().unwrap_or(object);
+    cc.args(["-O2", "-Wall", "-Wextra", "-fopenmp", "-c", "-J"])
+        .arg(modules)
+        .arg("-o")
+        .arg(object)
+        .arg(source);
+    finished(&mut cc)?;
+    Ok(object.to_owned())
+}
+
+fn no_fortran(failure: Failure) -> Failure {
+    let (name, fix) = ("compiler of Fortran".to_owned(), "apt-get install gfortran".to_owned());
+    Failure::Runtime { name, reason: failure.to_string(), fix }
 }
 
 /// The figure that a guest program printed after these words, at the start of a line.

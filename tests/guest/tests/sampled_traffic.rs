@@ -35,43 +35,6 @@ const PROGRAMS: [(&str, &str, f64); 13] = [
 ];
 const PYTHON: &str = "python";
 
-/// Observes a program from the gate on: `observed CMD`. Its caches are those of the simulator, as a machine shows its own.
-const OBSERVED: &str = r#"#!/bin/sh
-taskset -p 300 $$ >/dev/null
-gate=/tmp/gate
-rm -f $gate*
-for caches in /sys/devices/system/cpu/cpu*/cache; do
-    for size in 2:128K 3:512K; do
-        echo ${size#*:} >/tmp/size${size%:*}
-        mountpoint -q $caches/index${size%:*}/size || mount --bind /tmp/size${size%:*} $caches/index${size%:*}/size
-    done
-done
-NUMAKIT_GATE=$gate taskset ff "$@" >/tmp/printed 2>&1 &
-program=$!
-until [ -e $gate.ready ]; do
-    kill -0 $program || { cat /tmp/printed >&2; exit 1; }
-    usleep 20000
-done
-numa explain --json - --pid $program &
-observer=$!
-until [ $(ls -l /proc/$observer/fd | grep -c perf_event) -ge 8 ]; do
-    kill -0 $observer || exit 1
-    usleep 20000
-done
-case $1 in python3)
-    # Python has no markers of its own.
-    numa mark begin
-    : >$gate
-    until [ -e $gate.done ]; do usleep 20000; done
-    numa mark end
-    : >$gate.end
-esac
-: >$gate
-wait $program || { cat /tmp/printed >&2; exit 1; }
-grep -q 'verified yes' /tmp/printed || { cat /tmp/printed >&2; exit 1; }
-wait $observer
-"#;
-
 /// A program that is observed once before those that count.
 const WARM: &str =
     "numa explain --json - -- sh -c 'i=0; while [ $i -lt 100000 ]; do i=$((i + 1)); done' >/dev/null";
@@ -89,8 +52,7 @@ static OBSERVATIONS: LazyLock<Observed> = LazyLock::new(|| {
 });
 
 fn boot(numpy: Option<runtimes::Files>) -> Result<Boot, Failure> {
-    let script = place::folder("observed")?.join("observed");
-    std::fs::write(&script, OBSERVED).unwrap();
+    let script = place::root().join("tests/guest/guest/observed");
     let vectors = place::root().join("tests/guest/programs/vectors.py");
     let mut guest = Guest::new(Shape::named("watched")?)
         .simulate(Simulation::new())

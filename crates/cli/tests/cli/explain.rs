@@ -47,9 +47,9 @@ pub fn explained_with(folder: &Folder, options: &str, command: &str) -> Option<V
 }
 
 /// How often contention is looked for.
-const TRIES: usize = 5;
+pub const TRIES: usize = 5;
 
-fn cpus() -> usize {
+pub fn cpus() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }
 

@@ -9,6 +9,7 @@ mod explain;
 mod explain_fields;
 mod explain_objects;
 mod explain_roads;
+mod explain_truth;
 mod export;
 mod faults;
 mod formulas;

@@ -18,6 +18,12 @@ const SOME: f64 = 0.25;
 /// With fewer writes, data can be copied to each node.
 const READ: f64 = 0.05;
 const HUGE_PAGE: u64 = 2 << 20;
+/// What commands do.
+const SPREADS: Option<&str> = Some(
+    "spreads the load over the memory of all nodes, and makes nothing near: only the change in the source does",
+);
+const BOUND: Option<&str> = Some("binds the threads to CPUs");
+const PLACED: Option<&str> = Some("places stacks and thread-local storage on the nodes of their threads");
 
 /// The rules, the most certain first.
 pub(super) const RULES: [Rule; 10] = [
@@ -28,6 +34,7 @@ pub(super) const RULES: [Rule; 10] = [
         says: |_| "several threads change the same lines of it".to_owned(),
         change: remedy::contention,
         command: |_| None,
+        expect: None,
         gain: Gain::Contention,
     },
     Rule {
@@ -41,6 +48,7 @@ pub(super) const RULES: [Rule; 10] = [
                 .to_owned()
         },
         command: |e| Some(format!("numa run -- {}", e.command)),
+        expect: PLACED,
         gain: Gain::Distance,
     },
     Rule {
@@ -54,6 +62,7 @@ pub(super) const RULES: [Rule; 10] = [
                 .to_owned()
         },
         command: |_| None,
+        expect: None,
         gain: Gain::Distance,
     },
     Rule {
@@ -63,6 +72,7 @@ pub(super) const RULES: [Rule; 10] = [
         says: |_| "its threads used it on its node first, and were moved to another one".to_owned(),
         change: |_| "Bind the threads to CPUs before they touch their data".to_owned(),
         command: |e| Some(format!("numa run -- {}", e.command)),
+        expect: BOUND,
         gain: Gain::Distance,
     },
     Rule {
@@ -76,6 +86,7 @@ pub(super) const RULES: [Rule; 10] = [
                 .to_owned()
         },
         command: |e| Some(format!("numa run -- {}", e.command)),
+        expect: BOUND,
         gain: Gain::Distance,
     },
     Rule {
@@ -87,6 +98,7 @@ pub(super) const RULES: [Rule; 10] = [
             "Run the threads where the memory is, or touch the memory first where they run".to_owned()
         },
         command: |e| Some(format!("numa run --nodes {} -- {}", most(&e.used.home)?, e.command)),
+        expect: Some("runs the threads where the memory is"),
         gain: Gain::Distance,
     },
     Rule {
@@ -98,6 +110,7 @@ pub(super) const RULES: [Rule; 10] = [
         },
         change: remedy::parallel_first_touch,
         command: |e| Some(format!("numa run --memory interleave -- {}", e.command)),
+        expect: SPREADS,
         gain: Gain::Distance,
     },
     Rule {
@@ -107,6 +120,7 @@ pub(super) const RULES: [Rule; 10] = [
         says: |e| format!("all of it is on {}; threads of {} share it", home(e), used_from(e)),
         change: shared,
         command: |e| Some(format!("numa run --memory interleave -- {}", e.command)),
+        expect: SPREADS,
         gain: Gain::Distance,
     },
     Rule {
@@ -125,6 +139,7 @@ pub(super) const RULES: [Rule; 10] = [
                 .to_owned()
         },
         command: |e| Some(format!("numa run --thp off -- {}", e.command)),
+        expect: Some("gives all its memory small pages"),
         gain: Gain::Distance,
     },
     Rule {
@@ -137,6 +152,7 @@ pub(super) const RULES: [Rule; 10] = [
         },
         change: |e| if has_parts(e) { remedy::parallel_first_touch(e) } else { shared(e) },
         command: |_| None,
+        expect: None,
         gain: Gain::Distance,
     },
 ];

@@ -51,6 +51,7 @@ fn judged(
         fields: Vec::new(),
         share: 0.9,
         of_cpu_time: Some(0.5),
+        kernel: Some(0.1),
         huge_pages: Some(0.0),
         runtime: ProgramRuntime::OpenMp,
         command: "./app",
@@ -168,6 +169,7 @@ fn layout_is_judged_on_one_node_too() {
             fields: Vec::new(),
             share: 0.9,
             of_cpu_time,
+            kernel: Some(0.1),
             huge_pages,
             runtime: ProgramRuntime::Threads,
             command: "./app",
@@ -188,4 +190,39 @@ fn libraries_tell_the_runtime() {
     assert_eq!(of(&["python3.11", "libgomp.so.1"]), ProgramRuntime::Python);
     assert_eq!(of(&["app", "libmpi.so.40", "libgomp.so.1"]), ProgramRuntime::Mpi);
     assert_eq!(of(&["app"]), ProgramRuntime::Threads);
+}
+
+#[test]
+fn changes_of_the_layout_have_a_bound_and_commands_say_what_they_do() {
+    let near = ObjectUse { remote: None, ..near() };
+    let object = object(ObjectKind::Allocated);
+    let remedy = |walk: &MemoryWalk| {
+        let evidence = ObjectEvidence {
+            used: &near,
+            object: &object,
+            walk: Some(walk),
+            sharing: None,
+            share: 0.9,
+            of_cpu_time: Some(0.8),
+            kernel: Some(0.1),
+            huge_pages: Some(0.0),
+            runtime: ProgramRuntime::Threads,
+            command: "./app",
+        };
+        super::of(&evidence, None).unwrap().1
+    };
+    for (walk, at_most, expect) in [
+        (walk(0, RecoveryRule::Chain), Some(0.8), None),
+        (walk(5 << 20, RecoveryRule::Direct), Some(0.5), Some("gives huge pages to what malloc allocates")),
+        // What is used of it may fit the caches.
+        (walk(96, RecoveryRule::Direct), Some(0.8), None),
+        (walk(0, RecoveryRule::Direct), None, None),
+    ] {
+        let remedy = remedy(&walk);
+        let found = remedy.worth.at_most.map(|share| (share * 1000.0).round() / 1000.0);
+        assert_eq!((found, remedy.expect), (at_most, expect), "{remedy:?}");
+    }
+    let used = far(&[(0, 1.0)], &ALL, 0.9);
+    let (_, remedy) = judged(&used, ObjectKind::Allocated, |_| {}).unwrap();
+    assert!(remedy.expect.unwrap().contains("makes nothing near"), "{remedy:?}");
 }

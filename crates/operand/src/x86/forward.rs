@@ -5,7 +5,8 @@ use super::code::Code;
 use super::evaluate::{Evaluation, RSP};
 use super::flags::fulfils;
 use super::instruction::{Decoded, Flow, Place};
-use super::state::State;
+use super::parts::{Model, Part};
+use super::state::{RegisterSet, State};
 use crate::memory::Memory;
 use crate::{AccessKind, AddressSpace, MemoryAccess, RecoveryRule};
 use iced_x86::Register;
@@ -141,7 +142,8 @@ pub fn next_execution(
     None
 }
 
-/// The operands with known addresses from `start` on, up to a number of instructions; returns how many were executed.
+/// The operands with known addresses from `start` on, up to a number of instructions; returns how many were executed. Those
+/// whose base is a link that was followed on the way are of the rule `Chain`.
 pub fn ahead(
     start: u64,
     state: &State,
@@ -161,6 +163,7 @@ pub fn ahead(
         guessed: Vec::new(),
     };
     let mut executed = 0;
+    let mut links = RegisterSet::default();
     let (mut at, mut block) = (start, walk.code.block(start, walk.space));
     loop {
         // Most loops are one block.
@@ -170,11 +173,17 @@ pub fn ahead(
         for insn in &*block {
             for place in &insn.places {
                 let Some(address) = address(place, &walk.state) else { continue };
-                let rule = rule_of(insn, place, RecoveryRule::Direct);
+                let is_link = place.base.is_some_and(|base| links.has(base));
+                let rule = if is_link { RecoveryRule::Chain } else { RecoveryRule::Direct };
+                let rule = rule_of(insn, place, rule);
                 let instruction = insn.address();
                 found.push(MemoryAccess { instruction, address, size: place.size, kind: place.kind, rule });
             }
             executed += 1;
+            links = links.without(insn.written);
+            if let Some(register) = link(insn) {
+                links = links.with(register);
+            }
             if !walk.step(insn) || executed >= MAX_AHEAD || walk.memory.is_spent() {
                 return executed;
             }
@@ -183,6 +192,14 @@ pub fn ahead(
             return executed;
         }
     }
+}
+
+/// The register that follows a link: it is loaded from where it points itself, as in `p = p->next`.
+fn link(insn: &Decoded) -> Option<u8> {
+    let (Model::Move, [Part::Register(to), Part::Memory(8), ..]) = (insn.model, insn.parts) else {
+        return None;
+    };
+    (to.size == 8 && insn.explicit?.base == Some(to.number)).then_some(to.number)
 }
 
 /// The rule by which tables count an exact address.

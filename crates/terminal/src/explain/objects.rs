@@ -97,6 +97,7 @@ fn verdict(object: &ExplainedObject) -> String {
         ("used by", (!users.is_empty()).then(|| users.join(", "))),
         ("do", object.change.clone()),
         ("try now", object.command.clone()),
+        ("", object.expect.map(|expect| format!("it {expect}"))),
         ("worth", worth),
     ] {
         if let Some(text) = text {

@@ -62,6 +62,7 @@ fn object() -> ExplainedObject {
         }),
         change: Some("Initialise it in parallel".to_owned()),
         command: Some("numa run --memory interleave -- ./app".to_owned()),
+        expect: Some("spreads the load"),
         worth: Some(Worth { at_most: Some(0.2), why: "far memory takes twice as long".to_owned() }),
     }
 }
