@@ -9,7 +9,7 @@ use crate::first_touch::FirstTouch;
 use crate::flame::{FlameGraph, FlameUnit};
 use crate::huge_pages::HugePageShares;
 use crate::object_use::NodeShare;
-use crate::pace::Pace;
+use crate::pace::SamplePace;
 use crate::processes::Processes;
 use crate::report::{ExplainReport, FlameGraphs, MissingSamples, Regime};
 use crate::residence::Residence;
@@ -70,7 +70,7 @@ pub struct Explainer {
     visited: u64,
     pause: u64,
     late: u64,
-    pace: Pace,
+    pace: SamplePace,
     /// Whether names of what has ended are kept for the report.
     keeps_ended: bool,
     huge_pages: HugePageShares,
@@ -109,7 +109,7 @@ impl Explainer {
         let root = SysRoot::host();
         let started = clock::monotonic();
         let residence = Residence::new(&root, memory_nodes(&topology) > 1);
-        let pace = Pace::new(started, topology.cores.iter().map(|core| core.cpus.len()).sum());
+        let pace = SamplePace::new(started, topology.cores.iter().map(|core| core.cpus.len()).sum());
         Self {
             collector: Collector::new(road.landing()),
             accounts: ThreadAccounts::new(&root, observed.from_start),

@@ -32,13 +32,16 @@ pub struct FirstTouch {
 pub struct FirstTouches(HashMap<(u32, FaultingThread), u64>);
 
 impl FirstTouches {
-    /// Adds a fault of a thread at an object, by its place in the list of objects.
-    pub fn add(&mut self, object: u32, mut by: FaultingThread) {
+    /// Adds faults of a thread at an object, by its place in the list of objects.
+    pub fn add(&mut self, object: u32, mut by: FaultingThread, faults: u64) {
+        if faults == 0 {
+            return;
+        }
         if self.0.len() >= MAX_TOUCHERS && !self.0.contains_key(&(object, by)) {
             by.chain = NO_CHAIN;
         }
         if self.0.len() < 2 * MAX_TOUCHERS || self.0.contains_key(&(object, by)) {
-            *self.0.entry((object, by)).or_default() += 1;
+            *self.0.entry((object, by)).or_default() += faults;
         }
     }
 
@@ -67,9 +70,9 @@ mod tests {
         let mut touches = FirstTouches::default();
         let by = |thread| FaultingThread { thread, node: Some(0), chain: 5 };
         for n in 0..100 {
-            touches.add(3, by(if n < 80 { 7 } else { 8 }));
+            touches.add(3, by(if n < 80 { 7 } else { 8 }), 1);
         }
-        touches.add(4, FaultingThread { node: None, ..by(9) });
+        touches.add(4, FaultingThread { node: None, ..by(9) }, 61);
         let all = touches.by_object(5);
         let expected = |thread, share| FirstTouch { by: by(thread), share };
         assert_eq!(all[&3], [expected(7, 0.8), expected(8, 0.2)]);
@@ -80,7 +83,7 @@ mod tests {
     fn chains_without_limit_take_limited_memory() {
         let mut touches = FirstTouches::default();
         for chain in 1..=3 * MAX_TOUCHERS as u32 {
-            touches.add(0, FaultingThread { thread: 1, node: None, chain });
+            touches.add(0, FaultingThread { thread: 1, node: None, chain }, 1);
         }
         assert_eq!(touches.0.len(), MAX_TOUCHERS + 1);
         let all = touches.by_object(1);

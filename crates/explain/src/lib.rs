@@ -5,7 +5,7 @@
 //! `numakit-sampling` and `numakit-operand`.
 
 pub mod account;
-mod caches;
+pub mod caches;
 pub mod call_tree;
 mod chain_names;
 pub mod code;

@@ -13,7 +13,7 @@ const MAX_STEP: u64 = 4;
 
 /// One in how many samples.
 #[derive(Debug)]
-pub struct Pace {
+pub struct SamplePace {
     /// One in this many.
     each: u64,
     /// The share of the time of one CPU that it may take, in percent.
@@ -22,7 +22,7 @@ pub struct Pace {
     busy: u64,
 }
 
-impl Pace {
+impl SamplePace {
     /// From a time on, on a machine with these CPUs.
     pub fn new(now: u64, cpus: usize) -> Self {
         let limit = (cpus as u64 * SHARE_OF_EACH).clamp(SHARE_OF_EACH, MAX_SHARE);
@@ -50,7 +50,7 @@ mod tests {
 
     #[test]
     fn the_pace_follows_the_time_that_it_takes() {
-        let mut pace = Pace::new(0, 2);
+        let mut pace = SamplePace::new(0, 2);
         assert_eq!(pace.worked(0, CHECKED / 4), None);
         // 35 % of the time of one CPU, where 10 % of two are allowed.
         assert_eq!(pace.worked(CHECKED, CHECKED + CHECKED / 8), Some(4));
@@ -61,6 +61,9 @@ mod tests {
             pace.worked(time(n), time(n) + CHECKED);
         }
         assert_eq!(pace.each, MAX_PACE);
-        assert_eq!((Pace::new(0, 0).limit, Pace::new(0, 8).limit, Pace::new(0, 4096).limit), (5, 40, 50));
+        assert_eq!(
+            (SamplePace::new(0, 0).limit, SamplePace::new(0, 8).limit, SamplePace::new(0, 4096).limit),
+            (5, 40, 50)
+        );
     }
 }

@@ -199,8 +199,7 @@ impl Processes {
     /// The variable or block, of those that were found, that has an address.
     pub fn addressed(&mut self, pid: u32, object: ObjectId, address: u64) -> Option<AddressedObject> {
         let objects = self.objects.get(&pid)?;
-        let origin = &objects.row(object)?.origin;
-        let is_block = match origin {
+        let is_block = match &objects.row(object)?.origin {
             ObjectOrigin::Variable { .. } => false,
             ObjectOrigin::Allocated { .. } => true,
             _ => return None,

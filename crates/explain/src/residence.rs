@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Pieces of memory that are told apart: they are larger where there is more of it.
+/// Pieces of memory that are distinguished: they are larger where there is more of it.
 const MAX_PIECES: u64 = 1 << 14;
 /// Memory is looked at again where it has grown by one in this many bytes.
 const GROWN: u64 = 200;

@@ -1,6 +1,6 @@
 //! Samples by performance events: the clock of CPU time, with the registers of the program.
 
-use crate::faults::{FaultRings, FaultSample};
+use crate::faults::{FILES, FaultRings, FaultSample};
 use crate::landing::Landing;
 use crate::road::{Losses, Road, RoadError, RoadEvent, RoadKind};
 use crate::sample::{MeasuredAccess, Sample, SampleSettings};
@@ -78,7 +78,7 @@ impl PerfRoad {
         }
         let limit = usize::try_from(sched::raise_open_files().unwrap_or(1024)).unwrap_or(usize::MAX);
         let needed =
-            threads.len() * cpus.len() * (events(settings).len() + usize::from(settings.first_touch));
+            threads.len() * cpus.len() * (events(settings).len() + FILES * usize::from(settings.first_touch));
         if needed.saturating_add(OTHER_FILES) <= limit {
             let mut road = Self::open(settings, landing, SampledTasks::Threads(&threads, &cpus))?;
             road.add_missed(&TaskDir::of(&root, process), threads.into_iter().collect(), &cpus)?;

@@ -7,6 +7,7 @@ mod completion;
 mod control;
 mod explain;
 mod explain_fields;
+mod explain_flame;
 mod explain_objects;
 mod explain_roads;
 mod explain_truth;

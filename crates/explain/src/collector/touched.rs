@@ -14,7 +14,7 @@ impl Collector {
         let chain = self.chain(fault.process, &fault.registers, &fault.stack, processes);
         let by = FaultingThread { thread: fault.thread, node, chain };
         if let Some(object) = self.object_at(fault.process, fault.address, fault.time, processes) {
-            self.touches.add(object, by);
+            self.touches.add(object, by, fault.weight);
         }
         by
     }

@@ -198,6 +198,7 @@ fn changes_of_the_layout_have_a_bound_and_commands_say_what_they_do() {
     let object = object(ObjectKind::Allocated);
     let remedy = |walk: &MemoryWalk| {
         let evidence = ObjectEvidence {
+            fields: Vec::new(),
             used: &near,
             object: &object,
             walk: Some(walk),

@@ -336,15 +336,16 @@ fn layout(request: &SamplingRequest<'_>) -> SampleLayout {
         | kernel::PERF_SAMPLE_IP
         | kernel::PERF_SAMPLE_TID
         | kernel::PERF_SAMPLE_TIME
-        | kernel::PERF_SAMPLE_CPU
-        | kernel::PERF_SAMPLE_PERIOD;
+        | kernel::PERF_SAMPLE_CPU;
     let (SampleContent::Registers { stack } | SampleContent::Accessed { stack }) = request.content;
     fields |= kernel::PERF_SAMPLE_REGS_USER;
     if stack > 0 {
         fields |= kernel::PERF_SAMPLE_STACK_USER;
     }
-    if matches!(request.content, SampleContent::Accessed { .. }) {
-        fields |= kernel::PERF_SAMPLE_ADDR;
+    // With its period in them, the kernel writes a sample for each count of a software event, whatever the period.
+    match request.content {
+        SampleContent::Registers { .. } => fields |= kernel::PERF_SAMPLE_PERIOD,
+        SampleContent::Accessed { .. } => fields |= kernel::PERF_SAMPLE_ADDR,
     }
     // All events of a ring have the same fields, or their records could not be distinguished.
     if request.events.iter().any(|event| event.has_addresses) {

@@ -1,6 +1,8 @@
 use super::*;
+use numakit_explain::FlameGraphs;
 use numakit_explain::account::ThreadTimes;
 use numakit_explain::code::CodeName;
+use numakit_explain::flame::ChainValues;
 use numakit_explain::object_use::NodeShare;
 use numakit_explain::objects::ObjectKind;
 use numakit_explain::share::ShareEstimate;
@@ -80,6 +82,7 @@ fn report() -> ExplainReport {
         instructions: vec![(0x400, 150)],
     };
     let explanation = Explanation {
+        chains: ChainValues::new(),
         samples: SampleCounts {
             total: 8201,
             memory: 6000,
@@ -109,6 +112,7 @@ fn report() -> ExplainReport {
         uses: Vec::new(),
     };
     ExplainReport {
+        flame: FlameGraphs::default(),
         version: 1,
         regime: Regime::Precise,
         machine: "Processor, nodes 0-1, CPUs 0-7".to_owned(),
