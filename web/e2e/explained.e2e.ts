@@ -130,6 +130,23 @@ test("128 nodes and 200 objects, light and dark, wide and narrow: all fits", asy
   }
 });
 
+test("the flame graph is enlarged by a click, and says why another one is not there", async () => {
+  const client = await open(["four.json"]);
+  const frames = client.page.locator(".flame .frame");
+  assert.deepEqual(await frames.allInnerTexts(), ["all", "_start", "main", "multiply", "norm"]);
+  const width = async (name: string) => (await client.page.locator(".flame .frame", { hasText: name }).boundingBox())?.width ?? 0;
+  const [all, norm] = [await width("all"), await width("norm")];
+  assert.ok(Math.abs(norm / all - 1 / 9) < 0.01, `${norm} of ${all}`);
+  assert.match(await text(client, ".flame"), /3\.6 s.*node 0 33\.3 % node 1 22\.2 %/);
+  await client.page.locator(".flame .frame", { hasText: "norm" }).click();
+  assert.deepEqual(await frames.allInnerTexts(), ["all", "_start", "main", "norm"]);
+  assert.ok(Math.abs((await width("norm")) - all) < 2);
+  await frames.first().click();
+  assert.equal(await frames.count(), 5);
+  await client.page.getByRole("button", { name: "Resident memory by first touch" }).click();
+  assert.match(await text(client, ".flame"), /Not known: no page faults were seen/);
+});
+
 test("the theme changes colours of the matrix too", async () => {
   const client = await open(["four.json"], { colorScheme: "light" });
   const fill = () => client.page.locator("aside .square rect").first().evaluate((rect) => getComputedStyle(rect).fill);

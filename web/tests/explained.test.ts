@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { emulated, madeUp, oneNode } from "../e2e/infra/made-up-result";
-import { bytes, estimate, nodesText, notesOf, pairsOf, percent, resultsIn, squareOf, withoutNodes, worthText } from "../src/explained/result";
+import { bytes, estimate, flameTree, nodesText, notesOf, pairsOf, percent, resultsIn, squareOf, withoutNodes, worthText } from "../src/explained/result";
 
 test("shares, sizes and nodes as text, and absence as absence", () => {
   assert.deepEqual([percent(0.123), percent(0), percent(0.0002), percent(null), percent(undefined), percent(NaN)], ["12.3 %", "0.0 %", "< 0.1 %", null, null, null]);
@@ -48,4 +48,12 @@ test("what is no result is refused with its name", () => {
   assert.throws(() => resultsIn({}), /no results/);
   assert.throws(() => resultsIn([{ name: "b.json", result: { ...madeUp(), objects: undefined } }]), /b\.json has no 'objects'/);
   assert.throws(() => resultsIn([{ name: "c.json", result: null }]), /c\.json/);
+});
+
+test("stacks of a flame graph become a tree", () => {
+  const tree = flameTree({ title: "t", unit: "ns", parts: ["node 0", "node 1"], names: ["main", "f", "g"], stacks: [{ frames: [0, 1], values: [1, 2] }, { frames: [0, 2], values: [4, 0] }, { frames: [0], values: [0, 8] }] });
+  const main = tree.inner.get("main");
+  assert.ok(main);
+  assert.deepEqual([tree.total, tree.values, main.total, main.values], [15, [5, 10], 15, [5, 10]]);
+  assert.deepEqual([...main.inner.values()].map(({ name, total, caller }) => [name, total, caller?.name]), [["f", 3, "main"], ["g", 4, "main"]]);
 });

@@ -1,29 +1,23 @@
 //! One observation: takes samples until the program ends, and says where its time went.
 
+mod answer;
+
 use crate::caches::CacheSizes;
-use crate::chain_names::ChainNames;
 use crate::collector::{Collector, ObservedProcesses};
-use crate::explained::{ObjectContext, ObjectTouch};
-use crate::fields;
-use crate::first_touch::FirstTouch;
-use crate::flame::{FlameGraph, FlameUnit};
 use crate::huge_pages::HugePageShares;
-use crate::object_use::NodeShare;
 use crate::pace::SamplePace;
 use crate::processes::Processes;
-use crate::report::{ExplainReport, FlameGraphs, MissingSamples, Regime};
+use crate::projection::ProjectedMachine;
 use crate::residence::Residence;
 use crate::tally::Tally;
 use crate::threads::ThreadAccounts;
 use crate::traffic::Traffic;
-use crate::{Explanation, Surveyed};
 use numakit_model::topology::Topology;
 use numakit_sampling::calibration::MachineKind;
-use numakit_sampling::{Landing, Road, RoadError, RoadEvent};
+use numakit_sampling::{Road, RoadError, RoadEvent};
 use numakit_sys::allocation_log::AllocationLog;
 use numakit_sys::clock::EndedUsage;
 use numakit_sys::{SysRoot, clock};
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 /// Threads are looked at this often, and at most for a twentieth of the time.
@@ -33,14 +27,6 @@ const VISIT_SHARE: u32 = 19;
 const TIMED: u64 = 16;
 /// Nodes of pages are asked for this often, in ns, while more samples come than are looked at: a process may end meanwhile.
 const LOCATED: u64 = 5_000_000;
-/// A thread with this much CPU time should have samples: four periods of 199 Hz.
-const MIN_CPU_TIME: u64 = 20_000_000;
-
-/// Threads and call chains that touched an object first, at most.
-const MAX_TOUCHES: usize = 3;
-/// Functions of their chains.
-const MAX_CALLERS: usize = 8;
-
 /// What is observed, for the report.
 #[derive(Debug, Clone, Default)]
 pub struct Observed {
@@ -75,6 +61,8 @@ pub struct Explainer {
     keeps_ended: bool,
     huge_pages: HugePageShares,
     residence: Residence,
+    /// The machine that it is projected on, if that is wanted.
+    projected: Option<ProjectedMachine>,
     /// What the program allocates, if that is known.
     log: Option<AllocationLog>,
     /// Of children that ended before.
@@ -93,6 +81,11 @@ impl Explainer {
     /// The same with the log of what the program allocates.
     pub fn with_log(self, log: Option<AllocationLog>) -> Self {
         Self { log, ..self }
+    }
+
+    /// The same, and what it would be on another machine.
+    pub fn projected_on(self, projected: Option<ProjectedMachine>) -> Self {
+        Self { projected, ..self }
     }
 
     /// The same for series, of one process with those that it starts or of all: it reads no accounts of threads, since series
@@ -126,6 +119,7 @@ impl Explainer {
             keeps_ended: true,
             huge_pages: HugePageShares::new(started),
             residence,
+            projected: None,
             log: None,
             ended_before: clock::ended_children(),
         }
@@ -223,140 +217,8 @@ impl Explainer {
         self.visited = end;
         self.pause = (VISIT.as_nanos() as u64).max((end - start) * u64::from(VISIT_SHARE));
     }
-
-    /// Who touched the objects first, with names.
-    fn first_touch(&mut self) -> BTreeMap<u32, Vec<ObjectTouch>> {
-        let Self { collector, processes, .. } = self;
-        let mut names = ChainNames::new(&collector.calls, processes);
-        let mut touch = |FirstTouch { by, share }: FirstTouch| {
-            let mut chain = names.of(by.chain);
-            chain.truncate(MAX_CALLERS);
-            let chain = chain.iter().map(ToString::to_string).collect();
-            ObjectTouch { thread: by.thread, node: by.node, share, chain }
-        };
-        let mut named = |(object, touches): (u32, Vec<FirstTouch>)| {
-            (object, touches.into_iter().map(&mut touch).collect())
-        };
-        collector.touches.by_object(MAX_TOUCHES).into_iter().map(&mut named).collect()
-    }
-
-    /// The nodes of all pages of each object, when they were looked at last.
-    fn homes(&mut self) -> BTreeMap<u32, Vec<NodeShare>> {
-        let Self { collector, processes, residence, .. } = self;
-        let latest = residence.latest();
-        latest.homes(|piece| collector.object_at(piece.process, piece.address, latest.time, processes))
-    }
-
-    /// Where the time at memory, and the memory, come from.
-    fn flame(&mut self, explanation: &Explanation) -> FlameGraphs {
-        let Self { collector, processes, residence, started, .. } = self;
-        let mut names = ChainNames::new(&collector.calls, processes);
-        let is_precise = explanation.time.is_some();
-        let time = is_precise.then(|| {
-            let title = "Time at memory outside of the caches, by call chain";
-            FlameGraph::new(title, FlameUnit::Ns, &explanation.chains, &mut names)
-        });
-        let peak = residence.peak();
-        let resident = residence.touched.has_any().then(|| {
-            let seconds = peak.time.saturating_sub(*started) as f64 / 1e9;
-            let title =
-                format!("Resident memory after {seconds:.1} s, by the call chain that touched it first");
-            FlameGraph::new(&title, FlameUnit::Bytes, &peak.by_chain(), &mut names)
-        });
-        FlameGraphs { time, resident }
-    }
-
-    /// What the users of contended lines use, with names.
-    fn name_fields(&mut self, explanation: &mut Explanation) {
-        let Self { collector, processes, .. } = self;
-        fields::name(&mut explanation.lines, &mut |place, address| {
-            let (process, object) = collector.listed(place)?;
-            processes.addressed(process, object, address)
-        });
-    }
-
-    /// What the command and its descendants used, when it has ended.
-    fn ended_usage(&self, complete: bool) -> Option<EndedUsage> {
-        let now = clock::ended_children();
-        let has_ended = complete && self.observed.from_start && now != self.ended_before;
-        has_ended.then(|| EndedUsage {
-            user: now.user - self.ended_before.user,
-            kernel: now.kernel - self.ended_before.kernel,
-            faults: now.faults - self.ended_before.faults,
-        })
-    }
-
-    /// What is known so far.
-    pub fn report(&mut self, complete: bool, exit_status: Option<i32>) -> ExplainReport {
-        let mut threads = self.collector.sampled_threads.clone();
-        for thread in &mut threads {
-            thread.name = self.accounts.name(thread.pid, thread.tid).unwrap_or_default().to_owned();
-        }
-        let has_sample = |(pid, tid): &(u32, u32)| threads.iter().any(|t| (t.pid, t.tid) == (*pid, *tid));
-        let without = self.accounts.busy(MIN_CPU_TIME).filter(|key| !has_sample(key)).count() as u64;
-        let (landing, losses) = (self.road.landing(), self.road.losses());
-        let caches = self.caches();
-        let known = Surveyed {
-            times: self.accounts.total(self.ended_usage(complete)),
-            caches,
-            is_precise: matches!(landing, Landing::Behind | Landing::OneFurther),
-            has_nodes: memory_nodes(&self.topology) > 1,
-            traffic: self.collector.traffic(caches),
-        };
-        let mut explanation = Explanation::new(&self.collector.observations, known, &mut self.processes);
-        explanation.place_objects(&self.homes());
-        let flame = self.flame(&explanation);
-        if complete {
-            self.name_fields(&mut explanation);
-        }
-        let objects = self.collector.sampled_objects(&mut self.processes);
-        let objects = explanation.explain_objects(&ObjectContext {
-            runtimes: objects.iter().map(|object| (object.pid, self.processes.runtime(object.pid))).collect(),
-            first_touch: self.first_touch(),
-            objects,
-            walks: &self.collector.walks,
-            huge_pages: &self.huge_pages,
-            command: if self.observed.from_start { &self.observed.program } else { "CMD" },
-            distances: self.topology.distances.as_ref(),
-        });
-        ExplainReport {
-            version: ExplainReport::VERSION,
-            regime: match landing {
-                Landing::Behind | Landing::OneFurther => Regime::Precise,
-                Landing::BlockStart => Regime::Block,
-                Landing::Other => Regime::Unknown,
-            },
-            machine: machine(&self.machine, &self.topology),
-            road: self.observed.road.clone(),
-            road_reason: self.observed.road_reason.clone(),
-            rate: self.observed.frequency.into(),
-            seconds: clock::monotonic().saturating_sub(self.started) as f64 / 1e9,
-            program: self.observed.program.clone(),
-            complete,
-            exit_status,
-            missing: MissingSamples {
-                lost: losses.total(),
-                thinned: self.collector.thinned,
-                late: self.late,
-                threads: without,
-                faults: losses.faults,
-                without_faults: losses.without_faults,
-                allocations: self.log.as_ref().map_or(0, |log| log.losses().full),
-            },
-            explanation,
-            threads_sampled: threads,
-            objects,
-            flame,
-        }
-    }
 }
 
 fn memory_nodes(topology: &Topology) -> usize {
     topology.nodes.iter().filter(|node| node.memory_kb != Some(0)).count()
-}
-
-/// The machine in words: results of different ones are not compared.
-fn machine(kind: &MachineKind, topology: &Topology) -> String {
-    let processor = &kind.processor;
-    format!("{processor}, nodes {}, CPUs {}", topology.node_ids(), topology.online)
 }

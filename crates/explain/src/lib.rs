@@ -30,6 +30,7 @@ pub mod perf_map;
 pub mod place;
 mod process_objects;
 pub mod processes;
+pub mod projection;
 mod report;
 pub mod residence;
 pub mod share;

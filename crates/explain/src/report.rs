@@ -5,6 +5,7 @@ use crate::Explanation;
 use crate::explained::ExplainedObject;
 use crate::flame::FlameGraph;
 use crate::objects::ObjectKind;
+use crate::projection::Projection;
 use serde::{Deserialize, Serialize};
 
 /// What samples of this machine mean.
@@ -98,6 +99,8 @@ pub struct ExplainReport {
     pub objects: Vec<ExplainedObject>,
     /// Flame graphs.
     pub flame: FlameGraphs,
+    /// What it would be on another machine, if that was asked for.
+    pub projected: Option<Projection>,
 }
 
 /// Flame graphs of a result.

@@ -1,6 +1,7 @@
 //! `numa explain`: where the time went, objects, functions, source lines and contended lines.
 
 mod objects;
+mod projected;
 
 pub use self::objects::guide;
 
@@ -38,6 +39,7 @@ pub fn text(report: &ExplainReport, rows: usize) -> String {
         explanation.lines.iter().take(rows).for_each(|line| out.push_str(&contended(report, line)));
     }
     out.push_str(&notes(report));
+    report.projected.iter().for_each(|projection| out.push_str(&projected::text(projection, rows)));
     out
 }
 

@@ -1,7 +1,7 @@
 // Results of `numa explain` that are made up: no machine was measured. They have every kind of value, and each kind of
 // absence.
 
-import type { ContendedLine, ExplainedObject, Pair, PlaceTimes, Result } from "../../src/explained/result";
+import type { ContendedLine, ExplainedObject, FlameGraph, Pair, PlaceTimes, Result } from "../../src/explained/result";
 
 const MS = 1_000_000;
 const NONE: PlaceTimes = { computing: 0, private_cache: 0, shared_cache: 0, contended: 0, near: 0, far: 0, unknown: 0 };
@@ -51,6 +51,15 @@ const LINE: ContendedLine = {
   ],
 };
 
+/** Two functions, of which one uses memory of all nodes. */
+function flame(nodes: number): FlameGraph {
+  return {
+    title: "Time at memory outside of the caches, by call chain", unit: "ns", parts: Array.from({ length: nodes }, (_, node) => `node ${node}`),
+    names: ["main", "multiply", "norm", "_start"],
+    stacks: [{ frames: [3, 0, 1], values: Array.from({ length: nodes }, () => 800 * MS) }, { frames: [3, 0, 2], values: Array.from({ length: nodes }, (_, node) => (node === 0 ? 400 * MS : 0)) }],
+  };
+}
+
 /** A result of a machine with this number of nodes. */
 export function madeUp(nodes = 4, objects = 6): Result {
   const counters: ExplainedObject = { ...local(1, nodes), name: "counters", size: 4096, home: [{ node: 0, share: 1 }], used_from: evenly(nodes), nodes: pairs(nodes, 0, 40 * MS), time_share: 0.2, remote: { share: 0.6, low: 0.5, high: 0.7 }, contended: 0.95, verdict: { rule: "contended", says: "threads write different bytes of one line" }, do: "align each element of counters to 64 bytes", try: null, worth: { at_most: null, why: "it is not measured" } };
@@ -65,6 +74,7 @@ export function madeUp(nodes = 4, objects = 6): Result {
     far_share: { share: 0.7, low: 0.67, high: 0.73 }, nodes: pairs(nodes, 0, 950 * MS), caches: { private: 1 << 20, last_level: 4 << 20 }, traffic: null, lines: [LINE], functions, source_lines: functions,
     threads_sampled: [{ pid: 4711, tid: 4711, name: "solve" }, { pid: 4711, tid: 4712, name: "worker" }],
     objects: [initialised(nodes), counters, ...rest].slice(0, objects),
+    flame: { time: flame(nodes), resident: null },
   };
 }
 

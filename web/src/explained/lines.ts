@@ -29,10 +29,11 @@ function lineView(result: Result, line: ContendedLine): HTMLElement {
 
 function userRow(result: Result, user: LineUser): HTMLElement {
   const thread = result.threads_sampled[user.thread];
+  const fields = [...new Set((user.fields ?? []).map(({ name }) => name))].join(", ");
   const offsets = Object.entries(user.offsets).map(([offset, count]) => `${offset} (${count})`).join(", ");
   const number = (value: number) => h("td", { class: "number" }, value.toLocaleString("en"));
   return h("tr", {},
     h("th", { scope: "row" }, thread ? `${thread.tid} (${thread.name})` : "unknown thread"),
     h("td", {}, user.nodes.length > 0 ? user.nodes.join(", ") : "unknown"),
-    number(user.loads), number(user.stores), number(user.atomics), h("td", {}, offsets));
+    number(user.loads), number(user.stores), number(user.atomics), h("td", {}, offsets, fields ? h("small", {}, fields) : null));
 }

@@ -65,6 +65,7 @@ export interface ExplainedObject {
   verdict?: { rule: string; says: string } | null;
   do?: string | null;
   try?: string | null;
+  expect?: string | null;
   worth?: { at_most: number | null; why: string } | null;
 }
 
@@ -75,6 +76,7 @@ export interface LineUser {
   loads: number;
   stores: number;
   atomics: number;
+  fields?: { at: number; offset: number; name: string }[] | null;
 }
 
 export interface ContendedLine {
@@ -86,6 +88,15 @@ export interface ContendedLine {
   /** CPU time in ns. */
   weight: number;
   users: LineUser[];
+}
+
+/** A flame graph: the values of each stack are those of the parts, in order. */
+export interface FlameGraph {
+  title: string;
+  unit: "ns" | "bytes";
+  parts: string[];
+  names: string[];
+  stacks: { frames: number[]; values: number[] }[];
 }
 
 export const TIME_PARTS = ["computing", "cached", "near", "far", "unknown", "contended", "kernel", "runnable", "asleep"] as const;
@@ -114,6 +125,7 @@ export interface Result {
   source_lines: TimedCode[];
   threads_sampled: { pid: number; tid: number; name: string }[];
   objects: ExplainedObject[];
+  flame?: { time?: FlameGraph | null; resident?: FlameGraph | null } | null;
 }
 
 export interface NamedResult {
@@ -203,6 +215,34 @@ export function squareOf(pairs: Pair[] | null | undefined): Square | null {
 export function pairsOf(result: Result): Pair[] {
   if (result.nodes.length > 0 || !result.traffic) return result.nodes;
   return result.traffic.pages.map(({ cpu_node, memory_node, pages }) => ({ cpu_node, memory_node, time: pages }));
+}
+
+/** A function within its callers. */
+export interface FlameFrame {
+  name: string;
+  values: number[];
+  total: number;
+  caller: FlameFrame | null;
+  inner: Map<string, FlameFrame>;
+}
+
+/** All stacks of a flame graph as a tree. */
+export function flameTree(graph: FlameGraph): FlameFrame {
+  const create = (name: string, caller: FlameFrame | null): FlameFrame => ({ name, values: graph.parts.map(() => 0), total: 0, caller, inner: new Map() });
+  const root = create("all", null);
+  for (const { frames, values } of graph.stacks) {
+    let at = root;
+    for (const name of [null, ...frames.map((frame) => graph.names[frame] ?? "unknown")]) {
+      if (name !== null) {
+        const inner: FlameFrame = at.inner.get(name) ?? create(name, at);
+        at.inner.set(name, inner);
+        at = inner;
+      }
+      values.forEach((value, part) => (at.values[part] = (at.values[part] ?? 0) + value));
+      at.total += values.reduce((sum, value) => sum + value, 0);
+    }
+  }
+  return root;
 }
 
 /** What a sample of this machine says. */

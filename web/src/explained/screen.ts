@@ -5,6 +5,7 @@ import { h, iconButton, pageIcon } from "../elements";
 import { switchTheme } from "../theme";
 import { codeView } from "./code";
 import { detail } from "./detail";
+import { flameView } from "./flame";
 import { linesView } from "./lines";
 import { objectTable } from "./objects";
 import { notesOf, pairsOf, squareOf, withoutNodes, type ExplainedObject, type NamedResult, type Result } from "./result";
@@ -67,7 +68,7 @@ export class ResultScreen {
     this.main.replaceChildren(
       h("div", { class: "row first" }, timeBar(result, (object) => table.show(object)), whole(result)),
       h("div", { class: "row split" }, table.element, this.aside),
-      codeView(result), linesView(result), notesView(result));
+      codeView(result), flameView(result), linesView(result), notesView(result));
   }
 
   private select(result: Result, object: ExplainedObject): void {

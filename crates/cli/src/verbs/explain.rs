@@ -2,6 +2,7 @@
 
 use crate::GlobalArgs;
 use crate::flame_files;
+use crate::projection;
 use crate::sampled_command;
 use crate::to_file::{self, Existing};
 use anyhow::Context;
@@ -48,14 +49,14 @@ use std::time::{Duration, Instant};
 /// pieces, size, name, home [{node, share}], used_from [{node, share}], nodes, time_share, remote {share, low, high},
 /// in_cache, contended, first_touch [{thread, node, share, chain}], used_by, verdict
 /// {rule, says}, do, try, worth {at_most, why}}], flame {time, resident} with {title, unit, parts, names, stacks [{frames,
-/// values}]}. What cannot be told is null.
+/// values}]}, projected {machine, threads, why_not, far_share, unknown, nodes, objects}. What cannot be told is null.
 #[derive(Debug, Args)]
 pub struct ExplainArgs {
     /// Samples in a second of CPU time of a thread
     #[arg(short = 'F', long, value_name = "HZ", default_value = "199", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     frequency: u32,
     /// Compare two results that --json wrote: before and after a change
-    #[arg(value_names = ["BEFORE", "AFTER"], num_args = 2, conflicts_with_all = ["command", "pid", "json", "duration", "road", "flame"])]
+    #[arg(value_names = ["BEFORE", "AFTER"], num_args = 2, conflicts_with_all = ["command", "pid", "json", "duration", "road", "flame", "projected"])]
     results: Vec<PathBuf>,
     /// Observe this process and those that it starts
     #[arg(short, long, value_name = "PID", conflicts_with = "command", required_unless_present_any = ["command", "results"], value_parser = clap::value_parser!(u32).range(1..))]
@@ -87,6 +88,10 @@ pub struct ExplainArgs {
     /// both are coloured by the node of the memory.
     #[arg(long, value_name = "PREFIX")]
     flame: Option<PathBuf>,
+    /// Say too what it would be on this machine, as in 'package:2 node:2 core:4', or in a .json file: threads placed by
+    /// 'numa plan --policy balanced', pages by their first touch
+    #[arg(long = "as", value_name = "DESCRIPTION|FILE")]
+    projected: Option<String>,
     /// The command to run and observe, with its arguments
     #[arg(last = true, value_name = "CMD")]
     command: Vec<OsString>,
@@ -131,12 +136,13 @@ impl ExplainArgs {
             to_file::check(path, Existing::Replace)?;
         }
         self.flame.as_ref().map_or(Ok(()), |prefix| flame_files::check(prefix))?;
+        let projected = self.projected.as_deref().map(projection::machine).transpose()?;
         let topology = numakit_topology::read(&SysRoot::host())?;
         let signals =
             Signals::collect(&[signal::INTERRUPT, signal::TERMINATE, signal::HANGUP, signal::CHILD])
                 .context("cannot receive signals")?;
         let (explainer, running) = match self.start(topology) {
-            Ok(started) => started,
+            Ok((explainer, running)) => (explainer.projected_on(projected), running),
             Err(StartError::Command(error)) => {
                 note(format_args!("cannot run '{}': {error}", quoted(&self.command)));
                 return Ok(ExitCode::from(start_failure_status(&error)));

@@ -6,6 +6,7 @@ mod cards;
 mod completion;
 mod control;
 mod explain;
+mod explain_as;
 mod explain_fields;
 mod explain_flame;
 mod explain_objects;

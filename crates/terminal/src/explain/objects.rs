@@ -57,12 +57,17 @@ pub fn guide() -> String {
 
 /// The table, and what there is to say about each object with a verdict.
 pub fn objects(report: &ExplainReport, rows: usize) -> String {
+    let part = if report.regime == Regime::Precise { "MEM%" } else { "PAGES%" };
+    table(&report.objects, part, rows)
+}
+
+/// The same of any objects; `part` is what their shares are called.
+pub fn table(objects: &[ExplainedObject], part: &str, rows: usize) -> String {
     let shown: Vec<&ExplainedObject> =
-        report.objects.iter().filter(|object| object.time_share >= MIN_SHARE).take(rows).collect();
+        objects.iter().filter(|object| object.time_share >= MIN_SHARE).take(rows).collect();
     if shown.is_empty() {
         return String::new();
     }
-    let part = if report.regime == Regime::Precise { "MEM%" } else { "PAGES%" };
     let mut out = format!(
         "\n  {:<NAME_WIDTH$} {:>8} {part:>6}  {:<16} {:<16} {:<22} VERDICT\n",
         "OBJECT", "SIZE", "HOME", "USED FROM", "REMOTE"

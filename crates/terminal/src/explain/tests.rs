@@ -113,6 +113,7 @@ fn report() -> ExplainReport {
     };
     ExplainReport {
         flame: FlameGraphs::default(),
+        projected: None,
         version: 1,
         regime: Regime::Precise,
         machine: "Processor, nodes 0-1, CPUs 0-7".to_owned(),

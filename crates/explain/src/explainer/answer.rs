@@ -1,0 +1,224 @@
+//! The answer of an observation.
+
+use super::{Explainer, memory_nodes};
+use crate::chain_names::ChainNames;
+use crate::explained::{ObjectContext, ObjectTouch};
+use crate::fields;
+use crate::first_touch::FirstTouch;
+use crate::flame::{FlameGraph, FlameUnit};
+use crate::object_use::NodeShare;
+use crate::projection::{self, ProjectedMachine, Projection};
+use crate::report::{ExplainReport, FlameGraphs, MissingSamples, Regime, SampledThread};
+use crate::{ExplainedObject, Explanation, Surveyed};
+use numakit_model::topology::{Distances, Topology};
+use numakit_sampling::Landing;
+use numakit_sampling::calibration::MachineKind;
+use numakit_sys::clock::{self, EndedUsage};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// A thread with this much CPU time should have samples: four periods of 199 Hz.
+const MIN_CPU_TIME: u64 = 20_000_000;
+
+/// Threads and call chains that touched an object first, at most.
+const MAX_TOUCHES: usize = 3;
+/// Functions of their chains.
+const MAX_CALLERS: usize = 8;
+
+impl Explainer {
+    /// Who touched the objects first, with names.
+    fn first_touch(&mut self) -> BTreeMap<u32, Vec<ObjectTouch>> {
+        let Self { collector, processes, .. } = self;
+        let mut names = ChainNames::new(&collector.calls, processes);
+        let mut touch = |FirstTouch { by, share }: FirstTouch| {
+            let mut chain = names.of(by.chain);
+            chain.truncate(MAX_CALLERS);
+            let chain = chain.iter().map(ToString::to_string).collect();
+            ObjectTouch { thread: by.thread, node: by.node, share, chain }
+        };
+        let mut named = |(object, touches): (u32, Vec<FirstTouch>)| {
+            (object, touches.into_iter().map(&mut touch).collect())
+        };
+        collector.touches.by_object(MAX_TOUCHES).into_iter().map(&mut named).collect()
+    }
+
+    /// The nodes of all pages of each object, when they were looked at last.
+    fn homes(&mut self) -> BTreeMap<u32, Vec<NodeShare>> {
+        let Self { collector, processes, residence, .. } = self;
+        let latest = residence.latest();
+        latest.homes(|piece| collector.object_at(piece.process, piece.address, latest.time, processes))
+    }
+
+    /// Where the time at memory, and the memory, come from.
+    fn flame(&mut self, explanation: &Explanation) -> FlameGraphs {
+        let Self { collector, processes, residence, started, .. } = self;
+        let mut names = ChainNames::new(&collector.calls, processes);
+        let is_precise = explanation.time.is_some();
+        let time = is_precise.then(|| {
+            let title = "Time at memory outside of the caches, by call chain";
+            FlameGraph::new(title, FlameUnit::Ns, &explanation.chains, &mut names)
+        });
+        let peak = residence.peak();
+        let resident = residence.touched.has_any().then(|| {
+            let seconds = peak.time.saturating_sub(*started) as f64 / 1e9;
+            let title =
+                format!("Resident memory after {seconds:.1} s, by the call chain that touched it first");
+            FlameGraph::new(&title, FlameUnit::Bytes, &peak.by_chain(), &mut names)
+        });
+        FlameGraphs { time, resident }
+    }
+
+    /// What the users of contended lines use, with names.
+    fn name_fields(&mut self, explanation: &mut Explanation) {
+        let Self { collector, processes, .. } = self;
+        fields::name(&mut explanation.lines, &mut |place, address| {
+            let (process, object) = collector.listed(place)?;
+            processes.addressed(process, object, address)
+        });
+    }
+
+    /// What the command and its descendants used, when it has ended.
+    fn ended_usage(&self, complete: bool) -> Option<EndedUsage> {
+        let now = clock::ended_children();
+        let has_ended = complete && self.observed.from_start && now != self.ended_before;
+        has_ended.then(|| EndedUsage {
+            user: now.user - self.ended_before.user,
+            kernel: now.kernel - self.ended_before.kernel,
+            faults: now.faults - self.ended_before.faults,
+        })
+    }
+
+    /// The objects with all that is known of them.
+    fn objects(
+        &mut self,
+        explanation: &mut Explanation,
+        distances: Option<&Distances>,
+    ) -> Vec<ExplainedObject> {
+        let objects = self.collector.sampled_objects(&mut self.processes);
+        explanation.explain_objects(&ObjectContext {
+            runtimes: objects.iter().map(|object| (object.pid, self.processes.runtime(object.pid))).collect(),
+            first_touch: self.first_touch(),
+            objects,
+            walks: &self.collector.walks,
+            huge_pages: &self.huge_pages,
+            command: if self.observed.from_start { &self.observed.program } else { "CMD" },
+            distances,
+        })
+    }
+
+    /// What the same run would be on another machine.
+    fn projection(
+        &mut self,
+        machine: &ProjectedMachine,
+        sampled: &[SampledThread],
+        here: &Explanation,
+    ) -> Projection {
+        if here.time.is_none() {
+            return Projection::impossible(&machine.name, "samples of this machine do not tell time");
+        }
+        if !self.residence.touched.has_any() {
+            let why = "no page faults were seen; that needs performance events (--road perf) from the start of \
+                       the program on";
+            return Projection::impossible(&machine.name, why);
+        }
+        let processes: BTreeSet<u32> = sampled.iter().map(|thread| thread.pid).collect();
+        let seen = self.accounts.busy(0).filter(|(pid, _)| processes.contains(pid));
+        let threads: BTreeSet<(u32, u32)> =
+            sampled.iter().map(|thread| (thread.pid, thread.tid)).chain(seen).collect();
+        let nodes = projection::place(&threads, machine);
+        if nodes.is_empty() {
+            return Projection::impossible(&machine.name, "its threads have no place on that machine");
+        }
+        let touched = &self.residence.touched;
+        let observed = projection::observations(&self.collector.observations, sampled, &nodes, touched);
+        let known = Surveyed {
+            times: here.threads,
+            caches: here.caches,
+            is_precise: true,
+            has_nodes: true,
+            traffic: None,
+        };
+        let mut there = Explanation::new(&observed, known, &mut self.processes);
+        let mut objects = self.objects(&mut there, machine.distances.as_ref());
+        for object in &mut objects {
+            let pid = object.object.pid;
+            object.first_touch.iter_mut().for_each(|by| by.node = nodes.get(&(pid, by.thread)).copied());
+        }
+        let time = there.time.unwrap_or_default();
+        let outside = time.near + time.far + time.unknown;
+        Projection {
+            machine: machine.name.clone(),
+            threads: nodes.len(),
+            why_not: None,
+            far_share: there.far_share,
+            unknown: if outside > 0.0 { time.unknown / outside } else { 0.0 },
+            nodes: there.nodes,
+            objects,
+        }
+    }
+
+    /// What is known so far.
+    pub fn report(&mut self, complete: bool, exit_status: Option<i32>) -> ExplainReport {
+        let mut threads = self.collector.sampled_threads.clone();
+        for thread in &mut threads {
+            thread.name = self.accounts.name(thread.pid, thread.tid).unwrap_or_default().to_owned();
+        }
+        let has_sample = |(pid, tid): &(u32, u32)| threads.iter().any(|t| (t.pid, t.tid) == (*pid, *tid));
+        let without = self.accounts.busy(MIN_CPU_TIME).filter(|key| !has_sample(key)).count() as u64;
+        let (landing, losses) = (self.road.landing(), self.road.losses());
+        let caches = self.caches();
+        let known = Surveyed {
+            times: self.accounts.total(self.ended_usage(complete)),
+            caches,
+            is_precise: matches!(landing, Landing::Behind | Landing::OneFurther),
+            has_nodes: memory_nodes(&self.topology) > 1,
+            traffic: self.collector.traffic(caches),
+        };
+        let mut explanation = Explanation::new(&self.collector.observations, known, &mut self.processes);
+        explanation.place_objects(&self.homes());
+        let flame = self.flame(&explanation);
+        if complete {
+            self.name_fields(&mut explanation);
+        }
+        let objects = self.objects(&mut explanation, self.topology.distances.clone().as_ref());
+        let projected = self.projected.take();
+        let machine_of_plan = projected.as_ref();
+        let projection = machine_of_plan.map(|machine| self.projection(machine, &threads, &explanation));
+        self.projected = projected;
+        ExplainReport {
+            version: ExplainReport::VERSION,
+            regime: match landing {
+                Landing::Behind | Landing::OneFurther => Regime::Precise,
+                Landing::BlockStart => Regime::Block,
+                Landing::Other => Regime::Unknown,
+            },
+            machine: machine(&self.machine, &self.topology),
+            road: self.observed.road.clone(),
+            road_reason: self.observed.road_reason.clone(),
+            rate: self.observed.frequency.into(),
+            seconds: clock::monotonic().saturating_sub(self.started) as f64 / 1e9,
+            program: self.observed.program.clone(),
+            complete,
+            exit_status,
+            missing: MissingSamples {
+                lost: losses.total(),
+                thinned: self.collector.thinned,
+                late: self.late,
+                threads: without,
+                faults: losses.faults,
+                without_faults: losses.without_faults,
+                allocations: self.log.as_ref().map_or(0, |log| log.losses().full),
+            },
+            explanation,
+            threads_sampled: threads,
+            objects,
+            flame,
+            projected: projection,
+        }
+    }
+}
+
+/// The machine in words: results of different ones are not compared.
+fn machine(kind: &MachineKind, topology: &Topology) -> String {
+    let processor = &kind.processor;
+    format!("{processor}, nodes {}, CPUs {}", topology.node_ids(), topology.online)
+}

@@ -1,0 +1,36 @@
+//! What a result would be on another machine.
+
+use super::{objects, percent};
+use numakit_explain::projection::Projection;
+
+/// A part of the time that is too large to be passed over.
+const MUCH: f64 = 0.05;
+
+/// The far share there, and the objects.
+pub fn text(projection: &Projection, rows: usize) -> String {
+    let machine = &projection.machine;
+    if let Some(why) = &projection.why_not {
+        return format!("\nAs on {machine}: not told, since {why}.\n");
+    }
+    let threads = match projection.threads {
+        1 => "its thread".to_owned(),
+        count => format!("its {count} threads"),
+    };
+    let mut out = format!(
+        "\nAs on {machine}, with {threads} spread over the nodes and pages where they are touched first: "
+    );
+    out.push_str(&match projection.far_share {
+        Some(far) => format!(
+            "of the time at memory, {} would be at memory of other nodes ({} to {})",
+            percent(far.share),
+            percent(far.low),
+            percent(far.high)
+        ),
+        None => "too little time is at memory outside of the caches to tell what would be far".to_owned(),
+    });
+    if projection.unknown > MUCH {
+        out.push_str(&format!("; for {} more, the first touch was not seen", percent(projection.unknown)));
+    }
+    out.push_str(".\n");
+    out + &objects::table(&projection.objects, "MEM%", rows)
+}
