@@ -36,7 +36,7 @@ export function flameView(result: Result): HTMLElement {
 function graphView(graph: FlameGraph): HTMLElement {
   const root = flameTree(graph);
   const parts = graph.parts.map((part, at) => ({ part, at, value: root.values[at] ?? 0 })).sort((one, other) => other.value - one.value);
-  const legend = parts.slice(0, LEGEND).map(({ part, at, value }) => h("li", {}, h("i", { style: `background: ${colour(at)}` }), `${part} `, h("b", {}, percent(value / root.total))));
+  const legend = parts.slice(0, LEGEND).map(({ part, at, value }) => h("li", {}, styled(h("i"), `background: ${colour(at)}`), `${part} `, h("b", {}, percent(value / root.total))));
   if (parts.length > LEGEND) legend.push(h("li", { class: "quiet" }, `${parts.length - LEGEND} more`));
   const frames = h("div", { class: "frames" });
   const zoom = (to: FlameFrame) => draw(frames, graph, root, to, zoom);
@@ -70,7 +70,13 @@ function box(graph: FlameGraph, root: FlameFrame, frame: FlameFrame, level: numb
   const parts = graph.parts.map((part, at) => ({ part, value: frame.values[at] ?? 0 })).filter(({ value }) => value > 0);
   const words = [`${frame.name}: ${amount(graph, frame.total)} (${percent(frame.total / root.total)})`, ...parts.map(({ part, value }) => `${part}: ${amount(graph, value)}`)];
   const style = `left: ${left * 100}%; width: ${width * 100}%; --level: ${level}; background: ${gradient(frame)}`;
-  return h("button", { type: "button", class: "frame", style, title: words.join("\n"), click: () => zoom(frame) }, frame.name);
+  return styled(h("button", { type: "button", class: "frame", title: words.join("\n"), click: () => zoom(frame) }, frame.name), style);
+}
+
+/** With a style of its own, which the page's policy refuses as an attribute. */
+function styled(element: HTMLElement, style: string): HTMLElement {
+  element.style.cssText = style;
+  return element;
 }
 
 /** The parts of a frame side by side. */
