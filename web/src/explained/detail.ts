@@ -32,7 +32,7 @@ function verdict(object: ExplainedObject): HTMLElement {
   return h("div", { class: "advice" },
     h("p", { class: "says" }, object.verdict.says, h("small", { class: "quiet" }, ` rule: ${object.verdict.rule}`)),
     object.do ? h("p", {}, h("b", {}, "Do: "), object.do) : null,
-    object.try ? h("div", { class: "try" }, h("b", {}, "Try now"), command(object.try), object.expect ? h("p", { class: "quiet" }, object.expect) : null) : null,
+    object.try ? h("div", { class: "try" }, h("b", {}, "Try now"), command(object.try), object.expect ? h("p", { class: "quiet" }, `It ${object.expect}.`) : null) : null,
     h("p", { class: typeof object.worth?.at_most === "number" ? "" : "why" }, worth));
 }
 

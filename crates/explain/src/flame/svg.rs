@@ -57,7 +57,7 @@ pub fn image(graph: &FlameGraph) -> String {
     let mut to = String::new();
     let _ = writeln!(
         to,
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {height}\" width=\"100%\" \
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {height}\" width=\"100%\" preserveAspectRatio=\"xMidYMin\" \
          font-family=\"ui-monospace, monospace\" font-size=\"11\">\n<title>{title}</title>\n<style>{style}</style>\n\
          <rect class=\"back\" width=\"{WIDTH}\" height=\"{height}\"/>\n<text class=\"head\" x=\"8\" y=\"20\">{title}: \
          {sum}</text>",

@@ -5,6 +5,7 @@ use numakit_explain::code::CodeName;
 use numakit_explain::flame::ChainValues;
 use numakit_explain::object_use::NodeShare;
 use numakit_explain::objects::ObjectKind;
+use numakit_explain::projection::Projection;
 use numakit_explain::share::ShareEstimate;
 use numakit_explain::traffic::TrafficCell;
 use numakit_explain::verdict::{ObjectVerdict, Worth};
@@ -69,8 +70,8 @@ fn object() -> ExplainedObject {
     }
 }
 
-fn report() -> ExplainReport {
-    let line = ContendedLine {
+fn line() -> ContendedLine {
+    ContendedLine {
         process: 0,
         address: 0x7000,
         object: 0,
@@ -80,7 +81,10 @@ fn report() -> ExplainReport {
         weight: 150,
         users: vec![user(0, 0, 0, 200, 200), user(1, 8, 90, 10, 0)],
         instructions: vec![(0x400, 150)],
-    };
+    }
+}
+
+fn report() -> ExplainReport {
     let explanation = Explanation {
         chains: ChainValues::new(),
         samples: SampleCounts {
@@ -105,7 +109,7 @@ fn report() -> ExplainReport {
         far_share: Some(ShareEstimate { share: 0.667, low: 0.64, high: 0.69 }),
         nodes: Vec::new(),
         traffic: None,
-        lines: vec![line],
+        lines: vec![line()],
         functions: vec![code("sum<double>(double*)", None, 100, 300), code("", None, 50, 0)],
         source_lines: vec![code("sum", Some(7), 100, 300)],
         caches: numakit_explain::caches::CacheSizes::default(),
@@ -131,6 +135,26 @@ fn report() -> ExplainReport {
             .to_vec(),
         objects: vec![object()],
     }
+}
+
+#[test]
+fn a_projection_says_what_would_be_far_or_why_that_is_not_told() {
+    let mut projection = Projection::impossible("node:4", "no page faults were seen");
+    let said = |projection: &Projection| {
+        let mut report = report();
+        report.projected = Some(projection.clone());
+        let text = text(&report, 10);
+        text.split("As on ").nth(1).unwrap().to_owned()
+    };
+    assert_eq!(said(&projection), "node:4: not told, since no page faults were seen.\n");
+    (projection.why_not, projection.threads, projection.unknown) = (None, 4, 0.1);
+    projection.far_share = Some(ShareEstimate { share: 0.75, low: 0.7, high: 0.8 });
+    projection.objects = vec![object()];
+    let text = said(&projection);
+    let first = "node:4, with its 4 threads spread over the nodes and pages where they are touched first: of the time at \
+                 memory, 75.0 % would be at memory of other nodes (70.0 % to 80.0 %); for 10.0 % more, the first touch was \
+                 not seen.\n";
+    assert!(text.starts_with(first) && text.contains("OBJECT"), "{text}");
 }
 
 #[test]
