@@ -1,10 +1,11 @@
 //! Recordings, their tail files, and recordings of NUMAscope.
 
 use crate::files;
+use numakit_analysis::analyse;
 use numakit_derived::Catalog;
 use numakit_export::{ExportOptions, ExportSource, FORMATS};
 use numakit_recording::{Batch, Header, Reader, Ring, numascope, recover, tail_of};
-use numakit_terminal::report::{analyse, page};
+use numakit_terminal::report::{PageStyle, page};
 use std::io;
 use std::path::Path;
 use std::sync::LazyLock;
@@ -47,7 +48,7 @@ fn show(header: &Header, batches: &[Batch]) {
         assert!(batch.columns.iter().all(|c| c.values.len() == batch.len() && c.valid.len() == batch.len()));
     }
     if let Ok(report) = analyse(header, batches.iter().cloned(), None, Catalog::built_in()) {
-        page(&report, false);
+        page(&report, PageStyle::default());
     }
     export(header, batches);
 }

@@ -4,6 +4,7 @@ pub mod cpuset;
 mod fix;
 pub mod label;
 pub mod metric;
+pub mod numbers;
 pub mod plan;
 pub mod suggest;
 pub mod time;

@@ -23,7 +23,7 @@ pub enum FindingState {
 
 /// The result of one check.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Finding {
+pub struct CheckupItem {
     /// How it counts.
     pub state: FindingState,
     /// What was checked.
@@ -34,7 +34,7 @@ pub struct Finding {
     pub fix: Option<Fix>,
 }
 
-impl Finding {
+impl CheckupItem {
     /// Available.
     pub fn ok(about: impl Into<String>, seen: impl Into<String>) -> Self {
         Self { state: FindingState::Ok, about: about.into(), seen: seen.into(), fix: None }
@@ -78,7 +78,7 @@ pub struct ProcessRights<'a> {
 const OTHER_FILES: u64 = 32;
 
 /// Checks everything; without a process (for a capture), only the machine.
-pub fn check(probe: &Probe, topology: &Topology, process: Option<&ProcessRights<'_>>) -> Vec<Finding> {
+pub fn check(probe: &Probe, topology: &Topology, process: Option<&ProcessRights<'_>>) -> Vec<CheckupItem> {
     let mut findings = sensors(probe, topology);
     findings.push(locality(topology));
     if let Some(process) = process {
@@ -90,7 +90,7 @@ pub fn check(probe: &Probe, topology: &Topology, process: Option<&ProcessRights<
     findings
 }
 
-fn sensors(probe: &Probe, topology: &Topology) -> Vec<Finding> {
+fn sensors(probe: &Probe, topology: &Topology) -> Vec<CheckupItem> {
     let mut findings = Vec::new();
     for entry in SENSORS {
         let of_sensor = |name: &str| name.split('.').next() == Some(entry.name);
@@ -99,7 +99,7 @@ fn sensors(probe: &Probe, topology: &Topology) -> Vec<Finding> {
             continue;
         }
         let series = probe.series().filter(|s| of_sensor(&s.metric.name)).count();
-        findings.push(Finding::ok(entry.name, format!("{} {series} series.", entry.help)));
+        findings.push(CheckupItem::ok(entry.name, format!("{} {series} series.", entry.help)));
         // Metrics with the same reason and fix are one finding.
         let mut reasons: Vec<(&Unavailable, Vec<&str>)> = Vec::new();
         for absent in probe.absent().filter(|a| of_sensor(&a.metric.name)) {
@@ -126,55 +126,55 @@ fn several(names: &[&str]) -> String {
     }
 }
 
-fn missing(about: String, why: &Unavailable, topology: &Topology) -> Finding {
+fn missing(about: String, why: &Unavailable, topology: &Topology) -> CheckupItem {
     // With one node there is nothing to balance: the counters would stay 0.
     let pointless = why.fix.is_command(BALANCE) && topology.nodes.len() < 2;
-    let finding = if pointless { Finding::note } else { Finding::lacking };
+    let finding = if pointless { CheckupItem::note } else { CheckupItem::lacking };
     finding(about, why.seen.as_str(), why.fix.clone())
 }
 
-fn locality(topology: &Topology) -> Finding {
+fn locality(topology: &Topology) -> CheckupItem {
     let with_memory = topology.nodes.iter().filter(|n| n.memory_kb != Some(0)).count();
     if with_memory > 1 {
-        return Finding::ok("locality", format!("{with_memory} nodes with memory"));
+        return CheckupItem::ok("locality", format!("{with_memory} nodes with memory"));
     }
     let fix = Fix::OtherMachine("a machine with several nodes, or read a recording of one".to_owned());
-    Finding::lacking(
+    CheckupItem::lacking(
         "locality",
         "one node: all memory is local, so local and remote cannot be distinguished",
         fix,
     )
 }
 
-fn realtime(process: &ProcessRights<'_>) -> Finding {
+fn realtime(process: &ProcessRights<'_>) -> CheckupItem {
     let Err(refusal) = process.permissions.check(Permission::RealTime) else {
-        return Finding::ok("real-time priority", "permitted: samples are on time on a busy machine too");
+        return CheckupItem::ok("real-time priority", "permitted: samples are on time on a busy machine too");
     };
     let seen = "not permitted: on a busy machine samples may come late";
-    Finding::lacking("real-time priority", seen, refusal.fix.clone())
+    CheckupItem::lacking("real-time priority", seen, refusal.fix.clone())
 }
 
-fn open_files(probe: &Probe, process: &ProcessRights<'_>) -> Finding {
+fn open_files(probe: &Probe, process: &ProcessRights<'_>) -> CheckupItem {
     let needed = probe.files() as u64 + OTHER_FILES;
     if needed <= process.open_files {
         let seen = format!("{needed} needed for all series, {} allowed", process.open_files);
-        return Finding::ok("open files", seen);
+        return CheckupItem::ok("open files", seen);
     }
     let seen = format!("{needed} needed for all series, but only {} allowed", process.open_files);
     let fix = Fix::Step(format!(
         "ulimit -n {needed} (as root, or LimitNOFILE={needed} in the systemd unit), or choose fewer series with -e"
     ));
-    Finding::lacking("open files", seen, fix)
+    CheckupItem::lacking("open files", seen, fix)
 }
 
-fn run_directory(process: &ProcessRights<'_>) -> Finding {
+fn run_directory(process: &ProcessRights<'_>) -> CheckupItem {
     match &process.run_directory {
         Ok(path) => {
-            Finding::ok("run directory", format!("{}: 'numa ctl' can reach what runs", path.display()))
+            CheckupItem::ok("run directory", format!("{}: 'numa ctl' can reach what runs", path.display()))
         }
         Err(why) => {
             let fix = "set XDG_RUNTIME_DIR to a directory of your own; without it 'numa ctl' reaches nothing";
-            Finding::lacking("run directory", why.to_string(), Fix::Step(fix.to_owned()))
+            CheckupItem::lacking("run directory", why.to_string(), Fix::Step(fix.to_owned()))
         }
     }
 }
@@ -208,18 +208,18 @@ mod tests {
         files: &[(&str, &str)],
         topology: &Topology,
         process: Option<&ProcessRights<'_>>,
-    ) -> Vec<Finding> {
+    ) -> Vec<CheckupItem> {
         check(&Probe::new(&Scene::new(&root(files), topology)), topology, process)
     }
 
-    fn about<'a>(findings: &'a [Finding], start: &str) -> &'a Finding {
+    fn about<'a>(findings: &'a [CheckupItem], start: &str) -> &'a CheckupItem {
         findings
             .iter()
             .find(|f| f.about.starts_with(start))
             .unwrap_or_else(|| panic!("nothing about {start}"))
     }
 
-    fn fix(findings: &[Finding], start: &str) -> String {
+    fn fix(findings: &[CheckupItem], start: &str) -> String {
         about(findings, start).fix.as_ref().unwrap().to_string()
     }
 
@@ -227,7 +227,7 @@ mod tests {
     fn in_a_container_fixes_are_those_of_its_runtime_and_of_its_host() {
         let permissions = refusing(Surroundings { runtime: Runtime::Docker, ..Surroundings::default() });
         let all = findings(&[VMSTAT, BALANCING_OFF], &nodes(&[0, 1]), Some(&process(&permissions)));
-        let all: Vec<Finding> = all.into_iter().map(Finding::in_a_container).collect();
+        let all: Vec<CheckupItem> = all.into_iter().map(CheckupItem::in_a_container).collect();
         assert_eq!(fix(&all, "real-time"), "docker run --cap-add SYS_NICE ...");
         assert_eq!(fix(&all, "vmstat: numa_hint_faults"), "on the host: sysctl kernel.numa_balancing=1");
         assert_eq!(about(&all, "vmstat: numa_hint_faults").state, FindingState::Note);
@@ -273,7 +273,7 @@ mod tests {
 
     #[test]
     fn how_a_finding_counts_depends_on_the_kind_of_its_fix_and_not_on_its_words() {
-        let state = |fix: Fix| Finding::lacking("it", "seen", fix).state;
+        let state = |fix: Fix| CheckupItem::lacking("it", "seen", fix).state;
         let words = || "boot a kernel, or run on a machine that has it".to_owned();
         assert_eq!(state(Fix::Step(words())), FindingState::Missing);
         assert_eq!(state(Fix::OtherMachine(words())), FindingState::Note);

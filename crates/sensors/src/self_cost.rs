@@ -4,18 +4,32 @@
 use crate::Scene;
 use crate::sensor::{Probed, Sensor, SensorEntry, Tick, metric, narrow};
 use numakit_model::{Instance, Kind, Metric, Scope, Series, Unit};
-use numakit_sys::clock;
+use numakit_sys::{clock, fault_cost};
 use std::sync::Arc;
 
 /// Line of the table of sensors.
 pub const ENTRY: SensorEntry =
     SensorEntry { name: "self", help: "The cost of sampling.", default: |_| true, known, probe };
 
-const VALUES: [(&str, Unit, Kind, &str, &str); 4] = [
+const VALUES: [(&str, Unit, Kind, &str, &str); 6] = [
     ("cpu", Unit::Nanoseconds, Kind::COUNTER, "CPU time of the sampler thread.", "its CPU clock"),
     ("process_cpu", Unit::Nanoseconds, Kind::COUNTER, "CPU time of this whole process.", "its CPU clock"),
     ("wakeup", Unit::Nanoseconds, Kind::Gauge, "Delay of the start of the tick.", "the sampler"),
     ("lost", Unit::Count, Kind::COUNTER, "Lost ticks.", "the sampler"),
+    (
+        "fault_cost",
+        Unit::Nanoseconds,
+        Kind::Gauge,
+        "CPU time of a page fault that gets a small page, measured at the start.",
+        "page faults of its own",
+    ),
+    (
+        "huge_fault_cost",
+        Unit::Nanoseconds,
+        Kind::Gauge,
+        "CPU time of a page fault that gets a huge page, measured at the start; absent where there was none.",
+        "page faults of its own",
+    ),
 ];
 
 fn known() -> Vec<Metric> {
@@ -25,12 +39,21 @@ fn known() -> Vec<Metric> {
     VALUES.iter().map(describe).collect()
 }
 
-fn value(which: usize, tick: &Tick) -> u64 {
+/// What page faults cost at the start, in ns.
+#[derive(Debug, Clone, Copy)]
+struct FaultCosts {
+    small: Option<u64>,
+    huge: Option<u64>,
+}
+
+fn value(which: usize, tick: &Tick, costs: FaultCosts) -> Option<u64> {
     match which {
-        0 => clock::thread_cpu(),
-        1 => clock::process_cpu(),
-        2 => tick.woke.saturating_sub(tick.due),
-        _ => tick.lost,
+        0 => Some(clock::thread_cpu()),
+        1 => Some(clock::process_cpu()),
+        2 => Some(tick.woke.saturating_sub(tick.due)),
+        3 => Some(tick.lost),
+        4 => costs.small,
+        _ => costs.huge,
     }
 }
 
@@ -38,13 +61,15 @@ struct SelfCost {
     series: Vec<Series>,
     // The value of each series.
     values: Vec<usize>,
+    costs: FaultCosts,
 }
 
 fn probe(_: &Scene<'_>) -> Probed {
     let series: Vec<Series> =
         known().into_iter().map(|m| Series::new(&Arc::new(m), Instance::Machine)).collect();
     let values = (0..series.len()).collect();
-    Ok(Box::new(SelfCost { series, values }))
+    let costs = FaultCosts { small: fault_cost::small_page(), huge: fault_cost::huge_page() };
+    Ok(Box::new(SelfCost { series, values, costs }))
 }
 
 impl Sensor for SelfCost {
@@ -60,7 +85,7 @@ impl Sensor for SelfCost {
 
     fn read(&mut self, tick: &Tick, out: &mut [Option<u64>]) {
         for (slot, &which) in out.iter_mut().zip(&self.values) {
-            *slot = Some(value(which, tick));
+            *slot = value(which, tick, self.costs);
         }
     }
 }
@@ -74,11 +99,12 @@ mod tests {
     fn the_cost_is_there_for_every_root_and_follows_the_tick() {
         let mut sensor = crate::testing::sensor(&ENTRY, &crate::testing::root(&[]), &Topology::default());
         let tick = Tick { due: 100, woke: 130, lost: 7 };
-        let mut out = [None; 4];
+        let mut out = [None; 6];
         sensor.read(&tick, &mut out);
         let first = out[0].unwrap();
-        assert_eq!(out[2..], [Some(30), Some(7)]);
-        sensor.keep(&|s| s.name() != "self.process_cpu" && s.name() != "self.wakeup");
+        assert_eq!(out[2..4], [Some(30), Some(7)]);
+        assert!(out[4].is_some_and(|ns| ns > 0), "a page fault costs time");
+        sensor.keep(&|s| ["self.cpu", "self.lost"].contains(&s.name().as_str()));
         assert_eq!(sensor.series().iter().map(Series::name).collect::<Vec<_>>(), ["self.cpu", "self.lost"]);
         let mut out = [None; 2];
         sensor.read(&tick, &mut out);

@@ -7,6 +7,7 @@ pub mod access;
 mod account;
 pub mod affinity;
 mod layout;
+mod limit;
 #[cfg(test)]
 mod machine;
 mod mappings;
@@ -28,6 +29,7 @@ use crate::sensor::{Absent, Probed, Sensor, SensorEntry, Tick, fix_for, narrow};
 use crate::{Scene, Target};
 use access::TaskAccess;
 use layout::{OF_NODES, TaskSeries};
+use limit::CpuLimit;
 use nodes::TaskNodes;
 use numakit_model::{Fix, Instance, Kind, Metric, Scope, Series, Unavailable, Unit};
 use numakit_sys::proc::{self, TaskDir};
@@ -75,6 +77,7 @@ fn source(name: &str) -> &'static str {
         "threads_away" => {
             "/proc/PID/{numa_maps,maps,pagemap}, move_pages and /proc/PID/task/TID/{stat,sched}"
         }
+        "throttled" => "cpu.stat of the control group",
         "migrations" | "voluntary_switches" | "involuntary_switches" => "/proc/PID/task/TID/sched",
         _ => "the observing thread",
     }
@@ -121,6 +124,7 @@ fn probe(scene: &Scene<'_>) -> Probed {
         last_read: 0,
         access: TaskAccess::read(root),
         seen: 0,
+        limit: CpuLimit::find(root, target.pid()),
     };
     for (at, known) in TASK.iter().enumerate() {
         let metric = describe(at, known);
@@ -129,6 +133,12 @@ fn probe(scene: &Scene<'_>) -> Probed {
             metric.source.contains(file)
                 && !(file == "sched" && (metric.source.contains("schedstat") || at_memory(&metric)))
         };
+        if metric.bare() == "throttled" && sensor.limit.is_none() {
+            let fix = Fix::Step("none is needed: nothing limits it".to_owned());
+            let why = Unavailable::new("a CPU limit", "no control group of the process has one", fix);
+            sensor.absent.push(Absent { metric, why });
+            continue;
+        }
         match lacking.iter().find(|(file, ..)| needs(file)) {
             Some((_, path, kernel)) => {
                 let fix = Fix::OtherKernel((*kernel).to_owned());
@@ -173,6 +183,8 @@ struct Task {
     access: TaskAccess,
     /// Number of the last row that was read.
     seen: u64,
+    /// The CPU limit of their control group, if there is one.
+    limit: Option<CpuLimit>,
 }
 
 impl Task {
@@ -242,10 +254,15 @@ impl Sensor for Task {
         let fresh = std::mem::replace(&mut self.seen, shown) != shown;
         let age = self.layout.of_machine(layout::WALK_AGE);
         self.row[age] = self.age(tick);
+        let throttled = self.layout.of_machine(layout::THROTTLED);
+        if let Some(limit) = &mut self.limit {
+            self.row[throttled] = limit.throttled().unwrap_or(NONE);
+        }
         for ((slot, place), series) in out.iter_mut().zip(&self.places).zip(&self.series) {
             // A level is valid until the next scan. A counter without a new scan would give a rate
             // of 0, and then a peak.
-            if fresh || series.metric.kind == Kind::Gauge {
+            let is_limit = *place == throttled;
+            if fresh || is_limit || series.metric.kind == Kind::Gauge {
                 *slot = Some(self.row[*place]).filter(|value| *value != NONE);
             }
         }

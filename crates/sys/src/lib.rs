@@ -8,6 +8,7 @@ pub mod clock;
 pub mod command;
 pub mod cpu_timer;
 pub mod executable;
+pub mod fault_cost;
 pub mod file;
 mod futex;
 pub mod gate;

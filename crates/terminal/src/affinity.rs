@@ -1,7 +1,7 @@
 //! `numa tasks --affinity`: where a process may run and allocate memory, and what that means.
 
 use crate::table::page_table;
-use crate::units::ABSENT;
+use numakit_model::numbers::ABSENT;
 use numakit_model::{CpuSet, Topology};
 use numakit_sensors::task::affinity::{Affinity, Policies, ThreadGroup};
 use serde_json::{Value, json};

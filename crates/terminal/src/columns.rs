@@ -1,12 +1,10 @@
 //! The default columns: one table of columns, each the formula of its
 //! name. The table of `numa stat`, its documents and the report all take them from here.
 
-mod series;
+pub use numakit_analysis::series::{bind_metric, bind_series, convert, index};
 
-pub use series::{bind_metric, bind_series, convert, index};
-
-use crate::units;
 use numakit_derived::{Catalog, Formula, Quantity};
+use numakit_model::numbers::NumberStyle;
 
 /// What each line of a table is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -62,14 +60,14 @@ impl TableColumn {
 }
 
 /// How a value of that quantity is written.
-pub fn number_style(quantity: Quantity) -> units::NumberStyle {
+pub fn number_style(quantity: Quantity) -> NumberStyle {
     match quantity {
-        Quantity::Percent => units::NumberStyle::Percent,
-        Quantity::Bytes => units::NumberStyle::Bytes,
-        Quantity::BytesPerSecond | Quantity::PerSecond => units::NumberStyle::Rate,
-        Quantity::Count => units::NumberStyle::Count,
-        Quantity::Seconds => units::NumberStyle::Seconds,
-        Quantity::Nanoseconds | Quantity::Ratio => units::NumberStyle::Ratio,
+        Quantity::Percent => NumberStyle::Percent,
+        Quantity::Bytes => NumberStyle::Bytes,
+        Quantity::BytesPerSecond | Quantity::PerSecond => NumberStyle::Rate,
+        Quantity::Count => NumberStyle::Count,
+        Quantity::Seconds => NumberStyle::Seconds,
+        Quantity::Nanoseconds | Quantity::Ratio => NumberStyle::Ratio,
     }
 }
 

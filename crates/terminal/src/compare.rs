@@ -1,9 +1,9 @@
 //! `numa explain A B`: what changed between two results.
 
-use crate::units::grouped;
 use numakit_explain::compare::{ChangedShare, ResultComparison, ShareChange, UnlikeResults};
 use numakit_explain::contended::Sharing;
 use numakit_explain::share::ShareEstimate;
+use numakit_model::numbers::grouped;
 use std::fmt::Write;
 
 const NS_PER_S: f64 = 1e9;

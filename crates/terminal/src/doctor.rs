@@ -1,7 +1,7 @@
 //! `numa doctor`: findings as text and as JSON.
 
 use crate::wrap::wrap;
-use numakit_sensors::checkup::{Finding, FindingState};
+use numakit_sensors::checkup::{CheckupItem, FindingState};
 use serde_json::{Value, json};
 use std::fmt::Write;
 
@@ -17,7 +17,7 @@ fn word(state: FindingState) -> &'static str {
 }
 
 /// Each finding with its fix, broken to this width, and the number of things that are missing.
-pub fn text(findings: &[Finding], width: Option<usize>) -> String {
+pub fn text(findings: &[CheckupItem], width: Option<usize>) -> String {
     let mut out = String::new();
     let inner = width.map(|w| w.saturating_sub(INDENT).max(20));
     for finding in findings {
@@ -43,8 +43,8 @@ pub fn text(findings: &[Finding], width: Option<usize>) -> String {
 }
 
 /// The same as JSON, as `numa doctor --help` describes.
-pub fn json(findings: &[Finding]) -> Value {
-    let one = |f: &Finding| {
+pub fn json(findings: &[CheckupItem]) -> Value {
+    let one = |f: &CheckupItem| {
         let fix = f.fix.as_ref().map_or_else(String::new, ToString::to_string);
         json!({"state": word(f.state), "about": f.about, "seen": f.seen, "fix": fix})
     };
@@ -55,7 +55,7 @@ pub fn json(findings: &[Finding]) -> Value {
 }
 
 /// How many findings are in this state.
-pub fn count(findings: &[Finding], state: FindingState) -> usize {
+pub fn count(findings: &[CheckupItem], state: FindingState) -> usize {
     findings.iter().filter(|f| f.state == state).count()
 }
 
@@ -64,10 +64,10 @@ mod tests {
     use super::*;
     use numakit_model::Fix;
 
-    fn findings() -> Vec<Finding> {
+    fn findings() -> Vec<CheckupItem> {
         vec![
-            Finding::ok("vmstat", "187 series"),
-            Finding::lacking("real-time priority", "not permitted", Fix::command("ulimit -r 1")),
+            CheckupItem::ok("vmstat", "187 series"),
+            CheckupItem::lacking("real-time priority", "not permitted", Fix::command("ulimit -r 1")),
         ]
     }
 

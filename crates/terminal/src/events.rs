@@ -1,7 +1,7 @@
 //! The recorder's own labels, in words.
 
-use crate::units::duration;
 use numakit_model::label::RecorderEvent;
+use numakit_model::numbers::duration;
 
 /// One line of text.
 pub fn words(event: &RecorderEvent) -> String {

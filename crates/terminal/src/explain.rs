@@ -5,11 +5,11 @@ mod projected;
 
 pub use self::objects::guide;
 
-use crate::units::grouped;
 use numakit_explain::code::{CodeName, CodeTime, PlaceTimes};
 use numakit_explain::contended::{ContendedLine, LineUser, Sharing};
 use numakit_explain::traffic::Traffic;
 use numakit_explain::{ExplainReport, Regime, TimeShares};
+use numakit_model::numbers::grouped;
 use std::fmt::Write;
 
 /// Functions, source lines and contended lines with less of the memory time than this are left out.

@@ -1,7 +1,7 @@
 //! `numa ps`: who holds which cores.
 
 use crate::table::page_table;
-use crate::units::{ABSENT, duration};
+use numakit_model::numbers::{ABSENT, duration};
 use numakit_model::{CpuSet, Topology};
 use numakit_registry::{HolderState, Holding, user_name};
 use serde_json::{Value, json};

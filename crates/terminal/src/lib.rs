@@ -18,5 +18,4 @@ pub mod table;
 pub mod tasks;
 pub mod topology;
 pub mod totals;
-pub mod units;
 mod wrap;

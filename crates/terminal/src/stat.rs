@@ -12,9 +12,9 @@ pub use guide::{guide, help};
 
 use crate::columns::{Per, columns, index, number_style};
 use crate::table::{ColumnHead, TableLayout};
-use crate::units::{NumberStyle, clock, plain};
 use numakit_derived::{BoundFormula, Catalog, Index};
 use numakit_model::label::{RESERVED, RecorderEvent};
+use numakit_model::numbers::{NumberStyle, clock, plain};
 use numakit_model::{CpuSet, Instance, Kind, Series, Topology};
 use numakit_recording::{Header, Rates};
 use serde_json::{Value, json};

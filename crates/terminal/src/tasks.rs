@@ -1,7 +1,7 @@
 //! `numa tasks`: processes by how much remote memory they use, and the memory of each by node.
 
 use crate::table::page_table;
-use crate::units::{ABSENT, duration};
+use numakit_model::numbers::{ABSENT, duration};
 use numakit_sensors::task::survey::{MemoryByUse, MemorySource, ProcessSample, Use};
 use serde_json::{Value, json};
 use std::cmp::{Ordering, Reverse};

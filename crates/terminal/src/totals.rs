@@ -1,7 +1,7 @@
 //! `numa tasks --totals`: the allocation counters of every node since boot.
 
 use crate::table::page_table;
-use crate::units::{ABSENT, grouped};
+use numakit_model::numbers::{ABSENT, grouped};
 use numakit_sensors::totals::{NAMES, Totals};
 use serde_json::{Map, Value, json};
 

@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 use numakit_derived::Catalog;
-use numakit_terminal::{explain, formulas, report, stat};
+use numakit_terminal::{explain, formulas, stat};
 
 fn check(page: &str, marker: &str, content: &str) {
     let path = format!("{}/../../docs/guide/{page}", env!("CARGO_MANIFEST_DIR"));
@@ -26,8 +26,9 @@ fn the_guide_has_the_columns() {
 
 #[test]
 fn the_guide_has_the_criteria() {
-    check("report.md", "criteria", &report::guide());
-    check("report.md", "rules", &report::rules_guide());
+    check("report.md", "criteria", &numakit_analysis::criteria_guide());
+    check("report.md", "rules", &numakit_analysis::shares_guide());
+    check("report.md", "findings", &numakit_analysis::findings_guide());
 }
 
 #[test]

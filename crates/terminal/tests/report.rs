@@ -5,14 +5,24 @@
 mod machines;
 
 use machines::{MS, Machine};
+use numakit_analysis::analyse;
+use numakit_analysis::report::{Report, SeriesChange};
 use numakit_derived::Catalog;
 use numakit_model::label::RecorderEvent;
 use numakit_model::{Fix, Unavailable};
 use numakit_recording::Batch;
-use numakit_terminal::report::{Report, SeriesChange, analyse, page, page_within};
+use numakit_terminal::report::{PageStyle, page};
+
+/// Everything, on a page of the usual width.
+const ALL: PageStyle = PageStyle { color: false, terminal: None, all: true };
 
 fn report(machine: &Machine, phase: Option<&str>) -> Report {
     analyse(&machine.header, machine.batches.clone(), phase, Catalog::built_in()).unwrap()
+}
+
+/// The rules of the problems that were found, the most important first.
+fn rules(report: &Report) -> Vec<&'static str> {
+    report.findings.problems.iter().map(|finding| finding.rule).collect()
 }
 
 fn close(value: Option<f64>, expected: f64) {
@@ -82,18 +92,24 @@ fn bad_node() -> Machine {
 #[test]
 fn a_page_of_four_nodes_with_a_bad_one() {
     let machine = bad_node();
-    golden("four-nodes", &page(&report(&machine, None), false));
-    golden("four-nodes-warm-up", &page(&report(&machine, Some("warm up")), false));
+    golden("four-nodes", &page(&report(&machine, None), ALL));
+    golden("four-nodes-warm-up", &page(&report(&machine, Some("warm up")), ALL));
 }
 
 #[test]
 fn a_narrow_page_breaks_between_words() {
     let report = report(&bad_node(), None);
     for width in [30, 44, 60, 79] {
-        let narrow = page_within(&report, false, Some(width));
-        let commands: Vec<&str> =
-            report.advice.iter().flat_map(|a| &a.commands).map(String::as_str).collect();
-        for line in narrow.lines().filter(|line| !commands.contains(&line.trim())) {
+        let narrow = page(&report, PageStyle { terminal: Some(width), ..ALL });
+        let commands: Vec<&str> = report
+            .findings
+            .problems
+            .iter()
+            .chain(&report.findings.remarks)
+            .flat_map(|f| &f.remedy.commands)
+            .map(String::as_str)
+            .collect();
+        for line in narrow.lines().filter(|line| !commands.contains(&line.trim_start_matches("Do ").trim())) {
             let words = line.trim_start().split(' ').count();
             assert!(line.chars().count() <= width || words == 1, "{width}: {line}");
         }
@@ -104,14 +120,14 @@ fn a_narrow_page_breaks_between_words() {
             words.dedup();
             words
         };
-        let (wide, narrow) = (words(&page(&report, false)), words(&narrow));
+        let (wide, narrow) = (words(&page(&report, ALL)), words(&narrow));
         let bare = |word: &str| word.trim_end_matches([',', ':']).to_owned();
         let known: Vec<String> = narrow.iter().map(|word| bare(word)).collect();
         for word in wide.iter().filter(|word| *word != "verdict") {
             assert!(known.contains(&bare(word)), "{width}: '{word}' is missing");
         }
     }
-    assert_eq!(page_within(&report, false, Some(200)), page(&report, false));
+    assert_eq!(page(&report, PageStyle { terminal: Some(200), ..ALL }), page(&report, ALL));
 }
 
 #[test]
@@ -141,7 +157,7 @@ fn a_page_of_one_node() {
         machine.add("cpu.idle@cpu0", 1);
         machine.sample();
     }
-    golden("one-node", &page(&report(&machine, None), false));
+    golden("one-node", &page(&report(&machine, None), ALL));
 }
 
 #[test]
@@ -165,7 +181,7 @@ fn a_page_of_a_damaged_recording() {
     let mut report = report(&machine, None);
     report.losses.damage =
         Some("the last 812 of 40960 bytes could not be read: it ends within a batch".into());
-    golden("damaged", &page(&report, false));
+    golden("damaged", &page(&report, ALL));
 }
 
 /// From 1 s on, most reads of the memory of node 2 are remote, and the link is full for a while.
@@ -213,8 +229,8 @@ fn bottlenecks_have_an_amount_and_a_start() {
         100.0 * (100.0 * 10.0 + 200.0 * 700.0) / (300.0 * 300.0 + 100.0 * 10.0 + 200.0 * 700.0),
     );
     close(Some(node.peak_percent), 70.0);
-    assert!(whole.advice.iter().any(|a| a.name == "find the processes that use remote memory"));
-    golden("far-memory", &page(&whole, false));
+    assert_eq!(rules(&whole)[0], "far-use");
+    golden("far-memory", &page(&whole, ALL));
 }
 
 /// The counters of processes change only when a walk of their memory ends: here once, at 2.7 s.
@@ -231,7 +247,7 @@ fn a_single_value_covers_the_time_before_it() {
     let whole = report(&machine, None);
     let [tasks] = &whole.bottlenecks.found[..] else { panic!("{:?}", whole.bottlenecks) };
     assert_eq!((tasks.percent, tasks.since_seconds, tasks.time_percent), (80.0, 0.0, 100.0));
-    let text = page(&whole, false).replace("\n    ", " ");
+    let text = page(&whole, ALL).replace("\n    ", " ");
     assert!(text.contains("peak 80.0 % at 2.7 s; since 0 s to the end, 100 % of the time"), "{text}");
 }
 
@@ -274,7 +290,7 @@ fn locality_is_about_use_where_it_was_measured() {
         let repaired = report(&story(false, precise), None);
         assert_eq!(repaired.locality.verdict.word, "local");
         assert!(repaired.bottlenecks.found.is_empty(), "{:?}", repaired.bottlenecks);
-        let text = page(&broken, false);
+        let text = page(&broken, ALL);
         assert!(text.contains(&format!("Locality of {words}: mostly remote")), "{text}");
         assert_eq!(text.contains("between "), precise, "{text}");
         assert!(!text.contains("not which CPUs used it"), "{text}");
@@ -339,25 +355,23 @@ fn numbers_of_the_bad_node_are_right() {
 }
 
 #[test]
-fn advice_follows_from_the_data() {
-    let names = |r: &Report| r.advice.iter().map(|a| a.name).collect::<Vec<_>>();
+fn findings_follow_from_the_data() {
     let machine = bad_node();
     let whole = report(&machine, None);
-    for name in [
-        "run threads on the node of their memory",
-        "free memory on the node, or interleave",
-        "make huge pages available",
-        "sample less often",
-    ] {
-        assert!(names(&whole).contains(&name), "{name}: {:?}", names(&whole));
+    for rule in ["far-hint-faults", "full-node", "huge-pages-refused"] {
+        assert!(rules(&whole).contains(&rule), "{rule}: {:?}", rules(&whole));
     }
-    let bind = whole.advice.iter().find(|a| a.name.starts_with("run threads")).unwrap();
-    assert_eq!(bind.commands[0], "numactl --cpunodebind=2 --membind=2 ./solver --threads 16");
+    let lost = &whole.findings.remarks[0];
+    assert_eq!(
+        (lost.rule, lost.remedy.commands[0].as_str()),
+        ("lost-ticks", "numa record -i 20ms -- ./solver --threads 16")
+    );
     let calm = report(&machine, Some("warm up"));
-    assert_eq!(names(&calm), ["sample less often"]);
+    assert!(rules(&calm).is_empty(), "{:?}", calm.findings);
     let mut quiet = Machine::new(1);
     (0..50).for_each(|_| quiet.sample());
-    assert!(names(&report(&quiet, None)).is_empty());
+    let quiet = report(&quiet, None).findings;
+    assert!(quiet.problems.is_empty() && quiet.headline.verdict.starts_with("Nothing is wrong"), "{quiet:?}");
 }
 
 #[test]
@@ -395,7 +409,7 @@ fn interleaved_memory_is_not_called_remote() {
     let report = report(&machine, None);
     assert_eq!(report.locality.verdict.word, "interleaved");
     assert!(report.locality.nodes.iter().all(|n| n.verdict.word == "interleaved"));
-    assert!(report.locality.worst().is_none() && report.advice.is_empty());
+    assert!(report.locality.worst().is_none() && rules(&report).is_empty());
 }
 
 #[test]
@@ -420,7 +434,12 @@ fn a_missing_verdict_has_a_reason() {
     off.absent(&["node.local_node", "node.other_node"], &why);
     (0..3).for_each(|_| off.sample());
     assert_eq!(verdict(&off).because, why.to_string());
-    assert_eq!(report(&off, None).advice[0].commands, ["sysctl vm.numa_stat=1"]);
+    let untold = report(&off, None).findings.untold;
+    assert!(
+        untold
+            .iter()
+            .any(|u| u.what == "where memory is allocated" && u.why.contains("sysctl vm.numa_stat=1"))
+    );
     let mut one = Machine::new(1);
     one.sample();
     one.allocate(0, 5000, 0, 0);
@@ -437,8 +456,8 @@ fn empty_recordings_have_no_values() {
     let empty = Machine::new(2);
     let nothing = report(&empty, None);
     assert_eq!((nothing.recording.samples, nothing.recording.seconds), (0, 0.0));
-    assert!(nothing.memory.is_empty() && nothing.movers.is_empty() && nothing.advice.is_empty());
-    page(&nothing, false);
+    assert!(nothing.memory.is_empty() && nothing.movers.is_empty() && rules(&nothing).is_empty());
+    page(&nothing, ALL);
     let mut one = Machine::new(2);
     one.allocate(0, 1 << 40, 0, 0);
     one.sample();
@@ -446,7 +465,7 @@ fn empty_recordings_have_no_values() {
     assert_eq!(row.locality.verdict.word, "cannot tell", "one row has no difference");
     assert_eq!((row.faults.minor, row.faults.minor_per_second), (None, None));
     assert_eq!((row.memory.len(), row.cost.cpu_seconds_per_sample), (2, None));
-    page(&row, true);
+    page(&row, PageStyle { color: true, ..ALL });
 }
 
 #[test]
@@ -541,7 +560,7 @@ fn a_recording_of_another_program_has_a_report() {
     assert!(
         matches!(report.movers[0].change, SeriesChange::Rate { peak, peak_at_seconds, .. } if peak == 900_000.0 && peak_at_seconds == 4.0)
     );
-    assert!(page(&report, false).starts_with("Machine    not in the recording\n"));
+    assert!(page(&report, ALL).contains("\n\nMachine    not in the recording\n"));
 }
 
 /// The findings of the authors of NUMAscope: one card of several is the bottleneck, and a recording of
@@ -644,6 +663,6 @@ proptest::proptest! {
         let report = analyse(&machine.header, [batch], None, Catalog::built_in()).unwrap();
         proptest::prop_assert!(report.losses.lost_percent <= 100.0);
         proptest::prop_assert!(report.cpus.iter().all(|c| c.user_percent.is_none_or(|p| (0.0..=100.0).contains(&p))));
-        proptest::prop_assert!(page(&report, false).contains("Locality of allocation"));
+        proptest::prop_assert!(page(&report, ALL).contains("Locality of allocation"));
     }
 }

@@ -7,7 +7,7 @@ use numakit_model::Fix;
 use numakit_registry::isolate;
 use numakit_sampling::choice::{self, SampledProgram};
 use numakit_sampling::{Landing, calibration, landing};
-use numakit_sensors::checkup::{self, Finding, FindingState, ProcessRights};
+use numakit_sensors::checkup::{self, CheckupItem, FindingState, ProcessRights};
 use numakit_sensors::{Probe, Scene};
 use numakit_server::page;
 use numakit_session::run_directory;
@@ -48,7 +48,7 @@ impl DoctorArgs {
         }
         let permissions = root.is_host().then(Permissions::own);
         if permissions.is_some_and(|permissions| permissions.surroundings.runtime.is_container()) {
-            findings = findings.into_iter().map(Finding::in_a_container).collect();
+            findings = findings.into_iter().map(CheckupItem::in_a_container).collect();
         }
         if self.json {
             let mut value = doctor::json(&findings);
@@ -67,59 +67,59 @@ impl DoctorArgs {
 }
 
 /// Whether this program contains the page of 'numa live'.
-fn web_page() -> Finding {
+fn web_page() -> CheckupItem {
     const ABOUT: &str = "web page";
     match page::files() {
-        Ok(_) => Finding::ok(ABOUT, "embedded in this program"),
+        Ok(_) => CheckupItem::ok(ABOUT, "embedded in this program"),
         Err(missing) => {
             let seen = format!("built without it: {}", missing.reason);
-            Finding::note(ABOUT, seen, Fix::Step(missing.fix.to_owned()))
+            CheckupItem::note(ABOUT, seen, Fix::Step(missing.fix.to_owned()))
         }
     }
 }
 
 /// How 'numa explain' takes samples, and where they land on this machine.
-fn samples() -> Finding {
+fn samples() -> CheckupItem {
     const ABOUT: &str = "samples for 'numa explain'";
     // Of a program that can load the library, as most do.
     let chosen = match choice::choose(Permissions::own(), SampledProgram::Command(None), None) {
         Ok(chosen) => chosen,
-        Err(error) => return Finding::lacking(ABOUT, "no samples can be taken", error.fix),
+        Err(error) => return CheckupItem::lacking(ABOUT, "no samples can be taken", error.fix),
     };
     match calibration::of_road(chosen.road) {
         Ok(calibration) if calibration.landing() != Landing::Other => {
             let landing = landing::sentence(calibration.landing());
-            Finding::ok(ABOUT, format!("{chosen}; {landing} ({})", calibration.counts))
+            CheckupItem::ok(ABOUT, format!("{chosen}; {landing} ({})", calibration.counts))
         }
         Ok(calibration) => {
             let fix = Fix::OtherMachine(
                 "a machine where samples land behind the instruction that waited".to_owned(),
             );
-            Finding::note(ABOUT, format!("{chosen}; {calibration}"), fix)
+            CheckupItem::note(ABOUT, format!("{chosen}; {calibration}"), fix)
         }
         Err(error) => {
-            Finding::note(ABOUT, error.to_string(), Fix::Step("try again on an idle machine".to_owned()))
+            CheckupItem::note(ABOUT, error.to_string(), Fix::Step("try again on an idle machine".to_owned()))
         }
     }
 }
 
 /// The requirements of 'numa run': the registry, the library that programs load, and for --isolate a control group.
-fn placement() -> [Finding; 3] {
+fn placement() -> [CheckupItem; 3] {
     let (registry, library) = ("registry of cores", "library for programs");
     let group = "control group for 'numa run --isolate'";
     [
         match numakit_registry::inspect() {
-            Ok(view) => Finding::ok(registry, holders(view.holdings.len())),
-            Err(error) => Finding::lacking(registry, error.problem, error.fix),
+            Ok(view) => CheckupItem::ok(registry, holders(view.holdings.len())),
+            Err(error) => CheckupItem::lacking(registry, error.problem, error.fix),
         },
         match numakit_preload::Library::Place.extract() {
-            Ok(path) => Finding::ok(library, path.display().to_string()),
-            Err(error) => Finding::lacking(library, error.problem(), Fix::Step(error.fix())),
+            Ok(path) => CheckupItem::ok(library, path.display().to_string()),
+            Err(error) => CheckupItem::lacking(library, error.problem(), Fix::Step(error.fix())),
         },
         match isolate::check() {
-            Ok(text) => Finding::ok(group, text),
+            Ok(text) => CheckupItem::ok(group, text),
             // Only --isolate needs it.
-            Err(error) => Finding::note(group, error.to_string(), error.fix()),
+            Err(error) => CheckupItem::note(group, error.to_string(), error.fix()),
         },
     ]
 }

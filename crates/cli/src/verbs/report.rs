@@ -4,16 +4,18 @@ use crate::GlobalArgs;
 use crate::formulas::FormulaArgs;
 use crate::global::OF_A_RECORDING;
 use clap::Args;
+use numakit_analysis::analyse;
 use numakit_recording::Reader;
 use numakit_sys::stdio::print;
-use numakit_terminal::report::{analyse, page_within};
+use numakit_terminal::report::{PageStyle, page};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 /// Analyse a recording on one page
 ///
-/// The page shows the machine, lost samples, where memory was allocated (by node and phase), page
-/// faults, memory, CPUs, the largest changes, the overhead of the recording, and what to try next.
+/// The first three lines say what is wrong, what it costs and what to do. The findings follow with
+/// their numbers, then tables: where memory was used or allocated (by node and phase), page faults,
+/// memory, CPUs, the largest changes, the overhead of the recording.
 /// A phase lasts from one label to the next; the phase 'command' is that of the observed command.
 /// The exit status is 1 if the recording is damaged; the page then covers its undamaged part.
 #[derive(Debug, Args)]
@@ -24,6 +26,9 @@ pub struct ReportArgs {
     /// Analyse only this phase
     #[arg(long, value_name = "LABEL")]
     phase: Option<String>,
+    /// List also what is absent or cannot be told, and why
+    #[arg(long)]
+    all: bool,
     /// Write JSON
     #[arg(long)]
     json: bool,
@@ -44,7 +49,9 @@ impl ReportArgs {
         if self.json {
             print(format_args!("{}\n", serde_json::to_string_pretty(&report)?))?;
         } else {
-            print(page_within(&report, global.color(), numakit_sys::tty::columns()))?;
+            let style =
+                PageStyle { color: global.color(), terminal: numakit_sys::tty::columns(), all: self.all };
+            print(page(&report, style))?;
         }
         Ok(ExitCode::from(u8::from(report.losses.damage.is_some())))
     }

@@ -1,6 +1,6 @@
 //! What the kubelet gave a pod: CPUs of its own or a share of those of all, on one node or several.
 
-use super::Finding;
+use super::CheckupItem;
 use numakit_model::{CpuSet, Fix, Topology};
 
 const CPUS: &str = "CPUs of the pod";
@@ -8,7 +8,7 @@ const NODES: &str = "nodes of the pod";
 const MEMORY: &str = "memory of the pod";
 
 /// Looks at the CPUs and nodes that this process may use, and at its CPU quota.
-pub fn check(topology: &Topology) -> Vec<Finding> {
+pub fn check(topology: &Topology) -> Vec<CheckupItem> {
     let nodes = nodes_of(topology, &topology.allowed);
     vec![cpus(topology), cpu_nodes(topology, &nodes), memory(topology, &nodes)]
 }
@@ -20,21 +20,25 @@ fn nodes_of(topology: &Topology, cpus: &CpuSet) -> CpuSet {
 }
 
 /// With the static policy a container with whole CPUs gets a mask of as many; all others share the rest.
-fn cpus(topology: &Topology) -> Finding {
+fn cpus(topology: &Topology) -> CheckupItem {
     let allowed = &topology.allowed;
     let is_worth_all = topology.limits.cpus.is_none_or(|cpus| cpus >= allowed.len() as f64);
     if *allowed != topology.online && is_worth_all {
-        return Finding::ok(CPUS, format!("exclusive: CPUs {allowed}"));
+        return CheckupItem::ok(CPUS, format!("exclusive: CPUs {allowed}"));
     }
     let quota = topology.limits.cpus.map_or_else(String::new, |cpus| format!(", with the time of {cpus}"));
     let fix = "kubelet: cpuManagerPolicy: static; container: resources with limits equal to requests and a whole \
                number of CPUs (cpu: \"4\")";
-    Finding::note(CPUS, format!("shared with other pods: CPUs {allowed}{quota}"), Fix::Step(fix.to_owned()))
+    CheckupItem::note(
+        CPUS,
+        format!("shared with other pods: CPUs {allowed}{quota}"),
+        Fix::Step(fix.to_owned()),
+    )
 }
 
-fn cpu_nodes(topology: &Topology, nodes: &CpuSet) -> Finding {
+fn cpu_nodes(topology: &Topology, nodes: &CpuSet) -> CheckupItem {
     if nodes.len() < 2 {
-        return Finding::ok(NODES, format!("all CPUs are on node {nodes}"));
+        return CheckupItem::ok(NODES, format!("all CPUs are on node {nodes}"));
     }
     let fix = match topology.nodes.iter().any(|node| node.cpus.len() >= topology.allowed.len()) {
         true => "kubelet: topologyManagerPolicy: single-numa-node, with cpuManagerPolicy: static",
@@ -42,16 +46,16 @@ fn cpu_nodes(topology: &Topology, nodes: &CpuSet) -> Finding {
             "ask for at most the CPUs of one node, or place with 'numa run': it keeps each thread on its node"
         }
     };
-    Finding::note(NODES, format!("its CPUs are on nodes {nodes}"), Fix::Step(fix.to_owned()))
+    CheckupItem::note(NODES, format!("its CPUs are on nodes {nodes}"), Fix::Step(fix.to_owned()))
 }
 
-fn memory(topology: &Topology, nodes: &CpuSet) -> Finding {
+fn memory(topology: &Topology, nodes: &CpuSet) -> CheckupItem {
     let allowed = &topology.allowed_nodes;
     if allowed == nodes || topology.nodes.len() < 2 {
-        return Finding::ok(MEMORY, format!("from node {allowed}"));
+        return CheckupItem::ok(MEMORY, format!("from node {allowed}"));
     }
     let fix = "kubelet: memoryManagerPolicy: Static with reservedMemory, and topologyManagerPolicy: single-numa-node";
-    Finding::note(
+    CheckupItem::note(
         MEMORY,
         format!(
             "from nodes {allowed}, with CPUs on {nodes}: first touch keeps it local until a node is full"

@@ -7,11 +7,13 @@ use crate::board::NONE;
 /// Number of values of each node, in the table's order.
 pub const OF_NODES: usize = 8;
 /// Number of values of the machine.
-pub const OF_MACHINE: usize = 13;
+pub const OF_MACHINE: usize = 14;
 /// Position of the duration of the last walk among them.
 pub const WALK_TIME: usize = 9;
 /// Position of its age.
 pub const WALK_AGE: usize = 10;
+/// Position of the time in which a CPU limit kept them from running.
+pub const THROTTLED: usize = 13;
 /// Number of values for the sensor itself: end of the last walk, and the pids that could not be read,
 /// whose lock was held, and whose huge pages are unknown.
 const HIDDEN: usize = 4;
@@ -112,6 +114,8 @@ impl TaskSeries {
             NONE,
             status.cpu,
             known(findings.variance.sqrt() as u64),
+            // The limit is read with the sample.
+            NONE,
             if ended { status.walk_end } else { NONE },
             pid(findings.denied),
             pid(findings.held),

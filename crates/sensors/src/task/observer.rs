@@ -5,7 +5,7 @@ use super::nodes::TaskNodes;
 use super::numa_maps::MemoryByUse;
 use super::threads::{self, SwitchCounts, ThreadSample, ThreadScan};
 use super::tree::{Member, Tree};
-use super::walk::{self, Findings, Name, Walk, WalkStep, WalkTarget};
+use super::walk::{self, Name, Walk, WalkFindings, WalkStep, WalkTarget};
 use numakit_sys::SysRoot;
 use numakit_sys::proc::Counts;
 use std::collections::HashMap;
@@ -38,7 +38,7 @@ pub struct Walked {
     /// Memory of all processes that may be read.
     pub memory: MemoryByUse,
     /// Its other findings.
-    pub findings: Findings,
+    pub findings: WalkFindings,
 }
 
 /// A process tree and its values.

@@ -6,7 +6,7 @@ use super::nodes::TaskNodes;
 pub use super::numa_maps::{MemoryByUse, Use};
 use super::observer::near;
 use super::threads::{ThreadFields, ThreadScan, Threads};
-use super::walk::{self, Findings, Walk, WalkStep, WalkTarget};
+use super::walk::{self, Walk, WalkFindings, WalkStep, WalkTarget};
 use crate::sensor::fix_for;
 use numakit_model::{Fix, Topology, Unavailable};
 use numakit_sys::SysRoot;
@@ -151,7 +151,7 @@ impl Survey {
         }
     }
 
-    fn walk(&self, scanned: &ScannedProcess, time: &dyn Fn() -> bool) -> (MemorySource, Findings) {
+    fn walk(&self, scanned: &ScannedProcess, time: &dyn Fn() -> bool) -> (MemorySource, WalkFindings) {
         let place = WalkTarget {
             root: &self.root,
             nodes: &self.nodes,
@@ -172,7 +172,7 @@ impl Survey {
             };
             return (found, walk.findings);
         }
-        (MemorySource::Late, Findings::default())
+        (MemorySource::Late, WalkFindings::default())
     }
 
     fn user(&self, pid: u32) -> String {

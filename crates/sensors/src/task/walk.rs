@@ -51,13 +51,13 @@ pub struct Walk {
     /// The remaining processes; the last one is next.
     left: Vec<Name>,
     search: Option<Search>,
-    /// Findings so far.
-    pub findings: Findings,
+    /// WalkFindings so far.
+    pub findings: WalkFindings,
 }
 
 /// What a walk found in addition to the memory of each process.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub struct Findings {
+pub struct WalkFindings {
     /// A process that may not be read.
     pub denied: Option<u32>,
     /// A process that could only be read while its lock is held.

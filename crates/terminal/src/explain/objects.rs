@@ -1,10 +1,10 @@
 //! The objects of a result: a table, and the verdicts on them.
 
 use super::{named, percent};
-use crate::units::{ABSENT, NumberStyle};
 use numakit_explain::object_use::NodeShare;
 use numakit_explain::verdict::Worth;
 use numakit_explain::{ExplainReport, ExplainedObject, ObjectTouch, Regime, TimeShares};
+use numakit_model::numbers::{ABSENT, NumberStyle};
 use std::fmt::Write;
 
 /// Objects with a smaller part of the time at memory are left out.

@@ -3,8 +3,8 @@
 use super::{StatOptions, TableFormat, ValueColumn};
 use crate::columns::{bind_metric, bind_series};
 use crate::table::ColumnHead;
-use crate::units::NumberStyle;
 use numakit_derived::{BoundFormula, Index};
+use numakit_model::numbers::NumberStyle;
 use numakit_model::{Instance, Kind, Metric, Series, Unit};
 use std::collections::{HashMap, HashSet};
 

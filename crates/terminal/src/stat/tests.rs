@@ -406,7 +406,7 @@ fn unknown_and_unavailable_formulas_are_errors() {
         let options = StatOptions { show: StatColumns::Formulas(&names), ..StatOptions::default() };
         StatTable::new(&header, Catalog::built_in(), options).unwrap_err().to_string()
     };
-    assert!(error("fault_rat").starts_with("unknown formula 'fault_rat'; nearest: fault_rate; "));
+    assert!(error("fault_rat").starts_with("unknown formula 'fault_rat'; nearest: fault_rate"));
     assert_eq!(
         error("link_out"),
         "'link_out' cannot be computed per machine here: it needs uncore.link_data_out: no PMU uncore_imc; get one \

@@ -5,7 +5,7 @@ const TOLERATED: u32 = 3;
 
 /// A value over time compared with a threshold.
 #[derive(Debug, Clone)]
-pub(super) struct Onset {
+pub(crate) struct Onset {
     threshold: f64,
     spell: Option<Spell>,
     below: u32,
@@ -18,9 +18,9 @@ pub(super) struct Onset {
 
 /// A time during which the value was at or above its threshold, in ns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Spell {
-    pub(super) from: u64,
-    pub(super) to: u64,
+pub(crate) struct Spell {
+    pub(crate) from: u64,
+    pub(crate) to: u64,
 }
 
 impl Spell {
@@ -30,17 +30,17 @@ impl Spell {
 }
 
 impl Onset {
-    pub(super) fn new(threshold: f64) -> Self {
+    pub(crate) fn new(threshold: f64) -> Self {
         Self { threshold, spell: None, below: 0, longest: None, last: None, covered: 0, above: 0, peak: None }
     }
 
     /// Starts here, unless it has started: the first value covers the time from here.
-    pub(super) fn start(&mut self, time: u64) {
+    pub(crate) fn start(&mut self, time: u64) {
         self.last.get_or_insert(time);
     }
 
     /// The next value, which covers the time since the one before.
-    pub(super) fn push(&mut self, time: u64, value: f64) {
+    pub(crate) fn push(&mut self, time: u64, value: f64) {
         let from = self.last.replace(time).unwrap_or(time);
         let length = time.saturating_sub(from);
         self.covered += length;
@@ -60,7 +60,7 @@ impl Onset {
     }
 
     /// A gap: no value covers the time until the next start.
-    pub(super) fn gap(&mut self) {
+    pub(crate) fn gap(&mut self) {
         self.close();
         self.last = None;
     }
@@ -76,7 +76,7 @@ impl Onset {
     }
 
     /// The longest spell; `None` when the threshold was never reached.
-    pub(super) fn longest(&self) -> Option<Spell> {
+    pub(crate) fn longest(&self) -> Option<Spell> {
         match (self.longest, self.spell) {
             (Some(closed), Some(open)) if open.length() > closed.length() => Some(open),
             (closed, open) => closed.or(open),
@@ -84,17 +84,17 @@ impl Onset {
     }
 
     /// Whether the longest spell lasts to the last value.
-    pub(super) fn lasts(&self) -> bool {
+    pub(crate) fn lasts(&self) -> bool {
         self.spell.is_some() && self.longest() == self.spell
     }
 
     /// Share of the time at or above the threshold, in percent.
-    pub(super) fn percent_above(&self) -> f64 {
+    pub(crate) fn percent_above(&self) -> f64 {
         if self.covered == 0 { 0.0 } else { 100.0 * self.above as f64 / self.covered as f64 }
     }
 
     /// The highest value, and when it was.
-    pub(super) fn peak(&self) -> Option<(f64, u64)> {
+    pub(crate) fn peak(&self) -> Option<(f64, u64)> {
         self.peak
     }
 }

@@ -1,15 +1,15 @@
 //! Whose memory threads used, where samples of their instructions say so; else where memory was allocated, by node.
 //! Allocation is not use: a page is counted once, when it is allocated, and any CPU may use it afterwards.
 
-use super::analysis::Facts;
-use super::criteria::{
+use crate::criteria::{
     ACCESS, CANNOT_TELL, Criterion, INTERLEAVING, LOCALITY, OVERFLOW, PAGES_IN_USE, SPILL, USE,
 };
-use super::value::{Grade, Locality, LocalityBasis, NodeLocality, Verdict};
-use crate::units::NumberStyle;
+use crate::facts::Facts;
+use crate::report::{Grade, Locality, LocalityBasis, NodeLocality, Verdict};
 use numakit_model::Instance;
+use numakit_model::numbers::NumberStyle;
 
-pub(super) fn locality(facts: &Facts<'_>) -> Locality {
+pub(crate) fn locality(facts: &Facts<'_>) -> Locality {
     let basis = basis(facts);
     let nodes: Vec<NodeLocality> =
         facts.nodes().into_iter().map(|node| of_node(facts, node, basis)).collect();
@@ -61,18 +61,20 @@ fn of_place(facts: &Facts<'_>, place: Instance, basis: LocalityBasis) -> Verdict
     local
 }
 
-/// Adds the 95 % interval of a share of independent observations. Without an exception among n, 3 / n is its bound.
+/// Half of the 95 % interval of a share of independent observations. Without an exception among n, 3 / n is its bound.
+pub(crate) fn half_interval(share: f64, events: f64) -> f64 {
+    let variance = share * (1.0 - share);
+    if variance > 0.0 { 1.96 * (variance / events).sqrt() } else { 3.0 / events }
+}
+
+/// Adds the 95 % interval of a share of independent observations.
 fn with_interval(verdict: Verdict) -> Verdict {
     let (Some(percent), Some(events)) = (verdict.percent, verdict.events.filter(|events| *events > 0.0))
     else {
         return verdict;
     };
     let share = percent / 100.0;
-    let half = (1.96 * (share * (1.0 - share) / events).sqrt()).max(if share * (1.0 - share) > 0.0 {
-        0.0
-    } else {
-        3.0 / events
-    });
+    let half = half_interval(share, events);
     let end = |share: f64| NumberStyle::Percent.words(100.0 * share.clamp(0.0, 1.0));
     let because = format!("{} (between {} and {})", verdict.because, end(share - half), end(share + half));
     Verdict { because, ..verdict }

@@ -5,11 +5,11 @@
 //! was added to each end: 10 events per second, 1 % of the memory, a count of 10. So what is rare
 //! or small for the machine does not count, and a rise from 0 is not infinite.
 
-use super::tally::{Level, Movement, SLOT, Tally};
-use super::value::{Mover, SeriesChange};
-use crate::columns::convert;
-use crate::units::NumberStyle;
+use crate::report::{Mover, SeriesChange};
+use crate::series::convert;
+use crate::tally::{Level, Movement, SLOT, Tally};
 use numakit_derived::Index;
+use numakit_model::numbers::NumberStyle;
 use numakit_model::{Instance, Series, Unit};
 use numakit_recording::Header;
 use std::collections::HashSet;
@@ -32,7 +32,7 @@ const FLOOR_MEMORY: f64 = 0.01;
 /// Assumed memory of a machine that is not in the recording.
 const UNKNOWN_MEMORY: f64 = 1073741824.0;
 
-pub(super) fn movers(header: &Header, tally: &Tally, index: &Index<'_>) -> Vec<Mover> {
+pub(crate) fn movers(header: &Header, tally: &Tally, index: &Index<'_>) -> Vec<Mover> {
     let first = tally.first.unwrap_or(0);
     let mover = |(at, (series, movement)): (usize, (&Series, &Movement))| {
         // The recording's own work is reported as its cost; idle time is the complement of the rest.

@@ -1,7 +1,7 @@
 //! Phrases and table cells of the page.
 
-use crate::report::value::*;
-use crate::units::{NumberStyle, duration, grouped};
+use numakit_analysis::report::*;
+use numakit_model::numbers::{NumberStyle, duration, grouped};
 
 /// Number of absent metrics that are listed by name.
 const MAX_NAMES: usize = 3;

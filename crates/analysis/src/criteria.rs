@@ -1,44 +1,38 @@
 //! The table of inputs, thresholds and words from which verdicts are made.
 
-use super::analysis::Facts;
-use super::value::{Grade, Verdict};
-use crate::units::{NumberStyle, grouped};
+use crate::facts::Facts;
+use crate::report::{Grade, Verdict};
 use numakit_model::Instance;
+use numakit_model::numbers::{NumberStyle, grouped};
 use std::ops::Range;
 
 /// A verdict that the data does not support.
-pub(super) const CANNOT_TELL: &str = "cannot tell";
+pub(crate) const CANNOT_TELL: &str = "cannot tell";
 
 /// From this share of lost ticks on, in percent, there is advice.
-pub(super) const LOST_PERCENT: f64 = 1.0;
-/// From this rate of minor faults per second on, without huge pages, there is advice.
-pub(super) const MANY_FAULTS: f64 = 10_000.0;
-/// From this rate of major faults per second on, there is advice.
-pub(super) const MAJOR_FAULTS: f64 = 10.0;
-/// From this rate of migrated pages per second on, there is advice.
-pub(super) const MANY_MOVES: f64 = 10_000.0;
+pub(crate) const LOST_PERCENT: f64 = 1.0;
 /// A node was full if its free memory fell below this share of its memory, in percent.
-pub(super) const FULL_PERCENT: f64 = 5.0;
+pub(crate) const FULL_PERCENT: f64 = 5.0;
 
 /// A line of the table.
-pub(super) struct Criterion {
-    pub(super) name: &'static str,
+pub(crate) struct Criterion {
+    pub(crate) name: &'static str,
     /// What the share is of, and the predicate, as in "63 % of 12,000 allocations were local".
-    pub(super) of: &'static str,
-    pub(super) did: &'static str,
+    pub(crate) of: &'static str,
+    pub(crate) did: &'static str,
     /// The formula of the share that is judged, in percent.
-    pub(super) share: &'static str,
+    pub(crate) share: &'static str,
     /// The formula of the number of events that the share is of; `None`: the share is of time.
-    pub(super) events: Option<&'static str>,
+    pub(crate) events: Option<&'static str>,
     /// With fewer events there is no verdict.
-    pub(super) minimum: f64,
+    pub(crate) minimum: f64,
     /// From the highest threshold to 0: the share from which the word applies, the word, its meaning.
-    pub(super) steps: &'static [(f64, &'static str, &'static str)],
+    pub(crate) steps: &'static [(f64, &'static str, &'static str)],
     /// The steps that are notable.
-    pub(super) notable: Range<usize>,
+    pub(crate) notable: Range<usize>,
 }
 
-pub(super) static LOCALITY: Criterion = Criterion {
+pub(crate) static LOCALITY: Criterion = Criterion {
     name: "locality of allocation",
     of: "allocations",
     did: "were local",
@@ -55,7 +49,7 @@ pub(super) static LOCALITY: Criterion = Criterion {
 };
 
 /// Where samples of instructions tell the time at memory.
-pub(super) static USE: Criterion = Criterion {
+pub(crate) static USE: Criterion = Criterion {
     name: "locality of use",
     of: "observations at memory",
     did: "were local",
@@ -72,7 +66,7 @@ pub(super) static USE: Criterion = Criterion {
 };
 
 /// Where they only tell which pages are used, as on emulated processors.
-pub(super) static PAGES_IN_USE: Criterion = Criterion {
+pub(crate) static PAGES_IN_USE: Criterion = Criterion {
     name: "locality of pages in use",
     of: "pages in use",
     did: "were local",
@@ -88,7 +82,7 @@ pub(super) static PAGES_IN_USE: Criterion = Criterion {
     notable: 2..4,
 };
 
-pub(super) static INTERLEAVING: Criterion = Criterion {
+pub(crate) static INTERLEAVING: Criterion = Criterion {
     name: "interleaving",
     of: "allocations",
     did: "were interleaved",
@@ -102,7 +96,7 @@ pub(super) static INTERLEAVING: Criterion = Criterion {
     notable: 0..1,
 };
 
-pub(super) static OVERFLOW: Criterion = Criterion {
+pub(crate) static OVERFLOW: Criterion = Criterion {
     name: "overflow",
     of: "allocations that preferred it",
     did: "got memory of another node",
@@ -113,7 +107,7 @@ pub(super) static OVERFLOW: Criterion = Criterion {
     notable: 0..1,
 };
 
-pub(super) static SPILL: Criterion = Criterion {
+pub(crate) static SPILL: Criterion = Criterion {
     name: "spill",
     of: "allocations on it",
     did: "preferred another node",
@@ -127,7 +121,7 @@ pub(super) static SPILL: Criterion = Criterion {
     notable: 0..1,
 };
 
-pub(super) static ACCESS: Criterion = Criterion {
+pub(crate) static ACCESS: Criterion = Criterion {
     name: "locality of sampled accesses",
     of: "hint faults",
     did: "were local",
@@ -143,7 +137,7 @@ pub(super) static ACCESS: Criterion = Criterion {
     notable: 2..4,
 };
 
-pub(super) static HUGE_PAGES: Criterion = Criterion {
+pub(crate) static HUGE_PAGES: Criterion = Criterion {
     name: "huge pages",
     of: "faults that asked for a huge page",
     did: "got one",
@@ -158,7 +152,7 @@ pub(super) static HUGE_PAGES: Criterion = Criterion {
     notable: 1..3,
 };
 
-pub(super) static STALL: Criterion = Criterion {
+pub(crate) static STALL: Criterion = Criterion {
     name: "memory pressure",
     of: "the time",
     did: "",
@@ -174,12 +168,12 @@ pub(super) static STALL: Criterion = Criterion {
 };
 
 /// The table.
-pub(super) static CRITERIA: [&Criterion; 9] =
+pub(crate) static CRITERIA: [&Criterion; 9] =
     [&USE, &PAGES_IN_USE, &LOCALITY, &INTERLEAVING, &OVERFLOW, &SPILL, &ACCESS, &HUGE_PAGES, &STALL];
 
 impl Criterion {
     /// The verdict for one instance.
-    pub(super) fn judge(&self, facts: &Facts<'_>, place: Instance) -> Verdict {
+    pub(crate) fn judge(&self, facts: &Facts<'_>, place: Instance) -> Verdict {
         let events = self.events.and_then(|events| facts.sum(events, place));
         let cannot = |because| Verdict {
             grade: Grade::CannotTell,

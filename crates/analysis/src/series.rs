@@ -1,7 +1,7 @@
 //! Values of series in the units of tables.
 
-use crate::units::NumberStyle;
 use numakit_derived::{BoundFormula, Index};
+use numakit_model::numbers::NumberStyle;
 use numakit_model::{Instance, Unit};
 use numakit_recording::Header;
 

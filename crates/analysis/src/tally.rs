@@ -1,8 +1,10 @@
 //! One pass over the rows: sums by phase, and for the selected phase how each series moved.
 //! Memory depends on the number of series and phases, not on the length of the recording.
 
-use super::bottlenecks::WatchedRule;
-use super::histogram::Histogram;
+use crate::bottlenecks::BottleneckRule;
+use crate::course::Watched;
+use crate::histogram::Histogram;
+use crate::rules::Rule;
 use numakit_model::label::RecorderEvent;
 use numakit_model::{Kind, Metric, Series};
 use numakit_recording::rates::difference;
@@ -15,29 +17,29 @@ const MAX_PHASES: usize = 64;
 /// Maximum number of events of one kind that are kept with their text; later ones are counted.
 const MAX_NOTES: usize = 20;
 /// Rates are taken over at least this time, so that one event in a short interval is no peak.
-pub(super) const SLOT: Duration = Duration::from_millis(100);
+pub(crate) const SLOT: Duration = Duration::from_millis(100);
 
 /// The phase of the observed command.
-pub(super) const COMMAND: &str = "command";
+pub(crate) const COMMAND: &str = "command";
 
 /// What happened in one phase.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Phase {
-    pub(super) name: String,
+pub(crate) struct Phase {
+    pub(crate) name: String,
     /// How often it began.
-    pub(super) times: u64,
-    pub(super) samples: u64,
+    pub(crate) times: u64,
+    pub(crate) samples: u64,
     /// Samples that have one before them, with no pause between.
-    pub(super) intervals: u64,
+    pub(crate) intervals: u64,
     /// Time that its samples cover, ns; pauses are not part of it.
-    pub(super) covered: u64,
-    /// The increase of each counter, and the integral of each rate; `None` without two values.
-    pub(super) sums: Vec<Option<u64>>,
+    pub(crate) covered: u64,
+    /// The increase of each counter, and the integral of each rate and level; `None` without two values.
+    pub(crate) sums: Vec<Option<u64>>,
 }
 
 /// How a series changed in the selected phase.
 #[derive(Debug, Clone)]
-pub(super) enum Movement {
+pub(crate) enum Movement {
     /// Rates per second, and the time (ns) of the largest.
     Rates { rates: Histogram, peak_at: u64 },
     /// A level.
@@ -46,33 +48,33 @@ pub(super) enum Movement {
 
 /// A gauge from the first sample to the last.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Level {
-    pub(super) begin: u64,
-    pub(super) end: u64,
-    pub(super) least: u64,
-    pub(super) most: u64,
+pub(crate) struct Level {
+    pub(crate) begin: u64,
+    pub(crate) end: u64,
+    pub(crate) least: u64,
+    pub(crate) most: u64,
 }
 
 /// The recorder's own labels.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Notes {
-    pub(super) exit_status: Option<i32>,
-    pub(super) lost: u64,
-    pub(super) dropped: u64,
-    pub(super) damaged: u64,
-    pub(super) pauses: u64,
-    pub(super) paused: u64,
-    pub(super) clock_steps: Vec<(u64, i64)>,
-    pub(super) intervals: Vec<(u64, u64)>,
-    pub(super) failures: Vec<(u64, String)>,
+pub(crate) struct Notes {
+    pub(crate) exit_status: Option<i32>,
+    pub(crate) lost: u64,
+    pub(crate) dropped: u64,
+    pub(crate) damaged: u64,
+    pub(crate) pauses: u64,
+    pub(crate) paused: u64,
+    pub(crate) clock_steps: Vec<(u64, i64)>,
+    pub(crate) intervals: Vec<(u64, u64)>,
+    pub(crate) failures: Vec<(u64, String)>,
     /// Notes beyond the maximum.
-    pub(super) more: u64,
+    pub(crate) more: u64,
     /// User labels that began a phase beyond the maximum.
-    pub(super) more_phases: u64,
+    pub(crate) more_phases: u64,
 }
 
 /// The running state.
-pub(super) struct Tally {
+pub(crate) struct Tally {
     selected: Option<String>,
     kinds: Vec<Kind>,
     last: Vec<Option<u64>>,
@@ -86,16 +88,18 @@ pub(super) struct Tally {
     command: Command,
     paused_at: Option<u64>,
     inside: bool,
-    pub(super) first: Option<u64>,
-    pub(super) end: u64,
+    pub(crate) first: Option<u64>,
+    pub(crate) end: u64,
     /// The whole recording, then the phases in the order in which they began.
-    pub(super) phases: Vec<Phase>,
-    pub(super) movements: Vec<Movement>,
-    /// The rules, evaluated in the selected phase.
-    pub(super) watched: Vec<WatchedRule>,
-    pub(super) wakeup: Histogram,
-    pub(super) took: Histogram,
-    pub(super) notes: Notes,
+    pub(crate) phases: Vec<Phase>,
+    pub(crate) movements: Vec<Movement>,
+    /// Rules about shares, evaluated in the selected phase.
+    pub(crate) bottlenecks: Vec<Watched<BottleneckRule>>,
+    /// Rules of findings, evaluated in the selected phase.
+    pub(crate) rules: Vec<Watched<Rule>>,
+    pub(crate) wakeup: Histogram,
+    pub(crate) took: Histogram,
+    pub(crate) notes: Notes,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -107,7 +111,12 @@ enum Command {
 }
 
 impl Tally {
-    pub(super) fn new(header: &Header, selected: Option<&str>, watched: Vec<WatchedRule>) -> Self {
+    pub(crate) fn new(
+        header: &Header,
+        selected: Option<&str>,
+        bottlenecks: Vec<Watched<BottleneckRule>>,
+        rules: Vec<Watched<Rule>>,
+    ) -> Self {
         let series = &header.series;
         let movement = |s: &Series| match s.metric.kind {
             Kind::Gauge => Movement::Level(None),
@@ -130,14 +139,15 @@ impl Tally {
             end: 0,
             phases: vec![Phase { times: 1, sums: vec![None; series.len()], ..Phase::default() }],
             movements: series.iter().map(movement).collect(),
-            watched,
+            bottlenecks,
+            rules,
             wakeup: Histogram::default(),
             took: Histogram::default(),
             notes: Notes::default(),
         }
     }
 
-    pub(super) fn batch(&mut self, batch: &Batch) {
+    pub(crate) fn batch(&mut self, batch: &Batch) {
         let mut values = vec![None; self.last.len()];
         for row in 0..batch.len() {
             let time = batch.time[row];
@@ -151,6 +161,13 @@ impl Tally {
                 }
             }
         }
+    }
+
+    /// Share of the ticks that came too late, in percent.
+    pub(crate) fn lost_percent(&self) -> f64 {
+        let Notes { lost, dropped, damaged, .. } = self.notes;
+        let due = self.phases[0].samples.saturating_add(dropped).saturating_add(lost).saturating_add(damaged);
+        if due == 0 { 0.0 } else { 100.0 * (lost as f64 / due as f64) }
     }
 
     /// Since the first row, ns.
@@ -219,7 +236,13 @@ impl Tally {
         self.last.fill(None);
         self.last_time = None;
         self.slots.forget();
-        self.watched.iter_mut().for_each(WatchedRule::gap);
+        self.end_courses();
+    }
+
+    /// No course spans a gap in the samples.
+    fn end_courses(&mut self) {
+        self.bottlenecks.iter_mut().for_each(Watched::gap);
+        self.rules.iter_mut().for_each(Watched::gap);
     }
 
     /// An interval with a label belongs to the phase that begins there. The command
@@ -257,6 +280,8 @@ impl Tally {
             let before = last.replace(value);
             let moved = match (self.kinds[at], before) {
                 (Kind::Counter { bits }, Some(before)) => difference(before, value, bits),
+                // The integral of a level over time: its mean is a rate.
+                (Kind::Gauge, _) if elapsed > 0 => integral(value, elapsed, &mut self.rest[at]),
                 (Kind::Rate, _) if elapsed > 0 => added(value, elapsed, &mut self.rest[at]),
                 _ => None,
             };
@@ -272,7 +297,7 @@ impl Tally {
         if !self.inside {
             // The first interval of the phase began with the sample before it.
             self.slots.forget();
-            self.watched.iter_mut().for_each(WatchedRule::gap);
+            self.end_courses();
             self.slot_values.copy_from_slice(&self.last);
             if let Some(last) = self.last_time {
                 self.slots.push(last, &self.slot_values);
@@ -283,7 +308,8 @@ impl Tally {
             self.wakeup.add(late as f64);
         }
         let rates = self.slots.push(time, values);
-        self.watched.iter_mut().for_each(|w| w.push(time, rates));
+        self.bottlenecks.iter_mut().for_each(|w| w.push(time, rates));
+        self.rules.iter_mut().for_each(|w| w.push(time, rates));
         for ((movement, value), rate) in self.movements.iter_mut().zip(values).zip(rates) {
             match movement {
                 Movement::Rates { rates, peak_at } => {
@@ -308,8 +334,12 @@ impl Tally {
 
 /// The integral of a rate over `elapsed` ns; `None` for a negative rate.
 fn added(rate: u64, elapsed: u64, rest: &mut u128) -> Option<u64> {
-    let rate = u64::try_from(rate as i64).ok()?;
-    let product = u128::from(rate) * u128::from(elapsed) + *rest;
+    integral(u64::try_from(rate as i64).ok()?, elapsed, rest)
+}
+
+/// The integral of a level over `elapsed` ns, in units and seconds.
+fn integral(level: u64, elapsed: u64, rest: &mut u128) -> Option<u64> {
+    let product = u128::from(level) * u128::from(elapsed) + *rest;
     *rest = product % 1_000_000_000;
     u64::try_from(product / 1_000_000_000).ok()
 }

@@ -1,11 +1,14 @@
 //! The values of a report: the JSON of `numa report --json`. `null` is not measured.
 
+use crate::findings::Findings;
 use numakit_model::Unavailable;
 use serde::Serialize;
 
 /// What a recording shows.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Report {
+    /// What is wrong, what it costs, and what to do.
+    pub findings: Findings,
     /// What was recorded and how.
     pub recording: RecordingSummary,
     /// The machine; none in recordings of other programs.
@@ -33,8 +36,6 @@ pub struct Report {
     pub movers: Vec<Mover>,
     /// What the recording itself cost.
     pub cost: Cost,
-    /// What to try next.
-    pub advice: Vec<Advice>,
 }
 
 /// What was recorded and how.
@@ -365,15 +366,4 @@ pub struct Cost {
     pub wakeup_max_seconds: Option<f64>,
     pub took_p50_seconds: Option<f64>,
     pub took_p99_seconds: Option<f64>,
-}
-
-/// A suggestion.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-#[allow(missing_docs)]
-pub struct Advice {
-    /// Name of the line in the table of advice.
-    pub name: &'static str,
-    /// The evidence for it in this recording.
-    pub because: String,
-    pub commands: Vec<String>,
 }

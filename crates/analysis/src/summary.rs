@@ -1,85 +1,20 @@
 //! Makes the report from tallies.
 
-use super::bottlenecks::bottlenecks;
-use super::criteria::{HUGE_PAGES, STALL};
-use super::locality::locality;
-use super::movers::movers;
-use super::tally::{Level, Movement, Notes, Phase, Tally};
-use super::value::*;
-use crate::columns::{bind_metric, convert};
-use crate::units::NumberStyle;
-use numakit_derived::{BoundFormula, Catalog, Index, Missing};
-use numakit_model::{CpuSet, Instance};
+use crate::bottlenecks::bottlenecks;
+use crate::criteria::{HUGE_PAGES, STALL};
+use crate::facts::{Facts, node_numbers};
+use crate::headline::findings;
+use crate::locality::locality;
+use crate::movers::movers;
+use crate::report::*;
+use crate::series::convert;
+use crate::tally::{Level, Movement, Phase, Tally};
+use numakit_derived::{Catalog, Index};
+use numakit_model::Instance;
+use numakit_model::numbers::NumberStyle;
 use numakit_recording::Header;
 
-/// The sums and rates of one phase, ready for formulas.
-pub(super) struct Facts<'a> {
-    header: &'a Header,
-    index: &'a Index<'a>,
-    formulas: &'a Catalog,
-    sums: Vec<Option<f64>>,
-    rates: Vec<Option<f64>>,
-    pub(super) samples: u64,
-}
-
-impl<'a> Facts<'a> {
-    fn new(header: &'a Header, index: &'a Index<'a>, formulas: &'a Catalog, phase: &Phase) -> Self {
-        let seconds = phase.covered as f64 / 1e9;
-        let sums: Vec<Option<f64>> = phase.sums.iter().map(|s| s.map(|s| s as f64)).collect();
-        let rates = sums.iter().map(|s| s.filter(|_| seconds > 0.0).map(|s| s / seconds)).collect();
-        Self { header, index, formulas, sums, rates, samples: phase.samples }
-    }
-
-    /// The formula of that name at a place; `None` where there is no such formula.
-    fn bind(&self, name: &str, place: Instance) -> Option<Result<BoundFormula, Missing>> {
-        Some(self.index.bind(self.formulas, self.formulas.get(name)?, place))
-    }
-
-    /// The total of a formula.
-    pub(super) fn sum(&self, name: &str, place: Instance) -> Option<f64> {
-        self.bind(name, place)?.ok()?.value(&self.sums)
-    }
-
-    /// A formula per second, or a share.
-    pub(super) fn rate(&self, name: &str, place: Instance) -> Option<f64> {
-        self.bind(name, place)?.ok()?.value(&self.rates)
-    }
-
-    /// The total of one metric.
-    pub(super) fn count(&self, metric: &str, place: Instance) -> Option<f64> {
-        bind_metric(self.index, metric, NumberStyle::Count, place)?.value(&self.sums)
-    }
-
-    /// Why a formula cannot be computed at that place; `None` if it can.
-    pub(super) fn missing(&self, name: &str, place: Instance) -> Option<String> {
-        let missing = self.bind(name, place)?.err()?;
-        let names: Vec<&str> = self.formulas.get(name).map(|f| self.formulas.names(f)).unwrap_or_default();
-        let covers = |absent: &str| names.iter().any(|n| *n == absent || n.split('.').next() == Some(absent));
-        let why = self.header.absent.iter().find(|a| covers(&a.name)).map(|a| a.why.to_string());
-        let first = missing.first().map_or("'vmstat*'", |input| input.name.as_str());
-        Some(why.unwrap_or_else(|| format!("not in the recording; record with -e {first}")))
-    }
-
-    /// The nodes that have series of their own.
-    pub(super) fn nodes(&self) -> Vec<u32> {
-        nodes_of(self.header).iter().collect()
-    }
-
-    /// How many nodes the machine has, if known.
-    pub(super) fn node_count(&self) -> Option<usize> {
-        match &self.header.topology {
-            Some(topology) if !topology.nodes.is_empty() => Some(topology.nodes.len()),
-            _ => Some(nodes_of(self.header).len()).filter(|&n| n > 0),
-        }
-    }
-}
-
-fn nodes_of(header: &Header) -> CpuSet {
-    let node = |place| if let Instance::Node(node) = place { Some(node) } else { None };
-    header.series.iter().filter_map(|s| node(s.instance)).collect()
-}
-
-pub(super) fn report(
+pub(crate) fn report(
     header: &Header,
     index: &Index<'_>,
     tally: &Tally,
@@ -92,9 +27,9 @@ pub(super) fn report(
     Report {
         recording: recording(header, tally, phase, selected),
         machine: machine(header),
-        losses: losses(header, &tally.notes, tally.phases[0].samples),
+        losses: losses(header, tally),
         locality: locality(&facts),
-        bottlenecks: bottlenecks(&facts, &tally.watched, tally.first.unwrap_or(0)),
+        bottlenecks: bottlenecks(&facts, &tally.bottlenecks, tally.first.unwrap_or(0)),
         phases: tally.phases.iter().skip(1).map(|p| phase_report(header, index, formulas, p)).collect(),
         more_phases: tally.notes.more_phases,
         faults: faults(&facts),
@@ -103,7 +38,7 @@ pub(super) fn report(
         pressure: pressure(&facts),
         movers: movers(header, tally, index),
         cost: cost(tally, phase, &facts),
-        advice: Vec::new(),
+        findings: findings(&facts, index, tally),
     }
 }
 
@@ -137,7 +72,8 @@ fn machine(header: &Header) -> Option<MachineSummary> {
     })
 }
 
-fn losses(header: &Header, notes: &Notes, samples: u64) -> LossSummary {
+fn losses(header: &Header, tally: &Tally) -> LossSummary {
+    let notes = &tally.notes;
     let mut absent: Vec<AbsentGroup> = Vec::new();
     for metric in &header.absent {
         match absent.iter_mut().find(|group| group.why == metric.why) {
@@ -145,10 +81,9 @@ fn losses(header: &Header, notes: &Notes, samples: u64) -> LossSummary {
             None => absent.push(AbsentGroup { names: vec![metric.name.clone()], why: metric.why.clone() }),
         }
     }
-    let due = samples.saturating_add(notes.dropped).saturating_add(notes.lost).saturating_add(notes.damaged);
     LossSummary {
         lost_ticks: notes.lost,
-        lost_percent: if due == 0 { 0.0 } else { 100.0 * (notes.lost as f64 / due as f64) },
+        lost_percent: tally.lost_percent(),
         dropped_rows: notes.dropped,
         damaged_rows: notes.damaged,
         damage: None,
@@ -231,7 +166,7 @@ fn memory(header: &Header, index: &Index<'_>, movements: &[Movement]) -> Vec<Fre
             least_bytes: bytes(at, free.least)?,
         })
     };
-    let nodes: Vec<FreeMemory> = nodes_of(header).iter().filter_map(|n| of_place(Some(n))).collect();
+    let nodes: Vec<FreeMemory> = node_numbers(header).iter().filter_map(|n| of_place(Some(n))).collect();
     if nodes.is_empty() { of_place(None).into_iter().collect() } else { nodes }
 }
 

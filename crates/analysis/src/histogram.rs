@@ -9,7 +9,7 @@ const LAST: usize = 1024;
 
 /// Counts of values that are not negative. It grows only to the bucket of the largest value.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Histogram {
+pub(crate) struct Histogram {
     zeros: u64,
     counts: Vec<u32>,
     total: u64,
@@ -17,7 +17,7 @@ pub(super) struct Histogram {
 }
 
 impl Histogram {
-    pub(super) fn add(&mut self, value: f64) {
+    pub(crate) fn add(&mut self, value: f64) {
         self.total += 1;
         self.largest = self.largest.max(value);
         if value <= 0.0 {
@@ -31,22 +31,22 @@ impl Histogram {
         self.counts[bucket] = self.counts[bucket].saturating_add(1);
     }
 
-    pub(super) fn total(&self) -> u64 {
+    pub(crate) fn total(&self) -> u64 {
         self.total
     }
 
     /// How many were above zero.
-    pub(super) fn above_zero(&self) -> u64 {
+    pub(crate) fn above_zero(&self) -> u64 {
         self.total - self.zeros
     }
 
     /// The largest value, exactly.
-    pub(super) fn largest(&self) -> Option<f64> {
+    pub(crate) fn largest(&self) -> Option<f64> {
         (self.total > 0).then_some(self.largest)
     }
 
     /// The value that this share of the values does not exceed.
-    pub(super) fn quantile(&self, share: f64) -> Option<f64> {
+    pub(crate) fn quantile(&self, share: f64) -> Option<f64> {
         let rank = ((self.total as f64 * share).ceil() as u64).clamp(1, self.total.max(1));
         let mut seen = self.zeros;
         if self.total == 0 || rank <= seen {

@@ -1,0 +1,233 @@
+//! What a rule may look at: the sums of the selected time, and how its own share developed.
+
+use crate::course::Watched;
+use crate::facts::Facts;
+use crate::findings::{Certainty, CostBasis, FindingCost, FindingEvidence, FindingRemedy, FindingSubject};
+use crate::rules::Rule;
+use crate::tally::{Level, Movement, Tally};
+use numakit_derived::Index;
+use numakit_model::Instance;
+use numakit_model::numbers::NumberStyle;
+
+/// From this share of the busy CPU time on, in percent, what the machine did is taken for the program's.
+const MOST: f64 = 50.0;
+
+/// Less CPU time than this is not worth a finding, in CPUs.
+const WORTH: f64 = 0.02;
+
+/// A rule at one place.
+pub(crate) struct Case<'a> {
+    pub(crate) facts: &'a Facts<'a>,
+    pub(crate) watched: &'a Watched<Rule>,
+    pub(crate) tally: &'a Tally,
+    pub(crate) index: &'a Index<'a>,
+}
+
+/// A finding before its rule and its times are added.
+pub(crate) struct Draft {
+    pub(crate) subject: FindingSubject,
+    pub(crate) says: String,
+    pub(crate) cost: FindingCost,
+    pub(crate) certainty: Certainty,
+    pub(crate) evidence: Vec<FindingEvidence>,
+    pub(crate) remedy: FindingRemedy,
+}
+
+impl Case<'_> {
+    /// The place of this case.
+    pub(crate) fn place(&self) -> Instance {
+        self.watched.place
+    }
+
+    /// A formula over the whole time, at the place of this case.
+    pub(crate) fn rate(&self, formula: &str) -> Option<f64> {
+        self.facts.rate(formula, self.place())
+    }
+
+    /// A formula over the whole time, of the machine.
+    pub(crate) fn overall(&self, formula: &str) -> Option<f64> {
+        self.facts.rate(formula, Instance::Machine)
+    }
+
+    /// The increase of a metric of the machine.
+    pub(crate) fn count(&self, metric: &str) -> Option<f64> {
+        self.facts.count(metric, Instance::Machine)
+    }
+
+    /// How a level changed there.
+    pub(crate) fn level(&self, metric: &str, place: Instance) -> Option<Level> {
+        match &self.tally.movements[*self.index.find(metric, place).first()?] {
+            Movement::Level(level) => *level,
+            Movement::Rates { .. } => None,
+        }
+    }
+
+    /// Whether the recording has values of the observed program itself.
+    pub(crate) fn has_program(&self) -> bool {
+        self.overall("task_cpu").is_some()
+    }
+
+    /// The number of CPUs that the machine has, or that had values.
+    pub(crate) fn cpus(&self) -> f64 {
+        let known = self.facts.topology().map(|t| t.online.len() as f64).filter(|&n| n > 0.0);
+        known.or_else(|| self.overall("cpu_time")).unwrap_or(1.0)
+    }
+
+    /// The busy CPU time of the machine, in CPUs.
+    pub(crate) fn busy(&self) -> Option<f64> {
+        Some(self.overall("cpu_time")? * (1.0 - self.overall("idle")? / 100.0))
+    }
+
+    /// Whether a share of the program's CPU time, or of the machine's without a program, is worth a finding.
+    pub(crate) fn is_worth(&self, share: f64) -> bool {
+        self.is_worth_of(share, self.overall("task_cpu").or_else(|| self.busy()))
+    }
+
+    /// The same of that many CPUs; what is not known is.
+    pub(crate) fn is_worth_of(&self, share: f64, cpus: Option<f64>) -> bool {
+        cpus.is_none_or(|cpus| cpus * share / 100.0 >= WORTH)
+    }
+
+    /// Whose the machine's values are: the program's where it used most of the CPU time.
+    pub(crate) fn owner(&self) -> FindingSubject {
+        let share = self.overall("task_cpu").zip(self.busy()).map(|(own, all)| 100.0 * own / all.max(0.01));
+        if share.is_some_and(|share| share >= MOST) {
+            FindingSubject::Program
+        } else {
+            FindingSubject::Machine
+        }
+    }
+
+    /// A formula at the place of this case as evidence, with its course if it is the rule's own.
+    pub(crate) fn evidence(&self, formula: &str, says: String) -> FindingEvidence {
+        let is_own = formula == self.watched.line.limit.formula;
+        let at = |time: u64| time.saturating_sub(self.tally.first.unwrap_or(0)) as f64 / 1e9;
+        let course = if is_own { self.watched.trend.points() } else { Vec::new() };
+        FindingEvidence {
+            series: named(formula, self.place()),
+            value: self.rate(formula).unwrap_or_default(),
+            says,
+            course: course.into_iter().map(|(time, value)| (at(time), value)).collect(),
+        }
+    }
+
+    /// A number that is no formula.
+    pub(crate) fn number(&self, series: &str, value: f64, says: String) -> FindingEvidence {
+        FindingEvidence { series: series.to_owned(), value, says, course: Vec::new() }
+    }
+
+    /// The command line of the observed program, or a word for it.
+    pub(crate) fn program(&self) -> &str {
+        self.facts.command().unwrap_or("COMMAND")
+    }
+
+    /// A remedy; `{command}` becomes the command line of the observed program.
+    pub(crate) fn remedy(&self, words: &str, commands: &[&str]) -> FindingRemedy {
+        let fill = |text: &&str| text.replace("{command}", self.program());
+        FindingRemedy { words: words.to_owned(), commands: commands.iter().map(fill).collect() }
+    }
+}
+
+impl Draft {
+    /// A problem whose cost is a share of CPU time, estimated from what one event costs.
+    pub(crate) fn estimated(
+        subject: FindingSubject,
+        says: String,
+        percent: f64,
+        remedy: FindingRemedy,
+    ) -> Self {
+        let cost = FindingCost::about(CostBasis::CpuTime, percent, 0.5);
+        Self { subject, says, cost, certainty: Certainty::Likely, evidence: Vec::new(), remedy }
+    }
+
+    /// A problem that was counted.
+    pub(crate) fn measured(
+        subject: FindingSubject,
+        says: String,
+        cost: FindingCost,
+        remedy: FindingRemedy,
+    ) -> Self {
+        Self { subject, says, cost, certainty: Certainty::Measured, evidence: Vec::new(), remedy }
+    }
+
+    /// Adds evidence.
+    pub(crate) fn with(mut self, evidence: impl IntoIterator<Item = FindingEvidence>) -> Self {
+        self.evidence.extend(evidence);
+        self
+    }
+
+    /// Replaces the certainty.
+    pub(crate) fn certainty(self, certainty: Certainty) -> Self {
+        Self { certainty, ..self }
+    }
+}
+
+/// The subject as it stands at the beginning of a sentence.
+pub(crate) fn subject_words(subject: FindingSubject) -> String {
+    match subject {
+        FindingSubject::Program => "The program".to_owned(),
+        FindingSubject::Machine => "The machine".to_owned(),
+        FindingSubject::Node(n) => format!("Node {n}"),
+        FindingSubject::Package(n) => format!("Package {n}"),
+        FindingSubject::Cpu(n) => format!("CPU {n}"),
+        FindingSubject::Link(n) => format!("Link {n}"),
+        FindingSubject::Recording => "The recording".to_owned(),
+    }
+}
+
+/// The subject that a place is.
+pub(crate) fn subject_of(place: Instance) -> FindingSubject {
+    match place {
+        Instance::Node(n) => FindingSubject::Node(n),
+        Instance::Package(n) => FindingSubject::Package(n),
+        Instance::Cpu(n) => FindingSubject::Cpu(n),
+        Instance::Link(_, n) | Instance::Device(n) => FindingSubject::Link(n),
+        _ => FindingSubject::Machine,
+    }
+}
+
+/// A formula with its place, as series are named.
+fn named(formula: &str, place: Instance) -> String {
+    if place == Instance::Machine { formula.to_owned() } else { format!("{formula}{place}") }
+}
+
+/// A share in words.
+pub(crate) fn percent(value: f64) -> String {
+    NumberStyle::Percent.words(value)
+}
+
+/// A rate of events in words.
+pub(crate) fn per_second(value: f64) -> String {
+    NumberStyle::Rate.words(value)
+}
+
+/// Memory in words.
+pub(crate) fn bytes(value: f64) -> String {
+    NumberStyle::Bytes.words(value)
+}
+
+/// Numbers as `1, 2 and 3`.
+pub(crate) fn listed(numbers: &[u32]) -> String {
+    let words: Vec<String> = numbers.iter().map(u32::to_string).collect();
+    match words.split_last() {
+        Some((last, rest)) if !rest.is_empty() => format!("{} and {last}", rest.join(", ")),
+        _ => words.concat(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_listed_as_in_a_sentence() {
+        assert_eq!([listed(&[]), listed(&[4]), listed(&[1, 2, 3])], ["", "4", "1, 2 and 3"]);
+    }
+
+    #[test]
+    fn a_place_has_a_subject_and_a_name() {
+        assert_eq!(subject_of(Instance::Node(2)), FindingSubject::Node(2));
+        assert_eq!(subject_words(subject_of(Instance::Machine)), "The machine");
+        assert_eq!(named("idle", Instance::Cpu(3)), "idle@cpu3");
+    }
+}

@@ -1,0 +1,151 @@
+//! The findings of a recording and the answer in three lines.
+
+use crate::facts::Facts;
+use crate::findings::{CostBasis, Finding, FindingCost, FindingSubject, Findings, Headline, Untold};
+use crate::rules::{self, RuleKind};
+use crate::tally::Tally;
+use numakit_derived::Index;
+use numakit_model::Instance;
+use numakit_model::numbers::{NumberStyle, duration};
+
+/// With fewer samples nothing is said.
+const MIN_SAMPLES: u64 = 3;
+/// A program that uses less than this many CPUs is idle.
+const IDLE: f64 = 0.02;
+
+/// All findings, the most important first.
+pub(crate) fn findings(facts: &Facts<'_>, index: &Index<'_>, tally: &Tally) -> Findings {
+    let mut findings = Findings { untold: untold(facts), ..Findings::default() };
+    for (kind, finding) in rules::judge(facts, index, tally) {
+        match kind {
+            RuleKind::Remark => findings.remarks.push(finding),
+            RuleKind::Failure | RuleKind::Problem => findings.problems.push(finding),
+        }
+    }
+    findings.headline = headline(facts, tally.notes.exit_status, &findings);
+    findings
+}
+
+/// What this recording cannot tell.
+fn untold(facts: &Facts<'_>) -> Vec<Untold> {
+    let mut untold = Vec::new();
+    if facts.node_count() == Some(1) {
+        untold.push(Untold { what: "far memory", why: "the machine has one node".into() });
+    } else if let Some(why) = missing(facts, &["far_share", "far_pages_share", "remote_share"]) {
+        untold.push(Untold { what: "use of far memory", why });
+    }
+    if let Some(why) = missing(facts, &["locality"]) {
+        untold.push(Untold { what: "where memory is allocated", why });
+    }
+    if let Some(why) = missing(facts, &["memory_share", "far_pages_share"]) {
+        untold.push(Untold { what: "time at memory", why });
+    }
+    if let Some(why) = missing(facts, &["dram_util"]) {
+        untold.push(Untold { what: "memory bandwidth", why });
+    }
+    untold
+}
+
+/// Why none of these formulas can be computed.
+fn missing(facts: &Facts<'_>, formulas: &[&str]) -> Option<String> {
+    let mut reasons = formulas.iter().map(|name| facts.missing(name, Instance::Machine));
+    let first = reasons.next()??;
+    reasons.all(|why| why.is_some()).then_some(first)
+}
+
+fn headline(facts: &Facts<'_>, status: Option<i32>, findings: &Findings) -> Headline {
+    let Some(worst) = findings.problems.first() else { return fine(facts, status, findings) };
+    // Without values of the program itself, nothing tells what is its own.
+    let is_observed = facts.rate("task_cpu", Instance::Machine).is_some();
+    if worst.subject == FindingSubject::Program || !is_observed {
+        return Headline { verdict: worst.says.clone(), cost: cost_words(worst), action: action(worst) };
+    }
+    let cost = format!("meanwhile on this machine: {}; {}", lowered(&worst.says), cost_words(worst));
+    let of_machine = |command: &&String| facts.command().is_none_or(|own| !command.contains(own));
+    let action = worst.remedy.commands.iter().find(of_machine).unwrap_or(&worst.remedy.words).clone();
+    Headline { verdict: fine(facts, status, findings).verdict, cost, action }
+}
+
+fn fine(facts: &Facts<'_>, status: Option<i32>, findings: &Findings) -> Headline {
+    if facts.samples < MIN_SAMPLES {
+        return Headline {
+            verdict: "The recording is too short to tell anything".into(),
+            cost: format!("not known: it has {} samples", facts.samples),
+            action: format!("numa record -i 1ms -- {}", facts.command().unwrap_or("COMMAND")),
+        };
+    }
+    let unknown: Vec<&str> = findings.untold.iter().map(|untold| untold.what).collect();
+    let cost = match unknown.split_last() {
+        None => "none".to_owned(),
+        Some((only, [])) => format!("none; not known: {only}"),
+        Some((last, rest)) => format!("none; not known: {} and {last}", rest.join(", ")),
+    };
+    let action = match (facts.command(), findings.remarks.first()) {
+        (_, Some(remark)) => action(remark),
+        (Some(_), None) => "nothing".to_owned(),
+        (None, None) => "numa record -- COMMAND tells about one program".to_owned(),
+    };
+    Headline { verdict: nothing_wrong(facts, status, findings), cost, action }
+}
+
+fn nothing_wrong(facts: &Facts<'_>, status: Option<i32>, findings: &Findings) -> String {
+    match status {
+        Some(status) if status > 128 => {
+            return format!("The program was killed by signal {}; nothing else was found", status - 128);
+        }
+        Some(status) if status != 0 => {
+            return format!("The program ended with exit status {status}; nothing else was found");
+        }
+        _ => {}
+    }
+    let own = facts.rate("task_cpu", Instance::Machine);
+    if let Some(remark) = findings.remarks.iter().find(|r| r.subject == FindingSubject::Program) {
+        return format!("Nothing is wrong. {}", remark.says);
+    }
+    match (facts.command(), own) {
+        (_, Some(cpus)) if cpus < IDLE => {
+            "Nothing is wrong with the program: it slept nearly all the time".to_owned()
+        }
+        (_, Some(cpus)) => format!(
+            "Nothing is wrong with the program, as far as this recording tells; it used {} CPUs",
+            NumberStyle::Ratio.words(cpus)
+        ),
+        (Some(_), None) => "Nothing is wrong, as far as this recording tells".to_owned(),
+        (None, None) => "Nothing is wrong on this machine, as far as this recording tells".to_owned(),
+    }
+}
+
+/// The first command, or the words where there is none.
+fn action(finding: &Finding) -> String {
+    finding.remedy.commands.first().unwrap_or(&finding.remedy.words).clone()
+}
+
+/// `34 % of its CPU time (17 to 51 %), since 0.2 s to the end`.
+pub fn cost_words(finding: &Finding) -> String {
+    let percent = |value: f64| NumberStyle::Percent.words(value);
+    let cost = match &finding.cost {
+        FindingCost::Unknown { why } => format!("cannot be told: {why}"),
+        FindingCost::Share { of, percent: share, low, high } => {
+            let bounds = match high - low {
+                width if width < 0.1 => String::new(),
+                _ => format!(" ({} to {})", percent(*low), percent(*high)),
+            };
+            let of = match of {
+                CostBasis::WallTime => "of the time",
+                CostBasis::CpuTime => "of the CPU time",
+                CostBasis::MemoryTime => "of the time at memory",
+            };
+            format!("{} {of}{bounds}", percent(*share))
+        }
+    };
+    let until =
+        finding.until_seconds.map_or_else(|| "to the end".to_owned(), |s| format!("until {}", duration(s)));
+    format!("{cost}; since {} {until}", duration(finding.since_seconds))
+}
+
+/// A sentence inside another one.
+fn lowered(text: &str) -> String {
+    let mut chars = text.chars();
+    let first = chars.next().map(|c| c.to_lowercase().to_string()).unwrap_or_default();
+    first + chars.as_str()
+}

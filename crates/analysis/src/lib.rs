@@ -1,0 +1,73 @@
+//! What a recording shows, computed in one place: the report, the page and the terminal word and draw it.
+//!
+//! Rows are read once ([`Tally`]); the sums of the selected phase ([`Facts`]) answer formulas; rules judge them.
+//!
+//! [`Tally`]: tally::Tally
+//! [`Facts`]: facts::Facts
+
+mod bottlenecks;
+mod case;
+mod course;
+mod criteria;
+mod facts;
+pub mod findings;
+mod guide;
+mod headline;
+mod histogram;
+mod locality;
+mod movers;
+mod onset;
+pub mod report;
+mod rules;
+pub mod series;
+mod summary;
+mod tally;
+mod trend;
+
+pub use guide::{criteria_guide, findings_guide, shares_guide};
+pub use headline::cost_words;
+
+use course::Watching;
+use numakit_derived::Catalog;
+use numakit_recording::{Batch, Header};
+use report::Report;
+use tally::Tally;
+use thiserror::Error;
+
+/// The recording has no phase of that name.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("the recording has no phase '{name}'; {}", fix(.phases))]
+pub struct UnknownPhase {
+    /// The name that was given.
+    pub name: String,
+    /// The phases that it has.
+    pub phases: Vec<String>,
+}
+
+fn fix(phases: &[String]) -> String {
+    if phases.is_empty() {
+        return "it has no labels: omit --phase, and label the next one with 'numa ctl label TEXT'".into();
+    }
+    let quoted: Vec<String> = phases.iter().map(|p| format!("'{p}'")).collect();
+    format!("use one of {}", quoted.join(", "))
+}
+
+/// Analyses the rows of a recording, or of one phase. It keeps no rows.
+pub fn analyse(
+    header: &Header,
+    batches: impl IntoIterator<Item = Batch>,
+    phase: Option<&str>,
+    formulas: &Catalog,
+) -> Result<Report, UnknownPhase> {
+    let index = series::index(header);
+    let watching = Watching::new(header, &index, formulas);
+    let mut tally = Tally::new(header, phase, bottlenecks::watched(&watching), rules::watched(&watching));
+    batches.into_iter().for_each(|batch| tally.batch(&batch));
+    if let Some(name) = phase
+        && !tally.phases.iter().skip(1).any(|p| p.name == name)
+    {
+        let phases = tally.phases.iter().skip(1).map(|p| p.name.clone()).collect();
+        return Err(UnknownPhase { name: name.to_owned(), phases });
+    }
+    Ok(summary::report(header, &index, &tally, phase, formulas))
+}

@@ -1,0 +1,191 @@
+//! Threads of the observed program use memory of other nodes, as samples of their instructions tell.
+
+use super::{MACHINE, Rule, RuleKind};
+use crate::case::{Case, Draft, listed, percent};
+use crate::course::Limit;
+use crate::findings::{Certainty, CostBasis, FindingCost, FindingEvidence, FindingRemedy, FindingSubject};
+use crate::locality::half_interval;
+use numakit_model::Instance;
+
+/// From this far share on, in percent.
+const FAR: f64 = 20.0;
+/// A node with at least this share of the far use is named, in percent.
+const NAMED: f64 = 10.0;
+
+pub(crate) const TIME: Rule = Rule {
+    name: "far-use",
+    finds: "threads that wait for memory of other nodes",
+    kind: RuleKind::Problem,
+    limit: Limit {
+        formula: "far_share",
+        threshold: FAR,
+        scopes: MACHINE,
+        minimum: Some(("memory_time", 0.01)),
+    },
+    judge: |case| judge(case, &WAITING),
+};
+
+pub(crate) const PAGES: Rule = Rule {
+    name: "far-pages",
+    finds: "threads that use pages of other nodes, where time cannot be told",
+    kind: RuleKind::Problem,
+    limit: Limit {
+        formula: "far_pages_share",
+        threshold: FAR,
+        scopes: MACHINE,
+        minimum: Some(("used_pages", 5.0)),
+    },
+    judge: |case| judge(case, &USING),
+};
+
+/// What is counted.
+struct Unit {
+    share: &'static str,
+    events: &'static str,
+    pairs: &'static str,
+    minimum: f64,
+    verb: &'static str,
+    of: &'static str,
+}
+
+const WAITING: Unit = Unit {
+    share: "far_share",
+    events: "uses",
+    pairs: "access.memory",
+    minimum: 20.0,
+    verb: "wait for",
+    of: "time at memory",
+};
+const USING: Unit = Unit {
+    share: "far_pages_share",
+    events: "used_pages",
+    pairs: "access.pages",
+    minimum: 100.0,
+    verb: "use",
+    of: "pages in use",
+};
+
+fn judge(case: &Case<'_>, unit: &Unit) -> Option<Draft> {
+    let events = case.facts.sum(unit.events, Instance::Machine).filter(|&n| n >= unit.minimum)?;
+    let share = case.rate(unit.share).filter(|&share| share >= FAR)?;
+    let half = 100.0 * half_interval(share / 100.0, events);
+    let cost = match unit.share {
+        "far_share" => FindingCost::Share {
+            of: CostBasis::MemoryTime,
+            percent: share,
+            low: (share - half).max(0.0),
+            high: (share + half).min(100.0),
+        },
+        _ => FindingCost::unknown(
+            "samples of this processor tell which pages are used, not how long threads wait",
+        ),
+    };
+    let pairs = Pairs::of(case, unit.pairs);
+    let says = pairs.says(unit, share);
+    let mut evidence =
+        vec![case.evidence(unit.share, format!("{} of the {} is far", percent(share), unit.of))];
+    evidence.extend(case.overall("memory_share").map(|share| {
+        let says = format!("{} of the program's time is at memory outside of the caches", percent(share));
+        FindingEvidence { series: "memory_share".into(), value: share, says, course: Vec::new() }
+    }));
+    evidence.extend(pairs.evidence(case, unit));
+    evidence.extend(card_waits(case));
+    let certainty = if half < share / 2.0 { Certainty::Measured } else { Certainty::Likely };
+    let draft = Draft::measured(FindingSubject::Program, says, cost, remedy(case));
+    Some(draft.with(evidence).certainty(certainty))
+}
+
+/// Use by node of the CPU and node of the memory.
+struct Pairs {
+    nodes: Vec<u32>,
+    /// (node of the CPU, node of the memory, use), far ones only.
+    far: Vec<(u32, u32, f64)>,
+}
+
+impl Pairs {
+    fn of(case: &Case<'_>, metric: &str) -> Self {
+        let nodes: Vec<u32> =
+            case.facts.topology().map(|t| t.nodes.iter().map(|n| n.os_index).collect()).unwrap_or_default();
+        let count = |cpu: u32, memory: u32| case.facts.count(metric, Instance::Pair(cpu, memory));
+        let all = nodes.iter().flat_map(|&cpu| nodes.iter().map(move |&memory| (cpu, memory)));
+        let far = all.filter(|(cpu, memory)| cpu != memory);
+        let far = far.filter_map(|(cpu, memory)| Some((cpu, memory, count(cpu, memory)?))).collect();
+        Self { nodes, far }
+    }
+
+    /// The nodes that have at least a tenth of the far use.
+    fn named(&self, of: impl Fn(&(u32, u32, f64)) -> u32) -> Vec<u32> {
+        let total: f64 = self.far.iter().map(|pair| pair.2).sum();
+        let share = |node: u32| {
+            let own: f64 = self.far.iter().filter(|pair| of(pair) == node).map(|pair| pair.2).sum();
+            100.0 * own / total.max(f64::MIN_POSITIVE)
+        };
+        self.nodes.iter().copied().filter(|&node| share(node) >= NAMED).collect()
+    }
+
+    fn says(&self, unit: &Unit, share: f64) -> String {
+        let (users, homes) = (self.named(|pair| pair.0), self.named(|pair| pair.1));
+        let share = percent(share);
+        if users.is_empty() || homes.len() == self.nodes.len() {
+            return format!("Threads {} memory of other nodes: {share} of the {}", unit.verb, unit.of);
+        }
+        let word = |nodes: &[u32]| if nodes.len() == 1 { "node" } else { "nodes" };
+        format!(
+            "Threads on {} {} {} memory of {} {}: {share} of the {} is far",
+            word(&users),
+            listed(&users),
+            unit.verb,
+            word(&homes),
+            listed(&homes),
+            unit.of
+        )
+    }
+
+    /// The share of far use of each node whose threads use far memory.
+    fn evidence(&self, case: &Case<'_>, unit: &Unit) -> Vec<FindingEvidence> {
+        let of_node = |node: u32| {
+            let share = case.facts.rate(unit.share, Instance::Node(node)).filter(|&share| share >= FAR)?;
+            let says = format!("node {node}: {} of its {} is far", percent(share), unit.of);
+            Some(case.number(&format!("{}@node{node}", unit.share), share, says))
+        };
+        self.nodes.iter().filter_map(|&node| of_node(node)).collect()
+    }
+}
+
+/// What kind of memory it is decides what helps.
+fn remedy(case: &Case<'_>) -> FindingRemedy {
+    let of_kind = |kind: &str| -> f64 {
+        let nodes: Vec<u32> =
+            case.facts.topology().map(|t| t.nodes.iter().map(|n| n.os_index).collect()).unwrap_or_default();
+        let far = nodes.iter().flat_map(|&a| nodes.iter().map(move |&b| (a, b))).filter(|(a, b)| a != b);
+        far.filter_map(|(a, b)| case.facts.count(&format!("access.{kind}"), Instance::Pair(a, b))).sum()
+    };
+    let kinds = ["stack", "heap", "file", "shared"];
+    let most = kinds.into_iter().map(|kind| (kind, of_kind(kind))).filter(|kind| kind.1 > 0.0);
+    match most.max_by(|a, b| a.1.total_cmp(&b.1)).map(|kind| kind.0) {
+        Some("stack") => case.remedy(
+            "Stacks and thread-local storage lie on the node of the thread that created them; numa run puts them on \
+             the node of their own thread",
+            &["numa run -- {command}", "numa explain -- {command}"],
+        ),
+        Some("file") => case.remedy(
+            "Files lie on the node of the thread that read them first; read them with interleaved memory",
+            &["numa run --memory interleave -- {command}", "numa explain -- {command}"],
+        ),
+        _ => case.remedy(
+            "numa run keeps threads on their nodes, so that memory lies where it was first touched; numa explain \
+             names the data that still lies elsewhere",
+            &["numa run -- {command}", "numa explain -- {command}"],
+        ),
+    }
+}
+
+/// Requests that wait on interconnect cards: they are saturated.
+fn card_waits(case: &Case<'_>) -> Vec<FindingEvidence> {
+    let wait = |card: u32| {
+        let share = case.facts.rate("n2WaitCycReqPiuRmpe", Instance::Device(card))?;
+        let says = format!("card {card}: requests wait {} of the time", percent(share));
+        Some(case.number(&format!("n2WaitCycReqPiuRmpe@card{card}"), share, says))
+    };
+    case.facts.devices().filter_map(wait).collect()
+}

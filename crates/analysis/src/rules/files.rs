@@ -1,0 +1,39 @@
+//! Pages of files are read again soon after they were evicted: the page cache is too small for what is read.
+
+use super::{MACHINE, Rule, RuleKind};
+use crate::case::{Case, Draft, bytes, per_second, percent};
+use crate::course::Limit;
+use crate::findings::{CostBasis, FindingCost};
+
+/// From this rate of pages on.
+const MANY: f64 = 500.0;
+
+pub(crate) const RULE: Rule = Rule {
+    name: "file-thrashing",
+    finds: "files whose pages are evicted and read again",
+    kind: RuleKind::Problem,
+    limit: Limit { formula: "refaults", threshold: MANY, scopes: MACHINE, minimum: None },
+    judge,
+};
+
+fn judge(case: &Case<'_>) -> Option<Draft> {
+    let rate = case.rate("refaults").filter(|&rate| rate >= MANY)?;
+    let volume = case.facts.page_size().map(|page| bytes(rate * page));
+    let volume = volume.map_or_else(String::new, |volume| format!(", {volume} a second"));
+    let says = format!("Files are read again after they were evicted: {} pages{volume}", per_second(rate));
+    let waiting = case.overall("stall");
+    let remedy = case.remedy(
+        "The page cache is too small: raise the memory limit, read less at a time, or drop files after their last use \
+         (posix_fadvise with POSIX_FADV_DONTNEED)",
+        &["numa topo", "numa stat -e 'vmstat.workingset_refault_file,vmstat.nr_file_pages,pressure.memory*'"],
+    );
+    let cost = match waiting {
+        Some(share) => FindingCost::Share { of: CostBasis::WallTime, percent: share, low: 0.0, high: share },
+        None => FindingCost::unknown("the kernel does not say how long threads waited for memory"),
+    };
+    let mut evidence = vec![case.evidence("refaults", format!("{} pages", per_second(rate)))];
+    evidence.extend(waiting.map(|share| {
+        case.evidence("stall", format!("threads waited for memory {} of the time", percent(share)))
+    }));
+    Some(Draft::measured(case.owner(), says, cost, remedy).with(evidence))
+}

@@ -1,0 +1,51 @@
+//! A link between packages, or an interconnect card, is nearly saturated.
+
+use super::{Rule, RuleKind};
+use crate::case::{Case, Draft, percent, subject_of};
+use crate::course::Limit;
+use crate::findings::{CostBasis, FindingCost};
+use numakit_model::{Instance, Scope};
+
+/// From this share on, in percent.
+const SATURATED: f64 = 70.0;
+
+pub(crate) const LINKS: Rule = Rule {
+    name: "saturated-link",
+    finds: "a link between packages that is nearly saturated",
+    kind: RuleKind::Problem,
+    limit: Limit {
+        formula: "link_util",
+        threshold: SATURATED,
+        scopes: &[Scope::Link, Scope::Package],
+        minimum: None,
+    },
+    judge: |case| judge(case, "link_util", "of its bandwidth is used"),
+};
+
+pub(crate) const CARDS: Rule = Rule {
+    name: "saturated-card",
+    finds: "an interconnect card on which requests for memory of other nodes wait",
+    kind: RuleKind::Problem,
+    limit: Limit { formula: "card_wait", threshold: SATURATED, scopes: &[Scope::Device], minimum: None },
+    judge: |case| judge(case, "card_wait", "of the time requests for memory of other nodes wait"),
+};
+
+fn judge(case: &Case<'_>, formula: &str, what: &str) -> Option<Draft> {
+    let share = case.rate(formula).filter(|&share| share >= SATURATED)?;
+    let name = match case.place() {
+        Instance::Link(package, link) => format!("Link {link} of package {package}"),
+        Instance::Package(package) => format!("The links of package {package}"),
+        Instance::Device(card) => format!("Card {card}"),
+        _ => "A link".to_owned(),
+    };
+    let says = format!("{name} is nearly saturated: {} {what}", percent(share));
+    let remedy = case.remedy(
+        "Keep threads on the nodes of their memory; numa explain names the data that crosses the link",
+        &["numa run -- {command}", "numa explain -- {command}"],
+    );
+    let cost = FindingCost::about(CostBasis::WallTime, case.watched.onset.percent_above(), 0.0);
+    Some(
+        Draft::measured(subject_of(case.place()), says, cost, remedy)
+            .with([case.evidence(formula, percent(share))]),
+    )
+}

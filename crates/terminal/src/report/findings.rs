@@ -1,0 +1,63 @@
+//! The findings of the page: three lines first, then each with its cost, its numbers and its remedy.
+
+use super::{FACT_WIDTH, INDENT, Page};
+use numakit_analysis::cost_words;
+use numakit_analysis::findings::{Certainty, Finding, Findings, Headline};
+
+/// Space for the number of a finding.
+const NUMBER: usize = 5;
+
+impl Page {
+    /// The answer in three lines. The command is never broken, so that it can be copied.
+    pub(super) fn headline(&mut self, headline: &Headline) {
+        self.fact("Verdict", &headline.verdict);
+        self.fact("Cost", &headline.cost);
+        self.line(&format!("{:<FACT_WIDTH$} {}", "Do", headline.action));
+        self.line("");
+    }
+
+    pub(super) fn findings(&mut self, findings: &Findings) {
+        if !findings.problems.is_empty() {
+            self.section("Findings");
+            for (at, finding) in findings.problems.iter().enumerate() {
+                self.finding(&format!("{:>3}. ", at + 1), finding);
+            }
+        }
+        if !findings.remarks.is_empty() {
+            self.section("Good to know");
+            findings.remarks.iter().for_each(|finding| self.finding("   - ", finding));
+        }
+        if !findings.untold.is_empty() && self.style.all {
+            self.section("What this recording cannot tell");
+            for untold in &findings.untold {
+                self.wrapped(&format!("{}: {}", untold.what, untold.why));
+            }
+        }
+    }
+
+    fn finding(&mut self, number: &str, finding: &Finding) {
+        let certainty = match finding.certainty {
+            Certainty::Measured => "",
+            Certainty::Likely => " (likely)",
+            Certainty::Possible => " (possible)",
+        };
+        self.hanging(number, &format!("{}{certainty}", finding.says));
+        self.hanging("", &format!("cost: {}", cost_words(finding)));
+        for evidence in &finding.evidence {
+            self.hanging("", &format!("{}: {}", evidence.series, evidence.says));
+        }
+        self.hanging("", &format!("{}:", finding.remedy.words));
+        for command in &finding.remedy.commands {
+            self.line(&format!("{:NUMBER$}{INDENT}{command}", ""));
+        }
+    }
+
+    /// Text beside a number; its lines begin below each other.
+    fn hanging(&mut self, lead: &str, text: &str) {
+        let mut lead = lead;
+        for line in crate::wrap::wrap(text, Some(self.width - NUMBER)) {
+            self.line(&format!("{lead:<NUMBER$}{line}"));
+            lead = "";
+        }
+    }
+}
