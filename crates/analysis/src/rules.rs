@@ -119,10 +119,11 @@ pub(crate) fn judge(facts: &Facts<'_>, index: &Index<'_>, tally: &Tally) -> Vec<
     found
 }
 
-/// A rule that never reached its threshold finds nothing.
+/// A rule that never reached its threshold finds nothing. What failed is judged however short the time was.
 fn finding(case: &Case<'_>, tally: &Tally) -> Option<(RuleKind, Finding)> {
     let watched = case.watched;
-    let spell = watched.onset.longest()?;
+    let whole = || (watched.line.kind == RuleKind::Failure).then(|| tally.whole());
+    let spell = watched.onset.longest().or_else(whole)?;
     let draft = (watched.line.judge)(case)?;
     let seconds = |time: u64| time.saturating_sub(tally.first.unwrap_or(0)) as f64 / 1e9;
     let finding = Finding {

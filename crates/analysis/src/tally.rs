@@ -4,6 +4,7 @@
 use crate::bottlenecks::BottleneckRule;
 use crate::course::Watched;
 use crate::histogram::Histogram;
+use crate::onset::Spell;
 use crate::rules::Rule;
 use numakit_model::label::RecorderEvent;
 use numakit_model::{Kind, Metric, Series};
@@ -168,6 +169,11 @@ impl Tally {
         let Notes { lost, dropped, damaged, .. } = self.notes;
         let due = self.phases[0].samples.saturating_add(dropped).saturating_add(lost).saturating_add(damaged);
         if due == 0 { 0.0 } else { 100.0 * (lost as f64 / due as f64) }
+    }
+
+    /// From the first row to the last.
+    pub(crate) fn whole(&self) -> Spell {
+        Spell { from: self.first.unwrap_or(0), to: self.end }
     }
 
     /// Since the first row, ns.

@@ -59,9 +59,20 @@ fn a_recording_reads_far_when_broken_and_local_when_repaired() {
         let locality = report["locality"].clone();
         println!("{name}: {}, {}", locality["basis"], locality["verdict"]);
         assert_eq!(locality["basis"], "pages-in-use", "{name}: {locality}");
-        (locality["verdict"]["percent"].as_f64().unwrap(), report["suffering"]["sufferers"].clone())
+        (locality["verdict"]["percent"].as_f64().unwrap(), report)
     };
-    let ((broken, found), (repaired, _)) = (locality("broken"), locality("repaired"));
+    let ((broken, far), (repaired, near)) = (locality("broken"), locality("repaired"));
+    let found = &far["suffering"]["sufferers"];
     assert!(broken < 50.0 && repaired > 90.0, "{broken:.1} % and {repaired:.1} % local");
     assert!(found[0]["does"].as_str().is_some_and(|does| does.contains("memory of other nodes")), "{found}");
+    let first = &far["findings"]["problems"][0];
+    println!("{}; {}", far["findings"]["headline"]["verdict"], near["findings"]["headline"]["verdict"]);
+    assert_eq!(
+        (&first["rule"], &first["subject"]["kind"]),
+        (&"far-pages".into(), &"program".into()),
+        "{first}"
+    );
+    assert!(first["says"].as_str().unwrap().contains("memory of node 0"), "{first}");
+    let others = near["findings"]["problems"].as_array().unwrap();
+    assert!(others.iter().all(|other| !other["rule"].as_str().unwrap().starts_with("far")), "{others:?}");
 }

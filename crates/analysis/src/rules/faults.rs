@@ -48,7 +48,7 @@ fn judge(case: &Case<'_>) -> Option<Draft> {
         None => (format!("{who} spends {spent} in page faults"), comes_and_goes(case)),
     };
     let rate = faults / case.facts.seconds.max(f64::MIN_POSITIVE);
-    let cost = case.rate("fault_cost").map(|ns| NumberStyle::Seconds.words(ns / 1e9));
+    let cost = case.rate("fault_cost").map(|cost| NumberStyle::Seconds.words(cost));
     let each = cost.map_or_else(String::new, |cost| format!(", about {cost} each"));
     let mut evidence = vec![
         case.evidence("fault_share", format!("{} page faults, {}{each}", grouped(faults), per_second(rate))),

@@ -10,9 +10,14 @@ fn source(name: &str) -> PathBuf {
 
 /// Compiles a program of this test.
 pub fn program(folder: &Folder, compiler: &str, file: &str) -> Option<PathBuf> {
-    let program = folder.path(Path::new(file).file_stem().unwrap().to_str().unwrap());
+    compiled(folder, compiler, &source(file))
+}
+
+/// Compiles a program; none without a compiler.
+pub fn compiled(folder: &Folder, compiler: &str, source: &Path) -> Option<PathBuf> {
+    let program = folder.path(source.file_stem().unwrap().to_str().unwrap());
     let mut command = Command::new(compiler);
-    command.args(["-O2", "-g", "-pthread", "-o"]).arg(&program).arg(source(file));
+    command.args(["-O2", "-g", "-pthread", "-o"]).arg(&program).arg(source);
     match command.output() {
         Ok(output) => {
             assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));

@@ -14,6 +14,7 @@ mod explain_roads;
 mod explain_truth;
 mod export;
 mod faults;
+mod findings;
 mod formulas;
 mod homes;
 mod live;
