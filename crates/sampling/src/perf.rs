@@ -134,7 +134,7 @@ impl PerfRoad {
         let road = Self::of_events(&events(settings), settings, landing, tasks)?;
         // An emulated processor is too slow to look at each of them. Where only they are refused, samples are worth having alone.
         let are_wanted = settings.first_touch && landing != Landing::BlockStart;
-        let first_touch = are_wanted.then(|| FaultRings::open(tasks).ok()).flatten();
+        let first_touch = are_wanted.then(|| FaultRings::open(tasks, settings.every_touch).ok()).flatten();
         Ok(Self { first_touch, ..road })
     }
 
@@ -229,6 +229,11 @@ impl Road for PerfRoad {
             let only = &self.only;
             let is_wanted =
                 |fault: &FaultSample| only.as_ref().is_none_or(|only| only.contains(&fault.process));
+            faults.drain_touches(&mut |touch| {
+                if only.as_ref().is_none_or(|only| only.contains(&touch.process)) {
+                    take(RoadEvent::Touched(touch));
+                }
+            });
             let result = faults.drain(&mut |fault| {
                 if is_wanted(fault) {
                     take(RoadEvent::Fault(fault));

@@ -176,8 +176,13 @@ impl ExplainArgs {
             None => sampled_command::choose(&permissions, &self.command, self.road),
         };
         let (chosen, library) = chosen.map_err(anyhow::Error::from)?;
-        let settings =
-            SampleSettings { frequency: self.frequency, first_touch: true, ..SampleSettings::default() };
+        let settings = SampleSettings {
+            frequency: self.frequency,
+            first_touch: true,
+            // Which thread's node a page would be on is known of each page or not at all.
+            every_touch: self.projected.is_some(),
+            ..SampleSettings::default()
+        };
         let (road, running, log) = match self.pid {
             Some(pid) => (open::process(&settings, pid)?, None, None),
             None => {
