@@ -51,7 +51,7 @@ pub struct Projection {
     pub why_not: Option<String>,
     /// The share of far memory in the time at memory of known nodes.
     pub far_share: Option<ShareEstimate>,
-    /// The part of the time at memory whose first touch was not seen.
+    /// The part of the time at memory whose first touch was not seen, or whose address is not known.
     pub unknown: f64,
     /// The time at memory by pair of nodes.
     pub nodes: Vec<NodeTime>,

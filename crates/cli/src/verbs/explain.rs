@@ -89,7 +89,7 @@ pub struct ExplainArgs {
     #[arg(long, value_name = "PREFIX")]
     flame: Option<PathBuf>,
     /// Say too what it would be on this machine, as in 'package:2 node:2 core:4', or in a .json file: threads placed by
-    /// 'numa plan --policy balanced', pages by their first touch
+    /// 'numa plan --policy balanced', pages by their first touch; with its caches, if they are described
     #[arg(long = "as", value_name = "DESCRIPTION|FILE")]
     projected: Option<String>,
     /// The command to run and observe, with its arguments
