@@ -17,6 +17,8 @@ const THREADS: usize = 8;
 const NODES: [usize; 3] = [2, 4, 8];
 /// A shape with more points of chance tells nothing.
 const MAX_INTERVAL: f64 = 30.0;
+/// In percent: the ring has room for the touches of all pages.
+const MAX_UNKNOWN: f64 = 10.0;
 /// Samples in a second of CPU time.
 const RATE: &str = "997";
 
@@ -207,7 +209,8 @@ fn what_would_be_far_is_what_the_simulated_machine_counts() {
             );
             // What is within the interval is chance, which must not be all.
             let difference = (low - counted).max(counted - high);
-            if !(difference <= program.tolerance && high - low <= MAX_INTERVAL) {
+            let is_told = high - low <= MAX_INTERVAL && one.unknown <= MAX_UNKNOWN;
+            if !(difference <= program.tolerance && is_told) {
                 wrong.push(format!("{name} on {nodes} nodes: {difference:.1} points"));
             }
         }
