@@ -21,14 +21,17 @@ const SPARSE_PAGES: usize = 32;
 const PLAIN_PAGES: [usize; 2] = [256, 32];
 /// Bytes of the stack: most functions that touch memory first, and those of the C library that they call, use less.
 const STACK: u32 = 512;
-/// Files of a thread on a CPU, at most.
-pub const FILES: usize = 3;
 /// While there are too many, one in this many is taken: each of its neighbours is likely to be touched by the same function.
 const SPARSE: u64 = 127;
 /// In a window of this time, in ns, about this many faults of each CPU are taken, which is 20,000 a second: each takes 2 us of
 /// the program.
 const WINDOW: u64 = 100_000_000;
 const MOST: u64 = 2_000;
+
+/// Files of a thread on a CPU: all faults, one in many, and the addresses of all if they are wanted.
+pub fn files(every_touch: bool) -> usize {
+    2 + usize::from(every_touch)
+}
 
 /// A page fault of a thread.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -115,7 +118,11 @@ impl FaultRings {
     pub fn add(&mut self, threads: &[u32], cpus: &CpuSet) -> Result<(), SamplingError> {
         self.rings.add(threads, cpus)?;
         self.sparse.add(threads, cpus)?;
-        self.plain.iter_mut().try_for_each(|plain| plain.add(threads, cpus))
+        // Without those of all threads, neighbours tell more than the rest of them.
+        if self.plain.as_mut().is_some_and(|plain| plain.add(threads, cpus).is_err()) {
+            self.plain = None;
+        }
+        Ok(())
     }
 
     /// Takes the addresses of all faults since the last call, where they are wanted. Call it before [`Self::drain`].
