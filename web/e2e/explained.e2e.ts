@@ -147,6 +147,24 @@ test("the flame graph is enlarged by a click, and says why another one is not th
   assert.match(await text(client, ".flame"), /Not known: no page faults were seen/);
 });
 
+test("what another machine would be is beside what this one is, or why it is not told", async () => {
+  const client = await open(["four.json", "one.json", "emulated.json"]);
+  assert.match(await text(client, ".projected"), /On another machine.*As on node:8 core:8, with its 64 threads.*86\.0 % \(82 to 90 %\) would be at memory of other nodes.*8\.0 % of the time at memory is left out/);
+  assert.equal(await client.page.locator(".projected .square rect").count(), 64);
+  const rows = client.page.locator("[aria-label='Objects there'] tbody tr");
+  assert.equal(await rows.count(), 3);
+  assert.match(await rows.first().innerText(), /double \*matrix.*62\.0 %.*node 0.*86\.0 %.*one thread touched all of it.*worth at most 34\.0 %/s);
+  assert.equal(await rows.nth(2).locator("td.absent[title]").count(), 5);
+  const fill = () => client.page.locator(".projected .square rect").first().evaluate((rect) => getComputedStyle(rect).fill);
+  const before = await fill();
+  await client.page.keyboard.press("d");
+  assert.notEqual(await fill(), before);
+  await client.page.getByLabel("Result", { exact: true }).selectOption("one.json");
+  assert.equal(await client.page.locator(".projected").count(), 0);
+  await client.page.getByLabel("Result", { exact: true }).selectOption("emulated.json");
+  assert.match(await text(client, ".projected"), /node:4 Not told: samples of this machine do not tell time\./);
+});
+
 test("the theme changes colours of the matrix too", async () => {
   const client = await open(["four.json"], { colorScheme: "light" });
   const fill = () => client.page.locator("aside .square rect").first().evaluate((rect) => getComputedStyle(rect).fill);

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { emulated, madeUp, oneNode } from "../e2e/infra/made-up-result";
-import { bytes, estimate, flameTree, nodesText, notesOf, pairsOf, percent, resultsIn, squareOf, withoutNodes, worthText } from "../src/explained/result";
+import { bytes, estimate, flameTree, nodesText, notesOf, pairsOf, percent, projectedText, resultsIn, squareOf, withoutNodes, worthText } from "../src/explained/result";
 
 test("shares, sizes and nodes as text, and absence as absence", () => {
   assert.deepEqual([percent(0.123), percent(0), percent(0.0002), percent(null), percent(undefined), percent(NaN)], ["12.3 %", "0.0 %", "< 0.1 %", null, null, null]);
@@ -48,6 +48,21 @@ test("what is no result is refused with its name", () => {
   assert.throws(() => resultsIn({}), /no results/);
   assert.throws(() => resultsIn([{ name: "b.json", result: { ...madeUp(), objects: undefined } }]), /b\.json has no 'objects'/);
   assert.throws(() => resultsIn([{ name: "c.json", result: null }]), /c\.json/);
+});
+
+test("another machine is told with what was left out, or why nothing is told", () => {
+  const projected = madeUp().projected;
+  assert.ok(projected);
+  assert.deepEqual(projectedText(projected), [
+    "As on node:8 core:8, with its 64 threads spread over the nodes and pages where they are touched first.",
+    "Of the time at memory, 86.0 % (82 to 90 %) would be at memory of other nodes.",
+    "8.0 % of the time at memory is left out: the first touch of its pages was not seen, or its addresses are not known.",
+  ]);
+  assert.equal(projectedText({ ...projected, unknown: 0.04 }).length, 2);
+  const [how, share] = projectedText({ ...projected, threads: 1, far_share: null });
+  assert.match(how ?? "", /with its thread spread/);
+  assert.match(share ?? "", /Too little time/);
+  assert.deepEqual(projectedText({ ...projected, why_not: "no page faults were seen" }), ["Not told: no page faults were seen."]);
 });
 
 test("stacks of a flame graph become a tree", () => {

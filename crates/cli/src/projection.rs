@@ -15,9 +15,9 @@ pub fn machine(description: &str) -> anyhow::Result<ProjectedMachine> {
     if let Err(error) = nodes(&topology, 1) {
         bail!("--as: {error}");
     }
-    let (name, distances) = (description.to_owned(), topology.distances.clone());
-    let nodes = Box::new(move |threads| nodes(&topology, threads).unwrap_or_default());
-    Ok(ProjectedMachine { name, distances, nodes })
+    let (name, planned) = (description.to_owned(), topology.clone());
+    let nodes = Box::new(move |threads| nodes(&planned, threads).unwrap_or_default());
+    Ok(ProjectedMachine { name, topology, nodes })
 }
 
 /// The nodes of a number of threads, or of as many as there are cores.

@@ -155,6 +155,10 @@ impl Explainer {
                 let by = collector.touch(fault, processes);
                 residence.touched.add(fault.process, fault.address, by);
             }
+            RoadEvent::Touched(touch) => {
+                let node = touch.cpu.and_then(|cpu| processes.node_of_cpu(cpu));
+                residence.touched.add_touch(touch.process, touch.address, touch.thread, node);
+            }
             RoadEvent::Executed { process } => {
                 collector.forget(process, processes);
                 residence.touched.forget(process);

@@ -1,13 +1,14 @@
 //! What the same run would be on another machine: its threads on the nodes of a plan, its pages where their first touch
 //! places them there.
 
+use crate::caches::CacheSizes;
 use crate::explained::ExplainedObject;
 use crate::explanation::NodeTime;
 use crate::observation::{Observation, Waited};
 use crate::report::SampledThread;
 use crate::share::ShareEstimate;
 use crate::touched_pages::TouchedPages;
-use numakit_model::topology::Distances;
+use numakit_model::topology::Topology;
 use serde::Serialize;
 use std::collections::{BTreeSet, HashMap};
 use std::fmt;
@@ -19,10 +20,18 @@ pub type NodesOfThreads = dyn Fn(usize) -> Vec<u32> + Send;
 pub struct ProjectedMachine {
     /// What it is called.
     pub name: String,
-    /// Its distances.
-    pub distances: Option<Distances>,
+    /// What it looks like.
+    pub topology: Topology,
     /// Where it has threads.
     pub nodes: Box<NodesOfThreads>,
+}
+
+impl ProjectedMachine {
+    /// The caches of each of these threads; `None` if the description has none.
+    pub fn caches(&self, threads: usize) -> Option<CacheSizes> {
+        let threads = threads.min(self.topology.online.len());
+        (!self.topology.caches.is_empty()).then(|| CacheSizes::of(&self.topology, threads, false))
+    }
 }
 
 impl fmt::Debug for ProjectedMachine {
@@ -42,7 +51,7 @@ pub struct Projection {
     pub why_not: Option<String>,
     /// The share of far memory in the time at memory of known nodes.
     pub far_share: Option<ShareEstimate>,
-    /// The part of the time at memory whose first touch was not seen.
+    /// The part of the time at memory whose first touch was not seen, or whose address is not known.
     pub unknown: f64,
     /// The time at memory by pair of nodes.
     pub nodes: Vec<NodeTime>,
@@ -89,7 +98,7 @@ pub fn observations(
         let Some(SampledThread { pid, tid, .. }) = threads.get(at.thread as usize) else { return at };
         at.cpu_node = nodes.get(&(*pid, *tid)).copied();
         if let Waited::Memory(access) = &mut at.waited {
-            let by = touched.toucher(*pid, access.address);
+            let by = touched.certain_toucher(*pid, access.address);
             access.home = by.and_then(|by| nodes.get(&(*pid, by.thread)).copied());
         }
         at
@@ -102,11 +111,12 @@ mod tests {
     use super::*;
     use crate::first_touch::FaultingThread;
     use crate::observation::{MemoryPart, ObservedAccess};
+    use numakit_model::topology::{Cache, CacheKind, Core};
     use numakit_operand::{AccessKind, RecoveryRule};
 
     fn machine(nodes: &'static [u32]) -> ProjectedMachine {
         let nodes = Box::new(|wanted: usize| nodes[..wanted.min(nodes.len())].to_vec());
-        ProjectedMachine { name: "made".to_owned(), distances: None, nodes }
+        ProjectedMachine { name: "made".to_owned(), topology: Topology::default(), nodes }
     }
 
     #[test]
@@ -118,6 +128,26 @@ mod tests {
         assert_eq!(crowded, HashMap::from([((7, 7), 0), ((7, 8), 0), ((7, 9), 1), ((12, 12), 1)]));
         assert!(place(&BTreeSet::new(), &machine(&[0])).is_empty());
         assert!(place(&threads, &machine(&[])).is_empty());
+    }
+
+    #[test]
+    fn the_caches_are_those_of_the_machine_if_it_has_some() {
+        let mut made = machine(&[0]);
+        assert_eq!(made.caches(4), None);
+        let cache = |level, size, cpus: &str| Cache {
+            level,
+            kind: CacheKind::Unified,
+            size: Some(size),
+            line_size: None,
+            ways: None,
+            cpus: cpus.parse().unwrap(),
+        };
+        made.topology.online = "0-1".parse().unwrap();
+        made.topology.cores =
+            ["0", "1"].map(|cpus| Core { cpus: cpus.parse().unwrap(), ..Core::default() }).into();
+        made.topology.caches = vec![cache(2, 128, "0"), cache(2, 128, "1"), cache(3, 512, "0-1")];
+        // No more threads at a time than CPUs.
+        assert_eq!(made.caches(9), Some(CacheSizes { private: 128, last_level: 256 }));
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! Who touched each page first, as far as its fault was seen.
 
+use crate::call_tree::NO_CHAIN;
 use crate::first_touch::FaultingThread;
 use crate::observation::PAGE;
 use std::collections::{BTreeMap, HashMap};
@@ -9,6 +10,8 @@ const MAX_PAGES: usize = 1 << 20;
 /// A page without a fault of its own was touched by who touched its neighbours: huge pages, and pages around a fault in a
 /// file, have one for all. Neighbours are in a block of this many pages.
 const BLOCK: u64 = 512;
+/// The kernel maps this many pages around a fault in a file, and as many at a fault where huge pages have several sizes.
+const AROUND: u64 = 16;
 
 /// The pages, by process.
 #[derive(Debug)]
@@ -45,6 +48,13 @@ impl TouchedPages {
         }
     }
 
+    /// Adds that a thread touched a page. Its chain is that of the neighbours, if the same thread touched them.
+    pub fn add_touch(&mut self, process: u32, address: u64, thread: u32, node: Option<u32>) {
+        let neighbour = self.toucher(process, address).filter(|by| by.thread == thread);
+        let chain = neighbour.map_or(NO_CHAIN, |by| by.chain);
+        self.add(process, address, FaultingThread { thread, node, chain });
+    }
+
     fn thin(&mut self) {
         self.stride *= 2;
         for of in self.processes.values_mut() {
@@ -59,6 +69,27 @@ impl TouchedPages {
         let block = page / BLOCK * BLOCK;
         let before = of.range(block..=page).next_back();
         before.or_else(|| of.range(page..block + BLOCK).next()).map(|(_, by)| *by)
+    }
+
+    /// The same where it is certain: its fault was seen, or one thread alone had faults in the pages that are mapped with
+    /// it, or the faults before and behind it are of one thread.
+    pub fn certain_toucher(&self, process: u32, address: u64) -> Option<FaultingThread> {
+        let (page, of) = (address / PAGE, self.processes.get(&process)?);
+        if let Some(by) = of.get(&page) {
+            return Some(*by);
+        }
+        let around = |pages: u64| of.range(page / pages * pages..(page / pages + 1) * pages);
+        let one_thread = |pages: u64| {
+            let mut faults = around(pages).map(|(_, by)| *by);
+            let first = faults.next()?;
+            faults.all(|by| by.thread == first.thread).then_some(first)
+        };
+        let between = || {
+            let (_, before) = of.range(page / BLOCK * BLOCK..page).next_back()?;
+            let (_, behind) = of.range(page..(page / BLOCK + 1) * BLOCK).next()?;
+            (before.thread == behind.thread).then_some(*before)
+        };
+        one_thread(AROUND).or_else(|| one_thread(BLOCK)).or_else(between)
     }
 
     /// Whether any fault was seen.
@@ -96,6 +127,32 @@ mod tests {
         assert_eq!((touched.toucher(7, 600 * PAGE), touched.count), (Some(by(3)), 2));
         touched.forget(7);
         assert_eq!((touched.toucher(7, 600 * PAGE), touched.count), (None, 0));
+    }
+
+    #[test]
+    fn between_the_faults_of_two_threads_nothing_is_certain() {
+        let mut touched = TouchedPages::default();
+        for (page, thread) in [(512, 1), (600, 1), (700, 2), (1024, 3), (1536, 4), (1552, 5)] {
+            touched.add(7, page * PAGE, by(thread));
+        }
+        let certain = |page: u64| touched.certain_toucher(7, page * PAGE + 9).map(|by| by.thread);
+        assert_eq!((certain(512), certain(560), certain(700)), (Some(1), Some(1), Some(2)));
+        assert_eq!((certain(650), certain(1000)), (None, None), "the next thread may have touched it");
+        assert_eq!((certain(1500), certain(2048)), (Some(3), None), "a huge page has one fault");
+        assert_eq!((certain(1540), certain(1600)), (Some(4), None), "and a few pages around a fault");
+        assert_eq!(touched.certain_toucher(8, 512 * PAGE), None);
+    }
+
+    #[test]
+    fn a_touch_has_the_chain_of_its_neighbours() {
+        let mut touched = TouchedPages::default();
+        touched.add(7, 512 * PAGE, FaultingThread { thread: 1, node: Some(0), chain: 6 });
+        let chain = |touched: &TouchedPages, page: u64| touched.toucher(7, page * PAGE).map(|by| by.chain);
+        touched.add_touch(7, 513 * PAGE, 1, Some(0));
+        touched.add_touch(7, 514 * PAGE, 2, None);
+        assert_eq!((chain(&touched, 513), chain(&touched, 514)), (Some(6), Some(NO_CHAIN)));
+        touched.add_touch(7, 512 * PAGE, 1, Some(0));
+        assert_eq!(chain(&touched, 512), Some(6), "the fault that was seen whole stays");
     }
 
     #[test]

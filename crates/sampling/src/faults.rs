@@ -16,16 +16,22 @@ use std::io;
 const PAGES: usize = 16;
 /// And of the few that stand for all: 175 of them are 4 million faults a second.
 const SPARSE_PAGES: usize = 32;
+/// And of those without registers and stack, the first that is permitted: a program touches its memory all at once, and 18,700
+/// of them are all pages of 73 MiB.
+const PLAIN_PAGES: [usize; 2] = [256, 32];
 /// Bytes of the stack: most functions that touch memory first, and those of the C library that they call, use less.
 const STACK: u32 = 512;
-/// Files of a thread on a CPU.
-pub const FILES: usize = 2;
 /// While there are too many, one in this many is taken: each of its neighbours is likely to be touched by the same function.
 const SPARSE: u64 = 127;
 /// In a window of this time, in ns, about this many faults of each CPU are taken, which is 20,000 a second: each takes 2 us of
 /// the program.
 const WINDOW: u64 = 100_000_000;
 const MOST: u64 = 2_000;
+
+/// Files of a thread on a CPU: all faults, one in many, and the addresses of all if they are wanted.
+pub fn files(every_touch: bool) -> usize {
+    2 + usize::from(every_touch)
+}
 
 /// A page fault of a thread.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -48,6 +54,19 @@ pub struct FaultSample {
     pub weight: u64,
 }
 
+/// That a thread touched a page first, without its call chain.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PageTouch {
+    /// The process.
+    pub process: u32,
+    /// The thread.
+    pub thread: u32,
+    /// The CPU.
+    pub cpu: Option<u32>,
+    /// The address that was accessed.
+    pub address: u64,
+}
+
 /// The page faults of a program or process. Where there are more of them than can be taken without slowing the program, one
 /// in [`SPARSE`] represents all.
 #[derive(Debug)]
@@ -56,6 +75,8 @@ pub struct FaultRings {
     rings: SampledRings,
     /// One in [`SPARSE`], always.
     sparse: SampledRings,
+    /// The addresses of all, always, if they are wanted and there is room for them.
+    plain: Option<SampledRings>,
     window: u64,
     /// In the window, by CPU; those that were lost are of any.
     taken: HashMap<Option<u32>, u64>,
@@ -68,16 +89,21 @@ pub struct FaultRings {
 }
 
 impl FaultRings {
-    /// Opens them for these tasks.
-    pub fn open(tasks: SampledTasks<'_>) -> Result<Self, SamplingError> {
-        let open = |period, pages| {
+    /// Opens them for these tasks, with the addresses of all faults or without.
+    pub fn open(tasks: SampledTasks<'_>, every_touch: bool) -> Result<Self, SamplingError> {
+        let open = |period, content, pages| {
             let events = [SampledEvent::page_faults(period)];
-            let content = SampleContent::Accessed { stack: STACK };
             SampledRings::open(&SamplingRequest { events: &events, tasks, content, pages })
         };
+        let whole = SampleContent::Accessed { stack: STACK };
         Ok(Self {
-            rings: open(1, PAGES)?,
-            sparse: open(SPARSE, SPARSE_PAGES)?,
+            rings: open(1, whole, PAGES)?,
+            sparse: open(SPARSE, whole, SPARSE_PAGES)?,
+            // Where only they are refused, neighbours tell of the others.
+            plain: PLAIN_PAGES
+                .into_iter()
+                .filter(|_| every_touch)
+                .find_map(|pages| open(1, SampleContent::Address, pages).ok()),
             window: clock::monotonic(),
             taken: HashMap::new(),
             lost_in_window: 0,
@@ -91,7 +117,23 @@ impl FaultRings {
     /// Takes those of these threads too.
     pub fn add(&mut self, threads: &[u32], cpus: &CpuSet) -> Result<(), SamplingError> {
         self.rings.add(threads, cpus)?;
-        self.sparse.add(threads, cpus)
+        self.sparse.add(threads, cpus)?;
+        // Without those of all threads, neighbours tell more than the rest of them.
+        if self.plain.as_mut().is_some_and(|plain| plain.add(threads, cpus).is_err()) {
+            self.plain = None;
+        }
+        Ok(())
+    }
+
+    /// Takes the addresses of all faults since the last call, where they are wanted. Call it before [`Self::drain`].
+    pub fn drain_touches(&mut self, take: &mut dyn FnMut(PageTouch)) {
+        let Some(plain) = &mut self.plain else { return };
+        plain.drain(&mut |record, _| {
+            if let PerfRecord::Sample(RawSample { process, thread, cpu, address: Some(address), .. }) = record
+            {
+                take(PageTouch { process: *process, thread: *thread, cpu: *cpu, address: *address });
+            }
+        });
     }
 
     /// Takes the faults since the last call.
@@ -181,7 +223,7 @@ mod tests {
 
     #[test]
     fn every_first_touch_of_this_thread_is_seen_with_its_address() {
-        let opened = FaultRings::open(SampledTasks::Caller);
+        let opened = FaultRings::open(SampledTasks::Caller, true);
         let mut rings = match opened {
             Ok(rings) => rings,
             Err(error) => return numakit_skips::PRIVILEGES.skip(error),
@@ -203,6 +245,13 @@ mod tests {
             })
             .unwrap();
         assert!(seen > 0 && seen <= pages, "{seen} of {pages}");
+        let mut touched = std::collections::BTreeSet::new();
+        rings.drain_touches(&mut |touch| {
+            assert_eq!(touch.process, std::process::id());
+            touched.insert(touch.address as usize / 4096);
+        });
+        let within = touched.range(start.div_ceil(4096)..(start + pages * 4096) / 4096).count();
+        assert!(within >= seen - 1, "{within} of {seen}");
         assert_eq!(rings.lost(), 0);
     }
 }

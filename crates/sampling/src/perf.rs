@@ -1,6 +1,6 @@
 //! Samples by performance events: the clock of CPU time, with the registers of the program.
 
-use crate::faults::{FILES, FaultRings, FaultSample};
+use crate::faults::{self, FaultRings, FaultSample};
 use crate::landing::Landing;
 use crate::road::{Losses, Road, RoadError, RoadEvent, RoadKind};
 use crate::sample::{MeasuredAccess, Sample, SampleSettings};
@@ -77,8 +77,8 @@ impl PerfRoad {
             cpus = cpus.or(&sched::affinity_of(*thread).unwrap_or_default());
         }
         let limit = usize::try_from(sched::raise_open_files().unwrap_or(1024)).unwrap_or(usize::MAX);
-        let needed =
-            threads.len() * cpus.len() * (events(settings).len() + FILES * usize::from(settings.first_touch));
+        let fault_files = if settings.first_touch { faults::files(settings.every_touch) } else { 0 };
+        let needed = threads.len() * cpus.len() * (events(settings).len() + fault_files);
         if needed.saturating_add(OTHER_FILES) <= limit {
             let mut road = Self::open(settings, landing, SampledTasks::Threads(&threads, &cpus))?;
             road.add_missed(&TaskDir::of(&root, process), threads.into_iter().collect(), &cpus)?;
@@ -134,7 +134,7 @@ impl PerfRoad {
         let road = Self::of_events(&events(settings), settings, landing, tasks)?;
         // An emulated processor is too slow to look at each of them. Where only they are refused, samples are worth having alone.
         let are_wanted = settings.first_touch && landing != Landing::BlockStart;
-        let first_touch = are_wanted.then(|| FaultRings::open(tasks).ok()).flatten();
+        let first_touch = are_wanted.then(|| FaultRings::open(tasks, settings.every_touch).ok()).flatten();
         Ok(Self { first_touch, ..road })
     }
 
@@ -229,6 +229,11 @@ impl Road for PerfRoad {
             let only = &self.only;
             let is_wanted =
                 |fault: &FaultSample| only.as_ref().is_none_or(|only| only.contains(&fault.process));
+            faults.drain_touches(&mut |touch| {
+                if only.as_ref().is_none_or(|only| only.contains(&touch.process)) {
+                    take(RoadEvent::Touched(touch));
+                }
+            });
             let result = faults.drain(&mut |fault| {
                 if is_wanted(fault) {
                     take(RoadEvent::Fault(fault));

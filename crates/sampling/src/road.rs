@@ -1,6 +1,6 @@
 //! What all roads to samples have in common.
 
-use crate::faults::FaultSample;
+use crate::faults::{FaultSample, PageTouch};
 use crate::landing::Landing;
 use crate::sample::Sample;
 use numakit_sys::perf::sampling::SamplingError;
@@ -49,6 +49,8 @@ pub enum RoadEvent<'a> {
     Sample(&'a Sample),
     /// A page fault; it is valid during the call.
     Fault(&'a FaultSample),
+    /// A thread touched a page first, with settings that ask for every touch; some of them are delivered as faults too.
+    Touched(PageTouch),
     /// A thread or process started.
     Started {
         /// The process.

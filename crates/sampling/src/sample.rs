@@ -84,12 +84,14 @@ pub struct SampleSettings {
     pub faults: u32,
     /// Deliver page faults with addresses and call chains where the road can.
     pub first_touch: bool,
+    /// Beside them, deliver the address of every page fault, however many there are.
+    pub every_touch: bool,
 }
 
 impl Default for SampleSettings {
     /// 199 Hz: no multiple of the tick, so that the samples do not follow what programs do in its rhythm.
     fn default() -> Self {
-        Self { frequency: 199, stack: 512, faults: 0, first_touch: false }
+        Self { frequency: 199, stack: 512, faults: 0, first_touch: false, every_touch: false }
     }
 }
 

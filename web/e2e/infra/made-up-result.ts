@@ -1,7 +1,7 @@
 // Results of `numa explain` that are made up: no machine was measured. They have every kind of value, and each kind of
 // absence.
 
-import type { ContendedLine, ExplainedObject, FlameGraph, Pair, PlaceTimes, Result } from "../../src/explained/result";
+import type { ContendedLine, ExplainedObject, FlameGraph, Pair, PlaceTimes, Projection, Result } from "../../src/explained/result";
 
 const MS = 1_000_000;
 const NONE: PlaceTimes = { computing: 0, private_cache: 0, shared_cache: 0, contended: 0, near: 0, far: 0, unknown: 0 };
@@ -60,6 +60,13 @@ function flame(nodes: number): FlameGraph {
   };
 }
 
+/** What it would be on this number of nodes. */
+function projection(nodes: number): Projection {
+  const [remote, home] = [{ share: 0.86, low: 0.82, high: 0.9 }, [{ node: 0, share: 1 }]];
+  const matrix: ExplainedObject = { ...initialised(nodes), remote, home, nodes: pairs(nodes, 0, 400 * MS), worth: { at_most: 0.34, why: "by the distances there" } };
+  return { machine: `node:${nodes} core:8`, threads: 8 * nodes, why_not: null, far_share: remote, unknown: 0.08, nodes: pairs(nodes, 0, 400 * MS), objects: [matrix, local(2, nodes), unknown(3)] };
+}
+
 /** A result of a machine with this number of nodes. */
 export function madeUp(nodes = 4, objects = 6): Result {
   const counters: ExplainedObject = { ...local(1, nodes), name: "counters", size: 4096, home: [{ node: 0, share: 1 }], used_from: evenly(nodes), nodes: pairs(nodes, 0, 40 * MS), time_share: 0.2, remote: { share: 0.6, low: 0.5, high: 0.7 }, contended: 0.95, verdict: { rule: "contended", says: "threads write different bytes of one line" }, do: "align each element of counters to 64 bytes", try: null, worth: { at_most: null, why: "it is not measured" } };
@@ -75,18 +82,19 @@ export function madeUp(nodes = 4, objects = 6): Result {
     threads_sampled: [{ pid: 4711, tid: 4711, name: "solve" }, { pid: 4711, tid: 4712, name: "worker" }],
     objects: [initialised(nodes), counters, ...rest].slice(0, objects),
     flame: { time: flame(nodes), resident: null },
+    projected: projection(2 * nodes),
   };
 }
 
 /** The same where all of it is on one node: near and far are not distinguished. */
 export function oneNode(): Result {
   const result = madeUp(1);
-  return { ...result, far_share: null, nodes: [], objects: result.objects.map((object) => ({ ...object, nodes: null, remote: null, verdict: null, do: null, try: null, worth: null })) };
+  return { ...result, projected: null, far_share: null, nodes: [], objects: result.objects.map((object) => ({ ...object, nodes: null, remote: null, verdict: null, do: null, try: null, worth: null })) };
 }
 
 /** The same on an emulated processor: only pages in use are told. */
 export function emulated(): Result {
   const result = madeUp(2);
   const pages = result.nodes.map(({ cpu_node, memory_node, time }) => ({ cpu_node, memory_node, pages: Math.round(time / MS) }));
-  return { ...result, regime: "block", time: null, far_share: null, nodes: [], lines: [], traffic: { pages, unknown: 7 } };
+  return { ...result, projected: { machine: "node:4", threads: 0, why_not: "samples of this machine do not tell time", far_share: null, unknown: 1, nodes: [], objects: [] }, regime: "block", time: null, far_share: null, nodes: [], lines: [], traffic: { pages, unknown: 7 } };
 }

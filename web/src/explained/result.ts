@@ -99,6 +99,18 @@ export interface FlameGraph {
   stacks: { frames: number[]; values: number[] }[];
 }
 
+/** The same run on another machine, or why nothing can be told of it. */
+export interface Projection {
+  machine: string;
+  threads: number;
+  why_not: string | null;
+  far_share: Estimate | null;
+  /** The part of the time at memory whose first touch was not seen. */
+  unknown: number;
+  nodes: Pair[];
+  objects: ExplainedObject[];
+}
+
 export const TIME_PARTS = ["computing", "cached", "near", "far", "unknown", "contended", "kernel", "runnable", "asleep"] as const;
 export type TimePart = (typeof TIME_PARTS)[number];
 
@@ -126,6 +138,7 @@ export interface Result {
   threads_sampled: { pid: number; tid: number; name: string }[];
   objects: ExplainedObject[];
   flame?: { time?: FlameGraph | null; resident?: FlameGraph | null } | null;
+  projected?: Projection | null;
 }
 
 export interface NamedResult {
@@ -258,6 +271,18 @@ export function withoutNodes(result: Result): string {
   if (result.far_share === null) return "The machine has one node with memory, or no sample outside of the caches has a known node: near and far are not distinguished.";
   return "No sample at it waited outside of the caches for memory of a known node.";
 }
+
+/** What would be far on another machine, in a sentence for each thing that is known. */
+export function projectedText({ machine, threads, far_share: far, unknown, why_not: whyNot }: Projection): string[] {
+  if (whyNot) return [`Not told: ${whyNot}.`];
+  const how = `As on ${machine}, with ${threads === 1 ? "its thread" : `its ${threads} threads`} spread over the nodes and pages where they are touched first.`;
+  const share = far ? `Of the time at memory, ${estimate(far)} would be at memory of other nodes.` : "Too little time is at memory outside of the caches to tell what would be far.";
+  const rest = `${percent(unknown)} of the time at memory is left out: the first touch of its pages was not seen, or its addresses are not known.`;
+  return [how, share, ...(unknown > MUCH ? [rest] : [])];
+}
+
+/** A part of the time that is too large to be passed over. */
+const MUCH = 0.05;
 
 /** All CPU time of the samples in ns. */
 export function sampledTime(result: Result): number {

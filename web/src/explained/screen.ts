@@ -8,6 +8,7 @@ import { detail } from "./detail";
 import { flameView } from "./flame";
 import { linesView } from "./lines";
 import { objectTable } from "./objects";
+import { projectedView } from "./projected";
 import { notesOf, pairsOf, squareOf, withoutNodes, type ExplainedObject, type NamedResult, type Result } from "./result";
 import { squareView } from "./square";
 import { timeBar } from "./time-bar";
@@ -49,6 +50,7 @@ export class ResultScreen {
     switchTheme();
     if (this.object) this.select(this.result, this.object);
     this.main.querySelector(".whole")?.replaceWith(whole(this.result));
+    this.main.querySelector(".projected")?.replaceWith(projectedView(this.result) ?? "");
   }
 
   private get result(): Result {
@@ -68,7 +70,7 @@ export class ResultScreen {
     this.main.replaceChildren(
       h("div", { class: "row first" }, timeBar(result, (object) => table.show(object)), whole(result)),
       h("div", { class: "row split" }, table.element, this.aside),
-      codeView(result), flameView(result), linesView(result), notesView(result));
+      ...sections(result));
   }
 
   private select(result: Result, object: ExplainedObject): void {
@@ -88,6 +90,12 @@ export class ResultScreen {
     event.preventDefault();
     this.search();
   }
+}
+
+/** What comes below the objects. */
+function sections(result: Result): HTMLElement[] {
+  const all = [projectedView(result), codeView(result), flameView(result), linesView(result), notesView(result)];
+  return all.filter((section) => section !== null);
 }
 
 /** The nodes of the whole program. */

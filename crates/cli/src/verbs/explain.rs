@@ -89,7 +89,7 @@ pub struct ExplainArgs {
     #[arg(long, value_name = "PREFIX")]
     flame: Option<PathBuf>,
     /// Say too what it would be on this machine, as in 'package:2 node:2 core:4', or in a .json file: threads placed by
-    /// 'numa plan --policy balanced', pages by their first touch
+    /// 'numa plan --policy balanced', pages by their first touch; with its caches, if they are described
     #[arg(long = "as", value_name = "DESCRIPTION|FILE")]
     projected: Option<String>,
     /// The command to run and observe, with its arguments
@@ -176,8 +176,13 @@ impl ExplainArgs {
             None => sampled_command::choose(&permissions, &self.command, self.road),
         };
         let (chosen, library) = chosen.map_err(anyhow::Error::from)?;
-        let settings =
-            SampleSettings { frequency: self.frequency, first_touch: true, ..SampleSettings::default() };
+        let settings = SampleSettings {
+            frequency: self.frequency,
+            first_touch: true,
+            // Which thread's node a page would be on is known of each page or not at all.
+            every_touch: self.projected.is_some(),
+            ..SampleSettings::default()
+        };
         let (road, running, log) = match self.pid {
             Some(pid) => (open::process(&settings, pid)?, None, None),
             None => {

@@ -42,6 +42,30 @@ fn a_machine_of_one_node_tells_what_would_be_far_on_five() {
 }
 
 #[test]
+fn what_fits_the_caches_of_the_other_machine_is_not_far_there() {
+    let folder = Folder::new("explain-as-caches");
+    let Some(program) = program(&folder, "cc", "parts.c") else { return };
+    let described = "node:5 l3:1(size=16G) core:2(l2=8G) pu:1";
+    let machine = folder.numa("topo --json --synthetic").arg(described).output().unwrap();
+    std::fs::write(folder.path("large.json"), machine.stdout).unwrap();
+    let Some(result) = explained_with(&folder, "--as large.json", &format!("{} main", program.display()))
+    else {
+        return;
+    };
+    let projected = &result["projected"];
+    if let Some(why) = projected["why_not"].as_str() {
+        return numakit_skips::PRIVILEGES.skip(why);
+    }
+    let time = |nodes: &serde_json::Value| -> u64 {
+        nodes.as_array().unwrap().iter().map(|pair| pair["time"].as_u64().unwrap()).sum()
+    };
+    // What is left is at addresses that are hit too rarely to tell what fits.
+    let outside = time(&projected["nodes"]);
+    let here = result["threads"]["user"].as_u64().unwrap();
+    assert!(outside * 10 < here, "{outside} of {here} ns: {projected}");
+}
+
+#[test]
 fn a_road_without_page_faults_says_that_it_cannot_be_told() {
     let folder = Folder::new("explain-as-in-process");
     let Some(program) = program(&folder, "cc", "parts.c") else { return };

@@ -132,13 +132,13 @@ impl Explainer {
         let observed = projection::observations(&self.collector.observations, sampled, &nodes, touched);
         let known = Surveyed {
             times: here.threads,
-            caches: here.caches,
+            caches: machine.caches(nodes.len()).unwrap_or(here.caches),
             is_precise: true,
             has_nodes: true,
             traffic: None,
         };
         let mut there = Explanation::new(&observed, known, &mut self.processes);
-        let mut objects = self.objects(&mut there, machine.distances.as_ref());
+        let mut objects = self.objects(&mut there, machine.topology.distances.as_ref());
         for object in &mut objects {
             let pid = object.object.pid;
             object.first_touch.iter_mut().for_each(|by| by.node = nodes.get(&(pid, by.thread)).copied());

@@ -8,7 +8,8 @@ use numakit_sys::perf::Errno;
 use numakit_sys::perf::sampling::SamplingError;
 use std::time::Duration;
 
-const SETTINGS: SampleSettings = SampleSettings { frequency: 499, stack: 512, faults: 0, first_touch: false };
+const SETTINGS: SampleSettings =
+    SampleSettings { frequency: 499, stack: 512, faults: 0, first_touch: false, every_touch: false };
 
 /// The road; none where it is refused.
 fn opened<T>(result: Result<T, RoadError>) -> Option<T> {

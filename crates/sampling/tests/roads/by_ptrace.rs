@@ -12,7 +12,8 @@ use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-const SETTINGS: SampleSettings = SampleSettings { frequency: 199, stack: 512, faults: 0, first_touch: false };
+const SETTINGS: SampleSettings =
+    SampleSettings { frequency: 199, stack: 512, faults: 0, first_touch: false, every_touch: false };
 
 fn sampled(arguments: &str) -> Option<Sampled> {
     if let Err(refusal) = Permissions::own_of(&[Permission::Tracing]).check(Permission::Tracing) {

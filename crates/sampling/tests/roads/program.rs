@@ -110,7 +110,7 @@ impl Sampled {
 
     pub fn take(&mut self, road: &mut dyn Road) -> Result<u64, RoadError> {
         road.drain(&mut |event| match event {
-            RoadEvent::Fault(_) => {}
+            RoadEvent::Fault(_) | RoadEvent::Touched(_) => {}
             RoadEvent::Sample(sample) => self.samples.push(sample.clone()),
             RoadEvent::Executed { .. } => self.executed += 1,
             RoadEvent::Started { .. } => self.started += 1,

@@ -58,6 +58,18 @@ pub enum SampleContent {
         /// The bytes of the stack.
         stack: u32,
     },
+    /// The address that the event is about, and no more: a tenth of a record with the stack.
+    Address,
+}
+
+impl SampleContent {
+    /// The bytes of the stack; `None` if there are no registers either.
+    fn stack(self) -> Option<u32> {
+        match self {
+            Self::Registers { stack } | Self::Accessed { stack } => Some(stack),
+            Self::Address => None,
+        }
+    }
 }
 
 /// Whose samples are taken.
@@ -303,12 +315,11 @@ impl Setup {
             size: size_of::<perf_event_attr>() as u32,
             config: event.event.config[0],
             sample_type: self.layout.fields,
-            sample_regs_user: self.layout.registers,
+            sample_regs_user: if self.content.stack().is_some() { self.layout.registers } else { 0 },
             clockid: libc::CLOCK_MONOTONIC,
             ..perf_event_attr::default()
         };
-        let (SampleContent::Registers { stack } | SampleContent::Accessed { stack }) = self.content;
-        attr.sample_stack_user = stack;
+        attr.sample_stack_user = self.content.stack().unwrap_or(0);
         attr.__bindgen_anon_1.sample_period = event.period;
         attr.__bindgen_anon_3.config1 = event.event.config[1];
         attr.__bindgen_anon_4.config2 = event.event.config[2];
@@ -337,15 +348,14 @@ fn layout(request: &SamplingRequest<'_>) -> SampleLayout {
         | kernel::PERF_SAMPLE_TID
         | kernel::PERF_SAMPLE_TIME
         | kernel::PERF_SAMPLE_CPU;
-    let (SampleContent::Registers { stack } | SampleContent::Accessed { stack }) = request.content;
-    fields |= kernel::PERF_SAMPLE_REGS_USER;
-    if stack > 0 {
-        fields |= kernel::PERF_SAMPLE_STACK_USER;
+    if let Some(stack) = request.content.stack() {
+        fields |= kernel::PERF_SAMPLE_REGS_USER;
+        fields |= if stack > 0 { kernel::PERF_SAMPLE_STACK_USER } else { 0 };
     }
     // With its period in them, the kernel writes a sample for each count of a software event, whatever the period.
     match request.content {
         SampleContent::Registers { .. } => fields |= kernel::PERF_SAMPLE_PERIOD,
-        SampleContent::Accessed { .. } => fields |= kernel::PERF_SAMPLE_ADDR,
+        SampleContent::Accessed { .. } | SampleContent::Address => fields |= kernel::PERF_SAMPLE_ADDR,
     }
     // All events of a ring have the same fields, or their records could not be distinguished.
     if request.events.iter().any(|event| event.has_addresses) {

@@ -29,7 +29,10 @@ pub fn text(projection: &Projection, rows: usize) -> String {
         None => "too little time is at memory outside of the caches to tell what would be far".to_owned(),
     });
     if projection.unknown > MUCH {
-        out.push_str(&format!("; for {} more, the first touch was not seen", percent(projection.unknown)));
+        out.push_str(&format!(
+            "; {} more is at pages whose first touch was not seen, or at unknown addresses",
+            percent(projection.unknown)
+        ));
     }
     out.push_str(".\n");
     out + &objects::table(&projection.objects, "MEM%", rows)

@@ -152,8 +152,8 @@ fn a_projection_says_what_would_be_far_or_why_that_is_not_told() {
     projection.objects = vec![object()];
     let text = said(&projection);
     let first = "node:4, with its 4 threads spread over the nodes and pages where they are touched first: of the time at \
-                 memory, 75.0 % would be at memory of other nodes (70.0 % to 80.0 %); for 10.0 % more, the first touch was \
-                 not seen.\n";
+                 memory, 75.0 % would be at memory of other nodes (70.0 % to 80.0 %); 10.0 % more is at pages whose \
+                 first touch was not seen, or at unknown addresses.\n";
     assert!(text.starts_with(first) && text.contains("OBJECT"), "{text}");
 }
 
