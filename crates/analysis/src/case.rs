@@ -121,6 +121,14 @@ impl Case<'_> {
         self.facts.command().unwrap_or("COMMAND")
     }
 
+    /// Where others than the observed program have the trouble, commands that run it again are no remedy.
+    pub(crate) fn of_others(&self, subject: FindingSubject, remedy: FindingRemedy) -> FindingRemedy {
+        let own = self.facts.command().filter(|_| self.has_program() && subject == FindingSubject::Machine);
+        let Some(own) = own else { return remedy };
+        let commands = remedy.commands.into_iter().filter(|command| !command.contains(own)).collect();
+        FindingRemedy { commands, ..remedy }
+    }
+
     /// A remedy; `{command}` becomes the command line of the observed program.
     pub(crate) fn remedy(&self, words: &str, commands: &[&str]) -> FindingRemedy {
         let fill = |text: &&str| text.replace("{command}", self.program());

@@ -61,8 +61,7 @@ fn headline(facts: &Facts<'_>, status: Option<i32>, findings: &Findings) -> Head
         return Headline { verdict: worst.says.clone(), cost: cost_words(worst), action: action(worst) };
     }
     let cost = format!("meanwhile on this machine: {}; {}", lowered(&worst.says), cost_words(worst));
-    let of_machine = |command: &&String| facts.command().is_none_or(|own| !command.contains(own));
-    let action = worst.remedy.commands.iter().find(of_machine).unwrap_or(&worst.remedy.words).clone();
+    let action = action(worst);
     Headline { verdict: fine(facts, status, findings).verdict, cost, action }
 }
 

@@ -135,7 +135,7 @@ fn finding(case: &Case<'_>, tally: &Tally) -> Option<(RuleKind, Finding)> {
         cost: draft.cost,
         certainty: draft.certainty,
         evidence: draft.evidence,
-        remedy: draft.remedy,
+        remedy: case.of_others(draft.subject, draft.remedy),
     };
     Some((watched.line.kind, finding))
 }

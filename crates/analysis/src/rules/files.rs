@@ -8,6 +8,9 @@ use crate::findings::{CostBasis, FindingCost};
 /// From this rate of pages on.
 const MANY: f64 = 500.0;
 
+/// Less waiting than this share of the time is not worth a finding, in percent.
+const WAITING: f64 = 0.5;
+
 pub(crate) const RULE: Rule = Rule {
     name: "file-thrashing",
     finds: "files whose pages are evicted and read again",
@@ -22,6 +25,9 @@ fn judge(case: &Case<'_>) -> Option<Draft> {
     let volume = volume.map_or_else(String::new, |volume| format!(", {volume} a second"));
     let says = format!("Files are read again after they were evicted: {} pages{volume}", per_second(rate));
     let waiting = case.overall("stall");
+    if waiting.is_some_and(|share| share < WAITING) {
+        return None;
+    }
     let remedy = case.remedy(
         "The page cache is too small: raise the memory limit, read less at a time, or drop files after their last use \
          (posix_fadvise with POSIX_FADV_DONTNEED)",

@@ -10,6 +10,9 @@ use numakit_model::Instance;
 const MANY: f64 = 20.0;
 const MIN_FAULTS: f64 = 100.0;
 
+/// Less waiting than this share of the time is not worth a finding, in percent.
+const WAITING: f64 = 1.0;
+
 pub(crate) const RULE: Rule = Rule {
     name: "storage-faults",
     finds: "page faults that wait for storage",
@@ -28,6 +31,9 @@ fn judge(case: &Case<'_>) -> Option<Draft> {
         return None;
     }
     let waiting = case.overall("stall_io");
+    if waiting.is_some_and(|share| share < WAITING) {
+        return None;
+    }
     let says = format!("Page faults wait for storage: {}", per_second(rate));
     let remedy = case.remedy(
         "Read files in before they are used, or keep enough memory free for them",

@@ -2,7 +2,7 @@
 
 use super::{FACT_WIDTH, INDENT, Page};
 use numakit_analysis::cost_words;
-use numakit_analysis::findings::{Certainty, Finding, Findings, Headline};
+use numakit_analysis::findings::{Certainty, Finding, FindingSubject, Findings, Headline};
 
 /// Space for the number of a finding.
 const NUMBER: usize = 5;
@@ -17,11 +17,15 @@ impl Page {
     }
 
     pub(super) fn findings(&mut self, findings: &Findings) {
-        if !findings.problems.is_empty() {
-            self.section("Findings");
-            for (at, finding) in findings.problems.iter().enumerate() {
-                self.finding(&format!("{:>3}. ", at + 1), finding);
+        let is_own = |finding: &&Finding| finding.subject == FindingSubject::Program;
+        let own = findings.problems.iter().filter(is_own).count();
+        for (at, finding) in findings.problems.iter().enumerate() {
+            match at {
+                at if at == own && own > 0 => self.section("Meanwhile on this machine"),
+                0 => self.section("Findings"),
+                _ => {}
             }
+            self.finding(&format!("{:>3}. ", at + 1), finding);
         }
         if !findings.remarks.is_empty() {
             self.section("Good to know");
@@ -46,7 +50,8 @@ impl Page {
         for evidence in &finding.evidence {
             self.hanging("", &format!("{}: {}", evidence.series, evidence.says));
         }
-        self.hanging("", &format!("{}:", finding.remedy.words));
+        let colon = if finding.remedy.commands.is_empty() { "" } else { ":" };
+        self.hanging("", &format!("{}{colon}", finding.remedy.words));
         for command in &finding.remedy.commands {
             self.line(&format!("{:NUMBER$}{INDENT}{command}", ""));
         }
