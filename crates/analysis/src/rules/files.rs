@@ -24,7 +24,9 @@ fn judge(case: &Case<'_>) -> Option<Draft> {
     let volume = case.facts.page_size().map(|page| bytes(rate * page));
     let volume = volume.map_or_else(String::new, |volume| format!(", {volume} a second"));
     let says = format!("Files are read again after they were evicted: {} pages{volume}", per_second(rate));
-    let waiting = case.overall("stall");
+    // Pages that were read only once before count as waiting for storage, others as waiting for memory.
+    let waiting = ["stall", "stall_io"].into_iter().filter_map(|formula| case.overall(formula));
+    let waiting = waiting.max_by(f64::total_cmp);
     if waiting.is_some_and(|share| share < WAITING) {
         return None;
     }
@@ -35,11 +37,15 @@ fn judge(case: &Case<'_>) -> Option<Draft> {
     );
     let cost = match waiting {
         Some(share) => FindingCost::Share { of: CostBasis::WallTime, percent: share, low: 0.0, high: share },
-        None => FindingCost::unknown("the kernel does not say how long threads waited for memory"),
+        None => FindingCost::unknown("the kernel does not say how long threads waited"),
     };
     let mut evidence = vec![case.evidence("refaults", format!("{} pages", per_second(rate)))];
     evidence.extend(waiting.map(|share| {
-        case.evidence("stall", format!("threads waited for memory {} of the time", percent(share)))
+        case.number(
+            "stall",
+            share,
+            format!("threads waited for memory or storage {} of the time", percent(share)),
+        )
     }));
     Some(Draft::measured(case.owner(), says, cost, remedy).with(evidence))
 }
