@@ -47,6 +47,8 @@ export function icon(d: string): SVGSVGElement {
 export const ICONS = {
   play: "M5 3l8 5-8 5z",
   pause: "M5 3v10M11 3v10",
+  freeze: "M8 1.5v13M2.4 4.8l11.2 6.4M13.6 4.8L2.4 11.2M6 2.5l2 2 2-2M6 13.5l2-2 2 2",
+  newest: "M4 3l7 5-7 5zM13 3v10",
   record: "M8 4a4 4 0 1 0 .01 0z",
   label: "M3 3h6l4 5-4 5H3z",
   share: "M6 9a3 3 0 0 0 4 0l3-3a2.8 2.8 0 0 0-4-4L8 3M10 7a3 3 0 0 0-4 0l-3 3a2.8 2.8 0 0 0 4 4l1-1",

@@ -113,8 +113,17 @@ export function span(ms: number): string {
   return `${digits(ms / 3_600_000)} h`;
 }
 
-/** The time of day, with as many digits of the second as `stepMs` needs. */
+const DAY_MS = 86_400_000;
+
+/** The date in local time, as `2026-11-24`. */
+export function day(ms: number): string {
+  const date = new Date(Math.round(ms));
+  return [date.getFullYear(), date.getMonth() + 1, date.getDate()].map((part) => String(part).padStart(2, "0")).join("-");
+}
+
+/** The time of day, with as many digits of the second as `stepMs` needs; the date for steps of days. */
 export function clock(ms: number, stepMs = 1000): string {
+  if (stepMs >= DAY_MS) return day(ms);
   // Ticks of an axis are not exact; a Date would round them down.
   const date = new Date(Math.round(ms));
   const two = (n: number) => String(n).padStart(2, "0");
