@@ -21,26 +21,28 @@ const CELL_HEIGHT = 130;
 const COLUMNS = 3;
 const MARGIN = { left: 70, right: 22, top: 14, bottom: 24 };
 const MAX_NAMED = 64;
+/** Height of the title and the line below it. */
+const HEAD = 46;
 
-/** The panel as it is on screen. */
-export function svgOf(panel: Panel): string {
+/** The panel as it is on screen, with a line about its samples: host and time. */
+export function svgOf(panel: Panel, about: string): string {
   const theme = currentTheme();
   const legend = legendOf(panel, theme);
   const pictures = panel.pictures();
   const columns = pictures.length > 1 ? COLUMNS : 1;
   const height = columns > 1 ? CELL_HEIGHT : CHART_HEIGHT;
   const parts = pictures.map(({ name, picture }, at) => {
-    const box = { x: (at % columns) * (WIDTH / columns), y: 30 + legend.height + Math.floor(at / columns) * height, width: WIDTH / columns, height };
+    const box = { x: (at % columns) * (WIDTH / columns), y: HEAD + legend.height + Math.floor(at / columns) * height, width: WIDTH / columns, height };
     return chartOf(picture, name, box, theme);
   });
-  const tall = 30 + legend.height + Math.ceil(pictures.length / columns) * height + 8;
+  const tall = HEAD + legend.height + Math.ceil(pictures.length / columns) * height + 8;
   return `<svg xmlns="http://www.w3.org/2000/svg" width="${WIDTH}" height="${tall}" viewBox="0 0 ${WIDTH} ${tall}" font-family="system-ui, sans-serif" font-size="11">`
-    + `<rect width="100%" height="100%" fill="${theme.panel}"/>${text(14, 21, panel.spec.title, theme.text, 'font-size="14" font-weight="600"')}${legend.svg}${parts.join("")}</svg>\n`;
+    + `<rect width="100%" height="100%" fill="${theme.panel}"/>${text(14, 21, panel.spec.title, theme.text, 'font-size="14" font-weight="600"')}${text(14, 38, about, theme.quiet)}${legend.svg}${parts.join("")}</svg>\n`;
 }
 
 /** Names, colours and values of the lines, in rows. */
 function legendOf(panel: Panel, theme: Theme): { svg: string; height: number } {
-  let [x, y, svg] = [14, 30, ""];
+  let [x, y, svg] = [14, HEAD, ""];
   for (const { line, value } of panel.values().slice(0, MAX_NAMED)) {
     const words = `${line.label}  ${format(value, line.quantity)}`;
     const wide = 30 + words.length * 6.2;
@@ -48,7 +50,7 @@ function legendOf(panel: Panel, theme: Theme): { svg: string; height: number } {
     svg += `<rect x="${x}" y="${y + 2}" width="10" height="10" rx="2" fill="${panel.colour(line)}"/>${text(x + 15, y + 11, words, theme.text)}`;
     x += wide;
   }
-  return { svg, height: y - 30 + 20 };
+  return { svg, height: y - HEAD + 20 };
 }
 
 /** One chart within a box. */

@@ -18,8 +18,9 @@ import { SideColumn } from "./side-views/column";
 import { Slider } from "./slider";
 import { readMachine } from "./topology";
 import { Timeline } from "./timeline";
-import { switchTheme } from "./theme";
+import { followSystem, switchTheme } from "./theme";
 import { Tree } from "./tree";
+import { timesOf } from "./units";
 import { Overview } from "./overview";
 import { writeView, freshView } from "./view";
 import type { WireLabel, SourceInfo } from "./wire";
@@ -50,6 +51,7 @@ export class Screen {
   private dirty = false;
   private addressTimer = 0;
   private readonly onResize = () => this.resized();
+  private readonly unfollow = followSystem(() => this.themeChanged());
 
   /** `source`: the one of `sources` to show. */
   constructor(
@@ -73,7 +75,7 @@ export class Screen {
       back: () => this.timeline.undo(),
       menu: (panel) => this.saveMenu(panel),
       otherName: () => this.comparing.name,
-    }, { zoom: (factor, at) => this.zoomAt(factor, at), pan: (share) => this.timeline.pan(share) }, new Presence(this.catalog, () => page.state), () => this.panelsChanged());
+    }, { zoom: (factor, at) => this.zoomAt(factor, at), pan: (share) => this.timeline.pan(share) }, new Presence(this.catalog, () => page.state), () => this.panelsChanged(), () => this.defaults());
     this.tree = new Tree(this.catalog, {
       isOpen: (id) => this.board.has(id),
       choose: (id, join) => {
@@ -98,6 +100,7 @@ export class Screen {
 
   destroy(): void {
     window.removeEventListener("resize", this.onResize);
+    this.unfollow();
     this.timeline.stop();
   }
 
@@ -204,6 +207,11 @@ export class Screen {
 
   changeTheme(): void {
     switchTheme();
+    this.themeChanged();
+  }
+
+  /** Draws again what takes its colours by script. */
+  private themeChanged(): void {
     this.board.rebuild();
     this.sides.rebuild();
     this.changed();
@@ -255,9 +263,17 @@ export class Screen {
 
   private saveMenu(panel: Panel): HTMLElement {
     return this.files.menu("Save panel", panel.spec.title, () => panel.spec.lines, [
-      ["Image, PNG", () => void savePng(panel).catch((error: unknown) => notify(`Not saved: ${String(error)}`, true))],
-      ["Image, SVG", () => saveSvg(panel)],
+      ["Image, PNG", () => void savePng(panel, this.about()).catch((error: unknown) => notify(`Not saved: ${String(error)}`, true))],
+      ["Image, SVG", () => saveSvg(panel, this.about())],
     ]);
+  }
+
+  /** Where and when the visible samples were taken, for pictures. */
+  private about(): string {
+    const { source, comparing } = this;
+    const [from, to] = this.timeline.range();
+    const where = [source.host, source.kind === "recording" ? source.name : ""].filter(Boolean);
+    return [...where, timesOf(from, to), comparing.name ? `dashed: ${comparing.name}` : ""].filter(Boolean).join(" · ");
   }
 
   private saveAll(): HTMLElement {

@@ -132,3 +132,12 @@ export function clock(ms: number, stepMs = 1000): string {
   const millis = String(date.getMilliseconds()).padStart(3, "0");
   return `${text}.${stepMs >= 100 ? millis[0] : stepMs >= 10 ? millis.slice(0, 2) : millis}`;
 }
+
+/** A time range with its date and time zone: `2026-11-24 10:00:00 to 10:01:00 UTC+01:00`. */
+export function timesOf(from: number, to: number): string {
+  const step = to - from < 10_000 ? 1 : 1000;
+  const zone = -new Date(from).getTimezoneOffset();
+  const [hours, minutes] = [Math.floor(Math.abs(zone) / 60), Math.abs(zone) % 60].map((part) => String(part).padStart(2, "0"));
+  const end = day(from) === day(to) ? clock(to, step) : `${day(to)} ${clock(to, step)}`;
+  return `${day(from)} ${clock(from, step)} to ${end} UTC${zone === 0 ? "" : `${zone < 0 ? "−" : "+"}${hours}:${minutes}`}`;
+}

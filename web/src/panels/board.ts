@@ -34,6 +34,7 @@ export class Board {
     private readonly gestures: Gestures,
     private readonly presence: Presence,
     private readonly changed: () => void,
+    private readonly defaults: () => void,
   ) {
     this.seen = new IntersectionObserver((entries) => {
       for (const entry of entries) {
@@ -57,8 +58,7 @@ export class Board {
     for (const panel of old.values()) {
       if (!this.panels.includes(panel)) this.seen.unobserve(panel.element);
     }
-    const empty = h("p", { class: "empty" }, "No panel is open. Choose a metric in the list, or press ‘0’ for the default panels.");
-    this.element.replaceChildren(...(this.panels.length > 0 ? this.panels.map((panel) => panel.element) : [empty]));
+    this.element.replaceChildren(...(this.panels.length > 0 ? this.panels.map((panel) => panel.element) : [this.empty()]));
     for (const panel of this.panels) {
       if (old.has(panel.spec.id)) continue;
       panel.setMarks(this.marks);
@@ -136,6 +136,13 @@ export class Board {
   /** Width of a chart in pixels, which limits the number of useful buckets. */
   chartWidth(): number {
     return this.panels.reduce((most, panel) => Math.max(most, panel.width - 70), 300);
+  }
+
+  /** What stands in place of panels. A source may have no default panels. */
+  private empty(): HTMLElement {
+    const closed = this.view.panels.length > 0;
+    return h("div", { class: "empty" }, h("p", {}, `No panel is open. Choose a metric in the list${closed ? ", or press ‘0’ for the default panels" : ""}.`),
+      closed ? h("button", { type: "button", class: "button", click: () => this.defaults() }, "Open the default panels") : null);
   }
 
   private specs(): PanelSpec[] {

@@ -146,6 +146,7 @@ export class Panel {
   compare(other: Other | undefined): void {
     if (this.other === other) return;
     this.other = other;
+    this.element.classList.toggle("compared", other !== undefined);
     this.build();
   }
 
