@@ -119,7 +119,7 @@ class MachineDrawing implements SideView {
 
   private needs(colour: Colour): number[] {
     const names = { cpu: ["idle"], memory: ["node.MemUsed", "node.MemTotal"], locality: ["locality"], traffic: ["remote_allocations"] }[colour] ?? [];
-    return names.flatMap((name) => this.catalog.entry(name)?.series ?? []).filter((s) => s.instance.startsWith("node")).map((s) => s.number);
+    return names.filter((name) => !this.catalog.untold(name)).flatMap((name) => this.catalog.entry(name)?.series ?? []).filter((s) => s.instance.startsWith("node")).map((s) => s.number);
   }
 
   private at(slice: Slice, row: number, name: string, instance: string): number {
