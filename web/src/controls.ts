@@ -46,7 +46,7 @@ export class Controls {
     this.spans = h("select", { "aria-label": "Time range", title: "Time range", change: () => events.span(Number(this.spans.value)) });
     this.intervals = h("select", { "aria-label": "Sampling interval, for everyone", title: "Sampling interval, for everyone", change: () => events.order(`interval ${this.intervals.value}`) },
       ...INTERVALS.map((text) => h("option", { value: text }, text)));
-    this.pauseButton = iconButton("pause", "Pause sampling for everyone", () => events.order(this.pauseButton.dataset.paused === "1" ? "resume" : "pause"), "Pause all");
+    this.pauseButton = iconButton("pause", "Pause all sampling, for everyone", () => events.order(this.pauseButton.dataset.paused === "1" ? "resume" : "pause"), "Pause all");
     this.recordButton = iconButton("record", "Record to a file on the server", () => events.record(), "Record");
     const labelButton = iconButton("label", "Add a label at the newest sample (n)", () => events.label(), "Label");
     this.orders = [this.intervals, this.pauseButton, this.recordButton];
@@ -58,7 +58,7 @@ export class Controls {
     const load = role === "controller" ? iconButton("open", "Open a recording", () => file.click()) : null;
     this.element = h("header", { class: "top" },
       iconButton("menu", "Metrics", () => events.drawer("tree")),
-      h("div", { class: "brand" }, mark(), this.name, parts.compare, h("span", { class: "about" }, about(source))),
+      h("div", { class: "brand" }, h("h1", { class: "unseen" }, `numakit: ${source.host || source.name}`), mark(), this.name, parts.compare, h("span", { class: "about" }, about(source))),
       this.status, this.spoken,
       h("div", { class: "buttons time" }, this.followButton, this.spans),
       h("div", { class: "buttons orders" }, this.intervals, this.pauseButton, this.recordButton, labelButton),
@@ -94,9 +94,9 @@ export class Controls {
     if (!state) return;
     this.fillInterval(state.interval_ns);
     this.pauseButton.dataset.paused = state.paused ? "1" : "0";
-    relabel(this.pauseButton, state.paused ? "play" : "pause", state.paused ? "Resume all" : "Pause all", state.paused ? "Resume sampling for everyone" : "Pause sampling for everyone");
+    relabel(this.pauseButton, state.paused ? "play" : "pause", state.paused ? "Resume all" : "Pause all", state.paused ? "Resume all sampling, for everyone" : "Pause all sampling, for everyone");
     this.recordButton.classList.toggle("on", state.recording !== null);
-    relabel(this.recordButton, "record", state.recording ? format(state.recording.bytes, "bytes") : "Record", state.recording ? `Recording to ${state.recording.path}; click to stop or to change the file` : "Record to a file on the server");
+    relabel(this.recordButton, "record", state.recording ? format(state.recording.bytes, "bytes") : "Record", state.recording ? `Recording to ${state.recording.path}, ${format(state.recording.bytes, "bytes")}; click to stop or to change the file` : "Record to a file on the server");
   }
 
   private wording(link: Link, state: ObservationState | null, follow: boolean): [string, string] {
@@ -154,5 +154,5 @@ function about(source: SourceInfo): string {
 }
 
 function mark(): HTMLElement {
-  return h("img", { src: pageIcon(), alt: "numakit", width: 22, height: 22 });
+  return h("img", { src: pageIcon(), alt: "", width: 22, height: 22 });
 }

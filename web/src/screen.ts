@@ -284,7 +284,7 @@ export class Screen {
 
   private assemble(): void {
     const main = h("main", { class: "main" }, this.board.element);
-    const tabs = h("div", { class: "tabs", role: "group", "aria-label": "Page sections" },
+    const tabs = h("nav", { class: "tabs", "aria-label": "Page sections" },
       ...([["charts", "Charts"], ["side", "Machine"], ["tree", "Metrics"]] as const).map(([name, text]) =>
         h("button", { type: "button", click: () => this.tab(name), "data-tab": name }, text)));
     document.body.replaceChildren(this.controls.element, this.tree.element, main, this.sides.element, this.slider.element, tabs);
@@ -293,7 +293,7 @@ export class Screen {
 
   private tab(name: string): void {
     document.body.dataset.tab = name;
-    document.querySelectorAll<HTMLElement>("[data-tab]").forEach((one) => one.setAttribute("aria-pressed", String(one.dataset.tab === name)));
+    document.querySelectorAll<HTMLElement>(".tabs [data-tab]").forEach((one) => one.setAttribute("aria-pressed", String(one.dataset.tab === name)));
     this.resized();
   }
 

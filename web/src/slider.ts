@@ -25,7 +25,7 @@ export class Slider {
   private drag: { grip: Grip; at: number; range: [number, number] } | null = null;
 
   constructor(private readonly events: SliderEvents) {
-    this.element = h("div", { class: "slider" }, this.canvas, this.window, this.left, this.right);
+    this.element = h("section", { class: "slider", "aria-label": "History" }, this.canvas, this.window, this.left, this.right);
     this.element.addEventListener("pointerdown", (event) => this.begin(event));
     this.element.addEventListener("pointermove", (event) => this.move(event));
     for (const name of ["pointerup", "pointercancel"] as const) this.element.addEventListener(name, () => (this.drag = null));

@@ -82,9 +82,9 @@ export class Legend {
     this.chips = this.lines.map((line, at) => {
       const [value, swatch] = [h("span", { class: "value" }), h("span", { class: "swatch" })];
       const button = h("button", {
-        type: "button", class: "chip", "aria-pressed": "true", "aria-label": line.label, title: titleOf(line),
+        type: "button", class: "chip", "aria-pressed": "true", "data-line": line.label, title: titleOf(line),
         click: (event: MouseEvent) => (event.detail === 2 || event.shiftKey ? this.events.isolate(at) : this.events.toggle(at)),
-      }, swatch, h("span", { class: "name" }, line.label.slice(this.word.length).trim()), value);
+      }, swatch, h("span", { class: "name" }, this.word ? h("span", { class: "unseen" }, `${this.word} `) : null, line.label.slice(this.word.length).trim()), value);
       this.element.append(button);
       return { button, swatch, value };
     });
