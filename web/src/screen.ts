@@ -27,6 +27,8 @@ import type { WireLabel, SourceInfo } from "./wire";
 
 const WATCH = 1;
 const ADDRESS_PAUSE_MS = 300;
+/** Half the width of a finger. */
+const FINGER_PIXELS = 12;
 /** Labels with this prefix were written by the recorder. */
 const RESERVED = "numakit:";
 
@@ -75,7 +77,7 @@ export class Screen {
       back: () => this.timeline.undo(),
       menu: (panel) => this.saveMenu(panel),
       otherName: () => this.comparing.name,
-    }, { zoom: (factor, at) => this.zoomAt(factor, at), pan: (share) => this.timeline.pan(share) }, new Presence(this.catalog, () => page.state), () => this.panelsChanged(), () => this.defaults());
+    }, { zoom: (factor, at) => this.zoomAt(factor, at), pan: (share) => this.timeline.pan(share), tap: (at, pixels) => this.tapped(at, pixels) }, new Presence(this.catalog, () => page.state), () => this.panelsChanged(), () => this.defaults());
     this.tree = new Tree(this.catalog, {
       isOpen: (id) => this.board.has(id),
       choose: (id, join) => {
@@ -259,6 +261,14 @@ export class Screen {
   private zoomAt(factor: number, at: number): void {
     const [from, to] = this.timeline.range();
     this.timeline.zoom(factor, this.page.view.follow && at > 0.9 ? undefined : from + at * (to - from));
+  }
+
+  /** Sets the cursor; a tap at the cursor removes it. */
+  private tapped(at: number, pixels: number): void {
+    const [from, to] = this.timeline.range();
+    const ms = from + at * (to - from);
+    const near = this.cursor !== null && Math.abs(ms - this.cursor) < (FINGER_PIXELS / pixels) * (to - from);
+    this.pointAt(near ? null : ms);
   }
 
   private saveMenu(panel: Panel): HTMLElement {
