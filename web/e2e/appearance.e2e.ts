@@ -95,3 +95,15 @@ test("a saved picture names the host, the date and the compared source", async (
   const svg = await readFile((await new Panel(client, "memory").save("Image, SVG")).path, "utf8");
   assert.match(svg, />quercus · 2026-11-24 10:59:58 to 11:00:58 UTC\+01:00 · dashed: before\.arrows</);
 });
+
+test("the bars of the machine view are as long as memory in use, within their node", async () => {
+  const client = await look();
+  const bars = () => client.page.locator(".machine g[transform]").evaluateAll((nodes) => nodes.map((node) => {
+    const [used, back] = [".used", ".used-back"].map((name) => node.querySelector(name)?.getBoundingClientRect());
+    return [Number(used?.width) / Number(back?.width), Number(used?.height) / Number(back?.height)];
+  }));
+  await until("memory in use", async () => (await bars()).every(([width = 0]) => width > 0));
+  const all = await bars();
+  assert.equal(all.length, 4);
+  for (const [width = NaN, height] of all) assert.ok(width < 0.95 && height === 1, JSON.stringify(all));
+});

@@ -11,6 +11,8 @@ const VALUE_SIZE = 56;
 /** Minimum distance of labels of values, in pixels. Steps grow by 2 to 2.5, so they are 55 apart on average. */
 const VALUE_SPACE = 38;
 const SMALL_SPACE = 24;
+/** A lower chart would have no label above 0. */
+const LOW = 110;
 /** Average width of a digit, and the room between labels of times. */
 const DIGIT = 6;
 const TIME_GAP = 12;
@@ -61,7 +63,7 @@ export function valueAxis(scale: string, side: number, quantity: Quantity, theme
     stroke: theme.quiet,
     font: FONT,
     size: small ? 46 : VALUE_SIZE,
-    space: small ? SMALL_SPACE : VALUE_SPACE,
+    space: (_u, _axis, _min, _max, height) => (small || height < LOW ? SMALL_SPACE : VALUE_SPACE),
     gap: 5,
     incrs: quantity === "bytes" ? BINARY : DECIMAL,
     grid: scale === "y" ? { stroke: theme.grid, width: 1 } : { show: false },

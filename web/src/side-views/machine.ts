@@ -178,8 +178,8 @@ class MachineDrawing implements SideView {
     const text = svg("text", { x: width - 6, y: 15, "text-anchor": "end", class: "node-value" });
     const head = svg("g", { class: "node-head" }, box, svg("text", { x: 6, y: 15, class: "node-name" }, `node ${node.id}`), text);
     const barLength = width;
-    const back = svg("rect", { class: "bar-back", x: 0, y: height - 6, width: barLength, height: 6, rx: 2 });
-    const bar = svg("rect", { class: "bar", x: 0, y: height - 6, width: 0, height: 6, rx: 2 });
+    const back = svg("rect", { class: "used-back", x: 0, y: height - 6, width: barLength, height: 6, rx: 2 });
+    const bar = svg("rect", { class: "used", x: 0, y: height - 6, width: 0, height: 6, rx: 2 });
     bar.style.fill = lineColour(node.id, Math.max(...this.machine.nodes.map((n) => n.id)) + 1, currentTheme().dark);
     const group = svg("g", { transform: `translate(${x} ${y})`, tabindex: "-1" }, title, head, back, bar);
     const cells: Drawn["cells"] = [];
