@@ -119,7 +119,7 @@ test("nothing exceeds the width of a narrow screen", async () => {
 });
 
 test("every chart has a name and a table", async () => {
-  for (const id of await Panel.all(s.one)) {
+  for (const id of await Panel.drawn(s.one)) {
     const panel = new Panel(s.one, id);
     assert.match((await panel.element.locator(".chart").first().getAttribute("aria-label")) ?? "", /^Chart: ./);
     const toggle = panel.element.getByRole("button", { name: "Table" });

@@ -24,6 +24,8 @@ export class Slider {
   private range: [number, number] = [0, 1];
   private drag: { grip: Grip; at: number; range: [number, number] } | null = null;
 
+  private painted: { slice: Slice; marks: Mark[]; key: string; low: number; high: number } | null = null;
+
   constructor(private readonly events: SliderEvents) {
     this.element = h("section", { class: "slider", "aria-label": "History" }, this.canvas, this.window, this.left, this.right);
     this.element.addEventListener("pointerdown", (event) => this.begin(event));
@@ -40,7 +42,20 @@ export class Slider {
     this.limits = limits;
     this.range = range;
     this.place();
+    if (this.paintedAlready(slice, series, marks)) return;
     this.paint(slice, series, marks);
+  }
+
+  /** Whether painting again would move nothing by half a pixel: it costs milliseconds, and the range moves ten times a second. */
+  private paintedAlready(slice: Slice, series: number[], marks: Mark[]): boolean {
+    const { clientWidth, clientHeight } = this.element;
+    const [low, high] = this.limits;
+    const key = [series.join(), clientWidth, clientHeight, devicePixelRatio, currentTheme().dark].join(" ");
+    const half = (high - low) / (2 * Math.max(1, clientWidth));
+    const { painted } = this;
+    const same = painted && painted.slice === slice && painted.marks === marks && painted.key === key && Math.abs(painted.low - low) < half && Math.abs(painted.high - high) < half;
+    if (!same) this.painted = { slice, marks, key, low, high };
+    return same === true;
   }
 
   private place(): void {

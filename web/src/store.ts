@@ -87,11 +87,16 @@ export class Grid {
     const { rows, stepMs } = this;
     const x = new Float64Array(rows);
     for (let row = 0; row < rows; row++) x[row] = (this.first + row + 0.5) * stepMs;
+    // Each is asked for several times in one drawing.
+    const known = new Map<number, Track>();
     const track = (series: number): Track | undefined => {
-      const whole = this.tracks.get(series);
-      if (!whole) return undefined;
+      const before = known.get(series);
+      const whole = before ?? this.tracks.get(series);
+      if (before || !whole) return before;
       const part = (values: Float64Array) => values.subarray(0, rows);
-      return { min: part(whole.min), max: part(whole.max), mean: part(whole.mean) };
+      const made = { min: part(whole.min), max: part(whole.max), mean: part(whole.mean) };
+      known.set(series, made);
+      return made;
     };
     return { x, stepMs, raw: false, track };
   }

@@ -19,6 +19,11 @@ export class Panel {
     return client.page.locator("[data-panel]").evaluateAll((all) => all.map((one) => one.getAttribute("data-panel") ?? ""));
   }
 
+  /** The ids of all panels with charts: on one node, one of them only says that locality cannot be told. */
+  static async drawn(client: Client): Promise<string[]> {
+    return client.page.locator("[data-panel]:has(.u-over)").evaluateAll((all) => all.map((one) => one.getAttribute("data-panel") ?? ""));
+  }
+
   get count(): Promise<number> {
     return this.element.count();
   }

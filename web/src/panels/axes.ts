@@ -7,7 +7,7 @@ import type { Theme } from "./palette";
 
 const FONT = "11px system-ui, sans-serif";
 /** Width of the labels of values with their gap. */
-const VALUE_SIZE = 56;
+export const VALUE_SIZE = 56;
 /** Minimum distance of labels of values, in pixels. Steps grow by 2 to 2.5, so they are 55 apart on average. */
 const VALUE_SPACE = 38;
 const SMALL_SPACE = 24;

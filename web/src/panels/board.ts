@@ -8,7 +8,7 @@ import type { Mode, View } from "../view";
 import type { Other } from "./columns";
 import type { Mark } from "./marks";
 import { defaultPanels, missingPanel, panelOf, type PanelSpec } from "./lines";
-import { Panel, type PanelEvents } from "./panel";
+import { Panel, usualMode, type PanelEvents } from "./panel";
 import { listenToGestures, type Gestures } from "./gestures";
 
 /** In a view: no panel at all. An empty list means the default panels. */
@@ -151,13 +151,15 @@ export class Board {
   }
 
   private make(spec: PanelSpec): Panel {
-    const mode: Mode = this.view.modes[spec.id] ?? "lines";
+    const usual = usualMode(spec);
+    const mode: Mode = this.view.modes[spec.id] ?? usual;
     const panel = new Panel(spec, mode, {
       ...this.events,
       absent: (line) => this.presence.why(line.series),
       close: (id) => this.remove(id),
       mode: (id, now) => {
-        this.view.modes[id] = now;
+        if (now === usual) delete this.view.modes[id];
+        else this.view.modes[id] = now;
         this.changed();
       },
     });

@@ -59,6 +59,8 @@ export interface Picture {
   /** Whether there are too many lines for areas. */
   dense: boolean;
   marks: Mark[];
+  /** The cells of a heat map with its scale of colours and the names of its rows. */
+  heat?: { image: string; scale: string; names: string[] };
 }
 
 /** The area between minimum and maximum has the colour of its line. */
@@ -266,6 +268,6 @@ export function quantitiesOf(lines: Line[]): Quantity[] {
   return all.length > 1 ? all.sort((a, b) => Number(a === "percent") - Number(b === "percent")) : all;
 }
 
-function typicalGap(x: Float64Array): number {
+export function typicalGap(x: Float64Array): number {
   return x.length < 2 ? 0 : ((x[x.length - 1] as number) - (x[0] as number)) / (x.length - 1);
 }

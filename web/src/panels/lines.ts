@@ -21,6 +21,8 @@ export interface PanelSpec {
   lines: Line[];
   /** Whether the sum of the lines is meaningful. */
   adds: boolean;
+  /** Whether low values are bad, as of locality. */
+  lowIsBad?: boolean;
   /** Whether there are no lines because this machine has one node: `help` says so. */
   untold?: boolean;
 }
@@ -40,12 +42,13 @@ interface Default {
   /** Shows every series of nodes, packages or links; otherwise the one of the machine. */
   spread: boolean;
   adds?: boolean;
+  lowIsBad?: boolean;
   wanted: Wanted[];
 }
 
 const DEFAULTS: Default[] = [
   {
-    id: "locality", title: "Locality", spread: true,
+    id: "locality", title: "Locality", spread: true, lowIsBad: true,
     help: "Share of page allocations that are local: made by a CPU of the memory's node.",
     wanted: [{ names: ["locality"] }],
   },
@@ -120,12 +123,12 @@ const DEFAULTS: Default[] = [
 ];
 
 const MAX_LINES = 512;
+const LOW_IS_BAD = new Set(["locality", "local", "local_share", "use_locality", "page_locality", "hint_locality", "hint_local", "idle", "cpu.idle", "free", "node.MemFree"]);
 
-/** The default panels that this source has data for. Of those that one node leaves nothing to tell for, the first says so. */
+/** The default panels that this source has data for. Of those that one node leaves nothing to tell for, one says so, as the last panel. */
 export function defaultPanels(catalog: Catalog): PanelSpec[] {
   const specs = DEFAULTS.map((d) => defaultPanel(catalog, d)).filter((spec) => spec.lines.length > 0 || spec.untold);
-  const first = specs.find((spec) => spec.untold);
-  return specs.filter((spec) => !spec.untold || spec === first);
+  return [...specs.filter((spec) => !spec.untold), ...specs.filter((spec) => spec.untold).slice(0, 1)];
 }
 
 function defaultPanel(catalog: Catalog, wanted: Default): PanelSpec {
@@ -143,7 +146,7 @@ function defaultPanel(catalog: Catalog, wanted: Default): PanelSpec {
       lines.push(lineOf(series, wanted.spread && series.instance ? place(series.instance) : label, lines.length, item.rest));
     }
   });
-  return { id: wanted.id, title: wanted.title, help: untold ?? wanted.help, lines, adds: wanted.adds === true, untold: untold !== null };
+  return { id: wanted.id, title: wanted.title, help: untold ?? wanted.help, lines, adds: wanted.adds === true, lowIsBad: wanted.lowIsBad === true, untold: untold !== null };
 }
 
 /** A formula may have nodes and packages; a panel shows one kind. */
@@ -191,6 +194,7 @@ export function panelOf(catalog: Catalog, id: string): PanelSpec | null {
     title,
     help: [...new Set(parts.map(({ entry }) => catalog.untold(entry.name) ?? entry.help))].join(" "),
     lines,
+    lowIsBad: told.every(({ entry }) => LOW_IS_BAD.has(entry.name)),
     adds: lines.length > 1 && quantities.size === 1 && !quantities.has("percent"),
   };
 }

@@ -42,12 +42,12 @@ const LOAD_DARK = [[35, 42, 49], [41, 65, 111], [93, 82, 180], [194, 82, 187], [
 
 /** The colour of a load from 0 to 1. */
 export function loadColour(load: number, dark: boolean): string {
-  return `rgb(${mixed(load, dark).join(" ")})`;
+  return `rgb(${loadParts(load, dark).join(" ")})`;
 }
 
 /** Whether text on that load must be light to be readable. */
 export function lightText(load: number, dark: boolean): boolean {
-  const bright = luminance(mixed(load, dark));
+  const bright = luminance(loadParts(load, dark));
   return contrast(1, bright) > contrast(bright, 0);
 }
 
@@ -62,7 +62,8 @@ export function luminance(colour: number[]): number {
   return 0.2126 * red + 0.7152 * green + 0.0722 * blue;
 }
 
-function mixed(load: number, dark: boolean): number[] {
+/** The red, green and blue of a load from 0 to 1, up to 255. */
+export function loadParts(load: number, dark: boolean): number[] {
   const stops = dark ? LOAD_DARK : LOAD_LIGHT;
   const at = Math.max(0, Math.min(0.9999, load)) * (stops.length - 1);
   const [low, high] = [stops[Math.floor(at)] ?? [0, 0, 0], stops[Math.floor(at) + 1] ?? [0, 0, 0]];

@@ -2,6 +2,7 @@
 
 import { h, svg } from "../elements";
 import { currentTheme, lightText, lineColour, loadColour } from "../panels/palette";
+import { scaleBar } from "../panels/scale";
 import type { Catalog } from "../series";
 import { lastMeasured, rowAt, type Slice } from "../store";
 import { squares, type Machine, type NodeView } from "../topology";
@@ -208,14 +209,4 @@ class MachineDrawing implements SideView {
     });
     return Math.ceil(this.machine.nodes.length / columns) * (tall + gap);
   }
-}
-
-function scaleBar(): SVGSVGElement {
-  const bar = svg("svg", { class: "scale", viewBox: "0 0 60 8", "aria-hidden": "true" });
-  for (let at = 0; at < 20; at++) {
-    const part = svg("rect", { x: at * 3, y: 0, width: 3.1, height: 8 });
-    part.style.fill = loadColour((at + 0.5) / 20, currentTheme().dark);
-    bar.append(part);
-  }
-  return bar;
 }
