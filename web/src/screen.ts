@@ -215,6 +215,7 @@ export class Screen {
   /** Draws again what takes its colours by script. */
   private themeChanged(): void {
     this.board.rebuild();
+    this.slider.repaint();
     this.sides.rebuild();
     this.changed();
   }
