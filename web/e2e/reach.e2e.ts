@@ -103,7 +103,8 @@ test("texts have enough contrast, in light and dark, on wide and narrow screens"
         const button = client.page.locator(`.tabs [data-tab=${tab}]`);
         if (await button.isVisible()) await button.click();
         const { looked, found } = await faint(client);
-        assert.ok(looked > 15, `only ${looked} texts in ${tab}`);
+        // On one node, the machine view has two choices of colours, not four.
+        assert.ok(looked > (tab === "side" ? 13 : 15), `only ${looked} texts in ${tab}`);
         assert.deepEqual(found, [], `${colorScheme}, ${viewport.width}, ${tab}`);
       }
       await client.close();
