@@ -1,4 +1,4 @@
-// Whether colours can be told apart, also by eyes that lack one kind of cone.
+// Whether colours can be distinguished, also by eyes that lack one kind of cone.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
