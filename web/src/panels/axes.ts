@@ -12,7 +12,7 @@ export const VALUE_SIZE = 56;
 const VALUE_SPACE = 38;
 const SMALL_SPACE = 24;
 /** A lower chart would have no label above 0. */
-const LOW = 110;
+const LOW = 80;
 /** Average width of a digit, and the room between labels of times. */
 const DIGIT = 6;
 const TIME_GAP = 12;
