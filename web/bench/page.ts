@@ -12,7 +12,7 @@ interface Parts {
     board: { list: { spec: { lines: unknown[] } }[] };
     timeline: { slice: { x: Float64Array } };
   };
-  view: { panels: string[] };
+  view: { panels: string[]; modes: Record<string, string> };
 }
 
 const client = await Client.open(address, { ready: false });
@@ -21,6 +21,8 @@ await page.waitForSelector(".board");
 await page.evaluate((id) => {
   const { screen, view } = window.numakit as unknown as Parts;
   view.panels = [id];
+  // Lines, as the other program draws them; the usual chart of many is a heat map.
+  view.modes = { [id]: "lines" };
   screen.panelsChanged();
 }, `m:${metric}`);
 const cdp = await client.cdp();

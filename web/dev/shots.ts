@@ -49,7 +49,7 @@ const all: [string, number, number, boolean, ((page: import("playwright-core").P
     await page.click('[aria-label="Sample node for everyone"]');
     await page.waitForTimeout(6000);
     await page.click("text=unavailable");
-    await page.click('[aria-label="Series of locality"]');
+    await page.click('text="series of locality"');
     await page.waitForTimeout(500);
     await page.screenshot({ path: `${folder}/off-tree.png` });
     await page.click('[aria-label="Sample node for everyone"]');

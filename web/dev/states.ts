@@ -37,10 +37,10 @@ const after = await script();
 const per = (name: string) => (((after[name] ?? 0) - (before[name] ?? 0)) / 50) * 1000;
 console.log(`ms per update: script ${per("ScriptDuration").toFixed(1)}, all ${per("TaskDuration").toFixed(1)}; heap ${((after.JSHeapUsedSize ?? 0) / 1e6).toFixed(0)} MB`);
 
-await page.click('[aria-label="Pause sampling for everyone"]');
+await page.click('[aria-label="Pause all sampling, for everyone"]');
 await wait(1500);
 console.log("paused:", await page.textContent(".status"));
-await page.click('[aria-label="Resume sampling for everyone"]');
+await page.click('[aria-label="Resume all sampling, for everyone"]');
 await page.keyboard.press("n");
 await page.keyboard.type("tried a label");
 await page.keyboard.press("Enter");

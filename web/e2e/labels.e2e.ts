@@ -48,7 +48,7 @@ test("every panel of every page draws all of them", async () => {
   for (const client of [s.one, s.two]) {
     const all = await times(client);
     assert.equal(all.length, 4);
-    for (const id of await Panel.all(client)) {
+    for (const id of await Panel.drawn(client)) {
       await new Panel(client, id).element.scrollIntoViewIfNeeded();
       await becomes(`the marks on ${id}`, () => drawnMarks(client, id, all), all.map(() => true));
     }

@@ -148,7 +148,7 @@ test("percentages have their own axis if there are other units", async () => {
 
 test("the table matches the chart", async () => {
   await controls().hold();
-  for (const id of await Panel.all(s.one)) {
+  for (const id of await Panel.drawn(s.one)) {
     const panel = new Panel(s.one, id);
     await panel.press("Table");
     const [head, ...rows] = await until(`rows of ${id}`, async () => {
@@ -188,7 +188,7 @@ function close(a: number, b: number): boolean {
 
 test("all panels have one cursor, and legends show its values", async () => {
   await controls().hold();
-  const ids = await Panel.all(s.one);
+  const ids = await Panel.drawn(s.one);
   const [first, second] = [ids[0] ?? "", ids[1] ?? ""];
   const [x, y] = await new Panel(s.one, first).point(0.9);
   await s.one.page.mouse.move(x, y);

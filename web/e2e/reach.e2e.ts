@@ -103,7 +103,8 @@ test("texts have enough contrast, in light and dark, on wide and narrow screens"
         const button = client.page.locator(`.tabs [data-tab=${tab}]`);
         if (await button.isVisible()) await button.click();
         const { looked, found } = await faint(client);
-        assert.ok(looked > 15, `only ${looked} texts in ${tab}`);
+        // On one node, the machine view has two choices of colours, not four.
+        assert.ok(looked > (tab === "side" ? 13 : 15), `only ${looked} texts in ${tab}`);
         assert.deepEqual(found, [], `${colorScheme}, ${viewport.width}, ${tab}`);
       }
       await client.close();
@@ -119,7 +120,7 @@ test("nothing exceeds the width of a narrow screen", async () => {
 });
 
 test("every chart has a name and a table", async () => {
-  for (const id of await Panel.all(s.one)) {
+  for (const id of await Panel.drawn(s.one)) {
     const panel = new Panel(s.one, id);
     assert.match((await panel.element.locator(".chart").first().getAttribute("aria-label")) ?? "", /^Chart: ./);
     const toggle = panel.element.getByRole("button", { name: "Table" });

@@ -3,11 +3,11 @@
 import assert from "node:assert/strict";
 import { beforeEach, test } from "node:test";
 import { Client, NARROW } from "./infra/browser";
-import { range } from "./infra/chart";
+import { charts, range } from "./infra/chart";
 import { Controls } from "./infra/controls";
 import { Panel } from "./infra/panel";
 import { stage } from "./infra/stage";
-import { until } from "./infra/until";
+import { pause, until } from "./infra/until";
 
 const s = stage({ args: ["-i", "20ms"] });
 const ID = "faults";
@@ -68,7 +68,7 @@ test("dragging on a chart zooms all panels, a double-click goes back", async () 
   await drag(0.5, 0.9);
   const wanted: Range = [before[0] + length(before) * 0.5, before[0] + length(before) * 0.9];
   const now = await shows("the dragged part", (now) => alike(now, wanted, length(before) * 0.01));
-  for (const id of await Panel.all(s.one)) assert.deepEqual(await range(s.one, id), now, id);
+  for (const id of await Panel.drawn(s.one)) assert.deepEqual(await range(s.one, id), now, id);
   const [x, y] = await new Panel(s.one, ID).point(0.5);
   await s.one.page.mouse.dblclick(x, y);
   await shows("the range before", (now) => alike(now, before, 1));
@@ -191,5 +191,36 @@ test("one finger scrolls in time, two fingers zoom", async () => {
   await moveTo([[at(0.3), at(0.7)], [at(0.4), at(0.6)]]);
   await touch("touchEnd", []);
   await shows("more", (now) => length(now) > length(moved) * 1.3, phone);
+  await phone.close();
+});
+
+test("a tap sets the cursor, another one moves it, and a tap at it removes it", async () => {
+  const phone = await Client.open(s.numa.controller, { viewport: NARROW, hasTouch: true, isMobile: true });
+  await new Controls(phone).hold();
+  const panel = new Panel(phone, ID);
+  const cursor = async () => (await charts(phone, ID))[0]?.cursor ?? null;
+  const held = async (): Promise<Range> => {
+    const { from = NaN, to = NaN } = (await phone.view()) ?? {};
+    return [from, to];
+  };
+  const before = await held();
+  // Only visible charts are drawn.
+  await panel.box();
+  await shows("the held range", (now) => alike(now, before, 1), phone);
+  for (const share of [0.3, 0.7]) {
+    await phone.page.touchscreen.tap(...(await panel.point(share)));
+    await until(`the cursor at ${share}`, async () => {
+      const at = await cursor();
+      return at !== null && Math.abs(at - before[0] - share * length(before)) < 0.03 * length(before);
+    });
+    // The browser sends events of a mouse after those of a finger.
+    await pause(500);
+    assert.notEqual(await cursor(), null);
+  }
+  assert.deepEqual(await held(), before, "a tap does not scroll");
+  await phone.page.touchscreen.tap(...(await panel.point(0.7)));
+  await until("no cursor", async () => (await cursor()) === null);
+  await pause(500);
+  assert.equal(await cursor(), null);
   await phone.close();
 });

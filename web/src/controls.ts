@@ -2,6 +2,7 @@
 
 import { h, ICONS, icon, iconButton, pageIcon } from "./elements";
 import type { Link } from "./connection";
+import { Losses, RECENT_MS } from "./losses";
 import { format, span } from "./units";
 import { SPANS, type View } from "./view";
 import type { Role, SourceInfo, ObservationState } from "./wire";
@@ -36,16 +37,16 @@ export class Controls {
   /** The state without changing numbers, for screen readers. */
   private readonly spoken = h("span", { class: "unseen", role: "status" });
   private readonly orders: HTMLElement[];
-  private readonly lost = { count: 0, since: 0, seen: false };
+  private readonly losses = new Losses();
   private interval = 0;
 
   constructor(private readonly sources: SourceInfo[], private readonly source: SourceInfo, role: Role, parts: { compare: HTMLElement; save: HTMLElement }, events: ControlEvents) {
-    this.followButton = iconButton("pause", "", () => (this.followButton.dataset.on === "1" ? events.freeze() : events.follow()), "Freeze");
+    this.followButton = iconButton("freeze", "", () => (this.followButton.dataset.on === "1" ? events.freeze() : events.follow()), "Freeze");
     this.followButton.classList.add("primary");
     this.spans = h("select", { "aria-label": "Time range", title: "Time range", change: () => events.span(Number(this.spans.value)) });
     this.intervals = h("select", { "aria-label": "Sampling interval, for everyone", title: "Sampling interval, for everyone", change: () => events.order(`interval ${this.intervals.value}`) },
       ...INTERVALS.map((text) => h("option", { value: text }, text)));
-    this.pauseButton = iconButton("pause", "Pause sampling for everyone", () => events.order(this.pauseButton.dataset.paused === "1" ? "resume" : "pause"), "Pause all");
+    this.pauseButton = iconButton("pause", "Pause all sampling, for everyone", () => events.order(this.pauseButton.dataset.paused === "1" ? "resume" : "pause"), "Pause all");
     this.recordButton = iconButton("record", "Record to a file on the server", () => events.record(), "Record");
     const labelButton = iconButton("label", "Add a label at the newest sample (n)", () => events.label(), "Label");
     this.orders = [this.intervals, this.pauseButton, this.recordButton];
@@ -57,7 +58,7 @@ export class Controls {
     const load = role === "controller" ? iconButton("open", "Open a recording", () => file.click()) : null;
     this.element = h("header", { class: "top" },
       iconButton("menu", "Metrics", () => events.drawer("tree")),
-      h("div", { class: "brand" }, mark(), this.name, parts.compare, h("span", { class: "about" }, about(source))),
+      h("div", { class: "brand" }, h("h1", { class: "unseen" }, `numakit: ${source.host || source.name}`), mark(), this.name, parts.compare, h("span", { class: "about" }, about(source))),
       this.status, this.spoken,
       h("div", { class: "buttons time" }, this.followButton, this.spans),
       h("div", { class: "buttons orders" }, this.intervals, this.pauseButton, this.recordButton, labelButton),
@@ -81,7 +82,7 @@ export class Controls {
   show(link: Link, state: ObservationState | null, view: View): void {
     const { follow } = view;
     this.followButton.dataset.on = follow ? "1" : "0";
-    relabel(this.followButton, follow ? "pause" : "play", follow ? "Freeze" : "Live", follow ? "Freeze this display; sampling continues (space)" : "Follow live data (space)");
+    relabel(this.followButton, follow ? "freeze" : "newest", follow ? "Freeze" : "Live", follow ? "Freeze this display; sampling continues (space)" : "Follow live data (space)");
     this.followButton.classList.toggle("calls", !follow);
     this.fillSpans(view.spanMs);
     const [kind, text] = this.wording(link, state, follow);
@@ -93,12 +94,13 @@ export class Controls {
     if (!state) return;
     this.fillInterval(state.interval_ns);
     this.pauseButton.dataset.paused = state.paused ? "1" : "0";
-    relabel(this.pauseButton, state.paused ? "play" : "pause", state.paused ? "Resume all" : "Pause all", state.paused ? "Resume sampling for everyone" : "Pause sampling for everyone");
+    relabel(this.pauseButton, state.paused ? "play" : "pause", state.paused ? "Resume all" : "Pause all", state.paused ? "Resume all sampling, for everyone" : "Pause all sampling, for everyone");
     this.recordButton.classList.toggle("on", state.recording !== null);
-    relabel(this.recordButton, "record", state.recording ? format(state.recording.bytes, "bytes") : "Record", state.recording ? `Recording to ${state.recording.path}; click to stop or to change the file` : "Record to a file on the server");
+    relabel(this.recordButton, "record", state.recording ? format(state.recording.bytes, "bytes") : "Record", state.recording ? `Recording to ${state.recording.path}, ${format(state.recording.bytes, "bytes")}; click to stop or to change the file` : "Record to a file on the server");
   }
 
   private wording(link: Link, state: ObservationState | null, follow: boolean): [string, string] {
+    if (link.is !== "open") this.losses.forget();
     if (link.is === "connecting") return ["wait", "connecting"];
     if (link.is === "lost") return ["bad", `${link.why ?? "connection lost"}; retrying (${link.tries})`];
     if (link.is === "refused") return ["bad", "not connected"];
@@ -107,25 +109,15 @@ export class Controls {
     if (this.source.kind === "recording") return ["idle", "recording"];
     if (!state || state.interval_ns === 0) return ["wait", "waiting for samples"];
     if (state.paused) return ["idle", "sampling paused"];
-    const behind = this.behind(state);
+    const behind = this.losses.take(Date.now(), state.lost);
     const rate = 1e9 / state.interval_ns;
-    if (behind > 0) return ["warn", `sampler behind: ${behind} of ${format(rate, "count/s")} ticks lost`];
+    if (behind > 0) return ["warn", `sampler behind: ${behind} ticks lost in ${span(RECENT_MS)}, ${format(rate, "count/s")}`];
     return ["good", `${follow ? "live" : "frozen"}, ${format(rate, "count/s")}${state.clients > 1 ? `, ${state.clients} clients` : ""}`];
   }
 
   private standalone(steps: number[]): string {
     const step = steps[this.source.id] ?? 0;
     return step > 0 ? `standalone file, buckets of ${span(step)}` : "standalone file";
-  }
-
-  /** Ticks lost in the last seconds. */
-  private behind(state: ObservationState): number {
-    const { lost } = this;
-    const more = lost.seen ? state.lost - lost.count : 0;
-    if (more > 0) lost.since = Date.now();
-    lost.count = state.lost;
-    lost.seen = true;
-    return more > 0 || Date.now() - lost.since < 3000 ? Math.max(more, 1) : 0;
   }
 
   private fillSpans(ms: number): void {
@@ -162,5 +154,5 @@ function about(source: SourceInfo): string {
 }
 
 function mark(): HTMLElement {
-  return h("img", { src: pageIcon(), alt: "numakit", width: 22, height: 22 });
+  return h("img", { src: pageIcon(), alt: "", width: 22, height: 22 });
 }

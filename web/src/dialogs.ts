@@ -65,7 +65,7 @@ const KEYS: [string, string][] = [
 const MOUSE: [string, string][] = [
   ["Drag on a chart", "Zoom in to the selection"],
   ["Wheel", "Zoom; with Ctrl if the page scrolls; with Shift scroll in time"],
-  ["Touch", "One finger scrolls in time, two fingers zoom"],
+  ["Touch", "Tap: set the cursor, or remove it; one finger scrolls in time, two fingers zoom"],
   ["Double-click", "On a chart: previous time range"],
   ["Legend", "Click: show or hide a line; double-click or Shift+click: show only this line"],
   ["Metric list", "Click: open or close a panel; Shift+click: add to the open panel"],

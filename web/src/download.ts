@@ -70,10 +70,10 @@ export function saveCsv(name: string, lines: Line[], slice: Slice, from: number,
 
 const PNG_SCALE = 2;
 
-/** Saves the panel as a bitmap. */
-export async function savePng(panel: Panel): Promise<void> {
+/** Saves the panel as a bitmap, with a line about its samples. */
+export async function savePng(panel: Panel, about: string): Promise<void> {
   const image = new Image();
-  image.src = `data:image/svg+xml,${encodeURIComponent(svgOf(panel))}`;
+  image.src = `data:image/svg+xml,${encodeURIComponent(svgOf(panel, about))}`;
   await image.decode();
   const canvas = Object.assign(document.createElement("canvas"), { width: image.width * PNG_SCALE, height: image.height * PNG_SCALE });
   const context = canvas.getContext("2d");
@@ -82,8 +82,8 @@ export async function savePng(panel: Panel): Promise<void> {
   canvas.toBlob((blob) => blob && download(`${fileName(panel.spec.title)}.png`, blob), "image/png");
 }
 
-export function saveSvg(panel: Panel): void {
-  download(`${fileName(panel.spec.title)}.svg`, new Blob([svgOf(panel)], { type: "image/svg+xml" }));
+export function saveSvg(panel: Panel, about: string): void {
+  download(`${fileName(panel.spec.title)}.svg`, new Blob([svgOf(panel, about)], { type: "image/svg+xml" }));
 }
 
 export function fileName(title: string): string {

@@ -3,7 +3,7 @@
 import type { Picture } from "./panels/chart";
 import { shortened } from "./panels/marks";
 import type { Panel } from "./panels/panel";
-import { currentTheme, type Theme } from "./panels/palette";
+import { currentTheme, loadParts, type Theme } from "./panels/palette";
 import { runs, trace, type Drawn, type Pen } from "./panels/paths";
 import { ticks, timeTicks } from "./steps";
 import { clock, format } from "./units";
@@ -21,26 +21,36 @@ const CELL_HEIGHT = 130;
 const COLUMNS = 3;
 const MARGIN = { left: 70, right: 22, top: 14, bottom: 24 };
 const MAX_NAMED = 64;
+const NAME_SPACE = 14;
+/** Height of the title and the line below it. */
+const HEAD = 46;
 
-/** The panel as it is on screen. */
-export function svgOf(panel: Panel): string {
+/** The panel as it is on screen, with a line about its samples: host and time. */
+export function svgOf(panel: Panel, about: string): string {
   const theme = currentTheme();
-  const legend = legendOf(panel, theme);
   const pictures = panel.pictures();
+  const heat = pictures[0]?.picture.heat;
+  const legend = heat ? scaleOf(heat.scale, theme) : legendOf(panel, theme);
   const columns = pictures.length > 1 ? COLUMNS : 1;
   const height = columns > 1 ? CELL_HEIGHT : CHART_HEIGHT;
   const parts = pictures.map(({ name, picture }, at) => {
-    const box = { x: (at % columns) * (WIDTH / columns), y: 30 + legend.height + Math.floor(at / columns) * height, width: WIDTH / columns, height };
+    const box = { x: (at % columns) * (WIDTH / columns), y: HEAD + legend.height + Math.floor(at / columns) * height, width: WIDTH / columns, height };
     return chartOf(picture, name, box, theme);
   });
-  const tall = 30 + legend.height + Math.ceil(pictures.length / columns) * height + 8;
+  const tall = HEAD + legend.height + Math.ceil(pictures.length / columns) * height + 8;
   return `<svg xmlns="http://www.w3.org/2000/svg" width="${WIDTH}" height="${tall}" viewBox="0 0 ${WIDTH} ${tall}" font-family="system-ui, sans-serif" font-size="11">`
-    + `<rect width="100%" height="100%" fill="${theme.panel}"/>${text(14, 21, panel.spec.title, theme.text, 'font-size="14" font-weight="600"')}${legend.svg}${parts.join("")}</svg>\n`;
+    + `<rect width="100%" height="100%" fill="${theme.panel}"/>${text(14, 21, panel.spec.title, theme.text, 'font-size="14" font-weight="600"')}${text(14, 38, about, theme.quiet)}${legend.svg}${parts.join("")}</svg>\n`;
+}
+
+/** The scale of colours of a heat map. */
+function scaleOf(words: string, theme: Theme): { svg: string; height: number } {
+  const parts = Array.from({ length: 20 }, (_, at) => `<rect x="${14 + at * 6}" y="${HEAD + 2}" width="6" height="10" fill="rgb(${loadParts((at + 0.5) / 20, theme.dark).join(",")})"/>`);
+  return { svg: parts.join("") + text(142, HEAD + 11, words, theme.text), height: 20 };
 }
 
 /** Names, colours and values of the lines, in rows. */
 function legendOf(panel: Panel, theme: Theme): { svg: string; height: number } {
-  let [x, y, svg] = [14, 30, ""];
+  let [x, y, svg] = [14, HEAD, ""];
   for (const { line, value } of panel.values().slice(0, MAX_NAMED)) {
     const words = `${line.label}  ${format(value, line.quantity)}`;
     const wide = 30 + words.length * 6.2;
@@ -48,7 +58,7 @@ function legendOf(panel: Panel, theme: Theme): { svg: string; height: number } {
     svg += `<rect x="${x}" y="${y + 2}" width="10" height="10" rx="2" fill="${panel.colour(line)}"/>${text(x + 15, y + 11, words, theme.text)}`;
     x += wide;
   }
-  return { svg, height: y - 30 + 20 };
+  return { svg, height: y - HEAD + 20 };
 }
 
 /** One chart within a box. */
@@ -65,6 +75,7 @@ export function chartOf(picture: Picture, name: string, box: Box, theme: Theme):
   const lines = picture.shown.map(({ drawn, colour, axis, line, other }) =>
     (drawn ? lineOf(picture, drawn, x, y(axis), colour, line.label) : "") + (other ? dashed(picture, other, x, y(axis), colour) : ""));
   if (picture.total) lines.push(dashed(picture, picture.total, x, y(0), theme.text));
+  if (picture.heat) lines.push(`<image href="${picture.heat.image}" x="${inner.x}" y="${inner.y}" width="${inner.width}" height="${inner.height}" preserveAspectRatio="none" image-rendering="pixelated"/>`);
   return axesOf(picture, inner, x, y, theme)
     + `<clipPath id="${clip}"><rect x="${inner.x}" y="${inner.y}" width="${inner.width}" height="${inner.height}"/></clipPath><g clip-path="url(#${clip})">${lines.join("")}</g>`
     + marksOf(picture, inner, x, theme)
@@ -116,7 +127,13 @@ function axesOf(picture: Picture, inner: Box, x: Place, y: (axis: number) => Pla
   }).join(""));
   const { times, step } = timeTicks(picture.from, picture.to, Math.max(2, Math.floor(inner.width / 90)));
   const below = times.map((time) => `<path d="M${round(x(time))} ${inner.y}v${inner.height}" stroke="${theme.grid}"/>${text(round(x(time)), inner.y + inner.height + 16, clock(time, step), theme.quiet, 'text-anchor="middle"')}`);
-  return values.join("") + below.join("");
+  return values.join("") + below.join("") + namesOf(picture.heat?.names ?? [], inner, theme);
+}
+
+/** The names of the rows of a heat map, of as many as there is room for. */
+function namesOf(names: string[], inner: Box, theme: Theme): string {
+  const every = Math.max(1, Math.ceil((NAME_SPACE * names.length) / inner.height));
+  return names.map((name, row) => (row % every === 0 ? text(inner.x - 6, inner.y + ((row + 0.5) / names.length) * inner.height + 4, name, theme.quiet, 'text-anchor="end"') : "")).join("");
 }
 
 function marksOf(picture: Picture, inner: Box, x: Place, theme: Theme): string {

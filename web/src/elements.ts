@@ -47,6 +47,8 @@ export function icon(d: string): SVGSVGElement {
 export const ICONS = {
   play: "M5 3l8 5-8 5z",
   pause: "M5 3v10M11 3v10",
+  freeze: "M8 1.5v13M2.4 4.8l11.2 6.4M13.6 4.8L2.4 11.2M6 2.5l2 2 2-2M6 13.5l2-2 2 2",
+  newest: "M4 3l7 5-7 5zM13 3v10",
   record: "M8 4a4 4 0 1 0 .01 0z",
   label: "M3 3h6l4 5-4 5H3z",
   share: "M6 9a3 3 0 0 0 4 0l3-3a2.8 2.8 0 0 0-4-4L8 3M10 7a3 3 0 0 0-4 0l-3 3a2.8 2.8 0 0 0 4 4l1-1",
@@ -56,6 +58,8 @@ export const ICONS = {
   lines: "M2 12l3-5 3 3 3-6 3 3",
   stack: "M2 13h12M2 13V9l4-2 4 1 4-3v8M2 9V6l4-2 4 1 4-3",
   multiples: "M2 3h5v4H2zM9 3h5v4H9zM2 9h5v4H2zM9 9h5v4H9z",
+  heat: "M2 3h12v10H2zM2 6.3h12M2 9.6h12M6 3v10M10 3v10M2.5 4.5h3M6.5 8h3M10.5 11.3h3",
+  sort: "M3 3h10M3 6.5h7M3 10h4M3 13h2",
   table: "M2 3h12v10H2zM2 7h12M2 10h12M6 3v10",
   download: "M8 2v8M5 7l3 3 3-3M3 13h10",
   open: "M2 4h4l2 2h6v7H2z",

@@ -18,14 +18,17 @@ import { SideColumn } from "./side-views/column";
 import { Slider } from "./slider";
 import { readMachine } from "./topology";
 import { Timeline } from "./timeline";
-import { switchTheme } from "./theme";
+import { followSystem, switchTheme } from "./theme";
 import { Tree } from "./tree";
+import { timesOf } from "./units";
 import { Overview } from "./overview";
 import { writeView, freshView } from "./view";
 import type { WireLabel, SourceInfo } from "./wire";
 
 const WATCH = 1;
 const ADDRESS_PAUSE_MS = 300;
+/** Half the width of a finger. */
+const FINGER_PIXELS = 12;
 /** Labels with this prefix were written by the recorder. */
 const RESERVED = "numakit:";
 
@@ -50,6 +53,7 @@ export class Screen {
   private dirty = false;
   private addressTimer = 0;
   private readonly onResize = () => this.resized();
+  private readonly unfollow = followSystem(() => this.themeChanged());
 
   /** `source`: the one of `sources` to show. */
   constructor(
@@ -73,7 +77,7 @@ export class Screen {
       back: () => this.timeline.undo(),
       menu: (panel) => this.saveMenu(panel),
       otherName: () => this.comparing.name,
-    }, { zoom: (factor, at) => this.zoomAt(factor, at), pan: (share) => this.timeline.pan(share) }, new Presence(this.catalog, () => page.state), () => this.panelsChanged());
+    }, { zoom: (factor, at) => this.zoomAt(factor, at), pan: (share) => this.timeline.pan(share), tap: (at, pixels) => this.tapped(at, pixels) }, new Presence(this.catalog, () => page.state), () => this.panelsChanged(), () => this.defaults());
     this.tree = new Tree(this.catalog, {
       isOpen: (id) => this.board.has(id),
       choose: (id, join) => {
@@ -98,6 +102,7 @@ export class Screen {
 
   destroy(): void {
     window.removeEventListener("resize", this.onResize);
+    this.unfollow();
     this.timeline.stop();
   }
 
@@ -204,7 +209,13 @@ export class Screen {
 
   changeTheme(): void {
     switchTheme();
+    this.themeChanged();
+  }
+
+  /** Draws again what takes its colours by script. */
+  private themeChanged(): void {
     this.board.rebuild();
+    this.slider.repaint();
     this.sides.rebuild();
     this.changed();
   }
@@ -253,11 +264,27 @@ export class Screen {
     this.timeline.zoom(factor, this.page.view.follow && at > 0.9 ? undefined : from + at * (to - from));
   }
 
+  /** Sets the cursor; a tap at the cursor removes it. */
+  private tapped(at: number, pixels: number): void {
+    const [from, to] = this.timeline.range();
+    const ms = from + at * (to - from);
+    const near = this.cursor !== null && Math.abs(ms - this.cursor) < (FINGER_PIXELS / pixels) * (to - from);
+    this.pointAt(near ? null : ms);
+  }
+
   private saveMenu(panel: Panel): HTMLElement {
     return this.files.menu("Save panel", panel.spec.title, () => panel.spec.lines, [
-      ["Image, PNG", () => void savePng(panel).catch((error: unknown) => notify(`Not saved: ${String(error)}`, true))],
-      ["Image, SVG", () => saveSvg(panel)],
+      ["Image, PNG", () => void savePng(panel, this.about()).catch((error: unknown) => notify(`Not saved: ${String(error)}`, true))],
+      ["Image, SVG", () => saveSvg(panel, this.about())],
     ]);
+  }
+
+  /** Where and when the visible samples were taken, for pictures. */
+  private about(): string {
+    const { source, comparing } = this;
+    const [from, to] = this.timeline.range();
+    const where = [source.host, source.kind === "recording" ? source.name : ""].filter(Boolean);
+    return [...where, timesOf(from, to), comparing.name ? `dashed: ${comparing.name}` : ""].filter(Boolean).join(" · ");
   }
 
   private saveAll(): HTMLElement {
@@ -268,7 +295,7 @@ export class Screen {
 
   private assemble(): void {
     const main = h("main", { class: "main" }, this.board.element);
-    const tabs = h("div", { class: "tabs", role: "group", "aria-label": "Page sections" },
+    const tabs = h("nav", { class: "tabs", "aria-label": "Page sections" },
       ...([["charts", "Charts"], ["side", "Machine"], ["tree", "Metrics"]] as const).map(([name, text]) =>
         h("button", { type: "button", click: () => this.tab(name), "data-tab": name }, text)));
     document.body.replaceChildren(this.controls.element, this.tree.element, main, this.sides.element, this.slider.element, tabs);
@@ -277,7 +304,7 @@ export class Screen {
 
   private tab(name: string): void {
     document.body.dataset.tab = name;
-    document.querySelectorAll<HTMLElement>("[data-tab]").forEach((one) => one.setAttribute("aria-pressed", String(one.dataset.tab === name)));
+    document.querySelectorAll<HTMLElement>(".tabs [data-tab]").forEach((one) => one.setAttribute("aria-pressed", String(one.dataset.tab === name)));
     this.resized();
   }
 

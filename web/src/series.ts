@@ -1,5 +1,6 @@
 // The series of a source by number and by name, and the search in them.
 
+import { memoryNodes } from "./topology";
 import { shownFormula, shownMetric, type Quantity } from "./units";
 import type { AbsentInfo, SourceInfo } from "./wire";
 
@@ -36,16 +37,25 @@ export interface Found {
 
 export const FORMULAS = "formulas";
 
+/** Derived metrics that compare a node with others. With one node they would say 100 % local, or nothing remote. */
+const OF_SEVERAL_NODES = new Set([
+  "locality", "local", "remote_allocations", "remote_allocation_share", "miss", "foreign", "interleaved_share", "overflow_share", "spill_share",
+  "hint_locality", "hint_remote_share", "hint_local", "remote_share", "local_share", "load_remote_share", "resctrl_remote_share", "remote_bandwidth",
+  "use_locality", "far_share", "page_locality", "far_pages_share",
+]);
+
 /** All series of a source, numbered as the server numbers them. */
 export class Catalog {
   readonly series: Series[] = [];
   readonly entries: Entry[] = [];
+  private readonly oneNode: boolean;
   private readonly byName = new Map<string, Entry>();
   private readonly words: string[] = [];
   private readonly bySeries = new Map<string, Series>();
   private readonly kindsByEntry = new Map<Entry, Set<string>>();
 
   constructor(readonly source: SourceInfo) {
+    this.oneNode = memoryNodes(source.topology) === 1;
     for (const metric of source.metrics) {
       const shown = shownMetric(metric, source.page_size);
       const detail = `${metric.unit}, ${metric.kind}, from ${metric.source}`;
@@ -75,6 +85,11 @@ export class Catalog {
     this.entries.push(entry);
     this.byName.set(name, entry);
     this.words.push(`${name} ${help}`.toLowerCase());
+  }
+
+  /** Why a metric cannot be told on this machine; null if it can. */
+  untold(name: string): string | null {
+    return this.oneNode && OF_SEVERAL_NODES.has(name) ? "Cannot tell: this machine has one memory node." : null;
   }
 
   entry(name: string): Entry | undefined {

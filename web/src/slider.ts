@@ -24,8 +24,18 @@ export class Slider {
   private range: [number, number] = [0, 1];
   private drag: { grip: Grip; at: number; range: [number, number] } | null = null;
 
+  private painted: { slice: Slice; marks: Mark[]; series: number[]; low: number; high: number } | null = null;
+  private width = 1;
+  /** Paints what was shown last. */
+  private again: () => void = () => undefined;
+
   constructor(private readonly events: SliderEvents) {
-    this.element = h("div", { class: "slider" }, this.canvas, this.window, this.left, this.right);
+    this.element = h("section", { class: "slider", "aria-label": "History" }, this.canvas, this.window, this.left, this.right);
+    new ResizeObserver(() => {
+      this.width = this.element.clientWidth;
+      this.repaint();
+      this.again();
+    }).observe(this.element);
     this.element.addEventListener("pointerdown", (event) => this.begin(event));
     this.element.addEventListener("pointermove", (event) => this.move(event));
     for (const name of ["pointerup", "pointercancel"] as const) this.element.addEventListener(name, () => (this.drag = null));
@@ -40,7 +50,24 @@ export class Slider {
     this.limits = limits;
     this.range = range;
     this.place();
-    this.paint(slice, series, marks);
+    if (this.paintedAlready(slice, series, marks)) return;
+    this.again = () => this.paint(slice, series, marks);
+    this.again();
+  }
+
+  /** Paints in any case when it is shown next: the theme changed. */
+  repaint(): void {
+    this.painted = null;
+  }
+
+  /** Whether painting again would move nothing by half a pixel: it costs milliseconds, and the range moves ten times a second. */
+  private paintedAlready(slice: Slice, series: number[], marks: Mark[]): boolean {
+    const [low, high] = this.limits;
+    const half = (high - low) / (2 * Math.max(1, this.width));
+    const { painted } = this;
+    const same = painted?.slice === slice && painted.marks === marks && painted.series === series && Math.abs(painted.low - low) < half && Math.abs(painted.high - high) < half;
+    if (!same) this.painted = { slice, marks, series, low, high };
+    return same;
   }
 
   private place(): void {

@@ -53,14 +53,27 @@ function roundStep(wanted: number): number {
   return (MULTIPLES.find((multiple) => multiple * power >= wanted * 0.9999) ?? 10) * power;
 }
 
-const SECONDS = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10_800, 21_600, 43_200, 86_400];
+const SECONDS = [1, 2, 5, 10, 15, 20, 30, 60, 120, 300, 600, 900, 1200, 1800, 3600, 7200, 10_800, 21_600, 43_200];
+const DAYS = [1, 2, 7, 14, 28, 56, 112, 224, 448];
 
 /** Steps of time axes, in ms. */
-export const TIME_STEPS = [1, 2, 5, 10, 20, 50, 100, 200, 500, ...SECONDS.map((seconds) => seconds * 1000)];
+export const TIME_STEPS = [1, 2, 5, 10, 20, 50, 100, 200, 500, ...SECONDS.map((seconds) => seconds * 1000), ...DAYS.map((days) => days * 86_400_000)];
 
 /** Round times between two, at most `count` of them. */
 export function timeTicks(from: number, to: number, count: number): { times: number[]; step: number } {
   const step = TIME_STEPS.find((one) => (to - from) / one <= count) ?? (to - from) / Math.max(1, count);
-  const first = Math.ceil(from / step);
-  return { times: Array.from({ length: Math.max(0, Math.floor(to / step) - first + 1) }, (_, at) => (first + at) * step), step };
+  return { times: timesBetween(from, to, step), step };
+}
+
+/** The multiples of a step between two times, counted from midnight of local time. They are exact, also if `from` has a fraction. */
+export function timesBetween(from: number, to: number, step: number): number[] {
+  const zone = (ms: number) => -60_000 * new Date(ms).getTimezoneOffset();
+  const first = zone(from);
+  const times: number[] = [];
+  for (let at = Math.ceil((from + first) / step); ; at++) {
+    // The clocks may change within the range.
+    const time = at * step - zone(at * step - first);
+    if (time > to) return times;
+    if (time >= from && time > (times[times.length - 1] ?? -Infinity)) times.push(time);
+  }
 }

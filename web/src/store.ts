@@ -42,11 +42,15 @@ export class Grid {
   private capacity = 0;
   private readonly tracks = new Map<number, Track>();
 
-  /** `maxBuckets`: the maximum number of buckets kept. */
+  private readonly slack: number;
+
+  /** `maxBuckets`: the number of buckets that are needed; up to an eighth more are kept. */
   constructor(
     readonly stepMs: number,
     private readonly maxBuckets: number,
-  ) {}
+  ) {
+    this.slack = maxBuckets >> 3;
+  }
 
   /** The time at which the last bucket ends, in ms; 0 while there is none. */
   get end(): number {
@@ -70,7 +74,10 @@ export class Grid {
     const begin = first + skipped;
     if (this.rows === 0) this.first = begin;
     const end = Math.max(begin + count, this.first + this.rows);
-    this.moveTo(Math.max(Math.min(begin, this.first), end - this.maxBuckets));
+    const low = Math.min(begin, this.first);
+    const least = end - this.maxBuckets;
+    // Old buckets are dropped several at a time: it moves all others.
+    this.moveTo(low >= least - this.slack ? low : least);
     const at = begin - this.first;
     if (at < 0) return; // older than everything that is kept
     this.rows = Math.max(this.rows, at + count);
@@ -87,11 +94,16 @@ export class Grid {
     const { rows, stepMs } = this;
     const x = new Float64Array(rows);
     for (let row = 0; row < rows; row++) x[row] = (this.first + row + 0.5) * stepMs;
+    // Each is asked for several times in one drawing.
+    const known = new Map<number, Track>();
     const track = (series: number): Track | undefined => {
-      const whole = this.tracks.get(series);
-      if (!whole) return undefined;
+      const before = known.get(series);
+      const whole = before ?? this.tracks.get(series);
+      if (before || !whole) return before;
       const part = (values: Float64Array) => values.subarray(0, rows);
-      return { min: part(whole.min), max: part(whole.max), mean: part(whole.mean) };
+      const made = { min: part(whole.min), max: part(whole.max), mean: part(whole.mean) };
+      known.set(series, made);
+      return made;
     };
     return { x, stepMs, raw: false, track };
   }
@@ -121,7 +133,7 @@ export class Grid {
 
   private reserve(rows: number): void {
     if (rows <= this.capacity) return;
-    this.capacity = Math.min(Math.max(rows + (rows >> 1), 64), Math.max(this.maxBuckets, rows));
+    this.capacity = Math.min(Math.max(rows + (rows >> 1), 64), Math.max(this.maxBuckets + this.slack, rows));
     const grown = (values: Float64Array) => {
       const next = new Float64Array(this.capacity).fill(NaN);
       next.set(values);

@@ -25,3 +25,10 @@ export function switchTheme(): void {
     // Without storage the choice lasts until the page is closed.
   }
 }
+
+/** Calls `changed` when the system's preference changes, until the returned function is called. */
+export function followSystem(changed: () => void): () => void {
+  const preference = matchMedia("(prefers-color-scheme: dark)");
+  preference.addEventListener("change", changed);
+  return () => preference.removeEventListener("change", changed);
+}

@@ -62,6 +62,12 @@ export function readMachine(document: unknown): Machine | null {
   return { nodes, packages: byPackage(from, nodes), distances: from.distances ?? [] };
 }
 
+/** The number of nodes with memory; null if the topology is unknown. */
+export function memoryNodes(document: unknown): number | null {
+  const nodes = (document as Document | null)?.nodes;
+  return Array.isArray(nodes) && nodes.length > 0 ? nodes.filter((node) => node.memory_kb !== 0).length : null;
+}
+
 /** Nodes without CPUs or without a package come last, in a group of their own. */
 function byPackage(from: Document, nodes: NodeView[]): PackageView[] {
   const left = new Set(nodes);

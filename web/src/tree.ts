@@ -150,14 +150,14 @@ export class Tree {
     const inside = h("div", { class: "places" });
     if (shown) inside.append(this.rows([() => this.seriesRows(entry, entry.series)]));
     const spread = h("button", {
-      type: "button", class: "spread", "aria-expanded": String(shown), title: `Show the ${entry.series.length} series of ${entry.name}`, "aria-label": `Series of ${entry.name}`,
+      type: "button", class: "spread", "aria-expanded": String(shown), title: `Show the ${entry.series.length} series of ${entry.name}`,
       click: () => {
         if (!this.places.delete(entry.name)) this.places.add(entry.name);
         const open = this.places.has(entry.name);
         spread.setAttribute("aria-expanded", String(open));
         inside.replaceChildren(...(open ? [this.rows(entry.series.map((series) => () => this.seriesRows(entry, [series])))] : []));
       },
-    }, `×${entry.series.length}`);
+    }, `×${entry.series.length}`, h("span", { class: "unseen" }, ` series of ${entry.name}`));
     return h("div", { class: "several" }, button, spread, inside);
   }
 

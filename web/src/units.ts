@@ -113,8 +113,17 @@ export function span(ms: number): string {
   return `${digits(ms / 3_600_000)} h`;
 }
 
-/** The time of day, with as many digits of the second as `stepMs` needs. */
+const DAY_MS = 86_400_000;
+
+/** The date in local time, as `2026-11-24`. */
+export function day(ms: number): string {
+  const date = new Date(Math.round(ms));
+  return [date.getFullYear(), date.getMonth() + 1, date.getDate()].map((part) => String(part).padStart(2, "0")).join("-");
+}
+
+/** The time of day, with as many digits of the second as `stepMs` needs; the date for steps of days. */
 export function clock(ms: number, stepMs = 1000): string {
+  if (stepMs >= DAY_MS) return day(ms);
   // Ticks of an axis are not exact; a Date would round them down.
   const date = new Date(Math.round(ms));
   const two = (n: number) => String(n).padStart(2, "0");
@@ -122,4 +131,13 @@ export function clock(ms: number, stepMs = 1000): string {
   if (stepMs >= 1000) return text;
   const millis = String(date.getMilliseconds()).padStart(3, "0");
   return `${text}.${stepMs >= 100 ? millis[0] : stepMs >= 10 ? millis.slice(0, 2) : millis}`;
+}
+
+/** A time range with its date and time zone: `2026-11-24 10:00:00 to 10:01:00 UTC+01:00`. */
+export function timesOf(from: number, to: number): string {
+  const step = to - from < 10_000 ? 1 : 1000;
+  const zone = -new Date(from).getTimezoneOffset();
+  const [hours, minutes] = [Math.floor(Math.abs(zone) / 60), Math.abs(zone) % 60].map((part) => String(part).padStart(2, "0"));
+  const end = day(from) === day(to) ? clock(to, step) : `${day(to)} ${clock(to, step)}`;
+  return `${day(from)} ${clock(from, step)} to ${end} UTC${zone === 0 ? "" : `${zone < 0 ? "−" : "+"}${hours}:${minutes}`}`;
 }

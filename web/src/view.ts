@@ -1,6 +1,7 @@
 // What the page shows, as stored in its address: time range, panels and their chart types.
 
-export type Mode = "lines" | "stack" | "multiples";
+export const MODES = ["lines", "stack", "multiples", "heat"] as const;
+export type Mode = (typeof MODES)[number];
 
 export interface View {
   /** Whether the range follows the newest sample. */
@@ -12,6 +13,7 @@ export interface View {
   to: number;
   /** Ids of panels: of a default one, or `m:` and metric names joined by `+`. Empty: the defaults. */
   panels: string[];
+  /** The chart types that are not a panel's default. */
   modes: Record<string, Mode>;
   /** What the machine view is coloured by. */
   colour: string;
@@ -42,7 +44,7 @@ export function writeView(view: View): string {
     out.set("span", String(Math.round(view.spanMs)));
   }
   if (view.panels.length > 0) out.set("panels", view.panels.join(","));
-  const modes = Object.entries(view.modes).filter(([, mode]) => mode !== "lines");
+  const modes = Object.entries(view.modes);
   if (modes.length > 0) out.set("modes", modes.map(([id, mode]) => `${id}=${mode}`).join(","));
   if (view.colour !== fresh.colour) out.set("colour", view.colour);
   if (view.nodes !== fresh.nodes) out.set("nodes", view.nodes);
@@ -70,8 +72,8 @@ export function readView(fragment: string): View {
   view.panels = (from.get("panels") ?? "").split(",").filter(Boolean).slice(0, 64);
   for (const pair of (from.get("modes") ?? "").split(",")) {
     const at = pair.lastIndexOf("=");
-    const mode = pair.slice(at + 1);
-    if (at > 0 && (mode === "lines" || mode === "stack" || mode === "multiples")) view.modes[pair.slice(0, at)] = mode;
+    const mode = MODES.find((one) => one === pair.slice(at + 1));
+    if (at > 0 && mode) view.modes[pair.slice(0, at)] = mode;
   }
   view.colour = from.get("colour") ?? view.colour;
   if (from.get("nodes") === "distances") view.nodes = "distances";

@@ -99,3 +99,15 @@ test("the total of a rate covers all time except gaps", () => {
   assert.equal(statistics({ x, stepMs: 1000, raw: false, track: () => undefined }, values, 0, 1e9).sum, 60);
   assert.equal(statistics({ x: x.slice(0, 4), stepMs: 0, raw: true, track: () => undefined }, values, 0, 1e9).sum, 30);
 });
+
+test("old buckets are dropped several at a time, and those that are needed are kept", () => {
+  const grid = new Grid(10, 80);
+  const lengths = new Set<number>();
+  for (let at = 0; at < 500; at++) {
+    grid.apply(frame(at, [at]));
+    if (at >= 100) lengths.add(grid.length);
+    const kept = means(grid);
+    assert.deepEqual(kept, Array.from({ length: kept.length }, (_, row) => at - kept.length + 1 + row));
+  }
+  assert.deepEqual([Math.min(...lengths), Math.max(...lengths)], [80, 90]);
+});

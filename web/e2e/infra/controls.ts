@@ -37,7 +37,7 @@ export class Controls {
   }
 
   get pause(): Locator {
-    return this.button(/^(Pause|Resume) sampling for everyone/);
+    return this.button(/^(Pause|Resume) all sampling/);
   }
 
   get record(): Locator {

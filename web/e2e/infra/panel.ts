@@ -19,6 +19,11 @@ export class Panel {
     return client.page.locator("[data-panel]").evaluateAll((all) => all.map((one) => one.getAttribute("data-panel") ?? ""));
   }
 
+  /** The ids of all panels with charts: on one node, one of them only says that locality cannot be told. */
+  static async drawn(client: Client): Promise<string[]> {
+    return client.page.locator("[data-panel]:has(.u-over)").evaluateAll((all) => all.map((one) => one.getAttribute("data-panel") ?? ""));
+  }
+
   get count(): Promise<number> {
     return this.element.count();
   }
@@ -58,14 +63,14 @@ export class Panel {
   /** The names in the legend, the value of each and whether it is shown. */
   legend(): Promise<{ name: string; value: string; on: boolean }[]> {
     return this.element.locator(".chip").evaluateAll((all) => all.map((chip) => ({
-      name: chip.getAttribute("aria-label") ?? "",
+      name: chip.getAttribute("data-line") ?? "",
       value: chip.querySelector(".value")?.textContent ?? "",
       on: chip.getAttribute("aria-pressed") === "true",
     })));
   }
 
   chip(name: string): Locator {
-    return this.element.getByRole("button", { name, exact: true });
+    return this.element.locator(`.chip[data-line="${name}"]`);
   }
 
   /** The rows of the table, the head first. */

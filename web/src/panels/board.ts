@@ -8,7 +8,7 @@ import type { Mode, View } from "../view";
 import type { Other } from "./columns";
 import type { Mark } from "./marks";
 import { defaultPanels, missingPanel, panelOf, type PanelSpec } from "./lines";
-import { Panel, type PanelEvents } from "./panel";
+import { Panel, usualMode, type PanelEvents } from "./panel";
 import { listenToGestures, type Gestures } from "./gestures";
 
 /** In a view: no panel at all. An empty list means the default panels. */
@@ -34,6 +34,7 @@ export class Board {
     private readonly gestures: Gestures,
     private readonly presence: Presence,
     private readonly changed: () => void,
+    private readonly defaults: () => void,
   ) {
     this.seen = new IntersectionObserver((entries) => {
       for (const entry of entries) {
@@ -57,8 +58,7 @@ export class Board {
     for (const panel of old.values()) {
       if (!this.panels.includes(panel)) this.seen.unobserve(panel.element);
     }
-    const empty = h("p", { class: "empty" }, "No panel is open. Choose a metric in the list, or press ‘0’ for the default panels.");
-    this.element.replaceChildren(...(this.panels.length > 0 ? this.panels.map((panel) => panel.element) : [empty]));
+    this.element.replaceChildren(...(this.panels.length > 0 ? this.panels.map((panel) => panel.element) : [this.empty()]));
     for (const panel of this.panels) {
       if (old.has(panel.spec.id)) continue;
       panel.setMarks(this.marks);
@@ -138,19 +138,28 @@ export class Board {
     return this.panels.reduce((most, panel) => Math.max(most, panel.width - 70), 300);
   }
 
+  /** What stands in place of panels. A source may have no default panels. */
+  private empty(): HTMLElement {
+    const closed = this.view.panels.length > 0;
+    return h("div", { class: "empty" }, h("p", {}, `No panel is open. Choose a metric in the list${closed ? ", or press ‘0’ for the default panels" : ""}.`),
+      closed ? h("button", { type: "button", class: "button", click: () => this.defaults() }, "Open the default panels") : null);
+  }
+
   private specs(): PanelSpec[] {
     if (this.view.panels.length === 0) return defaultPanels(this.catalog);
     return this.view.panels.filter((id) => id !== NONE).map((id) => panelOf(this.catalog, id) ?? missingPanel(this.catalog, id));
   }
 
   private make(spec: PanelSpec): Panel {
-    const mode: Mode = this.view.modes[spec.id] ?? "lines";
+    const usual = usualMode(spec);
+    const mode: Mode = this.view.modes[spec.id] ?? usual;
     const panel = new Panel(spec, mode, {
       ...this.events,
       absent: (line) => this.presence.why(line.series),
       close: (id) => this.remove(id),
       mode: (id, now) => {
-        this.view.modes[id] = now;
+        if (now === usual) delete this.view.modes[id];
+        else this.view.modes[id] = now;
         this.changed();
       },
     });

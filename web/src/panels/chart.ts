@@ -1,10 +1,11 @@
 // One chart: lines over time, drawn by uPlot.
 
 import uPlot from "uplot";
-import { roundUp, TIME_STEPS } from "../steps";
+import { roundUp } from "../steps";
 import type { Slice } from "../store";
-import { clock, format, type Quantity } from "../units";
-import { besides, drawnOf, holes, stacked, totalOf, type Other } from "./columns";
+import type { Quantity } from "../units";
+import { timeAxis, valueAxis } from "./axes";
+import { besides, drawnOf, extremes, holes, rowsAround, stacked, totalOf, type Other } from "./columns";
 import type { Line } from "./lines";
 import { currentTheme, lineColour, type Theme } from "./palette";
 import { paintHoles, paintMarks, type Mark } from "./marks";
@@ -32,11 +33,7 @@ const HOLE_MS = 1000;
 const DENSE_LINES = 24;
 /** With more lines, lines are one pixel wide: without a GPU, wider ones cost a hundred times as much. */
 const WIDE_LINES = 4;
-const LEFT_FREE = 18;
 const SCALES = ["y", "second"];
-const INCREMENTS = [1, 2, 5];
-const DECIMAL = Array.from({ length: 24 }, (_, p) => INCREMENTS.map((m) => m * 10 ** (p - 9))).flat();
-const BINARY = Array.from({ length: 60 }, (_, p) => 2 ** p);
 
 /** A line as it is on screen. */
 export interface Shown {
@@ -62,6 +59,8 @@ export interface Picture {
   /** Whether there are too many lines for areas. */
   dense: boolean;
   marks: Mark[];
+  /** The cells of a heat map with its scale of colours and the names of its rows. */
+  heat?: { image: string; scale: string; names: string[] };
 }
 
 /** The area between minimum and maximum has the colour of its line. */
@@ -162,21 +161,15 @@ export class Chart {
   private range(slice: Slice, from: number, to: number): void {
     this.top = {};
     this.bottom = {};
+    const rows = rowsAround(slice.x, from, to, this.gapMs);
     this.lines.forEach((line, at) => {
       const drawn = this.drawn[at];
       if (!drawn || this.hidden.has(at)) return;
       const scale = this.scaleOf(line);
-      let [low, high] = [this.bottom[scale] ?? 0, this.top[scale] ?? 0];
-      for (let row = 0; row < slice.x.length; row++) {
-        const time = slice.x[row] as number;
-        if (time < from || time > to) continue;
-        const beside = (this.others[at] ?? this.total)?.mean[row] as number;
-        if (beside > high) high = beside;
-        if ((drawn.max[row] as number) > high) high = drawn.max[row] as number;
-        if ((drawn.min[row] as number) < low) low = drawn.min[row] as number;
-      }
-      this.top[scale] = high;
-      this.bottom[scale] = low;
+      const beside = (this.others[at] ?? this.total)?.mean;
+      const [low, high] = extremes(drawn, beside, rows);
+      this.bottom[scale] = Math.min(this.bottom[scale] ?? 0, low);
+      this.top[scale] = Math.max(this.top[scale] ?? 0, high);
     });
   }
 
@@ -203,7 +196,7 @@ export class Chart {
 
   private options(): uPlot.Options {
     const { small } = this.look;
-    const axis = (scale: string, side: number): uPlot.Axis => this.valueAxis(scale, side);
+    const axis = (scale: string, side: number) => valueAxis(scale, side, this.quantities[SCALES.indexOf(scale)] ?? "count", this.theme, small);
     const scales: uPlot.Scales = { x: { time: true, auto: false } };
     for (const scale of SCALES) scales[scale] = { auto: true, range: () => this.limits(scale) };
     return {
@@ -214,7 +207,7 @@ export class Chart {
       padding: [small ? 5 : 8, this.quantities.length > 1 ? 0 : 20, small ? 6 : 0, 0],
       scales,
       series: [{}, ...this.lines.map((line, at) => this.seriesOf(line, at)), ...this.besideOf()],
-      axes: [this.timeAxis(), axis("y", 3), ...(this.quantities.length > 1 ? [axis("second", 1)] : [])],
+      axes: [timeAxis(this.theme, small), axis("y", 3), ...(this.quantities.length > 1 ? [axis("second", 1)] : [])],
       cursor: {
         y: false,
         points: { show: false },
@@ -252,41 +245,6 @@ export class Chart {
     return this.lines.map((line, at) => dashed(this.scaleOf(line), faint(this.colour(line), 80), 1.3, () => (this.hidden.has(at) ? undefined : this.others[at])));
   }
 
-  private timeAxis(): uPlot.Axis {
-    const { theme } = this;
-    return {
-      stroke: theme.quiet,
-      font: "11px system-ui, sans-serif",
-      size: this.look.small ? 0 : 24,
-      space: 68,
-      incrs: TIME_STEPS,
-      gap: 3,
-      show: !this.look.small,
-      grid: { stroke: theme.grid, width: 1 },
-      ticks: { show: false },
-      // A time at the left edge would overlap the 0 of the value axis.
-      values: (u, splits, _axis, _space, step) => splits.map((at) => (u.valToPos(at, "x") < LEFT_FREE ? "" : clock(at, step))),
-    };
-  }
-
-  private valueAxis(scale: string, side: number): uPlot.Axis {
-    const { theme } = this;
-    const quantity = this.quantities[SCALES.indexOf(scale)] ?? "count";
-    return {
-      scale,
-      side,
-      stroke: theme.quiet,
-      font: "11px system-ui, sans-serif",
-      size: this.look.small ? 46 : 56,
-      space: this.look.small ? 18 : 22,
-      gap: 5,
-      incrs: quantity === "bytes" ? BINARY : DECIMAL,
-      grid: scale === "y" ? { stroke: theme.grid, width: 1 } : { show: false },
-      ticks: { show: false },
-      values: (_u, splits) => splits.map((value) => (value === 0 ? "0" : format(value, quantity))),
-    };
-  }
-
   private pointed(u: uPlot): void {
     const left = u.cursor.left ?? -10;
     this.events.cursor(left < 0 ? null : u.posToVal(left, "x"));
@@ -310,6 +268,6 @@ export function quantitiesOf(lines: Line[]): Quantity[] {
   return all.length > 1 ? all.sort((a, b) => Number(a === "percent") - Number(b === "percent")) : all;
 }
 
-function typicalGap(x: Float64Array): number {
+export function typicalGap(x: Float64Array): number {
   return x.length < 2 ? 0 : ((x[x.length - 1] as number) - (x[0] as number)) / (x.length - 1);
 }

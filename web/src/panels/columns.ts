@@ -74,3 +74,26 @@ export function holes(x: Float64Array, drawn: (Drawn | undefined)[], gapMs: numb
   }
   return out;
 }
+
+/** The first and the last row that are drawn between two times: a neighbour outside counts, as a line leads to it. */
+export function rowsAround(x: Float64Array, from: number, to: number, gapMs: number): [number, number] {
+  let first = 0;
+  while (first < x.length && (x[first] as number) < from) first++;
+  let last = x.length - 1;
+  while (last >= 0 && (x[last] as number) > to) last--;
+  const joined = (left: number, right: number) => (x[right] as number) - (x[left] as number) <= gapMs;
+  if (first > 0 && first < x.length && joined(first - 1, first)) first--;
+  if (last >= 0 && last < x.length - 1 && joined(last, last + 1)) last++;
+  return [first, last];
+}
+
+/** The lowest and the highest value of a line and of its counterpart in some rows; 0 if they are above and below it. */
+export function extremes(drawn: Drawn, beside: Float64Array | undefined, [first, last]: [number, number]): [number, number] {
+  let [low, high] = [0, 0];
+  for (let row = first; row <= last; row++) {
+    if ((drawn.max[row] as number) > high) high = drawn.max[row] as number;
+    if ((drawn.min[row] as number) < low) low = drawn.min[row] as number;
+    if (beside && (beside[row] as number) > high) high = beside[row] as number;
+  }
+  return [low, high];
+}

@@ -24,6 +24,8 @@ export class Legend {
   private readonly summary = h("span", { class: "word" });
   private readonly word: string;
   private chips: Chip[] = [];
+  /** What the pointer is on in a heat map. It covers the legend: if the legend changed its height, the cells would move. */
+  private readonly cell = h("span", { class: "word cell-text", hidden: true });
 
   constructor(
     private readonly lines: Line[],
@@ -43,6 +45,13 @@ export class Legend {
       const line = this.lines[at];
       if (line) chip.swatch.style.background = this.colour(line);
     });
+  }
+
+  /** Names a cell of a heat map; null: none. */
+  point(text: string | null): void {
+    if (!this.cell.isConnected) this.element.append(this.cell);
+    this.cell.hidden = text === null;
+    put(this.cell, text ?? "");
   }
 
   mark(hidden: Set<number>): void {
@@ -82,9 +91,9 @@ export class Legend {
     this.chips = this.lines.map((line, at) => {
       const [value, swatch] = [h("span", { class: "value" }), h("span", { class: "swatch" })];
       const button = h("button", {
-        type: "button", class: "chip", "aria-pressed": "true", "aria-label": line.label, title: titleOf(line),
+        type: "button", class: "chip", "aria-pressed": "true", "data-line": line.label, title: titleOf(line),
         click: (event: MouseEvent) => (event.detail === 2 || event.shiftKey ? this.events.isolate(at) : this.events.toggle(at)),
-      }, swatch, h("span", { class: "name" }, line.label.slice(this.word.length).trim()), value);
+      }, swatch, h("span", { class: "name" }, this.word ? h("span", { class: "unseen" }, `${this.word} `) : null, line.label.slice(this.word.length).trim()), value);
       this.element.append(button);
       return { button, swatch, value };
     });

@@ -21,6 +21,10 @@ export interface PanelSpec {
   lines: Line[];
   /** Whether the sum of the lines is meaningful. */
   adds: boolean;
+  /** Whether low values are bad, as of locality. */
+  lowIsBad?: boolean;
+  /** Whether there are no lines because this machine has one node: `help` says so. */
+  untold?: boolean;
 }
 
 /** The series of a default panel: the first name that the source has. */
@@ -38,12 +42,13 @@ interface Default {
   /** Shows every series of nodes, packages or links; otherwise the one of the machine. */
   spread: boolean;
   adds?: boolean;
+  lowIsBad?: boolean;
   wanted: Wanted[];
 }
 
 const DEFAULTS: Default[] = [
   {
-    id: "locality", title: "Locality", spread: true,
+    id: "locality", title: "Locality", spread: true, lowIsBad: true,
     help: "Share of page allocations that are local: made by a CPU of the memory's node.",
     wanted: [{ names: ["locality"] }],
   },
@@ -118,17 +123,22 @@ const DEFAULTS: Default[] = [
 ];
 
 const MAX_LINES = 512;
+const LOW_IS_BAD = new Set(["locality", "local", "local_share", "use_locality", "page_locality", "hint_locality", "hint_local", "idle", "cpu.idle", "free", "node.MemFree"]);
 
-/** The default panels that this source has data for. */
+/** The default panels that this source has data for. Of those that one node leaves nothing to tell for, one says so, as the last panel. */
 export function defaultPanels(catalog: Catalog): PanelSpec[] {
-  return DEFAULTS.map((d) => defaultPanel(catalog, d)).filter((spec) => spec.lines.length > 0);
+  const specs = DEFAULTS.map((d) => defaultPanel(catalog, d)).filter((spec) => spec.lines.length > 0 || spec.untold);
+  return [...specs.filter((spec) => !spec.untold), ...specs.filter((spec) => spec.untold).slice(0, 1)];
 }
 
 function defaultPanel(catalog: Catalog, wanted: Default): PanelSpec {
   const lines: Line[] = [];
+  let untold: string | null = null;
   wanted.wanted.forEach((item) => {
     const entry = item.names.map((name) => catalog.entry(name)).find((e) => e && e.series.length > 0);
     if (!entry) return;
+    untold ??= catalog.untold(entry.name);
+    if (untold) return;
     const parts = entry.series.filter((s) => s.instance !== "");
     const chosen = wanted.spread && parts.length > 0 ? nodesFirst(parts) : entry.series.filter((s) => s.instance === "");
     for (const series of chosen.slice(0, MAX_LINES)) {
@@ -136,7 +146,7 @@ function defaultPanel(catalog: Catalog, wanted: Default): PanelSpec {
       lines.push(lineOf(series, wanted.spread && series.instance ? place(series.instance) : label, lines.length, item.rest));
     }
   });
-  return { id: wanted.id, title: wanted.title, help: wanted.help, lines, adds: wanted.adds === true };
+  return { id: wanted.id, title: wanted.title, help: untold ?? wanted.help, lines, adds: wanted.adds === true, lowIsBad: wanted.lowIsBad === true, untold: untold !== null };
 }
 
 /** A formula may have nodes and packages; a panel shows one kind. */
@@ -162,14 +172,17 @@ export function panelOf(catalog: Catalog, id: string): PanelSpec | null {
   const preset = DEFAULTS.find((d) => d.id === id);
   if (preset) {
     const spec = defaultPanel(catalog, preset);
-    return spec.lines.length > 0 ? spec : null;
+    return spec.lines.length > 0 || spec.untold ? spec : null;
   }
   if (!id.startsWith("m:")) return null;
   const parts = id.slice(2).split("+").map((name) => partOf(catalog, name)).filter((part) => part !== null);
   if (parts.length === 0) return null;
+  const title = parts.map((part) => part.title).join(", ");
+  const told = parts.filter(({ entry }) => !catalog.untold(entry.name));
+  if (told.length === 0) return { id, title, help: catalog.untold(parts[0]?.entry.name ?? "") ?? "", lines: [], adds: false, untold: true };
   const several = new Set(parts.map(({ entry }) => entry)).size > 1;
   const lines: Line[] = [];
-  for (const { entry, series } of parts) {
+  for (const { entry, series } of told) {
     for (const one of series.slice(0, MAX_LINES)) {
       const where = one.instance ? place(one.instance) : "";
       lines.push(lineOf(one, several || where === "" ? `${shortName(entry.name)} ${where}`.trim() : where, lines.length));
@@ -178,9 +191,10 @@ export function panelOf(catalog: Catalog, id: string): PanelSpec | null {
   const quantities = new Set(lines.map((line) => line.quantity));
   return {
     id,
-    title: parts.map(({ title }) => title).join(", "),
-    help: [...new Set(parts.map(({ entry }) => entry.help))].join(" "),
+    title,
+    help: [...new Set(parts.map(({ entry }) => catalog.untold(entry.name) ?? entry.help))].join(" "),
     lines,
+    lowIsBad: told.every(({ entry }) => LOW_IS_BAD.has(entry.name)),
     adds: lines.length > 1 && quantities.size === 1 && !quantities.has("percent"),
   };
 }

@@ -1,7 +1,8 @@
 // Colours of lines and of load, for both themes.
 
-const LIGHT = ["#2f6bd8", "#d06a0b", "#1f8f5a", "#b93a7c", "#7654d0", "#0b8799", "#97760a", "#c43c34"];
-const DARK = ["#6ea4ff", "#f0995a", "#4cc38a", "#ef7ab4", "#a992f7", "#45c2d4", "#d8b94a", "#f27d75"];
+// Chosen by search: eight that differ also for eyes that lack a kind of cone, and from the background.
+const LIGHT = ["#5f8fe6", "#bf3e16", "#27647d", "#dc6b9b", "#9d973e", "#8d45c9", "#6e273f", "#422a9e"];
+const DARK = ["#53aefe", "#be6521", "#3f9285", "#feacaf", "#fbe364", "#a164d3", "#a7b247", "#95f4fe"];
 
 export interface Theme {
   dark: boolean;
@@ -34,18 +35,19 @@ export function lineColour(slot: number, count: number, dark: boolean): string {
   return `hsl(${hue} ${dark ? 62 : 58}% ${dark ? 66 : 42}%)`;
 }
 
-// From low to high: the background colour, blue, violet, amber.
-const LOAD_LIGHT = [[236, 239, 243], [178, 204, 240], [126, 150, 226], [158, 92, 180], [206, 74, 96], [226, 120, 28]];
-const LOAD_DARK = [[36, 42, 50], [38, 66, 112], [72, 84, 170], [136, 78, 176], [206, 84, 112], [246, 164, 74]];
+// From low to high: the background colour, blue, violet, then red or amber. Lightness falls (on dark ground: rises) by
+// equal steps, so that the order of loads is visible without hue.
+const LOAD_LIGHT = [[235, 239, 242], [162, 210, 239], [119, 166, 236], [128, 103, 219], [147, 24, 130], [106, 4, 32]];
+const LOAD_DARK = [[35, 42, 49], [41, 65, 111], [93, 82, 180], [194, 82, 187], [255, 139, 82], [252, 215, 111]];
 
 /** The colour of a load from 0 to 1. */
 export function loadColour(load: number, dark: boolean): string {
-  return `rgb(${mixed(load, dark).join(" ")})`;
+  return `rgb(${loadParts(load, dark).join(" ")})`;
 }
 
 /** Whether text on that load must be light to be readable. */
 export function lightText(load: number, dark: boolean): boolean {
-  const bright = luminance(mixed(load, dark));
+  const bright = luminance(loadParts(load, dark));
   return contrast(1, bright) > contrast(bright, 0);
 }
 
@@ -60,7 +62,8 @@ export function luminance(colour: number[]): number {
   return 0.2126 * red + 0.7152 * green + 0.0722 * blue;
 }
 
-function mixed(load: number, dark: boolean): number[] {
+/** The red, green and blue of a load from 0 to 1, up to 255. */
+export function loadParts(load: number, dark: boolean): number[] {
   const stops = dark ? LOAD_DARK : LOAD_LIGHT;
   const at = Math.max(0, Math.min(0.9999, load)) * (stops.length - 1);
   const [low, high] = [stops[Math.floor(at)] ?? [0, 0, 0], stops[Math.floor(at) + 1] ?? [0, 0, 0]];

@@ -3,25 +3,41 @@
 import { h, ICONS, iconButton } from "../elements";
 import type { Absent } from "../presence";
 import { lastMeasured, rowAt, type Slice } from "../store";
+import { clock, format } from "../units";
 import type { Mode } from "../view";
 import { Chart, type ChartEvents, type Picture } from "./chart";
 import type { Other } from "./columns";
+import { HeatChart } from "./heat";
 import { Legend } from "./legend";
 import type { Line, PanelSpec } from "./lines";
 import type { Mark } from "./marks";
 import { currentTheme, lineColour } from "./palette";
+import { scaleBar } from "./scale";
 import { signed, ValueTable } from "./table";
 
 const MODES: [Mode, string][] = [
   ["lines", "Lines"],
   ["stack", "Stacked"],
   ["multiples", "One chart per line"],
+  ["heat", "Heat map"],
 ];
+/** With more lines, a heat map is the usual chart. */
+const MAX_USUAL_LINES = 8;
 
 /** A table that changed with every frame would be unreadable, also for screen readers. */
 const TABLE_PAUSE_MS = 500;
 /** More small charts are shown on demand only. */
 const MAX_CHARTS = 36;
+
+/** Whether its lines can have one scale of colours. */
+function comparable(spec: PanelSpec): boolean {
+  return new Set(spec.lines.map((line) => line.quantity)).size === 1;
+}
+
+/** The chart type of a panel for which the user chose none. */
+export function usualMode(spec: PanelSpec): Mode {
+  return spec.lines.length > MAX_USUAL_LINES && comparable(spec) ? "heat" : "lines";
+}
 
 export interface PanelEvents extends ChartEvents {
   close(id: string): void;
@@ -42,7 +58,12 @@ export class Panel {
   private readonly legend: Legend;
   private readonly table = new ValueTable(() => this.fillTable());
   private readonly buttons = new Map<Mode, HTMLButtonElement>();
-  private charts: Chart[] = [];
+  private charts: (Chart | HeatChart)[] = [];
+  /** The line under the pointer in a heat map. */
+  private cell: number | null = null;
+  private sorted = false;
+  private readonly sortButton = iconButton("sort", "Sort by worst", () => this.sort());
+  private readonly scale = h("span", { class: "heat-scale", hidden: true });
   private cells: HTMLElement[] = [];
   private slice: Slice | null = null;
   private range: [number, number] = [0, 1];
@@ -61,16 +82,16 @@ export class Panel {
   ) {
     const modes = h("div", { class: "modes", role: "group", "aria-label": "Chart type" });
     for (const [name, title] of MODES) {
-      if (name === "stack" && !spec.adds) continue;
+      if ((name === "stack" && !spec.adds) || (name === "heat" && !comparable(spec))) continue;
       const button = iconButton(name as keyof typeof ICONS, title, () => this.setMode(name));
       this.buttons.set(name, button);
       if (spec.lines.length > 1) modes.append(button);
     }
-    if (mode === "stack" && !spec.adds) this.mode = "lines";
+    if (!this.buttons.has(this.mode)) this.mode = "lines";
     const tableButton = iconButton("table", "Table", () => this.toggleTable(tableButton));
     tableButton.setAttribute("aria-expanded", "false");
     this.legend = new Legend(spec.lines, (line) => this.colour(line), { toggle: (at) => this.toggle(at), isolate: (at) => this.isolate(at) });
-    const tools = spec.lines.length > 0 ? [modes, tableButton, events.menu(this)] : [];
+    const tools = spec.lines.length > 0 ? [modes, this.sortButton, tableButton, events.menu(this)] : [];
     this.element = h("section", { class: "panel", "aria-label": spec.title, "data-panel": spec.id },
       h("header", {},
         h("h2", { title: spec.help }, spec.title),
@@ -78,6 +99,7 @@ export class Panel {
       ),
       this.legend.element, this.body, this.note, this.table.element,
     );
+    this.legend.element.append(this.scale);
     if (spec.lines.length === 0) this.say(spec.help);
     new ResizeObserver(() => this.resize()).observe(this.body);
   }
@@ -86,9 +108,14 @@ export class Panel {
   build(): void {
     for (const chart of this.charts) chart.destroy();
     this.body.replaceChildren();
-    this.body.className = `charts ${this.mode}`;
     const { lines } = this.spec;
-    const small = this.mode === "multiples";
+    const mode = this.drawnMode;
+    this.body.className = `charts ${mode}`;
+    const small = mode === "multiples";
+    this.scale.hidden = this.sortButton.hidden = mode !== "heat";
+    this.scale.replaceChildren(scaleBar(), h("span"));
+    this.sortButton.setAttribute("aria-pressed", String(this.sorted));
+    this.legend.point((this.cell = null));
     const groups = small ? lines.slice(0, this.allCharts ? lines.length : MAX_CHARTS).map((line) => [line]) : lines.length > 0 ? [lines] : [];
     this.cells = [];
     this.charts = groups.map((group) => {
@@ -96,8 +123,7 @@ export class Panel {
       const box = small ? h("div", { class: "cell" }, h("span", { class: "cell-name" }, group[0]?.label ?? ""), host) : host;
       this.body.append(box);
       this.cells.push(box);
-      const chart = new Chart(host, group, { compared: this.other !== undefined, stacked: this.mode === "stack", small, colours: this.colours() }, this.events);
-      if (!small) chart.hidden = this.hidden;
+      const chart = this.chart(host, group, mode);
       chart.marks = this.marks;
       return chart;
     });
@@ -110,6 +136,34 @@ export class Panel {
     this.shownChanged();
   }
 
+  /** A second source cannot be drawn into a heat map. */
+  private get drawnMode(): Mode {
+    return this.mode === "heat" && this.other !== undefined ? "lines" : this.mode;
+  }
+
+  private chart(host: HTMLElement, lines: Line[], mode: Mode): Chart | HeatChart {
+    if (mode !== "heat") {
+      const chart = new Chart(host, lines, { compared: this.other !== undefined, stacked: mode === "stack", small: mode === "multiples", colours: this.colours() }, this.events);
+      if (mode !== "multiples") chart.hidden = this.hidden;
+      return chart;
+    }
+    const chart = new HeatChart(host, lines, this.spec.lowIsBad ? "low" : "high", { ...this.events, cell: (line) => this.pointAtCell(line) });
+    chart.hidden = this.hidden;
+    chart.sorted = this.sorted;
+    return chart;
+  }
+
+  private pointAtCell(line: number | null): void {
+    if (line === this.cell) return;
+    this.cell = line;
+    if (this.cursor !== null) this.pointAt(this.cursor);
+  }
+
+  private sort(): void {
+    this.sorted = !this.sorted;
+    this.build();
+  }
+
   show(slice: Slice, from: number, to: number): void {
     this.slice = slice;
     this.range = [from, to];
@@ -117,6 +171,7 @@ export class Panel {
     for (const chart of this.charts) chart.prepare(slice, from, to, this.other);
     if (this.mode === "multiples") this.shareScale();
     for (const chart of this.charts) chart.draw();
+    this.showScale();
     this.pointAt(this.cursor);
     if (!this.table.element.hidden && performance.now() - this.filled > TABLE_PAUSE_MS) this.fillTable();
   }
@@ -130,6 +185,14 @@ export class Panel {
     const { other } = this;
     const texts = other ? this.spec.lines.map((line, at) => this.differenceAt(other, line, values[at] ?? NaN, ms)) : [];
     this.legend.show(values, texts, this.absent);
+    const { cell } = this;
+    const line = cell === null || ms === null ? undefined : this.spec.lines[cell];
+    this.legend.point(line ? `${line.label}, ${clock(ms ?? 0)}: ${format(values[cell ?? -1], line.quantity)}` : null);
+  }
+
+  private showScale(): void {
+    const [chart] = this.charts;
+    if (chart instanceof HeatChart) this.scale.lastElementChild?.replaceChildren(chart.scale);
   }
 
   /** Checks again which lines have values. */
@@ -146,6 +209,7 @@ export class Panel {
   compare(other: Other | undefined): void {
     if (this.other === other) return;
     this.other = other;
+    this.element.classList.toggle("compared", other !== undefined);
     this.build();
   }
 

@@ -38,7 +38,7 @@ export class ValueTable {
     const totals = shown.some((line) => totalOf(line.series) !== null);
     const now = content.atCursor ? "at cursor" : "last";
     const names = ["", ...(other ? ["mean", `of ${otherName}`, "difference", now, "min", "max"] : [now, "min", "mean", "max"]), ...(totals ? ["total"] : [])];
-    const head = h("tr", {}, ...names.map((text) => h("th", { scope: "col" }, text)));
+    const head = h("tr", {}, ...names.map((text) => (text === "" ? h("td", {}) : h("th", { scope: "col" }, text))));
     const rows = shown.map((line, at) => row(content, line, content.values[at], totals));
     const caption = h("caption", {}, `${title}, ${clock(range[0], slice.stepMs)} to ${clock(range[1], slice.stepMs)}`);
     this.table.replaceChildren(caption, h("thead", {}, head), h("tbody", {}, ...rows));

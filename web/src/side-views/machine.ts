@@ -2,6 +2,7 @@
 
 import { h, svg } from "../elements";
 import { currentTheme, lightText, lineColour, loadColour } from "../panels/palette";
+import { scaleBar } from "../panels/scale";
 import type { Catalog } from "../series";
 import { lastMeasured, rowAt, type Slice } from "../store";
 import { squares, type Machine, type NodeView } from "../topology";
@@ -119,7 +120,7 @@ class MachineDrawing implements SideView {
 
   private needs(colour: Colour): number[] {
     const names = { cpu: ["idle"], memory: ["node.MemUsed", "node.MemTotal"], locality: ["locality"], traffic: ["remote_allocations"] }[colour] ?? [];
-    return names.flatMap((name) => this.catalog.entry(name)?.series ?? []).filter((s) => s.instance.startsWith("node")).map((s) => s.number);
+    return names.filter((name) => !this.catalog.untold(name)).flatMap((name) => this.catalog.entry(name)?.series ?? []).filter((s) => s.instance.startsWith("node")).map((s) => s.number);
   }
 
   private at(slice: Slice, row: number, name: string, instance: string): number {
@@ -178,8 +179,8 @@ class MachineDrawing implements SideView {
     const text = svg("text", { x: width - 6, y: 15, "text-anchor": "end", class: "node-value" });
     const head = svg("g", { class: "node-head" }, box, svg("text", { x: 6, y: 15, class: "node-name" }, `node ${node.id}`), text);
     const barLength = width;
-    const back = svg("rect", { class: "bar-back", x: 0, y: height - 6, width: barLength, height: 6, rx: 2 });
-    const bar = svg("rect", { class: "bar", x: 0, y: height - 6, width: 0, height: 6, rx: 2 });
+    const back = svg("rect", { class: "used-back", x: 0, y: height - 6, width: barLength, height: 6, rx: 2 });
+    const bar = svg("rect", { class: "used", x: 0, y: height - 6, width: 0, height: 6, rx: 2 });
     bar.style.fill = lineColour(node.id, Math.max(...this.machine.nodes.map((n) => n.id)) + 1, currentTheme().dark);
     const group = svg("g", { transform: `translate(${x} ${y})`, tabindex: "-1" }, title, head, back, bar);
     const cells: Drawn["cells"] = [];
@@ -208,14 +209,4 @@ class MachineDrawing implements SideView {
     });
     return Math.ceil(this.machine.nodes.length / columns) * (tall + gap);
   }
-}
-
-function scaleBar(): SVGSVGElement {
-  const bar = svg("svg", { class: "scale", viewBox: "0 0 60 8", "aria-hidden": "true" });
-  for (let at = 0; at < 20; at++) {
-    const part = svg("rect", { x: at * 3, y: 0, width: 3.1, height: 8 });
-    part.style.fill = loadColour((at + 0.5) / 20, currentTheme().dark);
-    bar.append(part);
-  }
-  return bar;
 }

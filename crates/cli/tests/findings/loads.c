@@ -218,6 +218,11 @@ static void fight(int distance)
 static void read_file(const char *path)
 {
     static char buffer[MIB];
+    // What others read of it before is in their memory, not in that of this program's control group.
+    int whole = open(path, O_RDONLY);
+    if (whole < 0 || fsync(whole) != 0 || posix_fadvise(whole, 0, 0, POSIX_FADV_DONTNEED) != 0)
+        exit(3);
+    close(whole);
     while (!is_over()) {
         int file = open(path, O_RDONLY);
         if (file < 0)

@@ -1,0 +1,75 @@
+// Labels of axes: at their times, none cut, and not too many.
+
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import { FakeServer } from "../dev/server";
+import { closeBrowser, type Client } from "./infra/browser";
+import { charts } from "./infra/chart";
+import { openWatched, textsOf, type DrawnText } from "./infra/texts";
+import { until } from "./infra/until";
+
+let fake: FakeServer;
+
+before(async () => {
+  fake = await FakeServer.start({ nodes: 4 });
+});
+
+after(async () => {
+  await fake.close();
+  await closeBrowser();
+});
+
+const TIME = /^\d\d:\d\d:\d\d(\.\d+)?$/;
+/** Text on canvases has the size of 11 pixels; the browser's fonts may be a little wider than expected. */
+const NEAR = 0.75;
+
+/** Opens a held range of some ms, and returns its labels of times and of values once it is drawn. */
+async function held(from: number, ms: number, viewport = { width: 1440, height: 900 }): Promise<{ client: Client; times: DrawnText[]; values: DrawnText[]; width: number; height: number }> {
+  const client = await openWatched(`${fake.url}#from=${from}&to=${from + ms}&panels=faults`, { viewport });
+  const { texts, width, height } = await until("labels", async () => {
+    const found = await textsOf(client.page, "faults");
+    return found.texts.some(({ text }) => TIME.test(text)) && found.texts.length > 3 ? found : null;
+  });
+  return { client, times: texts.filter(({ text }) => TIME.test(text)), values: texts.filter(({ text }) => !TIME.test(text) && text !== ""), width, height };
+}
+
+/** The times that labels name, in ms after midnight of local time. */
+const named = (label: DrawnText) => {
+  const [hours = 0, minutes = 0, seconds = 0] = label.text.split(":").map(Number);
+  return ((hours * 60 + minutes) * 60 + seconds) * 1000;
+};
+
+test("a label stands at the time that it names, whatever fraction of a ms the range begins with", async () => {
+  const second = Math.floor((fake.started + 60_000) / 1000) * 1000;
+  for (const fraction of [0.2, 0.5, 0.731]) {
+    const from = second - 3000 + fraction;
+    const { client, times } = await held(from, 60_000);
+    const [chart] = await charts(client, "faults");
+    const over = await client.page.locator("[data-panel=faults] .u-over").evaluate((one) => ({ left: (one as HTMLElement).offsetLeft, width: one.clientWidth }));
+    const midnight = new Date(from).setHours(0, 0, 0, 0);
+    for (const label of times) {
+      const at = (chart?.from ?? NaN) + ((label.x - over.left) / over.width) * 60_000;
+      const pixel = 60_000 / over.width;
+      assert.ok(Math.abs(midnight + named(label) - at) <= NEAR * pixel, `${label.text} is drawn at ${new Date(at).toISOString()}`);
+    }
+    await client.close();
+  }
+});
+
+test("labels of values are 38 to 95 pixels apart, those of times do not touch, and none is cut", async () => {
+  for (const [width, height] of [[1920, 1080], [1440, 900], [390, 844]] as const) {
+    for (const ms of [60_000, 80_000, 7777, 130]) {
+      const { client, times, values, ...size } = await held(fake.started + 30_000.6, ms, { width, height });
+      const about = `${width}x${height}, ${ms} ms: ${times.map(({ text }) => text)}; ${values.map(({ text }) => text)}`;
+      const axis = values.filter(({ right }) => right < 60);
+      const ys = axis.map(({ y }) => y).sort((a, b) => a - b);
+      const between = ys.slice(1).map((y, at) => y - (ys[at] as number));
+      assert.ok(between.length > 0 && between.every((gap) => gap >= 37 && gap <= 96), `${about}: ${between}`);
+      assert.ok(times.length >= 2, about);
+      const xs = times.sort((a, b) => a.x - b.x);
+      xs.slice(1).forEach((label, at) => assert.ok(label.left - (xs[at] as DrawnText).right >= 3, about));
+      assert.ok(xs.every(({ left, right }) => left >= 0 && right <= size.width), `${about}: ${xs.map(({ right }) => right)} of ${size.width}`);
+      await client.close();
+    }
+  }
+});
