@@ -3,6 +3,7 @@
 use crate::code::{CodeName, PlaceTimes};
 use crate::explanation::{Explanation, NodeTime};
 use crate::fields;
+use crate::first_touch::TouchEvidence;
 use crate::huge_pages::HugePageShares;
 use crate::object_use::{NodeShare, ObjectUse};
 use crate::report::SampledObject;
@@ -33,6 +34,8 @@ pub struct ObjectTouch {
     pub node: Option<u32>,
     /// Its part of the object's page faults.
     pub share: f64,
+    /// By what that is known.
+    pub known_by: TouchEvidence,
     /// The functions that touched it, innermost first, with lines where they are known.
     pub chain: Vec<String>,
 }
@@ -57,7 +60,7 @@ pub struct ExplainedObject {
     pub in_cache: f64,
     /// The part of the time at it that threads contended for its lines.
     pub contended: f64,
-    /// Who touched its pages first, that of most pages first; empty where page faults are not seen.
+    /// Who touched its pages first, that of most pages first; empty where that was not seen.
     pub first_touch: Vec<ObjectTouch>,
     /// The code that uses it, that with most time first.
     pub used_by: Vec<CodeShare>,

@@ -5,7 +5,7 @@ use crate::runner::Folder;
 use serde_json::Value;
 
 /// The object that most of the time at memory belongs to.
-fn first(result: &Value) -> &Value {
+pub fn first(result: &Value) -> &Value {
     let objects = result["objects"].as_array().unwrap();
     objects
         .iter()
