@@ -148,6 +148,17 @@ fn cost(object: &ExplainedObject) -> (u64, u64) {
     (judged, millionths(object.time_share))
 }
 
+/// The thread that allocated nearly all of an object whose pages are on its node: on a machine of several, and where nobody had
+/// the addresses before, it is likely to have touched them.
+fn touched_by_homes(used: &ObjectUse, object: &SampledObject) -> Option<ObjectTouch> {
+    const NEARLY_ALL: f64 = 0.9;
+    let by = object.blocks.most(NEARLY_ALL).filter(|_| object.blocks.handed_from().is_empty())?;
+    used.remote?;
+    let home = used.home.iter().find(|home| home.node == by.node && home.share >= NEARLY_ALL)?;
+    let (known_by, chain) = (TouchEvidence::Homes, Vec::new());
+    Some(ObjectTouch { thread: by.thread, node: Some(by.node), share: home.share, known_by, chain })
+}
+
 fn explained(
     explanation: &Explanation,
     used: &ObjectUse,
@@ -186,7 +197,10 @@ fn explained(
         remote: used.remote,
         in_cache: part(private_cache + shared_cache),
         contended: part(contended),
-        first_touch: context.first_touch.get(&used.object).cloned().unwrap_or_default(),
+        first_touch: match context.first_touch.get(&used.object) {
+            Some(seen) => seen.clone(),
+            None => touched_by_homes(used, object).into_iter().collect(),
+        },
         used_by: used.used_by.iter().map(code).collect(),
         verdict,
         change: remedy.as_ref().map(|remedy| remedy.change.clone()),

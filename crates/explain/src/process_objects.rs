@@ -1,7 +1,9 @@
 //! The objects of one process: fed by its mappings, by the threads of samples, and by what it allocates.
 
 use crate::collector::FoundAs;
-use crate::objects::{ObjectId, ObjectOrigin, ObjectRow, ObjectTimeline, SiteBlocks, SmallBlocks};
+use crate::objects::{
+    AllocatingThread, ObjectId, ObjectOrigin, ObjectRow, ObjectTimeline, SiteBlocks, SmallBlocks,
+};
 use crate::variables::VariableFiles;
 use numakit_sampling::Sample;
 use numakit_sampling::process::{MemoryKind, ObservedProcess, ProcessMapping};
@@ -101,21 +103,23 @@ impl ProcessObjects {
     }
 
     /// What the process did with its memory, as far as the log has it.
-    pub fn log(&mut self, record: &AllocationRecord, threshold: LogThreshold) {
+    pub fn log(&mut self, record: &AllocationRecord, threshold: LogThreshold, node: Option<u32>) {
         let time = record.time;
+        let thread = node.map(|node| AllocatingThread { thread: record.thread, node });
         match record.event {
             AllocationEvent::Allocated { address, size, is_sample: false, .. }
             | AllocationEvent::Mapped { address, size, .. } => {
                 if let Some(call) = &record.call {
                     let (by, site) = (call.function.name(), self.caller(call));
-                    self.timeline.add(address..address + size, time, &ObjectOrigin::Allocated { by, site });
+                    let origin = ObjectOrigin::Allocated { by, site };
+                    self.timeline.add_by(address..address + size, time, &origin, thread);
                 }
             }
             AllocationEvent::Allocated { address, size, .. } => {
                 if let Some(call) = &record.call {
                     let (by, site) = (call.function.name(), self.caller(call));
                     let count = threshold.blocks_of_a_sample(size);
-                    self.small.add(address..address + size, by, site, count, &mut self.timeline);
+                    self.small.add(address..address + size, by, site, count, thread, &mut self.timeline);
                 }
             }
             AllocationEvent::Freed { address } => {

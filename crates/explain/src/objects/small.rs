@@ -1,6 +1,6 @@
 //! Small blocks of allocation sites, of which the log has a sample: how many there are, of which sizes, and where.
 
-use super::{ObjectId, ObjectOrigin, ObjectTimeline};
+use super::{AllocatingThread, ObjectId, ObjectOrigin, ObjectTimeline};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::Range;
 
@@ -54,6 +54,7 @@ impl SmallBlocks {
         by: &'static str,
         site: u64,
         count: f64,
+        thread: Option<AllocatingThread>,
         to: &mut ObjectTimeline,
     ) {
         // Its end was not seen.
@@ -67,6 +68,8 @@ impl SmallBlocks {
             return;
         };
         row.pieces = row.pieces.saturating_add(count.round() as u64);
+        row.blocks.are_small = true;
+        thread.into_iter().for_each(|by| row.blocks.add(by, bytes, None));
         if self.live.len() < MAX_LIVE {
             row.bytes = row.bytes.saturating_add(bytes);
             row.max_bytes = row.max_bytes.max(row.bytes);
@@ -114,9 +117,9 @@ mod tests {
     #[test]
     fn samples_say_how_many_blocks_a_site_has_and_of_which_sizes() {
         let (mut small, mut timeline) = (SmallBlocks::default(), ObjectTimeline::new(10));
-        small.add(0x1000..0x1018, "malloc", 7, 1000.0, &mut timeline);
-        small.add(0x9000..0x9018, "malloc", 7, 1000.0, &mut timeline);
-        small.add(0x5000..0x5100, "calloc", 8, 10.0, &mut timeline);
+        small.add(0x1000..0x1018, "malloc", 7, 1000.0, None, &mut timeline);
+        small.add(0x9000..0x9018, "malloc", 7, 1000.0, None, &mut timeline);
+        small.add(0x5000..0x5100, "calloc", 8, 10.0, None, &mut timeline);
         let row = |timeline: &ObjectTimeline, site| {
             let is_it = |row: &&super::super::ObjectRow| row.origin == ObjectOrigin::SmallBlocks { site };
             let row = timeline.rows().map(|(_, row)| row).find(is_it).unwrap();
@@ -127,7 +130,7 @@ mod tests {
         small.free(0x1000, &mut timeline);
         small.free(0x1000, &mut timeline);
         // The end of the other one was not seen.
-        small.add(0x9000..0x9030, "malloc", 7, 500.0, &mut timeline);
+        small.add(0x9000..0x9030, "malloc", 7, 500.0, None, &mut timeline);
         assert_eq!(row(&timeline, 7), (2500, 24_000, 48_000));
         assert_eq!(small.of_site(7).unwrap().words(), "blocks of 24 to 48 bytes");
         let of_calloc = small.of_site(8).unwrap();

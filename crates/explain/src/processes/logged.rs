@@ -36,7 +36,8 @@ impl Processes {
                 let Some(process) = self.open.get(&pid).and_then(Option::as_ref) else { return };
                 let objects = self.objects.entry(pid).or_insert_with(|| ProcessObjects::new(root_of(pid)));
                 objects.update(process.mappings(), process.refreshed());
-                objects.log(record, self.threshold);
+                let node = record.cpu.and_then(|cpu| self.node_of_cpu.get(&cpu).copied());
+                objects.log(record, self.threshold, node);
             }
         }
     }

@@ -5,7 +5,7 @@ use numakit_explain::code::CodeName;
 use numakit_explain::first_touch::TouchEvidence;
 use numakit_explain::flame::ChainValues;
 use numakit_explain::object_use::NodeShare;
-use numakit_explain::objects::ObjectKind;
+use numakit_explain::objects::{BlockOrigins, ObjectKind};
 use numakit_explain::projection::Projection;
 use numakit_explain::share::ShareEstimate;
 use numakit_explain::traffic::TrafficCell;
@@ -43,6 +43,7 @@ fn object() -> ExplainedObject {
             pid: 11,
             kind: ObjectKind::Allocated,
             pieces: 1,
+            blocks: BlockOrigins::default(),
             size: 256 << 20,
             name: "malloc in main (app.c:3)".to_owned(),
         },
