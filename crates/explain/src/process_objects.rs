@@ -123,9 +123,7 @@ impl ProcessObjects {
                 }
             }
             AllocationEvent::Freed { address } => {
-                if !self.timeline.free(address, time) {
-                    self.small.free(address, &mut self.timeline);
-                }
+                _ = self.timeline.free(address, time) || self.small.free(address, &mut self.timeline);
             }
             AllocationEvent::Unmapped { address, size } => {
                 self.timeline.unmap(&(address..address + size), time)

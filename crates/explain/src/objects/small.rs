@@ -77,13 +77,14 @@ impl SmallBlocks {
         }
     }
 
-    /// The block at this address is freed, if it is a sampled one.
-    pub fn free(&mut self, start: u64, from: &mut ObjectTimeline) {
-        let Some(block) = self.live.remove(&start) else { return };
+    /// The block at this address is freed. False if it is no sampled one.
+    pub fn free(&mut self, start: u64, from: &mut ObjectTimeline) -> bool {
+        let Some(block) = self.live.remove(&start) else { return false };
         let object = from.name(&ObjectOrigin::SmallBlocks { site: block.site });
         if let Some(row) = object.and_then(|ObjectId(at)| from.rows.get_mut(at)) {
             row.bytes = row.bytes.saturating_sub(block.bytes);
         }
+        true
     }
 
     /// A block of this site and size was seen.
@@ -127,8 +128,7 @@ mod tests {
         };
         assert_eq!(row(&timeline, 7), (2000, 48_000, 48_000));
         assert_eq!([0x1017, 0x1018, 0x5000, 0xfff].map(|at| small.find(at)), [Some(7), None, Some(8), None]);
-        small.free(0x1000, &mut timeline);
-        small.free(0x1000, &mut timeline);
+        assert!(small.free(0x1000, &mut timeline) && !small.free(0x1000, &mut timeline));
         // The end of the other one was not seen.
         small.add(0x9000..0x9030, "malloc", 7, 500.0, None, &mut timeline);
         assert_eq!(row(&timeline, 7), (2500, 24_000, 48_000));

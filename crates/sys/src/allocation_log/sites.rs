@@ -61,7 +61,7 @@ impl BlockSites {
             bytes.chunks_exact(8).rev().filter_map(|word| word.try_into().ok()).map(u64::from_le_bytes);
         let (back, entry) =
             words.zip(0u64..).map(|(entry, back)| (back, entry)).find(|(_, entry)| *entry != 0)?;
-        let begin = (address >> GRANULE_BITS) - back << GRANULE_BITS;
+        let begin = ((address >> GRANULE_BITS) - back) << GRANULE_BITS;
         let size = entry & ((1 << SIZE_BITS) - 1);
         let is_in = address < begin.saturating_add(size.next_multiple_of(1 << GRANULE_BITS));
         is_in.then_some(SmallBlock { address: begin, size, site: entry >> SIZE_BITS })
