@@ -64,7 +64,7 @@ impl BlockEvidence {
     }
 
     /// The site whose blocks an instruction accesses, as the place of its object: if nearly all that is known is of one site.
-    /// What serves several sites, such as a comparison, is told apart by its callers; one of which too little is known does what
+    /// What serves several sites, such as a comparison, is distinguished by its callers; one of which too little is known does what
     /// its function does.
     fn site(&self, process: u32, instruction: u64, chain: u32, calls: &CallTree) -> Option<u32> {
         let of_instruction = self.by_instruction.get(&(process, instruction)).and_then(most);
@@ -147,7 +147,7 @@ mod tests {
         }
         let all = collector.observations.clone();
         all.iter().for_each(|at| collector.blocks.add(at, &collector.calls));
-        // One of a site; too few known; of two sites, told apart by the callers and not; of a function that is known.
+        // One of a site; too few known; of two sites, distinguished by the callers and not; of a function that is known.
         let heap = [
             (0x10, other),
             (0x20, second),

@@ -9,7 +9,7 @@ const MAX_LIVE: usize = 1 << 17;
 /// Pieces of memory that are known to have small blocks.
 const REGION: u64 = 1 << 20;
 
-/// A sampled block, which stands for others.
+/// A sampled block, which represents others.
 #[derive(Debug, Clone, Copy)]
 struct LiveBlock {
     end: u64,
@@ -47,7 +47,7 @@ pub struct SmallBlocks {
 }
 
 impl SmallBlocks {
-    /// A sampled block, which stands for `count`.
+    /// A sampled block, which represents `count`.
     pub fn add(
         &mut self,
         addresses: Range<u64>,
