@@ -5,6 +5,7 @@
 
 mod allocation_log;
 mod control;
+mod elf;
 mod files;
 mod formulas;
 mod hardware;
@@ -72,6 +73,8 @@ pub const TARGETS: &[Target] = &[
     Target { name: "sample_ring", run: sample_ring::ring },
     Target { name: "allocation_slot", run: allocation_log::slot },
     Target { name: "allocation_log", run: allocation_log::log },
+    Target { name: "debug_members", run: elf::members },
+    Target { name: "unwind_tables", run: elf::unwind_tables },
 ];
 
 /// The target with this name.

@@ -4,6 +4,7 @@
 #include "blocks.h"
 #include "environment.h"
 #include "os_linux.h"
+#include "sites.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -38,8 +39,9 @@ bool log_begin(char **environment)
     if (period > UINT64_C(1) << 40)
         period = UINT64_C(1) << 40;
     atomic_store(&is_on, true);
+    uint64_t sites = period ? (uint64_t)(uintptr_t)sites_begin() : 0;
     own_log.left = 0;
-    log_write(PROCESS_BEGAN, BY_NONE, 0, 0, (uint64_t)os_parent(), NULL);
+    log_write(PROCESS_BEGAN, BY_NONE, sites, 0, (uint64_t)os_parent(), NULL);
     log_least = least < SMALLEST_LEAST ? SMALLEST_LEAST : least;
     return true;
 }
@@ -251,7 +253,7 @@ static bool is_sample(void)
 void log_block(enum function function, void *block, size_t size, size_t alignment, const void *frame)
 {
     bool is_small = size < log_least;
-    if (is_small && !is_sample())
+    if (is_small && (sites_measure(frame) || !is_sample()))
         return;
     if (!block || !log_is_attached())
         return;

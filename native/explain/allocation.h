@@ -18,7 +18,7 @@ enum {
 #define LOG_MAGIC UINT64_C(0x434c4c41414d554e) /* "NUMAALLC" */
 
 enum kind {
-    PROCESS_BEGAN = 1,    /* with a new address space; `other`: its parent */
+    PROCESS_BEGAN = 1,    /* with a new address space; `address`: its table of sites; `other`: its parent */
     PROCESS_FORKED,       /* with a copy of that of its parent, `other` */
     THREAD_BEGAN,         /* its stack; `other`: the thread's base; the frame is its function */
     THREAD_ENDED,

@@ -5,6 +5,7 @@
 #include "blocks.h"
 #include "early.h"
 #include "next.h"
+#include "sites.h"
 #include <errno.h>
 #include <malloc.h>
 #include <stdlib.h>
@@ -43,6 +44,18 @@ static inline bool is_inside(const void *frame)
     return RARELY(own_log.inside > (uintptr_t)frame);
 }
 
+static inline bool is_wanted(size_t size);
+
+/* Logs the block if it is wanted, and notes the site of a small one. */
+static inline __attribute__((always_inline)) void note(enum function function, void *block, size_t size,
+                                                       size_t alignment, const void *frame)
+{
+    if (is_wanted(size))
+        log_block(function, block, size, alignment, frame);
+    if (sites_may_have(block) && size < log_least)
+        sites_add(block, size, frame);
+}
+
 /* Calls the allocator and decides about the block. */
 #define ALLOCATE(function, size, alignment, call)                                                                      \
     void *frame = FRAME, *block;                                                                                       \
@@ -51,8 +64,7 @@ static inline bool is_inside(const void *frame)
     own_log.inside = (uintptr_t)frame;                                                                                 \
     block = call;                                                                                                      \
     own_log.inside = 0;                                                                                                \
-    if (is_wanted(size))                                                                                               \
-        log_block(function, block, size, alignment, frame);                                                            \
+    note(function, block, size, alignment, frame);                                                                     \
     return block
 
 /* Counts the bytes of small blocks down. */
@@ -87,6 +99,8 @@ PUBLIC void free(void *block)
 {
     if (blocks_may_have(block))
         log_free(BY_FREE, block, FRAME);
+    if (sites_may_have(block))
+        sites_remove(block);
     if (RARELY(early_has(block)))
         return;
     __typeof__(&free) next = ALLOCATOR(free);
@@ -115,13 +129,14 @@ PUBLIC void *realloc(void *old, size_t size)
     if (is_inside(frame))
         return next(old, size);
     bool was_logged = blocks_may_have(old) && log_free(BY_REALLOC, old, frame);
+    if (sites_may_have(old))
+        sites_remove(old);
     own_log.inside = (uintptr_t)frame;
     void *block = next(old, size);
     own_log.inside = 0;
     if (RARELY(was_logged && !block && size))
         log_kept(old, frame);
-    if (is_wanted(size))
-        log_block(BY_REALLOC, block, size, 0, frame);
+    note(BY_REALLOC, block, size, 0, frame);
     return block;
 }
 
@@ -152,8 +167,7 @@ PUBLIC int posix_memalign(void **result, size_t alignment, size_t size)
     own_log.inside = (uintptr_t)frame;
     int error = next(result, alignment, size);
     own_log.inside = 0;
-    if (is_wanted(size))
-        log_block(BY_POSIX_MEMALIGN, error ? NULL : *result, size, alignment, frame);
+    note(BY_POSIX_MEMALIGN, error ? NULL : *result, size, alignment, frame);
     return error;
 }
 

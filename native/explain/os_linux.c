@@ -146,6 +146,18 @@ void *os_allocate(size_t bytes)
     return memory < 0 && memory > -4096 ? NULL : (void *)memory;
 }
 
+void *os_allocate_sparse(size_t bytes)
+{
+    enum { WITHOUT_HUGE_PAGES = 15, WITHOUT_DUMP = 16 };
+    int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
+    long memory = CALL(SYS_mmap, 0, bytes, PROT_READ | PROT_WRITE, flags, -1, 0);
+    if (memory < 0 && memory > -4096)
+        return NULL;
+    CALL(SYS_madvise, memory, bytes, WITHOUT_HUGE_PAGES);
+    CALL(SYS_madvise, memory, bytes, WITHOUT_DUMP);
+    return (void *)memory;
+}
+
 /* The number behind a name in /proc/self/status. */
 static bool field(const char *text, const char *name, uint64_t *value)
 {

@@ -37,6 +37,8 @@ void *os_map_shared(const char *path, size_t least, size_t *bytes);
 void os_populate(void *from, size_t bytes);
 void os_unmap(void *memory, size_t bytes);
 void *os_allocate(size_t bytes);
+/* Of which little will be used, here and there. */
+void *os_allocate_sparse(size_t bytes);
 
 /* The number of seccomp filters of this process; an upper limit where the kernel does not tell it. */
 uint64_t os_seccomp_filters(void);

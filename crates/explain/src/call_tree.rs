@@ -59,6 +59,11 @@ impl CallTree {
         number
     }
 
+    /// The chain without its innermost address: where its innermost function was called.
+    pub fn caller(&self, number: u32) -> u32 {
+        self.nodes.get(number as usize).map_or(NO_CHAIN, |node| node.parent)
+    }
+
     /// The place of its process, and its addresses, innermost first; `None` if nothing is known.
     pub fn chain(&self, number: u32) -> Option<(u32, Vec<u64>)> {
         let mut chain = Vec::new();
@@ -84,6 +89,8 @@ mod tests {
             for ((expected, number), again) in chains.iter().zip(&numbers).zip(&chains) {
                 prop_assert_eq!(tree.chain(*number), Some(expected.clone()));
                 prop_assert_eq!(tree.number(again.0, &again.1), *number);
+                let callers = expected.1.get(1..).map(|rest| tree.number(expected.0, rest));
+                prop_assert!(callers.is_none_or(|callers| tree.caller(*number) == callers));
             }
         }
     }

@@ -1,15 +1,17 @@
 //! From samples to observations: which operand, of which mapping, on which node.
 
+mod blocks;
 mod listed;
 mod observed;
 mod touched;
 
-pub use self::observed::{FoundObject, ObservedProcesses};
+pub use self::observed::{FoundAs, FoundObject, ObservedProcesses};
 
+use self::blocks::BlockEvidence;
 use self::listed::ObjectList;
 use crate::caches::CacheSizes;
 use crate::call_tree::CallTree;
-use crate::first_touch::FirstTouches;
+use crate::first_touch::{FirstTouches, TouchEvidence};
 use crate::objects::ObjectId;
 use crate::observation::{LINE, MemoryPart, Observation, ObservedAccess, PAGE, Waited};
 use crate::report::{SampledObject, SampledThread};
@@ -63,6 +65,7 @@ pub struct Collector {
     /// The threads, in the order of their first samples.
     pub sampled_threads: Vec<SampledThread>,
     objects: ObjectList,
+    blocks: BlockEvidence,
     /// The observations so far. Nodes are missing until [`Self::locate`].
     pub observations: Vec<Observation>,
     waiting: BTreeMap<u32, Waiting>,
@@ -78,6 +81,8 @@ pub struct Collector {
     until_look: u32,
     /// Who touched the objects first.
     pub touches: FirstTouches,
+    /// The same by the faults that samples count, where page faults are not seen.
+    pub sampled_touches: FirstTouches,
     /// The call chains of observations and first touches.
     pub calls: CallTree,
     /// Samples that were dropped to bound memory or time.
@@ -101,6 +106,7 @@ impl Collector {
             thread_count: 0,
             sampled_threads: Vec::new(),
             objects: ObjectList::default(),
+            blocks: BlockEvidence::default(),
             observations: Vec::new(),
             waiting: BTreeMap::new(),
             traffic: TrafficCounter::default(),
@@ -109,7 +115,8 @@ impl Collector {
             lists: true,
             walks: HashMap::new(),
             until_look: 0,
-            touches: FirstTouches::default(),
+            touches: FirstTouches::new(TouchEvidence::PageFaults),
+            sampled_touches: FirstTouches::new(TouchEvidence::SampledFaults),
             calls: CallTree::default(),
             thinned: 0,
         }
@@ -142,16 +149,9 @@ impl Collector {
             let waiting = self.waiting.entry(sample.process).or_default();
             waiting.observations.push((access.address / PAGE, self.observations.len()));
         }
-        self.observations.push(Observation {
-            thread,
-            process,
-            time,
-            weight,
-            cpu_node,
-            instruction,
-            waited,
-            chain,
-        });
+        let observation = Observation { thread, process, time, weight, cpu_node, instruction, waited, chain };
+        self.blocks.add(&observation, &self.calls);
+        self.observations.push(observation);
         if self.observations.len() >= self.limit {
             self.thin(processes);
         }
@@ -287,15 +287,15 @@ impl Collector {
         if !self.lists || self.until_look > 0 {
             return;
         }
+        let process = processes.place(sample.process);
         let space = SampledMemory { now: processes.space(sample), stack: &sample.stack };
         let decoder = self.decoders.entry(sample.process).or_default();
         let ahead = decoder.ahead(&operands::registers(&sample.registers), &space);
-        self.walks.entry(object).or_default().look(
-            found.instruction,
-            found.address,
-            found.rule,
-            ahead.accesses,
-        );
+        let walk = match self.blocks.walk(process, object, found.instruction) {
+            Some(walk) => walk,
+            None => self.walks.entry(object).or_default(),
+        };
+        walk.look(found.instruction, found.address, found.rule, ahead.accesses);
     }
 
     fn access(
@@ -316,6 +316,9 @@ impl Collector {
             MemoryKind::Shared => MemoryPart::Shared,
         };
         let object = self.objects.place(sample.process, found.map(|found| found.id));
+        if self.lists {
+            found.into_iter().for_each(|found| self.blocks.note(object, found.found_as));
+        }
         ObservedAccess { address, size, kind, rule, object, home: None, part }
     }
 

@@ -3,6 +3,7 @@
 use crate::code::{CodeName, PlaceTimes};
 use crate::explanation::{Explanation, NodeTime};
 use crate::fields;
+use crate::first_touch::TouchEvidence;
 use crate::huge_pages::HugePageShares;
 use crate::object_use::{NodeShare, ObjectUse};
 use crate::report::SampledObject;
@@ -33,6 +34,8 @@ pub struct ObjectTouch {
     pub node: Option<u32>,
     /// Its part of the object's page faults.
     pub share: f64,
+    /// By what that is known.
+    pub known_by: TouchEvidence,
     /// The functions that touched it, innermost first, with lines where they are known.
     pub chain: Vec<String>,
 }
@@ -57,7 +60,7 @@ pub struct ExplainedObject {
     pub in_cache: f64,
     /// The part of the time at it that threads contended for its lines.
     pub contended: f64,
-    /// Who touched its pages first, that of most pages first; empty where page faults are not seen.
+    /// Who touched its pages first, that of most pages first; empty where that was not seen.
     pub first_touch: Vec<ObjectTouch>,
     /// The code that uses it, that with most time first.
     pub used_by: Vec<CodeShare>,
@@ -145,6 +148,17 @@ fn cost(object: &ExplainedObject) -> (u64, u64) {
     (judged, millionths(object.time_share))
 }
 
+/// The thread that allocated nearly all of an object whose pages are on its node: on a machine of several, and where nobody had
+/// the addresses before, it is likely to have touched them.
+fn touched_by_homes(used: &ObjectUse, object: &SampledObject) -> Option<ObjectTouch> {
+    const NEARLY_ALL: f64 = 0.9;
+    let by = object.blocks.most(NEARLY_ALL).filter(|_| object.blocks.handed_from().is_empty())?;
+    used.remote?;
+    let home = used.home.iter().find(|home| home.node == by.node && home.share >= NEARLY_ALL)?;
+    let (known_by, chain) = (TouchEvidence::Homes, Vec::new());
+    Some(ObjectTouch { thread: by.thread, node: Some(by.node), share: home.share, known_by, chain })
+}
+
 fn explained(
     explanation: &Explanation,
     used: &ObjectUse,
@@ -183,7 +197,10 @@ fn explained(
         remote: used.remote,
         in_cache: part(private_cache + shared_cache),
         contended: part(contended),
-        first_touch: context.first_touch.get(&used.object).cloned().unwrap_or_default(),
+        first_touch: match context.first_touch.get(&used.object) {
+            Some(seen) => seen.clone(),
+            None => touched_by_homes(used, object).into_iter().collect(),
+        },
         used_by: used.used_by.iter().map(code).collect(),
         verdict,
         change: remedy.as_ref().map(|remedy| remedy.change.clone()),

@@ -79,7 +79,8 @@ impl Explainer {
     }
 
     /// The same with the log of what the program allocates.
-    pub fn with_log(self, log: Option<AllocationLog>) -> Self {
+    pub fn with_log(mut self, log: Option<AllocationLog>) -> Self {
+        log.iter().for_each(|log| self.processes.threshold = log.threshold());
         Self { log, ..self }
     }
 
@@ -135,7 +136,11 @@ impl Explainer {
         let (mut from, mut samples) = (clock::monotonic(), 0u64);
         let mut located = from;
         let result = road.drain(&mut |event| match event {
-            RoadEvent::Sample(sample) if !sample.in_kernel => {
+            RoadEvent::Sample(sample) => {
+                collector.touch_sampled(sample, processes);
+                if sample.in_kernel {
+                    return;
+                }
                 collector.take(sample, processes);
                 *late += u64::from(processes.has_ended(sample.process));
                 samples += 1;
@@ -150,7 +155,6 @@ impl Explainer {
                     }
                 }
             }
-            RoadEvent::Sample(_) => {}
             RoadEvent::Fault(fault) => {
                 let by = collector.touch(fault, processes);
                 residence.touched.add(fault.process, fault.address, by);

@@ -1,11 +1,34 @@
 //! Who touched the pages of each object first, from page faults.
 
 use crate::call_tree::NO_CHAIN;
+use serde::Serialize;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
 
 /// Touchers that are kept of all objects together; beyond, faults count for no chain.
 const MAX_TOUCHERS: usize = 1 << 14;
+
+/// By what a first touch is known, the most certain first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum TouchEvidence {
+    /// Page faults with their addresses.
+    PageFaults,
+    /// Page faults that samples of the thread counted, at the address that it was about to write then.
+    SampledFaults,
+    /// Neither was seen: its pages are on the node of the thread that allocated it.
+    Homes,
+}
+
+impl TouchEvidence {
+    /// With fewer faults at an object nothing is said: those of samples may be of other memory.
+    fn least(self) -> u64 {
+        match self {
+            Self::PageFaults | Self::Homes => 1,
+            Self::SampledFaults => 8,
+        }
+    }
+}
 
 /// A thread that touched a page first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -28,27 +51,36 @@ pub struct FirstTouch {
 }
 
 /// Page faults by object and thread.
-#[derive(Debug, Default)]
-pub struct FirstTouches(HashMap<(u32, FaultingThread), u64>);
+#[derive(Debug)]
+pub struct FirstTouches {
+    /// What kind of faults they are.
+    pub evidence: TouchEvidence,
+    faults: HashMap<(u32, FaultingThread), u64>,
+}
 
 impl FirstTouches {
+    /// Without faults.
+    pub fn new(evidence: TouchEvidence) -> Self {
+        Self { evidence, faults: HashMap::new() }
+    }
+
     /// Adds faults of a thread at an object, by its place in the list of objects.
     pub fn add(&mut self, object: u32, mut by: FaultingThread, faults: u64) {
         if faults == 0 {
             return;
         }
-        if self.0.len() >= MAX_TOUCHERS && !self.0.contains_key(&(object, by)) {
+        if self.faults.len() >= MAX_TOUCHERS && !self.faults.contains_key(&(object, by)) {
             by.chain = NO_CHAIN;
         }
-        if self.0.len() < 2 * MAX_TOUCHERS || self.0.contains_key(&(object, by)) {
-            *self.0.entry((object, by)).or_default() += faults;
+        if self.faults.len() < 2 * MAX_TOUCHERS || self.faults.contains_key(&(object, by)) {
+            *self.faults.entry((object, by)).or_default() += faults;
         }
     }
 
     /// The first touches of each object, at most this many, that of most pages first.
     pub fn by_object(&self, most: usize) -> BTreeMap<u32, Vec<FirstTouch>> {
         let mut objects: BTreeMap<u32, Vec<(FaultingThread, u64)>> = BTreeMap::new();
-        for ((object, by), faults) in &self.0 {
+        for ((object, by), faults) in &self.faults {
             objects.entry(*object).or_default().push((*by, *faults));
         }
         let ranked = |mut of: Vec<(FaultingThread, u64)>| {
@@ -57,7 +89,10 @@ impl FirstTouches {
             let touch = |(by, faults)| FirstTouch { by, share: faults as f64 / all as f64 };
             of.into_iter().take(most).map(touch).collect()
         };
-        objects.into_iter().map(|(object, of)| (object, ranked(of))).collect()
+        let is_enough = |of: &Vec<(FaultingThread, u64)>| {
+            of.iter().map(|(_, faults)| faults).sum::<u64>() >= self.evidence.least()
+        };
+        objects.into_iter().filter(|(_, of)| is_enough(of)).map(|(object, of)| (object, ranked(of))).collect()
     }
 }
 
@@ -67,7 +102,7 @@ mod tests {
 
     #[test]
     fn the_thread_with_most_pages_is_first() {
-        let mut touches = FirstTouches::default();
+        let mut touches = FirstTouches::new(TouchEvidence::PageFaults);
         let by = |thread| FaultingThread { thread, node: Some(0), chain: 5 };
         for n in 0..100 {
             touches.add(3, by(if n < 80 { 7 } else { 8 }), 1);
@@ -80,12 +115,22 @@ mod tests {
     }
 
     #[test]
+    fn few_faults_of_samples_say_nothing() {
+        let mut touches = FirstTouches::new(TouchEvidence::SampledFaults);
+        let by = FaultingThread { thread: 7, node: Some(0), chain: 5 };
+        touches.add(1, by, 7);
+        touches.add(2, by, 5);
+        touches.add(2, FaultingThread { thread: 8, ..by }, 3);
+        assert_eq!(touches.by_object(3).keys().copied().collect::<Vec<_>>(), [2]);
+    }
+
+    #[test]
     fn chains_without_limit_take_limited_memory() {
-        let mut touches = FirstTouches::default();
+        let mut touches = FirstTouches::new(TouchEvidence::PageFaults);
         for chain in 1..=3 * MAX_TOUCHERS as u32 {
             touches.add(0, FaultingThread { thread: 1, node: None, chain }, 1);
         }
-        assert_eq!(touches.0.len(), MAX_TOUCHERS + 1);
+        assert_eq!(touches.faults.len(), MAX_TOUCHERS + 1);
         let all = touches.by_object(1);
         assert_eq!((all[&0][0].by.chain, all[&0][0].share > 0.6), (NO_CHAIN, true));
     }

@@ -12,6 +12,7 @@ pub mod code;
 pub mod collector;
 pub mod compare;
 pub mod contended;
+mod debug_file;
 mod explained;
 pub mod explainer;
 mod explanation;

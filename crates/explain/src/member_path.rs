@@ -1,10 +1,12 @@
 //! The member of a variable at an offset, such as `[3].hits`, by the variable's type in the debug information of its file.
 
+use crate::debug_file;
 use addr2line::gimli::{
     self, AttributeValue, DebuggingInformationEntry, Dwarf, EndianSlice, Operation, RunTimeEndian, SectionId,
     Unit, UnitOffset,
 };
-use object::{Object, ObjectSection, ReadCache};
+use object::{Object, ObjectSection, ReadCache, ReadRef};
+use std::cell::Cell;
 use std::collections::HashMap;
 use std::fs::File;
 use std::path::Path;
@@ -13,6 +15,8 @@ use std::path::Path;
 const MAX_BYTES: u64 = 256 << 20;
 /// Entries of debug information that are looked at, at most.
 const MAX_ENTRIES: u64 = 20_000_000;
+/// Members and dimensions that are looked at in a unit, at most: damaged types may have all of each other.
+const MAX_CHILDREN: u64 = 4_000_000;
 /// Types that refer to each other, at most: damaged ones may do so in a circle.
 const MAX_DEPTH: usize = 32;
 /// Rust's types whose inside belongs to the library.
@@ -33,22 +37,27 @@ pub struct VariableByte {
 /// The members at these bytes, as what follows the name of the variable; it is empty for a variable without members. What
 /// the file does not describe is not in it, and a file with damaged debug information describes what comes before the damage.
 pub fn of_file(path: &Path, wanted: &[VariableByte]) -> HashMap<VariableByte, String> {
+    let debug = debug_file::of(path);
+    match File::open(debug.as_deref().unwrap_or(path)) {
+        Ok(file) => of_elf(&ReadCache::new(file), wanted),
+        Err(_) => HashMap::new(),
+    }
+}
+
+/// The same of the content of a file.
+pub fn of_elf<'a>(data: impl ReadRef<'a>, wanted: &[VariableByte]) -> HashMap<VariableByte, String> {
     let mut found = HashMap::new();
-    let Ok(file) = File::open(path) else { return found };
-    let cache = ReadCache::new(file);
     // A damaged file has no members.
-    _ = object::File::parse(&cache).ok().and_then(|elf| {
-        let small = |elf: &object::File<'_, _>| {
-            let debug = elf.sections().filter(|s| s.name().is_ok_and(|name| name.starts_with(".debug_")));
-            debug.map(|section| section.size()).fold(0, u64::saturating_add) <= MAX_BYTES
-        };
-        let dwarf = small(&elf).then(|| sections(&elf)).flatten()?;
+    _ = object::File::parse(data).ok().and_then(|elf| {
+        let debug = elf.sections().filter(|s| s.name().is_ok_and(|name| name.starts_with(".debug_")));
+        let bytes = debug.map(|section| section.size()).fold(0, u64::saturating_add);
+        let dwarf = if bytes <= MAX_BYTES { sections(&elf) } else { None }?;
         find(&dwarf, wanted, &mut found).ok()
     });
     found
 }
 
-fn sections<'a, R: object::ReadRef<'a>>(elf: &object::File<'a, R>) -> Option<Dwarf<Slice<'a>>> {
+fn sections<'a, R: ReadRef<'a>>(elf: &object::File<'a, R>) -> Option<Dwarf<Slice<'a>>> {
     let endian = if elf.is_little_endian() { RunTimeEndian::Little } else { RunTimeEndian::Big };
     let section = |id: SectionId| -> Result<Slice<'a>, gimli::Error> {
         // Compressed sections are absent.
@@ -67,7 +76,7 @@ fn find(
     let (mut units, mut left) = (dwarf.units(), MAX_ENTRIES);
     while let Some(header) = units.next()? {
         let unit = dwarf.unit(header)?;
-        let types = Types { dwarf, unit: &unit };
+        let types = Types { dwarf, unit: &unit, left: Cell::new(MAX_CHILDREN) };
         let mut entries = unit.entries();
         while let Some(entry) = entries.next_dfs()? {
             left -= 1;
@@ -89,6 +98,8 @@ fn find(
 struct Types<'a, 'u> {
     dwarf: &'u Dwarf<Slice<'a>>,
     unit: &'u Unit<Slice<'a>>,
+    /// Of [`MAX_CHILDREN`].
+    left: Cell<u64>,
 }
 
 impl<'a> Types<'a, '_> {
@@ -233,6 +244,7 @@ impl<'a> Types<'a, '_> {
         let mut children = tree.root().ok()?.children();
         let mut all = Vec::new();
         while let Some(child) = children.next().ok()? {
+            self.left.set(self.left.get().checked_sub(1)?);
             all.push(child.entry().clone());
         }
         Some(all)

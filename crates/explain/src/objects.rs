@@ -4,127 +4,20 @@
 //! added, in order of time; there is no clock and no I/O. A forked child has a clone of its parent's timeline; a process
 //! that executes another program begins with an empty one.
 
+mod origin;
 mod piece;
+mod reuse;
+mod small;
 
-use crate::code::CodeName;
-use serde::Serialize;
+pub use self::origin::{ObjectKind, ObjectOrigin};
+pub use self::reuse::{AllocatingThread, BlockOrigins};
+pub use self::small::{SiteBlocks, SmallBlocks};
+
 use std::collections::{BTreeMap, HashMap, VecDeque};
-use std::fmt;
 use std::ops::Range;
-
-/// What an object is. Two of the same origin are one object: the blocks that one line of a loop allocates.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub enum ObjectOrigin {
-    /// Allocated by a function such as `malloc`, called from here.
-    Allocated {
-        /// The allocating function.
-        by: &'static str,
-        /// The address behind the call.
-        site: u64,
-    },
-    /// A variable of the program or of a library.
-    Variable {
-        /// Its name.
-        name: String,
-        /// The program or library.
-        module: String,
-    },
-    /// Thread-local storage, of all threads together.
-    ThreadLocal {
-        /// The variable, if its name is known.
-        name: Option<String>,
-    },
-    /// Stacks: that of the first thread, which the kernel makes, or those of all others together.
-    Stack {
-        /// Which one.
-        is_first: bool,
-    },
-    /// A mapped file.
-    File {
-        /// Its path.
-        path: String,
-    },
-    /// Other memory, by the name that its kind has, such as `Java heap`.
-    Mapping {
-        /// The name.
-        name: String,
-    },
-}
-
-/// What kind of object it is, for those who act by it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum ObjectKind {
-    /// Allocated by the program.
-    Allocated,
-    /// A variable.
-    Variable,
-    /// Thread-local storage.
-    ThreadLocal,
-    /// Stacks.
-    Stack,
-    /// A mapped file.
-    File,
-    /// Other memory.
-    Mapping,
-    /// Its memory had been given back when the sample was looked at.
-    Gone,
-}
 
 const LAYERS: usize = 4;
 const CLASSES: usize = u64::BITS as usize;
-
-impl ObjectOrigin {
-    /// Its kind.
-    pub fn kind(&self) -> ObjectKind {
-        match self {
-            Self::Allocated { .. } => ObjectKind::Allocated,
-            Self::Variable { .. } => ObjectKind::Variable,
-            Self::ThreadLocal { .. } => ObjectKind::ThreadLocal,
-            Self::Stack { .. } => ObjectKind::Stack,
-            Self::File { .. } => ObjectKind::File,
-            Self::Mapping { .. } => ObjectKind::Mapping,
-        }
-    }
-
-    /// Its name, with the names of the code that called; else it is that of `Display`.
-    pub fn named(&self, name: impl FnOnce(u64) -> CodeName) -> String {
-        let Self::Allocated { by, site } = self else { return self.to_string() };
-        // The call is before the address to which it returns.
-        let CodeName { function, module, file, line } = name(site.saturating_sub(1));
-        let source = match (file, line) {
-            (Some(file), Some(line)) => format!(" ({file}:{line})"),
-            _ => String::new(),
-        };
-        format!("{by} in {}{source}", function.unwrap_or(module))
-    }
-
-    /// Objects of a higher layer lie in those of a lower one. Those of one layer never overlap.
-    fn layer(&self) -> usize {
-        match self {
-            Self::File { .. } | Self::Mapping { .. } => 0,
-            // Allocators map the memory of their blocks.
-            Self::Stack { .. } | Self::Variable { .. } | Self::Allocated { by: "mmap" | "mremap", .. } => 1,
-            // The C library puts it at the end of the thread's stack.
-            Self::ThreadLocal { .. } => 2,
-            Self::Allocated { .. } => 3,
-        }
-    }
-}
-
-impl fmt::Display for ObjectOrigin {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Allocated { by, site } => write!(f, "{by} at {site:#x}"),
-            Self::Variable { name, .. } | Self::Mapping { name } => f.write_str(name),
-            Self::ThreadLocal { name: Some(name) } => write!(f, "{name} (thread-local)"),
-            Self::ThreadLocal { name: None } => f.write_str("thread-local storage"),
-            Self::Stack { is_first: true } => f.write_str("stack of the first thread"),
-            Self::Stack { is_first: false } => f.write_str("stacks of the other threads"),
-            Self::File { path } => f.write_str(path),
-        }
-    }
-}
 
 /// An object of one timeline.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -141,6 +34,8 @@ pub struct ObjectRow {
     pub bytes: u64,
     /// The maximum of its bytes at one time.
     pub max_bytes: u64,
+    /// Who allocated it, if it is blocks.
+    pub blocks: BlockOrigins,
 }
 
 /// What a timeline does not know because of its limits.
@@ -159,6 +54,8 @@ struct Piece {
     end: u64,
     until: Option<u64>,
     object: ObjectId,
+    /// The node whose threads allocated its memory when its addresses were used first.
+    node: Option<u32>,
 }
 
 /// Where a piece is.
@@ -214,6 +111,17 @@ impl ObjectTimeline {
     /// From this time on, these addresses are the object's. What had them in the same layer ends there: its end was not
     /// seen. `None` if there is no room, or no address.
     pub fn add(&mut self, addresses: Range<u64>, since: u64, origin: &ObjectOrigin) -> Option<ObjectId> {
+        self.add_by(addresses, since, origin, None)
+    }
+
+    /// The same, allocated by this thread.
+    pub fn add_by(
+        &mut self,
+        addresses: Range<u64>,
+        since: u64,
+        origin: &ObjectOrigin,
+        by: Option<AllocatingThread>,
+    ) -> Option<ObjectId> {
         if addresses.is_empty() {
             return None;
         }
@@ -224,8 +132,13 @@ impl ObjectTimeline {
             self.losses.refused += 1;
             return None;
         };
-        self.insert(layer, addresses, since, object).then(|| {
-            self.rows[object.0].pieces += 1;
+        let bytes = addresses.end - addresses.start;
+        let earlier = by.and_then(|_| self.earlier_block(addresses.start + bytes / 2)?.node);
+        let node = earlier.or(by.map(|by| by.node));
+        self.insert(layer, addresses, since, object, node).then(|| {
+            let row = &mut self.rows[object.0];
+            row.pieces += 1;
+            by.into_iter().for_each(|by| row.blocks.add(by, bytes, earlier));
             object
         })
     }
@@ -285,6 +198,11 @@ impl ObjectTimeline {
         self.losses
     }
 
+    /// Where a piece of a class that has an address begins at least.
+    fn lowest(address: u64, class: usize) -> u64 {
+        address.saturating_sub(u64::MAX >> (CLASSES - 1 - class))
+    }
+
     fn advance(&mut self, time: u64) -> u64 {
         self.now = self.now.max(time);
         self.now
@@ -296,13 +214,21 @@ impl ObjectTimeline {
         }
         let object = ObjectId(self.rows.len());
         (self.rows.len() < self.limit).then(|| {
-            self.rows.push(ObjectRow { origin: origin.clone(), pieces: 0, bytes: 0, max_bytes: 0 });
+            let blocks = BlockOrigins::default();
+            self.rows.push(ObjectRow { origin: origin.clone(), pieces: 0, bytes: 0, max_bytes: 0, blocks });
             self.by_origin.insert(origin.clone(), object);
             object
         })
     }
 
-    fn insert(&mut self, layer: usize, addresses: Range<u64>, since: u64, object: ObjectId) -> bool {
+    fn insert(
+        &mut self,
+        layer: usize,
+        addresses: Range<u64>,
+        since: u64,
+        object: ObjectId,
+        node: Option<u32>,
+    ) -> bool {
         if self.pieces >= self.limit && !self.drop_oldest() {
             self.losses.refused += 1;
             return false;
@@ -310,7 +236,8 @@ impl ObjectTimeline {
         let bytes = addresses.end - addresses.start;
         let class = bytes.ilog2() as usize;
         let Layer { classes, live } = &mut self.layers[layer];
-        classes[class].insert((addresses.start, since), Piece { end: addresses.end, until: None, object });
+        classes[class]
+            .insert((addresses.start, since), Piece { end: addresses.end, until: None, object, node });
         live.insert(addresses.start, (class, since));
         self.pieces += 1;
         let row = &mut self.rows[object.0];
@@ -330,13 +257,13 @@ impl ObjectTimeline {
         true
     }
 
-    /// Ends the live piece with this start, and returns its end and object.
-    fn end(&mut self, layer: usize, start: u64, time: u64) -> Option<(u64, ObjectId)> {
+    /// Ends the live piece with this start, and returns it.
+    fn end(&mut self, layer: usize, start: u64, time: u64) -> Option<Piece> {
         let Layer { classes, live } = &mut self.layers[layer];
         let (class, since) = live.remove(&start)?;
         let piece = classes[class].get_mut(&(start, since))?;
-        let (end, object) = (piece.end, piece.object);
         piece.until = Some(time);
+        let ended = *piece;
         if time > since {
             self.ended.push_back(PieceKey { layer, class, start, since });
         } else {
@@ -344,17 +271,17 @@ impl ObjectTimeline {
             classes[class].remove(&(start, since));
             self.pieces -= 1;
         }
-        let row = &mut self.rows[object.0];
-        row.bytes = row.bytes.saturating_sub(end - start);
-        Some((end, object))
+        let row = &mut self.rows[ended.object.0];
+        row.bytes = row.bytes.saturating_sub(ended.end - start);
+        Some(ended)
     }
 
     fn end_in(&mut self, layer: usize, addresses: Range<u64>, time: u64) {
         while let Some(start) = self.layers[layer].live_within(&addresses) {
-            let Some((end, object)) = self.end(layer, start, time) else { continue };
+            let Some(Piece { end, object, node, .. }) = self.end(layer, start, time) else { continue };
             for rest in [start..addresses.start, addresses.end..end] {
                 if rest.start < rest.end {
-                    self.insert(layer, rest, time, object);
+                    self.insert(layer, rest, time, object, node);
                 }
             }
         }
@@ -374,7 +301,7 @@ impl Layer {
             if pieces.is_empty() {
                 return None;
             }
-            let lowest = address.saturating_sub(u64::MAX >> (CLASSES - 1 - class));
+            let lowest = ObjectTimeline::lowest(address, class);
             // Of each start, only the last piece before that time can be there still.
             let mut from = (address, time);
             while from >= (lowest, 0) {

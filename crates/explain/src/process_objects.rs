@@ -1,10 +1,15 @@
 //! The objects of one process: fed by its mappings, by the threads of samples, and by what it allocates.
 
-use crate::objects::{ObjectId, ObjectOrigin, ObjectRow, ObjectTimeline};
+use crate::collector::FoundAs;
+use crate::objects::{
+    AllocatingThread, ObjectId, ObjectOrigin, ObjectRow, ObjectTimeline, SiteBlocks, SmallBlocks,
+};
 use crate::variables::VariableFiles;
 use numakit_sampling::Sample;
-use numakit_sampling::process::{MemoryKind, ProcessMapping};
-use numakit_sys::allocation_log::{AllocationCall, AllocationEvent, AllocationRecord};
+use numakit_sampling::process::{MemoryKind, ObservedProcess, ProcessMapping};
+use numakit_sys::allocation_log::{
+    AllocationCall, AllocationEvent, AllocationRecord, BlockSites, LogThreshold,
+};
 use std::collections::{BTreeSet, HashMap};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -14,6 +19,9 @@ const MAX_PIECES: usize = 1 << 18;
 /// Where the Java virtual machine places its heap unless it is larger than 32 GiB, and its classes behind.
 const JAVA_HEAP: Range<u64> = 1 << 32..JAVA_CLASSES.start;
 const JAVA_CLASSES: Range<u64> = 0x8_0000_0000..0xc_0000_0000;
+
+/// Memory of small blocks, where it is not known which.
+const HEAP: &str = "heap, site unknown";
 
 /// Libraries with `operator new`, and the words of its stack in which its caller is.
 const RUNTIMES: [&str; 3] = ["libstdc++.so", "libc++.so", "libc++abi.so"];
@@ -42,6 +50,7 @@ pub struct ProcessObjects {
     threads: HashMap<u32, bool>,
     /// Where their local storage ends.
     bases: BTreeSet<u64>,
+    small: SmallBlocks,
     /// The files of variables that were found, and their addresses there.
     variables: HashMap<ObjectId, (PathBuf, u64)>,
     /// The folder in which the process sees its files.
@@ -61,6 +70,7 @@ impl ProcessObjects {
             read: 0,
             threads: HashMap::new(),
             bases: BTreeSet::new(),
+            small: SmallBlocks::default(),
             variables: HashMap::new(),
             root,
         }
@@ -92,18 +102,29 @@ impl ProcessObjects {
         (self.mapped, self.read) = (new, read);
     }
 
-    /// What the process did with its memory.
-    pub fn log(&mut self, record: &AllocationRecord) {
+    /// What the process did with its memory, as far as the log has it.
+    pub fn log(&mut self, record: &AllocationRecord, threshold: LogThreshold, node: Option<u32>) {
         let time = record.time;
+        let thread = node.map(|node| AllocatingThread { thread: record.thread, node });
         match record.event {
             AllocationEvent::Allocated { address, size, is_sample: false, .. }
             | AllocationEvent::Mapped { address, size, .. } => {
                 if let Some(call) = &record.call {
                     let (by, site) = (call.function.name(), self.caller(call));
-                    self.timeline.add(address..address + size, time, &ObjectOrigin::Allocated { by, site });
+                    let origin = ObjectOrigin::Allocated { by, site };
+                    self.timeline.add_by(address..address + size, time, &origin, thread);
                 }
             }
-            AllocationEvent::Freed { address } => _ = self.timeline.free(address, time),
+            AllocationEvent::Allocated { address, size, .. } => {
+                if let Some(call) = &record.call {
+                    let (by, site) = (call.function.name(), self.caller(call));
+                    let count = threshold.blocks_of_a_sample(size);
+                    self.small.add(address..address + size, by, site, count, thread, &mut self.timeline);
+                }
+            }
+            AllocationEvent::Freed { address } => {
+                _ = self.timeline.free(address, time) || self.small.free(address, &mut self.timeline);
+            }
             AllocationEvent::Unmapped { address, size } => {
                 self.timeline.unmap(&(address..address + size), time)
             }
@@ -116,16 +137,54 @@ impl ProcessObjects {
     /// of code of another module on its small piece of the stack.
     fn caller(&self, call: &AllocationCall) -> u64 {
         let direct = call.frames().first().copied().unwrap_or(0);
-        let is_runtime =
-            |module: &Module| RUNTIMES.iter().any(|runtime| name(&module.path).starts_with(runtime));
-        if !self.module(direct).is_some_and(is_runtime) {
+        if !self.is_runtime(direct) {
             return direct;
         }
         let words = call.stack().chunks_exact(8).take(MAX_WORDS).filter_map(|word| word.try_into().ok());
-        let caller = words
-            .map(u64::from_le_bytes)
-            .find(|word| self.is_code(*word) && !self.module(*word).is_some_and(is_runtime));
+        let caller =
+            words.map(u64::from_le_bytes).find(|word| self.is_code(*word) && !self.is_runtime(*word));
         caller.unwrap_or(direct)
+    }
+
+    fn is_runtime(&self, code: u64) -> bool {
+        let is_runtime =
+            |module: &Module| RUNTIMES.iter().any(|runtime| name(&module.path).starts_with(runtime));
+        self.module(code).is_some_and(is_runtime)
+    }
+
+    /// The object of the small block that has an address, where `found` is the mapping around it; else what was found.
+    pub fn block(
+        &mut self,
+        found: ObjectId,
+        address: u64,
+        sites: Option<BlockSites>,
+        process: &ObservedProcess,
+    ) -> (ObjectId, FoundAs) {
+        let is_mapping =
+            matches!(self.timeline.row(found).map(|row| &row.origin), Some(ObjectOrigin::Mapping { .. }));
+        let heap = process.mapping(address).filter(|mapping| {
+            matches!(mapping.kind, MemoryKind::Heap | MemoryKind::Anonymous)
+                && self.small.are_in(&mapping.range)
+        });
+        if !is_mapping || heap.is_none() {
+            return (found, FoundAs::Object);
+        }
+        let noted = || sites?.find(address, |at, into| process.read(at, into));
+        let site = self.small.find(address).or_else(|| {
+            let block = noted().filter(|block| self.is_code(block.site) && !self.is_runtime(block.site))?;
+            self.small.note(block.site, block.size);
+            Some(block.site)
+        });
+        let (origin, found_as) = match site {
+            Some(site) => (ObjectOrigin::SmallBlocks { site }, FoundAs::Block),
+            None => (ObjectOrigin::Mapping { name: HEAP.to_owned() }, FoundAs::Heap),
+        };
+        self.timeline.name(&origin).map_or((found, FoundAs::Object), |object| (object, found_as))
+    }
+
+    /// What is known of the small blocks of a site.
+    pub fn blocks_of(&self, site: u64) -> Option<&SiteBlocks> {
+        self.small.of_site(site)
     }
 
     /// Whether there is code at an address.

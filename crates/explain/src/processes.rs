@@ -1,7 +1,9 @@
 //! The observed processes, as far as they can be read: memory, mappings, nodes of pages.
 
+mod logged;
+
 use crate::code::{CodeName, CodeNames};
-use crate::collector::{FoundObject, ObservedProcesses};
+use crate::collector::{FoundAs, FoundObject, ObservedProcesses};
 use crate::fields::AddressedObject;
 use crate::objects::{ObjectId, ObjectOrigin, ObjectRow};
 use crate::perf_map::PerfMap;
@@ -15,7 +17,7 @@ use numakit_sampling::call_chains::CallChains;
 use numakit_sampling::pages::{PageNodes, PagePlace};
 use numakit_sampling::process::{MemoryKind, ObservedProcess, ProcessMapping};
 use numakit_sampling::{Sample, StackPiece};
-use numakit_sys::allocation_log::{AllocationEvent, AllocationRecord};
+use numakit_sys::allocation_log::{AllocationRecord, BlockSites, LogThreshold};
 use numakit_sys::proc::TaskDir;
 use numakit_sys::registers::UserRegisters;
 use numakit_sys::{SysRoot, clock};
@@ -55,6 +57,10 @@ pub struct Processes {
     chains: CallChains,
     /// When programs began, and what they have allocated since.
     recent: HashMap<u32, (u64, Vec<AllocationRecord>)>,
+    /// Of which blocks the log has all, and of which a sample.
+    pub threshold: LogThreshold,
+    /// Where processes note the sites of small blocks.
+    sites: HashMap<u32, BlockSites>,
     nothing: Nothing,
 }
 
@@ -104,6 +110,8 @@ impl Processes {
             variables: VariableFiles::default(),
             chains: CallChains::default(),
             recent: HashMap::new(),
+            threshold: LogThreshold::default(),
+            sites: HashMap::new(),
             nothing: Nothing,
         }
     }
@@ -169,33 +177,6 @@ impl Processes {
         }
     }
 
-    /// What a process did with its memory. Records of a program may come before the news that it is executed.
-    pub fn log(&mut self, record: &AllocationRecord) {
-        let pid = record.process;
-        match record.event {
-            AllocationEvent::ProcessBegan { .. } => _ = self.recent.insert(pid, (record.time, Vec::new())),
-            AllocationEvent::ProcessForked { parent } => {
-                if let Some(objects) = self.objects.get(&parent).cloned() {
-                    self.objects.insert(pid, objects);
-                }
-            }
-            _ => {
-                if let Some((began, records)) = self.recent.get_mut(&pid)
-                    && record.time < *began + RECENT
-                    && records.len() < MAX_RECENT
-                {
-                    records.push(record.clone());
-                }
-                let caller = record.call.as_ref().and_then(|call| call.frames().first().copied());
-                caller.into_iter().for_each(|caller| self.know(pid, caller));
-                let Some(process) = self.open.get(&pid).and_then(Option::as_ref) else { return };
-                let objects = self.objects.entry(pid).or_insert_with(|| ProcessObjects::new(root_of(pid)));
-                objects.update(process.mappings(), process.refreshed());
-                objects.log(record);
-            }
-        }
-    }
-
     /// The variable or block, of those that were found, that has an address.
     pub fn addressed(&mut self, pid: u32, object: ObjectId, address: u64) -> Option<AddressedObject> {
         let objects = self.objects.get(&pid)?;
@@ -233,6 +214,7 @@ impl Processes {
         self.objects.remove(&pid);
         self.changed.remove(&pid);
         self.recent.remove(&pid);
+        self.sites.remove(&pid);
         self.chains.forget(pid);
         self.pages.forget(pid);
         if let Some(place) = self.places.remove(&pid) {
@@ -320,11 +302,11 @@ impl ObservedProcesses for Processes {
         }
         let found = objects.find(address, sample.time, &mut self.variables)?;
         let is_stack = matches!(objects.row(found)?.origin, ObjectOrigin::Stack { .. });
-        let id = match kind == MemoryKind::ThreadLocal && is_stack {
-            true => objects.other_thread_local()?,
-            false => found,
+        let (id, found_as) = match kind == MemoryKind::ThreadLocal && is_stack {
+            true => (objects.other_thread_local()?, FoundAs::Object),
+            false => objects.block(found, address, self.sites.get(&pid).copied(), process),
         };
-        Some(FoundObject { id, kind })
+        Some(FoundObject { id, found_as, kind })
     }
 
     fn row(&self, process: u32, object: ObjectId) -> Option<&ObjectRow> {
@@ -349,7 +331,8 @@ impl ObservedProcesses for Processes {
         let process = self.open.get(&pid)?.as_ref()?;
         let objects = self.objects.entry(pid).or_insert_with(|| ProcessObjects::new(root_of(pid)));
         objects.update(process.mappings(), process.refreshed());
-        objects.find(address, time, &mut self.variables)
+        let found = objects.find(address, time, &mut self.variables)?;
+        Some(objects.block(found, address, self.sites.get(&pid).copied(), process).0)
     }
 
     fn call_chain(&mut self, pid: u32, registers: &UserRegisters, stack: &StackPiece) -> Arc<[u64]> {
@@ -361,9 +344,16 @@ impl ObservedProcesses for Processes {
     }
 
     fn object_name(&mut self, process: u32, object: ObjectId) -> Option<String> {
-        let origin = self.objects.get(&process)?.row(object)?.origin.clone();
+        let objects = self.objects.get(&process)?;
+        let (mut origin, mut blocks) = (objects.row(object)?.origin.clone(), String::new());
+        if let ObjectOrigin::SmallBlocks { site } = origin
+            && let Some(known) = objects.blocks_of(site)
+        {
+            blocks = format!("{}, ", known.words());
+            origin = ObjectOrigin::Allocated { by: known.by, site };
+        }
         let place = self.place(process);
-        Some(origin.named(|instruction| CodeNames::name(self, place, instruction)))
+        Some(blocks + &origin.named(|instruction| CodeNames::name(self, place, instruction)))
     }
 
     fn node_of_cpu(&self, cpu: u32) -> Option<u32> {

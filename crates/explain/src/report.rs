@@ -4,7 +4,7 @@
 use crate::Explanation;
 use crate::explained::ExplainedObject;
 use crate::flame::FlameGraph;
-use crate::objects::ObjectKind;
+use crate::objects::{BlockOrigins, ObjectKind};
 use crate::projection::Projection;
 use serde::{Deserialize, Serialize};
 
@@ -61,6 +61,9 @@ pub struct SampledObject {
     pub pieces: u64,
     /// The maximum of its bytes at one time; 0 if they are not known.
     pub size: u64,
+    /// Who allocated it, if it is blocks.
+    #[serde(skip)]
+    pub blocks: BlockOrigins,
     /// What it is: a variable, the place where it was allocated, a stack, a file.
     pub name: String,
 }

@@ -1,6 +1,7 @@
 //! Names for addresses of code: functions and source lines of ELF files.
 
 use crate::code::CodeName;
+use crate::debug_file;
 use addr2line::Loader;
 use object::{Object, ObjectSegment, ReadCache};
 use std::collections::HashMap;
@@ -25,6 +26,8 @@ impl std::fmt::Debug for Symbols {
 struct FileSymbols {
     segments: Vec<Segment>,
     loader: Loader,
+    /// Of its debug information, if that is in another file, with the same addresses.
+    debug: Option<Loader>,
 }
 
 /// A part of a file, and where it is in the addresses of the file's symbols.
@@ -59,7 +62,9 @@ impl FileSymbols {
             Segment { offset, size, address: segment.address() }
         };
         let segments = elf.segments().map(segment).collect();
-        Some(Self { segments, loader: Loader::new(path).ok()? })
+        let debug = debug_file::of(path);
+        let debug = debug.and_then(|debug| Loader::new_with_sup(&debug, debug_file::shared(&debug)).ok());
+        Some(Self { segments, loader: Loader::new(path).ok()?, debug })
     }
 
     /// The address in terms of the file's symbols.
@@ -70,7 +75,7 @@ impl FileSymbols {
 
     /// The source line of the code; where a part of a language's library is inlined, that of its user.
     fn line(&self, address: u64) -> Option<(String, u32)> {
-        let mut frames = self.loader.find_frames(address).ok()?;
+        let mut frames = self.debug.as_ref().unwrap_or(&self.loader).find_frames(address).ok()?;
         let mut innermost = None;
         while let Ok(Some(frame)) = frames.next() {
             let Some((file, line)) = frame.location.and_then(|at| Some((at.file?, at.line.unwrap_or(0))))
@@ -87,7 +92,8 @@ impl FileSymbols {
 
     /// The function that contains the code; what is inlined in it belongs to it.
     fn function(&self, address: u64) -> Option<String> {
-        let symbol = self.loader.find_symbol(address)?;
+        let of_debug = self.debug.as_ref().and_then(|debug| debug.find_symbol(address));
+        let symbol = of_debug.or_else(|| self.loader.find_symbol(address))?;
         Some(addr2line::demangle_auto(symbol.into(), None).into_owned())
     }
 }

@@ -1,5 +1,6 @@
 //! The variables of programs and libraries, by the symbols of their ELF files.
 
+use crate::debug_file;
 use crate::observation::PAGE;
 use object::elf::PT_TLS;
 use object::read::elf::{FileHeader, ProgramHeader};
@@ -23,6 +24,8 @@ pub struct ElfVariable {
 #[derive(Debug, Default)]
 pub struct ElfVariables {
     path: PathBuf,
+    /// The file with its table of symbols: the same, or that of its debug information.
+    symbols: PathBuf,
     /// Of all that is loaded, from the start of the first page on.
     loaded: Range<u64>,
     /// By address.
@@ -40,19 +43,17 @@ impl ElfVariables {
         let start = elf.segments().map(|segment| segment.address()).min()?;
         let end = elf.segments().map(|segment| segment.address().saturating_add(segment.size())).max()?;
         let loaded = start / PAGE * PAGE..end;
-        let mut all = Self { path: path.to_owned(), loaded, ..Self::default() };
-        let of_table = elf.symbols().map(|symbol| (symbol, false));
-        let of_loader = elf.dynamic_symbols().map(|symbol| (symbol, true));
-        for (symbol, is_dynamic) in of_table.chain(of_loader).filter(|(symbol, _)| symbol.size() > 0) {
-            let list = match symbol.kind() {
-                _ if symbol.is_undefined() => continue,
-                SymbolKind::Tls => &mut all.thread_local,
-                SymbolKind::Data => &mut all.data,
-                _ => continue,
-            };
-            let addresses = symbol.address()..symbol.address().saturating_add(symbol.size());
-            list.push(ElfVariable { addresses, symbol: symbol.index(), is_dynamic });
+        let (path, symbols) = (path.to_owned(), path.to_owned());
+        let mut all = Self { path, symbols, loaded, ..Self::default() };
+        let has_table = elf.symbols().next().is_some();
+        all.add(elf.symbols(), false);
+        if !has_table && let Some(debug) = debug_file::of(&all.path) {
+            let cache = ReadCache::new(File::open(&debug).ok()?);
+            let elf = object::File::parse(&cache).ok()?;
+            all.add(elf.symbols(), false);
+            all.symbols = debug;
         }
+        all.add(elf.dynamic_symbols(), true);
         for list in [&mut all.data, &mut all.thread_local] {
             list.sort_by_key(|variable| variable.addresses.start);
             list.dedup_by_key(|variable| variable.addresses.start);
@@ -63,9 +64,22 @@ impl ElfVariables {
         Some(all)
     }
 
+    fn add<'a>(&mut self, symbols: impl Iterator<Item = impl ObjectSymbol<'a>>, is_dynamic: bool) {
+        for symbol in symbols.filter(|symbol| symbol.size() > 0 && !symbol.is_undefined()) {
+            let list = match symbol.kind() {
+                SymbolKind::Tls => &mut self.thread_local,
+                SymbolKind::Data => &mut self.data,
+                _ => continue,
+            };
+            let addresses = symbol.address()..symbol.address().saturating_add(symbol.size());
+            list.push(ElfVariable { addresses, symbol: symbol.index(), is_dynamic });
+        }
+    }
+
     /// The name of one of its variables; `None` if the file has become another one.
     pub fn name(&self, variable: &ElfVariable) -> Option<String> {
-        let cache = ReadCache::new(File::open(&self.path).ok()?);
+        let path = if variable.is_dynamic { &self.path } else { &self.symbols };
+        let cache = ReadCache::new(File::open(path).ok()?);
         let elf = object::File::parse(&cache).ok()?;
         let symbol = match variable.is_dynamic {
             true => elf.dynamic_symbol_table()?.symbol_by_index(variable.symbol),

@@ -71,6 +71,28 @@ impl CallChains {
     }
 }
 
+/// The chain of a thread that is in a program of which these are the file's bytes, where its segments say, and no library is
+/// loaded; of the memory only the piece of the stack is known. `None` without unwind tables. All of it may be damaged.
+pub fn of_elf(elf: &[u8], registers: &UserRegisters, stack: &StackPiece) -> Option<Vec<u64>> {
+    let tables = Arc::new(UnwindTables::of_elf(elf)?);
+    let mut chains = ProcessChains::new();
+    tables.modules().into_iter().for_each(|module| chains.unwinder.add_module(module));
+    let mut read = |address| {
+        let mut word = [0; 8];
+        stack.read(address, &mut word).then(|| u64::from_ne_bytes(word)).ok_or(())
+    };
+    let ProcessChains { unwinder, cache, .. } = &mut chains;
+    let mut frames = unwinder.iter_frames(registers.ip, unwind_registers(registers), cache, &mut read);
+    let mut chain = Vec::new();
+    while let Ok(Some(frame)) = frames.next() {
+        chain.push(frame.address());
+        if chain.len() >= MAX_FRAMES {
+            break;
+        }
+    }
+    Some(chain)
+}
+
 impl ProcessChains {
     fn new() -> Self {
         Self {

@@ -24,6 +24,20 @@ pub fn registers(of: &UserRegisters) -> ArmRegisters {
     ArmRegisters { general, sp: of.stack_pointer(), pc: of.ip, state: of.flags }
 }
 
+/// The instruction that calls the kernel.
+#[cfg(target_arch = "x86_64")]
+const CALL: [u8; 2] = [0x0f, 0x05];
+#[cfg(target_arch = "aarch64")]
+const CALL: [u8; 4] = [0x01, 0x00, 0x00, 0xd4];
+
+/// Whether the instruction before an address calls the kernel.
+pub fn is_behind_call(address: u64, space: &dyn AddressSpace) -> bool {
+    let mut bytes = CALL;
+    bytes.fill(0);
+    let count = CALL.len();
+    space.code(address.wrapping_sub(count as u64), &mut bytes) == count && bytes == CALL
+}
+
 /// The memory of a process at the time of a sample: the stack as it was, everything else as it is now.
 #[derive(Clone, Copy)]
 pub struct SampledMemory<'a> {
@@ -65,6 +79,27 @@ mod tests {
         assert!(memory.read(address + 8, &mut bytes) && bytes == [7; 8]);
         assert!(memory.read(address + 4, &mut bytes) && bytes == [7; 8]);
         assert_eq!(memory.code(address, &mut bytes), 0);
+    }
+
+    #[test]
+    fn calls_of_the_kernel_are_found() {
+        struct Code([u8; 8]);
+        impl AddressSpace for Code {
+            fn read(&self, _: u64, _: &mut [u8]) -> bool {
+                false
+            }
+
+            fn code(&self, address: u64, into: &mut [u8]) -> usize {
+                let code = self.0.get(address.wrapping_sub(0x100) as usize..).unwrap_or(&[]);
+                let count = code.len().min(into.len());
+                into[..count].copy_from_slice(&code[..count]);
+                count
+            }
+        }
+        let mut code = Code([0x90; 8]);
+        code.0[..CALL.len()].copy_from_slice(&CALL);
+        let end = 0x100 + CALL.len() as u64;
+        assert!(is_behind_call(end, &code) && !is_behind_call(end + 1, &code) && !is_behind_call(0, &code));
     }
 
     #[cfg(target_arch = "x86_64")]

@@ -3,11 +3,13 @@
 //! overwrite at any time.
 
 mod record;
+mod sites;
 
 pub use crate::shared_ring::layout::SLOT_WORDS as LOG_SLOT_WORDS;
 pub use record::{
     AllocationCall, AllocationEvent, AllocationFunction, AllocationRecord, CALL_FRAMES, PIECE_BYTES,
 };
+pub use sites::{BlockSites, SITE_PAGES, SmallBlock};
 
 use crate::clock;
 use crate::shared_ring::layout::{entry, header};

@@ -47,7 +47,7 @@ use std::time::{Duration, Instant};
 /// nodes [{cpu_node, memory_node, time}], traffic, lines (users with fields
 /// [{at, offset, name}]), functions, source_lines, threads_sampled, objects [{pid, kind,
 /// pieces, size, name, home [{node, share}], used_from [{node, share}], nodes, time_share, remote {share, low, high},
-/// in_cache, contended, first_touch [{thread, node, share, chain}], used_by, verdict
+/// in_cache, contended, first_touch [{thread, node, share, known_by, chain}], used_by, verdict
 /// {rule, says}, do, try, worth {at_most, why}}], flame {time, resident} with {title, unit, parts, names, stacks [{frames,
 /// values}]}, projected {machine, threads, why_not, far_share, unknown, nodes, objects}. What cannot be told is null.
 #[derive(Debug, Args)]

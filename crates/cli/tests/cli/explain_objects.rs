@@ -5,7 +5,7 @@ use crate::runner::Folder;
 use serde_json::Value;
 
 /// The object that most of the time at memory belongs to.
-fn first(result: &Value) -> &Value {
+pub fn first(result: &Value) -> &Value {
     let objects = result["objects"].as_array().unwrap();
     objects
         .iter()
@@ -51,7 +51,9 @@ fn without_a_log_blocks_are_named_by_their_mapping() {
     let object = first(&result);
     assert!(object["name"].as_str().unwrap().starts_with("anonymous memory"), "{object}");
     let above = explained_with(&folder, "--min-size 1G", &command).unwrap();
-    assert_eq!(first(&above)["kind"], "mapping", "{}", first(&above));
+    // Of blocks below the least size the log has a sample: larger ones are always in it.
+    let name = first(&above)["name"].as_str().unwrap();
+    assert!(name.starts_with("blocks of 201326592 bytes, malloc in "), "{name}");
 }
 
 #[test]

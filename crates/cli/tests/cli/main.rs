@@ -11,6 +11,8 @@ mod explain_fields;
 mod explain_flame;
 mod explain_objects;
 mod explain_roads;
+mod explain_sites;
+mod explain_touch;
 mod explain_truth;
 mod export;
 mod faults;

@@ -1,7 +1,7 @@
 //! The objects of all processes that samples accessed, in the order of their first samples.
 
 use super::ObservedProcesses;
-use crate::objects::{ObjectId, ObjectKind};
+use crate::objects::{BlockOrigins, ObjectId, ObjectKind};
 use crate::report::SampledObject;
 use std::collections::HashMap;
 
@@ -26,6 +26,7 @@ impl ListedObject {
             kind: row.map_or(ObjectKind::Gone, |row| row.origin.kind()),
             size: row.map_or(0, |row| row.max_bytes),
             pieces: row.map_or(0, |row| row.pieces),
+            blocks: row.map_or_else(BlockOrigins::default, |row| row.blocks.clone()),
             name: name.unwrap_or_else(|| "no longer mapped".to_owned()),
         }
     }

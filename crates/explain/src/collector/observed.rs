@@ -8,11 +8,24 @@ use numakit_sys::registers::UserRegisters;
 use std::ops::Range;
 use std::sync::Arc;
 
+/// What an object is to those who look for small blocks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FoundAs {
+    /// Itself.
+    Object,
+    /// The small blocks of a site, one of which has the address.
+    Block,
+    /// Memory of an allocator; the block that has the address is not known.
+    Heap,
+}
+
 /// An object that was accessed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FoundObject {
     /// Which one of its process.
     pub id: ObjectId,
+    /// What it was found as.
+    pub found_as: FoundAs,
     /// What its memory is to the thread.
     pub kind: MemoryKind,
 }

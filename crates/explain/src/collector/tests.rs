@@ -65,7 +65,7 @@ impl ObservedProcesses for Machine {
     fn object(&mut self, _: &Sample, address: u64) -> Option<FoundObject> {
         let place = [FIRST, SECOND].iter().position(|start| (*start..start + SIZE).contains(&address))?;
         let (id, _) = objects().rows().nth(place)?;
-        Some(FoundObject { id, kind: MemoryKind::Anonymous })
+        Some(FoundObject { id, found_as: FoundAs::Object, kind: MemoryKind::Anonymous })
     }
 
     fn object_at(&mut self, _: u32, address: u64, _: u64) -> Option<ObjectId> {

@@ -3,9 +3,15 @@
 use super::{Collector, ObservedProcesses};
 use crate::call_tree::NO_CHAIN;
 use crate::first_touch::FaultingThread;
-use numakit_sampling::StackPiece;
+use crate::objects::ObjectKind;
+use numakit_operand::{AccessKind, MemoryAccess, Operand, RecoveryRule};
 use numakit_sampling::faults::FaultSample;
+use numakit_sampling::operands::{self, SampledMemory};
+use numakit_sampling::{Sample, StackPiece};
 use numakit_sys::registers::UserRegisters;
+
+/// Writes of a thread that are looked at, to find one that is not on its stack.
+const MAX_CANDIDATES: usize = 16;
 
 impl Collector {
     /// Adds a page fault, and returns whose it is.
@@ -17,6 +23,62 @@ impl Collector {
             self.touches.add(object, by, fault.weight);
         }
         by
+    }
+
+    /// Adds the page faults that a sample counts since the thread's last one, at what the thread writes at that moment: memory
+    /// is touched in loops, which go on. While the kernel handles a fault, the registers are those of the instruction that
+    /// will be executed again, and its address is exact, on emulated processors too.
+    pub fn touch_sampled(&mut self, sample: &Sample, processes: &mut dyn ObservedProcesses) {
+        if sample.faults == 0 || !self.lists || processes.has_ended(sample.process) {
+            return;
+        }
+        let Some(object) = self.faulting_object(sample, processes) else { return };
+        let node = sample.cpu.and_then(|cpu| processes.node_of_cpu(cpu));
+        let chain = self.chain(sample.process, &sample.registers, &sample.stack, processes);
+        let by = FaultingThread { thread: sample.thread, node, chain };
+        self.sampled_touches.add(object, by, sample.faults.into());
+    }
+
+    /// The object at which a thread has page faults: what it is about to write, or has just written; where it writes nothing but
+    /// its stack, what the kernel loads a page for.
+    fn faulting_object(&mut self, sample: &Sample, processes: &mut dyn ObservedProcesses) -> Option<u32> {
+        let landing = self.landing;
+        let decoder = self.decoder(sample, processes);
+        let space = SampledMemory { now: processes.space(sample), stack: &sample.stack };
+        if operands::is_behind_call(sample.registers.ip, &space) {
+            // What the kernel touches for the program is not in the registers.
+            return None;
+        }
+        let registers = operands::registers(&sample.registers);
+        let before = match decoder.recover(&registers, &space, landing) {
+            Operand::Memory(access) => Some(access),
+            _ => None,
+        };
+        let ahead = decoder.ahead(&registers, &space).accesses;
+        let next = ahead.iter().take_while(|access| access.instruction == sample.registers.ip);
+        let next: Vec<MemoryAccess> = next.copied().collect();
+        let candidates: Vec<MemoryAccess> = next
+            .iter()
+            .chain(&before)
+            .chain(ahead)
+            .filter(|access| writes(access) && access.rule != RecoveryRule::Stack)
+            .take(MAX_CANDIDATES)
+            .copied()
+            .collect();
+        for access in &candidates {
+            let object = self.object_at(sample.process, access.address, sample.time, processes)?;
+            let is_exact = sample.in_kernel && access.instruction == sample.registers.ip;
+            if is_exact || !self.is_stack(object, processes) {
+                return Some(object);
+            }
+        }
+        let loaded = next.first().filter(|_| sample.in_kernel)?;
+        self.object_at(sample.process, loaded.address, sample.time, processes)
+    }
+
+    fn is_stack(&self, place: u32, processes: &dyn ObservedProcesses) -> bool {
+        let row = self.listed(place).and_then(|(process, object)| processes.row(process, object));
+        row.is_some_and(|row| row.origin.kind() == ObjectKind::Stack)
     }
 
     /// The place in the list of objects of what a process had at an address at a time.
@@ -45,4 +107,8 @@ impl Collector {
         let chain = processes.call_chain(process, registers, stack);
         self.calls.number(processes.place(process), &chain)
     }
+}
+
+fn writes(access: &MemoryAccess) -> bool {
+    matches!(access.kind, AccessKind::Store | AccessKind::Update | AccessKind::Atomic)
 }

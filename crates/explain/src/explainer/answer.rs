@@ -4,7 +4,7 @@ use super::{Explainer, memory_nodes};
 use crate::chain_names::ChainNames;
 use crate::explained::{ObjectContext, ObjectTouch};
 use crate::fields;
-use crate::first_touch::FirstTouch;
+use crate::first_touch::{FirstTouch, TouchEvidence};
 use crate::flame::{FlameGraph, FlameUnit};
 use crate::object_use::NodeShare;
 use crate::projection::{self, ProjectedMachine, Projection};
@@ -21,6 +21,8 @@ const MIN_CPU_TIME: u64 = 20_000_000;
 
 /// Threads and call chains that touched an object first, at most.
 const MAX_TOUCHES: usize = 3;
+/// Before they have names: several instructions of a line are one.
+const MAX_CHAINS: usize = 32;
 /// Functions of their chains.
 const MAX_CALLERS: usize = 8;
 
@@ -29,16 +31,20 @@ impl Explainer {
     fn first_touch(&mut self) -> BTreeMap<u32, Vec<ObjectTouch>> {
         let Self { collector, processes, .. } = self;
         let mut names = ChainNames::new(&collector.calls, processes);
-        let mut touch = |FirstTouch { by, share }: FirstTouch| {
+        let mut touch = |FirstTouch { by, share }: FirstTouch, known_by: TouchEvidence| {
             let mut chain = names.of(by.chain);
             chain.truncate(MAX_CALLERS);
             let chain = chain.iter().map(ToString::to_string).collect();
-            ObjectTouch { thread: by.thread, node: by.node, share, chain }
+            ObjectTouch { thread: by.thread, node: by.node, share, known_by, chain }
         };
-        let mut named = |(object, touches): (u32, Vec<FirstTouch>)| {
-            (object, touches.into_iter().map(&mut touch).collect())
-        };
-        collector.touches.by_object(MAX_TOUCHES).into_iter().map(&mut named).collect()
+        let mut objects: BTreeMap<u32, Vec<ObjectTouch>> = BTreeMap::new();
+        for seen in [&collector.touches, &collector.sampled_touches] {
+            for (object, touches) in seen.by_object(MAX_CHAINS) {
+                let named = || touches.into_iter().map(|by| touch(by, seen.evidence));
+                objects.entry(object).or_insert_with(|| together(named()));
+            }
+        }
+        objects
     }
 
     /// The nodes of all pages of each object, when they were looked at last.
@@ -158,6 +164,7 @@ impl Explainer {
 
     /// What is known so far.
     pub fn report(&mut self, complete: bool, exit_status: Option<i32>) -> ExplainReport {
+        self.collector.attribute_blocks();
         let mut threads = self.collector.sampled_threads.clone();
         for thread in &mut threads {
             thread.name = self.accounts.name(thread.pid, thread.tid).unwrap_or_default().to_owned();
@@ -215,6 +222,28 @@ impl Explainer {
             projected: projection,
         }
     }
+}
+
+/// The functions of its chain, without lines.
+fn functions(touch: &ObjectTouch) -> impl Iterator<Item = &str> {
+    touch.chain.iter().map(|call| call.rsplit_once(" (").map_or(call.as_str(), |(function, _)| function))
+}
+
+/// Those of one thread and functions as one, the largest part first.
+fn together(touches: impl Iterator<Item = ObjectTouch>) -> Vec<ObjectTouch> {
+    let mut all: Vec<ObjectTouch> = Vec::new();
+    for touch in touches {
+        let known = all.iter_mut().find(|known| {
+            (known.thread, known.node) == (touch.thread, touch.node) && functions(known).eq(functions(&touch))
+        });
+        match known {
+            Some(known) => known.share += touch.share,
+            None => all.push(touch),
+        }
+    }
+    all.sort_by(|a, b| b.share.total_cmp(&a.share));
+    all.truncate(MAX_TOUCHES);
+    all
 }
 
 /// The machine in words: results of different ones are not compared.

@@ -1,6 +1,6 @@
 //! The pieces of an object, whenever they were there.
 
-use super::{CLASSES, ObjectId, ObjectTimeline};
+use super::{ObjectId, ObjectTimeline};
 use std::ops::Range;
 
 impl ObjectTimeline {
@@ -8,7 +8,7 @@ impl ObjectTimeline {
     pub fn piece_of(&self, object: ObjectId, address: u64) -> Option<Range<u64>> {
         let layer = &self.layers[self.row(object)?.origin.layer()];
         let mut found = layer.classes.iter().enumerate().flat_map(|(class, pieces)| {
-            let lowest = address.saturating_sub(u64::MAX >> (CLASSES - 1 - class));
+            let lowest = Self::lowest(address, class);
             let here = pieces.range((lowest, 0)..=(address, u64::MAX));
             here.filter(move |(_, piece)| piece.object == object && address < piece.end)
                 .map(|((start, _), piece)| *start..piece.end)

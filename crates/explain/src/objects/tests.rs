@@ -1,4 +1,5 @@
 use super::*;
+use crate::code::CodeName;
 use proptest::prelude::*;
 
 fn block(line: u32) -> ObjectOrigin {

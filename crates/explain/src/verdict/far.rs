@@ -26,7 +26,7 @@ const BOUND: Option<&str> = Some("binds the threads to CPUs");
 const PLACED: Option<&str> = Some("places stacks and thread-local storage on the nodes of their threads");
 
 /// The rules, the most certain first.
-pub(super) const RULES: [Rule; 10] = [
+pub(super) const RULES: [Rule; 11] = [
     Rule {
         word: "contended-lines",
         seen: "most of its time is at lines that several threads change",
@@ -87,6 +87,23 @@ pub(super) const RULES: [Rule; 10] = [
         },
         command: |e| Some(format!("numa run -- {}", e.command)),
         expect: BOUND,
+        gain: Gain::Distance,
+    },
+    Rule {
+        word: "reused-across-nodes",
+        seen: "the allocator gave its threads memory that threads of another node had touched and freed",
+        applies: |e| is_far(e) && e.object.kind == ObjectKind::Allocated && !handed_from(e).is_empty(),
+        says: |e| {
+            format!(
+                "threads of {} allocated it, in memory that threads of {} had touched before: freeing a block leaves its pages \
+                 where they are",
+                nodes(&e.object.blocks.allocated_on()),
+                nodes(&handed_from(e))
+            )
+        },
+        change: remedy::own_memory,
+        command: |_| None,
+        expect: None,
         gain: Gain::Distance,
     },
     Rule {
@@ -159,6 +176,34 @@ pub(super) const RULES: [Rule; 10] = [
 
 fn is_far(e: &ObjectEvidence<'_>) -> bool {
     e.used.remote.is_some_and(|remote| remote.low > REMOTE)
+}
+
+/// The nodes whose memory the allocator handed to the threads that allocated it on other nodes and use it there. Of small
+/// blocks it is not known who had their addresses before; but who allocates one writes it at once, so that its page would be
+/// on that node if nobody had touched it.
+fn handed_from(e: &ObjectEvidence<'_>) -> Vec<NodeShare> {
+    let blocks = &e.object.blocks;
+    let allocated_on = blocks.allocated_on();
+    let users = e.used.used_from();
+    let part = |of: &[NodeShare], among: &[NodeShare]| {
+        let is_among = |part: &&NodeShare| among.iter().any(|other| other.node == part.node);
+        of.iter().filter(is_among).map(|part| part.share).sum::<f64>()
+    };
+    if part(&users, &allocated_on) < CAUSE {
+        return Vec::new();
+    }
+    let (from, is_much) = match blocks.are_small {
+        true => {
+            let other = |part: &&NodeShare| !allocated_on.iter().any(|node| node.node == part.node);
+            (e.used.home.iter().filter(other).copied().collect(), true)
+        }
+        false => {
+            let from = blocks.handed_from();
+            let share: f64 = from.iter().map(|part| part.share).sum();
+            (from, share >= SOME)
+        }
+    };
+    if is_much && part(&e.used.home, &from) >= CAUSE { from } else { Vec::new() }
 }
 
 fn has_parts(e: &ObjectEvidence<'_>) -> bool {

@@ -71,6 +71,25 @@ pub(super) fn parallel_first_touch(e: &ObjectEvidence<'_>) -> String {
     .to_owned()
 }
 
+/// Against memory that comes from threads of another node.
+pub(super) fn own_memory(e: &ObjectEvidence<'_>) -> String {
+    let keep = match e.runtime {
+        ProgramRuntime::OpenMp => {
+            "Allocate it once in each thread of the parallel region (#pragma omp parallel, private pointers) and keep it"
+        }
+        ProgramRuntime::Mpi => "Allocate it once in each process, after it is bound to its node, and keep it",
+        ProgramRuntime::Java | ProgramRuntime::Python | ProgramRuntime::Threads => {
+            "Allocate it once in the thread that uses it, after the thread is bound, and keep it instead of freeing it"
+        }
+    };
+    format!(
+        "{keep}; or use an allocator that keeps the memory of each thread or CPU apart (LD_PRELOAD of jemalloc, tcmalloc or \
+         mimalloc), or give freed memory back (MALLOC_TRIM_THRESHOLD_ and MALLOC_MMAP_THRESHOLD_ below its size, which costs \
+         page faults). With glibc, an arena that an ended thread leaves goes to the next new one, on whatever node: start \
+         threads once, and set MALLOC_ARENA_MAX no lower than their number"
+    )
+}
+
 /// Against contended lines.
 pub(super) fn contention(e: &ObjectEvidence<'_>) -> String {
     let fields = some(&e.fields);

@@ -2,7 +2,7 @@ use super::*;
 use crate::code::PlaceTimes;
 use crate::explanation::NodeTime;
 use crate::object_use::NodeShare;
-use crate::objects::ObjectKind;
+use crate::objects::{AllocatingThread, BlockOrigins, ObjectKind};
 use crate::share::ShareEstimate;
 use numakit_operand::{AccessKind, MemoryAccess, RecoveryRule};
 
@@ -34,7 +34,8 @@ fn near() -> ObjectUse {
 }
 
 fn object(kind: ObjectKind) -> SampledObject {
-    SampledObject { pid: 7, kind, pieces: 1, size: 1 << 30, name: "table".to_owned() }
+    let blocks = BlockOrigins::default();
+    SampledObject { pid: 7, kind, pieces: 1, size: 1 << 30, blocks, name: "table".to_owned() }
 }
 
 fn judged(
@@ -226,4 +227,52 @@ fn changes_of_the_layout_have_a_bound_and_commands_say_what_they_do() {
     let used = far(&[(0, 1.0)], &ALL, 0.9);
     let (_, remedy) = judged(&used, ObjectKind::Allocated, |_| {}).unwrap();
     assert!(remedy.expect.unwrap().contains("makes nothing near"), "{remedy:?}");
+}
+
+/// Blocks that threads of one node allocated at addresses that threads of another one may have had before.
+fn blocks(on: u32, earlier: Option<u32>, are_small: bool) -> BlockOrigins {
+    let mut blocks = BlockOrigins::default();
+    blocks.are_small = are_small;
+    for thread in 20..24 {
+        blocks.add(AllocatingThread { thread, node: on }, 1 << 20, earlier);
+    }
+    blocks
+}
+
+#[test]
+fn memory_that_the_allocator_hands_to_another_node_is_told_from_what_others_initialised() {
+    let judged = |blocks: BlockOrigins, home: &[(u32, f64)], from: &[u32]| {
+        let used = far(home, from, 0.1);
+        let object = SampledObject { blocks, ..object(ObjectKind::Allocated) };
+        let evidence = ObjectEvidence {
+            used: &used,
+            object: &object,
+            walk: None,
+            sharing: None,
+            fields: Vec::new(),
+            share: 0.9,
+            of_cpu_time: Some(0.5),
+            kernel: None,
+            huge_pages: None,
+            runtime: ProgramRuntime::Threads,
+            command: "./app",
+        };
+        let (verdict, remedy) = super::of(&evidence, None).unwrap();
+        (verdict, remedy.change)
+    };
+    let rule = |blocks, home: &[(u32, f64)], from: &[u32]| judged(blocks, home, from).0.rule;
+    let (one, other) = ([(0, 1.0)], [(1, 1.0)]);
+    assert_eq!(rule(blocks(1, Some(0), false), &one, &[1]), "reused-across-nodes");
+    let (verdict, change) = judged(blocks(1, Some(0), false), &one, &[1]);
+    assert!(verdict.says.starts_with("threads of node 1 allocated it, in memory that threads of node 0 had"));
+    assert!(change.contains("MALLOC_ARENA_MAX") && change.contains("jemalloc"), "{change}");
+    // Nobody had the addresses before, or threads of the same node, or its pages are elsewhere.
+    assert_eq!(rule(blocks(1, None, false), &one, &[1]), "other-node");
+    assert_eq!(rule(blocks(1, Some(1), false), &one, &[1]), "other-node");
+    assert_eq!(rule(blocks(1, Some(0), false), &[(2, 1.0)], &[1]), "other-node");
+    // Threads use it that did not allocate it.
+    assert_eq!(rule(blocks(0, Some(1), false), &other, &[2]), "other-node");
+    // Small blocks are written where they are allocated.
+    assert_eq!(rule(blocks(1, None, true), &one, &[1]), "reused-across-nodes");
+    assert_eq!(rule(blocks(0, None, true), &one, &[1]), "other-node");
 }

@@ -5,8 +5,7 @@ use framehop::{ExplicitModuleSectionInfo, Module};
 use numakit_sys::SysRoot;
 use numakit_sys::file;
 use numakit_sys::proc::TaskDir;
-use object::{Object, ObjectSection, ObjectSegment, ReadCache};
-use std::fs::File;
+use object::{Object, ObjectSection, ObjectSegment, ReadCache, ReadRef};
 use std::ops::Range;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
@@ -37,6 +36,13 @@ struct Segment {
     address: u64,
 }
 
+impl Segment {
+    fn of<'a>(segment: &impl ObjectSegment<'a>) -> Self {
+        let (offset, size) = segment.file_range();
+        Self { offset, size, address: segment.address() }
+    }
+}
+
 impl UnwindTables {
     /// Of the file of a mapping, as its process sees it; `None` if it is no ELF file, has no tables, or is another one by now.
     pub fn of_mapped(process: u32, mapping: &ProcessMapping) -> Option<Arc<Self>> {
@@ -46,12 +52,12 @@ impl UnwindTables {
         let file = file::open_to_read(&path).ok()?;
         // A package manager may have replaced it.
         let is_same = file.metadata().is_ok_and(|data| data.ino() == mapping.file.1);
-        if is_same { Self::read(file).map(Arc::new) } else { None }
+        if is_same { Self::of_elf(&ReadCache::new(file)).map(Arc::new) } else { None }
     }
 
-    fn read(file: File) -> Option<Self> {
-        let file = ReadCache::new(file);
-        let elf = object::File::parse(&file).ok()?;
+    /// Of the content of a file.
+    pub fn of_elf<'a>(data: impl ReadRef<'a>) -> Option<Self> {
+        let elf = object::File::parse(data).ok()?;
         let range = |name: &str| {
             let section = elf.section_by_name(name)?;
             Some(section.address()..section.address().checked_add(section.size())?)
@@ -60,17 +66,14 @@ impl UnwindTables {
             let section = elf.section_by_name(name).filter(|section| section.size() <= MAX_TABLE)?;
             Some((range(name)?, section.uncompressed_data().ok()?.as_ref().into()))
         };
-        let segment = |segment: object::Segment<'_, '_, _>| {
-            let (offset, size) = segment.file_range();
-            Segment { offset, size, address: segment.address() }
-        };
         let (frames, debug) = (section(".eh_frame"), section(".debug_frame"));
         let has_tables = frames.is_some() || debug.is_some();
         has_tables.then(|| Self {
-            segments: elf.segments().map(segment).collect(),
+            segments: elf.segments().map(|segment| Segment::of(&segment)).collect(),
             text: range(".text"),
             got: range(".got"),
-            index: section(".eh_frame_hdr"),
+            index: section(".eh_frame_hdr")
+                .filter(|index| frames.as_ref().is_some_and(|of| is_sound(index, of))),
             frames,
             debug,
         })
@@ -78,10 +81,20 @@ impl UnwindTables {
 
     /// The tables for code where it is mapped.
     pub fn module(&self, mapping: &ProcessMapping) -> Option<Module<Arc<[u8]>>> {
-        let segment =
-            self.segments.iter().find(|s| (s.offset..s.offset + s.size).contains(&mapping.offset))?;
+        let has = |s: &&Segment| (s.offset..s.offset.saturating_add(s.size)).contains(&mapping.offset);
+        let segment = self.segments.iter().find(has)?;
         let address = segment.address.checked_add(mapping.offset - segment.offset)?;
         let base = mapping.range.start.checked_sub(address)?;
+        Some(self.module_at(&mapping.name, mapping.range.clone(), base))
+    }
+
+    /// The tables for each segment, where the file says.
+    pub fn modules(&self) -> Vec<Module<Arc<[u8]>>> {
+        let range = |s: &Segment| s.address..s.address.saturating_add(s.size);
+        self.segments.iter().map(|segment| self.module_at("", range(segment), 0)).collect()
+    }
+
+    fn module_at(&self, name: &str, range: Range<u64>, base: u64) -> Module<Arc<[u8]>> {
         let split = |section: &Option<Section>| section.clone().unzip();
         let ((eh_frame_svma, eh_frame), (eh_frame_hdr_svma, eh_frame_hdr)) =
             (split(&self.frames), split(&self.index));
@@ -96,6 +109,50 @@ impl UnwindTables {
             debug_frame: self.debug.clone().map(|(_, data)| data),
             ..ExplicitModuleSectionInfo::default()
         };
-        Some(Module::new(mapping.name.to_string(), mapping.range.clone(), base, sections))
+        Module::new(name.to_owned(), range, base, sections)
+    }
+}
+
+/// Whether an index (.eh_frame_hdr) is as linkers write it and leads into these tables only: what reads it computes with its
+/// numbers without a look at them. Without an index, one is made.
+fn is_sound((at, index): &Section, (frames, _): &Section) -> bool {
+    /// Version 1; relative addresses of 4 bytes, to the place and to the index; a count of 4 bytes.
+    const HEAD: [u8; 4] = [1, 0x1b, 0x03, 0x3b];
+    const HEAD_BYTES: usize = 12;
+    let number = |bytes: &[u8]| bytes.try_into().map(i32::from_le_bytes).unwrap_or(0);
+    let address = |base: u64, bytes: &[u8]| base.checked_add_signed(number(bytes).into());
+    let Some((head, entries)) = index.split_at_checked(HEAD_BYTES) else { return false };
+    let count = usize::try_from(number(&head[8..])).unwrap_or(0);
+    head[..4] == HEAD
+        && address(at.start.wrapping_add(4), &head[4..8]) == Some(frames.start)
+        && (1..=entries.len() / 8).contains(&count)
+        && entries.chunks_exact(8).take(count).all(|entry| {
+            address(at.start, &entry[..4]).is_some()
+                && address(at.start, &entry[4..]).is_some_and(|frame| frames.contains(&frame))
+        })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_index_of_a_program_is_sound_and_a_damaged_one_is_not_used() {
+        let elf = std::fs::read(std::env::current_exe().unwrap()).unwrap();
+        let tables = UnwindTables::of_elf(elf.as_slice()).unwrap();
+        let (index, frames) = (tables.index.unwrap(), tables.frames.unwrap());
+        assert!(is_sound(&index, &frames));
+        let damaged = |at: usize, bytes: &[u8]| {
+            let mut copy = index.1.to_vec();
+            copy[at..at + bytes.len()].copy_from_slice(bytes);
+            (index.0.clone(), Arc::from(copy))
+        };
+        // Another encoding, other tables, more entries than there are, an entry that leads before the tables.
+        for (at, bytes) in
+            [(3, &[0x1b][..]), (4, &[0; 4]), (8, &[0xff, 0xff, 0xff, 0x7f]), (16, &[0, 0, 0, 0x80])]
+        {
+            assert!(!is_sound(&damaged(at, bytes), &frames), "{at}");
+        }
+        assert!(!is_sound(&(index.0.clone(), Arc::from(&index.1[..8])), &frames));
     }
 }

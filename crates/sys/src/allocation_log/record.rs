@@ -1,5 +1,6 @@
 //! A record as the library wrote it. The observed program can write there as well: nothing in it is trusted.
 
+use super::BlockSites;
 use crate::shared_ring::layout::SLOT_WORDS;
 
 /// Maximum of return addresses of a call chain.
@@ -86,6 +87,8 @@ pub enum AllocationEvent {
     ProcessBegan {
         /// Its parent.
         parent: u32,
+        /// Its table of the sites of small blocks, if it has one.
+        sites: Option<BlockSites>,
     },
     /// The process has a copy of the address space of its parent.
     ProcessForked {
@@ -211,7 +214,10 @@ fn event_of(words: &[u64; SLOT_WORDS]) -> Option<AllocationEvent> {
     let parent = || if other == 0 { Some(0) } else { task(other) };
     address.checked_add(size)?;
     Some(match words[6] >> 32 & 0xff {
-        1 => AllocationEvent::ProcessBegan { parent: parent()? },
+        1 => {
+            let sites = (address != 0).then(|| BlockSites::new(address));
+            AllocationEvent::ProcessBegan { parent: parent()?, sites }
+        }
         2 => AllocationEvent::ProcessForked { parent: parent()? },
         3 => AllocationEvent::ThreadBegan {
             stack: stack_of(address, size),

@@ -54,7 +54,7 @@ fn a_record_comes_out_as_it_went_in() {
 #[test]
 fn each_kind_is_an_event() {
     let (address, size) = (0x10_0000, 4096);
-    assert_eq!(event(1), AllocationEvent::ProcessBegan { parent: 64 });
+    assert_eq!(event(1), AllocationEvent::ProcessBegan { parent: 64, sites: Some(BlockSites::new(address)) });
     assert_eq!(event(2), AllocationEvent::ProcessForked { parent: 64 });
     let stack = Some((address, address + size));
     assert_eq!(event(3), AllocationEvent::ThreadBegan { stack, base: 64, function: Some(0x401_000) });

@@ -1,6 +1,7 @@
 //! The objects of a result: a table, and the verdicts on them.
 
 use super::{named, percent};
+use numakit_explain::first_touch::TouchEvidence;
 use numakit_explain::object_use::NodeShare;
 use numakit_explain::verdict::Worth;
 use numakit_explain::{ExplainReport, ExplainedObject, ObjectTouch, Regime, TimeShares};
@@ -115,8 +116,14 @@ fn verdict(object: &ExplainedObject) -> String {
 /// Who touched most of it first.
 fn touched(touch: &ObjectTouch) -> String {
     let node = touch.node.map_or_else(String::new, |node| format!(" on node {node}"));
-    let chain = touch.chain.join(" < ");
-    format!("first by thread {}{node}, {} of the page faults: {chain}", touch.thread, percent(touch.share))
+    let (thread, share) = (touch.thread, percent(touch.share));
+    let known = match touch.known_by {
+        TouchEvidence::PageFaults => format!("{share} of the page faults"),
+        TouchEvidence::SampledFaults => format!("{share} of the page faults that its samples counted"),
+        TouchEvidence::Homes => format!("as it seems: it allocated it, and {share} of its pages are there"),
+    };
+    let chain = if touch.chain.is_empty() { String::new() } else { format!(": {}", touch.chain.join(" < ")) };
+    format!("first by thread {thread}{node}, {known}{chain}")
 }
 
 fn worth(worth: &Worth) -> String {

@@ -2,9 +2,10 @@ use super::*;
 use numakit_explain::FlameGraphs;
 use numakit_explain::account::ThreadTimes;
 use numakit_explain::code::CodeName;
+use numakit_explain::first_touch::TouchEvidence;
 use numakit_explain::flame::ChainValues;
 use numakit_explain::object_use::NodeShare;
-use numakit_explain::objects::ObjectKind;
+use numakit_explain::objects::{BlockOrigins, ObjectKind};
 use numakit_explain::projection::Projection;
 use numakit_explain::share::ShareEstimate;
 use numakit_explain::traffic::TrafficCell;
@@ -42,6 +43,7 @@ fn object() -> ExplainedObject {
             pid: 11,
             kind: ObjectKind::Allocated,
             pieces: 1,
+            blocks: BlockOrigins::default(),
             size: 256 << 20,
             name: "malloc in main (app.c:3)".to_owned(),
         },
@@ -56,6 +58,7 @@ fn object() -> ExplainedObject {
             thread: 11,
             node: Some(0),
             share: 0.98,
+            known_by: TouchEvidence::PageFaults,
             chain: vec!["fill (app.c:12)".to_owned(), "main (app.c:30)".to_owned()],
         }],
         used_by: vec![CodeShare { name: code("sum", Some(7), 0, 0).name, share: 1.0 }],
@@ -176,6 +179,23 @@ fn the_text_is_that_of_the_golden_file() {
         std::fs::write(&path, &all).unwrap();
     }
     assert_eq!(all, std::fs::read_to_string(&path).unwrap(), "write it with UPDATE=1");
+}
+
+#[test]
+fn it_is_said_by_what_a_first_touch_is_known() {
+    let said = |known_by: TouchEvidence, chain: &[&str]| {
+        let mut report = report();
+        let touch = &mut report.objects[0].first_touch[0];
+        (touch.known_by, touch.chain) = (known_by, chain.iter().map(ToString::to_string).collect());
+        let text = text(&report, 10);
+        text.lines().find(|line| line.starts_with("  touched")).unwrap().to_owned()
+    };
+    let start = "  touched  first by thread 11 on node 0, ";
+    let counted = said(TouchEvidence::SampledFaults, &["fill (app.c:12)", "main (app.c:30)"]);
+    let expected = "98.0 % of the page faults that its samples counted: fill (app.c:12) < main (app.c:30)";
+    assert_eq!(counted, format!("{start}{expected}"));
+    let homes = said(TouchEvidence::Homes, &[]);
+    assert_eq!(homes, format!("{start}as it seems: it allocated it, and 98.0 % of its pages are there"));
 }
 
 #[test]

@@ -1,0 +1,122 @@
+//! What an object is.
+
+use crate::code::CodeName;
+use serde::Serialize;
+use std::fmt;
+
+/// What an object is. Two of the same origin are one object: the blocks that one line of a loop allocates.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum ObjectOrigin {
+    /// Allocated by a function such as `malloc`, called from here.
+    Allocated {
+        /// The allocating function.
+        by: &'static str,
+        /// The address behind the call.
+        site: u64,
+    },
+    /// Small blocks that were allocated by a call before this address.
+    SmallBlocks {
+        /// The address behind the call.
+        site: u64,
+    },
+    /// A variable of the program or of a library.
+    Variable {
+        /// Its name.
+        name: String,
+        /// The program or library.
+        module: String,
+    },
+    /// Thread-local storage, of all threads together.
+    ThreadLocal {
+        /// The variable, if its name is known.
+        name: Option<String>,
+    },
+    /// Stacks: that of the first thread, which the kernel makes, or those of all others together.
+    Stack {
+        /// Which one.
+        is_first: bool,
+    },
+    /// A mapped file.
+    File {
+        /// Its path.
+        path: String,
+    },
+    /// Other memory, by the name that its kind has, such as `Java heap`.
+    Mapping {
+        /// The name.
+        name: String,
+    },
+}
+
+/// What kind of object it is, for those who act by it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ObjectKind {
+    /// Allocated by the program.
+    Allocated,
+    /// A variable.
+    Variable,
+    /// Thread-local storage.
+    ThreadLocal,
+    /// Stacks.
+    Stack,
+    /// A mapped file.
+    File,
+    /// Other memory.
+    Mapping,
+    /// Its memory had been given back when the sample was looked at.
+    Gone,
+}
+
+impl ObjectOrigin {
+    /// Its kind.
+    pub fn kind(&self) -> ObjectKind {
+        match self {
+            Self::Allocated { .. } | Self::SmallBlocks { .. } => ObjectKind::Allocated,
+            Self::Variable { .. } => ObjectKind::Variable,
+            Self::ThreadLocal { .. } => ObjectKind::ThreadLocal,
+            Self::Stack { .. } => ObjectKind::Stack,
+            Self::File { .. } => ObjectKind::File,
+            Self::Mapping { .. } => ObjectKind::Mapping,
+        }
+    }
+
+    /// Its name, with the names of the code that called; else it is that of `Display`.
+    pub fn named(&self, name: impl FnOnce(u64) -> CodeName) -> String {
+        let Self::Allocated { by, site } = self else { return self.to_string() };
+        // The call is before the address to which it returns.
+        let CodeName { function, module, file, line } = name(site.saturating_sub(1));
+        let source = match (file, line) {
+            (Some(file), Some(line)) => format!(" ({file}:{line})"),
+            _ => String::new(),
+        };
+        format!("{by} in {}{source}", function.unwrap_or(module))
+    }
+
+    /// Objects of a higher layer lie in those of a lower one. Those of one layer never overlap.
+    pub(super) fn layer(&self) -> usize {
+        match self {
+            Self::File { .. } | Self::Mapping { .. } => 0,
+            // Allocators map the memory of their blocks.
+            Self::Stack { .. } | Self::Variable { .. } | Self::Allocated { by: "mmap" | "mremap", .. } => 1,
+            // The C library puts it at the end of the thread's stack.
+            Self::ThreadLocal { .. } => 2,
+            Self::Allocated { .. } | Self::SmallBlocks { .. } => 3,
+        }
+    }
+}
+
+impl fmt::Display for ObjectOrigin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Allocated { by, site } => write!(f, "{by} at {site:#x}"),
+            Self::SmallBlocks { site } => write!(f, "small blocks at {site:#x}"),
+            Self::Variable { name, .. } | Self::Mapping { name } => f.write_str(name),
+            Self::ThreadLocal { name: Some(name) } => write!(f, "{name} (thread-local)"),
+            Self::ThreadLocal { name: None } => f.write_str("thread-local storage"),
+            Self::Stack { is_first: true } => f.write_str("stack of the first thread"),
+            Self::Stack { is_first: false } => f.write_str("stacks of the other threads"),
+            Self::File { path } => f.write_str(path),
+        }
+    }
+}

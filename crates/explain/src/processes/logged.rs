@@ -1,0 +1,44 @@
+//! What processes did with their memory, by the log of allocations.
+
+use super::{MAX_RECENT, Processes, RECENT, root_of};
+use crate::process_objects::ProcessObjects;
+use numakit_sys::allocation_log::{AllocationEvent, AllocationRecord};
+
+impl Processes {
+    /// What a process did with its memory. Records of a program may come before the news that it is executed.
+    pub fn log(&mut self, record: &AllocationRecord) {
+        let pid = record.process;
+        match record.event {
+            AllocationEvent::ProcessBegan { sites, .. } => {
+                self.recent.insert(pid, (record.time, Vec::new()));
+                match sites {
+                    Some(sites) => self.sites.insert(pid, sites),
+                    None => self.sites.remove(&pid),
+                };
+            }
+            AllocationEvent::ProcessForked { parent } => {
+                if let Some(objects) = self.objects.get(&parent).cloned() {
+                    self.objects.insert(pid, objects);
+                }
+                if let Some(sites) = self.sites.get(&parent).copied() {
+                    self.sites.insert(pid, sites);
+                }
+            }
+            _ => {
+                if let Some((began, records)) = self.recent.get_mut(&pid)
+                    && record.time < *began + RECENT
+                    && records.len() < MAX_RECENT
+                {
+                    records.push(record.clone());
+                }
+                let caller = record.call.as_ref().and_then(|call| call.frames().first().copied());
+                caller.into_iter().for_each(|caller| self.know(pid, caller));
+                let Some(process) = self.open.get(&pid).and_then(Option::as_ref) else { return };
+                let objects = self.objects.entry(pid).or_insert_with(|| ProcessObjects::new(root_of(pid)));
+                objects.update(process.mappings(), process.refreshed());
+                let node = record.cpu.and_then(|cpu| self.node_of_cpu.get(&cpu).copied());
+                objects.log(record, self.threshold, node);
+            }
+        }
+    }
+}
