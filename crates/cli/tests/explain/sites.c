@@ -3,7 +3,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-enum { COUNT = 1200000, BUCKETS = 1 << 21, TURNS = 6 };
+enum { COUNT = 1200000, BUCKETS = 1 << 21, TURNS = 12 };
 
 struct item {
     struct item *next;
