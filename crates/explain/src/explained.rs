@@ -4,6 +4,7 @@ use crate::code::{CodeName, PlaceTimes};
 use crate::explanation::{Explanation, NodeTime};
 use crate::fields;
 use crate::huge_pages::HugePageShares;
+use crate::memory_policies::MemoryBinding;
 use crate::object_use::{NodeShare, ObjectUse};
 use crate::report::SampledObject;
 use crate::share::ShareEstimate;
@@ -86,6 +87,8 @@ pub struct ObjectContext<'a> {
     pub walks: &'a HashMap<u32, MemoryWalk>,
     /// The parts of their memory in huge pages, by process.
     pub huge_pages: &'a HugePageShares,
+    /// What binds most of their memory, by their places.
+    pub bound: BTreeMap<u32, MemoryBinding>,
     /// What they are written with, by process.
     pub runtimes: HashMap<u32, ProgramRuntime>,
     /// How to start the program again.
@@ -163,6 +166,7 @@ fn explained(
         of_cpu_time: explanation.of_cpu_time(used.time.outside()),
         kernel: explanation.kernel(),
         huge_pages: context.huge_pages.of(object.pid),
+        bound: context.bound.get(&used.object),
         runtime: context.runtimes.get(&object.pid).copied().unwrap_or_default(),
         command: context.command,
     };

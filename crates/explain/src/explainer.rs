@@ -5,6 +5,7 @@ mod answer;
 use crate::caches::CacheSizes;
 use crate::collector::{Collector, ObservedProcesses};
 use crate::huge_pages::HugePageShares;
+use crate::memory_policies::MemoryPolicies;
 use crate::pace::SamplePace;
 use crate::processes::Processes;
 use crate::projection::ProjectedMachine;
@@ -12,6 +13,7 @@ use crate::residence::Residence;
 use crate::tally::Tally;
 use crate::threads::ThreadAccounts;
 use crate::traffic::Traffic;
+use numakit_model::CpuSet;
 use numakit_model::topology::Topology;
 use numakit_sampling::calibration::MachineKind;
 use numakit_sampling::{Road, RoadError, RoadEvent};
@@ -60,6 +62,7 @@ pub struct Explainer {
     /// Whether names of what has ended are kept for the report.
     keeps_ended: bool,
     huge_pages: HugePageShares,
+    policies: MemoryPolicies,
     residence: Residence,
     /// The machine that it is projected on, if that is wanted.
     projected: Option<ProjectedMachine>,
@@ -101,7 +104,7 @@ impl Explainer {
     fn open(road: Box<dyn Road>, observed: Observed, topology: Topology) -> Self {
         let root = SysRoot::host();
         let started = clock::monotonic();
-        let residence = Residence::new(&root, memory_nodes(&topology) > 1);
+        let residence = Residence::new(&root, memory_nodes(&topology).len() > 1);
         let pace = SamplePace::new(started, topology.cores.iter().map(|core| core.cpus.len()).sum());
         Self {
             collector: Collector::new(road.landing()),
@@ -109,7 +112,6 @@ impl Explainer {
             processes: Processes::new(&topology),
             road,
             observed,
-            topology,
             machine: MachineKind::of(&root),
             started,
             visited: started,
@@ -118,7 +120,9 @@ impl Explainer {
             pace,
             keeps_ended: true,
             huge_pages: HugePageShares::new(started),
+            policies: MemoryPolicies::new(memory_nodes(&topology), started),
             residence,
+            topology,
             projected: None,
             log: None,
             ended_before: clock::ended_children(),
@@ -212,6 +216,7 @@ impl Explainer {
         let processes = self.processes.numbers();
         self.accounts.visit(&processes, start);
         self.huge_pages.visit(&SysRoot::host(), &processes, start);
+        self.policies.visit(&SysRoot::host(), &processes, start);
         self.residence.visit(&processes, start);
         let end = clock::monotonic();
         self.visited = end;
@@ -219,6 +224,6 @@ impl Explainer {
     }
 }
 
-fn memory_nodes(topology: &Topology) -> usize {
-    topology.nodes.iter().filter(|node| node.memory_kb != Some(0)).count()
+fn memory_nodes(topology: &Topology) -> CpuSet {
+    topology.nodes.iter().filter(|node| node.memory_kb != Some(0)).map(|node| node.os_index).collect()
 }

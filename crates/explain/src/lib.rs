@@ -21,6 +21,7 @@ pub mod flame;
 pub mod footprint;
 pub mod huge_pages;
 pub mod member_path;
+pub mod memory_policies;
 pub mod object_use;
 pub mod objects;
 pub mod observation;

@@ -6,6 +6,7 @@ use crate::explained::{ObjectContext, ObjectTouch};
 use crate::fields;
 use crate::first_touch::FirstTouch;
 use crate::flame::{FlameGraph, FlameUnit};
+use crate::memory_policies::MemoryBinding;
 use crate::object_use::NodeShare;
 use crate::projection::{self, ProjectedMachine, Projection};
 use crate::report::{ExplainReport, FlameGraphs, MissingSamples, Regime, SampledThread};
@@ -46,6 +47,16 @@ impl Explainer {
         let Self { collector, processes, residence, .. } = self;
         let latest = residence.latest();
         latest.homes(|piece| collector.object_at(piece.process, piece.address, latest.time, processes))
+    }
+
+    /// The objects most of whose memory is bound to nodes.
+    fn bound(&mut self) -> BTreeMap<u32, MemoryBinding> {
+        let Self { collector, processes, residence, policies, .. } = self;
+        let latest = residence.latest();
+        latest.bound(
+            |piece| collector.object_at(piece.process, piece.address, latest.time, processes),
+            |piece| policies.at(piece.process, piece.address),
+        )
     }
 
     /// Where the time at memory, and the memory, come from.
@@ -92,6 +103,7 @@ impl Explainer {
         &mut self,
         explanation: &mut Explanation,
         distances: Option<&Distances>,
+        bound: BTreeMap<u32, MemoryBinding>,
     ) -> Vec<ExplainedObject> {
         let objects = self.collector.sampled_objects(&mut self.processes);
         explanation.explain_objects(&ObjectContext {
@@ -100,6 +112,7 @@ impl Explainer {
             objects,
             walks: &self.collector.walks,
             huge_pages: &self.huge_pages,
+            bound,
             command: if self.observed.from_start { &self.observed.program } else { "CMD" },
             distances,
         })
@@ -138,7 +151,7 @@ impl Explainer {
             traffic: None,
         };
         let mut there = Explanation::new(&observed, known, &mut self.processes);
-        let mut objects = self.objects(&mut there, machine.distances.as_ref());
+        let mut objects = self.objects(&mut there, machine.distances.as_ref(), BTreeMap::new());
         for object in &mut objects {
             let pid = object.object.pid;
             object.first_touch.iter_mut().for_each(|by| by.node = nodes.get(&(pid, by.thread)).copied());
@@ -170,7 +183,7 @@ impl Explainer {
             times: self.accounts.total(self.ended_usage(complete)),
             caches,
             is_precise: matches!(landing, Landing::Behind | Landing::OneFurther),
-            has_nodes: memory_nodes(&self.topology) > 1,
+            has_nodes: memory_nodes(&self.topology).len() > 1,
             traffic: self.collector.traffic(caches),
         };
         let mut explanation = Explanation::new(&self.collector.observations, known, &mut self.processes);
@@ -179,7 +192,8 @@ impl Explainer {
         if complete {
             self.name_fields(&mut explanation);
         }
-        let objects = self.objects(&mut explanation, self.topology.distances.clone().as_ref());
+        let bound = self.bound();
+        let objects = self.objects(&mut explanation, self.topology.distances.clone().as_ref(), bound);
         let projected = self.projected.take();
         let machine_of_plan = projected.as_ref();
         let projection = machine_of_plan.map(|machine| self.projection(machine, &threads, &explanation));
