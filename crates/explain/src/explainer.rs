@@ -4,6 +4,7 @@ mod answer;
 
 use crate::caches::CacheSizes;
 use crate::collector::{Collector, ObservedProcesses};
+use crate::hint_windows::{HintFaultError, HintWindows};
 use crate::huge_pages::HugePageShares;
 use crate::memory_policies::MemoryPolicies;
 use crate::pace::SamplePace;
@@ -66,6 +67,8 @@ pub struct Explainer {
     residence: Residence,
     /// The machine that it is projected on, if that is wanted.
     projected: Option<ProjectedMachine>,
+    /// Hint faults, if they are wanted.
+    hints: Option<HintWindows>,
     /// What the program allocates, if that is known.
     log: Option<AllocationLog>,
     /// Of children that ended before.
@@ -89,6 +92,11 @@ impl Explainer {
     /// The same, and what it would be on another machine.
     pub fn projected_on(self, projected: Option<ProjectedMachine>) -> Self {
         Self { projected, ..self }
+    }
+
+    /// The same with hint faults.
+    pub fn with_hint_faults(self, hints: Option<HintWindows>) -> Self {
+        Self { hints, ..self }
     }
 
     /// The same for series, of one process with those that it starts or of all: it reads no accounts of threads, since series
@@ -124,6 +132,7 @@ impl Explainer {
             residence,
             topology,
             projected: None,
+            hints: None,
             log: None,
             ended_before: clock::ended_children(),
         }
@@ -136,10 +145,12 @@ impl Explainer {
         if let Some(log) = &mut self.log {
             log.drain(&mut |record| processes.log(record));
         }
+        // The kernel moves pages while it marks them: samples of that time would find them near.
+        let is_disturbed = self.hints.as_ref().is_some_and(HintWindows::is_open);
         let (mut from, mut samples) = (clock::monotonic(), 0u64);
         let mut located = from;
         let result = road.drain(&mut |event| match event {
-            RoadEvent::Sample(sample) if !sample.in_kernel => {
+            RoadEvent::Sample(sample) if !sample.in_kernel && !is_disturbed => {
                 collector.take(sample, processes);
                 *late += u64::from(processes.has_ended(sample.process));
                 samples += 1;
@@ -174,6 +185,7 @@ impl Explainer {
             RoadEvent::Started { .. } => {}
         });
         self.collector.locate(&mut self.processes);
+        self.take_hint_faults();
         for (process, thread) in ended {
             self.collector.forget_thread(process, thread, &mut self.processes);
             if process == thread {
@@ -186,6 +198,19 @@ impl Explainer {
             self.visit();
         }
         result.map(drop)
+    }
+
+    /// Takes the hint faults since the last call.
+    fn take_hint_faults(&mut self) {
+        let Self { hints: Some(hints), collector, processes, .. } = self else { return };
+        hints.drain(&mut |used| collector.object_at(used.process, used.address, used.time, processes));
+    }
+
+    /// Switches NUMA balancing on or off for hint faults, where they are wanted and it is time.
+    pub fn hint(&mut self) -> Result<(), HintFaultError> {
+        self.take_hint_faults();
+        let processes = self.processes.numbers();
+        self.hints.as_mut().map_or(Ok(()), |hints| hints.visit(&processes, clock::monotonic()))
     }
 
     /// Moves the observations since the last call into sums.

@@ -19,6 +19,8 @@ pub mod fields;
 pub mod first_touch;
 pub mod flame;
 pub mod footprint;
+pub mod hint_faults;
+pub mod hint_windows;
 pub mod huge_pages;
 pub mod member_path;
 pub mod memory_policies;

@@ -248,7 +248,8 @@ impl TrafficCounter {
             let pages = u64::from(used.windows);
             // A thread with few samples is like the others, as far as they use the same.
             let of_others = together.get(&(key.process, key.page));
-            let stays = used.stays(cache, lines) || of_others.is_some_and(|page| page.used.stays(cache, all_lines));
+            let stays =
+                used.stays(cache, lines) || of_others.is_some_and(|page| page.used.stays(cache, all_lines));
             match key.cpu_node.zip(key.home) {
                 _ if stays => traffic.cached += pages,
                 Some(pair) => {

@@ -20,7 +20,7 @@ const MIN_SHARE: f64 = 0.02;
 /// from memory once, as the data does.
 const WALK: f64 = 0.5;
 /// With fewer samples nothing is said.
-const MIN_SAMPLES: u64 = 30;
+pub(crate) const MIN_SAMPLES: u64 = 30;
 
 /// What is known of an object.
 #[derive(Debug)]

@@ -13,8 +13,12 @@ const MODE: &str = "proc/sys/kernel/numa_balancing";
 /// Where the settings of the scan are: since Linux 5.13, and before.
 const SCANS: [&str; 2] = ["sys/kernel/debug/sched/numa_balancing/", "proc/sys/kernel/numa_balancing_"];
 /// All pages of a process are marked four times a second.
-const SCAN: [(&str, &str); 4] =
-    [("scan_delay_ms", "50"), ("scan_period_max_ms", "250"), ("scan_period_min_ms", "250"), ("scan_size_mb", "256")];
+const SCAN: [(&str, &str); 4] = [
+    ("scan_delay_ms", "50"),
+    ("scan_period_max_ms", "250"),
+    ("scan_period_min_ms", "250"),
+    ("scan_size_mb", "256"),
+];
 /// The mode that marks pages of all nodes.
 const NORMAL: u32 = 1;
 /// What was there before, while it is switched on.
@@ -33,7 +37,9 @@ pub enum BalancingError {
     #[error("{0}")]
     Left(LeftBehind),
     /// A file cannot be written.
-    #[error("cannot write {path}: {error}; NUMA balancing is a setting of the whole machine: run numa as root, outside of containers")]
+    #[error(
+        "cannot write {path}: {error}; NUMA balancing is a setting of the whole machine: run numa as root, outside of containers"
+    )]
     Write {
         /// The file.
         path: PathBuf,
@@ -89,7 +95,9 @@ impl BalancingFiles {
         let switch = BalancingSwitch { before, record: self.top.join(BEFORE), was_on };
         let wanted = SCAN.iter().map(|(name, value)| (*name, *value)).chain([("numa_balancing", "1")]);
         for (name, value) in wanted {
-            let Some((path, _)) = switch.before.iter().find(|(path, _)| path.to_string_lossy().ends_with(name)) else {
+            let Some((path, _)) =
+                switch.before.iter().find(|(path, _)| path.to_string_lossy().ends_with(name))
+            else {
                 continue;
             };
             fs::write(path, value).map_err(|error| BalancingError::Write { path: path.clone(), error })?;
@@ -97,7 +105,7 @@ impl BalancingFiles {
         Ok(switch)
     }
 
-    /// What is to be changed, as it is now; the switch itself is the last one, and the first that is restored.
+    /// What is to be changed, as it is now; the switch itself is first, and so the first that is restored.
     fn settings(&self) -> Vec<(PathBuf, String)> {
         let scan = |(name, _): &(&str, &str)| {
             let mut paths = SCANS.iter().map(|place| self.top.join(format!("{place}{name}")));
@@ -143,7 +151,8 @@ fn read(record: &Path) -> Option<(u32, u64, Vec<(PathBuf, String)>)> {
     let text = fs::read_to_string(record).ok()?;
     let (first, rest) = text.split_once('\n')?;
     let (process, start) = first.split_once(' ')?;
-    let setting = |line: &str| line.split_once(' ').map(|(value, path)| (PathBuf::from(path), value.to_owned()));
+    let setting =
+        |line: &str| line.split_once(' ').map(|(value, path)| (PathBuf::from(path), value.to_owned()));
     Some((process.parse().ok()?, start.parse().ok()?, rest.lines().filter_map(setting).collect()))
 }
 
@@ -176,7 +185,9 @@ mod tests {
     impl Machine {
         fn new(name: &str, mode: &str) -> Self {
             let top = std::env::temp_dir().join(format!("numakit-balancing-{name}-{}", std::process::id()));
-            for (path, value) in [("scan_delay_ms", "1000"), ("scan_period_max_ms", "60000"), ("scan_size_mb", "128")] {
+            for (path, value) in
+                [("scan_delay_ms", "1000"), ("scan_period_max_ms", "60000"), ("scan_size_mb", "128")]
+            {
                 let path = top.join(format!("{}{path}", SCANS[0]));
                 fs::create_dir_all(path.parent().unwrap()).unwrap();
                 fs::write(path, format!("{value}\n")).unwrap();
@@ -211,7 +222,10 @@ mod tests {
             let files = machine.files();
             assert_eq!(files.is_on(), Some(was_on));
             let switch = files.switch_on().unwrap();
-            assert_eq!((machine.values(), switch.was_on), (["1", "50", "250", "256"].map(str::to_owned), was_on));
+            assert_eq!(
+                (machine.values(), switch.was_on),
+                (["1", "50", "250", "256"].map(str::to_owned), was_on)
+            );
             // It is in use by this process, which runs.
             assert!(files.left_behind().is_none());
             let again = files.switch_on().unwrap_err();
@@ -238,7 +252,10 @@ mod tests {
         assert_eq!(left.process, std::process::id());
         assert!(matches!(files.switch_on(), Err(BalancingError::Left(_))));
         assert!(std::process::Command::new("sh").args(["-c", &left.command()]).status().unwrap().success());
-        assert_eq!((machine.values(), files.left_behind()), (["0", "1000", "60000", "128"].map(str::to_owned), None));
+        assert_eq!(
+            (machine.values(), files.left_behind()),
+            (["0", "1000", "60000", "128"].map(str::to_owned), None)
+        );
     }
 
     #[test]

@@ -7,6 +7,8 @@
  *   turns    threads of two nodes take turns at an array, so that the kernel's balancing moves its
  *            pages after them; repaired, each node has an array of its own
  *   huge     parts of half a huge page, neighbours of different nodes; repaired, of a whole one
+ *   uneven   the main thread touches an array of which two threads of node 1 use a quarter each, and one
+ *            of nodes 2 and 3; repaired, the users touch it. Each repeat takes 100 ms
  *   bound    each thread touches its part first; broken, a policy binds the array to node 0
  *
  * What the threads of a node use is at least four times its simulated cache. */
@@ -176,6 +178,46 @@ static int turns_is_right(void)
     return is_all(turns[0], 4 * PART, turns_rounds[0]) && is_all(turns[1], 4 * PART, turns_rounds[1]);
 }
 
+/* Parts that not all nodes use. */
+
+enum { QUARTER = ALL / 4 };
+
+static double uneven[ALL] __attribute__((aligned(PAGE)));
+static int uneven_rounds[4];
+
+/* The quarter of a thread, or -1. */
+static int quarter_of(int thread)
+{
+    static const int quarters[THREADS] = {-1, -1, 0, 1, 2, -1, 3, -1};
+    return quarters[thread];
+}
+
+static void uneven_prepare(int is_repaired)
+{
+    for (int i = 0; i < ALL && !is_repaired; i++)
+        uneven[i] = 0;
+}
+
+static void uneven_work(int repeats)
+{
+    long end = milliseconds() + repeats * 100;
+#pragma omp parallel
+    {
+        int quarter = quarter_of(omp_get_thread_num());
+        for (; quarter >= 0 && milliseconds() < end; uneven_rounds[quarter]++)
+            for (int i = quarter * QUARTER; i < (quarter + 1) * QUARTER; i++)
+                uneven[i] += 1;
+    }
+}
+
+static int uneven_is_right(void)
+{
+    for (int quarter = 0; quarter < 4; quarter++)
+        if (!is_all(uneven + quarter * QUARTER, QUARTER, uneven_rounds[quarter]))
+            return false;
+    return true;
+}
+
 /* Huge pages. */
 
 static double parts[ALL] __attribute__((aligned(HUGE)));
@@ -253,6 +295,7 @@ static const struct kernel kernels[] = {
     {"moved", moved_prepare, moved_work, moved_is_right, 80, false},
     {"turns", turns_prepare, turns_work, turns_is_right, 12, false},
     {"huge", huge_prepare, huge_work, huge_is_right, 200, false},
+    {"uneven", uneven_prepare, uneven_work, uneven_is_right, 120, false},
     {"bound", bound_prepare, bound_work, bound_is_right, 80, false},
 };
 

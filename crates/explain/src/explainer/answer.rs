@@ -6,6 +6,8 @@ use crate::explained::{ObjectContext, ObjectTouch};
 use crate::fields;
 use crate::first_touch::FirstTouch;
 use crate::flame::{FlameGraph, FlameUnit};
+use crate::hint_faults::HintFaults;
+use crate::hint_windows::HintWindows;
 use crate::memory_policies::MemoryBinding;
 use crate::object_use::NodeShare;
 use crate::projection::{self, ProjectedMachine, Projection};
@@ -104,7 +106,9 @@ impl Explainer {
         explanation: &mut Explanation,
         distances: Option<&Distances>,
         bound: BTreeMap<u32, MemoryBinding>,
+        hints: &HintFaults,
     ) -> Vec<ExplainedObject> {
+        explanation.complete_objects(&hints.objects());
         let objects = self.collector.sampled_objects(&mut self.processes);
         explanation.explain_objects(&ObjectContext {
             runtimes: objects.iter().map(|object| (object.pid, self.processes.runtime(object.pid))).collect(),
@@ -113,6 +117,7 @@ impl Explainer {
             walks: &self.collector.walks,
             huge_pages: &self.huge_pages,
             bound,
+            hint_faults: hints.summaries(),
             command: if self.observed.from_start { &self.observed.program } else { "CMD" },
             distances,
         })
@@ -151,7 +156,8 @@ impl Explainer {
             traffic: None,
         };
         let mut there = Explanation::new(&observed, known, &mut self.processes);
-        let mut objects = self.objects(&mut there, machine.distances.as_ref(), BTreeMap::new());
+        let mut objects =
+            self.objects(&mut there, machine.distances.as_ref(), BTreeMap::new(), &HintFaults::default());
         for object in &mut objects {
             let pid = object.object.pid;
             object.first_touch.iter_mut().for_each(|by| by.node = nodes.get(&(pid, by.thread)).copied());
@@ -171,6 +177,10 @@ impl Explainer {
 
     /// What is known so far.
     pub fn report(&mut self, complete: bool, exit_status: Option<i32>) -> ExplainReport {
+        self.take_hint_faults();
+        if complete {
+            self.hints.iter_mut().for_each(HintWindows::close);
+        }
         let mut threads = self.collector.sampled_threads.clone();
         for thread in &mut threads {
             thread.name = self.accounts.name(thread.pid, thread.tid).unwrap_or_default().to_owned();
@@ -193,7 +203,11 @@ impl Explainer {
             self.name_fields(&mut explanation);
         }
         let bound = self.bound();
-        let objects = self.objects(&mut explanation, self.topology.distances.clone().as_ref(), bound);
+        let hints = self.hints.take();
+        let (seen, distances) = (hints.as_ref().map(|hints| &hints.faults), self.topology.distances.clone());
+        let none = HintFaults::default();
+        let objects = self.objects(&mut explanation, distances.as_ref(), bound, seen.unwrap_or(&none));
+        self.hints = hints;
         let projected = self.projected.take();
         let machine_of_plan = projected.as_ref();
         let projection = machine_of_plan.map(|machine| self.projection(machine, &threads, &explanation));
@@ -225,6 +239,7 @@ impl Explainer {
             explanation,
             threads_sampled: threads,
             objects,
+            hint_faults: self.hints.as_ref().map(HintWindows::counts),
             flame,
             projected: projection,
         }

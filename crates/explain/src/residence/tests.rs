@@ -76,7 +76,8 @@ fn what_binds_most_of_an_object_is_its_binding() {
     let piece = |address, bytes| ResidentPiece { process: 7, address, bytes, node: Some(0), by: None };
     let pieces = vec![piece(1, 10), piece(2, 11), piece(3, 10), piece(4, 11), piece(5, 9)];
     let binding = MemoryBinding { nodes: CpuSet::range(0, 0), by: BoundBy::Policy };
-    let object = |piece: &ResidentPiece| [None, Some(0), Some(0), Some(1), Some(1), None][piece.address as usize];
+    let object =
+        |piece: &ResidentPiece| [None, Some(0), Some(0), Some(1), Some(1), None][piece.address as usize];
     let bound = |piece: &ResidentPiece| [2, 3, 5].contains(&piece.address).then_some(&binding);
     let found = ResidentMemory { time: 0, pieces }.bound(object, bound);
     assert_eq!(found, BTreeMap::from([(0, binding.clone())]));

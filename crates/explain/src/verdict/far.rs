@@ -24,8 +24,9 @@ const SPREADS: Option<&str> = Some(
     "spreads the load over the memory of all nodes, and makes nothing near: only the change in the source does",
 );
 const BOUND: Option<&str> = Some("binds the threads to CPUs");
-const STAYS: Option<&str> =
-    Some("keeps its pages where they are, spread over all nodes: the kernel does not move memory that has a policy");
+const STAYS: Option<&str> = Some(
+    "spreads its pages over the nodes that use it, where they stay: the kernel does not move memory that has a policy",
+);
 const PLACED: Option<&str> = Some("places stacks and thread-local storage on the nodes of their threads");
 
 /// The rules, the most certain first.
@@ -51,11 +52,13 @@ pub(super) const RULES: [Rule; 11] = [
             };
             format!("{by} binds it to {}; threads of {} use it", home(e), used_from(e))
         },
-        change: |e| match e.bound.map(|bound| bound.by) {
+        change: |e| {
+            match e.bound.map(|bound| bound.by) {
             Some(BoundBy::Cpuset) => "Give the cpuset the memory of the nodes of its CPUs (cpuset.mems)".to_owned(),
             _ => "Leave out the policy (mbind, set_mempolicy, numactl --membind), so that memory is on the nodes of the threads \
                   that touch it first; or run the threads where the policy binds it"
                 .to_owned(),
+        }
         },
         command: |e| {
             let bound = e.bound.filter(|bound| bound.by == BoundBy::Policy)?;
@@ -110,14 +113,19 @@ pub(super) const RULES: [Rule; 11] = [
             true => "its pages were moved between nodes while it was used".to_owned(),
             false => format!("its pages were moved between nodes, after threads of {} in turn", used_from(e)),
         },
-        change: |e| match e.used.roams {
+        change: |e| {
+            match e.used.roams {
             true => "Bind the threads, so that pages have no reason to follow them".to_owned(),
             false => "Give each node an array of its own, or let one node work on it; else switch automatic NUMA balancing off \
                       (sysctl kernel.numa_balancing=0): moving it back and forth costs more than it saves"
                 .to_owned(),
+        }
         },
         command: |e| {
-            let options = if e.used.roams { "" } else { "--memory interleave " };
+            let options = match e.used.roams {
+                true => String::new(),
+                false => format!("--memory interleave:{} ", remedy::node_list(&e.used.used_from())),
+            };
             Some(format!("numa run {options}-- {}", e.command))
         },
         expect: |e| if e.used.roams { BOUND } else { STAYS },
@@ -200,9 +208,8 @@ fn is_bound(e: &ObjectEvidence<'_>) -> bool {
     let on = |bound: &MemoryBinding, parts: &[NodeShare]| -> f64 {
         parts.iter().filter(|part| bound.nodes.contains(part.node)).map(|part| part.share).sum()
     };
-    e.bound.is_some_and(|bound| {
-        on(bound, &e.used.home) >= ALL && on(bound, &e.used.used_from()) <= 1.0 - REMOTE
-    })
+    e.bound
+        .is_some_and(|bound| on(bound, &e.used.home) >= ALL && on(bound, &e.used.used_from()) <= 1.0 - REMOTE)
 }
 
 fn has_parts(e: &ObjectEvidence<'_>) -> bool {

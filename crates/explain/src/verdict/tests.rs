@@ -89,7 +89,9 @@ fn what_is_far_has_a_cause() {
     assert_eq!(rule(&far(&one, &ALL, 0.1), File), "page-cache");
     let wandered = ObjectUse { wandered: 0.8, ..far(&one, &[1], 0.1) };
     assert_eq!(rule(&wandered, Allocated), "thread-moved");
-    for (roams, command) in [(true, "numa run -- ./app"), (false, "numa run --memory interleave -- ./app")] {
+    for (roams, command) in
+        [(true, "numa run -- ./app"), (false, "numa run --memory interleave:0-1 -- ./app")]
+    {
         let moved = ObjectUse { moved: Some(0.5), roams, ..far(&spread, &ALL, 0.1) };
         let (verdict, remedy) = judged(&moved, Allocated, |_| {}).unwrap();
         assert_eq!((verdict.rule, remedy.command.as_deref()), ("pages-moved", Some(command)));

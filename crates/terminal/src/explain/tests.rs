@@ -52,6 +52,7 @@ fn object() -> ExplainedObject {
         remote: Some(ShareEstimate { share: 0.75, low: 0.7, high: 0.8 }),
         in_cache: 0.0,
         contended: 0.0,
+        hint_faults: None,
         first_touch: vec![ObjectTouch {
             thread: 11,
             node: Some(0),
@@ -117,6 +118,7 @@ fn report() -> ExplainReport {
     };
     ExplainReport {
         flame: FlameGraphs::default(),
+        hint_faults: None,
         projected: None,
         version: 1,
         regime: Regime::Precise,

@@ -114,7 +114,10 @@ pub fn boot(kernels: &[Kernel], compiled: &[&str]) -> Result<Boot, Failure> {
             guest = match variant {
                 "try" => {
                     let script = format!("{before}\n{TRY}");
-                    guest.step(&step, &["sh", "-c", &script, "try", &format!("/out/{name}-broken.json"), command])
+                    guest.step(
+                        &step,
+                        &["sh", "-c", &script, "try", &format!("/out/{name}-broken.json"), command],
+                    )
                 }
                 _ => {
                     let script = format!("{before}\nsh /root/observed {command} >/out/{step}.json");
@@ -279,7 +282,9 @@ pub fn check_remedies(boot: &Boot, kernels: &[Kernel]) {
             remote(&changed),
             busiest(&before),
             text(tried.as_deref().map(|tried| format!("{:.1}", busiest(tried)))),
-            text(line.and_then(|line| Some(line.lines().next()?.to_owned())))
+            text(
+                line.and_then(|all| Some(all.lines().find(|line| line.starts_with("numa run"))?.to_owned()))
+            )
         );
         if remote(&changed) * 5 > remote(&before) {
             wrong.push(format!("the change of {} leaves a fifth of the remote lines or more", kernel.name));
