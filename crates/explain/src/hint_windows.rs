@@ -3,6 +3,7 @@
 
 use crate::hint_faults::{HintFaultCounts, HintFaults};
 use crate::observation::PAGE;
+use crate::residence;
 use numakit_model::CpuSet;
 use numakit_model::topology::Topology;
 use numakit_sampling::RoadError;
@@ -15,10 +16,16 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use thiserror::Error;
 
-/// The first time begins after this, in ns, when a program has touched its data; they last this long, and begin this often.
+/// The first time begins after this, in ns, and when the memory of the program did not grow for `STEADY`: pages that are
+/// touched first meanwhile could not be moved back.
 const FIRST: u64 = 1_000_000_000;
+const STEADY: u64 = 500_000_000;
+/// They last this long, and longer while further pages are seen, and begin this often.
 const LENGTH: u64 = 3_000_000_000;
+const MAX_LENGTH: u64 = 5 * LENGTH;
 const EACH: u64 = 30_000_000_000;
+/// Memory grows, or further pages are seen, if they are one in this many.
+const GROWN: u64 = 50;
 /// Pages whose places are remembered; those beyond have no hint faults that count, and are not moved back.
 const MAX_PAGES: usize = 1 << 20;
 
@@ -52,6 +59,9 @@ struct Window {
     /// The nodes of all pages before, by process and number.
     before: HashMap<(u32, u64), u32>,
     since: u64,
+    /// Pages that were seen of all, and when there were fewer of them.
+    seen: u64,
+    grew: u64,
     /// `None` when it was restored.
     switch: Option<BalancingSwitch>,
 }
@@ -65,6 +75,9 @@ pub struct HintWindows {
     pages: Option<Arc<dyn Pages>>,
     window: Option<Window>,
     next: u64,
+    /// Bytes in memory when they were looked at last, and when that is done again.
+    resident: u64,
+    look: u64,
     /// What was seen.
     pub faults: HintFaults,
     counts: HintFaultCounts,
@@ -88,6 +101,8 @@ impl HintWindows {
             pages: SysRoot::host().pages().cloned(),
             window: None,
             next: clock::monotonic() + FIRST,
+            resident: 0,
+            look: 0,
             faults: HintFaults::default(),
             counts: HintFaultCounts::default(),
         };
@@ -103,19 +118,50 @@ impl HintWindows {
 
     /// Switches it on or off where it is time.
     pub fn visit(&mut self, processes: &[u32], now: u64) -> Result<(), HintFaultError> {
-        match &self.window {
-            Some(window) if now >= window.since + LENGTH => self.close(),
-            None if now >= self.next => {
-                self.next = now + EACH;
-                let before = self.places(processes);
-                let rings = HintFaultRings::open(&self.cpus)?;
-                let switch = self.files.switch_on()?;
-                self.counts.was_on = switch.was_on;
-                self.window = Some(Window { rings, before, since: clock::monotonic(), switch: Some(switch) });
-            }
-            _ => {}
+        if self.window.is_some() {
+            self.visit_open(processes, now);
+            return Ok(());
         }
+        if now < self.next || self.has_grown(processes, now) != Some(false) {
+            return Ok(());
+        }
+        self.next = now + EACH;
+        let before = self.places(processes);
+        let rings = HintFaultRings::open(&self.cpus)?;
+        let switch = self.files.switch_on()?;
+        self.counts.was_on = switch.was_on;
+        let since = clock::monotonic();
+        self.window = Some(Window { rings, before, since, seen: 0, grew: since, switch: Some(switch) });
         Ok(())
+    }
+
+    /// Switches it off where it is time, or where the program touches more memory.
+    fn visit_open(&mut self, processes: &[u32], now: u64) {
+        let (pages, _) = self.faults.counts();
+        let has_grown = self.has_grown(processes, now) == Some(true);
+        let Some(window) = &mut self.window else { return };
+        if pages > window.seen + window.seen / GROWN {
+            (window.seen, window.grew) = (pages, now);
+        }
+        let is_over = now >= window.since + LENGTH && now >= window.grew + LENGTH / 2;
+        if has_grown || is_over || now >= window.since + MAX_LENGTH {
+            self.close();
+            if has_grown {
+                self.next = now;
+            }
+        }
+    }
+
+    /// Whether the memory of these processes has grown since it was looked at before; `None` where it is too early to say.
+    fn has_grown(&mut self, processes: &[u32], now: u64) -> Option<bool> {
+        if now < self.look {
+            return None;
+        }
+        self.look = now + STEADY;
+        let resident: u64 =
+            processes.iter().filter_map(|process| residence::resident(&SysRoot::host(), *process)).sum();
+        let before = std::mem::replace(&mut self.resident, resident);
+        Some(resident > before + before / GROWN)
     }
 
     /// Takes the faults since the last call at pages that were in memory before. `object` finds the place of the object of a

@@ -195,7 +195,7 @@ impl Residence {
 }
 
 /// The bytes of a process in memory.
-fn resident(root: &SysRoot, process: u32) -> Option<u64> {
+pub(crate) fn resident(root: &SysRoot, process: u32) -> Option<u64> {
     let text = TaskDir::of(root, process).text("statm").ok()?;
     Some(text.split_ascii_whitespace().nth(1)?.parse::<u64>().ok()? * sched::page_size())
 }

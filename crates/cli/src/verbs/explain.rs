@@ -96,7 +96,7 @@ pub struct ExplainArgs {
     projected: Option<String>,
     /// Say too which nodes use each page, by faults of the kernel's NUMA balancing (root)
     ///
-    /// Switches kernel.numa_balancing on for 3 of every 30 seconds: a setting of the whole machine, which is restored afterwards.
+    /// Switches kernel.numa_balancing on for 3 to 15 of every 30 seconds: a setting of the whole machine, which is restored afterwards.
     /// The kernel marks pages, and the next use of each is a fault. Meanwhile it moves pages to the nodes that use them; those of
     /// the observed program are moved back, and samples of that time are left out.
     #[arg(long)]
@@ -236,7 +236,10 @@ impl ExplainArgs {
         let status = loop {
             poll::readable(&[signals.as_fd()], Some(DRAIN)).context("cannot wait")?;
             explainer.drain()?;
-            explainer.hint()?;
+            if let Err(error) = explainer.hint() {
+                // Another program may use it by now. What samples tell stays.
+                note(format_args!("{:#}", anyhow::Error::from(error)));
+            }
             while let Some(signal) = signals.next().filter(|signal| signal.number != signal::CHILD) {
                 match running.as_ref().filter(|_| !asked_to_end) {
                     Some(running) if signal.from_process => running.signal(signal.number),

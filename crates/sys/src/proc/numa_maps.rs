@@ -66,7 +66,8 @@ pub fn bound_to(text: &[u8]) -> Option<(u64, Option<CpuSet>)> {
     let is_bound = mode == "bind" || (mode == "pref" && rest.starts_with("er"));
     let second = words.next().filter(|word| word.starts_with("(many)"));
     let listed = rest.rsplit_once(':').or_else(|| second?.rsplit_once(':'));
-    Some((start, listed.filter(|_| is_bound).and_then(|(_, nodes)| CpuSet::parse_list(nodes).ok())))
+    let nodes = listed.filter(|_| is_bound).and_then(|(_, nodes)| CpuSet::parse_list(nodes).ok());
+    Some((start, nodes.filter(|nodes| !nodes.is_empty())))
 }
 
 #[cfg(test)]

@@ -43,7 +43,7 @@ pub fn text(report: &ExplainReport, rows: usize) -> String {
 
 fn sentence(counts: &HintFaultCounts) -> String {
     if counts.seconds == 0.0 {
-        return "\nNo hint faults: the program ended before balancing was switched on.\n".to_owned();
+        return "\nNo hint faults: the program ended before its memory had stopped growing.\n".to_owned();
     }
     let lost = match counts.lost {
         0 => String::new(),
