@@ -242,7 +242,10 @@ impl Explainer {
         self.accounts.visit(&processes, start);
         self.huge_pages.visit(&SysRoot::host(), &processes, start);
         self.policies.visit(&SysRoot::host(), &processes, start);
-        self.residence.visit(&processes, start);
+        // Where pages are while the kernel moves them is not where they were.
+        if !self.hints.as_ref().is_some_and(HintWindows::is_open) {
+            self.residence.visit(&processes, start);
+        }
         let end = clock::monotonic();
         self.visited = end;
         self.pause = (VISIT.as_nanos() as u64).max((end - start) * u64::from(VISIT_SHARE));

@@ -14,8 +14,9 @@ grep . /proc/sys/kernel/numa_balancing scan_delay_ms scan_period_min_ms scan_per
 /// Ends an observation by a signal while balancing is switched on, and prints its exit status.
 const ENDED: &str = "misplaced uneven broken 600 & program=$!
 numa explain --hint-faults --pid $program --output /tmp/text & observer=$!
-until [ $(cat /proc/sys/kernel/numa_balancing) = 1 ]; do kill -0 $observer || exit 1; usleep 10000; done
-sleep 1
+is_on() { kill -0 $observer || exit 1; [ $(cat /proc/sys/kernel/numa_balancing) = 1 ]; }
+# It is tried at the start for a moment.
+until is_on && usleep 500000 && is_on; do usleep 10000; done
 kill -$1 $observer; wait $observer; echo status $?
 kill $program; wait $program; true";
 

@@ -5,8 +5,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 /// Sources that open files of /proc or /sys without `SysRoot`, and why.
-const WITHOUT_ROOT: [(&str, &str); 5] = [
-    ("crates/sys/src/balancing.rs", "writes settings of the kernel, which SysRoot cannot"),
+const WITHOUT_ROOT: [(&str, &str); 4] = [
     ("crates/sys/src/file.rs", "/proc/self/fd/N names an open file for a system call"),
     ("crates/sys/src/pages.rs", "is the kernel behind the trait Pages; a capture has no pages"),
     ("crates/sys/src/shared_ring.rs", "/proc/PID/fd/N names its memory file to other processes"),
