@@ -24,7 +24,6 @@ static BOOT: LazyLock<Result<Boot, Failure>> = LazyLock::new(|| {
     let script = place::root().join("tests/guest/guest/observed");
     let mut guest = Guest::new(Shape::named("watched")?)
         .program(&programs::numa()?)
-        .program(&programs::of_host("setpriv").ok_or_else(|| Failure::NotFound("setpriv".to_owned()))?)
         .program(&programs::compiled("misplaced")?.ok_or_else(|| Failure::NotFound("misplaced".to_owned()))?)
         .file(&script, "/root/observed")
         .timeout(Duration::from_secs(600));
@@ -41,7 +40,8 @@ static BOOT: LazyLock<Result<Boot, Failure>> = LazyLock::new(|| {
         "echo 0 >/proc/sys/kernel/numa_balancing; echo never >/sys/kernel/mm/transparent_hugepage/enabled";
     let warm =
         "numa explain --json - -- sh -c 'i=0; while [ $i -lt 100000 ]; do i=$((i + 1)); done' >/dev/null";
-    let refused = "setpriv --reuid 65534 --regid 65534 --clear-groups numa explain --hint-faults -- true; echo status $?";
+    let refused = "echo 'nobody:x:65534:65534::/tmp:/bin/sh' >/etc/passwd; chmod 755 /; \
+                   su nobody -c 'numa explain --hint-faults -- true'; echo status $?";
     let of_command = "numa explain --hint-faults -- misplaced uneven broken 150";
     let left = "numa doctor | tee /tmp/doctor; numa explain --hint-faults -- true; echo status $?";
     let restored = "sh -c \"$(numa explain --hint-faults -- true 2>&1 | sed -n 's/.*as root: //p' | head -n 1)\"; \
