@@ -24,6 +24,9 @@ const NORMAL: u32 = 1;
 /// What was there before, while it is switched on.
 const BEFORE: &str = "run/numakit-balancing";
 
+/// Files with what they contain.
+type Settings = Vec<(PathBuf, String)>;
+
 /// Why it is not switched on.
 #[derive(Debug, Error)]
 pub enum BalancingError {
@@ -55,7 +58,7 @@ pub struct LeftBehind {
     /// The program.
     pub process: u32,
     /// Its files, with what they contained before.
-    before: Vec<(PathBuf, String)>,
+    before: Settings,
     record: PathBuf,
 }
 
@@ -106,7 +109,7 @@ impl BalancingFiles {
     }
 
     /// What is to be changed, as it is now; the switch itself is first, and so the first that is restored.
-    fn settings(&self) -> Vec<(PathBuf, String)> {
+    fn settings(&self) -> Settings {
         let scan = |(name, _): &(&str, &str)| {
             let mut paths = SCANS.iter().map(|place| self.top.join(format!("{place}{name}")));
             paths.find_map(|path| Some((path.clone(), fs::read_to_string(path).ok()?)))
@@ -147,7 +150,7 @@ fn started(process: u32) -> Option<u64> {
 }
 
 /// A record: the process, its start, and the files with what they contained before.
-fn read(record: &Path) -> Option<(u32, u64, Vec<(PathBuf, String)>)> {
+fn read(record: &Path) -> Option<(u32, u64, Settings)> {
     let text = fs::read_to_string(record).ok()?;
     let (first, rest) = text.split_once('\n')?;
     let (process, start) = first.split_once(' ')?;
@@ -159,7 +162,7 @@ fn read(record: &Path) -> Option<(u32, u64, Vec<(PathBuf, String)>)> {
 /// Balancing is switched on. Dropping it restores what was there before.
 #[derive(Debug)]
 pub struct BalancingSwitch {
-    before: Vec<(PathBuf, String)>,
+    before: Settings,
     record: PathBuf,
     /// Whether it was on before, so that pages move anyway.
     pub was_on: bool,
