@@ -175,19 +175,39 @@ impl Explainer {
         }
     }
 
+    /// The threads that were sampled, with their names.
+    fn named_threads(&self) -> Vec<SampledThread> {
+        let mut threads = self.collector.sampled_threads.clone();
+        for thread in &mut threads {
+            thread.name = self.accounts.name(thread.pid, thread.tid).unwrap_or_default().to_owned();
+        }
+        threads
+    }
+
+    /// What is missing beside the samples of these threads.
+    fn missing_samples(&self, threads: &[SampledThread]) -> MissingSamples {
+        let has_sample = |(pid, tid): &(u32, u32)| threads.iter().any(|t| (t.pid, t.tid) == (*pid, *tid));
+        let losses = self.road.losses();
+        MissingSamples {
+            lost: losses.total(),
+            thinned: self.collector.thinned,
+            late: self.late,
+            threads: self.accounts.busy(MIN_CPU_TIME).filter(|key| !has_sample(key)).count() as u64,
+            faults: losses.faults,
+            without_faults: losses.without_faults,
+            allocations: self.log.as_ref().map_or(0, |log| log.losses().full),
+        }
+    }
+
     /// What is known so far.
     pub fn report(&mut self, complete: bool, exit_status: Option<i32>) -> ExplainReport {
         self.take_hint_faults();
         if complete {
             self.hints.iter_mut().for_each(HintWindows::close);
         }
-        let mut threads = self.collector.sampled_threads.clone();
-        for thread in &mut threads {
-            thread.name = self.accounts.name(thread.pid, thread.tid).unwrap_or_default().to_owned();
-        }
-        let has_sample = |(pid, tid): &(u32, u32)| threads.iter().any(|t| (t.pid, t.tid) == (*pid, *tid));
-        let without = self.accounts.busy(MIN_CPU_TIME).filter(|key| !has_sample(key)).count() as u64;
-        let (landing, losses) = (self.road.landing(), self.road.losses());
+        let threads = self.named_threads();
+        let missing = self.missing_samples(&threads);
+        let landing = self.road.landing();
         let caches = self.caches();
         let known = Surveyed {
             times: self.accounts.total(self.ended_usage(complete)),
@@ -227,15 +247,7 @@ impl Explainer {
             program: self.observed.program.clone(),
             complete,
             exit_status,
-            missing: MissingSamples {
-                lost: losses.total(),
-                thinned: self.collector.thinned,
-                late: self.late,
-                threads: without,
-                faults: losses.faults,
-                without_faults: losses.without_faults,
-                allocations: self.log.as_ref().map_or(0, |log| log.losses().full),
-            },
+            missing,
             explanation,
             threads_sampled: threads,
             objects,

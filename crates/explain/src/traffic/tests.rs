@@ -100,7 +100,7 @@ fn pages_that_the_kernel_moved_count_where_they_were() {
     let mut counter = TrafficCounter::default();
     for n in 0..200 {
         // Half of the pages go to the node of the thread after two windows.
-        let moves = |line: u64| line / LINES_OF_PAGE % 2 == 0;
+        let moves = |line: u64| (line / LINES_OF_PAGE).is_multiple_of(2);
         let home = |line: u64| u32::from(!(moves(line) && n >= 100));
         let lines: Vec<LineAhead> = (0..4)
             .map(|k| ((n % 100) * 4 + k) * LINES_OF_PAGE)
