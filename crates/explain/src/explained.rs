@@ -4,7 +4,9 @@ use crate::code::{CodeName, PlaceTimes};
 use crate::explanation::{Explanation, NodeTime};
 use crate::fields;
 use crate::first_touch::TouchEvidence;
+use crate::hint_faults::{self, ObjectHintFaults};
 use crate::huge_pages::HugePageShares;
+use crate::memory_policies::MemoryBinding;
 use crate::object_use::{NodeShare, ObjectUse};
 use crate::report::SampledObject;
 use crate::share::ShareEstimate;
@@ -13,7 +15,7 @@ use crate::walk::MemoryWalk;
 use numakit_model::topology::Distances;
 use serde::Serialize;
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// Code that uses an object.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -60,6 +62,8 @@ pub struct ExplainedObject {
     pub in_cache: f64,
     /// The part of the time at it that threads contended for its lines.
     pub contended: f64,
+    /// What hint faults tell of its users, if they were asked for and saw it.
+    pub hint_faults: Option<ObjectHintFaults>,
     /// Who touched its pages first, that of most pages first; empty where that was not seen.
     pub first_touch: Vec<ObjectTouch>,
     /// The code that uses it, that with most time first.
@@ -89,6 +93,10 @@ pub struct ObjectContext<'a> {
     pub walks: &'a HashMap<u32, MemoryWalk>,
     /// The parts of their memory in huge pages, by process.
     pub huge_pages: &'a HugePageShares,
+    /// What hint faults tell of them, by their places.
+    pub hint_faults: BTreeMap<u32, ObjectHintFaults>,
+    /// What binds most of their memory, by their places.
+    pub bound: BTreeMap<u32, MemoryBinding>,
     /// What they are written with, by process.
     pub runtimes: HashMap<u32, ProgramRuntime>,
     /// How to start the program again.
@@ -105,6 +113,20 @@ impl Explanation {
                 used.home.clone_from(home);
             }
         }
+    }
+
+    /// Adds what hint faults tell where samples are too few, and objects that only hint faults saw.
+    pub fn complete_objects(&mut self, hinted: &BTreeMap<u32, ObjectUse>) {
+        for used in &mut self.uses {
+            if let Some(better) =
+                hinted.get(&used.object).and_then(|hinted| hint_faults::completed(used, hinted))
+            {
+                *used = better;
+            }
+        }
+        let seen: BTreeSet<u32> = self.uses.iter().map(|used| used.object).collect();
+        let only = hinted.keys().filter(|object| !seen.contains(object));
+        self.uses.extend(only.map(|object| ObjectUse { object: *object, ..ObjectUse::default() }));
     }
 
     /// The objects, those that cost most first. Lines name them by their new places.
@@ -177,6 +199,7 @@ fn explained(
         of_cpu_time: explanation.of_cpu_time(used.time.outside()),
         kernel: explanation.kernel(),
         huge_pages: context.huge_pages.of(object.pid),
+        bound: context.bound.get(&used.object),
         runtime: context.runtimes.get(&object.pid).copied().unwrap_or_default(),
         command: context.command,
     };
@@ -197,6 +220,7 @@ fn explained(
         remote: used.remote,
         in_cache: part(private_cache + shared_cache),
         contended: part(contended),
+        hint_faults: context.hint_faults.get(&used.object).cloned(),
         first_touch: match context.first_touch.get(&used.object) {
             Some(seen) => seen.clone(),
             None => touched_by_homes(used, object).into_iter().collect(),

@@ -4,7 +4,9 @@ mod answer;
 
 use crate::caches::CacheSizes;
 use crate::collector::{Collector, ObservedProcesses};
+use crate::hint_windows::{HintFaultError, HintWindows};
 use crate::huge_pages::HugePageShares;
+use crate::memory_policies::MemoryPolicies;
 use crate::pace::SamplePace;
 use crate::processes::Processes;
 use crate::projection::ProjectedMachine;
@@ -12,6 +14,7 @@ use crate::residence::Residence;
 use crate::tally::Tally;
 use crate::threads::ThreadAccounts;
 use crate::traffic::Traffic;
+use numakit_model::CpuSet;
 use numakit_model::topology::Topology;
 use numakit_sampling::calibration::MachineKind;
 use numakit_sampling::{Road, RoadError, RoadEvent};
@@ -60,9 +63,12 @@ pub struct Explainer {
     /// Whether names of what has ended are kept for the report.
     keeps_ended: bool,
     huge_pages: HugePageShares,
+    policies: MemoryPolicies,
     residence: Residence,
     /// The machine that it is projected on, if that is wanted.
     projected: Option<ProjectedMachine>,
+    /// Hint faults, if they are wanted.
+    hints: Option<HintWindows>,
     /// What the program allocates, if that is known.
     log: Option<AllocationLog>,
     /// Of children that ended before.
@@ -89,6 +95,11 @@ impl Explainer {
         Self { projected, ..self }
     }
 
+    /// The same with hint faults.
+    pub fn with_hint_faults(self, hints: Option<HintWindows>) -> Self {
+        Self { hints, ..self }
+    }
+
     /// The same for series, of one process with those that it starts or of all: it reads no accounts of threads, since series
     /// have no share of all time, and forgets what has ended, since they may last for months.
     pub fn for_series(road: Box<dyn Road>, process: Option<u32>, topology: Topology) -> Self {
@@ -102,7 +113,7 @@ impl Explainer {
     fn open(road: Box<dyn Road>, observed: Observed, topology: Topology) -> Self {
         let root = SysRoot::host();
         let started = clock::monotonic();
-        let residence = Residence::new(&root, memory_nodes(&topology) > 1);
+        let residence = Residence::new(&root, memory_nodes(&topology).len() > 1);
         let pace = SamplePace::new(started, topology.cores.iter().map(|core| core.cpus.len()).sum());
         Self {
             collector: Collector::new(road.landing()),
@@ -110,7 +121,6 @@ impl Explainer {
             processes: Processes::new(&topology),
             road,
             observed,
-            topology,
             machine: MachineKind::of(&root),
             started,
             visited: started,
@@ -119,8 +129,11 @@ impl Explainer {
             pace,
             keeps_ended: true,
             huge_pages: HugePageShares::new(started),
+            policies: MemoryPolicies::new(memory_nodes(&topology), started),
             residence,
+            topology,
             projected: None,
+            hints: None,
             log: None,
             ended_before: clock::ended_children(),
         }
@@ -133,12 +146,14 @@ impl Explainer {
         if let Some(log) = &mut self.log {
             log.drain(&mut |record| processes.log(record));
         }
+        // The kernel moves pages while it marks them: samples of that time would find them near.
+        let is_disturbed = self.hints.as_ref().is_some_and(HintWindows::is_open);
         let (mut from, mut samples) = (clock::monotonic(), 0u64);
         let mut located = from;
         let result = road.drain(&mut |event| match event {
             RoadEvent::Sample(sample) => {
                 collector.touch_sampled(sample, processes);
-                if sample.in_kernel {
+                if sample.in_kernel || is_disturbed {
                     return;
                 }
                 collector.take(sample, processes);
@@ -178,6 +193,7 @@ impl Explainer {
             RoadEvent::Started { .. } => {}
         });
         self.collector.locate(&mut self.processes);
+        self.take_hint_faults();
         for (process, thread) in ended {
             self.collector.forget_thread(process, thread, &mut self.processes);
             if process == thread {
@@ -190,6 +206,19 @@ impl Explainer {
             self.visit();
         }
         result.map(drop)
+    }
+
+    /// Takes the hint faults since the last call.
+    fn take_hint_faults(&mut self) {
+        let Self { hints: Some(hints), collector, processes, .. } = self else { return };
+        hints.drain(&mut |used| collector.object_at(used.process, used.address, used.time, processes));
+    }
+
+    /// Switches NUMA balancing on or off for hint faults, where they are wanted and it is time.
+    pub fn hint(&mut self) -> Result<(), HintFaultError> {
+        self.take_hint_faults();
+        let processes = self.processes.numbers();
+        self.hints.as_mut().map_or(Ok(()), |hints| hints.visit(&processes, clock::monotonic()))
     }
 
     /// Moves the observations since the last call into sums.
@@ -220,13 +249,17 @@ impl Explainer {
         let processes = self.processes.numbers();
         self.accounts.visit(&processes, start);
         self.huge_pages.visit(&SysRoot::host(), &processes, start);
-        self.residence.visit(&processes, start);
+        self.policies.visit(&SysRoot::host(), &processes, start);
+        // Where pages are while the kernel moves them is not where they were.
+        if !self.hints.as_ref().is_some_and(HintWindows::is_open) {
+            self.residence.visit(&processes, start);
+        }
         let end = clock::monotonic();
         self.visited = end;
         self.pause = (VISIT.as_nanos() as u64).max((end - start) * u64::from(VISIT_SHARE));
     }
 }
 
-fn memory_nodes(topology: &Topology) -> usize {
-    topology.nodes.iter().filter(|node| node.memory_kb != Some(0)).count()
+fn memory_nodes(topology: &Topology) -> CpuSet {
+    topology.nodes.iter().filter(|node| node.memory_kb != Some(0)).map(|node| node.os_index).collect()
 }

@@ -4,8 +4,8 @@ use numakit_sys::proc::TaskDir;
 use numakit_sys::{SysRoot, clock};
 use std::collections::HashMap;
 
-/// First after this time, in ns, when programs have touched some of their memory; then this often, and at most for a
-/// part of the time: the kernel walks the tables of all pages.
+/// First at once, for what runs already; then after this time, in ns, when programs have touched some of their memory; then
+/// this often, and at most for a part of the time: the kernel walks the tables of all pages.
 const FIRST: u64 = 300_000_000;
 const EACH: u64 = 10_000_000_000;
 const SHARE: u64 = 50;
@@ -15,12 +15,14 @@ const SHARE: u64 = 50;
 pub struct HugePageShares {
     of: HashMap<u32, f64>,
     next: u64,
+    /// How long after the next visit the one after it is, at least.
+    pause: u64,
 }
 
 impl HugePageShares {
     /// For an observation that starts now.
     pub fn new(now: u64) -> Self {
-        Self { of: HashMap::new(), next: now + FIRST }
+        Self { of: HashMap::new(), next: now, pause: FIRST }
     }
 
     /// Looks at these processes if it is time.
@@ -33,7 +35,8 @@ impl HugePageShares {
             self.of.extend(parse(&String::from_utf8_lossy(&text)).map(|share| (*process, share)));
         }
         let end = clock::monotonic();
-        self.next = end + EACH.max(end.saturating_sub(now) * SHARE);
+        self.next = end + self.pause.max(end.saturating_sub(now) * SHARE);
+        self.pause = EACH;
     }
 
     /// The part of a process's memory without file that is in huge pages; `None` if that is not known.
@@ -65,12 +68,12 @@ mod tests {
 
     #[test]
     fn this_process_is_looked_at_when_it_is_time() {
-        let mut shares = HugePageShares::new(0);
+        let mut shares = HugePageShares::new(1);
         let this = std::process::id();
-        shares.visit(&SysRoot::host(), &[this], FIRST - 1);
-        assert_eq!(shares.of(this), None);
-        shares.visit(&SysRoot::host(), &[this], FIRST);
+        shares.visit(&SysRoot::host(), &[this], 0);
+        assert_eq!((shares.of(this), shares.pause), (None, FIRST));
+        shares.visit(&SysRoot::host(), &[this], clock::monotonic());
         assert!(shares.of(this).is_none_or(|share| (0.0..=1.0).contains(&share)));
-        assert!(shares.next >= EACH);
+        assert_eq!(shares.pause, EACH);
     }
 }

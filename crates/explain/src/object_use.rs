@@ -52,6 +52,8 @@ pub struct ObjectUse {
     pub writes: Option<f64>,
     /// Threads that use it.
     pub threads: usize,
+    /// Whether a thread used it from several nodes.
+    pub roams: bool,
     /// The code that uses it, with most time first: source lines if they are known, else functions.
     pub used_by: Vec<CodeTime>,
 }
@@ -90,6 +92,7 @@ fn of_pages(object: u32, pages: &ObjectPages) -> ObjectUse {
     let (all, far) = (sum(&|_| true), sum(&|cell| cell.cpu_node != cell.memory_node));
     let mut nodes: BTreeMap<u32, f64> = BTreeMap::new();
     pages.homes.values().for_each(|home| *nodes.entry(*home).or_default() += 1.0);
+    let (again, of_far) = (pages.seen_again, pages.far);
     ObjectUse {
         object,
         process: pages.process,
@@ -97,8 +100,11 @@ fn of_pages(object: u32, pages: &ObjectPages) -> ObjectUse {
         pairs: pages.cells.iter().map(pair).collect(),
         remote: (all > 0.0).then(|| ShareEstimate::of_samples(far / all, pages.samples)),
         home: shares(nodes),
+        moved: (again.all >= MIN_PAGES as u64).then(|| again.moved as f64 / again.all as f64),
+        wandered: of_far.was_near as f64 / of_far.all.max(1) as f64,
         partition: partition(&pages.users),
-        threads: pages.threads.len(),
+        threads: pages.threads.iter().map(|(thread, _)| thread).collect::<BTreeSet<_>>().len(),
+        roams: roams(&pages.threads),
         ..ObjectUse::default()
     }
 }
@@ -141,6 +147,8 @@ fn use_of(object: u32, of: &[Placed<'_>], names: &mut dyn CodeNames) -> ObjectUs
         .filter_map(|(at, access)| Some((access.address, at.cpu_node?)))
         .collect();
     let (home, moved) = homes(of);
+    let threads: BTreeSet<(u32, u32)> =
+        of.iter().filter_map(|(at, _)| Some((at.thread, at.cpu_node?))).collect();
     ObjectUse {
         object,
         process: of.first().map_or(0, |(at, _)| at.process),
@@ -152,9 +160,15 @@ fn use_of(object: u32, of: &[Placed<'_>], names: &mut dyn CodeNames) -> ObjectUs
         partition: partition(&points),
         writes: Some(writes as f64 / of.len().max(1) as f64),
         threads: of.iter().map(|(at, _)| at.thread).collect::<BTreeSet<_>>().len(),
+        roams: roams(&threads),
         used_by,
         ..ObjectUse::default()
     }
+}
+
+/// Whether one of these threads was on several nodes.
+fn roams(threads: &BTreeSet<(u32, u32)>) -> bool {
+    threads.iter().zip(threads.iter().skip(1)).any(|((one, _), (other, _))| one == other)
 }
 
 fn accesses<'a>(of: &'a [Placed<'_>]) -> impl Iterator<Item = (&'a Observation, &'a ObservedAccess)> {

@@ -279,7 +279,9 @@ impl ProcessObjects {
 
     /// The variable of a program or library at an address.
     fn variable(&mut self, address: u64, files: &mut VariableFiles) -> Option<ObjectId> {
-        let module = self.module(address)?;
+        // A segment with a large alignment may be apart from the others of its file.
+        let after = self.modules.partition_point(|module| module.addresses.start <= address);
+        let module = &self.modules[after.checked_sub(1)?];
         let path = inside(&self.root, &module.path);
         let elf = files.of(&path)?;
         let variable = elf.find(elf.address(address - module.addresses.start)?)?;

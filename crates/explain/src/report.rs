@@ -4,6 +4,7 @@
 use crate::Explanation;
 use crate::explained::ExplainedObject;
 use crate::flame::FlameGraph;
+use crate::hint_faults::HintFaultCounts;
 use crate::objects::{BlockOrigins, ObjectKind};
 use crate::projection::Projection;
 use serde::{Deserialize, Serialize};
@@ -100,6 +101,8 @@ pub struct ExplainReport {
     pub threads_sampled: Vec<SampledThread>,
     /// The objects, those that cost most first; other values name them by their place here.
     pub objects: Vec<ExplainedObject>,
+    /// What hint faults saw, if they were asked for.
+    pub hint_faults: Option<HintFaultCounts>,
     /// Flame graphs.
     pub flame: FlameGraphs,
     /// What it would be on another machine, if that was asked for.

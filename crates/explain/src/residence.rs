@@ -2,6 +2,7 @@
 
 use crate::first_touch::FaultingThread;
 use crate::flame::{ChainValues, FlamePart};
+use crate::memory_policies::MemoryBinding;
 use crate::object_use::NodeShare;
 use crate::touched_pages::TouchedPages;
 use numakit_sys::pages::{MAX_QUERY, PageRun, Pages, Present};
@@ -77,6 +78,29 @@ impl ResidentMemory {
             nodes.into_iter().map(|(node, bytes)| NodeShare { node, share: bytes as f64 / all }).collect()
         };
         objects.into_iter().map(|(object, nodes)| (object, shares(nodes))).collect()
+    }
+
+    /// The objects most of whose memory has one binding, with it. Their places are found by `object`, bindings by `binding`.
+    pub fn bound<'a>(
+        &self,
+        mut object: impl FnMut(&ResidentPiece) -> Option<u32>,
+        binding: impl Fn(&ResidentPiece) -> Option<&'a MemoryBinding>,
+    ) -> BTreeMap<u32, MemoryBinding> {
+        let mut objects: BTreeMap<u32, Vec<(Option<&MemoryBinding>, u64)>> = BTreeMap::new();
+        for piece in &self.pieces {
+            let Some(object) = object(piece) else { continue };
+            let (found, bindings) = (binding(piece), objects.entry(object).or_default());
+            match bindings.iter_mut().find(|(known, _)| *known == found) {
+                Some((_, bytes)) => *bytes += piece.bytes,
+                None => bindings.push((found, piece.bytes)),
+            }
+        }
+        let most = |bindings: Vec<(Option<&MemoryBinding>, u64)>| {
+            let all: u64 = bindings.iter().map(|(_, bytes)| bytes).sum();
+            let (found, _) = bindings.into_iter().find(|(_, bytes)| *bytes > all / 2)?;
+            found.cloned()
+        };
+        objects.into_iter().filter_map(|(object, bindings)| Some((object, most(bindings)?))).collect()
     }
 }
 
@@ -171,7 +195,7 @@ impl Residence {
 }
 
 /// The bytes of a process in memory.
-fn resident(root: &SysRoot, process: u32) -> Option<u64> {
+pub(crate) fn resident(root: &SysRoot, process: u32) -> Option<u64> {
     let text = TaskDir::of(root, process).text("statm").ok()?;
     Some(text.split_ascii_whitespace().nth(1)?.parse::<u64>().ok()? * sched::page_size())
 }

@@ -8,7 +8,7 @@
 use crate::caches::CacheSizes;
 use crate::observation::{LINE, PAGE};
 use serde::Serialize;
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 /// Pages are counted anew after this time, in ns: what is used all the time causes more traffic than what is used once.
 const WINDOW: u64 = 2_000_000_000;
@@ -31,6 +31,8 @@ struct PageKey {
     thread: u32,
     cpu_node: Option<u32>,
     page: u64,
+    /// The node of the page: what was used before the kernel moved it counts where it was.
+    home: Option<u32>,
 }
 
 /// A thread of a process, and where it runs.
@@ -54,6 +56,8 @@ pub struct TrafficCounter {
     threads: BTreeMap<u32, ThreadUse>,
     /// Samples that saw each object.
     samples: BTreeMap<u32, u64>,
+    /// Threads that used an object, both by their places, near on a node.
+    near: HashSet<(u32, u32, u32)>,
     beyond: u64,
 }
 
@@ -72,7 +76,6 @@ pub struct LineAhead {
 #[derive(Debug, Clone, Copy, Default)]
 struct PageUse {
     object: u32,
-    home: Option<u32>,
     /// A bit for each line that was seen.
     seen: u64,
     /// Lines of all samples, with repeats.
@@ -80,6 +83,8 @@ struct PageUse {
     samples: u32,
     windows: u32,
     window: u64,
+    /// Whether the thread used the object on this node before from a CPU of it.
+    was_near: bool,
 }
 
 #[derive(Debug, Clone, Copy, Default)]
@@ -114,10 +119,40 @@ pub struct ObjectPages {
     pub users: Vec<(u64, u32)>,
     /// The node of each page, by its number.
     pub homes: BTreeMap<u64, u32>,
-    /// Threads that use them.
-    pub threads: BTreeSet<u32>,
+    /// Threads that use them, each with its nodes.
+    pub threads: BTreeSet<(u32, u32)>,
     /// Samples that saw the object.
     pub samples: u64,
+    /// Pages that several samples saw, and those of them that were on several nodes in turn.
+    pub seen_again: PagesSeenAgain,
+    /// Pages at other nodes, summed over windows, and those of them that their thread used near before.
+    pub far: FarPages,
+}
+
+/// Pages that several samples saw.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct PagesSeenAgain {
+    /// All of them.
+    pub all: u64,
+    /// Those that were on several nodes in turn.
+    pub moved: u64,
+}
+
+/// Pages at other nodes than their threads, summed over windows.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct FarPages {
+    /// All of them.
+    pub all: u64,
+    /// Those of memory that the thread used near before.
+    pub was_near: u64,
+}
+
+/// A page as all threads use it.
+#[derive(Debug, Clone, Copy, Default)]
+struct SharedPage {
+    used: PageUse,
+    home: Option<u32>,
+    has_moved: bool,
 }
 
 /// One pair of nodes.
@@ -131,6 +166,14 @@ pub struct TrafficCell {
     pub pages: u64,
 }
 
+impl SharedPage {
+    fn add(&mut self, home: Option<u32>, used: PageUse) {
+        self.has_moved |= home.zip(self.home).is_some_and(|(one, other)| one != other);
+        self.home = home.or(self.home);
+        self.used = self.used.and(used);
+    }
+}
+
 impl PageUse {
     /// The same page, as two threads use it.
     fn and(self, other: Self) -> Self {
@@ -138,7 +181,7 @@ impl PageUse {
             seen: self.seen | other.seen,
             lines: self.lines.saturating_add(other.lines),
             samples: self.samples.saturating_add(other.samples),
-            ..self
+            ..other
         }
     }
 
@@ -170,14 +213,18 @@ impl TrafficCounter {
         seen.into_iter().for_each(|object| *self.samples.entry(object).or_default() += 1);
         for (page, (seen, LineAhead { object, home, .. })) in pages {
             of_thread.lines += u64::from(seen.count_ones());
-            let key = PageKey { process, thread, cpu_node, page };
+            let key = PageKey { process, thread, cpu_node, page, home };
             if self.pages.len() >= MAX_PAGES && !self.pages.contains_key(&key) {
                 self.beyond += 1;
                 continue;
             }
+            if home.is_some() && home == cpu_node {
+                self.near.extend(home.map(|home| (object, thread, home)));
+            }
+            let was_near = home.is_some_and(|home| self.near.contains(&(object, thread, home)));
             let used = self.pages.entry(key).or_default();
             used.object = object;
-            used.home = home.or(used.home);
+            used.was_near |= was_near;
             used.seen |= seen;
             used.lines = used.lines.saturating_add(seen.count_ones());
             used.samples = used.samples.saturating_add(1);
@@ -190,10 +237,9 @@ impl TrafficCounter {
     pub fn traffic(&self, caches: CacheSizes) -> Traffic {
         let cache = caches.private.max(caches.last_level) / LINE;
         let all_lines: u64 = self.threads.values().map(|of_thread| of_thread.lines).sum();
-        let mut together: HashMap<(u32, u64), PageUse> = HashMap::new();
+        let mut together: HashMap<(u32, u64), SharedPage> = HashMap::new();
         for (key, used) in &self.pages {
-            let sum = together.entry((key.process, key.page)).or_default();
-            *sum = sum.and(*used);
+            together.entry((key.process, key.page)).or_default().add(key.home, *used);
         }
         let mut by_thread: BTreeMap<u32, PagesByObject> = BTreeMap::new();
         let mut traffic = Traffic { unknown: self.beyond, ..Traffic::default() };
@@ -202,15 +248,22 @@ impl TrafficCounter {
             let pages = u64::from(used.windows);
             // A thread with few samples is like the others, as far as they use the same.
             let of_others = together.get(&(key.process, key.page));
-            let stays = used.stays(cache, lines) || of_others.is_some_and(|sum| sum.stays(cache, all_lines));
-            match key.cpu_node.zip(used.home) {
+            let stays =
+                used.stays(cache, lines) || of_others.is_some_and(|page| page.used.stays(cache, all_lines));
+            match key.cpu_node.zip(key.home) {
                 _ if stays => traffic.cached += pages,
                 Some(pair) => {
-                    traffic.objects.entry(used.object).or_default().add(key, pair);
+                    traffic.objects.entry(used.object).or_default().add(key, used, pair);
                     let of_thread = by_thread.entry(key.thread).or_default();
                     *of_thread.entry((used.object, pair)).or_default() += pages;
                 }
                 None => traffic.unknown += pages,
+            }
+        }
+        for page in together.values().filter(|page| page.used.samples > 1) {
+            if let Some(of_object) = traffic.objects.get_mut(&page.used.object) {
+                of_object.seen_again.all += 1;
+                of_object.seen_again.moved += u64::from(page.has_moved);
             }
         }
         let cells = self.together(&by_thread);
@@ -245,11 +298,15 @@ impl TrafficCounter {
 }
 
 impl ObjectPages {
-    fn add(&mut self, key: &PageKey, (cpu_node, memory_node): NodePair) {
+    fn add(&mut self, key: &PageKey, used: &PageUse, (cpu_node, memory_node): NodePair) {
         self.process = key.process;
         self.users.push((key.page * PAGE, cpu_node));
         self.homes.insert(key.page, memory_node);
-        self.threads.insert(key.thread);
+        self.threads.insert((key.thread, cpu_node));
+        if cpu_node != memory_node {
+            self.far.all += u64::from(used.windows);
+            self.far.was_near += if used.was_near { u64::from(used.windows) } else { 0 };
+        }
     }
 }
 

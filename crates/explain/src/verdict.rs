@@ -7,6 +7,7 @@ mod remedy;
 pub use self::remedy::ProgramRuntime;
 
 use crate::contended::Sharing;
+use crate::memory_policies::MemoryBinding;
 use crate::object_use::ObjectUse;
 use crate::report::SampledObject;
 use crate::walk::MemoryWalk;
@@ -19,7 +20,7 @@ const MIN_SHARE: f64 = 0.02;
 /// from memory once, as the data does.
 const WALK: f64 = 0.5;
 /// With fewer samples nothing is said.
-const MIN_SAMPLES: u64 = 30;
+pub(crate) const MIN_SAMPLES: u64 = 30;
 
 /// What is known of an object.
 #[derive(Debug)]
@@ -42,6 +43,8 @@ pub struct ObjectEvidence<'a> {
     pub kernel: Option<f64>,
     /// The part of its process's memory that is in huge pages, if that is known.
     pub huge_pages: Option<f64>,
+    /// What binds most of its memory to nodes, if anything is known to.
+    pub bound: Option<&'a MemoryBinding>,
     /// What the program is written with.
     pub runtime: ProgramRuntime,
     /// How to start it again.
@@ -89,7 +92,7 @@ struct Rule {
     change: fn(&ObjectEvidence<'_>) -> String,
     command: fn(&ObjectEvidence<'_>) -> Option<String>,
     /// What the command does, of rules that have one.
-    expect: Option<&'static str>,
+    expect: fn(&ObjectEvidence<'_>) -> Option<&'static str>,
     gain: Gain,
 }
 
@@ -124,7 +127,7 @@ pub fn of(evidence: &ObjectEvidence<'_>, distances: Option<&Distances>) -> Optio
     let rule = RULES.iter().copied().flatten().find(|rule| (rule.applies)(evidence))?;
     let verdict = ObjectVerdict { rule: rule.word, says: (rule.says)(evidence) };
     let (change, command) = ((rule.change)(evidence), (rule.command)(evidence));
-    let expect = command.as_ref().and(rule.expect);
+    let expect = command.as_ref().and_then(|_| (rule.expect)(evidence));
     Some((verdict, Remedy { change, command, expect, worth: worth(rule.gain, evidence, distances) }))
 }
 

@@ -6,6 +6,7 @@ pub mod calibration;
 pub mod call_chains;
 pub mod choice;
 pub mod faults;
+pub mod hint_faults;
 pub mod in_process;
 pub mod landing;
 pub mod open;

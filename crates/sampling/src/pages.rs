@@ -9,8 +9,8 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io::ErrorKind;
 use std::sync::Arc;
 
-/// For how long an answer is remembered, in ns: pages move rarely.
-const REMEMBERED: u64 = 1_000_000_000;
+/// For how long an answer is remembered, in ns: the kernel's balancing may move a page again after a scan or two.
+const REMEMBERED: u64 = 200_000_000;
 /// Pages that are remembered at most.
 const MAX_REMEMBERED: usize = 1 << 17;
 /// Reading numa_maps holds the lock of the process, so it is read during one part in this many at most.

@@ -2,6 +2,7 @@
 //! function that documents its guarantee.
 
 pub mod allocation_log;
+pub mod balancing;
 pub mod cache;
 pub mod chain;
 pub mod clock;

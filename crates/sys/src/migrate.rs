@@ -61,6 +61,18 @@ pub fn move_range(process: u32, start: u64, end: u64, node: u32) -> io::Result<M
     Ok(sum)
 }
 
+/// Moves present pages of a process, each to its node; returns how many are there.
+pub fn move_pages(process: u32, pages: &[(u64, u32)]) -> io::Result<u64> {
+    let mut arrived = 0;
+    for chunk in pages.chunks(CHUNK) {
+        let (addresses, nodes): (Vec<u64>, Vec<i32>) =
+            chunk.iter().map(|(page, node)| (*page, *node as i32)).unzip();
+        let after = pages_call(process, &addresses, Some(&nodes))?;
+        arrived += after.iter().zip(&nodes).filter(|(at, node)| at == node).count() as u64;
+    }
+    Ok(arrived)
+}
+
 /// The nodes of pages, after moving them if `nodes` is given; negative numbers are errors of single pages.
 pub(crate) fn pages_call(process: u32, pages: &[u64], nodes: Option<&[i32]>) -> io::Result<Vec<i32>> {
     // The kernel does not write the status of pages that it did not reach.
@@ -93,6 +105,8 @@ mod tests {
         if !std::path::Path::new("/sys/devices/system/node/node1").exists() {
             assert_eq!(moved, Moved::default());
         }
+        let page = start.next_multiple_of(crate::sched::page_size());
+        assert_eq!(move_pages(std::process::id(), &[(page, 0)]).unwrap_or(1), 1);
         assert_eq!(memory[1000], 1);
     }
 

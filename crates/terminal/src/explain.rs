@@ -1,5 +1,6 @@
 //! `numa explain`: where the time went, objects, functions, source lines and contended lines.
 
+mod hint_faults;
 mod objects;
 mod projected;
 
@@ -31,6 +32,7 @@ pub fn text(report: &ExplainReport, rows: usize) -> String {
     }
     if report.regime != Regime::Unknown {
         out.push_str(&objects::objects(report, rows));
+        out.push_str(&hint_faults::text(report, rows));
     }
     if report.regime == Regime::Precise {
         let sum = explanation.functions.iter().map(|code| code.time.total()).sum();

@@ -2,42 +2,18 @@
 //! remedies do what they promise.
 #![allow(clippy::print_stdout, clippy::unwrap_used)]
 
-use numakit_guest::{Boot, Failure, Guest, Lines, Shape, Simulation, or_skipped, place, programs};
-use serde_json::Value;
-use std::fmt::Write;
+mod judged;
+
+use judged::{KERNEL, Kernel, Tried};
+use numakit_guest::{Boot, Failure, or_skipped};
 use std::sync::LazyLock;
-use std::time::Duration;
 
-/// Nodes of the programs. The observer's is the next one.
-const NODES: usize = 4;
-/// Objects with a smaller part of the pages in use are not judged.
-const MIN_SHARE: f64 = 0.05;
-/// Fewer samples of a program say nothing.
-const MIN_SAMPLES: u64 = 60;
-
-/// A program in two variants.
-struct Kernel {
-    name: &'static str,
-    broken: &'static str,
-    repaired: &'static str,
-    /// Objects of the broken variant that must be there, with their verdicts: one of each region in turn. Repaired, none
-    /// has a verdict.
-    objects: &'static [(&'static str, Option<&'static str>)],
-    /// How many points the 95 % interval of the remote share of an object may be away from the truth.
-    tolerance: f64,
-    /// What the first suggested command does.
-    tried: Option<Tried>,
-}
-
-/// What a suggested command promises.
-#[derive(Clone, Copy, PartialEq)]
-enum Tried {
-    /// Memory gets near.
-    Near,
-    /// The load spreads over the memory of all nodes; nothing gets near.
-    Spread,
-}
-
+/// Memory gets near.
+const NEAR: Tried = Tried { remote: 0.2, busiest: 100.0 };
+/// The load spreads over the memory of all nodes; nothing gets near.
+const SPREAD: Tried = Tried { remote: f64::INFINITY, busiest: 40.0 };
+/// How often the three arrays of `mixed` take turns, as its command says.
+const TURNS: usize = 24;
 const FIRST_TOUCH: Option<&str> = Some("first-touch");
 const KERNELS: [Kernel; 8] = [
     Kernel {
@@ -45,8 +21,8 @@ const KERNELS: [Kernel; 8] = [
         broken: "npb cg broken",
         repaired: "npb cg repaired",
         objects: &[("element", FIRST_TOUCH)],
-        tolerance: 6.0,
-        tried: Some(Tried::Spread),
+        tried: Some(SPREAD),
+        ..KERNEL
     },
     Kernel {
         name: "is",
@@ -54,31 +30,32 @@ const KERNELS: [Kernel; 8] = [
         repaired: "npb is repaired",
         objects: &[("keys", FIRST_TOUCH)],
         tolerance: 12.0,
-        tried: Some(Tried::Spread),
+        tried: Some(SPREAD),
+        ..KERNEL
     },
     Kernel {
         name: "join",
         broken: "npb join broken",
         repaired: "npb join repaired",
         objects: &[("table", Some("shared-by-all"))],
-        tolerance: 6.0,
-        tried: Some(Tried::Spread),
+        tried: Some(SPREAD),
+        ..KERNEL
     },
     Kernel {
         name: "mixed",
-        broken: "npb mixed broken",
-        repaired: "npb mixed repaired",
+        broken: "npb mixed broken 24",
+        repaired: "npb mixed repaired 24",
         objects: &[("by_main", FIRST_TOUCH), ("by_user", None), ("by_other", Some("spread"))],
-        tolerance: 6.0,
-        tried: None,
+        turns: TURNS,
+        ..KERNEL
     },
     Kernel {
         name: "mg",
         broken: "npb_fortran mg broken",
         repaired: "npb_fortran mg repaired",
         objects: &[("__grids_MOD_u", FIRST_TOUCH)],
-        tolerance: 6.0,
-        tried: Some(Tried::Spread),
+        tried: Some(SPREAD),
+        ..KERNEL
     },
     Kernel {
         name: "ft",
@@ -86,15 +63,16 @@ const KERNELS: [Kernel; 8] = [
         repaired: "npb_fortran ft repaired",
         objects: &[("__transforms_MOD_field", FIRST_TOUCH)],
         tolerance: 12.0,
-        tried: Some(Tried::Spread),
+        tried: Some(SPREAD),
+        ..KERNEL
     },
     Kernel {
         name: "store",
         broken: "npb store broken",
         repaired: "npb store repaired",
         objects: &[("store", Some("other-node"))],
-        tolerance: 6.0,
-        tried: Some(Tried::Near),
+        tried: Some(NEAR),
+        ..KERNEL
     },
     Kernel {
         name: "ep",
@@ -102,252 +80,22 @@ const KERNELS: [Kernel; 8] = [
         repaired: "ep 23 --tls own",
         objects: &[("mine (thread-local)", Some("thread-local"))],
         tolerance: 12.0,
-        tried: Some(Tried::Near),
+        tried: Some(NEAR),
+        ..KERNEL
     },
 ];
 
-/// How often the three arrays of `mixed` take turns.
-const TURNS: usize = 24;
-
-/// Runs the first command that a result suggests, without what bound the threads before: `try RESULT PROGRAM`. Of a process
-/// that runs already, the result names no program.
-const TRY: &str = r#"line=$(sed -n 's/.*"try": *"\([^"]*\)".*/\1/p' $1 | head -n 1)
-[ -n "$line" ] || { echo "no command is suggested" >&2; exit 1; }
-line="${line%CMD}$2"
-echo "$line"
-unset GOMP_CPU_AFFINITY
-exec taskset ff sh -c "$line"
-"#;
-
-impl Kernel {
-    fn command(&self, variant: &str) -> String {
-        let turns = if self.name == "mixed" { format!(" {TURNS}") } else { String::new() };
-        format!("{}{turns}", if variant == "broken" { self.broken } else { self.repaired })
-    }
-
-    /// The steps that have regions, in their order: their names, and how many regions.
-    fn steps(&self) -> Vec<(String, usize)> {
-        let regions = if self.name == "mixed" { 3 * TURNS } else { 1 };
-        let mut steps = vec![(format!("{}-broken", self.name), regions)];
-        steps.extend(self.tried.map(|_| (format!("{}-try", self.name), 1)));
-        steps.push((format!("{}-repaired", self.name), regions));
-        steps
-    }
-}
-
-static BOOT: LazyLock<Result<Boot, Failure>> = LazyLock::new(|| {
-    let script = place::root().join("tests/guest/guest/observed");
-    let mut guest = Guest::new(Shape::named("watched")?)
-        .simulate(Simulation::new())
-        .program(&programs::numa()?)
-        .file(&script, "/root/observed")
-        .timeout(Duration::from_secs(900));
-    // Threads that wait must not keep a CPU: there are more of them here than real ones.
-    for (name, value) in [
-        ("OMP_NUM_THREADS", "8"),
-        ("OMP_WAIT_POLICY", "passive"),
-        ("GOMP_SPINCOUNT", "0"),
-        ("GOMP_CPU_AFFINITY", "0-7"),
-    ] {
-        guest = guest.env(name, value);
-    }
-    for name in ["npb", "npb_fortran", "ep"] {
-        guest = guest.program(&programs::compiled(name)?.unwrap());
-    }
-    // Small pages: which node a huge page is on would be the luck of the thread that touches it first.
-    guest = guest.step("small", &["sh", "-c", "echo never > /sys/kernel/mm/transparent_hugepage/enabled"]);
-    // An emulator translates code when it is executed first: the first observer would be late for its program.
-    let warm =
-        "numa explain --json - -- sh -c 'i=0; while [ $i -lt 100000 ]; do i=$((i + 1)); done' >/dev/null";
-    guest = guest.step("warm", &["sh", "-c", warm]);
-    for kernel in &KERNELS {
-        for (step, _) in kernel.steps() {
-            let (name, variant) = step.split_once('-').unwrap();
-            guest = match variant {
-                "try" => {
-                    let result = format!("/out/{name}-broken.json");
-                    guest.step(&step, &["sh", "-c", TRY, "try", &result, &kernel.command("broken")])
-                }
-                _ => {
-                    let command = kernel.command(variant);
-                    guest
-                        .step(&step, &["sh", "-c", &format!("sh /root/observed {command} >/out/{step}.json")])
-                }
-            };
-        }
-    }
-    guest.boot()
-});
-
-/// What the simulator counted in each region of a step; all steps before it succeeded.
-fn regions(boot: &Boot, wanted: &str) -> Vec<Lines> {
-    let mut all = boot.traffic.as_ref().unwrap().each.iter();
-    for (step, count) in KERNELS.iter().flat_map(Kernel::steps) {
-        boot[step.as_str()].succeeded();
-        let of_step: Vec<Lines> = all.by_ref().take(count).cloned().collect();
-        assert_eq!(of_step.len(), count, "{step} has no regions");
-        if step == wanted {
-            return of_step;
-        }
-    }
-    panic!("there is no step {wanted}");
-}
-
-/// Lines of the programs' nodes from their own memory and caches, and from those of other nodes.
-fn local_and_remote<'a>(regions: impl Iterator<Item = &'a Lines>) -> (u64, u64) {
-    let mut sums = (0, 0);
-    for lines in regions {
-        for matrix in [&lines.fetches, &lines.transfers] {
-            for (node, home) in (0..NODES).flat_map(|node| (0..NODES).map(move |home| (node, home))) {
-                *(if node == home { &mut sums.0 } else { &mut sums.1 }) += matrix[node][home];
-            }
-        }
-    }
-    sums
-}
-
-/// In percent.
-fn remote_share((local, remote): (u64, u64)) -> f64 {
-    100.0 * remote as f64 / (local + remote).max(1) as f64
-}
-
-/// The part of the lines from memory that the busiest node's memory serves, in percent.
-fn busiest(regions: &[Lines]) -> f64 {
-    let of_home = |home: usize| -> u64 {
-        regions.iter().map(|lines| (0..NODES).map(|node| lines.fetches[node][home]).sum::<u64>()).sum()
-    };
-    let all: Vec<u64> = (0..NODES).map(of_home).collect();
-    100.0 * *all.iter().max().unwrap() as f64 / all.iter().sum::<u64>().max(1) as f64
-}
-
-/// An object of a program, found and true.
-struct Judged {
-    step: String,
-    name: String,
-    part: f64,
-    expected: Option<&'static str>,
-    found: Option<String>,
-    remote: f64,
-    interval: [f64; 2],
-    truth: f64,
-    tolerance: f64,
-}
-
-/// A value of the remote share of an object, in percent.
-fn share(object: &Value, name: &str) -> f64 {
-    object["remote"][name].as_f64().unwrap_or(f64::NAN) * 100.0
-}
-
-/// The objects of one run that are above 5 % of the pages in use.
-fn judged(boot: &Boot, kernel: &Kernel, variant: &str) -> Vec<Judged> {
-    let step = format!("{}-{variant}", kernel.name);
-    let regions = regions(boot, &step);
-    let text = std::fs::read_to_string(boot.out.join(format!("{step}.json"))).unwrap();
-    let report: Value = serde_json::from_str(&text).unwrap();
-    assert!(report["samples"]["total"].as_u64().unwrap() >= MIN_SAMPLES, "{step}: {}", report["samples"]);
-    let objects = report["objects"].as_array().unwrap();
-    for (name, _) in kernel.objects {
-        assert!(objects.iter().any(|object| object["name"] == *name), "{step}: there is no object {name}");
-    }
-    let turns = kernel.objects.len();
-    let large = objects.iter().filter(|object| object["time_share"].as_f64().unwrap() > MIN_SHARE);
-    let one = |object: &Value| {
-        let name = object["name"].as_str().unwrap().to_owned();
-        // Of a kernel with one region, all arrays have the same fate.
-        let turn = kernel.objects.iter().position(|(known, _)| *known == name).unwrap_or(0);
-        let expected = if variant == "broken" { kernel.objects[turn].1 } else { None };
-        Judged {
-            step: step.clone(),
-            part: object["time_share"].as_f64().unwrap() * 100.0,
-            expected,
-            found: object["verdict"]["rule"].as_str().map(str::to_owned),
-            remote: share(object, "share"),
-            interval: [share(object, "low"), share(object, "high")],
-            truth: remote_share(local_and_remote(regions.iter().skip(turn).step_by(turns))),
-            tolerance: kernel.tolerance,
-            name,
-        }
-    };
-    large.map(one).collect()
-}
-
-fn table(all: &[Judged]) -> String {
-    let mut out = format!(
-        "{:<16} {:<24} {:>6} {:<14} {:<14} {:>7} {:>7}\n",
-        "PROGRAM", "OBJECT", "PAGES%", "EXPECTED", "FOUND", "REMOTE%", "TRUTH%"
-    );
-    for one in all {
-        let (expected, found) = (one.expected.unwrap_or("-"), one.found.as_deref().unwrap_or("-"));
-        let Judged { step, name, part, remote, truth, .. } = one;
-        _ = writeln!(
-            out,
-            "{step:<16} {name:<24} {part:6.1} {expected:<14} {found:<14} {remote:7.1} {truth:7.1}"
-        );
-    }
-    out
-}
+static BOOT: LazyLock<Result<Boot, Failure>> =
+    LazyLock::new(|| judged::boot(&KERNELS, &["npb", "npb_fortran", "ep"]));
 
 #[test]
 fn verdicts_are_right_for_what_is_broken_and_absent_for_what_is_repaired() {
     let Some(boot) = or_skipped(&BOOT) else { return };
-    let all: Vec<Judged> = KERNELS
-        .iter()
-        .flat_map(|kernel| ["broken", "repaired"].map(|variant| judged(boot, kernel, variant)))
-        .flatten()
-        .collect();
-    let table = table(&all);
-    println!("{table}");
-    for one in &all {
-        let (step, name) = (&one.step, &one.name);
-        assert_eq!(one.found.as_deref(), one.expected, "{step}, {name}\n{table}");
-        let [low, high] = one.interval;
-        // What is within the interval is chance.
-        let difference = (low - one.truth).max(one.truth - high);
-        assert!(
-            high >= low && difference <= one.tolerance,
-            "{step}, {name}: {difference:.1} points\n{table}"
-        );
-    }
+    judged::check_verdicts(boot, &KERNELS);
 }
 
 #[test]
 fn remedies_do_what_they_promise() {
     let Some(boot) = or_skipped(&BOOT) else { return };
-    let mut table = format!(
-        "{:<8} {:>12} {:>12} {:>12}   {:>8} {:>8}   TRIED\n",
-        "PROGRAM", "REMOTE LINES", "TRIED", "CHANGED", "BUSIEST%", "TRIED%"
-    );
-    let mut wrong = Vec::new();
-    for kernel in &KERNELS {
-        let of = |variant: &str| regions(boot, &format!("{}-{variant}", kernel.name));
-        let (before, changed) = (of("broken"), of("repaired"));
-        let remote = |regions: &[Lines]| local_and_remote(regions.iter()).1;
-        let tried = kernel.tried.map(|_| of("try"));
-        let line = kernel.tried.map(|_| boot[format!("{}-try", kernel.name).as_str()].succeeded());
-        let text = |value: Option<String>| value.unwrap_or_else(|| "-".to_owned());
-        _ = writeln!(
-            table,
-            "{:<8} {:>12} {:>12} {:>12}   {:>8.1} {:>8}   {}",
-            kernel.name,
-            remote(&before),
-            text(tried.as_deref().map(|tried| remote(tried).to_string())),
-            remote(&changed),
-            busiest(&before),
-            text(tried.as_deref().map(|tried| format!("{:.1}", busiest(tried)))),
-            text(line.and_then(|line| Some(line.lines().next()?.to_owned())))
-        );
-        if remote(&changed) * 5 > remote(&before) {
-            wrong.push(format!("the change of {} leaves a fifth of the remote lines or more", kernel.name));
-        }
-        let is_as_promised = match (kernel.tried, tried) {
-            (Some(Tried::Near), Some(tried)) => remote(&tried) * 5 <= remote(&before),
-            (Some(Tried::Spread), Some(tried)) => busiest(&before) > 90.0 && busiest(&tried) < 40.0,
-            _ => true,
-        };
-        if !is_as_promised {
-            wrong.push(format!("what {} suggests does not do what it promises", kernel.name));
-        }
-    }
-    println!("{table}");
-    assert!(wrong.is_empty(), "{wrong:?}\n{table}");
+    judged::check_remedies(boot, &KERNELS);
 }

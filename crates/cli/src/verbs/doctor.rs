@@ -11,6 +11,7 @@ use numakit_sensors::checkup::{self, CheckupItem, FindingState, ProcessRights};
 use numakit_sensors::{Probe, Scene};
 use numakit_server::page;
 use numakit_session::run_directory;
+use numakit_sys::balancing::BalancingFiles;
 use numakit_sys::permissions::Permissions;
 use numakit_sys::sched;
 use numakit_sys::stdio::print;
@@ -45,6 +46,7 @@ impl DoctorArgs {
         if root.is_host() {
             findings.extend(placement());
             findings.push(samples());
+            findings.extend(left_behind());
         }
         let permissions = root.is_host().then(Permissions::own);
         if permissions.is_some_and(|permissions| permissions.surroundings.runtime.is_container()) {
@@ -101,6 +103,16 @@ fn samples() -> CheckupItem {
             CheckupItem::note(ABOUT, error.to_string(), Fix::Step("try again on an idle machine".to_owned()))
         }
     }
+}
+
+/// What a killed 'numa explain --hint-faults' has left on.
+fn left_behind() -> Option<Finding> {
+    let left = BalancingFiles::default().left_behind()?;
+    let seen = format!(
+        "still switched on by 'numa explain --hint-faults' (process {}), which was killed",
+        left.process
+    );
+    Some(Finding::lacking("kernel.numa_balancing", seen, Fix::command(left.command())))
 }
 
 /// The requirements of 'numa run': the registry, the library that programs load, and for --isolate a control group.

@@ -12,12 +12,14 @@ use numakit_explain::ExplainReport;
 use numakit_explain::compare::compare;
 use numakit_explain::compare::saved::{self, SavedResult};
 use numakit_explain::explainer::{Explainer, Observed};
+use numakit_explain::hint_windows::HintWindows;
 use numakit_launch::options;
 use numakit_model::Topology;
 use numakit_sampling::choice::{self, SampledProgram};
 use numakit_sampling::{RoadError, RoadKind, SampleSettings, open};
 use numakit_session::interval;
 use numakit_sys::allocation_log::LogThreshold;
+use numakit_sys::balancing::BalancingFiles;
 use numakit_sys::command::{Running, quoted, start_failure_status};
 use numakit_sys::permissions::Permissions;
 use numakit_sys::proc::TaskDir;
@@ -48,15 +50,16 @@ use std::time::{Duration, Instant};
 /// [{at, offset, name}]), functions, source_lines, threads_sampled, objects [{pid, kind,
 /// pieces, size, name, home [{node, share}], used_from [{node, share}], nodes, time_share, remote {share, low, high},
 /// in_cache, contended, first_touch [{thread, node, share, known_by, chain}], used_by, verdict
-/// {rule, says}, do, try, worth {at_most, why}}], flame {time, resident} with {title, unit, parts, names, stacks [{frames,
-/// values}]}, projected {machine, threads, why_not, far_share, unknown, nodes, objects}. What cannot be told is null.
+/// {rule, says}, hint_faults {pages, faults, used_from, remote}, do, try, worth {at_most, why}}], flame {time, resident} with {title,
+/// unit, parts, names, stacks [{frames, values}]}, hint_faults {pages, faults, lost, seconds, moved, moved_back, was_on}, projected
+/// {machine, threads, why_not, far_share, unknown, nodes, objects}. What cannot be told is null.
 #[derive(Debug, Args)]
 pub struct ExplainArgs {
     /// Samples in a second of CPU time of a thread
     #[arg(short = 'F', long, value_name = "HZ", default_value = "199", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     frequency: u32,
     /// Compare two results that --json wrote: before and after a change
-    #[arg(value_names = ["BEFORE", "AFTER"], num_args = 2, conflicts_with_all = ["command", "pid", "json", "duration", "road", "flame", "projected"])]
+    #[arg(value_names = ["BEFORE", "AFTER"], num_args = 2, conflicts_with_all = ["command", "pid", "json", "duration", "road", "flame", "projected", "hint_faults"])]
     results: Vec<PathBuf>,
     /// Observe this process and those that it starts
     #[arg(short, long, value_name = "PID", conflicts_with = "command", required_unless_present_any = ["command", "results"], value_parser = clap::value_parser!(u32).range(1..))]
@@ -92,6 +95,13 @@ pub struct ExplainArgs {
     /// 'numa plan --policy balanced', pages by their first touch; with its caches, if they are described
     #[arg(long = "as", value_name = "DESCRIPTION|FILE")]
     projected: Option<String>,
+    /// Say too which nodes use each page, by faults of the kernel's NUMA balancing (root)
+    ///
+    /// Switches kernel.numa_balancing on for 3 to 15 of every 30 seconds: a setting of the whole machine, which is restored afterwards.
+    /// The kernel marks pages, and the next use of each is a fault. Meanwhile it moves pages to the nodes that use them; those of
+    /// the observed program are moved back, and samples of that time are left out.
+    #[arg(long)]
+    hint_faults: bool,
     /// The command to run and observe, with its arguments
     #[arg(last = true, value_name = "CMD")]
     command: Vec<OsString>,
@@ -138,11 +148,15 @@ impl ExplainArgs {
         self.flame.as_ref().map_or(Ok(()), |prefix| flame_files::check(prefix))?;
         let projected = self.projected.as_deref().map(projection::machine).transpose()?;
         let topology = numakit_topology::read(&SysRoot::host())?;
+        if let Some(left) = BalancingFiles::default().left_behind() {
+            note(&left);
+        }
+        let hints = if self.hint_faults { Some(HintWindows::new(&topology)?) } else { None };
         let signals =
             Signals::collect(&[signal::INTERRUPT, signal::TERMINATE, signal::HANGUP, signal::CHILD])
                 .context("cannot receive signals")?;
         let (explainer, running) = match self.start(topology) {
-            Ok((explainer, running)) => (explainer.projected_on(projected), running),
+            Ok((explainer, running)) => (explainer.projected_on(projected).with_hint_faults(hints), running),
             Err(StartError::Command(error)) => {
                 note(format_args!("cannot run '{}': {error}", quoted(&self.command)));
                 return Ok(ExitCode::from(start_failure_status(&error)));
@@ -228,6 +242,10 @@ impl ExplainArgs {
         let status = loop {
             poll::readable(&[signals.as_fd()], Some(DRAIN)).context("cannot wait")?;
             explainer.drain()?;
+            if let Err(error) = explainer.hint() {
+                // Another program may use it by now. What samples tell stays.
+                note(format_args!("{:#}", anyhow::Error::from(error)));
+            }
             while let Some(signal) = signals.next().filter(|signal| signal.number != signal::CHILD) {
                 match running.as_ref().filter(|_| !asked_to_end) {
                     Some(running) if signal.from_process => running.signal(signal.number),

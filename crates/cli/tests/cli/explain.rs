@@ -214,3 +214,15 @@ fn what_was_collected_survives_a_kill() {
     assert_eq!(kept["complete"], false);
     assert!(kept["samples"]["total"].as_u64() > Some(0), "{kept}");
 }
+
+#[test]
+fn hint_faults_are_refused_on_one_node_with_the_fix() {
+    if Path::new("/sys/devices/system/node/node1").exists() {
+        return numakit_skips::MACHINE.skip("this machine has several nodes");
+    }
+    let folder = Folder::new("hints");
+    let done = folder.run("explain --hint-faults -- true");
+    assert_eq!(done.code, 2, "{}", done.err);
+    let fixes = ["has 1 node with memory; leave the option out", "sudo numa explain --hint-faults"];
+    assert!(fixes.iter().any(|fix| done.err.contains(fix)), "{}", done.err);
+}

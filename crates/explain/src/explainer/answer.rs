@@ -6,6 +6,9 @@ use crate::explained::{ObjectContext, ObjectTouch};
 use crate::fields;
 use crate::first_touch::{FirstTouch, TouchEvidence};
 use crate::flame::{FlameGraph, FlameUnit};
+use crate::hint_faults::HintFaults;
+use crate::hint_windows::HintWindows;
+use crate::memory_policies::MemoryBinding;
 use crate::object_use::NodeShare;
 use crate::projection::{self, ProjectedMachine, Projection};
 use crate::report::{ExplainReport, FlameGraphs, MissingSamples, Regime, SampledThread};
@@ -54,6 +57,16 @@ impl Explainer {
         latest.homes(|piece| collector.object_at(piece.process, piece.address, latest.time, processes))
     }
 
+    /// The objects most of whose memory is bound to nodes.
+    fn bound(&mut self) -> BTreeMap<u32, MemoryBinding> {
+        let Self { collector, processes, residence, policies, .. } = self;
+        let latest = residence.latest();
+        latest.bound(
+            |piece| collector.object_at(piece.process, piece.address, latest.time, processes),
+            |piece| policies.at(piece.process, piece.address),
+        )
+    }
+
     /// Where the time at memory, and the memory, come from.
     fn flame(&mut self, explanation: &Explanation) -> FlameGraphs {
         let Self { collector, processes, residence, started, .. } = self;
@@ -98,7 +111,10 @@ impl Explainer {
         &mut self,
         explanation: &mut Explanation,
         distances: Option<&Distances>,
+        bound: BTreeMap<u32, MemoryBinding>,
+        hints: &HintFaults,
     ) -> Vec<ExplainedObject> {
+        explanation.complete_objects(&hints.objects());
         let objects = self.collector.sampled_objects(&mut self.processes);
         explanation.explain_objects(&ObjectContext {
             runtimes: objects.iter().map(|object| (object.pid, self.processes.runtime(object.pid))).collect(),
@@ -106,6 +122,8 @@ impl Explainer {
             objects,
             walks: &self.collector.walks,
             huge_pages: &self.huge_pages,
+            bound,
+            hint_faults: hints.summaries(),
             command: if self.observed.from_start { &self.observed.program } else { "CMD" },
             distances,
         })
@@ -144,7 +162,8 @@ impl Explainer {
             traffic: None,
         };
         let mut there = Explanation::new(&observed, known, &mut self.processes);
-        let mut objects = self.objects(&mut there, machine.topology.distances.as_ref());
+        let distances = machine.topology.distances.as_ref();
+        let mut objects = self.objects(&mut there, distances, BTreeMap::new(), &HintFaults::default());
         for object in &mut objects {
             let pid = object.object.pid;
             object.first_touch.iter_mut().for_each(|by| by.node = nodes.get(&(pid, by.thread)).copied());
@@ -162,22 +181,46 @@ impl Explainer {
         }
     }
 
-    /// What is known so far.
-    pub fn report(&mut self, complete: bool, exit_status: Option<i32>) -> ExplainReport {
-        self.collector.attribute_blocks();
+    /// The threads that were sampled, with their names.
+    fn named_threads(&self) -> Vec<SampledThread> {
         let mut threads = self.collector.sampled_threads.clone();
         for thread in &mut threads {
             thread.name = self.accounts.name(thread.pid, thread.tid).unwrap_or_default().to_owned();
         }
+        threads
+    }
+
+    /// What is missing beside the samples of these threads.
+    fn missing_samples(&self, threads: &[SampledThread]) -> MissingSamples {
         let has_sample = |(pid, tid): &(u32, u32)| threads.iter().any(|t| (t.pid, t.tid) == (*pid, *tid));
-        let without = self.accounts.busy(MIN_CPU_TIME).filter(|key| !has_sample(key)).count() as u64;
-        let (landing, losses) = (self.road.landing(), self.road.losses());
+        let losses = self.road.losses();
+        MissingSamples {
+            lost: losses.total(),
+            thinned: self.collector.thinned,
+            late: self.late,
+            threads: self.accounts.busy(MIN_CPU_TIME).filter(|key| !has_sample(key)).count() as u64,
+            faults: losses.faults,
+            without_faults: losses.without_faults,
+            allocations: self.log.as_ref().map_or(0, |log| log.losses().full),
+        }
+    }
+
+    /// What is known so far.
+    pub fn report(&mut self, complete: bool, exit_status: Option<i32>) -> ExplainReport {
+        self.collector.attribute_blocks();
+        self.take_hint_faults();
+        if complete {
+            self.hints.iter_mut().for_each(HintWindows::close);
+        }
+        let threads = self.named_threads();
+        let missing = self.missing_samples(&threads);
+        let landing = self.road.landing();
         let caches = self.caches();
         let known = Surveyed {
             times: self.accounts.total(self.ended_usage(complete)),
             caches,
             is_precise: matches!(landing, Landing::Behind | Landing::OneFurther),
-            has_nodes: memory_nodes(&self.topology) > 1,
+            has_nodes: memory_nodes(&self.topology).len() > 1,
             traffic: self.collector.traffic(caches),
         };
         let mut explanation = Explanation::new(&self.collector.observations, known, &mut self.processes);
@@ -186,7 +229,12 @@ impl Explainer {
         if complete {
             self.name_fields(&mut explanation);
         }
-        let objects = self.objects(&mut explanation, self.topology.distances.clone().as_ref());
+        let bound = self.bound();
+        let hints = self.hints.take();
+        let (seen, distances) = (hints.as_ref().map(|hints| &hints.faults), self.topology.distances.clone());
+        let none = HintFaults::default();
+        let objects = self.objects(&mut explanation, distances.as_ref(), bound, seen.unwrap_or(&none));
+        self.hints = hints;
         let projected = self.projected.take();
         let machine_of_plan = projected.as_ref();
         let projection = machine_of_plan.map(|machine| self.projection(machine, &threads, &explanation));
@@ -206,18 +254,11 @@ impl Explainer {
             program: self.observed.program.clone(),
             complete,
             exit_status,
-            missing: MissingSamples {
-                lost: losses.total(),
-                thinned: self.collector.thinned,
-                late: self.late,
-                threads: without,
-                faults: losses.faults,
-                without_faults: losses.without_faults,
-                allocations: self.log.as_ref().map_or(0, |log| log.losses().full),
-            },
+            missing,
             explanation,
             threads_sampled: threads,
             objects,
+            hint_faults: self.hints.as_ref().map(HintWindows::counts),
             flame,
             projected: projection,
         }

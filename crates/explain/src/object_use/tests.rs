@@ -1,6 +1,7 @@
 use super::*;
 use crate::code::CodeName;
 use crate::observation::{LINE, MemoryPart, Waited};
+use crate::traffic::{FarPages, PagesSeenAgain};
 use numakit_operand::{AccessKind, RecoveryRule};
 
 struct Names;
@@ -61,10 +62,10 @@ fn four_nodes_use_parts_of_what_one_has() {
 fn a_thread_that_went_away_is_told_from_pages_that_did() {
     let thread: Vec<_> = (0..100).map(|n| load(0, n * 5, u32::from(n >= 20), n, 0)).collect();
     let used = &uses(&thread)[0];
-    assert_eq!((used.wandered, used.moved), (1.0, None));
+    assert_eq!((used.wandered, used.moved, used.roams), (1.0, None, true));
     let pages: Vec<_> = (0..100).map(|n| load(0, n * 5, 0, n % 50, u32::from(n >= 50))).collect();
     let used = &uses(&pages)[0];
-    assert_eq!((used.wandered, used.moved), (0.0, Some(1.0)));
+    assert_eq!((used.wandered, used.moved, used.roams), (0.0, Some(1.0), false));
     assert_eq!(used.home, [NodeShare { node: 1, share: 1.0 }]);
 }
 
@@ -76,6 +77,9 @@ fn without_time_pages_count() {
         users: (0..400).map(|n| (n * PAGE, u32::from(n >= 100))).collect(),
         homes: (0..400).map(|n| (n, 0)).collect(),
         samples: 200,
+        threads: BTreeSet::from([(0, 0), (1, 0), (1, 1)]),
+        seen_again: PagesSeenAgain { all: 20, moved: 5 },
+        far: FarPages { all: 300, was_near: 60 },
         ..ObjectPages::default()
     };
     let used = &by_pages(&BTreeMap::from([(3, pages)]))[0];
@@ -83,6 +87,7 @@ fn without_time_pages_count() {
     assert_eq!((used.object, used.outside(), used.time.total(), remote.share), (3, 400, 0, 0.75));
     assert!(remote.low < 0.7 && remote.high > 0.8 && used.partition.unwrap() > 0.9, "{used:?}");
     assert_eq!(used.home, [NodeShare { node: 0, share: 1.0 }]);
+    assert_eq!((used.moved, used.wandered, used.threads, used.roams), (Some(0.25), 0.2, 2, true));
 }
 
 #[test]

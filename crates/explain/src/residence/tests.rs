@@ -1,4 +1,6 @@
 use super::*;
+use crate::memory_policies::BoundBy;
+use numakit_model::CpuSet;
 
 #[test]
 fn runs_are_split_at_multiples() {
@@ -67,6 +69,18 @@ fn memory_is_told_by_node_and_by_who_touched_it() {
     let homes = peak.homes(|piece| (piece.address >= 0x18_0000).then_some(4));
     let share = |node, share| NodeShare { node, share };
     assert_eq!(homes[&4], [share(0, 1.0 / 3.0), share(1, 2.0 / 3.0)]);
+}
+
+#[test]
+fn what_binds_most_of_an_object_is_its_binding() {
+    let piece = |address, bytes| ResidentPiece { process: 7, address, bytes, node: Some(0), by: None };
+    let pieces = vec![piece(1, 10), piece(2, 11), piece(3, 10), piece(4, 11), piece(5, 9)];
+    let binding = MemoryBinding { nodes: CpuSet::range(0, 0), by: BoundBy::Policy };
+    let object =
+        |piece: &ResidentPiece| [None, Some(0), Some(0), Some(1), Some(1), None][piece.address as usize];
+    let bound = |piece: &ResidentPiece| [2, 3, 5].contains(&piece.address).then_some(&binding);
+    let found = ResidentMemory { time: 0, pieces }.bound(object, bound);
+    assert_eq!(found, BTreeMap::from([(0, binding.clone())]));
 }
 
 #[test]

@@ -95,6 +95,42 @@ fn busy_threads_count_alike_and_idle_ones_little() {
     assert!((far - 1.1 / 2.1).abs() < 0.01, "{far}");
 }
 
+#[test]
+fn pages_that_the_kernel_moved_count_where_they_were() {
+    let mut counter = TrafficCounter::default();
+    for n in 0..200 {
+        // Half of the pages go to the node of the thread after two windows.
+        let moves = |line: u64| (line / LINES_OF_PAGE).is_multiple_of(2);
+        let home = |line: u64| u32::from(!(moves(line) && n >= 100));
+        let lines: Vec<LineAhead> = (0..4)
+            .map(|k| ((n % 100) * 4 + k) * LINES_OF_PAGE)
+            .map(|line| LineAhead { line, object: 3, home: Some(home(line)) })
+            .collect();
+        counter.add(user(0, 0), n / 100 * WINDOW, &lines);
+    }
+    let traffic = counter.traffic(CacheSizes::default());
+    assert_eq!(cells(&traffic), [(0, 0, 200), (0, 1, 600)]);
+    let used = &traffic.objects[&3];
+    assert_eq!(used.seen_again, PagesSeenAgain { all: 400, moved: 200 });
+    // It was near on its own node only.
+    assert_eq!(used.far, FarPages { all: 600, was_near: 0 });
+}
+
+#[test]
+fn a_thread_that_went_away_had_its_pages_near() {
+    let mut counter = TrafficCounter::default();
+    for (cpu_node, first) in [(0, 0), (1, 1000)] {
+        for n in 0..100 {
+            let line = LineAhead { line: (first + n) * LINES_OF_PAGE, object: 3, home: Some(0) };
+            counter.add(user(0, cpu_node), u64::from(cpu_node) * WINDOW, &[line]);
+            // The other thread was always far.
+            counter.add(user(1, 1), u64::from(cpu_node) * WINDOW, &[line]);
+        }
+    }
+    let used = &counter.traffic(CacheSizes::default()).objects[&3];
+    assert_eq!((used.far, used.seen_again.moved), (FarPages { all: 300, was_near: 100 }, 0));
+}
+
 proptest! {
     #[test]
     fn no_page_is_lost(

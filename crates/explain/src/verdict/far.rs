@@ -2,6 +2,7 @@
 
 use super::remedy::{self, nodes};
 use super::{Gain, ObjectEvidence, Rule};
+use crate::memory_policies::{BoundBy, MemoryBinding};
 use crate::object_use::NodeShare;
 use crate::objects::ObjectKind;
 
@@ -23,10 +24,13 @@ const SPREADS: Option<&str> = Some(
     "spreads the load over the memory of all nodes, and makes nothing near: only the change in the source does",
 );
 const BOUND: Option<&str> = Some("binds the threads to CPUs");
+const STAYS: Option<&str> = Some(
+    "spreads its pages over the nodes that use it, where they stay: the kernel does not move memory that has a policy",
+);
 const PLACED: Option<&str> = Some("places stacks and thread-local storage on the nodes of their threads");
 
 /// The rules, the most certain first.
-pub(super) const RULES: [Rule; 11] = [
+pub(super) const RULES: [Rule; 12] = [
     Rule {
         word: "contended-lines",
         seen: "most of its time is at lines that several threads change",
@@ -34,8 +38,34 @@ pub(super) const RULES: [Rule; 11] = [
         says: |_| "several threads change the same lines of it".to_owned(),
         change: remedy::contention,
         command: |_| None,
-        expect: None,
+        expect: |_| None,
         gain: Gain::Contention,
+    },
+    Rule {
+        word: "bound-memory",
+        seen: "a policy or a cpuset binds it to nodes, and threads of other nodes use it",
+        applies: |e| is_far(e) && e.object.kind != ObjectKind::File && is_bound(e),
+        says: |e| {
+            let by = match e.bound.map(|bound| bound.by) {
+                Some(BoundBy::Cpuset) => "the cpuset of the program",
+                _ => "a memory policy",
+            };
+            format!("{by} binds it to {}; threads of {} use it", home(e), used_from(e))
+        },
+        change: |e| {
+            match e.bound.map(|bound| bound.by) {
+            Some(BoundBy::Cpuset) => "Give the cpuset the memory of the nodes of its CPUs (cpuset.mems)".to_owned(),
+            _ => "Leave out the policy (mbind, set_mempolicy, numactl --membind), so that memory is on the nodes of the threads \
+                  that touch it first; or run the threads where the policy binds it"
+                .to_owned(),
+        }
+        },
+        command: |e| {
+            let bound = e.bound.filter(|bound| bound.by == BoundBy::Policy)?;
+            Some(format!("numa run --nodes {} -- {}", bound.nodes, e.command))
+        },
+        expect: |_| Some("runs the threads where the memory is, on the CPUs of these nodes only"),
+        gain: Gain::Distance,
     },
     Rule {
         word: "thread-local",
@@ -48,7 +78,7 @@ pub(super) const RULES: [Rule; 11] = [
                 .to_owned()
         },
         command: |e| Some(format!("numa run -- {}", e.command)),
-        expect: PLACED,
+        expect: |_| PLACED,
         gain: Gain::Distance,
     },
     Rule {
@@ -62,7 +92,7 @@ pub(super) const RULES: [Rule; 11] = [
                 .to_owned()
         },
         command: |_| None,
-        expect: None,
+        expect: |_| None,
         gain: Gain::Distance,
     },
     Rule {
@@ -72,21 +102,33 @@ pub(super) const RULES: [Rule; 11] = [
         says: |_| "its threads used it on its node first, and were moved to another one".to_owned(),
         change: |_| "Bind the threads to CPUs before they touch their data".to_owned(),
         command: |e| Some(format!("numa run -- {}", e.command)),
-        expect: BOUND,
+        expect: |_| BOUND,
         gain: Gain::Distance,
     },
     Rule {
         word: "pages-moved",
         seen: "a quarter of its pages, or more, were on several nodes in turn",
         applies: |e| is_far(e) && e.used.moved.is_some_and(|moved| moved >= SOME),
-        says: |_| "its pages were moved between nodes while it was used".to_owned(),
-        change: |_| {
-            "Bind the threads; if they use it from several nodes, switch automatic NUMA balancing off \
-             (sysctl kernel.numa_balancing=0)"
-                .to_owned()
+        says: |e| match e.used.roams {
+            true => "its pages were moved between nodes while it was used".to_owned(),
+            false => format!("its pages were moved between nodes, after threads of {} in turn", used_from(e)),
         },
-        command: |e| Some(format!("numa run -- {}", e.command)),
-        expect: BOUND,
+        change: |e| {
+            match e.used.roams {
+            true => "Bind the threads, so that pages have no reason to follow them".to_owned(),
+            false => "Give each node an array of its own, or let one node work on it; else switch automatic NUMA balancing off \
+                      (sysctl kernel.numa_balancing=0): moving it back and forth costs more than it saves"
+                .to_owned(),
+        }
+        },
+        command: |e| {
+            let options = match e.used.roams {
+                true => String::new(),
+                false => format!("--memory interleave:{} ", remedy::node_list(&e.used.used_from())),
+            };
+            Some(format!("numa run {options}-- {}", e.command))
+        },
+        expect: |e| if e.used.roams { BOUND } else { STAYS },
         gain: Gain::Distance,
     },
     Rule {
@@ -103,7 +145,7 @@ pub(super) const RULES: [Rule; 11] = [
         },
         change: remedy::own_memory,
         command: |_| None,
-        expect: None,
+        expect: |_| None,
         gain: Gain::Distance,
     },
     Rule {
@@ -115,7 +157,7 @@ pub(super) const RULES: [Rule; 11] = [
             "Run the threads where the memory is, or touch the memory first where they run".to_owned()
         },
         command: |e| Some(format!("numa run --nodes {} -- {}", most(&e.used.home)?, e.command)),
-        expect: Some("runs the threads where the memory is"),
+        expect: |_| Some("runs the threads where the memory is"),
         gain: Gain::Distance,
     },
     Rule {
@@ -127,7 +169,7 @@ pub(super) const RULES: [Rule; 11] = [
         },
         change: remedy::parallel_first_touch,
         command: |e| Some(format!("numa run --memory interleave -- {}", e.command)),
-        expect: SPREADS,
+        expect: |_| SPREADS,
         gain: Gain::Distance,
     },
     Rule {
@@ -137,7 +179,7 @@ pub(super) const RULES: [Rule; 11] = [
         says: |e| format!("all of it is on {}; threads of {} share it", home(e), used_from(e)),
         change: shared,
         command: |e| Some(format!("numa run --memory interleave -- {}", e.command)),
-        expect: SPREADS,
+        expect: |_| SPREADS,
         gain: Gain::Distance,
     },
     Rule {
@@ -156,7 +198,7 @@ pub(super) const RULES: [Rule; 11] = [
                 .to_owned()
         },
         command: |e| Some(format!("numa run --thp off -- {}", e.command)),
-        expect: Some("gives all its memory small pages"),
+        expect: |_| Some("gives all its memory small pages"),
         gain: Gain::Distance,
     },
     Rule {
@@ -169,7 +211,7 @@ pub(super) const RULES: [Rule; 11] = [
         },
         change: |e| if has_parts(e) { remedy::parallel_first_touch(e) } else { shared(e) },
         command: |_| None,
-        expect: None,
+        expect: |_| None,
         gain: Gain::Distance,
     },
 ];
@@ -204,6 +246,15 @@ fn handed_from(e: &ObjectEvidence<'_>) -> Vec<NodeShare> {
         }
     };
     if is_much && part(&e.used.home, &from) >= CAUSE { from } else { Vec::new() }
+}
+
+/// Whether the nodes that it is bound to have nearly all of it, and threads of others use it.
+fn is_bound(e: &ObjectEvidence<'_>) -> bool {
+    let on = |bound: &MemoryBinding, parts: &[NodeShare]| -> f64 {
+        parts.iter().filter(|part| bound.nodes.contains(part.node)).map(|part| part.share).sum()
+    };
+    e.bound
+        .is_some_and(|bound| on(bound, &e.used.home) >= ALL && on(bound, &e.used.used_from()) <= 1.0 - REMOTE)
 }
 
 fn has_parts(e: &ObjectEvidence<'_>) -> bool {

@@ -23,7 +23,7 @@ pub(super) const RULES: [Rule; 4] = [
             "Let them sleep while they wait, or give all threads the same amount of work: this time is not use of memory".to_owned()
         },
         command: |_| None,
-        expect: None,
+        expect: |_| None,
         gain: Gain::Unknown,
     },
     Rule {
@@ -37,7 +37,7 @@ pub(super) const RULES: [Rule; 4] = [
             "Keep what is followed together in arrays, use an index in place of pointers, or follow several chains at once".to_owned()
         },
         command: |_| None,
-        expect: None,
+        expect: |_| None,
         gain: Gain::Waiting,
     },
     Rule {
@@ -51,7 +51,7 @@ pub(super) const RULES: [Rule; 4] = [
         says: |_| "it is read at random, on pages of 4 KiB: most accesses miss the TLB".to_owned(),
         change: |_| "Ask for huge pages for it (madvise with MADV_HUGEPAGE before it is touched)".to_owned(),
         command: |e| Some(format!("numa run --thp on -- {}", e.command)),
-        expect: Some("gives huge pages to what malloc allocates"),
+        expect: |_| Some("gives huge pages to what malloc allocates"),
         gain: Gain::PageWalks,
     },
     Rule {
@@ -68,7 +68,7 @@ pub(super) const RULES: [Rule; 4] = [
                 .to_owned()
         },
         command: |_| None,
-        expect: None,
+        expect: |_| None,
         gain: Gain::Waiting,
     },
 ];

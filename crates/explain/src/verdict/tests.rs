@@ -1,9 +1,11 @@
 use super::*;
 use crate::code::PlaceTimes;
 use crate::explanation::NodeTime;
+use crate::memory_policies::{BoundBy, MemoryBinding};
 use crate::object_use::NodeShare;
 use crate::objects::{AllocatingThread, BlockOrigins, ObjectKind};
 use crate::share::ShareEstimate;
+use numakit_model::CpuSet;
 use numakit_operand::{AccessKind, MemoryAccess, RecoveryRule};
 
 /// An object of 1 GiB that half of the time of all threads waits for, and that is all at far nodes.
@@ -38,15 +40,10 @@ fn object(kind: ObjectKind) -> SampledObject {
     SampledObject { pid: 7, kind, pieces: 1, size: 1 << 30, blocks, name: "table".to_owned() }
 }
 
-fn judged(
-    used: &ObjectUse,
-    kind: ObjectKind,
-    change: impl Fn(&mut ObjectEvidence<'_>),
-) -> Option<(ObjectVerdict, Remedy)> {
-    let object = object(kind);
-    let mut evidence = ObjectEvidence {
+fn evidence<'a>(used: &'a ObjectUse, object: &'a SampledObject) -> ObjectEvidence<'a> {
+    ObjectEvidence {
         used,
-        object: &object,
+        object,
         walk: None,
         sharing: None,
         fields: Vec::new(),
@@ -54,9 +51,19 @@ fn judged(
         of_cpu_time: Some(0.5),
         kernel: Some(0.1),
         huge_pages: Some(0.0),
+        bound: None,
         runtime: ProgramRuntime::OpenMp,
         command: "./app",
-    };
+    }
+}
+
+fn judged(
+    used: &ObjectUse,
+    kind: ObjectKind,
+    change: impl Fn(&mut ObjectEvidence<'_>),
+) -> Option<(ObjectVerdict, Remedy)> {
+    let object = object(kind);
+    let mut evidence = evidence(used, &object);
     change(&mut evidence);
     let distances = Distances::new(vec![0, 1], vec![vec![10, 20], vec![20, 10]]).unwrap();
     of(&evidence, Some(&distances))
@@ -83,10 +90,41 @@ fn what_is_far_has_a_cause() {
     assert_eq!(rule(&far(&one, &ALL, 0.1), File), "page-cache");
     let wandered = ObjectUse { wandered: 0.8, ..far(&one, &[1], 0.1) };
     assert_eq!(rule(&wandered, Allocated), "thread-moved");
-    let moved = ObjectUse { moved: Some(0.5), ..far(&spread, &ALL, 0.1) };
-    assert_eq!(rule(&moved, Allocated), "pages-moved");
+    for (roams, command) in
+        [(true, "numa run -- ./app"), (false, "numa run --memory interleave:0-1 -- ./app")]
+    {
+        let moved = ObjectUse { moved: Some(0.5), roams, ..far(&spread, &ALL, 0.1) };
+        let (verdict, remedy) = judged(&moved, Allocated, |_| {}).unwrap();
+        assert_eq!((verdict.rule, remedy.command.as_deref()), ("pages-moved", Some(command)));
+    }
     let huge = judged(&far(&spread, &ALL, 0.9), Allocated, |e| e.huge_pages = Some(0.9));
     assert_eq!(huge.unwrap().0.rule, "spread");
+}
+
+#[test]
+fn what_a_policy_or_a_cpuset_binds_is_not_blamed_on_the_first_touch() {
+    let used = far(&[(0, 1.0)], &ALL, 0.9);
+    for (nodes, by, kind, expected) in [
+        ("0", BoundBy::Policy, ObjectKind::Allocated, "bound-memory"),
+        ("0", BoundBy::Cpuset, ObjectKind::ThreadLocal, "bound-memory"),
+        // It is on the node that its threads prefer, and on one of those that have them all.
+        ("1", BoundBy::Policy, ObjectKind::Allocated, "first-touch"),
+        ("0-1", BoundBy::Policy, ObjectKind::Allocated, "first-touch"),
+        // The page cache was filled by others.
+        ("0", BoundBy::Policy, ObjectKind::File, "page-cache"),
+    ] {
+        let bound = MemoryBinding { nodes: CpuSet::parse_list(nodes).unwrap(), by };
+        let object = object(kind);
+        let evidence = ObjectEvidence { bound: Some(&bound), ..evidence(&used, &object) };
+        let (verdict, remedy) = of(&evidence, None).unwrap();
+        assert_eq!(verdict.rule, expected, "{nodes} {by:?}");
+        if expected == "bound-memory" {
+            let command = remedy.command.as_deref();
+            let is_policy = by == BoundBy::Policy;
+            assert_eq!(command, is_policy.then_some("numa run --nodes 0 -- ./app"), "{remedy:?}");
+            assert_eq!(remedy.change.contains("cpuset.mems"), !is_policy, "{remedy:?}");
+        }
+    }
 }
 
 #[test]
@@ -172,6 +210,7 @@ fn layout_is_judged_on_one_node_too() {
             of_cpu_time,
             kernel: Some(0.1),
             huge_pages,
+            bound: None,
             runtime: ProgramRuntime::Threads,
             command: "./app",
         };
@@ -208,6 +247,7 @@ fn changes_of_the_layout_have_a_bound_and_commands_say_what_they_do() {
             of_cpu_time: Some(0.8),
             kernel: Some(0.1),
             huge_pages: Some(0.0),
+            bound: None,
             runtime: ProgramRuntime::Threads,
             command: "./app",
         };

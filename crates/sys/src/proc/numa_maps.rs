@@ -1,6 +1,7 @@
 //! `numa_maps`: the nodes of the pages of each mapping. The kernel walks the page tables to print it.
 
 use super::digits;
+use numakit_model::CpuSet;
 
 /// The use of a mapping, in the order of the columns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -54,6 +55,21 @@ pub fn line(text: &[u8], page_size: u64, mut on_node: impl FnMut(Use, u32, u64))
     Some((start, usage))
 }
 
+/// Parses a line for its policy: the first address of the mapping, and the nodes that the policy binds its memory to, or
+/// prefers; none with other policies.
+pub fn bound_to(text: &[u8]) -> Option<(u64, Option<CpuSet>)> {
+    let (start, _) = line(text, 0, |_, _, _| {})?;
+    let text = std::str::from_utf8(text).ok()?;
+    let mut words = text.split_ascii_whitespace().skip(1);
+    // `prefer (many):0-1` is two words; flags follow the mode, as in `bind=static:2`.
+    let (mode, rest) = words.next()?.split_at_checked("bind".len()).unwrap_or_default();
+    let is_bound = mode == "bind" || (mode == "pref" && rest.starts_with("er"));
+    let second = words.next().filter(|word| word.starts_with("(many)"));
+    let listed = rest.rsplit_once(':').or_else(|| second?.rsplit_once(':'));
+    let nodes = listed.filter(|_| is_bound).and_then(|(_, nodes)| CpuSet::parse_list(nodes).ok());
+    Some((start, nodes.filter(|nodes| !nodes.is_empty())))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -104,5 +120,24 @@ mod tests {
         let start = |text: &str| line(text.as_bytes(), 4096, |_, _, _| {}).map(|(start, _)| start);
         assert_eq!(start("7f0012340000 default anon=1 N0=1"), Some(0x7f00_1234_0000));
         assert_eq!((start("ffffffffffffffffff default"), start(" ")), (None, None));
+    }
+
+    #[test]
+    fn policies_bind_or_prefer_nodes() {
+        let bound = |text: &str| bound_to(text.as_bytes()).map(|(_, nodes)| nodes.map(|set| set.to_string()));
+        for (text, nodes) in [
+            ("7f0 bind:0-1 anon=1 N0=1", Some("0-1")),
+            ("7f0 bind=static:2 file=/a:3", Some("2")),
+            ("7f0 bind=relative|balancing:1", Some("1")),
+            ("7f0 prefer:3 heap", Some("3")),
+            ("7f0 prefer (many):0-1 anon=1", Some("0-1")),
+            ("7f0 default file=/x:1", None),
+            ("7f0 interleave:0-3 anon=1", None),
+            ("7f0 local", None),
+            ("7f0 bind:", None),
+        ] {
+            assert_eq!(bound(text), Some(nodes.map(str::to_owned)), "{text}");
+        }
+        assert_eq!((bound("7f0"), bound("x bind:0")), (None, None));
     }
 }

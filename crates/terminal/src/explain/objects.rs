@@ -3,6 +3,7 @@
 use super::{named, percent};
 use numakit_explain::first_touch::TouchEvidence;
 use numakit_explain::object_use::NodeShare;
+use numakit_explain::share::ShareEstimate;
 use numakit_explain::verdict::Worth;
 use numakit_explain::{ExplainReport, ExplainedObject, ObjectTouch, Regime, TimeShares};
 use numakit_model::numbers::{ABSENT, NumberStyle};
@@ -15,7 +16,7 @@ const MIN_NODE: f64 = 0.02;
 const MAX_NODES: usize = 4;
 /// Nearly all.
 const ALL: f64 = 0.98;
-const NAME_WIDTH: usize = 44;
+pub(super) const NAME_WIDTH: usize = 44;
 /// A part of the time that dominates.
 const MOST: f64 = 0.5;
 /// A program with less of its time at far memory has nothing far.
@@ -141,14 +142,19 @@ fn size(object: &ExplainedObject) -> String {
 }
 
 fn remote(object: &ExplainedObject) -> String {
-    object.remote.map_or_else(
+    interval(object.remote)
+}
+
+/// A share with its interval.
+pub(super) fn interval(share: Option<ShareEstimate>) -> String {
+    share.map_or_else(
         || "-".to_owned(),
         |far| format!("{} ({:.0} to {:.0})", percent(far.share), far.low * 100.0, far.high * 100.0),
     )
 }
 
 /// `node 0`, `0: 25 % 1: 75 %` or the number of nodes.
-fn nodes(parts: &[NodeShare]) -> String {
+pub(super) fn nodes(parts: &[NodeShare]) -> String {
     let named: Vec<&NodeShare> = parts.iter().filter(|part| part.share >= MIN_NODE).collect();
     match named.as_slice() {
         [] => "-".to_owned(),
@@ -162,7 +168,7 @@ fn nodes(parts: &[NodeShare]) -> String {
 }
 
 /// The end of a name tells more than its beginning.
-fn cut(name: &str) -> String {
+pub(super) fn cut(name: &str) -> String {
     let length = name.chars().count();
     match length > NAME_WIDTH {
         true => format!("...{}", name.chars().skip(length + 3 - NAME_WIDTH).collect::<String>()),

@@ -54,6 +54,7 @@ fn object() -> ExplainedObject {
         remote: Some(ShareEstimate { share: 0.75, low: 0.7, high: 0.8 }),
         in_cache: 0.0,
         contended: 0.0,
+        hint_faults: None,
         first_touch: vec![ObjectTouch {
             thread: 11,
             node: Some(0),
@@ -120,6 +121,7 @@ fn report() -> ExplainReport {
     };
     ExplainReport {
         flame: FlameGraphs::default(),
+        hint_faults: None,
         projected: None,
         version: 1,
         regime: Regime::Precise,
@@ -210,6 +212,37 @@ fn it_is_said_first_if_nothing_is_wrong() {
     assert_eq!(first(&fine), "Nothing is remote; the threads mostly compute (80.0 % of their time).");
     fine.explanation.far_share = None;
     assert!(first(&fine).starts_with("No memory is far on a machine of one node; "));
+}
+
+#[test]
+fn hint_faults_have_a_table_and_their_side_effect_is_said() {
+    use numakit_explain::hint_faults::{HintFaultCounts, ObjectHintFaults};
+    let mut hinted = report();
+    assert!(!text(&hinted, 10).contains("hint faults"));
+    let counts = HintFaultCounts {
+        pages: 4096,
+        faults: 12345,
+        seconds: 3.04,
+        moved: 4000,
+        moved_back: 3990,
+        ..HintFaultCounts::default()
+    };
+    hinted.hint_faults = Some(counts);
+    hinted.objects[0].hint_faults = Some(ObjectHintFaults {
+        pages: 4090,
+        faults: 12300,
+        used_from: vec![NodeShare { node: 1, share: 0.4 }, NodeShare { node: 3, share: 0.6 }],
+        remote: Some(ShareEstimate { share: 1.0, low: 0.99, high: 1.0 }),
+    });
+    let shown = text(&hinted, 10);
+    let row = shown.split("USED FROM by hint faults").nth(1).unwrap().lines().nth(1).unwrap();
+    let words: Vec<&str> = row.split_whitespace().collect();
+    assert_eq!(words[4..], ["4,090", "12,300", "1:40%", "3:60%", "100.0", "%", "(99", "to", "100)"], "{row}");
+    assert!(shown.contains("the kernel moved 4,000 pages, of which 3,990 were moved back"), "{shown}");
+    hinted.hint_faults = Some(HintFaultCounts { was_on: true, ..counts });
+    assert!(text(&hinted, 10).contains("as it does anyway: balancing was on before"));
+    hinted.hint_faults = Some(HintFaultCounts::default());
+    assert!(text(&hinted, 10).contains("No hint faults: the program ended"));
 }
 
 #[test]
