@@ -106,13 +106,13 @@ fn samples() -> CheckupItem {
 }
 
 /// What a killed 'numa explain --hint-faults' has left on.
-fn left_behind() -> Option<Finding> {
+fn left_behind() -> Option<CheckupItem> {
     let left = BalancingFiles::default().left_behind()?;
     let seen = format!(
         "still switched on by 'numa explain --hint-faults' (process {}), which was killed",
         left.process
     );
-    Some(Finding::lacking("kernel.numa_balancing", seen, Fix::command(left.command())))
+    Some(CheckupItem::lacking("kernel.numa_balancing", seen, Fix::command(left.command())))
 }
 
 /// The requirements of 'numa run': the registry, the library that programs load, and for --isolate a control group.

@@ -294,6 +294,7 @@ fn memory_that_the_allocator_hands_to_another_node_is_told_from_what_others_init
             of_cpu_time: Some(0.5),
             kernel: None,
             huge_pages: None,
+            bound: None,
             runtime: ProgramRuntime::Threads,
             command: "./app",
         };
