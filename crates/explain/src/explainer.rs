@@ -194,18 +194,21 @@ impl Explainer {
         });
         self.collector.locate(&mut self.processes);
         self.take_hint_faults();
-        for (process, thread) in ended {
-            self.collector.forget_thread(process, thread, &mut self.processes);
-            if process == thread {
-                self.processes.forget(process);
-            }
-        }
+        ended.into_iter().for_each(|(process, thread)| self.forget_thread(process, thread));
         let end = clock::monotonic();
         self.pace.worked(from, end).into_iter().for_each(|each| self.collector.set_pace(each));
         if end.saturating_sub(self.visited) >= self.pause {
             self.visit();
         }
         result.map(drop)
+    }
+
+    /// Forgets a thread that has ended, and with the first one its process.
+    fn forget_thread(&mut self, process: u32, thread: u32) {
+        self.collector.forget_thread(process, thread, &mut self.processes);
+        if process == thread {
+            self.processes.forget(process);
+        }
     }
 
     /// Takes the hint faults since the last call.
