@@ -74,6 +74,8 @@ pub struct Collector {
     every: u64,
     /// Of these, one in this many, to bound time.
     pace: u64,
+    /// Samples with page faults so far.
+    faulting: u64,
     /// Whether threads and objects are listed, for a report.
     lists: bool,
     /// How each object is walked through.
@@ -112,6 +114,7 @@ impl Collector {
             traffic: TrafficCounter::default(),
             every: 1,
             pace: 1,
+            faulting: 0,
             lists: true,
             walks: HashMap::new(),
             until_look: 0,

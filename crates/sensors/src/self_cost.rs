@@ -2,8 +2,8 @@
 //! the reads of all others.
 
 use crate::Scene;
-use crate::sensor::{Probed, Sensor, SensorEntry, Tick, metric, narrow};
-use numakit_model::{Instance, Kind, Metric, Scope, Series, Unit};
+use crate::sensor::{Absent, Probed, Sensor, SensorEntry, Tick, metric, narrow};
+use numakit_model::{Fix, Instance, Kind, Metric, Scope, Series, Unavailable, Unit};
 use numakit_sys::{clock, fault_cost};
 use std::sync::Arc;
 
@@ -61,20 +61,35 @@ struct SelfCost {
     series: Vec<Series>,
     // The value of each series.
     values: Vec<usize>,
+    absent: Vec<Absent>,
     costs: FaultCosts,
 }
 
 fn probe(_: &Scene<'_>) -> Probed {
-    let series: Vec<Series> =
-        known().into_iter().map(|m| Series::new(&Arc::new(m), Instance::Machine)).collect();
-    let values = (0..series.len()).collect();
     let costs = FaultCosts { small: fault_cost::small_page(), huge: fault_cost::huge_page() };
-    Ok(Box::new(SelfCost { series, values, costs }))
+    let is_absent = [false, false, false, false, costs.small.is_none(), costs.huge.is_none()];
+    let mut sensor = SelfCost { series: Vec::new(), values: Vec::new(), absent: Vec::new(), costs };
+    for (at, metric) in known().into_iter().enumerate() {
+        if is_absent[at] {
+            let seen = "no page fault got such a page";
+            let fix = Fix::Step("switch transparent huge pages on, or free memory".to_owned());
+            let why = Unavailable::new("the cost of page faults for huge pages", seen, fix);
+            sensor.absent.push(Absent { metric, why });
+            continue;
+        }
+        sensor.series.push(Series::new(&Arc::new(metric), Instance::Machine));
+        sensor.values.push(at);
+    }
+    Ok(Box::new(sensor))
 }
 
 impl Sensor for SelfCost {
     fn series(&self) -> &[Series] {
         &self.series
+    }
+
+    fn absent(&self) -> &[Absent] {
+        &self.absent
     }
 
     fn keep(&mut self, wanted: &dyn Fn(&Series) -> bool) {
@@ -99,7 +114,7 @@ mod tests {
     fn the_cost_is_there_for_every_root_and_follows_the_tick() {
         let mut sensor = crate::testing::sensor(&ENTRY, &crate::testing::root(&[]), &Topology::default());
         let tick = Tick { due: 100, woke: 130, lost: 7 };
-        let mut out = [None; 6];
+        let mut out = vec![None; sensor.series().len()];
         sensor.read(&tick, &mut out);
         let first = out[0].unwrap();
         assert_eq!(out[2..4], [Some(30), Some(7)]);

@@ -28,15 +28,20 @@ impl Collector {
     /// Adds the page faults that a sample counts since the thread's last one, at what the thread writes at that moment: memory
     /// is touched in loops, which go on. While the kernel handles a fault, the registers are those of the instruction that
     /// will be executed again, and its address is exact, on emulated processors too.
+    /// As many are looked at as of other samples: a thread that initialises memory has faults in nearly all.
     pub fn touch_sampled(&mut self, sample: &Sample, processes: &mut dyn ObservedProcesses) {
         if sample.faults == 0 || !self.lists || processes.has_ended(sample.process) {
+            return;
+        }
+        self.faulting += 1;
+        if !self.faulting.is_multiple_of(self.pace) {
             return;
         }
         let Some(object) = self.faulting_object(sample, processes) else { return };
         let node = sample.cpu.and_then(|cpu| processes.node_of_cpu(cpu));
         let chain = self.chain(sample.process, &sample.registers, &sample.stack, processes);
         let by = FaultingThread { thread: sample.thread, node, chain };
-        self.sampled_touches.add(object, by, sample.faults.into());
+        self.sampled_touches.add(object, by, u64::from(sample.faults) * self.pace);
     }
 
     /// The object at which a thread has page faults: what it is about to write, or has just written; where it writes nothing but
