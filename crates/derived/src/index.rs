@@ -98,6 +98,7 @@ impl<'a> Index<'a> {
                 self.node_of_package.get(&id) == Some(&node)
             }
             (Instance::Link(id, _), Instance::Package(place)) => id == place,
+            (Instance::Pair(..), Instance::Pair(..)) => instance == place,
             (Instance::Pair(cpu_node, _), _) => self.is_at(Instance::Node(cpu_node), place),
             _ => instance == place,
         }

@@ -3,7 +3,6 @@
 use super::ObjectEvidence;
 use crate::contended::Sharing;
 use crate::object_use::NodeShare;
-use numakit_model::CpuSet;
 
 /// Nodes with less are not named.
 const SMALL: f64 = 0.02;
@@ -124,11 +123,6 @@ fn some(names: &[&str]) -> String {
         [others @ .., last] if !others.is_empty() => format!("{} and {last}", others.join(", ")),
         names => names.concat(),
     }
-}
-
-/// Nodes as options take them.
-pub(super) fn node_list(parts: &[NodeShare]) -> CpuSet {
-    parts.iter().filter(|part| part.share >= SMALL).map(|part| part.node).collect()
 }
 
 /// Nodes in words.
