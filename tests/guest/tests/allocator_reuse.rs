@@ -25,7 +25,7 @@ static BOOT: LazyLock<Result<Boot, Failure>> = LazyLock::new(|| {
         .program(&programs::compiled("reused")?.unwrap())
         .timeout(Duration::from_secs(600));
     let explained =
-        |way: &str| format!("numa explain --road in-process --json /out/{way}.json -- reused {way} 0 2 2>&1");
+        |way: &str| format!("numa explain --road in-process --json /out/{way}.json -- reused {way} 0 12 2>&1");
     guest
         .step("machine", &["sh", "-c", MACHINE])
         .step("handed", &["sh", "-c", &explained("handed")])
