@@ -113,7 +113,8 @@ fn values_of_this_machine_are_live() {
 fn an_empty_machine_has_reasons_and_no_panic() {
     let root = SysRoot::of_tree(numakit_sys::root::FileTree::new());
     let probe = Probe::new(&Scene::new(&root, &Topology::default()));
-    let others: Vec<String> = probe.series().map(|s| s.name()).filter(|name| !name.starts_with("self.")).collect();
+    let others: Vec<String> =
+        probe.series().map(|s| s.name()).filter(|name| !name.starts_with("self.")).collect();
     assert_eq!(others, Vec::<String>::new(), "only the cost of sampling itself");
     assert!(probe.series().count() >= 5);
     let sound = |why: &Unavailable| {
